@@ -1,0 +1,84 @@
+/*
+ * What a hook needs of the processor.  The read-modify-write operations here
+ * are one instruction: a signal on the same thread comes before or after, never
+ * in between.  They are not atomic against other threads and cost no more than
+ * the plain ones.
+ */
+#ifndef SHIM_CPU_H
+#define SHIM_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+
+/* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */
+static inline uint64_t shim_clock(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static inline void shim_add(uint64_t *counter, uint64_t value)
+{
+	__asm__("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
+}
+
+static inline uint64_t shim_fetch_add(uint64_t *counter, uint64_t value)
+{
+	__asm__ volatile("xaddq %0, %1"
+			 : "+r"(value), "+m"(*counter)::"cc", "memory");
+	return value;
+}
+
+/* If *place is @old, make it @new; tells whether it did. */
+static inline bool shim_replace(void *place, void *old, void *new_value)
+{
+	bool done;
+
+	__asm__ volatile("cmpxchgq %3, %1"
+			 : "=@ccz"(done), "+m"(*(void **)place), "+a"(old)
+			 : "r"(new_value)
+			 : "memory");
+	return done;
+}
+
+#else
+
+#include <time.h>
+
+static inline uint64_t shim_clock(void)
+{
+#if defined(__aarch64__)
+	uint64_t now;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now)::"memory");
+	return now;
+#else
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+}
+
+static inline void shim_add(uint64_t *counter, uint64_t value)
+{
+	__atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t shim_fetch_add(uint64_t *counter, uint64_t value)
+{
+	return __atomic_fetch_add(counter, value, __ATOMIC_ACQ_REL);
+}
+
+static inline bool shim_replace(void *place, void *old, void *new_value)
+{
+	return __atomic_compare_exchange_n((void **)place, &old, new_value, 0,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+#endif
+#endif

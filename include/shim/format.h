@@ -1,0 +1,236 @@
+/*
+ * What a recording looks like on disk.  The program writes it, the report
+ * reads it, and this header is all they share; it says enough to write a
+ * reader from.
+ *
+ * A recording is a directory, mode 0700, with one directory per process image
+ * in it, named PID.N (N counts what the same pid did before: an exec starts a
+ * new one).  That one holds, mode 0600:
+ *
+ *     meta            one struct shim_meta
+ *     images          one struct shim_images, then struct shim_image records
+ *     N.calltree      one file per thread that was alive at the same time:
+ *                     a struct shim_file, then chunks of struct shim_node
+ *
+ * and beside them `end`, written by profrun when the program has ended:
+ * one line, "status WAIT-STATUS mono-ns TIME".
+ *
+ * The program writes these files through shared mappings and never has to
+ * finish them: it may die between any two stores.  So a reader takes what is
+ * there.  Unwritten space is zero.  All integers are little-endian, all
+ * structures naturally aligned, times are in clock units (struct shim_meta
+ * says how long one is) unless the name ends in _ns.
+ *
+ * A reader must refuse a version it does not know.  It must trust nothing:
+ * the program shares the memory these files are made of.
+ */
+#ifndef SHIM_FORMAT_H
+#define SHIM_FORMAT_H
+
+#include <stdint.h>
+
+#define SHIM_FORMAT_VERSION 1u
+
+#define SHIM_META_MAGIC	  "SHIMMETA"
+#define SHIM_IMAGES_MAGIC "SHIMIMGS"
+#define SHIM_FILE_MAGIC	  "SHIMFILE"
+
+/* Why calls could not be recorded. */
+enum shim_lost {
+	SHIM_LOST_SPACE,	/* the disk or the quota is full */
+	SHIM_LOST_FILE_SIZE,	/* RLIMIT_FSIZE */
+	SHIM_LOST_MEMORY,	/* no address space or memory: RLIMIT_AS, ENOMEM */
+	SHIM_LOST_ACCESS,	/* the recording cannot be reached or written any more */
+	SHIM_LOST_FORBIDDEN,	/* system calls are forbidden: seccomp */
+	SHIM_LOST_LIMIT,	/* a limit of ours: table or address range full */
+	SHIM_LOST_OTHER,
+	SHIM_LOST_CAUSES
+};
+
+/* How the process image ended, as far as it could say so itself. */
+enum shim_end {
+	SHIM_END_UNKNOWN,	/* killed, crashed, or still running */
+	SHIM_END_EXIT,		/* exit, _exit, quick_exit, return from main */
+	SHIM_END_EXEC,		/* became another program */
+	SHIM_END_ABORT,		/* abort */
+};
+
+enum shim_clock {
+	SHIM_CLOCK_TSC = 1,	/* the processor's time stamp counter */
+	SHIM_CLOCK_MONOTONIC_NS = 2,
+};
+
+/* What one call of the hooks costs, in 1/1000 clock units: the part that falls
+ * inside the measured duration of the function, and the part outside it, which
+ * the caller's self time contains. */
+struct shim_cost {
+	uint32_t inside;
+	uint32_t outside;
+};
+
+/* Losses of threads that could not even get a file of their own. */
+struct shim_lost_thread {
+	uint32_t tid;		/* 0: not used; the last slot serves all the rest */
+	uint32_t unused;
+	uint64_t lost[SHIM_LOST_CAUSES];
+};
+
+#define SHIM_META_STRINGS 8192
+#define SHIM_META_LOG	  8192
+#define SHIM_META_THREADS 32
+
+struct shim_meta {
+	char magic[8];
+	uint32_t version;
+	uint32_t size;			/* of this structure */
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint32_t clock;			/* enum shim_clock */
+	uint32_t end;			/* enum shim_end */
+	uint32_t exit_status;		/* with SHIM_END_EXIT, if it was known */
+	uint32_t forked;		/* 1: began with a fork, not with exec */
+
+	/* Two readings of (clock, CLOCK_MONOTONIC): the first at the start, the
+	 * last whenever something slow happened.  Their distance gives the
+	 * length of a clock unit; @clock_hz is what the system claims, or 0. */
+	uint64_t first_clock;
+	uint64_t first_mono_ns;
+	uint64_t last_clock;
+	uint64_t last_mono_ns;
+	uint64_t clock_hz;
+	uint64_t start_real_ns;		/* CLOCK_REALTIME at the start */
+	uint64_t end_clock;		/* 0: unknown */
+	uint64_t tick;			/* length of the coarse clock's tick; 0: none */
+
+	struct shim_cost cost_coarse;	/* calls timed by the coarse clock, or not */
+	struct shim_cost cost_exact;	/* calls timed exactly */
+
+	uint64_t orphans;		/* leaves without an enter that we know of */
+	uint64_t unwound;		/* frames ended without a leave */
+
+	/* NUL-terminated "key=value" strings, one after the other: program,
+	 * command, directory, host, rank, profile, and settings (SHIM_*). */
+	uint32_t strings_size;
+	/* Text, one message a line. */
+	uint32_t log_size;		/* may exceed SHIM_META_LOG: text was dropped */
+	char strings[SHIM_META_STRINGS];
+	char log[SHIM_META_LOG];
+
+	uint32_t lost_threads;		/* slots asked for; may exceed the table */
+	uint32_t unused;
+	struct shim_lost_thread lost[SHIM_META_THREADS];
+};
+
+struct shim_images {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size;		/* the first record begins here */
+	uint64_t lost;			/* images that did not fit */
+};
+
+/*
+ * One loaded object.  @generation stays 0 while it is loaded.  When it goes,
+ * it gets a number of its own, which then also stands in bits 48-62 of the
+ * function words of every node that meant it: an address that is used again
+ * never gets the wrong name.
+ */
+struct shim_image {
+	uint32_t size;			/* of the record, a multiple of 8; 0: the end */
+	uint32_t generation;
+	uint64_t start;			/* the addresses it covers: [start, end) */
+	uint64_t end;
+	uint64_t bias;			/* run-time address minus address in the file */
+	uint64_t load_clock;
+	uint64_t unload_clock;		/* 0: not unloaded */
+	uint64_t device;
+	uint64_t inode;
+	uint32_t build_id_size;		/* bytes; 0: it has none */
+	uint32_t path_size;		/* bytes with the NUL */
+	unsigned char text[];		/* the build-id, then the path */
+};
+
+#define SHIM_FILE_CHUNKS 40
+
+/*
+ * A per-thread file.  Chunks follow each other in the file; @address is where
+ * the program had the chunk, so that pointers in it can be followed.
+ */
+struct shim_chunk {
+	uint64_t offset;		/* in the file */
+	uint64_t size;
+	uint64_t address;
+};
+
+struct shim_file {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size;
+	char kind[16];			/* the profiler: "calltree" */
+	uint32_t pid;
+	uint32_t number;
+	uint32_t tid;			/* the thread that uses it now */
+	uint32_t chunks;		/* how many of @chunk are valid */
+	struct shim_chunk chunk[SHIM_FILE_CHUNKS];
+};
+
+/*
+ * calltree: every 64 bytes of its chunks are one of these three, told apart by
+ * the first word.  Two nodes may mean the same path (a signal came between):
+ * a reader adds them.
+ */
+#define SHIM_NODE_THREAD  0xffff000000000000ull	/* | tid: a struct shim_thread_node */
+#define SHIM_NODE_EXTRA	  0xfffe000000000000ull	/* a struct shim_extra_node */
+#define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in both, never in a function word */
+#define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now */
+#define SHIM_NODE_ADDRESS 0x0000ffffffffffffull
+#define SHIM_NODE_GENERATION(function) ((uint32_t)((function) >> 48 & 0x7fff))
+#define SHIM_GENERATION_MAX 0x7effu		/* later unloads: the name is unknown */
+
+struct shim_node {
+	uint64_t function;		/* address | generation << 48 | SHIM_NODE_EXACT; 0: unused */
+	uint64_t parent;		/* address of the parent's node */
+	uint64_t calls;
+	uint64_t time;			/* of finished calls, children included */
+	uint64_t start;			/* clock when the open call began */
+	uint64_t frame;			/* not 0: a call is open */
+	uint32_t hits;			/* coarse: calls during which the clock ticked */
+	uint32_t coarse;		/* 1: some calls were timed by the coarse clock;
+					 * 2: calls were not timed */
+	uint64_t extra;			/* exact: address of its struct shim_extra_node, or 0 */
+};
+
+/* The root of a thread's tree (128 bytes). Its parent is 0. A coroutine that
+ * ran on the thread has a root of its own, with @coroutine 1. */
+struct shim_thread_node {
+	uint64_t function;		/* SHIM_NODE_THREAD | tid */
+	uint64_t parent;
+	uint64_t coroutine;
+	uint64_t unused;
+	uint64_t start;
+	uint64_t frame;
+	char name[16];			/* comm, NUL-padded */
+	uint64_t lost[SHIM_LOST_CAUSES];
+	uint64_t unused2;
+};
+
+#define SHIM_BUCKETS 40
+
+/*
+ * calltree:exact, from a path's second call on (384 bytes).  bucket[i] counts
+ * finished calls of 2^i up to 2^(i+1) - 1 clock units (0 counts as 1; the last
+ * one is open).  A path with one call has none: its time says it all.
+ */
+struct shim_extra_node {
+	uint64_t function;		/* SHIM_NODE_EXTRA */
+	uint64_t node;			/* address of its struct shim_node */
+	uint64_t min;
+	uint64_t max;
+	uint64_t unused[4];
+	uint64_t bucket[SHIM_BUCKETS];
+};
+
+_Static_assert(sizeof(struct shim_node) == 64, "layout");
+_Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
+_Static_assert(sizeof(struct shim_extra_node) == 384, "layout");
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * x86-64: what shim/ needs of the processor.  The same list as in arch/generic.
+ */
+#ifndef SHIM_ARCH_H
+#define SHIM_ARCH_H
+
+#include <stdint.h>
+
+/* A system call without libc: errno stays alone, no PLT, no cancellation
+ * point.  Returns -errno on failure. */
+static inline long arch_syscall(long number, long a, long b, long c, long d,
+				long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
+			   "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* Run call(argument) on the stack that ends at @top (entry.S). */
+int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
+
+/* The stack pointer a glibc jmp_buf resumes with, or 0 (libc hides it behind
+ * the pointer guard of the thread control block). */
+static inline uintptr_t arch_jump_sp(const void *buffer)
+{
+	uintptr_t sp = ((const uintptr_t *)buffer)[6];
+
+	__asm__("ror $17, %0\n\txor %%fs:48, %0" : "+r"(sp)::"cc");
+	return sp;
+}
+
+static inline void arch_pause(void)
+{
+	__asm__ volatile("pause");
+}
+
+/* Where a ucontext keeps its stack pointer. */
+#define ARCH_CONTEXT_SP(context) \
+	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
+
+/* Relocations that bind a function symbol to a slot holding its address. */
+#define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */
+#define ARCH_RELOC_GLOB_DAT  6 /* R_X86_64_GLOB_DAT */
+
+#define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
+
+#endif

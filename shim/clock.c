@@ -1,0 +1,137 @@
+#include "clock.h"
+
+#include "log.h"
+#include "maps.h"
+#include "sys.h"
+#include "text.h"
+
+#include <shim/cpu.h>
+#include <shim/record.h>
+#include <time.h>
+
+#include <shim/banned.h>
+
+struct reading {
+	uint64_t clock;
+	uint64_t mono_ns;
+};
+
+static const volatile uint64_t *tick;
+static uint64_t tick_length;
+static uint64_t clock_hz;
+static uintptr_t vvar;
+
+static bool find_vvar(const struct map *map, void *argument)
+{
+	(void)argument;
+	if (!text_equal(map->path, "[vvar]"))
+		return true;
+	vvar = map->start;
+	return false;
+}
+
+static struct reading read_clocks(void)
+{
+	struct reading reading = { 0, 0 };
+	uint64_t before = shim_clock();
+
+	sys_time_ns(CLOCK_MONOTONIC, &reading.mono_ns);
+	reading.clock = before + (shim_clock() - before) / 2;
+	return reading;
+}
+
+/* Good to a thousandth: enough to tell the tick from other numbers. */
+static uint64_t measure_hz(void)
+{
+	struct reading a = read_clocks(), b;
+
+	do
+		b = read_clocks();
+	while (b.mono_ns - a.mono_ns < 100000 && b.mono_ns != 0);
+	if (b.mono_ns <= a.mono_ns)
+		return 0;
+	return (uint64_t)((unsigned __int128)(b.clock - a.clock) * 1000000000u /
+			  (b.mono_ns - a.mono_ns));
+}
+
+/* Is @value what the counter showed @age_ns ago? */
+static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
+{
+	uint64_t age, expected;
+
+	if (value > now || now - value > clock_hz / 10)
+		return false;
+	age = now - value;
+	expected = (uint64_t)((unsigned __int128)age_ns * clock_hz / 1000000000u);
+	return age + clock_hz / 100000 > expected &&
+	       age < expected + expected / 100 + clock_hz / 100000;
+}
+
+/* Only the first page: the others may belong to a hypervisor and fault. */
+static const volatile uint64_t *find_tick(void)
+{
+	const volatile uint64_t *words = (const volatile uint64_t *)vvar;
+	uint64_t coarse_ns, again_ns;
+	struct reading now;
+
+	do {
+		if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &coarse_ns) < 0)
+			return NULL;
+		now = read_clocks();
+		sys_time_ns(CLOCK_MONOTONIC_COARSE, &again_ns);
+	} while (coarse_ns != again_ns); /* a tick came between */
+	for (size_t i = 0; i < 4096 / sizeof(*words); i++)
+		if (matches(words[i], now.clock, now.mono_ns - coarse_ns))
+			return &words[i];
+	return NULL;
+}
+
+void clock_start(void)
+{
+	uint64_t resolution_ns;
+
+	if (sys_clock_is_readable() < 0)
+		return;
+	clock_hz = measure_hz();
+	if (clock_hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
+	    sys_clock_resolution(CLOCK_MONOTONIC_COARSE, &resolution_ns) < 0)
+		return;
+	tick_length = (uint64_t)((unsigned __int128)resolution_ns * clock_hz /
+				 1000000000u);
+	/* An interruption between two readings spoils an attempt. */
+	for (int i = 0; i < 5 && !tick; i++)
+		tick = find_tick();
+	if (!tick)
+		log_line("%s", "the kernel's clock tick was not found");
+}
+
+const volatile uint64_t *shim_tick(uint64_t *length)
+{
+	*length = tick_length;
+	return tick;
+}
+
+void clock_describe(struct shim_meta *meta)
+{
+	struct reading now = read_clocks();
+
+	meta->clock = SHIM_CLOCK_TSC;
+	meta->clock_hz = clock_hz;
+	meta->tick = tick ? tick_length : 0;
+	meta->first_clock = meta->last_clock = now.clock;
+	meta->first_mono_ns = meta->last_mono_ns = now.mono_ns;
+	sys_time_ns(CLOCK_REALTIME, &meta->start_real_ns);
+}
+
+void clock_note(struct shim_meta *meta)
+{
+	struct reading now;
+
+	if (!meta || sys_is_forbidden())
+		return;
+	now = read_clocks();
+	if (now.mono_ns == 0)
+		return;
+	meta->last_clock = now.clock;
+	meta->last_mono_ns = now.mono_ns;
+}

@@ -1,0 +1,97 @@
+#include "config.h"
+
+#include "log.h"
+#include "text.h"
+
+#include <shim/banned.h>
+
+extern char **environ;
+
+struct config config;
+
+const char *config_variable(const char *name)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		const char *value = text_after(*entry, name);
+
+		if (value && *value == '=')
+			return value + 1;
+	}
+	return NULL;
+}
+
+/* "SHIM_NAME": options are written small in config.def. */
+static void variable_name(const char *name, struct text *text)
+{
+	text_add(text, "SHIM_");
+	for (; *name; name++) {
+		char c = *name >= 'a' && *name <= 'z' ? (char)(*name - 32) :
+							*name;
+
+		text_add_part(text, &c, 1);
+	}
+}
+
+static void read_option(const char *name, char *place, size_t size,
+			const char *value)
+{
+	char memory[64];
+	struct text variable, copy;
+	const char *given;
+
+	text_init(&variable, memory, sizeof(memory));
+	variable_name(name, &variable);
+	given = config_variable(memory);
+	text_init(&copy, place, size);
+	text_add(&copy, given && *given ? given : value);
+	if (copy.cut) {
+		log_line("%s is too long and was not used", memory);
+		text_init(&copy, place, size);
+		text_add(&copy, value);
+	}
+}
+
+static bool is_known(const char *variable, size_t length)
+{
+	char memory[64];
+	struct text name;
+
+#define OPTION(option, size, value, help)                                      \
+	text_init(&name, memory, sizeof(memory));                              \
+	variable_name(#option, &name);                                         \
+	if (name.length == length && text_after(variable, memory))             \
+		return true;
+#include "config.def"
+#undef OPTION
+	return false;
+}
+
+/* A variable that looks like ours and is not is most often a typing error. */
+static void report_unknown(void)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		size_t length = 0;
+		char memory[64];
+		struct text name;
+
+		if (!text_after(*entry, "SHIM_"))
+			continue;
+		while ((*entry)[length] && (*entry)[length] != '=')
+			length++;
+		if (is_known(*entry, length) ||
+		    text_after(*entry, "SHIM_LIB")) /* profrun's own */
+			continue;
+		text_init(&name, memory, sizeof(memory));
+		text_add_part(&name, *entry, length);
+		log_line("%s is no setting of shim; it was ignored", memory);
+	}
+}
+
+void config_read(void)
+{
+#define OPTION(name, size, value, help)                                        \
+	read_option(#name, config.name, size, value);
+#include "config.def"
+#undef OPTION
+	report_unknown();
+}

@@ -1,0 +1,19 @@
+/*
+ * The settings, read once from the environment the process began with.
+ */
+#ifndef SHIM_CONFIG_H
+#define SHIM_CONFIG_H
+
+struct config {
+#define OPTION(name, size, value, help) char name[size];
+#include "config.def"
+#undef OPTION
+};
+
+extern struct config config;
+
+void config_read(void);
+/* The value of an environment variable, or NULL. */
+const char *config_variable(const char *name);
+
+#endif

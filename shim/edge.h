@@ -1,0 +1,24 @@
+/*
+ * For the files that stand between the program and libc (edge_*.c).
+ */
+#ifndef SHIM_EDGE_H
+#define SHIM_EDGE_H
+
+#include <stddef.h>
+
+/*
+ * The definition of @name that comes after ours.  Looked up in the constructor
+ * where it can be, because dlsym may not be called in a signal handler; NULL
+ * if there is none.
+ */
+void *edge_next(const char *name);
+
+/* What each file looks up, in the constructor. */
+void edge_jump_resolve(void);
+void edge_process_resolve(void);
+void edge_thread_resolve(void);
+void edge_images_resolve(void);
+
+#define EDGE __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * Processes: fork and its relatives, the ends that skip the exit handlers, and
+ * the moment a program forbids itself (and so us) system calls.
+ */
+#define _GNU_SOURCE
+#include "edge.h"
+
+#include "arch.h"
+#include "clock.h"
+#include "events.h"
+#include "image.h"
+#include "log.h"
+#include "record.h"
+#include "state.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <shim/cpu.h>
+#include <shim/format.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* --- fork --- */
+
+static int begin_again(void *unused)
+{
+	(void)unused;
+	if (record_fork() == 0)
+		image_forked();
+	return 0;
+}
+
+static void in_child(void)
+{
+	if (state_get() != STATE_RUNNING)
+		return;
+	state_forked();
+	state_slowly(begin_again, NULL);
+	RAISE(forked);
+}
+
+/* Every fork that goes through libc runs this, daemon and forkpty too. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			     void (*child)(void), void *object)
+	__attribute__((weak));
+
+static pid_t (*real_Fork)(void);
+
+EDGE pid_t _Fork(void);
+
+pid_t _Fork(void)
+{
+	pid_t pid;
+
+	if (!real_Fork)
+		real_Fork = (pid_t(*)(void))edge_next("_Fork");
+	pid = real_Fork();
+	if (pid == 0)
+		in_child();
+	return pid;
+}
+
+/* syscall(SYS_fork) and a clone that copies the memory: from entry.S. */
+HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
+			      long e);
+
+long edge_syscall_fork(long number, long a, long b, long c, long d, long e)
+{
+	long result = arch_syscall(number, a, b, c, d, e, 0);
+
+	if (result == 0)
+		in_child();
+	if (result < 0) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+HIDDEN long edge_syscall_failed(long result);
+
+long edge_syscall_failed(long result)
+{
+	errno = (int)-result;
+	return -1;
+}
+
+/* --- vfork and clone: another task with our thread-local data --- */
+
+HIDDEN void edge_vfork_before(void);
+HIDDEN long edge_vfork_after(long result);
+
+void edge_vfork_before(void)
+{
+	RAISE(data_shared, 1);
+}
+
+long edge_vfork_after(long result)
+{
+	RAISE(data_shared, 0);
+	return result < 0 ? edge_syscall_failed(result) : result;
+}
+
+typedef int (*clone_function)(int (*)(void *), void *, int, void *, ...);
+
+static clone_function real_clone;
+
+EDGE int clone(int (*call)(void *), void *stack, int flags, void *argument,
+	       ...);
+
+/* The child begins in @call on a stack of its own, not in here; only without
+ * CLONE_VM it has a copy of everything, and needs a recording of its own. */
+struct start {
+	int (*call)(void *);
+	void *argument;
+};
+
+static int start_copied(void *argument)
+{
+	struct start *start = argument;
+
+	in_child();
+	return start->call(start->argument);
+}
+
+int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
+{
+	struct start start = { call, argument };
+	void *parent_tid, *tls, *child_tid;
+	va_list arguments;
+
+	if (!real_clone)
+		real_clone = (clone_function)edge_next("clone");
+	va_start(arguments, argument);
+	parent_tid = va_arg(arguments, void *);
+	tls = va_arg(arguments, void *);
+	child_tid = va_arg(arguments, void *);
+	va_end(arguments);
+	if ((flags & CLONE_VM) == 0)
+		return real_clone(start_copied, stack, flags, &start,
+				  parent_tid, tls, child_tid);
+	if (flags & CLONE_SETTLS)
+		return real_clone(call, stack, flags, argument, parent_tid, tls,
+				  child_tid);
+	/* For good: nobody tells when that task ends. */
+	RAISE(data_shared, 1);
+	return real_clone(call, stack, flags, argument, parent_tid, tls,
+			  child_tid);
+}
+
+/* --- ends --- */
+
+static void note_end(enum shim_end end, int status)
+{
+	struct shim_meta *meta = record_meta();
+
+	/* A vfork child ends with our memory, but it is not us. */
+	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
+		return;
+	meta->end = end;
+	meta->exit_status = (uint32_t)status & 0xff;
+	meta->end_clock = shim_clock();
+	clock_note(meta);
+}
+
+static void (*real_exit_now)(int) __attribute__((noreturn));
+static void (*real_quick_exit)(int) __attribute__((noreturn));
+static void (*real_abort)(void) __attribute__((noreturn));
+
+typedef void (*exit_function)(int) __attribute__((noreturn));
+typedef void (*abort_function)(void) __attribute__((noreturn));
+
+EDGE void _exit(int status)
+{
+	if (!real_exit_now)
+		real_exit_now = (exit_function)edge_next("_exit");
+	note_end(SHIM_END_EXIT, status);
+	real_exit_now(status);
+}
+
+EDGE void _Exit(int status)
+{
+	_exit(status);
+}
+
+EDGE void quick_exit(int status)
+{
+	if (!real_quick_exit)
+		real_quick_exit = (exit_function)edge_next("quick_exit");
+	note_end(SHIM_END_EXIT, status);
+	real_quick_exit(status);
+}
+
+EDGE void abort(void)
+{
+	if (!real_abort)
+		real_abort = (abort_function)edge_next("abort");
+	note_end(SHIM_END_ABORT, 0);
+	real_abort();
+}
+
+/* --- seccomp --- */
+
+static void close_system(void)
+{
+	static bool closed;
+
+	if (state_get() != STATE_RUNNING ||
+	    __atomic_exchange_n(&closed, true, __ATOMIC_ACQ_REL))
+		return;
+	clock_note(record_meta());
+	RAISE(system_closing);
+	log_line("%s", "the program restricts its system calls (seccomp): no "
+		       "more of ours, new call paths may be lost");
+	sys_forbid();
+}
+
+HIDDEN void edge_syscall_closing(long number, long operation);
+
+void edge_syscall_closing(long number, long operation)
+{
+	if (number == SYS_prctl ? operation == PR_SET_SECCOMP :
+				  operation == SECCOMP_SET_MODE_STRICT ||
+					  operation == SECCOMP_SET_MODE_FILTER)
+		close_system();
+}
+
+EDGE int prctl(int option, ...);
+
+int prctl(int option, ...)
+{
+	static int (*real)(int, ...);
+	unsigned long a, b, c, d;
+	va_list arguments;
+
+	va_start(arguments, option);
+	a = va_arg(arguments, unsigned long);
+	b = va_arg(arguments, unsigned long);
+	c = va_arg(arguments, unsigned long);
+	d = va_arg(arguments, unsigned long);
+	va_end(arguments);
+	if (!real)
+		real = (int (*)(int, ...))edge_next("prctl");
+	if (option == PR_SET_SECCOMP)
+		close_system();
+	return real(option, a, b, c, d);
+}
+
+void edge_process_resolve(void)
+{
+	real_Fork = (pid_t(*)(void))edge_next("_Fork");
+	real_clone = (clone_function)edge_next("clone");
+	real_exit_now = (exit_function)edge_next("_exit");
+	real_quick_exit = (exit_function)edge_next("quick_exit");
+	real_abort = (abort_function)edge_next("abort");
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, in_child, NULL);
+}

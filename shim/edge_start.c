@@ -1,0 +1,75 @@
+/*
+ * How shim gets in: as a constructor, or earlier, with the first hooked call
+ * (arch/.../entry.S); and how it learns of a regular end.
+ */
+#define _GNU_SOURCE
+#include "edge.h"
+
+#include "clock.h"
+#include "events.h"
+#include "image.h"
+#include "record.h"
+#include "state.h"
+
+#include <dlfcn.h>
+#include <shim/cpu.h>
+#include <shim/format.h>
+#include <stdlib.h>
+
+#include <shim/banned.h>
+
+void *edge_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static int scan(void *unused)
+{
+	(void)unused;
+	return image_scan();
+}
+
+static void note_exit(int status, void *unused)
+{
+	struct shim_meta *meta = record_meta();
+
+	(void)unused;
+	if (!meta)
+		return;
+	meta->end = SHIM_END_EXIT;
+	meta->exit_status = (uint32_t)status & 0xff;
+	meta->end_clock = shim_clock();
+	clock_note(meta);
+}
+
+/* glibc's; elsewhere an exit is seen by its _exit or not at all. */
+extern int on_exit(void (*call)(int, void *), void *argument)
+	__attribute__((weak));
+
+__attribute__((constructor)) static void load(void)
+{
+	bool started_early = state_get() != STATE_LOADED;
+
+	edge_jump_resolve();
+	edge_process_resolve();
+	edge_thread_resolve();
+	edge_images_resolve();
+	state_start();
+	if (state_get() != STATE_RUNNING)
+		return;
+	/* Whatever was loaded since, or not yet ready then. */
+	if (started_early)
+		state_slowly(scan, NULL);
+	if (on_exit)
+		on_exit(note_exit, NULL);
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+	struct shim_meta *meta = record_meta();
+
+	if (meta && meta->end == SHIM_END_EXIT) {
+		meta->end_clock = shim_clock();
+		clock_note(meta);
+	}
+}

@@ -1,0 +1,16 @@
+/*
+ * The objects the program has loaded: recorded when they come and when they go,
+ * so that the report can name every address whatever was there later.
+ */
+#ifndef SHIM_IMAGE_H
+#define SHIM_IMAGE_H
+
+/* Compares what is loaded with what is known; records the difference, binds
+ * the hooks of what is new, and raises image_unloaded for what is gone.  State
+ * lock held. */
+int image_scan(void);
+
+/* In a forked child: writes all of them into its own recording. */
+void image_forked(void);
+
+#endif

@@ -1,0 +1,124 @@
+#include "log.h"
+
+#include "config.h"
+#include "sys.h"
+#include "text.h"
+
+#include <errno.h>
+#include <shim/format.h>
+#include <stdarg.h>
+
+#include <shim/banned.h>
+
+static char waiting[2048];
+static uint32_t waiting_size;
+static struct shim_meta *target;
+
+static void append(char *memory, uint32_t room, uint32_t *size,
+		   const char *line, uint32_t length)
+{
+	uint32_t at = __atomic_fetch_add(size, length, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < length && at + i < room; i++)
+		memory[at + i] = line[i];
+}
+
+static void put(const char *line, uint32_t length)
+{
+	if (target)
+		append(target->log, sizeof(target->log), &target->log_size,
+		       line, length);
+	else
+		append(waiting, sizeof(waiting), &waiting_size, line, length);
+	if (config.verbose[0] == '1') {
+		sys_write(2, "shim: ", 6);
+		sys_write(2, line, length);
+	}
+}
+
+void log_line(const char *format, ...)
+{
+	char memory[256];
+	struct text line;
+	va_list arguments;
+
+	text_init(&line, memory, sizeof(memory) - 1);
+	va_start(arguments, format);
+	for (; *format; format++) {
+		if (format[0] == '%' && format[1] == 's') {
+			text_add(&line, va_arg(arguments, const char *));
+			format++;
+		} else {
+			text_add_part(&line, format, 1);
+		}
+	}
+	va_end(arguments);
+	memory[line.length++] = '\n';
+	put(memory, (uint32_t)line.length);
+}
+
+void log_error(const char *format, const char *name, int error)
+{
+	char memory[224];
+	struct text line;
+
+	text_init(&line, memory, sizeof(memory));
+	for (; *format; format++) {
+		if (format[0] == '%' && format[1] == 's') {
+			text_add(&line, name);
+			format++;
+		} else {
+			text_add_part(&line, format, 1);
+		}
+	}
+	log_line("%s: %s", memory, log_reason(error));
+}
+
+void log_to(struct shim_meta *meta)
+{
+	target = meta;
+	if (meta && waiting_size > 0) {
+		uint32_t size = waiting_size < sizeof(waiting) ?
+					waiting_size :
+					(uint32_t)sizeof(waiting);
+
+		append(meta->log, sizeof(meta->log), &meta->log_size, waiting,
+		       size);
+		waiting_size = 0;
+	}
+}
+
+void log_give_up(void)
+{
+	uint32_t size = waiting_size < sizeof(waiting) ? waiting_size :
+						       (uint32_t)sizeof(waiting);
+
+	if (size > 0 && config.verbose[0] != '1') {
+		sys_write(2, "shim: ", 6);
+		sys_write(2, waiting, size);
+	}
+	waiting_size = 0;
+}
+
+const char *log_reason(int error)
+{
+	switch (-error) {
+	case ENOSPC: return "no space left on the device";
+	case EDQUOT: return "the disk quota is used up";
+	case EFBIG: return "the file size limit (RLIMIT_FSIZE) is reached";
+	case ENOMEM: return "no memory or address space left (RLIMIT_AS?)";
+	case EACCES: return "permission denied";
+	case EPERM: return "not permitted";
+	case EROFS: return "the file system is read-only";
+	case ENOENT: return "no such file or directory";
+	case ENOTDIR: return "not a directory";
+	case EEXIST: return "it exists already";
+	case EMFILE: return "too many open files in this process";
+	case ENFILE: return "too many open files in the system";
+	case ENAMETOOLONG: return "the name is too long";
+	case ELOOP: return "a symbolic link";
+	case EAGAIN: return "resources are exhausted for now";
+	case EIO: return "input/output error";
+	default: return "unexpected error";
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * What we have to say goes into the recording, never to the program's output.
+ * Lines logged before there is a recording wait for it.
+ */
+#ifndef SHIM_LOG_H
+#define SHIM_LOG_H
+
+#include <stdint.h>
+
+struct shim_meta;
+
+/* Adds one line; %s takes a string.  Async. */
+void log_line(const char *format, ...);
+/* ... with an error: "format: reason". */
+void log_error(const char *format, const char *name, int error);
+/* From now on lines go there; those that waited go there now. */
+void log_to(struct shim_meta *meta);
+/* Prints the lines that wait on standard error: there is no recording. */
+void log_give_up(void);
+/* The usual words for -errno. */
+const char *log_reason(int error);
+
+#endif

@@ -1,0 +1,80 @@
+#include "maps.h"
+
+#include "sys.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <shim/banned.h>
+
+static char buffer[8192];
+
+static void parse(const char *line, struct map *map)
+{
+	uint64_t major, minor;
+
+	map->start = text_read_hex(&line);
+	line++;
+	map->end = text_read_hex(&line);
+	line++;
+	map->readable = line[0] == 'r';
+	map->writable = line[1] == 'w';
+	map->executable = line[2] == 'x';
+	map->shared = line[3] == 's';
+	line += 5;
+	map->offset = text_read_hex(&line);
+	line++;
+	major = text_read_hex(&line);
+	line++;
+	minor = text_read_hex(&line);
+	line++;
+	map->device = major << 32 | minor;
+	map->inode = text_read_decimal(&line);
+	while (*line == ' ')
+		line++;
+	map->path = line;
+}
+
+int maps_read(bool (*each)(const struct map *map, void *argument),
+	      void *argument)
+{
+	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	size_t have = 0;
+	bool go_on = true;
+	long r = 0;
+
+	if (fd < 0)
+		return fd;
+	while (go_on) {
+		size_t begin = 0;
+
+		r = sys_read(fd, buffer + have, sizeof(buffer) - have);
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			break;
+		have += (size_t)r;
+		for (size_t i = begin; go_on && i < have; i++) {
+			struct map map;
+
+			if (buffer[i] != '\n')
+				continue;
+			buffer[i] = '\0';
+			if (i - begin > 48) {
+				parse(buffer + begin, &map);
+				go_on = each(&map, argument);
+			}
+			begin = i + 1;
+		}
+		/* A path may have any length; one that fills the buffer is
+		 * dropped with its line. */
+		if (begin == 0 && have == sizeof(buffer))
+			begin = have;
+		for (size_t i = begin; i < have; i++)
+			buffer[i - begin] = buffer[i];
+		have -= begin;
+	}
+	sys_close(fd);
+	return r < 0 ? (int)r : 0;
+}

@@ -1,0 +1,24 @@
+/*
+ * The memory map of the process, as /proc/self/maps tells it.  It needs no lock
+ * of the program or its loader, so it can be read at any moment; the state lock
+ * must be held (it has one buffer).
+ */
+#ifndef SHIM_MAPS_H
+#define SHIM_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct map {
+	uintptr_t start, end;
+	bool readable, writable, executable, shared;
+	uint64_t offset;
+	uint64_t device, inode;
+	const char *path;	/* "" for anonymous memory */
+};
+
+/* Calls @each for every mapping until it returns false. Returns 0 or -errno. */
+int maps_read(bool (*each)(const struct map *map, void *argument),
+	      void *argument);
+
+#endif

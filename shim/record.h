@@ -1,0 +1,26 @@
+/*
+ * The recording this process writes: its directory and its files.  What a
+ * profiler sees of it is <shim/record.h>.
+ */
+#ifndef SHIM_RECORD_INTERNAL_H
+#define SHIM_RECORD_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct shim_meta;
+
+/* Makes the directory and meta.  State lock held.  0 or -errno. */
+int record_start(void);
+/* The same for a forked child, beside its parent's. */
+int record_fork(void);
+
+struct shim_meta *record_meta(void);
+
+/* A new file of the recording with @size bytes allocated and mapped. */
+int record_create(const char *name, size_t size, void **memory);
+/* @size more bytes at @offset of a file that record_create made. */
+int record_extend(const char *name, uint64_t offset, size_t size,
+		  void **memory);
+
+#endif

@@ -1,0 +1,122 @@
+#include "state.h"
+
+#include "arch.h"
+#include "clock.h"
+#include "config.h"
+#include "image.h"
+#include "log.h"
+#include "record.h"
+#include "sys.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+/* hooks/builtin.c: sets up the profilers that @profile names. */
+int builtin_start(const char *profile);
+
+static enum state state;
+static int lock_owner; /* tid, 0: free */
+static char stack[65536] __attribute__((aligned(64)));
+
+enum state state_get(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+static void lock(int self)
+{
+	int nobody = 0;
+
+	while (!__atomic_compare_exchange_n(&lock_owner, &nobody, self, false,
+					    __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		nobody = 0;
+		sys_yield();
+	}
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&lock_owner, 0, __ATOMIC_RELEASE);
+}
+
+int state_slowly(int (*work)(void *argument), void *argument)
+{
+	uint64_t signals;
+	int self, r;
+
+	if (sys_is_forbidden())
+		return -EPERM;
+	r = sys_block_signals(&signals);
+	if (r < 0)
+		return r;
+	self = sys_gettid();
+	if (self <= 0) {
+		sys_restore_signals(signals);
+		return -EPERM;
+	}
+	if (__atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == self) {
+		r = work(argument);
+	} else {
+		lock(self);
+		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
+		unlock();
+	}
+	sys_restore_signals(signals);
+	return r;
+}
+
+void state_forked(void)
+{
+	unlock();
+}
+
+static bool is_privileged(void)
+{
+	bool differs = false;
+
+	sys_identity(&differs);
+	return differs || getauxval(AT_SECURE) != 0;
+}
+
+static int start(void *unused)
+{
+	enum state next = STATE_OFF;
+	int r;
+
+	(void)unused;
+	if (state_get() != STATE_LOADED)
+		return 0;
+	if (!is_privileged()) {
+		config_read();
+		clock_start();
+		r = record_start();
+		if (r == 0) {
+			image_scan();
+			r = builtin_start(config.profile);
+		}
+		if (r == 0)
+			next = STATE_RUNNING;
+	}
+	table_start(next == STATE_RUNNING);
+	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void state_start(void)
+{
+	if (state_get() != STATE_LOADED)
+		return;
+	state_slowly(start, NULL);
+	if (state_get() == STATE_LOADED) {
+		/* Not even signals could be blocked: nothing of ours would
+		 * work, and the table must lead somewhere. */
+		table_start(false);
+		__atomic_store_n(&state, STATE_OFF, __ATOMIC_RELEASE);
+	}
+}

@@ -1,0 +1,27 @@
+/*
+ * Where shim stands, and the one way to do something slow inside a program.
+ *
+ * There is one lock.  Whoever holds it has all signals blocked and runs on a
+ * stack of ours, so that a program with a stack of a page is safe and the work
+ * may use ordinary C; it calls no module and nothing of libc while it holds
+ * it.  A fork's child takes the lock away from a parent that is not there.
+ */
+#ifndef SHIM_STATE_H
+#define SHIM_STATE_H
+
+/* LOADED moves to RUNNING or OFF once and stays. */
+enum state { STATE_LOADED, STATE_RUNNING, STATE_OFF };
+
+enum state state_get(void);
+
+/* Starts shim if nobody has yet; returns when it runs or is off. */
+void state_start(void);
+
+/* Runs work(argument) as described above; returns what it returns, or -EPERM
+ * without calling it when system calls are forbidden. */
+int state_slowly(int (*work)(void *argument), void *argument);
+
+/* In a forked child, first of all. */
+void state_forked(void);
+
+#endif

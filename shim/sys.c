@@ -1,0 +1,280 @@
+#define _GNU_SOURCE
+#include "sys.h"
+
+#include "arch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <shim/banned.h>
+
+static bool forbidden;
+
+void sys_forbid(void)
+{
+	forbidden = true;
+}
+
+bool sys_is_forbidden(void)
+{
+	return forbidden;
+}
+
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (forbidden)
+		return -EPERM;
+	return arch_syscall(number, a, b, c, d, e, f);
+}
+
+int sys_open(const char *path, int flags, unsigned mode)
+{
+	return (int)call(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+int sys_close(int fd)
+{
+	return (int)call(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+long sys_read(int fd, void *buffer, size_t size)
+{
+	return call(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
+}
+
+long sys_write(int fd, const void *buffer, size_t size)
+{
+	return call(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0);
+}
+
+int sys_make_directory(const char *path, unsigned mode)
+{
+	return (int)call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+}
+
+long sys_read_link(const char *path, char *buffer, size_t size)
+{
+	return call(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer,
+		    (long)size, 0, 0);
+}
+
+int sys_get_directory(char *buffer, size_t size)
+{
+	return (int)call(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
+}
+
+/* Some file systems cannot preallocate: writing zeros allocates as well. */
+static int write_zeros(int fd, uint64_t offset, uint64_t size)
+{
+	static const char zeros[4096];
+	long r;
+
+	while (size > 0) {
+		size_t part = size < sizeof(zeros) ? size : sizeof(zeros);
+
+		r = call(SYS_pwrite64, fd, (long)zeros, (long)part,
+			 (long)offset, 0, 0);
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -ENOSPC;
+		offset += (uint64_t)r;
+		size -= (uint64_t)r;
+	}
+	return 0;
+}
+
+int sys_allocate(int fd, uint64_t offset, uint64_t size)
+{
+	long r;
+
+	do
+		r = call(SYS_fallocate, fd, 0, (long)offset, (long)size, 0, 0);
+	while (r == -EINTR);
+	if (r == -EOPNOTSUPP || r == -ENOSYS)
+		return write_zeros(fd, offset, size);
+	return (int)r;
+}
+
+static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
+{
+	long r = call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags,
+		      fd, (long)offset);
+
+	if (r < 0 && r > -4096)
+		return (int)r;
+	*memory = (void *)r;
+	return 0;
+}
+
+int sys_map_file(int fd, uint64_t offset, size_t size, void **memory)
+{
+	return map(memory, size, MAP_SHARED, fd, offset);
+}
+
+int sys_map(size_t size, void **memory)
+{
+	return map(memory, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
+}
+
+int sys_unmap(void *memory, size_t size)
+{
+	return (int)call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);
+}
+
+int sys_empty(void *memory, size_t size)
+{
+	return (int)call(SYS_madvise, (long)memory, (long)size, MADV_DONTNEED,
+			 0, 0, 0);
+}
+
+int sys_protect(void *memory, size_t size, int protection)
+{
+	return (int)call(SYS_mprotect, (long)memory, (long)size, protection, 0,
+			 0, 0);
+}
+
+int sys_gettid(void)
+{
+	return (int)call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+int sys_getpid(void)
+{
+	return (int)call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+int sys_getppid(void)
+{
+	return (int)call(SYS_getppid, 0, 0, 0, 0, 0, 0);
+}
+
+bool sys_is_alive(int pid, int tid)
+{
+	return call(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -ESRCH;
+}
+
+int sys_thread_name(char name[16])
+{
+	return (int)call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+}
+
+int sys_block_signals(uint64_t *before)
+{
+	uint64_t all = ~0ull;
+
+	return (int)call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
+			 (long)before, sizeof(all), 0, 0);
+}
+
+int sys_restore_signals(uint64_t before)
+{
+	return (int)call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
+			 sizeof(before), 0, 0);
+}
+
+int sys_limit(int which, uint64_t *limit)
+{
+	struct rlimit both;
+	int r = (int)call(SYS_prlimit64, 0, which, 0, (long)&both, 0, 0);
+
+	if (r == 0)
+		*limit = both.rlim_cur;
+	return r;
+}
+
+int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use)
+{
+	stack_t stack;
+	int r = (int)call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+
+	if (r < 0)
+		return r;
+	*low = (uintptr_t)stack.ss_sp;
+	*high = *low + stack.ss_size;
+	*in_use = (stack.ss_flags & SS_ONSTACK) != 0;
+	return 0;
+}
+
+int sys_time_ns(int clock, uint64_t *time_ns)
+{
+	struct timespec now;
+	int r = (int)call(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+
+	if (r == 0)
+		*time_ns = (uint64_t)now.tv_sec * 1000000000u +
+			   (uint64_t)now.tv_nsec;
+	return r;
+}
+
+int sys_clock_resolution(int clock, uint64_t *resolution_ns)
+{
+	struct timespec resolution;
+	int r = (int)call(SYS_clock_getres, clock, (long)&resolution, 0, 0, 0,
+			  0);
+
+	if (r == 0)
+		*resolution_ns = (uint64_t)resolution.tv_nsec;
+	return r;
+}
+
+int sys_clock_is_readable(void)
+{
+#ifdef PR_GET_TSC
+	int mode = PR_TSC_ENABLE;
+
+	if (call(SYS_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0, 0) == 0 &&
+	    mode != PR_TSC_ENABLE)
+		return -EPERM;
+#endif
+	return 0;
+}
+
+int sys_host_name(char *name, size_t size)
+{
+	struct utsname names;
+	int r = (int)call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
+	size_t i;
+
+	if (r < 0)
+		return r;
+	for (i = 0; i + 1 < size && names.nodename[i]; i++)
+		name[i] = names.nodename[i];
+	name[i] = '\0';
+	return 0;
+}
+
+int sys_identity(bool *privileged)
+{
+	*privileged = call(SYS_getuid, 0, 0, 0, 0, 0, 0) !=
+			      call(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
+		      call(SYS_getgid, 0, 0, 0, 0, 0, 0) !=
+			      call(SYS_getegid, 0, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+void sys_yield(void)
+{
+	call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+int sys_peek(const void *from, void *to, size_t size)
+{
+	struct iovec source = { (void *)from, size };
+	struct iovec target = { to, size };
+	long r = call(SYS_process_vm_readv, sys_getpid(), (long)&target, 1,
+		      (long)&source, 1, 0);
+
+	if (r < 0)
+		return (int)r;
+	return (size_t)r == size ? 0 : -EFAULT;
+}

@@ -1,0 +1,53 @@
+/*
+ * The operating system, all of it: every system call shim makes is one of these
+ * functions, so that a test can replace this file and make the n-th one fail.
+ * They return 0 or a value, or -errno; errno itself is never touched.
+ */
+#ifndef SHIM_SYS_H
+#define SHIM_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* After this every function below fails with -EPERM and calls nothing: the
+ * program has forbidden system calls and would be killed for ours. */
+void sys_forbid(void);
+bool sys_is_forbidden(void);
+
+int sys_open(const char *path, int flags, unsigned mode);
+int sys_close(int fd);
+long sys_read(int fd, void *buffer, size_t size);
+long sys_write(int fd, const void *buffer, size_t size);
+int sys_make_directory(const char *path, unsigned mode);
+long sys_read_link(const char *path, char *buffer, size_t size);
+int sys_get_directory(char *buffer, size_t size);
+/* Makes [offset, offset + size) of the file exist with its blocks allocated. */
+int sys_allocate(int fd, uint64_t offset, uint64_t size);
+int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
+int sys_map(size_t size, void **memory);
+int sys_unmap(void *memory, size_t size);
+int sys_empty(void *memory, size_t size);
+int sys_protect(void *memory, size_t size, int protection);
+int sys_gettid(void);
+int sys_getpid(void);
+int sys_getppid(void);
+bool sys_is_alive(int pid, int tid);
+int sys_thread_name(char name[16]);
+int sys_block_signals(uint64_t *before);
+int sys_restore_signals(uint64_t before);
+/* RLIMIT_*: the soft limit. */
+int sys_limit(int which, uint64_t *limit);
+int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
+int sys_time_ns(int clock, uint64_t *time_ns);
+/* How far apart the values of @clock are. */
+int sys_clock_resolution(int clock, uint64_t *resolution_ns);
+/* 0, or -EPERM if reading the processor's counter would trap. */
+int sys_clock_is_readable(void);
+int sys_host_name(char *name, size_t size);
+int sys_identity(bool *privileged);
+void sys_yield(void);
+/* Copies from this process's own memory; a bad address is -EFAULT. */
+int sys_peek(const void *from, void *to, size_t size);
+
+#endif

@@ -1,0 +1,201 @@
+#include "table.h"
+
+#include "arch.h"
+#include "events.h"
+#include "sys.h"
+#include "text.h"
+
+#include <elf.h>
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096
+
+/* entry.S */
+void table_start_enter(void);
+void table_start_leave(void);
+void table_nothing(void);
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+
+typedef void (*hook)(void);
+
+/* enter, leave: what entry.S jumps through. */
+__attribute__((visibility("hidden"))) hook table_current[2] = {
+	table_start_enter, table_start_leave
+};
+
+struct slot {
+	hook *place;
+	bool leaves;
+	uintptr_t relro;	/* the pages to make writable for it */
+	size_t relro_size;
+};
+
+static struct slot slots[512];
+static unsigned slot_count;
+
+static void point(const struct slot *slot)
+{
+	hook target = table_current[slot->leaves];
+	void *page = (void *)((uintptr_t)slot->place & ~(uintptr_t)(PAGE - 1));
+
+	if (slot->relro_size == 0) {
+		__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Refused by a hardened kernel: the jump stays, which works as well. */
+	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
+		return;
+	__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
+	sys_protect(page, PAGE, PROT_READ);
+}
+
+void table_start(bool running)
+{
+	hook enter = table_nothing, leave = table_nothing;
+
+	for (unsigned i = 0; running && i < events_count; i++) {
+		if (events_handles[i].enter)
+			enter = (hook)events_handles[i].enter;
+		if (events_handles[i].leave)
+			leave = (hook)events_handles[i].leave;
+	}
+	__atomic_store_n(&table_current[0], enter, __ATOMIC_RELEASE);
+	__atomic_store_n(&table_current[1], leave, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < slot_count; i++)
+		point(&slots[i]);
+}
+
+/* A slot leads to us, or, not yet resolved, back into its own image.  If the
+ * program has hooks of its own it leads there and is not ours to change. */
+static bool is_ours(const struct table_image *image, uintptr_t value,
+		    bool leaves)
+{
+	uintptr_t edge = leaves ? (uintptr_t)__cyg_profile_func_exit :
+				  (uintptr_t)__cyg_profile_func_enter;
+
+	return value == edge ||
+	       (value >= image->bias && value < image->dynamic);
+}
+
+static void add_slot(const struct table_image *image, uintptr_t place,
+		     bool leaves)
+{
+	uintptr_t value;
+	bool is_relro = place >= image->relro &&
+			place - image->relro < image->relro_size;
+	struct slot slot = {
+		.place = (hook *)place,
+		.leaves = leaves,
+		.relro = is_relro ? image->relro : 0,
+		.relro_size = is_relro ? image->relro_size : 0,
+	};
+
+	if (slot_count == sizeof(slots) / sizeof(*slots) ||
+	    sys_peek((const void *)place, &value, sizeof(value)) < 0 ||
+	    !is_ours(image, value, leaves))
+		return;
+	slots[slot_count++] = slot;
+	point(&slot);
+}
+
+struct dynamic {
+	uintptr_t symbols, strings, jumps, relocations;
+	size_t jumps_size, relocations_size;
+};
+
+/* The loader turns the addresses in there into real ones, sooner or later. */
+static uintptr_t real(const struct table_image *image, uintptr_t address)
+{
+	return address < image->bias ? address + image->bias : address;
+}
+
+static bool read_dynamic(const struct table_image *image,
+			 struct dynamic *dynamic)
+{
+	Elf64_Dyn entry;
+
+	*dynamic = (struct dynamic){ 0 };
+	for (size_t at = 0; at + sizeof(entry) <= image->dynamic_size;
+	     at += sizeof(entry)) {
+		if (sys_peek((const void *)(image->dynamic + at), &entry,
+			     sizeof(entry)) < 0)
+			return false;
+		switch (entry.d_tag) {
+		case DT_NULL: at = image->dynamic_size; break;
+		case DT_SYMTAB:
+			dynamic->symbols = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			dynamic->strings = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_JMPREL:
+			dynamic->jumps = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ: dynamic->jumps_size = entry.d_un.d_val; break;
+		case DT_RELA:
+			dynamic->relocations = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			dynamic->relocations_size = entry.d_un.d_val;
+			break;
+		}
+	}
+	return dynamic->symbols && dynamic->strings;
+}
+
+static void scan_relocations(const struct table_image *image,
+			     const struct dynamic *dynamic, uintptr_t start,
+			     size_t size)
+{
+	const Elf64_Rela *end = (const Elf64_Rela *)(start + size);
+
+	for (const Elf64_Rela *r = (const Elf64_Rela *)start; r + 1 <= end;
+	     r++) {
+		const Elf64_Sym *symbol;
+		const char *name, *rest;
+
+		if (ELF64_R_TYPE(r->r_info) != ARCH_RELOC_JUMP_SLOT &&
+		    ELF64_R_TYPE(r->r_info) != ARCH_RELOC_GLOB_DAT)
+			continue;
+		symbol = (const Elf64_Sym *)dynamic->symbols +
+			 ELF64_R_SYM(r->r_info);
+		name = (const char *)dynamic->strings + symbol->st_name;
+		if (name[0] != '_' || name[1] != '_' || name[2] != 'c')
+			continue;
+		rest = text_after(name, "__cyg_profile_func_");
+		if (rest && text_equal(rest, "enter"))
+			add_slot(image, image->bias + r->r_offset, false);
+		else if (rest && text_equal(rest, "exit"))
+			add_slot(image, image->bias + r->r_offset, true);
+	}
+}
+
+void table_bind(const struct table_image *image)
+{
+	struct dynamic dynamic;
+
+	if (!image->dynamic || !read_dynamic(image, &dynamic))
+		return;
+	if (dynamic.jumps)
+		scan_relocations(image, &dynamic, dynamic.jumps,
+				 dynamic.jumps_size);
+	if (dynamic.relocations)
+		scan_relocations(image, &dynamic, dynamic.relocations,
+				 dynamic.relocations_size);
+}
+
+void table_unbind(uintptr_t start, uintptr_t end)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < slot_count; i++) {
+		uintptr_t place = (uintptr_t)slots[i].place;
+
+		if (place < start || place >= end)
+			slots[kept++] = slots[i];
+	}
+	slot_count = kept;
+}

@@ -1,0 +1,34 @@
+/*
+ * Who is called on enter and leave.
+ *
+ * The program's calls end in two exported symbols that jump through the table
+ * (arch/.../entry.S).  That jump costs a quarter of an empty hook, so where an
+ * image reaches those symbols through a slot of its own, the slot is pointed at
+ * the hook itself and the jump is gone.
+ */
+#ifndef SHIM_TABLE_H
+#define SHIM_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An image in memory, as far as binding needs it. */
+struct table_image {
+	uintptr_t bias;
+	uintptr_t dynamic;
+	size_t dynamic_size;
+	uintptr_t relro;
+	size_t relro_size;
+};
+
+/* Points the table at the profilers' hooks, or at nothing; then binds what
+ * table_bind was asked to.  State lock held. */
+void table_start(bool running);
+
+/* Remembers the slots of an image and points them at the hooks. */
+void table_bind(const struct table_image *image);
+/* Forgets the slots in an address range that is gone. */
+void table_unbind(uintptr_t start, uintptr_t end);
+
+#endif
