@@ -124,8 +124,6 @@ static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t long_clock;		/* LONG_NS in clock units */
 
-#define ROOT_FRAME (~0ull >> 1)
-
 /* --- nodes --- */
 
 static inline uint64_t address_of(const struct shim_node *node)
@@ -443,6 +441,14 @@ static void end_unwound(struct shim_node *node)
 	count_unwound();
 }
 
+static bool is_open(const struct shim_node *node,
+		    const struct shim_node *wanted)
+{
+	while (node != wanted && !is_root(node))
+		node = parent_of(node);
+	return node == wanted;
+}
+
 /* --- stacks --- */
 
 static inline bool contains(const struct stack *stack, uintptr_t sp)
@@ -466,19 +472,21 @@ static void *take_private(struct tree *tree, size_t size)
 	return memory;
 }
 
-static struct shim_thread_node *make_root(struct tree *tree, bool coroutine)
+/* A root at the upper end of its stack: whatever lies above is elsewhere. */
+static struct shim_node *make_root(struct tree *tree, const struct stack *stack,
+				   bool coroutine)
 {
 	struct shim_thread_node *root = take(tree, sizeof(*root));
 
 	if (!root)
 		return NULL;
-	root->frame = ROOT_FRAME;
+	root->frame = frame_of(stack->high, stack->low);
 	root->start = shim_clock();
 	root->coroutine = coroutine;
 	shim_thread_name(root->name);
 	__atomic_store_n(&root->function, SHIM_NODE_THREAD | tree->tid,
 			 __ATOMIC_RELEASE);
-	return root;
+	return (struct shim_node *)root;
 }
 
 static struct stack *add_stack(struct tree *tree, uintptr_t low,
@@ -519,6 +527,14 @@ static struct shim_node *unwind(struct shim_node *node,
 	return node;
 }
 
+static void give_root(struct tree *tree, struct stack *stack)
+{
+	stack->base = make_root(tree, stack, true);
+	if (!stack->base)
+		stack->base = tree->main_stack.base;
+	stack->current = stack->base;
+}
+
 /* The stack that holds @sp, made known if it was not. */
 static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 {
@@ -534,11 +550,7 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 	if (kind == SHIM_STACK_SIGNAL) {
 		stack->is_signal = true;
 	} else {
-		struct shim_thread_node *root = make_root(tree, true);
-
-		stack->base = stack->current = (struct shim_node *)root;
-		if (!root)
-			stack->base = stack->current = tree->main_stack.base;
+		give_root(tree, stack);
 		/* Nobody told us of it, so nobody will tell us when the thread
 		 * leaves it: look at every call from now on. */
 		tree->careful = true;
@@ -555,10 +567,9 @@ static void switch_stack(struct tree *tree, uintptr_t sp)
 		to = find_stack(tree, sp);
 	if (to == from)
 		return;
-	if (from->is_signal) {
-		/* The handler is over, or it jumped out of there. */
+	/* The handler is over, or it jumped out of there. */
+	if (from->is_signal && is_open(tree->current, from->base))
 		tree->current = unwind(tree->current, from->base);
-	}
 	from->current = tree->current;
 	if (to->is_signal) {
 		to->base = tree->current;	/* what it interrupted */
@@ -597,13 +608,14 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 {
 	struct stack *stack = &tree->main_stack;
 
-	tree->root = make_root(tree, false);
-	if (!tree->root)
-		return false;
 	*stack = (struct stack){ .low = sp & ~4095ul };
 	stack->high = stack->low + 4096;
-	stack->base = stack->current = (struct shim_node *)tree->root;
 	shim_stack_find(sp, &stack->low, &stack->high);
+	stack->base = make_root(tree, stack, false);
+	if (!stack->base)
+		return false;
+	stack->current = stack->base;
+	tree->root = (struct shim_thread_node *)stack->base;
 	tree->stack = tree->stacks = stack;
 	tree->current = stack->current;
 	tree->careful = false;
@@ -755,6 +767,11 @@ static struct shim_node *drop_stale(const struct tree *tree,
 {
 	uint64_t frame = frame_of(sp, tree->stack->low);
 
+	/* Another signal on a stack that nobody was seen to leave: what it
+	 * interrupted is not what the last one did. */
+	if (tree->stack->is_signal && tree->stack->base->frame == 0 &&
+	    !is_open(node, tree->stack->base))
+		tree->stack->base = node;
 	while (node != tree->stack->base && !is_root(node) &&
 	       node->frame != 0 && node->frame < frame) {
 		end_unwound(node);
@@ -894,6 +911,9 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 	struct shim_node *node =
 		hot.cache[index_of(current, function, hot.cache_mask)];
 	uint64_t frame = frame_of(sp, hot.low);
+	/* Here, where the loads above are under way already: it takes longer
+	 * than they do. */
+	uint64_t now = clock == EXACT ? shim_clock() : 0;
 
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current) ||
@@ -909,7 +929,7 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 	if (clock == COARSE)
 		node->start = *hot.tick;
 	else if (clock == EXACT)
-		node->start = shim_clock();
+		node->start = now;
 }
 
 static inline __attribute__((always_inline)) void
@@ -991,14 +1011,6 @@ static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
 			(struct jump){ buffer, tree->current, sp };
 }
 
-static bool is_open(const struct shim_node *node,
-		    const struct shim_node *wanted)
-{
-	while (node != wanted && !is_root(node))
-		node = parent_of(node);
-	return node == wanted;
-}
-
 /* Frames of the stack of @sp that lie below it are gone. */
 static void cut(struct tree *tree, uintptr_t sp)
 {
@@ -1067,13 +1079,8 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 		stack->current = stack->base;
 	} else {
 		stack = add_stack(tree, low, high);
-		if (stack) {
-			struct shim_thread_node *root = make_root(tree, true);
-
-			stack->base = root ? (struct shim_node *)root :
-					     tree->main_stack.base;
-			stack->current = stack->base;
-		}
+		if (stack)
+			give_root(tree, stack);
 	}
 	publish(tree, tree->current);
 	shim_signals_restore(signals);
@@ -1085,7 +1092,9 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 	uint64_t signals;
 
 	(void)profiler;
-	if (!tree || contains(tree->stack, sp) || !known_stack(tree, sp))
+	/* It may lie inside the one in use: an array of some function. */
+	if (!tree || !known_stack(tree, sp) ||
+	    known_stack(tree, sp) == tree->stack)
 		return;
 	signals = shim_signals_block();
 	switch_stack(tree, sp);
@@ -1141,6 +1150,7 @@ static void on_forked(struct shim_profiler *profiler)
 		return;
 	tree->main_stack.low = stack.low;
 	tree->main_stack.high = stack.high;
+	tree->root->frame = frame_of(stack.high, stack.low);
 	copy_open_calls(tree, innermost);
 	publish(tree, tree->current);
 }
@@ -1213,7 +1223,7 @@ static void measure_cost(shim_function_hook enter_hook,
 			 shim_function_hook leave_hook, struct shim_cost *cost,
 			 bool exact)
 {
-	static struct shim_node root = { .frame = ROOT_FRAME }, node;
+	static struct shim_node root = { .frame = ~0ull }, node;
 	static struct shim_node *cache[1] = { &node };
 	static struct shim_extra_node extra;
 	const uint64_t calls = 512;

@@ -61,7 +61,7 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 			if (buffer[i] != '\n')
 				continue;
 			buffer[i] = '\0';
-			if (i - begin > 48) {
+			if (i - begin > 32) {
 				parse(buffer + begin, &map);
 				go_on = each(&map, argument);
 			}

@@ -1,6 +1,7 @@
 /*
  * What the system knows of the calling task's stacks.
  */
+#include "arch.h"
 #include "maps.h"
 #include "state.h"
 #include "sys.h"
@@ -38,10 +39,18 @@ static int look(void *argument)
 {
 	struct request *request = argument;
 	uint64_t limit;
+	uintptr_t block = arch_thread_pointer();
 
 	maps_read(each, request);
-	if (!request->found || !request->grows)
+	if (!request->found)
 		return 0;
+	/* The kernel makes one mapping of a thread's stack and whatever was put
+	 * right above it. */
+	if (!request->grows) {
+		if (block > request->sp && block < request->high)
+			request->high = (block & ~4095ul) + 4096;
+		return 0;
+	}
 	/* The first thread's stack grows on demand. */
 	if (sys_limit(RLIMIT_STACK, &limit) < 0 ||
 	    limit >= request->high - request->gap)

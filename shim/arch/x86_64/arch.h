@@ -37,9 +37,13 @@ static inline uintptr_t arch_jump_sp(const void *buffer)
 	return sp;
 }
 
-static inline void arch_pause(void)
+/* The thread control block: libc puts it at the upper end of a thread's stack. */
+static inline uintptr_t arch_thread_pointer(void)
 {
-	__asm__ volatile("pause");
+	uintptr_t pointer;
+
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
 }
 
 /* Where a ucontext keeps its stack pointer. */
