@@ -49,6 +49,7 @@ struct stack {
 	struct shim_node *current;	/* while another stack is in use */
 	struct shim_node *base;		/* its frames lie above this node */
 	bool is_signal;
+	struct stack *interrupted;	/* is_signal: the one below it */
 };
 
 struct table {
@@ -85,6 +86,7 @@ struct tree {
 	struct stack *stack;
 	struct stack *stacks;
 	struct stack main_stack;
+	uint64_t landed;	/* frame where the last exception went on, or 0 */
 	/* No memory: calls below lost_parent are counted and nothing else. */
 	struct shim_node *lost_parent;
 	uintptr_t lost_sp;
@@ -572,7 +574,8 @@ static void switch_stack(struct tree *tree, uintptr_t sp)
 		tree->current = unwind(tree->current, from->base);
 	from->current = tree->current;
 	if (to->is_signal) {
-		to->base = tree->current;	/* what it interrupted */
+		to->base = tree->current;
+		to->interrupted = from;
 	} else if (!from->is_signal || to->current != from->base) {
 		tree->current = to->current;
 	}
@@ -581,26 +584,37 @@ static void switch_stack(struct tree *tree, uintptr_t sp)
 
 /* --- a thread and its tree --- */
 
-static void publish(struct tree *tree, struct shim_node *current)
+/*
+ * On a signal's stack the fast path is off: its frames cannot be compared with
+ * those it interrupted, and its end must be noticed with the next event.
+ */
+static void publish(struct tree *tree, struct stack *stack,
+		    struct shim_node *current)
 {
+	tree->stack = stack;
 	tree->current = current;
 	if (hot.shared)
 		return;
-	hot.low = tree->stack->low;
+	if (!stack->is_signal)
+		hot.low = stack->low;
 	hot.cache = tree->cache;
 	hot.cache_mask = tree->cache_mask;
 	hot.tick = tick;
 	hot.tree = tree;
-	if (tree->careful || tree->lost_depth)
+	if (tree->careful || tree->lost_depth || stack->is_signal)
 		current = &nobody;
 	__atomic_store_n(&hot.current, current, __ATOMIC_RELEASE);
 }
 
-/* The other way: what the fast path did since. */
+/* The other way: what the fast path did since.  If it did anything, a handler
+ * that had its own stack is over, whatever it left behind. */
 static struct shim_node *collect(struct tree *tree)
 {
-	if (hot.tree == tree && hot.current != &nobody)
+	if (hot.tree == tree && hot.current != &nobody) {
 		tree->current = hot.current;
+		if (tree->stack->is_signal)
+			tree->stack = tree->stack->interrupted;
+	}
 	return tree->current;
 }
 
@@ -703,7 +717,7 @@ static COLD struct tree *get_tree(uintptr_t sp)
 			tree = make_tree(tid, sp, &hot.cause);
 	}
 	if (tree) {
-		publish(tree, tree->current);
+		publish(tree, tree->stack, tree->current);
 		if (!hot.shared)
 			shim_thread_watch();
 	} else {
@@ -755,45 +769,87 @@ static COLD struct tree *settle(struct tree *tree, uintptr_t sp)
 	}
 	collect(tree);
 	switch_stack(tree, sp);
-	publish(tree, tree->current);
+	publish(tree, tree->stack, tree->current);
 	shim_signals_restore(signals);
 	return tree;
 }
 
+/* What an event finds: its tree, its stack, the call it happens in.  Held in
+ * here, because a handler may change what the tree says at any moment, and
+ * what it leaves there is for the next event to find. */
+struct place {
+	struct tree *tree;
+	struct stack *stack;
+	struct shim_node *current;
+};
+
+static inline bool find_place(struct place *place, struct tree *tree,
+			      uintptr_t sp)
+{
+	place->tree = tree;
+	if (!tree)
+		return false;
+	place->current = collect(tree);
+	place->stack = tree->stack;
+	/* Again, if a handler on another stack came after it was settled. */
+	for (int i = 0; i < 100 && UNLIKELY(!contains(place->stack, sp)); i++) {
+		tree = place->tree = settle(tree, sp);
+		if (!tree)
+			return false;
+		place->current = collect(tree);
+		place->stack = tree->stack;
+	}
+	return true;
+}
+
 /* Calls that a jump or an exception left open: their frames lie below where
  * the stack pointer is now.  (Frame 0: an enter that this handler came into.) */
-static struct shim_node *drop_stale(const struct tree *tree,
+static struct shim_node *drop_stale(const struct stack *stack,
 				    struct shim_node *node, uintptr_t sp)
 {
-	uint64_t frame = frame_of(sp, tree->stack->low);
+	uint64_t frame = frame_of(sp, stack->low);
 
-	/* Another signal on a stack that nobody was seen to leave: what it
-	 * interrupted is not what the last one did. */
-	if (tree->stack->is_signal && tree->stack->base->frame == 0 &&
-	    !is_open(node, tree->stack->base))
-		tree->stack->base = node;
-	while (node != tree->stack->base && !is_root(node) &&
-	       node->frame != 0 && node->frame < frame) {
+	while (node != stack->base && !is_root(node) && node->frame != 0 &&
+	       node->frame < frame) {
 		end_unwound(node);
 		node = parent_of(node);
 	}
 	return node;
 }
 
+/*
+ * A function inlined into the one that caught an exception shares its frame, so
+ * nobody can tell that it ended, until it is entered again: recursion would
+ * have a frame of its own.
+ */
+static struct shim_node *drop_inlined(const struct tree *tree,
+				      struct shim_node *current,
+				      uint64_t function, uint64_t frame)
+{
+	struct shim_node *node = current;
+
+	if (tree->landed != frame)
+		return current;
+	for (; node->frame == frame && !is_root(node); node = parent_of(node))
+		if (address_of(node) == function)
+			return unwind(current, parent_of(node));
+	return current;
+}
+
 static COLD void enter_slowly(uint64_t function, uintptr_t sp)
 {
 	struct tree *tree = hot.tree;
-	struct shim_node *current, *node;
+	struct place at;
+	struct shim_node *node;
+	uint64_t frame;
 
 	if (!tree || hot.shared)
 		tree = get_tree(sp);
-	if (tree && UNLIKELY(!contains(tree->stack, sp)))
-		tree = settle(tree, sp);
-	if (!tree) {
+	if (!find_place(&at, tree, sp)) {
 		shim_record_lost(hot.cause);
 		return;
 	}
-	current = collect(tree);
+	tree = at.tree;
 	if (UNLIKELY(tree->lost_depth)) {
 		if (sp <= tree->lost_sp) {
 			lose_call(tree, sp);
@@ -801,16 +857,17 @@ static COLD void enter_slowly(uint64_t function, uintptr_t sp)
 		}
 		tree->lost_depth = 0; /* those frames are gone */
 	}
-	current = drop_stale(tree, current, sp);
-	node = find_or_make(tree, current, function);
+	frame = frame_of(sp, at.stack->low);
+	at.current = drop_stale(at.stack, at.current, sp);
+	at.current = drop_inlined(tree, at.current, function, frame);
+	node = find_or_make(tree, at.current, function);
 	if (UNLIKELY(!node)) {
-		tree->current = current;
 		lose_call(tree, sp);
-		publish(tree, current);
+		publish(tree, at.stack, at.current);
 		return;
 	}
-	publish(tree, node);
-	open_call(node, frame_of(sp, tree->stack->low));
+	publish(tree, at.stack, node);
+	open_call(node, frame);
 }
 
 static void count_orphan(void)
@@ -834,30 +891,29 @@ static struct shim_node *find_open(struct shim_node *node, uint64_t function)
 static COLD void leave_slowly(uint64_t function, uintptr_t sp)
 {
 	struct tree *tree = hot.tree;
-	struct shim_node *current, *node;
+	struct place at;
+	struct shim_node *node;
 	uint64_t duration;
 
 	if (hot.shared)
 		tree = tree_of(shim_thread_id());
-	if (tree && UNLIKELY(!contains(tree->stack, sp)))
-		tree = settle(tree, sp);
-	if (!tree)
+	if (!find_place(&at, tree, sp))
 		return; /* its enter was lost, and counted */
-	current = collect(tree);
+	tree = at.tree;
 	if (UNLIKELY(tree->lost_depth)) {
 		if (--tree->lost_depth == 0)
-			publish(tree, current);
+			publish(tree, at.stack, at.current);
 		return;
 	}
-	node = find_open(current, function);
+	node = find_open(at.current, function);
 	if (!node) {
 		count_orphan();
-		publish(tree, current);
+		publish(tree, at.stack, at.current);
 		return;
 	}
-	unwind(current, node);
+	unwind(at.current, node);
 	duration = duration_of(node);
-	publish(tree, parent_of(node));
+	publish(tree, at.stack, parent_of(node));
 	close_call(node, duration);
 }
 
@@ -1020,10 +1076,11 @@ static void cut(struct tree *tree, uintptr_t sp)
 		uint64_t signals = shim_signals_block();
 
 		switch_stack(tree, sp);
-		publish(tree, tree->current);
+		publish(tree, tree->stack, tree->current);
 		shim_signals_restore(signals);
 	}
-	publish(tree, drop_stale(tree, tree->current, sp));
+	publish(tree, tree->stack,
+		drop_stale(tree->stack, tree->current, sp));
 }
 
 static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
@@ -1040,7 +1097,8 @@ static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 	    is_open(tree->current, jump->node)) {
 		if (tree->lost_depth && jump->sp > tree->lost_sp)
 			tree->lost_depth = 0;
-		publish(tree, unwind(tree->current, jump->node));
+		publish(tree, tree->stack,
+			unwind(tree->current, jump->node));
 		sp = jump->sp;
 	}
 	if (sp)
@@ -1052,8 +1110,10 @@ static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 	struct tree *tree = my_tree();
 
 	(void)profiler;
-	if (tree)
-		cut(tree, sp);
+	if (!tree)
+		return;
+	cut(tree, sp);
+	tree->landed = tree->current->frame;
 }
 
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
@@ -1082,7 +1142,7 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 		if (stack)
 			give_root(tree, stack);
 	}
-	publish(tree, tree->current);
+	publish(tree, tree->stack, tree->current);
 	shim_signals_restore(signals);
 }
 
@@ -1098,7 +1158,7 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 		return;
 	signals = shim_signals_block();
 	switch_stack(tree, sp);
-	publish(tree, tree->current);
+	publish(tree, tree->stack, tree->current);
 	shim_signals_restore(signals);
 }
 
@@ -1152,7 +1212,7 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->main_stack.high = stack.high;
 	tree->root->frame = frame_of(stack.high, stack.low);
 	copy_open_calls(tree, innermost);
-	publish(tree, tree->current);
+	publish(tree, tree->stack, tree->current);
 }
 
 /* Another task runs with this thread's data: a vfork child, a clone without
@@ -1166,7 +1226,7 @@ static void on_data_shared(struct shim_profiler *profiler, int begins)
 		hot.shared++;
 		hot.current = &nobody;
 	} else if (--hot.shared == 0 && tree) {
-		publish(tree, tree->current);
+		publish(tree, tree->stack, tree->current);
 	}
 }
 
@@ -1176,7 +1236,7 @@ static void on_thread_ended(struct shim_profiler *profiler)
 
 	(void)profiler;
 	if (tree && tree->tid == shim_thread_id())
-		publish(tree, unwind(tree->current, NULL));
+		publish(tree, tree->stack, unwind(tree->current, NULL));
 }
 
 static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
@@ -1213,7 +1273,7 @@ static void on_system_closing(struct shim_profiler *profiler)
 	memory = shim_record_grow(tree->record, 1u << 20, &size, &cause);
 	if (memory)
 		add_chunk(tree, memory, size);
-	publish(tree, tree->current);
+	publish(tree, tree->stack, tree->current);
 }
 
 /* --- start --- */

@@ -178,11 +178,35 @@ static void expand(const char *pattern, struct text *text)
 	}
 }
 
-/* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist. */
+/* Has process @pid recorded into the directory @name? */
+static bool holds(struct text name, int pid)
+{
+	char path[PATH_SIZE];
+	struct text text;
+	int fd;
+
+	text_init(&text, path, sizeof(path));
+	text_add(&text, name.start);
+	text_add(&text, "/");
+	text_add_number(&text, (uint64_t)pid);
+	text_add(&text, ".0/meta");
+	fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return false;
+	sys_close(fd);
+	return true;
+}
+
+/* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist.  What a
+ * recorded process became by exec, or started, goes on with its recording. */
 static int make_new(struct text *name)
 {
 	size_t length = name->length;
 	int r = sys_make_directory(name->start, 0700);
+
+	if (r == -EEXIST && (holds(*name, sys_getpid()) ||
+			     holds(*name, sys_getppid())))
+		return 0;
 
 	for (unsigned n = 1; r == -EEXIST && n < 10000; n++) {
 		name->length = length;
