@@ -1,0 +1,381 @@
+/*
+ * One N.calltree file: which of its 64-byte slots are nodes, and which node a
+ * pointer means.  The first word and the parent of a node are read here, once
+ * and for all; so nothing that the program does meanwhile can tie a knot into
+ * what has been checked.  Holes of the file are skipped, not read: a file may
+ * be far larger than what is in it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "read.h"
+
+#define SLOT 64u
+
+/* What one scan needs to know and to count. */
+struct scan {
+	struct tree_file *file;
+	struct recording *recording;
+	uint32_t process;
+	struct map *sites;
+	uint32_t entry_room, extent_room;
+	uint64_t *parents;		/* addresses, beside file->entries */
+	uint32_t parent_room;
+	uint64_t slots;
+	uint64_t garbage, garbage_offset;
+	uint64_t lost_parents, lost_parents_offset;
+};
+
+static uint64_t load(const unsigned char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
+{
+	if ((*count)++ == 0)
+		*first = offset;
+}
+
+static bool check_chunk(const struct tree_file *file, struct shim_chunk *chunk,
+			uint64_t earliest, uint32_t number)
+{
+	uint64_t at = offsetof(struct shim_file, chunk) +
+		      number * sizeof(*chunk);
+
+	if (chunk->offset < earliest || chunk->offset % 8 ||
+	    chunk->address % 8 || chunk->size > UINT64_MAX - chunk->address) {
+		warn("%s: at offset %" PRIu64 ": chunk %u is no good (offset %"
+		     PRIu64 ", size %" PRIu64 "); what is in it is unknown",
+		     file->name, at, number, chunk->offset, chunk->size);
+		return false;
+	}
+	if (chunk->offset > file->size ||
+	    chunk->size > file->size - chunk->offset) {
+		warn("%s: cut at offset %" PRIu64 ": chunk %u should reach "
+		     "%" PRIu64 "; calls may be missing", file->name,
+		     file->size, number, chunk->offset + chunk->size);
+		chunk->size = chunk->offset > file->size ? 0 :
+			      file->size - chunk->offset;
+	}
+	chunk->size -= chunk->size % SLOT;
+	return true;
+}
+
+static void read_chunks(struct tree_file *file, const struct shim_file *header)
+{
+	uint32_t i, count = header->chunks;
+	uint64_t earliest = header->header_size;
+	struct shim_chunk chunk;
+
+	if (count > SHIM_FILE_CHUNKS) {
+		warn("%s: at offset %zu: %u chunks, at most %u can be",
+		     file->name, offsetof(struct shim_file, chunks), count,
+		     SHIM_FILE_CHUNKS);
+		count = SHIM_FILE_CHUNKS;
+	}
+	for (i = 0; i < count; i++) {
+		chunk = header->chunk[i];
+		if (chunk.size == 0 ||
+		    !check_chunk(file, &chunk, earliest, i))
+			continue;
+		earliest = chunk.offset + chunk.size;
+		file->chunks[file->chunk_count++] = chunk;
+	}
+}
+
+static bool read_header(struct tree_file *file)
+{
+	struct shim_file header = { .version = 0 };
+	size_t size = file->size < sizeof(header) ? file->size : sizeof(header);
+
+	memcpy(&header, file->data, size);
+	if (memcmp(header.magic, SHIM_FILE_MAGIC, sizeof(header.magic))) {
+		warn("%s: at offset 0: not a shim_file", file->name);
+		return false;
+	}
+	check_version(file->name, header.version);
+	if (size < sizeof(header)) {
+		warn("%s: cut at offset %zu, in its header", file->name, size);
+		return false;
+	}
+	if (header.header_size < sizeof(header)) {
+		warn("%s: at offset 12: header size %u, at least %zu expected",
+		     file->name, header.header_size, sizeof(header));
+		return false;
+	}
+	if (strncmp(header.kind, "calltree", sizeof(header.kind))) {
+		warn("%s: at offset 16: kind \"%.16s\", not calltree",
+		     file->name, header.kind);
+		return false;
+	}
+	file->tid = header.tid;
+	read_chunks(file, &header);
+	return true;
+}
+
+/*
+ * Appends the parts of chunk @c that are not holes.  A node may begin before
+ * a hole and end in it, so the nodes of an extent begin in it, no more.
+ */
+static void find_extents(struct scan *scan, int fd, uint32_t c)
+{
+	struct tree_file *file = scan->file;
+	uint64_t at = file->chunks[c].offset;
+	uint64_t end = at + file->chunks[c].size;
+	struct extent extent = { .chunk = c };
+	off_t data, hole;
+
+	while (at < end) {
+		data = lseek(fd, (off_t)at, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			return;
+		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+		/* No such thing here: then all is data. */
+		extent.begin = data < 0 || (uint64_t)data < at ? at :
+			       (uint64_t)data;
+		extent.end = hole < 0 || (uint64_t)hole > end ? end :
+			     (uint64_t)hole;
+		extent.begin -= (extent.begin - file->chunks[c].offset) % SLOT;
+		extent.end += (end - extent.end) % SLOT;
+		if (extent.begin >= end || extent.end <= extent.begin)
+			return;
+		if (extent.begin < at)
+			extent.begin = at;
+		extent.first_slot = (uint32_t)scan->slots;
+		scan->slots += (extent.end - extent.begin) / SLOT;
+		GROW(file->extents, file->extent_count, scan->extent_room);
+		file->extents[file->extent_count++] = extent;
+		at = extent.end;
+	}
+}
+
+static uint32_t find_site(struct scan *scan, uint64_t function)
+{
+	struct recording *recording = scan->recording;
+	uint64_t key = function & ~SHIM_NODE_EXACT;
+	uint32_t site = map_add(scan->sites, key, recording->site_count);
+
+	if (site == recording->site_count) {
+		GROW(recording->sites, recording->site_count,
+		     recording->site_room);
+		recording->sites[recording->site_count++] = (struct site){
+			.address = key & SHIM_NODE_ADDRESS,
+			.generation = SHIM_NODE_GENERATION(key),
+			.process = scan->process,
+		};
+	}
+	return site;
+}
+
+static void add_entry(struct scan *scan, uint64_t offset, uint32_t slot,
+		      uint64_t parent, uint32_t site)
+{
+	struct tree_file *file = scan->file;
+
+	GROW(scan->parents, file->entry_count, scan->parent_room);
+	GROW(file->entries, file->entry_count, scan->entry_room);
+	scan->parents[file->entry_count] = parent;
+	file->entries[file->entry_count++] = (struct entry){
+		.offset = offset,
+		.parent = NONE,
+		.site = site,
+		.path = NONE,
+		.thread = NONE,
+	};
+	file->slots[slot] = file->entry_count;
+}
+
+/* 0: not a node. */
+static uint64_t node_size(uint64_t function)
+{
+	if ((function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
+		return sizeof(struct shim_node);
+	if (function >> 48 == SHIM_NODE_THREAD >> 48)
+		return sizeof(struct shim_thread_node);
+	if (function >> 48 == SHIM_NODE_EXTRA >> 48)
+		return sizeof(struct shim_extra_node);
+	return 0;
+}
+
+/* The node at @offset, @left bytes before its chunk ends; returns how far it
+ * reaches. */
+static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
+			  uint32_t slot)
+{
+	const unsigned char *at = scan->file->data + offset;
+	struct process *process = &scan->recording->processes[scan->process];
+	uint64_t function = load(at), size = node_size(function);
+
+	if (function == 0)
+		return SLOT;
+	if (size == 0 || size > left) {
+		blame(&scan->garbage, &scan->garbage_offset, offset);
+		return SLOT;
+	}
+	if (size == sizeof(struct shim_thread_node))
+		add_entry(scan, offset, slot, 0, NONE);
+	if (size != sizeof(struct shim_node))
+		return size;
+	add_entry(scan, offset, slot,
+		  load(at + offsetof(struct shim_node, parent)),
+		  find_site(scan, function));
+	if (load(at + offsetof(struct shim_node, frame)))
+		process_see_clock(process,
+				  load(at + offsetof(struct shim_node, start)));
+	return size;
+}
+
+static void scan_extents(struct scan *scan)
+{
+	struct tree_file *file = scan->file;
+	const struct extent *extent = file->extents;
+	const struct shim_chunk *chunk;
+	uint64_t at = 0;
+	uint32_t i, slot;
+
+	for (i = 0; i < file->extent_count; i++, extent++) {
+		chunk = &file->chunks[extent->chunk];
+		/* What began in the last extent may reach into this one. */
+		if (at < extent->begin)
+			at = extent->begin;
+		while (at < extent->end) {
+			slot = (uint32_t)((at - extent->begin) / SLOT);
+			at += scan_node(scan, at,
+					chunk->offset + chunk->size - at,
+					extent->first_slot + slot);
+			if (slot % 65536 == 0)
+				progress("reading", at, file->size);
+		}
+	}
+}
+
+/* Which offset the program called @address; 0 if none. */
+static uint64_t find_offset(const struct tree_file *file, uint64_t address,
+			    uint32_t *chunk)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->chunk_count; i++)
+		if (address - file->chunks[i].address < file->chunks[i].size) {
+			*chunk = i;
+			return file->chunks[i].offset + address -
+			       file->chunks[i].address;
+		}
+	return 0;
+}
+
+static const struct extent *find_extent(const struct tree_file *file,
+					uint64_t offset)
+{
+	uint32_t low = 0, high = file->extent_count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (file->extents[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == file->extent_count || file->extents[low].begin > offset)
+		return NULL;
+	return &file->extents[low];
+}
+
+/* The entry that begins at @address, or NONE. */
+static uint32_t find_entry(const struct tree_file *file, uint64_t address)
+{
+	const struct extent *extent;
+	uint64_t offset;
+	uint32_t chunk;
+
+	offset = find_offset(file, address, &chunk);
+	if (!offset || (address - file->chunks[chunk].address) % SLOT)
+		return NONE;
+	extent = find_extent(file, offset);
+	if (!extent)
+		return NONE;
+	/* 0, no entry, becomes NONE. */
+	return file->slots[extent->first_slot +
+			   (offset - extent->begin) / SLOT] - 1;
+}
+
+static void find_parents(struct scan *scan)
+{
+	struct tree_file *file = scan->file;
+	struct entry *entry = file->entries;
+	uint32_t i;
+
+	for (i = 0; i < file->entry_count; i++, entry++) {
+		if (entry->site == NONE)
+			continue;
+		entry->parent = find_entry(file, scan->parents[i]);
+		if (entry->parent == NONE)
+			blame(&scan->lost_parents, &scan->lost_parents_offset,
+			      entry->offset);
+	}
+}
+
+static void say_damage(const struct scan *scan)
+{
+	if (scan->garbage)
+		warn("%s: at offset %" PRIu64 ": not a node (and %" PRIu64
+		     " more like it)", scan->file->name, scan->garbage_offset,
+		     scan->garbage - 1);
+	if (scan->lost_parents)
+		warn("%s: at offset %" PRIu64 ": the node's parent is not in "
+		     "the file (and %" PRIu64 " more like it); shown without "
+		     "callers", scan->file->name, scan->lost_parents_offset,
+		     scan->lost_parents - 1);
+}
+
+bool calltree_open(struct tree_file *file, int fd, const char *name,
+		   struct recording *recording, uint32_t process,
+		   struct map *sites)
+{
+	struct scan scan = { .file = file, .recording = recording,
+			     .process = process, .sites = sites };
+	uint32_t i;
+
+	*file = (struct tree_file){ .name = name };
+	file->data = map_file(fd, name, &file->size);
+	if (!file->data || !read_header(file))
+		return false;
+	for (i = 0; i < file->chunk_count; i++)
+		find_extents(&scan, fd, i);
+	if (scan.slots >= NONE) {
+		warn("%s: too large: %" PRIu64 " nodes", name, scan.slots);
+		return false;
+	}
+	file->slots = allocate(scan.slots, sizeof(*file->slots));
+	scan_extents(&scan);
+	find_parents(&scan);
+	say_damage(&scan);
+	free(scan.parents);
+	return true;
+}
+
+bool calltree_extra(const struct tree_file *file, uint64_t address,
+		    uint64_t offset, struct shim_extra_node *extra)
+{
+	const struct shim_chunk *chunk;
+	uint64_t at, node;
+	uint32_t c, node_chunk;
+
+	at = find_offset(file, address, &c);
+	if (!at)
+		return false;
+	chunk = &file->chunks[c];
+	if (sizeof(*extra) > chunk->offset + chunk->size - at)
+		return false;
+	memcpy(extra, file->data + at, sizeof(*extra));
+	node = find_offset(file, extra->node, &node_chunk);
+	return extra->function >> 48 == SHIM_NODE_EXTRA >> 48 &&
+	       node == offset;
+}

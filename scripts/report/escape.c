@@ -1,0 +1,210 @@
+/*
+ * Text from a recording is printed only through here.  A symbol, a thread or
+ * a file may be named anything: ESC sequences, quotes, half a UTF-8 sequence.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "util.h"
+
+/*
+ * The length of the UTF-8 sequence at @text, its character in *@character; 0
+ * if there is none: cut, too long, a surrogate, or past U+10FFFF.
+ */
+static size_t decode(const unsigned char *text, uint32_t *character)
+{
+	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t length, i;
+	uint32_t c = text[0];
+
+	*character = c;
+	if (c < 0x80)
+		return 1;
+	if (c < 0xc2 || c > 0xf4)
+		return 0;
+	length = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	c &= 0x7fu >> length;
+	for (i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (text[i] & 0x3f);
+	}
+	if (c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*character = c;
+	return length;
+}
+
+/* C0, DEL, C1, line and paragraph separators, and what reorders text. */
+static bool is_harmless(uint32_t c)
+{
+	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) &&
+	       !(c >= 0x200e && c <= 0x200f) &&
+	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069) &&
+	       c != 0x61c && c != 0xfeff;
+}
+
+/*
+ * One step through @text: how many bytes it takes, and how many columns the
+ * terminal shows for them. *@plain says whether they may be printed as is.
+ */
+static size_t step(const char *text, size_t *columns, bool *plain)
+{
+	uint32_t c;
+	size_t length = decode((const unsigned char *)text, &c);
+
+	*plain = length && is_harmless(c);
+	if (!length)
+		length = 1;
+	*columns = *plain ? 1 : length * 4;
+	return length;
+}
+
+static void put_step(FILE *out, const char *text, size_t length, bool plain)
+{
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		if (plain)
+			putc(text[i], out);
+		else
+			fprintf(out, "\\x%02x", (unsigned char)text[i]);
+}
+
+void put_text(FILE *out, const char *text)
+{
+	put_text_cut(out, text, SIZE_MAX);
+}
+
+void make_harmless(char *text)
+{
+	size_t columns, length;
+	bool plain;
+
+	for (; *text; text += length) {
+		length = step(text, &columns, &plain);
+		if (!plain)
+			memset(text, '?', length);
+	}
+}
+
+size_t text_columns(const char *text)
+{
+	size_t all = 0, columns;
+	bool plain;
+
+	while (*text) {
+		text += step(text, &columns, &plain);
+		all += columns;
+	}
+	return all;
+}
+
+void put_text_cut(FILE *out, const char *text, size_t columns)
+{
+	bool cut = columns != SIZE_MAX && text_columns(text) > columns;
+	size_t used = 0, width, length;
+	bool plain;
+
+	for (; *text; text += length) {
+		length = step(text, &width, &plain);
+		used += width;
+		if (cut && used > columns - 1) {
+			fputs("\u2026", out);
+			return;
+		}
+		put_step(out, text, length, plain);
+	}
+}
+
+void put_json(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	uint32_t c;
+	size_t length;
+
+	if (!text) {
+		fputs("null", out);
+		return;
+	}
+	putc('"', out);
+	for (; *at; at += length ? length : 1) {
+		length = decode(at, &c);
+		if (!length)
+			fputs("\\ufffd", out);
+		else if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", (char)c);
+		else if (!is_harmless(c))
+			fprintf(out, "\\u%04x", (unsigned int)c);
+		else
+			fwrite(at, 1, length, out);
+	}
+	putc('"', out);
+}
+
+void put_csv(FILE *out, const char *text)
+{
+	size_t length, columns;
+	bool plain, quoted;
+
+	if (!text)
+		return;
+	quoted = strpbrk(text, ",\"\r\n") != NULL;
+	if (quoted)
+		putc('"', out);
+	for (; *text; text += length) {
+		length = step(text, &columns, &plain);
+		if (*text == '"')
+			putc('"', out);
+		put_step(out, text, length, plain);
+	}
+	if (quoted)
+		putc('"', out);
+}
+
+const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *human_ns(char text[SHORT_TEXT], double ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	size_t unit = 0;
+
+	if (!(ns > 0))
+		return "0 ns";
+	for (; unit < 3 && ns >= 999.5; unit++)
+		ns /= 1000;
+	if (unit == 3 && ns >= 1e7)
+		snprintf(text, SHORT_TEXT, "%.1e s", ns);
+	else
+		snprintf(text, SHORT_TEXT, "%.*f %s",
+			 ns >= 99.95 ? 0 : ns >= 9.995 ? 1 : 2, ns,
+			 units[unit]);
+	return text;
+}
+
+const char *human_count(char text[SHORT_TEXT], uint64_t count)
+{
+	char *at = text + SHORT_TEXT - 1;
+	int digits = 0;
+
+	*at = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + count % 10);
+		digits++;
+	} while (count /= 10);
+	return at;
+}
+
+uint64_t whole(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < 9e18 ? (uint64_t)llround(value) : 9000000000000000000ull;
+}

@@ -1,0 +1,313 @@
+/*
+ * From the addresses that the program knew to functions.  The same address in
+ * the same file is the same function, whoever loaded it and where.  In one
+ * file, equal names are one function only if they were written in the same
+ * place: an inline function has a copy in every unit that uses it, but two
+ * static functions may just share their name.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+struct search {
+	struct model *model;
+	struct map by_hash;		/* objects */
+	uint32_t object_room;
+	uint32_t function_room;
+};
+
+static bool covers(const struct image *image, uint64_t address)
+{
+	return address - image->start < image->end - image->start &&
+	       image->start < image->end;
+}
+
+/*
+ * The image of @site.  One that is gone is also right if no other one was ever
+ * there: then the program ended before it could say so in its nodes.
+ */
+static struct image *find_image(struct process *process,
+				const struct site *site)
+{
+	uint32_t low = 0, high = process->image_count, middle, n;
+	struct image *image, *only = NULL;
+	bool is_only = process->images_lost == 0;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (process->images[middle].start <= site->address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Images do not overlap, but for those that came one after another. */
+	for (n = 0; low > 0 && n < 256; n++) {
+		image = &process->images[--low];
+		if (!covers(image, site->address))
+			continue;
+		if (image->generation == site->generation)
+			return image;
+		is_only = is_only && !only;
+		only = image;
+	}
+	return is_only && site->generation == 0 ? only : NULL;
+}
+
+static uint64_t hash_object(const struct image *image)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+	const char *at;
+	uint32_t i;
+
+	for (at = image->path; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+	for (i = 0; i < image->build_id_size; i++)
+		hash = (hash ^ image->build_id[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static bool is_object(const struct object *object, const struct image *image)
+{
+	return object->build_id_size == image->build_id_size &&
+	       !memcmp(object->build_id, image->build_id,
+		       image->build_id_size) &&
+	       !strcmp(object->path, image->path);
+}
+
+static uint32_t find_object(struct search *search, struct image *image)
+{
+	struct model *model = search->model;
+	uint64_t hash;
+	uint32_t object;
+
+	if (image->object != NONE)
+		return image->object;
+	for (hash = hash_object(image);; hash++) {
+		object = map_add(&search->by_hash, hash, model->object_count);
+		if (object == model->object_count)
+			break;
+		if (is_object(&model->objects[object], image))
+			return image->object = object;
+	}
+	GROW(model->objects, model->object_count, search->object_room);
+	model->objects[model->object_count++] = (struct object){
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+	};
+	return image->object = object;
+}
+
+static uint32_t add_function(struct search *search, struct map *map,
+			     uint64_t address, uint32_t object)
+{
+	struct model *model = search->model;
+	uint32_t function = map_add(map, address, model->function_count);
+
+	if (function == model->function_count) {
+		GROW(model->functions, model->function_count,
+		     search->function_room);
+		model->functions[model->function_count++] = (struct function){
+			.address = address,
+			.object_number = object,
+		};
+	}
+	return function;
+}
+
+static void find_sites(struct search *search)
+{
+	struct recording *recording = search->model->recording;
+	struct map unknown = { 0 }, *maps = NULL;
+	uint32_t i, object, room = 0;
+	struct site *site = recording->sites;
+	struct image *image;
+
+	for (i = 0; i < recording->site_count; i++, site++) {
+		image = find_image(&recording->processes[site->process], site);
+		if (!image) {
+			site->function = add_function(search, &unknown,
+				(uint64_t)site->generation << 48 |
+				site->address, NONE);
+			continue;
+		}
+		object = find_object(search, image);
+		while (room <= object) {
+			maps = grow(maps, room + 1, sizeof(*maps));
+			maps[room++] = (struct map){ 0 };
+		}
+		site->function = add_function(search, &maps[object],
+					      site->address - image->bias,
+					      object);
+	}
+	map_free(&unknown);
+	for (i = 0; i < room; i++)
+		map_free(&maps[i]);
+	free(maps);
+}
+
+/*
+ * The objects move no more, so functions may point at them.  Returns the
+ * functions' numbers, object after object.
+ */
+static uint32_t *sort_by_object(struct model *model)
+{
+	uint32_t *order = allocate(model->function_count, sizeof(*order));
+	uint32_t *next = allocate(model->object_count, sizeof(*next));
+	struct function *function;
+	uint32_t i, at = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		if (function->object_number == NONE)
+			continue;
+		function->object = &model->objects[function->object_number];
+		model->objects[function->object_number].functions++;
+	}
+	for (i = 0; i < model->object_count; i++) {
+		next[i] = at;
+		at += model->objects[i].functions;
+	}
+	for (i = 0; i < model->function_count; i++)
+		if (model->functions[i].object_number != NONE)
+			order[next[model->functions[i].object_number]++] = i;
+	free(next);
+	return order;
+}
+
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void name_function(struct function *function,
+			  const struct symbol *symbol)
+{
+	uint64_t address = function->address;
+
+	if (symbol && symbol->name) {
+		function->mangled = symbol->name;
+		function->name = demangle(symbol->name);
+		function->is_named = true;
+		return;
+	}
+	if (!function->object)
+		address &= SHIM_NODE_ADDRESS;
+	function->name = keep_format("0x%" PRIx64 " [%s]", address,
+				     object_name(function));
+	function->mangled = function->name;
+}
+
+/* @order: the numbers of all functions of @object. */
+static void name_object(struct model *model, struct object *object,
+			const uint32_t *order)
+{
+	struct symbol *symbols = allocate(object->functions, sizeof(*symbols));
+	struct symbol key = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < object->functions; i++)
+		symbols[i].address = model->functions[order[i]].address;
+	qsort(symbols, object->functions, sizeof(*symbols), compare_symbols);
+	symbols_find(object, symbols, object->functions);
+	for (i = 0; i < object->functions; i++) {
+		key.address = model->functions[order[i]].address;
+		name_function(&model->functions[order[i]],
+			      bsearch(&key, symbols, object->functions,
+				      sizeof(key), compare_symbols));
+	}
+	free(symbols);
+}
+
+static bool is_same_function(struct function *a, struct function *b)
+{
+	if (!a->is_named || !b->is_named || strcmp(a->mangled, b->mangled) ||
+	    !a->object || !b->object || strcmp(a->object->path,
+					       b->object->path))
+		return false;
+	function_line(a);
+	function_line(b);
+	return a->file && b->file && a->line == b->line &&
+	       !strcmp(a->file, b->file);
+}
+
+/* Functions that are one get the number of the first of them. */
+static void merge_functions(struct model *model)
+{
+	struct function *functions = model->functions;
+	uint32_t *new = allocate(model->function_count, sizeof(*new));
+	uint32_t i, first, same, n = 0;
+	struct recording *recording = model->recording;
+	struct names names = { 0 };
+	uint32_t *by_name = allocate(model->function_count, sizeof(*by_name));
+	uint32_t *next = allocate(model->function_count, sizeof(*next));
+	uint32_t tries;
+
+	for (i = 0; i < model->function_count; i++) {
+		first = names_add(&names, functions[i].mangled);
+		same = by_name[first] - 1;
+		/* A hundred functions of one name, and more, stay apart. */
+		for (tries = 0; same != NONE && tries < 100; tries++) {
+			if (is_same_function(&functions[same], &functions[i]))
+				break;
+			same = next[same] - 1;
+		}
+		if (same != NONE && tries < 100) {
+			new[i] = same;
+			continue;
+		}
+		functions[n] = functions[i];
+		next[n] = by_name[first];
+		by_name[first] = n + 1;
+		new[i] = n++;
+	}
+	for (i = 0; i < recording->site_count; i++)
+		recording->sites[i].function =
+			new[recording->sites[i].function];
+	model->function_count = n;
+	names_free(&names);
+	free(by_name);
+	free(next);
+	free(new);
+}
+
+void model_find_functions(struct model *model)
+{
+	struct search search = { .model = model };
+	uint32_t i, at = 0, *order;
+
+	find_sites(&search);
+	map_free(&search.by_hash);
+	order = sort_by_object(model);
+	for (i = 0; i < model->object_count; i++) {
+		progress("finding names", i, model->object_count);
+		name_object(model, &model->objects[i], order + at);
+		at += model->objects[i].functions;
+	}
+	free(order);
+	for (i = 0; i < model->function_count; i++)
+		if (!model->functions[i].name)
+			name_function(&model->functions[i], NULL);
+	merge_functions(model);
+}
+
+const char *object_name(const struct function *function)
+{
+	return function->object ? base_name(function->object->path) :
+	       "unknown";
+}
+
+void function_line(struct function *function)
+{
+	if (function->line_looked_up)
+		return;
+	function->line_looked_up = true;
+	if (function->is_named &&
+	    !symbols_line(function->object, function->address,
+			  &function->file, &function->line))
+		function->file = NULL;
+}

@@ -1,0 +1,328 @@
+/*
+ * The report for programs.  Fields are only ever added.  What is not known is
+ * null; times are whole ns, with our own cost taken off unless the name says
+ * raw.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+static const char *const ends[] = {
+	[SHIM_END_UNKNOWN] = "unknown",
+	[SHIM_END_EXIT] = "exit",
+	[SHIM_END_EXEC] = "exec",
+	[SHIM_END_ABORT] = "abort",
+};
+
+static void put_key(FILE *out, const char *key)
+{
+	fprintf(out, "\"%s\":", key);
+}
+
+static void put_string(FILE *out, const char *key, const char *text)
+{
+	put_key(out, key);
+	put_json(out, text);
+}
+
+static void put_count(FILE *out, const char *key, uint64_t count)
+{
+	fprintf(out, ",\"%s\":%" PRIu64, key, count);
+}
+
+static void put_ns(FILE *out, const char *key, double ns, bool is_known)
+{
+	if (is_known)
+		put_count(out, key, whole(ns));
+	else
+		fprintf(out, ",\"%s\":null", key);
+}
+
+static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	uint64_t all = 0;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		all += lost[i];
+	put_count(out, "lost", all);
+	fputs(",\"lost_causes\":{", out);
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", lost_names[i],
+			lost[i]);
+	fputc('}', out);
+}
+
+static void put_process(FILE *out, const struct process *process)
+{
+	const struct shim_meta *meta = &process->meta;
+	bool known = process->has_meta;
+
+	fprintf(out, "{\"pid\":%u,\"number\":%u,\"parent_pid\":%u",
+		process->pid, process->number, meta->parent_pid);
+	fprintf(out, ",\"forked\":%s", meta->forked ? "true" : "false");
+	fputc(',', out);
+	put_string(out, "program", process_string(process, "program"));
+	fputc(',', out);
+	put_string(out, "command", process_string(process, "command"));
+	fputc(',', out);
+	put_string(out, "end", meta->end < sizeof(ends) / sizeof(*ends) ?
+		   ends[meta->end] : "unknown");
+	if (meta->end == SHIM_END_EXIT)
+		put_count(out, "exit_status", meta->exit_status);
+	else
+		fputs(",\"exit_status\":null", out);
+	put_ns(out, "start_real_ns", (double)meta->start_real_ns, known);
+	put_ns(out, "duration_ns",
+	       process_ns(process, process->end_clock - meta->first_clock),
+	       known);
+	fprintf(out, ",\"end_known\":%s,\"clock_unit_ns\":%.9g",
+		process->end_source != END_UNKNOWN ? "true" : "false",
+		process->unit_ns);
+	put_ns(out, "tick_ns", process_ns(process, meta->tick),
+	       known && meta->tick);
+	put_count(out, "threads", process->file_count);
+	fputc('}', out);
+}
+
+static void put_histogram(FILE *out, const struct model *model,
+			  const struct function *function)
+{
+	const char *comma = "";
+	int i;
+
+	fputs(",\"histogram\":", out);
+	if (!function->histogram) {
+		fputs("null", out);
+		return;
+	}
+	fputc('[', out);
+	for (i = 0; i < SHIM_BUCKETS; i++) {
+		if (!function->histogram[i])
+			continue;
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma,
+			i ? whole(ldexp(model->bucket_ns, i)) : 0,
+			function->histogram[i]);
+		comma = ",";
+	}
+	fputc(']', out);
+}
+
+static void put_times(FILE *out, const struct sums *sums)
+{
+	bool known = !is_untimed(sums);
+
+	put_count(out, "calls", sums->calls);
+	put_count(out, "open", sums->open);
+	put_count(out, "untimed", sums->untimed);
+	put_ns(out, "self_ns", sums->self, known);
+	put_ns(out, "self_error_ns", sqrt(sums->self_variance), known);
+	put_ns(out, "self_raw_ns", sums->self_raw, known);
+	put_ns(out, "total_ns", sums->total, known);
+	put_ns(out, "total_error_ns", sqrt(sums->total_variance), known);
+	put_ns(out, "total_raw_ns", sums->total_raw, known);
+	put_ns(out, "mean_ns", mean_ns(sums), known);
+}
+
+static void put_function(FILE *out, const struct model *model,
+			 struct function *function)
+{
+	function_line(function);
+	fputc('{', out);
+	put_string(out, "name", function->name);
+	fputc(',', out);
+	put_string(out, "mangled", function->mangled);
+	fputc(',', out);
+	put_string(out, "object", function->object ? function->object->path :
+		   NULL);
+	fprintf(out, ",\"address\":\"%#" PRIx64 "\",", function->address);
+	put_string(out, "file", function->file);
+	if (function->file)
+		fprintf(out, ",\"line\":%d", function->line);
+	else
+		fputs(",\"line\":null", out);
+	put_times(out, &function->sums);
+	put_ns(out, "min_ns", function->min, function->has_range);
+	put_ns(out, "max_ns", function->max, function->has_range);
+	put_histogram(out, model, function);
+	fputc('}', out);
+}
+
+static void put_thread_functions(FILE *out, const struct model *model,
+				 const struct thread *thread,
+				 const uint32_t *places)
+{
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	const char *comma = "";
+	uint32_t i;
+
+	model_sum(model, thread->path, sums);
+	fputs(",\"functions\":[", out);
+	for (i = 0; i < model->function_count; i++) {
+		if (places[i] == NONE || (!sums[i].calls && !sums[i].open))
+			continue;
+		fprintf(out, "%s{\"function\":%u", comma, places[i]);
+		put_times(out, &sums[i]);
+		fputc('}', out);
+		comma = ",";
+	}
+	fputc(']', out);
+	free(sums);
+}
+
+static void put_threads(FILE *out, const struct model *model,
+			const uint32_t *places)
+{
+	const struct thread *thread = model->threads;
+	uint32_t i;
+
+	fputs(",\n\"threads\":[", out);
+	for (i = 0; i < model->thread_count; i++, thread++) {
+		fprintf(out, "%s\n{\"pid\":%u,\"tid\":%u,", i ? "," : "",
+			model->recording->processes[thread->process].pid,
+			thread->tid);
+		put_string(out, "name", thread->name[0] ? thread->name : NULL);
+		put_count(out, "calls", thread->calls);
+		put_count(out, "open", thread->open);
+		put_ns(out, "self_ns", model->raw ? thread->self_raw :
+		       thread->self, thread->calls > thread->untimed);
+		put_lost(out, thread->lost);
+		if (model->by_thread && thread->calls)
+			put_thread_functions(out, model, thread, places);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
+static void put_path(FILE *out, const struct model *model, uint32_t number,
+		     const uint32_t *places)
+{
+	const struct path *path = &model->paths[number];
+	bool known = path->calls > path->untimed ||
+		     (path->open && !path->untimed);
+	bool has_parent = path->parent != 0 && path->parent != NONE;
+
+	fprintf(out, "{\"id\":%u,\"parent\":", number);
+	if (has_parent)
+		fprintf(out, "%u", path->parent);
+	else
+		fputs("null", out);
+	if (path->function == NONE) {
+		fprintf(out, ",\"function\":null,\"thread\":%u}", path->thread);
+		return;
+	}
+	fprintf(out, ",\"function\":%u", places[path->function]);
+	put_count(out, "calls", path->calls);
+	put_count(out, "open", path->open);
+	put_ns(out, "self_ns", shown_self(path->self, path->total), known);
+	put_ns(out, "self_error_ns", sqrt(path_self_variance(path)), known);
+	put_ns(out, "self_raw_ns", path->self_raw, known);
+	put_ns(out, "total_ns", path->total, known);
+	put_ns(out, "total_error_ns", sqrt(path->variance), known);
+	put_ns(out, "total_raw_ns", path->total_raw, known);
+	put_ns(out, "min_ns", path->min,
+	       !path->has_no_range && path->max >= path->min);
+	put_ns(out, "max_ns", path->max,
+	       !path->has_no_range && path->max >= path->min);
+	fputc('}', out);
+}
+
+static void put_paths(FILE *out, const struct model *model,
+		      const uint32_t *places)
+{
+	uint32_t i;
+
+	fputs(",\n\"paths\":[", out);
+	for (i = 1; i < model->path_count; i++) {
+		fputs(i > 1 ? ",\n" : "\n", out);
+		put_path(out, model, i, places);
+		if (i % 65536 == 0)
+			progress("writing", i, model->path_count);
+	}
+	fputc(']', out);
+}
+
+static void put_warnings(FILE *out)
+{
+	size_t i;
+
+	fputs(",\n\"warnings\":[", out);
+	for (i = 0; i < warning_count(); i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_json(out, warning_text(i));
+	}
+	fputc(']', out);
+}
+
+static void put_head(FILE *out, const struct model *model)
+{
+	const struct recording *recording = model->recording;
+	const struct process *first = &recording->processes[0];
+	uint32_t i;
+
+	fputs("{\"version\":1,", out);
+	put_string(out, "program", process_string(first, "program"));
+	fputc(',', out);
+	put_string(out, "command", process_string(first, "command"));
+	put_ns(out, "duration_ns", model->duration, model->duration > 0);
+	fputc(',', out);
+	put_string(out, "ended", end_text(recording));
+	if (recording->has_end)
+		fprintf(out, ",\"wait_status\":%d", recording->wait_status);
+	else
+		fputs(",\"wait_status\":null", out);
+	put_count(out, "calls", model->calls);
+	put_count(out, "open", model->open);
+	put_ns(out, "time_ns", model->time, model->has_times);
+	put_ns(out, "time_raw_ns", model->time_raw, model->has_times);
+	fprintf(out, ",\"cost_subtracted\":%s",
+		model->raw ? "false" : "true");
+	put_lost(out, model->lost_causes);
+	put_count(out, "orphans", model->orphans);
+	put_count(out, "unwound", model->unwound);
+	fputs(",\n\"processes\":[", out);
+	for (i = 0; i < recording->process_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_process(out, &recording->processes[i]);
+	}
+	fputc(']', out);
+}
+
+void json_print(FILE *out, struct model *model, const struct options *options,
+		bool with_paths)
+{
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	/* Where a function stands in the output. */
+	uint32_t *places = allocate(model->function_count, sizeof(*places));
+	uint32_t *order, count, i;
+
+	for (i = 0; i < model->function_count; i++) {
+		sums[i] = model->functions[i].sums;
+		places[i] = NONE;
+	}
+	if (with_paths)		/* paths refer to all of them */
+		for (i = 0; i < model->function_count; i++)
+			sums[i].open++;
+	order = order_functions(model, sums, options, &count);
+	if (options->limit > 0 && options->limit < count)
+		count = (uint32_t)options->limit;
+	put_head(out, model);
+	fputs(",\n\"functions\":[", out);
+	for (i = 0; i < count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_function(out, model, &model->functions[order[i]]);
+		places[order[i]] = i;
+	}
+	fputc(']', out);
+	put_threads(out, model, places);
+	if (with_paths)
+		put_paths(out, model, places);
+	put_warnings(out);
+	fputs("}\n", out);
+	free(order);
+	free(places);
+	free(sums);
+}

@@ -1,0 +1,338 @@
+/*
+ * shim-report - what profrun runs to read a recording
+ *
+ * The command line becomes one struct; then everything goes one way: read,
+ * symbols, model, one output.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+static const char help[] =
+"usage: shim-report report [DIR] [OPTIONS]\n"
+"       shim-report export folded|json|csv [DIR] [OPTIONS]\n"
+"       shim-report info [DIR]\n"
+"\n"
+"DIR is a recording; the newest one in the working directory if not given.\n"
+"\n"
+"report:\n"
+"  --sort self|total|calls|mean|max   default self; calls if not timed\n"
+"  --limit N            rows of a table; 0: all; default 30\n"
+"  --tree               call paths instead of functions\n"
+"  --min-percent P      with --tree: sum up what is smaller; default 0.5\n"
+"  --depth N            with --tree: no deeper than this; default 64\n"
+"  --callers F          who calls function F\n"
+"  --callees F          whom function F calls\n"
+"  --histogram F        how long calls of F took (profile calltree:exact)\n"
+"  --threads            a table for every thread\n"
+"  --format text|json|csv\n"
+"  --color auto|always|never\n"
+"export:\n"
+"  -o, --output FILE    instead of standard output; written whole or not\n"
+"  --value self|total|calls   what folded counts; default self, in ns\n"
+"  --max-depth N        of folded paths; default 4096\n"
+"  --threads            keep threads apart\n"
+"both:\n"
+"  --process PID        only this process\n"
+"  --mangled            names as the linker has them\n"
+"  --raw                do not subtract our own cost\n"
+"  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
+
+enum {
+	OPTION_SORT = 256, OPTION_LIMIT, OPTION_TREE, OPTION_MIN_PERCENT,
+	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
+	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
+	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
+	OPTION_MAX_DEPTH, OPTION_HELP, OPTION_OUTPUT = 'o',
+};
+
+#define COMMON                                                              \
+	{ "process", required_argument, NULL, OPTION_PROCESS },             \
+	{ "mangled", no_argument, NULL, OPTION_MANGLED },                   \
+	{ "raw", no_argument, NULL, OPTION_RAW },                           \
+	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
+	{ "help", no_argument, NULL, OPTION_HELP },                         \
+	{ NULL, 0, NULL, 0 }
+
+static const struct option report_options[] = {
+	{ "sort", required_argument, NULL, OPTION_SORT },
+	{ "limit", required_argument, NULL, OPTION_LIMIT },
+	{ "tree", no_argument, NULL, OPTION_TREE },
+	{ "min-percent", required_argument, NULL, OPTION_MIN_PERCENT },
+	{ "depth", required_argument, NULL, OPTION_DEPTH },
+	{ "callers", required_argument, NULL, OPTION_CALLERS },
+	{ "callees", required_argument, NULL, OPTION_CALLEES },
+	{ "histogram", required_argument, NULL, OPTION_HISTOGRAM },
+	{ "threads", no_argument, NULL, OPTION_THREADS },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "color", required_argument, NULL, OPTION_COLOR },
+	COMMON
+};
+
+static const struct option export_options[] = {
+	{ "output", required_argument, NULL, OPTION_OUTPUT },
+	{ "value", required_argument, NULL, OPTION_VALUE },
+	{ "max-depth", required_argument, NULL, OPTION_MAX_DEPTH },
+	{ "threads", no_argument, NULL, OPTION_THREADS },
+	COMMON
+};
+
+static const struct option info_options[] = { COMMON };
+
+/* Which of @words @text is. */
+static int choose(const char *option, const char *text,
+		  const char *const *words)
+{
+	int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	die_usage("--%s: unknown value '%s'", option, text);
+}
+
+static long parse_number(const char *option, const char *text, long least,
+			 long most)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < least || value > most)
+		die_usage("--%s: '%s' is not a number from %ld to %ld", option,
+			  text, least, most);
+	return value;
+}
+
+static double parse_percent(const char *option, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0 && value <= 100))
+		die_usage("--%s: '%s' is not from 0 to 100", option, text);
+	return value;
+}
+
+static void take_option(struct options *options, int option, const char *text)
+{
+	static const char *const sorts[] = { "self", "total", "calls", "mean",
+					     "max", NULL };
+	static const char *const values[] = { "self", "total", "calls", NULL };
+	static const char *const formats[] = { "text", "json", "csv", NULL };
+	static const char *const colors[] = { "auto", "always", "never", NULL };
+
+	switch (option) {
+	case OPTION_SORT:
+		options->sort = (enum sort)choose("sort", text, sorts);
+		options->sort_given = true;
+		break;
+	case OPTION_LIMIT:
+		options->limit = parse_number("limit", text, 0, INT32_MAX);
+		break;
+	case OPTION_TREE:
+		options->tree = true;
+		break;
+	case OPTION_MIN_PERCENT:
+		options->min_percent = parse_percent("min-percent", text);
+		break;
+	case OPTION_DEPTH:
+		options->depth = (uint32_t)parse_number("depth", text, 1,
+							INT32_MAX);
+		break;
+	case OPTION_CALLERS:
+		options->callers = text;
+		break;
+	case OPTION_CALLEES:
+		options->callees = text;
+		break;
+	case OPTION_HISTOGRAM:
+		options->histogram = text;
+		break;
+	case OPTION_THREADS:
+		options->threads = true;
+		break;
+	case OPTION_PROCESS:
+		options->pid = (uint32_t)parse_number("process", text, 1,
+						      INT32_MAX);
+		break;
+	case OPTION_FORMAT:
+		options->format = formats[choose("format", text, formats)];
+		break;
+	case OPTION_COLOR:
+		options->color = colors[choose("color", text, colors)];
+		break;
+	case OPTION_MANGLED:
+		options->mangled = true;
+		break;
+	case OPTION_RAW:
+		options->raw = true;
+		break;
+	case OPTION_DEBUGINFOD:
+		symbols_allow_network();
+		break;
+	case OPTION_VALUE:
+		options->value = (enum value)choose("value", text, values);
+		options->value_given = true;
+		break;
+	case OPTION_MAX_DEPTH:
+		options->max_depth = (uint32_t)parse_number("max-depth", text,
+							    1, 1000000);
+		break;
+	case OPTION_OUTPUT:
+		options->output = text;
+		break;
+	case OPTION_HELP:
+		fputs(help, stdout);
+		exit(fflush(stdout) ? 1 : 0);
+	default:
+		break;
+	}
+}
+
+/* Takes the options from the words after the verb; returns how many words are
+ * left, in argv[optind] and on. */
+static int take_options(struct options *options, int argc, char **argv,
+			const struct option *known, const char *letters)
+{
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+		if (option == '?')
+			die_usage("%s: unknown option, or an argument too "
+				  "many", argv[optind - 1]);
+		if (option == ':')
+			die_usage("%s: needs an argument", argv[optind - 1]);
+		take_option(options, option, optarg);
+	}
+	return argc - optind;
+}
+
+static void read_all(struct model *model, struct recording *recording,
+		     const struct options *options, const char *path)
+{
+	recording_open(recording, path ? path : recording_find(),
+		       options->pid);
+	model_build(model, recording, options->raw, options->threads);
+}
+
+/* 0: what was asked for is there; 1: damage has left nothing of it. */
+static int finish(const struct model *model)
+{
+	bool is_empty = !model->calls && !model->open;
+	int status = is_empty && warning_count() ? 1 : 0;
+
+	output_close();
+	if (is_empty)
+		warn("%s: no call was recorded", model->recording->path);
+	return status;
+}
+
+static int report(struct options *options, const char *path)
+{
+	struct recording recording;
+	struct model model;
+	FILE *out;
+
+	if (strcmp(options->format, "text") &&
+	    (options->callers || options->callees || options->histogram ||
+	     options->tree))
+		die_usage("--format %s has no --tree, --callers, --callees, "
+			  "--histogram; see export json", options->format);
+	read_all(&model, &recording, options, path);
+	out = output_open(NULL);
+	if (!strcmp(options->format, "json"))
+		json_print(out, &model, options, false);
+	else if (!strcmp(options->format, "csv"))
+		csv_print(out, &model, options);
+	else
+		text_print(out, &model, options);
+	return finish(&model);
+}
+
+static int export(struct options *options, const char *format,
+		  const char *path)
+{
+	static const char *const formats[] = { "folded", "json", "csv", NULL };
+	struct recording recording;
+	struct model model;
+	int kind;
+	FILE *out;
+
+	for (kind = 0; formats[kind]; kind++)
+		if (!strcmp(format, formats[kind]))
+			break;
+	if (!formats[kind])
+		die_usage("export: unknown format '%s'", format);
+	read_all(&model, &recording, options, path);
+	if (!options->value_given && !model.has_times)
+		options->value = VALUE_CALLS;
+	if (kind == 0 && options->value != VALUE_CALLS && !model.has_times &&
+	    model.calls)
+		die("%s: calls were counted, not timed: --value calls is all "
+		    "there is", recording.path);
+	out = output_open(options->output);
+	if (kind == 0)
+		folded_print(out, &model, options);
+	else if (kind == 1)
+		json_print(out, &model, options, true);
+	else
+		csv_print(out, &model, options);
+	return finish(&model);
+}
+
+static int info(const struct options *options, const char *path)
+{
+	struct recording recording;
+	struct model model;
+
+	read_all(&model, &recording, options, path);
+	info_print(output_open(NULL), &model);
+	return finish(&model);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.limit = -1,
+		.format = "text",
+		.color = "auto",
+		.min_percent = 0.5,
+		.depth = 64,
+		.max_depth = 4096,
+	};
+	const char *verb = argc > 1 ? argv[1] : "";
+	int left;
+
+	if (!strcmp(verb, "--help") || !strcmp(verb, "help"))
+		take_option(&options, OPTION_HELP, NULL);
+	/* The verb stands where getopt expects the program's name. */
+	argc--;
+	argv++;
+	if (!strcmp(verb, "report")) {
+		left = take_options(&options, argc, argv, report_options, ":");
+		if (left <= 1)
+			return report(&options, argv[optind]);
+	} else if (!strcmp(verb, "export")) {
+		left = take_options(&options, argc, argv, export_options,
+				    ":o:");
+		if (left == 0)
+			die_usage("export: which format? folded, json, csv");
+		if (left <= 2)
+			return export(&options, argv[optind],
+				      argv[optind + 1]);
+	} else if (!strcmp(verb, "info")) {
+		left = take_options(&options, argc, argv, info_options, ":");
+		if (left <= 1)
+			return info(&options, argv[optind]);
+	} else {
+		die_usage(argc < 1 ? "what shall I do?" : "unknown verb '%s'",
+			  verb);
+	}
+	die_usage("%s: too many arguments", argv[argc - 1]);
+}

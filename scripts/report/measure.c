@@ -1,0 +1,241 @@
+/*
+ * Self times, totals and what our own cost does to them.  A path's self time
+ * is its total less its children's; from it goes what the hooks took inside
+ * its own calls and around those of its children; and totals are added up
+ * again from what is left, so the sums agree at every level.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model.h"
+
+/*
+ * The shortest and the longest call of a path, less what an average call of it
+ * cost us.  A call that is still open has lasted as long as it has: it may be
+ * the longest, and if it is the only one, it is all there is to say.
+ */
+static void measure_range(struct path *path)
+{
+	double cost = path->calls ? (path->total_raw - path->total) /
+				    (double)path->calls : 0;
+
+	if (path->open_max > 0 && path->max < path->min)
+		path->min = path->open_max;
+	path->max = fmax(path->max, path->open_max > 0 ? path->open_max :
+			 -INFINITY);
+	path->min = fmax(path->min - fmax(cost, 0), 0);
+	path->max -= fmax(cost, 0);
+}
+
+/* The range of a function is known if those of all its paths are. */
+static void add_range(struct function *function, const struct path *path)
+{
+	if (path->has_no_range) {
+		function->has_no_range = true;
+		return;
+	}
+	if (!(path->max >= path->min))
+		return;
+	function->min = function->has_range ?
+			fmin(function->min, path->min) : path->min;
+	function->max = function->has_range ?
+			fmax(function->max, path->max) : path->max;
+	function->has_range = true;
+}
+
+static bool has_time(const struct path *path)
+{
+	return path->calls > path->untimed || (path->open && !path->untimed);
+}
+
+bool is_untimed(const struct sums *sums)
+{
+	return sums->untimed > 0 && sums->untimed >= sums->calls;
+}
+
+/* Backwards, so that the children of a path stay in their order. */
+static void link_paths(struct model *model)
+{
+	struct path *paths = model->paths;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		paths[i].sibling = paths[paths[i].parent].child;
+		paths[paths[i].parent].child = i;
+	}
+}
+
+/*
+ * Bottom up: children have higher numbers than their parents.  A path that
+ * was not timed is as long as what was timed below it.  Until its own turn
+ * comes, self_raw of a path is the sum of its children's totals.
+ */
+static void measure_paths(struct model *model)
+{
+	struct path *path, *parent;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		parent = &model->paths[path->parent];
+		if (path->function == NONE || !has_time(path)) {
+			path->total_raw = path->self_raw;
+			path->self_raw = 0;
+		} else {
+			path->self_raw = path->total_raw - path->self_raw;
+			path->self = path->self_raw;
+			if (!model->raw)
+				path->self -= path->cost;
+		}
+		path->total += path->self;
+		measure_range(path);
+		if (path->function != NONE)
+			add_range(&model->functions[path->function], path);
+		parent->self_raw += path->total_raw;
+		parent->total += path->total;
+		/* The noise of a child's time is in its parent's self time. */
+		path->self_tick = fmax(path->self_tick, path->tick);
+		parent->self_tick = fmax(parent->self_tick, path->tick);
+		parent->child_variance += path->variance;
+	}
+	path = &model->paths[0];
+	path->total_raw = path->self_raw;
+	path->self_raw = 0;
+}
+
+double shown_self(double self, double total)
+{
+	return fmax(fmin(self, total), 0);
+}
+
+/*
+ * Ticks fall into a coarsely timed path like samples, so their number varies
+ * as it is; the self time of an exactly timed one takes over the noise of its
+ * coarse children.
+ */
+double path_self_variance(const struct path *path)
+{
+	return path->tick > 0 ? path->tick * fmax(path->self_raw, 0) :
+				path->child_variance;
+}
+
+/* No tick at all says "less than about one". */
+static void floor_variance(struct sums *sums)
+{
+	double least = sums->tick * sums->tick;
+
+	sums->self_variance = fmax(sums->self_variance, least);
+	sums->total_variance = fmax(sums->total_variance, least);
+}
+
+/* Down to the first child, else to the next sibling of the nearest path above
+ * that has one. */
+void model_walk(const struct model *model, uint32_t root,
+		const struct walk *walk)
+{
+	const struct path *paths = model->paths;
+	uint32_t at = root, depth = 0;
+	bool down = walk->enter(walk->context, root, 0);
+
+	for (;;) {
+		if (down && paths[at].child != NONE) {
+			at = paths[at].child;
+			depth++;
+		} else {
+			walk->leave(walk->context, at, depth);
+			while (at != root && paths[at].sibling == NONE) {
+				at = paths[at].parent;
+				depth--;
+				walk->leave(walk->context, at, depth);
+			}
+			if (at == root)
+				return;
+			at = paths[at].sibling;
+		}
+		down = walk->enter(walk->context, at, depth);
+	}
+}
+
+struct summing {
+	const struct model *model;
+	struct sums *sums;
+	uint32_t *active;		/* calls of a function we are below */
+};
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct summing *summing = context;
+	const struct path *path = &summing->model->paths[number];
+	struct sums *sums;
+
+	(void)depth;
+	if (path->function == NONE)
+		return true;
+	sums = &summing->sums[path->function];
+	sums->calls += path->calls;
+	sums->open += path->open;
+	sums->untimed += path->untimed;
+	sums->self += path->self;
+	sums->self_raw += path->self_raw;
+	sums->self_variance += path_self_variance(path);
+	sums->tick = fmax(sums->tick, path->self_tick);
+	if (summing->active[path->function]++ == 0) {
+		sums->total += path->total;
+		sums->total_raw += path->total_raw;
+		sums->total_variance += path->variance;
+	}
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct summing *summing = context;
+	const struct path *path = &summing->model->paths[number];
+
+	(void)depth;
+	if (path->function != NONE)
+		summing->active[path->function]--;
+}
+
+void model_sum(const struct model *model, uint32_t root, struct sums *sums)
+{
+	struct summing summing = {
+		.model = model,
+		.sums = sums,
+		.active = allocate(model->function_count, sizeof(uint32_t)),
+	};
+	struct walk walk = { enter_path, leave_path, &summing };
+	uint32_t i;
+
+	model_walk(model, root, &walk);
+	free(summing.active);
+	for (i = 0; i < model->function_count; i++) {
+		sums[i].self = shown_self(sums[i].self, sums[i].total);
+		floor_variance(&sums[i]);
+	}
+}
+
+void model_measure(struct model *model)
+{
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct function *function = model->functions;
+	uint32_t i;
+
+	link_paths(model);
+	measure_paths(model);
+	model_sum(model, 0, sums);
+	for (i = 0; i < model->function_count; i++, function++) {
+		function->sums = sums[i];
+		if (!is_untimed(&sums[i]) && sums[i].calls)
+			model->has_times = true;
+		function->has_range = function->has_range &&
+				      !function->has_no_range;
+		/* Beside a coarse clock only single calls would have one. */
+		if (function->has_range &&
+		    (model->has_extras || !model->has_errors))
+			model->has_ranges = true;
+	}
+	model->time = model->paths[0].total;
+	model->time_raw = model->paths[0].total_raw;
+	free(sums);
+}

@@ -1,0 +1,460 @@
+/*
+ * Adds up the nodes of all files into one tree of call paths.  A node's path
+ * is its parent's path and its function; parents are looked up before their
+ * children by following the pointers with a stack of our own, because a chain
+ * may be a million long, and may bite its tail if somebody wrote over it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+#define VISITING (NONE - 1)
+
+const char *const lost_names[SHIM_LOST_CAUSES] = {
+	[SHIM_LOST_SPACE] = "space",
+	[SHIM_LOST_FILE_SIZE] = "file_size",
+	[SHIM_LOST_MEMORY] = "memory",
+	[SHIM_LOST_ACCESS] = "access",
+	[SHIM_LOST_FORBIDDEN] = "forbidden",
+	[SHIM_LOST_LIMIT] = "limit",
+	[SHIM_LOST_OTHER] = "other",
+};
+
+struct build {
+	struct model *model;
+	struct process *process;
+	struct tree_file *file;
+	uint32_t process_index;
+	struct map paths;		/* parent << 32 | function */
+	struct names threads;		/* "process/tid/name" */
+	uint32_t *stack;
+	uint32_t orphan_thread;		/* of nodes without a root */
+	uint64_t cycles, cycle_offset;
+	uint64_t bad_times, bad_time_offset;
+	uint64_t bad_extras, bad_extra_offset;
+};
+
+static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
+{
+	if ((*count)++ == 0)
+		*first = offset;
+}
+
+static uint32_t add_path(struct model *model, uint32_t parent,
+			 uint32_t function, uint32_t thread)
+{
+	GROW(model->paths, model->path_count, model->path_room);
+	model->paths[model->path_count] = (struct path){
+		.parent = parent,
+		.function = function,
+		.child = NONE,
+		.sibling = NONE,
+		.thread = thread,
+		.min = INFINITY,
+		.max = -INFINITY,
+	};
+	return model->path_count++;
+}
+
+static uint32_t find_path(struct build *build, uint32_t parent,
+			  uint32_t function)
+{
+	struct model *model = build->model;
+	uint64_t key = (uint64_t)parent << 32 | function;
+	uint32_t path = map_add(&build->paths, key, model->path_count);
+
+	if (path == model->path_count)
+		add_path(model, parent, function, model->paths[parent].thread);
+	return path;
+}
+
+/*
+ * A tid that is used again for a thread of another name is another thread.
+ * Threads are numbered like their keys.
+ */
+static uint32_t find_thread(struct build *build, uint32_t tid,
+			    const char *name)
+{
+	struct model *model = build->model;
+	const char *key = keep_format("%u/%u/%s", build->process_index, tid,
+				      name);
+	uint32_t thread = names_add(&build->threads, key);
+
+	if (thread < model->thread_count)
+		return thread;
+	GROW(model->threads, model->thread_count, model->thread_room);
+	model->threads[model->thread_count++] = (struct thread){
+		.process = build->process_index,
+		.tid = tid,
+		.name = strchr(strchr(key, '/') + 1, '/') + 1,
+		.path = 0,
+	};
+	if (model->by_thread)
+		model->threads[thread].path = add_path(model, 0, NONE, thread);
+	return thread;
+}
+
+static void add_lost(struct model *model, uint32_t thread,
+		     const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		model->threads[thread].lost[i] += lost[i];
+		model->lost_causes[i] += lost[i];
+		model->lost += lost[i];
+	}
+}
+
+/* A coroutine's root may be without a name: it is the thread's before it. */
+static uint32_t add_root(struct build *build, const struct entry *entry,
+			 uint32_t last)
+{
+	struct shim_thread_node node;
+	char name[sizeof(node.name) + 1] = "";
+	uint32_t tid, thread;
+
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	memcpy(name, node.name, sizeof(node.name));
+	tid = (uint32_t)node.function;
+	if (node.coroutine && !name[0] && last != NONE &&
+	    build->model->threads[last].tid == tid)
+		thread = last;
+	else
+		thread = find_thread(build, tid, name);
+	add_lost(build->model, thread, node.lost);
+	return thread;
+}
+
+static void add_roots(struct build *build)
+{
+	struct tree_file *file = build->file;
+	uint32_t i, thread = NONE;
+
+	build->orphan_thread = NONE;
+	for (i = 0; i < file->entry_count; i++) {
+		if (file->entries[i].site != NONE)
+			continue;
+		thread = add_root(build, &file->entries[i], thread);
+		file->entries[i].thread = thread;
+		file->entries[i].path = build->model->threads[thread].path;
+	}
+}
+
+static uint32_t orphan_thread(struct build *build)
+{
+	if (build->orphan_thread == NONE)
+		build->orphan_thread = find_thread(build, build->file->tid, "");
+	return build->orphan_thread;
+}
+
+/*
+ * Goes up from entry @n to one whose path is known and comes down again.  What
+ * leads nowhere, or in a circle, begins a tree of its own.
+ */
+static void find_entry_path(struct build *build, uint32_t n)
+{
+	struct tree_file *file = build->file;
+	struct entry *entry;
+	uint32_t depth = 0, path, thread;
+
+	while (n != NONE && file->entries[n].path == NONE) {
+		file->entries[n].path = VISITING;
+		build->stack[depth++] = n;
+		n = file->entries[n].parent;
+	}
+	if (n != NONE && file->entries[n].path == VISITING) {
+		blame(&build->cycles, &build->cycle_offset,
+		      file->entries[n].offset);
+		n = NONE;
+	}
+	thread = n == NONE ? orphan_thread(build) : file->entries[n].thread;
+	path = n == NONE ? build->model->threads[thread].path :
+	       file->entries[n].path;
+	while (depth > 0) {
+		entry = &file->entries[build->stack[--depth]];
+		path = find_path(build, path, build->model->recording
+					->sites[entry->site].function);
+		entry->path = path;
+		entry->thread = thread;
+	}
+}
+
+static void add_range(struct path *path, double min, double max)
+{
+	path->min = fmin(path->min, min);
+	path->max = fmax(path->max, max);
+}
+
+static uint64_t *histogram_of(struct function *function)
+{
+	if (!function->histogram)
+		function->histogram = allocate(SHIM_BUCKETS, sizeof(uint64_t));
+	return function->histogram;
+}
+
+static int bucket_of(double time, double unit)
+{
+	int bucket = time > unit ? ilogb(time / unit * (1 + 1e-12)) : 0;
+
+	return bucket < SHIM_BUCKETS ? bucket : SHIM_BUCKETS - 1;
+}
+
+static void add_extra(struct build *build, struct path *path,
+		      struct function *function,
+		      const struct shim_extra_node *extra)
+{
+	double unit = build->process->unit_ns;
+	uint64_t *histogram = histogram_of(function);
+	int i, shift;
+
+	/* Another host's clock may have another unit. */
+	shift = (int)lround(log2(unit / build->model->bucket_ns));
+	for (i = 0; i < SHIM_BUCKETS; i++) {
+		int bucket = i + shift < 0 ? 0 : i + shift;
+
+		if (bucket >= SHIM_BUCKETS)
+			bucket = SHIM_BUCKETS - 1;
+		histogram[bucket] += extra->bucket[i];
+	}
+	add_range(path, (double)extra->min * unit,
+		  (double)extra->max * unit);
+	build->model->has_extras = true;
+}
+
+/* How long the open call of a node has lasted. */
+static double open_ns(const struct process *process,
+		      const struct shim_node *node)
+{
+	uint64_t start = node->start;
+
+	if (!node->frame || start == 0 || start > process->end_clock)
+		return 0;
+	if (start < process->meta.first_clock)
+		start = process->meta.first_clock;
+	return process_ns(process, process->end_clock - start);
+}
+
+/* Shortest and longest call, when all calls of the node were timed exactly. */
+static void add_ranges(struct build *build, const struct shim_node *node,
+		       uint64_t offset, struct path *path,
+		       struct function *function)
+{
+	struct process *process = build->process;
+	uint64_t finished = node->calls - (node->frame && node->calls);
+	struct shim_extra_node extra;
+	double time;
+
+	if (node->frame && node->coarse == 0)
+		path->open_max = fmax(path->open_max, open_ns(process, node));
+	if (finished == 0)
+		return;
+	if (node->coarse == 0 && node->extra) {
+		if (calltree_extra(build->file, node->extra, offset, &extra) &&
+		    extra.min <= extra.max) {
+			add_extra(build, path, function, &extra);
+			return;
+		}
+		blame(&build->bad_extras, &build->bad_extra_offset, offset);
+	}
+	if (node->coarse == 0 && finished == 1) {
+		time = process_ns(process, node->time);
+		histogram_of(function)[bucket_of(time,
+						 build->model->bucket_ns)]++;
+		add_range(path, time, time);
+		return;
+	}
+	path->has_no_range = true;
+}
+
+/* No path can have taken longer than there was time. */
+static bool is_possible(const struct process *process,
+			const struct shim_node *node)
+{
+	return node->coarse <= 1 &&
+	       node->time <= process->limit_clock - process->meta.first_clock;
+}
+
+static void add_time(struct build *build, const struct shim_node *node,
+		     struct path *path, struct path *parent,
+		     struct thread *thread)
+{
+	const struct process *process = build->process;
+	const struct shim_meta *meta = &process->meta;
+	const struct shim_cost *cost = node->coarse ? &meta->cost_coarse :
+				       &meta->cost_exact;
+	double unit = process->unit_ns, calls = (double)node->calls;
+	double inside = calls * cost->inside / 1000 * unit;
+	double outside = calls * cost->outside / 1000 * unit;
+	double time = (double)node->time * unit + open_ns(process, node);
+	double tick = (double)meta->tick * unit;
+
+	path->total_raw += time;
+	path->cost += inside;
+	thread->self -= inside;
+	if (parent->function == NONE) {
+		thread->self += time;
+		thread->self_raw += time;
+	} else {
+		parent->cost += outside;
+		thread->self -= outside;
+	}
+	if (node->coarse) {
+		path->tick = fmax(path->tick, tick);
+		path->variance += tick * tick * node->hits;
+		build->model->has_errors = true;
+	}
+}
+
+static void add_node(struct build *build, const struct entry *entry)
+{
+	struct model *model = build->model;
+	struct path *path = &model->paths[entry->path];
+	struct path *parent = &model->paths[path->parent];
+	struct function *function = &model->functions[path->function];
+	struct thread *thread = &model->threads[entry->thread];
+	struct shim_node node;
+
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	path->calls += node.calls;
+	thread->calls += node.calls;
+	model->calls += node.calls;
+	if (node.frame) {
+		path->open++;
+		thread->open++;
+		model->open++;
+		if (build->process->end_source == END_UNKNOWN)
+			model->has_lower_bounds = true;
+	}
+	if (node.coarse != 2 && build->process->has_meta) {
+		if (is_possible(build->process, &node)) {
+			add_time(build, &node, path, parent, thread);
+			add_ranges(build, &node, entry->offset, path, function);
+			return;
+		}
+		blame(&build->bad_times, &build->bad_time_offset,
+		      entry->offset);
+	}
+	path->untimed += node.calls;
+	thread->untimed += node.calls;
+	path->has_no_range = true;
+}
+
+static void say_damage(const struct build *build)
+{
+	const char *name = build->file->name;
+
+	if (build->cycles)
+		warn("%s: at offset %" PRIu64 ": a node is its own ancestor "
+		     "(and %" PRIu64 " more like it); shown without callers",
+		     name, build->cycle_offset, build->cycles - 1);
+	if (build->bad_times)
+		warn("%s: at offset %" PRIu64 ": a time that cannot be (and %"
+		     PRIu64 " more like it); taken as not timed", name,
+		     build->bad_time_offset, build->bad_times - 1);
+	if (build->bad_extras)
+		warn("%s: at offset %" PRIu64 ": the node's extra node is "
+		     "damaged (and %" PRIu64 " more like it)", name,
+		     build->bad_extra_offset, build->bad_extras - 1);
+}
+
+static void add_file(struct build *build, struct tree_file *file)
+{
+	uint32_t i;
+
+	build->file = file;
+	build->cycles = build->bad_times = build->bad_extras = 0;
+	build->stack = allocate(file->entry_count, sizeof(*build->stack));
+	add_roots(build);
+	for (i = 0; i < file->entry_count; i++)
+		if (file->entries[i].path == NONE)
+			find_entry_path(build, i);
+	free(build->stack);
+	for (i = 0; i < file->entry_count; i++) {
+		if (file->entries[i].site != NONE)
+			add_node(build, &file->entries[i]);
+		if (i % 65536 == 0)
+			progress("adding up", i, file->entry_count);
+	}
+	say_damage(build);
+	free(file->entries);
+	free(file->slots);
+	file->entries = NULL;
+	file->slots = NULL;
+	file->entry_count = 0;
+}
+
+/* Losses of threads that have no file. */
+static void add_lost_threads(struct build *build)
+{
+	const struct shim_meta *meta = &build->process->meta;
+	uint32_t i, cause, thread;
+	uint64_t all;
+
+	for (i = 0; i < SHIM_META_THREADS; i++) {
+		all = 0;
+		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
+			all |= meta->lost[i].lost[cause];
+		if (!all)
+			continue;
+		thread = find_thread(build, meta->lost[i].tid, "");
+		add_lost(build->model, thread, meta->lost[i].lost);
+	}
+}
+
+static void find_duration(struct model *model)
+{
+	const struct recording *recording = model->recording;
+	double first = INFINITY, last = 0, begin, end;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		if (!process->has_meta)
+			continue;
+		begin = (double)process->meta.first_mono_ns;
+		end = begin + process_ns(process, process->end_clock -
+						  process->meta.first_clock);
+		first = fmin(first, begin);
+		last = fmax(last, end);
+	}
+	model->duration = last > first ? last - first : 0;
+}
+
+void model_build(struct model *model, struct recording *recording, bool raw,
+		 bool by_thread)
+{
+	struct build build = { .model = model };
+	struct process *process;
+	uint32_t i;
+
+	*model = (struct model){ .recording = recording, .raw = raw,
+				 .by_thread = by_thread, .bucket_ns = 1 };
+	model_find_functions(model);
+	add_path(model, NONE, NONE, NONE);
+	for (i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].has_meta) {
+			model->bucket_ns = recording->processes[i].unit_ns;
+			break;
+		}
+	for (build.process_index = 0;
+	     build.process_index < recording->process_count;
+	     build.process_index++) {
+		process = &recording->processes[build.process_index];
+		build.process = process;
+		model->orphans += process->meta.orphans;
+		model->unwound += process->meta.unwound;
+		for (i = 0; i < process->file_count; i++)
+			add_file(&build, &process->files[i]);
+		add_lost_threads(&build);
+	}
+	map_free(&build.paths);
+	names_free(&build.threads);
+	find_duration(model);
+	model_measure(model);
+	progress_end();
+}

@@ -1,0 +1,127 @@
+/*
+ * What all outputs print from, so that their numbers agree: the tree of call
+ * paths, added up over threads, processes and nodes that mean the same path;
+ * the functions in it; the threads.  Times are in ns and may be negative after
+ * our own cost is subtracted: whole() and human_ns() clamp them when printed.
+ */
+#ifndef REPORT_MODEL_H
+#define REPORT_MODEL_H
+
+#include "read.h"
+#include "symbols.h"
+
+/* Added up over some paths. */
+struct sums {
+	uint64_t calls;
+	uint64_t open;			/* of them not finished */
+	uint64_t untimed;		/* of them not timed */
+	double self, self_raw;
+	double total, total_raw;	/* recursion counted once */
+	double self_variance, total_variance;
+	double tick;			/* the coarsest clock in it; 0: exact */
+};
+
+struct function {
+	const char *name;		/* as the source has it */
+	const char *mangled;
+	struct object *object;		/* NULL: unknown */
+	uint32_t object_number;		/* or NONE */
+	uint64_t address;		/* in the object's file */
+	const char *file;		/* see function_line() */
+	int line;
+	bool line_looked_up;
+	bool is_named;			/* else the name is an address */
+	bool has_range;			/* every finished call is in it: */
+	bool has_no_range;		/* one is not */
+	double min, max;
+	uint64_t *histogram;		/* SHIM_BUCKETS, or NULL */
+	struct sums sums;
+};
+
+struct path {
+	uint32_t parent;		/* less than its own number */
+	uint32_t function;		/* NONE: path 0, and threads' roots */
+	uint32_t child, sibling;	/* NONE: no more */
+	uint32_t open;
+	uint32_t thread;		/* only with by_thread */
+	uint64_t calls, untimed;
+	double total, total_raw;	/* with children */
+	double self, self_raw;
+	double cost;			/* ours, in its self time */
+	double tick;			/* its error; 0: timed exactly */
+	double self_tick;		/* the same, or its children's */
+	double variance;		/* of total */
+	double child_variance;		/* of the sum of its children's */
+	double min, max;		/* max < min: unknown */
+	double open_max;
+	bool has_no_range;
+};
+
+struct thread {
+	uint32_t process, tid;
+	const char *name;		/* "": unknown */
+	uint64_t calls, untimed, open;
+	double self, self_raw;
+	uint64_t lost[SHIM_LOST_CAUSES];
+	uint32_t path;			/* its root, or NONE */
+};
+
+struct model {
+	struct recording *recording;
+	bool raw, by_thread;
+	struct object *objects;
+	uint32_t object_count;
+	struct function *functions;
+	uint32_t function_count;
+	struct path *paths;		/* [0]: the root of all */
+	uint32_t path_count, path_room;
+	struct thread *threads;
+	uint32_t thread_count, thread_room;
+	double bucket_ns;		/* a clock unit in the histograms */
+	bool has_times, has_ranges, has_extras, has_errors, has_lower_bounds;
+	uint64_t calls, open, lost, orphans, unwound;
+	uint64_t lost_causes[SHIM_LOST_CAUSES];
+	double time, time_raw;		/* in all recorded calls */
+	double duration;		/* of the whole; 0: unknown */
+};
+
+extern const char *const lost_names[SHIM_LOST_CAUSES];
+
+/* @by_thread: paths of different threads stay apart. */
+void model_build(struct model *model, struct recording *recording, bool raw,
+		 bool by_thread);
+
+/* functions.c: gives every site its function. */
+void model_find_functions(struct model *model);
+const char *object_name(const struct function *function);
+void function_line(struct function *function);
+/* Nobody knows these functions' times: the profile only counted. */
+bool is_untimed(const struct sums *sums);
+
+/* measure.c: totals, self times and sums, once all nodes are added. */
+void model_measure(struct model *model);
+/* The sums of every function over the paths below @root. */
+void model_sum(const struct model *model, uint32_t root, struct sums *sums);
+double path_self_variance(const struct path *path);
+/*
+ * Self time to print.  What a coarse clock missed in the children is in the
+ * parent's self time, and they can come out below 0 when our cost is taken
+ * off: sums of many are right, but one may not seem longer than its total.
+ */
+double shown_self(double self, double total);
+
+/*
+ * A walk down from @root without recursion, however deep the tree: calls
+ * enter() before and leave() after the paths below.  Paths whose enter()
+ * returns false are not entered.
+ */
+struct walk {
+	bool (*enter)(void *context, uint32_t path, uint32_t depth);
+	void (*leave)(void *context, uint32_t path, uint32_t depth);
+	void *context;
+};
+
+void model_walk(const struct model *model, uint32_t root,
+		const struct walk *walk);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * Finds a recording and opens what is in it, process by process.  Nothing in
+ * it is trusted: the program could write all of it.  Only regular files are
+ * read, no symbolic link is followed, and a file that shrinks meanwhile reads
+ * as zero.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "read.h"
+
+static uintptr_t page_size;
+
+/*
+ * A file can shrink while it is mapped.  What is gone then reads as zero,
+ * like everything that was never written.
+ */
+static void fill_page(int number, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);
+
+	(void)context;
+	if (info->si_code != BUS_ADRERR ||
+	    mmap((void *)page, page_size, PROT_READ,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		signal(number, SIG_DFL);
+}
+
+static void survive_truncation(void)
+{
+	struct sigaction action = { .sa_sigaction = fill_page,
+				    .sa_flags = SA_SIGINFO };
+
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+const unsigned char *map_file(int fd, const char *name, uint64_t *size)
+{
+	struct stat info;
+	void *data;
+
+	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+		warn("%s: not a regular file", name);
+		return NULL;
+	}
+	if (info.st_size == 0) {
+		warn("%s: empty", name);
+		return NULL;
+	}
+	*size = (uint64_t)info.st_size;
+	data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	if (data == MAP_FAILED) {
+		warn("%s: cannot map it: %s", name, strerror(errno));
+		return NULL;
+	}
+	return data;
+}
+
+void check_version(const char *name, uint32_t version)
+{
+	if (version != SHIM_FORMAT_VERSION)
+		die("%s: format version %u, this reader knows %u", name,
+		    version, SHIM_FORMAT_VERSION);
+}
+
+/* NONBLOCK: somebody may have put a pipe there. */
+int open_in(int directory, const char *file, const char *name)
+{
+	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+						O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		warn("%s: %s", name, strerror(errno));
+	return fd;
+}
+
+/* "12.calltree" */
+static bool is_tree_name(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits && !strcmp(name + digits, ".calltree");
+}
+
+static int compare_numbered(const void *left, const void *right)
+{
+	return strverscmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The names in @directory that @wanted likes, sorted. */
+static char **list_names(int directory, bool (*wanted)(const char *),
+			 size_t *count)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	char **names = NULL;
+	size_t room = 0;
+
+	*count = 0;
+	while (stream && (entry = readdir(stream))) {
+		if (!wanted(entry->d_name))
+			continue;
+		GROW(names, *count, room);
+		names[(*count)++] = (char *)keep_text(entry->d_name, SIZE_MAX);
+	}
+	if (stream)
+		closedir(stream);
+	if (*count)
+		qsort(names, *count, sizeof(*names), compare_numbered);
+	return names;
+}
+
+static void read_trees(struct recording *recording, uint32_t index,
+		       int directory)
+{
+	struct process *process = &recording->processes[index];
+	struct map sites = { 0 };
+	size_t count, i;
+	char **names = list_names(directory, is_tree_name, &count);
+	const char *name;
+	int fd;
+
+	if (count == 0)
+		warn("%s/%s: no *.calltree file in it", recording->path,
+		     process->name);
+	process->files = allocate(count, sizeof(*process->files));
+	for (i = 0; i < count; i++) {
+		name = keep_format("%s/%s/%s", recording->path, process->name,
+				   names[i]);
+		progress("reading", i, count);
+		fd = open_in(directory, names[i], name);
+		if (fd < 0)
+			continue;
+		if (calltree_open(&process->files[process->file_count], fd,
+				  name, recording, index, &sites))
+			process->file_count++;
+		close(fd);
+	}
+	map_free(&sites);
+	free(names);
+}
+
+/* "1234.0" */
+static bool is_process_name(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits && name[digits] == '.' && isdigit(name[digits + 1]) &&
+	       !name[digits + 1 + strspn(name + digits + 1, "0123456789")];
+}
+
+static bool has_processes(int directory)
+{
+	size_t count, i;
+	char **names = list_names(directory, is_process_name, &count);
+	char meta[300];
+	bool found = false;
+
+	for (i = 0; i < count && !found; i++) {
+		snprintf(meta, sizeof(meta), "%s/meta", names[i]);
+		found = faccessat(directory, meta, F_OK, 0) == 0;
+	}
+	free(names);
+	return found;
+}
+
+static void read_end(struct recording *recording, int directory)
+{
+	const char *name = keep_format("%s/end", recording->path);
+	char text[128];
+	ssize_t size;
+	int fd;
+
+	if (faccessat(directory, "end", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	fd = open_in(directory, "end", name);
+	if (fd < 0)
+		return;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	if (sscanf(text, "status %d mono-ns %" SCNu64, &recording->wait_status,
+		   &recording->end_mono_ns) == 2)
+		recording->has_end = true;
+	else
+		warn("%s: at offset 0: not \"status WAIT-STATUS mono-ns "
+		     "TIME\"", name);
+}
+
+static int compare_processes(const void *left, const void *right)
+{
+	const struct process *a = left, *b = right;
+
+	if (a->has_meta != b->has_meta)
+		return a->has_meta ? -1 : 1;
+	if (a->meta.first_mono_ns != b->meta.first_mono_ns)
+		return a->meta.first_mono_ns < b->meta.first_mono_ns ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/*
+ * When open calls of @process ended, as far as anybody knows.  What profrun
+ * saw is about the @last image of the process that it ran.
+ */
+static void find_end(const struct recording *recording,
+		     struct process *process, uint32_t last)
+{
+	const struct shim_meta *meta = &process->meta;
+	uint64_t end = 0;
+	double ns;
+
+	if (meta->end_clock) {
+		end = meta->end_clock;
+		process->end_source = END_META;
+	} else if (process->is_main && process->number == last &&
+		   recording->has_end &&
+		   recording->end_mono_ns >= meta->first_mono_ns) {
+		ns = (double)(recording->end_mono_ns - meta->first_mono_ns);
+		end = meta->first_clock + whole(ns / process->unit_ns);
+		process->end_source = END_STATUS;
+	}
+	if (end < meta->first_clock || end > process->limit_clock) {
+		end = process->latest_clock;
+		process->end_source = END_UNKNOWN;
+	}
+	process->end_clock = end;
+}
+
+/* The process that profrun started is the first; its execs have its pid.
+ * Returns the number of the last of them. */
+static uint32_t find_main(struct recording *recording)
+{
+	struct process *process = recording->processes;
+	uint32_t i, last = 0;
+
+	for (i = 0; i < recording->process_count; i++) {
+		process[i].is_main = process[i].has_meta &&
+				     process[i].pid == process[0].pid;
+		if (process[i].is_main && process[i].number > last)
+			last = process[i].number;
+	}
+	return last;
+}
+
+static int open_process(int directory, const char *path, const char *name)
+{
+	int fd = openat(directory, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		warn("%s/%s: %s", path, name, strerror(errno));
+	return fd;
+}
+
+/* Every process with its meta, the one that began first in front. */
+static void read_metas(struct recording *recording, int directory)
+{
+	size_t count, i;
+	char **names = list_names(directory, is_process_name, &count);
+	struct process *process;
+	int fd;
+
+	if (count == 0)
+		die("%s: not a recording: no directory PID.N in it",
+		    recording->path);
+	recording->processes = allocate(count, sizeof(*process));
+	for (i = 0; i < count; i++) {
+		fd = open_process(directory, recording->path, names[i]);
+		if (fd < 0)
+			continue;
+		process = &recording->processes[recording->process_count++];
+		process->name = names[i];
+		process->pid = (uint32_t)strtoul(names[i], NULL, 10);
+		process->number = (uint32_t)strtoul(strchr(names[i], '.') + 1,
+						    NULL, 10);
+		process->unit_ns = 1;
+		process->limit_clock = UINT64_MAX;
+		read_meta(process, fd, recording->path);
+		close(fd);
+	}
+	free(names);
+	qsort(recording->processes, recording->process_count, sizeof(*process),
+	      compare_processes);
+}
+
+static void keep_process(struct recording *recording, uint32_t pid)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].pid == pid)
+			recording->processes[n++] = recording->processes[i];
+	if (n == 0)
+		die("%s: no process %u in it", recording->path, pid);
+	recording->process_count = n;
+}
+
+void recording_open(struct recording *recording, const char *path,
+		    uint32_t pid)
+{
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t i, last;
+	int fd;
+
+	survive_truncation();
+	*recording = (struct recording){ .path = path };
+	if (directory < 0)
+		die("%s: %s", path, strerror(errno));
+	read_end(recording, directory);
+	read_metas(recording, directory);
+	last = find_main(recording);
+	if (pid)
+		keep_process(recording, pid);
+	for (i = 0; i < recording->process_count; i++) {
+		fd = open_process(directory, path,
+				  recording->processes[i].name);
+		if (fd < 0)
+			continue;
+		read_images(&recording->processes[i], fd, path);
+		read_trees(recording, i, fd);
+		find_end(recording, &recording->processes[i], last);
+		close(fd);
+	}
+	close(directory);
+}
+
+const char *recording_find(void)
+{
+	DIR *stream = opendir(".");
+	struct timespec newest = { 0 };
+	const char *found = NULL;
+	struct dirent *entry;
+	struct stat info;
+	int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (!stream || fd < 0)
+		die("the working directory: %s", strerror(errno));
+	if (has_processes(fd))
+		found = ".";
+	close(fd);
+	while (!found || strcmp(found, ".")) {
+		entry = readdir(stream);
+		if (!entry)
+			break;
+		if (entry->d_name[0] == '.')
+			continue;
+		fd = open(entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+						 O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if ((!strncmp(entry->d_name, "profrun.", 8) ||
+		     has_processes(fd)) &&
+		    fstat(fd, &info) == 0 &&
+		    (!found || info.st_mtim.tv_sec > newest.tv_sec ||
+		     (info.st_mtim.tv_sec == newest.tv_sec &&
+		      info.st_mtim.tv_nsec > newest.tv_nsec))) {
+			newest = info.st_mtim;
+			found = keep_text(entry->d_name, SIZE_MAX);
+		}
+		close(fd);
+	}
+	closedir(stream);
+	if (!found)
+		die("no recording in the working directory; run a program "
+		    "with profrun first");
+	return found;
+}

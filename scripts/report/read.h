@@ -1,0 +1,140 @@
+/*
+ * A recording, as far as it can be believed.  Whatever is wrong with it has
+ * been said by warn() when recording_open() returns; what is left is within
+ * bounds.  The program may still be running: what the functions here have
+ * not copied may change under the reader's eyes.
+ */
+#ifndef REPORT_READ_H
+#define REPORT_READ_H
+
+#include <shim/format.h>
+
+#include "util.h"
+
+struct image {
+	uint32_t generation;
+	uint32_t object;		/* for symbols.h */
+	uint64_t start, end, bias;
+	uint64_t load_clock, unload_clock;
+	uint32_t build_id_size;
+	const unsigned char *build_id;
+	const char *path;
+};
+
+/* Nodes between two holes of the file, all in one chunk. */
+struct extent {
+	uint64_t begin, end;		/* in the file */
+	uint32_t chunk;
+	uint32_t first_slot;		/* of @begin, in tree_file.slots */
+};
+
+/* A node that is in use, in the order of the file. */
+struct entry {
+	uint64_t offset;
+	uint32_t parent;		/* entry; NONE: the pointer is bad */
+	uint32_t site;			/* a function; NONE: a thread's root */
+	uint32_t path;			/* for the model */
+	uint32_t thread;		/* for the model */
+};
+
+struct tree_file {
+	const char *name;		/* "PID.N/0.calltree" */
+	const unsigned char *data;
+	uint64_t size;
+	uint32_t tid;
+	uint32_t chunk_count;
+	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
+	struct extent *extents;
+	uint32_t extent_count;
+	uint32_t *slots;		/* entry + 1 that begins there */
+	struct entry *entries;
+	uint32_t entry_count;
+};
+
+enum end_source {
+	END_UNKNOWN,			/* the last time seen: a lower bound */
+	END_META,
+	END_STATUS			/* profrun saw it */
+};
+
+struct process {
+	const char *name;		/* "PID.N" */
+	uint32_t pid, number;
+	bool has_meta;			/* else no time of it is known */
+	bool is_main;			/* an image of what profrun ran */
+	struct shim_meta meta;		/* zero where it was cut */
+	double unit_ns;			/* of the clock */
+	bool unit_is_measured;
+	uint64_t end_clock;
+	enum end_source end_source;
+	uint64_t latest_clock;		/* seen anywhere in it */
+	uint64_t limit_clock;		/* no clock value can be later */
+	struct image *images;		/* by start */
+	uint32_t image_count;
+	uint64_t images_lost;
+	struct tree_file *files;
+	uint32_t file_count;
+};
+
+/* A function as the program knew it, once per process and generation. */
+struct site {
+	uint64_t address;
+	uint32_t generation;
+	uint32_t process;
+	uint32_t function;		/* for the model */
+};
+
+struct recording {
+	const char *path;
+	struct process *processes;	/* by start time */
+	uint32_t process_count;
+	bool has_end;
+	int wait_status;
+	uint64_t end_mono_ns;
+	struct site *sites;
+	uint32_t site_count, site_room;
+};
+
+/* The newest recording in the working directory; dies if there is none. */
+const char *recording_find(void);
+
+/* Dies if @path is no recording, or of another version.  @pid: only that
+ * process; 0: all. */
+void recording_open(struct recording *recording, const char *path,
+		    uint32_t pid);
+
+/* The value of a key in meta's strings, or NULL. */
+const char *process_string(const struct process *process, const char *key);
+double process_ns(const struct process *process, uint64_t clock);
+/* Remembers the latest time seen, if it is possible at all. */
+void process_see_clock(struct process *process, uint64_t clock);
+
+/* process.c: @directory is the process's, @path the recording's. */
+void read_meta(struct process *process, int directory, const char *path);
+void read_images(struct process *process, int directory, const char *path);
+
+/* calltree.c */
+
+/*
+ * calltree_open - maps @fd and lists its nodes and their sites
+ *
+ * @fd stays the caller's.  Returns false, with a warning, when nothing of it
+ * can be used.
+ */
+bool calltree_open(struct tree_file *file, int fd, const char *name,
+		   struct recording *recording, uint32_t process,
+		   struct map *sites);
+/* Copies the extra node at @address that belongs to the node at @offset;
+ * false if there is none. */
+bool calltree_extra(const struct tree_file *file, uint64_t address,
+		    uint64_t offset, struct shim_extra_node *extra);
+/* read.c, for all of them. */
+
+/* Opens a file for reading; negative, with a warning, if that cannot be. */
+int open_in(int directory, const char *file, const char *name);
+/* Maps a regular file readable; dies when its version is not ours. NULL with
+ * a warning when it is no good. */
+const unsigned char *map_file(int fd, const char *name, uint64_t *size);
+void check_version(const char *name, uint32_t version);
+
+#endif

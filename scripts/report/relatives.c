@@ -1,0 +1,338 @@
+/*
+ * One function in detail: who calls it, whom it calls, how long its calls
+ * took.  Time in recursion is counted once for each pair of caller and callee,
+ * as it is for a function.
+ */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+#define MATCHES_MAX 20
+#define BAR 50
+
+/* How well a function's name answers to what was asked for. */
+enum match { MATCH_NONE, MATCH_PART, MATCH_BASE, MATCH_EXACT };
+
+static enum match match_name(const struct function *function, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!strcmp(function->name, name) || !strcmp(function->mangled, name))
+		return MATCH_EXACT;
+	/* "parse" is parse(int) too. */
+	if (!strncmp(function->name, name, length) &&
+	    function->name[length] == '(')
+		return MATCH_BASE;
+	if (strstr(function->name, name) || !fnmatch(name, function->name, 0))
+		return MATCH_PART;
+	return MATCH_NONE;
+}
+
+/* How many single-character edits lie between the two, at most 64 long. */
+static uint32_t edit_distance(const char *a, const char *b)
+{
+	uint32_t row[65], i, j, corner, above, best;
+	uint32_t length = (uint32_t)strnlen(b, 64);
+
+	for (j = 0; j <= length; j++)
+		row[j] = j;
+	for (i = 1; *a && i <= 64; a++, i++) {
+		corner = row[0];
+		row[0] = i;
+		for (j = 1; j <= length; j++) {
+			above = row[j];
+			best = corner + (tolower((unsigned char)*a) !=
+					 tolower((unsigned char)b[j - 1]));
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			corner = above;
+		}
+	}
+	return row[length];
+}
+
+static _Noreturn void die_unknown(const struct model *model, const char *name)
+{
+	uint32_t nearest[3] = { NONE, NONE, NONE }, distance[3], i, j, d;
+	const char *close = "";
+
+	for (i = 0; i < model->function_count; i++) {
+		d = edit_distance(name, model->functions[i].name);
+		for (j = 0; j < 3; j++)
+			if (nearest[j] == NONE || d < distance[j])
+				break;
+		if (j == 3 || d > strlen(name) / 2 + 1)
+			continue;
+		memmove(nearest + j + 1, nearest + j, (2 - j) * sizeof(d));
+		memmove(distance + j + 1, distance + j, (2 - j) * sizeof(d));
+		nearest[j] = i;
+		distance[j] = d;
+	}
+	for (i = 0; i < 3 && nearest[i] != NONE; i++)
+		close = keep_format("%s%s%s", close, i ? ", " : "; close: ",
+				    model->functions[nearest[i]].name);
+	die("no function %s was recorded%s", name, close);
+}
+
+static _Noreturn void die_ambiguous(const struct model *model, const char *name,
+				    const enum match *matches, enum match best)
+{
+	uint32_t i, shown = 0, count = 0;
+
+	for (i = 0; i < model->function_count; i++)
+		count += matches[i] == best;
+	progress_end();
+	for (i = 0; i < model->function_count && shown < MATCHES_MAX; i++) {
+		if (matches[i] != best)
+			continue;
+		fputs("  ", stderr);
+		put_text(stderr, model->functions[i].name);
+		fputc('\n', stderr);
+		shown++;
+	}
+	if (shown < count)
+		fprintf(stderr, "  ... %u more\n", count - shown);
+	die("%s could be any of these %u functions", name, count);
+}
+
+/* Marks the functions that @name means; all that are called exactly so. */
+static bool *find_functions(const struct model *model, const char *name)
+{
+	enum match *matches = allocate(model->function_count, sizeof(*matches));
+	bool *wanted = allocate(model->function_count, sizeof(*wanted));
+	enum match best = MATCH_NONE;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		if (!model->functions[i].sums.calls &&
+		    !model->functions[i].sums.open)
+			continue;
+		matches[i] = match_name(&model->functions[i], name);
+		if (matches[i] > best)
+			best = matches[i];
+	}
+	if (best == MATCH_NONE)
+		die_unknown(model, name);
+	for (i = 0; i < model->function_count; i++) {
+		wanted[i] = matches[i] == best;
+		count += wanted[i];
+	}
+	if (count > 1 && best != MATCH_EXACT)
+		die_ambiguous(model, name, matches, best);
+	free(matches);
+	return wanted;
+}
+
+struct gathering {
+	const struct model *model;
+	const bool *wanted;
+	bool callers;			/* else callees */
+	struct sums *sums;		/* by the other function; last: none */
+	uint32_t *active;
+};
+
+/* Whose row the call along @path belongs to, or NONE if it is none of ours. */
+static uint32_t find_row(const struct gathering *gathering, uint32_t number)
+{
+	const struct model *model = gathering->model;
+	const struct path *path = &model->paths[number];
+	uint32_t caller;
+
+	if (path->function == NONE)
+		return NONE;
+	caller = model->paths[path->parent].function;
+	if (gathering->callers)
+		return !gathering->wanted[path->function] ? NONE :
+		       caller == NONE ? model->function_count : caller;
+	return caller != NONE && gathering->wanted[caller] ? path->function :
+	       NONE;
+}
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct gathering *gathering = context;
+	const struct path *path = &gathering->model->paths[number];
+	uint32_t row = find_row(gathering, number);
+
+	(void)depth;
+	if (row == NONE)
+		return true;
+	gathering->sums[row].calls += path->calls;
+	gathering->sums[row].untimed += path->untimed;
+	gathering->sums[row].open += path->open;
+	gathering->sums[row].self += path->self;
+	if (gathering->active[row]++ == 0)
+		gathering->sums[row].total += path->total;
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct gathering *gathering = context;
+	uint32_t row = find_row(gathering, number);
+
+	(void)depth;
+	if (row != NONE)
+		gathering->active[row]--;
+}
+
+static void print_row(const struct page *page, const struct sums *sums,
+		      struct function *function)
+{
+	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
+	bool known = !is_untimed(sums);
+
+	fprintf(page->out, "%15s %9s %9s  ", human_count(calls, sums->calls),
+		time_text(total, sums->total, known),
+		time_text(self, shown_self(sums->self, sums->total), known));
+	if (function)
+		put_name(page, function, 37);
+	else
+		fputs("(nobody: first in its thread)\n", page->out);
+}
+
+static void print_heading(const struct page *page, const char *what,
+			  const bool *wanted)
+{
+	uint32_t i;
+
+	for (i = 0; i < page->model->function_count; i++) {
+		if (!wanted[i])
+			continue;
+		fprintf(page->out, "\n%s ", what);
+		put_text(page->out, page->model->functions[i].name);
+		put_place(page, &page->model->functions[i]);
+	}
+	fputc('\n', page->out);
+}
+
+static void print_relatives(const struct page *page, const char *name,
+			    bool callers)
+{
+	struct model *model = page->model;
+	struct options options = *page->options;
+	uint32_t rows = model->function_count + 1, count, i, *order;
+	struct gathering gathering = {
+		.model = model,
+		.wanted = find_functions(model, name),
+		.callers = callers,
+		.sums = allocate(rows, sizeof(struct sums)),
+		.active = allocate(rows, sizeof(uint32_t)),
+	};
+	struct walk walk = { enter_path, leave_path, &gathering };
+
+	model_walk(model, 0, &walk);
+	print_heading(page, callers ? "callers of" : "called by",
+		      gathering.wanted);
+	fprintf(page->out, "%15s %9s %9s  function\n", "calls", "total",
+		"self");
+	if (!options.sort_given)
+		options.sort = SORT_TOTAL;
+	order = order_functions(model, gathering.sums, &options, &count);
+	for (i = 0; i < count; i++) {
+		if (page->options->limit > 0 && i >= page->options->limit)
+			break;
+		print_row(page, &gathering.sums[order[i]],
+			  &model->functions[order[i]]);
+	}
+	if (i < count)
+		fprintf(page->out, "... %u more (--limit 0 shows all)\n",
+			count - i);
+	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
+		print_row(page, &gathering.sums[rows - 1], NULL);
+	free(order);
+	free((void *)gathering.wanted);
+	free(gathering.sums);
+	free(gathering.active);
+}
+
+static void print_bar(const struct page *page, uint64_t count, double from,
+		      uint64_t largest)
+{
+	char begin[SHORT_TEXT], text[SHORT_TEXT];
+	int stars = (int)ceil((double)count * BAR / (double)largest);
+
+	fprintf(page->out, "%9s %15s  %.*s\n", human_ns(begin, from),
+		human_count(text, count), stars,
+		"##################################################");
+}
+
+static void print_histogram(const struct page *page, const char *name)
+{
+	struct model *model = page->model;
+	bool *wanted = find_functions(model, name);
+	uint64_t sums[SHIM_BUCKETS] = { 0 }, largest = 0;
+	int bucket, first = SHIM_BUCKETS, last = -1;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		for (bucket = 0; wanted[i] && model->functions[i].histogram &&
+		     bucket < SHIM_BUCKETS; bucket++)
+			sums[bucket] += model->functions[i].histogram[bucket];
+	for (bucket = 0; bucket < SHIM_BUCKETS; bucket++) {
+		if (!sums[bucket])
+			continue;
+		if (first > bucket)
+			first = bucket;
+		last = bucket;
+		if (sums[bucket] > largest)
+			largest = sums[bucket];
+	}
+	if (last >= 0) {
+		print_heading(page, "how long calls took:", wanted);
+		fprintf(page->out, "%9s %15s\n", "from", "calls");
+	}
+	for (bucket = first; bucket <= last; bucket++)
+		print_bar(page, sums[bucket],
+			  bucket ? ldexp(model->bucket_ns, bucket) : 0,
+			  largest);
+	free(wanted);
+}
+
+static void check_histogram(const struct model *model, const char *name)
+{
+	bool *wanted = find_functions(model, name), found = false;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		found |= wanted[i] && model->functions[i].histogram;
+	if (!found)
+		die("%s: no histogram: its calls were not timed one by one "
+		    "(profile calltree:exact)", name);
+	free(wanted);
+}
+
+void relatives_check(const struct page *page)
+{
+	const struct options *options = page->options;
+
+	if (options->callers)
+		free(find_functions(page->model, options->callers));
+	if (options->callees)
+		free(find_functions(page->model, options->callees));
+	if (options->histogram)
+		check_histogram(page->model, options->histogram);
+}
+
+void relatives_print(const struct page *page)
+{
+	const struct options *options = page->options;
+
+	if (options->callers)
+		print_relatives(page, options->callers, true);
+	if (options->callees)
+		print_relatives(page, options->callees, false);
+	if (options->callers)
+		print_histogram(page, options->callers);
+	if (options->callees)
+		print_histogram(page, options->callees);
+	if (options->histogram)
+		print_histogram(page, options->histogram);
+}

@@ -1,0 +1,68 @@
+/* What the command line asks for, and the outputs, one file each. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "model.h"
+
+enum sort { SORT_SELF, SORT_TOTAL, SORT_CALLS, SORT_MEAN, SORT_MAX };
+enum value { VALUE_SELF, VALUE_TOTAL, VALUE_CALLS };
+
+struct options {
+	enum sort sort;
+	bool sort_given;
+	long limit;			/* rows; 0: all; -1: not given */
+	bool tree;
+	const char *callers, *callees, *histogram;	/* of a function */
+	bool threads;
+	uint32_t pid;
+	const char *format;		/* text, json, csv, folded */
+	double min_percent;
+	uint32_t depth;			/* of the printed tree */
+	bool mangled;
+	const char *color;
+	bool raw;
+	enum value value;
+	bool value_given;
+	uint32_t max_depth;		/* of folded paths */
+	const char *output;
+};
+
+/* How text is laid out where it goes. */
+struct page {
+	FILE *out;
+	const struct options *options;
+	struct model *model;
+	bool color;
+	size_t columns;			/* SIZE_MAX: not a terminal */
+};
+
+void text_print(FILE *out, struct model *model, const struct options *options);
+void tree_print(const struct page *page);
+/* Dies if --callers and the like name no function, before all output. */
+void relatives_check(const struct page *page);
+void relatives_print(const struct page *page);
+void json_print(FILE *out, struct model *model, const struct options *options,
+		bool with_paths);
+void csv_print(FILE *out, struct model *model, const struct options *options);
+void folded_print(FILE *out, struct model *model,
+		  const struct options *options);
+void info_print(FILE *out, struct model *model);
+
+/* Shared by the text outputs: a time, or "-" when nobody knows it. */
+const char *time_text(char text[SHORT_TEXT], double ns, bool is_known);
+const char *end_text(const struct recording *recording);
+const char *shown_name(const struct function *function,
+		       const struct options *options);
+/* " [object file:line]" when there is something to say. */
+void put_place(const struct page *page, struct function *function);
+/* The cells of a row are done: the name, cut to what is left of the line. */
+void put_name(const struct page *page, struct function *function, size_t used);
+
+/* order.c: the numbers of functions that were called, as --sort wants it. */
+uint32_t *order_functions(const struct model *model, const struct sums *sums,
+			  const struct options *options, uint32_t *count);
+enum sort effective_sort(const struct model *model,
+			 const struct options *options);
+double mean_ns(const struct sums *sums);
+
+#endif

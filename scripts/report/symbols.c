@@ -1,0 +1,565 @@
+/*
+ * Names for the addresses of one object, by elfutils.  An object has a Dwfl of
+ * its own, with its only module at address 0, so that addresses in the file
+ * are addresses in the Dwfl.  There are always fewer addresses than symbols:
+ * the symbols are walked once, in their order, and each looks for the address
+ * it could name.
+ *
+ * The file that a recording names may be any file: it is used only if it is a
+ * regular one with the build-id that was recorded.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+/* Namespaces and classes in each other; deeper ones are not looked into. */
+#define DEPTH_MAX 16
+/* Of one object: a hostile file shall not keep us for minutes. */
+#define STEPS_MAX 20000000
+
+struct range {
+	uint64_t begin, end;
+	uint32_t unit;
+};
+
+struct declaration {
+	uint64_t address;
+	Dwarf_Off die;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool listed;
+	struct declaration *declarations;	/* by address */
+	uint32_t count, room;
+};
+
+struct lines {
+	Dwarf *dwarf;
+	Dwarf_Addr bias;
+	struct range *ranges;			/* by begin */
+	uint32_t range_count, range_room;
+	struct unit *units;
+	uint32_t unit_count, unit_room;
+	uint64_t steps;
+};
+
+struct object_files {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	struct lines *lines;
+};
+
+static bool network_allowed;
+
+void symbols_allow_network(void)
+{
+	network_allowed = true;
+}
+
+static int find_nothing(Dwfl_Module *module, void **data, const char *name,
+			Dwarf_Addr base, char **file_name, Elf **elf)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)elf;
+	*file_name = NULL;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_nothing,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static const Dwfl_Callbacks network_callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+/* A name that could be a device or a pipe is not opened for good. */
+static int open_regular(const char *path)
+{
+	struct stat info;
+	int fd;
+
+	if (path[0] != '/')
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
+			info.st_size == 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool has_build_id(const struct object *object, Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	const void *id;
+	ssize_t size;
+
+	if (!elf)
+		return false;
+	size = dwelf_elf_gnu_build_id(elf, &id);
+	if (size < 0)
+		size = 0;
+	return (size_t)size == object->build_id_size &&
+	       !memcmp(id, object->build_id, object->build_id_size);
+}
+
+/* The module of @path if it is the build that was recorded. */
+static Dwfl_Module *report_file(const struct object *object, Dwfl *dwfl,
+				const char *path, bool *is_other)
+{
+	int fd = open_regular(path);
+	Dwfl_Module *module;
+
+	if (fd < 0)
+		return NULL;
+	dwfl_report_begin(dwfl);
+	module = dwfl_report_elf(dwfl, object->path, path, fd, 0, true);
+	dwfl_report_end(dwfl, NULL, NULL);
+	if (!module) {
+		close(fd);
+		return NULL;
+	}
+	if (has_build_id(object, module))
+		return module;
+	*is_other = true;
+	dwfl_report_begin(dwfl);
+	dwfl_report_end(dwfl, NULL, NULL);
+	return NULL;
+}
+
+/* The debug file has the symbols too, when the object itself is gone. */
+static Dwfl_Module *report_debug_file(const struct object *object, Dwfl *dwfl)
+{
+	char path[256] = "/usr/lib/debug/.build-id/";
+	size_t length = strlen(path), i;
+	bool is_other;
+
+	if (object->build_id_size < 2)
+		return NULL;
+	for (i = 0; i < object->build_id_size; i++) {
+		length += (size_t)sprintf(path + length, "%02x",
+					  object->build_id[i]);
+		if (i == 0)
+			path[length++] = '/';
+	}
+	strcpy(path + length, ".debug");
+	return report_file(object, dwfl, path, &is_other);
+}
+
+static Dwfl_Module *report_from_network(const struct object *object,
+					Dwfl *dwfl)
+{
+	Dwfl_Module *module;
+	GElf_Addr bias;
+
+	if (!network_allowed || !object->build_id_size)
+		return NULL;
+	dwfl_report_begin(dwfl);
+	module = dwfl_report_module(dwfl, object->path, 0, UINT64_MAX / 2);
+	if (module)
+		dwfl_module_report_build_id(module, object->build_id,
+					    object->build_id_size, 0);
+	dwfl_report_end(dwfl, NULL, NULL);
+	return module && dwfl_module_getelf(module, &bias) ? module : NULL;
+}
+
+static void open_object(struct object *object)
+{
+	struct object_files *files;
+	Dwfl_Module *module;
+	bool is_other = false;
+	Dwfl *dwfl;
+
+	object->opened = true;
+	if (!network_allowed)
+		unsetenv("DEBUGINFOD_URLS");
+	dwfl = dwfl_begin(network_allowed ? &network_callbacks : &callbacks);
+	if (!dwfl)
+		return;
+	module = report_file(object, dwfl, object->path, &is_other);
+	if (!module)
+		module = report_debug_file(object, dwfl);
+	if (!module)
+		module = report_from_network(object, dwfl);
+	if (!module) {
+		warn("%s: %s: its functions are shown by address",
+		     object->path, is_other ?
+		     "not the file that was recorded (its build-id differs)" :
+		     "is not there, or no ELF file");
+		dwfl_end(dwfl);
+		return;
+	}
+	files = allocate(1, sizeof(*files));
+	files->dwfl = dwfl;
+	files->module = module;
+	object->files = files;
+}
+
+/* "memcpy@@GLIBC_2.14" is what .symtab has for memcpy. */
+static size_t name_length(const char *name)
+{
+	const char *at = strchr(name, '@');
+
+	return at && at != name ? (size_t)(at - name) : strlen(name);
+}
+
+static bool is_function(const GElf_Sym *symbol, const char *name)
+{
+	int type = GELF_ST_TYPE(symbol->st_info);
+
+	return name && name[0] && name[0] != '$' &&
+	       symbol->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
+		type == STT_NOTYPE);
+}
+
+/*
+ * Which of two names for one address: a global one, then one that is not a
+ * compiler's clone, then the shorter, then the first in the alphabet.
+ */
+static bool is_better(const struct symbol *old, const char *name, size_t length,
+		      bool is_global)
+{
+	bool is_clone, old_is_clone;
+	size_t old_length;
+
+	if (!old->name)
+		return true;
+	if (is_global != old->is_global)
+		return is_global;
+	is_clone = memchr(name, '.', length) != NULL;
+	old_is_clone = strchr(old->name, '.') != NULL;
+	if (is_clone != old_is_clone)
+		return !is_clone;
+	old_length = strlen(old->name);
+	if (length != old_length)
+		return length < old_length;
+	return strncmp(name, old->name, length) < 0;
+}
+
+static size_t find_address(const struct symbol *symbols, size_t count,
+			   uint64_t address)
+{
+	size_t low = 0, high = count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (symbols[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void take_name(struct symbol *symbol, const GElf_Sym *elf_symbol,
+		      const char *name)
+{
+	size_t length = name_length(name);
+	bool is_global = GELF_ST_BIND(elf_symbol->st_info) != STB_LOCAL;
+
+	if (!is_better(symbol, name, length, is_global))
+		return;
+	symbol->name = keep_text(name, length);
+	symbol->is_global = is_global;
+}
+
+static void find_exact(Dwfl_Module *module, struct symbol *symbols,
+		       size_t count)
+{
+	int i, all = dwfl_module_getsymtab(module);
+	const char *name;
+	GElf_Addr value;
+	GElf_Sym symbol;
+	size_t found;
+
+	for (i = 0; i < all; i++) {
+		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
+					       NULL, NULL);
+		if (!is_function(&symbol, name))
+			continue;
+		found = find_address(symbols, count, value);
+		if (found == count || symbols[found].address != value)
+			continue;
+		take_name(&symbols[found], &symbol, name);
+		symbols[found].is_exact = true;
+	}
+}
+
+/*
+ * Addresses within a function, which nobody should pass to us: the innermost
+ * symbol around them.  @starts keeps where the best so far begins.
+ */
+static void find_around(Dwfl_Module *module, struct symbol *symbols,
+			size_t count)
+{
+	int i, all = dwfl_module_getsymtab(module);
+	uint64_t *starts = allocate(count, sizeof(*starts));
+	/* A hostile file could have every symbol cover every address. */
+	uint64_t steps = 10000000;
+	const char *name;
+	GElf_Addr value;
+	GElf_Sym symbol;
+	size_t j;
+
+	for (i = 0; i < all; i++) {
+		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
+					       NULL, NULL);
+		if (!is_function(&symbol, name) || symbol.st_size == 0)
+			continue;
+		j = find_address(symbols, count, value);
+		for (; j < count && symbols[j].address - value < symbol.st_size;
+		     j++) {
+			if (steps-- == 0)
+				goto out;
+			if (symbols[j].is_exact ||
+			    (symbols[j].name && starts[j] > value))
+				continue;
+			if (starts[j] < value)
+				symbols[j].name = NULL;
+			take_name(&symbols[j], &symbol, name);
+			starts[j] = value;
+		}
+	}
+out:
+	free(starts);
+}
+
+void symbols_find(struct object *object, struct symbol *symbols, size_t count)
+{
+	size_t i;
+
+	if (!object->opened)
+		open_object(object);
+	if (!object->files)
+		return;
+	find_exact(object->files->module, symbols, count);
+	for (i = 0; i < count; i++)
+		if (!symbols[i].is_exact)
+			break;
+	if (i < count)
+		find_around(object->files->module, symbols, count);
+}
+
+/*
+ * Where functions were written.  Compilation units are found by a table of
+ * their ranges made once (clang leaves out .debug_aranges); in a unit that is
+ * asked for, the functions are listed once.  A function that is not listed
+ * gets the row of the line table at its entry.
+ */
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static int compare_declarations(const void *left, const void *right)
+{
+	const struct declaration *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void add_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
+{
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
+	       lines->steps++ < STEPS_MAX) {
+		/* What the linker dropped stays here with address 0. */
+		if (begin == 0 || begin >= end)
+			continue;
+		GROW(lines->ranges, lines->range_count, lines->range_room);
+		lines->ranges[lines->range_count++] =
+			(struct range){ begin, end, unit };
+	}
+}
+
+/* @dwarf may be NULL; @bias is added to its addresses.  Never NULL. */
+static struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias)
+{
+	struct lines *lines = allocate(1, sizeof(*lines));
+	Dwarf_Off at = 0, next;
+	size_t header;
+	Dwarf_Die die;
+
+	lines->dwarf = dwarf;
+	lines->bias = bias;
+	if (!dwarf)
+		return lines;
+	while (dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0 &&
+	       lines->steps++ < STEPS_MAX) {
+		if (dwarf_offdie(dwarf, at + header, &die)) {
+			GROW(lines->units, lines->unit_count, lines->unit_room);
+			lines->units[lines->unit_count] =
+				(struct unit){ .die = die };
+			add_ranges(lines, &die, lines->unit_count++);
+		}
+		at = next;
+	}
+	if (lines->range_count)
+		qsort(lines->ranges, lines->range_count, sizeof(*lines->ranges),
+		      compare_ranges);
+	return lines;
+}
+
+static struct unit *find_unit(struct lines *lines, uint64_t address)
+{
+	uint32_t low = 0, high = lines->range_count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (lines->ranges[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= lines->ranges[low - 1].end)
+		return NULL;
+	return &lines->units[lines->ranges[low - 1].unit];
+}
+
+static void add_declaration(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr address, base, end;
+
+	/* A function in two parts, hot and cold, has ranges; hot first. */
+	if (dwarf_lowpc(die, &address) != 0 &&
+	    dwarf_ranges(die, 0, &base, &address, &end) <= 0)
+		return;
+	GROW(unit->declarations, unit->count, unit->room);
+	unit->declarations[unit->count++] =
+		(struct declaration){ address, dwarf_dieoffset(die) };
+}
+
+static bool has_scope(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void list_declarations(struct lines *lines, struct unit *unit)
+{
+	Dwarf_Die stack[DEPTH_MAX + 1];
+	int depth = 0;
+
+	unit->listed = true;
+	if (dwarf_child(&unit->die, &stack[0]) != 0)
+		return;
+	while (depth >= 0 && lines->steps++ < STEPS_MAX) {
+		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
+			add_declaration(unit, &stack[depth]);
+		if (depth < DEPTH_MAX && has_scope(&stack[depth]) &&
+		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (depth >= 0 &&
+		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
+			depth--;
+	}
+	if (unit->count)
+		qsort(unit->declarations, unit->count,
+		      sizeof(*unit->declarations), compare_declarations);
+}
+
+/* In DWARF 5 file 0 is the unit's own; clang says so, elfutils before 0.189
+ * takes it for "no file". */
+static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
+{
+	const char *file = dwarf_decl_file(die);
+	Dwarf_Half version = 0;
+	Dwarf_Files *files;
+	size_t count;
+
+	if (file || dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL,
+				  NULL, NULL) != 0 || version < 5 ||
+	    dwarf_getsrcfiles(unit, &files, &count) != 0 || count == 0)
+		return file;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
+static bool find_declaration(struct lines *lines, struct unit *unit,
+			     uint64_t address, const char **file, int *line)
+{
+	const struct declaration key = { .address = address }, *found = NULL;
+	Dwarf_Die die;
+
+	if (unit->count)
+		found = bsearch(&key, unit->declarations, unit->count,
+				sizeof(key), compare_declarations);
+	if (!found || !dwarf_offdie(lines->dwarf, found->die, &die))
+		return false;
+	*file = find_decl_file(&unit->die, &die);
+	return *file && dwarf_decl_line(&die, line) == 0;
+}
+
+static bool find_row(struct unit *unit, uint64_t address, const char **file,
+		     int *line)
+{
+	Dwarf_Line *row = dwarf_getsrc_die(&unit->die, address);
+
+	if (!row)
+		return false;
+	*file = dwarf_linesrc(row, NULL, NULL);
+	return *file && dwarf_lineno(row, line) == 0;
+}
+
+static bool lines_find(struct lines *lines, uint64_t address, const char **file,
+		int *line)
+{
+	struct unit *unit;
+
+	address -= lines->bias;
+	unit = find_unit(lines, address);
+	if (!unit)
+		return false;
+	if (!unit->listed)
+		list_declarations(lines, unit);
+	if (!find_declaration(lines, unit, address, file, line) &&
+	    !find_row(unit, address, file, line))
+		return false;
+	*file = keep_text(*file, SIZE_MAX);
+	return true;
+}
+
+bool symbols_line(struct object *object, uint64_t address, const char **file,
+		  int *line)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf;
+
+	if (!object->files)
+		return false;
+	if (!object->files->lines) {
+		dwarf = dwfl_module_getdwarf(object->files->module, &bias);
+		object->files->lines = lines_open(dwarf, bias);
+	}
+	return lines_find(object->files->lines, address, file, line);
+}

@@ -1,0 +1,42 @@
+/*
+ * Names for addresses.  Only symbols.c and lines.c know elfutils, and only
+ * they open files that a recording names.
+ */
+#ifndef REPORT_SYMBOLS_H
+#define REPORT_SYMBOLS_H
+
+#include "util.h"
+
+struct object_files;
+
+/* An image file, however often and by whomever it was loaded. */
+struct object {
+	const char *path;
+	const unsigned char *build_id;
+	uint32_t build_id_size;
+	uint32_t functions;		/* recorded in it */
+	bool opened;
+	struct object_files *files;	/* NULL: not there, or another build */
+};
+
+struct symbol {
+	uint64_t address;		/* in the file; what is asked for */
+	const char *name;		/* as linked; NULL: it has none */
+	bool is_exact;			/* the name's address is @address */
+	bool is_global;
+};
+
+/* Lets elfutils ask debuginfod servers; else it cannot use the network. */
+void symbols_allow_network(void);
+
+/* Names @count symbols, sorted by address, without equal ones. */
+void symbols_find(struct object *object, struct symbol *symbols, size_t count);
+
+/* Where the function that begins at @address was written: false if unknown. */
+bool symbols_line(struct object *object, uint64_t address, const char **file,
+		  int *line);
+
+/* @name as the source has it, or @name. */
+const char *demangle(const char *name);
+
+#endif

@@ -1,0 +1,442 @@
+/*
+ * The report for people: a few lines on what was recorded and how far to
+ * believe it, then the table of functions.  It is the same in a pipe and on a
+ * terminal, except that a terminal gets colour and no line longer than itself.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "report.h"
+
+#define ROWS 30
+
+const char *time_text(char text[SHORT_TEXT], double ns, bool is_known)
+{
+	return is_known ? human_ns(text, ns) : "-";
+}
+
+const char *shown_name(const struct function *function,
+		       const struct options *options)
+{
+	return options->mangled ? function->mangled : function->name;
+}
+
+static const char *meta_end_text(const struct process *process)
+{
+	switch (process->meta.end) {
+	case SHIM_END_EXIT:
+		return keep_format("exit status %u", process->meta.exit_status);
+	case SHIM_END_EXEC:
+		return "became another program";
+	case SHIM_END_ABORT:
+		return "aborted";
+	default:
+		return "killed, crashed or still running";
+	}
+}
+
+/* What profrun saw is surer than what the program said of itself. */
+const char *end_text(const struct recording *recording)
+{
+	int status = recording->wait_status;
+	const struct process *last = &recording->processes[0];
+	uint32_t i;
+
+	if (recording->has_end && WIFEXITED(status))
+		return keep_format("exit status %d", WEXITSTATUS(status));
+	if (recording->has_end && WIFSIGNALED(status))
+		return keep_format("killed by signal %d (%s)%s",
+				   WTERMSIG(status),
+				   strsignal(WTERMSIG(status)),
+				   WCOREDUMP(status) ? ", core dumped" : "");
+	if (recording->has_end)
+		return keep_format("wait status %#x", (unsigned int)status);
+	for (i = 1; i < recording->process_count; i++)
+		if (recording->processes[i].is_main &&
+		    recording->processes[i].number > last->number)
+			last = &recording->processes[i];
+	return meta_end_text(last);
+}
+
+static void print_lost(const struct page *page)
+{
+	const struct model *model = page->model;
+	char count[SHORT_TEXT];
+	bool first = true;
+	uint32_t i;
+
+	if (!model->lost) {
+		fputs("nothing lost\n", page->out);
+		return;
+	}
+	fprintf(page->out, "%s%s calls LOST%s (",
+		page->color ? "\033[31m" : "", human_count(count, model->lost),
+		page->color ? "\033[m" : "");
+	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		if (!model->lost_causes[i])
+			continue;
+		fprintf(page->out, "%s%s: %s", first ? "" : ", ", lost_names[i],
+			human_count(count, model->lost_causes[i]));
+		first = false;
+	}
+	fputs(")\n", page->out);
+}
+
+static void print_program(const struct page *page)
+{
+	const struct model *model = page->model;
+	const struct recording *recording = model->recording;
+	const struct process *process = &recording->processes[0];
+	const char *command = process_string(process, "command");
+	char text[SHORT_TEXT];
+	uint32_t threads = 0, i;
+
+	if (!command)
+		command = process_string(process, "program");
+	for (i = 0; i < model->thread_count; i++)
+		threads += model->threads[i].calls > 0;
+	put_text(page->out, command ? command : "unknown program");
+	fprintf(page->out, "\n  %s, %u process%s, %u thread%s, ",
+		time_text(text, model->duration, model->duration > 0),
+		recording->process_count,
+		recording->process_count == 1 ? "" : "es", threads,
+		threads == 1 ? "" : "s");
+	put_text(page->out, end_text(recording));
+	fputc('\n', page->out);
+}
+
+static void print_calls(const struct page *page)
+{
+	const struct model *model = page->model;
+	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
+	uint32_t i, path_count = 0;
+
+	for (i = 0; i < model->path_count; i++)
+		path_count += model->paths[i].function != NONE;
+	fprintf(page->out, "  %s calls in %s paths of %s functions; ",
+		human_count(calls, model->calls),
+		human_count(paths, path_count),
+		human_count(functions, model->function_count));
+	print_lost(page);
+	if (model->open)
+		fprintf(page->out, "  %s calls were open at the end%s\n",
+			human_count(calls, model->open),
+			model->has_lower_bounds ?
+			"; when that was is not known: their times are lower "
+			"bounds" : "");
+	if (model->unwound || model->orphans)
+		fprintf(page->out, "  %s calls ended without a leave, %s "
+			"leaves had no call\n",
+			human_count(calls, model->unwound),
+			human_count(paths, model->orphans));
+}
+
+static void print_clock(const struct page *page)
+{
+	const struct model *model = page->model;
+	const struct process *process = &model->recording->processes[0];
+	char text[SHORT_TEXT], raw[SHORT_TEXT];
+	double tick = process_ns(process, process->meta.tick);
+
+	if (!process->has_meta)
+		return;
+	if (!model->has_times) {
+		fputs("  calls were counted, not timed\n", page->out);
+		return;
+	}
+	if (process->meta.clock == SHIM_CLOCK_TSC)
+		fprintf(page->out, "  clock: tsc %.4g GHz",
+			1 / process->unit_ns);
+	else
+		fputs("  clock: monotonic, ns", page->out);
+	if (model->has_errors)
+		fprintf(page->out, ", coarse: ticks of %s; \u00b1 is one "
+			"standard error\n", human_ns(text, tick));
+	else
+		fputs(", every call timed exactly\n", page->out);
+	if (model->raw)
+		fputs("  our own cost is not subtracted (--raw)\n", page->out);
+	else if (model->time_raw > model->time)
+		fprintf(page->out, "  %s of our own cost subtracted from %s "
+			"(--raw: not)\n",
+			human_ns(text, model->time_raw - model->time),
+			human_ns(raw, model->time_raw));
+}
+
+/* Which columns the table of functions has. */
+struct columns {
+	int calls;			/* how wide */
+	bool has_errors, has_min, has_max;
+	size_t used;			/* by all of them */
+};
+
+static struct columns choose_columns(const struct page *page,
+				     const struct sums *sums,
+				     const uint32_t *order, uint32_t count)
+{
+	struct columns columns = {
+		.calls = 5,
+		.has_errors = page->model->has_errors,
+		.has_max = page->model->has_ranges,
+		/* Names are worth more than it is. */
+		.has_min = page->model->has_ranges && page->columns >= 120,
+	};
+	char text[SHORT_TEXT];
+	uint32_t i;
+	int width;
+
+	for (i = 0; i < count; i++) {
+		width = (int)strlen(human_count(text, sums[order[i]].calls));
+		if (width > columns.calls)
+			columns.calls = width;
+	}
+	columns.used = 6 + 10 + 10 + (size_t)columns.calls + 1 + 10 + 2 +
+		       10 * (size_t)(columns.has_errors + columns.has_min +
+				     columns.has_max);
+	return columns;
+}
+
+/* Times are never wider than 9 columns. */
+static void print_titles(const struct page *page,
+			 const struct columns *columns)
+{
+	static const char *const sorted_by[] = {
+		"self time", "total time", "calls", "mean time", "longest call"
+	};
+
+	fprintf(page->out, "\n%s%6s %9s%s %9s %*s %9s%s%s  function%s  (by "
+		"%s)\n", page->color ? "\033[1m" : "", "self%", "self",
+		columns->has_errors ? "         \u00b1" : "", "total",
+		columns->calls, "calls", "mean",
+		columns->has_min ? "       min" : "",
+		columns->has_max ? "       max" : "",
+		page->color ? "\033[m" : "",
+		sorted_by[effective_sort(page->model, page->options)]);
+}
+
+void put_place(const struct page *page, struct function *function)
+{
+	function_line(function);
+	if (!function->is_named)
+		return;
+	fputs(page->color ? " \033[2m[" : " [", page->out);
+	put_text(page->out, object_name(function));
+	if (function->file) {
+		fputc(' ', page->out);
+		put_text(page->out, base_name(function->file));
+		fprintf(page->out, ":%d", function->line);
+	}
+	fputs(page->color ? "]\033[m" : "]", page->out);
+}
+
+/* How wide put_place() prints. */
+static size_t place_columns(struct function *function)
+{
+	char line[SHORT_TEXT] = "";
+
+	function_line(function);
+	if (!function->is_named)
+		return 0;
+	if (function->file)
+		snprintf(line, sizeof(line), " :%d", function->line);
+	return strlen(" []") + text_columns(object_name(function)) +
+	       strlen(line) + (function->file ?
+			       text_columns(base_name(function->file)) : 0);
+}
+
+void put_name(const struct page *page, struct function *function, size_t used)
+{
+	const char *name = shown_name(function, page->options);
+	size_t place, left;
+
+	if (page->columns == SIZE_MAX) {
+		put_text(page->out, name);
+		put_place(page, function);
+	} else {
+		/* A name keeps 20 columns; then the place has to go. */
+		place = place_columns(function);
+		left = page->columns > used ? page->columns - used : 0;
+		if (left < place + 20 && left < place + text_columns(name))
+			place = 0;
+		put_text_cut(page->out, name,
+			     left - place > 8 ? left - place : 8);
+		if (place)
+			put_place(page, function);
+	}
+	fputc('\n', page->out);
+}
+
+static void print_row(const struct page *page, const struct columns *columns,
+		      struct function *function, const struct sums *sums,
+		      double all)
+{
+	char self[SHORT_TEXT], total[SHORT_TEXT], calls[SHORT_TEXT];
+	char mean[SHORT_TEXT], percent[SHORT_TEXT], text[SHORT_TEXT];
+	bool known = !is_untimed(sums), has_range = function->has_range;
+
+	if (known && all > 0)
+		snprintf(percent, sizeof(percent), "%.2f",
+			 100 * fmax(sums->self, 0) / all);
+	else
+		strcpy(percent, "-");
+	fprintf(page->out, "%6s %9s", percent,
+		time_text(self, sums->self, known));
+	if (columns->has_errors)
+		fprintf(page->out, " %9s", sums->self_variance > 0 ?
+			human_ns(text, sqrt(sums->self_variance)) : "");
+	fprintf(page->out, " %9s %*s %9s",
+		time_text(total, sums->total, known),
+		columns->calls, human_count(calls, sums->calls),
+		time_text(mean, mean_ns(sums), known));
+	if (columns->has_min)
+		fprintf(page->out, " %9s",
+			time_text(text, function->min, has_range));
+	if (columns->has_max)
+		fprintf(page->out, " %9s",
+			time_text(text, function->max, has_range));
+	fputs("  ", page->out);
+	put_name(page, function, columns->used);
+}
+
+static void print_table(const struct page *page, const struct sums *sums)
+{
+	const struct options *options = page->options;
+	uint32_t count, i, limit;
+	uint32_t *order = order_functions(page->model, sums, options, &count);
+	struct columns columns;
+	char text[SHORT_TEXT];
+	double all = 0;
+
+	limit = options->limit < 0 ? ROWS : (uint32_t)options->limit;
+	if (limit == 0 || limit > count)
+		limit = count;
+	for (i = 0; i < count; i++)
+		all += fmax(sums[order[i]].self, 0);
+	columns = choose_columns(page, sums, order, limit);
+	print_titles(page, &columns);
+	for (i = 0; i < limit; i++)
+		print_row(page, &columns, &page->model->functions[order[i]],
+			  &sums[order[i]], all);
+	if (limit < count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text, count - limit));
+	free(order);
+}
+
+static void print_flat(const struct page *page)
+{
+	const struct model *model = page->model;
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		sums[i] = model->functions[i].sums;
+	print_table(page, sums);
+	free(sums);
+}
+
+static uint64_t thread_lost(const struct thread *thread)
+{
+	uint64_t lost = 0;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		lost += thread->lost[i];
+	return lost;
+}
+
+static void print_thread(const struct page *page, const struct thread *thread)
+{
+	const struct model *model = page->model;
+	char calls[SHORT_TEXT], self[SHORT_TEXT], lost[SHORT_TEXT];
+	bool known = thread->untimed < thread->calls;
+
+	fprintf(page->out, "%8u %8u  %15s %9s %12s  ",
+		model->recording->processes[thread->process].pid, thread->tid,
+		human_count(calls, thread->calls),
+		time_text(self, model->raw ? thread->self_raw : thread->self,
+			  known), human_count(lost, thread_lost(thread)));
+	put_text(page->out, thread->name);
+	fputc('\n', page->out);
+}
+
+static void print_threads(const struct page *page)
+{
+	struct model *model = page->model;
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	const struct thread *thread = model->threads;
+	uint32_t i;
+
+	fprintf(page->out, "\n%8s %8s  %15s %9s %12s  %s\n", "pid", "tid",
+		"calls", "time", "lost", "name");
+	for (i = 0; i < model->thread_count; i++)
+		print_thread(page, &thread[i]);
+	for (i = 0; i < model->thread_count; i++, thread++) {
+		if (!thread->calls)
+			continue;
+		memset(sums, 0, model->function_count * sizeof(*sums));
+		model_sum(model, thread->path, sums);
+		fprintf(page->out, "\nthread %u of process %u: ", thread->tid,
+			model->recording->processes[thread->process].pid);
+		put_text(page->out, thread->name[0] ? thread->name : "?");
+		print_table(page, sums);
+	}
+	free(sums);
+}
+
+/* How wide the terminal is; SIZE_MAX if it is none. */
+static size_t terminal_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(out)))
+		return SIZE_MAX;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col;
+	return 80;
+}
+
+static bool wants_color(FILE *out, const char *when)
+{
+	const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (strcmp(when, "auto"))
+		return !strcmp(when, "always");
+	return isatty(fileno(out)) && !(no && *no) &&
+	       !(terminal && !strcmp(terminal, "dumb"));
+}
+
+void text_print(FILE *out, struct model *model, const struct options *options)
+{
+	struct page page = {
+		.out = out,
+		.options = options,
+		.model = model,
+		.color = wants_color(out, options->color),
+		.columns = terminal_columns(out),
+	};
+
+	if (model->calls || model->open)
+		relatives_check(&page);
+	print_program(&page);
+	print_calls(&page);
+	print_clock(&page);
+	if (!model->calls && !model->open) {
+		fputs("\nNo call was recorded.  Was the program built with "
+		      "-finstrument-functions?\n", out);
+		return;
+	}
+	if (options->callers || options->callees || options->histogram)
+		relatives_print(&page);
+	else if (options->tree)
+		tree_print(&page);
+	else if (options->threads)
+		print_threads(&page);
+	else
+		print_flat(&page);
+}

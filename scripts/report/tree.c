@@ -1,0 +1,192 @@
+/*
+ * The tree of call paths as text.  Below every path the calls are sorted, and
+ * what is small is summed up in one line, so that a tree of a million paths
+ * prints as the few hundred that matter.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report.h"
+
+/* One path whose children are being printed: they are in
+ * order[next..end). */
+struct level {
+	uint32_t path;
+	size_t begin, next, end;
+	uint32_t hidden;		/* children too small to print */
+	double hidden_weight;
+	uint64_t hidden_calls;
+};
+
+struct printing {
+	const struct page *page;
+	double *weights;		/* what paths are sorted by */
+	double smallest;
+	struct level *levels;
+	uint32_t level_count, level_room;
+	uint32_t *order;
+	size_t order_count, order_room;
+	uint64_t cut_paths;		/* below --depth */
+};
+
+/* qsort() has no context. */
+static const double *weights_for_sort;
+
+static int compare_weights(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (weights_for_sort[a] != weights_for_sort[b])
+		return weights_for_sort[a] > weights_for_sort[b] ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Total time, or the calls in a path and below when nothing was timed. */
+static double *weigh_paths(const struct model *model)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	const struct path *paths = model->paths;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		if (model->has_times) {
+			weights[i] = paths[i].total;
+			continue;
+		}
+		weights[i] += (double)paths[i].calls;
+		weights[paths[i].parent] += weights[i];
+	}
+	if (model->has_times)
+		for (i = paths[0].child; i != NONE; i = paths[i].sibling)
+			weights[0] += fmax(weights[i], 0);
+	return weights;
+}
+
+/* Begins to print what is below @path. */
+static void push_level(struct printing *printing, uint32_t path)
+{
+	const struct path *paths = printing->page->model->paths;
+	struct level level = { .path = path, .begin = printing->order_count };
+	uint32_t child;
+
+	for (child = paths[path].child; child != NONE;
+	     child = paths[child].sibling) {
+		if (printing->weights[child] < printing->smallest) {
+			level.hidden++;
+			level.hidden_weight += fmax(printing->weights[child],
+						    0);
+			level.hidden_calls += paths[child].calls;
+			continue;
+		}
+		GROW(printing->order, printing->order_count,
+		     printing->order_room);
+		printing->order[printing->order_count++] = child;
+	}
+	level.next = level.begin;
+	level.end = printing->order_count;
+	weights_for_sort = printing->weights;
+	if (level.end > level.begin)
+		qsort(printing->order + level.begin, level.end - level.begin,
+		      sizeof(*printing->order), compare_weights);
+	GROW(printing->levels, printing->level_count, printing->level_room);
+	printing->levels[printing->level_count++] = level;
+}
+
+static size_t indent(const struct printing *printing)
+{
+	uint32_t i;
+
+	for (i = 1; i < printing->level_count; i++)
+		fputs("  ", printing->page->out);
+	return 2 * (size_t)(printing->level_count - 1);
+}
+
+static void print_path(const struct printing *printing, uint32_t number)
+{
+	const struct page *page = printing->page;
+	struct model *model = page->model;
+	const struct path *path = &model->paths[number];
+	bool known = path->function == NONE || path->calls > path->untimed ||
+		     (path->open && !path->untimed);
+	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
+	double all = printing->weights[0];
+
+	known = known && model->has_times;
+	fprintf(page->out, "%6.2f %9s %9s %15s  ",
+		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0,
+		time_text(total, path->total, known),
+		time_text(self, shown_self(path->self, path->total), known),
+		human_count(calls, path->calls));
+	if (path->function != NONE) {
+		put_name(page, &model->functions[path->function],
+			 44 + indent(printing));
+		return;
+	}
+	fprintf(page->out, "thread %u ", model->threads[path->thread].tid);
+	put_text(page->out, model->threads[path->thread].name);
+	fputc('\n', page->out);
+}
+
+static void print_hidden(const struct printing *printing,
+			 const struct level *level)
+{
+	const struct page *page = printing->page;
+	char total[SHORT_TEXT], calls[SHORT_TEXT];
+	double all = printing->weights[0];
+
+	fprintf(page->out, "%6.2f %9s %9s %15s  ",
+		all > 0 ? 100 * level->hidden_weight / all : 0.0,
+		time_text(total, level->hidden_weight, page->model->has_times),
+		"", human_count(calls, level->hidden_calls));
+	indent(printing);
+	fprintf(page->out, "(%u more)\n", level->hidden);
+}
+
+/* The next child of the innermost level, or the end of it. */
+static void print_next(struct printing *printing)
+{
+	struct level *level = &printing->levels[printing->level_count - 1];
+	const struct path *paths = printing->page->model->paths;
+	uint32_t path;
+
+	if (level->next == level->end) {
+		if (level->hidden)
+			print_hidden(printing, level);
+		printing->order_count = level->begin;
+		printing->level_count--;
+		return;
+	}
+	path = printing->order[level->next++];
+	print_path(printing, path);
+	if (paths[path].child == NONE)
+		return;
+	if (printing->level_count < printing->page->options->depth)
+		push_level(printing, path);
+	else
+		printing->cut_paths++;
+}
+
+void tree_print(const struct page *page)
+{
+	struct printing printing = { .page = page };
+	char text[SHORT_TEXT];
+
+	printing.weights = weigh_paths(page->model);
+	printing.smallest = printing.weights[0] * page->options->min_percent /
+			    100;
+	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s\n",
+		page->color ? "\033[1m" : "",
+		page->model->has_times ? "total%" : "calls%", "total", "self",
+		"calls", "call path", page->color ? "\033[m" : "");
+	push_level(&printing, 0);
+	while (printing.level_count)
+		print_next(&printing);
+	if (printing.cut_paths)
+		fprintf(page->out, "... what is below %s of the deepest paths "
+			"is not shown (--depth %u)\n",
+			human_count(text, printing.cut_paths),
+			page->options->depth);
+	free(printing.weights);
+	free(printing.levels);
+	free(printing.order);
+}
