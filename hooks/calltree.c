@@ -76,6 +76,7 @@ struct tree {
 	struct tree *next;
 	uint32_t tid;
 	bool careful;			/* every event takes the slow path */
+	bool closed;			/* no system calls any more */
 	struct shim_record *record;
 	struct chunk *chunk;
 	struct table *table;
@@ -112,6 +113,7 @@ struct hot {
 					 * this very data: a clone without its
 					 * own, a vfork child */
 	enum shim_lost cause;
+	bool no_clock;			/* shim_clock() would fault here */
 };
 
 /* Nobody's node: no function, no room below it. */
@@ -125,6 +127,14 @@ static enum clock mode;
 static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t long_clock;		/* LONG_NS in clock units */
+
+/* The exact clock, off the fast path. */
+static inline uint64_t now(void)
+{
+	if (UNLIKELY(hot.no_clock))
+		return tick ? *tick : 0;
+	return shim_clock();
+}
 
 /* --- nodes --- */
 
@@ -173,7 +183,7 @@ static void *take(struct tree *tree, size_t size)
 	for (;;) {
 		struct chunk *chunk = tree->chunk;
 		uint64_t at = shim_fetch_add(&chunk->next, size);
-		uint64_t now;
+		uint64_t time;
 		uint64_t signals;
 		void *memory;
 		size_t got;
@@ -181,15 +191,16 @@ static void *take(struct tree *tree, size_t size)
 		if (at + size <= chunk->limit)
 			return (void *)at;
 		/* Asking costs system calls: not for every call we lose. */
-		now = shim_clock();
-		if (now < tree->retry_clock)
+		time = now();
+		if (time < tree->retry_clock)
 			return NULL;
 		signals = shim_signals_block();
 		if (tree->chunk == chunk) {
 			memory = shim_record_grow(tree->record, size, &got,
 						  &tree->lost_cause);
 			if (!memory || !add_chunk(tree, memory, got))
-				tree->retry_clock = now + 20000 * long_clock;
+				tree->retry_clock =
+					time + 20000 * long_clock;
 		}
 		shim_signals_restore(signals);
 		if (tree->chunk == chunk)
@@ -289,7 +300,8 @@ static COLD struct shim_node *make_node(struct tree *tree,
 
 	shim_image_note(function & SHIM_NODE_ADDRESS);
 	if (!make_table_room(tree)) {
-		tree->lost_cause = SHIM_LOST_MEMORY;
+		tree->lost_cause = tree->closed ? SHIM_LOST_FORBIDDEN :
+						  SHIM_LOST_MEMORY;
 		return NULL;
 	}
 	node = take(tree, sizeof(*node));
@@ -331,7 +343,7 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 	node->frame = frame;
 	shim_add(&node->calls, 1);
 	if (mode != COUNTS)
-		node->start = is_exact(node) ? shim_clock() : *tick;
+		node->start = is_exact(node) ? now() : *tick;
 }
 
 /* Where @sp is in its stack.  0 says the call is closed. */
@@ -415,16 +427,16 @@ static inline void close_call(struct shim_node *node, uint64_t duration)
 
 static uint64_t duration_of(struct shim_node *node)
 {
-	uint64_t now;
+	uint64_t time;
 
 	if (mode == COUNTS)
 		return 0;
 	if (is_exact(node))
-		return shim_clock() - node->start;
-	now = *tick;
-	if (now != node->start)
+		return now() - node->start;
+	time = *tick;
+	if (time != node->start)
 		node->hits++;
-	return now - node->start;
+	return time - node->start;
 }
 
 static void count_unwound(void)
@@ -483,7 +495,7 @@ static struct shim_node *make_root(struct tree *tree, const struct stack *stack,
 	if (!root)
 		return NULL;
 	root->frame = frame_of(stack->high, stack->low);
-	root->start = shim_clock();
+	root->start = now();
 	root->coroutine = coroutine;
 	shim_thread_name(root->name);
 	__atomic_store_n(&root->function, SHIM_NODE_THREAD | tree->tid,
@@ -706,7 +718,7 @@ static COLD struct tree *get_tree(uintptr_t sp)
 
 	if (tree)
 		return tree;
-	if (hot.retry_clock && shim_clock() < hot.retry_clock)
+	if (hot.retry_clock && now() < hot.retry_clock)
 		return NULL;
 	signals = shim_signals_block();
 	tid = shim_thread_id();
@@ -721,7 +733,7 @@ static COLD struct tree *get_tree(uintptr_t sp)
 		if (!hot.shared)
 			shim_thread_watch();
 	} else {
-		hot.retry_clock = shim_clock() + 20000 * long_clock;
+		hot.retry_clock = now() + 20000 * long_clock;
 	}
 	shim_signals_restore(signals);
 	return tree;
@@ -967,10 +979,18 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 	struct shim_node *node =
 		hot.cache[index_of(current, function, hot.cache_mask)];
 	uint64_t frame = frame_of(sp, hot.low);
-	/* Here, where the loads above are under way already: it takes longer
-	 * than they do. */
-	uint64_t now = clock == EXACT ? shim_clock() : 0;
+	uint64_t time = 0;
 
+	if (clock == EXACT) {
+		/* Where the clock must not be read there is no current node. */
+		if (UNLIKELY(current == &nobody)) {
+			enter_missed(function, sp, current);
+			return;
+		}
+		/* Here, where the loads above are under way already: it takes
+		 * longer than they do. */
+		time = shim_clock();
+	}
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current) ||
 	    UNLIKELY(frame > current->frame)) {
@@ -985,7 +1005,7 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 	if (clock == COARSE)
 		node->start = *hot.tick;
 	else if (clock == EXACT)
-		node->start = now;
+		node->start = time;
 }
 
 static inline __attribute__((always_inline)) void
@@ -1273,6 +1293,19 @@ static void on_system_closing(struct shim_profiler *profiler)
 	memory = shim_record_grow(tree->record, 1u << 20, &size, &cause);
 	if (memory)
 		add_chunk(tree, memory, size);
+	tree->closed = true;
+	publish(tree, tree->stack, tree->current);
+}
+
+static void on_clock_closing(struct shim_profiler *profiler)
+{
+	struct tree *tree = my_tree();
+
+	(void)profiler;
+	hot.no_clock = true;
+	if (!tree)
+		return;
+	tree->careful = true;
 	publish(tree, tree->stack, tree->current);
 }
 
@@ -1371,6 +1404,7 @@ int calltree_start(const char *arguments)
 	shim_profiler_on_data_shared(handle, on_data_shared);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
+	shim_profiler_on_clock_closing(handle, on_clock_closing);
 	shim_profiler_on_system_closing(handle, on_system_closing);
 	shim_set_enter_leave_function_hooks3(handle, hooks[mode][0],
 					     hooks[mode][1], NULL);

@@ -15,6 +15,10 @@ struct shim_meta;
 void clock_start(void);
 /* Writes what is known into a new recording. */
 void clock_describe(struct shim_meta *meta);
+/* The exact clock, or the coarse one where the exact one would fault. */
+uint64_t clock_read(void);
+/* The calling thread is about to lose the exact clock. */
+void clock_close(void);
 /* Takes another reading, so that the reader knows how long a unit is. */
 void clock_note(struct shim_meta *meta);
 

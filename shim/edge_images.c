@@ -15,21 +15,17 @@
 
 static int (*real_dlclose)(void *handle);
 
-static int scan(void *unused)
-{
-	(void)unused;
-	return image_scan();
-}
-
 EDGE int dlclose(void *handle)
 {
 	int result;
 
 	if (!real_dlclose)
 		edge_images_resolve();
+	if (state_get() != STATE_RUNNING)
+		return real_dlclose(handle);
+	image_closing(1);
 	result = real_dlclose(handle);
-	if (result == 0 && state_get() == STATE_RUNNING)
-		state_slowly(scan, NULL);
+	image_closing(0);
 	return result;
 }
 

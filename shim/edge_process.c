@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <shim/cpu.h>
 #include <shim/format.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -168,7 +167,7 @@ static void note_end(enum shim_end end, int status)
 		return;
 	meta->end = end;
 	meta->exit_status = (uint32_t)status & 0xff;
-	meta->end_clock = shim_clock();
+	meta->end_clock = clock_read();
 	clock_note(meta);
 }
 
@@ -210,6 +209,14 @@ EDGE void abort(void)
 
 /* --- seccomp --- */
 
+static void close_clock(void)
+{
+	if (state_get() != STATE_RUNNING)
+		return;
+	clock_close();
+	RAISE(clock_closing);
+}
+
 static void close_system(void)
 {
 	static bool closed;
@@ -224,14 +231,27 @@ static void close_system(void)
 	sys_forbid();
 }
 
-HIDDEN void edge_syscall_closing(long number, long operation);
-
-void edge_syscall_closing(long number, long operation)
+/* The strict mode takes the processor's counter away as well. */
+static void before_prctl(long option, unsigned long argument)
 {
-	if (number == SYS_prctl ? operation == PR_SET_SECCOMP :
-				  operation == SECCOMP_SET_MODE_STRICT ||
-					  operation == SECCOMP_SET_MODE_FILTER)
+	if (option == PR_SET_SECCOMP)
 		close_system();
+	if (option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT)
+		close_clock();
+	if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)
+		close_clock();
+}
+
+HIDDEN void edge_syscall_closing(long number, long operation, long argument);
+
+void edge_syscall_closing(long number, long operation, long argument)
+{
+	if (number == SYS_prctl)
+		before_prctl(operation, (unsigned long)argument);
+	else if (operation == SECCOMP_SET_MODE_STRICT)
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	else if (operation == SECCOMP_SET_MODE_FILTER)
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER);
 }
 
 EDGE int prctl(int option, ...);
@@ -250,8 +270,7 @@ int prctl(int option, ...)
 	va_end(arguments);
 	if (!real)
 		real = (int (*)(int, ...))edge_next("prctl");
-	if (option == PR_SET_SECCOMP)
-		close_system();
+	before_prctl(option, a);
 	return real(option, a, b, c, d);
 }
 

@@ -10,9 +10,9 @@
 #include "image.h"
 #include "record.h"
 #include "state.h"
+#include "sys.h"
 
 #include <dlfcn.h>
-#include <shim/cpu.h>
 #include <shim/format.h>
 #include <stdlib.h>
 
@@ -34,11 +34,11 @@ static void note_exit(int status, void *unused)
 	struct shim_meta *meta = record_meta();
 
 	(void)unused;
-	if (!meta)
+	if (!meta || sys_is_forbidden())
 		return;
 	meta->end = SHIM_END_EXIT;
 	meta->exit_status = (uint32_t)status & 0xff;
-	meta->end_clock = shim_clock();
+	meta->end_clock = clock_read();
 	clock_note(meta);
 }
 
@@ -68,8 +68,8 @@ __attribute__((destructor)) static void unload(void)
 {
 	struct shim_meta *meta = record_meta();
 
-	if (meta && meta->end == SHIM_END_EXIT) {
-		meta->end_clock = shim_clock();
+	if (meta && meta->end == SHIM_END_EXIT && !sys_is_forbidden()) {
+		meta->end_clock = clock_read();
 		clock_note(meta);
 	}
 }

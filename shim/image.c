@@ -5,6 +5,7 @@
  */
 #include "image.h"
 
+#include "clock.h"
 #include "events.h"
 #include "log.h"
 #include "maps.h"
@@ -16,7 +17,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <shim/cpu.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -204,7 +204,7 @@ static struct shim_image *write_image(const struct image *image,
 	record->start = image->start;
 	record->end = image->end;
 	record->bias = facts->bias;
-	record->load_clock = shim_clock();
+	record->load_clock = clock_read();
 	record->device = image->device;
 	record->inode = image->inode;
 	record->build_id_size = facts->build_id_size;
@@ -307,7 +307,7 @@ static void forget(struct image *image)
 	if (generation > SHIM_GENERATION_MAX)
 		generation = SHIM_GENERATION_MAX;
 	if (image->record) {
-		image->record->unload_clock = shim_clock();
+		image->record->unload_clock = clock_read();
 		__atomic_store_n(&image->record->generation, generation,
 				 __ATOMIC_RELEASE);
 	}
@@ -367,6 +367,15 @@ static int scan(void *unused)
 	return image_scan();
 }
 
+static int closing;
+
+void image_closing(int begins)
+{
+	__atomic_fetch_add(&closing, begins ? 1 : -1, __ATOMIC_ACQ_REL);
+	if (!begins)
+		state_slowly(scan, NULL);
+}
+
 /* Code that belongs to no file (generated at run time) would make us look
  * again for each of its functions. */
 void shim_image_note(shim_function function)
@@ -375,6 +384,10 @@ void shim_image_note(shim_function function)
 	static unsigned next;
 	uintptr_t region = function >> 21;
 
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0) {
+		state_slowly(scan, NULL);
+		return;
+	}
 	if (is_known(function))
 		return;
 	for (unsigned i = 0; i < 8; i++)

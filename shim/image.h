@@ -10,6 +10,10 @@
  * lock held. */
 int image_scan(void);
 
+/* Around dlclose: 1 before, 0 after.  Between the two an address may already
+ * belong to what another thread has just loaded. */
+void image_closing(int begins);
+
 /* In a forked child: writes all of them into its own recording. */
 void image_forked(void);
 

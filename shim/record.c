@@ -112,6 +112,8 @@ static int map_part(const char *name, int flags, uint64_t offset, size_t size,
 	if (r == 0)
 		r = sys_map_file(fd, offset, size, memory);
 	sys_close(fd);
+	if (r < 0 && (flags & O_CREAT))
+		sys_remove(path); /* the name is free for the next try */
 	return r;
 }
 

@@ -55,6 +55,11 @@ long sys_write(int fd, const void *buffer, size_t size)
 	return call(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0);
 }
 
+int sys_remove(const char *path)
+{
+	return (int)call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+}
+
 int sys_make_directory(const char *path, unsigned mode)
 {
 	return (int)call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);

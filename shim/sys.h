@@ -19,6 +19,7 @@ int sys_open(const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 long sys_read(int fd, void *buffer, size_t size);
 long sys_write(int fd, const void *buffer, size_t size);
+int sys_remove(const char *path);
 int sys_make_directory(const char *path, unsigned mode);
 long sys_read_link(const char *path, char *buffer, size_t size);
 int sys_get_directory(char *buffer, size_t size);
