@@ -133,6 +133,7 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 			return false;
 	}
 	bind->bias = facts->bias;
+	bind->may_go = scans > 1;
 	return true;
 }
 

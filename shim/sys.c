@@ -272,14 +272,24 @@ void sys_yield(void)
 	call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-int sys_peek(const void *from, void *to, size_t size)
+static int copy(long number, void *ours, const void *theirs, size_t size)
 {
-	struct iovec source = { (void *)from, size };
-	struct iovec target = { to, size };
-	long r = call(SYS_process_vm_readv, sys_getpid(), (long)&target, 1,
-		      (long)&source, 1, 0);
+	struct iovec local = { ours, size };
+	struct iovec remote = { (void *)theirs, size };
+	long r = call(number, sys_getpid(), (long)&local, 1, (long)&remote, 1,
+		      0);
 
 	if (r < 0)
 		return (int)r;
 	return (size_t)r == size ? 0 : -EFAULT;
+}
+
+int sys_peek(const void *from, void *to, size_t size)
+{
+	return copy(SYS_process_vm_readv, to, from, size);
+}
+
+int sys_poke(void *to, const void *from, size_t size)
+{
+	return copy(SYS_process_vm_writev, (void *)from, to, size);
 }

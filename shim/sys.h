@@ -50,5 +50,7 @@ int sys_identity(bool *privileged);
 void sys_yield(void);
 /* Copies from this process's own memory; a bad address is -EFAULT. */
 int sys_peek(const void *from, void *to, size_t size);
+/* Stores into it; what is not writable memory is -EFAULT. */
+int sys_poke(void *to, const void *from, size_t size);
 
 #endif

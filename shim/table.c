@@ -29,8 +29,8 @@ __attribute__((visibility("hidden"))) hook table_current[2] = {
 struct slot {
 	hook *place;
 	bool leaves;
-	uintptr_t relro;	/* the pages to make writable for it */
-	size_t relro_size;
+	bool is_relro;		/* its page is read-only */
+	bool may_go;
 };
 
 static struct slot slots[512];
@@ -41,7 +41,11 @@ static void point(const struct slot *slot)
 	hook target = table_current[slot->leaves];
 	void *page = (void *)((uintptr_t)slot->place & ~(uintptr_t)(PAGE - 1));
 
-	if (slot->relro_size == 0) {
+	if (slot->may_go) {
+		sys_poke(slot->place, &target, sizeof(target));
+		return;
+	}
+	if (!slot->is_relro) {
 		__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
 		return;
 	}
@@ -89,8 +93,8 @@ static void add_slot(const struct table_image *image, uintptr_t place,
 	struct slot slot = {
 		.place = (hook *)place,
 		.leaves = leaves,
-		.relro = is_relro ? image->relro : 0,
-		.relro_size = is_relro ? image->relro_size : 0,
+		.is_relro = is_relro,
+		.may_go = image->may_go,
 	};
 
 	if (slot_count == sizeof(slots) / sizeof(*slots) ||
@@ -146,24 +150,68 @@ static bool read_dynamic(const struct table_image *image,
 	return dynamic->symbols && dynamic->strings;
 }
 
+#define NAME_SIZE sizeof("__cyg_profile_func_enter")
+
+/* The first scan runs before the program can have unloaded anything. */
+static int read_from(const struct table_image *image, const void *from,
+		     void *to, size_t size)
+{
+	if (image->may_go)
+		return sys_peek(from, to, size);
+	for (size_t i = 0; i < size; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+	return 0;
+}
+
+/* The name of a symbol if it is as long as our names are. */
+static bool read_name(const struct table_image *image,
+		      const struct dynamic *dynamic, size_t number,
+		      char name[NAME_SIZE])
+{
+	const char *at;
+	Elf64_Sym symbol;
+
+	if (read_from(image, (const Elf64_Sym *)dynamic->symbols + number,
+		      &symbol, sizeof(symbol)))
+		return false;
+	at = (const char *)dynamic->strings + symbol.st_name;
+	if (image->may_go) {
+		/* "exit" is shorter: what follows it may be anything. */
+		return sys_peek(at, name, NAME_SIZE) == 0 &&
+		       (name[NAME_SIZE - 1] == '\0' ||
+			name[NAME_SIZE - 2] == '\0');
+	}
+	for (size_t i = 0; i < NAME_SIZE; i++) {
+		name[i] = at[i];
+		if (at[i] == '\0')
+			return true;
+	}
+	return false;
+}
+
 static void scan_relocations(const struct table_image *image,
 			     const struct dynamic *dynamic, uintptr_t start,
 			     size_t size)
 {
-	const Elf64_Rela *end = (const Elf64_Rela *)(start + size);
+	static Elf64_Rela part[64];
+	const Elf64_Rela *next = (const Elf64_Rela *)start;
+	size_t left = size / sizeof(*next), have = 0;
+	const Elf64_Rela *r = NULL;
 
-	for (const Elf64_Rela *r = (const Elf64_Rela *)start; r + 1 <= end;
-	     r++) {
-		const Elf64_Sym *symbol;
-		const char *name, *rest;
+	for (; left > 0; left--, next++, r++, have--) {
+		const char *rest;
+		char name[NAME_SIZE];
 
+		if (have == 0) {
+			have = left < 64 ? left : 64;
+			r = part;
+			if (read_from(image, next, part, have * sizeof(*part)))
+				return;
+		}
 		if (ELF64_R_TYPE(r->r_info) != ARCH_RELOC_JUMP_SLOT &&
 		    ELF64_R_TYPE(r->r_info) != ARCH_RELOC_GLOB_DAT)
 			continue;
-		symbol = (const Elf64_Sym *)dynamic->symbols +
-			 ELF64_R_SYM(r->r_info);
-		name = (const char *)dynamic->strings + symbol->st_name;
-		if (name[0] != '_' || name[1] != '_' || name[2] != 'c')
+		if (!read_name(image, dynamic, ELF64_R_SYM(r->r_info), name))
 			continue;
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))

@@ -20,6 +20,8 @@ struct table_image {
 	size_t dynamic_size;
 	uintptr_t relro;
 	size_t relro_size;
+	/* Another thread may unload it while we look: do not touch it. */
+	bool may_go;
 };
 
 /* Points the table at the profilers' hooks, or at nothing; then binds what
