@@ -1,0 +1,365 @@
+/*
+ * Says in plain words why there is no data.  The main check is to do it: a
+ * probe, this very program, runs with the library preloaded, calls the hooks
+ * as instrumented code would, and its recording is looked into.  The others
+ * say why that, or somebody's program, would not work.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "program.h"
+#include "recording.h"
+#include "say.h"
+
+#define ENOUGH_SPACE ((unsigned long long)64 << 20)
+#define PROBE_CALLS 1000
+
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+
+static unsigned int problems;
+
+/* --- lines of the answer ------------------------------------------------ */
+
+static void line(const char *kind, const char *format, va_list arguments)
+{
+	char text[3 * PATH_MAX];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	say_plainly("%-7s  %s", kind, text);
+}
+
+#define LINE __attribute__((format(printf, 1, 2))) static void
+
+LINE ok(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	line("ok", format, arguments);
+	va_end(arguments);
+}
+
+LINE warning(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	line("warning", format, arguments);
+	va_end(arguments);
+}
+
+LINE problem(const char *format, ...)
+{
+	va_list arguments;
+
+	problems++;
+	va_start(arguments, format);
+	line("problem", format, arguments);
+	va_end(arguments);
+}
+
+/* --- the parts ---------------------------------------------------------- */
+
+static void check_library(const char *library)
+{
+	static const char *const hooks[] = { "__cyg_profile_func_enter",
+					     "__cyg_profile_func_exit" };
+	bool is_good = true;
+
+	if (access(library, R_OK) < 0) {
+		problem("the library %s: %s", library, strerror(errno));
+		return;
+	}
+	if (strpbrk(library, ": ") != NULL)
+		problem("the library %s: LD_PRELOAD cannot name it: there is a"
+			" space or a colon in its path",
+			library);
+	for (int i = 0; i < 2; i++) {
+		switch (program_exports(library, hooks[i])) {
+		case EXPORT_PLAIN: continue;
+		case EXPORT_VERSIONED:
+			problem("the library %s: %s has a symbol version:"
+				" programs do not bind to it",
+				library, hooks[i]);
+			break;
+		case EXPORT_MISSING:
+			problem("the library %s: does not export %s", library,
+				hooks[i]);
+			break;
+		}
+		is_good = false;
+	}
+	if (is_good)
+		ok("the library %s exports the hooks", library);
+}
+
+static void check_report(const char *report)
+{
+	if (access(report, X_OK) < 0)
+		problem("the report program %s: %s", report, strerror(errno));
+	else
+		ok("the report program %s", report);
+}
+
+/* --- the probe ---------------------------------------------------------- */
+
+int doctor_probe(void)
+{
+	for (int i = 0; i < PROBE_CALLS; i++) {
+		__cyg_profile_func_enter(doctor_probe,
+					 __builtin_return_address(0));
+		__cyg_profile_func_exit(doctor_probe,
+					__builtin_return_address(0));
+	}
+	return 0;
+}
+
+static void run_probe(const char *library, const char *directory)
+{
+	setenv("LD_PRELOAD", library, 1);
+	setenv("SHIM_DIR", directory, 1);
+	unsetenv("SHIM_PROFILE");
+	unsetenv("SHIM_VERBOSE");
+	execl("/proc/self/exe", "shim-run", "probe", library, directory,
+	      (char *)NULL);
+	_exit(STATUS_FAILED);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type,
+			struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+/* Records the probe in a directory of its own beside where recordings go. */
+static void check_recording(const char *library)
+{
+	char directory[] = ".profrun-doctor.XXXXXX", path[PATH_MAX];
+	int status = -1;
+	pid_t child;
+
+	if (mkdtemp(directory) == NULL) {
+		problem("a recording cannot be made in this directory: %s",
+			strerror(errno));
+		return;
+	}
+	if (realpath(directory, path) == NULL)
+		strcpy(path, directory);
+	child = fork();
+	if (child == 0)
+		run_probe(library, path);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	recording_say_log(path);
+	if (child < 0)
+		problem("no process can be started: %s", strerror(errno));
+	else if (WIFSIGNALED(status))
+		problem("a probe with the library preloaded was killed: %s",
+			strsignal(WTERMSIG(status)));
+	else if (status != 0)
+		problem("a probe with the library preloaded ended with status"
+			" %d",
+			WEXITSTATUS(status));
+	else if (recording_content(path) == RECORDING_CALLS)
+		ok("a probe was recorded in this directory");
+	else if (recording_content(path) == RECORDING_NO_CALLS)
+		problem("a probe was started but its calls were not recorded");
+	else
+		problem("the dynamic linker did not load the library into a"
+			" probe");
+	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* --- the machine -------------------------------------------------------- */
+
+static void check_space(void)
+{
+	unsigned long long free_bytes;
+	struct statvfs fs;
+
+	if (statvfs(".", &fs) < 0) {
+		problem("this directory: %s", strerror(errno));
+		return;
+	}
+	free_bytes = (unsigned long long)fs.f_bavail * fs.f_frsize;
+	if (free_bytes < ENOUGH_SPACE)
+		warning("there is only %llu MiB of free space in this"
+			" directory",
+			free_bytes >> 20);
+	else
+		ok("there is %llu MiB of free space in this directory",
+		   free_bytes >> 20);
+}
+
+static void check_limit(int resource, const char *name, const char *meaning)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		ok("%s is not limited", meaning);
+	else if (limit.rlim_cur < ENOUGH_SPACE)
+		warning("%s is limited to %llu KiB (%s): a larger recording"
+			" stops there",
+			meaning, (unsigned long long)limit.rlim_cur >> 10,
+			name);
+	else
+		ok("%s is limited to %llu MiB (%s)", meaning,
+		   (unsigned long long)limit.rlim_cur >> 20, name);
+}
+
+static bool read_text(const char *path, char *text, size_t size)
+{
+	ssize_t n;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return n > 0;
+}
+
+static void check_clock(void)
+{
+	char name[64];
+
+	if (!read_text("/sys/devices/system/clocksource/clocksource0/"
+		       "current_clocksource",
+		       name, sizeof(name)))
+		warning("the system does not say what its clock is");
+	else if (strcmp(name, "tsc") == 0 ||
+		 strcmp(name, "arch_sys_counter") == 0)
+		ok("the system's clock is the processor's own (%s)", name);
+	else if (strcmp(name, "kvm-clock") == 0)
+		ok("the system's clock is %s, which the processor's own drives",
+		   name);
+	else
+		warning("the system's clock is %s: reading the time may be"
+			" slow, and with it calltree:exact",
+			name);
+}
+
+static void check_preload(void)
+{
+	const char *value = getenv("LD_PRELOAD");
+
+	if (value != NULL && *value != '\0')
+		ok("LD_PRELOAD is set already (%s); it is kept, in front",
+		   value);
+}
+
+/* --- the program -------------------------------------------------------- */
+
+static void check_hooks(const struct program *program)
+{
+	if (program->has_hooks)
+		problem("it defines __cyg_profile_func_enter itself, which"
+			" goes before ours: remove that");
+	else if (program->calls_hooks)
+		ok("it is compiled with -finstrument-functions");
+	else
+		problem("it is not compiled with -finstrument-functions: add"
+			" -finstrument-functions and -g to its compiler flags."
+			" Without, only the libraries it uses can be seen, if"
+			" they are");
+}
+
+static void check_elf(const struct program *program)
+{
+	if (program->is_foreign) {
+		problem("it is built for %s, the library for %s",
+			program_machine(program->path),
+			program_machine("/proc/self/exe"));
+		return;
+	}
+	if (program->is_static)
+		problem("it is statically linked: nothing can be preloaded"
+			" into it; link it dynamically");
+	else
+		ok("it is dynamically linked");
+	if (program->sanitizer[0] != '\0')
+		ok("it needs %s, which profrun preloads in front",
+		   program->sanitizer);
+	if (!program->is_static)
+		check_hooks(program);
+}
+
+static void check_program(const char *name)
+{
+	struct program program;
+
+	if (program_find(&program, name) != 0) {
+		problem("%s cannot be run", name);
+		return;
+	}
+	program_inspect(&program);
+	ok("%s is %s", name, program.path);
+	if (program.is_privileged)
+		problem("it runs with the rights of another user, so the"
+			" dynamic linker preloads nothing: run it as that"
+			" user, or a copy without setuid and setgid");
+	if (program.is_elf)
+		check_elf(&program);
+	else if (program.interpreter[0] != '\0')
+		ok("it is a script for %s; what that runs can be profiled",
+		   program.interpreter);
+	else
+		ok("it is a script; what it runs can be profiled");
+}
+
+int doctor(const char *library, const char *report, int words, char **word)
+{
+	char path[PATH_MAX];
+
+	if (words > 0 && strcmp(word[0], "--") == 0)
+		word++, words--;
+	else if (words > 0 && strcmp(word[0], "--help") == 0) {
+		puts("Usage: profrun doctor [PROGRAM]\n\n"
+		     "Check that profiling works here, in this directory, and"
+		     " with PROGRAM.\n"
+		     "The exit status is 1 if there is a problem.");
+		return 0;
+	} else if (words > 0 && word[0][0] == '-' && word[0][1] != '\0') {
+		say("doctor: unknown option '%s'", word[0]);
+		return STATUS_USAGE;
+	}
+	if (words > 1) {
+		say("doctor: one program at a time");
+		return STATUS_USAGE;
+	}
+	/* Where files may hardly grow, the answer may be cut, but is given. */
+	signal(SIGXFSZ, SIG_IGN);
+	if (realpath(library, path) == NULL)
+		snprintf(path, sizeof(path), "%s", library);
+	check_library(path);
+	check_report(report);
+	if (access(path, R_OK) == 0)
+		check_recording(path);
+	check_space();
+	check_limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", "the size of files");
+	check_limit(RLIMIT_AS, "RLIMIT_AS", "the address space");
+	check_clock();
+	check_preload();
+	if (words > 0)
+		check_program(word[0]);
+	return problems > 0 ? 1 : 0;
+}

@@ -1,0 +1,432 @@
+/*
+ * The directory of a recording: made before the program starts, looked into
+ * when it has ended.  What is in there was written by somebody else's process
+ * and may be damaged, so nothing in it is believed without a look.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <shim/format.h>
+
+#include "recording.h"
+#include "say.h"
+
+#define NAME_LENGTH_MAX 100
+#define SUFFIX_MAX 10000
+#define LOG_LINES_MAX 50
+
+/* The library has room for this much of SHIM_DIR. */
+#define PATH_LENGTH_MAX 1023
+
+/* --- making it ---------------------------------------------------------- */
+
+const char *recording_pattern_error(const char *pattern)
+{
+	if (*pattern == '\0')
+		return "is empty";
+	while ((pattern = strchr(pattern, '%')) != NULL) {
+		if (pattern[1] == '\0' || strchr("phrn%", pattern[1]) == NULL)
+			return "has a % that is not one of %p %h %r %n %%";
+		pattern += 2;
+	}
+	return NULL;
+}
+
+/* The number of this process in a parallel job. */
+static const char *rank(void)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK",
+					     "PMIX_RANK", "PMI_RANK",
+					     "SLURM_PROCID" };
+	const char *value;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		value = getenv(names[i]);
+		if (value != NULL && *value != '\0')
+			return value;
+	}
+	return "0";
+}
+
+/* @name as a part of a file name: no slash, nothing unprintable. */
+static void append_name(char *path, const char *name)
+{
+	size_t n = strlen(path), end = n + NAME_LENGTH_MAX;
+
+	if (end > PATH_MAX - 1)
+		end = PATH_MAX - 1;
+	for (; *name != '\0' && n < end; name++)
+		path[n++] = *name == '/' || (unsigned char)*name < ' ' ||
+					    *name == 0x7f ?
+				    '_' :
+				    *name;
+	path[n] = '\0';
+}
+
+static void append_field(char *path, char field, const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	char text[256] = "";
+
+	switch (field) {
+	case 'p': snprintf(text, sizeof(text), "%ld", (long)getpid()); break;
+	case 'h': gethostname(text, sizeof(text) - 1); break;
+	case 'r': snprintf(text, sizeof(text), "%s", rank()); break;
+	case 'n':
+		program = slash != NULL ? slash + 1 : program;
+		snprintf(text, sizeof(text), "%s", program);
+		break;
+	default: text[0] = field;
+	}
+	append_name(path, text);
+}
+
+/* Returns 0 or -errno. */
+static int expand(const char *pattern, const char *program, char path[PATH_MAX])
+{
+	size_t n;
+
+	path[0] = '\0';
+	if (*pattern != '/') {
+		if (getcwd(path, PATH_MAX) == NULL)
+			return -errno;
+		n = strlen(path);
+		if (n > 1 && n < PATH_MAX - 1)
+			strcpy(path + n, "/");
+	}
+	for (; *pattern != '\0'; pattern++) {
+		if (*pattern == '%') {
+			append_field(path, *++pattern, program);
+		} else {
+			n = strlen(path);
+			if (n >= PATH_MAX - 1)
+				return -ENAMETOOLONG;
+			path[n] = *pattern;
+			path[n + 1] = '\0';
+		}
+	}
+	n = strlen(path);
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	return n < PATH_LENGTH_MAX - sizeof(".10000") ? 0 : -ENAMETOOLONG;
+}
+
+static void make_parents(char *path)
+{
+	char *slash = path;
+
+	while ((slash = strchr(slash + 1, '/')) != NULL) {
+		*slash = '\0';
+		mkdir(path, 0777);
+		*slash = '/';
+	}
+}
+
+/* The umask may have taken bits away, a default ACL may have added some. */
+static int make_directory(const char *path)
+{
+	if (mkdir(path, 0700) < 0)
+		return -errno;
+	if (chmod(path, 0700) < 0) {
+		int r = -errno;
+
+		rmdir(path);
+		return r;
+	}
+	return 0;
+}
+
+int recording_create(const char *pattern, bool is_fixed, const char *program,
+		     char path[PATH_MAX])
+{
+	size_t n;
+	int r;
+
+	r = expand(pattern, program, path);
+	if (r < 0)
+		return r;
+	if (is_fixed)
+		make_parents(path);
+	r = make_directory(path);
+	n = strlen(path);
+	for (int i = 1; r == -EEXIST && !is_fixed && i < SUFFIX_MAX; i++) {
+		snprintf(path + n, PATH_MAX - n, ".%d", i);
+		r = make_directory(path);
+	}
+	return r;
+}
+
+void recording_remove(const char *path)
+{
+	if (*path != '\0')
+		rmdir(path);
+}
+
+void recording_close(const char *path, int wait_status)
+{
+	struct timespec now;
+	char line[80];
+	int fd, end, n;
+
+	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	end = openat(fd, "end", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	close(fd);
+	if (end < 0)
+		return;
+	fchmod(end, 0600);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	n = snprintf(line, sizeof(line), "status %d mono-ns %lld\n",
+		     wait_status, now.tv_sec * 1000000000ll + now.tv_nsec);
+	if (write(end, line, n) != n)
+		say("%s/end: cannot be written: %s", path, strerror(errno));
+	close(end);
+}
+
+/* --- looking into it ---------------------------------------------------- */
+
+/* Returns how many bytes were read; fewer than @size at the end or on error. */
+static size_t read_at(int fd, void *memory, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t r;
+
+	while (done < size) {
+		r = pread(fd, (char *)memory + done, size - done,
+			  offset + done);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			break;
+		done += r;
+	}
+	return done;
+}
+
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int open_file(int directory, const char *name)
+{
+	int fd;
+
+	fd = openat(directory, name,
+		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && !is_regular(fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int is_process(const struct dirent *entry)
+{
+	return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+}
+
+typedef bool (*visit_process)(int directory, const char *name, void *data);
+
+/* Calls @visit for the directory of every process, in order, until it returns
+ * false.  Returns how many directories there were, or -1. */
+static int for_each_process(const char *path, visit_process visit, void *data)
+{
+	bool is_wanted = true;
+	struct dirent **entry;
+	int n, fd;
+
+	n = scandir(path, &entry, is_process, versionsort);
+	for (int i = 0; i < n; i++) {
+		char name[PATH_MAX];
+
+		snprintf(name, sizeof(name), "%s/%s", path, entry[i]->d_name);
+		fd = open(name,
+			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0) {
+			if (is_wanted)
+				is_wanted = visit(fd, entry[i]->d_name, data);
+			close(fd);
+		}
+		free(entry[i]);
+	}
+	if (n >= 0)
+		free(entry);
+	return n;
+}
+
+static bool read_meta(int directory, struct shim_meta *meta)
+{
+	bool ok;
+	int fd;
+
+	fd = open_file(directory, "meta");
+	if (fd < 0)
+		return false;
+	ok = read_at(fd, meta, sizeof(*meta), 0) == sizeof(*meta) &&
+	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 &&
+	     meta->version == SHIM_FORMAT_VERSION;
+	close(fd);
+	return ok;
+}
+
+struct log {
+	int processes;
+	int lines;
+};
+
+static bool count_process(int directory, const char *name, void *data)
+{
+	(void)directory;
+	(void)name;
+	++*(int *)data;
+	return true;
+}
+
+static bool say_process_log(int directory, const char *name, void *data)
+{
+	static struct shim_meta meta;
+	struct log *log = data;
+	char *line, *next;
+	size_t size;
+
+	if (!read_meta(directory, &meta))
+		return true;
+	size = meta.log_size;
+	if (size > SHIM_META_LOG - 1)
+		size = SHIM_META_LOG - 1;
+	meta.log[size] = '\0';
+	for (line = meta.log; *line != '\0'; line = next) {
+		next = strchrnul(line, '\n');
+		if (*next != '\0')
+			*next++ = '\0';
+		if (*line == '\0' || log->lines++ >= LOG_LINES_MAX)
+			continue;
+		if (log->processes > 1)
+			say("process %s: %s", name, line);
+		else
+			say("%s", line);
+	}
+	return true;
+}
+
+void recording_say_log(const char *path)
+{
+	struct log log = { 0 };
+
+	for_each_process(path, count_process, &log.processes);
+	for_each_process(path, say_process_log, &log);
+	if (log.lines > LOG_LINES_MAX)
+		say("... and %d more messages; `profrun info` shows them",
+		    log.lines - LOG_LINES_MAX);
+}
+
+/* Whether any of @size bytes at @offset is a node, or a loss. */
+static bool has_calls(int fd, uint64_t offset, uint64_t size)
+{
+	static union {
+		uint64_t word[8192];
+		struct shim_thread_node thread;
+	} buffer;
+	uint64_t skip = 0, word;
+	size_t n;
+
+	while (size > 0) {
+		n = size < sizeof(buffer) ? size : sizeof(buffer);
+		n = read_at(fd, &buffer, n, offset);
+		if (n < sizeof(struct shim_node))
+			return false;
+		for (size_t i = 0; i + 64 <= n; i += 64) {
+			word = buffer.word[i / 8];
+			if (skip > 0)
+				skip -= 64;
+			else if ((word & SHIM_NODE_THREAD) == SHIM_NODE_THREAD)
+				skip = sizeof(struct shim_thread_node) - 64;
+			else if ((word & SHIM_NODE_THREAD) == SHIM_NODE_EXTRA)
+				skip = sizeof(struct shim_extra_node) - 64;
+			else if (word != 0)
+				return true;
+		}
+		offset += n;
+		size -= n;
+	}
+	return false;
+}
+
+static bool file_has_calls(int directory, const char *name)
+{
+	struct shim_file file;
+	bool found = false;
+	int fd;
+
+	fd = open_file(directory, name);
+	if (fd < 0)
+		return false;
+	if (read_at(fd, &file, sizeof(file), 0) == sizeof(file) &&
+	    memcmp(file.magic, SHIM_FILE_MAGIC, 8) == 0 &&
+	    file.version == SHIM_FORMAT_VERSION)
+		for (unsigned int i = 0;
+		     i < file.chunks && !found && i < SHIM_FILE_CHUNKS; i++)
+			found = has_calls(fd, file.chunk[i].offset,
+					  file.chunk[i].size);
+	else
+		found = true; /* the report knows what to say about it */
+	close(fd);
+	return found;
+}
+
+static bool has_losses(int directory)
+{
+	static struct shim_meta meta;
+
+	if (read_meta(directory, &meta))
+		for (int i = 0; i < SHIM_META_THREADS; i++)
+			if (meta.lost[i].tid != 0)
+				return true;
+	return false;
+}
+
+static bool is_profile(const char *name)
+{
+	return name[0] >= '0' && name[0] <= '9' && strchr(name, '.') != NULL;
+}
+
+static bool process_has_no_calls(int directory, const char *name, void *data)
+{
+	bool *found = data;
+	struct dirent *entry;
+	DIR *dir;
+	int fd;
+
+	(void)name;
+	*found = has_losses(directory);
+	fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	while (!*found && dir != NULL && (entry = readdir(dir)) != NULL)
+		if (is_profile(entry->d_name))
+			*found = file_has_calls(directory, entry->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	return !*found;
+}
+
+enum recording_content recording_content(const char *path)
+{
+	bool found = false;
+
+	if (for_each_process(path, process_has_no_calls, &found) <= 0)
+		return RECORDING_NOTHING;
+	return found ? RECORDING_CALLS : RECORDING_NO_CALLS;
+}

@@ -1,0 +1,360 @@
+/*
+ * shim-run - the part of profrun that runs programs
+ *
+ *     shim-run run|record LIBRARY REPORT [OPTIONS] [--] PROGRAM [ARG...]
+ *     shim-run doctor LIBRARY REPORT [PROGRAM]
+ *
+ * profrun, a shell script, knows where libshim.so.0 and shim-run's siblings
+ * are and hands them on; this does what a shell gets wrong: signals, stopping,
+ * the status, and looking into ELF files.
+ *
+ * `record` becomes the program.  `run` starts it as a child, waits, and then
+ * has the report written.  Whatever fails on our side, the program still runs.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "program.h"
+#include "recording.h"
+#include "say.h"
+#include "settings.h"
+#include "supervise.h"
+
+extern char **environ;
+
+static struct settings settings;
+static struct program program;
+
+/* What the child tells its parent before it becomes the program. */
+struct start {
+	bool has_failed;	  /* it did not become the program */
+	char directory[PATH_MAX]; /* of the recording; empty: none */
+};
+
+/* --- before ------------------------------------------------------------- */
+
+/* Says why the program might give no data. */
+static void warn_of_program(void)
+{
+	const char *name = program.name;
+
+	if (program.is_foreign)
+		say("%s: is built for %s: it cannot be profiled here", name,
+		    program_machine(program.path));
+	else if (program.is_static)
+		say("%s: is statically linked: nothing can be preloaded into"
+		    " it; it runs unprofiled (link it dynamically)",
+		    name);
+	else if (program.is_privileged)
+		say("%s: runs with the rights of another user: nothing can be"
+		    " preloaded into it; it runs unprofiled (run it as that"
+		    " user)",
+		    name);
+	else if (program.has_hooks)
+		say("%s: has a __cyg_profile_func_enter of its own, which goes"
+		    " before ours",
+		    name);
+	else if (program.is_elf && !program.calls_hooks)
+		say("%s: is not compiled with -finstrument-functions: only the"
+		    " libraries and programs it uses can be seen (to see it,"
+		    " add -finstrument-functions and -g to its compiler flags)",
+		    name);
+}
+
+/* Appends @entry to a list for LD_PRELOAD, which knows no empty entries. */
+static void append_entry(char *list, size_t size, const char *entry,
+			 size_t length)
+{
+	size_t n = strlen(list);
+
+	if (length == 0 || n + length + 2 > size)
+		return;
+	if (n > 0)
+		list[n++] = ':';
+	memcpy(list + n, entry, length);
+	list[n + length] = '\0';
+}
+
+/* The sanitizer that wants to be first, what was there, then us. */
+static void set_preload(void)
+{
+	const char *old = getenv("LD_PRELOAD");
+	size_t size, length;
+	char *list;
+
+	/* Ours comes last, even where an outer profrun has put it there. */
+	if (old == NULL)
+		old = "";
+	size = strlen(old) + sizeof(program.sanitizer) + PATH_MAX + 4;
+	list = calloc(1, size);
+	if (list == NULL)
+		return;
+	if (strstr(old, program.sanitizer) == NULL)
+		append_entry(list, size, program.sanitizer,
+			     strlen(program.sanitizer));
+	for (; *old != '\0'; old += length + (old[length] != '\0')) {
+		length = strcspn(old, ": ");
+		if (length != strlen(settings.library) ||
+		    strncmp(old, settings.library, length) != 0)
+			append_entry(list, size, old, length);
+	}
+	append_entry(list, size, settings.library, strlen(settings.library));
+	setenv("LD_PRELOAD", list, 1);
+	free(list);
+}
+
+/* LD_PRELOAD wants an absolute path, and has no way to say some of them. */
+static bool check_library(void)
+{
+	const char *error = NULL;
+
+	if (access(settings.library, R_OK) < 0)
+		error = strerror(errno);
+	else if (strpbrk(settings.library, ": ") != NULL)
+		error = "cannot be preloaded: there is a space or a colon in"
+			" its path";
+	if (error != NULL)
+		say("%s: %s; %s runs unprofiled", settings.library, error,
+		    program.name);
+	return error == NULL;
+}
+
+/* Returns 0, or the status to end with before anything was started. */
+static int make_recording(struct start *start)
+{
+	int r;
+
+	if (!check_library())
+		return 0;
+	r = recording_create(settings.output, settings.is_output_given,
+			     program.name, start->directory);
+	if (r == -EEXIST && settings.is_output_given) {
+		say("%s: exists; a recording is never overwritten (%%p in the"
+		    " name makes it unique)",
+		    start->directory);
+		return STATUS_FAILED;
+	}
+	if (r < 0) {
+		say("%s: cannot be created: %s; %s runs unprofiled",
+		    start->directory, strerror(-r), program.name);
+		start->directory[0] = '\0';
+	}
+	return 0;
+}
+
+static void set_environment(const char *directory)
+{
+	/* We say what there is to say, and these are about us. */
+	unsetenv("SHIM_VERBOSE");
+	unsetenv("SHIM_QUIET");
+	unsetenv("SHIM_NO_REPORT");
+	setenv("SHIM_DIR", directory, 1);
+	if (settings.profile[0] != '\0')
+		setenv("SHIM_PROFILE", settings.profile, 1);
+	/* ld.so would complain on the program's stderr. */
+	if (!program.is_foreign)
+		set_preload();
+	if (settings.is_verbose) {
+		say("running %s", program.path);
+		say("SHIM_DIR=%s", directory);
+		if (getenv("SHIM_PROFILE") != NULL)
+			say("SHIM_PROFILE=%s", getenv("SHIM_PROFILE"));
+		if (getenv("LD_PRELOAD") != NULL)
+			say("LD_PRELOAD=%s", getenv("LD_PRELOAD"));
+	}
+}
+
+/* A text file without "#!" is a shell script, as for execvp(). */
+static void execute_script(void)
+{
+	char **word = settings.command, **copy;
+	int n = 0;
+
+	while (word[n] != NULL)
+		n++;
+	copy = calloc(n + 2, sizeof(*copy));
+	if (copy == NULL)
+		return;
+	copy[0] = "/bin/sh";
+	copy[1] = program.path;
+	memcpy(copy + 2, word + 1, n * sizeof(*copy));
+	execve(copy[0], copy, environ);
+	free(copy);
+}
+
+/* Returns only if that fails: the status to end with. */
+static int execute(void)
+{
+	int error;
+
+	execve(program.path, settings.command, environ);
+	if (errno == ENOEXEC && !program.is_elf)
+		execute_script();
+	error = errno;
+	if (error == ENOENT && program.interpreter[0] != '\0')
+		say("%s: cannot be executed: its interpreter %s is not there",
+		    program.name, program.interpreter);
+	else
+		say("%s: cannot be executed: %s", program.name,
+		    strerror(error));
+	return STATUS_NOT_EXECUTABLE;
+}
+
+/* Becomes the program, or returns the status to end with. */
+static int become_program(void *data)
+{
+	struct start *start = data;
+	int status;
+
+	status = make_recording(start);
+	if (status == 0) {
+		if (start->directory[0] != '\0')
+			set_environment(start->directory);
+		if (settings.is_record && !settings.is_quiet &&
+		    start->directory[0] != '\0')
+			say("recording: %s", start->directory);
+		status = execute();
+		recording_remove(start->directory);
+	}
+	start->has_failed = true;
+	return status;
+}
+
+/* --- after -------------------------------------------------------------- */
+
+static void say_nothing_recorded(enum recording_content content)
+{
+	const char *name = program.name;
+
+	if (program.is_foreign)
+		say("nothing was recorded: %s is built for another kind of"
+		    " machine",
+		    name);
+	else if (program.is_static)
+		say("nothing was recorded: %s is statically linked", name);
+	else if (program.is_privileged)
+		say("nothing was recorded: %s runs with the rights of another"
+		    " user",
+		    name);
+	else if (program.has_hooks)
+		say("nothing was recorded: %s has a __cyg_profile_func_enter of"
+		    " its own",
+		    name);
+	else if (content == RECORDING_NOTHING)
+		say("nothing was recorded: %s did not load %s (`profrun doctor"
+		    " %s` may know why)",
+		    name, settings.library, name);
+	else
+		say("nothing was recorded: none of the functions that ran was"
+		    " compiled with -finstrument-functions (add it, and -g, to"
+		    " the compiler flags)");
+}
+
+static int become_report(void *directory)
+{
+	const char *word[REPORT_OPTIONS_MAX + 5];
+	int n = 0;
+
+	word[n++] = settings.report;
+	word[n++] = "report";
+	for (int i = 0; settings.report_option[i] != NULL; i++)
+		word[n++] = settings.report_option[i];
+	word[n++] = "--";
+	word[n++] = directory;
+	word[n] = NULL;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execv(settings.report, (char **)word);
+	say("%s: cannot be executed: %s", settings.report, strerror(errno));
+	return STATUS_FAILED;
+}
+
+static void write_report(char *directory)
+{
+	int child = supervise_start(become_report, directory);
+
+	if (child < 0)
+		say("cannot start the report: %s", strerror(-child));
+	else
+		supervise_wait(child);
+}
+
+static void conclude(char *directory, int wait_status)
+{
+	enum recording_content content;
+
+	recording_close(directory, wait_status);
+	if (settings.is_quiet)
+		return;
+	recording_say_log(directory);
+	content = recording_content(directory);
+	if (content != RECORDING_CALLS)
+		say_nothing_recorded(content);
+	else if (settings.wants_report)
+		write_report(directory);
+	say("recording: %s", directory);
+}
+
+/* --- the verbs ---------------------------------------------------------- */
+
+static int run(void)
+{
+	struct start *start;
+	int child, status;
+
+	start = mmap(NULL, sizeof(*start), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (start == MAP_FAILED) {
+		say("no memory: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	supervise_begin();
+	child = supervise_start(become_program, start);
+	if (child < 0) {
+		say("cannot start a process: %s", strerror(-child));
+		return STATUS_FAILED;
+	}
+	status = supervise_wait(child);
+	if (!start->has_failed && start->directory[0] != '\0')
+		conclude(start->directory, status);
+	supervise_end(status);
+}
+
+static int record(void)
+{
+	static struct start start;
+
+	return become_program(&start);
+}
+
+int main(int words, char **word)
+{
+	int r;
+
+	if (words < 4)
+		return STATUS_USAGE;
+	if (strcmp(word[1], "probe") == 0)
+		return doctor_probe();
+	if (strcmp(word[1], "doctor") == 0)
+		return doctor(word[2], word[3], words - 4, word + 4);
+	if (realpath(word[2], settings.library) == NULL)
+		snprintf(settings.library, sizeof(settings.library), "%s",
+			 word[2]);
+	settings.report = word[3];
+	word[3] = word[1];
+	settings_read(&settings, words - 3, word + 3);
+	r = program_find(&program, settings.command[0]);
+	if (r != 0)
+		return r;
+	program_inspect(&program);
+	if (!settings.is_quiet)
+		warn_of_program();
+	return settings.is_record ? record() : run();
+}

@@ -1,0 +1,25 @@
+/* What profrun has to say: to stderr, a line at a time. */
+#ifndef RUN_SAY_H
+#define RUN_SAY_H
+
+/* Statuses of our own; every other one is the program's. */
+enum {
+	STATUS_USAGE = 2,
+	STATUS_FAILED = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
+/*
+ * say - write "profrun: " and the message as one line to stderr
+ *
+ * Control characters in it are written as \xNN: names of programs and
+ * directories are not to be trusted with somebody's terminal.
+ */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* say_plainly - the same without "profrun: ", to stdout */
+void say_plainly(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,310 @@
+/*
+ * Options.  Everything a user can get wrong is found here, before anything is
+ * run: nobody should learn about a typing error after an hour.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "say.h"
+#include "settings.h"
+
+/* The profilers there are and what may stand behind the colon. */
+static const struct {
+	const char *name;
+	const char *arguments[3];
+} profilers[] = {
+	{ "calltree", { "exact", "counts" } },
+};
+#define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
+
+static void usage_error(const struct settings *settings)
+{
+	fprintf(stderr, "Try 'profrun %s --help'.\n",
+		settings->is_record ? "record" : "run");
+	exit(STATUS_USAGE);
+}
+
+/* Lines of the help, as they come out. */
+static const char common_help[] =
+	"  -p, --profile NAME[:ARGS]  what to record; may be repeated:\n"
+	"                             calltree         calls and times (default)\n"
+	"                             calltree:exact   every call timed\n"
+	"                             calltree:counts  calls only\n"
+	"  -o, --output DIR           where to; %p is the process, %h the host, %r the\n"
+	"                             rank, %n the program; never overwritten\n"
+	"                             (default " RECORDING_PATTERN ")\n"
+	"  -q, --quiet                say nothing but errors\n"
+	"  -v, --verbose              say what is done\n"
+	"  -h, --help                 this text\n";
+
+static const char report_help[] =
+	"      --no-report            run only\n"
+	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
+	"      --limit N              report: the first N lines\n"
+	"      --tree                 report: who called whom\n"
+	"      --threads              report: each thread by itself\n";
+
+static const char status_help[] =
+	"The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be\n"
+	"executed, 125 if profrun itself failed, 2 if it was called wrongly.\n";
+
+static void help(const struct settings *settings)
+{
+	if (settings->is_record)
+		printf("Usage: profrun record [OPTIONS] [--] PROGRAM [ARG...]\n\n"
+		       "Runs PROGRAM and records where its time goes.\n\n%s\n%s",
+		       common_help, status_help);
+	else
+		printf("Usage: profrun [run] [OPTIONS] [--] PROGRAM [ARG...]\n\n"
+		       "Runs PROGRAM, records where its time goes, and reports it"
+		       " on stderr when it ends.\n\n%s%s\n%s",
+		       common_help, report_help, status_help);
+	exit(0);
+}
+
+/* --- profilers ---------------------------------------------------------- */
+
+static bool is_module(const struct settings *settings, const char *name)
+{
+	const char *slash = strrchr(settings->library, '/');
+	int length = slash == NULL ? 0 : slash - settings->library;
+	char path[2 * PATH_MAX];
+
+	if (strchr(name, '/') != NULL)
+		return access(name, R_OK) == 0;
+	snprintf(path, sizeof(path), "%.*s/libshim-profiler-%s.so", length,
+		 settings->library, name);
+	return access(path, R_OK) == 0;
+}
+
+static void list_profilers(char *text, size_t size)
+{
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < PROFILERS && n < size; i++) {
+		n += snprintf(text + n, size - n, "%s%s", i > 0 ? ", " : "",
+			      profilers[i].name);
+		for (int j = 0; profilers[i].arguments[j] && n < size; j++)
+			n += snprintf(text + n, size - n, ", %s:%s",
+				      profilers[i].name,
+				      profilers[i].arguments[j]);
+	}
+}
+
+static void unknown_profiler(const struct settings *settings, const char *what,
+			     const char *where)
+{
+	char known[512];
+
+	list_profilers(known, sizeof(known));
+	say("%s: unknown %s '%s'; there are %s", where,
+	    strchr(what, ':') != NULL ? "profile" : "profiler", what, known);
+	usage_error(settings);
+}
+
+/* One NAME[:ARGS]. */
+static void check_profiler(const struct settings *settings, const char *text,
+			   const char *where)
+{
+	char name[PATH_MAX];
+	const char *colon;
+
+	if (strlen(text) >= sizeof(name))
+		unknown_profiler(settings, text, where);
+	strcpy(name, text);
+	name[strcspn(name, ":")] = '\0';
+	colon = strchr(text, ':');
+	for (size_t i = 0; i < PROFILERS; i++) {
+		if (strcmp(name, profilers[i].name) != 0)
+			continue;
+		if (colon == NULL)
+			return;
+		for (int j = 0; profilers[i].arguments[j] != NULL; j++)
+			if (strcmp(colon + 1, profilers[i].arguments[j]) == 0)
+				return;
+		unknown_profiler(settings, text, where);
+	}
+	if (!is_module(settings, name))
+		unknown_profiler(settings, text, where);
+}
+
+static void check_profile(const struct settings *settings, const char *text,
+			  const char *where)
+{
+	char *copy = strdup(text), *rest = copy, *part;
+
+	while (copy != NULL && (part = strsep(&rest, ";")) != NULL)
+		check_profiler(settings, part, where);
+	free(copy);
+}
+
+static void add_profile(struct settings *settings, const char *text)
+{
+	size_t n = strlen(settings->profile);
+
+	check_profile(settings, text, "--profile");
+	if (n + strlen(text) + 2 > sizeof(settings->profile)) {
+		say("--profile: too many profilers");
+		usage_error(settings);
+	}
+	if (n > 0)
+		settings->profile[n++] = ';';
+	strcpy(settings->profile + n, text);
+}
+
+/* --- options for the report --------------------------------------------- */
+
+static void add_report_option(struct settings *settings, const char *name,
+			      const char *value)
+{
+	int n = 0;
+
+	while (settings->report_option[n] != NULL)
+		n++;
+	if (n + 2 > REPORT_OPTIONS_MAX) {
+		say("too many options");
+		usage_error(settings);
+	}
+	settings->report_option[n++] = name;
+	if (value != NULL)
+		settings->report_option[n++] = value;
+	settings->report_option[n] = NULL;
+}
+
+static void add_sort(struct settings *settings, const char *column)
+{
+	static const char *const columns[] = { "self", "total", "calls", "mean",
+					       "max" };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		if (strcmp(column, columns[i]) == 0) {
+			add_report_option(settings, "--sort", column);
+			return;
+		}
+	}
+	say("--sort: '%s' is not one of self, total, calls, mean, max", column);
+	usage_error(settings);
+}
+
+static void add_limit(struct settings *settings, const char *number)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(number, &end, 10);
+	if (!isdigit((unsigned char)*number) || *end != '\0' || errno != 0 ||
+	    value > INT_MAX) {
+		say("--limit: '%s' is not a number", number);
+		usage_error(settings);
+	}
+	add_report_option(settings, "--limit", number);
+}
+
+/* --- variables ---------------------------------------------------------- */
+
+/* Names that are nobody's are the library's to complain about: it also looks
+ * when there is no profrun. */
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
+}
+
+static void read_variables(struct settings *settings)
+{
+	const char *value = getenv("SHIM_OUTPUT");
+
+	settings->output = RECORDING_PATTERN;
+	if (value != NULL && *value != '\0') {
+		settings->output = value;
+		settings->is_output_given = true;
+	}
+	settings->is_quiet = is_set("SHIM_QUIET");
+	settings->is_verbose = is_set("SHIM_VERBOSE");
+	settings->wants_report =
+		!settings->is_record && !is_set("SHIM_NO_REPORT");
+}
+
+/* --- all of it ---------------------------------------------------------- */
+
+enum { OPT_NO_REPORT = 256, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
+
+#define COMMON_OPTIONS \
+	{ "profile", required_argument, NULL, 'p' }, \
+		{ "output", required_argument, NULL, 'o' }, \
+		{ "quiet", no_argument, NULL, 'q' }, \
+		{ "verbose", no_argument, NULL, 'v' }, \
+	{ \
+		"help", no_argument, NULL, 'h' \
+	}
+
+static const struct option record_options[] = { COMMON_OPTIONS, { 0 } };
+
+static const struct option run_options[] = {
+	COMMON_OPTIONS,
+	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
+	{ "sort", required_argument, NULL, OPT_SORT },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "tree", no_argument, NULL, OPT_TREE },
+	{ "threads", no_argument, NULL, OPT_THREADS },
+	{ 0 },
+};
+
+static void read_option(struct settings *settings, int option)
+{
+	switch (option) {
+	case 'p': add_profile(settings, optarg); break;
+	case 'o':
+		settings->output = optarg;
+		settings->is_output_given = true;
+		break;
+	case 'q': settings->is_quiet = true; break;
+	case 'v': settings->is_verbose = true; break;
+	case OPT_NO_REPORT: settings->wants_report = false; break;
+	case OPT_SORT: add_sort(settings, optarg); break;
+	case OPT_LIMIT: add_limit(settings, optarg); break;
+	case OPT_TREE: add_report_option(settings, "--tree", NULL); break;
+	case OPT_THREADS: add_report_option(settings, "--threads", NULL); break;
+	case 'h': help(settings); break;
+	default: usage_error(settings);
+	}
+}
+
+void settings_read(struct settings *settings, int words, char **word)
+{
+	const struct option *options;
+	const char *error, *profile;
+	int option;
+
+	settings->is_record = strcmp(word[0], "record") == 0;
+	options = settings->is_record ? record_options : run_options;
+	read_variables(settings);
+	word[0] = "profrun"; /* getopt begins its messages with it */
+	while ((option = getopt_long(words, word, "+p:o:qvh", options, NULL)) !=
+	       -1)
+		read_option(settings, option);
+	if (optind >= words) {
+		say("which program?");
+		usage_error(settings);
+	}
+	settings->command = word + optind;
+	error = recording_pattern_error(settings->output);
+	if (error != NULL) {
+		say("--output: '%s' %s", settings->output, error);
+		usage_error(settings);
+	}
+	profile = getenv("SHIM_PROFILE");
+	if (settings->profile[0] == '\0' && profile != NULL && *profile != '\0')
+		check_profile(settings, profile, "SHIM_PROFILE");
+}

@@ -1,0 +1,37 @@
+/* What the user asked for: options, else the SHIM_ variables. */
+#ifndef RUN_SETTINGS_H
+#define RUN_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define REPORT_OPTIONS_MAX 64
+
+struct settings {
+	bool is_record;			/* run only, no report */
+	bool is_quiet;
+	bool is_verbose;
+	bool wants_report;
+
+	/* For SHIM_PROFILE; empty: as it is.  The library has room for this. */
+	char profile[256];
+	const char *output;		/* pattern for the recording's name */
+	bool is_output_given;
+
+	char library[PATH_MAX];		/* libshim.so.0 */
+	const char *report;		/* shim-report */
+	/* Options handed to the report, NULL-terminated. */
+	const char *report_option[REPORT_OPTIONS_MAX + 1];
+
+	char **command;			/* the program and its arguments */
+};
+
+/*
+ * settings_read - fill @settings from the words of the command line
+ *
+ * @word begins with the verb.  Does not return on a usage error (status 2)
+ * or on --help.
+ */
+void settings_read(struct settings *settings, int words, char **word);
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * The program's stand-in.  Whoever started profrun has this process for its
+ * child, sends it signals, stops it and waits for it; the program is one
+ * further down.  This makes the two look like one.
+ *
+ * All signals are blocked here and taken one by one.  The hard question is
+ * whether a signal should be passed on: one sent to the whole process group
+ * has already reached the program, and two SIGINTs are not one.  siginfo does
+ * not tell.  So a third process, the witness, sits in the group with all
+ * signals blocked: what is pending there too was sent to the group.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "say.h"
+#include "supervise.h"
+
+static const int timers[] = { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF };
+#define TIMERS (sizeof(timers) / sizeof(timers[0]))
+
+/* What this process was given, and the child shall have. */
+static sigset_t original_mask;
+static struct sigaction original_chld;
+static struct itimerval original_timer[TIMERS];
+static int original_death_signal;
+
+static sigset_t all_signals;
+static pid_t witness = -1;
+
+/* An interval timer survives an exec but not a fork: hand ours on, or the
+ * SIGALRM of `alarm(5); exec(...)` would hit us. */
+static void take_timers(void)
+{
+	static const struct itimerval none;
+
+	for (size_t i = 0; i < TIMERS; i++)
+		setitimer(timers[i], &none, &original_timer[i]);
+}
+
+static void give_timers(void)
+{
+	for (size_t i = 0; i < TIMERS; i++)
+		if (original_timer[i].it_value.tv_sec != 0 ||
+		    original_timer[i].it_value.tv_usec != 0)
+			setitimer(timers[i], &original_timer[i], NULL);
+}
+
+void supervise_begin(void)
+{
+	static const struct sigaction default_action;
+
+	sigfillset(&all_signals);
+	sigprocmask(SIG_BLOCK, &all_signals, &original_mask);
+	/* Where SIGCHLD is ignored, children leave no status behind. */
+	sigaction(SIGCHLD, &default_action, &original_chld);
+	prctl(PR_GET_PDEATHSIG, &original_death_signal);
+	take_timers();
+}
+
+static void become_as_before(void)
+{
+	sigaction(SIGCHLD, &original_chld, NULL);
+	give_timers();
+	/* Asked for by whoever started us: when we die so shall the program. */
+	if (original_death_signal != 0)
+		prctl(PR_SET_PDEATHSIG, original_death_signal);
+	sigprocmask(SIG_SETMASK, &original_mask, NULL);
+}
+
+/* --- the witness -------------------------------------------------------- */
+
+static void watch(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	/* Nobody shall wait for the end of a pipe because of us. */
+	if (syscall(SYS_close_range, 0, ~0u, 0) < 0)
+		for (int fd = 0; fd < 1024; fd++)
+			close(fd);
+	for (;;)
+		sigsuspend(&all_signals);
+}
+
+static void start_witness(void)
+{
+	pid_t parent = getpid();
+
+	witness = fork();
+	if (witness == 0)
+		watch(parent);
+}
+
+static void stop_witness(pid_t pid)
+{
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+/* The signals pending for the witness, bit N-1 for signal N. */
+static uint64_t pending_at_witness(void)
+{
+	char path[64], text[4096];
+	const char *line;
+	ssize_t n;
+	int fd;
+
+	if (witness <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%ld/status", (long)witness);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "\nShdPnd:");
+	return line == NULL ? 0 : strtoull(line + 8, NULL, 16);
+}
+
+/* Whether the whole group was sent @signal.  Then the witness has done its
+ * duty: it cannot forget, so another one takes its place. */
+static bool went_to_group(int signal)
+{
+	pid_t old = witness;
+
+	if (!(pending_at_witness() & (uint64_t)1 << (signal - 1)))
+		return false;
+	start_witness();
+	stop_witness(old);
+	return true;
+}
+
+/* --- passing on --------------------------------------------------------- */
+
+static void pass_on(pid_t child, siginfo_t *info)
+{
+	/* Asked in any case: the answer must not lie there for the next one. */
+	if (went_to_group(info->si_signo))
+		return;
+	switch (info->si_code) {
+	case SI_QUEUE:
+		/* With its value, which kill() would lose. */
+		if (syscall(SYS_rt_sigqueueinfo, child, info->si_signo, info) ==
+		    0)
+			return;
+		break;
+	case SI_USER:
+	case SI_TKILL:
+		/* The program signals its parent, not itself. */
+		if (info->si_pid == child)
+			return;
+		break;
+	default:
+		/* From the terminal, or from a timer or a child of ours. */
+		return;
+	}
+	kill(child, info->si_signo);
+}
+
+static bool is_pending(int signal)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 && sigismember(&pending, signal) > 0;
+}
+
+/* Stop like the child, so that the shell sees it, until continued. */
+static void stop_too(int signal)
+{
+	static const struct sigaction default_action;
+	struct sigaction old;
+	sigset_t set;
+
+	/* Stopping discards a SIGCONT that has already come; then the child is
+	 * the one to be continued. */
+	if (is_pending(SIGCONT))
+		return;
+	if (signal != SIGSTOP)
+		sigaction(signal, &default_action, &old);
+	raise(signal);
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (signal != SIGSTOP)
+		sigaction(signal, &old, NULL);
+}
+
+int supervise_start(int (*run)(void *data), void *data)
+{
+	pid_t child;
+
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		become_as_before();
+		_exit(run(data));
+	}
+	memset(original_timer, 0, sizeof(original_timer));
+	if (witness < 0)
+		start_witness();
+	return child;
+}
+
+int supervise_wait(int child)
+{
+	siginfo_t info;
+	int status;
+
+	for (;;) {
+		if (sigwaitinfo(&all_signals, &info) < 0)
+			continue;
+		if (info.si_signo != SIGCHLD || info.si_code <= 0) {
+			pass_on(child, &info);
+			continue;
+		}
+		if (waitpid(child, &status, WNOHANG | WUNTRACED) != child)
+			continue;
+		if (!WIFSTOPPED(status))
+			return status;
+		stop_too(WSTOPSIG(status));
+	}
+}
+
+/* --- ending ------------------------------------------------------------- */
+
+/* There is one core file to be written, the program's. */
+static void die_by(int signal)
+{
+	static const struct sigaction default_action;
+	static const struct rlimit no_core;
+	sigset_t set;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	prctl(PR_SET_DUMPABLE, 0);
+	sigaction(signal, &default_action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	raise(signal);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void supervise_end(int wait_status)
+{
+	stop_witness(witness);
+	if (WIFSIGNALED(wait_status)) {
+		die_by(WTERMSIG(wait_status));
+		_exit(128 + WTERMSIG(wait_status));
+	}
+	_exit(WEXITSTATUS(wait_status));
+}
