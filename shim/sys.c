@@ -35,9 +35,15 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 	return arch_syscall(number, a, b, c, d, e, f);
 }
 
+/* Whatever the program's umask is, our files have their mode, or we could not
+ * open them again. */
 int sys_open(const char *path, int flags, unsigned mode)
 {
-	return (int)call(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+	int fd = (int)call(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+
+	if (fd >= 0 && (flags & O_CREAT))
+		call(SYS_fchmod, fd, mode, 0, 0, 0, 0);
+	return fd;
 }
 
 int sys_close(int fd)
@@ -62,7 +68,11 @@ int sys_remove(const char *path)
 
 int sys_make_directory(const char *path, unsigned mode)
 {
-	return (int)call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+	int r = (int)call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+
+	if (r == 0)
+		call(SYS_fchmodat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+	return r;
 }
 
 long sys_read_link(const char *path, char *buffer, size_t size)

@@ -12,9 +12,9 @@
 #include "report.h"
 
 static const char help[] =
-"usage: shim-report report [DIR] [OPTIONS]\n"
-"       shim-report export folded|json|csv [DIR] [OPTIONS]\n"
-"       shim-report info [DIR]\n"
+"usage: profrun report [DIR] [OPTIONS]\n"
+"       profrun export folded|json|csv [DIR] [OPTIONS]\n"
+"       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
 "\n"

@@ -132,9 +132,7 @@ static void read_trees(struct recording *recording, uint32_t index,
 	const char *name;
 	int fd;
 
-	if (count == 0)
-		warn("%s/%s: no *.calltree file in it", recording->path,
-		     process->name);
+	/* None: nothing in that process was compiled with hooks. */
 	process->files = allocate(count, sizeof(*process->files));
 	for (i = 0; i < count; i++) {
 		name = keep_format("%s/%s/%s", recording->path, process->name,

@@ -62,7 +62,7 @@ void die_usage(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
-	fputs("usage: shim-report report|export|info [DIR] [OPTIONS]; "
+	fputs("usage: profrun report|export|info [DIR] [OPTIONS]; "
 	      "--help lists them\n", stderr);
 	exit(2);
 }
