@@ -352,8 +352,6 @@ static inline uint64_t frame_of(uintptr_t sp, uintptr_t low)
 	return sp - low;
 }
 
-static COLD void make_extra(struct shim_node *node, uint64_t duration);
-
 static inline unsigned bucket_of(uint64_t duration)
 {
 	unsigned bucket = 63 - (unsigned)__builtin_clzll(duration | 1);
@@ -361,15 +359,24 @@ static inline unsigned bucket_of(uint64_t duration)
 	return bucket < SHIM_BUCKETS ? bucket : SHIM_BUCKETS - 1;
 }
 
-/* Durations of calltree:exact. */
-static inline void note_duration(struct shim_node *node, uint64_t duration)
+/*
+ * Durations of calltree:exact.  A call's duration waits in its extra node for
+ * the next one: the counter takes long to read, and what depends on it makes
+ * the next reading wait.  The exchange happens while the node is current, so
+ * no handler can come between with a call of the same node.
+ */
+static inline uint64_t exchange_last(struct shim_extra_node *extra,
+				     uint64_t duration)
 {
-	struct shim_extra_node *extra = (struct shim_extra_node *)node->extra;
+	uint64_t last = extra->last;
 
-	if (UNLIKELY(!extra)) {
-		make_extra(node, duration);
-		return;
-	}
+	extra->last = duration;
+	return last;
+}
+
+static inline void count_duration(struct shim_extra_node *extra,
+				  uint64_t duration)
+{
 	shim_add(&extra->bucket[bucket_of(duration)], 1);
 	if (UNLIKELY(duration < extra->min))
 		extra->min = duration;
@@ -391,10 +398,10 @@ static COLD void make_extra(struct shim_node *node, uint64_t duration)
 	if (!extra)
 		return;
 	extra->node = (uint64_t)node;
-	extra->min = first < duration ? first : duration;
-	extra->max = first > duration ? first : duration;
+	extra->min = extra->max = first;
 	extra->bucket[bucket_of(first)]++;
-	extra->bucket[bucket_of(duration)]++;
+	extra->last = duration;
+	extra->has_last = 1;
 	__atomic_store_n(&extra->function, SHIM_NODE_EXTRA, __ATOMIC_RELEASE);
 	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
 }
@@ -418,9 +425,15 @@ static inline void close_call(struct shim_node *node, uint64_t duration)
 {
 	node->frame = 0;
 	shim_add(&node->time, duration);
-	if (mode == EXACT)
-		note_duration(node, duration);
-	else if (mode == COARSE && (node->function & SHIM_NODE_EXACT) &&
+	if (mode == EXACT) {
+		struct shim_extra_node *extra =
+			(struct shim_extra_node *)node->extra;
+
+		if (extra)
+			count_duration(extra, duration);
+		else
+			make_extra(node, duration);
+	} else if (mode == COARSE && (node->function & SHIM_NODE_EXACT) &&
 		 (node->calls & 31) == 0)
 		choose_clock(node);
 }
@@ -1012,19 +1025,22 @@ static inline __attribute__((always_inline)) void
 leave(uint64_t function, uintptr_t sp, enum clock clock)
 {
 	struct shim_node *node = hot.current;
-	uint64_t now, duration;
+	struct shim_extra_node *extra = NULL;
+	uint64_t now, duration, last = 0;
 
 	if (UNLIKELY(node->function != function)) {
 		leave_missed(function, sp);
 		return;
 	}
-	if (clock == EXACT)
+	if (clock == EXACT) {
+		extra = (struct shim_extra_node *)node->extra;
 		now = shim_clock();
-	else if (clock == COARSE)
-		now = *hot.tick;
-	else
-		now = 0;
+	} else {
+		now = clock == COARSE ? *hot.tick : 0;
+	}
 	duration = clock == COUNTS ? 0 : now - node->start;
+	if (clock == EXACT && LIKELY(extra != NULL))
+		last = exchange_last(extra, duration);
 	__atomic_store_n(&hot.current, parent_of(node), __ATOMIC_RELEASE);
 	node->frame = 0;
 	if (clock == COARSE) {
@@ -1035,7 +1051,10 @@ leave(uint64_t function, uintptr_t sp, enum clock clock)
 		}
 	} else if (clock == EXACT) {
 		shim_add(&node->time, duration);
-		note_duration(node, duration);
+		if (LIKELY(extra != NULL))
+			count_duration(extra, last);
+		else
+			make_extra(node, duration);
 	}
 }
 

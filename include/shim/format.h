@@ -218,14 +218,18 @@ struct shim_thread_node {
 /*
  * calltree:exact, from a path's second call on (384 bytes).  bucket[i] counts
  * finished calls of 2^i up to 2^(i+1) - 1 clock units (0 counts as 1; the last
- * one is open).  A path with one call has none: its time says it all.
+ * one is open).  A path with one call has none: its time says it all.  With
+ * @has_last, the last call's duration is in @last and nowhere else yet: to count
+ * it would mean to wait for the clock.
  */
 struct shim_extra_node {
 	uint64_t function;		/* SHIM_NODE_EXTRA */
 	uint64_t node;			/* address of its struct shim_node */
 	uint64_t min;
 	uint64_t max;
-	uint64_t unused[4];
+	uint64_t last;
+	uint64_t has_last;
+	uint64_t unused[2];
 	uint64_t bucket[SHIM_BUCKETS];
 };
 

@@ -361,6 +361,22 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	return true;
 }
 
+/* What its program had no time for any more. */
+static void count_last(struct shim_extra_node *extra)
+{
+	unsigned bucket = 0;
+
+	if (!extra->has_last)
+		return;
+	while (bucket < SHIM_BUCKETS - 1 && extra->last >> bucket > 1)
+		bucket++;
+	extra->bucket[bucket]++;
+	if (extra->last < extra->min)
+		extra->min = extra->last;
+	if (extra->last > extra->max)
+		extra->max = extra->last;
+}
+
 bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra)
 {
@@ -375,6 +391,7 @@ bool calltree_extra(const struct tree_file *file, uint64_t address,
 	if (sizeof(*extra) > chunk->offset + chunk->size - at)
 		return false;
 	memcpy(extra, file->data + at, sizeof(*extra));
+	count_last(extra);
 	node = find_offset(file, extra->node, &node_chunk);
 	return extra->function >> 48 == SHIM_NODE_EXTRA >> 48 &&
 	       node == offset;
