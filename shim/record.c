@@ -40,6 +40,8 @@ struct shim_record {
 static char base[PATH_SIZE];		/* the recording */
 static char directory[PATH_SIZE];	/* this process's part of it */
 static struct shim_meta *meta;
+/* Where losses are counted: in a child without a recording, its parent's. */
+static struct shim_meta *lost_meta;
 static uint32_t files;
 
 struct shim_meta *record_meta(void)
@@ -343,6 +345,7 @@ static int open_process(bool forked)
 	}
 	meta = memory;
 	describe(forked);
+	lost_meta = meta;
 	log_to(meta);
 	return 0;
 }
@@ -510,17 +513,18 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 
 static struct shim_lost_thread *lost_slot(uint32_t tid)
 {
-	struct shim_lost_thread *last = &meta->lost[SHIM_META_THREADS - 1];
+	struct shim_meta *at = lost_meta;
+	struct shim_lost_thread *last = &at->lost[SHIM_META_THREADS - 1];
 	struct shim_lost_thread *slot;
 
-	for (slot = meta->lost; slot < last; slot++) {
+	for (slot = at->lost; slot < last; slot++) {
 		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
 
 		if (owner == 0 &&
 		    __atomic_compare_exchange_n(&slot->tid, &owner, tid, false,
 						__ATOMIC_RELAXED,
 						__ATOMIC_RELAXED)) {
-			__atomic_fetch_add(&meta->lost_threads, 1,
+			__atomic_fetch_add(&at->lost_threads, 1,
 					   __ATOMIC_RELAXED);
 			return slot;
 		}
@@ -536,7 +540,7 @@ void shim_record_lost(enum shim_lost cause)
 	int tid = sys_gettid();
 
 	/* Without a name of its own the call still counts. */
-	if (meta)
+	if (lost_meta)
 		__atomic_fetch_add(&lost_slot(tid > 0 ? (uint32_t)tid : 1)
 					    ->lost[cause],
 				   1, __ATOMIC_RELAXED);

@@ -96,6 +96,8 @@ static bool read_header(struct tree_file *file)
 	size_t size = file->size < sizeof(header) ? file->size : sizeof(header);
 
 	memcpy(&header, file->data, size);
+	if (is_unfinished(file->name, header.version))
+		return false;
 	if (memcmp(header.magic, SHIM_FILE_MAGIC, sizeof(header.magic))) {
 		warn("%s: at offset 0: not a shim_file", file->name);
 		return false;

@@ -114,6 +114,10 @@ void read_meta(struct process *process, int directory, const char *path)
 		return;
 	memcpy(meta, data, size < sizeof(*meta) ? size : sizeof(*meta));
 	munmap((void *)data, size);
+	if (is_unfinished(name, meta->version)) {
+		memset(meta, 0, sizeof(*meta));
+		return;
+	}
 	if (memcmp(meta->magic, SHIM_META_MAGIC, sizeof(meta->magic))) {
 		warn("%s: at offset 0: not a shim_meta; times of this "
 		     "process are unknown", name);
@@ -223,6 +227,8 @@ void read_images(struct process *process, int directory,
 	if (!data)
 		return;
 	memcpy(&header, data, size < sizeof(header) ? size : sizeof(header));
+	if (is_unfinished(name, header.version))
+		return;
 	if (memcmp(header.magic, SHIM_IMAGES_MAGIC, sizeof(header.magic))) {
 		warn("%s: at offset 0: not a shim_images; functions of this "
 		     "process have no names", name);

@@ -74,6 +74,14 @@ void check_version(const char *name, uint32_t version)
 		    version, SHIM_FORMAT_VERSION);
 }
 
+/* The version is written last: without one there is nothing in the file yet. */
+bool is_unfinished(const char *name, uint32_t version)
+{
+	if (version == 0)
+		warn("%s: the program ended while it made this file", name);
+	return version == 0;
+}
+
 /* NONBLOCK: somebody may have put a pipe there. */
 int open_in(int directory, const char *file, const char *name)
 {

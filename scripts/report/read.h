@@ -136,5 +136,6 @@ int open_in(int directory, const char *file, const char *name);
  * a warning when it is no good. */
 const unsigned char *map_file(int fd, const char *name, uint64_t *size);
 void check_version(const char *name, uint32_t version);
+bool is_unfinished(const char *name, uint32_t version);
 
 #endif
