@@ -1,0 +1,189 @@
+/*
+ * busy WHAT - calls, does something to itself or waits for it to be done, and
+ * goes on calling.  What it counts itself is the truth, from the first call to
+ * the last; a second thread does the same.
+ *
+ * In a round many new paths are made: 5,000 per thread and round.
+ */
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+static pthread_barrier_t barrier;
+static const char *what;
+static const char *argument;
+static volatile int sink;
+
+static APART void leaf(void)
+{
+	COUNTED;
+}
+
+/* A tree of its own for every @n: binary, 12 levels deep. */
+static APART void left(unsigned path, int depth);
+
+static APART void right(unsigned path, int depth)
+{
+	COUNTED;
+	if (depth > 0) {
+		left(path, depth - 1);
+		right(path, depth - 1);
+	}
+}
+
+static APART void left(unsigned path, int depth)
+{
+	COUNTED;
+	if (depth > 0) {
+		left(path, depth - 1);
+		right(path, depth - 1);
+	} else {
+		leaf();
+	}
+}
+
+static APART void round_of_calls(int depth)
+{
+	COUNTED;
+	left(0, depth);
+	for (int i = 0; i < 100; i++)
+		leaf();
+}
+
+QUIET static int is(const char *name)
+{
+	return strcmp(what, name) == 0;
+}
+
+static APART void *new_thread(void *unused)
+{
+	COUNTED;
+	round_of_calls(8);
+	return unused;
+}
+
+QUIET static void limit(int which, unsigned long value)
+{
+	struct rlimit both;
+
+	getrlimit(which, &both);
+	both.rlim_cur = value;
+	setrlimit(which, &both);
+}
+
+/* A second program waits for the line and does something to our files. */
+QUIET static void let_it_happen(void)
+{
+	char c;
+
+	print_text("now\n");
+	while (read(0, &c, 1) < 0 && errno == EINTR)
+		;
+}
+
+QUIET static void do_it(void)
+{
+	if (is("fsize"))
+		limit(RLIMIT_FSIZE, 65536);
+	else if (is("fsize0"))
+		limit(RLIMIT_FSIZE, 0);
+	else if (is("as"))
+		limit(RLIMIT_AS, 1 << 20);
+	else if (is("nofile"))
+		limit(RLIMIT_NOFILE, 0);
+	else if (is("nproc"))
+		limit(RLIMIT_NPROC, 0);
+	else if (is("chroot")) {
+		if (chroot(argument) < 0 || chdir("/") < 0)
+			_exit(77);
+	} else if (is("setuid")) {
+		if (setgid(65534) < 0 || setuid(65534) < 0)
+			_exit(77);
+	} else if (is("wait")) {
+		let_it_happen();
+	}
+}
+
+/* Strict: read, write and exit are all that is left, for this thread. */
+QUIET static void seccomp_strict(int by_syscall)
+{
+	if (by_syscall)
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
+	else
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+}
+
+QUIET static __attribute__((noreturn)) void end(int status)
+{
+	__asm__ volatile("syscall" ::"a"(SYS_exit), "D"(status) : "memory");
+	__builtin_unreachable();
+}
+
+static void *second(void *unused)
+{
+	COUNTED;
+	round_of_calls(6);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	round_of_calls(6);
+	round_of_calls(12);
+	return unused;
+}
+
+static APART void sandboxed(int depth)
+{
+	COUNTED;
+	round_of_calls(6);
+	seccomp_strict(is("seccomp-syscall"));
+	round_of_calls(6);
+	round_of_calls(depth);
+	for (int i = 0; i < 1000; i++)
+		round_of_calls(6);
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t thread;
+	int threads = 1;
+
+	COUNTED;
+	what = arguments[1];
+	argument = count > 2 ? arguments[2] : "";
+	if (strncmp(what, "seccomp", 7) == 0) {
+		sandboxed((int)strtol(argument, NULL, 10));
+		print_counts();
+		end(9);
+	}
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&thread, NULL, second, NULL))
+		_exit(1);
+	round_of_calls(6);
+	pthread_barrier_wait(&barrier);
+	do_it();
+	pthread_barrier_wait(&barrier);
+	round_of_calls(6);
+	round_of_calls(12);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 3; i++) {
+		if (pthread_create(&thread, NULL, new_thread, NULL) == 0)
+			pthread_join(thread, NULL);
+		else
+			threads = 0;
+	}
+	for (int i = 0; i < 3; i++)
+		round_of_calls(13);
+	print_text(threads ? "threads\n" : "no threads\n");
+	print_counts();
+	_exit(8);
+}

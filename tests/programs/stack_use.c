@@ -1,0 +1,110 @@
+/*
+ * How much of the stack below an instrumented function its hooks write to:
+ * prints "fast N", "path N" (a new path) and "first N" (a thread's first call).
+ */
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define DEPTH 16384
+#define PAINT 0xa5a5a5a5a5a5a5a5ull
+
+extern void __cyg_profile_func_enter(void *function, void *site);
+extern void __cyg_profile_func_exit(void *function, void *site);
+
+static unsigned long first;
+
+/* Paints the stack below its frame, calls both hooks, and returns how many
+ * bytes below the stack pointer of the call were changed. */
+QUIET static __attribute__((noinline)) unsigned long measure(void *function,
+							     int enters)
+{
+	unsigned long used;
+
+	__asm__ volatile(
+		"mov %%rsp, %%rbx\n\t"
+		"sub $256, %%rsp\n\t"
+		"and $-16, %%rsp\n\t"
+		"mov %%rsp, %%r12\n\t"
+		"lea -%c[depth](%%rsp), %%rdi\n\t"
+		"mov $%c[words], %%ecx\n\t"
+		"mov %[paint], %%rax\n\t"
+		"rep stosq\n\t"
+		"mov %[function], %%rdi\n\t"
+		"xor %%esi, %%esi\n\t"
+		"test %[enters], %[enters]\n\t"
+		"jz 1f\n\t"
+		"call __cyg_profile_func_enter@plt\n\t"
+		"jmp 2f\n\t"
+		"1: call __cyg_profile_func_exit@plt\n\t"
+		"2: mov %%r12, %%rsp\n\t"
+		"lea -%c[depth](%%rsp), %%rdi\n\t"
+		"mov $%c[words], %%ecx\n\t"
+		"mov %[paint], %%rax\n\t"
+		"repe scasq\n\t"
+		"lea -8(%%rdi), %%rdi\n\t"
+		"mov %%rsp, %%rax\n\t"
+		"sub %%rdi, %%rax\n\t"
+		"mov %%rbx, %%rsp\n\t"
+		: "=&a"(used)
+		: [depth] "i"(DEPTH), [words] "i"(DEPTH / 8),
+		  [paint] "r"(PAINT), [function] "r"(function),
+		  [enters] "r"(enters)
+		: "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+		  "r12", "memory", "cc");
+	return used;
+}
+
+QUIET static void *thread(void *function)
+{
+	first = measure(function, 1);
+	measure(function, 0);
+	return NULL;
+}
+
+QUIET static void print_number(const char *what, unsigned long number)
+{
+	char line[100];
+
+	snprintf(line, sizeof(line), "%s %lu\n", what, number);
+	print_text(line);
+}
+
+QUIET static unsigned long larger(unsigned long a, unsigned long b)
+{
+	return a > b ? a : b;
+}
+
+static APART void known(void)
+{
+	COUNTED;
+}
+
+int main(void)
+{
+	unsigned long fast = 0, path = 0;
+	pthread_t second;
+	char *code = (char *)(uintptr_t)known;
+
+	COUNTED;
+	/* Binds the hooks, whoever they are. */
+	measure(code, 1);
+	measure(code, 0);
+	for (int i = 0; i < 1000; i++) {
+		fast = larger(fast, measure(code, 1));
+		fast = larger(fast, measure(code, 0));
+	}
+	/* Far more paths than fit into the first file. */
+	for (int i = 0; i < 20000; i++) {
+		path = larger(path, measure(code + i, 1));
+		path = larger(path, measure(code + i, 0));
+	}
+	pthread_create(&second, NULL, thread, code);
+	pthread_join(second, NULL);
+	print_number("fast", fast);
+	print_number("path", path);
+	print_number("first", first);
+	return 0;
+}

@@ -1,0 +1,254 @@
+#define _GNU_SOURCE
+#include "fake_sys.h"
+
+#define sys_forbid	     real_forbid
+#define sys_is_forbidden     real_is_forbidden
+#define sys_open	     real_open
+#define sys_close	     real_close
+#define sys_read	     real_read
+#define sys_write	     real_write
+#define sys_make_directory   real_make_directory
+#define sys_remove	     real_remove
+#define sys_read_link	     real_read_link
+#define sys_get_directory    real_get_directory
+#define sys_allocate	     real_allocate
+#define sys_map_file	     real_map_file
+#define sys_map		     real_map
+#define sys_unmap	     real_unmap
+#define sys_empty	     real_empty
+#define sys_protect	     real_protect
+#define sys_gettid	     real_gettid
+#define sys_getpid	     real_getpid
+#define sys_getppid	     real_getppid
+#define sys_is_alive	     real_is_alive
+#define sys_thread_name	     real_thread_name
+#define sys_block_signals    real_block_signals
+#define sys_restore_signals  real_restore_signals
+#define sys_limit	     real_limit
+#define sys_signal_stack     real_signal_stack
+#define sys_time_ns	     real_time_ns
+#define sys_clock_resolution real_clock_resolution
+#define sys_clock_is_readable real_clock_is_readable
+#define sys_host_name	     real_host_name
+#define sys_identity	     real_identity
+#define sys_yield	     real_yield
+#define sys_peek	     real_peek
+#define sys_poke	     real_poke
+#include "sys.c"
+#undef sys_forbid
+#undef sys_is_forbidden
+#undef sys_open
+#undef sys_close
+#undef sys_read
+#undef sys_write
+#undef sys_make_directory
+#undef sys_remove
+#undef sys_read_link
+#undef sys_get_directory
+#undef sys_allocate
+#undef sys_map_file
+#undef sys_map
+#undef sys_unmap
+#undef sys_empty
+#undef sys_protect
+#undef sys_gettid
+#undef sys_getpid
+#undef sys_getppid
+#undef sys_is_alive
+#undef sys_thread_name
+#undef sys_block_signals
+#undef sys_restore_signals
+#undef sys_limit
+#undef sys_signal_stack
+#undef sys_time_ns
+#undef sys_clock_resolution
+#undef sys_clock_is_readable
+#undef sys_host_name
+#undef sys_identity
+#undef sys_yield
+#undef sys_peek
+#undef sys_poke
+#undef SHIM_SYS_H
+#include "sys.h"
+
+unsigned fake_calls;
+static unsigned fail_at;
+static int fail_error;
+static bool fail_for_good;
+static const char *failed;
+static char *names;
+static unsigned names_room;
+
+static struct {
+	const char *path, *text;
+	unsigned piece;
+	unsigned at;
+	int fd;
+} file = { .fd = -1 };
+
+void fake_fail(unsigned n, int error, bool for_good)
+{
+	fake_calls = 0;
+	fail_at = n;
+	fail_error = error;
+	fail_for_good = for_good;
+	failed = NULL;
+}
+
+const char *fake_failed(void)
+{
+	return failed;
+}
+
+void fake_note_names(char *memory, unsigned room)
+{
+	names = memory;
+	names_room = room;
+}
+
+void fake_file(const char *path, const char *text, unsigned piece)
+{
+	file.path = path;
+	file.text = text;
+	file.piece = piece;
+}
+
+/* 0, or the negative error this call has to return. */
+static int fails(const char *name)
+{
+	unsigned call_number =
+		__atomic_add_fetch(&fake_calls, 1, __ATOMIC_RELAXED);
+
+	if (names && call_number < names_room)
+		names[call_number] = name[0];
+	if (fail_at == 0 || call_number < fail_at ||
+	    (call_number > fail_at && !fail_for_good))
+		return 0;
+	if (call_number == fail_at)
+		failed = name;
+	return -fail_error;
+}
+
+/* A call that may fail. */
+#define FAKE(type, name, parameters, arguments)                                \
+	type sys_##name parameters                                             \
+	{                                                                      \
+		int r = fails(#name);                                          \
+                                                                               \
+		return r ? r : real_##name arguments;                          \
+	}
+
+FAKE(int, close, (int fd), (fd))
+FAKE(long, write, (int fd, const void *buffer, size_t size),
+     (fd, buffer, size))
+FAKE(int, make_directory, (const char *path, unsigned mode), (path, mode))
+FAKE(int, remove, (const char *path), (path))
+FAKE(long, read_link, (const char *path, char *buffer, size_t size),
+     (path, buffer, size))
+FAKE(int, get_directory, (char *buffer, size_t size), (buffer, size))
+FAKE(int, allocate, (int fd, uint64_t offset, uint64_t size),
+     (fd, offset, size))
+FAKE(int, map_file, (int fd, uint64_t offset, size_t size, void **memory),
+     (fd, offset, size, memory))
+FAKE(int, map, (size_t size, void **memory), (size, memory))
+FAKE(int, unmap, (void *memory, size_t size), (memory, size))
+FAKE(int, empty, (void *memory, size_t size), (memory, size))
+FAKE(int, protect, (void *memory, size_t size, int protection),
+     (memory, size, protection))
+FAKE(int, poke, (void *to, const void *from, size_t size), (to, from, size))
+FAKE(int, thread_name, (char name[16]), (name))
+FAKE(int, limit, (int which, uint64_t *limit), (which, limit))
+FAKE(int, signal_stack, (uintptr_t *low, uintptr_t *high, bool *in_use),
+     (low, high, in_use))
+FAKE(int, time_ns, (int clock, uint64_t *time_ns), (clock, time_ns))
+FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),
+     (clock, resolution_ns))
+FAKE(int, clock_is_readable, (void), ())
+FAKE(int, host_name, (char *name, size_t size), (name, size))
+FAKE(int, identity, (bool *privileged), (privileged))
+
+/* These cannot fail, but when they are forbidden. */
+FAKE(int, block_signals, (uint64_t *before), (before))
+FAKE(int, restore_signals, (uint64_t before), (before))
+
+int sys_gettid(void)
+{
+	return real_gettid();
+}
+
+int sys_getpid(void)
+{
+	return real_getpid();
+}
+
+int sys_getppid(void)
+{
+	return real_getppid();
+}
+
+bool sys_is_alive(int pid, int tid)
+{
+	return real_is_alive(pid, tid);
+}
+
+void sys_yield(void)
+{
+	real_yield();
+}
+
+void sys_forbid(void)
+{
+	real_forbid();
+}
+
+bool sys_is_forbidden(void)
+{
+	return real_is_forbidden();
+}
+
+/* Nothing is ever unloaded here, and the system call would take most of the
+ * time of all tests together. */
+int sys_peek(const void *from, void *to, size_t size)
+{
+	int r = fails("peek");
+
+	if (r == 0)
+		__builtin_memcpy(to, from, size);
+	return r;
+}
+
+static bool is_faked(const char *path)
+{
+	const char *other = file.path;
+
+	while (other && *path && *path == *other)
+		path++, other++;
+	return other && *path == *other;
+}
+
+int sys_open(const char *path, int flags, unsigned mode)
+{
+	int r = fails("open");
+
+	if (r)
+		return r;
+	if (!is_faked(path))
+		return real_open(path, flags, mode);
+	file.fd = real_open("/dev/null", O_RDONLY, 0);
+	file.at = 0;
+	return file.fd;
+}
+
+long sys_read(int fd, void *buffer, size_t size)
+{
+	unsigned n = 0;
+	int r = fails("read");
+
+	if (r)
+		return r;
+	if (fd < 0 || fd != file.fd)
+		return real_read(fd, buffer, size);
+	while (n < size && n < file.piece && file.text[file.at])
+		((char *)buffer)[n++] = file.text[file.at++];
+	return n;
+}

@@ -1,0 +1,89 @@
+#define _GNU_SOURCE
+#include "config.h"
+#include "log.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <shim/format.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whatever the one who runs the tests has set. */
+static void clear(void)
+{
+	clearenv();
+}
+
+static struct shim_meta meta;
+
+static const char *log_text(void)
+{
+	log_to(&meta);
+	return meta.log;
+}
+
+Test(config, has_defaults, .init = clear)
+{
+	config_read();
+	cr_assert(eq(str, config.profile, "calltree"));
+	cr_assert(eq(str, config.output, "profrun.%n.%p"));
+	cr_assert(eq(str, config.dir, ""));
+	cr_assert(eq(str, config.verbose, ""));
+	cr_assert(eq(str, (char *)log_text(), ""));
+}
+
+Test(config, comes_from_the_environment, .init = clear)
+{
+	setenv("SHIM_PROFILE", "calltree:exact", 1);
+	setenv("SHIM_DIR", "/x/y", 1);
+	config_read();
+	cr_assert(eq(str, config.profile, "calltree:exact"));
+	cr_assert(eq(str, config.dir, "/x/y"));
+}
+
+Test(config, an_empty_value_is_none, .init = clear)
+{
+	setenv("SHIM_PROFILE", "", 1);
+	config_read();
+	cr_assert(eq(str, config.profile, "calltree"));
+}
+
+Test(config, what_is_too_long_is_not_used_and_logged, .init = clear)
+{
+	char value[2000];
+
+	memset(value, 'x', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	setenv("SHIM_OUTPUT", value, 1);
+	config_read();
+	cr_assert(eq(str, config.output, "profrun.%n.%p"));
+	cr_assert(strstr(log_text(), "SHIM_OUTPUT") != NULL);
+}
+
+Test(config, what_is_no_setting_is_logged, .init = clear)
+{
+	setenv("SHIM_PROFILES", "x", 1);
+	setenv("SHIM_", "x", 1);
+	setenv("SHIMMER", "x", 1);
+	config_read();
+	cr_assert(strstr(log_text(), "SHIM_PROFILES is no setting") != NULL);
+	cr_assert(strstr(log_text(), "SHIMMER") == NULL);
+}
+
+Test(config, a_setting_is_no_unknown_one, .init = clear)
+{
+	setenv("SHIM_PROFILE", "calltree", 1);
+	setenv("SHIM_OUTPUT", "x", 1);
+	setenv("SHIM_DIR", "", 1);
+	setenv("SHIM_VERBOSE", "0", 1);
+	config_read();
+	cr_assert(eq(str, (char *)log_text(), ""));
+}
+
+Test(config, a_variable_needs_its_whole_name, .init = clear)
+{
+	setenv("SHIM_PROFILEX", "x", 1);
+	cr_assert(config_variable("SHIM_PROFILE") == NULL);
+	setenv("SHIM_PROFILE", "y", 1);
+	cr_assert(eq(str, (char *)config_variable("SHIM_PROFILE"), "y"));
+}

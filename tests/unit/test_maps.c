@@ -1,0 +1,121 @@
+/*
+ * /proc/self/maps, as the kernel writes it and in pieces of any size.
+ */
+#include "fake_sys.h"
+#include "maps.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char maps[] =
+	"00400000-00401000 r--p 00000000 fe:00 1319                               /usr/bin/x y\n"
+	"00401000-00402000 r-xp 00001000 fe:00 1319                               /usr/bin/x y\n"
+	"00600000-00601000 rw-p 00000000 00:00 0 \n"
+	"55d0f4f8a000-55d0f4fab000 rw-p 00000000 00:00 0                          [heap]\n"
+	"7f96a2a00000-7f96e2a00000 rw-p 00000000 00:00 0 \n"
+	"7f96e2a00000-7f96e2a01000 rw-s 00010000 00:1f 18446744073709551615       /dev/shm/a (deleted)\n"
+	"7ffc12345000-7ffc12366000 rw-p 00000000 00:00 0                          [stack]\n"
+	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
+
+static struct map seen[64];
+static char paths[64][9000];
+static unsigned count, stop_after;
+
+static bool note(const struct map *map, void *argument)
+{
+	cr_assert(argument == &count);
+	seen[count] = *map;
+	snprintf(paths[count], sizeof(paths[count]), "%s", map->path);
+	return ++count != stop_after;
+}
+
+static int read_all(const char *text, unsigned piece)
+{
+	count = 0;
+	fake_file("/proc/self/maps", text, piece);
+	return maps_read(note, &count);
+}
+
+Test(maps, every_mapping_is_told_whatever_the_pieces)
+{
+	static const unsigned pieces[] = { 1, 7, 48, 49, 50, 100, 4096, 8192 };
+
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+		cr_assert(eq(int, read_all(maps, pieces[i]), 0));
+		cr_assert(eq(uint, count, 8), "pieces of %u", pieces[i]);
+		cr_assert(eq(str, paths[7], "[vsyscall]"));
+	}
+}
+
+Test(maps, all_fields_are_read)
+{
+	read_all(maps, 4096);
+	cr_assert(eq(ulong, seen[1].start, 0x401000));
+	cr_assert(eq(ulong, seen[1].end, 0x402000));
+	cr_assert(eq(u64, seen[1].offset, 0x1000));
+	cr_assert(eq(u64, seen[1].device, 0xfeull << 32));
+	cr_assert(eq(u64, seen[1].inode, 1319));
+	cr_assert(all(seen[1].readable, seen[1].executable,
+		      not(seen[1].writable), not(seen[1].shared)));
+	cr_assert(eq(str, paths[1], "/usr/bin/x y"));
+	cr_assert(all(seen[5].shared, seen[5].writable));
+	cr_assert(eq(u64, seen[5].inode, UINT64_MAX));
+	cr_assert(eq(str, paths[5], "/dev/shm/a (deleted)"));
+}
+
+Test(maps, anonymous_memory_has_an_empty_path)
+{
+	read_all(maps, 4096);
+	cr_assert(eq(ulong, seen[2].start, 0x600000));
+	cr_assert(eq(str, paths[2], ""));
+	cr_assert(eq(ulong, seen[4].start, 0x7f96a2a00000));
+	cr_assert(eq(str, paths[4], ""));
+}
+
+Test(maps, reading_stops_when_asked_to)
+{
+	stop_after = 3;
+	cr_assert(eq(int, read_all(maps, 4096), 0));
+	cr_assert(eq(uint, count, 3));
+}
+
+/* A path may be as long as the line lets it: what fills the buffer is left
+ * out, and nothing else. */
+Test(maps, a_path_without_end_costs_its_own_line_only)
+{
+	static const size_t lengths[] = { 4095, 8000, 8192, 20000 };
+	static char text[30000];
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		size_t at = (size_t)sprintf(
+			text, "7f0000000000-7f0000001000 r--p 00000000 00:00 7"
+			      "                          /");
+
+		memset(text + at, 'x', lengths[i]);
+		sprintf(text + at + lengths[i], "\n%s", maps);
+		cr_assert(eq(int, read_all(text, 4096), 0));
+		cr_expect(ge(uint, count, 8), "path of %zu", lengths[i]);
+		cr_expect(le(uint, count, 9), "path of %zu", lengths[i]);
+		cr_expect(eq(str, paths[count - 1], "[vsyscall]"));
+		cr_expect(eq(ulong, seen[count - 8].start, 0x400000));
+	}
+}
+
+Test(maps, no_file_is_an_error)
+{
+	fake_fail(1, EMFILE, false);
+	count = 0;
+	cr_assert(eq(int, maps_read(note, &count), -EMFILE));
+	cr_assert(eq(uint, count, 0));
+}
+
+Test(maps, an_interrupted_read_is_tried_again)
+{
+	fake_fail(2, EINTR, false);
+	cr_assert(eq(int, read_all(maps, 4096), 0));
+	cr_assert(eq(uint, count, 8));
+}

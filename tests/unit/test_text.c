@@ -1,0 +1,110 @@
+#include "text.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdint.h>
+#include <string.h>
+
+Test(text, is_appended_to_and_terminated)
+{
+	char memory[16];
+	struct text text;
+
+	text_init(&text, memory, sizeof(memory));
+	cr_assert(eq(str, memory, ""));
+	text_add(&text, "ab");
+	text_add_part(&text, "cdef", 2);
+	text_add_number(&text, 120);
+	cr_assert(eq(str, memory, "abcd120"));
+	cr_assert(eq(sz, text.length, 7));
+	cr_assert(not(text.cut));
+}
+
+Test(text, is_cut_at_the_end_of_its_memory_and_says_so)
+{
+	char memory[6] = "xxxxx";
+	struct text text;
+
+	text_init(&text, memory, 5);
+	text_add(&text, "abcd");
+	cr_assert(not(text.cut));
+	text_add(&text, "");
+	cr_assert(not(text.cut));
+	text_add(&text, "e");
+	cr_assert(text.cut);
+	cr_assert(eq(str, memory, "abcd"));
+	cr_assert(eq(chr, memory[5], '\0'));
+}
+
+Test(text, has_room_for_its_nul_alone)
+{
+	char memory[2] = { 'x', 'x' };
+	struct text text;
+
+	text_init(&text, memory, 1);
+	text_add(&text, "a");
+	cr_assert(text.cut);
+	cr_assert(eq(chr, memory[0], '\0'));
+	cr_assert(eq(chr, memory[1], 'x'));
+}
+
+Test(text, numbers_are_decimal)
+{
+	static const struct {
+		uint64_t number;
+		const char *want;
+	} cases[] = {
+		{ 0, "0" },
+		{ 9, "9" },
+		{ 10, "10" },
+		{ UINT64_MAX, "18446744073709551615" },
+	};
+	char memory[32];
+	struct text text;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		text_init(&text, memory, sizeof(memory));
+		text_add_number(&text, cases[i].number);
+		cr_expect(eq(str, memory, (char *)cases[i].want));
+	}
+}
+
+Test(text, equal_means_the_whole_string)
+{
+	cr_expect(text_equal("", ""));
+	cr_expect(text_equal("ab", "ab"));
+	cr_expect(not(text_equal("ab", "abc")));
+	cr_expect(not(text_equal("abc", "ab")));
+	cr_expect(not(text_equal("", "a")));
+}
+
+Test(text, after_gives_the_rest_behind_a_prefix)
+{
+	cr_expect(eq(str, (char *)text_after("SHIM_X=1", "SHIM_"), "X=1"));
+	cr_expect(eq(str, (char *)text_after("abc", "abc"), ""));
+	cr_expect(eq(str, (char *)text_after("abc", ""), "abc"));
+	cr_expect(text_after("ab", "abc") == NULL);
+	cr_expect(text_after("xabc", "abc") == NULL);
+}
+
+Test(text, base_is_what_follows_the_last_slash)
+{
+	cr_expect(eq(str, (char *)text_base("/a/b/c"), "c"));
+	cr_expect(eq(str, (char *)text_base("c"), "c"));
+	cr_expect(eq(str, (char *)text_base("/a/"), ""));
+	cr_expect(eq(str, (char *)text_base(""), ""));
+}
+
+Test(text, reads_numbers_up_to_what_is_none)
+{
+	const char *at = "7fff01-42 g";
+
+	cr_assert(eq(u64, text_read_hex(&at), 0x7fff01));
+	cr_assert(eq(chr, *at, '-'));
+	at++;
+	cr_assert(eq(u64, text_read_decimal(&at), 42));
+	cr_assert(eq(chr, *at, ' '));
+	at++;
+	cr_assert(eq(u64, text_read_hex(&at), 0));
+	cr_assert(eq(chr, *at, 'g'));
+}

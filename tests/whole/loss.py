@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""loss.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What is taken away from us while the program runs: disk, memory, the directory,
+system calls.  The program must not notice, and what could not be recorded must
+be counted: recorded + lost = truth, exactly.
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+import shimtest
+from shimtest import (PROFILES, Failed, Skipped, add_test, calls_of, compile,
+                      environment, expect, expect_equal, json_of,
+                      new_directory, run, test)
+
+
+class Run:
+    """The program busy, with somebody who does @meanwhile() half-way."""
+
+    def __init__(self, arguments, output, profile, meanwhile=None):
+        self.program = compile('busy.c', 'gcc', '-O1')
+        process = subprocess.Popen(
+            [self.program] + arguments, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd='/',
+            env=environment(output, profile))
+        try:
+            seen = b''
+            if meanwhile:
+                seen = process.stdout.readline()
+                meanwhile()
+                process.stdin.write(b'\n')
+                process.stdin.flush()
+            stdout, stderr = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            raise Failed('the program hangs')
+        finally:
+            process.kill()
+            process.wait()
+        self.result = shimtest.Result(process.returncode, seen + stdout,
+                                      stderr, output)
+
+
+def lose(arguments, causes, output=None, meanwhile=None, read=None,
+         profiles=PROFILES):
+    """Runs busy without us and with us; @causes: those that must have lost
+    calls, and nothing else may.  @read() makes the recording readable."""
+    for profile in profiles:
+        alone = Run(arguments, None, profile,
+                    (lambda: None) if meanwhile else None).result
+        with (output() if output else contextlib.nullcontext(
+                new_directory('loss'))) as directory:
+            ours = Run(arguments, directory, profile,
+                       meanwhile and (lambda: meanwhile(directory))).result
+            expect_equal(ours.status, alone.status, 'exit status')
+            expect_equal(ours.stdout, alone.stdout, 'stdout')
+            expect_equal(ours.stderr, alone.stderr, 'stderr')
+            about = json_of(read(directory) if read else directory)
+        truth = sum(ours.truth().values())
+        expect_equal(about['calls'] + about['lost'], truth,
+                     '%s: %d recorded + %d lost %s' % (
+                         profile, about['calls'], about['lost'],
+                         about['lost_causes']))
+        got = {cause for cause, n in about['lost_causes'].items() if n}
+        expect_equal(got, set(causes), '%s: causes of loss' % profile)
+        # What is recorded is right: no function has more than it should.
+        for name, calls in calls_of(about).items():
+            expect(calls <= ours.truth().get(name, 0), '%s: %d calls of %s' %
+                   (profile, calls, name))
+    return about
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skipped('not root')
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    need_root()
+    directory = new_directory('disk')
+    done = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%d,mode=755' %
+                           size, 'shim-test', directory],
+                          stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise Skipped('mount is not permitted')
+    try:
+        yield directory
+    finally:
+        subprocess.run(['umount', directory])
+
+
+@test
+def nothing_is_lost_when_nothing_is_taken():
+    about = lose(['none'], [])
+    expect_equal(about['lost'], 0, 'lost')
+
+
+@test
+def a_disk_that_gets_full():
+    lose(['none'], ['space'], lambda: small_disk(1 << 20))
+
+
+@test
+def a_disk_with_room_for_the_first_thread_only():
+    lose(['none'], ['space'], lambda: small_disk(450 << 10))
+
+
+@test
+def a_disk_that_somebody_else_fills():
+    def fill(directory):
+        with contextlib.suppress(OSError):
+            with open(os.path.join(directory, 'fill'), 'wb', 0) as file:
+                while True:
+                    file.write(b'x' * 4096)
+    lose(['wait'], ['space'], lambda: small_disk(8 << 20), meanwhile=fill)
+
+
+@test
+def a_disk_without_any_room_leaves_the_program_alone():
+    program = compile('busy.c', 'gcc', '-O1')
+    alone = run([program, 'none'])
+    for size in (4096, 40 << 10, 200 << 10):
+        with small_disk(size) as directory:
+            ours = run([program, 'none'], directory)
+        expect_equal(ours.status, alone.status, 'exit status')
+        expect_equal(ours.stdout, alone.stdout, 'stdout')
+        expect_equal(ours.stderr, alone.stderr, 'stderr')
+
+
+@test
+def a_limit_of_file_size():
+    lose(['fsize'], ['file_size'])
+
+
+@test
+def a_limit_of_file_size_of_nothing():
+    lose(['fsize0'], ['file_size'])
+
+
+@test
+def a_limit_of_address_space():
+    lose(['as'], ['memory'])
+
+
+@test
+def no_descriptor_to_be_had():
+    about = lose(['nofile'], ['other'])
+    expect(about['lost'] > 0, 'nothing was lost')
+
+
+@test
+def no_new_threads_to_be_had():
+    lose(['nproc'], [])
+
+
+@test
+def a_program_that_changes_its_root():
+    need_root()
+    lose(['chroot', new_directory('empty')], ['access'])
+
+
+@test
+def a_program_that_gives_up_its_rights():
+    need_root()
+    lose(['setuid'], ['access'])
+
+
+@test
+def a_directory_that_is_renamed():
+    def read(directory):
+        os.rename(directory + '.away', directory)
+        return directory
+    lose(['wait'], ['access'], read=read,
+         meanwhile=lambda directory: os.rename(directory,
+                                               directory + '.away'))
+
+
+@test
+def a_directory_that_is_removed():
+    def remove(directory):      # files live on while they are mapped
+        copy = directory + '.copy'
+        shutil.copytree(directory, copy, copy_function=os.link)
+        shutil.rmtree(directory)
+    lose(['wait'], ['access'], meanwhile=remove,
+         read=lambda directory: directory + '.copy')
+
+
+@test
+def a_disk_that_becomes_read_only():
+    def freeze(directory):
+        done = subprocess.run(['mount', '-o', 'remount,ro', directory],
+                              stderr=subprocess.PIPE)
+        if done.returncode:     # files that are mapped for writing
+            raise Skipped('busy file systems cannot become read-only here')
+    lose(['wait'], ['access'], lambda: small_disk(64 << 20), meanwhile=freeze)
+
+
+@test
+def a_file_in_place_of_the_directory():
+    def replace(directory):
+        os.rename(directory, directory + '.away')
+        with open(directory, 'w'):
+            pass
+    lose(['wait'], ['access'], meanwhile=replace,
+         read=lambda directory: directory + '.away')
+
+
+@test
+def seccomp_loses_no_calls_of_paths_that_are_known():
+    about = lose(['seccomp-prctl', '6'], [])
+    expect_equal(about['lost'], 0, 'lost')
+
+
+@test
+def seccomp_loses_new_paths_when_the_reserve_is_used_up():
+    about = lose(['seccomp-prctl', '15'], ['forbidden'])
+    expect(about['lost'] > 0, 'nothing was lost')
+
+
+@test
+def seccomp_by_its_own_system_call():
+    lose(['seccomp-syscall', '15'], ['forbidden'])
+
+
+# --- from the start ---
+
+def check_no_recording(output, says, **more):
+    """The program runs as ever; one line on stderr says why there is nothing
+    to be found."""
+    program = compile('busy.c', 'gcc', '-O1')
+    alone = run([program, 'none'], **more)
+    ours = run([program, 'none'], LD_PRELOAD=shimtest.library,
+               SHIM_OUTPUT=output, **more)
+    expect_equal(ours.status, alone.status, 'exit status')
+    expect_equal(ours.stdout, alone.stdout, 'stdout')
+    expect(ours.stderr.startswith('shim: ') and
+           ours.stderr.count('\n') == 1 and says in ours.stderr,
+           'stderr: %r' % ours.stderr)
+    # With profrun, which says it itself:
+    ours = run([program, 'none'], output, **more)
+    expect_equal((ours.status, ours.stdout, ours.stderr),
+                 (alone.status, alone.stdout, alone.stderr), 'with SHIM_DIR')
+
+
+@test
+def a_directory_that_is_not_there():
+    check_no_recording('/nonexistent/directory/r',
+                       'no such file or directory')
+
+
+@test
+def a_directory_that_is_read_only():
+    with small_disk(1 << 20) as directory:
+        subprocess.run(['mount', '-o', 'remount,ro', directory])
+        check_no_recording(os.path.join(directory, 'r'), 'read-only')
+
+
+@test
+def a_name_that_is_too_long():
+    check_no_recording('/tmp/' + 'x' * 300, 'too long')
+
+
+@test
+def a_file_instead_of_a_directory():
+    check_no_recording(compile('busy.c', 'gcc', '-O1') + '/r',
+                       'not a directory')
+
+
+if __name__ == '__main__':
+    sys.exit(shimtest.main() != 0)

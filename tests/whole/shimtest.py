@@ -1,0 +1,291 @@
+"""What the whole-program tests share: compile, run with and without shim, read
+the recording, and tell meson (TAP) what became of each test.
+
+A test is a function with @test; its name is the claim.  It fails by raising
+Failed (the expect functions do) and is left out by raising Skipped.
+"""
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))), 'programs')
+BUILDS = [('gcc', '-O0'), ('gcc', '-O2'), ('clang', '-O0'), ('clang', '-O2')]
+PROFILES = ['calltree:counts', 'calltree', 'calltree:exact']
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+class Unsolved(Exception):
+    """Fails, and is known to."""
+
+
+# --- the things under test: set by main() ---
+
+library = None          # libshim.so.0
+report = None           # shim-report
+scratch = None          # a directory of this run
+fixtures = None         # where compiled programs are kept
+
+
+# --- tests ---
+
+tests = []
+
+
+def test(function):
+    tests.append((function.__name__, function))
+    return function
+
+
+def add_test(name, function):
+    tests.append((name, function))
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def expect_equal(got, wanted, what):
+    if got != wanted:
+        raise Failed('%s: got %r, wanted %r' % (what, got, wanted))
+
+
+def run_tests(prefix, only):
+    chosen = [t for t in tests
+              if not only or any(re.search(o, t[0]) for o in only)]
+    print('TAP version 13')
+    print('1..%d' % len(chosen), flush=True)
+    bad = 0
+    for number, (name, function) in enumerate(chosen, 1):
+        begin = time.monotonic()
+        note = ''
+        try:
+            function()
+            line = 'ok'
+        except Skipped as reason:
+            line, note = 'ok', ' # SKIP %s' % reason
+        except Unsolved as reason:
+            line, note = 'not ok', ' # TODO known limit'
+            print(re.sub('^', '# ', str(reason), flags=re.M))
+        except Failed as error:
+            line, bad = 'not ok', bad + 1
+            print(re.sub('^', '# ', str(error), flags=re.M))
+        except Exception:
+            line, bad = 'not ok', bad + 1
+            print(re.sub('^', '# ', traceback.format_exc().strip(),
+                         flags=re.M))
+        print('%s %d - %s%s%s' % (line, number, prefix, name, note))
+        print('# %.2f s' % (time.monotonic() - begin), flush=True)
+    return bad
+
+
+# --- compiling ---
+
+def compiler_of(source, family):
+    cxx = source.endswith('.cc')
+    name = {'gcc': 'g++' if cxx else 'gcc',
+            'clang': 'clang++' if cxx else 'clang'}[family]
+    if not shutil.which(name):
+        raise Skipped('%s is not installed' % name)
+    return name
+
+
+def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
+            instrument=True, libraries=()):
+    """The path of the compiled program; compiled if it is not up to date."""
+    source = os.path.join(PROGRAMS, source)
+    base = name or os.path.splitext(os.path.basename(source))[0]
+    target = os.path.join(fixtures, family + optimize, base)
+    command = [compiler_of(source, family), optimize, '-g', '-Wall', '-o',
+               target, source, '-pthread', '-I', PROGRAMS]
+    command += ['-finstrument-functions'] if instrument else []
+    command += list(flags) + list(libraries)
+    stamp = target + '.command'
+    try:
+        known = open(stamp).read() == ' '.join(command)
+        age = os.path.getmtime(target)
+        fresh = known and all(
+            os.path.getmtime(f) < age
+            for f in [source, os.path.join(PROGRAMS, 'truth.h')])
+    except OSError:
+        fresh = False
+    if fresh:
+        return target
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    expect(done.returncode == 0, '%s:\n%s' % (
+        ' '.join(command), done.stdout.decode(errors='replace')))
+    with open(stamp, 'w') as file:
+        file.write(' '.join(command))
+    return target
+
+
+# --- running ---
+
+def environment(output=None, profile='calltree:counts', **more):
+    variables = {k: v for k, v in os.environ.items()
+                 if not k.startswith('SHIM_') and k != 'LD_PRELOAD'}
+    if output:      # as profrun does it: one recording for all processes
+        variables.update(LD_PRELOAD=library, SHIM_DIR=output,
+                         SHIM_PROFILE=profile)
+    variables.update(more)
+    return variables
+
+
+def new_directory(stem):
+    return tempfile.mkdtemp(prefix=stem + '.', dir=scratch)
+
+
+class Result:
+    def __init__(self, status, stdout, stderr, output):
+        self.status, self.output = status, output
+        self.stdout = stdout.decode(errors='replace')
+        self.stderr = stderr.decode(errors='replace')
+
+    def truth(self):
+        """What the program says of its own calls."""
+        found = re.findall(r'^calls (\S+) (\d+)$', self.stdout, re.M)
+        counts = {}
+        for name, calls in found:
+            counts[name] = counts.get(name, 0) + int(calls)
+        return counts
+
+
+def run(command, output=None, profile='calltree:counts', timeout=60,
+        directory=None, **more):
+    """Runs @command; with us if @output (of the recording) is given."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=timeout,
+            cwd=directory or scratch,
+            env=environment(output, profile, **more))
+    except subprocess.TimeoutExpired:
+        raise Failed('%s did not end in %d s' % (command, timeout))
+    return Result(done.returncode, done.stdout, done.stderr, output)
+
+
+def record(command, profile='calltree:counts', **more):
+    return run(command, new_directory('recording'), profile, **more)
+
+
+def run_both(command, profile='calltree:counts', without_counts=False, **more):
+    """The run with us; stdout, stderr and status must be as they are without.
+    @without_counts: the program's own counts may differ from run to run."""
+    alone = run(command, **more)
+    ours = record(command, profile, **more)
+
+    def text(result):
+        if not without_counts:
+            return result.stdout
+        return re.sub(r'^calls .*\n', '', result.stdout, flags=re.M)
+    expect_equal(ours.status, alone.status, 'exit status')
+    expect_equal(text(ours), text(alone), 'stdout')
+    expect_equal(ours.stderr, alone.stderr, 'stderr')
+    return ours
+
+
+# --- reading ---
+
+def shim_report(*arguments):
+    done = subprocess.run([report, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    expect(done.returncode == 0, 'shim-report %s: status %d: %s' % (
+        ' '.join(arguments), done.returncode,
+        done.stderr.decode(errors='replace')))
+    return done.stdout.decode(errors='replace')
+
+
+# What compilers append to the name of a function they copied.
+CLONE = re.compile(r'(\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)?)+$')
+
+
+@functools.lru_cache(maxsize=None)
+def linker_name(name):
+    # Whole or base object: compilers choose either where both are one.
+    return re.sub(r'([CD])1E', r'\g<1>2E', CLONE.sub('', name))
+
+
+def tree_of(output, depth=320):
+    """{path: calls}, a path being 'a;b;c' in linker names.  What is deeper
+    than @depth counts for the path up to there."""
+    tree = {}
+    for line in shim_report('export', 'folded', output, '--value', 'calls',
+                            '--mangled', '--max-depth', str(depth)).splitlines():
+        path, calls = line.rsplit(' ', 1)
+        path = ';'.join(linker_name(name) for name in path.split(';'))
+        tree[path] = tree.get(path, 0) + int(calls)
+    return tree
+
+
+def json_of(output):
+    return json.loads(shim_report('report', '--format', 'json', '--mangled',
+                                  output))
+
+
+def calls_of(about):
+    """{function: calls} of what json_of() returned."""
+    calls = {}
+    for function in about['functions']:
+        name = linker_name(function['name'])
+        calls[name] = calls.get(name, 0) + function['calls']
+    return calls
+
+
+def difference(got, wanted):
+    lines = []
+    for path in sorted(set(got) | set(wanted)):
+        if got.get(path) != wanted.get(path):
+            lines.append('%s: got %s, wanted %s' % (
+                path if len(path) < 300 else
+                path[:140] + ' ... ' + path[-140:],
+                got.get(path, 'nothing'), wanted.get(path, 'nothing')))
+    if len(lines) > 40:
+        lines[40:] = ['... and %d more' % (len(lines) - 40)]
+    return '\n'.join(lines)
+
+
+def expect_truth(result, calls, exact=True):
+    """Every function was recorded as often as it says it was called."""
+    truth = result.truth()
+    expect(truth, 'the program printed no counts:\n' + result.stdout)
+    got = {name: calls.get(name, 0) for name in truth}
+    if exact:
+        expect(got == truth, 'calls:\n' + difference(got, truth))
+    return truth
+
+
+def main(prefix=''):
+    global library, report, scratch, fixtures
+    if len(sys.argv) < 4:
+        sys.exit('usage: %s LIBSHIM SHIM-REPORT FIXTURES [TEST...]' %
+                 sys.argv[0])
+    library, report, fixtures = map(os.path.abspath, sys.argv[1:4])
+    os.makedirs(fixtures, exist_ok=True)
+    scratch = tempfile.mkdtemp(prefix='shim-whole.')
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        return run_tests(prefix, sys.argv[4:])
+    finally:
+        if not os.environ.get('KEEP'):
+            shutil.rmtree(scratch, ignore_errors=True)
+        else:
+            print('# kept', scratch)
