@@ -478,9 +478,11 @@ static bool is_open(const struct shim_node *node,
 
 /* --- stacks --- */
 
+/* What a stack pointer points at was pushed last: it may be the upper end of
+ * its stack and cannot be the lower one. */
 static inline bool contains(const struct stack *stack, uintptr_t sp)
 {
-	return sp - stack->low < stack->high - stack->low;
+	return sp - 1 - stack->low < stack->high - stack->low;
 }
 
 /* The pieces of memory that trees keep for themselves. */
