@@ -1,0 +1,50 @@
+/*
+ * Any processor: plain C, correct, not fast.  The same list as for x86-64.
+ * What only assembly can do is missing: setjmp, coroutines and vfork are not
+ * noticed, and frames they end are found by their addresses.
+ */
+#ifndef SHIM_ARCH_H
+#define SHIM_ARCH_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <unistd.h>
+
+static inline long arch_syscall(long number, long a, long b, long c, long d,
+				long e, long f)
+{
+	int before = errno;
+	long result = syscall(number, a, b, c, d, e, f);
+
+	if (result == -1)
+		result = -errno;
+	errno = before;
+	return result;
+}
+
+/* On the stack there is: programs with tiny stacks need a port. */
+static inline int arch_call_on_stack(int (*call)(void *), void *argument,
+				     void *top)
+{
+	(void)top;
+	return call(argument);
+}
+
+static inline uintptr_t arch_jump_sp(const void *buffer)
+{
+	(void)buffer;
+	return 0;
+}
+
+static inline uintptr_t arch_thread_pointer(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
+#define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
+
+/* None: every call goes through the table. */
+#define ARCH_RELOC_JUMP_SLOT 0xffffffffu
+#define ARCH_RELOC_GLOB_DAT  0xffffffffu
+
+#endif
