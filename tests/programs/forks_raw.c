@@ -9,8 +9,8 @@
  *	main;by_syscall_clone;leaf 2
  *	main;by_clone 1
  *	main;by_clone;leaf 1
- *	main;by_clone;cloned 1
- *	main;by_clone;cloned;leaf 1
+ *	cloned 1
+ *	cloned;leaf 1
  *	worker 1
  *	worker;in_thread 1
  *	worker;in_thread;leaf 2

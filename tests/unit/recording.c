@@ -7,24 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* The whole file, zeroes behind it; NULL if it cannot be read. */
-static char *read_file(const char *path, size_t *size)
+/* The whole file in memory; NULL if there is none, or nothing in it. */
+static char *map_file(const char *path, size_t *size)
 {
-	size_t room = 64u << 20;
-	char *memory;
+	struct stat status;
+	void *memory = MAP_FAILED;
 	int fd = open(path, O_RDONLY);
-	ssize_t r;
 
 	if (fd < 0)
 		return NULL;
-	memory = calloc(1, room);
-	*size = 0;
-	while ((r = read(fd, memory + *size, room - *size)) > 0)
-		*size += (size_t)r;
+	if (fstat(fd, &status) == 0 && status.st_size > 0) {
+		*size = (size_t)status.st_size;
+		memory = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
 	close(fd);
-	return memory;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 static void add_lost(struct recording *recording, const uint64_t *lost)
@@ -63,20 +64,24 @@ static void read_chunk(struct recording *recording, const char *at,
 static void read_calltree(struct recording *recording, const char *path)
 {
 	size_t size;
-	char *memory = read_file(path, &size);
+	char *memory = map_file(path, &size);
 	const struct shim_file *file = (const void *)memory;
 
+	recording->files++;
 	if (!memory)
 		return;
-	recording->files++;
-	if (size < sizeof(*file) || file->version != SHIM_FORMAT_VERSION)
-		recording->broken++;
-	else
-		for (uint32_t i = 0; i < file->chunks; i++)
-			read_chunk(recording, memory + file->chunk[i].offset,
-				   memory + file->chunk[i].offset +
-					   file->chunk[i].size);
-	free(memory);
+	if (size >= sizeof(*file) && file->version == SHIM_FORMAT_VERSION)
+		for (uint32_t i = 0; i < file->chunks; i++) {
+			const struct shim_chunk *chunk = &file->chunk[i];
+
+			if (chunk->offset + chunk->size <= size)
+				read_chunk(recording, memory + chunk->offset,
+					   memory + chunk->offset +
+						   chunk->size);
+			else
+				recording->broken++;
+		}
+	munmap(memory, size);
 }
 
 static void read_process(struct recording *recording, const char *directory)
@@ -90,14 +95,15 @@ static void read_process(struct recording *recording, const char *directory)
 	if (!open)
 		return;
 	snprintf(path, sizeof(path), "%.7000s/meta", directory);
-	meta = (void *)read_file(path, &size);
+	meta = (void *)map_file(path, &size);
 	if (meta && size >= sizeof(*meta) &&
 	    meta->version == SHIM_FORMAT_VERSION) {
 		recording->processes++;
 		for (int i = 0; i < SHIM_META_THREADS; i++)
 			add_lost(recording, meta->lost[i].lost);
 	}
-	free(meta);
+	if (meta)
+		munmap(meta, size);
 	while ((entry = readdir(open))) {
 		const char *kind = strchr(entry->d_name, '.');
 

@@ -158,6 +158,8 @@ static void expect_nothing_missing(unsigned n, int error, bool for_good,
 		  "%s: %lu recorded, %lu lost, of %lu and %lu", what,
 		  recording.calls, recording.lost_all, outcome->calls[0],
 		  outcome->calls[1]);
+	cr_expect(recording.broken == 0, "%s: %u chunks are not there", what,
+		  recording.broken);
 	cr_expect(outcome->errno_after == 4711, "%s: errno is %d", what,
 		  outcome->errno_after);
 }

@@ -68,4 +68,4 @@ for family, optimize in BUILDS:
                  check(profile, family, optimize))
 
 if __name__ == '__main__':
-    sys.exit(shimtest.main() != 0)
+    shimtest.main()

@@ -1,138 +1,206 @@
 #!/usr/bin/env python3
-"""library.py LIBSHIM SOURCE-ROOT
+"""library.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What can be said of the library without running it: its exports are those of
-shim.map and carry no version, it needs libc alone and nothing of libc that
-allocates, prints or ends a program, it is hardened, and every public
-declaration states its contract.
+The library as a file: what it exports and needs, how it is mapped, and that it
+gets in where it should.
 """
-import glob
 import os
 import re
 import subprocess
 import sys
 
-LIBRARY, ROOT = sys.argv[1:3]
-BANNED = {"malloc", "calloc", "realloc", "free", "printf", "fprintf",
-          "snprintf", "sprintf", "puts", "fopen", "fclose", "exit", "getenv",
-          "memcpy", "memset", "strlen", "open", "read", "write", "mmap",
-          "__tls_get_addr", "__stack_chk_fail"}
+import shimtest
+from shimtest import (BUILDS, add_test, compile, environment, expect,
+                      expect_equal, new_directory, run, test, tree_of)
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+
+# All that libshim may call of libc: nothing that allocates, locks or prints on
+# the way of a call.  dlopen and dlsym: at the start and when an exception is
+# first thrown; the rest is called by the program's own call of that function.
+IMPORTS = {
+    '__register_atfork', '__cxa_finalize',
+    '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
+    '_ITM_registerTMCloneTable', 'dladdr', 'dlopen', 'dlsym', 'environ', '__environ',
+    'getauxval', 'on_exit', 'pthread_key_create', 'pthread_setspecific',
+}       # __tls_get_addr never: it may allocate
 
 
-def output(*command):
-    return subprocess.run(command, check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+def output_of(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env={
+                              **environment(), 'LC_ALL': 'C'})
+    text = done.stdout.decode(errors='replace')
+    expect(done.returncode == 0, '%s:\n%s' % (' '.join(command), text))
+    return text
 
 
+def mapped_names():
+    """The names in shim.map, a trailing * among them."""
+    text = open(os.path.join(TOP, 'shim', 'shim.map')).read()
+    text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+    part = re.search(r'global:(.*?)local:', text, re.S).group(1)
+    return set(re.findall(r'[\w*]+', part))
+
+
+def exported_names():
+    names = {}
+    for line in output_of('nm', '-D', '--defined-only',
+                          shimtest.library).splitlines():
+        name, _, version = line.split()[-1].partition('@')
+        names[name] = version
+    return names
+
+
+def public_functions():
+    """What the headers declare with SHIM_API."""
+    names = set()
+    for file in os.listdir(os.path.join(TOP, 'include', 'shim')):
+        text = open(os.path.join(TOP, 'include', 'shim', file)).read()
+        names.update(re.findall(r'\b(shim_\w+)\s*\(', ''.join(
+            re.findall(r'SHIM_API[^;]*;', text))))
+    events = open(os.path.join(TOP, 'include', 'shim', 'events.def')).read()
+    names.update('shim_profiler_on_' + name for name in
+                 re.findall(r'^EVENT\((\w+)', events, re.M))
+    return names - {'shim_profiler_on_'}
+
+
+@test
 def exports_are_those_of_the_map():
-    with open(os.path.join(ROOT, "shim", "shim.map"), encoding="ascii") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
-    names = set(re.findall(r"([\w*]+);", text.split("local:")[0]))
-    have = {line.split()[-1]
-            for line in output("nm", "-D", "--defined-only", LIBRARY)
-            .splitlines()}
-    extra = {name for name in have
-             if name not in names and not name.startswith("shim_")}
-    missing = {name for name in names if "*" not in name} - have
-    return [f"exported and not in the map: {name}" for name in extra] + \
-           [f"in the map and not exported: {name}" for name in missing]
+    listed, exported = mapped_names(), set(exported_names())
+    plain = {n for n in listed if not n.endswith('*')}
+    expect_equal(plain - exported, set(), 'in the map and not exported')
+    others = {n for n in exported - plain if not n.startswith('shim_')}
+    expect_equal(others, set(), 'exported and not in the map')
 
 
+@test
+def exports_beginning_with_shim_are_those_of_the_headers():
+    exported = {n for n in exported_names() if n.startswith('shim_')}
+    expect_equal(exported ^ public_functions(), set(), 'in one of both')
+
+
+@test
 def exports_have_no_version():
-    return [line for line in output("nm", "-D", "--defined-only",
-                                    "--with-symbol-versions", LIBRARY)
-            .splitlines() if "@" in line]
+    versions = {n: v for n, v in exported_names().items() if v}
+    expect_equal(versions, {}, 'versions')
 
 
-def every_shim_name_is_declared():
-    text = "".join(open(path, encoding="ascii").read() for path in
-                   glob.glob(os.path.join(ROOT, "include", "shim", "*")))
-    events = re.findall(r"^EVENT\((\w+)", text, re.M)
-    declared = set(re.findall(r"\b(shim_\w+)\(", text)) | \
-        {f"shim_profiler_on_{event}" for event in events}
-    have = {line.split()[-1] for line in
-            output("nm", "-D", "--defined-only", LIBRARY).splitlines()}
-    return [name for name in have
-            if name.startswith("shim_") and name not in declared]
+@test
+def every_declaration_states_its_contract():
+    missing = []
+    for file in sorted(os.listdir(os.path.join(TOP, 'include', 'shim'))):
+        text = open(os.path.join(TOP, 'include', 'shim', file)).read()
+        text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+        text = re.sub(r'^#define SHIM_.*$', '', text, flags=re.M)
+        for declaration in re.findall(r'SHIM_API\b[^;]*;', text):
+            if not re.search(r'\)\s*(SHIM_INIT|SHIM_SYNC|SHIM_ASYNC);$',
+                             declaration.replace('\\\n', ' ')):
+                missing.append('%s: %s' % (file, ' '.join(
+                    declaration.split())))
+    expect(not missing, '\n'.join(missing))
+    contracts = re.findall(
+        r'^EVENT\(\w+, (\w+),', open(os.path.join(
+            TOP, 'include', 'shim', 'events.def')).read(), re.M)
+    expect(contracts and set(contracts) <= {'SIGNAL', 'THREAD', 'CALLBACK'},
+           'events.def: %s' % contracts)
 
 
-def it_needs_libc_alone():
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-dW",
-                                                        LIBRARY))
-    return [name for name in needed
-            if name not in ("libc.so.6", "ld-linux-x86-64.so.2")]
+@test
+def nothing_is_imported_that_allocates_locks_or_prints():
+    imports = {line.split()[-1].partition('@')[0] for line in output_of(
+        'nm', '-D', '--undefined-only', shimtest.library).splitlines()}
+    expect_equal(imports - IMPORTS, set(), 'imports')
 
 
-def it_imports_nothing_that_allocates_prints_or_ends():
-    names = {line.split()[-1].split("@")[0] for line in
-             output("nm", "-D", "--undefined-only", LIBRARY).splitlines()}
-    return sorted(names & BANNED)
+@test
+def libc_is_all_it_needs():
+    needed = set(re.findall(r'\(NEEDED\).*\[(.*)\]', output_of(
+        'readelf', '-dW', shimtest.library)))
+    expect(needed <= {'libc.so.6', 'ld-linux-x86-64.so.2'}, str(needed))
 
 
-def it_is_hardened():
-    dynamic = output("readelf", "-dW", LIBRARY)
-    segments = output("readelf", "-lW", LIBRARY)
-    wrong = [f"not {word}" for word, text in
-             (("BIND_NOW", dynamic), ("NODELETE", dynamic),
-              ("GNU_RELRO", segments)) if word not in text
-             and "NOW" not in dynamic.replace("BIND_", "")]
-    if re.search(r"LOAD.* RWE ", segments) or \
-            re.search(r"GNU_STACK.* RWE ", segments):
-        wrong.append("a segment is writable and executable")
-    if "TEXTREL" in dynamic or "RUNPATH" in dynamic or "RPATH" in dynamic:
-        wrong.append("TEXTREL, RPATH or RUNPATH")
-    return wrong
+@test
+def it_is_bound_at_once_and_its_data_read_only():
+    dynamic = output_of('readelf', '-dW', shimtest.library)
+    segments = output_of('readelf', '-lW', shimtest.library)
+    expect(re.search(r'\(FLAGS_1\).*\bNOW\b', dynamic), 'no -z now')
+    expect(re.search(r'\(FLAGS_1\).*\bNODELETE\b', dynamic), 'no -z nodelete')
+    expect('GNU_RELRO' in segments, 'no relro')
+    expect('TEXTREL' not in dynamic, 'text relocations')
+    expect('RPATH' not in dynamic and 'RUNPATH' not in dynamic, 'a run path')
+    expect(re.search(r'GNU_STACK.* RW ', segments), 'an executable stack')
+    expect(not re.search(r'LOAD.* RWE ', segments),
+           'a segment that is writable and executable')
 
 
-def thread_local_data_is_small():
-    size = re.search(r"^ *TLS +\S+ +\S+ +\S+ +\S+ +(0x[0-9a-f]+)",
-                     output("readelf", "-lW", LIBRARY), re.M)
-    size = int(size.group(1), 16)
-    return [] if size <= 512 else [f"{size} bytes of thread-local data"]
+@test
+def its_thread_data_is_small_and_reached_without_a_call():
+    segments = output_of('readelf', '-lW', shimtest.library)
+    size = int(re.search(r'^\s*TLS\s+(\S+\s+){4}(0x\w+)', segments,
+                         re.M).group(2), 16)
+    expect(size <= 512, '%d bytes' % size)
+    expect(re.search(r'\(FLAGS\).*STATIC_TLS', output_of(
+        'readelf', '-dW', shimtest.library)), 'not initial-exec')
 
 
-def a_count_is_one_instruction():
-    code = output("objdump", "-d", "--no-show-raw-insn",
-                  "--disassemble=counts_enter", LIBRARY)
-    if re.search(r"(addq +\$0x1|incq).*\(%", code):
-        return []
-    return ["no increment of memory in counts_enter:", code]
+def check_no_writable_code(profile):
+    program = compile('mapped.c')
+    result = run([program], new_directory('maps'), profile)
+    lines = [l for l in result.stdout.splitlines()
+             if re.match(r'\S+ \S?wx', l)]
+    expect_equal(lines, [], 'mappings that are writable and executable')
+    expect('libshim' in result.stdout, 'we are not there')
+    # What we opened to be written is mapped, and nothing is left open.
+    expect('.calltree' in result.stdout, 'no file is mapped')
 
 
-def every_declaration_has_a_contract():
-    wrong = []
-    for path in glob.glob(os.path.join(ROOT, "include", "shim", "*.h")):
-        text = re.sub(r"/\*.*?\*/", "", open(path, encoding="ascii").read(),
-                      flags=re.S)
-        for declaration in re.findall(r"^SHIM_API[^;]*;", text, re.M):
-            if not re.search(r"SHIM_(INIT|SYNC|ASYNC)\b", declaration):
-                wrong.append(f"{os.path.basename(path)}: {declaration}")
-    return wrong
+for profile in shimtest.PROFILES:
+    add_test('no mapping is writable and executable (%s)' % profile,
+             lambda profile=profile: check_no_writable_code(profile))
 
 
-def hooks_include_public_headers_only():
-    wrong = []
-    for path in glob.glob(os.path.join(ROOT, "hooks", "*.c")):
-        for line in open(path, encoding="ascii"):
-            if line.startswith("#include") and "<" not in line:
-                wrong.append(f"{path}: {line.strip()}")
-    return wrong
+def check_bindings(family, optimize):
+    """Programs refer to the hooks, and to libc's names, with libc's version;
+    the loader must take ours all the same."""
+    program = compile('bound.c', family, optimize)
+    wanted = {'__cyg_profile_func_enter', '__cyg_profile_func_exit',
+              '_setjmp', 'longjmp', '_exit', 'vfork', 'swapcontext',
+              'makecontext', 'dlclose', 'abort', 'quick_exit', 'syscall',
+              'prctl', 'clone'}
+    result = run([program], new_directory('bindings'), LD_DEBUG='bindings',
+                 LD_BIND_NOW='1')
+    bound = set(re.findall(r'binding file %s \[0\] to %s \[0\]: normal symbol '
+                           r"`(\w+)'" % (re.escape(program), re.escape(
+                               shimtest.library)), result.stderr))
+    used = {line.split()[-1].partition('@')[0] for line in output_of(
+        'nm', '-D', '--undefined-only', program).splitlines()}
+    expect('__cyg_profile_func_enter' in used, 'not instrumented')
+    expect_equal((wanted & used) - bound, set(), 'bound elsewhere')
+    expect(len(wanted & used) > 9, 'the program uses only %s' % (
+        wanted & used))
 
 
-def main():
-    tests = [value for name, value in globals().items()
-             if callable(value) and getattr(value, "__module__", "")
-             == "__main__" and name not in ("output", "main")]
-    print(f"1..{len(tests)}")
-    failed = 0
-    for number, test in enumerate(tests, 1):
-        wrong = test()
-        for line in wrong:
-            print("#", line.replace("\n", "\n# "))
-        failed += bool(wrong)
-        print("not ok" if wrong else "ok", number, "-",
-              test.__name__.replace("_", " "))
-    sys.exit(failed > 0)
+for family, optimize in BUILDS:
+    add_test('the hooks and what we stand in for are bound to us (%s %s)' %
+             (family, optimize),
+             lambda family=family, optimize=optimize:
+             check_bindings(family, optimize))
 
 
-main()
+@test
+def a_program_without_relro_or_with_lazy_binding_is_recorded_as_well():
+    for number, flags in enumerate((['-Wl,-z,norelro'], ['-Wl,-z,lazy'],
+                                    ['-Wl,-z,now'], ['-fno-plt'],
+                                    ['-no-pie', '-fno-pie'],
+                                    ['-fcf-protection'])):
+        program = compile('nesting.c', flags=flags,
+                          name='nesting%d' % number)
+        output = new_directory('linked')
+        expect_equal(run([program], output).status, 0, 'status')
+        expect_equal(tree_of(output).get('main;a;b;c'), 6, ' '.join(flags))
+
+
+if __name__ == '__main__':
+    shimtest.main()

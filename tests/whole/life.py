@@ -300,4 +300,4 @@ def nothing_of_ours_is_open_or_running_at_main():
 
 
 if __name__ == '__main__':
-    sys.exit(shimtest.main() != 0)
+    shimtest.main()

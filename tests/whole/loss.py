@@ -270,4 +270,4 @@ def a_file_instead_of_a_directory():
 
 
 if __name__ == '__main__':
-    sys.exit(shimtest.main() != 0)
+    shimtest.main()

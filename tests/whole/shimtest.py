@@ -66,12 +66,11 @@ def expect_equal(got, wanted, what):
         raise Failed('%s: got %r, wanted %r' % (what, got, wanted))
 
 
-def run_tests(prefix, only):
+def run_tests(only):
     chosen = [t for t in tests
               if not only or any(re.search(o, t[0]) for o in only)]
     print('TAP version 13')
     print('1..%d' % len(chosen), flush=True)
-    bad = 0
     for number, (name, function) in enumerate(chosen, 1):
         begin = time.monotonic()
         note = ''
@@ -84,15 +83,14 @@ def run_tests(prefix, only):
             line, note = 'not ok', ' # TODO known limit'
             print(re.sub('^', '# ', str(reason), flags=re.M))
         except Failed as error:
-            line, bad = 'not ok', bad + 1
+            line = 'not ok'
             print(re.sub('^', '# ', str(error), flags=re.M))
         except Exception:
-            line, bad = 'not ok', bad + 1
+            line = 'not ok'
             print(re.sub('^', '# ', traceback.format_exc().strip(),
                          flags=re.M))
-        print('%s %d - %s%s%s' % (line, number, prefix, name, note))
+        print('%s %d - %s%s' % (line, number, name, note))
         print('# %.2f s' % (time.monotonic() - begin), flush=True)
-    return bad
 
 
 # --- compiling ---
@@ -112,8 +110,9 @@ def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
     source = os.path.join(PROGRAMS, source)
     base = name or os.path.splitext(os.path.basename(source))[0]
     target = os.path.join(fixtures, family + optimize, base)
-    command = [compiler_of(source, family), optimize, '-g', '-Wall', '-o',
-               target, source, '-pthread', '-I', PROGRAMS]
+    made = '%s.%d' % (target, os.getpid())      # others may be making it, too
+    command = [compiler_of(source, family), optimize, '-g', '-Wall', source,
+               '-pthread', '-I', PROGRAMS]
     command += ['-finstrument-functions'] if instrument else []
     command += list(flags) + list(libraries)
     stamp = target + '.command'
@@ -128,12 +127,14 @@ def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
     if fresh:
         return target
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    done = subprocess.run(command, stdout=subprocess.PIPE,
+    done = subprocess.run(command + ['-o', made], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     expect(done.returncode == 0, '%s:\n%s' % (
         ' '.join(command), done.stdout.decode(errors='replace')))
-    with open(stamp, 'w') as file:
+    os.replace(made, target)
+    with open(made, 'w') as file:
         file.write(' '.join(command))
+    os.replace(made, stamp)
     return target
 
 
@@ -273,7 +274,7 @@ def expect_truth(result, calls, exact=True):
     return truth
 
 
-def main(prefix=''):
+def main():
     global library, report, scratch, fixtures
     if len(sys.argv) < 4:
         sys.exit('usage: %s LIBSHIM SHIM-REPORT FIXTURES [TEST...]' %
@@ -283,7 +284,7 @@ def main(prefix=''):
     scratch = tempfile.mkdtemp(prefix='shim-whole.')
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        return run_tests(prefix, sys.argv[4:])
+        run_tests(sys.argv[4:])
     finally:
         if not os.environ.get('KEEP'):
             shutil.rmtree(scratch, ignore_errors=True)

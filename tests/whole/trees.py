@@ -110,8 +110,8 @@ def main():
             add_test(name, lambda source=source, wanted=wanted,
                      profile=profile: check(source, wanted, profile, family,
                                             optimize))
-    return shimtest.main()
+    shimtest.main()
 
 
 if __name__ == '__main__':
-    sys.exit(main() != 0)
+    main()
