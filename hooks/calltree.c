@@ -267,29 +267,21 @@ static bool make_table_room(struct tree *tree)
 	return true;
 }
 
+/* The cache never moves: code that a handler interrupted may hold its address
+ * with any mask there was.  More of it is filled, then the mask admits it. */
 static void grow_cache(struct tree *tree)
 {
-	uint64_t entries = tree->cache_mask + 1;
-	struct shim_node **cache;
+	uint64_t entries = tree->cache_mask + 1, more = entries * 4;
 
 	if (entries >= CACHE_MAX || tree->table->used * 2 < entries)
 		return;
-	entries *= 4;
-	if (entries > CACHE_MAX)
-		entries = CACHE_MAX;
-	cache = shim_memory(entries * sizeof(*cache));
-	if (!cache)
-		return;
-	for (uint64_t i = 0; i < entries; i++)
-		cache[i] = &nobody;
-	tree->cache = cache;
-	tree->cache_mask = entries - 1;
-	if (hot.tree == tree && hot.current != &nobody) {
-		/* The larger one first: the old mask fits both. */
-		__atomic_store_n(&hot.cache, cache, __ATOMIC_RELEASE);
-		__atomic_store_n(&hot.cache_mask, entries - 1,
-				 __ATOMIC_RELEASE);
-	}
+	if (more > CACHE_MAX)
+		more = CACHE_MAX;
+	for (uint64_t i = entries; i < more; i++)
+		tree->cache[i] = &nobody;
+	__atomic_store_n(&tree->cache_mask, more - 1, __ATOMIC_RELEASE);
+	if (hot.tree == tree && hot.cache == tree->cache)
+		__atomic_store_n(&hot.cache_mask, more - 1, __ATOMIC_RELEASE);
 }
 
 static COLD struct shim_node *make_node(struct tree *tree,
@@ -329,6 +321,17 @@ static struct shim_node *find_or_make(struct tree *tree,
 		tree->cache[index_of(parent, function, tree->cache_mask)] =
 			node;
 	return node;
+}
+
+/* Where the child would be.  The mask is read before the cache: a handler that
+ * comes between can only have put a larger cache there. */
+static inline struct shim_node **cache_place(const struct shim_node *parent,
+					     uint64_t function)
+{
+	uint64_t mask = *(volatile uint64_t *)&hot.cache_mask;
+	struct shim_node **cache = *(struct shim_node **volatile *)&hot.cache;
+
+	return &cache[index_of(parent, function, mask)];
 }
 
 /* --- opening and closing one call --- */
@@ -624,8 +627,9 @@ static void publish(struct tree *tree, struct stack *stack,
 		return;
 	if (!stack->is_signal)
 		hot.low = stack->low;
-	hot.cache = tree->cache;
-	hot.cache_mask = tree->cache_mask;
+	/* In this order: a mask fits its cache and whatever comes after. */
+	__atomic_store_n(&hot.cache, tree->cache, __ATOMIC_RELEASE);
+	__atomic_store_n(&hot.cache_mask, tree->cache_mask, __ATOMIC_RELEASE);
 	hot.tick = tick;
 	hot.tree = tree;
 	if (tree->careful || tree->lost_depth || stack->is_signal)
@@ -675,7 +679,7 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 		return NULL;
 	tree->tid = tid;
 	tree->table = make_table(64 - 9);
-	tree->cache = shim_memory(CACHE_MIN * sizeof(*tree->cache));
+	tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
 	tree->cache_mask = CACHE_MIN - 1;
 	if (!tree->table || !tree->cache)
 		return NULL;
@@ -958,7 +962,7 @@ enter_missed(uint64_t function, uintptr_t sp, struct shim_node *current)
 		enter_slowly(function, sp);
 		return;
 	}
-	node = hot.cache[index_of(current, function, hot.cache_mask)];
+	node = *cache_place(current, function);
 	if (node->function != (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
 		node = find(tree->table, current, function);
@@ -966,7 +970,7 @@ enter_missed(uint64_t function, uintptr_t sp, struct shim_node *current)
 			enter_slowly(function, sp);
 			return;
 		}
-		hot.cache[index_of(current, function, hot.cache_mask)] = node;
+		*cache_place(current, function) = node;
 	}
 	hot.current = node;
 	open_call(node, frame);
@@ -991,8 +995,7 @@ static inline __attribute__((always_inline)) void
 enter(uint64_t function, uintptr_t sp, enum clock clock)
 {
 	struct shim_node *current = hot.current;
-	struct shim_node *node =
-		hot.cache[index_of(current, function, hot.cache_mask)];
+	struct shim_node *node = *cache_place(current, function);
 	uint64_t frame = frame_of(sp, hot.low);
 	uint64_t time = 0;
 
@@ -1238,7 +1241,11 @@ static void on_forked(struct shim_profiler *profiler)
 	struct stack stack;
 
 	(void)profiler;
-	hot = (struct hot){ .current = &nobody, .cache = no_cache };
+	/* The parent's cache stays until there is one: interrupted code may be
+	 * about to look into it, and verifies what it finds. */
+	hot = (struct hot){ .current = &nobody,
+			    .cache = hot.cache,
+			    .cache_mask = hot.cache_mask };
 	trees = NULL;
 	if (shim_record_meta())
 		describe(shim_record_meta());
