@@ -88,8 +88,7 @@ struct tree {
 	struct stack *stacks;
 	struct stack main_stack;
 	uint64_t landed;	/* frame where the last exception went on, or 0 */
-	/* No memory: calls below lost_parent are counted and nothing else. */
-	struct shim_node *lost_parent;
+	/* No memory: calls from lost_sp down are counted and nothing else. */
 	uintptr_t lost_sp;
 	uint64_t lost_depth;
 	enum shim_lost lost_cause;
@@ -762,10 +761,8 @@ static COLD struct tree *get_tree(uintptr_t sp)
 
 static void lose_call(struct tree *tree, uintptr_t sp)
 {
-	if (tree->lost_depth++ == 0) {
-		tree->lost_parent = tree->current;
+	if (tree->lost_depth++ == 0)
 		tree->lost_sp = sp;
-	}
 	shim_add(&tree->root->lost[tree->lost_cause], 1);
 }
 

@@ -23,12 +23,6 @@ void *edge_next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
-static int scan(void *unused)
-{
-	(void)unused;
-	return image_scan();
-}
-
 static void note_exit(int status, void *unused)
 {
 	struct shim_meta *meta = record_meta();
@@ -59,7 +53,7 @@ __attribute__((constructor)) static void load(void)
 		return;
 	/* Whatever was loaded since, or not yet ready then. */
 	if (started_early)
-		state_slowly(scan, NULL);
+		image_look_again();
 	if (on_exit)
 		on_exit(note_exit, NULL);
 }

@@ -368,13 +368,18 @@ static int scan(void *unused)
 	return image_scan();
 }
 
+void image_look_again(void)
+{
+	state_slowly(scan, NULL);
+}
+
 static int closing;
 
 void image_closing(int begins)
 {
 	__atomic_fetch_add(&closing, begins ? 1 : -1, __ATOMIC_ACQ_REL);
 	if (!begins)
-		state_slowly(scan, NULL);
+		image_look_again();
 }
 
 /* Code that belongs to no file (generated at run time) would make us look
@@ -386,7 +391,7 @@ void shim_image_note(shim_function function)
 	uintptr_t region = function >> 21;
 
 	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0) {
-		state_slowly(scan, NULL);
+		image_look_again();
 		return;
 	}
 	if (is_known(function))
@@ -394,7 +399,7 @@ void shim_image_note(shim_function function)
 	for (unsigned i = 0; i < 8; i++)
 		if (hopeless[i] == region)
 			return;
-	state_slowly(scan, NULL);
+	image_look_again();
 	if (!is_known(function))
 		hopeless[next++ % 8] = region;
 }

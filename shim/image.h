@@ -10,6 +10,9 @@
  * lock held. */
 int image_scan(void);
 
+/* The same for who does not hold the lock. */
+void image_look_again(void);
+
 /* Around dlclose: 1 before, 0 after.  Between the two an address may already
  * belong to what another thread has just loaded. */
 void image_closing(int begins);
