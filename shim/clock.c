@@ -112,13 +112,10 @@ static const volatile uint64_t *find_tick(void)
 	return NULL;
 }
 
-void clock_start(void)
+static void measure_tick(void)
 {
 	uint64_t resolution_ns;
 
-	if (sys_clock_is_readable() < 0)
-		return;
-	clock_hz = measure_hz();
 	if (clock_hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
 	    sys_clock_resolution(CLOCK_MONOTONIC_COARSE, &resolution_ns) < 0)
 		return;
@@ -127,6 +124,14 @@ void clock_start(void)
 	/* An interruption between two readings spoils an attempt. */
 	for (int i = 0; i < 20 && !tick; i++)
 		tick = find_tick();
+}
+
+void clock_start(void)
+{
+	if (sys_clock_is_readable() < 0)
+		return;
+	clock_hz = measure_hz();
+	measure_tick();
 	if (!tick)
 		log_line("%s", "the kernel's clock tick was not found");
 }

@@ -225,6 +225,36 @@ def seccomp_by_its_own_system_call():
     lose(['seccomp-syscall', '15'], ['forbidden'])
 
 
+# --- the clock ---
+
+@test
+def without_the_kernels_tick_every_call_is_timed_exactly():
+    """A process with a time of its own has another page where the tick was."""
+    need_root()
+    program = compile('busy.c', 'gcc', '-O1')
+    apart = ['unshare', '--time', '--fork', 'env',
+             'LD_PRELOAD=' + shimtest.library]
+    if run(apart[:3] + ['true']).status != 0:
+        raise Skipped('no time of its own here')
+    for profile in PROFILES:
+        output = new_directory('tick')
+        ours = run(apart + [program, 'none'], SHIM_DIR=output,
+                   SHIM_PROFILE=profile)
+        alone = run([program, 'none'])
+        expect_equal((ours.status, ours.stdout, ours.stderr),
+                     (alone.status, alone.stdout, alone.stderr), 'the program')
+        about = json_of(output)
+        expect_equal(about['processes'][0]['tick_ns'], None, 'tick')
+        expect('tick was not found' in shimtest.shim_report('info', output),
+               'no word of it')
+        shimtest.expect_truth(ours, calls_of(about))
+        # The shortest and the longest call are known of exact ones only.
+        for function in about['functions']:
+            expect(profile == 'calltree:counts' or
+                   function['max_ns'] is not None or function['calls'] == 1,
+                   '%s: %s' % (profile, function))
+
+
 # --- from the start ---
 
 def check_no_recording(output, says, **more):

@@ -1,0 +1,71 @@
+/*
+ * The coarse clock: where it is found, and that it is done without.
+ */
+#include "clock.h"
+#include "fake_sys.h"
+#include "log.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <shim/cpu.h>
+#include <shim/format.h>
+#include <shim/record.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct shim_meta meta;
+
+static void expect_none(const char *maps)
+{
+	uint64_t length;
+
+	fake_file("/proc/self/maps", maps, 4096);
+	clock_start();
+	cr_expect(shim_tick(&length) == NULL);
+	log_to(&meta);
+	cr_expect(strstr(meta.log, "tick was not found") != NULL);
+	clock_describe(&meta);
+	cr_expect(eq(u64, meta.tick, 0));
+	cr_expect(gt(u64, meta.clock_hz, 1000000));
+}
+
+Test(clock, without_the_kernels_page_there_is_no_tick)
+{
+	expect_none("00400000-00401000 r--p 00000000 fe:00 1319 /usr/bin/x\n");
+}
+
+Test(clock, a_page_without_the_tick_has_none)
+{
+	static uint64_t page[512] __attribute__((aligned(4096)));
+	char maps[128];
+
+	/* Nothing, the far past, the future: no ticks, any of them. */
+	page[1] = 1;
+	page[2] = shim_clock() - (1ull << 40);
+	page[3] = shim_clock() + (1ull << 40);
+	snprintf(maps, sizeof(maps), "%lx-%lx r--p 00000000 00:00 0 [vvar]\n",
+		 (unsigned long)page, (unsigned long)page + sizeof(page));
+	expect_none(maps);
+}
+
+Test(clock, the_tick_follows_the_exact_clock)
+{
+	const volatile uint64_t *tick;
+	uint64_t length, now, last;
+
+	clock_start();
+	tick = shim_tick(&length);
+	if (!tick)
+		cr_skip("there is none on this machine");
+	last = *tick;
+	for (int i = 0; i < 100; i++) {
+		usleep(1000);
+		now = *tick;
+		cr_assert(ge(u64, now, last));
+		cr_assert(le(u64, now, shim_clock()));
+		last = now;
+	}
+	/* Ten ticks late is a busy machine; a hundred, another word. */
+	cr_assert(lt(u64, shim_clock() - last, 100 * length));
+}
