@@ -98,45 +98,76 @@ void process_see_clock(struct process *process, uint64_t clock)
 		process->latest_clock = clock;
 }
 
-void read_meta(struct process *process, int directory, const char *path)
-{
-	const char *name = keep_format("%s/%s/meta", path, process->name);
-	struct shim_meta *meta = &process->meta;
+/* A file of a process, mapped as long as it is read. */
+struct part {
+	const char *name;
 	const unsigned char *data;
-	uint64_t size = 0;
-	int fd = open_in(directory, "meta", name);
+	uint64_t size;
+};
 
+/* Maps @file and copies what it begins with; false, with a warning, when
+ * nothing can be read from it. */
+static bool open_part(struct part *part, const struct process *process,
+		      int directory, const char *path, const char *file,
+		      void *header, size_t header_size)
+{
+	int fd;
+
+	part->name = keep_format("%s/%s/%s", path, process->name, file);
+	fd = open_in(directory, file, part->name);
 	if (fd < 0)
-		return;
-	data = map_file(fd, name, &size);
+		return false;
+	part->data = map_file(fd, part->name, &part->size);
 	close(fd);
-	if (!data)
-		return;
-	memcpy(meta, data, size < sizeof(*meta) ? size : sizeof(*meta));
-	munmap((void *)data, size);
-	if (is_unfinished(name, meta->version)) {
-		memset(meta, 0, sizeof(*meta));
-		return;
-	}
+	if (part->data)
+		memcpy(header, part->data, part->size < header_size ?
+					   part->size : header_size);
+	return part->data != NULL;
+}
+
+static void close_part(struct part *part)
+{
+	munmap((void *)part->data, part->size);
+}
+
+static bool check_meta(const struct shim_meta *meta, const struct part *part)
+{
+	if (is_unfinished(part->name, meta->version))
+		return false;
 	if (memcmp(meta->magic, SHIM_META_MAGIC, sizeof(meta->magic))) {
 		warn("%s: at offset 0: not a shim_meta; times of this "
-		     "process are unknown", name);
+		     "process are unknown", part->name);
+		return false;
+	}
+	check_version(part->name, meta->version);
+	if (part->size < sizeof(*meta))
+		warn("%s: cut at offset %" PRIu64 ", %zu expected", part->name,
+		     part->size, sizeof(*meta));
+	else if (meta->size < sizeof(*meta))
+		warn("%s: at offset 12: size %u, %zu expected", part->name,
+		     meta->size, sizeof(*meta));
+	return true;
+}
+
+void read_meta(struct process *process, int directory, const char *path)
+{
+	struct shim_meta *meta = &process->meta;
+	struct part part;
+
+	if (!open_part(&part, process, directory, path, "meta", meta,
+		       sizeof(*meta)))
+		return;
+	close_part(&part);
+	if (!check_meta(meta, &part)) {
 		memset(meta, 0, sizeof(*meta));
 		return;
 	}
-	check_version(name, meta->version);
-	if (size < sizeof(*meta))
-		warn("%s: cut at offset %" PRIu64 ", %zu expected", name, size,
-		     sizeof(*meta));
-	else if (meta->size < sizeof(*meta))
-		warn("%s: at offset 12: size %u, %zu expected", name,
-		     meta->size, sizeof(*meta));
 	meta->strings[sizeof(meta->strings) - 1] = '\0';
 	meta->log[sizeof(meta->log) - 1] = '\0';
 	if (meta->log_size < sizeof(meta->log))
 		meta->log[meta->log_size] = '\0';
 	process->has_meta = true;
-	find_unit(process, name);
+	find_unit(process, part.name);
 	find_limit(process);
 	process_see_clock(process, meta->first_clock);
 	process_see_clock(process, meta->last_clock);
@@ -183,26 +214,33 @@ static bool read_image(struct image *image, const unsigned char *at,
 	return true;
 }
 
-static void read_image_records(struct process *process, const char *name,
-			       const unsigned char *data, uint64_t size,
-			       uint64_t offset)
+static void read_image_records(struct process *process,
+			       const struct part *part, uint32_t header_size)
 {
+	uint64_t offset = header_size;
 	uint32_t room = 0, record_size;
 	struct image image;
 
-	while (offset + sizeof(struct shim_image) <= size) {
-		memcpy(&record_size, data + offset, sizeof(record_size));
+	if (header_size < sizeof(struct shim_images) || header_size % 8) {
+		warn("%s: at offset 12: header size %u; functions of this "
+		     "process have no names", part->name, header_size);
+		return;
+	}
+	while (offset + sizeof(struct shim_image) <= part->size) {
+		memcpy(&record_size, part->data + offset, sizeof(record_size));
 		if (record_size == 0)
 			return;
 		if (process->image_count == IMAGES_MAX ||
-		    !read_image(&image, data + offset, size - offset)) {
+		    !read_image(&image, part->data + offset,
+				part->size - offset)) {
 			warn("%s: at offset %" PRIu64 ": not an image record; "
-			     "images from here on are unknown", name, offset);
+			     "images from here on are unknown", part->name,
+			     offset);
 			return;
 		}
 		if (image.start >= image.end)
 			warn("%s: at offset %" PRIu64 ": an image that covers "
-			     "nothing", name, offset);
+			     "nothing", part->name, offset);
 		GROW(process->images, process->image_count, room);
 		process->images[process->image_count++] = image;
 		process_see_clock(process, image.load_clock);
@@ -211,45 +249,40 @@ static void read_image_records(struct process *process, const char *name,
 	}
 }
 
-void read_images(struct process *process, int directory,
-			const char *path)
+static bool check_images(const struct shim_images *header,
+			 const struct part *part)
 {
-	const char *name = keep_format("%s/%s/images", path, process->name);
-	struct shim_images header = { .version = 0 };
-	const unsigned char *data;
-	uint64_t size = 0;
-	int fd = open_in(directory, "images", name);
-
-	if (fd < 0)
-		return;
-	data = map_file(fd, name, &size);
-	close(fd);
-	if (!data)
-		return;
-	memcpy(&header, data, size < sizeof(header) ? size : sizeof(header));
-	if (is_unfinished(name, header.version))
-		return;
-	if (memcmp(header.magic, SHIM_IMAGES_MAGIC, sizeof(header.magic))) {
+	if (is_unfinished(part->name, header->version))
+		return false;
+	if (memcmp(header->magic, SHIM_IMAGES_MAGIC, sizeof(header->magic))) {
 		warn("%s: at offset 0: not a shim_images; functions of this "
-		     "process have no names", name);
-		return;
+		     "process have no names", part->name);
+		return false;
 	}
-	if (size < sizeof(header)) {
-		warn("%s: cut at offset %" PRIu64, name, size);
-		return;
+	if (part->size < sizeof(*header)) {
+		warn("%s: cut at offset %" PRIu64, part->name, part->size);
+		return false;
 	}
-	check_version(name, header.version);
-	process->images_lost = header.lost;
-	if (header.lost)
+	check_version(part->name, header->version);
+	if (header->lost)
 		warn("%s: %" PRIu64 " images are missing: some functions have "
-		     "no name", name, header.lost);
-	if (header.header_size < sizeof(header) || header.header_size % 8)
-		warn("%s: at offset 12: header size %u; functions of this "
-		     "process have no names", name, header.header_size);
-	else
-		read_image_records(process, name, data, size,
-				   header.header_size);
-	munmap((void *)data, size);
+		     "no name", part->name, header->lost);
+	return true;
+}
+
+void read_images(struct process *process, int directory, const char *path)
+{
+	struct shim_images header = { .version = 0 };
+	struct part part;
+
+	if (!open_part(&part, process, directory, path, "images", &header,
+		       sizeof(header)))
+		return;
+	if (check_images(&header, &part)) {
+		process->images_lost = header.lost;
+		read_image_records(process, &part, header.header_size);
+	}
+	close_part(&part);
 	if (process->image_count)
 		qsort(process->images, process->image_count,
 		      sizeof(*process->images), compare_images);
