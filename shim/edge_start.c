@@ -1,6 +1,6 @@
 /*
  * How shim gets in: as a constructor, or earlier, with the first hooked call
- * (arch/.../entry.S); and how it learns of a regular end.
+ * (arch/.../entry.S); how it learns that main begins, and of a regular end.
  */
 #define _GNU_SOURCE
 #include "edge.h"
@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "events.h"
 #include "image.h"
+#include "log.h"
 #include "record.h"
 #include "state.h"
 #include "sys.h"
@@ -15,6 +16,7 @@
 #include <dlfcn.h>
 #include <shim/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <shim/banned.h>
 
@@ -22,6 +24,50 @@ void *edge_next(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
+
+/* --- main: both functions are called by stubs in arch/.../entry --- */
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+HIDDEN void *edge_start_main(void *program);
+HIDDEN void *edge_main_begins(void);
+
+static void *program_main;
+
+/* All versions that libc has of this function are one: which a program asks
+ * for does not matter. */
+static void *find_start(void)
+{
+	void *start = edge_next("__libc_start_main"), *libc;
+
+	if (start)
+		return start;
+	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	return libc ? dlsym(libc, "__libc_start_main") : NULL;
+}
+
+/* Keeps the program's main for later; returns libc's __libc_start_main. */
+void *edge_start_main(void *program)
+{
+	void *start = find_start();
+
+	program_main = program;
+	if (!start) {
+		/* As ld.so ends a program that lacks a symbol. */
+		log_line("%s", "no __libc_start_main but ours");
+		log_give_up();
+		_exit(127);
+	}
+	return start;
+}
+
+void *edge_main_begins(void)
+{
+	state_begin_main();
+	return program_main;
+}
+
+/* --- constructor and destructor --- */
 
 static void note_exit(int status, void *unused)
 {

@@ -20,12 +20,23 @@
 int builtin_start(const char *profile);
 
 static enum state state;
+static bool main_started;
 static int lock_owner; /* tid, 0: free */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
 {
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+bool state_main_started(void)
+{
+	return __atomic_load_n(&main_started, __ATOMIC_ACQUIRE);
+}
+
+void state_begin_main(void)
+{
+	__atomic_store_n(&main_started, true, __ATOMIC_RELEASE);
 }
 
 static void lock(int self)

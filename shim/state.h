@@ -9,6 +9,8 @@
 #ifndef SHIM_STATE_H
 #define SHIM_STATE_H
 
+#include <stdbool.h>
+
 /* LOADED moves to RUNNING or OFF once and stays. */
 enum state { STATE_LOADED, STATE_RUNNING, STATE_OFF };
 
@@ -20,6 +22,14 @@ void state_start(void);
 /* Runs work(argument) as described above; returns what it returns, or -EPERM
  * without calling it when system calls are forbidden. */
 int state_slowly(int (*work)(void *argument), void *argument);
+
+/*
+ * Has main begun?  Until then only constructors run, shim's own and the
+ * program's.  Never true for a program that libc does not start (it has a
+ * _start of its own, or loaded shim with dlopen).  Async.
+ */
+bool state_main_started(void);
+void state_begin_main(void);
 
 /* In a forked child, first of all. */
 void state_forked(void);

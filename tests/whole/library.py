@@ -5,13 +5,15 @@ The library as a file: what it exports and needs, how it is mapped, and that it
 gets in where it should.
 """
 import os
+import platform
 import re
 import subprocess
 import sys
 
 import shimtest
-from shimtest import (BUILDS, add_test, compile, environment, expect,
-                      expect_equal, new_directory, run, test, tree_of)
+from shimtest import (BUILDS, Skipped, add_test, compile, environment, expect,
+                      expect_equal, new_directory, run, run_both, shim_report,
+                      test, tree_of)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -166,6 +168,7 @@ def check_bindings(family, optimize):
     the loader must take ours all the same."""
     program = compile('bound.c', family, optimize)
     wanted = {'__cyg_profile_func_enter', '__cyg_profile_func_exit',
+              '__libc_start_main',
               '_setjmp', 'longjmp', '_exit', 'vfork', 'swapcontext',
               'makecontext', 'dlclose', 'abort', 'quick_exit', 'syscall',
               'prctl', 'clone'}
@@ -187,6 +190,78 @@ for family, optimize in BUILDS:
              (family, optimize),
              lambda family=family, optimize=optimize:
              check_bindings(family, optimize))
+
+
+# --- main ---
+
+LINKED = {
+    'PIE': ['-pie', '-fPIE'], 'no PIE': ['-no-pie', '-fno-pie'],
+    'started as before glibc 2.34': ['-DOLD', '-nostartfiles'],
+}
+
+
+def begins(how, family='gcc', optimize='-O0'):
+    if 'glibc' in how and platform.machine() != 'x86_64':
+        raise Skipped('written for x86-64')
+    return compile('begins.c', family, optimize, LINKED[how],
+                   name='begins_' + how.replace(' ', '_'))
+
+
+def check_start(how, family, optimize):
+    program = begins(how, family, optimize)
+    result = run_both([program, 'a b', ''])
+    expect_equal(result.status, 43, 'status')
+    expect_equal(tree_of(result.output), {'construct': 1, 'main': 1,
+                                          'main;leaf': 1}, 'the tree')
+    bindings = run([program], new_directory('start'), LD_DEBUG='bindings',
+                   LD_BIND_NOW='1').stderr
+    bound = re.search(r'binding file %s \[0\] to (\S+) \[0\]: normal symbol '
+                      r"`__libc_start_main' \[(\S+)\]" % re.escape(program),
+                      bindings)
+    expect(bound, 'not bound')
+    expect_equal(bound.group(1), shimtest.library, 'bound to')
+    expect('before' not in how or bound.group(2) == 'GLIBC_2.2.5',
+           'version ' + bound.group(2))
+
+
+for how in LINKED:
+    for family, optimize in BUILDS:
+        add_test('main begins as without us (%s, %s %s)' % (
+            how, family, optimize),
+            lambda how=how, family=family, optimize=optimize:
+            check_start(how, family, optimize))
+
+
+@test
+def main_is_known_to_have_begun_in_main_and_not_before():
+    flag = re.search(r'^(\w+) b main_started$', output_of(
+        'nm', shimtest.library), re.M)
+    if not flag:
+        raise Skipped('the library has no symbols')
+    for how in LINKED:
+        result = run([begins(how)], new_directory('main'),
+                     FLAG='0x' + flag.group(1))
+        expect_equal(re.findall(r'^flag in (\w+) (\d+)$', result.stdout, re.M),
+                     [('constructor', '0'), ('main', '1')], how)
+
+
+@test
+def the_program_starts_when_the_next_start_is_not_found():
+    if platform.machine() != 'x86_64':
+        raise Skipped('written for x86-64')
+    preload = '%s:%s' % (compile('no_next.c', flags=['-shared', '-fPIC'],
+                                 name='libno_next.so', instrument=False),
+                         shimtest.library)
+    alone = run([begins('PIE')])
+    output = new_directory('no_next')
+    result = run([begins('PIE')], output, LD_PRELOAD=preload)
+    expect_equal(result.status, alone.status, 'status')
+    expect_equal(result.stdout, alone.stdout, 'stdout')
+    # With none at all it ends as it would without libc, and says why.
+    output = new_directory('none')
+    result = run([begins('PIE')], output, LD_PRELOAD=preload, NO_NEXT='all')
+    expect_equal(result.status, 127, 'status')
+    expect('__libc_start_main' in shim_report('info', output), 'no reason')
 
 
 @test

@@ -5,6 +5,30 @@
 	.text
 
 /*
+ * Around a call of ours in the way of another one: the registers that arguments
+ * come in are kept, and the stack is aligned as a call wants it.
+ */
+	.set	ARGUMENTS_SIZE, 56
+
+	.macro	KEEP_ARGUMENTS
+	.irp	register, rdi, rsi, rdx, rcx, r8, r9
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	.endm
+
+	.macro	RESTORE_ARGUMENTS
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	.irp	register, r9, r8, rcx, rdx, rsi, rdi
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.endr
+	.endm
+
+/*
  * The compiler's hooks.  On entry
  *
  *     rdi  the function          (rsp)  return address into it
@@ -54,19 +78,9 @@ table_nothing:
 	.type	\name, @function
 \name:
 	.cfi_startproc
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	sub	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	KEEP_ARGUMENTS
 	call	state_start
-	add	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	RESTORE_ARGUMENTS
 	jmp	*table_current+\offset(%rip)
 	.cfi_endproc
 	.size	\name, .-\name
@@ -74,6 +88,38 @@ table_nothing:
 
 	STARTER	table_start_enter, 0
 	STARTER	table_start_leave, 8
+
+/*
+ * __libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end), and
+ * the main that libc gets instead of the program's:
+ *
+ *     rdi, rsi, rdx ...  arguments        (rsp)  return address
+ *
+ * Neither leaves a frame, so that main stands where it would without us.
+ */
+	.p2align 4
+	.globl	__libc_start_main
+	.type	__libc_start_main, @function
+__libc_start_main:
+	.cfi_startproc
+	KEEP_ARGUMENTS
+	call	edge_start_main		/* returns libc's */
+	RESTORE_ARGUMENTS
+	lea	start_main(%rip), %rdi
+	jmp	*%rax
+	.cfi_endproc
+	.size	__libc_start_main, .-__libc_start_main
+
+	.p2align 4
+	.type	start_main, @function
+start_main:
+	.cfi_startproc
+	KEEP_ARGUMENTS
+	call	edge_main_begins	/* returns the program's */
+	RESTORE_ARGUMENTS
+	jmp	*%rax
+	.cfi_endproc
+	.size	start_main, .-start_main
 
 /*
  * int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
@@ -118,21 +164,11 @@ arch_call_on_stack:
 	.type	\name, @function
 \name:
 	.cfi_startproc
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	sub	$8, %rsp
-	.cfi_adjust_cfa_offset 8
-	lea	32(%rsp), %rsi
+	KEEP_ARGUMENTS
+	lea	ARGUMENTS_SIZE+8(%rsp), %rsi
 	mov	$\real, %edx
 	call	edge_jump_saved
-	add	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	RESTORE_ARGUMENTS
 	jmp	*%rax
 	.cfi_endproc
 	.size	\name, .-\name
@@ -151,21 +187,11 @@ arch_call_on_stack:
 	.type	\name, @function
 \name:
 	.cfi_startproc
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	sub	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	KEEP_ARGUMENTS
 	mov	\context, %rdi
 	mov	$\real, %esi
 	call	edge_context_switched
-	add	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	RESTORE_ARGUMENTS
 	jmp	*%rax
 	.cfi_endproc
 	.size	\name, .-\name
@@ -247,23 +273,9 @@ syscall:
 2:	test	$0x100, %esi		/* CLONE_VM */
 	jnz	1b
 	jmp	edge_syscall_fork
-3:	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rcx
-	push	%r8
-	push	%r9
-	sub	$8, %rsp
-	.cfi_adjust_cfa_offset 56
+3:	KEEP_ARGUMENTS
 	call	edge_syscall_closing
-	add	$8, %rsp
-	pop	%r9
-	pop	%r8
-	pop	%rcx
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
-	.cfi_adjust_cfa_offset -56
+	RESTORE_ARGUMENTS
 	jmp	1b
 4:	mov	%rax, %rdi
 	jmp	edge_syscall_failed
