@@ -1,0 +1,349 @@
+/*
+ * What the files of calltree share.
+ *
+ *     calltree.c          the hooks: enter, leave, and the start
+ *     calltree_nodes.c    paths: their memory, finding and making them
+ *     calltree_threads.c  a thread's tree, and the stacks its calls are on
+ *     calltree_events.c   jumps, exceptions, coroutines, forks, unloading
+ *     calltree_cost.c     what a call of the hooks costs
+ *
+ * What the fast path takes from other files is inline and in here.
+ */
+#ifndef CALLTREE_H
+#define CALLTREE_H
+
+#include <shim/cpu.h>
+#include <shim/hooks.h>
+#include <shim/record.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HOT	    __attribute__((hot, aligned(64)))
+#define COLD	    __attribute__((cold, noinline))
+
+#define CACHE_MIN 512
+#define CACHE_MAX 16384
+#define JUMPS	  64
+
+enum clock { COUNTS, COARSE, EXACT };
+
+struct stack {
+	uintptr_t low, high;
+	struct stack *next;
+	struct shim_node *current;	/* while another stack is in use */
+	struct shim_node *base;		/* its frames lie above this node */
+	bool is_signal;
+	struct stack *interrupted;	/* is_signal: the one below it */
+};
+
+struct table {
+	uint64_t shift;
+	uint64_t used;
+	struct shim_node *slot[];
+};
+
+/* Where new nodes come from. */
+struct chunk {
+	uint64_t next;		/* address */
+	uint64_t limit;
+};
+
+struct jump {
+	const void *buffer;
+	struct shim_node *node;
+	uintptr_t sp;
+};
+
+/* One thread's tree.  When its thread is gone the next new one goes on with the
+ * file, under a root of its own. */
+struct tree {
+	struct tree *next;
+	uint32_t tid;
+	bool careful;			/* every event takes the slow path */
+	bool closed;			/* no system calls any more */
+	struct shim_record *record;
+	struct chunk *chunk;
+	struct table *table;
+	struct shim_node **cache;
+	uint64_t cache_mask;
+	struct shim_thread_node *root;
+	struct shim_node *current;	/* used when tree_hot.current is not */
+	struct stack *stack;
+	struct stack *stacks;
+	struct stack main_stack;
+	uint64_t landed;		/* frame an exception landed in, or 0 */
+	/* No memory: calls from lost_sp down are counted and nothing else. */
+	uintptr_t lost_sp;
+	uint64_t lost_depth;
+	enum shim_lost lost_cause;
+	uint64_t retry_clock;
+	struct chunk chunks[SHIM_FILE_CHUNKS];
+	unsigned chunk_count;
+	char *pool, *pool_end;		/* struct stack come from here */
+	struct jump jumps[JUMPS];
+};
+
+/* What the fast path reads, per thread. */
+struct hot {
+	struct shim_node *current;
+	uintptr_t low;			/* of the stack in use */
+	uint64_t cache_mask;
+	struct shim_node **cache;
+	const volatile uint64_t *tick;
+	struct tree *tree;
+	uint64_t retry_clock;		/* no tree could be made; until then */
+	unsigned shared;		/* by how many reasons other tasks use
+					 * this very data: a clone without its
+					 * own, a vfork child */
+	enum shim_lost cause;
+	bool no_clock;			/* shim_clock() would fault here */
+};
+
+/* Nobody's node: no function, no room below it. */
+extern struct shim_node tree_nobody;
+
+extern __thread struct hot tree_hot;
+extern struct tree *trees;
+extern enum clock tree_mode;
+extern const volatile uint64_t *tree_tick;
+extern uint64_t tree_long_clock;	/* LONG_NS in clock units */
+
+/* The exact clock, off the fast path. */
+static inline uint64_t now(void)
+{
+	if (UNLIKELY(tree_hot.no_clock))
+		return tree_tick ? *tree_tick : 0;
+	return shim_clock();
+}
+
+static inline uint64_t address_of(const struct shim_node *node)
+{
+	return node->function & ~SHIM_NODE_EXACT;
+}
+
+static inline struct shim_node *parent_of(const struct shim_node *node)
+{
+	return (struct shim_node *)node->parent;
+}
+
+static inline bool is_root(const struct shim_node *node)
+{
+	return node->parent == 0;
+}
+
+static inline uint64_t index_of(const struct shim_node *parent,
+				uint64_t function, uint64_t mask)
+{
+	return (function >> 4 ^ (uintptr_t)parent >> 6) & mask;
+}
+
+static inline uint64_t hash(const struct shim_node *parent, uint64_t function)
+{
+	return ((uintptr_t)parent >> 6 ^ function) * 0x9e3779b97f4a7c15ull;
+}
+
+static inline struct shim_node *
+find(const struct table *table, struct shim_node *parent, uint64_t function)
+{
+	uint64_t mask = (1ull << (64 - table->shift)) - 1;
+	uint64_t i = hash(parent, function) >> table->shift;
+	struct shim_node *node;
+
+	while ((node = table->slot[i]) != NULL) {
+		if (parent_of(node) == parent && address_of(node) == function)
+			return node;
+		i = (i + 1) & mask;
+	}
+	return NULL;
+}
+
+/* Where the child would be.  The mask is read before the cache: a handler that
+ * comes between can only have put a larger cache there. */
+static inline struct shim_node **cache_place(const struct shim_node *parent,
+					     uint64_t function)
+{
+	uint64_t mask = *(volatile uint64_t *)&tree_hot.cache_mask;
+	struct shim_node **cache =
+		*(struct shim_node **volatile *)&tree_hot.cache;
+
+	return &cache[index_of(parent, function, mask)];
+}
+
+/* Where @sp is in its stack.  0 says the call is closed. */
+static inline uint64_t frame_of(uintptr_t sp, uintptr_t low)
+{
+	return sp - low;
+}
+
+/* What a stack pointer points at was pushed last: it may be the upper end of
+ * its stack and cannot be the lower one. */
+static inline bool contains(const struct stack *stack, uintptr_t sp)
+{
+	return sp - 1 - stack->low < stack->high - stack->low;
+}
+
+/* --- calltree_nodes.c --- */
+
+/* A further piece of the file for nodes; false: there are too many. */
+bool tree_add_chunk(struct tree *tree, void *memory, size_t size);
+
+/* @size zeroed bytes of the file; NULL sets lost_cause. */
+void *tree_take(struct tree *tree, size_t size);
+
+/* A table with 2^(64 - @shift) slots, or NULL. */
+struct table *tree_make_table(uint64_t shift);
+
+/* The child of @parent for @function; NULL sets lost_cause. */
+COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
+				 uint64_t function);
+struct shim_node *node_find_or_make(struct tree *tree,
+				    struct shim_node *parent,
+				    uint64_t function);
+
+/* Gives @node what calltree:exact keeps beside it; its last call took
+ * @duration.  The first call needs none: the path's time is its duration. */
+COLD void node_add_extra(struct shim_node *node, uint64_t duration);
+
+/* Long on average?  The other clock from the next call on. */
+COLD void node_choose_clock(struct shim_node *node);
+
+/* How long the open call of @node has taken; what close_call wants. */
+uint64_t node_duration(struct shim_node *node);
+
+/* Is @wanted open, with @node the innermost call? */
+bool node_is_below(const struct shim_node *node,
+		   const struct shim_node *wanted);
+
+/* Ends a call that is not left any more. */
+void node_end_unwound(struct shim_node *node);
+
+/* Ends the calls from @node on, up to @outer, which stays open and is
+ * returned.  Only local state: a handler that comes between finds the thread
+ * as it was. */
+struct shim_node *node_unwind(struct shim_node *node,
+			      const struct shim_node *outer);
+
+/* --- calltree_threads.c --- */
+
+struct stack *tree_add_stack(struct tree *tree, uintptr_t low, uintptr_t high);
+
+/* The smallest stack on record that holds @sp, or NULL. */
+struct stack *tree_known_stack(struct tree *tree, uintptr_t sp);
+
+/* A root of its own for what runs on @stack: a coroutine. */
+void tree_give_root(struct tree *tree, struct stack *stack);
+
+/* Makes the stack that holds @sp the one in use.  Signals blocked. */
+void tree_switch_stack(struct tree *tree, uintptr_t sp);
+
+/* Says which call is open on which stack, to the tree and the fast path. */
+void tree_publish(struct tree *tree, struct stack *stack,
+		  struct shim_node *current);
+
+/* The other way: what the fast path did since. */
+struct shim_node *tree_collect(struct tree *tree);
+
+/* NULL: it has none. */
+struct tree *tree_of_task(uint32_t tid);
+
+/* The calling task's tree; NULL: there is none and the call is lost. */
+COLD struct tree *tree_get(uintptr_t sp);
+
+/* What an event finds: its tree, its stack, the call it happens in.  Held in
+ * here, because a handler may change what the tree says at any moment, and
+ * what it leaves there is for the next event to find. */
+struct place {
+	struct tree *tree;
+	struct stack *stack;
+	struct shim_node *current;
+};
+
+/* false: there is no tree, and the call is lost. */
+bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp);
+
+/* Ends the calls whose frames lie below where the stack pointer is now. */
+struct shim_node *tree_drop_stale(const struct stack *stack,
+				  struct shim_node *node, uintptr_t sp);
+
+/* --- calltree_events.c --- */
+
+/* Asks for them all. */
+void tree_listen(struct shim_handle *handle);
+
+/* --- calltree_cost.c --- */
+
+/* Measures it and says it in @meta. */
+void tree_describe_cost(struct shim_meta *meta);
+
+/* --- calltree.c --- */
+
+/* By enum clock: enter, leave. */
+extern const shim_function_hook tree_hooks[3][2];
+
+/* --- opening and closing one call --- */
+
+static inline bool is_exact(const struct shim_node *node)
+{
+	return tree_mode == EXACT || (node->function & SHIM_NODE_EXACT);
+}
+
+static inline void open_call(struct shim_node *node, uint64_t frame)
+{
+	node->frame = frame;
+	shim_add(&node->calls, 1);
+	if (tree_mode != COUNTS)
+		node->start = is_exact(node) ? now() : *tree_tick;
+}
+
+static inline unsigned bucket_of(uint64_t duration)
+{
+	unsigned bucket = 63 - (unsigned)__builtin_clzll(duration | 1);
+
+	return bucket < SHIM_BUCKETS ? bucket : SHIM_BUCKETS - 1;
+}
+
+/*
+ * Durations of calltree:exact.  A call's duration waits in its extra node for
+ * the next one: the counter takes long to read, and what depends on it makes
+ * the next reading wait.  The exchange happens while the node is current, so
+ * no handler can come between with a call of the same node.
+ */
+static inline uint64_t exchange_last(struct shim_extra_node *extra,
+				     uint64_t duration)
+{
+	uint64_t last = extra->last;
+
+	extra->last = duration;
+	return last;
+}
+
+static inline void count_duration(struct shim_extra_node *extra,
+				  uint64_t duration)
+{
+	shim_add(&extra->bucket[bucket_of(duration)], 1);
+	if (UNLIKELY(duration < extra->min))
+		extra->min = duration;
+	if (UNLIKELY(duration > extra->max))
+		extra->max = duration;
+}
+
+/* Ends a call.  Its parent is current already, so a handler may open the same
+ * node meanwhile: @duration was worked out before that. */
+static inline void close_call(struct shim_node *node, uint64_t duration)
+{
+	node->frame = 0;
+	shim_add(&node->time, duration);
+	if (tree_mode == EXACT) {
+		struct shim_extra_node *extra =
+			(struct shim_extra_node *)node->extra;
+
+		if (extra)
+			count_duration(extra, duration);
+		else
+			node_add_extra(node, duration);
+	} else if (tree_mode == COARSE && (node->function & SHIM_NODE_EXACT) &&
+		 (node->calls & 31) == 0)
+		node_choose_clock(node);
+}
+
+#endif

@@ -1,0 +1,234 @@
+/*
+ * Paths: the memory their nodes are in, a hash table to find them by, and what
+ * ends their calls.
+ */
+#include "calltree.h"
+
+#include <shim/banned.h>
+
+bool tree_add_chunk(struct tree *tree, void *memory, size_t size)
+{
+	struct chunk *chunk;
+
+	if (tree->chunk_count == SHIM_FILE_CHUNKS)
+		return false;
+	chunk = &tree->chunks[tree->chunk_count++];
+	chunk->next = (uint64_t)memory;
+	chunk->limit = chunk->next + size;
+	__atomic_store_n(&tree->chunk, chunk, __ATOMIC_RELEASE);
+	return true;
+}
+
+void *tree_take(struct tree *tree, size_t size)
+{
+	for (;;) {
+		struct chunk *chunk = tree->chunk;
+		uint64_t at = shim_fetch_add(&chunk->next, size);
+		uint64_t time;
+		uint64_t signals;
+		void *memory;
+		size_t got;
+
+		if (at + size <= chunk->limit)
+			return (void *)at;
+		/* Asking costs system calls: not for every call we lose. */
+		time = now();
+		if (time < tree->retry_clock)
+			return NULL;
+		signals = shim_signals_block();
+		if (tree->chunk == chunk) {
+			memory = shim_record_grow(tree->record, size, &got,
+						  &tree->lost_cause);
+			if (!memory || !tree_add_chunk(tree, memory, got))
+				tree->retry_clock =
+					time + 20000 * tree_long_clock;
+		}
+		shim_signals_restore(signals);
+		if (tree->chunk == chunk)
+			return NULL;
+	}
+}
+
+/* --- the table of all paths --- */
+
+struct table *tree_make_table(uint64_t shift)
+{
+	size_t slots = (size_t)1 << (64 - shift);
+	struct table *table =
+		shim_memory(sizeof(*table) + slots * sizeof(*table->slot));
+
+	if (table)
+		table->shift = shift;
+	return table;
+}
+
+static void insert(struct table *table, struct shim_node *node)
+{
+	uint64_t mask = (1ull << (64 - table->shift)) - 1;
+	uint64_t i = hash(parent_of(node), address_of(node)) >> table->shift;
+
+	while (!shim_replace(&table->slot[i], NULL, node))
+		i = (i + 1) & mask;
+	table->used++;
+}
+
+/* A handler may still read, or add to, the old table: it stays mapped, empty,
+ * and at worst a path gets a second node. */
+static bool make_table_room(struct tree *tree)
+{
+	struct table *old = tree->table, *table;
+	uint64_t slots = 1ull << (64 - old->shift);
+
+	if (old->used * 2 < slots)
+		return true;
+	table = tree_make_table(old->shift - 1);
+	if (!table)
+		return old->used + 2 < slots;
+	for (uint64_t i = 0; i < slots; i++)
+		if (old->slot[i])
+			insert(table, old->slot[i]);
+	__atomic_store_n(&tree->table, table, __ATOMIC_RELEASE);
+	shim_memory_empty((char *)old + 4096,
+			  sizeof(*old) + slots * sizeof(*old->slot) - 4096);
+	return true;
+}
+
+/* The cache never moves: code that a handler interrupted may hold its address
+ * with any mask there was.  More of it is filled, then the mask admits it. */
+static void grow_cache(struct tree *tree)
+{
+	uint64_t entries = tree->cache_mask + 1, more = entries * 4;
+
+	if (entries >= CACHE_MAX || tree->table->used * 2 < entries)
+		return;
+	if (more > CACHE_MAX)
+		more = CACHE_MAX;
+	for (uint64_t i = entries; i < more; i++)
+		tree->cache[i] = &tree_nobody;
+	__atomic_store_n(&tree->cache_mask, more - 1, __ATOMIC_RELEASE);
+	if (tree_hot.tree == tree && tree_hot.cache == tree->cache)
+		__atomic_store_n(&tree_hot.cache_mask, more - 1,
+				 __ATOMIC_RELEASE);
+}
+
+COLD struct shim_node *node_make(struct tree *tree,
+				 struct shim_node *parent,
+				 uint64_t function)
+{
+	struct shim_node *node;
+
+	shim_image_note(function & SHIM_NODE_ADDRESS);
+	if (!make_table_room(tree)) {
+		tree->lost_cause = tree->closed ? SHIM_LOST_FORBIDDEN :
+						  SHIM_LOST_MEMORY;
+		return NULL;
+	}
+	node = tree_take(tree, sizeof(*node));
+	if (!node)
+		return NULL;
+	node->parent = (uint64_t)parent;
+	node->coarse = tree_mode == COUNTS ? 2 : 0;
+	__atomic_store_n(&node->function,
+			 function | (tree_mode == COARSE ? SHIM_NODE_EXACT : 0),
+			 __ATOMIC_RELEASE);
+	insert(tree->table, node);
+	grow_cache(tree);
+	return node;
+}
+
+struct shim_node *node_find_or_make(struct tree *tree,
+				    struct shim_node *parent,
+				    uint64_t function)
+{
+	struct shim_node *node = find(tree->table, parent, function);
+
+	if (UNLIKELY(!node))
+		node = node_make(tree, parent, function);
+	if (LIKELY(node != NULL))
+		tree->cache[index_of(parent, function, tree->cache_mask)] =
+			node;
+	return node;
+}
+
+/* --- ending calls --- */
+
+COLD void node_add_extra(struct shim_node *node, uint64_t duration)
+{
+	struct shim_extra_node *extra;
+	uint64_t first = node->time - duration;
+
+	if (first == 0 && node->calls <= 1)
+		return;
+	if (!tree_hot.tree)
+		return;
+	extra = tree_take(tree_hot.tree, sizeof(*extra));
+	if (!extra)
+		return;
+	extra->node = (uint64_t)node;
+	extra->min = extra->max = first;
+	extra->bucket[bucket_of(first)]++;
+	extra->last = duration;
+	extra->has_last = 1;
+	__atomic_store_n(&extra->function, SHIM_NODE_EXTRA, __ATOMIC_RELEASE);
+	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
+}
+
+COLD void node_choose_clock(struct shim_node *node)
+{
+	if (node->function & SHIM_NODE_EXACT) {
+		if (node->time < node->calls * tree_long_clock) {
+			node->coarse = 1;
+			node->function &= ~SHIM_NODE_EXACT;
+		}
+	} else if (node->time > node->calls * tree_long_clock * 2) {
+		node->function |= SHIM_NODE_EXACT;
+	}
+}
+
+uint64_t node_duration(struct shim_node *node)
+{
+	uint64_t time;
+
+	if (tree_mode == COUNTS)
+		return 0;
+	if (is_exact(node))
+		return now() - node->start;
+	time = *tree_tick;
+	if (time != node->start)
+		node->hits++;
+	return time - node->start;
+}
+
+static void count_unwound(void)
+{
+	struct shim_meta *meta = shim_record_meta();
+
+	if (meta)
+		__atomic_fetch_add(&meta->unwound, 1, __ATOMIC_RELAXED);
+}
+
+void node_end_unwound(struct shim_node *node)
+{
+	if (node->frame == 0 || is_root(node))
+		return;
+	close_call(node, node_duration(node));
+	count_unwound();
+}
+
+struct shim_node *node_unwind(struct shim_node *node,
+			      const struct shim_node *outer)
+{
+	while (node != outer && !is_root(node)) {
+		node_end_unwound(node);
+		node = parent_of(node);
+	}
+	return node;
+}
+
+bool node_is_below(const struct shim_node *node,
+		   const struct shim_node *wanted)
+{
+	while (node != wanted && !is_root(node))
+		node = parent_of(node);
+	return node == wanted;
+}

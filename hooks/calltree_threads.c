@@ -1,0 +1,341 @@
+/*
+ * A thread's tree, the stacks its calls are on, and which of both an event
+ * belongs to.
+ */
+#include "calltree.h"
+
+#include <shim/banned.h>
+
+struct tree *trees;
+
+/* --- stacks --- */
+
+/* The pieces of memory that trees keep for themselves. */
+static void *take_private(struct tree *tree, size_t size)
+{
+	char *memory = tree->pool;
+
+	size = (size + 15) & ~(size_t)15;
+	if ((size_t)(tree->pool_end - memory) < size) {
+		memory = shim_memory(16384);
+		if (!memory)
+			return NULL;
+		tree->pool_end = memory + 16384;
+	}
+	tree->pool = memory + size;
+	return memory;
+}
+
+/* A root at the upper end of its stack: whatever lies above is elsewhere. */
+static struct shim_node *make_root(struct tree *tree, const struct stack *stack,
+				   bool coroutine)
+{
+	struct shim_thread_node *root = tree_take(tree, sizeof(*root));
+
+	if (!root)
+		return NULL;
+	root->frame = frame_of(stack->high, stack->low);
+	root->start = now();
+	root->coroutine = coroutine;
+	shim_thread_name(root->name);
+	__atomic_store_n(&root->function, SHIM_NODE_THREAD | tree->tid,
+			 __ATOMIC_RELEASE);
+	return (struct shim_node *)root;
+}
+
+struct stack *tree_add_stack(struct tree *tree, uintptr_t low,
+			     uintptr_t high)
+{
+	struct stack *stack = take_private(tree, sizeof(*stack));
+
+	if (!stack)
+		return NULL;
+	*stack = (struct stack){ .low = low, .high = high,
+				 .next = tree->stacks };
+	tree->stacks = stack;
+	return stack;
+}
+
+struct stack *tree_known_stack(struct tree *tree, uintptr_t sp)
+{
+	struct stack *best = NULL;
+
+	/* A coroutine's stack may lie in a larger one: the smallest counts. */
+	for (struct stack *stack = tree->stacks; stack; stack = stack->next)
+		if (contains(stack, sp) &&
+		    (!best || stack->high - stack->low <
+				      best->high - best->low))
+			best = stack;
+	return best;
+}
+
+void tree_give_root(struct tree *tree, struct stack *stack)
+{
+	stack->base = make_root(tree, stack, true);
+	if (!stack->base)
+		stack->base = tree->main_stack.base;
+	stack->current = stack->base;
+}
+
+/* The stack that holds @sp, made known if it was not. */
+static struct stack *find_stack(struct tree *tree, uintptr_t sp)
+{
+	uintptr_t low = sp & ~4095ul, high = low + 4096;
+	enum shim_stack kind = shim_stack_find(sp, &low, &high);
+	struct stack *stack = tree_known_stack(tree, sp);
+
+	if (stack && (kind == SHIM_STACK_THREAD || stack->is_signal))
+		return stack;
+	stack = tree_add_stack(tree, low, high);
+	if (!stack)
+		return tree->stack;
+	if (kind == SHIM_STACK_SIGNAL) {
+		stack->is_signal = true;
+	} else {
+		tree_give_root(tree, stack);
+		/* Nobody told us of it, so nobody will tell us when the thread
+		 * leaves it: look at every call from now on. */
+		tree->careful = true;
+	}
+	return stack;
+}
+
+void tree_switch_stack(struct tree *tree, uintptr_t sp)
+{
+	struct stack *from = tree->stack, *to = tree_known_stack(tree, sp);
+
+	if (!to || to->is_signal)
+		to = find_stack(tree, sp);
+	if (to == from)
+		return;
+	/* The handler is over, or it jumped out of there. */
+	if (from->is_signal && node_is_below(tree->current, from->base))
+		tree->current = node_unwind(tree->current, from->base);
+	from->current = tree->current;
+	if (to->is_signal) {
+		to->base = tree->current;
+		to->interrupted = from;
+	} else if (!from->is_signal || to->current != from->base) {
+		tree->current = to->current;
+	}
+	tree->stack = to;
+}
+
+/* --- a thread and its tree --- */
+
+/*
+ * On a signal's stack the fast path is off: its frames cannot be compared with
+ * those it interrupted, and its end must be noticed with the next event.
+ */
+void tree_publish(struct tree *tree, struct stack *stack,
+		  struct shim_node *current)
+{
+	tree->stack = stack;
+	tree->current = current;
+	if (tree_hot.shared)
+		return;
+	if (!stack->is_signal)
+		tree_hot.low = stack->low;
+	/* In this order: a mask fits its cache and whatever comes after. */
+	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
+	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
+			 __ATOMIC_RELEASE);
+	tree_hot.tick = tree_tick;
+	tree_hot.tree = tree;
+	if (tree->careful || tree->lost_depth || stack->is_signal)
+		current = &tree_nobody;
+	__atomic_store_n(&tree_hot.current, current, __ATOMIC_RELEASE);
+}
+
+/* The other way: what the fast path did since.  If it did anything, a handler
+ * that had its own stack is over, whatever it left behind. */
+struct shim_node *tree_collect(struct tree *tree)
+{
+	if (tree_hot.tree == tree && tree_hot.current != &tree_nobody) {
+		tree->current = tree_hot.current;
+		if (tree->stack->is_signal)
+			tree->stack = tree->stack->interrupted;
+	}
+	return tree->current;
+}
+
+static bool begin_thread(struct tree *tree, uintptr_t sp)
+{
+	struct stack *stack = &tree->main_stack;
+
+	*stack = (struct stack){ .low = sp & ~4095ul };
+	stack->high = stack->low + 4096;
+	shim_stack_find(sp, &stack->low, &stack->high);
+	stack->base = make_root(tree, stack, false);
+	if (!stack->base)
+		return false;
+	stack->current = stack->base;
+	tree->root = (struct shim_thread_node *)stack->base;
+	tree->stack = tree->stacks = stack;
+	tree->current = stack->current;
+	tree->careful = false;
+	tree->lost_depth = 0;
+	return true;
+}
+
+static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
+{
+	struct tree *tree = shim_memory(sizeof(*tree));
+	void *memory;
+	size_t size;
+
+	*cause = SHIM_LOST_MEMORY;
+	if (!tree)
+		return NULL;
+	tree->tid = tid;
+	tree->table = tree_make_table(64 - 9);
+	tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
+	tree->cache_mask = CACHE_MIN - 1;
+	if (!tree->table || !tree->cache)
+		return NULL;
+	for (unsigned i = 0; i < CACHE_MIN; i++)
+		tree->cache[i] = &tree_nobody;
+	tree->record = shim_record_open("calltree", &memory, &size, cause);
+	if (!tree->record)
+		return NULL;
+	tree_add_chunk(tree, memory, size);
+	if (!begin_thread(tree, sp))
+		return NULL;
+	tree->next = __atomic_load_n(&trees, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&trees, &tree->next, tree, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return tree;
+}
+
+/* A tree whose thread is gone, or that was this task's in a former life. */
+static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
+{
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next) {
+		uint32_t owner = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
+
+		if (owner != tid && shim_thread_is_alive(owner))
+			continue;
+		if (!__atomic_compare_exchange_n(&tree->tid, &owner, tid, false,
+						 __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		/* Calls it left open died with it. */
+		if (!begin_thread(tree, sp))
+			continue;
+		return tree;
+	}
+	return NULL;
+}
+
+struct tree *tree_of_task(uint32_t tid)
+{
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next)
+		if (__atomic_load_n(&tree->tid, __ATOMIC_RELAXED) == tid)
+			return tree;
+	return NULL;
+}
+
+COLD struct tree *tree_get(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+			    tree_hot.tree;
+	uint64_t signals;
+	uint32_t tid;
+
+	if (tree)
+		return tree;
+	if (tree_hot.retry_clock && now() < tree_hot.retry_clock)
+		return NULL;
+	signals = shim_signals_block();
+	tid = shim_thread_id();
+	tree_hot.cause = SHIM_LOST_FORBIDDEN;
+	if (tid) {
+		tree = reuse_tree(tid, sp);
+		if (!tree)
+			tree = make_tree(tid, sp, &tree_hot.cause);
+	}
+	if (tree) {
+		tree_publish(tree, tree->stack, tree->current);
+		if (!tree_hot.shared)
+			shim_thread_watch();
+	} else {
+		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
+	}
+	shim_signals_restore(signals);
+	return tree;
+}
+
+/* --- where an event happens --- */
+
+/* Is the calling task another one than the tree's, with its thread-local data?
+ * Then all such tasks take the slow path for good and are told apart by tid. */
+static bool detect_sharing(struct tree *tree)
+{
+	uint32_t tid;
+
+	if (tree_hot.shared)
+		return false;
+	tid = shim_thread_id();
+	if (tid == 0 || tid == tree->tid)
+		return false;
+	tree_collect(tree);
+	tree_hot.shared = 1;
+	tree_hot.current = &tree_nobody;
+	return true;
+}
+
+/* The stack pointer is outside the stack in use: find out why. */
+static COLD struct tree *settle(struct tree *tree, uintptr_t sp)
+{
+	uint64_t signals = shim_signals_block();
+
+	if (detect_sharing(tree)) {
+		tree = tree_get(sp);
+		if (!tree || contains(tree->stack, sp)) {
+			shim_signals_restore(signals);
+			return tree;
+		}
+	}
+	tree_collect(tree);
+	tree_switch_stack(tree, sp);
+	tree_publish(tree, tree->stack, tree->current);
+	shim_signals_restore(signals);
+	return tree;
+}
+
+bool tree_find_place(struct place *place, struct tree *tree,
+		     uintptr_t sp)
+{
+	place->tree = tree;
+	if (!tree)
+		return false;
+	place->current = tree_collect(tree);
+	place->stack = tree->stack;
+	/* Again, if a handler on another stack came after it was settled. */
+	for (int i = 0; i < 100 && UNLIKELY(!contains(place->stack, sp)); i++) {
+		tree = place->tree = settle(tree, sp);
+		if (!tree)
+			return false;
+		place->current = tree_collect(tree);
+		place->stack = tree->stack;
+	}
+	return true;
+}
+
+/* Calls that a jump or an exception left open: their frames lie below where
+ * the stack pointer is now.  (Frame 0: an enter that this handler came into.) */
+struct shim_node *tree_drop_stale(const struct stack *stack,
+				  struct shim_node *node, uintptr_t sp)
+{
+	uint64_t frame = frame_of(sp, stack->low);
+
+	while (node != stack->base && !is_root(node) && node->frame != 0 &&
+	       node->frame < frame) {
+		node_end_unwound(node);
+		node = parent_of(node);
+	}
+	return node;
+}
