@@ -199,19 +199,18 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 	uint64_t frame = frame_of(sp, tree_hot.low);
 	uint64_t time = 0;
 
-	if (clock == EXACT) {
-		/* Where the clock must not be read there is no current node. */
-		if (UNLIKELY(current == &tree_nobody)) {
-			enter_missed(function, sp, current);
-			return;
-		}
-		/* Here, where the loads above are under way already: it takes
-		 * longer than they do. */
-		time = shim_clock();
+	/* Where the clock must not be read there is no current node, and nobody
+	 * has no room. */
+	if (UNLIKELY(frame > current->frame)) {
+		enter_missed(function, sp, current);
+		return;
 	}
+	/* Here, where the loads above are under way already: it takes longer
+	 * than they do. */
+	if (clock == EXACT)
+		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
-	    UNLIKELY(node->parent != (uint64_t)current) ||
-	    UNLIKELY(frame > current->frame)) {
+	    UNLIKELY(node->parent != (uint64_t)current)) {
 		enter_missed(function, sp, current);
 		return;
 	}

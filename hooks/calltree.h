@@ -204,6 +204,9 @@ struct shim_node *node_find_or_make(struct tree *tree,
  * @duration.  The first call needs none: the path's time is its duration. */
 COLD void node_add_extra(struct shim_node *node, uint64_t duration);
 
+/* Counts a @duration that the range of @extra does not hold. */
+COLD void node_widen(struct shim_extra_node *extra, uint64_t duration);
+
 /* Long on average?  The other clock from the next call on. */
 COLD void node_choose_clock(struct shim_node *node);
 
@@ -295,13 +298,6 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 		node->start = is_exact(node) ? now() : *tree_tick;
 }
 
-static inline unsigned bucket_of(uint64_t duration)
-{
-	unsigned bucket = 63 - (unsigned)__builtin_clzll(duration | 1);
-
-	return bucket < SHIM_BUCKETS ? bucket : SHIM_BUCKETS - 1;
-}
-
 /*
  * Durations of calltree:exact.  A call's duration waits in its extra node for
  * the next one: the counter takes long to read, and what depends on it makes
@@ -317,14 +313,16 @@ static inline uint64_t exchange_last(struct shim_extra_node *extra,
 	return last;
 }
 
+/* One question: is it neither 0, nor shorter or longer than any before, nor too
+ * long for the last bucket but one? */
 static inline void count_duration(struct shim_extra_node *extra,
 				  uint64_t duration)
 {
-	shim_add(&extra->bucket[bucket_of(duration)], 1);
-	if (UNLIKELY(duration < extra->min))
-		extra->min = duration;
-	if (UNLIKELY(duration > extra->max))
-		extra->max = duration;
+	if (UNLIKELY(duration - extra->unused[0] > extra->unused[1]))
+		node_widen(extra, duration);
+	else
+		shim_add(&extra->bucket[63u - (unsigned)__builtin_clzll(duration)],
+			 1);
 }
 
 /* Ends a call.  Its parent is current already, so a handler may open the same

@@ -66,6 +66,8 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 	node = (struct shim_node){ .function = 1,
 				   .parent = (uint64_t)&root,
 				   .extra = (uint64_t)&extra };
+	extra = (struct shim_extra_node){ .min = ~0ull };
+	node_widen(&extra, 1);
 	tree_hot = (struct hot){ .current = &root,
 				 .cache = cache,
 				 .tick = &no_tick };

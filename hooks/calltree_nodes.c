@@ -152,6 +152,33 @@ struct shim_node *node_find_or_make(struct tree *tree,
 
 /* --- ending calls --- */
 
+/*
+ * The range that count_duration asks for is in the two words of the extra node
+ * that the format leaves free: what is counted there needs no limit.
+ */
+#define FIRST 1ull
+#define LAST  ((1ull << (SHIM_BUCKETS - 1)) - 1)
+
+static uint64_t within(uint64_t duration)
+{
+	return duration < FIRST ? FIRST : duration > LAST ? LAST : duration;
+}
+
+COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
+{
+	unsigned bucket = 63 - (unsigned)__builtin_clzll(duration | 1);
+
+	if (bucket >= SHIM_BUCKETS)
+		bucket = SHIM_BUCKETS - 1;
+	shim_add(&extra->bucket[bucket], 1);
+	if (duration < extra->min)
+		extra->min = duration;
+	if (duration > extra->max)
+		extra->max = duration;
+	extra->unused[0] = within(extra->min);
+	extra->unused[1] = within(extra->max) - within(extra->min);
+}
+
 COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 {
 	struct shim_extra_node *extra;
@@ -165,8 +192,8 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	if (!extra)
 		return;
 	extra->node = (uint64_t)node;
-	extra->min = extra->max = first;
-	extra->bucket[bucket_of(first)]++;
+	extra->min = ~0ull;
+	node_widen(extra, first);
 	extra->last = duration;
 	extra->has_last = 1;
 	__atomic_store_n(&extra->function, SHIM_NODE_EXTRA, __ATOMIC_RELEASE);

@@ -134,8 +134,9 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	tree->current = current;
 	if (tree_hot.shared)
 		return;
+	/* (Above 0 lies every frame: no hook may even try the fast path.) */
 	if (!stack->is_signal)
-		tree_hot.low = stack->low;
+		tree_hot.low = tree->careful ? 0 : stack->low;
 	/* In this order: a mask fits its cache and whatever comes after. */
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
