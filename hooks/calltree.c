@@ -6,12 +6,12 @@
  * at most once, because recursion makes a deeper path.  So the shadow stack
  * needs no memory of its own and has no depth limit.
  *
- * Enter finds the child by a direct-mapped cache over (parent, function) and
- * verifies what it finds in the node itself, so the cache may be wrong or torn
- * by a signal at any time.  Behind it is a hash table of all paths; behind that
- * a new node is made.  Every step leaves a state that a signal handler may
- * build on: at worst it makes a second node for the same path, and the reader
- * adds them up.
+ * Enter finds the child by a direct-mapped cache over what tells paths apart
+ * nearly always (function, call site, stack pointer) and verifies what it
+ * finds in the node itself, so the cache may be wrong or torn by a signal at
+ * any time.  Behind it is a hash table of all paths; behind that a new node is
+ * made.  Every step leaves a state that a signal handler may build on: at worst
+ * it makes a second node for the same path, and the reader adds them up.
  *
  * "Is the child right, and is the stack pointer below the parent's?" is all the
  * fast path asks.  A new thread, a thread without memory, one that shares its
@@ -91,7 +91,9 @@ static COLD void enter_slowly(uint64_t function, uintptr_t sp)
 	frame = frame_of(sp, at.stack->low);
 	at.current = tree_drop_stale(at.stack, at.current, sp);
 	at.current = drop_inlined(tree, at.current, function, frame);
-	node = node_find_or_make(tree, at.current, function);
+	node = find(tree->table, at.current, function);
+	if (UNLIKELY(!node))
+		node = node_make(tree, at.current, function);
 	if (UNLIKELY(!node)) {
 		lose_call(tree, sp);
 		tree_publish(tree, at.stack, at.current);
@@ -152,7 +154,8 @@ static COLD void leave_slowly(uint64_t function, uintptr_t sp)
 
 /* A cache miss where nothing else is wrong. */
 static __attribute__((noinline)) void
-enter_missed(uint64_t function, uintptr_t sp, struct shim_node *current)
+enter_missed(uint64_t function, uintptr_t hint, uintptr_t sp,
+	     struct shim_node *current)
 {
 	struct tree *tree = tree_hot.tree;
 	uint64_t frame = frame_of(sp, tree_hot.low);
@@ -162,7 +165,7 @@ enter_missed(uint64_t function, uintptr_t sp, struct shim_node *current)
 		enter_slowly(function, sp);
 		return;
 	}
-	node = *cache_place(current, function);
+	node = *cache_place(function, hint);
 	if (node->function != (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
 		node = find(tree->table, current, function);
@@ -170,7 +173,7 @@ enter_missed(uint64_t function, uintptr_t sp, struct shim_node *current)
 			enter_slowly(function, sp);
 			return;
 		}
-		*cache_place(current, function) = node;
+		*cache_place(function, hint) = node;
 	}
 	tree_hot.current = node;
 	open_call(node, frame);
@@ -192,17 +195,22 @@ static __attribute__((noinline)) void leave_missed(uint64_t function,
 }
 
 static inline __attribute__((always_inline)) void
-enter(uint64_t function, uintptr_t sp, enum clock clock)
+enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 {
 	struct shim_node *current = tree_hot.current;
-	struct shim_node *node = *cache_place(current, function);
+	/* By what is at hand before the parent is: else every enter would wait
+	 * for the leave before it.  Who reads the clock waits anyway, and the
+	 * parent takes fewer instructions. */
+	uintptr_t hint = clock == EXACT ? (uintptr_t)current >> 6 :
+			 sp >> 4 ^ (uintptr_t)site;
+	struct shim_node *node = *cache_place(function, hint);
 	uint64_t frame = frame_of(sp, tree_hot.low);
 	uint64_t time = 0;
 
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
 	if (UNLIKELY(frame > current->frame)) {
-		enter_missed(function, sp, current);
+		enter_missed(function, hint, sp, current);
 		return;
 	}
 	/* Here, where the loads above are under way already: it takes longer
@@ -211,7 +219,7 @@ enter(uint64_t function, uintptr_t sp, enum clock clock)
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		enter_missed(function, sp, current);
+		enter_missed(function, hint, sp, current);
 		return;
 	}
 	/* Current first: what a handler calls from here on is the node's child.
@@ -265,8 +273,8 @@ leave(uint64_t function, uintptr_t sp, enum clock clock)
 #define HOOKS(name, clock)                                                     \
 	static HOT void name##_enter(shim_function function, const void *site) \
 	{                                                                      \
-		(void)site;                                                    \
-		enter(function, (uintptr_t)__builtin_dwarf_cfa(), clock);      \
+		enter(function, site, (uintptr_t)__builtin_dwarf_cfa(),        \
+		      clock);                                                  \
 	}                                                                      \
 	static HOT void name##_leave(shim_function function, const void *site) \
 	{                                                                      \

@@ -131,12 +131,6 @@ static inline bool is_root(const struct shim_node *node)
 	return node->parent == 0;
 }
 
-static inline uint64_t index_of(const struct shim_node *parent,
-				uint64_t function, uint64_t mask)
-{
-	return (function >> 4 ^ (uintptr_t)parent >> 6) & mask;
-}
-
 static inline uint64_t hash(const struct shim_node *parent, uint64_t function)
 {
 	return ((uintptr_t)parent >> 6 ^ function) * 0x9e3779b97f4a7c15ull;
@@ -157,16 +151,17 @@ find(const struct table *table, struct shim_node *parent, uint64_t function)
 	return NULL;
 }
 
-/* Where the child would be.  The mask is read before the cache: a handler that
- * comes between can only have put a larger cache there. */
-static inline struct shim_node **cache_place(const struct shim_node *parent,
-					     uint64_t function)
+/* Where the child may be; @hint tells paths to the same function apart.  The
+ * mask is read before the cache: a handler that comes between can only have put
+ * a larger one there. */
+static inline struct shim_node **cache_place(uint64_t function,
+					     uintptr_t hint)
 {
 	uint64_t mask = *(volatile uint64_t *)&tree_hot.cache_mask;
 	struct shim_node **cache =
 		*(struct shim_node **volatile *)&tree_hot.cache;
 
-	return &cache[index_of(parent, function, mask)];
+	return &cache[(function >> 4 ^ hint) & mask];
 }
 
 /* Where @sp is in its stack.  0 says the call is closed. */
@@ -196,9 +191,6 @@ struct table *tree_make_table(uint64_t shift);
 /* The child of @parent for @function; NULL sets lost_cause. */
 COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 				 uint64_t function);
-struct shim_node *node_find_or_make(struct tree *tree,
-				    struct shim_node *parent,
-				    uint64_t function);
 
 /* Gives @node what calltree:exact keeps beside it; its last call took
  * @duration.  The first call needs none: the path's time is its duration. */
@@ -318,11 +310,14 @@ static inline uint64_t exchange_last(struct shim_extra_node *extra,
 static inline void count_duration(struct shim_extra_node *extra,
 				  uint64_t duration)
 {
-	if (UNLIKELY(duration - extra->unused[0] > extra->unused[1]))
+	unsigned bucket;
+
+	if (UNLIKELY(duration - extra->unused[0] > extra->unused[1])) {
 		node_widen(extra, duration);
-	else
-		shim_add(&extra->bucket[63u - (unsigned)__builtin_clzll(duration)],
-			 1);
+		return;
+	}
+	bucket = 63u - (unsigned)__builtin_clzll(duration);
+	shim_add(&extra->bucket[bucket], 1);
 }
 
 /* Ends a call.  Its parent is current already, so a handler may open the same

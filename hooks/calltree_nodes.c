@@ -136,20 +136,6 @@ COLD struct shim_node *node_make(struct tree *tree,
 	return node;
 }
 
-struct shim_node *node_find_or_make(struct tree *tree,
-				    struct shim_node *parent,
-				    uint64_t function)
-{
-	struct shim_node *node = find(tree->table, parent, function);
-
-	if (UNLIKELY(!node))
-		node = node_make(tree, parent, function);
-	if (LIKELY(node != NULL))
-		tree->cache[index_of(parent, function, tree->cache_mask)] =
-			node;
-	return node;
-}
-
 /* --- ending calls --- */
 
 /*

@@ -326,8 +326,8 @@ bool tree_find_place(struct place *place, struct tree *tree,
 	return true;
 }
 
-/* Calls that a jump or an exception left open: their frames lie below where
- * the stack pointer is now.  (Frame 0: an enter that this handler came into.) */
+/* Calls that a jump or an exception left open: their frames lie below where the
+ * stack pointer is now.  (Frame 0: an enter that this handler came into.) */
 struct shim_node *tree_drop_stale(const struct stack *stack,
 				  struct shim_node *node, uintptr_t sp)
 {
