@@ -15,10 +15,11 @@
 /* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */
 static inline uint64_t shim_clock(void)
 {
-	uint32_t low, high;
+	/* It clears the upper halves of both registers. */
+	uint64_t low, high;
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
-	return (uint64_t)high << 32 | low;
+	return high << 32 | low;
 }
 
 static inline void shim_add(uint64_t *counter, uint64_t value)
