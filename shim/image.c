@@ -137,6 +137,30 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 	return true;
 }
 
+/* How far the segments of the image at @start reach, or 0. */
+static uintptr_t read_span(uintptr_t start)
+{
+	uintptr_t first = 0, end = 0;
+	Elf64_Ehdr elf;
+	Elf64_Phdr program;
+
+	if (sys_peek((const void *)start, &elf, sizeof(elf)) < 0 ||
+	    elf.e_phentsize != sizeof(program))
+		return 0;
+	for (unsigned i = 0; i < elf.e_phnum; i++) {
+		uintptr_t at = start + elf.e_phoff + i * sizeof(program);
+
+		if (sys_peek((const void *)at, &program, sizeof(program)) < 0)
+			return 0;
+		if (program.p_type != PT_LOAD)
+			continue;
+		if (end == 0)
+			first = program.p_vaddr & ~(uintptr_t)4095;
+		end = program.p_vaddr + program.p_memsz;
+	}
+	return end - first;
+}
+
 /* --- the file --- */
 
 static int open_images(void)
@@ -272,6 +296,18 @@ static void end_run(void)
 	table_bind(&bind);
 }
 
+/* A mapping of the file's start begins an image, unless linkers put the next
+ * segment right behind the last (lld): then it has the same page again. */
+static bool begins_image(const struct map *map)
+{
+	if (run.image.inode != map->inode || run.image.device != map->device)
+		return true;
+	if (map->offset != 0)
+		return false;
+	return map->start != run.image.end ||
+	       map->start - run.image.start >= read_span(run.image.start);
+}
+
 static bool next_map(const struct map *map, void *unused)
 {
 	struct text path;
@@ -282,8 +318,7 @@ static bool next_map(const struct map *map, void *unused)
 		 * only another file or a new offset 0 ends the run. */
 		return true;
 	}
-	if (run.image.inode != map->inode || run.image.device != map->device ||
-	    map->offset == 0) {
+	if (begins_image(map)) {
 		end_run();
 		run.image = (struct image){
 			.start = map->start,

@@ -7,6 +7,7 @@ gets in where it should.
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 
@@ -269,7 +270,11 @@ def a_program_without_relro_or_with_lazy_binding_is_recorded_as_well():
     for number, flags in enumerate((['-Wl,-z,norelro'], ['-Wl,-z,lazy'],
                                     ['-Wl,-z,now'], ['-fno-plt'],
                                     ['-no-pie', '-fno-pie'],
-                                    ['-fcf-protection'])):
+                                    ['-fcf-protection'],
+                                    # One page of the file in two segments.
+                                    ['-fuse-ld=lld'])):
+        if '-fuse-ld=lld' in flags and not shutil.which('ld.lld'):
+            continue
         program = compile('nesting.c', flags=flags,
                           name='nesting%d' % number)
         output = new_directory('linked')
