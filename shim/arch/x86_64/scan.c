@@ -1,0 +1,255 @@
+/*
+ *     call rel32       e8 ....       a9  test $..., %eax
+ *     call *slot       ff 15 ....    85  test %edx, slot
+ *     jmp rel32        e9 ....       c3  ret
+ *     jmp *slot        ff 25 ....    c3  ret
+ *
+ * The flags, which test changes, are dead at a call.  A prefix (67 before a
+ * call, f2 before a jump) means nothing to either.
+ *
+ * Eight bytes are looked at at once, in general registers: the vectors are the
+ * program's.
+ */
+#include "scan.h"
+
+#include <shim/banned.h>
+
+#define BYTES(value) (0x0101010101010101ull * (value))
+
+const struct scan_form scan_forms[SCAN_KINDS] = {
+	[SCAN_CALL] = { 0xe8, 0xa9, 5, false },
+	[SCAN_CALL_SLOT] = { 0xff, 0x85, 6, false },
+	[SCAN_JUMP] = { 0xe9, 0xc3, 5, true },
+	[SCAN_JUMP_SLOT] = { 0xff, 0xc3, 6, true },
+};
+
+/* The topmost bit of every byte that is 0; of others only above such a one. */
+static inline uint64_t zero_bytes(uint64_t word)
+{
+	return (word - BYTES(0x01)) & ~word & BYTES(0x80);
+}
+
+static inline uint64_t word_at(const unsigned char *bytes)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* Where an instruction leads whose offset are its last four bytes. */
+static inline uintptr_t target_of(const unsigned char *offset, uintptr_t place)
+{
+	int32_t distance;
+
+	__builtin_memcpy(&distance, offset, sizeof(distance));
+	return place + 4 + (uintptr_t)(intptr_t)distance;
+}
+
+static bool is_slot(const struct scan *scan, uintptr_t address)
+{
+	for (unsigned i = 0; i < scan->slot_count; i++)
+		if (scan->slots[i] == address)
+			return true;
+	return false;
+}
+
+static inline bool is_stub(const struct scan *scan, uintptr_t address)
+{
+	if (address - scan->stubs_low > scan->stubs_high - scan->stubs_low)
+		return false;
+	for (unsigned i = 0; i < scan->stub_count; i++)
+		if (scan->stubs[i] == address)
+			return true;
+	return false;
+}
+
+/* --- stubs --- */
+
+static bool is_landing(const unsigned char *bytes)
+{
+	return bytes && bytes[0] == 0xf3 && bytes[1] == 0x0f &&
+	       bytes[2] == 0x1e && bytes[3] == 0xfa;
+}
+
+/*
+ * Stubs lie in a section of their own, and that is one "function" if it is any
+ * at all: it begins with a stub, or with the code that resolves them.  What a
+ * compiler writes begins with neither.
+ */
+static bool is_in_stubs(const struct view *text, struct frames *frames,
+			uintptr_t address)
+{
+	struct frame_range range;
+	const unsigned char *first;
+
+	if (!frames_find(frames, address, &range))
+		return true;
+	first = view_at(text, range.start, 8);
+	if (!first)
+		return false;
+	if (is_landing(first))
+		first += 4;
+	if (first[0] == 0xf2)
+		first++;
+	return (first[0] == 0xff && (first[1] == 0x25 || first[1] == 0x35)) ||
+	       /* mold: the number of the slot goes to r11 */
+	       (first[0] == 0x41 && (first[1] == 0xbb || first[1] == 0x53));
+}
+
+static void add_stub(struct scan *scan, uintptr_t address)
+{
+	if (scan->stub_count == SCAN_STUBS_MAX)
+		return;
+	scan->stubs[scan->stub_count++] = address;
+	if (scan->stub_count == 1 || address < scan->stubs_low)
+		scan->stubs_low = address;
+	if (address > scan->stubs_high)
+		scan->stubs_high = address;
+}
+
+/* A stub ends in jmp *slot at @address.  It may begin with endbr64, then with
+ * bnd or mov $..., %r11d. */
+static void note_stub(struct scan *scan, const struct view *text,
+		      uintptr_t address)
+{
+	const unsigned char *before;
+
+	add_stub(scan, address);
+	before = view_at(text, address - 1, 1);
+	if (before && before[0] == 0xf2)
+		add_stub(scan, --address);
+	before = view_at(text, address - 6, 2);
+	if (before && before[0] == 0x41 && before[1] == 0xbb)
+		add_stub(scan, address -= 6);
+	if (is_landing(view_at(text, address - 4, 4)))
+		add_stub(scan, address - 4);
+}
+
+static void look_for_stub(struct scan *scan, const struct view *text,
+			  struct frames *frames, size_t at)
+{
+	const unsigned char *bytes = text->bytes + at;
+
+	if (at + 6 <= text->size && bytes[0] == 0xff && bytes[1] == 0x25 &&
+	    is_slot(scan, target_of(bytes + 2, text->start + at + 2)) &&
+	    is_in_stubs(text, frames, text->start + at))
+		note_stub(scan, text, text->start + at);
+}
+
+void scan_stubs(struct scan *scan, const struct view *text,
+		struct frames *frames)
+{
+	size_t at = 0;
+
+	/* ff and, one byte further, 25. */
+	for (; at + 9 <= text->size; at += 8) {
+		uint64_t hits = zero_bytes(
+			~word_at(text->bytes + at) |
+			(word_at(text->bytes + at + 1) ^ BYTES(0x25)));
+
+		for (; hits; hits &= hits - 1)
+			look_for_stub(scan, text, frames,
+				      at + (unsigned)__builtin_ctzll(hits) / 8);
+	}
+	for (; at < text->size; at++)
+		look_for_stub(scan, text, frames, at);
+}
+
+/* --- calls --- */
+
+struct finder {
+	const struct scan *scan;
+	const struct view *text;
+	bool (*found)(uintptr_t address, enum scan_kind kind, void *argument);
+	void *argument;
+};
+
+static inline bool look_for_call(const struct finder *finder, size_t at)
+{
+	const unsigned char *bytes = finder->text->bytes + at;
+	uintptr_t address = finder->text->start + at;
+	enum scan_kind kind;
+
+	if ((bytes[0] & 0xfe) == 0xe8) {
+		if (at + 5 > finder->text->size ||
+		    !is_stub(finder->scan, target_of(bytes + 1, address + 1)))
+			return true;
+		kind = bytes[0] == 0xe8 ? SCAN_CALL : SCAN_JUMP;
+	} else {
+		if (at + 6 > finder->text->size || bytes[0] != 0xff ||
+		    (bytes[1] != 0x15 && bytes[1] != 0x25) ||
+		    !is_slot(finder->scan, target_of(bytes + 2, address + 2)) ||
+		    is_stub(finder->scan, address))
+			return true;
+		kind = bytes[1] == 0x15 ? SCAN_CALL_SLOT : SCAN_JUMP_SLOT;
+	}
+	return finder->found(address, kind, finder->argument);
+}
+
+/*
+ * Every second call in a block of code leads a different way, but those to the
+ * stubs, which lie close together, have the same upper half of their distance:
+ * without asking for it we would stop at one in four words, for nothing.
+ */
+struct upper {
+	uint64_t mask;			/* 0: the block has more than one */
+	uint64_t third, fourth;		/* its bytes, in every byte */
+};
+
+static struct upper upper_half(const struct scan *scan, uintptr_t low,
+			       uintptr_t high)
+{
+	uint32_t least = (uint32_t)((scan->stubs_low - (high + 5)) >> 16);
+	uint32_t most = (uint32_t)((scan->stubs_high - (low + 5)) >> 16);
+
+	return (struct upper){
+		.mask = least == most ? ~0ull : 0,
+		.third = BYTES(least & 0xff),
+		.fourth = BYTES(least >> 8 & 0xff),
+	};
+}
+
+/* e8 or e9 and, where it is known, the upper half; or ff and 15 or 25 (or 05
+ * or 35) behind it.  Reads 12 bytes. */
+static inline uint64_t find_hits(const unsigned char *bytes,
+				 const struct upper *upper)
+{
+	uint64_t word = word_at(bytes);
+
+	return zero_bytes(((word & BYTES(0xfe)) ^ BYTES(0xe8)) |
+			  (upper->mask &
+			   ((word_at(bytes + 3) ^ upper->third) |
+			    (word_at(bytes + 4) ^ upper->fourth)))) |
+	       zero_bytes(~word | ((word_at(bytes + 1) & BYTES(0xcf)) ^
+				   BYTES(0x05)));
+}
+
+#define BLOCK 4096u
+
+void scan_calls(const struct scan *scan, const struct view *text,
+		bool (*found)(uintptr_t address, enum scan_kind kind,
+			      void *argument),
+		void *argument)
+{
+	const struct finder finder = { scan, text, found, argument };
+	struct upper upper = { 0 };
+	size_t at = 0;
+
+	for (; at + 12 <= text->size; at += 8) {
+		uint64_t hits;
+
+		if (at % BLOCK == 0)
+			upper = upper_half(scan, text->start + at,
+					   text->start + at + BLOCK);
+		hits = find_hits(text->bytes + at, &upper);
+		for (; hits; hits &= hits - 1)
+			if (!look_for_call(&finder,
+					   at + (unsigned)__builtin_ctzll(
+							hits) / 8))
+				return;
+	}
+	for (; at < text->size; at++)
+		if (!look_for_call(&finder, at))
+			return;
+}
