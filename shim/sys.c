@@ -282,6 +282,25 @@ void sys_yield(void)
 	call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
+long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
+{
+	return call(SYS_pwrite64, fd, (long)buffer, (long)size, (long)offset, 0,
+		    0);
+}
+
+/* A process says once that it will ask for this; execve and some forks forget. */
+int sys_sync_cores(void)
+{
+	const long sync = 1 << 5;	/* MEMBARRIER_CMD_PRIVATE_EXPEDITED_... */
+	const long announce = 1 << 6;	/* ..._SYNC_CORE, REGISTER_..._SYNC_CORE */
+	int r = (int)call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
+
+	if (r != -EPERM)
+		return r;
+	r = (int)call(SYS_membarrier, announce, 0, 0, 0, 0, 0);
+	return r < 0 ? r : (int)call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
+}
+
 static int copy(long number, void *ours, const void *theirs, size_t size)
 {
 	struct iovec local = { ours, size };

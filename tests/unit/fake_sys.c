@@ -32,6 +32,8 @@
 #define sys_host_name	     real_host_name
 #define sys_identity	     real_identity
 #define sys_yield	     real_yield
+#define sys_write_at	     real_write_at
+#define sys_sync_cores	     real_sync_cores
 #define sys_peek	     real_peek
 #define sys_poke	     real_poke
 #include "sys.c"
@@ -66,6 +68,8 @@
 #undef sys_host_name
 #undef sys_identity
 #undef sys_yield
+#undef sys_write_at
+#undef sys_sync_cores
 #undef sys_peek
 #undef sys_poke
 #undef SHIM_SYS_H
@@ -156,6 +160,9 @@ FAKE(int, empty, (void *memory, size_t size), (memory, size))
 FAKE(int, protect, (void *memory, size_t size, int protection),
      (memory, size, protection))
 FAKE(int, poke, (void *to, const void *from, size_t size), (to, from, size))
+FAKE(long, write_at, (int fd, const void *buffer, size_t size, uint64_t offset),
+     (fd, buffer, size, offset))
+FAKE(int, sync_cores, (void), ())
 FAKE(int, thread_name, (char name[16]), (name))
 FAKE(int, limit, (int which, uint64_t *limit), (which, limit))
 FAKE(int, signal_stack, (uintptr_t *low, uintptr_t *high, bool *in_use),
