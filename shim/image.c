@@ -10,6 +10,7 @@
 #include "log.h"
 #include "maps.h"
 #include "record.h"
+#include "sites.h"
 #include "state.h"
 #include "sys.h"
 #include "table.h"
@@ -88,7 +89,7 @@ static void read_build_id(uintptr_t at, uint64_t size, struct facts *facts)
 /* Reads the program headers at @start as they were mapped.  False if it is no
  * ELF image of this machine. */
 static bool read_facts(uintptr_t start, struct facts *facts,
-		       struct table_image *bind)
+		       struct table_image *bind, struct sites_image *sites)
 {
 	Elf64_Ehdr elf;
 	Elf64_Phdr program;
@@ -96,6 +97,7 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 
 	*facts = (struct facts){ 0 };
 	*bind = (struct table_image){ 0 };
+	*sites = (struct sites_image){ 0 };
 	if (sys_peek((const void *)start, &elf, sizeof(elf)) < 0 ||
 	    elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
 	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
@@ -127,13 +129,15 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 			} else if (program.p_type == PT_GNU_RELRO) {
 				bind->relro = facts->bias + program.p_vaddr;
 				bind->relro_size = program.p_memsz;
+			} else if (program.p_type == PT_GNU_EH_FRAME) {
+				sites->frames = facts->bias + program.p_vaddr;
 			}
 		}
 		if (!have_bias)
 			return false;
 	}
 	bind->bias = facts->bias;
-	bind->may_go = scans > 1;
+	sites->may_go = bind->may_go = scans > 1;
 	return true;
 }
 
@@ -271,6 +275,7 @@ static void end_run(void)
 	struct image *image;
 	struct facts facts;
 	struct table_image bind;
+	struct sites_image sites;
 
 	if (!run.has_code)
 		return;
@@ -281,7 +286,7 @@ static void end_run(void)
 		image->end = run.image.end;
 		return;
 	}
-	if (!read_facts(run.image.start, &facts, &bind))
+	if (!read_facts(run.image.start, &facts, &bind, &sites))
 		return;
 	image = find_free();
 	if (!image) {
@@ -294,6 +299,9 @@ static void end_run(void)
 	image->scan = scans;
 	image->record = write_image(image, &facts, run.path);
 	table_bind(&bind);
+	sites.start = image->start;
+	sites.end = image->end;
+	sites_add(&sites);
 }
 
 /* A mapping of the file's start begins an image, unless linkers put the next
@@ -348,6 +356,7 @@ static void forget(struct image *image)
 				 __ATOMIC_RELEASE);
 	}
 	table_unbind(image->start, image->end);
+	sites_remove(image->start, image->end);
 	RAISE(image_unloaded, image->start, image->end, generation);
 	image->scan = 0;
 }
@@ -368,6 +377,7 @@ int image_scan(void)
 	for (uint32_t i = 0; i < image_count; i++)
 		if (images[i].scan != 0 && images[i].scan != scans)
 			forget(&images[i]);
+	sites_settle();
 	return 0;
 }
 
@@ -375,7 +385,9 @@ void image_forked(void)
 {
 	header = NULL;
 	image_count = 0;
-	image_scan();
+	sites_fork_begin();
+	if (image_scan() == 0)
+		sites_fork_end();
 }
 
 static bool is_known(uintptr_t address)
@@ -410,11 +422,28 @@ void image_look_again(void)
 
 static int closing;
 
+static int begin_closing(void *unused)
+{
+	(void)unused;
+	__atomic_fetch_add(&closing, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
 void image_closing(int begins)
 {
-	__atomic_fetch_add(&closing, begins ? 1 : -1, __ATOMIC_ACQ_REL);
-	if (!begins)
-		image_look_again();
+	if (begins) {
+		/* With the lock, so that nothing goes while it is held. */
+		if (state_slowly(begin_closing, NULL) < 0)
+			begin_closing(NULL);
+		return;
+	}
+	__atomic_fetch_add(&closing, -1, __ATOMIC_ACQ_REL);
+	image_look_again();
+}
+
+bool image_is_closing(void)
+{
+	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
 }
 
 /* Code that belongs to no file (generated at run time) would make us look

@@ -5,6 +5,8 @@
 #ifndef SHIM_IMAGE_H
 #define SHIM_IMAGE_H
 
+#include <stdbool.h>
+
 /* Compares what is loaded with what is known; records the difference, binds
  * the hooks of what is new, and raises image_unloaded for what is gone.  State
  * lock held. */
@@ -16,6 +18,8 @@ void image_look_again(void);
 /* Around dlclose: 1 before, 0 after.  Between the two an address may already
  * belong to what another thread has just loaded. */
 void image_closing(int begins);
+/* Is someone between the two?  State lock held: whoever wants to begin waits. */
+bool image_is_closing(void);
 
 /* In a forked child: writes all of them into its own recording. */
 void image_forked(void);

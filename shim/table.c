@@ -235,6 +235,20 @@ void table_bind(const struct table_image *image)
 				 dynamic.relocations_size);
 }
 
+unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
+		     unsigned room)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < slot_count && count < room; i++) {
+		uintptr_t place = (uintptr_t)slots[i].place;
+
+		if (place >= start && place < end)
+			places[count++] = place;
+	}
+	return count;
+}
+
 void table_unbind(uintptr_t start, uintptr_t end)
 {
 	unsigned kept = 0;

@@ -30,6 +30,10 @@ void table_start(bool running);
 
 /* Remembers the slots of an image and points them at the hooks. */
 void table_bind(const struct table_image *image);
+/* The slots in an address range: stores as many as there is room for and returns
+ * how many it stored. */
+unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
+		     unsigned room);
 /* Forgets the slots in an address range that is gone. */
 void table_unbind(uintptr_t start, uintptr_t end);
 

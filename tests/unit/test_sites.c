@@ -1,0 +1,634 @@
+/*
+ * Call sites in an image that is made up in memory: pages with the index of its
+ * functions, its code, and the slots of its hooks.
+ */
+#define _GNU_SOURCE
+#include "fake_sys.h"
+#include "image.h"
+#include "scan.h"
+#include "sites.h"
+#include "table.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef ARCH_GENERIC
+
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+
+/* Offsets in the image. */
+enum {
+	INDEX = 0x0000,		/* .eh_frame_hdr */
+	FRAMES = 0x0100,	/* .eh_frame */
+	TEXT = 0x1000,
+	STUBS = TEXT,
+	CODE = TEXT + 0x100,
+	TEXT_SIZE = 0x12000,
+	DATA = TEXT + TEXT_SIZE,
+	DYNAMIC = DATA + 0x100,
+	SYMBOLS = DATA + 0x300,
+	STRINGS = DATA + 0x400,
+	RELOCATIONS = DATA + 0x500,
+	SIZE = DATA + 0x1000,
+	ENTER = DATA + 0x80,	/* slots */
+	LEAVE = DATA + 0x88,
+};
+
+static unsigned char *image;
+static unsigned char text[TEXT_SIZE];	/* as it was before any switching */
+static uint32_t functions;
+static uint32_t frames_end;
+
+static void put(uint32_t offset, const void *bytes, size_t size)
+{
+	memcpy(image + offset, bytes, size);
+}
+
+static void put32(uint32_t offset, uint32_t value)
+{
+	put(offset, &value, sizeof(value));
+}
+
+/* An instruction of @size bytes at @offset with a distance to @target. */
+static void put_far(uint32_t offset, const char *opcode, uint32_t target)
+{
+	size_t size = strlen(opcode);
+
+	put(offset, opcode, size);
+	put32(offset + (uint32_t)size, target - (offset + (uint32_t)size + 4));
+}
+
+/* [start, end) is a function.  To be called in ascending order. */
+static void add_function(uint32_t start, uint32_t end)
+{
+	uint32_t entry = frames_end, pair = INDEX + 12 + functions * 8;
+
+	put32(entry, 16);
+	put32(entry + 4, entry + 4 - FRAMES);
+	put32(entry + 8, start - (entry + 8));
+	put32(entry + 12, end - start);
+	put32(pair, start - INDEX);
+	put32(pair + 4, entry - INDEX);
+	frames_end = entry + 20;
+	put32(INDEX + 8, ++functions);
+}
+
+static void make_index(void)
+{
+	static const unsigned char cie[] = {
+		20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b,
+		0x0c, 7, 8, 0x90, 1, 0, 0,
+	};
+	static const unsigned char head[] = { 1, 0x1b, 0x03, 0x3b };
+
+	put(INDEX, head, sizeof(head));
+	put32(INDEX + 4, FRAMES - (INDEX + 4));
+	put(FRAMES, cie, sizeof(cie));
+	frames_end = FRAMES + sizeof(cie);
+	functions = 0;
+}
+
+/* What table.c finds the slots by. */
+static void make_dynamic(void)
+{
+	static const char names[] =
+		"\0__cyg_profile_func_enter\0__cyg_profile_func_exit";
+	const Elf64_Sym symbols[] = { { 0 }, { .st_name = 1 },
+				      { .st_name = 26 } };
+	const Elf64_Rela relocations[] = {
+		{ ENTER, ELF64_R_INFO(1ul, R_X86_64_JUMP_SLOT), 0 },
+		{ LEAVE, ELF64_R_INFO(2ul, R_X86_64_GLOB_DAT), 0 },
+	};
+	const Elf64_Dyn dynamic[] = {
+		{ DT_SYMTAB, { (uintptr_t)image + SYMBOLS } },
+		{ DT_STRTAB, { (uintptr_t)image + STRINGS } },
+		{ DT_JMPREL, { (uintptr_t)image + RELOCATIONS } },
+		{ DT_PLTRELSZ, { sizeof(relocations) } },
+		{ DT_NULL, { 0 } },
+	};
+	const uintptr_t slots[] = { (uintptr_t)__cyg_profile_func_enter,
+				    (uintptr_t)__cyg_profile_func_exit };
+
+	put(DYNAMIC, dynamic, sizeof(dynamic));
+	put(SYMBOLS, symbols, sizeof(symbols));
+	put(STRINGS, names, sizeof(names));
+	put(RELOCATIONS, relocations, sizeof(relocations));
+	put(ENTER, slots, sizeof(slots));
+}
+
+/* Stubs as three linkers write them, each of its kind behind the last. */
+enum {
+	STUB_PLAIN = STUBS + 16,
+	STUB_BND = STUBS + 32,
+	STUB_MOLD = STUBS + 48,
+};
+
+static void make_stubs(void)
+{
+	put_far(STUBS, "\xff\x35", DATA);
+	put_far(STUBS + 6, "\xff\x25", DATA + 8);
+	put_far(STUB_PLAIN, "\xff\x25", ENTER);
+	put_far(STUB_BND, "\xf3\x0f\x1e\xfa\xf2\xff\x25", LEAVE);
+	put(STUB_MOLD, "\xf3\x0f\x1e\xfa\x41\xbb\x07\x00\x00\x00", 10);
+	put_far(STUB_MOLD + 10, "\xff\x25", ENTER);
+	add_function(STUBS, STUBS + 64);
+}
+
+/* Two functions with a site of each kind, and what only looks like one. */
+enum {
+	FIRST = CODE,
+	SECOND = TEXT + 0x10004,	/* just less than 64 KiB behind a stub */
+	CALL_ENTER = FIRST + 2,
+	CALL_MOLD = FIRST + 8,
+	CALL_OTHER = FIRST + 16,
+	CALL_INSIDE = FIRST + 24,	/* leads into a stub */
+	CALL_SLOT = FIRST + 32,
+	CALL_PREFIX = FIRST + 41,	/* a byte before it */
+	JUMP_LEAVE = FIRST + 50,
+	JUMP_LAST = FIRST + 58,
+	FIRST_END = JUMP_LAST + 6,
+	CUT_OFF = SECOND + 30,		/* ends behind its function */
+	SECOND_END = CUT_OFF + 4,
+	NOWHERE = SECOND + 64,
+	OVERLAP = SECOND + 10,		/* two that share bytes */
+	SECOND_CALL = SECOND + 1,
+	GOOD = 7,
+	BAD = 4,
+};
+
+static void make_code(void)
+{
+	memset(image + CODE, 0x90, TEXT_SIZE - 0x100);
+	put_far(CALL_ENTER, "\xe8", STUB_PLAIN);
+	put_far(CALL_MOLD, "\xe8", STUB_MOLD);
+	put_far(CALL_OTHER, "\xe8", FIRST);
+	put_far(CALL_INSIDE, "\xe8", STUB_PLAIN + 2);
+	put_far(CALL_SLOT, "\xff\x15", ENTER);
+	put_far(CALL_PREFIX - 1, "\x67\xe8", STUB_BND);
+	put_far(JUMP_LEAVE, "\xe9", STUB_BND);
+	put_far(JUMP_LAST, "\xff\x25", LEAVE);
+	add_function(FIRST, FIRST_END);
+	put_far(SECOND_CALL, "\xe8", STUB_BND);
+	put_far(CUT_OFF, "\xe8", STUB_BND);
+	put_far(NOWHERE, "\xe8", STUB_BND);
+	add_function(SECOND, SECOND_END);
+}
+
+static const uint32_t sites[GOOD] = { CALL_ENTER, CALL_MOLD,  CALL_SLOT,
+				      CALL_PREFIX, JUMP_LEAVE, JUMP_LAST,
+				      SECOND_CALL };
+static const unsigned char bytes_off[GOOD] = { 0xa9, 0xa9, 0x85, 0xa9,
+					       0xc3, 0xc3, 0xa9 };
+
+static struct sites_image about;
+
+static void add_image(bool may_go)
+{
+	about = (struct sites_image){
+		.start = (uintptr_t)image,
+		.end = (uintptr_t)image + SIZE,
+		.frames = (uintptr_t)image + INDEX,
+		.may_go = may_go,
+	};
+	sites_add(&about);
+}
+
+static void make_image(void)
+{
+	struct table_image bind;
+
+	/* Pages that are nothing keep it apart from its neighbours. */
+	image = mmap(NULL, SIZE + 0x2000, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	image += 0x1000;
+	mprotect(image, SIZE, PROT_READ | PROT_WRITE);
+	make_index();
+	make_dynamic();
+	make_stubs();
+	make_code();
+	memcpy(text, image + TEXT, sizeof(text));
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
+	bind = (struct table_image){
+		.bias = (uintptr_t)image,
+		.dynamic = (uintptr_t)image + DYNAMIC,
+		.dynamic_size = 5 * sizeof(Elf64_Dyn),
+	};
+	table_bind(&bind);
+	add_image(false);
+}
+
+static bool is_as_before(void)
+{
+	return memcmp(image + TEXT, text, sizeof(text)) == 0;
+}
+
+/* Exactly the sites of @off, a bit each, are off. */
+static bool is_off(unsigned off)
+{
+	static unsigned char wanted[TEXT_SIZE];
+
+	memcpy(wanted, text, sizeof(text));
+	for (unsigned i = 0; i < GOOD; i++)
+		if (off & 1u << i)
+			wanted[sites[i] - TEXT] = bytes_off[i];
+	return memcmp(image + TEXT, wanted, sizeof(text)) == 0;
+}
+
+#define ALL ((1u << GOOD) - 1)
+
+static void change_text(uint32_t offset, const void *bytes, size_t size)
+{
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE);
+	put(offset, bytes, size);
+	memcpy(text, image + TEXT, sizeof(text));
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
+}
+
+/* The protection of its code, as r, w and x. */
+static const char *protection(void)
+{
+	static char found[5];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long low, high;
+	char line[512], its[5];
+
+	strcpy(found, "none");
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %4s", &low, &high, its) == 3 &&
+		    low <= (unsigned long)image + TEXT &&
+		    high >= (unsigned long)image + DATA)
+			snprintf(found, sizeof(found), "%.3s", its);
+	fclose(maps);
+	return found;
+}
+
+Test(sites, what_leads_to_a_hook_inside_a_function_is_switched, .init = make_image)
+{
+	struct sites_state state;
+
+	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(is_off(ALL));
+	state = sites_state();
+	cr_assert(eq(u32, state.sites, GOOD));
+	cr_assert(eq(u32, state.off, GOOD));
+	cr_assert(eq(u32, state.rejected, 2));
+	cr_assert(eq(u32, state.images, 1));
+	cr_assert(eq(u32, state.images_unwritable, 0));
+	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(is_as_before());
+	cr_assert(eq(u32, sites_state().off, 0));
+}
+
+Test(sites, nothing_is_looked_for_before_something_is_switched, .init = make_image)
+{
+	unsigned before = fake_calls;
+
+	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(eq(int, sites_unfilter_all(), 0));
+	sites_settle();
+	cr_assert(eq(u32, sites_state().sites, 0));
+	cr_assert(le(uint, fake_calls - before, 1));
+}
+
+Test(sites, an_image_without_hooks_is_not_remembered)
+{
+	static const struct sites_image other = { 0x10000, 0x20000, 0, false };
+
+	sites_add(&other);
+	cr_assert(eq(u32, sites_state().images, 0));
+	cr_assert(eq(int, sites_switch_call(0x10010, false), -ENOENT));
+}
+
+Test(sites, of_two_that_overlap_none_is_taken, .init = make_image)
+{
+	/* The distance back to a stub ends in ff, and ff 15 is a call, too. */
+	unsigned char both[10] = { 0xe8, 0, 0, 0, 0, 0x15 };
+	int32_t to_stub = STUB_PLAIN - (OVERLAP + 5);
+	int32_t to_slot = ENTER - (OVERLAP + 10);
+
+	memcpy(both + 1, &to_stub, 4);
+	memcpy(both + 6, &to_slot, 4);
+	change_text(OVERLAP, both, sizeof(both));
+	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(is_off(ALL));
+	cr_assert(eq(u32, sites_state().rejected, 4));
+}
+
+Test(sites, a_filtered_call_stays_off_when_all_are_on, .init = make_image)
+{
+	const uintptr_t base = (uintptr_t)image;
+
+	cr_assert(eq(int, sites_switch_call(base + CALL_MOLD + 5, false), 0));
+	cr_assert(is_off(1 << 1));
+	cr_assert(eq(int, sites_switch_call(base + CALL_SLOT + 6, false), 0));
+	cr_assert(is_off(1 << 1 | 1 << 2));
+	cr_assert(eq(u32, sites_state().off, 2));
+	sites_switch_all(false);
+	cr_assert(is_off(ALL));
+	/* On while all are off: only later. */
+	cr_assert(eq(int, sites_switch_call(base + CALL_MOLD + 5, true), 0));
+	cr_assert(is_off(ALL));
+	sites_switch_all(true);
+	cr_assert(is_off(1 << 2));
+	cr_assert(eq(int, sites_unfilter_all(), 0));
+	cr_assert(is_as_before());
+}
+
+Test(sites, the_jumps_of_a_function_are_switched_together, .init = make_image)
+{
+	const uintptr_t base = (uintptr_t)image;
+
+	cr_assert(eq(int, sites_switch_jumps(base + FIRST, false), 2));
+	cr_assert(is_off(1 << 4 | 1 << 5));
+	cr_assert(eq(int, sites_switch_jumps(base + FIRST, true), 2));
+	cr_assert(is_as_before());
+}
+
+Test(sites, what_is_no_site_is_refused, .init = make_image)
+{
+	const uintptr_t base = (uintptr_t)image;
+
+	cr_expect(eq(int, sites_switch_call(base + CALL_OTHER + 5, false),
+		     -ENOENT));
+	cr_expect(eq(int, sites_switch_call(base + JUMP_LEAVE + 5, false),
+		     -ENOENT));
+	cr_expect(eq(int, sites_switch_call(base + NOWHERE + 5, false),
+		     -ENOENT));
+	cr_expect(eq(int, sites_switch_call(base, false), -ENOENT));
+	cr_expect(eq(int, sites_switch_call(1, false), -ENOENT));
+	cr_expect(eq(int, sites_switch_jumps(base + SECOND, false), -ENOENT));
+	cr_expect(eq(int, sites_switch_jumps(base + FIRST + 1, false),
+		     -ENOENT));
+	cr_expect(eq(int, sites_switch_jumps(base + SIZE, false), -ENOENT));
+	cr_expect(is_as_before());
+}
+
+Test(sites, a_breakpoint_on_a_site_stays, .init = make_image)
+{
+	change_text(CALL_ENTER, "\xcc", 1);
+	/* Found before the breakpoint was put there. */
+	change_text(CALL_ENTER, "\xe8", 1);
+	sites_switch_all(false);
+	sites_switch_all(true);
+	change_text(CALL_ENTER, "\xcc", 1);
+	sites_switch_all(false);
+	cr_assert(is_off(ALL & ~1u));
+	sites_switch_all(true);
+	cr_assert(is_as_before());
+}
+
+Test(sites, an_image_that_is_gone_is_not_touched, .init = make_image)
+{
+	sites_switch_all(false);
+	sites_remove(about.start, about.start + 1);
+	cr_assert(eq(u32, sites_state().images, 0));
+	munmap(image, SIZE);
+	cr_assert(eq(int, sites_switch_all(true), 0));
+}
+
+Test(sites, one_that_comes_while_all_are_off_is_switched_off, .init = make_image)
+{
+	sites_remove(about.start, about.end);
+	sites_switch_all(false);
+	cr_assert(is_as_before());
+	add_image(true);
+	cr_assert(is_as_before());
+	sites_settle();
+	cr_assert(is_off(ALL));
+}
+
+Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
+{
+	sites_remove(about.start, about.end);
+	add_image(true);
+	image_closing(1);
+	cr_assert(eq(int, sites_switch_all(false), -EBUSY));
+	cr_assert(eq(int, sites_switch_call(about.start + CALL_MOLD + 5, false),
+		     -EBUSY));
+	sites_settle();
+	cr_assert(is_as_before());
+	cr_assert(eq(u32, sites_state().sites, 0), "it was looked at");
+	image_closing(0);
+	cr_assert(is_off(ALL));
+	image_closing(1);
+	cr_assert(eq(int, sites_switch_all(true), -EBUSY));
+	cr_assert(is_off(ALL));
+	image_closing(0);
+	cr_assert(is_as_before());
+}
+
+Test(sites, a_forked_child_knows_what_is_off, .init = make_image)
+{
+	sites_switch_call((uintptr_t)image + CALL_MOLD + 5, false);
+	sites_switch_all(false);
+	sites_fork_begin();
+	sites_add(&about);
+	sites_fork_end();
+	cr_assert(eq(u32, sites_state().off, GOOD));
+	sites_switch_all(true);
+	cr_assert(is_off(1 << 1));
+	/* A thread of the parent had written this, and not yet noted it. */
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE);
+	image[CALL_SLOT] = 0x85;
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
+	sites_fork_begin();
+	sites_add(&about);
+	sites_fork_end();
+	sites_settle();
+	cr_assert(is_off(1 << 1));
+	sites_fork_begin();
+	sites_fork_end();
+	cr_assert(eq(u32, sites_state().images, 0));
+}
+
+/* Whatever the index says, nothing is read outside of it and nothing changed
+ * but what looks like a site. */
+Test(sites, a_damaged_index_does_no_harm, .init = make_image, .timeout = 120)
+{
+	static const unsigned char values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+
+	for (uint32_t at = INDEX; at < frames_end; at++) {
+		unsigned char before = image[at];
+
+		if (at == INDEX + 12 + functions * 8)
+			at = FRAMES;
+		before = image[at];
+		for (unsigned i = 0; i < sizeof(values); i++) {
+			image[at] = values[i];
+			sites_remove(about.start, about.end);
+			add_image(i % 2 != 0);
+			sites_switch_all(false);
+			cr_assert(le(u32, sites_state().sites, GOOD + BAD));
+			sites_switch_all(true);
+			cr_assert(is_as_before(), "byte %#x is %#x", at,
+				  values[i]);
+		}
+		image[at] = before;
+	}
+}
+
+/* The entry of the second function says it begins before its pair does, and
+ * holds more. */
+Test(sites, an_entry_that_begins_elsewhere_is_not_believed, .init = make_image)
+{
+	uint32_t entry = frames_end - 20, value;
+
+	memcpy(&value, image + entry + 8, 4);
+	put32(entry + 8, value - 16);
+	put32(entry + 12, 256);
+	sites_switch_all(false);
+	cr_assert(is_off(ALL & ~(1u << 6)));
+}
+
+/* On the heap and cut off anywhere, so that a sanitizer sees what is read. */
+Test(sites, an_index_is_not_read_behind_its_end, .init = make_image)
+{
+	for (size_t size = 1; size <= frames_end; size++) {
+		unsigned char *copy = malloc(size);
+		const struct view view = { (uintptr_t)image, size, copy };
+		struct frame_range range;
+		struct frames frames;
+
+		memcpy(copy, image, size);
+		if (frames_open(&frames, &view, (uintptr_t)image + INDEX)) {
+			bool found = frames_find(&frames,
+						 (uintptr_t)image + SECOND + 1,
+						 &range);
+
+			cr_assert(eq(int, found, size == frames_end));
+		}
+		free(copy);
+	}
+}
+
+Test(sites, pages_without_sites_are_not_written, .init = make_image)
+{
+	static char names[64];
+	unsigned writes = 0;
+
+	sites_switch_all(false);
+	fake_fail(0, 0, false);
+	fake_note_names(names, sizeof(names));
+	sites_switch_all(true);
+	fake_note_names(NULL, 0);
+	for (unsigned i = 0; i < sizeof(names); i++)
+		writes += names[i] == 'w';
+	cr_assert(eq(uint, writes, 2));
+}
+
+Test(sites, without_an_index_no_site_is_taken, .init = make_image)
+{
+	sites_remove(about.start, about.end);
+	about.frames = 0;
+	sites_add(&about);
+	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	cr_assert(is_as_before());
+	cr_assert(eq(u32, sites_state().images_unwritable, 1));
+	cr_assert(eq(int, sites_switch_call(about.start + CALL_MOLD + 5, false),
+		     -EACCES));
+}
+
+Test(sites, code_that_cannot_be_read_is_left_alone, .init = make_image)
+{
+	mprotect(image + TEXT, TEXT_SIZE, PROT_EXEC);
+	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
+	cr_assert(is_as_before());
+}
+
+Test(sites, code_that_is_shared_is_left_alone, .init = make_image)
+{
+	mmap(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE,
+	     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	put(TEXT, text, sizeof(text));
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
+	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	cr_assert(is_as_before());
+}
+
+/* Each system call of switching off, and of one call, fails in turn: it is done
+ * all the same or said to have failed, and the next attempt makes up for it. */
+static void fail_each(int error, bool for_good)
+{
+	unsigned failures = 0;
+
+	for (unsigned n = 1;; n++) {
+		const char *failed;
+		int r;
+
+		sites_remove(about.start, about.end);
+		add_image(n % 2 != 0);
+		fake_fail(n, error, for_good);
+		r = sites_switch_all(false);
+		failed = fake_failed();
+		fake_fail(0, 0, false);
+		if (!failed) {
+			sites_switch_all(true);
+			break;
+		}
+		failures += r < 0;
+		cr_assert(r < 0 || is_off(ALL), "call %u (%s)", n, failed);
+		cr_assert(eq(str, (char *)protection(), "r-x"), "call %u (%s)",
+			  n, failed);
+		cr_assert(eq(int, sites_switch_all(true), 0), "%s", failed);
+		cr_assert(is_as_before(), "call %u (%s)", n, failed);
+		cr_assert(eq(int, sites_switch_all(false), 0), "%s", failed);
+		cr_assert(is_off(ALL), "call %u (%s)", n, failed);
+		sites_switch_all(true);
+	}
+	cr_assert(gt(uint, failures, 1));
+}
+
+Test(sites, any_system_call_may_fail, .init = make_image)
+{
+	fail_each(EPERM, false);
+	fail_each(EIO, false);
+}
+
+Test(sites, all_system_calls_may_fail_from_one_on, .init = make_image)
+{
+	fail_each(EPERM, true);
+}
+
+Test(sites, an_interrupted_write_is_tried_again, .init = make_image)
+{
+	sites_switch_all(false);
+	sites_switch_all(true);
+	fake_fail(2, EINTR, false);
+	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(str, (char *)fake_failed(), "write_at"));
+	cr_assert(is_off(ALL));
+	/* open, three times write, close, and the processors: no other way. */
+	cr_assert(eq(uint, fake_calls, 6));
+}
+
+/* The other way to write, and its protections. */
+Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment, .init = make_image)
+{
+	sites_switch_all(false);
+	sites_switch_all(true);
+	fake_fail(1, EACCES, false);
+	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(str, (char *)fake_failed(), "open"));
+	cr_assert(is_off(ALL));
+	cr_assert(eq(str, (char *)protection(), "r-x"));
+}
+
+Test(sites, protections_that_the_program_chose_stay, .init = make_image)
+{
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	sites_switch_all(false);
+	fake_fail(1, EACCES, false);
+	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(is_as_before());
+	cr_assert(eq(str, (char *)protection(), "rwx"));
+}
+
+#endif
