@@ -5,6 +5,7 @@
  */
 #include "image.h"
 
+#include "calls.h"
 #include "clock.h"
 #include "events.h"
 #include "log.h"
@@ -388,6 +389,7 @@ void image_forked(void)
 	sites_fork_begin();
 	if (image_scan() == 0)
 		sites_fork_end();
+	calls_forked();
 }
 
 static bool is_known(uintptr_t address)

@@ -119,6 +119,15 @@ struct shim_meta {
 	uint32_t lost_threads;		/* slots asked for; may exceed the table */
 	uint32_t unused;
 	struct shim_lost_thread lost[SHIM_META_THREADS];
+
+	/* Call sites of the hooks, which can be switched off in the program's
+	 * code.  They are not looked for before something is switched. */
+	uint32_t switched;		/* how often all were; odd: they are off */
+	uint32_t sites;			/* known */
+	uint32_t sites_off;		/* of them, when something was switched last */
+	uint32_t sites_rejected;	/* looked like one, in no function */
+	uint32_t site_images;		/* objects that call hooks */
+	uint32_t site_images_unwritable; /* whose code could not be changed */
 };
 
 struct shim_images {

@@ -94,6 +94,22 @@ static void put_clock(FILE *out, const struct process *process)
 		  meta->cost_exact.outside / 1000.0 * process->unit_ns));
 }
 
+/* Only if something was switched: else they were not even looked for. */
+static void put_sites(FILE *out, const struct shim_meta *meta)
+{
+	if (!meta->switched && !meta->sites)
+		return;
+	put_field(out, "call sites", keep_format(
+		  "%u in %u objects, %u of them off, switched %u times%s",
+		  meta->sites, meta->site_images, meta->sites_off,
+		  meta->switched, meta->switched % 2 ? ", stopped" : ""));
+	if (meta->site_images_unwritable || meta->sites_rejected)
+		put_field(out, "", keep_format(
+			  "%u objects whose code cannot be changed, %u sites "
+			  "outside of functions",
+			  meta->site_images_unwritable, meta->sites_rejected));
+}
+
 static void put_images(FILE *out, const struct process *process)
 {
 	const struct image *image = process->images;
@@ -190,6 +206,7 @@ static void put_process(FILE *out, const struct model *model, uint32_t number)
 		put_field(out, "repairs", keep_format("%" PRIu64 " frames "
 			  "ended without a leave, %" PRIu64 " leaves without "
 			  "an enter", meta->unwound, meta->orphans));
+		put_sites(out, meta);
 		if (meta->lost_threads)
 			put_field(out, "threads lost", keep_format(
 				  "%u could not get a file",

@@ -1,0 +1,88 @@
+/*
+ * Two switches, one behind the other: the call sites in the program's code,
+ * which make it cheap, and the table, which makes it sure.  Calls through a
+ * pointer, objects that come later, code that may not be written: whatever
+ * still calls, calls nothing.
+ */
+#include "calls.h"
+
+#include "record.h"
+#include "sites.h"
+#include "state.h"
+#include "table.h"
+
+#include <shim/format.h>
+#include <shim/hooks.h>
+#include <stddef.h>
+
+#include <shim/banned.h>
+
+static uint32_t switched;		/* odd: stopped */
+
+/* What the recording says of it. */
+static void note(void)
+{
+	struct shim_meta *meta = record_meta();
+	struct sites_state state;
+
+	if (!meta)
+		return;
+	state = sites_state();
+	meta->switched = switched;
+	meta->sites = state.sites;
+	meta->sites_off = state.off;
+	meta->sites_rejected = state.rejected;
+	meta->site_images = state.images;
+	meta->site_images_unwritable = state.images_unwritable;
+}
+
+static int stop(void *unused)
+{
+	(void)unused;
+	if (switched % 2 == 0) {
+		switched++;
+		sites_switch_all(false);
+		table_start(false);
+		note();
+	}
+	return 0;
+}
+
+static int start(void *unused)
+{
+	(void)unused;
+	if (switched % 2 != 0) {
+		switched++;
+		table_start(true);
+		sites_switch_all(true);
+		note();
+	}
+	return 0;
+}
+
+void calls_forked(void)
+{
+	if (switched == 0)
+		return;
+	sites_settle();
+	table_start(switched % 2 == 0);
+	note();
+}
+
+static enum shim_result do_slowly(int (*work)(void *unused))
+{
+	state_start();
+	if (state_get() != STATE_RUNNING || state_slowly(work, NULL) < 0)
+		return SHIM_E_FAIL;
+	return SHIM_OK;
+}
+
+enum shim_result shim_calls_stop(void)
+{
+	return do_slowly(stop);
+}
+
+enum shim_result shim_calls_start(void)
+{
+	return do_slowly(start);
+}

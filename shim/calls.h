@@ -1,0 +1,12 @@
+/*
+ * Stopping and starting all calls of the hooks; what users see of it is in
+ * <shim/hooks.h>.
+ */
+#ifndef SHIM_CALLS_H
+#define SHIM_CALLS_H
+
+/* In a forked child: calls are stopped or not as they were in the parent, which
+ * may have been about to change that.  State lock held. */
+void calls_forked(void);
+
+#endif

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""toggle.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+A program that has its calls recorded or not, while it runs: what it does is the
+same, and the tree holds what was called in between and nothing else.
+"""
+import re
+import sys
+
+import shimtest
+from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile,
+                      difference, expect, expect_equal, expect_truth, json_of,
+                      new_directory, run_both, shim_report, tree_of)
+
+# As compilers and linkers may reach the hooks.
+FLAGS = [[], ['-fno-plt'], ['-fcf-protection', '-Wl,-z,ibtplt'],
+         ['-fno-pie', '-no-pie'], ['-Wl,-z,lazy'], ['-Wl,-z,norelro']]
+
+
+def toggled(how, family, optimize, profile='calltree:counts', flags=(),
+            name=None, arguments=()):
+    program = compile('toggled.c', family, optimize, flags, name or 'toggled')
+    result = run_both([program, how, *arguments], profile)
+    expect_equal(result.status, 0, 'exit status')
+    about = json_of(result.output)
+    expect_equal(about['lost'], 0, 'lost')
+    return result
+
+
+def expect_tree(result, wanted):
+    got = tree_of(result.output)
+    expect(got == wanted, 'the tree:\n' + difference(got, wanted))
+
+
+def sites_of(result):
+    """(known, off, unwritable) as info says."""
+    text = shim_report('info', result.output)
+    match = re.search(r'call sites +(\d+) in \d+ objects, (\d+) of them off',
+                      text)
+    expect(match, 'nothing about call sites:\n' + text)
+    bad = re.search(r'(\d+) objects whose code cannot be changed', text)
+    return (int(match.group(1)), int(match.group(2)),
+            int(bad.group(1)) if bad else 0)
+
+
+EARLY = {'early': 10, 'early;leaf': 10}
+LATE = {'late': 10, 'late;leaf': 10}
+
+
+def check_phases(family, optimize):
+    for profile in PROFILES:
+        result = toggled('phases', family, optimize, profile)
+        expect_tree(result, {**EARLY, 'late': 30, 'late;leaf': 30})
+        expect_truth(result, calls_of(json_of(result.output)))
+        known, off, unwritable = sites_of(result)
+        expect(known > 15, '%d sites' % known)
+        expect_equal((off, unwritable), (0, 0), 'off, unwritable')
+
+
+def check_flags(family, optimize):
+    for number, flags in enumerate(FLAGS):
+        result = toggled('phases', family, optimize, flags=flags,
+                         name='toggled%d' % number)
+        expect_tree(result, {**EARLY, 'late': 30, 'late;leaf': 30})
+        known, off, unwritable = sites_of(result)
+        expect(known > 15, '%s: %d sites' % (flags, known))
+        expect_equal((off, unwritable), (0, 0), ' '.join(flags))
+
+
+def check_threads(family, optimize):
+    result = toggled('threads', family, optimize, 'calltree')
+    calls = calls_of(json_of(result.output))
+    expect_truth(result, calls)
+    tree = tree_of(result.output)
+    # Calls that are cut off on one side may hang in a wrong place, but only
+    # those of the functions that ran at that moment.
+    expect_equal({p: n for p, n in tree.items()
+                  if re.match('(early|leaf)', p)},
+                 {'early': 40, 'early;leaf': 40}, 'before')
+    expect_equal(sum(n for p, n in tree.items()
+                     if re.search('late;leaf$', p)), 40, 'after')
+    expect(set(re.findall(r'\w+', ' '.join(tree))) <=
+           {'early', 'leaf', 'late', 'fold', 'mix'}, str(tree))
+
+
+def check_across(family, optimize):
+    result = toggled('across', family, optimize)
+    expect_truth(result, calls_of(json_of(result.output)))
+    got = tree_of(result.output)
+    if got == {'stops_inside': 1, 'stops_inside;late': 10,
+               'stops_inside;late;leaf': 10}:
+        raise Unsolved('a call that ended while stopped takes those that '
+                       'follow at its place on the stack for its own')
+    expect_tree(result, {'stops_inside': 1, **LATE})
+
+
+def check_recursive(family, optimize):
+    result = toggled('recursive', family, optimize)
+    expect_truth(result, calls_of(json_of(result.output)))
+    if tree_of(result.output) == {'descend': 1, **LATE}:
+        raise Unsolved('the leave of a call that began while stopped ends an '
+                       'outer one of the same function')
+    expect_tree(result, {'descend': 1, 'descend;late': 10,
+                         'descend;late;leaf': 10})
+
+
+def check_nested(family, optimize):
+    result = toggled('nested', family, optimize)
+    expect_tree(result, {'early': 20, 'early;leaf': 20, **LATE})
+    expect('1 leaves without an enter' in
+           shim_report('info', result.output), 'the leave was not counted')
+
+
+def check_fork(family, optimize):
+    result = toggled('fork', family, optimize)
+    expect_tree(result, {**EARLY, 'late': 15, 'late;leaf': 15})
+    text = shim_report('info', result.output)
+    expect_equal(sorted(re.findall(r'(\d+) of them off', text))[0], '0',
+                 'off in the parent')
+    expect('stopped' in text, 'the child was stopped at its end')
+
+
+def check_forks(family, optimize):
+    result = toggled('forks', family, optimize)
+    expect_tree(result, {'early': 1, 'early;leaf': 1,
+                         'late': 400, 'late;leaf': 400})
+
+
+def check_files(family, optimize):
+    result = toggled('files', family, optimize)
+    expect_tree(result, {**EARLY, **LATE})
+    expect_equal(sites_of(result)[0], 0, 'sites')
+
+
+def check_plugin(family, optimize):
+    library = compile('plugin.c', family, optimize,
+                      ['-shared', '-fPIC', '-DPLUGIN=toggled'],
+                      name='libtoggled.so')
+    result = toggled('plugin', family, optimize, arguments=[library])
+    got = tree_of(result.output)
+    wanted = {'toggled_construct': 4, 'toggled_construct;toggled_twice': 4,
+              'work': 2, 'work;toggled_twice': 4,
+              'toggled_destruct': 3, 'toggled_destruct;toggled_twice': 3}
+    expect(got == wanted, 'the tree:\n' + difference(got, wanted))
+
+
+for family, optimize in BUILDS:
+    for name, check in (
+            ('what is called while stopped is not recorded, the rest is',
+             check_phases),
+            ('threads may run the code that is changed', check_threads),
+            ('a call that ends while stopped is over', check_across),
+            ('a call that begins while stopped is not there', check_nested),
+            ('an inner call that begins while stopped ends itself',
+             check_recursive),
+            ('a forked child is stopped as its parent was, and starts alone',
+             check_fork),
+            ('a child forked while all is being switched can start',
+             check_forks),
+            ('without descriptors the table does it', check_files),
+            ('objects may come and go while stopped', check_plugin)):
+        add_test('%s (%s %s)' % (name, family, optimize),
+                 lambda family=family, optimize=optimize, check=check:
+                 check(family, optimize))
+
+for family in ('gcc', 'clang'):
+    add_test('all ways to call a hook are known (%s)' % family,
+             lambda family=family: check_flags(family, '-O2'))
+
+if __name__ == '__main__':
+    shimtest.main()
