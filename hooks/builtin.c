@@ -8,11 +8,18 @@
 int calltree_start(const char *arguments);
 int builtin_start(const char *profile);
 
+/* Nothing: for programs that bring profilers of their own. */
+static int none_start(const char *arguments)
+{
+	return *arguments ? -1 : 0;
+}
+
 static const struct {
 	const char *name;
 	int (*start)(const char *arguments);
 } builtins[] = {
 	{ "calltree", calltree_start },
+	{ "none", none_start },
 };
 
 /* Starts NAME[:ARGUMENTS] of @profile, at most one of each; 0, or -1 if there

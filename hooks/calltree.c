@@ -280,16 +280,34 @@ leave(uint64_t function, uintptr_t sp, enum clock clock)
 	{                                                                      \
 		(void)site;                                                    \
 		leave(function, (uintptr_t)__builtin_dwarf_cfa(), clock);      \
+	}                                                                      \
+	static HOT void name##_enter_at(shim_function function,                \
+					const void *site, uintptr_t frame)     \
+	{                                                                      \
+		enter(function, site, frame, clock);                           \
+	}                                                                      \
+	static HOT void name##_leave_at(shim_function function,                \
+					const void *site, uintptr_t frame)     \
+	{                                                                      \
+		(void)site;                                                    \
+		leave(function, frame, clock);                                 \
 	}
 
 HOOKS(counts, COUNTS)
 HOOKS(coarse, COARSE)
 HOOKS(exact, EXACT)
 
-const shim_function_hook tree_hooks[3][2] = {
+const shim_site_hook tree_hooks[3][2] = {
 	[COUNTS] = { counts_enter, counts_leave },
 	[COARSE] = { coarse_enter, coarse_leave },
 	[EXACT] = { exact_enter, exact_leave },
+};
+
+/* When other profilers have hooks as well. */
+static const shim_frame_hook hooks_at[3][2] = {
+	[COUNTS] = { counts_enter_at, counts_leave_at },
+	[COARSE] = { coarse_enter_at, coarse_leave_at },
+	[EXACT] = { exact_enter_at, exact_leave_at },
 };
 
 /* --- start --- */
@@ -326,7 +344,10 @@ int calltree_start(const char *arguments)
 	tree_describe_cost(meta);
 	handle = shim_profiler_create(NULL);
 	tree_listen(handle);
-	shim_set_enter_leave_function_hooks3(handle, tree_hooks[tree_mode][0],
-					     tree_hooks[tree_mode][1], NULL);
+	shim_set_enter_leave_function_hooks3(
+		handle, SHIM_SITE_HOOK(tree_hooks[tree_mode][0]),
+		SHIM_SITE_HOOK(tree_hooks[tree_mode][1]), NULL);
+	shim_set_frame_hooks(handle, hooks_at[tree_mode][0],
+			     hooks_at[tree_mode][1]);
 	return 0;
 }

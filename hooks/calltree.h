@@ -273,7 +273,7 @@ void tree_describe_cost(struct shim_meta *meta);
 /* --- calltree.c --- */
 
 /* By enum clock: enter, leave. */
-extern const shim_function_hook tree_hooks[3][2];
+extern const shim_site_hook tree_hooks[3][2];
 
 /* --- opening and closing one call --- */
 

@@ -8,7 +8,7 @@
 #include <shim/banned.h>
 
 struct measured {
-	shim_function_hook enter, leave;
+	shim_site_hook enter, leave;
 };
 
 static __attribute__((noinline)) uint64_t plain(const struct measured *hooks,

@@ -1,15 +1,9 @@
-/*
- * Two switches, one behind the other: the call sites in the program's code,
- * which make it cheap, and the table, which makes it sure.  Calls through a
- * pointer, objects that come later, code that may not be written: whatever
- * still calls, calls nothing.
- */
 #include "calls.h"
 
+#include "plan.h"
 #include "record.h"
 #include "sites.h"
 #include "state.h"
-#include "table.h"
 
 #include <shim/format.h>
 #include <shim/hooks.h>
@@ -41,8 +35,7 @@ static int stop(void *unused)
 	(void)unused;
 	if (switched % 2 == 0) {
 		switched++;
-		sites_switch_all(false);
-		table_start(false);
+		plan_pause(true);
 		note();
 	}
 	return 0;
@@ -53,8 +46,7 @@ static int start(void *unused)
 	(void)unused;
 	if (switched % 2 != 0) {
 		switched++;
-		table_start(true);
-		sites_switch_all(true);
+		plan_pause(false);
 		note();
 	}
 	return 0;
@@ -62,11 +54,10 @@ static int start(void *unused)
 
 void calls_forked(void)
 {
-	if (switched == 0)
-		return;
 	sites_settle();
-	table_start(switched % 2 == 0);
-	note();
+	plan_forked();
+	if (switched != 0)
+		note();
 }
 
 static enum shim_result do_slowly(int (*work)(void *unused))

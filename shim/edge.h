@@ -19,6 +19,11 @@ void edge_process_resolve(void);
 void edge_thread_resolve(void);
 void edge_images_resolve(void);
 
+/* The process is about to end, and: nothing of the program will run but its
+ * objects' destructors.  They raise the events and may be called again. */
+void edge_shutdown_begins(void);
+void edge_shutdown_ends(void);
+
 #define EDGE __attribute__((visibility("default")))
 
 #endif

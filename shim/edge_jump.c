@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "track.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -44,6 +45,8 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 {
 	if (!real_jumpers[which])
 		real_jumpers[which] = (jumper)edge_next(jumpers[which]);
+	guard_jumped(arch_jump_sp(buffer));
+	track_unwound(arch_jump_sp(buffer), NULL, false);
 	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
 	real_jumpers[which](buffer, value);
 }
@@ -154,8 +157,13 @@ static _Unwind_Reason_Code run(struct routine *routine, int version,
 	}
 	result = routine->real(version, actions, class, exception, context);
 	if ((actions & _UA_CLEANUP_PHASE) && result == _URC_INSTALL_CONTEXT &&
-	    get_cfa)
-		RAISE(frames_unwound, get_cfa(context));
+	    get_cfa) {
+		uintptr_t sp = get_cfa(context);
+
+		guard_unwound(sp);
+		track_unwound(sp, exception, true);
+		RAISE(frames_unwound, sp);
+	}
 	return result;
 }
 

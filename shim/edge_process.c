@@ -43,6 +43,7 @@ static void in_child(void)
 	if (state_get() != STATE_RUNNING)
 		return;
 	state_forked();
+	thread_forked();
 	state_slowly(begin_again, NULL);
 	RAISE(forked);
 }
@@ -151,6 +152,8 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 		return real_clone(call, stack, flags, argument, parent_tid, tls,
 				  child_tid);
 	/* For good: nobody tells when that task ends. */
+	if (thread_current)
+		thread_current->state |= THREAD_SHARED;
 	RAISE(data_shared, 1);
 	return real_clone(call, stack, flags, argument, parent_tid, tls,
 			  child_tid);
@@ -172,6 +175,7 @@ static void note_end(enum shim_end end, int status)
 }
 
 static void (*real_exit_now)(int) __attribute__((noreturn));
+static void (*real_exit)(int) __attribute__((noreturn));
 static void (*real_quick_exit)(int) __attribute__((noreturn));
 static void (*real_abort)(void) __attribute__((noreturn));
 
@@ -182,6 +186,7 @@ EDGE void _exit(int status)
 {
 	if (!real_exit_now)
 		real_exit_now = (exit_function)edge_next("_exit");
+	edge_shutdown_ends();
 	note_end(SHIM_END_EXIT, status);
 	real_exit_now(status);
 }
@@ -191,10 +196,19 @@ EDGE void _Exit(int status)
 	_exit(status);
 }
 
+EDGE void exit(int status)
+{
+	if (!real_exit)
+		real_exit = (exit_function)edge_next("exit");
+	edge_shutdown_begins();
+	real_exit(status);
+}
+
 EDGE void quick_exit(int status)
 {
 	if (!real_quick_exit)
 		real_quick_exit = (exit_function)edge_next("quick_exit");
+	edge_shutdown_begins();
 	note_end(SHIM_END_EXIT, status);
 	real_quick_exit(status);
 }
@@ -279,6 +293,7 @@ void edge_process_resolve(void)
 	real_Fork = (pid_t(*)(void))edge_next("_Fork");
 	real_clone = (clone_function)edge_next("clone");
 	real_exit_now = (exit_function)edge_next("_exit");
+	real_exit = (exit_function)edge_next("exit");
 	real_quick_exit = (exit_function)edge_next("quick_exit");
 	real_abort = (abort_function)edge_next("abort");
 	if (__register_atfork)

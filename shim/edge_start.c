@@ -31,6 +31,10 @@ void *edge_next(const char *name)
 
 HIDDEN void *edge_start_main(void *program);
 HIDDEN void *edge_main_begins(void);
+HIDDEN int edge_main_returned(int status);
+
+/* Then main does get a frame of ours below it. */
+HIDDEN bool edge_main_is_awaited;
 
 static void *program_main;
 
@@ -63,17 +67,56 @@ void *edge_start_main(void *program)
 
 void *edge_main_begins(void)
 {
+	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
+	RAISE(runtime_initialized);
 	state_begin_main();
 	return program_main;
 }
 
-/* --- constructor and destructor --- */
+int edge_main_returned(int status)
+{
+	edge_shutdown_begins();
+	return status;
+}
 
+/* --- the end --- */
+
+/* Once, whichever way the process ends; a vfork child is not the process. */
+static bool is_first(bool *done)
+{
+	struct shim_meta *meta = record_meta();
+
+	return meta && !sys_is_forbidden() &&
+	       (int)meta->pid == sys_getpid() &&
+	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
+}
+
+void edge_shutdown_begins(void)
+{
+	static bool done;
+
+	if (is_first(&done))
+		RAISE(runtime_shutdown_begin);
+}
+
+void edge_shutdown_ends(void)
+{
+	static bool done;
+
+	edge_shutdown_begins();
+	if (!is_first(&done))
+		return;
+	RAISE(runtime_shutdown_end);
+	events_finish();
+}
+
+/* After the program's own exit handlers: it was registered before them. */
 static void note_exit(int status, void *unused)
 {
 	struct shim_meta *meta = record_meta();
 
 	(void)unused;
+	edge_shutdown_ends();
 	if (!meta || sys_is_forbidden())
 		return;
 	meta->end = SHIM_END_EXIT;
@@ -81,6 +124,8 @@ static void note_exit(int status, void *unused)
 	meta->end_clock = clock_read();
 	clock_note(meta);
 }
+
+/* --- constructor and destructor --- */
 
 /* glibc's; elsewhere an exit is seen by its _exit or not at all. */
 extern int on_exit(void (*call)(int, void *), void *argument)

@@ -1,47 +1,332 @@
 #include "events.h"
 
+#include "arch.h"
+#include "contract.h"
+#include "frame.h"
+#include "log.h"
+#include "plan.h"
 #include "state.h"
 
 #include <shim/banned.h>
 
-struct shim_handle events_handles[EVENTS_HANDLES];
-unsigned events_count;
+struct events_counts events_counts;
 
-/* Handles are made while shim starts, under the state lock. */
-struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
+static struct shim_handle handles[SHIM_PROFILERS_MAX];
+static struct shim_handle *newest;
+static uint64_t serials;
+
+/* --- handles --- */
+
+bool handle_is_valid(const struct shim_handle *handle)
 {
-	struct shim_handle *handle;
+	uintptr_t offset = (uintptr_t)handle - (uintptr_t)handles;
 
-	if (state_get() != STATE_LOADED || events_count == EVENTS_HANDLES)
-		return NULL;
-	handle = &events_handles[events_count];
-	handle->profiler = profiler;
-	__atomic_store_n(&events_count, events_count + 1, __ATOMIC_RELEASE);
-	return handle;
+	return offset < sizeof(handles) && offset % sizeof(*handles) == 0 &&
+	       handle_get_status(handle) != HANDLE_NONE;
 }
 
-#define EVENT(name, contract, parameters)                                      \
+struct shim_handle *events_first(void)
+{
+	return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+}
+
+struct shim_handle *events_next(struct shim_handle *handle)
+{
+	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
+}
+
+struct creation {
+	struct shim_profiler *profiler;
+	struct shim_handle *handle;
+};
+
+static int create(void *argument)
+{
+	struct creation *creation = argument;
+
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
+		struct shim_handle *handle = &handles[i];
+
+		if (handle->status != HANDLE_NONE)
+			continue;
+		*handle = (struct shim_handle){
+			.profiler = creation->profiler,
+			.next = newest,
+			.serial = ++serials,
+			.number = i,
+			.builtin = state_starts_builtins(),
+			.may_go = state_main_started(),
+			.module = thread_current ? thread_current->module : NULL,
+			.mask = SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE,
+			.mapper_slot = -1,
+			.filter_slot = -1,
+		};
+		__atomic_store_n(&handle->status, HANDLE_ACTIVE,
+				 __ATOMIC_RELEASE);
+		__atomic_store_n(&newest, handle, __ATOMIC_RELEASE);
+		creation->handle = handle;
+		return 0;
+	}
+	return -1;
+}
+
+struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
+{
+	struct creation creation = { .profiler = profiler };
+
+	if (contract_check(CONTRACT_INIT, NULL, false) != SHIM_OK)
+		return NULL;
+	if (state_starts_builtins())	/* with the lock */
+		create(&creation);
+	else
+		state_slowly(create, &creation);
+	return creation.handle;
+}
+
+#define EVENT(name, context, flag, parameters)                                 \
 	void shim_profiler_on_##name(struct shim_handle *handle,               \
 				     shim_##name##_callback callback)          \
 	{                                                                      \
-		__atomic_store_n(&handle->name, callback, __ATOMIC_RELEASE);   \
+		shim_##name##_callback before;                                 \
+                                                                               \
+		if (!handle_is_valid(handle) ||                                \
+		    handle_get_status(handle) != HANDLE_ACTIVE)                \
+			return;                                                \
+		if (callback)                                                  \
+			__atomic_add_fetch(&events_counts.name, 1,             \
+					   __ATOMIC_RELAXED);                  \
+		before = __atomic_exchange_n(&handle->name, callback,          \
+					     __ATOMIC_ACQ_REL);                \
+		if (before)                                                    \
+			__atomic_sub_fetch(&events_counts.name, 1,             \
+					   __ATOMIC_RELAXED);                  \
+		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE)              \
+			plan_changed();                                        \
 	}
 #include <shim/events.def>
 #undef EVENT
 
-enum shim_result shim_set_enter_leave_function_hooks3(
-	struct shim_handle *handle, shim_function_hook enter,
-	shim_function_hook leave, shim_function_hook tailcall)
+enum shim_result
+shim_profiler_set_cleanup_callback(struct shim_handle *handle,
+				   shim_cleanup_callback cleanup)
 {
-	if (!handle || (!enter && !leave && !tailcall))
-		return SHIM_E_ARGUMENT;
-	if (state_get() != STATE_LOADED)
-		return SHIM_E_TOO_LATE;
-	for (unsigned i = 0; i < events_count; i++)
-		if (&events_handles[i] != handle &&
-		    (events_handles[i].enter || events_handles[i].leave))
-			return SHIM_E_IN_USE;
-	handle->enter = enter;
-	handle->leave = leave;
+	ENTRY_ASYNC_OF(handle);
+	__atomic_store_n(&handle->cleanup, cleanup, __ATOMIC_RELEASE);
 	return SHIM_OK;
+}
+
+static void remove_callbacks(struct shim_handle *handle)
+{
+#define EVENT(name, context, flag, parameters)                                 \
+	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL))        \
+		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_RELAXED);
+#include <shim/events.def>
+#undef EVENT
+}
+
+/* --- leaving --- */
+
+static int unlink_handle(void *argument)
+{
+	struct shim_handle *handle = argument;
+
+	for (struct shim_handle **place = &newest; *place;
+	     place = &(*place)->next) {
+		if (*place == handle) {
+			__atomic_store_n(place, handle->next, __ATOMIC_RELEASE);
+			break;
+		}
+	}
+	plan_update();
+	return 0;
+}
+
+bool handle_retire(struct shim_handle *handle)
+{
+	uint32_t active = HANDLE_ACTIVE;
+
+	if (!__atomic_compare_exchange_n(&handle->status, &active,
+					 HANDLE_DETACHING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	state_slowly(unlink_handle, handle);
+	return true;
+}
+
+static uint32_t count_pins(const struct thread *thread, unsigned number)
+{
+	return __atomic_load_n(&thread->pins[number], __ATOMIC_ACQUIRE);
+}
+
+bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
+{
+	return thread_wait(count_pins, handle->number, timeout_ms) &&
+	       plan_wait(timeout_ms);
+}
+
+void handle_free(struct shim_handle *handle)
+{
+	shim_cleanup_callback cleanup = handle->cleanup;
+
+	remove_callbacks(handle);
+	if (cleanup)
+		cleanup(handle->profiler);
+	plan_forget(handle);
+	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
+}
+
+bool handle_is_current(const struct shim_handle *handle)
+{
+	const struct thread *self = thread_current;
+
+	for (struct guard *g = self ? self->guard : NULL; g; g = g->outer)
+		if (g->handle == handle)
+			return true;
+	return self && frame_get_handle(self) == handle;
+}
+
+enum shim_result shim_profiler_destroy(struct shim_handle *handle)
+{
+	ENTRY_PROGRAM_OF(handle);
+	if (handle_is_current(handle))
+		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	if (!handle_retire(handle))
+		return SHIM_E_PROFILER_DETACHING;
+	while (!handle_wait(handle, 1000))
+		;
+	handle_free(handle);
+	return SHIM_OK;
+}
+
+enum shim_result shim_profiler_quiesce(struct shim_handle *handle)
+{
+	ENTRY_PROGRAM_OF(handle);
+	if (handle_is_current(handle))
+		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	while (!handle_wait(handle, 1000))
+		;
+	return SHIM_OK;
+}
+
+static int without_modules(void *unused)
+{
+	(void)unused;
+	plan_finish();
+	return 0;
+}
+
+void events_finish(void)
+{
+	state_slowly(without_modules, NULL);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->builtin)
+			remove_callbacks(h);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		shim_cleanup_callback cleanup = h->cleanup;
+
+		if (!h->builtin && cleanup && !h->broken) {
+			h->cleanup = NULL;
+			cleanup(h->profiler);
+		}
+	}
+}
+
+/* --- around a callback --- */
+
+static uint32_t state_in(uint32_t state, enum event_context context)
+{
+	if (context == EVENT_SIGNAL)
+		return state;
+	state = (state | THREAD_CALLBACK) & ~(uint32_t)THREAD_INIT;
+	return context == EVENT_QUIET ? state & ~(uint32_t)THREAD_TRIGGERS :
+					state | THREAD_TRIGGERS;
+}
+
+bool guard_enter(struct guard *guard, struct shim_handle *handle,
+		 enum event_context context, uint32_t flag, const char *name)
+{
+	struct thread *self;
+
+	guard->handle = handle;
+	guard->thread = NULL;
+	if (handle->builtin)
+		return true;
+	if (flag != 0 && (handle->mask & flag) == 0)
+		return false;
+	self = thread_get();
+	if (!self)
+		return false;
+	guard->pins = self->pins[handle->number];
+	self->pins[handle->number] = guard->pins + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (handle_get_status(handle) != HANDLE_ACTIVE || handle->broken) {
+		self->pins[handle->number] = guard->pins;
+		return false;
+	}
+	guard->name = name;
+	guard->outer = self->guard;
+	guard->state = self->state;
+	guard->thread = self;
+	self->guard = guard;
+	self->state = state_in(self->state, context);
+	return true;
+}
+
+void guard_leave(struct guard *guard)
+{
+	struct thread *self = guard->thread;
+
+	if (!self)
+		return;
+	self->state = guard->state;
+	self->guard = guard->outer;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->pins[guard->handle->number] = guard->pins;
+}
+
+static void switch_off(struct guard *guard, const char *how)
+{
+	__atomic_store_n(&guard->handle->broken, true, __ATOMIC_RELEASE);
+	log_line("a profiler's callback %s %s; the profiler was switched off",
+		 guard->name, how);
+}
+
+static void leave_below(uintptr_t sp, bool by_jump)
+{
+	struct thread *self = thread_current;
+
+	if (!self)
+		return;
+	while (self->guard && (uintptr_t)self->guard < sp) {
+		if (by_jump)
+			switch_off(self->guard, "was left by a jump");
+		guard_leave(self->guard);
+	}
+	frame_jumped(self, sp);
+	if (self->dispatch_sp < sp)
+		self->dispatching = 0;
+}
+
+void guard_jumped(uintptr_t sp)
+{
+	leave_below(sp, true);
+}
+
+void guard_unwound(uintptr_t sp)
+{
+	leave_below(sp, false);
+}
+
+void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
+		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
+{
+	if (!guard->thread) {
+		if (callback)
+			((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+				   uintptr_t))callback)(a, b, c, d, e);
+		return;
+	}
+	if (callback && arch_call_guarded(callback, a, b, c, d, e))
+		switch_off(guard, "threw an exception");
+	guard_leave(guard);
 }

@@ -16,6 +16,7 @@
 #include "sys.h"
 #include "table.h"
 #include "text.h"
+#include "verdict.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -357,6 +358,7 @@ static void forget(struct image *image)
 				 __ATOMIC_RELEASE);
 	}
 	table_unbind(image->start, image->end);
+	verdict_forget(image->start, image->end);
 	sites_remove(image->start, image->end);
 	RAISE(image_unloaded, image->start, image->end, generation);
 	image->scan = 0;

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "image.h"
 #include "log.h"
+#include "plan.h"
 #include "record.h"
 #include "sys.h"
 #include "table.h"
@@ -87,6 +88,13 @@ void state_forked(void)
 	unlock();
 }
 
+static bool starts_builtins;
+
+bool state_starts_builtins(void)
+{
+	return starts_builtins;
+}
+
 static bool is_privileged(void)
 {
 	bool differs = false;
@@ -109,12 +117,16 @@ static int start(void *unused)
 		r = record_start();
 		if (r == 0) {
 			image_scan();
+			starts_builtins = true;
 			r = builtin_start(config.profile);
+			starts_builtins = false;
 		}
 		if (r == 0)
 			next = STATE_RUNNING;
 	}
-	table_start(next == STATE_RUNNING);
+	table_start();
+	if (next == STATE_RUNNING)
+		plan_update();
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -127,7 +139,7 @@ void state_start(void)
 	if (state_get() == STATE_LOADED) {
 		/* Not even signals could be blocked: nothing of ours would
 		 * work, and the table must lead somewhere. */
-		table_start(false);
+		table_start();
 		__atomic_store_n(&state, STATE_OFF, __ATOMIC_RELEASE);
 	}
 }

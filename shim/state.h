@@ -31,6 +31,9 @@ int state_slowly(int (*work)(void *argument), void *argument);
 bool state_main_started(void);
 void state_begin_main(void);
 
+/* Whether the profilers that are part of the library are being started. */
+bool state_starts_builtins(void);
+
 /* In a forked child, first of all. */
 void state_forked(void);
 

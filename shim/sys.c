@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -280,6 +281,30 @@ int sys_identity(bool *privileged)
 void sys_yield(void)
 {
 	call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+void sys_sleep_ms(unsigned time_ms)
+{
+	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
+
+	call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+}
+
+/* Kernels without the command, or sandboxes: a thread that runs is through its
+ * instructions long before a sleep ends. */
+void sys_barrier(void)
+{
+	static bool registered;
+
+	if (!registered) {
+		call(SYS_membarrier,
+		     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+		registered = true;
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0,
+		 0) < 0)
+		sys_sleep_ms(1);
 }
 
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)

@@ -48,6 +48,9 @@ int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);
 int sys_identity(bool *privileged);
 void sys_yield(void);
+void sys_sleep_ms(unsigned time_ms);
+/* Every thread of the process has passed a memory barrier when it returns. */
+void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);
 /* When it returns, no thread runs code as it was before. */
 int sys_sync_cores(void);

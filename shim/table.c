@@ -1,7 +1,6 @@
 #include "table.h"
 
 #include "arch.h"
-#include "events.h"
 #include "sys.h"
 #include "text.h"
 
@@ -56,20 +55,22 @@ static void point(const struct slot *slot)
 	sys_protect(page, PAGE, PROT_READ);
 }
 
-void table_start(bool running)
+void table_point(void *enter, void *leave)
 {
-	hook enter = table_nothing, leave = table_nothing;
+	hook enter_hook = enter ? (hook)enter : table_nothing;
+	hook leave_hook = leave ? (hook)leave : table_nothing;
 
-	for (unsigned i = 0; running && i < events_count; i++) {
-		if (events_handles[i].enter)
-			enter = (hook)events_handles[i].enter;
-		if (events_handles[i].leave)
-			leave = (hook)events_handles[i].leave;
-	}
-	__atomic_store_n(&table_current[0], enter, __ATOMIC_RELEASE);
-	__atomic_store_n(&table_current[1], leave, __ATOMIC_RELEASE);
+	if (table_current[0] == enter_hook && table_current[1] == leave_hook)
+		return;
+	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
+	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < slot_count; i++)
 		point(&slots[i]);
+}
+
+void table_start(void)
+{
+	table_point(NULL, NULL);
 }
 
 /* A slot leads to us, or, not yet resolved, back into its own image.  If the

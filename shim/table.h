@@ -24,9 +24,11 @@ struct table_image {
 	bool may_go;
 };
 
-/* Points the table at the profilers' hooks, or at nothing; then binds what
- * table_bind was asked to.  State lock held. */
-void table_start(bool running);
+/* Ends the time in which a hooked call starts shim: it leads to nothing, until
+ * table_point.  State lock held. */
+void table_start(void);
+/* Points the table and all bound slots at these hooks; NULL is nothing. */
+void table_point(void *enter, void *leave);
 
 /* Remembers the slots of an image and points them at the hooks. */
 void table_bind(const struct table_image *image);

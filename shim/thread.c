@@ -1,81 +1,182 @@
-/*
- * What the system knows of the calling task's stacks.
- */
-#include "arch.h"
-#include "maps.h"
+#include "thread.h"
+
 #include "state.h"
 #include "sys.h"
-#include "text.h"
 
 #include <shim/record.h>
-#include <sys/resource.h>
 
 #include <shim/banned.h>
 
-struct request {
-	uintptr_t sp, low, high;
-	uintptr_t gap;		/* end of the mapping below */
-	bool found, grows;
-};
+#define CHUNK	   64
+#define CHUNKS_MAX 1024
+#define INDEX_BITS 16
 
-static bool each(const struct map *map, void *argument)
+__thread struct thread *thread_current;
+
+static struct thread *chunks[CHUNKS_MAX];
+static uint32_t chunk_count;
+static uint64_t made; /* the upper part of the last id */
+
+static struct thread *at(uint32_t index)
 {
-	struct request *request = argument;
-
-	if (request->sp >= map->end) {
-		request->gap = map->end;
-		return true;
-	}
-	if (request->sp >= map->start) {
-		request->found = true;
-		request->low = map->start;
-		request->high = map->end;
-		request->grows = text_equal(map->path, "[stack]");
-	}
-	return false;
+	return &chunks[index / CHUNK][index % CHUNK];
 }
 
-static int look(void *argument)
+static uint32_t count(void)
 {
-	struct request *request = argument;
-	uint64_t limit;
-	uintptr_t block = arch_thread_pointer();
+	return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * CHUNK;
+}
 
-	maps_read(each, request);
-	if (!request->found)
-		return 0;
-	/* The kernel makes one mapping of a thread's stack and whatever was put
-	 * right above it. */
-	if (!request->grows) {
-		if (block > request->sp && block < request->high)
-			request->high = (block & ~4095ul) + 4096;
-		return 0;
+/* A record whose task is gone, or that never was used.  A task has one. */
+static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
+{
+	static uint32_t next;
+
+	for (uint32_t i = 0; i < count(); i++) {
+		struct thread *thread = at(i);
+
+		*index = i;
+		if (thread->id == 0 || thread->tid == tid)
+			return thread;
 	}
-	/* The first thread's stack grows on demand. */
-	if (sys_limit(RLIMIT_STACK, &limit) < 0 ||
-	    limit >= request->high - request->gap)
-		request->low = request->gap;
-	else
-		request->low = request->high - limit;
+	for (uint32_t n = 0; n < count(); n++) {
+		uint32_t i = (next + n) % count();
+
+		*index = i;
+		if (!sys_is_alive(pid, (int)at(i)->tid)) {
+			next = i + 1;
+			return at(i);
+		}
+	}
+	return NULL;
+}
+
+static struct thread *add_chunk(uint32_t *index)
+{
+	void *memory;
+
+	if (chunk_count == CHUNKS_MAX ||
+	    sys_map(CHUNK * sizeof(struct thread), &memory) < 0)
+		return NULL;
+	*index = chunk_count * CHUNK;
+	chunks[chunk_count] = memory;
+	__atomic_store_n(&chunk_count, chunk_count + 1, __ATOMIC_RELEASE);
+	return memory;
+}
+
+static int make(void *result)
+{
+	uint32_t tid = (uint32_t)sys_gettid(), index = 0;
+	struct thread *thread = find_free(tid, sys_getpid(), &index);
+
+	if (!thread)
+		thread = add_chunk(&index);
+	if (!thread)
+		return -1;
+	thread->state = 0;
+	thread->tid = tid;
+	thread->pthread = 0;
+	thread->guard = NULL;
+	thread->frame = NULL;
+	thread->dispatching = 0;
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++)
+		thread->pins[i] = 0;
+	sys_thread_name(thread->name);
+	__atomic_store_n(&thread->id, ++made << INDEX_BITS | index,
+			 __ATOMIC_RELEASE);
+	*(struct thread **)result = thread;
 	return 0;
 }
 
-enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+struct thread *thread_get(void)
 {
-	struct request request = { .sp = sp };
-	bool in_use = false;
+	struct thread *thread = thread_current;
 
-	/* The kernel tells by the stack pointer, so ask on this stack. */
-	if (sys_signal_stack(low, high, &in_use) == 0 && in_use &&
-	    sp - *low < *high - *low)
-		return SHIM_STACK_SIGNAL;
-	state_slowly(look, &request);
-	if (request.found) {
-		*low = request.low;
-		*high = request.high;
-	} else {
-		*low = sp > (4ul << 20) ? (sp - (4ul << 20)) & ~4095ul : 0;
-		*high = (sp & ~4095ul) + (64ul << 10);
+	if (thread)
+		return thread;
+	if (state_slowly(make, &thread) < 0)
+		return NULL;
+	/* A signal handler may have made one while we waited for the lock: it
+	 * has the same task and so the same record. */
+	thread_current = thread;
+	shim_thread_watch();
+	return thread;
+}
+
+struct thread *thread_find(shim_thread id, bool *has_been)
+{
+	uint32_t index = id & ((1u << INDEX_BITS) - 1);
+	uint64_t generation = id >> INDEX_BITS;
+
+	*has_been = generation != 0 && generation <= made && index < count();
+	if (!*has_been || at(index)->id != id)
+		return NULL;
+	return at(index);
+}
+
+bool thread_each(bool (*each)(struct thread *thread, void *argument),
+		 void *argument)
+{
+	for (uint32_t i = 0; i < count(); i++)
+		if (__atomic_load_n(&at(i)->id, __ATOMIC_ACQUIRE) != 0 &&
+		    !each(at(i), argument))
+			return false;
+	return true;
+}
+
+void thread_forked(void)
+{
+	for (uint32_t i = 0; i < count(); i++)
+		if (at(i) != thread_current)
+			at(i)->id = 0;
+	if (thread_current)
+		thread_current->tid = (uint32_t)sys_gettid();
+}
+
+/* --- waiting for the others --- */
+
+struct wait {
+	uint32_t (*is_inside)(const struct thread *thread, unsigned number);
+	unsigned number;
+	uint32_t waited_ms;
+	uint32_t timeout_ms;
+	int pid;
+};
+
+/* The task of a record may have died in there: then it is not in there. */
+static bool see_outside(struct thread *thread, void *argument)
+{
+	struct wait *wait = argument;
+	uint32_t pauses = 0;
+
+	if (thread == thread_current)
+		return true;
+	while (wait->is_inside(thread, wait->number) != 0) {
+		if (!sys_is_alive(wait->pid, (int)thread->tid))
+			return true;
+		if (wait->waited_ms >= wait->timeout_ms)
+			return false;
+		if (++pauses < 20) {
+			sys_yield();
+			continue;
+		}
+		sys_sleep_ms(1);
+		wait->waited_ms++;
 	}
-	return SHIM_STACK_THREAD;
+	return true;
+}
+
+bool thread_wait(uint32_t (*is_inside)(const struct thread *thread,
+				       unsigned number),
+		 unsigned number, uint32_t timeout_ms)
+{
+	struct wait wait = {
+		.is_inside = is_inside,
+		.number = number,
+		.timeout_ms = timeout_ms,
+		.pid = sys_getpid(),
+	};
+
+	sys_barrier();
+	return thread_each(see_outside, &wait);
 }

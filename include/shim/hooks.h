@@ -1,7 +1,14 @@
 /*
  * Hooks: functions of a profiler that are called for every call the program
- * makes.  They run on the program's stack, at any place in it, with any of its
- * locks held: see <shim/banned.h> for what they may not touch.
+ * makes (the CLR's enter/leave/tailcall, ELT).  They run on the program's
+ * stack, at any place in it, with any of its locks held: see <shim/banned.h>
+ * for what they may not touch.  Compile them without instrumentation.
+ *
+ *     generation   the hook gets             how it is called
+ *     ELT3 fast    function or client id     directly by the program's code
+ *     ELT3 slow    the same, and eltInfo     through shim: SHIM_SYNC functions
+ *                                            work, arguments can be inspected
+ *     ELT2, ELT1   what they always got      through shim, adapters on ELT3
  */
 #ifndef SHIM_HOOKS_H
 #define SHIM_HOOKS_H
@@ -12,31 +19,292 @@
 extern "C" {
 #endif
 
-/*
- * A hook of the fast path gets the function and the address its caller will be
- * returned to.  Nothing of ours is on the stack: __builtin_dwarf_cfa() in it is
- * the program's stack pointer.  It must use general registers only.
- */
-typedef void (*shim_function_hook)(shim_function function, const void *site);
+/* --- the event mask (Appendix B): names and values are the CLR's --- */
+
+#define SHIM_MONITOR_NONE		     0x0u
+#define SHIM_MONITOR_FUNCTION_UNLOADS	     0x1u
+#define SHIM_MONITOR_CLASS_LOADS	     0x2u
+#define SHIM_MONITOR_MODULE_LOADS	     0x4u
+#define SHIM_MONITOR_ASSEMBLY_LOADS	     0x8u
+#define SHIM_MONITOR_APPDOMAIN_LOADS	     0x10u
+#define SHIM_MONITOR_JIT_COMPILATION	     0x20u
+#define SHIM_MONITOR_EXCEPTIONS		     0x40u
+#define SHIM_MONITOR_GC			     0x80u
+#define SHIM_MONITOR_OBJECT_ALLOCATED	     0x100u
+#define SHIM_MONITOR_THREADS		     0x200u
+#define SHIM_MONITOR_REMOTING		     0x400u
+#define SHIM_MONITOR_CODE_TRANSITIONS	     0x800u
+#define SHIM_MONITOR_ENTERLEAVE		     0x1000u
+#define SHIM_MONITOR_CCW		     0x2000u
+#define SHIM_MONITOR_REMOTING_COOKIE	     0x4400u
+#define SHIM_MONITOR_REMOTING_ASYNC	     0x8400u
+#define SHIM_MONITOR_SUSPENDS		     0x10000u
+#define SHIM_MONITOR_CACHE_SEARCHES	     0x20000u
+#define SHIM_ENABLE_REJIT		     0x40000u
+#define SHIM_ENABLE_INPROC_DEBUGGING	     0x80000u
+#define SHIM_ENABLE_JIT_MAPS		     0x100000u
+#define SHIM_DISABLE_INLINING		     0x200000u
+#define SHIM_DISABLE_OPTIMIZATIONS	     0x400000u
+#define SHIM_ENABLE_OBJECT_ALLOCATED	     0x800000u
+#define SHIM_MONITOR_CLR_EXCEPTIONS	     0x1000000u
+#define SHIM_ENABLE_FUNCTION_ARGS	     0x2000000u
+#define SHIM_ENABLE_FUNCTION_RETVAL	     0x4000000u
+#define SHIM_ENABLE_FRAME_INFO		     0x8000000u
+#define SHIM_ENABLE_STACK_SNAPSHOT	     0x10000000u
+#define SHIM_USE_PROFILE_IMAGES		     0x20000000u
+#define SHIM_DISABLE_TRANSPARENCY_CHECKS     0x40000000u
+#define SHIM_DISABLE_ALL_NGEN_IMAGES	     0x80000000u
+#define SHIM_MONITOR_ALL		     0x0107ffffu
+#define SHIM_MONITOR_IMMUTABLE		     0xeef8cc00u
+
+#define SHIM_HIGH_ADD_ASSEMBLY_REFERENCES    0x1u
+#define SHIM_HIGH_IN_MEMORY_SYMBOLS_UPDATED  0x2u
+#define SHIM_HIGH_DYNAMIC_FUNCTION_UNLOADS   0x4u
+#define SHIM_HIGH_DISABLE_TIERED_COMPILATION 0x8u
+#define SHIM_HIGH_BASIC_GC		     0x10u
+#define SHIM_HIGH_GC_MOVED_OBJECTS	     0x20u
+#define SHIM_HIGH_LARGEOBJECT_ALLOCATED	     0x40u
+#define SHIM_HIGH_EVENT_PIPE		     0x80u
+#define SHIM_HIGH_PINNEDOBJECT_ALLOCATED     0x100u
+#define SHIM_HIGH_ALL			     0x1ffu
+#define SHIM_HIGH_IMMUTABLE		     0x8u
 
 /*
- * shim_set_enter_leave_function_hooks3 - who is called on every call
+ * shim_set_event_mask, shim_set_event_mask2 - what @handle wants
  *
- * At least one of @enter, @leave and @tailcall must be there; NULL means that
- * event is not wanted.  The last call for a handle wins as a whole.  Rows E-22
- * to E-25.
+ * A callback is called if it is set and its event's flag is in the mask; hooks
+ * if MONITOR_ENTERLEAVE is.  A new profiler has MONITOR_ALL but the immutable
+ * ones, so that one that knows callbacks only needs no mask.
+ * shim_set_event_mask clears the high word.
  *
- * Returns SHIM_OK; SHIM_E_ARGUMENT if all are NULL or @handle is; SHIM_E_TOO_LATE
- * after initialization; SHIM_E_IN_USE if another handle has hooks (for now there
- * is one).
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle or unknown high bits;
+ * SHIM_E_FAIL if a bit of MONITOR_IMMUTABLE would change after initialization;
+ * SHIM_E_INCONSISTENT_WITH_FLAGS while fast hooks are set and ARGS, RETVAL or
+ * FRAME_INFO would be too, while slow ones are and none of these would be, or
+ * during initialization, when hooks are set and ENTERLEAVE would not be.  Rows
+ * E-26 to E-30, P-12.
+ *
+ * Contract: async (the hooks follow when it returns; takes the lock of
+ * shim/state.h if ENTERLEAVE changes).
+ */
+SHIM_API enum shim_result shim_set_event_mask(
+	SHIM_IN struct shim_handle *handle, SHIM_IN uint32_t mask) SHIM_ASYNC;
+SHIM_API enum shim_result
+shim_set_event_mask2(SHIM_IN struct shim_handle *handle, SHIM_IN uint32_t low,
+		     SHIM_IN uint32_t high) SHIM_ASYNC;
+SHIM_API enum shim_result shim_get_event_mask(
+	SHIM_IN struct shim_handle *handle, SHIM_OUT uint32_t *mask) SHIM_ASYNC;
+SHIM_API enum shim_result shim_get_event_mask2(
+	SHIM_IN struct shim_handle *handle, SHIM_OUT_OPT uint32_t *low,
+	SHIM_OUT_OPT uint32_t *high) SHIM_ASYNC;
+
+/* --- ELT3 --- */
+
+/* What a hook is told: the function, or what a mapper made of it.  Row E-11. */
+union shim_function_or_client {
+	shim_function function;
+	uintptr_t client;
+};
+
+/* Valid in the slow hook that got it and only for the functions below.  Row
+ * E-20. */
+typedef uintptr_t shim_elt_info;
+typedef uintptr_t shim_frame_info;
+
+/*
+ * A fast hook.  When one profiler has hooks, nothing of ours is on the stack
+ * when it runs: __builtin_dwarf_cfa() in it is the program's stack pointer.  A
+ * second argument, the address its caller will be returned to, may be declared
+ * (SHIM_SITE_HOOK of a shim_site_hook); shim's own profilers do.
+ */
+typedef void (*shim_function_hook)(union shim_function_or_client function);
+typedef void (*shim_site_hook)(shim_function function, const void *site);
+#define SHIM_SITE_HOOK(hook) ((shim_function_hook)(void (*)(void))(hook))
+typedef void (*shim_function_hook_with_info)(
+	union shim_function_or_client function, shim_elt_info info);
+
+/*
+ * shim_set_enter_leave_function_hooks3 - fast hooks
+ * shim_set_enter_leave_function_hooks3_with_info - slow hooks
+ *
+ * At least one of the three must be there; NULL means that one is not wanted.
+ * The last call for a handle wins as a whole, whichever it was.  Rows E-10,
+ * E-22 to E-31, section 3.2.
+ *
+ * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_CALL_ONLY_FROM_INIT after
+ * initialization; SHIM_E_INVALIDARG if all are NULL or @handle is wrong;
+ * SHIM_E_INCONSISTENT_WITH_FLAGS if the mask has one of ENABLE_FUNCTION_ARGS,
+ * ENABLE_FUNCTION_RETVAL, ENABLE_FRAME_INFO (fast), or has none of them (slow).
  *
  * Contract: init.
  */
+SHIM_API enum shim_result shim_set_enter_leave_function_hooks3(
+	SHIM_IN struct shim_handle *handle, SHIM_IN shim_function_hook enter,
+	SHIM_IN shim_function_hook leave,
+	SHIM_IN shim_function_hook tailcall) SHIM_INIT;
+SHIM_API enum shim_result shim_set_enter_leave_function_hooks3_with_info(
+	SHIM_IN struct shim_handle *handle,
+	SHIM_IN shim_function_hook_with_info enter,
+	SHIM_IN shim_function_hook_with_info leave,
+	SHIM_IN shim_function_hook_with_info tailcall) SHIM_INIT;
+
+/*
+ * shim_set_frame_hooks - what stands in for fast hooks that need their frame
+ *
+ * When several profilers have hooks, something of ours is on the stack, and
+ * these are called instead: @frame is what __builtin_dwarf_cfa() would have
+ * been.  NULL: the fast hooks are called anyway.
+ *
+ * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG.
+ * Contract: init.
+ */
+typedef void (*shim_frame_hook)(shim_function function, const void *site,
+				uintptr_t frame);
 SHIM_API enum shim_result
-shim_set_enter_leave_function_hooks3(struct shim_handle *handle,
-				     shim_function_hook enter,
-				     shim_function_hook leave,
-				     shim_function_hook tailcall) SHIM_INIT;
+shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
+		     SHIM_IN shim_frame_hook enter,
+		     SHIM_IN shim_frame_hook leave) SHIM_INIT;
+
+/* --- ELT1 and ELT2: adapters on ELT3 (rows E-69 to E-74) --- */
+
+typedef void (*shim_function_hook1)(shim_function function);
+
+struct shim_argument_range {
+	uintptr_t start;
+	uint32_t length;
+};
+
+struct shim_argument_info {
+	uint32_t ranges_count;
+	uint32_t total_size;
+	struct shim_argument_range ranges[1];	/* ranges_count of them */
+};
+
+typedef void (*shim_enter_hook2)(shim_function function, uintptr_t client,
+				 shim_frame_info frame,
+				 struct shim_argument_info *arguments);
+typedef void (*shim_leave_hook2)(shim_function function, uintptr_t client,
+				 shim_frame_info frame,
+				 struct shim_argument_range *result);
+typedef void (*shim_tailcall_hook2)(shim_function function, uintptr_t client,
+				    shim_frame_info frame);
+
+/*
+ * shim_set_enter_leave_function_hooks, ...2 - hooks of generation 1 and 2
+ *
+ * Newer hooks of the same handle win whatever the order: then the answer is
+ * SHIM_OK, the log gets a line, and nothing changes.  Row E-32.  @frame is 0
+ * without ENABLE_FRAME_INFO; @arguments and @result are NULL without
+ * ENABLE_FUNCTION_ARGS and ENABLE_FUNCTION_RETVAL.
+ *
+ * Returns and contract as shim_set_enter_leave_function_hooks3, but flags are
+ * not looked at.
+ */
+SHIM_API enum shim_result shim_set_enter_leave_function_hooks(
+	SHIM_IN struct shim_handle *handle, SHIM_IN shim_function_hook1 enter,
+	SHIM_IN shim_function_hook1 leave,
+	SHIM_IN shim_function_hook1 tailcall) SHIM_INIT;
+SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
+	SHIM_IN struct shim_handle *handle, SHIM_IN shim_enter_hook2 enter,
+	SHIM_IN shim_leave_hook2 leave,
+	SHIM_IN shim_tailcall_hook2 tailcall) SHIM_INIT;
+
+/* --- which functions, and under what name --- */
+
+/*
+ * shim_set_function_id_mapper, ...mapper2 - what hooks are told of a function
+ *
+ * Asked once for each function, before its first event: what it returns is what
+ * hooks get instead of the function (0: the function itself), and *@hook, which
+ * is true, may be made false: then no hook of this profiler is called for it.
+ * Two threads may be in it for the same function; one answer is taken.  Set
+ * again, the new mapper is asked for functions that have not been seen.  Mapper2
+ * wins over mapper1.  NULL: none.  SHIM_SYNC functions may be called in it.
+ * Rows E-41 to E-47, section 3.3.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle.
+ * Contract: async; takes the lock of shim/state.h.
+ */
+typedef uintptr_t (*shim_function_id_mapper)(shim_function function, int *hook);
+typedef uintptr_t (*shim_function_id_mapper2)(shim_function function,
+					      void *client_data, int *hook);
+SHIM_API enum shim_result
+shim_set_function_id_mapper(SHIM_IN struct shim_handle *handle,
+			    SHIM_IN shim_function_id_mapper mapper) SHIM_ASYNC;
+SHIM_API enum shim_result
+shim_set_function_id_mapper2(SHIM_IN struct shim_handle *handle,
+			     SHIM_IN shim_function_id_mapper2 mapper,
+			     SHIM_IN void *client_data) SHIM_ASYNC;
+
+/* Row M-50: the values are Mono's. */
+enum shim_call_instrumentation_flags {
+	SHIM_CALL_INSTRUMENTATION_NONE = 0,
+	SHIM_CALL_INSTRUMENTATION_ENTER = 1 << 1,
+	SHIM_CALL_INSTRUMENTATION_ENTER_CONTEXT = 1 << 2,
+	SHIM_CALL_INSTRUMENTATION_LEAVE = 1 << 3,
+	SHIM_CALL_INSTRUMENTATION_LEAVE_CONTEXT = 1 << 4,
+	SHIM_CALL_INSTRUMENTATION_TAIL_CALL = 1 << 5,
+	SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE = 1 << 6,
+};
+
+/*
+ * shim_profiler_set_call_instrumentation_filter_callback - which functions
+ *
+ * Asked once for each function, before its first event, of every profiler that
+ * has one: the flags it returns are what *this* profiler gets of the function,
+ * hooks and method_* events alike.  Without a filter a profiler gets hooks for
+ * every function and no method_* events.  A function nobody wants is switched
+ * off where it is called, and costs next to nothing.  NULL: none.  Set again, it
+ * is asked anew.  SHIM_SYNC functions may be called in it.  Rows M-47 to M-55.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle.
+ * Contract: async; takes the lock of shim/state.h.
+ */
+typedef enum shim_call_instrumentation_flags (
+	*shim_call_instrumentation_filter_callback)(
+	struct shim_profiler *profiler, shim_function function);
+SHIM_API enum shim_result
+shim_profiler_set_call_instrumentation_filter_callback(
+	SHIM_IN struct shim_handle *handle,
+	SHIM_IN shim_call_instrumentation_filter_callback filter) SHIM_ASYNC;
+
+/*
+ * shim_filters_invalidate - ask all filters again
+ *
+ * Each function is asked for anew before its next event.  Row M-55.
+ * Contract: async; takes the lock of shim/state.h.
+ */
+SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
+
+/* --- inspection: in a slow hook, with what it got (rows E-48 to E-57) --- */
+
+/*
+ * shim_get_function_enter3_info and so on
+ *
+ * @info must be what the hook that is running got, and the function that of its
+ * kind.  With ENABLE_FRAME_INFO *@frame is written; what the other flags ask for
+ * is told in <shim/info.h>.
+ *
+ * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
+ * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS if the mask asks for
+ * nothing these could tell; SHIM_E_INVALIDARG for a wrong @info, a NULL @frame
+ * with ENABLE_FRAME_INFO, or a @function of 0; SHIM_E_INSUFFICIENT_BUFFER, and
+ * then *@size is what is needed, in bytes: the one exception to the rule that a
+ * short buffer is a success (section 3.5).
+ *
+ * Contract: sync.
+ */
+SHIM_API enum shim_result shim_get_function_enter3_info(
+	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,
+	SHIM_OUT_OPT shim_frame_info *frame, SHIM_OUT_OPT uint32_t *size,
+	SHIM_OUT_OPT struct shim_argument_info *arguments) SHIM_SYNC;
+SHIM_API enum shim_result shim_get_function_leave3_info(
+	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,
+	SHIM_OUT_OPT shim_frame_info *frame,
+	SHIM_OUT_OPT struct shim_argument_range *result) SHIM_SYNC;
+SHIM_API enum shim_result shim_get_function_tailcall3_info(
+	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,
+	SHIM_OUT shim_frame_info *frame) SHIM_SYNC;
 
 /*
  * shim_calls_stop - from now on no hook is called

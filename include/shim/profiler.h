@@ -4,6 +4,24 @@
  * A profiler is a handle with a pointer of its own and one callback per event
  * it wants.  Any number of them live side by side; each event goes to all that
  * asked for it, newest profiler first.
+ *
+ * A module is a shared library with one profiler (or more) in it:
+ *
+ *     libshim-profiler-example.so
+ *
+ *     #include <shim/profiler.h>
+ *
+ *     SHIM_PROFILER_MODULE(example)
+ *     {
+ *             struct shim_handle *handle = shim_profiler_create(NULL);
+ *
+ *             shim_profiler_on_thread_started(handle, started);
+ *             return SHIM_OK;
+ *     }
+ *
+ * `profrun -p example:arguments` loads it; its init function gets the whole
+ * "example:arguments".  A program can do the same without a module, through
+ * weak symbols, so that it also runs without shim.
  */
 #ifndef SHIM_PROFILER_H
 #define SHIM_PROFILER_H
@@ -14,35 +32,201 @@
 extern "C" {
 #endif
 
+/*
+ * What a module was compiled against.  shim refuses one that is older than
+ * SHIM_PROFILER_API_OLDEST or newer than itself (rows M-72 to M-74).
+ *
+ *     1  modules, handles, events, hooks, filters, queries
+ */
+#define SHIM_PROFILER_API_VERSION 1
+#define SHIM_PROFILER_API_OLDEST  1
+
+/* The version of the library that runs.  Contract: async. */
+SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
+
+#define SHIM_EXPORT __attribute__((visibility("default")))
+#ifdef __cplusplus
+#define SHIM_EXTERN_C extern "C"
+#else
+#define SHIM_EXTERN_C extern
+#endif
+
+/*
+ * SHIM_PROFILER_MODULE - begins a module's init function
+ *
+ * @name must be that of the library, libshim-profiler-NAME.so.  The function
+ * gets `description`, a string that lives as long as the module; it returns
+ * SHIM_OK; SHIM_E_PROFILER_CANCEL_ACTIVATION to leave quietly, or any other
+ * failure to be unloaded with a line in the log.  Rows M-2 to M-4, C-5, P-62.
+ */
+#define SHIM_PROFILER_MODULE(name)                                             \
+	SHIM_EXTERN_C SHIM_EXPORT const uint32_t shim_profiler_module_api;     \
+	const uint32_t shim_profiler_module_api = SHIM_PROFILER_API_VERSION;   \
+	SHIM_EXTERN_C SHIM_EXPORT enum shim_result shim_profiler_init_##name(  \
+		const char *description);                                      \
+	enum shim_result shim_profiler_init_##name(                            \
+		const char *description __attribute__((unused)))
+
 struct shim_profiler;		/* yours; shim only hands it back */
 struct shim_handle;
+struct shim_call_context;
+
+/*
+ * shim_profiler_load - load a module
+ *
+ * @description is "NAME" or "NAME:ARGUMENTS"; NULL and "default" mean the call
+ * tree.  Looked for in the program itself (a function shim_profiler_init_NAME),
+ * beside libshim.so, in the directories of SHIM_MODULE_PATH, then wherever the
+ * dynamic linker looks; NAME may also be a path to a module.  Loading what is
+ * loaded does nothing.  After main has begun this attaches: the module gets
+ * attach_complete when it is in place, and @data (may be NULL, @size 0) is what
+ * shim_profiler_attach_data gives it.  Rows M-13 to M-17, P-63.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @description is no name; SHIM_E_FAIL if
+ * it was not found or does not fit (the log says why); or what its init function
+ * returned.
+ *
+ * Contract: triggers; also the program, outside of callbacks.  Takes the
+ * loader's lock.
+ */
+SHIM_API enum shim_result
+shim_profiler_load(SHIM_IN const char *description, SHIM_IN const void *data,
+		   SHIM_IN uint32_t size) SHIM_TRIGGERS;
+
+/*
+ * shim_profiler_attach_data - what the one who attached this module sent
+ *
+ * At most @count bytes to @data, and in *@total how many there are; 0 if it was
+ * not attached.  Contract: init.
+ */
+SHIM_API enum shim_result
+shim_profiler_attach_data(SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
+			  SHIM_OUT_SIZE_IS(count, total) void *data) SHIM_INIT;
 
 /*
  * shim_profiler_create - a new profiler
  *
  * @profiler is passed to every callback of this handle and may be NULL.
- * Returns the handle, which lives as long as the process, or NULL if there are
- * too many (8) or it is too late.  Rows M-18, M-19.
+ * Returns the handle, or NULL if there are too many (SHIM_PROFILERS_MAX) or it
+ * is too late.  Rows M-18, M-19.
  *
  * Contract: init.
  */
+#define SHIM_PROFILERS_MAX 256
 SHIM_API struct shim_handle *
-shim_profiler_create(struct shim_profiler *profiler) SHIM_INIT;
+shim_profiler_create(SHIM_IN struct shim_profiler *profiler) SHIM_INIT;
+
+/*
+ * shim_profiler_destroy - undo shim_profiler_create
+ *
+ * From now on none of @handle's callbacks and hooks is called; waits until no
+ * other thread is in one, calls the cleanup callback, and forgets the handle.
+ * In a callback of @handle itself it fails.  Row M-20.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_UNSUPPORTED_CALL_SEQUENCE from a
+ * callback or hook of @handle; SHIM_E_PROFILER_DETACHING if it is going already.
+ *
+ * Contract: triggers; also the program, outside of callbacks.
+ */
+SHIM_API enum shim_result
+shim_profiler_destroy(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
+
+/*
+ * shim_profiler_quiesce - wait until no other thread is in @handle's code
+ *
+ * What was set before the call is what runs after it: a callback that was
+ * removed will not be called any more.  Row M-69.  Returns as
+ * shim_profiler_destroy.
+ *
+ * Contract: triggers; also the program, outside of callbacks.
+ */
+SHIM_API enum shim_result
+shim_profiler_quiesce(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
+
+/*
+ * shim_profiler_detach - leave, from inside
+ *
+ * Returns at once.  From now on @handle gets no events and its calls fail with
+ * SHIM_E_PROFILER_DETACHING; when no thread is in its code, at the latest checks
+ * after @expected_ms (0: 5000) and again with growing pauses, it gets
+ * detach_succeeded, its cleanup callback, and its module is unloaded when that
+ * was the last handle of it.  Rows P-67 to P-71.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
+ * SHIM_E_PROFILER_NOT_YET_INITIALIZED inside the module's init function.
+ *
+ * Contract: triggers; also the program, outside of callbacks.
+ */
+SHIM_API enum shim_result
+shim_profiler_detach(SHIM_IN struct shim_handle *handle,
+		     SHIM_IN uint32_t expected_ms) SHIM_TRIGGERS;
+
+/*
+ * shim_profiler_set_cleanup_callback - called last of all, once
+ *
+ * After every other event of @handle, at the end of the process or of the
+ * handle; it may free what @profiler points to.  NULL: none.  Rows M-21, M-22.
+ *
+ * Contract: async.
+ */
+typedef void (*shim_cleanup_callback)(struct shim_profiler *profiler);
+SHIM_API enum shim_result
+shim_profiler_set_cleanup_callback(SHIM_IN struct shim_handle *handle,
+				   SHIM_IN shim_cleanup_callback cleanup)
+	SHIM_ASYNC;
+
+/*
+ * shim_profiler_enable_clauses - ask for exception_clause events
+ *
+ * They cost the program an extra look at every frame that is unwound.  For the
+ * whole process.  Row M-75.  Returns SHIM_OK, or SHIM_E_CALL_ONLY_FROM_INIT.
+ *
+ * Contract: init.
+ */
+SHIM_API enum shim_result shim_profiler_enable_clauses(void) SHIM_INIT;
+
+/* The kinds of exception_clause. */
+enum shim_clause {
+	SHIM_CLAUSE_NONE = 0,
+	SHIM_CLAUSE_FILTER = 1,
+	SHIM_CLAUSE_CATCH = 2,
+	SHIM_CLAUSE_FINALLY = 3,	/* destructors */
+};
 
 /*
  * shim_profiler_on_EVENT - set, replace or (NULL) remove a callback
  *
- * The types and the events are those of <shim/events.def>.  Rows M-10, M-66.
+ * The types and the events are those of <shim/events.def>.  Any thread may do
+ * so at any time; another that is already in the old callback stays in it (see
+ * shim_profiler_quiesce).  A wrong @handle is ignored.  Rows M-10, M-66 to M-70.
+ *
+ * A callback that throws is left, its profiler is switched off for good, and
+ * the log says so; so is one that is left by longjmp.
  *
  * Contract: async.
  */
-#define EVENT(name, contract, parameters)                                      \
+#define EVENT(name, context, flag, parameters)                                 \
 	typedef void(*shim_##name##_callback) parameters;                      \
 	SHIM_API void shim_profiler_on_##name(                                 \
 		struct shim_handle *handle,                                    \
 		shim_##name##_callback callback) SHIM_ASYNC;
 #include <shim/events.def>
 #undef EVENT
+
+/*
+ * shim_thread_create - a thread of the profiler's own
+ *
+ * Runs call(argument).  It is no thread of the program: it gets no events, is
+ * not enumerated, has all signals blocked, and may call any function but INIT
+ * ones at any time.  It must have ended before its module is detached.  Row P-36.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_OUTOFMEMORY if the system refuses.
+ *
+ * Contract: triggers; also from init.
+ */
+SHIM_API enum shim_result
+shim_thread_create(SHIM_IN void (*call)(void *argument),
+		   SHIM_IN void *argument) SHIM_TRIGGERS;
 
 #ifdef __cplusplus
 }

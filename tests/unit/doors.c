@@ -26,7 +26,48 @@ void shim_thread_watch(void)
 {
 }
 
-#ifndef ARCH_GENERIC	/* which has one in its arch.h */
+void plan_slow_enter(void);
+void plan_slow_leave(void);
+
+void plan_enter(void);
+void plan_leave(void);
+
+void plan_enter(void)
+{
+}
+
+void plan_leave(void)
+{
+}
+
+void plan_inspecting_enter(void);
+void plan_inspecting_leave(void);
+
+void plan_inspecting_enter(void)
+{
+}
+
+void plan_inspecting_leave(void)
+{
+}
+
+void plan_slow_enter(void)
+{
+}
+
+void plan_slow_leave(void)
+{
+}
+
+#ifndef ARCH_GENERIC	/* which has these in its arch.h */
+bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
+		       uintptr_t c, uintptr_t d, uintptr_t e)
+{
+	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+		   uintptr_t))callback)(a, b, c, d, e);
+	return false;
+}
+
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
 {
 	(void)top;

@@ -32,6 +32,8 @@
 #define sys_host_name	     real_host_name
 #define sys_identity	     real_identity
 #define sys_yield	     real_yield
+#define sys_sleep_ms	     real_sleep_ms
+#define sys_barrier	     real_barrier
 #define sys_write_at	     real_write_at
 #define sys_sync_cores	     real_sync_cores
 #define sys_peek	     real_peek
@@ -68,6 +70,8 @@
 #undef sys_host_name
 #undef sys_identity
 #undef sys_yield
+#undef sys_sleep_ms
+#undef sys_barrier
 #undef sys_write_at
 #undef sys_sync_cores
 #undef sys_peek
@@ -196,6 +200,16 @@ int sys_getppid(void)
 bool sys_is_alive(int pid, int tid)
 {
 	return real_is_alive(pid, tid);
+}
+
+void sys_sleep_ms(unsigned time_ms)
+{
+	real_sleep_ms(time_ms);
+}
+
+void sys_barrier(void)
+{
+	real_barrier();
 }
 
 void sys_yield(void)

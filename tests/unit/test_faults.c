@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern shim_function_hook table_current[2];
+extern shim_site_hook table_current[2];
 
 /* Of one run, shared with the process that runs. */
 struct outcome {

@@ -7,6 +7,7 @@
 #define SHIM_ARCH_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -29,6 +30,38 @@ static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 	(void)top;
 	return call(argument);
 }
+
+/* Exceptions of callbacks are not caught here: they end the program. */
+static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
+				     uintptr_t b, uintptr_t c, uintptr_t d,
+				     uintptr_t e)
+{
+	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+		   uintptr_t))callback)(a, b, c, d, e);
+	return false;
+}
+
+/* What a slow hook is given. */
+struct arch_frame {
+	const void *entry;
+	uint32_t event, unused;
+	uintptr_t info[5];
+	uintptr_t function;
+	const void *site;
+	uintptr_t return_address;
+	uintptr_t cfa;
+};
+
+#define ARCH_FRAME_CFA(frame) ((frame)->cfa)
+
+#define ARCH_THREAD_FRAME 16
+#define ARCH_PLAN_SINGLE  0
+#define ARCH_PLAN_ENTRY	  16
+#define ARCH_PLAN_CHAINS  24
+#define ARCH_THREAD_STATE 12
+#define ARCH_THREAD_DISPATCHING 24
+#define ARCH_THREAD_DISPATCH_SP 32
+#define ARCH_THREAD_SHARED 32
 
 static inline uintptr_t arch_jump_sp(const void *buffer)
 {

@@ -4,6 +4,19 @@
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
 
+/* entry.S knows where struct thread and struct plan have these. */
+#define ARCH_THREAD_FRAME 16
+#define ARCH_PLAN_SINGLE  0
+#define ARCH_PLAN_ENTRY	  16
+#define ARCH_PLAN_CHAINS  24
+#define ARCH_THREAD_STATE 12
+#define ARCH_THREAD_DISPATCHING 24
+#define ARCH_THREAD_DISPATCH_SP 32
+#define ARCH_THREAD_SHARED 32
+
+#ifndef ARCH_ASSEMBLY
+
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A system call without libc: errno stays alone, no PLT, no cancellation
@@ -26,6 +39,27 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 
 /* Run call(argument) on the stack that ends at @top (entry.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
+
+/* Calls callback(a, b, c, d, e) and tells whether it threw (entry.S). */
+bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
+		       uintptr_t c, uintptr_t d, uintptr_t e);
+/* Where it goes on then, with the exception in register 0. */
+extern char arch_guard_caught[];
+
+/* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
+ * The first three belong to frame.c. */
+struct arch_frame {
+	const void *entry;
+	uint32_t event, unused;
+	uintptr_t info[5];
+	uintptr_t rbx, rbp, r12, r13, r14, r15;
+	uintptr_t function;
+	const void *site;
+	uintptr_t return_address;
+};
+
+/* The program's stack pointer when it called the hook. */
+#define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
 
 /* The stack pointer a glibc jmp_buf resumes with, or 0 (libc hides it behind
  * the pointer guard of the thread control block). */
@@ -56,4 +90,5 @@ static inline uintptr_t arch_thread_pointer(void)
 
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 
+#endif
 #endif

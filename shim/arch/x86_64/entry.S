@@ -2,6 +2,9 @@
  * The ways in that C cannot express: symbols of ours that must not put a frame
  * between the program and what it called.
  */
+#define ARCH_ASSEMBLY
+#include "arch.h"
+
 	.text
 
 /*
@@ -117,9 +120,223 @@ start_main:
 	KEEP_ARGUMENTS
 	call	edge_main_begins	/* returns the program's */
 	RESTORE_ARGUMENTS
+	cmpb	$0, edge_main_is_awaited(%rip)
+	jne	1f
 	jmp	*%rax
+1:	sub	$8, %rsp		/* somebody wants to know the return */
+	.cfi_adjust_cfa_offset 8
+	call	*%rax
+	mov	%eax, %edi
+	call	edge_main_returned	/* returns its argument */
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
 	.cfi_endproc
 	.size	start_main, .-start_main
+
+/*
+ * Several profilers with fast hooks that want every function: their hooks, one
+ * after the other, each with the stack pointer the program had.
+ *
+ *     (rsp+40)  return address into the program
+ *     (rsp+16)  rbx, r12, rbp: the thread, its count of plans, the next hook
+ *     (rsp+8)   rdi, the function
+ *     (rsp)     rsi, the call site
+ *
+ * thread->dispatching says that a plan is being read, until it is put back.  All
+ * else is done by plan_general.
+ */
+	.macro	FAST_HOOKS name, event
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	.irp	register, rbp, r12, rbx, rdi, rsi
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	.cfi_rel_offset %rbp, 32
+	.cfi_rel_offset %r12, 24
+	.cfi_rel_offset %rbx, 16
+	mov	thread_current@gottpoff(%rip), %rax
+	mov	%fs:(%rax), %rbx
+	lea	48(%rsp), %rdx
+	test	%rbx, %rbx
+	jz	5f
+	testb	$ARCH_THREAD_SHARED, ARCH_THREAD_STATE(%rbx)
+	jnz	5f
+	mov	ARCH_THREAD_DISPATCHING(%rbx), %r12d
+	test	%r12d, %r12d
+	jnz	1f
+	mov	%rdx, ARCH_THREAD_DISPATCH_SP(%rbx)
+1:	lea	1(%r12), %eax
+	mov	%eax, ARCH_THREAD_DISPATCHING(%rbx)
+	mov	plan_current(%rip), %rax
+	mov	ARCH_PLAN_CHAINS+8*\event(%rax), %rbp
+	test	%rbp, %rbp
+	jz	4f
+	mov	(%rbp), %rax
+	test	%rax, %rax
+	jz	3f
+2:	call	*%rax
+	mov	8(%rbp), %rax
+	add	$8, %rbp
+	mov	8(%rsp), %rdi
+	mov	(%rsp), %rsi
+	lea	48(%rsp), %rdx
+	test	%rax, %rax
+	jnz	2b
+3:	mov	%r12d, ARCH_THREAD_DISPATCHING(%rbx)
+	.cfi_remember_state
+	add	$16, %rsp
+	.cfi_adjust_cfa_offset -16
+	.irp	register, rbx, r12, rbp
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %\register
+	.endr
+	ret
+	.cfi_restore_state
+4:	mov	%r12d, ARCH_THREAD_DISPATCHING(%rbx)
+5:	mov	$\event, %ecx
+	mov	40(%rsp), %r8
+	call	plan_general
+	add	$16, %rsp
+	.cfi_adjust_cfa_offset -16
+	.irp	register, rbx, r12, rbp
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %\register
+	.endr
+	ret
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	FAST_HOOKS plan_enter, 0
+	FAST_HOOKS plan_leave, 1
+
+/*
+ * Hooks of profilers that may ask questions (shim/frame.c), for which a struct
+ * arch_frame is put on the stack:
+ *
+ *     (rsp+120) return address into the program
+ *     (rsp+112) rsi, the call site
+ *     (rsp+104) rdi, the function
+ *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
+ *     (rsp)     entry of the plan, event, room for what is asked
+ *
+ * With one such profiler its hook is called from here: thread->frame says so to
+ * whoever is asked a question, and to who waits for threads to be out of hooks.
+ * It is set before the plan is read.  All else is done by frame_run.  To the
+ * program this is a call as any other, so nothing else is kept.
+ */
+	.macro	SLOW_HOOK name, event, saves
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	.if	\saves
+	.irp	register, r15, r14, r13, r12, rbp, rbx
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	sub	$56, %rsp
+	.cfi_adjust_cfa_offset 56
+	.else
+	sub	$104, %rsp
+	.cfi_adjust_cfa_offset 104
+	.endif
+	mov	thread_current@gottpoff(%rip), %rax
+	mov	%fs:(%rax), %rax
+	movl	$\event, 8(%rsp)
+	test	%rax, %rax
+	jz	2f
+	cmpq	$0, ARCH_THREAD_FRAME(%rax)
+	jne	2f
+	mov	%rsp, ARCH_THREAD_FRAME(%rax)
+	mov	plan_current(%rip), %rdx
+	mov	ARCH_PLAN_SINGLE+8*\event(%rdx), %rcx
+	test	%rcx, %rcx
+	jz	1f
+	mov	ARCH_PLAN_ENTRY(%rdx), %rdx
+	mov	%rdx, (%rsp)
+	mov	%rsp, %rsi
+	call	*%rcx
+	mov	thread_current@gottpoff(%rip), %rax
+	mov	%fs:(%rax), %rax
+	movq	$0, ARCH_THREAD_FRAME(%rax)
+	.cfi_remember_state
+	add	$120, %rsp
+	.cfi_adjust_cfa_offset -120
+	ret
+	.cfi_restore_state
+1:	movq	$0, ARCH_THREAD_FRAME(%rax)
+2:	mov	%rsp, %rdi
+	call	frame_run
+	add	$120, %rsp
+	.cfi_adjust_cfa_offset -120
+	ret
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	SLOW_HOOK plan_slow_enter, 0, 0
+	SLOW_HOOK plan_slow_leave, 1, 0
+	SLOW_HOOK plan_inspecting_enter, 0, 1
+	SLOW_HOOK plan_inspecting_leave, 1, 1
+
+/*
+ * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
+ * returned, true if an exception came out of it.  The unwinder asks
+ * guard_personality (shim/guard.c), which sends it to arch_guard_caught with
+ * the exception in rax.
+ */
+	.p2align 4
+	.globl	arch_call_guarded
+	.hidden	arch_call_guarded
+	.type	arch_call_guarded, @function
+	.globl	arch_guard_caught
+	.hidden	arch_guard_caught
+arch_call_guarded:
+	.cfi_startproc
+	.cfi_personality 0x1b, guard_personality
+	push	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	mov	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	and	$-16, %rsp
+	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %rcx
+	mov	%r9, %r8
+	call	*%rax
+	xor	%eax, %eax
+1:	mov	%rbp, %rsp
+	pop	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_restore_state
+arch_guard_caught:
+	mov	%rax, %rdi
+	call	guard_caught
+	mov	$1, %eax
+	jmp	1b
+	.cfi_endproc
+	.size	arch_call_guarded, .-arch_call_guarded
 
 /*
  * int arch_call_on_stack(int (*call)(void *), void *argument, void *top)

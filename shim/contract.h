@@ -1,0 +1,96 @@
+/*
+ * The first line of every public function: is it called from where its contract
+ * allows?  The order of the answers is that of row P-56.
+ */
+#ifndef SHIM_CONTRACT_H
+#define SHIM_CONTRACT_H
+
+#include "events.h"
+#include "frame.h"
+#include "state.h"
+#include "thread.h"
+
+enum contract {
+	CONTRACT_ASYNC,
+	CONTRACT_SYNC,
+	CONTRACT_TRIGGERS,
+	/* TRIGGERS, and any thread of the program outside of callbacks. */
+	CONTRACT_PROGRAM,
+	CONTRACT_INIT,
+};
+
+/* A slow hook is a place for anything, unless a callback came on top of it. */
+static inline uint32_t thread_get_state(const struct thread *self)
+{
+	if (frame_answers(self) &&
+	    (!self->guard || (uintptr_t)self->guard > (uintptr_t)self->frame))
+		return THREAD_CALLBACK | THREAD_TRIGGERS;
+	return self->state;
+}
+
+static inline bool contract_allows(enum contract contract)
+{
+	const struct thread *self = thread_current;
+	uint32_t state = self ? thread_get_state(self) : 0;
+
+	if (contract == CONTRACT_INIT)
+		return (state & THREAD_INIT) || state_get() == STATE_LOADED ||
+		       (!(state & THREAD_CALLBACK) && !state_main_started());
+	if (contract == CONTRACT_ASYNC || !self ||
+	    (state & (THREAD_OWN | THREAD_INIT)))
+		return true;
+	if (contract == CONTRACT_SYNC)
+		return state & THREAD_CALLBACK;
+	if (state & THREAD_CALLBACK)
+		return state & THREAD_TRIGGERS;
+	return contract == CONTRACT_PROGRAM;
+}
+
+static inline bool contract_is_detaching(const struct shim_handle *handle)
+{
+	const struct thread *self = thread_current;
+
+	if (handle && handle_get_status(handle) == HANDLE_DETACHING)
+		return true;
+	if (self && self->guard &&
+	    handle_get_status(self->guard->handle) == HANDLE_DETACHING)
+		return true;
+	return self && frame_answers(self) &&
+	       handle_get_status(frame_get_handle(self)) == HANDLE_DETACHING;
+}
+
+static inline enum shim_result
+contract_check(enum contract contract, const struct shim_handle *handle,
+	       bool has_handle)
+{
+	if (has_handle && !handle_is_valid(handle))
+		handle = NULL;
+	if (contract_is_detaching(handle))
+		return SHIM_E_PROFILER_DETACHING;
+	if (!contract_allows(contract))
+		return contract == CONTRACT_INIT ?
+			       SHIM_E_CALL_ONLY_FROM_INIT :
+			       SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	return has_handle && !handle ? SHIM_E_INVALIDARG : SHIM_OK;
+}
+
+#define ENTRY_(contract, handle, has)                                          \
+	do {                                                                   \
+		enum shim_result r_ = contract_check(contract, handle, has);   \
+		if (r_ != SHIM_OK)                                             \
+			return r_;                                             \
+	} while (0)
+
+#define ENTRY_ASYNC()	 ENTRY_(CONTRACT_ASYNC, NULL, false)
+#define ENTRY_SYNC()	 ENTRY_(CONTRACT_SYNC, NULL, false)
+#define ENTRY_TRIGGERS() ENTRY_(CONTRACT_TRIGGERS, NULL, false)
+#define ENTRY_PROGRAM()	 ENTRY_(CONTRACT_PROGRAM, NULL, false)
+#define ENTRY_INIT()	 ENTRY_(CONTRACT_INIT, NULL, false)
+
+/* The same for functions that are given a handle, which is checked as well. */
+#define ENTRY_ASYNC_OF(handle)	  ENTRY_(CONTRACT_ASYNC, handle, true)
+#define ENTRY_TRIGGERS_OF(handle) ENTRY_(CONTRACT_TRIGGERS, handle, true)
+#define ENTRY_PROGRAM_OF(handle)  ENTRY_(CONTRACT_PROGRAM, handle, true)
+#define ENTRY_INIT_OF(handle)	  ENTRY_(CONTRACT_INIT, handle, true)
+
+#endif

@@ -1,0 +1,201 @@
+#include "frame.h"
+
+#include "arch.h"
+#include "contract.h"
+
+#include <shim/banned.h>
+
+/* entry.S: the program's registers are in @frame. */
+void frame_run(struct arch_frame *frame);
+
+_Static_assert(offsetof(struct thread, frame) == ARCH_THREAD_FRAME, "entry.S");
+_Static_assert(offsetof(struct plan, single) == ARCH_PLAN_SINGLE, "entry.S");
+_Static_assert(offsetof(struct plan, single_entry) == ARCH_PLAN_ENTRY,
+	       "entry.S");
+_Static_assert(sizeof(struct frame_info) <=
+		       sizeof(((struct arch_frame *)0)->info),
+	       "it lies in there");
+
+void frame_run(struct arch_frame *frame)
+{
+	struct plan_call call;
+
+	call.event = frame->event;
+	call.function = frame->function;
+	call.site = frame->site;
+	call.frame = ARCH_FRAME_CFA(frame);
+	call.return_address = frame->return_address;
+	call.registers = frame;
+	call.target = 0;
+	plan_dispatch(&call);
+}
+
+static shim_frame_info fill(struct arch_frame *frame)
+{
+	struct frame_info *info = (struct frame_info *)frame->info;
+
+	info->size = sizeof(*info);
+	info->version = 1;
+	info->function = frame->function;
+	info->ip = frame->return_address;
+	info->frame = ARCH_FRAME_CFA(frame);
+	return (shim_frame_info)info;
+}
+
+static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
+		      uintptr_t client)
+{
+	void *hook = entry->hooks[frame->event];
+	shim_frame_info info = 0;
+
+	if (entry->handle->mask & SHIM_ENABLE_FRAME_INFO)
+		info = fill(frame);
+	switch (frame->event) {
+	case PLAN_ENTER:
+		((shim_enter_hook2)hook)(frame->function, client, info, NULL);
+		break;
+	case PLAN_LEAVE:
+		((shim_leave_hook2)hook)(frame->function, client, info, NULL);
+		break;
+	default:
+		((shim_tailcall_hook2)hook)(frame->function, client, info);
+	}
+}
+
+void frame_call(struct thread *self, const struct plan_entry *entry,
+		const struct plan_call *call, uintptr_t client)
+{
+	struct arch_frame *frame = call->registers;
+	union shim_function_or_client id = { .client = client };
+	void *hook = entry->hooks[call->event];
+
+	/* What a slow hook calls is not the program's doing (row E-36). */
+	if (self->frame) {
+		self->dropped++;
+		return;
+	}
+	frame->entry = entry;
+	frame->event = call->event;
+	self->frame = frame;
+	if (entry->kind == PLAN_SLOW)
+		((shim_function_hook_with_info)hook)(id, (shim_elt_info)frame);
+	else if (entry->kind == PLAN_ELT2)
+		call_elt2(entry, frame, client);
+	else
+		((shim_function_hook1)hook)(call->function);
+	self->frame = NULL;
+}
+
+void frame_jumped(struct thread *self, uintptr_t sp)
+{
+	if (self->frame && (uintptr_t)self->frame < sp)
+		self->frame = NULL;
+}
+
+bool frame_answers(const struct thread *self)
+{
+	const struct arch_frame *frame = self->frame;
+
+	return frame && ((const struct plan_entry *)frame->entry)->kind ==
+				PLAN_SLOW;
+}
+
+struct shim_handle *frame_get_handle(const struct thread *self)
+{
+	return self->frame ?
+		       ((const struct plan_entry *)self->frame->entry)->handle :
+		       NULL;
+}
+
+/* --- what a slow hook may ask --- */
+
+/* The frame of the hook that runs, if it is one of that kind and flags ask for
+ * what it can tell. */
+static enum shim_result find(shim_elt_info info, enum plan_event event,
+			     uint32_t flags, struct arch_frame **found,
+			     uint32_t *mask)
+{
+	const struct thread *self = thread_current;
+	const struct plan_entry *entry;
+
+	if (!self || !frame_answers(self))
+		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	entry = self->frame->entry;
+	*mask = entry->handle->mask;
+	if ((*mask & flags) == 0)
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (info != (shim_elt_info)self->frame || self->frame->event != event)
+		return SHIM_E_INVALIDARG;
+	*found = self->frame;
+	return SHIM_OK;
+}
+
+/* Arguments and results are not located yet: their place is unknown, and that
+ * is the answer, after everything that can be wrong with the question. */
+enum shim_result
+shim_get_function_enter3_info(shim_function function, shim_elt_info info,
+			      shim_frame_info *frame, uint32_t *size,
+			      struct shim_argument_info *arguments)
+{
+	struct arch_frame *found;
+	enum shim_result r;
+	uint32_t mask;
+
+	ENTRY_SYNC();
+	r = find(info, PLAN_ENTER,
+		 SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO, &found, &mask);
+	if (r != SHIM_OK)
+		return r;
+	if (function == 0)
+		return SHIM_E_INVALIDARG;
+	if ((mask & SHIM_ENABLE_FRAME_INFO) && !frame)
+		return SHIM_E_INVALIDARG;
+	if (mask & SHIM_ENABLE_FUNCTION_ARGS) {
+		if (!size || (*size != 0 && !arguments))
+			return SHIM_E_INVALIDARG;
+		return SHIM_E_NOT_YET_AVAILABLE;
+	}
+	*frame = fill(found);
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_get_function_leave3_info(shim_function function, shim_elt_info info,
+			      shim_frame_info *frame,
+			      struct shim_argument_range *result)
+{
+	struct arch_frame *found;
+	enum shim_result r;
+	uint32_t mask;
+
+	(void)function;
+	ENTRY_SYNC();
+	r = find(info, PLAN_LEAVE,
+		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found, &mask);
+	if (r != SHIM_OK)
+		return r;
+	if (!frame)
+		return SHIM_E_INVALIDARG;
+	if (mask & SHIM_ENABLE_FUNCTION_RETVAL)
+		return result ? SHIM_E_NOT_YET_AVAILABLE : SHIM_E_INVALIDARG;
+	*frame = fill(found);
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
+				 shim_frame_info *frame)
+{
+	struct arch_frame *found;
+	enum shim_result r;
+	uint32_t mask;
+
+	ENTRY_SYNC();
+	r = find(info, PLAN_TAILCALL, SHIM_ENABLE_FRAME_INFO, &found, &mask);
+	if (r != SHIM_OK)
+		return r;
+	if (function == 0 || !frame)
+		return SHIM_E_INVALIDARG;
+	*frame = fill(found);
+	return SHIM_OK;
+}

@@ -1,0 +1,514 @@
+#include "plan.h"
+
+#include "arch.h"
+#include "frame.h"
+#include "log.h"
+#include "sites.h"
+#include "state.h"
+#include "sys.h"
+#include "table.h"
+#include "track.h"
+
+#include <errno.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+/* entry.S: call the hooks of a chain. */
+void plan_enter(shim_function function, const void *site);
+void plan_leave(shim_function function, const void *site);
+/* entry.S: put a frame on the stack; the second pair saves registers in it. */
+void plan_slow_enter(shim_function function, const void *site);
+void plan_slow_leave(shim_function function, const void *site);
+void plan_inspecting_enter(shim_function function, const void *site);
+void plan_inspecting_leave(shim_function function, const void *site);
+
+const struct plan *plan_current;
+
+/* Threads whose record another task uses as well: their own counts lie. */
+static uint32_t shared;
+
+static struct plan *retired;
+static bool is_paused, is_finished;
+
+/* --- making one --- */
+
+/* The newest generation of hooks that the handle has. */
+static bool add_hooks(struct plan_entry *entry, const struct shim_handle *handle)
+{
+	for (int i = 0; i < 3; i++) {
+		if (handle->fast[i])
+			entry->hooks[i] = (void *)handle->fast[i];
+		if (i < 2 && handle->frame[i] && handle->fast[i])
+			entry->hooks[i] = (void *)handle->frame[i];
+	}
+	entry->kind = handle->frame[0] || handle->frame[1] ? PLAN_FRAME :
+							     PLAN_FAST;
+	if (entry->hooks[0] || entry->hooks[1] || entry->hooks[2])
+		return true;
+	for (int i = 0; i < 3; i++) {
+		if (handle->slow[i]) {
+			entry->kind = PLAN_SLOW;
+			entry->hooks[i] = (void *)handle->slow[i];
+		} else if (handle->elt2[i]) {
+			entry->kind = PLAN_ELT2;
+			entry->hooks[i] = (void *)handle->elt2[i];
+		} else if (handle->elt1[i]) {
+			entry->kind = PLAN_ELT1;
+			entry->hooks[i] = (void *)handle->elt1[i];
+		}
+	}
+	return entry->hooks[0] || entry->hooks[1] || entry->hooks[2];
+}
+
+static bool wants_methods(const struct shim_handle *handle)
+{
+	return handle->filter &&
+	       (handle->method_enter || handle->method_leave ||
+		handle->method_tail_call || handle->method_exception_leave);
+}
+
+static bool is_wanted(const struct shim_handle *handle)
+{
+	return handle->status == HANDLE_ACTIVE && !handle->broken &&
+	       (handle->mask & SHIM_MONITOR_ENTERLEAVE) &&
+	       (handle->builtin || !is_finished);
+}
+
+static void add_entry(struct plan *plan, const struct plan_entry *entry)
+{
+	plan->entries[plan->count++] = *entry;
+	plan->decides |= entry->filter >= 0 || entry->mapper >= 0;
+	plan->slow |= entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1;
+	plan->inspects |= plan->slow &&
+			  (entry->handle->mask & (SHIM_ENABLE_FUNCTION_ARGS |
+						  SHIM_ENABLE_FUNCTION_RETVAL));
+	plan->tracks |= entry->hooks[2] ||
+			(entry->kind == PLAN_METHOD &&
+			 (entry->handle->method_tail_call ||
+			  entry->handle->method_exception_leave));
+}
+
+static bool has_methods(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->entries[i].kind == PLAN_METHOD)
+			return true;
+	return false;
+}
+
+/* They lie behind the entries. */
+static void make_chains(struct plan *plan)
+{
+	void **next = (void **)&plan->entries[plan->room];
+
+	for (int event = PLAN_ENTER; event <= PLAN_LEAVE; event++) {
+		plan->chains[event] = next;
+		for (uint32_t i = 0; i < plan->count; i++)
+			if (plan->entries[i].hooks[event])
+				*next++ = plan->entries[i].hooks[event];
+		*next++ = NULL;
+	}
+}
+
+static void make(struct plan *plan)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		struct plan_entry entry = {
+			.handle = h,
+			.filter = h->filter_slot,
+			.mapper = h->mapper_slot,
+		};
+
+		if (!is_wanted(h))
+			continue;
+		if (add_hooks(&entry, h))
+			add_entry(plan, &entry);
+		if (wants_methods(h)) {
+			struct plan_entry methods = {
+				.kind = PLAN_METHOD,
+				.handle = h,
+				.filter = h->filter_slot,
+				.mapper = -1,
+			};
+
+			add_entry(plan, &methods);
+		}
+	}
+	if (plan->decides || plan->tracks)
+		return;
+	if (!plan->slow && !has_methods(plan))
+		make_chains(plan);
+	if (plan->count == 1 && plan->entries[0].kind == PLAN_SLOW) {
+		plan->single_entry = &plan->entries[0];
+		plan->single[0] = plan->entries[0].hooks[0];
+		plan->single[1] = plan->entries[0].hooks[1];
+	}
+}
+
+/* --- the table --- */
+
+/* Hooks of a module that may go must be counted while they run. */
+static bool is_direct(const struct plan *plan)
+{
+	return plan->count == 1 && !plan->decides && !plan->tracks &&
+	       plan->entries[0].kind <= PLAN_FRAME &&
+	       !plan->entries[0].handle->may_go;
+}
+
+static void point_at(const struct plan *plan)
+{
+	const struct shim_handle *handle = plan->entries[0].handle;
+
+	if (is_direct(plan))
+		table_point((void *)handle->fast[0], (void *)handle->fast[1]);
+	else if (plan->inspects)
+		table_point((void *)plan_inspecting_enter,
+			    (void *)plan_inspecting_leave);
+	else if (plan->slow)
+		table_point((void *)plan_slow_enter, (void *)plan_slow_leave);
+	else
+		table_point((void *)plan_enter, (void *)plan_leave);
+}
+
+/*
+ * Off has two switches, one behind the other: the call sites in the program's
+ * code, which make it cheap, and the table, which makes it sure.  Calls through
+ * a pointer, objects that come later, code that may not be written: whatever
+ * still calls, calls nothing.
+ */
+static void point(const struct plan *plan)
+{
+	static bool is_off;
+
+	if (plan->count > 0 && !is_paused) {
+		point_at(plan);
+		if (is_off)
+			sites_switch_all(true);
+		is_off = false;
+		return;
+	}
+	table_point(NULL, NULL);
+	if (!is_off)
+		sites_switch_all(false);
+	is_off = true;
+}
+
+/* --- old plans --- */
+
+static uint32_t count_dispatching(const struct thread *thread, unsigned number)
+{
+	(void)number;
+	if (thread->state & THREAD_SHARED)
+		return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&thread->dispatching, __ATOMIC_ACQUIRE) +
+	       (__atomic_load_n(&thread->frame, __ATOMIC_ACQUIRE) != NULL);
+}
+
+bool plan_wait(uint32_t timeout_ms)
+{
+	return thread_wait(count_dispatching, 0, timeout_ms);
+}
+
+/* The first plan needs no memory from the system, and is free again later. */
+static struct {
+	struct plan plan;
+	struct plan_entry entries[8];
+	void *chains[2 * (8 + 1)];
+} spare;
+
+static struct plan *allocate(void)
+{
+	size_t count = 0, size;
+	struct plan *plan;
+	void *memory;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		count += 2;
+	if (count <= 8 && spare.plan.size == 0) {
+		spare.plan = (struct plan){ .size = sizeof(spare), .room = 8 };
+		return &spare.plan;
+	}
+	size = sizeof(*plan) + count * sizeof(plan->entries[0]) +
+	       2 * (count + 1) * sizeof(void *);
+	if (sys_map(size, &memory) < 0)
+		return NULL;
+	plan = memory;
+	plan->size = size;
+	plan->room = (uint32_t)count;
+	return plan;
+}
+
+/* Not waiting: who is in a plan may want the lock we hold. */
+static void free_retired(void)
+{
+	const struct thread *self = thread_current;
+
+	if (!retired || (self && (self->dispatching || self->frame)) ||
+	    !plan_wait(0))
+		return;
+	while (retired) {
+		struct plan *plan = retired;
+
+		retired = plan->next;
+		if (plan == &spare.plan)
+			plan->size = 0;
+		else
+			sys_unmap(plan, plan->size);
+	}
+}
+
+/* No memory for a plan: what needs none goes on, a profiler of ours that stays. */
+static void give_up(void)
+{
+	const struct shim_handle *left = NULL;
+	unsigned count = 0;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (h->builtin && is_wanted(h) && h->fast[0]) {
+			left = h;
+			count++;
+		}
+	}
+	log_line("%s", "no memory for a change of hooks: those of modules are "
+		       "off");
+	if (count == 1 && !is_paused)
+		table_point((void *)left->fast[0], (void *)left->fast[1]);
+	else
+		table_point(NULL, NULL);
+}
+
+void plan_update(void)
+{
+	struct plan *before = (struct plan *)plan_current, *plan;
+
+	free_retired();
+	plan = allocate();
+	if (!plan) {
+		give_up();
+		return;
+	}
+	make(plan);
+	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
+	sites_unfilter_all();
+	point(plan);
+	if (before) {
+		before->next = retired;
+		retired = before;
+	}
+	free_retired();
+}
+
+void plan_forked(void)
+{
+	if (plan_current)
+		point(plan_current);
+}
+
+static int update(void *unused)
+{
+	(void)unused;
+	if (state_get() == STATE_RUNNING)
+		plan_update();
+	return 0;
+}
+
+void plan_changed(void)
+{
+	state_slowly(update, NULL);
+}
+
+void plan_finish(void)
+{
+	is_finished = true;
+	plan_update();
+}
+
+void plan_pause(bool paused)
+{
+	is_paused = paused;
+	plan_update();
+}
+
+void plan_forget(struct shim_handle *handle)
+{
+	if (handle->filter_slot >= 0)
+		verdict_release(handle->filter_slot);
+	if (handle->mapper_slot >= 0)
+		verdict_release(handle->mapper_slot);
+}
+
+/* --- running one --- */
+
+static const uint8_t flag_of[] = {
+	[PLAN_ENTER] = SHIM_CALL_INSTRUMENTATION_ENTER,
+	[PLAN_LEAVE] = SHIM_CALL_INSTRUMENTATION_LEAVE,
+	[PLAN_TAILCALL] = SHIM_CALL_INSTRUMENTATION_TAIL_CALL,
+	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
+};
+
+static void raise_method(const struct plan_entry *entry,
+			 const struct plan_call *call)
+{
+	struct shim_handle *handle = entry->handle;
+
+	switch (call->event) {
+	case PLAN_ENTER:
+		RAISE_ONE(handle, method_enter, call->function, NULL);
+		break;
+	case PLAN_LEAVE:
+		RAISE_ONE(handle, method_leave, call->function, NULL);
+		break;
+	case PLAN_TAILCALL:
+		RAISE_ONE(handle, method_tail_call, call->function,
+			  call->target);
+		break;
+	case PLAN_EXCEPTION:
+		RAISE_ONE(handle, method_exception_leave, call->function,
+			  call->target);
+		break;
+	}
+}
+
+static void call_hook(struct thread *self, const struct plan_entry *entry,
+		      const struct plan_call *call, uintptr_t client)
+{
+	void *hook;
+
+	if (entry->kind == PLAN_METHOD) {
+		raise_method(entry, call);
+		return;
+	}
+	if (call->event == PLAN_EXCEPTION)
+		return;
+	hook = entry->hooks[call->event];
+	if (!hook)
+		return;
+	if (entry->kind == PLAN_FAST || call->event == PLAN_TAILCALL)
+		((void (*)(uintptr_t, const void *))hook)(client, call->site);
+	else if (entry->kind == PLAN_FRAME)
+		((shim_frame_hook)hook)(client, call->site, call->frame);
+	else
+		frame_call(self, entry, call, client);
+}
+
+/* Whether anybody has a use for this event of this function. */
+static bool run_decided(const struct plan *plan, struct thread *self,
+			const struct plan_call *call)
+{
+	const struct verdict *verdict = verdict_get(self, call->function);
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct plan_entry *entry = &plan->entries[i];
+		uint8_t flags = 0xff;
+		uintptr_t client = call->function;
+
+		if (!verdict && (entry->filter >= 0 || entry->mapper >= 0)) {
+			self->dropped++;
+			wanted = true;
+			continue;
+		}
+		if (entry->filter >= 0)
+			flags = verdict->flags[entry->filter];
+		if (entry->mapper >= 0) {
+			flags &= verdict->flags[entry->mapper];
+			client = verdict->client[entry->mapper];
+		}
+		if ((flags & flag_of[call->event]) == 0)
+			continue;
+		wanted = true;
+		call_hook(self, entry, call, client);
+	}
+	return wanted;
+}
+
+/* --- functions nobody wants --- */
+
+static int switch_off(void *argument)
+{
+	const struct plan_call *call = argument;
+	int r = sites_switch_call(call->return_address, false);
+
+	if (r == -ENOENT && call->event == PLAN_LEAVE)
+		r = sites_switch_jumps(call->function, false);
+	return r;
+}
+
+/* The call tells which site it came from; what cannot be switched goes on being
+ * asked for and found unwanted. */
+static void forgo(const struct plan_call *call)
+{
+	struct verdict *verdict = verdict_find(call->function);
+
+	if (!verdict || verdict->stubborn >= 16)
+		return;
+	if (state_slowly(switch_off, (void *)call) < 0)
+		verdict->stubborn++;
+}
+
+void plan_run(const struct plan *plan, struct thread *self,
+	      const struct plan_call *call)
+{
+	if (plan->decides) {
+		if (!run_decided(plan, self, call) && !plan->tracks)
+			forgo(call);
+		return;
+	}
+	for (uint32_t i = 0; i < plan->count; i++)
+		call_hook(self, &plan->entries[i], call, call->function);
+}
+
+/* The count is put back to what it was, not decremented: frames of ours that
+ * were jumped over are forgotten with it. */
+void plan_dispatch(const struct plan_call *call)
+{
+	struct thread *self = thread_get();
+	const struct plan *plan;
+	uint32_t before;
+
+	if (!self) {
+		shim_record_lost(SHIM_LOST_MEMORY);
+		return;
+	}
+	if (self->state & THREAD_SHARED)
+		__atomic_add_fetch(&shared, 1, __ATOMIC_SEQ_CST);
+	before = self->dispatching;
+	if (before == 0)
+		self->dispatch_sp = call->frame;
+	self->dispatching = before + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	plan = __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
+	if (plan && plan->tracks)
+		track_run(plan, self, call);
+	else if (plan)
+		plan_run(plan, self, call);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->dispatching = before;
+	if (self->state & THREAD_SHARED)
+		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
+}
+
+_Static_assert(offsetof(struct plan, chains) == ARCH_PLAN_CHAINS, "entry.S");
+_Static_assert(offsetof(struct thread, state) == ARCH_THREAD_STATE, "entry.S");
+_Static_assert(offsetof(struct thread, dispatching) ==
+		       ARCH_THREAD_DISPATCHING, "entry.S");
+_Static_assert(offsetof(struct thread, dispatch_sp) ==
+		       ARCH_THREAD_DISPATCH_SP, "entry.S");
+_Static_assert(THREAD_SHARED == ARCH_THREAD_SHARED, "entry.S");
+
+/* The fields are set one by one: the compiler would clear the whole first. */
+void plan_general(shim_function function, const void *site, uintptr_t frame,
+		  uint32_t event, uintptr_t return_address)
+{
+	struct plan_call call;
+
+	call.event = event;
+	call.function = function;
+	call.site = site;
+	call.frame = frame;
+	call.return_address = return_address;
+	call.registers = NULL;
+	call.target = 0;
+	plan_dispatch(&call);
+}

@@ -1,0 +1,91 @@
+/*
+ * What happens on enter and leave, for the profilers there are.
+ *
+ * With one fast profiler that wants every function the table points at its
+ * hooks, and nothing of ours is in the way.  Otherwise a plan is made: a list of
+ * hooks, which the functions in plan.c (and behind entry.S, frame.c) run.
+ * A plan is replaced whole; who runs one says so in thread->dispatching.
+ */
+#ifndef SHIM_PLAN_H
+#define SHIM_PLAN_H
+
+#include "events.h"
+#include "verdict.h"
+
+#include <stdbool.h>
+
+enum plan_kind {
+	PLAN_FAST,	/* ELT3 fast */
+	PLAN_FRAME,	/* ... that brought a hook for this case */
+	PLAN_SLOW,	/* ELT3 slow */
+	PLAN_ELT2,
+	PLAN_ELT1,
+	PLAN_METHOD,	/* method_* events */
+};
+
+enum plan_event { PLAN_ENTER, PLAN_LEAVE, PLAN_TAILCALL, PLAN_EXCEPTION };
+
+struct plan_entry {
+	enum plan_kind kind;
+	int filter, mapper;	/* slots of verdicts, or -1 */
+	struct shim_handle *handle;
+	void *hooks[3];		/* enter, leave, tailcall */
+};
+
+struct plan {
+	/* The hooks of the only profiler, if they are slow; for entry.S. */
+	void *single[2];
+	const struct plan_entry *single_entry;
+	/* If there are only fast ones that want everything: the hooks, then
+	 * NULL; for entry.S, too. */
+	void **chains[2];
+	struct plan *next;	/* an older one that is out of use */
+	size_t size;
+	uint32_t count, room;
+	bool decides;		/* someone has a filter or mapper */
+	bool slow;		/* someone needs a frame */
+	bool inspects;		/* ... with the registers */
+	bool tracks;		/* someone asks how frames are left */
+	struct plan_entry entries[];
+};
+
+extern const struct plan *plan_current;
+
+/* One call of a hook, as far as it is known. */
+struct plan_call {
+	enum plan_event event;
+	shim_function function;
+	const void *site;
+	uintptr_t frame;		/* the program's stack pointer */
+	uintptr_t return_address;	/* into the program */
+	struct arch_frame *registers;	/* or NULL */
+	uintptr_t target;		/* of a tail call; exception */
+};
+
+/* After anything changed that a plan is made of.  State lock held. */
+void plan_update(void);
+/* The same for who does not hold it; nothing before shim runs. */
+void plan_changed(void);
+/* Waits until every other thread was seen outside of plans (thread_wait). */
+bool plan_wait(uint32_t timeout_ms);
+/* No hooks of modules any more. */
+void plan_finish(void);
+/* In a forked child: the parent may have been about to change something.  State
+ * lock held. */
+void plan_forked(void);
+/* @handle is going; its slots are free. */
+void plan_forget(struct shim_handle *handle);
+/* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */
+void plan_pause(bool paused);
+
+/* Runs the plan there is; what the table points at comes here. */
+void plan_dispatch(const struct plan_call *call);
+/* Calls everybody's hook. */
+void plan_run(const struct plan *plan, struct thread *self,
+	      const struct plan_call *call);
+
+/* A call that entry.S leaves to C. */
+void plan_general(shim_function function, const void *site, uintptr_t frame,
+		  uint32_t event, uintptr_t return_address);
+
+#endif

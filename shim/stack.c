@@ -1,0 +1,81 @@
+/*
+ * What the system knows of the calling task's stacks.
+ */
+#include "arch.h"
+#include "maps.h"
+#include "state.h"
+#include "sys.h"
+#include "text.h"
+
+#include <shim/record.h>
+#include <sys/resource.h>
+
+#include <shim/banned.h>
+
+struct request {
+	uintptr_t sp, low, high;
+	uintptr_t gap;		/* end of the mapping below */
+	bool found, grows;
+};
+
+static bool each(const struct map *map, void *argument)
+{
+	struct request *request = argument;
+
+	if (request->sp >= map->end) {
+		request->gap = map->end;
+		return true;
+	}
+	if (request->sp >= map->start) {
+		request->found = true;
+		request->low = map->start;
+		request->high = map->end;
+		request->grows = text_equal(map->path, "[stack]");
+	}
+	return false;
+}
+
+static int look(void *argument)
+{
+	struct request *request = argument;
+	uint64_t limit;
+	uintptr_t block = arch_thread_pointer();
+
+	maps_read(each, request);
+	if (!request->found)
+		return 0;
+	/* The kernel makes one mapping of a thread's stack and whatever was put
+	 * right above it. */
+	if (!request->grows) {
+		if (block > request->sp && block < request->high)
+			request->high = (block & ~4095ul) + 4096;
+		return 0;
+	}
+	/* The first thread's stack grows on demand. */
+	if (sys_limit(RLIMIT_STACK, &limit) < 0 ||
+	    limit >= request->high - request->gap)
+		request->low = request->gap;
+	else
+		request->low = request->high - limit;
+	return 0;
+}
+
+enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	struct request request = { .sp = sp };
+	bool in_use = false;
+
+	/* The kernel tells by the stack pointer, so ask on this stack. */
+	if (sys_signal_stack(low, high, &in_use) == 0 && in_use &&
+	    sp - *low < *high - *low)
+		return SHIM_STACK_SIGNAL;
+	state_slowly(look, &request);
+	if (request.found) {
+		*low = request.low;
+		*high = request.high;
+	} else {
+		*low = sp > (4ul << 20) ? (sp - (4ul << 20)) & ~4095ul : 0;
+		*high = (sp & ~4095ul) + (64ul << 10);
+	}
+	return SHIM_STACK_THREAD;
+}

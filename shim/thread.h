@@ -1,0 +1,77 @@
+/*
+ * The threads we have met, each with what others must be able to read of it:
+ * whose code it is in.
+ *
+ * A thread gets its record when it begins (edge_thread.c) or when it is first
+ * needed.  Records are never unmapped, so a reader needs no lock; one is used
+ * again when its task is gone.
+ */
+#ifndef SHIM_THREAD_H
+#define SHIM_THREAD_H
+
+#include <shim/profiler.h>
+#include <stdbool.h>
+
+struct guard;
+struct arch_frame;
+struct module;
+struct track;
+
+enum thread_state {
+	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
+	THREAD_TRIGGERS = 2,	/* ... that may do what takes time */
+	THREAD_INIT = 4,	/* inside a module's init function */
+	THREAD_OWN = 8,		/* a thread of a module or of ours */
+	THREAD_ENDED = 16,	/* its last event was raised */
+	THREAD_SHARED = 32,	/* another task uses the same thread-local data */
+};
+
+struct thread {
+	shim_thread id;		/* 0: free */
+	uint32_t tid;
+	uint32_t state;		/* of enum thread_state; its own thread writes */
+	struct arch_frame *frame;	/* it is in that slow hook */
+	uint32_t dispatching;	/* how deep it is in plans ... */
+	uintptr_t dispatch_sp;	/* ... and where the outermost began */
+	uintptr_t pthread;
+	char name[16];
+	struct guard *guard;	/* the innermost callback on its stack */
+	struct module *module;	/* whose init function it runs */
+	struct track *tracks;	/* the frames it is in (track.c) */
+	const void *unwinding;	/* the exception whose landing pad runs ... */
+	uintptr_t unwinding_sp;	/* ... in the frame with this stack pointer */
+	bool asking;		/* it is in a filter or mapper */
+	uint32_t dropped;	/* calls made by slow hooks: not events */
+	/* How often it is in the code of a profiler, by handle. */
+	uint16_t pins[SHIM_PROFILERS_MAX];
+};
+
+/* The calling thread's record, or NULL. */
+extern __thread struct thread *thread_current
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* The calling thread's record, made if there is none; NULL if there is no room.
+ * Blocks signals and takes the state lock when it makes one. */
+struct thread *thread_get(void);
+
+/* The record of @id, or NULL and whether there was such a thread. */
+struct thread *thread_find(shim_thread id, bool *has_been);
+
+/* Calls each(thread, argument) for every record in use, until false. */
+bool thread_each(bool (*each)(struct thread *thread, void *argument),
+		 void *argument);
+
+/* In a forked child: only the calling thread is left. */
+void thread_forked(void);
+
+/*
+ * Waits until every other thread was seen outside: a count that is_inside reads
+ * was 0 once.  Gives up after @timeout_ms (0: looks once); tells whether it
+ * succeeded.  Whoever enters from now on must find what the caller has changed:
+ * this begins with a barrier on all threads.
+ */
+bool thread_wait(uint32_t (*is_inside)(const struct thread *thread,
+				       unsigned number),
+		 unsigned number, uint32_t timeout_ms);
+
+#endif

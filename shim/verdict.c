@@ -1,0 +1,236 @@
+#include "verdict.h"
+
+#include "events.h"
+#include "sites.h"
+#include "state.h"
+#include "sys.h"
+
+#include <shim/banned.h>
+
+struct slot {
+	struct shim_handle *handle;	/* NULL: free */
+	bool is_filter;
+	uint16_t age;			/* of the answers that count */
+};
+
+static struct slot slots[VERDICT_SLOTS];
+static uint32_t version = 1;
+
+/* Open addressing; replaced by one twice as large.  Old ones stay, for whoever
+ * is reading them. */
+struct map {
+	size_t mask;
+	size_t used;
+	struct verdict *records[];
+};
+
+static struct map *map;
+
+/* --- slots --- */
+
+static void renew(int slot)
+{
+	if (++slots[slot].age == 0)
+		slots[slot].age = 1;
+	__atomic_add_fetch(&version, 1, __ATOMIC_ACQ_REL);
+	sites_unfilter_all();
+}
+
+int verdict_take(struct shim_handle *handle, bool is_filter)
+{
+	for (int i = 0; i < VERDICT_SLOTS; i++) {
+		if (slots[i].handle)
+			continue;
+		slots[i].is_filter = is_filter;
+		renew(i);
+		__atomic_store_n(&slots[i].handle, handle, __ATOMIC_RELEASE);
+		return i;
+	}
+	return -1;
+}
+
+void verdict_release(int slot)
+{
+	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
+	renew(slot);
+}
+
+void verdict_invalidate(int slot)
+{
+	renew(slot);
+}
+
+void verdict_invalidate_filters(void)
+{
+	for (int i = 0; i < VERDICT_SLOTS; i++)
+		if (slots[i].handle && slots[i].is_filter)
+			renew(i);
+}
+
+/* --- records --- */
+
+static size_t hash(shim_function function)
+{
+	return (function >> 4) * 0x9e3779b97f4a7c15u >> 20;
+}
+
+struct verdict *verdict_find(shim_function function)
+{
+	struct map *m = __atomic_load_n(&map, __ATOMIC_ACQUIRE);
+
+	if (!m)
+		return NULL;
+	for (size_t i = hash(function) & m->mask;; i = (i + 1) & m->mask) {
+		struct verdict *record =
+			__atomic_load_n(&m->records[i], __ATOMIC_ACQUIRE);
+
+		if (!record || record->function == function)
+			return record;
+	}
+}
+
+static void put(struct map *m, struct verdict *record)
+{
+	size_t i = hash(record->function) & m->mask;
+
+	while (m->records[i])
+		i = (i + 1) & m->mask;
+	__atomic_store_n(&m->records[i], record, __ATOMIC_RELEASE);
+	m->used++;
+}
+
+static bool make_room(void)
+{
+	size_t size = map ? (map->mask + 1) * 2 : 4096;
+	struct map *larger;
+	void *memory;
+
+	if (map && map->used * 2 <= map->mask)
+		return true;
+	if (sys_map(sizeof(*larger) + size * sizeof(void *), &memory) < 0)
+		return false;
+	larger = memory;
+	larger->mask = size - 1;
+	for (size_t i = 0; map && i <= map->mask; i++)
+		if (map->records[i])
+			put(larger, map->records[i]);
+	__atomic_store_n(&map, larger, __ATOMIC_RELEASE);
+	return true;
+}
+
+static struct verdict *allocate(void)
+{
+	static struct verdict *block;
+	static size_t left;
+	void *memory;
+
+	if (left == 0) {
+		if (sys_map(64 * sizeof(*block), &memory) < 0)
+			return NULL;
+		block = memory;
+		left = 64;
+	}
+	left--;
+	return block++;
+}
+
+static int add(void *argument)
+{
+	shim_function function = *(shim_function *)argument;
+	struct verdict *record;
+
+	if (verdict_find(function))
+		return 0;
+	if (!make_room())
+		return -1;
+	record = allocate();
+	if (!record)
+		return -1;
+	record->function = function;
+	put(map, record);
+	return 0;
+}
+
+void verdict_forget(uintptr_t low, uintptr_t high)
+{
+	for (size_t i = 0; map && i <= map->mask; i++) {
+		struct verdict *record = map->records[i];
+
+		if (!record || record->function < low ||
+		    record->function >= high)
+			continue;
+		record->version = 0;
+		record->stubborn = 0;
+		for (int slot = 0; slot < VERDICT_SLOTS; slot++)
+			record->asked[slot] = 0;
+	}
+}
+
+/* --- asking --- */
+
+/* A signal handler or another thread may ask at the same time, and answer the
+ * same: what is stored last stays. */
+static void ask(struct verdict *record, int number, uint16_t age)
+{
+	struct shim_handle *handle = slots[number].handle;
+	shim_function function = record->function;
+	uint8_t flags = 0xff;
+	uintptr_t client = function;
+	struct guard guard;
+
+	if (!handle || !guard_enter(&guard, handle, EVENT_THREAD, 0,
+				    slots[number].is_filter ? "filter" :
+							      "mapper"))
+		return;
+	if (slots[number].is_filter) {
+		shim_call_instrumentation_filter_callback filter =
+			handle->filter;
+
+		if (filter)
+			flags = (uint8_t)filter(handle->profiler, function);
+	} else {
+		int hook = 1;
+
+		if (handle->mapper2)
+			client = handle->mapper2(function, handle->mapper_data,
+						 &hook);
+		else if (handle->mapper)
+			client = handle->mapper(function, &hook);
+		if (!hook)
+			flags = 0;
+		if (client == 0)
+			client = function;
+	}
+	guard_leave(&guard);
+	record->flags[number] = flags;
+	record->client[number] = client;
+	__atomic_store_n(&record->asked[number], age, __ATOMIC_RELEASE);
+}
+
+const struct verdict *verdict_get(struct thread *self, shim_function function)
+{
+	uint32_t now = __atomic_load_n(&version, __ATOMIC_ACQUIRE);
+	struct verdict *record = verdict_find(function);
+
+	if (record && record->version == now)
+		return record;
+	if (self->asking)
+		return NULL;
+	if (!record) {
+		state_slowly(add, &function);
+		record = verdict_find(function);
+		if (!record)
+			return NULL;
+	}
+	self->asking = true;
+	for (int i = 0; i < VERDICT_SLOTS; i++) {
+		uint16_t age = slots[i].age;
+
+		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
+		    record->asked[i] != age)
+			ask(record, i, age);
+	}
+	self->asking = false;
+	__atomic_store_n(&record->version, now, __ATOMIC_RELEASE);
+	return record;
+}

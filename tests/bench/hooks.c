@@ -1,0 +1,220 @@
+/*
+ * A program with profilers of its own, to measure what calling them costs:
+ *
+ *     hooks MODE CALLS THREADS
+ *
+ * prints nanoseconds of processor time per call.  Compiled twice, with and without
+ * instrumentation.
+ */
+#include <pthread.h>
+#include <shim/hooks.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#pragma weak shim_profiler_create
+#pragma weak shim_set_event_mask
+#pragma weak shim_set_enter_leave_function_hooks
+#pragma weak shim_set_enter_leave_function_hooks2
+#pragma weak shim_set_enter_leave_function_hooks3
+#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_set_function_id_mapper
+#pragma weak shim_get_function_enter3_info
+
+#define QUIETLY __attribute__((no_instrument_function))
+
+static __thread unsigned long enters, leaves;
+
+QUIETLY static void fast_enter(union shim_function_or_client function)
+{
+	(void)function;
+	enters++;
+}
+
+QUIETLY static void fast_leave(union shim_function_or_client function)
+{
+	(void)function;
+	leaves++;
+}
+
+QUIETLY static void slow_enter(union shim_function_or_client function,
+			       shim_elt_info info)
+{
+	(void)function;
+	(void)info;
+	enters++;
+}
+
+QUIETLY static void slow_leave(union shim_function_or_client function,
+			       shim_elt_info info)
+{
+	(void)function;
+	(void)info;
+	leaves++;
+}
+
+QUIETLY static void asking_enter(union shim_function_or_client function,
+				 shim_elt_info info)
+{
+	shim_frame_info frame;
+
+	if (shim_get_function_enter3_info(function.function, info, &frame, NULL,
+					  NULL) == SHIM_OK)
+		enters++;
+}
+
+QUIETLY static void enter2(shim_function function, uintptr_t client,
+			   shim_frame_info frame,
+			   struct shim_argument_info *arguments)
+{
+	(void)function;
+	(void)client;
+	(void)frame;
+	(void)arguments;
+	enters++;
+}
+
+QUIETLY static void leave2(shim_function function, uintptr_t client,
+			   shim_frame_info frame,
+			   struct shim_argument_range *result)
+{
+	(void)function;
+	(void)client;
+	(void)frame;
+	(void)result;
+	leaves++;
+}
+
+QUIETLY static void enter1(shim_function function)
+{
+	(void)function;
+	enters++;
+}
+
+QUIETLY static void leave1(shim_function function)
+{
+	(void)function;
+	leaves++;
+}
+
+QUIETLY static uintptr_t exclude(shim_function function, int *hook)
+{
+	*hook = 0;
+	return function;
+}
+
+QUIETLY static uintptr_t include(shim_function function, int *hook)
+{
+	(void)hook;
+	return function + 1;
+}
+
+QUIETLY static char **arguments_of(int *count)
+{
+	static char text[4096], *found[8];
+	FILE *file = fopen("/proc/self/cmdline", "r");
+	size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	*count = 0;
+	for (size_t i = 0; i < size && *count < 8; i += strlen(text + i) + 1)
+		found[(*count)++] = text + i;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+QUIETLY static void set_slow(shim_function_hook_with_info enter)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+					    SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(handle, enter,
+						       slow_leave, NULL);
+}
+
+QUIETLY static struct shim_handle *set_fast(void)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_enter_leave_function_hooks3(handle, fast_enter, fast_leave,
+					     NULL);
+	return handle;
+}
+
+QUIETLY __attribute__((constructor)) static void start(void)
+{
+	int count;
+	char **arguments = arguments_of(&count);
+	const char *mode = count > 1 ? arguments[1] : "";
+
+	if (!shim_profiler_create)
+		return;
+	if (strcmp(mode, "fast") == 0)
+		set_fast();
+	if (strcmp(mode, "two-fast") == 0)
+		set_fast(), set_fast();
+	if (strcmp(mode, "slow") == 0)
+		set_slow(slow_enter);
+	if (strcmp(mode, "slow-asking") == 0)
+		set_slow(asking_enter);
+	if (strcmp(mode, "elt2") == 0)
+		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+						     enter2, leave2, NULL);
+	if (strcmp(mode, "elt1") == 0)
+		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+						    enter1, leave1, NULL);
+	if (strcmp(mode, "mapped") == 0)
+		shim_set_function_id_mapper(set_fast(), include);
+	if (strcmp(mode, "excluded") == 0)
+		shim_set_function_id_mapper(set_fast(), exclude);
+}
+
+static __thread volatile int sink;
+
+__attribute__((noinline)) static void c(int i)
+{
+	sink += i;
+}
+
+__attribute__((noinline)) static void b(int i)
+{
+	c(i);
+	sink ^= i;
+}
+
+__attribute__((noinline)) static void a(int i)
+{
+	b(i);
+	sink -= i;
+}
+
+static long loops;
+
+QUIETLY static void *run(void *unused)
+{
+	for (long i = 0; i < loops; i++)
+		a((int)i);
+	return unused;
+}
+
+QUIETLY int main(int count, char **arguments)
+{
+	int threads = count > 3 ? atoi(arguments[3]) : 1;
+	pthread_t thread[64];
+	struct timespec before, after;
+	double time_ns;
+
+	loops = (count > 2 ? atol(arguments[2]) : 30000000) / 3;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	for (int i = 1; i < threads && i < 64; i++)
+		pthread_create(&thread[i], NULL, run, NULL);
+	run(NULL);
+	for (int i = 1; i < threads && i < 64; i++)
+		pthread_join(thread[i], NULL);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	time_ns = (double)(after.tv_sec - before.tv_sec) * 1e9 +
+		  (double)(after.tv_nsec - before.tv_nsec);
+	printf("%.3f\n", time_ns / (double)loops / 3 / threads);
+}

@@ -1,0 +1,239 @@
+/*
+ * The decision tables of hooks, masks and generations (section 3.2).
+ */
+#include "events.h"
+#include "plan.h"
+#include "state.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#define SLOW_FLAG SHIM_ENABLE_FRAME_INFO
+
+static const uint32_t slow_flags[] = { SHIM_ENABLE_FUNCTION_ARGS,
+				       SHIM_ENABLE_FUNCTION_RETVAL,
+				       SHIM_ENABLE_FRAME_INFO };
+
+static void fast(union shim_function_or_client function)
+{
+	(void)function;
+}
+
+static void slow(union shim_function_or_client function, shim_elt_info info)
+{
+	(void)function;
+	(void)info;
+}
+
+static void hook1(shim_function function)
+{
+	(void)function;
+}
+
+static void enter2(shim_function function, uintptr_t client,
+		   shim_frame_info frame, struct shim_argument_info *arguments)
+{
+	(void)function;
+	(void)client;
+	(void)frame;
+	(void)arguments;
+}
+
+static uint32_t subset(int bits)
+{
+	uint32_t mask = SHIM_MONITOR_ALL;
+
+	for (int i = 0; i < 3; i++)
+		if (bits & 1 << i)
+			mask |= slow_flags[i];
+	return mask;
+}
+
+/* Row E-27: 2 setters by 8 subsets of the flags. */
+Test(elt, hooks_agree_with_the_flags)
+{
+	for (int bits = 0; bits < 8; bits++) {
+		struct shim_handle *handle = shim_profiler_create(NULL);
+
+		cr_assert(eq(int, shim_set_event_mask(handle, subset(bits)),
+			     SHIM_OK));
+		cr_expect(eq(int,
+			     shim_set_enter_leave_function_hooks3(handle, fast,
+								  fast, fast),
+			     bits ? SHIM_E_INCONSISTENT_WITH_FLAGS : SHIM_OK),
+			  "%d", bits);
+		handle = shim_profiler_create(NULL);
+		shim_set_event_mask(handle, subset(bits));
+		cr_expect(eq(int,
+			     shim_set_enter_leave_function_hooks3_with_info(
+				     handle, slow, slow, slow),
+			     bits ? SHIM_OK : SHIM_E_INCONSISTENT_WITH_FLAGS),
+			  "%d", bits);
+	}
+}
+
+/* Row E-25. */
+Test(elt, at_least_one_hook_is_wanted)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	for (int bits = 0; bits < 8; bits++)
+		cr_expect(eq(int,
+			     shim_set_enter_leave_function_hooks3(
+				     handle, bits & 1 ? fast : NULL,
+				     bits & 2 ? fast : NULL,
+				     bits & 4 ? fast : NULL),
+			     bits ? SHIM_OK : SHIM_E_INVALIDARG),
+			  "%d", bits);
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks(handle, NULL, NULL,
+							 NULL),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks2(handle, NULL, NULL,
+							  NULL),
+		     SHIM_E_INVALIDARG));
+}
+
+/* Row E-24. */
+Test(elt, the_last_call_wins_as_a_whole)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_enter_leave_function_hooks3(handle, fast, fast, fast);
+	shim_set_enter_leave_function_hooks3(handle, NULL, fast, NULL);
+	cr_expect(handle->fast[0] == NULL);
+	cr_expect(handle->fast[1] == fast);
+	cr_expect(handle->fast[2] == NULL);
+}
+
+static int generation(const struct shim_handle *handle)
+{
+	return handle->fast[0] ? 3 : handle->elt2[0] ? 2 : handle->elt1[0] ? 1 :
+									     0;
+}
+
+/* Row E-32: in every order, all say yes, and the newest stays. */
+Test(elt, the_newest_generation_wins)
+{
+	static const int orders[][3] = { { 1, 2, 3 }, { 1, 3, 2 }, { 2, 1, 3 },
+					 { 2, 3, 1 }, { 3, 1, 2 }, { 3, 2, 1 } };
+
+	for (int i = 0; i < 6; i++) {
+		struct shim_handle *handle = shim_profiler_create(NULL);
+		int newest = 0;
+
+		for (int j = 0; j < 3; j++) {
+			enum shim_result r = SHIM_E_FAIL;
+
+			if (orders[i][j] == 1)
+				r = shim_set_enter_leave_function_hooks(
+					handle, hook1, NULL, NULL);
+			if (orders[i][j] == 2)
+				r = shim_set_enter_leave_function_hooks2(
+					handle, enter2, NULL, NULL);
+			if (orders[i][j] == 3)
+				r = shim_set_enter_leave_function_hooks3(
+					handle, fast, NULL, NULL);
+			if (orders[i][j] > newest)
+				newest = orders[i][j];
+			cr_expect(eq(int, r, SHIM_OK));
+			cr_expect(eq(int, generation(handle), newest));
+		}
+	}
+}
+
+/* Row E-30. */
+Test(elt, the_mask_may_not_contradict_hooks)
+{
+	static const struct {
+		bool is_slow;
+		uint32_t mask;
+		enum shim_result want;
+	} cases[] = {
+		{ false, SHIM_MONITOR_ENTERLEAVE, SHIM_OK },
+		{ false, SHIM_MONITOR_ENTERLEAVE | SHIM_ENABLE_FUNCTION_ARGS,
+		  SHIM_E_INCONSISTENT_WITH_FLAGS },
+		{ false, SHIM_MONITOR_THREADS, SHIM_E_INCONSISTENT_WITH_FLAGS },
+		{ true, SHIM_MONITOR_ENTERLEAVE | SLOW_FLAG, SHIM_OK },
+		{ true, SHIM_MONITOR_ENTERLEAVE | SHIM_ENABLE_FUNCTION_RETVAL,
+		  SHIM_OK },
+		{ true, SHIM_MONITOR_ENTERLEAVE,
+		  SHIM_E_INCONSISTENT_WITH_FLAGS },
+		{ true, SLOW_FLAG, SHIM_E_INCONSISTENT_WITH_FLAGS },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct shim_handle *handle = shim_profiler_create(NULL);
+
+		if (cases[i].is_slow) {
+			shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+							    SLOW_FLAG);
+			shim_set_enter_leave_function_hooks3_with_info(
+				handle, slow, slow, NULL);
+		} else {
+			shim_set_enter_leave_function_hooks3(handle, fast,
+							     fast, NULL);
+		}
+		cr_expect(eq(int, shim_set_event_mask(handle, cases[i].mask),
+			     cases[i].want),
+			  "case %zu", i);
+	}
+}
+
+Test(elt, a_mask_is_what_was_set)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+	uint32_t low = 1, high = 1;
+
+	cr_assert(eq(int, shim_get_event_mask(handle, &low), SHIM_OK));
+	cr_expect(eq(u32, low,
+		     SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE));
+	shim_set_event_mask2(handle, SHIM_MONITOR_THREADS, SHIM_HIGH_BASIC_GC);
+	shim_get_event_mask2(handle, &low, &high);
+	cr_expect(eq(u32, low, SHIM_MONITOR_THREADS));
+	cr_expect(eq(u32, high, SHIM_HIGH_BASIC_GC));
+	shim_set_event_mask(handle, SHIM_MONITOR_THREADS);
+	shim_get_event_mask2(handle, NULL, &high);
+	cr_expect(eq(u32, high, 0), "the high word is cleared");
+	cr_expect(eq(int, shim_set_event_mask2(handle, 0, 0x200),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_get_event_mask(handle, NULL),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_get_event_mask(NULL, &low), SHIM_E_INVALIDARG));
+	cr_expect(eq(int,
+		     shim_get_event_mask((struct shim_handle *)((char *)handle +
+								8),
+					 &low),
+		     SHIM_E_INVALIDARG));
+}
+
+/* Rows E-23, E-28, 3.2: after initialization. */
+Test(elt, afterwards_only_what_is_mutable_may_change)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_enter_leave_function_hooks3(handle, fast, fast, NULL);
+	state_start();
+	state_begin_main();
+	cr_expect(eq(int, shim_set_event_mask(handle, SHIM_MONITOR_THREADS),
+		     SHIM_OK));
+	cr_expect(eq(int, shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE),
+		     SHIM_OK));
+	for (uint32_t bit = 1; bit; bit <<= 1)
+		cr_expect(eq(int,
+			     shim_set_event_mask(handle,
+						 SHIM_MONITOR_ENTERLEAVE | bit),
+			     SHIM_MONITOR_IMMUTABLE & bit ? SHIM_E_FAIL :
+							    SHIM_OK),
+			  "%#x", bit);
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks(handle, hook1, NULL,
+							 NULL),
+		     SHIM_E_CALL_ONLY_FROM_INIT));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(NULL, NULL, NULL,
+							  NULL),
+		     SHIM_E_CALL_ONLY_FROM_INIT),
+		  "before the arguments (row P-56)");
+}

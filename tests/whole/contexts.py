@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""contexts.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Every public function, called from everywhere (Appendix C of the specification).
+The table is made from the headers: a module calls each function in each of ten
+places, and what comes back must be what its contract says.
+"""
+import os
+import re
+import subprocess
+import sys
+
+import shimtest
+from shimtest import (compile, environment, expect, expect_equal, new_directory,
+                      run, test)
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+INCLUDE = os.path.join(TOP, 'include')
+
+HEADERS = ['shim', 'profiler', 'hooks', 'info']
+
+# What a call must not answer where it is allowed, and the answers where not.
+SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
+CONTRACT_ERRORS = {SEQUENCE, INIT, DETACHING}
+
+PLACES = ['init', 'callback', 'quiet callback', 'slow hook', 'fast hook',
+          'mapper', 'signal handler', 'own thread', 'program', 'detaching']
+
+# Where each class may be called; what it answers elsewhere.
+ALLOWED = {
+    'INIT': {'init'},
+    'ASYNC': set(PLACES) - {'detaching'},
+    'SYNC': {'init', 'callback', 'quiet callback', 'slow hook', 'mapper',
+             'own thread'},
+    'TRIGGERS': {'init', 'callback', 'slow hook', 'mapper', 'own thread'},
+}
+# "also the program, outside of callbacks", says their docstring.  A signal
+# handler and a fast hook look like the program to us.
+PROGRAM = {'shim_profiler_load', 'shim_profiler_destroy',
+           'shim_profiler_quiesce', 'shim_profiler_detach'}
+REFUSED = {'INIT': INIT, 'SYNC': SEQUENCE, 'TRIGGERS': SEQUENCE}
+
+# They answer nothing that could be compared, or would end the test.
+WITHOUT_RESULT = {'shim_enum_destroy', 'shim_profiler_api_version'}
+HANDLES_THAT_STAY = {'shim_profiler_destroy', 'shim_profiler_detach',
+                     'shim_profiler_quiesce'}
+
+
+class Function:
+    def __init__(self, result, name, parameters, contract):
+        self.result, self.name, self.contract = result, name, contract
+        self.parameters = parameters
+
+
+def declarations():
+    """Every SHIM_API function of the headers, as Function."""
+    found = []
+    for header in HEADERS:
+        text = open(os.path.join(INCLUDE, 'shim', header + '.h')).read()
+        text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+        text = re.sub(r'^#define(.*\\\n)*.*$', '', text, flags=re.M)
+        for part in re.findall(r'SHIM_API\s([^;]*);', text):
+            part = ' '.join(part.split())
+            match = re.match(
+                r'(.*?)\b(shim_\w+)\s*\((.*)\)\s*(?:noexcept )?SHIM_(\w+)$',
+                part)
+            if not match:
+                raise shimtest.Failed('no contract: ' + part)
+            found.append(Function(match.group(1).strip(), match.group(2),
+                                  split(match.group(3)), match.group(4)))
+    return found
+
+
+def split(parameters):
+    """At commas outside of parentheses, without the SHIM_ words."""
+    parts, depth, part = [], 0, ''
+    for c in parameters + ',':
+        if c == ',' and depth == 0:
+            parts.append(part.strip())
+            part = ''
+            continue
+        depth += {'(': 1, ')': -1}.get(c, 0)
+        part += c
+    parts = [re.sub(r'SHIM_OUT_SIZE_IS\([^)]*\)|SHIM_(IN|OUT|OUT_OPT)\b', '',
+                    p).strip() for p in parts]
+    return [p for p in parts if p and p != 'void']
+
+
+def argument(function, parameter):
+    """A value for it: a good one where there is one."""
+    kind = parameter.rsplit(' ', 1)[0] if '(*' not in parameter else 'call'
+    pointer = '*' in parameter
+    if 'struct shim_handle' in parameter:
+        return 'NULL' if function.name in HANDLES_THAT_STAY else 'a_handle'
+    if not pointer and 'shim_function' == kind:
+        return '(shim_function)contexts_target'
+    if not pointer and kind == 'shim_image':
+        return 'an_image'
+    if not pointer and kind == 'shim_thread':
+        return 'a_thread'
+    if function.name == 'shim_profiler_load' and 'description' in parameter:
+        return '""'
+    if parameter.startswith('const void *'):
+        return '(const void *)contexts_target'
+    if re.search(r'\b(count|size)$', parameter) and not pointer:
+        return '0'
+    return '0'
+
+
+MODULE = r'''
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct shim_handle *a_handle, *slow_handle, *mapper_handle, *leaving;
+static shim_image an_image;
+static shim_thread a_thread;
+static volatile const char *now;	/* the place to be tried next */
+static int file = -1;
+
+int contexts_target;
+
+static void tell(const char *name, const char *place, unsigned result)
+{
+	char line[160];
+	int n = snprintf(line, sizeof(line), "%s|%s|%08x\n", name, place,
+			 result);
+
+	if (write(file, line, (size_t)n) < 0)
+		abort();
+}
+
+static void try_all(const char *place)
+{
+@CALLS@
+}
+
+/* In the place that is asked for, once. */
+static void try_in(const char *place)
+{
+	if (now != place)
+		return;
+	now = NULL;
+	try_all(place);
+}
+
+static const char *const init = "init", *const callback = "callback",
+	*const quiet = "quiet callback", *const slow = "slow hook",
+	*const fast = "fast hook", *const in_mapper = "mapper",
+	*const in_signal = "signal handler", *const own = "own thread",
+	*const program = "program", *const detaching = "detaching";
+
+static void on_callback(struct shim_profiler *p, shim_thread t, const char *n)
+{
+	(void)p; (void)t; (void)n;
+	try_in(callback);
+}
+
+static void on_quiet(struct shim_profiler *p, uintptr_t sp)
+{
+	(void)p; (void)sp;
+	try_in(quiet);
+}
+
+static void on_enter_slow(union shim_function_or_client f, shim_elt_info i)
+{
+	(void)f; (void)i;
+	try_in(slow);
+}
+
+static void on_enter(union shim_function_or_client f)
+{
+	(void)f;
+	try_in(fast);
+}
+
+static uintptr_t map(shim_function function, int *hook)
+{
+	(void)hook;
+	try_in(in_mapper);
+	return function;
+}
+
+static volatile int own_is_done;
+
+static void run_own(void *unused)
+{
+	(void)unused;
+	try_in(own);
+	own_is_done = 1;
+}
+
+static void on_detached(struct shim_profiler *p)
+{
+	(void)p;
+	try_in(detaching);
+}
+
+/* What the program calls, from its main or from a signal handler: "" gets ready
+ * for what comes next, otherwise the place that the caller is. */
+static void step(const char *place)
+{
+	static const char *const next[] = { callback, quiet, slow, fast,
+					    in_mapper };
+
+	if (!strcmp(place, "own")) {
+		now = own;
+		shim_profiler_load("", NULL, 0);
+		return;
+	}
+	if (!strcmp(place, in_signal)) {
+		now = in_signal;
+		try_in(in_signal);
+		return;
+	}
+	if (!strcmp(place, program)) {
+		now = program;
+		try_in(program);
+		return;
+	}
+	if (!strcmp(place, "detach")) {
+		now = detaching;
+		if (shim_profiler_detach(leaving, 1) != SHIM_OK)
+			abort();
+		return;
+	}
+	now = next[place[0] - '0'];
+}
+
+static void on_started(struct shim_profiler *p)
+{
+	void (**hand)(const char *) = dlsym(RTLD_DEFAULT, "contexts_step");
+
+	(void)p;
+	if (!hand)
+		abort();
+	*hand = step;
+	now = own;
+	if (shim_thread_create(run_own, NULL) != SHIM_OK)
+		abort();
+	while (!own_is_done)
+		usleep(1000);
+}
+
+SHIM_PROFILER_MODULE(contexts)
+{
+	const char *name = strchr(description, ':');
+
+	file = open_file(name + 1);
+	a_handle = shim_profiler_create(NULL);
+	shim_profiler_on_runtime_initialized(a_handle, on_started);
+	shim_profiler_on_thread_name(a_handle, on_callback);
+	shim_profiler_on_frames_unwound(a_handle, on_quiet);
+	shim_set_enter_leave_function_hooks3(a_handle, on_enter, NULL, NULL);
+	slow_handle = shim_profiler_create(NULL);
+	shim_set_event_mask(slow_handle, SHIM_MONITOR_ENTERLEAVE |
+					 SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(slow_handle,
+						       on_enter_slow, NULL,
+						       NULL);
+	mapper_handle = shim_profiler_create(NULL);
+	shim_set_enter_leave_function_hooks3(mapper_handle, on_enter, NULL,
+					     NULL);
+	shim_set_function_id_mapper(mapper_handle, map);
+	leaving = shim_profiler_create(NULL);
+	shim_profiler_on_detach_succeeded(leaving, on_detached);
+	now = init;
+	try_in(init);
+	return SHIM_OK;
+}
+'''
+
+OPEN = r'''
+#include <fcntl.h>
+
+static int open_file(const char *name)
+{
+	return open(name, O_WRONLY | O_CREAT | O_APPEND, 0600);
+}
+'''
+
+
+def module_source(functions):
+    calls = []
+    for function in functions:
+        if function.name in WITHOUT_RESULT:
+            continue
+        arguments = ', '.join(argument(function, p)
+                              for p in function.parameters)
+        call = '%s(%s)' % (function.name, arguments)
+        if function.name == 'shim_profiler_create':
+            # No result code: a handle or none.
+            calls.append('\t{ struct shim_handle *h = %s; tell("%s", place, '
+                         'h ? 0 : 0x%s); if (h && place != init_place) '
+                         'abort(); }' % (call, function.name, INIT))
+            continue
+        if function.result in ('const char *', 'void'):
+            calls.append('\t%s;\n\ttell("%s", place, 0);' % (
+                call, function.name))
+            continue
+        calls.append('\ttell("%s", place, (unsigned)%s);' % (
+            function.name, call))
+    text = MODULE.replace('@CALLS@', '\n'.join(calls))
+    text = text.replace(' if (h && place != init_place) abort();', '')
+    return text.replace('static struct shim_handle *a_handle',
+                        OPEN + '\nstatic struct shim_handle *a_handle', 1)
+
+
+def expected(function, place):
+    allowed = ALLOWED[function.contract]
+    if function.name in PROGRAM:
+        allowed = allowed | {'program', 'signal handler', 'fast hook'}
+    if place in allowed:
+        return 'allowed'
+    return DETACHING if place == 'detaching' else REFUSED[function.contract]
+
+
+def results(functions):
+    directory = new_directory('contexts')
+    source = os.path.join(directory, 'contexts.c')
+    module = os.path.join(directory, 'libshim-profiler-contexts.so')
+    out = os.path.join(directory, 'results')
+    with open(source, 'w') as file:
+        file.write(module_source(functions))
+    done = subprocess.run(
+        ['cc', '-shared', '-fPIC', '-O1', '-g', '-I', INCLUDE, source, '-o',
+         module], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expect(done.returncode == 0, done.stdout.decode())
+    host = compile('contexts_host.cc', 'gcc', '-O1', flags=['-rdynamic'])
+    done = run([host], new_directory('recording'), 'contexts:' + out,
+               SHIM_MODULE_PATH=directory)
+    expect_equal((done.status, done.stderr, done.stdout), (0, '', 'done\n'),
+                 'the program')
+    table = {}
+    for line in open(out):
+        name, place, result = line.strip().split('|')
+        table.setdefault(name, {})[place] = result
+    return table
+
+
+@test
+def every_function_answers_as_its_contract_says_from_everywhere():
+    functions = declarations()
+    table = results(functions)
+    wrong, count = [], 0
+    for function in functions:
+        if function.name in WITHOUT_RESULT:
+            continue
+        row = table.get(function.name, {})
+        for place in PLACES:
+            got, want = row.get(place), expected(function, place)
+            if function.result in ('const char *', 'void'):
+                want = 'allowed'
+            good = got is not None and (
+                got not in CONTRACT_ERRORS if want == 'allowed' else
+                got == want)
+            count += 1
+            if not good:
+                wrong.append('%s (%s) in %s: got %s, wanted %s' % (
+                    function.name, function.contract, place, got, want))
+    expect(count > 400, 'only %d calls' % count)
+    expect(not wrong, '\n'.join(wrong))
+    print('# %d functions in %d places' % (len(table), len(PLACES)))
+
+
+@test
+def the_headers_are_read_whole():
+    functions = {f.name for f in declarations()}
+    text = ''.join(open(os.path.join(INCLUDE, 'shim', h + '.h')).read()
+                   for h in HEADERS)
+    expect_equal(len(functions),
+                 text.count('SHIM_API ') + text.count('SHIM_API\n') - 2,
+                 'functions (without the definition of SHIM_API and that of '
+                 'the setters)')
+
+
+if __name__ == '__main__':
+    shimtest.main()
