@@ -266,6 +266,7 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 	guard->name = name;
 	guard->outer = self->guard;
 	guard->state = self->state;
+	guard->error = *self->error;
 	guard->thread = self;
 	self->guard = guard;
 	self->state = state_in(self->state, context);
@@ -280,6 +281,7 @@ void guard_leave(struct guard *guard)
 		return;
 	self->state = guard->state;
 	self->guard = guard->outer;
+	*self->error = guard->error;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->pins[guard->handle->number] = guard->pins;
 }

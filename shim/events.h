@@ -82,6 +82,7 @@ enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 struct guard {
 	struct guard *outer;
 	uint16_t pins;		/* the thread's of the handle, before */
+	int error;		/* errno, before */
 	struct shim_handle *handle;
 	struct thread *thread;
 	const char *name;	/* of the event, for the log */

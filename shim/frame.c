@@ -62,6 +62,22 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 	}
 }
 
+static void run_elt2(union shim_function_or_client function,
+		     shim_elt_info info)
+{
+	struct arch_frame *frame = (struct arch_frame *)info;
+
+	call_elt2(frame->entry, frame, function.client);
+}
+
+/* A hook of generation 1 does not look at the second argument. */
+void *frame_single_hook(const struct plan_entry *entry, enum plan_event event)
+{
+	void *hook = entry->hooks[event];
+
+	return hook && entry->kind == PLAN_ELT2 ? (void *)run_elt2 : hook;
+}
+
 void frame_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client)
 {
@@ -76,6 +92,7 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	}
 	frame->entry = entry;
 	frame->event = call->event;
+	frame->error = (uint32_t)*self->error;
 	self->frame = frame;
 	if (entry->kind == PLAN_SLOW)
 		((shim_function_hook_with_info)hook)(id, (shim_elt_info)frame);
@@ -83,6 +100,7 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 		call_elt2(entry, frame, client);
 	else
 		((shim_function_hook1)hook)(call->function);
+	*self->error = (int)frame->error;
 	self->frame = NULL;
 }
 

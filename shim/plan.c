@@ -139,10 +139,11 @@ static void make(struct plan *plan)
 		return;
 	if (!plan->slow && !has_methods(plan))
 		make_chains(plan);
-	if (plan->count == 1 && plan->entries[0].kind == PLAN_SLOW) {
+	if (plan->count == 1 && plan->slow) {
 		plan->single_entry = &plan->entries[0];
-		plan->single[0] = plan->entries[0].hooks[0];
-		plan->single[1] = plan->entries[0].hooks[1];
+		for (int event = PLAN_ENTER; event <= PLAN_LEAVE; event++)
+			plan->single[event] =
+				frame_single_hook(&plan->entries[0], event);
 	}
 }
 
@@ -156,11 +157,49 @@ static bool is_direct(const struct plan *plan)
 	       !plan->entries[0].handle->may_go;
 }
 
+/*
+ * One fast profiler with a filter or a mapper: nothing but the question whether
+ * it wants the function is before its hook, which then runs as if it had been
+ * called directly.
+ */
+static shim_site_hook chosen_hooks[2];
+
+#define CHOOSING(name, event, flag, otherwise)                                 \
+	static void name(shim_function function, const void *site)             \
+	{                                                                      \
+		const struct verdict *verdict = verdict_look(function);        \
+                                                                               \
+		if (!verdict || !(verdict->single_flags & (flag))) {           \
+			otherwise(function, site);                             \
+			return;                                                \
+		}                                                              \
+		chosen_hooks[event](verdict->single_client, site);             \
+	}
+
+CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER, plan_enter)
+CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE, plan_leave)
+
+static bool is_choice(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+
+	return plan->count == 1 && plan->decides && !plan->tracks &&
+	       entry->kind <= PLAN_FRAME && !entry->handle->may_go &&
+	       entry->handle->fast[0] && entry->handle->fast[1];
+}
+
 static void point_at(const struct plan *plan)
 {
 	const struct shim_handle *handle = plan->entries[0].handle;
 
-	if (is_direct(plan))
+	if (is_choice(plan)) {
+		verdict_single(plan->entries[0].filter,
+			       plan->entries[0].mapper);
+		for (int i = PLAN_ENTER; i <= PLAN_LEAVE; i++)
+			chosen_hooks[i] = (shim_site_hook)(void (*)(void))
+						  handle->fast[i];
+		table_point((void *)choose_enter, (void *)choose_leave);
+	} else if (is_direct(plan))
 		table_point((void *)handle->fast[0], (void *)handle->fast[1]);
 	else if (plan->inspects)
 		table_point((void *)plan_inspecting_enter,
@@ -495,6 +534,7 @@ _Static_assert(offsetof(struct thread, dispatching) ==
 		       ARCH_THREAD_DISPATCHING, "entry.S");
 _Static_assert(offsetof(struct thread, dispatch_sp) ==
 		       ARCH_THREAD_DISPATCH_SP, "entry.S");
+_Static_assert(offsetof(struct thread, error) == ARCH_THREAD_ERRNO, "entry.S");
 _Static_assert(THREAD_SHARED == ARCH_THREAD_SHARED, "entry.S");
 
 /* The fields are set one by one: the compiler would clear the whole first. */

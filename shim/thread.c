@@ -3,6 +3,7 @@
 #include "state.h"
 #include "sys.h"
 
+#include <errno.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -98,6 +99,7 @@ struct thread *thread_get(void)
 		return NULL;
 	/* A signal handler may have made one while we waited for the lock: it
 	 * has the same task and so the same record. */
+	thread->error = &errno;
 	thread_current = thread;
 	shim_thread_watch();
 	return thread;

@@ -33,6 +33,7 @@ struct thread {
 	struct arch_frame *frame;	/* it is in that slow hook */
 	uint32_t dispatching;	/* how deep it is in plans ... */
 	uintptr_t dispatch_sp;	/* ... and where the outermost began */
+	int *error;		/* its errno */
 	uintptr_t pthread;
 	char name[16];
 	struct guard *guard;	/* the innermost callback on its stack */

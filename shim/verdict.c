@@ -14,17 +14,10 @@ struct slot {
 };
 
 static struct slot slots[VERDICT_SLOTS];
-static uint32_t version = 1;
+uint32_t verdict_version = 1;
 
-/* Open addressing; replaced by one twice as large.  Old ones stay, for whoever
- * is reading them. */
-struct map {
-	size_t mask;
-	size_t used;
-	struct verdict *records[];
-};
-
-static struct map *map;
+struct verdict_map *verdict_map;
+static int single_filter = -1, single_mapper = -1;
 
 /* --- slots --- */
 
@@ -32,7 +25,7 @@ static void renew(int slot)
 {
 	if (++slots[slot].age == 0)
 		slots[slot].age = 1;
-	__atomic_add_fetch(&version, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
 	sites_unfilter_all();
 }
 
@@ -55,6 +48,15 @@ void verdict_release(int slot)
 	renew(slot);
 }
 
+void verdict_single(int filter, int mapper)
+{
+	if (filter == single_filter && mapper == single_mapper)
+		return;
+	single_filter = filter;
+	single_mapper = mapper;
+	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
+}
+
 void verdict_invalidate(int slot)
 {
 	renew(slot);
@@ -69,18 +71,13 @@ void verdict_invalidate_filters(void)
 
 /* --- records --- */
 
-static size_t hash(shim_function function)
-{
-	return (function >> 4) * 0x9e3779b97f4a7c15u >> 20;
-}
-
 struct verdict *verdict_find(shim_function function)
 {
-	struct map *m = __atomic_load_n(&map, __ATOMIC_ACQUIRE);
+	struct verdict_map *m = __atomic_load_n(&verdict_map, __ATOMIC_ACQUIRE);
 
 	if (!m)
 		return NULL;
-	for (size_t i = hash(function) & m->mask;; i = (i + 1) & m->mask) {
+	for (size_t i = verdict_hash(function) & m->mask;; i = (i + 1) & m->mask) {
 		struct verdict *record =
 			__atomic_load_n(&m->records[i], __ATOMIC_ACQUIRE);
 
@@ -89,9 +86,9 @@ struct verdict *verdict_find(shim_function function)
 	}
 }
 
-static void put(struct map *m, struct verdict *record)
+static void put(struct verdict_map *m, struct verdict *record)
 {
-	size_t i = hash(record->function) & m->mask;
+	size_t i = verdict_hash(record->function) & m->mask;
 
 	while (m->records[i])
 		i = (i + 1) & m->mask;
@@ -101,20 +98,20 @@ static void put(struct map *m, struct verdict *record)
 
 static bool make_room(void)
 {
-	size_t size = map ? (map->mask + 1) * 2 : 4096;
-	struct map *larger;
+	size_t size = verdict_map ? (verdict_map->mask + 1) * 2 : 4096;
+	struct verdict_map *larger;
 	void *memory;
 
-	if (map && map->used * 2 <= map->mask)
+	if (verdict_map && verdict_map->used * 2 <= verdict_map->mask)
 		return true;
 	if (sys_map(sizeof(*larger) + size * sizeof(void *), &memory) < 0)
 		return false;
 	larger = memory;
 	larger->mask = size - 1;
-	for (size_t i = 0; map && i <= map->mask; i++)
-		if (map->records[i])
-			put(larger, map->records[i]);
-	__atomic_store_n(&map, larger, __ATOMIC_RELEASE);
+	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++)
+		if (verdict_map->records[i])
+			put(larger, verdict_map->records[i]);
+	__atomic_store_n(&verdict_map, larger, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -147,14 +144,14 @@ static int add(void *argument)
 	if (!record)
 		return -1;
 	record->function = function;
-	put(map, record);
+	put(verdict_map, record);
 	return 0;
 }
 
 void verdict_forget(uintptr_t low, uintptr_t high)
 {
-	for (size_t i = 0; map && i <= map->mask; i++) {
-		struct verdict *record = map->records[i];
+	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++) {
+		struct verdict *record = verdict_map->records[i];
 
 		if (!record || record->function < low ||
 		    record->function >= high)
@@ -207,9 +204,23 @@ static void ask(struct verdict *record, int number, uint16_t age)
 	__atomic_store_n(&record->asked[number], age, __ATOMIC_RELEASE);
 }
 
+static void sum_up(struct verdict *record)
+{
+	int filter = single_filter, mapper = single_mapper;
+
+	record->single_flags = 0xff;
+	record->single_client = record->function;
+	if (filter >= 0)
+		record->single_flags = record->flags[filter];
+	if (mapper >= 0) {
+		record->single_flags &= record->flags[mapper];
+		record->single_client = record->client[mapper];
+	}
+}
+
 const struct verdict *verdict_get(struct thread *self, shim_function function)
 {
-	uint32_t now = __atomic_load_n(&version, __ATOMIC_ACQUIRE);
+	uint32_t now = __atomic_load_n(&verdict_version, __ATOMIC_ACQUIRE);
 	struct verdict *record = verdict_find(function);
 
 	if (record && record->version == now)
@@ -231,6 +242,7 @@ const struct verdict *verdict_get(struct thread *self, shim_function function)
 			ask(record, i, age);
 	}
 	self->asking = false;
+	sum_up(record);
 	__atomic_store_n(&record->version, now, __ATOMIC_RELEASE);
 	return record;
 }

@@ -18,12 +18,54 @@ struct verdict {
 	shim_function function;
 	uint32_t version;		/* all answers are as new as that */
 	uint32_t stubborn;		/* calls that could not be switched off */
+	/* What it comes to for the only profiler there is (verdict_single). */
+	uint32_t single_flags;
+	uintptr_t single_client;
 	uint16_t asked[VERDICT_SLOTS];	/* which one's answer it is; 0: none */
 	uint8_t flags[VERDICT_SLOTS];	/* enum shim_call_instrumentation_flags */
 	uintptr_t client[VERDICT_SLOTS];
 };
 
+/* Open addressing; replaced by one twice as large.  Old ones stay, for whoever
+ * is reading them. */
+struct verdict_map {
+	size_t mask;
+	size_t used;
+	struct verdict *records[];
+};
+
+extern struct verdict_map *verdict_map;
+extern uint32_t verdict_version;
+
+static inline size_t verdict_hash(shim_function function)
+{
+	return (function >> 4) * 0x9e3779b97f4a7c15u >> 20;
+}
+
+/* The record of @function, if it is found at once and all that is known is in
+ * it. */
+static inline const struct verdict *verdict_look(shim_function function)
+{
+	const struct verdict_map *map =
+		__atomic_load_n(&verdict_map, __ATOMIC_ACQUIRE);
+	const struct verdict *record;
+
+	if (!map)
+		return NULL;
+	record = __atomic_load_n(
+		&map->records[verdict_hash(function) & map->mask],
+		__ATOMIC_ACQUIRE);
+	if (record && record->function == function &&
+	    record->version == verdict_version)
+		return record;
+	return NULL;
+}
+
 struct thread;
+
+/* From now on single_flags and single_client are what these two slots (or -1)
+ * say.  State lock held. */
+void verdict_single(int filter, int mapper);
 
 /* A slot for @handle's filter or mapper, or -1.  State lock held. */
 int verdict_take(struct shim_handle *handle, bool is_filter);

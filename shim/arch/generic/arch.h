@@ -44,7 +44,7 @@ static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 /* What a slow hook is given. */
 struct arch_frame {
 	const void *entry;
-	uint32_t event, unused;
+	uint32_t event, error;	/* errno, before */
 	uintptr_t info[5];
 	uintptr_t function;
 	const void *site;
@@ -61,6 +61,7 @@ struct arch_frame {
 #define ARCH_THREAD_STATE 12
 #define ARCH_THREAD_DISPATCHING 24
 #define ARCH_THREAD_DISPATCH_SP 32
+#define ARCH_THREAD_ERRNO 40
 #define ARCH_THREAD_SHARED 32
 
 static inline uintptr_t arch_jump_sp(const void *buffer)

@@ -12,6 +12,7 @@
 #define ARCH_THREAD_STATE 12
 #define ARCH_THREAD_DISPATCHING 24
 #define ARCH_THREAD_DISPATCH_SP 32
+#define ARCH_THREAD_ERRNO 40
 #define ARCH_THREAD_SHARED 32
 
 #ifndef ARCH_ASSEMBLY
@@ -50,7 +51,7 @@ extern char arch_guard_caught[];
  * The first three belong to frame.c. */
 struct arch_frame {
 	const void *entry;
-	uint32_t event, unused;
+	uint32_t event, error;	/* errno, before */
 	uintptr_t info[5];
 	uintptr_t rbx, rbp, r12, r13, r14, r15;
 	uintptr_t function;

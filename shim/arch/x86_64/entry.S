@@ -226,7 +226,7 @@ start_main:
  *     (rsp+112) rsi, the call site
  *     (rsp+104) rdi, the function
  *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
- *     (rsp)     entry of the plan, event, room for what is asked
+ *     (rsp)     entry of the plan, event, errno, room for what is asked
  *
  * With one such profiler its hook is called from here: thread->frame says so to
  * whoever is asked a question, and to who waits for threads to be out of hooks.
@@ -269,10 +269,16 @@ start_main:
 	jz	1f
 	mov	ARCH_PLAN_ENTRY(%rdx), %rdx
 	mov	%rdx, (%rsp)
+	mov	ARCH_THREAD_ERRNO(%rax), %rdx
+	mov	(%rdx), %edx
+	mov	%edx, 12(%rsp)
 	mov	%rsp, %rsi
 	call	*%rcx
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
+	mov	12(%rsp), %edx
+	mov	ARCH_THREAD_ERRNO(%rax), %rcx
+	mov	%edx, (%rcx)
 	movq	$0, ARCH_THREAD_FRAME(%rax)
 	.cfi_remember_state
 	add	$120, %rsp
