@@ -7,6 +7,7 @@
 
 int calltree_start(const char *arguments);
 int builtin_start(const char *profile);
+int builtin_find(const char *profile);
 
 /* Nothing: for programs that bring profilers of their own. */
 static int none_start(const char *arguments)
@@ -14,27 +15,52 @@ static int none_start(const char *arguments)
 	return *arguments ? -1 : 0;
 }
 
-static const struct {
+static struct {
 	const char *name;
 	int (*start)(const char *arguments);
+	bool started;
 } builtins[] = {
-	{ "calltree", calltree_start },
-	{ "none", none_start },
+	{ "calltree", calltree_start, false },
+	{ "none", none_start, false },
 };
 
-/* Starts NAME[:ARGUMENTS] of @profile, at most one of each; 0, or -1 if there
- * is none of that name or its arguments are wrong. */
-int builtin_start(const char *profile)
+static int find(const char *profile, const char **arguments)
 {
-	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++) {
+	for (int i = 0; i < (int)(sizeof(builtins) / sizeof(*builtins)); i++) {
 		const char *name = builtins[i].name, *at = profile;
 
 		while (*name && *at == *name)
 			at++, name++;
-		if (*name == '\0' && *at == '\0')
-			return builtins[i].start("");
-		if (*name == '\0' && *at == ':')
-			return builtins[i].start(at + 1);
+		if (*name == '\0' && (*at == '\0' || *at == ':')) {
+			*arguments = *at == ':' ? at + 1 : "";
+			return i;
+		}
 	}
 	return -1;
+}
+
+/* Starts NAME[:ARGUMENTS], at most one of each.  0; 1 if it was started before;
+ * -1 if there is none of that name; -2 if its arguments are wrong. */
+int builtin_start(const char *profile)
+{
+	const char *arguments;
+	int i = find(profile, &arguments);
+
+	if (i < 0)
+		return -1;
+	if (builtins[i].started)
+		return 1;
+	if (builtins[i].start(arguments) < 0)
+		return -2;
+	builtins[i].started = true;
+	return 0;
+}
+
+/* 0: there is none of that name; 1: it was not started; 2: it was. */
+int builtin_find(const char *profile)
+{
+	const char *arguments;
+	int i = find(profile, &arguments);
+
+	return i < 0 ? 0 : builtins[i].started ? 2 : 1;
 }

@@ -6,9 +6,11 @@
 #include "edge.h"
 
 #include "clock.h"
+#include "control.h"
 #include "events.h"
 #include "image.h"
 #include "log.h"
+#include "module.h"
 #include "record.h"
 #include "state.h"
 #include "sys.h"
@@ -108,6 +110,7 @@ void edge_shutdown_ends(void)
 		return;
 	RAISE(runtime_shutdown_end);
 	events_finish();
+	control_finish();
 }
 
 /* After the program's own exit handlers: it was registered before them. */
@@ -147,6 +150,8 @@ __attribute__((constructor)) static void load(void)
 		image_look_again();
 	if (on_exit)
 		on_exit(note_exit, NULL);
+	module_start();
+	control_start();
 }
 
 __attribute__((destructor)) static void unload(void)

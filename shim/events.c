@@ -56,6 +56,8 @@ static int create(void *argument)
 			.number = i,
 			.builtin = state_starts_builtins(),
 			.may_go = state_main_started(),
+			.waits = thread_current &&
+				 (thread_current->state & THREAD_INIT),
 			.module = thread_current ? thread_current->module : NULL,
 			.mask = SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE,
 			.mapper_slot = -1,
@@ -259,7 +261,8 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 	guard->pins = self->pins[handle->number];
 	self->pins[handle->number] = guard->pins + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (handle_get_status(handle) != HANDLE_ACTIVE || handle->broken) {
+	if (handle_get_status(handle) != HANDLE_ACTIVE || handle->broken ||
+	    handle->waits) {
 		self->pins[handle->number] = guard->pins;
 		return false;
 	}

@@ -29,6 +29,7 @@ struct shim_handle {
 	uint32_t status;
 	bool builtin;		/* ours: never leaves, so is never pinned */
 	bool may_go;		/* came while the program ran */
+	bool waits;		/* its module's init has not returned */
 	bool broken;		/* threw, and gets nothing any more */
 	struct module *module;
 	uint32_t mask, mask_high;

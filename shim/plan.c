@@ -71,6 +71,7 @@ static bool wants_methods(const struct shim_handle *handle)
 static bool is_wanted(const struct shim_handle *handle)
 {
 	return handle->status == HANDLE_ACTIVE && !handle->broken &&
+	       !handle->waits &&
 	       (handle->mask & SHIM_MONITOR_ENTERLEAVE) &&
 	       (handle->builtin || !is_finished);
 }

@@ -49,6 +49,11 @@ struct shim_meta *record_meta(void)
 	return meta;
 }
 
+const char *record_directory(void)
+{
+	return directory;
+}
+
 struct shim_meta *shim_record_meta(void)
 {
 	return meta;

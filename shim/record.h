@@ -16,6 +16,8 @@ int record_start(void);
 int record_fork(void);
 
 struct shim_meta *record_meta(void);
+/* The process's part of the recording: an absolute path. */
+const char *record_directory(void);
 
 /* A new file of the recording with @size bytes allocated and mapped. */
 int record_create(const char *name, size_t size, void **memory);

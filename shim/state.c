@@ -6,6 +6,7 @@
 #include "image.h"
 #include "log.h"
 #include "plan.h"
+#include "profile.h"
 #include "record.h"
 #include "sys.h"
 #include "table.h"
@@ -16,9 +17,6 @@
 #include <sys/auxv.h>
 
 #include <shim/banned.h>
-
-/* hooks/builtin.c: sets up the profilers that @profile names. */
-int builtin_start(const char *profile);
 
 static enum state state;
 static bool main_started;
@@ -111,14 +109,17 @@ static int start(void *unused)
 	(void)unused;
 	if (state_get() != STATE_LOADED)
 		return 0;
-	if (!is_privileged()) {
+	if (!is_privileged())
 		config_read();
+	else
+		config.disable[0] = '1';
+	if (config.disable[0] != '1') {
 		clock_start();
 		r = record_start();
 		if (r == 0) {
 			image_scan();
 			starts_builtins = true;
-			r = builtin_start(config.profile);
+			r = profile_start();
 			starts_builtins = false;
 		}
 		if (r == 0)

@@ -5,13 +5,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -346,4 +352,119 @@ int sys_peek(const void *from, void *to, size_t size)
 int sys_poke(void *to, const void *from, size_t size)
 {
 	return copy(SYS_process_vm_writev, (void *)from, to, size);
+}
+
+int sys_file_owner(const char *path, unsigned *uid, unsigned *mode)
+{
+	struct stat file;
+	int r = (int)call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&file, 0,
+			  0, 0);
+
+	if (r == 0) {
+		*uid = file.st_uid;
+		*mode = file.st_mode;
+	}
+	return r;
+}
+
+int sys_user(void)
+{
+	return (int)call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+}
+
+int sys_name_thread(const char *name)
+{
+	return (int)call(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
+}
+
+void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
+{
+	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
+
+	call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
+	     time_ms ? (long)&time : 0, 0, 0);
+}
+
+void sys_wake(uint32_t *word)
+{
+	call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 0x7fffffff, 0, 0, 0);
+}
+
+/* --- for the control thread --- */
+
+int sys_hide_files(void)
+{
+	int r = (int)call(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0);
+
+	if (r < 0)
+		return r;
+	/* Kernels without it are older than the last one of Debian 10. */
+	if (call(SYS_close_range, 0, -1l, 0, 0, 0, 0) < 0)
+		for (int fd = 0; fd < 65536; fd++)
+			sys_close(fd);
+	return 0;
+}
+
+int sys_listen(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, r;
+
+	for (size_t i = 0; path[i]; i++) {
+		if (i + 1 >= sizeof(address.sun_path))
+			return -ENAMETOOLONG;
+		address.sun_path[i] = path[i];
+	}
+	fd = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0,
+		       0);
+	if (fd < 0)
+		return fd;
+	/* It is born with this mode, less the program's umask. */
+	call(SYS_fchmod, fd, 0600, 0, 0, 0, 0);
+	r = (int)call(SYS_bind, fd, (long)&address, sizeof(address), 0, 0, 0);
+	if (r == 0)
+		r = (int)call(SYS_fchmodat, AT_FDCWD, (long)path, 0600, 0, 0,
+			      0);
+	if (r == 0)
+		r = (int)call(SYS_listen, fd, 16, 0, 0, 0, 0);
+	if (r < 0)
+		sys_close(fd);
+	return r < 0 ? r : fd;
+}
+
+int sys_wait_input(int fd, unsigned time_ms)
+{
+	struct pollfd poll = { .fd = fd, .events = POLLIN };
+	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
+
+	return (int)call(SYS_ppoll, (long)&poll, 1, (long)&time, 0, 8, 0);
+}
+
+int sys_accept(int fd)
+{
+	return (int)call(SYS_accept4, fd, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			 0);
+}
+
+int sys_peer(int fd, unsigned *uid)
+{
+	struct ucred peer;
+	int size = sizeof(peer);
+	int r = (int)call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED,
+			  (long)&peer, (long)&size, 0);
+
+	if (r == 0)
+		*uid = peer.uid;
+	return r;
+}
+
+long sys_send(int fd, const void *buffer, size_t size)
+{
+	return call(SYS_sendto, fd, (long)buffer, (long)size,
+		    MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+}
+
+long sys_read_directory(int fd, void *buffer, size_t size)
+{
+	return call(SYS_getdents64, fd, (long)buffer, (long)size, 0, 0, 0);
 }

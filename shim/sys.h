@@ -54,6 +54,31 @@ void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);
 /* When it returns, no thread runs code as it was before. */
 int sys_sync_cores(void);
+/* Who owns a file, and its mode with type. */
+int sys_file_owner(const char *path, unsigned *uid, unsigned *mode);
+int sys_user(void);
+int sys_name_thread(const char *name);
+/* Sleeps while *@word is @value, until somebody wakes it, for @time_ms (0: as
+ * long as it takes). */
+void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
+void sys_wake(uint32_t *word);
+
+/* --- for the control thread --- */
+
+/* A table of descriptors of its own for the calling thread, empty. */
+int sys_hide_files(void);
+/* A socket at @path, for its owner only. */
+int sys_listen(const char *path);
+/* Waits for input on @fd; 0 if there is none after @time_ms. */
+int sys_wait_input(int fd, unsigned time_ms);
+int sys_accept(int fd);
+/* The user at the other end. */
+int sys_peer(int fd, unsigned *uid);
+/* Like sys_write, never a signal. */
+long sys_send(int fd, const void *buffer, size_t size);
+/* The names in a directory: struct linux_dirent64. */
+long sys_read_directory(int fd, void *buffer, size_t size);
+
 /* Copies from this process's own memory; a bad address is -EFAULT. */
 int sys_peek(const void *from, void *to, size_t size);
 /* Stores into it; what is not writable memory is -EFAULT. */

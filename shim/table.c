@@ -62,10 +62,17 @@ void table_point(void *enter, void *leave)
 
 	if (table_current[0] == enter_hook && table_current[1] == leave_hook)
 		return;
-	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
+	/* Leaves first: whoever is attached meanwhile sees a leave without an
+	 * enter, as of any call that is open, but no enter whose leave it will
+	 * miss.  (Who is detached is out of the plan already.) */
 	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
+	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < slot_count; i++)
-		point(&slots[i]);
+		if (slots[i].leaves)
+			point(&slots[i]);
+	for (unsigned i = 0; i < slot_count; i++)
+		if (!slots[i].leaves)
+			point(&slots[i]);
 }
 
 void table_start(void)

@@ -3,6 +3,7 @@
  *
  *     shim-run run|record LIBRARY REPORT [OPTIONS] [--] PROGRAM [ARG...]
  *     shim-run doctor LIBRARY REPORT [PROGRAM]
+ *     shim-run ctl PID VERB ...
  *
  * profrun, a shell script, knows where libshim.so.0 and shim-run's siblings
  * are and hands them on; this does what a shell gets wrong: signals, stopping,
@@ -21,7 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ctl.h"
 #include "doctor.h"
+#include "modules.h"
 #include "program.h"
 #include "recording.h"
 #include "say.h"
@@ -32,6 +35,7 @@ extern char **environ;
 
 static struct settings settings;
 static struct program program;
+static bool has_profilers;
 
 /* What the child tells its parent before it becomes the program. */
 struct start {
@@ -132,7 +136,7 @@ static int make_recording(struct start *start)
 {
 	int r;
 
-	if (!check_library())
+	if (!has_profilers || !check_library())
 		return 0;
 	r = recording_create(settings.output, settings.is_output_given,
 			     program.name, start->directory);
@@ -159,6 +163,8 @@ static void set_environment(const char *directory)
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
 		setenv("SHIM_PROFILE", settings.profile, 1);
+	if (settings.has_control)
+		setenv("SHIM_CONTROL", "1", 1);
 	/* ld.so would complain on the program's stderr. */
 	if (!program.is_foreign)
 		set_preload();
@@ -342,6 +348,10 @@ int main(int words, char **word)
 		return STATUS_USAGE;
 	if (strcmp(word[1], "probe") == 0)
 		return doctor_probe();
+	if (strcmp(word[1], "try") == 0)
+		return modules_try(word[2], word[3]);
+	if (strcmp(word[1], "ctl") == 0)
+		return ctl(words - 4, word + 4);
 	if (strcmp(word[1], "doctor") == 0)
 		return doctor(word[2], word[3], words - 4, word + 4);
 	if (realpath(word[2], settings.library) == NULL)
@@ -356,5 +366,9 @@ int main(int words, char **word)
 	program_inspect(&program);
 	if (!settings.is_quiet)
 		warn_of_program();
+	if (settings.is_disabled && !settings.is_quiet)
+		say("SHIM_DISABLE is set: %s runs unprofiled", program.name);
+	has_profilers = !settings.is_disabled &&
+			modules_check(&settings, &program);
 	return settings.is_record ? record() : run();
 }

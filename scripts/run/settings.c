@@ -21,6 +21,7 @@ static const struct {
 	const char *arguments[3];
 } profilers[] = {
 	{ "calltree", { "exact", "counts" } },
+	{ "none", { 0 } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
 
@@ -37,9 +38,12 @@ static const char common_help[] =
 	"                             calltree         calls and times (default)\n"
 	"                             calltree:exact   every call timed\n"
 	"                             calltree:counts  calls only\n"
+	"                             NAME             libshim-profiler-NAME.so,\n"
+	"                                              which gets NAME:ARGS; or a path\n"
 	"  -o, --output DIR           where to; %p is the process, %h the host, %r the\n"
 	"                             rank, %n the program; never overwritten\n"
 	"                             (default " RECORDING_PATTERN ")\n"
+	"      --control              let `profrun ctl` in while it runs\n"
 	"  -q, --quiet                say nothing but errors\n"
 	"  -v, --verbose              say what is done\n"
 	"  -h, --help                 this text\n";
@@ -71,69 +75,81 @@ static void help(const struct settings *settings)
 
 /* --- profilers ---------------------------------------------------------- */
 
-static bool is_module(const struct settings *settings, const char *name)
+const char *settings_profilers(void)
 {
-	const char *slash = strrchr(settings->library, '/');
-	int length = slash == NULL ? 0 : slash - settings->library;
-	char path[2 * PATH_MAX];
-
-	if (strchr(name, '/') != NULL)
-		return access(name, R_OK) == 0;
-	snprintf(path, sizeof(path), "%.*s/libshim-profiler-%s.so", length,
-		 settings->library, name);
-	return access(path, R_OK) == 0;
-}
-
-static void list_profilers(char *text, size_t size)
-{
+	static char text[512];
 	size_t n = 0;
 
-	text[0] = '\0';
-	for (size_t i = 0; i < PROFILERS && n < size; i++) {
-		n += snprintf(text + n, size - n, "%s%s", i > 0 ? ", " : "",
-			      profilers[i].name);
-		for (int j = 0; profilers[i].arguments[j] && n < size; j++)
-			n += snprintf(text + n, size - n, ", %s:%s",
+	for (size_t i = 0; i < PROFILERS && n < sizeof(text); i++) {
+		n += snprintf(text + n, sizeof(text) - n, "%s%s",
+			      i > 0 ? ", " : "", profilers[i].name);
+		for (int j = 0;
+		     profilers[i].arguments[j] && n < sizeof(text); j++)
+			n += snprintf(text + n, sizeof(text) - n, ", %s:%s",
 				      profilers[i].name,
 				      profilers[i].arguments[j]);
 	}
+	return text;
 }
 
-static void unknown_profiler(const struct settings *settings, const char *what,
-			     const char *where)
+static void bad_profile(const struct settings *settings, const char *what,
+			const char *where)
 {
-	char known[512];
-
-	list_profilers(known, sizeof(known));
-	say("%s: unknown %s '%s'; there are %s", where,
-	    strchr(what, ':') != NULL ? "profile" : "profiler", what, known);
+	say("%s: '%s' is not the name of a profiler; there are %s, and what"
+	    " NAME finds as libshim-profiler-NAME.so",
+	    where, what, settings_profilers());
 	usage_error(settings);
+}
+
+/* The row of NAME[:ARGS], or -1. */
+static int find_builtin(const char *text)
+{
+	size_t length = strcspn(text, ":");
+
+	for (size_t i = 0; i < PROFILERS; i++)
+		if (strlen(profilers[i].name) == length &&
+		    strncmp(profilers[i].name, text, length) == 0)
+			return i;
+	return -1;
+}
+
+bool settings_is_builtin(const char *profiler)
+{
+	return find_builtin(profiler) >= 0 || strcmp(profiler, "default") == 0;
+}
+
+static bool has_arguments(int row, const char *arguments)
+{
+	for (int j = 0; profilers[row].arguments[j] != NULL; j++)
+		if (strcmp(arguments, profilers[row].arguments[j]) == 0)
+			return true;
+	return false;
+}
+
+/* A module's init function is named after it: an identifier, or a path. */
+static bool is_module_name(const char *text)
+{
+	size_t length = strcspn(text, ":");
+
+	if (length > 0 && memchr(text, '/', length) != NULL)
+		return true;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return length > 0 && length < 64;
 }
 
 /* One NAME[:ARGS]. */
 static void check_profiler(const struct settings *settings, const char *text,
 			   const char *where)
 {
-	char name[PATH_MAX];
-	const char *colon;
+	const char *colon = strchr(text, ':');
+	int row = find_builtin(text);
 
-	if (strlen(text) >= sizeof(name))
-		unknown_profiler(settings, text, where);
-	strcpy(name, text);
-	name[strcspn(name, ":")] = '\0';
-	colon = strchr(text, ':');
-	for (size_t i = 0; i < PROFILERS; i++) {
-		if (strcmp(name, profilers[i].name) != 0)
-			continue;
-		if (colon == NULL)
-			return;
-		for (int j = 0; profilers[i].arguments[j] != NULL; j++)
-			if (strcmp(colon + 1, profilers[i].arguments[j]) == 0)
-				return;
-		unknown_profiler(settings, text, where);
-	}
-	if (!is_module(settings, name))
-		unknown_profiler(settings, text, where);
+	if (row < 0 && !is_module_name(text))
+		bad_profile(settings, text, where);
+	if (row >= 0 && colon != NULL && !has_arguments(row, colon + 1))
+		bad_profile(settings, text, where);
 }
 
 static void check_profile(const struct settings *settings, const char *text,
@@ -141,8 +157,10 @@ static void check_profile(const struct settings *settings, const char *text,
 {
 	char *copy = strdup(text), *rest = copy, *part;
 
+	/* Like the library: "a;;b;" is a and b. */
 	while (copy != NULL && (part = strsep(&rest, ";")) != NULL)
-		check_profiler(settings, part, where);
+		if (*part != '\0')
+			check_profiler(settings, part, where);
 	free(copy);
 }
 
@@ -150,6 +168,8 @@ static void add_profile(struct settings *settings, const char *text)
 {
 	size_t n = strlen(settings->profile);
 
+	if (*text == '\0')
+		bad_profile(settings, text, "--profile");
 	check_profile(settings, text, "--profile");
 	if (n + strlen(text) + 2 > sizeof(settings->profile)) {
 		say("--profile: too many profilers");
@@ -230,6 +250,7 @@ static void read_variables(struct settings *settings)
 		settings->output = value;
 		settings->is_output_given = true;
 	}
+	settings->is_disabled = is_set("SHIM_DISABLE");
 	settings->is_quiet = is_set("SHIM_QUIET");
 	settings->is_verbose = is_set("SHIM_VERBOSE");
 	settings->wants_report =
@@ -238,11 +259,12 @@ static void read_variables(struct settings *settings)
 
 /* --- all of it ---------------------------------------------------------- */
 
-enum { OPT_NO_REPORT = 256, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
+enum { OPT_CONTROL = 256, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
 
 #define COMMON_OPTIONS \
 	{ "profile", required_argument, NULL, 'p' }, \
 		{ "output", required_argument, NULL, 'o' }, \
+		{ "control", no_argument, NULL, OPT_CONTROL }, \
 		{ "quiet", no_argument, NULL, 'q' }, \
 		{ "verbose", no_argument, NULL, 'v' }, \
 	{ \
@@ -269,6 +291,7 @@ static void read_option(struct settings *settings, int option)
 		settings->output = optarg;
 		settings->is_output_given = true;
 		break;
+	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;

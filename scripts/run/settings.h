@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #define REPORT_OPTIONS_MAX 64
+#define PROFILE_SIZE 131000
 
 struct settings {
 	bool is_record;			/* run only, no report */
@@ -13,8 +14,11 @@ struct settings {
 	bool is_verbose;
 	bool wants_report;
 
-	/* For SHIM_PROFILE; empty: as it is.  The library has room for this. */
-	char profile[256];
+	/* For SHIM_PROFILE; empty: as it is.  The library has room for this,
+	 * and the system for a variable no longer. */
+	char profile[PROFILE_SIZE];
+	bool is_disabled;		/* SHIM_DISABLE: nothing of ours */
+	bool has_control;		/* let `profrun ctl` in */
 	const char *output;		/* pattern for the recording's name */
 	bool is_output_given;
 
@@ -25,6 +29,12 @@ struct settings {
 
 	char **command;			/* the program and its arguments */
 };
+
+/* settings_profilers - the names of those in the library, as one text */
+const char *settings_profilers(void);
+
+/* settings_is_builtin - whether NAME[:ARGS] is in the library */
+bool settings_is_builtin(const char *profiler);
 
 /*
  * settings_read - fill @settings from the words of the command line

@@ -185,19 +185,32 @@ wrong_usage_is_2() {
 }
 
 an_unknown_profiler_is_2() {
-    for profile in nonsense calltree:nonsense calltree: 'calltree;nonsense' \
-        ./nonsense.so ''; do
+    for profile in calltree:nonsense calltree: 'calltree;non sense' \
+        'none;:' ''; do
         status_is 2 "$profrun" -p "$profile" "$fixture" exit 7
         says 'there are calltree'
         status_is 2 "$profrun" "--profile=$profile" "$fixture" exit 7
     done
-    SHIM_PROFILE=nonsense status_is 2 "$profrun" "$fixture" exit 7
+    SHIM_PROFILE=calltree:nonsense status_is 2 "$profrun" "$fixture" exit 7
     says SHIM_PROFILE
     for profile in calltree calltree:exact calltree:counts; do
         status_is 7 "$profrun" -p $profile "$fixture" exit 7
     done
     is "$("$profrun" -q -p calltree:exact "$fixture" env | grep SHIM_PROFILE)" \
         SHIM_PROFILE=calltree:exact
+}
+
+a_module_that_is_missing_stops_nothing() {
+    for how in $ways; do
+        for profile in nonsense 'calltree;;nonsense;' ./nonsense.so; do
+            status_is 7 "$profrun" "$how" -p "$profile" "$fixture" exit 7
+            says "nonsense.*' was not found: it is left out"
+        done
+        SHIM_PROFILE=nonsense status_is 7 "$profrun" "$how" "$fixture" exit 7
+        says 'no profiler is left'
+    done
+    SHIM_DISABLE=1 status_is 7 "$profrun" "$fixture" exit 7
+    says 'SHIM_DISABLE is set'
 }
 
 a_recording_is_never_overwritten() {

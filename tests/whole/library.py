@@ -26,7 +26,10 @@ IMPORTS = {
     '__register_atfork', '__cxa_finalize',
     '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
     '_ITM_registerTMCloneTable', 'dladdr', 'dlopen', 'dlsym', 'environ', '__environ',
-    'getauxval', 'on_exit', 'pthread_key_create', 'pthread_setspecific',
+    'dlerror', 'getauxval', 'on_exit', 'pthread_key_create', 'pthread_setspecific',
+    # for threads of ours (own.c), which are made when somebody asks for one
+    'pthread_attr_init', 'pthread_attr_destroy', 'pthread_attr_setdetachstate',
+    'pthread_attr_setstacksize',
 }       # __tls_get_addr never: it may allocate
 
 

@@ -1,0 +1,453 @@
+/*
+ * The other end of shim/control.c, where the protocol is described.
+ *
+ * Where a process records is read out of its mappings: it has its `meta` file
+ * mapped, and the socket lies beside that.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <shim/format.h>
+#include <shim/shim.h>
+
+#include "ctl.h"
+#include "say.h"
+
+#define DATA_SIZE_MAX (1u << 20)
+
+static const char help[] =
+	"Usage: profrun ctl PID VERB\n\n"
+	"Talks to shim in a program that was started with `profrun --control` or\n"
+	"SHIM_CONTROL=1, by its process id.\n\n"
+	"    status                            what is in there\n"
+	"    load NAME[:ARGS] [--data FILE]    attach a profiler; it gets FILE\n"
+	"    unload NAME                       detach it\n"
+	"    stop | start                      all calls of hooks off, and on again\n"
+	"    snapshot [-o DIR]                 a copy of the recording, as it is now\n\n"
+	"The exit status is 1 if that fails; the message begins with the name of the\n"
+	"result.\n";
+
+static const char *name_of(int result)
+{
+	switch (result) {
+#define RESULT(name, value, text) case name: return #name;
+#include <shim/results.def>
+#undef RESULT
+	}
+	return "unknown result";
+}
+
+static const char *text_of(int result)
+{
+	switch (result) {
+#define RESULT(name, value, text) case name: return text;
+#include <shim/results.def>
+#undef RESULT
+	}
+	return "shim in the program is newer than this profrun";
+}
+
+static int fail(int result, const char *text)
+{
+	say("%s: %s", name_of(result), text);
+	return 1;
+}
+
+static int usage(void)
+{
+	fputs("Try 'profrun ctl --help'.\n", stderr);
+	return STATUS_USAGE;
+}
+
+/* --- where it records ---------------------------------------------------- */
+
+static bool is_meta(const char *path, long pid)
+{
+	struct shim_meta meta;
+	bool ok;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	ok = read(fd, &meta, sizeof(meta)) == sizeof(meta) &&
+	     memcmp(meta.magic, SHIM_META_MAGIC, 8) == 0 && meta.pid == pid;
+	close(fd);
+	return ok;
+}
+
+/* From the mappings of one task; the path without "/meta". */
+static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
+{
+	FILE *file = fopen(maps, "re");
+	char *line = NULL, *path, *slash;
+	bool found = false;
+	size_t size = 0;
+	ssize_t length;
+
+	while (file != NULL && !found &&
+	       (length = getline(&line, &size, file)) > 0) {
+		path = strchr(line, '/');
+		slash = strrchr(line, '/');
+		if (line[length - 1] == '\n')
+			line[length - 1] = '\0';
+		if (path == NULL || strcmp(slash, "/meta") != 0 ||
+		    strlen(path) >= PATH_MAX || !is_meta(path, pid))
+			continue;
+		*slash = '\0';
+		strcpy(directory, path);
+		found = true;
+	}
+	free(line);
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+/* A main that left by pthread_exit has no mappings; its threads do. */
+static bool find_recording(long pid, char directory[PATH_MAX])
+{
+	char name[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *tasks;
+
+	snprintf(name, sizeof(name), "/proc/%ld/task", pid);
+	tasks = opendir(name);
+	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
+		snprintf(name, sizeof(name), "/proc/%ld/task/%.20s/maps", pid,
+			 entry->d_name);
+		if (isdigit((unsigned char)entry->d_name[0]))
+			found = find_in_maps(name, pid, directory);
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return found;
+}
+
+/* --- talking ------------------------------------------------------------- */
+
+/* Through /proc/self/fd: the path of a socket is short. */
+static int open_socket(const char *directory)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int at, fd, r;
+
+	at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	snprintf(address.sun_path, sizeof(address.sun_path),
+		 "/proc/self/fd/%d/control", at);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	r = r < 0 ? -errno : fd;
+	close(at);
+	if (r < 0)
+		close(fd);
+	return r;
+}
+
+/* A socket, or the status to end with. */
+static int open_door(long pid, bool *failed)
+{
+	char directory[PATH_MAX], text[PATH_MAX + 64];
+	int fd;
+
+	*failed = true;
+	if (kill(pid, 0) < 0 && errno == ESRCH) {
+		snprintf(text, sizeof(text), "there is no process %ld", pid);
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, text);
+	}
+	snprintf(text, sizeof(text), "/proc/%ld/maps", pid);
+	if (access(text, R_OK) < 0 || (kill(pid, 0) < 0 && errno == EPERM))
+		return fail(SHIM_E_IPC_FAILED, "the process belongs to another"
+					       " user");
+	if (!find_recording(pid, directory)) {
+		snprintf(text, sizeof(text),
+			 "shim does not record process %ld", pid);
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, text);
+	}
+	fd = open_socket(directory);
+	if (fd == -ENOENT)
+		return fail(SHIM_E_DEBUGGING_DISABLED,
+			    "it was not started with --control (or"
+			    " SHIM_CONTROL=1)");
+	if (fd < 0)
+		return fail(SHIM_E_IPC_FAILED, strerror(-fd));
+	*failed = false;
+	return fd;
+}
+
+static bool write_all(int fd, const void *data, size_t size)
+{
+	const char *at = data;
+
+	while (size > 0) {
+		ssize_t r = send(fd, at, size, MSG_NOSIGNAL);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return false;
+		at += r;
+		size -= r;
+	}
+	return true;
+}
+
+/* Prints the answer up to its last line, "result VALUE". */
+static int read_answer(int fd)
+{
+	FILE *file = fdopen(fd, "r");
+	char *line = NULL, message[4096] = "";
+	int result = SHIM_E_IPC_FAILED;
+	bool has_result = false;
+	size_t size = 0;
+	ssize_t length;
+
+	while (file != NULL && (length = getline(&line, &size, file)) > 0) {
+		if (line[length - 1] == '\n')
+			line[length - 1] = '\0';
+		if (strncmp(line, "result ", 7) == 0) {
+			result = (int)strtoul(line + 7, NULL, 10);
+			has_result = true;
+			break;
+		}
+		if (message[0] != '\0')
+			say_plainly("%s", message);
+		snprintf(message, sizeof(message), "%s", line);
+	}
+	free(line);
+	if (has_result && !SHIM_FAILED(result)) {
+		if (message[0] != '\0')
+			say_plainly("%s", message);
+		return 0;
+	}
+	if (!has_result)
+		return fail(SHIM_E_IPC_FAILED, "the program did not answer");
+	return fail(result, message[0] != '\0' ? message : text_of(result));
+}
+
+static int ask(long pid, const char *verb, const char *description,
+	       const void *data, size_t size)
+{
+	bool failed, sent;
+	char *line;
+	int fd;
+
+	fd = open_door(pid, &failed);
+	if (failed)
+		return fd;
+	if (description == NULL)
+		sent = asprintf(&line, "shim 1 %s\n", verb) > 0;
+	else
+		sent = asprintf(&line, "shim 1 %s %zu %s\n", verb, size,
+				description) > 0;
+	if (sent) {
+		/* If it says no before it has read all, it has an answer. */
+		if (write_all(fd, line, strlen(line)))
+			write_all(fd, data, size);
+		free(line);
+	}
+	return read_answer(fd);
+}
+
+/* --- the verbs ----------------------------------------------------------- */
+
+static int read_data(const char *path, void **data, size_t *size)
+{
+	FILE *file = fopen(path, "re");
+
+	*data = malloc(DATA_SIZE_MAX + 1);
+	if (file == NULL || *data == NULL) {
+		say("%s: %s", path, strerror(errno));
+		return -1;
+	}
+	*size = fread(*data, 1, DATA_SIZE_MAX + 1, file);
+	fclose(file);
+	if (*size > DATA_SIZE_MAX) {
+		say("%s: is larger than %u bytes", path, DATA_SIZE_MAX);
+		return -1;
+	}
+	return 0;
+}
+
+/* The program may stand elsewhere: a path is made absolute here. */
+static char *absolute_item(const char *item)
+{
+	size_t length = strcspn(item, ":");
+	char path[PATH_MAX], real[PATH_MAX], *result = NULL;
+
+	snprintf(path, sizeof(path), "%.*s", (int)length, item);
+	if (strchr(path, '/') == NULL || realpath(path, real) == NULL)
+		return strdup(item);
+	return asprintf(&result, "%s%s", real, item + length) < 0 ? NULL :
+								     result;
+}
+
+static int load(long pid, int words, char **word)
+{
+	void *data = NULL;
+	size_t size = 0;
+	char *item;
+	int status;
+
+	if (words == 3 && strcmp(word[1], "--data") == 0) {
+		if (read_data(word[2], &data, &size) < 0)
+			return 1;
+	} else if (words != 1) {
+		return usage();
+	}
+	item = absolute_item(word[0]);
+	if (item == NULL || strchr(item, '\n') != NULL)
+		return fail(SHIM_E_INVALIDARG, "a newline in the name");
+	status = ask(pid, "load", item, data, size);
+	free(item);
+	free(data);
+	return status;
+}
+
+/* Files grow while they are copied; a reader takes what is there. */
+static bool copy_file(int from, int to, const char *name)
+{
+	static char buffer[1 << 16];
+	int in, out;
+	ssize_t r;
+
+	in = openat(from, name,
+		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (in < 0)
+		return false;
+	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	while (out >= 0 && (r = read(in, buffer, sizeof(buffer))) > 0)
+		if (write(out, buffer, r) != r) {
+			close(out);
+			out = -1;
+		}
+	close(in);
+	if (out >= 0)
+		close(out);
+	return out >= 0;
+}
+
+/*
+ * The files of threads before `images` and `meta`: what those say of what the
+ * others hold is then not too old.
+ */
+static bool copy_files(int from, int to)
+{
+	DIR *dir = fdopendir(openat(from, ".", O_RDONLY | O_CLOEXEC));
+	struct dirent *entry;
+	struct stat st;
+	bool ok = dir != NULL;
+
+	while (ok && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, "images") != 0 &&
+		    strcmp(entry->d_name, "meta") != 0 &&
+		    fstatat(from, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
+			    0 &&
+		    S_ISREG(st.st_mode))
+			ok = copy_file(from, to, entry->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	return ok && copy_file(from, to, "images") &&
+	       copy_file(from, to, "meta");
+}
+
+static bool copy_process(const char *directory, const char *output)
+{
+	char path[2 * PATH_MAX];
+	bool ok;
+	int from, to;
+
+	snprintf(path, sizeof(path), "%s%s", output, strrchr(directory, '/'));
+	if (mkdir(output, 0700) < 0 || mkdir(path, 0700) < 0) {
+		say("%s: %s", output, strerror(errno));
+		return false;
+	}
+	from = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok = from >= 0 && to >= 0 && copy_files(from, to);
+	if (!ok)
+		say("%s: cannot be copied: %s", directory, strerror(errno));
+	close(from);
+	close(to);
+	return ok;
+}
+
+/* Recordings can be read at any time, so the program is not even asked. */
+static int snapshot(long pid, int words, char **word)
+{
+	char directory[PATH_MAX], output[PATH_MAX];
+
+	if (words != 0 && (words != 2 || strcmp(word[0], "-o") != 0))
+		return usage();
+	if (!find_recording(pid, directory)) {
+		snprintf(output, sizeof(output),
+			 "shim does not record process %ld", pid);
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, output);
+	}
+	if (words == 2)
+		snprintf(output, sizeof(output), "%s", word[1]);
+	else
+		snprintf(output, sizeof(output), "profrun.snapshot.%ld", pid);
+	for (int i = 1; words == 0 && access(output, F_OK) == 0; i++)
+		snprintf(output, sizeof(output), "profrun.snapshot.%ld.%d", pid,
+			 i);
+	if (!copy_process(directory, output))
+		return 1;
+	say_plainly("%s", output);
+	return 0;
+}
+
+int ctl(int words, char **word)
+{
+	const char *verb;
+	char *end;
+	long pid;
+
+	if (words > 0 && (strcmp(word[0], "--help") == 0 ||
+			  strcmp(word[0], "-h") == 0)) {
+		fputs(help, stdout);
+		return 0;
+	}
+	if (words < 2)
+		return usage();
+	errno = 0;
+	pid = strtol(word[0], &end, 10);
+	if (!isdigit((unsigned char)word[0][0]) || *end != '\0' || errno != 0 ||
+	    pid <= 0 || pid > INT_MAX) {
+		say("'%s' is not a process id", word[0]);
+		return usage();
+	}
+	verb = word[1];
+	words -= 2;
+	word += 2;
+	if (words == 0 && (strcmp(verb, "status") == 0 ||
+			   strcmp(verb, "start") == 0 ||
+			   strcmp(verb, "stop") == 0))
+		return ask(pid, verb, NULL, NULL, 0);
+	if (strcmp(verb, "load") == 0 && words > 0)
+		return load(pid, words, word);
+	if (strcmp(verb, "unload") == 0 && words == 1)
+		return ask(pid, verb, word[0], NULL, 0);
+	if (strcmp(verb, "snapshot") == 0)
+		return snapshot(pid, words, word);
+	return usage();
+}

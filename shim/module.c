@@ -1,0 +1,806 @@
+#define _GNU_SOURCE
+#include "module.h"
+
+#include "arch.h"
+#include "config.h"
+#include "contract.h"
+#include "detach.h"
+#include "events.h"
+#include "log.h"
+#include "own.h"
+#include "plan.h"
+#include "profile.h"
+#include "state.h"
+#include "sys.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <shim/banned.h>
+
+#define PREFIX "libshim-profiler-"
+#define PATH_SIZE 4096
+#define UNLOAD_WAIT_MS 5000
+
+static struct module modules[MODULES_MAX];
+
+struct module *module_get(uint32_t n)
+{
+	return n < MODULES_MAX ? &modules[n] : NULL;
+}
+
+static uint32_t get_status(const struct module *module)
+{
+	return __atomic_load_n(&module->status, __ATOMIC_ACQUIRE);
+}
+
+static void set_status(struct module *module, enum module_status status)
+{
+	__atomic_store_n(&module->status, status, __ATOMIC_RELEASE);
+}
+
+/* --- names --- */
+
+static bool is_identifier(const char *name)
+{
+	const char *at = name;
+
+	for (; *at; at++)
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		      (*at >= '0' && *at <= '9') || *at == '_'))
+			return false;
+	return at > name;
+}
+
+/* What was asked for: a name, or a path whose last part has the name. */
+struct request {
+	char path[PATH_SIZE];	/* empty: to be looked for */
+	char name[64];
+	const char *description;
+	const void *data;
+	uint32_t data_size;
+};
+
+static bool read_request(struct request *request)
+{
+	const char *end = request->description, *base, *rest;
+	struct text path, name;
+	size_t length = 0;
+
+	while (*end && *end != ':')
+		end++;
+	text_init(&path, request->path, sizeof(request->path));
+	text_add_part(&path, request->description,
+		      (size_t)(end - request->description));
+	base = text_base(request->path);
+	rest = text_after(base, PREFIX);
+	if (base != request->path && rest)
+		base = rest;
+	while (base[length] && base[length] != '.')
+		length++;
+	text_init(&name, request->name, sizeof(request->name));
+	if (text_base(request->path) == request->path)
+		length = text_length(base);
+	text_add_part(&name, base, length);
+	if (path.cut || name.cut || !is_identifier(request->name))
+		return false;
+	if (text_base(request->path) == request->path)
+		request->path[0] = '\0';
+	return true;
+}
+
+/* --- looking for the library --- */
+
+struct search {
+	struct module *module;
+	/* Why the first one that was there could not be taken. */
+	char memory[512];
+	struct text reason;
+};
+
+typedef enum shim_result (*init_function)(const char *description);
+
+static void refuse(struct search *search, const char *path, const char *why,
+		   const char *what)
+{
+	if (search->reason.length > 0)
+		return;
+	text_add(&search->reason, path);
+	text_add(&search->reason, ": ");
+	text_add(&search->reason, why);
+	text_add(&search->reason, what);
+}
+
+/* A failed look-up leaves a message for dlerror, which the program could take
+ * for its own. */
+static void *find_symbol(void *library, const char *name)
+{
+	void *symbol = dlsym(library, name);
+
+	if (!symbol)
+		dlerror();
+	return symbol;
+}
+
+static void init_name(const struct module *module, char name[128])
+{
+	struct text text;
+
+	text_init(&text, name, 128);
+	text_add(&text, "shim_profiler_init_");
+	text_add(&text, module->name);
+}
+
+static bool fits(struct search *search, void *library, const char *path)
+{
+	const uint32_t *api = find_symbol(library, "shim_profiler_module_api");
+	char name[128];
+
+	init_name(search->module, name);
+	if (!api) {
+		refuse(search, path,
+		       "was not built with SHIM_PROFILER_MODULE", "");
+		return false;
+	}
+	if (*api < SHIM_PROFILER_API_OLDEST) {
+		refuse(search, path, "was built for an older shim: compile it "
+				     "again", "");
+		return false;
+	}
+	if (*api > SHIM_PROFILER_API_VERSION) {
+		refuse(search, path, "was built for a newer shim than this", "");
+		return false;
+	}
+	if (!find_symbol(library, name)) {
+		refuse(search, path, "has no ", name);
+		return false;
+	}
+	return true;
+}
+
+static void take(struct search *search, void *library, const char *path)
+{
+	struct text text;
+
+	search->module->library = library;
+	text_init(&text, search->module->path, sizeof(search->module->path));
+	text_add(&text, path);
+}
+
+/* RTLD_NOW: a hook must not be the one who has a symbol looked up. */
+static bool open_library(struct search *search, const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const char *error, *rest;
+
+	if (!library) {
+		error = dlerror();
+		rest = error ? text_after(error, path) : NULL;
+		/* Not there is no reason; that something it needs is not there
+		 * is one. */
+		if (!rest || !text_after(rest, ": cannot open shared object "
+					       "file: No such file"))
+			refuse(search, path, "",
+			       rest && text_after(rest, ": ") ?
+				       text_after(rest, ": ") :
+			       error ? error :
+				       "cannot be loaded");
+		return false;
+	}
+	if (fits(search, library, path)) {
+		take(search, library, path);
+		return true;
+	}
+	dlclose(library);
+	return false;
+}
+
+/* A file that is named by its path, directly or through SHIM_MODULE_PATH, must
+ * not be one that somebody else could have put there or changed. */
+static bool open_file(struct search *search, const char *path, bool is_checked)
+{
+	unsigned uid, mode;
+
+	if (sys_file_owner(path, &uid, &mode) < 0)
+		return false;
+	if (is_checked && uid != 0 && uid != (unsigned)sys_user()) {
+		refuse(search, path, "belongs to another user", "");
+		return false;
+	}
+	if (is_checked && (mode & (S_IWGRP | S_IWOTH))) {
+		refuse(search, path, "may be written by others (chmod go-w)",
+		       "");
+		return false;
+	}
+	return open_library(search, path);
+}
+
+/* @directory without its last slash. */
+static bool open_in(struct search *search, const char *directory, size_t length,
+		    bool is_checked)
+{
+	char path[PATH_SIZE];
+	struct text text;
+
+	text_init(&text, path, sizeof(path));
+	text_add_part(&text, directory, length);
+	text_add(&text, "/" PREFIX);
+	text_add(&text, search->module->name);
+	text_add(&text, ".so");
+	return !text.cut && open_file(search, path, is_checked);
+}
+
+static bool open_program(struct search *search)
+{
+	void *program = dlopen(NULL, RTLD_NOW);
+	char name[128];
+
+	if (!program) {
+		dlerror();
+		return false;
+	}
+	init_name(search->module, name);
+	if (find_symbol(program, name) && fits(search, program, "the program")) {
+		take(search, program, "the program");
+		search->module->stays = true;
+		return true;
+	}
+	dlclose(program);
+	return false;
+}
+
+static bool open_beside_us(struct search *search)
+{
+	const char *path, *base;
+	Dl_info info;
+
+	if (!dladdr((void *)module_start, &info) || !info.dli_fname ||
+	    info.dli_fname[0] != '/')
+		return false;
+	path = info.dli_fname;
+	base = text_base(path);
+	return open_in(search, path, (size_t)(base - path) - 1, false);
+}
+
+static void say_relative(const char *directory, size_t length)
+{
+	char memory[192];
+	struct text text;
+
+	text_init(&text, memory, sizeof(memory));
+	text_add_part(&text, directory, length);
+	log_line("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
+		 "path", memory);
+}
+
+static bool open_in_module_path(struct search *search)
+{
+	const char *at = config.module_path;
+
+	while (*at) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != ':')
+			length++;
+		/* Where the program happens to stand is nobody's choice. */
+		if (length > 0 && *at != '/')
+			say_relative(at, length);
+		else if (length > 0 && open_in(search, at, length, true))
+			return true;
+		at += length + (at[length] == ':');
+	}
+	return false;
+}
+
+static bool open_anywhere(struct search *search)
+{
+	char name[128];
+	struct text text;
+
+	text_init(&text, name, sizeof(name));
+	text_add(&text, PREFIX);
+	text_add(&text, search->module->name);
+	text_add(&text, ".so");
+	return open_library(search, name);
+}
+
+/* Rows M-15, M-17: what does not fit is passed over. */
+static bool find_library(struct search *search, const struct request *request)
+{
+	if (request->path[0] == '/')
+		return open_file(search, request->path, true);
+	if (request->path[0]) {
+		refuse(search, request->path, "is no absolute path", "");
+		return false;
+	}
+	return open_program(search) || open_beside_us(search) ||
+	       open_in_module_path(search) || open_anywhere(search);
+}
+
+/* --- the table --- */
+
+struct claim {
+	const struct request *request;
+	struct module *module;
+	bool is_new;
+};
+
+static int claim(void *argument)
+{
+	struct claim *claim = argument;
+	struct module *module = NULL;
+	struct text text;
+
+	for (uint32_t i = 0; i < MODULES_MAX; i++) {
+		if (modules[i].status == MODULE_NONE) {
+			if (!module)
+				module = &modules[i];
+		} else if (text_equal(modules[i].name, claim->request->name)) {
+			claim->module = &modules[i];
+			return 0;
+		}
+	}
+	claim->module = module;
+	claim->is_new = true;
+	if (!module)
+		return -1;
+	*module = (struct module){
+		.status = MODULE_LOADING,
+		.data = claim->request->data,
+		.data_size = claim->request->data_size,
+	};
+	text_init(&text, module->name, sizeof(module->name));
+	text_add(&text, claim->request->name);
+	return 0;
+}
+
+/* It gives the whole description, for as long as the module lives; SHIM_PROFILE
+ * lives longer. */
+static int keep_description(struct module *module, const char *description,
+			    bool is_lasting)
+{
+	size_t size = text_length(description) + 1;
+	void *memory;
+	int r;
+
+	if (is_lasting) {
+		module->description = description;
+		return 0;
+	}
+	r = sys_map(size, &memory);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < size; i++)
+		((char *)memory)[i] = description[i];
+	module->description = memory;
+	module->description_size = size;
+	return 0;
+}
+
+static void forget(struct module *module)
+{
+	if (module->description_size)
+		sys_unmap((void *)module->description,
+			  module->description_size);
+	set_status(module, MODULE_NONE);
+}
+
+/* --- handles of a module --- */
+
+struct handles {
+	struct shim_handle *handle[SHIM_PROFILERS_MAX];
+	uint32_t count;
+};
+
+static void collect(struct handles *handles, const struct module *module)
+{
+	handles->count = 0;
+	for (struct shim_handle *h = events_first();
+	     h && handles->count < SHIM_PROFILERS_MAX; h = events_next(h))
+		if (h->module == module)
+			handles->handle[handles->count++] = h;
+}
+
+static bool has_handles(const struct module *module)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->module == module)
+			return true;
+	return detach_is_pending(module);
+}
+
+static void destroy_handles(const struct module *module)
+{
+	struct handles handles;
+
+	collect(&handles, module);
+	for (uint32_t i = 0; i < handles.count; i++) {
+		struct shim_handle *handle = handles.handle[i];
+
+		if (!handle_retire(handle))
+			continue;
+		while (!handle_wait(handle, 1000))
+			;
+		handle_free(handle);
+	}
+}
+
+/* Only now do they get events; before, the module was not ready for them. */
+static void activate_handles(const struct module *module, bool attached)
+{
+	struct handles handles;
+
+	collect(&handles, module);
+	for (uint32_t i = 0; i < handles.count; i++)
+		__atomic_store_n(&handles.handle[i]->waits, false,
+				 __ATOMIC_RELEASE);
+	plan_changed();
+	for (uint32_t i = 0; attached && i < handles.count; i++)
+		RAISE_ONE(handles.handle[i], attach_complete);
+}
+
+/* --- init --- */
+
+struct init {
+	init_function function;
+	const char *description;
+	enum shim_result result;
+};
+
+static void call_init(struct init *init)
+{
+	init->result = init->function(init->description);
+}
+
+static bool run_init(struct module *module, struct init *init)
+{
+	struct thread *self = thread_get();
+	struct module *outer;
+	uint32_t state;
+	bool threw;
+
+	if (!self) {
+		init->result = SHIM_E_OUTOFMEMORY;
+		return true;
+	}
+	outer = self->module;
+	state = self->state;
+	self->module = module;
+	self->state = (state | THREAD_INIT) & ~(uint32_t)THREAD_CALLBACK;
+	threw = arch_call_guarded((void (*)(void))call_init, (uintptr_t)init, 0,
+				  0, 0, 0);
+	self->state = state;
+	self->module = outer;
+	return !threw;
+}
+
+static void complain(struct text *text, const struct module *module,
+		     const char *what, const char *why)
+{
+	size_t begin;
+
+	if (text->length > 0)
+		text_add(text, "; ");
+	begin = text->length;
+	text_add(text, "profiler '");
+	text_add(text, module->name);
+	text_add(text, "' ");
+	text_add(text, what);
+	text_add(text, why);
+	log_line("%s", text->start + begin);
+}
+
+static const char *result_name(enum shim_result result)
+{
+	switch (result) {
+#define RESULT(name, value, text) case name: return #name;
+#include <shim/results.def>
+#undef RESULT
+	}
+	return "what is no result";
+}
+
+static enum shim_result start_module(struct module *module, struct text *text)
+{
+	bool attached = state_main_started();
+	struct init init = { .description = module->description };
+	char name[128];
+	bool returned;
+
+	init_name(module, name);
+	init.function = (init_function)find_symbol(module->library, name);
+	set_status(module,
+		   attached ? MODULE_ATTACHING : MODULE_INITIALIZING);
+	returned = run_init(module, &init);
+	module->data = NULL;
+	module->data_size = 0;
+	if (returned && SHIM_SUCCEEDED(init.result)) {
+		set_status(module, MODULE_ACTIVE);
+		activate_handles(module, attached);
+		return SHIM_OK;
+	}
+	if (!returned && init.result == SHIM_OK) {
+		init.result = SHIM_E_UNEXPECTED;
+		complain(text, module, "was not started: ",
+			 "its init function threw an exception");
+	} else if (init.result != SHIM_E_PROFILER_CANCEL_ACTIVATION) {
+		complain(text, module, "was not started: its init function "
+				       "returned ",
+			 result_name(init.result));
+	}
+	destroy_handles(module);
+	return init.result;
+}
+
+/* --- loading --- */
+
+static enum shim_result open_module(struct module *module,
+				    const struct request *request,
+				    struct text *text)
+{
+	struct search search = { .module = module };
+
+	text_init(&search.reason, search.memory, sizeof(search.memory));
+	if (find_library(&search, request)) {
+		if (search.reason.length > 0)
+			complain(text, module, "was found elsewhere: ",
+				 search.memory);
+		return SHIM_OK;
+	}
+	if (search.reason.length > 0)
+		complain(text, module, "was not loaded: ", search.memory);
+	else
+		complain(text, module, "was not found",
+			 request->path[0] ?
+				 ": there is no such file" :
+				 ", neither in the program, nor beside shim, in "
+				 "SHIM_MODULE_PATH, or among the system's "
+				 "libraries");
+	return SHIM_E_FAIL;
+}
+
+static void close_library(struct module *module)
+{
+	if (module->library)
+		dlclose(module->library);
+	module->library = NULL;
+}
+
+static enum shim_result load(struct request *request, bool is_lasting,
+			     struct text *text)
+{
+	struct claim found = { .request = request };
+	struct module *module;
+	enum shim_result r;
+
+	if (!read_request(request)) {
+		text_add(text, "not the name of a profiler");
+		log_line("'%s' is not the name of a profiler",
+			 request->description);
+		return SHIM_E_INVALIDARG;
+	}
+	if (state_slowly(claim, &found) < 0)
+		return SHIM_E_OUTOFMEMORY;
+	module = found.module;
+	if (!found.is_new)
+		return get_status(module) == MODULE_DETACHING ?
+			       SHIM_E_PROFILER_DETACHING :
+			       SHIM_OK;
+	r = keep_description(module, request->description, is_lasting) < 0 ?
+		    SHIM_E_OUTOFMEMORY :
+		    open_module(module, request, text);
+	if (r == SHIM_OK)
+		r = start_module(module, text);
+	if (r != SHIM_OK) {
+		close_library(module);
+		forget(module);
+	}
+	return r;
+}
+
+/* hooks/builtin.c: 0: no such name, 1: it does not run, 2: it does. */
+int builtin_find(const char *profile);
+
+enum shim_result module_load(const char *description, const void *data,
+			     uint32_t size, struct text *text)
+{
+	struct request request = {
+		.description = description,
+		.data = data,
+		.data_size = size,
+	};
+
+	state_start();
+	if (state_get() != STATE_RUNNING) {
+		text_add(text, "shim is off");
+		return SHIM_E_FAIL;
+	}
+	/* Those in the library begin with the program or not at all. */
+	switch (builtin_find(description)) {
+	case 1:
+		text_add(text, "it is part of shim, and not started later than "
+			       "the program (SHIM_PROFILE)");
+		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
+	case 2:
+		return SHIM_OK;
+	}
+	return load(&request, false, text);
+}
+
+enum shim_result shim_profiler_load(const char *description, const void *data,
+				    uint32_t size)
+{
+	char memory[512];
+	struct text text;
+
+	ENTRY_PROGRAM();
+	if (size > 0 && !data)
+		return SHIM_E_INVALIDARG;
+	if (!description || text_equal(description, "default"))
+		description = "calltree";
+	text_init(&text, memory, sizeof(memory));
+	return module_load(description, data, size, &text);
+}
+
+enum shim_result shim_profiler_attach_data(uint32_t count, uint32_t *total,
+					   void *data)
+{
+	const struct module *module = NULL;
+	uint32_t size;
+
+	ENTRY_INIT();
+	if (count > 0 && !data)
+		return SHIM_E_INVALIDARG;
+	if (thread_current && (thread_current->state & THREAD_INIT))
+		module = thread_current->module;
+	size = module ? module->data_size : 0;
+	if (total)
+		*total = size;
+	for (uint32_t i = 0; i < count && i < size; i++)
+		((char *)data)[i] = ((const char *)module->data)[i];
+	return SHIM_OK;
+}
+
+uint32_t shim_profiler_api_version(void)
+{
+	return SHIM_PROFILER_API_VERSION;
+}
+
+void module_start(void)
+{
+	const char *item = profile_next(NULL);
+	bool any = profile_has_builtin();
+	char memory[512];
+	struct text text;
+
+	for (; item; item = profile_next(item)) {
+		struct request request = { .description = item };
+
+		text_init(&text, memory, sizeof(memory));
+		any |= load(&request, true, &text) == SHIM_OK;
+	}
+	if (!any)
+		log_line("%s", "no profiler was started: nothing is recorded");
+}
+
+/* --- unloading --- */
+
+/* With the table pointing straight at its hooks, no thread has said that it is
+ * in them (plan.c), and none can be waited for. */
+void module_handle_goes(struct shim_handle *handle)
+{
+	struct module *module = handle->module;
+
+	if (module && !handle->may_go &&
+	    (handle->fast[0] || handle->fast[1] || handle->fast[2]))
+		module->stays = true;
+}
+
+static void unload(struct module *module)
+{
+	if (module->stays && !text_equal(module->path, "the program"))
+		log_line("profiler '%s' was detached; its code stays in memory,"
+			 " because its hooks were there from the start",
+			 module->name);
+	if (module->stays)
+		module->library = NULL;
+	close_library(module);
+	forget(module);
+}
+
+static bool begin_to_go(struct module *module)
+{
+	uint32_t active = MODULE_ACTIVE;
+
+	return __atomic_compare_exchange_n(&module->status, &active,
+					   MODULE_DETACHING, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void module_handle_went(struct module *module)
+{
+	struct handles handles;
+
+	collect(&handles, module);
+	if (handles.count == 0)
+		begin_to_go(module);
+}
+
+static void sweep(struct module *module)
+{
+	if (get_status(module) != MODULE_DETACHING || has_handles(module))
+		return;
+	if (!own_has_threads(module)) {
+		unload(module);
+	} else if (!module->said_threads) {
+		module->said_threads = true;
+		log_line("profiler '%s' is detached but not unloaded: a thread "
+			 "of its own still runs", module->name);
+	}
+}
+
+void module_sweep(void)
+{
+	for (uint32_t i = 0; i < MODULES_MAX; i++)
+		sweep(&modules[i]);
+}
+
+static struct module *find_module(const char *name)
+{
+	for (uint32_t i = 0; i < MODULES_MAX; i++)
+		if (get_status(&modules[i]) != MODULE_NONE &&
+		    text_equal(modules[i].name, name))
+			return &modules[i];
+	return NULL;
+}
+
+/* Asking too late for a wait that is over would be waiting for the next one. */
+static bool wait_until_gone(const struct module *module, const char *name)
+{
+	for (unsigned waited_ms = 0; waited_ms < UNLOAD_WAIT_MS; waited_ms++) {
+		if (get_status(module) != MODULE_DETACHING ||
+		    !text_equal(module->name, name))
+			return true;
+		sys_sleep_ms(1);
+	}
+	return false;
+}
+
+static const char *why_not_gone(const struct module *module)
+{
+	return detach_is_pending(module) ?
+		       "is being detached: a thread is still in its code" :
+		       "is detached but not unloaded: a thread of its own "
+		       "still runs";
+}
+
+enum shim_result module_unload(const char *name, struct text *text)
+{
+	struct module *module = find_module(name);
+	struct handles handles;
+	bool stays;
+
+	if (!module || get_status(module) < MODULE_INITIALIZING) {
+		text_add(text, module ? "it is on its way" :
+					"no such module is loaded");
+		return module ? SHIM_E_PROFILER_DETACHING : SHIM_E_INVALIDARG;
+	}
+	if (get_status(module) != MODULE_ACTIVE) {
+		text_add(text, "its init function has not returned");
+		return SHIM_E_PROFILER_NOT_YET_INITIALIZED;
+	}
+	collect(&handles, module);
+	for (uint32_t i = 0; i < handles.count; i++)
+		detach_begin(handles.handle[i], 0);
+	if (handles.count == 0 && begin_to_go(module))
+		detach_look_again();
+	stays = module->stays;
+	if (!wait_until_gone(module, name)) {
+		text_add(text, why_not_gone(module));
+		return SHIM_S_FALSE;
+	}
+	text_add(text, stays ? "detached; its code stays in memory, because "
+			       "its hooks were there from the start" :
+			       "unloaded");
+	return SHIM_OK;
+}

@@ -1,0 +1,97 @@
+/*
+ * Runs for somebody to attach to: attach [THREADS [busy|idle]], until its
+ * standard input ends.  Every thread calls into a small tree of functions, or
+ * sleeps in one.  It says how often each thread went around, and what it finds
+ * in /proc of itself.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PLAIN __attribute__((no_instrument_function))
+
+static volatile int stopped;
+static int idle;
+
+/* For a profiler that jumps out of a callback; exported with -rdynamic. */
+jmp_buf program_back;
+volatile int program_waits;
+
+int leaf(int n)
+{
+	return n + 1;
+}
+
+int inner(int n)
+{
+	return leaf(leaf(n));
+}
+
+int recursive(int n, int depth)
+{
+	return depth > 0 ? recursive(n, depth - 1) + 1 : inner(n);
+}
+
+int round_trip(int n)
+{
+	return recursive(inner(n), n % 5) + leaf(n);
+}
+
+static void *work(void *count)
+{
+	unsigned long *rounds = count;
+
+	while (!stopped) {
+		if (idle)
+			usleep(1000000);
+		else
+			round_trip((int)(*rounds % 1000));
+		++*rounds;
+	}
+	return NULL;
+}
+
+PLAIN static int count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int count = 0;
+
+	if (!dir)
+		return -1;
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count - 3; /* ., .., and its own descriptor, if of fd */
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 8;
+	pthread_t thread[64];
+	static unsigned long rounds[64];
+	char c;
+
+	/* Before there are threads: each opens a file of ours, for a moment. */
+	printf("fds %d\n", count_entries("/proc/self/fd"));
+	idle = argc > 2 && !strcmp(argv[2], "idle");
+	if (setjmp(program_back) == 0) {
+		program_waits = 1;
+		leaf(1);
+	}
+	program_waits = 0;
+	for (int i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, work, &rounds[i]);
+	printf("ready\n");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+	stopped = 1;
+	for (int i = 0; i < threads && !idle; i++)
+		pthread_join(thread[i], NULL);
+	printf("fds %d\ndone\n", count_entries("/proc/self/fd"));
+	return 42;
+}

@@ -1,0 +1,1077 @@
+#!/usr/bin/env python3
+"""modules.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Profilers in libraries of their own: found, loaded, refused, attached to a
+running program and detached again.  They are compiled as their authors would
+do it: against an installation, by pkg-config (SHIM_BUILD names the build that
+is installed).  With the installed profrun, too.
+"""
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import shimtest
+from shimtest import (Skipped, Unsolved, calls_of, compile, environment, expect,
+                      expect_equal, json_of, new_directory, run, shim_report,
+                      test)
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MODULES = os.path.join(TESTS, 'modules')
+CALLS = 1000 + 1        # of a fixture: leaf and main
+
+
+# --- an installation, and modules compiled with it ---
+
+class Installation:
+    def __init__(self):
+        build = os.environ.get('SHIM_BUILD')
+        if not build or not shutil.which('meson'):
+            raise Skipped('no build to install (SHIM_BUILD), or no meson')
+        self.root = new_directory('installed')
+        done = subprocess.run(
+            ['meson', 'install', '--no-rebuild', '-C', build, '--destdir',
+             self.root], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        expect(done.returncode == 0, done.stdout.decode(errors='replace'))
+        self.profrun = self.find('profrun')
+        self.library = self.find('libshim.so.0')
+        config = os.path.dirname(self.find('shim.pc'))
+        environment = {**os.environ, 'PKG_CONFIG_PATH': config,
+                       'PKG_CONFIG_SYSROOT_DIR': self.root,
+                       'PKG_CONFIG_ALLOW_SYSTEM_CFLAGS': '1'}
+        self.flags, script = [subprocess.run(
+            ['pkg-config', what, 'shim'], check=True, text=True,
+            env=environment, stdout=subprocess.PIPE).stdout.split()
+            for what in ('--cflags', '--variable=module_map')]
+        # The sysroot is not put before a variable of ours by each version.
+        script = script[0] if script[0].startswith(self.root) \
+            else self.root + script[0]
+        self.script = ['-Wl,--version-script=' + script]
+        self.modules = os.path.join(self.root, 'modules')
+        os.mkdir(self.modules)
+        for source in sorted(os.listdir(MODULES)):
+            if source.endswith(('.c', '.cc')):
+                self.compile(os.path.join(MODULES, source), self.modules)
+
+    def find(self, name):
+        found = glob.glob(os.path.join(self.root, '**', name), recursive=True)
+        found = [f for f in found if os.path.isfile(f)]
+        expect(found, '%s is not installed' % name)
+        return found[0]
+
+    def compile(self, source, directory, name=None, flags=(), script=None):
+        name = name or os.path.splitext(os.path.basename(source))[0]
+        target = os.path.join(directory, 'libshim-profiler-%s.so' % name)
+        compiler = 'c++' if source.endswith('.cc') else 'cc'
+        command = [compiler, '-O1', '-g', '-Wall', '-Wextra', '-Werror',
+                   '-shared', '-fPIC', *self.flags, source, '-o', target,
+                   *(self.script if script is None else script), *flags]
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        expect(done.returncode == 0, '%s:\n%s' % (
+            ' '.join(command), done.stdout.decode(errors='replace')))
+        return target
+
+    def compile_text(self, text, name, directory=None, flags=(),
+                     suffix='.c'):
+        directory = directory or new_directory('module')
+        source = os.path.join(directory, name + suffix)
+        with open(source, 'w') as file:
+            file.write(text)
+        self.compile(source, directory, name, flags,
+                     script=None if text == TALE else [])
+        return directory
+
+
+installation = None
+
+
+def installed():
+    global installation
+    if not installation:
+        installation = Installation()
+    return installation
+
+
+def fixture():
+    return compile('module_calls.c')
+
+
+def load(profile, program=None, path=None, output=None, **more):
+    """Runs a program with these profilers, and no profrun."""
+    output = output or new_directory('recording')
+    variables = dict(SHIM_MODULE_PATH=path or installed().modules)
+    variables.update(more)
+    result = run(program or [fixture()], None, **{
+        **environment(), 'LD_PRELOAD': installed().library,
+        'SHIM_DIR': output, 'SHIM_PROFILE': profile, **variables})
+    result.output = output
+    return result
+
+
+def log_of(output):
+    """What the library had to say in all processes."""
+    text = ''
+    for meta in sorted(glob.glob(os.path.join(output, '*', 'meta'))):
+        size = os.path.getsize(meta)
+        with open(meta, 'rb') as file:
+            data = file.read(size)
+        # The log is a line, or many, behind the strings.
+        for line in re.findall(rb'[\x20-\x7e]{4,}\n', data):
+            text += line.decode()
+    return text
+
+
+def expect_alike(result, program=None):
+    """The program did what it does without us."""
+    alone = run(program or [fixture()])
+    expect_equal(result.status, alone.status, 'exit status')
+    expect_equal(result.stdout, alone.stdout, 'stdout')
+    expect_equal(result.stderr, alone.stderr, 'stderr')
+
+
+def expect_log(result, *lines):
+    """One line for each pattern, in this order, and no other."""
+    got = log_of(result.output).splitlines()
+    expect(len(got) == len(lines) and
+           all(re.search(l, g) for l, g in zip(lines, got)),
+           'the log: got %r, wanted %r' % (got, lines))
+
+
+def new_file(name='result'):
+    return os.path.join(new_directory('result'), name)
+
+
+def content(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+# --- a module that says in what order it was called ---
+
+TALE = r'''
+#include <shim/hooks.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef MARK
+#define MARK ""
+#endif
+#ifndef HANDLES
+#define HANDLES 1
+#endif
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+
+static char path[4096];
+static char *const numbers[] = { "0", "1", "2", "3" };
+
+static void tell(struct shim_profiler *profiler, const char *what)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+	dprintf(fd, "%s" MARK "%s %s\n", STRING(NAME), profiler ?
+		(const char *)profiler : "", what);
+	close(fd);
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	tell(profiler, "initialized");
+}
+
+static void shutdown_end(struct shim_profiler *profiler)
+{
+	tell(profiler, "shutdown_end");
+}
+
+static void clean_up(struct shim_profiler *profiler)
+{
+	tell(profiler, "cleanup");
+}
+
+#define MODULE(name) SHIM_PROFILER_MODULE(name)
+
+MODULE(NAME)
+{
+	const char *arguments = strchr(description, ':');
+
+	strncpy(path, arguments ? arguments + 1 : "", sizeof(path) - 1);
+	if (strncmp(path, "/", 1))
+		return SHIM_E_INVALIDARG;
+	tell(NULL, strlen(description) < 4096 ? description : "much");
+	for (int i = 0; i < HANDLES; i++) {
+		struct shim_handle *handle = shim_profiler_create(
+			HANDLES == 1 ? NULL :
+			(struct shim_profiler *)numbers[i]);
+
+		shim_profiler_on_runtime_initialized(handle, initialized);
+		shim_profiler_on_runtime_shutdown_end(handle, shutdown_end);
+		shim_profiler_set_cleanup_callback(handle, clean_up);
+	}
+#ifdef ANSWER
+	return ANSWER;
+#else
+	return SHIM_OK;
+#endif
+}
+'''
+
+
+def tale(name, *flags, directory=None):
+    return installed().compile_text(TALE, name, directory,
+                                    ['-DNAME=' + name, *flags])
+
+
+def tell(profile, *directories, **more):
+    """The lines that tales told, the file's name left out."""
+    path = new_file()
+    result = load(profile.replace('FILE', path),
+                  path=':'.join(directories), **more)
+    expect_alike(result)
+    lines = (content(path) or '').replace(path, 'FILE').splitlines()
+    return lines, result
+
+
+# --- loading (M-1 to M-8, M-13 to M-17, M-72, M-73) ---
+
+@test
+def the_example_modules_count_what_there_is():
+    for name, wanted in {
+            'elt3_fast': 'enters 1001\nleaves 1001\n',
+            'elt3_slow': 'enters 1001\nleaves 1001\nframes 1001\nfailures 0\n',
+            'elt2': 'enters 1001\nleaves 1001\nframes 1001\n',
+            'mono': 'asked 2\nchosen 1\nenters 1\nleaves 1\n',
+            'cxx': 'initialized\nshutdown begin\nshutdown end\ncleanup\n',
+    }.items():
+        for others in ('', 'calltree:counts;'):
+            path = new_file()
+            result = load('%s%s:%s' % (others, name, path))
+            expect_alike(result)
+            expect_log(result)
+            expect_equal(content(path), wanted, others + name)
+            if others:
+                expect_equal(calls_of(json_of(result.output)),
+                             {'main': 1, 'leaf': 1000}, 'calltree')
+
+
+@test
+def profilers_are_started_in_the_order_given_and_called_newest_first():
+    directory = tale('one')
+    tale('two', directory=directory)
+    lines, result = tell('one:FILE;;two:FILE;', directory)
+    expect_log(result)
+    expect_equal(lines, [
+        'one one:FILE', 'two two:FILE', 'two initialized', 'one initialized',
+        'two shutdown_end', 'one shutdown_end', 'two cleanup', 'one cleanup'],
+        'the tale')
+
+
+@test
+def many_handles_of_many_modules_each_get_what_is_theirs():
+    directory = tale('a', '-DHANDLES=2')
+    tale('b', '-DHANDLES=2', directory=directory)
+    tale('c', '-DHANDLES=2', directory=directory)
+    lines, _ = tell('a:FILE;b:FILE;c:FILE', directory)
+    expect_equal([l for l in lines if 'shutdown_end' in l],
+                 [n + ' shutdown_end' for n in
+                  ('c1', 'c0', 'b1', 'b0', 'a1', 'a0')], 'six events')
+    expect_equal(lines[-6:], [n + ' cleanup' for n in
+                              ('c1', 'c0', 'b1', 'b0', 'a1', 'a0')],
+                 'the end')
+
+
+@test
+def a_module_has_one_exported_function():
+    for name in ('elt3_fast', 'cxx'):
+        names = subprocess.run(
+            ['nm', '-D', '--defined-only', os.path.join(
+                installed().modules, 'libshim-profiler-%s.so' % name)],
+            check=True, text=True, stdout=subprocess.PIPE).stdout
+        expect_equal(re.findall(r' (\w) (\w+)\n', names), [
+            ('T', 'shim_profiler_init_' + name),
+            ('R', 'shim_profiler_module_api')], name)
+
+
+@test
+def the_same_module_is_loaded_once():
+    directory = tale('one')
+    lines, result = tell('one:FILE;one:FILE;' + directory +
+                         '/libshim-profiler-one.so:FILE', directory)
+    expect_log(result)
+    expect_equal(lines.count('one one:FILE'), 1, 'init')
+
+
+@test
+def what_is_earlier_in_the_order_of_search_wins():
+    beside = os.path.dirname(installed().library)
+    program = compile('embedder.c', flags=[
+        '-I' + os.path.join(TESTS, '..', 'include'), '-DINSIDE', '-rdynamic'],
+        name='embedder_inside')
+    first, second = tale('x', '-DMARK="2"'), tale('x', '-DMARK="3"')
+    last = tale('x', '-DMARK="4"')
+    tale('x', '-DMARK="1"', directory=beside)
+    got = []
+    for path, remove in ((first + ':' + second, beside), (first + ':' + second, first),
+                         (first + ':' + second, second), ('relative', None)):
+        lines, result = tell('x:FILE', path, LD_LIBRARY_PATH=last)
+        got.append(lines[0])
+        if remove:
+            os.unlink(os.path.join(remove, 'libshim-profiler-x.so'))
+    expect_equal(got, ['x%d x:FILE' % i for i in (1, 2, 3, 4)], 'who came')
+    expect_log(result, "SHIM_MODULE_PATH: 'relative' is not searched")
+    # and before all, the program itself
+    tale('embedder', directory=first)
+    path = new_file()
+    result = load('embedder', [program], path=first, EMBEDDER_RESULT='')
+    expect_log(result)
+    expect_equal(result.status, 7, 'exit status')
+
+
+@test
+def a_path_is_a_module_if_it_is_absolute_and_safe():
+    directory = tale('one')
+    module = os.path.join(directory, 'libshim-profiler-one.so')
+    shutil.copy(module, os.path.join(directory, 'one.so'))
+    for name in (module, os.path.join(directory, 'one.so')):
+        lines, result = tell(name + ':FILE')
+        expect_log(result)
+        expect_equal(lines[0], 'one %s:FILE' % name, 'the description')
+    lines, result = tell('./libshim-profiler-one.so:FILE')
+    expect_equal(lines, [], 'relative')
+    expect_log(result, 'is no absolute path', 'nothing is recorded')
+    os.chmod(module, 0o777)
+    lines, result = tell('one:FILE', directory)
+    expect_equal(lines, [], 'writable')
+    expect_log(result, 'may be written by others', 'nothing is recorded')
+    os.chmod(module, 0o755)
+    if os.getuid() == 0:
+        os.chown(module, 65534, 65534)
+        lines, result = tell('one:FILE', directory)
+        os.chown(module, 0, 0)
+        # libshim runs as root here; nobody could have put it there
+        expect_equal(lines, [], 'of another user')
+        expect_log(result, 'belongs to another user', 'nothing is recorded')
+
+
+@test
+def a_broken_module_is_passed_over_for_a_good_one():
+    good, bad = tale('one'), new_directory('bad')
+    with open(os.path.join(bad, 'libshim-profiler-one.so'), 'w') as file:
+        file.write('no library')
+    lines, result = tell('one:FILE', bad, good)
+    expect_equal(lines[0], 'one one:FILE', 'init')
+    expect_log(result, "'one' was found elsewhere: .*(too short|invalid ELF)")
+
+
+@test
+def what_cannot_be_loaded_is_one_line_and_the_program_runs():
+    directory = new_directory('modules')
+    compile_text = installed().compile_text
+    compile_text('int nothing;', 'plain', directory)
+    compile_text('const unsigned shim_profiler_module_api = 0;\n'
+                 'int shim_profiler_init_old(void) { return 0; }', 'old',
+                 directory)
+    compile_text('const unsigned shim_profiler_module_api = 99;\n'
+                 'int shim_profiler_init_new(void) { return 0; }', 'new',
+                 directory)
+    compile_text(TALE, 'wrong', directory, ['-DNAME=right'])
+    compile_text('extern int missing; int *p = &missing;', 'undefined',
+                 directory)
+    for profile, line in {
+            'nowhere': "'nowhere' was not found",
+            'plain': 'not built with SHIM_PROFILER_MODULE',
+            'old': 'built for an older shim',
+            'new': 'built for a newer shim',
+            'wrong': 'has no shim_profiler_init_wrong',
+            'undefined': 'undefined symbol: missing',
+            directory + '/none.so': 'there is no such file',
+            'no-name': "'no-name' is not the name of a profiler"}.items():
+        result = load(profile, path=directory)
+        expect_alike(result)
+        expect_log(result, line, 'no profiler was started')
+        result = load('calltree:counts;' + profile, path=directory)
+        expect_alike(result)
+        expect_log(result, line)
+        expect_equal(calls_of(json_of(result.output)),
+                     {'main': 1, 'leaf': 1000}, 'calltree')
+    result = load('calltree:nonsense')
+    expect_alike(result)
+    expect_log(result, 'it has no such arguments', 'no profiler was started')
+
+
+@test
+def an_init_function_that_fails_leaves_nothing():
+    for result_name, line in {
+            'SHIM_E_OUTOFMEMORY': 'returned SHIM_E_OUTOFMEMORY',
+            '(enum shim_result)-5': 'returned what is no result',
+            'SHIM_E_PROFILER_CANCEL_ACTIVATION': None}.items():
+        directory = tale('one', '-DANSWER=' + result_name, '-DHANDLES=2')
+        lines, result = tell('one:FILE', directory)
+        expect_equal(lines, ['one one:FILE', 'one1 cleanup', 'one0 cleanup'],
+                     'the tale')
+        expect_log(result, *([line] if line else []),
+                   'no profiler was started')
+    path = new_file()
+    result = load('naughty:init:' + path)
+    expect_alike(result)
+    expect_log(result, 'its init function threw an exception',
+               'no profiler was started')
+
+
+@test
+def default_and_nothing_are_the_call_tree():
+    for profile in ('default', '', 'default;'):
+        result = load(profile)
+        expect_alike(result)
+        expect_log(result)
+        expect_equal(calls_of(json_of(result.output)),
+                     {'main': 1, 'leaf': 1000}, 'calltree')
+
+
+@test
+def disabled_it_does_nothing():
+    result = load('calltree;elt3_fast:/nowhere', SHIM_DISABLE='1')
+    expect_alike(result)
+    expect_equal(os.listdir(result.output), [], 'the recording')
+
+
+@test
+def sixty_four_modules_at_once():
+    directory = new_directory('modules')
+    names = ['m%d' % i for i in range(64)]
+    for name in names:
+        tale(name, '-DHANDLES=4', directory=directory)
+    # 256 handles are all there are
+    tale('more', directory=directory)
+    lines, result = tell(';'.join(n + ':FILE' for n in names + ['more']),
+                         directory)
+    expect_log(result)
+    for event in ('initialized', 'shutdown_end', 'cleanup'):
+        expect_equal(sum(event in l for l in lines), 256, event)
+
+
+@test
+def a_program_may_be_its_own_profiler():
+    flags = ['-I' + os.path.join(TESTS, '..', 'include')]
+    program = compile('embedder.c', flags=flags)
+    path = new_file()
+    result = load('none', [program], EMBEDDER_RESULT=path)
+    expect_equal(result.status, 7, 'exit status')
+    expect_equal(content(path), 'profiler 7\nenters 1001\nleaves 1001\n',
+                 'what it saw')
+    expect_equal(run([program]).status, 7, 'exit status without shim')
+
+
+@test
+def a_program_may_load_modules_before_main():
+    flags = ['-I' + os.path.join(TESTS, '..', 'include')]
+    program = compile('embedder.c', flags=flags)
+    directory, path = tale('one'), new_file()
+    tale('two', directory=directory)
+    result = load('none', [program], path=directory, EMBEDDER_LOAD=(
+        'one:%s one:%s nowhere default no-name : two:%s' % (
+            path, path, path)))
+    expect_equal([l.split()[-1] for l in result.stderr.splitlines()],
+                 ['0x00000000', '0x00000000', '0x80004005', '0x8013136f',
+                  '0x80070057', '0x80070057', '0x00000000'], 'results')
+    expect_equal((content(path) or '').count(' one:'), 1, 'init of one')
+    expect_equal(result.status, 7, 'exit status')
+    # a description is as long as it likes to be
+    result = load('none', [program], path=installed().modules,
+                  EMBEDDER_LOAD='cxx:%s*' % path)
+    expect_equal(result.stderr.split()[-1], '0x00000000', 'a mebibyte')
+
+
+@test
+def a_profiler_that_throws_or_jumps_is_switched_off():
+    program = compile('attach.c', flags=['-rdynamic'])
+    alone = run([program, '0'])
+    for what, line, tale_of in (
+            ('throw', 'runtime_initialized threw an exception',
+             'init\ninitialized\n'),
+            ('jump', 'method_enter was left by a jump',
+             'init\ninitialized\nmethod_enter\n')):
+        path = new_file()
+        result = load('naughty:%s:%s' % (what, path), [program, '0'])
+        expect_equal(result.status, alone.status, 'exit status')
+        expect_equal(result.stdout, alone.stdout, 'stdout')
+        expect_equal(content(path), tale_of, what)
+        expect_log(result, line)
+
+
+# --- profrun ---
+
+def profrun(*words, timeout=60, **more):
+    directory = new_directory('run')
+    done = subprocess.run(
+        [installed().profrun, *words], cwd=directory, timeout=timeout,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+        env=environment(None, **{'SHIM_MODULE_PATH': installed().modules,
+                                 **more}))
+    done.directory = directory
+    return done
+
+
+@test
+def profrun_leaves_out_what_would_break_the_program():
+    directory = new_directory('modules')
+    compile_text = installed().compile_text
+    head = '__attribute__((constructor)) static void f(void) { %s; }'
+    compile_text(head % '__builtin_trap()', 'crash', directory)
+    compile_text('#include <unistd.h>\n' + head % 'for (;;) pause()', 'hang',
+                 directory)
+    alone = run([fixture()])
+    for name, why in (('crash', 'crashes'), ('hang', 'does not return'),
+                      ('nowhere', 'was not found')):
+        for verb in ('run', 'record'):
+            done = profrun(verb, '-p', 'calltree', '-p', name, '--', fixture(),
+                           SHIM_MODULE_PATH=directory)
+            expect_equal(done.returncode, alone.status, 'exit status')
+            expect_equal(done.stdout, alone.stdout, 'stdout')
+            expect_equal(len(re.findall("'%s' %s.*: it is left out" % (
+                name, why), done.stderr)), 1, done.stderr)
+            if verb == 'run':
+                expect('1,000' in done.stderr or '1000' in done.stderr,
+                       done.stderr)
+        done = profrun('-p', name, fixture(), SHIM_MODULE_PATH=directory)
+        expect_equal(done.returncode, alone.status, 'exit status')
+        expect('no profiler is left' in done.stderr, done.stderr)
+        expect_equal(glob.glob(done.directory + '/profrun.*'), [],
+                     'recordings')
+
+
+@test
+def profrun_loads_each_profiler_it_is_told():
+    first, second = new_file(), new_file()
+    module = os.path.join(installed().modules, 'libshim-profiler-elt2.so')
+    done = profrun('-p', 'elt3_fast:' + first, '-p',
+                   os.path.relpath(module, shimtest.scratch + '/x') + ':' +
+                   second, fixture())
+    expect_equal(done.returncode, 3, 'exit status')
+    expect_equal(content(first), 'enters 1001\nleaves 1001\n', 'elt3_fast')
+    expect_equal(content(second), 'enters 1001\nleaves 1001\nframes 1001\n',
+                 'elt2')
+
+
+# --- attaching ---
+
+class Target:
+    """A program that runs with --control; also without profrun."""
+
+    def __init__(self, threads=8, how='busy', profile='calltree:counts',
+                 control='1', flags=('-rdynamic',), output=None, user=None):
+        self.output = output or new_directory('recording')
+        program = compile('attach.c', flags=list(flags), optimize='-O2'
+                          if how == 'fast' else '-O0')
+        command = [program, str(threads), how]
+        if user:
+            command = ['setpriv', '--reuid', str(user), '--regid', str(user),
+                       '--clear-groups'] + command
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=environment(
+                self.output, profile, LD_PRELOAD=installed().library,
+                SHIM_MODULE_PATH=installed().modules,
+                **({'SHIM_CONTROL': control} if control else {})))
+        self.pid = self.process.pid
+        self.first = ''
+        while 'ready' not in self.first:
+            line = self.process.stdout.readline()
+            expect(line, 'it did not start: %s' % self.process.poll())
+            self.first += line
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def ctl(self, *words, status=0, user=None):
+        command = [installed().profrun, 'ctl', str(self.pid), *words]
+        if user:
+            command = ['setpriv', '--reuid', str(user), '--regid', str(user),
+                       '--clear-groups'] + command
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=60,
+                              cwd=shimtest.scratch, env=environment())
+        if status is not None:
+            expect_equal(done.returncode, status, 'profrun ctl %s: %s%s' % (
+                ' '.join(words), done.stdout, done.stderr))
+        return done.stdout + done.stderr
+
+    def finish(self):
+        expect(self.process.poll() is None,
+               'it ended by itself: %s' % self.process.poll())
+        out, err = self.process.communicate('', timeout=60)
+        expect_equal(self.process.returncode, 42, 'exit status: ' + err)
+        expect_equal(err, '', 'stderr')
+        expect(out.endswith('done\n'), out)
+        fds = re.findall(r'fds (-?\d+)', self.first + out)
+        expect(fds[0] == fds[1], 'descriptors: ' + str(fds))
+        return out
+
+    def descriptors(self):
+        return sorted(os.listdir('/proc/%d/fd' % self.pid))
+
+    def resident(self):
+        with open('/proc/%d/statm' % self.pid) as file:
+            return int(file.read().split()[1]) * 4
+
+    def maps(self, name):
+        return content('/proc/%d/maps' % self.pid).count(name)
+
+    def tasks(self):
+        return len(os.listdir('/proc/%d/task' % self.pid))
+
+    def socket(self):
+        return glob.glob(os.path.join(self.output, '*', 'control'))[0]
+
+
+@test
+def nothing_of_control_is_seen_unless_asked_for():
+    for control in (None, '0', '1'):
+        with Target(2, control=control) as target:
+            expect_equal(target.tasks(), 5 if control == '1' else 3, 'tasks')
+            # A thread's first call opens its file, for a moment.
+            until(lambda: target.descriptors() == ['0', '1', '2'],
+                  'no more descriptors than before')
+            if control != '1':
+                expect_equal(glob.glob(target.output + '/*/control'), [],
+                             'socket')
+                expect('SHIM_E_DEBUGGING_DISABLED' in
+                       target.ctl('status', status=1), 'message')
+            else:
+                mode = os.stat(target.socket()).st_mode & 0o777
+                expect_equal(mode, 0o600, 'mode of the socket')
+            target.finish()
+            expect_equal(glob.glob(target.output + '/*/control'), [],
+                         'socket after the end')
+
+
+def intervals(path):
+    """What attached.c wrote: [(head, [thread])]."""
+    found = []
+    for part in (content(path) or '').split('end\n')[:-1]:
+        head, *rest = part.splitlines()
+        threads = []
+        for line in rest:
+            words = line.split()
+            threads.append({words[i]: int(words[i + 1])
+                            for i in range(0, len(words), 2)})
+        found.append((head, threads))
+    return found
+
+
+DEEPEST = 9     # round_trip, recursive five times and once more, inner, leaf
+
+
+def check_interval(head, threads, data=b''):
+    expect(head.startswith('attached 1 data %d' % len(data)), head)
+    expect_equal(head.split()[4:], [data.hex()] if data else [], 'data')
+    for thread in threads:
+        about = str(thread)
+        expect_equal(thread['wrong'], 0, 'calls out of order: ' + about)
+        expect_equal(thread['enters'] - thread['after'],
+                     thread['leaves'] - thread['before'], about)
+        expect(thread['before'] <= DEEPEST and thread['after'] <= DEEPEST,
+               about)
+
+
+@test
+def a_profiler_attaches_to_eight_busy_threads_and_leaves():
+    path, data = new_file(), new_file('data')
+    for content_of in (b'', b'\0\n\xff:;' * 7, os.urandom(1 << 20)):
+        with open(data, 'wb') as file:
+            file.write(content_of)
+        if os.path.exists(path):
+            os.unlink(path)
+        with Target() as target:
+            target.ctl('load', 'attached:' + path, '--data', data)
+            status = target.ctl('status')
+            expect('\nmodule attached active /' in status, status)
+            time.sleep(0.1)
+            expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
+                         'unload')
+            expect_equal(target.maps('attached.so'), 0, 'mappings')
+            # a detaching thread is there no longer
+            expect_equal(target.tasks(), 11, 'tasks')
+            (head, threads), = intervals(path)
+            check_interval(head, threads, content_of)
+            expect(len(threads) == 8, 'threads: %d' % len(threads))
+            expect(min(t['enters'] for t in threads) > 100, str(threads))
+            target.finish()
+
+
+@test
+def data_of_more_than_a_mebibyte_is_refused():
+    data = new_file('data')
+    with open(data, 'wb') as file:
+        file.write(bytes((1 << 20) + 1))
+    with Target(1) as target:
+        target.ctl('load', 'attached:/x', '--data', data, status=1)
+        target.finish()
+
+
+@test
+def attach_and_detach_again_and_again():
+    cycles = int(os.environ.get('SHIM_CYCLES', 200))
+    path = new_file()
+    with Target() as target:
+        begin = time.monotonic()
+        for cycle in range(cycles):
+            if cycle == cycles // 4:
+                resident, descriptors = target.resident(), target.descriptors()
+            target.ctl('load', 'attached:' + path)
+            expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
+                         'unload')
+        seconds = time.monotonic() - begin
+        growth = target.resident() - resident
+        expect_equal(target.descriptors(), descriptors, 'descriptors')
+        expect_equal(target.tasks(), 11, 'tasks')
+        found = intervals(path)
+        expect_equal(len(found), cycles, 'intervals')
+        for head, threads in found:
+            check_interval(head, threads)
+        calls = sum(t['enters'] for _, threads in found for t in threads)
+        print('# %d cycles in %.1f s, %d calls seen, grew by %d kB' % (
+            cycles, seconds, calls, growth))
+        expect(calls > cycles * 8, 'calls: %d' % calls)
+        expect(growth < 1024, 'it grew by %d kB' % growth)
+        target.finish()
+    calls = calls_of(json_of(target.output))
+    expect(calls['leaf'] > 3 * calls['round_trip'], str(calls))
+
+
+@test
+def detaching_from_idle_threads_is_quick():
+    path, times = new_file(), []
+    with Target(8, 'idle') as target:
+        connection = Connection(target)
+        for _ in range(20):
+            connection.ask('shim 1 load 0 attached:%s\n' % path)
+            begin = time.monotonic()
+            answer = connection.ask('shim 1 unload 0 attached\n')
+            times.append((time.monotonic() - begin) * 1000)
+            expect_equal(answer, 'unloaded\nresult 0\n', 'answer')
+        target.finish()
+    print('# detached in %.1f ms (median of 20), at most %.1f' % (
+        sorted(times)[10], max(times)))
+    expect(sorted(times)[10] < 100, str(times))
+
+
+@test
+def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
+    path = new_file()
+    with Target(3) as target:
+        target.ctl('load', 'naughty:block:' + path)
+        while 'method_enter' not in (content(path) or ''):
+            time.sleep(0.01)
+        answer = target.ctl('unload', 'naughty')
+        expect('a thread is still in its code' in answer, answer)
+        expect('naughty detaching' in target.ctl('status'), 'status')
+        expect('SHIM_E_PROFILER_DETACHING' in
+               target.ctl('unload', 'naughty', status=1), 'again')
+        expect('SHIM_E_PROFILER_DETACHING' in
+               target.ctl('load', 'naughty:x:y', status=1), 'once more')
+        # the others run on
+        first = rounds(target)
+        time.sleep(0.1)
+        expect(rounds(target) > first, 'the program is blocked')
+        expect(target.maps('naughty.so') > 0, 'it is still mapped')
+        os.unlink(path)
+        until(lambda: target.maps('naughty.so') == 0, 'it is unmapped', 20)
+        expect_equal(content(path), 'detached\n', 'detach_succeeded')
+        target.finish()
+
+
+@test
+def a_thread_in_the_callback_of_one_does_not_keep_another():
+    path, seen = new_file(), new_file()
+    with Target(3) as target:
+        target.ctl('load', 'naughty:block:' + path)
+        while 'method_enter' not in (content(path) or ''):
+            time.sleep(0.01)
+        target.ctl('load', 'attached:' + seen)
+        if target.ctl('unload', 'attached') != 'unloaded\n':
+            raise Unsolved('it waits for all plans (plan_wait)')
+        (head, threads), = intervals(seen)
+        check_interval(head, threads)
+        os.unlink(path)
+        target.finish()
+
+
+def until(condition, what, seconds=5):
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, 'in vain: ' + what)
+        time.sleep(0.01)
+
+
+@test
+def a_module_with_a_thread_of_its_own_is_not_unmapped():
+    path = new_file()
+    with Target(2) as target:
+        target.ctl('load', 'naughty:thread:' + path)
+        expect_equal(target.tasks(), 6, 'tasks')
+        answer = target.ctl('unload', 'naughty')
+        expect('a thread of its own still runs' in answer, answer)
+        expect(target.maps('naughty.so') > 0, 'mapped')
+        expect('detached' in content(path), 'detach_succeeded')
+        os.unlink(path)
+        until(lambda: target.maps('naughty.so') == 0, 'it is unmapped')
+        until(lambda: target.tasks() == 5, 'the thread is gone')
+        target.finish()
+    expect('a thread of its own still runs' in log_of(target.output), 'log')
+
+
+@test
+def what_was_there_from_the_start_is_detached_but_stays():
+    path = new_file()
+    with Target(2, profile='attached:' + path) as target:
+        answer = target.ctl('unload', 'attached')
+        expect('its code stays' in answer, answer)
+        expect(target.maps('attached.so') > 0, 'mapped')
+        seen = content(path)
+        time.sleep(0.05)
+        target.ctl('load', 'attached:' + path)
+        expect_equal(content(path), seen, 'nothing comes after that')
+        target.finish()
+    # slow hooks are counted while they run: these may go
+    with Target(2, profile='elt2:' + path) as target:
+        expect_equal(target.ctl('unload', 'elt2'), 'unloaded\n', 'elt2')
+        expect_equal(target.maps('elt2.so'), 0, 'mappings')
+        target.finish()
+
+
+def rounds(target):
+    """How many were recorded up to now."""
+    output = os.path.join(new_directory('copy'), 'copy')
+    target.ctl('snapshot', '-o', output)
+    return calls_of(json_of(output)).get('round_trip', 0)
+
+
+@test
+def calls_are_stopped_and_started():
+    with Target(2) as target:
+        first = rounds(target)
+        time.sleep(0.1)
+        expect(rounds(target) > first, 'it records')
+        target.ctl('stop')
+        expect('calls off' in target.ctl('status'), 'status')
+        time.sleep(0.05)
+        stopped = rounds(target)
+        time.sleep(0.1)
+        expect_equal(rounds(target), stopped, 'calls while it is stopped')
+        target.ctl('start')
+        time.sleep(0.1)
+        expect(rounds(target) > stopped, 'it records again')
+        target.finish()
+
+
+@test
+def errors_of_ctl_have_the_names_of_the_clr():
+    done = profrun('ctl', '4194304', 'status')
+    expect(done.returncode == 1 and
+           'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in done.stderr, done.stderr)
+    done = profrun('ctl', str(os.getpid()), 'status')
+    expect(done.returncode == 1 and
+           'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in done.stderr, done.stderr)
+    for words in (['ctl'], ['ctl', '1'], ['ctl', 'x', 'status'],
+                  ['ctl', '1', 'nonsense'], ['ctl', '1', 'load'],
+                  ['ctl', '1', 'unload'], ['ctl', '-1', 'status'],
+                  ['ctl', '1', 'status', 'more']):
+        expect_equal(profrun(*words).returncode, 2, str(words))
+    with Target(1) as target:
+        expect('SHIM_E_FAIL' in target.ctl('load', 'nowhere', status=1),
+               'not found')
+        expect('SHIM_E_INVALIDARG' in target.ctl('load', 'no-name', status=1),
+               'no name')
+        expect('SHIM_E_INVALIDARG' in target.ctl('unload', 'nobody', status=1),
+               'not loaded')
+        expect('SHIM_E_UNEXPECTED' in
+               target.ctl('load', 'naughty:init:' + new_file(), status=1),
+               'throws')
+        expect_equal(target.maps('naughty.so'), 0, 'mappings')
+        target.finish()
+
+
+@test
+def another_user_is_not_let_in():
+    if os.getuid() != 0 or not shutil.which('setpriv'):
+        raise Skipped('needs root and setpriv')
+    with Target(1) as target:
+        os.chmod(shimtest.scratch, 0o755)
+        os.chmod(installed().root, 0o755)
+        expect('SHIM_E_IPC_FAILED' in
+               target.ctl('status', status=1, user=65534), 'message')
+        # even with the directories open, and the socket
+        os.chmod(target.output, 0o755)
+        os.chmod(os.path.dirname(target.socket()), 0o755)
+        os.chmod(target.socket(), 0o666)
+        code = ('import socket, sys; s = socket.socket(socket.AF_UNIX); '
+                's.connect(sys.argv[1]); s.send(b"shim 1 status\\n"); '
+                'print(s.recv(1000))')
+        done = subprocess.run(
+            ['setpriv', '--reuid', '65534', '--regid', '65534',
+             '--clear-groups', '/usr/bin/python3', '-c', code,
+             target.socket()], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        expect("b''" in done.stdout or 'ConnectionReset' in done.stdout or
+               'BrokenPipe' in done.stdout, done.stdout)
+        expect('pid' in target.ctl('status'), 'we are')
+        target.finish()
+
+
+class Connection:
+    """Talks to the socket as a client that is not profrun."""
+
+    def __init__(self, target):
+        self.path = target.socket()
+        # The path may be longer than a socket's may be.
+        self.link = os.path.join('/tmp', 'shim-test.%d.%d' % (
+            os.getpid(), target.pid))
+        if os.path.lexists(self.link):
+            os.unlink(self.link)
+        os.symlink(self.path, self.link)
+
+    def __del__(self):
+        os.unlink(self.link)
+
+    def open(self):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(20)
+        client.connect(self.link)
+        return client
+
+    def ask(self, text, close=False):
+        with self.open() as client:
+            try:
+                client.sendall(text if isinstance(text, bytes)
+                               else text.encode())
+                if close:
+                    client.shutdown(socket.SHUT_WR)
+                answer = b''
+                while True:
+                    part = client.recv(65536)
+                    if not part:
+                        return answer.decode(errors='replace')
+                    answer += part
+            except (ConnectionError, BrokenPipeError):
+                return answer.decode(errors='replace') if 'answer' in \
+                    locals() else ''
+
+
+BAD = -2146233495 & 0xffffffff      # SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT
+OLD = -2146233493 & 0xffffffff      # SHIM_E_PROFILEE_INCOMPATIBLE...
+
+
+@test
+def requests_that_are_none_are_refused():
+    with Target(1) as target:
+        connection = Connection(target)
+        for text in ('\n', 'x\n', 'shim 1\n', 'shim 1 nonsense\n',
+                     'shim 1 load\n', 'shim 1 load 0\n', 'shim 1 load x y\n',
+                     'shim 1 load -1 y\n', 'shim 1 load 1048577 y\n',
+                     'shim 1 load 99999999999999999999 y\n',
+                     'shim 1 status 0 more\n', 'shim 1 unload 1 x\nx',
+                     b'\0\n', b'\xff' * 100 + b'\n', 'x' * 70000):
+            expect_equal(connection.ask(text, close=True),
+                         'result %d\n' % BAD, repr(text)[:60])
+        for text in ('shim 2 status\n', 'shim 0 status\n', 'shim  status\n',
+                     'shim\n'):
+            expect_equal(connection.ask(text), 'result %d\n' % OLD, text)
+        target.finish()
+
+
+@test
+def garbage_on_the_socket_disturbs_nobody():
+    import random
+    dice = random.Random(1)
+    seconds = float(os.environ.get('SHIM_GARBAGE_SECONDS', 3))
+    words = [b'shim', b'1', b'status', b'load', b'unload', b'0', b'5',
+             b'1048576', b'x:y', b' ', b'\n', b'\0', b'stop', b'start']
+    sent = 0
+    with Target(2) as target:
+        connection = Connection(target)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            text = b' '.join(dice.choice(words) for _ in range(
+                dice.randrange(8)))
+            if dice.random() < 0.3:
+                text = bytes(dice.randrange(256) for _ in range(
+                    dice.randrange(3000)))
+            client = connection.open()
+            try:
+                client.sendall(text)
+                if dice.random() < 0.5:
+                    client.shutdown(socket.SHUT_WR)
+                    client.recv(1)
+            except (ConnectionError, BrokenPipeError):
+                pass
+            client.close()
+            sent += 1
+        # clients that connect and say nothing wait in a queue
+        silent = [connection.open() for _ in range(2)]
+        begin = time.monotonic()
+        expect('pid' in target.ctl('status'), 'status')
+        expect(time.monotonic() - begin < 10, 'it took too long')
+        for client in silent:
+            client.close()
+        print('# %d requests of garbage' % sent)
+        until(lambda: target.descriptors() == ['0', '1', '2'], 'descriptors')
+        target.finish()
+
+
+@test
+def main_may_leave_by_pthread_exit_with_control_on():
+    program = compile('ends.c')
+    begin = time.monotonic()
+    for control in ('0', '1'):
+        result = load('calltree:counts', [program, 'pthread_exit'],
+                      SHIM_CONTROL=control)
+        expect_equal(result.status, 0, 'exit status')
+    print('# %.1f s' % (time.monotonic() - begin))
+
+
+@test
+def setuid_reaches_all_threads_and_returns_with_control_on():
+    if os.getuid() != 0:
+        raise Skipped('needs root')
+    program = installed().root + '/setuid'
+    with open(program + '.c', 'w') as file:
+        file.write('#include <unistd.h>\n#include <stdio.h>\n'
+                   'int main(void) { int r = setuid(65534);'
+                   'printf("%d %d\\n", r, getuid()); return 5; }\n')
+    subprocess.run(['cc', program + '.c', '-o', program], check=True)
+    result = load('calltree:counts', [program], SHIM_CONTROL='1')
+    expect_equal(result.stdout, '0 65534\n', 'stdout')
+    expect_equal(result.status, 5, 'exit status')
+
+
+@test
+def a_forked_child_has_no_door_and_ends_well():
+    program = compile('forks.c')
+    alone = run([program])
+    result = load('calltree:counts', [program], SHIM_CONTROL='1')
+    expect_equal(result.status, alone.status, 'exit status')
+    expect_equal(glob.glob(result.output + '/*/control'), [], 'sockets')
+
+
+if __name__ == '__main__':
+    shimtest.main()
