@@ -13,6 +13,7 @@
 #include "record.h"
 #include "sites.h"
 #include "state.h"
+#include "symbols.h"
 #include "sys.h"
 #include "table.h"
 #include "text.h"
@@ -20,26 +21,53 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <shim/info.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
 
-#define IMAGES_MAX  4096
+#define IMAGES_MAX 4096
+#define CHUNK 32
+#define GONE_MAX 256
+#define INDEX_BITS 16
 #define WINDOW_SIZE (128u << 10)
-#define PATH_SIZE   2048
 
-struct image {
-	uintptr_t start, end;
-	uint64_t device, inode;
-	uintptr_t bias;
-	struct shim_image *record;	/* NULL: it did not fit */
-	uint32_t scan;			/* the last one that saw it; 0: free */
+enum image_status {
+	IMAGE_FREE,
+	IMAGE_LOADED,
+	IMAGE_GONE, /* somebody may read it still */
 };
 
-static struct image images[IMAGES_MAX];
+/* Images are never unmapped, so that a stale id can be looked at. */
+static struct image_entry *chunks[IMAGES_MAX / CHUNK];
 static uint32_t image_count;
 static uint32_t scans;
 static uint32_t generations;
+static uint64_t notices; /* the number of the last one */
+static uint32_t notices_left;
+
+/* What readers walk: replaced whole. */
+struct range {
+	uintptr_t low, high;
+};
+
+struct list {
+	struct list *older; /* of those that wait to be unmapped */
+	size_t size;	    /* of this memory */
+	uint32_t count, gone_count;
+	struct range *gone;
+	struct image_entry *images[];
+};
+
+static struct list *list;
+static struct list *old_lists;
+static bool list_is_old;
+static uint32_t readers;
+
+/* Where images were.  When there are too many places, the last one becomes as
+ * large as it takes. */
+static struct range gone[GONE_MAX];
+static uint32_t gone_count;
 
 /* Where the next record goes. */
 static struct shim_images *header;
@@ -49,16 +77,16 @@ static uint64_t file_size;
 
 /* The run of mappings being read. */
 static struct {
-	struct image image;
+	struct image_entry image;
 	bool has_code;
-	char path[PATH_SIZE];
+	char path[IMAGE_PATH_SIZE];
 } run;
 
 /* --- what the memory says about an image --- */
 
 struct facts {
 	uintptr_t bias;
-	unsigned char build_id[64];
+	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	uint32_t build_id_size;
 };
 
@@ -108,8 +136,8 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 		return false;
 	for (int pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < elf.e_phnum; i++) {
-			uintptr_t at = start + elf.e_phoff +
-				       i * sizeof(program);
+			uintptr_t at =
+				start + elf.e_phoff + i * sizeof(program);
 
 			if (sys_peek((const void *)at, &program,
 				     sizeof(program)) < 0)
@@ -118,9 +146,9 @@ static bool read_facts(uintptr_t start, struct facts *facts,
 				if (program.p_type != PT_LOAD || have_bias)
 					continue;
 				facts->bias =
-					start - ((program.p_vaddr -
-						  program.p_offset) &
-						 ~(uintptr_t)4095);
+					start -
+					((program.p_vaddr - program.p_offset) &
+					 ~(uintptr_t)4095);
 				have_bias = true;
 			} else if (program.p_type == PT_NOTE) {
 				read_build_id(facts->bias + program.p_vaddr,
@@ -217,46 +245,228 @@ static struct shim_image *make_room(uint32_t size)
 	return record;
 }
 
-static struct shim_image *write_image(const struct image *image,
-				      const struct facts *facts,
-				      const char *path)
+static void write_image(struct image_entry *image)
 {
-	uint32_t path_size = (uint32_t)text_length(path) + 1;
-	uint32_t size = (uint32_t)(sizeof(struct shim_image) +
-				   facts->build_id_size + path_size + 7) &
-			~7u;
+	uint32_t size =
+		(uint32_t)(sizeof(struct shim_image) + image->build_id_size +
+			   image->path_size + 7) &
+		~7u;
 	struct shim_image *record = make_room(size);
 
+	image->record = record;
 	if (!record) {
 		if (header)
 			header->lost++;
-		return NULL;
+		return;
 	}
 	record->start = image->start;
 	record->end = image->end;
-	record->bias = facts->bias;
+	record->bias = image->bias;
 	record->load_clock = clock_read();
 	record->device = image->device;
 	record->inode = image->inode;
-	record->build_id_size = facts->build_id_size;
-	record->path_size = path_size;
-	for (uint32_t i = 0; i < facts->build_id_size; i++)
-		record->text[i] = facts->build_id[i];
-	for (uint32_t i = 0; i < path_size; i++)
-		record->text[facts->build_id_size + i] =
-			(unsigned char)path[i];
+	record->build_id_size = image->build_id_size;
+	record->path_size = image->path_size;
+	for (uint32_t i = 0; i < image->build_id_size; i++)
+		record->text[i] = image->build_id[i];
+	for (uint32_t i = 0; i < image->path_size; i++)
+		record->text[image->build_id_size + i] =
+			(unsigned char)image->path[i];
 	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
-	return record;
+}
+
+/* --- for readers --- */
+
+static struct image_entry *at(uint32_t index)
+{
+	return &chunks[index / CHUNK][index % CHUNK];
+}
+
+void image_pin(void)
+{
+	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+}
+
+void image_unpin(void)
+{
+	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
+}
+
+/* Index of the last image that begins at or below @address, + 1. */
+static uint32_t find_below(const struct list *l, uintptr_t address)
+{
+	uint32_t low = 0, high = l->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (l->images[middle]->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_there(const struct image_entry *image)
+{
+	return __atomic_load_n(&image->id, __ATOMIC_ACQUIRE) != 0;
+}
+
+struct image_entry *image_find(uintptr_t address)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+	uint32_t i = l ? find_below(l, address) : 0;
+
+	/* One that is gone may still be in the list, above the one that took
+	 * its place. */
+	for (; i > 0; i--) {
+		struct image_entry *image = l->images[i - 1];
+
+		if (!is_there(image))
+			continue;
+		return address < __atomic_load_n(&image->end,
+						 __ATOMIC_RELAXED) ?
+			       image :
+			       NULL;
+	}
+	return NULL;
+}
+
+bool image_was_at(uintptr_t address)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+
+	for (uint32_t i = 0; l && i < l->gone_count; i++)
+		if (address >= l->gone[i].low && address < l->gone[i].high)
+			return true;
+	return false;
+}
+
+struct image_entry *image_get(shim_image id, bool *has_been)
+{
+	uint32_t index = id & ((1u << INDEX_BITS) - 1);
+	struct image_entry *image;
+
+	*has_been = false;
+	if (index >= __atomic_load_n(&image_count, __ATOMIC_ACQUIRE))
+		return NULL;
+	image = at(index);
+	*has_been = id >> INDEX_BITS != 0 &&
+		    id >> INDEX_BITS <=
+			    __atomic_load_n(&image->made, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&image->id, __ATOMIC_SEQ_CST) == id &&
+			       *has_been ?
+		       image :
+		       NULL;
+}
+
+uint32_t image_list(struct image_entry *const **images)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+
+	*images = l ? l->images : NULL;
+	return l ? l->count : 0;
+}
+
+/* --- what they read --- */
+
+/* Whoever begins to read after this was called finds the new list and none of
+ * the ids that have gone. */
+static void reclaim(void)
+{
+	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+		return;
+	while (old_lists) {
+		struct list *older = old_lists->older;
+
+		sys_unmap(old_lists, old_lists->size);
+		old_lists = older;
+	}
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+
+		if (image->status != IMAGE_GONE)
+			continue;
+		symbols_free(image);
+		if (image->unload_notice == 0)
+			image->status = IMAGE_FREE;
+	}
+}
+
+static void fill(struct list *l)
+{
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+		uint32_t place = l->count;
+
+		if (image->status != IMAGE_LOADED)
+			continue;
+		while (place > 0 &&
+		       l->images[place - 1]->start > image->start) {
+			l->images[place] = l->images[place - 1];
+			place--;
+		}
+		l->images[place] = image;
+		l->count++;
+	}
+	l->gone = (struct range *)&l->images[image_count];
+	for (uint32_t i = 0; i < gone_count; i++)
+		l->gone[i] = gone[i];
+	l->gone_count = gone_count;
+}
+
+static void publish(void)
+{
+	size_t size = sizeof(struct list) + image_count * sizeof(void *) +
+		      gone_count * sizeof(struct range);
+	void *memory;
+	struct list *l;
+
+	if (sys_map(size, &memory) < 0)
+		return;
+	l = memory;
+	l->size = size;
+	fill(l);
+	if (list) {
+		list->older = old_lists;
+		old_lists = list;
+	}
+	__atomic_store_n(&list, l, __ATOMIC_SEQ_CST);
+	list_is_old = false;
+}
+
+static void note_gone(uintptr_t low, uintptr_t high)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < gone_count; i++) {
+		if (gone[i].high < low || gone[i].low > high) {
+			gone[kept++] = gone[i];
+			continue;
+		}
+		low = gone[i].low < low ? gone[i].low : low;
+		high = gone[i].high > high ? gone[i].high : high;
+	}
+	gone_count = kept;
+	if (gone_count == GONE_MAX) {
+		struct range *last = &gone[--gone_count];
+
+		low = last->low < low ? last->low : low;
+		high = last->high > high ? last->high : high;
+	}
+	gone[gone_count++] = (struct range){ low, high };
 }
 
 /* --- finding the difference --- */
 
-static struct image *find_known(const struct image *like)
+static struct image_entry *find_known(const struct image_entry *like)
 {
 	for (uint32_t i = 0; i < image_count; i++) {
-		struct image *image = &images[i];
+		struct image_entry *image = at(i);
 
-		if (image->scan != 0 && image->start == like->start &&
+		if (image->status == IMAGE_LOADED &&
+		    image->start == like->start &&
 		    image->inode == like->inode &&
 		    image->device == like->device)
 			return image;
@@ -264,17 +474,109 @@ static struct image *find_known(const struct image *like)
 	return NULL;
 }
 
-static struct image *find_free(void)
+static struct image_entry *add_place(void)
 {
+	struct image_entry *image;
+	void *memory;
+
+	if (image_count == IMAGES_MAX)
+		return NULL;
+	if (image_count % CHUNK == 0) {
+		if (sys_map(CHUNK * sizeof(struct image_entry), &memory) < 0)
+			return NULL;
+		chunks[image_count / CHUNK] = memory;
+	}
+	image = at(image_count);
+	image->index = image_count;
+	__atomic_store_n(&image_count, image_count + 1, __ATOMIC_RELEASE);
+	return image;
+}
+
+/* Modules may never be told of what went, if nothing that is safe happens. */
+static struct image_entry *drop_notice(void)
+{
+	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+		return NULL;
+	for (uint32_t i = 0; i < image_count; i++) {
+		if (at(i)->status == IMAGE_GONE) {
+			symbols_free(at(i));
+			at(i)->unload_notice = 0;
+			return at(i);
+		}
+	}
+	return NULL;
+}
+
+static struct image_entry *find_free(void)
+{
+	struct image_entry *image;
+
 	for (uint32_t i = 0; i < image_count; i++)
-		if (images[i].scan == 0)
-			return &images[i];
-	return image_count < IMAGES_MAX ? &images[image_count++] : NULL;
+		if (at(i)->status == IMAGE_FREE)
+			return at(i);
+	image = add_place();
+	return image ? image : drop_notice();
+}
+
+static uint64_t next_notice(void)
+{
+	__atomic_store_n(&notices_left, 1, __ATOMIC_RELEASE);
+	return ++notices;
+}
+
+static struct image_entry *add_image(const struct facts *facts,
+				     const char *path)
+{
+	struct image_entry *image = find_free();
+	struct text text;
+
+	if (!image) {
+		if (header)
+			header->lost++;
+		return NULL;
+	}
+	image->start = run.image.start;
+	image->end = run.image.end;
+	image->device = run.image.device;
+	image->inode = run.image.inode;
+	image->bias = facts->bias;
+	image->flags = path[0] == '/' ? SHIM_IMAGE_DISK : SHIM_IMAGE_DYNAMIC;
+	if (scans > 1)
+		image->flags |= SHIM_IMAGE_COLLECTIBLE;
+	image->build_id_size = facts->build_id_size;
+	for (uint32_t i = 0; i < facts->build_id_size; i++)
+		image->build_id[i] = facts->build_id[i];
+	text_init(&text, image->path, sizeof(image->path));
+	text_add(&text, path);
+	image->path_size = (uint32_t)text.length + 1;
+	image->scan = scans;
+	image->status = IMAGE_LOADED;
+	image->symbols = NULL;
+	image->load_notice = next_notice();
+	image->unload_notice = 0;
+	write_image(image);
+	if (symbols_are_enabled())
+		symbols_read(image);
+	__atomic_store_n(&image->made, image->made + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&image->id, image->made << INDEX_BITS | image->index,
+			 __ATOMIC_SEQ_CST);
+	list_is_old = true;
+	return image;
+}
+
+static void find_sites(const struct image_entry *image)
+{
+	sites_add(&(struct sites_image){
+		.start = image->start,
+		.end = image->end,
+		.frames = image->frames,
+		.may_go = image->may_go,
+	});
 }
 
 static void end_run(void)
 {
-	struct image *image;
+	struct image_entry *image;
 	struct facts facts;
 	struct table_image bind;
 	struct sites_image sites;
@@ -285,25 +587,18 @@ static void end_run(void)
 	image = find_known(&run.image);
 	if (image) {
 		image->scan = scans;
-		image->end = run.image.end;
+		__atomic_store_n(&image->end, run.image.end, __ATOMIC_RELAXED);
 		return;
 	}
 	if (!read_facts(run.image.start, &facts, &bind, &sites))
 		return;
-	image = find_free();
-	if (!image) {
-		if (header)
-			header->lost++;
-		return;
-	}
-	*image = run.image;
-	image->bias = facts.bias;
-	image->scan = scans;
-	image->record = write_image(image, &facts, run.path);
+	image = add_image(&facts, run.path);
 	table_bind(&bind);
-	sites.start = image->start;
-	sites.end = image->end;
-	sites_add(&sites);
+	if (image) {
+		image->frames = sites.frames;
+		image->may_go = sites.may_go;
+		find_sites(image);
+	}
 }
 
 /* A mapping of the file's start begins an image, unless linkers put the next
@@ -330,11 +625,9 @@ static bool next_map(const struct map *map, void *unused)
 	}
 	if (begins_image(map)) {
 		end_run();
-		run.image = (struct image){
-			.start = map->start,
-			.device = map->device,
-			.inode = map->inode,
-		};
+		run.image.start = map->start;
+		run.image.device = map->device;
+		run.image.inode = map->inode;
 		text_init(&path, run.path, sizeof(run.path));
 		text_add(&path, map->path);
 		if (map->offset != 0)
@@ -346,7 +639,7 @@ static bool next_map(const struct map *map, void *unused)
 	return true;
 }
 
-static void forget(struct image *image)
+static void forget(struct image_entry *image)
 {
 	uint32_t generation = ++generations;
 
@@ -360,8 +653,17 @@ static void forget(struct image *image)
 	table_unbind(image->start, image->end);
 	verdict_forget(image->start, image->end);
 	sites_remove(image->start, image->end);
-	RAISE(image_unloaded, image->start, image->end, generation);
-	image->scan = 0;
+	/* Ours may be called here, and must be before the address is used
+	 * again. */
+	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
+		 generation);
+	image->generation = generation;
+	image->load_notice = 0;
+	image->unload_notice = next_notice();
+	image->status = IMAGE_GONE;
+	__atomic_store_n(&image->id, 0, __ATOMIC_SEQ_CST);
+	note_gone(image->start, image->end);
+	list_is_old = true;
 }
 
 int image_scan(void)
@@ -372,45 +674,170 @@ int image_scan(void)
 		log_line("%s", "functions will be shown as numbers");
 	scans++;
 	run.has_code = false;
-	run.image = (struct image){ .inode = ~0ull };
+	run.image.inode = ~0ull;
 	r = maps_read(next_map, NULL);
 	if (r < 0)
 		return r;
 	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
-		if (images[i].scan != 0 && images[i].scan != scans)
-			forget(&images[i]);
+		if (at(i)->status == IMAGE_LOADED && at(i)->scan != scans)
+			forget(at(i));
 	sites_settle();
+	if (list_is_old)
+		publish();
+	reclaim();
 	return 0;
 }
 
 void image_forked(void)
 {
 	header = NULL;
-	image_count = 0;
+	open_images();
+	for (uint32_t i = 0; i < image_count; i++) {
+		at(i)->record = NULL;
+		if (at(i)->status == IMAGE_LOADED)
+			write_image(at(i));
+	}
 	sites_fork_begin();
-	if (image_scan() == 0)
+	if (image_scan() == 0) {
+		for (uint32_t i = 0; i < image_count; i++)
+			if (at(i)->status == IMAGE_LOADED)
+				find_sites(at(i));
 		sites_fork_end();
+	}
 	calls_forked();
 }
 
+/* --- telling modules --- */
+
+#define BATCH 8
+
+struct notice {
+	shim_image id; /* it came; 0: it went */
+	uintptr_t low, high;
+	uint32_t generation;
+};
+
+struct batch {
+	unsigned count;
+	struct notice notices[BATCH];
+};
+
+static uint64_t *oldest_notice(struct image_entry **which)
+{
+	uint64_t *oldest = NULL;
+
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+		uint64_t *notice = image->status == IMAGE_LOADED ?
+					   &image->load_notice :
+					   &image->unload_notice;
+
+		if (image->status == IMAGE_FREE || *notice == 0 ||
+		    (oldest && *notice > *oldest))
+			continue;
+		oldest = notice;
+		*which = image;
+	}
+	return oldest;
+}
+
+static int take_notices(void *argument)
+{
+	struct batch *batch = argument;
+
+	for (batch->count = 0; batch->count < BATCH; batch->count++) {
+		struct image_entry *image;
+		uint64_t *notice = oldest_notice(&image);
+
+		if (!notice) {
+			__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
+			reclaim();
+			break;
+		}
+		*notice = 0;
+		batch->notices[batch->count] = (struct notice){
+			.id = image->id,
+			.low = image->start,
+			.high = image->end,
+			.generation = image->generation,
+		};
+	}
+	return (int)batch->count;
+}
+
+static bool is_loaded(shim_image id)
+{
+	bool has_been, found;
+
+	image_pin();
+	found = image_get(id, &has_been) != NULL;
+	image_unpin();
+	return found;
+}
+
+static void tell(const struct notice *notice)
+{
+	if (notice->id == 0)
+		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
+			 notice->high, notice->generation);
+	else if (is_loaded(notice->id))
+		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+}
+
+/*
+ * One thread tells, so that a module hears of an image's end after its
+ * beginning; what another brings meanwhile is told by the first.  Whoever told
+ * and ended without coming back here has no claim.
+ */
+static struct {
+	int tid;
+	uintptr_t frame;
+} teller;
+
+static bool begin_telling(int self, uintptr_t frame)
+{
+	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+
+	if (owner == self) {
+		if (teller.frame > frame)
+			return false; /* in a callback of ours */
+	} else if (owner != 0 && sys_is_alive(sys_getpid(), owner)) {
+		return false;
+	}
+	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	teller.frame = frame;
+	return true;
+}
+
+void image_raise_pending(void)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct batch batch;
+	int r = 0;
+
+	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
+		if (!begin_telling(sys_gettid(), frame))
+			return;
+		while ((r = state_slowly(take_notices, &batch)) > 0)
+			for (unsigned i = 0; i < batch.count; i++)
+				tell(&batch.notices[i]);
+		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* --- looking again --- */
+
 static bool is_known(uintptr_t address)
 {
-	static uint32_t last;
-	uint32_t count = __atomic_load_n(&image_count, __ATOMIC_ACQUIRE);
-	uint32_t i = __atomic_load_n(&last, __ATOMIC_RELAXED);
+	bool found;
 
-	if (i < count && address - images[i].start <
-				 images[i].end - images[i].start)
-		return images[i].scan != 0;
-	for (i = 0; i < count; i++) {
-		if (images[i].scan != 0 && address >= images[i].start &&
-		    address < images[i].end) {
-			__atomic_store_n(&last, i, __ATOMIC_RELAXED);
-			return true;
-		}
-	}
-	return false;
+	image_pin();
+	found = image_find(address) != NULL;
+	image_unpin();
+	return found;
 }
 
 static int scan(void *unused)

@@ -63,6 +63,28 @@ long sys_read(int fd, void *buffer, size_t size)
 	return call(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
 }
 
+long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset)
+{
+	return call(SYS_pread64, fd, (long)buffer, (long)size, (long)offset, 0,
+		    0);
+}
+
+int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size)
+{
+	struct statx info;
+	int r = (int)call(SYS_statx, fd, (long)"", AT_EMPTY_PATH,
+			  STATX_BASIC_STATS, (long)&info, 0);
+
+	if (r < 0)
+		return r;
+	if ((info.stx_mode & S_IFMT) != S_IFREG)
+		return -ESPIPE;
+	*device = (uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor;
+	*inode = info.stx_ino;
+	*size = info.stx_size;
+	return 0;
+}
+
 long sys_write(int fd, const void *buffer, size_t size)
 {
 	return call(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0);
@@ -272,6 +294,28 @@ int sys_host_name(char *name, size_t size)
 	for (i = 0; i + 1 < size && names.nodename[i]; i++)
 		name[i] = names.nodename[i];
 	name[i] = '\0';
+	return 0;
+}
+
+static size_t append(char *text, size_t size, size_t at, const char *what)
+{
+	while (at + 1 < size && *what)
+		text[at++] = *what++;
+	text[at] = '\0';
+	return at;
+}
+
+int sys_kernel(char *text, size_t size)
+{
+	struct utsname names;
+	int r = (int)call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
+	size_t at;
+
+	if (r < 0)
+		return r;
+	at = append(text, size, 0, names.sysname);
+	at = append(text, size, at, " ");
+	append(text, size, at, names.release);
 	return 0;
 }
 

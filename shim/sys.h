@@ -18,6 +18,10 @@ bool sys_is_forbidden(void);
 int sys_open(const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 long sys_read(int fd, void *buffer, size_t size);
+long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
+/* What fd is: @device as struct map has it, and how long.  -ESPIPE if it is no
+ * regular file. */
+int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
 long sys_write(int fd, const void *buffer, size_t size);
 int sys_remove(const char *path);
 int sys_make_directory(const char *path, unsigned mode);
@@ -46,6 +50,8 @@ int sys_clock_resolution(int clock, uint64_t *resolution_ns);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);
+/* "Linux 6.1.0" */
+int sys_kernel(char *text, size_t size);
 int sys_identity(bool *privileged);
 void sys_yield(void);
 void sys_sleep_ms(unsigned time_ms);

@@ -29,7 +29,7 @@ extern "C" {
  * shim_enum_clone copies the position as well.  shim_enum_destroy(NULL) is
  * allowed.  All: SHIM_E_INVALIDARG for NULL; clone: SHIM_E_OUTOFMEMORY.
  *
- * Contract: async, but one thread at a time for one enumeration.
+ * Contract: async, clone triggers; one thread at a time for one enumeration.
  */
 struct shim_enum;
 SHIM_API enum shim_result
@@ -56,6 +56,11 @@ SHIM_API void shim_enum_destroy(SHIM_IN struct shim_enum *enumeration)
  * shim_image_enumerate - all loaded images (EnumModules)
  * shim_function_enumerate - all functions of @image, 0: of all (EnumJITedFunctions)
  * shim_thread_enumerate - all threads of the program (EnumThreads)
+ *
+ * Images are listed before their image_loaded and not after their
+ * image_unloaded; functions those that have a symbol, once whatever names they
+ * have; threads not after their thread_exited, and never a profiler's own.  Rows
+ * P-30, P-36, P-66.
  *
  * Return SHIM_OK, SHIM_E_INVALIDARG, SHIM_E_DATAINCOMPLETE, SHIM_E_OUTOFMEMORY.
  * Contract: images and functions triggers (functions read symbol tables),
@@ -102,7 +107,8 @@ shim_image_build_id(SHIM_IN shim_image image, SHIM_IN uint32_t count,
 		    SHIM_OUT_SIZE_IS(count, total) unsigned char *id)
 	SHIM_ASYNC;
 
-/* shim_image_from_address - the image that covers @address.  Async. */
+/* shim_image_from_address - the image that covers @address.  SHIM_E_FAIL if none
+ * does, SHIM_E_DATAINCOMPLETE if one did that has gone.  Async. */
 SHIM_API enum shim_result
 shim_image_from_address(SHIM_IN const void *address,
 			SHIM_OUT shim_image *image) SHIM_ASYNC;
@@ -123,8 +129,9 @@ SHIM_API enum shim_result shim_symbols_enable(void) SHIM_INIT;
 /*
  * shim_function_from_address - the function that @address lies in
  *
- * GetFunctionFromIP; a function's cold part is the function.  SHIM_E_FAIL if no
- * function does; SHIM_E_NOT_YET_AVAILABLE.  Contract: async.
+ * GetFunctionFromIP; a function's cold part is the function.  SHIM_E_FAIL if it
+ * lies in none, SHIM_E_DATAINCOMPLETE if in an image that has gone;
+ * SHIM_E_NOT_YET_AVAILABLE.  Contract: async.
  *
  * shim_function_from_address2 - the same, reading symbols if need be
  * (GetFunctionFromIP2).  Contract: triggers.
@@ -137,6 +144,9 @@ shim_function_from_address2(SHIM_IN const void *address,
 			    SHIM_OUT shim_function *function) SHIM_TRIGGERS;
 
 /*
+ * A function is asked about by its first address: one inside of it is an
+ * SHIM_E_INVALIDARG, as far as symbols are known.
+ *
  * shim_function_info - where a function belongs (GetFunctionInfo)
  *
  * *@image, and *@offset: its address in the file.  Contract: async.
@@ -149,11 +159,14 @@ shim_function_info(SHIM_IN shim_function function,
 /*
  * shim_function_name - its linker name
  *
- * SHIM_E_NOT_YET_AVAILABLE; SHIM_E_FAIL if it has none.  Contract: async.
+ * Of several, a global one, then one that is no compiler's clone, then the
+ * shortest.  SHIM_E_NOT_YET_AVAILABLE; SHIM_E_FAIL if it has none.
+ * Contract: async.
  *
  * shim_function_demangled_name - as the source has it: `ns::f(int)`
  *
- * Contract: triggers.
+ * The linker name if there is no other, or nothing that could tell (a C++
+ * runtime, libshim-debuginfo.so).  Contract: triggers.
  */
 SHIM_API enum shim_result
 shim_function_name(SHIM_IN shim_function function, SHIM_IN uint32_t count,
@@ -169,8 +182,8 @@ shim_function_demangled_name(SHIM_IN shim_function function,
 /*
  * shim_function_aliases - all names of the function's address (row E-78)
  *
- * One string each, NUL-terminated, one after the other; @count and *@total are
- * bytes.  Contract: triggers.
+ * One string each, NUL-terminated, one after the other, the first that of
+ * shim_function_name; @count and *@total are bytes.  Contract: triggers.
  */
 SHIM_API enum shim_result
 shim_function_aliases(SHIM_IN shim_function function, SHIM_IN uint32_t count,
@@ -178,7 +191,8 @@ shim_function_aliases(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		      SHIM_OUT_SIZE_IS(count, total) char *names)
 	SHIM_TRIGGERS;
 
-/* shim_function_code - its hot part (GetCodeInfo).  Async. */
+/* shim_function_code - its hot part (GetCodeInfo); fails as its name does.
+ * Async. */
 SHIM_API enum shim_result shim_function_code(SHIM_IN shim_function function,
 					     SHIM_OUT_OPT const void **start,
 					     SHIM_OUT_OPT uint32_t *size)
@@ -197,8 +211,8 @@ shim_function_ranges(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		     SHIM_OUT_SIZE_IS(count, total)
 			     struct shim_code_range *ranges) SHIM_ASYNC;
 
-/* A line's piece of code: [@start, @end) from the function's first byte on.
- * @line 0: no line. */
+/* A line's piece of code: bytes [@start, @end) of the function, its parts
+ * counted through in the order of shim_function_ranges.  @line 0: no line. */
 struct shim_line {
 	uint32_t line;
 	uint32_t column;
@@ -210,8 +224,12 @@ struct shim_line {
  * shim_function_lines - which code belongs to which line (GetILToNativeMapping)
  * shim_function_file - the source file of its first line
  *
- * SHIM_E_FUNCTION_NOT_IL if there is no debug information for it.
- * Contract: triggers; reads debug information.
+ * A line of a function that was inlined into this one counts as well; @path is
+ * absolute as far as the compiler told.  SHIM_E_FUNCTION_NOT_IL if there is no
+ * debug information for it, or no libshim-debuginfo.so beside libshim.so (the
+ * log says so); SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
+ * some.  Contract: triggers; reads debug information, and takes the loader's
+ * lock the first time.
  */
 SHIM_API enum shim_result
 shim_function_lines(SHIM_IN shim_function function, SHIM_IN uint32_t count,
@@ -226,9 +244,11 @@ shim_function_file(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 /*
  * shim_function_template_arguments - of which instance (GetFunctionInfo2)
  *
- * One string each ("int", "42"), NUL-terminated, one after the other; @count
- * and *@total are bytes; a total of 0 if it is no template.
- * SHIM_E_FUNCTION_NOT_IL without debug information.  Contract: triggers.
+ * One string each ("int", "42"), NUL-terminated, one after the other: those of
+ * the classes it is a member of, outermost first, then its own; what stands for
+ * an address is "?".  Types are spelt as the compiler spells them ("long int",
+ * "long").  @count and *@total are bytes; a total of 0 if it is no template.
+ * Fails as shim_function_lines.  Contract: triggers.
  */
 SHIM_API enum shim_result
 shim_function_template_arguments(SHIM_IN shim_function function,
@@ -249,7 +269,7 @@ shim_thread_current(SHIM_OUT shim_thread *thread) SHIM_ASYNC;
 
 /*
  * shim_thread_info - the system's id of a thread, its pthread_t (0: none) and
- * its name.  Contract: sync.
+ * the name it has now.  Contract: sync.
  */
 SHIM_API enum shim_result
 shim_thread_info(SHIM_IN shim_thread thread, SHIM_OUT_OPT uint32_t *tid,

@@ -6,6 +6,8 @@
 #define sys_open	     real_open
 #define sys_close	     real_close
 #define sys_read	     real_read
+#define sys_read_at	     real_read_at
+#define sys_file	     real_file
 #define sys_write	     real_write
 #define sys_make_directory   real_make_directory
 #define sys_remove	     real_remove
@@ -30,6 +32,7 @@
 #define sys_clock_resolution real_clock_resolution
 #define sys_clock_is_readable real_clock_is_readable
 #define sys_host_name	     real_host_name
+#define sys_kernel	     real_kernel
 #define sys_identity	     real_identity
 #define sys_yield	     real_yield
 #define sys_sleep_ms	     real_sleep_ms
@@ -44,6 +47,8 @@
 #undef sys_open
 #undef sys_close
 #undef sys_read
+#undef sys_read_at
+#undef sys_file
 #undef sys_write
 #undef sys_make_directory
 #undef sys_remove
@@ -68,6 +73,7 @@
 #undef sys_clock_resolution
 #undef sys_clock_is_readable
 #undef sys_host_name
+#undef sys_kernel
 #undef sys_identity
 #undef sys_yield
 #undef sys_sleep_ms
@@ -147,6 +153,11 @@ static int fails(const char *name)
 	}
 
 FAKE(int, close, (int fd), (fd))
+FAKE(long, read_at, (int fd, void *buffer, size_t size, uint64_t offset),
+     (fd, buffer, size, offset))
+FAKE(int, file,
+     (int fd, uint64_t *device, uint64_t *inode, uint64_t *size),
+     (fd, device, inode, size))
 FAKE(long, write, (int fd, const void *buffer, size_t size),
      (fd, buffer, size))
 FAKE(int, make_directory, (const char *path, unsigned mode), (path, mode))
@@ -176,6 +187,7 @@ FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),
      (clock, resolution_ns))
 FAKE(int, clock_is_readable, (void), ())
 FAKE(int, host_name, (char *name, size_t size), (name, size))
+FAKE(int, kernel, (char *text, size_t size), (text, size))
 FAKE(int, identity, (bool *privileged), (privileged))
 
 /* These cannot fail, but when they are forbidden. */

@@ -1,0 +1,431 @@
+/*
+ * libshim-debuginfo.so: lines, files, template arguments and names of functions
+ * by libdw.  One image's debug sections are kept in memory, no file stays open.
+ *
+ * A thread that did not load this copy of libc has not all of its thread-local
+ * data: enter() sees to that.
+ */
+#define _GNU_SOURCE
+#include "debuginfo.h"
+
+#include "types.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <locale.h>
+#include <pthread.h>
+#include <shim/info.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* --- around each call --- */
+
+static locale_t locale;
+
+/* <ctype.h> finds its tables through the thread's locale, which only uselocale
+ * sets for a thread of another libc.  And libdw reads files, where that thread
+ * could be cancelled. */
+static int enter(void)
+{
+	int before = 0;
+
+	if (locale)
+		uselocale(locale);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static void leave(int before)
+{
+	pthread_setcancelstate(before, NULL);
+}
+
+/* --- the debug information of one image --- */
+
+static struct {
+	uint64_t image; /* 0: none */
+	Elf *elf;
+	Dwarf *dwarf; /* NULL: it has none */
+} kept;
+
+static void forget(void)
+{
+	if (kept.dwarf)
+		dwarf_end(kept.dwarf);
+	if (kept.elf)
+		elf_end(kept.elf);
+	memset(&kept, 0, sizeof(kept));
+}
+
+static bool is_same(const struct debuginfo_question *question, int fd, Elf *elf)
+{
+	const void *id;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+	struct stat info;
+
+	if (question->build_id_size)
+		return size == (ssize_t)question->build_id_size &&
+		       memcmp(id, question->build_id, (size_t)size) == 0;
+	return fstat(fd, &info) == 0 && info.st_ino == question->inode &&
+	       ((uint64_t)major(info.st_dev) << 32 | minor(info.st_dev)) ==
+		       question->device;
+}
+
+/*
+ * Reads, and does not map: who shortens a mapped file kills the program.  libdw
+ * loads all debug sections when it begins, after which the file is closed.
+ */
+static bool keep_file(const struct debuginfo_question *question,
+		      const char *path)
+{
+	struct stat info;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+		kept.elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (kept.elf && is_same(question, fd, kept.elf))
+		kept.dwarf = dwarf_begin_elf(kept.elf, DWARF_C_READ, NULL);
+	if (kept.dwarf)
+		elf_cntl(kept.elf, ELF_C_FDDONE);
+	close(fd);
+	if (!kept.dwarf)
+		forget();
+	return kept.dwarf != NULL;
+}
+
+/* Where distributions put what they strip off. */
+static void debug_path(const struct debuginfo_question *question, char *path)
+{
+	size_t length = (size_t)sprintf(path, "/usr/lib/debug/.build-id/");
+
+	for (uint32_t i = 0; i < question->build_id_size; i++)
+		length += (size_t)sprintf(path + length,
+					  i == 0 ? "%02x/" : "%02x",
+					  question->build_id[i]);
+	strcpy(path + length, ".debug");
+}
+
+static Dwarf *find_dwarf(const struct debuginfo_question *question)
+{
+	char path[256];
+
+	if (kept.image == question->image)
+		return kept.dwarf;
+	forget();
+	if (!keep_file(question, question->path) &&
+	    question->build_id_size > 1 && question->build_id_size <= 64) {
+		debug_path(question, path);
+		keep_file(question, path);
+	}
+	kept.image = question->image;
+	return kept.dwarf;
+}
+
+/* The compilation unit with @address.  .debug_aranges is quick and often not
+ * there (clang). */
+static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
+{
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+
+	if (dwarf_addrdie(dwarf, address, unit))
+		return true;
+	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, unit, NULL) == 0)
+		if (type == DW_UT_compile && dwarf_haspc(unit, address) > 0)
+			return true;
+	return false;
+}
+
+static int find(const struct debuginfo_question *question, Dwarf_Die *unit)
+{
+	Dwarf *dwarf = find_dwarf(question);
+
+	return dwarf && find_unit(dwarf, question->ranges[0].start, unit) ?
+		       0 :
+		       -ENOENT;
+}
+
+/* --- lines --- */
+
+static struct {
+	struct shim_line *lines;
+	size_t count, room;
+} found;
+
+static bool add_line(const struct shim_line *line)
+{
+	struct shim_line *last;
+
+	if (found.count > 0) {
+		last = &found.lines[found.count - 1];
+		if (last->end == line->start && last->line == line->line &&
+		    last->column == line->column) {
+			last->end = line->end;
+			return true;
+		}
+	}
+	if (found.count == found.room) {
+		size_t room = found.room ? found.room * 2 : 64;
+		void *larger = realloc(found.lines, room * sizeof(*line));
+
+		if (!larger)
+			return false;
+		found.lines = larger;
+		found.room = room;
+	}
+	found.lines[found.count++] = *line;
+	return true;
+}
+
+/* The rows of the table that lie in @range, which begins @offset bytes into the
+ * function. */
+static bool add_lines(Dwarf_Lines *lines, size_t count,
+		      const struct debuginfo_range *range, uint64_t offset)
+{
+	for (size_t i = 0; i + 1 < count; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(lines, i);
+		Dwarf_Line *next = dwarf_onesrcline(lines, i + 1);
+		Dwarf_Addr start, end, limit = range->start + range->size;
+		int line = 0, column = 0;
+		bool ends = false;
+
+		if (dwarf_lineaddr(row, &start) || dwarf_lineaddr(next, &end) ||
+		    dwarf_lineendsequence(row, &ends) || ends ||
+		    end <= range->start || start >= limit || start >= end)
+			continue;
+		dwarf_lineno(row, &line);
+		dwarf_linecol(row, &column);
+		start = start < range->start ? range->start : start;
+		end = end > limit ? limit : end;
+		if (!add_line(&(struct shim_line){
+			    .line = (uint32_t)line,
+			    .column = (uint32_t)column,
+			    .start = (uint32_t)(offset + start - range->start),
+			    .end = (uint32_t)(offset + end - range->start),
+		    }))
+			return false;
+	}
+	return true;
+}
+
+static int find_lines(const struct debuginfo_question *question,
+		      struct debuginfo_answer *answer)
+{
+	uint64_t offset = 0;
+	Dwarf_Lines *lines;
+	Dwarf_Die unit;
+	size_t count;
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	if (dwarf_getsrclines(&unit, &lines, &count) != 0)
+		return -ENOENT;
+	found.count = 0;
+	for (uint32_t i = 0; i < question->range_count; i++) {
+		if (!add_lines(lines, count, &question->ranges[i], offset))
+			return -ENOMEM;
+		offset += question->ranges[i].size;
+	}
+	answer->data = found.lines;
+	answer->count = found.count;
+	return 0;
+}
+
+/* --- files --- */
+
+static char *text;
+
+static int answer_text(struct debuginfo_answer *answer, size_t size)
+{
+	answer->data = text;
+	answer->count = size;
+	return text ? 0 : -ENOMEM;
+}
+
+static int find_file(const struct debuginfo_question *question,
+		     struct debuginfo_answer *answer)
+{
+	const char *name = NULL, *directory;
+	Dwarf_Attribute attribute;
+	Dwarf_Line *line;
+	Dwarf_Die unit;
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	line = dwarf_getsrc_die(&unit, question->ranges[0].start);
+	if (line)
+		name = dwarf_linesrc(line, NULL, NULL);
+	if (!name)
+		return -ENOENT;
+	free(text);
+	text = NULL;
+	directory =
+		dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
+	if (name[0] == '/' || !directory)
+		r = asprintf(&text, "%s", name);
+	else
+		r = asprintf(&text, "%s/%s", directory, name);
+	if (r < 0)
+		text = NULL;
+	return answer_text(answer, (size_t)r + 1);
+}
+
+/* --- template arguments --- */
+
+/* The definition of the function at @address below @parent. */
+static bool find_function(Dwarf_Die *parent, uint64_t address, unsigned depth,
+			  Dwarf_Die *function)
+{
+	Dwarf_Addr low;
+	Dwarf_Die die;
+
+	if (depth > 64 || dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			if (dwarf_entrypc(&die, &low) == 0 && low == address) {
+				*function = die;
+				return true;
+			}
+			/* A local class has functions, too. */
+			/* fall through */
+		case DW_TAG_lexical_block:
+		case DW_TAG_namespace:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+			if (find_function(&die, address, depth + 1, function))
+				return true;
+			break;
+		default: break;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+static int find_template_arguments(const struct debuginfo_question *question,
+				   struct debuginfo_answer *answer)
+{
+	Dwarf_Die unit, function;
+	size_t size = 0;
+	FILE *out;
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	if (!find_function(&unit, question->ranges[0].start, 0, &function))
+		return -ENOENT;
+	free(text);
+	text = NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return -ENOMEM;
+	types_print_arguments(&unit, &function, out);
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	return answer_text(answer, size);
+}
+
+/* --- names --- */
+
+static char *(*cxa_demangle)(const char *name, char *buffer, size_t *size,
+			     int *status);
+static char *demangled;
+
+/* Whichever C++ runtime there is: this library must not depend on one. */
+static void find_demangler(void)
+{
+	static const char *const libraries[] = { "libstdc++.so.6",
+						 "libc++abi.so.1" };
+
+	for (size_t i = 0; i < 2 && !cxa_demangle; i++) {
+		void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+
+		if (library)
+			*(void **)&cxa_demangle =
+				dlsym(library, "__cxa_demangle");
+	}
+}
+
+/* --- what libshim.so calls --- */
+
+static char *no_environment[] = { NULL };
+
+static void start(void)
+{
+	int before;
+
+	/* Of this libc only.  libdw would ask the network for what is missing
+	 * if DEBUGINFOD_URLS said so. */
+	environ = no_environment;
+	locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	before = enter();
+	elf_version(EV_CURRENT);
+	find_demangler();
+	leave(before);
+}
+
+static int lines(const struct debuginfo_question *question,
+		 struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_lines(question, answer);
+
+	leave(before);
+	return r;
+}
+
+static int file(const struct debuginfo_question *question,
+		struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_file(question, answer);
+
+	leave(before);
+	return r;
+}
+
+static int template_arguments(const struct debuginfo_question *question,
+			      struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_template_arguments(question, answer);
+
+	leave(before);
+	return r;
+}
+
+static const char *demangle(const char *name)
+{
+	int before = enter(), status;
+
+	free(demangled);
+	demangled =
+		cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) : NULL;
+	leave(before);
+	return demangled;
+}
+
+EXPORT extern const struct debuginfo shim_debuginfo;
+const struct debuginfo shim_debuginfo = {
+	.version = DEBUGINFO_VERSION,
+	.start = start,
+	.lines = lines,
+	.file = file,
+	.template_arguments = template_arguments,
+	.demangle = demangle,
+};

@@ -1,0 +1,58 @@
+/*
+ * What libshim.so asks of libshim-debuginfo.so, which is opened in a namespace
+ * of its own when a profiler first wants what only debug information knows.
+ * There it may use libdw and malloc: they are its own copies, and the program's
+ * are never met.
+ *
+ * One call at a time.  Strings and arrays that are given back stay until the
+ * next call.
+ */
+#ifndef SHIM_DEBUGINFO_DEBUGINFO_H
+#define SHIM_DEBUGINFO_DEBUGINFO_H
+
+#include <stdint.h>
+
+#define DEBUGINFO_VERSION 1
+#define DEBUGINFO_RANGES 16
+
+struct debuginfo_range {
+	uint64_t start, size; /* addresses in the file */
+};
+
+/* A function. */
+struct debuginfo_question {
+	uint64_t image; /* the same number means the same file */
+	const char *path;
+	const unsigned char *build_id;
+	uint32_t build_id_size;
+	uint32_t range_count;	/* ranges[0] begins where the function does */
+	uint64_t device, inode; /* as /proc/self/maps has them */
+	struct debuginfo_range ranges[DEBUGINFO_RANGES];
+};
+
+struct debuginfo_answer {
+	const void *data;
+	uint64_t count; /* elements */
+};
+
+/* The functions return 0 or -errno: -ENOENT if there is no debug information
+ * for the function. */
+typedef int debuginfo_call(const struct debuginfo_question *question,
+			   struct debuginfo_answer *answer);
+
+struct debuginfo {
+	uint32_t version;
+	/* First of all, once: loads what it may need later, because a library
+	 * must not be loaded while a lock is held. */
+	void (*start)(void);
+	debuginfo_call *lines;		    /* of struct shim_line */
+	debuginfo_call *file;		    /* of char */
+	debuginfo_call *template_arguments; /* of char */
+	/* The name as the source has it, or NULL. */
+	const char *(*demangle)(const char *name);
+};
+
+/* The object's name in libshim-debuginfo.so. */
+#define DEBUGINFO_SYMBOL "shim_debuginfo"
+
+#endif

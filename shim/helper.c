@@ -1,0 +1,224 @@
+#define _GNU_SOURCE
+#include "helper.h"
+
+#include "arch.h"
+#include "image.h"
+#include "log.h"
+#include "sys.h"
+#include "text.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define STACK_SIZE (1u << 20) /* libdw and demanglers recurse */
+#define WAIT_MAX 20000	      /* yields; a second or more */
+#define HELPER_FILE_NAME "libshim-debuginfo.so"
+
+enum helper_state {
+	HELPER_NONE,
+	HELPER_OPENING,
+	HELPER_OPEN,
+	HELPER_MISSING, /* or broken: a fork came while it worked */
+};
+
+static uint32_t state;
+static int opener, owner; /* tids */
+static const struct debuginfo *helper;
+static char *stack_top;
+
+/* glibc's; where there is none, there is no helper. */
+extern void *dlmopen(Lmid_t namespace, const char *file, int flags)
+	__attribute__((weak));
+
+/* --- opening --- */
+
+static bool find_path(char *path, size_t size)
+{
+	const struct image_entry *self;
+	struct text text;
+	bool found;
+
+	image_pin();
+	self = image_find((uintptr_t)&find_path);
+	found = self != NULL;
+	if (found) {
+		text_init(&text, path, size);
+		text_add_part(&text, self->path,
+			      (size_t)(text_base(self->path) - self->path));
+		text_add(&text, HELPER_FILE_NAME);
+		found = !text.cut && path[0] == '/';
+	}
+	image_unpin();
+	return found;
+}
+
+static int open_helper(void *unused)
+{
+	static char path[IMAGE_PATH_SIZE + sizeof(HELPER_FILE_NAME)];
+	const struct debuginfo *found = NULL;
+	void *library = NULL;
+
+	(void)unused;
+	if (dlmopen && find_path(path, sizeof(path)))
+		library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+	if (library)
+		found = dlsym(library, DEBUGINFO_SYMBOL);
+	if (!found || found->version != DEBUGINFO_VERSION) {
+		log_line("%s cannot be used: no lines, no template arguments",
+			 path[0] ? path : HELPER_FILE_NAME);
+		return -ENOENT;
+	}
+	found->start();
+	helper = found;
+	return 0;
+}
+
+static bool make_stack(void)
+{
+	void *memory;
+
+	if (stack_top)
+		return true;
+	if (sys_map(STACK_SIZE, &memory) < 0)
+		return false;
+	/* What runs over it must not run into something else. */
+	sys_protect(memory, 4096, 0);
+	stack_top = (char *)memory + STACK_SIZE;
+	return true;
+}
+
+static void set_state(enum helper_state next)
+{
+	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+}
+
+/*
+ * Whoever opens may have to wait for the loader's lock, whose owner may be in a
+ * constructor whose hook asks us: so nobody waits for the opener for ever.
+ */
+static enum shim_result open_once(int self)
+{
+	uint32_t now = HELPER_NONE;
+
+	if (__atomic_compare_exchange_n(&state, &now, HELPER_OPENING, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
+		set_state(make_stack() && arch_call_on_stack(open_helper, NULL,
+							     stack_top) == 0 ?
+				  HELPER_OPEN :
+				  HELPER_MISSING);
+	}
+	for (unsigned i = 0; i < WAIT_MAX; i++) {
+		int tid = __atomic_load_n(&opener, __ATOMIC_ACQUIRE);
+
+		now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+		if (now == HELPER_OPEN)
+			return SHIM_OK;
+		if (now == HELPER_MISSING)
+			return SHIM_E_FUNCTION_NOT_IL;
+		if (tid && !sys_is_alive(sys_getpid(), tid))
+			set_state(HELPER_MISSING);
+		sys_yield();
+	}
+	return SHIM_E_NOT_YET_AVAILABLE;
+}
+
+/* --- asking --- */
+
+static enum shim_result lock(int self)
+{
+	for (unsigned i = 0; i < WAIT_MAX; i++) {
+		int nobody = 0;
+
+		if (__atomic_compare_exchange_n(&owner, &nobody, self, false,
+						__ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return SHIM_OK;
+		if (nobody == self)
+			return SHIM_E_NOT_YET_AVAILABLE;
+		if (!sys_is_alive(sys_getpid(), nobody)) {
+			/* This is the child of a fork that came while another
+			 * thread was in there, and is not here. */
+			set_state(HELPER_MISSING);
+			return SHIM_E_FUNCTION_NOT_IL;
+		}
+		sys_yield();
+	}
+	return SHIM_E_NOT_YET_AVAILABLE;
+}
+
+struct job {
+	enum helper_verb verb;
+	const struct debuginfo_question *question;
+	const char *name;
+	struct debuginfo_answer answer;
+};
+
+static int demangle(struct job *job)
+{
+	const char *name = helper->demangle(job->name);
+
+	if (!name)
+		return -ENOENT;
+	job->answer.data = name;
+	job->answer.count = text_length(name) + 1;
+	return 0;
+}
+
+static int work(void *argument)
+{
+	struct job *job = argument;
+
+	switch (job->verb) {
+	case HELPER_LINES: return helper->lines(job->question, &job->answer);
+	case HELPER_FILE: return helper->file(job->question, &job->answer);
+	case HELPER_TEMPLATE_ARGUMENTS:
+		return helper->template_arguments(job->question, &job->answer);
+	case HELPER_DEMANGLE: return demangle(job);
+	}
+	return -EINVAL;
+}
+
+static enum shim_result ask(struct job *job,
+			    void (*take)(const struct debuginfo_answer *answer,
+					 void *argument),
+			    void *argument)
+{
+	int self = sys_gettid(), r;
+	enum shim_result result = open_once(self);
+
+	if (result == SHIM_OK)
+		result = lock(self);
+	if (result != SHIM_OK)
+		return result;
+	r = arch_call_on_stack(work, job, stack_top);
+	if (r == 0)
+		take(&job->answer, argument);
+	__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	if (r == -ENOMEM)
+		return SHIM_E_OUTOFMEMORY;
+	return r == 0 ? SHIM_OK : SHIM_E_FUNCTION_NOT_IL;
+}
+
+enum shim_result
+helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
+	   const char *name,
+	   void (*take)(const struct debuginfo_answer *answer, void *argument),
+	   void *argument)
+{
+	struct job job = { .verb = verb, .question = question, .name = name };
+	enum shim_result result;
+	uint64_t signals;
+	int before = errno;
+
+	/* A handler of the program must not leave by a jump, nor run on a stack
+	 * that is in use. */
+	if (sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return SHIM_E_FUNCTION_NOT_IL;
+	result = ask(&job, take, argument);
+	errno = before;
+	sys_restore_signals(signals);
+	return result;
+}

@@ -1,0 +1,33 @@
+/*
+ * The way to libshim-debuginfo.so (debuginfo/debuginfo.h).
+ *
+ * It takes time and stack and a lock of its own, so it is for SHIM_TRIGGERS
+ * functions; the state lock must not be held.  What is asked runs on a stack of
+ * ours with all signals blocked.
+ */
+#ifndef SHIM_HELPER_H
+#define SHIM_HELPER_H
+
+#include "debuginfo/debuginfo.h"
+
+#include <shim/shim.h>
+
+enum helper_verb {
+	HELPER_LINES,
+	HELPER_FILE,
+	HELPER_TEMPLATE_ARGUMENTS,
+	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
+};
+
+/*
+ * Asks, and calls take(answer, argument) while nobody else can.  Returns
+ * SHIM_OK; SHIM_E_FUNCTION_NOT_IL if there is no helper or no answer;
+ * SHIM_E_NOT_YET_AVAILABLE if another thread has been in there for long.
+ */
+enum shim_result
+helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
+	   const char *name,
+	   void (*take)(const struct debuginfo_answer *answer, void *argument),
+	   void *argument);
+
+#endif

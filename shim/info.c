@@ -1,0 +1,557 @@
+/*
+ * What profilers ask about images and functions.  Async functions read what is
+ * in memory (image.h, symbols.h); the others may have it read first.
+ */
+#include "contract.h"
+#include "enumeration.h"
+#include "helper.h"
+#include "image.h"
+#include "output.h"
+#include "symbols.h"
+#include "sys.h"
+#include "text.h"
+
+#include <errno.h>
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+/* --- finding what is asked about; the image must be pinned --- */
+
+struct place {
+	struct image_entry *image;
+	uint64_t address;			 /* in the file */
+	const struct symbols *symbols;		 /* NULL: not read yet */
+	const struct symbols_function *function; /* NULL: it has no symbol */
+};
+
+static enum shim_result find_image(shim_image id, struct image_entry **image)
+{
+	bool has_been;
+
+	*image = image_get(id, &has_been);
+	if (*image)
+		return SHIM_OK;
+	return has_been ? SHIM_E_DATAINCOMPLETE : SHIM_E_INVALIDARG;
+}
+
+static enum shim_result find_address(uintptr_t address, struct place *place)
+{
+	*place = (struct place){ .image = image_find(address) };
+	if (!place->image)
+		return image_was_at(address) ? SHIM_E_DATAINCOMPLETE :
+					       SHIM_E_INVALIDARG;
+	place->address = address - place->image->bias;
+	place->symbols =
+		__atomic_load_n(&place->image->symbols, __ATOMIC_ACQUIRE);
+	if (place->symbols)
+		place->function = symbols_find(place->symbols, place->address);
+	return SHIM_OK;
+}
+
+/* An address inside of a function is none. */
+static enum shim_result find_function(shim_function function,
+				      struct place *place)
+{
+	enum shim_result r = find_address(function, place);
+
+	if (r == SHIM_OK && place->function &&
+	    place->function->start != place->address)
+		return SHIM_E_INVALIDARG;
+	return r;
+}
+
+/* ... and one with a symbol. */
+static enum shim_result find_symbol(shim_function function, struct place *place)
+{
+	enum shim_result r = find_function(function, place);
+
+	if (r != SHIM_OK)
+		return r;
+	if (!place->symbols)
+		return SHIM_E_NOT_YET_AVAILABLE;
+	return place->function ? SHIM_OK : SHIM_E_FAIL;
+}
+
+static int read_at(void *address)
+{
+	struct image_entry *image = image_find((uintptr_t)address);
+
+	/* It may have come without our hearing of it. */
+	if (!image) {
+		image_scan();
+		image = image_find((uintptr_t)address);
+	}
+	return image ? symbols_read(image) : 0;
+}
+
+/* What cannot be read now is found missing by who asks then. */
+static void read_symbols(uintptr_t address)
+{
+	struct place place;
+	bool is_read;
+
+	image_pin();
+	is_read = find_address(address, &place) == SHIM_OK && place.symbols;
+	image_unpin();
+	if (!is_read)
+		state_slowly(read_at, (void *)address);
+}
+
+/* --- enumerations --- */
+
+struct request {
+	shim_image id;
+	struct shim_enum *made;
+	enum shim_result result;
+};
+
+/* Looks first: what came without our hearing of it is there, too. */
+static int list_images(void *argument)
+{
+	struct request *request = argument;
+	struct image_entry *const *images;
+	uint32_t count, n = 0;
+	uint64_t *ids;
+
+	image_scan();
+	count = image_list(&images);
+	request->result = enumeration_make(count, &request->made, &ids);
+	if (request->result != SHIM_OK)
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (images[i]->id != 0)
+			ids[n++] = images[i]->id;
+	enumeration_fill(request->made, n);
+	return 0;
+}
+
+static enum shim_result enumerate(int (*work)(void *), struct request *request,
+				  struct shim_enum **enumeration)
+{
+	request->result = SHIM_E_FAIL;
+	state_slowly(work, request);
+	if (request->result == SHIM_OK)
+		*enumeration = request->made;
+	return request->result;
+}
+
+enum shim_result shim_image_enumerate(struct shim_enum **enumeration)
+{
+	struct request request = { 0 };
+
+	ENTRY_TRIGGERS();
+	if (!enumeration)
+		return SHIM_E_INVALIDARG;
+	return enumerate(list_images, &request, enumeration);
+}
+
+static bool is_wanted(const struct image_entry *image, shim_image id)
+{
+	return image->id != 0 && (id == 0 || image->id == id);
+}
+
+static int list_functions(void *argument)
+{
+	struct request *request = argument;
+	struct image_entry *const *images;
+	uint32_t image_count, n = 0;
+	uint64_t count = 0, *ids;
+	struct image_entry *image;
+
+	image_scan();
+	image_count = image_list(&images);
+	if (request->id != 0) {
+		request->result = find_image(request->id, &image);
+		if (request->result != SHIM_OK)
+			return 0;
+	}
+	for (uint32_t i = 0; i < image_count; i++) {
+		if (!is_wanted(images[i], request->id))
+			continue;
+		if (symbols_read(images[i]) == -ENOMEM)
+			count = UINT32_MAX;
+		else if (images[i]->symbols)
+			count += images[i]->symbols->function_count;
+	}
+	request->result = SHIM_E_OUTOFMEMORY;
+	if (count < UINT32_MAX)
+		request->result =
+			enumeration_make((uint32_t)count, &request->made, &ids);
+	if (request->result != SHIM_OK)
+		return 0;
+	for (uint32_t i = 0; i < image_count; i++) {
+		const struct symbols *symbols = images[i]->symbols;
+
+		if (!is_wanted(images[i], request->id) || !symbols)
+			continue;
+		for (uint32_t k = 0; k < symbols->function_count; k++)
+			ids[n++] =
+				symbols->functions[k].start + images[i]->bias;
+	}
+	enumeration_fill(request->made, n);
+	return 0;
+}
+
+enum shim_result shim_function_enumerate(shim_image image,
+					 struct shim_enum **enumeration)
+{
+	struct request request = { .id = image };
+
+	ENTRY_TRIGGERS();
+	if (!enumeration)
+		return SHIM_E_INVALIDARG;
+	return enumerate(list_functions, &request, enumeration);
+}
+
+/* --- images --- */
+
+enum shim_result shim_image_info(shim_image image, const void **base,
+				 size_t *size, intptr_t *bias, uint32_t *flags,
+				 uint32_t count, uint32_t *total, char *path)
+{
+	struct image_entry *found;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, path))
+		return SHIM_E_INVALIDARG;
+	image_pin();
+	r = find_image(image, &found);
+	if (r == SHIM_OK) {
+		if (base)
+			*base = (const void *)found->start;
+		if (size)
+			*size = found->end - found->start;
+		if (bias)
+			*bias = (intptr_t)found->bias;
+		if (flags)
+			*flags = found->flags;
+		output_text(found->path, found->path_size, count, total, path);
+	}
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_image_build_id(shim_image image, uint32_t count,
+				     uint32_t *total, unsigned char *id)
+{
+	struct image_entry *found;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, id))
+		return SHIM_E_INVALIDARG;
+	image_pin();
+	r = find_image(image, &found);
+	if (r == SHIM_OK)
+		output_bytes(found->build_id, 1, found->build_id_size, count,
+			     total, id);
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_image_from_address(const void *address, shim_image *image)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	if (!image || !address)
+		return SHIM_E_INVALIDARG;
+	image_pin();
+	r = find_address((uintptr_t)address, &place);
+	if (r == SHIM_OK)
+		*image = place.image->id;
+	image_unpin();
+	return r == SHIM_E_INVALIDARG ? SHIM_E_FAIL : r;
+}
+
+/* --- functions: what symbol tables say --- */
+
+enum shim_result shim_symbols_enable(void)
+{
+	ENTRY_INIT();
+	symbols_enable();
+	return SHIM_OK;
+}
+
+static enum shim_result function_at(const void *address,
+				    shim_function *function)
+{
+	struct place place;
+	enum shim_result r;
+
+	image_pin();
+	r = find_address((uintptr_t)address, &place);
+	if (r == SHIM_OK && !place.symbols)
+		r = SHIM_E_NOT_YET_AVAILABLE;
+	else if (r == SHIM_E_INVALIDARG || (r == SHIM_OK && !place.function))
+		r = SHIM_E_FAIL;
+	else if (r == SHIM_OK)
+		*function = place.function->start + place.image->bias;
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_function_from_address(const void *address,
+					    shim_function *function)
+{
+	ENTRY_ASYNC();
+	if (!function || !address)
+		return SHIM_E_INVALIDARG;
+	return function_at(address, function);
+}
+
+enum shim_result shim_function_from_address2(const void *address,
+					     shim_function *function)
+{
+	ENTRY_TRIGGERS();
+	if (!function || !address)
+		return SHIM_E_INVALIDARG;
+	read_symbols((uintptr_t)address);
+	return function_at(address, function);
+}
+
+enum shim_result shim_function_info(shim_function function, shim_image *image,
+				    uint64_t *offset)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	image_pin();
+	r = find_function(function, &place);
+	if (r == SHIM_OK) {
+		if (image)
+			*image = place.image->id;
+		if (offset)
+			*offset = place.address;
+	}
+	image_unpin();
+	return r;
+}
+
+static const char *names_of(const struct place *place)
+{
+	return place->symbols->text + place->function->names;
+}
+
+enum shim_result shim_function_name(shim_function function, uint32_t count,
+				    uint32_t *total, char *name)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, name))
+		return SHIM_E_INVALIDARG;
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK)
+		output_text(names_of(&place), text_length(names_of(&place)) + 1,
+			    count, total, name);
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_function_aliases(shim_function function, uint32_t count,
+				       uint32_t *total, char *names)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!output_is_valid(count, names))
+		return SHIM_E_INVALIDARG;
+	read_symbols(function);
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK)
+		output_text(names_of(&place), place.function->names_size, count,
+			    total, names);
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_function_code(shim_function function, const void **start,
+				    uint32_t *size)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK) {
+		if (start)
+			*start = (const void *)function;
+		if (size)
+			*size = place.function->size;
+	}
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_function_ranges(shim_function function, uint32_t count,
+				      uint32_t *total,
+				      struct shim_code_range *ranges)
+{
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, ranges))
+		return SHIM_E_INVALIDARG;
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK) {
+		uint32_t fill = output_count(1ull + place.function->part_count,
+					     count, total);
+
+		if (fill > 0)
+			ranges[0] = (struct shim_code_range){
+				function, place.function->size
+			};
+		for (uint32_t i = 1; i < fill; i++) {
+			const struct symbols_range *part =
+				&place.symbols
+					 ->parts[place.function->part + i - 1];
+
+			ranges[i] = (struct shim_code_range){
+				part->start + place.image->bias, part->size
+			};
+		}
+	}
+	image_unpin();
+	return r;
+}
+
+/* --- functions: what debug information says --- */
+
+struct output {
+	size_t element; /* 0: text */
+	uint32_t count;
+	uint32_t *total;
+	void *buffer;
+};
+
+static void take(const struct debuginfo_answer *answer, void *argument)
+{
+	struct output *output = argument;
+
+	if (output->element == 0)
+		output_text(answer->data, answer->count, output->count,
+			    output->total, output->buffer);
+	else
+		output_bytes(answer->data, output->element, answer->count,
+			     output->count, output->total, output->buffer);
+}
+
+static void describe(const struct place *place,
+		     struct debuginfo_question *question)
+{
+	const struct symbols_function *function = place->function;
+	const struct image_entry *image = place->image;
+
+	question->image = image->id;
+	question->path = image->path;
+	question->build_id = image->build_id;
+	question->build_id_size = image->build_id_size;
+	question->device = image->device;
+	question->inode = image->inode;
+	question->ranges[0] =
+		(struct debuginfo_range){ function->start, function->size };
+	question->range_count = 1;
+	for (uint32_t i = 0; i < function->part_count &&
+			     question->range_count < DEBUGINFO_RANGES;
+	     i++) {
+		const struct symbols_range *part =
+			&place->symbols->parts[function->part + i];
+
+		question->ranges[question->range_count++] =
+			(struct debuginfo_range){ part->start, part->size };
+	}
+}
+
+/* The image stays pinned while it is asked about. */
+static enum shim_result ask(enum helper_verb verb, shim_function function,
+			    struct output *output)
+{
+	struct debuginfo_question question;
+	struct place place;
+	enum shim_result r;
+
+	if (!output_is_valid(output->count, output->buffer))
+		return SHIM_E_INVALIDARG;
+	read_symbols(function);
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_E_FAIL)
+		r = SHIM_E_FUNCTION_NOT_IL;
+	if (r == SHIM_OK) {
+		describe(&place, &question);
+		r = helper_ask(verb, &question, NULL, take, output);
+	}
+	image_unpin();
+	return r;
+}
+
+enum shim_result shim_function_lines(shim_function function, uint32_t count,
+				     uint32_t *total, struct shim_line *lines)
+{
+	struct output output = { sizeof(*lines), count, total, lines };
+
+	ENTRY_TRIGGERS();
+	return ask(HELPER_LINES, function, &output);
+}
+
+enum shim_result shim_function_file(shim_function function, uint32_t count,
+				    uint32_t *total, char *path)
+{
+	struct output output = { 0, count, total, path };
+
+	ENTRY_TRIGGERS();
+	return ask(HELPER_FILE, function, &output);
+}
+
+enum shim_result shim_function_template_arguments(shim_function function,
+						  uint32_t count,
+						  uint32_t *total, char *names)
+{
+	struct output output = { 0, count, total, names };
+
+	ENTRY_TRIGGERS();
+	return ask(HELPER_TEMPLATE_ARGUMENTS, function, &output);
+}
+
+enum shim_result shim_function_demangled_name(shim_function function,
+					      uint32_t count, uint32_t *total,
+					      char *name)
+{
+	struct output output = { 0, count, total, name };
+	struct place place;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!output_is_valid(count, name))
+		return SHIM_E_INVALIDARG;
+	read_symbols(function);
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK) {
+		const char *linker_name = names_of(&place);
+
+		r = SHIM_E_FUNCTION_NOT_IL;
+		if (text_after(linker_name, "_Z"))
+			r = helper_ask(HELPER_DEMANGLE, NULL, linker_name, take,
+				       &output);
+		if (r == SHIM_E_FUNCTION_NOT_IL) {
+			output_text(linker_name, text_length(linker_name) + 1,
+				    count, total, name);
+			r = SHIM_OK;
+		}
+	}
+	image_unpin();
+	return r;
+}

@@ -1,0 +1,30 @@
+#include <shim/shim.h>
+
+#include <shim/banned.h>
+
+static const struct {
+	int value;
+	const char *name, *text;
+} results[] = {
+#define RESULT(name, value, text) { name, #name, text },
+#include <shim/results.def>
+#undef RESULT
+};
+
+#define COUNT (sizeof(results) / sizeof(*results))
+
+const char *shim_result_name(int result)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (results[i].value == result)
+			return results[i].name;
+	return NULL;
+}
+
+const char *shim_result_text(int result)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (results[i].value == result)
+			return results[i].text;
+	return NULL;
+}

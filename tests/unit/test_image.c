@@ -1,0 +1,431 @@
+/*
+ * What modules are told of images, and symbol tables that are damaged.
+ */
+#define _GNU_SOURCE
+#include "events.h"
+#include "image.h"
+#include "symbols.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <shim/info.h>
+#include <shim/record.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- events --- */
+
+static struct {
+	bool loaded, is_listed;
+	shim_image image;
+	uintptr_t low;
+} told[1024];
+
+static unsigned count;
+static void (*during)(void);
+
+static bool is_listed(shim_image image)
+{
+	struct shim_enum *list;
+	bool found = false;
+	uint64_t id;
+
+	if (shim_image_enumerate(&list) != SHIM_OK)
+		return false;
+	while (shim_enum_next(list, 1, &id, NULL) == SHIM_OK)
+		found = found || id == image;
+	shim_enum_destroy(list);
+	return found;
+}
+
+static void on_loaded(struct shim_profiler *profiler, shim_image image)
+{
+	void (*call)(void) = during;
+
+	(void)profiler;
+	told[count].loaded = true;
+	told[count].image = image;
+	told[count++].is_listed = is_listed(image);
+	during = NULL;
+	if (call)
+		call();
+}
+
+static void on_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			uintptr_t high, uint32_t generation)
+{
+	(void)profiler, (void)high, (void)generation;
+	told[count].loaded = false;
+	told[count++].low = low;
+}
+
+static struct shim_handle *listen(void)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_profiler_on_image_loaded(handle, on_loaded);
+	shim_profiler_on_image_unloaded(handle, on_unloaded);
+	/* What the tests ask between events, they ask as in a callback. */
+	thread_get()->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	return handle;
+}
+
+static void *library;
+static shim_image image;
+static uintptr_t base;
+
+static void open_plugin(void)
+{
+	const void *start;
+
+	library = dlopen(PLUGIN, RTLD_NOW);
+	image_look_again();
+	shim_image_from_address(dlsym(library, "plugin_function"), &image);
+	shim_image_info(image, &start, NULL, NULL, NULL, 0, NULL, NULL);
+	base = (uintptr_t)start;
+}
+
+static void close_plugin(void)
+{
+	dlclose(library);
+	image_look_again();
+}
+
+Test(image, modules_are_told_of_all_images_there_are)
+{
+	struct shim_enum *list;
+	uint32_t all;
+
+	listen();
+	image_look_again();
+	cr_expect(eq(u32, count, 0), "told while the lock was held");
+	image_raise_pending();
+	shim_image_enumerate(&list);
+	shim_enum_count(list, &all);
+	cr_assert(eq(u32, count, all));
+	for (unsigned i = 0; i < count; i++)
+		cr_expect(told[i].loaded && told[i].is_listed);
+	image_raise_pending();
+	cr_expect(eq(u32, count, all), "told twice");
+}
+
+/* Row P-66. */
+Test(image, one_that_comes_is_told_after_it_is_listed_and_one_that_goes_before)
+{
+	listen();
+	image_look_again();
+	image_raise_pending();
+	count = 0;
+	open_plugin();
+	cr_expect(is_listed(image));
+	image_raise_pending();
+	cr_assert(eq(u32, count, 1));
+	cr_expect(told[0].image == image);
+	close_plugin();
+	cr_expect(is_listed(image) == false);
+	cr_expect(eq(u32, count, 1));
+	image_raise_pending();
+	cr_assert(eq(u32, count, 2));
+	cr_expect(told[1].low == base);
+	cr_expect(told[1].loaded == false);
+}
+
+Test(image, our_own_profilers_are_told_of_an_end_at_once)
+{
+	listen()->builtin = true;
+	open_plugin();
+	count = 0;
+	close_plugin();
+	cr_assert(eq(u32, count, 1));
+	cr_expect(told[0].low == base);
+	image_raise_pending();
+	cr_expect(eq(u32, count, 1));
+}
+
+Test(image, one_that_came_and_went_meanwhile_has_only_an_end)
+{
+	listen();
+	image_look_again();
+	image_raise_pending();
+	count = 0;
+	open_plugin();
+	close_plugin();
+	image_raise_pending();
+	cr_assert(eq(u32, count, 1));
+	cr_expect(told[0].low == base);
+}
+
+Test(image, the_call_of_a_hook_tells_nobody)
+{
+	listen();
+	image_look_again();
+	image_raise_pending();
+	count = 0;
+	library = dlopen(PLUGIN, RTLD_NOW);
+	shim_image_note((shim_function)dlsym(library, "plugin_function"));
+	cr_expect(eq(u32, count, 0));
+	image_raise_pending();
+	cr_expect(eq(u32, count, 1));
+}
+
+static void open_and_tell(void)
+{
+	unsigned before = count;
+
+	open_plugin();
+	image_raise_pending();
+	cr_expect(eq(u32, count, before), "told inside of a callback");
+}
+
+Test(image, what_a_callback_loads_is_told_after_it)
+{
+	listen();
+	during = open_and_tell;
+	image_look_again();
+	image_raise_pending();
+	cr_assert(count > 1);
+	cr_expect(told[count - 1].image == image);
+}
+
+static jmp_buf back;
+
+static uintptr_t goes_on;
+
+static void jump(void)
+{
+	/* As the door of longjmp does. */
+	guard_jumped(goes_on);
+	longjmp(back, 1);
+}
+
+Test(image, a_callback_that_is_left_by_a_jump_does_not_silence_the_others)
+{
+	volatile bool first = true;
+
+	listen();
+	listen();
+	image_look_again();
+	during = jump;
+	goes_on = (uintptr_t)__builtin_frame_address(0);
+	if (setjmp(back) == 0)
+		image_raise_pending();
+	else
+		first = false;
+	cr_expect(first == false);
+	open_plugin();
+	count = 0;
+	image_raise_pending();
+	cr_expect(count > 0);
+	cr_expect(told[count - 1].image == image);
+}
+
+Test(image, ids_are_the_same_in_a_forked_child)
+{
+	int status = 1;
+	pid_t child;
+
+	open_plugin();
+	child = fork();
+	if (child == 0) {
+		shim_image again = 0;
+
+		image_forked();
+		shim_image_from_address(dlsym(library, "plugin_function"),
+					&again);
+		_exit(again == image && is_listed(image) ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	cr_expect(eq(int, status, 0));
+}
+
+/* Whoever reads may finish: nothing is taken away under it. */
+Test(image, what_somebody_reads_stays)
+{
+	struct image_entry *found;
+	bool has_been;
+
+	symbols_enable();
+	open_plugin();
+	image_pin();
+	found = image_get(image, &has_been);
+	cr_assert(found != NULL);
+	cr_assert(found->symbols != NULL);
+	for (unsigned i = 0; i < 20; i++) {
+		close_plugin();
+		open_plugin();
+	}
+	cr_expect(strstr(found->path, "info-plugin") != NULL);
+	cr_expect(found->symbols->function_count > 0);
+	image_unpin();
+	close_plugin();
+	image_raise_pending();
+	cr_expect(found->symbols == NULL);
+}
+
+Test(image, as_many_images_as_there_is_room_come_and_go)
+{
+	/* Nobody tells modules here, so each keeps its place. */
+	listen();
+	for (unsigned i = 0; i < 5000; i++) {
+		library = dlopen(PLUGIN, RTLD_NOW);
+		image_look_again();
+		dlclose(library);
+		image_look_again();
+	}
+	open_plugin();
+	cr_expect(is_listed(image));
+}
+
+/* --- damaged files --- */
+
+static unsigned char original[1 << 20], damaged[1 << 20];
+static size_t size;
+
+static uint32_t next_random(void)
+{
+	static uint64_t state = 88172645463325252ull;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	return (uint32_t)((state ^= state << 17) >> 11);
+}
+
+static void read_original(const char *path)
+{
+	FILE *file = fopen(path, "r");
+
+	cr_assert(file != NULL);
+	size = fread(original, 1, sizeof(original), file);
+	fclose(file);
+	cr_assert(size > 1000);
+	cr_assert(size < sizeof(original));
+}
+
+static void damage(unsigned how)
+{
+	const uint64_t *header = (const uint64_t *)original;
+	uint64_t sections = header[5]; /* e_shoff */
+	unsigned changes = 1 + next_random() % 8;
+
+	memcpy(damaged, original, size);
+	while (changes-- > 0) {
+		size_t at = next_random() % size;
+
+		if (how % 4 == 1)
+			at = next_random() % 64;
+		else if (how % 4 >= 2 && sections < size)
+			at = sections + next_random() % (size - sections);
+		if (how % 8 < 4 || at + 8 > size)
+			damaged[at] = (unsigned char)next_random();
+		else
+			*(uint64_t *)(damaged + (at & ~7ul)) =
+				next_random() % 3 ? next_random() : ~0ull >> 1;
+	}
+}
+
+/* A passing assertion costs a message: too much for each of a million. */
+static void must(bool condition)
+{
+	if (!condition)
+		cr_fatal("a damaged file");
+}
+
+/* All that an index says must lie within it. */
+static void walk(const struct symbols *symbols)
+{
+	static volatile size_t sum;
+
+	for (uint32_t i = 0; i < symbols->function_count; i++) {
+		const struct symbols_function *f = &symbols->functions[i];
+
+		sum += strlen(symbols->text + f->names) + f->names_size;
+		for (uint32_t k = 0; k < f->part_count; k++)
+			sum += symbols->parts[f->part + k].start;
+		must(symbols_find(symbols, f->start) != NULL);
+	}
+	for (unsigned i = 0; i < 1000; i++)
+		sum += symbols_find(symbols, next_random() % 65536) != NULL;
+	(void)sum;
+}
+
+static unsigned read_damaged(struct image_entry *fake, size_t length)
+{
+	struct stat info;
+	int fd = open(fake->path, O_WRONLY | O_TRUNC | O_CREAT, 0600);
+	unsigned functions = 0;
+	char text[16];
+
+	must(fd >= 0);
+	must((size_t)write(fd, damaged, length) == length);
+	fstat(fd, &info);
+	close(fd);
+	fake->device = (uint64_t)(info.st_dev >> 8 & 0xfff) << 32 |
+		       (info.st_dev & 0xff);
+	fake->inode = info.st_ino;
+	fake->symbols = NULL;
+	must(symbols_read(fake) == 0);
+	functions = fake->symbols->function_count;
+	walk(fake->symbols);
+	symbols_free(fake);
+	symbols_read_compiler(fake, text, sizeof(text));
+	must(memchr(text, 0, sizeof(text)) != NULL);
+	return functions;
+}
+
+Test(image, symbols_of_a_damaged_file_do_no_harm, .timeout = 120)
+{
+	static struct image_entry fake = { .id = 1,
+					   .end = 1ull << 40,
+					   .flags = SHIM_IMAGE_DISK };
+	unsigned with_functions = 0;
+
+	snprintf(fake.path, sizeof(fake.path), "/tmp/shim-damaged.%d",
+		 getpid());
+	read_original(PLUGIN);
+	memcpy(damaged, original, size);
+	cr_assert(read_damaged(&fake, size) > 0);
+	for (unsigned i = 0; i < 4000; i++) {
+		damage(i);
+		with_functions += read_damaged(&fake, size) > 0;
+	}
+	cr_expect(with_functions > 500);
+	cr_expect(with_functions < 4000);
+	memcpy(damaged, original, size);
+	for (size_t length = 0; length < size; length += 97)
+		read_damaged(&fake, length);
+	unlink(fake.path);
+}
+
+static int fails(const char *path)
+{
+	static struct image_entry fake;
+	int r;
+
+	fake = (struct image_entry){ .id = 1,
+				     .end = 1ull << 40,
+				     .flags = SHIM_IMAGE_DISK };
+	snprintf(fake.path, sizeof(fake.path), "%s", path);
+	r = symbols_read(&fake);
+	return r ? r : fake.symbols->function_count != 0;
+}
+
+Test(image, what_is_no_file_has_no_symbols, .timeout = 10)
+{
+	char fifo[64];
+
+	cr_expect(eq(int, fails("/nonexistent"), 0));
+	cr_expect(eq(int, fails("/"), 0));
+	cr_expect(eq(int, fails("/dev/zero"), 0));
+	cr_expect(eq(int, fails("/proc/self/maps"), 0));
+	snprintf(fifo, sizeof(fifo), "/tmp/shim-fifo.%d", getpid());
+	cr_assert(eq(int, mkfifo(fifo, 0600), 0));
+	cr_expect(eq(int, fails(fifo), 0));
+	unlink(fifo);
+}
