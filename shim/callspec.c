@@ -1,7 +1,13 @@
 #include "callspec.h"
 
+#include "config.h"
+#include "events.h"
 #include "log.h"
+#include "state.h"
+#include "symbols.h"
+#include "sys.h"
 #include "text.h"
+#include "verdict.h"
 
 #include <shim/info.h>
 
@@ -353,25 +359,85 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	return admits;
 }
 
-enum shim_call_instrumentation_flags
-callspec_filter(struct shim_profiler *profiler, shim_function function)
+/* --- the filter --- */
+
+struct question {
+	shim_function function;
+	const char *file;
+	bool is_admitted;
+};
+
+/* On our own stack: the program's may be a page. */
+static int decide(void *argument)
 {
-	char path[NAME_SIZE] = "", name[NAME_SIZE] = "", file[NAME_SIZE] = "";
+	static char path[NAME_SIZE], name[NAME_SIZE];
+	struct question *question = argument;
 	uint32_t flags = 0;
 	shim_image image;
 
-	(void)profiler;
-	if (shim_function_info(function, &image, NULL) == SHIM_OK)
+	path[0] = name[0] = '\0';
+	if (shim_function_info(question->function, &image, NULL) == SHIM_OK)
 		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),
 				NULL, path);
 	if (callspec_needs_symbols())
-		shim_function_name(function, sizeof(name), NULL, name);
+		shim_function_name(question->function, sizeof(name), NULL,
+				   name);
+	question->is_admitted = callspec_admits(
+		path, flags & SHIM_IMAGE_PROGRAM, name, question->file);
+	return 0;
+}
+
+static void decide_with_file(struct question *question)
+{
+	static char file[NAME_SIZE];
+	static int lock;
+
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		sys_yield();
+	file[0] = '\0';
+	shim_function_file(question->function, sizeof(file), NULL, file);
+	question->file = file;
+	state_slowly(decide, question);
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+enum shim_call_instrumentation_flags
+callspec_filter(struct shim_profiler *profiler, shim_function function)
+{
+	struct question question = { function, "", true };
+
+	(void)profiler;
 	if (callspec_needs_files())
-		shim_function_file(function, sizeof(file), NULL, file);
-	return callspec_admits(path, flags & SHIM_IMAGE_PROGRAM, name, file) ?
+		decide_with_file(&question);
+	else
+		state_slowly(decide, &question);
+	return question.is_admitted ?
 		       SHIM_CALL_INSTRUMENTATION_ENTER |
 			       SHIM_CALL_INSTRUMENTATION_LEAVE |
 			       SHIM_CALL_INSTRUMENTATION_TAIL_CALL |
 			       SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE :
 		       SHIM_CALL_INSTRUMENTATION_NONE;
+}
+
+/* --- the option --- */
+
+void callspec_start(void)
+{
+	if (config.filter[0] == '\0' || !callspec_read(config.filter))
+		return;
+	if (callspec_needs_symbols() || callspec_needs_files())
+		symbols_enable();
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (!h->builtin)
+			continue;
+		h->filter = callspec_filter;
+		h->filter_slot = verdict_take(h, true);
+	}
+}
+
+void callspec_prepare(void)
+{
+	if (callspec_needs_files())
+		shim_function_file((shim_function)callspec_prepare, 0, NULL,
+				   NULL);
 }

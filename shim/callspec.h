@@ -27,6 +27,12 @@ bool callspec_read(const char *list);
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
 
+/* Gives our own profilers the filter that SHIM_FILTER asks for.  State lock
+ * held, after they have been made. */
+void callspec_start(void);
+/* Opens what will be needed and must not be opened in a hook. */
+void callspec_prepare(void);
+
 /* What a filter callback answers. */
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function);

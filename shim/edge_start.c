@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "edge.h"
 
+#include "callspec.h"
 #include "clock.h"
 #include "control.h"
 #include "events.h"
@@ -150,7 +151,9 @@ __attribute__((constructor)) static void load(void)
 		image_look_again();
 	if (on_exit)
 		on_exit(note_exit, NULL);
+	callspec_prepare();
 	module_start();
+	image_raise_pending();
 	control_start();
 }
 

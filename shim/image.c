@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <shim/info.h>
 #include <shim/record.h>
+#include <sys/auxv.h>
 
 #include <shim/banned.h>
 
@@ -543,6 +544,8 @@ static struct image_entry *add_image(const struct facts *facts,
 	image->flags = path[0] == '/' ? SHIM_IMAGE_DISK : SHIM_IMAGE_DYNAMIC;
 	if (scans > 1)
 		image->flags |= SHIM_IMAGE_COLLECTIBLE;
+	if (getauxval(AT_PHDR) - image->start < image->end - image->start)
+		image->flags |= SHIM_IMAGE_PROGRAM;
 	image->build_id_size = facts->build_id_size;
 	for (uint32_t i = 0; i < facts->build_id_size; i++)
 		image->build_id[i] = facts->build_id[i];

@@ -1,6 +1,7 @@
 #include "state.h"
 
 #include "arch.h"
+#include "callspec.h"
 #include "clock.h"
 #include "config.h"
 #include "image.h"
@@ -121,6 +122,7 @@ static int start(void *unused)
 			starts_builtins = true;
 			r = profile_start();
 			starts_builtins = false;
+			callspec_start();
 		}
 		if (r == 0)
 			next = STATE_RUNNING;

@@ -167,18 +167,23 @@ void verdict_forget(uintptr_t low, uintptr_t high)
 
 /* A signal handler or another thread may ask at the same time, and answer the
  * same: what is stored last stays. */
-static void ask(struct verdict *record, int number, uint16_t age)
+static void ask(struct thread *self, struct verdict *record, int number,
+		uint16_t age)
 {
 	struct shim_handle *handle = slots[number].handle;
 	shim_function function = record->function;
 	uint8_t flags = 0xff;
 	uintptr_t client = function;
 	struct guard guard;
+	uint32_t before;
 
 	if (!handle || !guard_enter(&guard, handle, EVENT_THREAD, 0,
 				    slots[number].is_filter ? "filter" :
 							      "mapper"))
 		return;
+	/* Our own profilers have no guard; their filter asks as well. */
+	before = self->state;
+	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
 	if (slots[number].is_filter) {
 		shim_call_instrumentation_filter_callback filter =
 			handle->filter;
@@ -198,6 +203,7 @@ static void ask(struct verdict *record, int number, uint16_t age)
 		if (client == 0)
 			client = function;
 	}
+	self->state = before;
 	guard_leave(&guard);
 	record->flags[number] = flags;
 	record->client[number] = client;
@@ -239,7 +245,7 @@ const struct verdict *verdict_get(struct thread *self, shim_function function)
 
 		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
 		    record->asked[i] != age)
-			ask(record, i, age);
+			ask(self, record, i, age);
 	}
 	self->asking = false;
 	sum_up(record);

@@ -165,6 +165,8 @@ static void set_environment(const char *directory)
 		setenv("SHIM_PROFILE", settings.profile, 1);
 	if (settings.has_control)
 		setenv("SHIM_CONTROL", "1", 1);
+	if (settings.filter[0] != '\0')
+		setenv("SHIM_FILTER", settings.filter, 1);
 	/* ld.so would complain on the program's stderr. */
 	if (!program.is_foreign)
 		set_preload();

@@ -43,6 +43,9 @@ static const char common_help[] =
 	"  -o, --output DIR           where to; %p is the process, %h the host, %r the\n"
 	"                             rank, %n the program; never overwritten\n"
 	"                             (default " RECORDING_PATTERN ")\n"
+	"  -F, --filter LIST          which functions; the last item that fits decides:\n"
+	"                             all, none, program, libfoo.so, N:namespace,\n"
+	"                             T:class, M:function, F:file.c, -item: not these\n"
 	"      --control              let `profrun ctl` in while it runs\n"
 	"  -q, --quiet                say nothing but errors\n"
 	"  -v, --verbose              say what is done\n"
@@ -180,6 +183,50 @@ static void add_profile(struct settings *settings, const char *text)
 	strcpy(settings->profile + n, text);
 }
 
+/* --- the filter --------------------------------------------------------- */
+
+/* The items are those of shim/callspec.h. */
+static bool is_filter_item(const char *item)
+{
+	item += *item == '-';
+	if (item[0] == '\0')
+		return false;
+	if (item[1] != ':')
+		return true;
+	return strchr("NTMF", item[0]) != NULL && item[2] != '\0';
+}
+
+static void check_filter(const struct settings *settings, const char *list,
+			 const char *where)
+{
+	char *copy = strdup(list), *rest = copy, *item;
+
+	while (copy != NULL && (item = strsep(&rest, ",")) != NULL) {
+		if (*item == '\0' || is_filter_item(item))
+			continue;
+		say("%s: '%s' is no item: there are all, none, program, the name"
+		    " of an object, N:namespace, T:class, M:function and F:file,"
+		    " each with or without '-' before it", where, item);
+		usage_error(settings);
+	}
+	free(copy);
+}
+
+/* Given more than once, the lists follow each other. */
+static void add_filter(struct settings *settings, const char *list)
+{
+	size_t n = strlen(settings->filter);
+
+	check_filter(settings, list, "--filter");
+	if (n + strlen(list) + 2 > sizeof(settings->filter)) {
+		say("--filter: too many items");
+		usage_error(settings);
+	}
+	if (n > 0)
+		settings->filter[n++] = ',';
+	strcpy(settings->filter + n, list);
+}
+
 /* --- options for the report --------------------------------------------- */
 
 static void add_report_option(struct settings *settings, const char *name,
@@ -264,6 +311,7 @@ enum { OPT_CONTROL = 256, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THRE
 #define COMMON_OPTIONS \
 	{ "profile", required_argument, NULL, 'p' }, \
 		{ "output", required_argument, NULL, 'o' }, \
+		{ "filter", required_argument, NULL, 'F' }, \
 		{ "control", no_argument, NULL, OPT_CONTROL }, \
 		{ "quiet", no_argument, NULL, 'q' }, \
 		{ "verbose", no_argument, NULL, 'v' }, \
@@ -291,6 +339,7 @@ static void read_option(struct settings *settings, int option)
 		settings->output = optarg;
 		settings->is_output_given = true;
 		break;
+	case 'F': add_filter(settings, optarg); break;
 	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
@@ -307,14 +356,14 @@ static void read_option(struct settings *settings, int option)
 void settings_read(struct settings *settings, int words, char **word)
 {
 	const struct option *options;
-	const char *error, *profile;
+	const char *error, *profile, *filter;
 	int option;
 
 	settings->is_record = strcmp(word[0], "record") == 0;
 	options = settings->is_record ? record_options : run_options;
 	read_variables(settings);
 	word[0] = "profrun"; /* getopt begins its messages with it */
-	while ((option = getopt_long(words, word, "+p:o:qvh", options, NULL)) !=
+	while ((option = getopt_long(words, word, "+p:o:F:qvh", options, NULL)) !=
 	       -1)
 		read_option(settings, option);
 	if (optind >= words) {
@@ -327,6 +376,9 @@ void settings_read(struct settings *settings, int words, char **word)
 		say("--output: '%s' %s", settings->output, error);
 		usage_error(settings);
 	}
+	filter = getenv("SHIM_FILTER");
+	if (settings->filter[0] == '\0' && filter != NULL)
+		check_filter(settings, filter, "SHIM_FILTER");
 	profile = getenv("SHIM_PROFILE");
 	if (settings->profile[0] == '\0' && profile != NULL && *profile != '\0')
 		check_profile(settings, profile, "SHIM_PROFILE");

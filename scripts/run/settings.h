@@ -18,6 +18,7 @@ struct settings {
 	 * and the system for a variable no longer. */
 	char profile[PROFILE_SIZE];
 	bool is_disabled;		/* SHIM_DISABLE: nothing of ours */
+	char filter[4096];		/* which functions; "": SHIM_FILTER's */
 	bool has_control;		/* let `profrun ctl` in */
 	const char *output;		/* pattern for the recording's name */
 	bool is_output_given;
