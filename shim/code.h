@@ -4,7 +4,7 @@
 #ifndef SHIM_CODE_H
 #define SHIM_CODE_H
 
-#include <shim/shim.h>
+#include "plan.h"
 
 enum code_leave {
 	CODE_RETURNS,		/* also when it is not known */
@@ -13,11 +13,22 @@ enum code_leave {
 };
 
 /*
- * What happens at @return_address, where a leave hook of @function returns to.
- * *@target gets the function a tail call jumps to, or 0.  Decided once per
- * address and remembered.  Async.
+ * Opens the decoder, libshim-code.so, if there is one for this processor; until
+ * then everything CODE_RETURNS.  Before the first plan that tracks; may be
+ * called again.  Not with the state lock: it takes the loader's.
  */
-enum code_leave code_leave_kind(uintptr_t return_address,
-				shim_function function, uintptr_t *target);
+void code_start(void);
+
+/*
+ * What happens at @call->return_address, where a leave hook that was called from
+ * inside its function returns to.  *@target gets the function that a tail call
+ * jumps to, 0 if that is not known.  Decided once per address and remembered.
+ * Async; blocks signals and takes the state lock the first time.
+ */
+enum code_leave code_leave_kind(const struct plan_call *call,
+				uintptr_t *target);
+
+/* The program has closed an object: its addresses may be used again. */
+void code_closed(void);
 
 #endif

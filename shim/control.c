@@ -16,15 +16,14 @@
 #include "log.h"
 #include "module.h"
 #include "own.h"
-#include "plan.h"
 #include "record.h"
-#include "state.h"
 #include "sys.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <shim/format.h>
+#include <shim/hooks.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -163,7 +162,12 @@ static void add_handles(struct text *answer)
 	}
 }
 
-static bool calls_are_off;
+static bool calls_are_off(void)
+{
+	const struct shim_meta *meta = record_meta();
+
+	return meta && meta->switched % 2 != 0;
+}
 
 static enum shim_result status(struct request *request)
 {
@@ -174,7 +178,11 @@ static enum shim_result status(struct request *request)
 	add_number(answer, "pid ", (uint64_t)sys_getpid());
 	add_line(answer, "recording ", record_directory());
 	add_line(answer, "profile ", config.profile);
-	add_line(answer, "calls ", calls_are_off ? "off" : "on");
+	add_line(answer, "calls ", calls_are_off() ? "off" : "on");
+	if (record_meta()) {
+		add_number(answer, "sites ", record_meta()->sites);
+		add_number(answer, "sites-off ", record_meta()->sites_off);
+	}
 	add_number(answer, "threads ", threads[0]);
 	add_modules(answer);
 	add_handles(answer);
@@ -183,19 +191,6 @@ static enum shim_result status(struct request *request)
 		add_number(answer, "event " #name " ", events_counts.name);
 #include <shim/events.def>
 #undef EVENT
-	return SHIM_OK;
-}
-
-static int set_paused(void *paused)
-{
-	plan_pause(paused != NULL);
-	return 0;
-}
-
-static enum shim_result pause_calls(bool paused)
-{
-	calls_are_off = paused;
-	state_slowly(set_paused, paused ? &calls_are_off : NULL);
 	return SHIM_OK;
 }
 
@@ -232,9 +227,9 @@ static enum shim_result do_request(struct request *request, const char *verb,
 	if (text_equal(verb, "status") && !*rest)
 		return status(request);
 	if (text_equal(verb, "stop") && !*rest)
-		return pause_calls(true);
+		return shim_calls_stop();
 	if (text_equal(verb, "start") && !*rest)
-		return pause_calls(false);
+		return shim_calls_start();
 	if (text_equal(verb, "load") && *rest)
 		return hand_on(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)

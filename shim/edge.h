@@ -4,7 +4,9 @@
 #ifndef SHIM_EDGE_H
 #define SHIM_EDGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The definition of @name that comes after ours.  Looked up in the constructor
@@ -14,10 +16,22 @@
 void *edge_next(const char *name);
 
 /* What each file looks up, in the constructor. */
+void edge_exec_resolve(void);
+void edge_images_resolve(void);
 void edge_jump_resolve(void);
 void edge_process_resolve(void);
 void edge_thread_resolve(void);
-void edge_images_resolve(void);
+
+/* @name as @library has it, if that is loaded; it may go as before. */
+void *edge_find_in(const char *library, const char *name);
+/* How often the program has closed one: what was found may be gone. */
+uint32_t edge_closes(void);
+
+/* main's thread begins.  A thread is about to unwind all of its stack.  The
+ * calling thread has given itself a name. */
+void edge_thread_main(void);
+void edge_thread_unwinds(void);
+void edge_thread_named(const char *name);
 
 /* The process is about to end, and: nothing of the program will run but its
  * objects' destructors.  They raise the events and may be called again. */

@@ -1,6 +1,6 @@
 /*
- * Ways to leave frames that no leave hook sees: longjmp and kin, exceptions of
- * compilers that do not call it, and coroutines, which leave a whole stack.
+ * Ways to leave frames that no leave hook sees: longjmp and kin, and coroutines,
+ * which leave a whole stack.
  */
 #define _GNU_SOURCE
 #include "edge.h"
@@ -9,10 +9,8 @@
 #include "events.h"
 #include "track.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <ucontext.h>
-#include <unwind.h>
 
 #include <shim/banned.h>
 
@@ -46,7 +44,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 	if (!real_jumpers[which])
 		real_jumpers[which] = (jumper)edge_next(jumpers[which]);
 	guard_jumped(arch_jump_sp(buffer));
-	track_unwound(arch_jump_sp(buffer), NULL, false);
+	track_jumped(arch_jump_sp(buffer));
 	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
 	real_jumpers[which](buffer, value);
 }
@@ -74,120 +72,6 @@ void siglongjmp(void *buffer, int value)
 void __longjmp_chk(void *buffer, int value)
 {
 	jump(3, buffer, value);
-}
-
-/* --- exceptions --- */
-
-/*
- * The personality routine is asked at every frame; when it says that the frame
- * has a landing pad, everything deeper is gone.  _Unwind_GetCFA is then the
- * stack pointer that the frame had at its call.
- *
- * An object that was dlopened with its own C++ library finds our routine first
- * and that library not at all from here: it is looked for from the object.
- */
-typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
-					   _Unwind_Exception_Class class,
-					   struct _Unwind_Exception *exception,
-					   struct _Unwind_Context *context);
-
-struct routine {
-	const char *name;
-	const char *library;
-	personality real;
-};
-
-static struct routine cxx = { "__gxx_personality_v0", "libstdc++.so.6", NULL };
-static struct routine c = { "__gcc_personality_v0", "libgcc_s.so.1", NULL };
-
-static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
-static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
-
-static void *find_in(const char *library, const char *name)
-{
-	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-
-	return handle ? dlsym(handle, name) : NULL;
-}
-
-static void *find_from(struct _Unwind_Context *context, const char *name)
-{
-	Dl_info object;
-
-	if (!get_ip || !dladdr((void *)get_ip(context), &object))
-		return NULL;
-	return find_in(object.dli_fname, name);
-}
-
-static personality find_routine(struct routine *routine,
-				struct _Unwind_Context *context)
-{
-	void *real = edge_next(routine->name);
-
-	if (!real)
-		real = find_in(routine->library, routine->name);
-	if (!real)
-		real = find_from(context, routine->name);
-	return (personality)real;
-}
-
-static void *find_unwinder(const char *name)
-{
-	void *real = dlsym(RTLD_DEFAULT, name);
-
-	return real ? real : find_in("libgcc_s.so.1", name);
-}
-
-static _Unwind_Reason_Code run(struct routine *routine, int version,
-			       _Unwind_Action actions,
-			       _Unwind_Exception_Class class,
-			       struct _Unwind_Exception *exception,
-			       struct _Unwind_Context *context)
-{
-	_Unwind_Reason_Code result;
-
-	if (!routine->real) {
-		get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))
-			find_unwinder("_Unwind_GetCFA");
-		get_ip = (_Unwind_Ptr(*)(struct _Unwind_Context *))
-			find_unwinder("_Unwind_GetIP");
-		routine->real = find_routine(routine, context);
-		if (!routine->real)
-			return _URC_FATAL_PHASE1_ERROR;
-	}
-	result = routine->real(version, actions, class, exception, context);
-	if ((actions & _UA_CLEANUP_PHASE) && result == _URC_INSTALL_CONTEXT &&
-	    get_cfa) {
-		uintptr_t sp = get_cfa(context);
-
-		guard_unwound(sp);
-		track_unwound(sp, exception, true);
-		RAISE(frames_unwound, sp);
-	}
-	return result;
-}
-
-EDGE _Unwind_Reason_Code __gxx_personality_v0(
-	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
-	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
-EDGE _Unwind_Reason_Code __gcc_personality_v0(
-	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
-	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
-
-_Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions,
-					 _Unwind_Exception_Class class,
-					 struct _Unwind_Exception *exception,
-					 struct _Unwind_Context *context)
-{
-	return run(&cxx, version, actions, class, exception, context);
-}
-
-_Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
-					 _Unwind_Exception_Class class,
-					 struct _Unwind_Exception *exception,
-					 struct _Unwind_Context *context)
-{
-	return run(&c, version, actions, class, exception, context);
 }
 
 /* --- coroutines --- */
@@ -224,6 +108,7 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 	for (int i = 0; i < count && i < 16; i++)
 		a[i] = va_arg(arguments, long);
 	va_end(arguments);
+	track_stack_created(low, low + context->uc_stack.ss_size);
 	RAISE(stack_created, low, low + context->uc_stack.ss_size);
 	real_makecontext(context, call, count, a[0], a[1], a[2], a[3], a[4],
 			 a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],

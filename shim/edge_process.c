@@ -217,6 +217,7 @@ EDGE void abort(void)
 {
 	if (!real_abort)
 		real_abort = (abort_function)edge_next("abort");
+	edge_shutdown_begins();
 	note_end(SHIM_END_ABORT, 0);
 	real_abort();
 }
@@ -275,6 +276,7 @@ int prctl(int option, ...)
 	static int (*real)(int, ...);
 	unsigned long a, b, c, d;
 	va_list arguments;
+	int result;
 
 	va_start(arguments, option);
 	a = va_arg(arguments, unsigned long);
@@ -285,7 +287,10 @@ int prctl(int option, ...)
 	if (!real)
 		real = (int (*)(int, ...))edge_next("prctl");
 	before_prctl(option, a);
-	return real(option, a, b, c, d);
+	result = real(option, a, b, c, d);
+	if (option == PR_SET_NAME && result == 0)
+		edge_thread_named((const char *)a);
+	return result;
 }
 
 void edge_process_resolve(void)

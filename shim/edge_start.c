@@ -12,6 +12,7 @@
 #include "image.h"
 #include "log.h"
 #include "module.h"
+#include "plan.h"
 #include "record.h"
 #include "state.h"
 #include "sys.h"
@@ -70,6 +71,8 @@ void *edge_start_main(void *program)
 
 void *edge_main_begins(void)
 {
+	plan_start_code();
+	edge_thread_main();
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	RAISE(runtime_initialized);
 	state_begin_main();
@@ -143,6 +146,7 @@ __attribute__((constructor)) static void load(void)
 	edge_process_resolve();
 	edge_thread_resolve();
 	edge_images_resolve();
+	edge_exec_resolve();
 	state_start();
 	if (state_get() != STATE_RUNNING)
 		return;
@@ -151,6 +155,7 @@ __attribute__((constructor)) static void load(void)
 		image_look_again();
 	if (on_exit)
 		on_exit(note_exit, NULL);
+	at_quick_exit(edge_shutdown_ends);
 	callspec_prepare();
 	module_start();
 	image_raise_pending();

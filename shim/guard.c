@@ -27,9 +27,9 @@ HIDDEN _Unwind_Reason_Code guard_personality(int version,
 					     struct _Unwind_Context *context);
 HIDDEN void guard_caught(struct _Unwind_Exception *exception);
 
-static void *find(const char *name, const char *library)
+static void *find(void *from, const char *name, const char *library)
 {
-	void *found = dlsym(RTLD_DEFAULT, name), *handle;
+	void *found = dlsym(from, name), *handle;
 
 	if (found)
 		return found;
@@ -52,7 +52,7 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 	(void)class;
 	if (actions & _UA_FORCE_UNWIND) {
 		get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))find(
-			"_Unwind_GetCFA", libgcc);
+			RTLD_DEFAULT, "_Unwind_GetCFA", libgcc);
 		if ((actions & _UA_CLEANUP_PHASE) && get_cfa)
 			guard_unwound(get_cfa(context));
 		return _URC_CONTINUE_UNWIND;
@@ -60,9 +60,9 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 	if (actions & _UA_SEARCH_PHASE)
 		return _URC_HANDLER_FOUND;
 	set_gr = (void (*)(struct _Unwind_Context *, int, _Unwind_Word))find(
-		"_Unwind_SetGR", libgcc);
+		RTLD_DEFAULT, "_Unwind_SetGR", libgcc);
 	set_ip = (void (*)(struct _Unwind_Context *, _Unwind_Ptr))find(
-		"_Unwind_SetIP", libgcc);
+		RTLD_DEFAULT, "_Unwind_SetIP", libgcc);
 	if (!set_gr || !set_ip)
 		return _URC_FATAL_PHASE2_ERROR;
 	set_gr(context, 0, (_Unwind_Word)exception);
@@ -74,13 +74,14 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 /* As a catch block would: the C++ library counts uncaught exceptions. */
 void guard_caught(struct _Unwind_Exception *exception)
 {
-	void *(*begin)(void *) = (void *(*)(void *))find("__cxa_begin_catch",
-							 "libstdc++.so.6");
+	void *(*begin)(void *) = (void *(*)(void *))find(
+		RTLD_NEXT, "__cxa_begin_catch", "libstdc++.so.6");
 	void (*end)(void) =
-		(void (*)(void))find("__cxa_end_catch", "libstdc++.so.6");
+		(void (*)(void))find(RTLD_NEXT, "__cxa_end_catch",
+				     "libstdc++.so.6");
 	void (*delete)(struct _Unwind_Exception *) =
 		(void (*)(struct _Unwind_Exception *))find(
-			"_Unwind_DeleteException", "libgcc_s.so.1");
+			RTLD_DEFAULT, "_Unwind_DeleteException", "libgcc_s.so.1");
 
 	if (begin && end) {
 		begin(exception);

@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include "arch.h"
+#include "code.h"
 #include "frame.h"
 #include "log.h"
 #include "sites.h"
@@ -356,6 +357,15 @@ static int update(void *unused)
 void plan_changed(void)
 {
 	state_slowly(update, NULL);
+}
+
+void plan_start_code(void)
+{
+	const struct plan *plan = __atomic_load_n(&plan_current,
+						  __ATOMIC_ACQUIRE);
+
+	if (plan && plan->tracks)
+		code_start();
 }
 
 void plan_finish(void)

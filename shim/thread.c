@@ -2,6 +2,7 @@
 
 #include "state.h"
 #include "sys.h"
+#include "track.h"
 
 #include <errno.h>
 #include <shim/record.h>
@@ -39,6 +40,13 @@ static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 		*index = i;
 		if (thread->id == 0 || thread->tid == tid)
 			return thread;
+	}
+	/* First those that said good-bye: the others are mostly alive. */
+	for (uint32_t i = 0; i < count(); i++) {
+		*index = i;
+		if ((at(i)->state & THREAD_ENDED) &&
+		    !sys_is_alive(pid, (int)at(i)->tid))
+			return at(i);
 	}
 	for (uint32_t n = 0; n < count(); n++) {
 		uint32_t i = (next + n) % count();
@@ -79,6 +87,7 @@ static int make(void *result)
 	thread->pthread = 0;
 	thread->guard = NULL;
 	thread->frame = NULL;
+	track_forget(thread->tracks);
 	thread->dispatching = 0;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++)
 		thread->pins[i] = 0;

@@ -24,6 +24,8 @@ enum thread_state {
 	THREAD_OWN = 8,		/* a thread of a module or of ours */
 	THREAD_ENDED = 16,	/* its last event was raised */
 	THREAD_SHARED = 32,	/* another task uses the same thread-local data */
+	THREAD_STARTED = 64,	/* its thread_started was due ... */
+	THREAD_STOPPING = 128,	/* ... and its thread_stopping */
 };
 
 struct thread {
@@ -39,8 +41,6 @@ struct thread {
 	struct guard *guard;	/* the innermost callback on its stack */
 	struct module *module;	/* whose init function it runs */
 	struct track *tracks;	/* the frames it is in (track.c) */
-	const void *unwinding;	/* the exception whose landing pad runs ... */
-	uintptr_t unwinding_sp;	/* ... in the frame with this stack pointer */
 	bool asking;		/* it is in a filter or mapper */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */

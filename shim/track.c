@@ -14,14 +14,20 @@ struct open_frame {
 	shim_function function;
 	const void *site;
 	uintptr_t frame;
+	const void *exception;	/* what its landing pad runs for ... */
+	bool is_unwinding;	/* ... while it does */
 };
 
 struct track {
 	struct track *next;
-	uintptr_t low, high;	/* the stack */
+	uintptr_t low, high;	/* the stack; both 0: of a thread before */
+	bool is_signal;		/* an alternate one: empty between handlers */
 	uint32_t count, room;
+	uintptr_t landed;	/* the stack pointer of the last landing pad */
 	struct open_frame *frames;
 };
+
+/* --- the lists --- */
 
 static bool make_room(struct track *track)
 {
@@ -36,34 +42,78 @@ static bool make_room(struct track *track)
 		else
 			frames[i].frame = NOT_YET;
 	}
+	if (track->frames)
+		shim_memory_empty(track->frames,
+				  track->room * sizeof(*frames));
 	track->frames = frames;
 	track->room = room;
 	return true;
 }
 
-static struct track *find(struct thread *self, uintptr_t sp)
+static void empty(struct track *track)
 {
+	while (track->count > 0)
+		track->frames[--track->count].frame = NOT_YET;
+}
+
+/* What a stack pointer points at was pushed last: it may be the upper end of the
+ * stack, and is never the lower one. */
+static bool contains(const struct track *track, uintptr_t sp)
+{
+	return sp - 1 - track->low < track->high - track->low;
+}
+
+/* What was made a stack may lie inside what the system takes for one: the
+ * smallest is right, and they are few. */
+static struct track *find(const struct thread *self, uintptr_t sp)
+{
+	struct track *best = NULL;
+
 	for (struct track *t = self->tracks; t; t = t->next)
-		if (sp - t->low < t->high - t->low)
-			return t;
-	return NULL;
+		if (contains(t, sp) &&
+		    (!best || t->high - t->low < best->high - best->low))
+			best = t;
+	return best;
+}
+
+static struct track *make(struct thread *self)
+{
+	struct track *track = self->tracks;
+
+	while (track && track->high != 0)
+		track = track->next;
+	if (track)
+		return track;
+	track = shim_memory(sizeof(*track));
+	if (!track || !make_room(track))
+		return NULL;
+	track->next = self->tracks;
+	self->tracks = track;
+	return track;
 }
 
 static struct track *find_or_make(struct thread *self, uintptr_t sp)
 {
 	struct track *track = find(self, sp);
+	uintptr_t low, high;
+	enum shim_stack kind;
 
 	if (track)
 		return track;
-	track = shim_memory(sizeof(*track));
+	kind = shim_stack_find(sp - 1, &low, &high);
+	track = make(self);
 	if (!track)
 		return NULL;
-	shim_stack_find(sp, &track->low, &track->high);
-	if (!make_room(track))
-		return NULL;
-	track->next = self->tracks;
-	self->tracks = track;
+	track->is_signal = kind == SHIM_STACK_SIGNAL;
+	track->landed = 0;
+	track->low = low;
+	track->high = high;
 	return track;
+}
+
+static struct open_frame *top(const struct track *track)
+{
+	return &track->frames[track->count - 1];
 }
 
 /* --- leaving frames --- */
@@ -77,7 +127,7 @@ static void pop(struct track *track)
 static void leave_top(const struct plan *plan, struct thread *self,
 		      struct track *track, const void *exception)
 {
-	struct open_frame gone = track->frames[track->count - 1];
+	struct open_frame gone = *top(track);
 	struct plan_call call = {
 		.event = PLAN_EXCEPTION,
 		.function = gone.function,
@@ -87,71 +137,121 @@ static void leave_top(const struct plan *plan, struct thread *self,
 	};
 
 	pop(track);
-	plan_run(plan, self, &call);
+	if (plan && plan->tracks)
+		plan_run(plan, self, &call);
 }
 
-/* The frame has room for one function that is not inlined: what was entered
- * there from elsewhere, or is entered again, has gone. */
+/* It goes on in the frame outside: one machine frame may be of several
+ * functions, inlined into each other, whose leave hooks follow. */
+static void unwind_top(const struct plan *plan, struct thread *self,
+		       struct track *track)
+{
+	const void *exception = top(track)->exception;
+
+	leave_top(plan, self, track, exception);
+	if (track->count > 0) {
+		top(track)->is_unwinding = true;
+		top(track)->exception = exception;
+	}
+}
+
+/* Below the new frame nothing is alive; in the same place only what it was
+ * inlined into, which returns to where it does. */
 static bool is_gone(const struct open_frame *open, const struct plan_call *call)
 {
 	if (open->frame != call->frame)
 		return open->frame < call->frame;
-	return open->site != call->site || open->function == call->function;
+	return open->site != call->site;
 }
 
-static void enter(const struct plan *plan, struct thread *self,
-		  struct track *track, const struct plan_call *call)
+/*
+ * A function inlined into the one that caught an exception shares its frame, so
+ * nobody can tell that it ended, until it is entered again: recursion would
+ * have a frame of its own.
+ */
+static bool is_entered_again(const struct track *track,
+			     const struct plan_call *call)
 {
-	uint32_t at;
-
-	while (track->count > 0 &&
-	       is_gone(&track->frames[track->count - 1], call))
-		leave_top(plan, self, track, NULL);
-	if (track->count + 1 >= track->room && !make_room(track)) {
-		self->dropped++;
-		return;
-	}
-	at = track->count++;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	track->frames[at].function = call->function;
-	track->frames[at].site = call->site;
-	track->frames[at].frame = call->frame;
-	plan_run(plan, self, call);
-}
-
-static bool is_open(const struct track *track, const struct plan_call *call)
-{
+	if (track->landed != call->frame)
+		return false;
 	for (uint32_t i = track->count; i-- > 0;) {
 		const struct open_frame *open = &track->frames[i];
 
-		if (open->frame > call->frame && open->frame != NOT_YET)
+		if (open->frame != call->frame)
 			return false;
-		if (open->function == call->function &&
-		    open->frame == call->frame)
+		if (open->function == call->function)
 			return true;
 	}
 	return false;
 }
 
+static void enter(const struct plan *plan, struct thread *self,
+		  struct track *track, const struct plan_call *call)
+{
+	struct open_frame *frame;
+
+	while (track->count > 0 && (is_gone(top(track), call) ||
+				    is_entered_again(track, call)))
+		leave_top(plan, self, track, NULL);
+	if (track->count + 1 >= track->room && !make_room(track)) {
+		self->dropped++;
+		return;
+	}
+	frame = &track->frames[track->count++];
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	frame->function = call->function;
+	frame->site = call->site;
+	frame->exception = NULL;
+	frame->is_unwinding = false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	frame->frame = call->frame;
+	plan_run(plan, self, call);
+}
+
+/*
+ * The frame that @call leaves, counted from 1; 0: it was entered while nobody
+ * listened.  Called from inside its function the hook finds the stack pointer
+ * where the enter hook did, or lower; jumped to at its end, higher, where the
+ * caller had it.  So of those below it is the outermost, of the others the
+ * innermost.
+ */
+static uint32_t find_left(const struct track *track,
+			  const struct plan_call *call)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = track->count; i > 0; i--) {
+		const struct open_frame *open = &track->frames[i - 1];
+
+		if (open->function != call->function || open->frame == NOT_YET)
+			continue;
+		if (open->frame >= call->frame)
+			return found ? found : i;
+		found = i;
+	}
+	return found;
+}
+
 static void leave(const struct plan *plan, struct thread *self,
 		  struct track *track, const struct plan_call *given)
 {
+	uint32_t left = find_left(track, given);
 	struct plan_call call = *given;
-	enum code_leave how;
+	enum code_leave how = CODE_RETURNS;
 
-	/* Entered while nobody listened: there is nothing to leave. */
-	if (!is_open(track, &call))
+	if (left == 0)
 		return;
-	while (track->frames[track->count - 1].function != call.function ||
-	       track->frames[track->count - 1].frame != call.frame)
+	while (track->count > left)
 		leave_top(plan, self, track, NULL);
-	if (self->unwinding && call.frame == self->unwinding_sp) {
-		leave_top(plan, self, track, self->unwinding);
+	if (top(track)->is_unwinding) {
+		unwind_top(plan, self, track);
 		return;
 	}
-	how = code_leave_kind(call.return_address, call.function, &call.target);
+	/* After a jump to the hook it returns to the caller: the function has. */
+	if (top(track)->frame >= call.frame)
+		how = code_leave_kind(&call, &call.target);
 	if (how == CODE_UNWINDS) {
-		leave_top(plan, self, track, self->unwinding);
+		leave_top(plan, self, track, NULL);
 		return;
 	}
 	pop(track);
@@ -173,37 +273,112 @@ void track_run(const struct plan *plan, struct thread *self,
 		leave(plan, self, track, call);
 }
 
-void track_unwound(uintptr_t sp, const void *exception, bool is_pad)
-{
-	const struct plan *plan;
-	struct thread *self = thread_current;
-	struct track *track;
-	uint32_t before;
+/* --- what no hook tells --- */
 
-	if (!self)
-		return;
-	self->unwinding = is_pad ? exception : NULL;
-	self->unwinding_sp = sp;
-	track = find(self, sp);
-	if (!track)
-		return;
-	before = self->dispatching;
-	self->dispatching = before + 1;
+/* As plan_dispatch does it: the plan stays while we use it. */
+static const struct plan *begin_use(struct thread *self, uint32_t *before)
+{
+	*before = self->dispatching;
+	if (*before == 0)
+		self->dispatch_sp = (uintptr_t)__builtin_dwarf_cfa();
+	self->dispatching = *before + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	plan = __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
-	while (plan && track->count > 0 &&
-	       track->frames[track->count - 1].frame < sp) {
-		if (plan->tracks)
-			leave_top(plan, self, track, exception);
-		else
-			pop(track);
-	}
+	return __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
+}
+
+static void end_use(struct thread *self, uint32_t before)
+{
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->dispatching = before;
 }
 
-void track_caught(void)
+static void leave_below(struct thread *self, struct track *track, uintptr_t sp,
+			const void *exception)
 {
-	if (thread_current)
-		thread_current->unwinding = NULL;
+	uint32_t before;
+	const struct plan *plan = begin_use(self, &before);
+
+	while (track->count > 0 && top(track)->frame < sp)
+		leave_top(plan, self, track, exception);
+	end_use(self, before);
+}
+
+void track_unwound(uintptr_t sp, const void *exception, bool is_pad)
+{
+	struct thread *self = thread_current;
+	struct track *track = self ? find(self, sp) : NULL;
+
+	if (!track)
+		return;
+	leave_below(self, track, sp, exception);
+	track->landed = sp;
+	if (track->count > 0) {
+		top(track)->is_unwinding = is_pad;
+		top(track)->exception = exception;
+	}
+}
+
+void track_caught(uintptr_t sp)
+{
+	struct thread *self = thread_current;
+	struct track *track = self ? find(self, sp) : NULL;
+
+	if (track && track->count > 0)
+		top(track)->is_unwinding = false;
+}
+
+void track_jumped(uintptr_t sp)
+{
+	struct thread *self = thread_current;
+	uintptr_t here = (uintptr_t)__builtin_dwarf_cfa();
+	struct track *from = self ? find(self, here) : NULL;
+
+	/* A handler that leaves its stack does not come back; a coroutine may. */
+	if (from && from->is_signal && !contains(from, sp))
+		leave_below(self, from, NOT_YET, NULL);
+	track_unwound(sp, NULL, false);
+}
+
+void track_stack_created(uintptr_t low, uintptr_t high)
+{
+	const struct plan *plan = __atomic_load_n(&plan_current,
+						  __ATOMIC_ACQUIRE);
+	struct thread *self;
+	struct track *track;
+
+	if (!plan || !plan->tracks)
+		return;
+	self = thread_get();
+	if (!self)
+		return;
+	track = find(self, low + 1);
+	if (track && track->low == low && track->high == high) {
+		empty(track); /* used again */
+		return;
+	}
+	track = make(self);
+	if (!track)
+		return;
+	track->is_signal = false;
+	track->landed = 0;
+	track->low = low;
+	track->high = high;
+}
+
+void track_ended(void)
+{
+	struct thread *self = thread_current;
+	struct track *track =
+		self ? find(self, (uintptr_t)__builtin_dwarf_cfa()) : NULL;
+
+	if (track)
+		leave_below(self, track, NOT_YET, NULL);
+}
+
+void track_forget(struct track *tracks)
+{
+	for (; tracks; tracks = tracks->next) {
+		empty(tracks);
+		tracks->low = tracks->high = 0;
+	}
 }

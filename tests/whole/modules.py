@@ -816,6 +816,248 @@ def a_thread_in_the_callback_of_one_does_not_keep_another():
         target.finish()
 
 
+# A module that asks for everything at the wrong moment, and notes the answers.
+CODES = r'''
+#include <shim/hooks.h>
+#include <stdio.h>
+#include <string.h>
+
+static char path[4096], text[8192];
+static struct shim_handle *first, *second, *third;
+
+static void note(const char *what, unsigned result)
+{
+	size_t length = strlen(text);
+
+	snprintf(text + length, sizeof(text) - length, "%s %08x\n", what, result);
+}
+#define NOTE(call) note(#call, (unsigned)(call))
+
+static void clean_up(struct shim_profiler *profiler)
+{
+	note((const char *)profiler, 0);
+}
+
+static void attached(struct shim_profiler *profiler)
+{
+	uint32_t size, mask;
+
+	(void)profiler;
+	NOTE(shim_profiler_attach_data(0, &size, NULL));
+	NOTE(shim_set_enter_leave_function_hooks3(first, NULL, NULL, NULL));
+	NOTE(shim_profiler_create(NULL) != NULL);
+	NOTE(shim_profiler_destroy(second));
+	NOTE(shim_profiler_destroy(second));
+	NOTE(shim_profiler_destroy(first));
+	NOTE(shim_profiler_quiesce(first));
+	NOTE(shim_profiler_quiesce(third));
+	NOTE(shim_thread_create(NULL, NULL));
+	NOTE(shim_profiler_detach((struct shim_handle *)text, 0));
+	NOTE(shim_profiler_detach(first, 10));
+	NOTE(shim_profiler_detach(first, 10));
+	NOTE(shim_get_event_mask(first, &mask));
+}
+
+static void detached(struct shim_profiler *profiler)
+{
+	uint32_t mask;
+
+	(void)profiler;
+	NOTE(shim_get_event_mask(third, &mask));
+	NOTE(shim_profiler_create(NULL) != NULL);
+	NOTE(shim_profiler_load("nobody", NULL, 0));
+}
+
+/* The last of all. */
+__attribute__((destructor)) static void leave(void)
+{
+	FILE *file = fopen(path, "w");
+
+	fputs(text, file);
+	fclose(file);
+}
+
+SHIM_PROFILER_MODULE(codes)
+{
+	uint32_t size;
+
+	strcpy(path, strchr(description, ':') + 1);
+	first = shim_profiler_create((struct shim_profiler *)"first");
+	second = shim_profiler_create((struct shim_profiler *)"second");
+	third = shim_profiler_create((struct shim_profiler *)"third");
+	shim_profiler_on_attach_complete(first, attached);
+	shim_profiler_on_detach_succeeded(first, detached);
+	shim_profiler_set_cleanup_callback(first, clean_up);
+	shim_profiler_set_cleanup_callback(second, clean_up);
+	shim_profiler_set_cleanup_callback(third, clean_up);
+	NOTE(shim_profiler_detach(first, 0));
+	NOTE(shim_profiler_attach_data(1, &size, NULL));
+	NOTE(shim_profiler_attach_data(0, &size, NULL));
+	note("size", size);
+	NOTE(shim_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL));
+	return SHIM_OK;
+}
+'''
+
+ANSWERS = """
+shim_profiler_detach(first, 0) 80131373
+shim_profiler_attach_data(1, &size, NULL) 80070057
+shim_profiler_attach_data(0, &size, NULL) 00000000
+size 00000003
+shim_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL) 80070057
+shim_profiler_attach_data(0, &size, NULL) 80131356
+shim_set_enter_leave_function_hooks3(first, NULL, NULL, NULL) 80131356
+shim_profiler_create(NULL) != NULL 00000000
+second 00000000
+shim_profiler_destroy(second) 00000000
+shim_profiler_destroy(second) 80070057
+shim_profiler_destroy(first) 80131363
+shim_profiler_quiesce(first) 80131363
+shim_profiler_quiesce(third) 00000000
+shim_thread_create(NULL, NULL) 80070057
+shim_profiler_detach((struct shim_handle *)text, 0) 80070057
+shim_profiler_detach(first, 10) 00000000
+shim_profiler_detach(first, 10) 80131367
+shim_get_event_mask(first, &mask) 80131367
+shim_get_event_mask(third, &mask) 80131367
+shim_profiler_create(NULL) != NULL 00000000
+shim_profiler_load("nobody", NULL, 0) 80131367
+first 00000000
+third 00000000
+"""
+
+
+@test
+def wrong_moments_have_their_results():
+    directory = installed().compile_text(CODES, 'codes')
+    path, data = new_file(), new_file('data')
+    with open(data, 'w') as file:
+        file.write('abc')
+    with Target(2) as target:
+        module = os.path.join(directory, 'libshim-profiler-codes.so')
+        target.ctl('load', module + ':' + path, '--data', data)
+        # One handle is left, so the module is.
+        until(lambda: len(re.findall('handle .* codes', target.ctl('status')))
+              == 1, 'the first handle has gone')
+        expect(target.maps('codes.so') > 0, 'mapped')
+        expect_equal(content(path), None, 'the end')
+        target.ctl('unload', 'codes')
+        expect_equal('\n' + content(path), ANSWERS, 'results')
+        expect_equal(target.maps('codes.so'), 0, 'mappings')
+        target.finish()
+
+
+HAMMER = r'''
+#include <shim/hooks.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct shim_handle *handle, *quiet;
+static char path[4096];
+static unsigned long calls, late;
+static unsigned running = 9, rounds;
+static int removed;
+
+static void entered(struct shim_profiler *profiler, shim_function function,
+		    struct shim_call_context *context)
+{
+	(void)profiler;
+	(void)function;
+	(void)context;
+	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+}
+
+static void left(struct shim_profiler *profiler, shim_function function,
+		 struct shim_call_context *context)
+{
+	entered(profiler, function, context);
+	if (__atomic_load_n(&removed, __ATOMIC_ACQUIRE))
+		__atomic_add_fetch(&late, 1, __ATOMIC_RELAXED);
+}
+
+static enum shim_call_instrumentation_flags all(struct shim_profiler *profiler,
+						shim_function function)
+{
+	(void)profiler;
+	(void)function;
+	return SHIM_CALL_INSTRUMENTATION_ENTER |
+	       SHIM_CALL_INSTRUMENTATION_LEAVE;
+}
+
+static void end(void)
+{
+	FILE *file;
+
+	if (__atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	file = fopen(path, "w");
+	fprintf(file, "calls %d late %lu rounds %u\n", calls > 100, late,
+		rounds);
+	fclose(file);
+}
+
+/* Eight set and remove the same callback. */
+static void hammer(void *unused)
+{
+	for (int i = 0; i < 500; i++) {
+		shim_profiler_on_method_enter(handle, entered);
+		shim_profiler_on_method_enter(handle, NULL);
+	}
+	(void)unused;
+	end();
+}
+
+/* One removes another, and knows when it has stopped. */
+static void wait(void *unused)
+{
+	for (rounds = 0; rounds < 100; rounds++) {
+		__atomic_store_n(&removed, 0, __ATOMIC_RELEASE);
+		shim_profiler_on_method_leave(quiet, left);
+		shim_profiler_on_method_leave(quiet, NULL);
+		if (shim_profiler_quiesce(quiet) != SHIM_OK)
+			break;
+		__atomic_store_n(&removed, 1, __ATOMIC_RELEASE);
+	}
+	(void)unused;
+	end();
+}
+
+static void attached(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	shim_thread_create(wait, NULL);
+	for (int i = 0; i < 8; i++)
+		shim_thread_create(hammer, NULL);
+}
+
+SHIM_PROFILER_MODULE(hammer)
+{
+	strcpy(path, strchr(description, ':') + 1);
+	handle = shim_profiler_create(NULL);
+	quiet = shim_profiler_create(NULL);
+	shim_profiler_on_attach_complete(handle, attached);
+	shim_profiler_set_call_instrumentation_filter_callback(handle, all);
+	shim_profiler_set_call_instrumentation_filter_callback(quiet, all);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def callbacks_are_set_and_removed_while_they_are_called():
+    directory = installed().compile_text(HAMMER, 'hammer')
+    path = new_file()
+    with Target() as target:
+        target.ctl('load', '%s/libshim-profiler-hammer.so:%s' % (directory,
+                                                                path))
+        until(lambda: content(path), 'it is done', 60)
+        expect_equal(content(path), 'calls 1 late 0 rounds 100\n', 'result')
+        status = target.ctl('status')
+        expect('event method_' not in status, status)
+        expect_equal(target.ctl('unload', 'hammer'), 'unloaded\n', 'unload')
+        target.finish()
+
+
 def until(condition, what, seconds=5):
     end = time.monotonic() + seconds
     while not condition():

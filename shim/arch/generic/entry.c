@@ -90,6 +90,100 @@ SLOW_HOOK(plan_slow_leave, 1)
 SLOW_HOOK(plan_inspecting_enter, 0)
 SLOW_HOOK(plan_inspecting_leave, 1)
 
+/* --- functions that a port makes jumps of --- */
+
+#define EDGE __attribute__((visibility("default")))
+
+struct begun {
+	void *argument;
+	uint64_t is_watched;
+};
+
+void *edge_opens(const char *path, int flags, long unused, const void *caller);
+void *edge_opens_in(long space, const char *path, int flags,
+		    const void *caller);
+void *edge_throws(const void *object, const void *type, void *destructor,
+		  const void *caller);
+void *edge_rethrows(long a, long b, long c, const void *caller);
+void *edge_catches(void *exception, long b, long c, const void *caller);
+void *edge_caught(long a, long b, long c, const void *caller);
+void *edge_thread_exits(void);
+void *edge_c11_thread_exits(void);
+void *edge_thread_begins(void *start, struct begun *begun);
+void edge_thread_returned(void);
+void *edge_thread_start(void *start);
+void *dlopen(const char *path, int flags);
+void *dlmopen(long space, const char *path, int flags);
+void __cxa_throw(void *object, void *type, void (*destructor)(void *));
+void __cxa_rethrow(void);
+void *__cxa_begin_catch(void *exception);
+void __cxa_end_catch(void);
+void pthread_exit(void *result);
+void thrd_exit(int result);
+
+/* To libc we are the caller then, which has no search path of its own. */
+EDGE void *dlopen(const char *path, int flags)
+{
+	return ((void *(*)(const char *, int))edge_opens(
+		path, flags, 0, __builtin_return_address(0)))(path, flags);
+}
+
+EDGE void *dlmopen(long space, const char *path, int flags)
+{
+	return ((void *(*)(long, const char *, int))edge_opens_in(
+		space, path, flags,
+		__builtin_return_address(0)))(space, path, flags);
+}
+
+EDGE void __cxa_throw(void *object, void *type, void (*destructor)(void *))
+{
+	((void (*)(void *, void *, void (*)(void *)))edge_throws(
+		object, type, (void *)destructor,
+		__builtin_return_address(0)))(object, type, destructor);
+	__builtin_unreachable();
+}
+
+EDGE void __cxa_rethrow(void)
+{
+	((void (*)(void))edge_rethrows(0, 0, 0, __builtin_return_address(0)))();
+	__builtin_unreachable();
+}
+
+EDGE void *__cxa_begin_catch(void *exception)
+{
+	return ((void *(*)(void *))edge_catches(
+		exception, 0, 0, __builtin_return_address(0)))(exception);
+}
+
+EDGE void __cxa_end_catch(void)
+{
+	((void (*)(void))edge_caught(0, 0, 0, __builtin_return_address(0)))();
+}
+
+EDGE void pthread_exit(void *result)
+{
+	((void (*)(void *))edge_thread_exits())(result);
+	__builtin_unreachable();
+}
+
+EDGE void thrd_exit(int result)
+{
+	((void (*)(int))edge_c11_thread_exits())(result);
+	__builtin_unreachable();
+}
+
+void *edge_thread_start(void *start)
+{
+	struct begun begun;
+	void *(*call)(void *) =
+		(void *(*)(void *))edge_thread_begins(start, &begun);
+	void *result = call(begun.argument);
+
+	if (begun.is_watched)
+		edge_thread_returned();
+	return result;
+}
+
 /* On PowerPC libc gets main in a structure: there it stays unseen. */
 #ifndef __powerpc__
 typedef int (*main_function)(int count, char **arguments, char **environment);

@@ -424,6 +424,70 @@ arch_call_on_stack:
 	CONTEXT_SWITCHER setcontext, 1, %rdi
 
 /*
+ * Functions that look at who called them, or at the frames above: a C function
+ * with the same arguments, and the return address as the fourth, says where to
+ * jump.
+ */
+	.macro	FORWARD name, call
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	KEEP_ARGUMENTS
+	mov	ARGUMENTS_SIZE(%rsp), %rcx
+	call	\call
+	RESTORE_ARGUMENTS
+	jmp	*%rax
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	FORWARD	dlopen, edge_opens
+	FORWARD	dlmopen, edge_opens_in
+	FORWARD	__cxa_throw, edge_throws
+	FORWARD	__cxa_rethrow, edge_rethrows
+	FORWARD	__cxa_begin_catch, edge_catches
+	FORWARD	__cxa_end_catch, edge_caught
+	FORWARD	pthread_exit, edge_thread_exits
+	FORWARD	thrd_exit, edge_c11_thread_exits
+
+/*
+ * What a new thread begins with instead of the program's function:
+ *
+ *     rdi  struct start          (rsp)  return address into libc
+ *
+ * It jumps to that function, or calls it if its return is waited for.
+ */
+	.p2align 4
+	.globl	edge_thread_start
+	.hidden	edge_thread_start
+	.type	edge_thread_start, @function
+edge_thread_start:
+	.cfi_startproc
+	.cfi_personality 0x1b, edge_thread_personality
+	sub	$24, %rsp		/* struct begun */
+	.cfi_adjust_cfa_offset 24
+	mov	%rsp, %rsi
+	call	edge_thread_begins	/* returns the function */
+	mov	(%rsp), %rdi
+	cmpb	$0, 8(%rsp)
+	jne	1f
+	add	$24, %rsp
+	.cfi_adjust_cfa_offset -24
+	jmp	*%rax
+	.cfi_adjust_cfa_offset 24
+1:	call	*%rax
+	mov	%rax, (%rsp)
+	call	edge_thread_returned
+	mov	(%rsp), %rax
+	add	$24, %rsp
+	.cfi_adjust_cfa_offset -24
+	ret
+	.cfi_endproc
+	.size	edge_thread_start, .-edge_thread_start
+
+/*
  * vfork returns twice to the same frame, which the child may overwrite in
  * between: the return address waits in a register that the system call keeps.
  * The child runs on the parent's stack and thread-local data, so profilers

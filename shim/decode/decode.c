@@ -1,0 +1,337 @@
+/*
+ * What comes after a leave hook: x86-64, decoded by Zydis.
+ *
+ * From the hook on the way is followed to where the function is left, which is
+ * a few instructions away: registers are brought back, the stack pointer goes
+ * up, and then comes a `ret`, or a `jmp` that finds the return address on top of
+ * the stack.  Where there is a choice (the stack protector) both ways are tried.
+ */
+#define _GNU_SOURCE
+#include "decode.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <Zydis/Zydis.h>
+
+#define STEPS_MAX   96	/* in all; the longest way seen took 24 */
+#define CHOICES_MAX 4
+
+static ZydisDecoder decoder;
+
+static void start(void)
+{
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+}
+
+/* --- linkage tables --- */
+
+/* A slot that is not bound yet leads back to `push number; jmp`. */
+static uintptr_t bound(const uintptr_t *slot)
+{
+	uintptr_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	const uint8_t *code = (const uint8_t *)value;
+
+	if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
+		code += 4;
+	return code[0] == 0x68 ? 0 : value;
+}
+
+struct names {
+	const ElfW(Rela) *relocations[2];
+	size_t sizes[2];
+	const ElfW(Sym) *symbols;
+	const char *strings;
+};
+
+/* glibc has relocated these addresses. */
+static void read_dynamic(const ElfW(Dyn) *entry, struct names *names)
+{
+	for (; entry->d_tag != DT_NULL; entry++) {
+		void *address = (void *)entry->d_un.d_ptr;
+
+		switch (entry->d_tag) {
+		case DT_JMPREL: names->relocations[0] = address; break;
+		case DT_PLTRELSZ: names->sizes[0] = entry->d_un.d_val; break;
+		case DT_RELA: names->relocations[1] = address; break;
+		case DT_RELASZ: names->sizes[1] = entry->d_un.d_val; break;
+		case DT_SYMTAB: names->symbols = address; break;
+		case DT_STRTAB: names->strings = address; break;
+		}
+	}
+}
+
+/* Whether the slot is the one for @name, of which it may not know the address
+ * yet. */
+static bool is_slot_of(const uintptr_t *slot, const char *name)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+	struct dl_find_object object;
+	struct names names = { .symbols = NULL };
+
+	if (_dl_find_object((void *)slot, &object) != 0)
+		return false;
+	read_dynamic(object.dlfo_link_map->l_ld, &names);
+	for (int table = 0; table < 2; table++) {
+		const ElfW(Rela) *at = names.relocations[table];
+		size_t count = names.sizes[table] / sizeof(*at);
+
+		for (size_t i = 0; at && i < count; i++) {
+			const ElfW(Sym) *symbol =
+				&names.symbols[ELF64_R_SYM(at[i].r_info)];
+
+			if (at[i].r_offset + object.dlfo_link_map->l_addr ==
+			    (uintptr_t)slot)
+				return strcmp(names.strings + symbol->st_name,
+					      name) == 0;
+		}
+	}
+#else
+	(void)slot, (void)name;
+#endif
+	return false;
+}
+
+/* --- instructions --- */
+
+struct instruction {
+	ZydisDecodedInstruction head;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	uintptr_t at;
+};
+
+static bool decode(struct instruction *instruction, uintptr_t at)
+{
+	instruction->at = at;
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,
+		&instruction->head, instruction->operands));
+}
+
+static uintptr_t next_of(const struct instruction *instruction)
+{
+	return instruction->at + instruction->head.length;
+}
+
+static bool is_register(const ZydisDecodedOperand *operand,
+			ZydisRegister wanted)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       operand->reg.value == wanted;
+}
+
+/* Where a jump or a call leads, or the slot it reads that from. */
+static void find_target(const struct instruction *branch, uintptr_t *target,
+			const uintptr_t **slot)
+{
+	const ZydisDecodedOperand *operand = &branch->operands[0];
+
+	*target = 0;
+	*slot = NULL;
+	if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	    operand->imm.is_relative)
+		*target = next_of(branch) + (uintptr_t)operand->imm.value.s;
+	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	    operand->mem.base == ZYDIS_REGISTER_RIP &&
+	    operand->mem.index == ZYDIS_REGISTER_NONE)
+		*slot = (const uintptr_t *)(next_of(branch) +
+					    (uintptr_t)operand->mem.disp.value);
+}
+
+/* The slot, if all there is at @target is a jump through it. */
+static const uintptr_t *slot_behind(uintptr_t target)
+{
+	struct instruction instruction;
+	const uintptr_t *slot;
+	uintptr_t none;
+
+	for (int i = 0; i < 2 && decode(&instruction, target); i++) {
+		target = next_of(&instruction);
+		if (instruction.head.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+			continue;
+		if (instruction.head.mnemonic != ZYDIS_MNEMONIC_JMP)
+			break;
+		find_target(&instruction, &none, &slot);
+		return slot;
+	}
+	return NULL;
+}
+
+/* --- following --- */
+
+struct way {
+	uintptr_t at;
+	uintptr_t sp;
+	bool knows_sp;
+};
+
+struct walk {
+	const struct decode_question *question;
+	struct decode_answer *answer;
+	struct way way;
+	struct way choices[CHOICES_MAX];
+	unsigned choice_count, steps;
+};
+
+static void lower(struct way *way, const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH: way->sp -= 8; return;
+	case ZYDIS_MNEMONIC_POP: way->sp += 8; return;
+	case ZYDIS_MNEMONIC_LEAVE: way->knows_sp = false; return;
+	default: break;
+	}
+	if (!is_register(to, ZYDIS_REGISTER_RSP) ||
+	    !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return;
+	if (instruction->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
+	    from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		way->sp += (uintptr_t)from->imm.value.s;
+	else if (instruction->head.mnemonic == ZYDIS_MNEMONIC_SUB &&
+		 from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		way->sp -= (uintptr_t)from->imm.value.s;
+	else if (instruction->head.mnemonic == ZYDIS_MNEMONIC_LEA &&
+		 from->mem.base == ZYDIS_REGISTER_RSP &&
+		 from->mem.index == ZYDIS_REGISTER_NONE)
+		way->sp += (uintptr_t)from->mem.disp.value;
+	else
+		way->knows_sp = false;
+}
+
+static void end(struct walk *walk, enum decode_end how)
+{
+	walk->answer->end = how;
+}
+
+/* Without the stack pointer: a jump forward or back out of what has been seen of
+ * the function. */
+static bool is_tail_call(const struct walk *walk, uintptr_t target)
+{
+	if (walk->way.knows_sp)
+		return *(const uintptr_t *)walk->way.sp == walk->question->site;
+	return target != 0 && (target < walk->question->function ||
+			       target > walk->question->code + 4096);
+}
+
+static void jump(struct walk *walk, const struct instruction *branch)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	find_target(branch, &target, &slot);
+	if (!is_tail_call(walk, target)) {
+		if (target)
+			walk->way.at = target;
+		else
+			walk->steps = STEPS_MAX; /* a table */
+		return;
+	}
+	/* Several ways may share one `ret`. */
+	if (target) {
+		struct instruction first;
+
+		if (target > walk->question->function &&
+		    target < walk->question->code + 4096 &&
+		    decode(&first, target) &&
+		    first.head.mnemonic == ZYDIS_MNEMONIC_RET) {
+			end(walk, DECODE_RETURN);
+			return;
+		}
+		slot = slot_behind(target);
+	}
+	/* This hook was inlined, and the function ends with its own. */
+	if (slot && is_slot_of(slot, "__cyg_profile_func_exit")) {
+		end(walk, DECODE_RETURN);
+		return;
+	}
+	end(walk, DECODE_TAIL_CALL);
+	walk->answer->target = slot ? 0 : target;
+	walk->answer->slot = slot;
+}
+
+/* Other calls mean that the function goes on: the hook's was inlined in it. */
+static bool resumes(const struct instruction *call)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	find_target(call, &target, &slot);
+	if (target)
+		slot = slot_behind(target);
+	return slot && is_slot_of(slot, "_Unwind_Resume");
+}
+
+static bool choose_other(struct walk *walk)
+{
+	if (walk->choice_count == 0)
+		return false;
+	walk->way = walk->choices[--walk->choice_count];
+	return true;
+}
+
+/* False when there is no more to follow. */
+static bool step(struct walk *walk)
+{
+	struct instruction instruction;
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	if (!decode(&instruction, walk->way.at))
+		return choose_other(walk);
+	walk->way.at = next_of(&instruction);
+	switch (instruction.head.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+		end(walk, DECODE_RETURN);
+		return false;
+	case ZYDIS_CATEGORY_CALL:
+		if (!resumes(&instruction))
+			return choose_other(walk);
+		end(walk, DECODE_UNWIND);
+		return false;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		jump(walk, &instruction);
+		break;
+	case ZYDIS_CATEGORY_COND_BR:
+		find_target(&instruction, &target, &slot);
+		if (target && walk->choice_count < CHOICES_MAX) {
+			struct way *other =
+				&walk->choices[walk->choice_count++];
+
+			*other = walk->way;
+			other->at = target;
+		}
+		break;
+	default:
+		lower(&walk->way, &instruction);
+		break;
+	}
+	return walk->answer->end == DECODE_UNKNOWN;
+}
+
+static void follow(const struct decode_question *question,
+		   struct decode_answer *answer)
+{
+	struct walk walk = {
+		.question = question,
+		.answer = answer,
+		.way = { question->code, question->sp, true },
+	};
+
+	*answer = (struct decode_answer){ .end = DECODE_UNKNOWN };
+	while (walk.steps++ < STEPS_MAX && step(&walk))
+		;
+}
+
+extern const struct decode shim_decode __attribute__((visibility("default")));
+
+const struct decode shim_decode = {
+	.version = DECODE_VERSION,
+	.start = start,
+	.follow = follow,
+	.bound = bound,
+};

@@ -1,0 +1,155 @@
+/*
+ * The exec family: told before it happens.  Nothing else changes, not even in
+ * the child of a vfork, where profilers run with the parent's memory.
+ */
+#define _GNU_SOURCE
+#include "edge.h"
+
+#include "events.h"
+#include "state.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <shim/banned.h>
+
+typedef int (*exec_function)(const char *path, char *const arguments[],
+			     char *const environment[]);
+typedef int (*exec_plain_function)(const char *path, char *const arguments[]);
+
+static exec_function real_execve, real_execvpe;
+static exec_plain_function real_execv, real_execvp;
+static int (*real_fexecve)(int fd, char *const arguments[],
+			   char *const environment[]);
+static int (*real_execveat)(int directory, const char *path,
+			    char *const arguments[], char *const environment[],
+			    int flags);
+
+static void tell(const char *path)
+{
+	int before = errno;
+
+	if (!real_execve) /* before our constructor */
+		edge_exec_resolve();
+	if (state_get() == STATE_RUNNING && path)
+		RAISE(executing, path);
+	errno = before;
+}
+
+static int missing(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+EDGE int execve(const char *path, char *const arguments[],
+		char *const environment[])
+{
+	tell(path);
+	return real_execve ? real_execve(path, arguments, environment) :
+			     missing();
+}
+
+EDGE int execvpe(const char *file, char *const arguments[],
+		 char *const environment[])
+{
+	tell(file);
+	return real_execvpe ? real_execvpe(file, arguments, environment) :
+			      missing();
+}
+
+EDGE int execv(const char *path, char *const arguments[])
+{
+	tell(path);
+	return real_execv ? real_execv(path, arguments) : missing();
+}
+
+EDGE int execvp(const char *file, char *const arguments[])
+{
+	tell(file);
+	return real_execvp ? real_execvp(file, arguments) : missing();
+}
+
+EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	char path[40];
+	struct text text;
+
+	text_init(&text, path, sizeof(path));
+	text_add(&text, "/proc/self/fd/");
+	text_add_number(&text, (uint64_t)(unsigned)fd);
+	tell(path);
+	return real_fexecve ? real_fexecve(fd, arguments, environment) :
+			      missing();
+}
+
+EDGE int execveat(int directory, const char *path, char *const arguments[],
+		  char *const environment[], int flags)
+{
+	tell(path);
+	return real_execveat ? real_execveat(directory, path, arguments,
+					     environment, flags) :
+			       missing();
+}
+
+/* --- arguments one by one: into an array on the stack, as libc does --- */
+
+static size_t count_rest(va_list arguments)
+{
+	size_t count = 1;
+
+	while (va_arg(arguments, char *))
+		count++;
+	return count;
+}
+
+/* The array is as long as what the caller has put on the same stack. */
+#define GATHER(array, first)                                                   \
+	va_list list_;                                                         \
+	size_t count_;                                                         \
+	va_start(list_, first);                                                \
+	count_ = 1 + count_rest(list_);                                        \
+	va_end(list_);                                                         \
+	char *array[count_];                                                   \
+	array[0] = (char *)(first);                                            \
+	va_start(list_, first);                                                \
+	for (size_t i_ = 1; i_ < count_; i_++)                                 \
+		array[i_] = va_arg(list_, char *)
+
+EDGE int execl(const char *path, const char *first, ...)
+{
+	GATHER(arguments, first);
+	va_end(list_);
+	return execv(path, arguments);
+}
+
+EDGE int execlp(const char *file, const char *first, ...)
+{
+	GATHER(arguments, first);
+	va_end(list_);
+	return execvp(file, arguments);
+}
+
+EDGE int execle(const char *path, const char *first, ...)
+{
+	char *const *environment;
+
+	GATHER(arguments, first);
+	environment = va_arg(list_, char *const *);
+	va_end(list_);
+	return execve(path, arguments, environment);
+}
+
+void edge_exec_resolve(void)
+{
+	real_execve = (exec_function)edge_next("execve");
+	real_execvpe = (exec_function)edge_next("execvpe");
+	real_execv = (exec_plain_function)edge_next("execv");
+	real_execvp = (exec_plain_function)edge_next("execvp");
+	real_fexecve = (int (*)(int, char *const[], char *const[]))edge_next(
+		"fexecve");
+	real_execveat = (int (*)(int, const char *, char *const[],
+				 char *const[], int))edge_next("execveat");
+}

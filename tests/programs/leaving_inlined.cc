@@ -1,0 +1,106 @@
+/*
+ * Inlined functions are left as others are, while an exception passes as well.
+ *
+ * A limit: clang calls no leave hook while unwinding, so what was inlined into
+ * the function that catches ends when that is seen.
+ *
+ * stream:
+ *	E main
+ *	E plain
+ *	E middle
+ *	E leaf
+ *	L leaf
+ *	L middle
+ *	L plain
+ *	E passes
+ *	E thrower
+ *	E inner
+ *	E bottom
+ *	X bottom
+ *	X inner
+ *	X thrower
+ *	E leaf
+ *	L leaf
+ *	L passes
+ *	L main
+ * stream (clang):
+ *	E main
+ *	E plain
+ *	E middle
+ *	E leaf
+ *	L leaf
+ *	L middle
+ *	L plain
+ *	E passes
+ *	E thrower
+ *	E inner
+ *	E bottom
+ *	X bottom
+ *	E leaf
+ *	L leaf
+ *	X inner
+ *	X thrower
+ *	L passes
+ *	L main
+ */
+#include "truth.h"
+
+extern "C" {
+void leaf(void);
+void bottom(void);
+void plain(void);
+void passes(void);
+}
+
+volatile int sink;
+
+APART void leaf()
+{
+	sink++;
+}
+
+APART void bottom()
+{
+	sink++;
+	throw 1;
+}
+
+extern "C" INLINED void middle()
+{
+	leaf();
+	sink++;
+}
+
+extern "C" INLINED void inner()
+{
+	bottom();
+	sink++;
+}
+
+extern "C" INLINED void thrower()
+{
+	inner();
+	sink++;
+}
+
+APART void plain()
+{
+	middle();
+	sink++;
+}
+
+APART void passes()
+{
+	try {
+		thrower();
+	} catch (int) {
+		leaf();
+	}
+}
+
+int main()
+{
+	plain();
+	passes();
+	return 0;
+}
