@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include "contract.h"
 #include "plan.h"
 #include "record.h"
 #include "sites.h"
@@ -70,10 +71,12 @@ static enum shim_result do_slowly(int (*work)(void *unused))
 
 enum shim_result shim_calls_stop(void)
 {
+	ENTRY_ASYNC();
 	return do_slowly(stop);
 }
 
 enum shim_result shim_calls_start(void)
 {
+	ENTRY_ASYNC();
 	return do_slowly(start);
 }

@@ -35,7 +35,8 @@ static inline bool contract_allows(enum contract contract)
 
 	if (contract == CONTRACT_INIT)
 		return (state & THREAD_INIT) || state_get() == STATE_LOADED ||
-		       (!(state & THREAD_CALLBACK) && !state_main_started());
+		       (!(state & (THREAD_CALLBACK | THREAD_OWN)) &&
+			!state_main_started());
 	if (contract == CONTRACT_ASYNC || !self ||
 	    (state & (THREAD_OWN | THREAD_INIT)))
 		return true;

@@ -222,10 +222,10 @@ static int open_images(void)
 
 /* Room for @size bytes.  A record does not lie across windows: the last one
  * before a new window is made as long as the old window. */
-static struct shim_image *make_room(uint32_t size)
+static struct shim_image_record *make_room(uint32_t size)
 {
-	static struct shim_image *last;
-	struct shim_image *record;
+	static struct shim_image_record *last;
+	struct shim_image_record *record;
 	void *memory;
 
 	if (!header)
@@ -240,7 +240,7 @@ static struct shim_image *make_room(uint32_t size)
 		window_used = 0;
 		file_size += WINDOW_SIZE;
 	}
-	record = (struct shim_image *)(window + window_used);
+	record = (struct shim_image_record *)(window + window_used);
 	window_used += size;
 	last = record;
 	return record;
@@ -249,10 +249,10 @@ static struct shim_image *make_room(uint32_t size)
 static void write_image(struct image_entry *image)
 {
 	uint32_t size =
-		(uint32_t)(sizeof(struct shim_image) + image->build_id_size +
+		(uint32_t)(sizeof(struct shim_image_record) + image->build_id_size +
 			   image->path_size + 7) &
 		~7u;
-	struct shim_image *record = make_room(size);
+	struct shim_image_record *record = make_room(size);
 
 	image->record = record;
 	if (!record) {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct symbols;
-struct shim_image;
+struct shim_image_record;
 
 #define IMAGE_PATH_SIZE 2048
 #define IMAGE_BUILD_ID_SIZE 64
@@ -36,7 +36,7 @@ struct image_entry {
 	uint64_t made; /* how many ids this place has had */
 	uint32_t scan; /* the last one that saw it */
 	uint32_t status;
-	struct shim_image *record; /* NULL: it did not fit */
+	struct shim_image_record *record; /* NULL: it did not fit */
 	uint64_t load_notice;	   /* in which order modules are told; */
 	uint64_t unload_notice;	   /* 0: nothing to tell */
 	uint32_t generation;

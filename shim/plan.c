@@ -252,11 +252,13 @@ bool plan_wait(uint32_t timeout_ms)
 }
 
 /* The first plan needs no memory from the system, and is free again later. */
-static struct {
-	struct plan plan;
-	struct plan_entry entries[8];
-	void *chains[2 * (8 + 1)];
-} spare;
+#define SPARE_ROOM 8
+#define PLAN_SIZE(room)                                                        \
+	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) +            \
+	 2 * ((room) + 1) * sizeof(void *))
+
+static _Alignas(struct plan) char spare_memory[PLAN_SIZE(SPARE_ROOM)];
+static struct plan *const spare = (struct plan *)spare_memory;
 
 static struct plan *allocate(void)
 {
@@ -266,12 +268,12 @@ static struct plan *allocate(void)
 
 	for (struct shim_handle *h = events_first(); h; h = events_next(h))
 		count += 2;
-	if (count <= 8 && spare.plan.size == 0) {
-		spare.plan = (struct plan){ .size = sizeof(spare), .room = 8 };
-		return &spare.plan;
+	if (count <= SPARE_ROOM && spare->size == 0) {
+		*spare = (struct plan){ .size = sizeof(spare_memory),
+					.room = SPARE_ROOM };
+		return spare;
 	}
-	size = sizeof(*plan) + count * sizeof(plan->entries[0]) +
-	       2 * (count + 1) * sizeof(void *);
+	size = PLAN_SIZE(count);
 	if (sys_map(size, &memory) < 0)
 		return NULL;
 	plan = memory;
@@ -292,7 +294,7 @@ static void free_retired(void)
 		struct plan *plan = retired;
 
 		retired = plan->next;
-		if (plan == &spare.plan)
+		if (plan == spare)
 			plan->size = 0;
 		else
 			sys_unmap(plan, plan->size);

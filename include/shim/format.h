@@ -8,7 +8,7 @@
  * new one).  That one holds, mode 0600:
  *
  *     meta            one struct shim_meta
- *     images          one struct shim_images, then struct shim_image records
+ *     images          one struct shim_images, then struct shim_image_record records
  *     N.calltree      one file per thread that was alive at the same time:
  *                     a struct shim_file, then chunks of struct shim_node
  *
@@ -143,7 +143,7 @@ struct shim_images {
  * function words of every node that meant it: an address that is used again
  * never gets the wrong name.
  */
-struct shim_image {
+struct shim_image_record {
 	uint32_t size;			/* of the record, a multiple of 8; 0: the end */
 	uint32_t generation;
 	uint64_t start;			/* the addresses it covers: [start, end) */

@@ -331,7 +331,9 @@ SHIM_API enum shim_result shim_calls_stop(void) SHIM_ASYNC;
  * shim_calls_start - hooks are called again
  *
  * Undoes shim_calls_stop, however often that was called; does nothing without
- * one.  Results and contract as there.
+ * one.  Results as there.
+ *
+ * Contract: async; blocks signals and takes the lock of shim/state.h.
  */
 SHIM_API enum shim_result shim_calls_start(void) SHIM_ASYNC;
 

@@ -187,7 +187,7 @@ static int compare_images(const void *left, const void *right)
 static bool read_image(struct image *image, const unsigned char *at,
 		       uint64_t left)
 {
-	struct shim_image record;
+	struct shim_image_record record;
 
 	memcpy(&record, at, sizeof(record));
 	if (record.size > left || record.size < sizeof(record) ||
@@ -226,7 +226,7 @@ static void read_image_records(struct process *process,
 		     "process have no names", part->name, header_size);
 		return;
 	}
-	while (offset + sizeof(struct shim_image) <= part->size) {
+	while (offset + sizeof(struct shim_image_record) <= part->size) {
 		memcpy(&record_size, part->data + offset, sizeof(record_size));
 		if (record_size == 0)
 			return;

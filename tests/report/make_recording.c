@@ -172,7 +172,7 @@ static void write_images(const char *directory)
 {
 	char path[4200];
 	struct shim_images *images;
-	struct shim_image *image;
+	struct shim_image_record *image;
 	uint32_t path_size = (uint32_t)strlen(image_path) + 1;
 
 	snprintf(path, sizeof(path), "%s/images", directory);
