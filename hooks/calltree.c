@@ -61,7 +61,7 @@ static struct shim_node *drop_inlined(const struct tree *tree,
 
 	if (tree->landed != frame)
 		return current;
-	for (; node->frame == frame && !is_root(node); node = parent_of(node))
+	for (; frame_at(node) == frame && !is_root(node); node = parent_of(node))
 		if (address_of(node) == function)
 			return node_unwind(current, parent_of(node));
 	return current;
@@ -111,17 +111,8 @@ static void count_orphan(void)
 		__atomic_fetch_add(&meta->orphans, 1, __ATOMIC_RELAXED);
 }
 
-static struct shim_node *find_open(struct shim_node *node, uint64_t function)
-{
-	while (address_of(node) != function) {
-		if (is_root(node))
-			return NULL;
-		node = parent_of(node);
-	}
-	return node;
-}
-
-static COLD void leave_slowly(uint64_t function, uintptr_t sp)
+static COLD void leave_slowly(uint64_t function, const void *site,
+			      uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -138,13 +129,17 @@ static COLD void leave_slowly(uint64_t function, uintptr_t sp)
 			tree_publish(tree, at.stack, at.current);
 		return;
 	}
-	node = find_open(at.current, function);
+	node = tree_find_left(&at, function, site, sp);
 	if (!node) {
 		count_orphan();
+		if (is_in_doubt(at.current))
+			at.current = tree_drop_ended(at.stack, at.current,
+						     function, site, sp);
 		tree_publish(tree, at.stack, at.current);
 		return;
 	}
 	node_unwind(at.current, node);
+	node_trust(node);
 	duration = node_duration(node);
 	tree_publish(tree, at.stack, parent_of(node));
 	close_call(node, duration);
@@ -179,19 +174,20 @@ enter_missed(uint64_t function, uintptr_t hint, uintptr_t sp,
 	open_call(node, frame);
 }
 
-static __attribute__((noinline)) void leave_missed(uint64_t function,
-		     uintptr_t sp)
+static __attribute__((noinline)) void
+leave_missed(uint64_t function, const void *site, uintptr_t sp)
 {
 	struct shim_node *node = tree_hot.current;
 
-	if (node->function == (function | SHIM_NODE_EXACT)) {
+	if (node->function == (function | SHIM_NODE_EXACT) &&
+	    !is_in_doubt(node)) {
 		uint64_t duration = shim_clock() - node->start;
 
 		tree_hot.current = parent_of(node);
 		close_call(node, duration);
 		return;
 	}
-	leave_slowly(function, sp);
+	leave_slowly(function, site, sp);
 }
 
 static inline __attribute__((always_inline)) void
@@ -234,14 +230,14 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 }
 
 static inline __attribute__((always_inline)) void
-leave(uint64_t function, uintptr_t sp, enum clock clock)
+leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 {
 	struct shim_node *node = tree_hot.current;
 	struct shim_extra_node *extra = NULL;
 	uint64_t now, duration, last = 0;
 
 	if (UNLIKELY(node->function != function)) {
-		leave_missed(function, sp);
+		leave_missed(function, site, sp);
 		return;
 	}
 	if (clock == EXACT) {
@@ -270,27 +266,17 @@ leave(uint64_t function, uintptr_t sp, enum clock clock)
 	}
 }
 
+/* The program's stack pointer, in a hook that was called directly. */
+#define SP ((uintptr_t)__builtin_dwarf_cfa())
+
 #define HOOKS(name, clock)                                                     \
 	static HOT void name##_enter(shim_function function, const void *site) \
 	{                                                                      \
-		enter(function, site, (uintptr_t)__builtin_dwarf_cfa(),        \
-		      clock);                                                  \
+		enter(function, site, SP, clock);                              \
 	}                                                                      \
 	static HOT void name##_leave(shim_function function, const void *site) \
 	{                                                                      \
-		(void)site;                                                    \
-		leave(function, (uintptr_t)__builtin_dwarf_cfa(), clock);      \
-	}                                                                      \
-	static HOT void name##_enter_at(shim_function function,                \
-					const void *site, uintptr_t frame)     \
-	{                                                                      \
-		enter(function, site, frame, clock);                           \
-	}                                                                      \
-	static HOT void name##_leave_at(shim_function function,                \
-					const void *site, uintptr_t frame)     \
-	{                                                                      \
-		(void)site;                                                    \
-		leave(function, frame, clock);                                 \
+		leave(function, site, SP, clock);                              \
 	}
 
 HOOKS(counts, COUNTS)
@@ -303,7 +289,56 @@ const shim_site_hook tree_hooks[3][2] = {
 	[EXACT] = { exact_enter, exact_leave },
 };
 
-/* When other profilers have hooks as well. */
+/* --- once calls were off, and beside other profilers --- */
+
+static inline __attribute__((always_inline)) bool must_look_back(void)
+{
+	return UNLIKELY(tree_hot.starts !=
+			__atomic_load_n(&tree_starts, __ATOMIC_RELAXED));
+}
+
+#define RESTARTED(name, clock)                                                 \
+	static void name##_enter_at(shim_function function, const void *site,  \
+				    uintptr_t sp)                              \
+	{                                                                      \
+		if (must_look_back())                                          \
+			tree_look_back(function, site, sp, true);              \
+		enter(function, site, sp, clock);                              \
+	}                                                                      \
+	static void name##_leave_at(shim_function function, const void *site,  \
+				    uintptr_t sp)                              \
+	{                                                                      \
+		if (must_look_back())                                          \
+			tree_look_back(function, site, sp, false);             \
+		leave(function, site, sp, clock);                              \
+	}                                                                      \
+	static HOT void name##_enter_again(shim_function function,             \
+					   const void *site)                   \
+	{                                                                      \
+		if (must_look_back())                                          \
+			name##_enter_at(function, site, SP);                   \
+		else                                                           \
+			enter(function, site, SP, clock);                      \
+	}                                                                      \
+	static HOT void name##_leave_again(shim_function function,             \
+					   const void *site)                   \
+	{                                                                      \
+		if (must_look_back())                                          \
+			name##_leave_at(function, site, SP);                   \
+		else                                                           \
+			leave(function, site, SP, clock);                      \
+	}
+
+RESTARTED(counts, COUNTS)
+RESTARTED(coarse, COARSE)
+RESTARTED(exact, EXACT)
+
+static const shim_site_hook hooks_again[3][2] = {
+	[COUNTS] = { counts_enter_again, counts_leave_again },
+	[COARSE] = { coarse_enter_again, coarse_leave_again },
+	[EXACT] = { exact_enter_again, exact_leave_again },
+};
+
 static const shim_frame_hook hooks_at[3][2] = {
 	[COUNTS] = { counts_enter_at, counts_leave_at },
 	[COARSE] = { coarse_enter_at, coarse_leave_at },
@@ -339,6 +374,9 @@ int calltree_start(const char *arguments)
 	tree_tick = shim_tick(&tick_length);
 	if (tree_mode == COARSE && !tree_tick)
 		tree_mode = EXACT;
+	/* Forbidden before this program was executed: no clock at all. */
+	if (shim_clock_is_closed())
+		tree_mode = COUNTS;
 	tree_long_clock = meta->clock_hz ?
 			  meta->clock_hz / (1000000000 / LONG_NS) : 1000;
 	tree_describe_cost(meta);
@@ -347,6 +385,9 @@ int calltree_start(const char *arguments)
 	shim_set_enter_leave_function_hooks3(
 		handle, SHIM_SITE_HOOK(tree_hooks[tree_mode][0]),
 		SHIM_SITE_HOOK(tree_hooks[tree_mode][1]), NULL);
+	shim_set_restart_hooks(handle,
+			       SHIM_SITE_HOOK(hooks_again[tree_mode][0]),
+			       SHIM_SITE_HOOK(hooks_again[tree_mode][1]));
 	shim_set_frame_hooks(handle, hooks_at[tree_mode][0],
 			     hooks_at[tree_mode][1]);
 	return 0;

@@ -5,6 +5,7 @@
  *     calltree_nodes.c    paths: their memory, finding and making them
  *     calltree_threads.c  a thread's tree, and the stacks its calls are on
  *     calltree_events.c   jumps, exceptions, coroutines, forks, unloading
+ *     calltree_restart.c  calls that were open while the hooks were off
  *     calltree_cost.c     what a call of the hooks costs
  *
  * What the fast path takes from other files is inline and in here.
@@ -61,6 +62,7 @@ struct tree {
 	uint32_t tid;
 	bool careful;			/* every event takes the slow path */
 	bool closed;			/* no system calls any more */
+	uint32_t starts;		/* of tree_starts, those it looked back at */
 	struct shim_record *record;
 	struct chunk *chunk;
 	struct table *table;
@@ -97,6 +99,7 @@ struct hot {
 					 * own, a vfork child */
 	enum shim_lost cause;
 	bool no_clock;			/* shim_clock() would fault here */
+	uint32_t starts;		/* the tree's */
 };
 
 /* Nobody's node: no function, no room below it. */
@@ -107,6 +110,27 @@ extern struct tree *trees;
 extern enum clock tree_mode;
 extern const volatile uint64_t *tree_tick;
 extern uint64_t tree_long_clock;	/* LONG_NS in clock units */
+
+extern uint32_t tree_starts;		/* how often calls began again */
+
+/*
+ * Stack pointers are multiples of 8, so a frame has bits to spare.  In doubt is
+ * a call that was open while hooks were off: its function carries
+ * SHIM_NODE_EXACT, so that its leave is no matter for the fast path.
+ */
+#define FRAME_IN_DOUBT	1u
+#define FRAME_WAS_EXACT 2u		/* and so did it before */
+#define FRAME_FLAGS	7u
+
+static inline uint64_t frame_at(const struct shim_node *node)
+{
+	return node->frame & ~(uint64_t)FRAME_FLAGS;
+}
+
+static inline bool is_in_doubt(const struct shim_node *node)
+{
+	return (node->frame & FRAME_IN_DOUBT) != 0;
+}
 
 /* The exact clock, off the fast path. */
 static inline uint64_t now(void)
@@ -260,6 +284,25 @@ bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp);
 struct shim_node *tree_drop_stale(const struct stack *stack,
 				  struct shim_node *node, uintptr_t sp);
 
+/* --- calltree_restart.c --- */
+
+/* The calling thread's first event since calls began again: what is open is in
+ * doubt, and what the call that is entered shows to be over is ended. */
+COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
+			 bool is_enter);
+
+/* It is going to be closed, or was never over. */
+void node_trust(struct shim_node *node);
+
+/* Which call of @function its leave ends, or NULL: one that nobody saw begin. */
+struct shim_node *tree_find_left(const struct place *at, uint64_t function,
+				 const void *site, uintptr_t sp);
+
+/* Ends the calls that cannot be open beside this one of @function. */
+struct shim_node *tree_drop_ended(const struct stack *stack,
+				  struct shim_node *node, uint64_t function,
+				  const void *site, uintptr_t sp);
+
 /* --- calltree_events.c --- */
 
 /* Asks for them all. */
@@ -284,6 +327,8 @@ static inline bool is_exact(const struct shim_node *node)
 
 static inline void open_call(struct shim_node *node, uint64_t frame)
 {
+	if (UNLIKELY(is_in_doubt(node)))
+		node_trust(node);
 	node->frame = frame;
 	shim_add(&node->calls, 1);
 	if (tree_mode != COUNTS)
@@ -305,14 +350,14 @@ static inline uint64_t exchange_last(struct shim_extra_node *extra,
 	return last;
 }
 
-/* One question: is it neither 0, nor shorter or longer than any before, nor too
- * long for the last bucket but one? */
+/* What range_low and range_span ask in one question: is it neither 0, nor
+ * shorter or longer than any before, nor too long for the last bucket but one? */
 static inline void count_duration(struct shim_extra_node *extra,
 				  uint64_t duration)
 {
 	unsigned bucket;
 
-	if (UNLIKELY(duration - extra->unused[0] > extra->unused[1])) {
+	if (UNLIKELY(duration - extra->range_low > extra->range_span)) {
 		node_widen(extra, duration);
 		return;
 	}

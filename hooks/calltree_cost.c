@@ -89,12 +89,16 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 
 void tree_describe_cost(struct shim_meta *meta)
 {
-	if (tree_mode == COUNTS) {
-		measure_cost(COUNTS, &meta->cost_coarse);
-		return;
+	static struct shim_cost coarse, exact;
+
+	/* A fork of who may not measure costs what its parent did. */
+	if (!shim_clock_is_closed()) {
+		if (tree_mode != COUNTS)
+			measure_cost(EXACT, &exact);
+		coarse = exact;
+		if (tree_mode != EXACT)
+			measure_cost(tree_mode, &coarse);
 	}
-	measure_cost(EXACT, &meta->cost_exact);
-	meta->cost_coarse = meta->cost_exact;
-	if (tree_mode == COARSE)
-		measure_cost(COARSE, &meta->cost_coarse);
+	meta->cost_coarse = coarse;
+	meta->cost_exact = exact;
 }

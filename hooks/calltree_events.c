@@ -82,7 +82,7 @@ static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 	if (!tree)
 		return;
 	cut(tree, sp);
-	tree->landed = tree->current->frame;
+	tree->landed = frame_at(tree->current);
 }
 
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
@@ -93,6 +93,7 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 	uint64_t signals;
 
 	(void)profiler;
+	low &= ~(uintptr_t)FRAME_FLAGS;
 	if (!tree)
 		tree = tree_get((uintptr_t)__builtin_frame_address(0));
 	if (!tree)
@@ -151,7 +152,7 @@ static void copy_open_calls(struct tree *tree, struct shim_node *innermost)
 		if (!node)
 			break;
 		tree->current = node;
-		open_call(node, path[i]->frame);
+		open_call(node, frame_at(path[i]));
 		node->calls = 0;
 	}
 	shim_memory_empty(path, size);
@@ -168,7 +169,8 @@ static void on_forked(struct shim_profiler *profiler)
 	 * about to look into it, and verifies what it finds. */
 	tree_hot = (struct hot){ .current = &tree_nobody,
 				 .cache = tree_hot.cache,
-				 .cache_mask = tree_hot.cache_mask };
+				 .cache_mask = tree_hot.cache_mask,
+				 .no_clock = tree_hot.no_clock };
 	trees = NULL;
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
@@ -183,7 +185,15 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->main_stack.high = stack.high;
 	tree->root->frame = frame_of(stack.high, stack.low);
 	copy_open_calls(tree, innermost);
+	tree->starts = 0; /* as much in doubt as in the parent */
 	tree_publish(tree, tree->stack, tree->current);
+}
+
+/* Other threads' data are theirs: each looks at its own with its next event. */
+static void on_calls_started(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	__atomic_store_n(&tree_starts, tree_starts + 1, __ATOMIC_RELEASE);
 }
 
 /* Another task runs with this thread's data: a vfork child, a clone without
@@ -269,6 +279,7 @@ void tree_listen(struct shim_handle *handle)
 	shim_profiler_on_stack_created(handle, on_stack_created);
 	shim_profiler_on_stack_switched(handle, on_stack_switched);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_calls_started(handle, on_calls_started);
 	shim_profiler_on_data_shared(handle, on_data_shared);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);

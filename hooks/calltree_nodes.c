@@ -139,8 +139,7 @@ COLD struct shim_node *node_make(struct tree *tree,
 /* --- ending calls --- */
 
 /*
- * The range that count_duration asks for is in the two words of the extra node
- * that the format leaves free: what is counted there needs no limit.
+ * The range that count_duration asks for: what is counted there needs no limit.
  */
 #define FIRST 1ull
 #define LAST  ((1ull << (SHIM_BUCKETS - 1)) - 1)
@@ -161,8 +160,8 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
 		extra->min = duration;
 	if (duration > extra->max)
 		extra->max = duration;
-	extra->unused[0] = within(extra->min);
-	extra->unused[1] = within(extra->max) - within(extra->min);
+	extra->range_low = within(extra->min);
+	extra->range_span = within(extra->max) - within(extra->min);
 }
 
 COLD void node_add_extra(struct shim_node *node, uint64_t duration)
@@ -224,6 +223,7 @@ void node_end_unwound(struct shim_node *node)
 {
 	if (node->frame == 0 || is_root(node))
 		return;
+	node_trust(node);
 	close_call(node, node_duration(node));
 	count_unwound();
 }

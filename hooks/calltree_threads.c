@@ -50,6 +50,7 @@ struct stack *tree_add_stack(struct tree *tree, uintptr_t low,
 
 	if (!stack)
 		return NULL;
+	low &= ~(uintptr_t)FRAME_FLAGS;
 	*stack = (struct stack){ .low = low, .high = high,
 				 .next = tree->stacks };
 	tree->stacks = stack;
@@ -167,6 +168,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	*stack = (struct stack){ .low = sp & ~4095ul };
 	stack->high = stack->low + 4096;
 	shim_stack_find(sp, &stack->low, &stack->high);
+	stack->low &= ~(uintptr_t)FRAME_FLAGS;
 	stack->base = make_root(tree, stack, false);
 	if (!stack->base)
 		return false;
@@ -174,8 +176,9 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	tree->root = (struct shim_thread_node *)stack->base;
 	tree->stack = tree->stacks = stack;
 	tree->current = stack->current;
-	tree->careful = false;
+	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
+	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	return true;
 }
 
@@ -248,6 +251,7 @@ COLD struct tree *tree_get(uintptr_t sp)
 
 	if (tree)
 		return tree;
+	tree_hot.no_clock = shim_clock_is_closed();
 	if (tree_hot.retry_clock && now() < tree_hot.retry_clock)
 		return NULL;
 	signals = shim_signals_block();

@@ -14,8 +14,7 @@
 
 static uint32_t switched;		/* odd: stopped */
 
-/* What the recording says of it. */
-static void note(void)
+void calls_note(void)
 {
 	struct shim_meta *meta = record_meta();
 	struct sites_state state;
@@ -37,7 +36,7 @@ static int stop(void *unused)
 	if (switched % 2 == 0) {
 		switched++;
 		plan_pause(true);
-		note();
+		calls_note();
 	}
 	return 0;
 }
@@ -48,7 +47,7 @@ static int start(void *unused)
 	if (switched % 2 != 0) {
 		switched++;
 		plan_pause(false);
-		note();
+		calls_note();
 	}
 	return 0;
 }
@@ -58,7 +57,7 @@ void calls_forked(void)
 	sites_settle();
 	plan_forked();
 	if (switched != 0)
-		note();
+		calls_note();
 }
 
 static enum shim_result do_slowly(int (*work)(void *unused))

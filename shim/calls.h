@@ -9,4 +9,8 @@
  * may have been about to change that.  State lock held. */
 void calls_forked(void);
 
+/* Writes into the recording which call sites there are and how many are off.
+ * State lock held. */
+void calls_note(void);
+
 #endif

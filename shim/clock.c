@@ -20,16 +20,25 @@ static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t clock_hz;
 static uintptr_t vvar;
+static bool somebody_closed;	/* and who it begins may have inherited it */
 static __thread bool closed;
 
 void clock_close(void)
 {
 	closed = true;
+	somebody_closed = true;
+}
+
+bool shim_clock_is_closed(void)
+{
+	if (!closed && somebody_closed)
+		closed = sys_is_forbidden() || sys_clock_is_readable() < 0;
+	return closed;
 }
 
 uint64_t clock_read(void)
 {
-	if (!closed)
+	if (!shim_clock_is_closed())
 		return shim_clock();
 	return tick ? *tick : 0;
 }
@@ -43,6 +52,18 @@ static bool find_vvar(const struct map *map, void *argument)
 	return false;
 }
 
+/* Both as they were at the last tick. */
+static struct reading read_coarse_clocks(void)
+{
+	struct reading now = { 0, 0 };
+
+	do
+		now.clock = tick ? *tick : 0;
+	while (sys_time_ns(CLOCK_MONOTONIC_COARSE, &now.mono_ns) == 0 && tick &&
+	       *tick != now.clock);
+	return now;
+}
+
 /* How many clock units a pair of readings may lie apart to be believed: a
  * system call takes a thousandth of a millisecond, a preemption far longer. */
 #define CLOSE 2000
@@ -52,6 +73,8 @@ static struct reading read_clocks(void)
 	struct reading best = { 0, 0 };
 	uint64_t best_apart = ~0ull;
 
+	if (shim_clock_is_closed())
+		return read_coarse_clocks();
 	for (int i = 0; i < 50 && best_apart > CLOSE; i++) {
 		uint64_t before = shim_clock(), mono_ns, apart;
 
@@ -128,8 +151,10 @@ static void measure_tick(void)
 
 void clock_start(void)
 {
-	if (sys_clock_is_readable() < 0)
+	if (sys_clock_is_readable() < 0) {
+		clock_close();
 		return;
+	}
 	clock_hz = measure_hz();
 	measure_tick();
 	if (!tick)
@@ -158,7 +183,7 @@ void clock_note(struct shim_meta *meta)
 {
 	struct reading now;
 
-	if (!meta || sys_is_forbidden() || closed)
+	if (!meta || sys_is_forbidden() || shim_clock_is_closed())
 		return;
 	now = read_clocks();
 	if (now.mono_ns == 0)

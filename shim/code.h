@@ -20,9 +20,9 @@ enum code_leave {
 void code_start(void);
 
 /*
- * What happens at @call->return_address, where a leave hook that was called from
- * inside its function returns to.  *@target gets the function that a tail call
- * jumps to, 0 if that is not known.  Decided once per address and remembered.
+ * What happens at @call->return_address, where a leave hook that was called
+ * from inside its function returns to.  *@target gets the function that a tail
+ * call jumps to, 0 if that is not known.  Decided once per address and remembered.
  * Async; blocks signals and takes the state lock the first time.
  */
 enum code_leave code_leave_kind(const struct plan_call *call,

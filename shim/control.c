@@ -56,6 +56,8 @@ static void work(void *unused)
 	for (;;) {
 		uint32_t task = __atomic_load_n(&job.task, __ATOMIC_ACQUIRE);
 
+		if (sys_is_forbidden())
+			sys_park();
 		switch (task) {
 		case TASK_LOAD:
 			job.result = module_load(job.description, job.data,
@@ -504,6 +506,8 @@ static void serve(void *unused)
 	__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
 	sys_wake(&is_ready);
 	for (;;) {
+		if (sys_is_forbidden())
+			sys_park();
 		if (door < 0)
 			sys_sleep_ms(ALONE_MS);
 		else if (sys_wait_input(door, ALONE_MS) > 0 &&

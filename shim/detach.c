@@ -137,6 +137,9 @@ static void work(void *unused)
 		self = this_process();
 		seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 		pause_ms = run_once();
+		/* Without system calls nobody can be waited for. */
+		if (pause_ms > 0 && sys_is_forbidden())
+			sys_park();
 		if (pause_ms > 0) {
 			sys_wait(&changes, seen, pause_ms);
 			continue;

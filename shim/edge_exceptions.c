@@ -4,8 +4,8 @@
  * The functions of the C++ library are stubs (arch/.../entry) that jump to the
  * real ones, so that nobody who walks the stack finds us there.  An object may
  * bring a library of its own, or have come with one that only it can see: then
- * the definition that follows ours is none, and it is looked for from the object
- * that called, where the dynamic linker would have found it without us.
+ * the definition that follows ours is none, and it is looked for from the
+ * object that called, where the dynamic linker would have found it without us.
  *
  * The personality routine is asked at every frame; when it says that the frame
  * has a landing pad, everything deeper is gone.  _Unwind_GetCFA is then the

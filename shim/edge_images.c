@@ -1,8 +1,8 @@
 /*
  * Objects that come and go while the program runs.
  *
- * dlopen looks at who called it: a name without a slash is looked for where that
- * object says (RPATH, RUNPATH), and $ORIGIN is where it lies.  So dlopen is a
+ * dlopen looks at who called it: a name without a slash is looked for where
+ * that object says (RPATH, RUNPATH); $ORIGIN is where it lies.  So dlopen is a
  * stub that jumps; what it jumps to is a function of ours only if the caller
  * makes no difference and somebody wants to know how it ends.  Otherwise what
  * came is noticed by the first call in it (shim_image_note).

@@ -1,6 +1,6 @@
 /*
- * Ways to leave frames that no leave hook sees: longjmp and kin, and coroutines,
- * which leave a whole stack.
+ * Ways to leave frames that no leave hook sees: longjmp and kin, and
+ * coroutines, which leave a whole stack.
  */
 #define _GNU_SOURCE
 #include "edge.h"

@@ -13,6 +13,7 @@
 #include "record.h"
 #include "state.h"
 #include "sys.h"
+#include "track.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -104,8 +105,11 @@ void edge_vfork_before(void)
 	RAISE(data_shared, 1);
 }
 
+/* The child was in calls that are none of the parent's any more: they lie below
+ * where vfork returns to (entry.S). */
 long edge_vfork_after(long result)
 {
+	track_unwound((uintptr_t)__builtin_dwarf_cfa() + 16, NULL, false);
 	RAISE(data_shared, 0);
 	return result < 0 ? edge_syscall_failed(result) : result;
 }

@@ -153,6 +153,18 @@ enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
+enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
+					shim_function_hook enter,
+					shim_function_hook leave)
+{
+	ENTRY_INIT_OF(handle);
+	if (!enter || !leave)
+		return SHIM_E_INVALIDARG;
+	handle->restarted[0] = enter;
+	handle->restarted[1] = leave;
+	return SHIM_OK;
+}
+
 /* Row E-32: the newest generation wins, and says S_OK to the others. */
 static bool is_outdone(const struct shim_handle *handle, bool elt1)
 {

@@ -7,7 +7,12 @@
 #include "plan.h"
 #include "state.h"
 
+#include <shim/record.h>
+
 #include <shim/banned.h>
+
+/* What a callback may use of the stack it is called on (row P-29). */
+#define CALLBACK_STACK (384ul << 10)
 
 struct events_counts events_counts;
 
@@ -296,13 +301,26 @@ static void switch_off(struct guard *guard, const char *how)
 		 guard->name, how);
 }
 
+/* A callback that runs on a stack of ours is below whatever the thread goes on
+ * with. */
+static bool is_below(const struct thread *self, const struct guard *guard,
+		     uintptr_t sp)
+{
+	uintptr_t ours = (uintptr_t)self->callback_stack;
+
+	return (uintptr_t)guard < sp ||
+	       (ours && (uintptr_t)guard - ours < CALLBACK_STACK &&
+		sp - ours >= CALLBACK_STACK);
+}
+
 static void leave_below(uintptr_t sp, bool by_jump)
 {
 	struct thread *self = thread_current;
 
 	if (!self)
 		return;
-	while (self->guard && (uintptr_t)self->guard < sp) {
+	while (self->guard && is_below(self, self->guard, sp)) {
+		self->on_callback_stack = false;
 		if (by_jump)
 			switch_off(self->guard, "was left by a jump");
 		guard_leave(self->guard);
@@ -322,16 +340,64 @@ void guard_unwound(uintptr_t sp)
 	leave_below(sp, false);
 }
 
+/* --- on which stack --- */
+
+struct call {
+	void (*callback)(void);
+	uintptr_t arguments[5];
+};
+
+static int call_guarded(void *argument)
+{
+	const struct call *call = argument;
+	const uintptr_t *a = call->arguments;
+
+	return arch_call_guarded(call->callback, a[0], a[1], a[2], a[3], a[4]);
+}
+
+/* The end of a stack of ours if there is too little left of the program's; NULL:
+ * go on here. */
+static void *find_stack(struct thread *self)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	if (self->on_callback_stack)
+		return NULL;
+	if (sp - self->stack_low >= self->stack_high - self->stack_low)
+		shim_stack_find(sp, &self->stack_low, &self->stack_high);
+	if (sp - self->stack_low >= CALLBACK_STACK)
+		return NULL;
+	if (!self->callback_stack)
+		self->callback_stack = shim_memory(CALLBACK_STACK);
+	return self->callback_stack ? self->callback_stack + CALLBACK_STACK :
+				      NULL;
+}
+
+static bool call_somewhere(struct thread *self, const struct call *call)
+{
+	void *top = find_stack(self);
+	bool threw;
+
+	if (!top)
+		return call_guarded((void *)call);
+	self->on_callback_stack = true;
+	threw = arch_call_on_stack(call_guarded, (void *)call, top);
+	self->on_callback_stack = false;
+	return threw;
+}
+
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
 {
+	struct call call = { callback, { a, b, c, d, e } };
+
 	if (!guard->thread) {
 		if (callback)
 			((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
 				   uintptr_t))callback)(a, b, c, d, e);
 		return;
 	}
-	if (callback && arch_call_guarded(callback, a, b, c, d, e))
+	if (callback && call_somewhere(guard->thread, &call))
 		switch_off(guard, "threw an exception");
 	guard_leave(guard);
 }

@@ -435,6 +435,7 @@ static void activate_handles(const struct module *module, bool attached)
 		__atomic_store_n(&handles.handle[i]->waits, false,
 				 __ATOMIC_RELEASE);
 	plan_changed();
+	plan_start_code();
 	for (uint32_t i = 0; attached && i < handles.count; i++)
 		RAISE_ONE(handles.handle[i], attach_complete);
 }

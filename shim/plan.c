@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include "arch.h"
+#include "calls.h"
 #include "code.h"
 #include "frame.h"
 #include "log.h"
@@ -190,6 +191,13 @@ static bool is_choice(const struct plan *plan)
 	       entry->handle->fast[0] && entry->handle->fast[1];
 }
 
+/* Whether the table leads to it, and not straight to a hook. */
+static bool is_run(const struct plan *plan)
+{
+	return plan->count > 0 && !is_paused && !is_direct(plan) &&
+	       !is_choice(plan);
+}
+
 static void point_at(const struct plan *plan)
 {
 	const struct shim_handle *handle = plan->entries[0].handle;
@@ -212,6 +220,17 @@ static void point_at(const struct plan *plan)
 		table_point((void *)plan_enter, (void *)plan_leave);
 }
 
+/* Before any hook is: what was off is on. */
+static void begin_again(void)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		for (int i = 0; i < 2; i++)
+			if (h->fast[i] && h->restarted[i])
+				h->fast[i] = h->restarted[i];
+	}
+	RAISE_TO(AUDIENCE_BUILTIN, calls_started);
+}
+
 /*
  * Off has two switches, one behind the other: the call sites in the program's
  * code, which make it cheap, and the table, which makes it sure.  Calls through
@@ -223,6 +242,8 @@ static void point(const struct plan *plan)
 	static bool is_off;
 
 	if (plan->count > 0 && !is_paused) {
+		if (is_off)
+			begin_again();
 		point_at(plan);
 		if (is_off)
 			sites_switch_all(true);
@@ -233,6 +254,14 @@ static void point(const struct plan *plan)
 	if (!is_off)
 		sites_switch_all(false);
 	is_off = true;
+}
+
+void plan_filters_changed(void)
+{
+	if (!plan_current)
+		return;
+	begin_again();
+	point(plan_current);
 }
 
 /* --- old plans --- */
@@ -324,6 +353,7 @@ static void give_up(void)
 void plan_update(void)
 {
 	struct plan *before = (struct plan *)plan_current, *plan;
+	bool is_early;
 
 	free_retired();
 	plan = allocate();
@@ -332,9 +362,19 @@ void plan_update(void)
 		return;
 	}
 	make(plan);
+	/* The table has many slots, the plan is one pointer: whoever comes in
+	 * or goes sees no enter without its leave if it is the plan that
+	 * decides.  So the way through the plan is opened before the new one is
+	 * there, and closed when it is. */
+	is_early = before && is_run(plan);
+	if (is_early)
+		point(plan);
 	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
+	if (before && (before->decides || plan->decides))
+		begin_again();
 	sites_unfilter_all();
-	point(plan);
+	if (!is_early)
+		point(plan);
 	if (before) {
 		before->next = retired;
 		retired = before;
@@ -484,6 +524,7 @@ static int switch_off(void *argument)
 
 	if (r == -ENOENT && call->event == PLAN_LEAVE)
 		r = sites_switch_jumps(call->function, false);
+	calls_note();
 	return r;
 }
 

@@ -81,6 +81,10 @@ void plan_forget(struct shim_handle *handle);
 /* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */
 void plan_pause(bool paused);
 
+/* A filter will say something else from now on: functions may be on whose calls
+ * were not seen.  State lock held. */
+void plan_filters_changed(void);
+
 /* Runs the plan there is; what the table points at comes here. */
 void plan_dispatch(const struct plan_call *call);
 /* Calls everybody's hook. */

@@ -327,6 +327,8 @@ static void describe(bool forked)
 	add_string("host", memory);
 	add_string("rank", rank());
 	add_string("profile", config.profile);
+	if (config.filter[0])
+		add_string("filter", config.filter);
 	/* Last: only now does a reader accept it. */
 	__atomic_store_n(&meta->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
 }

@@ -434,6 +434,15 @@ void sys_wake(uint32_t *word)
 	call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 0x7fffffff, 0, 0, 0);
 }
 
+void sys_park(void)
+{
+	static uint32_t word;
+
+	for (;;)
+		arch_syscall(SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, 0,
+			     0, 0);
+}
+
 /* --- for the control thread --- */
 
 int sys_hide_files(void)

@@ -69,6 +69,10 @@ int sys_name_thread(const char *name);
 void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
 void sys_wake(uint32_t *word);
 
+/* For a thread of ours when system calls are forbidden: never returns.  One call
+ * is made, of a kind that no program with threads can do without. */
+void sys_park(void) __attribute__((noreturn));
+
 /* --- for the control thread --- */
 
 /* A table of descriptors of its own for the calling thread, empty. */

@@ -86,8 +86,11 @@ static int make(void *result)
 	thread->tid = tid;
 	thread->pthread = 0;
 	thread->guard = NULL;
+	thread->stack_low = thread->stack_high = 0;
+	thread->on_callback_stack = false;
 	thread->frame = NULL;
-	track_forget(thread->tracks);
+	thread->module = NULL;
+	track_forget(thread);
 	thread->dispatching = 0;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++)
 		thread->pins[i] = 0;

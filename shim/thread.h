@@ -39,8 +39,12 @@ struct thread {
 	uintptr_t pthread;
 	char name[16];
 	struct guard *guard;	/* the innermost callback on its stack */
+	uintptr_t stack_low, stack_high;	/* last seen, for callbacks */
+	char *callback_stack;	/* for callbacks where there is little of it */
+	bool on_callback_stack;
 	struct module *module;	/* whose init function it runs */
-	struct track *tracks;	/* the frames it is in (track.c) */
+	struct track *tracks;	/* the frames it is in (track.c); ... */
+	struct track *track;	/* ... where they were found last, or NULL */
 	bool asking;		/* it is in a filter or mapper */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */

@@ -22,16 +22,24 @@ struct track {
 	struct track *next;
 	uintptr_t low, high;	/* the stack; both 0: of a thread before */
 	bool is_signal;		/* an alternate one: empty between handlers */
+	bool is_exact;		/* the program said where it is */
 	uint32_t count, room;
 	uintptr_t landed;	/* the stack pointer of the last landing pad */
 	struct open_frame *frames;
+	struct open_frame first[];
 };
+
+/* Coroutines may be many: a page each. */
+#define PAGE	   4096
+#define FIRST_ROOM ((PAGE - sizeof(struct track)) / sizeof(struct open_frame))
 
 /* --- the lists --- */
 
+/* Old ones stay as they are: a handler may have come into who fills one.  They
+ * are never more than the new one. */
 static bool make_room(struct track *track)
 {
-	uint32_t room = track->room ? track->room * 2 : 1024;
+	uint32_t room = track->room * 4;
 	struct open_frame *frames = shim_memory(room * sizeof(*frames));
 
 	if (!frames)
@@ -42,10 +50,8 @@ static bool make_room(struct track *track)
 		else
 			frames[i].frame = NOT_YET;
 	}
-	if (track->frames)
-		shim_memory_empty(track->frames,
-				  track->room * sizeof(*frames));
 	track->frames = frames;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	track->room = room;
 	return true;
 }
@@ -56,8 +62,8 @@ static void empty(struct track *track)
 		track->frames[--track->count].frame = NOT_YET;
 }
 
-/* What a stack pointer points at was pushed last: it may be the upper end of the
- * stack, and is never the lower one. */
+/* What a stack pointer points at was pushed last: it may be the upper end of
+ * the stack, and is never the lower one. */
 static bool contains(const struct track *track, uintptr_t sp)
 {
 	return sp - 1 - track->low < track->high - track->low;
@@ -65,14 +71,19 @@ static bool contains(const struct track *track, uintptr_t sp)
 
 /* What was made a stack may lie inside what the system takes for one: the
  * smallest is right, and they are few. */
-static struct track *find(const struct thread *self, uintptr_t sp)
+static struct track *find(struct thread *self, uintptr_t sp)
 {
-	struct track *best = NULL;
+	struct track *best = self->track;
 
+	if (best && contains(best, sp))
+		return best;
+	best = NULL;
 	for (struct track *t = self->tracks; t; t = t->next)
 		if (contains(t, sp) &&
 		    (!best || t->high - t->low < best->high - best->low))
 			best = t;
+	if (best && best->is_exact)
+		self->track = best;
 	return best;
 }
 
@@ -84,9 +95,13 @@ static struct track *make(struct thread *self)
 		track = track->next;
 	if (track)
 		return track;
-	track = shim_memory(sizeof(*track));
-	if (!track || !make_room(track))
+	track = shim_memory(PAGE);
+	if (!track)
 		return NULL;
+	track->frames = track->first;
+	track->room = FIRST_ROOM;
+	for (uint32_t i = 0; i < FIRST_ROOM; i++)
+		track->first[i].frame = NOT_YET;
 	track->next = self->tracks;
 	self->tracks = track;
 	return track;
@@ -105,6 +120,7 @@ static struct track *find_or_make(struct thread *self, uintptr_t sp)
 	if (!track)
 		return NULL;
 	track->is_signal = kind == SHIM_STACK_SIGNAL;
+	track->is_exact = false;
 	track->landed = 0;
 	track->low = low;
 	track->high = high;
@@ -185,10 +201,29 @@ static bool is_entered_again(const struct track *track,
 	return false;
 }
 
+/* Again, if a handler came that needed more room. */
+static void fill(const struct track *track, uint32_t at,
+		 const struct plan_call *call)
+{
+	struct open_frame *frames;
+
+	do {
+		frames = __atomic_load_n(&track->frames, __ATOMIC_RELAXED);
+		frames[at].function = call->function;
+		frames[at].site = call->site;
+		frames[at].exception = NULL;
+		frames[at].is_unwinding = false;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		frames[at].frame = call->frame;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	} while (frames !=
+		 __atomic_load_n(&track->frames, __ATOMIC_RELAXED));
+}
+
 static void enter(const struct plan *plan, struct thread *self,
 		  struct track *track, const struct plan_call *call)
 {
-	struct open_frame *frame;
+	uint32_t at;
 
 	while (track->count > 0 && (is_gone(top(track), call) ||
 				    is_entered_again(track, call)))
@@ -197,14 +232,9 @@ static void enter(const struct plan *plan, struct thread *self,
 		self->dropped++;
 		return;
 	}
-	frame = &track->frames[track->count++];
+	at = track->count++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	frame->function = call->function;
-	frame->site = call->site;
-	frame->exception = NULL;
-	frame->is_unwinding = false;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	frame->frame = call->frame;
+	fill(track, at, call);
 	plan_run(plan, self, call);
 }
 
@@ -247,7 +277,7 @@ static void leave(const struct plan *plan, struct thread *self,
 		unwind_top(plan, self, track);
 		return;
 	}
-	/* After a jump to the hook it returns to the caller: the function has. */
+	/* Jumped to, the hook returns to the caller: the function has. */
 	if (top(track)->frame >= call.frame)
 		how = code_leave_kind(&call, &call.target);
 	if (how == CODE_UNWINDS) {
@@ -333,7 +363,7 @@ void track_jumped(uintptr_t sp)
 	uintptr_t here = (uintptr_t)__builtin_dwarf_cfa();
 	struct track *from = self ? find(self, here) : NULL;
 
-	/* A handler that leaves its stack does not come back; a coroutine may. */
+	/* A handler that leaves its stack is gone; a coroutine may come back. */
 	if (from && from->is_signal && !contains(from, sp))
 		leave_below(self, from, NOT_YET, NULL);
 	track_unwound(sp, NULL, false);
@@ -356,10 +386,15 @@ void track_stack_created(uintptr_t low, uintptr_t high)
 		empty(track); /* used again */
 		return;
 	}
+	/* One in another: what is inside the larger may be in either. */
+	if (track)
+		track->is_exact = false;
+	self->track = NULL;
 	track = make(self);
 	if (!track)
 		return;
 	track->is_signal = false;
+	track->is_exact = true;
 	track->landed = 0;
 	track->low = low;
 	track->high = high;
@@ -375,10 +410,11 @@ void track_ended(void)
 		leave_below(self, track, NOT_YET, NULL);
 }
 
-void track_forget(struct track *tracks)
+void track_forget(struct thread *thread)
 {
-	for (; tracks; tracks = tracks->next) {
-		empty(tracks);
-		tracks->low = tracks->high = 0;
+	thread->track = NULL;
+	for (struct track *t = thread->tracks; t; t = t->next) {
+		empty(t);
+		t->low = t->high = 0;
 	}
 }

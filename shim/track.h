@@ -13,8 +13,8 @@ void track_run(const struct plan *plan, struct thread *self,
 	       const struct plan_call *call);
 
 /* The calling thread goes on at @sp, and the frames below were left by
- * @exception (NULL: not one of C++).  @is_pad: what runs there is a landing pad,
- * and leave hooks of that frame mean the same until track_caught. */
+ * @exception (NULL: not one of C++).  @is_pad: what runs there is a landing
+ * pad, and leave hooks of that frame mean the same until track_caught. */
 void track_unwound(uintptr_t sp, const void *exception, bool is_pad);
 /* A catch block begins; @sp is below it. */
 void track_caught(uintptr_t sp);
@@ -25,7 +25,7 @@ void track_stack_created(uintptr_t low, uintptr_t high);
 /* Nothing of the program is on the calling thread's own stack any more. */
 void track_ended(void);
 
-/* A new thread gets these: nothing is open in them. */
-void track_forget(struct track *tracks);
+/* A new thread gets the lists of one that is gone. */
+void track_forget(struct thread *thread);
 
 #endif

@@ -1,6 +1,7 @@
 #include "verdict.h"
 
 #include "events.h"
+#include "plan.h"
 #include "sites.h"
 #include "state.h"
 #include "sys.h"
@@ -59,11 +60,13 @@ void verdict_single(int filter, int mapper)
 
 void verdict_invalidate(int slot)
 {
+	plan_filters_changed();
 	renew(slot);
 }
 
 void verdict_invalidate_filters(void)
 {
+	plan_filters_changed();
 	for (int i = 0; i < VERDICT_SLOTS; i++)
 		if (slots[i].handle && slots[i].is_filter)
 			renew(i);

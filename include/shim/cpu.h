@@ -46,6 +46,27 @@ static inline bool shim_replace(void *place, void *old, void *new_value)
 	return done;
 }
 
+/*
+ * Whether a frame that called a hook with its stack pointer at @sp, and returns
+ * to @site, ends below or at @end: a call pushed @site as its last word.  Reads
+ * the stack between the two, and one word below.
+ */
+static inline bool shim_frame_ends(uintptr_t sp, const void *site,
+				   uintptr_t end)
+{
+	for (sp -= sizeof(site); sp < end; sp += sizeof(site))
+		if (*(const void *volatile *)sp == site)
+			return true;
+	return false;
+}
+
+/* Where the code goes on that called a hook with its stack pointer at @sp; 0:
+ * not known. */
+static inline uintptr_t shim_hook_caller(uintptr_t sp)
+{
+	return ((volatile uintptr_t *)sp)[-1];
+}
+
 #else
 
 #include <time.h>
@@ -63,6 +84,20 @@ static inline uint64_t shim_clock(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 #endif
+}
+
+/* Where return addresses lie is not known here, so it is guessed. */
+static inline bool shim_frame_ends(uintptr_t sp, const void *site,
+				   uintptr_t end)
+{
+	(void)site;
+	return sp < end;
+}
+
+static inline uintptr_t shim_hook_caller(uintptr_t sp)
+{
+	(void)sp;
+	return 0;
 }
 
 static inline void shim_add(uint64_t *counter, uint64_t value)

@@ -190,7 +190,8 @@ struct shim_file {
 #define SHIM_NODE_THREAD  0xffff000000000000ull	/* | tid: a struct shim_thread_node */
 #define SHIM_NODE_EXTRA	  0xfffe000000000000ull	/* a struct shim_extra_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in both, never in a function word */
-#define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now */
+#define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
+					 * or in doubt (frame, bit 0) */
 #define SHIM_NODE_ADDRESS 0x0000ffffffffffffull
 #define SHIM_NODE_GENERATION(function) ((uint32_t)((function) >> 48 & 0x7fff))
 #define SHIM_GENERATION_MAX 0x7effu		/* later unloads: the name is unknown */
@@ -201,7 +202,10 @@ struct shim_node {
 	uint64_t calls;
 	uint64_t time;			/* of finished calls, children included */
 	uint64_t start;			/* clock when the open call began */
-	uint64_t frame;			/* not 0: a call is open */
+	uint64_t frame;			/* not 0: a call is open, with the stack pointer
+					 * so far above the stack's low end; bits
+					 * 0-2 are flags.  0: it may have ended while
+					 * calls were off */
 	uint32_t hits;			/* coarse: calls during which the clock ticked */
 	uint32_t coarse;		/* 1: some calls were timed by the coarse clock;
 					 * 2: calls were not timed */
@@ -238,7 +242,10 @@ struct shim_extra_node {
 	uint64_t max;
 	uint64_t last;
 	uint64_t has_last;
-	uint64_t unused[2];
+	/* For its program alone, see calltree.h: the shortest call that needs no
+	 * question, and how much longer one may be that needs none either. */
+	uint64_t range_low;
+	uint64_t range_span;
 	uint64_t bucket[SHIM_BUCKETS];
 };
 

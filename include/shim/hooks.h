@@ -165,6 +165,21 @@ shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
 		     SHIM_IN shim_frame_hook enter,
 		     SHIM_IN shim_frame_hook leave) SHIM_INIT;
 
+/*
+ * shim_set_restart_hooks - fast hooks that ask one question more
+ *
+ * They take the place of the fast hooks for good just before the first
+ * calls_started: programs whose calls are never off do not pay for the question
+ * whether they were.
+ *
+ * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG if one is NULL.
+ * Contract: init.
+ */
+SHIM_API enum shim_result
+shim_set_restart_hooks(SHIM_IN struct shim_handle *handle,
+		       SHIM_IN shim_function_hook enter,
+		       SHIM_IN shim_function_hook leave) SHIM_INIT;
+
 /* --- ELT1 and ELT2: adapters on ELT3 (rows E-69 to E-74) --- */
 
 typedef void (*shim_function_hook1)(shim_function function);

@@ -96,6 +96,13 @@ SHIM_API void shim_signals_restore(uint64_t token) SHIM_ASYNC;
  */
 SHIM_API const volatile uint64_t *shim_tick(uint64_t *length) SHIM_ASYNC;
 
+/*
+ * Whether shim_clock() would fault on the calling thread: the program forbade
+ * it, here or where this thread or process came from.  Async; a system call if
+ * that was somewhere else.
+ */
+SHIM_API bool shim_clock_is_closed(void) SHIM_ASYNC;
+
 /* The recording's counters of the whole process, or NULL.  A profiler adds its
  * costs, orphans and unwound frames here.  Async. */
 SHIM_API struct shim_meta *shim_record_meta(void) SHIM_ASYNC;

@@ -267,6 +267,8 @@ static void put_head(FILE *out, const struct model *model)
 	put_string(out, "program", process_string(first, "program"));
 	fputc(',', out);
 	put_string(out, "command", process_string(first, "command"));
+	fputc(',', out);
+	put_string(out, "filter", process_string(first, "filter"));
 	put_ns(out, "duration_ns", model->duration, model->duration > 0);
 	fputc(',', out);
 	put_string(out, "ended", end_text(recording));

@@ -110,6 +110,19 @@ static void print_program(const struct page *page)
 	fputc('\n', page->out);
 }
 
+/* What was left out is in nobody's numbers: its time is its callers' own. */
+static void print_filter(const struct page *page)
+{
+	const char *filter = process_string(
+		&page->model->recording->processes[0], "filter");
+
+	if (!filter)
+		return;
+	fputs("  only the functions that --filter '", page->out);
+	put_text(page->out, filter);
+	fputs("' lets through\n", page->out);
+}
+
 static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -129,6 +142,7 @@ static void print_calls(const struct page *page)
 			model->has_lower_bounds ?
 			"; when that was is not known: their times are lower "
 			"bounds" : "");
+	print_filter(page);
 	if (model->unwound || model->orphans)
 		fprintf(page->out, "  %s calls ended without a leave, %s "
 			"leaves had no call\n",

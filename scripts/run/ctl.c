@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -144,6 +145,8 @@ static bool find_recording(long pid, char directory[PATH_MAX])
 /* Through /proc/self/fd: the path of a socket is short. */
 static int open_socket(const char *directory)
 {
+	/* The program may be stopped, or have forbidden itself to answer. */
+	static const struct timeval patience = { 30, 0 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int at, fd, r;
 
@@ -157,6 +160,7 @@ static int open_socket(const char *directory)
 		return -errno;
 	r = connect(fd, (struct sockaddr *)&address, sizeof(address));
 	r = r < 0 ? -errno : fd;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	close(at);
 	if (r < 0)
 		close(fd);

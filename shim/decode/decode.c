@@ -3,8 +3,9 @@
  *
  * From the hook on the way is followed to where the function is left, which is
  * a few instructions away: registers are brought back, the stack pointer goes
- * up, and then comes a `ret`, or a `jmp` that finds the return address on top of
- * the stack.  Where there is a choice (the stack protector) both ways are tried.
+ * up, and then comes a `ret`, or a `jmp` that finds the return address on top
+ * of the stack.  Where there is a choice (the stack protector) both ways are
+ * tried.
  */
 #define _GNU_SOURCE
 #include "decode.h"
@@ -208,8 +209,8 @@ static void end(struct walk *walk, enum decode_end how)
 	walk->answer->end = how;
 }
 
-/* Without the stack pointer: a jump forward or back out of what has been seen of
- * the function. */
+/* Without the stack pointer: a jump forward or back out of what has been seen
+ * of the function. */
 static bool is_tail_call(const struct walk *walk, uintptr_t target)
 {
 	if (walk->way.knows_sp)

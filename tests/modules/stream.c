@@ -2,11 +2,12 @@
  * A profiler that writes down every event it gets, for tests: preloaded beside
  * libshim.so, it needs no module and finds shim by weak symbols.
  *
- *     STREAM          the file, mapped: a header, then records (stream.py)
- *     STREAM_EVENTS   which events: letters of the table below
- *     STREAM_MAX      records at most; beyond, events are only counted
- *     STREAM_FORK     fork in the thread_started callback
- *     STREAM_ERRNO    spoil errno in every callback
+ *     STREAM             the file, mapped: a header, then records (stream.py)
+ *     STREAM_EVENTS      which events: letters of the table below
+ *     STREAM_MAX         records at most; beyond, events are only counted
+ *     STREAM_NO_CLAUSES  do not enable exception_clause
+ *     STREAM_FORK        fork in the thread_started callback
+ *     STREAM_ERRNO       spoil errno in every callback
  */
 #define _GNU_SOURCE
 #include <shim/hooks.h>
@@ -25,8 +26,8 @@
 #pragma weak shim_profiler_enable_clauses
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
 
-#define EVENT(name, context, flag, parameters)                                 \
-	__typeof__(shim_profiler_on_##name) shim_profiler_on_##name            \
+#define EVENT(name, context, flag, parameters) \
+	__typeof__(shim_profiler_on_##name) shim_profiler_on_##name \
 		__attribute__((weak));
 #include <shim/events.def>
 #undef EVENT
@@ -34,15 +35,15 @@
 struct record {
 	uint32_t kind;
 	uint32_t pid, tid;
-	int32_t depth;		/* calls open in the thread */
+	int32_t depth; /* calls open in the thread */
 	uint64_t a, b;
 	char text[96];
 };
 
 struct header {
-	uint64_t base;		/* of the program */
+	uint64_t base; /* of the program */
 	uint64_t count;
-	uint64_t counts[128];	/* of each kind */
+	uint64_t counts[128]; /* of each kind */
 	int64_t depth_max;
 };
 
@@ -84,12 +85,41 @@ static void put(int kind, uint64_t a, uint64_t b, const char *text)
 
 typedef struct shim_profiler *P;
 
-static void on_initialized(P p) { (void)p; put('i', 0, 0, NULL); }
-static void on_begin(P p) { (void)p; put('b', 0, 0, NULL); }
-static void on_end(P p) { (void)p; put('e', 0, 0, NULL); }
-static void on_forked(P p) { (void)p; put('f', 0, 0, NULL); }
-static void on_executing(P p, const char *path) { (void)p; put('x', 0, 0, path); }
-static void on_loading(P p, const char *path) { (void)p; put('l', 0, 0, path); }
+static void on_initialized(P p)
+{
+	(void)p;
+	put('i', 0, 0, NULL);
+}
+
+static void on_begin(P p)
+{
+	(void)p;
+	put('b', 0, 0, NULL);
+}
+
+static void on_end(P p)
+{
+	(void)p;
+	put('e', 0, 0, NULL);
+}
+
+static void on_forked(P p)
+{
+	(void)p;
+	put('f', 0, 0, NULL);
+}
+
+static void on_executing(P p, const char *path)
+{
+	(void)p;
+	put('x', 0, 0, path);
+}
+
+static void on_loading(P p, const char *path)
+{
+	(void)p;
+	put('l', 0, 0, path);
+}
 
 static void on_failed(P p, const char *path, const char *reason)
 {
@@ -97,8 +127,17 @@ static void on_failed(P p, const char *path, const char *reason)
 	put('m', 0, 0, reason);
 }
 
-static void on_loaded(P p, shim_image image) { (void)p; put('n', image, 0, NULL); }
-static void on_unloading(P p, shim_image image) { (void)p; put('o', image, 0, NULL); }
+static void on_loaded(P p, shim_image image)
+{
+	(void)p;
+	put('n', image, 0, NULL);
+}
+
+static void on_unloading(P p, shim_image image)
+{
+	(void)p;
+	put('o', image, 0, NULL);
+}
 
 static void on_unloaded(P p, uintptr_t low, uintptr_t high, uint32_t generation)
 {
@@ -121,9 +160,23 @@ static void on_started(P p, shim_thread thread)
 	}
 }
 
-static void on_stopping(P p, shim_thread thread) { (void)p; put('t', thread, 0, NULL); }
-static void on_stopped(P p, shim_thread thread) { (void)p; put('u', thread, 0, NULL); }
-static void on_exited(P p, shim_thread thread) { (void)p; put('v', thread, 0, NULL); }
+static void on_stopping(P p, shim_thread thread)
+{
+	(void)p;
+	put('t', thread, 0, NULL);
+}
+
+static void on_stopped(P p, shim_thread thread)
+{
+	(void)p;
+	put('u', thread, 0, NULL);
+}
+
+static void on_exited(P p, shim_thread thread)
+{
+	(void)p;
+	put('v', thread, 0, NULL);
+}
 
 static void on_name(P p, shim_thread thread, const char *name)
 {
@@ -176,7 +229,11 @@ static void on_catch(P p, const void *exception)
 	put('{', (uintptr_t)exception, 0, NULL);
 }
 
-static void on_caught(P p) { (void)p; put('}', 0, 0, NULL); }
+static void on_caught(P p)
+{
+	(void)p;
+	put('}', 0, 0, NULL);
+}
 
 static enum shim_call_instrumentation_flags all(P p, shim_function f)
 {
@@ -218,10 +275,10 @@ static void map(const char *path)
 
 static const char *wanted;
 
-#define ON(letter, name, callback)                                             \
-	do {                                                                   \
-		if (strchr(wanted, letter))                                    \
-			shim_profiler_on_##name(handle, callback);             \
+#define ON(letter, name, callback) \
+	do { \
+		if (strchr(wanted, letter)) \
+			shim_profiler_on_##name(handle, callback); \
 	} while (0)
 
 __attribute__((constructor)) static void begin(void)
@@ -261,6 +318,6 @@ __attribute__((constructor)) static void begin(void)
 	if (strchr(wanted, 'E'))
 		shim_profiler_set_call_instrumentation_filter_callback(handle,
 								       all);
-	if (strchr(wanted, '?'))
+	if (strchr(wanted, '?') && !getenv("STREAM_NO_CLAUSES"))
 		shim_profiler_enable_clauses();
 }

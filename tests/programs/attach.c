@@ -1,15 +1,17 @@
 /*
- * Runs for somebody to attach to: attach [THREADS [busy|idle]], until its
- * standard input ends.  Every thread calls into a small tree of functions, or
+ * Runs for somebody to attach to: attach [THREADS [busy|idle|fork]],
+ * until its standard input ends.  Every thread calls into a small tree of functions, or
  * sleeps in one.  It says how often each thread went around, and what it finds
  * in /proc of itself.
  */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define PLAIN __attribute__((no_instrument_function))
@@ -83,6 +85,26 @@ int main(int argc, char **argv)
 		leaf(1);
 	}
 	program_waits = 0;
+	if (argc > 2 && !strcmp(argv[2], "fork")) {
+		int ends[2];
+		pid_t child;
+
+		fflush(stdout);
+		if (pipe(ends) < 0)
+			return 1;
+		child = fork();
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (write(ends[1], "x", 1) == 1)
+				pause();
+			_exit(1);
+		}
+		/* Until it is recorded, and will not outlive us. */
+		if (read(ends[0], &c, 1) == 1)
+			printf("child %d\n", child);
+		close(ends[0]);
+		close(ends[1]);
+	}
 	for (int i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, work, &rounds[i]);
 	printf("ready\n");

@@ -17,7 +17,9 @@ void again(void);
 volatile int sink;
 
 struct Base {
-	virtual ~Base() {}
+	virtual ~Base()
+	{
+	}
 };
 struct Derived : Base {
 };

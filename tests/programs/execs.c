@@ -27,9 +27,7 @@ static void run(int how)
 		       environment);
 		break;
 	case 7: fexecve(open("/bin/sh", O_RDONLY), words, environment); break;
-	case 8:
-		execveat(AT_FDCWD, "/bin/sh", words, environment, 0);
-		break;
+	case 8: execveat(AT_FDCWD, "/bin/sh", words, environment, 0); break;
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #pragma weak shim_profiler_create
+#pragma weak shim_profiler_on_thread_started
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_on_method_leave
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
@@ -273,6 +274,19 @@ QUIETLY static void on_leave(struct shim_profiler *profiler,
 	note('L', function);
 }
 
+/* Row P-29: a callback may use more stack than the thread has. */
+QUIETLY static void on_started(struct shim_profiler *profiler,
+			       shim_thread thread)
+{
+	volatile char memory[256 << 10];
+
+	(void)profiler;
+	(void)thread;
+	for (size_t i = 0; i < sizeof(memory); i += 512)
+		memory[i] = 1;
+	note_more(memory[512] ? "started" : "lost");
+}
+
 /* --- setting up --- */
 
 static struct shim_handle *first;
@@ -339,6 +353,9 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (is("elt1"))
 		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
+	if (is("small-stack"))
+		shim_profiler_on_thread_started(shim_profiler_create(NULL),
+						on_started);
 	if (is("two"))
 		set_other(), set_fast();
 	if (is("fast-and-slow"))
@@ -423,6 +440,23 @@ QUIETLY static void start_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+QUIETLY static void *run_thread(void *unused)
+{
+	return unused;
+}
+
+QUIETLY static void start_small_thread(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 16384);
+	if (pthread_create(&thread, &attributes, run_thread, NULL) != 0)
+		abort();
+	pthread_join(thread, NULL);
+}
+
 extern char __executable_start, etext;
 
 QUIETLY int main(void)
@@ -433,7 +467,10 @@ QUIETLY int main(void)
 		       asked >= 1 ? "at least once" : "never");
 		return 0;
 	}
-	outer(2);
+	if (is("small-stack"))
+		start_small_thread();
+	else
+		outer(2);
 	if (is("toggle") && shim_set_event_mask) {
 		shim_set_event_mask(first, SHIM_MONITOR_THREADS);
 		note_more("|");

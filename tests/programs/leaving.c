@@ -3,6 +3,14 @@
  *
  * stream:
  *	E main
+ *	E recurses
+ *	E recurses
+ *	E recurses
+ *	E leaf
+ *	L leaf
+ *	L recurses
+ *	L recurses
+ *	L recurses
  *	E jumps
  *	E one
  *	E two
@@ -88,6 +96,7 @@ void three(int jump);
 void two(int how);
 void one(int jump);
 void jumps(void);
+void recurses(int n);
 void down(int n);
 void *exits(void *argument);
 void waits(void);
@@ -131,6 +140,14 @@ APART void one(int jump)
 {
 	two(jump);
 	sink++;
+}
+
+APART void recurses(int n)
+{
+	if (n > 0)
+		recurses(n - 1);
+	else
+		leaf();
 }
 
 APART void jumps(void)
@@ -250,6 +267,7 @@ int main(void)
 	static char stack[65536], memory[3 * 65536];
 	stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
 
+	recurses(2);
 	jumps();
 	sem_init(&ready, 0, 0);
 	run_thread(exits, 0);

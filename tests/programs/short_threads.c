@@ -1,6 +1,6 @@
 /*
- * short_threads COUNT - threads that end at once, eight at a time, in all ways a
- * thread ends.  (Run by events.py.)
+ * short_threads COUNT - threads that end at once, eight at a time, in all ways
+ * a thread ends.  (Run by events.py.)
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -60,9 +60,11 @@ int main(int count, char **arguments)
 		int status;
 
 		for (int k = 0; k < 6; k++)
-			if (pthread_create(&threads[k], k & 1 ? &attributes : NULL,
+			if (pthread_create(&threads[k],
+					   k & 1 ? &attributes : NULL,
 					   k < 2 ? returns :
-					   k < 4 ? exits : is_cancelled,
+					   k < 4 ? exits :
+						   is_cancelled,
 					   (void *)(i + k)) != 0)
 				print_text("no thread\n");
 		for (int k = 0; k < 2; k++)

@@ -19,7 +19,8 @@ int main(int count, char **arguments)
 		printf("%d\n", work(10));
 		dlclose(handle);
 		printf("%s\n", dlopen(arguments[1], RTLD_NOW | RTLD_NOLOAD) ?
-				       "stays" : "gone");
+				       "stays" :
+				       "gone");
 	}
 	return 0;
 }

@@ -2,7 +2,8 @@
  * Stops and starts its own calls being recorded, in one of the ways below.
  * Without shim it only does its work, which has the same results.
  *
- * usage: toggled phases|threads|across|nested|recursive|fork|forks|files|plugin [FILE]
+ * usage: toggled phases|threads|across|beside|inlined|nested|recursive|deeper|
+ *                waiting|fork|forks|files|plugin [FILE]
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -169,6 +170,33 @@ QUIET static void across(void)
 	times(10, late);
 }
 
+/* The same, called by the same function. */
+QUIET static void beside(void)
+{
+	stops_inside();
+	start();
+	for (int i = 0; i < 10; i++)
+		late();
+}
+
+static INLINED void inlined(void)
+{
+	COUNTED;
+	leaf();
+}
+
+/* One that has the place of its caller, which goes on. */
+APART void hosts(void)
+{
+	COUNTED;
+	stop();
+	unseen(5);
+	start();
+	inlined();
+	inlined();
+	late();
+}
+
 /* Its enter is not seen. */
 QUIET static void nested(void)
 {
@@ -189,6 +217,59 @@ APART void descend(int depth)
 	stop();
 	descend(depth - 1);
 	times(10, late);
+}
+
+/* The same, further down; some of its frames have to be large. */
+APART unsigned deeper(unsigned depth)
+{
+	volatile char room[depth % 3 == 0 ? 700 : 16];
+
+	room[0] = (char)depth;
+	if (depth == 5)
+		COUNTED;
+	if (depth == 5)
+		stop();
+	if (depth > 0)
+		deeper(depth - 1);
+	else
+		start();
+	if (depth == 5)
+		times(10, late);
+	return (unsigned)room[0];
+}
+
+/* Another thread's calls are open and end meanwhile; it cannot be told, and
+ * finds out by itself. */
+APART void waits_inside(void)
+{
+	COUNTED;
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+}
+
+QUIET static void *wait_and_go_on(void *unused)
+{
+	waits_inside();
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 10; i++)
+		late();
+	return unused;
+}
+
+QUIET static void waiting(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, wait_and_go_on, NULL);
+	pthread_barrier_wait(&barrier);
+	stop();
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	start();
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
 }
 
 /* --- other processes and objects --- */
@@ -290,6 +371,14 @@ QUIET int main(int argc, char **argv)
 		threads();
 	else if (strcmp(how, "across") == 0)
 		across();
+	else if (strcmp(how, "beside") == 0)
+		beside();
+	else if (strcmp(how, "inlined") == 0)
+		hosts();
+	else if (strcmp(how, "deeper") == 0)
+		printf("%u\n", deeper(5));
+	else if (strcmp(how, "waiting") == 0)
+		waiting();
 	else if (strcmp(how, "nested") == 0)
 		nested();
 	else if (strcmp(how, "recursive") == 0)

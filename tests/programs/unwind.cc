@@ -59,6 +59,14 @@
  *	E handled
  *	L handled
  *	L sized
+ *	E through
+ *	E inner
+ *	X inner
+ *	E handled
+ *	L handled
+ *	E handled
+ *	L handled
+ *	L through
  *	L main
  */
 #include "truth.h"
@@ -79,6 +87,7 @@ void rethrown(void);
 void often(void);
 void wide(int size);
 void sized(int size);
+void through(void);
 }
 
 volatile int sink;
@@ -210,6 +219,34 @@ APART void sized(int size)
 	}
 }
 
+struct Unseen {
+	QUIET APART Unseen()
+	{
+		sink++;
+	}
+	QUIET ~Unseen()
+	{
+		handled();
+	}
+};
+
+/* What calls handled() and then goes on unwinding is not instrumented. */
+QUIET APART static void unseen()
+{
+	Unseen one;
+
+	inner();
+}
+
+APART void through()
+{
+	try {
+		unseen();
+	} catch (int) {
+		handled();
+	}
+}
+
 int main(int count, char **)
 {
 	catcher();
@@ -217,5 +254,6 @@ int main(int count, char **)
 	rethrown();
 	often();
 	sized(100 * count);
+	through();
 	return 0;
 }

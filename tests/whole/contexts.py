@@ -373,6 +373,84 @@ def every_function_answers_as_its_contract_says_from_everywhere():
     print('# %d functions in %d places' % (len(table), len(PLACES)))
 
 
+# From a signal handler that interrupts anything: every async function, with
+# good arguments.
+HANDLER = r'''
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+
+static struct shim_handle *a_handle;
+static shim_image an_image;
+static shim_thread a_thread;
+static char buffer[4096];
+int contexts_target;
+
+static void step(const char *place)
+{
+	uint32_t total;
+
+	(void)place;
+	shim_thread_current(&a_thread);
+	shim_image_from_address((void *)step, &an_image);
+	shim_image_info(an_image, NULL, NULL, NULL, NULL, sizeof(buffer),
+			&total, buffer);
+	shim_function_name((shim_function)step, sizeof(buffer), &total, buffer);
+	shim_function_name((shim_function)malloc, sizeof(buffer), &total,
+			   buffer);
+@CALLS@
+}
+
+static void on_started(struct shim_profiler *p)
+{
+	void (**hand)(const char *) = dlsym(RTLD_DEFAULT, "contexts_step");
+
+	(void)p;
+	*hand = step;
+}
+
+SHIM_PROFILER_MODULE(handler)
+{
+	a_handle = shim_profiler_create(NULL);
+	shim_symbols_enable();
+	shim_profiler_on_runtime_initialized(a_handle, on_started);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def async_functions_may_interrupt_anything():
+    seconds = os.environ.get('ASYNC_SECONDS', '10')
+    calls = []
+    for function in declarations():
+        if function.contract == 'ASYNC':
+            calls.append('\t%s(%s);' % (function.name, ', '.join(
+                argument(function, p) for p in function.parameters)))
+    expect(len(calls) > 20, 'only %d functions' % len(calls))
+    directory = new_directory('handler')
+    source = os.path.join(directory, 'handler.c')
+    with open(source, 'w') as file:
+        file.write(HANDLER.replace('@CALLS@', '\n'.join(calls)))
+    done = subprocess.run(
+        ['cc', '-shared', '-fPIC', '-O1', '-g', '-I', INCLUDE, source, '-o',
+         os.path.join(directory, 'libshim-profiler-handler.so')],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expect(done.returncode == 0, done.stdout.decode())
+    plugin = compile('plugin.c', 'gcc', '-O1', ['-shared', '-fPIC'],
+                     name='interrupted_plugin.so')
+    host = compile('interrupted_by_api.c', 'gcc', '-O1', ['-rdynamic'])
+    # A handler that waits for what it interrupted would never end.
+    done = run([host, plugin, seconds], new_directory('recording'),
+               'calltree;handler', timeout=int(seconds) + 60,
+               SHIM_MODULE_PATH=directory)
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    ticks = int(re.match(r'(\d+) interruptions\n$', done.stdout).group(1))
+    expect(ticks > 100 * int(seconds), 'only %d interruptions' % ticks)
+    print('# %d functions in each of %d interruptions' % (len(calls), ticks))
+
+
 @test
 def the_headers_are_read_whole():
     functions = {f.name for f in declarations()}

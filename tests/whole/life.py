@@ -228,6 +228,52 @@ for how in ('jump', 'cancel'):
             check_interrupted(how, family, optimize))
 
 
+# --- without a clock ---
+
+NO_CLOCK = {
+    # how: the calls of work by main, and of worker
+    'call': (2, 0), 'thread': (2, 2), 'fork': (3, 2), 'exec': (4, 2),
+}
+
+
+@each_build
+def what_a_program_without_the_counter_begins_has_none_either(
+        family, optimize):
+    program = compile('no_clock.c', family, optimize)
+    for how, (works, workers) in NO_CLOCK.items():
+        for profile in PROFILES:
+            result = run_both([program, how], profile)
+            if how == 'exec' and result.status == -signal.SIGSEGV:
+                works, workers = 2, 0   # glibc's loader reads it itself
+            else:
+                expect_equal(result.status, 0, '%s, %s' % (how, profile))
+            about = json_of(result.output)
+            expect_equal(about['lost'], 0, 'lost')
+            wanted = {'main': 1 + (works == 4), 'main;work': works,
+                      'main;work;leaf': 5 * works}
+            if workers:
+                wanted.update({'worker': workers, 'worker;work': workers,
+                               'worker;work;leaf': 5 * workers})
+            expect_tree(tree_of(result.output), wanted)
+
+
+@each_build
+def without_the_counter_from_the_start_calls_are_counted(family, optimize):
+    early = compile('no_clock.c', family, optimize,
+                    ['-shared', '-fPIC', '-DEARLY'], name='libno_clock.so')
+    program = compile('no_clock.c', family, optimize,
+                      libraries=['-Wl,--no-as-needed', early,
+                                 '-Wl,-rpath,$ORIGIN'], name='no_clock_early')
+    for profile in PROFILES:
+        result = run_both([program, 'thread'], profile)
+        about = json_of(result.output)
+        expect_truth(result, calls_of(about))
+        expect_equal(about['lost'], 0, 'lost')
+        expect_tree(tree_of(result.output), {
+            'main': 1, 'main;work': 2, 'main;work;leaf': 10, 'worker': 2,
+            'worker;work': 2, 'worker;work;leaf': 10})
+
+
 # --- manners ---
 
 @each_build

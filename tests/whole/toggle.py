@@ -89,19 +89,47 @@ def check_across(family, optimize):
     got = tree_of(result.output)
     if got == {'stops_inside': 1, 'stops_inside;late': 10,
                'stops_inside;late;leaf': 10}:
-        raise Unsolved('a call that ended while stopped takes those that '
-                       'follow at its place on the stack for its own')
+        raise Unsolved('a call that ended while stopped takes those for its '
+                       'own that functions without hooks make below its place')
     expect_tree(result, {'stops_inside': 1, **LATE})
 
 
+def check_beside(family, optimize):
+    for profile in PROFILES:
+        result = toggled('beside', family, optimize, profile)
+        expect_truth(result, calls_of(json_of(result.output)))
+        expect_tree(result, {'stops_inside': 1, **LATE})
+        expect_equal(json_of(result.output)['open'], 0, 'open')
+
+
+def check_waiting(family, optimize):
+    for profile in PROFILES:
+        result = toggled('waiting', family, optimize, profile)
+        expect_truth(result, calls_of(json_of(result.output)))
+        expect_tree(result, {'waits_inside': 1, **LATE})
+
+
+def check_inlined(family, optimize):
+    for profile in PROFILES:
+        result = toggled('inlined', family, optimize, profile)
+        expect_truth(result, calls_of(json_of(result.output)))
+        expect_tree(result, {'hosts': 1, 'hosts;inlined': 2,
+                             'hosts;inlined;leaf': 2, 'hosts;late': 1,
+                             'hosts;late;leaf': 1})
+        expect_equal(json_of(result.output)['open'], 0, 'open')
+
+
 def check_recursive(family, optimize):
-    result = toggled('recursive', family, optimize)
-    expect_truth(result, calls_of(json_of(result.output)))
-    if tree_of(result.output) == {'descend': 1, **LATE}:
-        raise Unsolved('the leave of a call that began while stopped ends an '
-                       'outer one of the same function')
-    expect_tree(result, {'descend': 1, 'descend;late': 10,
-                         'descend;late;leaf': 10})
+    for how, name, inner in (('recursive', 'descend', 1),
+                             ('deeper', 'deeper', 5)):
+        for profile in PROFILES:
+            result = toggled(how, family, optimize, profile)
+            expect_truth(result, calls_of(json_of(result.output)))
+            expect_tree(result, {name: 1, name + ';late': 10,
+                                 name + ';late;leaf': 10})
+            expect('%d leaves without an enter' % inner in
+                   shim_report('info', result.output), 'orphans of ' + how)
+            expect_equal(json_of(result.output)['open'], 0, 'open')
 
 
 def check_nested(family, optimize):
@@ -150,6 +178,12 @@ for family, optimize in BUILDS:
              check_phases),
             ('threads may run the code that is changed', check_threads),
             ('a call that ends while stopped is over', check_across),
+            ('a call that ends while stopped is over, and one beside it begins',
+             check_beside),
+            ('a call of another thread that ends while stopped is over',
+             check_waiting),
+            ('a call is not over when what is inlined there begins',
+             check_inlined),
             ('a call that begins while stopped is not there', check_nested),
             ('an inner call that begins while stopped ends itself',
              check_recursive),

@@ -32,6 +32,7 @@ static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 }
 
 /* Exceptions of callbacks are not caught here: they end the program. */
+#define ARCH_NO_GUARD
 static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 				     uintptr_t b, uintptr_t c, uintptr_t d,
 				     uintptr_t e)

@@ -1,0 +1,155 @@
+/*
+ * Calls that were open while the hooks were off.  Nobody saw which of them
+ * ended, nor which began instead; the stack tells, when the thread's next event
+ * shows a frame that is there for certain.
+ *
+ * Such a frame ends at the word that its call pushed, the return address, which
+ * hooks are given.  The frames of its callers begin above that word, so a call
+ * that is open lies above it, and what lies below has ended.  That is exact, and
+ * the stack pointer alone is not: a call and the one after it have the same
+ * place.  Only inlined functions have no frame of their own: whether the code
+ * that called the hook belongs to one is seen by which of the functions that may
+ * be there begins nearest before it.
+ *
+ * What cannot be seen: a call that nobody saw begin, in the place of one that
+ * nobody saw end, until it is left.
+ */
+#include "calltree.h"
+
+#include <shim/banned.h>
+
+uint32_t tree_starts;
+
+static bool is_below_base(const struct stack *stack,
+			  const struct shim_node *node)
+{
+	return node != stack->base && !is_root(node);
+}
+
+/* Only a thread's own stack is read: of others it is not known for sure that
+ * all of it is there. */
+static bool frame_ends(const struct stack *stack, const struct shim_node *node,
+		       const void *site, uintptr_t sp)
+{
+	uintptr_t end = stack->low + frame_at(node);
+
+	if (stack->next) /* the thread's is the last of them */
+		return sp < end;
+	return shim_frame_ends(sp, site, end);
+}
+
+/* Has @function a frame of its own, or is it inlined into one of the calls that
+ * have their frames where @node has its? */
+static bool has_own_frame(const struct stack *stack,
+			  const struct shim_node *node, uint64_t function,
+			  const void *site, uintptr_t sp)
+{
+	uintptr_t caller = shim_hook_caller(sp), at = function;
+	uint64_t frame = frame_at(node);
+
+	/* It left by a jump to the hook: inlined functions cannot. */
+	if (caller == (uintptr_t)site || caller == 0)
+		return true;
+	if (at > caller)
+		return false;
+	for (; is_below_base(stack, node) && frame_at(node) == frame;
+	     node = parent_of(node)) {
+		uint64_t other = address_of(node) & SHIM_NODE_ADDRESS;
+
+		if (other > at && other <= caller)
+			return false;
+	}
+	return true;
+}
+
+struct shim_node *tree_drop_ended(const struct stack *stack,
+				  struct shim_node *node, uint64_t function,
+				  const void *site, uintptr_t sp)
+{
+	node = tree_drop_stale(stack, node, sp);
+	if (!is_below_base(stack, node) ||
+	    !has_own_frame(stack, node, function, site, sp))
+		return node;
+	while (is_below_base(stack, node) && is_in_doubt(node) &&
+	       !frame_ends(stack, node, site, sp)) {
+		node_end_unwound(node);
+		node = parent_of(node);
+	}
+	return node;
+}
+
+struct shim_node *tree_find_left(const struct place *at, uint64_t function,
+				 const void *site, uintptr_t sp)
+{
+	struct shim_node *node = at->current;
+	bool is_here = true;	/* on the same stack */
+
+	while (address_of(node) != function) {
+		if (is_root(node))
+			return NULL;
+		is_here &= node != at->stack->base;
+		node = parent_of(node);
+	}
+	is_here &= node != at->stack->base;
+	if (is_in_doubt(node) &&
+	    (!is_here || frame_ends(at->stack, node, site, sp)))
+		return NULL;
+	return node;
+}
+
+void node_trust(struct shim_node *node)
+{
+	uint64_t frame = node->frame;
+
+	if (!(frame & FRAME_IN_DOUBT))
+		return;
+	if (!(frame & FRAME_WAS_EXACT))
+		node->function &= ~SHIM_NODE_EXACT;
+	node->frame = frame_at(node);
+}
+
+/* All that are open above it have been in doubt as long as it has.  (Frame 0:
+ * an enter that this handler came into.) */
+static void doubt(struct shim_node *node)
+{
+	for (; !is_root(node) && !is_in_doubt(node); node = parent_of(node)) {
+		if (node->frame == 0)
+			continue;
+		node->frame |= FRAME_IN_DOUBT |
+			       (node->function & SHIM_NODE_EXACT ?
+				FRAME_WAS_EXACT : 0);
+		node->function |= SHIM_NODE_EXACT;
+	}
+}
+
+static void doubt_all(const struct tree *tree, struct shim_node *current)
+{
+	doubt(current);
+	for (const struct stack *stack = tree->stacks; stack;
+	     stack = stack->next)
+		if (stack != tree->stack && stack->current)
+			doubt(stack->current);
+}
+
+COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
+			 bool is_enter)
+{
+	uint32_t starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
+	struct tree *tree = tree_hot.tree;
+	struct place at;
+
+	if (tree_hot.shared)
+		tree = tree_of_task(shim_thread_id());
+	if (tree && tree->starts != starts && tree_find_place(&at, tree, sp)) {
+		tree = at.tree;
+		tree->lost_depth = 0;
+		doubt_all(tree, at.current);
+		tree->starts = starts;
+		if (is_enter)
+			at.current = tree_drop_ended(at.stack, at.current,
+						     function, site, sp);
+		tree_publish(tree, at.stack, at.current);
+	}
+	if (!tree_hot.shared)
+		tree_hot.starts = starts;
+}

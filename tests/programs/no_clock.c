@@ -1,0 +1,93 @@
+/*
+ * Forbids itself the processor's counter, and so to everything that comes of
+ * it: the kernel hands the ban down to threads, forks and executed programs.
+ *
+ * usage: no_clock call|thread|fork|exec|spawned
+ *
+ * With EARLY, a library that does so before anything else.
+ */
+#include "truth.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+QUIET static void close_clock(void)
+{
+#ifdef PR_SET_TSC
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+#endif
+}
+
+#ifdef EARLY
+__attribute__((constructor)) QUIET static void begin(void)
+{
+	close_clock();
+}
+#else
+
+APART void leaf(void)
+{
+	COUNTED;
+}
+
+APART void work(void)
+{
+	COUNTED;
+	for (int i = 0; i < 5; i++)
+		leaf();
+}
+
+APART void *worker(void *argument)
+{
+	COUNTED;
+	work();
+	return argument;
+}
+
+/* The second thread takes over what the first one left. */
+QUIET static void use_threads(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&thread, NULL, worker, NULL);
+		pthread_join(thread, NULL);
+	}
+}
+
+QUIET static void use_fork(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		work();
+		use_threads();
+		_exit(7);
+	}
+	waitpid(child, &status, 0);
+	if (status != 7 << 8)
+		abort();
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+
+	work();
+	close_clock();
+	work();
+	if (strcmp(how, "thread") == 0)
+		use_threads();
+	else if (strcmp(how, "fork") == 0)
+		use_fork();
+	else if (strcmp(how, "exec") == 0)
+		execl(argv[0], argv[0], "spawned", (char *)NULL);
+	else if (strcmp(how, "spawned") == 0)
+		use_threads();
+	print_counts();
+	return 0;
+}
+#endif
