@@ -34,6 +34,7 @@ struct stack {
 	struct shim_node *current;	/* while another stack is in use */
 	struct shim_node *base;		/* its frames lie above this node */
 	bool is_signal;
+	bool in_doubt;			/* no call has begun on it since a restart */
 	struct stack *interrupted;	/* is_signal: the one below it */
 };
 
@@ -286,8 +287,8 @@ struct shim_node *tree_drop_stale(const struct stack *stack,
 
 /* --- calltree_restart.c --- */
 
-/* The calling thread's first event since calls began again: what is open is in
- * doubt, and what the call that is entered shows to be over is ended. */
+/* The calling thread's first events since calls began again: what is open is in
+ * doubt, and what the first call on each stack shows to be over is ended. */
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 			 bool is_enter);
 

@@ -62,19 +62,25 @@ static bool has_own_frame(const struct stack *stack,
 	return true;
 }
 
-struct shim_node *tree_drop_ended(const struct stack *stack,
-				  struct shim_node *node, uint64_t function,
-				  const void *site, uintptr_t sp)
+static struct shim_node *drop_beside(const struct stack *stack,
+				     struct shim_node *node, const void *site,
+				     uintptr_t sp)
 {
-	node = tree_drop_stale(stack, node, sp);
-	if (!is_below_base(stack, node) ||
-	    !has_own_frame(stack, node, function, site, sp))
-		return node;
 	while (is_below_base(stack, node) && is_in_doubt(node) &&
 	       !frame_ends(stack, node, site, sp)) {
 		node_end_unwound(node);
 		node = parent_of(node);
 	}
+	return node;
+}
+
+struct shim_node *tree_drop_ended(const struct stack *stack,
+				  struct shim_node *node, uint64_t function,
+				  const void *site, uintptr_t sp)
+{
+	node = tree_drop_stale(stack, node, sp);
+	if (has_own_frame(stack, node, function, site, sp))
+		node = drop_beside(stack, node, site, sp);
 	return node;
 }
 
@@ -125,10 +131,11 @@ static void doubt(struct shim_node *node)
 static void doubt_all(const struct tree *tree, struct shim_node *current)
 {
 	doubt(current);
-	for (const struct stack *stack = tree->stacks; stack;
-	     stack = stack->next)
+	for (struct stack *stack = tree->stacks; stack; stack = stack->next) {
 		if (stack != tree->stack && stack->current)
 			doubt(stack->current);
+		stack->in_doubt = true;
+	}
 }
 
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
@@ -140,16 +147,25 @@ COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
-	if (tree && tree->starts != starts && tree_find_place(&at, tree, sp)) {
-		tree = at.tree;
+	if (!tree) {
+		tree_hot.starts = starts;
+		return;
+	}
+	if (!tree_find_place(&at, tree, sp))
+		return;
+	tree = at.tree;
+	if (tree->starts != starts) {
 		tree->lost_depth = 0;
 		doubt_all(tree, at.current);
 		tree->starts = starts;
-		if (is_enter)
-			at.current = tree_drop_ended(at.stack, at.current,
-						     function, site, sp);
-		tree_publish(tree, at.stack, at.current);
 	}
-	if (!tree_hot.shared)
-		tree_hot.starts = starts;
+	if (is_enter && at.stack->in_doubt) {
+		at.current = tree_drop_stale(at.stack, at.current, sp);
+		at.stack->in_doubt = !has_own_frame(at.stack, at.current,
+						    function, site, sp);
+		if (!at.stack->in_doubt)
+			at.current = drop_beside(at.stack, at.current, site,
+						 sp);
+	}
+	tree_publish(tree, at.stack, at.current);
 }

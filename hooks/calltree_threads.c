@@ -144,6 +144,8 @@ void tree_publish(struct tree *tree, struct stack *stack,
 			 __ATOMIC_RELEASE);
 	tree_hot.tick = tree_tick;
 	tree_hot.tree = tree;
+	/* Another than what there is: look back. */
+	tree_hot.starts = tree->starts - stack->in_doubt;
 	if (tree->careful || tree->lost_depth || stack->is_signal)
 		current = &tree_nobody;
 	__atomic_store_n(&tree_hot.current, current, __ATOMIC_RELEASE);

@@ -220,7 +220,8 @@ static void point_at(const struct plan *plan)
 		table_point((void *)plan_enter, (void *)plan_leave);
 }
 
-/* Before any hook is: what was off is on. */
+/* What was off is on: before any hook is, and once more when all are.  Between
+ * the two an enter may be seen whose leave is not. */
 static void begin_again(void)
 {
 	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
@@ -245,8 +246,10 @@ static void point(const struct plan *plan)
 		if (is_off)
 			begin_again();
 		point_at(plan);
-		if (is_off)
+		if (is_off) {
 			sites_switch_all(true);
+			begin_again();
+		}
 		is_off = false;
 		return;
 	}
@@ -311,6 +314,14 @@ static struct plan *allocate(void)
 	return plan;
 }
 
+static void retire(struct plan *plan)
+{
+	if (!plan || plan->size == 0)
+		return;
+	plan->next = retired;
+	retired = plan;
+}
+
 /* Not waiting: who is in a plan may want the lock we hold. */
 static void free_retired(void)
 {
@@ -331,8 +342,11 @@ static void free_retired(void)
 }
 
 /* No memory for a plan: what needs none goes on, a profiler of ours that stays. */
+static struct plan nothing;
+
 static void give_up(void)
 {
+	struct plan *before = (struct plan *)plan_current;
 	const struct shim_handle *left = NULL;
 	unsigned count = 0;
 
@@ -344,6 +358,8 @@ static void give_up(void)
 	}
 	log_line("%s", "no memory for a change of hooks: those of modules are "
 		       "off");
+	__atomic_store_n(&plan_current, &nothing, __ATOMIC_RELEASE);
+	retire(before);
 	if (count == 1 && !is_paused)
 		table_point((void *)left->fast[0], (void *)left->fast[1]);
 	else
@@ -353,7 +369,7 @@ static void give_up(void)
 void plan_update(void)
 {
 	struct plan *before = (struct plan *)plan_current, *plan;
-	bool is_early;
+	bool is_early, decided;
 
 	free_retired();
 	plan = allocate();
@@ -366,19 +382,19 @@ void plan_update(void)
 	 * or goes sees no enter without its leave if it is the plan that
 	 * decides.  So the way through the plan is opened before the new one is
 	 * there, and closed when it is. */
+	decided = before && (before->decides || plan->decides);
+	if (decided)
+		begin_again();
 	is_early = before && is_run(plan);
 	if (is_early)
 		point(plan);
 	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
-	if (before && (before->decides || plan->decides))
-		begin_again();
 	sites_unfilter_all();
 	if (!is_early)
 		point(plan);
-	if (before) {
-		before->next = retired;
-		retired = before;
-	}
+	if (decided)
+		begin_again();
+	retire(before);
 	free_retired();
 }
 

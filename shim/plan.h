@@ -81,7 +81,7 @@ void plan_forget(struct shim_handle *handle);
 /* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */
 void plan_pause(bool paused);
 
-/* A filter will say something else from now on: functions may be on whose calls
+/* Before and after a filter says something else: functions may be on whose calls
  * were not seen.  State lock held. */
 void plan_filters_changed(void);
 

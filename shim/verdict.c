@@ -62,6 +62,7 @@ void verdict_invalidate(int slot)
 {
 	plan_filters_changed();
 	renew(slot);
+	plan_filters_changed();
 }
 
 void verdict_invalidate_filters(void)
@@ -70,6 +71,7 @@ void verdict_invalidate_filters(void)
 	for (int i = 0; i < VERDICT_SLOTS; i++)
 		if (slots[i].handle && slots[i].is_filter)
 			renew(i);
+	plan_filters_changed();
 }
 
 /* --- records --- */

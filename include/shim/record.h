@@ -97,9 +97,10 @@ SHIM_API void shim_signals_restore(uint64_t token) SHIM_ASYNC;
 SHIM_API const volatile uint64_t *shim_tick(uint64_t *length) SHIM_ASYNC;
 
 /*
- * Whether shim_clock() would fault on the calling thread: the program forbade
- * it, here or where this thread or process came from.  Async; a system call if
- * that was somewhere else.
+ * shim_clock_is_closed - whether shim_clock() would fault on the calling thread
+ *
+ * The program forbade it, here or where this thread or process came from.
+ * Contract: async; a system call once somebody in the process forbade it.
  */
 SHIM_API bool shim_clock_is_closed(void) SHIM_ASYNC;
 

@@ -237,3 +237,135 @@ Test(elt, afterwards_only_what_is_mutable_may_change)
 		     SHIM_E_CALL_ONLY_FROM_INIT),
 		  "before the arguments (row P-56)");
 }
+
+static void again(union shim_function_or_client function)
+{
+	(void)function;
+}
+
+Test(elt, restart_hooks_stand_in_once_calls_were_off)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_enter_leave_function_hooks3(handle, fast, fast, fast);
+	cr_expect(eq(int, shim_set_restart_hooks(handle, again, NULL),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_set_restart_hooks(NULL, again, again),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_set_restart_hooks(handle, again, again),
+		     SHIM_OK));
+	state_start();
+	shim_calls_stop();
+	cr_expect(handle->fast[0] == fast);
+	shim_calls_start();
+	cr_expect(handle->fast[0] == again);
+	cr_expect(handle->fast[1] == again);
+	cr_expect(handle->fast[2] == fast);
+	state_begin_main();
+	cr_expect(eq(int, shim_set_restart_hooks(handle, again, again),
+		     SHIM_E_CALL_ONLY_FROM_INIT));
+}
+
+/* Row P-56: one call that is wrong in every way; its faults are mended one by
+ * one, and the answers come in the order of section 3.2. */
+Test(elt, the_first_fault_is_told)
+{
+	struct shim_handle *leaving = shim_profiler_create(NULL);
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_event_mask(handle, SHIM_MONITOR_ALL | SLOW_FLAG);
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(NULL, NULL, NULL,
+							  NULL),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(handle, NULL, NULL,
+							  NULL),
+		     SHIM_E_INVALIDARG),
+		  "before the flags");
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(handle, fast, NULL,
+							  NULL),
+		     SHIM_E_INCONSISTENT_WITH_FLAGS));
+	cr_expect(handle->fast[0] == NULL, "nothing changed");
+
+	state_start();
+	state_begin_main();
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(handle, NULL, NULL,
+							  NULL),
+		     SHIM_E_CALL_ONLY_FROM_INIT));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(handle, fast, fast,
+							  fast),
+		     SHIM_E_CALL_ONLY_FROM_INIT),
+		  "before the flags");
+	cr_assert(handle_retire(leaving));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(leaving, NULL, NULL,
+							  NULL),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3_with_info(
+			     leaving, NULL, NULL, NULL),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks2(leaving, NULL, NULL,
+							  NULL),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks(leaving, NULL, NULL,
+							 NULL),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int, shim_set_event_mask2(leaving, ~0u, ~0u),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int, shim_get_event_mask(leaving, NULL),
+		     SHIM_E_PROFILER_DETACHING));
+	cr_expect(eq(int, shim_profiler_destroy(leaving),
+		     SHIM_E_PROFILER_DETACHING));
+}
+
+/* Step 6: what is stored, and what is cleared. */
+Test(elt, newer_hooks_take_the_place_of_older_ones)
+{
+	for (int is_slow = 0; is_slow < 2; is_slow++) {
+		struct shim_handle *handle = shim_profiler_create(NULL);
+		enum shim_result r;
+
+		shim_set_enter_leave_function_hooks(handle, hook1, hook1,
+						    hook1);
+		cr_expect(handle->elt1[0] && handle->elt1[1] &&
+			  handle->elt1[2]);
+		shim_set_enter_leave_function_hooks2(handle, enter2, NULL,
+						     NULL);
+		cr_expect(handle->elt2[0] && !handle->elt1[0] &&
+			  !handle->elt1[1] && !handle->elt1[2]);
+		if (is_slow) {
+			shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+							    SLOW_FLAG);
+			r = shim_set_enter_leave_function_hooks3_with_info(
+				handle, NULL, slow, NULL);
+		} else {
+			r = shim_set_enter_leave_function_hooks3(handle, NULL,
+								 fast, NULL);
+		}
+		cr_expect(eq(int, r, SHIM_OK));
+		cr_expect(handle->elt2[0] == NULL && handle->elt1[0] == NULL);
+		for (int i = 0; i < 3; i++) {
+			cr_expect(handle->slow[i] ==
+				  (is_slow && i == 1 ? slow : NULL));
+			cr_expect(handle->fast[i] ==
+				  (!is_slow && i == 1 ? fast : NULL));
+		}
+		/* Of one kind the last call wins; of the other it is refused,
+		 * and nothing changes: the flags do not allow both. */
+		if (is_slow)
+			r = shim_set_enter_leave_function_hooks3(handle, fast,
+								 fast, fast);
+		else
+			r = shim_set_enter_leave_function_hooks3_with_info(
+				handle, slow, slow, slow);
+		cr_expect(eq(int, r, SHIM_E_INCONSISTENT_WITH_FLAGS));
+		cr_expect(handle->slow[0] == NULL && handle->fast[0] == NULL);
+	}
+}

@@ -3,9 +3,11 @@
  */
 #include "events.h"
 #include "state.h"
+#include "thread.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static void hook(union shim_function_or_client function)
@@ -77,4 +79,190 @@ Test(events, an_event_goes_to_all_who_asked_newest_first)
 	RAISE(forked);
 	cr_assert(eq(int, calls, 3));
 	cr_assert(eq(int, order[2], 1));
+}
+
+/* Row P-13. */
+Test(events, nobody_asks_and_nothing_is_looked_at)
+{
+	shim_image looked = 0;
+
+	shim_profiler_create(NULL);
+	RAISE(image_loaded, ++looked);
+	cr_expect(eq(u64, looked, 0));
+}
+
+static void nobody(void)
+{
+}
+
+static void set_all(struct shim_handle *handle, void (*callback)(void))
+{
+#define EVENT(name, context, flag, parameters)                                 \
+	shim_profiler_on_##name(handle, (shim_##name##_callback)callback);
+#include <shim/events.def>
+#undef EVENT
+}
+
+static bool is_counted(uint32_t wanted)
+{
+	bool same = true;
+
+#define EVENT(name, context, flag, parameters)                                 \
+	same &= events_counts.name == wanted;
+#include <shim/events.def>
+#undef EVENT
+	return same;
+}
+
+/* Rows M-66, M-67, M-70. */
+Test(events, callbacks_are_counted_once_each)
+{
+	struct shim_handle *handles[2] = { shim_profiler_create(NULL),
+					   shim_profiler_create(NULL) };
+
+	for (unsigned i = 0; i < 2; i++) {
+		set_all(handles[i], nobody);
+		set_all(handles[i], nobody);
+		cr_expect(is_counted(i + 1));
+	}
+	set_all(handles[0], NULL);
+	set_all(handles[0], NULL);
+	cr_expect(is_counted(1));
+}
+
+static int cleanups;
+
+static void clean_up(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	/* Row M-22: of the first, all others have lost theirs. */
+	cr_expect(is_counted(0));
+	cleanups++;
+}
+
+/* Rows M-21, M-22: nobody removed a callback. */
+Test(events, no_callback_is_left_when_cleanup_is_called)
+{
+	for (int i = 0; i < 3; i++) {
+		struct shim_handle *handle = shim_profiler_create(NULL);
+
+		set_all(handle, nobody);
+		shim_profiler_set_cleanup_callback(handle, clean_up);
+	}
+	cr_assert(is_counted(3));
+	events_finish();
+	cr_expect(eq(int, cleanups, 3));
+	events_finish();
+	cr_expect(eq(int, cleanups, 3), "once");
+}
+
+/* --- inside a callback --- */
+
+static struct shim_handle *inner, *outer;
+static uint32_t states[2];
+static int pins[2];
+
+static void quiet(struct shim_profiler *profiler, uintptr_t sp)
+{
+	(void)profiler;
+	(void)sp;
+	states[1] = thread_current->state;
+	pins[1] += thread_current->pins[outer->number];
+}
+
+static void raise_another(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	RAISE(frames_unwound, 0);
+	states[0] = thread_current->state;
+	pins[0] = thread_current->pins[outer->number];
+}
+
+/* Rows P-15, P-18, P-29, P-35: what is restored is what was, not nothing. */
+Test(events, a_callback_inside_a_callback_leaves_its_state_and_pin)
+{
+	inner = shim_profiler_create(NULL);
+	outer = shim_profiler_create(NULL);
+	shim_profiler_on_runtime_initialized(outer, raise_another);
+	shim_profiler_on_frames_unwound(inner, quiet);
+	shim_profiler_on_frames_unwound(outer, quiet);
+	RAISE(runtime_initialized);
+	cr_expect(eq(u32, states[0], THREAD_CALLBACK | THREAD_TRIGGERS));
+	cr_expect(eq(u32, states[1], THREAD_CALLBACK));
+	cr_expect(eq(u32, thread_current->state, 0));
+	cr_expect(eq(int, pins[0], 1));
+	/* Once in its own callback in there, once in the other's. */
+	cr_expect(eq(int, pins[1], 2 + 1));
+	cr_expect(eq(int, thread_current->pins[inner->number], 0));
+	cr_expect(eq(int, thread_current->pins[outer->number], 0));
+	cr_expect(thread_current->guard == NULL);
+}
+
+/* --- many threads (row M-68) --- */
+
+#define HAMMERS 8
+#define BLOWS	20000
+
+static struct shim_handle *anvils[2];
+static pthread_barrier_t all_there;
+static unsigned long heard;
+static bool stop;
+
+static void hear(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	__atomic_add_fetch(&heard, 1, __ATOMIC_RELAXED);
+}
+
+static unsigned long heard_so_far(void)
+{
+	return __atomic_load_n(&heard, __ATOMIC_RELAXED);
+}
+
+static void *hammer(void *number)
+{
+	struct shim_handle *anvil = anvils[(uintptr_t)number % 2];
+
+	pthread_barrier_wait(&all_there);
+	for (int i = 0; i < BLOWS || heard_so_far() < 1000; i++) {
+		shim_profiler_on_forked(anvil, hear);
+		shim_profiler_on_forked(anvil, NULL);
+	}
+	return NULL;
+}
+
+static void *raise_again(void *unused)
+{
+	pthread_barrier_wait(&all_there);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		RAISE(forked);
+	return unused;
+}
+
+Test(events, eight_threads_set_while_eight_raise, .timeout = 60)
+{
+	pthread_t setters[HAMMERS], raisers[HAMMERS];
+
+	for (int i = 0; i < 2; i++)
+		anvils[i] = shim_profiler_create(NULL);
+	pthread_barrier_init(&all_there, NULL, 2 * HAMMERS);
+	for (uintptr_t i = 0; i < HAMMERS; i++) {
+		pthread_create(&setters[i], NULL, hammer, (void *)i);
+		pthread_create(&raisers[i], NULL, raise_again, NULL);
+	}
+	for (int i = 0; i < HAMMERS; i++)
+		pthread_join(setters[i], NULL);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < HAMMERS; i++)
+		pthread_join(raisers[i], NULL);
+	cr_expect(heard_so_far() >= 1000);
+	cr_expect(eq(u32, events_counts.forked, 0));
+	cr_expect(anvils[0]->forked == NULL && anvils[1]->forked == NULL);
+	heard = 0;
+	RAISE(forked);
+	cr_expect(eq(ulong, heard, 0));
+	shim_profiler_on_forked(anvils[1], hear);
+	cr_expect(eq(u32, events_counts.forked, 1));
+	RAISE(forked);
+	cr_expect(eq(ulong, heard, 1));
 }

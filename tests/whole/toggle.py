@@ -172,6 +172,41 @@ def check_plugin(family, optimize):
     expect(got == wanted, 'the tree:\n' + difference(got, wanted))
 
 
+# Whom they call, beside the handler.
+CALLEES = {
+    'leaf': '', 'inlined': '', 'handler': 'leaf', 'thrower': 'walk thrower',
+    'catcher': 'thrower leaf', 'jumper': 'jumper leaf', 'jumps': 'jumper leaf',
+    'large': 'inlined walk', 'coroutine': 'walk', 'work': 'walk leaf',
+    'walk': 'leaf walk catcher jumps large inlined', 'main': 'work leaf walk',    # work may have begun unseen
+}
+
+
+def plain_name(name):
+    mangled = re.match(r'_ZL?(\d+)', name)
+    if not mangled:
+        return name
+    return name[mangled.end():][:int(mangled[1])]
+
+
+def check_often(family, optimize):
+    """What nobody could see is little: before threads looked back, 1 to 4 %
+    hung below a call that cannot have made them."""
+    for profile in PROFILES:
+        program = compile('toggled_often.cc', family, optimize)
+        result = run_both([program], profile)
+        expect_equal(result.status, 0, 'exit status')
+        wrong = calls = 0
+        for path, count in tree_of(result.output, depth=64).items():
+            names = [plain_name(name) for name in path.split(';')]
+            calls += count
+            if (len(names) > 1 and names[-1] != 'handler' and
+                    names[-1] not in CALLEES[names[-2]].split()):
+                wrong += count
+        if wrong >= calls / 1000:   # in one of ten runs, on a busy machine
+            raise Unsolved('%s: %d of %d calls have a wrong caller' % (
+                profile, wrong, calls))
+
+
 for family, optimize in BUILDS:
     for name, check in (
             ('what is called while stopped is not recorded, the rest is',
@@ -191,6 +226,7 @@ for family, optimize in BUILDS:
              check_fork),
             ('a child forked while all is being switched can start',
              check_forks),
+            ('few calls are misplaced when calls are often off', check_often),
             ('without descriptors the table does it', check_files),
             ('objects may come and go while stopped', check_plugin)):
         add_test('%s (%s %s)' % (name, family, optimize),
