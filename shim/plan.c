@@ -1,7 +1,5 @@
 #include "plan.h"
 
-#include "arch.h"
-#include "calls.h"
 #include "code.h"
 #include "frame.h"
 #include "log.h"
@@ -9,10 +7,6 @@
 #include "state.h"
 #include "sys.h"
 #include "table.h"
-#include "track.h"
-
-#include <errno.h>
-#include <shim/record.h>
 
 #include <shim/banned.h>
 
@@ -26,9 +20,6 @@ void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
 
 const struct plan *plan_current;
-
-/* Threads whose record another task uses as well: their own counts lie. */
-static uint32_t shared;
 
 static struct plan *retired;
 static bool is_paused, is_finished;
@@ -269,20 +260,6 @@ void plan_filters_changed(void)
 
 /* --- old plans --- */
 
-static uint32_t count_dispatching(const struct thread *thread, unsigned number)
-{
-	(void)number;
-	if (thread->state & THREAD_SHARED)
-		return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&thread->dispatching, __ATOMIC_ACQUIRE) +
-	       (__atomic_load_n(&thread->frame, __ATOMIC_ACQUIRE) != NULL);
-}
-
-bool plan_wait(uint32_t timeout_ms)
-{
-	return thread_wait(count_dispatching, 0, timeout_ms);
-}
-
 /* The first plan needs no memory from the system, and is free again later. */
 #define SPARE_ROOM 8
 #define PLAN_SIZE(room)                                                        \
@@ -444,181 +421,4 @@ void plan_forget(struct shim_handle *handle)
 		verdict_release(handle->filter_slot);
 	if (handle->mapper_slot >= 0)
 		verdict_release(handle->mapper_slot);
-}
-
-/* --- running one --- */
-
-static const uint8_t flag_of[] = {
-	[PLAN_ENTER] = SHIM_CALL_INSTRUMENTATION_ENTER,
-	[PLAN_LEAVE] = SHIM_CALL_INSTRUMENTATION_LEAVE,
-	[PLAN_TAILCALL] = SHIM_CALL_INSTRUMENTATION_TAIL_CALL,
-	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
-};
-
-static void raise_method(const struct plan_entry *entry,
-			 const struct plan_call *call)
-{
-	struct shim_handle *handle = entry->handle;
-
-	switch (call->event) {
-	case PLAN_ENTER:
-		RAISE_ONE(handle, method_enter, call->function, NULL);
-		break;
-	case PLAN_LEAVE:
-		RAISE_ONE(handle, method_leave, call->function, NULL);
-		break;
-	case PLAN_TAILCALL:
-		RAISE_ONE(handle, method_tail_call, call->function,
-			  call->target);
-		break;
-	case PLAN_EXCEPTION:
-		RAISE_ONE(handle, method_exception_leave, call->function,
-			  call->target);
-		break;
-	}
-}
-
-static void call_hook(struct thread *self, const struct plan_entry *entry,
-		      const struct plan_call *call, uintptr_t client)
-{
-	void *hook;
-
-	if (entry->kind == PLAN_METHOD) {
-		raise_method(entry, call);
-		return;
-	}
-	if (call->event == PLAN_EXCEPTION)
-		return;
-	hook = entry->hooks[call->event];
-	if (!hook)
-		return;
-	if (entry->kind == PLAN_FAST || call->event == PLAN_TAILCALL)
-		((void (*)(uintptr_t, const void *))hook)(client, call->site);
-	else if (entry->kind == PLAN_FRAME)
-		((shim_frame_hook)hook)(client, call->site, call->frame);
-	else
-		frame_call(self, entry, call, client);
-}
-
-/* Whether anybody has a use for this event of this function. */
-static bool run_decided(const struct plan *plan, struct thread *self,
-			const struct plan_call *call)
-{
-	const struct verdict *verdict = verdict_get(self, call->function);
-	bool wanted = false;
-
-	for (uint32_t i = 0; i < plan->count; i++) {
-		const struct plan_entry *entry = &plan->entries[i];
-		uint8_t flags = 0xff;
-		uintptr_t client = call->function;
-
-		if (!verdict && (entry->filter >= 0 || entry->mapper >= 0)) {
-			self->dropped++;
-			wanted = true;
-			continue;
-		}
-		if (entry->filter >= 0)
-			flags = verdict->flags[entry->filter];
-		if (entry->mapper >= 0) {
-			flags &= verdict->flags[entry->mapper];
-			client = verdict->client[entry->mapper];
-		}
-		if ((flags & flag_of[call->event]) == 0)
-			continue;
-		wanted = true;
-		call_hook(self, entry, call, client);
-	}
-	return wanted;
-}
-
-/* --- functions nobody wants --- */
-
-static int switch_off(void *argument)
-{
-	const struct plan_call *call = argument;
-	int r = sites_switch_call(call->return_address, false);
-
-	if (r == -ENOENT && call->event == PLAN_LEAVE)
-		r = sites_switch_jumps(call->function, false);
-	calls_note();
-	return r;
-}
-
-/* The call tells which site it came from; what cannot be switched goes on being
- * asked for and found unwanted. */
-static void forgo(const struct plan_call *call)
-{
-	struct verdict *verdict = verdict_find(call->function);
-
-	if (!verdict || verdict->stubborn >= 16)
-		return;
-	if (state_slowly(switch_off, (void *)call) < 0)
-		verdict->stubborn++;
-}
-
-void plan_run(const struct plan *plan, struct thread *self,
-	      const struct plan_call *call)
-{
-	if (plan->decides) {
-		if (!run_decided(plan, self, call) && !plan->tracks)
-			forgo(call);
-		return;
-	}
-	for (uint32_t i = 0; i < plan->count; i++)
-		call_hook(self, &plan->entries[i], call, call->function);
-}
-
-/* The count is put back to what it was, not decremented: frames of ours that
- * were jumped over are forgotten with it. */
-void plan_dispatch(const struct plan_call *call)
-{
-	struct thread *self = thread_get();
-	const struct plan *plan;
-	uint32_t before;
-
-	if (!self) {
-		shim_record_lost(SHIM_LOST_MEMORY);
-		return;
-	}
-	if (self->state & THREAD_SHARED)
-		__atomic_add_fetch(&shared, 1, __ATOMIC_SEQ_CST);
-	before = self->dispatching;
-	if (before == 0)
-		self->dispatch_sp = call->frame;
-	self->dispatching = before + 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	plan = __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
-	if (plan && plan->tracks)
-		track_run(plan, self, call);
-	else if (plan)
-		plan_run(plan, self, call);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->dispatching = before;
-	if (self->state & THREAD_SHARED)
-		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
-}
-
-_Static_assert(offsetof(struct plan, chains) == ARCH_PLAN_CHAINS, "entry.S");
-_Static_assert(offsetof(struct thread, state) == ARCH_THREAD_STATE, "entry.S");
-_Static_assert(offsetof(struct thread, dispatching) ==
-		       ARCH_THREAD_DISPATCHING, "entry.S");
-_Static_assert(offsetof(struct thread, dispatch_sp) ==
-		       ARCH_THREAD_DISPATCH_SP, "entry.S");
-_Static_assert(offsetof(struct thread, error) == ARCH_THREAD_ERRNO, "entry.S");
-_Static_assert(THREAD_SHARED == ARCH_THREAD_SHARED, "entry.S");
-
-/* The fields are set one by one: the compiler would clear the whole first. */
-void plan_general(shim_function function, const void *site, uintptr_t frame,
-		  uint32_t event, uintptr_t return_address)
-{
-	struct plan_call call;
-
-	call.event = event;
-	call.function = function;
-	call.site = site;
-	call.frame = frame;
-	call.return_address = return_address;
-	call.registers = NULL;
-	call.target = 0;
-	plan_dispatch(&call);
 }

@@ -37,6 +37,8 @@
 CALLED static void outer(int n);
 CALLED static void inner(void);
 CALLED static void last(void);
+CALLED static int hop(int n);
+CALLED static int land(int n);
 
 static const char *wanted = "";	/* the case */
 
@@ -53,6 +55,10 @@ QUIETLY static const char *name_of(uintptr_t function)
 		return "inner";
 	if (function == (uintptr_t)last)
 		return "last";
+	if (function == (uintptr_t)hop)
+		return "hop";
+	if (function == (uintptr_t)land)
+		return "land";
 	return "?";
 }
 
@@ -209,6 +215,38 @@ QUIETLY static void leave1(shim_function function)
 	note('L', function);
 }
 
+QUIETLY static void fast_tailcall(union shim_function_or_client function)
+{
+	note('T', function.function);
+}
+
+QUIETLY static void slow_tailcall(union shim_function_or_client function,
+				  shim_elt_info info)
+{
+	shim_frame_info frame = 0;
+
+	if (shim_get_function_tailcall3_info(function.function, info, &frame) !=
+		    SHIM_OK || frame == 0)
+		note_more("no-frame");
+	if (shim_get_function_leave3_info(function.function, info, &frame,
+					  NULL) != SHIM_E_INVALIDARG)
+		note_more("took-it-for-leave");
+	note('T', function.function);
+}
+
+QUIETLY static void tailcall2(shim_function function, uintptr_t client,
+			      shim_frame_info frame)
+{
+	if (client != function || frame)
+		note_more("elt2-arguments");
+	note('T', function);
+}
+
+QUIETLY static void tailcall1(shim_function function)
+{
+	note('T', function);
+}
+
 /* --- mappers and filters --- */
 
 static int asked;
@@ -347,6 +385,23 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		set_fast();
 	if (strncmp(wanted, "slow", 4) == 0)
 		set_slow();
+	if (is("tail-fast"))
+		shim_set_enter_leave_function_hooks3(
+			shim_profiler_create(NULL), fast_enter, fast_leave,
+			fast_tailcall);
+	if (is("tail-slow")) {
+		first = shim_profiler_create(NULL);
+		shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
+						   SHIM_ENABLE_FRAME_INFO);
+		shim_set_enter_leave_function_hooks3_with_info(
+			first, slow_enter, slow_leave, slow_tailcall);
+	}
+	if (is("tail-elt2"))
+		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+						     enter2, leave2, tailcall2);
+	if (is("tail-elt1"))
+		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+						    enter1, leave1, tailcall1);
 	if (is("elt2"))
 		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
@@ -440,6 +495,24 @@ QUIETLY static void start_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+#ifdef __clang__
+#define MUSTTAIL __attribute__((musttail))
+#else
+#define MUSTTAIL
+#endif
+
+CALLED static int land(int n)
+{
+	sink += n;
+	return n + 1;
+}
+
+CALLED static int hop(int n)
+{
+	sink++;
+	MUSTTAIL return land(n);
+}
+
 QUIETLY static void *run_thread(void *unused)
 {
 	return unused;
@@ -469,6 +542,8 @@ QUIETLY int main(void)
 	}
 	if (is("small-stack"))
 		start_small_thread();
+	else if (strncmp(wanted, "tail-", 5) == 0)
+		sink += hop(1);
 	else
 		outer(2);
 	if (is("toggle") && shim_set_event_mask) {

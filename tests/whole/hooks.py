@@ -109,6 +109,27 @@ def expect_tree(case, result):
                  {'outer': outer, 'inner': inner, 'last': last}, 'calls')
 
 
+# Only clang makes tail calls of instrumented functions, and only where it must.
+TAIL = 'Ehop Thop Eland Lland'.split()
+NO_TAIL = 'Ehop Eland Lland Lhop'.split()
+# It tells the leave before, and then makes an ordinary call of it.
+EARLY = 'Ehop Lhop Eland Lland'.split()
+TAILS = {('clang', '-O2'): TAIL, ('clang', '-O0'): EARLY}
+TAIL_CASES = ['tail-fast', 'tail-slow', 'tail-elt2', 'tail-elt1']
+
+
+def one_tail(case, family, optimize):
+    def run_it():
+        facts, _ = hooked(case, family, optimize)
+        expect_equal(facts['log'].split(),
+                     TAILS.get((family, optimize), NO_TAIL), 'events')
+    return run_it
+
+
+for family, optimize in BUILDS:
+    for case in TAIL_CASES:
+        add_test('%s (%s %s)' % (case, family, optimize),
+                 one_tail(case, family, optimize))
 for family, optimize in BUILDS:
     for case in sorted(CASES):
         add_test('%s (%s %s)' % (case, family, optimize),
