@@ -260,7 +260,8 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp);
 void tree_publish(struct tree *tree, struct stack *stack,
 		  struct shim_node *current);
 
-/* The other way: what the fast path did since. */
+/* The other way: what the fast path did since.  The call that is open; where
+ * signals are not blocked, tree->current need not be it any more. */
 struct shim_node *tree_collect(struct tree *tree);
 
 /* NULL: it has none. */

@@ -6,16 +6,45 @@
 
 #include <shim/banned.h>
 
-/* The tree of the calling task, if it has one, with what the fast path did. */
-static struct tree *my_tree(void)
+/* The tree of the calling task and where it is; false: it has none.  What comes
+ * from here stays true whatever handlers do meanwhile. */
+static bool find_mine(struct place *at)
 {
-	struct tree *tree = tree_hot.tree;
+	at->tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+				     tree_hot.tree;
+	if (!at->tree)
+		return false;
+	at->current = tree_collect(at->tree);
+	at->stack = at->tree->stack;
+	return true;
+}
 
-	if (tree_hot.shared)
-		tree = tree_of_task(shim_thread_id());
-	if (tree)
-		tree_collect(tree);
-	return tree;
+/* The same where a tree is made if there is none. */
+static bool find_or_make_mine(struct place *at)
+{
+	return find_mine(at) ||
+	       (tree_get((uintptr_t)__builtin_frame_address(0)) &&
+		find_mine(at));
+}
+
+static void publish(const struct place *at)
+{
+	tree_publish(at->tree, at->stack, at->current);
+}
+
+/* The stack of @sp becomes the one in use. */
+static void switch_stack(struct place *at, uintptr_t sp)
+{
+	uint64_t signals = shim_signals_block();
+	struct tree *tree = at->tree;
+
+	tree->stack = at->stack;
+	tree->current = at->current;
+	tree_switch_stack(tree, sp);
+	at->stack = tree->stack;
+	at->current = tree->current;
+	publish(at);
+	shim_signals_restore(signals);
 }
 
 static struct jump *jump_of(struct tree *tree, const void *buffer)
@@ -28,113 +57,106 @@ static struct jump *jump_of(struct tree *tree, const void *buffer)
 static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
 			  uintptr_t sp)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 
 	(void)profiler;
-	if (tree)
-		*jump_of(tree, buffer) =
-			(struct jump){ buffer, tree->current, sp };
+	if (find_mine(&at))
+		*jump_of(at.tree, buffer) =
+			(struct jump){ buffer, at.current, sp };
 }
 
 /* Frames of the stack of @sp that lie below it are gone. */
-static void cut(struct tree *tree, uintptr_t sp)
+static void cut(struct place *at, uintptr_t sp)
 {
+	struct tree *tree = at->tree;
+
 	if (tree->lost_depth && sp > tree->lost_sp)
 		tree->lost_depth = 0;
-	if (!contains(tree->stack, sp)) {
-		uint64_t signals = shim_signals_block();
-
-		tree_switch_stack(tree, sp);
-		tree_publish(tree, tree->stack, tree->current);
-		shim_signals_restore(signals);
-	}
-	tree_publish(tree, tree->stack,
-		tree_drop_stale(tree->stack, tree->current, sp));
+	if (!contains(at->stack, sp))
+		switch_stack(at, sp);
+	at->current = tree_drop_stale(at->stack, at->current, sp);
+	publish(at);
 }
 
 static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 			  uintptr_t sp)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 	struct jump *jump;
 
 	(void)profiler;
-	if (!tree)
+	if (!find_mine(&at))
 		return;
-	jump = jump_of(tree, buffer);
+	jump = jump_of(at.tree, buffer);
 	if (jump->buffer == buffer && (sp == 0 || jump->sp == sp) &&
-	    node_is_below(tree->current, jump->node)) {
-		if (tree->lost_depth && jump->sp > tree->lost_sp)
-			tree->lost_depth = 0;
-		tree_publish(tree, tree->stack,
-			node_unwind(tree->current, jump->node));
+	    node_is_below(at.current, jump->node)) {
+		if (at.tree->lost_depth && jump->sp > at.tree->lost_sp)
+			at.tree->lost_depth = 0;
+		at.current = node_unwind(at.current, jump->node);
+		publish(&at);
 		sp = jump->sp;
 	}
 	if (sp)
-		cut(tree, sp);
+		cut(&at, sp);
 }
 
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 
 	(void)profiler;
-	if (!tree)
+	if (!find_mine(&at))
 		return;
-	cut(tree, sp);
-	tree->landed = frame_at(tree->current);
+	cut(&at, sp);
+	at.tree->landed = frame_at(at.current);
 }
 
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 			     uintptr_t high)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 	struct stack *stack;
 	uint64_t signals;
 
 	(void)profiler;
 	low &= ~(uintptr_t)FRAME_FLAGS;
-	if (!tree)
-		tree = tree_get((uintptr_t)__builtin_frame_address(0));
-	if (!tree)
+	if (!find_or_make_mine(&at))
 		return;
 	signals = shim_signals_block();
-	for (stack = tree->stacks; stack; stack = stack->next)
+	for (stack = at.tree->stacks; stack; stack = stack->next)
 		if (stack->low == low && stack->high == high &&
-		    stack != &tree->main_stack)
+		    stack != &at.tree->main_stack)
 			break;
 	if (stack) {
 		/* The coroutine before it will not come back. */
 		node_unwind(stack->current, stack->base);
 		stack->current = stack->base;
 	} else {
-		stack = tree_add_stack(tree, low, high);
+		stack = tree_add_stack(at.tree, low, high);
 		if (stack)
-			tree_give_root(tree, stack);
+			tree_give_root(at.tree, stack);
 	}
-	tree_publish(tree, tree->stack, tree->current);
+	publish(&at);
 	shim_signals_restore(signals);
 }
 
 static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 {
-	struct tree *tree = my_tree();
-	uint64_t signals;
+	struct stack *to;
+	struct place at;
 
 	(void)profiler;
-	/* It may lie inside the one in use: an array of some function. */
-	if (!tree || !tree_known_stack(tree, sp) ||
-	    tree_known_stack(tree, sp) == tree->stack)
+	if (!find_mine(&at))
 		return;
-	signals = shim_signals_block();
-	tree_switch_stack(tree, sp);
-	tree_publish(tree, tree->stack, tree->current);
-	shim_signals_restore(signals);
+	/* It may lie inside the one in use: an array of some function. */
+	to = tree_known_stack(at.tree, sp);
+	if (to && to != at.stack)
+		switch_stack(&at, sp);
 }
 
 /* The open calls of the parent go on in the child, in a tree of its own where
  * they have been called 0 times. */
-static void copy_open_calls(struct tree *tree, struct shim_node *innermost)
+static void copy_open_calls(struct place *at, struct shim_node *innermost)
 {
 	struct shim_node **path, *node;
 	size_t depth = 0, size;
@@ -148,10 +170,10 @@ static void copy_open_calls(struct tree *tree, struct shim_node *innermost)
 	for (node = innermost; !is_root(node); node = parent_of(node))
 		path[--depth] = node;
 	for (size_t i = 0; path[i]; i++) {
-		node = node_make(tree, tree->current, address_of(path[i]));
+		node = node_make(at->tree, at->current, address_of(path[i]));
 		if (!node)
 			break;
-		tree->current = node;
+		at->current = node;
 		open_call(node, frame_at(path[i]));
 		node->calls = 0;
 	}
@@ -160,8 +182,9 @@ static void copy_open_calls(struct tree *tree, struct shim_node *innermost)
 
 static void on_forked(struct shim_profiler *profiler)
 {
-	struct tree *parent = my_tree(), *tree;
-	struct shim_node *innermost;
+	struct place parent, at;
+	bool has_parent = find_mine(&parent);
+	struct tree *tree;
 	struct stack stack;
 
 	(void)profiler;
@@ -174,19 +197,18 @@ static void on_forked(struct shim_profiler *profiler)
 	trees = NULL;
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
-	if (!parent)
+	if (!has_parent)
 		return;
-	innermost = parent->current;
-	stack = *parent->stack;
-	tree = tree_get((uintptr_t)__builtin_frame_address(0));
-	if (!tree)
+	stack = *parent.stack;
+	if (!find_or_make_mine(&at))
 		return;
+	tree = at.tree;
 	tree->main_stack.low = stack.low;
 	tree->main_stack.high = stack.high;
 	tree->root->frame = frame_of(stack.high, stack.low);
-	copy_open_calls(tree, innermost);
+	copy_open_calls(&at, parent.current);
 	tree->starts = 0; /* as much in doubt as in the parent */
-	tree_publish(tree, tree->stack, tree->current);
+	publish(&at);
 }
 
 /* Other threads' data are theirs: each looks at its own with its next event. */
@@ -200,25 +222,31 @@ static void on_calls_started(struct shim_profiler *profiler)
  * data of its own.  It is found by its tid, and so is this thread. */
 static void on_data_shared(struct shim_profiler *profiler, int begins)
 {
-	struct tree *tree = my_tree();
+	struct place at;
+	bool is_there = find_mine(&at);
 
 	(void)profiler;
 	if (begins) {
 		tree_hot.shared++;
 		tree_hot.current = &tree_nobody;
-	} else if (--tree_hot.shared == 0 && tree) {
-		tree_publish(tree, tree->stack, tree->current);
+		if (is_there) {
+			at.tree->stack = at.stack;
+			at.tree->current = at.current;
+		}
+	} else if (--tree_hot.shared == 0 && is_there) {
+		publish(&at);
 	}
 }
 
 static void on_thread_ended(struct shim_profiler *profiler)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 
 	(void)profiler;
-	if (tree && tree->tid == shim_thread_id())
-		tree_publish(tree, tree->stack,
-			     node_unwind(tree->current, NULL));
+	if (find_mine(&at) && at.tree->tid == shim_thread_id()) {
+		at.current = node_unwind(at.current, NULL);
+		publish(&at);
+	}
 }
 
 static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
@@ -241,34 +269,32 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 static void on_system_closing(struct shim_profiler *profiler)
 {
-	struct tree *tree = my_tree();
 	enum shim_lost cause;
+	struct place at;
 	void *memory;
 	size_t size;
 
 	(void)profiler;
-	if (!tree)
-		tree = tree_get((uintptr_t)__builtin_frame_address(0));
-	if (!tree)
+	if (!find_or_make_mine(&at))
 		return;
 	/* The last chance: some room for what comes. */
-	memory = shim_record_grow(tree->record, 1u << 20, &size, &cause);
+	memory = shim_record_grow(at.tree->record, 1u << 20, &size, &cause);
 	if (memory)
-		tree_add_chunk(tree, memory, size);
-	tree->closed = true;
-	tree_publish(tree, tree->stack, tree->current);
+		tree_add_chunk(at.tree, memory, size);
+	at.tree->closed = true;
+	publish(&at);
 }
 
 static void on_clock_closing(struct shim_profiler *profiler)
 {
-	struct tree *tree = my_tree();
+	struct place at;
 
 	(void)profiler;
 	tree_hot.no_clock = true;
-	if (!tree)
+	if (!find_mine(&at))
 		return;
-	tree->careful = true;
-	tree_publish(tree, tree->stack, tree->current);
+	at.tree->careful = true;
+	publish(&at);
 }
 
 void tree_listen(struct shim_handle *handle)

@@ -152,15 +152,19 @@ void tree_publish(struct tree *tree, struct stack *stack,
 }
 
 /* The other way: what the fast path did since.  If it did anything, a handler
- * that had its own stack is over, whatever it left behind. */
+ * that had its own stack is over, whatever it left behind.  What is returned was
+ * read once: in tree->current a handler leaves what it made last. */
 struct shim_node *tree_collect(struct tree *tree)
 {
-	if (tree_hot.tree == tree && tree_hot.current != &tree_nobody) {
-		tree->current = tree_hot.current;
-		if (tree->stack->is_signal)
-			tree->stack = tree->stack->interrupted;
-	}
-	return tree->current;
+	struct shim_node *current =
+		__atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
+
+	if (tree_hot.tree != tree || current == &tree_nobody)
+		return tree->current;
+	tree->current = current;
+	if (tree->stack->is_signal)
+		tree->stack = tree->stack->interrupted;
+	return current;
 }
 
 static bool begin_thread(struct tree *tree, uintptr_t sp)

@@ -55,7 +55,7 @@ static int start(void *unused)
 void calls_forked(void)
 {
 	sites_settle();
-	plan_forked();
+	plan_forked(switched % 2 != 0);
 	if (switched != 0)
 		calls_note();
 }

@@ -22,6 +22,10 @@ void edge_jump_resolve(void);
 void edge_process_resolve(void);
 void edge_thread_resolve(void);
 
+/* dlopen for what we load ourselves: modules are told that it came, not that it
+ * was asked for or could not be had. */
+void *edge_open(const char *path, int flags);
+
 /* @name as @library has it, if that is loaded; it may go as before. */
 void *edge_find_in(const char *library, const char *name);
 /* How often the program has closed one: what was found may be gone. */

@@ -194,16 +194,30 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 				       (void *)real_dlmopen;
 }
 
+void *edge_open(const char *path, int flags)
+{
+	void *handle;
+
+	if (!real_dlopen)
+		edge_images_resolve();
+	handle = real_dlopen(path, flags);
+	if (handle && path && events_counts.image_loaded > 0)
+		look_again();
+	return handle;
+}
+
 /* --- closing --- */
 
 /* A handle is the loader's description of the object.  The program itself, the
- * first of them, stays. */
+ * first of them, stays.  What modules were not told of does not end for them
+ * either (row P-66). */
 static void tell_unloading(const struct link_map *object)
 {
 	shim_image image;
 
 	if (object && object->l_prev &&
-	    shim_image_from_address(object->l_ld, &image) == SHIM_OK)
+	    shim_image_from_address(object->l_ld, &image) == SHIM_OK &&
+	    image_was_told(image))
 		RAISE(image_unloading, image);
 }
 

@@ -61,7 +61,8 @@ struct events_counts {
 #undef EVENT
 };
 
-extern struct events_counts events_counts;
+extern struct events_counts events_counts
+	__attribute__((visibility("hidden")));
 
 bool handle_is_valid(const struct shim_handle *handle);
 

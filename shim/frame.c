@@ -114,13 +114,13 @@ bool frame_answers(const struct thread *self)
 {
 	const struct arch_frame *frame = self->frame;
 
-	return frame && ((const struct plan_entry *)frame->entry)->kind ==
-				PLAN_SLOW;
+	return frame && frame->entry &&
+	       ((const struct plan_entry *)frame->entry)->kind == PLAN_SLOW;
 }
 
 struct shim_handle *frame_get_handle(const struct thread *self)
 {
-	return self->frame ?
+	return self->frame && self->frame->entry ?
 		       ((const struct plan_entry *)self->frame->entry)->handle :
 		       NULL;
 }

@@ -28,10 +28,6 @@ static int opener, owner; /* tids */
 static const struct debuginfo *helper;
 static char *stack_top;
 
-/* glibc's; where there is none, there is no helper. */
-extern void *dlmopen(Lmid_t namespace, const char *file, int flags)
-	__attribute__((weak));
-
 /* --- opening --- */
 
 static bool find_path(char *path, size_t size)
@@ -54,6 +50,17 @@ static bool find_path(char *path, size_t size)
 	return found;
 }
 
+/* Not through our own dlmopen, which would tell of it: to callbacks, here, with
+ * signals blocked.  glibc's; where there is none, there is no helper. */
+static void *open_file(const char *path)
+{
+	void *(*open)(Lmid_t, const char *, int) =
+		(void *(*)(Lmid_t, const char *, int))dlsym(RTLD_NEXT,
+							    "dlmopen");
+
+	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
 static int open_helper(void *unused)
 {
 	static char path[IMAGE_PATH_SIZE + sizeof(HELPER_FILE_NAME)];
@@ -61,8 +68,8 @@ static int open_helper(void *unused)
 	void *library = NULL;
 
 	(void)unused;
-	if (dlmopen && find_path(path, sizeof(path)))
-		library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+	if (find_path(path, sizeof(path)))
+		library = open_file(path);
 	if (library)
 		found = dlsym(library, DEBUGINFO_SYMBOL);
 	if (!found || found->version != DEBUGINFO_VERSION) {

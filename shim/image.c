@@ -33,6 +33,10 @@
 #define INDEX_BITS 16
 #define WINDOW_SIZE (128u << 10)
 
+/* How long who closes an image waits for another thread's callbacks. */
+#define TELLING_YIELDS 100
+#define TELLING_WAIT (TELLING_YIELDS + 1000) /* a second more */
+
 enum image_status {
 	IMAGE_FREE,
 	IMAGE_LOADED,
@@ -713,17 +717,14 @@ void image_forked(void)
 
 /* --- telling modules --- */
 
-#define BATCH 8
+/* The load_notice of an image while it is told. */
+#define TELLING UINT64_MAX
 
 struct notice {
+	struct image_entry *image;
 	shim_image id; /* it came; 0: it went */
 	uintptr_t low, high;
 	uint32_t generation;
-};
-
-struct batch {
-	unsigned count;
-	struct notice notices[BATCH];
 };
 
 static uint64_t *oldest_notice(struct image_entry **which)
@@ -737,7 +738,7 @@ static uint64_t *oldest_notice(struct image_entry **which)
 					   &image->unload_notice;
 
 		if (image->status == IMAGE_FREE || *notice == 0 ||
-		    (oldest && *notice > *oldest))
+		    *notice == TELLING || (oldest && *notice > *oldest))
 			continue;
 		oldest = notice;
 		*which = image;
@@ -745,28 +746,33 @@ static uint64_t *oldest_notice(struct image_entry **which)
 	return oldest;
 }
 
-static int take_notices(void *argument)
+static void take(struct image_entry *image, struct notice *notice)
 {
-	struct batch *batch = argument;
+	*notice = (struct notice){
+		.image = image,
+		.id = image->id,
+		.low = image->start,
+		.high = image->end,
+		.generation = image->generation,
+	};
+	if (notice->id)
+		__atomic_store_n(&image->load_notice, TELLING,
+				 __ATOMIC_RELEASE);
+	else
+		image->unload_notice = 0;
+}
 
-	for (batch->count = 0; batch->count < BATCH; batch->count++) {
-		struct image_entry *image;
-		uint64_t *notice = oldest_notice(&image);
+static int take_oldest(void *argument)
+{
+	struct image_entry *image = NULL;
 
-		if (!notice) {
-			__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
-			reclaim();
-			break;
-		}
-		*notice = 0;
-		batch->notices[batch->count] = (struct notice){
-			.id = image->id,
-			.low = image->start,
-			.high = image->end,
-			.generation = image->generation,
-		};
+	if (oldest_notice(&image)) {
+		take(image, argument);
+		return 1;
 	}
-	return (int)batch->count;
+	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
+	reclaim();
+	return 0;
 }
 
 static bool is_loaded(shim_image id)
@@ -786,6 +792,12 @@ static void tell(const struct notice *notice)
 			 notice->high, notice->generation);
 	else if (is_loaded(notice->id))
 		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+	/* Unless its place has another image now. */
+	if (notice->id)
+		__atomic_compare_exchange_n(&notice->image->load_notice,
+					    &(uint64_t){ TELLING }, 0, false,
+					    __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
 /*
@@ -798,16 +810,21 @@ static struct {
 	uintptr_t frame;
 } teller;
 
+/* Whose own callbacks we are called by; they may be on another stack. */
+static bool is_teller(int self, uintptr_t frame)
+{
+	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
+	       (teller.frame > frame ||
+		(thread_current && thread_current->on_callback_stack));
+}
+
 static bool begin_telling(int self, uintptr_t frame)
 {
 	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
 
-	if (owner == self) {
-		if (teller.frame > frame)
-			return false; /* in a callback of ours */
-	} else if (owner != 0 && sys_is_alive(sys_getpid(), owner)) {
+	if (owner == self ? is_teller(self, frame) :
+	    owner != 0 && sys_is_alive(sys_getpid(), owner))
 		return false;
-	}
 	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
@@ -818,17 +835,75 @@ static bool begin_telling(int self, uintptr_t frame)
 void image_raise_pending(void)
 {
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	struct batch batch;
+	struct notice notice;
 	int r = 0;
 
 	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
 		if (!begin_telling(sys_gettid(), frame))
 			return;
-		while ((r = state_slowly(take_notices, &batch)) > 0)
-			for (unsigned i = 0; i < batch.count; i++)
-				tell(&batch.notices[i]);
+		while ((r = state_slowly(take_oldest, &notice)) > 0)
+			tell(&notice);
 		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
 	}
+}
+
+/* 0: nothing to tell; TELLING: somebody does. */
+static uint64_t load_notice_of(shim_image id)
+{
+	struct image_entry *image;
+	bool has_been;
+	uint64_t notice = 0;
+
+	image_pin();
+	image = image_get(id, &has_been);
+	if (image)
+		notice = __atomic_load_n(&image->load_notice, __ATOMIC_ACQUIRE);
+	image_unpin();
+	return notice;
+}
+
+static int take_this(void *argument)
+{
+	struct notice *notice = argument;
+	struct image_entry *image;
+	bool has_been;
+
+	image = image_get(notice->id, &has_been);
+	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
+		return 0;
+	take(image, notice);
+	return 1;
+}
+
+bool image_was_told(shim_image id)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct notice notice = { .id = id };
+	int self = sys_gettid(), owner;
+
+	for (unsigned waited = 0; waited < TELLING_WAIT; waited++) {
+		uint64_t left = load_notice_of(id);
+
+		if (left == 0)
+			return true;
+		if (sys_is_forbidden())
+			return false;
+		if (is_teller(self, frame)) {
+			if (state_slowly(take_this, &notice) > 0)
+				tell(&notice);
+			return true;
+		}
+		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+		if (left != TELLING)
+			image_raise_pending();
+		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
+			return true; /* a callback did not return */
+		if (waited < TELLING_YIELDS)
+			sys_yield();
+		else
+			sys_sleep_ms(1);
+	}
+	return false;
 }
 
 /* --- looking again --- */

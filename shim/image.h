@@ -37,8 +37,8 @@ struct image_entry {
 	uint32_t scan; /* the last one that saw it */
 	uint32_t status;
 	struct shim_image_record *record; /* NULL: it did not fit */
-	uint64_t load_notice;	   /* in which order modules are told; */
-	uint64_t unload_notice;	   /* 0: nothing to tell */
+	uint64_t load_notice;	/* in which order modules are told; */
+	uint64_t unload_notice; /* 0: nothing to tell */
 	uint32_t generation;
 	uintptr_t frames; /* what sites.h wants of it */
 	bool may_go;
@@ -55,6 +55,13 @@ void image_look_again(void);
 /* Tells modules what came and went since.  Only where they may be called: no
  * lock is held, and the program is between two instructions of its own. */
 void image_raise_pending(void);
+
+/*
+ * Whether modules have been told that @id came: if not, they are told now, or,
+ * if another thread is at it, waited for.  A second at most: it may want what
+ * the calling thread has (the loader's lock, in a destructor); then false.
+ */
+bool image_was_told(shim_image id);
 
 /* Around dlclose: 1 before, 0 after.  Between the two an address may already
  * belong to what another thread has just loaded. */

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "contract.h"
 #include "detach.h"
+#include "edge.h"
 #include "events.h"
 #include "log.h"
 #include "own.h"
@@ -170,7 +171,7 @@ static void take(struct search *search, void *library, const char *path)
 /* RTLD_NOW: a hook must not be the one who has a symbol looked up. */
 static bool open_library(struct search *search, const char *path)
 {
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *library = edge_open(path, RTLD_NOW | RTLD_LOCAL);
 	const char *error, *rest;
 
 	if (!library) {
@@ -232,7 +233,7 @@ static bool open_in(struct search *search, const char *directory, size_t length,
 
 static bool open_program(struct search *search)
 {
-	void *program = dlopen(NULL, RTLD_NOW);
+	void *program = edge_open(NULL, RTLD_NOW);
 	char name[128];
 
 	if (!program) {

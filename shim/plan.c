@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "calls.h"
 #include "code.h"
 #include "frame.h"
 #include "log.h"
@@ -23,6 +24,8 @@ const struct plan *plan_current;
 
 static struct plan *retired;
 static bool is_paused, is_finished;
+/* What the plan there is says; it may go while somebody reads it elsewhere. */
+static bool is_tracking;
 
 /* --- making one --- */
 
@@ -240,13 +243,16 @@ static void point(const struct plan *plan)
 		if (is_off) {
 			sites_switch_all(true);
 			begin_again();
+			calls_note();
 		}
 		is_off = false;
 		return;
 	}
 	table_point(NULL, NULL);
-	if (!is_off)
+	if (!is_off) {
 		sites_switch_all(false);
+		calls_note();
+	}
 	is_off = true;
 }
 
@@ -335,6 +341,7 @@ static void give_up(void)
 	}
 	log_line("%s", "no memory for a change of hooks: those of modules are "
 		       "off");
+	__atomic_store_n(&is_tracking, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&plan_current, &nothing, __ATOMIC_RELEASE);
 	retire(before);
 	if (count == 1 && !is_paused)
@@ -355,6 +362,7 @@ void plan_update(void)
 		return;
 	}
 	make(plan);
+	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
 	/* The table has many slots, the plan is one pointer: whoever comes in
 	 * or goes sees no enter without its leave if it is the plan that
 	 * decides.  So the way through the plan is opened before the new one is
@@ -375,8 +383,15 @@ void plan_update(void)
 	free_retired();
 }
 
-void plan_forked(void)
+bool plan_is_tracking(void)
 {
+	return __atomic_load_n(&is_tracking, __ATOMIC_ACQUIRE);
+}
+
+void plan_forked(bool paused)
+{
+	is_paused = paused;
+	table_forked();
 	if (plan_current)
 		point(plan_current);
 }
@@ -396,10 +411,7 @@ void plan_changed(void)
 
 void plan_start_code(void)
 {
-	const struct plan *plan = __atomic_load_n(&plan_current,
-						  __ATOMIC_ACQUIRE);
-
-	if (plan && plan->tracks)
+	if (plan_is_tracking())
 		code_start();
 }
 

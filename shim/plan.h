@@ -49,7 +49,12 @@ struct plan {
 	struct plan_entry entries[];
 };
 
+/* To be read only by who has said so in thread->dispatching or thread->frame,
+ * or has the state lock: otherwise it may go. */
 extern const struct plan *plan_current;
+
+/* Whether the plan there is tracks.  Async. */
+bool plan_is_tracking(void);
 
 /* One call of a hook, as far as it is known. */
 struct plan_call {
@@ -73,9 +78,9 @@ bool plan_wait(uint32_t timeout_ms);
 void plan_start_code(void);
 /* No hooks of modules any more. */
 void plan_finish(void);
-/* In a forked child: the parent may have been about to change something.  State
- * lock held. */
-void plan_forked(void);
+/* In a forked child: the parent may have been about to change something, and
+ * whether it was paused is what @paused says.  State lock held. */
+void plan_forked(bool paused);
 /* @handle is going; its slots are free. */
 void plan_forget(struct shim_handle *handle);
 /* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */

@@ -200,7 +200,8 @@ static void drop_view(struct view *view)
 
 static int make_room(struct image *image, uint32_t room)
 {
-	struct site *sites;
+	struct site *sites, *before = image->sites;
+	size_t size_before = image->room * sizeof(*sites);
 	void *memory;
 	int r = sys_map(room * sizeof(*sites), &memory);
 
@@ -208,11 +209,12 @@ static int make_room(struct image *image, uint32_t room)
 		return r;
 	sites = memory;
 	for (uint32_t i = 0; i < image->count; i++)
-		sites[i] = image->sites[i];
-	if (image->sites)
-		sys_unmap(image->sites, image->room * sizeof(*image->sites));
+		sites[i] = before[i];
+	/* In this order: a child forked meanwhile goes on with them. */
 	image->sites = sites;
 	image->room = room;
+	if (before)
+		sys_unmap(before, size_before);
 	return 0;
 }
 

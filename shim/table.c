@@ -55,6 +55,16 @@ static void point(const struct slot *slot)
 	sys_protect(page, PAGE, PROT_READ);
 }
 
+static void point_all(void)
+{
+	for (unsigned i = 0; i < slot_count; i++)
+		if (slots[i].leaves)
+			point(&slots[i]);
+	for (unsigned i = 0; i < slot_count; i++)
+		if (!slots[i].leaves)
+			point(&slots[i]);
+}
+
 void table_point(void *enter, void *leave)
 {
 	hook enter_hook = enter ? (hook)enter : table_nothing;
@@ -67,12 +77,12 @@ void table_point(void *enter, void *leave)
 	 * miss.  (Who is detached is out of the plan already.) */
 	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
 	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < slot_count; i++)
-		if (slots[i].leaves)
-			point(&slots[i]);
-	for (unsigned i = 0; i < slot_count; i++)
-		if (!slots[i].leaves)
-			point(&slots[i]);
+	point_all();
+}
+
+void table_forked(void)
+{
+	point_all();
 }
 
 void table_start(void)

@@ -29,6 +29,9 @@ struct table_image {
 void table_start(void);
 /* Points the table and all bound slots at these hooks; NULL is nothing. */
 void table_point(void *enter, void *leave);
+/* In a forked child: another thread of the parent may have been half-way
+ * through the slots. */
+void table_forked(void);
 
 /* Remembers the slots of an image and points them at the hooks. */
 void table_bind(const struct table_image *image);

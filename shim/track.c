@@ -371,12 +371,10 @@ void track_jumped(uintptr_t sp)
 
 void track_stack_created(uintptr_t low, uintptr_t high)
 {
-	const struct plan *plan = __atomic_load_n(&plan_current,
-						  __ATOMIC_ACQUIRE);
 	struct thread *self;
 	struct track *track;
 
-	if (!plan || !plan->tracks)
+	if (!plan_is_tracking())
 		return;
 	self = thread_get();
 	if (!self)

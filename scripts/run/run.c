@@ -260,7 +260,7 @@ static void say_nothing_recorded(enum recording_content content)
 		say("nothing was recorded: %s did not load %s (`profrun doctor"
 		    " %s` may know why)",
 		    name, settings.library, name);
-	else
+	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
 		    " the compiler flags)");

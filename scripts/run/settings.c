@@ -121,6 +121,21 @@ bool settings_is_builtin(const char *profiler)
 	return find_builtin(profiler) >= 0 || strcmp(profiler, "default") == 0;
 }
 
+bool settings_records_calls(const struct settings *settings)
+{
+	const char *given = getenv("SHIM_PROFILE");
+	const char *list = settings->profile[0] != '\0' ? settings->profile :
+			   given != NULL ? given : "";
+	char *copy = strdup(list), *rest = copy, *item;
+	bool records = *list == '\0';
+
+	while (copy != NULL && (item = strsep(&rest, ";")) != NULL)
+		records |= strcmp(item, "default") == 0 ||
+			   strncmp(item, "calltree", 8) == 0;
+	free(copy);
+	return records;
+}
+
 static bool has_arguments(int row, const char *arguments)
 {
 	for (int j = 0; profilers[row].arguments[j] != NULL; j++)

@@ -37,6 +37,9 @@ const char *settings_profilers(void);
 /* settings_is_builtin - whether NAME[:ARGS] is in the library */
 bool settings_is_builtin(const char *profiler);
 
+/* settings_records_calls - whether the call tree is among what was asked for */
+bool settings_records_calls(const struct settings *settings);
+
 /*
  * settings_read - fill @settings from the words of the command line
  *

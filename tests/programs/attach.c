@@ -75,10 +75,12 @@ int main(int argc, char **argv)
 	int threads = argc > 1 ? atoi(argv[1]) : 8;
 	pthread_t thread[64];
 	static unsigned long rounds[64];
+	int fds;
 	char c;
 
 	/* Before there are threads: each opens a file of ours, for a moment. */
-	printf("fds %d\n", count_entries("/proc/self/fd"));
+	fds = count_entries("/proc/self/fd");
+	printf("fds %d\n", fds);
 	idle = argc > 2 && !strcmp(argv[2], "idle");
 	if (setjmp(program_back) == 0) {
 		program_waits = 1;
@@ -114,6 +116,9 @@ int main(int argc, char **argv)
 	stopped = 1;
 	for (int i = 0; i < threads && !idle; i++)
 		pthread_join(thread[i], NULL);
+	/* What is being attached or detached may have one open, for a moment. */
+	for (int i = 0; i < 100 && count_entries("/proc/self/fd") != fds; i++)
+		usleep(10000);
 	printf("fds %d\ndone\n", count_entries("/proc/self/fd"));
 	return 42;
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <shim/hooks.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,34 +89,106 @@ QUIETLY static void note_more(const char *what)
 	text[used++] = ' ';
 }
 
-/* --- hooks --- */
+/* --- what callbacks and hooks that go through shim may do (row C-6) --- */
 
 QUIETLY static int is(const char *name)
 {
 	return strcmp(wanted, name) == 0;
 }
 
+#ifdef __x86_64__
+QUIETLY static unsigned read_floating(void)
+{
+	unsigned mxcsr;
+	unsigned short x87;
+
+	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+	__asm__ volatile("fnstsw %0" : "=m"(x87));
+	return mxcsr | (unsigned)(x87 & 0x3f) << 16;
+}
+
+QUIETLY static void clear_floating(void)
+{
+	unsigned mxcsr = 0x1f80;
+
+	__asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+	__asm__ volatile("fnclex");
+}
+#else
+QUIETLY static unsigned read_floating(void)
+{
+	return 0;
+}
+
+QUIETLY static void clear_floating(void)
+{
+}
+#endif
+
+static int floating_stays = 1;
+
+/* What ordinary code leaves behind. */
+QUIETLY static void spoil(void)
+{
+	volatile double divided = 1;
+	volatile long double longer = 1;
+
+	if (strncmp(wanted, "spoil", 5) != 0)
+		return;
+	divided /= 3;
+	longer /= 3;
+	errno = ERANGE;
+}
+
+/* --- hooks --- */
+
+/* Row E-34. */
+#ifdef __x86_64__
+#define ALIGNED()                                                              \
+	do {                                                                   \
+		if ((uintptr_t)__builtin_frame_address(0) % 16)                \
+			note_more("not-aligned");                              \
+	} while (0)
+#else
+#define ALIGNED() (void)0
+#endif
+
 static void *direct_return;
 
 QUIETLY static void fast_enter(union shim_function_or_client function)
 {
+	ALIGNED();
 	direct_return = __builtin_return_address(0);
 	note('E', function.function);
 }
 
 QUIETLY static void fast_leave(union shim_function_or_client function)
 {
+	ALIGNED();
 	note('L', function.function);
 }
 
 QUIETLY static void other_enter(union shim_function_or_client function)
 {
+	ALIGNED();
 	note('e', function.function);
 }
 
 QUIETLY static void other_leave(union shim_function_or_client function)
 {
 	note('l', function.function);
+}
+
+/* A callback or hook in which its thread is cancelled (row P-19). */
+static int waits;
+
+QUIETLY static void wait_to_be_cancelled(void)
+{
+	if (strncmp(wanted, "cancel", 6) != 0)
+		return;
+	__atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
 }
 
 static shim_elt_info stale;
@@ -163,7 +236,10 @@ QUIETLY static void ask(uintptr_t function, shim_elt_info info)
 QUIETLY static void slow_enter(union shim_function_or_client function,
 			       shim_elt_info info)
 {
+	ALIGNED();
+	spoil();
 	note('E', function.function);
+	wait_to_be_cancelled();
 	if (is("slow-asks"))
 		ask(function.function, info);
 	if (is("slow-calls") && calls_itself++ < 10)
@@ -175,24 +251,29 @@ QUIETLY static void slow_leave(union shim_function_or_client function,
 {
 	shim_frame_info frame;
 
+	ALIGNED();
 	note('L', function.function);
 	if (is("slow-asks") &&
 	    shim_get_function_leave3_info(function.function, info, &frame,
 					  NULL) != SHIM_OK)
 		note_more("no-leave-frame");
 	errno = ERANGE;
+	spoil();
 }
 
 QUIETLY static void enter2(shim_function function, uintptr_t client,
 			   shim_frame_info frame,
 			   struct shim_argument_info *arguments)
 {
-	if (client != function || frame || arguments)
+	ALIGNED();
+	if (client != (is("mapper-elt2") ? (uintptr_t)last : function) ||
+	    frame || arguments)
 		note_more("elt2-arguments");
 	if (shim_get_function_enter3_info(function, 1, &frame, NULL, NULL) !=
 	    SHIM_E_UNSUPPORTED_CALL_SEQUENCE)
 		note_more("answered");
 	note('E', function);
+	spoil();
 }
 
 QUIETLY static void leave2(shim_function function, uintptr_t client,
@@ -200,23 +281,30 @@ QUIETLY static void leave2(shim_function function, uintptr_t client,
 			   struct shim_argument_range *result)
 {
 	(void)client;
+	ALIGNED();
 	if (frame || result)
 		note_more("elt2-arguments");
 	note('L', function);
+	spoil();
 }
 
 QUIETLY static void enter1(shim_function function)
 {
+	ALIGNED();
 	note('E', function);
+	spoil();
 }
 
 QUIETLY static void leave1(shim_function function)
 {
+	ALIGNED();
 	note('L', function);
+	spoil();
 }
 
 QUIETLY static void fast_tailcall(union shim_function_or_client function)
 {
+	ALIGNED();
 	note('T', function.function);
 }
 
@@ -254,9 +342,11 @@ static int asked;
 QUIETLY static uintptr_t map(shim_function function, int *hook)
 {
 	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	ALIGNED();
 	if (*hook != 1)
 		note_more("hook-not-true");
 	*hook = function != (uintptr_t)inner;
+	spoil();
 	return is("mapper-zero") ? 0 : (uintptr_t)last;
 }
 
@@ -270,6 +360,14 @@ QUIETLY static uintptr_t map2(shim_function function, void *client_data,
 	return function;
 }
 
+QUIETLY static uintptr_t map_again(shim_function function, int *hook)
+{
+	(void)function;
+	(void)hook;
+	asked++;
+	return (uintptr_t)outer;
+}
+
 static int flags;
 
 QUIETLY static enum shim_call_instrumentation_flags
@@ -278,6 +376,7 @@ filter(struct shim_profiler *profiler, shim_function function)
 	if (profiler)
 		note_more("profiler");
 	asked++;
+	spoil();
 	return function == (uintptr_t)inner ?
 		       SHIM_CALL_INSTRUMENTATION_NONE :
 		       (enum shim_call_instrumentation_flags)flags;
@@ -297,9 +396,12 @@ QUIETLY static void on_enter(struct shim_profiler *profiler,
 			     struct shim_call_context *context)
 {
 	(void)profiler;
+	ALIGNED();
 	if (context)
 		note_more("context");
 	note('E', function);
+	wait_to_be_cancelled();
+	spoil();
 }
 
 QUIETLY static void on_leave(struct shim_profiler *profiler,
@@ -307,9 +409,11 @@ QUIETLY static void on_leave(struct shim_profiler *profiler,
 			     struct shim_call_context *context)
 {
 	(void)profiler;
+	ALIGNED();
 	if (context)
 		note_more("context");
 	note('L', function);
+	spoil();
 }
 
 /* Row P-29: a callback may use more stack than the thread has. */
@@ -338,11 +442,10 @@ QUIETLY static void set_fast(void)
 
 QUIETLY static void set_slow(void)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
-
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
-					    SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(handle, slow_enter,
+	first = shim_profiler_create(NULL);
+	shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
+					   SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(first, slow_enter,
 						       slow_leave, NULL);
 }
 
@@ -381,10 +484,13 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	wanted = first_argument();
 	if (!shim_profiler_create)
 		return;
-	if (is("fast") || is("toggle") || is("destroy"))
+	if (is("fast") || is("toggle") || is("destroy") || is("inside-fast"))
 		set_fast();
-	if (strncmp(wanted, "slow", 4) == 0)
+	if (strncmp(wanted, "slow", 4) == 0 || is("spoil-slow") ||
+	    strncmp(wanted, "cancel-slow", 11) == 0 || is("inside-slow"))
 		set_slow();
+	if (is("spoil-two"))
+		set_other(), set_slow();
 	if (is("tail-fast"))
 		shim_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave,
@@ -402,10 +508,10 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (is("tail-elt1"))
 		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, tailcall1);
-	if (is("elt2"))
+	if (is("elt2") || is("spoil-elt2"))
 		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
-	if (is("elt1"))
+	if (is("elt1") || is("spoil-elt1"))
 		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
 	if (is("small-stack"))
@@ -415,8 +521,15 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		set_other(), set_fast();
 	if (is("fast-and-slow"))
 		set_other(), set_slow();
-	if (is("mapper") || is("mapper-zero") || is("mapper-threads")) {
+	if (is("mapper") || is("mapper-zero") || is("mapper-again") ||
+	    is("mapper-threads")) {
 		set_fast();
+		shim_set_function_id_mapper(first, map);
+	}
+	if (is("mapper-elt2")) {
+		first = shim_profiler_create(NULL);
+		shim_set_enter_leave_function_hooks2(first, enter2, leave2,
+						     NULL);
 		shim_set_function_id_mapper(first, map);
 	}
 	if (is("mapper2")) {
@@ -424,10 +537,11 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_set_function_id_mapper(first, map);
 		shim_set_function_id_mapper2(first, map2, &asked);
 	}
-	if (is("filter"))
+	if (is("filter") || is("spoil-callback") || is("inside-callback"))
 		set_mono(SHIM_CALL_INSTRUMENTATION_ENTER |
 			 SHIM_CALL_INSTRUMENTATION_LEAVE);
-	if (is("filter-enter"))
+	if (is("filter-enter") ||
+	    strncmp(wanted, "cancel-callback", 15) == 0)
 		set_mono(SHIM_CALL_INSTRUMENTATION_ENTER);
 	if (is("filter-context"))
 		set_mono(SHIM_CALL_INSTRUMENTATION_ENTER_CONTEXT);
@@ -459,19 +573,43 @@ CALLED static void last(void)
 	sink++;
 }
 
+/* For "inside-": which mask is set before inner calls last, and after. */
+static uint32_t masks[2];
+
+QUIETLY static void set_mask(int number)
+{
+	if (masks[number])
+		shim_set_event_mask(first, masks[number] |
+						   (is("inside-slow") ?
+							    SHIM_ENABLE_FRAME_INFO :
+							    0));
+}
+
 CALLED static void inner(void)
 {
+	set_mask(0);
 	last();
+	set_mask(1);
 	sink++;
 }
 
 CALLED static void outer(int n)
 {
+	sigset_t before, after;
+	unsigned floating;
+
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	clear_floating();
+	floating = read_floating();
 	errno = EDOM;
 	for (int i = 0; i < n; i++)
 		inner();
 	if (errno != EDOM)
 		note_more("errno");
+	floating_stays &= read_floating() == floating;
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	if (memcmp(&before, &after, 8) != 0)
+		note_more("signals");
 }
 
 QUIETLY static void *run_threads(void *unused)
@@ -530,6 +668,73 @@ QUIETLY static void start_small_thread(void)
 	pthread_join(thread, NULL);
 }
 
+static int unwound, destroyed;
+
+/* The callback is left; for "-early", the thread is still there. */
+QUIETLY static void clean_up(void *unused)
+{
+	(void)unused;
+	if (!strstr(wanted, "early"))
+		return;
+	__atomic_store_n(&unwound, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&destroyed, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+QUIETLY static void *call_last(void *unused)
+{
+	pthread_cleanup_push(clean_up, NULL);
+	last();
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+QUIETLY static void cancel_in_callback(void)
+{
+	pthread_t thread;
+	void *result;
+
+	if (!shim_profiler_destroy)
+		return;
+	pthread_create(&thread, NULL, call_last, NULL);
+	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	pthread_cancel(thread);
+	if (strstr(wanted, "early"))
+		while (!__atomic_load_n(&unwound, __ATOMIC_ACQUIRE))
+			usleep(1000);
+	else
+		pthread_join(thread, &result);
+	/* It does not return while a thread is in the profiler. */
+	alarm(3);
+	printf("destroy %d\n", shim_profiler_destroy(first));
+	alarm(0);
+	__atomic_store_n(&destroyed, 1, __ATOMIC_RELEASE);
+	if (strstr(wanted, "early"))
+		pthread_join(thread, &result);
+}
+
+/* Off and on again between two calls; on and off; each while calls are open. */
+QUIETLY static void switch_inside(void)
+{
+	if (!shim_set_event_mask)
+		return;
+	masks[0] = SHIM_MONITOR_THREADS;
+	masks[1] = SHIM_MONITOR_ENTERLEAVE;
+	outer(1);
+	note_more("|");
+	masks[0] = 0;
+	masks[1] = SHIM_MONITOR_THREADS;
+	outer(1);
+	note_more("|");
+	masks[0] = SHIM_MONITOR_ENTERLEAVE;
+	masks[1] = 0;
+	outer(1);
+	note_more("|");
+	masks[0] = 0;
+	outer(1);
+}
+
 extern char __executable_start, etext;
 
 QUIETLY int main(void)
@@ -542,10 +747,21 @@ QUIETLY int main(void)
 	}
 	if (is("small-stack"))
 		start_small_thread();
+	else if (strncmp(wanted, "cancel", 6) == 0)
+		cancel_in_callback();
+	else if (strncmp(wanted, "inside", 6) == 0)
+		switch_inside();
+	else if (is("mapper-again"))
+		last();
 	else if (strncmp(wanted, "tail-", 5) == 0)
 		sink += hop(1);
 	else
 		outer(2);
+	if (is("mapper-again") && shim_set_function_id_mapper) {
+		shim_set_function_id_mapper(first, map_again);
+		note_more("|");
+		outer(1);
+	}
 	if (is("toggle") && shim_set_event_mask) {
 		shim_set_event_mask(first, SHIM_MONITOR_THREADS);
 		note_more("|");
@@ -576,6 +792,8 @@ QUIETLY int main(void)
 	}
 	printf("log %.*s\n", (int)used, text);
 	printf("asked %d\n", asked);
+	if (strncmp(wanted, "spoil", 5) == 0)
+		printf("floating %d\n", floating_stays);
 	if (is("fast"))
 		printf("direct %d\n",
 		       (char *)direct_return >= &__executable_start &&

@@ -313,7 +313,7 @@ QUIET static void forks(void)
 
 	early();
 	pthread_create(&thread, NULL, toggle, NULL);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 200; i++) {
 		pid_t child = fork();
 
 		if (child == 0) {

@@ -10,6 +10,52 @@
 
 #define SLOW_FLAG SHIM_ENABLE_FRAME_INFO
 
+/* Section 3.4, rows E-11, M-50, M-75 and Appendix B: layouts and values. */
+_Static_assert(sizeof(union shim_function_or_client) == sizeof(void *) &&
+		       sizeof(shim_elt_info) == sizeof(void *) &&
+		       sizeof(shim_frame_info) == sizeof(void *),
+	       "one register each");
+_Static_assert(sizeof(struct shim_argument_range) == 16 &&
+		       offsetof(struct shim_argument_range, length) == 8,
+	       "COR_PRF_FUNCTION_ARGUMENT_RANGE");
+_Static_assert(sizeof(struct shim_argument_info) == 24 &&
+		       offsetof(struct shim_argument_info, total_size) == 4 &&
+		       offsetof(struct shim_argument_info, ranges) == 8,
+	       "COR_PRF_FUNCTION_ARGUMENT_INFO");
+_Static_assert(SHIM_CALL_INSTRUMENTATION_NONE == 0 &&
+		       SHIM_CALL_INSTRUMENTATION_ENTER == 2 &&
+		       SHIM_CALL_INSTRUMENTATION_ENTER_CONTEXT == 4 &&
+		       SHIM_CALL_INSTRUMENTATION_LEAVE == 8 &&
+		       SHIM_CALL_INSTRUMENTATION_LEAVE_CONTEXT == 16 &&
+		       SHIM_CALL_INSTRUMENTATION_TAIL_CALL == 32 &&
+		       SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE == 64,
+	       "MonoProfilerCallInstrumentationFlags");
+_Static_assert(SHIM_CLAUSE_FILTER == 1 && SHIM_CLAUSE_CATCH == 2 &&
+		       SHIM_CLAUSE_FINALLY == 3,
+	       "COR_PRF_CLAUSE_TYPE");
+_Static_assert((SHIM_MONITOR_FUNCTION_UNLOADS | SHIM_MONITOR_CLASS_LOADS |
+		SHIM_MONITOR_MODULE_LOADS | SHIM_MONITOR_ASSEMBLY_LOADS |
+		SHIM_MONITOR_APPDOMAIN_LOADS | SHIM_MONITOR_JIT_COMPILATION |
+		SHIM_MONITOR_EXCEPTIONS | SHIM_MONITOR_GC |
+		SHIM_MONITOR_OBJECT_ALLOCATED | SHIM_MONITOR_THREADS |
+		SHIM_MONITOR_REMOTING | SHIM_MONITOR_CODE_TRANSITIONS |
+		SHIM_MONITOR_ENTERLEAVE | SHIM_MONITOR_CCW |
+		SHIM_MONITOR_REMOTING_COOKIE | SHIM_MONITOR_REMOTING_ASYNC |
+		SHIM_MONITOR_SUSPENDS | SHIM_MONITOR_CACHE_SEARCHES |
+		SHIM_ENABLE_REJIT | SHIM_ENABLE_INPROC_DEBUGGING |
+		SHIM_ENABLE_JIT_MAPS | SHIM_DISABLE_INLINING |
+		SHIM_DISABLE_OPTIMIZATIONS | SHIM_ENABLE_OBJECT_ALLOCATED |
+		SHIM_MONITOR_CLR_EXCEPTIONS | SHIM_ENABLE_FUNCTION_ARGS |
+		SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO |
+		SHIM_ENABLE_STACK_SNAPSHOT | SHIM_USE_PROFILE_IMAGES |
+		SHIM_DISABLE_TRANSPARENCY_CHECKS |
+		SHIM_DISABLE_ALL_NGEN_IMAGES) == 0xffffffff,
+	       "each bit has a name");
+_Static_assert(SHIM_MONITOR_ENTERLEAVE == 0x1000 &&
+		       SHIM_MONITOR_ALL == 0x0107ffff &&
+		       !(SHIM_MONITOR_IMMUTABLE & SHIM_MONITOR_ENTERLEAVE),
+	       "ENTERLEAVE may be changed at any time");
+
 static const uint32_t slow_flags[] = { SHIM_ENABLE_FUNCTION_ARGS,
 				       SHIM_ENABLE_FUNCTION_RETVAL,
 				       SHIM_ENABLE_FRAME_INFO };
@@ -93,6 +139,26 @@ Test(elt, at_least_one_hook_is_wanted)
 		     shim_set_enter_leave_function_hooks2(handle, NULL, NULL,
 							  NULL),
 		     SHIM_E_INVALIDARG));
+}
+
+/* Row E-28. */
+Test(elt, hooks_may_be_set_before_they_are_wanted)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_set_event_mask(handle, SHIM_MONITOR_NONE);
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3(handle, fast, fast,
+							  fast),
+		     SHIM_OK));
+	cr_expect(handle->fast[0] == fast);
+	handle = shim_profiler_create(NULL);
+	shim_set_event_mask(handle, SLOW_FLAG);
+	cr_expect(eq(int,
+		     shim_set_enter_leave_function_hooks3_with_info(
+			     handle, slow, NULL, NULL),
+		     SHIM_OK));
+	cr_expect(handle->slow[0] == slow);
 }
 
 /* Row E-24. */

@@ -116,6 +116,83 @@ def its_thread_data_is_small_and_reached_without_a_call():
         'readelf', '-dW', shimtest.library)), 'not initial-exec')
 
 
+# Who they are for is known: one profiler, or those in the plan of a call.
+RAISED_TO_ONE = ['attach_complete', 'detach_succeeded', 'method_enter',
+                 'method_exception_leave', 'method_leave', 'method_tail_call']
+
+
+# Rows P-12, P-13: where an event may be raised, one counter is compared with 0
+# and a branch taken, and only then anything else is done.
+@test
+def an_event_that_nobody_wants_is_a_load_and_a_branch():
+    if platform.machine() != 'x86_64':
+        raise Skipped('written for x86-64')
+    counters = re.search(r'^(\w+) b events_counts$', output_of(
+        'nm', shimtest.library), re.M)
+    if not counters:
+        raise Skipped('the library has no symbols')
+    first = int(counters.group(1), 16)
+    include = os.path.join(shimtest.PROGRAMS, '..', '..', 'include', 'shim')
+    with open(os.path.join(include, 'events.def')) as file:
+        names = re.findall(r'^EVENT\((\w+)', file.read(), re.M)
+    lines = output_of('objdump', '-d', '--no-show-raw-insn',
+                      shimtest.library).splitlines()
+    sites, wrong, function = {}, [], ''
+    for number, line in enumerate(lines):
+        if re.match(r'[0-9a-f]+ <', line):
+            function = line
+        found = re.search(r'# ([0-9a-f]+) <events_counts', line)
+        if not found or re.search(r'\s(lock|lea)\s', line):   # the setters
+            continue
+        name = names[(int(found.group(1), 16) - first) // 4]
+        # Perhaps of several at once; nothing is called before it is decided.
+        code = ' '.join(l.split('\t')[1].split()[0]
+                        for l in lines[number:number + 9] if l.count('\t'))
+        if not re.match(r'((?!call|jmp|ret|lock)\w+ )*?(j|set)(?!mp)\w+ ', code):
+            wrong.append('%s: %s' % (name, code))
+        sites.setdefault(function, set()).add(name)
+    expect(not wrong, '\n'.join(wrong))
+    # One function looks at all of them: for `profrun ctl PID status`.
+    raised = set().union(*(s for s in sites.values() if len(s) < len(names)))
+    expect_equal(sorted(set(names) - raised), RAISED_TO_ONE,
+                 'events that are raised without a look')
+
+
+# Row P-58: a line in events.def, and a call of RAISE.
+@test
+def a_new_event_is_one_line():
+    top = os.path.join(shimtest.PROGRAMS, '..', '..')
+    directory = new_directory('dummy')
+    include = os.path.join(directory, 'include')
+    shutil.copytree(os.path.join(top, 'include'), include)
+    with open(os.path.join(include, 'shim', 'events.def'), 'a') as file:
+        file.write('EVENT(dummy, THREAD, ALWAYS, '
+                   '(struct shim_profiler *, int number))\n')
+    caller = os.path.join(directory, 'caller.c')
+    with open(caller, 'w') as file:
+        file.write('#include "events.h"\nvoid call(void);\n'
+                   'void call(void) { RAISE(dummy, 7); }\n')
+    module = os.path.join(directory, 'module.c')
+    with open(module, 'w') as file:
+        file.write('#include <shim/profiler.h>\n'
+                   'static void on(struct shim_profiler *p, int n)\n'
+                   '{ (void)p; (void)n; }\n'
+                   'SHIM_PROFILER_MODULE(dummy)\n'
+                   '{ shim_profiler_on_dummy(shim_profiler_create(0), on);\n'
+                   '  return SHIM_OK; }\n')
+    made = []
+    for source in (os.path.join(top, 'shim', 'events.c'), caller, module):
+        made.append(os.path.join(directory, os.path.basename(source) + '.o'))
+        output_of('cc', '-std=gnu11', '-Wall', '-Wextra', '-Werror',
+                  '-fvisibility=hidden', '-I', include,
+                  '-I', os.path.join(top, 'shim'),
+                  '-I', os.path.join(top, 'shim', 'arch', 'generic'),
+                  '-c', source, '-o', made[-1])
+    names = output_of('nm', *made)
+    expect_equal(sorted(re.findall(r' ([TU]) shim_profiler_on_dummy$', names,
+                                   re.M)), ['T', 'U'], 'the setter')
+
+
 def check_no_writable_code(profile):
     program = compile('mapped.c')
     result = run([program], new_directory('maps'), profile)

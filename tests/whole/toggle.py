@@ -151,7 +151,7 @@ def check_fork(family, optimize):
 def check_forks(family, optimize):
     result = toggled('forks', family, optimize)
     expect_tree(result, {'early': 1, 'early;leaf': 1,
-                         'late': 400, 'late;leaf': 400})
+                         'late': 2000, 'late;leaf': 2000})
 
 
 def check_files(family, optimize):

@@ -258,6 +258,7 @@ start_main:
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
 	movl	$\event, 8(%rsp)
+	movq	$0, (%rsp)		/* not in a hook yet, if a handler asks */
 	test	%rax, %rax
 	jz	2f
 	cmpq	$0, ARCH_THREAD_FRAME(%rax)
