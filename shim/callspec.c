@@ -13,7 +13,7 @@
 
 #include <shim/banned.h>
 
-#define RULES_MAX 64
+#define RULES_MAX 512
 #define NAME_SIZE 1024
 
 enum kind { ALL, NONE, PROGRAM, OBJECT, NAMESPACE, CLASS, METHOD, SOURCE };
@@ -31,7 +31,7 @@ struct rule {
 
 static struct rule rules[RULES_MAX];
 static unsigned rule_count;
-static char memory[2048];
+static char memory[sizeof(config.filter)];
 
 /* --- the list --- */
 
@@ -421,9 +421,16 @@ callspec_filter(struct shim_profiler *profiler, shim_function function)
 
 /* --- the option --- */
 
+void callspec_configure(void)
+{
+	/* What is not in force is not in the recording either. */
+	if (config.filter[0] && !callspec_read(config.filter))
+		config.filter[0] = '\0';
+}
+
 void callspec_start(void)
 {
-	if (config.filter[0] == '\0' || !callspec_read(config.filter))
+	if (config.filter[0] == '\0')
 		return;
 	if (callspec_needs_symbols() || callspec_needs_files())
 		symbols_enable();

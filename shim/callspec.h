@@ -27,6 +27,8 @@ bool callspec_read(const char *list);
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
 
+/* Reads SHIM_FILTER; empties it if it cannot be read.  After config_read. */
+void callspec_configure(void);
 /* Gives our own profilers the filter that SHIM_FILTER asks for.  State lock
  * held, after they have been made. */
 void callspec_start(void);

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "code.h"
 
-#include "decode/decode.h"
 #include "log.h"
 #include "state.h"
 #include "text.h"
@@ -15,6 +14,7 @@
 #define FILE_NAME "libshim-code.so"
 
 static const struct decode *decode;
+static uint32_t begun;
 
 /* --- the decoder --- */
 
@@ -43,7 +43,6 @@ static void *open_beside_us(void)
 
 void code_start(void)
 {
-	static uint32_t begun;
 	const struct decode *found = NULL;
 	int before = errno;
 	void *library;
@@ -58,7 +57,8 @@ void code_start(void)
 		__atomic_store_n(&decode, found, __ATOMIC_RELEASE);
 	} else {
 		log_line("%s", FILE_NAME " cannot be used: tail calls will "
-			       "look like returns");
+			       "look like returns, arguments are not "
+			       "available");
 	}
 	errno = before;
 }
@@ -213,4 +213,16 @@ enum code_leave code_leave_kind(const struct plan_call *call, uintptr_t *target)
 	if (site->slot)
 		*target = helper->bound(site->slot);
 	return site->kind;
+}
+
+bool code_find_arguments(const struct decode_location *location,
+			 struct decode_frame *frame,
+			 struct decode_places *places)
+{
+	const struct decode *helper = __atomic_load_n(&decode,
+						      __ATOMIC_ACQUIRE);
+
+	if (helper && location->end)
+		helper->arguments(location, frame, places);
+	return helper || __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }

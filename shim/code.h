@@ -4,6 +4,7 @@
 #ifndef SHIM_CODE_H
 #define SHIM_CODE_H
 
+#include "decode/decode.h"
 #include "plan.h"
 
 enum code_leave {
@@ -27,6 +28,12 @@ void code_start(void);
  */
 enum code_leave code_leave_kind(const struct plan_call *call,
 				uintptr_t *target);
+
+/* See decode/decode.h; without a decoder @places stay as they are.  False: there
+ * may be one later.  State lock held. */
+bool code_find_arguments(const struct decode_location *location,
+			 struct decode_frame *frame,
+			 struct decode_places *places);
 
 /* The program has closed an object: its addresses may be used again. */
 void code_closed(void);

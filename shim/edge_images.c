@@ -15,6 +15,7 @@
 #include "image.h"
 #include "state.h"
 #include "text.h"
+#include "values.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -235,6 +236,7 @@ EDGE int dlclose(void *handle)
 	result = real_dlclose(handle);
 	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
 	code_closed();
+	values_closed();
 	image_closing(0);
 	image_raise_pending();
 	return result;

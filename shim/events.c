@@ -160,8 +160,14 @@ bool handle_retire(struct shim_handle *handle)
 	return true;
 }
 
+/* Pins of all tasks that share a record with another one: a count of its own
+ * would be no one's (row P-17). */
+static uint32_t shared_pins[SHIM_PROFILERS_MAX];
+
 static uint32_t count_pins(const struct thread *thread, unsigned number)
 {
+	if (thread->state & THREAD_SHARED)
+		return __atomic_load_n(&shared_pins[number], __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&thread->pins[number], __ATOMIC_ACQUIRE);
 }
 
@@ -240,6 +246,10 @@ void events_finish(void)
 
 /* --- around a callback --- */
 
+/* The bits that a callback has for itself; others may be set meanwhile. */
+#define STATE_OF_CALLBACKS                                                     \
+	((uint32_t)(THREAD_CALLBACK | THREAD_TRIGGERS | THREAD_INIT))
+
 static uint32_t state_in(uint32_t state, enum event_context context)
 {
 	if (context == EVENT_SIGNAL)
@@ -249,6 +259,24 @@ static uint32_t state_in(uint32_t state, enum event_context context)
 					state | THREAD_TRIGGERS;
 }
 
+static bool is_callable(const struct shim_handle *handle)
+{
+	return handle_get_status(handle) == HANDLE_ACTIVE && !handle->broken &&
+	       !handle->waits;
+}
+
+/* No state, no errno, no exceptions: they would be those of both tasks. */
+static bool enter_shared(struct guard *guard)
+{
+	uint32_t *pins = &shared_pins[guard->handle->number];
+
+	__atomic_add_fetch(pins, 1, __ATOMIC_SEQ_CST);
+	guard->is_shared = is_callable(guard->handle);
+	if (!guard->is_shared)
+		__atomic_sub_fetch(pins, 1, __ATOMIC_SEQ_CST);
+	return guard->is_shared;
+}
+
 bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name)
 {
@@ -256,6 +284,7 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 
 	guard->handle = handle;
 	guard->thread = NULL;
+	guard->is_shared = false;
 	if (handle->builtin)
 		return true;
 	if (flag != 0 && (handle->mask & flag) == 0)
@@ -263,11 +292,12 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 	self = thread_get();
 	if (!self)
 		return false;
+	if (self->state & THREAD_SHARED)
+		return enter_shared(guard);
 	guard->pins = self->pins[handle->number];
 	self->pins[handle->number] = guard->pins + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (handle_get_status(handle) != HANDLE_ACTIVE || handle->broken ||
-	    handle->waits) {
+	if (!is_callable(handle)) {
 		self->pins[handle->number] = guard->pins;
 		return false;
 	}
@@ -285,9 +315,13 @@ void guard_leave(struct guard *guard)
 {
 	struct thread *self = guard->thread;
 
+	if (guard->is_shared)
+		__atomic_sub_fetch(&shared_pins[guard->handle->number], 1,
+				   __ATOMIC_SEQ_CST);
 	if (!self)
 		return;
-	self->state = guard->state;
+	self->state = (self->state & ~STATE_OF_CALLBACKS) |
+		      (guard->state & STATE_OF_CALLBACKS);
 	self->guard = guard->outer;
 	*self->error = guard->error;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -328,6 +362,11 @@ static void leave_below(uintptr_t sp, bool by_jump)
 	frame_jumped(self, sp);
 	if (self->dispatch_sp < sp)
 		self->dispatching = 0;
+}
+
+void guard_threw(struct guard *guard)
+{
+	switch_off(guard, "threw an exception");
 }
 
 void guard_jumped(uintptr_t sp)
@@ -395,9 +434,10 @@ void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		if (callback)
 			((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
 				   uintptr_t))callback)(a, b, c, d, e);
+		guard_leave(guard);
 		return;
 	}
 	if (callback && call_somewhere(guard->thread, &call))
-		switch_off(guard, "threw an exception");
+		guard_threw(guard);
 	guard_leave(guard);
 }

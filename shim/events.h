@@ -87,7 +87,8 @@ struct guard {
 	uint16_t pins;		/* the thread's of the handle, before */
 	int error;		/* errno, before */
 	struct shim_handle *handle;
-	struct thread *thread;
+	struct thread *thread;	/* NULL: nothing of it was noted */
+	bool is_shared;		/* because another task uses its record, too */
 	const char *name;	/* of the event, for the log */
 	uint32_t state;		/* the thread's, before */
 };
@@ -115,6 +116,8 @@ struct shim_handle *events_next(struct shim_handle *handle);
 bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
 void guard_leave(struct guard *guard);
+/* An exception came out of what was called in it. */
+void guard_threw(struct guard *guard);
 
 /* The calling thread goes on at @sp: callbacks below it will not return. */
 void guard_jumped(uintptr_t sp);

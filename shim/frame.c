@@ -2,6 +2,7 @@
 
 #include "arch.h"
 #include "contract.h"
+#include "values.h"
 
 #include <shim/banned.h>
 
@@ -93,7 +94,9 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	frame->entry = entry;
 	frame->event = call->event;
 	frame->error = (uint32_t)*self->error;
-	self->frame = frame;
+	/* Where it would be another task's as well, nothing can be asked. */
+	if (!(self->state & THREAD_SHARED))
+		self->frame = frame;
 	if (entry->kind == PLAN_SLOW)
 		((shim_function_hook_with_info)hook)(id, (shim_elt_info)frame);
 	else if (entry->kind == PLAN_ELT2)
@@ -148,8 +151,39 @@ static enum shim_result find(shim_elt_info info, enum plan_event event,
 	return SHIM_OK;
 }
 
-/* Arguments and results are not located yet: their place is unknown, and that
- * is the answer, after everything that can be wrong with the question. */
+_Static_assert(sizeof(struct shim_argument_range) == 16, "section 3.4");
+_Static_assert(sizeof(struct shim_argument_info) == 24, "section 3.4");
+
+/* Room for one range more than there are, as the CLR wants it. */
+static uint32_t needed(const struct recipe *recipe)
+{
+	return (uint32_t)(sizeof(struct shim_argument_info) +
+			  values_count(recipe) *
+				  sizeof(struct shim_argument_range));
+}
+
+static enum shim_result tell_arguments(struct arch_frame *frame,
+				       uint32_t *size,
+				       struct shim_argument_info *arguments)
+{
+	const struct recipe *recipe;
+	enum shim_result r;
+
+	if (!size || (*size != 0 && !arguments))
+		return SHIM_E_INVALIDARG;
+	r = values_find(thread_current, frame, &recipe);
+	if (r != SHIM_OK)
+		return r;
+	if (*size < needed(recipe)) {
+		*size = needed(recipe);
+		return SHIM_E_INSUFFICIENT_BUFFER;
+	}
+	values_fill(thread_current, frame, recipe, arguments);
+	return SHIM_OK;
+}
+
+/* On failure nothing is written but the size (row C-28; the CLR has written the
+ * frame by then). */
 enum shim_result
 shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 			      shim_frame_info *frame, uint32_t *size,
@@ -169,11 +203,12 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	if ((mask & SHIM_ENABLE_FRAME_INFO) && !frame)
 		return SHIM_E_INVALIDARG;
 	if (mask & SHIM_ENABLE_FUNCTION_ARGS) {
-		if (!size || (*size != 0 && !arguments))
-			return SHIM_E_INVALIDARG;
-		return SHIM_E_NOT_YET_AVAILABLE;
+		r = tell_arguments(found, size, arguments);
+		if (r != SHIM_OK)
+			return r;
 	}
-	*frame = fill(found);
+	if (mask & SHIM_ENABLE_FRAME_INFO)
+		*frame = fill(found);
 	return SHIM_OK;
 }
 

@@ -73,7 +73,8 @@ static int open_helper(void *unused)
 	if (library)
 		found = dlsym(library, DEBUGINFO_SYMBOL);
 	if (!found || found->version != DEBUGINFO_VERSION) {
-		log_line("%s cannot be used: no lines, no template arguments",
+		log_line("%s cannot be used: no lines, no template arguments, no "
+			 "arguments",
 			 path[0] ? path : HELPER_FILE_NAME);
 		return -ENOENT;
 	}
@@ -183,6 +184,8 @@ static int work(void *argument)
 	case HELPER_FILE: return helper->file(job->question, &job->answer);
 	case HELPER_TEMPLATE_ARGUMENTS:
 		return helper->template_arguments(job->question, &job->answer);
+	case HELPER_PROTOTYPE:
+		return helper->prototype(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

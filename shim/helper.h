@@ -16,6 +16,7 @@ enum helper_verb {
 	HELPER_LINES,
 	HELPER_FILE,
 	HELPER_TEMPLATE_ARGUMENTS,
+	HELPER_PROTOTYPE,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
 

@@ -796,8 +796,7 @@ static void tell(const struct notice *notice)
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,
 					    &(uint64_t){ TELLING }, 0, false,
-					    __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /*
@@ -823,7 +822,7 @@ static bool begin_telling(int self, uintptr_t frame)
 	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
 
 	if (owner == self ? is_teller(self, frame) :
-	    owner != 0 && sys_is_alive(sys_getpid(), owner))
+			    owner != 0 && sys_is_alive(sys_getpid(), owner))
 		return false;
 	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))

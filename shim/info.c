@@ -6,6 +6,7 @@
 #include "enumeration.h"
 #include "helper.h"
 #include "image.h"
+#include "info.h"
 #include "output.h"
 #include "symbols.h"
 #include "sys.h"
@@ -475,15 +476,15 @@ static void describe(const struct place *place,
 }
 
 /* The image stays pinned while it is asked about. */
-static enum shim_result ask(enum helper_verb verb, shim_function function,
-			    struct output *output)
+enum shim_result info_ask(enum helper_verb verb, shim_function function,
+			  void (*use)(const struct debuginfo_answer *answer,
+				      void *argument),
+			  void *argument)
 {
 	struct debuginfo_question question;
 	struct place place;
 	enum shim_result r;
 
-	if (!output_is_valid(output->count, output->buffer))
-		return SHIM_E_INVALIDARG;
 	read_symbols(function);
 	image_pin();
 	r = find_symbol(function, &place);
@@ -491,10 +492,42 @@ static enum shim_result ask(enum helper_verb verb, shim_function function,
 		r = SHIM_E_FUNCTION_NOT_IL;
 	if (r == SHIM_OK) {
 		describe(&place, &question);
-		r = helper_ask(verb, &question, NULL, take, output);
+		r = helper_ask(verb, &question, NULL, use, argument);
 	}
 	image_unpin();
 	return r;
+}
+
+static enum shim_result ask(enum helper_verb verb, shim_function function,
+			    struct output *output)
+{
+	if (!output_is_valid(output->count, output->buffer))
+		return SHIM_E_INVALIDARG;
+	return info_ask(verb, function, take, output);
+}
+
+uintptr_t info_code_end(shim_function function)
+{
+	struct place place;
+	uintptr_t end = 0;
+
+	image_pin();
+	if (find_symbol(function, &place) == SHIM_OK)
+		end = function + place.function->size;
+	image_unpin();
+	return end;
+}
+
+bool info_is_part(shim_function function, uintptr_t address)
+{
+	struct place place;
+	bool is_part;
+
+	image_pin();
+	is_part = find_address(address, &place) == SHIM_OK && place.function &&
+		  place.function->start + place.image->bias == function;
+	image_unpin();
+	return is_part;
 }
 
 enum shim_result shim_function_lines(shim_function function, uint32_t count,

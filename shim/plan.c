@@ -25,7 +25,7 @@ const struct plan *plan_current;
 static struct plan *retired;
 static bool is_paused, is_finished;
 /* What the plan there is says; it may go while somebody reads it elsewhere. */
-static bool is_tracking;
+static bool is_tracking, is_decoding;
 
 /* --- making one --- */
 
@@ -363,6 +363,8 @@ void plan_update(void)
 	}
 	make(plan);
 	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_decoding, plan->tracks || plan->inspects,
+			 __ATOMIC_RELEASE);
 	/* The table has many slots, the plan is one pointer: whoever comes in
 	 * or goes sees no enter without its leave if it is the plan that
 	 * decides.  So the way through the plan is opened before the new one is
@@ -411,7 +413,7 @@ void plan_changed(void)
 
 void plan_start_code(void)
 {
-	if (plan_is_tracking())
+	if (__atomic_load_n(&is_decoding, __ATOMIC_ACQUIRE))
 		code_start();
 }
 

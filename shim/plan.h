@@ -73,7 +73,7 @@ void plan_update(void);
 void plan_changed(void);
 /* Waits until every other thread was seen outside of plans (thread_wait). */
 bool plan_wait(uint32_t timeout_ms);
-/* Opens the decoder if the plan tracks (code_start); where dlopen may be called.
+/* Opens the decoder if the plan reads code (code_start); where dlopen may be called.
  */
 void plan_start_code(void);
 /* No hooks of modules any more. */

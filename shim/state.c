@@ -115,6 +115,7 @@ static int start(void *unused)
 	else
 		config.disable[0] = '1';
 	if (config.disable[0] != '1') {
+		callspec_configure();
 		clock_start();
 		r = record_start();
 		if (r == 0) {

@@ -16,6 +16,7 @@ struct guard;
 struct arch_frame;
 struct module;
 struct track;
+struct values_space;
 
 enum thread_state {
 	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
@@ -46,6 +47,7 @@ struct thread {
 	struct track *tracks;	/* the frames it is in (track.c); ... */
 	struct track *track;	/* ... where they were found last, or NULL */
 	bool asking;		/* it is in a filter or mapper */
+	struct values_space *values;	/* what its slow hooks were told */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];

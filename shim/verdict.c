@@ -1,5 +1,6 @@
 #include "verdict.h"
 
+#include "arch.h"
 #include "events.h"
 #include "plan.h"
 #include "sites.h"
@@ -170,48 +171,79 @@ void verdict_forget(uintptr_t low, uintptr_t high)
 
 /* --- asking --- */
 
+struct question {
+	struct shim_handle *handle;
+	shim_function function;
+	bool is_filter;
+	uint8_t flags;
+	uintptr_t client;
+};
+
+static void ask_filter(struct question *question)
+{
+	shim_call_instrumentation_filter_callback filter =
+		question->handle->filter;
+
+	if (filter)
+		question->flags = (uint8_t)filter(question->handle->profiler,
+						  question->function);
+}
+
+static void ask_mapper(struct question *question)
+{
+	struct shim_handle *handle = question->handle;
+	int hook = 1;
+
+	if (handle->mapper2)
+		question->client = handle->mapper2(question->function,
+						   handle->mapper_data, &hook);
+	else if (handle->mapper)
+		question->client = handle->mapper(question->function, &hook);
+	if (!hook)
+		question->flags = 0;
+	if (question->client == 0)
+		question->client = question->function;
+}
+
+static void ask_it(struct question *question)
+{
+	if (question->is_filter)
+		ask_filter(question);
+	else
+		ask_mapper(question);
+}
+
 /* A signal handler or another thread may ask at the same time, and answer the
  * same: what is stored last stays. */
 static void ask(struct thread *self, struct verdict *record, int number,
 		uint16_t age)
 {
-	struct shim_handle *handle = slots[number].handle;
-	shim_function function = record->function;
-	uint8_t flags = 0xff;
-	uintptr_t client = function;
+	struct question question = {
+		.handle = slots[number].handle,
+		.function = record->function,
+		.is_filter = slots[number].is_filter,
+		.flags = 0xff,
+		.client = record->function,
+	};
 	struct guard guard;
 	uint32_t before;
 
-	if (!handle || !guard_enter(&guard, handle, EVENT_THREAD, 0,
-				    slots[number].is_filter ? "filter" :
-							      "mapper"))
+	if (!question.handle ||
+	    !guard_enter(&guard, question.handle, EVENT_THREAD, 0,
+			 question.is_filter ? "filter" : "mapper"))
 		return;
 	/* Our own profilers have no guard; their filter asks as well. */
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
-	if (slots[number].is_filter) {
-		shim_call_instrumentation_filter_callback filter =
-			handle->filter;
-
-		if (filter)
-			flags = (uint8_t)filter(handle->profiler, function);
-	} else {
-		int hook = 1;
-
-		if (handle->mapper2)
-			client = handle->mapper2(function, handle->mapper_data,
-						 &hook);
-		else if (handle->mapper)
-			client = handle->mapper(function, &hook);
-		if (!hook)
-			flags = 0;
-		if (client == 0)
-			client = function;
-	}
+	if (!guard.thread)
+		ask_it(&question);
+	else if (arch_call_guarded((void (*)(void))ask_it,
+				   (uintptr_t)&question, 0, 0, 0, 0))
+		guard_threw(&guard);
 	self->state = before;
 	guard_leave(&guard);
-	record->flags[number] = flags;
-	record->client[number] = client;
+	record->flags[number] = question.flags;
+	record->client[number] = question.client;
 	__atomic_store_n(&record->asked[number], age, __ATOMIC_RELEASE);
 }
 

@@ -79,10 +79,9 @@ extern "C" {
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle or unknown high bits;
  * SHIM_E_FAIL if a bit of MONITOR_IMMUTABLE would change after initialization;
- * SHIM_E_INCONSISTENT_WITH_FLAGS while fast hooks are set and ARGS, RETVAL or
- * FRAME_INFO would be too, while slow ones are and none of these would be, or
- * during initialization, when hooks are set and ENTERLEAVE would not be.  Rows
- * E-26 to E-30, P-12.
+ * SHIM_E_INCONSISTENT_WITH_FLAGS during initialization, when fast hooks are set
+ * and ARGS, RETVAL or FRAME_INFO would be, slow ones are and none of these would
+ * be, or hooks are and ENTERLEAVE would not be.  Rows E-26 to E-30, P-12.
  *
  * Contract: async (the hooks follow when it returns; takes the lock of
  * shim/state.h if ENTERLEAVE changes).
@@ -112,8 +111,9 @@ typedef uintptr_t shim_elt_info;
 typedef uintptr_t shim_frame_info;
 
 /*
- * A fast hook.  When one profiler has hooks, nothing of ours is on the stack
- * when it runs: __builtin_dwarf_cfa() in it is the program's stack pointer.  A
+ * A fast hook.  It leaves errno and the floating point state as they are.  When
+ * one profiler has hooks, nothing of ours is on the stack when it runs:
+ * __builtin_dwarf_cfa() in it is the program's stack pointer.  A
  * second argument, the address its caller will be returned to, may be declared
  * (SHIM_SITE_HOOK of a shim_site_hook); shim's own profilers do.
  */
@@ -237,7 +237,8 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
  * wins over mapper1.  NULL: none.  SHIM_SYNC functions may be called in it.
  * Rows E-41 to E-47, section 3.3.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if 32
+ * mappers and filters are set in the process.
  * Contract: async; takes the lock of shim/state.h.
  */
 typedef uintptr_t (*shim_function_id_mapper)(shim_function function, int *hook);
@@ -272,7 +273,8 @@ enum shim_call_instrumentation_flags {
  * off where it is called, and costs next to nothing.  NULL: none.  Set again, it
  * is asked anew.  SHIM_SYNC functions may be called in it.  Rows M-47 to M-55.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if 32
+ * mappers and filters are set in the process.
  * Contract: async; takes the lock of shim/state.h.
  */
 typedef enum shim_call_instrumentation_flags (
@@ -287,7 +289,7 @@ shim_profiler_set_call_instrumentation_filter_callback(
  * shim_filters_invalidate - ask all filters again
  *
  * Each function is asked for anew before its next event.  Row M-55.
- * Contract: async; takes the lock of shim/state.h.
+ * Returns SHIM_OK.  Contract: async; takes the lock of shim/state.h.
  */
 SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
 
@@ -297,15 +299,16 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * shim_get_function_enter3_info and so on
  *
  * @info must be what the hook that is running got, and the function that of its
- * kind.  With ENABLE_FRAME_INFO *@frame is written; what the other flags ask for
- * is told in <shim/info.h>.
+ * kind.  With ENABLE_FRAME_INFO *@frame is written.
  *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
  * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS if the mask asks for
  * nothing these could tell; SHIM_E_INVALIDARG for a wrong @info, a NULL @frame
- * with ENABLE_FRAME_INFO, or a @function of 0; SHIM_E_INSUFFICIENT_BUFFER, and
- * then *@size is what is needed, in bytes: the one exception to the rule that a
- * short buffer is a success (section 3.5).
+ * (on enter: with ENABLE_FRAME_INFO), or, but on leave, a @function of 0;
+ * SHIM_E_NOT_YET_AVAILABLE with ENABLE_FUNCTION_ARGS (enter) or RETVAL (leave):
+ * where arguments and results are is not known yet.  When it is,
+ * SHIM_E_INSUFFICIENT_BUFFER will say that *@size is what is needed, in bytes:
+ * the one exception to the rule that a short buffer is a success (section 3.5).
  *
  * Contract: sync.
  */

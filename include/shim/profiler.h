@@ -83,8 +83,11 @@ struct shim_call_context;
  * shim_profiler_attach_data gives it.  Rows M-13 to M-17, P-63.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @description is no name; SHIM_E_FAIL if
- * it was not found or does not fit (the log says why); or what its init function
- * returned.
+ * it was not found or does not fit (the log says why), or shim is off;
+ * SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER for one of shim's own that does not
+ * run: they begin with the program; SHIM_E_PROFILER_DETACHING if it has not left
+ * yet; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw, or the
+ * failure that it returned.
  *
  * Contract: triggers; also the program, outside of callbacks.  Takes the
  * loader's lock.
@@ -166,6 +169,7 @@ shim_profiler_detach(SHIM_IN struct shim_handle *handle,
  *
  * After every other event of @handle, at the end of the process or of the
  * handle; it may free what @profiler points to.  NULL: none.  Rows M-21, M-22.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.
  *
  * Contract: async.
  */
@@ -201,7 +205,8 @@ enum shim_clause {
  * shim_profiler_quiesce).  A wrong @handle is ignored.  Rows M-10, M-66 to M-70.
  *
  * A callback that throws is left, its profiler is switched off for good, and
- * the log says so; so is one that is left by longjmp.
+ * the log says so; so is one that is left by longjmp.  The program's errno and
+ * floating point exception flags are kept for it; its signal mask is not.
  *
  * Contract: async.
  */

@@ -12,8 +12,8 @@
  *                    allocates nothing, leaves errno alone
  *
  * Threads that shim does not know, and a module's own (shim_thread_create), may
- * call SHIM_SYNC and SHIM_TRIGGERS functions at any time (row P-36).  Whoever
- * breaks a contract gets an error, in this order (row P-56):
+ * call SHIM_SYNC and SHIM_TRIGGERS functions at any time (row P-36); tasks that
+ * share the thread-local data of others (clone), never.  Whoever breaks a contract gets an error, in this order (row P-56):
  *
  *     SHIM_E_PROFILER_DETACHING          the profiler, or the one whose callback
  *                                        runs, is being detached

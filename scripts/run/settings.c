@@ -38,6 +38,7 @@ static const char common_help[] =
 	"                             calltree         calls and times (default)\n"
 	"                             calltree:exact   every call timed\n"
 	"                             calltree:counts  calls only\n"
+	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
 	"  -o, --output DIR           where to; %p is the process, %h the host, %r the\n"

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "debuginfo.h"
 
+#include "prototype.h"
 #include "types.h"
 
 #include <dlfcn.h>
@@ -288,11 +289,24 @@ static int find_file(const struct debuginfo_question *question,
 
 /* --- template arguments --- */
 
+/* A function in several parts may have no entry but the start of one. */
+static bool begins_at(Dwarf_Die *function, uint64_t address)
+{
+	Dwarf_Addr low, base, start, end;
+	ptrdiff_t at = 0;
+
+	if (dwarf_entrypc(function, &low) == 0 && low == address)
+		return true;
+	while ((at = dwarf_ranges(function, at, &base, &start, &end)) > 0)
+		if (start == address)
+			return true;
+	return false;
+}
+
 /* The definition of the function at @address below @parent. */
 static bool find_function(Dwarf_Die *parent, uint64_t address, unsigned depth,
 			  Dwarf_Die *function)
 {
-	Dwarf_Addr low;
 	Dwarf_Die die;
 
 	if (depth > 64 || dwarf_child(parent, &die) != 0)
@@ -300,7 +314,7 @@ static bool find_function(Dwarf_Die *parent, uint64_t address, unsigned depth,
 	do {
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_subprogram:
-			if (dwarf_entrypc(&die, &low) == 0 && low == address) {
+			if (begins_at(&die, address)) {
 				*function = die;
 				return true;
 			}
@@ -364,6 +378,47 @@ static void find_demangler(void)
 	}
 }
 
+/* --- prototypes --- */
+
+static bool is_complete(Dwarf_Die *function,
+			const struct debuginfo_answer *answer)
+{
+	Dwarf_Attribute attribute;
+	const char *name;
+	char *plain;
+	int status;
+	bool is;
+
+	if (!prototype_may_lack(function))
+		return true;
+	name = dwarf_formstring(dwarf_attr_integrate(
+		function, DW_AT_linkage_name, &attribute));
+	plain = name && cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) :
+				       NULL;
+	is = plain && prototype_is_complete(plain, answer->data, answer->count);
+	free(plain);
+	return is;
+}
+
+static int find_prototype(const struct debuginfo_question *question,
+			  struct debuginfo_answer *answer)
+{
+	static struct prototype_value values[PROTOTYPE_VALUES_MAX];
+	Dwarf_Die unit, function;
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	if (!find_function(&unit, question->ranges[0].start, 0, &function))
+		return -ENOENT;
+	memset(values, 0, sizeof(values));
+	answer->data = values;
+	answer->count =
+		prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
+	return answer->count > 0 && is_complete(&function, answer) ? 0 :
+								       -ENOENT;
+}
+
 /* --- what libshim.so calls --- */
 
 static char *no_environment[] = { NULL };
@@ -409,6 +464,15 @@ static int template_arguments(const struct debuginfo_question *question,
 	return r;
 }
 
+static int prototype(const struct debuginfo_question *question,
+		     struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_prototype(question, answer);
+
+	leave(before);
+	return r;
+}
+
 static const char *demangle(const char *name)
 {
 	int before = enter(), status;
@@ -427,5 +491,6 @@ const struct debuginfo shim_debuginfo = {
 	.lines = lines,
 	.file = file,
 	.template_arguments = template_arguments,
+	.prototype = prototype,
 	.demangle = demangle,
 };

@@ -10,9 +10,11 @@
 #ifndef SHIM_DEBUGINFO_DEBUGINFO_H
 #define SHIM_DEBUGINFO_DEBUGINFO_H
 
+#include "../prototype.h"
+
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 1
+#define DEBUGINFO_VERSION 2
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {
@@ -48,6 +50,7 @@ struct debuginfo {
 	debuginfo_call *lines;		    /* of struct shim_line */
 	debuginfo_call *file;		    /* of char */
 	debuginfo_call *template_arguments; /* of char */
+	debuginfo_call *prototype;	    /* of struct prototype_value */
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
 };

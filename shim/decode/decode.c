@@ -335,4 +335,5 @@ const struct decode shim_decode = {
 	.start = start,
 	.follow = follow,
 	.bound = bound,
+	.arguments = decode_arguments,
 };

@@ -4,9 +4,12 @@
 #ifndef SHIM_DECODE_H
 #define SHIM_DECODE_H
 
+#include "../prototype.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 1
+#define DECODE_VERSION 2
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -29,6 +32,46 @@ struct decode_answer {
 	const uintptr_t *slot;	/* ... but in here, when it is bound */
 };
 
+/*
+ * Where a value is when a hook is called.  Registers have the processor's
+ * numbers, and are those a function keeps for its caller.
+ */
+enum decode_where {
+	DECODE_NOWHERE,	    /* it cannot be had any more */
+	DECODE_IN_REGISTER,
+	DECODE_ON_STACK,    /* at decode_frame + offset */
+	DECODE_ABOVE_SP,    /* at the stack pointer + offset */
+	DECODE_IS_CONSTANT, /* offset is the value */
+};
+
+struct decode_place {
+	uint8_t where, number;
+	int32_t offset;
+};
+
+/* The eightbytes of a value; the address of one that is passed by it; the first
+ * byte of one in memory. */
+struct decode_places {
+	bool in_memory;
+	struct decode_place eightbytes[2];
+};
+
+/* An address in the function's frame: what a register holds, and so much more. */
+struct decode_frame {
+	uint8_t number; /* DECODE_SP: the stack pointer when the hook is called */
+	int32_t offset;
+};
+
+#define DECODE_SP 4
+
+struct decode_location {
+	uintptr_t function;
+	uintptr_t end;		/* of its code */
+	uintptr_t hook;		/* the instruction after the hook's call */
+	const struct prototype_value *values; /* the result, the parameters */
+	uint32_t count;
+};
+
 /* No system call, no lock, no allocation in the functions. */
 struct decode {
 	uint32_t version;
@@ -38,6 +81,15 @@ struct decode {
 		       struct decode_answer *answer);
 	/* What a slot of a linkage table leads to, 0: it is not bound yet. */
 	uintptr_t (*bound)(const uintptr_t *slot);
+	/* Where each parameter is at the enter hook: places[0] is not used.
+	 * What is not known is nowhere.  One call at a time. */
+	void (*arguments)(const struct decode_location *location,
+			  struct decode_frame *frame,
+			  struct decode_places *places);
 };
+
+/* locate.c */
+void decode_arguments(const struct decode_location *location,
+		      struct decode_frame *frame, struct decode_places *places);
 
 #endif

@@ -4,6 +4,7 @@
  *     naughty:WHAT:FILE
  *
  *     throw     an exception out of a callback
+ *     filter    the same out of a filter
  *     jump      longjmp out of one
  *     block     never come back from one, while it is detached
  *     thread    leave a thread of its own running when it detaches
@@ -75,6 +76,10 @@ static void on_detached(shim_profiler *)
 
 static shim_call_instrumentation_flags all(shim_profiler *, shim_function)
 {
+	if (what == "filter") {
+		note("filter\n");
+		throw std::runtime_error("out of a filter");
+	}
 	return SHIM_CALL_INSTRUMENTATION_ENTER;
 }
 
@@ -95,6 +100,8 @@ SHIM_PROFILER_MODULE(naughty)
 	shim_profiler_on_detach_succeeded(handle, on_detached);
 	if (what == "thread")
 		shim_thread_create(until_file_is_gone, nullptr);
-	return shim_profiler_set_call_instrumentation_filter_callback(
-		handle, what == "block" || what == "jump" ? all : nullptr);
+	if (what != "block" && what != "jump" && what != "filter")
+		return SHIM_OK;
+	return shim_profiler_set_call_instrumentation_filter_callback(handle,
+								      all);
 }

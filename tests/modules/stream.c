@@ -8,6 +8,8 @@
  *     STREAM_NO_CLAUSES  do not enable exception_clause
  *     STREAM_FORK        fork in the thread_started callback
  *     STREAM_ERRNO       spoil errno in every callback
+ *     STREAM_LOCK        in every callback that may wait, wait for another thread
+ *                        that takes shim's lock; @ if it does not get it
  */
 #define _GNU_SOURCE
 #include <shim/hooks.h>
@@ -24,6 +26,8 @@
 
 #pragma weak shim_profiler_create
 #pragma weak shim_profiler_enable_clauses
+#pragma weak shim_filters_invalidate
+#pragma weak shim_thread_create
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
 
 #define EVENT(name, context, flag, parameters) \
@@ -53,6 +57,40 @@ static uint64_t max = 100000;
 static int spoils_errno;
 static __thread int depth;
 
+/* --- the other thread --- */
+
+static int locks; /* the process in which there is one */
+static unsigned long asked, answered;
+
+static void answer(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		unsigned long now = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+
+		if (now != answered)
+			shim_filters_invalidate();
+		__atomic_store_n(&answered, now, __ATOMIC_RELEASE);
+		usleep(20);
+	}
+}
+
+/* Two threads may be here: either's answer is good for both. */
+static int is_locked(int kind)
+{
+	unsigned long mine;
+
+	if (locks != getpid() || !strchr("ibelmnopstuvw!", kind))
+		return 0;
+	mine = __atomic_add_fetch(&asked, 1, __ATOMIC_ACQ_REL);
+	for (int i = 0; i < 20000; i++) {
+		if (__atomic_load_n(&answered, __ATOMIC_ACQUIRE) >= mine)
+			return 0;
+		usleep(100);
+	}
+	return 1;
+}
+
 static void put(int kind, uint64_t a, uint64_t b, const char *text)
 {
 	uint64_t at;
@@ -63,6 +101,8 @@ static void put(int kind, uint64_t a, uint64_t b, const char *text)
 	if (!header)
 		return;
 	__atomic_add_fetch(&header->counts[kind], 1, __ATOMIC_RELAXED);
+	if (is_locked(kind))
+		__atomic_add_fetch(&header->counts['@'], 1, __ATOMIC_RELAXED);
 	if (kind == 'E' && ++depth > header->depth_max)
 		header->depth_max = depth;
 	if (kind == 'L' || kind == 'T' || kind == 'X')
@@ -291,6 +331,8 @@ __attribute__((constructor)) static void begin(void)
 	map(getenv("STREAM"));
 	forks = getenv("STREAM_FORK") != NULL;
 	spoils_errno = getenv("STREAM_ERRNO") != NULL;
+	if (getenv("STREAM_LOCK") && shim_thread_create(answer, NULL) == SHIM_OK)
+		locks = getpid();
 	handle = shim_profiler_create(NULL);
 	ON('i', runtime_initialized, on_initialized);
 	ON('b', runtime_shutdown_begin, on_begin);

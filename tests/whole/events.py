@@ -105,6 +105,22 @@ def no_call_is_open_when_a_thread_has_exited_and_none_comes_later():
                     1 if event.kind == 'E' else -1)
 
 
+# Row P-26.
+@test
+def no_lock_of_ours_is_held_while_a_callback_runs():
+    for source, arguments, events, wanted, libraries in (
+            ('short_threads.c', ['20'], 'ibestuv', 'ibestuv', []),
+            ('names.c', [], 'w', 'w', []),
+            ('opens.c', [plugin('alpha'), '3'], 'lmnop', 'lmno', ['-ldl']),
+            ('clauses.cc', [], '!', '!', [])):
+        program = compile(source, 'gcc', '-O2', libraries=libraries,
+                          name=source.split('.')[0] + '_unlocked')
+        counts = stream_of([program, *arguments], events, same=False,
+                           STREAM_LOCK='1').counts
+        expect('@' not in counts, '%s: %s' % (source, counts))
+        expect(set(wanted) <= set(counts), '%s: %s' % (source, counts))
+
+
 # --- images ---
 
 def plugin(name, flags=()):

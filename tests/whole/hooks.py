@@ -129,9 +129,10 @@ def what_callbacks_compute_leaves_no_floating_point_exceptions():
         if case.startswith('spoil'):
             facts, _ = hooked(case, 'gcc', '-O2')
             changed += [] if facts['floating'] == '1' else [case]
-    if changed:
-        raise Unsolved('a division in a callback or slow hook, and the program '
-                       'sees FE_INEXACT: %s' % changed)
+    expect('spoil-callback' not in changed, 'a callback')
+    if changed:     # it would cost as much as the slow hook itself
+        raise Unsolved('a division in a slow hook, and the program sees '
+                       'FE_INEXACT: %s' % changed)
 
 
 @test
@@ -146,6 +147,18 @@ def who_is_cancelled_in_a_callback_is_in_it_no_more_when_cleanup_handlers_run():
     if stuck:
         raise Unsolved('shim_profiler_destroy waits for a thread that has left '
                        'the callback: %s' % stuck)
+
+
+# Row P-17.  It was seen to crash, and slow hooks to miss the calls of one task.
+@test
+def tasks_that_share_what_we_know_of_a_thread_have_all_their_calls():
+    program = compile('hooked_raw.c', 'gcc', '-O2', ['-I', INCLUDE])
+    for arguments in ([], ['slow']):
+        for _ in range(5):
+            result = record([program, *arguments], 'none')
+            expect_equal((result.status, result.stdout),
+                         (0, 'enters 40003 leaves 40003\ndestroy 0\n'),
+                         arguments)
 
 
 def expect_tree(case, result):

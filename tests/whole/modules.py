@@ -530,6 +530,8 @@ def a_profiler_that_throws_or_jumps_is_switched_off():
     for what, line, tale_of in (
             ('throw', 'runtime_initialized threw an exception',
              'init\ninitialized\n'),
+            ('filter', 'filter threw an exception',
+             'init\ninitialized\nfilter\n'),
             ('jump', 'method_enter was left by a jump',
              'init\ninitialized\nmethod_enter\n')):
         path = new_file()
@@ -593,6 +595,30 @@ def profrun_loads_each_profiler_it_is_told():
     expect_equal(content(first), 'enters 1001\nleaves 1001\n', 'elt3_fast')
     expect_equal(content(second), 'enters 1001\nleaves 1001\nframes 1001\n',
                  'elt2')
+
+
+@test
+def the_example_of_the_readme_works_as_it_is_typed():
+    with open(os.path.join(os.path.dirname(TESTS), 'README.md')) as file:
+        text = file.read()
+    blocks = [re.sub('^    ', '', b, flags=re.M) for b in
+              re.findall(r'(?:^(?:    .*)?\n)+', text, re.M)]
+    source, = [b for b in blocks if 'SHIM_PROFILER_MODULE' in b]
+    build, = [b for b in blocks if 'libshim-profiler-example.so' in b]
+    directory = new_directory('readme')
+    with open(os.path.join(directory, 'example.c'), 'w') as file:
+        file.write(source)
+    shutil.copy(fixture(), os.path.join(directory, 'app'))
+    build = build.replace('$(pkg-config --cflags shim)',
+                          ' '.join(installed().flags))
+    build = re.sub(r'-Wl,--version-script=\$\(.*?\)', installed().script[0],
+                   build)
+    done = subprocess.run(
+        ['sh', '-ec', build], cwd=directory, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=environment(None, PATH='%s:%s' % (
+            os.path.dirname(installed().profrun), os.environ['PATH'])))
+    expect_equal(done.returncode, run([fixture()]).status, done.stderr)
+    expect(re.search(r'^thread \d+$', done.stderr, re.M), done.stderr)
 
 
 # --- attaching ---
@@ -1354,6 +1380,90 @@ def what_shim_loads_itself_was_not_asked_for_by_the_program():
     # what is there now is an image like others
     expect([l for l in lines if re.match('loaded .*attached.so', l)],
            str(lines))
+
+
+NESTED = r'''
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[4096], *library;
+static shim_image inner;
+
+static void say(const char *what)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+	dprintf(fd, "%s\n", what);
+	close(fd);
+}
+
+/* Of any image; what is loaded in here must be told of at once. */
+static void loaded(struct shim_profiler *profiler, shim_image image)
+{
+	static int depth;
+	char name[4096];
+	void *handle;
+
+	(void)profiler;
+	if (shim_image_info(image, NULL, NULL, NULL, NULL, sizeof(name), NULL,
+			    name) == SHIM_OK && strcmp(name, library) == 0) {
+		inner = image;
+		say(depth ? "loaded inside" : "loaded");
+	}
+	if (inner || depth++)
+		return;
+	handle = dlopen(library, RTLD_NOW);
+	if (handle)
+		dlclose(handle);
+}
+
+static void unloading(struct shim_profiler *profiler, shim_image image)
+{
+	(void)profiler;
+	if (image == inner)
+		say("unloading");
+}
+
+static void unloaded(struct shim_profiler *profiler, uintptr_t low,
+		     uintptr_t high, uint32_t generation)
+{
+	(void)profiler, (void)low, (void)high, (void)generation;
+	say("unloaded");
+}
+
+SHIM_PROFILER_MODULE(nested)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	strcpy(path, strchr(description, ':') + 1);
+	library = strchr(path, ':');
+	*library++ = '\0';
+	shim_profiler_on_image_loaded(handle, loaded);
+	shim_profiler_on_image_unloading(handle, unloading);
+	shim_profiler_on_image_unloaded(handle, unloaded);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def what_a_callback_loads_and_closes_is_told_of_in_order():
+    directory = installed().compile_text(NESTED, 'nested')
+    made = installed().compile_text('int inner;', 'inner')
+    path, other = new_file(), new_file()
+    with Target(1) as target:
+        target.ctl('load', '%s/libshim-profiler-nested.so:%s:%s' % (
+            directory, path, made + '/libshim-profiler-inner.so'))
+        target.ctl('load', 'attached:' + other)
+        until(lambda: 'unloaded' in (content(path) or ''), 'unloaded')
+        target.finish()
+    expect_equal(content(path).splitlines(),
+                 ['loaded inside', 'unloading', 'unloaded'], 'events')
 
 
 def until(condition, what, seconds=5):

@@ -45,13 +45,22 @@ static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 /* What a slow hook is given. */
 struct arch_frame {
 	const void *entry;
-	uint32_t event, error;	/* errno, before */
+	uint16_t event;
+	uint16_t has_registers;	/* 0 */
+	uint32_t error;		/* errno, before */
 	uintptr_t info[5];
 	uintptr_t function;
 	const void *site;
 	uintptr_t return_address;
 	uintptr_t cfa;
 };
+
+static inline bool arch_frame_register(const struct arch_frame *frame,
+				       unsigned number, uintptr_t *value)
+{
+	(void)frame, (void)number, (void)value;
+	return false;
+}
 
 #define ARCH_FRAME_CFA(frame) ((frame)->cfa)
 

@@ -51,13 +51,30 @@ extern char arch_guard_caught[];
  * The first three belong to frame.c. */
 struct arch_frame {
 	const void *entry;
-	uint32_t event, error;	/* errno, before */
+	uint16_t event;
+	uint16_t has_registers;	/* the six below */
+	uint32_t error;		/* errno, before */
 	uintptr_t info[5];
 	uintptr_t rbx, rbp, r12, r13, r14, r15;
 	uintptr_t function;
 	const void *site;
 	uintptr_t return_address;
 };
+
+/* What a register that functions keep held; false: not known. */
+static inline bool arch_frame_register(const struct arch_frame *frame,
+				       unsigned number, uintptr_t *value)
+{
+	switch (number) {
+	case 3: *value = frame->rbx; return true;
+	case 5: *value = frame->rbp; return true;
+	case 12: *value = frame->r12; return true;
+	case 13: *value = frame->r13; return true;
+	case 14: *value = frame->r14; return true;
+	case 15: *value = frame->r15; return true;
+	}
+	return false;
+}
 
 /* The program's stack pointer when it called the hook. */
 #define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))

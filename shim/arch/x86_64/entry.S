@@ -226,7 +226,8 @@ start_main:
  *     (rsp+112) rsi, the call site
  *     (rsp+104) rdi, the function
  *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
- *     (rsp)     entry of the plan, event, errno, room for what is asked
+ *     (rsp)     entry of the plan, event, whether there are registers, errno,
+ *               room for what is asked
  *
  * With one such profiler its hook is called from here: thread->frame says so to
  * whoever is asked a question, and to who waits for threads to be out of hooks.
@@ -257,12 +258,14 @@ start_main:
 	.endif
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
-	movl	$\event, 8(%rsp)
+	movl	$(\event + (\saves << 16)), 8(%rsp)
 	movq	$0, (%rsp)		/* not in a hook yet, if a handler asks */
 	test	%rax, %rax
 	jz	2f
 	cmpq	$0, ARCH_THREAD_FRAME(%rax)
 	jne	2f
+	testb	$ARCH_THREAD_SHARED, ARCH_THREAD_STATE(%rax)
+	jnz	2f
 	mov	%rsp, ARCH_THREAD_FRAME(%rax)
 	mov	plan_current(%rip), %rdx
 	mov	ARCH_PLAN_SINGLE+8*\event(%rdx), %rcx
@@ -321,6 +324,9 @@ arch_call_guarded:
 	.cfi_rel_offset %rbp, 0
 	mov	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
+	sub	$48, %rsp
+	stmxcsr	-8(%rbp)		/* what was computed left flags */
+	fnstenv	-40(%rbp)
 	and	$-16, %rsp
 	mov	%rdi, %rax
 	mov	%rsi, %rdi
@@ -330,7 +336,9 @@ arch_call_guarded:
 	mov	%r9, %r8
 	call	*%rax
 	xor	%eax, %eax
-1:	mov	%rbp, %rsp
+1:	ldmxcsr	-8(%rbp)
+	fldenv	-40(%rbp)
+	mov	%rbp, %rsp
 	pop	%rbp
 	.cfi_remember_state
 	.cfi_def_cfa %rsp, 8

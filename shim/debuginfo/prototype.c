@@ -1,0 +1,685 @@
+/*
+ * Types, as the System V calling convention for x86-64 sees them: each eightbyte
+ * of a value has a class, and a class of C++ that is more than its bytes is
+ * passed by its address.  What is not understood is PROTOTYPE_UNKNOWN.
+ */
+#include "prototype.h"
+
+#include <dwarf.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define DEPTH_MAX 32
+#define ELEMENTS_MAX 16 /* of an array that may be in registers */
+
+enum eightbyte { NONE, INTEGER, SSE, X87, X87UP };
+
+/* What is found out about a type. */
+struct type {
+	uint64_t size;
+	uint64_t alignment;
+	enum eightbyte classes[2];
+	bool is_unknown;
+	bool in_memory;	   /* by a field that is not aligned */
+	bool by_reference; /* not trivial for the purposes of calls */
+	bool is_whole;
+};
+
+static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
+		     unsigned depth);
+
+/* --- reading --- */
+
+static bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word word;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute),
+			    &word) != 0)
+		return false;
+	*number = word;
+	return true;
+}
+
+static bool has_flag(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	bool flag = false;
+
+	return dwarf_formflag(dwarf_attr_integrate(die, name, &attribute),
+			      &flag) == 0 &&
+	       flag;
+}
+
+/* Without qualifiers and names; an alignment one of them asks for is told. */
+static bool peel(Dwarf_Die *die, uint64_t *alignment)
+{
+	Dwarf_Attribute attribute;
+
+	for (unsigned i = 0; i < DEPTH_MAX; i++) {
+		switch (dwarf_tag(die)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type: break;
+		default: return true;
+		}
+		read_number(die, DW_AT_alignment, alignment);
+		if (!dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
+							    &attribute),
+				       die))
+			return false;
+	}
+	return false;
+}
+
+/* The type of @die, peeled; false: void, or damaged. */
+static bool type_of(Dwarf_Die *die, Dwarf_Die *type, uint64_t *alignment)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
+						      &attribute),
+				 type) &&
+	       peel(type, alignment);
+}
+
+static bool is_same(Dwarf_Die *a, Dwarf_Die *b)
+{
+	return dwarf_dieoffset(a) == dwarf_dieoffset(b);
+}
+
+/* --- classes of C++ --- */
+
+/* Whether @die, a parameter, is a reference to @class. */
+static bool refers_to(Dwarf_Die *die, Dwarf_Die *class, bool *is_rvalue)
+{
+	uint64_t alignment = 0;
+	Dwarf_Die type, target;
+
+	if (!type_of(die, &type, &alignment))
+		return false;
+	*is_rvalue = dwarf_tag(&type) == DW_TAG_rvalue_reference_type;
+	return (*is_rvalue || dwarf_tag(&type) == DW_TAG_reference_type) &&
+	       type_of(&type, &target, &alignment) && is_same(&target, class);
+}
+
+/* The first parameter that was declared, and how many there are.  A template's
+ * instance is no copy constructor: 0. */
+static unsigned first_declared(Dwarf_Die *function, Dwarf_Die *first)
+{
+	unsigned count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(function, &child) != 0)
+		return 0;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_template_type_parameter ||
+		    dwarf_tag(&child) == DW_TAG_template_value_parameter)
+			return 0;
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter ||
+		    has_flag(&child, DW_AT_artificial))
+			continue;
+		if (count++ == 0)
+			*first = child;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return count;
+}
+
+struct copying {
+	bool by_reference, is_unknown;
+	bool is_declared;  /* a constructor that copies or moves ... */
+	bool is_possible;  /* ... and is not deleted */
+	bool assigns_move; /* which deletes those nobody declared */
+};
+
+/* Defaulted and implicit ones are as trivial as the fields are. */
+static bool is_provided(Dwarf_Die *function)
+{
+	uint64_t defaulted = DW_DEFAULTED_no;
+
+	read_number(function, DW_AT_defaulted, &defaulted);
+	return defaulted != DW_DEFAULTED_in_class &&
+	       !has_flag(function, DW_AT_artificial);
+}
+
+static void look_at_function(Dwarf_Die *class, const char *base,
+			     size_t base_size, Dwarf_Die *function,
+			     struct copying *copying)
+{
+	const char *name = dwarf_diename(function);
+	bool is_rvalue = false;
+	uint64_t number;
+	Dwarf_Die first;
+	unsigned count;
+
+	if (read_number(function, DW_AT_virtuality, &number) && number != 0)
+		copying->by_reference = true;
+	if (!name)
+		return;
+	if (name[0] == '~') {
+		if (has_flag(function, DW_AT_deleted) || is_provided(function))
+			copying->by_reference = true;
+		return;
+	}
+	count = first_declared(function, &first);
+	if (count == 0 || !refers_to(&first, class, &is_rvalue))
+		return;
+	if (strcmp(name, "operator=") == 0) {
+		copying->assigns_move |= is_rvalue;
+		return;
+	}
+	if (strncmp(name, base, base_size) != 0 ||
+	    (name[base_size] != '\0' && name[base_size] != '<'))
+		return;
+	/* The others may have values by default. */
+	if (count > 1) {
+		copying->is_unknown = true;
+		return;
+	}
+	copying->is_declared = true;
+	if (has_flag(function, DW_AT_deleted))
+		return;
+	copying->is_possible = true;
+	if (is_provided(function))
+		copying->by_reference = true;
+}
+
+/* gcc 12 does not say how a class is passed, so that is worked out as the C++
+ * ABI does: from its constructors and destructor. */
+static void look_at_class(Dwarf_Die *class, struct type *type)
+{
+	const char *name = dwarf_diename(class);
+	struct copying copying = { .is_declared = false };
+	uint64_t convention;
+	Dwarf_Die child;
+
+	if (read_number(class, DW_AT_calling_convention, &convention)) {
+		if (convention == DW_CC_pass_by_reference)
+			type->by_reference = true;
+		if (convention == DW_CC_pass_by_reference ||
+		    convention == DW_CC_pass_by_value)
+			return;
+	}
+	if (dwarf_child(class, &child) != 0)
+		return;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_subprogram)
+			look_at_function(class, name ? name : "",
+					 name ? strcspn(name, "<") : 0, &child,
+					 &copying);
+	} while (dwarf_siblingof(&child, &child) == 0);
+	type->by_reference |= copying.by_reference;
+	type->by_reference |= copying.is_declared && !copying.is_possible;
+	type->is_unknown |= copying.is_unknown && !copying.by_reference;
+	type->is_unknown |= copying.assigns_move && !copying.is_declared &&
+			    !copying.by_reference;
+}
+
+/* --- classes of eightbytes --- */
+
+static enum eightbyte merge(enum eightbyte a, enum eightbyte b)
+{
+	if (a == b || b == NONE)
+		return a;
+	if (a == NONE)
+		return b;
+	if (a == INTEGER || b == INTEGER)
+		return INTEGER;
+	/* With anything else it is in memory, which one that has no partner
+	 * says as well. */
+	if (a >= X87 || b >= X87)
+		return X87UP;
+	return SSE;
+}
+
+static void put(struct type *type, uint64_t offset, uint64_t size,
+		enum eightbyte class)
+{
+	if (size == 0)
+		return;
+	for (uint64_t i = offset / 8; i <= (offset + size - 1) / 8 && i < 2; i++)
+		type->classes[i] = merge(type->classes[i], class);
+}
+
+static void put_scalar(struct type *type, uint64_t offset, uint64_t size,
+		       uint64_t alignment, enum eightbyte class)
+{
+	type->size = size;
+	if (alignment > type->alignment)
+		type->alignment = alignment;
+	if (alignment == 0 || offset % alignment != 0)
+		type->in_memory = true;
+	put(type, offset, size, class);
+}
+
+static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
+{
+	const char *name = dwarf_diename(die);
+	uint64_t size = 0, encoding = 0;
+
+	if (!read_number(die, DW_AT_byte_size, &size) ||
+	    !read_number(die, DW_AT_encoding, &encoding) || !name) {
+		type->is_unknown = true;
+		return;
+	}
+	type->size = size;
+	switch (encoding) {
+	case DW_ATE_float:
+		if (size <= 8)
+			put_scalar(type, offset, size, size, SSE);
+		else if (strcmp(name, "long double") == 0 && size == 16) {
+			put_scalar(type, offset, 8, 16, X87);
+			put(type, offset + 8, 8, X87UP);
+			type->size = 16;
+		} else
+			type->is_unknown = true;
+		return;
+	case DW_ATE_complex_float:
+		if (size <= 16)
+			put_scalar(type, offset, size, size / 2, SSE);
+		else if (strstr(name, "long double") && size == 32) {
+			put_scalar(type, offset, 8, 16, X87);
+			put(type, offset + 8, 8, X87UP);
+			type->size = 32;
+		} else
+			type->is_unknown = true;
+		return;
+	case DW_ATE_address:
+	case DW_ATE_boolean:
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+	case DW_ATE_unsigned:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+		if (size <= 8 || (size == 16 && strstr(name, "__int128")))
+			put_scalar(type, offset, size, size, INTEGER);
+		else
+			type->is_unknown = true;
+		return;
+	default: type->is_unknown = true;
+	}
+}
+
+static void classify_field(Dwarf_Die *field, uint64_t offset,
+			   struct type *type, unsigned depth)
+{
+	struct type inner = { .size = 0 };
+	uint64_t at = 0, bits, first_bit, alignment = 0;
+	Dwarf_Die die;
+
+	/* A static one. */
+	if (dwarf_tag(field) == DW_TAG_member &&
+	    (has_flag(field, DW_AT_external) ||
+	     has_flag(field, DW_AT_declaration)))
+		return;
+	if (!type_of(field, &die, &alignment)) {
+		type->is_unknown = true;
+		return;
+	}
+	if (read_number(field, DW_AT_bit_size, &bits)) {
+		if (!read_number(field, DW_AT_data_bit_offset, &first_bit) ||
+		    offset > 16 || bits == 0) {
+			type->is_unknown |= offset <= 16;
+			return;
+		}
+		first_bit += offset * 8;
+		for (uint64_t i = first_bit / 64;
+		     i <= (first_bit + bits - 1) / 64 && i < 2; i++)
+			type->classes[i] = merge(type->classes[i], INTEGER);
+		return;
+	}
+	/* The base it shares with others: its place is an expression. */
+	if (!read_number(field, DW_AT_data_member_location, &at) &&
+	    dwarf_hasattr(field, DW_AT_data_member_location)) {
+		type->by_reference = true;
+		return;
+	}
+	inner.classes[0] = type->classes[0];
+	inner.classes[1] = type->classes[1];
+	classify(&die, offset + at, &inner, depth + 1);
+	read_number(field, DW_AT_alignment, &alignment);
+	type->classes[0] = inner.classes[0];
+	type->classes[1] = inner.classes[1];
+	/* Whether a vector in a structure is in a register, is not worth
+	 * knowing. */
+	type->is_unknown |= inner.is_unknown || inner.is_whole;
+	type->in_memory |= inner.in_memory;
+	type->by_reference |= inner.by_reference;
+	if (inner.alignment > type->alignment)
+		type->alignment = inner.alignment;
+	if (alignment > type->alignment)
+		type->alignment = alignment;
+}
+
+static void classify_class(Dwarf_Die *die, uint64_t offset, struct type *type,
+			   unsigned depth)
+{
+	Dwarf_Die child;
+
+	if (has_flag(die, DW_AT_declaration) ||
+	    !read_number(die, DW_AT_byte_size, &type->size)) {
+		type->is_unknown = true;
+		return;
+	}
+	look_at_class(die, type);
+	read_number(die, DW_AT_alignment, &type->alignment);
+	if (dwarf_child(die, &child) != 0)
+		return;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_member ||
+		    dwarf_tag(&child) == DW_TAG_inheritance)
+			classify_field(&child, offset, type, depth);
+	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+/* How many elements; false if that is not a number. */
+static bool count_elements(Dwarf_Die *array, uint64_t *count)
+{
+	uint64_t number;
+	Dwarf_Die child;
+
+	*count = 1;
+	if (dwarf_child(array, &child) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_subrange_type)
+			continue;
+		if (read_number(&child, DW_AT_count, &number))
+			;
+		else if (read_number(&child, DW_AT_upper_bound, &number))
+			number++;
+		else /* a flexible one */
+			number = 0;
+		if (number > UINT32_MAX || *count > UINT32_MAX)
+			return false;
+		*count *= number;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return true;
+}
+
+static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
+			   unsigned depth)
+{
+	uint64_t count, alignment = 0;
+	struct type element = { .size = 0 };
+	Dwarf_Die of;
+
+	if (!type_of(die, &of, &alignment) || !count_elements(die, &count)) {
+		type->is_unknown = true;
+		return;
+	}
+	if (has_flag(die, DW_AT_GNU_vector)) {
+		/* Larger ones depend on the processor. */
+		classify(&of, 0, &element, depth + 1);
+		type->size = element.size * count;
+		type->is_unknown |= element.is_unknown ||
+				    (type->size != 8 && type->size != 16);
+		type->alignment = type->size;
+		type->is_whole = type->size == 16;
+		type->in_memory |= type->size && offset % type->size != 0;
+		put(type, offset, type->size, SSE);
+		return;
+	}
+	element.classes[0] = type->classes[0];
+	element.classes[1] = type->classes[1];
+	for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++)
+		classify(&of, offset + i * element.size, &element, depth + 1);
+	type->classes[0] = element.classes[0];
+	type->classes[1] = element.classes[1];
+	type->size = element.size * count;
+	type->alignment = element.alignment;
+	type->is_unknown |= element.is_unknown || element.is_whole;
+	type->in_memory |= element.in_memory;
+	type->by_reference |= element.by_reference;
+}
+
+/* @die is peeled. */
+static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
+		     unsigned depth)
+{
+	uint64_t alignment = 0, size = 0;
+	Dwarf_Die of;
+
+	if (depth > DEPTH_MAX) {
+		type->is_unknown = true;
+		return;
+	}
+	switch (dwarf_tag(die)) {
+	case DW_TAG_base_type: classify_base(die, offset, type); break;
+	case DW_TAG_unspecified_type: /* of nullptr */
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		put_scalar(type, offset, 8, 8, INTEGER);
+		break;
+	case DW_TAG_ptr_to_member_type:
+		/* Of a function: what to call, and what to add to this. */
+		if (!type_of(die, &of, &alignment))
+			type->is_unknown = true;
+		else if (dwarf_tag(&of) == DW_TAG_subroutine_type)
+			put_scalar(type, offset, 16, 8, INTEGER);
+		else
+			put_scalar(type, offset, 8, 8, INTEGER);
+		break;
+	case DW_TAG_enumeration_type:
+		if (!read_number(die, DW_AT_byte_size, &size))
+			type->is_unknown = true;
+		else
+			put_scalar(type, offset, size, size, INTEGER);
+		break;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		classify_class(die, offset, type, depth);
+		break;
+	case DW_TAG_array_type: classify_array(die, offset, type, depth); break;
+	default: type->is_unknown = true;
+	}
+}
+
+/* --- values --- */
+
+static bool is_x87(const struct type *type)
+{
+	return type->classes[0] == X87 && type->classes[1] == X87UP;
+}
+
+static void decide(const struct type *type, struct prototype_value *value)
+{
+	static const uint8_t classes[] = { [INTEGER] = PROTOTYPE_INTEGER,
+					   [SSE] = PROTOTYPE_SSE };
+
+	value->size = (uint32_t)type->size;
+	value->is_aligned = type->alignment == 16;
+	value->is_odd = type->alignment > 16;
+	if (type->is_unknown || type->size > UINT32_MAX)
+		value->kind = PROTOTYPE_UNKNOWN;
+	else if (type->by_reference)
+		value->kind = PROTOTYPE_REFERENCE;
+	else if (type->size <= 16 && !type->in_memory && is_x87(type))
+		value->kind = PROTOTYPE_X87;
+	else if (type->size > 16 || type->in_memory ||
+		 type->classes[0] >= X87 || type->classes[1] >= X87)
+		value->kind = PROTOTYPE_MEMORY;
+	else if (type->classes[0] == NONE)
+		value->kind = type->classes[1] == NONE ? PROTOTYPE_NOTHING :
+							 PROTOTYPE_UNKNOWN;
+	else {
+		value->kind = PROTOTYPE_REGISTERS;
+		value->is_whole = type->is_whole;
+		for (int i = 0; i < 2; i++)
+			value->classes[i] = classes[type->classes[i]];
+	}
+}
+
+/* Of the type of @die, a parameter or a function. */
+static void read_value(Dwarf_Die *die, struct prototype_value *value)
+{
+	struct type type = { .size = 0 };
+	uint64_t alignment = 0;
+	Dwarf_Attribute attribute;
+	Dwarf_Die of;
+
+	*value = (struct prototype_value){ .kind = PROTOTYPE_NOTHING };
+	if (!dwarf_attr_integrate(die, DW_AT_type, &attribute))
+		return;
+	if (!type_of(die, &of, &alignment)) {
+		value->kind = dwarf_tag(die) == DW_TAG_subprogram ?
+				      PROTOTYPE_NOTHING : /* const void */
+				      PROTOTYPE_UNKNOWN;
+		return;
+	}
+	classify(&of, 0, &type, 0);
+	/* `_Complex long double` by itself. */
+	if (dwarf_tag(&of) == DW_TAG_base_type && is_x87(&type)) {
+		decide(&type, value);
+		value->kind = type.is_unknown ? PROTOTYPE_UNKNOWN :
+						PROTOTYPE_X87;
+		return;
+	}
+	decide(&type, value);
+	/* clang 14 has its halves at the next 8 bytes. */
+	if (dwarf_tag(&of) == DW_TAG_base_type && type.size == 16 &&
+	    type.classes[0] == INTEGER)
+		value->is_odd = 1;
+	/* A name may ask for another alignment. */
+	if (alignment > 8 && alignment != type.alignment)
+		value->is_odd = 1;
+}
+
+/* Those whose functions are called as System V says. */
+static bool is_known_language(Dwarf_Die *function, bool *is_c)
+{
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return false;
+	switch (dwarf_srclang(&unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11: *is_c = true; return true;
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14: *is_c = false; return true;
+	default: return false;
+	}
+}
+
+static bool is_made_by_clang(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *producer;
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return true;
+	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
+					       &attribute));
+	return !producer || strncmp(producer, "GNU ", 4) != 0;
+}
+
+/* The parameters are those of the function as it was written: a copy of it may
+ * leave out some, or have them in another order. */
+static Dwarf_Die find_written(Dwarf_Die *function)
+{
+	Dwarf_Die die = *function, origin;
+	Dwarf_Attribute attribute;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (!dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin,
+						  &attribute),
+				       &origin))
+			break;
+		die = origin;
+	}
+	return die;
+}
+
+size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
+		      size_t room)
+{
+	Dwarf_Die written = find_written(function), child;
+	uint64_t convention = DW_CC_normal;
+	bool is_odd = false, is_c = false;
+	uint8_t is_optional = is_made_by_clang(&written);
+	size_t count = 1;
+	const char *name;
+
+	read_number(function, DW_AT_calling_convention, &convention);
+	read_value(&written, &values[0]);
+	/* Without a prototype a float comes as a double. */
+	if (!is_known_language(&written, &is_c) ||
+	    (is_c && !has_flag(&written, DW_AT_prototyped)))
+		is_odd = true;
+	if (is_odd || convention != DW_CC_normal)
+		values[0].kind = PROTOTYPE_UNKNOWN;
+	if (dwarf_child(&written, &child) != 0)
+		return count;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+			continue;
+		if (count == room)
+			return 0;
+		read_value(&child, &values[count]);
+		values[count].is_optional = is_optional;
+		name = dwarf_diename(&child);
+		/* Constructors of classes with virtual bases have parameters
+		 * that some of their copies do not. */
+		if (has_flag(&child, DW_AT_artificial)) {
+			values[count].is_this =
+				name && (strcmp(name, "this") == 0 ||
+					 strcmp(name, "__closure") == 0);
+			values[count].is_hidden = !values[count].is_this;
+			is_odd |= values[count].is_hidden;
+		}
+		if (is_odd || convention != DW_CC_normal)
+			values[count].kind = PROTOTYPE_UNKNOWN;
+		count++;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return count;
+}
+
+bool prototype_may_lack(Dwarf_Die *function)
+{
+	bool is_c = false;
+
+	return is_known_language(function, &is_c) && !is_c &&
+	       is_made_by_clang(function);
+}
+
+/* How many parameters are between the last pair of parentheses; -1: none is
+ * there. */
+static int count_in_name(const char *name)
+{
+	const char *end = strrchr(name, ')'), *at;
+	int depth = 0, count = 1;
+
+	for (at = end; at && at >= name; at--) {
+		if (strchr(")>]}", *at) && *at)
+			depth++;
+		else if (strchr("(<[{", *at) && *at && --depth == 0)
+			break;
+		else if (*at == ',' && depth == 1)
+			count++;
+	}
+	if (!at || at < name)
+		return -1;
+	if (end - at >= 4 && strncmp(end - 3, "...", 3) == 0)
+		count--;
+	return at + 1 == end ? 0 : count;
+}
+
+bool prototype_is_complete(const char *name,
+			   const struct prototype_value *values, size_t count)
+{
+	int declared = 0;
+
+	for (size_t i = 1; i < count; i++)
+		declared += !values[i].is_hidden && !values[i].is_this;
+	return count_in_name(name) == declared;
+}

@@ -1,0 +1,880 @@
+/*
+ * Where the parameters of a function are when it calls the enter hook: x86-64,
+ * System V.
+ *
+ * Debug information cannot be asked: compilers call the hook before the places
+ * it describes are filled.  The code can: the few instructions from the entry
+ * to the call are followed, and what registers and stack slots hold of the
+ * values that came with the call is written down.  Nothing is guessed: an
+ * instruction that is not understood makes what it writes unknown.
+ *
+ * A value is known by where it was at the entry: a register, or a distance from
+ * the stack pointer.  It is good for so many bytes from the lowest.
+ */
+#include "decode.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <Zydis/Zydis.h>
+
+#define STEPS_MAX   200	/* in all; the longest way seen took 35 */
+#define CHOICES_MAX 4
+#define SLOTS_MAX   64
+#define SP	    DECODE_SP
+#define BP	    5
+#define VECTOR	    16 /* the first of the vector registers' numbers */
+
+enum origin {
+	UNKNOWN,
+	ENTRY,	 /* what register @number held */
+	ADDRESS, /* the stack pointer at the entry, and @number */
+	ALIGNED, /* the same, of the stack pointer after it was aligned */
+};
+
+struct value {
+	enum origin origin;
+	uint32_t size; /* bytes that are known, from the lowest */
+	int64_t number;
+};
+
+struct slot {
+	enum origin base; /* ADDRESS or ALIGNED */
+	int64_t offset;
+	uint32_t size;
+	struct value value;
+};
+
+struct state {
+	struct value registers[2 * VECTOR];
+	struct slot slots[SLOTS_MAX];
+	uint32_t slot_count;
+	bool arguments_written; /* the part of the stack they came on */
+};
+
+struct way {
+	uintptr_t at;
+	struct state state;
+};
+
+struct walk {
+	const struct decode_location *location;
+	struct way way;
+	struct way choices[CHOICES_MAX];
+	unsigned choice_count, steps;
+	struct state met; /* what is true whichever way was taken */
+	bool has_met, has_failed;
+};
+
+struct instruction {
+	ZydisDecodedInstruction head;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	uintptr_t at;
+};
+
+/* --- instructions --- */
+
+static bool decode(struct instruction *instruction, uintptr_t at)
+{
+	static ZydisDecoder decoder;
+
+	if (decoder.machine_mode != ZYDIS_MACHINE_MODE_LONG_64)
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+				 ZYDIS_STACK_WIDTH_64);
+	instruction->at = at;
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,
+		&instruction->head, instruction->operands));
+}
+
+static uintptr_t next_of(const struct instruction *instruction)
+{
+	return instruction->at + instruction->head.length;
+}
+
+/* The number of the register, whatever part of it is meant; -1: of no kind that
+ * holds arguments. */
+static int number_of(ZydisRegister given)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
+		ZYDIS_MACHINE_MODE_LONG_64, given);
+	int number = ZydisRegisterGetId(whole);
+
+	switch (ZydisRegisterGetClass(whole)) {
+	case ZYDIS_REGCLASS_GPR64: return number;
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM:
+		return number < 16 ? VECTOR + number : -1;
+	default: return -1;
+	}
+}
+
+static bool is_high_byte(ZydisRegister given)
+{
+	return given >= ZYDIS_REGISTER_AH && given <= ZYDIS_REGISTER_BH;
+}
+
+static bool is_memory(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+/* Where a direct jump leads, or 0. */
+static uintptr_t target_of(const struct instruction *branch)
+{
+	const ZydisDecodedOperand *operand = &branch->operands[0];
+
+	if (operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    !operand->imm.is_relative)
+		return 0;
+	return next_of(branch) + (uintptr_t)operand->imm.value.s;
+}
+
+/* --- memory --- */
+
+/* The place an operand means, if it is one in the frame. */
+static bool place_of(const struct state *state,
+		     const ZydisDecodedOperand *operand, struct value *place)
+{
+	int base = number_of(operand->mem.base);
+
+	if (operand->mem.index != ZYDIS_REGISTER_NONE || base < 0 ||
+	    base >= VECTOR || operand->mem.segment == ZYDIS_REGISTER_FS ||
+	    operand->mem.segment == ZYDIS_REGISTER_GS)
+		return false;
+	*place = state->registers[base];
+	if ((place->origin != ADDRESS && place->origin != ALIGNED) ||
+	    place->size < 8)
+		return false;
+	if (operand->mem.disp.has_displacement)
+		place->number += operand->mem.disp.value;
+	return true;
+}
+
+static bool overlaps(const struct slot *slot, const struct value *place,
+		     uint32_t size)
+{
+	/* What lies between the two bases is not known, but that both are below
+	 * what the caller has. */
+	if (slot->base != place->origin)
+		return true;
+	return slot->offset < place->number + size &&
+	       place->number < slot->offset + slot->size;
+}
+
+static void forget_memory(struct state *state)
+{
+	state->slot_count = 0;
+	state->arguments_written = true;
+}
+
+static void store(struct state *state, const struct value *place,
+		  uint32_t size, const struct value *value)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < state->slot_count; i++)
+		if (!overlaps(&state->slots[i], place, size))
+			state->slots[kept++] = state->slots[i];
+	state->slot_count = kept;
+	/* Where the return address is, too: then this is not what it seems. */
+	if (place->origin == ADDRESS && place->number + size > 0)
+		state->arguments_written = true;
+	if (value->origin == UNKNOWN || kept == SLOTS_MAX)
+		return;
+	state->slots[kept] = (struct slot){ place->origin, place->number, size,
+					    *value };
+	if (state->slots[kept].value.size > size)
+		state->slots[kept].value.size = size;
+	state->slot_count++;
+}
+
+static struct value load(const struct state *state, const struct value *place,
+			 uint32_t size)
+{
+	struct value value = { .origin = UNKNOWN };
+
+	for (uint32_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = &state->slots[i];
+
+		if (slot->base != place->origin ||
+		    slot->offset != place->number)
+			continue;
+		value = slot->value;
+		if (value.size > size)
+			value.size = size;
+	}
+	return value;
+}
+
+/* --- what instructions do --- */
+
+static const struct value unknown = { .origin = UNKNOWN };
+
+static uint32_t bytes_of(const ZydisDecodedOperand *operand)
+{
+	return operand->size / 8;
+}
+
+static struct value read(const struct state *state,
+			 const ZydisDecodedOperand *operand)
+{
+	struct value value = unknown, place;
+	int number;
+
+	if (is_memory(operand)) {
+		if (place_of(state, operand, &place))
+			value = load(state, &place, bytes_of(operand));
+		return value;
+	}
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    is_high_byte(operand->reg.value))
+		return value;
+	number = number_of(operand->reg.value);
+	if (number < 0)
+		return value;
+	value = state->registers[number];
+	if (value.size > bytes_of(operand))
+		value.size = bytes_of(operand);
+	return value;
+}
+
+/* A part of an address is none. */
+static void write(struct state *state, const ZydisDecodedOperand *operand,
+		  struct value value)
+{
+	struct value place;
+	int number;
+
+	if ((value.origin == ADDRESS || value.origin == ALIGNED) &&
+	    value.size < 8)
+		value = unknown;
+	if (is_memory(operand)) {
+		if (place_of(state, operand, &place))
+			store(state, &place, bytes_of(operand), &value);
+		else
+			forget_memory(state);
+		return;
+	}
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return;
+	number = number_of(operand->reg.value);
+	if (number >= 0)
+		state->registers[number] =
+			is_high_byte(operand->reg.value) ? unknown : value;
+}
+
+static void move_sp(struct state *state, int64_t by)
+{
+	struct value *sp = &state->registers[SP];
+
+	if (sp->origin == ADDRESS || sp->origin == ALIGNED)
+		sp->number += by;
+}
+
+/* At the top of the stack. */
+static bool top(const struct state *state, struct value *place)
+{
+	*place = state->registers[SP];
+	return place->origin == ADDRESS || place->origin == ALIGNED;
+}
+
+static void push(struct state *state, const struct instruction *instruction)
+{
+	struct value value = read(state, &instruction->operands[0]), place;
+
+	move_sp(state, -8);
+	if (instruction->head.operand_width == 64 && top(state, &place))
+		store(state, &place, 8, &value);
+	else
+		forget_memory(state);
+}
+
+static void pop(struct state *state, const struct instruction *instruction)
+{
+	struct value value = unknown, place;
+
+	if (top(state, &place))
+		value = load(state, &place, 8);
+	move_sp(state, 8);
+	write(state, &instruction->operands[0], value);
+}
+
+/* Everything else an instruction writes is not known any more. */
+static void spoil(struct state *state, const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			write(state, operand, unknown);
+	}
+}
+
+/* Registers are numbers here, and this reaches them all the same. */
+static bool is_too_much(const struct instruction *instruction)
+{
+	switch (instruction->head.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSTEM:
+	case ZYDIS_CATEGORY_STRINGOP:
+	case ZYDIS_CATEGORY_INTERRUPT: return true;
+	default: break;
+	}
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_LEAVE:
+	case ZYDIS_MNEMONIC_ENTER: return true;
+	default: return instruction->head.attributes & ZYDIS_ATTRIB_HAS_REP;
+	}
+}
+
+static void add(struct state *state, const struct instruction *instruction,
+		int sign)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *by = &instruction->operands[1];
+	struct value value = unknown;
+
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER && to->size == 64 &&
+	    by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		value = read(state, to);
+		if (value.origin == ADDRESS || value.origin == ALIGNED)
+			value.number += sign * by->imm.value.s;
+		else
+			value = unknown;
+	}
+	write(state, to, value);
+}
+
+static void lea(struct state *state, const struct instruction *instruction)
+{
+	struct value place = unknown;
+
+	if (!place_of(state, &instruction->operands[1], &place) ||
+	    instruction->operands[0].size != 64)
+		place = unknown;
+	write(state, &instruction->operands[0], place);
+}
+
+/* `and $-32, %rsp`: once. */
+static void align(struct state *state, const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	bool is_sp = to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		     to->reg.value == ZYDIS_REGISTER_RSP;
+
+	if (is_sp && state->registers[SP].origin == ADDRESS)
+		state->registers[SP] = (struct value){ ALIGNED, 8, 0 };
+	else
+		write(state, to, unknown);
+}
+
+/* Registers are larger than what these move. */
+static uint32_t moved_bytes(const struct instruction *instruction)
+{
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_VMOVD:
+	case ZYDIS_MNEMONIC_MOVSS:
+	case ZYDIS_MNEMONIC_VMOVSS: return 4;
+	case ZYDIS_MNEMONIC_MOVQ:
+	case ZYDIS_MNEMONIC_VMOVQ:
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_VMOVSD:
+	case ZYDIS_MNEMONIC_MOVLPS:
+	case ZYDIS_MNEMONIC_MOVLPD: return 8;
+	default: return 64;
+	}
+}
+
+/* A move between places: the lower bytes are the same, and a vector register
+ * that is loaded from less is known for as much. */
+static void copy(struct state *state, const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+	struct value value = read(state, from);
+	uint32_t size = moved_bytes(instruction);
+
+	if (size > bytes_of(to))
+		size = bytes_of(to);
+	if (value.size > size)
+		value.size = size;
+	write(state, to, value);
+}
+
+/* A scalar move between registers has three operands with AVX. */
+static bool is_copy(const struct instruction *instruction)
+{
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_MOVQ:
+	case ZYDIS_MNEMONIC_MOVSS:
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_MOVAPS:
+	case ZYDIS_MNEMONIC_MOVAPD:
+	case ZYDIS_MNEMONIC_MOVUPS:
+	case ZYDIS_MNEMONIC_MOVUPD:
+	case ZYDIS_MNEMONIC_MOVDQA:
+	case ZYDIS_MNEMONIC_MOVDQU:
+	case ZYDIS_MNEMONIC_MOVLPS:
+	case ZYDIS_MNEMONIC_MOVLPD:
+	case ZYDIS_MNEMONIC_VMOVD:
+	case ZYDIS_MNEMONIC_VMOVQ:
+	case ZYDIS_MNEMONIC_VMOVSS:
+	case ZYDIS_MNEMONIC_VMOVSD:
+	case ZYDIS_MNEMONIC_VMOVAPS:
+	case ZYDIS_MNEMONIC_VMOVAPD:
+	case ZYDIS_MNEMONIC_VMOVUPS:
+	case ZYDIS_MNEMONIC_VMOVUPD:
+	case ZYDIS_MNEMONIC_VMOVDQA:
+	case ZYDIS_MNEMONIC_VMOVDQU:
+		return instruction->head.operand_count_visible == 2;
+	default: return false;
+	}
+}
+
+static void execute(struct state *state, const struct instruction *instruction)
+{
+	if (is_copy(instruction)) {
+		copy(state, instruction);
+		return;
+	}
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH: push(state, instruction); return;
+	case ZYDIS_MNEMONIC_POP: pop(state, instruction); return;
+	case ZYDIS_MNEMONIC_ADD: add(state, instruction, 1); return;
+	case ZYDIS_MNEMONIC_SUB: add(state, instruction, -1); return;
+	case ZYDIS_MNEMONIC_LEA: lea(state, instruction); return;
+	case ZYDIS_MNEMONIC_AND: align(state, instruction); return;
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_ENDBR64:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_CMP: return;
+	default: spoil(state, instruction);
+	}
+}
+
+/* --- ways --- */
+
+static bool is_equal(const struct value *a, const struct value *b)
+{
+	return a->origin == b->origin && a->number == b->number &&
+	       a->size == b->size;
+}
+
+static bool has_slot(const struct state *state, const struct slot *wanted)
+{
+	for (uint32_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = &state->slots[i];
+
+		if (slot->base == wanted->base &&
+		    slot->offset == wanted->offset &&
+		    slot->size == wanted->size &&
+		    is_equal(&slot->value, &wanted->value))
+			return true;
+	}
+	return false;
+}
+
+/* The hook's call is reached. */
+static void meet(struct walk *walk)
+{
+	const struct state *state = &walk->way.state;
+	struct state *met = &walk->met;
+	uint32_t kept = 0;
+
+	if (!walk->has_met) {
+		*met = *state;
+		walk->has_met = true;
+		return;
+	}
+	for (int i = 0; i < 2 * VECTOR; i++)
+		if (!is_equal(&met->registers[i], &state->registers[i]))
+			met->registers[i] = unknown;
+	for (uint32_t i = 0; i < met->slot_count; i++)
+		if (has_slot(state, &met->slots[i]))
+			met->slots[kept++] = met->slots[i];
+	met->slot_count = kept;
+	met->arguments_written |= state->arguments_written;
+}
+
+static bool choose_other(struct walk *walk)
+{
+	if (walk->choice_count == 0)
+		return false;
+	walk->way = walk->choices[--walk->choice_count];
+	return true;
+}
+
+static bool fail(struct walk *walk)
+{
+	walk->has_failed = true;
+	return false;
+}
+
+/* Only forward, and no further than the hook: what loops before it is called
+ * for the first time is not followed. */
+static bool branch(struct walk *walk, const struct instruction *instruction,
+		   bool is_choice)
+{
+	uintptr_t target = target_of(instruction);
+
+	if (target <= instruction->at || target >= walk->location->end)
+		return fail(walk);
+	if (!is_choice) {
+		walk->way.at = target;
+		return true;
+	}
+	if (walk->choice_count == CHOICES_MAX)
+		return fail(walk);
+	walk->choices[walk->choice_count] = walk->way;
+	walk->choices[walk->choice_count++].at = target;
+	return true;
+}
+
+/* False when there is no more to follow. */
+static bool step(struct walk *walk)
+{
+	struct instruction instruction;
+
+	if (walk->way.at < walk->location->function ||
+	    walk->way.at >= walk->location->end ||
+	    !decode(&instruction, walk->way.at))
+		return fail(walk);
+	walk->way.at = next_of(&instruction);
+	if (walk->way.at == walk->location->hook) {
+		if (instruction.head.meta.category != ZYDIS_CATEGORY_CALL)
+			return fail(walk);
+		meet(walk);
+		return choose_other(walk);
+	}
+	if (instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
+		return branch(walk, &instruction, false);
+	if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR)
+		return branch(walk, &instruction, true);
+	if (is_too_much(&instruction))
+		return fail(walk);
+	execute(&walk->way.state, &instruction);
+	return true;
+}
+
+/* A function that calls itself at its end may have become a loop around the
+ * hook: there it finds other values than at the entry. */
+static bool is_jumped_into(const struct decode_location *location)
+{
+	uintptr_t at = location->hook;
+	struct instruction instruction;
+
+	while (at < location->end) {
+		uintptr_t target;
+
+		if (!decode(&instruction, at)) {
+			at++;	/* a table between instructions */
+			continue;
+		}
+		at = next_of(&instruction);
+		if (instruction.head.meta.category !=
+			    ZYDIS_CATEGORY_UNCOND_BR &&
+		    instruction.head.meta.category != ZYDIS_CATEGORY_COND_BR)
+			continue;
+		target = target_of(&instruction);
+		if (target > location->function && target < location->hook)
+			return true;
+	}
+	return false;
+}
+
+static bool walk_to_hook(const struct decode_location *location,
+			 struct state *met)
+{
+	static struct walk walk; /* one at a time, and it is large */
+	struct value *registers = walk.way.state.registers;
+
+	memset(&walk, 0, sizeof(walk));
+	walk.location = location;
+	walk.way.at = location->function;
+	for (int i = 0; i < 2 * VECTOR; i++)
+		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 16, i };
+	registers[SP] = (struct value){ ADDRESS, 8, 0 };
+	while (step(&walk))
+		if (++walk.steps > STEPS_MAX)
+			return false;
+	if (!walk.has_met || walk.has_failed || is_jumped_into(location))
+		return false;
+	*met = walk.met;
+	return true;
+}
+
+/* --- places --- */
+
+/* What a called function keeps: only these are as they were in the hook. */
+static const uint8_t kept_registers[] = { 3, 5, 12, 13, 14, 15 };
+#define KEPT_COUNT (sizeof(kept_registers) / sizeof(kept_registers[0]))
+
+/* How the entry's stack pointer is found from the hook's registers. */
+static bool find_frame(const struct state *state, struct decode_frame *frame)
+{
+	const struct value *value = &state->registers[SP];
+
+	if (value->origin == ADDRESS) {
+		*frame = (struct decode_frame){ SP, (int32_t)-value->number };
+		return true;
+	}
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		value = &state->registers[kept_registers[i]];
+		if (value->origin != ADDRESS || value->size < 8)
+			continue;
+		*frame = (struct decode_frame){ kept_registers[i],
+						(int32_t)-value->number };
+		return true;
+	}
+	return false;
+}
+
+/* Where @size bytes of what register @number held at the entry are. */
+static struct decode_place find(const struct state *state, int number,
+				uint32_t size)
+{
+	const struct value *sp = &state->registers[SP];
+	struct decode_place place = { .where = DECODE_NOWHERE };
+
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		const struct value *value =
+			&state->registers[kept_registers[i]];
+
+		if (value->origin != ENTRY || value->number != number ||
+		    value->size < size)
+			continue;
+		place.where = DECODE_IN_REGISTER;
+		place.number = kept_registers[i];
+		return place;
+	}
+	for (uint32_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = &state->slots[i];
+
+		if (slot->base != sp->origin || slot->value.origin != ENTRY ||
+		    slot->value.number != number || slot->value.size < size)
+			continue;
+		place.where = DECODE_ABOVE_SP;
+		place.offset = (int32_t)(slot->offset - sp->number);
+	}
+	return place;
+}
+
+/* --- what the function reads --- */
+
+static void follow_sp(struct state *state, const struct state *met,
+		      const struct instruction *instruction)
+{
+	struct value *sp = &state->registers[SP];
+
+	switch (instruction->head.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_UNCOND_BR: *sp = met->registers[SP]; return;
+	default: break;
+	}
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH: move_sp(state, -8); return;
+	case ZYDIS_MNEMONIC_POP: move_sp(state, 8); return;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_LEA:
+		if (number_of(instruction->operands[0].reg.value) == SP)
+			execute(state, instruction);
+		return;
+	default: return;
+	}
+}
+
+static bool reads(const struct state *state,
+		  const struct instruction *instruction, int64_t offset,
+		  uint32_t size)
+{
+	bool is_lea = instruction->head.mnemonic == ZYDIS_MNEMONIC_LEA;
+	struct value place;
+
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (!is_memory(operand) || !place_of(state, operand, &place) ||
+		    place.origin != ADDRESS || (!is_lea &&
+		    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)))
+			continue;
+		if (place.number < offset + size &&
+		    place.number + (is_lea ? 1 : bytes_of(operand)) > offset)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the code reads these bytes of the stack, or takes their address: from
+ * one end to the other, wherever it jumps.  What is not seen is not available.
+ */
+static bool is_read(const struct decode_location *location,
+		    const struct state *met, int64_t offset, uint32_t size)
+{
+	static struct state state;
+	struct instruction instruction;
+
+	memset(&state, 0, sizeof(state));
+	state.registers[SP] = (struct value){ ADDRESS, 8, 0 };
+	state.registers[BP] = met->registers[BP];
+	for (uintptr_t at = location->function; at < location->end;
+	     at = next_of(&instruction)) {
+		if (!decode(&instruction, at))
+			return false;
+		if (reads(&state, &instruction, offset, size))
+			return true;
+		follow_sp(&state, met, &instruction);
+	}
+	return false;
+}
+
+/* --- the calling convention --- */
+
+/* What it has not given away yet. */
+struct convention {
+	const struct decode_location *location;
+	const struct state *state;
+	bool has_frame;
+	unsigned integers, vectors;
+	int32_t stack;
+	bool is_lost, is_stack_lost;
+};
+
+static const uint8_t integer_registers[] = { 7, 6, 2, 1, 8, 9 };
+
+static void take_stack(struct convention *convention,
+		       const struct prototype_value *value, bool is_aligned,
+		       struct decode_places *places)
+{
+	/* Behind the return address, which is 8 bytes off 16. */
+	if (is_aligned)
+		convention->stack = (convention->stack - 8 + 15) / 16 * 16 + 8;
+	places->in_memory = true;
+	convention->is_stack_lost |= value->is_odd;
+	if (convention->has_frame && !convention->is_stack_lost && !convention->state->arguments_written &&
+	    (!value->is_optional ||
+	     is_read(convention->location, convention->state,
+		     convention->stack, value->size)))
+		places->eightbytes[0] = (struct decode_place){
+			.where = DECODE_ON_STACK, .offset = convention->stack
+		};
+	convention->stack += (int32_t)((value->size + 7) / 8 * 8);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Both eightbytes are in one vector register, which is only kept in memory. */
+static void find_whole(const struct state *state, int number,
+		       struct decode_places *places)
+{
+	struct decode_place place = find(state, number, 16);
+
+	if (place.where != DECODE_ABOVE_SP)
+		return;
+	places->eightbytes[0] = places->eightbytes[1] = place;
+	places->eightbytes[1].offset += 8;
+}
+
+/* All of a value is in registers, or nothing. */
+static void take_registers(struct convention *convention,
+			   const struct prototype_value *value,
+			   struct decode_places *places)
+{
+	unsigned integers = 0, vectors = 0;
+	uint32_t left = value->size;
+
+	for (int i = 0; i < 2; i++) {
+		integers += value->classes[i] == PROTOTYPE_INTEGER;
+		vectors += value->classes[i] == PROTOTYPE_SSE;
+	}
+	if (value->is_whole)
+		vectors = 1;
+	if (convention->integers + integers > 6 ||
+	    convention->vectors + vectors > 8) {
+		/* clang 14 may put one half in the last register. */
+		convention->is_lost = value->is_odd;
+		take_stack(convention, value, value->is_aligned, places);
+		return;
+	}
+	for (int i = 0; i < 2 && value->classes[i]; i++) {
+		int number = value->classes[i] == PROTOTYPE_INTEGER ?
+				     integer_registers[convention->integers++] :
+				     VECTOR + (int)convention->vectors++;
+
+		if (value->is_whole) {
+			find_whole(convention->state, number, places);
+			break;
+		}
+		places->eightbytes[i] =
+			find(convention->state, number, smaller(left, 8));
+		left -= smaller(left, 8);
+	}
+}
+
+static void take(struct convention *convention,
+		 const struct prototype_value *value,
+		 struct decode_places *places)
+{
+	static const struct prototype_value address = {
+		.size = 8,
+		.kind = PROTOTYPE_REGISTERS,
+		.classes = { PROTOTYPE_INTEGER },
+		/* Nor is an object filled that is not looked at. */
+		.is_optional = 1,
+	};
+
+	switch (value->kind) {
+	case PROTOTYPE_NOTHING: break;
+	case PROTOTYPE_REGISTERS:
+		take_registers(convention, value, places);
+		break;
+	case PROTOTYPE_MEMORY:
+		take_stack(convention, value, value->is_aligned, places);
+		break;
+	case PROTOTYPE_X87:
+		take_stack(convention, value, true, places);
+		break;
+	case PROTOTYPE_REFERENCE:
+		take_registers(convention, &address, places);
+		/* The address is what may be on the stack, not the object. */
+		break;
+	default: convention->is_lost = true;
+	}
+}
+
+void decode_arguments(const struct decode_location *location,
+		      struct decode_frame *frame, struct decode_places *places)
+{
+	static struct state state;
+	struct convention convention = {
+		.location = location,
+		.state = &state,
+		.stack = 8,
+	};
+
+	memset(places, 0, location->count * sizeof(*places));
+	*frame = (struct decode_frame){ SP, 0 };
+	if (!walk_to_hook(location, &state))
+		return;
+	convention.has_frame = find_frame(&state, frame);
+	/* The caller says where a large result goes. */
+	if (location->values[0].kind == PROTOTYPE_MEMORY ||
+	    location->values[0].kind == PROTOTYPE_REFERENCE)
+		convention.integers = 1;
+	convention.is_lost = location->values[0].kind == PROTOTYPE_UNKNOWN;
+	for (uint32_t i = 1; i < location->count && !convention.is_lost; i++)
+		take(&convention, &location->values[i], &places[i]);
+}

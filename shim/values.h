@@ -1,0 +1,39 @@
+/*
+ * The arguments a function was called with, and what it returns: for slow hooks.
+ *
+ * Where they are is worked out when a hook first asks at a call site, from debug
+ * information (prototype.h) and from the code (decode/), and is kept: a recipe.
+ */
+#ifndef SHIM_VALUES_H
+#define SHIM_VALUES_H
+
+#include "arch.h"
+
+#include <shim/hooks.h>
+
+struct recipe;
+struct thread;
+
+/*
+ * Finds the recipe for the hook that runs on @frame.  SHIM_OK;
+ * SHIM_E_FUNCTION_NOT_IL without debug information for the function;
+ * SHIM_E_NOT_YET_AVAILABLE while another thread takes long to read it;
+ * SHIM_E_UNEXPECTED without memory.  The first time it takes what helper_ask
+ * does, and then the state lock.
+ */
+enum shim_result values_find(struct thread *self,
+			     const struct arch_frame *frame,
+			     const struct recipe **recipe);
+
+/* How many arguments were declared. */
+uint32_t values_count(const struct recipe *recipe);
+
+/* Tells where they are: in the program's stack, or in memory of @self's, until
+ * it is asked again. */
+void values_fill(struct thread *self, const struct arch_frame *frame,
+		 const struct recipe *recipe, struct shim_argument_info *info);
+
+/* The program has closed an object: its addresses may be used again. */
+void values_closed(void);
+
+#endif

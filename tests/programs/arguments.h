@@ -1,0 +1,130 @@
+/*
+ * A program that is its own profiler, with slow hooks: says what its functions
+ * are passed and return, and what shim says about that.  tests/whole/arguments.py
+ * generates the functions and compares.
+ */
+#ifndef ARGUMENTS_H
+#define ARGUMENTS_H
+
+#include <shim/hooks.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma weak shim_profiler_create
+#pragma weak shim_set_event_mask
+#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_get_function_enter3_info
+#pragma weak shim_get_function_leave3_info
+
+#define QUIETLY __attribute__((no_instrument_function))
+#ifdef __clang__
+#define CALLED __attribute__((noinline))
+#else
+#define CALLED __attribute__((noinline, noclone))
+#endif
+
+/* The function of which case is being called. */
+static int current;
+static volatile unsigned char sink[64];
+
+QUIETLY static void print_bytes(const void *bytes, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+
+	putchar(' ');
+	if (size == 0)
+		putchar('0');
+	for (size_t i = 0; i < size; i++)
+		printf("%02x", at[i]);
+}
+
+/* What the value of a case is: any bytes, but for types that have few. */
+QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
+{
+	unsigned char *at = (unsigned char *)value;
+
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 1103515245u + 12345u;
+		at[i] = (unsigned char)(is_bool ? seed >> 16 & 1 : seed >> 16);
+	}
+}
+
+QUIETLY static void print_range(const struct shim_argument_range *range)
+{
+	if (range->start)
+		print_bytes((const void *)range->start, range->length);
+	else
+		printf(" -%u", range->length);
+}
+
+QUIETLY static void on_enter(union shim_function_or_client function,
+			     shim_elt_info info)
+{
+	static struct shim_argument_info *arguments;
+	shim_frame_info frame;
+	uint32_t size = 0, room;
+	enum shim_result r;
+
+	if (current == 0)
+		return;
+	r = shim_get_function_enter3_info(function.function, info, &frame,
+					  &size, NULL);
+	if (r == SHIM_E_INSUFFICIENT_BUFFER) {
+		room = size;
+		arguments = (struct shim_argument_info *)realloc(arguments,
+								 size);
+		memset(arguments, 0xaa, size);
+		r = shim_get_function_enter3_info(function.function, info,
+						  &frame, &size,
+						  arguments);
+		if (size != room || arguments->ranges_count * 16 + 24 != size)
+			printf("wrong size %u\n", size);
+	}
+	printf("got %d %#x", current, r);
+	if (r == SHIM_OK) {
+		uint32_t total = 0;
+
+		for (uint32_t i = 0; i < arguments->ranges_count; i++) {
+			print_range(&arguments->ranges[i]);
+			total += arguments->ranges[i].length;
+		}
+		if (total != arguments->total_size)
+			printf(" wrong-total");
+	}
+	printf("\n");
+}
+
+QUIETLY static void on_leave(union shim_function_or_client function,
+			     shim_elt_info info)
+{
+	struct shim_argument_range range = { 1, 1 };
+	shim_frame_info frame;
+	enum shim_result r;
+
+	if (current == 0)
+		return;
+	r = shim_get_function_leave3_info(function.function, info, &frame,
+					  &range);
+	printf("gave %d %#x", current, r);
+	if (r == SHIM_OK)
+		print_range(&range);
+	printf("\n");
+}
+
+QUIETLY __attribute__((constructor)) static void start(void)
+{
+	struct shim_handle *handle;
+
+	if (!shim_profiler_create)
+		return;
+	handle = shim_profiler_create(NULL);
+	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+					    SHIM_ENABLE_FUNCTION_ARGS |
+					    SHIM_ENABLE_FUNCTION_RETVAL |
+					    SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
+						       on_leave, NULL);
+}
+
+#endif

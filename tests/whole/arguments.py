@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""arguments.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What slow hooks are told of arguments: programs with many prototypes, made here,
+say what they pass and return, and what shim says (tests/programs/arguments.h).
+Not one value may be wrong; how many are not available is printed.
+"""
+import os
+import random
+import re
+
+import shimtest
+from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
+
+INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
+
+# Types: how they are written, and how many bytes count (0: all).
+C_TYPES = [
+    ('char', 0), ('signed char', 0), ('short', 0), ('unsigned short', 0),
+    ('int', 0), ('unsigned', 0), ('long', 0), ('unsigned long long', 0),
+    ('_Bool', 0), ('void *', 0), ('const char *const', 0), ('function', 0),
+    ('enum colour', 0), ('float', 0), ('double', 0), ('const volatile int', 0),
+    ('long double', 10), ('__int128', 0), ('float _Complex', 0),
+    ('double _Complex', 0), ('vector', 0),
+    ('struct c1', 0), ('struct c3', 0), ('struct f1', 0), ('struct f2', 0),
+    ('struct f3', 0), ('struct f4', 0), ('struct fi', 0), ('struct i3', 0),
+    ('struct ll', 0), ('struct dd', 0), ('struct ld', 0), ('struct dl', 0),
+    ('struct ifd', 0), ('struct nested', 0), ('struct bits', 0),
+    ('union du', 0), ('union fu', 0), ('struct l3', 0), ('struct i10', 0),
+    ('struct packed', 0), ('struct aligned', 0), ('struct pointers', 0),
+    ('struct array', 0), ('struct quad', 0), ('struct x87', 10),
+    ('alignedint', 0),
+]
+
+C_DECLARATIONS = '''
+enum colour { RED, GREEN = 1 << 20 };
+typedef int (*function)(int, char);
+typedef float vector __attribute__((vector_size(16)));
+typedef int alignedint __attribute__((aligned(32)));
+struct c1 { char a; };
+struct c3 { char a[3]; };
+struct f1 { float a; };
+struct f2 { float a, b; };
+struct f3 { float a, b, c; };
+struct f4 { float a[4]; };
+struct fi { float a; int b; };
+struct i3 { int a, b, c; };
+struct ll { long a, b; };
+struct dd { double a, b; };
+struct ld { long a; double b; };
+struct dl { double a; long b; };
+struct ifd { int a; float b; double c; };
+struct nested { struct { struct f1 a; int b[1]; } a; struct c1 b[8]; };
+struct bits { unsigned a : 3, b : 13, c : 16; float d; };
+union du { double a; unsigned long b; char c[8]; };
+union fu { float a; struct f1 b; };
+struct l3 { long a, b, c; };
+struct i10 { int a[10]; };
+struct packed { char a; long b; } __attribute__((packed));
+struct aligned { long a, b; } __attribute__((aligned(16)));
+struct pointers { void *a; const char *b; };
+struct array { struct { short a; char b[2]; } a[3]; };
+struct quad { __int128 a; };
+struct x87 { long double a; };
+'''
+
+CXX_TYPES = [
+    ('int &', 0), ('const double &', 0), ('long &&', 0), ('Copied', 0),
+    ('Destroyed', 0), ('Moved', 0), ('Trivial', 0), ('Derived', 0),
+    ('Virtual', 8), ('Holder', 0), ('Defaulted', 0), ('Outside', 0),
+    ('Template<int>', 0), ('Method', 0), ('Field', 0), ('Scoped', 0),
+    ('Empty', 0), ('Fixed', 0), ('Tiny', 0),
+]
+
+CXX_DECLARATIONS = '''
+#define Q __attribute__((no_instrument_function))
+struct Copied { int a; Q Copied() : a(1) {} Q Copied(const Copied &o) : a(o.a) {} };
+struct Destroyed { long a[3]; Q ~Destroyed() { sink[0] = 1; } };
+struct Moved { long a; Q Moved() : a(1) {} Moved(const Moved &) = delete;
+	Q Moved(Moved &&o) : a(o.a) {} };
+class Trivial { long a; float b; int c; public: Q int get() const { return c; } };
+struct Base { int a; };
+struct Derived : Base { float b; double c; };
+struct Virtual { int v; virtual int get() { return v; } };
+struct Holder { Copied a; int b; };
+struct Defaulted { int a; Q Defaulted() = default;
+	Q Defaulted(const Defaulted &) = default; Q ~Defaulted() = default; };
+struct Outside { int a; Outside() = default; Outside(const Outside &); };
+Q inline Outside::Outside(const Outside &) = default;
+template <typename T> struct Template { T a; Q Template() : a() {}
+	Q Template(const Template &o) : a(o.a) {} };
+typedef int (Trivial::*Method)() const;
+typedef int Base::*Field;
+enum class Scoped : unsigned char { A, B };
+struct Empty {};
+struct Fixed { int a; Fixed() = default; Fixed(const Fixed &) = default;
+	Fixed(int) {} };
+struct Tiny { char a; Q Tiny() = default; Q ~Tiny() { sink[1] = 1; } };
+'''
+
+HARD = {'Virtual', 'Method', 'Field'}
+
+
+def declare(type, name):
+    return '%s %s' % (type, name)
+
+
+def bare(type):
+    return (type.replace('const char *const', 'const char *')
+            .replace('const volatile ', '').replace('&', '')
+            .replace('const double', 'double').strip())
+
+
+class Program:
+    """The text of a program, and how many cases it has."""
+
+    def __init__(self, types, cxx, seed):
+        self.random = random.Random(seed)
+        self.cxx, self.types = cxx, types
+        self.significant = dict(types)
+        with open(os.path.join(shimtest.PROGRAMS, 'arguments.h')) as file:
+            self.text = [file.read()]
+        self.runs, self.cases = [], 0
+
+    def add(self, types, result, method=False):
+        self.cases += 1
+        n = self.cases
+        use = self.random.randrange(3)
+        names = ['p%d' % i for i in range(len(types))]
+        body = []
+        for type, name in zip(types, names):
+            where = 'sizeof(%s) < 64 ? sizeof(%s) : 64' % (name, name)
+            if use == 1:
+                body.append('memcpy((void *)sink, (const void *)&%s, %s);' %
+                            (name, where))
+            elif use == 2:
+                body.append('if (sink[2] != 77) '
+                            'memcpy((void *)sink, (const void *)&%s, %s);' %
+                            (name, where))
+        parameters = ', '.join(declare(t, m) for t, m in zip(types, names))
+        if not self.cxx and not parameters:
+            parameters = 'void'
+        if result == 'void':
+            end = 'sink[3]++;'
+        else:
+            end = ('%s r; make(&r, sizeof(r), %d, %d); returned(%d, &r, %s); '
+                   'return r;' % (result, n * 7919, result in ('_Bool', 'bool'),
+                                  n, self.size('r', result)))
+        head = '%s f%d(%s)' % (result, n, parameters)
+        if method:
+            self.text.append('struct S%d { long x; CALLED %s; };' % (n, head))
+            head = '%s S%d::f%d(%s)' % (result, n, n, parameters)
+            self.text.append('%s { %s %s }' % (head, ' '.join(body), end))
+        else:
+            self.text.append('CALLED static %s;' % head)
+            self.text.append('static %s { %s %s }' % (head, ' '.join(body),
+                                                      end))
+        run = ['QUIETLY static void run%d(void)\n{' % n]
+        prints = []
+        if method:
+            run.append('\tS%d s; S%d *self = &s; make(&s, sizeof(s), 3, 0);' %
+                       (n, n))
+            prints.append('print_bytes(&self, 8);')
+        for i, (type, name) in enumerate(zip(types, names)):
+            plain = bare(type)
+            run.append('\tstatic %s%s;' % (plain + ' ', name))
+            if type not in HARD:
+                run.append('\tmake((void *)&%s, %s, %d, %d);' % (
+                    name, self.size(name, type), n * 100 + i,
+                    plain in ('_Bool', 'bool')))
+            elif type == 'Method':
+                run.append('\t%s = &Trivial::get;' % name)
+            if type.endswith('&'):
+                run.append('\tvoid *at%d = (void *)&%s;' % (i, name))
+                prints.append('print_bytes(&at%d, 8);' % i)
+            elif type == 'Empty':
+                prints.append('printf(" any");')
+            else:
+                prints.append('print_bytes((void *)&%s, %s);' %
+                              (name, self.size(name, type)))
+        call = '%sf%d(%s)' % ('s.' if method else '', n, ', '.join(
+            'static_cast<%s &&>(%s)' % (bare(t), m)
+            if t.endswith('&&') or t == 'Moved' else m
+            for t, m in zip(types, names)))
+        run.append('\tprintf("passed %d");' % n)
+        run += ['\t' + line for line in prints]
+        run.append('\tputchar(\'\\n\');\n\tcurrent = %d;\n\t%s;\n'
+                   '\tcurrent = 0;\n}' % (n, call))
+        self.runs.append('\n'.join(run))
+
+    def size(self, name, type):
+        return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
+
+    def write(self, path):
+        returned = ('QUIETLY static void returned(int n, const void *r, '
+                    'size_t size)\n{\n\tint was = current;\n\tcurrent = 0;\n'
+                    '\tprintf("returned %d", n);\n\tprint_bytes(r, size);\n'
+                    '\tputchar(\'\\n\');\n\tcurrent = was;\n}\n')
+        main = 'QUIETLY int main(void)\n{\n%s\n\treturn 0;\n}\n' % '\n'.join(
+            '\trun%d();' % (i + 1) for i in range(self.cases))
+        text = '\n'.join([self.text[0], C_DECLARATIONS,
+                          CXX_DECLARATIONS if self.cxx else '', returned] +
+                         self.text[1:] + self.runs + [main])
+        if not os.path.exists(path) or open(path).read() != text:
+            with open(path, 'w') as file:
+                file.write(text)
+        return path
+
+
+def make_program(cxx):
+    types = list(C_TYPES)
+    if cxx:
+        types = [('bool', 0) if t == '_Bool' else (t, s) for t, s in types
+                 if '_Complex' not in t] + CXX_TYPES
+    program = Program(types, cxx, 1)
+    names = [t for t, _ in types]
+    results = [t for t in names if not t.startswith('const') and
+               not t.endswith('&') and t not in HARD and
+               t not in ('Moved', 'Empty', 'Copied', 'Outside', 'Template<int>',
+                         'Holder')]
+    program.add([], 'void')
+    for type in names:          # each by itself, and behind others
+        program.add([type], 'void')
+        program.add(['int', type, 'double', 'long'], 'int')
+    for type in results:        # each result
+        program.add(['int', 'double'], type)
+    for n in range(160):        # up to 9, anywhere
+        program.add([program.random.choice(names)
+                     for _ in range(program.random.randrange(1, 10))],
+                    program.random.choice(results + ['void']),
+                    method=cxx and n % 3 == 0)
+    return program
+
+
+def lines_of(text, what):
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[0] == what:
+            found[int(words[1])] = words[2:]
+    return found
+
+
+def run(family, optimize, cxx, flags=(), name=None):
+    os.makedirs(shimtest.fixtures, exist_ok=True)
+    program = make_program(cxx)
+    source = program.write(os.path.join(
+        shimtest.fixtures, 'arguments.cc' if cxx else 'arguments.c'))
+    path = compile(source, family, optimize, name=name or
+                   'arguments' + ('_cxx' if cxx else ''),
+                   flags=['-w', '-I', INCLUDE, *flags])
+    result = record([path], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
+    return program, result.stdout
+
+
+def compare(family, optimize, cxx):
+    program, text = run(family, optimize, cxx)
+    passed, got = lines_of(text, 'passed'), lines_of(text, 'got')
+    expect_equal(len(passed), program.cases, 'cases')
+    expect('wrong' not in text, 'sizes:\n' + text[-2000:])
+    right, missing, wrong = 0, 0, []
+    for n, values in passed.items():
+        told = got.get(n, ['nothing'])
+        if told[0] == '0x80131354' and family == 'clang' and cxx:
+            missing += len(values)
+            continue
+        if told[0] != '0' or len(told) != len(values) + 1:
+            wrong.append('%d: passed %s, got %s' % (n, values, told))
+            continue
+        for value, word in zip(values, told[1:]):
+            if word.startswith('-'):
+                missing += 1
+            elif word == value or (len(value) == 20 and    # long double
+                                   word[:20] == value and len(word) == 32) or (
+                                       len(value) == 16 and len(word) == 32 and
+                                       word[:16] == value):    # Virtual
+                right += 1
+            else:
+                wrong.append('%d: passed %s, got %s' % (n, value, word))
+    print('# arguments: %d right, %d not available (%.1f %%), %d wrong' % (
+        right, missing, 100 * missing / (right + missing or 1), len(wrong)))
+    expect(not wrong, '\n'.join(wrong[:40]))
+    return right, missing
+
+
+# The most that may be missing, in percent.
+LIMITS = {('gcc', '-O0'): 5, ('gcc', '-O2'): 40, ('clang', '-O0'): 25,
+          ('clang', '-O2'): 65}
+
+
+def test_matrix(family, optimize, cxx):
+    right, missing = compare(family, optimize, cxx)
+    expect(100 * missing <= LIMITS[family, optimize] * (right + missing),
+           '%d of %d are missing' % (missing, right + missing))
+
+
+for family, optimize in BUILDS:
+    for cxx in (False, True):
+        add_test('no_argument_is_wrong_%s_%s%s' % (
+            'c++' if cxx else 'c', family, optimize),
+            lambda f=family, o=optimize, c=cxx: test_matrix(f, o, c))
+
+
+def nothing_without_debug_information():
+    program, text = run('gcc', '-O0', False, ['-g0'], 'arguments_g0')
+    got = lines_of(text, 'got')
+    expect_equal(len(got), program.cases, 'cases')
+    expect_equal({tuple(words) for words in got.values()}, {('0x80131354',)},
+                 'answers')
+
+
+add_test('nothing_without_debug_information', nothing_without_debug_information)
+
+def asked(mask, what, family, optimize):
+    path = compile('arguments_asked.c', family, optimize, ['-I', INCLUDE])
+    result = record([path, mask, what], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
+    lines = result.stdout.splitlines()
+    expect(len(lines) == 1, result.stdout)
+    return [int(word) for word in re.findall(r'\d+', lines[0])]
+
+
+def every_row_of_the_tables(family, optimize):
+    for mask in ('a', 'r', 'f', 'ar', 'af', 'rf', 'arf'):
+        questions, _, _, read = asked(mask, 'table', family, optimize)
+        expect(questions >= 4, 'asked %d' % questions)
+        expect_equal(read, int('a' in mask), 'debug information was read')
+
+
+def who_does_not_ask_reads_nothing(family, optimize):
+    expect_equal(asked('arf', 'nothing', family, optimize), [2, 0, 0, 0],
+                 'answers')
+
+
+def inlined_functions_and_loops(family, optimize):
+    questions, right, missing, _ = asked('a', 'values', family, optimize)
+    print('# %d right, %d not available' % (right, missing))
+    expect(questions >= 2, 'asked %d' % questions)
+    expect_equal(right + missing, 4 * 7 + 2, 'arguments')
+
+
+for claim in (every_row_of_the_tables, who_does_not_ask_reads_nothing,
+              inlined_functions_and_loops):
+    for family, optimize in BUILDS:
+        add_test('%s_%s_%s' % (claim.__name__, family, optimize),
+                 lambda c=claim, f=family, o=optimize: c(f, o))
+
+if __name__ == '__main__':
+    shimtest.main()
