@@ -1,11 +1,9 @@
 /*
- * Reads ELF symbol tables by itself: libelf would be a second dependency of
- * libshim.so, which has libc alone, and allocates.  Nothing in a file is
- * trusted.  Files are read, not mapped: who shortens a mapped file kills the
- * program.
+ * The index of an image's functions, made from the symbol table of its file.
  */
 #include "symbols.h"
 
+#include "elf_file.h"
 #include "image.h"
 #include "state.h"
 #include "sys.h"
@@ -13,188 +11,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <shim/info.h>
 
 #include <shim/banned.h>
 
-/* More than any file has; it keeps all sums below within their types. */
-#define SECTION_SIZE_MAX (1u << 30)
-#define SECTIONS_MAX (1u << 16)
-
 const struct symbols symbols_none;
 
 static bool enabled;
-
-/* --- where it is read from: the file, or (vdso) memory --- */
-
-struct source {
-	int fd; /* -1: memory */
-	uintptr_t memory;
-	uint64_t size;
-};
-
-static bool read_all(const struct source *source, uint64_t offset, void *to,
-		     size_t size)
-{
-	char *at = to;
-
-	if (offset > source->size || size > source->size - offset)
-		return false;
-	if (source->fd < 0)
-		return sys_peek((const void *)(source->memory + offset), to,
-				size) == 0;
-	while (size > 0) {
-		long r = sys_read_at(source->fd, at, size, offset);
-
-		if (r == -EINTR)
-			continue;
-		if (r <= 0)
-			return false;
-		at += r;
-		offset += (uint64_t)r;
-		size -= (size_t)r;
-	}
-	return true;
-}
-
-struct file {
-	struct source source;
-	Elf64_Shdr *sections;
-	size_t sections_size;
-	uint32_t section_count;
-	uint32_t names; /* the section with their names */
-};
-
-static int open_source(const struct image_entry *image, struct source *source,
-		       bool *is_same)
-{
-	uint64_t device, inode;
-	int r;
-
-	*is_same = true;
-	if (!(image->flags & SHIM_IMAGE_DISK)) {
-		source->fd = -1;
-		source->memory = image->start;
-		source->size = image->end - image->start;
-		return 0;
-	}
-	/* NONBLOCK: a fifo may have the name now. */
-	r = sys_open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		     0);
-	if (r < 0)
-		return r;
-	source->fd = r;
-	r = sys_file(source->fd, &device, &inode, &source->size);
-	if (r < 0)
-		sys_close(source->fd);
-	*is_same = r == 0 && device == image->device && inode == image->inode;
-	return r;
-}
-
-static int read_sections(struct file *file)
-{
-	Elf64_Ehdr elf;
-	Elf64_Shdr first;
-	uint64_t count;
-	void *memory;
-	int r;
-
-	if (!read_all(&file->source, 0, &elf, sizeof(elf)) ||
-	    elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
-	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
-	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0 ||
-	    !read_all(&file->source, elf.e_shoff, &first, sizeof(first)))
-		return -ENOEXEC;
-	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
-	file->names =
-		elf.e_shstrndx == SHN_XINDEX ? first.sh_link : elf.e_shstrndx;
-	if (count == 0 || count > SECTIONS_MAX)
-		return -ENOEXEC;
-	file->sections_size = count * sizeof(Elf64_Shdr);
-	r = sys_map(file->sections_size, &memory);
-	if (r < 0)
-		return r;
-	if (!read_all(&file->source, elf.e_shoff, memory,
-		      file->sections_size)) {
-		sys_unmap(memory, file->sections_size);
-		return -ENOEXEC;
-	}
-	file->sections = memory;
-	file->section_count = (uint32_t)count;
-	return 0;
-}
-
-/* The contents of section @number with a NUL behind them. */
-static int load_section(const struct file *file, uint32_t number, void **memory,
-			size_t *size)
-{
-	const Elf64_Shdr *section = &file->sections[number];
-	int r;
-
-	if (number >= file->section_count || section->sh_type == SHT_NOBITS ||
-	    section->sh_size > SECTION_SIZE_MAX)
-		return -ENOEXEC;
-	*size = section->sh_size;
-	r = sys_map(*size + 1, memory);
-	if (r < 0)
-		return r;
-	if (read_all(&file->source, section->sh_offset, *memory, *size))
-		return 0;
-	sys_unmap(*memory, *size + 1);
-	return -ENOEXEC;
-}
-
-static bool has_build_id(const struct file *file,
-			 const struct image_entry *image)
-{
-	unsigned char id[IMAGE_BUILD_ID_SIZE + 16];
-	uint32_t size = image->build_id_size;
-
-	for (uint32_t i = 0; i < file->section_count; i++) {
-		const Elf64_Shdr *section = &file->sections[i];
-		bool same = true;
-
-		if (section->sh_type != SHT_NOTE ||
-		    section->sh_size != size + 16 ||
-		    !read_all(&file->source, section->sh_offset, id, size + 16))
-			continue;
-		for (uint32_t k = 0; k < size; k++)
-			same = same && id[16 + k] == image->build_id[k];
-		if (same)
-			return true;
-	}
-	return false;
-}
-
-static void close_file(struct file *file)
-{
-	if (file->sections)
-		sys_unmap(file->sections, file->sections_size);
-	if (file->source.fd >= 0)
-		sys_close(file->source.fd);
-}
-
-/* Opens the file @image came from; -ENOENT if another has its name now.  Where
- * a file system tells two device numbers for a file the build-id decides. */
-static int open_file(const struct image_entry *image, struct file *file)
-{
-	bool is_same;
-	int r;
-
-	*file = (struct file){ .source.fd = -1 };
-	r = open_source(image, &file->source, &is_same);
-	if (r < 0)
-		return r;
-	r = read_sections(file);
-	if (r == 0 && file->source.fd >= 0 &&
-	    (image->build_id_size ? !has_build_id(file, image) : !is_same))
-		r = -ENOENT;
-	if (r < 0)
-		close_file(file);
-	return r;
-}
 
 /* --- the symbols of a file --- */
 
@@ -211,7 +34,7 @@ struct raw {
 };
 
 struct work {
-	struct file *file;
+	struct elf_file *file;
 	const struct image_entry *image;
 	Elf64_Sym *table;
 	size_t table_size;
@@ -664,11 +487,11 @@ static int index_table(struct work *work, uint32_t number,
 	if (section->sh_entsize != sizeof(Elf64_Sym) ||
 	    section->sh_link >= work->file->section_count)
 		return -ENOEXEC;
-	r = load_section(work->file, number, &memory, &work->table_size);
+	r = elf_load_section(work->file, number, &memory, &work->table_size);
 	if (r < 0)
 		return r;
 	work->table = memory;
-	r = load_section(work->file, section->sh_link, &memory,
+	r = elf_load_section(work->file, section->sh_link, &memory,
 			 &work->strings_size);
 	if (r < 0)
 		return r;
@@ -696,7 +519,7 @@ static void free_work(struct work *work)
 }
 
 /* .symtab, or .dynsym if it was stripped. */
-static int index_file(struct file *file, const struct image_entry *image,
+static int index_file(struct elf_file *file, const struct image_entry *image,
 		      struct symbols **result)
 {
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
@@ -728,15 +551,15 @@ static bool is_passing(int error)
 int symbols_read(struct image_entry *image)
 {
 	struct symbols *result = NULL;
-	struct file file;
+	struct elf_file file;
 	int r;
 
 	if (image->symbols)
 		return 0;
-	r = open_file(image, &file);
+	r = elf_open(image, &file);
 	if (r == 0) {
 		r = index_file(&file, image, &result);
-		close_file(&file);
+		elf_close(&file);
 	}
 	if (is_passing(r))
 		return r;
@@ -803,20 +626,20 @@ const struct symbols_function *symbols_find(const struct symbols *symbols,
 
 /* --- .comment --- */
 
-static void read_comment(const struct file *file, char *text, size_t size)
+static void read_comment(const struct elf_file *file, char *text, size_t size)
 {
 	void *memory, *names;
 	size_t names_size, comment_size;
 	struct text out;
 
-	if (load_section(file, file->names, &names, &names_size) < 0)
+	if (elf_load_section(file, file->names, &names, &names_size) < 0)
 		return;
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		uint32_t name = file->sections[i].sh_name;
 
 		if (name >= names_size ||
 		    !text_equal((const char *)names + name, ".comment") ||
-		    load_section(file, i, &memory, &comment_size) < 0)
+		    elf_load_section(file, i, &memory, &comment_size) < 0)
 			continue;
 		text_init(&out, text, size);
 		text_add(&out, memory);
@@ -829,11 +652,11 @@ static void read_comment(const struct file *file, char *text, size_t size)
 void symbols_read_compiler(const struct image_entry *image, char *text,
 			   size_t size)
 {
-	struct file file;
+	struct elf_file file;
 
 	text[0] = '\0';
-	if (open_file(image, &file) < 0)
+	if (elf_open(image, &file) < 0)
 		return;
 	read_comment(&file, text, size);
-	close_file(&file);
+	elf_close(&file);
 }

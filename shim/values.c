@@ -140,11 +140,9 @@ struct job {
 	const struct recipe *made;
 };
 
-static struct {
-	struct recipe recipe;
-	struct part parts[PROTOTYPE_VALUES_MAX];
-} draft;
-_Static_assert(sizeof(draft.recipe) % _Alignof(struct part) == 0, "one thing");
+static _Alignas(struct recipe) unsigned char
+	draft[sizeof(struct recipe) +
+	      PROTOTYPE_VALUES_MAX * sizeof(struct part)];
 
 static size_t size_of(const struct recipe *recipe)
 {
@@ -175,7 +173,7 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 {
 	const struct values_space *space = job->space;
 
-	__builtin_memset(&draft, 0, sizeof(draft));
+	__builtin_memset(draft, 0, sizeof(draft));
 	recipe->address = job->frame->return_address;
 	recipe->function = job->frame->function;
 	recipe->age = job->age;
@@ -213,7 +211,8 @@ static bool is_equal(const struct recipe *a, const struct recipe *b)
 static int keep(void *argument)
 {
 	struct job *job = argument;
-	struct recipe *recipe = &draft.recipe, *old, **place;
+	struct recipe *recipe = (struct recipe *)draft, *old, **place;
+	size_t size;
 	uint32_t old_age;
 
 	draw_up(job, recipe);
@@ -232,10 +231,11 @@ static int keep(void *argument)
 		}
 		recipe->age = job->age;
 	}
-	recipe = allocate(size_of(&draft.recipe));
+	size = size_of(recipe);
+	recipe = allocate(size);
 	if (!recipe)
 		return -1;
-	__builtin_memcpy(recipe, &draft, size_of(&draft.recipe));
+	__builtin_memcpy(recipe, draft, size);
 	recipes->used += !old;
 	__atomic_store_n(place, recipe, __ATOMIC_RELEASE);
 	job->made = recipe;

@@ -122,10 +122,12 @@ class Program:
             self.text = [file.read()]
         self.runs, self.cases = [], 0
 
-    def add(self, types, result, method=False):
+    def add(self, types, result, method=False, use=None):
+        """@use: 0 not at all, 1 always, 2 sometimes."""
         self.cases += 1
         n = self.cases
-        use = self.random.randrange(3)
+        if use is None:
+            use = self.random.randrange(3)
         names = ['p%d' % i for i in range(len(types))]
         body = []
         for type, name in zip(types, names):
@@ -224,6 +226,10 @@ def make_program(cxx):
         program.add(['int', type, 'double', 'long'], 'int')
     for type in results:        # each result
         program.add(['int', 'double'], type)
+    for use in range(3):        # on the stack
+        for type in ('long', 'double', 'struct dd', 'struct ll', 'struct l3',
+                     'void *', 'long double'):
+            program.add([type] * 9, 'long', use=use)
     for n in range(160):        # up to 9, anywhere
         program.add([program.random.choice(names)
                      for _ in range(program.random.randrange(1, 10))],

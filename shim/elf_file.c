@@ -1,0 +1,165 @@
+#include "elf_file.h"
+
+#include "image.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+/* More than any file has; it keeps all sums below within their types. */
+#define SECTION_SIZE_MAX (1u << 30)
+#define SECTIONS_MAX (1u << 16)
+
+static bool read_all(const struct elf_source *source, uint64_t offset, void *to,
+		     size_t size)
+{
+	char *at = to;
+
+	if (offset > source->size || size > source->size - offset)
+		return false;
+	if (source->fd < 0)
+		return sys_peek((const void *)(source->memory + offset), to,
+				size) == 0;
+	while (size > 0) {
+		long r = sys_read_at(source->fd, at, size, offset);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return false;
+		at += r;
+		offset += (uint64_t)r;
+		size -= (size_t)r;
+	}
+	return true;
+}
+
+static int open_source(const struct image_entry *image,
+		       struct elf_source *source, bool *is_same)
+{
+	uint64_t device, inode;
+	int r;
+
+	*is_same = true;
+	if (!(image->flags & SHIM_IMAGE_DISK)) {
+		source->fd = -1;
+		source->memory = image->start;
+		source->size = image->end - image->start;
+		return 0;
+	}
+	/* NONBLOCK: a fifo may have the name now. */
+	r = sys_open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		     0);
+	if (r < 0)
+		return r;
+	source->fd = r;
+	r = sys_file(source->fd, &device, &inode, &source->size);
+	if (r < 0)
+		sys_close(source->fd);
+	*is_same = r == 0 && device == image->device && inode == image->inode;
+	return r;
+}
+
+static int read_sections(struct elf_file *file)
+{
+	Elf64_Ehdr elf;
+	Elf64_Shdr first;
+	uint64_t count;
+	void *memory;
+	int r;
+
+	if (!read_all(&file->source, 0, &elf, sizeof(elf)) ||
+	    elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
+	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
+	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0 ||
+	    !read_all(&file->source, elf.e_shoff, &first, sizeof(first)))
+		return -ENOEXEC;
+	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
+	file->names =
+		elf.e_shstrndx == SHN_XINDEX ? first.sh_link : elf.e_shstrndx;
+	if (count == 0 || count > SECTIONS_MAX)
+		return -ENOEXEC;
+	file->sections_size = count * sizeof(Elf64_Shdr);
+	r = sys_map(file->sections_size, &memory);
+	if (r < 0)
+		return r;
+	if (!read_all(&file->source, elf.e_shoff, memory,
+		      file->sections_size)) {
+		sys_unmap(memory, file->sections_size);
+		return -ENOEXEC;
+	}
+	file->sections = memory;
+	file->section_count = (uint32_t)count;
+	return 0;
+}
+
+int elf_load_section(const struct elf_file *file, uint32_t number,
+		     void **memory, size_t *size)
+{
+	const Elf64_Shdr *section = &file->sections[number];
+	int r;
+
+	if (number >= file->section_count || section->sh_type == SHT_NOBITS ||
+	    section->sh_size > SECTION_SIZE_MAX)
+		return -ENOEXEC;
+	*size = section->sh_size;
+	r = sys_map(*size + 1, memory);
+	if (r < 0)
+		return r;
+	if (read_all(&file->source, section->sh_offset, *memory, *size))
+		return 0;
+	sys_unmap(*memory, *size + 1);
+	return -ENOEXEC;
+}
+
+static bool has_build_id(const struct elf_file *file,
+			 const struct image_entry *image)
+{
+	unsigned char id[IMAGE_BUILD_ID_SIZE + 16];
+	uint32_t size = image->build_id_size;
+
+	for (uint32_t i = 0; i < file->section_count; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+		bool same = true;
+
+		if (section->sh_type != SHT_NOTE ||
+		    section->sh_size != size + 16 ||
+		    !read_all(&file->source, section->sh_offset, id, size + 16))
+			continue;
+		for (uint32_t k = 0; k < size; k++)
+			same = same && id[16 + k] == image->build_id[k];
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+void elf_close(struct elf_file *file)
+{
+	if (file->sections)
+		sys_unmap(file->sections, file->sections_size);
+	if (file->source.fd >= 0)
+		sys_close(file->source.fd);
+}
+
+int elf_open(const struct image_entry *image, struct elf_file *file)
+{
+	bool is_same;
+	int r;
+
+	*file = (struct elf_file){ .source.fd = -1 };
+	r = open_source(image, &file->source, &is_same);
+	if (r < 0)
+		return r;
+	r = read_sections(file);
+	if (r == 0 && file->source.fd >= 0 &&
+	    (image->build_id_size ? !has_build_id(file, image) : !is_same))
+		r = -ENOENT;
+	if (r < 0)
+		elf_close(file);
+	return r;
+}

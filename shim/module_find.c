@@ -1,0 +1,230 @@
+#define _GNU_SOURCE
+#include "module_find.h"
+
+#include "config.h"
+#include "edge.h"
+#include "log.h"
+#include "sys.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <shim/banned.h>
+
+static void refuse(struct module_search *search, const char *path, const char *why,
+		   const char *what)
+{
+	if (search->reason.length > 0)
+		return;
+	text_add(&search->reason, path);
+	text_add(&search->reason, ": ");
+	text_add(&search->reason, why);
+	text_add(&search->reason, what);
+}
+
+/* A failed look-up leaves a message for dlerror, which the program could take
+ * for its own. */
+void *module_symbol(void *library, const char *name)
+{
+	void *symbol = dlsym(library, name);
+
+	if (!symbol)
+		dlerror();
+	return symbol;
+}
+
+void module_init_name(const struct module *module, char name[128])
+{
+	struct text text;
+
+	text_init(&text, name, 128);
+	text_add(&text, "shim_profiler_init_");
+	text_add(&text, module->name);
+}
+
+static bool fits(struct module_search *search, void *library, const char *path)
+{
+	const uint32_t *api = module_symbol(library, "shim_profiler_module_api");
+	char name[128];
+
+	module_init_name(search->module, name);
+	if (!api) {
+		refuse(search, path,
+		       "was not built with SHIM_PROFILER_MODULE", "");
+		return false;
+	}
+	if (*api < SHIM_PROFILER_API_OLDEST) {
+		refuse(search, path, "was built for an older shim: compile it "
+				     "again", "");
+		return false;
+	}
+	if (*api > SHIM_PROFILER_API_VERSION) {
+		refuse(search, path, "was built for a newer shim than this", "");
+		return false;
+	}
+	if (!module_symbol(library, name)) {
+		refuse(search, path, "has no ", name);
+		return false;
+	}
+	return true;
+}
+
+static void take(struct module_search *search, void *library, const char *path)
+{
+	struct text text;
+
+	search->module->library = library;
+	text_init(&text, search->module->path, sizeof(search->module->path));
+	text_add(&text, path);
+}
+
+/* RTLD_NOW: a hook must not be the one who has a symbol looked up. */
+static bool open_library(struct module_search *search, const char *path)
+{
+	void *library = edge_open(path, RTLD_NOW | RTLD_LOCAL);
+	const char *error, *rest;
+
+	if (!library) {
+		error = dlerror();
+		rest = error ? text_after(error, path) : NULL;
+		/* Not there is no reason; that something it needs is not there
+		 * is one. */
+		if (!rest || !text_after(rest, ": cannot open shared object "
+					       "file: No such file"))
+			refuse(search, path, "",
+			       rest && text_after(rest, ": ") ?
+				       text_after(rest, ": ") :
+			       error ? error :
+				       "cannot be loaded");
+		return false;
+	}
+	if (fits(search, library, path)) {
+		take(search, library, path);
+		return true;
+	}
+	dlclose(library);
+	return false;
+}
+
+/* A file that is named by its path, directly or through SHIM_MODULE_PATH, must
+ * not be one that somebody else could have put there or changed. */
+static bool open_file(struct module_search *search, const char *path,
+		      bool is_checked)
+{
+	unsigned uid, mode;
+
+	if (sys_file_owner(path, &uid, &mode) < 0)
+		return false;
+	if (is_checked && uid != 0 && uid != (unsigned)sys_user()) {
+		refuse(search, path, "belongs to another user", "");
+		return false;
+	}
+	if (is_checked && (mode & (S_IWGRP | S_IWOTH))) {
+		refuse(search, path, "may be written by others (chmod go-w)",
+		       "");
+		return false;
+	}
+	return open_library(search, path);
+}
+
+/* @directory without its last slash. */
+static bool open_in(struct module_search *search, const char *directory,
+		    size_t length, bool is_checked)
+{
+	char path[MODULE_PATH_SIZE];
+	struct text text;
+
+	text_init(&text, path, sizeof(path));
+	text_add_part(&text, directory, length);
+	text_add(&text, "/" MODULE_PREFIX);
+	text_add(&text, search->module->name);
+	text_add(&text, ".so");
+	return !text.cut && open_file(search, path, is_checked);
+}
+
+static bool open_program(struct module_search *search)
+{
+	void *program = edge_open(NULL, RTLD_NOW);
+	char name[128];
+
+	if (!program) {
+		dlerror();
+		return false;
+	}
+	module_init_name(search->module, name);
+	if (module_symbol(program, name) && fits(search, program, "the program")) {
+		take(search, program, "the program");
+		search->module->stays = true;
+		return true;
+	}
+	dlclose(program);
+	return false;
+}
+
+static bool open_beside_us(struct module_search *search)
+{
+	const char *path, *base;
+	Dl_info info;
+
+	if (!dladdr((void *)module_start, &info) || !info.dli_fname ||
+	    info.dli_fname[0] != '/')
+		return false;
+	path = info.dli_fname;
+	base = text_base(path);
+	return open_in(search, path, (size_t)(base - path) - 1, false);
+}
+
+static void say_relative(const char *directory, size_t length)
+{
+	char memory[192];
+	struct text text;
+
+	text_init(&text, memory, sizeof(memory));
+	text_add_part(&text, directory, length);
+	log_line("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
+		 "path", memory);
+}
+
+static bool open_in_module_path(struct module_search *search)
+{
+	const char *at = config.module_path;
+
+	while (*at) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != ':')
+			length++;
+		/* Where the program happens to stand is nobody's choice. */
+		if (length > 0 && *at != '/')
+			say_relative(at, length);
+		else if (length > 0 && open_in(search, at, length, true))
+			return true;
+		at += length + (at[length] == ':');
+	}
+	return false;
+}
+
+static bool open_anywhere(struct module_search *search)
+{
+	char name[128];
+	struct text text;
+
+	text_init(&text, name, sizeof(name));
+	text_add(&text, MODULE_PREFIX);
+	text_add(&text, search->module->name);
+	text_add(&text, ".so");
+	return open_library(search, name);
+}
+
+bool module_find(struct module_search *search, const char *path)
+{
+	text_init(&search->reason, search->memory, sizeof(search->memory));
+	if (path[0] == '/')
+		return open_file(search, path, true);
+	if (path[0]) {
+		refuse(search, path, "is no absolute path", "");
+		return false;
+	}
+	return open_program(search) || open_beside_us(search) ||
+	       open_in_module_path(search) || open_anywhere(search);
+}
