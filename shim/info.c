@@ -518,18 +518,6 @@ uintptr_t info_code_end(shim_function function)
 	return end;
 }
 
-bool info_is_part(shim_function function, uintptr_t address)
-{
-	struct place place;
-	bool is_part;
-
-	image_pin();
-	is_part = find_address(address, &place) == SHIM_OK && place.function &&
-		  place.function->start + place.image->bias == function;
-	image_unpin();
-	return is_part;
-}
-
 enum shim_result shim_function_lines(shim_function function, uint32_t count,
 				     uint32_t *total, struct shim_line *lines)
 {

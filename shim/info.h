@@ -6,8 +6,6 @@
 
 #include "helper.h"
 
-#include <stdbool.h>
-
 /* Asks what debug information says of @function, with its image pinned; see
  * helper_ask. */
 enum shim_result info_ask(enum helper_verb verb, shim_function function,
@@ -15,9 +13,8 @@ enum shim_result info_ask(enum helper_verb verb, shim_function function,
 				      void *argument),
 			  void *argument);
 
-/* Both know what was read before (info_ask reads): where the first part of
- * @function ends, or 0; and whether @address lies in one of its parts. */
+/* Where the first part of @function ends, or 0 if its image has not been read
+ * (info_ask reads). */
 uintptr_t info_code_end(shim_function function);
-bool info_is_part(shim_function function, uintptr_t address);
 
 #endif

@@ -327,9 +327,6 @@ static bool read_place(const struct reader *reader,
 		*value = *(const uintptr_t *)(ARCH_FRAME_CFA(reader->frame) +
 					      (uintptr_t)place->offset);
 		return true;
-	case DECODE_IS_CONSTANT:
-		*value = (uintptr_t)place->offset;
-		return true;
 	default: return false;
 	}
 }

@@ -301,16 +301,34 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * @info must be what the hook that is running got, and the function that of its
  * kind.  With ENABLE_FRAME_INFO *@frame is written.
  *
+ * With ENABLE_FUNCTION_ARGS @arguments gets one range for each declared
+ * parameter, from left to right, `this` first: its value is in those bytes while
+ * the hook runs, and must not be changed.  A reference's value is an address; the
+ * range of an object that C++ passes by its address is the object.  An argument
+ * that cannot be had has a start of 0, and its length: what the function does not
+ * use is often gone by then, and of a function that was inlined nothing can be
+ * had.  An object that is passed by its address may lack what an optimized
+ * function does not read of it.  *@size is 24 bytes and 16 for each range, the
+ * CLR's sum; it says what is needed when it is too small, and nothing else is
+ * written then.
+ *
+ * With ENABLE_FUNCTION_RETVAL the answer is SHIM_E_NOT_YET_AVAILABLE: results
+ * are not located yet.
+ *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
  * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS if the mask asks for
  * nothing these could tell; SHIM_E_INVALIDARG for a wrong @info, a NULL @frame
- * (on enter: with ENABLE_FRAME_INFO), or, but on leave, a @function of 0;
- * SHIM_E_NOT_YET_AVAILABLE with ENABLE_FUNCTION_ARGS (enter) or RETVAL (leave):
- * where arguments and results are is not known yet.  When it is,
- * SHIM_E_INSUFFICIENT_BUFFER will say that *@size is what is needed, in bytes:
- * the one exception to the rule that a short buffer is a success (section 3.5).
+ * with ENABLE_FRAME_INFO, a @function of 0, a NULL @size with
+ * ENABLE_FUNCTION_ARGS, or NULL @arguments unless *@size is 0;
+ * SHIM_E_INSUFFICIENT_BUFFER, and then *@size is what is needed, in bytes: the
+ * one exception to the rule that a short buffer is a success (section 3.5);
+ * SHIM_E_FUNCTION_NOT_IL if the function was compiled without -g, or debug
+ * information does not tell all its parameters; SHIM_E_NOT_YET_AVAILABLE if
+ * another thread takes long to read it; SHIM_E_UNEXPECTED without memory.
  *
- * Contract: sync.
+ * Contract: sync.  Cost: the first question about arguments at a call site reads
+ * debug information, blocks signals and takes the lock of shim/state.h; later
+ * ones look up a table, and copy.
  */
 SHIM_API enum shim_result shim_get_function_enter3_info(
 	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,

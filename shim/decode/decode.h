@@ -41,7 +41,6 @@ enum decode_where {
 	DECODE_IN_REGISTER,
 	DECODE_ON_STACK,    /* at decode_frame + offset */
 	DECODE_ABOVE_SP,    /* at the stack pointer + offset */
-	DECODE_IS_CONSTANT, /* offset is the value */
 };
 
 struct decode_place {

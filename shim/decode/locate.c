@@ -761,7 +761,8 @@ static void take_stack(struct convention *convention,
 		convention->stack = (convention->stack - 8 + 15) / 16 * 16 + 8;
 	places->in_memory = true;
 	convention->is_stack_lost |= value->is_odd;
-	if (convention->has_frame && !convention->is_stack_lost && !convention->state->arguments_written &&
+	if (convention->has_frame && !convention->is_stack_lost &&
+	    !convention->state->arguments_written &&
 	    (!value->is_optional ||
 	     is_read(convention->location, convention->state,
 		     convention->stack, value->size)))
