@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "calls.h"
 #include "frame.h"
+#include "layout.h"
 #include "plan.h"
 #include "sites.h"
 #include "state.h"
@@ -183,14 +184,18 @@ void plan_dispatch(const struct plan_call *call)
 		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
 }
 
-_Static_assert(offsetof(struct plan, chains) == ARCH_PLAN_CHAINS, "entry.S");
-_Static_assert(offsetof(struct thread, state) == ARCH_THREAD_STATE, "entry.S");
-_Static_assert(offsetof(struct thread, dispatching) ==
-		       ARCH_THREAD_DISPATCHING, "entry.S");
-_Static_assert(offsetof(struct thread, dispatch_sp) ==
-		       ARCH_THREAD_DISPATCH_SP, "entry.S");
-_Static_assert(offsetof(struct thread, error) == ARCH_THREAD_ERRNO, "entry.S");
-_Static_assert(THREAD_SHARED == ARCH_THREAD_SHARED, "entry.S");
+#define IS_AT(where, field, offset)                                            \
+	_Static_assert(offsetof(struct where, field) == (offset), "layout.h")
+
+IS_AT(thread, state, LAYOUT_THREAD_STATE);
+IS_AT(thread, frame, LAYOUT_THREAD_FRAME);
+IS_AT(thread, dispatching, LAYOUT_THREAD_DISPATCHING);
+IS_AT(thread, dispatch_sp, LAYOUT_THREAD_DISPATCH_SP);
+IS_AT(thread, error, LAYOUT_THREAD_ERRNO);
+IS_AT(plan, single, LAYOUT_PLAN_SINGLE);
+IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
+IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);
+_Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "layout.h");
 
 /* The fields are set one by one: the compiler would clear the whole first. */
 void plan_general(shim_function function, const void *site, uintptr_t frame,

@@ -9,10 +9,6 @@
 /* entry.S: the program's registers are in @frame. */
 void frame_run(struct arch_frame *frame);
 
-_Static_assert(offsetof(struct thread, frame) == ARCH_THREAD_FRAME, "entry.S");
-_Static_assert(offsetof(struct plan, single) == ARCH_PLAN_SINGLE, "entry.S");
-_Static_assert(offsetof(struct plan, single_entry) == ARCH_PLAN_ENTRY,
-	       "entry.S");
 _Static_assert(sizeof(struct frame_info) <=
 		       sizeof(((struct arch_frame *)0)->info),
 	       "it lies in there");

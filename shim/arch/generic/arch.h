@@ -64,16 +64,6 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 
 #define ARCH_FRAME_CFA(frame) ((frame)->cfa)
 
-#define ARCH_THREAD_FRAME 16
-#define ARCH_PLAN_SINGLE  0
-#define ARCH_PLAN_ENTRY	  16
-#define ARCH_PLAN_CHAINS  24
-#define ARCH_THREAD_STATE 12
-#define ARCH_THREAD_DISPATCHING 24
-#define ARCH_THREAD_DISPATCH_SP 32
-#define ARCH_THREAD_ERRNO 40
-#define ARCH_THREAD_SHARED 32
-
 static inline uintptr_t arch_jump_sp(const void *buffer)
 {
 	(void)buffer;

@@ -4,19 +4,6 @@
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
 
-/* entry.S knows where struct thread and struct plan have these. */
-#define ARCH_THREAD_FRAME 16
-#define ARCH_PLAN_SINGLE  0
-#define ARCH_PLAN_ENTRY	  16
-#define ARCH_PLAN_CHAINS  24
-#define ARCH_THREAD_STATE 12
-#define ARCH_THREAD_DISPATCHING 24
-#define ARCH_THREAD_DISPATCH_SP 32
-#define ARCH_THREAD_ERRNO 40
-#define ARCH_THREAD_SHARED 32
-
-#ifndef ARCH_ASSEMBLY
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -108,5 +95,4 @@ static inline uintptr_t arch_thread_pointer(void)
 
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 
-#endif
 #endif

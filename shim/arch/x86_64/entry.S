@@ -2,8 +2,7 @@
  * The ways in that C cannot express: symbols of ours that must not put a frame
  * between the program and what it called.
  */
-#define ARCH_ASSEMBLY
-#include "arch.h"
+#include "layout.h"
 
 	.text
 
@@ -165,16 +164,16 @@ start_main:
 	lea	48(%rsp), %rdx
 	test	%rbx, %rbx
 	jz	5f
-	testb	$ARCH_THREAD_SHARED, ARCH_THREAD_STATE(%rbx)
+	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rbx)
 	jnz	5f
-	mov	ARCH_THREAD_DISPATCHING(%rbx), %r12d
+	mov	LAYOUT_THREAD_DISPATCHING(%rbx), %r12d
 	test	%r12d, %r12d
 	jnz	1f
-	mov	%rdx, ARCH_THREAD_DISPATCH_SP(%rbx)
+	mov	%rdx, LAYOUT_THREAD_DISPATCH_SP(%rbx)
 1:	lea	1(%r12), %eax
-	mov	%eax, ARCH_THREAD_DISPATCHING(%rbx)
+	mov	%eax, LAYOUT_THREAD_DISPATCHING(%rbx)
 	mov	plan_current(%rip), %rax
-	mov	ARCH_PLAN_CHAINS+8*\event(%rax), %rbp
+	mov	LAYOUT_PLAN_CHAINS+8*\event(%rax), %rbp
 	test	%rbp, %rbp
 	jz	4f
 	mov	(%rbp), %rax
@@ -188,7 +187,7 @@ start_main:
 	lea	48(%rsp), %rdx
 	test	%rax, %rax
 	jnz	2b
-3:	mov	%r12d, ARCH_THREAD_DISPATCHING(%rbx)
+3:	mov	%r12d, LAYOUT_THREAD_DISPATCHING(%rbx)
 	.cfi_remember_state
 	add	$16, %rsp
 	.cfi_adjust_cfa_offset -16
@@ -199,7 +198,7 @@ start_main:
 	.endr
 	ret
 	.cfi_restore_state
-4:	mov	%r12d, ARCH_THREAD_DISPATCHING(%rbx)
+4:	mov	%r12d, LAYOUT_THREAD_DISPATCHING(%rbx)
 5:	mov	$\event, %ecx
 	mov	40(%rsp), %r8
 	call	plan_general
@@ -262,18 +261,18 @@ start_main:
 	movq	$0, (%rsp)		/* not in a hook yet, if a handler asks */
 	test	%rax, %rax
 	jz	2f
-	cmpq	$0, ARCH_THREAD_FRAME(%rax)
+	cmpq	$0, LAYOUT_THREAD_FRAME(%rax)
 	jne	2f
-	testb	$ARCH_THREAD_SHARED, ARCH_THREAD_STATE(%rax)
+	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rax)
 	jnz	2f
-	mov	%rsp, ARCH_THREAD_FRAME(%rax)
+	mov	%rsp, LAYOUT_THREAD_FRAME(%rax)
 	mov	plan_current(%rip), %rdx
-	mov	ARCH_PLAN_SINGLE+8*\event(%rdx), %rcx
+	mov	LAYOUT_PLAN_SINGLE+8*\event(%rdx), %rcx
 	test	%rcx, %rcx
 	jz	1f
-	mov	ARCH_PLAN_ENTRY(%rdx), %rdx
+	mov	LAYOUT_PLAN_ENTRY(%rdx), %rdx
 	mov	%rdx, (%rsp)
-	mov	ARCH_THREAD_ERRNO(%rax), %rdx
+	mov	LAYOUT_THREAD_ERRNO(%rax), %rdx
 	mov	(%rdx), %edx
 	mov	%edx, 12(%rsp)
 	mov	%rsp, %rsi
@@ -281,15 +280,15 @@ start_main:
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
 	mov	12(%rsp), %edx
-	mov	ARCH_THREAD_ERRNO(%rax), %rcx
+	mov	LAYOUT_THREAD_ERRNO(%rax), %rcx
 	mov	%edx, (%rcx)
-	movq	$0, ARCH_THREAD_FRAME(%rax)
+	movq	$0, LAYOUT_THREAD_FRAME(%rax)
 	.cfi_remember_state
 	add	$120, %rsp
 	.cfi_adjust_cfa_offset -120
 	ret
 	.cfi_restore_state
-1:	movq	$0, ARCH_THREAD_FRAME(%rax)
+1:	movq	$0, LAYOUT_THREAD_FRAME(%rax)
 2:	mov	%rsp, %rdi
 	call	frame_run
 	add	$120, %rsp

@@ -1,0 +1,21 @@
+/*
+ * Where the assembly of any processor finds what it needs of struct thread and
+ * struct plan, in bytes; dispatch.c asserts it.
+ */
+#ifndef SHIM_LAYOUT_H
+#define SHIM_LAYOUT_H
+
+#define LAYOUT_THREAD_STATE	  12
+#define LAYOUT_THREAD_FRAME	  16
+#define LAYOUT_THREAD_DISPATCHING 24
+#define LAYOUT_THREAD_DISPATCH_SP 32
+#define LAYOUT_THREAD_ERRNO	  40
+
+#define LAYOUT_PLAN_SINGLE 0
+#define LAYOUT_PLAN_ENTRY  16
+#define LAYOUT_PLAN_CHAINS 24
+
+/* A bit of the state. */
+#define LAYOUT_THREAD_SHARED 32
+
+#endif
