@@ -189,7 +189,7 @@ start_main:
 	jnz	2b
 3:	mov	%r12d, LAYOUT_THREAD_DISPATCHING(%rbx)
 	.cfi_remember_state
-	add	$16, %rsp
+6:	add	$16, %rsp
 	.cfi_adjust_cfa_offset -16
 	.irp	register, rbx, r12, rbp
 	pop	%\register
@@ -202,14 +202,7 @@ start_main:
 5:	mov	$\event, %ecx
 	mov	40(%rsp), %r8
 	call	plan_general
-	add	$16, %rsp
-	.cfi_adjust_cfa_offset -16
-	.irp	register, rbx, r12, rbp
-	pop	%\register
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %\register
-	.endr
-	ret
+	jmp	6b
 	.cfi_endproc
 	.size	\name, .-\name
 	.endm
