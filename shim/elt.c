@@ -93,34 +93,63 @@ enum shim_result shim_get_event_mask2(struct shim_handle *handle, uint32_t *low,
 
 /* --- hooks --- */
 
-static void clear(void *hooks[3])
+/* The kinds of hooks; of the places a handle has for them one is used. */
+enum hooks_kind { FAST, SLOW, ELT2, ELT1 };
+
+static void **place_of(struct shim_handle *handle, enum hooks_kind kind)
 {
-	hooks[0] = hooks[1] = hooks[2] = NULL;
+	switch (kind) {
+	case FAST: return (void **)handle->fast;
+	case SLOW: return (void **)handle->slow;
+	case ELT2: return (void **)handle->elt2;
+	default: return (void **)handle->elt1;
+	}
 }
 
-static void clear_older(struct shim_handle *handle, bool elt2)
+/* Row E-32: the newest generation wins, and says S_OK to the others. */
+static bool is_outdone(const struct shim_handle *handle, enum hooks_kind kind)
 {
-	clear((void **)handle->elt1);
-	if (elt2)
-		clear((void **)handle->elt2);
+	bool has_newer = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow);
+	bool outdone = (kind == ELT2 && has_newer) ||
+		       (kind == ELT1 && (has_newer || HAS_HOOKS(handle->elt2)));
+
+	if (outdone)
+		log_line("%s", "a profiler sets hooks of an older generation "
+			       "after newer ones: they were ignored");
+	return outdone;
 }
+
+/* The procedure of section 3.2, from its step 4 on. */
+static enum shim_result set_hooks(struct shim_handle *handle,
+				  enum hooks_kind kind, void *const hooks[3])
+{
+	bool asks = handle->mask & SLOW_FLAGS;
+
+	if (!has_any(hooks))
+		return SHIM_E_INVALIDARG;
+	if ((kind == FAST && asks) || (kind == SLOW && !asks))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (is_outdone(handle, kind))
+		return SHIM_OK;
+	for (int of = FAST; of <= ELT1; of++)
+		for (int i = 0; i < 3; i++)
+			place_of(handle, of)[i] = of == (int)kind ? hooks[i] :
+								    NULL;
+	plan_changed();
+	return SHIM_OK;
+}
+
+#define SET_HOOKS(handle, kind)                                                \
+	set_hooks(handle, kind,                                                \
+		  (void *const[]){ (void *)enter, (void *)leave,               \
+				   (void *)tailcall })
 
 enum shim_result shim_set_enter_leave_function_hooks3(
 	struct shim_handle *handle, shim_function_hook enter,
 	shim_function_hook leave, shim_function_hook tailcall)
 {
 	ENTRY_INIT_OF(handle);
-	if (!enter && !leave && !tailcall)
-		return SHIM_E_INVALIDARG;
-	if (handle->mask & SLOW_FLAGS)
-		return SHIM_E_INCONSISTENT_WITH_FLAGS;
-	handle->fast[0] = enter;
-	handle->fast[1] = leave;
-	handle->fast[2] = tailcall;
-	clear((void **)handle->slow);
-	clear_older(handle, true);
-	plan_changed();
-	return SHIM_OK;
+	return SET_HOOKS(handle, FAST);
 }
 
 enum shim_result shim_set_enter_leave_function_hooks3_with_info(
@@ -129,17 +158,23 @@ enum shim_result shim_set_enter_leave_function_hooks3_with_info(
 	shim_function_hook_with_info tailcall)
 {
 	ENTRY_INIT_OF(handle);
-	if (!enter && !leave && !tailcall)
-		return SHIM_E_INVALIDARG;
-	if (!(handle->mask & SLOW_FLAGS))
-		return SHIM_E_INCONSISTENT_WITH_FLAGS;
-	handle->slow[0] = enter;
-	handle->slow[1] = leave;
-	handle->slow[2] = tailcall;
-	clear((void **)handle->fast);
-	clear_older(handle, true);
-	plan_changed();
-	return SHIM_OK;
+	return SET_HOOKS(handle, SLOW);
+}
+
+enum shim_result shim_set_enter_leave_function_hooks2(
+	struct shim_handle *handle, shim_enter_hook2 enter,
+	shim_leave_hook2 leave, shim_tailcall_hook2 tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, ELT2);
+}
+
+enum shim_result shim_set_enter_leave_function_hooks(
+	struct shim_handle *handle, shim_function_hook1 enter,
+	shim_function_hook1 leave, shim_function_hook1 tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, ELT1);
 }
 
 enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
@@ -162,51 +197,6 @@ enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
 		return SHIM_E_INVALIDARG;
 	handle->restarted[0] = enter;
 	handle->restarted[1] = leave;
-	return SHIM_OK;
-}
-
-/* Row E-32: the newest generation wins, and says S_OK to the others. */
-static bool is_outdone(const struct shim_handle *handle, bool elt1)
-{
-	bool outdone = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow) ||
-		       (elt1 && HAS_HOOKS(handle->elt2));
-
-	if (outdone)
-		log_line("%s", "a profiler sets hooks of an older generation "
-			       "after newer ones: they were ignored");
-	return outdone;
-}
-
-enum shim_result shim_set_enter_leave_function_hooks(
-	struct shim_handle *handle, shim_function_hook1 enter,
-	shim_function_hook1 leave, shim_function_hook1 tailcall)
-{
-	ENTRY_INIT_OF(handle);
-	if (!enter && !leave && !tailcall)
-		return SHIM_E_INVALIDARG;
-	if (is_outdone(handle, true))
-		return SHIM_OK;
-	handle->elt1[0] = enter;
-	handle->elt1[1] = leave;
-	handle->elt1[2] = tailcall;
-	plan_changed();
-	return SHIM_OK;
-}
-
-enum shim_result shim_set_enter_leave_function_hooks2(
-	struct shim_handle *handle, shim_enter_hook2 enter,
-	shim_leave_hook2 leave, shim_tailcall_hook2 tailcall)
-{
-	ENTRY_INIT_OF(handle);
-	if (!enter && !leave && !tailcall)
-		return SHIM_E_INVALIDARG;
-	if (is_outdone(handle, false))
-		return SHIM_OK;
-	handle->elt2[0] = (void (*)(void))enter;
-	handle->elt2[1] = (void (*)(void))leave;
-	handle->elt2[2] = (void (*)(void))tailcall;
-	clear_older(handle, false);
-	plan_changed();
 	return SHIM_OK;
 }
 
