@@ -77,6 +77,19 @@ static void help(const struct settings *settings)
 	exit(0);
 }
 
+/* An option that is given again adds to its list; false if that gets too long. */
+static bool append(char *list, size_t size, char separator, const char *item)
+{
+	size_t n = strlen(list);
+
+	if (n + strlen(item) + 2 > size)
+		return false;
+	if (n > 0)
+		list[n++] = separator;
+	strcpy(list + n, item);
+	return true;
+}
+
 /* --- profilers ---------------------------------------------------------- */
 
 const char *settings_profilers(void)
@@ -185,18 +198,13 @@ static void check_profile(const struct settings *settings, const char *text,
 
 static void add_profile(struct settings *settings, const char *text)
 {
-	size_t n = strlen(settings->profile);
-
 	if (*text == '\0')
 		bad_profile(settings, text, "--profile");
 	check_profile(settings, text, "--profile");
-	if (n + strlen(text) + 2 > sizeof(settings->profile)) {
+	if (!append(settings->profile, sizeof(settings->profile), ';', text)) {
 		say("--profile: too many profilers");
 		usage_error(settings);
 	}
-	if (n > 0)
-		settings->profile[n++] = ';';
-	strcpy(settings->profile + n, text);
 }
 
 /* --- the filter --------------------------------------------------------- */
@@ -231,16 +239,11 @@ static void check_filter(const struct settings *settings, const char *list,
 /* Given more than once, the lists follow each other. */
 static void add_filter(struct settings *settings, const char *list)
 {
-	size_t n = strlen(settings->filter);
-
 	check_filter(settings, list, "--filter");
-	if (n + strlen(list) + 2 > sizeof(settings->filter)) {
+	if (!append(settings->filter, sizeof(settings->filter), ',', list)) {
 		say("--filter: too many items");
 		usage_error(settings);
 	}
-	if (n > 0)
-		settings->filter[n++] = ',';
-	strcpy(settings->filter + n, list);
 }
 
 /* --- options for the report --------------------------------------------- */
