@@ -4,8 +4,8 @@
  * Where they are is worked out when a hook first asks at a call site, from debug
  * information (prototype.h) and from the code (decode/), and is kept: a recipe.
  */
-#ifndef SHIM_VALUES_H
-#define SHIM_VALUES_H
+#ifndef SHIM_VALUES_INTERNAL_H
+#define SHIM_VALUES_INTERNAL_H
 
 #include "arch.h"
 
