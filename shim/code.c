@@ -226,3 +226,11 @@ bool code_find_arguments(const struct decode_location *location,
 		helper->arguments(location, frame, places);
 	return helper || __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }
+
+bool code_calls(struct decode_call *call)
+{
+	const struct decode *helper = __atomic_load_n(&decode,
+						      __ATOMIC_ACQUIRE);
+
+	return helper && call->end && helper->calls(call);
+}

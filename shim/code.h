@@ -35,6 +35,9 @@ bool code_find_arguments(const struct decode_location *location,
 			 struct decode_frame *frame,
 			 struct decode_places *places);
 
+/* See decode/decode.h; without a decoder nothing is known.  State lock held. */
+bool code_calls(struct decode_call *call);
+
 /* The program has closed an object: its addresses may be used again. */
 void code_closed(void);
 

@@ -39,6 +39,18 @@ static shim_frame_info fill(struct arch_frame *frame)
 	return (shim_frame_info)info;
 }
 
+/* A thread whose data another task has as well, is not told. */
+static struct shim_argument_info *tell(const struct plan_entry *entry,
+				       const struct arch_frame *frame)
+{
+	struct thread *self = thread_current;
+
+	return (entry->handle->mask & SHIM_ENABLE_FUNCTION_ARGS) && self &&
+			       self->frame == frame ?
+		       values_tell(self, frame) :
+		       NULL;
+}
+
 static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 		      uintptr_t client)
 {
@@ -49,7 +61,8 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 		info = fill(frame);
 	switch (frame->event) {
 	case PLAN_ENTER:
-		((shim_enter_hook2)hook)(frame->function, client, info, NULL);
+		((shim_enter_hook2)hook)(frame->function, client, info,
+					 tell(entry, frame));
 		break;
 	case PLAN_LEAVE:
 		((shim_leave_hook2)hook)(frame->function, client, info, NULL);
@@ -247,4 +260,45 @@ shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
 		return SHIM_E_INVALIDARG;
 	*frame = fill(found);
 	return SHIM_OK;
+}
+
+/* Why an argument of the function that begins cannot be had. */
+static enum shim_result find_reason(const struct arch_frame *frame,
+				    uint32_t position,
+				    enum shim_unavailable *reason)
+{
+	struct shim_argument_range range;
+	const struct recipe *recipe;
+	enum shim_result r = values_find(thread_current, frame, &recipe);
+
+	*reason = SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION;
+	if (r == SHIM_OK)
+		*reason = values_get(thread_current, frame, recipe, position,
+				     &range);
+	return r == SHIM_E_FUNCTION_NOT_IL ? SHIM_OK : r;
+}
+
+enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
+				       enum shim_unavailable *reason)
+{
+	bool is_result = position == SHIM_RESULT;
+	enum shim_unavailable found = SHIM_UNAVAILABLE_CODE;
+	struct arch_frame *frame;
+	enum shim_result r;
+	uint32_t mask;
+
+	ENTRY_SYNC();
+	r = find(info, is_result ? PLAN_LEAVE : PLAN_ENTER,
+		 is_result ? SHIM_ENABLE_FUNCTION_RETVAL :
+			     SHIM_ENABLE_FUNCTION_ARGS,
+		 &frame, &mask);
+	if (r != SHIM_OK)
+		return r;
+	if (!reason)
+		return SHIM_E_INVALIDARG;
+	if (!is_result)
+		r = find_reason(frame, position, &found);
+	if (r == SHIM_OK)
+		*reason = found;
+	return r;
 }

@@ -186,6 +186,8 @@ static int work(void *argument)
 		return helper->template_arguments(job->question, &job->answer);
 	case HELPER_PROTOTYPE:
 		return helper->prototype(job->question, &job->answer);
+	case HELPER_CALLSITE:
+		return helper->callsite(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

@@ -17,6 +17,7 @@ enum helper_verb {
 	HELPER_FILE,
 	HELPER_TEMPLATE_ARGUMENTS,
 	HELPER_PROTOTYPE,
+	HELPER_CALLSITE,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
 

@@ -498,6 +498,36 @@ enum shim_result info_ask(enum helper_verb verb, shim_function function,
 	return r;
 }
 
+/* A call that does not return may be the last instruction of its function. */
+enum shim_result
+info_ask_callsite(uintptr_t site, shim_function function,
+		  void (*use)(const struct debuginfo_answer *answer,
+			      void *argument),
+		  void *argument)
+{
+	struct debuginfo_question question;
+	struct place place, called;
+	enum shim_result r;
+
+	read_symbols(site - 1);
+	image_pin();
+	r = find_address(site - 1, &place);
+	if (r == SHIM_OK && !place.function)
+		r = SHIM_E_FUNCTION_NOT_IL;
+	if (r == SHIM_OK) {
+		describe(&place, &question);
+		question.bias = place.image->bias;
+		question.site = site - place.image->bias;
+		question.callee = 0;
+		if (find_address(function, &called) != SHIM_OK ||
+		    called.image == place.image)
+			question.callee = function - place.image->bias;
+		r = helper_ask(HELPER_CALLSITE, &question, NULL, use, argument);
+	}
+	image_unpin();
+	return r;
+}
+
 static enum shim_result ask(enum helper_verb verb, shim_function function,
 			    struct output *output)
 {

@@ -26,11 +26,13 @@ struct prototype_value {
 	uint8_t classes[2];  /* of its eightbytes */
 	uint8_t is_aligned;  /* to 16 bytes, on the stack */
 	uint8_t is_whole;    /* both eightbytes in one register */
+	uint8_t is_split;    /* each eightbyte goes where there is room */
 	uint8_t is_odd;	     /* where on the stack, compilers disagree */
 	/* What the function never reads, its callers may leave out. */
 	uint8_t is_optional;
 	uint8_t is_this;
 	uint8_t is_hidden;   /* the compiler's own: nobody declared it */
+	uint8_t may_tail_call; /* a result: of a function that may jump to others */
 };
 
 /* The result, then the parameters from left to right. */

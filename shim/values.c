@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include "callsite.h"
 #include "code.h"
 #include "info.h"
 #include "plan.h"
@@ -9,21 +10,34 @@
 #include "thread.h"
 
 #include <shim/record.h>
+#include <shim/values.h>
 
 #include <shim/banned.h>
 
 #define BLOCK_SIZE   (64u << 10)
 #define REGISTER_MAX 16 /* bytes of what comes in registers */
 
+/* Site recipes take some hundred bytes each. */
+#define SITES_MAX    (1u << 15)
+
 struct part {
 	struct prototype_value value;
 	struct decode_places places;
+	/* What the caller says of its eightbytes, if count is not 0. */
+	struct callsite_value told[2];
+	bool is_told;
 };
 
 struct recipe {
-	uintptr_t address, function; /* what it is for */
+	uintptr_t address, function; /* what it is for ... */
+	uintptr_t site;		     /* ... 0: wherever it is called from */
 	uint32_t age;
 	enum shim_result result;
+	/* Of a site at which the caller says no more: what to follow. */
+	const struct recipe *same;
+	bool asks_caller;	     /* there are recipes for sites */
+	bool may_tail_call;
+	uint8_t guard;		     /* the register it is called by, or 0 */
 	uint32_t count; /* of parts, which are parameters */
 	uint32_t declared_count, total_size;
 	struct decode_frame frame;
@@ -35,6 +49,14 @@ struct values_space {
 	unsigned char spilled[PROTOTYPE_VALUES_MAX][REGISTER_MAX];
 	struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	uint32_t value_count; /* 0: no debug information */
+	struct callsite callsite;
+	/* For hooks that are told without asking. */
+	union {
+		struct shim_argument_info info;
+		unsigned char bytes[sizeof(struct shim_argument_info) +
+				    PROTOTYPE_VALUES_MAX *
+					    sizeof(struct shim_argument_range)];
+	} told;
 };
 
 /* --- what is known: a table of open addressing that only grows --- */
@@ -49,33 +71,38 @@ static struct recipes *recipes;
  * somebody may be reading them. */
 static uint32_t age = 1;
 
-static uint32_t hash(uintptr_t address)
+static uint32_t site_count;
+
+static uint32_t hash(uintptr_t address, uintptr_t site)
 {
-	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40);
+	return (uint32_t)(((address ^ site << 20) * 0x9e3779b97f4a7c15ull) >>
+			  40);
 }
 
 /* Its place, or where it would be. */
 static struct recipe **find_place(struct recipes *in, uintptr_t address,
-				  uintptr_t function)
+				  uintptr_t function, uintptr_t site)
 {
-	for (uint32_t i = hash(address);; i++) {
+	for (uint32_t i = hash(address, site);; i++) {
 		struct recipe **place = &in->recipes[i & in->mask];
 		const struct recipe *at =
 			__atomic_load_n(place, __ATOMIC_ACQUIRE);
 
-		if (!at || (at->address == address && at->function == function))
+		if (!at || (at->address == address &&
+			    at->function == function && at->site == site))
 			return place;
 	}
 }
 
-static const struct recipe *find(uintptr_t address, uintptr_t function)
+static const struct recipe *find(uintptr_t address, uintptr_t function,
+				 uintptr_t site)
 {
 	struct recipes *in = __atomic_load_n(&recipes, __ATOMIC_ACQUIRE);
 	const struct recipe *recipe;
 
 	if (!in)
 		return NULL;
-	recipe = __atomic_load_n(find_place(in, address, function),
+	recipe = __atomic_load_n(find_place(in, address, function, site),
 				 __ATOMIC_ACQUIRE);
 	return recipe && __atomic_load_n(&recipe->age, __ATOMIC_ACQUIRE) ==
 				 __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
@@ -100,7 +127,8 @@ static bool make_room(void)
 
 		if (!old)
 			continue;
-		*find_place(larger, old->address, old->function) = old;
+		*find_place(larger, old->address, old->function, old->site) =
+			old;
 		larger->used++;
 	}
 	__atomic_store_n(&recipes, larger, __ATOMIC_RELEASE);
@@ -136,6 +164,7 @@ void values_closed(void)
 struct job {
 	const struct arch_frame *frame;
 	const struct values_space *space;
+	const struct recipe *primary; /* NULL: this is it */
 	uint32_t age;	/* before anything was looked at */
 	const struct recipe *made;
 };
@@ -147,6 +176,47 @@ static _Alignas(struct recipe) unsigned char
 static size_t size_of(const struct recipe *recipe)
 {
 	return sizeof(*recipe) + recipe->count * sizeof(recipe->parts[0]);
+}
+
+/* Why it cannot be had as it is, or 0. */
+static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
+{
+	const struct decode_places *places = &part->places;
+	uint32_t count = part->value.kind == PROTOTYPE_REFERENCE ||
+					 places->in_memory ?
+				 1 :
+				 (part->value.size + 7) / 8;
+
+	if (part->value.kind == PROTOTYPE_NOTHING && part->value.size > 0 &&
+	    part->value.size <= REGISTER_MAX)
+		return SHIM_AVAILABLE;
+	if (count == 0 || (count > 2 && !places->in_memory))
+		return SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct decode_place *place = &places->eightbytes[i];
+
+		if (part->is_told && part->told[i].count > 0)
+			continue;
+		if (place->where == DECODE_NOWHERE)
+			return places->reason;
+		if (place->is_unused)
+			return SHIM_UNAVAILABLE_OPTIMIZED_OUT;
+		if (place->where == DECODE_ON_STACK && !recipe->frame.is_known)
+			return SHIM_UNAVAILABLE_CODE;
+	}
+	return SHIM_AVAILABLE;
+}
+
+/* Debug information of the caller may help with what the function does not use. */
+static void set_reasons(struct recipe *recipe)
+{
+	for (uint32_t i = 0; i < recipe->count; i++) {
+		struct part *part = &recipe->parts[i];
+
+		part->places.reason = reason_of(recipe, part);
+		recipe->asks_caller |= part->places.reason ==
+				       SHIM_UNAVAILABLE_OPTIMIZED_OUT;
+	}
 }
 
 static void locate(const struct job *job, struct recipe *recipe)
@@ -162,11 +232,14 @@ static void locate(const struct job *job, struct recipe *recipe)
 	};
 
 	__builtin_memset(places, 0, sizeof(places));
+	for (uint32_t i = 0; i < PROTOTYPE_VALUES_MAX; i++)
+		places[i].reason = SHIM_UNAVAILABLE_CODE;
 	/* Asked too early, it is asked again. */
 	if (!code_find_arguments(&location, &recipe->frame, places))
 		recipe->age = 0;
 	for (uint32_t i = 0; i < recipe->count; i++)
 		recipe->parts[i].places = places[i + 1];
+	set_reasons(recipe);
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
@@ -183,6 +256,7 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 	}
 	recipe->result = SHIM_OK;
 	recipe->count = space->value_count - 1;
+	recipe->may_tail_call = space->values[0].may_tail_call;
 	for (uint32_t i = 0; i < recipe->count; i++) {
 		const struct prototype_value *value = &space->values[i + 1];
 
@@ -193,6 +267,122 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 		recipe->total_size += value->size;
 	}
 	locate(job, recipe);
+}
+
+/* --- what the caller knows --- */
+
+static int kept_index(unsigned number)
+{
+	static const uint8_t kept[] = { 3, 5, 12, 13, 14, 15 };
+
+	for (int i = 0; i < 6; i++)
+		if (kept[i] == number)
+			return i;
+	return -1;
+}
+
+/* Whether what the expression is made of can be had in the hook. */
+static bool is_within_reach(const struct recipe *recipe,
+			    const struct callsite_value *value)
+{
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct callsite_step *step = &value->steps[i];
+		int kept = kept_index(step->number);
+
+		if (step->operation == CALLSITE_REGISTER &&
+		    (kept < 0 ||
+		     recipe->frame.kept[kept].where == DECODE_NOWHERE))
+			return false;
+		if ((step->operation == CALLSITE_SP ||
+		     step->operation == CALLSITE_LOAD) &&
+		    !recipe->frame.is_known)
+			return false;
+	}
+	return true;
+}
+
+/* What the caller's debug information says of the register @place came in. */
+static bool is_told(const struct recipe *recipe, const struct callsite *callsite,
+		    const struct decode_place *place,
+		    struct callsite_value *told)
+{
+	for (uint32_t i = 0; i < callsite->count; i++) {
+		const struct callsite_value *value = &callsite->values[i];
+
+		if (place->entry == 0 || value->entry != place->entry ||
+		    !is_within_reach(recipe, value))
+			continue;
+		*told = *value;
+		return true;
+	}
+	return false;
+}
+
+/* gcc passes whatever there is; but it does not fill all of an object. */
+static bool is_passed(const struct part *part)
+{
+	return !part->value.is_optional &&
+	       part->value.kind != PROTOTYPE_REFERENCE;
+}
+
+/* Tells whether it can be had now. */
+static bool complete(const struct recipe *recipe,
+		     const struct callsite *callsite, struct part *part)
+{
+	for (int i = 0; i < 2; i++) {
+		struct decode_place *place = &part->places.eightbytes[i];
+
+		if (place->where != DECODE_NOWHERE)
+			place->is_unused = false;
+		else if (is_told(recipe, callsite, place, &part->told[i]))
+			part->is_told = true;
+	}
+	part->places.reason = reason_of(recipe, part);
+	return part->places.reason == SHIM_AVAILABLE;
+}
+
+/*
+ * The call is proven to be one of this function: by the instruction before the
+ * return address, and because the function does not jump to others, which might
+ * jump back with other arguments and the same return address.  Whoever else has
+ * been in between would have been called in its place.
+ *
+ * What a function does not use, and what of an object it does not read, its
+ * callers may leave out, if they were compiled with it: then debug information
+ * describes whatever is in the register.
+ */
+static void draw_up_site(const struct job *job, struct recipe *recipe)
+{
+	const struct recipe *primary = job->primary;
+	const struct callsite *callsite = &job->space->callsite;
+	struct decode_call call = {
+		.function = primary->function,
+		.end = info_code_end(primary->function),
+		.site = (uintptr_t)job->frame->site,
+		.may_tail_call = primary->may_tail_call,
+	};
+	bool is_better = false;
+
+	__builtin_memcpy(draft, primary,
+			 sizeof(*primary) +
+				 primary->count * sizeof(primary->parts[0]));
+	recipe->age = job->age;
+	recipe->site = (uintptr_t)job->frame->site;
+	if (code_calls(&call)) {
+		recipe->guard = call.number;
+		for (uint32_t i = 0; i < recipe->count; i++)
+			if (recipe->parts[i].places.reason ==
+				    SHIM_UNAVAILABLE_OPTIMIZED_OUT &&
+			    (callsite->is_complete ||
+			     is_passed(&recipe->parts[i])))
+				is_better |= complete(recipe, callsite,
+						      &recipe->parts[i]);
+	}
+	if (is_better)
+		return;
+	recipe->same = primary;
+	recipe->guard = 0;
+	recipe->count = 0;
 }
 
 static bool is_equal(const struct recipe *a, const struct recipe *b)
@@ -215,10 +405,14 @@ static int keep(void *argument)
 	size_t size;
 	uint32_t old_age;
 
-	draw_up(job, recipe);
+	if (job->primary)
+		draw_up_site(job, recipe);
+	else
+		draw_up(job, recipe);
 	if (!make_room())
 		return -1;
-	place = find_place(recipes, recipe->address, recipe->function);
+	place = find_place(recipes, recipe->address, recipe->function,
+			   recipe->site);
 	old = *place;
 	if (old) {
 		old_age = old->age;
@@ -237,6 +431,7 @@ static int keep(void *argument)
 		return -1;
 	__builtin_memcpy(recipe, draft, size);
 	recipes->used += !old;
+	site_count += !old && recipe->site != 0;
 	__atomic_store_n(place, recipe, __ATOMIC_RELEASE);
 	job->made = recipe;
 	return 0;
@@ -251,12 +446,34 @@ static void take(const struct debuginfo_answer *answer, void *argument)
 			 answer->count * sizeof(space->values[0]));
 }
 
+static void take_callsite(const struct debuginfo_answer *answer, void *argument)
+{
+	struct values_space *space = argument;
+
+	__builtin_memcpy(&space->callsite, answer->data,
+			 sizeof(space->callsite));
+}
+
+static enum shim_result ask(const struct job *job, struct values_space *space)
+{
+	if (!job->primary) {
+		space->value_count = 0;
+		return info_ask(HELPER_PROTOTYPE, job->frame->function, take,
+				space);
+	}
+	space->callsite = (struct callsite){ .count = 0 };
+	return info_ask_callsite((uintptr_t)job->frame->site,
+				 job->frame->function, take_callsite, space);
+}
+
 static enum shim_result make(struct thread *self,
 			     const struct arch_frame *frame,
+			     const struct recipe *primary,
 			     const struct recipe **recipe)
 {
 	struct job job = {
 		.frame = frame,
+		.primary = primary,
 		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
 	};
 	enum shim_result r;
@@ -266,8 +483,7 @@ static enum shim_result make(struct thread *self,
 	if (!self->values)
 		return SHIM_E_UNEXPECTED;
 	job.space = self->values;
-	self->values->value_count = 0;
-	r = info_ask(HELPER_PROTOTYPE, frame->function, take, self->values);
+	r = ask(&job, self->values);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
@@ -277,13 +493,43 @@ static enum shim_result make(struct thread *self,
 	return job.made->result;
 }
 
+/* The caller's registers are those the function has kept. */
+static bool is_called_by(const struct arch_frame *frame,
+			 const struct recipe *recipe);
+
+/* What cannot be known for the site, is as it is everywhere. */
+static const struct recipe *find_site(struct thread *self,
+				      const struct arch_frame *frame,
+				      const struct recipe *primary)
+{
+	uintptr_t site = (uintptr_t)frame->site;
+	const struct recipe *recipe =
+		find(primary->address, primary->function, site);
+
+	if (!recipe && (site == 0 ||
+			__atomic_load_n(&site_count, __ATOMIC_RELAXED) >=
+				SITES_MAX ||
+			make(self, frame, primary, &recipe) != SHIM_OK))
+		return primary;
+	if (recipe->same)
+		return primary;
+	return is_called_by(frame, recipe) ? recipe : primary;
+}
+
 enum shim_result values_find(struct thread *self,
 			     const struct arch_frame *frame,
 			     const struct recipe **recipe)
 {
-	*recipe = find(frame->return_address, frame->function);
-	if (!*recipe || !self->values)
-		return make(self, frame, recipe);
+	enum shim_result r;
+
+	*recipe = find(frame->return_address, frame->function, 0);
+	if (!*recipe || !self->values) {
+		r = make(self, frame, NULL, recipe);
+		if (r != SHIM_OK)
+			return r;
+	}
+	if ((*recipe)->asks_caller)
+		*recipe = find_site(self, frame, *recipe);
 	return (*recipe)->result;
 }
 
@@ -296,7 +542,8 @@ uint32_t values_count(const struct recipe *recipe)
 
 struct reader {
 	const struct arch_frame *frame;
-	uintptr_t base; /* what places on the stack are relative to ... */
+	const struct recipe *recipe;
+	uintptr_t base; /* the stack pointer at the entry ... */
 	bool has_base;
 };
 
@@ -307,16 +554,23 @@ static bool read_register(const struct arch_frame *frame, unsigned number,
 		*value = ARCH_FRAME_CFA(frame);
 		return true;
 	}
-	return frame->has_registers &&
-	       arch_frame_register(frame, number, value);
+	return arch_frame_register(frame, number, value);
 }
 
 static bool read_place(const struct reader *reader,
 		       const struct decode_place *place, uintptr_t *value)
 {
+	const unsigned char *vector;
+
 	switch (place->where) {
 	case DECODE_IN_REGISTER:
 		return read_register(reader->frame, place->number, value);
+	case DECODE_IN_VECTOR:
+		vector = arch_frame_vector(reader->frame, place->number);
+		if (!vector)
+			return false;
+		__builtin_memcpy(value, vector + place->offset, 8);
+		return true;
 	case DECODE_ON_STACK:
 		if (!reader->has_base)
 			return false;
@@ -331,6 +585,118 @@ static bool read_place(const struct reader *reader,
 	}
 }
 
+static void start(struct reader *reader, const struct arch_frame *frame,
+		  const struct recipe *recipe)
+{
+	reader->frame = frame;
+	reader->recipe = recipe;
+	reader->has_base = recipe->frame.is_known &&
+			   read_register(frame, recipe->frame.number,
+					 &reader->base);
+	reader->base += (uintptr_t)recipe->frame.offset;
+}
+
+static bool is_called_by(const struct arch_frame *frame,
+			 const struct recipe *recipe)
+{
+	struct reader reader = { .frame = frame };
+	uintptr_t value;
+
+	if (recipe->guard == 0)
+		return true;
+	start(&reader, frame, recipe);
+	return read_place(&reader,
+			  &recipe->frame.kept[kept_index(recipe->guard)],
+			  &value) &&
+	       value == recipe->function;
+}
+
+/* --- the caller's expressions --- */
+
+static uintptr_t combine(const struct callsite_step *step, uintptr_t a,
+			 uintptr_t b)
+{
+	switch (step->operation) {
+	case CALLSITE_PLUS: return a + b;
+	case CALLSITE_MINUS: return a - b;
+	case CALLSITE_MULTIPLY: return a * b;
+	case CALLSITE_AND: return a & b;
+	case CALLSITE_OR: return a | b;
+	case CALLSITE_XOR: return a ^ b;
+	case CALLSITE_SHIFT_LEFT: return b < 64 ? a << b : 0;
+	case CALLSITE_SHIFT_RIGHT: return b < 64 ? a >> b : 0;
+	default: /* CALLSITE_SHIFT_SIGNED */
+		return (uintptr_t)((intptr_t)a >> (b < 64 ? b : 63));
+	}
+}
+
+/* libshim-debuginfo.so has seen to it that the address is in the frame. */
+static uintptr_t load(uintptr_t address, uint32_t size)
+{
+	uintptr_t value = 0;
+
+	__builtin_memcpy(&value, (const void *)address, size);
+	return value;
+}
+
+/* @value is what was put in last; false: it is not in there. */
+static bool put_in(const struct reader *reader, const struct callsite_step *step,
+		   uintptr_t *value)
+{
+	const struct decode_place *kept = reader->recipe->frame.kept;
+
+	*value = 0;
+	if (step->operation == CALLSITE_SP)
+		*value = reader->base + 8;
+	if (step->operation == CALLSITE_REGISTER &&
+	    !read_place(reader, &kept[kept_index(step->number)], value))
+		return false;
+	*value += (uintptr_t)step->value;
+	return true;
+}
+
+static bool evaluate(const struct reader *reader,
+		     const struct callsite_value *told, uintptr_t *value)
+{
+	uintptr_t stack[CALLSITE_DEPTH_MAX + 1];
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < told->count; i++) {
+		const struct callsite_step *step = &told->steps[i];
+
+		switch (step->operation) {
+		case CALLSITE_CONSTANT:
+		case CALLSITE_REGISTER:
+		case CALLSITE_SP:
+			if (depth == CALLSITE_DEPTH_MAX ||
+			    !put_in(reader, step, &stack[depth++]))
+				return false;
+			break;
+		case CALLSITE_LOAD:
+			stack[depth - 1] = load(stack[depth - 1], step->number);
+			break;
+		case CALLSITE_NEGATE: stack[depth - 1] = -stack[depth - 1]; break;
+		case CALLSITE_NOT: stack[depth - 1] = ~stack[depth - 1]; break;
+		default:
+			depth--;
+			stack[depth - 1] = combine(step, stack[depth - 1],
+						   stack[depth]);
+		}
+	}
+	*value = stack[0];
+	return depth == 1;
+}
+
+static bool read_eightbyte(const struct reader *reader, const struct part *part,
+			   uint32_t i, uintptr_t *value)
+{
+	const struct decode_place *place = &part->places.eightbytes[i];
+
+	if (place->where == DECODE_NOWHERE && part->is_told)
+		return evaluate(reader, &part->told[i], value);
+	return read_place(reader, place, value);
+}
+
 /* Where the bytes of a value are in one piece, or 0. */
 static uintptr_t read_part(const struct reader *reader,
 			   const struct part *part, unsigned char *spilled)
@@ -338,20 +704,34 @@ static uintptr_t read_part(const struct reader *reader,
 	const struct decode_place *places = part->places.eightbytes;
 	uintptr_t value;
 
+	if (part->places.reason != SHIM_AVAILABLE)
+		return 0;
+	if (part->value.kind == PROTOTYPE_NOTHING) {
+		/* All it has is padding. */
+		__builtin_memset(spilled, 0, REGISTER_MAX);
+		return (uintptr_t)spilled;
+	}
 	if (part->value.kind == PROTOTYPE_REFERENCE)
-		return read_place(reader, &places[0], &value) ? value : 0;
+		return read_eightbyte(reader, part, 0, &value) ? value : 0;
 	if (part->places.in_memory)
-		return places[0].where == DECODE_ON_STACK && reader->has_base ?
+		return reader->has_base ?
 			       reader->base + (uintptr_t)places[0].offset :
 			       0;
-	if (part->value.size == 0 || part->value.size > REGISTER_MAX)
-		return 0;
 	for (uint32_t i = 0; i * 8 < part->value.size; i++) {
-		if (!read_place(reader, &places[i], &value))
+		if (!read_eightbyte(reader, part, i, &value))
 			return 0;
 		__builtin_memcpy(spilled + i * 8, &value, 8);
 	}
 	return (uintptr_t)spilled;
+}
+
+static void read_argument(struct thread *self, const struct reader *reader,
+			  uint32_t i, struct shim_argument_range *range)
+{
+	const struct part *part = &reader->recipe->parts[i];
+
+	range->start = read_part(reader, part, self->values->spilled[i]);
+	range->length = part->value.size;
 }
 
 void values_fill(struct thread *self, const struct arch_frame *frame,
@@ -360,18 +740,44 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
 	struct reader reader = { .frame = frame };
 	uint32_t n = 0;
 
-	reader.has_base =
-		read_register(frame, recipe->frame.number, &reader.base);
-	reader.base += (uintptr_t)recipe->frame.offset;
+	start(&reader, frame, recipe);
 	info->ranges_count = recipe->declared_count;
 	info->total_size = recipe->total_size;
-	for (uint32_t i = 0; i < recipe->count; i++) {
-		const struct part *part = &recipe->parts[i];
+	for (uint32_t i = 0; i < recipe->count; i++)
+		if (!recipe->parts[i].value.is_hidden)
+			read_argument(self, &reader, i, &info->ranges[n++]);
+}
 
-		if (part->value.is_hidden)
-			continue;
-		info->ranges[n].start = read_part(&reader, part,
-						  self->values->spilled[i]);
-		info->ranges[n++].length = part->value.size;
-	}
+enum shim_unavailable values_get(struct thread *self,
+				 const struct arch_frame *frame,
+				 const struct recipe *recipe, uint32_t position,
+				 struct shim_argument_range *range)
+{
+	struct reader reader = { .frame = frame };
+	const struct part *part;
+	uint32_t i = 0;
+
+	*range = (struct shim_argument_range){ .start = 0 };
+	for (; i < recipe->count; i++)
+		if (!recipe->parts[i].value.is_hidden && position-- == 0)
+			break;
+	if (i == recipe->count)
+		return SHIM_UNAVAILABLE_NONE;
+	start(&reader, frame, recipe);
+	read_argument(self, &reader, i, range);
+	part = &recipe->parts[i];
+	if (part->places.reason != SHIM_AVAILABLE)
+		return part->places.reason;
+	return range->start ? SHIM_AVAILABLE : SHIM_UNAVAILABLE_CODE;
+}
+
+struct shim_argument_info *values_tell(struct thread *self,
+				       const struct arch_frame *frame)
+{
+	const struct recipe *recipe;
+
+	if (values_find(self, frame, &recipe) != SHIM_OK)
+		return NULL;
+	values_fill(self, frame, recipe, &self->values->told.info);
+	return &self->values->told.info;
 }

@@ -10,6 +10,7 @@
 #include "arch.h"
 
 #include <shim/hooks.h>
+#include <shim/values.h>
 
 struct recipe;
 struct thread;
@@ -32,6 +33,18 @@ uint32_t values_count(const struct recipe *recipe);
  * it is asked again. */
 void values_fill(struct thread *self, const struct arch_frame *frame,
 		 const struct recipe *recipe, struct shim_argument_info *info);
+
+/* The same of one argument: @position counts as the ranges do.  Its length is told
+ * whether it can be had or not. */
+enum shim_unavailable values_get(struct thread *self,
+				 const struct arch_frame *frame,
+				 const struct recipe *recipe, uint32_t position,
+				 struct shim_argument_range *range);
+
+/* All of it, in memory of @self's, until it is asked again; NULL if nothing is
+ * known. */
+struct shim_argument_info *values_tell(struct thread *self,
+				       const struct arch_frame *frame);
 
 /* The program has closed an object: its addresses may be used again. */
 void values_closed(void);

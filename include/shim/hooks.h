@@ -14,6 +14,7 @@
 #define SHIM_HOOKS_H
 
 #include <shim/profiler.h>
+#include <shim/values.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -210,7 +211,9 @@ typedef void (*shim_tailcall_hook2)(shim_function function, uintptr_t client,
  * Newer hooks of the same handle win whatever the order: then the answer is
  * SHIM_OK, the log gets a line, and nothing changes.  Row E-32.  @frame is 0
  * without ENABLE_FRAME_INFO; @arguments and @result are NULL without
- * ENABLE_FUNCTION_ARGS and ENABLE_FUNCTION_RETVAL.
+ * ENABLE_FUNCTION_ARGS and ENABLE_FUNCTION_RETVAL.  @arguments, which is also NULL
+ * if nothing is known of the function, is what shim_get_function_enter3_info
+ * tells, in memory of the thread's that is good while the hook runs.
  *
  * Returns and contract as shim_set_enter_leave_function_hooks3, but flags are
  * not looked at.
@@ -307,8 +310,9 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * range of an object that C++ passes by its address is the object.  An argument
  * that cannot be had has a start of 0, and its length: what the function does not
  * use is often gone by then, and of a function that was inlined nothing can be
- * had.  An object that is passed by its address may lack what an optimized
- * function does not read of it.  *@size is 24 bytes and 16 for each range, the
+ * had, for which shim_get_value_reason has a word.  An object that is passed by
+ * its address may lack what an optimized function does not read of it, if its
+ * caller was compiled with it: compilers do not say what they left out.  *@size is 24 bytes and 16 for each range, the
  * CLR's sum; it says what is needed when it is too small, and nothing else is
  * written then.
  *
@@ -341,6 +345,29 @@ SHIM_API enum shim_result shim_get_function_leave3_info(
 SHIM_API enum shim_result shim_get_function_tailcall3_info(
 	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,
 	SHIM_OUT shim_frame_info *frame) SHIM_SYNC;
+
+/* As a position: the result. */
+#define SHIM_RESULT UINT32_MAX
+
+/*
+ * shim_get_value_reason - why an argument, or the result, cannot be had
+ *
+ * @info as above: of an enter hook, or of a leave hook with SHIM_RESULT as
+ * @position.  Arguments are counted from 0 as the ranges are, `this` first.
+ * *@reason is SHIM_AVAILABLE if the value can be had, and
+ * SHIM_UNAVAILABLE_NONE if there are not so many.
+ *
+ * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
+ * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS without
+ * ENABLE_FUNCTION_ARGS, or ENABLE_FUNCTION_RETVAL for the result;
+ * SHIM_E_INVALIDARG for a wrong @info, or a NULL @reason;
+ * SHIM_E_NOT_YET_AVAILABLE and SHIM_E_UNEXPECTED as shim_get_function_enter3_info.
+ *
+ * Contract: sync.  Cost: as shim_get_function_enter3_info.
+ */
+SHIM_API enum shim_result
+shim_get_value_reason(SHIM_IN shim_elt_info info, SHIM_IN uint32_t position,
+		      SHIM_OUT enum shim_unavailable *reason) SHIM_SYNC;
 
 /*
  * shim_calls_stop - from now on no hook is called

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "debuginfo.h"
 
+#include "callsite.h"
 #include "prototype.h"
 #include "types.h"
 
@@ -419,6 +420,45 @@ static int find_prototype(const struct debuginfo_question *question,
 								       -ENOENT;
 }
 
+/* --- callers --- */
+
+static bool is_complete_call(const struct debuginfo_question *question,
+			     Dwarf_Die *caller)
+{
+	Dwarf_Die unit, callee;
+
+	if (question->callee == 0)
+		return true;
+	return find_unit(kept.dwarf, question->callee, &unit) &&
+	       find_function(&unit, question->callee, 0, &callee) &&
+	       !callsite_sees(caller, &callee, kept.elf, question->callee);
+}
+
+static int find_callsite(const struct debuginfo_question *question,
+			 struct debuginfo_answer *answer)
+{
+	static struct callsite callsite;
+	Dwarf_Die unit, caller;
+	struct callsite_place place = {
+		.address = question->site,
+		.bias = question->bias,
+	};
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	if (!find_function(&unit, question->ranges[0].start, 0, &caller))
+		return -ENOENT;
+	place.dwarf = kept.dwarf;
+	place.elf = kept.elf;
+	memset(&callsite, 0, sizeof(callsite));
+	callsite_read(&caller, &place, &callsite);
+	callsite.is_complete = is_complete_call(question, &caller);
+	answer->data = &callsite;
+	answer->count = 1;
+	return 0;
+}
+
 /* --- what libshim.so calls --- */
 
 static char *no_environment[] = { NULL };
@@ -473,6 +513,15 @@ static int prototype(const struct debuginfo_question *question,
 	return r;
 }
 
+static int callsite(const struct debuginfo_question *question,
+		    struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_callsite(question, answer);
+
+	leave(before);
+	return r;
+}
+
 static const char *demangle(const char *name)
 {
 	int before = enter(), status;
@@ -492,5 +541,6 @@ const struct debuginfo shim_debuginfo = {
 	.file = file,
 	.template_arguments = template_arguments,
 	.prototype = prototype,
+	.callsite = callsite,
 	.demangle = demangle,
 };

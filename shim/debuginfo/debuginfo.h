@@ -10,11 +10,12 @@
 #ifndef SHIM_DEBUGINFO_DEBUGINFO_H
 #define SHIM_DEBUGINFO_DEBUGINFO_H
 
+#include "../callsite.h"
 #include "../prototype.h"
 
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 2
+#define DEBUGINFO_VERSION 3
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {
@@ -30,6 +31,9 @@ struct debuginfo_question {
 	uint32_t range_count;	/* ranges[0] begins where the function does */
 	uint64_t device, inode; /* as /proc/self/maps has them */
 	struct debuginfo_range ranges[DEBUGINFO_RANGES];
+	/* Of a call by the function: what is called (0: it is elsewhere), where it
+	 * returns to, and how far from the file's addresses those in memory are. */
+	uint64_t callee, site, bias;
 };
 
 struct debuginfo_answer {
@@ -51,6 +55,7 @@ struct debuginfo {
 	debuginfo_call *file;		    /* of char */
 	debuginfo_call *template_arguments; /* of char */
 	debuginfo_call *prototype;	    /* of struct prototype_value */
+	debuginfo_call *callsite;	    /* of struct callsite */
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
 };

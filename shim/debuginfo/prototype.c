@@ -7,6 +7,7 @@
 
 #include <dwarf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH_MAX 32
@@ -532,6 +533,35 @@ static void decide(const struct type *type, struct prototype_value *value)
 	}
 }
 
+static const char *producer_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+
+	return dwarf_diecu(die, &unit, NULL, NULL) ?
+		       dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
+						   &attribute)) :
+		       NULL;
+}
+
+static bool is_made_by_clang(Dwarf_Die *die)
+{
+	const char *producer = producer_of(die);
+
+	return !producer || strncmp(producer, "GNU ", 4) != 0;
+}
+
+/* clang's has its halves wherever there is room for one, until version 18. */
+static void decide_int128(Dwarf_Die *die, struct prototype_value *value)
+{
+	const char *producer = producer_of(die);
+	const char *clang = producer ? strstr(producer, "clang version ") : NULL;
+
+	value->is_split = clang && atoi(clang + 14) > 0 &&
+			  atoi(clang + 14) < 18;
+	value->is_odd = !value->is_split && is_made_by_clang(die);
+}
+
 /* Of the type of @die, a parameter or a function. */
 static void read_value(Dwarf_Die *die, struct prototype_value *value)
 {
@@ -558,12 +588,14 @@ static void read_value(Dwarf_Die *die, struct prototype_value *value)
 		return;
 	}
 	decide(&type, value);
-	/* clang 14 has its halves at the next 8 bytes. */
 	if (dwarf_tag(&of) == DW_TAG_base_type && type.size == 16 &&
 	    type.classes[0] == INTEGER)
-		value->is_odd = 1;
-	/* A name may ask for another alignment. */
-	if (alignment > 8 && alignment != type.alignment)
+		decide_int128(die, value);
+	/* A name may ask for another alignment, which a number does not get. */
+	if (alignment > 8 && alignment != type.alignment &&
+	    dwarf_tag(&of) != DW_TAG_base_type &&
+	    dwarf_tag(&of) != DW_TAG_enumeration_type &&
+	    dwarf_tag(&of) != DW_TAG_pointer_type)
 		value->is_odd = 1;
 }
 
@@ -587,17 +619,17 @@ static bool is_known_language(Dwarf_Die *function, bool *is_c)
 	}
 }
 
-static bool is_made_by_clang(Dwarf_Die *function)
+/* From version 5 on, only what is not optimized does not say that all its calls
+ * are described. */
+static bool is_optimized(Dwarf_Die *function)
 {
-	Dwarf_Attribute attribute;
-	const char *producer;
+	Dwarf_Half version = 0;
 	Dwarf_Die unit;
 
-	if (!dwarf_diecu(function, &unit, NULL, NULL))
-		return true;
-	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
-					       &attribute));
-	return !producer || strncmp(producer, "GNU ", 4) != 0;
+	return !dwarf_cu_die(function->cu, &unit, &version, NULL, NULL, NULL,
+			     NULL, NULL) ||
+	       version < 5 ||
+	       dwarf_hasattr_integrate(function, DW_AT_call_all_calls);
 }
 
 /* The parameters are those of the function as it was written: a copy of it may
@@ -623,12 +655,14 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 	Dwarf_Die written = find_written(function), child;
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
-	uint8_t is_optional = is_made_by_clang(&written);
+	bool is_clang = is_made_by_clang(&written);
+	uint8_t is_optional = is_clang && is_optimized(function);
 	size_t count = 1;
 	const char *name;
 
 	read_number(function, DW_AT_calling_convention, &convention);
 	read_value(&written, &values[0]);
+	values[0].may_tail_call = is_clang;
 	/* Without a prototype a float comes as a double. */
 	if (!is_known_language(&written, &is_c) ||
 	    (is_c && !has_flag(&written, DW_AT_prototyped)))

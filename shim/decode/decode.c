@@ -328,6 +328,112 @@ static void follow(const struct decode_question *question,
 		;
 }
 
+/* --- who called --- */
+
+static bool leads_to(uintptr_t target, const uintptr_t *slot,
+		     uintptr_t function)
+{
+	if (target == function)
+		return true;
+	if (target)
+		slot = slot_behind(target);
+	return slot && bound(slot) == function;
+}
+
+/* Of those that functions keep: the others have gone. */
+static uint8_t kept_register(const ZydisDecodedOperand *operand)
+{
+	switch (operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
+			operand->reg.value :
+			ZYDIS_REGISTER_NONE) {
+	case ZYDIS_REGISTER_RBX: return 3;
+	case ZYDIS_REGISTER_RBP: return 5;
+	case ZYDIS_REGISTER_R12: return 12;
+	case ZYDIS_REGISTER_R13: return 13;
+	case ZYDIS_REGISTER_R14: return 14;
+	case ZYDIS_REGISTER_R15: return 15;
+	default: return 0;
+	}
+}
+
+/* A call of another length may end with the same bytes, but not with the same
+ * target.  `call *register`: its value says more. */
+static bool is_call(struct decode_call *call)
+{
+	struct instruction instruction;
+	const uintptr_t *slot;
+	uintptr_t target;
+
+	for (unsigned length = 5; length <= 6; length++)
+		if (decode(&instruction, call->site - length) &&
+		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
+		    instruction.head.length == length) {
+			find_target(&instruction, &target, &slot);
+			/* Memory that may be written is no proof. */
+			if (target && leads_to(target, NULL, call->function))
+				return true;
+		}
+	for (unsigned length = 2; length <= 3; length++)
+		if (decode(&instruction, call->site - length) &&
+		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
+		    instruction.head.length == length) {
+			call->number = kept_register(&instruction.operands[0]);
+			if (call->number)
+				return true;
+		}
+	return false;
+}
+
+/* `add %rcx, %rax; jmp *%rax` and `jmp *table(, %rax, 8)`, as opposed to the end of
+ * a function, where the stack pointer has just been put back. */
+static bool is_table(const struct instruction *before,
+		     const struct instruction *jump)
+{
+	const ZydisDecodedOperand *operand = &jump->operands[0];
+
+	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return operand->mem.index != ZYDIS_REGISTER_NONE &&
+		       operand->mem.scale == 8;
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       before->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
+	       is_register(&before->operands[0], operand->reg.value);
+}
+
+/* From one end to the other: any jump that may lead out of it. */
+static bool may_leave(const struct decode_call *call)
+{
+	struct instruction instruction, before = { .at = 0 };
+	const uintptr_t *slot;
+	uintptr_t target;
+
+	for (uintptr_t at = call->function; at < call->end;
+	     at = next_of(&instruction)) {
+		if (!decode(&instruction, at))
+			return true;
+		if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR ||
+		    instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+			find_target(&instruction, &target, &slot);
+			if (target < call->function || target >= call->end) {
+				if (target)
+					slot = slot_behind(target);
+				if (!is_table(&before, &instruction) &&
+				    !(slot && is_slot_of(slot,
+							 "__cyg_profile_func_"
+							 "exit")))
+					return true;
+			}
+		}
+		before = instruction;
+	}
+	return false;
+}
+
+static bool calls(struct decode_call *call)
+{
+	call->number = 0;
+	return is_call(call) && !(call->may_tail_call && may_leave(call));
+}
+
 extern const struct decode shim_decode __attribute__((visibility("default")));
 
 const struct decode shim_decode = {
@@ -336,4 +442,5 @@ const struct decode shim_decode = {
 	.follow = follow,
 	.bound = bound,
 	.arguments = decode_arguments,
+	.calls = calls,
 };

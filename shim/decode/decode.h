@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 2
+#define DECODE_VERSION 3
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -34,17 +34,23 @@ struct decode_answer {
 
 /*
  * Where a value is when a hook is called.  Registers have the processor's
- * numbers, and are those a function keeps for its caller.
+ * numbers: those a function keeps for its caller, and those that arguments come
+ * in.
  */
 enum decode_where {
 	DECODE_NOWHERE,	    /* it cannot be had any more */
 	DECODE_IN_REGISTER,
+	DECODE_IN_VECTOR,   /* at that offset of a vector register */
 	DECODE_ON_STACK,    /* at decode_frame + offset */
 	DECODE_ABOVE_SP,    /* at the stack pointer + offset */
 };
 
 struct decode_place {
 	uint8_t where, number;
+	/* Only if the caller has put it there: the function does not use it, and
+	 * who knows that may leave it out. */
+	bool is_unused;
+	uint8_t entry; /* the register it came in, + 1; vector ones from 17 */
 	int32_t offset;
 };
 
@@ -52,13 +58,18 @@ struct decode_place {
  * byte of one in memory. */
 struct decode_places {
 	bool in_memory;
+	uint8_t reason; /* enum shim_unavailable, if it is nowhere */
 	struct decode_place eightbytes[2];
 };
 
 /* An address in the function's frame: what a register holds, and so much more. */
 struct decode_frame {
 	uint8_t number; /* DECODE_SP: the stack pointer when the hook is called */
+	bool is_known;
 	int32_t offset;
+	/* What the caller had in the registers that functions keep: rbx, rbp,
+	 * r12 to r15. */
+	struct decode_place kept[6];
 };
 
 #define DECODE_SP 4
@@ -69,6 +80,15 @@ struct decode_location {
 	uintptr_t hook;		/* the instruction after the hook's call */
 	const struct prototype_value *values; /* the result, the parameters */
 	uint32_t count;
+};
+
+/* A call whose return address is known. */
+struct decode_call {
+	uintptr_t function;
+	uintptr_t end;	/* of its code */
+	uintptr_t site; /* the instruction after the call */
+	bool may_tail_call;
+	uint8_t number; /* answer: it was called if it is in this register */
 };
 
 /* No system call, no lock, no allocation in the functions. */
@@ -85,6 +105,9 @@ struct decode {
 	void (*arguments)(const struct decode_location *location,
 			  struct decode_frame *frame,
 			  struct decode_places *places);
+	/* Whether it is one of this function, and whoever finds that return
+	 * address in there has come by it.  One call at a time. */
+	bool (*calls)(struct decode_call *call);
 };
 
 /* locate.c */

@@ -13,6 +13,7 @@
  */
 #include "decode.h"
 
+#include <shim/values.h>
 #include <stddef.h>
 #include <string.h>
 #include <Zydis/Zydis.h>
@@ -614,27 +615,46 @@ static bool walk_to_hook(const struct decode_location *location,
 
 /* --- places --- */
 
-/* What a called function keeps: only these are as they were in the hook. */
-static const uint8_t kept_registers[] = { 3, 5, 12, 13, 14, 15 };
-#define KEPT_COUNT (sizeof(kept_registers) / sizeof(kept_registers[0]))
+/* What the hook gets to know: what a called function keeps, and what arguments
+ * come in, of which two hold the hook's own. */
+static const uint8_t seen_registers[] = {
+	3, 5, 12, 13, 14, 15, 2, 1, 8, 9,
+	VECTOR, VECTOR + 1, VECTOR + 2, VECTOR + 3, VECTOR + 4, VECTOR + 5,
+	VECTOR + 6, VECTOR + 7
+};
+#define KEPT_COUNT 6
+#define SEEN_COUNT (sizeof(seen_registers) / sizeof(seen_registers[0]))
 
 /* How the entry's stack pointer is found from the hook's registers. */
 static bool find_frame(const struct state *state, struct decode_frame *frame)
 {
 	const struct value *value = &state->registers[SP];
 
-	if (value->origin == ADDRESS) {
-		*frame = (struct decode_frame){ SP, (int32_t)-value->number };
-		return true;
+	frame->number = SP;
+	for (size_t i = 0; i < KEPT_COUNT && value->origin != ADDRESS; i++) {
+		frame->number = seen_registers[i];
+		value = &state->registers[frame->number];
 	}
-	for (size_t i = 0; i < KEPT_COUNT; i++) {
-		value = &state->registers[kept_registers[i]];
-		if (value->origin != ADDRESS || value->size < 8)
-			continue;
-		*frame = (struct decode_frame){ kept_registers[i],
-						(int32_t)-value->number };
-		return true;
-	}
+	frame->offset = (int32_t)-value->number;
+	frame->is_known = value->origin == ADDRESS && value->size == 8;
+	return frame->is_known;
+}
+
+static bool holds(const struct value *value, int number, uint32_t size)
+{
+	return value->origin == ENTRY && value->number == number &&
+	       value->size >= size;
+}
+
+/* It has been copied: so it is used. */
+static bool is_copied(const struct state *state, int number)
+{
+	for (int i = 0; i < 2 * VECTOR; i++)
+		if (i != number && holds(&state->registers[i], number, 1))
+			return true;
+	for (uint32_t i = 0; i < state->slot_count; i++)
+		if (holds(&state->slots[i].value, number, 1))
+			return true;
 	return false;
 }
 
@@ -643,24 +663,25 @@ static struct decode_place find(const struct state *state, int number,
 				uint32_t size)
 {
 	const struct value *sp = &state->registers[SP];
-	struct decode_place place = { .where = DECODE_NOWHERE };
+	struct decode_place place = { .where = DECODE_NOWHERE,
+				      .entry = (uint8_t)(number + 1) };
 
-	for (size_t i = 0; i < KEPT_COUNT; i++) {
-		const struct value *value =
-			&state->registers[kept_registers[i]];
+	for (size_t i = 0; i < SEEN_COUNT; i++) {
+		unsigned seen = seen_registers[i];
 
-		if (value->origin != ENTRY || value->number != number ||
-		    value->size < size)
+		if (!holds(&state->registers[seen], number, size))
 			continue;
-		place.where = DECODE_IN_REGISTER;
-		place.number = kept_registers[i];
+		place.where = seen < VECTOR ? DECODE_IN_REGISTER :
+					      DECODE_IN_VECTOR;
+		place.number = (uint8_t)(seen % VECTOR);
+		place.is_unused = !is_copied(state, number);
 		return place;
 	}
 	for (uint32_t i = 0; i < state->slot_count; i++) {
 		const struct slot *slot = &state->slots[i];
 
-		if (slot->base != sp->origin || slot->value.origin != ENTRY ||
-		    slot->value.number != number || slot->value.size < size)
+		if (slot->base != sp->origin ||
+		    !holds(&slot->value, number, size))
 			continue;
 		place.where = DECODE_ABOVE_SP;
 		place.offset = (int32_t)(slot->offset - sp->number);
@@ -752,6 +773,15 @@ struct convention {
 
 static const uint8_t integer_registers[] = { 7, 6, 2, 1, 8, 9 };
 
+/* Where nobody looks, there may be nothing. */
+static bool is_unused(const struct convention *convention,
+		      const struct prototype_value *value)
+{
+	return value->is_optional &&
+	       !is_read(convention->location, convention->state,
+			convention->stack, value->size);
+}
+
 static void take_stack(struct convention *convention,
 		       const struct prototype_value *value, bool is_aligned,
 		       struct decode_places *places)
@@ -761,13 +791,17 @@ static void take_stack(struct convention *convention,
 		convention->stack = (convention->stack - 8 + 15) / 16 * 16 + 8;
 	places->in_memory = true;
 	convention->is_stack_lost |= value->is_odd;
-	if (convention->has_frame && !convention->is_stack_lost &&
-	    !convention->state->arguments_written &&
-	    (!value->is_optional ||
-	     is_read(convention->location, convention->state,
-		     convention->stack, value->size)))
+	if (convention->is_stack_lost)
+		places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	else if (!convention->has_frame)
+		places->reason = SHIM_UNAVAILABLE_CODE;
+	else if (convention->state->arguments_written)
+		places->reason = SHIM_UNAVAILABLE_CLOBBERED;
+	else
 		places->eightbytes[0] = (struct decode_place){
-			.where = DECODE_ON_STACK, .offset = convention->stack
+			.where = DECODE_ON_STACK,
+			.offset = convention->stack,
+			.is_unused = is_unused(convention, value),
 		};
 	convention->stack += (int32_t)((value->size + 7) / 8 * 8);
 }
@@ -777,16 +811,37 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Both eightbytes are in one vector register, which is only kept in memory. */
+/* Both eightbytes are in one vector register. */
 static void find_whole(const struct state *state, int number,
 		       struct decode_places *places)
 {
 	struct decode_place place = find(state, number, 16);
 
-	if (place.where != DECODE_ABOVE_SP)
-		return;
 	places->eightbytes[0] = places->eightbytes[1] = place;
 	places->eightbytes[1].offset += 8;
+}
+
+/* An eightbyte of a number that is split. */
+static void take_half(struct convention *convention,
+		      const struct prototype_value *value,
+		      struct decode_places *places, int i)
+{
+	static const struct prototype_value half = { .size = 8 };
+	struct decode_places stack = { .in_memory = true };
+	struct prototype_value part = half;
+
+	if (convention->integers < 6) {
+		places->eightbytes[i] =
+			find(convention->state,
+			     integer_registers[convention->integers++], 8);
+		places->eightbytes[i].is_unused &= value->is_optional;
+		return;
+	}
+	part.is_optional = value->is_optional;
+	take_stack(convention, &part, false, &stack);
+	places->eightbytes[i] = stack.eightbytes[0];
+	if (stack.eightbytes[0].where == DECODE_NOWHERE)
+		places->reason = stack.reason;
 }
 
 /* All of a value is in registers, or nothing. */
@@ -803,9 +858,15 @@ static void take_registers(struct convention *convention,
 	}
 	if (value->is_whole)
 		vectors = 1;
+	places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
+	if (value->is_split) {
+		take_half(convention, value, places, 0);
+		take_half(convention, value, places, 1);
+		return;
+	}
 	if (convention->integers + integers > 6 ||
 	    convention->vectors + vectors > 8) {
-		/* clang 14 may put one half in the last register. */
+		/* One half may be in the last register. */
 		convention->is_lost = value->is_odd;
 		take_stack(convention, value, value->is_aligned, places);
 		return;
@@ -815,13 +876,16 @@ static void take_registers(struct convention *convention,
 				     integer_registers[convention->integers++] :
 				     VECTOR + (int)convention->vectors++;
 
-		if (value->is_whole) {
+		if (value->is_whole)
 			find_whole(convention->state, number, places);
-			break;
-		}
-		places->eightbytes[i] =
-			find(convention->state, number, smaller(left, 8));
+		else
+			places->eightbytes[i] = find(convention->state, number,
+						     smaller(left, 8));
+		for (int k = 0; k < 2; k++)
+			places->eightbytes[k].is_unused &= value->is_optional;
 		left -= smaller(left, 8);
+		if (value->is_whole)
+			break;
 	}
 }
 
@@ -856,6 +920,22 @@ static void take(struct convention *convention,
 	}
 }
 
+static enum shim_unavailable reason_of(const struct decode_location *location)
+{
+	return location->hook <= location->function ||
+			       location->hook > location->end ?
+		       SHIM_UNAVAILABLE_INLINED :
+		       SHIM_UNAVAILABLE_CODE;
+}
+
+static void set_reasons(const struct decode_location *location,
+			enum shim_unavailable reason,
+			struct decode_places *places)
+{
+	for (uint32_t i = 1; i < location->count; i++)
+		places[i].reason = (uint8_t)reason;
+}
+
 void decode_arguments(const struct decode_location *location,
 		      struct decode_frame *frame, struct decode_places *places)
 {
@@ -867,10 +947,15 @@ void decode_arguments(const struct decode_location *location,
 	};
 
 	memset(places, 0, location->count * sizeof(*places));
-	*frame = (struct decode_frame){ SP, 0 };
-	if (!walk_to_hook(location, &state))
+	memset(frame, 0, sizeof(*frame));
+	if (!walk_to_hook(location, &state)) {
+		set_reasons(location, reason_of(location), places);
 		return;
+	}
+	set_reasons(location, SHIM_UNAVAILABLE_NOT_UNDERSTOOD, places);
 	convention.has_frame = find_frame(&state, frame);
+	for (size_t i = 0; i < KEPT_COUNT; i++)
+		frame->kept[i] = find(&state, seen_registers[i], 8);
 	/* The caller says where a large result goes. */
 	if (location->values[0].kind == PROTOTYPE_MEMORY ||
 	    location->values[0].kind == PROTOTYPE_REFERENCE)

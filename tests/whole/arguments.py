@@ -289,7 +289,7 @@ def compare(family, optimize, cxx):
         for value, word in zip(values, told[1:]):
             if word.startswith('-'):
                 missing += 1
-            elif word == value or (len(value) == 20 and    # long double
+            elif value == 'any' and len(word) == 2 or word == value or (len(value) == 20 and    # long double
                                    word[:20] == value and len(word) == 32) or (
                                        len(value) == 16 and len(word) == 32 and
                                        word[:16] == value):    # Virtual

@@ -62,6 +62,13 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	return false;
 }
 
+static inline const unsigned char *
+arch_frame_vector(const struct arch_frame *frame, unsigned number)
+{
+	(void)frame, (void)number;
+	return 0;
+}
+
 #define ARCH_FRAME_CFA(frame) ((frame)->cfa)
 
 static inline uintptr_t arch_jump_sp(const void *buffer)

@@ -39,7 +39,7 @@ extern char arch_guard_caught[];
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	uint16_t has_registers;	/* the six below */
+	uint16_t has_registers;	/* 1: the six below; 2: arch_arguments, too */
 	uint32_t error;		/* errno, before */
 	uintptr_t info[5];
 	uintptr_t rbx, rbp, r12, r13, r14, r15;
@@ -48,11 +48,23 @@ struct arch_frame {
 	uintptr_t return_address;
 };
 
-/* What a register that functions keep held; false: not known. */
+/* ... and before it, for an enter hook: registers that arguments come in. */
+struct arch_arguments {
+	uintptr_t rdx, rcx, r8, r9;
+	unsigned char vectors[8][16];
+};
+
+static inline const struct arch_arguments *
+arch_frame_arguments(const struct arch_frame *frame)
+{
+	return (const struct arch_arguments *)(const void *)frame - 1;
+}
+
+/* What a register held when the hook was called; false: not known. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
-	switch (number) {
+	switch (frame->has_registers ? number : 0) {
 	case 3: *value = frame->rbx; return true;
 	case 5: *value = frame->rbp; return true;
 	case 12: *value = frame->r12; return true;
@@ -60,7 +72,22 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	case 14: *value = frame->r14; return true;
 	case 15: *value = frame->r15; return true;
 	}
+	switch (frame->has_registers == 2 ? number : 0) {
+	case 1: *value = arch_frame_arguments(frame)->rcx; return true;
+	case 2: *value = arch_frame_arguments(frame)->rdx; return true;
+	case 8: *value = arch_frame_arguments(frame)->r8; return true;
+	case 9: *value = arch_frame_arguments(frame)->r9; return true;
+	}
 	return false;
+}
+
+/* The 16 bytes of a vector register; NULL: not known. */
+static inline const unsigned char *
+arch_frame_vector(const struct arch_frame *frame, unsigned number)
+{
+	return frame->has_registers == 2 && number < 8 ?
+		       arch_frame_arguments(frame)->vectors[number] :
+		       0;
 }
 
 /* The program's stack pointer when it called the hook. */

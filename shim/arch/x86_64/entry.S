@@ -81,7 +81,17 @@ table_nothing:
 \name:
 	.cfi_startproc
 	KEEP_ARGUMENTS
+	sub	$128, %rsp		/* what slow hooks may be asked for */
+	.cfi_adjust_cfa_offset 128
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	movaps	%xmm\number, 16*\number(%rsp)
+	.endr
 	call	state_start
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	movaps	16*\number(%rsp), %xmm\number
+	.endr
+	add	$128, %rsp
+	.cfi_adjust_cfa_offset -128
 	RESTORE_ARGUMENTS
 	jmp	*table_current+\offset(%rip)
 	.cfi_endproc
@@ -218,15 +228,17 @@ start_main:
  *     (rsp+112) rsi, the call site
  *     (rsp+104) rdi, the function
  *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
- *     (rsp)     entry of the plan, event, whether there are registers, errno,
+ *     (rsp)     entry of the plan, event, which registers there are, errno,
  *               room for what is asked
+ *     (rsp-160) rdx, rcx, r8, r9, xmm0 to xmm7, of a function that begins: where
+ *               what it does not use may still be (struct arch_arguments)
  *
  * With one such profiler its hook is called from here: thread->frame says so to
  * whoever is asked a question, and to who waits for threads to be out of hooks.
  * It is set before the plan is read.  All else is done by frame_run.  To the
  * program this is a call as any other, so nothing else is kept.
  */
-	.macro	SLOW_HOOK name, event, saves
+	.macro	SLOW_HOOK name, event, saves, below
 	.p2align 4
 	.globl	\name
 	.hidden	\name
@@ -242,59 +254,68 @@ start_main:
 	push	%\register
 	.cfi_adjust_cfa_offset 8
 	.endr
-	sub	$56, %rsp
-	.cfi_adjust_cfa_offset 56
+	sub	$(56+\below), %rsp
+	.cfi_adjust_cfa_offset 56+\below
 	.else
 	sub	$104, %rsp
 	.cfi_adjust_cfa_offset 104
 	.endif
+	.if	\below
+	mov	%rdx, (%rsp)
+	mov	%rcx, 8(%rsp)
+	mov	%r8, 16(%rsp)
+	mov	%r9, 24(%rsp)
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	movaps	%xmm\number, 32+16*\number(%rsp)
+	.endr
+	.endif
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
-	movl	$(\event + (\saves << 16)), 8(%rsp)
-	movq	$0, (%rsp)		/* not in a hook yet, if a handler asks */
+	movl	$(\event + (\saves << 16)), \below+8(%rsp)
+	movq	$0, \below(%rsp)	/* not in a hook yet, if a handler asks */
+	lea	\below(%rsp), %rsi
 	test	%rax, %rax
 	jz	2f
 	cmpq	$0, LAYOUT_THREAD_FRAME(%rax)
 	jne	2f
 	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rax)
 	jnz	2f
-	mov	%rsp, LAYOUT_THREAD_FRAME(%rax)
+	mov	%rsi, LAYOUT_THREAD_FRAME(%rax)
 	mov	plan_current(%rip), %rdx
 	mov	LAYOUT_PLAN_SINGLE+8*\event(%rdx), %rcx
 	test	%rcx, %rcx
 	jz	1f
 	mov	LAYOUT_PLAN_ENTRY(%rdx), %rdx
-	mov	%rdx, (%rsp)
+	mov	%rdx, \below(%rsp)
 	mov	LAYOUT_THREAD_ERRNO(%rax), %rdx
 	mov	(%rdx), %edx
-	mov	%edx, 12(%rsp)
-	mov	%rsp, %rsi
+	mov	%edx, \below+12(%rsp)
 	call	*%rcx
 	mov	thread_current@gottpoff(%rip), %rax
 	mov	%fs:(%rax), %rax
-	mov	12(%rsp), %edx
+	mov	\below+12(%rsp), %edx
 	mov	LAYOUT_THREAD_ERRNO(%rax), %rcx
 	mov	%edx, (%rcx)
 	movq	$0, LAYOUT_THREAD_FRAME(%rax)
 	.cfi_remember_state
-	add	$120, %rsp
-	.cfi_adjust_cfa_offset -120
+	add	$(120+\below), %rsp
+	.cfi_adjust_cfa_offset -(120+\below)
 	ret
 	.cfi_restore_state
 1:	movq	$0, LAYOUT_THREAD_FRAME(%rax)
-2:	mov	%rsp, %rdi
+2:	mov	%rsi, %rdi
 	call	frame_run
-	add	$120, %rsp
-	.cfi_adjust_cfa_offset -120
+	add	$(120+\below), %rsp
+	.cfi_adjust_cfa_offset -(120+\below)
 	ret
 	.cfi_endproc
 	.size	\name, .-\name
 	.endm
 
-	SLOW_HOOK plan_slow_enter, 0, 0
-	SLOW_HOOK plan_slow_leave, 1, 0
-	SLOW_HOOK plan_inspecting_enter, 0, 1
-	SLOW_HOOK plan_inspecting_leave, 1, 1
+	SLOW_HOOK plan_slow_enter, 0, 0, 0
+	SLOW_HOOK plan_slow_leave, 1, 0, 0
+	SLOW_HOOK plan_inspecting_enter, 0, 2, 160
+	SLOW_HOOK plan_inspecting_leave, 1, 1, 0
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)

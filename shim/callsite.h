@@ -1,0 +1,54 @@
+/*
+ * What a caller has put into the registers that arguments come in, as its debug
+ * information says: what libshim-debuginfo.so tells and shim/values.c follows.
+ */
+#ifndef SHIM_CALLSITE_H
+#define SHIM_CALLSITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CALLSITE_VALUES_MAX 14 /* registers that arguments come in */
+#define CALLSITE_STEPS_MAX  8
+#define CALLSITE_DEPTH_MAX  4
+
+/* A step of an expression that works on a stack of 8 byte numbers. */
+enum callsite_operation {
+	CALLSITE_CONSTANT,  /* @value */
+	CALLSITE_REGISTER,  /* kept register @number of the caller's, and @value */
+	CALLSITE_SP,	    /* the caller's stack pointer, and @value */
+	CALLSITE_LOAD,	    /* @number bytes of the caller's frame */
+	CALLSITE_PLUS,
+	CALLSITE_MINUS,
+	CALLSITE_MULTIPLY,
+	CALLSITE_AND,
+	CALLSITE_OR,
+	CALLSITE_XOR,
+	CALLSITE_SHIFT_LEFT,
+	CALLSITE_SHIFT_RIGHT,
+	CALLSITE_SHIFT_SIGNED,
+	CALLSITE_NEGATE,
+	CALLSITE_NOT,
+};
+
+struct callsite_step {
+	uint8_t operation; /* of enum callsite_operation */
+	uint8_t number;
+	int64_t value;
+};
+
+struct callsite_value {
+	uint8_t entry; /* the register, + 1; vector registers from 17 */
+	uint8_t count;
+	struct callsite_step steps[CALLSITE_STEPS_MAX];
+};
+
+struct callsite {
+	/* Who compiled the caller did not see the function: all arguments were
+	 * passed, whether it uses them or not. */
+	bool is_complete;
+	uint32_t count;
+	struct callsite_value values[CALLSITE_VALUES_MAX];
+};
+
+#endif
