@@ -15,6 +15,7 @@
 #include "image.h"
 #include "state.h"
 #include "text.h"
+#include "types.h"
 #include "values.h"
 
 #include <dlfcn.h>
@@ -237,6 +238,7 @@ EDGE int dlclose(void *handle)
 	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
 	code_closed();
 	values_closed();
+	types_closed();
 	image_closing(0);
 	image_raise_pending();
 	return result;

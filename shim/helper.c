@@ -188,6 +188,8 @@ static int work(void *argument)
 		return helper->prototype(job->question, &job->answer);
 	case HELPER_CALLSITE:
 		return helper->callsite(job->question, &job->answer);
+	case HELPER_SIGNATURE:
+		return helper->signature(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

@@ -18,6 +18,7 @@ enum helper_verb {
 	HELPER_TEMPLATE_ARGUMENTS,
 	HELPER_PROTOTYPE,
 	HELPER_CALLSITE,
+	HELPER_SIGNATURE,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
 

@@ -548,6 +548,40 @@ uintptr_t info_code_end(shim_function function)
 	return end;
 }
 
+static const char *name_place(const struct place *place, uint64_t *offset)
+{
+	if (!place->function) {
+		*offset = place->address + place->image->bias -
+			  place->image->start;
+		return text_base(place->image->path);
+	}
+	*offset = place->address - place->function->start;
+	return names_of(place);
+}
+
+bool info_name_address(uintptr_t address, bool may_read, char *name,
+		       size_t size, uint64_t *offset)
+{
+	struct place place;
+	bool is_known;
+
+	image_pin();
+	is_known = find_address(address, &place) == SHIM_OK;
+	image_unpin();
+	if (is_known && !place.symbols && may_read)
+		state_slowly(read_at, (void *)address);
+	image_pin();
+	is_known = is_known && find_address(address, &place) == SHIM_OK;
+	if (is_known) {
+		const char *found = name_place(&place, offset);
+
+		output_text(found, text_length(found) + 1, (uint32_t)size, NULL,
+			    name);
+	}
+	image_unpin();
+	return is_known;
+}
+
 enum shim_result shim_function_lines(shim_function function, uint32_t count,
 				     uint32_t *total, struct shim_line *lines)
 {

@@ -10,7 +10,9 @@
 
 #include "callsite.h"
 #include "prototype.h"
+#include "typename.h"
 #include "types.h"
+#include "typetree.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -68,6 +70,7 @@ static void forget(void)
 		dwarf_end(kept.dwarf);
 	if (kept.elf)
 		elf_end(kept.elf);
+	typename_forget();
 	memset(&kept, 0, sizeof(kept));
 }
 
@@ -459,6 +462,45 @@ static int find_callsite(const struct debuginfo_question *question,
 	return 0;
 }
 
+/* --- types --- */
+
+static bool add_parameters(struct typetree_list *list, Dwarf_Die *function)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(function, &child) != 0)
+		return true;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
+		    !prototype_is_hidden(&child) &&
+		    !typetree_add(list, &child, dwarf_diename(&child)))
+			return false;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return true;
+}
+
+/* Of those functions whose prototype is known. */
+static int find_signature(const struct debuginfo_question *question,
+			  struct debuginfo_answer *answer)
+{
+	static struct typetree_list list;
+	Dwarf_Die unit, function, written;
+	int r = find_prototype(question, answer);
+
+	if (r < 0)
+		return r;
+	find(question, &unit);
+	find_function(&unit, question->ranges[0].start, 0, &function);
+	written = prototype_written(&function);
+	list.size = 0;
+	if (!typetree_add(&list, &written, NULL) ||
+	    !add_parameters(&list, &written))
+		return -ENOMEM;
+	answer->data = list.memory;
+	answer->count = list.size;
+	return 0;
+}
+
 /* --- what libshim.so calls --- */
 
 static char *no_environment[] = { NULL };
@@ -522,6 +564,15 @@ static int callsite(const struct debuginfo_question *question,
 	return r;
 }
 
+static int signature(const struct debuginfo_question *question,
+		     struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_signature(question, answer);
+
+	leave(before);
+	return r;
+}
+
 static const char *demangle(const char *name)
 {
 	int before = enter(), status;
@@ -542,5 +593,6 @@ const struct debuginfo shim_debuginfo = {
 	.template_arguments = template_arguments,
 	.prototype = prototype,
 	.callsite = callsite,
+	.signature = signature,
 	.demangle = demangle,
 };

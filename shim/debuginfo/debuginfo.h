@@ -56,6 +56,9 @@ struct debuginfo {
 	debuginfo_call *template_arguments; /* of char */
 	debuginfo_call *prototype;	    /* of struct prototype_value */
 	debuginfo_call *callsite;	    /* of struct callsite */
+	/* Its result, then its parameters but for hidden ones: bytes of struct
+	 * typetree_value. */
+	debuginfo_call *signature;
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
 };

@@ -634,7 +634,7 @@ static bool is_optimized(Dwarf_Die *function)
 
 /* The parameters are those of the function as it was written: a copy of it may
  * leave out some, or have them in another order. */
-static Dwarf_Die find_written(Dwarf_Die *function)
+Dwarf_Die prototype_written(Dwarf_Die *function)
 {
 	Dwarf_Die die = *function, origin;
 	Dwarf_Attribute attribute;
@@ -649,16 +649,28 @@ static Dwarf_Die find_written(Dwarf_Die *function)
 	return die;
 }
 
+static bool is_this(Dwarf_Die *parameter)
+{
+	const char *name = dwarf_diename(parameter);
+
+	return name &&
+	       (strcmp(name, "this") == 0 || strcmp(name, "__closure") == 0);
+}
+
+bool prototype_is_hidden(Dwarf_Die *parameter)
+{
+	return has_flag(parameter, DW_AT_artificial) && !is_this(parameter);
+}
+
 size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 		      size_t room)
 {
-	Dwarf_Die written = find_written(function), child;
+	Dwarf_Die written = prototype_written(function), child;
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
 	bool is_clang = is_made_by_clang(&written);
 	uint8_t is_optional = is_clang && is_optimized(function);
 	size_t count = 1;
-	const char *name;
 
 	read_number(function, DW_AT_calling_convention, &convention);
 	read_value(&written, &values[0]);
@@ -678,13 +690,10 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 			return 0;
 		read_value(&child, &values[count]);
 		values[count].is_optional = is_optional;
-		name = dwarf_diename(&child);
 		/* Constructors of classes with virtual bases have parameters
 		 * that some of their copies do not. */
 		if (has_flag(&child, DW_AT_artificial)) {
-			values[count].is_this =
-				name && (strcmp(name, "this") == 0 ||
-					 strcmp(name, "__closure") == 0);
+			values[count].is_this = is_this(&child);
 			values[count].is_hidden = !values[count].is_this;
 			is_odd |= values[count].is_hidden;
 		}

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/values.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 /* Two, three and four bytes a character; aliases; a function with lines. */
 #define UTF8_NAME "k\xc3\xa4se_\xe6\xbc\xa2\xe5\xad\x97_\xf0\x9f\x90\x9f"
 int utf8(int value) __asm__(UTF8_NAME);
+const char *takes_text(const char *text);
 int utf8_alias(int value) __asm__("zz_a_longer_name_\xc3\xb6\xc3\xb6")
 	__attribute__((alias(UTF8_NAME), nothrow, used));
 
@@ -34,6 +36,11 @@ __attribute__((noinline, used)) int utf8(int value)
 	for (int i = 0; i < value; i++)
 		value ^= i * value;
 	return value;
+}
+
+__attribute__((noinline)) const char *takes_text(const char *text)
+{
+	return text + 1;
 }
 
 /* Criterion takes no condition that begins with a sign. */
@@ -112,6 +119,15 @@ O(shim_thread_current, out[0])
 O(shim_get_event_mask, handle, out[0])
 O(shim_get_event_mask2, handle, out[0], out[1])
 
+static shim_type type;
+static const char *const printed = "k\xc3\xa4se \xf0\x9f\x90\x9f";
+
+B(shim_get_parameter_info, S->function, 0, out[0], count, total, buffer)
+B(shim_get_type_info, type, out[0], out[1], count, total, buffer)
+B(shim_print_value, type, &printed, 0, count, total, buffer)
+O(shim_get_parameter_count, S->function, out[0])
+O(shim_get_result_type, S->function, out[0])
+
 static struct shim_enum *enumeration;
 
 O(shim_enum_count, enumeration, out[0])
@@ -140,6 +156,15 @@ static const struct function functions[] = {
 	{ ROW(shim_function_file), .element = 1, .is_text = TEXT,
 	  .has_id = true },
 	{ ROW(shim_function_template_arguments), .element = 1, .is_text = TEXT,
+	  .has_id = true },
+	{ ROW(shim_get_parameter_info), .outputs = 1, .sizes = { 8 },
+	  .element = 1, .is_text = TEXT, .has_id = true },
+	{ ROW(shim_get_type_info), .outputs = 2, .sizes = { 4, 8 },
+	  .element = 1, .is_text = TEXT },
+	{ ROW(shim_print_value), .element = 1, .is_text = TEXT },
+	{ ROW(shim_get_parameter_count), .outputs = 1, .sizes = { 4 },
+	  .has_id = true },
+	{ ROW(shim_get_result_type), .outputs = 1, .sizes = { 8 },
 	  .has_id = true },
 	{ ROW(shim_thread_info), .outputs = 2,
 	  .sizes = { 4, sizeof(uintptr_t) }, .element = 1, .is_text = TEXT,
@@ -228,6 +253,9 @@ static void set_up(void)
 	image_look_again();
 
 	cr_assert(eq(int, shim_image_enumerate(&enumeration), SHIM_OK));
+	cr_assert(eq(int,
+		     shim_get_result_type((shim_function)takes_text, &type),
+		     SHIM_OK));
 	subject = GOOD;
 }
 

@@ -1,0 +1,21 @@
+/*
+ * The names of types as a source spells them.
+ */
+#ifndef SHIM_DEBUGINFO_TYPENAME_H
+#define SHIM_DEBUGINFO_TYPENAME_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* "const char *", "struct point", "std::vector<int>"; @type NULL: "void". */
+void typename_print(Dwarf_Die *type, FILE *out);
+
+/* Whether @die is a direct member of namespace std, or of one that only gives
+ * its contents a version. */
+bool typename_is_standard(Dwarf_Die *die);
+
+/* Another file is read now: what is remembered is of no use. */
+void typename_forget(void);
+
+#endif

@@ -1,0 +1,481 @@
+#include "types.h"
+
+#include "contract.h"
+#include "info.h"
+#include "output.h"
+#include "print.h"
+#include "state.h"
+#include "sys.h"
+#include "text.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define BLOCK_SIZE (64u << 10)
+#define CHUNK	   1024u
+#define CHUNKS	   1024u
+
+/* --- memory that is never given back; state lock held --- */
+
+static void *allocate(size_t size)
+{
+	static char *block;
+	static size_t left;
+	void *memory;
+
+	size = (size + 15) / 16 * 16;
+	if (size > BLOCK_SIZE / 4)
+		return sys_map(size, &memory) < 0 ? NULL : memory;
+	if (size > left) {
+		if (sys_map(BLOCK_SIZE, &memory) < 0)
+			return NULL;
+		block = memory;
+		left = BLOCK_SIZE;
+	}
+	memory = block;
+	block += size;
+	left -= size;
+	return memory;
+}
+
+static uint32_t hash_bytes(const void *memory, size_t size)
+{
+	const unsigned char *bytes = memory;
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static bool is_equal(const void *a, const void *b, size_t size)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (size_t i = 0; i < size; i++)
+		if (x[i] != y[i])
+			return false;
+	return true;
+}
+
+static void copy(void *to, const void *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+}
+
+/* --- types: a type is an index + 1 --- */
+
+static const struct typetree **chunks[CHUNKS];
+static uint32_t type_count; /* each store publishes one */
+
+const struct typetree *types_find(shim_type type)
+{
+	uintptr_t index = type - 1;
+
+	if (index >= __atomic_load_n(&type_count, __ATOMIC_ACQUIRE))
+		return NULL;
+	return chunks[index / CHUNK][index % CHUNK];
+}
+
+static shim_type add_type(const struct typetree *tree)
+{
+	const struct typetree ***chunk = &chunks[type_count / CHUNK % CHUNKS];
+	struct typetree *kept;
+
+	if (type_count == CHUNK * CHUNKS)
+		return 0;
+	if (!*chunk)
+		*chunk = allocate(CHUNK * sizeof(**chunk));
+	kept = *chunk ? allocate(tree->size) : NULL;
+	if (!kept)
+		return 0;
+	copy(kept, tree, tree->size);
+	(*chunk)[type_count % CHUNK] = kept;
+	__atomic_store_n(&type_count, type_count + 1, __ATOMIC_RELEASE);
+	return type_count;
+}
+
+/* Which type has which content: open addressing, never emptied. */
+static struct {
+	uint32_t mask;
+	uint32_t *types; /* 0: none */
+} contents;
+
+static uint32_t *find_content(uint32_t *types, uint32_t mask,
+			      const struct typetree *tree)
+{
+	for (uint32_t i = hash_bytes(tree, tree->size);; i++) {
+		uint32_t *place = &types[i & mask];
+		const struct typetree *at = types_find(*place);
+
+		if (!at || (at->size == tree->size &&
+			    is_equal(at, tree, tree->size)))
+			return place;
+	}
+}
+
+static bool make_content_room(void)
+{
+	uint32_t room = contents.types ? (contents.mask + 1) * 2 : 1024;
+	void *memory;
+
+	if (contents.types && type_count * 2 <= contents.mask)
+		return true;
+	if (sys_map(room * sizeof(uint32_t), &memory) < 0)
+		return false;
+	for (uint32_t i = 1; i <= type_count; i++)
+		*find_content(memory, room - 1, types_find(i)) = i;
+	if (contents.types)
+		sys_unmap(contents.types,
+			  (contents.mask + 1) * sizeof(uint32_t));
+	contents.types = memory;
+	contents.mask = room - 1;
+	return true;
+}
+
+shim_type types_keep(const struct typetree *tree, size_t size)
+{
+	uint32_t *place;
+
+	if (!print_is_valid(tree, size) || !make_content_room())
+		return 0;
+	place = find_content(contents.types, contents.mask, tree);
+	if (*place == 0)
+		*place = (uint32_t)add_type(tree);
+	return *place;
+}
+
+/* --- functions: a table of open addressing that only grows --- */
+
+struct value {
+	shim_type type;
+	uint32_t name, name_size; /* in the text */
+};
+
+struct signature {
+	uintptr_t function;
+	uint32_t age;
+	enum shim_result result;
+	uint32_t size;		/* of all of it */
+	uint32_t value_count;	/* the result, the parameters */
+	struct value values[];	/* then the text */
+};
+
+struct signatures {
+	uint32_t mask, used;
+	struct signature *signatures[]; /* each store publishes one */
+};
+
+static struct signatures *signatures;
+/* Those of another age may be of functions that have gone. */
+static uint32_t age = 1;
+
+void types_closed(void)
+{
+	__atomic_add_fetch(&age, 1, __ATOMIC_ACQ_REL);
+}
+
+static struct signature **find_place(struct signatures *in, uintptr_t function)
+{
+	uint32_t hash = (uint32_t)((function * 0x9e3779b97f4a7c15ull) >> 40);
+
+	for (uint32_t i = hash;; i++) {
+		struct signature **place = &in->signatures[i & in->mask];
+		const struct signature *at =
+			__atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+		if (!at || at->function == function)
+			return place;
+	}
+}
+
+static const struct signature *find(uintptr_t function)
+{
+	struct signatures *in = __atomic_load_n(&signatures, __ATOMIC_ACQUIRE);
+	const struct signature *signature;
+
+	if (!in)
+		return NULL;
+	signature = __atomic_load_n(find_place(in, function), __ATOMIC_ACQUIRE);
+	return signature &&
+			       __atomic_load_n(&signature->age,
+					       __ATOMIC_ACQUIRE) ==
+				       __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
+		       signature :
+		       NULL;
+}
+
+/* A reader may still be in the old table, which therefore stays. */
+static bool make_room(void)
+{
+	uint32_t room = signatures ? (signatures->mask + 1) * 2 : 1024;
+	struct signatures *larger;
+
+	if (signatures && signatures->used * 2 <= signatures->mask)
+		return true;
+	larger = allocate(sizeof(*larger) + room * sizeof(void *));
+	if (!larger)
+		return false;
+	larger->mask = room - 1;
+	for (uint32_t i = 0; signatures && i <= signatures->mask; i++) {
+		struct signature *old = signatures->signatures[i];
+
+		if (!old)
+			continue;
+		*find_place(larger, old->function) = old;
+		larger->used++;
+	}
+	__atomic_store_n(&signatures, larger, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* --- making one --- */
+
+struct job {
+	uintptr_t function;
+	uint32_t age; /* before anything was looked at */
+	enum shim_result result;
+	/* The answer, and behind it room for a draft. */
+	char *memory;
+	size_t size, room;
+	const struct signature *made;
+};
+
+static const struct typetree_value *value_at(const struct job *job, size_t at)
+{
+	return (const struct typetree_value *)(job->memory + at);
+}
+
+static uint32_t count_values(const struct job *job, size_t *text_size)
+{
+	uint32_t count = 0;
+
+	*text_size = 0;
+	for (size_t at = 0; at < job->size; at += value_at(job, at)->size) {
+		*text_size += value_at(job, at)->name_size;
+		count++;
+	}
+	return count;
+}
+
+static bool keep_values(const struct job *job, struct signature *draft)
+{
+	struct value *value = draft->values;
+	char *text = (char *)(value + draft->value_count);
+	uint32_t used = 0;
+
+	for (size_t at = 0; at < job->size; at += value_at(job, at)->size) {
+		const struct typetree_value *from = value_at(job, at);
+
+		value->type =
+			types_keep(typetree_of(from), from->size - sizeof(*from));
+		if (value->type == 0)
+			return false;
+		value->name = used;
+		value->name_size = from->name_size;
+		copy(text + used, typetree_name_of(from), from->name_size);
+		used += from->name_size;
+		value++;
+	}
+	return true;
+}
+
+static struct signature *draw_up(const struct job *job)
+{
+	struct signature *draft = (void *)(job->memory + job->size);
+	size_t text_size;
+
+	draft->function = job->function;
+	draft->result = job->result;
+	draft->value_count = count_values(job, &text_size);
+	draft->size = (uint32_t)(sizeof(*draft) +
+				 draft->value_count * sizeof(struct value) +
+				 text_size);
+	return keep_values(job, draft) ? draft : NULL;
+}
+
+/* State lock held.  The same library is often opened and closed many times: what
+ * is known of its functions becomes valid again. */
+static int keep(void *argument)
+{
+	struct job *job = argument;
+	struct signature *draft = draw_up(job), *old, *kept, **place;
+
+	if (!draft || !make_room())
+		return -ENOMEM;
+	place = find_place(signatures, job->function);
+	old = *place;
+	draft->age = old ? old->age : job->age;
+	if (old && old->size == draft->size &&
+	    is_equal(old, draft, draft->size)) {
+		__atomic_store_n(&old->age, job->age, __ATOMIC_RELEASE);
+		job->made = old;
+		return 0;
+	}
+	draft->age = job->age;
+	kept = allocate(draft->size);
+	if (!kept)
+		return -ENOMEM;
+	copy(kept, draft, draft->size);
+	signatures->used += !old;
+	__atomic_store_n(place, kept, __ATOMIC_RELEASE);
+	job->made = kept;
+	return 0;
+}
+
+static bool map(struct job *job, size_t size)
+{
+	void *memory;
+
+	job->room = size * 2 + sizeof(struct signature);
+	if (sys_map(job->room, &memory) < 0)
+		return false;
+	job->memory = memory;
+	job->size = size;
+	return true;
+}
+
+/* Nobody else can ask meanwhile, so that keeping waits. */
+static void take(const struct debuginfo_answer *answer, void *argument)
+{
+	struct job *job = argument;
+
+	if (map(job, answer->count))
+		copy(job->memory, answer->data, answer->count);
+}
+
+static enum shim_result make(shim_function function,
+			     const struct signature **signature)
+{
+	struct job job = {
+		.function = function,
+		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
+	};
+
+	job.result = info_ask(HELPER_SIGNATURE, function, take, &job);
+	if (job.result != SHIM_OK && job.result != SHIM_E_FUNCTION_NOT_IL)
+		return job.result;
+	if (job.result != SHIM_OK)
+		map(&job, 0);
+	if (!job.memory)
+		return SHIM_E_OUTOFMEMORY;
+	if (state_slowly(keep, &job) < 0)
+		job.result = SHIM_E_OUTOFMEMORY;
+	sys_unmap(job.memory, job.room);
+	*signature = job.made;
+	return job.result;
+}
+
+static enum shim_result find_signature(shim_function function,
+				       const struct signature **signature)
+{
+	*signature = find(function);
+	return *signature ? (*signature)->result : make(function, signature);
+}
+
+/* --- what profilers ask --- */
+
+enum shim_result shim_get_parameter_count(shim_function function,
+					  uint32_t *parameter_count)
+{
+	const struct signature *signature;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!parameter_count)
+		return SHIM_E_INVALIDARG;
+	r = find_signature(function, &signature);
+	if (r == SHIM_OK)
+		*parameter_count = signature->value_count - 1;
+	return r;
+}
+
+enum shim_result shim_get_parameter_info(shim_function function,
+					 uint32_t position, shim_type *type,
+					 uint32_t count, uint32_t *total,
+					 char *name)
+{
+	const struct signature *signature;
+	const struct value *value;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!output_is_valid(count, name))
+		return SHIM_E_INVALIDARG;
+	r = find_signature(function, &signature);
+	if (r != SHIM_OK)
+		return r;
+	if (position >= signature->value_count - 1)
+		return SHIM_E_INVALIDARG;
+	value = &signature->values[position + 1];
+	if (type)
+		*type = value->type;
+	output_text((const char *)(signature->values +
+				   signature->value_count) +
+			    value->name,
+		    value->name_size, count, total, name);
+	return SHIM_OK;
+}
+
+enum shim_result shim_get_result_type(shim_function function, shim_type *type)
+{
+	const struct signature *signature;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!type)
+		return SHIM_E_INVALIDARG;
+	r = find_signature(function, &signature);
+	if (r == SHIM_OK)
+		*type = signature->values[0].type;
+	return r;
+}
+
+
+enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
+				    uint64_t *size, uint32_t count,
+				    uint32_t *total, char *name)
+{
+	const struct typetree_node *node;
+	const struct typetree *tree;
+	const char *text;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, name))
+		return SHIM_E_INVALIDARG;
+	tree = types_find(type);
+	if (!tree)
+		return SHIM_E_INVALIDARG;
+	node = typetree_nodes(tree);
+	if (kind)
+		*kind = node->kind;
+	if (size)
+		*size = node->size;
+	text = typetree_text(tree) + node->name;
+	output_text(text, text_length(text) + 1, count, total, name);
+	return SHIM_OK;
+}
+
+const char *shim_unavailable_text(int reason)
+{
+	static const char *const texts[] = {
+		[SHIM_AVAILABLE] = "available",
+		[SHIM_UNAVAILABLE_NONE] = "none",
+		[SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION] =
+			"no debug information",
+		[SHIM_UNAVAILABLE_NOT_UNDERSTOOD] = "not understood",
+		[SHIM_UNAVAILABLE_OPTIMIZED_OUT] = "optimized out",
+		[SHIM_UNAVAILABLE_CLOBBERED] = "overwritten",
+		[SHIM_UNAVAILABLE_INLINED] = "inlined",
+		[SHIM_UNAVAILABLE_NOT_RETURNED] = "does not return here",
+		[SHIM_UNAVAILABLE_CODE] = "the code is not understood",
+	};
+
+	return reason >= 0 &&
+			       (size_t)reason <
+				       sizeof(texts) / sizeof(texts[0]) ?
+		       texts[reason] :
+		       NULL;
+}

@@ -1,0 +1,124 @@
+/*
+ * A type as libshim-debuginfo.so compiles it once, and as it is printed from:
+ * one piece of memory without a pointer, so that it can be compared, kept and
+ * written to a file.
+ *
+ *     struct typetree
+ *     struct typetree_node[node_count]		nodes[0] is the type itself
+ *     struct typetree_part[part_count]		what nodes consist of
+ *     char[text_size]				names, a NUL after each; the
+ *						first is empty
+ */
+#ifndef SHIM_TYPETREE_H
+#define SHIM_TYPETREE_H
+
+#include <shim/values.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TYPETREE_NODES_MAX 4096
+#define TYPETREE_PARTS_MAX 16384
+#define TYPETREE_TEXT_MAX  (1u << 20)
+
+/* What is more than its fields. */
+enum typetree_form {
+	TYPETREE_PLAIN,
+	/* parts[0]: a pointer to characters; parts[1]: how many, from there on if
+	 * it is TYPETREE_INDIRECT.  std::string, std::string_view */
+	TYPETREE_TEXT,
+	/* libc++: parts[0] and [1] if parts[2], a bit, is set; or else the
+	 * characters are at parts[3], and parts[4] is how many. */
+	TYPETREE_SHORT_TEXT,
+	/* parts[0], parts[1]: pointers to the first element and behind the last;
+	 * @inner, the type of one */
+	TYPETREE_SEQUENCE,
+	/* parts[0]: what is printed in its place.  std::unique_ptr, std::array */
+	TYPETREE_WRAPPER,
+	/* parts[0] if parts[1], a bool, is true.  std::optional */
+	TYPETREE_OPTIONAL,
+};
+
+/* How the bytes of a number are to be read. */
+enum typetree_format {
+	TYPETREE_INTEGER,
+	TYPETREE_BINARY16,
+	TYPETREE_BINARY32,
+	TYPETREE_BINARY64,
+	TYPETREE_X87,
+	TYPETREE_BINARY128,
+};
+
+struct typetree_node {
+	uint64_t size;		/* bytes */
+	uint32_t name;		/* an offset into the text */
+	uint32_t inner;		/* a node: pointee, element; 0: none */
+	uint32_t first, count;	/* of the parts: fields, enumerators */
+	uint64_t elements;	/* of an array or vector */
+	uint8_t kind;		/* enum shim_type_kind */
+	uint8_t form;
+	uint8_t format;		/* of a number, also of a complex one's halves */
+	uint8_t is_cut;		/* its fields are not here */
+	uint8_t is_signed;	/* of an enumeration */
+	uint8_t is_flags;	/* ... whose enumerators may be combined */
+	uint8_t unused[2];
+};
+
+enum { TYPETREE_INDIRECT = 1 };
+
+/* A field: @value is its offset in bytes.  An enumerator: its value. */
+struct typetree_part {
+	int64_t value;
+	uint32_t name;
+	uint32_t node;
+	uint8_t bit, bits;	/* of a bit field from @value on; 0: none */
+	uint8_t flags;
+	uint8_t unused[5];
+	/* TYPETREE_INDIRECT: the part is @value bytes from where the pointer
+	 * before it leads. */
+};
+
+struct typetree {
+	uint32_t size; /* of all of it: a multiple of 8 */
+	uint32_t node_count, part_count, text_size;
+};
+
+static inline const struct typetree_node *
+typetree_nodes(const struct typetree *tree)
+{
+	return (const struct typetree_node *)(tree + 1);
+}
+
+static inline const struct typetree_part *
+typetree_parts(const struct typetree *tree)
+{
+	return (const struct typetree_part *)(typetree_nodes(tree) +
+					      tree->node_count);
+}
+
+static inline const char *typetree_text(const struct typetree *tree)
+{
+	return (const char *)(typetree_parts(tree) + tree->part_count);
+}
+
+/*
+ * What libshim-debuginfo.so answers when it is asked for types: one of these for
+ * each value, one after the other, the tree and then the name behind it.
+ */
+struct typetree_value {
+	uint32_t size;	    /* of all of it: a multiple of 8 */
+	uint32_t name_size; /* with its NUL */
+};
+
+static inline const struct typetree *
+typetree_of(const struct typetree_value *value)
+{
+	return (const struct typetree *)(value + 1);
+}
+
+static inline const char *
+typetree_name_of(const struct typetree_value *value)
+{
+	return (const char *)typetree_of(value) + typetree_of(value)->size;
+}
+
+#endif
