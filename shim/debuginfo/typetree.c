@@ -242,12 +242,20 @@ static bool is_field(Dwarf_Die *die)
 struct found {
 	Dwarf_Die type; /* not peeled */
 	uint64_t offset;
-	uint8_t bit, bits;
 };
 
-/* Looks in bases and fields, too. */
-static bool find_field(Dwarf_Die *class, const char *name, unsigned depth,
-		       struct found *found)
+static bool points_to(Dwarf_Die *type, Dwarf_Die *target)
+{
+	Dwarf_Die pointer = *type, to;
+
+	return peel(&pointer) && dwarf_tag(&pointer) == DW_TAG_pointer_type &&
+	       type_of(&pointer, &to) && peel(&to) &&
+	       dwarf_dieoffset(&to) == dwarf_dieoffset(target);
+}
+
+/* Looks in bases and fields, too; with @target, only a pointer to that will do. */
+static bool find_pointer(Dwarf_Die *class, const char *name, Dwarf_Die *target,
+			 unsigned depth, struct found *found)
 {
 	Dwarf_Die field, type;
 	uint64_t offset;
@@ -258,18 +266,25 @@ static bool find_field(Dwarf_Die *class, const char *name, unsigned depth,
 		if (!is_field(&field) || !type_of(&field, &type) ||
 		    !read_offset(&field, &offset))
 			continue;
-		if (strcmp(name_of(&field), name) == 0) {
+		if (strcmp(name_of(&field), name) == 0 &&
+		    (!target || points_to(&type, target))) {
 			found->type = type;
 			found->offset = offset;
 			return true;
 		}
 		if (peel(&type) && is_class(&type) &&
-		    find_field(&type, name, depth + 1, found)) {
+		    find_pointer(&type, name, target, depth + 1, found)) {
 			found->offset += offset;
 			return true;
 		}
 	} while (dwarf_siblingof(&field, &field) == 0);
 	return false;
+}
+
+static bool find_field(Dwarf_Die *class, const char *name, unsigned depth,
+		       struct found *found)
+{
+	return find_pointer(class, name, NULL, depth, found);
 }
 
 static bool find_one_of(Dwarf_Die *class, const char *const names[2],
@@ -419,33 +434,33 @@ static bool compile_array_class(struct builder *builder, uint32_t node,
 	       compile_wrapper(builder, node, &found, place);
 }
 
-/* The class may hold more pointers, those of a deleter. */
-static bool leads_to_argument(Dwarf_Die *class, struct found *found)
+/* What the class was made for. */
+static bool find_argument(Dwarf_Die *class, Dwarf_Die *argument)
 {
-	Dwarf_Die pointer = found->type, target, child, argument;
+	Dwarf_Die child;
 
-	if (!peel(&pointer) || dwarf_tag(&pointer) != DW_TAG_pointer_type ||
-	    !type_of(&pointer, &target) || dwarf_child(class, &child) != 0)
+	if (dwarf_child(class, &child) != 0)
 		return false;
 	do {
 		if (dwarf_tag(&child) == DW_TAG_template_type_parameter)
-			return type_of(&child, &argument) &&
-			       dwarf_dieoffset(&argument) ==
-				       dwarf_dieoffset(&target);
+			return type_of(&child, argument) && peel(argument);
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return false;
 }
 
+/* It may hold more pointers, those of a deleter. */
 static bool compile_owner(struct builder *builder, uint32_t node,
 			  Dwarf_Die *class, struct place place)
 {
 	static const char *const names[] = { "_M_head_impl", "_M_ptr",
 					     "__value_", "__ptr_" };
 	struct found found;
+	Dwarf_Die argument;
 
+	if (!find_argument(class, &argument))
+		return false;
 	for (unsigned i = 0; i < 4; i++)
-		if (find_field(class, names[i], 0, &found) &&
-		    leads_to_argument(class, &found))
+		if (find_pointer(class, names[i], &argument, 0, &found))
 			return compile_wrapper(builder, node, &found, place);
 	return false;
 }
