@@ -73,6 +73,10 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 	}
 	if (call->event == PLAN_EXCEPTION)
 		return;
+	if (entry->asks && call->event == PLAN_ENTER) {
+		frame_call(self, entry, call, client);
+		return;
+	}
 	hook = entry->hooks[call->event];
 	if (!hook)
 		return;

@@ -188,6 +188,15 @@ enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
+enum shim_result shim_set_asking_hook(struct shim_handle *handle,
+				      shim_asking_hook hook)
+{
+	ENTRY_INIT_OF(handle);
+	handle->asking = hook;
+	plan_changed();
+	return SHIM_OK;
+}
+
 enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
 					shim_function_hook enter,
 					shim_function_hook leave)

@@ -37,6 +37,7 @@ struct shim_handle {
 	/* ELT; one kind at a time (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
+	shim_asking_hook asking;		/* of fast ones, or NULL */
 	shim_function_hook restarted[2];	/* fast, after calls were off */
 	shim_function_hook_with_info slow[3];
 	void (*elt2[3])(void);

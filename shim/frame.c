@@ -80,11 +80,24 @@ static void run_elt2(union shim_function_or_client function,
 	call_elt2(frame->entry, frame, function.client);
 }
 
+/* It is told where it is, as the fast hook was that handed the call over. */
+static void run_asking(union shim_function_or_client function,
+		       shim_elt_info info)
+{
+	struct arch_frame *frame = (struct arch_frame *)info;
+	const struct plan_entry *entry = frame->entry;
+
+	entry->handle->asking(function.function, frame->site,
+			      ARCH_FRAME_CFA(frame), info);
+}
+
 /* A hook of generation 1 does not look at the second argument. */
 void *frame_single_hook(const struct plan_entry *entry, enum plan_event event)
 {
 	void *hook = entry->hooks[event];
 
+	if (entry->asks)
+		return event == PLAN_ENTER ? (void *)run_asking : NULL;
 	return hook && entry->kind == PLAN_ELT2 ? (void *)run_elt2 : hook;
 }
 
@@ -95,6 +108,11 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	union shim_function_or_client id = { .client = client };
 	void *hook = entry->hooks[call->event];
 
+	/* (Who counts calls has to know of those in a signal handler, too.) */
+	if (entry->asks && (self->frame || !frame)) {
+		entry->handle->asking(client, call->site, call->frame, 0);
+		return;
+	}
 	/* What a slow hook calls is not the program's doing (row E-36). */
 	if (self->frame) {
 		self->dropped++;
@@ -106,7 +124,10 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	/* Where it would be another task's as well, nothing can be asked. */
 	if (!(self->state & THREAD_SHARED))
 		self->frame = frame;
-	if (entry->kind == PLAN_SLOW)
+	if (entry->asks)
+		entry->handle->asking(client, call->site, call->frame,
+				      self->frame ? (shim_elt_info)frame : 0);
+	else if (entry->kind == PLAN_SLOW)
 		((shim_function_hook_with_info)hook)(id, (shim_elt_info)frame);
 	else if (entry->kind == PLAN_ELT2)
 		call_elt2(entry, frame, client);
@@ -125,9 +146,9 @@ void frame_jumped(struct thread *self, uintptr_t sp)
 bool frame_answers(const struct thread *self)
 {
 	const struct arch_frame *frame = self->frame;
+	const struct plan_entry *entry = frame ? frame->entry : NULL;
 
-	return frame && frame->entry &&
-	       ((const struct plan_entry *)frame->entry)->kind == PLAN_SLOW;
+	return entry && (entry->kind == PLAN_SLOW || entry->asks);
 }
 
 struct shim_handle *frame_get_handle(const struct thread *self)
@@ -151,7 +172,7 @@ static enum shim_result find(shim_elt_info info, enum plan_event event,
 	if (!self || !frame_answers(self))
 		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
 	entry = self->frame->entry;
-	*mask = entry->handle->mask;
+	*mask = entry->asks ? SHIM_ENABLE_FUNCTION_ARGS : entry->handle->mask;
 	if ((*mask & flags) == 0)
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	if (info != (shim_elt_info)self->frame || self->frame->event != event)

@@ -40,6 +40,7 @@ static bool add_hooks(struct plan_entry *entry, const struct shim_handle *handle
 	}
 	entry->kind = handle->frame[0] || handle->frame[1] ? PLAN_FRAME :
 							     PLAN_FAST;
+	entry->asks = handle->asking && handle->fast[0];
 	if (entry->hooks[0] || entry->hooks[1] || entry->hooks[2])
 		return true;
 	for (int i = 0; i < 3; i++) {
@@ -76,10 +77,12 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 {
 	plan->entries[plan->count++] = *entry;
 	plan->decides |= entry->filter >= 0 || entry->mapper >= 0;
-	plan->slow |= entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1;
-	plan->inspects |= plan->slow &&
+	plan->asks |= entry->asks;
+	plan->slow |= entry->asks ||
+		      (entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1);
+	plan->inspects |= entry->asks || (plan->slow &&
 			  (entry->handle->mask & (SHIM_ENABLE_FUNCTION_ARGS |
-						  SHIM_ENABLE_FUNCTION_RETVAL));
+						  SHIM_ENABLE_FUNCTION_RETVAL)));
 	plan->tracks |= entry->hooks[2] ||
 			(entry->kind == PLAN_METHOD &&
 			 (entry->handle->method_tail_call ||
@@ -159,22 +162,22 @@ static bool is_direct(const struct plan *plan)
  * it wants the function is before its hook, which then runs as if it had been
  * called directly.
  */
-static shim_site_hook chosen_hooks[2];
+static shim_site_hook chosen_hooks[2], undecided_hooks[2];
 
-#define CHOOSING(name, event, flag, otherwise)                                 \
+#define CHOOSING(name, event, flag)                                            \
 	static void name(shim_function function, const void *site)             \
 	{                                                                      \
 		const struct verdict *verdict = verdict_look(function);        \
                                                                                \
 		if (!verdict || !(verdict->single_flags & (flag))) {           \
-			otherwise(function, site);                             \
+			undecided_hooks[event](function, site);                \
 			return;                                                \
 		}                                                              \
 		chosen_hooks[event](verdict->single_client, site);             \
 	}
 
-CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER, plan_enter)
-CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE, plan_leave)
+CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
+CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE)
 
 static bool is_choice(const struct plan *plan)
 {
@@ -202,6 +205,9 @@ static void point_at(const struct plan *plan)
 		for (int i = PLAN_ENTER; i <= PLAN_LEAVE; i++)
 			chosen_hooks[i] = (shim_site_hook)(void (*)(void))
 						  handle->fast[i];
+		undecided_hooks[PLAN_ENTER] =
+			plan->asks ? plan_inspecting_enter : plan_enter;
+		undecided_hooks[PLAN_LEAVE] = plan_leave;
 		table_point((void *)choose_enter, (void *)choose_leave);
 	} else if (is_direct(plan))
 		table_point((void *)handle->fast[0], (void *)handle->fast[1]);

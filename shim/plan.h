@@ -27,6 +27,7 @@ enum plan_event { PLAN_ENTER, PLAN_LEAVE, PLAN_TAILCALL, PLAN_EXCEPTION };
 
 struct plan_entry {
 	enum plan_kind kind;
+	bool asks;		/* fast, and its enter hook may hand over */
 	int filter, mapper;	/* slots of verdicts, or -1 */
 	struct shim_handle *handle;
 	void *hooks[3];		/* enter, leave, tailcall */
@@ -45,6 +46,7 @@ struct plan {
 	bool decides;		/* someone has a filter or mapper */
 	bool slow;		/* someone needs a frame */
 	bool inspects;		/* ... with the registers */
+	bool asks;		/* a fast one does, of some calls */
 	bool tracks;		/* someone asks how frames are left */
 	struct plan_entry entries[];
 };

@@ -555,6 +555,11 @@ void shim_record_lost(enum shim_lost cause)
 
 /* --- small services --- */
 
+void shim_record_log(const char *line)
+{
+	log_line("%s", line);
+}
+
 void *shim_memory(size_t size)
 {
 	void *memory;

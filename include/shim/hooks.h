@@ -167,6 +167,36 @@ shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
 		     SHIM_IN shim_frame_hook leave) SHIM_INIT;
 
 /*
+ * shim_set_asking_hook - lets a fast enter hook ask about single calls
+ * shim_ask - the fast enter hook that is running hands its call over
+ *
+ * For fast hooks that want to know more of a few calls: the others stay as fast
+ * as they are.  The last thing that an enter hook does is `shim_ask(function,
+ * site)`, as a tail call, so that the stack and the registers are the program's
+ * again: compilers do that when they optimize and nothing that the hook keeps on
+ * its stack is in use.  @hook is called instead, and may do what slow hooks may:
+ * shim_get_function_enter3_info tells it the arguments, whatever the event mask
+ * says.  An @info of 0 says that nothing can be asked here: in a signal handler
+ * that came while a slow hook ran, or with a thread's data that another task uses
+ * as well.
+ *
+ * When several profilers have hooks, or @handle may go, @hook is called for every
+ * enter in place of the fast hook: nothing can be handed over there.
+ *
+ * shim_set_asking_hook returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT;
+ * SHIM_E_INVALIDARG.  NULL: no such hook.
+ * Contract: init; shim_ask async, in a fast enter hook of a profiler that has an
+ * asking hook.
+ */
+typedef void (*shim_asking_hook)(shim_function function, const void *site,
+				 uintptr_t frame, shim_elt_info info);
+SHIM_API enum shim_result
+shim_set_asking_hook(SHIM_IN struct shim_handle *handle,
+		     SHIM_IN shim_asking_hook hook) SHIM_INIT;
+SHIM_API void shim_ask(SHIM_IN shim_function function,
+		       SHIM_IN const void *site) SHIM_ASYNC;
+
+/*
  * shim_set_restart_hooks - fast hooks that ask one question more
  *
  * They take the place of the fast hooks for good just before the first

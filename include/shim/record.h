@@ -45,6 +45,14 @@ SHIM_API void *shim_record_grow(struct shim_record *record, size_t least,
 SHIM_API void shim_record_lost(enum shim_lost cause) SHIM_ASYNC;
 
 /*
+ * shim_record_log - a line for the recording's log, which profrun prints
+ *
+ * @line ends in a NUL and not in a newline; what exceeds 250 bytes is cut.
+ * Contract: async.
+ */
+SHIM_API void shim_record_log(const char *line) SHIM_ASYNC;
+
+/*
  * shim_memory - @size bytes of zeroed private memory, or NULL.
  *
  * It is never given back whole; shim_memory_empty gives its pages back, after

@@ -332,6 +332,31 @@ Test(elt, restart_hooks_stand_in_once_calls_were_off)
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
 
+static void asking(shim_function function, const void *site, uintptr_t frame,
+		   shim_elt_info info)
+{
+	(void)function;
+	(void)site;
+	(void)frame;
+	(void)info;
+}
+
+Test(elt, asking_hooks_are_set_like_the_others)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	cr_expect(eq(int, shim_set_asking_hook(NULL, asking),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_set_asking_hook(handle, asking), SHIM_OK));
+	cr_expect(handle->asking == asking);
+	cr_expect(eq(int, shim_set_asking_hook(handle, NULL), SHIM_OK));
+	cr_expect(handle->asking == NULL);
+	state_start();
+	state_begin_main();
+	cr_expect(eq(int, shim_set_asking_hook(handle, asking),
+		     SHIM_E_CALL_ONLY_FROM_INIT));
+}
+
 /* Row P-56: one call that is wrong in every way; its faults are mended one by
  * one, and the answers come in the order of section 3.2. */
 Test(elt, the_first_fault_is_told)

@@ -88,6 +88,12 @@ void plan_leave(void *function, void *site)
 SLOW_HOOK(plan_slow_enter, 0)
 SLOW_HOOK(plan_slow_leave, 1)
 SLOW_HOOK(plan_inspecting_enter, 0)
+
+void shim_ask(uintptr_t function, const void *site)
+{
+	plan_inspecting_enter((void *)function, (void *)site);
+}
+
 SLOW_HOOK(plan_inspecting_leave, 1)
 
 /* --- functions that a port makes jumps of --- */

@@ -318,6 +318,18 @@ start_main:
 	SLOW_HOOK plan_inspecting_leave, 1, 1, 0
 
 /*
+ * shim_ask(function, site), at the end of a fast enter hook: the program's frame
+ * and registers are as they were at the call of that hook.
+ */
+	.globl	shim_ask
+	.type	shim_ask, @function
+shim_ask:
+	.cfi_startproc
+	jmp	plan_inspecting_enter
+	.cfi_endproc
+	.size	shim_ask, .-shim_ask
+
+/*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
  * returned, true if an exception came out of it.  The unwinder asks
  * guard_personality (shim/guard.c), which sends it to arch_guard_caught with
