@@ -3,6 +3,7 @@
  */
 #include "arch.h"
 #include "calls.h"
+#include "context.h"
 #include "frame.h"
 #include "layout.h"
 #include "plan.h"
@@ -39,17 +40,24 @@ static const uint8_t flag_of[] = {
 	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
 };
 
+/* @flags: what the profiler's filter said. */
 static void raise_method(const struct plan_entry *entry,
-			 const struct plan_call *call)
+			 const struct plan_call *call, uint8_t flags)
 {
 	struct shim_handle *handle = entry->handle;
 
 	switch (call->event) {
 	case PLAN_ENTER:
-		RAISE_ONE(handle, method_enter, call->function, NULL);
+		RAISE_ONE(handle, method_enter, call->function,
+			  flags & SHIM_CALL_INSTRUMENTATION_ENTER_CONTEXT ?
+				  context_begin(&guard_, call) :
+				  NULL);
 		break;
 	case PLAN_LEAVE:
-		RAISE_ONE(handle, method_leave, call->function, NULL);
+		RAISE_ONE(handle, method_leave, call->function,
+			  flags & SHIM_CALL_INSTRUMENTATION_LEAVE_CONTEXT ?
+				  context_begin(&guard_, call) :
+				  NULL);
 		break;
 	case PLAN_TAILCALL:
 		RAISE_ONE(handle, method_tail_call, call->function,
@@ -63,12 +71,13 @@ static void raise_method(const struct plan_entry *entry,
 }
 
 static void call_hook(struct thread *self, const struct plan_entry *entry,
-		      const struct plan_call *call, uintptr_t client)
+		      const struct plan_call *call, uintptr_t client,
+		      uint8_t flags)
 {
 	void *hook;
 
 	if (entry->kind == PLAN_METHOD) {
-		raise_method(entry, call);
+		raise_method(entry, call, flags);
 		return;
 	}
 	if (call->event == PLAN_EXCEPTION)
@@ -116,7 +125,7 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 		if ((flags & flag_of[call->event]) == 0)
 			continue;
 		wanted = true;
-		call_hook(self, entry, call, client);
+		call_hook(self, entry, call, client, flags);
 	}
 	return wanted;
 }
@@ -155,7 +164,7 @@ void plan_run(const struct plan *plan, struct thread *self,
 		return;
 	}
 	for (uint32_t i = 0; i < plan->count; i++)
-		call_hook(self, &plan->entries[i], call, call->function);
+		call_hook(self, &plan->entries[i], call, call->function, 0);
 }
 
 /* The count is put back to what it was, not decremented: frames of ours that

@@ -13,6 +13,7 @@
 #include "code.h"
 #include "events.h"
 #include "image.h"
+#include "locals.h"
 #include "state.h"
 #include "text.h"
 #include "types.h"
@@ -239,6 +240,7 @@ EDGE int dlclose(void *handle)
 	code_closed();
 	values_closed();
 	types_closed();
+	locals_closed();
 	image_closing(0);
 	image_raise_pending();
 	return result;

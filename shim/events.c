@@ -301,6 +301,8 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		self->pins[handle->number] = guard->pins;
 		return false;
 	}
+	guard->kind = context;
+	guard->context = 0;
 	guard->name = name;
 	guard->outer = self->guard;
 	guard->state = self->state;

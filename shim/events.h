@@ -14,6 +14,7 @@
 #include <shim/hooks.h>
 
 struct module;
+struct plan_call;
 
 enum handle_status {	/* row P-59 */
 	HANDLE_NONE,
@@ -90,6 +91,9 @@ struct guard {
 	struct shim_handle *handle;
 	struct thread *thread;	/* NULL: nothing of it was noted */
 	bool is_shared;		/* because another task uses its record, too */
+	enum event_context kind;
+	uintptr_t context;	/* what its callback was told of ... */
+	const struct plan_call *call;	/* ... this call; 0: nothing */
 	const char *name;	/* of the event, for the log */
 	uint32_t state;		/* the thread's, before */
 };
@@ -138,7 +142,8 @@ void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 /*
  * RAISE(event, arguments...) calls everybody's callback, newest profiler first.
  * RAISE_TO(AUDIENCE_..., event, ...) those of some only; RAISE_ONE(handle, ...)
- * that one's.  The arguments are not looked at when nobody asked.
+ * that one's.  The arguments are not looked at when nobody asked; they may use
+ * the guard of the callback, which is called guard_.
  */
 #define RAISE_ONE(target, event, ...)                                          \
 	do {                                                                   \

@@ -190,6 +190,8 @@ static int work(void *argument)
 		return helper->callsite(job->question, &job->answer);
 	case HELPER_SIGNATURE:
 		return helper->signature(job->question, &job->answer);
+	case HELPER_LOCALS:
+		return helper->locals(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

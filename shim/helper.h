@@ -19,6 +19,7 @@ enum helper_verb {
 	HELPER_PROTOTYPE,
 	HELPER_CALLSITE,
 	HELPER_SIGNATURE,
+	HELPER_LOCALS,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
 

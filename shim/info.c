@@ -476,10 +476,11 @@ static void describe(const struct place *place,
 }
 
 /* The image stays pinned while it is asked about. */
-enum shim_result info_ask(enum helper_verb verb, shim_function function,
-			  void (*use)(const struct debuginfo_answer *answer,
-				      void *argument),
-			  void *argument)
+enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
+			     uintptr_t site,
+			     void (*use)(const struct debuginfo_answer *answer,
+					 void *argument),
+			     void *argument)
 {
 	struct debuginfo_question question;
 	struct place place;
@@ -492,6 +493,7 @@ enum shim_result info_ask(enum helper_verb verb, shim_function function,
 		r = SHIM_E_FUNCTION_NOT_IL;
 	if (r == SHIM_OK) {
 		describe(&place, &question);
+		question.site = site - place.image->bias;
 		r = helper_ask(verb, &question, NULL, use, argument);
 	}
 	image_unpin();
@@ -528,12 +530,36 @@ info_ask_callsite(uintptr_t site, shim_function function,
 	return r;
 }
 
+enum shim_result info_ask(enum helper_verb verb, shim_function function,
+			  void (*use)(const struct debuginfo_answer *answer,
+				      void *argument),
+			  void *argument)
+{
+	return info_ask_at(verb, function, function, use, argument);
+}
+
 static enum shim_result ask(enum helper_verb verb, shim_function function,
 			    struct output *output)
 {
 	if (!output_is_valid(output->count, output->buffer))
 		return SHIM_E_INVALIDARG;
 	return info_ask(verb, function, take, output);
+}
+
+bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
+		uintptr_t *bias)
+{
+	const struct image_entry *image;
+
+	image_pin();
+	image = image_find(function);
+	if (image) {
+		*start = image->start;
+		*end = image->end;
+		*bias = image->bias;
+	}
+	image_unpin();
+	return image != NULL;
 }
 
 uintptr_t info_code_end(shim_function function)

@@ -19,6 +19,17 @@ info_ask_callsite(uintptr_t site, shim_function function,
 		  void (*use)(const struct debuginfo_answer *answer,
 			      void *argument),
 		  void *argument);
+/* The same, of the call in @function that returns to @site. */
+enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
+			     uintptr_t site,
+			     void (*use)(const struct debuginfo_answer *answer,
+					 void *argument),
+			     void *argument);
+
+/* Where @function's image is, and what is to be added to addresses in its file;
+ * false: it has gone. */
+bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
+		uintptr_t *bias);
 
 /* Where the first part of @function ends, or 0 if its image has not been read
  * (info_ask reads). */

@@ -2,6 +2,7 @@
 
 #include "calls.h"
 #include "code.h"
+#include "context.h"
 #include "frame.h"
 #include "log.h"
 #include "sites.h"
@@ -83,6 +84,9 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 	plan->inspects |= entry->asks || (plan->slow &&
 			  (entry->handle->mask & (SHIM_ENABLE_FUNCTION_ARGS |
 						  SHIM_ENABLE_FUNCTION_RETVAL)));
+	plan->inspects |= entry->kind == PLAN_METHOD && context_is_enabled() &&
+			  (entry->handle->method_enter ||
+			   entry->handle->method_leave);
 	plan->tracks |= entry->hooks[2] ||
 			(entry->kind == PLAN_METHOD &&
 			 (entry->handle->method_tail_call ||

@@ -45,7 +45,7 @@ struct plan {
 	uint32_t count, room;
 	bool decides;		/* someone has a filter or mapper */
 	bool slow;		/* someone needs a frame */
-	bool inspects;		/* ... with the registers */
+	bool inspects;		/* ... with the registers, or a context */
 	bool asks;		/* a fast one does, of some calls */
 	bool tracks;		/* someone asks how frames are left */
 	struct plan_entry entries[];

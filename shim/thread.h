@@ -48,6 +48,7 @@ struct thread {
 	struct track *track;	/* ... where they were found last, or NULL */
 	bool asking;		/* it is in a filter or mapper */
 	struct values_space *values;	/* what its slow hooks were told */
+	uintptr_t contexts;	/* how many calls callbacks were told of */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];

@@ -538,6 +538,14 @@ uint32_t values_count(const struct recipe *recipe)
 	return recipe->declared_count;
 }
 
+bool values_has_this(const struct recipe *recipe)
+{
+	for (uint32_t i = 0; i < recipe->count; i++)
+		if (!recipe->parts[i].value.is_hidden)
+			return recipe->parts[i].value.is_this;
+	return false;
+}
+
 /* --- following one --- */
 
 struct reader {

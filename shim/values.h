@@ -28,6 +28,8 @@ enum shim_result values_find(struct thread *self,
 
 /* How many arguments were declared. */
 uint32_t values_count(const struct recipe *recipe);
+/* Whether the first of them is `this`. */
+bool values_has_this(const struct recipe *recipe);
 
 /* Tells where they are: in the program's stack, or in memory of @self's, until
  * it is asked again. */

@@ -36,6 +36,8 @@ enum shim_unavailable {
 	/* shim cannot read this processor's code, or the code is not followed
 	 * that far. */
 	SHIM_UNAVAILABLE_CODE,
+	/* The function has just been entered, and has not made it yet. */
+	SHIM_UNAVAILABLE_NOT_YET,
 };
 
 /* shim_unavailable_text - what it means, in a few words ("optimized out"), or

@@ -9,6 +9,7 @@
 #include "debuginfo.h"
 
 #include "callsite.h"
+#include "locals.h"
 #include "prototype.h"
 #include "typename.h"
 #include "types.h"
@@ -62,10 +63,17 @@ static struct {
 	uint64_t image; /* 0: none */
 	Elf *elf;
 	Dwarf *dwarf; /* NULL: it has none */
+	Elf *frames_elf;
+	Dwarf_CFI *frames; /* of .eh_frame; NULL: none, or not read yet ... */
+	bool has_read_frames;
 } kept;
 
 static void forget(void)
 {
+	if (kept.frames)
+		dwarf_cfi_end(kept.frames);
+	if (kept.frames_elf)
+		elf_end(kept.frames_elf);
 	if (kept.dwarf)
 		dwarf_end(kept.dwarf);
 	if (kept.elf)
@@ -138,6 +146,26 @@ static Dwarf *find_dwarf(const struct debuginfo_question *question)
 	}
 	kept.image = question->image;
 	return kept.dwarf;
+}
+
+/* How frames are unwound is in the object itself, whatever was stripped off. */
+static Dwarf_CFI *find_frames(const struct debuginfo_question *question)
+{
+	int fd;
+
+	if (kept.has_read_frames)
+		return kept.frames ? kept.frames : dwarf_getcfi(kept.dwarf);
+	kept.has_read_frames = true;
+	fd = open(question->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		kept.frames_elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (kept.frames_elf && is_same(question, fd, kept.frames_elf))
+		kept.frames = dwarf_getcfi_elf(kept.frames_elf);
+	if (kept.frames_elf)
+		elf_cntl(kept.frames_elf, ELF_C_FDDONE);
+	if (fd >= 0)
+		close(fd);
+	return kept.frames ? kept.frames : dwarf_getcfi(kept.dwarf);
 }
 
 /* The compilation unit with @address.  .debug_aranges is quick and often not
@@ -501,6 +529,31 @@ static int find_signature(const struct debuginfo_question *question,
 	return 0;
 }
 
+/* --- variables --- */
+
+static int find_locals(const struct debuginfo_question *question,
+		       struct debuginfo_answer *answer)
+{
+	struct debuginfo_answer prototype;
+	struct variables *variables;
+	Dwarf_Die unit, function;
+	int r = find(question, &unit);
+
+	if (r < 0)
+		return r;
+	if (!find_function(&unit, question->ranges[0].start, 0, &function))
+		return -ENOENT;
+	/* The call is before where it returns to. */
+	variables = locals_read(&function, question->site - 1,
+				find_frames(question));
+	if (!variables)
+		return -ENOENT;
+	variables->lacks_parameters = find_prototype(question, &prototype) != 0;
+	answer->data = variables;
+	answer->count = 1;
+	return 0;
+}
+
 /* --- what libshim.so calls --- */
 
 static char *no_environment[] = { NULL };
@@ -573,6 +626,15 @@ static int signature(const struct debuginfo_question *question,
 	return r;
 }
 
+static int locals(const struct debuginfo_question *question,
+		  struct debuginfo_answer *answer)
+{
+	int before = enter(), r = find_locals(question, answer);
+
+	leave(before);
+	return r;
+}
+
 static const char *demangle(const char *name)
 {
 	int before = enter(), status;
@@ -594,5 +656,6 @@ const struct debuginfo shim_debuginfo = {
 	.prototype = prototype,
 	.callsite = callsite,
 	.signature = signature,
+	.locals = locals,
 	.demangle = demangle,
 };

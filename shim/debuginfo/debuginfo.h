@@ -12,6 +12,7 @@
 
 #include "../callsite.h"
 #include "../prototype.h"
+#include "../variables.h"
 
 #include <stdint.h>
 
@@ -59,6 +60,8 @@ struct debuginfo {
 	/* Its result, then its parameters but for hidden ones: bytes of struct
 	 * typetree_value. */
 	debuginfo_call *signature;
+	/* At the call that returns to @site; one struct variables. */
+	debuginfo_call *locals;
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
 };

@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 INCLUDE = os.path.join(TOP, 'include')
 
-HEADERS = ['shim', 'profiler', 'hooks', 'info']
+HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts']
 
 # What a call must not answer where it is allowed, and the answers where not.
 SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
@@ -44,6 +44,7 @@ SLOW_HOOK_ONLY = re.compile('shim_get_function_(enter|leave|tailcall)3_info')
 REFUSED = {'INIT': INIT, 'SYNC': SEQUENCE, 'TRIGGERS': SEQUENCE}
 
 # They answer nothing that could be compared, or would end the test.
+NO_RESULT = {'const char *', 'void', 'void *', 'size_t'}
 WITHOUT_RESULT = {'shim_enum_destroy', 'shim_profiler_api_version'}
 HANDLES_THAT_STAY = {'shim_profiler_destroy', 'shim_profiler_detach',
                      'shim_profiler_quiesce'}
@@ -113,6 +114,7 @@ def argument(function, parameter):
 
 
 MODULE = r'''
+#include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <dlfcn.h>
@@ -303,7 +305,7 @@ def module_source(functions):
                          'h ? 0 : place == detaching ? 0x%s : 0x%s); }' % (
                              call, function.name, DETACHING, INIT))
             continue
-        if function.result in ('const char *', 'void'):
+        if function.result in NO_RESULT:
             calls.append('\t%s;\n\ttell("%s", place, 0);' % (
                 call, function.name))
             continue
@@ -359,7 +361,7 @@ def every_function_answers_as_its_contract_says_from_everywhere():
         row = table.get(function.name, {})
         for place in PLACES:
             got, want = row.get(place), expected(function, place)
-            if function.result in ('const char *', 'void'):
+            if function.result in NO_RESULT:
                 want = 'allowed'
             good = got is not None and (
                 got not in CONTRACT_ERRORS if want == 'allowed' else
@@ -376,6 +378,7 @@ def every_function_answers_as_its_contract_says_from_everywhere():
 # From a signal handler that interrupts anything: every async function, with
 # good arguments.
 HANDLER = r'''
+#include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <dlfcn.h>
