@@ -53,12 +53,20 @@ static bool has_flag(Dwarf_Die *die, unsigned name)
 	       flag;
 }
 
-/* Without qualifiers and names; an alignment one of them asks for is told. */
+/* Without qualifiers and names; an alignment one of them asks for is told.  A
+ * class may be in a unit of its own. */
 static bool peel(Dwarf_Die *die, uint64_t *alignment)
 {
 	Dwarf_Attribute attribute;
+	Dwarf_Die whole;
 
 	for (unsigned i = 0; i < DEPTH_MAX; i++) {
+		if (dwarf_attr(die, DW_AT_signature, &attribute)) {
+			if (!dwarf_formref_die(&attribute, &whole))
+				return false;
+			*die = whole;
+			return true;
+		}
 		switch (dwarf_tag(die)) {
 		case DW_TAG_typedef:
 		case DW_TAG_const_type:
@@ -89,7 +97,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type, uint64_t *alignment)
 
 static bool is_same(Dwarf_Die *a, Dwarf_Die *b)
 {
-	return dwarf_dieoffset(a) == dwarf_dieoffset(b);
+	return a->addr == b->addr;
 }
 
 /* --- classes of C++ --- */

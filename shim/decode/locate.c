@@ -50,6 +50,7 @@ struct state {
 	struct slot slots[SLOTS_MAX];
 	uint32_t slot_count;
 	bool arguments_written; /* the part of the stack they came on */
+	bool is_foreign;	/* the function is not called as System V says */
 };
 
 struct way {
@@ -178,6 +179,9 @@ static void store(struct state *state, const struct value *place,
 		if (!overlaps(&state->slots[i], place, size))
 			state->slots[kept++] = state->slots[i];
 	state->slot_count = kept;
+	/* Who keeps one of these for its caller, was declared ms_abi. */
+	if (value->origin == ENTRY && value->number >= VECTOR + 8)
+		state->is_foreign = true;
 	/* Where the return address is, too: then this is not what it seems. */
 	if (place->origin == ADDRESS && place->number + size > 0)
 		state->arguments_written = true;
@@ -504,6 +508,7 @@ static void meet(struct walk *walk)
 			met->slots[kept++] = met->slots[i];
 	met->slot_count = kept;
 	met->arguments_written |= state->arguments_written;
+	met->is_foreign |= state->is_foreign;
 }
 
 static bool choose_other(struct walk *walk)
@@ -607,7 +612,8 @@ static bool walk_to_hook(const struct decode_location *location,
 	while (step(&walk))
 		if (++walk.steps > STEPS_MAX)
 			return false;
-	if (!walk.has_met || walk.has_failed || is_jumped_into(location))
+	if (!walk.has_met || walk.has_failed || walk.met.is_foreign ||
+	    is_jumped_into(location))
 		return false;
 	*met = walk.met;
 	return true;
