@@ -1215,7 +1215,8 @@ static void print_string_class(struct printer *printer,
 			 &length))
 		put_unreadable(printer, length_place.address);
 	else
-		print_text(printer, text, length.low, length.low);
+		print_text(printer, text, length.low & ~(1ull << 63),
+			   UINT64_MAX);
 }
 
 static void print_sequence(struct printer *printer,
