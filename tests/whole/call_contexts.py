@@ -102,6 +102,8 @@ class Program:
             if type.endswith('&'):
                 run.append('\t{ void *at = (void *)&%s; print_bytes(&at, 8); }'
                            % name)
+            elif type == 'Empty':
+                run.append('\tprintf(" any");')
             else:
                 run.append('\tprint_bytes((void *)&%s, sizeof(%s));' % (
                     name, name))
@@ -242,7 +244,7 @@ class Comparison:
             self.missing[what] = self.missing.get(what, 0) + 1
             key = what, told
             self.reasons[key] = self.reasons.get(key, 0) + 1
-        elif told == value or (significant and len(told) == len(value) and
+        elif told == value or value == 'any' or (significant and len(told) == len(value) and
                                told[:2 * significant] ==
                                value[:2 * significant]):
             self.right[what] = self.right.get(what, 0) + 1
@@ -331,6 +333,82 @@ for family, optimize in BUILDS:
         add_test('no_value_is_wrong_%s_%s%s' % (
             'c++' if cxx else 'c', family, optimize),
             lambda f=family, o=optimize, c=cxx: test_matrix(f, o, c))
+
+
+# --- rows ---
+
+def check_row(case, least, family='gcc', optimize='-O0', flags=(), log=None):
+    program = compile('introspected.c', family, optimize,
+                      ['-I', INCLUDE, *flags],
+                      name='introspected_rows' + ''.join(flags))
+    result = record([program, case], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), case)
+    found = re.search(r'^(\d+) checks, (\d+) wrong$', result.stdout, re.M)
+    expect(found and found.group(2) == '0', result.stdout[-3000:])
+    expect(int(found.group(1)) >= least, result.stdout)
+    lines = log_of(result.output)
+    expect(len(lines) == (log is not None), repr(lines))
+    expect(not log or log in lines[0], repr(lines))
+
+
+def log_of(output):
+    """What was noted of contexts, in all processes."""
+    found = []
+    for folder, _, files in os.walk(output):
+        for name in files:
+            with open(os.path.join(folder, name), 'rb') as file:
+                found += re.findall(rb'call contexts: [^\n\0]*', file.read())
+    return [line.decode() for line in found]
+
+
+# The test's name; the case of introspected.c, and how many checks it makes.
+ROWS = [
+    ('without_introspection_there_is_no_context', 'off', 40),
+    ('afterwards_it_is_too_late_to_enable_it', 'late', 40),
+    ('arguments_and_locals_are_told_to_who_asks', 'plainly', 900),
+    ('a_context_is_for_who_asked_for_it', 'others', 1200),
+    ('who_asks_how_calls_are_left_is_told_values_too', 'tracks', 900),
+    ('it_may_be_enabled_first', 'first', 1000),
+    ('two_calls_make_two_copies', 'twice', 16),
+    ('what_is_out_of_bounds_is_nothing', 'bounds', 100),
+    ('a_context_is_good_in_its_callback_only', 'stash', 30),
+    ('a_million_buffers_that_are_given_back_take_no_memory', 'leak', 2),
+    ('buffers_may_be_given_back_by_other_threads', 'threads', 200000),
+    ('what_interrupts_a_callback_may_not_ask', 'signals', 400),
+    ('locals_that_are_not_understood_have_a_reason', 'odd', 10),
+    ('statics_have_a_value_before_the_function_begins', 'statics', 2),
+]
+
+NO_BUFFER = 'what was given back is no buffer'
+
+for name, case, least in ROWS:
+    add_test(name, lambda c=case, n=least: check_row(c, n))
+
+
+@test
+def with_the_other_compiler_too():
+    for case in ('plainly', 'odd', 'bounds'):
+        check_row(case, 10, 'clang')
+
+
+@test
+def a_forked_child_has_contexts_of_its_own():
+    check_row('fork', 1700, log=NO_BUFFER)
+
+
+@test
+def what_is_no_buffer_is_left_alone_and_noted():
+    check_row('frees', 15, log=NO_BUFFER)
+
+
+@test
+def buffers_are_bounded():
+    check_row('exhaust', 300000, log='no buffer is left')
+
+
+@test
+def without_debug_information_there_is_a_reason():
+    check_row('unknown', 20, flags=['-g0'])
 
 
 if __name__ == '__main__':
