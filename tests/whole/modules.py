@@ -269,6 +269,21 @@ def the_example_modules_count_what_there_is():
 
 
 @test
+def an_example_prints_arguments_and_locals():
+    path = new_file()
+    result = load('context:%s:leaf,main' % path)
+    expect_alike(result)
+    expect_log(result)
+    lines = [re.sub(' result.*', '', line)
+             for line in content(path).splitlines()]
+    wanted = ['enter main:']
+    for n in range(1000):
+        wanted += ['enter leaf: ' + n.to_bytes(4, 'little').hex(),
+                   'leave leaf:']
+    expect_equal(lines, wanted + ['leave main: n e8030000'], 'calls')
+
+
+@test
 def profilers_are_started_in_the_order_given_and_called_newest_first():
     directory = tale('one')
     tale('two', directory=directory)
