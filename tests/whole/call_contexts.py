@@ -373,7 +373,7 @@ ROWS = [
     ('what_is_out_of_bounds_is_nothing', 'bounds', 100),
     ('a_context_is_good_in_its_callback_only', 'stash', 30),
     ('a_million_buffers_that_are_given_back_take_no_memory', 'leak', 2),
-    ('buffers_may_be_given_back_by_other_threads', 'threads', 200000),
+    ('buffers_may_be_given_back_by_other_threads', 'threads', 100000),
     ('what_interrupts_a_callback_may_not_ask', 'signals', 400),
     ('locals_that_are_not_understood_have_a_reason', 'odd', 10),
     ('statics_have_a_value_before_the_function_begins', 'statics', 2),
