@@ -67,7 +67,9 @@ static struct shim_node *drop_inlined(const struct tree *tree,
 	return current;
 }
 
-static COLD void enter_slowly(uint64_t function, uintptr_t sp)
+/* The call's node, or NULL if it is lost. */
+static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
+					   uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -78,29 +80,30 @@ static COLD void enter_slowly(uint64_t function, uintptr_t sp)
 		tree = tree_get(sp);
 	if (!tree_find_place(&at, tree, sp)) {
 		shim_record_lost(tree_hot.cause);
-		return;
+		return NULL;
 	}
 	tree = at.tree;
 	if (UNLIKELY(tree->lost_depth)) {
 		if (sp <= tree->lost_sp) {
 			lose_call(tree, sp);
-			return;
+			return NULL;
 		}
 		tree->lost_depth = 0; /* those frames are gone */
 	}
 	frame = frame_of(sp, at.stack->low);
 	at.current = tree_drop_stale(at.stack, at.current, sp);
 	at.current = drop_inlined(tree, at.current, function, frame);
-	node = find(tree->table, at.current, function);
+	node = find(tree->table, at.current, function, group);
 	if (UNLIKELY(!node))
-		node = node_make(tree, at.current, function);
+		node = node_make(tree, at.current, function, group);
 	if (UNLIKELY(!node)) {
 		lose_call(tree, sp);
 		tree_publish(tree, at.stack, at.current);
-		return;
+		return NULL;
 	}
 	tree_publish(tree, at.stack, node);
 	open_call(node, frame);
+	return node;
 }
 
 static void count_orphan(void)
@@ -147,25 +150,30 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 
 /* --- the fast path --- */
 
-/* A cache miss where nothing else is wrong. */
+/* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
+ * function words of their nodes have SHIM_NODE_EXACT.) */
 static __attribute__((noinline)) void
 enter_missed(uint64_t function, uintptr_t hint, uintptr_t sp,
-	     struct shim_node *current)
+	     struct shim_node *current, const void *site)
 {
 	struct tree *tree = tree_hot.tree;
 	uint64_t frame = frame_of(sp, tree_hot.low);
 	struct shim_node *node;
 
+	if (UNLIKELY(by_is_wanted) && by_find(function)) {
+		shim_ask(function, site);
+		return;
+	}
 	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
-		enter_slowly(function, sp);
+		enter_slowly(function, 0, sp);
 		return;
 	}
 	node = *cache_place(function, hint);
 	if (node->function != (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
-		node = find(tree->table, current, function);
+		node = find(tree->table, current, function, 0);
 		if (UNLIKELY(!node)) {
-			enter_slowly(function, sp);
+			enter_slowly(function, 0, sp);
 			return;
 		}
 		*cache_place(function, hint) = node;
@@ -181,7 +189,8 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 
 	if (node->function == (function | SHIM_NODE_EXACT) &&
 	    !is_in_doubt(node)) {
-		uint64_t duration = shim_clock() - node->start;
+		uint64_t duration = tree_mode == COUNTS ?
+					    0 : shim_clock() - node->start;
 
 		tree_hot.current = parent_of(node);
 		close_call(node, duration);
@@ -206,7 +215,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
 	if (UNLIKELY(frame > current->frame)) {
-		enter_missed(function, hint, sp, current);
+		enter_missed(function, hint, sp, current, site);
 		return;
 	}
 	/* Here, where the loads above are under way already: it takes longer
@@ -215,7 +224,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		enter_missed(function, hint, sp, current);
+		enter_missed(function, hint, sp, current, site);
 		return;
 	}
 	/* Current first: what a handler calls from here on is the node's child.
@@ -345,31 +354,122 @@ static const shim_frame_hook hooks_at[3][2] = {
 	[EXACT] = { exact_enter_at, exact_leave_at },
 };
 
+/* --- grouped calls --- */
+
+static struct shim_node *enter_group(shim_function function, uint16_t group,
+				     uintptr_t sp)
+{
+	struct shim_node *current = tree_hot.current, *node = NULL;
+	uint64_t frame = frame_of(sp, tree_hot.low);
+
+	if (LIKELY(current != &tree_nobody && frame <= current->frame))
+		node = find(tree_hot.tree->table, current, function, group);
+	if (UNLIKELY(!node))
+		return enter_slowly(function, group, sp);
+	tree_hot.current = node;
+	open_call(node, frame);
+	return node;
+}
+
+/* The callers did not take this long.  (Rounded so that it is right on
+ * average.) */
+static void note_asking(struct shim_node *node, uint64_t before)
+{
+	uint64_t units = node->start / SHIM_ASKING_UNIT -
+			 before / SHIM_ASKING_UNIT;
+
+	node->hits = units < UINT32_MAX - node->hits ?
+			     node->hits + (uint32_t)units :
+			     UINT32_MAX;
+}
+
+/* A call that enter_missed handed over; beside other profilers, any call. */
+static void enter_asked(shim_function function, const void *site, uintptr_t sp,
+			shim_elt_info info)
+{
+	unsigned by = by_find(function);
+	struct shim_node *node;
+	uint64_t before;
+	uint16_t group;
+
+	if (!by) {
+		hooks_at[tree_mode][0](function, site, sp);
+		return;
+	}
+	before = tree_mode == COUNTS ? 0 : now();
+	if (must_look_back())
+		tree_look_back(function, site, sp, true);
+	group = by_group(by, function, info);
+	node = enter_group(function, group, sp);
+	if (node && group && tree_mode != COUNTS)
+		note_asking(node, before);
+}
+
 /* --- start --- */
 
-static bool is_word(const char *string, const char *word)
+static bool is_word(const char *item, size_t size, const char *word)
 {
-	while (*word && *string == *word)
-		string++, word++;
-	return *word == '\0' && *string == '\0';
+	size_t i = 0;
+
+	while (i < size && word[i] && item[i] == word[i])
+		i++;
+	return i == size && word[i] == '\0';
+}
+
+/* What follows @key in @item, or NULL. */
+static const char *value_of(const char *item, size_t size, const char *key)
+{
+	size_t i = 0;
+
+	while (i < size && key[i] && item[i] == key[i])
+		i++;
+	return key[i] == '\0' ? item + i : NULL;
+}
+
+static bool read_item(const char *item, size_t size)
+{
+	const char *value = value_of(item, size, "by=");
+
+	if (value)
+		return by_add(value, size - (size_t)(value - item));
+	value = value_of(item, size, "by-limit=");
+	if (value)
+		return by_limit(value, size - (size_t)(value - item));
+	if (is_word(item, size, "counts"))
+		tree_mode = COUNTS;
+	else if (is_word(item, size, "exact"))
+		tree_mode = EXACT;
+	else
+		return false;
+	return true;
+}
+
+static bool read_arguments(const char *arguments)
+{
+	tree_mode = COARSE;
+	while (*arguments) {
+		size_t size = 0;
+
+		while (arguments[size] && arguments[size] != ',')
+			size++;
+		if (!read_item(arguments, size))
+			return false;
+		arguments += size + (arguments[size] == ',');
+	}
+	return true;
 }
 
 int calltree_start(const char *arguments);
 
-/* @arguments: "", "exact" or "counts".  0, or -1 if it is none of them. */
+/* @arguments: separated by commas, "exact" or "counts", "by=FUNCTION/ARGUMENT",
+ * "by-limit=N".  0, or -1 if it is none of them. */
 int calltree_start(const char *arguments)
 {
 	struct shim_meta *meta = shim_record_meta();
 	struct shim_handle *handle;
 	uint64_t tick_length;
 
-	if (is_word(arguments, "counts"))
-		tree_mode = COUNTS;
-	else if (is_word(arguments, "exact"))
-		tree_mode = EXACT;
-	else if (is_word(arguments, ""))
-		tree_mode = COARSE;
-	else
+	if (!read_arguments(arguments))
 		return -1;
 	tree_tick = shim_tick(&tick_length);
 	if (tree_mode == COARSE && !tree_tick)
@@ -390,5 +490,9 @@ int calltree_start(const char *arguments)
 			       SHIM_SITE_HOOK(hooks_again[tree_mode][1]));
 	shim_set_frame_hooks(handle, hooks_at[tree_mode][0],
 			     hooks_at[tree_mode][1]);
+	if (by_is_wanted) {
+		shim_set_asking_hook(handle, enter_asked);
+		by_start();
+	}
 	return 0;
 }

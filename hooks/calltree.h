@@ -6,6 +6,7 @@
  *     calltree_threads.c  a thread's tree, and the stacks its calls are on
  *     calltree_events.c   jumps, exceptions, coroutines, forks, unloading
  *     calltree_restart.c  calls that were open while the hooks were off
+ *     calltree_by.c       calls of one function grouped by an argument
  *     calltree_cost.c     what a call of the hooks costs
  *
  * What the fast path takes from other files is inline and in here.
@@ -83,6 +84,7 @@ struct tree {
 	struct chunk chunks[SHIM_FILE_CHUNKS];
 	unsigned chunk_count;
 	char *pool, *pool_end;		/* struct stack come from here */
+	uint8_t *described;		/* groups that this file describes: bits */
 	struct jump jumps[JUMPS];
 };
 
@@ -156,20 +158,24 @@ static inline bool is_root(const struct shim_node *node)
 	return node->parent == 0;
 }
 
-static inline uint64_t hash(const struct shim_node *parent, uint64_t function)
+static inline uint64_t hash(const struct shim_node *parent, uint64_t function,
+			    uint16_t group)
 {
-	return ((uintptr_t)parent >> 6 ^ function) * 0x9e3779b97f4a7c15ull;
+	return ((uintptr_t)parent >> 6 ^ function ^ (uint64_t)group << 48) *
+	       0x9e3779b97f4a7c15ull;
 }
 
 static inline struct shim_node *
-find(const struct table *table, struct shim_node *parent, uint64_t function)
+find(const struct table *table, struct shim_node *parent, uint64_t function,
+     uint16_t group)
 {
 	uint64_t mask = (1ull << (64 - table->shift)) - 1;
-	uint64_t i = hash(parent, function) >> table->shift;
+	uint64_t i = hash(parent, function, group) >> table->shift;
 	struct shim_node *node;
 
 	while ((node = table->slot[i]) != NULL) {
-		if (parent_of(node) == parent && address_of(node) == function)
+		if (parent_of(node) == parent &&
+		    address_of(node) == function && node->group == group)
 			return node;
 		i = (i + 1) & mask;
 	}
@@ -213,9 +219,9 @@ void *tree_take(struct tree *tree, size_t size);
 /* A table with 2^(64 - @shift) slots, or NULL. */
 struct table *tree_make_table(uint64_t shift);
 
-/* The child of @parent for @function; NULL sets lost_cause. */
+/* The child of @parent for @function and @group, or 0; NULL sets lost_cause. */
 COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
-				 uint64_t function);
+				 uint64_t function, uint16_t group);
 
 /* Gives @node what calltree:exact keeps beside it; its last call took
  * @duration.  The first call needs none: the path's time is its duration. */
@@ -314,6 +320,32 @@ void tree_listen(struct shim_handle *handle);
 
 /* Measures it and says it in @meta. */
 void tree_describe_cost(struct shim_meta *meta);
+
+/* --- calltree_by.c --- */
+
+/* Whether some function's calls are grouped. */
+extern bool by_is_wanted;
+
+/* Reads FUNCTION/ARGUMENT, and a number; false: it is no such. */
+bool by_add(const char *text, size_t size);
+bool by_limit(const char *text, size_t size);
+
+/* Once all are read, and in the recording of each process. */
+void by_start(void);
+void by_start_recording(void);
+
+/* Which by= the function is of, from 1 on; 0: none. */
+unsigned by_find(shim_function function);
+
+/* The group of a call; 0: the function has no such argument, and is from now on
+ * of none. */
+uint16_t by_group(unsigned by, shim_function function, shim_elt_info info);
+
+/* Says in @tree's file what @group is; false: no room, lost_cause is set. */
+bool by_describe(struct tree *tree, uint16_t group);
+
+/* An image has gone. */
+void by_forget(uintptr_t low, uintptr_t high);
 
 /* --- calltree.c --- */
 

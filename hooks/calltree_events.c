@@ -170,7 +170,8 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 	for (node = innermost; !is_root(node); node = parent_of(node))
 		path[--depth] = node;
 	for (size_t i = 0; path[i]; i++) {
-		node = node_make(at->tree, at->current, address_of(path[i]));
+		node = node_make(at->tree, at->current, address_of(path[i]),
+				 path[i]->group);
 		if (!node)
 			break;
 		at->current = node;
@@ -197,6 +198,7 @@ static void on_forked(struct shim_profiler *profiler)
 	trees = NULL;
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
+	by_start_recording();
 	if (!has_parent)
 		return;
 	stack = *parent.stack;
@@ -253,6 +255,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 			      uintptr_t high, uint32_t generation)
 {
 	(void)profiler;
+	by_forget(low, high);
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next) {
 		struct table *table = tree->table;

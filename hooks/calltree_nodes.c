@@ -65,7 +65,8 @@ struct table *tree_make_table(uint64_t shift)
 static void insert(struct table *table, struct shim_node *node)
 {
 	uint64_t mask = (1ull << (64 - table->shift)) - 1;
-	uint64_t i = hash(parent_of(node), address_of(node)) >> table->shift;
+	uint64_t i = hash(parent_of(node), address_of(node), node->group) >>
+		     table->shift;
 
 	while (!shim_replace(&table->slot[i], NULL, node))
 		i = (i + 1) & mask;
@@ -113,7 +114,7 @@ static void grow_cache(struct tree *tree)
 
 COLD struct shim_node *node_make(struct tree *tree,
 				 struct shim_node *parent,
-				 uint64_t function)
+				 uint64_t function, uint16_t group)
 {
 	struct shim_node *node;
 
@@ -123,13 +124,17 @@ COLD struct shim_node *node_make(struct tree *tree,
 						  SHIM_LOST_MEMORY;
 		return NULL;
 	}
+	if (group && !by_describe(tree, group))
+		return NULL;
 	node = tree_take(tree, sizeof(*node));
 	if (!node)
 		return NULL;
+	node->group = group;
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : 0;
 	__atomic_store_n(&node->function,
-			 function | (tree_mode == COARSE ? SHIM_NODE_EXACT : 0),
+			 function | (tree_mode == COARSE || group ?
+					     SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
 	insert(tree->table, node);
 	grow_cache(tree);
@@ -187,6 +192,9 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 
 COLD void node_choose_clock(struct shim_node *node)
 {
+	/* The fast path must not take one group for another. */
+	if (node->group)
+		return;
 	if (node->function & SHIM_NODE_EXACT) {
 		if (node->time < node->calls * tree_long_clock) {
 			node->coarse = 1;

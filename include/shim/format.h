@@ -23,13 +23,17 @@
  *
  * A reader must refuse a version it does not know.  It must trust nothing:
  * the program shares the memory these files are made of.
+ *
+ * Version 2 is said by the meta of a process whose calls are grouped by an
+ * argument (calltree:by=), and only by that: its nodes may have groups.
  */
 #ifndef SHIM_FORMAT_H
 #define SHIM_FORMAT_H
 
 #include <stdint.h>
 
-#define SHIM_FORMAT_VERSION 1u
+#define SHIM_FORMAT_VERSION	   1u
+#define SHIM_FORMAT_VERSION_GROUPS 2u
 
 #define SHIM_META_MAGIC	  "SHIMMETA"
 #define SHIM_IMAGES_MAGIC "SHIMIMGS"
@@ -183,18 +187,22 @@ struct shim_file {
 };
 
 /*
- * calltree: every 64 bytes of its chunks are one of these three, told apart by
+ * calltree: every 64 bytes of its chunks are one of these four, told apart by
  * the first word.  Two nodes may mean the same path (a signal came between):
  * a reader adds them.
  */
 #define SHIM_NODE_THREAD  0xffff000000000000ull	/* | tid: a struct shim_thread_node */
 #define SHIM_NODE_EXTRA	  0xfffe000000000000ull	/* a struct shim_extra_node */
-#define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in both, never in a function word */
+#define SHIM_NODE_GROUP	  0xfffd000000000000ull	/* | number: a struct shim_group_node */
+#define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
-					 * or in doubt (frame, bit 0) */
+					 * or in doubt (frame, bit 0), or
+					 * with a group */
 #define SHIM_NODE_ADDRESS 0x0000ffffffffffffull
 #define SHIM_NODE_GENERATION(function) ((uint32_t)((function) >> 48 & 0x7fff))
 #define SHIM_GENERATION_MAX 0x7effu		/* later unloads: the name is unknown */
+
+#define SHIM_ASKING_UNIT 16		/* clock units */
 
 struct shim_node {
 	uint64_t function;		/* address | generation << 48 | SHIM_NODE_EXACT; 0: unused */
@@ -206,9 +214,16 @@ struct shim_node {
 					 * so far above the stack's low end; bits
 					 * 0-2 are flags.  0: it may have ended while
 					 * calls were off */
-	uint32_t hits;			/* coarse: calls during which the clock ticked */
-	uint32_t coarse;		/* 1: some calls were timed by the coarse clock;
+	uint32_t hits;			/* coarse: calls during which the clock ticked;
+					 * with a group: what it took to find it,
+					 * in SHIM_ASKING_UNITs, which the callers'
+					 * times contain */
+	uint8_t coarse;			/* 1: some calls were timed by the coarse clock;
 					 * 2: calls were not timed */
+	uint8_t unused;
+	uint16_t group;			/* which calls of the function these are:
+					 * number of a struct shim_group_node before
+					 * it in this file; 0: all */
 	uint64_t extra;			/* exact: address of its struct shim_extra_node, or 0 */
 };
 
@@ -224,6 +239,21 @@ struct shim_thread_node {
 	char name[16];			/* comm, NUL-padded */
 	uint64_t lost[SHIM_LOST_CAUSES];
 	uint64_t unused2;
+};
+
+/*
+ * What the calls of a group have in common (256 bytes): their argument, as text
+ * that is to be shown, "kind=NUMBER".  "kind=?" are those whose argument could not
+ * be had, "kind=..." those of all further values when there were too many.  A
+ * number means the same in all files of a process; each file says it for itself.
+ */
+#define SHIM_GROUP_TEXT 240
+
+struct shim_group_node {
+	uint64_t function;		/* SHIM_NODE_GROUP | number, which is not 0 */
+	uint32_t text_size;		/* bytes, without a NUL */
+	uint32_t unused;
+	char text[SHIM_GROUP_TEXT];
 };
 
 #define SHIM_BUCKETS 40
@@ -251,6 +281,7 @@ struct shim_extra_node {
 
 _Static_assert(sizeof(struct shim_node) == 64, "layout");
 _Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
+_Static_assert(sizeof(struct shim_group_node) == 256, "layout");
 _Static_assert(sizeof(struct shim_extra_node) == 384, "layout");
 
 #endif

@@ -20,7 +20,9 @@ struct scan {
 	struct tree_file *file;
 	struct recording *recording;
 	uint32_t process;
-	struct map *sites;
+	struct site_maps *sites;
+	struct map groups;		/* number in this file: in recording->groups */
+	uint64_t lost_groups, lost_groups_offset;
 	uint32_t entry_room, extent_room;
 	uint64_t *parents;		/* addresses, beside file->entries */
 	uint32_t parent_room;
@@ -158,22 +160,66 @@ static void find_extents(struct scan *scan, int fd, uint32_t c)
 	}
 }
 
-static uint32_t find_site(struct scan *scan, uint64_t function)
+static uint32_t add_site(struct scan *scan, uint64_t function,
+			 const char *group)
 {
 	struct recording *recording = scan->recording;
-	uint64_t key = function & ~SHIM_NODE_EXACT;
-	uint32_t site = map_add(scan->sites, key, recording->site_count);
 
-	if (site == recording->site_count) {
-		GROW(recording->sites, recording->site_count,
-		     recording->site_room);
-		recording->sites[recording->site_count++] = (struct site){
-			.address = key & SHIM_NODE_ADDRESS,
-			.generation = SHIM_NODE_GENERATION(key),
-			.process = scan->process,
-		};
+	GROW(recording->sites, recording->site_count, recording->site_room);
+	recording->sites[recording->site_count] = (struct site){
+		.address = function & SHIM_NODE_ADDRESS,
+		.generation = SHIM_NODE_GENERATION(function),
+		.process = scan->process,
+		.group = group,
+	};
+	return recording->site_count++;
+}
+
+static uint32_t find_site(struct scan *scan, uint64_t function)
+{
+	uint32_t next = scan->recording->site_count;
+	uint32_t site = map_add(&scan->sites->plain, function, next);
+
+	return site == next ? add_site(scan, function, NULL) : site;
+}
+
+/* The site of one group of @function's calls.  Equal names are one group,
+ * whatever their numbers are. */
+static uint32_t find_group_site(struct scan *scan, uint64_t function,
+				uint16_t number, uint64_t offset)
+{
+	struct recording *recording = scan->recording;
+	struct site_maps *sites = scan->sites;
+	uint32_t group = map_get(&scan->groups, number), next, site;
+	uint64_t id;
+
+	if (group == NONE) {
+		blame(&scan->lost_groups, &scan->lost_groups_offset, offset);
+		group = names_add(&recording->groups,
+				  keep_format("#%u", number));
+		map_add(&scan->groups, number, group);
 	}
-	return site;
+	id = map_add(&sites->functions, function,
+		     (uint32_t)sites->functions.count);
+	next = recording->site_count;
+	site = map_add(&sites->grouped, id << 32 | group, next);
+	return site == next ? add_site(scan, function,
+				       recording->groups.text[group]) :
+			      site;
+}
+
+static void add_group(struct scan *scan, const unsigned char *at)
+{
+	struct shim_group_node group;
+	uint32_t size;
+
+	memcpy(&group, at, sizeof(group));
+	size = group.text_size;
+	if (size > sizeof(group.text))
+		size = sizeof(group.text);
+	map_add(&scan->groups, group.function & SHIM_NODE_ADDRESS,
+		names_add(&scan->recording->groups,
+			  keep_text(group.text, size)));
 }
 
 static void add_entry(struct scan *scan, uint64_t offset, uint32_t slot,
@@ -203,6 +249,8 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_thread_node);
 	if (function >> 48 == SHIM_NODE_EXTRA >> 48)
 		return sizeof(struct shim_extra_node);
+	if (function >> 48 == SHIM_NODE_GROUP >> 48)
+		return sizeof(struct shim_group_node);
 	return 0;
 }
 
@@ -214,6 +262,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	const unsigned char *at = scan->file->data + offset;
 	struct process *process = &scan->recording->processes[scan->process];
 	uint64_t function = load(at), size = node_size(function);
+	uint16_t group;
 
 	if (function == 0)
 		return SLOT;
@@ -223,11 +272,16 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	}
 	if (size == sizeof(struct shim_thread_node))
 		add_entry(scan, offset, slot, 0, NONE);
+	if (size == sizeof(struct shim_group_node))
+		add_group(scan, at);
 	if (size != sizeof(struct shim_node))
 		return size;
+	memcpy(&group, at + offsetof(struct shim_node, group), sizeof(group));
+	function &= ~SHIM_NODE_EXACT;
 	add_entry(scan, offset, slot,
 		  load(at + offsetof(struct shim_node, parent)),
-		  find_site(scan, function));
+		  group ? find_group_site(scan, function, group, offset) :
+			  find_site(scan, function));
 	if (load(at + offsetof(struct shim_node, frame)))
 		process_see_clock(process,
 				  load(at + offsetof(struct shim_node, start)));
@@ -335,11 +389,16 @@ static void say_damage(const struct scan *scan)
 		     "the file (and %" PRIu64 " more like it); shown without "
 		     "callers", scan->file->name, scan->lost_parents_offset,
 		     scan->lost_parents - 1);
+	if (scan->lost_groups)
+		warn("%s: at offset %" PRIu64 ": nothing in the file says what "
+		     "the node's group is (and %" PRIu64 " more like it); "
+		     "shown by its number", scan->file->name,
+		     scan->lost_groups_offset, scan->lost_groups - 1);
 }
 
 bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct recording *recording, uint32_t process,
-		   struct map *sites)
+		   struct site_maps *sites)
 {
 	struct scan scan = { .file = file, .recording = recording,
 			     .process = process, .sites = sites };
@@ -360,6 +419,7 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	find_parents(&scan);
 	say_damage(&scan);
 	free(scan.parents);
+	map_free(&scan.groups);
 	return true;
 }
 

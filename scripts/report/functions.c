@@ -14,6 +14,8 @@
 struct search {
 	struct model *model;
 	struct map by_hash;		/* objects */
+	struct names grouped;		/* "object/address/group" */
+	struct map grouped_functions;	/* by their number there */
 	uint32_t object_room;
 	uint32_t function_room;
 };
@@ -117,6 +119,22 @@ static uint32_t add_function(struct search *search, struct map *map,
 	return function;
 }
 
+/* The same for one group of a function's calls. */
+static uint32_t add_grouped(struct search *search, uint64_t address,
+			    uint32_t object, const char *group)
+{
+	struct model *model = search->model;
+	struct map *map = &search->grouped_functions;
+	uint32_t key = names_add(&search->grouped,
+				 keep_format("%x/%" PRIx64 "/%s", object,
+					     address, group));
+	uint32_t function = add_function(search, map, key, object);
+
+	model->functions[function].address = address;
+	model->functions[function].group = group;
+	return function;
+}
+
 static void find_sites(struct search *search)
 {
 	struct recording *recording = search->model->recording;
@@ -128,12 +146,22 @@ static void find_sites(struct search *search)
 	for (i = 0; i < recording->site_count; i++, site++) {
 		image = find_image(&recording->processes[site->process], site);
 		if (!image) {
-			site->function = add_function(search, &unknown,
-				(uint64_t)site->generation << 48 |
-				site->address, NONE);
+			uint64_t address = (uint64_t)site->generation << 48 |
+					   site->address;
+
+			site->function = site->group ?
+				add_grouped(search, address, NONE,
+					    site->group) :
+				add_function(search, &unknown, address, NONE);
 			continue;
 		}
 		object = find_object(search, image);
+		if (site->group) {
+			site->function = add_grouped(search,
+				site->address - image->bias, object,
+				site->group);
+			continue;
+		}
 		while (room <= object) {
 			maps = grow(maps, room + 1, sizeof(*maps));
 			maps[room++] = (struct map){ 0 };
@@ -184,8 +212,17 @@ static int compare_symbols(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static void name_function(struct function *function,
-			  const struct symbol *symbol)
+/* "parse[kind=NUMBER]", a function of its own. */
+static void name_group(struct function *function)
+{
+	if (!function->group)
+		return;
+	function->name = keep_format("%s[%s]", function->name, function->group);
+	function->mangled = keep_format("%s[%s]", function->mangled,
+					function->group);
+}
+
+static void name_plainly(struct function *function, const struct symbol *symbol)
 {
 	uint64_t address = function->address;
 
@@ -200,6 +237,13 @@ static void name_function(struct function *function,
 	function->name = keep_format("0x%" PRIx64 " [%s]", address,
 				     object_name(function));
 	function->mangled = function->name;
+}
+
+static void name_function(struct function *function,
+			  const struct symbol *symbol)
+{
+	name_plainly(function, symbol);
+	name_group(function);
 }
 
 /* @order: the numbers of all functions of @object. */
@@ -282,6 +326,8 @@ void model_find_functions(struct model *model)
 
 	find_sites(&search);
 	map_free(&search.by_hash);
+	map_free(&search.grouped_functions);
+	names_free(&search.grouped);
 	order = sort_by_object(model);
 	for (i = 0; i < model->object_count; i++) {
 		progress("finding names", i, model->object_count);

@@ -136,6 +136,8 @@ static void put_function(FILE *out, const struct model *model,
 	fputc(',', out);
 	put_string(out, "mangled", function->mangled);
 	fputc(',', out);
+	put_string(out, "group", function->group);
+	fputc(',', out);
 	put_string(out, "object", function->object ? function->object->path :
 		   NULL);
 	fprintf(out, ",\"address\":\"%#" PRIx64 "\",", function->address);

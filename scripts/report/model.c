@@ -292,6 +292,8 @@ static void add_time(struct build *build, const struct shim_node *node,
 	double time = (double)node->time * unit + open_ns(process, node);
 	double tick = (double)meta->tick * unit;
 
+	if (node->group)
+		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;
 	path->total_raw += time;
 	path->cost += inside;
 	thread->self -= inside;

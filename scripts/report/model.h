@@ -24,6 +24,8 @@ struct sums {
 struct function {
 	const char *name;		/* as the source has it */
 	const char *mangled;
+	const char *group;		/* which of its calls, in its names as well;
+					 * NULL: all */
 	struct object *object;		/* NULL: unknown */
 	uint32_t object_number;		/* or NONE */
 	uint64_t address;		/* in the object's file */

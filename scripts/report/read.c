@@ -69,9 +69,9 @@ const unsigned char *map_file(int fd, const char *name, uint64_t *size)
 
 void check_version(const char *name, uint32_t version)
 {
-	if (version != SHIM_FORMAT_VERSION)
-		die("%s: format version %u, this reader knows %u", name,
-		    version, SHIM_FORMAT_VERSION);
+	if (version < SHIM_FORMAT_VERSION || version > SHIM_FORMAT_VERSION_GROUPS)
+		die("%s: format version %u, this reader knows %u and %u", name,
+		    version, SHIM_FORMAT_VERSION, SHIM_FORMAT_VERSION_GROUPS);
 }
 
 /* The version is written last: without one there is nothing in the file yet. */
@@ -134,7 +134,7 @@ static void read_trees(struct recording *recording, uint32_t index,
 		       int directory)
 {
 	struct process *process = &recording->processes[index];
-	struct map sites = { 0 };
+	struct site_maps sites = { 0 };
 	size_t count, i;
 	char **names = list_names(directory, is_tree_name, &count);
 	const char *name;
@@ -154,7 +154,9 @@ static void read_trees(struct recording *recording, uint32_t index,
 			process->file_count++;
 		close(fd);
 	}
-	map_free(&sites);
+	map_free(&sites.plain);
+	map_free(&sites.functions);
+	map_free(&sites.grouped);
 	free(names);
 }
 

@@ -81,6 +81,7 @@ struct site {
 	uint64_t address;
 	uint32_t generation;
 	uint32_t process;
+	const char *group;		/* which calls of it; NULL: all */
 	uint32_t function;		/* for the model */
 };
 
@@ -93,6 +94,7 @@ struct recording {
 	uint64_t end_mono_ns;
 	struct site *sites;
 	uint32_t site_count, site_room;
+	struct names groups;		/* "kind=NUMBER" */
 };
 
 /* The newest recording in the working directory; dies if there is none. */
@@ -115,15 +117,23 @@ void read_images(struct process *process, int directory, const char *path);
 
 /* calltree.c */
 
+/* The sites of a process by function word, and those of groups. */
+struct site_maps {
+	struct map plain;
+	struct map functions;		/* of groups: numbers */
+	struct map grouped;		/* number << 32 | group */
+};
+
 /*
  * calltree_open - maps @fd and lists its nodes and their sites
  *
+ * @sites are those that the process has so far.
  * @fd stays the caller's.  Returns false, with a warning, when nothing of it
  * can be used.
  */
 bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct recording *recording, uint32_t process,
-		   struct map *sites);
+		   struct site_maps *sites);
 /* Copies the extra node at @address that belongs to the node at @offset;
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,

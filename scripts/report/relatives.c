@@ -17,10 +17,37 @@
 /* How well a function's name answers to what was asked for. */
 enum match { MATCH_NONE, MATCH_PART, MATCH_BASE, MATCH_EXACT };
 
+/* How long a name of @function is without its group. */
+static size_t plain_length(const struct function *function, const char *name)
+{
+	return strlen(name) - (function->group ? strlen(function->group) +
+						 strlen("[]") : 0);
+}
+
+static bool is_plainly(const struct function *function, const char *name,
+		       const char *wanted)
+{
+	size_t length = plain_length(function, name);
+
+	return strlen(wanted) == length && !strncmp(name, wanted, length);
+}
+
+static bool is_beside(const struct function *a, const struct function *b)
+{
+	size_t length = plain_length(a, a->name);
+
+	return a->group && b->group && plain_length(b, b->name) == length &&
+	       !strncmp(a->name, b->name, length);
+}
+
 static enum match match_name(const struct function *function, const char *name)
 {
 	size_t length = strlen(name);
 
+	/* "parse" is all of its groups. */
+	if (is_plainly(function, function->name, name) ||
+	    is_plainly(function, function->mangled, name))
+		return MATCH_EXACT;
 	if (!strcmp(function->name, name) || !strcmp(function->mangled, name))
 		return MATCH_EXACT;
 	/* "parse" is parse(int) too. */
@@ -102,6 +129,23 @@ static _Noreturn void die_ambiguous(const struct model *model, const char *name,
 	die("%s could be any of these %u functions", name, count);
 }
 
+/* Whether the functions that match best are groups of one. */
+static bool is_one_function(const struct model *model,
+			    const enum match *matches, enum match best)
+{
+	const struct function *first = NULL;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++) {
+		if (matches[i] != best)
+			continue;
+		if (first && !is_beside(first, &model->functions[i]))
+			return false;
+		first = &model->functions[i];
+	}
+	return true;
+}
+
 /* Marks the functions that @name means; all that are called exactly so. */
 static bool *find_functions(const struct model *model, const char *name)
 {
@@ -124,7 +168,8 @@ static bool *find_functions(const struct model *model, const char *name)
 		wanted[i] = matches[i] == best;
 		count += wanted[i];
 	}
-	if (count > 1 && best != MATCH_EXACT)
+	if (count > 1 && best != MATCH_EXACT &&
+	    !is_one_function(model, matches, best))
 		die_ambiguous(model, name, matches, best);
 	free(matches);
 	return wanted;
@@ -198,17 +243,47 @@ static void print_row(const struct page *page, const struct sums *sums,
 		fputs("(nobody: first in its thread)\n", page->out);
 }
 
+/* How many groups of function @n are wanted; 0 if one before it was counted. */
+static uint32_t count_groups(const struct model *model, const bool *wanted,
+			     uint32_t n)
+{
+	const struct function *functions = model->functions;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		if (!wanted[i] || (i != n && !is_beside(&functions[i],
+							&functions[n])))
+			continue;
+		if (i < n)
+			return 0;
+		count++;
+	}
+	return count;
+}
+
 static void print_heading(const struct page *page, const char *what,
 			  const bool *wanted)
 {
-	uint32_t i;
+	const struct model *model = page->model;
+	struct function *function;
+	uint32_t i, groups;
 
-	for (i = 0; i < page->model->function_count; i++) {
-		if (!wanted[i])
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		groups = wanted[i] ? count_groups(model, wanted, i) : 0;
+		if (groups == 0)
 			continue;
 		fprintf(page->out, "\n%s ", what);
-		put_text(page->out, page->model->functions[i].name);
-		put_place(page, &page->model->functions[i]);
+		if (groups == 1) {
+			put_text(page->out, function->name);
+		} else {
+			put_text(page->out,
+				 keep_text(function->name,
+					   plain_length(function,
+							function->name)));
+			fprintf(page->out, " in its %u groups", groups);
+		}
+		put_place(page, function);
 	}
 	fputc('\n', page->out);
 }

@@ -123,6 +123,28 @@ static void print_filter(const struct page *page)
 	fputs("' lets through\n", page->out);
 }
 
+/* The rest of the values of a calltree:by=. */
+static void print_rest(const struct page *page)
+{
+	const struct model *model = page->model;
+	const struct function *function = model->functions;
+	char count[SHORT_TEXT];
+	size_t length;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++, function++) {
+		length = function->group ? strlen(function->group) : 0;
+		if (length < 4 || !function->sums.calls ||
+		    strcmp(function->group + length - 4, "=..."))
+			continue;
+		fprintf(page->out, "  %s calls had further values than there "
+			"may be groups (by-limit=N): ",
+			human_count(count, function->sums.calls));
+		put_text(page->out, function->name);
+		fputc('\n', page->out);
+	}
+}
+
 static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -143,6 +165,7 @@ static void print_calls(const struct page *page)
 			"; when that was is not known: their times are lower "
 			"bounds" : "");
 	print_filter(page);
+	print_rest(page);
 	if (model->unwound || model->orphans)
 		fprintf(page->out, "  %s calls ended without a leave, %s "
 			"leaves had no call\n",

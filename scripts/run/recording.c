@@ -277,7 +277,8 @@ static bool read_meta(int directory, struct shim_meta *meta)
 		return false;
 	ok = read_at(fd, meta, sizeof(*meta), 0) == sizeof(*meta) &&
 	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 &&
-	     meta->version == SHIM_FORMAT_VERSION;
+	     meta->version >= SHIM_FORMAT_VERSION &&
+	     meta->version <= SHIM_FORMAT_VERSION_GROUPS;
 	close(fd);
 	return ok;
 }

@@ -15,13 +15,40 @@
 #include "say.h"
 #include "settings.h"
 
-/* The profilers there are and what may stand behind the colon. */
+/* FUNCTION/ARGUMENT: the last '/' counts, an operator may have one. */
+static bool is_by(const char *value)
+{
+	const char *slash = strrchr(value, '/');
+
+	return slash != NULL && slash > value && slash[1] != '\0' &&
+	       strcmp(slash, "/0") != 0 && slash - value < 128 &&
+	       strlen(slash) <= 128;
+}
+
+static bool is_by_limit(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	return digits > 0 && digits <= 4 && value[digits] == '\0' &&
+	       atoi(value) >= 1 && atoi(value) <= 8000;
+}
+
+/* The profilers there are and what may stand behind the colon: words, and values
+ * behind a word that ends in '='. */
 static const struct {
 	const char *name;
-	const char *arguments[3];
+	struct {
+		const char *word;
+		const char *value;	/* for people */
+		bool (*check)(const char *value);
+	} arguments[5];
 } profilers[] = {
-	{ "calltree", { "exact", "counts" } },
-	{ "none", { 0 } },
+	{ "calltree",
+	  { { "exact", "", NULL },
+	    { "counts", "", NULL },
+	    { "by=", "FUNCTION/ARGUMENT", is_by },
+	    { "by-limit=", "1...8000", is_by_limit } } },
+	{ "none", { { NULL, NULL, NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
 
@@ -38,6 +65,11 @@ static const char common_help[] =
 	"                             calltree         calls and times (default)\n"
 	"                             calltree:exact   every call timed\n"
 	"                             calltree:counts  calls only\n"
+	"                             calltree:by=FUNCTION/ARGUMENT  calls of that\n"
+	"                                              function grouped by a parameter,\n"
+	"                                              its name or number; at most\n"
+	"                                              by-limit=N groups (256);\n"
+	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
@@ -101,10 +133,11 @@ const char *settings_profilers(void)
 		n += snprintf(text + n, sizeof(text) - n, "%s%s",
 			      i > 0 ? ", " : "", profilers[i].name);
 		for (int j = 0;
-		     profilers[i].arguments[j] && n < sizeof(text); j++)
-			n += snprintf(text + n, sizeof(text) - n, ", %s:%s",
+		     profilers[i].arguments[j].word && n < sizeof(text); j++)
+			n += snprintf(text + n, sizeof(text) - n, ", %s:%s%s",
 				      profilers[i].name,
-				      profilers[i].arguments[j]);
+				      profilers[i].arguments[j].word,
+				      profilers[i].arguments[j].value);
 	}
 	return text;
 }
@@ -150,12 +183,32 @@ bool settings_records_calls(const struct settings *settings)
 	return records;
 }
 
+static bool has_argument(int row, const char *argument)
+{
+	for (int j = 0; profilers[row].arguments[j].word != NULL; j++) {
+		const char *word = profilers[row].arguments[j].word;
+		size_t length = strlen(word);
+
+		if (profilers[row].arguments[j].check == NULL ?
+		    strcmp(argument, word) == 0 :
+		    strncmp(argument, word, length) == 0 &&
+		    profilers[row].arguments[j].check(argument + length))
+			return true;
+	}
+	return false;
+}
+
+/* Several with commas between; none at all is fine. */
 static bool has_arguments(int row, const char *arguments)
 {
-	for (int j = 0; profilers[row].arguments[j] != NULL; j++)
-		if (strcmp(arguments, profilers[row].arguments[j]) == 0)
-			return true;
-	return false;
+	char *copy = strdup(arguments), *rest = copy, *item;
+	bool all = true;
+
+	while (copy != NULL && *arguments != '\0' &&
+	       (item = strsep(&rest, ",")) != NULL)
+		all &= has_argument(row, item);
+	free(copy);
+	return all;
 }
 
 /* A module's init function is named after it: an identifier, or a path. */

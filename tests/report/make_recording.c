@@ -5,7 +5,8 @@
  *
  *     make_recording DIR [--paths N] [--depth N] [--threads N] [--processes N]
  *         [--functions N] [--mode counts|exact|coarse] [--image FILE]
- *         [--open] [--duplicates] [--damage cycle|parent|self|time|version]
+ *         [--open] [--duplicates] [--groups]
+ *         [--damage cycle|parent|self|time|version|group]
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static struct {
 	uint64_t paths, depth, threads, processes, functions;
 	enum mode mode;
 	const char *image, *damage;
-	bool open, duplicates;
+	bool open, duplicates, groups;
 } options = { .paths = 1000, .depth = 20, .threads = 1, .processes = 1,
 	      .functions = 100, .mode = MODE_EXACT, .image = "/proc/self/exe",
 	      .damage = "" };
@@ -143,8 +144,10 @@ static void write_meta(const char *directory, uint32_t pid)
 	meta = map_new(path, sizeof(*meta));
 	memcpy(meta->magic, SHIM_META_MAGIC, 8);
 	meta->version = SHIM_FORMAT_VERSION;
+	if (options.groups)
+		meta->version = SHIM_FORMAT_VERSION_GROUPS;
 	if (!strcmp(options.damage, "version"))
-		meta->version = 2;
+		meta->version = 3;
 	meta->size = sizeof(*meta);
 	meta->pid = pid;
 	meta->parent_pid = 1;
@@ -306,6 +309,28 @@ static void write_extra(struct layout *layout, struct plan *plan)
 	plan->node.extra = address_of(layout->file, at);
 }
 
+/* Of each three calls of a function, two are of a group. */
+static void add_group(struct layout *layout, struct shim_node *node, uint64_t i)
+{
+	static const char *const values[] = { "kind=1", "text=\"a;b\033[1m\"",
+					      "kind=?", "kind=..." };
+	struct shim_group_node *group;
+	uint64_t number = i % 6;
+
+	if (!options.groups || number >= 4)
+		return;
+	node->group = (uint16_t)(number + 1);
+	node->hits = 5;
+	node->coarse = node->coarse == 2 ? 2 : 0;
+	node->function |= SHIM_NODE_EXACT;
+	if (i >= 6 || !strcmp(options.damage, "group"))
+		return;
+	group = (void *)((char *)layout->file + take(layout, sizeof(*group)));
+	group->function = SHIM_NODE_GROUP | (number + 1);
+	group->text_size = (uint32_t)strlen(values[number]);
+	memcpy(group->text, values[number], group->text_size);
+}
+
 static void damage(struct shim_node *nodes[], const struct layout *layout)
 {
 	if (!strcmp(options.damage, "cycle"))
@@ -349,6 +374,7 @@ static void write_tree(const char *directory, uint32_t pid, uint32_t number)
 	snprintf(thread->name, sizeof(thread->name), "thread-%u", number);
 	thread->lost[SHIM_LOST_SPACE] = number;
 	for (i = 0; i < options.paths; i++) {
+		add_group(&layout, &plan[i].node, i);
 		plan[i].at = take(&layout, sizeof(*node));
 		if (options.mode == MODE_EXACT && plan[i].node.calls > 1)
 			write_extra(&layout, &plan[i]);
@@ -401,6 +427,7 @@ static void take_options(int argc, char **argv)
 		{ "threads", 1, NULL, 't' }, { "processes", 1, NULL, 'n' },
 		{ "functions", 1, NULL, 'f' }, { "mode", 1, NULL, 'm' },
 		{ "image", 1, NULL, 'i' }, { "damage", 1, NULL, 'x' },
+		{ "groups", 0, NULL, 'g' },
 		{ "open", 0, NULL, 'o' }, { "duplicates", 0, NULL, 'u' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -421,6 +448,7 @@ static void take_options(int argc, char **argv)
 		case 'i': options.image = optarg; break;
 		case 'x': options.damage = optarg; break;
 		case 'o': options.open = true; break;
+		case 'g': options.groups = true; break;
 		case 'u': options.duplicates = true; break;
 		default: exit(2);
 		}

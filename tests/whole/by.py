@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
 """by.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Calls of one function grouped by an argument (calltree:by=), and what makes it
-possible: fast hooks that ask about single calls.
+Calls of one function grouped by an argument (calltree:by=): tests/programs/
+grouped.c and grouped_cxx.cc say themselves how often they were called with which
+value.  And what makes it possible: fast hooks that ask about single calls.
 """
 import os
+import re
+import signal
 
 import shimtest
-from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
+from shimtest import (BUILDS, add_test, calls_of, compile, difference, expect,
+                      expect_equal, expect_truth, json_of, record,
+                      shim_report, tree_of)
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
+ARGUMENTS = ['kind', 'colour', 'flag', 'letter', 'text', 'ratio', 'pointer',
+             'wide']
+CLOCKS = ['', 'exact,', 'counts,']
 
 
 def fast_hooks_ask_about_single_calls(family, optimize):
@@ -23,10 +31,247 @@ def fast_hooks_ask_about_single_calls(family, optimize):
                  'nothing 1 others 103\n', 'beside another profiler')
 
 
+# --- groups ---
+
+def truth_of(result, argument):
+    """{value: calls}, as the program has it."""
+    found = re.findall(r'^by %s (.*) (\d+)$' % argument, result.stdout, re.M)
+    return {value: int(calls) for value, calls in found}
+
+
+def groups_of(about, function, shown=None):
+    """{value: calls} of @function, as the report has it."""
+    groups = {}
+    for f in about['functions']:
+        if not f['group'] or not re.search(function, f['name']):
+            continue
+        name, value = f['group'].split('=', 1)
+        expect(f['name'].endswith('[%s]' % f['group']), f['name'])
+        expect(not shown or name == shown, f['group'])
+        groups[value] = groups.get(value, 0) + f['calls']
+    return groups
+
+
+def together(about):
+    """{function: calls}, the groups added up."""
+    calls = {}
+    for name, n in calls_of(about).items():
+        name = name.split('[')[0]
+        calls[name] = calls.get(name, 0) + n
+    return calls
+
+
+def grouped(mode, argument, family, optimize, clock='', profile=None, **more):
+    path = compile('grouped.c', family, optimize, ['-Wno-clobbered'
+                   if family == 'gcc' else '-Wno-unused'])
+    result = record([path, mode], profile or 'calltree:%sby=parse/%s' % (
+        clock, argument), **more)
+    expect_equal(result.stderr, '', 'stderr')
+    return result, json_of(result.output)
+
+
+def expect_groups(result, about, argument, missing=0):
+    """Equal to the truth; but up to @missing calls may be without a value."""
+    truth = truth_of(result, argument)
+    got = groups_of(about, '^parse', argument)
+    unknown = got.pop('?', 0)
+    expect(truth, result.stdout[-500:])
+    if unknown == 0:
+        expect_equal(got, truth, 'calls by ' + argument)
+    expect(unknown <= missing, '%d calls without a value' % unknown)
+    for value, calls in got.items():
+        expect(calls <= truth.get(value, 0),
+               '%s: %d calls, truth %d' % (value, calls, truth.get(value, 0)))
+    expect_equal(sum(got.values()) + unknown, sum(truth.values()), 'calls')
+    expect_equal((about['lost'], about['orphans']), (0, 0), 'lost')
+
+
+def each_value_has_its_calls(family, optimize):
+    for argument in ARGUMENTS:
+        result, about = grouped('', argument, family, optimize)
+        expect_equal(result.status, 0, 'status')
+        expect_groups(result, about, argument)
+
+
+def every_clock(family, optimize):
+    for clock in CLOCKS:
+        result, about = grouped('', 'kind', family, optimize, clock)
+        expect_groups(result, about, 'kind')
+        tree = tree_of(result.output)
+        call = [path for path in tree if path.endswith(';call')]
+        wanted = {'%s;parse[kind=%d]' % (call[0], n)
+                  for n in range(7)} | {call[0]}
+        direct = {path for path in tree if path.count(';') == call[0].count(
+            ';') + 1 and path.startswith(call[0])}
+        expect_equal(direct | {call[0]}, wanted, 'callees of call')
+        deep = '%s;parse[kind=3];parse[kind=4]' % call[0]
+        expect_equal(tree[deep], tree['%s;parse[kind=3]' % call[0]],
+                     'recursion')
+        expect_equal(tree[deep + ';leaf'], tree[deep], 'leaf')
+        expect_truth(result, together(about))
+
+
+def other_calls_are_as_without(family, optimize):
+    result, about = grouped('', 'kind', family, optimize)
+    plain, _ = grouped('', 'kind', family, optimize,
+                       profile='calltree:counts')
+    tree = {}
+    for path, calls in tree_of(result.output).items():
+        path = re.sub(r'\[kind=\d+\]', '', path)
+        tree[path] = tree.get(path, 0) + calls
+    expect_equal(tree, tree_of(plain.output), 'tree')
+
+
+def threads_share_groups(family, optimize):
+    result, about = grouped('threads', 'text', family, optimize)
+    expect_groups(result, about, 'text')
+    names = [f['name'] for f in about['functions'] if f['group']]
+    expect_equal(len(names), len(set(names)), 'groups')
+
+
+def jumps_end_grouped_calls(family, optimize):
+    for clock in CLOCKS:
+        result, about = grouped('jumps', 'kind', family, optimize, clock)
+        expect_groups(result, about, 'kind')
+        open_ = sum(f['open'] for f in about['functions'])
+        expect_equal(open_, 0, 'open calls')
+
+
+def a_handler_loses_no_call(family, optimize):
+    result, about = grouped('signals', 'kind', family, optimize)
+    expect_groups(result, about, 'kind', missing=10 ** 9)
+    expect_truth(result, together(about))
+
+
+def forked_children_go_on(family, optimize):
+    result, about = grouped('forks', 'kind', family, optimize)
+    expect_groups(result, about, 'kind')
+    expect_equal(len(about['processes']), 2, 'processes')
+
+
+def a_kill_loses_nothing(family, optimize):
+    for clock in CLOCKS:
+        result, about = grouped('killed', 'kind', family, optimize, clock)
+        expect_equal(result.status, -signal.SIGKILL, 'status')
+        expect_groups(result, about, 'kind')
+
+
+def too_many_values_share_the_last_group(family, optimize):
+    result, about = grouped('many', 'kind', family, optimize)
+    truth = truth_of(result, 'kind')
+    got = groups_of(about, '^parse')
+    rest = got.pop('...')
+    expect_equal(len(got), 256, 'groups')
+    for value, calls in got.items():
+        expect_equal(calls, truth[value], value)
+    expect_equal(sum(got.values()) + rest, sum(truth.values()), 'calls')
+    expect('more values than there may be groups' in
+           shim_report('info', result.output), 'log')
+    expect('further values than there may be groups (by-limit=N): '
+           'parse[kind=...]\n' in shim_report('report', result.output),
+           'report')
+    few, about = grouped('many', 'kind', family, optimize,
+                         profile='calltree:by=parse/kind,by-limit=3')
+    got = groups_of(about, '^parse')
+    expect_equal(len(got), 4, 'groups')
+    expect_equal(sum(got.values()), sum(truth.values()), 'calls')
+
+
+def by_number_and_several(family, optimize):
+    result, about = grouped('', '', family, optimize,
+                            profile='calltree:counts,by=parse/1,by=leaf/x')
+    expect_equal(groups_of(about, '^parse', '1'), truth_of(result, 'kind'),
+                 'parse')
+    expect_equal(groups_of(about, '^leaf', 'x'), truth_of(result, 'kind'),
+                 'leaf')
+
+
+def what_there_is_not_is_said(family, optimize):
+    for by, line in (
+            ('nothing/kind', 'there is no function nothing'),
+            ('parse/nothing', 'parse has no parameter nothing'),
+            ('parse/9', 'parse has no parameter 9')):
+        result, about = grouped('', '', family, optimize,
+                                profile='calltree:by=' + by)
+        expect_equal(result.status, 0, 'status')
+        log = shim_report('info', result.output)
+        expect('by=%s: %s' % (by, line) in log, log)
+        expect_equal(groups_of(about, '.'), {}, 'groups')
+        expect_truth(result, calls_of(about))
+
+
+def without_debug_information_nothing_is_grouped(family, optimize):
+    path = compile('grouped.c', family, optimize, ['-g0', '-w'],
+                   name='grouped_g0')
+    result = record([path], 'calltree:by=parse/kind')
+    about = json_of(result.output)
+    expect('compile with -g' in shim_report('info', result.output), 'log')
+    expect_equal(groups_of(about, '.'), {}, 'groups')
+    expect_truth(result, calls_of(about))
+
+
+def what_cannot_be_had_is_a_group(family, optimize):
+    result, about = grouped('', '', family, optimize,
+                            profile='calltree:by=inlined/kind')
+    truth = truth_of(result, 'kind')
+    expect_equal(groups_of(about, '^inlined'), {'?': sum(truth.values())},
+                 'groups')
+
+
+def beside_a_filter(family, optimize):
+    result, about = grouped('', 'kind', family, optimize,
+                            SHIM_FILTER='all,-M:leaf')
+    expect_groups(result, about, 'kind')
+    expect_equal(calls_of(about).get('leaf', 0), 0, 'leaf')
+
+
+def members_overloads_and_exceptions(family, optimize):
+    path = compile('grouped_cxx.cc', family, optimize)
+    for by, function, argument, name in (
+            ('shapes::Point::move/by', 'move', 'by', 'move'),
+            ('Point::move/2', 'move', '2', 'move'),
+            ('move/this', 'move', 'this', 'this'),
+            ('overloaded/kind', 'overloaded', 'kind', 'overloaded')):
+        result = record([path], 'calltree:by=' + by)
+        expect_equal(result.status, 0, 'status')
+        about = json_of(result.output)
+        expect_equal(groups_of(about, function, argument),
+                     truth_of(result, name), by)
+        expect_equal((about['lost'], about['orphans'],
+                      sum(f['open'] for f in about['functions'])), (0, 0, 0),
+                     'lost')
+
+
+def every_format_shows_groups(family, optimize):
+    result, about = grouped('', 'text', family, optimize)
+    output = result.output
+    for arguments in (['report', '--tree'], ['report', '--callers', 'parse'],
+                      ['report', '--callees', 'call'],
+                      ['report', '--format', 'csv'], ['export', 'json'],
+                      ['export', 'folded'], ['report', '--limit', '0']):
+        text = shim_report(*arguments, output)
+        expect(re.search(r'parse\[text=\\?"+SELECT 1\\?"+\]', text),
+               '%s:\n%s' % (arguments, text[:2000]))
+    callers = shim_report('report', '--callers', 'parse', output)
+    expect('callers of parse in its 4 groups' in callers, callers)
+    expect(re.search(r'  call \[', callers), callers)
+
+
+# Not again for every compiler.
+ONCE = (other_calls_are_as_without, by_number_and_several,
+        what_there_is_not_is_said, what_cannot_be_had_is_a_group,
+        without_debug_information_nothing_is_grouped, beside_a_filter,
+        too_many_values_share_the_last_group, every_format_shows_groups)
+
 for family, optimize in BUILDS:
-    add_test('fast_hooks_ask_about_single_calls_%s_%s' % (family, optimize),
-             lambda f=family, o=optimize: fast_hooks_ask_about_single_calls(
-                 f, o))
+    for claim in (fast_hooks_ask_about_single_calls, each_value_has_its_calls,
+                  every_clock, threads_share_groups, jumps_end_grouped_calls,
+                  a_handler_loses_no_call, forked_children_go_on,
+                  a_kill_loses_nothing, members_overloads_and_exceptions):
+        add_test('%s_%s_%s' % (claim.__name__, family, optimize),
+                 lambda c=claim, f=family, o=optimize: c(f, o))
+for claim in ONCE:
+    add_test(claim.__name__, lambda c=claim: c('gcc', '-O2'))
 
 if __name__ == '__main__':
     shimtest.main()
