@@ -150,14 +150,28 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 
 /* --- the fast path --- */
 
+/*
+ * Tells paths apart by what is at hand before the parent is: else every enter
+ * would wait for the leave before it.  Who reads the clock waits anyway, and the
+ * parent takes fewer instructions.
+ */
+static inline __attribute__((always_inline)) uintptr_t
+hint_of(const struct shim_node *current, const void *site, uintptr_t sp,
+	enum clock clock)
+{
+	return clock == EXACT ? (uintptr_t)current >> 6 :
+				sp >> 4 ^ (uintptr_t)site;
+}
+
 /* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
  * function words of their nodes have SHIM_NODE_EXACT.) */
 static __attribute__((noinline)) void
-enter_missed(uint64_t function, uintptr_t hint, uintptr_t sp,
-	     struct shim_node *current, const void *site)
+enter_missed(uint64_t function, const void *site, uintptr_t sp,
+	     struct shim_node *current)
 {
 	struct tree *tree = tree_hot.tree;
 	uint64_t frame = frame_of(sp, tree_hot.low);
+	uintptr_t hint = hint_of(current, site, sp, tree_mode);
 	struct shim_node *node;
 
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
@@ -203,11 +217,7 @@ static inline __attribute__((always_inline)) void
 enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 {
 	struct shim_node *current = tree_hot.current;
-	/* By what is at hand before the parent is: else every enter would wait
-	 * for the leave before it.  Who reads the clock waits anyway, and the
-	 * parent takes fewer instructions. */
-	uintptr_t hint = clock == EXACT ? (uintptr_t)current >> 6 :
-			 sp >> 4 ^ (uintptr_t)site;
+	uintptr_t hint = hint_of(current, site, sp, clock);
 	struct shim_node *node = *cache_place(function, hint);
 	uint64_t frame = frame_of(sp, tree_hot.low);
 	uint64_t time = 0;
@@ -215,7 +225,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
 	if (UNLIKELY(frame > current->frame)) {
-		enter_missed(function, hint, sp, current, site);
+		enter_missed(function, site, sp, current);
 		return;
 	}
 	/* Here, where the loads above are under way already: it takes longer
@@ -224,7 +234,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		enter_missed(function, hint, sp, current, site);
+		enter_missed(function, site, sp, current);
 		return;
 	}
 	/* Current first: what a handler calls from here on is the node's child.
