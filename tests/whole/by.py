@@ -225,6 +225,38 @@ def beside_a_filter(family, optimize):
     expect_equal(calls_of(about).get('leaf', 0), 0, 'leaf')
 
 
+def libraries_come_and_go(family, optimize):
+    plugins = [compile('plugin.c', family, optimize, name='lib%s.so' % name,
+                       flags=['-DPLUGIN=' + name, '-fPIC', '-shared'])
+               for name in ('alpha', 'beta')]
+    host = compile('plugin_host.c', family, optimize, ['-ldl'])
+    rounds = 20
+    result = record([host, str(rounds)] + plugins,
+                    'calltree:by=alpha_twice/n,by=beta_twice/n')
+    expect_equal((result.status, result.stderr), (0, ''), 'status, stderr')
+    about = json_of(result.output)
+    for name in ('alpha', 'beta'):
+        # (An optimizer need not call it twice, nor keep what it is given.)
+        groups = groups_of(about, name + '_twice', 'n')
+        if optimize == '-O0':
+            expect_equal(groups, {'1': 2 * rounds, '2': 2 * rounds}, name)
+        expect_equal(sum(groups.values()), 4 * rounds, name)
+
+
+def beside_a_module(family, optimize):
+    module = compile(os.path.join('..', 'modules', 'elt3_fast.c'), 'gcc',
+                     '-O2', ['-I', INCLUDE, '-shared', '-fPIC'],
+                     name='libshim-profiler-elt3_fast.so', instrument=False)
+    for clock in CLOCKS:
+        result, about = grouped(
+            '', 'kind', family, optimize,
+            profile='calltree:%sby=parse/kind;%s' % (clock, module))
+        log = shim_report('info', result.output)
+        expect('elt3_fast' in log, log)
+        expect_groups(result, about, 'kind')
+        expect_truth(result, together(about))
+
+
 def members_overloads_and_exceptions(family, optimize):
     path = compile('grouped_cxx.cc', family, optimize)
     for by, function, argument, name in (
@@ -267,7 +299,8 @@ for family, optimize in BUILDS:
     for claim in (fast_hooks_ask_about_single_calls, each_value_has_its_calls,
                   every_clock, threads_share_groups, jumps_end_grouped_calls,
                   a_handler_loses_no_call, forked_children_go_on,
-                  a_kill_loses_nothing, members_overloads_and_exceptions):
+                  a_kill_loses_nothing, libraries_come_and_go, beside_a_module,
+                  members_overloads_and_exceptions):
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),
                  lambda c=claim, f=family, o=optimize: c(f, o))
 for claim in ONCE:
