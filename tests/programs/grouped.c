@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "truth.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +28,7 @@ static volatile long sink;
 static volatile double sink_ratio;
 static const void *volatile sink_pointer;
 static jmp_buf out;
-static volatile int jumps;
+static volatile int jumps, pauses;
 static volatile sig_atomic_t in_parse;
 
 static const enum colour some_colours[] = { RED, GREEN, BLUE };
@@ -90,6 +91,14 @@ QUIET APART static void account(int kind, enum colour colour, _Bool flag,
 	count(&wides[wide != 0]);
 }
 
+QUIET APART static void switch_calls(const char *name)
+{
+	int (*function)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, name);
+
+	if (function && function() != 0)
+		abort();
+}
+
 APART int parse(int kind, enum colour colour, _Bool flag, char letter,
 		const char *text, double ratio, void *pointer,
 		unsigned long wide);
@@ -105,6 +114,11 @@ int parse(int kind, enum colour colour, _Bool flag, char letter,
 	if (jumps > 0 && kind % 7 == 6) {
 		jumps--;
 		longjmp(out, 1);
+	}
+	if (pauses > 0 && kind % 7 == 1) {
+		pauses--;
+		switch_calls("shim_calls_stop");
+		switch_calls("shim_calls_start");
 	}
 	if (kind % 10 == 3) /* recursion */
 		parse(kind + 1, colour, !flag, letter, text, ratio, pointer,
@@ -200,6 +214,9 @@ static void run(const char *mode)
 		for (volatile int i = 0; i < 3000; i++)
 			if (setjmp(out) == 0)
 				call(i, 7);
+	} else if (strcmp(mode, "pauses") == 0) {
+		pauses = 50;
+		work(NULL);
 	} else if (strcmp(mode, "signals") == 0) {
 		signal(SIGALRM, on_signal);
 		setitimer(ITIMER_REAL, &often, NULL);

@@ -248,13 +248,25 @@ def beside_a_module(family, optimize):
                      '-O2', ['-I', INCLUDE, '-shared', '-fPIC'],
                      name='libshim-profiler-elt3_fast.so', instrument=False)
     for clock in CLOCKS:
+        written = module + '.counts'
         result, about = grouped(
-            '', 'kind', family, optimize,
-            profile='calltree:%sby=parse/kind;%s' % (clock, module))
-        log = shim_report('info', result.output)
-        expect('elt3_fast' in log, log)
+            '', 'kind', family, optimize, profile='calltree:%sby=parse/kind;'
+            '%s:%s' % (clock, module, written))
+        calls = sum(calls_of(about).values())
+        with open(written) as file:
+            expect_equal(file.read(), 'enters %d\nleaves %d\n' % (
+                calls, calls), 'what the module counted')
+        os.remove(written)
         expect_groups(result, about, 'kind')
         expect_truth(result, together(about))
+
+
+def calls_may_be_off_meanwhile(family, optimize):
+    for clock in CLOCKS:
+        result, about = grouped('pauses', 'kind', family, optimize, clock)
+        expect_groups(result, about, 'kind')
+        expect_truth(result, together(about))
+        expect_equal(sum(f['open'] for f in about['functions']), 0, 'open')
 
 
 def members_overloads_and_exceptions(family, optimize):
@@ -300,6 +312,7 @@ for family, optimize in BUILDS:
                   every_clock, threads_share_groups, jumps_end_grouped_calls,
                   a_handler_loses_no_call, forked_children_go_on,
                   a_kill_loses_nothing, libraries_come_and_go, beside_a_module,
+                  calls_may_be_off_meanwhile,
                   members_overloads_and_exceptions):
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),
                  lambda c=claim, f=family, o=optimize: c(f, o))
