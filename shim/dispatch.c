@@ -191,8 +191,8 @@ void plan_dispatch(const struct plan_call *call)
 		track_run(plan, self, call);
 	else if (plan)
 		plan_run(plan, self, call);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->dispatching = before;
+	/* Who waits for this may free what was read until here. */
+	__atomic_store_n(&self->dispatching, before, __ATOMIC_RELEASE);
 	if (self->state & THREAD_SHARED)
 		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
 }

@@ -134,7 +134,7 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	else
 		((shim_function_hook1)hook)(call->function);
 	*self->error = (int)frame->error;
-	self->frame = NULL;
+	__atomic_store_n(&self->frame, NULL, __ATOMIC_RELEASE);
 }
 
 void frame_jumped(struct thread *self, uintptr_t sp)

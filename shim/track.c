@@ -318,8 +318,7 @@ static const struct plan *begin_use(struct thread *self, uint32_t *before)
 
 static void end_use(struct thread *self, uint32_t before)
 {
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->dispatching = before;
+	__atomic_store_n(&self->dispatching, before, __ATOMIC_RELEASE);
 }
 
 static void leave_below(struct thread *self, struct track *track, uintptr_t sp,
