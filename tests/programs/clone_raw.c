@@ -53,7 +53,7 @@ static int task(void *argument)
 QUIET static void wait_for_task(void)
 {
 	while (__atomic_load_n(&alive, __ATOMIC_ACQUIRE))
-		__asm__ volatile("pause");
+		__asm__ volatile("");
 }
 
 static APART void by_libc(void)
@@ -69,9 +69,16 @@ static APART void by_libc(void)
 
 QUIET static void end_task(void)
 {
+#ifdef __aarch64__
+	register long number __asm__("x8") = SYS_exit;
+	register long status __asm__("x0") = 0;
+
+	__asm__ volatile("svc #0" ::"r"(number), "r"(status) : "memory");
+#else
 	register long number __asm__("rax") = SYS_exit;
 
 	__asm__ volatile("syscall" ::"r"(number), "D"(0) : "memory");
+#endif
 	__builtin_unreachable();
 }
 
@@ -81,15 +88,36 @@ QUIET static __attribute__((used)) void begin_task(void)
 	end_task();
 }
 
-static APART void by_hand(void)
+/* The system call, after which the child has nothing but its stack. */
+#ifdef __aarch64__
+QUIET static inline __attribute__((always_inline)) void
+clone_by_hand(void *stack)
 {
-	static char stack[262144] __attribute__((aligned(64)));
+	register long number __asm__("x8") = SYS_clone;
+	register long result __asm__("x0") = FLAGS;
+	register void *top __asm__("x1") = stack;
+	register long parent __asm__("x2") = 0;
+	register long tls __asm__("x3") = 0;
+	register int *child __asm__("x4") = &alive;
+
+	__asm__ volatile("svc #0\n\t"
+			 "cbnz x0, 1f\n\t"
+			 "mov x29, #0\n\t"
+			 "bl begin_task\n\t"
+			 "1:"
+			 : "+r"(result)
+			 : "r"(number), "r"(top), "r"(parent), "r"(tls),
+			   "r"(child)
+			 : "x30", "memory");
+}
+#else
+QUIET static inline __attribute__((always_inline)) void
+clone_by_hand(void *stack)
+{
 	register long child __asm__("r10") = (long)&alive;
 	register long tls __asm__("r8") = 0;
 	long result;
 
-	COUNTED;
-	alive = 1;
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
@@ -97,10 +125,19 @@ static APART void by_hand(void)
 			 "call begin_task\n\t"
 			 "1:"
 			 : "=a"(result)
-			 : "a"(SYS_clone), "D"(FLAGS), "S"(stack + sizeof(stack)),
-			   "d"(0), "r"(child), "r"(tls)
+			 : "a"(SYS_clone), "D"(FLAGS), "S"(stack), "d"(0),
+			   "r"(child), "r"(tls)
 			 : "rcx", "r11", "memory");
-	(void)result;
+}
+#endif
+
+static APART void by_hand(void)
+{
+	static char stack[262144] __attribute__((aligned(64)));
+
+	COUNTED;
+	alive = 1;
+	clone_by_hand(stack + sizeof(stack));
 	loop();
 	wait_for_task();
 }

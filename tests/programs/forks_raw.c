@@ -32,7 +32,11 @@ static APART void leaf(void)
 
 static APART void by_syscall(void)
 {
+#ifdef SYS_fork
 	pid_t pid = (pid_t)syscall(SYS_fork);
+#else	/* processors of today have but one way */
+	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
 
 	leaf();
 	if (pid == 0)
