@@ -1,0 +1,93 @@
+/*
+ * AArch64: what shim/ needs of the processor.  The same list as for x86-64.
+ */
+#ifndef SHIM_ARCH_H
+#define SHIM_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A system call without libc: errno stays alone, no PLT, no cancellation
+ * point.  Returns -errno on failure. */
+static inline long arch_syscall(long number, long a, long b, long c, long d,
+				long e, long f)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+
+/* Run call(argument) on the stack that ends at @top (entry.S). */
+int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
+
+/* Calls callback(a, b, c, d, e) and tells whether it threw (entry.S). */
+bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
+		       uintptr_t c, uintptr_t d, uintptr_t e);
+/* Where it goes on then, with the exception in register 0. */
+extern char arch_guard_caught[];
+
+/* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
+ * The first three belong to frame.c.  The last two are a frame record. */
+struct arch_frame {
+	const void *entry;
+	uint16_t event;
+	uint16_t has_registers;	/* @saved */
+	uint32_t error;		/* errno, before */
+	uintptr_t info[5];
+	uintptr_t function;
+	const void *site;
+	uintptr_t unused;
+	uintptr_t saved[10];	/* x19 to x28 */
+	uintptr_t frame_pointer;
+	uintptr_t return_address;
+};
+
+/* What a register that functions keep held; false: not known. */
+static inline bool arch_frame_register(const struct arch_frame *frame,
+				       unsigned number, uintptr_t *value)
+{
+	if (number >= 19 && number <= 28) {
+		*value = frame->saved[number - 19];
+		return true;
+	}
+	if (number == 29)
+		*value = frame->frame_pointer;
+	return number == 29;
+}
+
+/* The program's stack pointer when it called the hook. */
+#define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
+
+/* The stack pointer a jmp_buf resumes with, or 0: not known (jump.c). */
+uintptr_t arch_jump_sp(const void *buffer);
+
+/* The thread control block: libc puts it, and thread-local data above it, at
+ * the upper end of a thread's stack. */
+static inline uintptr_t arch_thread_pointer(void)
+{
+	uintptr_t pointer;
+
+	__asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+	return pointer;
+}
+
+/* Where a ucontext keeps its stack pointer. */
+#define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
+
+/* Relocations that bind a function symbol to a slot holding its address. */
+#define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
+#define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */
+
+#define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Instructions of no processor: there is nothing to switch, and the table is
+ * what turns the hooks off.
+ */
+#include "scan.h"
+
+#include <shim/banned.h>
+
+const struct scan_form scan_forms[SCAN_KINDS];
+
+void scan_stubs(struct scan *scan, const struct view *text,
+		struct frames *frames)
+{
+	(void)scan;
+	(void)text;
+	(void)frames;
+}
+
+void scan_calls(const struct scan *scan, const struct view *text,
+		bool (*found)(uintptr_t address, enum scan_kind kind,
+			      void *argument),
+		void *argument)
+{
+	(void)scan;
+	(void)text;
+	(void)found;
+	(void)argument;
+}
