@@ -26,7 +26,7 @@ def kill_once(program, profile, delay):
     page = os.path.join(directory, 'page')
     with open(page, 'wb') as file:
         file.write(bytes(4096))
-    process = subprocess.Popen([program, page], stdout=subprocess.PIPE,
+    process = subprocess.Popen(shimtest.emulator + [program, page], stdout=subprocess.PIPE,
                                env=environment(output, profile))
     process.stdout.readline()
     time.sleep(delay)

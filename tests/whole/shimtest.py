@@ -41,6 +41,11 @@ report = None           # shim-report
 scratch = None          # a directory of this run
 fixtures = None         # where compiled programs are kept
 
+# Of another processor, set by cross.py:
+machine = ''            # what its compilers' names begin with
+emulator = []           # the command that runs its programs
+common_flags = []       # for all programs
+
 
 # --- tests ---
 
@@ -97,8 +102,8 @@ def run_tests(only):
 
 def compiler_of(source, family):
     cxx = source.endswith('.cc')
-    name = {'gcc': 'g++' if cxx else 'gcc',
-            'clang': 'clang++' if cxx else 'clang'}[family]
+    name = machine + {'gcc': 'g++' if cxx else 'gcc',
+                      'clang': 'clang++' if cxx else 'clang'}[family]
     if not shutil.which(name):
         raise Skipped('%s is not installed' % name)
     return name
@@ -114,7 +119,7 @@ def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
     command = [compiler_of(source, family), optimize, '-g', '-Wall', source,
                '-pthread', '-I', PROGRAMS]
     command += ['-finstrument-functions'] if instrument else []
-    command += list(flags) + list(libraries)
+    command += common_flags + list(flags) + list(libraries)
     stamp = target + '.command'
     try:
         known = open(stamp).read() == ' '.join(command)
@@ -147,6 +152,8 @@ def environment(output=None, profile='calltree:counts', **more):
         variables.update(LD_PRELOAD=library, SHIM_DIR=output,
                          SHIM_PROFILE=profile)
     variables.update(more)
+    if emulator and 'LD_PRELOAD' in variables:  # is for what it runs
+        variables['QEMU_SET_ENV'] = 'LD_PRELOAD=' + variables.pop('LD_PRELOAD')
     return variables
 
 
@@ -174,8 +181,8 @@ def run(command, output=None, profile='calltree:counts', timeout=60,
     """Runs @command; with us if @output (of the recording) is given."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=timeout,
+            emulator + command, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
             cwd=directory or scratch,
             env=environment(output, profile, **more))
     except subprocess.TimeoutExpired:

@@ -96,9 +96,7 @@ def check(source, wanted, profile, family, optimize):
            '%d orphans' % about['orphans'])
 
 
-def main():
-    family, optimize = sys.argv[4:6]
-    del sys.argv[4:6]
+def add_tests(family, optimize):
     for source in sorted(os.listdir(PROGRAMS)):
         if not source.endswith(('.c', '.cc')):
             continue
@@ -110,6 +108,12 @@ def main():
             add_test(name, lambda source=source, wanted=wanted,
                      profile=profile: check(source, wanted, profile, family,
                                             optimize))
+
+
+def main():
+    family, optimize = sys.argv[4:6]
+    del sys.argv[4:6]
+    add_tests(family, optimize)
     shimtest.main()
 
 

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""cross.py BUILD SHIM-REPORT FIXTURES [TEST...]
+
+The library for AArch64: built in BUILD by a cross compiler, preloaded into
+programs that qemu runs one by one, and their recordings read by the report of
+this machine.  The tests are those of other files here.
+
+What the emulator is not: there is no coarse clock, so that adaptive times are
+exact ones; it starts no programs for programs; signals every few microseconds
+leave it no time for the program; it says nothing of caches and memory order.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import shimtest
+from shimtest import Skipped, add_test, expect
+
+MACHINE = 'aarch64-linux-gnu-'
+NEEDED = [MACHINE + 'gcc', MACHINE + 'g++', 'qemu-aarch64', 'meson', 'ninja']
+TOP = os.path.dirname(os.path.dirname(shimtest.PROGRAMS))
+
+# Tests that cannot be run like this, and why.
+LEFT_OUT = [
+    ('^(exec_open|spawns) ', 'the emulator does not start programs'),
+]
+
+
+def say_no(reason):
+    print('TAP version 13\n1..0 # SKIP %s' % reason)
+    sys.exit(0)
+
+
+def system_root():
+    """Where libc of that machine is, in lib/."""
+    libc = subprocess.run([MACHINE + 'gcc', '-print-file-name=libc.so.6'],
+                          stdout=subprocess.PIPE).stdout.decode().strip()
+    if not os.path.isabs(libc):
+        say_no('there is no libc for %sgcc' % MACHINE)
+    return os.path.dirname(os.path.dirname(os.path.realpath(libc)))
+
+
+def build(directory):
+    """Says in a test whether it could be built."""
+    command = []
+    if not os.path.exists(os.path.join(directory, 'build.ninja')):
+        command = ['meson', 'setup', directory, TOP, '-Dwerror=true',
+                   '--cross-file', os.path.join(TOP, 'tests', 'cross',
+                                                'aarch64.ini')]
+    output, status = b'', 0
+    for command in filter(None, [command, ['ninja', '-C', directory]]):
+        environment = {k: v for k, v in os.environ.items()
+                       if k not in ('CC', 'CXX', 'CFLAGS', 'LDFLAGS')}
+        done = subprocess.run(command, stdout=subprocess.PIPE, env=environment,
+                              stderr=subprocess.STDOUT)
+        output, status = output + done.stdout, status or done.returncode
+
+    def it_is_built_without_a_warning():
+        expect(status == 0, output.decode(errors='replace'))
+
+    add_test('the library is built without a warning',
+             it_is_built_without_a_warning)
+    return status == 0
+
+
+def add_tests():
+    shimtest.machine = MACHINE
+    shimtest.emulator = ['qemu-aarch64', '-L', system_root()]
+    shimtest.common_flags = ['-DTICK_NS=2000000']
+    shimtest.BUILDS = [('gcc', '-O0'), ('gcc', '-O2')]
+    shimtest.PROFILES = ['calltree:counts', 'calltree:exact']
+    import trees        # now that they find all this
+    for family, optimize in shimtest.BUILDS:
+        trees.add_tests(family, optimize)
+    for name in 'kill', 'hooks':
+        __import__(name)
+
+
+def leave_out():
+    def refuse(reason):
+        raise Skipped(reason)
+
+    for i, (name, _) in enumerate(shimtest.tests):
+        for pattern, reason in LEFT_OUT:
+            if re.search(pattern, name):
+                shimtest.tests[i] = name, lambda reason=reason: refuse(reason)
+
+
+def main():
+    for program in NEEDED:
+        if not shutil.which(program):
+            say_no('%s is not installed' % program)
+    if build(sys.argv[1]):
+        add_tests()
+        leave_out()
+    sys.argv[1] = os.path.join(sys.argv[1], 'shim', 'libshim.so.0')
+    shimtest.main()
+
+
+if __name__ == '__main__':
+    main()
