@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 INCLUDE = os.path.join(TOP, 'include')
 
-HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts']
+HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts', 'values']
 
 # What a call must not answer where it is allowed, and the answers where not.
 SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
@@ -117,6 +117,7 @@ MODULE = r'''
 #include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/values.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,6 +382,7 @@ HANDLER = r'''
 #include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/values.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 

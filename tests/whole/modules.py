@@ -268,6 +268,55 @@ def the_example_modules_count_what_there_is():
                              {'main': 1, 'leaf': 1000}, 'calltree')
 
 
+def calls_printed(program, options, **more):
+    """The lines of the example that prints calls, without the threads' ids."""
+    path = new_file()
+    result = load('%s:%s,file=%s' % (
+        os.path.join(installed().modules, 'libshim-profiler-arguments.so'),
+        options, path), program, **more)
+    expect_alike(result, program)
+    expect_log(result)
+    return [re.sub(r'^\d+ ', '', line)
+            for line in (content(path) or '').splitlines()]
+
+
+@test
+def the_example_prints_calls_with_their_arguments_and_results():
+    program = [compile('module_values.c', optimize='-O0')]
+    lines = calls_printed(program, 'args=parse+n*t,results=number')
+    # A result that is not located is a `?`, and why.
+    results = [line.split('-> ')[1] for line in lines if '->' in line]
+    expect(len(results) == 2 and all(
+        got == wanted or re.match(r'\? \(.+\)$', got)
+        for got, wanted in zip(results, ('12', '3'))), 'results: %s' % results)
+    expect_equal([line.split('-> ')[0] for line in lines], [
+        'parse(text = "12+3", kind = SUM)',
+        '  next(at = {text = "12+3", length = 4})',
+        '  number ',
+        '  next(at = {text = "3", length = 1})',
+        '  number '], 'calls')
+    lines = calls_printed(program, 'args=n?xt,json')
+    expect_equal(lines, ['next(at = {"text": "12+3", "length": 4})',
+                         'next(at = {"text": "3", "length": 1})'], 'as JSON')
+    lines = calls_printed(program, 'args=nothing')
+    expect_equal(lines, [], 'calls of nothing')
+    names = {re.match(r'\s*(\w+)', line).group(1)
+             for line in calls_printed(program, '')}
+    expect_equal(names, {'main', 'parse', 'next', 'number'}, 'all functions')
+
+
+@test
+def the_example_keeps_its_depth_when_frames_are_unwound():
+    lines = calls_printed([compile('exceptions.cc', optimize='-O0')],
+                          'args=*')
+    expect(len(lines) > 10, 'only %d calls' % len(lines))
+    depths = [len(re.match(' *', line).group()) // 2 for line in lines]
+    expect_equal(depths[0], 0, 'the depth of the first')
+    for before, after, line in zip(depths, depths[1:], lines[1:]):
+        expect(after <= before + 1, 'one goes two down: ' + line)
+    expect(depths.count(1) > 2 and max(depths) < 50, 'depths: %s' % depths)
+
+
 @test
 def an_example_prints_arguments_and_locals():
     path = new_file()

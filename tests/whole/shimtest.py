@@ -5,6 +5,7 @@ A test is a function with @test; its name is the claim.  It fails by raising
 Failed (the expect functions do) and is left out by raising Skipped.
 """
 import functools
+import glob
 import json
 import os
 import re
@@ -126,7 +127,7 @@ def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
         age = os.path.getmtime(target)
         fresh = known and all(
             os.path.getmtime(f) < age
-            for f in [source, os.path.join(PROGRAMS, 'truth.h')])
+            for f in [source, *glob.glob(os.path.join(PROGRAMS, '*.h'))])
     except OSError:
         fresh = False
     if fresh:
