@@ -52,14 +52,12 @@ void code_start(void)
 	library = open_beside_us();
 	if (library)
 		found = dlsym(library, DECODE_SYMBOL);
-	if (found && found->version == DECODE_VERSION) {
-		found->start();
+	if (found && found->version == DECODE_VERSION)
 		__atomic_store_n(&decode, found, __ATOMIC_RELEASE);
-	} else {
+	else
 		log_line("%s", FILE_NAME " cannot be used: tail calls will "
-			       "look like returns, arguments are not "
+			       "look like returns, arguments and results are not "
 			       "available");
-	}
 	errno = before;
 }
 
@@ -233,4 +231,13 @@ bool code_calls(struct decode_call *call)
 						      __ATOMIC_ACQUIRE);
 
 	return helper && call->end && helper->calls(call);
+}
+
+const struct decode *code_decoder(bool *may_come)
+{
+	const struct decode *helper = __atomic_load_n(&decode,
+						      __ATOMIC_ACQUIRE);
+
+	*may_come = !helper && !__atomic_load_n(&begun, __ATOMIC_ACQUIRE);
+	return helper;
 }

@@ -14,6 +14,7 @@
 #include "events.h"
 #include "image.h"
 #include "locals.h"
+#include "results.h"
 #include "state.h"
 #include "text.h"
 #include "types.h"
@@ -241,6 +242,7 @@ EDGE int dlclose(void *handle)
 	values_closed();
 	types_closed();
 	locals_closed();
+	results_closed();
 	image_closing(0);
 	image_raise_pending();
 	return result;

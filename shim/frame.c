@@ -2,6 +2,7 @@
 
 #include "arch.h"
 #include "contract.h"
+#include "results.h"
 #include "values.h"
 
 #include <shim/banned.h>
@@ -242,6 +243,22 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	return SHIM_OK;
 }
 
+static enum shim_result tell_result(const struct arch_frame *frame,
+				    struct shim_argument_range *result)
+{
+	struct results_value value;
+	enum shim_result r;
+
+	if (!result)
+		return SHIM_E_INVALIDARG;
+	r = results_find(thread_current, frame, &value);
+	if (r != SHIM_OK)
+		return r;
+	result->start = value.start;
+	result->length = value.length;
+	return SHIM_OK;
+}
+
 enum shim_result
 shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 			      shim_frame_info *frame,
@@ -259,9 +276,13 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 		return r;
 	if (!frame)
 		return SHIM_E_INVALIDARG;
-	if (mask & SHIM_ENABLE_FUNCTION_RETVAL)
-		return result ? SHIM_E_NOT_YET_AVAILABLE : SHIM_E_INVALIDARG;
-	*frame = fill(found);
+	if (mask & SHIM_ENABLE_FUNCTION_RETVAL) {
+		r = tell_result(found, result);
+		if (r != SHIM_OK)
+			return r;
+	}
+	if (mask & SHIM_ENABLE_FRAME_INFO)
+		*frame = fill(found);
 	return SHIM_OK;
 }
 

@@ -608,6 +608,26 @@ bool info_name_address(uintptr_t address, bool may_read, char *name,
 	return is_known;
 }
 
+uint32_t info_code_ranges(shim_function function, uint32_t room,
+			  struct decode_range *ranges)
+{
+	struct debuginfo_question question = { .range_count = 0 };
+	struct place place;
+	uint32_t count = 0;
+
+	image_pin();
+	if (find_symbol(function, &place) == SHIM_OK)
+		describe(&place, &question);
+	image_unpin();
+	for (; count < question.range_count && count < room; count++) {
+		ranges[count].start = function + question.ranges[count].start -
+				      question.ranges[0].start;
+		ranges[count].end = ranges[count].start +
+				    question.ranges[count].size;
+	}
+	return count;
+}
+
 enum shim_result shim_function_lines(shim_function function, uint32_t count,
 				     uint32_t *total, struct shim_line *lines)
 {

@@ -4,6 +4,7 @@
 #ifndef SHIM_INFO_INTERNAL_H
 #define SHIM_INFO_INTERNAL_H
 
+#include "decode/decode.h"
 #include "helper.h"
 
 /* Asks what debug information says of @function, with its image pinned; see
@@ -43,5 +44,8 @@ uintptr_t info_code_end(shim_function function);
  */
 bool info_name_address(uintptr_t address, bool may_read, char *name,
 		       size_t size, uint64_t *offset);
+/* All parts of it: how many, at most @room. */
+uint32_t info_code_ranges(shim_function function, uint32_t room,
+			  struct decode_range *ranges);
 
 #endif

@@ -33,6 +33,11 @@ struct prototype_value {
 	uint8_t is_this;
 	uint8_t is_hidden;   /* the compiler's own: nobody declared it */
 	uint8_t may_tail_call; /* a result: of a function that may jump to others */
+	/* A vector that some processors have no register for: a result is in
+	 * one, or in memory; otherwise it is not known. */
+	uint8_t is_wide;
+	/* Of the result: parameters are missing behind it. */
+	uint8_t is_alone;
 };
 
 /* The result, then the parameters from left to right. */

@@ -16,6 +16,7 @@ struct guard;
 struct arch_frame;
 struct module;
 struct track;
+struct results_space;
 struct values_space;
 
 enum thread_state {
@@ -49,6 +50,7 @@ struct thread {
 	bool asking;		/* it is in a filter or mapper */
 	struct values_space *values;	/* what its slow hooks were told */
 	uintptr_t contexts;	/* how many calls callbacks were told of */
+	struct results_space *results;	/* ... of results */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];

@@ -440,7 +440,10 @@ static int keep(void *argument)
 static void take(const struct debuginfo_answer *answer, void *argument)
 {
 	struct values_space *space = argument;
+	const struct prototype_value *result = answer->data;
 
+	if (result->is_alone)
+		return;
 	space->value_count = (uint32_t)answer->count;
 	__builtin_memcpy(space->values, answer->data,
 			 answer->count * sizeof(space->values[0]));

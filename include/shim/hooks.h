@@ -346,22 +346,27 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * CLR's sum; it says what is needed when it is too small, and nothing else is
  * written then.
  *
- * With ENABLE_FUNCTION_RETVAL the answer is SHIM_E_NOT_YET_AVAILABLE: results
- * are not located yet.
+ * With ENABLE_FUNCTION_RETVAL *@result gets the range of what the function
+ * returns: what came in several registers is put together there, and an object
+ * that the caller has memory for is in that memory.  It is valid as arguments
+ * are, and must not be changed.  A function that returns nothing has {0, 0}.  A
+ * result that cannot be had has a start of 0, and its length: that of a function
+ * that was inlined, or is left by an exception.  @function is not looked at.
  *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
  * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS if the mask asks for
  * nothing these could tell; SHIM_E_INVALIDARG for a wrong @info, a NULL @frame
- * with ENABLE_FRAME_INFO, a @function of 0, a NULL @size with
- * ENABLE_FUNCTION_ARGS, or NULL @arguments unless *@size is 0;
+ * with ENABLE_FRAME_INFO (for results: in any case), a @function of 0, a NULL
+ * @size with ENABLE_FUNCTION_ARGS, NULL @arguments unless *@size is 0, or a NULL
+ * @result with ENABLE_FUNCTION_RETVAL;
  * SHIM_E_INSUFFICIENT_BUFFER, and then *@size is what is needed, in bytes: the
  * one exception to the rule that a short buffer is a success (section 3.5);
- * SHIM_E_FUNCTION_NOT_IL if the function was compiled without -g, or debug
- * information does not tell all its parameters; SHIM_E_NOT_YET_AVAILABLE if
+ * SHIM_E_FUNCTION_NOT_IL if the function was compiled without -g, or, of
+ * arguments, debug information does not tell all of them; SHIM_E_NOT_YET_AVAILABLE if
  * another thread takes long to read it; SHIM_E_UNEXPECTED without memory.
  *
- * Contract: sync.  Cost: the first question about arguments at a call site reads
- * debug information, blocks signals and takes the lock of shim/state.h; later
+ * Contract: sync.  Cost: the first question about arguments or results at a call
+ * of a hook reads debug information, blocks signals and takes the lock of shim/state.h; later
  * ones look up a table, and copy.
  */
 SHIM_API enum shim_result shim_get_function_enter3_info(

@@ -447,8 +447,10 @@ static int find_prototype(const struct debuginfo_question *question,
 	answer->data = values;
 	answer->count =
 		prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
-	return answer->count > 0 && is_complete(&function, answer) ? 0 :
-								       -ENOENT;
+	if (answer->count == 0)
+		return -ENOENT;
+	values[0].is_alone = !is_complete(&function, answer);
+	return 0;
 }
 
 /* --- callers --- */

@@ -24,6 +24,7 @@ struct type {
 	bool in_memory;	   /* by a field that is not aligned */
 	bool by_reference; /* not trivial for the purposes of calls */
 	bool is_whole;
+	bool is_wide;
 };
 
 static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
@@ -443,6 +444,7 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		type->size = element.size * count;
 		type->is_unknown |= element.is_unknown ||
 				    (type->size != 8 && type->size != 16);
+		type->is_wide = !element.is_unknown && type->size == 32;
 		type->alignment = type->size;
 		type->is_whole = type->size == 16;
 		type->in_memory |= type->size && offset % type->size != 0;
@@ -521,6 +523,7 @@ static void decide(const struct type *type, struct prototype_value *value)
 	value->size = (uint32_t)type->size;
 	value->is_aligned = type->alignment == 16;
 	value->is_odd = type->alignment > 16;
+	value->is_wide = type->is_wide;
 	if (type->is_unknown || type->size > UINT32_MAX)
 		value->kind = PROTOTYPE_UNKNOWN;
 	else if (type->by_reference)

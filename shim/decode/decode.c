@@ -7,25 +7,13 @@
  * of the stack.  Where there is a choice (the stack protector) both ways are
  * tried.
  */
-#define _GNU_SOURCE
 #include "decode.h"
+#include "instruction.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <stdbool.h>
 #include <string.h>
-#include <Zydis/Zydis.h>
 
 #define STEPS_MAX   96	/* in all; the longest way seen took 24 */
 #define CHOICES_MAX 4
-
-static ZydisDecoder decoder;
-
-static void start(void)
-{
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
-			 ZYDIS_STACK_WIDTH_64);
-}
 
 /* --- linkage tables --- */
 
@@ -38,126 +26,6 @@ static uintptr_t bound(const uintptr_t *slot)
 	if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
 		code += 4;
 	return code[0] == 0x68 ? 0 : value;
-}
-
-struct names {
-	const ElfW(Rela) *relocations[2];
-	size_t sizes[2];
-	const ElfW(Sym) *symbols;
-	const char *strings;
-};
-
-/* glibc has relocated these addresses. */
-static void read_dynamic(const ElfW(Dyn) *entry, struct names *names)
-{
-	for (; entry->d_tag != DT_NULL; entry++) {
-		void *address = (void *)entry->d_un.d_ptr;
-
-		switch (entry->d_tag) {
-		case DT_JMPREL: names->relocations[0] = address; break;
-		case DT_PLTRELSZ: names->sizes[0] = entry->d_un.d_val; break;
-		case DT_RELA: names->relocations[1] = address; break;
-		case DT_RELASZ: names->sizes[1] = entry->d_un.d_val; break;
-		case DT_SYMTAB: names->symbols = address; break;
-		case DT_STRTAB: names->strings = address; break;
-		}
-	}
-}
-
-/* Whether the slot is the one for @name, of which it may not know the address
- * yet. */
-static bool is_slot_of(const uintptr_t *slot, const char *name)
-{
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-	struct dl_find_object object;
-	struct names names = { .symbols = NULL };
-
-	if (_dl_find_object((void *)slot, &object) != 0)
-		return false;
-	read_dynamic(object.dlfo_link_map->l_ld, &names);
-	for (int table = 0; table < 2; table++) {
-		const ElfW(Rela) *at = names.relocations[table];
-		size_t count = names.sizes[table] / sizeof(*at);
-
-		for (size_t i = 0; at && i < count; i++) {
-			const ElfW(Sym) *symbol =
-				&names.symbols[ELF64_R_SYM(at[i].r_info)];
-
-			if (at[i].r_offset + object.dlfo_link_map->l_addr ==
-			    (uintptr_t)slot)
-				return strcmp(names.strings + symbol->st_name,
-					      name) == 0;
-		}
-	}
-#else
-	(void)slot, (void)name;
-#endif
-	return false;
-}
-
-/* --- instructions --- */
-
-struct instruction {
-	ZydisDecodedInstruction head;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	uintptr_t at;
-};
-
-static bool decode(struct instruction *instruction, uintptr_t at)
-{
-	instruction->at = at;
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
-		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,
-		&instruction->head, instruction->operands));
-}
-
-static uintptr_t next_of(const struct instruction *instruction)
-{
-	return instruction->at + instruction->head.length;
-}
-
-static bool is_register(const ZydisDecodedOperand *operand,
-			ZydisRegister wanted)
-{
-	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       operand->reg.value == wanted;
-}
-
-/* Where a jump or a call leads, or the slot it reads that from. */
-static void find_target(const struct instruction *branch, uintptr_t *target,
-			const uintptr_t **slot)
-{
-	const ZydisDecodedOperand *operand = &branch->operands[0];
-
-	*target = 0;
-	*slot = NULL;
-	if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	    operand->imm.is_relative)
-		*target = next_of(branch) + (uintptr_t)operand->imm.value.s;
-	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-	    operand->mem.base == ZYDIS_REGISTER_RIP &&
-	    operand->mem.index == ZYDIS_REGISTER_NONE)
-		*slot = (const uintptr_t *)(next_of(branch) +
-					    (uintptr_t)operand->mem.disp.value);
-}
-
-/* The slot, if all there is at @target is a jump through it. */
-static const uintptr_t *slot_behind(uintptr_t target)
-{
-	struct instruction instruction;
-	const uintptr_t *slot;
-	uintptr_t none;
-
-	for (int i = 0; i < 2 && decode(&instruction, target); i++) {
-		target = next_of(&instruction);
-		if (instruction.head.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
-			continue;
-		if (instruction.head.mnemonic != ZYDIS_MNEMONIC_JMP)
-			break;
-		find_target(&instruction, &none, &slot);
-		return slot;
-	}
-	return NULL;
 }
 
 /* --- following --- */
@@ -187,7 +55,7 @@ static void lower(struct way *way, const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_LEAVE: way->knows_sp = false; return;
 	default: break;
 	}
-	if (!is_register(to, ZYDIS_REGISTER_RSP) ||
+	if (!instruction_is_register(to, ZYDIS_REGISTER_RSP) ||
 	    !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return;
 	if (instruction->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
@@ -224,7 +92,7 @@ static void jump(struct walk *walk, const struct instruction *branch)
 	uintptr_t target;
 	const uintptr_t *slot;
 
-	find_target(branch, &target, &slot);
+	instruction_target(branch, &target, &slot);
 	if (!is_tail_call(walk, target)) {
 		if (target)
 			walk->way.at = target;
@@ -238,15 +106,15 @@ static void jump(struct walk *walk, const struct instruction *branch)
 
 		if (target > walk->question->function &&
 		    target < walk->question->code + 4096 &&
-		    decode(&first, target) &&
+		    instruction_decode(&first, target) &&
 		    first.head.mnemonic == ZYDIS_MNEMONIC_RET) {
 			end(walk, DECODE_RETURN);
 			return;
 		}
-		slot = slot_behind(target);
+		slot = instruction_slot_behind(target);
 	}
 	/* This hook was inlined, and the function ends with its own. */
-	if (slot && is_slot_of(slot, "__cyg_profile_func_exit")) {
+	if (slot && instruction_is_slot_of(slot, "__cyg_profile_func_exit")) {
 		end(walk, DECODE_RETURN);
 		return;
 	}
@@ -261,10 +129,10 @@ static bool resumes(const struct instruction *call)
 	uintptr_t target;
 	const uintptr_t *slot;
 
-	find_target(call, &target, &slot);
+	instruction_target(call, &target, &slot);
 	if (target)
-		slot = slot_behind(target);
-	return slot && is_slot_of(slot, "_Unwind_Resume");
+		slot = instruction_slot_behind(target);
+	return slot && instruction_is_slot_of(slot, "_Unwind_Resume");
 }
 
 static bool choose_other(struct walk *walk)
@@ -282,9 +150,9 @@ static bool step(struct walk *walk)
 	uintptr_t target;
 	const uintptr_t *slot;
 
-	if (!decode(&instruction, walk->way.at))
+	if (!instruction_decode(&instruction, walk->way.at))
 		return choose_other(walk);
-	walk->way.at = next_of(&instruction);
+	walk->way.at = instruction_next(&instruction);
 	switch (instruction.head.meta.category) {
 	case ZYDIS_CATEGORY_RET:
 		end(walk, DECODE_RETURN);
@@ -298,7 +166,7 @@ static bool step(struct walk *walk)
 		jump(walk, &instruction);
 		break;
 	case ZYDIS_CATEGORY_COND_BR:
-		find_target(&instruction, &target, &slot);
+		instruction_target(&instruction, &target, &slot);
 		if (target && walk->choice_count < CHOICES_MAX) {
 			struct way *other =
 				&walk->choices[walk->choice_count++];
@@ -336,7 +204,7 @@ static bool leads_to(uintptr_t target, const uintptr_t *slot,
 	if (target == function)
 		return true;
 	if (target)
-		slot = slot_behind(target);
+		slot = instruction_slot_behind(target);
 	return slot && bound(slot) == function;
 }
 
@@ -365,16 +233,16 @@ static bool is_call(struct decode_call *call)
 	uintptr_t target;
 
 	for (unsigned length = 5; length <= 6; length++)
-		if (decode(&instruction, call->site - length) &&
+		if (instruction_decode(&instruction, call->site - length) &&
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
-			find_target(&instruction, &target, &slot);
+			instruction_target(&instruction, &target, &slot);
 			/* Memory that may be written is no proof. */
 			if (target && leads_to(target, NULL, call->function))
 				return true;
 		}
 	for (unsigned length = 2; length <= 3; length++)
-		if (decode(&instruction, call->site - length) &&
+		if (instruction_decode(&instruction, call->site - length) &&
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
 			call->number = kept_register(&instruction.operands[0]);
@@ -396,7 +264,7 @@ static bool is_table(const struct instruction *before,
 		       operand->mem.scale == 8;
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       before->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
-	       is_register(&before->operands[0], operand->reg.value);
+	       instruction_is_register(&before->operands[0], operand->reg.value);
 }
 
 /* From one end to the other: any jump that may lead out of it. */
@@ -407,17 +275,17 @@ static bool may_leave(const struct decode_call *call)
 	uintptr_t target;
 
 	for (uintptr_t at = call->function; at < call->end;
-	     at = next_of(&instruction)) {
-		if (!decode(&instruction, at))
+	     at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at))
 			return true;
 		if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR ||
 		    instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
-			find_target(&instruction, &target, &slot);
+			instruction_target(&instruction, &target, &slot);
 			if (target < call->function || target >= call->end) {
 				if (target)
-					slot = slot_behind(target);
+					slot = instruction_slot_behind(target);
 				if (!is_table(&before, &instruction) &&
-				    !(slot && is_slot_of(slot,
+				    !(slot && instruction_is_slot_of(slot,
 							 "__cyg_profile_func_"
 							 "exit")))
 					return true;
@@ -438,9 +306,10 @@ extern const struct decode shim_decode __attribute__((visibility("default")));
 
 const struct decode shim_decode = {
 	.version = DECODE_VERSION,
-	.start = start,
 	.follow = follow,
 	.bound = bound,
 	.arguments = decode_arguments,
 	.calls = calls,
+	.result = decode_result,
+	.run = decode_run,
 };

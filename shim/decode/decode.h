@@ -5,6 +5,7 @@
 #define SHIM_DECODE_H
 
 #include "../prototype.h"
+#include "recipe.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,11 +92,21 @@ struct decode_call {
 	uint8_t number; /* answer: it was called if it is in this register */
 };
 
+struct decode_range {
+	uintptr_t start, end;
+};
+
+struct decode_leaving {
+	uintptr_t function;
+	uintptr_t hook;		/* the instruction after the leave hook's call */
+	const struct prototype_value *value; /* the result */
+	const struct decode_range *ranges; /* of its code */
+	uint32_t range_count;
+};
+
 /* No system call, no lock, no allocation in the functions. */
 struct decode {
 	uint32_t version;
-	/* Once, where dlsym may be called. */
-	void (*start)(void);
 	void (*follow)(const struct decode_question *question,
 		       struct decode_answer *answer);
 	/* What a slot of a linkage table leads to, 0: it is not bound yet. */
@@ -108,10 +119,24 @@ struct decode {
 	/* Whether it is one of this function, and whoever finds that return
 	 * address in there has come by it.  One call at a time. */
 	bool (*calls)(struct decode_call *call);
+	/* How its result is found at a leave hook.  False: @recipe would be
+	 * larger than @room.  One call at a time. */
+	bool (*result)(const struct decode_leaving *leaving,
+		       struct decode_recipe *recipe, uint32_t room);
+	/* Finds it: where it is, in @machine or in the program's memory.
+	 * @machine->registers has those the function keeps, behind REGISTER_KEPT;
+	 * @site is where it was called. */
+	enum shim_unavailable (*run)(const struct decode_recipe *recipe,
+				     struct decode_machine *machine,
+				     uintptr_t site, uintptr_t *start);
 };
 
 /* locate.c */
 void decode_arguments(const struct decode_location *location,
 		      struct decode_frame *frame, struct decode_places *places);
+
+/* result.c */
+bool decode_result(const struct decode_leaving *leaving,
+		   struct decode_recipe *recipe, uint32_t room);
 
 #endif

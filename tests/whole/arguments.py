@@ -304,6 +304,32 @@ def compare(family, optimize, cxx):
     return right, missing
 
 
+def compare_results(family, optimize, cxx, flags=(), name=None):
+    program, text = run(family, optimize, cxx, flags, name)
+    returned, gave = lines_of(text, 'returned'), lines_of(text, 'gave')
+    expect_equal(len(gave), program.cases, 'cases')
+    right, missing, wrong = 0, [], []
+    for n in range(1, program.cases + 1):
+        value = returned.get(n, ['-0'])[0]      # void
+        told = gave[n]
+        if told[0] != '0' or len(told) != 2:
+            wrong.append('%d: returned %s, got %s' % (n, value, told))
+        elif told[1] == value or (len(value) == 20 and      # long double
+                                  told[1][:20] == value and
+                                  len(told[1]) == 32):
+            right += 1
+        elif told[1].startswith('-') and value != '-0':
+            missing.append(n)
+        else:
+            wrong.append('%d: returned %s, got %s' % (n, value, told[1]))
+    print('# results: %d right, %d not available (%.1f %%), %d wrong' % (
+        right, len(missing), 100 * len(missing) / (right + len(missing) or 1),
+        len(wrong)))
+    expect(not wrong, '\n'.join(wrong[:40]))
+    expect(100 * len(missing) <= right + len(missing),
+           'missing: %s' % missing[:40])
+
+
 # The most that may be missing, in percent.
 LIMITS = {('gcc', '-O0'): 5, ('gcc', '-O2'): 40, ('clang', '-O0'): 25,
           ('clang', '-O2'): 50}
@@ -320,6 +346,9 @@ for family, optimize in BUILDS:
         add_test('no_argument_is_wrong_%s_%s%s' % (
             'c++' if cxx else 'c', family, optimize),
             lambda f=family, o=optimize, c=cxx: test_matrix(f, o, c))
+        add_test('no_result_is_wrong_%s_%s%s' % (
+            'c++' if cxx else 'c', family, optimize),
+            lambda f=family, o=optimize, c=cxx: compare_results(f, o, c))
 
 
 def nothing_without_debug_information():
@@ -345,7 +374,8 @@ def every_row_of_the_tables(family, optimize):
     for mask in ('a', 'r', 'f', 'ar', 'af', 'rf', 'arf'):
         questions, _, _, read = asked(mask, 'table', family, optimize)
         expect(questions >= 4, 'asked %d' % questions)
-        expect_equal(read, int('a' in mask), 'debug information was read')
+        expect_equal(read, int('a' in mask or 'r' in mask),
+                     'debug information was read')
 
 
 def who_does_not_ask_reads_nothing(family, optimize):
