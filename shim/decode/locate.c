@@ -664,7 +664,26 @@ static bool is_copied(const struct state *state, int number)
 	return false;
 }
 
-/* Where @size bytes of what register @number held at the entry are. */
+/* One of seen_registers from @first to @last. */
+static bool find_register(const struct state *state, int number, uint32_t size,
+			  size_t first, size_t last, struct decode_place *place)
+{
+	for (size_t i = first; i < last; i++) {
+		unsigned seen = seen_registers[i];
+
+		if (!holds(&state->registers[seen], number, size))
+			continue;
+		place->where = seen < VECTOR ? DECODE_IN_REGISTER :
+					       DECODE_IN_VECTOR;
+		place->number = (uint8_t)(seen % VECTOR);
+		place->is_unused = !is_copied(state, number);
+		return true;
+	}
+	return false;
+}
+
+/* Where @size bytes of what register @number held at the entry are: what calls
+ * keep comes first, because some hooks are asked behind one (shim_ask). */
 static struct decode_place find(const struct state *state, int number,
 				uint32_t size)
 {
@@ -672,17 +691,8 @@ static struct decode_place find(const struct state *state, int number,
 	struct decode_place place = { .where = DECODE_NOWHERE,
 				      .entry = (uint8_t)(number + 1) };
 
-	for (size_t i = 0; i < SEEN_COUNT; i++) {
-		unsigned seen = seen_registers[i];
-
-		if (!holds(&state->registers[seen], number, size))
-			continue;
-		place.where = seen < VECTOR ? DECODE_IN_REGISTER :
-					      DECODE_IN_VECTOR;
-		place.number = (uint8_t)(seen % VECTOR);
-		place.is_unused = !is_copied(state, number);
+	if (find_register(state, number, size, 0, KEPT_COUNT, &place))
 		return place;
-	}
 	for (uint32_t i = 0; i < state->slot_count; i++) {
 		const struct slot *slot = &state->slots[i];
 
@@ -692,6 +702,9 @@ static struct decode_place find(const struct state *state, int number,
 		place.where = DECODE_ABOVE_SP;
 		place.offset = (int32_t)(slot->offset - sp->number);
 	}
+	if (place.where == DECODE_NOWHERE)
+		find_register(state, number, size, KEPT_COUNT, SEEN_COUNT,
+			      &place);
 	return place;
 }
 

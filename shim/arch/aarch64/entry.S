@@ -326,6 +326,11 @@
 	SLOW_HOOK plan_inspecting_enter, 0, 1
 	SLOW_HOOK plan_inspecting_leave, 1, 1
 
+/* shim_ask(function, site), at the end of a fast enter hook. */
+	FUNCTION shim_ask
+	b	plan_inspecting_enter
+	END	shim_ask
+
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
  * returned, true if an exception came out of it.  The unwinder asks

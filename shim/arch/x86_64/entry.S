@@ -317,15 +317,18 @@ start_main:
 	SLOW_HOOK plan_inspecting_enter, 0, 2, 160
 	SLOW_HOOK plan_inspecting_leave, 1, 1, 0
 
+	SLOW_HOOK plan_asking_enter, 0, 1, 0
+
 /*
  * shim_ask(function, site), at the end of a fast enter hook: the program's frame
- * and registers are as they were at the call of that hook.
+ * and the registers that functions keep are as they were at the call of that
+ * hook.
  */
 	.globl	shim_ask
 	.type	shim_ask, @function
 shim_ask:
 	.cfi_startproc
-	jmp	plan_inspecting_enter
+	jmp	plan_asking_enter
 	.cfi_endproc
 	.size	shim_ask, .-shim_ask
 
