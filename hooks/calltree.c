@@ -457,16 +457,19 @@ static bool read_item(const char *item, size_t size)
 static bool read_arguments(const char *arguments)
 {
 	tree_mode = COARSE;
-	while (*arguments) {
+	if (*arguments == '\0')
+		return true;
+	for (;;) {
 		size_t size = 0;
 
 		while (arguments[size] && arguments[size] != ',')
 			size++;
 		if (!read_item(arguments, size))
 			return false;
-		arguments += size + (arguments[size] == ',');
+		if (arguments[size] == '\0')
+			return true;
+		arguments += size + 1;
 	}
-	return true;
 }
 
 int calltree_start(const char *arguments);

@@ -744,6 +744,19 @@ static void look_for_functions(void)
 			    " in the program or its libraries at its start");
 }
 
+/* Of several for one function the first counts. */
+static void look_for_doubles(void)
+{
+	for (unsigned i = 0; i < by_count; i++)
+		for (unsigned j = 0; j < i; j++)
+			if (is_equal(bys[i].function, bys[j].function,
+				     length_of(bys[i].function) + 1)) {
+				say(&bys[i], "", bys[i].function,
+				    " is grouped by another argument already");
+				break;
+			}
+}
+
 void by_start_recording(void)
 {
 	struct shim_meta *meta = shim_record_meta();
@@ -761,5 +774,6 @@ void by_start(void)
 		return;
 	}
 	by_start_recording();
+	look_for_doubles();
 	look_for_functions();
 }

@@ -10,8 +10,8 @@ import re
 import signal
 
 import shimtest
-from shimtest import (BUILDS, add_test, calls_of, compile, difference, expect,
-                      expect_equal, expect_truth, json_of, record,
+from shimtest import (BUILDS, add_test, calls_of, compile, expect,
+                      expect_equal, expect_truth, json_of, record, run,
                       shim_report, tree_of)
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
@@ -190,12 +190,14 @@ def what_there_is_not_is_said(family, optimize):
     for by, line in (
             ('nothing/kind', 'there is no function nothing'),
             ('parse/nothing', 'parse has no parameter nothing'),
-            ('parse/9', 'parse has no parameter 9')):
+            ('parse/9', 'parse has no parameter 9'),
+            ('parse/nothing,by=parse/kind', 'parse has no parameter nothing')):
         result, about = grouped('', '', family, optimize,
                                 profile='calltree:by=' + by)
         expect_equal(result.status, 0, 'status')
         log = shim_report('info', result.output)
-        expect('by=%s: %s' % (by, line) in log, log)
+        expect('by=%s: %s' % (by.split(',')[0], line) in log, log)
+        expect(',' not in by or 'is grouped by another argument' in log, log)
         expect_equal(groups_of(about, '.'), {}, 'groups')
         expect_truth(result, calls_of(about))
 
@@ -223,6 +225,35 @@ def beside_a_filter(family, optimize):
                             SHIM_FILTER='all,-M:leaf')
     expect_groups(result, about, 'kind')
     expect_equal(calls_of(about).get('leaf', 0), 0, 'leaf')
+
+
+def what_asking_takes_is_nobodys_time(family, optimize):
+    """The first question reads debug information, for a millisecond or more."""
+    for clock in ('', 'exact,'):
+        result, about = grouped('', 'kind', family, optimize, clock)
+        [call] = [f for f in about['functions'] if f['name'] == 'call']
+        raw, self = call['self_raw_ns'], call['self_ns']
+        print('# %s self %d us, raw %d us' % (clock, self / 1e3, raw / 1e3))
+        expect(clock == '' or raw > 500000, 'raw: %d' % raw)
+        expect(self < raw / 3 or self < 1000000, '%d of %d' % (self, raw))
+
+
+def wrong_options_are_refused(family, optimize):
+    profrun = os.path.join(os.environ.get('SHIM_BUILD', '.'), 'profrun')
+    program = compile('grouped.c', family, optimize, [
+        '-Wno-clobbered'])
+    for wrong in ('by=parse', 'by=/kind', 'by=parse/', 'by=parse/0', 'by=',
+                  'by=parse/kind,', 'by=parse/kind,wrong', 'by-limit=0',
+                  'by-limit=8001', 'by-limit=x', 'by=%s/kind' % ('x' * 128),
+                  ','.join('by=f%d/x' % n for n in range(9))):
+        done = run([profrun, 'run', '-p', 'calltree:' + wrong, program])
+        if 'f8' not in wrong:   # which the library counts
+            expect(done.status not in (0, 1) and 'by=FUNCTION/ARGUMENT' in
+                   done.stderr and not done.stdout, wrong + ': ' + done.stderr)
+        result = record([program], 'calltree:' + wrong)
+        expect_equal(result.status, 0, 'status')
+        expect(not [name for _, _, names in os.walk(result.output)
+                    for name in names if name.endswith('.calltree')], wrong)
 
 
 def libraries_come_and_go(family, optimize):
@@ -303,6 +334,7 @@ def every_format_shows_groups(family, optimize):
 
 # Not again for every compiler.
 ONCE = (other_calls_are_as_without, by_number_and_several,
+        what_asking_takes_is_nobodys_time, wrong_options_are_refused,
         what_there_is_not_is_said, what_cannot_be_had_is_a_group,
         without_debug_information_nothing_is_grouped, beside_a_filter,
         too_many_values_share_the_last_group, every_format_shows_groups)
