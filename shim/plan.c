@@ -20,6 +20,8 @@ void plan_slow_enter(shim_function function, const void *site);
 void plan_slow_leave(shim_function function, const void *site);
 void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
+/* ... those that calls keep: for who comes from code of ours. */
+void plan_asking_enter(shim_function function, const void *site);
 
 const struct plan *plan_current;
 
@@ -210,7 +212,7 @@ static void point_at(const struct plan *plan)
 			chosen_hooks[i] = (shim_site_hook)(void (*)(void))
 						  handle->fast[i];
 		undecided_hooks[PLAN_ENTER] =
-			plan->asks ? plan_inspecting_enter : plan_enter;
+			plan->asks ? plan_asking_enter : plan_enter;
 		undecided_hooks[PLAN_LEAVE] = plan_leave;
 		table_point((void *)choose_enter, (void *)choose_leave);
 	} else if (is_direct(plan))

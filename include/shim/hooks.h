@@ -176,7 +176,8 @@ shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
  * again: compilers do that when they optimize and nothing that the hook keeps on
  * its stack is in use.  @hook is called instead, and may do what slow hooks may:
  * shim_get_function_enter3_info tells it the arguments, whatever the event mask
- * says.  An @info of 0 says that nothing can be asked here: in a signal handler
+ * says; but those that the function does not use are mostly gone by then, because
+ * registers that no call keeps are the fast hook's own.  An @info of 0 says that nothing can be asked here: in a signal handler
  * that came while a slow hook ran, or with a thread's data that another task uses
  * as well.
  *

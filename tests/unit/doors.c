@@ -41,10 +41,15 @@ void plan_leave(void)
 {
 }
 
+void plan_asking_enter(void);
 void plan_inspecting_enter(void);
 void plan_inspecting_leave(void);
 
 void plan_inspecting_enter(void)
+{
+}
+
+void plan_asking_enter(void)
 {
 }
 

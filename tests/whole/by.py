@@ -212,6 +212,21 @@ def without_debug_information_nothing_is_grouped(family, optimize):
     expect_truth(result, calls_of(about))
 
 
+def no_value_is_wrong(family, optimize):
+    for argument in ('kind', 'ratio'):
+        result, about = grouped('', '', family, optimize,
+                                profile='calltree:by=ignoring/' + argument)
+        truth = truth_of(result, argument)
+        got = groups_of(about, '^ignoring', argument)
+        expect_equal(sum(got.values()), sum(truth.values()), 'calls')
+        unknown = got.pop('?', 0)
+        print('# %s: %d calls, %d without a value' % (
+            argument, sum(truth.values()), unknown))
+        for value, calls in got.items():
+            expect(calls <= truth.get(value, 0), '%s: %d calls, truth %s' % (
+                value, calls, truth.get(value)))
+
+
 def what_cannot_be_had_is_a_group(family, optimize):
     result, about = grouped('', '', family, optimize,
                             profile='calltree:by=inlined/kind')
@@ -340,7 +355,8 @@ ONCE = (other_calls_are_as_without, by_number_and_several,
         too_many_values_share_the_last_group, every_format_shows_groups)
 
 for family, optimize in BUILDS:
-    for claim in (fast_hooks_ask_about_single_calls, each_value_has_its_calls,
+    for claim in (fast_hooks_ask_about_single_calls, no_value_is_wrong,
+                  each_value_has_its_calls,
                   every_clock, threads_share_groups, jumps_end_grouped_calls,
                   a_handler_loses_no_call, forked_children_go_on,
                   a_kill_loses_nothing, libraries_come_and_go, beside_a_module,

@@ -325,10 +325,11 @@
 	SLOW_HOOK plan_slow_leave, 1, 0
 	SLOW_HOOK plan_inspecting_enter, 0, 1
 	SLOW_HOOK plan_inspecting_leave, 1, 1
+	SLOW_HOOK plan_asking_enter, 0, 1
 
 /* shim_ask(function, site), at the end of a fast enter hook. */
 	FUNCTION shim_ask
-	b	plan_inspecting_enter
+	b	plan_asking_enter
 	END	shim_ask
 
 /*

@@ -49,6 +49,7 @@ void frame_run(struct arch_frame *frame);
 void plan_slow_enter(void *function, void *site);
 void plan_slow_leave(void *function, void *site);
 void plan_inspecting_enter(void *function, void *site);
+void plan_asking_enter(void *function, void *site);
 void plan_inspecting_leave(void *function, void *site);
 
 #define SLOW_HOOK(name, number)                                                 \
@@ -88,10 +89,11 @@ void plan_leave(void *function, void *site)
 SLOW_HOOK(plan_slow_enter, 0)
 SLOW_HOOK(plan_slow_leave, 1)
 SLOW_HOOK(plan_inspecting_enter, 0)
+SLOW_HOOK(plan_asking_enter, 0)
 
 void shim_ask(uintptr_t function, const void *site)
 {
-	plan_inspecting_enter((void *)function, (void *)site);
+	plan_asking_enter((void *)function, (void *)site);
 }
 
 SLOW_HOOK(plan_inspecting_leave, 1)
