@@ -172,14 +172,14 @@ shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
  *
  * For fast hooks that want to know more of a few calls: the others stay as fast
  * as they are.  The last thing that an enter hook does is `shim_ask(function,
- * site)`, as a tail call, so that the stack and the registers are the program's
- * again: compilers do that when they optimize and nothing that the hook keeps on
- * its stack is in use.  @hook is called instead, and may do what slow hooks may:
- * shim_get_function_enter3_info tells it the arguments, whatever the event mask
- * says; but those that the function does not use are mostly gone by then, because
- * registers that no call keeps are the fast hook's own.  An @info of 0 says that nothing can be asked here: in a signal handler
- * that came while a slow hook ran, or with a thread's data that another task uses
- * as well.
+ * site)`, as a tail call, so that the stack and the registers that calls keep are
+ * the program's again: compilers do that when they optimize and nothing that the
+ * hook has on its stack is in use.  @hook is called instead, and may do what slow
+ * hooks may: shim_get_function_enter3_info tells it the arguments, whatever the
+ * event mask says.  Of what the function does not use there is less than in a slow
+ * hook: registers that no call keeps were the fast hook's.  An @info of 0 says that
+ * nothing can be asked here: in a signal handler that came while a slow hook ran,
+ * or with a thread's data that another task uses as well.
  *
  * When several profilers have hooks, or @handle may go, @hook is called for every
  * enter in place of the fast hook: nothing can be handed over there.
