@@ -86,6 +86,46 @@ static inline uint64_t shim_clock(void)
 #endif
 }
 
+#if defined(__aarch64__)
+
+/* A return address without the signature that it may have (xpaclri). */
+static inline uintptr_t shim_unsigned(uintptr_t address)
+{
+	register uintptr_t x30 __asm__("x30") = address;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+}
+
+/*
+ * The hook, and who it has called, keep frame records: where the record of the
+ * caller is, and where they return to.  The outermost below @sp is of who was
+ * called by the program, which may have put anything where its own should be.
+ */
+static inline uintptr_t shim_hook_caller(uintptr_t sp)
+{
+	const uintptr_t *record =
+		(const uintptr_t *)__builtin_frame_address(0);
+
+	for (int i = 0; i < 64 && record[0] < sp; i++) {
+		if (record[0] <= (uintptr_t)record || record[0] % 16 != 0)
+			return 0;
+		record = (const uintptr_t *)record[0];
+	}
+	return record[0] < sp ? 0 : shim_unsigned(record[1]);
+}
+
+/* A frame may end anywhere above @sp, but at it if the function is gone and
+ * jumped to the hook. */
+static inline bool shim_frame_ends(uintptr_t sp, const void *site,
+				   uintptr_t end)
+{
+	return sp < end ||
+	       (sp == end && shim_hook_caller(sp) == (uintptr_t)site);
+}
+
+#else
+
 /* Where return addresses lie is not known here, so it is guessed. */
 static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 				   uintptr_t end)
@@ -99,6 +139,8 @@ static inline uintptr_t shim_hook_caller(uintptr_t sp)
 	(void)sp;
 	return 0;
 }
+
+#endif
 
 static inline void shim_add(uint64_t *counter, uint64_t value)
 {

@@ -1,6 +1,8 @@
 /*
- * Instructions of no processor: there is nothing to switch, and the table is
- * what turns the hooks off.
+ * No call site is switched, and the table is what turns the hooks off.  It could
+ * be done (bl and nop may change into each other while they are run), but has to
+ * be seen on a processor: an emulator does not notice what is written through
+ * /proc/self/mem, and has no caches that could be out of date.
  */
 #include "scan.h"
 
