@@ -19,34 +19,39 @@ bool tree_add_chunk(struct tree *tree, void *memory, size_t size)
 	return true;
 }
 
+/* Another chunk than @full; false: there is none.  Asking costs system calls: not
+ * for every call we lose. */
+static COLD bool grow(struct tree *tree, const struct chunk *full, size_t size)
+{
+	uint64_t time = now(), signals;
+	void *memory;
+	size_t got;
+
+	if (time < tree->retry_clock)
+		return false;
+	signals = shim_signals_block();
+	if (tree->chunk == full) {
+		memory = shim_record_grow(tree->record, size, &got,
+					  &tree->lost_cause);
+		if (!memory || !tree_add_chunk(tree, memory, got))
+			tree->retry_clock = time + 20000 * tree_long_clock;
+	}
+	shim_signals_restore(signals);
+	return tree->chunk != full;
+}
+
 void *tree_take(struct tree *tree, size_t size)
 {
-	for (;;) {
-		struct chunk *chunk = tree->chunk;
-		uint64_t at = shim_fetch_add(&chunk->next, size);
-		uint64_t time;
-		uint64_t signals;
-		void *memory;
-		size_t got;
+	struct chunk *chunk;
+	uint64_t at;
 
+	do {
+		chunk = tree->chunk;
+		at = shim_fetch_add(&chunk->next, size);
 		if (at + size <= chunk->limit)
 			return (void *)at;
-		/* Asking costs system calls: not for every call we lose. */
-		time = now();
-		if (time < tree->retry_clock)
-			return NULL;
-		signals = shim_signals_block();
-		if (tree->chunk == chunk) {
-			memory = shim_record_grow(tree->record, size, &got,
-						  &tree->lost_cause);
-			if (!memory || !tree_add_chunk(tree, memory, got))
-				tree->retry_clock =
-					time + 20000 * tree_long_clock;
-		}
-		shim_signals_restore(signals);
-		if (tree->chunk == chunk)
-			return NULL;
-	}
+	} while (grow(tree, chunk, size));
+	return NULL;
 }
 
 /* --- the table of all paths --- */

@@ -23,6 +23,37 @@ QUIET static __attribute__((noinline)) unsigned long measure(void *function,
 {
 	unsigned long used;
 
+#ifdef __aarch64__
+	__asm__ volatile(
+		"mov x19, sp\n\t"
+		"sub x20, x19, #256\n\t"
+		"mov sp, x20\n\t"
+		"sub x9, x20, %[depth]\n\t"
+		"1: str %[paint], [x9], #8\n\t"
+		"cmp x9, x20\n\t"
+		"b.ne 1b\n\t"
+		"mov x21, %[paint]\n\t"
+		"mov x0, %[function]\n\t"
+		"mov x1, #0\n\t"
+		"cbz %w[enters], 2f\n\t"
+		"bl __cyg_profile_func_enter\n\t"
+		"b 3f\n\t"
+		"2: bl __cyg_profile_func_exit\n\t"
+		"3: sub x9, x20, %[depth]\n\t"
+		"4: ldr x10, [x9], #8\n\t"
+		"cmp x10, x21\n\t"
+		"ccmp x9, x20, #4, eq\n\t"
+		"b.ne 4b\n\t"
+		"sub x9, x9, #8\n\t"
+		"sub %[used], x20, x9\n\t"
+		"mov sp, x19\n\t"
+		: [used] "=&r"(used)
+		: [depth] "i"(DEPTH), [paint] "r"(PAINT),
+		  [function] "r"(function), [enters] "r"(enters)
+		: "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9",
+		  "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+		  "x19", "x20", "x21", "x30", "memory", "cc");
+#else
 	__asm__ volatile(
 		"mov %%rsp, %%rbx\n\t"
 		"sub $256, %%rsp\n\t"
@@ -54,6 +85,7 @@ QUIET static __attribute__((noinline)) unsigned long measure(void *function,
 		  [enters] "r"(enters)
 		: "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
 		  "r12", "memory", "cc");
+#endif
 	return used;
 }
 

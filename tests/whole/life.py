@@ -38,7 +38,8 @@ ENDS = {
     '_Exit': (4, 'exit'), 'quick_exit': (5, 'exit'), 'syscall': (6, 'unknown'),
     'abort': (-signal.SIGABRT, 'abort'), 'segv': (-signal.SIGSEGV, 'unknown'),
     'term': (-signal.SIGTERM, 'unknown'), 'kill': (-signal.SIGKILL, 'unknown'),
-    'trap': (-signal.SIGILL, 'unknown'), 'pthread_exit': (0, 'exit'),
+    'trap': (-(signal.SIGTRAP if shimtest.machine else signal.SIGILL),
+             'unknown'), 'pthread_exit': (0, 'exit'),
 }
 
 
@@ -85,7 +86,7 @@ def a_recording_of_its_own_is_made_without_profrun():
     output = os.path.join(new_directory('bare'), 'a.%n.%p')
     for wanted in ('a.nesting.PID', 'a.nesting.PID'):
         process = subprocess.Popen(
-            [program], stdout=subprocess.DEVNULL,
+            shimtest.emulator + [program], stdout=subprocess.DEVNULL,
             env=shimtest.environment(LD_PRELOAD=shimtest.library,
                                      SHIM_OUTPUT=output,
                                      SHIM_PROFILE='calltree:counts'))
@@ -309,7 +310,8 @@ def a_recording_is_its_owners_alone():
     program = compile('threads.c')
     parent = new_directory('modes')
     output = os.path.join(parent, 'r')
-    subprocess.run([program], stdout=subprocess.DEVNULL, umask=0,
+    subprocess.run(shimtest.emulator + [program],
+                   stdout=subprocess.DEVNULL, umask=0,
                    env=shimtest.environment(LD_PRELOAD=shimtest.library,
                                             SHIM_OUTPUT=output))
     seen = 0

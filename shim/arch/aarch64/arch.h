@@ -52,17 +52,26 @@ struct arch_frame {
 	uintptr_t return_address;
 };
 
-/* What a register that functions keep held; false: not known. */
+/* What a register held when the hook was called; false: not known.  Of those
+ * that arguments come in nobody could say on this processor what they are. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
-	if (number >= 19 && number <= 28) {
-		*value = frame->saved[number - 19];
+	if (number == 29) {
+		*value = frame->frame_pointer;
 		return true;
 	}
-	if (number == 29)
-		*value = frame->frame_pointer;
-	return number == 29;
+	if (!frame->has_registers || number < 19 || number > 28)
+		return false;
+	*value = frame->saved[number - 19];
+	return true;
+}
+
+static inline const unsigned char *
+arch_frame_vector(const struct arch_frame *frame, unsigned number)
+{
+	(void)frame, (void)number;
+	return 0;
 }
 
 /* The program's stack pointer when it called the hook. */

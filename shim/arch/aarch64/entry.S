@@ -333,6 +333,14 @@
 	END	shim_ask
 
 /*
+ * shim_ask(function, site), at the end of a fast enter hook: the program's frame
+ * and registers are as they were at the call of that hook.
+ */
+	FUNCTION shim_ask
+	b	plan_inspecting_enter
+	END	shim_ask
+
+/*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
  * returned, true if an exception came out of it.  The unwinder asks
  * guard_personality (shim/guard.c), which sends it to arch_guard_caught with
