@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <unistd.h>
+
+/* <unistd.h> has many names that are ours as well. */
+extern long syscall(long number, ...);
 
 static inline long arch_syscall(long number, long a, long b, long c, long d,
 				long e, long f)
