@@ -327,17 +327,13 @@
 	SLOW_HOOK plan_inspecting_leave, 1, 1
 	SLOW_HOOK plan_asking_enter, 0, 1
 
-/* shim_ask(function, site), at the end of a fast enter hook. */
-	FUNCTION shim_ask
-	b	plan_asking_enter
-	END	shim_ask
-
 /*
  * shim_ask(function, site), at the end of a fast enter hook: the program's frame
- * and registers are as they were at the call of that hook.
+ * and the registers that functions keep are as they were at the call of that
+ * hook.
  */
 	FUNCTION shim_ask
-	b	plan_inspecting_enter
+	b	plan_asking_enter
 	END	shim_ask
 
 /*
