@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
+#include "apart.h"
 #include "arch.h"
 #include "image.h"
 #include "log.h"
@@ -13,7 +14,10 @@
 #include <shim/banned.h>
 
 #define STACK_SIZE (1u << 20) /* libdw and demanglers recurse */
+#define SIGNAL_STACK_SIZE (64u << 10)
 #define WAIT_MAX 20000	      /* yields; a second or more */
+#define FAULTS_MAX 8	      /* then it is left alone */
+#define FAULTS_OF_TIMEOUT 3   /* what one counts for */
 #define HELPER_FILE_NAME "libshim-debuginfo.so"
 
 enum helper_state {
@@ -26,7 +30,8 @@ enum helper_state {
 static uint32_t state;
 static int opener, owner; /* tids */
 static const struct debuginfo *helper;
-static char *stack_top;
+static char *stack_top; /* above it is the signal stack */
+static unsigned faults;
 
 /* --- opening --- */
 
@@ -89,7 +94,7 @@ static bool make_stack(void)
 
 	if (stack_top)
 		return true;
-	if (sys_map(STACK_SIZE, &memory) < 0)
+	if (sys_map(STACK_SIZE + SIGNAL_STACK_SIZE, &memory) < 0)
 		return false;
 	/* What runs over it must not run into something else. */
 	sys_protect(memory, 4096, 0);
@@ -197,6 +202,57 @@ static int work(void *argument)
 	return -EINVAL;
 }
 
+/* What it reads may be damaged, and libdw not up to that: so it runs apart. */
+static int work_apart(void *job)
+{
+	int result = 0, r = apart_call(work, job, stack_top, SIGNAL_STACK_SIZE,
+				       &result);
+
+	return r < 0 ? r : result;
+}
+
+/* It has not come back from what it was doing. */
+static void note_fault(const struct job *job, int error)
+{
+	const char *about = job->question ? job->question->path : job->name;
+
+	log_line(error == -ETIME ?
+			 "debug information takes too long to read, it may be "
+			 "damaged: no lines, no arguments: %s" :
+			 "debug information is damaged: no lines, no arguments: "
+			 "%s",
+		 about);
+	helper->abandon(job->question ? job->question->image : 0);
+	faults += error == -ETIME ? FAULTS_OF_TIMEOUT : 1;
+	if (faults >= FAULTS_MAX)
+		set_state(HELPER_MISSING);
+}
+
+static void note_refusal(int error)
+{
+	static bool noted;
+
+	if (!noted)
+		log_error("no process to read debug information in: no lines, no "
+			  "arguments%s",
+			  "", error);
+	noted = true;
+}
+
+static enum shim_result translate(const struct job *job, int r)
+{
+	switch (r) {
+	case 0: return SHIM_OK;
+	case -ENOMEM: return SHIM_E_OUTOFMEMORY;
+	case -EFAULT:
+	case -ETIME: note_fault(job, r); break;
+	case -EAGAIN: return SHIM_E_NOT_YET_AVAILABLE;
+	case -EPERM:
+	case -ENOSYS: note_refusal(r); break;
+	}
+	return SHIM_E_FUNCTION_NOT_IL;
+}
+
 static enum shim_result ask(struct job *job,
 			    void (*take)(const struct debuginfo_answer *answer,
 					 void *argument),
@@ -209,13 +265,15 @@ static enum shim_result ask(struct job *job,
 		result = lock(self);
 	if (result != SHIM_OK)
 		return result;
-	r = arch_call_on_stack(work, job, stack_top);
+	r = arch_call_on_stack(work_apart, job, stack_top);
 	if (r == 0)
 		take(&job->answer, argument);
+	result = translate(job, r);
+	if (job->answer.trouble && job->question)
+		log_line("no debug information, %s: no lines, no arguments: %s",
+			 job->answer.trouble, job->question->path);
 	__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
-	if (r == -ENOMEM)
-		return SHIM_E_OUTOFMEMORY;
-	return r == 0 ? SHIM_OK : SHIM_E_FUNCTION_NOT_IL;
+	return result;
 }
 
 enum shim_result

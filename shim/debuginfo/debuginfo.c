@@ -1,6 +1,6 @@
 /*
  * libshim-debuginfo.so: lines, files, template arguments and names of functions
- * by libdw.  One image's debug sections are kept in memory, no file stays open.
+ * by libdw.
  *
  * A thread that did not load this copy of libc has not all of its thread-local
  * data: enter() sees to that.
@@ -9,6 +9,7 @@
 #include "debuginfo.h"
 
 #include "callsite.h"
+#include "file.h"
 #include "locals.h"
 #include "prototype.h"
 #include "typename.h"
@@ -18,10 +19,7 @@
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <locale.h>
 #include <pthread.h>
 #include <shim/info.h>
@@ -29,8 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -57,116 +53,7 @@ static void leave(int before)
 	pthread_setcancelstate(before, NULL);
 }
 
-/* --- the debug information of one image --- */
-
-static struct {
-	uint64_t image; /* 0: none */
-	Elf *elf;
-	Dwarf *dwarf; /* NULL: it has none */
-	Elf *frames_elf;
-	Dwarf_CFI *frames; /* of .eh_frame; NULL: none, or not read yet ... */
-	bool has_read_frames;
-} kept;
-
-static void forget(void)
-{
-	if (kept.frames)
-		dwarf_cfi_end(kept.frames);
-	if (kept.frames_elf)
-		elf_end(kept.frames_elf);
-	if (kept.dwarf)
-		dwarf_end(kept.dwarf);
-	if (kept.elf)
-		elf_end(kept.elf);
-	typename_forget();
-	memset(&kept, 0, sizeof(kept));
-}
-
-static bool is_same(const struct debuginfo_question *question, int fd, Elf *elf)
-{
-	const void *id;
-	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
-	struct stat info;
-
-	if (question->build_id_size)
-		return size == (ssize_t)question->build_id_size &&
-		       memcmp(id, question->build_id, (size_t)size) == 0;
-	return fstat(fd, &info) == 0 && info.st_ino == question->inode &&
-	       ((uint64_t)major(info.st_dev) << 32 | minor(info.st_dev)) ==
-		       question->device;
-}
-
-/*
- * Reads, and does not map: who shortens a mapped file kills the program.  libdw
- * loads all debug sections when it begins, after which the file is closed.
- */
-static bool keep_file(const struct debuginfo_question *question,
-		      const char *path)
-{
-	struct stat info;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
-		kept.elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (kept.elf && is_same(question, fd, kept.elf))
-		kept.dwarf = dwarf_begin_elf(kept.elf, DWARF_C_READ, NULL);
-	if (kept.dwarf)
-		elf_cntl(kept.elf, ELF_C_FDDONE);
-	close(fd);
-	if (!kept.dwarf)
-		forget();
-	return kept.dwarf != NULL;
-}
-
-/* Where distributions put what they strip off. */
-static void debug_path(const struct debuginfo_question *question, char *path)
-{
-	size_t length = (size_t)sprintf(path, "/usr/lib/debug/.build-id/");
-
-	for (uint32_t i = 0; i < question->build_id_size; i++)
-		length += (size_t)sprintf(path + length,
-					  i == 0 ? "%02x/" : "%02x",
-					  question->build_id[i]);
-	strcpy(path + length, ".debug");
-}
-
-static Dwarf *find_dwarf(const struct debuginfo_question *question)
-{
-	char path[256];
-
-	if (kept.image == question->image)
-		return kept.dwarf;
-	forget();
-	if (!keep_file(question, question->path) &&
-	    question->build_id_size > 1 && question->build_id_size <= 64) {
-		debug_path(question, path);
-		keep_file(question, path);
-	}
-	kept.image = question->image;
-	return kept.dwarf;
-}
-
-/* How frames are unwound is in the object itself, whatever was stripped off. */
-static Dwarf_CFI *find_frames(const struct debuginfo_question *question)
-{
-	int fd;
-
-	if (kept.has_read_frames)
-		return kept.frames ? kept.frames : dwarf_getcfi(kept.dwarf);
-	kept.has_read_frames = true;
-	fd = open(question->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0)
-		kept.frames_elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (kept.frames_elf && is_same(question, fd, kept.frames_elf))
-		kept.frames = dwarf_getcfi_elf(kept.frames_elf);
-	if (kept.frames_elf)
-		elf_cntl(kept.frames_elf, ELF_C_FDDONE);
-	if (fd >= 0)
-		close(fd);
-	return kept.frames ? kept.frames : dwarf_getcfi(kept.dwarf);
-}
+/* --- units --- */
 
 /* The compilation unit with @address.  .debug_aranges is quick and often not
  * there (clang). */
@@ -178,14 +65,16 @@ static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 	if (dwarf_addrdie(dwarf, address, unit))
 		return true;
 	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, unit, NULL) == 0)
-		if (type == DW_UT_compile && dwarf_haspc(unit, address) > 0)
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
+		    dwarf_haspc(unit, address) > 0)
 			return true;
 	return false;
 }
 
-static int find(const struct debuginfo_question *question, Dwarf_Die *unit)
+static int find(const struct debuginfo_question *question,
+		struct debuginfo_answer *answer, Dwarf_Die *unit)
 {
-	Dwarf *dwarf = find_dwarf(question);
+	Dwarf *dwarf = file_open(question, answer);
 
 	return dwarf && find_unit(dwarf, question->ranges[0].start, unit) ?
 		       0 :
@@ -262,7 +151,7 @@ static int find_lines(const struct debuginfo_question *question,
 	Dwarf_Lines *lines;
 	Dwarf_Die unit;
 	size_t count;
-	int r = find(question, &unit);
+	int r = find(question, answer, &unit);
 
 	if (r < 0)
 		return r;
@@ -297,7 +186,7 @@ static int find_file(const struct debuginfo_question *question,
 	Dwarf_Attribute attribute;
 	Dwarf_Line *line;
 	Dwarf_Die unit;
-	int r = find(question, &unit);
+	int r = find(question, answer, &unit);
 
 	if (r < 0)
 		return r;
@@ -366,18 +255,39 @@ static bool find_function(Dwarf_Die *parent, uint64_t address, unsigned depth,
 	return false;
 }
 
+/* The function at @address, in the unit that has it. */
+static bool find_definition(const struct debuginfo_question *question,
+			    struct debuginfo_answer *answer, Dwarf_Die *unit,
+			    uint64_t address, Dwarf_Die *function)
+{
+	return file_open_split(question, answer, unit) &&
+	       find_function(unit, address, 0, function);
+}
+
+static int find_function_asked(const struct debuginfo_question *question,
+			       struct debuginfo_answer *answer, Dwarf_Die *unit,
+			       Dwarf_Die *function)
+{
+	int r = find(question, answer, unit);
+
+	if (r < 0)
+		return r;
+	return find_definition(question, answer, unit,
+			       question->ranges[0].start, function) ?
+		       0 :
+		       -ENOENT;
+}
+
 static int find_template_arguments(const struct debuginfo_question *question,
 				   struct debuginfo_answer *answer)
 {
 	Dwarf_Die unit, function;
 	size_t size = 0;
 	FILE *out;
-	int r = find(question, &unit);
+	int r = find_function_asked(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
-	if (!find_function(&unit, question->ranges[0].start, 0, &function))
-		return -ENOENT;
 	free(text);
 	text = NULL;
 	out = open_memstream(&text, &size);
@@ -437,12 +347,10 @@ static int find_prototype(const struct debuginfo_question *question,
 {
 	static struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	Dwarf_Die unit, function;
-	int r = find(question, &unit);
+	int r = find_function_asked(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
-	if (!find_function(&unit, question->ranges[0].start, 0, &function))
-		return -ENOENT;
 	memset(values, 0, sizeof(values));
 	answer->data = values;
 	answer->count =
@@ -456,15 +364,18 @@ static int find_prototype(const struct debuginfo_question *question,
 /* --- callers --- */
 
 static bool is_complete_call(const struct debuginfo_question *question,
-			     Dwarf_Die *caller)
+			     struct debuginfo_answer *answer, Dwarf_Die *caller)
 {
 	Dwarf_Die unit, callee;
 
 	if (question->callee == 0)
 		return true;
-	return find_unit(kept.dwarf, question->callee, &unit) &&
-	       find_function(&unit, question->callee, 0, &callee) &&
-	       !callsite_sees(caller, &callee, kept.elf, question->callee);
+	return find_unit(file_open(question, answer), question->callee,
+			 &unit) &&
+	       find_definition(question, answer, &unit, question->callee,
+			       &callee) &&
+	       !callsite_sees(caller, &callee, file_elf(question),
+			      question->callee);
 }
 
 static int find_callsite(const struct debuginfo_question *question,
@@ -476,17 +387,15 @@ static int find_callsite(const struct debuginfo_question *question,
 		.address = question->site,
 		.bias = question->bias,
 	};
-	int r = find(question, &unit);
+	int r = find_function_asked(question, answer, &unit, &caller);
 
 	if (r < 0)
 		return r;
-	if (!find_function(&unit, question->ranges[0].start, 0, &caller))
-		return -ENOENT;
-	place.dwarf = kept.dwarf;
-	place.elf = kept.elf;
+	place.dwarf = file_open(question, answer);
+	place.elf = file_elf(question);
 	memset(&callsite, 0, sizeof(callsite));
 	callsite_read(&caller, &place, &callsite);
-	callsite.is_complete = is_complete_call(question, &caller);
+	callsite.is_complete = is_complete_call(question, answer, &caller);
 	answer->data = &callsite;
 	answer->count = 1;
 	return 0;
@@ -509,18 +418,20 @@ static bool add_parameters(struct typetree_list *list, Dwarf_Die *function)
 	return true;
 }
 
+static struct typetree_list list;
+
 /* Of those functions whose prototype is known. */
 static int find_signature(const struct debuginfo_question *question,
 			  struct debuginfo_answer *answer)
 {
-	static struct typetree_list list;
 	Dwarf_Die unit, function, written;
 	int r = find_prototype(question, answer);
 
 	if (r < 0)
 		return r;
-	find(question, &unit);
-	find_function(&unit, question->ranges[0].start, 0, &function);
+	r = find_function_asked(question, answer, &unit, &function);
+	if (r < 0)
+		return r;
 	written = prototype_written(&function);
 	list.size = 0;
 	if (!typetree_add(&list, &written, NULL) ||
@@ -536,18 +447,16 @@ static int find_signature(const struct debuginfo_question *question,
 static int find_locals(const struct debuginfo_question *question,
 		       struct debuginfo_answer *answer)
 {
-	struct debuginfo_answer prototype;
+	struct debuginfo_answer prototype = { .count = 0 };
 	struct variables *variables;
 	Dwarf_Die unit, function;
-	int r = find(question, &unit);
+	int r = find_function_asked(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
-	if (!find_function(&unit, question->ranges[0].start, 0, &function))
-		return -ENOENT;
 	/* The call is before where it returns to. */
 	variables = locals_read(&function, question->site - 1,
-				find_frames(question));
+				file_frames(question));
 	if (!variables)
 		return -ENOENT;
 	variables->lacks_parameters = find_prototype(question, &prototype) != 0;
@@ -637,6 +546,16 @@ static int locals(const struct debuginfo_question *question,
 	return r;
 }
 
+/* Memory that was in use when it failed is not touched again. */
+static void abandon(uint64_t image)
+{
+	file_abandon(image);
+	memset(&found, 0, sizeof(found));
+	memset(&list, 0, sizeof(list));
+	text = NULL;
+	demangled = NULL;
+}
+
 static const char *demangle(const char *name)
 {
 	int before = enter(), status;
@@ -660,4 +579,5 @@ const struct debuginfo shim_debuginfo = {
 	.signature = signature,
 	.locals = locals,
 	.demangle = demangle,
+	.abandon = abandon,
 };

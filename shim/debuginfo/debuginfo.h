@@ -40,6 +40,9 @@ struct debuginfo_question {
 struct debuginfo_answer {
 	const void *data;
 	uint64_t count; /* elements */
+	/* Why there is nothing for the whole image; NULL if that is not so or
+	 * was told before. */
+	const char *trouble;
 };
 
 /* The functions return 0 or -errno: -ENOENT if there is no debug information
@@ -64,6 +67,8 @@ struct debuginfo {
 	debuginfo_call *locals;
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
+	/* A call about @image (0: no image) did not come back. */
+	void (*abandon)(uint64_t image);
 };
 
 /* The object's name in libshim-debuginfo.so. */

@@ -12,6 +12,7 @@
 
 #define DEPTH_MAX 32
 #define ELEMENTS_MAX 16 /* of an array that may be in registers */
+#define STEPS_MAX    4096
 
 enum eightbyte { NONE, INTEGER, SSE, X87, X87UP };
 
@@ -25,6 +26,8 @@ struct type {
 	bool by_reference; /* not trivial for the purposes of calls */
 	bool is_whole;
 	bool is_wide;
+	/* How many types were looked at: damaged ones contain themselves. */
+	unsigned steps;
 };
 
 static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
@@ -333,7 +336,7 @@ static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
 static void classify_field(Dwarf_Die *field, uint64_t offset,
 			   struct type *type, unsigned depth)
 {
-	struct type inner = { .size = 0 };
+	struct type inner = { .steps = type->steps };
 	uint64_t at = 0, bits, first_bit, alignment = 0;
 	Dwarf_Die die;
 
@@ -367,6 +370,7 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 	inner.classes[0] = type->classes[0];
 	inner.classes[1] = type->classes[1];
 	classify(&die, offset + at, &inner, depth + 1);
+	type->steps = inner.steps;
 	read_number(field, DW_AT_alignment, &alignment);
 	type->classes[0] = inner.classes[0];
 	type->classes[1] = inner.classes[1];
@@ -431,7 +435,7 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 			   unsigned depth)
 {
 	uint64_t count, alignment = 0;
-	struct type element = { .size = 0 };
+	struct type element = { .steps = type->steps };
 	Dwarf_Die of;
 
 	if (!type_of(die, &of, &alignment) || !count_elements(die, &count)) {
@@ -441,6 +445,7 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 	if (has_flag(die, DW_AT_GNU_vector)) {
 		/* Larger ones depend on the processor. */
 		classify(&of, 0, &element, depth + 1);
+		type->steps = element.steps;
 		type->size = element.size * count;
 		type->is_unknown |= element.is_unknown ||
 				    (type->size != 8 && type->size != 16);
@@ -457,6 +462,7 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		classify(&of, offset + i * element.size, &element, depth + 1);
 	type->classes[0] = element.classes[0];
 	type->classes[1] = element.classes[1];
+	type->steps = element.steps;
 	type->size = element.size * count;
 	type->alignment = element.alignment;
 	type->is_unknown |= element.is_unknown || element.is_whole;
@@ -471,7 +477,7 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 	uint64_t alignment = 0, size = 0;
 	Dwarf_Die of;
 
-	if (depth > DEPTH_MAX) {
+	if (depth > DEPTH_MAX || type->steps++ > STEPS_MAX) {
 		type->is_unknown = true;
 		return;
 	}

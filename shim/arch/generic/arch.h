@@ -33,6 +33,9 @@ static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 	return call(argument);
 }
 
+/* A process that shares our memory would return into our frames. */
+#define ARCH_NO_APART
+
 /* Exceptions of callbacks are not caught here: they end the program. */
 #define ARCH_NO_GUARD
 static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
