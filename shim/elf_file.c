@@ -37,7 +37,7 @@ static bool read_all(const struct elf_source *source, uint64_t offset, void *to,
 	return true;
 }
 
-static int open_source(const struct image_entry *image,
+static int open_source(const struct image_entry *image, const char *path,
 		       struct elf_source *source, bool *is_same)
 {
 	uint64_t device, inode;
@@ -51,8 +51,7 @@ static int open_source(const struct image_entry *image,
 		return 0;
 	}
 	/* NONBLOCK: a fifo may have the name now. */
-	r = sys_open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		     0);
+	r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (r < 0)
 		return r;
 	source->fd = r;
@@ -61,6 +60,19 @@ static int open_source(const struct image_entry *image,
 		sys_close(source->fd);
 	*is_same = r == 0 && device == image->device && inode == image->inode;
 	return r;
+}
+
+/* The program's own file is to be had when its name is gone or another's. */
+static int open_any_source(const struct image_entry *image,
+			   struct elf_source *source, bool *is_same)
+{
+	int r = open_source(image, image->path, source, is_same);
+
+	if (!(image->flags & SHIM_IMAGE_PROGRAM) || (r == 0 && *is_same))
+		return r;
+	if (r == 0)
+		sys_close(source->fd);
+	return open_source(image, "/proc/self/exe", source, is_same);
 }
 
 static int read_sections(struct elf_file *file)
@@ -152,7 +164,7 @@ int elf_open(const struct image_entry *image, struct elf_file *file)
 	int r;
 
 	*file = (struct elf_file){ .source.fd = -1 };
-	r = open_source(image, &file->source, &is_same);
+	r = open_any_source(image, &file->source, &is_same);
 	if (r < 0)
 		return r;
 	r = read_sections(file);

@@ -17,7 +17,7 @@
 #define SIGNAL_STACK_SIZE (64u << 10)
 #define WAIT_MAX 20000	      /* yields; a second or more */
 #define FAULTS_MAX 8	      /* then it is left alone */
-#define FAULTS_OF_TIMEOUT 3   /* what one counts for */
+#define FAULTS_OF_TIMEOUT 4   /* what one counts for */
 #define HELPER_FILE_NAME "libshim-debuginfo.so"
 
 enum helper_state {

@@ -28,6 +28,7 @@ struct image_entry {
 	uint32_t build_id_size;
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	struct symbols *symbols; /* see symbols.h; NULL: not read yet */
+	shim_image told;	 /* in the log that it has none */
 	uint32_t path_size;	 /* with the NUL */
 	char path[IMAGE_PATH_SIZE];
 

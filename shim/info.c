@@ -7,6 +7,7 @@
 #include "helper.h"
 #include "image.h"
 #include "info.h"
+#include "log.h"
 #include "output.h"
 #include "symbols.h"
 #include "sys.h"
@@ -475,6 +476,21 @@ static void describe(const struct place *place,
 	}
 }
 
+/* Without a symbol there is nothing to ask about: once for each image. */
+static void note_no_symbol(const struct place *place)
+{
+	shim_image id = place->image->id;
+
+	if (__atomic_exchange_n(&place->image->told, id, __ATOMIC_RELAXED) ==
+	    id)
+		return;
+	log_line("no symbol for a function, %s: no lines, no arguments: %s",
+		 place->symbols->function_count > 0 ?
+			 "it was stripped" :
+			 "the file was stripped or is not what was loaded",
+		 place->image->path);
+}
+
 /* The image stays pinned while it is asked about. */
 enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 			     uintptr_t site,
@@ -489,8 +505,10 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 	read_symbols(function);
 	image_pin();
 	r = find_symbol(function, &place);
-	if (r == SHIM_E_FAIL)
+	if (r == SHIM_E_FAIL) {
+		note_no_symbol(&place);
 		r = SHIM_E_FUNCTION_NOT_IL;
+	}
 	if (r == SHIM_OK) {
 		describe(&place, &question);
 		question.site = site - place.image->bias;

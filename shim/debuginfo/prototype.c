@@ -679,8 +679,141 @@ bool prototype_is_hidden(Dwarf_Die *parameter)
 	return has_flag(parameter, DW_AT_artificial) && !is_this(parameter);
 }
 
-size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
-		      size_t room)
+/* --- functions that are not called as they were written --- */
+
+static bool is_made_with(Dwarf_Die *function, const char *option)
+{
+	Dwarf_Attribute attribute;
+	const char *producer;
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return false;
+	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
+					       &attribute));
+	return producer && strstr(producer, option);
+}
+
+/* Registers have numbers of DWARF's. */
+struct registers {
+	unsigned integers, vectors;
+};
+
+/* The register its first eightbyte comes in; false: in none, or it is not
+ * known. */
+static bool take_register(struct registers *taken,
+			  const struct prototype_value *value, Dwarf_Word *which)
+{
+	static const uint8_t integers[] = { 5, 4, 1, 2, 8, 9 };
+	struct registers more = { 0, 0 };
+	bool is_vector = value->kind == PROTOTYPE_REGISTERS &&
+			 value->classes[0] == PROTOTYPE_SSE;
+
+	if (value->kind == PROTOTYPE_REFERENCE)
+		more.integers = 1;
+	else if (value->kind != PROTOTYPE_REGISTERS)
+		return false;
+	for (int i = 0; value->kind == PROTOTYPE_REGISTERS && i < 2; i++) {
+		more.integers += value->classes[i] == PROTOTYPE_INTEGER;
+		more.vectors += value->classes[i] == PROTOTYPE_SSE;
+	}
+	if (value->is_whole)
+		more.vectors = 1;
+	if (taken->integers + more.integers > 6 ||
+	    taken->vectors + more.vectors > 8)
+		return false;
+	*which = is_vector ? 17 + taken->vectors : integers[taken->integers];
+	taken->integers += more.integers;
+	taken->vectors += more.vectors;
+	return true;
+}
+
+/* The register @parameter is in at the entry of its function, as its debug
+ * information has it.  gcc's is about all of the function where it has one place
+ * only, and may be wrong there. */
+static bool read_register(Dwarf_Die *parameter, Dwarf_Addr entry, bool is_clang,
+			  Dwarf_Word *which)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Op *place;
+	size_t size;
+
+	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
+	    (!is_clang && attribute.form == DW_FORM_exprloc) ||
+	    dwarf_getlocation_addr(&attribute, entry, &place, &size, 1) != 1 ||
+	    size == 0)
+		return false;
+	if (place[0].atom == DW_OP_regx)
+		*which = place[0].number;
+	else if (place[0].atom >= DW_OP_reg0 && place[0].atom <= DW_OP_reg31)
+		*which = place[0].atom - DW_OP_reg0;
+	else
+		return false;
+	return true;
+}
+
+/* The parameter of @function that is @written, where it has its places. */
+static bool find_parameter(Dwarf_Die *function, Dwarf_Die *written,
+			   Dwarf_Die *parameter)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die origin;
+
+	if (dwarf_child(function, parameter) != 0)
+		return false;
+	do {
+		if (dwarf_tag(parameter) != DW_TAG_formal_parameter)
+			continue;
+		if (is_same(parameter, written))
+			return true;
+		if (dwarf_formref_die(dwarf_attr(parameter,
+						 DW_AT_abstract_origin,
+						 &attribute),
+				      &origin) &&
+		    is_same(&origin, written))
+			return true;
+	} while (dwarf_siblingof(parameter, parameter) == 0);
+	return false;
+}
+
+/*
+ * Compilers that know all callers may leave out a parameter, and others come in
+ * its register.  Those that are described show it.
+ */
+static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
+				 const struct prototype_value *values,
+				 size_t count)
+{
+	struct registers taken = { values[0].kind == PROTOTYPE_MEMORY ||
+					   values[0].kind == PROTOTYPE_REFERENCE,
+				   0 };
+	bool is_clang = is_made_by_clang(written);
+	Dwarf_Word expected, told;
+	Dwarf_Die child, parameter;
+	Dwarf_Addr entry;
+	size_t n = 1;
+
+	if (dwarf_entrypc(function, &entry) != 0 ||
+	    dwarf_child(written, &child) != 0)
+		return true;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+			continue;
+		if (n == count || values[n].kind == PROTOTYPE_UNKNOWN)
+			return true;
+		if (take_register(&taken, &values[n++], &expected) &&
+		    find_parameter(function, &child, &parameter) &&
+		    read_register(&parameter, entry, is_clang, &told) &&
+		    told != expected)
+			return false;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return true;
+}
+
+/* --- prototypes --- */
+
+static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
+			  size_t room)
 {
 	Dwarf_Die written = prototype_written(function), child;
 	uint64_t convention = DW_CC_normal;
@@ -694,7 +827,8 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 	values[0].may_tail_call = is_clang;
 	/* Without a prototype a float comes as a double. */
 	if (!is_known_language(&written, &is_c) ||
-	    (is_c && !has_flag(&written, DW_AT_prototyped)))
+	    (is_c && !has_flag(&written, DW_AT_prototyped)) ||
+	    is_made_with(&written, "-mlong-double-128"))
 		is_odd = true;
 	if (is_odd || convention != DW_CC_normal)
 		values[0].kind = PROTOTYPE_UNKNOWN;
@@ -718,6 +852,20 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 			values[count].kind = PROTOTYPE_UNKNOWN;
 		count++;
 	} while (dwarf_siblingof(&child, &child) == 0);
+	return count;
+}
+
+size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
+		      size_t room)
+{
+	Dwarf_Die written = prototype_written(function);
+	size_t count = read_values(function, values, room);
+
+#ifdef __x86_64__
+	if (!is_called_as_written(function, &written, values, count))
+		for (size_t i = 0; i < count; i++)
+			values[i].kind = PROTOTYPE_UNKNOWN;
+#endif
 	return count;
 }
 
