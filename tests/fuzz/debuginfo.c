@@ -1,0 +1,330 @@
+/*
+ * debuginfo FILE RUNS [SEED [DIRECTORY]]: what libshim-debuginfo.so does with
+ * damaged debug information.  Each run damages a copy of FILE, an ELF file, and
+ * asks everything about each of its functions, in a process of its own.  Counts
+ * how these end.  Files that made one crash, or take long, are put into
+ * DIRECTORY.
+ *
+ * A run's damage depends on SEED and the number of the run alone.
+ */
+#define _GNU_SOURCE
+#include "../../shim/debuginfo/debuginfo.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern const struct debuginfo shim_debuginfo;
+
+#define SECONDS_MAX 4
+#define FUNCTIONS_MAX 4096
+#define STACK_SIZE (1u << 20) /* what libshim.so gives it */
+
+struct function {
+	uint64_t start, size;
+};
+
+/* The file as it was, and what is done to it. */
+static unsigned char *original, *damaged;
+static size_t size;
+static struct function functions[FUNCTIONS_MAX];
+static size_t function_count;
+static const unsigned char *build_id;
+static uint32_t build_id_size;
+
+/* --- reading --- */
+
+static void die(const char *what)
+{
+	fprintf(stderr, "debuginfo: %s\n", what);
+	exit(2);
+}
+
+static void read_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	long end;
+
+	if (!file || fseek(file, 0, SEEK_END) != 0 || (end = ftell(file)) < 0)
+		die("cannot read the file");
+	size = (size_t)end;
+	original = malloc(size);
+	damaged = malloc(size);
+	rewind(file);
+	if (!original || !damaged || fread(original, 1, size, file) != size)
+		die("cannot read the file");
+	fclose(file);
+	if (size < sizeof(Elf64_Ehdr) ||
+	    memcmp(original, ELFMAG, SELFMAG) != 0 ||
+	    original[EI_CLASS] != ELFCLASS64)
+		die("not an ELF file of 64 bits");
+}
+
+static const Elf64_Shdr *sections(size_t *count)
+{
+	const Elf64_Ehdr *header = (const void *)original;
+
+	*count = header->e_shnum;
+	return (const void *)(original + header->e_shoff);
+}
+
+static void find_build_id(const Elf64_Shdr *section)
+{
+	const Elf64_Nhdr *note = (const void *)(original + section->sh_offset);
+
+	if (section->sh_type != SHT_NOTE || note->n_type != NT_GNU_BUILD_ID ||
+	    note->n_namesz != 4)
+		return;
+	build_id = (const unsigned char *)(note + 1) + 4;
+	build_id_size = note->n_descsz;
+}
+
+static void find_functions(const Elf64_Shdr *section)
+{
+	const Elf64_Sym *symbols =
+		(const void *)(original + section->sh_offset);
+
+	if (section->sh_type != SHT_SYMTAB)
+		return;
+	for (size_t i = 0; i < section->sh_size / sizeof(*symbols); i++)
+		if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC &&
+		    symbols[i].st_size > 0 && function_count < FUNCTIONS_MAX)
+			functions[function_count++] = (struct function){
+				symbols[i].st_value,
+				symbols[i].st_size,
+			};
+}
+
+/* --- damage --- */
+
+static uint64_t state;
+
+static uint64_t random_number(uint64_t below)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (state >> 33) % below;
+}
+
+/* Sections that hold what is read, and those that say where they are. */
+static bool is_read(const char *name)
+{
+	return strncmp(name, ".debug", 6) == 0 ||
+	       strcmp(name, ".eh_frame") == 0;
+}
+
+static void damage_bytes(unsigned char *at, size_t room)
+{
+	static const uint64_t odd[] = {
+		0,	    ~0ull,	0x7f, 0x80,    0xff,
+		0x7fffffff, 0x80000000, 1,    0x10000, 0x7fffffffffffffff
+	};
+	size_t first = random_number(room), length = 1 + random_number(8);
+	uint64_t number = odd[random_number(sizeof(odd) / sizeof(odd[0]))];
+
+	if (length > room - first)
+		length = room - first;
+	switch (random_number(6)) {
+	case 0: at[first] ^= (unsigned char)(1u << random_number(8)); break;
+	case 1: at[first] = (unsigned char)random_number(256); break;
+	case 2: memcpy(at + first, &number, length); break;
+	case 3: at[first] = (unsigned char)(at[first] + 1); break;
+	case 4: /* from elsewhere in the section */
+		memmove(at + first, at + random_number(room - length + 1),
+			length);
+		break;
+	case 5: memset(at + first, 0, length); break;
+	}
+}
+
+static void damage_section(void)
+{
+	const Elf64_Ehdr *header = (const void *)original;
+	size_t count;
+	const Elf64_Shdr *all = sections(&count), *section;
+	const char *names =
+		(const char *)original + all[header->e_shstrndx].sh_offset;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		section = &all[random_number(count)];
+		if (section->sh_type == SHT_NOBITS || section->sh_size == 0 ||
+		    !is_read(names + section->sh_name))
+			continue;
+		damage_bytes(damaged + section->sh_offset, section->sh_size);
+		return;
+	}
+}
+
+/* How much is left of it. */
+static size_t damage(void)
+{
+	const Elf64_Ehdr *header = (const void *)original;
+	size_t count;
+	unsigned times = 1 + (unsigned)random_number(8);
+
+	sections(&count);
+	memcpy(damaged, original, size);
+	while (times-- > 0)
+		damage_section();
+	switch (random_number(20)) {
+	case 0: return random_number(size);
+	case 1:
+		damage_bytes(damaged + header->e_shoff,
+			     count * sizeof(Elf64_Shdr));
+		break;
+	case 2: damage_bytes(damaged, sizeof(*header)); break;
+	}
+	return size;
+}
+
+/* --- asking --- */
+
+static unsigned char looked_at;
+static unsigned *answered; /* shared with the runs' processes */
+
+/* What is given back is there to be read. */
+static void look(const void *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		looked_at ^= ((const unsigned char *)data)[i];
+}
+
+static void ask(debuginfo_call *call, const struct debuginfo_question *question,
+		size_t element_size)
+{
+	struct debuginfo_answer answer = { .count = 0 };
+
+	if (call(question, &answer) != 0)
+		return;
+	look(answer.data, answer.count * element_size);
+	++*answered;
+}
+
+static void ask_everything(const char *path)
+{
+	for (size_t i = 0; i < function_count; i++) {
+		struct debuginfo_question question = {
+			.image = 1,
+			.path = path,
+			.build_id = build_id,
+			.build_id_size = build_id_size,
+			.range_count = 1,
+			.ranges = { { functions[i].start, functions[i].size } },
+		};
+
+		ask(shim_debuginfo.prototype, &question,
+		    sizeof(struct prototype_value));
+		ask(shim_debuginfo.lines, &question, 16);
+		ask(shim_debuginfo.file, &question, 1);
+		ask(shim_debuginfo.template_arguments, &question, 1);
+	}
+}
+
+/* --- runs --- */
+
+static void write_file(int fd, size_t left)
+{
+	if (ftruncate(fd, 0) != 0 || pwrite(fd, damaged, left, 0) < 0)
+		die("cannot write the damaged file");
+}
+
+static int run(const char *path)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0)
+		die("cannot fork");
+	if (child == 0) {
+		struct rlimit none = { 0, 0 };
+#ifndef __SANITIZE_ADDRESS__
+		struct rlimit helper = { STACK_SIZE, STACK_SIZE };
+
+		setrlimit(RLIMIT_STACK, &helper);
+#endif
+		setrlimit(RLIMIT_CORE, &none);
+		alarm(SECONDS_MAX);
+		shim_debuginfo.start();
+		ask_everything(path);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void save(const char *directory, unsigned number, size_t left,
+		 const char *how)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s.%u", directory, how, number);
+	file = fopen(path, "wb");
+	if (!file || fwrite(damaged, 1, left, file) != left)
+		die("cannot save a file");
+	fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned runs = argc > 2 ? (unsigned)atoi(argv[2]) : 0, ended = 0;
+	uint64_t seed = argc > 3 ? (uint64_t)atoll(argv[3]) : 1;
+	unsigned crashed = 0, stopped = 0, long_ones = 0;
+	size_t count;
+	char path[64];
+	int fd;
+
+	if (runs == 0)
+		die("usage: debuginfo FILE RUNS [SEED [DIRECTORY]]");
+	read_file(argv[1]);
+	for (size_t i = 0; i < (sections(&count), count); i++) {
+		find_build_id(&sections(&count)[i]);
+		find_functions(&sections(&count)[i]);
+	}
+	if (function_count == 0)
+		die("the file has no functions");
+	answered = mmap(NULL, sizeof(*answered), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (answered == MAP_FAILED)
+		die("no memory");
+	fd = memfd_create("damaged", 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	for (unsigned i = 0; i < runs; i++) {
+		int status;
+		size_t left;
+
+		state = seed * 1000003 + i;
+		random_number(2);
+		left = damage();
+		write_file(fd, left);
+		status = run(path);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+			ended++;
+		} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+			long_ones++;
+			if (argc > 4)
+				save(argv[4], i, left, "long");
+		} else {
+			if (WIFSIGNALED(status))
+				crashed++;
+			else
+				stopped++; /* by a sanitizer */
+			if (argc > 4)
+				save(argv[4], i, left, "crash");
+		}
+	}
+	printf("%u runs over %zu functions, %u answers: %u ended, %u crashed, %u "
+	       "were found wrong by a sanitizer, %u took over %d s\n",
+	       runs, function_count, *answered, ended, crashed, stopped,
+	       long_ones, SECONDS_MAX);
+	/* Those that take long are libdw's: libshim.so ends them. */
+	return stopped + crashed > 0;
+}
