@@ -694,6 +694,12 @@ static bool is_made_with(Dwarf_Die *function, const char *option)
 	return producer && strstr(producer, option);
 }
 
+#ifdef __x86_64__
+#define KNOWS_REGISTERS 1
+#else
+#define KNOWS_REGISTERS 0
+#endif
+
 /* Registers have numbers of DWARF's. */
 struct registers {
 	unsigned integers, vectors;
@@ -861,11 +867,10 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 	Dwarf_Die written = prototype_written(function);
 	size_t count = read_values(function, values, room);
 
-#ifdef __x86_64__
-	if (!is_called_as_written(function, &written, values, count))
+	if (KNOWS_REGISTERS &&
+	    !is_called_as_written(function, &written, values, count))
 		for (size_t i = 0; i < count; i++)
 			values[i].kind = PROTOTYPE_UNKNOWN;
-#endif
 	return count;
 }
 

@@ -136,10 +136,17 @@ class Answers:
     def add_result(self, n, values, told):
         if told[0] != '0' or len(told) < 2 or told[1].startswith('-'):
             self.results[1] += 1
-        elif is_equal(values[0], told[1]):
+        elif is_equal(values[0], told[1]) or self.is_folded(values[0], told[1]):
             self.results[0] += 1
         else:
             self.wrong.append('%d: returned %s, gave %s' % (n, values, told))
+
+
+    def is_folded(self, value, told):
+        """No number has the random exponent of a long double: clang, where it
+        works out what the function returns, makes another of it."""
+        return len(value) == 20 and value[:16] == told[:16] and \
+            told[16:20] == 'ff7f'
 
 
 def answers_of(path, **more):
