@@ -471,6 +471,7 @@ const char *shim_unavailable_text(int reason)
 		[SHIM_UNAVAILABLE_INLINED] = "inlined",
 		[SHIM_UNAVAILABLE_NOT_RETURNED] = "does not return here",
 		[SHIM_UNAVAILABLE_CODE] = "the code is not understood",
+		[SHIM_UNAVAILABLE_NOT_YET] = "not made yet",
 	};
 
 	return reason >= 0 &&

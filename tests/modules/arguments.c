@@ -266,6 +266,23 @@ static void end(struct calls *calls)
 	syscall(SYS_close, file);
 }
 
+static void add_reason(struct calls *calls, const char *reason)
+{
+	add(calls, "? (");
+	add(calls, reason ? reason : "not known");
+	add(calls, ")");
+}
+
+static void add_missing(struct calls *calls, shim_elt_info info,
+			uint32_t position)
+{
+	enum shim_unavailable reason;
+	enum shim_result result = shim_get_value_reason(info, position, &reason);
+
+	add_reason(calls, result == SHIM_OK ? shim_unavailable_text(reason) :
+					      shim_result_text(result));
+}
+
 static void add_value(struct calls *calls, shim_type type,
 		      const struct shim_argument_range *range)
 {
@@ -273,10 +290,6 @@ static void add_value(struct calls *calls, shim_type type,
 	uint32_t total;
 	enum shim_result result;
 
-	if (!range->start) {
-		add(calls, "?");
-		return;
-	}
 	result = shim_print_value(type, (const void *)range->start,
 				  options.flags, (uint32_t)left, &total,
 				  calls->line + calls->length);
@@ -286,13 +299,6 @@ static void add_value(struct calls *calls, shim_type type,
 		calls->length += total - 1;
 	else
 		calls->length += strlen(calls->line + calls->length);
-}
-
-static void add_reason(struct calls *calls, const char *reason)
-{
-	add(calls, "? (");
-	add(calls, reason ? reason : "not known");
-	add(calls, ")");
 }
 
 /* --- hooks --- */
@@ -325,7 +331,10 @@ static void add_arguments(struct calls *calls, const struct function *function,
 			add(calls, name);
 			add(calls, " = ");
 		}
-		add_value(calls, type, &arguments->ranges[i]);
+		if (arguments->ranges[i].start)
+			add_value(calls, type, &arguments->ranges[i]);
+		else
+			add_missing(calls, info, i);
 	}
 }
 
@@ -369,8 +378,10 @@ static void add_result(struct calls *calls, const struct function *function,
 						       &frame, &range);
 	if (result != SHIM_OK)
 		add_reason(calls, shim_result_text(result));
-	else
+	else if (range.start)
 		add_value(calls, type, &range);
+	else
+		add_missing(calls, info, SHIM_RESULT);
 }
 
 static void left(union shim_function_or_client client, shim_elt_info info)

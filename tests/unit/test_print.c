@@ -744,6 +744,16 @@ Test(print, wrappers_and_optionals)
 	EXPECT(value, 0, "0x77");
 }
 
+/* --- reasons --- */
+
+Test(print, every_reason_has_its_words)
+{
+	for (int i = SHIM_AVAILABLE; i <= SHIM_UNAVAILABLE_NOT_YET; i++)
+		cr_expect(holds(shim_unavailable_text(i) != NULL), "%d", i);
+	cr_expect(holds(!shim_unavailable_text(SHIM_UNAVAILABLE_NOT_YET + 1)));
+	cr_expect(holds(!shim_unavailable_text(-1)));
+}
+
 /* --- bounds --- */
 
 /* A class with one of each, to be read. */
