@@ -7,6 +7,7 @@
  * instrumentation.
  */
 #include <pthread.h>
+#include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,12 @@
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_set_function_id_mapper
 #pragma weak shim_get_function_enter3_info
+#pragma weak shim_profiler_on_method_enter
+#pragma weak shim_profiler_on_method_leave
+#pragma weak shim_profiler_set_call_instrumentation_filter_callback
+#pragma weak shim_profiler_enable_call_context_introspection
+#pragma weak shim_call_context_get_argument
+#pragma weak shim_call_context_free_buffer
 
 #define QUIETLY __attribute__((no_instrument_function))
 
@@ -110,6 +117,60 @@ QUIETLY static uintptr_t include(shim_function function, int *hook)
 	return function + 1;
 }
 
+/* --- method_* events, and contexts --- */
+
+static int asks;
+
+QUIETLY static void entered(struct shim_profiler *profiler,
+			    shim_function function,
+			    struct shim_call_context *context)
+{
+	int *value;
+
+	(void)profiler;
+	(void)function;
+	enters++;
+	if (!asks)
+		return;
+	value = shim_call_context_get_argument(context, 0);
+	if (value)
+		enters += (unsigned long)*value & 1;
+	shim_call_context_free_buffer(value);
+}
+
+QUIETLY static void left(struct shim_profiler *profiler, shim_function function,
+			 struct shim_call_context *context)
+{
+	(void)profiler;
+	(void)function;
+	(void)context;
+	leaves++;
+}
+
+QUIETLY static enum shim_call_instrumentation_flags
+choose(struct shim_profiler *profiler, shim_function function)
+{
+	(void)profiler;
+	(void)function;
+	return (enum shim_call_instrumentation_flags)(
+		SHIM_CALL_INSTRUMENTATION_ENTER |
+		SHIM_CALL_INSTRUMENTATION_LEAVE |
+		SHIM_CALL_INSTRUMENTATION_ENTER_CONTEXT |
+		SHIM_CALL_INSTRUMENTATION_LEAVE_CONTEXT);
+}
+
+QUIETLY static void set_methods(const char *how)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	shim_profiler_on_method_enter(handle, entered);
+	shim_profiler_on_method_leave(handle, left);
+	shim_profiler_set_call_instrumentation_filter_callback(handle, choose);
+	asks = strcmp(how, "s-asking") == 0;
+	if (strcmp(how, "s") != 0)
+		shim_profiler_enable_call_context_introspection();
+}
+
 QUIETLY static char **arguments_of(int *count)
 {
 	static char text[4096], *found[8];
@@ -165,6 +226,8 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (strcmp(mode, "elt1") == 0)
 		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
+	if (strncmp(mode, "method", 6) == 0)
+		set_methods(mode + 6);
 	if (strcmp(mode, "mapped") == 0)
 		shim_set_function_id_mapper(set_fast(), include);
 	if (strcmp(mode, "excluded") == 0)
