@@ -80,18 +80,21 @@ class Program:
             ('' if self.cxx else 'void'))
         text = '\n\t'.join(lines + [body] + keep + [end])
         if method:
-            self.text.append('struct S%d { long x; CALLED %s; };\n%s\n{\n\t%s\n}'
-                             % (n, head, head.replace(' f%d' % n,
-                                                      ' S%d::f%d' % (n, n), 1),
-                                text))
+            self.text.append('struct S%d { long x; CALLED %s%s; };\n'
+                             '%s\n{\n\t%s\n}' % (
+                                 n, method if method == 'static ' else '',
+                                 head, head.replace(
+                                     ' f%d' % n, ' S%d::f%d' % (n, n), 1),
+                                 text))
         else:
             self.text.append('CALLED static %s;\nstatic %s\n{\n\t%s\n}' % (
                 head, head, text))
         run = ['QUIETLY static void run%d(void)\n{' % n]
         if method:
-            run.append('\tstatic S%d s; void *self = &s;\n\tprintf("this %d");'
-                       '\n\tprint_bytes(&self, 8);\n\tputchar(\'\\n\');' % (
-                           n, n))
+            run.append('\tstatic S%d s;' % n)
+        if method and method != 'static ':
+            run.append('\tvoid *self = &s;\n\tprintf("this %d");'
+                       '\n\tprint_bytes(&self, 8);\n\tputchar(\'\\n\');' % n)
         for name, type in names:
             run.append('\tstatic %s %s;' % (bare(type), name))
             if type == 'Method':
@@ -204,6 +207,8 @@ def make_program(cxx):
         for type in ('int', 'struct i10', 'double', 'Copied'):
             program.add([type, 'int'], [local(type, 'a', 'p0')], 'int',
                         method=True, end='return p1 + (int)x;')
+            program.add([type, 'int'], [local(type, 'a', 'p0')], 'int',
+                        method='static ', end='return p1;')
     for n in range(100):        # up to 6 of each, of any kind
         some = [program.random.choice(simple)
                 for _ in range(program.random.randrange(1, 6))]
