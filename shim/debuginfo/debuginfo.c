@@ -12,9 +12,9 @@
 #include "file.h"
 #include "locals.h"
 #include "prototype.h"
-#include "typename.h"
 #include "types.h"
 #include "typetree.h"
+#include "unit.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -210,58 +210,13 @@ static int find_file(const struct debuginfo_question *question,
 
 /* --- template arguments --- */
 
-/* A function in several parts may have no entry but the start of one. */
-static bool begins_at(Dwarf_Die *function, uint64_t address)
-{
-	Dwarf_Addr low, base, start, end;
-	ptrdiff_t at = 0;
-
-	if (dwarf_entrypc(function, &low) == 0 && low == address)
-		return true;
-	while ((at = dwarf_ranges(function, at, &base, &start, &end)) > 0)
-		if (start == address)
-			return true;
-	return false;
-}
-
-/* The definition of the function at @address below @parent. */
-static bool find_function(Dwarf_Die *parent, uint64_t address, unsigned depth,
-			  Dwarf_Die *function)
-{
-	Dwarf_Die die;
-
-	if (depth > 64 || dwarf_child(parent, &die) != 0)
-		return false;
-	do {
-		switch (dwarf_tag(&die)) {
-		case DW_TAG_subprogram:
-			if (begins_at(&die, address)) {
-				*function = die;
-				return true;
-			}
-			/* A local class has functions, too. */
-			/* fall through */
-		case DW_TAG_lexical_block:
-		case DW_TAG_namespace:
-		case DW_TAG_class_type:
-		case DW_TAG_structure_type:
-		case DW_TAG_union_type:
-			if (find_function(&die, address, depth + 1, function))
-				return true;
-			break;
-		default: break;
-		}
-	} while (dwarf_siblingof(&die, &die) == 0);
-	return false;
-}
-
 /* The function at @address, in the unit that has it. */
 static bool find_definition(const struct debuginfo_question *question,
 			    struct debuginfo_answer *answer, Dwarf_Die *unit,
 			    uint64_t address, Dwarf_Die *function)
 {
 	return file_open_split(question, answer, unit) &&
-	       find_function(unit, address, 0, function);
+	       unit_find_function(unit, address, function);
 }
 
 static int find_function_asked(const struct debuginfo_question *question,

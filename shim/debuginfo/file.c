@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "file.h"
 
-#include "typename.h"
+#include "unit.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -50,7 +50,7 @@ static void close_file(struct kept *file)
 
 	/* First: it may not come back. */
 	memset(file, 0, sizeof(*file));
-	typename_forget();
+	unit_forget();
 	if (closed.frames)
 		dwarf_cfi_end(closed.frames);
 	if (closed.frames_elf)
@@ -421,7 +421,7 @@ Dwarf_CFI *file_frames(const struct debuginfo_question *question)
 
 void file_abandon(uint64_t image)
 {
-	typename_forget();
+	unit_forget();
 	if (image == 0)
 		return;
 	note_hopeless(image);

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "typename.h"
 
+#include "unit.h"
+
 #include <ctype.h>
 #include <dwarf.h>
 #include <inttypes.h>
@@ -17,85 +19,6 @@
 
 /* --- what encloses a type --- */
 
-/* One of the namespaces and classes of a unit, and what it contains. */
-struct scope {
-	Dwarf_Off start, end;
-	Dwarf_Die die;
-};
-
-/* Those of the unit that was asked about last, by their start. */
-static struct {
-	Dwarf_CU *unit;
-	struct scope *scopes;
-	size_t count, room;
-} known;
-
-static bool is_scope(int tag)
-{
-	return tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
-	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
-}
-
-static struct scope *add_scope(Dwarf_Die *die)
-{
-	struct scope *scope;
-
-	if (known.count == known.room) {
-		size_t room = known.room ? known.room * 2 : 256;
-		void *larger =
-			realloc(known.scopes, room * sizeof(*known.scopes));
-
-		if (!larger)
-			return NULL;
-		known.scopes = larger;
-		known.room = room;
-	}
-	scope = &known.scopes[known.count++];
-	scope->die = *die;
-	scope->start = dwarf_dieoffset(die);
-	return scope;
-}
-
-/* Returns where the last of them ends, as far as it was seen. */
-static Dwarf_Off list_scopes(Dwarf_Die *parent, unsigned depth)
-{
-	Dwarf_Off last = dwarf_dieoffset(parent), inner;
-	Dwarf_Die die;
-	size_t index;
-
-	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
-		return last;
-	do {
-		last = dwarf_dieoffset(&die);
-		index = known.count;
-		if (is_scope(dwarf_tag(&die)) && !add_scope(&die))
-			return last;
-		inner = list_scopes(&die, depth + 1);
-		last = inner > last ? inner : last;
-		if (known.count > index && is_scope(dwarf_tag(&die)))
-			known.scopes[index].end = last;
-	} while (dwarf_siblingof(&die, &die) == 0);
-	return last;
-}
-
-static void know_unit_of(Dwarf_Die *die)
-{
-	Dwarf_Die unit;
-
-	if (known.unit == die->cu)
-		return;
-	known.count = 0;
-	known.unit = die->cu;
-	if (dwarf_diecu(die, &unit, NULL, NULL))
-		list_scopes(&unit, 0);
-}
-
-void typename_forget(void)
-{
-	known.unit = NULL;
-	known.count = 0;
-}
-
 /* A namespace whose name the source need not write. */
 static bool is_version(const char *name)
 {
@@ -106,15 +29,19 @@ static bool is_version(const char *name)
 static void print_scopes(Dwarf_Die *die, FILE *out)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
+	const struct unit_scope *scopes;
+	size_t count = unit_scopes(die, &scopes);
 
-	know_unit_of(die);
-	for (size_t i = 0; i < known.count; i++) {
-		struct scope *scope = &known.scopes[i];
-		const char *name = dwarf_diename(&scope->die);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die scope = scopes[i].die;
+		const char *name;
 
-		if (scope->start >= offset)
+		if (scopes[i].start >= offset)
 			break;
-		if (offset <= scope->end && !is_version(name))
+		if (offset >= scopes[i].end)
+			continue;
+		name = dwarf_diename(&scope);
+		if (!is_version(name))
 			fprintf(out,
 				"%s::", name ? name : "(anonymous namespace)");
 	}
@@ -123,16 +50,20 @@ static void print_scopes(Dwarf_Die *die, FILE *out)
 bool typename_is_standard(Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
+	const struct unit_scope *scopes;
+	size_t count = unit_scopes(die, &scopes);
 	bool is = false;
 
-	know_unit_of(die);
-	for (size_t i = 0; i < known.count; i++) {
-		struct scope *scope = &known.scopes[i];
-		const char *name = dwarf_diename(&scope->die);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die scope = scopes[i].die;
+		const char *name;
 
-		if (scope->start >= offset)
+		if (scopes[i].start >= offset)
 			break;
-		if (offset > scope->end || is_version(name))
+		if (offset >= scopes[i].end)
+			continue;
+		name = dwarf_diename(&scope);
+		if (is_version(name))
 			continue;
 		if (is || !name || strcmp(name, "std") != 0)
 			return false;

@@ -15,7 +15,4 @@ void typename_print(Dwarf_Die *type, FILE *out);
  * its contents a version. */
 bool typename_is_standard(Dwarf_Die *die);
 
-/* Another file is read now: what is remembered is of no use. */
-void typename_forget(void);
-
 #endif

@@ -1,0 +1,182 @@
+#include "unit.h"
+
+#include <dwarf.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 64 /* damaged debug information goes round in circles */
+#define OPEN	  UINT64_MAX
+
+/* A function of several parts has no entry but the start of one. */
+struct function {
+	Dwarf_Addr address;
+	Dwarf_Die die;
+};
+
+struct unit {
+	Dwarf_CU *cu;
+	struct unit_scope *scopes;
+	struct function *functions; /* by address */
+	size_t scope_count, scope_room, function_count, function_room;
+};
+
+/* Those that were asked about, of one file. */
+static struct {
+	struct unit *units;
+	size_t count, room;
+} known;
+
+/* --- lists that grow --- */
+
+static void *add(void **list, size_t *count, size_t *room, size_t element)
+{
+	if (*count == *room) {
+		size_t larger = *room ? *room * 2 : 64;
+		void *moved = realloc(*list, larger * element);
+
+		if (!moved)
+			return NULL;
+		*list = moved;
+		*room = larger;
+	}
+	return (char *)*list + element * (*count)++;
+}
+
+static void add_start(struct unit *unit, Dwarf_Die *die, Dwarf_Addr address)
+{
+	struct function *function =
+		add((void **)&unit->functions, &unit->function_count,
+		    &unit->function_room, sizeof(*function));
+
+	if (function)
+		*function = (struct function){ address, *die };
+}
+
+static void add_function(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr low, base, start, end;
+	ptrdiff_t at = 0;
+	bool has_low = dwarf_entrypc(die, &low) == 0;
+
+	if (has_low)
+		add_start(unit, die, low);
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		if (!has_low || start != low)
+			add_start(unit, die, start);
+}
+
+static void add_scope(struct unit *unit, Dwarf_Die *die)
+{
+	struct unit_scope *scope =
+		add((void **)&unit->scopes, &unit->scope_count,
+		    &unit->scope_room, sizeof(*scope));
+
+	if (scope)
+		*scope = (struct unit_scope){ dwarf_dieoffset(die), OPEN, *die };
+}
+
+/* Scopes end where the next entry outside of them begins. */
+static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
+{
+	for (size_t i = first; i < unit->scope_count; i++)
+		if (unit->scopes[i].end == OPEN)
+			unit->scopes[i].end = end;
+}
+
+/* --- the walk --- */
+
+static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
+{
+	size_t first = unit->scope_count;
+	Dwarf_Die die;
+
+	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		close_scopes(unit, first, dwarf_dieoffset(&die));
+		first = unit->scope_count;
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_namespace:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type: add_scope(unit, &die); break;
+		case DW_TAG_subprogram: add_function(unit, &die); break;
+		case DW_TAG_lexical_block: break;
+		default: continue;
+		}
+		/* A local class has functions, too. */
+		walk(unit, &die, depth + 1);
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	/* The first of them, whatever the order of sorting is. */
+	return (x->die.addr > y->die.addr) - (x->die.addr < y->die.addr);
+}
+
+static const struct unit *know(Dwarf_Die *die)
+{
+	struct unit *unit;
+	Dwarf_Die root;
+
+	for (size_t i = 0; i < known.count; i++)
+		if (known.units[i].cu == die->cu)
+			return &known.units[i];
+	if (!dwarf_diecu(die, &root, NULL, NULL))
+		return NULL;
+	unit = add((void **)&known.units, &known.count, &known.room,
+		   sizeof(*unit));
+	if (!unit)
+		return NULL;
+	memset(unit, 0, sizeof(*unit));
+	unit->cu = die->cu;
+	walk(unit, &root, 0);
+	if (unit->function_count > 0)
+		qsort(unit->functions, unit->function_count,
+		      sizeof(*unit->functions), by_address);
+	return unit;
+}
+
+size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
+{
+	const struct unit *unit = know(die);
+
+	*scopes = unit ? unit->scopes : NULL;
+	return unit ? unit->scope_count : 0;
+}
+
+bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
+			Dwarf_Die *function)
+{
+	const struct unit *in = know(unit);
+	size_t low = 0, high = in ? in->function_count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (in->functions[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!in || low == in->function_count ||
+	    in->functions[low].address != address)
+		return false;
+	*function = in->functions[low].die;
+	return true;
+}
+
+void unit_forget(void)
+{
+	for (size_t i = 0; i < known.count; i++) {
+		free(known.units[i].scopes);
+		free(known.units[i].functions);
+	}
+	known.count = 0;
+}
