@@ -32,6 +32,7 @@ static struct {
 	int result;
 } work;
 
+#ifndef ARCH_NO_APART
 /* --- in the process --- */
 
 /* What the kernel reads, which is not what libc's sigaction takes. */
@@ -109,6 +110,7 @@ static void be_process(void)
 	work.end = END_RETURNED;
 	leave();
 }
+#endif
 
 /* --- in ours --- */
 

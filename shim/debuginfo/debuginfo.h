@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 3
+#define DEBUGINFO_VERSION 4
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {

@@ -43,6 +43,8 @@ static uint32_t build_id_size;
 
 /* --- reading --- */
 
+static void die(const char *what) __attribute__((noreturn));
+
 static void die(const char *what)
 {
 	fprintf(stderr, "debuginfo: %s\n", what);
@@ -52,7 +54,7 @@ static void die(const char *what)
 static void read_file(const char *path)
 {
 	FILE *file = fopen(path, "rb");
-	long end;
+	long end = 0;
 
 	if (!file || fseek(file, 0, SEEK_END) != 0 || (end = ftell(file)) < 0)
 		die("cannot read the file");

@@ -141,7 +141,6 @@ class Answers:
         else:
             self.wrong.append('%d: returned %s, gave %s' % (n, values, told))
 
-
     def is_folded(self, value, told):
         """No number has the random exponent of a long double: clang, where it
         works out what the function returns, makes another of it."""
