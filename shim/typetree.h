@@ -26,9 +26,6 @@ enum typetree_form {
 	/* parts[0]: a pointer to characters; parts[1]: how many, from there on if
 	 * it is TYPETREE_INDIRECT.  std::string, std::string_view */
 	TYPETREE_TEXT,
-	/* libc++: parts[0] and [1] if parts[2], a bit, is set; or else the
-	 * characters are at parts[3], and parts[4] is how many. */
-	TYPETREE_SHORT_TEXT,
 	/* parts[0], parts[1]: pointers to the first element and behind the last;
 	 * @inner, the type of one */
 	TYPETREE_SEQUENCE,
