@@ -44,12 +44,12 @@ def problem_of(what, got, wanted):
     return None
 
 
-def lines_of(source, family, optimize, flags):
+def lines_of(source, family, optimize, flags, **more):
     name = '%s-%s' % (os.path.splitext(source)[0],
                       ''.join(flags).replace('-', '').replace('=', ''))
     path = compile(source, family, optimize, ['-I', INCLUDE, '-w', *flags],
                    name=name, instrument=False)
-    result = record([path], 'none')
+    result = record([path], 'none', **more)
     expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
     return [line.split('\t') for line in result.stdout.split('\n') if line]
 
@@ -64,6 +64,18 @@ def compare(source, family, optimize, flags, at_least):
     expect(len(texts) >= at_least, '%d values' % len(texts))
     expect_equal(lines[-1][0], 'failures', 'the last line')
 
+
+def types_stay_when_their_library_is_closed():
+    plugin = compile('info_plugin.c', name='values-plugin.so',
+                     flags=['-shared', '-fPIC'], instrument=False)
+    lines = lines_of('values_closed.c', 'gcc', '-O0', ['-ldl'], PLUGIN=plugin)
+    problems = [problem_of(*line) for line in lines]
+    expect(not any(problems), '\n'.join(filter(None, problems)))
+    expect_equal(len(lines), 4, 'lines')
+
+
+add_test('types_stay_when_their_library_is_closed',
+         types_stay_when_their_library_is_closed)
 
 # clang leaves out the layout of classes that the library has, unless it is told
 # not to.
