@@ -6,7 +6,7 @@
 
 #include <shim/banned.h>
 
-#define DEPTH_MAX    16
+#define DEPTH_MAX    8  /* some 300 bytes of the program's stack each */
 #define PAGE_SIZE    4096u
 #define SHORT_TEXT   64u
 #define SHORT_LIST   16u

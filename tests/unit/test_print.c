@@ -872,7 +872,7 @@ Test(print, the_text_of_anything_is_bounded)
 		node->inner = (uint32_t)(i + 1);
 	}
 	add_node(SHIM_TYPE_SIGNED, 4);
-	EXPECT(memory, 0, "[[[[[[[[[[[[[[[[{...}]]]]]]]]]]]]]]]]");
+	EXPECT(memory, 0, "[[[[[[[[{...}]]]]]]]]");
 }
 
 /* What has been changed anywhere is refused, or printed in some way. */
