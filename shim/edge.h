@@ -20,6 +20,7 @@ void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
 void edge_process_resolve(void);
+void edge_signals_resolve(void);
 void edge_thread_resolve(void);
 
 /* dlopen for what we load ourselves: modules are told that it came, not that it

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "sample.h"
 #include "track.h"
 
 #include <stdarg.h>
@@ -44,6 +45,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 	if (!real_jumpers[which])
 		real_jumpers[which] = (jumper)edge_next(jumpers[which]);
 	guard_jumped(arch_jump_sp(buffer));
+	sample_jumped();
 	track_jumped(arch_jump_sp(buffer));
 	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
 	real_jumpers[which](buffer, value);

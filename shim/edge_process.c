@@ -11,6 +11,7 @@
 #include "image.h"
 #include "log.h"
 #include "record.h"
+#include "sample.h"
 #include "state.h"
 #include "sys.h"
 #include "track.h"
@@ -39,6 +40,17 @@ static int begin_again(void *unused)
 	return 0;
 }
 
+/* A fork that takes longer than a sample's period would begin again for ever. */
+static void before_fork(void)
+{
+	sample_signal_block(true);
+}
+
+static void in_parent(void)
+{
+	sample_signal_block(false);
+}
+
 static void in_child(void)
 {
 	if (state_get() != STATE_RUNNING)
@@ -46,6 +58,7 @@ static void in_child(void)
 	state_forked();
 	thread_forked();
 	state_slowly(begin_again, NULL);
+	sample_forked();
 	RAISE(forked);
 }
 
@@ -64,9 +77,12 @@ pid_t _Fork(void)
 
 	if (!real_Fork)
 		real_Fork = (pid_t(*)(void))edge_next("_Fork");
+	before_fork();
 	pid = real_Fork();
 	if (pid == 0)
 		in_child();
+	else
+		in_parent();
 	return pid;
 }
 
@@ -76,10 +92,14 @@ HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
 
 long edge_syscall_fork(long number, long a, long b, long c, long d, long e)
 {
-	long result = arch_syscall(number, a, b, c, d, e, 0);
+	long result;
 
+	before_fork();
+	result = arch_syscall(number, a, b, c, d, e, 0);
 	if (result == 0)
 		in_child();
+	else
+		in_parent();
 	if (result < 0) {
 		errno = (int)-result;
 		return -1;
@@ -245,6 +265,7 @@ static void close_system(void)
 		return;
 	clock_note(record_meta());
 	RAISE(system_closing);
+	sample_stop();
 	log_line("%s", "the program restricts its system calls (seccomp): no "
 		       "more of ours, new call paths may be lost");
 	sys_forbid();
@@ -306,5 +327,5 @@ void edge_process_resolve(void)
 	real_quick_exit = (exit_function)edge_next("quick_exit");
 	real_abort = (abort_function)edge_next("abort");
 	if (__register_atfork)
-		__register_atfork(NULL, NULL, in_child, NULL);
+		__register_atfork(before_fork, in_parent, in_child, NULL);
 }

@@ -144,6 +144,7 @@ __attribute__((constructor)) static void load(void)
 
 	edge_jump_resolve();
 	edge_process_resolve();
+	edge_signals_resolve();
 	edge_thread_resolve();
 	edge_images_resolve();
 	edge_exec_resolve();

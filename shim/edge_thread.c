@@ -11,6 +11,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "sample.h"
 #include "state.h"
 #include "track.h"
 
@@ -138,6 +139,7 @@ static void end(void)
 	RAISE(thread_exited, self->id);
 	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
 			 __ATOMIC_RELEASE);
+	sample_thread_gone(self);
 }
 
 /* --- the beginning: called by the stub in entry.S --- */

@@ -5,6 +5,7 @@
 #include "frame.h"
 #include "log.h"
 #include "plan.h"
+#include "sample.h"
 #include "state.h"
 
 #include <shim/record.h>
@@ -145,6 +146,7 @@ static int unlink_handle(void *argument)
 		}
 	}
 	plan_update();
+	sample_handle_left(handle);
 	return 0;
 }
 

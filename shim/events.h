@@ -48,6 +48,7 @@ struct shim_handle {
 	shim_function_id_mapper2 mapper2;
 	void *mapper_data;
 	shim_call_instrumentation_filter_callback filter;
+	bool samples;		/* has enabled sampling */
 	int mapper_slot, filter_slot;	/* of verdict.c, or -1 */
 
 	shim_cleanup_callback cleanup;

@@ -3,6 +3,7 @@
 #include "contract.h"
 #include "detach.h"
 #include "edge.h"
+#include "sample.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -46,6 +47,7 @@ static void *run(void *argument)
 	self = thread_get();
 	if (self) {
 		self->state |= THREAD_OWN;
+		sample_thread_gone(self);
 		self->module = start->module;
 	}
 	__atomic_store_n(&start->runs, self ? 1 : 2, __ATOMIC_RELEASE);

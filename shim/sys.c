@@ -226,6 +226,61 @@ int sys_restore_signals(uint64_t before)
 			 sizeof(before), 0, 0);
 }
 
+int sys_block_signal(int signal, bool blocked)
+{
+	uint64_t set = 1ull << (signal - 1);
+
+	return (int)call(SYS_rt_sigprocmask, blocked ? SIG_BLOCK : SIG_UNBLOCK,
+			 (long)&set, 0, sizeof(set), 0, 0);
+}
+
+int sys_pending_signals(uint64_t *signals)
+{
+	return (int)call(SYS_rt_sigpending, (long)signals, sizeof(*signals), 0,
+			 0, 0, 0);
+}
+
+int sys_signal_action(int signal, const struct sys_action *action,
+		      struct sys_action *before)
+{
+	return (int)call(SYS_rt_sigaction, signal, (long)action, (long)before,
+			 sizeof(uint64_t), 0, 0);
+}
+
+void sys_signal_thread(int signal)
+{
+	call(SYS_tgkill, sys_getpid(), sys_gettid(), signal, 0, 0, 0);
+}
+
+int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+				  .sigev_signo = signal,
+				  .sigev_value.sival_ptr = value };
+
+	event._sigev_un._tid = tid;
+	if (clock == 0)
+		/* The scheduler's clock of that thread, in the kernel's way of
+		 * writing it. */
+		clock = (int)(~(unsigned)tid << 3 | 6);
+	return (int)call(SYS_timer_create, clock, (long)&event, (long)timer, 0,
+			 0, 0);
+}
+
+int sys_timer_set(int timer, uint64_t period_ns)
+{
+	struct timespec period = { (time_t)(period_ns / 1000000000u),
+				   (long)(period_ns % 1000000000u) };
+	struct itimerspec times = { period, period };
+
+	return (int)call(SYS_timer_settime, timer, 0, (long)&times, 0, 0, 0);
+}
+
+int sys_timer_delete(int timer)
+{
+	return (int)call(SYS_timer_delete, timer, 0, 0, 0, 0, 0);
+}
+
 int sys_limit(int which, uint64_t *limit)
 {
 	struct rlimit both;

@@ -41,6 +41,24 @@ bool sys_is_alive(int pid, int tid);
 int sys_thread_name(char name[16]);
 int sys_block_signals(uint64_t *before);
 int sys_restore_signals(uint64_t before);
+/* In the calling thread's mask. */
+int sys_block_signal(int signal, bool blocked);
+/* What would be delivered if it were not blocked. */
+int sys_pending_signals(uint64_t *signals);
+
+/* As sample.h describes one; NULL for what is not asked for. */
+struct sys_action;
+int sys_signal_action(int signal, const struct sys_action *action,
+		      struct sys_action *before);
+/* Sends @signal to a thread of this process, which then ends, or it would have
+ * been no use. */
+void sys_signal_thread(int signal);
+
+/* A timer that sends @signal with @value to a thread; it stands still at first.
+ * @clock is a number of time.h, or 0 for the thread's processor time. */
+int sys_timer_make(int clock, int tid, int signal, void *value, int *timer);
+int sys_timer_set(int timer, uint64_t period_ns);
+int sys_timer_delete(int timer);
 /* RLIMIT_*: the soft limit. */
 int sys_limit(int which, uint64_t *limit);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);

@@ -1,5 +1,6 @@
 #include "thread.h"
 
+#include "sample.h"
 #include "state.h"
 #include "sys.h"
 #include "track.h"
@@ -82,6 +83,7 @@ static int make(void *result)
 		thread = add_chunk(&index);
 	if (!thread)
 		return -1;
+	sample_thread_gone(thread);
 	thread->state = 0;
 	thread->tid = tid;
 	thread->pthread = 0;
@@ -114,6 +116,7 @@ struct thread *thread_get(void)
 	thread->error = &errno;
 	thread_current = thread;
 	shim_thread_watch();
+	sample_thread_came(thread);
 	return thread;
 }
 
@@ -143,6 +146,8 @@ void thread_forked(void)
 	for (uint32_t i = 0; i < count(); i++)
 		if (at(i) != thread_current)
 			at(i)->id = 0;
+	for (uint32_t i = 0; i < count(); i++)
+		at(i)->has_timer = false;
 	if (thread_current)
 		thread_current->tid = (uint32_t)sys_gettid();
 }

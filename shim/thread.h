@@ -51,6 +51,9 @@ struct thread {
 	struct values_space *values;	/* what its slow hooks were told */
 	uintptr_t contexts;	/* how many calls callbacks were told of */
 	struct results_space *results;	/* ... of results */
+	int timer;		/* of sample.c, if has_timer */
+	bool has_timer;
+	bool rests;		/* in a call that resume.c goes on with */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];

@@ -85,6 +85,16 @@ int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
 	(void)top;
 	return call(argument);
 }
+
+/* As the kernel wants it: the handler's return address is gone already. */
+__asm__("	.text\n"
+	"	.globl arch_signal_return, arch_signal_return_noted\n"
+	"arch_signal_return:\n"
+	"arch_signal_return_noted:\n"
+	"	mov $15, %rax\n"
+	"	syscall\n"
+	"	.globl arch_syscall_returns\n"
+	"arch_syscall_returns:\n");
 #endif
 
 /* So that the tests' own functions cannot be instrumented by accident. */

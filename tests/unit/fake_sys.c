@@ -41,6 +41,13 @@
 #define sys_sync_cores	     real_sync_cores
 #define sys_peek	     real_peek
 #define sys_poke	     real_poke
+#define sys_block_signal real_block_signal
+#define sys_pending_signals real_pending_signals
+#define sys_signal_action real_signal_action
+#define sys_timer_make real_timer_make
+#define sys_timer_set real_timer_set
+#define sys_timer_delete real_timer_delete
+#define sys_signal_thread real_signal_thread
 #include "sys.c"
 #undef sys_forbid
 #undef sys_is_forbidden
@@ -82,6 +89,13 @@
 #undef sys_sync_cores
 #undef sys_peek
 #undef sys_poke
+#undef sys_block_signal
+#undef sys_pending_signals
+#undef sys_signal_action
+#undef sys_timer_make
+#undef sys_timer_set
+#undef sys_timer_delete
+#undef sys_signal_thread
 #undef SHIM_SYS_H
 #include "sys.h"
 
@@ -190,6 +204,17 @@ FAKE(int, host_name, (char *name, size_t size), (name, size))
 FAKE(int, kernel, (char *text, size_t size), (text, size))
 FAKE(int, identity, (bool *privileged), (privileged))
 
+FAKE(int, block_signal, (int signal, bool blocked), (signal, blocked))
+FAKE(int, pending_signals, (uint64_t *signals), (signals))
+FAKE(int, signal_action,
+     (int signal, const struct sys_action *action, struct sys_action *before),
+     (signal, (const void *)action, (void *)before))
+FAKE(int, timer_make,
+     (int clock, int tid, int signal, void *value, int *timer),
+     (clock, tid, signal, value, timer))
+FAKE(int, timer_set, (int timer, uint64_t period_ns), (timer, period_ns))
+FAKE(int, timer_delete, (int timer), (timer))
+
 /* These cannot fail, but when they are forbidden. */
 FAKE(int, block_signals, (uint64_t *before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
@@ -212,6 +237,11 @@ int sys_getppid(void)
 bool sys_is_alive(int pid, int tid)
 {
 	return real_is_alive(pid, tid);
+}
+
+void sys_signal_thread(int signal)
+{
+	real_signal_thread(signal);
 }
 
 void sys_sleep_ms(unsigned time_ms)

@@ -16,12 +16,14 @@
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <shim/values.h>
+#include <shim/sampling.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CANARY 0xa5
 #define OUTPUTS_MAX 4
+#define OUTPUT_SIZE_MAX 64
 #define BUFFER_SIZE 65536
 
 /* Two, three and four bytes a character; aliases; a function with lines. */
@@ -118,6 +120,8 @@ O(shim_thread_enumerate, out[0])
 O(shim_thread_current, out[0])
 O(shim_get_event_mask, handle, out[0])
 O(shim_get_event_mask2, handle, out[0], out[1])
+O(shim_profiler_get_sample_mode, handle, out[0], out[1])
+O(shim_sample_counts, out[0])
 
 static shim_type type;
 static const char *const printed = "k\xc3\xa4se \xf0\x9f\x90\x9f";
@@ -186,6 +190,9 @@ static const struct function functions[] = {
 	{ ROW(shim_thread_current), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_get_event_mask), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_get_event_mask2), .outputs = 2, .sizes = { 4, 4 } },
+	{ ROW(shim_profiler_get_sample_mode), .outputs = 2, .sizes = { 4, 4 } },
+	{ ROW(shim_sample_counts), .outputs = 1,
+	  .sizes = { sizeof(struct shim_sample_counts) } },
 	{ ROW(shim_enum_count), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_enum_remaining), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_enum_clone), .outputs = 1, .sizes = { 8 } },
@@ -221,6 +228,7 @@ static void set_up(void)
 	pthread_t thread;
 
 	handle = shim_profiler_create(NULL);
+	shim_profiler_enable_sampling(handle);
 	symbols_enable();
 	image_look_again();
 	self = thread_get();
@@ -262,7 +270,7 @@ static void set_up(void)
 /* --- outputs --- */
 
 struct outputs {
-	unsigned char bytes[OUTPUTS_MAX][16];
+	unsigned char bytes[OUTPUTS_MAX][OUTPUT_SIZE_MAX];
 	void *out[OUTPUTS_MAX];
 	uint32_t total;
 };
@@ -483,11 +491,11 @@ Test(conventions, every_output_may_be_left_out, .init = set_up)
 						holds(missing & 1u << i ?
 							      is_untouched(
 								      o.bytes[i],
-								      16) :
+								      OUTPUT_SIZE_MAX) :
 							      memcmp(o.bytes[i],
 								     all.bytes
 									     [i],
-								     16) == 0),
+								     OUTPUT_SIZE_MAX) == 0),
 						"%s: without %x: %u", f->name,
 						missing, i);
 				cr_expect(holds(!f->element || !has_total ||
@@ -520,7 +528,7 @@ Test(conventions, outputs_are_as_wide_as_they_are_declared, .init = set_up)
 							    f->sizes[i]) &&
 					      is_untouched(o.bytes[i] +
 								   f->sizes[i],
-							   16 - f->sizes[i])),
+							   OUTPUT_SIZE_MAX - f->sizes[i])),
 					"%s: output %u", f->name, i);
 			dispose(f, &o);
 		}

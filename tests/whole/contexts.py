@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 INCLUDE = os.path.join(TOP, 'include')
 
-HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts', 'values']
+HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts', 'sampling', 'values']
 
 # What a call must not answer where it is allowed, and the answers where not.
 SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
@@ -118,6 +118,7 @@ MODULE = r'''
 #include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/sampling.h>
 #include <shim/values.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -383,6 +384,7 @@ HANDLER = r'''
 #include <shim/contexts.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/sampling.h>
 #include <shim/values.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -420,6 +422,7 @@ SHIM_PROFILER_MODULE(handler)
 {
 	a_handle = shim_profiler_create(NULL);
 	shim_symbols_enable();
+	shim_profiler_enable_sampling(a_handle);
 	shim_profiler_on_runtime_initialized(a_handle, on_started);
 	return SHIM_OK;
 }

@@ -89,6 +89,28 @@ static inline uintptr_t arch_thread_pointer(void)
 
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
 
+/* The kernel brings its own way back from a handler; which call a signal has
+ * interrupted is not known. */
+#define ARCH_HAS_RESTORER 0
+static inline void arch_signal_return(void)
+{
+}
+static inline void arch_signal_return_noted(void)
+{
+}
+
+struct arch_call {
+	long number;
+	long arguments[6];
+	bool failed;
+};
+
+#define ARCH_CONTEXT_IP(context) ((void)(context), (uintptr_t)0)
+#define ARCH_FIND_CALL(context, call, read) \
+	((void)(context), (void)(call), (void)(read), false)
+#define ARCH_SET_RESULT(context, call, result) \
+	((void)(context), (void)(call), (void)(result))
+
 /* None: every call goes through the table. */
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu

@@ -5,6 +5,7 @@
 #define SHIM_ARCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A system call without libc: errno stays alone, no PLT, no cancellation
@@ -115,6 +116,87 @@ static inline uintptr_t arch_thread_pointer(void)
 /* Where a ucontext keeps its stack pointer. */
 #define ARCH_CONTEXT_SP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
+
+/* What the kernel is given to return from a signal handler with: it looks like
+ * libc's to unwinders.  The other one, for the program's handlers, also tells
+ * resume.c where they return to (entry.S). */
+#define ARCH_HAS_RESTORER 0x04000000	/* SA_RESTORER */
+void arch_signal_return(void);
+void arch_signal_return_noted(void);
+
+/* A system call that a signal has interrupted. */
+struct arch_call {
+	long number;
+	long arguments[6];
+	bool failed;		/* with EINTR; else it would begin again */
+};
+
+#define ARCH_SYSCALL_SIZE 2
+#define ARCH_CONTEXT_IP(context) \
+	((uintptr_t)(context)->uc_mcontext.gregs[16 /* REG_RIP */])
+
+/* The end of entry.S's syscall(), which leaves the number below the stack. */
+extern char arch_syscall_returns[];
+
+/* The number in the last mov $NUMBER, %eax before a call, or -1: compilers put
+ * nothing in between that changes it. */
+static inline long arch_number_before(const uint8_t *code, int size)
+{
+	for (int i = size - 5; i > 0; i--) {
+		bool is_move = code[i] == 0xb8 && (code[i - 1] & 0xf0) != 0x40;
+
+		if (is_move && code[i + 3] == 0 && code[i + 4] == 0)
+			return code[i + 1] | code[i + 2] << 8;
+		/* Another system call, or one of a function. */
+		if ((code[i] == 0x0f && code[i + 1] == 0x05) || code[i] == 0xe8)
+			return -1;
+	}
+	return -1;
+}
+
+/*
+ * Whether the registers of a context are those behind a call that gave EINTR, or
+ * before one that the kernel is about to begin again; @read(from, to, size)
+ * copies code and may fail.  The kernel leaves the return address in rcx.
+ */
+static inline bool arch_find_call(const long long *registers,
+				  struct arch_call *call,
+				  int (*read)(const void *, void *, size_t))
+{
+	static const uint8_t order[] = { 8, 9, 12, 2, 0, 1 };
+	const uintptr_t ip = (uintptr_t)registers[16];
+	const uintptr_t end = (uintptr_t)registers[14];
+	const long a = (long)registers[13];
+	uint8_t code[40];
+
+	for (unsigned i = 0; i < 6; i++)
+		call->arguments[i] = (long)registers[order[i]];
+	call->failed = end == ip && a == -4 /* EINTR */;
+	call->number = a;
+	if (!call->failed && (end != ip + ARCH_SYSCALL_SIZE || a < 0))
+		return false;
+	if (read((void *)(end - sizeof(code)), code, sizeof(code)) < 0 ||
+	    code[sizeof(code) - 2] != 0x0f || code[sizeof(code) - 1] != 0x05)
+		return false;
+	if (!call->failed)
+		return true;
+	if (end == (uintptr_t)arch_syscall_returns)
+		call->number = *(const long *)(registers[15] - 8);
+	else
+		call->number = arch_number_before(code, sizeof(code) - 2);
+	return call->number >= 0;
+}
+
+#define ARCH_FIND_CALL(context, call, read) \
+	arch_find_call((context)->uc_mcontext.gregs, call, read)
+
+/* It has returned @result instead. */
+#define ARCH_SET_RESULT(context, call, result)                                 \
+	do {                                                                   \
+		if (!(call)->failed)                                           \
+			(context)->uc_mcontext.gregs[16] += ARCH_SYSCALL_SIZE; \
+		(context)->uc_mcontext.gregs[13] = (result);                   \
+	} while (0)
 
 /* Relocations that bind a function symbol to a slot holding its address. */
 #define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */

@@ -590,7 +590,11 @@ syscall:
 	mov	%r8, %r10
 	mov	%r9, %r8
 	mov	8(%rsp), %r9
+	mov	%rax, -8(%rsp)		/* for arch_find_call */
 	syscall
+	.globl	arch_syscall_returns
+	.hidden	arch_syscall_returns
+arch_syscall_returns:
 	cmp	$-4095, %rax
 	jae	4f
 	ret
@@ -605,5 +609,59 @@ syscall:
 	jmp	edge_syscall_failed
 	.cfi_endproc
 	.size	syscall, .-syscall
+
+/*
+ * Where signal handlers return to, with a ucontext at rsp.  Unwinders know the
+ * first two instructions of libc's by sight; these are the same, and have the
+ * same description.  The note for resume.c is made before.
+ */
+	.macro	IN_CONTEXT register, low, high
+	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
+	.endm
+	.macro	IN_CONTEXT_NEAR register, low
+	.cfi_escape 0x10, \register, 2, 0x77, \low
+	.endm
+
+	.macro	RESTORER name, notes
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.cfi_startproc
+	.cfi_signal_frame
+	.cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 0x06	/* CFA: *(rsp + 160) */
+	IN_CONTEXT_NEAR 8, 40
+	IN_CONTEXT_NEAR 9, 48
+	IN_CONTEXT_NEAR 10, 56
+	IN_CONTEXT 11, 0xc0, 0
+	IN_CONTEXT 12, 0xc8, 0
+	IN_CONTEXT 13, 0xd0, 0
+	IN_CONTEXT 14, 0xd8, 0
+	IN_CONTEXT 15, 0xe0, 0
+	IN_CONTEXT 5, 0xe8, 0
+	IN_CONTEXT 4, 0xf0, 0
+	IN_CONTEXT 6, 0xf8, 0
+	IN_CONTEXT 3, 0x80, 1
+	IN_CONTEXT 1, 0x88, 1
+	IN_CONTEXT 0, 0x90, 1
+	IN_CONTEXT 2, 0x98, 1
+	IN_CONTEXT 16, 0xa8, 1
+	nop			/* who looks one byte before is in here, too */
+\name:
+	.if	\notes
+	mov	resume_returned@gottpoff(%rip), %rax
+	mov	168(%rsp), %rcx
+	mov	%rcx, %fs:(%rax)
+	mov	160(%rsp), %rcx
+	mov	%rcx, %fs:8(%rax)
+	.endif
+	mov	$15, %rax		/* SYS_rt_sigreturn */
+	syscall
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	RESTORER arch_signal_return, 0
+	RESTORER arch_signal_return_noted, 1
 
 	.section .note.GNU-stack, "", @progbits

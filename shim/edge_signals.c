@@ -1,0 +1,326 @@
+/*
+ * Keeps the sampler's signal from the program: it is in no mask the program sets
+ * or sees, nobody waits for it, and what the program sets for it is kept apart
+ * and used when somebody sends it.  Programs that choose a real-time signal by
+ * SIGRTMAX get another one.  While nothing samples each of these is one
+ * comparison.
+ */
+#define _GNU_SOURCE
+#include "edge.h"
+
+#include "sample.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <shim/banned.h>
+
+typedef void (*handler)(int);
+
+static struct {
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	handler (*signal)(int, handler);
+	handler (*sysv_signal)(int, handler);
+	handler (*sigset)(int, handler);
+	int (*sigignore)(int);
+	int (*siginterrupt)(int, int);
+	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*sigpending)(sigset_t *);
+	int (*signalfd)(int, const sigset_t *, int);
+	int (*sigwait)(const sigset_t *, int *);
+	int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
+	int (*sigtimedwait)(const sigset_t *, siginfo_t *,
+			    const struct timespec *);
+	int (*current_sigrtmax)(void);
+} real;
+
+#define FIND(name, symbol)                                                     \
+	(*(void **)&real.name ? (void)0 :                                      \
+				(void)(*(void **)&real.name = edge_next(symbol)))
+
+static int hidden(void)
+{
+	return __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
+}
+
+/* A copy of @set without our signal; @set itself if it is not in there. */
+static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+{
+	int signal = hidden();
+
+	if (!set || signal == 0 || sigismember(set, signal) != 1)
+		return set;
+	*copy = *set;
+	sigdelset(copy, signal);
+	return copy;
+}
+
+static void remove_from(sigset_t *set)
+{
+	int signal = hidden();
+
+	if (set && signal != 0)
+		sigdelset(set, signal);
+}
+
+/* --- what happens on a signal --- */
+
+static void get_program_action(struct sigaction *action)
+{
+	const uint64_t mask = sample_program_action.mask;
+
+	sigemptyset(&action->sa_mask);
+	for (int signal = 1; signal <= 64; signal++)
+		if (mask >> (signal - 1) & 1)
+			sigaddset(&action->sa_mask, signal);
+	action->sa_flags = (int)sample_program_action.flags;
+	action->sa_restorer = NULL;
+	action->sa_handler = (handler)sample_program_action.handler;
+}
+
+static void set_program_action(const struct sigaction *action)
+{
+	uint64_t mask = 0;
+
+	for (int signal = 1; signal <= 64; signal++)
+		if (sigismember(&action->sa_mask, signal) == 1)
+			mask |= 1ull << (signal - 1);
+	sample_program_action.mask = mask;
+	sample_program_action.flags = (uint64_t)action->sa_flags;
+	sample_program_action.handler = (void *)action->sa_handler;
+}
+
+static handler set_program_handler(handler call)
+{
+	handler before = (handler)sample_program_action.handler;
+
+	sample_program_action = (struct sys_action){ .handler = (void *)call };
+	return before;
+}
+
+EDGE int sigaction(int signal, const struct sigaction *action,
+		   struct sigaction *before)
+{
+	struct sigaction given, old;
+	int result;
+
+	FIND(sigaction, "sigaction");
+	if (!real.sigaction) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (hidden() == 0)
+		return real.sigaction(signal, action, before);
+	if (signal == hidden()) {
+		get_program_action(&old);
+		if (action)
+			set_program_action(action);
+		if (before)
+			*before = old;
+		return 0;
+	}
+	if (action) {
+		given = *action;
+		remove_from(&given.sa_mask);
+		action = &given;
+	}
+	result = real.sigaction(signal, action, before);
+	if (result == 0 && action)
+		resume_watch_handlers_of(signal);
+	return result;
+}
+
+/* The old ways.  All that libc makes of them is a call of its own sigaction. */
+#define HANDLER_SETTER(name, symbol)                                           \
+	{                                                                      \
+		handler before;                                                \
+                                                                               \
+		FIND(name, symbol);                                            \
+		if (!real.name) {                                              \
+			errno = ENOSYS;                                        \
+			return SIG_ERR;                                        \
+		}                                                              \
+		if (signal_ != 0 && signal_ == hidden())                       \
+			return set_program_handler(call);                      \
+		before = real.name(signal_, call);                             \
+		if (hidden() != 0 && before != SIG_ERR)                        \
+			resume_watch_handlers_of(signal_);                     \
+		return before;                                                 \
+	}
+
+EDGE handler signal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal")
+
+EDGE handler bsd_signal(int signal_, handler call);
+EDGE handler ssignal(int signal_, handler call);
+EDGE handler sysv_signal(int signal_, handler call);
+EDGE handler __sysv_signal(int signal_, handler call);
+EDGE handler sigset(int signal_, handler call);
+
+handler bsd_signal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal")
+
+handler ssignal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal")
+
+handler sysv_signal(int signal_, handler call)
+HANDLER_SETTER(sysv_signal, "__sysv_signal")
+
+handler __sysv_signal(int signal_, handler call)
+HANDLER_SETTER(sysv_signal, "__sysv_signal")
+
+handler sigset(int signal_, handler call)
+HANDLER_SETTER(sigset, "sigset")
+
+EDGE int sigignore(int signal_);
+
+int sigignore(int signal_)
+{
+	FIND(sigignore, "sigignore");
+	if (signal_ != 0 && signal_ == hidden()) {
+		set_program_handler(SIG_IGN);
+		return 0;
+	}
+	return real.sigignore ? real.sigignore(signal_) : -1;
+}
+
+EDGE int siginterrupt(int signal_, int flag);
+
+int siginterrupt(int signal_, int flag)
+{
+	int result;
+
+	FIND(siginterrupt, "siginterrupt");
+	if (signal_ != 0 && signal_ == hidden())
+		return 0;
+	result = real.siginterrupt ? real.siginterrupt(signal_, flag) : -1;
+	if (result == 0 && hidden() != 0)
+		resume_watch_handlers_of(signal_);
+	return result;
+}
+
+/* --- masks --- */
+
+EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+	sigset_t copy;
+	int result;
+
+	FIND(sigprocmask, "sigprocmask");
+	if (!real.sigprocmask) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (hidden() == 0)
+		return real.sigprocmask(how, set, before);
+	result = real.sigprocmask(how, without(set, &copy), before);
+	remove_from(before);
+	return result;
+}
+
+EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+	sigset_t copy;
+	int result;
+
+	FIND(pthread_sigmask, "pthread_sigmask");
+	if (!real.pthread_sigmask)
+		return ENOSYS;
+	if (hidden() == 0)
+		return real.pthread_sigmask(how, set, before);
+	result = real.pthread_sigmask(how, without(set, &copy), before);
+	remove_from(before);
+	return result;
+}
+
+EDGE int sigpending(sigset_t *set)
+{
+	int result;
+
+	FIND(sigpending, "sigpending");
+	result = real.sigpending ? real.sigpending(set) : -1;
+	if (result == 0)
+		remove_from(set);
+	return result;
+}
+
+/* --- waiting --- */
+
+EDGE int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t copy;
+
+	FIND(signalfd, "signalfd");
+	if (!real.signalfd) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return real.signalfd(fd, without(set, &copy), flags);
+}
+
+EDGE int sigwait(const sigset_t *set, int *signal_)
+{
+	sigset_t copy;
+
+	FIND(sigwait, "sigwait");
+	if (!real.sigwait)
+		return ENOSYS;
+	return real.sigwait(without(set, &copy), signal_);
+}
+
+EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	sigset_t copy;
+
+	FIND(sigwaitinfo, "sigwaitinfo");
+	if (!real.sigwaitinfo) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return real.sigwaitinfo(without(set, &copy), info);
+}
+
+EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
+		      const struct timespec *timeout)
+{
+	sigset_t copy;
+
+	FIND(sigtimedwait, "sigtimedwait");
+	if (!real.sigtimedwait) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return real.sigtimedwait(without(set, &copy), info, timeout);
+}
+
+/* --- SIGRTMAX --- */
+
+EDGE int __libc_current_sigrtmax(void)
+{
+	int last;
+
+	FIND(current_sigrtmax, "__libc_current_sigrtmax");
+	last = real.current_sigrtmax ? real.current_sigrtmax() : 64;
+	return last == hidden() ? last - 1 : last;
+}
+
+/* In the constructor: some are called in signal handlers. */
+void edge_signals_resolve(void)
+{
+	FIND(sigaction, "sigaction");
+	FIND(signal, "signal");
+	FIND(sysv_signal, "__sysv_signal");
+	FIND(sigset, "sigset");
+	FIND(sigignore, "sigignore");
+	FIND(siginterrupt, "siginterrupt");
+	FIND(sigprocmask, "sigprocmask");
+	FIND(pthread_sigmask, "pthread_sigmask");
+	FIND(sigpending, "sigpending");
+	FIND(signalfd, "signalfd");
+	FIND(sigwait, "sigwait");
+	FIND(sigwaitinfo, "sigwaitinfo");
+	FIND(sigtimedwait, "sigtimedwait");
+	FIND(current_sigrtmax, "__libc_current_sigrtmax");
+}

@@ -1,0 +1,254 @@
+/*
+ * System calls that our signal has interrupted.
+ *
+ * SA_RESTART is not enough: many calls that wait for a time or for several things
+ * fail with EINTR for any handler.  So the handler itself goes on with them: with
+ * our signal blocked, so that a sleep is disturbed once, and with the program's
+ * mask, so that its own signals interrupt it as they would.  The expiries of the
+ * timer meanwhile are one signal, which arrives when the call has returned, with
+ * their number: a sleep weighs what it was long.
+ *
+ * Calls that the kernel can go on with by itself (poll, nanosleep, futex) are
+ * left to it, to the nanosecond: restart_syscall, which also refuses if anything
+ * came in between.  Others are done again from the beginning, as soon as they
+ * are interrupted for the first time: a timeout that is given as a distance then
+ * ends late by up to one period.
+ *
+ * A call of which a handler of the program has made EINTR just before must not be
+ * gone on with.  That is why those return through a restorer of ours, which notes
+ * where to.
+ */
+#define _GNU_SOURCE
+#include "sample.h"
+
+#include "arch.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <shim/banned.h>
+
+#define MASK_SIZE 8
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* Where the last handler of the program has returned to: address, stack
+ * pointer.  Written by arch_signal_return_noted. */
+__thread uintptr_t resume_returned[2]
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static bool is_noted(const ucontext_t *context)
+{
+	bool noted = resume_returned[0] == ARCH_CONTEXT_IP(context) &&
+		     resume_returned[1] == ARCH_CONTEXT_SP(context);
+
+	resume_returned[0] = 0;
+	return noted;
+}
+
+/* --- what kinds there are --- */
+
+enum kind {
+	KIND_NONE,
+	KIND_KERNEL,	/* the kernel knows how to go on */
+	KIND_AGAIN,	/* from the beginning */
+	KIND_MASKED,	/* the same, with a mask while it waits */
+};
+
+static bool is_absolute(const struct arch_call *call)
+{
+	return call->number == SYS_clock_nanosleep &&
+	       (call->arguments[1] & TIMER_ABSTIME);
+}
+
+static enum kind find_kind(const struct arch_call *call)
+{
+	switch (call->number) {
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_futex:
+		if (!call->failed || is_absolute(call))
+			return KIND_AGAIN;
+		return KIND_KERNEL;
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+	case SYS_pause:
+#endif
+	case SYS_pselect6:
+	case SYS_ppoll:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_rt_sigsuspend:
+		return KIND_MASKED;
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_rt_sigtimedwait:
+	case SYS_semtimedop:
+	case SYS_semop:
+	case SYS_msgrcv:
+	case SYS_io_getevents:
+		return KIND_AGAIN;
+	}
+	return KIND_NONE;
+}
+
+/* --- going on --- */
+
+struct masked {
+	const uint64_t *mask;
+	size_t size;
+};
+
+static long again(const struct arch_call *call)
+{
+	const long *a = call->arguments;
+
+	return arch_syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Where the mask is among the arguments, and what stands for a call that has
+ * none: the mask changes in the same moment as the wait begins. */
+static void use_mask(struct arch_call *call, uint64_t *mask,
+		     struct masked *masked)
+{
+	const uint64_t own = 1ull << (sample_signal - 1);
+	const uint64_t *given = NULL;
+	long *a = call->arguments;
+
+	switch (call->number) {
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+		call->number = SYS_epoll_pwait;
+		a[4] = 0;
+		break;
+	case SYS_pause:
+		call->number = SYS_rt_sigsuspend;
+		a[0] = 0;
+		break;
+#endif
+	}
+	switch (call->number) {
+	case SYS_ppoll: given = (const uint64_t *)a[3]; break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2: given = (const uint64_t *)a[4]; break;
+	case SYS_rt_sigsuspend: given = (const uint64_t *)a[0]; break;
+	case SYS_pselect6:
+		if (a[5])
+			given = ((const struct masked *)a[5])->mask;
+		break;
+	}
+	if (given)
+		*mask = *given;
+	*mask |= own;
+	masked->mask = mask;
+	masked->size = MASK_SIZE;
+	switch (call->number) {
+	case SYS_ppoll: a[3] = (long)mask, a[4] = MASK_SIZE; break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2: a[4] = (long)mask, a[5] = MASK_SIZE; break;
+	case SYS_rt_sigsuspend: a[0] = (long)mask, a[1] = MASK_SIZE; break;
+	case SYS_pselect6: a[5] = (long)masked; break;
+	}
+}
+
+/*
+ * A signal of the program has come meanwhile and is about to be delivered.  Will
+ * the call fail for it?  One that has failed already, will.
+ */
+static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
+{
+	struct sys_action action = { 0 };
+	uint64_t pending;
+
+	*fails = call->failed;
+	if (sys_pending_signals(&pending) < 0)
+		return true;
+	pending &= ~mask;
+	if (pending == 0)
+		return false;
+	if (sys_signal_action(__builtin_ctzll(pending) + 1, NULL, &action) == 0)
+		*fails |= !(action.flags & SA_RESTART);
+	return true;
+}
+
+static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
+{
+	struct masked masked;
+	uint64_t all;
+	long result;
+
+	/* With its temporary mask the kernel has given us the one it will put
+	 * back. */
+	if (kind == KIND_MASKED) {
+		use_mask(call, &mask, &masked);
+		return again(call);
+	}
+	if (sys_block_signals(&all) < 0)
+		return -EINTR;
+	sys_restore_signals(mask | 1ull << (sample_signal - 1));
+	result = kind == KIND_KERNEL ?
+			 arch_syscall(SYS_restart_syscall, 0, 0, 0, 0, 0, 0) :
+			 again(call);
+	sys_restore_signals(all);
+	return result;
+}
+
+bool resume_call(struct thread *self, ucontext_t *context)
+{
+	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
+	bool noted = is_noted(context), fails;
+	struct arch_call call;
+	enum kind kind;
+	long result = -EINTR;
+
+	if (noted || sys_is_forbidden() ||
+	    !ARCH_FIND_CALL(context, &call, sys_peek))
+		return false;
+	kind = find_kind(&call);
+	if (kind == KIND_NONE)
+		return false;
+	if (kind == KIND_AGAIN && is_pending(&call, mask, &fails)) {
+		if (!fails)
+			return false;
+	} else {
+		self->rests = true;
+		result = go_on(kind, &call, mask);
+		self->rests = false;
+	}
+	ARCH_SET_RESULT(context, &call, result);
+	/* A handler of the program made it so; our next signal, which may come
+	 * at once, must not undo that. */
+	if (result == -EINTR) {
+		resume_returned[0] = ARCH_CONTEXT_IP(context);
+		resume_returned[1] = ARCH_CONTEXT_SP(context);
+	}
+	return true;
+}
+
+void resume_watch_handlers_of(int signal)
+{
+	struct sys_action action;
+
+	if (ARCH_HAS_RESTORER == 0 || signal == sample_signal ||
+	    sys_signal_action(signal, NULL, &action) < 0 ||
+	    action.handler == (void *)SIG_DFL ||
+	    action.handler == (void *)SIG_IGN ||
+	    action.restorer == arch_signal_return_noted)
+		return;
+	action.flags |= ARCH_HAS_RESTORER;
+	action.restorer = arch_signal_return_noted;
+	sys_signal_action(signal, &action, NULL);
+}

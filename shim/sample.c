@@ -1,0 +1,352 @@
+#define _GNU_SOURCE
+#include "sample.h"
+
+#include "arch.h"
+#include "contract.h"
+#include "log.h"
+#include "state.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <shim/sampling.h>
+#include <ucontext.h>
+
+#include <shim/banned.h>
+
+#define SIGNAL_LAST 64
+#define SIGNAL_FIRST 60
+#define FREQUENCY_FIRST_HZ 100
+#define MONOTONIC 1
+#define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
+
+int sample_signal;
+struct sys_action sample_program_action;
+
+static struct shim_handle *owner;
+static uint32_t mode, frequency_hz;
+static struct shim_sample_counts counts;
+static char ours;	/* its address is our timers' value */
+
+static void count(uint64_t *counter, uint64_t many)
+{
+	__atomic_add_fetch(counter, many, __ATOMIC_RELAXED);
+}
+
+/* --- a sample --- */
+
+typedef void (*plain_handler)(int signal);
+typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
+
+/* Somebody has sent the program a signal that it, too, could have chosen. */
+static void hand_on(int signal, siginfo_t *info, void *context)
+{
+	struct sys_action action = sample_program_action;
+
+	if (action.handler == (void *)SIG_IGN)
+		return;
+	if (action.handler == (void *)SIG_DFL) {
+		sys_signal_action(signal, &action, NULL);
+		sys_signal_thread(signal);
+		sys_block_signal(signal, false);
+		return;
+	}
+	if (action.flags & SA_SIGINFO)
+		((full_handler)action.handler)(signal, info, context);
+	else
+		((plain_handler)action.handler)(signal);
+}
+
+static void take(ucontext_t *context, uint32_t weight)
+{
+	struct thread *self = thread_current;
+
+	count(&counts.sent, weight);
+	count(&counts.received, weight);
+	count(&counts.signals, 1);
+	if (!self || __atomic_load_n(&mode, __ATOMIC_RELAXED) ==
+			     SHIM_SAMPLE_NONE) {
+		count(&counts.lost, weight);
+		return;
+	}
+	count(&counts.accepted, weight);
+	RAISE(sample_hit, ARCH_CONTEXT_IP(context), context, weight);
+	if (resume_call(self, context))
+		count(&counts.resumed, 1);
+}
+
+static void handle(int signal, siginfo_t *info, void *context)
+{
+	int *error = thread_current ? thread_current->error : &errno;
+	int before = *error;
+
+	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
+		take(context, 1 + (uint32_t)info->si_overrun);
+	else
+		hand_on(signal, info, context);
+	*error = before;
+}
+
+/* --- timers; the state lock is held --- */
+
+static void remove_timer(struct thread *thread)
+{
+	if (!thread->has_timer)
+		return;
+	thread->has_timer = false;
+	sys_timer_delete(thread->timer);
+}
+
+static int set_timer(struct thread *thread)
+{
+	int r = 0;
+
+	if (mode == SHIM_SAMPLE_NONE || (thread->state & THREAD_OWN))
+		return 0;
+	if (!thread->has_timer) {
+		r = sys_timer_make(mode == SHIM_SAMPLE_REAL ? MONOTONIC :
+							      PROCESSOR_TIME,
+				   (int)thread->tid, sample_signal, &ours,
+				   &thread->timer);
+		thread->has_timer = r == 0;
+	}
+	if (r == 0)
+		r = sys_timer_set(thread->timer, 1000000000u / frequency_hz);
+	if (r < 0)
+		remove_timer(thread);
+	return r;
+}
+
+/* Threads that have ended without our seeing it are none. */
+static bool set_each(struct thread *thread, void *unused)
+{
+	int r;
+
+	(void)unused;
+	if (thread->state & THREAD_ENDED)
+		return true;
+	r = set_timer(thread);
+	if (r < 0 && sys_is_alive(sys_getpid(), (int)thread->tid)) {
+		count(&counts.timers_failed, 1);
+		log_line("thread %d is not sampled (error %d)",
+			 (int)thread->tid, -r);
+	}
+	return true;
+}
+
+static bool remove_each(struct thread *thread, void *unused)
+{
+	(void)unused;
+	remove_timer(thread);
+	return true;
+}
+
+static int came(void *argument)
+{
+	return set_each(argument, NULL) ? 0 : -1;
+}
+
+static int gone(void *argument)
+{
+	remove_timer(argument);
+	return 0;
+}
+
+static bool is_on(void)
+{
+	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
+}
+
+void sample_thread_came(struct thread *thread)
+{
+	if (!is_on() || (thread->state & THREAD_OWN))
+		return;
+	/* Who made it may have kept the signal from it. */
+	sys_block_signal(sample_signal, false);
+	state_slowly(came, thread);
+}
+
+void sample_thread_gone(struct thread *thread)
+{
+	if (thread->has_timer)
+		state_slowly(gone, thread);
+}
+
+/* Its timers are the parent's. */
+void sample_forked(void)
+{
+	counts = (struct shim_sample_counts){ 0 };
+	sample_signal_block(false);
+	if (thread_current) {
+		thread_current->rests = false;
+		sample_thread_came(thread_current);
+	}
+}
+
+void sample_signal_block(bool blocked)
+{
+	if (is_on())
+		sys_block_signal(sample_signal, blocked);
+}
+
+/* Out of a handler of the program that ran while we went on with a call. */
+void sample_jumped(void)
+{
+	struct thread *self = thread_current;
+
+	if (!self || !self->rests)
+		return;
+	self->rests = false;
+	sys_block_signal(sample_signal, false);
+}
+
+static int stop(void *unused)
+{
+	(void)unused;
+	mode = SHIM_SAMPLE_NONE;
+	thread_each(remove_each, NULL);
+	return 0;
+}
+
+void sample_stop(void)
+{
+	if (is_on())
+		state_slowly(stop, NULL);
+}
+
+/* --- who may --- */
+
+static int install(void *unused)
+{
+	struct sys_action action = {
+		.handler = (void *)handle,
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			 ARCH_HAS_RESTORER,
+		.restorer = arch_signal_return,
+		.mask = ~0ull,
+	};
+	struct sys_action before;
+
+	(void)unused;
+	for (int signal = SIGNAL_LAST; signal >= SIGNAL_FIRST; signal--) {
+		if (sys_signal_action(signal, NULL, &before) < 0)
+			continue;
+		if (before.handler != (void *)SIG_DFL)
+			continue;
+		if (sys_signal_action(signal, &action, NULL) < 0)
+			continue;
+		__atomic_store_n(&sample_signal, signal, __ATOMIC_RELEASE);
+		for (int other = 1; other <= SIGNAL_LAST; other++)
+			resume_watch_handlers_of(other);
+		return 0;
+	}
+	return -EBUSY;
+}
+
+static int enable(void *argument)
+{
+	struct shim_handle *handle_ = argument;
+
+	if (sample_signal == 0) {
+		if (install(NULL) < 0)
+			return -EBUSY;
+		frequency_hz = FREQUENCY_FIRST_HZ;
+	}
+	handle_->samples = true;
+	if (!owner)
+		owner = handle_;
+	return 0;
+}
+
+/* Builtin profilers begin with the lock held. */
+enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
+{
+	ENTRY_INIT_OF(handle);
+	return state_slowly(enable, handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+/* The one that has waited longest. */
+void sample_handle_left(struct shim_handle *handle)
+{
+	handle->samples = false;
+	if (owner != handle)
+		return;
+	owner = NULL;
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->samples)
+			owner = h;
+	if (!owner) {
+		frequency_hz = FREQUENCY_FIRST_HZ;
+		stop(NULL);
+	}
+}
+
+/* --- the mode --- */
+
+struct change {
+	struct shim_handle *handle;
+	uint32_t mode, frequency_hz;
+};
+
+static bool is_real(uint32_t which)
+{
+	return which == SHIM_SAMPLE_REAL;
+}
+
+static int change_mode(void *argument)
+{
+	struct change *change = argument;
+	struct change before = { owner, mode, frequency_hz };
+	struct thread *self = thread_current;
+
+	if (owner != change->handle)
+		return -EPERM;
+	if (change->mode == SHIM_SAMPLE_NONE ||
+	    is_real(change->mode) != is_real(mode))
+		thread_each(remove_each, NULL);
+	frequency_hz = change->frequency_hz;
+	__atomic_store_n(&mode, change->mode, __ATOMIC_RELEASE);
+	if (self && set_timer(self) < 0) {
+		mode = before.mode;
+		frequency_hz = before.frequency_hz;
+		thread_each(remove_each, NULL);
+		thread_each(set_each, NULL);
+		return -EAGAIN;
+	}
+	thread_each(set_each, NULL);
+	return 0;
+}
+
+enum shim_result shim_profiler_set_sample_mode(struct shim_handle *handle,
+					       uint32_t mode_,
+					       uint32_t frequency_hz_)
+{
+	struct change change = { handle, mode_, frequency_hz_ };
+
+	ENTRY_ASYNC_OF(handle);
+	if (mode_ > SHIM_SAMPLE_THREAD || frequency_hz_ == 0)
+		return SHIM_E_INVALIDARG;
+	if (change.frequency_hz > SHIM_SAMPLE_FREQUENCY_MAX)
+		change.frequency_hz = SHIM_SAMPLE_FREQUENCY_MAX;
+	return state_slowly(change_mode, &change) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+enum shim_result shim_profiler_get_sample_mode(struct shim_handle *handle,
+					       uint32_t *mode_,
+					       uint32_t *frequency_hz_)
+{
+	ENTRY_ASYNC_OF(handle);
+	if (mode_)
+		*mode_ = mode;
+	if (frequency_hz_)
+		*frequency_hz_ = frequency_hz;
+	return owner == handle ? SHIM_OK : SHIM_S_FALSE;
+}
+
+enum shim_result shim_sample_counts(struct shim_sample_counts *counts_)
+{
+	ENTRY_ASYNC();
+	if (!counts_)
+		return SHIM_E_INVALIDARG;
+	*counts_ = counts;
+	return SHIM_OK;
+}

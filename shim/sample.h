@@ -1,0 +1,55 @@
+/*
+ * The sampler (<shim/sampling.h>).
+ *
+ * A thread's timer is made when the thread is first seen, by itself or by whoever
+ * starts sampling, and goes with it; a fork leaves none.  The signal is the
+ * highest real-time signal that nobody had when sampling was enabled; what keeps
+ * it from the program is in edge_signals.c.
+ */
+#ifndef SHIM_SAMPLE_H
+#define SHIM_SAMPLE_H
+
+#include "events.h"
+
+#include <signal.h>
+
+/* As the kernel has it. */
+struct sys_action {
+	void *handler;
+	uint64_t flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+/* Ours, or 0; never changes again. */
+extern int sample_signal __attribute__((visibility("hidden")));
+
+/* What the program thinks it has set for that signal. */
+extern struct sys_action sample_program_action
+	__attribute__((visibility("hidden")));
+
+/* A thread has a record; its record is going to have no thread. */
+void sample_thread_came(struct thread *thread);
+void sample_thread_gone(struct thread *thread);
+/* In a forked child, when the calling thread is the only one. */
+void sample_forked(void);
+/* Keeps the signal from the calling thread for a while. */
+void sample_signal_block(bool blocked);
+/* The calling thread is about to jump out of its frames. */
+void sample_jumped(void);
+/* No system call may be made any more. */
+void sample_stop(void);
+/* State lock held. */
+void sample_handle_left(struct shim_handle *handle);
+
+/*
+ * Goes on with the system call that our signal has interrupted in @context, as
+ * if there had been none; with all signals blocked.  Returns when it is done:
+ * after the thread's sleep, where the program's handlers may run.
+ */
+bool resume_call(struct thread *self, ucontext_t *context);
+
+/* The program's handlers are to return through arch_signal_return_noted. */
+void resume_watch_handlers_of(int signal);
+
+#endif

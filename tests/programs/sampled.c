@@ -1,0 +1,689 @@
+/*
+ * A program that has itself sampled: sampled CASE MODE HZ.  Each case prints what
+ * was not as it should be, and then "hits HITS weight WEIGHT" and more that
+ * tests/whole/sampling.py judges.  Without shim nothing is sampled.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <shim/sampling.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#pragma weak shim_profiler_create
+#pragma weak shim_profiler_destroy
+#pragma weak shim_profiler_on_sample_hit
+#pragma weak shim_profiler_enable_sampling
+#pragma weak shim_profiler_set_sample_mode
+#pragma weak shim_profiler_get_sample_mode
+#pragma weak shim_sample_counts
+
+#define THREADS 4
+
+static const char *wanted = "";
+static uint32_t mode, frequency_hz = 100;
+static struct shim_handle *first, *second, *third;
+
+/* --- hits --- */
+
+static unsigned long hits, weight, second_weight, wrong_ip;
+static __thread unsigned long own_weight;
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t more)
+{
+	const ucontext_t *user = context;
+
+	(void)profiler;
+	__atomic_add_fetch(&hits, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&weight, more, __ATOMIC_RELAXED);
+	own_weight += more;
+#ifdef __x86_64__
+	if (ip != (uintptr_t)user->uc_mcontext.gregs[REG_RIP])
+		wrong_ip++;
+#endif
+	(void)user;
+	errno = EXDEV;	/* nobody must see it */
+}
+
+static void second_hit(struct shim_profiler *profiler, uintptr_t ip,
+		       const void *context, uint32_t more)
+{
+	(void)profiler;
+	(void)ip;
+	(void)context;
+	__atomic_add_fetch(&second_weight, more, __ATOMIC_RELAXED);
+}
+
+#define EXPECT(condition, ...)                                                 \
+	do {                                                                   \
+		if (!(condition)) {                                            \
+			printf("wrong: line %d: %s: ", __LINE__, #condition);  \
+			printf(__VA_ARGS__);                                   \
+			printf("\n");                                          \
+		}                                                              \
+	} while (0)
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double processor_time(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static volatile unsigned long sink;
+
+static void spin(double seconds)
+{
+	double end = now() + seconds;
+
+	while (now() < end)
+		for (unsigned i = 0; i < 10000; i++)
+			sink += i;
+}
+
+static void spin_processor(double seconds)
+{
+	struct timespec time;
+	double end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	end = (double)time.tv_sec + (double)time.tv_nsec / 1e9 + seconds;
+	do {
+		for (unsigned i = 0; i < 100000; i++)
+			sink += i;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	} while ((double)time.tv_sec + (double)time.tv_nsec / 1e9 < end);
+}
+
+static void in_threads(unsigned count, void *(*call)(void *))
+{
+	pthread_t threads[64];
+
+	for (unsigned i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, call, (void *)(uintptr_t)i);
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* --- who may do what --- */
+
+static uint32_t got_mode, got_frequency;
+
+static int get(struct shim_handle *handle)
+{
+	got_mode = got_frequency = 77;
+	return shim_profiler_get_sample_mode(handle, &got_mode, &got_frequency);
+}
+
+static bool got(uint32_t mode_, uint32_t frequency)
+{
+	return got_mode == mode_ && got_frequency == frequency;
+}
+
+static void change_in_handler(int signal_)
+{
+	(void)signal_;
+	EXPECT(shim_profiler_set_sample_mode(first, SHIM_SAMPLE_PROCESS, 333) ==
+		       SHIM_OK, "in a handler");
+}
+
+static void before_main_owner(void)
+{
+	EXPECT(get(first) == SHIM_S_FALSE && got(0, 0), "%u %u", got_mode,
+	       got_frequency);
+	EXPECT(shim_profiler_set_sample_mode(first, 1, 100) == SHIM_E_FAIL,
+	       "never enabled");
+	EXPECT(shim_profiler_set_sample_mode(NULL, 1, 100) ==
+		       SHIM_E_INVALIDARG, "NULL is nobody");
+	EXPECT(shim_profiler_enable_sampling(NULL) == SHIM_E_INVALIDARG, "NULL");
+	EXPECT(shim_profiler_enable_sampling(first) == SHIM_OK, "first");
+	EXPECT(get(first) == SHIM_OK && got(0, 100), "%u %u", got_mode,
+	       got_frequency);
+	spin_processor(0.05);
+	EXPECT(hits == 0, "%lu hits with no mode", hits);
+	EXPECT(shim_profiler_enable_sampling(second) == SHIM_OK, "second");
+	EXPECT(shim_profiler_enable_sampling(third) == SHIM_OK, "third");
+	EXPECT(get(second) == SHIM_S_FALSE && got(0, 100), "%u %u", got_mode,
+	       got_frequency);
+}
+
+static void owner(void)
+{
+	unsigned long before;
+
+	EXPECT(shim_profiler_enable_sampling(first) ==
+		       SHIM_E_CALL_ONLY_FROM_INIT, "too late");
+	EXPECT(shim_profiler_set_sample_mode(first, 1, 250) == SHIM_OK, "250");
+	EXPECT(shim_profiler_set_sample_mode(second, 2, 99) == SHIM_E_FAIL,
+	       "no owner");
+	EXPECT(get(second) == SHIM_S_FALSE && got(1, 250), "%u %u", got_mode,
+	       got_frequency);
+	EXPECT(shim_profiler_get_sample_mode(first, NULL, NULL) == SHIM_OK,
+	       "nothing asked");
+	EXPECT(shim_profiler_set_sample_mode(first, 1, 0) == SHIM_E_INVALIDARG,
+	       "0 Hz");
+	EXPECT(shim_profiler_set_sample_mode(first, 4, 10) == SHIM_E_INVALIDARG,
+	       "mode 4");
+	EXPECT(get(first) == SHIM_OK && got(1, 250), "%u %u", got_mode,
+	       got_frequency);
+	signal(SIGUSR1, change_in_handler);
+	raise(SIGUSR1);
+	EXPECT(get(first) == SHIM_OK && got(1, 333), "%u %u", got_mode,
+	       got_frequency);
+	spin_processor(0.3);
+	EXPECT(weight > 60 && weight < 140, "%lu at 333 Hz", weight);
+	EXPECT(weight == second_weight, "%lu %lu", weight, second_weight);
+	EXPECT(shim_profiler_set_sample_mode(first, 0, 10) == SHIM_OK, "pause");
+	before = weight;
+	spin_processor(0.05);
+	EXPECT(weight == before, "%lu more", weight - before);
+	EXPECT(shim_profiler_set_sample_mode(first, 2, 1000000000) == SHIM_OK,
+	       "10^9");
+	spin(0.1);
+	EXPECT(get(first) == SHIM_OK && got(2, SHIM_SAMPLE_FREQUENCY_MAX),
+	       "%u %u", got_mode, got_frequency);
+	EXPECT(shim_profiler_set_sample_mode(first, 1, 1) == SHIM_OK, "1 Hz");
+	/* It goes to who asked next, not to who came last. */
+	EXPECT(shim_profiler_destroy(first) == SHIM_OK, "destroy");
+	EXPECT(get(third) == SHIM_S_FALSE && got(1, 1), "%u %u", got_mode,
+	       got_frequency);
+	EXPECT(get(second) == SHIM_OK, "not handed on");
+	EXPECT(shim_profiler_set_sample_mode(second, 1, 500) == SHIM_OK, "500");
+	EXPECT(shim_profiler_destroy(second) == SHIM_OK, "destroy");
+	EXPECT(shim_profiler_destroy(third) == SHIM_OK, "destroy");
+	weight = 0;
+	spin_processor(0.05);
+	EXPECT(weight == 0, "%lu with no owner", weight);
+	EXPECT(wrong_ip == 0, "%lu", wrong_ip);
+}
+
+/* --- spinning and sleeping --- */
+
+static void *spinner(void *number)
+{
+	spin_processor(0.5);
+	printf("thread %lu weight %lu\n", (unsigned long)(uintptr_t)number,
+	       own_weight);
+	return NULL;
+}
+
+static double pause_seconds = 5;
+
+static void sleep_for(double seconds)
+{
+	struct timespec time = { (time_t)seconds,
+				 (long)((seconds - (double)(time_t)seconds) *
+					1e9) };
+
+	EXPECT(nanosleep(&time, NULL) == 0, "%s", strerror(errno));
+}
+
+static void *sleeper(void *number)
+{
+	double begin = now(), time;
+
+	/* One long, many short, and two that are something between. */
+	if ((uintptr_t)number == 0)
+		sleep_for(pause_seconds);
+	else
+		for (unsigned i = 0; i < 10000 && now() - begin < pause_seconds;
+		     i++)
+			sleep_for((uintptr_t)number == 1 ?
+					  0.003 :
+					  0.04 * (double)(uintptr_t)number);
+	time = now() - begin;
+	printf("thread %lu weight %lu time %.3f\n",
+	       (unsigned long)(uintptr_t)number, own_weight, time);
+	return NULL;
+}
+
+/* --- calls that fail with EINTR for any handler --- */
+
+static int sockets[2], epoll;
+static sem_t semaphore;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static struct timespec in(double seconds, int clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	time.tv_nsec += (long)(seconds * 1e9);
+	while (time.tv_nsec >= 1000000000) {
+		time.tv_nsec -= 1000000000;
+		time.tv_sec++;
+	}
+	return time;
+}
+
+#define WAIT 0.06
+
+static struct {
+	const char *name;
+	int error;	/* of a wait that nobody ends; 0: it returns 0 */
+	bool restarts;	/* the time begins again, once */
+} waits[] = {
+	{ "nanosleep", 0, false },
+	{ "clock_nanosleep", 0, false },
+	{ "clock_nanosleep absolute", 0, false },
+	{ "usleep", 0, false },
+	{ "poll", 0, false },
+	{ "ppoll", 0, false },
+	{ "select", 0, false },
+	{ "pselect", 0, false },
+	{ "epoll_wait", 0, true },
+	{ "epoll_pwait", 0, true },
+	{ "recv", EAGAIN, true },
+	{ "sigtimedwait", EAGAIN, true },
+	{ "sem_timedwait", ETIMEDOUT, false },
+	{ "pthread_cond_timedwait", ETIMEDOUT, false },
+	{ "futex", ETIMEDOUT, false },
+	{ "nanosleep by syscall", 0, false },
+};
+
+#define WAITS (sizeof(waits) / sizeof(*waits))
+
+static int wait_once(unsigned which)
+{
+	struct timespec time = { 0, (long)(WAIT * 1e9) };
+	struct timeval time_us = { 0, (long)(WAIT * 1e6) };
+	struct epoll_event event;
+	struct pollfd fd = { .fd = sockets[0], .events = POLLIN };
+	sigset_t set;
+	fd_set fds;
+	char byte;
+	int r = 0, word = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	FD_ZERO(&fds);
+	FD_SET(sockets[0], &fds);
+	errno = 0;
+	switch (which) {
+	case 0: return nanosleep(&time, NULL);
+	case 1:
+		errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+		return errno ? -1 : 0;
+	case 2:
+		time = in(WAIT, CLOCK_MONOTONIC);
+		errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time,
+					NULL);
+		return errno ? -1 : 0;
+	case 3: return usleep((unsigned)(WAIT * 1e6));
+	case 4: return poll(&fd, 1, (int)(WAIT * 1e3));
+	case 5: return ppoll(&fd, 1, &time, &set);
+	case 6: return select(sockets[0] + 1, &fds, NULL, NULL, &time_us);
+	case 7: return pselect(sockets[0] + 1, &fds, NULL, NULL, &time, &set);
+	case 8: return epoll_wait(epoll, &event, 1, (int)(WAIT * 1e3));
+	case 9: return epoll_pwait(epoll, &event, 1, (int)(WAIT * 1e3), &set);
+	case 10: return (int)recv(sockets[0], &byte, 1, 0);
+	case 11: return sigtimedwait(&set, NULL, &time);
+	case 12:
+		time = in(WAIT, CLOCK_REALTIME);
+		return sem_timedwait(&semaphore, &time);
+	case 13:
+		time = in(WAIT, CLOCK_REALTIME);
+		pthread_mutex_lock(&mutex);
+		r = pthread_cond_timedwait(&condition, &mutex, &time);
+		pthread_mutex_unlock(&mutex);
+		errno = r;
+		return r ? -1 : 0;
+	case 14:
+		return (int)syscall(SYS_futex, &word, 0, 0, &time, 0, 0);
+	case 15: return (int)syscall(SYS_nanosleep, &time, NULL);
+	}
+	return r;
+}
+
+static void *waiter(void *number)
+{
+	unsigned which = (unsigned)(uintptr_t)number;
+	double longest = WAIT + 0.02 + (waits[which].restarts ? 0.012 : 0);
+
+	for (unsigned i = 0; i < 15; i++) {
+		double begin = now(), time;
+		int r = wait_once(which);
+
+		time = now() - begin;
+		EXPECT(waits[which].error ? r == -1 : r == 0, "%s: %d, %s",
+		       waits[which].name, r, strerror(errno));
+		EXPECT(waits[which].error == 0 || errno == waits[which].error,
+		       "%s: %s", waits[which].name, strerror(errno));
+		EXPECT(time > WAIT - 0.002, "%s: %.4f s", waits[which].name,
+		       time);
+		if (time > longest)
+			printf("late %s %.4f\n", waits[which].name, time);
+	}
+	return NULL;
+}
+
+static void waiting(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct timeval time = { 0, (long)(WAIT * 1e6) };
+
+	sem_init(&semaphore, 0, 0);
+	epoll = epoll_create1(0);
+	socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+	epoll_ctl(epoll, EPOLL_CTL_ADD, sockets[0], &event);
+	in_threads(WAITS, waiter);
+}
+
+/* --- the program's own signals --- */
+
+static volatile int handled;
+
+static void own_handler(int signal_)
+{
+	(void)signal_;
+	handled++;
+}
+
+static pthread_t poked;
+static volatile bool poked_enough;
+
+static void *poke(void *unused)
+{
+	while (!poked_enough) {
+		usleep(3000);
+		pthread_kill(poked, SIGUSR1);
+	}
+	return unused;
+}
+
+static void set_handler(int flags)
+{
+	struct sigaction action = { .sa_handler = own_handler,
+				    .sa_flags = flags };
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+static void interrupted(void)
+{
+	pthread_t poker;
+	struct timespec time = { 1, 0 };
+	int pipe_[2], before;
+	sigset_t none;
+	char byte;
+
+	set_handler(0);
+	poked = pthread_self();
+	pthread_create(&poker, NULL, poke, NULL);
+	sigemptyset(&none);
+	epoll = epoll_create1(0);
+	if (pipe(pipe_) < 0)
+		return;
+	for (unsigned i = 0; i < 60; i++) {
+		struct epoll_event event;
+
+		before = handled;
+		EXPECT(pause() == -1 && errno == EINTR && handled > before,
+		       "pause");
+		EXPECT(sigsuspend(&none) == -1 && errno == EINTR, "sigsuspend");
+		EXPECT(nanosleep(&time, NULL) == -1 && errno == EINTR,
+		       "nanosleep");
+		EXPECT(poll(NULL, 0, 1000) == -1 && errno == EINTR, "poll");
+		EXPECT(select(0, NULL, NULL, NULL, NULL) == -1 &&
+			       errno == EINTR, "select");
+		EXPECT(epoll_wait(epoll, &event, 1, -1) == -1 && errno == EINTR,
+		       "epoll_wait");
+		EXPECT(read(pipe_[0], &byte, 1) == -1 && errno == EINTR,
+		       "read");
+	}
+	set_handler(SA_RESTART);
+	before = handled;
+	{
+		pid_t child = fork();
+
+		if (child == 0) {
+			struct timespec later = { 0, 50000000 };
+
+			nanosleep(&later, NULL);
+			if (write(pipe_[1], "x", 1) != 1)
+				_exit(1);
+			_exit(0);
+		}
+		EXPECT(read(pipe_[0], &byte, 1) == 1, "read was not begun again: %s",
+		       strerror(errno));
+		EXPECT(handled > before + 2, "%d", handled - before);
+		while (waitpid(child, NULL, 0) == -1)
+			EXPECT(errno == EINTR, "wait");
+	}
+	poked_enough = true;
+	pthread_join(poker, NULL);
+	printf("handled\n");
+}
+
+static void alarmed(int signal_)
+{
+	EXPECT(signal_ == SIGPROF, "%d", signal_);
+	handled++;
+}
+
+static volatile int sent;
+
+static void rt_handler(int signal_, siginfo_t *info, void *context)
+{
+	(void)context;
+	sent = signal_ == 64 ? info->si_value.sival_int : -1;
+}
+
+static void hidden(void)
+{
+	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } };
+	struct sigaction action = { .sa_sigaction = rt_handler,
+				    .sa_flags = SA_SIGINFO }, old;
+	struct timespec short_time = { 0, 20000000 };
+	union sigval value = { .sival_int = 4711 };
+	sigset_t all, got_;
+	int fd, mark = 0;
+	char buffer[1024];
+
+	signal(SIGPROF, alarmed);
+	setitimer(ITIMER_PROF, &timer, NULL);
+	/* Blocked as ever one could. */
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF);
+	EXPECT(sigprocmask(SIG_SETMASK, &all, NULL) == 0, "mask");
+	EXPECT(pthread_sigmask(SIG_BLOCK, &all, NULL) == 0, "mask");
+	weight = 0;
+	spin_processor(0.3);
+	printf("blocked weight %lu\n", weight);
+	EXPECT(handled >= 40, "SIGPROF %d", handled);
+	memset(&timer, 0, sizeof(timer));
+	setitimer(ITIMER_PROF, &timer, NULL);
+	sigpending(&got_);
+	for (int i = 34; i <= 64; i++)
+		EXPECT(sigismember(&got_, i) == 0, "%d is pending", i);
+	EXPECT(sigtimedwait(&all, NULL, &short_time) == -1 && errno == EAGAIN,
+	       "waited for one");
+	fd = signalfd(-1, &all, SFD_NONBLOCK);
+	spin_processor(0.05);
+	EXPECT(read(fd, buffer, sizeof(buffer)) == -1 && errno == EAGAIN,
+	       "read one");
+	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &all, &got_);
+	/* As the C library and the kernel agree on. */
+	for (int i = 34; i <= 64; i++) {
+		memset(&old, 0x55, sizeof(old));
+		EXPECT(sigaction(i, NULL, &old) == 0 &&
+			       old.sa_handler == SIG_DFL, "%d is taken", i);
+	}
+	/* Those who set everything still get what is sent to them. */
+	for (int i = SIGRTMIN; i <= 64; i++)
+		EXPECT(sigaction(i, &action, NULL) == 0, "%d", i);
+	EXPECT(sigaction(64, NULL, &old) == 0 &&
+		       old.sa_sigaction == rt_handler, "forgotten");
+	sigqueue(getpid(), 64, value);
+	while (!sent && mark++ < 1000)
+		usleep(100);
+	EXPECT(sent == 4711, "%d", sent);
+	EXPECT(signal(64, SIG_IGN) == (void (*)(int))(void *)rt_handler, "?");
+	raise(64);
+	weight = 0;
+	spin_processor(0.2);
+	printf("after weight %lu\n", weight);
+	printf("rtmax %d\n", SIGRTMAX);
+}
+
+/* --- processes --- */
+
+static int child_status(pid_t child)
+{
+	int status = -1;
+
+	EXPECT(waitpid(child, &status, 0) == child, "%s", strerror(errno));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+extern char **environ;
+
+static void processes(void)
+{
+	char *arguments[] = { "/bin/true", NULL };
+	pid_t child;
+
+	for (unsigned i = 0; i < 5; i++) {
+		fflush(stdout);
+		child = fork();
+		if (child == 0) {
+			weight = 0;
+			spin_processor(0.2);
+			_exit(mode == SHIM_SAMPLE_REAL ||
+				      (weight > frequency_hz / 10 &&
+				       weight < frequency_hz * 3 / 10) ?
+				      0 : 1);
+		}
+		EXPECT(child_status(child) == 0, "a child's samples");
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		child = vfork();
+		if (child == 0) {
+			execv(arguments[0], arguments);
+			_exit(9);
+		}
+		EXPECT(child_status(child) == 0, "vfork");
+		EXPECT(posix_spawn(&child, arguments[0], NULL, NULL, arguments,
+				   environ) == 0, "spawn");
+		EXPECT(child_status(child) == 0, "spawn");
+		EXPECT(system("exit 3") == 3 << 8, "system");
+	}
+	spin_processor(0.2);
+}
+
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+static void churn(void)
+{
+	for (unsigned i = 0; i < 300; i++)
+		in_threads(4, nothing);
+	spin_processor(0.2);
+}
+
+/* --- the way to here --- */
+
+static void report(void)
+{
+	struct shim_sample_counts counts = { 0 };
+
+	if (!shim_sample_counts)
+		return;
+	shim_sample_counts(&counts);
+	printf("hits %lu weight %lu processor %.3f\n", hits, weight,
+	       processor_time());
+	printf("sent %llu received %llu accepted %llu lost %llu resumed %llu "
+	       "failed %llu\n",
+	       (unsigned long long)counts.sent,
+	       (unsigned long long)counts.received,
+	       (unsigned long long)counts.accepted,
+	       (unsigned long long)counts.lost,
+	       (unsigned long long)counts.resumed,
+	       (unsigned long long)counts.timers_failed);
+}
+
+__attribute__((constructor)) static void set_up(int argc, char **argv)
+{
+	if (argc > 1)
+		wanted = argv[1];
+	if (argc > 2)
+		mode = (uint32_t)atoi(argv[2]);
+	if (argc > 3)
+		frequency_hz = (uint32_t)atoi(argv[3]);
+	if (!shim_profiler_create || argc < 2)
+		return;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	first = shim_profiler_create(NULL);
+	second = shim_profiler_create(NULL);
+	third = shim_profiler_create(NULL);
+	shim_profiler_on_sample_hit(first, hit);
+	shim_profiler_on_sample_hit(second, second_hit);
+	if (strcmp(wanted, "owner") == 0) {
+		before_main_owner();
+		return;
+	}
+	EXPECT(shim_profiler_enable_sampling(first) == SHIM_OK, "enable");
+	if (mode)
+		EXPECT(shim_profiler_set_sample_mode(first, mode,
+						     frequency_hz) == SHIM_OK,
+		       "set");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 4)
+		pause_seconds = atof(argv[4]);
+	if (strcmp(wanted, "owner") == 0)
+		owner();
+	if (strcmp(wanted, "spin") == 0)
+		in_threads(THREADS, spinner);
+	if (strcmp(wanted, "sleep") == 0)
+		in_threads(THREADS, sleeper);
+	if (strcmp(wanted, "wait") == 0)
+		waiting();
+	if (strcmp(wanted, "interrupted") == 0)
+		interrupted();
+	if (strcmp(wanted, "hidden") == 0)
+		hidden();
+	if (strcmp(wanted, "processes") == 0)
+		processes();
+	if (strcmp(wanted, "churn") == 0)
+		churn();
+	if (strcmp(wanted, "idle") == 0)
+		poll(NULL, 0, 300);
+	report();
+	return 0;
+}
