@@ -18,6 +18,7 @@
 #include "state.h"
 #include "text.h"
 #include "types.h"
+#include "walk.h"
 #include "values.h"
 
 #include <dlfcn.h>
@@ -244,6 +245,7 @@ EDGE int dlclose(void *handle)
 	locals_closed();
 	results_closed();
 	image_closing(0);
+	walk_closed();
 	image_raise_pending();
 	return result;
 }

@@ -416,6 +416,23 @@ static void *find_stack(struct thread *self)
 				      NULL;
 }
 
+int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
+{
+	int result;
+
+	if (!self || self->on_callback_stack)
+		return call(argument);
+	if (!self->callback_stack)
+		self->callback_stack = shim_memory(CALLBACK_STACK);
+	if (!self->callback_stack)
+		return call(argument);
+	self->on_callback_stack = true;
+	result = arch_call_on_stack(call, argument,
+				    self->callback_stack + CALLBACK_STACK);
+	self->on_callback_stack = false;
+	return result;
+}
+
 static bool call_somewhere(struct thread *self, const struct call *call)
 {
 	void *top = find_stack(self);

@@ -135,6 +135,9 @@ void guard_unwound(uintptr_t sp);
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e);
 
+/* Runs call(argument) on the stack for callbacks, or goes on there. */
+int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
+
 #define EVENT_ARGUMENTS_(a, b, c, d, e, ...)                                   \
 	(uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c), (uintptr_t)(d),        \
 		(uintptr_t)(e)

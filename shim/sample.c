@@ -59,6 +59,7 @@ static void hand_on(int signal, siginfo_t *info, void *context)
 static void take(ucontext_t *context, uint32_t weight)
 {
 	struct thread *self = thread_current;
+	const void *outer;
 
 	count(&counts.sent, weight);
 	count(&counts.received, weight);
@@ -69,7 +70,10 @@ static void take(ucontext_t *context, uint32_t weight)
 		return;
 	}
 	count(&counts.accepted, weight);
+	outer = self->sample_context;
+	self->sample_context = context;
 	RAISE(sample_hit, ARCH_CONTEXT_IP(context), context, weight);
+	self->sample_context = outer;
 	if (resume_call(self, context))
 		count(&counts.resumed, 1);
 }

@@ -89,6 +89,9 @@ static int make(void *result)
 	thread->pthread = 0;
 	thread->guard = NULL;
 	thread->stack_low = thread->stack_high = 0;
+	thread->own_stack_low = thread->own_stack_high = 0;
+	thread->own_stack_tries = 0;
+	thread->sample_context = NULL;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;
 	thread->module = NULL;

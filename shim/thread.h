@@ -53,6 +53,10 @@ struct thread {
 	struct results_space *results;	/* ... of results */
 	int timer;		/* of sample.c, if has_timer */
 	bool has_timer;
+	/* Its stack from the system, when it is known; 0: not yet. */
+	uintptr_t own_stack_low, own_stack_high;
+	uint32_t own_stack_tries;
+	const void *sample_context;	/* of the sample it is in */
 	bool rests;		/* in a call that resume.c goes on with */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */

@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 INCLUDE = os.path.join(TOP, 'include')
 
-HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts', 'sampling', 'values']
+HEADERS = ['shim', 'profiler', 'hooks', 'info', 'contexts', 'sampling', 'values', 'stack']
 
 # What a call must not answer where it is allowed, and the answers where not.
 SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
@@ -120,6 +120,7 @@ MODULE = r'''
 #include <shim/info.h>
 #include <shim/sampling.h>
 #include <shim/values.h>
+#include <shim/stack.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -386,6 +387,7 @@ HANDLER = r'''
 #include <shim/info.h>
 #include <shim/sampling.h>
 #include <shim/values.h>
+#include <shim/stack.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -150,5 +150,57 @@ def an_idle_program_ends_at_once():
         expect(time.monotonic() - begin < 3, 'it did not end')
 
 
+# --- stacks ---
+
+def walked(case, family='gcc', optimize='-O2', flags=(), **more):
+    """(walks, frames, unfinished, text) of stacks.c."""
+    program = compile('stacks.c', family, optimize, ['-I', INCLUDE, *flags],
+                      instrument=False,
+                      name='stacks' + ''.join(flags).replace('-', '_'))
+    done = run([program, case], new_directory('recording'), 'none', **more)
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    walks, frames, unfinished, wrong = map(int, re.search(
+        r'walks (\d+) frames (\d+) unfinished (\d+) wrong (\d+)',
+        done.stdout).groups())
+    expect(wrong == 0 and 'wrong: ' not in done.stdout, done.stdout)
+    return walks, frames, unfinished, done.stdout
+
+
+# Rows M-41, P-41, P-42.
+@test
+def stacks_are_those_of_the_library_for_exceptions():
+    for family, optimize in shimtest.BUILDS:
+        for case in 'code', 'threads', 'handlers', 'coroutines':
+            walks, frames, unfinished, _ = walked(case, family, optimize)
+            expect(walks > 50 and frames > 10 * walks, '%s: %d walks, %d '
+                   'frames' % (case, walks, frames))
+            # Where a coroutine began the tables do not say that it did.
+            if case != 'coroutines':
+                expect_equal(unfinished, 0, case + ': unfinished')
+
+
+@test
+def stacks_need_no_symbols():
+    walks, frames, unfinished, _ = walked('code', flags=['-s', '-fno-plt'])
+    expect(walks > 50 and frames > 10 * walks and unfinished == 0,
+           '%d walks, %d frames, %d unfinished' % (walks, frames, unfinished))
+
+
+@test
+def a_walk_of_thirty_frames_takes_less_than_five_microseconds():
+    _, _, _, text = walked('cost')
+    costs = {int(f): float(us) for f, us in
+             re.findall(r'frames (\d+) walk (\S+) us', text)}
+    frames = min(f for f in costs if f >= 30)
+    expect(costs[frames] < 5, 'frames: us: %s' % costs)
+    print('# frames: us: %s' % costs)
+
+
+# Row P-45, section 3.7.
+@test
+def snapshots_have_their_results():
+    walked('snapshots')
+
+
 if __name__ == '__main__':
     shimtest.main()

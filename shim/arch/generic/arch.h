@@ -106,6 +106,8 @@ struct arch_call {
 };
 
 #define ARCH_CONTEXT_IP(context) ((void)(context), (uintptr_t)0)
+#define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)
+#define ARCH_GET_OWN_REGISTERS(to) ((void)(to), 0u)
 #define ARCH_FIND_CALL(context, call, read) \
 	((void)(context), (void)(call), (void)(read), false)
 #define ARCH_SET_RESULT(context, call, result) \

@@ -198,6 +198,39 @@ static inline bool arch_find_call(const long long *registers,
 		(context)->uc_mcontext.gregs[13] = (result);                   \
 	} while (0)
 
+/* All registers of a context, by their DWARF numbers; which of them are known. */
+static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
+{
+	static const uint8_t order[] = { 13, 12, 14, 11, 9, 8, 10, 15, 0,
+					 1,  2,	 3,  4,	 5, 6, 7,  16 };
+
+	for (unsigned i = 0; i < sizeof(order); i++)
+		to[i] = (uintptr_t)from[order[i]];
+	return 0x1ffff;
+}
+
+#define ARCH_GET_REGISTERS(context, to) \
+	arch_get_registers((context)->uc_mcontext.gregs, to)
+
+/* Those that functions keep, here; the address is here, too. */
+#define ARCH_GET_OWN_REGISTERS(to)                                             \
+	({                                                                     \
+		uintptr_t *to_ = (to);                                         \
+		__asm__ volatile("mov %%rbx, 24(%0)\n\t"                       \
+				 "mov %%rbp, 48(%0)\n\t"                       \
+				 "mov %%rsp, 56(%0)\n\t"                       \
+				 "mov %%r12, 96(%0)\n\t"                       \
+				 "mov %%r13, 104(%0)\n\t"                      \
+				 "mov %%r14, 112(%0)\n\t"                      \
+				 "mov %%r15, 120(%0)\n\t"                      \
+				 "lea 0(%%rip), %%rax\n\t"                     \
+				 "mov %%rax, 128(%0)"                          \
+				 :                                             \
+				 : "r"(to_)                                    \
+				 : "rax", "memory");                           \
+		0x1f0c8u;                                                      \
+	})
+
 /* Relocations that bind a function symbol to a slot holding its address. */
 #define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  6 /* R_X86_64_GLOB_DAT */

@@ -1,0 +1,96 @@
+/*
+ * Stacks: who called whom, for any code, instrumented or not.
+ *
+ * What is needed is the table for exceptions that compilers write by default,
+ * also into stripped programs.  A walk may interrupt anything (malloc, the
+ * dynamic linker, another walk) and meet any stack: it takes no lock of the
+ * program, and what cannot be read ends it.  Row P-45.
+ */
+#ifndef SHIM_STACK_H
+#define SHIM_STACK_H
+
+#include <shim/profiler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A walk goes no further. */
+#define SHIM_STACK_DEPTH_MAX 1024
+
+/*
+ * shim_stack_addresses - where each frame of the calling thread stands
+ *
+ * From the innermost outwards: the address in @context, a ucontext_t as signal
+ * handlers get it, and then the return addresses of its callers.  @context NULL:
+ * in sample_hit the interrupted place, elsewhere the caller of this function.
+ *
+ * Returns SHIM_OK if the walk came to the end of the stack, SHIM_S_FALSE if it
+ * could not go on (@addresses holds what it found, *@total how many);
+ * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors that shim cannot do
+ * this on.
+ *
+ * Contract: async; the first walk of a thread, and in an object that is not yet
+ * known, blocks signals and takes the lock of shim/state.h.
+ */
+SHIM_API enum shim_result
+shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
+		     SHIM_OUT_OPT uint32_t *total,
+		     SHIM_OUT_SIZE_IS(count, total) uintptr_t *addresses)
+	SHIM_ASYNC;
+
+/* What shim_do_stack_snapshot may be asked for. */
+enum shim_snapshot_flags {
+	SHIM_SNAPSHOT_DEFAULT = 0,
+	SHIM_SNAPSHOT_REGISTER_CONTEXT = 1,	/* @context is filled */
+	SHIM_SNAPSHOT_X86_OPTIMIZED = 2,	/* allowed, and makes no difference */
+};
+
+/* What a callback gets with REGISTER_CONTEXT: the registers of its frame, by
+ * their DWARF numbers; @known says which, as bits.  16 is the address. */
+struct shim_snapshot_context {
+	uint64_t known;
+	uint64_t registers[17];
+};
+
+/*
+ * Called for each frame, from the innermost outwards, instrumented or not.
+ * @function is where the code that holds @ip begins, 0 if that is not known; of a
+ * function that the compiler has cut in parts it is the part's beginning.  @frame
+ * is the frame's stack pointer.  Anything but SHIM_OK ends the walk.
+ */
+typedef enum shim_result (*shim_snapshot_callback)(
+	shim_function function, uintptr_t ip, uintptr_t frame,
+	uint32_t context_size, const void *context, void *client_data);
+
+/*
+ * shim_do_stack_snapshot - walk the stack of a thread
+ *
+ * @thread 0 is the calling one; others cannot be walked.  @context, a ucontext_t
+ * of @context_size bytes, is where to begin; NULL as in shim_stack_addresses.
+ * What the callback may do is what the caller may.
+ *
+ * Returns SHIM_OK, also for a thread without a record, of which no frame is
+ * told; in this order SHIM_E_STACKSNAPSHOT_UNSAFE before shim has started;
+ * SHIM_E_INCONSISTENT_WITH_FLAGS if the profiler whose callback this is, or none
+ * outside of callbacks, has SHIM_ENABLE_STACK_SNAPSHOT; SHIM_E_INVALIDARG for
+ * other flags, no callback or a @context too short;
+ * SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD; SHIM_E_NOTIMPL for another thread;
+ * SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX if @context is in no known code;
+ * SHIM_E_STACKSNAPSHOT_ABORTED when the callback ended it; SHIM_E_FAIL if there
+ * was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its end;
+ * SHIM_E_PROFILER_DETACHING.  Rows P-45, E-72.
+ *
+ * Contract: async, as shim_stack_addresses.
+ */
+SHIM_API enum shim_result
+shim_do_stack_snapshot(SHIM_IN shim_thread thread,
+		       SHIM_IN shim_snapshot_callback callback,
+		       SHIM_IN uint32_t flags, SHIM_IN void *client_data,
+		       SHIM_IN const void *context,
+		       SHIM_IN uint32_t context_size) SHIM_ASYNC;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
