@@ -64,6 +64,7 @@ struct listing {
 	struct walk walk;
 	struct thread *self;
 	const void *context;
+	bool wants_functions;
 	uint32_t count, total;
 	uintptr_t *addresses;
 };
@@ -72,31 +73,51 @@ static int list(void *argument)
 {
 	struct listing *listing = argument;
 	struct walk *walk = &listing->walk;
+	bool goes_on = true;
 
-	do {
+	while (goes_on && listing->total < SHIM_STACK_DEPTH_MAX) {
+		uintptr_t address = walk->registers[WALK_IP];
+
+		goes_on = walk_step(walk);
+		if (listing->wants_functions)
+			address = walk->function;
 		if (listing->total < listing->count)
-			listing->addresses[listing->total] =
-				walk->registers[WALK_IP];
+			listing->addresses[listing->total] = address;
 		listing->total++;
-	} while (listing->total < SHIM_STACK_DEPTH_MAX && walk_step(walk));
+	}
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
 
-enum shim_result shim_stack_addresses(const void *context, uint32_t count,
-				      uint32_t *total, uintptr_t *addresses)
+static enum shim_result list_stack(const void *context, bool wants_functions,
+				   uint32_t count, uint32_t *total,
+				   uintptr_t *addresses)
 {
 	struct listing job = { .self = thread_current,
-			    .count = addresses ? count : 0,
-			    .addresses = addresses };
+			       .wants_functions = wants_functions,
+			       .count = addresses ? count : 0,
+			       .addresses = addresses };
 	int result;
 
-	ENTRY_ASYNC();
 	if (!begin(&job.walk, job.self, context))
 		return SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list, &job);
 	if (total)
 		*total = job.total;
 	return (enum shim_result)result;
+}
+
+enum shim_result shim_stack_addresses(const void *context, uint32_t count,
+				      uint32_t *total, uintptr_t *addresses)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, false, count, total, addresses);
+}
+
+enum shim_result shim_stack_functions(const void *context, uint32_t count,
+				      uint32_t *total, shim_function *functions)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, true, count, total, functions);
 }
 
 /* --- snapshots --- */

@@ -667,7 +667,7 @@ static bool apply(struct walk *walk, const struct machine *machine,
  * reader that meets a writer sees a wrong sum.
  */
 struct known {
-	uint64_t address, places, cfa, sum;
+	uint64_t address, function, places, cfa, sum;
 };
 
 enum known_flags {
@@ -698,27 +698,34 @@ static uint64_t key_of(uintptr_t address, bool is_exact)
 	       (uint64_t)__atomic_load_n(&epoch, __ATOMIC_ACQUIRE) << 48;
 }
 
+static uint64_t sum_of(const struct known *known)
+{
+	return ~(known->address ^ known->function * 5 ^ known->places ^
+		 known->cfa * 3);
+}
+
 static bool find_known(uint64_t key, struct known *found)
 {
 	const struct known *at = place_of(key);
 
 	found->address = __atomic_load_n(&at->address, __ATOMIC_RELAXED);
+	found->function = __atomic_load_n(&at->function, __ATOMIC_RELAXED);
 	found->places = __atomic_load_n(&at->places, __ATOMIC_RELAXED);
 	found->cfa = __atomic_load_n(&at->cfa, __ATOMIC_RELAXED);
 	found->sum = __atomic_load_n(&at->sum, __ATOMIC_RELAXED);
-	return found->address == key &&
-	       found->sum == ~(found->address ^ found->places ^
-			       found->cfa * 3);
+	return found->address == key && found->sum == sum_of(found);
 }
 
-static void keep(uint64_t key, uint64_t places, uint64_t cfa)
+static void keep(uint64_t key, uint64_t function, uint64_t places, uint64_t cfa)
 {
+	const struct known new = { key, function, places, cfa, 0 };
 	struct known *at = place_of(key);
 
 	__atomic_store_n(&at->address, key, __ATOMIC_RELAXED);
+	__atomic_store_n(&at->function, function, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->places, places, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->cfa, cfa, __ATOMIC_RELAXED);
-	__atomic_store_n(&at->sum, ~(key ^ places ^ cfa * 3), __ATOMIC_RELAXED);
+	__atomic_store_n(&at->sum, sum_of(&new), __ATOMIC_RELAXED);
 }
 
 /* cfa: flags 8, register 8, return address's place / 8 signed 16, distance 32 */
@@ -729,7 +736,7 @@ static void keep_row(uint64_t key, const struct machine *machine)
 	uint64_t places = 0, cfa;
 
 	if (ip->how == HOW_UNDEFINED) {
-		keep(key, 0, KNOWN_LAST);
+		keep(key, machine->entry.start, 0, KNOWN_LAST);
 		return;
 	}
 	cfa = KNOWN_SIMPLE | (uint64_t)row->cfa.size << 8 |
@@ -755,7 +762,7 @@ static void keep_row(uint64_t key, const struct machine *machine)
 		if (i != WALK_IP && i != WALK_SP && !(0xf048u >> i & 1) &&
 		    row->rules[i].how != HOW_SAME)
 			cfa = KNOWN_COMPLEX;
-	keep(key, places, cfa);
+	keep(key, machine->entry.start, places, cfa);
 }
 
 static bool step_simply(struct walk *walk, const struct known *known)
@@ -832,6 +839,7 @@ static bool step_by_tables(struct walk *walk, uint64_t key)
 	    machine.entry.return_register != WALK_IP ||
 	    !find_row(&machine, address))
 		return false;
+	walk->function = machine.entry.start;
 	keep_row(key, &machine);
 	if (machine.row.rules[WALK_IP].how == HOW_UNDEFINED) {
 		walk->is_last = true;
@@ -848,11 +856,14 @@ bool walk_step(struct walk *walk)
 	struct known known;
 	bool done;
 
+	walk->function = 0;
 	/* As whoever makes a stack says that it ends. */
 	if (ip == 0 && !walk->is_exact)
 		return walk->is_last = true, false;
 	if (!find_known(key, &known) || (known.cfa & KNOWN_COMPLEX))
 		done = step_by_tables(walk, key);
+	else if ((walk->function = known.function) == 0)
+		return false;
 	else if (known.cfa & KNOWN_LAST)
 		return walk->is_last = true, false;
 	else

@@ -27,6 +27,7 @@ struct walk {
 	bool is_exact;		/* the address is where it stands, not behind a call */
 	bool is_last;		/* there is no caller: the code says so */
 	uintptr_t stack_low, stack_high;	/* can be read as it is */
+	uintptr_t function;	/* of the frame that walk_step has left; 0: not known */
 };
 
 /* Begins with an interrupted place, a ucontext_t, of the calling thread; or with

@@ -11,6 +11,7 @@
  *     images          one struct shim_images, then struct shim_image_record records
  *     N.calltree      one file per thread that was alive at the same time:
  *                     a struct shim_file, then chunks of struct shim_node
+ *     N.sampling      the same, with what samples have found
  *
  * and beside them `end`, written by profrun when the program has ended:
  * one line, "status WAIT-STATUS mono-ns TIME".
@@ -255,6 +256,34 @@ struct shim_group_node {
 	uint32_t unused;
 	char text[SHIM_GROUP_TEXT];
 };
+
+/*
+ * sampling: a tree of the stacks that were seen, with the same nodes as calltree.
+ * @function is where a function begins, or a part of it that the compiler has cut
+ * off, as the tables for exceptions tell, or SHIM_SAMPLE_...  Of a struct
+ * shim_node @calls are the samples that found the thread in this path itself, by
+ * their weight, and @hits the signals that brought them; the others are 0.  A
+ * root is a struct shim_sample_root.
+ */
+#define SHIM_SAMPLE_UNKNOWN 1ull	/* an address of which nothing is known */
+#define SHIM_SAMPLE_CUT	    2ull	/* callers that could not be found */
+
+#define SHIM_SAMPLED_REAL 2		/* the mode that is no processor time */
+
+struct shim_sample_root {
+	uint64_t function;		/* SHIM_NODE_THREAD | tid */
+	uint64_t parent;
+	uint64_t coroutine;		/* 0 */
+	uint64_t last_node;		/* real time: where the thread was found last, */
+	uint64_t period_ns;		/* of a sample of weight 1 */
+	uint64_t mode;			/* enum shim_sample_mode */
+	char name[16];
+	uint64_t lost[SHIM_LOST_CAUSES];	/* samples, by weight */
+	uint64_t last_clock;		/* and when; it may have slept there ever since.
+					 * 0: its end was seen */
+};
+
+_Static_assert(sizeof(struct shim_sample_root) == 128, "layout");
 
 #define SHIM_BUCKETS 40
 

@@ -39,6 +39,21 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		     SHIM_OUT_SIZE_IS(count, total) uintptr_t *addresses)
 	SHIM_ASYNC;
 
+/*
+ * shim_stack_functions - which functions these frames are in
+ *
+ * The same with where each function begins, or the part of it that holds the
+ * address if the compiler has cut it; 0: not known.  Returns as
+ * shim_stack_addresses.
+ *
+ * Contract: async, as shim_stack_addresses.
+ */
+SHIM_API enum shim_result
+shim_stack_functions(SHIM_IN const void *context, SHIM_IN uint32_t count,
+		     SHIM_OUT_OPT uint32_t *total,
+		     SHIM_OUT_SIZE_IS(count, total) shim_function *functions)
+	SHIM_ASYNC;
+
 /* What shim_do_stack_snapshot may be asked for. */
 enum shim_snapshot_flags {
 	SHIM_SNAPSHOT_DEFAULT = 0,

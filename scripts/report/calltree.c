@@ -114,7 +114,10 @@ static bool read_header(struct tree_file *file)
 		     file->name, header.header_size, sizeof(header));
 		return false;
 	}
-	if (strncmp(header.kind, "calltree", sizeof(header.kind))) {
+	file->is_sampled = !strncmp(header.kind, "sampling",
+				    sizeof(header.kind));
+	if (!file->is_sampled &&
+	    strncmp(header.kind, "calltree", sizeof(header.kind))) {
 		warn("%s: at offset 16: kind \"%.16s\", not calltree",
 		     file->name, header.kind);
 		return false;
@@ -270,8 +273,13 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 		blame(&scan->garbage, &scan->garbage_offset, offset);
 		return SLOT;
 	}
-	if (size == sizeof(struct shim_thread_node))
+	if (size == sizeof(struct shim_thread_node)) {
 		add_entry(scan, offset, slot, 0, NONE);
+		if (scan->file->is_sampled)
+			process_see_clock(process,
+				load(at + offsetof(struct shim_sample_root,
+						   last_clock)));
+	}
 	if (size == sizeof(struct shim_group_node))
 		add_group(scan, at);
 	if (size != sizeof(struct shim_node))
@@ -344,8 +352,7 @@ static const struct extent *find_extent(const struct tree_file *file,
 	return &file->extents[low];
 }
 
-/* The entry that begins at @address, or NONE. */
-static uint32_t find_entry(const struct tree_file *file, uint64_t address)
+uint32_t calltree_find(const struct tree_file *file, uint64_t address)
 {
 	const struct extent *extent;
 	uint64_t offset;
@@ -371,7 +378,7 @@ static void find_parents(struct scan *scan)
 	for (i = 0; i < file->entry_count; i++, entry++) {
 		if (entry->site == NONE)
 			continue;
-		entry->parent = find_entry(file, scan->parents[i]);
+		entry->parent = calltree_find(file, scan->parents[i]);
 		if (entry->parent == NONE)
 			blame(&scan->lost_parents, &scan->lost_parents_offset,
 			      entry->offset);

@@ -101,10 +101,16 @@ static uint32_t find_fold(struct folding *folding, struct map *map,
 	return fold;
 }
 
+/* What is in the path itself. */
+static uint64_t counted(const struct model *model, const struct path *path)
+{
+	return model->is_sampled ? path->own : path->calls;
+}
+
 static void add_path(struct folding *folding, struct fold *fold,
 		     const struct path *path)
 {
-	fold->calls += path->calls;
+	fold->calls += counted(folding->model, path);
 	if (folding->options->value == VALUE_SELF)
 		fold->ns += shown_self(path->self, path->total);
 	else if (folding->options->value == VALUE_TOTAL)
@@ -130,7 +136,7 @@ static void fold_paths(struct folding *folding)
 		if (folding->folds[parent].depth >=
 		    folding->options->max_depth) {
 			folds[i] = parent;
-			folding->cut_calls += path->calls;
+			folding->cut_calls += counted(folding->model, path);
 			/* Its total is in the ancestor's already. */
 			if (folding->options->value == VALUE_TOTAL)
 				continue;

@@ -234,6 +234,13 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 	}
 	if (!function->object)
 		address &= SHIM_NODE_ADDRESS;
+	if (!function->object && (address == SHIM_SAMPLE_UNKNOWN ||
+				  address == SHIM_SAMPLE_CUT)) {
+		function->name = address == SHIM_SAMPLE_CUT ?
+			"[callers that could not be found]" : "[unknown code]";
+		function->mangled = function->name;
+		return;
+	}
 	function->name = keep_format("0x%" PRIx64 " [%s]", address,
 				     object_name(function));
 	function->mangled = function->name;
@@ -319,11 +326,22 @@ static void merge_functions(struct model *model)
 	free(new);
 }
 
+/* Of a model that was built before. */
+static void forget_objects(struct recording *recording)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < recording->process_count; i++)
+		for (n = 0; n < recording->processes[i].image_count; n++)
+			recording->processes[i].images[n].object = NONE;
+}
+
 void model_find_functions(struct model *model)
 {
 	struct search search = { .model = model };
 	uint32_t i, at = 0, *order;
 
+	forget_objects(model->recording);
 	find_sites(&search);
 	map_free(&search.by_hash);
 	map_free(&search.grouped_functions);

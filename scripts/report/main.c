@@ -32,13 +32,14 @@ static const char help[] =
 "  --color auto|always|never\n"
 "export:\n"
 "  -o, --output FILE    instead of standard output; written whole or not\n"
-"  --value self|total|calls   what folded counts; default self, in ns\n"
+"  --value self|total|calls|samples   what folded counts; default self, in ns\n"
 "  --max-depth N        of folded paths; default 4096\n"
 "  --threads            keep threads apart\n"
 "both:\n"
 "  --process PID        only this process\n"
 "  --mangled            names as the linker has them\n"
 "  --raw                do not subtract our own cost\n"
+"  --samples            what samples found, if calls were recorded, too\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
 enum {
@@ -46,13 +47,14 @@ enum {
 	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
-	OPTION_MAX_DEPTH, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
 	{ "process", required_argument, NULL, OPTION_PROCESS },             \
 	{ "mangled", no_argument, NULL, OPTION_MANGLED },                   \
 	{ "raw", no_argument, NULL, OPTION_RAW },                           \
+	{ "samples", no_argument, NULL, OPTION_SAMPLES },                   \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
 	{ NULL, 0, NULL, 0 }
@@ -122,7 +124,8 @@ static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self", "total", "calls", "mean",
 					     "max", NULL };
-	static const char *const values[] = { "self", "total", "calls", NULL };
+	static const char *const values[] = { "self", "total", "calls",
+					      "samples", NULL };
 	static const char *const formats[] = { "text", "json", "csv", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 
@@ -172,11 +175,16 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_RAW:
 		options->raw = true;
 		break;
+	case OPTION_SAMPLES:
+		options->samples = true;
+		break;
 	case OPTION_DEBUGINFOD:
 		symbols_allow_network();
 		break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);
+		if (options->value > VALUE_CALLS)
+			options->value = VALUE_CALLS;
 		options->value_given = true;
 		break;
 	case OPTION_MAX_DEPTH:
@@ -213,12 +221,34 @@ static int take_options(struct options *options, int argc, char **argv,
 	return argc - optind;
 }
 
-static void read_all(struct model *model, struct recording *recording,
-		     const struct options *options, const char *path)
+/* Whether there are files of calls, of samples. */
+static void find_kinds(const struct recording *recording, bool *calls,
+		       bool *samples)
 {
+	uint32_t i, n;
+
+	*calls = *samples = false;
+	for (i = 0; i < recording->process_count; i++)
+		for (n = 0; n < recording->processes[i].file_count; n++)
+			*(recording->processes[i].files[n].is_sampled ?
+			  samples : calls) = true;
+}
+
+/* Calls, or samples if there are no calls.  Both: @samples gets the latter, if
+ * it is not NULL. */
+static void read_all(struct model *model, struct model *samples,
+		     struct recording *recording, const struct options *options,
+		     const char *path)
+{
+	bool has_calls, has_samples;
+
 	recording_open(recording, path ? path : recording_find(),
 		       options->pid);
-	model_build(model, recording, options->raw, options->threads);
+	find_kinds(recording, &has_calls, &has_samples);
+	model_build(model, recording, options->raw, options->threads,
+		    has_samples && (options->samples || !has_calls));
+	if (samples && has_samples && !model->is_sampled)
+		model_build(samples, recording, options->raw, false, true);
 }
 
 /* 0: what was asked for is there; 1: damage has left nothing of it. */
@@ -229,14 +259,15 @@ static int finish(const struct model *model)
 
 	output_close();
 	if (is_empty)
-		warn("%s: no call was recorded", model->recording->path);
+		warn("%s: no %s was recorded", model->recording->path,
+		     model->is_sampled ? "sample" : "call");
 	return status;
 }
 
 static int report(struct options *options, const char *path)
 {
 	struct recording recording;
-	struct model model;
+	struct model model, samples = { .recording = NULL };
 	FILE *out;
 
 	if (strcmp(options->format, "text") &&
@@ -244,14 +275,16 @@ static int report(struct options *options, const char *path)
 	     options->tree))
 		die_usage("--format %s has no --tree, --callers, --callees, "
 			  "--histogram; see export json", options->format);
-	read_all(&model, &recording, options, path);
+	read_all(&model, strcmp(options->format, "text") ? NULL : &samples,
+		 &recording, options, path);
 	out = output_open(NULL);
 	if (!strcmp(options->format, "json"))
 		json_print(out, &model, options, false);
 	else if (!strcmp(options->format, "csv"))
 		csv_print(out, &model, options);
 	else
-		text_print(out, &model, options);
+		text_print(out, &model, samples.recording ? &samples : NULL,
+			   options);
 	return finish(&model);
 }
 
@@ -269,7 +302,7 @@ static int export(struct options *options, const char *format,
 			break;
 	if (!formats[kind])
 		die_usage("export: unknown format '%s'", format);
-	read_all(&model, &recording, options, path);
+	read_all(&model, NULL, &recording, options, path);
 	if (!options->value_given && !model.has_times)
 		options->value = VALUE_CALLS;
 	if (kind == 0 && options->value != VALUE_CALLS && !model.has_times &&
@@ -291,7 +324,7 @@ static int info(const struct options *options, const char *path)
 	struct recording recording;
 	struct model model;
 
-	read_all(&model, &recording, options, path);
+	read_all(&model, NULL, &recording, options, path);
 	info_print(output_open(NULL), &model);
 	return finish(&model);
 }

@@ -172,7 +172,10 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	if (path->function == NONE)
 		return true;
 	sums = &summing->sums[path->function];
-	sums->calls += path->calls;
+	/* Of a function that calls itself each sample counts once. */
+	if (!summing->model->is_sampled ||
+	    summing->active[path->function] == 0)
+		sums->calls += path->calls;
 	sums->open += path->open;
 	sums->untimed += path->untimed;
 	sums->self += path->self;

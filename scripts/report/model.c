@@ -345,6 +345,100 @@ static void add_node(struct build *build, const struct entry *entry)
 	path->has_no_range = true;
 }
 
+/* --- samples --- */
+
+/* @weight of them found the path; they count for those above as well. */
+static void add_samples(struct build *build, uint32_t number, uint32_t thread,
+			double weight, double period_ns)
+{
+	struct model *model = build->model;
+	double time = weight * period_ns;
+	struct path *path;
+
+	model->calls += whole(weight);
+	model->threads[thread].calls += whole(weight);
+	model->threads[thread].self += time;
+	model->threads[thread].self_raw += time;
+	model->has_errors = true;
+	model->paths[number].own += whole(weight);
+	for (; model->paths[number].function != NONE; number = path->parent) {
+		path = &model->paths[number];
+		path->calls += whole(weight);
+		path->total_raw += time;
+		path->tick = fmax(path->tick, period_ns);
+		path->variance += time * period_ns;
+		path->has_no_range = true;
+	}
+}
+
+/* A thread that slept until the end was found there until then. */
+static void add_sleep(struct build *build, const struct entry *entry,
+		      const struct shim_sample_root *root)
+{
+	const struct process *process = build->process;
+	struct tree_file *file = build->file;
+	uint32_t found = calltree_find(file, root->last_node);
+	double time;
+
+	if (root->last_clock == 0 || found == NONE || !process->has_meta ||
+	    file->entries[found].site == NONE ||
+	    root->last_clock > process->end_clock)
+		return;
+	time = process_ns(process, process->end_clock - root->last_clock);
+	if (time < 2 * (double)root->period_ns)
+		return;
+	add_samples(build, file->entries[found].path, entry->thread,
+		    floor(time / (double)root->period_ns),
+		    (double)root->period_ns);
+}
+
+static bool copy_root(const struct build *build, const struct entry *entry,
+		      struct shim_sample_root *root)
+{
+	memcpy(root, build->file->data + entry->offset, sizeof(*root));
+	return root->period_ns > 0 && root->period_ns <= 1000000000u;
+}
+
+/* What the roots say of the nodes behind them, until the next root. */
+static void add_sampled_nodes(struct build *build)
+{
+	struct tree_file *file = build->file;
+	struct shim_sample_root root = { .period_ns = 0 };
+	struct shim_node node;
+	bool good = false;
+	uint32_t i;
+
+	for (i = 0; i < file->entry_count; i++) {
+		const struct entry *entry = &file->entries[i];
+
+		if (entry->site == NONE) {
+			good = copy_root(build, entry, &root);
+			if (!good)
+				continue;
+			build->model->period_ns = (double)root.period_ns;
+			build->model->sample_mode = root.mode;
+			add_sleep(build, entry, &root);
+			continue;
+		}
+		memcpy(&node, file->data + entry->offset, sizeof(node));
+		if (node.calls == 0)
+			continue;
+		/* There cannot have been more than there was time. */
+		if (good && node.calls <= UINT32_MAX * 64ull)
+			add_samples(build, entry->path, entry->thread,
+				    (double)node.calls,
+				    (double)root.period_ns);
+		else
+			blame(&build->bad_times, &build->bad_time_offset,
+			      entry->offset);
+	}
+}
+
+const char *counted_name(const struct model *model)
+{
+	return model->is_sampled ? "samples" : "calls";
+}
+
 static void say_damage(const struct build *build)
 {
 	const char *name = build->file->name;
@@ -375,7 +469,9 @@ static void add_file(struct build *build, struct tree_file *file)
 		if (file->entries[i].path == NONE)
 			find_entry_path(build, i);
 	free(build->stack);
-	for (i = 0; i < file->entry_count; i++) {
+	if (file->is_sampled)
+		add_sampled_nodes(build);
+	for (i = 0; i < file->entry_count && !file->is_sampled; i++) {
 		if (file->entries[i].site != NONE)
 			add_node(build, &file->entries[i]);
 		if (i % 65536 == 0)
@@ -428,14 +524,15 @@ static void find_duration(struct model *model)
 }
 
 void model_build(struct model *model, struct recording *recording, bool raw,
-		 bool by_thread)
+		 bool by_thread, bool is_sampled)
 {
 	struct build build = { .model = model };
 	struct process *process;
 	uint32_t i;
 
 	*model = (struct model){ .recording = recording, .raw = raw,
-				 .by_thread = by_thread, .bucket_ns = 1 };
+				 .by_thread = by_thread,
+				 .is_sampled = is_sampled, .bucket_ns = 1 };
 	model_find_functions(model);
 	add_path(model, NONE, NONE, NONE);
 	for (i = 0; i < recording->process_count; i++)
@@ -451,7 +548,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		model->orphans += process->meta.orphans;
 		model->unwound += process->meta.unwound;
 		for (i = 0; i < process->file_count; i++)
-			add_file(&build, &process->files[i]);
+			if (process->files[i].is_sampled == is_sampled)
+				add_file(&build, &process->files[i]);
 		add_lost_threads(&build);
 	}
 	map_free(&build.paths);

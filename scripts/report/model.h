@@ -47,6 +47,7 @@ struct path {
 	uint32_t open;
 	uint32_t thread;		/* only with by_thread */
 	uint64_t calls, untimed;
+	uint64_t own;			/* samples that found it, none below it */
 	double total, total_raw;	/* with children */
 	double self, self_raw;
 	double cost;			/* ours, in its self time */
@@ -71,6 +72,9 @@ struct thread {
 struct model {
 	struct recording *recording;
 	bool raw, by_thread;
+	bool is_sampled;		/* calls are samples; see model_build */
+	double period_ns;		/* of them, and their enum shim_sample_mode */
+	uint64_t sample_mode;
 	struct object *objects;
 	uint32_t object_count;
 	struct function *functions;
@@ -89,9 +93,16 @@ struct model {
 
 extern const char *const lost_names[SHIM_LOST_CAUSES];
 
-/* @by_thread: paths of different threads stay apart. */
+/*
+ * @by_thread: paths of different threads stay apart.  @is_sampled: of the files
+ * of the sampling profiler, not of calls; then the calls of a path are the
+ * samples that found it or a path below, and those of a function the samples in
+ * which it was on the stack.
+ */
 void model_build(struct model *model, struct recording *recording, bool raw,
-		 bool by_thread);
+		 bool by_thread, bool is_sampled);
+/* "calls", or "samples". */
+const char *counted_name(const struct model *model);
 
 /* functions.c: gives every site its function. */
 void model_find_functions(struct model *model);

@@ -93,12 +93,13 @@ int open_in(int directory, const char *file, const char *name)
 	return fd;
 }
 
-/* "12.calltree" */
+/* "12.calltree", "12.sampling" */
 static bool is_tree_name(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
 
-	return digits && !strcmp(name + digits, ".calltree");
+	return digits && (!strcmp(name + digits, ".calltree") ||
+			  !strcmp(name + digits, ".sampling"));
 }
 
 static int compare_numbered(const void *left, const void *right)

@@ -42,6 +42,7 @@ struct tree_file {
 	const unsigned char *data;
 	uint64_t size;
 	uint32_t tid;
+	bool is_sampled;		/* what samples found, not calls */
 	uint32_t chunk_count;
 	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
 	struct extent *extents;
@@ -134,6 +135,8 @@ struct site_maps {
 bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct recording *recording, uint32_t process,
 		   struct site_maps *sites);
+/* The entry that begins at @address in the program's memory, or NONE. */
+uint32_t calltree_find(const struct tree_file *file, uint64_t address);
 /* Copies the extra node at @address that belongs to the node at @offset;
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,

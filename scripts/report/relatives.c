@@ -306,7 +306,7 @@ static void print_relatives(const struct page *page, const char *name,
 	model_walk(model, 0, &walk);
 	print_heading(page, callers ? "callers of" : "called by",
 		      gathering.wanted);
-	fprintf(page->out, "%15s %9s %9s  function\n", "calls", "total",
+	fprintf(page->out, "%15s %9s %9s  function\n", counted_name(page->model), "total",
 		"self");
 	if (!options.sort_given)
 		options.sort = SORT_TOTAL;

@@ -21,6 +21,7 @@ struct options {
 	bool mangled;
 	const char *color;
 	bool raw;
+	bool samples;			/* not the calls, if both are there */
 	enum value value;
 	bool value_given;
 	uint32_t max_depth;		/* of folded paths */
@@ -36,7 +37,11 @@ struct page {
 	size_t columns;			/* SIZE_MAX: not a terminal */
 };
 
-void text_print(FILE *out, struct model *model, const struct options *options);
+/* @samples: of the same run, to compare with; or NULL. */
+void text_print(FILE *out, struct model *model, struct model *samples,
+		const struct options *options);
+/* crosscheck.c */
+void crosscheck_print(const struct page *page, struct model *samples);
 void tree_print(const struct page *page);
 /* Dies if --callers and the like name no function, before all output. */
 void relatives_check(const struct page *page);

@@ -74,9 +74,9 @@ static void print_lost(const struct page *page)
 		fputs("nothing lost\n", page->out);
 		return;
 	}
-	fprintf(page->out, "%s%s calls LOST%s (",
+	fprintf(page->out, "%s%s %s LOST%s (",
 		page->color ? "\033[31m" : "", human_count(count, model->lost),
-		page->color ? "\033[m" : "");
+		counted_name(model), page->color ? "\033[m" : "");
 	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
 		if (!model->lost_causes[i])
 			continue;
@@ -149,14 +149,17 @@ static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
 	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
-	uint32_t i, path_count = 0;
+	uint32_t i, path_count = 0, function_count = 0;
 
 	for (i = 0; i < model->path_count; i++)
 		path_count += model->paths[i].function != NONE;
-	fprintf(page->out, "  %s calls in %s paths of %s functions; ",
-		human_count(calls, model->calls),
+	for (i = 0; i < model->function_count; i++)
+		function_count += model->functions[i].sums.calls ||
+				  model->functions[i].sums.open;
+	fprintf(page->out, "  %s %s in %s paths of %s functions; ",
+		human_count(calls, model->calls), counted_name(model),
 		human_count(paths, path_count),
-		human_count(functions, model->function_count));
+		human_count(functions, function_count));
 	print_lost(page);
 	if (model->open)
 		fprintf(page->out, "  %s calls were open at the end%s\n",
@@ -166,7 +169,7 @@ static void print_calls(const struct page *page)
 			"bounds" : "");
 	print_filter(page);
 	print_rest(page);
-	if (model->unwound || model->orphans)
+	if (!model->is_sampled && (model->unwound || model->orphans))
 		fprintf(page->out, "  %s calls ended without a leave, %s "
 			"leaves had no call\n",
 			human_count(calls, model->unwound),
@@ -182,6 +185,14 @@ static void print_clock(const struct page *page)
 
 	if (!process->has_meta)
 		return;
+	if (model->is_sampled) {
+		fprintf(page->out, "  found by samples, one for %s of %s in "
+			"each thread; \u00b1 is one standard error\n",
+			human_ns(text, model->period_ns),
+			model->sample_mode == SHIM_SAMPLED_REAL ?
+			"time" : "processor time");
+		return;
+	}
 	if (!model->has_times) {
 		fputs("  calls were counted, not timed\n", page->out);
 		return;
@@ -217,7 +228,7 @@ static struct columns choose_columns(const struct page *page,
 				     const uint32_t *order, uint32_t count)
 {
 	struct columns columns = {
-		.calls = 5,
+		.calls = page->model->is_sampled ? 7 : 5,
 		.has_errors = page->model->has_errors,
 		.has_max = page->model->has_ranges,
 		/* Names are worth more than it is. */
@@ -245,15 +256,18 @@ static void print_titles(const struct page *page,
 	static const char *const sorted_by[] = {
 		"self time", "total time", "calls", "mean time", "longest call"
 	};
+	enum sort sort = effective_sort(page->model, page->options);
+	const char *counted = counted_name(page->model);
 
 	fprintf(page->out, "\n%s%6s %9s%s %9s %*s %9s%s%s  function%s  (by "
 		"%s)\n", page->color ? "\033[1m" : "", "self%", "self",
 		columns->has_errors ? "         \u00b1" : "", "total",
-		columns->calls, "calls", "mean",
+		columns->calls, counted,
+		page->model->is_sampled ? "" : "mean",
 		columns->has_min ? "       min" : "",
 		columns->has_max ? "       max" : "",
 		page->color ? "\033[m" : "",
-		sorted_by[effective_sort(page->model, page->options)]);
+		sort == SORT_CALLS ? counted : sorted_by[sort]);
 }
 
 void put_place(const struct page *page, struct function *function)
@@ -329,6 +343,7 @@ static void print_row(const struct page *page, const struct columns *columns,
 	fprintf(page->out, " %9s %*s %9s",
 		time_text(total, sums->total, known),
 		columns->calls, human_count(calls, sums->calls),
+		page->model->is_sampled ? "" :
 		time_text(mean, mean_ns(sums), known));
 	if (columns->has_min)
 		fprintf(page->out, " %9s",
@@ -410,7 +425,7 @@ static void print_threads(const struct page *page)
 	uint32_t i;
 
 	fprintf(page->out, "\n%8s %8s  %15s %9s %12s  %s\n", "pid", "tid",
-		"calls", "time", "lost", "name");
+		counted_name(model), "time", "lost", "name");
 	for (i = 0; i < model->thread_count; i++)
 		print_thread(page, &thread[i]);
 	for (i = 0; i < model->thread_count; i++, thread++) {
@@ -448,7 +463,8 @@ static bool wants_color(FILE *out, const char *when)
 	       !(terminal && !strcmp(terminal, "dumb"));
 }
 
-void text_print(FILE *out, struct model *model, const struct options *options)
+void text_print(FILE *out, struct model *model, struct model *samples,
+		const struct options *options)
 {
 	struct page page = {
 		.out = out,
@@ -464,7 +480,10 @@ void text_print(FILE *out, struct model *model, const struct options *options)
 	print_calls(&page);
 	print_clock(&page);
 	if (!model->calls && !model->open) {
-		fputs("\nNo call was recorded.  Was the program built with "
+		fputs(model->is_sampled ?
+		      "\nNo sample was taken: the program did not compute for "
+		      "long enough.\n" :
+		      "\nNo call was recorded.  Was the program built with "
 		      "-finstrument-functions?\n", out);
 		return;
 	}
@@ -476,4 +495,6 @@ void text_print(FILE *out, struct model *model, const struct options *options)
 		print_threads(&page);
 	else
 		print_flat(&page);
+	if (samples)
+		crosscheck_print(&page, samples);
 }

@@ -177,7 +177,7 @@ void tree_print(const struct page *page)
 	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s\n",
 		page->color ? "\033[1m" : "",
 		page->model->has_times ? "total%" : "calls%", "total", "self",
-		"calls", "call path", page->color ? "\033[m" : "");
+		counted_name(page->model), "call path", page->color ? "\033[m" : "");
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);

