@@ -20,7 +20,8 @@
 
 struct samples {
 	struct samples *next;		/* of all, for ever */
-	uint32_t tid;			/* 0: nobody uses it now */
+	uint32_t tid;			/* who uses it, or has used it last */
+	bool is_ending;
 	struct shim_record *record;
 	struct shim_sample_root *root;
 	char *at, *end;			/* of the last chunk */
@@ -127,6 +128,8 @@ static struct shim_node *find_child(struct samples *samples, uint64_t parent,
 	node = take(samples, sizeof(*node));
 	if (!node)
 		return NULL;
+	if (function > SHIM_SAMPLE_CUT)
+		shim_image_note(function);
 	node->parent = parent;
 	node->coarse = 2;
 	__atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
@@ -182,9 +185,12 @@ static struct samples *reuse(uint32_t tid)
 {
 	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
 	     samples; samples = samples->next) {
-		uint32_t nobody = 0;
+		uint32_t owner = __atomic_load_n(&samples->tid,
+						 __ATOMIC_RELAXED);
 
-		if (__atomic_compare_exchange_n(&samples->tid, &nobody, tid,
+		if (owner != tid && shim_thread_is_alive(owner))
+			continue;
+		if (__atomic_compare_exchange_n(&samples->tid, &owner, tid,
 						false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return samples;
@@ -206,7 +212,6 @@ static struct samples *get_own(uint32_t weight)
 		samples = make(tid, &cause);
 	if (samples && !begin(samples, tid)) {
 		cause = samples->cause;
-		__atomic_store_n(&samples->tid, 0, __ATOMIC_RELEASE);
 		samples = NULL;
 	}
 	if (!samples) {
@@ -214,6 +219,7 @@ static struct samples *get_own(uint32_t weight)
 			shim_record_lost(cause);
 		return NULL;
 	}
+	samples->is_ending = false;
 	own = samples;
 	shim_thread_watch();
 	return samples;
@@ -264,8 +270,6 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	}
 	if (count > DEPTH_MAX)
 		count = DEPTH_MAX;
-	/* What is known by its function alone is noted by that. */
-	shim_image_note(samples->stack[0] ? samples->stack[0] : ip);
 	node = add_stack(samples, count, is_whole);
 	if (!node) {
 		samples->root->lost[samples->cause] += weight;
@@ -273,7 +277,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	}
 	node->hits++;
 	shim_add(&node->calls, weight);
-	if (mode == SHIM_SAMPLE_REAL && !shim_clock_is_closed()) {
+	if (mode == SHIM_SAMPLE_REAL && !samples->is_ending && !shim_clock_is_closed()) {
 		samples->root->last_node = (uint64_t)node;
 		samples->root->last_clock = shim_clock();
 	}
@@ -286,9 +290,9 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	(void)profiler;
 	if (!samples || samples->tid != shim_thread_id())
 		return;
-	own = NULL;
+	/* Its file is used again when it is gone: more samples may come. */
+	samples->is_ending = true;
 	samples->root->last_clock = 0;
-	__atomic_store_n(&samples->tid, 0, __ATOMIC_RELEASE);
 }
 
 /* The child has a recording of its own. */

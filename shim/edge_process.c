@@ -58,8 +58,9 @@ static void in_child(void)
 	state_forked();
 	thread_forked();
 	state_slowly(begin_again, NULL);
-	sample_forked();
 	RAISE(forked);
+	/* Not before profilers have let go of what is the parent's. */
+	sample_forked();
 }
 
 /* Every fork that goes through libc runs this, daemon and forkpty too. */

@@ -92,6 +92,8 @@ static int make(void *result)
 	thread->own_stack_low = thread->own_stack_high = 0;
 	thread->own_stack_tries = 0;
 	thread->sample_context = NULL;
+	thread->sample_debt_ns = 0;
+	thread->sample_weight = 0;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;
 	thread->module = NULL;

@@ -57,6 +57,10 @@ struct thread {
 	uintptr_t own_stack_low, own_stack_high;
 	uint32_t own_stack_tries;
 	const void *sample_context;	/* of the sample it is in */
+	/* What its samples have taken beyond their share, and the weight of those
+	 * that were left out for it. */
+	uint64_t sample_debt_ns;
+	uint32_t sample_weight;
 	bool rests;		/* in a call that resume.c goes on with */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */

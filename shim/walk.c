@@ -17,6 +17,7 @@
 /* --- what is read of images --- */
 
 #define IMAGES_MAX 4096
+#define MONOTONIC_COARSE 6
 
 /* The segment that holds an image's tables; by the image's index. */
 struct tables {
@@ -806,12 +807,31 @@ static uintptr_t inside(const struct walk *walk)
 	return walk->registers[WALK_IP] - !walk->is_exact;
 }
 
+#define LOOK_AGAIN_NS 20000000u
+
+/* Looking for what is new takes long, and code that is in no file stays
+ * unknown. */
+static bool may_look(void)
+{
+	static uint64_t next_ns;
+	uint64_t now_ns = 0, due_ns = __atomic_load_n(&next_ns,
+						      __ATOMIC_RELAXED);
+
+	return sys_time_ns(MONOTONIC_COARSE, &now_ns) == 0 &&
+	       now_ns >= due_ns &&
+	       __atomic_compare_exchange_n(&next_ns, &due_ns,
+					   now_ns + LOOK_AGAIN_NS, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static bool open_entry(uintptr_t address, struct tables *tables,
 		       struct entry *entry)
 {
 	uintptr_t at;
 
 	if (!copy_tables(address, tables)) {
+		if (!may_look())
+			return false;
 		shim_image_note(address);
 		if (!copy_tables(address, tables))
 			return false;

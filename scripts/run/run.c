@@ -36,6 +36,7 @@ extern char **environ;
 static struct settings settings;
 static struct program program;
 static bool has_profilers;
+static bool is_sampled_instead;
 
 /* What the child tells its parent before it becomes the program. */
 struct start {
@@ -66,11 +67,29 @@ static void warn_of_program(void)
 		say("%s: has a __cyg_profile_func_enter of its own, which goes"
 		    " before ours",
 		    name);
-	else if (program.is_elf && !program.calls_hooks)
-		say("%s: is not compiled with -finstrument-functions: only the"
-		    " libraries and programs it uses can be seen (to see it,"
-		    " add -finstrument-functions and -g to its compiler flags)",
-		    name);
+	else if (program.is_elf && !program.calls_hooks &&
+		 (is_sampled_instead || settings_records_calls(&settings)))
+		say("%s: is not compiled with -finstrument-functions: %s (to see"
+		    " every call, add -finstrument-functions and -g to its"
+		    " compiler flags)",
+		    name,
+		    is_sampled_instead ?
+			    "it is sampled instead" :
+			    "only the libraries and programs it uses can be seen");
+}
+
+/* What has no hooks can still be sampled; and what it uses may have some. */
+static void choose_profile(void)
+{
+	const char *given = getenv("SHIM_PROFILE");
+
+	if (settings.profile[0] != '\0' || (given != NULL && *given != '\0') ||
+	    !program.is_elf || program.is_foreign || program.is_static ||
+	    program.is_privileged || program.has_hooks || program.calls_hooks)
+		return;
+	is_sampled_instead = true;
+	snprintf(settings.profile, sizeof(settings.profile),
+		 "calltree;sampling");
 }
 
 /* Appends @entry to a list for LD_PRELOAD, which knows no empty entries. */
@@ -260,6 +279,9 @@ static void say_nothing_recorded(enum recording_content content)
 		say("nothing was recorded: %s did not load %s (`profrun doctor"
 		    " %s` may know why)",
 		    name, settings.library, name);
+	else if (is_sampled_instead)
+		say("nothing was recorded: %s did not compute for long enough"
+		    " to be sampled", name);
 	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
@@ -366,6 +388,7 @@ int main(int words, char **word)
 	if (r != 0)
 		return r;
 	program_inspect(&program);
+	choose_profile();
 	if (!settings.is_quiet)
 		warn_of_program();
 	if (settings.is_disabled && !settings.is_quiet)

@@ -33,6 +33,20 @@ static bool is_by_limit(const char *value)
 	       atoi(value) >= 1 && atoi(value) <= 8000;
 }
 
+static bool is_rate(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	return digits > 0 && digits <= 5 && value[digits] == '\0' &&
+	       atoi(value) >= 1 && atoi(value) <= 20000;
+}
+
+static bool is_clock(const char *value)
+{
+	return strcmp(value, "cpu") == 0 || strcmp(value, "wall") == 0 ||
+	       strcmp(value, "thread") == 0;
+}
+
 /* The profilers there are and what may stand behind the colon: words, and values
  * behind a word that ends in '='. */
 static const struct {
@@ -49,6 +63,9 @@ static const struct {
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
 	{ "none", { { NULL, NULL, NULL } } },
+	{ "sampling",
+	  { { "hz=", "1...20000", is_rate },
+	    { "clock=", "cpu|wall|thread", is_clock } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
 
@@ -70,6 +87,8 @@ static const char common_help[] =
 	"                                              its name or number; at most\n"
 	"                                              by-limit=N groups (256);\n"
 	"                                              with commas: exact,by=f/x,by=g/2\n"
+	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
+	"                                              stacks, N times a second (250)\n"
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
