@@ -286,7 +286,7 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 }
 
 /* The program's stack pointer, in a hook that was called directly. */
-#define SP ((uintptr_t)__builtin_dwarf_cfa())
+#define SP SHIM_CALLER_SP
 
 #define HOOKS(name, clock)                                                     \
 	static HOT void name##_enter(shim_function function, const void *site) \

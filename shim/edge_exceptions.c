@@ -21,6 +21,7 @@
 #include "track.h"
 
 #include <dlfcn.h>
+#include <shim/cpu.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -229,7 +230,7 @@ void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
 		   const void *caller)
 {
 	(void)b, (void)c;
-	track_caught((uintptr_t)__builtin_dwarf_cfa());
+	track_caught(SHIM_CALLER_SP);
 	if (is_told())
 		RAISE(exception_catcher_enter, object_of(exception));
 	return find_or_end(&begin_function, caller);

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <shim/cpu.h>
 #include <shim/format.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ void edge_vfork_before(void)
  * where vfork returns to (entry.S). */
 long edge_vfork_after(long result)
 {
-	track_unwound((uintptr_t)__builtin_dwarf_cfa() + 16, NULL, false);
+	track_unwound(SHIM_CALLER_SP + 16, NULL, false);
 	RAISE(data_shared, 0);
 	return result < 0 ? edge_syscall_failed(result) : result;
 }

@@ -2,6 +2,7 @@
 
 #include "code.h"
 
+#include <shim/cpu.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -310,7 +311,7 @@ static const struct plan *begin_use(struct thread *self, uint32_t *before)
 {
 	*before = self->dispatching;
 	if (*before == 0)
-		self->dispatch_sp = (uintptr_t)__builtin_dwarf_cfa();
+		self->dispatch_sp = SHIM_CALLER_SP;
 	self->dispatching = *before + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
@@ -359,7 +360,7 @@ void track_caught(uintptr_t sp)
 void track_jumped(uintptr_t sp)
 {
 	struct thread *self = thread_current;
-	uintptr_t here = (uintptr_t)__builtin_dwarf_cfa();
+	uintptr_t here = SHIM_CALLER_SP;
 	struct track *from = self ? find(self, here) : NULL;
 
 	/* A handler that leaves its stack is gone; a coroutine may come back. */
@@ -401,7 +402,7 @@ void track_ended(void)
 {
 	struct thread *self = thread_current;
 	struct track *track =
-		self ? find(self, (uintptr_t)__builtin_dwarf_cfa()) : NULL;
+		self ? find(self, SHIM_CALLER_SP) : NULL;
 
 	if (track)
 		leave_below(self, track, NOT_YET, NULL);

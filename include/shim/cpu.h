@@ -10,6 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The stack pointer that the caller of the function that uses this had.  (Of what
+ * other compilers call so, clang has something else on AArch64.) */
+#if defined(__aarch64__) && defined(__clang__)
+#define SHIM_CALLER_SP ((uintptr_t)__builtin_sponentry())
+#else
+#define SHIM_CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
+#endif
+
 #if defined(__x86_64__)
 
 /* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */

@@ -114,8 +114,8 @@ typedef uintptr_t shim_frame_info;
 /*
  * A fast hook.  It leaves errno and the floating point state as they are.  When
  * one profiler has hooks, nothing of ours is on the stack when it runs:
- * __builtin_dwarf_cfa() in it is the program's stack pointer.  A
- * second argument, the address its caller will be returned to, may be declared
+ * SHIM_CALLER_SP (<shim/cpu.h>) in it is the program's stack pointer.  A second
+ * argument, the address its caller will be returned to, may be declared
  * (SHIM_SITE_HOOK of a shim_site_hook); shim's own profilers do.
  */
 typedef void (*shim_function_hook)(union shim_function_or_client function);
@@ -153,8 +153,7 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks3_with_info(
  * shim_set_frame_hooks - what stands in for fast hooks that need their frame
  *
  * When several profilers have hooks, something of ours is on the stack, and
- * these are called instead: @frame is what __builtin_dwarf_cfa() would have
- * been.  NULL: the fast hooks are called anyway.
+ * these are called instead: @frame is what SHIM_CALLER_SP would have been.  NULL: the fast hooks are called anyway.
  *
  * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG.
  * Contract: init.
