@@ -99,7 +99,7 @@ def arguments_are_not_available_and_the_log_says_why():
     expect(' right 0,' in result.stdout, result.stdout)
     meta = open(os.path.join(result.output, os.listdir(result.output)[0],
                              'meta'), 'rb').read()
-    expect(b'arguments are not available' in meta, 'the log is silent')
+    expect(b'libshim-code.so cannot be used' in meta, 'the log is silent')
 
 
 def leave_out():
