@@ -33,8 +33,8 @@ struct prototype_value {
 	uint8_t is_this;
 	uint8_t is_hidden;   /* the compiler's own: nobody declared it */
 	uint8_t may_tail_call; /* a result: of a function that may jump to others */
-	/* A vector that some processors have no register for: a result is in
-	 * one, or in memory; otherwise it is not known. */
+	/* It is not known how, but 32 bytes of which the code tells: a vector,
+	 * or a complex number of clang's. */
 	uint8_t is_wide;
 	/* Of the result: parameters are missing behind it. */
 	uint8_t is_alone;

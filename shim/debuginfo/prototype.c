@@ -297,8 +297,10 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 			put_scalar(type, offset, 8, 16, X87);
 			put(type, offset + 8, 8, X87UP);
 			type->size = 32;
-		} else
+		} else { /* clang does not name it */
 			type->is_unknown = true;
+			type->is_wide = size == 32;
+		}
 		return;
 	case DW_ATE_address:
 	case DW_ATE_boolean:

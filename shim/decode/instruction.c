@@ -66,10 +66,12 @@ bool instruction_is_slot_of(const uintptr_t *slot, const char *name)
 bool instruction_decode(struct instruction *instruction, uintptr_t at)
 {
 	static ZydisDecoder decoder;
+	static bool is_ready;	/* a decoder of zeros has modes that are off */
 
-	if (decoder.machine_mode != ZYDIS_MACHINE_MODE_LONG_64)
+	if (!is_ready)
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
 				 ZYDIS_STACK_WIDTH_64);
+	is_ready = true;
 	instruction->at = at;
 	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
 		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,

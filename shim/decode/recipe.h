@@ -69,7 +69,9 @@ struct operation {
 	uint16_t number;	/* in operations.def, and the form */
 	uint16_t target;
 	uint8_t reason;
-	bool sets_flags, needs_flags; /* ... with those there were */
+	bool sets_flags;
+	bool tests_flags;	/* looks at those there were */
+	bool keeps_flags;	/* sets some, others stay as they were */
 	int64_t immediate;
 	int64_t displacement;
 };
@@ -78,6 +80,7 @@ struct decode_recipe {
 	uint32_t size;		/* of all this, in bytes */
 	uint8_t reason;		/* why there is nothing to run; 0 */
 	bool is_whole;		/* in one vector register */
+	bool is_split;		/* in the lower halves of two */
 	bool is_address;	/* rax says where the result is */
 	uint8_t long_count;	/* in so many registers for long doubles */
 	uint8_t classes[2];	/* else; of enum prototype_class */

@@ -320,7 +320,7 @@ static struct set reads(const struct operation *operation)
 	}
 	if (is_long(operation))
 		set.general |= LONGS_BIT;
-	if (operation->needs_flags)
+	if (operation->tests_flags)
 		set.general |= FLAGS_BIT;
 	if (is_zero(operation))
 		return set;
@@ -359,7 +359,7 @@ static struct set writes(const struct operation *operation)
 {
 	struct set set = { 0, 0 };
 
-	if (operation->sets_flags)
+	if (operation->sets_flags && !operation->keeps_flags)
 		set.general |= FLAGS_BIT;
 	switch (operation->code) {
 	case OPERATION_PAIR:
@@ -409,6 +409,9 @@ static struct set needed(const struct decode_recipe *recipe)
 		add_read(&set, 0, 0, 8);
 	} else if (recipe->long_count) {
 		set.general |= LONGS_BIT;
+	} else if (recipe->is_split) {
+		add_read(&set, REGISTER_VECTOR, 0, 16);
+		add_read(&set, REGISTER_VECTOR + 1, 0, 16);
 	} else if (recipe->is_whole) {
 		add_read(&set, REGISTER_VECTOR, 0, recipe->result_size);
 	} else {
@@ -456,6 +459,8 @@ static bool is_wanted(const struct operation *operation, struct set after,
 	if (operation->code == OPERATION_NOTHING)
 		return false;
 	if (is_flow(operation) || operation->to == PLACE_MEMORY)
+		return true;
+	if (operation->sets_flags && (after.general & FLAGS_BIT))
 		return true;
 	if (is_long(operation))
 		return (after.general & LONGS_BIT) != 0;
@@ -516,6 +521,8 @@ static void remove_rest(bool keeps_guards)
 
 		if (operation->code == OPERATION_NOTHING)
 			continue;
+		if (!(live_after(i).general & FLAGS_BIT))
+			operation->sets_flags = operation->keeps_flags = false;
 		if (operation->code == OPERATION_BRANCH ||
 		    operation->code == OPERATION_JUMP)
 			operation->target = places[operation->target];
@@ -695,20 +702,50 @@ static const struct operation *find_end(void)
 	return end;
 }
 
-/* A vector that is larger than what all processors have is where the caller
- * says unless the code leaves it in a register. */
-static bool is_left_in_vector(void)
+/*
+ * A value that is larger than two eightbytes, of a type that may be returned in
+ * several ways.  No register that returns something survives the hook's call: so
+ * those that are written after it tell.  A vector is in one register if the
+ * processor has such; without, gcc has it in memory, clang in two.  Two long
+ * doubles are a complex one.
+ */
+static bool set_wide(struct decode_recipe *recipe)
 {
+	struct set written = { 0, 0 };
+	bool is_full = false, in_two, in_memory;
+	int longs = 0;
+
 	for (unsigned i = 0; i < draft.count; i++) {
 		const struct operation *operation = &draft.operations[i];
 		struct set set = writes(operation);
 
-		if ((set.vectors & vector_bits(REGISTER_VECTOR, 16, 16)) &&
-		    (operation->width == 32 ||
-		     operation->to_offset + operation->size == 32))
-			return true;
+		written.general |= set.general;
+		written.vectors |= set.vectors;
+		is_full |= (set.vectors & vector_bits(REGISTER_VECTOR, 16,
+						      16)) &&
+			   (operation->width == 32 ||
+			    operation->to_offset + operation->size == 32);
+		longs += operation->code == OPERATION_LONG_PUSH ||
+			 operation->code == OPERATION_LONG_COPY;
+		if (operation->code == OPERATION_LONG_POP ||
+		    operation->code == OPERATION_LONG)
+			longs -= operation->width;
 	}
-	return false;
+	in_two = (written.vectors & 0x77) == 0x77;
+	in_memory = (written.general & general_bits(0, 8)) ==
+		    general_bits(0, 8);
+	if (longs == 2 && draft.is_straight)
+		recipe->long_count = 2;
+	else if (longs)
+		return false;
+	else if (is_full)
+		recipe->is_whole = true;
+	else if (in_two != in_memory) {
+		recipe->is_split = in_two;
+		recipe->is_address = in_memory;
+	} else
+		return false;
+	return true;
 }
 
 static bool set_result(const struct prototype_value *value,
@@ -729,9 +766,7 @@ static bool set_result(const struct prototype_value *value,
 	case PROTOTYPE_UNKNOWN:
 		if (!value->is_wide || value->size != 32)
 			return false;
-		recipe->is_whole = is_left_in_vector();
-		recipe->is_address = !recipe->is_whole;
-		return true;
+		return set_wide(recipe);
 	default: return false;
 	}
 }

@@ -198,7 +198,7 @@ static bool compute(struct decode_machine *machine,
 			       operation->size);
 	operands->second = read(machine, operation, operation->second,
 				operation->from_size);
-	if (operation->needs_flags) {
+	if (operation->tests_flags || operation->keeps_flags) {
 		operands->flags = machine->flags;
 		operation_integer_flags(operation->number, operands);
 	} else {
@@ -640,6 +640,11 @@ static void put_together(const struct decode_recipe *recipe,
 	if (recipe->is_whole) {
 		copy(machine->result, machine->vectors[0],
 		     recipe->result_size);
+		return;
+	}
+	if (recipe->is_split) {
+		copy(machine->result, machine->vectors[0], 16);
+		copy(machine->result + 16, machine->vectors[1], 16);
 		return;
 	}
 	for (uint32_t i = 0; i < 2 && recipe->classes[i]; i++) {

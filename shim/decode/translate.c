@@ -195,9 +195,9 @@ static void set_flags(const struct instruction *instruction,
 
 	operation->sets_flags = (written & COMPUTED) != 0;
 	written |= flags->undefined;
-	operation->needs_flags = (flags->tested & COMPUTED) != 0 ||
-				 (operation->sets_flags &&
-				  (written & COMPUTED) != COMPUTED);
+	operation->tests_flags = (flags->tested & COMPUTED) != 0;
+	operation->keeps_flags = operation->sets_flags &&
+				 (written & COMPUTED) != COMPUTED;
 }
 
 static int integer(const struct instruction *instruction,
@@ -233,7 +233,7 @@ static int integer(const struct instruction *instruction,
 		operation->from_size = 1;
 		if (operation->second != PLACE_IMMEDIATE ||
 		    (operation->immediate & 31) == 0)
-			operation->needs_flags = operation->sets_flags;
+			operation->keeps_flags = operation->sets_flags;
 		break;
 	case KIND_INTEGER_WIDE:
 		if (count == 3) {	/* imul */
@@ -566,6 +566,23 @@ static int extract(const struct instruction *instruction, unsigned size,
 	operation->from_offset =
 		(uint8_t)(instruction->operands[2].imm.value.u % lanes * size);
 	return 1;
+}
+
+/* One of the second's dwords to a place in the first, and some are 0 then. */
+static int insert_float(const struct instruction *instruction,
+			struct operation *operations)
+{
+	unsigned last = instruction->head.operand_count_visible - 1u;
+	unsigned how = (unsigned)instruction->operands[last].imm.value.u;
+	int count = move_over(instruction, last - 1, (how >> 4 & 3) * 4, 4,
+			      operations);
+
+	if (how & 15)
+		return -1;
+	if (count > 0 && is_vector(operations[count - 1].second))
+		operations[count - 1].from_offset =
+			(uint8_t)((how >> 6 & 3) * 4);
+	return count;
 }
 
 /* By bytes: to the right if @sign is 1. */
@@ -1004,6 +1021,9 @@ int translate(const struct instruction *instruction,
 	case ZYDIS_MNEMONIC_VINSERTF128:
 	case ZYDIS_MNEMONIC_VINSERTI128:
 		return insert(instruction, 16, operations);
+	case ZYDIS_MNEMONIC_INSERTPS:
+	case ZYDIS_MNEMONIC_VINSERTPS:
+		return insert_float(instruction, operations);
 	case ZYDIS_MNEMONIC_PEXTRB:
 	case ZYDIS_MNEMONIC_VPEXTRB: return extract(instruction, 1, operations);
 	case ZYDIS_MNEMONIC_PEXTRW:
