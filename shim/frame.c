@@ -52,6 +52,32 @@ static struct shim_argument_info *tell(const struct plan_entry *entry,
 		       NULL;
 }
 
+/* Without a frame of its own the thread's memory is another task's as well. */
+static void find_result(const struct arch_frame *frame,
+			struct shim_argument_range *range)
+{
+	struct thread *self = thread_current;
+	struct results_value value = { .start = 0 };
+
+	if (self && self->frame == frame)
+		results_find(self, frame, &value);
+	*range = (struct shim_argument_range){ value.start, value.length };
+}
+
+static void call_leave2(shim_leave_hook2 hook, const struct plan_entry *entry,
+			const struct arch_frame *frame, uintptr_t client,
+			shim_frame_info info)
+{
+	struct shim_argument_range result;
+
+	if (!(entry->handle->mask & SHIM_ENABLE_FUNCTION_RETVAL)) {
+		hook(frame->function, client, info, NULL);
+		return;
+	}
+	find_result(frame, &result);
+	hook(frame->function, client, info, &result);
+}
+
 static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 		      uintptr_t client)
 {
@@ -66,7 +92,7 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 					 tell(entry, frame));
 		break;
 	case PLAN_LEAVE:
-		((shim_leave_hook2)hook)(frame->function, client, info, NULL);
+		call_leave2((shim_leave_hook2)hook, entry, frame, client, info);
 		break;
 	default:
 		((shim_tailcall_hook2)hook)(frame->function, client, info);

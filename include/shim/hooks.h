@@ -243,7 +243,9 @@ typedef void (*shim_tailcall_hook2)(shim_function function, uintptr_t client,
  * without ENABLE_FRAME_INFO; @arguments and @result are NULL without
  * ENABLE_FUNCTION_ARGS and ENABLE_FUNCTION_RETVAL.  @arguments, which is also NULL
  * if nothing is known of the function, is what shim_get_function_enter3_info
- * tells, in memory of the thread's that is good while the hook runs.
+ * tells, in memory of the thread's that is good while the hook runs.  @result is
+ * what shim_get_function_leave3_info says, found before the hook is called; what
+ * cannot be had, also for want of debug information, has a start of 0.
  *
  * Returns and contract as shim_set_enter_leave_function_hooks3, but flags are
  * not looked at.

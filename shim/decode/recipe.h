@@ -66,6 +66,8 @@ struct operation {
 	uint8_t to_offset, from_offset;
 	uint8_t width;		/* 16 or 32 */
 	uint8_t cleared;	/* bytes that are 0 if they are not written */
+	uint8_t scalar;		/* so many are computed; the first's follow */
+	bool is_unary;		/* the first is not computed with */
 	uint16_t number;	/* in operations.def, and the form */
 	uint16_t target;
 	uint8_t reason;

@@ -310,7 +310,27 @@ static void add_read(struct set *set, unsigned place, uint32_t offset,
 	set->vectors |= vector_bits(place, offset, size);
 }
 
-static struct set reads(const struct operation *operation)
+/* Of the first's bytes behind what is computed, those that are wanted. */
+static uint64_t first_bits(const struct operation *operation,
+			   const struct set *after)
+{
+	uint32_t scalar = operation->scalar;
+	uint64_t upper = vector_bits(REGISTER_VECTOR, scalar, 16 - scalar);
+	uint64_t wanted = after->vectors >>
+			  (operation->to - REGISTER_VECTOR) * 4;
+
+	if (operation->first < REGISTER_VECTOR ||
+	    operation->first >= REGISTER_HIGH)
+		return 0;
+	wanted = (wanted & upper) << (operation->first - REGISTER_VECTOR) * 4;
+	return operation->is_unary ?
+		       wanted :
+		       wanted | vector_bits(operation->first, 0, scalar);
+}
+
+/* If what is in @after is wanted of it. */
+static struct set reads(const struct operation *operation,
+			const struct set *after)
 {
 	struct set set = { 0, 0 };
 
@@ -338,11 +358,14 @@ static struct set reads(const struct operation *operation)
 	case OPERATION_SHUFFLE:
 	case OPERATION_FROM_INTEGER:
 	case OPERATION_COMPARE:
-		set.vectors |= vector_bits(operation->first, 0,
-					   operation->code ==
-							   OPERATION_COMPARE ?
-						   operation->from_size :
-						   (uint32_t)operation->width);
+		if (operation->scalar)
+			set.vectors |= first_bits(operation, after);
+		else
+			set.vectors |= vector_bits(
+				operation->first, 0,
+				operation->code == OPERATION_COMPARE ?
+					operation->from_size :
+					(uint32_t)operation->width);
 		break;
 	default: break;
 	}
@@ -488,7 +511,7 @@ static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 			if (operation->code == OPERATION_RETURN)
 				after = end;
 			if (is_wanted(operation, after, keeps_guards)) {
-				read = reads(operation);
+				read = reads(operation, &after);
 				written = writes(operation);
 				after.general &= ~written.general;
 				after.vectors &= ~written.vectors;
@@ -551,8 +574,10 @@ static void find_relative(unsigned place, struct relative *found)
 /* Whether somebody looks at the flags it sets. */
 static bool flags_matter(unsigned at)
 {
+	static const struct set nothing;
+
 	for (unsigned i = at + 1; i < draft.count; i++) {
-		if (reads(&draft.operations[i]).general & FLAGS_BIT)
+		if (reads(&draft.operations[i], &nothing).general & FLAGS_BIT)
 			return true;
 		if (writes(&draft.operations[i]).general & FLAGS_BIT)
 			return false;
@@ -719,7 +744,9 @@ static bool set_wide(struct decode_recipe *recipe)
 		const struct operation *operation = &draft.operations[i];
 		struct set set = writes(operation);
 
-		written.general |= set.general;
+		/* It is what the stack protector compares. */
+		if (!operation->is_thread_local)
+			written.general |= set.general;
 		written.vectors |= set.vectors;
 		is_full |= (set.vectors & vector_bits(REGISTER_VECTOR, 16,
 						      16)) &&

@@ -672,6 +672,8 @@ static int vector(const struct instruction *instruction,
 	switch (found->kind) {
 	case KIND_SCALAR:
 	case KIND_SCALAR_UNARY:
+		operation->scalar = found->size;
+		operation->is_unary = found->kind == KIND_SCALAR_UNARY;
 		operation->from_size = (uint8_t)(
 			found->mnemonic == ZYDIS_MNEMONIC_CVTSS2SD ? 4 :
 			found->mnemonic == ZYDIS_MNEMONIC_CVTSD2SS ? 8 :
@@ -679,6 +681,8 @@ static int vector(const struct instruction *instruction,
 		break;
 	case KIND_FROM_INTEGER:
 		operation->code = OPERATION_FROM_INTEGER;
+		operation->scalar = found->size;
+		operation->is_unary = true;
 		operation->from_size = bytes_of(instruction, last);
 		operation->number = (uint16_t)(number +
 					       (operation->from_size == 8));
@@ -731,7 +735,7 @@ static int vector(const struct instruction *instruction,
 		operation->second =
 			(uint8_t)place(instruction, 1, operation);
 		if (found->kind == KIND_FUSED)
-			operation->from_size = found->size;
+			operation->scalar = operation->from_size = found->size;
 		break;
 	default: break;
 	}

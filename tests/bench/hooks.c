@@ -28,6 +28,7 @@
 #pragma weak shim_profiler_enable_call_context_introspection
 #pragma weak shim_call_context_get_argument
 #pragma weak shim_call_context_free_buffer
+#pragma weak shim_get_function_leave3_info
 
 #define QUIETLY __attribute__((no_instrument_function))
 
@@ -69,6 +70,17 @@ QUIETLY static void asking_enter(union shim_function_or_client function,
 	if (shim_get_function_enter3_info(function.function, info, &frame, NULL,
 					  NULL) == SHIM_OK)
 		enters++;
+}
+
+QUIETLY static void asking_leave(union shim_function_or_client function,
+				 shim_elt_info info)
+{
+	struct shim_argument_range result;
+	shim_frame_info frame;
+
+	if (shim_get_function_leave3_info(function.function, info, &frame,
+					  &result) == SHIM_OK && result.start)
+		leaves += *(const unsigned *)result.start & 1;
 }
 
 QUIETLY static void enter2(shim_function function, uintptr_t client,
@@ -185,14 +197,14 @@ QUIETLY static char **arguments_of(int *count)
 	return found;
 }
 
-QUIETLY static void set_slow(shim_function_hook_with_info enter)
+QUIETLY static void set_slow(shim_function_hook_with_info enter,
+			     shim_function_hook_with_info leave, uint32_t mask)
 {
 	struct shim_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
-					    SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter,
-						       slow_leave, NULL);
+	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE | mask);
+	shim_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
+						       NULL);
 }
 
 QUIETLY static struct shim_handle *set_fast(void)
@@ -217,9 +229,17 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (strcmp(mode, "two-fast") == 0)
 		set_fast(), set_fast();
 	if (strcmp(mode, "slow") == 0)
-		set_slow(slow_enter);
+		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
 	if (strcmp(mode, "slow-asking") == 0)
-		set_slow(asking_enter);
+		set_slow(asking_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
+	/* Enters nobody waits for: what a leave hook costs is seen alone. */
+	if (strcmp(mode, "slow-leave") == 0)
+		set_slow(NULL, slow_leave, SHIM_ENABLE_FUNCTION_RETVAL);
+	if (strcmp(mode, "slow-result") == 0)
+		set_slow(NULL, asking_leave, SHIM_ENABLE_FUNCTION_RETVAL);
+	if (strcmp(mode, "fast-leave") == 0)
+		shim_set_enter_leave_function_hooks3(
+			shim_profiler_create(NULL), NULL, fast_leave, NULL);
 	if (strcmp(mode, "elt2") == 0)
 		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
@@ -236,21 +256,22 @@ QUIETLY __attribute__((constructor)) static void start(void)
 
 static __thread volatile int sink;
 
-__attribute__((noinline)) static void c(int i)
+__attribute__((noinline)) static int c(int i)
 {
 	sink += i;
+	return i;
 }
 
-__attribute__((noinline)) static void b(int i)
+__attribute__((noinline)) static int b(int i)
 {
-	c(i);
-	sink ^= i;
+	sink ^= c(i);
+	return i;
 }
 
-__attribute__((noinline)) static void a(int i)
+__attribute__((noinline)) static int a(int i)
 {
-	b(i);
-	sink -= i;
+	sink -= b(i);
+	return i;
 }
 
 static long loops;
