@@ -364,12 +364,14 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * SHIM_E_INSUFFICIENT_BUFFER, and then *@size is what is needed, in bytes: the
  * one exception to the rule that a short buffer is a success (section 3.5);
  * SHIM_E_FUNCTION_NOT_IL if the function was compiled without -g, or, of
- * arguments, debug information does not tell all of them; SHIM_E_NOT_YET_AVAILABLE if
- * another thread takes long to read it; SHIM_E_UNEXPECTED without memory.
+ * arguments, debug information does not tell all of them;
+ * SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read it;
+ * SHIM_E_UNEXPECTED without memory.
  *
  * Contract: sync.  Cost: the first question about arguments or results at a call
- * of a hook reads debug information, blocks signals and takes the lock of shim/state.h; later
- * ones look up a table, and copy.
+ * of a hook reads debug information, blocks signals and takes the lock of
+ * shim/state.h; later ones look up a table, and copy.  What is computed after
+ * the hook is computed twice.
  */
 SHIM_API enum shim_result shim_get_function_enter3_info(
 	SHIM_IN shim_function function, SHIM_IN shim_elt_info info,

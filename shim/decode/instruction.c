@@ -7,14 +7,14 @@
 /* --- linkage tables --- */
 
 struct names {
-	const ElfW(Rela) *relocations[2];
+	const ElfW(Rela) * relocations[2];
 	size_t sizes[2];
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 };
 
 /* glibc has relocated these addresses. */
-static void read_dynamic(const ElfW(Dyn) *entry, struct names *names)
+static void read_dynamic(const ElfW(Dyn) * entry, struct names *names)
 {
 	for (; entry->d_tag != DT_NULL; entry++) {
 		void *address = (void *)entry->d_un.d_ptr;
@@ -66,7 +66,7 @@ bool instruction_is_slot_of(const uintptr_t *slot, const char *name)
 bool instruction_decode(struct instruction *instruction, uintptr_t at)
 {
 	static ZydisDecoder decoder;
-	static bool is_ready;	/* a decoder of zeros has modes that are off */
+	static bool is_ready; /* a decoder of zeros has modes that are off */
 
 	if (!is_ready)
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
@@ -84,7 +84,7 @@ uintptr_t instruction_next(const struct instruction *instruction)
 }
 
 bool instruction_is_register(const ZydisDecodedOperand *operand,
-			ZydisRegister wanted)
+			     ZydisRegister wanted)
 {
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       operand->reg.value == wanted;
@@ -100,7 +100,8 @@ void instruction_target(const struct instruction *branch, uintptr_t *target,
 	*slot = NULL;
 	if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
 	    operand->imm.is_relative)
-		*target = instruction_next(branch) + (uintptr_t)operand->imm.value.s;
+		*target = instruction_next(branch) +
+			  (uintptr_t)operand->imm.value.s;
 	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
 	    operand->mem.base == ZYDIS_REGISTER_RIP &&
 	    operand->mem.index == ZYDIS_REGISTER_NONE)
@@ -115,7 +116,8 @@ const uintptr_t *instruction_slot_behind(uintptr_t target)
 	const uintptr_t *slot;
 	uintptr_t none;
 
-	for (int i = 0; i < 2 && instruction_decode(&instruction, target); i++) {
+	for (int i = 0; i < 2 && instruction_decode(&instruction, target);
+	     i++) {
 		target = instruction_next(&instruction);
 		if (instruction.head.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
 			continue;

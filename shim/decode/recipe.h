@@ -78,6 +78,18 @@ struct operation {
 	int64_t displacement;
 };
 
+/* What most recipes are: one value, that of a kept register and so much more, or
+ * what is in memory there. */
+struct decode_simple {
+	bool is_simple;
+	bool is_loaded;
+	uint8_t size;		/* of what is loaded */
+	uint8_t number;		/* of the register; 0: there is none */
+	uint8_t return_number;	/* where `ret` finds its address, the same way */
+	int32_t return_offset;
+	int64_t offset;
+};
+
 struct decode_recipe {
 	uint32_t size;		/* of all this, in bytes */
 	uint8_t reason;		/* why there is nothing to run; 0 */
@@ -89,6 +101,7 @@ struct decode_recipe {
 	bool copies;		/* kept registers are written in part */
 	uint16_t count;
 	uint32_t result_size;
+	struct decode_simple simple;
 	struct operation operations[];
 };
 

@@ -4,8 +4,8 @@
  *
  * The ways from the hook to `ret` are written down as operations, then all that
  * the result does not depend on is taken out: mostly one move is left.  An
- * instruction that is not understood ends a way, and so does a call, which means
- * that the function goes on: its hook was inlined.
+ * instruction that is not understood ends a way, and so does a call, which
+ * means that the function goes on: its hook was inlined.
  */
 #include "decode.h"
 #include "instruction.h"
@@ -14,16 +14,19 @@
 #include <string.h>
 
 #define OPERATIONS_MAX 384
-#define WAYS_MAX       16
-#define SP	       4
-#define BP	       5
+#define WAYS_MAX 16
+#define SP 4
+#define BP 5
 
 struct draft {
 	const struct decode_leaving *leaving;
 	struct operation operations[OPERATIONS_MAX];
 	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not the first of its own */
 	unsigned count;
-	struct { unsigned branch; uintptr_t address; } ways[WAYS_MAX];
+	struct {
+		unsigned branch;
+		uintptr_t address;
+	} ways[WAYS_MAX];
 	unsigned way_count;
 	bool is_straight, is_full;
 };
@@ -185,9 +188,7 @@ static uintptr_t follow(uintptr_t at)
 		operation = add(OPERATION_RETURN, at);
 		operation->base = SP;
 		return 0;
-	case ZYDIS_CATEGORY_CALL:
-		stop(reason_of_call(&instruction));
-		return 0;
+	case ZYDIS_CATEGORY_CALL: stop(reason_of_call(&instruction)); return 0;
 	case ZYDIS_CATEGORY_UNCOND_BR: return jump(&instruction);
 	case ZYDIS_CATEGORY_COND_BR: return branch(&instruction);
 	default: return add_translated(&instruction);
@@ -316,8 +317,8 @@ static uint64_t first_bits(const struct operation *operation,
 {
 	uint32_t scalar = operation->scalar;
 	uint64_t upper = vector_bits(REGISTER_VECTOR, scalar, 16 - scalar);
-	uint64_t wanted = after->vectors >>
-			  (operation->to - REGISTER_VECTOR) * 4;
+	uint64_t wanted =
+		after->vectors >> (operation->to - REGISTER_VECTOR) * 4;
 
 	if (operation->first < REGISTER_VECTOR ||
 	    operation->first >= REGISTER_HIGH)
@@ -386,19 +387,17 @@ static struct set writes(const struct operation *operation)
 		set.general |= FLAGS_BIT;
 	switch (operation->code) {
 	case OPERATION_PAIR:
-		set.general |= general_bits(0, operation->size == 1 ?
-						       2 :
-						       operation->size);
+		set.general |= general_bits(
+			0, operation->size == 1 ? 2 : operation->size);
 		if (operation->size > 1)
 			set.general |= general_bits(2, operation->size);
 		return set;
 	case OPERATION_VECTOR_MOVE:
 		set.general |= general_bits(operation->to, 8);
-		set.vectors |= covered_bits(operation->to,
-					    operation->to_offset,
+		set.vectors |= covered_bits(operation->to, operation->to_offset,
 					    operation->size);
-		set.vectors |= covered_bits(operation->to, 0,
-					    operation->cleared);
+		set.vectors |=
+			covered_bits(operation->to, 0, operation->cleared);
 		return set;
 	case OPERATION_BROADCAST:
 		set.vectors |= covered_bits(operation->to, 0, 32);
@@ -406,11 +405,11 @@ static struct set writes(const struct operation *operation)
 	case OPERATION_SHUFFLE:
 	case OPERATION_VECTOR:
 	case OPERATION_FROM_INTEGER:
-		set.vectors |= covered_bits(
-			operation->to, 0,
-			operation->cleared > operation->width ?
-				operation->cleared :
-				operation->width);
+		set.vectors |=
+			covered_bits(operation->to, 0,
+				     operation->cleared > operation->width ?
+					     operation->cleared :
+					     operation->width);
 		return set;
 	default:
 		if (is_flow(operation) || is_long(operation))
@@ -629,8 +628,8 @@ static struct relative follow_relative(const struct operation *operation,
 	if ((is_add || is_sub) && from == PLACE_IMMEDIATE &&
 	    operation->first < REGISTER_KEPT) {
 		found = relatives[operation->first];
-		found.offset += is_add ? operation->immediate :
-					 -operation->immediate;
+		found.offset +=
+			is_add ? operation->immediate : -operation->immediate;
 	}
 	return found;
 }
@@ -729,8 +728,8 @@ static const struct operation *find_end(void)
 
 /*
  * A value that is larger than two eightbytes, of a type that may be returned in
- * several ways.  No register that returns something survives the hook's call: so
- * those that are written after it tell.  A vector is in one register if the
+ * several ways.  No register that returns something survives the hook's call:
+ * so those that are written after it tell.  A vector is in one register if the
  * processor has such; without, gcc has it in memory, clang in two.  Two long
  * doubles are a complex one.
  */
@@ -748,10 +747,10 @@ static bool set_wide(struct decode_recipe *recipe)
 		if (!operation->is_thread_local)
 			written.general |= set.general;
 		written.vectors |= set.vectors;
-		is_full |= (set.vectors & vector_bits(REGISTER_VECTOR, 16,
-						      16)) &&
-			   (operation->width == 32 ||
-			    operation->to_offset + operation->size == 32);
+		is_full |=
+			(set.vectors & vector_bits(REGISTER_VECTOR, 16, 16)) &&
+			(operation->width == 32 ||
+			 operation->to_offset + operation->size == 32);
 		longs += operation->code == OPERATION_LONG_PUSH ||
 			 operation->code == OPERATION_LONG_COPY;
 		if (operation->code == OPERATION_LONG_POP ||
@@ -759,8 +758,8 @@ static bool set_wide(struct decode_recipe *recipe)
 			longs -= operation->width;
 	}
 	in_two = (written.vectors & 0x77) == 0x77;
-	in_memory = (written.general & general_bits(0, 8)) ==
-		    general_bits(0, 8);
+	in_memory =
+		(written.general & general_bits(0, 8)) == general_bits(0, 8);
 	if (longs == 2 && draft.is_straight)
 		recipe->long_count = 2;
 	else if (longs)
@@ -798,6 +797,53 @@ static bool set_result(const struct prototype_value *value,
 	}
 }
 
+static bool is_relative(const struct operation *operation)
+{
+	return operation->base >= REGISTER_KEPT &&
+	       operation->base < REGISTER_VECTOR &&
+	       operation->index == PLACE_NONE && !operation->is_thread_local;
+}
+
+/* A move to rax, and that is all. */
+static void simplify(struct decode_recipe *recipe)
+{
+	const struct operation *first = &draft.operations[0],
+			       *end = &draft.operations[1];
+	struct decode_simple simple = { .is_simple = true };
+	bool is_alone = recipe->is_address ||
+			(recipe->classes[0] == PROTOTYPE_INTEGER &&
+			 recipe->classes[1] == PROTOTYPE_NO_CLASS);
+
+	if (draft.count != 2 || !is_alone || first->to != 0 ||
+	    first->size < 4 || end->code != OPERATION_RETURN ||
+	    !is_relative(end) ||
+	    end->displacement != (int32_t)end->displacement)
+		return;
+	simple.return_number = end->base - REGISTER_KEPT;
+	simple.return_offset = (int32_t)end->displacement;
+	if (first->code == OPERATION_ADDRESS && first->size == 8 &&
+	    is_relative(first)) {
+		simple.number = first->base - REGISTER_KEPT;
+		simple.offset = first->displacement;
+	} else if (first->code != OPERATION_MOVE) {
+		return;
+	} else if (first->second == PLACE_IMMEDIATE) {
+		simple.offset = first->immediate;
+	} else if (first->second >= REGISTER_KEPT &&
+		   first->second < REGISTER_VECTOR &&
+		   first->from_size >= recipe->result_size) {
+		simple.number = first->second - REGISTER_KEPT;
+	} else if (first->second == PLACE_MEMORY && is_relative(first)) {
+		simple.number = first->base - REGISTER_KEPT;
+		simple.offset = first->displacement;
+		simple.is_loaded = true;
+		simple.size = first->from_size;
+	} else {
+		return;
+	}
+	recipe->simple = simple;
+}
+
 static enum shim_unavailable make(struct decode_recipe *recipe)
 {
 	const struct operation *end;
@@ -823,6 +869,7 @@ static enum shim_unavailable make(struct decode_recipe *recipe)
 		return SHIM_UNAVAILABLE_CODE;
 	recipe->copies = !draft.is_straight || live[0].general & ~LONGS_BIT;
 	remove_rest(keeps_guards);
+	simplify(recipe);
 	return SHIM_AVAILABLE;
 }
 
@@ -836,9 +883,9 @@ bool decode_result(const struct decode_leaving *leaving,
 	draft.leaving = leaving;
 	draft.is_straight = true;
 	recipe->size = sizeof(*recipe);
-	recipe->reason = (uint8_t)(is_inside(leaving->hook) ?
-					   make(recipe) :
-					   SHIM_UNAVAILABLE_INLINED);
+	recipe->reason =
+		(uint8_t)(is_inside(leaving->hook) ? make(recipe) :
+						     SHIM_UNAVAILABLE_INLINED);
 	if (recipe->reason)
 		return true;
 	size = (uint32_t)(sizeof(*recipe) +

@@ -8,7 +8,7 @@
 #include "recipe.h"
 
 #define STEPS_MAX 512
-#define FLAGS	  0x8d5u
+#define FLAGS 0x8d5u
 
 /* operations.S */
 void operation_integer(uint32_t number, struct operands *operands);
@@ -49,8 +49,8 @@ static uintptr_t address_of(const struct decode_machine *machine,
 	if (operation->base != PLACE_NONE)
 		address += machine->registers[operation->base];
 	if (operation->index != PLACE_NONE)
-		address += machine->registers[operation->index] *
-			   operation->scale;
+		address +=
+			machine->registers[operation->index] * operation->scale;
 	if (operation->is_thread_local)
 		address += (uintptr_t)__builtin_thread_pointer();
 	return address;
@@ -82,9 +82,7 @@ static void load(uintptr_t address, uint32_t size, unsigned char *bytes)
 	case 4: value = *(const volatile uint32_t *)address; break;
 	case 2: value = *(const volatile uint16_t *)address; break;
 	case 1: value = *(const volatile uint8_t *)address; break;
-	default:
-		copy(bytes, (const unsigned char *)address, size);
-		size = 0;
+	default: copy(bytes, (const unsigned char *)address, size); size = 0;
 	}
 	if (size)
 		copy(bytes, (const unsigned char *)&value, size);
@@ -194,8 +192,8 @@ static bool compute(struct decode_machine *machine,
 {
 	struct operands *operands = &machine->operands;
 
-	operands->first = read(machine, operation, operation->first,
-			       operation->size);
+	operands->first =
+		read(machine, operation, operation->first, operation->size);
 	operands->second = read(machine, operation, operation->second,
 				operation->from_size);
 	if (operation->tests_flags || operation->keeps_flags) {
@@ -235,11 +233,10 @@ static bool compute_pair(struct decode_machine *machine,
 
 	operands->first = machine->registers[0];
 	operands->pair = machine->registers[2];
-	operands->second = read(machine, operation, operation->second,
-				operation->size);
+	operands->second =
+		read(machine, operation, operation->second, operation->size);
 	if (operation->immediate &&
-	    divides_badly(operands, operation->size,
-			  operation->immediate == 2))
+	    divides_badly(operands, operation->size, operation->immediate == 2))
 		return false;
 	operation_integer(operation->number, operands);
 	machine->flags = operands->flags & FLAGS;
@@ -337,8 +334,8 @@ static void shuffle(struct decode_machine *machine,
 	to = vector(machine, operation->to);
 	for (unsigned i = 0; i < operation->width / 4; i++) {
 		const unsigned char *from = i % 4 < 2 ? first : second;
-		unsigned which = (unsigned)operation->immediate >> i % 4 * 2 &
-				 3;
+		unsigned which =
+			(unsigned)operation->immediate >> i % 4 * 2 & 3;
 
 		copy(to + i * 4, from + i / 4 * 16 + which * 4, 4);
 	}
@@ -356,8 +353,8 @@ static void compute_vector(struct decode_machine *machine,
 	if (operation->first != PLACE_NONE)
 		read_vector(machine, operation, operation->first,
 			    operation->width, operands->a);
-	read_vector(machine, operation, operation->second,
-		    operation->from_size, operands->b);
+	read_vector(machine, operation, operation->second, operation->from_size,
+		    operands->b);
 	if (operation->third != PLACE_NONE)
 		read_vector(machine, operation, operation->third,
 			    operation->from_size, operands->c);
@@ -391,8 +388,8 @@ static bool convert_back(struct decode_machine *machine,
 {
 	struct operands *operands = &machine->operands;
 
-	read_vector(machine, operation, operation->second,
-		    operation->from_size, operands->b);
+	read_vector(machine, operation, operation->second, operation->from_size,
+		    operands->b);
 	operation_vector(operation->number, operands);
 	return write(machine, operation, operands->first);
 }
@@ -403,8 +400,8 @@ static void compare(struct decode_machine *machine,
 	struct operands *operands = &machine->operands;
 
 	read_vector(machine, operation, operation->first, 16, operands->a);
-	read_vector(machine, operation, operation->second,
-		    operation->from_size, operands->b);
+	read_vector(machine, operation, operation->second, operation->from_size,
+		    operands->b);
 	operation_vector(operation->number, operands);
 	machine->flags = operands->flags & FLAGS;
 }
@@ -621,8 +618,8 @@ static const struct operation *follow(const struct decode_recipe *recipe,
 }
 
 /* What the program has yet to write there, it would not hold. */
-static bool is_written(const struct decode_machine *machine,
-		       uintptr_t address, uint32_t size)
+static bool is_written(const struct decode_machine *machine, uintptr_t address,
+		       uint32_t size)
 {
 	for (uint32_t i = 0; i < machine->store_count; i++)
 		if (machine->stores[i].address < address + size &&
@@ -638,8 +635,7 @@ static void put_together(const struct decode_recipe *recipe,
 	unsigned integers = 0, vectors = 0;
 
 	if (recipe->is_whole) {
-		copy(machine->result, machine->vectors[0],
-		     recipe->result_size);
+		copy(machine->result, machine->vectors[0], recipe->result_size);
 		return;
 	}
 	if (recipe->is_split) {
@@ -669,8 +665,8 @@ static bool put_longs(const struct decode_recipe *recipe,
 }
 
 enum shim_unavailable decode_run(const struct decode_recipe *recipe,
-				 struct decode_machine *machine,
-				 uintptr_t site, uintptr_t *start)
+				 struct decode_machine *machine, uintptr_t site,
+				 uintptr_t *start)
 {
 	enum shim_unavailable reason = SHIM_UNAVAILABLE_CODE;
 	const struct operation *end;

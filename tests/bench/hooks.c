@@ -232,14 +232,10 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
 	if (strcmp(mode, "slow-asking") == 0)
 		set_slow(asking_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
-	/* Enters nobody waits for: what a leave hook costs is seen alone. */
-	if (strcmp(mode, "slow-leave") == 0)
-		set_slow(NULL, slow_leave, SHIM_ENABLE_FUNCTION_RETVAL);
+	if (strcmp(mode, "slow-inspecting") == 0)
+		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FUNCTION_RETVAL);
 	if (strcmp(mode, "slow-result") == 0)
-		set_slow(NULL, asking_leave, SHIM_ENABLE_FUNCTION_RETVAL);
-	if (strcmp(mode, "fast-leave") == 0)
-		shim_set_enter_leave_function_hooks3(
-			shim_profiler_create(NULL), NULL, fast_leave, NULL);
+		set_slow(slow_enter, asking_leave, SHIM_ENABLE_FUNCTION_RETVAL);
 	if (strcmp(mode, "elt2") == 0)
 		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
