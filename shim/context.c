@@ -5,6 +5,7 @@
 #include "contract.h"
 #include "locals.h"
 #include "output.h"
+#include "results.h"
 #include "text.h"
 #include "values.h"
 
@@ -183,10 +184,19 @@ static enum shim_result find_local(const struct plan_call *call,
 	return SHIM_OK;
 }
 
-static void find_result(const struct plan_call *call, struct value *value)
+static enum shim_result find_result(const struct plan_call *call,
+				    struct value *value)
 {
-	if (call->event == PLAN_LEAVE)
-		value->reason = SHIM_UNAVAILABLE_CODE;
+	struct results_value result;
+	enum shim_result r;
+
+	if (call->event != PLAN_LEAVE)
+		return SHIM_OK;
+	r = results_find(thread_current, call->registers, &result);
+	value->start = result.start;
+	value->size = result.length;
+	value->reason = result.reason;
+	return r;
 }
 
 /* SHIM_OK, also if it is not available. */
@@ -200,7 +210,7 @@ static enum shim_result find_value(const struct plan_call *call,
 	if (kind == SHIM_CALL_LOCAL)
 		r = find_local(call, position, value);
 	else if (kind == SHIM_CALL_RESULT)
-		find_result(call, value);
+		r = find_result(call, value);
 	else if (call->event == PLAN_ENTER)
 		r = find_at_enter(call, kind, position, value);
 	else
@@ -324,6 +334,18 @@ static enum shim_result count_locals(const struct plan_call *call,
 	return r;
 }
 
+/* One that is nowhere is one, too. */
+static enum shim_result count_results(const struct plan_call *call,
+				      uint32_t *count)
+{
+	struct value value = { .reason = SHIM_UNAVAILABLE_NONE };
+	enum shim_result r = find_result(call, &value);
+
+	if (r == SHIM_OK)
+		*count = value.reason != SHIM_UNAVAILABLE_NONE;
+	return r;
+}
+
 enum shim_result
 shim_call_context_get_count(struct shim_call_context *context,
 			    enum shim_call_value kind, uint32_t *number)
@@ -339,10 +361,8 @@ shim_call_context_get_count(struct shim_call_context *context,
 		return SHIM_E_INVALIDARG;
 	if (kind == SHIM_CALL_LOCAL)
 		return count_locals(call, number);
-	if (kind == SHIM_CALL_RESULT) {
-		*number = call->event == PLAN_LEAVE;
-		return SHIM_OK;
-	}
+	if (kind == SHIM_CALL_RESULT)
+		return count_results(call, number);
 	r = count_arguments(call, &has_this, &count);
 	if (r == SHIM_OK)
 		*number = kind == SHIM_CALL_THIS ? has_this : count - has_this;

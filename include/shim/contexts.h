@@ -58,12 +58,14 @@ shim_profiler_enable_call_context_introspection(void) SHIM_INIT;
  * hold by then.  A reference is an address; of an object that C++ passes by its
  * address, method_enter has the object.
  *
- * Locals count from 0 in the order of their declaration: those of the function
- * and of the blocks around the place that calls the hook, static ones too.  In
+ * Locals count from 0 in the order of their declaration: those of the function,
+ * then those of the blocks around the place that calls the hook, static ones
+ * too.  In
  * method_enter only static ones have a value.  In method_leave a local that the
- * function did not get to holds what was there.  An optimized function leaves out
+ * function did not get to holds what was there, and objects of C++ may have been
+ * destroyed, whose bytes are still there.  An optimized function leaves out
  * what is not read any more, so of its locals only those are told whose value
- * the compiler follows, in registers.
+ * the compiler follows: few, because most are dead by then.
  *
  * Return NULL if there is no such value, or it is not available
  * (shim_call_context_get_info says why); if @context is not valid here; if all

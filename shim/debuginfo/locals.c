@@ -86,6 +86,8 @@ static struct variables *put_together(uint32_t parameter_count)
 
 struct function {
 	Dwarf_Die *die;
+	Dwarf_Die written; /* the function it is a copy of, perhaps itself */
+	bool is_copy;
 	uint64_t place;
 	Dwarf_CFI *frames;
 	bool is_covered;   /* the place is in it, and not in one around it */
@@ -500,8 +502,6 @@ static bool locate(struct found *found, Dwarf_Die *die)
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
 	if (found->is_static)
 		return true;
-	if (!function->is_covered)
-		return refuse(found, SHIM_UNAVAILABLE_INLINED);
 	if (function->is_optimized &&
 	    (!function->is_followed ||
 	     (found->reads_memory &&
@@ -521,7 +521,12 @@ static void add_variable(const struct function *function, Dwarf_Die *die)
 		is_too_much = true;
 		return;
 	}
-	if (!locate(&found, die))
+	locate(&found, die);
+	/* The function was inlined; what is said is about another frame. */
+	if (!function->is_covered &&
+	    (found.reason != SHIM_AVAILABLE || !found.is_static))
+		found.reason = SHIM_UNAVAILABLE_INLINED;
+	if (found.reason != SHIM_AVAILABLE)
 		step_count = before;
 	variable = &variables[variable_count++];
 	*variable = (struct variable){
@@ -551,19 +556,18 @@ static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 				 origin);
 }
 
-/* The one among @function's own that stands for @parameter, of the function as
- * it was written. */
-static bool find_copy(Dwarf_Die *function, Dwarf_Die *parameter,
-		      Dwarf_Die *copy)
+/* The one among @function's own that stands for @variable, of the function as it
+ * was written. */
+static bool find_copy(Dwarf_Die *function, Dwarf_Die *variable, Dwarf_Die *copy)
 {
 	Dwarf_Die child, origin;
 
 	if (dwarf_child(function, &child) != 0)
 		return false;
 	do {
-		if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
+		if (dwarf_tag(&child) == dwarf_tag(variable) &&
 		    find_origin(&child, &origin) &&
-		    dwarf_dieoffset(&origin) == dwarf_dieoffset(parameter)) {
+		    dwarf_dieoffset(&origin) == dwarf_dieoffset(variable)) {
 			*copy = child;
 			return true;
 		}
@@ -571,26 +575,49 @@ static bool find_copy(Dwarf_Die *function, Dwarf_Die *parameter,
 	return false;
 }
 
-/* As prototype.c counts them. */
-static void add_parameters(const struct function *function)
+static bool is_declared(Dwarf_Die *die)
 {
-	Dwarf_Die written = *function->die, origin, child, copy;
-	bool is_copied = false;
+	return dwarf_tag(die) == DW_TAG_variable &&
+	       !has_flag(die, DW_AT_artificial) &&
+	       !has_flag(die, DW_AT_declaration);
+}
 
-	for (unsigned i = 0; i < 4 && find_origin(&written, &origin); i++) {
-		written = origin;
-		is_copied = true;
-	}
-	if (dwarf_child(&written, &child) != 0)
+/* Those of one kind of the function as it was written, which may be described
+ * apart from the copies of it there are: parameters as prototype.c counts them,
+ * and variables, of which static ones are not described again. */
+static void add_written(const struct function *function, int tag)
+{
+	Dwarf_Die child, copy;
+
+	if (dwarf_child((Dwarf_Die *)&function->written, &child) != 0)
 		return;
 	do {
-		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+		if (dwarf_tag(&child) != tag ||
+		    (tag == DW_TAG_variable && !is_declared(&child)))
 			continue;
-		if (is_copied && find_copy(function->die, &child, &copy))
+		if (function->is_copy &&
+		    find_copy(function->die, &child, &copy))
 			add_variable(function, &copy);
 		else
 			add_variable(function, &child);
 	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+/* Whether add_written adds it. */
+static bool is_written(const struct function *function, Dwarf_Die *die)
+{
+	Dwarf_Die child, origin;
+
+	if (!function->is_copy)
+		return true;
+	if (!find_origin(die, &origin) ||
+	    dwarf_child((Dwarf_Die *)&function->written, &child) != 0)
+		return false;
+	do {
+		if (dwarf_dieoffset(&child) == dwarf_dieoffset(&origin))
+			return true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
 }
 
 static void add_locals(const struct function *function, Dwarf_Die *scope,
@@ -601,18 +628,12 @@ static void add_locals(const struct function *function, Dwarf_Die *scope,
 	if (depth > DEPTH_MAX || dwarf_child(scope, &child) != 0)
 		return;
 	do {
-		switch (dwarf_tag(&child)) {
-		case DW_TAG_variable:
-			if (!has_flag(&child, DW_AT_artificial) &&
-			    !has_flag(&child, DW_AT_declaration))
-				add_variable(function, &child);
-			break;
-		case DW_TAG_lexical_block:
-			if (dwarf_haspc(&child, function->place) > 0)
-				add_locals(function, &child, depth + 1);
-			break;
-		default: break;
-		}
+		if (is_declared(&child) &&
+		    (depth > 0 || !is_written(function, &child)))
+			add_variable(function, &child);
+		else if (dwarf_tag(&child) == DW_TAG_lexical_block &&
+			 dwarf_haspc(&child, function->place) > 0)
+			add_locals(function, &child, depth + 1);
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
@@ -646,14 +667,23 @@ struct variables *locals_read(Dwarf_Die *die, uint64_t place,
 		.place = place,
 		.frames = frames,
 		.is_covered = dwarf_haspc(die, place) > 0,
+		.written = *die,
 	};
+	Dwarf_Die origin;
 	uint32_t parameter_count;
+
+	for (unsigned i = 0; i < 4 && find_origin(&function.written, &origin);
+	     i++) {
+		function.written = origin;
+		function.is_copy = true;
+	}
 
 	look_at_compiler(&function);
 	variable_count = step_count = text_size = 0;
 	is_too_much = false;
-	add_parameters(&function);
+	add_written(&function, DW_TAG_formal_parameter);
 	parameter_count = variable_count;
+	add_written(&function, DW_TAG_variable);
 	add_locals(&function, die, 0);
 	return is_too_much ? NULL : put_together(parameter_count);
 }

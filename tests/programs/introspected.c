@@ -41,6 +41,7 @@
 #pragma weak shim_call_context_get_local_info
 
 static const char *mode;
+static volatile int sink;
 static unsigned long checks, wrongs;
 
 QUIETLY static int is(const char *name)
@@ -88,6 +89,27 @@ APART static void odd(int n)
 	several[0] = (int)bits.b;
 	own = several[0] + huge[0];
 	several[0] += own;
+}
+
+/* Its hooks are called from within whoever calls it. */
+#ifdef __clang__
+__attribute__((always_inline))
+#else
+__attribute__((always_inline, noclone))
+#endif
+static inline int inlined(int a)
+{
+	static int times = 1;
+	int twice = a * 2;
+
+	times++;
+	sink = twice;
+	return twice + 1;
+}
+
+APART static int around(int a)
+{
+	return inlined(a) + 1;
 }
 
 /* --- callbacks --- */
@@ -593,6 +615,26 @@ QUIETLY static void odd_ones(shim_function function, context *c)
 	shim_call_context_free_buffer(bits);
 }
 
+QUIETLY static void inlined_ones(shim_function function, context *c)
+{
+	enum shim_unavailable reason = SHIM_AVAILABLE;
+	uint32_t count = 0;
+
+	if (function == (uintptr_t)add || function == (uintptr_t)nothing ||
+	    function == (uintptr_t)odd || function == (uintptr_t)around)
+		return;
+	CHECK(shim_call_context_get_count(c, SHIM_CALL_LOCAL, &count) ==
+		      SHIM_OK && count == 2);
+	CHECK(reason_of(c, position_of(c, "twice")) ==
+	      SHIM_UNAVAILABLE_INLINED);
+	CHECK(take_int(shim_call_context_get_local(
+		      c, position_of(c, "times"))) == 2);
+	CHECK(shim_call_context_get_info(c, SHIM_CALL_ARGUMENT, 0, NULL,
+					 &reason) == SHIM_OK);
+	CHECK(reason == SHIM_UNAVAILABLE_INLINED);
+	leaves++;
+}
+
 /* Statics have a value before, and another one after. */
 QUIETLY static void static_before(shim_function function, context *c)
 {
@@ -687,7 +729,7 @@ static const struct {
 	{ "stash", stash, stash },     { "frees", NULL, frees },
 	{ "leak", NULL, leak },	       { "exhaust", exhaust, NULL },
 	{ "odd", NULL, odd_ones },     { "statics", static_before, static_after },
-	{ "unknown", unknown, unknown },
+	{ "unknown", unknown, unknown },  { "inlined", NULL, inlined_ones },
 };
 
 QUIETLY int main(void)
@@ -705,9 +747,13 @@ QUIETLY int main(void)
 		add(5, 6);
 		nothing();
 		odd(9);
+		if (is("inlined"))
+			around(3);
 		add(5, 6);
 		at_enter = at_leave = NULL;
 	}
+	if (is("inlined"))
+		CHECK(leaves == 1);
 	if (is("stash")) {	/* no callback runs */
 		CHECK(stashes == 4);
 		CHECK(shim_call_context_get_argument(kept, 0) == NULL);

@@ -36,6 +36,7 @@ class Program:
                          CXX_DECLARATIONS if cxx else '']
         self.runs, self.cases = [], 0
         self.statics = {}       # of cases: names
+        self.results = {}       # the same: what they return is called r
 
     def size(self, name, type):
         return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
@@ -75,6 +76,8 @@ class Program:
                 keep.append('sizes[%d] = sizeof(%s);' % (i, name))
             else:
                 keep.append('sizes[%d] = %s;' % (i, size))
+        if result != 'void':
+            self.results[n] = 'known' if end == 'return r;' else 'unknown'
         head = '%s f%d(%s)' % (result, n, ', '.join(
             '%s %s' % (t, m) for m, t in names) or
             ('' if self.cxx else 'void'))
@@ -300,8 +303,14 @@ def compare(program, text):
             comparison.count('statics' if static else 'locals', words[4],
                              value, where, significant)
         elif kind == 'result':
-            if when == 'enter' and words[3] != NONE:
-                comparison.wrong.append(where)
+            if when == 'enter' or n not in program.results:
+                if words[3] != NONE:
+                    comparison.wrong.append(' '.join(words))
+                continue
+            if program.results[n] == 'unknown':
+                continue
+            significant, value = holds[n]['r']
+            comparison.count('results', words[3], value, where, significant)
         elif kind in ('arguments', 'locals') and words[3] == '0x80131354':
             comparison.count(when + ' unknown', '-2', '', where)
         else:
@@ -331,6 +340,10 @@ def test_matrix(family, optimize, cxx):
     missing = comparison.missing.get('locals', 0)
     expect(100 * right >= LEAST[optimize] * (right + missing),
            '%d of %d locals' % (right, right + missing))
+    right = comparison.right.get('results', 0)
+    missing = comparison.missing.get('results', 0)
+    expect(right > 100 and 100 * missing <= 3 * right,
+           '%d of %d results' % (right, right + missing))
 
 
 for family, optimize in BUILDS:
@@ -388,6 +401,12 @@ NO_BUFFER = 'what was given back is no buffer'
 
 for name, case, least in ROWS:
     add_test(name, lambda c=case, n=least: check_row(c, n))
+
+
+@test
+def variables_of_inlined_functions_have_a_reason():
+    for family, optimize in BUILDS:
+        check_row('inlined', 6, family, optimize)
 
 
 @test
