@@ -42,7 +42,8 @@ struct shim_call_context *context_begin(struct guard *guard,
 }
 
 /* What interrupts a callback may not ask for it. */
-static const struct plan_call *find_call(const struct shim_call_context *context)
+static const struct plan_call *
+find_call(const struct shim_call_context *context)
 {
 	const struct thread *self = thread_current;
 
@@ -127,7 +128,7 @@ static void tell_variable(const struct plan_call *call,
 		value->reason = SHIM_UNAVAILABLE_NOT_YET;
 	else if (!variable->is_static && was_jumped_to(call))
 		value->reason = SHIM_UNAVAILABLE_CLOBBERED;
-	/* An empty class has bytes, and nothing in them. */
+	/* More than any buffer holds. */
 	else if (variable->size > CONTEXT_BUFFER_MAX)
 		value->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 }
@@ -346,9 +347,9 @@ static enum shim_result count_results(const struct plan_call *call,
 	return r;
 }
 
-enum shim_result
-shim_call_context_get_count(struct shim_call_context *context,
-			    enum shim_call_value kind, uint32_t *number)
+enum shim_result shim_call_context_get_count(struct shim_call_context *context,
+					     enum shim_call_value kind,
+					     uint32_t *number)
 {
 	const struct plan_call *call;
 	enum shim_result r;
@@ -378,10 +379,10 @@ static void try(const struct plan_call *call, struct value *value)
 		context_buffer_give_back(buffer);
 }
 
-enum shim_result
-shim_call_context_get_info(struct shim_call_context *context,
-			   enum shim_call_value kind, uint32_t position,
-			   uint32_t *size, enum shim_unavailable *reason)
+enum shim_result shim_call_context_get_info(struct shim_call_context *context,
+					    enum shim_call_value kind,
+					    uint32_t position, uint32_t *size,
+					    enum shim_unavailable *reason)
 {
 	const struct plan_call *call;
 	struct value value;
@@ -402,10 +403,11 @@ shim_call_context_get_info(struct shim_call_context *context,
 	return SHIM_OK;
 }
 
-enum shim_result shim_call_context_get_local_info(
-	struct shim_call_context *context, uint32_t position, uint32_t *size,
-	enum shim_unavailable *reason, uint32_t count, uint32_t *total,
-	char *name)
+enum shim_result
+shim_call_context_get_local_info(struct shim_call_context *context,
+				 uint32_t position, uint32_t *size,
+				 enum shim_unavailable *reason, uint32_t count,
+				 uint32_t *total, char *name)
 {
 	const struct plan_call *call;
 	struct value value;

@@ -1,9 +1,9 @@
 /*
- * One region, in equal parts for blocks of each size.  The free blocks of a size
- * are a list whose head is changed by compare-and-swap, with a count beside it so
- * that a head that was seen is not taken for a later one.  What each block
- * is used for stands in a table of its own: nothing a profiler writes past its
- * buffer reaches it.
+ * One region, in equal parts for blocks of each size.  The free blocks of a
+ * size are a list whose head is changed by compare-and-swap, with a count
+ * beside it so that a head that was seen is not taken for a later one.  What
+ * each block is used for stands in a table of its own: nothing a profiler
+ * writes past its buffer reaches it.
  */
 #include "context_buffers.h"
 
@@ -14,9 +14,9 @@
 
 #include <shim/banned.h>
 
-#define PART	 ((size_t)4 << 20)
+#define PART ((size_t)4 << 20)
 #define SMALLEST 5 /* 32 bytes; the next ones are 4 times as large */
-#define PARTS	 8
+#define PARTS 8
 
 /* 32 bytes to 512 KiB. */
 static unsigned shift_of(unsigned part)
@@ -48,8 +48,8 @@ static uint32_t count_of(unsigned part)
 }
 
 /* The smaller blocks are a quarter as large, and four times as many. */
-#define TABLE_SIZE                                                             \
-	(sizeof(struct pool) +                                                 \
+#define TABLE_SIZE \
+	(sizeof(struct pool) + \
 	 (PART >> SMALLEST) * sizeof(struct block) * 4 / 3)
 
 /* Its memory is there when it is touched.  Two threads may make one: the second
@@ -182,8 +182,9 @@ bool context_buffer_give_back(void *buffer)
 
 	if (!block ||
 	    __atomic_exchange_n(&block->size, 0, __ATOMIC_ACQ_REL) == 0) {
-		complain(&complained, "what was given back is no buffer, or was "
-				      "given back before");
+		complain(&complained,
+			 "what was given back is no buffer, or was "
+			 "given back before");
 		return false;
 	}
 	push(&pool->parts[part], pool->blocks[part], number);

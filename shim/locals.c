@@ -10,7 +10,7 @@
 #include <shim/banned.h>
 
 #define BLOCK_SIZE (64u << 10)
-#define STACK_MAX  8
+#define STACK_MAX 8
 
 struct locals {
 	uintptr_t address, function; /* what it is for */
@@ -54,10 +54,11 @@ static const struct locals *find(const struct arch_frame *frame)
 
 	if (!in)
 		return NULL;
-	locals = __atomic_load_n(find_place(in, frame->return_address,
-					    frame->function),
-				 __ATOMIC_ACQUIRE);
-	return locals && locals->age == __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
+	locals = __atomic_load_n(
+		find_place(in, frame->return_address, frame->function),
+		__ATOMIC_ACQUIRE);
+	return locals && locals->age ==
+				       __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
 		       locals :
 		       NULL;
 }
@@ -316,8 +317,7 @@ static uint64_t calculate(enum variable_step_kind kind, uint64_t lower,
 	case VARIABLE_XOR: return lower ^ upper;
 	case VARIABLE_SHIFT_LEFT: return upper < 64 ? lower << upper : 0;
 	case VARIABLE_SHIFT_RIGHT: return upper < 64 ? lower >> upper : 0;
-	default:
-		return (uint64_t)((int64_t)lower >> (upper < 63 ? upper : 63));
+	default: return (uint64_t)((int64_t)lower >> (upper < 63 ? upper : 63));
 	}
 }
 
@@ -336,8 +336,8 @@ static void follow(struct walk *walk, const struct variable_step *step)
 	switch ((enum variable_step_kind)step->kind) {
 	case VARIABLE_NUMBER: push(walk, (uint64_t)step->value); return;
 	case VARIABLE_REGISTER:
-		push(walk, read_register(walk, step->number) +
-				   (uint64_t)step->value);
+		push(walk,
+		     read_register(walk, step->number) + (uint64_t)step->value);
 		return;
 	case VARIABLE_ADDRESS:
 		push(walk, walk->locals->bias + (uint64_t)step->value);

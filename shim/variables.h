@@ -54,8 +54,8 @@ struct variable {
 struct variables {
 	uint32_t size;
 	uint32_t parameter_count;
-	uint32_t count; /* with the parameters, which are first */
-	uint32_t steps; /* where they begin */
+	uint32_t count;		   /* with the parameters, which are first */
+	uint32_t steps;		   /* where they begin */
 	uint32_t lacks_parameters; /* it is not known which */
 	struct variable variables[];
 };

@@ -17,7 +17,7 @@
 
 #define DEPTH_MAX 64
 #define STEPS_MAX 4096
-#define TEXT_MAX  32768
+#define TEXT_MAX 32768
 
 /* --- the answer, as far as it is made --- */
 
@@ -28,9 +28,10 @@ static uint32_t variable_count, step_count, text_size;
 static bool is_too_much;
 
 /* For numbers of 8 bytes. */
-static uint64_t
-	answer[(sizeof(struct variables) + sizeof(variables) + sizeof(steps) +
-		sizeof(text)) / sizeof(uint64_t) + 1];
+static uint64_t answer[(sizeof(struct variables) + sizeof(variables) +
+			sizeof(steps) + sizeof(text)) /
+			       sizeof(uint64_t) +
+		       1];
 
 static void add_step(enum variable_step_kind kind, unsigned number,
 		     int64_t value)
@@ -64,8 +65,8 @@ static uint32_t add_text(const char *name)
 static struct variables *put_together(uint32_t parameter_count)
 {
 	struct variables *of = (struct variables *)answer;
-	uint32_t at = (uint32_t)(sizeof(*of) +
-				 variable_count * sizeof(variables[0]));
+	uint32_t at =
+		(uint32_t)(sizeof(*of) + variable_count * sizeof(variables[0]));
 
 	at = (at + 7) / 8 * 8;
 	of->steps = at;
@@ -102,10 +103,10 @@ enum found_kind { IN_MEMORY, A_NUMBER, BYTES };
 struct found {
 	const struct function *function;
 	Dwarf_Attribute *attribute;
-	uint32_t size;	    /* of the variable */
+	uint32_t size; /* of the variable */
 	uint32_t taken;
 	enum found_kind kind;
-	bool has_steps;	    /* for the part that is not taken yet */
+	bool has_steps; /* for the part that is not taken yet */
 	bool is_static;
 	bool reads_memory;
 	enum shim_unavailable reason;
@@ -270,12 +271,18 @@ static bool add_implicit(struct found *found, const Dwarf_Op *op)
 static const struct {
 	uint8_t atom, kind;
 } plain[] = {
-	{ DW_OP_drop, VARIABLE_DROP },	    { DW_OP_swap, VARIABLE_SWAP },
-	{ DW_OP_neg, VARIABLE_NEGATE },	    { DW_OP_not, VARIABLE_INVERT },
-	{ DW_OP_plus, VARIABLE_ADD },	    { DW_OP_minus, VARIABLE_SUBTRACT },
-	{ DW_OP_mul, VARIABLE_MULTIPLY },   { DW_OP_and, VARIABLE_AND },
-	{ DW_OP_or, VARIABLE_OR },	    { DW_OP_xor, VARIABLE_XOR },
-	{ DW_OP_shl, VARIABLE_SHIFT_LEFT }, { DW_OP_shr, VARIABLE_SHIFT_RIGHT },
+	{ DW_OP_drop, VARIABLE_DROP },
+	{ DW_OP_swap, VARIABLE_SWAP },
+	{ DW_OP_neg, VARIABLE_NEGATE },
+	{ DW_OP_not, VARIABLE_INVERT },
+	{ DW_OP_plus, VARIABLE_ADD },
+	{ DW_OP_minus, VARIABLE_SUBTRACT },
+	{ DW_OP_mul, VARIABLE_MULTIPLY },
+	{ DW_OP_and, VARIABLE_AND },
+	{ DW_OP_or, VARIABLE_OR },
+	{ DW_OP_xor, VARIABLE_XOR },
+	{ DW_OP_shl, VARIABLE_SHIFT_LEFT },
+	{ DW_OP_shr, VARIABLE_SHIFT_RIGHT },
 	{ DW_OP_shra, VARIABLE_SHIFT_SIGNED },
 };
 
@@ -397,9 +404,9 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
-						      &attribute),
-				 type) &&
+	return dwarf_formref_die(
+		       dwarf_attr_integrate(die, DW_AT_type, &attribute),
+		       type) &&
 	       dwarf_peel_type(type, type) == 0;
 }
 
@@ -413,8 +420,8 @@ static uint32_t size_of(Dwarf_Die *die)
 		return 0;
 	/* libdw takes every one for a pointer. */
 	of = type;
-	for (unsigned i = 0; i < DEPTH_MAX && dwarf_tag(&of) ==
-					      DW_TAG_array_type; i++)
+	for (unsigned i = 0;
+	     i < DEPTH_MAX && dwarf_tag(&of) == DW_TAG_array_type; i++)
 		if (!type_of(&of, &of))
 			return 0;
 	if (dwarf_tag(&of) == DW_TAG_ptr_to_member_type) {
@@ -551,13 +558,12 @@ static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin,
-					    &attribute),
-				 origin);
+	return dwarf_formref_die(
+		dwarf_attr(die, DW_AT_abstract_origin, &attribute), origin);
 }
 
-/* The one among @function's own that stands for @variable, of the function as it
- * was written. */
+/* The one among @function's own that stands for @variable, of the function as
+ * it was written. */
 static bool find_copy(Dwarf_Die *function, Dwarf_Die *variable, Dwarf_Die *copy)
 {
 	Dwarf_Die child, origin;
@@ -655,12 +661,11 @@ static void look_at_compiler(struct function *function)
 	function->is_followed =
 		has_flag(function->die, DW_AT_call_all_calls) ||
 		has_flag(function->die, DW_AT_GNU_all_call_sites);
-	function->is_optimized = function->is_followed ||
-				 (option && option[3] != '0');
+	function->is_optimized =
+		function->is_followed || (option && option[3] != '0');
 }
 
-struct variables *locals_read(Dwarf_Die *die, uint64_t place,
-			      Dwarf_CFI *frames)
+struct variables *locals_read(Dwarf_Die *die, uint64_t place, Dwarf_CFI *frames)
 {
 	struct function function = {
 		.die = die,
@@ -677,7 +682,6 @@ struct variables *locals_read(Dwarf_Die *die, uint64_t place,
 		function.written = origin;
 		function.is_copy = true;
 	}
-
 	look_at_compiler(&function);
 	variable_count = step_count = text_size = 0;
 	is_too_much = false;

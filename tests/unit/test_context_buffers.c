@@ -25,7 +25,7 @@ static void on_step(int number)
 	(void)number;
 	steps = steps + 1;
 	random = random * 1103515245u + 12345u;
-	if (random >> 16 & 15)	/* otherwise it would never come to an end */
+	if (random >> 16 & 15) /* otherwise it would never come to an end */
 		return;
 	first = context_buffer_take(8);
 	second = context_buffer_take(8);
@@ -47,7 +47,8 @@ static inline __attribute__((always_inline)) void switch_steps(void)
 			 "pushfq\n\t"
 			 "xorq $0x100, (%%rsp)\n\t"
 			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+			 "lea 128(%%rsp), %%rsp" ::
+				 : "memory", "cc");
 }
 
 /* Seen to fail without the count beside the head of the list. */
@@ -56,7 +57,7 @@ Test(context_buffers, a_signal_never_makes_one_buffer_two, .timeout = 60)
 	struct sigaction action = { .sa_handler = on_step };
 	char *buffers[8];
 
-	for (int i = 0; i < 8; i++)	/* will be in the list */
+	for (int i = 0; i < 8; i++) /* will be in the list */
 		buffers[i] = context_buffer_take(8);
 	for (int i = 0; i < 8; i++)
 		context_buffer_give_back(buffers[i]);
