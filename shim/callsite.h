@@ -47,6 +47,10 @@ struct callsite {
 	/* Who compiled the caller did not see the function: all arguments were
 	 * passed, whether it uses them or not. */
 	bool is_complete;
+	/* clang's: it says where a value was copied from, which may have got
+	 * another one before the call. */
+	bool is_loose;
+	uint64_t caller; /* where the function begins */
 	uint32_t count;
 	struct callsite_value values[CALLSITE_VALUES_MAX];
 };

@@ -241,3 +241,11 @@ const struct decode *code_decoder(bool *may_come)
 	*may_come = !helper && !__atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 	return helper;
 }
+
+bool code_way(struct decode_way *way)
+{
+	const struct decode *helper = __atomic_load_n(&decode,
+						      __ATOMIC_ACQUIRE);
+
+	return helper && way->caller && helper->way(way);
+}

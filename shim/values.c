@@ -163,7 +163,7 @@ void values_closed(void)
 
 struct job {
 	const struct arch_frame *frame;
-	const struct values_space *space;
+	struct values_space *space;
 	const struct recipe *primary; /* NULL: this is it */
 	uint32_t age;	/* before anything was looked at */
 	const struct recipe *made;
@@ -293,12 +293,55 @@ static bool is_within_reach(const struct recipe *recipe,
 		    (kept < 0 ||
 		     recipe->frame.kept[kept].where == DECODE_NOWHERE))
 			return false;
-		if ((step->operation == CALLSITE_SP ||
-		     step->operation == CALLSITE_LOAD) &&
-		    !recipe->frame.is_known)
+		if (step->operation == CALLSITE_SP && !recipe->frame.is_known)
 			return false;
 	}
 	return true;
+}
+
+static bool is_source(const struct decode_way *way, unsigned entry,
+		      unsigned number)
+{
+	return (way->sources[entry] & 1u << number) &&
+	       way->written[number] > way->written[entry];
+}
+
+/* Whether the argument was put into its register from what the expression is made
+ * of, which has not changed since. */
+static bool is_unchanged(const struct decode_way *way,
+			 const struct callsite_value *value)
+{
+	unsigned entry = value->entry - 1u;
+
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct callsite_step *step = &value->steps[i];
+
+		if ((step->operation == CALLSITE_REGISTER &&
+		     !is_source(way, entry, step->number)) ||
+		    (step->operation == CALLSITE_SP &&
+		     !is_source(way, entry, DECODE_SP)) ||
+		    (step->operation == CALLSITE_LOAD &&
+		     way->stored <= way->written[entry]))
+			return false;
+	}
+	return true;
+}
+
+/* Leaves out what clang may not have seen change. */
+static void check(struct callsite *callsite, uintptr_t site)
+{
+	static struct decode_way way;
+	uint32_t kept = 0;
+
+	if (!callsite->is_loose || callsite->count == 0)
+		return;
+	way.caller = callsite->caller;
+	way.site = site;
+	if (code_way(&way))
+		for (uint32_t i = 0; i < callsite->count; i++)
+			if (is_unchanged(&way, &callsite->values[i]))
+				callsite->values[kept++] = callsite->values[i];
+	callsite->count = kept;
 }
 
 /* What the caller's debug information says of the register @place came in. */
@@ -354,7 +397,7 @@ static bool complete(const struct recipe *recipe,
 static void draw_up_site(const struct job *job, struct recipe *recipe)
 {
 	const struct recipe *primary = job->primary;
-	const struct callsite *callsite = &job->space->callsite;
+	struct callsite *callsite = &job->space->callsite;
 	struct decode_call call = {
 		.function = primary->function,
 		.end = info_code_end(primary->function),
@@ -370,6 +413,7 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	recipe->site = (uintptr_t)job->frame->site;
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
+		check(callsite, call.site);
 		for (uint32_t i = 0; i < recipe->count; i++)
 			if (recipe->parts[i].places.reason ==
 				    SHIM_UNAVAILABLE_OPTIMIZED_OUT &&

@@ -289,6 +289,19 @@ static bool read_expression(const struct frame *frame,
 	return is_balanced(value);
 }
 
+static bool is_made_by_clang(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *producer;
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return true;
+	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
+					       &attribute));
+	return !producer || strncmp(producer, "GNU ", 4) != 0;
+}
+
 /* --- parameters --- */
 
 /* DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9, xmm0 to xmm7 to the processor's,
@@ -338,6 +351,7 @@ void callsite_read(Dwarf_Die *caller, const struct callsite_place *place,
 	struct frame frame = { .bias = place->bias };
 	Dwarf_Die site, child;
 
+	callsite->is_loose = is_made_by_clang(caller);
 	if (!find_site(caller, place->address, 0, &site) ||
 	    dwarf_child(&site, &child) != 0)
 		return;
@@ -405,19 +419,6 @@ static bool is_weak(Elf *elf, uint64_t address)
 		    header.sh_type == SHT_SYMTAB)
 			return is_weak_in(section, &header, address);
 	return false;
-}
-
-static bool is_made_by_clang(Dwarf_Die *function)
-{
-	Dwarf_Attribute attribute;
-	const char *producer;
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(function, &unit, NULL, NULL))
-		return false;
-	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
-					       &attribute));
-	return producer && strstr(producer, "clang");
 }
 
 bool callsite_sees(Dwarf_Die *caller, Dwarf_Die *callee, Elf *elf,

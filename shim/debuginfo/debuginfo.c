@@ -351,6 +351,7 @@ static int find_callsite(const struct debuginfo_question *question,
 	memset(&callsite, 0, sizeof(callsite));
 	callsite_read(&caller, &place, &callsite);
 	callsite.is_complete = is_complete_call(question, answer, &caller);
+	callsite.caller = question->ranges[0].start + question->bias;
 	answer->data = &callsite;
 	answer->count = 1;
 	return 0;

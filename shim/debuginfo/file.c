@@ -205,6 +205,29 @@ static void read_common(struct kept *file, const char *beside)
 	close(fd);
 }
 
+/* What callers are asked about needs more than debug sections: who is weak, and
+ * the rules for frames. */
+static void load_sections(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (header.sh_type == SHT_SYMTAB)
+			elf_getdata(section, NULL);
+		else if (name && strncmp(name, ".eh_frame", 9) == 0)
+			elf_rawdata(section, NULL);
+	}
+}
+
 /* libdw loads all debug sections when it begins, after which the file may be
  * closed. */
 static bool read_dwarf(struct search *search, int fd, Elf *elf,
@@ -223,6 +246,7 @@ static bool read_dwarf(struct search *search, int fd, Elf *elf,
 		close_file(file);
 		return false;
 	}
+	load_sections(elf);
 	elf_cntl(elf, ELF_C_FDDONE);
 	close(fd);
 	read_common(file, path);

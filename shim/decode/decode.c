@@ -302,6 +302,93 @@ static bool calls(struct decode_call *call)
 	return is_call(call) && !(call->may_tail_call && may_leave(call));
 }
 
+/* --- what came before a call --- */
+
+static int number_of(ZydisRegister given)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
+		ZYDIS_MACHINE_MODE_LONG_64, given);
+	int number = ZydisRegisterGetId(whole);
+
+	switch (ZydisRegisterGetClass(whole)) {
+	case ZYDIS_REGCLASS_GPR64: return number;
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM: return number < 16 ? 16 + number : -1;
+	default: return -1;
+	}
+}
+
+static uint32_t bit_of(ZydisRegister given)
+{
+	int number = number_of(given);
+
+	return number >= 0 ? 1u << number : 0;
+}
+
+/* The registers it reads, for addresses too. */
+static uint32_t find_sources(const struct instruction *instruction)
+{
+	uint32_t sources = 0;
+
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			sources |= bit_of(operand->mem.base) |
+				   bit_of(operand->mem.index);
+		else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			 (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ))
+			sources |= bit_of(operand->reg.value);
+	}
+	return sources;
+}
+
+static void note_writes(struct decode_way *way, uint32_t count,
+			const struct instruction *instruction)
+{
+	uint32_t sources = find_sources(instruction);
+
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+		int number;
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			way->stored = count;
+		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		number = number_of(operand->reg.value);
+		if (number < 0)
+			continue;
+		way->written[number] = count;
+		way->sources[number] = sources;
+	}
+}
+
+/* Instructions are counted from the start, and then back from the call. */
+static bool way(struct decode_way *way)
+{
+	struct instruction instruction;
+	uint32_t count = 1;
+
+	memset(way->written, 0, sizeof(way->written));
+	memset(way->sources, 0, sizeof(way->sources));
+	way->stored = 0;
+	for (uintptr_t at = way->caller;; at = instruction_next(&instruction), count++) {
+		if (at >= way->site || !instruction_decode(&instruction, at))
+			return false;
+		if (instruction_next(&instruction) == way->site)
+			break;
+		note_writes(way, count, &instruction);
+	}
+	for (int i = 0; i < 32; i++)
+		way->written[i] = count - way->written[i];
+	way->stored = count - way->stored;
+	return true;
+}
+
 extern const struct decode shim_decode __attribute__((visibility("default")));
 
 const struct decode shim_decode = {
@@ -310,6 +397,7 @@ const struct decode shim_decode = {
 	.bound = bound,
 	.arguments = decode_arguments,
 	.calls = calls,
+	.way = way,
 	.result = decode_result,
 	.run = decode_run,
 };

@@ -104,6 +104,17 @@ struct decode_leaving {
 	uint32_t range_count;
 };
 
+/* The straight way to a call: how many instructions before it each register was
+ * written last, and of which others (bits); and memory.  Vector registers are from
+ * 16. */
+struct decode_way {
+	uintptr_t caller; /* where the function begins */
+	uintptr_t site;
+	uint32_t written[32];
+	uint32_t sources[32];
+	uint32_t stored;
+};
+
 /* No system call, no lock, no allocation in the functions. */
 struct decode {
 	uint32_t version;
@@ -119,6 +130,8 @@ struct decode {
 	/* Whether it is one of this function, and whoever finds that return
 	 * address in there has come by it.  One call at a time. */
 	bool (*calls)(struct decode_call *call);
+	/* False if the code between was not understood. */
+	bool (*way)(struct decode_way *way);
 	/* How its result is found at a leave hook.  False: @recipe would be
 	 * larger than @room.  One call at a time. */
 	bool (*result)(const struct decode_leaving *leaving,
