@@ -217,14 +217,13 @@ static bool has_argument(int row, const char *argument)
 	return false;
 }
 
-/* Several with commas between; none at all is fine. */
+/* Several with commas between. */
 static bool has_arguments(int row, const char *arguments)
 {
 	char *copy = strdup(arguments), *rest = copy, *item;
 	bool all = true;
 
-	while (copy != NULL && *arguments != '\0' &&
-	       (item = strsep(&rest, ",")) != NULL)
+	while (copy != NULL && (item = strsep(&rest, ",")) != NULL)
 		all &= has_argument(row, item);
 	free(copy);
 	return all;
