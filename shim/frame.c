@@ -346,6 +346,20 @@ static enum shim_result find_reason(const struct arch_frame *frame,
 	return r == SHIM_E_FUNCTION_NOT_IL ? SHIM_OK : r;
 }
 
+static enum shim_result find_result_reason(const struct arch_frame *frame,
+					   enum shim_unavailable *reason)
+{
+	struct results_value value;
+	enum shim_result r = results_find(thread_current, frame, &value);
+
+	*reason = value.reason;
+	if (r == SHIM_E_FUNCTION_NOT_IL)
+		*reason = SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION;
+	else if (value.reason == SHIM_AVAILABLE && value.length == 0)
+		*reason = SHIM_UNAVAILABLE_NONE;
+	return r == SHIM_E_FUNCTION_NOT_IL ? SHIM_OK : r;
+}
+
 enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
 				       enum shim_unavailable *reason)
 {
@@ -364,8 +378,8 @@ enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
 		return r;
 	if (!reason)
 		return SHIM_E_INVALIDARG;
-	if (!is_result)
-		r = find_reason(frame, position, &found);
+	r = is_result ? find_result_reason(frame, &found) :
+			find_reason(frame, position, &found);
 	if (r == SHIM_OK)
 		*reason = found;
 	return r;

@@ -4,6 +4,7 @@
  * each leave hook one line: the function, what shim says, and what it returned.
  */
 #include <shim/hooks.h>
+#include <shim/values.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #pragma weak shim_set_event_mask
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_leave3_info
+#pragma weak shim_get_value_reason
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define CALLED	__attribute__((noinline))
@@ -98,6 +100,19 @@ static const struct {
 	{ "tail", (uintptr_t)tail }, { "either", (uintptr_t)either },
 };
 
+QUIETLY static const char *why(shim_elt_info info)
+{
+	enum shim_unavailable reason = SHIM_AVAILABLE;
+
+	shim_get_value_reason(info, SHIM_RESULT, &reason);
+	switch (reason) {
+	case SHIM_UNAVAILABLE_NONE: return "none";
+	case SHIM_UNAVAILABLE_NOT_RETURNED: return "not-returned";
+	case SHIM_UNAVAILABLE_INLINED: return "inlined";
+	default: return "another";
+	}
+}
+
 QUIETLY static void on_leave(union shim_function_or_client function,
 			     shim_elt_info info)
 {
@@ -117,7 +132,7 @@ QUIETLY static void on_leave(union shim_function_or_client function,
 	else if (range.start)
 		printf("%d\n", *(int *)range.start);
 	else
-		printf("-%u\n", range.length);
+		printf("-%u-%s\n", range.length, why(info));
 }
 
 QUIETLY static void on_enter(union shim_function_or_client, shim_elt_info)
