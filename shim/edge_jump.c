@@ -110,6 +110,7 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 	for (int i = 0; i < count && i < 16; i++)
 		a[i] = va_arg(arguments, long);
 	va_end(arguments);
+	sample_stack_created(context->uc_stack.ss_size);
 	track_stack_created(low, low + context->uc_stack.ss_size);
 	RAISE(stack_created, low, low + context->uc_stack.ss_size);
 	real_makecontext(context, call, count, a[0], a[1], a[2], a[3], a[4],

@@ -33,6 +33,7 @@ static struct {
 	int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
 	int (*sigtimedwait)(const sigset_t *, siginfo_t *,
 			    const struct timespec *);
+	int (*sigaltstack)(const stack_t *, stack_t *);
 	int (*current_sigrtmax)(void);
 } real;
 
@@ -295,6 +296,31 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	return real.sigtimedwait(without(set, &copy), info, timeout);
 }
 
+/* --- the signal stack that we may have given the thread --- */
+
+EDGE int sigaltstack(const stack_t *stack, stack_t *before)
+{
+	stack_t old;
+	bool ours;
+
+	FIND(sigaltstack, "sigaltstack");
+	if (!real.sigaltstack) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (hidden() == 0 || real.sigaltstack(NULL, &old) != 0)
+		return real.sigaltstack(stack, before);
+	ours = sample_is_our_stack(old.ss_sp);
+	/* To have none is what it believes to have. */
+	if (ours && stack && (stack->ss_flags & SS_DISABLE))
+		stack = NULL;
+	if (real.sigaltstack(stack, before) != 0)
+		return -1;
+	if (ours && before)
+		*before = (stack_t){ .ss_flags = SS_DISABLE };
+	return 0;
+}
+
 /* --- SIGRTMAX --- */
 
 EDGE int __libc_current_sigrtmax(void)
@@ -322,5 +348,6 @@ void edge_signals_resolve(void)
 	FIND(sigwait, "sigwait");
 	FIND(sigwaitinfo, "sigwaitinfo");
 	FIND(sigtimedwait, "sigtimedwait");
+	FIND(sigaltstack, "sigaltstack");
 	FIND(current_sigrtmax, "__libc_current_sigrtmax");
 }

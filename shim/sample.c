@@ -8,6 +8,7 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <shim/record.h>
 #include <shim/sampling.h>
 #include <ucontext.h>
 
@@ -30,6 +31,74 @@ static char ours;	/* its address is our timers' value */
 static void count(uint64_t *counter, uint64_t many)
 {
 	__atomic_add_fetch(counter, many, __ATOMIC_RELAXED);
+}
+
+/* --- where there is too little stack --- */
+
+/*
+ * A signal takes some kilobytes (with AVX-512, 3.5) of whatever stack is in use.
+ * Threads of libc have room for that, those made by hand may not.  A thread
+ * without a signal stack gets one of ours then, which the program does not see
+ * (edge_signals.c); with one, our handler uses that, as any other would.
+ */
+#define STACK_IS_SMALL (32u << 10)
+#define SIGNAL_STACK_SIZE (64u << 10)
+#define LIBC_STACK_MAX (1ul << 30)
+
+static bool has_small_stacks;
+
+static bool make_signal_stack(struct thread *self)
+{
+	if (!self->signal_stack)
+		self->signal_stack = shim_memory(SIGNAL_STACK_SIZE);
+	return self->signal_stack != NULL;
+}
+
+static void use_signal_stack(struct thread *self)
+{
+	uintptr_t low, high;
+	bool in_use;
+
+	if (sys_signal_stack(&low, &high, &in_use) == 0 && low == high &&
+	    make_signal_stack(self))
+		sys_set_signal_stack(self->signal_stack, SIGNAL_STACK_SIZE);
+}
+
+/* What the kernel will go back to. */
+static void use_signal_stack_after(struct thread *self, ucontext_t *context)
+{
+	if (!(context->uc_stack.ss_flags & SS_DISABLE) ||
+	    !make_signal_stack(self))
+		return;
+	context->uc_stack = (stack_t){ .ss_sp = self->signal_stack,
+				       .ss_size = SIGNAL_STACK_SIZE };
+}
+
+/* libc puts a thread's control block at the upper end of its stack. */
+static bool may_be_small(void)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t low, high;
+
+	if (arch_thread_pointer() - sp < LIBC_STACK_MAX ||
+	    sys_gettid() == sys_getpid())
+		return false;
+	shim_stack_find(sp, &low, &high);
+	return high - low < STACK_IS_SMALL;
+}
+
+void sample_stack_created(size_t size)
+{
+	if (sample_signal == 0 || size >= STACK_IS_SMALL)
+		return;
+	has_small_stacks = true;
+	if (thread_current)
+		use_signal_stack(thread_current);
+}
+
+bool sample_is_our_stack(const void *low)
+{
+	return low && thread_current && low == thread_current->signal_stack;
 }
 
 /* --- a sample --- */
@@ -102,6 +171,8 @@ static void take(ucontext_t *context, uint32_t weight)
 		count(&counts.lost, weight);
 		return;
 	}
+	if (has_small_stacks)
+		use_signal_stack_after(self, context);
 	/* The other clocks' timers are not looked at more often than that. */
 	if (mode == SHIM_SAMPLE_REAL)
 		raise_in_turn(self, context, weight);
@@ -197,6 +268,8 @@ void sample_thread_came(struct thread *thread)
 {
 	if (!is_on() || (thread->state & THREAD_OWN))
 		return;
+	if (may_be_small())
+		use_signal_stack(thread);
 	/* Who made it may have kept the signal from it. */
 	sys_block_signal(sample_signal, false);
 	state_slowly(came, thread);

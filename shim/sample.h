@@ -33,6 +33,10 @@ void sample_thread_came(struct thread *thread);
 void sample_thread_gone(struct thread *thread);
 /* In a forked child, when the calling thread is the only one. */
 void sample_forked(void);
+/* Coroutines with stacks that a signal would overflow are about to run. */
+void sample_stack_created(size_t size);
+/* Whether @low is the signal stack that we gave the calling thread. */
+bool sample_is_our_stack(const void *low);
 /* Keeps the signal from the calling thread for a while. */
 void sample_signal_block(bool blocked);
 /* The calling thread is about to jump out of its frames. */

@@ -252,6 +252,13 @@ void sys_signal_thread(int signal)
 	call(SYS_tgkill, sys_getpid(), sys_gettid(), signal, 0, 0, 0);
 }
 
+int sys_set_signal_stack(void *low, size_t size)
+{
+	stack_t stack = { .ss_sp = low, .ss_size = size };
+
+	return (int)call(SYS_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
+}
+
 int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,

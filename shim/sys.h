@@ -59,6 +59,8 @@ void sys_signal_thread(int signal);
 int sys_timer_make(int clock, int tid, int signal, void *value, int *timer);
 int sys_timer_set(int timer, uint64_t period_ns);
 int sys_timer_delete(int timer);
+/* For the calling thread's handlers that want one. */
+int sys_set_signal_stack(void *low, size_t size);
 /* RLIMIT_*: the soft limit. */
 int sys_limit(int which, uint64_t *limit);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);

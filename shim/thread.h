@@ -61,6 +61,7 @@ struct thread {
 	 * that were left out for it. */
 	uint64_t sample_debt_ns;
 	uint32_t sample_weight;
+	char *signal_stack;	/* ours, if it ever needed one */
 	bool rests;		/* in a call that resume.c goes on with */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */

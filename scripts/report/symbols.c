@@ -197,6 +197,11 @@ static void open_object(struct object *object)
 		module = report_debug_file(object, dwfl);
 	if (!module)
 		module = report_from_network(object, dwfl);
+	/* Of what is in no file nobody expects one. */
+	if (!module && object->path[0] != '/') {
+		dwfl_end(dwfl);
+		return;
+	}
 	if (!module) {
 		warn("%s: %s: its functions are shown by address",
 		     object->path, is_other ?

@@ -614,6 +614,49 @@ static void churn(void)
 	spin_processor(0.2);
 }
 
+/* --- stacks that a signal would overflow --- */
+
+static ucontext_t main_context, small_context;
+static char small_stack[3][4096] __attribute__((aligned(64)));
+
+static void compute_small(void)
+{
+	for (;;) {
+		for (unsigned i = 0; i < 3000000; i++)
+			sink += i;
+		swapcontext(&small_context, &main_context);
+	}
+}
+
+static void small_stacks(void)
+{
+	stack_t stack, none = { .ss_flags = SS_DISABLE };
+	char other[SIGSTKSZ];
+
+	/* The one in the middle is used, the others must stay as they are. */
+	memset(small_stack, 0x5a, sizeof(small_stack));
+	getcontext(&small_context);
+	small_context.uc_stack.ss_sp = small_stack[1];
+	small_context.uc_stack.ss_size = sizeof(small_stack[1]);
+	makecontext(&small_context, compute_small, 0);
+	for (unsigned i = 0; i < 100; i++)
+		swapcontext(&main_context, &small_context);
+	for (unsigned i = 0; i < sizeof(small_stack[0]); i++)
+		if (small_stack[0][i] != 0x5a || small_stack[2][i] != 0x5a) {
+			printf("wrong: stack overflow\n");
+			break;
+		}
+	EXPECT(sigaltstack(NULL, &stack) == 0 &&
+		       (stack.ss_flags & SS_DISABLE) && !stack.ss_sp,
+	       "a signal stack is seen");
+	EXPECT(sigaltstack(&none, &stack) == 0 &&
+		       (stack.ss_flags & SS_DISABLE), "cannot have none");
+	stack = (stack_t){ .ss_sp = other, .ss_size = sizeof(other) };
+	EXPECT(sigaltstack(&stack, NULL) == 0, "%s", strerror(errno));
+	EXPECT(sigaltstack(NULL, &stack) == 0 && stack.ss_sp == other, "its own");
+	sigaltstack(&none, NULL);
+}
+
 /* --- the way to here --- */
 
 static void report(void)
@@ -682,6 +725,8 @@ int main(int argc, char **argv)
 		processes();
 	if (strcmp(wanted, "churn") == 0)
 		churn();
+	if (strcmp(wanted, "small") == 0)
+		small_stacks();
 	if (strcmp(wanted, "idle") == 0)
 		poll(NULL, 0, 300);
 	report();

@@ -45,6 +45,7 @@
 #define sys_pending_signals real_pending_signals
 #define sys_signal_action real_signal_action
 #define sys_timer_make real_timer_make
+#define sys_set_signal_stack real_set_signal_stack
 #define sys_timer_set real_timer_set
 #define sys_timer_delete real_timer_delete
 #define sys_signal_thread real_signal_thread
@@ -93,6 +94,7 @@
 #undef sys_pending_signals
 #undef sys_signal_action
 #undef sys_timer_make
+#undef sys_set_signal_stack
 #undef sys_timer_set
 #undef sys_timer_delete
 #undef sys_signal_thread
@@ -209,6 +211,7 @@ FAKE(int, pending_signals, (uint64_t *signals), (signals))
 FAKE(int, signal_action,
      (int signal, const struct sys_action *action, struct sys_action *before),
      (signal, (const void *)action, (void *)before))
+FAKE(int, set_signal_stack, (void *low, size_t size), (low, size))
 FAKE(int, timer_make,
      (int clock, int tid, int signal, void *value, int *timer),
      (clock, tid, signal, value, timer))

@@ -4,8 +4,10 @@
 The sampler: who owns it, what its hits weigh, and that the program does not
 notice (tests/programs/sampled.c is the program and says what it noticed).
 """
+import json
 import os
 import re
+import subprocess
 import time
 
 import shimtest
@@ -148,6 +150,169 @@ def an_idle_program_ends_at_once():
         Sampled('idle', mode, '100')
         # It waits 300 ms.
         expect(time.monotonic() - begin < 3, 'it did not end')
+
+
+@test
+def a_stack_too_small_for_a_signal_does_not_overflow():
+    for mode, rate in ((PROCESS, '1000'), (REAL, '2000')):
+        run_ = Sampled('small', mode, rate)
+        expect(run_.weight > 100, '%d hits' % run_.weight)
+
+
+# Rows P-41, P-42: for longer, `TORTURE_SECONDS=60 sampling.py ... torture`.
+@test
+def torture_at_20_khz_changes_nothing():
+    seconds = os.environ.get('TORTURE_SECONDS', '5')
+    plugin = compile('info_plugin.c', 'gcc', '-O1', ['-shared', '-fPIC'],
+                     instrument=False, name='torture_plugin.so')
+    for instrument, profile in (
+            (False, 'sampling:hz=20000,clock=wall'),
+            (True, 'calltree:counts;sampling:hz=20000,clock=wall')):
+        program = compile('torture.cc', 'gcc', '-O1', ['-rdynamic'],
+                          instrument=instrument,
+                          name='torture%d' % instrument)
+        directory = new_directory('recording')
+        done = run([program, seconds, plugin], directory, profile,
+                   timeout=int(seconds) * 3 + 60)
+        expect_equal((done.status, done.stdout, done.stderr),
+                     (0, 'done\n', ''), 'the program')
+        report = reported(directory, '--samples')
+        expect(report['calls'] > 1000, '%d samples' % report['calls'])
+
+
+# --- the profiler ---
+
+def reported(directory, *options):
+    done = subprocess.run([shimtest.report, 'report', directory, '--format',
+                           'json', *options], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    return json.loads(done.stdout)
+
+
+def text_of(directory, *options, verb='report'):
+    done = subprocess.run([shimtest.report, verb, *options, directory],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    return done.stdout.decode()
+
+
+def functions_of(report):
+    return {f['name']: f for f in report['functions']}
+
+
+SHARES = {'three': 0.6, 'one': 0.2, 'library': 0.2}
+
+
+def shares(profile, flags=(), **more):
+    """The recording of shares.c, which computes in known parts."""
+    flags = list(flags)
+    library = compile('shares_library.c', 'gcc', '-O1',
+                      ['-shared', '-fPIC'] + flags, instrument=False,
+                      name='shares%s.so' % ''.join(flags))
+    program = compile('shares.c', 'gcc', '-O1', flags, libraries=[
+        library, '-Wl,-rpath,' + os.path.dirname(library)],
+        name='shares' + ''.join(flags), instrument='calltree' in profile)
+    directory = new_directory('recording')
+    done = run([program], directory, profile, **more)
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    return directory
+
+
+@test
+def samples_are_where_the_time_is():
+    for profile in 'sampling:hz=1000', 'sampling:hz=1000,clock=wall':
+        directory = shares(profile)
+        functions = functions_of(reported(directory))
+        total = sum(functions[name]['total_ns'] for name in SHARES)
+        for name, part in SHARES.items():
+            got = functions[name]['total_ns'] / total
+            # In real time what else the machine does counts, too.
+            expect(got > 0.02 if 'wall' in profile else
+                   abs(got - part) < 0.07, '%s: %s: %.3f, not %.3f' % (
+                profile, name, got, part))
+        near(functions['main']['total_ns'], total, 0.1, 'main')
+
+
+@test
+def samples_are_shown_in_every_way():
+    directory = shares('sampling:hz=1000')
+    expect(re.search(r'\d+ samples in \d+ paths', text_of(directory)), 'flat')
+    tree = text_of(directory, '--tree')
+    expect(re.search('main .*\n.* three ', tree), tree)
+    callers = text_of(directory, '--callers', 'library')
+    expect('main' in callers, callers)
+    expect('three' in text_of(directory, '--callees', 'main'), 'callees')
+    expect('shares' in text_of(directory, '--threads'), 'threads')
+    folded = text_of(directory, 'folded', '--value', 'samples', verb='export')
+    counts = [int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()]
+    expect_equal(sum(counts), reported(directory)['calls'], 'folded')
+    expect('main;three' in folded, folded)
+    for format in 'json', 'csv':
+        expect('three' in text_of(directory, format, verb='export'), format)
+
+
+@test
+def programs_without_symbols_are_sampled():
+    functions = reported(shares('sampling:hz=1000', ['-s']))['functions']
+    # What is exported has its name; the others are told apart by address.
+    largest = max(functions, key=lambda f: f['self_ns'])
+    total = sum(f['self_ns'] for f in functions)
+    near(largest['self_ns'] / total, 0.6, 0.2, largest['name'])
+
+
+@test
+def what_was_sampled_survives_kill():
+    program = compile('sampled.c', 'gcc', '-O1', ['-I', INCLUDE],
+                      instrument=False)
+    for profile, rate in (('sampling:hz=100,clock=wall', 100),
+                          ('sampling:hz=100', None)):
+        directory = new_directory('recording')
+        child = subprocess.Popen(
+            [program, 'sleep', '0', '100', '60'], stdout=subprocess.DEVNULL,
+            env=shimtest.environment(directory, profile))
+        time.sleep(2)
+        child.kill()
+        child.wait()
+        # As profrun does when its child has ended.
+        with open(os.path.join(directory, 'end'), 'w') as file:
+            file.write('status 9 mono-ns %d\n' % time.monotonic_ns())
+        if rate is None:
+            continue
+        functions = functions_of(reported(directory))
+        # Those that were asleep, too: four threads, and main in its join.
+        near(functions['clock_nanosleep']['total_ns'], 4 * 2e9, 0.1, 'asleep')
+
+
+@test
+def calls_and_samples_are_compared():
+    directory = shares('calltree;sampling:hz=1000,clock=wall')
+    text = text_of(directory)
+    expect(re.search(r'against \d+ samples: the hooks took [\d.]+ % of the '
+                     'run', text), text)
+    expect('agree within their errors' in text, text)
+    # Of functions that do little but be called, the hooks take most.
+    program = compile('shares.c', 'gcc', '-O1', ['-DALONE', '-DCALLS'],
+                      name='calls_only')
+    other = new_directory('recording')
+    done = run([program], other, 'calltree:exact;sampling:hz=1000')
+    expect_equal(done.status, 0, 'the program')
+    hooks = float(re.search(r'the hooks took ([\d.]+) %',
+                            text_of(other)).group(1))
+    expect(hooks > 30, text_of(other))
+
+
+@test
+def wrong_arguments_are_said_and_nothing_is_sampled():
+    program = compile('shares.c', 'gcc', '-O1', instrument=False, name='alone',
+                      flags=['-DALONE'])
+    for arguments in 'hz=0', 'hz=20001', 'hz=', 'clock=sun', 'x', 'hz=5,':
+        directory = new_directory('recording')
+        done = run([program], directory, 'sampling:' + arguments)
+        expect_equal((done.status, done.stderr), (0, ''), arguments)
+        names = [n for _, _, files in os.walk(directory) for n in files]
+        expect(not [n for n in names if n.endswith('.sampling')] or
+               arguments == 'hz=5,', '%s: %s' % (arguments, names))
 
 
 # --- stacks ---
