@@ -288,7 +288,7 @@ def what_was_sampled_survives_kill():
 def calls_and_samples_are_compared():
     directory = shares('calltree;sampling:hz=1000,clock=wall')
     text = text_of(directory)
-    expect(re.search(r'against \d+ samples: the hooks took [\d.]+ % of the '
+    expect(re.search(r'against [\d,]+ samples: the hooks took [\d.]+ % of the '
                      'run', text), text)
     expect('agree within their errors' in text, text)
     # Of functions that do little but be called, the hooks take most.
