@@ -46,16 +46,15 @@ static int hidden(void)
 	return __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
 }
 
-/* A copy of @set without our signal; @set itself if it is not in there. */
-static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+/* What the kernel sees of a set: all the signals there are. */
+static uint64_t *bits_of(sigset_t *set)
 {
-	int signal = hidden();
+	return (uint64_t *)set;
+}
 
-	if (!set || signal == 0 || sigismember(set, signal) != 1)
-		return set;
-	*copy = *set;
-	sigdelset(copy, signal);
-	return copy;
+static uint64_t bit_of(int signal)
+{
+	return 1ull << (signal - 1);
 }
 
 static void remove_from(sigset_t *set)
@@ -63,32 +62,35 @@ static void remove_from(sigset_t *set)
 	int signal = hidden();
 
 	if (set && signal != 0)
-		sigdelset(set, signal);
+		*bits_of(set) &= ~bit_of(signal);
+}
+
+/* A copy of @set without our signal; @set itself if it is not in there. */
+static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+{
+	int signal = hidden();
+
+	if (!set || signal == 0 ||
+	    !(*bits_of((sigset_t *)set) & bit_of(signal)))
+		return set;
+	*copy = *set;
+	remove_from(copy);
+	return copy;
 }
 
 /* --- what happens on a signal --- */
 
 static void get_program_action(struct sigaction *action)
 {
-	const uint64_t mask = sample_program_action.mask;
-
-	sigemptyset(&action->sa_mask);
-	for (int signal = 1; signal <= 64; signal++)
-		if (mask >> (signal - 1) & 1)
-			sigaddset(&action->sa_mask, signal);
+	*action = (struct sigaction){ .sa_flags = 0 };
+	*bits_of(&action->sa_mask) = sample_program_action.mask;
 	action->sa_flags = (int)sample_program_action.flags;
-	action->sa_restorer = NULL;
 	action->sa_handler = (handler)sample_program_action.handler;
 }
 
 static void set_program_action(const struct sigaction *action)
 {
-	uint64_t mask = 0;
-
-	for (int signal = 1; signal <= 64; signal++)
-		if (sigismember(&action->sa_mask, signal) == 1)
-			mask |= 1ull << (signal - 1);
-	sample_program_action.mask = mask;
+	sample_program_action.mask = *bits_of((sigset_t *)&action->sa_mask);
 	sample_program_action.flags = (uint64_t)action->sa_flags;
 	sample_program_action.handler = (void *)action->sa_handler;
 }

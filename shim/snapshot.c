@@ -7,6 +7,7 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "sys.h"
 #include "walk.h"
 
 #include <shim/hooks.h>
@@ -37,16 +38,28 @@ static bool is_ours(uintptr_t address)
 	return address - low < high - low;
 }
 
-/* The interrupted place, or who called us. */
-static bool begin(struct walk *walk, struct thread *self,
-		  const void *context)
+/* What somebody says is a ucontext_t. */
+static bool begin_in(struct walk *walk, struct thread *self,
+		     const void *context)
 {
-	if (!context && self)
-		context = self->sample_context;
-	if (context) {
-		walk_from_context(walk, context, self);
+	ucontext_t copy;
+
+	if (sys_peek(context, &copy, CONTEXT_SIZE_MIN) < 0)
+		return false;
+	walk_from_context(walk, &copy, self);
+	return walk->known != 0;
+}
+
+/* The interrupted place, or who called us. */
+static bool begin(struct walk *walk, struct thread *self, const void *context)
+{
+	if (self && self->sample_context &&
+	    (!context || context == self->sample_context)) {
+		walk_from_context(walk, self->sample_context, self);
 		return walk->known != 0;
 	}
+	if (context)
+		return begin_in(walk, self, context);
 	*walk = (struct walk){ .is_exact = true };
 	walk->known = ARCH_GET_OWN_REGISTERS(walk->registers);
 	if (walk->known == 0)
@@ -99,7 +112,7 @@ static enum shim_result list_stack(const void *context, bool wants_functions,
 	int result;
 
 	if (!begin(&job.walk, job.self, context))
-		return SHIM_E_NOTIMPL;
+		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list, &job);
 	if (total)
 		*total = job.total;

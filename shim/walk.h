@@ -33,7 +33,7 @@ struct walk {
 /* Begins with an interrupted place, a ucontext_t, of the calling thread; or with
  * the registers, known and is_exact that are set. */
 void walk_from_context(struct walk *walk, const void *context,
-			 struct thread *self);
+		       struct thread *self);
 void walk_begin(struct walk *walk, struct thread *self);
 
 /* Goes to the caller.  False: there is none (is_last), or it is not known. */

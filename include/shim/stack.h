@@ -27,6 +27,7 @@ extern "C" {
  *
  * Returns SHIM_OK if the walk came to the end of the stack, SHIM_S_FALSE if it
  * could not go on (@addresses holds what it found, *@total how many);
+ * SHIM_E_INVALIDARG if @context cannot be read;
  * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors that shim cannot do
  * this on.
  *

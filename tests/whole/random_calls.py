@@ -39,7 +39,7 @@ def argument(function, parameter):
         return 'random_enum()'
     if '(*' in parameter or re.search(
             r'shim_(function_hook|frame_hook|site_hook|function_hook_with_info|'
-            r'function_hook1|\w+_hook2|cleanup_callback|function_id_mapper2?|'
+            r'function_hook1|\w+_hook2|cleanup_callback|snapshot_callback|function_id_mapper2?|'
             r'call_instrumentation_filter_callback)\b', parameter):
         return 'NULL'
     if parameter.startswith('const void *') and '**' not in parameter:

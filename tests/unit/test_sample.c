@@ -1,0 +1,131 @@
+/*
+ * The sampler when the system says no: the n-th system call of enabling it and
+ * of setting a mode fails, for all n, once and from then on.
+ */
+#define _GNU_SOURCE
+#include "fake_sys.h"
+#include "sample.h"
+#include "state.h"
+#include "thread.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <shim/sampling.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLS_MAX 200
+
+static unsigned long hits;
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t weight)
+{
+	(void)profiler;
+	(void)ip;
+	(void)context;
+	hits += weight;
+}
+
+static void spin(double seconds)
+{
+	struct timespec time;
+	double end = -1, now;
+
+	do {
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+		now = (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+		if (end < 0)
+			end = now + seconds;
+	} while (now < end);
+}
+
+/* What a run has found, as its exit status. */
+enum found {
+	FOUND_HITS = 1,
+	FOUND_ENABLED = 2,
+	FOUND_SET = 4,
+	FOUND_FAILED = 8,	/* a system call */
+	FOUND_WRONG = 16,
+	FOUND_BLOCKED = 32,	/* it was the one that lets signals in again,
+				 * which only seccomp can refuse */
+};
+
+static int run(unsigned n, bool for_good, uint32_t wanted)
+{
+	struct shim_handle *handle;
+	uint32_t mode = 77, frequency_hz = 0;
+	int found = 0;
+
+	setenv("SHIM_DISABLE", "1", 1);
+	state_start();
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_sample_hit(handle, hit);
+	thread_get();
+	if (n > 0)
+		fake_fail(n, EAGAIN, for_good);
+	if (shim_profiler_enable_sampling(handle) == SHIM_OK)
+		found |= FOUND_ENABLED;
+	if (shim_profiler_set_sample_mode(handle, wanted, 500) == SHIM_OK)
+		found |= FOUND_SET;
+	if (fake_failed())
+		found |= FOUND_FAILED;
+	if (fake_failed() && strcmp(fake_failed(), "restore_signals") == 0)
+		found |= FOUND_BLOCKED;
+	fake_fail(0, 0, false);
+	spin(0.02);
+	if (hits > 0)
+		found |= FOUND_HITS;
+	shim_profiler_get_sample_mode(handle, &mode, &frequency_hz);
+	if (mode != (found & FOUND_SET ? wanted : SHIM_SAMPLE_NONE))
+		found |= FOUND_WRONG;
+	return found;
+}
+
+static int run_apart(unsigned n, bool for_good, uint32_t mode)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0)
+		_exit(run(n, for_good, mode));
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+Test(sample, any_system_call_may_fail, .timeout = 120)
+{
+	static const uint32_t modes[] = { SHIM_SAMPLE_PROCESS,
+					  SHIM_SAMPLE_REAL };
+
+	for (unsigned m = 0; m < 2; m++) {
+		unsigned n = 1, refused = 0;
+		int found = FOUND_FAILED;
+
+		cr_assert(eq(int, run_apart(0, false, modes[m]),
+			     FOUND_HITS | FOUND_ENABLED | FOUND_SET));
+		/* One after the other it looks at all the program's handlers:
+		 * some of these will do. */
+		for (; n < CALLS_MAX && (found & FOUND_FAILED);
+		     n += n < 12 || n > 75 ? 1 : 8)
+			for (int for_good = 0; for_good < 2; for_good++) {
+				found = run_apart(n, for_good, modes[m]);
+				refused += !(found & FOUND_SET);
+				cr_expect(eq(int, found & FOUND_WRONG, 0),
+					  "call %u: %d", n, found);
+				cr_expect(lt(int, found, 1000), "call %u: %d",
+					  n, found);
+				/* A mode that was set is one that runs. */
+				if ((found & (FOUND_SET | FOUND_BLOCKED)) ==
+					    FOUND_SET && !for_good)
+					cr_expect(eq(int, found & FOUND_HITS,
+						     FOUND_HITS), "call %u", n);
+			}
+		cr_expect(lt(u32, n, CALLS_MAX));
+		cr_expect(gt(u32, refused, 2));
+	}
+}
