@@ -93,6 +93,31 @@ static inline uintptr_t arch_thread_pointer(void)
 /* Where a ucontext keeps its stack pointer. */
 #define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
 
+#define ARCH_CONTEXT_IP(context) ((uintptr_t)(context)->uc_mcontext.pc)
+
+/* The kernel brings its own way back from a handler; which call a signal has
+ * interrupted is not looked for, nor are stacks walked yet. */
+#define ARCH_HAS_RESTORER 0
+static inline void arch_signal_return(void)
+{
+}
+static inline void arch_signal_return_noted(void)
+{
+}
+
+struct arch_call {
+	long number;
+	long arguments[6];
+	bool failed;
+};
+
+#define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)
+#define ARCH_GET_OWN_REGISTERS(to) ((void)(to), 0u)
+#define ARCH_FIND_CALL(context, call, read) \
+	((void)(context), (void)(call), (void)(read), false)
+#define ARCH_SET_RESULT(context, call, result) \
+	((void)(context), (void)(call), (void)(result))
+
 /* Relocations that bind a function symbol to a slot holding its address. */
 #define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */
