@@ -8,12 +8,13 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report.h"
 
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
-"       profrun export folded|json|csv [DIR] [OPTIONS]\n"
+"       profrun export folded|json|csv|pprof [DIR] [OPTIONS]\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -32,9 +33,11 @@ static const char help[] =
 "  --color auto|always|never\n"
 "export:\n"
 "  -o, --output FILE    instead of standard output; written whole or not\n"
-"  --value self|total|calls|samples   what folded counts; default self, in ns\n"
-"  --max-depth N        of folded paths; default 4096\n"
-"  --threads            keep threads apart\n"
+"  --value self|total|calls|samples   what folded counts; default self, in ns;\n"
+"                       pprof has both, calls and time (self is its flat,\n"
+"                       total its cum): which one it shows first\n"
+"  --max-depth N        of the paths of folded and pprof; default 4096\n"
+"  --threads            keep threads apart; pprof has them as labels anyhow\n"
 "both:\n"
 "  --process PID        only this process\n"
 "  --mangled            names as the linker has them\n"
@@ -288,34 +291,72 @@ static int report(struct options *options, const char *path)
 	return finish(&model);
 }
 
-static int export(struct options *options, const char *format,
-		  const char *path)
+enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF };
+
+static enum export find_format(const char *name)
 {
-	static const char *const formats[] = { "folded", "json", "csv", NULL };
+	static const char *const formats[] = {
+		[EXPORT_FOLDED] = "folded",
+		[EXPORT_JSON] = "json",
+		[EXPORT_CSV] = "csv",
+		[EXPORT_PPROF] = "pprof",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (!strcmp(name, formats[i]))
+			return (enum export)i;
+	die_usage("export: unknown format '%s'", name);
+}
+
+/* It labels what it has found with its thread. */
+static void check_export(struct options *options, enum export format)
+{
+	if (format != EXPORT_PPROF)
+		return;
+	options->threads = true;
+	if ((!options->output || !strcmp(options->output, "-")) &&
+	    isatty(STDOUT_FILENO))
+		die_usage("export pprof: that is no text for a terminal: "
+			  "-o FILE, or a pipe");
+}
+
+static void check_value(struct options *options, enum export format,
+			const struct model *model)
+{
+	if (!options->value_given && !model->has_times)
+		options->value = VALUE_CALLS;
+	if ((format == EXPORT_FOLDED || format == EXPORT_PPROF) &&
+	    options->value != VALUE_CALLS && !model->has_times && model->calls)
+		die("%s: calls were counted, not timed: --value calls is all "
+		    "there is", model->recording->path);
+}
+
+static int export(struct options *options, const char *name, const char *path)
+{
+	enum export format = find_format(name);
 	struct recording recording;
 	struct model model;
-	int kind;
 	FILE *out;
 
-	for (kind = 0; formats[kind]; kind++)
-		if (!strcmp(format, formats[kind]))
-			break;
-	if (!formats[kind])
-		die_usage("export: unknown format '%s'", format);
+	check_export(options, format);
 	read_all(&model, NULL, &recording, options, path);
-	if (!options->value_given && !model.has_times)
-		options->value = VALUE_CALLS;
-	if (kind == 0 && options->value != VALUE_CALLS && !model.has_times &&
-	    model.calls)
-		die("%s: calls were counted, not timed: --value calls is all "
-		    "there is", recording.path);
+	check_value(options, format, &model);
 	out = output_open(options->output);
-	if (kind == 0)
+	switch (format) {
+	case EXPORT_FOLDED:
 		folded_print(out, &model, options);
-	else if (kind == 1)
+		break;
+	case EXPORT_JSON:
 		json_print(out, &model, options, true);
-	else
+		break;
+	case EXPORT_CSV:
 		csv_print(out, &model, options);
+		break;
+	case EXPORT_PPROF:
+		pprof_print(out, &model, options);
+		break;
+	}
 	return finish(&model);
 }
 
@@ -355,7 +396,8 @@ int main(int argc, char **argv)
 		left = take_options(&options, argc, argv, export_options,
 				    ":o:");
 		if (left == 0)
-			die_usage("export: which format? folded, json, csv");
+			die_usage("export: which format? folded, json, csv, "
+				  "pprof");
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);

@@ -15,7 +15,7 @@ struct options {
 	const char *callers, *callees, *histogram;	/* of a function */
 	bool threads;
 	uint32_t pid;
-	const char *format;		/* text, json, csv, folded */
+	const char *format;		/* text, json, csv */
 	double min_percent;
 	uint32_t depth;			/* of the printed tree */
 	bool mangled;
@@ -24,7 +24,7 @@ struct options {
 	bool samples;			/* not the calls, if both are there */
 	enum value value;
 	bool value_given;
-	uint32_t max_depth;		/* of folded paths */
+	uint32_t max_depth;		/* of exported paths */
 	const char *output;
 };
 
@@ -51,6 +51,7 @@ void json_print(FILE *out, struct model *model, const struct options *options,
 void csv_print(FILE *out, struct model *model, const struct options *options);
 void folded_print(FILE *out, struct model *model,
 		  const struct options *options);
+void pprof_print(FILE *out, struct model *model, const struct options *options);
 void info_print(FILE *out, struct model *model);
 
 /* Shared by the text outputs: a time, or "-" when nobody knows it. */

@@ -1,0 +1,496 @@
+/*
+ * A gzip'ed profile.proto for pprof: a sample for each call path, with what
+ * was found in the path itself, so that pprof's flat and cum are our self and
+ * total.  It is encoded in pieces of one sample or function each, because
+ * encoded messages that follow each other are one message: however many paths
+ * there are, only one is in memory a second time.
+ *
+ * Self times of paths may be below 0 (see shown_self()) and are written as they
+ * are: whatever would hide that would make sums wrong, flat or cum.
+ *
+ * A group of calls (calltree:by=) is a function of its own, not a label: a
+ * label belongs to a whole sample, but a group to one frame of it, and there
+ * may be several on one path, also of one function that calls itself.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gzip.h"
+#include "profile.pb-c.h"
+#include "report.h"
+
+enum { LABEL_THREAD, LABEL_TID, LABEL_PID, LABELS };
+enum { TYPE_COUNT, TYPE_TIME, TYPES };
+
+struct writing {
+	struct model *model;
+	const struct options *options;
+	struct gzip gzip;
+	uint8_t *packed;
+	size_t packed_room;
+	struct names strings;
+	uint32_t strings_written;
+	size_t types;			/* 1: calls were only counted */
+
+	/* The path that is walked: ids of locations, the leaf first, so it is
+	 * filled from its end. */
+	uint64_t *stack;
+	uint32_t depth;
+	Pprof__Label labels[LABELS];
+	Pprof__Label *label[LABELS];
+	size_t label_count;
+	uint64_t count;			/* not written yet */
+	double time;			/* of all paths so far */
+	int64_t time_written;
+	double negative_time;		/* of it, in paths below 0 */
+	uint64_t cut_calls;
+	uint32_t paths_done;
+};
+
+static void put(struct writing *writing, const Pprof__Profile *piece)
+{
+	size_t size = pprof__profile__get_packed_size(piece);
+
+	if (size > writing->packed_room) {
+		writing->packed_room = size * 2;
+		writing->packed = grow(writing->packed, writing->packed_room,
+				       1);
+	}
+	pprof__profile__pack(piece, writing->packed);
+	gzip_write(&writing->gzip, writing->packed, size);
+}
+
+/* The number of @text in the table of strings; 0 if it is NULL. */
+static int64_t string(struct writing *writing, const char *text)
+{
+	char *copy;
+
+	if (!text)
+		return 0;
+	/* The readers want UTF-8, and print it. */
+	copy = (char *)keep_text(text, SIZE_MAX);
+	make_harmless(copy);
+	return names_add(&writing->strings, copy);
+}
+
+/* Those that are new since the last time. */
+static void put_strings(struct writing *writing)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	uint32_t first = writing->strings_written;
+
+	piece.string_table = (char **)writing->strings.text + first;
+	piece.n_string_table = writing->strings.count - first;
+	put(writing, &piece);
+	writing->strings_written = writing->strings.count;
+}
+
+static int64_t limited(uint64_t count)
+{
+	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
+}
+
+/* Far from where adding or subtracting two of them would overflow. */
+static int64_t rounded(double ns)
+{
+	return llround(fmin(fmax(ns, -0x1p61), 0x1p61));
+}
+
+/* --- what the numbers are --- */
+
+static const char *time_name(const struct model *model)
+{
+	if (!model->is_sampled)
+		return "time";
+	return model->sample_mode == SHIM_SAMPLED_REAL ? "wall" : "cpu";
+}
+
+static int64_t start_ns(const struct recording *recording)
+{
+	uint64_t start, first = 0;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++) {
+		start = recording->processes[i].meta.start_real_ns;
+		if (start && (!first || start < first))
+			first = start;
+	}
+	return limited(first);
+}
+
+static void put_head(struct writing *writing)
+{
+	const struct model *model = writing->model;
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__ValueType count = PPROF__VALUE_TYPE__INIT;
+	Pprof__ValueType time = PPROF__VALUE_TYPE__INIT;
+	Pprof__ValueType *types[TYPES] = { &count, &time };
+
+	count.type = string(writing, counted_name(model));
+	count.unit = string(writing, "count");
+	if (writing->types > TYPE_TIME) {
+		time.type = string(writing, time_name(model));
+		time.unit = string(writing, "nanoseconds");
+	}
+	piece.sample_type = types;
+	piece.n_sample_type = writing->types;
+	piece.default_sample_type =
+		writing->options->value == VALUE_CALLS ? count.type : time.type;
+	piece.time_nanos = start_ns(model->recording);
+	piece.duration_nanos = rounded(model->duration);
+	if (model->is_sampled) {
+		piece.period_type = &time;
+		piece.period = rounded(model->period_ns);
+	}
+	put(writing, &piece);
+}
+
+/* --- functions and where they were --- */
+
+/* An image of each object, or NULL. */
+static const struct image **find_images(const struct model *model)
+{
+	const struct image **images = allocate(model->object_count,
+					       sizeof(*images));
+	const struct process *process = model->recording->processes;
+	const struct process *end = process + model->recording->process_count;
+	uint32_t i, object;
+
+	for (; process < end; process++)
+		for (i = 0; i < process->image_count; i++) {
+			object = process->images[i].object;
+			if (object != NONE && !images[object])
+				images[object] = &process->images[i];
+		}
+	return images;
+}
+
+static const char *hexadecimal(const unsigned char *bytes, uint32_t size)
+{
+	char text[2 * 64 + 1] = "";	/* read_image() knows no longer ones */
+	uint32_t i;
+
+	for (i = 0; i < size && i < 64; i++)
+		sprintf(text + 2 * i, "%02x", bytes[i]);
+	return keep_text(text, SIZE_MAX);
+}
+
+static void put_mapping(struct writing *writing, uint32_t number,
+			const struct image *image, bool has_names,
+			bool has_lines)
+{
+	const struct object *object = &writing->model->objects[number];
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
+
+	mapping.id = (uint64_t)number + 1;
+	if (image) {
+		mapping.memory_start = image->start;
+		mapping.memory_limit = image->end;
+	}
+	mapping.filename = string(writing, object->path);
+	mapping.build_id = string(writing, hexadecimal(object->build_id,
+						object->build_id_size));
+	mapping.has_functions = has_names;
+	mapping.has_filenames = mapping.has_line_numbers = has_lines;
+	piece.mapping = &mappings;
+	piece.n_mapping = 1;
+	put(writing, &piece);
+}
+
+/* pprof calls what the first mapping says the main binary. */
+static void put_mappings(struct writing *writing, const struct image **images)
+{
+	const struct model *model = writing->model;
+	const char *program = process_string(&model->recording->processes[0],
+					     "program");
+	bool *has_names = allocate(model->object_count, 1);
+	bool *has_lines = allocate(model->object_count, 1);
+	struct function *function;
+	uint32_t i, first = NONE;
+
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		if (function->object_number == NONE)
+			continue;
+		function_line(function);
+		has_names[function->object_number] |= function->is_named;
+		has_lines[function->object_number] |= function->file != NULL;
+		progress("finding lines", i, model->function_count);
+	}
+	for (i = 0; program && i < model->object_count && first == NONE; i++)
+		if (!strcmp(model->objects[i].path, program)) {
+			first = i;
+			put_mapping(writing, i, images[i], has_names[i],
+				    has_lines[i]);
+		}
+	for (i = 0; i < model->object_count; i++)
+		if (i != first)
+			put_mapping(writing, i, images[i], has_names[i],
+				    has_lines[i]);
+	free(has_names);
+	free(has_lines);
+}
+
+/* The name without the group that functions.c put behind it. */
+static const char *linker_name(const struct function *function)
+{
+	size_t length = strlen(function->mangled);
+
+	if (function->group)
+		length -= strlen(function->group) + strlen("[]");
+	return keep_text(function->mangled, length);
+}
+
+/* A function and the one location in it, of the same number. */
+static void put_function(struct writing *writing, uint32_t number,
+			 const struct image **images)
+{
+	struct function *function = &writing->model->functions[number];
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Function record = PPROF__FUNCTION__INIT, *records = &record;
+	Pprof__Location location = PPROF__LOCATION__INIT;
+	Pprof__Location *locations = &location;
+	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	const struct image *image;
+
+	record.id = location.id = line.function_id = (uint64_t)number + 1;
+	record.name = string(writing, shown_name(function, writing->options));
+	record.system_name = string(writing, linker_name(function));
+	if (function->file) {
+		record.filename = string(writing, function->file);
+		record.start_line = line.line = function->line;
+	}
+	if (function->object_number != NONE) {
+		location.mapping_id = (uint64_t)function->object_number + 1;
+		image = images[function->object_number];
+		location.address = function->address +
+				   (image ? image->bias : 0);
+	}
+	location.line = &lines;
+	location.n_line = 1;
+	piece.location = &locations;
+	piece.function = &records;
+	piece.n_location = piece.n_function = 1;
+	put(writing, &piece);
+}
+
+static void put_functions(struct writing *writing)
+{
+	const struct model *model = writing->model;
+	const struct image **images = find_images(model);
+	uint32_t i;
+
+	put_mappings(writing, images);
+	for (i = 0; i < model->function_count; i++)
+		put_function(writing, i, images);
+	free(images);
+}
+
+/* --- samples --- */
+
+static void begin_thread(struct writing *writing, uint32_t number)
+{
+	const struct model *model = writing->model;
+	const struct thread *thread = &model->threads[number];
+	uint32_t i;
+
+	for (i = 0; i < LABELS; i++)
+		writing->labels[i] = (Pprof__Label)PPROF__LABEL__INIT;
+	writing->labels[LABEL_PID].key = string(writing, "pid");
+	writing->labels[LABEL_PID].num =
+		model->recording->processes[thread->process].pid;
+	writing->labels[LABEL_TID].key = string(writing, "tid");
+	writing->labels[LABEL_TID].num = thread->tid;
+	writing->labels[LABEL_THREAD].key = string(writing, "thread");
+	writing->labels[LABEL_THREAD].str = string(writing, thread->name);
+	/* Without a name there are only the others. */
+	writing->label_count = 0;
+	for (i = thread->name[0] ? LABEL_THREAD : LABEL_TID; i < LABELS; i++)
+		writing->label[writing->label_count++] = &writing->labels[i];
+}
+
+/* What has come together since the last sample is in the path that is walked.
+ * Rounding the sum, not the parts, keeps totals right to one ns. */
+static void put_sample(struct writing *writing)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
+	int64_t time = rounded(writing->time);
+	int64_t values[TYPES] = { limited(writing->count),
+				  time - writing->time_written };
+
+	if (!values[TYPE_COUNT] && !values[TYPE_TIME])
+		return;
+	writing->count = 0;
+	writing->time_written = time;
+	sample.location_id = writing->stack + writing->options->max_depth -
+			     writing->depth;
+	sample.n_location_id = writing->depth;
+	sample.value = values;
+	sample.n_value = writing->types;
+	sample.label = writing->label;
+	sample.n_label = writing->label_count;
+	piece.sample = &samples;
+	piece.n_sample = 1;
+	put(writing, &piece);
+}
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct writing *writing = context;
+	const struct path *path = &writing->model->paths[number];
+
+	(void)depth;
+	if (path->function == NONE) {
+		if (number != 0)
+			begin_thread(writing, path->thread);
+		return true;
+	}
+	writing->depth++;
+	if (writing->depth <= writing->options->max_depth)
+		writing->stack[writing->options->max_depth - writing->depth] =
+			(uint64_t)path->function + 1;
+	return true;
+}
+
+/* What is too deep counts as its ancestor at that depth, which is left next of
+ * those that are not. */
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct writing *writing = context;
+	const struct model *model = writing->model;
+	const struct path *path = &model->paths[number];
+	uint64_t count = model->is_sampled ? path->own : path->calls;
+
+	(void)depth;
+	if (path->function == NONE)
+		return;
+	writing->count += count;
+	writing->time += path->self;
+	writing->negative_time += fmin(path->self, 0);
+	if (writing->depth <= writing->options->max_depth)
+		put_sample(writing);
+	else
+		writing->cut_calls += count;
+	writing->depth--;
+	if (++writing->paths_done % 65536 == 0)
+		progress("writing", writing->paths_done, model->path_count);
+}
+
+static void put_samples(struct writing *writing)
+{
+	struct walk walk = { enter_path, leave_path, writing };
+
+	writing->stack = allocate(writing->options->max_depth,
+				  sizeof(*writing->stack));
+	model_walk(writing->model, 0, &walk);
+	free(writing->stack);
+	if (writing->cut_calls)
+		warn("%" PRIu64 " %s deeper than %u frames are in the paths of "
+		     "their ancestors at that depth (--max-depth)",
+		     writing->cut_calls, counted_name(writing->model),
+		     writing->options->max_depth);
+}
+
+/* --- how far to believe it --- */
+
+struct comments {
+	int64_t *strings;
+	size_t count, room;
+};
+
+static void comment(struct writing *writing, struct comments *comments,
+		    const char *text)
+{
+	GROW(comments->strings, comments->count, comments->room);
+	comments->strings[comments->count++] = string(writing, text);
+}
+
+static void comment_cost(struct writing *writing, struct comments *comments)
+{
+	const struct model *model = writing->model;
+	char cost[SHORT_TEXT], time[SHORT_TEXT], negative[SHORT_TEXT];
+
+	if (!model->has_times || model->is_sampled)
+		return;
+	human_ns(cost, model->time_raw - model->time);
+	human_ns(time, model->time_raw);
+	human_ns(negative, -writing->negative_time);
+	comment(writing, comments, model->raw ?
+		"the cost of recording is not subtracted" :
+		keep_format("%s of the cost of recording subtracted from %s",
+			    cost, time));
+	/* Less would not be seen in its percentages. */
+	if (-writing->negative_time > model->time / 1000)
+		comment(writing, comments,
+			keep_format("self times of some paths are below 0, by "
+				    "%s in all: their measured times are too "
+				    "short by chance; pprof's total and "
+				    "percentages take them as positive",
+				    negative));
+}
+
+static void comment_losses(struct writing *writing, struct comments *comments)
+{
+	const struct model *model = writing->model;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		if (model->lost_causes[i])
+			comment(writing, comments,
+				keep_format("%" PRIu64 " %s lost: %s",
+					    model->lost_causes[i],
+					    counted_name(model),
+					    lost_names[i]));
+	if (model->open)
+		comment(writing, comments,
+			keep_format("%" PRIu64 " calls were open at the end",
+				    model->open));
+	if (model->unwound || model->orphans)
+		comment(writing, comments,
+			keep_format("%" PRIu64 " calls ended without a leave, %"
+				    PRIu64 " leaves had no call",
+				    model->unwound, model->orphans));
+}
+
+static void put_comments(struct writing *writing)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	struct comments comments = { 0 };
+	const char *command;
+	size_t i;
+
+	command = process_string(&writing->model->recording->processes[0],
+				 "command");
+	if (command)
+		comment(writing, &comments, keep_format("command: %s",
+							command));
+	comment_cost(writing, &comments);
+	comment_losses(writing, &comments);
+	for (i = 0; i < warning_count(); i++)
+		comment(writing, &comments, warning_text(i));
+	piece.comment = comments.strings;
+	piece.n_comment = comments.count;
+	put(writing, &piece);
+	free(comments.strings);
+}
+
+void pprof_print(FILE *out, struct model *model, const struct options *options)
+{
+	struct writing writing = { .model = model, .options = options,
+			.types = model->has_times ? TYPES : TYPE_TIME };
+
+	gzip_begin(&writing.gzip, out);
+	string(&writing, "");
+	put_head(&writing);
+	put_functions(&writing);
+	put_samples(&writing);
+	put_comments(&writing);
+	put_strings(&writing);
+	gzip_end(&writing.gzip);
+	names_free(&writing.strings);
+	free(writing.packed);
+}
