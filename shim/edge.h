@@ -19,9 +19,13 @@ void *edge_next(const char *name);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
+void edge_monitor_resolve(void);
 void edge_process_resolve(void);
 void edge_signals_resolve(void);
 void edge_thread_resolve(void);
+
+/* In the constructor, when shim has started or is off. */
+void edge_monitor_load(void);
 
 /* dlopen for what we load ourselves: modules are told that it came, not that it
  * was asked for or could not be had. */

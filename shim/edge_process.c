@@ -10,6 +10,7 @@
 #include "events.h"
 #include "image.h"
 #include "log.h"
+#include "monitor.h"
 #include "record.h"
 #include "sample.h"
 #include "state.h"
@@ -244,6 +245,7 @@ EDGE void abort(void)
 	if (!real_abort)
 		real_abort = (abort_function)edge_next("abort");
 	edge_shutdown_begins();
+	monitor_finish();
 	note_end(SHIM_END_ABORT, 0);
 	real_abort();
 }

@@ -143,14 +143,17 @@ __attribute__((constructor)) static void load(void)
 	bool started_early = state_get() != STATE_LOADED;
 
 	edge_jump_resolve();
+	edge_monitor_resolve();
 	edge_process_resolve();
 	edge_signals_resolve();
 	edge_thread_resolve();
 	edge_images_resolve();
 	edge_exec_resolve();
 	state_start();
-	if (state_get() != STATE_RUNNING)
+	if (state_get() != STATE_RUNNING) {
+		edge_monitor_load();
 		return;
+	}
 	/* Whatever was loaded since, or not yet ready then. */
 	if (started_early)
 		image_look_again();
@@ -160,6 +163,7 @@ __attribute__((constructor)) static void load(void)
 	callspec_prepare();
 	module_start();
 	image_raise_pending();
+	edge_monitor_load();
 	control_start();
 }
 

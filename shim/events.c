@@ -91,6 +91,19 @@ struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
 	return creation.handle;
 }
 
+struct shim_handle *handle_create(struct shim_profiler *profiler)
+{
+	struct creation creation = { .profiler = profiler };
+
+	state_slowly(create, &creation);
+	if (creation.handle) {
+		creation.handle->builtin = true;
+		creation.handle->waits = false;
+		creation.handle->module = NULL;
+	}
+	return creation.handle;
+}
+
 #define EVENT(name, context, flag, parameters)                                 \
 	void shim_profiler_on_##name(struct shim_handle *handle,               \
 				     shim_##name##_callback callback)          \

@@ -102,6 +102,10 @@ struct guard {
 /* Who gets an event. */
 enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
 
+/* shim_profiler_create at any time, for what is part of the library; NULL if
+ * there is no room. */
+struct shim_handle *handle_create(struct shim_profiler *profiler);
+
 /* Undoes shim_profiler_create: nothing of @handle is called from now on, but
  * some thread may still be in it.  False if somebody else does so already. */
 bool handle_retire(struct shim_handle *handle);

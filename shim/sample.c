@@ -367,11 +367,16 @@ static int enable(void *argument)
 	return 0;
 }
 
+int sample_enable(struct shim_handle *handle_)
+{
+	return state_slowly(enable, handle_);
+}
+
 /* Builtin profilers begin with the lock held. */
 enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
-	return state_slowly(enable, handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
+	return sample_enable(handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
 /* The one that has waited longest. */

@@ -43,6 +43,8 @@ void sample_signal_block(bool blocked);
 void sample_jumped(void);
 /* No system call may be made any more. */
 void sample_stop(void);
+/* shim_profiler_enable_sampling at any time: 0 or -EBUSY. */
+int sample_enable(struct shim_handle *handle);
 /* State lock held. */
 void sample_handle_left(struct shim_handle *handle);
 

@@ -53,6 +53,12 @@ int sys_open(const char *path, int flags, unsigned mode)
 	return fd;
 }
 
+int sys_create(const char *path, int flags, unsigned mode)
+{
+	return (int)call(SYS_openat, AT_FDCWD, (long)path, flags | O_CREAT,
+			 mode, 0, 0);
+}
+
 int sys_close(int fd)
 {
 	return (int)call(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -93,6 +99,12 @@ long sys_write(int fd, const void *buffer, size_t size)
 int sys_remove(const char *path)
 {
 	return (int)call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+}
+
+int sys_rename(const char *path, const char *to)
+{
+	return (int)call(SYS_renameat2, AT_FDCWD, (long)path, AT_FDCWD,
+			 (long)to, 0, 0);
 }
 
 int sys_make_directory(const char *path, unsigned mode)

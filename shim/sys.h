@@ -16,6 +16,8 @@ void sys_forbid(void);
 bool sys_is_forbidden(void);
 
 int sys_open(const char *path, int flags, unsigned mode);
+/* Creates a file as everybody does: what the umask leaves of @mode. */
+int sys_create(const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 long sys_read(int fd, void *buffer, size_t size);
 long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
@@ -24,6 +26,7 @@ long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
 long sys_write(int fd, const void *buffer, size_t size);
 int sys_remove(const char *path);
+int sys_rename(const char *path, const char *to);
 int sys_make_directory(const char *path, unsigned mode);
 long sys_read_link(const char *path, char *buffer, size_t size);
 int sys_get_directory(char *buffer, size_t size);

@@ -11,6 +11,8 @@
 #define sys_write	     real_write
 #define sys_make_directory   real_make_directory
 #define sys_remove	     real_remove
+#define sys_rename	     real_rename
+#define sys_create	     real_create
 #define sys_read_link	     real_read_link
 #define sys_get_directory    real_get_directory
 #define sys_allocate	     real_allocate
@@ -60,6 +62,8 @@
 #undef sys_write
 #undef sys_make_directory
 #undef sys_remove
+#undef sys_rename
+#undef sys_create
 #undef sys_read_link
 #undef sys_get_directory
 #undef sys_allocate
@@ -178,6 +182,9 @@ FAKE(long, write, (int fd, const void *buffer, size_t size),
      (fd, buffer, size))
 FAKE(int, make_directory, (const char *path, unsigned mode), (path, mode))
 FAKE(int, remove, (const char *path), (path))
+FAKE(int, create, (const char *path, int flags, unsigned mode),
+     (path, flags, mode))
+FAKE(int, rename, (const char *path, const char *to), (path, to))
 FAKE(long, read_link, (const char *path, char *buffer, size_t size),
      (path, buffer, size))
 FAKE(int, get_directory, (char *buffer, size_t size), (buffer, size))

@@ -92,6 +92,8 @@ arch_frame_vector(const struct arch_frame *frame, unsigned number)
 }
 
 /* The program's stack pointer when it called the hook. */
+#define ARCH_HAS_MONITOR_ENTRIES 1	/* entry.S */
+
 #define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
 
 /* The stack pointer a glibc jmp_buf resumes with, or 0 (libc hides it behind

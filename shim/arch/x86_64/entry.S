@@ -664,4 +664,81 @@ arch_syscall_returns:
 	RESTORER arch_signal_return, 0
 	RESTORER arch_signal_return_noted, 1
 
+/*
+ * <mon.h>, where a program may have other functions of these names (edge_monitor.c),
+ * and the hooks of -pg.
+ */
+	.macro	ELSE_NEXT number
+	mov	edge_monitor_next+8*\number(%rip), %r11
+	test	%r11, %r11
+	jz	1f
+	jmp	*%r11
+1:
+	.endm
+
+	.macro	ENTRY_OR_NEXT name, ours, number
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	ELSE_NEXT \number
+	jmp	\ours
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	ENTRY_OR_NEXT monitor, edge_monitor, 0
+	ENTRY_OR_NEXT monitor_signal, edge_monitor_signal, 1
+	ENTRY_OR_NEXT monitor_hits, edge_monitor_hits, 2
+
+/*
+ * A function has begun.  Nothing but r11 may change.
+ *
+ *     mcount       rbp: its frame, whose return address is at 8(rbp)
+ *     __fentry__   at its first instruction: the return address is at 8(rsp)
+ */
+	.macro	COUNT_ARC from, offset, number
+	.cfi_startproc
+	ELSE_NEXT \number
+	cmpb	$0, monitor_counts_arcs(%rip)
+	jne	2f
+	ret
+2:
+	.irp	register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, rbx
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	.cfi_rel_offset rbx, 0
+	mov	\offset(%\from), %rdi
+	mov	72(%rsp), %rsi
+	mov	%rsp, %rbx
+	.cfi_def_cfa_register rbx
+	and	$-16, %rsp
+	call	monitor_count_arc
+	mov	%rbx, %rsp
+	.cfi_def_cfa_register rsp
+	.irp	register, rbx, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.endr
+	ret
+	.cfi_endproc
+	.endm
+
+	.p2align 4
+	.globl	mcount, _mcount, __fentry__
+	.type	mcount, @function
+	.type	_mcount, @function
+	.type	__fentry__, @function
+mcount:
+_mcount:
+	COUNT_ARC rbp, 8, 3
+	.size	mcount, .-mcount
+	.size	_mcount, .-_mcount
+	.p2align 4
+__fentry__:
+	COUNT_ARC rsp, 80, 4
+	.size	__fentry__, .-__fentry__
+
 	.section .note.GNU-stack, "", @progbits

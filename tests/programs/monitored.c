@@ -1,0 +1,370 @@
+/*
+ * Calls monitor(3) as it is told, word by word, and prints what came back:
+ * "WORD RESULT ERRNO".  Its samples are its own (monitor_hits), so that sums are
+ * exact.  Compiled without instrumentation.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <mon.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Only libshim.so has them. */
+#pragma weak monitor
+#pragma weak monitor_signal
+#pragma weak monitor_hits
+#pragma weak monstartup
+#pragma weak moncontrol
+
+static volatile unsigned long work;
+
+#define FUNCTION(name)                                                         \
+	__attribute__((noinline, aligned(64))) void name(void);                \
+	void name(void)                                                        \
+	{                                                                      \
+		for (int i = 0; i < 100; i++)                                  \
+			work += (unsigned long)i;                              \
+	}
+
+FUNCTION(first)
+FUNCTION(second)
+FUNCTION(third)
+FUNCTION(last)
+
+static char *code(const char *name)
+{
+	void *library;
+
+	if (!strcmp(name, "first"))
+		return (char *)first;
+	if (!strcmp(name, "second"))
+		return (char *)second;
+	if (!strcmp(name, "third"))
+		return (char *)third;
+	if (!strcmp(name, "last"))
+		return (char *)last;
+	if (!strcmp(name, "0"))
+		return NULL;
+	if (!strcmp(name, "heap"))
+		return malloc(65536);
+	if (!strcmp(name, "heap+"))
+		return (char *)malloc(65536) + 4096;
+	if (!strcmp(name, "data"))
+		return (char *)&work;
+	if (!strcmp(name, "data+"))
+		return (char *)&work + 8;
+	library = dlopen(NULL, RTLD_NOW);
+	return dlsym(library, name);
+}
+
+static void hit(const char *name, unsigned count)
+{
+	monitor_hits(code(name), count);
+}
+
+/* The function's name and a number behind colons. */
+static unsigned number_after(char *text, char **rest)
+{
+	char *colon = strchr(text, ':');
+
+	*rest = NULL;
+	if (!colon)
+		return 0;
+	*colon = '\0';
+	return (unsigned)strtoul(colon + 1, rest, 0);
+}
+
+static int result;
+
+static void burn(unsigned time_ms)
+{
+	struct timespec now;
+	double begin;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	begin = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+	do {
+		for (int i = 0; i < 10000; i++)
+			first();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while ((double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 <
+		 begin + time_ms);
+}
+
+/* --- threads --- */
+
+static unsigned thread_hits;
+static pthread_barrier_t barrier;
+
+static void *count(void *unused)
+{
+	(void)unused;
+	pthread_barrier_wait(&barrier);
+	for (unsigned i = 0; i < thread_hits; i++)
+		monitor_hits((char *)(i & 1 ? first : second), 1);
+	return NULL;
+}
+
+static void run_threads(unsigned threads, bool with_signals)
+{
+	pthread_t thread[64];
+
+	pthread_barrier_init(&barrier, NULL, threads + 1);
+	for (unsigned i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, count, NULL);
+	pthread_barrier_wait(&barrier);
+	for (unsigned i = 0; with_signals && i < 1000; i++)
+		kill(getpid(), SIGUSR1);
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* --- the program's own memory --- */
+
+#define GUARDED 4096
+
+/* @size bytes that end where nothing is. */
+static char *guarded(size_t size)
+{
+	char *pages = mmap(NULL, 256 * GUARDED, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(pages + 255 * GUARDED, GUARDED, PROT_NONE);
+	return pages + 255 * GUARDED - size;
+}
+
+static unsigned short *shorts;
+static size_t shorts_size;
+static struct monitor_args ranges[3];
+
+/* LOW:HIGH:SIZE */
+static void traditional(char *text)
+{
+	char *low = strtok(text, ":"), *high = strtok(NULL, ":");
+
+	shorts_size = strtoul(strtok(NULL, ":"), NULL, 0);
+	shorts = (unsigned short *)guarded(
+		shorts_size < 100000 ? shorts_size : 100000);
+	result = monitor(code(low), code(high), shorts, shorts_size, 77);
+}
+
+static void print_shorts(void)
+{
+	unsigned sum = 0, most = 0;
+
+	for (size_t i = 0; i < shorts_size / 2; i++) {
+		sum += shorts[i];
+		most = shorts[i] > most ? shorts[i] : most;
+	}
+	printf("shorts %u %u\n", sum, most);
+}
+
+static void extended(const char *how)
+{
+	static unsigned counters[3][16];
+	char *low[] = { (char *)first, (char *)second, (char *)third };
+	caddr_t high = NULL;
+	size_t number = 3, flags = 0;
+
+	for (int i = 0; i < 3; i++)
+		ranges[i] = (struct monitor_args){ low[i], low[i] + 64,
+						   counters[i], 64 };
+	if (!strcmp(how, "overlap"))
+		ranges[1].lowpc = low[0] + 16;
+	if (!strcmp(how, "heap"))
+		ranges[2].lowpc = malloc(64),
+		ranges[2].highpc = ranges[2].lowpc + 64;
+	if (!strcmp(how, "high"))
+		high = low[2];
+	if (!strcmp(how, "flags"))
+		flags = 1;
+	if (!strcmp(how, "none"))
+		number = 0;
+	if (!strcmp(how, "null"))
+		ranges[0].buffer = NULL;
+	result = strcmp(how, "nowhere") ?
+			 monitor(-1, high, ranges, number, flags) :
+			 monitor(-1, high, NULL, number, flags);
+}
+
+static void print_ranges(void)
+{
+	for (int i = 0; i < 3; i++) {
+		unsigned sum = 0;
+
+		for (int n = 0; n < 16; n++)
+			sum += ranges[i].buffer[n];
+		printf("range %s %u\n",
+		       ranges[i].lowpc == (char *)first  ? "first" :
+		       ranges[i].lowpc == (char *)second ? "second" :
+							   "third",
+		       sum);
+	}
+}
+
+/* --- processes --- */
+
+static void on_fork_signal(int signal)
+{
+	(void)signal;
+	if (fork() == 0) {
+		hit("third", 5);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+static void limit_memory(void)
+{
+	struct rlimit limit = { 0, 0 };
+	char line[256];
+	FILE *maps = fopen("/proc/self/statm", "r");
+
+	/* What is there, and a little. */
+	if (maps && fgets(line, sizeof(line), maps))
+		limit.rlim_cur = limit.rlim_max =
+			strtoul(line, NULL, 10) * 4096 + 4096;
+	setrlimit(RLIMIT_AS, &limit);
+	if (maps)
+		fclose(maps);
+}
+
+static void limit_files(unsigned size)
+{
+	struct rlimit limit = { size, size };
+
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void handle(int signal, void (*handler)(int))
+{
+	struct sigaction action = { .sa_flags = SA_RESTART };
+
+	action.sa_handler = handler;
+	sigaction(signal, &action, NULL);
+}
+
+/* The pages of the program, for a stride of 1: gigabytes. */
+static char *value_of(char *word)
+{
+	char *equals = strchr(word, '=');
+
+	if (!equals)
+		return NULL;
+	*equals = '\0';
+	return equals + 1;
+}
+
+static bool do_monitor(const char *verb, char *value)
+{
+	char *high;
+
+	if (!strcmp(verb, "start")) {
+		high = strchr(value, ':');
+		*high++ = '\0';
+		result = monstartup(code(value), code(high));
+	} else if (!strcmp(verb, "stop")) {
+		result = monitor(0, 1, (char *)1, 1, 1);
+	} else if (!strcmp(verb, "control")) {
+		result = moncontrol(atoi(value));
+	} else if (!strcmp(verb, "write")) {
+		monitor_signal(0);
+	} else if (!strcmp(verb, "handler")) {
+		handle(SIGUSR1, monitor_signal);
+	} else if (!strcmp(verb, "traditional")) {
+		traditional(value);
+	} else if (!strcmp(verb, "shorts")) {
+		print_shorts();
+	} else if (!strcmp(verb, "extended")) {
+		extended(value);
+	} else if (!strcmp(verb, "ranges")) {
+		print_ranges();
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool do_process(const char *verb, char *value)
+{
+	char *rest;
+	unsigned number;
+
+	if (!strcmp(verb, "raise")) {
+		raise(SIGUSR1);
+	} else if (!strcmp(verb, "rename")) {
+		rest = strchr(value, ':');
+		*rest++ = '\0';
+		result = rename(value, rest);
+	} else if (!strcmp(verb, "fork")) {
+		if (fork() == 0) {
+			hit("second", (unsigned)atoi(value));
+			exit(0);
+		}
+		wait(NULL);
+	} else if (!strcmp(verb, "fork_in_handler")) {
+		handle(SIGUSR2, on_fork_signal);
+		raise(SIGUSR2);
+	} else if (!strcmp(verb, "exec")) {
+		fflush(stdout);
+		execl("/proc/self/exe", "monitored", value, NULL);
+	} else if (!strcmp(verb, "vfork")) {
+		if (vfork() == 0) {
+			execl("/bin/true", "true", NULL);
+			_exit(1);
+		}
+		wait(NULL);
+	} else if (!strcmp(verb, "threads")) {
+		number = number_after(value, &rest);
+		thread_hits = number;
+		run_threads((unsigned)atoi(value), *rest == '!');
+	} else if (!strcmp(verb, "memory")) {
+		limit_memory();
+	} else if (!strcmp(verb, "files")) {
+		limit_files((unsigned)atoi(value));
+	} else if (!strcmp(verb, "chdir")) {
+		result = chdir(value);
+	} else if (!strcmp(verb, "setenv")) {
+		rest = strchr(value, ':');
+		*rest++ = '\0';
+		setenv(value, rest, 1);
+	} else if (!strcmp(verb, "abort")) {
+		abort();
+	} else {
+		return false;
+	}
+	return true;
+}
+
+int main(int argc, char *argv[])
+{
+	setvbuf(stdout, NULL, _IOLBF, 1024);
+	for (int i = 1; i < argc; i++) {
+		char *verb = argv[i], *value = value_of(verb), *rest;
+
+		errno = 0;
+		result = 0;
+		if (!strcmp(verb, "hit")) {
+			unsigned number = number_after(value, &rest);
+
+			hit(value, number);
+		} else if (!strcmp(verb, "burn")) {
+			burn((unsigned)atoi(value));
+		} else if (!do_monitor(verb, value) &&
+			   !do_process(verb, value)) {
+			return 2;
+		}
+		printf("%s %d %d\n", verb, result, errno);
+	}
+	return 7;
+}
