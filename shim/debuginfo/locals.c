@@ -10,6 +10,8 @@
  */
 #include "locals.h"
 
+#include "attributes.h"
+
 #include <dwarf.h>
 #include <shim/values.h>
 #include <stdlib.h>
@@ -389,16 +391,6 @@ static bool translate(struct found *found, const Dwarf_Op *ops, size_t count,
 }
 
 /* --- one variable --- */
-
-static bool has_flag(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-	bool flag = false;
-
-	return dwarf_formflag(dwarf_attr_integrate(die, name, &attribute),
-			      &flag) == 0 &&
-	       flag;
-}
 
 static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {

@@ -5,6 +5,8 @@
  */
 #include "prototype.h"
 
+#include "attributes.h"
+
 #include <dwarf.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -34,28 +36,6 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 		     unsigned depth);
 
 /* --- reading --- */
-
-static bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word word;
-
-	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute),
-			    &word) != 0)
-		return false;
-	*number = word;
-	return true;
-}
-
-static bool has_flag(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-	bool flag = false;
-
-	return dwarf_formflag(dwarf_attr_integrate(die, name, &attribute),
-			      &flag) == 0 &&
-	       flag;
-}
 
 /* Without qualifiers and names; an alignment one of them asks for is told.  A
  * class may be in a unit of its own. */

@@ -9,6 +9,7 @@
  */
 #include "typetree.h"
 
+#include "attributes.h"
 #include "typename.h"
 
 #include <dwarf.h>
@@ -139,28 +140,6 @@ static bool goes_on(const struct builder *builder)
 }
 
 /* --- reading --- */
-
-static bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word word;
-
-	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute),
-			    &word) != 0)
-		return false;
-	*number = word;
-	return true;
-}
-
-static bool has_flag(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-	bool flag = false;
-
-	return dwarf_formflag(dwarf_attr_integrate(die, name, &attribute),
-			      &flag) == 0 &&
-	       flag;
-}
 
 static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
