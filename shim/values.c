@@ -9,6 +9,7 @@
 #include "sys.h"
 #include "thread.h"
 
+#include <errno.h>
 #include <shim/record.h>
 #include <shim/values.h>
 
@@ -178,6 +179,12 @@ static size_t size_of(const struct recipe *recipe)
 	return sizeof(*recipe) + recipe->count * sizeof(recipe->parts[0]);
 }
 
+/* Where the program has it in memory, or 0: an object's address may have come in
+ * a register. */
+static uintptr_t find_memory(const struct arch_frame *frame,
+			     const struct recipe *recipe,
+			     const struct part *part);
+
 /* Why it cannot be had as it is, or 0. */
 static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 {
@@ -219,6 +226,24 @@ static void set_reasons(struct recipe *recipe)
 	}
 }
 
+/* What debug information has damaged sizes and classes of, is not where it says,
+ * and shows when it is asked about for the first time. */
+static void doubt(const struct job *job, struct recipe *recipe)
+{
+	for (uint32_t i = 0; i < recipe->count; i++) {
+		struct part *part = &recipe->parts[i];
+		uintptr_t address = find_memory(job->frame, recipe, part);
+		unsigned char byte;
+
+		if (address == 0 || part->value.size == 0)
+			continue;
+		if (sys_peek((const void *)address, &byte, 1) == -EFAULT ||
+		    sys_peek((const void *)(address + part->value.size - 1),
+			     &byte, 1) == -EFAULT)
+			part->places.reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	}
+}
+
 static void locate(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_places places[PROTOTYPE_VALUES_MAX];
@@ -240,6 +265,7 @@ static void locate(const struct job *job, struct recipe *recipe)
 	for (uint32_t i = 0; i < recipe->count; i++)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
+	doubt(job, recipe);
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
@@ -778,6 +804,18 @@ static uintptr_t read_part(const struct reader *reader,
 		__builtin_memcpy(spilled + i * 8, &value, 8);
 	}
 	return (uintptr_t)spilled;
+}
+
+static uintptr_t find_memory(const struct arch_frame *frame,
+			     const struct recipe *recipe,
+			     const struct part *part)
+{
+	struct reader reader = { .frame = frame };
+
+	if (part->value.kind != PROTOTYPE_REFERENCE && !part->places.in_memory)
+		return 0;
+	start(&reader, frame, recipe);
+	return read_part(&reader, part, NULL);
 }
 
 static void read_argument(struct thread *self, const struct reader *reader,
