@@ -340,13 +340,13 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * parameter, from left to right, `this` first: its value is in those bytes while
  * the hook runs, and must not be changed.  A reference's value is an address; the
  * range of an object that C++ passes by its address is the object.  An argument
- * that cannot be had has a start of 0, and its length: what the function does not
- * use is often gone by then, and of a function that was inlined nothing can be
- * had, for which shim_get_value_reason has a word.  An object that is passed by
- * its address may lack what an optimized function does not read of it, if its
- * caller was compiled with it: compilers do not say what they left out.  *@size is 24 bytes and 16 for each range, the
- * CLR's sum; it says what is needed when it is too small, and nothing else is
- * written then.
+ * that cannot be had has a start of 0, and its length; shim_get_value_reason says
+ * why: what the function does not use is often gone by then, and of a function
+ * that was inlined nothing can be had.  An object that is passed by its address
+ * may lack what an optimized function does not read of it, if its caller was
+ * compiled with it: compilers do not say what they left out.  *@size is 24 bytes
+ * and 16 for each range, the CLR's sum; it says what is needed when it is too
+ * small, and nothing else is written then.
  *
  * With ENABLE_FUNCTION_RETVAL *@result gets the range of what the function
  * returns: what came in several registers is put together there, and an object

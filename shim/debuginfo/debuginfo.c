@@ -12,6 +12,7 @@
 #include "file.h"
 #include "locals.h"
 #include "prototype.h"
+#include "signature.h"
 #include "types.h"
 #include "typetree.h"
 #include "unit.h"
@@ -277,28 +278,52 @@ static void find_demangler(void)
 
 /* --- prototypes --- */
 
-static bool is_complete(Dwarf_Die *function,
-			const struct debuginfo_answer *answer)
+/* As the source has it: malloc's, or NULL. */
+static char *demangle_function(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
-	const char *name;
-	char *plain;
-	int status;
-	bool is;
-
-	if (!prototype_may_lack(function))
-		return true;
-	name = dwarf_formstring(dwarf_attr_integrate(
+	const char *name = dwarf_formstring(dwarf_attr_integrate(
 		function, DW_AT_linkage_name, &attribute));
-	plain = name && cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) :
-				       NULL;
-	is = plain && prototype_is_complete(plain, answer->data, answer->count);
-	free(plain);
-	return is;
+	int status;
+
+	return name && cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) :
+				      NULL;
 }
 
-static int find_prototype(const struct debuginfo_question *question,
-			  struct debuginfo_answer *answer)
+enum completeness {
+	COMPLETE,
+	BY_NAME,  /* the function's has them all */
+	LACKING,
+};
+
+/* A class or the name knows what clang leaves out.  (Where it optimizes, what is
+ * not described may not be passed either.) */
+static enum completeness complete(Dwarf_Die *function,
+				  struct prototype_value *values, size_t *count)
+{
+	bool is_method = dwarf_hasattr_integrate(function, DW_AT_specification);
+	bool is_optimized = prototype_is_optional(function);
+	bool is_complete;
+	size_t all = 0;
+	char *plain;
+
+	if (!prototype_may_lack(function))
+		return COMPLETE;
+	plain = demangle_function(function);
+	is_complete = plain && prototype_is_complete(plain, values, *count);
+	if (plain && !is_complete && !is_method && !is_optimized)
+		all = signature_read(function, plain, values,
+				     PROTOTYPE_VALUES_MAX);
+	free(plain);
+	if (all == 0)
+		return is_complete ? COMPLETE : LACKING;
+	*count = all;
+	return BY_NAME;
+}
+
+static int read_prototype(const struct debuginfo_question *question,
+			  struct debuginfo_answer *answer,
+			  enum completeness *completeness)
 {
 	static struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	Dwarf_Die unit, function;
@@ -312,8 +337,17 @@ static int find_prototype(const struct debuginfo_question *question,
 		prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
 	if (answer->count == 0)
 		return -ENOENT;
-	values[0].is_alone = !is_complete(&function, answer);
+	*completeness = complete(&function, values, &answer->count);
+	values[0].is_alone = *completeness == LACKING;
 	return 0;
+}
+
+static int find_prototype(const struct debuginfo_question *question,
+			  struct debuginfo_answer *answer)
+{
+	enum completeness completeness;
+
+	return read_prototype(question, answer, &completeness);
 }
 
 /* --- callers --- */
@@ -361,37 +395,52 @@ static int find_callsite(const struct debuginfo_question *question,
 
 static bool add_parameters(struct typetree_list *list, Dwarf_Die *function)
 {
-	Dwarf_Die child;
+	Dwarf_Die listed = prototype_listed(function), child;
+	size_t position = 0;
 
-	if (dwarf_child(function, &child) != 0)
+	if (dwarf_child(&listed, &child) != 0)
 		return true;
 	do {
 		if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
-		    !prototype_is_hidden(&child) &&
+		    !prototype_is_hidden(&child, ++position) &&
 		    !typetree_add(list, &child, dwarf_diename(&child)))
 			return false;
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return true;
 }
 
+static bool add_named_parameters(struct typetree_list *list,
+				 Dwarf_Die *function)
+{
+	char *plain = demangle_function(function);
+	bool is_added = plain && signature_add(list, function, plain);
+
+	free(plain);
+	return is_added;
+}
+
 static struct typetree_list list;
 
-/* Of those functions whose prototype is known. */
+/* Of those functions whose prototype is known: the same parameters. */
 static int find_signature(const struct debuginfo_question *question,
 			  struct debuginfo_answer *answer)
 {
 	Dwarf_Die unit, function, written;
-	int r = find_prototype(question, answer);
+	enum completeness completeness;
+	int r = read_prototype(question, answer, &completeness);
 
-	if (r < 0)
-		return r;
-	r = find_function_asked(question, answer, &unit, &function);
+	if (r == 0)
+		r = completeness == LACKING ? -ENOENT :
+					      find_function_asked(question,
+								  answer, &unit,
+								  &function);
 	if (r < 0)
 		return r;
 	written = prototype_written(&function);
 	list.size = 0;
 	if (!typetree_add(&list, &written, NULL) ||
-	    !add_parameters(&list, &written))
+	    !(completeness == BY_NAME ? add_named_parameters(&list, &function) :
+			 add_parameters(&list, &function)))
 		return -ENOMEM;
 	answer->data = list.memory;
 	answer->count = list.size;
@@ -404,6 +453,7 @@ static int find_locals(const struct debuginfo_question *question,
 		       struct debuginfo_answer *answer)
 {
 	struct debuginfo_answer prototype = { .count = 0 };
+	enum completeness completeness;
 	struct variables *variables;
 	Dwarf_Die unit, function;
 	int r = find_function_asked(question, answer, &unit, &function);
@@ -415,7 +465,10 @@ static int find_locals(const struct debuginfo_question *question,
 				file_frames(question));
 	if (!variables)
 		return -ENOENT;
-	variables->lacks_parameters = find_prototype(question, &prototype) != 0;
+	r = read_prototype(question, &prototype, &completeness);
+	variables->lacks_parameters =
+		r < 0 || completeness == LACKING ||
+		prototype.count - 1 > variables->parameter_count;
 	answer->data = variables;
 	answer->count = 1;
 	return 0;

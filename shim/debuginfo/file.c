@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "file.h"
 
+#include "signature.h"
 #include "unit.h"
 
 #include <dwarf.h>
@@ -51,6 +52,7 @@ static void close_file(struct kept *file)
 	/* First: it may not come back. */
 	memset(file, 0, sizeof(*file));
 	unit_forget();
+	signature_forget();
 	if (closed.frames)
 		dwarf_cfi_end(closed.frames);
 	if (closed.frames_elf)
@@ -446,6 +448,7 @@ Dwarf_CFI *file_frames(const struct debuginfo_question *question)
 void file_abandon(uint64_t image)
 {
 	unit_forget();
+	signature_forget();
 	if (image == 0)
 		return;
 	note_hopeless(image);

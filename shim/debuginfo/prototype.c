@@ -6,6 +6,7 @@
 #include "prototype.h"
 
 #include "attributes.h"
+#include "signature.h"
 
 #include <dwarf.h>
 #include <stdbool.h>
@@ -370,8 +371,13 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 static void classify_class(Dwarf_Die *die, uint64_t offset, struct type *type,
 			   unsigned depth)
 {
-	Dwarf_Die child;
+	Dwarf_Die child, defined;
 
+	/* clang describes a class where its constructors are, gcc where its
+	 * virtual functions are. */
+	if (has_flag(die, DW_AT_declaration) &&
+	    signature_find_definition(die, &defined))
+		die = &defined;
 	if (has_flag(die, DW_AT_declaration) ||
 	    !read_number(die, DW_AT_byte_size, &type->size)) {
 		type->is_unknown = true;
@@ -598,6 +604,15 @@ static void read_value(Dwarf_Die *die, struct prototype_value *value)
 		value->is_odd = 1;
 }
 
+void prototype_classify(Dwarf_Die *die, struct prototype_value *value)
+{
+	struct type type = { .size = 0 };
+
+	*value = (struct prototype_value){ .kind = PROTOTYPE_NOTHING };
+	classify(die, 0, &type, 0);
+	decide(&type, value);
+}
+
 /* Those whose functions are called as System V says. */
 static bool is_known_language(Dwarf_Die *function, bool *is_c)
 {
@@ -648,17 +663,73 @@ Dwarf_Die prototype_written(Dwarf_Die *function)
 	return die;
 }
 
-static bool is_this(Dwarf_Die *parameter)
+uint8_t prototype_is_optional(Dwarf_Die *function)
+{
+	return is_made_by_clang(function) && is_optimized(function);
+}
+
+static unsigned count_parameters(Dwarf_Die *function)
+{
+	unsigned count = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(function, &child) != 0)
+		return 0;
+	do
+		count += dwarf_tag(&child) == DW_TAG_formal_parameter;
+	while (dwarf_siblingof(&child, &child) == 0);
+	return count;
+}
+
+/* In the class it has no name. */
+static bool is_this(Dwarf_Die *parameter, size_t position)
 {
 	const char *name = dwarf_diename(parameter);
 
-	return name &&
-	       (strcmp(name, "this") == 0 || strcmp(name, "__closure") == 0);
+	return name ? strcmp(name, "this") == 0 ||
+			      strcmp(name, "__closure") == 0 :
+		      position == 1;
 }
 
-bool prototype_is_hidden(Dwarf_Die *parameter)
+bool prototype_is_hidden(Dwarf_Die *parameter, size_t position)
 {
-	return has_flag(parameter, DW_AT_artificial) && !is_this(parameter);
+	return has_flag(parameter, DW_AT_artificial) &&
+	       !is_this(parameter, position);
+}
+
+/* Those that clang adds to a constructor of a class with virtual bases are not
+ * declared. */
+static unsigned count_hidden(Dwarf_Die *function)
+{
+	unsigned count = 0;
+	size_t position = 0;
+	Dwarf_Die child;
+
+	if (dwarf_child(function, &child) != 0)
+		return 0;
+	do
+		count += dwarf_tag(&child) == DW_TAG_formal_parameter &&
+			 prototype_is_hidden(&child, ++position);
+	while (dwarf_siblingof(&child, &child) == 0);
+	return count;
+}
+
+Dwarf_Die prototype_listed(Dwarf_Die *function)
+{
+	Dwarf_Die written = prototype_written(function), declared;
+	Dwarf_Attribute attribute;
+
+	return !prototype_is_optional(function) &&
+			       prototype_may_lack(function) &&
+			       dwarf_formref_die(dwarf_attr(&written,
+							    DW_AT_specification,
+							    &attribute),
+						 &declared) &&
+			       count_hidden(&written) == 0 &&
+			       count_parameters(&declared) >
+				       count_parameters(&written) ?
+		       declared :
+		       written;
 }
 
 /* --- functions that are not called as they were written --- */
@@ -804,15 +875,15 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 			  size_t room)
 {
 	Dwarf_Die written = prototype_written(function), child;
+	Dwarf_Die listed = prototype_listed(function);
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
-	bool is_clang = is_made_by_clang(&written);
-	uint8_t is_optional = is_clang && is_optimized(function);
+	uint8_t is_optional = prototype_is_optional(function);
 	size_t count = 1;
 
 	read_number(function, DW_AT_calling_convention, &convention);
 	read_value(&written, &values[0]);
-	values[0].may_tail_call = is_clang;
+	values[0].may_tail_call = is_made_by_clang(function);
 	/* Without a prototype a float comes as a double. */
 	if (!is_known_language(&written, &is_c) ||
 	    (is_c && !has_flag(&written, DW_AT_prototyped)) ||
@@ -820,7 +891,7 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 		is_odd = true;
 	if (is_odd || convention != DW_CC_normal)
 		values[0].kind = PROTOTYPE_UNKNOWN;
-	if (dwarf_child(&written, &child) != 0)
+	if (dwarf_child(&listed, &child) != 0)
 		return count;
 	do {
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
@@ -832,7 +903,7 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 		/* Constructors of classes with virtual bases have parameters
 		 * that some of their copies do not. */
 		if (has_flag(&child, DW_AT_artificial)) {
-			values[count].is_this = is_this(&child);
+			values[count].is_this = is_this(&child, count);
 			values[count].is_hidden = !values[count].is_this;
 			is_odd |= values[count].is_hidden;
 		}
@@ -846,11 +917,11 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 		      size_t room)
 {
-	Dwarf_Die written = prototype_written(function);
+	Dwarf_Die listed = prototype_listed(function);
 	size_t count = read_values(function, values, room);
 
 	if (KNOWS_REGISTERS &&
-	    !is_called_as_written(function, &written, values, count))
+	    !is_called_as_written(function, &listed, values, count))
 		for (size_t i = 0; i < count; i++)
 			values[i].kind = PROTOTYPE_UNKNOWN;
 	return count;

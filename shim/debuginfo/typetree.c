@@ -936,6 +936,9 @@ static uint32_t compile(struct builder *builder, Dwarf_Die *type,
 
 /* --- an answer --- */
 
+/* Its memory is used again. */
+static struct builder shared;
+
 static void begin(struct builder *builder)
 {
 	builder->node_count = builder->part_count = builder->text_size = 0;
@@ -947,19 +950,29 @@ static void begin(struct builder *builder)
 }
 
 /* What is too large is not understood, but for its name. */
-static void compile_root(struct builder *builder, Dwarf_Die *die)
+static void compile_root(struct builder *builder, Dwarf_Die *type)
 {
-	Dwarf_Die type;
-	bool has_type = type_of(die, &type);
 	uint32_t name;
 
 	begin(builder);
-	compile(builder, has_type ? &type : NULL, (struct place){ .level = 0 });
+	compile(builder, type, (struct place){ .level = 0 });
 	if (!builder->is_full)
 		return;
 	begin(builder);
 	add_nodes(builder);
-	name = add_type_name(builder, has_type ? &type : NULL);
+	name = add_type_name(builder, type);
+	if (goes_on(builder))
+		builder->nodes[0].name = name;
+	builder->is_full = false;
+}
+
+static void compile_name(struct builder *builder, const char *type_name)
+{
+	uint32_t name;
+
+	begin(builder);
+	add_nodes(builder);
+	name = add_text(builder, type_name);
 	if (goes_on(builder))
 		builder->nodes[0].name = name;
 	builder->is_full = false;
@@ -1000,25 +1013,23 @@ static void pad(struct typetree_list *list)
 		list->memory[list->size++] = '\0';
 }
 
-bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name)
+static bool append_value(struct typetree_list *list,
+			 const struct builder *builder, const char *name)
 {
-	static struct builder builder;
 	struct typetree_value value;
 	struct typetree tree;
 	size_t nodes, parts;
 
-	compile_root(&builder, die);
-	if (builder.has_failed)
+	if (builder->has_failed)
 		return false;
-	name = name ? name : "";
-	nodes = builder.node_count * sizeof(*builder.nodes);
-	parts = builder.part_count * sizeof(*builder.parts);
+	nodes = builder->node_count * sizeof(*builder->nodes);
+	parts = builder->part_count * sizeof(*builder->parts);
 	tree = (struct typetree){
 		.size = (uint32_t)round_up(sizeof(tree) + nodes + parts +
-					   builder.text_size),
-		.node_count = (uint32_t)builder.node_count,
-		.part_count = (uint32_t)builder.part_count,
-		.text_size = (uint32_t)builder.text_size,
+					   builder->text_size),
+		.node_count = (uint32_t)builder->node_count,
+		.part_count = (uint32_t)builder->part_count,
+		.text_size = (uint32_t)builder->text_size,
 	};
 	value.name_size = (uint32_t)strlen(name) + 1;
 	value.size = (uint32_t)round_up(sizeof(value) + tree.size +
@@ -1027,11 +1038,29 @@ bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name)
 		return false;
 	append(list, &value, sizeof(value));
 	append(list, &tree, sizeof(tree));
-	append(list, builder.nodes, nodes);
-	append(list, builder.parts, parts);
-	append(list, builder.text, builder.text_size);
+	append(list, builder->nodes, nodes);
+	append(list, builder->parts, parts);
+	append(list, builder->text, builder->text_size);
 	pad(list);
 	append(list, name, value.name_size);
 	pad(list);
 	return true;
+}
+
+bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name)
+{
+	Dwarf_Die type;
+
+	compile_root(&shared, type_of(die, &type) ? &type : NULL);
+	return append_value(list, &shared, name ? name : "");
+}
+
+bool typetree_add_type(struct typetree_list *list, Dwarf_Die *type,
+		       const char *type_name)
+{
+	if (type)
+		compile_root(&shared, type);
+	else
+		compile_name(&shared, type_name);
+	return append_value(list, &shared, "");
 }

@@ -17,4 +17,9 @@ struct typetree_list {
  * result), and @name, which may be NULL.  False: no memory. */
 bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name);
 
+/* The same of @type itself, which has no name but @type_name if it is NULL, for a
+ * value that has none. */
+bool typetree_add_type(struct typetree_list *list, Dwarf_Die *type,
+		       const char *type_name);
+
 #endif

@@ -72,6 +72,22 @@ QUIETLY static void asking_enter(union shim_function_or_client function,
 		enters++;
 }
 
+static __thread volatile int seen;
+
+QUIETLY static void reading_enter(union shim_function_or_client function,
+				  shim_elt_info info)
+{
+	struct shim_argument_info arguments[2];
+	uint32_t size = sizeof(arguments);
+
+	if (shim_get_function_enter3_info(function.function, info, NULL, &size,
+					  arguments) == SHIM_OK &&
+	    arguments->ranges[0].start) {
+		seen = *(const int *)arguments->ranges[0].start;
+		enters++;
+	}
+}
+
 QUIETLY static void asking_leave(union shim_function_or_client function,
 				 shim_elt_info info)
 {
@@ -232,6 +248,10 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
 	if (strcmp(mode, "slow-asking") == 0)
 		set_slow(asking_enter, slow_leave, SHIM_ENABLE_FRAME_INFO);
+	if (strcmp(mode, "slow-keeping") == 0)
+		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FUNCTION_ARGS);
+	if (strcmp(mode, "slow-reading") == 0)
+		set_slow(reading_enter, slow_leave, SHIM_ENABLE_FUNCTION_ARGS);
 	if (strcmp(mode, "slow-inspecting") == 0)
 		set_slow(slow_enter, slow_leave, SHIM_ENABLE_FUNCTION_RETVAL);
 	if (strcmp(mode, "slow-result") == 0)

@@ -25,11 +25,11 @@
 #endif
 
 /* The function of which case is being called. */
-static int current;
+extern int current;
 static volatile unsigned char sink[64];
 /* What functions make of their arguments; anybody may look, whatever the linker
  * knows. */
-__attribute__((used)) unsigned char uses[16][64];
+extern unsigned char uses[16][64];
 
 QUIETLY static void print_bytes(const void *bytes, size_t size)
 {
@@ -52,6 +52,10 @@ QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 		at[i] = (unsigned char)(is_bool ? seed >> 16 & 1 : seed >> 16);
 	}
 }
+
+#ifndef ARGUMENTS_CALLS	/* what is compiled apart, and calls */
+int current;
+__attribute__((used)) unsigned char uses[16][64];
 
 QUIETLY static void print_range(const struct shim_argument_range *range)
 {
@@ -130,4 +134,5 @@ QUIETLY __attribute__((constructor)) static void start(void)
 						       on_leave, NULL);
 }
 
+#endif
 #endif

@@ -17,6 +17,8 @@
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
+#pragma weak shim_get_value_reason
+#pragma weak shim_set_enter_leave_function_hooks2
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define CALLED	__attribute__((noinline))
@@ -115,6 +117,30 @@ QUIETLY static void ask_sizes(uintptr_t function, shim_elt_info info,
 	NUMBER(size, needed);
 }
 
+QUIETLY static void ask_reasons(uintptr_t function, shim_elt_info info)
+{
+	uint32_t count = function == (uintptr_t)two ? 2 : 0;
+	enum shim_unavailable reason = SHIM_UNAVAILABLE_INLINED;
+
+	EXPECT(shim_get_value_reason(info, SHIM_RESULT, &reason),
+	       mask & SHIM_ENABLE_FUNCTION_RETVAL ?
+		       SHIM_E_INVALIDARG :
+		       SHIM_E_INCONSISTENT_WITH_FLAGS);
+	if (!(mask & SHIM_ENABLE_FUNCTION_ARGS)) {
+		EXPECT(shim_get_value_reason(info, 0, &reason),
+		       SHIM_E_INCONSISTENT_WITH_FLAGS);
+		return;
+	}
+	EXPECT(shim_get_value_reason(0, 0, &reason), SHIM_E_INVALIDARG);
+	EXPECT(shim_get_value_reason(info, 0, NULL), SHIM_E_INVALIDARG);
+	NUMBER(reason, SHIM_UNAVAILABLE_INLINED);
+	for (uint32_t i = 0; i <= count; i++) {
+		EXPECT(shim_get_value_reason(info, i, &reason), SHIM_OK);
+		NUMBER(reason, i < count ? SHIM_AVAILABLE :
+					   SHIM_UNAVAILABLE_NONE);
+	}
+}
+
 QUIETLY static void ask_enter(uintptr_t function, shim_elt_info info)
 {
 	shim_frame_info frame = UNTOUCHED;
@@ -162,6 +188,7 @@ QUIETLY static void ask_enter(uintptr_t function, shim_elt_info info)
 	       SHIM_E_INSUFFICIENT_BUFFER);
 	NUMBER(size, function == (uintptr_t)two ? 56 : 24);
 	ask_sizes(function, info, size);
+	ask_reasons(function, info);
 }
 
 QUIETLY static void ask_leave(uintptr_t function, shim_elt_info info)
@@ -220,6 +247,12 @@ QUIETLY static void ask_values(uintptr_t function, shim_elt_info info)
 	EXPECT(shim_get_function_enter3_info(function, info, &frame, &size,
 					     &buffer.info),
 	       SHIM_OK);
+	if (function == (uintptr_t)inlined) {
+		enum shim_unavailable reason = SHIM_AVAILABLE;
+
+		shim_get_value_reason(info, 0, &reason);
+		NUMBER(reason, SHIM_UNAVAILABLE_INLINED);
+	}
 	for (uint32_t i = 0; i < buffer.info.ranges_count; i++) {
 		const struct shim_argument_range *range =
 			(const void *)(buffer.bytes + 8 + 16 * i);
@@ -231,6 +264,26 @@ QUIETLY static void ask_values(uintptr_t function, shim_elt_info info)
 		else
 			printf("wrong: %u of depth %d: %d\n", i, depth,
 			       *(int *)range->start);
+	}
+}
+
+/* --- generation 2 is told without asking --- */
+
+QUIETLY static void on_enter2(shim_function function, uintptr_t client,
+			      shim_frame_info frame,
+			      struct shim_argument_info *arguments)
+{
+	(void)client;
+	asked++;
+	NUMBER(frame != 0, (mask & SHIM_ENABLE_FRAME_INFO) != 0);
+	NUMBER(arguments != NULL, (mask & SHIM_ENABLE_FUNCTION_ARGS) != 0);
+	if (!arguments)
+		return;
+	NUMBER(arguments->ranges_count, function == (uintptr_t)two ? 2 : 0);
+	for (uint32_t i = 0; i < arguments->ranges_count; i++) {
+		NUMBER(arguments->ranges[i].length, 4);
+		NUMBER(*(int *)arguments->ranges[i].start, i + 1);
+		right++;
 	}
 }
 
@@ -273,8 +326,12 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	strncpy(what, at + strlen(at) + 1, sizeof(what) - 1);
 	handle = shim_profiler_create(NULL);
 	shim_set_event_mask(handle, mask);
-	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
-						       on_leave, NULL);
+	if (strcmp(what, "elt2") == 0)
+		shim_set_enter_leave_function_hooks2(handle, on_enter2, NULL,
+						     NULL);
+	else
+		shim_set_enter_leave_function_hooks3_with_info(
+			handle, on_enter, on_leave, NULL);
 }
 
 QUIETLY static int is_mapped(const char *name)

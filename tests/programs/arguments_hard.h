@@ -365,14 +365,118 @@ struct Called {
 	}
 };
 
+/* clang's debug information may lack objects that are not used. */
+struct Kept {
+	long k;
+	Q Kept(long from) : k(from)
+	{
+	}
+	Q Kept(const Kept &other) : k(other.k)
+	{
+	}
+	Q ~Kept()
+	{
+		sink[14]++;
+	}
+};
+
+template <typename T> struct Box {
+	T inside;
+	long more[2];
+};
+
+CALLED static long unused(Kept, long b)
+{
+	return b + 1;
+}
+
+CALLED static long unused_before(long, Kept unused, Kept, double b, long c)
+{
+	return (long)b + c;
+}
+
+CALLED static long unused_behind(long a, double b, long, Kept)
+{
+	return a + (long)b;
+}
+
+CALLED static long unused_box(struct two, long, Box<void (*)(int)>, Kept,
+			       double d)
+{
+	return (long)d;
+}
+
+template <typename T> CALLED static void (*unused_type(T, long b, Kept))(int)
+{
+	sink[14] = (unsigned char)b;
+	return NULL;
+}
+
+namespace {
+struct Hidden {
+	long h;
+	CALLED long method(Kept, long b, double, Kept, double c)
+	{
+		return h + b + (long)c;
+	}
+	CALLED static long of_class(double, Kept, long c)
+	{
+		return c;
+	}
+};
+}
+
+struct MadeUnused : virtual Right {
+	long v;
+	CALLED MadeUnused(Kept, double b, Kept, Kept, long d) : v(d + (long)b)
+	{
+	}
+};
+
+struct FinalUnused : MadeUnused {
+	Q FinalUnused(const Kept &a, double b, long d) : MadeUnused(a, b, a, a, d)
+	{
+	}
+};
+
 /* The memory objects are made in: their address is known before. */
 static Both both;
 static Shared shared;
-static char memory[5][128] __attribute__((aligned(16)));
+static char memory[6][128] __attribute__((aligned(16)));
 
 QUIETLY inline void *operator new(size_t, char *at)
 {
 	return at;
+}
+
+QUIETLY static void run_unused(void)
+{
+	long d = 0x1122334455667788, e = -5;
+	double b = 12.25, f = -0.5;
+	struct two two = { 77, 3.5 };
+	Kept kept(d + 1);
+	Box<void (*)(int)> box = { NULL, { 5, 6 } };
+	Hidden hidden = { 3 }, *self = &hidden;
+	void *at[2] = { memory[3], memory[5] };
+
+	BEGIN(31), SAY(kept), SAY(e);
+	CALL(unused(kept, e));
+	BEGIN(32), SAY(d), SAY(kept), SAY(kept), SAY(f), SAY(e);
+	CALL(unused_before(d, kept, kept, f, e));
+	BEGIN(33), SAY(e), SAY(b), SAY(d), SAY(kept);
+	CALL(unused_behind(e, b, d, kept));
+	BEGIN(34), SAY(two), SAY(d), SAY(box), SAY(kept), SAY(f);
+	CALL(unused_box(two, d, box, kept, f));
+	BEGIN(35), SAY(d), SAY(e), SAY(kept);
+	CALL(unused_type(d, e, kept));
+	BEGIN(36), SAY(self), SAY(kept), SAY(e), SAY(b), SAY(kept), SAY(f);
+	CALL(self->method(kept, e, b, kept, f));
+	BEGIN(37), SAY(b), SAY(kept), SAY(e);
+	CALL(Hidden::of_class(b, kept, e));
+	BEGIN(38), SAY(at[0]), SAY(kept), SAY(b), SAY(kept), SAY(kept), SAY(e);
+	CALL(new (memory[3]) MadeUnused(kept, b, kept, kept, e));
+	BEGIN(39), SAY(at[1]), SAY(kept), SAY(f), SAY(kept), SAY(kept), SAY(d);
+	CALL(new (memory[5]) FinalUnused(kept, f, d));
 }
 
 QUIETLY static void run_classes(void)
@@ -418,6 +522,7 @@ QUIETLY static void run_classes(void)
 
 	BEGIN(30), SAY(closure), SAY(d), SAY(b);
 	CALL(lambda(d, b));
+	run_unused();
 	upcoming = 0;
 	keep(&three);
 }

@@ -6,9 +6,11 @@ say what they pass and return, and what shim says (tests/programs/arguments.h);
 SEED=N makes others.  Not one value may be wrong; how many are not available is
 printed.
 """
+import hashlib
 import os
 import random
 import re
+import subprocess
 
 import shimtest
 from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
@@ -106,6 +108,11 @@ def declare(type, name):
     return '%s %s' % (type, name)
 
 
+def is_copied(type):
+    return (type[0].islower() and not type.endswith('&') and
+            type != 'alignedint')
+
+
 def bare(type):
     return (type.replace('const char *const', 'const char *')
             .replace('const volatile ', '').replace('&', '')
@@ -113,7 +120,11 @@ def bare(type):
 
 
 class Program:
-    """The text of a program, and how many cases it has."""
+    """The text of a program, and how many cases it has.
+
+    Functions and those who call them are compiled apart, so that nobody knows
+    what the functions do not use; or together, when clang's callers leave it
+    out."""
 
     def __init__(self, types, cxx, seed):
         self.random = random.Random(seed)
@@ -121,7 +132,7 @@ class Program:
         self.significant = dict(types)
         with open(os.path.join(shimtest.PROGRAMS, 'arguments.h')) as file:
             self.text = [file.read()]
-        self.runs, self.cases = [], 0
+        self.types_text, self.runs, self.cases = [], [], 0
         self.used = set()       # cases whose functions use what they get
 
     def add(self, types, result, method=False, use=None):
@@ -154,13 +165,12 @@ class Program:
                                   n, self.size('r', result)))
         head = '%s f%d(%s)' % (result, n, parameters)
         if method:
-            self.text.append('struct S%d { long x; CALLED %s; };' % (n, head))
+            self.types_text.append('struct S%d { long x; CALLED %s; };' % (n, head))
             head = '%s S%d::f%d(%s)' % (result, n, n, parameters)
             self.text.append('%s { %s %s }' % (head, ' '.join(body), end))
         else:
-            self.text.append('CALLED static %s;' % head)
-            self.text.append('static %s { %s %s }' % (head, ' '.join(body),
-                                                      end))
+            self.types_text.append('CALLED %s;' % head)
+            self.text.append('%s { %s %s }' % (head, ' '.join(body), end))
         run = ['QUIETLY static void run%d(void)\n{' % n]
         prints = []
         if method:
@@ -169,13 +179,18 @@ class Program:
             prints.append('print_bytes(&self, 8);')
         for i, (type, name) in enumerate(zip(types, names)):
             plain = bare(type)
-            run.append('\tstatic %s%s;' % (plain + ' ', name))
+            # Aligned ones on the stack would take the frame from debuggers.
+            run.append('\t%s%s %s;' % (
+                'static ' * (type in HARD or type == 'alignedint'), plain,
+                name))
             if type not in HARD:
                 run.append('\tmake((void *)&%s, %s, %d, %d);' % (
                     name, self.size(name, type), n * 100 + i,
                     plain in ('_Bool', 'bool')))
             elif type == 'Method':
                 run.append('\t%s = &Trivial::get;' % name)
+            if is_copied(type):     # to where nobody else knows it
+                run.append('\t%s v%d = %s;' % (plain, i, name))
             if type.endswith('&'):
                 run.append('\tvoid *at%d = (void *)&%s;' % (i, name))
                 prints.append('print_bytes(&at%d, 8);' % i)
@@ -186,8 +201,9 @@ class Program:
                               (name, self.size(name, type)))
         call = '%sf%d(%s)' % ('s.' if method else '', n, ', '.join(
             'static_cast<%s &&>(%s)' % (bare(t), m)
-            if t.endswith('&&') or t == 'Moved' else m
-            for t, m in zip(types, names)))
+            if t.endswith('&&') or t == 'Moved' else
+            'v%d' % i if is_copied(t) else m
+            for i, (t, m) in enumerate(zip(types, names))))
         run.append('\tprintf("passed %d");' % n)
         run += ['\t' + line for line in prints]
         run.append('\tputchar(\'\\n\');\n\tcurrent = %d;\n\t%s;\n'
@@ -197,20 +213,31 @@ class Program:
     def size(self, name, type):
         return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
 
-    def write(self, path):
+    def write(self, path, apart):
+        """The paths of the functions, and of their callers if those are apart."""
         returned = ('QUIETLY static void returned(int n, const void *r, '
                     'size_t size)\n{\n\tint was = current;\n\tcurrent = 0;\n'
                     '\tprintf("returned %d", n);\n\tprint_bytes(r, size);\n'
                     '\tputchar(\'\\n\');\n\tcurrent = was;\n}\n')
         main = 'QUIETLY int main(void)\n{\n%s\n\treturn 0;\n}\n' % '\n'.join(
             '\trun%d();' % (i + 1) for i in range(self.cases))
-        text = '\n'.join([self.text[0], C_DECLARATIONS,
-                          CXX_DECLARATIONS if self.cxx else '', returned] +
-                         self.text[1:] + self.runs + [main])
-        if not os.path.exists(path) or open(path).read() != text:
-            with open(path, 'w') as file:
-                file.write(text)
-        return path
+        types = [self.text[0], C_DECLARATIONS,
+                 CXX_DECLARATIONS if self.cxx else ''] + self.types_text
+        functions = types + [returned] + self.text[1:]
+        calls = self.runs + [main]
+        if not apart:
+            return [write_text(path, functions + calls)]
+        return [write_text(path, functions),
+                write_text(path.replace('.c', '_calls.c'),
+                           ['#define ARGUMENTS_CALLS'] + types + calls)]
+
+
+def write_text(path, lines):
+    text = '\n'.join(lines)
+    if not os.path.exists(path) or open(path).read() != text:
+        with open(path, 'w') as file:
+            file.write(text)
+    return path
 
 
 def make_program(cxx):
@@ -255,21 +282,39 @@ def lines_of(text, what):
     return found
 
 
-def run(family, optimize, cxx, flags=(), name=None):
+def compile_calls(source, family, optimize, flags):
+    """The object file; its name changes with what it is made of."""
+    command = [shimtest.compiler_of(source, family), optimize, *flags]
+    text = ' '.join(command) + open(source).read()
+    made = os.path.join(shimtest.fixtures, 'calls-%s.o' % hashlib.sha256(
+        text.encode()).hexdigest()[:16])
+    if not os.path.exists(made):
+        done = subprocess.run(command + ['-c', source, '-o', made])
+        expect_equal(done.returncode, 0, source)
+    return made
+
+
+def run(family, optimize, cxx, flags=('-g',), name='', apart=True,
+        callers=('-g',)):
     os.makedirs(shimtest.fixtures, exist_ok=True)
     program = make_program(cxx)
-    source = program.write(os.path.join(
-        shimtest.fixtures, 'arguments.cc' if cxx else 'arguments.c'))
-    path = compile(source, family, optimize, name=name or
-                   'arguments' + ('_cxx' if cxx else ''),
-                   flags=['-w', '-I', INCLUDE, *flags])
+    kind = '_cxx' if cxx else ''
+    sources = program.write(os.path.join(
+        shimtest.fixtures, 'arguments%s.%s' % (
+            '' if apart else '_together', 'cc' if cxx else 'c')), apart)
+    common = ['-w', '-I', INCLUDE, '-I', shimtest.PROGRAMS]
+    objects = [compile_calls(s, family, optimize, common + list(callers))
+               for s in sources[1:]]
+    path = compile(sources[0], family, optimize, flags=[*common, *flags],
+                   name='arguments' + kind + name, libraries=objects)
     result = record([path], 'none')
     expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
     return program, result.stdout
 
 
-def compare(family, optimize, cxx):
-    program, text = run(family, optimize, cxx)
+def compare(family, optimize, cxx, **how):
+    """How many are right, and not available: all, and of those that are used."""
+    program, text = run(family, optimize, cxx, **how)
     passed, got = lines_of(text, 'passed'), lines_of(text, 'got')
     expect_equal(len(passed), program.cases, 'cases')
     expect('wrong' not in text, 'sizes:\n' + text[-2000:])
@@ -277,9 +322,6 @@ def compare(family, optimize, cxx):
     used = [0, 0]               # missing, all
     for n, values in passed.items():
         told = got.get(n, ['nothing'])
-        if told[0] == '0x80131354' and family == 'clang' and cxx:
-            missing += len(values)
-            continue
         if told[0] != '0' or len(told) != len(values) + 1:
             wrong.append('%d: passed %s, got %s' % (n, values, told))
             continue
@@ -289,10 +331,11 @@ def compare(family, optimize, cxx):
         for value, word in zip(values, told[1:]):
             if word.startswith('-'):
                 missing += 1
-            elif value == 'any' and len(word) == 2 or word == value or (len(value) == 20 and    # long double
-                                   word[:20] == value and len(word) == 32) or (
-                                       len(value) == 16 and len(word) == 32 and
-                                       word[:16] == value):    # Virtual
+            elif value == 'any' and len(word) == 2 or word == value or (
+                    len(value) == 20 and    # long double
+                    word[:20] == value and len(word) == 32) or (
+                        len(value) == 16 and len(word) == 32 and
+                        word[:16] == value):    # Virtual
                 right += 1
             else:
                 wrong.append('%d: passed %s, got %s' % (n, value, word))
@@ -304,8 +347,9 @@ def compare(family, optimize, cxx):
     return right, missing
 
 
-def compare_results(family, optimize, cxx, flags=(), name=None):
-    program, text = run(family, optimize, cxx, flags, name)
+def compare_results(family, optimize, cxx, flags=('-g',), name=''):
+    program, text = run(family, optimize, cxx, flags, '_together' + name,
+                        apart=False)
     returned, gave = lines_of(text, 'returned'), lines_of(text, 'gave')
     expect_equal(len(gave), program.cases, 'cases')
     right, missing, wrong = 0, [], []
@@ -330,29 +374,48 @@ def compare_results(family, optimize, cxx, flags=(), name=None):
            'missing: %s' % missing[:40])
 
 
-# The most that may be missing, in percent.
-LIMITS = {('gcc', '-O0'): 5, ('gcc', '-O2'): 40, ('clang', '-O0'): 25,
-          ('clang', '-O2'): 50}
+# The most that may be missing, in percent: issue 4 wants 1 and 3.  gcc describes
+# no structure that its callers pass in two registers, and clang not all addresses
+# of objects on their stack (C++: 5.3).  clang's callers do not pass what they see is
+# not used, if they were compiled together.
+LIMITS = {('gcc', '-O0'): 1, ('clang', '-O0'): 1, ('gcc', '-O2'): 4,
+          ('clang', '-O2'): 6}
+LIMITS_TOGETHER = {('gcc', '-O0'): 1, ('clang', '-O0'): 3, ('gcc', '-O2'): 7,
+                   ('clang', '-O2'): 40}
 
 
-def test_matrix(family, optimize, cxx):
+def test_apart(family, optimize, cxx):
     right, missing = compare(family, optimize, cxx)
     expect(100 * missing <= LIMITS[family, optimize] * (right + missing),
+           '%d of %d are missing' % (missing, right + missing))
+    _, without = compare(family, optimize, cxx, callers=['-g0'],
+                         name='_alone')
+    print("# %d more without the caller's debug information" %
+          (without - missing))
+    expect(optimize == '-O0' or without > missing, 'callers are not asked')
+
+
+def test_together(family, optimize, cxx):
+    right, missing = compare(family, optimize, cxx, apart=False,
+                             name='_together')
+    limit = LIMITS_TOGETHER[family, optimize]
+    expect(100 * missing <= limit * (right + missing),
            '%d of %d are missing' % (missing, right + missing))
 
 
 for family, optimize in BUILDS:
     for cxx in (False, True):
-        add_test('no_argument_is_wrong_%s_%s%s' % (
-            'c++' if cxx else 'c', family, optimize),
-            lambda f=family, o=optimize, c=cxx: test_matrix(f, o, c))
+        for claim in (test_apart, test_together):
+            add_test('no_argument_is_wrong_%s_%s%s_%s' % (
+                'c++' if cxx else 'c', family, optimize, claim.__name__[5:]),
+                lambda t=claim, f=family, o=optimize, c=cxx: t(f, o, c))
         add_test('no_result_is_wrong_%s_%s%s' % (
             'c++' if cxx else 'c', family, optimize),
             lambda f=family, o=optimize, c=cxx: compare_results(f, o, c))
 
 
 def nothing_without_debug_information():
-    program, text = run('gcc', '-O0', False, ['-g0'], 'arguments_g0')
+    program, text = run('gcc', '-O0', False, ['-g0'], '_g0')
     got = lines_of(text, 'got')
     expect_equal(len(got), program.cases, 'cases')
     expect_equal({tuple(words) for words in got.values()}, {('0x80131354',)},
@@ -383,6 +446,12 @@ def who_does_not_ask_reads_nothing(family, optimize):
                  'answers')
 
 
+def generation_2_is_told_without_asking(family, optimize):
+    for mask in ('a', 'f', 'af', 'r'):
+        expect_equal(asked(mask, 'elt2', family, optimize)[:2],
+                     [2, 2 * ('a' in mask)], 'hooks and values, ' + mask)
+
+
 def inlined_functions_and_loops(family, optimize):
     questions, right, missing, _ = asked('a', 'values', family, optimize)
     print('# %d right, %d not available' % (right, missing))
@@ -391,7 +460,7 @@ def inlined_functions_and_loops(family, optimize):
 
 
 for claim in (every_row_of_the_tables, who_does_not_ask_reads_nothing,
-              inlined_functions_and_loops):
+              generation_2_is_told_without_asking, inlined_functions_and_loops):
     for family, optimize in BUILDS:
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),
                  lambda c=claim, f=family, o=optimize: c(f, o))

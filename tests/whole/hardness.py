@@ -54,7 +54,7 @@ def make_program(cxx):
 def source_of(cxx):
     program = make_program(cxx)
     return program.write(os.path.join(
-        shimtest.fixtures, 'hardness.cc' if cxx else 'hardness.c'))
+        shimtest.fixtures, 'hardness.cc' if cxx else 'hardness.c'), False)[0]
 
 
 def version():
