@@ -14,7 +14,7 @@
 
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
-"       profrun export folded|json|csv|pprof [DIR] [OPTIONS]\n"
+"       profrun export folded|json|csv|pprof|callgrind [DIR] [OPTIONS]\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -34,6 +34,7 @@ static const char help[] =
 "export:\n"
 "  -o, --output FILE    instead of standard output; written whole or not\n"
 "  --value self|total|calls|samples   what folded counts; default self, in ns;\n"
+"                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
 "                       total its cum): which one it shows first\n"
 "  --max-depth N        of the paths of folded and pprof; default 4096\n"
@@ -291,7 +292,8 @@ static int report(struct options *options, const char *path)
 	return finish(&model);
 }
 
-enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF };
+enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF,
+	      EXPORT_CALLGRIND };
 
 static enum export find_format(const char *name)
 {
@@ -300,6 +302,7 @@ static enum export find_format(const char *name)
 		[EXPORT_JSON] = "json",
 		[EXPORT_CSV] = "csv",
 		[EXPORT_PPROF] = "pprof",
+		[EXPORT_CALLGRIND] = "callgrind",
 	};
 	size_t i;
 
@@ -326,7 +329,7 @@ static void check_value(struct options *options, enum export format,
 {
 	if (!options->value_given && !model->has_times)
 		options->value = VALUE_CALLS;
-	if ((format == EXPORT_FOLDED || format == EXPORT_PPROF) &&
+	if (format != EXPORT_JSON && format != EXPORT_CSV &&
 	    options->value != VALUE_CALLS && !model->has_times && model->calls)
 		die("%s: calls were counted, not timed: --value calls is all "
 		    "there is", model->recording->path);
@@ -355,6 +358,9 @@ static int export(struct options *options, const char *name, const char *path)
 		break;
 	case EXPORT_PPROF:
 		pprof_print(out, &model, options);
+		break;
+	case EXPORT_CALLGRIND:
+		callgrind_print(out, &model, options);
 		break;
 	}
 	return finish(&model);
@@ -397,7 +403,7 @@ int main(int argc, char **argv)
 				    ":o:");
 		if (left == 0)
 			die_usage("export: which format? folded, json, csv, "
-				  "pprof");
+				  "pprof, callgrind");
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);

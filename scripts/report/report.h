@@ -51,6 +51,8 @@ void json_print(FILE *out, struct model *model, const struct options *options,
 void csv_print(FILE *out, struct model *model, const struct options *options);
 void folded_print(FILE *out, struct model *model,
 		  const struct options *options);
+void callgrind_print(FILE *out, struct model *model,
+		     const struct options *options);
 void pprof_print(FILE *out, struct model *model, const struct options *options);
 void info_print(FILE *out, struct model *model);
 

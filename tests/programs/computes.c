@@ -1,5 +1,6 @@
-/* Computes for half a second in four functions, one of which calls itself, on
- * purpose without saying so to anybody: for samples. */
+/* Computes for half a second, one function calling itself, at once and through
+ * another, and says nothing of it: for samples, and for what recursion does to
+ * totals. */
 #include <time.h>
 
 static volatile unsigned long sink;
@@ -10,11 +11,21 @@ __attribute__((noinline)) static void work(unsigned long n)
 		sink += n;
 }
 
+__attribute__((noinline)) static void again(int depth);
+
+__attribute__((noinline)) static void once_more(int depth)
+{
+	again(depth);
+	sink++;
+}
+
 __attribute__((noinline)) static void again(int depth)
 {
 	work(20000);
-	if (depth)
+	if (depth % 2)
 		again(depth - 1);
+	else if (depth)
+		once_more(depth - 1);
 	sink++;
 }
 
@@ -27,7 +38,7 @@ __attribute__((noinline)) static void other(void)
 int main(void)
 {
 	while (clock() < CLOCKS_PER_SEC / 2) {
-		again(3);
+		again(4);
 		other();
 	}
 	return 0;

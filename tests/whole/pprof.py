@@ -74,7 +74,8 @@ def recording_of(source, profile='calltree', optimize='-O0', arguments=(),
 
 PROGRAMS = [('unwind.cc', 'calltree'), ('unwind.cc', 'calltree:exact'),
             ('threads.c', 'calltree'), ('threads.c', 'calltree:exact'),
-            ('exceptions.cc', 'calltree:exact'), ('forks.c', 'calltree')]
+            ('exceptions.cc', 'calltree:exact'), ('computes.c', 'calltree'),
+            ('forks.c', 'calltree')]
 
 
 def threads_of(source):

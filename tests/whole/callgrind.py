@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""callgrind.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+`export callgrind`: its numbers are those of the report, read by a reader of our
+own and by callgrind_annotate where it is installed.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, new_directory, record,
+                      shim_report, test)
+
+
+class Callgrind:
+    """Functions are (file, name)."""
+
+    def __init__(self, text):
+        self.names = {'ob': {}, 'fl': {}, 'fn': {}}
+        self.own, self.calls, self.header = {}, {}, {}
+        self.inclusive = {}
+        place, calls = {}, None
+        for line in text.splitlines():
+            pair = re.fullmatch(r'c?(ob|fl|fi|fn)=(.*)', line)
+            if pair:
+                key = 'fl' if pair[1] == 'fi' else pair[1]
+                place[line[0] == 'c', key] = self.name(key, pair[2])
+            elif line.startswith('calls='):
+                calls = int(re.fullmatch(r'calls=(\d+) \d+', line)[1])
+            elif re.fullmatch(r'\d+ \d+', line):
+                cost = int(line.split()[1])
+                caller = place[False, 'fl'], place[False, 'fn']
+                if calls is None:
+                    expect(caller not in self.own, '%s again' % (caller,))
+                    self.own[caller] = cost
+                    continue
+                callee = place[True, 'fl'], place[True, 'fn']
+                self.calls[caller, callee] = calls
+                self.inclusive.setdefault(callee, 0)
+                self.inclusive[callee] += cost
+                calls = None
+            elif line and line[0] != '#':
+                key, value = line.split(':', 1)
+                self.header[key] = value.strip()
+
+    def name(self, key, text):
+        number, name = re.fullmatch(r'\((\d+)\)(?: (.+))?', text).groups()
+        if name:
+            expect(number not in self.names[key], 'defined again: ' + text)
+            self.names[key][number] = name
+        return self.names[key][number]
+
+
+def recording_of(source, profile='calltree'):
+    result = record([compile(source, 'gcc', '-O0', [])], profile)
+    expect_equal(result.status, 0, source)
+    return result.output
+
+
+def functions_of(output, *arguments):
+    """{(file, name): what the report says}, of those that are the only ones."""
+    about = json.loads(shim_report('report', '--format', 'json', output,
+                                   *arguments))
+    found = {}
+    for function in about['functions']:
+        found.setdefault((function['file'] or '???', function['name']),
+                         []).append(function)
+    return about, {key: of_name[0] for key, of_name in found.items()
+                   if len(of_name) == 1}
+
+
+# Timed exactly and raw, no time is below 0, so that nothing has to be left out.
+PROGRAMS = [('unwind.cc', 'calltree:exact'), ('threads.c', 'calltree:exact'),
+            ('exceptions.cc', 'calltree:exact'), ('longjmp.c', 'calltree:exact'),
+            ('computes.c', 'calltree:exact'), ('statics.cc', 'calltree:exact')]
+
+
+# The report shows no self time above the total, which a coarse clock may make.
+def expect_self(function, own, total, name):
+    expect(abs(min(own, total) - function['self_ns']) <= 100,
+           'self of %s: %s, not %s' % (name, own, function['self_ns']))
+
+
+@test
+def costs_are_self_and_total_of_the_report():
+    recursive = 0
+    for source, kind in PROGRAMS:
+        output = recording_of(source, kind)
+        for more in [], ['--raw']:
+            text = shim_report('export', 'callgrind', output, *more)
+            profile = Callgrind(text)
+            about, functions = functions_of(output, *more)
+            expect(len(functions) > 3, source)
+            for key, function in functions.items():
+                total = function['total_ns']
+                expect_self(function, profile.own[key], total, key)
+                inclusive = profile.inclusive[key]
+                expect(inclusive >= total - 100 and
+                       (not more or inclusive <= total + 100),
+                       '%s: total of %s: %s, not %s' % (
+                           source, key, inclusive, total))
+                recursive += (key, key) in profile.calls
+            expect(abs(int(profile.header['summary']) - about['time_ns']) <= 1,
+                   profile.header)
+    expect(recursive > 0, 'nothing called itself')
+
+
+@test
+def calls_are_those_of_the_report():
+    for source, kind in PROGRAMS:
+        output = recording_of(source, kind)
+        profile = Callgrind(shim_report('export', 'callgrind', output))
+        counts = Callgrind(shim_report('export', 'callgrind', output,
+                                       '--value', 'calls'))
+        expect_equal(counts.header['events'], 'n', 'events')
+        about, functions = functions_of(output)
+        expect_equal(sum(counts.own.values()), about['calls'], 'all calls')
+        for key, function in functions.items():
+            expect_equal(counts.own[key], function['calls'], key)
+            called = sum(n for (_, callee), n in profile.calls.items()
+                         if callee == key)
+            expect_equal(called, function['calls'], key)
+
+
+@test
+def callers_are_those_of_the_tree():
+    output = recording_of('unwind.cc')
+    profile = Callgrind(shim_report('export', 'callgrind', output,
+                                    '--mangled'))
+    wanted = {}
+    about = json.loads(shim_report('export', 'json', output, '--mangled'))
+    paths = {path['id']: path for path in about['paths']}
+    for path in paths.values():
+        if path['parent'] is not None:
+            key = tuple(about['functions'][p['function']]['mangled']
+                        for p in (paths[path['parent']], path))
+            wanted[key] = wanted.get(key, 0) + path['calls']
+    got = {(caller[1], callee[1]): n for (caller, callee), n in
+           profile.calls.items() if caller[1] != '[no caller]'}
+    expect_equal(got, wanted, 'arcs')
+
+
+@test
+def counts_have_no_times():
+    output = recording_of('unwind.cc', 'calltree:counts')
+    profile = Callgrind(shim_report('export', 'callgrind', output))
+    expect_equal(profile.header['events'], 'n', 'events')
+    expect(sum(profile.own.values()) > 0, 'nothing')
+
+
+@test
+def samples_are_said_to_be_samples():
+    program = compile('computes.c', 'gcc', '-O0', instrument=False)
+    output = record([program], 'sampling:hz=500').output
+    profile = Callgrind(shim_report('export', 'callgrind', output))
+    counts = Callgrind(shim_report('export', 'callgrind', output, '--value',
+                                   'samples'))
+    expect('counts of samples' in profile.header['desc'], profile.header)
+    _, functions = functions_of(output)
+    for key, function in functions.items():
+        expect_equal(profile.own[key], function['self_ns'], key)
+        expect_equal(counts.own[key] * 2000000, function['self_ns'], key)
+        expect_equal(counts.inclusive[key], function['calls'], key)
+        expect_equal(profile.inclusive[key], function['total_ns'], key)
+
+
+@test
+def callgrind_annotate_shows_what_the_report_shows():
+    if not shutil.which('callgrind_annotate'):
+        raise shimtest.Skipped('no callgrind_annotate')
+    for source, kind in PROGRAMS:
+        output = recording_of(source, kind)
+        path = os.path.join(new_directory('callgrind'), 'file')
+        shim_report('export', 'callgrind', output, '--raw', '-o', path)
+        for inclusive, column in ('no', 'self_ns'), ('yes', 'total_ns'):
+            done = subprocess.run(
+                ['callgrind_annotate', '--threshold=100', '--auto=no',
+                 '--inclusive=' + inclusive, path], capture_output=True,
+                cwd=os.path.dirname(path))
+            expect_equal((done.returncode, done.stderr), (0, b''), 'annotate')
+            rows = re.findall(r'^ *([\d,]+) \([\d. ]+%\)  (\S+?):(.*?)'
+                              r'(?: \[[^][]*\])?$', done.stdout.decode(), re.M)
+            shown = {(file, name): int(cost.replace(',', ''))
+                     for cost, file, name in rows}
+            _, functions = functions_of(output, '--raw')
+            compared = 0
+            for key, function in functions.items():
+                if key not in shown:    # it leaves out what takes nothing
+                    expect(function[column] <= 100, '%s: no %s' % (
+                        source, key))
+                    continue
+                compared += 1
+                if column == 'self_ns':
+                    expect_self(function, shown[key], function['total_ns'],
+                                key)
+                else:
+                    expect(abs(shown[key] - function[column]) <= 100,
+                           '%s: %s: %d, not %d' % (source, key, shown[key],
+                                                   function[column]))
+            expect(compared > 3, done.stdout.decode())
+
+
+if __name__ == '__main__':
+    shimtest.main()
