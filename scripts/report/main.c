@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report.h"
@@ -15,6 +16,8 @@
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
 "       profrun export folded|json|csv|pprof|callgrind [DIR] [OPTIONS]\n"
+"       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
+"       profrun gprof [GPROF OPTIONS] [DIR]\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -292,6 +295,26 @@ static int report(struct options *options, const char *path)
 	return finish(&model);
 }
 
+/* Two files: gmon.out, unless another name is given, and its symbols. */
+static int export_gmon(struct options *options, const char *path,
+		       const char *file)
+{
+	struct recording recording;
+	struct model model, samples = { .recording = NULL };
+
+	if (!strcmp(file, "-"))
+		die_usage("export gmon: two files cannot go to standard output");
+	if (options->threads || options->value_given)
+		die_usage("export gmon: has no --threads and no --value");
+	read_all(&model, &samples, &recording, options, path);
+	gmon_write(&model, samples.recording ? &samples : NULL, file);
+	if (model.calls || model.open)
+		return 0;
+	warn("%s: no %s was recorded", recording.path,
+	     model.is_sampled ? "sample" : "call");
+	return warning_count() > 1 ? 1 : 0;
+}
+
 enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF,
 	      EXPORT_CALLGRIND };
 
@@ -337,11 +360,16 @@ static void check_value(struct options *options, enum export format,
 
 static int export(struct options *options, const char *name, const char *path)
 {
-	enum export format = find_format(name);
 	struct recording recording;
+	enum export format;
 	struct model model;
 	FILE *out;
 
+	if (!strcmp(name, "gmon"))
+		return export_gmon(options, path,
+				   options->output ? options->output :
+						     "gmon.out");
+	format = find_format(name);
 	check_export(options, format);
 	read_all(&model, NULL, &recording, options, path);
 	check_value(options, format, &model);
@@ -364,6 +392,27 @@ static int export(struct options *options, const char *name, const char *path)
 		break;
 	}
 	return finish(&model);
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* All words are gprof's, but for a recording as the last. */
+static int gprof(struct options *options, int argc, char **argv)
+{
+	const char *path = NULL, *file;
+
+	if (argc > 0 && argv[argc - 1][0] != '-' &&
+	    is_directory(argv[argc - 1]))
+		path = argv[--argc];
+	file = gmon_make_directory();
+	if (export_gmon(options, path, file) != 0)
+		return 1;
+	return gmon_run_gprof(file, argv, argc);
 }
 
 static int info(const struct options *options, const char *path)
@@ -394,6 +443,8 @@ int main(int argc, char **argv)
 	/* The verb stands where getopt expects the program's name. */
 	argc--;
 	argv++;
+	if (!strcmp(verb, "gprof"))
+		return gprof(&options, argc - 1, argv + 1);
 	if (!strcmp(verb, "report")) {
 		left = take_options(&options, argc, argv, report_options, ":");
 		if (left <= 1)

@@ -54,6 +54,13 @@ void folded_print(FILE *out, struct model *model,
 void callgrind_print(FILE *out, struct model *model,
 		     const struct options *options);
 void pprof_print(FILE *out, struct model *model, const struct options *options);
+/* gmon.c: gmon.out at @path, and its symbols at @path.syms.  @samples, or NULL,
+ * tell the times if @calls have none. */
+void gmon_write(struct model *calls, struct model *samples, const char *path);
+/* Where the files for profrun gprof go; it is removed when the program ends. */
+const char *gmon_make_directory(void);
+/* gprof's exit status. */
+int gmon_run_gprof(const char *file, char **options, int count);
 void info_print(FILE *out, struct model *model);
 
 /* Shared by the text outputs: a time, or "-" when nobody knows it. */

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""gprof.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What the real gprof says of a recording (shim-report gprof, export gmon): its calls
+are those of the call tree, every one, in whatever object and language.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import shimtest
+from shimtest import (Skipped, compile, expect, expect_equal,
+                      json_of, linker_name, new_directory, record, run, test)
+
+# gprof -q: "[3]  89.1  0.00  0.00  1000+2000  name <cycle 1> [3]"
+PRIMARY = re.compile(r'^\[\d+\]\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+'
+                     r'(\d+)(?:\+(\d+))?\s+(\S+)(?: <cycle \d+>)? \[\d+\]$',
+                     re.M)
+
+
+def shim_report(*arguments, directory=None, status=0):
+    if not shutil.which('gprof'):
+        raise Skipped('gprof is not installed')
+    done = subprocess.run([shimtest.report, *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          cwd=directory, timeout=60)
+    expect_equal(done.returncode, status, ' '.join(arguments) + ': ' +
+                 done.stderr.decode())
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def calls_by_gprof(output):
+    text, _ = shim_report('gprof', '-b', '-q', '--no-demangle', output)
+    calls = {}
+    for once, again, name in PRIMARY.findall(text):
+        name = linker_name(name)
+        calls[name] = calls.get(name, 0) + int(once) + int(again or 0)
+    return calls
+
+
+def expect_equal_calls(output):
+    wanted = {}
+    for function in json_of(output)['functions']:
+        name = linker_name(function['mangled'])
+        wanted[name] = wanted.get(name, 0) + function['calls']
+    got = calls_by_gprof(output)
+    expect(wanted and wanted == got, shimtest.difference(got, wanted))
+    return wanted
+
+
+@test
+def calls_are_those_of_the_tree_to_the_last():
+    for source in ('nesting.c', 'deep.c', 'signals.c', 'longjmp.c',
+                   'threads.c', 'exceptions.cc', 'statics.cc', 'names.c',
+                   'computes_shares.c'):
+        for profile in 'calltree', 'calltree:counts':
+            ran = record([compile(source)], profile)
+            expect_equal_calls(ran.output)
+
+
+@test
+def libraries_that_were_opened_are_there():
+    plugin = compile('plugin.c', flags=['-shared', '-fPIC'], name='plugin.so')
+    ran = record([compile('plugin_host.c', libraries=['-ldl']), '3', plugin],
+                 'calltree')
+    calls = expect_equal_calls(ran.output)
+    expect(calls.get('work', 0) >= 3, str(calls))
+
+
+def flat(*arguments):
+    text, _ = shim_report('gprof', '-b', '-p', *arguments)
+    return {line.split()[-1]: float(line.split()[2])
+            for line in text.splitlines()
+            if re.match(r'^\s*\d+\.\d+\s', line)}
+
+
+@test
+def times_are_those_of_the_report():
+    ran = record([compile('computes_shares.c'), '300'], 'calltree:exact')
+    wanted = {f['name']: f['self_ns'] / 1e9
+              for f in json_of(ran.output)['functions']}
+    got = flat(ran.output)
+    for name, seconds in wanted.items():
+        expect(seconds < 0.01 or abs(got.get(name, 0) - seconds) < 0.0051,
+               '%s: %s, not %s' % (name, got.get(name), seconds))
+
+
+@test
+def samples_are_enough():
+    program = compile('monitored.c', 'gcc', '-O1', [
+        '-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
+                           'include'), '-rdynamic'],
+        instrument=False)
+    ran = run([program, 'burn=500'], new_directory('recording'), 'sampling')
+    got = flat(ran.output)
+    expect(0.3 < got.get('first', 0) + got.get('burn', 0) < 0.8, str(got))
+
+
+@test
+def calls_have_the_times_of_samples_if_they_have_none():
+    ran = record([compile('computes_shares.c'), '400'], 'calltree:counts;sampling')
+    expect(sum(flat(ran.output).values()) > 0.1, 'no time')
+    expect_equal_calls(ran.output)
+
+
+@test
+def two_files_are_written_whole_or_not():
+    ran = record([compile('nesting.c')], 'calltree')
+    directory = new_directory('cwd')
+    shim_report('export', 'gmon', ran.output, directory=directory)
+    expect_equal(sorted(os.listdir(directory)), ['gmon.out', 'gmon.out.syms'],
+                 'files')
+    shim_report('export', 'gmon', ran.output, '-o', 'a', directory=directory)
+    expect_equal(open(os.path.join(directory, 'a'), 'rb').read(),
+                 open(os.path.join(directory, 'gmon.out'), 'rb').read(),
+                 'the same twice')
+    _, error = shim_report('export', 'gmon', ran.output, '-o', 'no/a',
+                           directory=directory, status=1)
+    expect('no/a' in error, error)
+    for arguments in (['-o', '-'], ['--threads'], ['--value', 'calls']):
+        shim_report('export', 'gmon', ran.output, *arguments,
+                    directory=directory, status=2)
+
+
+@test
+def nothing_is_left_behind():
+    ran = record([compile('nesting.c')], 'calltree')
+    place = new_directory('tmp')
+    before = os.environ.get('TMPDIR')
+    os.environ['TMPDIR'] = place
+    try:
+        shim_report('gprof', '-b', '-p', ran.output)
+        shim_report('gprof', '--no-such-option', ran.output, status=1)
+    finally:
+        os.environ.pop('TMPDIR')
+        if before:
+            os.environ['TMPDIR'] = before
+    expect_equal(os.listdir(place), [], 'files')
+
+
+if __name__ == '__main__':
+    sys.exit(shimtest.main())
