@@ -444,6 +444,7 @@ static void find_default(struct request *request, bool by_default)
 static void on_forked(struct shim_profiler *profiler);
 static void on_executing(struct shim_profiler *profiler, const char *path);
 static void on_shutdown(struct shim_profiler *profiler);
+static void on_system_closing(struct shim_profiler *profiler);
 static void on_thread_started(struct shim_profiler *profiler,
 			      shim_thread thread);
 
@@ -458,6 +459,7 @@ static int make_handle(void)
 	shim_profiler_on_forked(handle, on_forked);
 	shim_profiler_on_executing(handle, on_executing);
 	shim_profiler_on_runtime_shutdown_end(handle, on_shutdown);
+	shim_profiler_on_system_closing(handle, on_system_closing);
 	if (flags.threads)
 		shim_profiler_on_thread_started(handle, on_thread_started);
 	return 0;
@@ -517,6 +519,7 @@ static int start(void *argument)
 	struct monitor_set *set = current();
 	int r;
 
+	monitor_read_directory(&directory);
 	if (request->count == 0) {
 		find_default(&objects, request->by_default);
 		request = &objects;
@@ -565,7 +568,6 @@ int monitor_start(uintptr_t low, uintptr_t high)
 	struct monitor_wish wish = { .low = low, .high = high };
 	struct request request = { .wishes = &wish };
 
-	monitor_read_directory(&directory);
 	request.count = low || high;
 	return state_slowly(start, &request);
 }
@@ -582,7 +584,6 @@ int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 			return -EINVAL;
 	if (count == 0)
 		return -EINVAL;
-	monitor_read_directory(&directory);
 	return state_slowly(start, &request);
 }
 
@@ -643,16 +644,23 @@ static int write_one(struct monitor_set *set, bool zeroes)
 	return r < 0 ? complain("its name", r) : write_set(set, zeroes, name);
 }
 
+struct writing {
+	bool zeroes;
+	bool is_interrupted;	/* the environment may be half changed */
+};
+
 static int write_all(void *argument)
 {
-	bool zeroes = *(bool *)argument;
+	const struct writing *writing = argument;
 	int result = 0;
 
 	if (owner_pid != sys_getpid())
 		return 0;
+	if (!writing->is_interrupted)
+		monitor_read_directory(&directory);
 	for (struct monitor_set *set = shared ? shared : all; set;
 	     set = set->next) {
-		int r = set->is_stopped ? 0 : write_one(set, zeroes);
+		int r = set->is_stopped ? 0 : write_one(set, writing->zeroes);
 
 		if (r < 0)
 			result = r;
@@ -662,9 +670,9 @@ static int write_all(void *argument)
 
 int monitor_write(void)
 {
-	bool zeroes = flags.signal != 0;
+	struct writing writing = { flags.signal != 0, true };
 
-	return state_slowly(write_all, &zeroes);
+	return state_slowly(write_all, &writing);
 }
 
 static int stop(void *unused)
@@ -672,6 +680,7 @@ static int stop(void *unused)
 	struct monitor_set *set = current();
 
 	(void)unused;
+	monitor_read_directory(&directory);
 	if (!set || set->is_stopped || owner_pid != sys_getpid())
 		return 0;
 	__atomic_store_n(&set->counts, false, __ATOMIC_RELAXED);
@@ -685,7 +694,6 @@ static int stop(void *unused)
 
 int monitor_stop(void)
 {
-	monitor_read_directory(&directory);
 	return state_slowly(stop, NULL);
 }
 
@@ -713,13 +721,22 @@ static void say_losses(void)
 
 void monitor_finish(void)
 {
-	bool zeroes = false;
+	struct writing writing = { false, false };
 
 	if (!shared && !all)
 		return;
-	monitor_read_directory(&directory);
-	if (state_slowly(write_all, &zeroes) == 0 && owner_pid == sys_getpid())
+	if (state_slowly(write_all, &writing) == 0 &&
+	    owner_pid == sys_getpid())
 		say_losses();
+}
+
+/* The last time that files can be written. */
+static void on_system_closing(struct shim_profiler *profiler)
+{
+	struct writing writing = { false, true };
+
+	(void)profiler;
+	state_slowly(write_all, &writing);
 }
 
 static void on_shutdown(struct shim_profiler *profiler)

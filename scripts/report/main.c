@@ -18,6 +18,7 @@ static const char help[] =
 "       profrun export folded|json|csv|pprof|callgrind [DIR] [OPTIONS]\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
+"       profrun merge -o FILE GMON.OUT...\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -87,6 +88,12 @@ static const struct option export_options[] = {
 	{ "max-depth", required_argument, NULL, OPTION_MAX_DEPTH },
 	{ "threads", no_argument, NULL, OPTION_THREADS },
 	COMMON
+};
+
+static const struct option merge_options[] = {
+	{ "output", required_argument, NULL, OPTION_OUTPUT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 }
 };
 
 static const struct option info_options[] = { COMMON };
@@ -415,6 +422,14 @@ static int gprof(struct options *options, int argc, char **argv)
 	return gmon_run_gprof(file, argv, argc);
 }
 
+static int merge(const struct options *options, char **files, int count)
+{
+	if (!options->output)
+		die_usage("merge: where to? -o FILE");
+	gmon_merge(options->output, files, count);
+	return 0;
+}
+
 static int info(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -458,6 +473,11 @@ int main(int argc, char **argv)
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);
+	} else if (!strcmp(verb, "merge")) {
+		left = take_options(&options, argc, argv, merge_options, ":o:");
+		if (left == 0)
+			die_usage("merge: which files?");
+		return merge(&options, argv + optind, left);
 	} else if (!strcmp(verb, "info")) {
 		left = take_options(&options, argc, argv, info_options, ":");
 		if (left <= 1)

@@ -61,6 +61,8 @@ void gmon_write(struct model *calls, struct model *samples, const char *path);
 const char *gmon_make_directory(void);
 /* gprof's exit status. */
 int gmon_run_gprof(const char *file, char **options, int count);
+/* merge.c: the sum of gmon.out files of one object, at @path. */
+void gmon_merge(const char *path, char **files, int count);
 void info_print(FILE *out, struct model *model);
 
 /* Shared by the text outputs: a time, or "-" when nobody knows it. */

@@ -63,6 +63,7 @@ static const struct {
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
 	{ "none", { { NULL, NULL, NULL } } },
+	{ "pchist", { { "hz=", "1...20000", is_rate } } },
 	{ "sampling",
 	  { { "hz=", "1...20000", is_rate },
 	    { "clock=", "cpu|wall|thread", is_clock } } },
@@ -89,6 +90,8 @@ static const char common_help[] =
 	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
+	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
+	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"

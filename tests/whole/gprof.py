@@ -7,6 +7,7 @@ are those of the call tree, every one, in whatever object and language.
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -122,6 +123,63 @@ def two_files_are_written_whole_or_not():
     for arguments in (['-o', '-'], ['--threads'], ['--value', 'calls']):
         shim_report('export', 'gmon', ran.output, *arguments,
                     directory=directory, status=2)
+
+
+def write_gmon(path, counts, arcs=(), rate=100, low=0x1000, step=16):
+    with open(path, 'wb') as file:
+        file.write(struct.pack('<4si12s', b'gmon', 1, bytes(12)))
+        file.write(b'\0' + struct.pack(
+            '<QQii15sc', low, low + step * len(counts), len(counts), rate,
+            b'seconds', b's'))
+        file.write(struct.pack('<%dH' % len(counts), *counts))
+        for arc in arcs:
+            file.write(b'\1' + struct.pack('<QQI', *arc))
+
+
+def read_gmon(path):
+    """({address: count}, {(from, to): calls})"""
+    data, at, counts, arcs = open(path, 'rb').read(), 20, {}, {}
+    while at < len(data):
+        if data[at] == 0:
+            low, high, bins = struct.unpack_from('<QQi', data, at + 1)
+            for i, count in enumerate(struct.unpack_from(
+                    '<%dH' % bins, data, at + 41)):
+                address = low + i * (high - low) // bins
+                counts[address] = counts.get(address, 0) + count
+            at += 41 + 2 * bins
+        else:
+            arc = struct.unpack_from('<QQI', data, at + 1)
+            arcs[arc[:2]] = arcs.get(arc[:2], 0) + arc[2]
+            at += 21
+    return counts, arcs
+
+
+# Pitfall 5: gprof -s makes 54464 of 60000 + 60000.
+@test
+def merged_files_are_the_sum():
+    place = new_directory('merge')
+    a, b, c = (os.path.join(place, name) for name in 'abc')
+    write_gmon(a, [60000, 1, 0], [(1, 2, 0x7fffffff), (3, 4, 5)])
+    write_gmon(b, [60000, 65535, 7], [(1, 2, 0x7fffffff), (5, 6, 7)])
+    shim_report('merge', '-o', c, a, b, a)
+    counts, arcs = read_gmon(c)
+    expect_equal(counts, {0x1000: 180000, 0x1010: 65537, 0x1020: 7}, 'counts')
+    expect_equal(arcs, {(1, 2): 3 * 0x7fffffff, (3, 4): 10, (5, 6): 7}, 'arcs')
+    for what, arguments in [
+            ('rate', dict(rate=99)), ('overlaps', dict(low=0x1008))]:
+        write_gmon(b, [1, 2, 3], **arguments)
+        _, error = shim_report('merge', '-o', c + 'no', a, b, status=1)
+        expect(what in error, error)
+    data = open(a, 'rb').read()
+    for size in range(len(data) - 1):
+        open(b, 'wb').write(data[:size])
+        _, error = shim_report('merge', '-o', c + 'no', b,
+                               status=0 if size in (20, 67, 88) else 1)
+    open(b, 'wb').write(data + b'\7')
+    _, error = shim_report('merge', '-o', c + 'no', b, status=1)
+    expect('a record of kind 7' in error, error)
+    shim_report('merge', a, status=2)
+    shim_report('merge', '-o', c, status=2)
 
 
 @test

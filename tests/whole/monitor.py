@@ -19,7 +19,7 @@ from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
-ENOENT, EAGAIN, ENOMEM, EACCES, EINVAL, EFBIG = 2, 11, 12, 13, 22, 27
+EPERM, ENOENT, EAGAIN, ENOMEM, EACCES, EINVAL, EFBIG = 1, 2, 11, 12, 13, 22, 27
 PIE, NO_PIE = (), ('-no-pie', '-fno-pie')
 
 
@@ -629,6 +629,14 @@ def a_vfork_child_writes_nothing():
 def a_program_that_aborts_leaves_its_file():
     ran = Run('hit=first:3', 'abort', status=-6)
     expect_equal(Gmon(ran.path()).sum(), 3, 'sum')
+
+
+@test
+def before_the_program_forbids_system_calls_the_file_is_written():
+    ran = Run('hit=first:3', 'seccomp', 'hit=first:4', 'start=0:0', 'stop')
+    expect_equal(ran.of('seccomp'), [(0, 0)], 'seccomp')
+    expect_equal(Gmon(ran.path()).sum(), 3, 'sum')
+    expect_equal(ran.of('start') + ran.of('stop'), [(-1, EPERM)] * 2, 'later')
 
 
 # --- what cannot be written; rows T-58, 5.4 ---
