@@ -153,7 +153,8 @@ def counts_have_no_times():
 
 @test
 def samples_are_said_to_be_samples():
-    program = compile('computes.c', 'gcc', '-O0', instrument=False)
+    program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
+                      instrument=False)
     output = record([program], 'sampling:hz=500').output
     profile = Callgrind(shim_report('export', 'callgrind', output))
     counts = Callgrind(shim_report('export', 'callgrind', output, '--value',

@@ -112,7 +112,8 @@ def calls_are_those_of_the_program():
 
 @test
 def samples_are_those_of_the_report():
-    program = compile('computes.c', 'gcc', '-O0', instrument=False)
+    program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
+                      instrument=False)
     for clock, name in ('', 'cpu'), (',clock=wall', 'wall'):
         output = record([program], 'sampling:hz=500' + clock).output
         profile = exported(output)
