@@ -13,10 +13,11 @@
  */
 #include "decode.h"
 
+#include "instruction.h"
+
 #include <shim/values.h>
 #include <stddef.h>
 #include <string.h>
-#include <Zydis/Zydis.h>
 
 #define STEPS_MAX   200	/* in all; the longest way seen took 35 */
 #define CHOICES_MAX 4
@@ -67,31 +68,7 @@ struct walk {
 	bool has_met, has_failed;
 };
 
-struct instruction {
-	ZydisDecodedInstruction head;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	uintptr_t at;
-};
-
 /* --- instructions --- */
-
-static bool decode(struct instruction *instruction, uintptr_t at)
-{
-	static ZydisDecoder decoder;
-
-	if (decoder.machine_mode != ZYDIS_MACHINE_MODE_LONG_64)
-		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
-				 ZYDIS_STACK_WIDTH_64);
-	instruction->at = at;
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
-		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,
-		&instruction->head, instruction->operands));
-}
-
-static uintptr_t next_of(const struct instruction *instruction)
-{
-	return instruction->at + instruction->head.length;
-}
 
 /* The number of the register, whatever part of it is meant; -1: of no kind that
  * holds arguments. */
@@ -124,12 +101,11 @@ static bool is_memory(const ZydisDecodedOperand *operand)
 /* Where a direct jump leads, or 0. */
 static uintptr_t target_of(const struct instruction *branch)
 {
-	const ZydisDecodedOperand *operand = &branch->operands[0];
+	const uintptr_t *slot;
+	uintptr_t target;
 
-	if (operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
-	    !operand->imm.is_relative)
-		return 0;
-	return next_of(branch) + (uintptr_t)operand->imm.value.s;
+	instruction_target(branch, &target, &slot);
+	return target;
 }
 
 /* --- memory --- */
@@ -141,7 +117,8 @@ static bool place_of(const struct state *state,
 	int base = number_of(operand->mem.base);
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE || base < 0 ||
-	    base >= VECTOR || operand->mem.segment == ZYDIS_REGISTER_FS ||
+	    base >= VECTOR ||
+	    ZydisRegisterGetClass(operand->mem.base) != ZYDIS_REGCLASS_GPR64 || operand->mem.segment == ZYDIS_REGISTER_FS ||
 	    operand->mem.segment == ZYDIS_REGISTER_GS)
 		return false;
 	*place = state->registers[base];
@@ -255,7 +232,7 @@ static void write(struct state *state, const ZydisDecodedOperand *operand,
 	    value.size < 8)
 		value = unknown;
 	if (is_memory(operand)) {
-		if (place_of(state, operand, &place))
+		if (place_of(state, operand, &place) && operand->size > 0)
 			store(state, &place, bytes_of(operand), &value);
 		else
 			forget_memory(state);
@@ -284,12 +261,23 @@ static bool top(const struct state *state, struct value *place)
 	return place->origin == ADDRESS || place->origin == ALIGNED;
 }
 
+/* It has moved by something else. */
+static void lose_sp(struct state *state)
+{
+	state->registers[SP] = unknown;
+	forget_memory(state);
+}
+
 static void push(struct state *state, const struct instruction *instruction)
 {
 	struct value value = read(state, &instruction->operands[0]), place;
 
+	if (instruction->head.operand_width != 64) {
+		lose_sp(state);
+		return;
+	}
 	move_sp(state, -8);
-	if (instruction->head.operand_width == 64 && top(state, &place))
+	if (top(state, &place))
 		store(state, &place, 8, &value);
 	else
 		forget_memory(state);
@@ -299,6 +287,11 @@ static void pop(struct state *state, const struct instruction *instruction)
 {
 	struct value value = unknown, place;
 
+	if (instruction->head.operand_width != 64) {
+		write(state, &instruction->operands[0], unknown);
+		lose_sp(state);
+		return;
+	}
 	if (top(state, &place))
 		value = load(state, &place, 8);
 	move_sp(state, 8);
@@ -314,6 +307,9 @@ static void spoil(struct state *state, const struct instruction *instruction)
 		if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 			write(state, operand, unknown);
 	}
+	/* Who moves the stack pointer, may have written there. */
+	if (state->registers[SP].origin == UNKNOWN)
+		forget_memory(state);
 }
 
 /* Registers are numbers here, and this reaches them all the same. */
@@ -330,7 +326,13 @@ static bool is_too_much(const struct instruction *instruction)
 	}
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_LEAVE:
-	case ZYDIS_MNEMONIC_ENTER: return true;
+	case ZYDIS_MNEMONIC_ENTER:
+	case ZYDIS_MNEMONIC_VZEROALL:
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_FXRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR64:
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_XRSTOR64: return true;
 	default: return instruction->head.attributes & ZYDIS_ATTRIB_HAS_REP;
 	}
 }
@@ -363,6 +365,24 @@ static void lea(struct state *state, const struct instruction *instruction)
 	write(state, &instruction->operands[0], place);
 }
 
+/* What lies below the stack pointer is not there any more when a call has been
+ * made. */
+static void drop_below(struct state *state)
+{
+	const struct value *sp = &state->registers[SP];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = &state->slots[i];
+
+		/* Those of the other base were above it when it was aligned. */
+		if (slot->base == sp->origin ? slot->offset >= sp->number :
+					       sp->origin == ALIGNED)
+			state->slots[kept++] = *slot;
+	}
+	state->slot_count = kept;
+}
+
 /* `and $-32, %rsp`: once. */
 static void align(struct state *state, const struct instruction *instruction)
 {
@@ -370,6 +390,8 @@ static void align(struct state *state, const struct instruction *instruction)
 	bool is_sp = to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		     to->reg.value == ZYDIS_REGISTER_RSP;
 
+	if (is_sp)
+		drop_below(state);
 	if (is_sp && state->registers[SP].origin == ADDRESS)
 		state->registers[SP] = (struct value){ ALIGNED, 8, 0 };
 	else
@@ -440,7 +462,9 @@ static bool is_copy(const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_VMOVUPD:
 	case ZYDIS_MNEMONIC_VMOVDQA:
 	case ZYDIS_MNEMONIC_VMOVDQU:
-		return instruction->head.operand_count_visible == 2;
+		return instruction->head.operand_count_visible == 2 &&
+		       instruction->head.avx.mask.mode <=
+			       ZYDIS_MASK_MODE_DISABLED;
 	default: return false;
 	}
 }
@@ -491,10 +515,11 @@ static bool has_slot(const struct state *state, const struct slot *wanted)
 /* The hook's call is reached. */
 static void meet(struct walk *walk)
 {
-	const struct state *state = &walk->way.state;
+	struct state *state = &walk->way.state;
 	struct state *met = &walk->met;
 	uint32_t kept = 0;
 
+	drop_below(state);
 	if (!walk->has_met) {
 		*met = *state;
 		walk->has_met = true;
@@ -552,9 +577,9 @@ static bool step(struct walk *walk)
 
 	if (walk->way.at < walk->location->function ||
 	    walk->way.at >= walk->location->end ||
-	    !decode(&instruction, walk->way.at))
+	    !instruction_decode(&instruction, walk->way.at))
 		return fail(walk);
-	walk->way.at = next_of(&instruction);
+	walk->way.at = instruction_next(&instruction);
 	if (walk->way.at == walk->location->hook) {
 		if (instruction.head.meta.category != ZYDIS_CATEGORY_CALL)
 			return fail(walk);
@@ -563,8 +588,10 @@ static bool step(struct walk *walk)
 	}
 	if (instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
 		return branch(walk, &instruction, false);
-	if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR)
+	if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR) {
+		spoil(&walk->way.state, &instruction); /* what `loop` counts */
 		return branch(walk, &instruction, true);
+	}
 	if (is_too_much(&instruction))
 		return fail(walk);
 	execute(&walk->way.state, &instruction);
@@ -581,11 +608,11 @@ static bool is_jumped_into(const struct decode_location *location)
 	while (at < location->end) {
 		uintptr_t target;
 
-		if (!decode(&instruction, at)) {
+		if (!instruction_decode(&instruction, at)) {
 			at++;	/* a table between instructions */
 			continue;
 		}
-		at = next_of(&instruction);
+		at = instruction_next(&instruction);
 		if (instruction.head.meta.category !=
 			    ZYDIS_CATEGORY_UNCOND_BR &&
 		    instruction.head.meta.category != ZYDIS_CATEGORY_COND_BR)
@@ -768,8 +795,8 @@ static bool is_read(const struct decode_location *location,
 	state.registers[SP] = (struct value){ ADDRESS, 8, 0 };
 	state.registers[BP] = met->registers[BP];
 	for (uintptr_t at = location->function; at < location->end;
-	     at = next_of(&instruction)) {
-		if (!decode(&instruction, at))
+	     at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at))
 			return false;
 		if (reads(&state, &instruction, offset, size))
 			return true;
