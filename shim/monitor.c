@@ -85,7 +85,8 @@ static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
 	for (uint32_t i = 0; i < set->range_count; i++) {
 		struct monitor_range *range = &set->ranges[i];
 
-		if (pc - range->low < range->high - range->low) {
+		if (pc - range->low < range->high - range->low &&
+		    !__atomic_load_n(&range->is_gone, __ATOMIC_RELAXED)) {
 			add_to(range, bin_of(range, pc), count);
 			return true;
 		}
@@ -291,6 +292,19 @@ static bool overlap(const struct request *request)
 	return false;
 }
 
+/* What was opened may not have been looked at yet. */
+static void look_for(const struct request *request)
+{
+	bool is_known = true;
+
+	image_pin();
+	for (uint32_t i = 0; i < request->count; i++)
+		is_known &= image_find(request->wishes[i].low) != NULL;
+	image_unpin();
+	if (!is_known)
+		image_scan();
+}
+
 static int check(const struct request *request)
 {
 	struct monitor_range range;
@@ -298,6 +312,7 @@ static int check(const struct request *request)
 
 	if (request->count > MONITOR_RANGES_MAX || overlap(request))
 		return -EINVAL;
+	look_for(request);
 	image_pin();
 	for (uint32_t i = 0; i < request->count && r == 0; i++)
 		r = is_wish_valid(&request->wishes[i], request->width) ?
@@ -313,7 +328,8 @@ static bool is_like(const struct monitor_set *set,
 	if (set->range_count != request->count)
 		return false;
 	for (uint32_t i = 0; i < request->count; i++)
-		if (set->ranges[i].low != request->wishes[i].low ||
+		if (set->ranges[i].is_gone ||
+		    set->ranges[i].low != request->wishes[i].low ||
 		    set->ranges[i].high != request->wishes[i].high ||
 		    is_given(&set->ranges[i]) !=
 			    (request->wishes[i].counters != NULL) ||
@@ -445,6 +461,8 @@ static void on_forked(struct shim_profiler *profiler);
 static void on_executing(struct shim_profiler *profiler, const char *path);
 static void on_shutdown(struct shim_profiler *profiler);
 static void on_system_closing(struct shim_profiler *profiler);
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation);
 static void on_thread_started(struct shim_profiler *profiler,
 			      shim_thread thread);
 
@@ -460,6 +478,7 @@ static int make_handle(void)
 	shim_profiler_on_executing(handle, on_executing);
 	shim_profiler_on_runtime_shutdown_end(handle, on_shutdown);
 	shim_profiler_on_system_closing(handle, on_system_closing);
+	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
 	if (flags.threads)
 		shim_profiler_on_thread_started(handle, on_thread_started);
 	return 0;
@@ -778,6 +797,39 @@ static void on_forked(struct shim_profiler *profiler)
 	if (own)
 		own->next = NULL;
 	monitor_forget_arcs();
+}
+
+/* Other code may come to where it was. */
+static void forget_range(struct monitor_set *set, uintptr_t low, uintptr_t high)
+{
+	for (uint32_t i = 0; i < set->range_count; i++)
+		if (set->ranges[i].low < high && low < set->ranges[i].high)
+			__atomic_store_n(&set->ranges[i].is_gone, true,
+					 __ATOMIC_RELAXED);
+}
+
+struct span {
+	uintptr_t low, high;
+};
+
+static int forget(void *argument)
+{
+	const struct span *span = argument;
+
+	for (struct monitor_set *set = shared ? shared : all; set;
+	     set = set->next)
+		forget_range(set, span->low, span->high);
+	return 0;
+}
+
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation)
+{
+	struct span span = { low, high };
+
+	(void)profiler;
+	(void)generation;
+	state_slowly(forget, &span);
 }
 
 static bool has_counted(const struct monitor_set *set)

@@ -65,6 +65,7 @@ struct monitor_range {
 	uint32_t width;		/* of a counter: 2 or 4 */
 	void *counters;
 	uint64_t saturated;
+	bool is_gone;		/* its object was closed */
 	char path[MONITOR_PATH_SIZE / 2];
 };
 

@@ -44,8 +44,11 @@ FUNCTION(second)
 FUNCTION(third)
 FUNCTION(last)
 
+static void *opened;
+
 static char *code(const char *name)
 {
+	static char *before;
 	void *library;
 
 	if (!strcmp(name, "first"))
@@ -66,8 +69,11 @@ static char *code(const char *name)
 		return (char *)&work;
 	if (!strcmp(name, "data+"))
 		return (char *)&work + 8;
+	if (!strcmp(name, "before"))
+		return before;
 	library = dlopen(NULL, RTLD_NOW);
-	return dlsym(library, name);
+	before = dlsym(library, name);
+	return before;
 }
 
 static void hit(const char *name, unsigned count)
@@ -341,6 +347,13 @@ static bool do_process(const char *verb, char *value)
 		number = number_after(value, &rest);
 		thread_hits = number;
 		run_threads((unsigned)atoi(value), *rest == '!');
+	} else if (!strcmp(verb, "open")) {
+		opened = dlopen(value, RTLD_NOW | RTLD_GLOBAL);
+		result = opened ? 0 : -1;
+	} else if (!strcmp(verb, "close")) {
+		result = dlclose(opened);
+	} else if (!strcmp(verb, "ignore")) {
+		handle(SIGUSR1, SIG_IGN);
 	} else if (!strcmp(verb, "memory")) {
 		limit_memory();
 	} else if (!strcmp(verb, "files")) {

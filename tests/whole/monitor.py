@@ -379,6 +379,49 @@ def threads_are_ignored_with_sigdump():
     expect('-threads was ignored' in ran.log(), 'log')
 
 
+@test
+def the_program_may_take_the_signal_back():
+    ran = Run('ignore', 'hit=first:3', 'raise', 'rename=gmon.out:dump',
+              flags='-sigdump USR1')
+    expect_equal(ran.of('rename'), [(-1, ENOENT)], 'no dump')
+    expect_equal(Gmon(ran.path()).sum(), 3, 'at exit')
+
+
+def plugin():
+    """A library that is opened, with a function of its own."""
+    directory = new_directory('plugin')
+    source = os.path.join(directory, 'opened.c')
+    with open(source, 'w') as file:
+        file.write('volatile int x;\n__attribute__((aligned(64))) '
+                   'void opened(void) { x++; }\n'
+                   '__attribute__((aligned(64))) void after(void) { x--; }\n')
+    library = os.path.join(directory, 'libopened.so')
+    subprocess.run(['gcc', '-shared', '-fPIC', source, '-o', library],
+                   check=True)
+    return library
+
+
+# Rows T-7, T-31.
+@test
+def libraries_that_are_opened_count_only_when_they_are_named():
+    library = plugin()
+    ran = Run('open=' + library, 'start=0:0', 'hit=opened:3', 'hit=first:1',
+              flags='-disable_default -all')
+    expect('gmon.out.libopened.so' not in ran.files(), str(ran.files()))
+    ran = Run('open=' + library, 'start=opened:after', 'hit=opened:3',
+              'hit=first:1', flags='-disable_default')
+    expect_equal(seconds(library, ran.path()), {'opened': 3.0}, 'gprof')
+
+
+@test
+def what_comes_where_a_library_was_is_not_the_librarys():
+    library = plugin()
+    ran = Run('open=' + library, 'start=opened:after', 'hit=opened:3',
+              'close', 'hit=before:5', flags='-disable_default')
+    expect_equal(ran.of('close'), [(0, 0)], 'close')
+    expect_equal(seconds(library, ran.path()), {'opened': 3.0}, 'gprof')
+
+
 # --- monitor_signal; rows T-45 to T-51 ---
 
 @test
@@ -398,6 +441,21 @@ def a_thousand_signals_to_eight_threads_leave_a_whole_file():
     ran = Run('handler', 'threads=8:300000!', flags='-threads')
     expect_equal(sum(Gmon(ran.path(name)).sum() for name in ran.files()),
                  2400000, 'sum with -threads')
+
+
+@test
+def many_samples_and_signals_at_once_lose_nothing():
+    ran = Run('handler', 'threads=8:300000!', profile='pchist:hz=20000')
+    expect(Gmon(ran.path()).sum() >= 2400000, 'sum')
+    expect_equal(Gmon(ran.path()).histograms[0][2], 20000, 'rate')
+
+
+# Row T-83.
+@test
+def the_handler_keeps_errno():
+    ran = Run('handler', 'hit=first:1', 'raise', 'write', flags=None,
+              PROFDIR='missing')
+    expect_equal(ran.of('raise') + ran.of('write'), [(0, 0)] * 2, 'errno')
 
 
 # --- monstartup, moncontrol; rows T-28 to T-44 ---
@@ -745,7 +803,7 @@ def compile_pg(*flags):
     return binary
 
 
-PG_CALLS = {'leaf': 112 + 50000, 'middle': 50003, 'recursive': 1, 'many': 1}
+PG_CALLS = {'main': 1, 'leaf': 112 + 50000, 'middle': 50003, 'recursive': 1, 'many': 1}
 
 
 @test
@@ -760,6 +818,32 @@ def a_program_compiled_for_gprof_has_one_file_and_exact_calls():
         expect_equal(got, PG_CALLS, str(flags))
         alone = run([binary], directory=new_directory('cwd'))
         expect_equal(alone.status, 7, 'status')
+
+
+LAST = """
+#include <stdlib.h>
+__attribute__((noinline, noreturn)) void leave(int status) { exit(status); }
+__attribute__((noinline, noreturn)) void caller(int status) { leave(status); }
+__attribute__((noinline)) void behind(void) { __asm__ volatile(""); }
+int main(void) { behind(); caller(7); }
+"""
+
+
+# Pitfall 8: the call is the last instruction, and returns to the next function.
+@test
+def who_does_not_return_is_called_by_its_caller():
+    directory = new_directory('last')
+    source, binary = (os.path.join(directory, name)
+                      for name in ('last.c', 'last'))
+    open(source, 'w').write(LAST)
+    subprocess.run(['gcc', '-O2', '-fno-optimize-sibling-calls',
+                    '-fno-toplevel-reorder', '-falign-functions=1', '-pg',
+                    source, '-o', binary], check=True)
+    ran = Run(binary=binary, flags=None, profile='none')
+    text = gprof('-b', '-q', '-k', 'main/nothing', binary, ran.path())
+    block = [part for part in text.split('-' * 20) if re.search(
+        r'^\[\d+\].* leave \[', part, re.M)]
+    expect(re.search(r'1/1 +caller \[', block[0]), text)
 
 
 @test
@@ -793,6 +877,37 @@ def a_program_may_have_a_monitor_of_its_own():
     subprocess.run(['gcc', main, '-o', binary, '-L', directory, '-lother',
                     '-Wl,-rpath,' + directory], check=True)
     Run(binary=binary)
+
+
+BOTH_FORMS = """
+#include <mon.h>
+static unsigned int counters[8];
+int main(void)
+{
+    struct monitor_args ranges[1] = { { (caddr_t)main, (caddr_t)main + 32,
+                                        counters, sizeof(counters) } };
+    char buffer[64];
+
+    monitor((caddr_t)main, (caddr_t)main + 32, buffer, sizeof(buffer), 0);
+    monitor(-1, 0, ranges, 1, 0);
+    monitor(0, 0, 0, 0, 0);
+    return monstartup(0, 0) + moncontrol(0) + monitor_hits(buffer, 1);
+}
+"""
+
+
+@test
+def the_header_has_both_forms_for_c_and_cxx():
+    directory = new_directory('header')
+    for compiler, name in ('gcc', 'a.c'), ('g++', 'a.cc'), ('clang', 'a.c'):
+        if not shutil.which(compiler):
+            continue
+        source = os.path.join(directory, name)
+        open(source, 'w').write(BOTH_FORMS)
+        done = subprocess.run([compiler, '-Wall', '-Wextra', '-Werror', '-c',
+                               source, '-I', INCLUDE, '-o', source + '.o'],
+                              stderr=subprocess.PIPE)
+        expect_equal(done.returncode, 0, done.stderr.decode())
 
 
 if __name__ == '__main__':
