@@ -165,7 +165,7 @@ WANTED = {'first': 3.0, 'second': 5.0, 'last': 1.0}
 
 @test
 def gprof_reads_what_was_counted_in_any_kind_of_program():
-    for flags in PIE, NO_PIE, ('-static-pie',)[:0]:
+    for flags in PIE, NO_PIE:
         binary = program(flags)
         ran = Run(*HITS, binary=binary)
         expect_equal(ran.files(), ['gmon.out'], 'files')
