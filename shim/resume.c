@@ -15,8 +15,10 @@
  * ends late by up to one period.
  *
  * A call of which a handler of the program has made EINTR just before must not be
- * gone on with.  That is why those return through a restorer of ours, which notes
- * where to.
+ * gone on with.  That is why those return through a restorer of ours, which marks
+ * the registers they return to: a system call leaves its return address in one
+ * that nobody has a use for, and there it is taken away.  The mark is gone with
+ * the next call.
  */
 #define _GNU_SOURCE
 #include "sample.h"
@@ -35,20 +37,6 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
-
-/* Where the last handler of the program has returned to: address, stack
- * pointer.  Written by arch_signal_return_noted. */
-__thread uintptr_t resume_returned[2]
-	__attribute__((visibility("hidden"), tls_model("initial-exec")));
-
-static bool is_noted(const ucontext_t *context)
-{
-	bool noted = resume_returned[0] == ARCH_CONTEXT_IP(context) &&
-		     resume_returned[1] == ARCH_CONTEXT_SP(context);
-
-	resume_returned[0] = 0;
-	return noted;
-}
 
 /* --- what kinds there are --- */
 
@@ -88,9 +76,14 @@ static enum kind find_kind(const struct arch_call *call)
 	case SYS_rt_sigsuspend:
 		return KIND_MASKED;
 	case SYS_read:
+	case SYS_write:
 	case SYS_readv:
+	case SYS_writev:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
 	case SYS_accept:
 	case SYS_accept4:
 	case SYS_wait4:
@@ -99,7 +92,11 @@ static enum kind find_kind(const struct arch_call *call)
 	case SYS_semtimedop:
 	case SYS_semop:
 	case SYS_msgrcv:
+	case SYS_msgsnd:
 	case SYS_io_getevents:
+#ifdef SYS_select
+	case SYS_select:
+#endif
 		return KIND_AGAIN;
 	}
 	return KIND_NONE;
@@ -165,8 +162,10 @@ static void use_mask(struct arch_call *call, uint64_t *mask,
 }
 
 /*
- * A signal of the program has come meanwhile and is about to be delivered.  Will
- * the call fail for it?  One that has failed already, will.
+ * Handlers of the program are about to run, of signals that have come meanwhile.
+ * Will the call fail for it?  One that has failed already, will.  The first that
+ * runs decides; what has no handler disturbs nobody, and is nevertheless pending
+ * as long as all signals are blocked.
  */
 static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 {
@@ -175,13 +174,18 @@ static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 
 	*fails = call->failed;
 	if (sys_pending_signals(&pending) < 0)
-		return true;
-	pending &= ~mask;
-	if (pending == 0)
 		return false;
-	if (sys_signal_action(__builtin_ctzll(pending) + 1, NULL, &action) == 0)
+	pending &= ~(mask | 1ull << (sample_signal - 1));
+	for (; pending != 0; pending &= pending - 1) {
+		if (sys_signal_action(__builtin_ctzll(pending) + 1, NULL,
+				      &action) < 0 ||
+		    action.handler == (void *)SIG_DFL ||
+		    action.handler == (void *)SIG_IGN)
+			continue;
 		*fails |= !(action.flags & SA_RESTART);
-	return true;
+		return true;
+	}
+	return false;
 }
 
 static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
@@ -209,13 +213,12 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 bool resume_call(struct thread *self, ucontext_t *context)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
-	bool noted = is_noted(context), fails;
+	bool fails;
 	struct arch_call call;
 	enum kind kind;
 	long result = -EINTR;
 
-	if (noted || sys_is_forbidden() ||
-	    !ARCH_FIND_CALL(context, &call, sys_peek))
+	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
 		return false;
 	kind = find_kind(&call);
 	if (kind == KIND_NONE)
@@ -229,12 +232,6 @@ bool resume_call(struct thread *self, ucontext_t *context)
 		self->rests = false;
 	}
 	ARCH_SET_RESULT(context, &call, result);
-	/* A handler of the program made it so; our next signal, which may come
-	 * at once, must not undo that. */
-	if (result == -EINTR) {
-		resume_returned[0] = ARCH_CONTEXT_IP(context);
-		resume_returned[1] = ARCH_CONTEXT_SP(context);
-	}
 	return true;
 }
 

@@ -120,8 +120,8 @@ static inline uintptr_t arch_thread_pointer(void)
 	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
 
 /* What the kernel is given to return from a signal handler with: it looks like
- * libc's to unwinders.  The other one, for the program's handlers, also tells
- * resume.c where they return to (entry.S). */
+ * libc's to unwinders.  The other one, for the program's handlers, also marks a
+ * call that has failed for them (entry.S). */
 #define ARCH_HAS_RESTORER 0x04000000	/* SA_RESTORER */
 void arch_signal_return(void);
 void arch_signal_return_noted(void);
@@ -192,12 +192,14 @@ static inline bool arch_find_call(const long long *registers,
 #define ARCH_FIND_CALL(context, call, read) \
 	arch_find_call((context)->uc_mcontext.gregs, call, read)
 
-/* It has returned @result instead. */
+/* It has returned @result instead; EINTR will not be taken for ours. */
 #define ARCH_SET_RESULT(context, call, result)                                 \
 	do {                                                                   \
 		if (!(call)->failed)                                           \
 			(context)->uc_mcontext.gregs[16] += ARCH_SYSCALL_SIZE; \
 		(context)->uc_mcontext.gregs[13] = (result);                   \
+		if ((result) == -4 /* EINTR */)                                \
+			(context)->uc_mcontext.gregs[14] = 0;                  \
 	} while (0)
 
 /* All registers of a context, by their DWARF numbers; which of them are known. */

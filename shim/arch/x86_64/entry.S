@@ -613,7 +613,7 @@ arch_syscall_returns:
 /*
  * Where signal handlers return to, with a ucontext at rsp.  Unwinders know the
  * first two instructions of libc's by sight; these are the same, and have the
- * same description.  The note for resume.c is made before.
+ * same description.  The mark for resume.c is made before.
  */
 	.macro	IN_CONTEXT register, low, high
 	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
@@ -649,11 +649,13 @@ arch_syscall_returns:
 	nop			/* who looks one byte before is in here, too */
 \name:
 	.if	\notes
-	mov	resume_returned@gottpoff(%rip), %rax
-	mov	168(%rsp), %rcx
-	mov	%rcx, %fs:(%rax)
-	mov	160(%rsp), %rcx
-	mov	%rcx, %fs:8(%rax)
+	mov	168(%rsp), %rax		/* rip */
+	cmp	%rax, 152(%rsp)		/* rcx */
+	jne	1f
+	cmpq	$-4, 144(%rsp)		/* rax: EINTR */
+	jne	1f
+	movq	$0, 152(%rsp)
+1:
 	.endif
 	mov	$15, %rax		/* SYS_rt_sigreturn */
 	syscall
