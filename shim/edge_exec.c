@@ -6,6 +6,7 @@
 #include "edge.h"
 
 #include "events.h"
+#include "sample.h"
 #include "state.h"
 #include "text.h"
 
@@ -35,7 +36,18 @@ static void tell(const char *path)
 		edge_exec_resolve();
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
+	sample_exec_begins();
 	errno = before;
+}
+
+/* exec has returned. */
+static int failed(int result)
+{
+	int error = errno;
+
+	sample_exec_failed();
+	errno = error;
+	return result;
 }
 
 static int missing(void)
@@ -48,28 +60,29 @@ EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
 	tell(path);
-	return real_execve ? real_execve(path, arguments, environment) :
-			     missing();
+	return failed(real_execve ? real_execve(path, arguments, environment) :
+				    missing());
 }
 
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
 	tell(file);
-	return real_execvpe ? real_execvpe(file, arguments, environment) :
-			      missing();
+	return failed(real_execvpe ?
+			      real_execvpe(file, arguments, environment) :
+			      missing());
 }
 
 EDGE int execv(const char *path, char *const arguments[])
 {
 	tell(path);
-	return real_execv ? real_execv(path, arguments) : missing();
+	return failed(real_execv ? real_execv(path, arguments) : missing());
 }
 
 EDGE int execvp(const char *file, char *const arguments[])
 {
 	tell(file);
-	return real_execvp ? real_execvp(file, arguments) : missing();
+	return failed(real_execvp ? real_execvp(file, arguments) : missing());
 }
 
 EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -81,17 +94,17 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
 	tell(path);
-	return real_fexecve ? real_fexecve(fd, arguments, environment) :
-			      missing();
+	return failed(real_fexecve ? real_fexecve(fd, arguments, environment) :
+				     missing());
 }
 
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
 	tell(path);
-	return real_execveat ? real_execveat(directory, path, arguments,
-					     environment, flags) :
-			       missing();
+	return failed(real_execveat ? real_execveat(directory, path, arguments,
+						    environment, flags) :
+				      missing());
 }
 
 /* --- arguments one by one: into an array on the stack, as libc does --- */

@@ -46,18 +46,36 @@ static int begin_again(void *unused)
 static void before_fork(void)
 {
 	sample_signal_block(true);
+	state_fork_begins();
 }
 
 static void in_parent(void)
 {
+	state_fork_ended();
 	sample_signal_block(false);
+}
+
+/* Its profilers let go of what is the parent's, and get nothing else. */
+static void give_up(void)
+{
+	log_line("%s", "a forked child is not recorded: another thread was in "
+		       "the middle of something");
+	record_give_up();
+	RAISE(forked);
+	sample_give_up();
+	sys_forbid();
 }
 
 static void in_child(void)
 {
+	bool is_whole = state_forked();
+
 	if (state_get() != STATE_RUNNING)
 		return;
-	state_forked();
+	if (!is_whole) {
+		give_up();
+		return;
+	}
 	thread_forked();
 	state_slowly(begin_again, NULL);
 	RAISE(forked);
@@ -164,6 +182,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 	struct start start = { call, argument };
 	void *parent_tid, *tls, *child_tid;
 	va_list arguments;
+	int result;
 
 	if (!real_clone)
 		real_clone = (clone_function)edge_next("clone");
@@ -172,9 +191,13 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 	tls = va_arg(arguments, void *);
 	child_tid = va_arg(arguments, void *);
 	va_end(arguments);
-	if ((flags & CLONE_VM) == 0)
-		return real_clone(start_copied, stack, flags, &start,
-				  parent_tid, tls, child_tid);
+	if ((flags & CLONE_VM) == 0) {
+		before_fork();
+		result = real_clone(start_copied, stack, flags, &start,
+				    parent_tid, tls, child_tid);
+		in_parent();
+		return result;
+	}
 	if (flags & CLONE_SETTLS)
 		return real_clone(call, stack, flags, argument, parent_tid, tls,
 				  child_tid);

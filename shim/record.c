@@ -378,6 +378,12 @@ int record_fork(void)
 	return open_process(true);
 }
 
+void record_give_up(void)
+{
+	meta = NULL;
+	log_to(NULL);
+}
+
 /* --- the profilers' files --- */
 
 static void file_name(uint32_t number, const char *kind, char name[64])

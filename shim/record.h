@@ -14,6 +14,8 @@ struct shim_meta;
 int record_start(void);
 /* The same for a forked child, beside its parent's. */
 int record_fork(void);
+/* There, instead: it has none, and nothing goes into its parent's. */
+void record_give_up(void);
 
 struct shim_meta *record_meta(void);
 /* The process's part of the recording: an absolute path. */

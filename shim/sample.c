@@ -235,8 +235,7 @@ static bool set_each(struct thread *thread, void *unused)
 	r = set_timer(thread);
 	if (r < 0 && sys_is_alive(sys_getpid(), (int)thread->tid)) {
 		count(&counts.timers_failed, 1);
-		log_line("thread %d is not sampled (error %d)",
-			 (int)thread->tid, -r);
+		log_error("the thread %s is not sampled", thread->name, r);
 	}
 	return true;
 }
@@ -290,6 +289,38 @@ void sample_forked(void)
 		thread_current->rests = false;
 		sample_thread_came(thread_current);
 	}
+}
+
+/*
+ * What is still pending would end the new program, which has no handler for it,
+ * and what is blocked would stay so in there.  The other threads' go with them.
+ * (In the child of a vfork, which has no timers, the record is the parent's.)
+ */
+static bool is_of_another(const struct thread *self)
+{
+	return !self || (int)self->tid != sys_gettid();
+}
+
+void sample_exec_begins(void)
+{
+	if (!is_on())
+		return;
+	if (!is_of_another(thread_current))
+		sample_thread_gone(thread_current);
+	/* Delivered here, if there is one. */
+	sample_signal_block(false);
+}
+
+void sample_exec_failed(void)
+{
+	if (is_on() && !is_of_another(thread_current))
+		state_slowly(came, thread_current);
+}
+
+void sample_give_up(void)
+{
+	sample_signal_block(false);
+	mode = SHIM_SAMPLE_NONE;
 }
 
 void sample_signal_block(bool blocked)

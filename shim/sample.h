@@ -33,10 +33,15 @@ void sample_thread_came(struct thread *thread);
 void sample_thread_gone(struct thread *thread);
 /* In a forked child, when the calling thread is the only one. */
 void sample_forked(void);
+/* There, instead: it is not sampled. */
+void sample_give_up(void);
 /* Coroutines with stacks that a signal would overflow are about to run. */
 void sample_stack_created(size_t size);
 /* Whether @low is the signal stack that we gave the calling thread. */
 bool sample_is_our_stack(const void *low);
+/* The calling thread is about to execute another program; it could not. */
+void sample_exec_begins(void);
+void sample_exec_failed(void);
 /* Keeps the signal from the calling thread for a while. */
 void sample_signal_block(bool blocked);
 /* The calling thread is about to jump out of its frames. */

@@ -21,7 +21,7 @@
 
 static enum state state;
 static bool main_started;
-static int lock_owner; /* tid, 0: free */
+static int lock_owner; /* tid, 0: free, -tid: that thread is forking */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
@@ -39,27 +39,43 @@ void state_begin_main(void)
 	__atomic_store_n(&main_started, true, __ATOMIC_RELEASE);
 }
 
-static void lock(int self)
-{
-	int nobody = 0;
+#define MONOTONIC 1
+#define FORK_NS 20000000u
 
-	while (!__atomic_compare_exchange_n(&lock_owner, &nobody, self, false,
+/*
+ * Returns whom it was taken from: a thread that forks keeps the others out only
+ * so that its child finds everything whole.  It may be waiting for what one of
+ * them has, in libc, and so they do not wait for long.
+ */
+static int lock(int self)
+{
+	uint64_t begin_ns = 0, now_ns = 0;
+	int before = 0;
+
+	while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
 					    __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
-		nobody = 0;
+		sys_time_ns(MONOTONIC, &now_ns);
+		if (begin_ns == 0)
+			begin_ns = now_ns;
+		if (before == -self ||
+		    (before < 0 && now_ns - begin_ns >= FORK_NS))
+			continue;
+		before = 0;
 		sys_yield();
 	}
+	return before;
 }
 
-static void unlock(void)
+static void unlock(int to)
 {
-	__atomic_store_n(&lock_owner, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock_owner, to, __ATOMIC_RELEASE);
 }
 
 int state_slowly(int (*work)(void *argument), void *argument)
 {
 	uint64_t signals;
-	int self, r;
+	int self, before, r;
 
 	if (sys_is_forbidden())
 		return -EPERM;
@@ -74,17 +90,44 @@ int state_slowly(int (*work)(void *argument), void *argument)
 	if (__atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == self) {
 		r = work(argument);
 	} else {
-		lock(self);
+		before = lock(self);
 		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
-		unlock();
+		/* A handler of the thread that forks. */
+		unlock(before == -self ? before : 0);
 	}
 	sys_restore_signals(signals);
 	return r;
 }
 
-void state_forked(void)
+void state_fork_begins(void)
 {
-	unlock();
+	int self = sys_is_forbidden() ? 0 : sys_gettid();
+
+	if (self > 0 &&
+	    __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) != -self) {
+		uint64_t signals;
+
+		/* Nobody may see it held by a thread that does not work. */
+		if (sys_block_signals(&signals) < 0)
+			return;
+		lock(self);
+		unlock(-self);
+		sys_restore_signals(signals);
+	}
+}
+
+void state_fork_ended(void)
+{
+	int self = sys_is_forbidden() ? 0 : sys_gettid(), held = -self;
+
+	if (self > 0)
+		__atomic_compare_exchange_n(&lock_owner, &held, 0, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+bool state_forked(void)
+{
+	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
 }
 
 static bool starts_builtins;

@@ -4,7 +4,7 @@
  * There is one lock.  Whoever holds it has all signals blocked and runs on a
  * stack of ours, so that a program with a stack of a page is safe and the work
  * may use ordinary C; it calls no module and nothing of libc while it holds
- * it.  A fork's child takes the lock away from a parent that is not there.
+ * it.  A thread that forks holds the lock, too, as well as it can.
  */
 #ifndef SHIM_STATE_H
 #define SHIM_STATE_H
@@ -34,7 +34,12 @@ void state_begin_main(void);
 /* Whether the profilers that are part of the library are being started. */
 bool state_starts_builtins(void);
 
-/* In a forked child, first of all. */
-void state_forked(void);
+/* Around a fork, in the parent: others do their work before or after it. */
+void state_fork_begins(void);
+void state_fork_ended(void);
+
+/* In a forked child, first of all.  False: another thread of the parent was in
+ * the middle of its work, and what the lock protects is of no use any more. */
+bool state_forked(void);
 
 #endif

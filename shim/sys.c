@@ -411,7 +411,9 @@ void sys_sleep_ms(unsigned time_ms)
 {
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+	/* Not nanosleep: a call of the program that our signal has interrupted,
+	 * and that the kernel is to go on with, would be forgotten for it. */
+	call(SYS_ppoll, 0, 0, (long)&time, 0, 0, 0);
 }
 
 /* Kernels without the command, or sandboxes: a thread that runs is through its

@@ -599,6 +599,16 @@ static void processes(void)
 		EXPECT(child_status(child) == 0, "spawn");
 		EXPECT(system("exit 3") == 3 << 8, "system");
 	}
+	/* What came while it began is not for the new program. */
+	for (unsigned i = 0; i < 60; i++) {
+		child = fork();
+		if (child == 0) {
+			execv("/none", arguments);
+			execv(arguments[0], arguments);
+			_exit(9);
+		}
+		EXPECT(child_status(child) == 0, "fork, exec");
+	}
 	spin_processor(0.2);
 }
 
