@@ -314,6 +314,15 @@ static bool do_monitor(const char *verb, char *value)
 	return true;
 }
 
+/* Where the file is written before it gets its name. */
+static int plant(const char *victim)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "gmon.out.new.%d", (int)getpid());
+	return symlink(victim, name);
+}
+
 static bool do_process(const char *verb, char *value)
 {
 	char *rest;
@@ -352,6 +361,8 @@ static bool do_process(const char *verb, char *value)
 		result = opened ? 0 : -1;
 	} else if (!strcmp(verb, "close")) {
 		result = dlclose(opened);
+	} else if (!strcmp(verb, "plant")) {
+		result = plant(value);
 	} else if (!strcmp(verb, "ignore")) {
 		handle(SIGUSR1, SIG_IGN);
 	} else if (!strcmp(verb, "memory")) {

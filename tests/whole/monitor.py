@@ -405,7 +405,8 @@ def plugin():
 @test
 def libraries_that_are_opened_count_only_when_they_are_named():
     library = plugin()
-    ran = Run('open=' + library, 'start=0:0', 'hit=opened:3', 'hit=first:1',
+    ran = Run('open=' + library, 'start=opened:after', 'start=0:0',
+              'hit=opened:3', 'hit=first:1',
               flags='-disable_default -all')
     expect('gmon.out.libopened.so' not in ran.files(), str(ran.files()))
     ran = Run('open=' + library, 'start=opened:after', 'hit=opened:3',
@@ -730,6 +731,9 @@ def links_are_replaced_and_not_followed():
     expect_equal(open(victim).read(), 'mine', 'the victim')
     expect(not os.path.islink(ran.path()), 'still a link')
     expect_equal(Gmon(ran.path()).sum(), 1, 'sum')
+    ran = Run('hit=first:2', 'plant=victim', directory=directory)
+    expect_equal(open(victim).read(), 'mine', 'the victim')
+    expect_equal(Gmon(ran.path()).sum(), 2, 'sum')
 
 
 @test
