@@ -222,7 +222,7 @@ const char *gmon_make_directory(void)
 {
 	const char *place = getenv("TMPDIR");
 
-	directory = strdup(keep_format("%s/profrun.XXXXXX",
+	directory = strdup(keep_format("%s/gprof.XXXXXX",
 				       place && *place ? place : "/tmp"));
 	if (!directory || !mkdtemp(directory))
 		die("%s: %s", directory ? directory : "memory",

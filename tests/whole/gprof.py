@@ -198,5 +198,21 @@ def nothing_is_left_behind():
     expect_equal(os.listdir(place), [], 'files')
 
 
+@test
+def the_newest_recording_is_found_also_where_temporary_files_are():
+    place = new_directory('cwd')
+    os.rename(record([compile('nesting.c')], 'calltree').output,
+              os.path.join(place, 'profrun.nesting.1'))
+    before = os.environ.get('TMPDIR')
+    os.environ['TMPDIR'] = place
+    try:
+        text, _ = shim_report('gprof', '-b', '-q', directory=place)
+    finally:
+        os.environ.pop('TMPDIR')
+        if before:
+            os.environ['TMPDIR'] = before
+    expect(PRIMARY.search(text), text)
+
+
 if __name__ == '__main__':
     sys.exit(shimtest.main())
