@@ -170,28 +170,13 @@ void frame_jumped(struct thread *self, uintptr_t sp)
 		self->frame = NULL;
 }
 
-bool frame_answers(const struct thread *self)
-{
-	const struct arch_frame *frame = self->frame;
-	const struct plan_entry *entry = frame ? frame->entry : NULL;
-
-	return entry && (entry->kind == PLAN_SLOW || entry->asks);
-}
-
-struct shim_handle *frame_get_handle(const struct thread *self)
-{
-	return self->frame && self->frame->entry ?
-		       ((const struct plan_entry *)self->frame->entry)->handle :
-		       NULL;
-}
-
 /* --- what a slow hook may ask --- */
 
 /* The frame of the hook that runs, if it is one of that kind and flags ask for
  * what it can tell. */
-static enum shim_result find(shim_elt_info info, enum plan_event event,
-			     uint32_t flags, struct arch_frame **found,
-			     uint32_t *mask)
+static inline __attribute__((always_inline)) enum shim_result
+find(shim_elt_info info, enum plan_event event, uint32_t flags,
+     struct arch_frame **found, uint32_t *mask)
 {
 	const struct thread *self = thread_current;
 	const struct plan_entry *entry;
@@ -228,6 +213,8 @@ static enum shim_result tell_arguments(struct arch_frame *frame,
 
 	if (!size || (*size != 0 && !arguments))
 		return SHIM_E_INVALIDARG;
+	if (values_fill_quickly(thread_current, frame, *size, arguments))
+		return SHIM_OK;
 	r = values_find(thread_current, frame, &recipe);
 	if (r != SHIM_OK)
 		return r;

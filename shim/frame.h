@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "plan.h"
+#include "thread.h"
 
 /* What shim_frame_info points to (section 3.4), in struct arch_frame. */
 struct frame_info {
@@ -23,9 +24,21 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client);
 
 /* Whether @self is in an ELT3 slow hook, which may ask questions. */
-bool frame_answers(const struct thread *self);
+static inline bool frame_answers(const struct thread *self)
+{
+	const struct arch_frame *frame = self->frame;
+	const struct plan_entry *entry = frame ? frame->entry : NULL;
+
+	return entry && (entry->kind == PLAN_SLOW || entry->asks);
+}
+
 /* Whose slow, ELT2 or ELT1 hook it is in, or NULL. */
-struct shim_handle *frame_get_handle(const struct thread *self);
+static inline struct shim_handle *frame_get_handle(const struct thread *self)
+{
+	return self->frame && self->frame->entry ?
+		       ((const struct plan_entry *)self->frame->entry)->handle :
+		       NULL;
+}
 
 /* What entry.S may call as a slow hook for @entry, or NULL. */
 void *frame_single_hook(const struct plan_entry *entry, enum plan_event event);

@@ -27,6 +27,9 @@ struct part {
 	/* What the caller says of its eightbytes, if count is not 0. */
 	struct callsite_value told[2];
 	bool is_told;
+	/* It is in one piece, so far from the hook's frame. */
+	bool is_near;
+	int32_t distance;
 };
 
 struct recipe {
@@ -39,6 +42,7 @@ struct recipe {
 	bool asks_caller;	     /* there are recipes for sites */
 	bool may_tail_call;
 	uint8_t guard;		     /* the register it is called by, or 0 */
+	bool is_all_near;	     /* nothing else is there */
 	uint32_t count; /* of parts, which are parameters */
 	uint32_t declared_count, total_size;
 	struct decode_frame frame;
@@ -81,8 +85,8 @@ static uint32_t hash(uintptr_t address, uintptr_t site)
 }
 
 /* Its place, or where it would be. */
-static struct recipe **find_place(struct recipes *in, uintptr_t address,
-				  uintptr_t function, uintptr_t site)
+static inline struct recipe **find_place(struct recipes *in, uintptr_t address,
+					 uintptr_t function, uintptr_t site)
 {
 	for (uint32_t i = hash(address, site);; i++) {
 		struct recipe **place = &in->recipes[i & in->mask];
@@ -95,8 +99,8 @@ static struct recipe **find_place(struct recipes *in, uintptr_t address,
 	}
 }
 
-static const struct recipe *find(uintptr_t address, uintptr_t function,
-				 uintptr_t site)
+static inline const struct recipe *find(uintptr_t address, uintptr_t function,
+					uintptr_t site)
 {
 	struct recipes *in = __atomic_load_n(&recipes, __ATOMIC_ACQUIRE);
 	const struct recipe *recipe;
@@ -214,6 +218,57 @@ static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 	return SHIM_AVAILABLE;
 }
 
+/* Where the stack pointer was is known for the frame's own part alone. */
+static bool find_near(const struct arch_frame *frame,
+		      const struct recipe *recipe, const struct part *part,
+		      uintptr_t *address)
+{
+	const struct decode_place *place = &part->places.eightbytes[0];
+
+	if (part->places.reason != SHIM_AVAILABLE || part->is_told ||
+	    part->value.is_hidden || part->value.kind == PROTOTYPE_NOTHING ||
+	    part->value.kind == PROTOTYPE_REFERENCE ||
+	    (part->value.size > 8 && !part->places.in_memory))
+		return false;
+	switch (place->where) {
+	case DECODE_IN_REGISTER:
+		*address = (uintptr_t)arch_frame_at(frame, place->number,
+						    false);
+		return *address != 0;
+	case DECODE_IN_VECTOR:
+		*address = (uintptr_t)arch_frame_at(frame, place->number,
+						    true) +
+			   (uintptr_t)place->offset;
+		return *address != (uintptr_t)place->offset;
+	case DECODE_ON_STACK:
+		*address = ARCH_FRAME_CFA(frame) +
+			   (uintptr_t)recipe->frame.offset +
+			   (uintptr_t)place->offset;
+		return recipe->frame.number == DECODE_SP;
+	case DECODE_ABOVE_SP:
+		*address = ARCH_FRAME_CFA(frame) + (uintptr_t)place->offset;
+		return true;
+	default: return false;
+	}
+}
+
+/* Most are found without a look at how. */
+static void set_distances(const struct arch_frame *frame, struct recipe *recipe)
+{
+	uintptr_t address;
+
+	recipe->is_all_near = recipe->result == SHIM_OK &&
+			      frame->has_registers == ARCH_FRAME_ALL;
+	for (uint32_t i = 0; i < recipe->count; i++) {
+		struct part *part = &recipe->parts[i];
+
+		part->is_near = find_near(frame, recipe, part, &address);
+		recipe->is_all_near &= part->is_near;
+		if (part->is_near)
+			part->distance = (int32_t)(address - (uintptr_t)frame);
+	}
+}
+
 /* Debug information of the caller may help with what the function does not use. */
 static void set_reasons(struct recipe *recipe)
 {
@@ -266,6 +321,7 @@ static void locate(const struct job *job, struct recipe *recipe)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
 	doubt(job, recipe);
+	set_distances(job->frame, recipe);
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
@@ -448,6 +504,7 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 				is_better |= complete(recipe, callsite,
 						      &recipe->parts[i]);
 	}
+	set_distances(job->frame, recipe);
 	if (is_better)
 		return;
 	recipe->same = primary;
@@ -647,7 +704,7 @@ static bool read_place(const struct reader *reader,
 	case DECODE_IN_REGISTER:
 		return read_register(reader->frame, place->number, value);
 	case DECODE_IN_VECTOR:
-		vector = arch_frame_vector(reader->frame, place->number);
+		vector = arch_frame_at(reader->frame, place->number, true);
 		if (!vector)
 			return false;
 		__builtin_memcpy(value, vector + place->offset, 8);
@@ -833,12 +890,35 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
 	struct reader reader = { .frame = frame };
 	uint32_t n = 0;
 
-	start(&reader, frame, recipe);
 	info->ranges_count = recipe->declared_count;
 	info->total_size = recipe->total_size;
+	start(&reader, frame, recipe);
 	for (uint32_t i = 0; i < recipe->count; i++)
 		if (!recipe->parts[i].value.is_hidden)
 			read_argument(self, &reader, i, &info->ranges[n++]);
+}
+
+bool values_fill_quickly(const struct thread *self,
+			 const struct arch_frame *frame, uint32_t size,
+			 struct shim_argument_info *info)
+{
+	const struct recipe *recipe =
+		find(frame->return_address, frame->function, 0);
+
+	if (!recipe || !self->values || !recipe->is_all_near ||
+	    recipe->asks_caller || frame->has_registers != ARCH_FRAME_ALL ||
+	    size < sizeof(*info) + recipe->count * sizeof(info->ranges[0]))
+		return false;
+	info->ranges_count = recipe->count;
+	info->total_size = recipe->total_size;
+	for (uint32_t i = 0; i < recipe->count; i++) {
+		const struct part *part = &recipe->parts[i];
+
+		info->ranges[i].start =
+			(uintptr_t)frame + (uintptr_t)part->distance;
+		info->ranges[i].length = part->value.size;
+	}
+	return true;
 }
 
 enum shim_unavailable values_get(struct thread *self,

@@ -36,6 +36,13 @@ bool values_has_this(const struct recipe *recipe);
 void values_fill(struct thread *self, const struct arch_frame *frame,
 		 const struct recipe *recipe, struct shim_argument_info *info);
 
+/* All of that at once, if the recipe is there, everything is at a fixed distance
+ * from the frame, and @size, in bytes, is enough; or else false, and nothing is
+ * written. */
+bool values_fill_quickly(const struct thread *self,
+			 const struct arch_frame *frame, uint32_t size,
+			 struct shim_argument_info *info);
+
 /* The same of one argument: @position counts as the ranges do.  Its length is told
  * whether it can be had or not. */
 enum shim_unavailable values_get(struct thread *self,

@@ -67,10 +67,12 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	return false;
 }
 
-static inline const unsigned char *
-arch_frame_vector(const struct arch_frame *frame, unsigned number)
+#define ARCH_FRAME_ALL 2
+
+static inline const void *arch_frame_at(const struct arch_frame *frame,
+					unsigned number, bool is_vector)
 {
-	(void)frame, (void)number;
+	(void)frame, (void)number, (void)is_vector;
 	return 0;
 }
 

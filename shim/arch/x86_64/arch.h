@@ -61,34 +61,45 @@ arch_frame_arguments(const struct arch_frame *frame)
 	return (const struct arch_arguments *)(const void *)frame - 1;
 }
 
+/* has_registers, when arch_arguments are there. */
+#define ARCH_FRAME_ALL 2
+
+/* Where a register is that was kept; NULL: nowhere.  @is_vector: of 16 bytes. */
+static inline const void *arch_frame_at(const struct arch_frame *frame,
+					unsigned number, bool is_vector)
+{
+	const struct arch_arguments *arguments = arch_frame_arguments(frame);
+
+	if (is_vector)
+		return frame->has_registers == ARCH_FRAME_ALL && number < 8 ?
+			       arguments->vectors[number] :
+			       0;
+	switch (frame->has_registers ? number : 0) {
+	case 3: return &frame->rbx;
+	case 5: return &frame->rbp;
+	case 12: return &frame->r12;
+	case 13: return &frame->r13;
+	case 14: return &frame->r14;
+	case 15: return &frame->r15;
+	}
+	switch (frame->has_registers == ARCH_FRAME_ALL ? number : 0) {
+	case 1: return &arguments->rcx;
+	case 2: return &arguments->rdx;
+	case 8: return &arguments->r8;
+	case 9: return &arguments->r9;
+	}
+	return 0;
+}
+
 /* What a register held when the hook was called; false: not known. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
-	switch (frame->has_registers ? number : 0) {
-	case 3: *value = frame->rbx; return true;
-	case 5: *value = frame->rbp; return true;
-	case 12: *value = frame->r12; return true;
-	case 13: *value = frame->r13; return true;
-	case 14: *value = frame->r14; return true;
-	case 15: *value = frame->r15; return true;
-	}
-	switch (frame->has_registers == 2 ? number : 0) {
-	case 1: *value = arch_frame_arguments(frame)->rcx; return true;
-	case 2: *value = arch_frame_arguments(frame)->rdx; return true;
-	case 8: *value = arch_frame_arguments(frame)->r8; return true;
-	case 9: *value = arch_frame_arguments(frame)->r9; return true;
-	}
-	return false;
-}
+	const uintptr_t *at = arch_frame_at(frame, number, false);
 
-/* The 16 bytes of a vector register; NULL: not known. */
-static inline const unsigned char *
-arch_frame_vector(const struct arch_frame *frame, unsigned number)
-{
-	return frame->has_registers == 2 && number < 8 ?
-		       arch_frame_arguments(frame)->vectors[number] :
-		       0;
+	if (at)
+		*value = *at;
+	return at;
 }
 
 /* The program's stack pointer when it called the hook. */
