@@ -190,8 +190,9 @@ static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 
 static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 {
+	uint64_t all, waiting = mask | 1ull << (sample_signal - 1);
+	struct arch_call restart = { .number = SYS_restart_syscall };
 	struct masked masked;
-	uint64_t all;
 	long result;
 
 	/* With its temporary mask the kernel has given us the one it will put
@@ -202,12 +203,13 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 	}
 	if (sys_block_signals(&all) < 0)
 		return -EINTR;
-	sys_restore_signals(mask | 1ull << (sample_signal - 1));
-	result = kind == KIND_KERNEL ?
-			 arch_syscall(SYS_restart_syscall, 0, 0, 0, 0, 0, 0) :
-			 again(call);
+	do
+		result = arch_call_with_mask(kind == KIND_KERNEL ? &restart :
+								   call,
+					     &waiting);
+	while (result == ARCH_RESTARTS && !call->failed);
 	sys_restore_signals(all);
-	return result;
+	return result == ARCH_RESTARTS ? -EINTR : result;
 }
 
 bool resume_call(struct thread *self, ucontext_t *context)
@@ -238,14 +240,18 @@ bool resume_call(struct thread *self, ucontext_t *context)
 void resume_watch_handlers_of(int signal)
 {
 	struct sys_action action;
+	void (*restorer)(void);
 
 	if (ARCH_HAS_RESTORER == 0 || signal == sample_signal ||
 	    sys_signal_action(signal, NULL, &action) < 0 ||
 	    action.handler == (void *)SIG_DFL ||
-	    action.handler == (void *)SIG_IGN ||
-	    action.restorer == arch_signal_return_noted)
+	    action.handler == (void *)SIG_IGN)
+		return;
+	restorer = action.flags & SA_RESTART ? arch_signal_return_restarts :
+					       arch_signal_return_fails;
+	if (action.restorer == restorer)
 		return;
 	action.flags |= ARCH_HAS_RESTORER;
-	action.restorer = arch_signal_return_noted;
+	action.restorer = restorer;
 	sys_signal_action(signal, &action, NULL);
 }

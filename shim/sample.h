@@ -60,7 +60,7 @@ void sample_handle_left(struct shim_handle *handle);
  */
 bool resume_call(struct thread *self, ucontext_t *context);
 
-/* The program's handlers are to return through arch_signal_return_noted. */
+/* The program's handlers are to return the way resume.c needs. */
 void resume_watch_handlers_of(int signal);
 
 #endif

@@ -485,6 +485,76 @@ static void interrupted(void)
 	printf("handled\n");
 }
 
+/* A call that sleeps when the program's signal comes fails, each time: also if
+ * the sampler's has come just before. */
+static volatile unsigned reads;
+static unsigned missed;
+static int poke_pipe[2];
+static char its_calls[64];
+
+static bool is_in_read(void)
+{
+	char text[64] = { 0 }, *end;
+	int fd = open(its_calls, O_RDONLY);
+	bool got = read(fd, text, sizeof(text) - 1) > 0;
+
+	close(fd);
+	return got && strtol(text, &end, 10) == 0 && end != text &&
+	       strtol(end, NULL, 16) == poke_pipe[0];
+}
+
+static void *poke_reader(void *unused)
+{
+	while (!poked_enough) {
+		unsigned now = reads;
+		struct timespec begin, end;
+
+		if (!is_in_read() || now != reads)
+			continue;
+		pthread_kill(poked, SIGUSR1);
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		while (now == reads) {
+			sched_yield();
+			clock_gettime(CLOCK_MONOTONIC, &end);
+			if (end.tv_sec - begin.tv_sec < 5)
+				continue;
+			if (write(poke_pipe[1], "x", 1) == 1)
+				while (now == reads)
+					sched_yield();
+		}
+	}
+	return unused;
+}
+
+static void poked_asleep(void)
+{
+	struct timespec begin, end;
+	pthread_t poker;
+	char byte;
+
+	set_handler(0);
+	poked = pthread_self();
+	if (pipe(poke_pipe) < 0)
+		return;
+	snprintf(its_calls, sizeof(its_calls), "/proc/self/task/%d/syscall",
+		 (int)syscall(SYS_gettid));
+	pthread_create(&poker, NULL, poke_reader, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		if (read(poke_pipe[0], &byte, 1) != -1 || errno != EINTR)
+			missed++;
+		reads++;
+		clock_gettime(CLOCK_MONOTONIC, &end);
+	} while (end.tv_sec - begin.tv_sec < 4 && missed == 0);
+	poked_enough = true;
+	while (pthread_tryjoin_np(poker, NULL) != 0) {
+		reads++;
+		usleep(1000);
+	}
+	EXPECT(missed == 0, "read slept on after a signal, 1 of %u", reads);
+	printf("reads %u\n", reads);
+}
+
 static void alarmed(int signal_)
 {
 	EXPECT(signal_ == SIGPROF, "%d", signal_);
@@ -729,6 +799,8 @@ int main(int argc, char **argv)
 		waiting();
 	if (strcmp(wanted, "interrupted") == 0)
 		interrupted();
+	if (strcmp(wanted, "poked") == 0)
+		poked_asleep();
 	if (strcmp(wanted, "hidden") == 0)
 		hidden();
 	if (strcmp(wanted, "processes") == 0)

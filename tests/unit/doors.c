@@ -85,12 +85,20 @@ int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
 	(void)top;
 	return call(argument);
 }
+#endif
 
+#ifdef __x86_64__
 /* As the kernel wants it: the handler's return address is gone already. */
 __asm__("	.text\n"
-	"	.globl arch_signal_return, arch_signal_return_noted\n"
+	"	.globl arch_call_with_mask\n"
+	"arch_call_with_mask:\n"
+	"	mov $-38, %rax\n"	/* ENOSYS */
+	"	ret\n"
+	"	.globl arch_signal_return, arch_signal_return_restarts\n"
+	"	.globl arch_signal_return_fails\n"
 	"arch_signal_return:\n"
-	"arch_signal_return_noted:\n"
+	"arch_signal_return_restarts:\n"
+	"arch_signal_return_fails:\n"
 	"	mov $15, %rax\n"
 	"	syscall\n"
 	"	.globl arch_syscall_returns\n"

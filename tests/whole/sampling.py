@@ -104,6 +104,14 @@ def a_call_fails_when_a_handler_of_the_program_has_run():
         expect('handled' in run_.text, run_.text)
 
 
+@test
+def a_call_that_sleeps_fails_for_each_signal_of_the_program():
+    for rate in '1000', '20000':
+        run_ = Sampled('poked', REAL, rate)
+        reads = int(re.search(r'^reads (\d+)', run_.text, re.M).group(1))
+        expect(reads > 100, '%d reads' % reads)
+
+
 # Row M-42.
 @test
 def the_program_has_all_its_signals_and_does_not_see_ours():

@@ -95,6 +95,15 @@ static inline uintptr_t arch_thread_pointer(void)
 /* Where a ucontext keeps its stack pointer. */
 #define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
 
+#define ARCH_RESTARTS		    (-512)
+static inline long arch_call_with_mask(const struct arch_call *call,
+				       const uint64_t *mask)
+{
+	(void)call;
+	(void)mask;
+	return -38; /* ENOSYS */
+}
+
 #define ARCH_CONTEXT_IP(context) ((uintptr_t)(context)->uc_mcontext.pc)
 
 /* The kernel brings its own way back from a handler; which call a signal has
@@ -103,7 +112,10 @@ static inline uintptr_t arch_thread_pointer(void)
 static inline void arch_signal_return(void)
 {
 }
-static inline void arch_signal_return_noted(void)
+static inline void arch_signal_return_restarts(void)
+{
+}
+static inline void arch_signal_return_fails(void)
 {
 }
 

@@ -97,7 +97,10 @@ static inline uintptr_t arch_thread_pointer(void)
 static inline void arch_signal_return(void)
 {
 }
-static inline void arch_signal_return_noted(void)
+static inline void arch_signal_return_restarts(void)
+{
+}
+static inline void arch_signal_return_fails(void)
 {
 }
 
@@ -106,6 +109,15 @@ struct arch_call {
 	long arguments[6];
 	bool failed;
 };
+
+#define ARCH_RESTARTS		    (-512)
+static inline long arch_call_with_mask(const struct arch_call *call,
+				       const uint64_t *mask)
+{
+	(void)call;
+	(void)mask;
+	return -38; /* ENOSYS */
+}
 
 #define ARCH_CONTEXT_IP(context) ((void)(context), (uintptr_t)0)
 #define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)

@@ -131,11 +131,13 @@ static inline uintptr_t arch_thread_pointer(void)
 	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
 
 /* What the kernel is given to return from a signal handler with: it looks like
- * libc's to unwinders.  The other one, for the program's handlers, also marks a
- * call that has failed for them (entry.S). */
+ * libc's to unwinders.  The others, for the program's handlers with and without
+ * SA_RESTART, also mark a call that they come back from, and make one that has
+ * not begun fail (entry.S). */
 #define ARCH_HAS_RESTORER 0x04000000	/* SA_RESTORER */
 void arch_signal_return(void);
-void arch_signal_return_noted(void);
+void arch_signal_return_restarts(void);
+void arch_signal_return_fails(void);
 
 /* A system call that a signal has interrupted. */
 struct arch_call {
@@ -143,6 +145,12 @@ struct arch_call {
 	long arguments[6];
 	bool failed;		/* with EINTR; else it would begin again */
 };
+
+#define ARCH_RESTARTS (-512)
+
+/* Sets the mask and does the call; a handler that has run in between makes it
+ * fail, with ARCH_RESTARTS if it has SA_RESTART (entry.S). */
+long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
 
 #define ARCH_SYSCALL_SIZE 2
 #define ARCH_CONTEXT_IP(context) \

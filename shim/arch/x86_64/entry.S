@@ -611,9 +611,46 @@ arch_syscall_returns:
 	.size	syscall, .-syscall
 
 /*
+ * arch_call_with_mask(call, mask): a system call with another mask of signals.  A
+ * handler that runs between the two must not be lost on the call: who returns
+ * into it from a handler (below) leaves it.
+ */
+	.p2align 4
+	.globl	arch_call_with_mask
+	.hidden	arch_call_with_mask
+	.type	arch_call_with_mask, @function
+arch_call_with_mask:
+	.cfi_startproc
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	mov	%rdi, %rbx
+	mov	$14, %eax		/* SYS_rt_sigprocmask */
+	mov	$2, %edi		/* SIG_SETMASK; rsi: the mask */
+	xor	%edx, %edx
+	mov	$8, %r10d
+	syscall
+arch_call_begins:
+	mov	(%rbx), %rax
+	mov	8(%rbx), %rdi
+	mov	16(%rbx), %rsi
+	mov	24(%rbx), %rdx
+	mov	32(%rbx), %r10
+	mov	40(%rbx), %r8
+	mov	48(%rbx), %r9
+	syscall
+arch_call_ends:
+	pop	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size	arch_call_with_mask, .-arch_call_with_mask
+
+/*
  * Where signal handlers return to, with a ucontext at rsp.  Unwinders know the
  * first two instructions of libc's by sight; these are the same, and have the
- * same description.  The mark for resume.c is made before.
+ * same description.  The marks for resume.c are made before.
  */
 	.macro	IN_CONTEXT register, low, high
 	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
@@ -622,7 +659,7 @@ arch_syscall_returns:
 	.cfi_escape 0x10, \register, 2, 0x77, \low
 	.endm
 
-	.macro	RESTORER name, notes
+	.macro	RESTORER name, result=0
 	.p2align 4
 	.globl	\name
 	.hidden	\name
@@ -648,14 +685,23 @@ arch_syscall_returns:
 	IN_CONTEXT 16, 0xa8, 1
 	nop			/* who looks one byte before is in here, too */
 \name:
-	.if	\notes
+	.if	\result
 	mov	168(%rsp), %rax		/* rip */
-	cmp	%rax, 152(%rsp)		/* rcx */
-	jne	1f
-	cmpq	$-4, 144(%rsp)		/* rax: EINTR */
-	jne	1f
+	lea	arch_call_begins(%rip), %rcx
+	cmp	%rcx, %rax
+	jb	1f
+	lea	arch_call_ends(%rip), %rcx
+	cmp	%rcx, %rax
+	jae	1f
+	mov	%rcx, 168(%rsp)
+	movq	$\result, 144(%rsp)	/* rax */
+	jmp	2f
+1:	cmp	%rax, 152(%rsp)		/* rcx */
+	jne	2f
+	cmpw	$0x050f, -2(%rax)	/* syscall */
+	jne	2f
 	movq	$0, 152(%rsp)
-1:
+2:
 	.endif
 	mov	$15, %rax		/* SYS_rt_sigreturn */
 	syscall
@@ -663,8 +709,9 @@ arch_syscall_returns:
 	.size	\name, .-\name
 	.endm
 
-	RESTORER arch_signal_return, 0
-	RESTORER arch_signal_return_noted, 1
+	RESTORER arch_signal_return
+	RESTORER arch_signal_return_restarts, -512	/* ERESTARTSYS */
+	RESTORER arch_signal_return_fails, -4		/* EINTR */
 
 /*
  * <mon.h>, where a program may have other functions of these names (edge_monitor.c),
