@@ -14,6 +14,8 @@
  * are interrupted for the first time: a timeout that is given as a distance then
  * ends late by up to one period.
  *
+ * One that has done a part of its work when our signal comes does the rest, too.
+ *
  * A call of which a handler of the program has made EINTR just before must not be
  * gone on with.  That is why those return through a restorer of ours, which marks
  * the registers they return to: a system call leaves its return address in one
@@ -27,6 +29,7 @@
 #include "sys.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -212,6 +215,61 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 	return result == ARCH_RESTARTS ? -EINTR : result;
 }
 
+/*
+ * A call that has done a part of its work and was to sleep for the rest.  What a
+ * regular file takes a part of has its reasons: a limit, or a disk that is full.
+ */
+static bool is_cut(const struct arch_call *call)
+{
+	uint64_t device, inode, size;
+
+	switch (call->number) {
+	case SYS_recvfrom:
+		if (!(call->arguments[3] & MSG_WAITALL))
+			return false;
+		break;
+	case SYS_sendto:
+	case SYS_write: break;
+	default: return false;
+	}
+	return call->part < call->arguments[2] &&
+	       sys_file((int)call->arguments[0], &device, &inode, &size) ==
+		       -ESPIPE;
+}
+
+/* What goes wrong in the rest is for the next call. */
+static long do_rest(struct arch_call *call, uint64_t mask)
+{
+	long done = call->part, result;
+	bool fails;
+
+	do {
+		if (is_pending(call, mask, &fails))
+			break;
+		call->arguments[1] += call->part;
+		call->arguments[2] -= call->part;
+		result = go_on(KIND_AGAIN, call, mask);
+		call->part = result;
+		done += result > 0 ? result : 0;
+	} while (result > 0 && call->arguments[2] > result);
+	return done;
+}
+
+static bool resume_rest(struct thread *self, ucontext_t *context,
+			struct arch_call *call, uint64_t mask)
+{
+	long result;
+
+	if (!is_cut(call))
+		return false;
+	self->rests = true;
+	result = do_rest(call, mask);
+	self->rests = false;
+	call->part = result;
+	ARCH_SET_RESULT(context, call, result);
+	return true;
+}
+
 bool resume_call(struct thread *self, ucontext_t *context)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
@@ -222,6 +280,8 @@ bool resume_call(struct thread *self, ucontext_t *context)
 
 	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
 		return false;
+	if (call.part > 0)
+		return resume_rest(self, context, &call, mask);
 	kind = find_kind(&call);
 	if (kind == KIND_NONE)
 		return false;

@@ -123,6 +123,7 @@ struct arch_call {
 	long number;
 	long arguments[6];
 	bool failed;
+	long part;
 };
 
 #define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)

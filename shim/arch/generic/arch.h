@@ -108,6 +108,7 @@ struct arch_call {
 	long number;
 	long arguments[6];
 	bool failed;
+	long part;
 };
 
 #define ARCH_RESTARTS		    (-512)

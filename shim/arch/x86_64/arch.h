@@ -143,7 +143,8 @@ void arch_signal_return_fails(void);
 struct arch_call {
 	long number;
 	long arguments[6];
-	bool failed;		/* with EINTR; else it would begin again */
+	bool failed;		/* with EINTR; else it would begin again ... */
+	long part;		/* ... or has done this much already */
 };
 
 #define ARCH_RESTARTS (-512)
@@ -177,8 +178,9 @@ static inline long arch_number_before(const uint8_t *code, int size)
 
 /*
  * Whether the registers of a context are those behind a call that gave EINTR, or
- * before one that the kernel is about to begin again; @read(from, to, size)
- * copies code and may fail.  The kernel leaves the return address in rcx.
+ * behind one that may have done a part of its work, or before one that the kernel
+ * is about to begin again; @read(from, to, size) copies code and may fail.  The
+ * kernel leaves the return address in rcx.
  */
 static inline bool arch_find_call(const long long *registers,
 				  struct arch_call *call,
@@ -193,16 +195,20 @@ static inline bool arch_find_call(const long long *registers,
 	for (unsigned i = 0; i < 6; i++)
 		call->arguments[i] = (long)registers[order[i]];
 	call->failed = end == ip && a == -4 /* EINTR */;
+	call->part = end == ip && a > 0 ? a : 0;
 	call->number = a;
-	if (!call->failed && (end != ip + ARCH_SYSCALL_SIZE || a < 0))
+	if (end == ip ? !call->failed && call->part == 0 :
+			end != ip + ARCH_SYSCALL_SIZE || a < 0)
 		return false;
 	if (read((void *)(end - sizeof(code)), code, sizeof(code)) < 0 ||
 	    code[sizeof(code) - 2] != 0x0f || code[sizeof(code) - 1] != 0x05)
 		return false;
-	if (!call->failed)
+	if (end != ip)
 		return true;
 	if (end == (uintptr_t)arch_syscall_returns)
 		call->number = *(const long *)(registers[15] - 8);
+	else if (call->part > 0)	/* many are; nothing is in between */
+		call->number = arch_number_before(code + sizeof(code) - 8, 6);
 	else
 		call->number = arch_number_before(code, sizeof(code) - 2);
 	return call->number >= 0;
@@ -211,14 +217,13 @@ static inline bool arch_find_call(const long long *registers,
 #define ARCH_FIND_CALL(context, call, read) \
 	arch_find_call((context)->uc_mcontext.gregs, call, read)
 
-/* It has returned @result instead; EINTR will not be taken for ours. */
+/* It has returned @result instead, which will not be taken for our doing. */
 #define ARCH_SET_RESULT(context, call, result)                                 \
 	do {                                                                   \
-		if (!(call)->failed)                                           \
+		if (!(call)->failed && (call)->part == 0)                      \
 			(context)->uc_mcontext.gregs[16] += ARCH_SYSCALL_SIZE; \
 		(context)->uc_mcontext.gregs[13] = (result);                   \
-		if ((result) == -4 /* EINTR */)                                \
-			(context)->uc_mcontext.gregs[14] = 0;                  \
+		(context)->uc_mcontext.gregs[14] = 0;                          \
 	} while (0)
 
 /* All registers of a context, by their DWARF numbers; which of them are known. */
