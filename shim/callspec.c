@@ -387,18 +387,37 @@ static int decide(void *argument)
 	return 0;
 }
 
+/* A forked child takes it from a thread that is not there. */
+static void lock_file(int *lock)
+{
+	int self = sys_gettid(), owner = 0;
+
+	while (!__atomic_compare_exchange_n(lock, &owner, self, false,
+					    __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (!sys_is_alive(sys_getpid(), owner))
+			continue;
+		owner = 0;
+		sys_yield();
+	}
+}
+
+/* With all signals blocked: a handler may ask the same. */
 static void decide_with_file(struct question *question)
 {
 	static char file[NAME_SIZE];
 	static int lock;
+	uint64_t signals;
 
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		sys_yield();
+	if (sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return;
+	lock_file(&lock);
 	file[0] = '\0';
 	shim_function_file(question->function, sizeof(file), NULL, file);
 	question->file = file;
 	state_slowly(decide, question);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(signals);
 }
 
 enum shim_call_instrumentation_flags
