@@ -22,6 +22,7 @@
 static enum state state;
 static bool main_started;
 static int lock_owner; /* tid, 0: free, -tid: that thread is forking */
+static int lock_before; /* the owner it was taken from */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
@@ -40,31 +41,40 @@ void state_begin_main(void)
 }
 
 #define MONOTONIC 1
-#define FORK_NS 20000000u
+#define FORK_NS	  250000000u /* it may not get a processor for as long */
 
 /*
- * Returns whom it was taken from: a thread that forks keeps the others out only
- * so that its child finds everything whole.  It may be waiting for what one of
- * them has, in libc, and so they do not wait for long.
+ * A thread that forks keeps the others out only so that its child finds
+ * everything whole.  It may be waiting for what one of them has, in libc, and so
+ * they do not wait for ever.  Apart: new call paths come by with little stack.
  */
-static int lock(int self)
+static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
-	uint64_t begin_ns = 0, now_ns = 0;
+	uint64_t begin_ns, now_ns;
+
+	sys_time_ns(MONOTONIC, &begin_ns);
+	do {
+		sys_time_ns(MONOTONIC, &now_ns);
+		if (before != -self &&
+		    (before >= 0 || now_ns - begin_ns < FORK_NS)) {
+			before = 0;
+			sys_yield();
+		}
+	} while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
+					      __ATOMIC_ACQUIRE,
+					      __ATOMIC_RELAXED));
+	lock_before = before;
+}
+
+static void lock(int self)
+{
 	int before = 0;
 
-	while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
-					    __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED)) {
-		sys_time_ns(MONOTONIC, &now_ns);
-		if (begin_ns == 0)
-			begin_ns = now_ns;
-		if (before == -self ||
-		    (before < 0 && now_ns - begin_ns >= FORK_NS))
-			continue;
-		before = 0;
-		sys_yield();
-	}
-	return before;
+	if (__atomic_compare_exchange_n(&lock_owner, &before, self, false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		lock_before = 0;
+	else
+		wait_for_lock(self, before);
 }
 
 static void unlock(int to)
@@ -75,7 +85,7 @@ static void unlock(int to)
 int state_slowly(int (*work)(void *argument), void *argument)
 {
 	uint64_t signals;
-	int self, before, r;
+	int self, r;
 
 	if (sys_is_forbidden())
 		return -EPERM;
@@ -90,10 +100,10 @@ int state_slowly(int (*work)(void *argument), void *argument)
 	if (__atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == self) {
 		r = work(argument);
 	} else {
-		before = lock(self);
+		lock(self);
 		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
 		/* A handler of the thread that forks. */
-		unlock(before == -self ? before : 0);
+		unlock(lock_before == -self ? -self : 0);
 	}
 	sys_restore_signals(signals);
 	return r;
