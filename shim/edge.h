@@ -16,6 +16,7 @@
 void *edge_next(const char *name);
 
 /* What each file looks up, in the constructor. */
+void edge_allocations_resolve(void);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
@@ -35,6 +36,10 @@ void *edge_open(const char *path, int flags);
 void *edge_find_in(const char *library, const char *name);
 /* How often the program has closed one: what was found may be gone. */
 uint32_t edge_closes(void);
+
+/* Profilers have been set up: are allocations told?  If not, and this was the last
+ * chance, nothing of ours is in their way from now on. */
+void edge_allocations_decide(bool is_last_chance);
 
 /* main's thread begins.  A thread is about to unwind all of its stack.  The
  * calling thread has given itself a name. */

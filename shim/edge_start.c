@@ -73,6 +73,7 @@ void *edge_main_begins(void)
 {
 	plan_start_code();
 	edge_thread_main();
+	edge_allocations_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	RAISE(runtime_initialized);
 	state_begin_main();
@@ -142,6 +143,7 @@ __attribute__((constructor)) static void load(void)
 {
 	bool started_early = state_get() != STATE_LOADED;
 
+	edge_allocations_resolve();
 	edge_jump_resolve();
 	edge_monitor_resolve();
 	edge_process_resolve();
@@ -151,6 +153,7 @@ __attribute__((constructor)) static void load(void)
 	edge_exec_resolve();
 	state_start();
 	if (state_get() != STATE_RUNNING) {
+		edge_allocations_decide(true);
 		edge_monitor_load();
 		return;
 	}
@@ -162,6 +165,7 @@ __attribute__((constructor)) static void load(void)
 	at_quick_exit(edge_shutdown_ends);
 	callspec_prepare();
 	module_start();
+	edge_allocations_decide(false);
 	image_raise_pending();
 	edge_monitor_load();
 	control_start();

@@ -83,6 +83,7 @@ enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 #define EVENT_FLAG_THREADS	   SHIM_MONITOR_THREADS
 #define EVENT_FLAG_ENTERLEAVE	   SHIM_MONITOR_ENTERLEAVE
 #define EVENT_FLAG_EXCEPTIONS	   SHIM_MONITOR_EXCEPTIONS
+#define EVENT_FLAG_OBJECT_ALLOCATED SHIM_MONITOR_OBJECT_ALLOCATED
 
 /* What is on the stack of a thread around a call into a profiler. */
 struct guard {

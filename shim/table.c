@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include "arch.h"
+#include "slots.h"
 #include "sys.h"
 #include "text.h"
 
@@ -181,10 +182,10 @@ static int read_from(const struct table_image *image, const void *from,
 	return 0;
 }
 
-/* The name of a symbol if it is as long as our names are. */
+/* The name of a symbol if it is not longer than our names are. */
 static bool read_name(const struct table_image *image,
 		      const struct dynamic *dynamic, size_t number,
-		      char name[NAME_SIZE])
+		      char name[NAME_SIZE], bool *is_undefined)
 {
 	const char *at;
 	Elf64_Sym symbol;
@@ -192,13 +193,11 @@ static bool read_name(const struct table_image *image,
 	if (read_from(image, (const Elf64_Sym *)dynamic->symbols + number,
 		      &symbol, sizeof(symbol)))
 		return false;
+	*is_undefined = symbol.st_shndx == SHN_UNDEF;
 	at = (const char *)dynamic->strings + symbol.st_name;
-	if (image->may_go) {
-		/* "exit" is shorter: what follows it may be anything. */
-		return sys_peek(at, name, NAME_SIZE) == 0 &&
-		       (name[NAME_SIZE - 1] == '\0' ||
-			name[NAME_SIZE - 2] == '\0');
-	}
+	/* What follows a shorter one may be anything. */
+	if (image->may_go)
+		return sys_peek(at, name, NAME_SIZE) == 0;
 	for (size_t i = 0; i < NAME_SIZE; i++) {
 		name[i] = at[i];
 		if (at[i] == '\0')
@@ -219,6 +218,7 @@ static void scan_relocations(const struct table_image *image,
 	for (; left > 0; left--, next++, r++, have--) {
 		const char *rest;
 		char name[NAME_SIZE];
+		bool is_undefined;
 
 		if (have == 0) {
 			have = left < 64 ? left : 64;
@@ -229,8 +229,12 @@ static void scan_relocations(const struct table_image *image,
 		if (ELF64_R_TYPE(r->r_info) != ARCH_RELOC_JUMP_SLOT &&
 		    ELF64_R_TYPE(r->r_info) != ARCH_RELOC_GLOB_DAT)
 			continue;
-		if (!read_name(image, dynamic, ELF64_R_SYM(r->r_info), name))
+		if (!read_name(image, dynamic, ELF64_R_SYM(r->r_info), name,
+			       &is_undefined))
 			continue;
+		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
+			slots_found(image, name, image->bias + r->r_offset,
+				    is_undefined);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
 			add_slot(image, image->bias + r->r_offset, false);
@@ -271,6 +275,7 @@ void table_unbind(uintptr_t start, uintptr_t end)
 {
 	unsigned kept = 0;
 
+	slots_forget(start, end);
 	for (unsigned i = 0; i < slot_count; i++) {
 		uintptr_t place = (uintptr_t)slots[i].place;
 

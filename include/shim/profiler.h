@@ -70,6 +70,7 @@ SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
 struct shim_profiler;		/* yours; shim only hands it back */
 struct shim_handle;
 struct shim_call_context;
+struct shim_block;		/* <shim/allocations.h> */
 
 /*
  * shim_profiler_load - load a module

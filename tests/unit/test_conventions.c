@@ -16,6 +16,7 @@
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <shim/values.h>
+#include <shim/allocations.h>
 #include <shim/sampling.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,7 @@ O(shim_get_event_mask, handle, out[0])
 O(shim_get_event_mask2, handle, out[0], out[1])
 O(shim_profiler_get_sample_mode, handle, out[0], out[1])
 O(shim_sample_counts, out[0])
+O(shim_allocation_counts, out[0])
 
 static shim_type type;
 static const char *const printed = "k\xc3\xa4se \xf0\x9f\x90\x9f";
@@ -191,6 +193,8 @@ static const struct function functions[] = {
 	{ ROW(shim_get_event_mask), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_get_event_mask2), .outputs = 2, .sizes = { 4, 4 } },
 	{ ROW(shim_profiler_get_sample_mode), .outputs = 2, .sizes = { 4, 4 } },
+	{ ROW(shim_allocation_counts), .outputs = 1,
+	  .sizes = { sizeof(struct shim_allocation_counts) } },
 	{ ROW(shim_sample_counts), .outputs = 1,
 	  .sizes = { sizeof(struct shim_sample_counts) } },
 	{ ROW(shim_enum_count), .outputs = 1, .sizes = { 4 } },

@@ -1,0 +1,111 @@
+/*
+ * Allocations: the blocks of memory that the program gets and gives back.
+ *
+ * A profiler that wants them enables them while it is set up and gets three
+ * events (<shim/events.def>): allocation, release, reallocation.  They come from
+ * malloc, calloc, realloc, reallocarray, free, posix_memalign, aligned_alloc,
+ * memalign, valloc and pvalloc, whoever calls them: the program, its libraries,
+ * libc itself, operator new.  Calls that fail are no events, nor are those of
+ * callbacks, slow hooks and threads of profilers.  What libraries allocated before
+ * profilers could be set up is told as soon as they are, in its order.
+ *
+ * If nobody enables them the program calls its allocator as it always did.  A
+ * program that has a malloc of its own, or is linked with one, does not let us see
+ * what it calls: the log says so.  Rows M-44 to M-46.
+ */
+#ifndef SHIM_ALLOCATIONS_H
+#define SHIM_ALLOCATIONS_H
+
+#include <shim/profiler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What was called.  What operator new gets is malloc's or aligned_alloc's. */
+enum shim_allocation_kind {
+	SHIM_ALLOCATION_MALLOC = 0,
+	SHIM_ALLOCATION_CALLOC = 1,
+	SHIM_ALLOCATION_REALLOC = 2,	/* and reallocarray */
+	SHIM_ALLOCATION_ALIGNED = 3,	/* and all others that align */
+};
+
+/*
+ * A block.  In an event it is valid while the callback runs.
+ */
+struct shim_block {
+	uintptr_t address;
+	uint64_t size;		/* that was asked for */
+	/* No two blocks of a process have the same, whatever their addresses; a
+	 * block keeps it when it is reallocated.  A forked child goes on with its
+	 * parent's.  Not ordered between threads. */
+	uint64_t serial;
+	uint64_t alignment;	/* that was asked for; 0: none */
+	uint32_t kind;		/* enum shim_allocation_kind; of the last call */
+	uint32_t unused;
+	/* A word that is kept with the block while it lives, 0 at first, for the
+	 * profilers that are part of shim: others leave it alone. */
+	uint64_t *note;
+};
+
+/*
+ * shim_profiler_enable_allocations - ask for allocation events
+ *
+ * Without it they are not raised.  For the whole process, whichever handle asked.
+ * Row M-45.
+ *
+ * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
+ * SHIM_E_CALL_ONLY_FROM_INIT, also for a module that is attached to a program
+ * where nobody has asked in time; SHIM_E_PROFILER_DETACHING.
+ *
+ * Contract: init.
+ */
+SHIM_API enum shim_result
+shim_profiler_enable_allocations(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+
+/* Anything but SHIM_OK ends the walk. */
+typedef enum shim_result (*shim_block_callback)(const struct shim_block *block,
+						void *client_data);
+
+/*
+ * shim_block_walk - the blocks that live
+ *
+ * Calls @callback for each that lives from the beginning of the walk to its end,
+ * in no order, and for some of those that came or went meanwhile.  A walk that the
+ * callback has ended is over: the next begins anew.  What the callback may do is
+ * what the caller may.  Row C-4.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG without @callback; SHIM_S_FALSE when the
+ * callback ended it; SHIM_E_PROFILER_DETACHING.  Nothing is walked if nobody has
+ * enabled allocations.
+ *
+ * Contract: async.  Takes no lock.  Cost: all memory in which blocks are noted.
+ */
+SHIM_API enum shim_result
+shim_block_walk(SHIM_IN shim_block_callback callback,
+		SHIM_IN void *client_data) SHIM_ASYNC;
+
+/* Of the process since it began; a forked child goes on with its parent's. */
+struct shim_allocation_counts {
+	uint64_t unknown;	/* releases of blocks that nobody was told of */
+	uint64_t untold;	/* blocks there was no memory to note: their release is
+				 * not told */
+	uint64_t early_lost;	/* calls before profilers were set up, beyond what could
+				 * be kept */
+};
+
+/*
+ * shim_allocation_counts - what could not be told as it should
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.
+ *
+ * Contract: async.
+ */
+SHIM_API enum shim_result
+shim_allocation_counts(SHIM_OUT struct shim_allocation_counts *counts)
+	SHIM_ASYNC;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

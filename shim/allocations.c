@@ -1,0 +1,323 @@
+#include "allocations.h"
+
+#include "blocks.h"
+#include "contract.h"
+#include "events.h"
+#include "state.h"
+#include "sys.h"
+
+#include <shim/cpu.h>
+
+#include <shim/banned.h>
+
+enum mode { KEEPING, TELLING, IGNORING };
+
+static enum mode mode;
+static bool asked;
+static struct shim_allocation_counts counts;
+
+/* --- serial numbers --- */
+
+/* The thread's number, from 1 on, and how many it has given. */
+#define SERIAL_THREAD (1ull << 40)
+
+static __thread uint64_t next_serial;
+static uint64_t serial_threads;
+
+/* A handler that comes between begins another thread's worth of numbers: none is
+ * given twice. */
+static uint64_t make_serial(void)
+{
+	uint64_t serial = shim_fetch_add(&next_serial, 1);
+
+	if (__builtin_expect(serial < SERIAL_THREAD, 0)) {
+		serial = __atomic_add_fetch(&serial_threads, 1,
+					    __ATOMIC_RELAXED) * SERIAL_THREAD;
+		next_serial = serial + 1;
+	}
+	return serial;
+}
+
+/* --- telling --- */
+
+/* Not a profiler's, in its callbacks, its slow hooks or its threads. */
+static bool is_the_programs(void)
+{
+	const struct thread *self = thread_current;
+
+	return !self ||
+	       (thread_get_state(self) &
+		(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN)) == 0;
+}
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static void tell_got(uintptr_t address, size_t size, size_t alignment,
+		     enum shim_allocation_kind kind)
+{
+	uint64_t no_word = 0;
+	struct shim_block block = {
+		.address = address,
+		.size = size,
+		.serial = make_serial(),
+		.alignment = alignment,
+		.kind = kind,
+		.note = &no_word,
+	};
+
+	if (!blocks_add(&block, 0))
+		count(&counts.untold);
+	RAISE(allocation, &block);
+}
+
+static void tell_release(struct shim_block *block, uint64_t *note)
+{
+	block->note = note;
+	RAISE(release, block);
+}
+
+static void tell_gives(uintptr_t address)
+{
+	struct shim_block block;
+	uint64_t note;
+
+	if (!blocks_take(address, &block, &note)) {
+		count(&counts.unknown);
+		return;
+	}
+	tell_release(&block, &note);
+}
+
+static void tell_changed(struct allocations_change *change, uintptr_t address,
+			 size_t size)
+{
+	struct shim_block after = change->before;
+
+	after.address = address;
+	after.size = size;
+	after.alignment = 0;
+	after.kind = SHIM_ALLOCATION_REALLOC;
+	change->before.note = &change->note;
+	if (!blocks_add(&after, change->note)) {
+		count(&counts.untold);
+		after.note = &change->note;
+	}
+	RAISE(reallocation, &change->before, &after);
+}
+
+/* --- before it is known --- */
+
+struct kept {
+	uintptr_t before, after;	/* which; 0: there is none */
+	size_t size, alignment;
+	uint32_t kind;
+	uint32_t is_whole;
+};
+
+#define KEPT_FIRST  256
+#define KEPT_PIECES 10
+
+static struct kept kept_first[KEPT_FIRST];
+static struct kept *kept_pieces[KEPT_PIECES] = { kept_first };
+static uint32_t kept_count, kept_told;
+
+/* The pieces are of 256, 256, 512, 1024 and so on. */
+static struct kept *kept_at(uint32_t number, bool make)
+{
+	unsigned piece = number < KEPT_FIRST ? 0 :
+			 24 - (unsigned)__builtin_clz(number);
+	uint32_t first = piece ? KEPT_FIRST << (piece - 1) : 0;
+	size_t size = ((size_t)KEPT_FIRST << (piece ? piece - 1 : 0)) *
+		      sizeof(struct kept);
+	struct kept *entries, *none = NULL;
+	void *memory;
+
+	if (piece >= KEPT_PIECES)
+		return NULL;
+	entries = __atomic_load_n(&kept_pieces[piece], __ATOMIC_ACQUIRE);
+	if (!entries && make && sys_map(size, &memory) == 0) {
+		entries = memory;
+		if (!__atomic_compare_exchange_n(&kept_pieces[piece], &none,
+						 entries, false,
+						 __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+			sys_unmap(memory, size);
+			entries = none;
+		}
+	}
+	return entries ? &entries[number - first] : NULL;
+}
+
+static void keep(uintptr_t before, uintptr_t after, size_t size,
+		 size_t alignment, enum shim_allocation_kind kind)
+{
+	uint32_t number;
+	struct kept *kept;
+
+	number = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
+	if (number < KEPT_FIRST << (KEPT_PIECES - 1))
+		number = __atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED);
+	kept = kept_at(number, true);
+	if (!kept) {
+		count(&counts.early_lost);
+		return;
+	}
+	*kept = (struct kept){ before, after, size, alignment, kind, 0 };
+	__atomic_store_n(&kept->is_whole, 1, __ATOMIC_RELEASE);
+}
+
+static void tell(const struct kept *kept)
+{
+	struct allocations_change change;
+
+	if (!kept->before) {
+		tell_got(kept->after, kept->size, kept->alignment, kept->kind);
+		return;
+	}
+	if (!kept->after) {
+		tell_gives(kept->before);
+		return;
+	}
+	if (blocks_take(kept->before, &change.before, &change.note))
+		tell_changed(&change, kept->after, kept->size);
+	else
+		tell_got(kept->after, kept->size, 0, kept->kind);
+}
+
+static void tell_kept(void)
+{
+	uint32_t end = __atomic_load_n(&kept_count, __ATOMIC_ACQUIRE);
+
+	for (; kept_told < end; kept_told++) {
+		const struct kept *kept = kept_at(kept_told, false);
+
+		if (kept && __atomic_load_n(&kept->is_whole, __ATOMIC_ACQUIRE))
+			tell(kept);
+	}
+}
+
+static enum mode get_mode(void)
+{
+	return __atomic_load_n(&mode, __ATOMIC_ACQUIRE);
+}
+
+static void set_mode(enum mode to)
+{
+	__atomic_store_n(&mode, to, __ATOMIC_RELEASE);
+}
+
+bool allocations_decide(bool is_last_chance)
+{
+	if (get_mode() == KEEPING && asked) {
+		tell_kept();
+		set_mode(TELLING);
+		tell_kept();
+	} else if (get_mode() == KEEPING && is_last_chance) {
+		set_mode(IGNORING);
+	}
+	return get_mode() != KEEPING;
+}
+
+bool allocations_are_told(void)
+{
+	return get_mode() == TELLING;
+}
+
+/* --- from the doors --- */
+
+void allocations_got(void *pointer, size_t size, size_t alignment,
+		     enum shim_allocation_kind kind)
+{
+	enum mode now = get_mode();
+
+	if (now == IGNORING || !is_the_programs())
+		return;
+	if (now == TELLING)
+		tell_got((uintptr_t)pointer, size, alignment, kind);
+	else
+		keep(0, (uintptr_t)pointer, size, alignment, kind);
+}
+
+void allocations_gives(void *pointer)
+{
+	enum mode now = get_mode();
+
+	if (now == IGNORING || !is_the_programs())
+		return;
+	if (now == TELLING)
+		tell_gives((uintptr_t)pointer);
+	else
+		keep((uintptr_t)pointer, 0, 0, 0, 0);
+}
+
+void allocations_change_begins(struct allocations_change *change,
+			       void *pointer)
+{
+	change->is_known = get_mode() == TELLING && is_the_programs() &&
+			   blocks_take((uintptr_t)pointer, &change->before,
+				       &change->note);
+	change->before.address = (uintptr_t)pointer;
+}
+
+static void keep_changed(const struct allocations_change *change,
+			 uintptr_t address, size_t size)
+{
+	if (is_the_programs() && (address || size == 0))
+		keep(change->before.address, address, size, 0,
+		     SHIM_ALLOCATION_REALLOC);
+}
+
+void allocations_changed(struct allocations_change *change, void *pointer,
+			 size_t size)
+{
+	if (get_mode() == KEEPING)
+		keep_changed(change, (uintptr_t)pointer, size);
+	else if (!change->is_known && pointer)
+		allocations_got(pointer, size, 0, SHIM_ALLOCATION_REALLOC);
+	else if (change->is_known && pointer)
+		tell_changed(change, (uintptr_t)pointer, size);
+	else if (change->is_known && size == 0)
+		tell_release(&change->before, &change->note);
+	else if (change->is_known &&
+		 !blocks_add(&change->before, change->note))
+		count(&counts.untold);
+}
+
+/* --- who wants them --- */
+
+enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
+{
+	ENTRY_INIT_OF(handle);
+	if (!asked && (get_mode() != KEEPING || state_main_started()))
+		return SHIM_E_CALL_ONLY_FROM_INIT;
+	asked = true;
+	return SHIM_OK;
+}
+
+enum shim_result shim_block_walk(shim_block_callback callback,
+				 void *client_data)
+{
+	uint64_t position = 0;
+	struct shim_block block;
+
+	ENTRY_ASYNC();
+	if (!callback)
+		return SHIM_E_INVALIDARG;
+	while (blocks_next(&position, &block))
+		if (callback(&block, client_data) != SHIM_OK)
+			return SHIM_S_FALSE;
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_allocation_counts(struct shim_allocation_counts *counted)
+{
+	ENTRY_ASYNC();
+	if (!counted)
+		return SHIM_E_INVALIDARG;
+	*counted = counts;
+	return SHIM_OK;
+}

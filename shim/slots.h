@@ -1,0 +1,41 @@
+/*
+ * The slots through which images call the allocator.
+ *
+ * Our doors stand before the allocator's (edge_allocations.c).  When nobody asks
+ * for allocations, calls need not come by: the slots of images are pointed at what
+ * would have been called without us.  Only those that calls alone go through: a
+ * function keeps its one address for those who compare it.
+ */
+#ifndef SHIM_SLOTS_H
+#define SHIM_SLOTS_H
+
+#include "table.h"
+
+#define SLOTS_FUNCTIONS 10
+
+/* What is behind our doors, and the doors. */
+struct slots_function {
+	const char *name;
+	void *door;
+	void *target;
+};
+
+/*
+ * @name is called through @place; @is_undefined: by the image's own word it is
+ * another's.  Remembered, or dealt with at once when it is decided.
+ */
+void slots_found(const struct table_image *image, const char *name,
+		 uintptr_t place, bool is_undefined);
+
+/* Decides that calls need not come by.  @is_first: ours are the first of these
+ * names that the images of the program's start find. */
+void slots_pass_by(const struct slots_function functions[SLOTS_FUNCTIONS],
+		   bool is_first);
+
+/* Decides that they shall. */
+void slots_stay(void);
+
+/* Forgets an address range that is gone. */
+void slots_forget(uintptr_t start, uintptr_t end);
+
+#endif

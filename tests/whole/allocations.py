@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""allocations.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What tests/programs/allocated.c is told of its allocations: it knows them, and says
+what it was told otherwise.
+"""
+import os
+import re
+
+import shimtest
+from shimtest import compile, expect, expect_equal, new_directory, run, test
+
+INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__)))), 'include')
+# Compilers know what malloc is, and leave it out.
+FLAGS = ['-I', INCLUDE, '-fno-builtin']
+
+
+def library(name, text):
+    source = os.path.join(new_directory('library'), 'source.c')
+    with open(source, 'w') as file:
+        file.write(text)
+    shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
+                     name=name, instrument=False)
+    return os.path.join(shimtest.fixtures, 'gcc-O1', name)
+
+
+def allocated(case, *flags, object=None, **more):
+    program = compile('allocated.c', 'gcc', '-O1', [*FLAGS, *flags],
+                      name='allocated' + ''.join(
+                          os.path.basename(f) for f in flags))
+    done = run([program, case, *([object] if object else [])], new_directory('recording'), 'none', **more)
+    wrong = re.findall('^wrong: .*', done.stdout, re.M)
+    expect(not wrong, '\n'.join(wrong[:10]))
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    return done.stdout
+
+
+# Rows M-44, M-46.
+@test
+def the_whole_family_is_told():
+    allocated('family')
+
+
+# Row 43 of section 2.1.
+@test
+def a_block_keeps_its_number_when_it_is_reallocated():
+    allocated('changed')
+
+
+@test
+def calls_that_fail_are_not_told():
+    allocated('failing')
+
+
+@test
+def callbacks_may_allocate():
+    allocated('inside')
+
+
+@test
+def blocks_are_given_back_by_other_threads():
+    allocated('threads')
+
+
+@test
+def a_child_goes_on_whatever_other_threads_did():
+    allocated('forks')
+
+
+@test
+def signal_handlers_allocate():
+    allocated('signals')
+
+
+# Row C-4.
+@test
+def a_walk_that_was_ended_begins_anew():
+    allocated('walk')
+
+
+@test
+def all_of_many_blocks_are_found():
+    allocated('many')
+
+
+# Row M-45.
+@test
+def nobody_is_told_who_has_not_asked_and_calls_pass_us_by():
+    allocated('unheard')
+    allocated('unheard', '-Wl,-z,now')
+    allocated('unheard', '-no-pie')
+
+
+@test
+def before_main_and_after_exit_handlers():
+    text = allocated('ending')
+    expect_equal(text, 'exit handler\ntold 3 59876 3 0 live 0\n', 'told')
+
+
+# A library's constructors come before ours.
+@test
+def what_libraries_allocated_before_us_is_told():
+    early = library('libearly.so', """
+#include <stdlib.h>
+static void *volatile kept;
+__attribute__((constructor)) static void first(void)
+{
+        free(malloc(100));
+        for (int i = 0; i < 1000; i++)
+                kept = malloc(11);
+        kept = realloc(kept, 200);
+}
+""")
+    text = allocated('ending', '-Wl,--no-as-needed', early)
+    expect_equal(text, 'exit handler\ntold %d %d 4 1 live 1000\n'
+                 % (1004, 100 + 11000 + 59876), 'told')
+
+
+# Its blocks are not libc's: what goes to the wrong one of them ends the program.
+OTHER = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *pointer);
+
+struct head { void *base; size_t size; uint64_t magic; uint64_t unused; };
+
+static struct head *head_of(void *pointer)
+{
+        struct head *head = (struct head *)pointer - 1;
+
+        if (head->magic != 0x1234567887654321)
+                abort();
+        return head;
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+        size_t room = alignment < 32 ? 32 : alignment;
+        char *base = size > (size_t)1 << 60 ? NULL :
+                     __libc_memalign(room, size + room);
+
+        if (!base) {
+                errno = ENOMEM;
+                return NULL;
+        }
+        ((struct head *)(base + room))[-1] =
+                (struct head){ base, size, 0x1234567887654321, 0 };
+        return base + room;
+}
+
+void *malloc(size_t size) { return memalign(16, size); }
+void *aligned_alloc(size_t a, size_t size) { return memalign(a, size); }
+void *valloc(size_t size) { return memalign(4096, size); }
+void *pvalloc(size_t size) { return memalign(4096, size); }
+
+void *calloc(size_t count, size_t size)
+{
+        size_t all;
+        void *pointer;
+
+        if (__builtin_mul_overflow(count, size, &all)) {
+                errno = ENOMEM;
+                return NULL;
+        }
+        pointer = memalign(16, all);
+        return pointer ? memset(pointer, 0, all) : NULL;
+}
+
+void free(void *pointer)
+{
+        if (!pointer)
+                return;
+        head_of(pointer)->magic = 0;
+        __libc_free(((struct head *)pointer)[-1].base);
+}
+
+void *realloc(void *pointer, size_t size)
+{
+        void *moved;
+        size_t before;
+
+        if (pointer && size == 0) {
+                free(pointer);
+                return NULL;
+        }
+        moved = malloc(size);
+        if (!moved || !pointer)
+                return moved;
+        before = head_of(pointer)->size;
+        memcpy(moved, pointer, before < size ? before : size);
+        free(pointer);
+        return moved;
+}
+
+void *reallocarray(void *pointer, size_t count, size_t size)
+{
+        size_t all;
+
+        if (__builtin_mul_overflow(count, size, &all)) {
+                errno = ENOMEM;
+                return NULL;
+        }
+        return realloc(pointer, all);
+}
+
+int posix_memalign(void **pointer, size_t alignment, size_t size)
+{
+        int before = errno;
+        void *got;
+
+        if (alignment % sizeof(void *) || (alignment & (alignment - 1)))
+                return EINVAL;
+        got = memalign(alignment, size);
+        errno = before;
+        if (!got)
+                return ENOMEM;
+        *pointer = got;
+        return 0;
+}
+"""
+
+
+@test
+def another_allocator_behind_us_is_used():
+    other = library('libother.so', OTHER)
+    for case in 'family', 'failing', 'threads', 'many', 'unheard':
+        allocated(case, LD_PRELOAD='%s:%s' % (shimtest.library, other),
+                  object='libother' if case == 'unheard' else None)
+
+
+if __name__ == '__main__':
+    shimtest.main()
