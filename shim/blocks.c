@@ -2,6 +2,8 @@
 
 #include "sys.h"
 
+#include <shim/cpu.h>
+
 #include <shim/banned.h>
 
 #define WAYS 8
@@ -71,17 +73,22 @@ static unsigned alignment_bits(uint64_t alignment)
 	return alignment ? 64 - (unsigned)__builtin_clzll(alignment) : 0;
 }
 
+static bool reserve(uint64_t *address)
+{
+	uint64_t none = 0;
+
+	if (shim_is_single_threaded())
+		return shim_replace(address, NULL, (void *)RESERVED);
+	return __atomic_compare_exchange_n(address, &none, RESERVED, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static bool claim(struct bucket *bucket, unsigned *way)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
-		uint64_t none = 0;
-
 		if (__atomic_load_n(&bucket->address[i], __ATOMIC_RELAXED) != 0)
 			continue;
-		if (__atomic_compare_exchange_n(&bucket->address[i], &none,
-						RESERVED, false,
-						__ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
+		if (reserve(&bucket->address[i])) {
 			*way = i;
 			return true;
 		}

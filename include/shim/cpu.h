@@ -18,6 +18,15 @@
 #define SHIM_CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 
+/* Whether there is one thread as far as libc knows, whose allocator then needs no
+ * locked instruction either. */
+extern char __libc_single_threaded __attribute__((weak));
+
+static inline bool shim_is_single_threaded(void)
+{
+	return &__libc_single_threaded && __libc_single_threaded;
+}
+
 #if defined(__x86_64__)
 
 /* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */

@@ -188,13 +188,15 @@ struct shim_file {
 };
 
 /*
- * calltree: every 64 bytes of its chunks are one of these four, told apart by
+ * calltree: every 64 bytes of its chunks are one of these six, told apart by
  * the first word.  Two nodes may mean the same path (a signal came between):
  * a reader adds them.
  */
 #define SHIM_NODE_THREAD  0xffff000000000000ull	/* | tid: a struct shim_thread_node */
 #define SHIM_NODE_EXTRA	  0xfffe000000000000ull	/* a struct shim_extra_node */
 #define SHIM_NODE_GROUP	  0xfffd000000000000ull	/* | number: a struct shim_group_node */
+#define SHIM_NODE_MEMORY  0xfffc000000000000ull	/* a struct shim_memory_node */
+#define SHIM_NODE_HEAP	  0xfffb000000000000ull	/* a struct shim_heap_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
 					 * or in doubt (frame, bit 0), or
@@ -225,7 +227,8 @@ struct shim_node {
 	uint16_t group;			/* which calls of the function these are:
 					 * number of a struct shim_group_node before
 					 * it in this file; 0: all */
-	uint64_t extra;			/* exact: address of its struct shim_extra_node, or 0 */
+	uint64_t extra;			/* exact: address of its struct shim_extra_node, or 0;
+					 * else of its struct shim_memory_node, or 0 */
 };
 
 /* The root of a thread's tree (128 bytes). Its parent is 0. A coroutine that
@@ -234,7 +237,7 @@ struct shim_thread_node {
 	uint64_t function;		/* SHIM_NODE_THREAD | tid */
 	uint64_t parent;
 	uint64_t coroutine;
-	uint64_t unused;
+	uint64_t memory;		/* address of its struct shim_memory_node, or 0 */
 	uint64_t start;
 	uint64_t frame;
 	char name[16];			/* comm, NUL-padded */
@@ -308,6 +311,51 @@ struct shim_extra_node {
 	uint64_t bucket[SHIM_BUCKETS];
 };
 
+/*
+ * memory: what was allocated in a path itself, by calls that no instrumented
+ * function below it made (448 bytes).  Two of them may mean the same path: a reader
+ * adds them.  Live is what was allocated and not released.
+ *
+ * What lived at the peak: if the heap node says that it is rising, what lives now;
+ * else @peak_bytes and @peak_blocks if @epoch is the heap node's, and what lives now
+ * if it is not.
+ */
+struct shim_memory_node {
+	uint64_t function;		/* SHIM_NODE_MEMORY */
+	uint64_t node;			/* address of its struct shim_node, or root */
+	uint64_t owner;			/* for its program alone */
+	uint64_t allocations;		/* each realloc is one, and a release */
+	uint64_t allocated_bytes;
+	uint64_t reallocations;		/* of the allocations */
+	uint64_t releases;		/* by the thread that this file is of ... */
+	uint64_t released_bytes;
+	uint64_t other_releases;	/* ... and by others */
+	uint64_t other_released_bytes;
+	uint64_t temporary;		/* of the releases: before the thread that
+					 * had allocated it allocated again */
+	uint64_t epoch;
+	uint64_t peak_bytes;
+	uint64_t peak_blocks;
+	uint64_t unused[2];
+	uint64_t sizes[SHIM_BUCKETS];	/* allocations of 2^i to 2^(i+1) - 1 bytes;
+					 * 0 counts as 1, the last one is open */
+};
+
+/* memory: the process as a whole, in one of its files (192 bytes). */
+struct shim_heap_node {
+	uint64_t function;		/* SHIM_NODE_HEAP */
+	uint64_t live_bytes;
+	uint64_t peak_bytes;		/* the most that lived at once */
+	uint64_t peak_clock;		/* when, by the coarse clock; 0: unknown */
+	uint64_t epoch;
+	uint64_t is_rising;		/* it is at its peak */
+	uint64_t inherited;		/* releases of blocks from before a fork */
+	uint64_t calls;			/* 1: calls were asked for as well */
+	uint64_t unused[16];
+};
+
+_Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
+_Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_node) == 64, "layout");
 _Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
 _Static_assert(sizeof(struct shim_group_node) == 256, "layout");

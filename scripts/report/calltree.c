@@ -23,7 +23,7 @@ struct scan {
 	struct site_maps *sites;
 	struct map groups;		/* number in this file: in recording->groups */
 	uint64_t lost_groups, lost_groups_offset;
-	uint32_t entry_room, extent_room;
+	uint32_t entry_room, extent_room, memory_room;
 	uint64_t *parents;		/* addresses, beside file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
@@ -254,7 +254,19 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_extra_node);
 	if (function >> 48 == SHIM_NODE_GROUP >> 48)
 		return sizeof(struct shim_group_node);
+	if (function >> 48 == SHIM_NODE_MEMORY >> 48)
+		return sizeof(struct shim_memory_node);
+	if (function >> 48 == SHIM_NODE_HEAP >> 48)
+		return sizeof(struct shim_heap_node);
 	return 0;
+}
+
+static void add_memory(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+
+	GROW(file->memory, file->memory_count, scan->memory_room);
+	file->memory[file->memory_count++] = offset;
 }
 
 /* The node at @offset, @left bytes before its chunk ends; returns how far it
@@ -282,6 +294,10 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	}
 	if (size == sizeof(struct shim_group_node))
 		add_group(scan, at);
+	if (size == sizeof(struct shim_memory_node))
+		add_memory(scan, offset);
+	if (size == sizeof(struct shim_heap_node))
+		scan->file->heap = offset;
 	if (size != sizeof(struct shim_node))
 		return size;
 	memcpy(&group, at + offsetof(struct shim_node, group), sizeof(group));
@@ -444,6 +460,15 @@ static void count_last(struct shim_extra_node *extra)
 		extra->min = extra->last;
 	if (extra->last > extra->max)
 		extra->max = extra->last;
+}
+
+bool calltree_is_memory(const struct tree_file *file, uint64_t address)
+{
+	uint32_t c;
+	uint64_t at = find_offset(file, address, &c);
+
+	return at && at + sizeof(uint64_t) <= file->size &&
+	       load(file->data + at) == SHIM_NODE_MEMORY;
 }
 
 bool calltree_extra(const struct tree_file *file, uint64_t address,

@@ -16,7 +16,7 @@ struct fold {
 	uint32_t child, sibling;
 	uint32_t depth;
 	double ns;
-	uint64_t calls;
+	uint64_t calls;			/* or what else is counted */
 };
 
 /* A line, or all that begin with it and ';'. */
@@ -47,6 +47,7 @@ struct folding {
 	char *line;
 	size_t line_room;
 	uint64_t cut_calls, lines;
+	uint64_t outside;		/* memory in no function */
 };
 
 /* A name as it may stand between two ';' on a line. */
@@ -102,15 +103,21 @@ static uint32_t find_fold(struct folding *folding, struct map *map,
 }
 
 /* What is in the path itself. */
-static uint64_t counted(const struct model *model, const struct path *path)
+static uint64_t counted(const struct folding *folding,
+			const struct path *path)
 {
+	const struct model *model = folding->model;
+
+	if (folding->options->value >= VALUE_BYTES)
+		return memory_value(&model->memory[path - model->paths],
+				    folding->options->value);
 	return model->is_sampled ? path->own : path->calls;
 }
 
 static void add_path(struct folding *folding, struct fold *fold,
 		     const struct path *path)
 {
-	fold->calls += counted(folding->model, path);
+	fold->calls += counted(folding, path);
 	if (folding->options->value == VALUE_SELF)
 		fold->ns += shown_self(path->self, path->total);
 	else if (folding->options->value == VALUE_TOTAL)
@@ -136,7 +143,7 @@ static void fold_paths(struct folding *folding)
 		if (folding->folds[parent].depth >=
 		    folding->options->max_depth) {
 			folds[i] = parent;
-			folding->cut_calls += counted(folding->model, path);
+			folding->cut_calls += counted(folding, path);
 			/* Its total is in the ancestor's already. */
 			if (folding->options->value == VALUE_TOTAL)
 				continue;
@@ -157,7 +164,7 @@ static void fold_paths(struct folding *folding)
 static uint64_t fold_value(const struct folding *folding,
 			   const struct fold *fold)
 {
-	return folding->options->value == VALUE_CALLS ? fold->calls :
+	return folding->options->value >= VALUE_CALLS ? fold->calls :
 	       whole(fold->ns);
 }
 
@@ -262,6 +269,9 @@ void folded_print(FILE *out, struct model *model,
 	struct folding folding = { .model = model, .options = options,
 				   .out = out };
 
+	if (options->value >= VALUE_BYTES)
+		folding.outside = memory_value(&model->memory_outside,
+					       options->value);
 	fold_paths(&folding);
 	push_level(&folding, 0, 0);
 	while (folding.level_count)
@@ -270,7 +280,10 @@ void folded_print(FILE *out, struct model *model,
 		warn("%" PRIu64 " calls deeper than %u frames are in the lines "
 		     "of their ancestors at that depth (--max-depth)",
 		     folding.cut_calls, options->max_depth);
-	if (!folding.lines && model->calls)
+	if (folding.outside)
+		fprintf(out, "%s %" PRIu64 "\n", MEMORY_OUTSIDE,
+			folding.outside);
+	if (!folding.lines && !folding.outside && model->calls)
 		warn("nothing to print: no path has a value above 0");
 	names_free(&folding.names);
 	free(folding.folds);

@@ -25,6 +25,7 @@ static const char help[] =
 "\n"
 "report:\n"
 "  --sort self|total|calls|mean|max   default self; calls if not timed\n"
+"         bytes|allocations|peak|leaked|temporary   of memory; default bytes\n"
 "  --limit N            rows of a table; 0: all; default 30\n"
 "  --tree               call paths instead of functions\n"
 "  --min-percent P      with --tree: sum up what is smaller; default 0.5\n"
@@ -38,6 +39,7 @@ static const char help[] =
 "export:\n"
 "  -o, --output FILE    instead of standard output; written whole or not\n"
 "  --value self|total|calls|samples   what folded counts; default self, in ns;\n"
+"          bytes|allocations|peak|leaked   of memory;\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
 "                       total its cum): which one it shows first\n"
@@ -48,6 +50,7 @@ static const char help[] =
 "  --mangled            names as the linker has them\n"
 "  --raw                do not subtract our own cost\n"
 "  --samples            what samples found, if calls were recorded, too\n"
+"  --memory             what was allocated, if calls were recorded, too\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
 enum {
@@ -55,7 +58,7 @@ enum {
 	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
-	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_MEMORY, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -63,6 +66,7 @@ enum {
 	{ "mangled", no_argument, NULL, OPTION_MANGLED },                   \
 	{ "raw", no_argument, NULL, OPTION_RAW },                           \
 	{ "samples", no_argument, NULL, OPTION_SAMPLES },                   \
+	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
 	{ NULL, 0, NULL, 0 }
@@ -137,8 +141,11 @@ static double parse_percent(const char *option, const char *text)
 static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self", "total", "calls", "mean",
-					     "max", NULL };
-	static const char *const values[] = { "self", "total", "calls",
+					     "max", "bytes", "allocations",
+					     "peak", "leaked", "temporary",
+					     NULL };
+	static const char *const values[] = { "self", "total", "calls", "bytes",
+					      "allocations", "peak", "leaked",
 					      "samples", NULL };
 	static const char *const formats[] = { "text", "json", "csv", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
@@ -192,12 +199,15 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_SAMPLES:
 		options->samples = true;
 		break;
+	case OPTION_MEMORY:
+		options->memory = true;
+		break;
 	case OPTION_DEBUGINFOD:
 		symbols_allow_network();
 		break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);
-		if (options->value > VALUE_CALLS)
+		if (options->value > VALUE_LEAKED)
 			options->value = VALUE_CALLS;
 		options->value_given = true;
 		break;
@@ -265,10 +275,27 @@ static void read_all(struct model *model, struct model *samples,
 		model_build(samples, recording, options->raw, false, true);
 }
 
+/* Memory is shown if it is what was asked for, when the program ran or now. */
+static void choose_memory(const struct model *model, struct options *options)
+{
+	if (options->memory && !model->has_memory)
+		die("%s: no allocations were recorded (profrun -p memory)",
+		    model->recording->path);
+	if (options->sort_given && options->sort >= SORT_BYTES)
+		options->memory = model->has_memory;
+	if (model->has_memory && !model->memory_has_calls &&
+	    !(options->sort_given && options->sort < SORT_BYTES))
+		options->memory = true;
+	if (options->sort_given && options->sort >= SORT_BYTES &&
+	    !options->memory)
+		die("%s: no allocations were recorded to sort by",
+		    model->recording->path);
+}
+
 /* 0: what was asked for is there; 1: damage has left nothing of it. */
 static int finish(const struct model *model)
 {
-	bool is_empty = !model->calls && !model->open;
+	bool is_empty = !model->calls && !model->open && !model->has_memory;
 	int status = is_empty && warning_count() ? 1 : 0;
 
 	output_close();
@@ -291,6 +318,7 @@ static int report(struct options *options, const char *path)
 			  "--histogram; see export json", options->format);
 	read_all(&model, strcmp(options->format, "text") ? NULL : &samples,
 		 &recording, options, path);
+	choose_memory(&model, options);
 	out = output_open(NULL);
 	if (!strcmp(options->format, "json"))
 		json_print(out, &model, options, false);
@@ -354,13 +382,30 @@ static void check_export(struct options *options, enum export format)
 			  "-o FILE, or a pipe");
 }
 
+static void check_memory_value(const struct options *options,
+			       enum export format, const struct model *model)
+{
+	if (options->value < VALUE_BYTES)
+		return;
+	if (format != EXPORT_FOLDED)
+		die_usage("--value bytes, allocations, peak and leaked are "
+			  "folded's");
+	if (!model->has_memory)
+		die("%s: no allocations were recorded (profrun -p memory)",
+		    model->recording->path);
+}
+
 static void check_value(struct options *options, enum export format,
 			const struct model *model)
 {
 	if (!options->value_given && !model->has_times)
 		options->value = VALUE_CALLS;
+	choose_memory(model, options);
+	if (format == EXPORT_FOLDED && options->memory && !options->value_given)
+		options->value = VALUE_BYTES;
+	check_memory_value(options, format, model);
 	if (format != EXPORT_JSON && format != EXPORT_CSV &&
-	    options->value != VALUE_CALLS && !model->has_times && model->calls)
+	    options->value < VALUE_CALLS && !model->has_times && model->calls)
 		die("%s: calls were counted, not timed: --value calls is all "
 		    "there is", model->recording->path);
 }

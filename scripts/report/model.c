@@ -35,6 +35,9 @@ struct build {
 	uint64_t cycles, cycle_offset;
 	uint64_t bad_times, bad_time_offset;
 	uint64_t bad_extras, bad_extra_offset;
+	uint64_t bad_memory, bad_memory_offset;
+	struct shim_heap_node heap;	/* of the process, if has_heap */
+	bool has_heap;
 };
 
 static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
@@ -252,7 +255,8 @@ static void add_ranges(struct build *build, const struct shim_node *node,
 		path->open_max = fmax(path->open_max, open_ns(process, node));
 	if (finished == 0)
 		return;
-	if (node->coarse == 0 && node->extra) {
+	if (node->coarse == 0 && node->extra &&
+	    !calltree_is_memory(build->file, node->extra)) {
 		if (calltree_extra(build->file, node->extra, offset, &extra) &&
 		    extra.min <= extra.max) {
 			add_extra(build, path, function, &extra);
@@ -455,6 +459,45 @@ static void say_damage(const struct build *build)
 		warn("%s: at offset %" PRIu64 ": the node's extra node is "
 		     "damaged (and %" PRIu64 " more like it)", name,
 		     build->bad_extra_offset, build->bad_extras - 1);
+	if (build->bad_memory)
+		warn("%s: at offset %" PRIu64 ": the path of this memory is "
+		     "not in the file (and %" PRIu64 " more like it)", name,
+		     build->bad_memory_offset, build->bad_memory - 1);
+}
+
+/* --- memory --- */
+
+static void find_heap(struct build *build)
+{
+	const struct process *process = build->process;
+	uint32_t i;
+
+	build->has_heap = false;
+	for (i = 0; i < process->file_count && !build->has_heap; i++) {
+		const struct tree_file *file = &process->files[i];
+
+		if (!file->heap)
+			continue;
+		memcpy(&build->heap, file->data + file->heap,
+		       sizeof(build->heap));
+		build->has_heap = true;
+		memory_add_heap(build->model, process, &build->heap);
+	}
+}
+
+static void add_memory(struct build *build, uint64_t offset)
+{
+	struct tree_file *file = build->file;
+	struct shim_memory_node node;
+	uint32_t entry;
+
+	memcpy(&node, file->data + offset, sizeof(node));
+	entry = calltree_find(file, node.node);
+	if (entry == NONE || !build->has_heap)
+		blame(&build->bad_memory, &build->bad_memory_offset, offset);
+	else
+		memory_add(build->model, file->entries[entry].path, &node,
+			   &build->heap);
 }
 
 static void add_file(struct build *build, struct tree_file *file)
@@ -463,6 +506,7 @@ static void add_file(struct build *build, struct tree_file *file)
 
 	build->file = file;
 	build->cycles = build->bad_times = build->bad_extras = 0;
+	build->bad_memory = 0;
 	build->stack = allocate(file->entry_count, sizeof(*build->stack));
 	add_roots(build);
 	for (i = 0; i < file->entry_count; i++)
@@ -477,7 +521,12 @@ static void add_file(struct build *build, struct tree_file *file)
 		if (i % 65536 == 0)
 			progress("adding up", i, file->entry_count);
 	}
+	for (i = 0; i < file->memory_count; i++)
+		add_memory(build, file->memory[i]);
 	say_damage(build);
+	free(file->memory);
+	file->memory = NULL;
+	file->memory_count = 0;
 	free(file->entries);
 	free(file->slots);
 	file->entries = NULL;
@@ -547,6 +596,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		build.process = process;
 		model->orphans += process->meta.orphans;
 		model->unwound += process->meta.unwound;
+		if (!is_sampled)
+			find_heap(&build);
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);
@@ -556,5 +607,6 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 	names_free(&build.threads);
 	find_duration(model);
 	model_measure(model);
+	memory_measure(model);
 	progress_end();
 }

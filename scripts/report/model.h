@@ -69,6 +69,21 @@ struct thread {
 	uint32_t path;			/* its root, or NONE */
 };
 
+/* What the memory profiler counted, added up over some paths. */
+struct memory {
+	uint64_t allocations, allocated;	/* bytes */
+	uint64_t reallocations, temporary;
+	uint64_t live, live_blocks;		/* at the end */
+	uint64_t peak, peak_blocks;		/* when most lived */
+	uint64_t sizes[SHIM_BUCKETS];
+};
+
+/* Of a path, while they are collected. */
+struct memory_part {
+	uint32_t path;
+	struct memory memory;
+};
+
 struct model {
 	struct recording *recording;
 	bool raw, by_thread;
@@ -89,6 +104,18 @@ struct model {
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	double time, time_raw;		/* in all recorded calls */
 	double duration;		/* of the whole; 0: unknown */
+	bool has_memory;		/* then of each path itself, each path with
+					 * what is below it, each function itself,
+					 * and with what is below it: */
+	struct memory *memory, *memory_below;
+	struct memory *function_memory, *function_memory_below;
+	struct memory memory_all, memory_outside;	/* in no function */
+	uint64_t memory_peak;		/* of the process that had the most; */
+	double memory_peak_ns;		/* after its start; 0: unknown */
+	uint64_t memory_inherited;
+	bool memory_has_calls;		/* calls were asked for as well */
+	struct memory_part *memory_parts;
+	uint32_t memory_part_count, memory_part_room;
 };
 
 extern const char *const lost_names[SHIM_LOST_CAUSES];
@@ -110,6 +137,14 @@ const char *object_name(const struct function *function);
 void function_line(struct function *function);
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);
+
+/* memory.c */
+void memory_add_heap(struct model *model, const struct process *process,
+		     const struct shim_heap_node *heap);
+void memory_add(struct model *model, uint32_t path,
+		const struct shim_memory_node *node,
+		const struct shim_heap_node *heap);
+void memory_measure(struct model *model);
 
 /* measure.c: totals, self times and sums, once all nodes are added. */
 void model_measure(struct model *model);

@@ -40,7 +40,7 @@ static double sort_key(const struct function *function, const struct sums *sums,
 		return mean_ns(sums);
 	case SORT_MAX:
 		return function->has_range ? function->max : -1;
-	case SORT_CALLS:
+	default:
 		break;
 	}
 	return 0;

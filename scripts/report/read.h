@@ -50,6 +50,9 @@ struct tree_file {
 	uint32_t *slots;		/* entry + 1 that begins there */
 	struct entry *entries;
 	uint32_t entry_count;
+	uint64_t *memory;		/* offsets of struct shim_memory_node */
+	uint32_t memory_count;
+	uint64_t heap;			/* of struct shim_heap_node; 0: none here */
 };
 
 enum end_source {
@@ -141,6 +144,8 @@ uint32_t calltree_find(const struct tree_file *file, uint64_t address);
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra);
+/* Whether a struct shim_memory_node is there instead. */
+bool calltree_is_memory(const struct tree_file *file, uint64_t address);
 /* read.c, for all of them. */
 
 /* Opens a file for reading; negative, with a warning, if that cannot be. */

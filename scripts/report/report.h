@@ -4,8 +4,11 @@
 
 #include "model.h"
 
-enum sort { SORT_SELF, SORT_TOTAL, SORT_CALLS, SORT_MEAN, SORT_MAX };
-enum value { VALUE_SELF, VALUE_TOTAL, VALUE_CALLS };
+enum sort { SORT_SELF, SORT_TOTAL, SORT_CALLS, SORT_MEAN, SORT_MAX,
+	    SORT_BYTES, SORT_ALLOCATIONS, SORT_PEAK, SORT_LEAKED,
+	    SORT_TEMPORARY };
+enum value { VALUE_SELF, VALUE_TOTAL, VALUE_CALLS, VALUE_BYTES,
+	     VALUE_ALLOCATIONS, VALUE_PEAK, VALUE_LEAKED };
 
 struct options {
 	enum sort sort;
@@ -22,6 +25,7 @@ struct options {
 	const char *color;
 	bool raw;
 	bool samples;			/* not the calls, if both are there */
+	bool memory;			/* the same of memory */
 	enum value value;
 	bool value_given;
 	uint32_t max_depth;		/* of exported paths */
@@ -43,6 +47,10 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 /* crosscheck.c */
 void crosscheck_print(const struct page *page, struct model *samples);
 void tree_print(const struct page *page);
+/* memory.c: the table of functions; what no instrumented function allocated. */
+#define MEMORY_OUTSIDE "(not in an instrumented function)"
+void memory_print(const struct page *page);
+uint64_t memory_value(const struct memory *memory, enum value value);
 /* Dies if --callers and the like name no function, before all output. */
 void relatives_check(const struct page *page);
 void relatives_print(const struct page *page);

@@ -479,6 +479,11 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 	print_program(&page);
 	print_calls(&page);
 	print_clock(&page);
+	if (options->memory && !options->tree && !options->threads &&
+	    !options->callers && !options->callees && !options->histogram) {
+		memory_print(&page);
+		return;
+	}
 	if (!model->calls && !model->open) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "

@@ -27,10 +27,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
 IMPORTS = {
     '__register_atfork', '__cxa_finalize', '__cxa_at_quick_exit',
     '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
-    '_ITM_registerTMCloneTable', 'dladdr', 'dlerror', 'dlmopen', 'dlopen', 'dlsym',
+    '_ITM_registerTMCloneTable', 'dladdr', 'dladdr1', 'dlerror', 'dlmopen', 'dlopen', 'dlsym',
     'environ', '__environ', 'getauxval', 'gnu_get_libc_version', 'on_exit',
     'pthread_key_create', 'pthread_setspecific',
     'dlvsym', 'dl_iterate_phdr', 'pthread_getspecific',
+    # a variable
+    '__libc_single_threaded',
     # for threads of ours (own.c), which are made when somebody asks for one
     'pthread_attr_init', 'pthread_attr_destroy', 'pthread_attr_setdetachstate',
     'pthread_attr_setstacksize',

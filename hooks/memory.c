@@ -1,0 +1,318 @@
+/*
+ * The memory profiler: `-p memory`.  What is allocated by which path of calls, what
+ * of it lived at the peak, and what is left in the end.
+ *
+ * The path is where the call tree stands: its current node is the innermost
+ * instrumented call, and has a memory node in the same file.  So `-p memory` is
+ * calltree:counts as well, if no other was asked for.  A block's word (its note)
+ * says which memory node it belongs to; who releases it counts it there.
+ *
+ * The peak.  While more lives than ever before, each allocation is the peak.  The
+ * first release after that ends it and begins an epoch; a path that changes for the
+ * first time in an epoch first keeps what lived in it, which is what did at the
+ * peak.  So nothing is copied that does not change, and paths that never change
+ * again are as they were.
+ */
+#include "calltree.h"
+
+#include <shim/allocations.h>
+
+#include <shim/banned.h>
+
+int builtin_start(const char *profile);
+int memory_start(const char *arguments);
+
+/* Notes are addresses of memory nodes, and how often the process has forked since
+ * its first ancestor: its parent's nodes are not its own. */
+#define NOTE_ADDRESS SHIM_NODE_ADDRESS
+#define NOTE_SHIFT   48
+
+static struct shim_heap_node *heap;
+static uint64_t generation;
+static bool has_calls;
+
+/* Of the thread's last allocation. */
+static __thread uint64_t last_serial
+	__attribute__((tls_model("initial-exec")));
+
+/* --- which path --- */
+
+static struct shim_heap_node *make_heap(struct tree *tree)
+{
+	struct shim_heap_node *made = tree_take(tree, sizeof(*made));
+	struct shim_heap_node *none = NULL;
+
+	if (!made)
+		return NULL;
+	made->calls = has_calls;
+	if (!__atomic_compare_exchange_n(&heap, &none, made, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return none;
+	__atomic_store_n(&made->function, SHIM_NODE_HEAP, __ATOMIC_RELEASE);
+	return made;
+}
+
+static uint64_t *place_of(struct shim_node *node)
+{
+	return is_root(node) ? &((struct shim_thread_node *)node)->memory :
+			       &node->extra;
+}
+
+static COLD struct shim_memory_node *make(struct tree *tree,
+					  struct shim_node *node)
+{
+	struct shim_memory_node *memory;
+
+	if (!heap && !make_heap(tree))
+		return NULL;
+	memory = tree_take(tree, sizeof(*memory));
+	if (!memory)
+		return NULL;
+	memory->node = (uint64_t)node;
+	memory->owner = (uint64_t)tree;
+	memory->epoch = heap->epoch;
+	__atomic_store_n(&memory->function, SHIM_NODE_MEMORY, __ATOMIC_RELEASE);
+	*place_of(node) = (uint64_t)memory;
+	return memory;
+}
+
+/* Calls whose frames are gone, unwound without a word, allocate nothing. */
+static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
+{
+	struct shim_node *node;
+	struct place at;
+	uint64_t frame;
+
+	if (!tree_find_place(&at, tree_get(sp), sp))
+		return NULL;
+	node = at.current;
+	frame = frame_of(sp, at.stack->low);
+	while (node != at.stack->base && !is_root(node) && node->frame != 0 &&
+	       frame_at(node) < frame)
+		node = parent_of(node);
+	if (*place_of(node))
+		return (struct shim_memory_node *)*place_of(node);
+	return make(at.tree, node);
+}
+
+static inline struct shim_memory_node *find_here(void)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	struct shim_node *node = tree_hot.current;
+
+	if (LIKELY(frame_of(sp, tree_hot.low) <= node->frame) &&
+	    LIKELY(!is_root(node)) && LIKELY(node->extra != 0))
+		return (struct shim_memory_node *)node->extra;
+	return find_slowly(sp);
+}
+
+static COLD void count_inherited(void)
+{
+	struct tree *tree = heap ? NULL :
+			    tree_get((uintptr_t)__builtin_frame_address(0));
+
+	if (tree)
+		make_heap(tree);
+	if (heap)
+		__atomic_fetch_add(&heap->inherited, 1, __ATOMIC_RELAXED);
+}
+
+/* The memory node of a block, or NULL if it was not counted here. */
+static struct shim_memory_node *find_noted(uint64_t note)
+{
+	if (note == 0)
+		return NULL;
+	if (LIKELY(note >> NOTE_SHIFT == generation))
+		return (struct shim_memory_node *)(note & NOTE_ADDRESS);
+	count_inherited();
+	return NULL;
+}
+
+static uint64_t note_of(const struct shim_memory_node *memory)
+{
+	return (uint64_t)memory | generation << NOTE_SHIFT;
+}
+
+/* --- the heap, and its peak --- */
+
+static void keep(struct shim_memory_node *memory)
+{
+	uint64_t epoch = __atomic_load_n(&heap->epoch, __ATOMIC_RELAXED);
+
+	if (LIKELY(memory->epoch == epoch))
+		return;
+	memory->peak_bytes = memory->allocated_bytes - memory->released_bytes -
+			     memory->other_released_bytes;
+	memory->peak_blocks = memory->allocations - memory->releases -
+			      memory->other_releases;
+	__atomic_store_n(&memory->epoch, epoch, __ATOMIC_RELEASE);
+}
+
+static void raise_peak(uint64_t live)
+{
+	uint64_t peak = __atomic_load_n(&heap->peak_bytes, __ATOMIC_RELAXED);
+
+	while (live > peak)
+		if (__atomic_compare_exchange_n(&heap->peak_bytes, &peak, live,
+						false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			break;
+	heap->peak_clock = tree_tick ? *tree_tick : 0;
+	__atomic_store_n(&heap->is_rising, 1, __ATOMIC_RELAXED);
+}
+
+static void end_peak(void)
+{
+	if (__atomic_exchange_n(&heap->is_rising, 0, __ATOMIC_ACQ_REL))
+		__atomic_fetch_add(&heap->epoch, 1, __ATOMIC_RELEASE);
+}
+
+/* Before anything is counted: @change is that of all that lives. */
+static inline void begin_change(int64_t change)
+{
+	if (change < 0 && UNLIKELY(__atomic_load_n(&heap->is_rising,
+						   __ATOMIC_RELAXED)))
+		end_peak();
+}
+
+static inline uint64_t add_live(uint64_t change)
+{
+	if (shim_is_single_threaded())
+		return shim_fetch_add(&heap->live_bytes, change) + change;
+	return __atomic_add_fetch(&heap->live_bytes, change, __ATOMIC_RELAXED);
+}
+
+static inline void end_change(int64_t change)
+{
+	uint64_t live = add_live((uint64_t)change);
+
+	if (change > 0 &&
+	    UNLIKELY(live > __atomic_load_n(&heap->peak_bytes,
+					    __ATOMIC_RELAXED)))
+		raise_peak(live);
+}
+
+/* --- counting --- */
+
+static void count_allocation(struct shim_memory_node *memory,
+			     const struct shim_block *block)
+{
+	unsigned bucket = 63u - (unsigned)__builtin_clzll(block->size | 1);
+
+	if (UNLIKELY(bucket >= SHIM_BUCKETS))
+		bucket = SHIM_BUCKETS - 1;
+	shim_add(&memory->allocations, 1);
+	shim_add(&memory->allocated_bytes, block->size);
+	shim_add(&memory->sizes[bucket], 1);
+	*block->note = note_of(memory);
+	last_serial = block->serial;
+}
+
+static void count_release(struct shim_memory_node *memory,
+			  const struct shim_block *block)
+{
+	if (LIKELY(memory->owner == (uint64_t)tree_hot.tree &&
+		   !tree_hot.shared)) {
+		shim_add(&memory->releases, 1);
+		shim_add(&memory->released_bytes, block->size);
+		if (block->serial == last_serial)
+			shim_add(&memory->temporary, 1);
+	} else {
+		__atomic_fetch_add(&memory->other_releases, 1,
+				   __ATOMIC_RELAXED);
+		__atomic_fetch_add(&memory->other_released_bytes, block->size,
+				   __ATOMIC_RELAXED);
+	}
+}
+
+static void on_allocation(struct shim_profiler *profiler,
+			  const struct shim_block *block)
+{
+	struct shim_memory_node *memory = find_here();
+
+	(void)profiler;
+	if (UNLIKELY(!memory)) {
+		shim_record_lost(tree_hot.cause);
+		return;
+	}
+	keep(memory);
+	count_allocation(memory, block);
+	end_change((int64_t)block->size);
+}
+
+static void on_release(struct shim_profiler *profiler,
+		       const struct shim_block *block)
+{
+	struct shim_memory_node *memory = find_noted(*block->note);
+
+	(void)profiler;
+	if (UNLIKELY(!memory))
+		return;
+	begin_change(-(int64_t)block->size);
+	keep(memory);
+	count_release(memory, block);
+	end_change(-(int64_t)block->size);
+}
+
+/* The block is now one of the path that has called realloc. */
+static void on_reallocation(struct shim_profiler *profiler,
+			    const struct shim_block *before,
+			    const struct shim_block *after)
+{
+	struct shim_memory_node *from = find_noted(*before->note);
+	struct shim_memory_node *to;
+	int64_t change;
+
+	if (!from) {
+		*after->note = 0;
+		on_allocation(profiler, after);
+		return;
+	}
+	to = find_here();
+	if (UNLIKELY(!to)) {
+		*after->note = 0;
+		on_release(profiler, before);
+		shim_record_lost(tree_hot.cause);
+		return;
+	}
+	change = (int64_t)(after->size - before->size);
+	begin_change(change);
+	keep(from);
+	keep(to);
+	last_serial = 0;	/* what was allocated is not gone */
+	count_release(from, before);
+	count_allocation(to, after);
+	shim_add(&to->reallocations, 1);
+	end_change(change);
+}
+
+/* The parent's nodes are the parent's; the child has a tree of its own. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	heap = NULL;
+	generation = (generation + 1) & 0xffff;
+}
+
+int memory_start(const char *arguments)
+{
+	struct shim_handle *handle;
+
+	if (*arguments)
+		return -1;
+	/* 1: it runs already, as it was asked for. */
+	has_calls = builtin_start("calltree:counts") == 1;
+	/* There the nodes have no room for another address. */
+	if (tree_mode == EXACT) {
+		shim_record_log("memory does not work beside calltree:exact");
+		return -1;
+	}
+	handle = shim_profiler_create(NULL);
+	if (!handle || shim_profiler_enable_allocations(handle) != SHIM_OK)
+		return -1;
+	shim_profiler_on_allocation(handle, on_allocation);
+	shim_profiler_on_release(handle, on_release);
+	shim_profiler_on_reallocation(handle, on_reallocation);
+	shim_profiler_on_forked(handle, on_forked);
+	return 0;
+}

@@ -1,0 +1,332 @@
+/*
+ * Memory: what the paths of calls allocated, added up, and the table of functions
+ * by it.  In every sum a path counts once for each function that is on it, however
+ * often it is there.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* --- adding up --- */
+
+void memory_add_heap(struct model *model, const struct process *process,
+		     const struct shim_heap_node *heap)
+{
+	uint64_t first = process->meta.first_clock;
+
+	model->has_memory = true;
+	model->memory_inherited += heap->inherited;
+	model->memory_has_calls = model->memory_has_calls || heap->calls == 1;
+	if (heap->peak_bytes < model->memory_peak)
+		return;
+	model->memory_peak = heap->peak_bytes;
+	model->memory_peak_ns = process->has_meta && heap->peak_clock > first &&
+				heap->peak_clock <= process->limit_clock ?
+				process_ns(process, heap->peak_clock - first) :
+				0;
+}
+
+/* What was stored last may be the one and not the other. */
+static uint64_t without(uint64_t all, uint64_t gone)
+{
+	return all > gone ? all - gone : 0;
+}
+
+static void add(struct memory *to, const struct memory *memory)
+{
+	int i;
+
+	to->allocations += memory->allocations;
+	to->allocated += memory->allocated;
+	to->reallocations += memory->reallocations;
+	to->temporary += memory->temporary;
+	to->live += memory->live;
+	to->live_blocks += memory->live_blocks;
+	to->peak += memory->peak;
+	to->peak_blocks += memory->peak_blocks;
+	for (i = 0; i < SHIM_BUCKETS; i++)
+		to->sizes[i] += memory->sizes[i];
+}
+
+void memory_add(struct model *model, uint32_t path,
+		const struct shim_memory_node *node,
+		const struct shim_heap_node *heap)
+{
+	bool kept = !heap->is_rising && node->epoch == heap->epoch;
+	struct memory_part *part;
+	struct memory *memory;
+
+	GROW(model->memory_parts, model->memory_part_count,
+	     model->memory_part_room);
+	part = &model->memory_parts[model->memory_part_count++];
+	*part = (struct memory_part){ .path = path };
+	memory = &part->memory;
+	memory->allocations = node->allocations;
+	memory->allocated = node->allocated_bytes;
+	memory->reallocations = node->reallocations;
+	memory->temporary = node->temporary;
+	memory->live = without(node->allocated_bytes,
+			       node->released_bytes +
+			       node->other_released_bytes);
+	memory->live_blocks = without(node->allocations, node->releases +
+				      node->other_releases);
+	memory->peak = kept ? node->peak_bytes : memory->live;
+	memory->peak_blocks = kept ? node->peak_blocks : memory->live_blocks;
+	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
+}
+
+static void add_parts(struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->memory_part_count; i++) {
+		const struct memory_part *part = &model->memory_parts[i];
+		uint32_t function = model->paths[part->path].function;
+
+		add(&model->memory[part->path], &part->memory);
+		add(&model->memory_all, &part->memory);
+		add(function == NONE ? &model->memory_outside :
+		    &model->function_memory[function], &part->memory);
+	}
+	free(model->memory_parts);
+	model->memory_parts = NULL;
+}
+
+/* Children have higher numbers than their parents. */
+static void add_below(struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++)
+		model->memory_below[i] = model->memory[i];
+	for (i = model->path_count - 1; i > 0; i--)
+		add(&model->memory_below[model->paths[i].parent],
+		    &model->memory_below[i]);
+}
+
+struct adding {
+	struct model *model;
+	uint32_t *active;		/* calls of a function we are below */
+};
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct adding *adding = context;
+	struct model *model = adding->model;
+	uint32_t function = model->paths[number].function;
+
+	(void)depth;
+	if (function != NONE && adding->active[function]++ == 0)
+		add(&model->function_memory_below[function],
+		    &model->memory_below[number]);
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct adding *adding = context;
+	uint32_t function = adding->model->paths[number].function;
+
+	(void)depth;
+	if (function != NONE)
+		adding->active[function]--;
+}
+
+void memory_measure(struct model *model)
+{
+	struct adding adding = { .model = model };
+	struct walk walk = { enter_path, leave_path, &adding };
+	uint32_t functions = model->function_count, paths = model->path_count;
+
+	if (!model->has_memory)
+		return;
+	model->memory = allocate(paths, sizeof(struct memory));
+	model->memory_below = allocate(paths, sizeof(struct memory));
+	model->function_memory = allocate(functions, sizeof(struct memory));
+	model->function_memory_below = allocate(functions,
+						sizeof(struct memory));
+	add_parts(model);
+	add_below(model);
+	adding.active = allocate(functions, sizeof(*adding.active));
+	model_walk(model, 0, &walk);
+	free(adding.active);
+}
+
+uint64_t memory_value(const struct memory *memory, enum value value)
+{
+	switch (value) {
+	case VALUE_BYTES:
+		return memory->allocated;
+	case VALUE_ALLOCATIONS:
+		return memory->allocations;
+	case VALUE_PEAK:
+		return memory->peak;
+	case VALUE_LEAKED:
+		return memory->live;
+	default:
+		return 0;
+	}
+}
+
+/* --- the table --- */
+
+static const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
+					     "PiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	for (; value >= 1023.95 && unit < 5; unit++)
+		value /= 1024;
+	snprintf(text, SHORT_TEXT, unit ? "%.1f %s" : "%.0f %s", value,
+		 units[unit]);
+	return text;
+}
+
+/* What a table is sorted by, then by what was allocated, then by name. */
+struct row {
+	uint64_t key, bytes;
+	const char *name;
+	uint32_t function;		/* NONE: in none */
+};
+
+static uint64_t sort_key(const struct memory *memory,
+			 const struct options *options)
+{
+	switch (options->sort_given ? options->sort : SORT_BYTES) {
+	case SORT_ALLOCATIONS:
+	case SORT_CALLS:
+		return memory->allocations;
+	case SORT_PEAK:
+		return memory->peak;
+	case SORT_LEAKED:
+		return memory->live;
+	case SORT_TEMPORARY:
+		return memory->temporary;
+	default:
+		return memory->allocated;
+	}
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+
+	if (a->key != b->key)
+		return a->key > b->key ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static struct row *order_rows(const struct page *page, uint32_t *count)
+{
+	const struct model *model = page->model;
+	bool by_total = page->options->sort_given &&
+			page->options->sort == SORT_TOTAL;
+	struct row *rows = allocate(model->function_count + 1, sizeof(*rows));
+	uint32_t i, n = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		const struct memory *below = &model->function_memory_below[i];
+
+		if (!below->allocations && !below->live)
+			continue;
+		rows[n++] = (struct row){
+			sort_key(by_total ? below : &model->function_memory[i],
+				 page->options),
+			below->allocated, model->functions[i].name, i
+		};
+	}
+	if (model->memory_outside.allocations)
+		rows[n++] = (struct row){
+			sort_key(&model->memory_outside, page->options),
+			model->memory_outside.allocated, MEMORY_OUTSIDE, NONE
+		};
+	qsort(rows, n, sizeof(*rows), compare_rows);
+	*count = n;
+	return rows;
+}
+
+static void print_row(const struct page *page, const struct row *row)
+{
+	struct model *model = page->model;
+	bool outside = row->function == NONE;
+	const struct memory *memory = outside ? &model->memory_outside :
+				      &model->function_memory[row->function];
+	const struct memory *below = outside ? memory :
+		&model->function_memory_below[row->function];
+	char text[6][SHORT_TEXT];
+
+	fprintf(page->out, "%10s %12s %10s %10s %10s %12s  ",
+		human_bytes(text[0], memory->allocated),
+		human_count(text[1], memory->allocations),
+		human_bytes(text[2], below->allocated),
+		human_bytes(text[3], memory->peak),
+		human_bytes(text[4], memory->live),
+		human_count(text[5], memory->temporary));
+	if (outside)
+		fputs(MEMORY_OUTSIDE "\n", page->out);
+	else
+		put_name(page, &model->functions[row->function], 71);
+}
+
+static void print_head(const struct page *page)
+{
+	const struct model *model = page->model;
+	const struct memory *all = &model->memory_all;
+	char bytes[SHORT_TEXT], count[SHORT_TEXT], more[SHORT_TEXT];
+
+	fprintf(page->out, "  %s allocated in %s blocks (%s by realloc), %s "
+		"of them temporary\n", human_bytes(bytes, all->allocated),
+		human_count(count, all->allocations),
+		human_count(more, all->reallocations),
+		human_count((char[SHORT_TEXT]){ 0 }, all->temporary));
+	fprintf(page->out, "  %s lived at the peak",
+		human_bytes(bytes, model->memory_peak));
+	if (model->memory_peak_ns > 0)
+		fprintf(page->out, ", %s after the start",
+			human_ns(count, model->memory_peak_ns));
+	if (model->recording->process_count > 1)
+		fputs(" of the process that had the most", page->out);
+	fprintf(page->out, "; %s in %s blocks were left at the end\n",
+		human_bytes(bytes, all->live),
+		human_count(count, all->live_blocks));
+	if (model->memory_inherited)
+		fprintf(page->out, "  %s blocks were released in forked "
+			"children that had them from their parents\n",
+			human_count(count, model->memory_inherited));
+}
+
+void memory_print(const struct page *page)
+{
+	static const char *const sorted_by[] = {
+		[SORT_TOTAL] = "total", [SORT_ALLOCATIONS] = "blocks",
+		[SORT_CALLS] = "blocks", [SORT_PEAK] = "peak",
+		[SORT_LEAKED] = "left", [SORT_TEMPORARY] = "temporary",
+		[SORT_BYTES] = "self",
+	};
+	const struct options *options = page->options;
+	const char *by = options->sort_given ? sorted_by[options->sort] : NULL;
+	uint32_t count, i, limit = options->limit < 0 ? 30 :
+						(uint32_t)options->limit;
+	struct row *rows = order_rows(page, &count);
+	char text[SHORT_TEXT];
+
+	print_head(page);
+	fprintf(page->out, "\n%s%10s %12s %10s %10s %10s %12s  function%s  (by "
+		"%s)\n", page->color ? "\033[1m" : "", "self", "blocks",
+		"total", "at peak", "left", "temporary",
+		page->color ? "\033[m" : "", by ? by : "self");
+	if (limit == 0 || limit > count)
+		limit = count;
+	for (i = 0; i < limit; i++)
+		print_row(page, &rows[i]);
+	if (limit < count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text, count - limit));
+	free(rows);
+}

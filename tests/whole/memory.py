@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""memory.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+The memory profiler: what tests/programs/remembered.c is said to have allocated, by
+path, is what it did.
+"""
+import re
+import signal
+import subprocess
+
+import shimtest
+from shimtest import compile, expect, expect_equal, new_directory, run, \
+    shim_report, test
+
+OUTSIDE = '(not in an instrumented function)'
+
+
+def remembered(case, family='gcc', optimize='-O1', profile='memory', status=0):
+    program = compile('remembered.c', family, optimize, ['-fno-builtin'])
+    done = run([program, case], new_directory('recording'), profile)
+    expect_equal((done.status, done.stdout, done.stderr), (status, '', ''),
+                 'the program')
+    return done.output
+
+
+def folded(output, value):
+    """{path: value}, without what libc allocated for itself."""
+    values = {}
+    for line in shim_report('export', 'folded', output, '--value',
+                            value).splitlines():
+        path, number = line.rsplit(' ', 1)
+        if path != OUTSIDE and not path.endswith(';spawn'):
+            values[path] = int(number)
+    return values
+
+
+ALL = {
+    'allocations': {
+        'main;all;one;get': 10, 'main;all;top': 1, 'main;all;top;two;get': 20,
+        'main;all;brief': 50, 'main;all;grow': 4, 'in_thread;get': 5,
+        'main;all;leak': 3,
+    },
+    'bytes': {
+        'main;all;one;get': 1000, 'main;all;top': 1000000,
+        'main;all;top;two;get': 1000, 'main;all;brief': 1200,
+        'main;all;grow': 6010, 'in_thread;get': 55, 'main;all;leak': 231,
+    },
+    'peak': {
+        'main;all;one;get': 1000, 'main;all;top': 1000000,
+        'main;all;top;two;get': 1000,
+    },
+    'leaked': {'main;all;leak': 231},
+}
+
+
+# By exact path; threads release what others allocated.
+@test
+def each_path_has_what_it_allocated():
+    for family, optimize in shimtest.BUILDS:
+        output = remembered('all', family, optimize)
+        for value, wanted in ALL.items():
+            expect_equal(folded(output, value), wanted, value)
+
+
+@test
+def beside_other_profiles():
+    for profile in 'memory;calltree', 'calltree;memory', 'calltree:counts;memory':
+        output = remembered('all', profile=profile)
+        for value, wanted in ALL.items():
+            expect_equal(folded(output, value), wanted, value)
+
+
+@test
+def the_path_is_that_of_who_goes_on_after_a_jump():
+    output = remembered('jumped')
+    expect_equal(folded(output, 'bytes'), {
+        'main;jumped;jumps': 5, 'main;jumped': 7}, 'bytes')
+
+
+@test
+def a_child_has_its_own_and_gives_back_its_parents():
+    output = remembered('forked')
+    expect_equal(folded(output, 'bytes'), {
+        'main;forked;one;get': 1000, 'main;forked;leak': 231}, 'bytes')
+    # The parent's, which the child cannot give back for it.
+    expect_equal(folded(output, 'leaked'), {
+        'main;forked;one;get': 1000, 'main;forked;leak': 231}, 'leaked')
+    expect('10 blocks were released in forked' in shim_report('report', output),
+           'inherited blocks')
+
+
+@test
+def a_killed_program_leaves_what_it_had():
+    output = remembered('killed', status=-signal.SIGKILL)
+    expect_equal(folded(output, 'allocations'), {
+        'main;killed;one;get': 10, 'main;killed;two;get': 20,
+        'main;killed;leak': 3}, 'allocations')
+    expect_equal(folded(output, 'leaked'), {
+        'main;killed;one;get': 1000, 'main;killed;leak': 231}, 'leaked')
+
+
+@test
+def handlers_on_stacks_of_their_own_have_paths():
+    output = remembered('handled')
+    expect_equal(folded(output, 'bytes'), {
+        'main;handled;one;get': 1000, 'main;handled;on_signal': 33,
+        'main;handled;leak': 231}, 'bytes')
+
+
+# The same as an exact counter behind us, to the byte.
+COUNTER = r"""
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+
+static unsigned long blocks, bytes;
+
+static void *count(void *pointer, size_t size)
+{
+        if (pointer) {
+                __atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
+                __atomic_fetch_add(&bytes, size, __ATOMIC_RELAXED);
+        }
+        return pointer;
+}
+
+void *malloc(size_t n) { return count(__libc_malloc(n), n); }
+void *calloc(size_t a, size_t b) { return count(__libc_calloc(a, b), a * b); }
+void *realloc(void *p, size_t n) { return count(__libc_realloc(p, n), n); }
+void *memalign(size_t a, size_t n) { return count(__libc_memalign(a, n), n); }
+void *aligned_alloc(size_t a, size_t n) { return memalign(a, n); }
+
+int posix_memalign(void **p, size_t a, size_t n)
+{
+        void *q = memalign(a, n);
+
+        return q ? (*p = q, 0) : 12;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+        char line[100];
+        int size = snprintf(line, sizeof(line), "counted %lu %lu\n", blocks,
+                            bytes);
+
+        if (write(2, line, size) != size)
+                _exit(99);
+}
+"""
+
+PROGRAM = r"""
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct Node {
+        std::string name;
+        std::vector<std::unique_ptr<Node>> children;
+};
+
+static std::unique_ptr<Node> build(int depth)
+{
+        auto node = std::make_unique<Node>();
+
+        node->name = "a name of more than fifteen characters";
+        for (int i = 0; i < (depth ? 5 : 0); i++)
+                node->children.push_back(build(depth - 1));
+        return node;
+}
+
+static void words(int factor)
+{
+        std::map<std::string, std::vector<int>> map;
+
+        for (int i = 0; i < 5000; i++)
+                map["key number " + std::to_string(i % 777 * factor)]
+                        .push_back(i);
+}
+
+int main()
+{
+        struct alignas(64) Big { char bytes[100]; };
+        auto tree = build(4);
+        std::thread first(words, 3), second(words, 5);
+
+        words(1);
+        first.join();
+        second.join();
+        delete new Big;
+        delete[] new (std::nothrow) int[100];
+        try {
+                throw std::string("an exception is allocated as well");
+        } catch (const std::string &text) {
+                std::printf("%zu %zu\n", tree->children.size(), text.size());
+        }
+}
+"""
+
+
+@test
+def a_cxx_program_is_counted_to_the_byte():
+    directory = new_directory('counter')
+    for name, text in ('counter.c', COUNTER), ('program.cc', PROGRAM):
+        with open('%s/%s' % (directory, name), 'w') as file:
+            file.write(text)
+    counter = compile(directory + '/counter.c', 'gcc', '-O1',
+                      ['-shared', '-fPIC', '-fno-builtin'],
+                      name='libcounter.so', instrument=False)
+    for family in 'gcc', 'clang':
+        program = compile(directory + '/program.cc', family, '-O1',
+                          name='counted')
+        done = run([program], new_directory('recording'), 'memory',
+                   LD_PRELOAD='%s:%s' % (shimtest.library, counter))
+        expect_equal((done.status, done.stdout), (0, '5 33\n'), 'the program')
+        wanted = [int(n) for n in re.fullmatch(r'counted (\d+) (\d+)\n',
+                                               done.stderr).groups()]
+        for value, number in zip(('allocations', 'bytes'), wanted):
+            got = sum(int(line.rsplit(' ', 1)[1]) for line in shim_report(
+                'export', 'folded', done.output, '--value',
+                value).splitlines())
+            expect_equal(got, number, value)
+
+
+@test
+def the_report_says_what_was_allocated():
+    text = shim_report('report', remembered('all'))
+    expect(re.search(r'lived at the peak', text), text)
+    expect(re.search(r'^ *976\.6 KiB +1 +977\.5 KiB +976\.6 KiB +0 B +0  top ',
+                     text, re.M), text)
+    expect(re.search(r'^ *231 B +3 +231 B +0 B +231 B +0  leak ', text, re.M),
+           text)
+    expect(re.search(r'^ *1\.2 KiB +50 +1\.2 KiB +0 B +0 B +50  brief ', text,
+                     re.M), text)
+
+
+@test
+def what_was_not_recorded_is_not_shown():
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
+    done = run([program, 'all'], new_directory('recording'))
+    for arguments in (['report', '--memory'], ['report', '--sort', 'peak'],
+                      ['export', 'folded', '--value', 'bytes']):
+        made = subprocess.run([shimtest.report, *arguments, done.output],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        expect_equal((made.returncode, made.stdout), (1, b''), str(arguments))
+        expect(b'no allocations were recorded' in made.stderr, made.stderr)
+
+
+@test
+def beside_exact_times_there_is_none():
+    output = remembered('all', profile='calltree:exact;memory')
+    text = shim_report('info', output)
+    expect('memory does not work beside calltree:exact' in text, text)
+
+
+if __name__ == '__main__':
+    shimtest.main()
