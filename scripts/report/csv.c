@@ -15,7 +15,7 @@ static void put_ns(FILE *out, double ns, bool is_known)
 }
 
 static void put_row(FILE *out, struct function *function,
-		    const struct sums *sums)
+		    const struct sums *sums, const struct memory *memory)
 {
 	bool known = !is_untimed(sums);
 
@@ -39,6 +39,10 @@ static void put_row(FILE *out, struct function *function,
 	put_ns(out, mean_ns(sums), known);
 	put_ns(out, function->min, function->has_range);
 	put_ns(out, function->max, function->has_range);
+	if (memory)
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			",%" PRIu64, memory->allocated, memory->allocations,
+			memory->temporary, memory->peak, memory->live);
 	fputs("\r\n", out);
 }
 
@@ -58,7 +62,9 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 			put_csv(out, thread->name);
 			fputc(',', out);
 		}
-		put_row(out, &model->functions[order[i]], &sums[order[i]]);
+		put_row(out, &model->functions[order[i]], &sums[order[i]],
+			model->has_memory && !thread ?
+			&model->function_memory[order[i]] : NULL);
 	}
 	free(order);
 }
@@ -71,8 +77,12 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 	if (options->threads)
 		fputs("pid,tid,thread,", out);
 	fputs("name,mangled,object,file,line,calls,open,self_ns,self_error_ns,"
-	      "self_raw_ns,total_ns,total_error_ns,mean_ns,min_ns,max_ns\r\n",
+	      "self_raw_ns,total_ns,total_error_ns,mean_ns,min_ns,max_ns",
 	      out);
+	if (model->has_memory && !options->threads)
+		fputs(",allocated_bytes,allocations,temporary,peak_bytes,"
+		      "left_bytes", out);
+	fputs("\r\n", out);
 	if (!options->threads) {
 		for (i = 0; i < model->function_count; i++)
 			sums[i] = model->functions[i].sums;

@@ -127,6 +127,32 @@ static void put_times(FILE *out, const struct sums *sums)
 	put_ns(out, "mean_ns", mean_ns(sums), known);
 }
 
+/* What a function or path allocated itself; with the sizes, as 2^i. */
+static void put_memory(FILE *out, const struct memory *memory)
+{
+	const char *comma = "";
+	int i;
+
+	fprintf(out, ",\"memory\":{\"allocated_bytes\":%" PRIu64,
+		memory->allocated);
+	put_count(out, "allocations", memory->allocations);
+	put_count(out, "reallocations", memory->reallocations);
+	put_count(out, "temporary", memory->temporary);
+	put_count(out, "peak_bytes", memory->peak);
+	put_count(out, "peak_blocks", memory->peak_blocks);
+	put_count(out, "left_bytes", memory->live);
+	put_count(out, "left_blocks", memory->live_blocks);
+	fputs(",\"sizes\":[", out);
+	for (i = 0; i < SHIM_BUCKETS; i++) {
+		if (!memory->sizes[i])
+			continue;
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma,
+			i ? (uint64_t)1 << i : 0, memory->sizes[i]);
+		comma = ",";
+	}
+	fputs("]}", out);
+}
+
 static void put_function(FILE *out, const struct model *model,
 			 struct function *function)
 {
@@ -150,6 +176,9 @@ static void put_function(FILE *out, const struct model *model,
 	put_ns(out, "min_ns", function->min, function->has_range);
 	put_ns(out, "max_ns", function->max, function->has_range);
 	put_histogram(out, model, function);
+	if (model->has_memory)
+		put_memory(out, &model->function_memory[function -
+							model->functions]);
 	fputc('}', out);
 }
 
@@ -213,7 +242,10 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 	else
 		fputs("null", out);
 	if (path->function == NONE) {
-		fprintf(out, ",\"function\":null,\"thread\":%u}", path->thread);
+		fprintf(out, ",\"function\":null,\"thread\":%u", path->thread);
+		if (model->has_memory)
+			put_memory(out, &model->memory[number]);
+		fputc('}', out);
 		return;
 	}
 	fprintf(out, ",\"function\":%u", places[path->function]);
@@ -229,6 +261,8 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 	       !path->has_no_range && path->max >= path->min);
 	put_ns(out, "max_ns", path->max,
 	       !path->has_no_range && path->max >= path->min);
+	if (model->has_memory)
+		put_memory(out, &model->memory[number]);
 	fputc('}', out);
 }
 
@@ -287,6 +321,14 @@ static void put_head(FILE *out, const struct model *model)
 	put_lost(out, model->lost_causes);
 	put_count(out, "orphans", model->orphans);
 	put_count(out, "unwound", model->unwound);
+	if (model->has_memory) {
+		put_memory(out, &model->memory_all);
+		put_count(out, "memory_peak_bytes", model->memory_peak);
+		put_ns(out, "memory_peak_ns", model->memory_peak_ns,
+		       model->memory_peak_ns > 0);
+		put_count(out, "memory_outside_bytes",
+			  model->memory_outside.allocated);
+	}
 	fputs(",\n\"processes\":[", out);
 	for (i = 0; i < recording->process_count; i++) {
 		fputs(i ? ",\n" : "\n", out);

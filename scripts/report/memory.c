@@ -16,11 +16,10 @@ void memory_add_heap(struct model *model, const struct process *process,
 {
 	uint64_t first = process->meta.first_clock;
 
-	model->has_memory = true;
-	model->memory_inherited += heap->inherited;
-	model->memory_has_calls = model->memory_has_calls || heap->calls == 1;
-	if (heap->peak_bytes < model->memory_peak)
+	if (model->has_memory && heap->peak_bytes <= model->memory_peak)
 		return;
+	model->has_memory = true;
+	model->memory_peak_process = process;
 	model->memory_peak = heap->peak_bytes;
 	model->memory_peak_ns = process->has_meta && heap->peak_clock > first &&
 				heap->peak_clock <= process->limit_clock ?
@@ -32,6 +31,12 @@ void memory_add_heap(struct model *model, const struct process *process,
 static uint64_t without(uint64_t all, uint64_t gone)
 {
 	return all > gone ? all - gone : 0;
+}
+
+void memory_add_process(struct model *model, const struct shim_heap_node *heap)
+{
+	model->memory_inherited += heap->inherited;
+	model->memory_has_calls = model->memory_has_calls || heap->calls == 1;
 }
 
 static void add(struct memory *to, const struct memory *memory)
@@ -51,6 +56,7 @@ static void add(struct memory *to, const struct memory *memory)
 }
 
 void memory_add(struct model *model, uint32_t path,
+		const struct process *process,
 		const struct shim_memory_node *node,
 		const struct shim_heap_node *heap)
 {
@@ -72,9 +78,12 @@ void memory_add(struct model *model, uint32_t path,
 			       node->other_released_bytes);
 	memory->live_blocks = without(node->allocations, node->releases +
 				      node->other_releases);
+	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
+	/* Those of other processes were at other times. */
+	if (process != model->memory_peak_process)
+		return;
 	memory->peak = kept ? node->peak_bytes : memory->live;
 	memory->peak_blocks = kept ? node->peak_blocks : memory->live_blocks;
-	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
 }
 
 static void add_parts(struct model *model)
@@ -172,7 +181,7 @@ uint64_t memory_value(const struct memory *memory, enum value value)
 
 /* --- the table --- */
 
-static const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
+const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
 					     "PiB" };
@@ -291,10 +300,11 @@ static void print_head(const struct page *page)
 		fprintf(page->out, ", %s after the start",
 			human_ns(count, model->memory_peak_ns));
 	if (model->recording->process_count > 1)
-		fputs(" of the process that had the most", page->out);
-	fprintf(page->out, "; %s in %s blocks were left at the end\n",
+		fputs(", of the process that had the most", page->out);
+	fprintf(page->out, "; %s in %s blocks were left at the end%s\n",
 		human_bytes(bytes, all->live),
-		human_count(count, all->live_blocks));
+		human_count(count, all->live_blocks),
+		model->recording->process_count > 1 ? ", in all of them" : "");
 	if (model->memory_inherited)
 		fprintf(page->out, "  %s blocks were released in forked "
 			"children that had them from their parents\n",

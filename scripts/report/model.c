@@ -467,22 +467,32 @@ static void say_damage(const struct build *build)
 
 /* --- memory --- */
 
-static void find_heap(struct build *build)
+/* The heap node of a process: the program may have gone on since the last time. */
+static bool find_heap(const struct process *process,
+		      struct shim_heap_node *heap)
 {
-	const struct process *process = build->process;
 	uint32_t i;
 
-	build->has_heap = false;
-	for (i = 0; i < process->file_count && !build->has_heap; i++) {
+	for (i = 0; i < process->file_count; i++) {
 		const struct tree_file *file = &process->files[i];
 
 		if (!file->heap)
 			continue;
-		memcpy(&build->heap, file->data + file->heap,
-		       sizeof(build->heap));
-		build->has_heap = true;
-		memory_add_heap(build->model, process, &build->heap);
+		memcpy(heap, file->data + file->heap, sizeof(*heap));
+		return true;
 	}
+	return false;
+}
+
+static void find_heaps(struct model *model)
+{
+	const struct recording *recording = model->recording;
+	struct shim_heap_node heap;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++)
+		if (find_heap(&recording->processes[i], &heap))
+			memory_add_heap(model, &recording->processes[i], &heap);
 }
 
 static void add_memory(struct build *build, uint64_t offset)
@@ -496,8 +506,8 @@ static void add_memory(struct build *build, uint64_t offset)
 	if (entry == NONE || !build->has_heap)
 		blame(&build->bad_memory, &build->bad_memory_offset, offset);
 	else
-		memory_add(build->model, file->entries[entry].path, &node,
-			   &build->heap);
+		memory_add(build->model, file->entries[entry].path,
+			   build->process, &node, &build->heap);
 }
 
 static void add_file(struct build *build, struct tree_file *file)
@@ -589,6 +599,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 			model->bucket_ns = recording->processes[i].unit_ns;
 			break;
 		}
+	if (!is_sampled)
+		find_heaps(model);
 	for (build.process_index = 0;
 	     build.process_index < recording->process_count;
 	     build.process_index++) {
@@ -596,8 +608,9 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		build.process = process;
 		model->orphans += process->meta.orphans;
 		model->unwound += process->meta.unwound;
-		if (!is_sampled)
-			find_heap(&build);
+		build.has_heap = !is_sampled && find_heap(process, &build.heap);
+		if (build.has_heap)
+			memory_add_process(model, &build.heap);
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);

@@ -111,6 +111,7 @@ struct model {
 	struct memory *function_memory, *function_memory_below;
 	struct memory memory_all, memory_outside;	/* in no function */
 	uint64_t memory_peak;		/* of the process that had the most; */
+	const struct process *memory_peak_process;
 	double memory_peak_ns;		/* after its start; 0: unknown */
 	uint64_t memory_inherited;
 	bool memory_has_calls;		/* calls were asked for as well */
@@ -139,9 +140,14 @@ void function_line(struct function *function);
 bool is_untimed(const struct sums *sums);
 
 /* memory.c */
+
+/* First the heaps of all processes, of which one has the peak. */
 void memory_add_heap(struct model *model, const struct process *process,
 		     const struct shim_heap_node *heap);
+void memory_add_process(struct model *model,
+			const struct shim_heap_node *heap);
 void memory_add(struct model *model, uint32_t path,
+		const struct process *process,
 		const struct shim_memory_node *node,
 		const struct shim_heap_node *heap);
 void memory_measure(struct model *model);

@@ -51,6 +51,8 @@ void tree_print(const struct page *page);
 #define MEMORY_OUTSIDE "(not in an instrumented function)"
 void memory_print(const struct page *page);
 uint64_t memory_value(const struct memory *memory, enum value value);
+/* "1.5 MiB" */
+const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes);
 /* Dies if --callers and the like name no function, before all output. */
 void relatives_check(const struct page *page);
 void relatives_print(const struct page *page);

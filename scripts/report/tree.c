@@ -62,6 +62,17 @@ static double *weigh_paths(const struct model *model)
 	return weights;
 }
 
+/* Bytes in a path and below it. */
+static double *weigh_memory(const struct model *model)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++)
+		weights[i] = (double)model->memory_below[i].allocated;
+	return weights;
+}
+
 /* Begins to print what is below @path. */
 static void push_level(struct printing *printing, uint32_t path)
 {
@@ -101,22 +112,39 @@ static size_t indent(const struct printing *printing)
 	return 2 * (size_t)(printing->level_count - 1);
 }
 
+static void print_columns(const struct printing *printing, uint32_t number)
+{
+	const struct page *page = printing->page;
+	const struct model *model = page->model;
+	const struct path *path = &model->paths[number];
+	bool known = model->has_times &&
+		     (path->function == NONE || path->calls > path->untimed ||
+		      (path->open && !path->untimed));
+	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
+	double all = printing->weights[0];
+
+	fprintf(page->out, "%6.2f ",
+		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0);
+	if (page->options->memory)
+		fprintf(page->out, "%9s %9s %15s  ",
+			human_bytes(total, model->memory_below[number].allocated),
+			human_bytes(self, model->memory[number].allocated),
+			human_count(count, model->memory[number].allocations));
+	else
+		fprintf(page->out, "%9s %9s %15s  ",
+			time_text(total, path->total, known),
+			time_text(self, shown_self(path->self, path->total),
+				  known),
+			human_count(count, path->calls));
+}
+
 static void print_path(const struct printing *printing, uint32_t number)
 {
 	const struct page *page = printing->page;
 	struct model *model = page->model;
 	const struct path *path = &model->paths[number];
-	bool known = path->function == NONE || path->calls > path->untimed ||
-		     (path->open && !path->untimed);
-	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
-	double all = printing->weights[0];
 
-	known = known && model->has_times;
-	fprintf(page->out, "%6.2f %9s %9s %15s  ",
-		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0,
-		time_text(total, path->total, known),
-		time_text(self, shown_self(path->self, path->total), known),
-		human_count(calls, path->calls));
+	print_columns(printing, number);
 	if (path->function != NONE) {
 		put_name(page, &model->functions[path->function],
 			 44 + indent(printing));
@@ -136,8 +164,11 @@ static void print_hidden(const struct printing *printing,
 
 	fprintf(page->out, "%6.2f %9s %9s %15s  ",
 		all > 0 ? 100 * level->hidden_weight / all : 0.0,
+		page->options->memory ?
+		human_bytes(total, whole(level->hidden_weight)) :
 		time_text(total, level->hidden_weight, page->model->has_times),
-		"", human_count(calls, level->hidden_calls));
+		"", page->options->memory ? "" :
+		human_count(calls, level->hidden_calls));
 	indent(printing);
 	fprintf(page->out, "(%u more)\n", level->hidden);
 }
@@ -171,13 +202,16 @@ void tree_print(const struct page *page)
 	struct printing printing = { .page = page };
 	char text[SHORT_TEXT];
 
-	printing.weights = weigh_paths(page->model);
+	printing.weights = page->options->memory ? weigh_memory(page->model) :
+			   weigh_paths(page->model);
 	printing.smallest = printing.weights[0] * page->options->min_percent /
 			    100;
 	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s\n",
 		page->color ? "\033[1m" : "",
-		page->model->has_times ? "total%" : "calls%", "total", "self",
-		counted_name(page->model), "call path", page->color ? "\033[m" : "");
+		page->model->has_times || page->options->memory ? "total%" :
+		"calls%", "total", "self",
+		page->options->memory ? "blocks" : counted_name(page->model),
+		"call path", page->color ? "\033[m" : "");
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);

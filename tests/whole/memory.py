@@ -4,6 +4,9 @@
 The memory profiler: what tests/programs/remembered.c is said to have allocated, by
 path, is what it did.
 """
+import csv
+import io
+import json
 import re
 import signal
 import subprocess
@@ -241,6 +244,36 @@ def the_report_says_what_was_allocated():
            text)
     expect(re.search(r'^ *1\.2 KiB +50 +1\.2 KiB +0 B +0 B +50  brief ', text,
                      re.M), text)
+
+
+# What lived at the peak is all of it, path by path.
+@test
+def all_outputs_have_the_same_numbers():
+    output = remembered('all')
+    about = json.loads(shim_report('export', 'json', output))
+    whole = about['memory']
+    for key, number in whole.items():
+        if key != 'sizes':
+            expect_equal(sum(p['memory'][key] for p in about['paths']), number,
+                         key)
+    expect_equal(sum(n for _, n in whole['sizes']), whole['allocations'],
+                 'sizes')
+    expect_equal(whole['peak_bytes'], about['memory_peak_bytes'], 'the peak')
+    functions = {f['name']: f['memory'] for f in about['functions']}
+    expect_equal(functions['get']['allocated_bytes'], 2055, 'get')
+    expect_equal(functions['brief']['temporary'], 50, 'brief')
+    expect_equal(functions['brief']['sizes'], [[16, 50]], 'brief')
+    expect_equal(functions['grow']['reallocations'], 3, 'grow')
+    rows = csv.DictReader(io.StringIO(shim_report('report', '--format', 'csv',
+                                                  output)))
+    for row in rows:
+        for key, name in (('allocated_bytes',) * 2, ('allocations',) * 2,
+                          ('temporary',) * 2, ('peak_bytes',) * 2,
+                          ('left_bytes',) * 2):
+            expect_equal(int(row[key]), functions[row['name']][name], key)
+    tree = shim_report('report', '--tree', output)
+    expect(re.search(r'977\.5 KiB 976\.6 KiB +1 +top ', tree),
+           tree)
 
 
 @test
