@@ -7,9 +7,9 @@
 #include <shim/banned.h>
 
 #define WAYS 8
-#define TABLES 8
+#define TABLES 12
 #define FIRST_BITS 8		/* buckets of the first table: 2^ */
-#define MORE_BITS 3
+#define MORE_BITS 2
 
 #define RESERVED 1ull		/* an address that is being put in */
 
@@ -29,6 +29,11 @@ struct bucket {
 _Static_assert(sizeof(struct bucket) == 256, "four cache lines");
 
 static struct bucket *tables[TABLES];
+
+/* Tables before this one are full, or were: who is looked for is probably not
+ * there.  How often there was no room in it; where races lose one, no matter. */
+static unsigned first;
+static uint64_t refusals;
 
 static unsigned bits_of(unsigned table)
 {
@@ -111,11 +116,29 @@ static void fill(struct bucket *bucket, unsigned way, struct shim_block *block,
 			 __ATOMIC_RELEASE);
 }
 
+static unsigned get_first(void)
+{
+	return __atomic_load_n(&first, __ATOMIC_RELAXED);
+}
+
+static void refuse(unsigned table)
+{
+	uint64_t count = __atomic_load_n(&refusals, __ATOMIC_RELAXED) + 1;
+
+	if (table != get_first() || table + 1 == TABLES)
+		return;
+	if (count > 1ull << (bits_of(table) - 2)) {
+		__atomic_store_n(&first, table + 1, __ATOMIC_RELAXED);
+		count = 0;
+	}
+	__atomic_store_n(&refusals, count, __ATOMIC_RELAXED);
+}
+
 bool blocks_add(struct shim_block *block, uint64_t note)
 {
 	uint64_t key = hash(block->address);
 
-	for (unsigned t = 0; t < TABLES; t++) {
+	for (unsigned t = get_first(); t < TABLES; t++) {
 		struct bucket *buckets = get_table(t);
 
 		if (!buckets)
@@ -132,6 +155,7 @@ bool blocks_add(struct shim_block *block, uint64_t note)
 				return true;
 			}
 		}
+		refuse(t);
 	}
 	return false;
 }
@@ -166,21 +190,44 @@ static bool take_from(struct bucket *bucket, uintptr_t address,
 	return false;
 }
 
-bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note)
+static bool take_from_table(unsigned table, uintptr_t address,
+			    struct shim_block *block, uint64_t *note)
 {
+	struct bucket *buckets = get_table(table);
+	unsigned bits = bits_of(table);
 	uint64_t key = hash(address);
 
-	for (unsigned t = 0; t < TABLES; t++) {
-		struct bucket *buckets = get_table(t);
+	return buckets && (take_from(bucket_of(buckets, bits, key, 0), address,
+				     block, note) ||
+			   take_from(bucket_of(buckets, bits, key, 1), address,
+				     block, note));
+}
 
-		if (!buckets)
-			return false;
-		for (unsigned which = 0; which < 2; which++)
-			if (take_from(bucket_of(buckets, bits_of(t), key,
-						which),
-				      address, block, note))
-				return true;
-	}
+/* Of many blocks all of this is out of the caches: it comes at the same time, with
+ * what the allocator is going to look at. */
+static void fetch(unsigned table, uintptr_t address)
+{
+	struct bucket *buckets = get_table(table);
+	uint64_t key = hash(address);
+
+	__builtin_prefetch((const void *)(address - 16), 1);
+	if (!buckets)
+		return;
+	__builtin_prefetch(bucket_of(buckets, bits_of(table), key, 0), 1);
+	__builtin_prefetch(bucket_of(buckets, bits_of(table), key, 1), 1);
+}
+
+bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note)
+{
+	unsigned begin = get_first();
+
+	fetch(begin, address);
+	for (unsigned t = begin; t < TABLES && get_table(t); t++)
+		if (take_from_table(t, address, block, note))
+			return true;
+	while (begin-- > 0)
+		if (take_from_table(begin, address, block, note))
+			return true;
 	return false;
 }
 

@@ -2,7 +2,7 @@
  * The blocks of memory that live, by address.
  *
  * A bucket is four cache lines: eight addresses, and what is known of them.  An
- * address is in one of two buckets of one of a few tables, each eight times as
+ * address is in one of two buckets of one of a few tables, each four times as
  * large as the one before it, which comes when that is full.  Nothing is ever
  * moved, and whoever has a block is the only one to touch its entry: so there is no
  * lock, a signal handler may come at any time, and a forked child finds what there
