@@ -4,7 +4,8 @@
  * Our doors stand before the allocator's (edge_allocations.c).  When nobody asks
  * for allocations, calls need not come by: the slots of images are pointed at what
  * would have been called without us.  Only those that calls alone go through: a
- * function keeps its one address for those who compare it.
+ * function keeps its one address for those who compare it.  Objects that come later
+ * have theirs pointed when they are noticed, by their first hooked call.
  */
 #ifndef SHIM_SLOTS_H
 #define SHIM_SLOTS_H

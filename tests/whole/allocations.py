@@ -16,20 +16,21 @@ INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
 FLAGS = ['-I', INCLUDE, '-fno-builtin']
 
 
-def library(name, text):
+def library(name, text, instrument=False):
     source = os.path.join(new_directory('library'), 'source.c')
     with open(source, 'w') as file:
         file.write(text)
     shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
-                     name=name, instrument=False)
+                     name=name, instrument=instrument)
     return os.path.join(shimtest.fixtures, 'gcc-O1', name)
 
 
-def allocated(case, *flags, object=None, **more):
+def allocated(case, *flags, arguments=(), profile='none', **more):
     program = compile('allocated.c', 'gcc', '-O1', [*FLAGS, *flags],
                       name='allocated' + ''.join(
                           os.path.basename(f) for f in flags))
-    done = run([program, case, *([object] if object else [])], new_directory('recording'), 'none', **more)
+    done = run([program, case, *arguments], new_directory('recording'),
+               profile, **more)
     wrong = re.findall('^wrong: .*', done.stdout, re.M)
     expect(not wrong, '\n'.join(wrong[:10]))
     expect_equal((done.status, done.stderr), (0, ''), 'the program')
@@ -90,6 +91,16 @@ def nobody_is_told_who_has_not_asked_and_calls_pass_us_by():
     allocated('unheard')
     allocated('unheard', '-Wl,-z,now')
     allocated('unheard', '-no-pie')
+    loaded = library('libcalls.so', """
+#define _GNU_SOURCE
+#include "slot.h"
+#include <stdlib.h>
+void *get(void) { return malloc(1); }
+const char *called(void) { return called_object(); }
+""", instrument=True)
+    # It is noticed by its first hooked call.
+    allocated('unheard', arguments=['libc.so', loaded],
+              profile='calltree:counts')
 
 
 @test
@@ -231,7 +242,7 @@ def another_allocator_behind_us_is_used():
     other = library('libother.so', OTHER)
     for case in 'family', 'failing', 'threads', 'many', 'unheard':
         allocated(case, LD_PRELOAD='%s:%s' % (shimtest.library, other),
-                  object='libother' if case == 'unheard' else None)
+                  arguments=['libother'] if case == 'unheard' else [])
 
 
 if __name__ == '__main__':
