@@ -37,6 +37,11 @@ void *edge_find_in(const char *library, const char *name);
 /* How often the program has closed one: what was found may be gone. */
 uint32_t edge_closes(void);
 
+/* What libc allocates for the calling thread between the two is for us, such as the
+ * text of what dlsym has not found. */
+uintptr_t edge_allocations_hide(void);
+void edge_allocations_show(uintptr_t before);
+
 /* Profilers have been set up: are allocations told?  If not, and this was the last
  * chance, nothing of ours is in their way from now on. */
 void edge_allocations_decide(bool is_last_chance);

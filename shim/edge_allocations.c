@@ -122,6 +122,19 @@ static inline const struct allocator *behind(void)
  * are its own functions, which it may call by their names. */
 static __thread uintptr_t inside;
 
+uintptr_t edge_allocations_hide(void)
+{
+	uintptr_t before = inside;
+
+	inside = UINTPTR_MAX;
+	return before;
+}
+
+void edge_allocations_show(uintptr_t before)
+{
+	inside = before;
+}
+
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 #define IS_INSIDE() (HERE < inside)
 

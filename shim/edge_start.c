@@ -26,7 +26,11 @@
 
 void *edge_next(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	uintptr_t before = edge_allocations_hide();
+	void *next = dlsym(RTLD_NEXT, name);
+
+	edge_allocations_show(before);
+	return next;
 }
 
 /* --- main: both functions are called by stubs in arch/.../entry --- */
