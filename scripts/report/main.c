@@ -15,7 +15,7 @@
 
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
-"       profrun export folded|json|csv|pprof|callgrind [DIR] [OPTIONS]\n"
+"       profrun export folded|json|csv|pprof|callgrind|massif [DIR] [OPTIONS]\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
 "       profrun merge -o FILE GMON.OUT...\n"
@@ -351,7 +351,7 @@ static int export_gmon(struct options *options, const char *path,
 }
 
 enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF,
-	      EXPORT_CALLGRIND };
+	      EXPORT_CALLGRIND, EXPORT_MASSIF };
 
 static enum export find_format(const char *name)
 {
@@ -361,6 +361,7 @@ static enum export find_format(const char *name)
 		[EXPORT_CSV] = "csv",
 		[EXPORT_PPROF] = "pprof",
 		[EXPORT_CALLGRIND] = "callgrind",
+		[EXPORT_MASSIF] = "massif",
 	};
 	size_t i;
 
@@ -387,7 +388,7 @@ static void check_memory_value(const struct options *options,
 {
 	if (options->value < VALUE_BYTES)
 		return;
-	if (format != EXPORT_FOLDED)
+	if (format != EXPORT_FOLDED && format != EXPORT_MASSIF)
 		die_usage("--value bytes, allocations, peak and leaked are "
 			  "folded's");
 	if (!model->has_memory)
@@ -400,7 +401,12 @@ static void check_value(struct options *options, enum export format,
 {
 	if (!options->value_given && !model->has_times)
 		options->value = VALUE_CALLS;
+	options->memory = options->memory || format == EXPORT_MASSIF;
 	choose_memory(model, options);
+	if (format == EXPORT_MASSIF && !options->value_given)
+		options->value = VALUE_PEAK;
+	if (format == EXPORT_MASSIF && options->value != VALUE_PEAK)
+		die_usage("export massif: has no --value");
 	if (format == EXPORT_FOLDED && options->memory && !options->value_given)
 		options->value = VALUE_BYTES;
 	check_memory_value(options, format, model);
@@ -441,6 +447,9 @@ static int export(struct options *options, const char *name, const char *path)
 		break;
 	case EXPORT_CALLGRIND:
 		callgrind_print(out, &model, options);
+		break;
+	case EXPORT_MASSIF:
+		massif_print(out, &model, options);
 		break;
 	}
 	return finish(&model);

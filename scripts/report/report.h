@@ -73,6 +73,8 @@ const char *gmon_make_directory(void);
 int gmon_run_gprof(const char *file, char **options, int count);
 /* merge.c: the sum of gmon.out files of one object, at @path. */
 void gmon_merge(const char *path, char **files, int count);
+void massif_print(FILE *out, struct model *model,
+		  const struct options *options);
 void info_print(FILE *out, struct model *model);
 
 /* Shared by the text outputs: a time, or "-" when nobody knows it. */

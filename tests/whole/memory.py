@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 
@@ -277,6 +278,24 @@ def all_outputs_have_the_same_numbers():
     tree = shim_report('report', '--tree', output)
     expect(re.search(r'977\.5 KiB 976\.6 KiB +1 +top ', tree),
            tree)
+
+
+@test
+def massif_has_what_lived_at_the_peak():
+    if not shutil.which('ms_print'):
+        raise shimtest.Skipped('ms_print is not installed')
+    output = remembered('all')
+    path = new_directory('massif') + '/massif.out'
+    shim_report('export', 'massif', output, '-o', path)
+    done = subprocess.run(['ms_print', path], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    text = done.stdout.decode()
+    expect_equal((done.returncode, done.stderr), (0, b''), 'ms_print')
+    expect(re.search(r'^->99\.\d\d% \(1,000,000B\) 0x\w+: top \(remembered\.c:'
+                     r'\d+\)$', text, re.M), text)
+    expect(re.search(r'^->\S+% \(231B\) 0x\w+: leak ', text, re.M), text)
+    for line in '->', 'all', 'main':
+        expect(line in text, text)
 
 
 @test
