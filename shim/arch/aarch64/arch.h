@@ -96,6 +96,7 @@ static inline uintptr_t arch_thread_pointer(void)
 #define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
 
 #define ARCH_RESTARTS		    (-512)
+struct arch_call;
 static inline long arch_call_with_mask(const struct arch_call *call,
 				       const uint64_t *mask)
 {

@@ -112,6 +112,7 @@ struct arch_call {
 };
 
 #define ARCH_RESTARTS		    (-512)
+struct arch_call;
 static inline long arch_call_with_mask(const struct arch_call *call,
 				       const uint64_t *mask)
 {
