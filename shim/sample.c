@@ -387,6 +387,12 @@ static int enable(void *argument)
 {
 	struct shim_handle *handle_ = argument;
 
+	if (ARCH_HAS_RESTORER == 0) {
+		/* The program's calls would fail with EINTR. */
+		log_line("%s", "nothing is sampled: on this processor calls "
+			       "that are interrupted cannot be gone on with");
+		return -ENOSYS;
+	}
 	if (sample_signal == 0) {
 		if (install(NULL) < 0)
 			return -EBUSY;

@@ -49,7 +49,8 @@ enum shim_sample_mode {
  *
  * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
  * SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING; SHIM_E_FAIL if no
- * signal is left or the system refuses its handler.
+ * signal is left, the system refuses its handler, or the processor is not an
+ * x86-64: elsewhere the program would see its system calls interrupted.
  *
  * Contract: init.
  */
