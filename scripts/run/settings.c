@@ -62,6 +62,7 @@ static const struct {
 	    { "counts", "", NULL },
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
+	{ "memory", { { NULL, NULL, NULL } } },
 	{ "none", { { NULL, NULL, NULL } } },
 	{ "pchist", { { "hz=", "1...20000", is_rate } } },
 	{ "sampling",
@@ -90,6 +91,7 @@ static const char common_help[] =
 	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
+	"                             memory           what each call path allocates\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
 	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
 	"                             none             nothing\n"

@@ -193,8 +193,10 @@ an_unknown_profiler_is_2() {
     done
     SHIM_PROFILE=calltree:nonsense status_is 2 "$profrun" "$fixture" exit 7
     says SHIM_PROFILE
-    for profile in calltree calltree:exact calltree:counts; do
-        status_is 7 "$profrun" -p $profile "$fixture" exit 7
+    for profile in calltree calltree:exact calltree:counts memory none pchist \
+        sampling 'sampling:hz=100,clock=wall' calltree:by=main/1; do
+        status_is 7 "$profrun" -p "$profile" "$fixture" exit 7
+        ! grep "not found" err || exit 1
     done
     is "$("$profrun" -q -p calltree:exact "$fixture" env | grep SHIM_PROFILE)" \
         SHIM_PROFILE=calltree:exact
