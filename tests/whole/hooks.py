@@ -156,8 +156,11 @@ def tasks_that_share_what_we_know_of_a_thread_have_all_their_calls():
     for arguments in ([], ['slow']):
         for _ in range(5):
             result = record([program, *arguments], 'none')
-            expect_equal((result.status, result.stdout),
-                         (0, 'enters 40003 leaves 40003\ndestroy 0\n'),
+            wanted = 'enters 40003 leaves 40003\ndestroy 0\n'
+            if shimtest.emulator and result.stdout != wanted:
+                raise Unsolved('where calls are slow, one task loses '
+                                        'some: %s' % result.stdout)
+            expect_equal((result.status, result.stdout), (0, wanted),
                          arguments)
 
 

@@ -273,14 +273,17 @@ def output_is_whole_and_no_terminal_gets_it():
     piped = subprocess.run([shimtest.report, 'export', 'pprof', output],
                            stdout=subprocess.PIPE, check=True).stdout
     expect(piped == data, 'stdout and -o differ')
-    ours, theirs = pty.openpty()
+    full = subprocess.run([shimtest.report, 'export', 'pprof', output, '-o',
+                           '/dev/full'], stderr=subprocess.PIPE)
+    expect_equal(full.returncode, 1, 'status on a full disk')
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        raise shimtest.Skipped('there are no terminals: %s' % error)
     done = subprocess.run([shimtest.report, 'export', 'pprof', output],
                           stdout=theirs, stderr=subprocess.PIPE)
     expect_equal(done.returncode, 2, 'status')
     expect(b'no text for a terminal' in done.stderr, done.stderr)
-    full = subprocess.run([shimtest.report, 'export', 'pprof', output, '-o',
-                           '/dev/full'], stderr=subprocess.PIPE)
-    expect_equal(full.returncode, 1, 'status on a full disk')
 
 
 @test
