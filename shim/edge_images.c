@@ -13,13 +13,10 @@
 #include "code.h"
 #include "events.h"
 #include "image.h"
-#include "locals.h"
-#include "results.h"
+#include "known.h"
 #include "state.h"
 #include "text.h"
-#include "types.h"
 #include "walk.h"
-#include "values.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -240,10 +237,7 @@ EDGE int dlclose(void *handle)
 	result = real_dlclose(handle);
 	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
 	code_closed();
-	values_closed();
-	types_closed();
-	locals_closed();
-	results_closed();
+	known_closed();
 	image_closing(0);
 	walk_closed();
 	image_raise_pending();

@@ -1,117 +1,24 @@
 #include "locals.h"
 
 #include "info.h"
+#include "known.h"
 #include "state.h"
 #include "sys.h"
 #include "thread.h"
 
-#include <shim/record.h>
 
 #include <shim/banned.h>
 
-#define BLOCK_SIZE (64u << 10)
 #define STACK_MAX 8
 
 struct locals {
-	uintptr_t address, function; /* what it is for */
-	uint32_t age;
+	struct known known;
 	enum shim_result result;
 	uintptr_t start, end, bias; /* of its image */
 	struct variables variables; /* ... and what lies behind it */
 };
 
-/* --- what is known: a table of open addressing that only grows --- */
-
-struct table {
-	uint32_t mask, used;
-	struct locals *locals[]; /* each store publishes one */
-};
-
-static struct table *table;
-/* What is older may be of code that has gone.  It stays, because somebody may
- * be reading it. */
-static uint32_t age = 1;
-
-static struct locals **find_place(struct table *in, uintptr_t address,
-				  uintptr_t function)
-{
-	uint32_t i = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40);
-
-	for (;; i++) {
-		struct locals **place = &in->locals[i & in->mask];
-		const struct locals *at =
-			__atomic_load_n(place, __ATOMIC_ACQUIRE);
-
-		if (!at || (at->address == address && at->function == function))
-			return place;
-	}
-}
-
-static const struct locals *find(const struct arch_frame *frame)
-{
-	struct table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-	const struct locals *locals;
-
-	if (!in)
-		return NULL;
-	locals = __atomic_load_n(
-		find_place(in, frame->return_address, frame->function),
-		__ATOMIC_ACQUIRE);
-	return locals && locals->age ==
-				       __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
-		       locals :
-		       NULL;
-}
-
-/* A reader may still be in the old table, which therefore stays. */
-static bool make_room(void)
-{
-	uint32_t room = table ? (table->mask + 1) * 2 : 1024;
-	struct table *larger;
-
-	if (table && table->used * 2 <= table->mask)
-		return true;
-	larger = shim_memory(sizeof(*larger) + room * sizeof(void *));
-	if (!larger)
-		return false;
-	larger->mask = room - 1;
-	for (uint32_t i = 0; table && i <= table->mask; i++) {
-		struct locals *old = table->locals[i];
-
-		if (!old)
-			continue;
-		*find_place(larger, old->address, old->function) = old;
-		larger->used++;
-	}
-	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
-	return true;
-}
-
-static void *allocate(size_t size)
-{
-	static char *block;
-	static size_t left;
-	void *memory;
-
-	size = (size + 15) / 16 * 16;
-	if (size > BLOCK_SIZE / 4)
-		return shim_memory(size);
-	if (size > left) {
-		block = shim_memory(BLOCK_SIZE);
-		left = block ? BLOCK_SIZE : 0;
-	}
-	if (size > left)
-		return NULL;
-	memory = block;
-	block += size;
-	left -= size;
-	return memory;
-}
-
-void locals_closed(void)
-{
-	__atomic_add_fetch(&age, 1, __ATOMIC_ACQ_REL);
-}
+static struct known_table table;
 
 /* --- making one --- */
 
@@ -131,16 +38,16 @@ static int keep(void *argument)
 	size_t more = job->variables ?
 			      job->variables->size - sizeof(*job->variables) :
 			      0;
-	struct locals *locals, **place;
+	struct locals *locals = known_allocate(sizeof(*locals) + more);
 
-	if (!make_room())
-		return -1;
-	locals = allocate(sizeof(*locals) + more);
 	if (!locals)
 		return -1;
-	locals->address = job->frame->return_address;
-	locals->function = job->frame->function;
-	locals->age = job->age;
+	locals->known = (struct known){
+		.address = job->frame->return_address,
+		.function = job->frame->function,
+		.age = job->age,
+		.size = (uint32_t)(sizeof(*locals) + more),
+	};
 	locals->result = job->result;
 	locals->start = job->start;
 	locals->end = job->end;
@@ -148,9 +55,8 @@ static int keep(void *argument)
 	if (job->variables)
 		__builtin_memcpy(&locals->variables, job->variables,
 				 job->variables->size);
-	place = find_place(table, locals->address, locals->function);
-	table->used += !*place;
-	__atomic_store_n(place, locals, __ATOMIC_RELEASE);
+	if (!known_publish(&table, &locals->known))
+		return -1;
 	job->made = locals;
 	return 0;
 }
@@ -169,7 +75,7 @@ static enum shim_result make(const struct arch_frame *frame,
 {
 	struct job job = {
 		.frame = frame,
-		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
+		.age = known_age(),
 		.result = SHIM_E_FUNCTION_NOT_IL,
 	};
 	enum shim_result r;
@@ -193,7 +99,8 @@ static enum shim_result make(const struct arch_frame *frame,
 enum shim_result locals_find(const struct arch_frame *frame,
 			     const struct locals **locals)
 {
-	*locals = find(frame);
+	*locals = (const void *)known_find(&table, frame->return_address,
+					   frame->function, 0);
 	return *locals ? (*locals)->result : make(frame, locals);
 }
 

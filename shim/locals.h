@@ -39,7 +39,4 @@ enum shim_unavailable locals_read_value(const struct thread *self,
 					const struct locals *locals,
 					uint32_t number, void *value);
 
-/* The program has closed an object: its addresses may be used again. */
-void locals_closed(void);
-
 #endif

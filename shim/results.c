@@ -2,9 +2,9 @@
 
 #include "code.h"
 #include "info.h"
+#include "known.h"
 #include "prototype.h"
 #include "state.h"
-#include "sys.h"
 #include "thread.h"
 
 #include <shim/record.h>
@@ -12,14 +12,11 @@
 
 #include <shim/banned.h>
 
-#define BLOCK_SIZE (64u << 10)
 #define DRAFT_SIZE (32u << 10)
 #define RANGES_MAX 16
 
 struct recipe {
-	uintptr_t address, function; /* what it is for */
-	uint32_t age;
-	uint32_t size;	 /* of all this, in bytes */
+	struct known known;
 	uint32_t length; /* of the result */
 	enum shim_result result;
 	struct decode_recipe code;
@@ -33,98 +30,11 @@ struct results_space {
 	struct decode_machine machine;
 };
 
-/* --- what is known: a table of open addressing that only grows --- */
+static struct known_table recipes;
 
-struct recipes {
-	uint32_t mask, used;
-	struct recipe *recipes[]; /* each store publishes one */
-};
-
-static struct recipes *recipes;
-/* Recipes of another age may be for code that has gone.  They stay, because
- * somebody may be reading them. */
-static uint32_t age = 1;
-
-static uint32_t hash(uintptr_t address)
+static inline const struct recipe *find(uintptr_t address, uintptr_t function)
 {
-	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40);
-}
-
-/* Its place, or where it would be. */
-static struct recipe **find_place(struct recipes *in, uintptr_t address,
-				  uintptr_t function)
-{
-	for (uint32_t i = hash(address);; i++) {
-		struct recipe **place = &in->recipes[i & in->mask];
-		const struct recipe *at =
-			__atomic_load_n(place, __ATOMIC_ACQUIRE);
-
-		if (!at || (at->address == address && at->function == function))
-			return place;
-	}
-}
-
-static const struct recipe *find(uintptr_t address, uintptr_t function)
-{
-	struct recipes *in = __atomic_load_n(&recipes, __ATOMIC_ACQUIRE);
-	const struct recipe *recipe;
-
-	if (!in)
-		return NULL;
-	recipe = __atomic_load_n(find_place(in, address, function),
-				 __ATOMIC_ACQUIRE);
-	return recipe && __atomic_load_n(&recipe->age, __ATOMIC_ACQUIRE) ==
-				       __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
-		       recipe :
-		       NULL;
-}
-
-/* A reader may still be in the old table, which therefore stays. */
-static bool make_room(void)
-{
-	uint32_t room = recipes ? (recipes->mask + 1) * 2 : 1024;
-	struct recipes *larger;
-
-	if (recipes && recipes->used * 2 <= recipes->mask)
-		return true;
-	larger = shim_memory(sizeof(*larger) + room * sizeof(void *));
-	if (!larger)
-		return false;
-	larger->mask = room - 1;
-	for (uint32_t i = 0; recipes && i <= recipes->mask; i++) {
-		struct recipe *old = recipes->recipes[i];
-
-		if (!old)
-			continue;
-		*find_place(larger, old->address, old->function) = old;
-		larger->used++;
-	}
-	__atomic_store_n(&recipes, larger, __ATOMIC_RELEASE);
-	return true;
-}
-
-static void *allocate(size_t size)
-{
-	static char *block;
-	static size_t left;
-	void *memory;
-
-	size = (size + 15) / 16 * 16;
-	if (size > left) {
-		if (sys_map(BLOCK_SIZE, &memory) < 0)
-			return NULL;
-		block = memory;
-		left = BLOCK_SIZE;
-	}
-	memory = block;
-	block += size;
-	left -= size;
-	return memory;
-}
-
-void results_closed(void)
-{
-	__atomic_add_fetch(&age, 1, __ATOMIC_ACQ_REL);
+	return (const void *)known_find(&recipes, address, function, 0);
 }
 
 /* --- making one --- */
@@ -143,8 +53,8 @@ static void decode(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_range ranges[RANGES_MAX];
 	struct decode_leaving leaving = {
-		.function = recipe->function,
-		.hook = recipe->address,
+		.function = recipe->known.function,
+		.hook = recipe->known.address,
 		.value = &job->space->value,
 		.ranges = ranges,
 	};
@@ -155,17 +65,17 @@ static void decode(const struct job *job, struct recipe *recipe)
 	if (!decoder) {
 		/* Asked too early, it is asked again. */
 		if (may_come)
-			recipe->age = 0;
+			recipe->known.age = 0;
 		return;
 	}
 	leaving.range_count =
-		info_code_ranges(recipe->function, RANGES_MAX, ranges);
+		info_code_ranges(recipe->known.function, RANGES_MAX, ranges);
 	if (!decoder->result(&leaving, &recipe->code,
 			     DRAFT_SIZE -
 				     (uint32_t)offsetof(struct recipe, code)))
 		recipe->code.reason = SHIM_UNAVAILABLE_CODE;
 	else
-		recipe->size = (uint32_t)offsetof(struct recipe, code) +
+		recipe->known.size = (uint32_t)offsetof(struct recipe, code) +
 			       recipe->code.size;
 }
 
@@ -174,10 +84,10 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 	const struct results_space *space = job->space;
 
 	__builtin_memset(recipe, 0, sizeof(*recipe));
-	recipe->address = job->frame->return_address;
-	recipe->function = job->frame->function;
-	recipe->age = job->age;
-	recipe->size = sizeof(*recipe);
+	recipe->known.address = job->frame->return_address;
+	recipe->known.function = job->frame->function;
+	recipe->known.age = job->age;
+	recipe->known.size = sizeof(*recipe);
 	if (!space->is_known) {
 		recipe->result = SHIM_E_FUNCTION_NOT_IL;
 		recipe->code.reason = SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION;
@@ -193,48 +103,15 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 		decode(job, recipe);
 }
 
-static bool is_equal(const struct recipe *a, const struct recipe *b)
-{
-	const unsigned char *x = (const void *)a, *y = (const void *)b;
-
-	for (size_t i = 0; i < a->size; i++)
-		if (x[i] != y[i])
-			return false;
-	return true;
-}
-
-/* State lock held.  The same library is often opened and closed many times: its
- * recipes become valid again. */
+/* State lock held. */
 static int keep(void *argument)
 {
 	struct job *job = argument;
-	struct recipe *recipe = (struct recipe *)draft, *old, **place;
-	uint32_t recipe_age;
+	struct recipe *recipe = (struct recipe *)draft;
 
 	draw_up(job, recipe);
-	if (!make_room())
-		return -1;
-	place = find_place(recipes, recipe->address, recipe->function);
-	old = *place;
-	if (old) {
-		recipe_age = recipe->age;
-		recipe->age = old->age;
-		if (is_equal(recipe, old)) {
-			__atomic_store_n(&old->age, recipe_age,
-					 __ATOMIC_RELEASE);
-			job->made = old;
-			return 0;
-		}
-		recipe->age = recipe_age;
-	}
-	recipe = allocate(recipe->size);
-	if (!recipe)
-		return -1;
-	__builtin_memcpy(recipe, draft, ((struct recipe *)draft)->size);
-	recipes->used += !old;
-	__atomic_store_n(place, recipe, __ATOMIC_RELEASE);
-	job->made = recipe;
-	return 0;
+	job->made = (const void *)known_keep(&recipes, &recipe->known);
+	return job->made ? 0 : -1;
 }
 
 static void take(const struct debuginfo_answer *answer, void *argument)
@@ -251,7 +128,7 @@ static enum shim_result make(struct thread *self,
 {
 	struct job job = {
 		.frame = frame,
-		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
+		.age = known_age(),
 		.space = self->results,
 	};
 	enum shim_result r;

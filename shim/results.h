@@ -39,7 +39,4 @@ enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value);
 
-/* The program has closed an object: its addresses may be used again. */
-void results_closed(void);
-
 #endif

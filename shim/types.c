@@ -2,6 +2,7 @@
 
 #include "contract.h"
 #include "info.h"
+#include "known.h"
 #include "output.h"
 #include "print.h"
 #include "state.h"
@@ -12,32 +13,8 @@
 
 #include <shim/banned.h>
 
-#define BLOCK_SIZE (64u << 10)
 #define CHUNK	   1024u
 #define CHUNKS	   1024u
-
-/* --- memory that is never given back; state lock held --- */
-
-static void *allocate(size_t size)
-{
-	static char *block;
-	static size_t left;
-	void *memory;
-
-	size = (size + 15) / 16 * 16;
-	if (size > BLOCK_SIZE / 4)
-		return sys_map(size, &memory) < 0 ? NULL : memory;
-	if (size > left) {
-		if (sys_map(BLOCK_SIZE, &memory) < 0)
-			return NULL;
-		block = memory;
-		left = BLOCK_SIZE;
-	}
-	memory = block;
-	block += size;
-	left -= size;
-	return memory;
-}
 
 static uint32_t hash_bytes(const void *memory, size_t size)
 {
@@ -87,8 +64,8 @@ static shim_type add_type(const struct typetree *tree)
 	if (type_count == CHUNK * CHUNKS)
 		return 0;
 	if (!*chunk)
-		*chunk = allocate(CHUNK * sizeof(**chunk));
-	kept = *chunk ? allocate(tree->size) : NULL;
+		*chunk = known_allocate(CHUNK * sizeof(**chunk));
+	kept = *chunk ? known_allocate(tree->size) : NULL;
 	if (!kept)
 		return 0;
 	copy(kept, tree, tree->size);
@@ -147,7 +124,7 @@ shim_type types_keep(const struct typetree *tree, size_t size)
 	return *place;
 }
 
-/* --- functions: a table of open addressing that only grows --- */
+/* --- functions --- */
 
 struct value {
 	shim_type type;
@@ -155,80 +132,17 @@ struct value {
 };
 
 struct signature {
-	uintptr_t function;
-	uint32_t age;
+	struct known known;	/* @address is the function, too */
 	enum shim_result result;
-	uint32_t size;		/* of all of it */
 	uint32_t value_count;	/* the result, the parameters */
 	struct value values[];	/* then the text */
 };
 
-struct signatures {
-	uint32_t mask, used;
-	struct signature *signatures[]; /* each store publishes one */
-};
-
-static struct signatures *signatures;
-/* Those of another age may be of functions that have gone. */
-static uint32_t age = 1;
-
-void types_closed(void)
-{
-	__atomic_add_fetch(&age, 1, __ATOMIC_ACQ_REL);
-}
-
-static struct signature **find_place(struct signatures *in, uintptr_t function)
-{
-	uint32_t hash = (uint32_t)((function * 0x9e3779b97f4a7c15ull) >> 40);
-
-	for (uint32_t i = hash;; i++) {
-		struct signature **place = &in->signatures[i & in->mask];
-		const struct signature *at =
-			__atomic_load_n(place, __ATOMIC_ACQUIRE);
-
-		if (!at || at->function == function)
-			return place;
-	}
-}
+static struct known_table signatures;
 
 static const struct signature *find(uintptr_t function)
 {
-	struct signatures *in = __atomic_load_n(&signatures, __ATOMIC_ACQUIRE);
-	const struct signature *signature;
-
-	if (!in)
-		return NULL;
-	signature = __atomic_load_n(find_place(in, function), __ATOMIC_ACQUIRE);
-	return signature &&
-			       __atomic_load_n(&signature->age,
-					       __ATOMIC_ACQUIRE) ==
-				       __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
-		       signature :
-		       NULL;
-}
-
-/* A reader may still be in the old table, which therefore stays. */
-static bool make_room(void)
-{
-	uint32_t room = signatures ? (signatures->mask + 1) * 2 : 1024;
-	struct signatures *larger;
-
-	if (signatures && signatures->used * 2 <= signatures->mask)
-		return true;
-	larger = allocate(sizeof(*larger) + room * sizeof(void *));
-	if (!larger)
-		return false;
-	larger->mask = room - 1;
-	for (uint32_t i = 0; signatures && i <= signatures->mask; i++) {
-		struct signature *old = signatures->signatures[i];
-
-		if (!old)
-			continue;
-		*find_place(larger, old->function) = old;
-		larger->used++;
-	}
-	__atomic_store_n(&signatures, larger, __ATOMIC_RELEASE);
-	return true;
+	return (const void *)known_find(&signatures, function, function, 0);
 }
 
 /* --- making one --- */
@@ -287,42 +201,26 @@ static struct signature *draw_up(const struct job *job)
 	struct signature *draft = (void *)(job->memory + job->size);
 	size_t text_size;
 
-	draft->function = job->function;
+	draft->known.address = job->function;
+	draft->known.function = job->function;
+	draft->known.age = job->age;
 	draft->result = job->result;
 	draft->value_count = count_values(job, &text_size);
-	draft->size = (uint32_t)(sizeof(*draft) +
+	draft->known.size = (uint32_t)(sizeof(*draft) +
 				 draft->value_count * sizeof(struct value) +
 				 text_size);
 	return keep_values(job, draft) ? draft : NULL;
 }
 
-/* State lock held.  The same library is often opened and closed many times: what
- * is known of its functions becomes valid again. */
+/* State lock held. */
 static int keep(void *argument)
 {
 	struct job *job = argument;
-	struct signature *draft = draw_up(job), *old, *kept, **place;
+	struct signature *draft = draw_up(job);
 
-	if (!draft || !make_room())
-		return -ENOMEM;
-	place = find_place(signatures, job->function);
-	old = *place;
-	draft->age = old ? old->age : job->age;
-	if (old && old->size == draft->size &&
-	    is_equal(old, draft, draft->size)) {
-		__atomic_store_n(&old->age, job->age, __ATOMIC_RELEASE);
-		job->made = old;
-		return 0;
-	}
-	draft->age = job->age;
-	kept = allocate(draft->size);
-	if (!kept)
-		return -ENOMEM;
-	copy(kept, draft, draft->size);
-	signatures->used += !old;
-	__atomic_store_n(place, kept, __ATOMIC_RELEASE);
-	job->made = kept;
-	return 0;
+	if (draft)
+		job->made = (const void *)known_keep(&signatures, &draft->known);
+	return job->made ? 0 : -ENOMEM;
 }
 
 static bool map(struct job *job, size_t size)
@@ -351,7 +249,7 @@ static enum shim_result make(shim_function function,
 {
 	struct job job = {
 		.function = function,
-		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
+		.age = known_age(),
 	};
 
 	job.result = info_ask(HELPER_SIGNATURE, function, take, &job);

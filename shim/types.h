@@ -16,7 +16,4 @@ const struct typetree *types_find(shim_type type);
  * there are @size bytes, is damaged, or there is no memory.  State lock held. */
 shim_type types_keep(const struct typetree *tree, size_t size);
 
-/* The program has closed an object: its addresses may be used again. */
-void types_closed(void);
-
 #endif

@@ -3,6 +3,7 @@
 #include "callsite.h"
 #include "code.h"
 #include "info.h"
+#include "known.h"
 #include "plan.h"
 #include "prototype.h"
 #include "state.h"
@@ -15,7 +16,6 @@
 
 #include <shim/banned.h>
 
-#define BLOCK_SIZE   (64u << 10)
 #define REGISTER_MAX 16 /* bytes of what comes in registers */
 
 /* Site recipes take some hundred bytes each. */
@@ -33,9 +33,7 @@ struct part {
 };
 
 struct recipe {
-	uintptr_t address, function; /* what it is for ... */
-	uintptr_t site;		     /* ... 0: wherever it is called from */
-	uint32_t age;
+	struct known known;
 	enum shim_result result;
 	/* Of a site at which the caller says no more: what to follow. */
 	const struct recipe *same;
@@ -64,104 +62,13 @@ struct values_space {
 	} told;
 };
 
-/* --- what is known: a table of open addressing that only grows --- */
+static struct known_table recipes, site_recipes;
 
-struct recipes {
-	uint32_t mask, used;
-	struct recipe *recipes[]; /* each store publishes one */
-};
-
-static struct recipes *recipes;
-/* Recipes of another age may be for code that has gone.  They stay, because
- * somebody may be reading them. */
-static uint32_t age = 1;
-
-static uint32_t site_count;
-
-static uint32_t hash(uintptr_t address, uintptr_t site)
-{
-	return (uint32_t)(((address ^ site << 20) * 0x9e3779b97f4a7c15ull) >>
-			  40);
-}
-
-/* Its place, or where it would be. */
-static inline struct recipe **find_place(struct recipes *in, uintptr_t address,
-					 uintptr_t function, uintptr_t site)
-{
-	for (uint32_t i = hash(address, site);; i++) {
-		struct recipe **place = &in->recipes[i & in->mask];
-		const struct recipe *at =
-			__atomic_load_n(place, __ATOMIC_ACQUIRE);
-
-		if (!at || (at->address == address &&
-			    at->function == function && at->site == site))
-			return place;
-	}
-}
-
-static inline const struct recipe *find(uintptr_t address, uintptr_t function,
+static inline const struct recipe *find(const struct known_table *in,
+					uintptr_t address, uintptr_t function,
 					uintptr_t site)
 {
-	struct recipes *in = __atomic_load_n(&recipes, __ATOMIC_ACQUIRE);
-	const struct recipe *recipe;
-
-	if (!in)
-		return NULL;
-	recipe = __atomic_load_n(find_place(in, address, function, site),
-				 __ATOMIC_ACQUIRE);
-	return recipe && __atomic_load_n(&recipe->age, __ATOMIC_ACQUIRE) ==
-				 __atomic_load_n(&age, __ATOMIC_ACQUIRE) ?
-		       recipe :
-		       NULL;
-}
-
-/* A reader may still be in the old table, which therefore stays. */
-static bool make_room(void)
-{
-	uint32_t room = recipes ? (recipes->mask + 1) * 2 : 1024;
-	struct recipes *larger;
-
-	if (recipes && recipes->used * 2 <= recipes->mask)
-		return true;
-	larger = shim_memory(sizeof(*larger) + room * sizeof(void *));
-	if (!larger)
-		return false;
-	larger->mask = room - 1;
-	for (uint32_t i = 0; recipes && i <= recipes->mask; i++) {
-		struct recipe *old = recipes->recipes[i];
-
-		if (!old)
-			continue;
-		*find_place(larger, old->address, old->function, old->site) =
-			old;
-		larger->used++;
-	}
-	__atomic_store_n(&recipes, larger, __ATOMIC_RELEASE);
-	return true;
-}
-
-static void *allocate(size_t size)
-{
-	static char *block;
-	static size_t left;
-	void *memory;
-
-	size = (size + 15) / 16 * 16;
-	if (size > left) {
-		if (sys_map(BLOCK_SIZE, &memory) < 0)
-			return NULL;
-		block = memory;
-		left = BLOCK_SIZE;
-	}
-	memory = block;
-	block += size;
-	left -= size;
-	return memory;
-}
-
-void values_closed(void)
-{
-	__atomic_add_fetch(&age, 1, __ATOMIC_ACQ_REL);
+	return (const void *)known_find(in, address, function, site);
 }
 
 /* --- making one --- */
@@ -304,9 +211,9 @@ static void locate(const struct job *job, struct recipe *recipe)
 	static struct decode_places places[PROTOTYPE_VALUES_MAX];
 	const struct values_space *space = job->space;
 	struct decode_location location = {
-		.function = recipe->function,
-		.end = info_code_end(recipe->function),
-		.hook = recipe->address,
+		.function = recipe->known.function,
+		.end = info_code_end(recipe->known.function),
+		.hook = recipe->known.address,
 		.values = space->values,
 		.count = space->value_count,
 	};
@@ -316,7 +223,7 @@ static void locate(const struct job *job, struct recipe *recipe)
 		places[i].reason = SHIM_UNAVAILABLE_CODE;
 	/* Asked too early, it is asked again. */
 	if (!code_find_arguments(&location, &recipe->frame, places))
-		recipe->age = 0;
+		recipe->known.age = 0;
 	for (uint32_t i = 0; i < recipe->count; i++)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
@@ -329,9 +236,9 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 	const struct values_space *space = job->space;
 
 	__builtin_memset(draft, 0, sizeof(draft));
-	recipe->address = job->frame->return_address;
-	recipe->function = job->frame->function;
-	recipe->age = job->age;
+	recipe->known.address = job->frame->return_address;
+	recipe->known.function = job->frame->function;
+	recipe->known.age = job->age;
 	if (space->value_count == 0) {
 		recipe->result = SHIM_E_FUNCTION_NOT_IL;
 		return;
@@ -481,8 +388,8 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	const struct recipe *primary = job->primary;
 	struct callsite *callsite = &job->space->callsite;
 	struct decode_call call = {
-		.function = primary->function,
-		.end = info_code_end(primary->function),
+		.function = primary->known.function,
+		.end = info_code_end(primary->known.function),
 		.site = (uintptr_t)job->frame->site,
 		.may_tail_call = primary->may_tail_call,
 	};
@@ -491,8 +398,8 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	__builtin_memcpy(draft, primary,
 			 sizeof(*primary) +
 				 primary->count * sizeof(primary->parts[0]));
-	recipe->age = job->age;
-	recipe->site = (uintptr_t)job->frame->site;
+	recipe->known.age = job->age;
+	recipe->known.site = (uintptr_t)job->frame->site;
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
 		check(callsite, call.site);
@@ -512,56 +419,21 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	recipe->count = 0;
 }
 
-static bool is_equal(const struct recipe *a, const struct recipe *b)
-{
-	const unsigned char *x = (const void *)a, *y = (const void *)b;
-	size_t size = size_of(a);
-
-	for (size_t i = 0; i < size; i++)
-		if (x[i] != y[i])
-			return false;
-	return true;
-}
-
-/* State lock held.  The same library is often opened and closed many times: its
- * recipes become valid again. */
+/* State lock held. */
 static int keep(void *argument)
 {
 	struct job *job = argument;
-	struct recipe *recipe = (struct recipe *)draft, *old, **place;
-	size_t size;
-	uint32_t old_age;
+	struct recipe *recipe = (struct recipe *)draft;
 
 	if (job->primary)
 		draw_up_site(job, recipe);
 	else
 		draw_up(job, recipe);
-	if (!make_room())
-		return -1;
-	place = find_place(recipes, recipe->address, recipe->function,
-			   recipe->site);
-	old = *place;
-	if (old) {
-		old_age = old->age;
-		recipe->age = old_age;
-		if (is_equal(recipe, old)) {
-			__atomic_store_n(&old->age, job->age,
-					 __ATOMIC_RELEASE);
-			job->made = old;
-			return 0;
-		}
-		recipe->age = job->age;
-	}
-	size = size_of(recipe);
-	recipe = allocate(size);
-	if (!recipe)
-		return -1;
-	__builtin_memcpy(recipe, draft, size);
-	recipes->used += !old;
-	site_count += !old && recipe->site != 0;
-	__atomic_store_n(place, recipe, __ATOMIC_RELEASE);
-	job->made = recipe;
-	return 0;
+	recipe->known.size = (uint32_t)size_of(recipe);
+	job->made = (const void *)known_keep(job->primary ? &site_recipes :
+							    &recipes,
+					     &recipe->known);
+	return job->made ? 0 : -1;
 }
 
 static void take(const struct debuginfo_answer *answer, void *argument)
@@ -604,7 +476,7 @@ static enum shim_result make(struct thread *self,
 	struct job job = {
 		.frame = frame,
 		.primary = primary,
-		.age = __atomic_load_n(&age, __ATOMIC_ACQUIRE),
+		.age = known_age(),
 	};
 	enum shim_result r;
 
@@ -634,11 +506,11 @@ static const struct recipe *find_site(struct thread *self,
 {
 	uintptr_t site = (uintptr_t)frame->site;
 	const struct recipe *recipe =
-		find(primary->address, primary->function, site);
+		find(&site_recipes, primary->known.address,
+		     primary->known.function, site);
 
 	if (!recipe && (site == 0 ||
-			__atomic_load_n(&site_count, __ATOMIC_RELAXED) >=
-				SITES_MAX ||
+			known_count(&site_recipes) >= SITES_MAX ||
 			make(self, frame, primary, &recipe) != SHIM_OK))
 		return primary;
 	if (recipe->same)
@@ -652,7 +524,7 @@ enum shim_result values_find(struct thread *self,
 {
 	enum shim_result r;
 
-	*recipe = find(frame->return_address, frame->function, 0);
+	*recipe = find(&recipes, frame->return_address, frame->function, 0);
 	if (!*recipe || !self->values) {
 		r = make(self, frame, NULL, recipe);
 		if (r != SHIM_OK)
@@ -746,7 +618,7 @@ static bool is_called_by(const struct arch_frame *frame,
 	return read_place(&reader,
 			  &recipe->frame.kept[kept_index(recipe->guard)],
 			  &value) &&
-	       value == recipe->function;
+	       value == recipe->known.function;
 }
 
 /* --- the caller's expressions --- */
@@ -903,7 +775,7 @@ bool values_fill_quickly(const struct thread *self,
 			 struct shim_argument_info *info)
 {
 	const struct recipe *recipe =
-		find(frame->return_address, frame->function, 0);
+		find(&recipes, frame->return_address, frame->function, 0);
 
 	if (!recipe || !self->values || !recipe->is_all_near ||
 	    recipe->asks_caller || frame->has_registers != ARCH_FRAME_ALL ||

@@ -55,7 +55,4 @@ enum shim_unavailable values_get(struct thread *self,
 struct shim_argument_info *values_tell(struct thread *self,
 				       const struct arch_frame *frame);
 
-/* The program has closed an object: its addresses may be used again. */
-void values_closed(void);
-
 #endif
