@@ -43,11 +43,6 @@ static void add_range(struct function *function, const struct path *path)
 	function->has_range = true;
 }
 
-static bool has_time(const struct path *path)
-{
-	return path->calls > path->untimed || (path->open && !path->untimed);
-}
-
 bool is_untimed(const struct sums *sums)
 {
 	return sums->untimed > 0 && sums->untimed >= sums->calls;
@@ -78,7 +73,7 @@ static void measure_paths(struct model *model)
 	for (i = model->path_count - 1; i > 0; i--) {
 		path = &model->paths[i];
 		parent = &model->paths[path->parent];
-		if (path->function == NONE || !has_time(path)) {
+		if (path->function == NONE || !path->is_timed) {
 			path->total_raw = path->self_raw;
 			path->self_raw = 0;
 		} else {

@@ -298,6 +298,7 @@ static void add_time(struct build *build, const struct shim_node *node,
 
 	if (node->group)
 		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;
+	path->is_timed = true;
 	path->total_raw += time;
 	path->cost += inside;
 	thread->self -= inside;
@@ -368,6 +369,7 @@ static void add_samples(struct build *build, uint32_t number, uint32_t thread,
 	for (; model->paths[number].function != NONE; number = path->parent) {
 		path = &model->paths[number];
 		path->calls += whole(weight);
+		path->is_timed = true;
 		path->total_raw += time;
 		path->tick = fmax(path->tick, period_ns);
 		path->variance += time * period_ns;

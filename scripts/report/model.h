@@ -57,6 +57,8 @@ struct path {
 	double child_variance;		/* of the sum of its children's */
 	double min, max;		/* max < min: unknown */
 	double open_max;
+	bool is_timed;			/* at least some of it; a forked process
+					 * has time in calls that are not its own */
 	bool has_no_range;
 };
 

@@ -78,12 +78,6 @@ PROGRAMS = [('unwind.cc', 'calltree'), ('unwind.cc', 'calltree:exact'),
             ('forks.c', 'calltree')]
 
 
-def threads_of(source):
-    """A forked process knows no time of calls its parent began.  Where their
-    paths are one, what it did in them is taken from the parent's time."""
-    return ['--threads'] if source == 'forks.c' else []
-
-
 @test
 def flat_and_cum_are_self_and_total_of_the_report():
     for source, kind in PROGRAMS:
@@ -94,7 +88,7 @@ def flat_and_cum_are_self_and_total_of_the_report():
                                          ('time', 'nanoseconds')], 'types')
             expect_sums(source, profile.flat_and_cum('time'),
                         profile.flat_and_cum('calls'),
-                        reported(output, *threads_of(source), *more)[1])
+                        reported(output, *more)[1])
 
 
 @test
@@ -328,7 +322,7 @@ def go_tool_pprof_shows_what_the_report_shows():
         path = os.path.join(new_directory('pprof'), 'file')
         export_to(path, output)
         expect_sums(source, go_top(path, 'time'), go_top(path, 'calls'),
-                    reported(output, *threads_of(source))[1])
+                    reported(output)[1])
 
 
 if __name__ == '__main__':
