@@ -19,6 +19,8 @@ static const char help[] =
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
 "       profrun merge -o FILE GMON.OUT...\n"
+"       profrun diff A B [OPTIONS]               what got slower\n"
+"       profrun diff A1 A2... -- B1 B2...        and what of it is noise\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -45,7 +47,12 @@ static const char help[] =
 "                       total its cum): which one it shows first\n"
 "  --max-depth N        of the paths of folded and pprof; default 4096\n"
 "  --threads            keep threads apart; pprof has them as labels anyhow\n"
-"both:\n"
+"diff:\n"
+"  --value self|total|calls|bytes|allocations|peak|leaked   what is compared\n"
+"  --limit N            rows of a table; 0: all; default 30\n"
+"  --format text|json|csv\n"
+"  --color auto|always|never\n"
+"all:\n"
 "  --process PID        only this process\n"
 "  --mangled            names as the linker has them\n"
 "  --raw                do not subtract our own cost\n"
@@ -98,6 +105,14 @@ static const struct option merge_options[] = {
 	{ "output", required_argument, NULL, OPTION_OUTPUT },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 }
+};
+
+static const struct option diff_options[] = {
+	{ "limit", required_argument, NULL, OPTION_LIMIT },
+	{ "value", required_argument, NULL, OPTION_VALUE },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "color", required_argument, NULL, OPTION_COLOR },
+	COMMON
 };
 
 static const struct option info_options[] = { COMMON };
@@ -273,6 +288,12 @@ static void read_all(struct model *model, struct model *samples,
 		    has_samples && (options->samples || !has_calls));
 	if (samples && has_samples && !model->is_sampled)
 		model_build(samples, recording, options->raw, false, true);
+}
+
+void model_read(struct model *model, struct recording *recording,
+		const struct options *options, const char *path)
+{
+	read_all(model, NULL, recording, options, path);
 }
 
 /* Memory is shown if it is what was asked for, when the program ran or now. */
@@ -484,6 +505,34 @@ static int merge(const struct options *options, char **files, int count)
 	return 0;
 }
 
+/* A -- is between the sets, which two recordings do not need. */
+static int diff(struct options *options, int argc, char **argv)
+{
+	int middle = 1, first, second;
+	char **start;
+
+	while (middle < argc && strcmp(argv[middle], "--"))
+		middle++;
+	first = take_options(options, middle, argv, diff_options, ":");
+	start = argv + optind;
+	if (middle == argc) {
+		if (first != 2)
+			die_usage("diff: which two recordings?  More of them: "
+				  "A1 A2... -- B1 B2...");
+		diff_print(output_open(NULL), options, start, 1, start + 1, 1);
+	} else {
+		optind = 0;
+		second = take_options(options, argc - middle, argv + middle,
+				      diff_options, ":");
+		if (first == 0 || second == 0)
+			die_usage("diff: recordings before and after --");
+		diff_print(output_open(NULL), options, start, first,
+			   argv + middle + optind, second);
+	}
+	output_close();
+	return 0;
+}
+
 static int info(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -514,6 +563,8 @@ int main(int argc, char **argv)
 	argv++;
 	if (!strcmp(verb, "gprof"))
 		return gprof(&options, argc - 1, argv + 1);
+	if (!strcmp(verb, "diff"))
+		return diff(&options, argc, argv);
 	if (!strcmp(verb, "report")) {
 		left = take_options(&options, argc, argv, report_options, ":");
 		if (left <= 1)

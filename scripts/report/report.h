@@ -41,6 +41,8 @@ struct page {
 	size_t columns;			/* SIZE_MAX: not a terminal */
 };
 
+struct page page_on(FILE *out, const struct options *options,
+		    struct model *model);
 /* @samples: of the same run, to compare with; or NULL. */
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options);
@@ -73,6 +75,12 @@ const char *gmon_make_directory(void);
 int gmon_run_gprof(const char *file, char **options, int count);
 /* merge.c: the sum of gmon.out files of one object, at @path. */
 void gmon_merge(const char *path, char **files, int count);
+/* diff.c: compares the recordings of two sets. */
+void diff_print(FILE *out, const struct options *options, char **first,
+		int first_count, char **second, int second_count);
+/* main.c: calls, or samples if there are no calls or they are asked for. */
+void model_read(struct model *model, struct recording *recording,
+		const struct options *options, const char *path);
 void massif_print(FILE *out, struct model *model,
 		  const struct options *options);
 void info_print(FILE *out, struct model *model);

@@ -463,16 +463,22 @@ static bool wants_color(FILE *out, const char *when)
 	       !(terminal && !strcmp(terminal, "dumb"));
 }
 
-void text_print(FILE *out, struct model *model, struct model *samples,
-		const struct options *options)
+struct page page_on(FILE *out, const struct options *options,
+		    struct model *model)
 {
-	struct page page = {
+	return (struct page){
 		.out = out,
 		.options = options,
 		.model = model,
 		.color = wants_color(out, options->color),
 		.columns = terminal_columns(out),
 	};
+}
+
+void text_print(FILE *out, struct model *model, struct model *samples,
+		const struct options *options)
+{
+	struct page page = page_on(out, options, model);
 
 	if (model->calls || model->open)
 		relatives_check(&page);

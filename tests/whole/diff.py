@@ -1,0 +1,192 @@
+"""profrun diff: what has changed between two sets of runs, and what is noise."""
+
+import csv
+import io
+import json
+import math
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, new_directory,
+                      record, shim_report, test)
+
+recorded = {}
+
+
+def runs(us, extra, count=5, program=None):
+    """Recordings of the same thing, made once."""
+    key = us, extra, program
+    made = recorded.setdefault(key, [])
+    while len(made) < count:
+        result = record([program or compile('slower.c'), str(us), extra],
+                        'calltree:exact')
+        expect_equal(result.status, 0, 'status')
+        made.append(result.output)
+    return made[:count]
+
+
+def diff(*arguments):
+    return json.loads(shim_report('diff', *arguments, '--format', 'json'))
+
+
+def failed(status, *arguments):
+    """What it says instead."""
+    done = subprocess.run([shimtest.report, 'diff', *arguments],
+                          capture_output=True, text=True)
+    expect_equal((done.returncode, done.stdout), (status, ''), arguments)
+    return done.stderr
+
+
+def by_name(about):
+    return {f['name']: f for f in about['functions']}
+
+
+def self_ns(output):
+    about = json.loads(shim_report('report', output, '--format', 'json'))
+    return {f['name']: f['self_ns'] for f in about['functions']}
+
+
+# --- what Student's distribution says, by adding up its density ---
+
+def student_tails(t, freedom, steps=20000):
+    """Chance that |t| is at least @t."""
+    norm = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) \
+        / math.sqrt(freedom * math.pi)
+
+    def density(x):
+        return norm * (1 + x * x / freedom) ** (-(freedom + 1) / 2)
+    t = abs(t)
+    width = t / steps
+    inside = sum((density(i * width) + 4 * density((i + .5) * width) +
+                  density((i + 1) * width)) * width / 6 for i in range(steps))
+    return 1 - 2 * inside
+
+
+def welch(first, second):
+    """(change, its standard error, degrees of freedom)"""
+    def about(values):
+        mean = sum(values) / len(values)
+        return mean, sum((v - mean) ** 2 for v in values) / (
+            len(values) - 1) / len(values)
+    (m, a), (n, b) = about(first), about(second)
+    return n - m, math.sqrt(a + b), (a + b) ** 2 / (
+        a * a / (len(first) - 1) + b * b / (len(second) - 1))
+
+
+@test
+def what_has_changed_is_told_from_noise():
+    first, second = runs(1000, 'old'), runs(100000, 'old')
+    functions = by_name(diff(*first, '--', *second))
+    expect_equal(functions['changed']['verdict'], 'slower', 'changed')
+    expect(functions['changed']['change'] > 8e7,
+           functions['changed'])
+    expect_equal(functions['called']['a']['calls'], 1000, 'calls before')
+    expect_equal(functions['called']['b']['calls'], 100000, 'calls after')
+    functions = by_name(diff(*second, '--', *first))
+    expect_equal(functions['changed']['verdict'], 'faster', 'the other way')
+
+
+@test
+def errors_and_chances_are_those_of_welch():
+    first, second = runs(1000, 'old'), runs(100000, 'old', 3)
+    functions = by_name(diff(*first, '--', *second))
+    for name in ('unchanged', 'changed', 'old_one', 'main'):
+        change, error, freedom = welch([self_ns(o)[name] for o in first],
+                                       [self_ns(o)[name] for o in second])
+        got = functions[name]
+        expect(abs(got['change'] - change) <= 2, (name, got, change))
+        # The sum is not fine enough for what is certain anyhow.
+        wanted = (student_tails(change / error, freedom)
+                  if abs(change / error) < 50 else 0)
+        expect(abs(got['chance'] - wanted) < 1e-4, (name, got, wanted))
+        limit = student_tails(got['error'] / error, freedom)
+        expect(abs(limit - 0.01) < 1e-4, (name, got, limit))
+
+
+@test
+def a_recording_does_not_differ_from_itself():
+    first = runs(1000, 'old')
+    about = diff(first[0], first[0])
+    expect_equal({f['verdict'] for f in about['functions']}, {'same'}, 'verdicts')
+    expect_equal(about['change'], 0, 'change')
+    about = diff(*first[:3], '--', *first[:3])
+    expect_equal({f['verdict'] for f in about['functions']}, {'same'}, 'verdicts')
+
+
+@test
+def one_run_each_says_that_noise_is_not_known():
+    first, second = runs(1000, 'old')[0], runs(100000, 'old')[0]
+    about = diff(first, second)
+    expect_equal(about['chance'], None, 'chance')
+    expect_equal(by_name(about)['changed']['verdict'], 'slower?', 'verdict')
+    expect('not known' in shim_report('diff', first, second), 'not said')
+
+
+@test
+def functions_come_and_go():
+    functions = by_name(diff(*runs(1000, 'old', 2), '--',
+                             *runs(1000, 'new', 2)))
+    expect_equal(functions['old_one']['verdict'], 'gone', 'old')
+    expect_equal(functions['old_one']['b']['mean'], 0, 'old after')
+    expect_equal(functions['new_one']['verdict'], 'new', 'new')
+    expect_equal(functions['new_one']['a']['calls'], 0, 'new before')
+
+
+@test
+def a_program_of_another_name_is_compared():
+    other = new_directory('other') + '/renamed'
+    shutil.copy(compile('slower.c'), other)
+    functions = diff(runs(1000, 'old')[0],
+                     runs(1000, 'old', 1, other)[0])['functions']
+    expect_equal(len([f for f in functions if f['name'] == 'main']), 1, 'mains')
+    expect(not {'new', 'gone'} & {f['verdict'] for f in functions}, functions)
+
+
+@test
+def calls_are_compared_when_nothing_was_timed():
+    program = compile('slower.c')
+    first, second = (record([program, us, 'old'], 'calltree:counts').output
+                     for us in ('10', '30'))
+    about = diff(first, second)
+    expect_equal(about['value'], 'calls', 'value')
+    expect_equal(by_name(about)['called']['change'], 20, 'change')
+    done = failed(1, '--value', 'self', first, second)
+    expect('counted, not timed' in done, done)
+
+
+@test
+def csv_and_json_and_text_agree():
+    first, second = runs(1000, 'old', 3), runs(100000, 'old', 3)
+    rows = list(csv.DictReader(io.StringIO(shim_report(
+        'diff', '--format', 'csv', *first, '--', *second))))
+    functions = diff(*first, '--', *second)['functions']
+    expect_equal([r['name'] for r in rows], [f['name'] for f in functions],
+                 'order')
+    for row, function in zip(rows, functions):
+        expect_equal(row['verdict'], function['verdict'], row['name'])
+        expect(math.isclose(float(row['change']), function['change'],
+                            rel_tol=1e-6, abs_tol=1), (row, function))
+    text = shim_report('diff', *first, '--', *second, '--limit', '1')
+    expect(rows[0]['name'] in text.splitlines()[5], text)
+
+
+REFUSALS = [((), 'which two recordings'), (('one',), 'which two recordings'),
+            (('one', 'two', 'three'), 'which two recordings'),
+            (('--', 'one'), 'before and after'),
+            (('one', '--'), 'before and after'),
+            (('one', 'two', '--value', 'color'), 'unknown value'),
+            (('one', 'two', '--tree'), 'unknown option')]
+
+
+@test
+def wrong_words_are_refused():
+    for words, message in REFUSALS:
+        done = failed(2, *words)
+        expect(message in done, (words, done))
+    done = failed(1, runs(1000, 'old')[0], 'missing')
+    expect('missing: No such file' in done, done)
+
+
+if __name__ == '__main__':
+    shimtest.main()
