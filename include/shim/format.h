@@ -16,6 +16,9 @@
  * and beside them `end`, written by profrun when the program has ended:
  * one line, "status WAIT-STATUS mono-ns TIME".
  *
+ * A directory of such recordings is one as well, of all that is in them: the
+ * ranks of a parallel job (rank.N), or what profrun merge has put together.
+ *
  * The program writes these files through shared mappings and never has to
  * finish them: it may die between any two stores.  So a reader takes what is
  * there.  Unwritten space is zero.  All integers are little-endian, all

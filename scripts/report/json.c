@@ -232,8 +232,7 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 		     const uint32_t *places)
 {
 	const struct path *path = &model->paths[number];
-	bool known = path->calls > path->untimed ||
-		     (path->open && !path->untimed);
+	bool known = path->is_timed;
 	bool has_parent = path->parent != 0 && path->parent != NONE;
 
 	fprintf(out, "{\"id\":%u,\"parent\":", number);

@@ -13,12 +13,15 @@
 
 #include "report.h"
 
+#define RANK_ROWS 10			/* below the other table */
+
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
 "       profrun export folded|json|csv|pprof|callgrind|massif [DIR] [OPTIONS]\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
-"       profrun merge -o FILE GMON.OUT...\n"
+"       profrun merge -o DIR DIR...              one recording of several\n"
+"       profrun merge -o FILE GMON.OUT...        and one gmon.out\n"
 "       profrun diff A B [OPTIONS]               what got slower\n"
 "       profrun diff A1 A2... -- B1 B2...        and what of it is noise\n"
 "       profrun info [DIR]\n"
@@ -36,6 +39,8 @@ static const char help[] =
 "  --callees F          whom function F calls\n"
 "  --histogram F        how long calls of F took (profile calltree:exact)\n"
 "  --threads            a table for every thread\n"
+"  --ranks              how evenly the ranks of a job share the work, the parts\n"
+"                       of a merged recording, or processes; also with --tree\n"
 "  --format text|json|csv\n"
 "  --color auto|always|never\n"
 "export:\n"
@@ -65,7 +70,8 @@ enum {
 	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
-	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_MEMORY, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_MEMORY,
+	OPTION_RANKS, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -88,6 +94,7 @@ static const struct option report_options[] = {
 	{ "callees", required_argument, NULL, OPTION_CALLEES },
 	{ "histogram", required_argument, NULL, OPTION_HISTOGRAM },
 	{ "threads", no_argument, NULL, OPTION_THREADS },
+	{ "ranks", no_argument, NULL, OPTION_RANKS },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "color", required_argument, NULL, OPTION_COLOR },
 	COMMON
@@ -195,6 +202,9 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_THREADS:
 		options->threads = true;
 		break;
+	case OPTION_RANKS:
+		options->ranks = true;
+		break;
 	case OPTION_PROCESS:
 		options->pid = (uint32_t)parse_number("process", text, 1,
 						      INT32_MAX);
@@ -284,7 +294,8 @@ static void read_all(struct model *model, struct model *samples,
 	recording_open(recording, path ? path : recording_find(),
 		       options->pid);
 	find_kinds(recording, &has_calls, &has_samples);
-	model_build(model, recording, options->raw, options->threads,
+	model_build(model, recording, options->raw,
+		    options->threads || options->ranks,
 		    has_samples && (options->samples || !has_calls));
 	if (samples && has_samples && !model->is_sampled)
 		model_build(samples, recording, options->raw, false, true);
@@ -326,6 +337,32 @@ static int finish(const struct model *model)
 	return status;
 }
 
+/* Nothing but the table of functions was asked for. */
+static bool is_plain(const struct options *options)
+{
+	return !strcmp(options->format, "text") && !options->tree &&
+	       !options->threads && !options->ranks && !options->callers &&
+	       !options->callees && !options->histogram && !options->memory;
+}
+
+/* Below the report of several recordings: how they differ. */
+static void add_ranks(FILE *out, const struct options *options,
+		      const char *path)
+{
+	struct options by_rank = *options;
+	struct recording recording;
+	struct model model;
+	struct page page;
+
+	by_rank.ranks = true;
+	if (options->limit < 0)
+		by_rank.limit = RANK_ROWS;
+	read_all(&model, NULL, &recording, &by_rank, path);
+	page = page_on(out, &by_rank, &model);
+	fputc('\n', out);
+	ranks_print(&page);
+}
+
 static int report(struct options *options, const char *path)
 {
 	struct recording recording;
@@ -337,17 +374,26 @@ static int report(struct options *options, const char *path)
 	     options->tree))
 		die_usage("--format %s has no --tree, --callers, --callees, "
 			  "--histogram; see export json", options->format);
+	if (options->ranks && (options->threads || options->callers ||
+			       options->callees || options->histogram ||
+			       !strcmp(options->format, "csv")))
+		die_usage("--ranks has no --threads, --callers, --callees, "
+			  "--histogram and no csv");
 	read_all(&model, strcmp(options->format, "text") ? NULL : &samples,
 		 &recording, options, path);
 	choose_memory(&model, options);
 	out = output_open(NULL);
-	if (!strcmp(options->format, "json"))
+	if (!strcmp(options->format, "json") && options->ranks)
+		ranks_json(out, &model);
+	else if (!strcmp(options->format, "json"))
 		json_print(out, &model, options, false);
 	else if (!strcmp(options->format, "csv"))
 		csv_print(out, &model, options);
 	else
 		text_print(out, &model, samples.recording ? &samples : NULL,
 			   options);
+	if (recording.part_count > 1 && is_plain(options))
+		add_ranks(out, options, path);
 	return finish(&model);
 }
 
@@ -501,7 +547,10 @@ static int merge(const struct options *options, char **files, int count)
 {
 	if (!options->output)
 		die_usage("merge: where to? -o FILE");
-	gmon_merge(options->output, files, count);
+	if (is_directory(files[0]))
+		recordings_join(options->output, files, count);
+	else
+		gmon_merge(options->output, files, count);
 	return 0;
 }
 

@@ -564,11 +564,12 @@ static void add_lost_threads(struct build *build)
 	}
 }
 
+/* Of the longest part: other hosts have other clocks. */
 static void find_duration(struct model *model)
 {
 	const struct recording *recording = model->recording;
 	double first = INFINITY, last = 0, begin, end;
-	uint32_t i;
+	uint32_t i, part = NONE;
 
 	for (i = 0; i < recording->process_count; i++) {
 		const struct process *process = &recording->processes[i];
@@ -578,10 +579,11 @@ static void find_duration(struct model *model)
 		begin = (double)process->meta.first_mono_ns;
 		end = begin + process_ns(process, process->end_clock -
 						  process->meta.first_clock);
-		first = fmin(first, begin);
-		last = fmax(last, end);
+		first = process->part == part ? fmin(first, begin) : begin;
+		last = process->part == part ? fmax(last, end) : end;
+		part = process->part;
+		model->duration = fmax(model->duration, last - first);
 	}
-	model->duration = last > first ? last - first : 0;
 }
 
 void model_build(struct model *model, struct recording *recording, bool raw,

@@ -185,9 +185,17 @@ static bool has_processes(int directory)
 	return found;
 }
 
-static void read_end(struct recording *recording, int directory)
+/* "rank.2/end" */
+static const char *name_in(const struct run *part, const char *name)
 {
-	const char *name = keep_format("%s/end", recording->path);
+	return part->name ? keep_format("%s/%s", part->name, name) : name;
+}
+
+static void read_end(const struct recording *recording, struct run *part,
+		     int directory)
+{
+	const char *name = keep_format("%s/%s", recording->path,
+				       name_in(part, "end"));
 	char text[128];
 	ssize_t size;
 	int fd;
@@ -200,9 +208,9 @@ static void read_end(struct recording *recording, int directory)
 	size = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[size > 0 ? size : 0] = '\0';
-	if (sscanf(text, "status %d mono-ns %" SCNu64, &recording->wait_status,
-		   &recording->end_mono_ns) == 2)
-		recording->has_end = true;
+	if (sscanf(text, "status %d mono-ns %" SCNu64, &part->wait_status,
+		   &part->end_mono_ns) == 2)
+		part->has_end = true;
 	else
 		warn("%s: at offset 0: not \"status WAIT-STATUS mono-ns "
 		     "TIME\"", name);
@@ -225,8 +233,8 @@ static int compare_processes(const void *left, const void *right)
  * When open calls of @process ended, as far as anybody knows.  What profrun
  * saw is about the @last image of the process that it ran.
  */
-static void find_end(const struct recording *recording,
-		     struct process *process, uint32_t last)
+static void find_end(const struct run *part, struct process *process,
+		     uint32_t last)
 {
 	const struct shim_meta *meta = &process->meta;
 	uint64_t end = 0;
@@ -236,9 +244,9 @@ static void find_end(const struct recording *recording,
 		end = meta->end_clock;
 		process->end_source = END_META;
 	} else if (process->is_main && process->number == last &&
-		   recording->has_end &&
-		   recording->end_mono_ns >= meta->first_mono_ns) {
-		ns = (double)(recording->end_mono_ns - meta->first_mono_ns);
+		   part->has_end &&
+		   part->end_mono_ns >= meta->first_mono_ns) {
+		ns = (double)(part->end_mono_ns - meta->first_mono_ns);
 		end = meta->first_clock + whole(ns / process->unit_ns);
 		process->end_source = END_STATUS;
 	}
@@ -249,14 +257,13 @@ static void find_end(const struct recording *recording,
 	process->end_clock = end;
 }
 
-/* The process that profrun started is the first; its execs have its pid.
- * Returns the number of the last of them. */
-static uint32_t find_main(struct recording *recording)
+/* The first of @count is the process that profrun started; its execs have its
+ * pid.  Returns the number of the last of them. */
+static uint32_t find_main(struct process *process, uint32_t count)
 {
-	struct process *process = recording->processes;
 	uint32_t i, last = 0;
 
-	for (i = 0; i < recording->process_count; i++) {
+	for (i = 0; i < count; i++) {
 		process[i].is_main = process[i].has_meta &&
 				     process[i].pid == process[0].pid;
 		if (process[i].is_main && process[i].number > last)
@@ -265,7 +272,7 @@ static uint32_t find_main(struct recording *recording)
 	return last;
 }
 
-static int open_process(int directory, const char *path, const char *name)
+static int open_directory(int directory, const char *path, const char *name)
 {
 	int fd = openat(directory, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -275,75 +282,163 @@ static int open_process(int directory, const char *path, const char *name)
 	return fd;
 }
 
-/* Every process with its meta, the one that began first in front. */
+static struct process *add_process(struct recording *recording,
+				   const char *name)
+{
+	struct process *process;
+
+	GROW(recording->processes, recording->process_count,
+	     recording->process_room);
+	process = &recording->processes[recording->process_count++];
+	*process = (struct process){
+		.name = name_in(&recording->parts[recording->part_count - 1],
+				name),
+		.part = recording->part_count - 1,
+		.pid = (uint32_t)strtoul(name, NULL, 10),
+		.number = (uint32_t)strtoul(strchr(name, '.') + 1, NULL, 10),
+		.unit_ns = 1,
+		.limit_clock = UINT64_MAX,
+	};
+	return process;
+}
+
+/* Every process of the newest part with its meta, the one that began first in
+ * front. */
 static void read_metas(struct recording *recording, int directory)
 {
+	uint32_t first = recording->process_count;
 	size_t count, i;
 	char **names = list_names(directory, is_process_name, &count);
-	struct process *process;
 	int fd;
 
 	if (count == 0)
 		die("%s: not a recording: no directory PID.N in it",
 		    recording->path);
-	recording->processes = allocate(count, sizeof(*process));
 	for (i = 0; i < count; i++) {
-		fd = open_process(directory, recording->path, names[i]);
+		fd = open_directory(directory, recording->path, names[i]);
 		if (fd < 0)
 			continue;
-		process = &recording->processes[recording->process_count++];
-		process->name = names[i];
-		process->pid = (uint32_t)strtoul(names[i], NULL, 10);
-		process->number = (uint32_t)strtoul(strchr(names[i], '.') + 1,
-						    NULL, 10);
-		process->unit_ns = 1;
-		process->limit_clock = UINT64_MAX;
-		read_meta(process, fd, recording->path);
+		read_meta(add_process(recording, names[i]), fd,
+			  recording->path);
 		close(fd);
 	}
 	free(names);
-	qsort(recording->processes, recording->process_count, sizeof(*process),
-	      compare_processes);
+	if (recording->process_count > first)
+		qsort(recording->processes + first,
+		      recording->process_count - first,
+		      sizeof(*recording->processes), compare_processes);
 }
 
-static void keep_process(struct recording *recording, uint32_t pid)
+static uint32_t keep_process(struct recording *recording, uint32_t first,
+			     uint32_t pid)
 {
-	uint32_t i, n = 0;
+	uint32_t i, n = first;
 
-	for (i = 0; i < recording->process_count; i++)
+	for (i = first; i < recording->process_count; i++)
 		if (recording->processes[i].pid == pid)
 			recording->processes[n++] = recording->processes[i];
-	if (n == 0)
-		die("%s: no process %u in it", recording->path, pid);
 	recording->process_count = n;
+	return n - first;
+}
+
+/* @name: of its directory in the recording's, or NULL.  @pid: only that. */
+static void read_part(struct recording *recording, const char *name,
+		      int directory, uint32_t pid)
+{
+	uint32_t i, last, first = recording->process_count;
+	const char *at;
+	struct run *part;
+	int fd;
+
+	GROW(recording->parts, recording->part_count, recording->part_room);
+	part = &recording->parts[recording->part_count++];
+	*part = (struct run){ .name = name };
+	read_end(recording, part, directory);
+	read_metas(recording, directory);
+	last = find_main(recording->processes + first,
+			 recording->process_count - first);
+	if (pid)
+		keep_process(recording, first, pid);
+	for (i = first; i < recording->process_count; i++) {
+		at = recording->processes[i].name;
+		fd = open_directory(directory, recording->path,
+				    name ? at + strlen(name) + 1 : at);
+		if (fd < 0)
+			continue;
+		read_images(&recording->processes[i], fd, recording->path);
+		read_trees(recording, i, fd);
+		find_end(part, &recording->processes[i], last);
+		close(fd);
+	}
+}
+
+/* How all of it ended. */
+static void sum_up(struct recording *recording)
+{
+	uint32_t i;
+
+	recording->has_end = true;
+	for (i = 0; i < recording->part_count; i++) {
+		const struct run *part = &recording->parts[i];
+
+		recording->has_end = recording->has_end && part->has_end;
+		if (recording->wait_status == 0)
+			recording->wait_status = part->wait_status;
+	}
+}
+
+static bool is_visible(const char *name)
+{
+	return name[0] != '.';
+}
+
+char **recording_parts(int directory, size_t *count)
+{
+	char **names;
+	size_t all, i;
+	int fd;
+
+	*count = 0;
+	if (has_processes(directory))
+		return NULL;
+	names = list_names(directory, is_visible, &all);
+	for (i = 0; i < all; i++) {
+		fd = openat(directory, names[i], O_RDONLY | O_DIRECTORY |
+			    O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (has_processes(fd))
+			names[(*count)++] = names[i];
+		close(fd);
+	}
+	return names;
 }
 
 void recording_open(struct recording *recording, const char *path,
 		    uint32_t pid)
 {
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint32_t i, last;
-	int fd;
+	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t count, i;
+	char **names;
 
 	survive_truncation();
 	*recording = (struct recording){ .path = path };
 	if (directory < 0)
 		die("%s: %s", path, strerror(errno));
-	read_end(recording, directory);
-	read_metas(recording, directory);
-	last = find_main(recording);
-	if (pid)
-		keep_process(recording, pid);
-	for (i = 0; i < recording->process_count; i++) {
-		fd = open_process(directory, path,
-				  recording->processes[i].name);
+	names = recording_parts(directory, &count);
+	for (i = 0; i < count; i++) {
+		fd = open_directory(directory, path, names[i]);
 		if (fd < 0)
 			continue;
-		read_images(&recording->processes[i], fd, path);
-		read_trees(recording, i, fd);
-		find_end(recording, &recording->processes[i], last);
+		read_part(recording, names[i], fd, pid);
 		close(fd);
 	}
+	if (count == 0)
+		read_part(recording, NULL, directory, pid);
+	if (pid && recording->process_count == 0)
+		die("%s: no process %u in it", path, pid);
+	sum_up(recording);
+	free(names);
 	close(directory);
 }
 

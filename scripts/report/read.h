@@ -61,8 +61,18 @@ enum end_source {
 	END_STATUS			/* profrun saw it */
 };
 
+/* One run.  A recording is one, or is made of several: profrun merge, jobs. */
+struct run {
+	const char *name;		/* its directory in the recording; NULL: that
+					 * is all there is */
+	bool has_end;
+	int wait_status;
+	uint64_t end_mono_ns;
+};
+
 struct process {
-	const char *name;		/* "PID.N" */
+	const char *name;		/* "PID.N", in a part "PART/PID.N" */
+	uint32_t part;
 	uint32_t pid, number;
 	bool has_meta;			/* else no time of it is known */
 	bool is_main;			/* an image of what profrun ran */
@@ -91,11 +101,12 @@ struct site {
 
 struct recording {
 	const char *path;
-	struct process *processes;	/* by start time */
-	uint32_t process_count;
-	bool has_end;
-	int wait_status;
-	uint64_t end_mono_ns;
+	struct run *parts;		/* by name */
+	uint32_t part_count, part_room;
+	struct process *processes;	/* by part, then by start time */
+	uint32_t process_count, process_room;
+	bool has_end;			/* all parts have */
+	int wait_status;		/* the first that is not 0 */
 	struct site *sites;
 	uint32_t site_count, site_room;
 	struct names groups;		/* "kind=NUMBER" */
@@ -109,6 +120,8 @@ const char *recording_find(void);
 void recording_open(struct recording *recording, const char *path,
 		    uint32_t pid);
 
+/* The directories in @path that are recordings, sorted; none if it is one itself. */
+char **recording_parts(int directory, size_t *count);
 /* The value of a key in meta's strings, or NULL. */
 const char *process_string(const struct process *process, const char *key);
 double process_ns(const struct process *process, uint64_t clock);

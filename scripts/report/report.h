@@ -17,6 +17,7 @@ struct options {
 	bool tree;
 	const char *callers, *callees, *histogram;	/* of a function */
 	bool threads;
+	bool ranks;
 	uint32_t pid;
 	const char *format;		/* text, json, csv */
 	double min_percent;
@@ -73,6 +74,11 @@ void gmon_write(struct model *calls, struct model *samples, const char *path);
 const char *gmon_make_directory(void);
 /* gprof's exit status. */
 int gmon_run_gprof(const char *file, char **options, int count);
+/* join.c: a new recording at @output that is made of others. */
+void recordings_join(const char *output, char **paths, int count);
+/* ranks.c; the model keeps threads apart. */
+void ranks_print(const struct page *page);
+void ranks_json(FILE *out, struct model *model);
 /* merge.c: the sum of gmon.out files of one object, at @path. */
 void gmon_merge(const char *path, char **files, int count);
 /* diff.c: compares the recordings of two sets. */

@@ -101,8 +101,11 @@ static void print_program(const struct page *page)
 	for (i = 0; i < model->thread_count; i++)
 		threads += model->threads[i].calls > 0;
 	put_text(page->out, command ? command : "unknown program");
-	fprintf(page->out, "\n  %s, %u process%s, %u thread%s, ",
-		time_text(text, model->duration, model->duration > 0),
+	fprintf(page->out, "\n  %s, ",
+		time_text(text, model->duration, model->duration > 0));
+	if (recording->part_count > 1)
+		fprintf(page->out, "%u recordings, ", recording->part_count);
+	fprintf(page->out, "%u process%s, %u thread%s, ",
 		recording->process_count,
 		recording->process_count == 1 ? "" : "es", threads,
 		threads == 1 ? "" : "s");
@@ -485,6 +488,10 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 	print_program(&page);
 	print_calls(&page);
 	print_clock(&page);
+	if (options->ranks) {
+		ranks_print(&page);
+		return;
+	}
 	if (options->memory && !options->tree && !options->threads &&
 	    !options->callers && !options->callees && !options->histogram) {
 		memory_print(&page);

@@ -118,8 +118,7 @@ static void print_columns(const struct printing *printing, uint32_t number)
 	const struct model *model = page->model;
 	const struct path *path = &model->paths[number];
 	bool known = model->has_times &&
-		     (path->function == NONE || path->calls > path->untimed ||
-		      (path->open && !path->untimed));
+		     (path->function == NONE || path->is_timed);
 	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
 	double all = printing->weights[0];
 

@@ -154,8 +154,7 @@ int recording_create(const char *pattern, bool is_fixed, const char *program,
 	r = expand(pattern, program, path);
 	if (r < 0)
 		return r;
-	if (is_fixed)
-		make_parents(path);
+	make_parents(path);
 	r = make_directory(path);
 	n = strlen(path);
 	for (int i = 1; r == -EEXIST && !is_fixed && i < SUFFIX_MAX; i++) {

@@ -24,6 +24,7 @@
 
 #include "ctl.h"
 #include "doctor.h"
+#include "job.h"
 #include "modules.h"
 #include "program.h"
 #include "recording.h"
@@ -31,10 +32,14 @@
 #include "settings.h"
 #include "supervise.h"
 
+/* How long rank 0 waits for the others to end. */
+#define JOB_SECONDS 10
+
 extern char **environ;
 
 static struct settings settings;
 static struct program program;
+static struct job job;
 static bool has_profilers;
 static bool is_sampled_instead;
 
@@ -150,6 +155,30 @@ static bool check_library(void)
 	return error == NULL;
 }
 
+/* The ranks of a job have a directory together, which is one recording, unless
+ * the names that were asked for differ anyhow. */
+static bool has_job_directory(void)
+{
+	return job.size > 1 && !(settings.is_output_given &&
+				 (strstr(settings.output, "%r") != NULL ||
+				  strstr(settings.output, "%p") != NULL));
+}
+
+static const char *choose_output(void)
+{
+	const char *output = settings.output;
+	static char pattern[PATH_MAX];
+
+	if (!has_job_directory())
+		return output;
+	if (settings.is_output_given)
+		snprintf(pattern, sizeof(pattern), "%s/rank.%%r", output);
+	else
+		snprintf(pattern, sizeof(pattern), "profrun.%%n.%s/rank.%%r",
+			 job.id);
+	return pattern;
+}
+
 /* Returns 0, or the status to end with before anything was started. */
 static int make_recording(struct start *start)
 {
@@ -157,7 +186,7 @@ static int make_recording(struct start *start)
 
 	if (!has_profilers || !check_library())
 		return 0;
-	r = recording_create(settings.output, settings.is_output_given,
+	r = recording_create(choose_output(), settings.is_output_given,
 			     program.name, start->directory);
 	if (r == -EEXIST && settings.is_output_given) {
 		say("%s: exists; a recording is never overwritten (%%p in the"
@@ -316,8 +345,24 @@ static void write_report(char *directory)
 		supervise_wait(child);
 }
 
+/* Rank 0 reports for all.  @directory is its own. */
+static void conclude_job(char *directory)
+{
+	unsigned int ended;
+
+	*strrchr(directory, '/') = '\0';
+	ended = job_wait(&job, directory, JOB_SECONDS);
+	if (ended < job.size)
+		say("%u of %u ranks have ended, or left a recording here;"
+		    " `profrun report %s` has all that come", ended, job.size,
+		    directory);
+	write_report(directory);
+	say("recording: %s", directory);
+}
+
 static void conclude(char *directory, int wait_status)
 {
+	bool is_in_job = has_job_directory();
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
@@ -327,7 +372,13 @@ static void conclude(char *directory, int wait_status)
 	content = recording_content(directory);
 	if (content != RECORDING_CALLS)
 		say_nothing_recorded(content);
-	else if (settings.wants_report)
+	if (is_in_job && job.rank != 0)
+		return;
+	if (is_in_job && settings.wants_report) {
+		conclude_job(directory);
+		return;
+	}
+	if (content == RECORDING_CALLS && settings.wants_report)
 		write_report(directory);
 	say("recording: %s", directory);
 }
@@ -382,6 +433,7 @@ int main(int words, char **word)
 		snprintf(settings.library, sizeof(settings.library), "%s",
 			 word[2]);
 	settings.report = word[3];
+	job_find(&job);
 	word[3] = word[1];
 	settings_read(&settings, words - 3, word + 3);
 	r = program_find(&program, settings.command[0]);

@@ -1,0 +1,275 @@
+"""Recordings that are made of several: profrun merge, and parallel jobs."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, new_directory, record,
+                      shim_report, test, tree_of)
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+
+
+def recorded(count, profile='calltree:counts', status=0):
+    result = record([compile('ranks.c'), str(count), str(status)], profile)
+    expect_equal(result.status, status, 'status')
+    return result.output
+
+
+def merged(*outputs):
+    target = os.path.join(new_directory('merged'), 'all')
+    expect_equal(shim_report('merge', '-o', target, *outputs), '', 'output')
+    return target
+
+
+def merge_fails(message, *words):
+    done = subprocess.run([shimtest.report, 'merge', *words],
+                          capture_output=True, text=True)
+    expect(done.returncode in (1, 2) and message in done.stderr,
+           (words, done.returncode, done.stderr))
+
+
+def ranks_of(output):
+    return json.loads(shim_report('report', output, '--ranks', '--format',
+                                  'json'))
+
+
+def by_name(about):
+    return {f['name']: f for f in about['functions']}
+
+
+# --- merge ---
+
+@test
+def calls_of_merged_recordings_add_up():
+    target = merged(recorded(3), recorded(4), recorded(5))
+    expect_equal(tree_of(target), {'main': 3, 'main;more': 12,
+                                   'main;more;work': 12}, 'tree')
+
+
+@test
+def merging_is_done_again_and_nothing_gets_lost():
+    one = recorded(3)
+    target = merged(merged(one, one), one)
+    expect_equal(tree_of(target)['main;more'], 9, 'calls')
+    stem = os.path.basename(one)
+    expect_equal(sorted(os.listdir(target)), [stem, stem + '.1', stem + '.2'],
+                 'names')
+
+
+@test
+def the_parts_stay_as_they_were():
+    one, two = recorded(3), recorded(4)
+    target = merged(one, two)
+    for part in (one, two):
+        copy = os.path.join(target, os.path.basename(part))
+        expect_equal(shim_report('export', 'json', copy).replace(copy, part),
+                     shim_report('export', 'json', part), part)
+
+
+@test
+def the_first_bad_status_is_that_of_all():
+    one, two = recorded(3), recorded(4, status=5)
+    for output, status in ((one, 0), (two, 5 << 8)):   # as profrun does it
+        with open(os.path.join(output, 'end'), 'w') as file:
+            file.write('status %d mono-ns 1\n' % status)
+    head = shim_report('report', merged(one, two)).splitlines()[1]
+    expect('2 recordings' in head and 'exit status 5' in head, head)
+
+
+@test
+def copies_have_the_holes_of_the_originals():
+    one = recorded(3, 'calltree:exact')
+    target = merged(one)
+
+    def blocks(path):
+        return sum(os.stat(f).st_blocks for f in glob.glob(path + '/**',
+                                                           recursive=True))
+    expect(blocks(target) <= blocks(one) + 64, (blocks(target), blocks(one)))
+
+
+@test
+def bad_words_are_refused_and_leave_nothing():
+    directory = new_directory('refused')
+    one, target = recorded(3), os.path.join(directory, 'all')
+    empty = os.path.join(directory, 'empty')
+    os.mkdir(empty)
+    merge_fails('-o FILE', one)
+    merge_fails('which files', '-o', target)
+    merge_fails('exists', '-o', empty, one)
+    merge_fails('not a recording', '-o', target, one, empty)
+    merge_fails('No such file', '-o', target, one, target + '.missing')
+    merge_fails('No such file', '-o', target + '/missing/all', one)
+    expect_equal(os.listdir(directory), ['empty'], 'left behind')
+
+
+@test
+def a_full_disk_leaves_nothing():
+    directory = new_directory('full')
+    one = recorded(3)
+    done = subprocess.run(
+        ['sh', '-c', 'ulimit -f 8; trap "" XFSZ; exec "$@"', 'sh',
+         shimtest.report, 'merge', '-o', directory + '/all', one],
+        capture_output=True, text=True)
+    expect_equal(done.returncode, 1, 'status')
+    expect('File too large' in done.stderr, done.stderr)
+    expect_equal(os.listdir(directory), [], 'left behind')
+
+
+# --- how even ---
+
+@test
+def ranks_are_compared_by_function():
+    about = ranks_of(merged(recorded(1), recorded(2), recorded(9)))
+    expect_equal(about['value'], 'calls', 'value')
+    work = by_name(about)['work']
+    expect_equal(sorted(work['each']), [1, 2, 9], 'each')
+    expect_equal((work['mean'], work['min'], work['max']), (4, 1, 9), 'work')
+    expect_equal(work['imbalance_percent'], 125, 'imbalance')
+    expect_equal(work['each'][work['max_rank']], 9, 'who')
+    expect_equal(by_name(about)['main']['imbalance_percent'], 0, 'main')
+
+
+@test
+def ranks_are_compared_by_path():
+    target = merged(recorded(1), recorded(9))
+    lines = shim_report('report', target, '--ranks', '--tree').splitlines()
+    work = [line for line in lines if ' work' in line]
+    expect_equal(len(work), 1, lines)
+    expect_equal([w for w in work[0].split() if w.isdigit()], ['5', '1', '9',
+                                                               '10'], work)
+
+
+@test
+def processes_are_ranks_when_there_is_one_recording():
+    output = record([compile('forks.c')], 'calltree').output
+    about = ranks_of(output)
+    expect(len(about['ranks']) > 10, about['ranks'])
+    busy = by_name(about)['busy']
+    expect(busy['max'] > 0 and busy['min'] == 0, busy)
+    expect(' ranks:' not in shim_report('report', output), 'without asking')
+
+
+@test
+def merged_recordings_tell_it_unasked():
+    target = merged(recorded(1), recorded(9))
+    expect('2 ranks: 11 calls each' in shim_report('report', target),
+           shim_report('report', target))
+
+
+@test
+def wrong_company_is_refused():
+    done = subprocess.run([shimtest.report, 'report', recorded(1), '--ranks',
+                           '--threads'], capture_output=True, text=True)
+    expect_equal(done.returncode, 2, 'status')
+    expect('--ranks has no --threads' in done.stderr, done.stderr)
+
+
+# --- jobs ---
+
+class Job:
+    """Processes that are started as mpirun does it."""
+
+    def __init__(self, size, *words, started=None, job='77', **more):
+        self.directory = new_directory('job')
+        program = compile('ranks.c')
+        self.processes = []
+        for rank in range(started or size):
+            environment = shimtest.environment(
+                OMPI_COMM_WORLD_SIZE=str(size), OMPI_COMM_WORLD_RANK=str(rank),
+                PMIX_NAMESPACE=job, **more)
+            self.processes.append(subprocess.Popen(
+                [PROFRUN, '-p', 'calltree:counts', *words, program],
+                cwd=self.directory, env=environment, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        self.said = [process.communicate(timeout=60)[1]
+                     for process in self.processes]
+        for process in self.processes:
+            expect_equal(process.returncode, 0, 'status')
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+
+@test
+def a_job_is_one_recording_and_one_report():
+    job = Job(3)
+    expect_equal(os.listdir(job.directory), ['profrun.ranks.77'], 'recordings')
+    output = job.path('profrun.ranks.77')
+    expect_equal(sorted(os.listdir(output)), ['rank.0', 'rank.1', 'rank.2'],
+                 'ranks')
+    expect_equal(tree_of(output)['main;more'], 6, 'calls')
+    expect_equal(ranks_of(output)['ranks'], ['rank.0', 'rank.1', 'rank.2'],
+                 'names')
+    expect_equal(by_name(ranks_of(output))['more']['each'], [1, 2, 3], 'each')
+    expect('3 ranks' in job.said[0] and ' more ' in job.said[0], job.said[0])
+    expect_equal(job.said[1:], ['', ''], 'the others')
+
+
+@test
+def the_name_of_a_job_can_be_chosen():
+    job = Job(2, '-o', 'mine')
+    expect_equal(sorted(os.listdir(job.path('mine'))), ['rank.0', 'rank.1'],
+                 'ranks')
+    job = Job(2, '-o', 'mine.%r')
+    expect_equal(sorted(os.listdir(job.directory)), ['mine.0', 'mine.1'],
+                 'recordings')
+
+
+@test
+def a_second_job_of_the_same_name_is_another_recording():
+    job = Job(2, job='1/%p x')
+    expect_equal(os.listdir(job.directory), ['profrun.ranks.1__p_x'], 'name')
+
+
+@test
+def slurm_is_known():
+    program = compile('ranks.c')
+    directory = new_directory('slurm')
+    for step, wanted in (('0', 'profrun.ranks.5.0'), (None, None)):
+        variables = {'SLURM_JOB_ID': '5', 'SLURM_PROCID': '0',
+                     'SLURM_NTASKS': '2'}
+        if step:
+            variables.update(SLURM_STEP_ID=step, SLURM_STEP_NUM_TASKS='2')
+        done = subprocess.run([PROFRUN, '-q', program], cwd=directory,
+                              env=shimtest.environment(**variables))
+        expect_equal(done.returncode, 0, 'status')
+        made = os.listdir(directory)
+        if wanted:
+            expect_equal(made, [wanted], 'in a step')
+            shutil.rmtree(os.path.join(directory, wanted))
+        else:
+            expect_equal(os.path.exists(
+                os.path.join(directory, made[0], 'rank.0')), False, made)
+
+
+@test
+def missing_ranks_are_said():
+    job = Job(3, started=2)
+    expect('2 of 3 ranks' in job.said[0], job.said[0])
+    expect('2 ranks:' in job.said[0], job.said[0])
+
+
+@test
+def mpirun_gives_one_report():
+    if not shutil.which('mpirun'):
+        raise shimtest.Skipped('no mpirun')
+    directory = new_directory('mpirun')
+    done = subprocess.run(
+        ['mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PROFRUN,
+         compile('ranks.c')], cwd=directory, capture_output=True, text=True,
+        env=shimtest.environment(), timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    made = os.listdir(directory)
+    expect_equal(len(made), 1, made)
+    output = os.path.join(directory, made[0])
+    expect_equal(by_name(ranks_of(output))['more']['mean'] > 0, True, 'more')
+    expect_equal(tree_of(output)['main;more'], 6, 'calls')
+    expect_equal(done.stderr.count('3 ranks:'), 1, done.stderr)
+
+
+if __name__ == '__main__':
+    shimtest.main()
