@@ -5,6 +5,7 @@
 #include "contract.h"
 #include "log.h"
 #include "plan.h"
+#include "snapshot.h"
 
 #include <shim/banned.h>
 
@@ -62,6 +63,8 @@ enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
 	__atomic_store_n(&handle->mask_high, high, __ATOMIC_RELEASE);
 	if ((before ^ low) & SHIM_MONITOR_ENTERLEAVE)
 		plan_changed();
+	if (low & ~before & SHIM_ENABLE_STACK_SNAPSHOT)
+		snapshot_get_ready();
 	return SHIM_OK;
 }
 

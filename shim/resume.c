@@ -255,6 +255,20 @@ static long do_rest(struct arch_call *call, uint64_t mask)
 	return done;
 }
 
+/* Its stack stays as it is meanwhile, and our signal is blocked: whoever wants to
+ * see it looks for itself. */
+static void rest_begin(struct thread *self, const ucontext_t *context)
+{
+	self->rest_context = context;
+	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_RELEASE);
+}
+
+/* A jump out of a handler of the program may have been before us. */
+static void rest_end(struct thread *self)
+{
+	__atomic_store_n(&self->rests, (self->rests | 1) + 1, __ATOMIC_RELEASE);
+}
+
 static bool resume_rest(struct thread *self, ucontext_t *context,
 			struct arch_call *call, uint64_t mask)
 {
@@ -262,9 +276,9 @@ static bool resume_rest(struct thread *self, ucontext_t *context,
 
 	if (!is_cut(call))
 		return false;
-	self->rests = true;
+	rest_begin(self, context);
 	result = do_rest(call, mask);
-	self->rests = false;
+	rest_end(self);
 	call->part = result;
 	ARCH_SET_RESULT(context, call, result);
 	return true;
@@ -289,9 +303,9 @@ bool resume_call(struct thread *self, ucontext_t *context)
 		if (!fails)
 			return false;
 	} else {
-		self->rests = true;
+		rest_begin(self, context);
 		result = go_on(kind, &call, mask);
-		self->rests = false;
+		rest_end(self);
 	}
 	ARCH_SET_RESULT(context, &call, result);
 	return true;

@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "contract.h"
 #include "log.h"
+#include "snapshot.h"
 #include "state.h"
 #include "sys.h"
 
@@ -27,6 +28,7 @@ static struct shim_handle *owner;
 static uint32_t mode, frequency_hz;
 static struct shim_sample_counts counts;
 static char ours;	/* its address is our timers' value */
+static bool is_asked;	/* snapshots of other threads are wanted */
 
 static void count(uint64_t *counter, uint64_t many)
 {
@@ -182,6 +184,19 @@ static void take(ucontext_t *context, uint32_t weight)
 		count(&counts.resumed, 1);
 }
 
+/* To whoever has asked for a snapshot of this thread. */
+static void show(ucontext_t *context)
+{
+	struct thread *self = thread_current;
+
+	if (!self)
+		return;
+	if (has_small_stacks)
+		use_signal_stack_after(self, context);
+	snapshot_answer(self, context);
+	resume_call(self, context);
+}
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	int *error = thread_current ? thread_current->error : &errno;
@@ -189,6 +204,9 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
 		take(context, 1 + (uint32_t)info->si_overrun);
+	else if (info->si_code == SI_QUEUE &&
+		 info->si_value.sival_ptr == &snapshot_value)
+		show(context);
 	else
 		hand_on(signal, info, context);
 	*error = before;
@@ -263,9 +281,14 @@ static bool is_on(void)
 	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
 }
 
+static bool may_be_signalled(void)
+{
+	return is_on() || __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
+}
+
 void sample_thread_came(struct thread *thread)
 {
-	if (!is_on() || (thread->state & THREAD_OWN))
+	if (!may_be_signalled() || (thread->state & THREAD_OWN))
 		return;
 	if (may_be_small())
 		use_signal_stack(thread);
@@ -285,8 +308,9 @@ void sample_forked(void)
 {
 	counts = (struct shim_sample_counts){ 0 };
 	sample_signal_block(false);
+	snapshot_forked();
 	if (thread_current) {
-		thread_current->rests = false;
+		thread_current->rests &= ~1u;
 		sample_thread_came(thread_current);
 	}
 }
@@ -303,18 +327,22 @@ static bool is_of_another(const struct thread *self)
 
 void sample_exec_begins(void)
 {
-	if (!is_on())
+	if (!may_be_signalled())
 		return;
-	if (!is_of_another(thread_current))
+	if (!is_of_another(thread_current)) {
 		sample_thread_gone(thread_current);
+		snapshot_close(thread_current);
+	}
 	/* Delivered here, if there is one. */
 	sample_signal_block(false);
 }
 
 void sample_exec_failed(void)
 {
-	if (is_on() && !is_of_another(thread_current))
-		state_slowly(came, thread_current);
+	if (!may_be_signalled() || is_of_another(thread_current))
+		return;
+	snapshot_open(thread_current);
+	state_slowly(came, thread_current);
 }
 
 void sample_give_up(void)
@@ -325,7 +353,7 @@ void sample_give_up(void)
 
 void sample_signal_block(bool blocked)
 {
-	if (is_on())
+	if (may_be_signalled())
 		sys_block_signal(sample_signal, blocked);
 }
 
@@ -334,9 +362,9 @@ void sample_jumped(void)
 {
 	struct thread *self = thread_current;
 
-	if (!self || !self->rests)
+	if (!self || !(self->rests & 1))
 		return;
-	self->rests = false;
+	self->rests++;
 	sys_block_signal(sample_signal, false);
 }
 
@@ -383,6 +411,19 @@ static int install(void *unused)
 	return -EBUSY;
 }
 
+int sample_signal_want(void)
+{
+	int r = 0;
+
+	if (ARCH_HAS_RESTORER == 0)
+		return -ENOSYS;
+	if (sample_signal == 0)
+		r = install(NULL);
+	if (r == 0)
+		__atomic_store_n(&is_asked, true, __ATOMIC_RELEASE);
+	return r;
+}
+
 static int enable(void *argument)
 {
 	struct shim_handle *handle_ = argument;
@@ -393,11 +434,10 @@ static int enable(void *argument)
 			       "that are interrupted cannot be gone on with");
 		return -ENOSYS;
 	}
-	if (sample_signal == 0) {
-		if (install(NULL) < 0)
-			return -EBUSY;
+	if (sample_signal == 0 && install(NULL) < 0)
+		return -EBUSY;
+	if (frequency_hz == 0)
 		frequency_hz = FREQUENCY_FIRST_HZ;
-	}
 	handle_->samples = true;
 	if (!owner)
 		owner = handle_;

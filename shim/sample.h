@@ -28,6 +28,10 @@ extern int sample_signal __attribute__((visibility("hidden")));
 extern struct sys_action sample_program_action
 	__attribute__((visibility("hidden")));
 
+/* Snapshots of other threads are going to be asked for: there is the signal, as
+ * for samples.  0, or -errno if there is none.  State lock held. */
+int sample_signal_want(void);
+
 /* A thread has a record; its record is going to have no thread. */
 void sample_thread_came(struct thread *thread);
 void sample_thread_gone(struct thread *thread);

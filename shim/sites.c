@@ -577,6 +577,19 @@ int sites_switch_call(uintptr_t return_address, bool on)
 	return settle_sites(image, i, i + 1);
 }
 
+bool sites_has(uintptr_t function)
+{
+	struct image *image = find_image(function);
+	uint32_t offset, i;
+
+	if (!image || learn(image) < 0)
+		return false;
+	offset = (uint32_t)(function - image->memory.start);
+	i = find_site(image, offset);
+	return i < image->count &&
+	       image->sites[i].offset - image->sites[i].depth == offset;
+}
+
 int sites_switch_jumps(uintptr_t function, bool on)
 {
 	struct image *image = find_image(function);

@@ -50,6 +50,9 @@ int sites_unfilter_all(void);
 /* Does what had to wait until no object was about to go. */
 void sites_settle(void);
 
+/* Whether the function that begins there calls hooks, switched on or off. */
+bool sites_has(uintptr_t function);
+
 struct sites_state {
 	uint32_t sites;			/* known */
 	uint32_t off;			/* of them */

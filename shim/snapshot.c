@@ -7,18 +7,13 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "sites.h"
+#include "snapshot.h"
 #include "sys.h"
-#include "walk.h"
 
 #include <shim/hooks.h>
-#include <shim/stack.h>
-#include <ucontext.h>
 
 #include <shim/banned.h>
-
-/* What a walk reads of a ucontext_t; the kernel's are shorter than libc's. */
-#define CONTEXT_SIZE_MIN \
-	(offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t))
 
 /* Our own code is not what anybody wants to see. */
 static bool is_ours(uintptr_t address)
@@ -153,24 +148,45 @@ static bool may_snapshot(const struct thread *self)
 
 struct snapshot {
 	struct walk walk;
+	const struct snapshot_request *request;	/* of another thread */
 	shim_snapshot_callback callback;
 	uint32_t flags;
 	void *client_data;
+	bool in_run;	/* the frame before was not instrumented */
 };
 
-static enum shim_result tell(const struct snapshot *snapshot)
+static int is_hooked(void *function)
 {
-	const struct walk *walk = &snapshot->walk;
-	bool wants = snapshot->flags & SHIM_SNAPSHOT_REGISTER_CONTEXT;
-	struct shim_snapshot_context context = { .known = walk->known };
+	return sites_has(*(const shim_function *)function);
+}
 
+/* Which function it is told as.  False: it belongs to the run before. */
+static bool find_told(struct snapshot *snapshot, shim_function *function)
+{
+	bool was_in_run = snapshot->in_run;
+
+	if (!(snapshot->flags & SHIM_SNAPSHOT_COALESCE))
+		return true;
+	snapshot->in_run = *function == 0 ||
+			   state_slowly(is_hooked, function) != 1;
+	if (!snapshot->in_run)
+		return true;
+	*function = 0;
+	return !was_in_run;
+}
+
+static enum shim_result tell(struct snapshot *snapshot, shim_function function,
+			     uint32_t known, const uintptr_t *registers)
+{
+	bool wants = snapshot->flags & SHIM_SNAPSHOT_REGISTER_CONTEXT;
+	struct shim_snapshot_context context = { .known = known };
+
+	if (!find_told(snapshot, &function))
+		return SHIM_OK;
 	for (unsigned i = 0; i < WALK_REGISTERS; i++)
-		context.registers[i] = walk->known >> i & 1 ?
-					       walk->registers[i] :
-					       0;
-	return snapshot->callback(walk_function(walk),
-				  walk->registers[WALK_IP],
-				  walk->registers[WALK_SP],
+		context.registers[i] = known >> i & 1 ? registers[i] : 0;
+	return snapshot->callback(function, registers[WALK_IP],
+				  registers[WALK_SP],
 				  wants ? sizeof(context) : 0,
 				  wants ? &context : NULL,
 				  snapshot->client_data);
@@ -179,28 +195,53 @@ static enum shim_result tell(const struct snapshot *snapshot)
 static int take_snapshot(void *argument)
 {
 	struct snapshot *snapshot = argument;
+	struct walk *walk = &snapshot->walk;
 	uint32_t depth = 0;
 
 	do {
-		if (tell(snapshot) != SHIM_OK)
+		if (tell(snapshot, walk_function(walk), walk->known,
+			 walk->registers) != SHIM_OK)
 			return SHIM_E_STACKSNAPSHOT_ABORTED;
-	} while (++depth < SHIM_STACK_DEPTH_MAX &&
-		 walk_step(&snapshot->walk));
-	return snapshot->walk.is_last || depth == SHIM_STACK_DEPTH_MAX ?
+	} while (++depth < SHIM_STACK_DEPTH_MAX && walk_step(walk));
+	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
 		       SHIM_OK :
 		       SHIM_E_UNEXPECTED;
 }
 
-static enum shim_result check_thread(const struct thread *self,
-				     shim_thread thread)
+static int tell_all(void *argument)
 {
-	bool has_been;
+	struct snapshot *snapshot = argument;
+	const struct snapshot_request *request = snapshot->request;
 
-	if (thread == 0 || (self && self->id == thread))
-		return SHIM_OK;
-	return thread_find(thread, &has_been) ?
-		       SHIM_E_NOTIMPL :
-		       SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct snapshot_frame *frame = &request->frames[i];
+
+		if (tell(snapshot, frame->function, frame->known,
+			 frame->registers) != SHIM_OK)
+			return SHIM_E_STACKSNAPSHOT_ABORTED;
+	}
+	if (request->count == 0)
+		return SHIM_E_FAIL;
+	return request->is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
+}
+
+static enum shim_result take_of_other(struct thread *self, shim_thread id,
+				      struct snapshot *snapshot)
+{
+	struct snapshot_request *request;
+	enum shim_result result = snapshot_ask(self, id, &request);
+
+	if (result != SHIM_OK)
+		return result;
+	snapshot->request = request;
+	result = (enum shim_result)events_call_apart(self, tell_all, snapshot);
+	snapshot_give_back(request);
+	return result;
+}
+
+static bool is_other(const struct thread *self, shim_thread thread)
+{
+	return thread != 0 && !(self && self->id == thread);
 }
 
 static bool is_code(uintptr_t address)
@@ -220,12 +261,12 @@ enum shim_result shim_do_stack_snapshot(shim_thread thread,
 					uint32_t context_size)
 {
 	const uint32_t all = SHIM_SNAPSHOT_REGISTER_CONTEXT |
-			     SHIM_SNAPSHOT_X86_OPTIMIZED;
+			     SHIM_SNAPSHOT_X86_OPTIMIZED |
+			     SHIM_SNAPSHOT_COALESCE;
 	struct thread *self = thread_current;
 	struct snapshot job = { .callback = callback,
 				.flags = flags,
 				.client_data = client_data };
-	enum shim_result result;
 
 	ENTRY_ASYNC();
 	if (state_get() != STATE_RUNNING)
@@ -233,11 +274,13 @@ enum shim_result shim_do_stack_snapshot(shim_thread thread,
 	if (!may_snapshot(self))
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	if (!callback || (flags & ~all) ||
-	    (context && context_size < CONTEXT_SIZE_MIN))
+	    (context && (context_size < CONTEXT_SIZE_MIN ||
+			 is_other(self, thread))))
 		return SHIM_E_INVALIDARG;
-	result = check_thread(self, thread);
-	if (result != SHIM_OK || !self)
-		return result;
+	if (is_other(self, thread))
+		return take_of_other(self, thread, &job);
+	if (!self)
+		return SHIM_OK;
 	if (!begin(&job.walk, self, context))
 		return SHIM_E_FAIL;
 	if (context && !is_code(job.walk.registers[WALK_IP]))

@@ -140,6 +140,11 @@ bool state_forked(void)
 	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
 }
 
+bool state_is_held(void)
+{
+	return __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == sys_gettid();
+}
+
 static bool starts_builtins;
 
 bool state_starts_builtins(void)

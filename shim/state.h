@@ -34,6 +34,9 @@ void state_begin_main(void);
 /* Whether the profilers that are part of the library are being started. */
 bool state_starts_builtins(void);
 
+/* Whether the calling thread has the lock. */
+bool state_is_held(void);
+
 /* Around a fork, in the parent: others do their work before or after it. */
 void state_fork_begins(void);
 void state_fork_ended(void);

@@ -264,6 +264,16 @@ void sys_signal_thread(int signal)
 	call(SYS_tgkill, sys_getpid(), sys_gettid(), signal, 0, 0, 0);
 }
 
+int sys_queue_signal(int tid, int signal, void *value)
+{
+	siginfo_t info = { .si_code = SI_QUEUE };
+
+	info.si_pid = sys_getpid();
+	info.si_value.sival_ptr = value;
+	return (int)call(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal,
+			 (long)&info, 0, 0);
+}
+
 int sys_set_signal_stack(void *low, size_t size)
 {
 	stack_t stack = { .ss_sp = low, .ss_size = size };

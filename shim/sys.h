@@ -56,6 +56,8 @@ int sys_signal_action(int signal, const struct sys_action *action,
 /* Sends @signal to a thread of this process, which then ends, or it would have
  * been no use. */
 void sys_signal_thread(int signal);
+/* Sends it to another one, with @value; -ESRCH: it has ended. */
+int sys_queue_signal(int tid, int signal, void *value);
 
 /* A timer that sends @signal with @value to a thread; it stands still at first.
  * @clock is a number of time.h, or 0 for the thread's processor time. */

@@ -94,6 +94,9 @@ static int make(void *result)
 	thread->sample_context = NULL;
 	thread->sample_debt_ns = 0;
 	thread->sample_weight = 0;
+	thread->rests &= ~1u;
+	thread->asked = 0;
+	thread->is_signalled = false;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;
 	thread->module = NULL;

@@ -62,7 +62,10 @@ struct thread {
 	uint64_t sample_debt_ns;
 	uint32_t sample_weight;
 	char *signal_stack;	/* ours, if it ever needed one */
-	bool rests;		/* in a call that resume.c goes on with */
+	uint32_t rests;		/* odd: in a call that resume.c goes on with ... */
+	const void *rest_context;	/* ... which was interrupted there */
+	uint64_t asked;		/* who wants its stack: snapshot_other.c */
+	bool is_signalled;	/* the signal for that is under way */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];

@@ -60,6 +60,9 @@ enum shim_snapshot_flags {
 	SHIM_SNAPSHOT_DEFAULT = 0,
 	SHIM_SNAPSHOT_REGISTER_CONTEXT = 1,	/* @context is filled */
 	SHIM_SNAPSHOT_X86_OPTIMIZED = 2,	/* allowed, and makes no difference */
+	/* Frames of functions without hooks are told once for each run of them,
+	 * as function 0 and with the innermost one's address. */
+	SHIM_SNAPSHOT_COALESCE = 4,
 };
 
 /* What a callback gets with REGISTER_CONTEXT: the registers of its frame, by
@@ -82,20 +85,31 @@ typedef enum shim_result (*shim_snapshot_callback)(
 /*
  * shim_do_stack_snapshot - walk the stack of a thread
  *
- * @thread 0 is the calling one; others cannot be walked.  @context, a ucontext_t
- * of @context_size bytes, is where to begin; NULL as in shim_stack_addresses.
- * What the callback may do is what the caller may.
+ * @thread 0 is the calling one.  @context, a ucontext_t of @context_size bytes,
+ * is where to begin in the calling thread; NULL as in shim_stack_addresses.  What
+ * the callback may do is what the caller may.
  *
- * Returns SHIM_OK, also for a thread without a record, of which no frame is
- * told; in this order SHIM_E_STACKSNAPSHOT_UNSAFE before shim has started;
+ * Another thread is interrupted, walks its stack itself and goes on; the callback
+ * is called in the caller when that is done.  A thread that sleeps in a call of
+ * the system is not woken twice: it is shown as it was when it went to sleep.
+ *
+ * Returns SHIM_OK, also for a calling thread without a record, of which no frame
+ * is told; in this order SHIM_E_STACKSNAPSHOT_UNSAFE before shim has started;
  * SHIM_E_INCONSISTENT_WITH_FLAGS if the profiler whose callback this is, or none
  * outside of callbacks, has SHIM_ENABLE_STACK_SNAPSHOT; SHIM_E_INVALIDARG for
- * other flags, no callback or a @context too short;
- * SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD; SHIM_E_NOTIMPL for another thread;
+ * other flags, no callback, a @context too short or of another thread;
  * SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX if @context is in no known code;
  * SHIM_E_STACKSNAPSHOT_ABORTED when the callback ended it; SHIM_E_FAIL if there
  * was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its end;
- * SHIM_E_PROFILER_DETACHING.  Rows P-45, E-72.
+ * SHIM_E_PROFILER_DETACHING.
+ *
+ * For another thread also, before the callback was called:
+ * SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD if it is none or has ended;
+ * SHIM_E_STACKSNAPSHOT_UNSAFE from sample_hit, for a thread of shim's or of a
+ * module, and if it has not answered after half a second: it blocks all signals by
+ * a system call of its own, waits for the child of a vfork, or is stopped;
+ * SHIM_E_OUTOFMEMORY; SHIM_E_NOTIMPL on processors other than the x86-64.  Rows
+ * P-44, P-45, E-72.
  *
  * Contract: async, as shim_stack_addresses.
  */

@@ -51,6 +51,7 @@
 #define sys_timer_set real_timer_set
 #define sys_timer_delete real_timer_delete
 #define sys_signal_thread real_signal_thread
+#define sys_queue_signal real_queue_signal
 #include "sys.c"
 #undef sys_forbid
 #undef sys_is_forbidden
@@ -102,6 +103,7 @@
 #undef sys_timer_set
 #undef sys_timer_delete
 #undef sys_signal_thread
+#undef sys_queue_signal
 #undef SHIM_SYS_H
 #include "sys.h"
 
@@ -224,6 +226,8 @@ FAKE(int, timer_make,
      (clock, tid, signal, value, timer))
 FAKE(int, timer_set, (int timer, uint64_t period_ns), (timer, period_ns))
 FAKE(int, timer_delete, (int timer), (timer))
+FAKE(int, queue_signal, (int tid, int signal, void *value),
+     (tid, signal, value))
 
 /* These cannot fail, but when they are forbidden. */
 FAKE(int, block_signals, (uint64_t *before), (before))

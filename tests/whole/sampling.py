@@ -392,5 +392,45 @@ def snapshots_have_their_results():
     walked('snapshots')
 
 
+def asked(case, *arguments, instrument=False, timeout=60):
+    program = compile('others.c', 'gcc', '-O1', ['-I', INCLUDE],
+                      instrument=instrument, name='others%d' % instrument)
+    done = run([program, case, *arguments], new_directory('recording'), 'none',
+               timeout=timeout)
+    expect('wrong: ' not in done.stdout, done.stdout[:2000])
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    return done.stdout
+
+
+# Rows P-44, P-45, section 3.7.
+@test
+def other_threads_are_walked_or_there_is_a_reason():
+    asked('answers')
+    asked('dying')
+
+
+@test
+def two_threads_may_ask_for_each_other():
+    asked('each')
+
+
+@test
+def handlers_may_ask_and_samples_are_refused():
+    asked('handlers')
+
+
+@test
+def frames_without_hooks_are_told_as_runs():
+    asked('runs', instrument=True)
+
+
+@test
+def who_is_asked_for_its_stack_does_not_notice():
+    seconds = os.environ.get('TORTURE_SECONDS', '3')
+    asked('torture', seconds, timeout=60 + 2 * int(seconds))
+    for _ in range(5):
+        expect_equal(asked('executed'), '', 'a program was executed')
+
+
 if __name__ == '__main__':
     shimtest.main()
