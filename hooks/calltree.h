@@ -7,6 +7,7 @@
  *     calltree_events.c   jumps, exceptions, coroutines, forks, unloading
  *     calltree_restart.c  calls that were open while the hooks were off
  *     calltree_by.c       calls of one function grouped by an argument
+ *     calltree_open.c     which calls are open, for walks of the stack
  *     calltree_cost.c     what a call of the hooks costs
  *
  * What the fast path takes from other files is inline and in here.
@@ -315,6 +316,13 @@ struct shim_node *tree_drop_ended(const struct stack *stack,
 
 /* Asks for them all. */
 void tree_listen(struct shim_handle *handle);
+
+/* --- calltree_open.c --- */
+
+struct shim_open_calls;
+
+void tree_tell_open(struct shim_profiler *profiler,
+		    struct shim_open_calls *calls);
 
 /* --- calltree_cost.c --- */
 

@@ -302,6 +302,7 @@ static void on_clock_closing(struct shim_profiler *profiler)
 
 void tree_listen(struct shim_handle *handle)
 {
+	shim_profiler_on_calls_wanted(handle, tree_tell_open);
 	shim_profiler_on_jump_saved(handle, on_jump_saved);
 	shim_profiler_on_jump_taken(handle, on_jump_taken);
 	shim_profiler_on_frames_unwound(handle, on_frames_unwound);

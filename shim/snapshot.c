@@ -77,6 +77,24 @@ struct listing {
 	uintptr_t *addresses;
 };
 
+/* What is told beyond our room is only counted. */
+static bool ask_for_callers(struct listing *listing)
+{
+	shim_function beyond[32];
+	bool has_room = listing->total < listing->count;
+	struct shim_open_calls calls = {
+		.sp = listing->walk.registers[WALK_SP],
+		.function = listing->walk.function,
+		.room = has_room ? listing->count - listing->total : 32,
+		.functions = has_room ? listing->addresses + listing->total :
+					beyond,
+	};
+
+	RAISE(calls_wanted, &calls);
+	listing->total += calls.count;
+	return calls.is_whole;
+}
+
 static int list(void *argument)
 {
 	struct listing *listing = argument;
@@ -93,6 +111,9 @@ static int list(void *argument)
 			listing->addresses[listing->total] = address;
 		listing->total++;
 	}
+	if (listing->wants_functions && !goes_on && !walk->is_last &&
+	    ask_for_callers(listing))
+		return SHIM_OK;
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
 

@@ -19,6 +19,20 @@ extern "C" {
 #define SHIM_STACK_DEPTH_MAX 1024
 
 /*
+ * A profiler that keeps account of the open calls itself (calltree does) knows
+ * callers where code says nothing about its stack: this is what the event
+ * calls_wanted asks it for.  The walk of functions goes on with what it says.
+ */
+struct shim_open_calls {
+	uintptr_t sp;		/* of the last frame that was found ... */
+	shim_function function;	/* ... and its function; 0: not known */
+	uint32_t room;		/* in @functions, for its callers */
+	uint32_t count;		/* how many are there, the innermost first */
+	shim_function *functions;
+	bool is_whole;		/* the last of them has no caller */
+};
+
+/*
  * shim_stack_addresses - where each frame of the calling thread stands
  *
  * From the innermost outwards: the address in @context, a ucontext_t as signal
@@ -44,8 +58,10 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
  * shim_stack_functions - which functions these frames are in
  *
  * The same with where each function begins, or the part of it that holds the
- * address if the compiler has cut it; 0: not known.  Returns as
- * shim_stack_addresses.
+ * address if the compiler has cut it; 0: not known.  Where the walk cannot go on
+ * it goes on with the calls that calltree, or who else answers calls_wanted,
+ * knows to be open: then those of functions without hooks are missing.  Returns
+ * as shim_stack_addresses.
  *
  * Contract: async, as shim_stack_addresses.
  */

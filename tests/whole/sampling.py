@@ -326,6 +326,38 @@ def calls_and_samples_are_compared():
     expect(hooks > 30, text_of(other))
 
 
+def paths(name, profile, *flags):
+    """{path: samples} of without_tables.c."""
+    program = compile('without_tables.c', 'gcc', '-O1', flags, name=name)
+    directory = new_directory('recording')
+    done = run([program], directory, profile)
+    expect_equal((done.status, done.stderr), (0, ''), 'the program')
+    lines = text_of(directory, 'folded', '--value', 'samples', '--samples',
+                    verb='export').splitlines()
+    return {path: int(count) for path, count in
+            (line.rsplit(' ', 1) for line in lines)}
+
+
+def part_of(found, path):
+    return sum(count for p, count in found.items() if path in p + ';') / sum(
+        found.values())
+
+
+@test
+def where_a_walk_ends_the_tree_of_calls_goes_on():
+    no_tables = ['-fno-asynchronous-unwind-tables', '-fno-exceptions',
+                 '-fno-unwind-tables']
+    found = paths('no_tables', 'sampling:hz=1000', *no_tables)
+    expect(part_of(found, 'main;') < 0.1, 'nothing was cut: %s' % found)
+    found = paths('no_tables', 'calltree;sampling:hz=1000', *no_tables)
+    expect(part_of(found, 'main;recurse;recurse;recurse;recurse;middle;leaf;')
+           > 0.9, found)
+    found = paths('by_hand', 'calltree;sampling:hz=1000', '-DCOROUTINE')
+    expect(part_of(found, 'coroutine;work;recurse;recurse;recurse;middle;'
+                   'leaf;') > 0.9, found)
+    expect(part_of(found, '[callers') < 0.1, found)
+
+
 @test
 def wrong_arguments_are_said_and_nothing_is_sampled():
     program = compile('shares.c', 'gcc', '-O1', instrument=False, name='alone',
