@@ -1,6 +1,7 @@
 /*
  * What a caller has put into the registers that arguments come in, as its debug
- * information says: what libshim-debuginfo.so tells and shim/values.c follows.
+ * information or its code says: what libshim-debuginfo.so and libshim-code.so tell
+ * and shim/values.c follows.
  */
 #ifndef SHIM_CALLSITE_H
 #define SHIM_CALLSITE_H
@@ -8,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CALLSITE_VALUES_MAX 14 /* registers that arguments come in */
+/* Registers that arguments come in, and their second eightbytes: of the code; and
+ * of debug information. */
+#define CALLSITE_VALUES_MAX (22 + 14)
+#define CALLSITE_UPPER	    16
 #define CALLSITE_STEPS_MAX  8
 #define CALLSITE_DEPTH_MAX  4
 
@@ -38,7 +42,10 @@ struct callsite_step {
 };
 
 struct callsite_value {
-	uint8_t entry; /* the register, + 1; vector registers from 17 */
+	/* The register, + 1; vector registers from 17, their second eightbytes from
+	 * 17 + CALLSITE_UPPER. */
+	uint8_t entry;
+	uint8_t size; /* bytes that are right, from the lowest */
 	uint8_t count;
 	struct callsite_step steps[CALLSITE_STEPS_MAX];
 };

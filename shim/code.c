@@ -249,3 +249,11 @@ bool code_way(struct decode_way *way)
 
 	return helper && way->caller && helper->way(way);
 }
+
+bool code_passed(struct decode_passed *passed)
+{
+	const struct decode *helper = __atomic_load_n(&decode,
+						      __ATOMIC_ACQUIRE);
+
+	return helper && helper->passed(passed);
+}

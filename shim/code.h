@@ -38,6 +38,7 @@ bool code_find_arguments(const struct decode_location *location,
 /* See decode/decode.h; without a decoder nothing is known.  State lock held. */
 bool code_calls(struct decode_call *call);
 bool code_way(struct decode_way *way);
+bool code_passed(struct decode_passed *passed);
 /* The decoder, or NULL and whether there may be one later. */
 const struct decode *code_decoder(bool *may_come);
 

@@ -2,6 +2,7 @@
 
 #include "callsite.h"
 #include "code.h"
+#include "debuginfo/debuginfo.h"
 #include "info.h"
 #include "known.h"
 #include "plan.h"
@@ -284,6 +285,9 @@ static bool is_within_reach(const struct recipe *recipe,
 			return false;
 		if (step->operation == CALLSITE_SP && !recipe->frame.is_known)
 			return false;
+		if (step->operation == CALLSITE_LOAD &&
+		    recipe->frame.is_overwritten)
+			return false;
 	}
 	return true;
 }
@@ -333,15 +337,36 @@ static void check(struct callsite *callsite, uintptr_t site)
 	callsite->count = kept;
 }
 
-/* What the caller's debug information says of the register @place came in. */
+/* What the caller's code does comes before what its debug information says: it is
+ * what was done. */
+static void add_passed(struct callsite *callsite, uintptr_t site)
+{
+	static struct decode_range ranges[DEBUGINFO_RANGES];
+	static struct decode_passed passed;
+
+	passed.site = site;
+	passed.ranges = ranges;
+	passed.range_count =
+		info_code_ranges(callsite->caller, DEBUGINFO_RANGES, ranges);
+	/* There may be more of them. */
+	if (passed.range_count == DEBUGINFO_RANGES || !code_passed(&passed))
+		return;
+	for (uint32_t i = 0; i < callsite->count &&
+			     passed.count < CALLSITE_VALUES_MAX; i++)
+		passed.values[passed.count++] = callsite->values[i];
+	__builtin_memcpy(callsite->values, passed.values,
+			 sizeof(passed.values));
+	callsite->count = passed.count;
+}
+
+/* What the caller has put into where @size bytes came in. */
 static bool is_told(const struct recipe *recipe, const struct callsite *callsite,
-		    const struct decode_place *place,
-		    struct callsite_value *told)
+		    unsigned entry, uint32_t size, struct callsite_value *told)
 {
 	for (uint32_t i = 0; i < callsite->count; i++) {
 		const struct callsite_value *value = &callsite->values[i];
 
-		if (place->entry == 0 || value->entry != place->entry ||
+		if (entry == 0 || value->entry != entry || value->size < size ||
 		    !is_within_reach(recipe, value))
 			continue;
 		*told = *value;
@@ -357,16 +382,26 @@ static bool is_passed(const struct part *part)
 	       part->value.kind != PROTOTYPE_REFERENCE;
 }
 
+static uint32_t eightbyte_size(const struct part *part, int i)
+{
+	uint32_t left = part->value.size - (uint32_t)i * 8;
+
+	return part->value.kind == PROTOTYPE_REFERENCE || left > 8 ? 8 : left;
+}
+
 /* Tells whether it can be had now. */
 static bool complete(const struct recipe *recipe,
 		     const struct callsite *callsite, struct part *part)
 {
 	for (int i = 0; i < 2; i++) {
 		struct decode_place *place = &part->places.eightbytes[i];
+		bool is_upper = part->value.is_whole && i == 1;
 
 		if (place->where != DECODE_NOWHERE)
 			place->is_unused = false;
-		else if (is_told(recipe, callsite, place, &part->told[i]))
+		else if (is_told(recipe, callsite,
+				 place->entry + is_upper * CALLSITE_UPPER,
+				 eightbyte_size(part, i), &part->told[i]))
 			part->is_told = true;
 	}
 	part->places.reason = reason_of(recipe, part);
@@ -403,6 +438,7 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
 		check(callsite, call.site);
+		add_passed(callsite, call.site);
 		for (uint32_t i = 0; i < recipe->count; i++)
 			if (recipe->parts[i].places.reason ==
 				    SHIM_UNAVAILABLE_OPTIMIZED_OUT &&

@@ -339,6 +339,7 @@ static bool read_parameter(Dwarf_Die *parameter, const struct frame *frame,
 	Dwarf_Attribute attribute;
 
 	value->entry = entry_of(parameter);
+	value->size = 8;
 	return value->entry != 0 &&
 	       (dwarf_attr(parameter, DW_AT_call_value, &attribute) ||
 		dwarf_attr(parameter, DW_AT_GNU_call_site_value, &attribute)) &&

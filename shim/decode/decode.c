@@ -9,6 +9,7 @@
  */
 #include "decode.h"
 #include "instruction.h"
+#include "passed.h"
 
 #include <string.h>
 
@@ -304,24 +305,9 @@ static bool calls(struct decode_call *call)
 
 /* --- what came before a call --- */
 
-static int number_of(ZydisRegister given)
-{
-	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
-		ZYDIS_MACHINE_MODE_LONG_64, given);
-	int number = ZydisRegisterGetId(whole);
-
-	switch (ZydisRegisterGetClass(whole)) {
-	case ZYDIS_REGCLASS_GPR64: return number;
-	case ZYDIS_REGCLASS_XMM:
-	case ZYDIS_REGCLASS_YMM:
-	case ZYDIS_REGCLASS_ZMM: return number < 16 ? 16 + number : -1;
-	default: return -1;
-	}
-}
-
 static uint32_t bit_of(ZydisRegister given)
 {
-	int number = number_of(given);
+	int number = instruction_register_number(given);
 
 	return number >= 0 ? 1u << number : 0;
 }
@@ -359,7 +345,7 @@ static void note_writes(struct decode_way *way, uint32_t count,
 			way->stored = count;
 		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
 			continue;
-		number = number_of(operand->reg.value);
+		number = instruction_register_number(operand->reg.value);
 		if (number < 0)
 			continue;
 		way->written[number] = count;
@@ -398,6 +384,7 @@ const struct decode shim_decode = {
 	.arguments = decode_arguments,
 	.calls = calls,
 	.way = way,
+	.passed = passed_find,
 	.result = decode_result,
 	.run = decode_run,
 };

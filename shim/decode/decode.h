@@ -4,13 +4,14 @@
 #ifndef SHIM_DECODE_H
 #define SHIM_DECODE_H
 
+#include "../callsite.h"
 #include "../prototype.h"
 #include "recipe.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 3
+#define DECODE_VERSION 4
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -67,6 +68,8 @@ struct decode_places {
 struct decode_frame {
 	uint8_t number; /* DECODE_SP: the stack pointer when the hook is called */
 	bool is_known;
+	/* The function may have written what is above it before the hook. */
+	bool is_overwritten;
 	int32_t offset;
 	/* What the caller had in the registers that functions keep: rbx, rbp,
 	 * r12 to r15. */
@@ -94,6 +97,14 @@ struct decode_call {
 
 struct decode_range {
 	uintptr_t start, end;
+};
+
+/* What the code before a call has put where arguments are passed. */
+struct decode_passed {
+	uintptr_t site;
+	const struct decode_range *ranges; /* of the caller's code: all of it */
+	uint32_t range_count, count;
+	struct callsite_value values[CALLSITE_VALUES_MAX];
 };
 
 struct decode_leaving {
@@ -132,6 +143,8 @@ struct decode {
 	bool (*calls)(struct decode_call *call);
 	/* False if the code between was not understood. */
 	bool (*way)(struct decode_way *way);
+	/* False if the code was not understood.  One call at a time. */
+	bool (*passed)(struct decode_passed *passed);
 	/* How its result is found at a leave hook.  False: @recipe would be
 	 * larger than @room.  One call at a time. */
 	bool (*result)(const struct decode_leaving *leaving,

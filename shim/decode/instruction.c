@@ -90,6 +90,21 @@ bool instruction_is_register(const ZydisDecodedOperand *operand,
 	       operand->reg.value == wanted;
 }
 
+int instruction_register_number(ZydisRegister given)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
+		ZYDIS_MACHINE_MODE_LONG_64, given);
+	int number = ZydisRegisterGetId(whole);
+
+	switch (ZydisRegisterGetClass(whole)) {
+	case ZYDIS_REGCLASS_GPR64: return number;
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM: return number < 16 ? 16 + number : -1;
+	default: return -1;
+	}
+}
+
 /* Where a jump or a call leads, or the slot it reads that from. */
 void instruction_target(const struct instruction *branch, uintptr_t *target,
 			const uintptr_t **slot)

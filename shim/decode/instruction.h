@@ -22,6 +22,10 @@ uintptr_t instruction_next(const struct instruction *instruction);
 bool instruction_is_register(const ZydisDecodedOperand *operand,
 			     ZydisRegister wanted);
 
+/* The number of the register, whatever part of it is meant, vector registers from
+ * 16; -1: of no kind that holds arguments. */
+int instruction_register_number(ZydisRegister given);
+
 /* Where a jump or a call leads, or the slot it reads that from. */
 void instruction_target(const struct instruction *branch, uintptr_t *target,
 			const uintptr_t **slot);

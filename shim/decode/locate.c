@@ -70,24 +70,6 @@ struct walk {
 
 /* --- instructions --- */
 
-/* The number of the register, whatever part of it is meant; -1: of no kind that
- * holds arguments. */
-static int number_of(ZydisRegister given)
-{
-	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
-		ZYDIS_MACHINE_MODE_LONG_64, given);
-	int number = ZydisRegisterGetId(whole);
-
-	switch (ZydisRegisterGetClass(whole)) {
-	case ZYDIS_REGCLASS_GPR64: return number;
-	case ZYDIS_REGCLASS_XMM:
-	case ZYDIS_REGCLASS_YMM:
-	case ZYDIS_REGCLASS_ZMM:
-		return number < 16 ? VECTOR + number : -1;
-	default: return -1;
-	}
-}
-
 static bool is_high_byte(ZydisRegister given)
 {
 	return given >= ZYDIS_REGISTER_AH && given <= ZYDIS_REGISTER_BH;
@@ -114,7 +96,7 @@ static uintptr_t target_of(const struct instruction *branch)
 static bool place_of(const struct state *state,
 		     const ZydisDecodedOperand *operand, struct value *place)
 {
-	int base = number_of(operand->mem.base);
+	int base = instruction_register_number(operand->mem.base);
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE || base < 0 ||
 	    base >= VECTOR ||
@@ -212,7 +194,7 @@ static struct value read(const struct state *state,
 	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    is_high_byte(operand->reg.value))
 		return value;
-	number = number_of(operand->reg.value);
+	number = instruction_register_number(operand->reg.value);
 	if (number < 0)
 		return value;
 	value = state->registers[number];
@@ -240,7 +222,7 @@ static void write(struct state *state, const ZydisDecodedOperand *operand,
 	}
 	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
-	number = number_of(operand->reg.value);
+	number = instruction_register_number(operand->reg.value);
 	if (number >= 0)
 		state->registers[number] =
 			is_high_byte(operand->reg.value) ? unknown : value;
@@ -753,7 +735,7 @@ static void follow_sp(struct state *state, const struct state *met,
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_LEA:
-		if (number_of(instruction->operands[0].reg.value) == SP)
+		if (instruction_register_number(instruction->operands[0].reg.value) == SP)
 			execute(state, instruction);
 		return;
 	default: return;
@@ -1000,6 +982,7 @@ void decode_arguments(const struct decode_location *location,
 	}
 	set_reasons(location, SHIM_UNAVAILABLE_NOT_UNDERSTOOD, places);
 	convention.has_frame = find_frame(&state, frame);
+	frame->is_overwritten = state.arguments_written;
 	for (size_t i = 0; i < KEPT_COUNT; i++)
 		frame->kept[i] = find(&state, seen_registers[i], 8);
 	/* The caller says where a large result goes. */

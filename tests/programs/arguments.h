@@ -7,6 +7,7 @@
 #define ARGUMENTS_H
 
 #include <shim/hooks.h>
+#include <shim/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
+#pragma weak shim_get_value_reason
 
 #define QUIETLY __attribute__((no_instrument_function))
 #ifdef __clang__
@@ -57,12 +59,22 @@ QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 int current;
 __attribute__((used)) unsigned char uses[16][64];
 
-QUIETLY static void print_range(const struct shim_argument_range *range)
+/* How long it would be and why it cannot be had, instead. */
+QUIETLY static void print_range(shim_elt_info info, uint32_t position,
+				const struct shim_argument_range *range)
 {
-	if (range->start)
+	union {
+		enum shim_unavailable reason;
+		int number; /* as large as the library's, -fshort-enums or not */
+	} why;
+
+	if (range->start) {
 		print_bytes((const void *)range->start, range->length);
-	else
-		printf(" -%u", range->length);
+		return;
+	}
+	why.number = 0;
+	shim_get_value_reason(info, position, &why.reason);
+	printf(" -%u:%d", range->length, why.number);
 }
 
 QUIETLY static void on_enter(union shim_function_or_client function,
@@ -93,7 +105,7 @@ QUIETLY static void on_enter(union shim_function_or_client function,
 		uint32_t total = 0;
 
 		for (uint32_t i = 0; i < arguments->ranges_count; i++) {
-			print_range(&arguments->ranges[i]);
+			print_range(info, i, &arguments->ranges[i]);
 			total += arguments->ranges[i].length;
 		}
 		if (total != arguments->total_size)
@@ -115,7 +127,7 @@ QUIETLY static void on_leave(union shim_function_or_client function,
 					  &range);
 	printf("gave %d %#x", current, r);
 	if (r == SHIM_OK)
-		print_range(&range);
+		print_range(info, SHIM_RESULT, &range);
 	printf("\n");
 }
 

@@ -6,6 +6,7 @@ say what they pass and return, and what shim says (tests/programs/arguments.h);
 SEED=N makes others.  Not one value may be wrong; how many are not available is
 printed.
 """
+import collections
 import hashlib
 import os
 import random
@@ -103,6 +104,11 @@ struct Tiny { char a; Q Tiny() = default; Q ~Tiny() { sink[1] = 1; } };
 
 HARD = {'Virtual', 'Method', 'Field'}
 
+# enum shim_unavailable
+REASONS = ['available', 'none', 'no debug information', 'not understood',
+           'optimized out', 'clobbered', 'inlined', 'not returned', 'code',
+           'not yet']
+
 
 def declare(type, name):
     return '%s %s' % (type, name)
@@ -134,6 +140,7 @@ class Program:
             self.text = [file.read()]
         self.types_text, self.runs, self.cases = [], [], 0
         self.used = set()       # cases whose functions use what they get
+        self.parameters = {}    # of each case
 
     def add(self, types, result, method=False, use=None):
         """@use: 0 not at all, 1 always, 2 sometimes."""
@@ -143,6 +150,7 @@ class Program:
             use = self.random.randrange(3)
         if use != 0:
             self.used.add(n)
+        self.parameters[n] = ['this'] * method + types
         names = ['p%d' % i for i in range(len(types))]
         body = []
         for type, name in zip(types, names):
@@ -320,6 +328,7 @@ def compare(family, optimize, cxx, **how):
     expect('wrong' not in text, 'sizes:\n' + text[-2000:])
     right, missing, wrong = 0, 0, []
     used = [0, 0]               # missing, all
+    why = collections.Counter()
     for n, values in passed.items():
         told = got.get(n, ['nothing'])
         if told[0] != '0' or len(told) != len(values) + 1:
@@ -328,9 +337,13 @@ def compare(family, optimize, cxx, **how):
         if n in program.used:
             used[0] += sum(word.startswith('-') for word in told[1:])
             used[1] += len(values)
-        for value, word in zip(values, told[1:]):
+        for type, value, word in zip(program.parameters[n], values, told[1:]):
             if word.startswith('-'):
                 missing += 1
+                why[type, word.split(':')[1], n in program.used] += 1
+                if os.environ.get('LIST'):
+                    print('#   f%d: %s at %d of %s: %s' % (
+                        n, type, told.index(word), program.parameters[n], word))
             elif value == 'any' and len(word) == 2 or word == value or (
                     len(value) == 20 and    # long double
                     word[:20] == value and len(word) == 32) or (
@@ -343,6 +356,9 @@ def compare(family, optimize, cxx, **how):
           'that are used), %d wrong' % (
               right, missing, 100 * missing / (right + missing or 1),
               100 * used[0] / (used[1] or 1), len(wrong)))
+    for (type, reason, is_used), count in sorted(why.items()):
+        print('#   %4d %s%s: %s' % (count, type, ', used' * is_used,
+                                    REASONS[int(reason)]))
     expect(not wrong, '\n'.join(wrong[:40]))
     return right, missing
 
@@ -362,6 +378,8 @@ def compare_results(family, optimize, cxx, flags=('-g',), name=''):
                                   told[1][:20] == value and
                                   len(told[1]) == 32):
             right += 1
+        elif value == '-0' and told[1] == '-0:1':
+            right += 1
         elif told[1].startswith('-') and value != '-0':
             missing.append(n)
         else:
@@ -374,19 +392,18 @@ def compare_results(family, optimize, cxx, flags=('-g',), name=''):
            'missing: %s' % missing[:40])
 
 
-# The most that may be missing, in percent: issue 4 wants 1 and 3.  gcc describes
-# no structure that its callers pass in two registers, and clang not all addresses
-# of objects on their stack (C++: 5.3).  clang's callers do not pass what they see is
-# not used, if they were compiled together.
-LIMITS = {('gcc', '-O0'): 1, ('clang', '-O0'): 1, ('gcc', '-O2'): 4,
-          ('clang', '-O2'): 6}
+# The most that may be missing, in percent: issue 4 wants 1 and 3.  What is left are
+# numbers that callers load from static memory, which another thread may write.
+# clang's callers do not pass what they see is not used, if they were compiled
+# together.
+LIMITS = {'-O0': 1, '-O2': 1.5}
 LIMITS_TOGETHER = {('gcc', '-O0'): 1, ('clang', '-O0'): 3, ('gcc', '-O2'): 7,
                    ('clang', '-O2'): 40}
 
 
 def test_apart(family, optimize, cxx):
     right, missing = compare(family, optimize, cxx)
-    expect(100 * missing <= LIMITS[family, optimize] * (right + missing),
+    expect(100 * missing <= LIMITS[optimize] * (right + missing),
            '%d of %d are missing' % (missing, right + missing))
     _, without = compare(family, optimize, cxx, callers=['-g0'],
                          name='_alone')
