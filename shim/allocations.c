@@ -7,6 +7,7 @@
 #include "sys.h"
 
 #include <shim/cpu.h>
+#include <shim/record.h>
 
 #include <shim/banned.h>
 
@@ -14,6 +15,10 @@ enum mode { KEEPING, TELLING, IGNORING };
 
 static enum mode mode;
 static bool asked;
+
+/* The coarse clock, or 0. */
+static const volatile uint64_t no_tick;
+static const volatile uint64_t *tick = &no_tick;
 static struct shim_allocation_counts counts;
 
 /* --- serial numbers --- */
@@ -55,6 +60,16 @@ static inline bool is_the_programs(void)
  * which takes longer than what it does. */
 static struct shim_handle *own;
 
+static void find_tick(void)
+{
+	uint64_t length = 0;
+	const volatile uint64_t *found = shim_tick(&length);
+
+	blocks_set_clock(length);
+	if (found)
+		tick = found;
+}
+
 static void find_own(void)
 {
 	for (struct shim_handle *h = events_first(); h; h = events_next(h))
@@ -85,6 +100,7 @@ static void tell_got(uintptr_t address, size_t size, size_t alignment,
 		.serial = make_serial(),
 		.alignment = alignment,
 		.kind = kind,
+		.clock = *tick,
 		.note = &no_word,
 	};
 
@@ -120,6 +136,7 @@ static void tell_changed(struct allocations_change *change, uintptr_t address,
 	after.size = size;
 	after.alignment = 0;
 	after.kind = SHIM_ALLOCATION_REALLOC;
+	after.clock = *tick;
 	change->before.note = &change->note;
 	if (!blocks_add(&after, change->note)) {
 		count(&counts.untold);
@@ -233,6 +250,7 @@ bool allocations_decide(bool is_last_chance)
 {
 	if (get_mode() == KEEPING && asked) {
 		find_own();
+		find_tick();
 		tell_kept();
 		set_mode(TELLING);
 		tell_kept();
@@ -266,6 +284,7 @@ void allocations_gives(void *pointer)
 {
 	enum mode now = get_mode();
 
+	blocks_fetch((uintptr_t)pointer);
 	if (now == IGNORING || !is_the_programs())
 		return;
 	if (now == TELLING)

@@ -193,6 +193,11 @@ int sys_empty(void *memory, size_t size)
 			 0, 0, 0);
 }
 
+void sys_prefer_huge(void *memory, size_t size)
+{
+	call(SYS_madvise, (long)memory, (long)size, MADV_HUGEPAGE, 0, 0, 0);
+}
+
 int sys_protect(void *memory, size_t size, int protection)
 {
 	return (int)call(SYS_mprotect, (long)memory, (long)size, protection, 0,

@@ -36,6 +36,8 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
 int sys_unmap(void *memory, size_t size);
 int sys_empty(void *memory, size_t size);
+/* In large pages, if the system has some to give. */
+void sys_prefer_huge(void *memory, size_t size);
 int sys_protect(void *memory, size_t size, int protection);
 int sys_gettid(void);
 int sys_getpid(void);

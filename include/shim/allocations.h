@@ -43,6 +43,9 @@ struct shim_block {
 	uint64_t alignment;	/* that was asked for; 0: none */
 	uint32_t kind;		/* enum shim_allocation_kind; of the last call */
 	uint32_t unused;
+	uint64_t clock;		/* when it was got, or reallocated: by the coarse
+				 * clock, in its release up to half a tick earlier;
+				 * 0: not known */
 	/* A word that is kept with the block while it lives, 0 at first, for the
 	 * profilers that are part of shim: others leave it alone. */
 	uint64_t *note;
