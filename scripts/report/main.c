@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "html.h"
 
 #define RANK_ROWS 10			/* below the other table */
 
@@ -19,6 +19,7 @@ static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
 "       profrun export folded|json|csv|pprof|callgrind|massif [DIR] [OPTIONS]\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
+"       profrun html [DIR] [-o FILE]             a page to look at\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
 "       profrun merge -o DIR DIR...              one recording of several\n"
 "       profrun merge -o FILE GMON.OUT...        and one gmon.out\n"
@@ -119,6 +120,11 @@ static const struct option diff_options[] = {
 	{ "value", required_argument, NULL, OPTION_VALUE },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "color", required_argument, NULL, OPTION_COLOR },
+	COMMON
+};
+
+static const struct option html_options[] = {
+	{ "output", required_argument, NULL, OPTION_OUTPUT },
 	COMMON
 };
 
@@ -305,6 +311,16 @@ void model_read(struct model *model, struct recording *recording,
 		const struct options *options, const char *path)
 {
 	read_all(model, NULL, recording, options, path);
+}
+
+/* More than one that did something. */
+static bool has_threads(const struct model *model)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->thread_count; i++)
+		count += model->threads[i].calls || model->threads[i].open;
+	return count > 1;
 }
 
 /* Memory is shown if it is what was asked for, when the program ran or now. */
@@ -582,6 +598,36 @@ static int diff(struct options *options, int argc, char **argv)
 	return 0;
 }
 
+/* All there is: what was found by samples as well, and each thread apart. */
+static int html(struct options *options, const char *path)
+{
+	struct recording recordings[2];
+	struct model models[4] = { { .recording = NULL } };
+	struct model *used[4];
+	size_t i, count = 0;
+	FILE *out;
+
+	read_all(&models[0], &models[1], &recordings[0], options, path);
+	choose_memory(&models[0], options);
+	if (has_threads(&models[0])) {
+		options->threads = true;
+		read_all(&models[2], NULL, &recordings[1], options,
+			 recordings[0].path);
+		if (models[1].recording)
+			model_build(&models[3], &recordings[1], options->raw,
+				    true, true);
+	}
+	for (i = 0; i < 4; i++)
+		if (models[i].recording)
+			used[count++] = &models[i];
+	if (!options->output)
+		options->output = keep_format("%s.html", base_name(
+						      recordings[0].path));
+	out = output_open(options->output);
+	html_print(out, used, count, options);
+	return finish(&models[0]);
+}
+
 static int info(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -632,6 +678,10 @@ int main(int argc, char **argv)
 		if (left == 0)
 			die_usage("merge: which files?");
 		return merge(&options, argv + optind, left);
+	} else if (!strcmp(verb, "html")) {
+		left = take_options(&options, argc, argv, html_options, ":o:");
+		if (left <= 1)
+			return html(&options, argv[optind]);
 	} else if (!strcmp(verb, "info")) {
 		left = take_options(&options, argc, argv, info_options, ":");
 		if (left <= 1)

@@ -47,6 +47,8 @@ struct page page_on(FILE *out, const struct options *options,
 /* @samples: of the same run, to compare with; or NULL. */
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options);
+/* The lines before its table. */
+void head_print(FILE *out, struct model *model, const struct options *options);
 /* crosscheck.c */
 void crosscheck_print(const struct page *page, struct model *samples);
 void tree_print(const struct page *page);

@@ -466,6 +466,13 @@ static bool wants_color(FILE *out, const char *when)
 	       !(terminal && !strcmp(terminal, "dumb"));
 }
 
+static void print_head(const struct page *page)
+{
+	print_program(page);
+	print_calls(page);
+	print_clock(page);
+}
+
 struct page page_on(FILE *out, const struct options *options,
 		    struct model *model)
 {
@@ -478,6 +485,15 @@ struct page page_on(FILE *out, const struct options *options,
 	};
 }
 
+void head_print(FILE *out, struct model *model, const struct options *options)
+{
+	struct page page = page_on(out, options, model);
+
+	page.color = false;
+	page.columns = SIZE_MAX;
+	print_head(&page);
+}
+
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options)
 {
@@ -485,9 +501,7 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 
 	if (model->calls || model->open)
 		relatives_check(&page);
-	print_program(&page);
-	print_calls(&page);
-	print_clock(&page);
+	print_head(&page);
 	if (options->ranks) {
 		ranks_print(&page);
 		return;

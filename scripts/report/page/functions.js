@@ -1,0 +1,155 @@
+// The table of functions: the columns of the report.
+
+function placeOf(about) {
+    const line = about.file ? ` ${visible(baseName(about.file))}:${about.line}` :
+        '';
+
+    return about.object ? visible(baseName(about.object)) + line : '';
+}
+
+function nameColumn(functions) {
+    return {
+        id: 'name', title: 'Function', name: true,
+        value: row => functions[row.function].name,
+        text: row => visible(functions[row.function].name),
+        beside: row => placeOf(functions[row.function]),
+    };
+}
+
+function exactNs(ns) {
+    return `${humanCount(ns)} ns`;
+}
+
+function timeColumn(id, title, hint, error) {
+    return {
+        id, title, hint,
+        value: row => row.timed ? row[id] : -1,
+        text: row => row.timed ? humanNs(row[id]) : '-',
+        exact: row => exactNs(Math.round(row[id])) +
+            (error && row[error] ? ` \u00b1 ${exactNs(row[error])}` : ''),
+    };
+}
+
+function rangeColumn(functions, id, title, hint) {
+    return {
+        id, title, hint,
+        value: row => functions[row.function][id],
+        text: row => functions[row.function][id] < 0 ? '-' :
+            humanNs(functions[row.function][id]),
+        exact: row => exactNs(functions[row.function][id]),
+    };
+}
+
+function partColumn(all, unit) {
+    return {
+        id: 'percent', title: 'Self %', hint: 'self, of all there is',
+        value: row => row.self,
+        text: row => row.timed === false ? '-' : percent(row.self, all),
+        exact: row => human[unit](row.self),
+        part: row => all > 0 ? row.self / all : 0,
+    };
+}
+
+function countColumn(id, title, hint) {
+    return { id, title, hint, value: row => row[id],
+        text: row => humanCount(row[id]) };
+}
+
+function timeColumns(source, rows) {
+    const { functions } = source;
+    const all = rows.reduce((sum, row) => sum + row.self, 0);
+    const sampled = source.kind === 'samples';
+
+    return [
+        partColumn(all, 'ns'),
+        timeColumn('self', 'Self', 'time in the function itself', 'selfError'),
+        ...source.errors ? [{
+            ...timeColumn('selfError', '\u00b1',
+                'one standard error of the self time'),
+            text: row => row.timed && row.selfError ?
+                humanNs(row.selfError) : '',
+        }] : [],
+        timeColumn('total', 'Total',
+            'from enter to leave; recursive calls once', 'totalError'),
+        countColumn('calls', sampled ? 'Samples' : 'Calls',
+            sampled ? 'in which it was on the stack' : 'how often called'),
+        ...sampled ? [] : [timeColumn('mean', 'Mean', 'total by calls')],
+        ...source.ranges ? [
+            rangeColumn(functions, 'max', 'Max', 'the longest call')] : [],
+        nameColumn(functions),
+    ];
+}
+
+function bytesColumn(id, title, hint) {
+    return { id, title, hint, value: row => row[id],
+        text: row => humanBytes(row[id]),
+        exact: row => `${humanCount(row[id])} bytes` };
+}
+
+function memoryColumns(source, rows, metric) {
+    const { unit, label } = METRICS[metric];
+    const all = rows.reduce((sum, row) => sum + row.self, 0);
+    const sized = unit === 'bytes' ? bytesColumn : countColumn;
+
+    return [
+        partColumn(all, unit),
+        sized('self', 'Self', `${label.toLowerCase()}, by the function itself`),
+        sized('total', 'Total', 'with all that it called'),
+        ...MEMORY.filter(kind => kind !== metric).map(kind =>
+            (METRICS[kind].unit === 'bytes' ? bytesColumn : countColumn)(
+                kind, { allocated: 'Bytes', allocations: 'Blocks',
+                    peak: 'At peak', left: 'Left' }[kind],
+                `${METRICS[kind].label}, by the function itself`)),
+        nameColumn(source.functions),
+    ];
+}
+
+function callColumns(source, rows) {
+    const all = rows.reduce((sum, row) => sum + row.self, 0);
+
+    return [
+        partColumn(all, 'count'),
+        countColumn('self', 'Calls', 'how often called'),
+        nameColumn(source.functions),
+    ];
+}
+
+// The rows of the table, and the columns they are shown in.
+function functionTable(source, view, measured, metric) {
+    if (MEMORY.includes(metric)) {
+        const rows = memoryRows(source, view, measured, metric);
+
+        return { rows, columns: memoryColumns(source, rows, metric) };
+    }
+    if (source.times)
+        return { rows: view.sums, columns: timeColumns(source, view.sums) };
+    const rows = view.sums.map(row => ({ ...row, self: row.calls,
+        timed: undefined }));
+
+    return { rows, columns: callColumns(source, rows) };
+}
+
+function memoryRows(source, view, measured, metric) {
+    const sums = gather(view, measured, path => view.function[path],
+        source.functions.length);
+
+    return sums.filter(row => row.total > 0).map(row => ({
+        function: row.row, self: row.self, total: row.total,
+        ...memoryOf(source, view, row.row),
+    }));
+}
+
+// What a function allocated itself, of each kind.
+function memoryOf(source, view, number) {
+    if (!view.thread)
+        return source.functions[number].memory;
+    if (!view.memorySums) {
+        view.memorySums = source.functions.map(() =>
+            Object.fromEntries(MEMORY.map(kind => [kind, 0])));
+        for (let i = 1; i < view.count; i++)
+            for (const kind of MEMORY)
+                view.memorySums[view.function[i]][kind] +=
+                    view.memory[kind][i];
+    }
+    return view.memorySums[number];
+}

@@ -1,0 +1,469 @@
+// What one sees and does: state is one object; whatever changes it calls
+// show(), which draws what depends on it.
+
+const byId = id => document.getElementById(id);
+const profile = readProfile();
+const state = {
+    kind: '', metric: '', thread: 0,            // 0: all threads
+    order: 'size', colors: 'object', up: false, pattern: '',
+    function: -1,
+};
+
+let source, view, measured, objects;
+let flame, table, tables;
+
+// --- what is shown ---
+
+function sourceOf(kind, byThread) {
+    return profile.sources.find(each => each.kind === kind &&
+        each.by_thread === byThread);
+}
+
+function functionKey(about) {
+    return JSON.stringify([about.name, about.object, about.line]);
+}
+
+// The views of all threads and of one have functions of their own numbers.
+function sameFunction(before, number) {
+    if (!before || before === source || number < 0)
+        return number;
+    const key = functionKey(before.functions[number]);
+
+    return source.functions.findIndex(each => functionKey(each) === key);
+}
+
+function chooseView() {
+    const before = source;
+
+    source = sourceOf(state.kind, state.thread > 0) ||
+        sourceOf(state.kind, false);
+    view = source.view(Math.min(Math.max(state.thread - 1, 0),
+        source.views.length - 1));
+    measured = measure(view, state.metric);
+    objects = rankObjects(source, view.sums);
+    state.function = sameFunction(before, state.function);
+}
+
+function css(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name)
+        .trim();
+}
+
+function labelOf(path) {
+    return path === 0 ? (view.thread ? threadName(view.thread) : 'all') :
+        visible(source.functions[view.function[path]].name);
+}
+
+function picture() {
+    const palette = new Palette(source, objects, state.colors);
+    const { function: numbers } = view;
+
+    return {
+        view,
+        ...lay(view, measured.total, state.order, source.functions),
+        label: labelOf,
+        color: path => palette.color(numbers[path]),
+        font: `12px ${css('--font')}`,
+        text: css('--frame-text'),
+        outline: css('--text'),
+        found: css('--found'),
+        merged: css('--merged'),
+    };
+}
+
+function show() {
+    chooseView();
+    showLegend();
+    flame.show(picture());
+    showTable();
+    showFunction();
+    search();
+    showFrame(flame.focused);
+    showLeftOut();
+}
+
+function showLeftOut() {
+    const text = source.left_out ? `${humanCount(source.left_out)} paths that ` +
+        `took ${humanNs(source.least_ns)} or less are not in the picture; ` +
+        'the table of functions has all.' : '';
+
+    byId('left-out').textContent = text;
+    byId('left-out').hidden = !text;
+}
+
+function showLegend() {
+    const palette = new Palette(source, objects, state.colors);
+    const list = byId('legend');
+
+    list.replaceChildren();
+    for (const object of state.colors === 'object' ? objects.slice(0, 8) : []) {
+        const item = element('li', object ? visible(baseName(object)) :
+            'unknown');
+        const swatch = element('span', '', { class: 'swatch' });
+
+        swatch.style.background = palette.objectColor(object);
+        item.prepend(swatch);
+        item.title = visible(object || '');
+        list.append(item);
+    }
+}
+
+// --- the frame one points at, and the one that has the focus ---
+
+function frameFacts(path) {
+    const { unit, label } = METRICS[state.metric];
+    const format = human[unit];
+    const list = element('dl', '', { class: 'facts' });
+    const all = measured.total[0];
+    const known = state.metric !== 'time' || path === 0 || view.isTimed(path);
+    const error = (errors, at) => unit === 'ns' && errors && errors[at] ?
+        ` \u00b1 ${humanNs(errors[at])}` : '';
+
+    if (known || measured.total[path] > 0)
+        fact(list, unit === 'ns' ? 'Total' : label,
+            `${format(measured.total[path])}` +
+            `${error(view.totalError, path)} ` +
+            `(${percent(measured.total[path], all)})`,
+            humanCount(measured.total[path]));
+    if (path === 0)
+        return list;
+    if (known)
+        fact(list, 'Self', format(measured.self[path]) +
+            error(view.selfError, path), humanCount(measured.self[path]));
+    if (state.metric !== source.kind)
+        fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
+            humanCount(view.calls[path]));
+    if (unit === 'ns' && source.kind === 'calls' && known &&
+        view.calls[path] > view.untimed[path])
+        fact(list, 'Mean', humanNs(view.total[path] /
+            (view.calls[path] - view.untimed[path])));
+    if (unit === 'ns' && view.min && view.min[path] && view.max[path])
+        fact(list, 'From \u2013 to', `${humanNs(view.min[path] - 1)} \u2013 ` +
+            humanNs(view.max[path] - 1));
+    if (view.open[path])
+        fact(list, 'Open', humanCount(view.open[path]));
+    return list;
+}
+
+function showFrame(path) {
+    const name = byId('frame-name');
+
+    name.textContent = shorten(labelOf(path), 400);
+    byId('frame-place').textContent = path ?
+        placeOf(source.functions[view.function[path]]) : '';
+    byId('frame-facts').replaceChildren(frameFacts(path));
+    byId('zoom-out').disabled = flame.zoomed === 0;
+}
+
+function showTip(path, event) {
+    const tip = byId('tip');
+
+    tip.hidden = path < 0;
+    if (path < 0)
+        return;
+    if (tip.dataset.path !== String(path)) {
+        const about = path ? source.functions[view.function[path]] : NOBODY;
+
+        tip.dataset.path = path;
+        tip.replaceChildren(
+            element('strong', shorten(labelOf(path), 400)),
+            element('span', placeOf(about), { class: 'place' }),
+            frameFacts(path));
+    }
+    const right = event.clientX + 16 + tip.offsetWidth < innerWidth;
+    const below = event.clientY + 20 + tip.offsetHeight < innerHeight;
+
+    tip.style.left = `${right ? event.clientX + 12 :
+        Math.max(event.clientX - tip.offsetWidth - 12, 4)}px`;
+    tip.style.top = `${below ? event.clientY + 16 :
+        Math.max(event.clientY - tip.offsetHeight - 12, 4)}px`;
+}
+
+function focusFrame(path) {
+    showFrame(path);
+    if (path > 0)
+        chooseFunction(view.function[path]);
+}
+
+// --- functions ---
+
+function showTable() {
+    const { rows, columns } = functionTable(source, view, measured,
+        state.metric);
+
+    table = new Table(byId('table'), 'Functions', columns, row =>
+        chooseFunction(row.function));
+    table.rowsOfAll = rows;
+    fillTable();
+}
+
+// Those that were looked for, or all.
+function fillTable() {
+    const marks = flame.marks;
+
+    table.show(table.rowsOfAll.filter(row => !marks || marks[row.function]),
+        row => row.function === state.function, table.all);
+}
+
+function chooseFunction(number) {
+    if (number < 0 || number >= source.functions.length)
+        return;
+    state.function = number;
+    showFunction();
+    fillTable();
+}
+
+function showFunction() {
+    const { functions } = source;
+    const number = state.function;
+    const about = functions[number];
+
+    byId('function').hidden = !about;
+    if (!about)
+        return;
+    const { unit } = METRICS[state.metric];
+    const columns = () => relativeColumns(source, unit);
+    const choose = row => chooseFunction(row.function);
+    const rows = sums => sums.map(row => ({ ...row, function: row.row }));
+
+    byId('function-name').textContent = shorten(visible(about.name), 5000);
+    byId('function-place').textContent = [about.object, about.file &&
+        `${about.file}:${about.line}`].filter(Boolean).map(visible).join('  ');
+    byId('function-facts').replaceChildren(functionFacts(source, view, number));
+    tables = [['callers', 'Callers', callersOf], ['callees', 'Callees',
+        calleesOf]].map(([id, caption, relatives]) => {
+        const made = new Table(byId(id), caption, columns(), choose);
+
+        made.show(rows(relatives(view, measured, number, functions.length)));
+        byId(id).hidden = made.rows.length === 0;
+        return made;
+    });
+    byId('histogram').replaceChildren(...about.histogram.length ?
+        [histogramTable(source, about)] : []);
+}
+
+function copyName() {
+    const about = source.functions[state.function];
+
+    if (!about)
+        return;
+    const say = text => {
+        byId('copied').textContent = text;
+        setTimeout(() => { byId('copied').textContent = ''; }, 2000);
+    };
+
+    navigator.clipboard.writeText(about.name).then(() => say('copied'),
+        () => say('the browser does not let pages copy'));
+}
+
+// --- looking for functions ---
+
+// Small letters stand for capital ones as well, a capital for itself.
+function search() {
+    const field = byId('search'), result = byId('found');
+    let pattern;
+
+    flame.mark(null);
+    field.setCustomValidity('');
+    result.textContent = '';
+    if (state.pattern) {
+        try {
+            pattern = new RegExp(state.pattern,
+                /[A-Z]/.test(state.pattern) ? '' : 'i');
+        } catch (error) {
+            field.setCustomValidity(error.message);
+            result.textContent = 'not a regular expression';
+        }
+    }
+    if (pattern)
+        showFound(Uint8Array.from(source.functions, each =>
+            pattern.test(each.name) ? 1 : 0));
+    fillTable();
+}
+
+function showFound(marks) {
+    const { unit } = METRICS[state.metric];
+    const count = marks.reduce((sum, mark) => sum + mark, 0);
+    const [sums] = gather(view, measured, path =>
+        (marks[view.function[path]] ? 0 : -1), 1);
+    const total = sums ? sums.total : 0;
+
+    flame.mark(marks);
+    byId('found').textContent = `${humanCount(count)} function` +
+        `${count === 1 ? '' : 's'}: ${human[unit](total)}, ` +
+        percent(total, measured.total[0]);
+    byId('found').dataset.value = total;
+}
+
+// --- the controls ---
+
+function threadName(thread) {
+    return `${thread.tid} ${visible(thread.name)}`.trim();
+}
+
+function fillThreads() {
+    const select = byId('thread');
+    const apart = sourceOf(state.kind, true);
+    const several = apart &&
+        new Set(apart.views.map(each => each.thread.pid)).size > 1;
+
+    select.replaceChildren(new Option('All threads', 0));
+    for (const [i, { thread }] of apart ? apart.views.entries() : [])
+        select.add(new Option((several ? `${thread.pid} / ` : '') +
+            threadName(thread), i + 1));
+    select.value = state.thread;
+    byId('threads').hidden = !apart;
+}
+
+function fillMetrics() {
+    const select = byId('metric');
+
+    for (const each of profile.sources.filter(one => !one.by_thread))
+        for (const metric of metricsOf(each)) {
+            const { label } = METRICS[metric];
+
+            select.add(new Option(metric === 'time' && each.kind === 'samples' &&
+                profile.sources[0].kind === 'calls' ? 'Time, by samples' :
+                label, `${each.kind} ${metric}`));
+        }
+    select.value = profile.starts_with_memory ? 'calls allocated' :
+        select.options[0].value;
+    [state.kind, state.metric] = select.value.split(' ');
+}
+
+function onChange(id, change) {
+    byId(id).addEventListener('change', event => {
+        change(event.target.value);
+        show();
+    });
+}
+
+function listen() {
+    onChange('metric', value => {
+        const [kind, metric] = value.split(' ');
+
+        if (kind !== state.kind)
+            state.thread = 0;
+        state.kind = kind;
+        state.metric = metric;
+        fillThreads();
+    });
+    onChange('thread', value => { state.thread = Number(value); });
+    onChange('order', value => { state.order = value; });
+    onChange('colors', value => { state.colors = value; });
+    byId('search').addEventListener('input', event => {
+        state.pattern = event.target.value;
+        search();
+    });
+    byId('up').addEventListener('click', event => {
+        state.up = !state.up;
+        event.currentTarget.setAttribute('aria-pressed', state.up);
+        flame.setUp(state.up);
+    });
+    byId('zoom-out').addEventListener('click', zoomOut);
+    byId('copy').addEventListener('click', copyName);
+    byId('theme').addEventListener('click', () => setTheme(!isDark()));
+    byId('help-button').addEventListener('click', () =>
+        byId('help').showModal());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
+    document.addEventListener('keydown', pressed);
+    window.addEventListener('beforeprint', () => print(true));
+    window.addEventListener('afterprint', () => print(false));
+}
+
+function setTheme(dark) {
+    document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+    show();
+}
+
+function zoomOut() {
+    flame.zoom(0);
+    flame.focus(flame.focused);
+}
+
+// Paper is white.
+function print(begins) {
+    const root = document.documentElement;
+
+    if (begins)
+        root.dataset.before = root.dataset.theme || '';
+    root.dataset.theme = begins ? 'light' : root.dataset.before;
+    if (!root.dataset.theme)
+        delete root.dataset.theme;
+    flame.show(picture());
+}
+
+function pressed(event) {
+    const typing = event.target.matches('input, select, dialog *');
+
+    if (event.ctrlKey || event.metaKey || event.altKey)
+        return;
+    if (event.key === 'Escape') {
+        escape();
+    } else if (!typing && event.key === '/') {
+        event.preventDefault();
+        byId('search').select();
+    } else if (!typing && event.key === '?') {
+        byId('help').showModal();
+    } else if (!typing && event.key === 'c') {
+        copyName();
+    } else if (!typing && event.key === 't') {
+        setTheme(!isDark());
+    }
+}
+
+// What was done last: looking for something, then zooming.
+function escape() {
+    const field = byId('search');
+
+    if (byId('help').open)
+        return;
+    if (state.pattern) {
+        state.pattern = field.value = '';
+        search();
+        byId('flame').focus();
+    } else {
+        zoomOut();
+    }
+}
+
+function showHead() {
+    const name = profile.program ? visible(baseName(profile.program)) :
+        'unknown program';
+    const [command, ...facts] = profile.facts.trimEnd().split('\n');
+
+    document.title = `${name} \u2013 ${visible(profile.recording)}`;
+    byId('program').textContent = name;
+    byId('command').textContent = command;
+    byId('facts').replaceChildren(...facts.map(line => element('li',
+        line.trim(), / LOST /.test(line) ? { class: 'bad' } : {})));
+    byId('warnings').replaceChildren(...profile.warnings.map(text =>
+        element('li', visible(text))));
+    byId('warnings').hidden = !profile.warnings.length;
+    byId('version').textContent = `shim ${profile.shim}, ` +
+        visible(profile.recording);
+}
+
+function begin() {
+    showHead();
+    fillMetrics();
+    fillThreads();
+    flame = new Flame(byId('graph'), byId('flame'), {
+        point: showTip,
+        focus: focusFrame,
+        zoom: () => { byId('zoom-out').disabled = flame.zoomed === 0; },
+    });
+    byId('graph').style.height = `${Math.max(160, Math.min(
+        (sourceOf(state.kind, false).view(0).deepest + 1) * ROW + 2,
+        innerHeight * 0.55))}px`;
+    listen();
+    show();
+    const rows = view.sums;
+
+    if (rows.length)
+        chooseFunction(rows.reduce((a, b) =>
+            ((b.self || b.calls) > (a.self || a.calls) ? b : a)).function);
+    document.documentElement.dataset.ready = performance.now();
+}
+
+begin();

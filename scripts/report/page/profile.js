@@ -1,0 +1,207 @@
+// What html.c wrote: text once, as JSON, and numbers in columns.
+
+// Numbers of seven bits a byte, see columns.h.
+class Columns {
+    constructor(bytes) {
+        this.bytes = bytes;
+        this.at = 0;
+    }
+
+    number() {
+        let byte = this.bytes[this.at++];
+        let value = byte & 127;
+
+        for (let factor = 128; byte >= 128; factor *= 128) {
+            byte = this.bytes[this.at++];
+            value += (byte & 127) * factor;
+        }
+        return value;
+    }
+
+    signed() {
+        const number = this.number();
+
+        return number % 2 ? -(number + 1) / 2 : number / 2;
+    }
+
+    // Column @count long, in @array; path 0, which is no path, has a 0.
+    take(array) {
+        for (let i = 1; i < array.length; i++)
+            array[i] = this.number();
+        return array;
+    }
+
+    takeSigned(array) {
+        for (let i = 1; i < array.length; i++)
+            array[i] = this.signed();
+        return array;
+    }
+}
+
+function decode(text) {
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+
+    for (let i = 0; i < bytes.length; i++)
+        bytes[i] = binary.charCodeAt(i);
+    return bytes;
+}
+
+// The kinds of memory that are counted, in the order of their columns.
+const MEMORY = ['allocated', 'allocations', 'peak', 'left'];
+
+// One tree of call paths.  Paths are numbered from 1 in the order in which one
+// walks down them, so that all paths below path i are those from i + 1 to
+// next[i] - 1.  Path 0 is above them all and belongs to no function.
+class View {
+    constructor(about, source, columns) {
+        this.thread = about.thread;
+        this.count = about.paths + 1;
+        this.readTree(columns);
+        this.calls = columns.take(new Float64Array(this.count));
+        this.open = columns.take(new Uint32Array(this.count));
+        this.untimed = columns.take(new Float64Array(this.count));
+        if (source.kind === 'samples')
+            this.own = columns.take(new Float64Array(this.count));
+        if (source.times)
+            this.readTimes(source, columns);
+        if (source.memory)
+            this.memory = Object.fromEntries(MEMORY.map(kind =>
+                [kind, columns.take(new Float64Array(this.count))]));
+        this.readSums(columns);
+    }
+
+    readTree(columns) {
+        const count = this.count;
+        const parent = this.parent = new Int32Array(count);
+        const next = this.next = new Uint32Array(count).fill(count);
+        const depth = this.depth = new Uint32Array(count);
+
+        parent[0] = -1;
+        this.deepest = 0;
+        for (let i = 1; i < count; i++) {
+            let above = i - 1;
+
+            for (let up = columns.number(); up > 0; up--) {
+                next[above] = i;
+                above = parent[above];
+            }
+            parent[i] = above;
+            depth[i] = depth[above] + 1;
+            this.deepest = Math.max(this.deepest, depth[i]);
+        }
+        this.function = columns.take(new Int32Array(count));
+        this.function[0] = -1;
+    }
+
+    readTimes(source, columns) {
+        const column = () => columns.take(new Float64Array(this.count));
+
+        this.self = columns.takeSigned(new Float64Array(this.count));
+        this.total = column();
+        if (source.errors) {
+            this.selfError = column();
+            this.totalError = column();
+        }
+        if (source.ranges) {
+            this.min = column();        // and 1; 0: unknown
+            this.max = column();
+        }
+        // By chance the time that was left may be less than none, see
+        // shown_self() in the report.
+        for (let i = 1; i < this.count; i++)
+            this.self[i] = Math.max(Math.min(this.self[i], this.total[i]), 0);
+    }
+
+    // The sums of functions, as the report has them.
+    readSums(columns) {
+        const rows = Array.from({ length: columns.number() }, () => ({}));
+
+        for (const key of ['function', 'calls', 'open', 'untimed', 'self',
+            'total', 'selfError', 'totalError'])
+            for (const row of rows)
+                row[key] = columns.number();
+        for (const row of rows) {
+            row.timed = !(row.untimed > 0 && row.untimed >= row.calls);
+            row.mean = row.calls > row.untimed ?
+                row.total / (row.calls - row.untimed) : 0;
+        }
+        this.sums = rows;
+    }
+
+    // What it is when each path has @own and all below it.
+    addUp(own) {
+        const total = own.slice();
+
+        for (let i = this.count - 1; i > 0; i--)
+            total[this.parent[i]] += total[i];
+        return total;
+    }
+
+    // Whether anybody knows how long the calls of @path took.
+    isTimed(path) {
+        return this.calls[path] > this.untimed[path] ||
+            (this.open[path] > 0 && !this.untimed[path]);
+    }
+}
+
+// One model of the report: its functions, and views that are read when wanted.
+class Source {
+    constructor(about, strings, bytes) {
+        Object.assign(this, about);
+        this.bytes = bytes;
+        this.strings = strings;
+        this.made = [];
+        this.readFunctions(about.functions);
+        this.places = [];
+        about.views.reduce((at, view) => {
+            this.places.push(at);
+            return at + view.size;
+        }, about.functions_size);
+    }
+
+    readFunctions(count) {
+        const columns = new Columns(this.bytes);
+        const text = () => {
+            const number = columns.number();
+
+            return number ? this.strings[number - 1] : null;
+        };
+        const pairs = () => Array.from({ length: columns.number() },
+            () => [columns.number(), columns.number()]);
+        const memory = () => Object.fromEntries(MEMORY.map(
+            kind => [kind, columns.number()]));
+
+        this.functions = Array.from({ length: count }, (_, number) => ({
+            number,
+            name: text(),
+            object: text(),
+            file: text(),
+            line: columns.number(),
+            min: columns.number() - 1,          // -1: unknown
+            max: columns.number() - 1,
+            histogram: pairs(),
+            memory: this.memory ? memory() : null,
+            memoryBelow: this.memory ? memory() : null,
+        }));
+    }
+
+    view(number) {
+        if (!this.made[number]) {
+            const columns = new Columns(this.bytes);
+
+            columns.at = this.places[number];
+            this.made[number] = new View(this.views[number], this, columns);
+        }
+        return this.made[number];
+    }
+}
+
+function readProfile() {
+    const text = id => document.getElementById(id).textContent;
+    const profile = JSON.parse(text('text'));
+
+    profile.sources = profile.sources.map((about, i) =>
+        new Source(about, profile.strings, decode(text(`numbers${i}`))));
+    return profile;
+}

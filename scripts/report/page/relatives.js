@@ -1,0 +1,101 @@
+// One function: what is known of it, who calls it, whom it calls, and how long
+// its calls took.
+
+// By the function before, or after, each call of function @number; a caller
+// that is none (the first of its thread) has the number of functions.
+function callersOf(view, measured, number, count) {
+    return gather(view, measured, path => {
+        if (view.function[path] !== number)
+            return -1;
+        const caller = view.function[view.parent[path]];
+
+        return caller < 0 ? count : caller;
+    }, count + 1);
+}
+
+function calleesOf(view, measured, number, count) {
+    return gather(view, measured, path =>
+        (view.function[view.parent[path]] === number ? view.function[path] :
+            -1), count + 1);
+}
+
+const NOBODY = { name: '(nobody: first in its thread)', object: null,
+    file: null };
+
+function relativeColumns(source, unit) {
+    const functions = [...source.functions, NOBODY];
+    const format = human[unit];
+    const column = (id, title, hint) => ({
+        id, title, hint, value: row => row[id], text: row => format(row[id]),
+        exact: row => humanCount(row[id]),
+    });
+
+    return [
+        column('total', 'Total', 'with all that it called'),
+        column('self', 'Self', 'in the called function itself'),
+        countColumn('calls', source.kind === 'samples' ? 'Samples' : 'Calls'),
+        nameColumn(functions),
+    ];
+}
+
+// A line "name value", for a list of what is known.
+function fact(list, name, value, title = '') {
+    if (value === null)
+        return;
+    list.append(element('dt', name), element('dd', value, { title }));
+}
+
+function functionFacts(source, view, number) {
+    const about = source.functions[number];
+    const row = view.sums.find(each => each.function === number);
+    const list = element('dl', '', { class: 'facts' });
+    const time = (name, ns, error) => fact(list, name,
+        humanNs(ns) + (error ? ` \u00b1 ${humanNs(error)}` : ''), exactNs(ns));
+
+    if (row && row.timed && source.times) {
+        time('Self', row.self, row.selfError);
+        time('Total', row.total, row.totalError);
+    }
+    if (row)
+        fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
+            humanCount(row.calls));
+    if (row && row.timed && source.times && source.kind !== 'samples')
+        time('Mean', row.mean);
+    if (about.min >= 0)
+        time('Shortest', about.min);
+    if (about.max >= 0)
+        time('Longest', about.max);
+    if (row && row.open)
+        fact(list, 'Open at the end', humanCount(row.open));
+    return list;
+}
+
+// How many calls took how long: a line for each doubling of the time.
+function histogramTable(source, about) {
+    const table = element('table', '', { class: 'numbers histogram' });
+    const head = element('tr');
+    const body = element('tbody');
+    const most = Math.max(...about.histogram.map(([, calls]) => calls));
+    const first = about.histogram[0][0];
+    const last = about.histogram[about.histogram.length - 1][0];
+    const calls = new Map(about.histogram);
+
+    table.append(element('caption', 'How long its calls took'),
+        element('thead'), body);
+    head.append(element('th', 'From', { scope: 'col', class: 'number' }),
+        element('th', 'Calls', { scope: 'col', class: 'number' }),
+        element('th', '', { class: 'bar' }));
+    table.tHead.append(head);
+    for (let bucket = first; bucket <= last; bucket++) {
+        const line = body.appendChild(element('tr'));
+        const from = bucket ? source.bucket_ns * 2 ** bucket : 0;
+        const count = calls.get(bucket) || 0;
+        const bar = element('td', '', { class: 'bar' });
+
+        line.append(element('td', humanNs(from), { class: 'number' }),
+            element('td', humanCount(count), { class: 'number' }), bar);
+        bar.append(element('span'));
+        bar.firstChild.style.width = `${100 * count / most}%`;
+    }
+    return table;
+}

@@ -1,0 +1,67 @@
+// Numbers and names, written as the report writes them.
+
+function humanNs(ns) {
+    const units = ['ns', 'us', 'ms', 's'];
+    let unit = 0;
+
+    if (!(ns > 0))
+        return '0 ns';
+    for (; unit < 3 && ns >= 999.5; unit++)
+        ns /= 1000;
+    if (unit === 3 && ns >= 1e7)
+        return `${ns.toExponential(1)} s`;
+    return `${ns.toFixed(ns >= 99.95 ? 0 : ns >= 9.995 ? 1 : 2)} ${units[unit]}`;
+}
+
+function humanBytes(bytes) {
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+    let unit = 0;
+
+    for (; bytes >= 1023.95 && unit < 5; unit++)
+        bytes /= 1024;
+    return `${bytes.toFixed(unit ? 1 : 0)} ${units[unit]}`;
+}
+
+function humanCount(count) {
+    return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+const human = { ns: humanNs, bytes: humanBytes, count: humanCount };
+
+// Percent of @all, or a dash where there is nothing to take it of.
+function percent(part, all) {
+    return all > 0 ? `${(100 * part / all).toFixed(2)} %` : '-';
+}
+
+// Text from outside may hold anything: what moves a cursor or turns the
+// direction of reading is shown by its number.
+const INVISIBLE = new RegExp('[\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e' +
+    '\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]', 'g');
+
+function visible(text) {
+    return text.replace(INVISIBLE, c => {
+        const code = c.charCodeAt(0);
+
+        return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` :
+            `\\u${code.toString(16).padStart(4, '0')}`;
+    });
+}
+
+// @text, with what is behind @most characters left out.
+function shorten(text, most) {
+    return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
+}
+
+function baseName(path) {
+    return path.slice(path.lastIndexOf('/') + 1) || path;
+}
+
+// An element with text in it; nothing from outside is ever read as HTML.
+function element(name, text = '', attributes = {}) {
+    const made = document.createElement(name);
+
+    made.textContent = text;
+    for (const [key, value] of Object.entries(attributes))
+        made.setAttribute(key, value);
+    return made;
+}

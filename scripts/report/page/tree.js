@@ -1,0 +1,111 @@
+// What is measured in a tree of paths, and where its paths lie in a picture.
+
+const METRICS = {
+    time: { label: 'Time', unit: 'ns' },
+    calls: { label: 'Calls', unit: 'count' },
+    samples: { label: 'Samples', unit: 'count' },
+    allocated: { label: 'Bytes allocated', unit: 'bytes' },
+    allocations: { label: 'Blocks allocated', unit: 'count' },
+    peak: { label: 'Bytes at the peak', unit: 'bytes' },
+    left: { label: 'Bytes left at the end', unit: 'bytes' },
+};
+
+function metricsOf(source) {
+    return [
+        ...source.times ? ['time'] : [],
+        source.kind,
+        ...source.memory ? MEMORY : [],
+    ];
+}
+
+// @metric of each path itself, and with all below it.
+function measure(view, metric) {
+    if (metric === 'time') {
+        const total = view.total.slice();
+
+        for (let i = 1; i < view.count; i = view.next[i])
+            total[0] += total[i];
+        return { self: view.self, total };
+    }
+    const self = metric === 'calls' ? view.calls :
+        metric === 'samples' ? view.own : view.memory[metric];
+
+    return { self, total: view.addUp(self) };
+}
+
+// How paths that are called by one lie beside each other.
+const ORDERS = {
+    size: (total, names) => (a, b) => total[b] - total[a] || a - b,
+    name: (total, names) => (a, b) => names[a] - names[b] || a - b,
+    first: (total, names) => (a, b) => a - b,
+};
+
+function rankNames(view, functions) {
+    const collator = new Intl.Collator('en', { numeric: true });
+    const order = functions.map((_, i) => i).sort((a, b) =>
+        collator.compare(functions[a].name.slice(0, 1000),
+            functions[b].name.slice(0, 1000)));
+    const ranks = new Uint32Array(functions.length);
+
+    order.forEach((number, rank) => { ranks[number] = rank; });
+    return view.function.map(number => number < 0 ? 0 : ranks[number]);
+}
+
+// Each path gets its part of the line from 0 to 1: [from, to).  What is below a
+// path may seem longer than the path, by chance; then it is drawn shorter.
+function lay(view, total, order, functions) {
+    const from = new Float64Array(view.count);
+    const to = new Float64Array(view.count);
+    const names = order === 'name' ? rankNames(view, functions) : null;
+    const compare = ORDERS[order](total, names);
+    const children = [];
+
+    to[0] = 1;
+    for (let i = 0; i < view.count; i++) {
+        let sum = 0;
+
+        children.length = 0;
+        for (let c = i + 1; c < view.next[i]; c = view.next[c]) {
+            children.push(c);
+            sum += total[c];
+        }
+        if (children.length > 1)
+            children.sort(compare);
+        const scale = (to[i] - from[i]) / Math.max(total[i], sum, 1e-9);
+        let at = from[i];
+
+        for (const child of children) {
+            from[child] = at;
+            at = Math.min(at + total[child] * scale, to[i]);
+            to[child] = at;
+        }
+    }
+    return { from, to };
+}
+
+// Sums over the paths for which @row(path) is not -1, by its value; a path
+// below another one of the same row is in its total already.
+function gather(view, measured, row, count) {
+    const rows = new Map();
+    const active = new Uint32Array(count);
+    const stack = [];
+
+    for (let i = 1; i < view.count; i++) {
+        while (stack.length && i >= view.next[stack[stack.length - 1].path])
+            active[stack.pop().row]--;
+        const number = row(i);
+
+        if (number < 0)
+            continue;
+        if (!rows.has(number))
+            rows.set(number, { row: number, calls: 0, self: 0, total: 0 });
+        const sums = rows.get(number);
+
+        sums.calls += view.calls[i];
+        sums.self += measured.self[i];
+        if (active[number]++ === 0)
+            sums.total += measured.total[i];
+        stack.push({ path: i, row: number });
+    }
+    return [...rows.values()];
+}

@@ -1,0 +1,683 @@
+#!/usr/bin/env python3
+"""page.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+`profrun html`: the page, in a browser, shows the numbers of the report; names can
+do nothing to it, it asks nobody for anything, and it is quick.
+"""
+import functools
+import http.server
+import json
+import os
+import re
+import threading
+import urllib.parse
+
+import browser
+import shimtest
+from browser import KEYS, Browser
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
+                      record, shim_report, test)
+
+MAKE_RECORDING = os.path.join(os.environ.get('SHIM_BUILD', ''), 'tests',
+                              'report', 'make_recording')
+
+window = None           # one for all tests
+
+
+def page_of(output, *arguments):
+    path = os.path.join(new_directory('html'), 'page.html')
+    shim_report('html', output, '-o', path, *arguments)
+    return path
+
+
+def open_page(path):
+    window.open('file://' + urllib.parse.quote(path))
+    window.wait('return document.documentElement.dataset.ready')
+    expect_equal(window.messages(), [], 'what the browser said')
+
+
+@functools.lru_cache(maxsize=None)
+def recording_of(source, profile, *flags):
+    result = record([compile(source, 'gcc', '-O1', list(flags))], profile)
+    expect_equal(result.status, 0, source)
+    return result.output
+
+
+def reported(output, *arguments):
+    return json.loads(shim_report('report', '--format', 'json', *arguments,
+                                  output))
+
+
+def exported(output):
+    return json.loads(shim_report('export', 'json', output))
+
+
+ROWS = """
+const table = document.querySelector(arguments[0]);
+if (!table || table.hidden) return [];
+const more = table.querySelector('button.more');
+if (more && !more.hidden) more.click();
+return [...table.querySelectorAll('tbody tr')].map(row =>
+    Object.fromEntries([...row.cells].map(cell => [cell.dataset.column,
+        cell.dataset.column === 'name' ?
+            cell.querySelector('button').textContent :
+            [Number(cell.dataset.value), cell.textContent]])));
+"""
+
+
+def rows_of(selector):
+    return window.run(ROWS, selector)
+
+
+def human_ns(ns):
+    units = ['ns', 'us', 'ms', 's']
+    while ns >= 999.5 and len(units) > 1:
+        ns /= 1000
+        units = units[1:]
+    return '%.*f %s' % (0 if ns >= 99.95 else 1 if ns >= 9.995 else 2, ns,
+                        units[0]) if ns > 0 else '0 ns'
+
+
+def expect_row(row, function):
+    for column in 'self', 'total', 'mean':
+        wanted = function[column + '_ns']
+        got, text = row[column]
+        if wanted is None:
+            expect_equal(text, '-', row['name'])
+            continue
+        expect(abs(got - wanted) <= 1, '%s of %s: %s, not %s' % (
+            column, row['name'], got, wanted))
+        # Ties are rounded to even there, and up here.
+        expect(text in [human_ns(got + d) for d in (-.5, 0, .5)],
+               '%s is shown as %s' % (got, text))
+    expect_equal(row['calls'][0], function['calls'], row['name'])
+    expect_equal(row['calls'][1], format(function['calls'], ','), row['name'])
+
+
+def expect_functions(functions):
+    """The table is that of the report, row by row."""
+    rows = rows_of('#table')
+    expect_equal(sorted(row['name'] for row in rows),
+                 sorted(function['name'] for function in functions),
+                 'functions')
+    expect_equal([row['self'][0] for row in rows],
+                 sorted((row['self'][0] for row in rows), reverse=True),
+                 'the order')
+    by_name = {}
+    for function in functions:
+        by_name.setdefault(function['name'], []).append(function)
+    for row in rows:
+        if len(by_name[row['name']]) == 1:
+            expect_row(row, by_name[row['name']][0])
+    expect(len(rows) > 3, 'only %d rows' % len(rows))
+
+
+@test
+def the_table_of_functions_is_that_of_the_report():
+    for source, profile in (
+            ('unwind.cc', 'calltree'), ('unwind.cc', 'calltree:exact'),
+            ('threads.c', 'calltree:exact'), ('forks.c', 'calltree')):
+        output = recording_of(source, profile)
+        for more in [], ['--raw']:
+            open_page(page_of(output, *more))
+            expect_functions(reported(output, *more)['functions'])
+            facts = window.text('#facts')
+            for line in shim_report('report', *more, output).split('\n')[1:4]:
+                expect(line.strip() in facts, '%r: %s' % (line, facts))
+
+
+@test
+def each_thread_is_that_of_the_report():
+    output = recording_of('threads.c', 'calltree:exact')
+    about = reported(output, '--threads')
+    open_page(page_of(output))
+    threads = {thread['tid']: thread for thread in about['threads']
+               if thread['calls']}
+    options = window.run('return [...document.querySelector("#thread")'
+                         '.options].map(o => [o.value, o.textContent])')
+    expect_equal(len(options), len(threads) + 1, 'threads')
+    compared = 0
+    for value, text in options[1:]:
+        window.choose('#thread', value)
+        functions = [{**about['functions'][f['function']], **f}
+                     for f in threads[int(text.split()[0])]['functions']]
+        rows = {row['name']: row for row in rows_of('#table')}
+        expect_equal(len(rows), len(functions), text)
+        for function in functions:
+            expect_row(rows[function['name']], function)
+            compared += 1
+    expect(compared > 5, 'threads do nothing')
+
+
+def relatives(about, name, callers):
+    """{the other function: calls}, from the paths."""
+    names = [function['name'] for function in about['functions']]
+    paths = {path['id']: path for path in about['paths']}
+    found = {}
+    for path in about['paths']:
+        above = paths.get(path['parent'])
+        caller = names[above['function']] if above else \
+            '(nobody: first in its thread)'
+        called = names[path['function']]
+        if name == (called if callers else caller):
+            other = caller if callers else called
+            found[other] = found.get(other, 0) + path['calls']
+    return found
+
+
+@test
+def callers_and_callees_are_those_of_the_paths():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    about = exported(output)
+    open_page(page_of(output))
+    rows = rows_of('#table')
+    met = 0
+    for number, row in enumerate(rows[:12]):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        expect_equal(window.text('#function-name'), row['name'], 'the function')
+        for selector in '#callers', '#callees':
+            got = {r['name']: r['calls'][0] for r in rows_of(selector)}
+            wanted = relatives(about, row['name'], selector == '#callers')
+            expect_equal(got, wanted, '%s of %s' % (selector, row['name']))
+            met += len(got)
+    expect(met > 12, 'nobody calls anybody')
+
+
+@test
+def histograms_have_all_calls():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    functions = {f['name']: f for f in reported(output)['functions']}
+    open_page(page_of(output))
+    compared = 0
+    for number, row in enumerate(rows_of('#table')[:8]):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        got = window.run(
+            'return [...document.querySelectorAll("#histogram tbody tr")].map('
+            'row => [row.cells[0].textContent, Number('
+            'row.cells[1].textContent.replaceAll(",", ""))])')
+        wanted = [[human_ns(ns), calls]
+                  for ns, calls in functions[row['name']]['histogram'] or []]
+        expect_equal([line for line in got if line[1]], wanted, row['name'])
+        compared += len(wanted)
+    expect(compared > 8, 'no histograms')
+
+
+def focused():
+    return window.run('return [document.querySelector("#frame-name")'
+                      '.textContent, document.querySelector("#frame-facts")'
+                      '.textContent]')
+
+
+def largest_path(about):
+    """Names and paths from the first call down, each the longest of its caller's."""
+    found, above = [], None
+    while True:
+        below = [path for path in about['paths'] if path['parent'] == above]
+        if not below:
+            return found
+        best = max(below, key=lambda path: path['total_ns'])
+        found.append((about['functions'][best['function']]['name'], best))
+        above = best['id']
+
+
+@test
+def keys_lead_through_the_paths():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    about = exported(output)
+    open_page(page_of(output))
+    window.run('document.querySelector("#flame").focus()')
+    path = largest_path(about)
+    expect(len(path) > 2, path)
+    for name, of in path:
+        window.keys([KEYS['down']])
+        got, facts = focused()
+        expect_equal(got, name, 'down')
+        for wanted in ('Total' + human_ns(of['total_ns']),
+                       'Self' + human_ns(of['self_ns']),
+                       'Calls' + format(of['calls'], ',')):
+            expect(wanted in facts, '%s: %s' % (wanted, facts))
+        expect_equal(window.text('#function-name'), name, 'the function')
+    window.keys([KEYS['up']])
+    expect_equal(focused()[0], path[-2][0], 'up')
+    window.keys([KEYS['enter']])
+    window.wait('return !document.querySelector("#zoom-out").disabled')
+    window.keys([KEYS['escape']])
+    window.wait('return document.querySelector("#zoom-out").disabled')
+    window.keys([KEYS['home']])
+    expect_equal(focused()[0], 'all', 'home')
+    window.keys(['?'])
+    expect(window.run('return document.querySelector("#help").open'), 'help')
+    window.keys([KEYS['escape']])
+    expect(not window.run('return document.querySelector("#help").open'),
+           'help again')
+
+
+# The picture is where the numbers say: a click on a path's place meets it.
+@test
+def a_click_zooms_to_what_is_there():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    about = exported(output)
+    open_page(page_of(output))
+    box = window.run('const b = document.querySelector("#flame")'
+                     '.getBoundingClientRect(); return [b.x, b.y, b.width]')
+    all_ns = sum(path['total_ns'] for path in about['paths']
+                 if path['parent'] is None)
+    first = sorted((path for path in about['paths'] if path['parent'] is None),
+                   key=lambda path: -path['total_ns'])
+    at = 0
+    for path in first:
+        width = box[2] * path['total_ns'] / all_ns
+        if width > 4:
+            window.point(box[0] + at + width / 2, box[1] + 30)
+            name = about['functions'][path['function']]['name']
+            expect_equal(window.text('#tip strong'), name, 'the tip')
+        at += width
+    window.point(box[0] + 5, box[1] + 30, click=True)
+    expect_equal(focused()[0],
+                 about['functions'][first[0]['function']]['name'], 'click')
+
+
+@test
+def a_search_marks_and_adds_up():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    about = exported(output)
+    open_page(page_of(output))
+    paths = {path['id']: path for path in about['paths']}
+    names = [function['name'] for function in about['functions']]
+
+    def sum_of(pattern):
+        def matches(path):
+            return re.search(pattern, names[path['function']])
+        total = 0
+        for path in about['paths']:
+            above = paths.get(path['parent'])
+            while above and not matches(above):
+                above = paths.get(above['parent'])
+            if matches(path) and not above:
+                total += path['total_ns']
+        return total
+    for pattern in names[0][:4], 'main', '^[a-m]', 'no such function':
+        window.run('document.querySelector("#search").focus()')
+        window.run('document.querySelector("#search").value = ""')
+        window.keys(list(pattern))
+        found = [name for name in names if re.search(pattern, name)]
+        text = window.text('#found')
+        expect(text.startswith('%d function' % len(found)), text)
+        wanted = sum_of(pattern)
+        got = float(window.run('return document.querySelector("#found")'
+                               '.dataset.value'))
+        expect(abs(got - wanted) <= len(paths), '%s: %s' % (got, wanted))
+        rows = [row['name'] for row in rows_of('#table')]
+        expect_equal(sorted(rows), sorted(found), pattern)
+    window.run('document.querySelector("#search").value = ""')
+    window.keys(['('])
+    expect('not a regular expression' in window.text('#found'), 'a bad one')
+    window.keys([KEYS['escape']])
+    expect_equal(window.text('#found'), '', 'escape')
+    expect(len(rows_of('#table')) > len(found), 'all are there again')
+
+
+@test
+def what_was_only_counted_has_no_times():
+    output = recording_of('unwind.cc', 'calltree:counts')
+    open_page(page_of(output))
+    expect_equal(window.run('return [...document.querySelector("#metric")'
+                            '.options].map(o => o.textContent)'), ['Calls'],
+                 'what there is')
+    wanted = {f['name']: f['calls'] for f in reported(output)['functions']}
+    got = {row['name']: row['self'][0] for row in rows_of('#table')}
+    expect_equal(got, wanted, 'calls')
+
+
+@test
+def samples_are_those_of_the_report():
+    program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
+                      instrument=False)
+    output = record([program], 'sampling:hz=500').output
+    functions = {f['name']: f for f in reported(output)['functions']}
+    open_page(page_of(output))
+    rows = rows_of('#table')
+    expect_equal(len(rows), len(functions), 'functions')
+    for row in rows:
+        function = functions[row['name']]
+        expect_equal([row[c][0] for c in ('self', 'total', 'calls')],
+                     [function['self_ns'], function['total_ns'],
+                      function['calls']], row['name'])
+
+
+@test
+def memory_is_that_of_the_report():
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
+    output = record([program, 'all'], 'memory').output
+    about = exported(output)
+    open_page(page_of(output))
+    expect_equal(window.run('return document.querySelector("#metric").value'),
+                 'calls allocated', 'what is shown first')
+    keys = {'allocated': 'allocated_bytes', 'allocations': 'allocations',
+            'peak': 'peak_bytes', 'left': 'left_bytes'}
+    parents = {path['id']: path['parent'] for path in about['paths']}
+    functions = {path['id']: path['function'] for path in about['paths']}
+
+    def below(kind, number):
+        """What is allocated below function @number, each path once."""
+        total = 0
+        for path in about['paths']:
+            at = path['id']
+            while at is not None and functions[at] != number:
+                at = parents[at]
+            total += path['memory'][keys[kind]] if at is not None else 0
+        return total
+    for kind, key in keys.items():
+        window.choose('#metric', 'calls ' + kind)
+        rows = {row['name']: row for row in rows_of('#table')}
+        met = 0
+        for number, function in enumerate(about['functions']):
+            total = below(kind, number)
+            if not total:
+                expect(function['name'] not in rows, function['name'])
+                continue
+            row = rows[function['name']]
+            expect_equal([row['self'][0], row['total'][0]],
+                         [function['memory'][key], total],
+                         '%s of %s' % (kind, function['name']))
+            met += 1
+        expect(met > 1, 'nobody has ' + kind)
+
+
+# Compilers take few of these, so the names are put in where the linker left
+# others of the same length.
+NAMES = [
+    b'</script><script>window.harm = 1</script>',
+    b'<img src=x onerror="window.harm = 2">',
+    b'<!--<script>',
+    b'a"quoted\' and `${window.harm = 3}`',
+    b'two\nlines\tand a tab',
+    b'to the right\xe2\x80\xaeto the left',
+    b'no \xff\xfe UTF-8',
+    b'&lt;&amp;\\u003c\\',
+    b'constructor__proto__',
+]
+LONG = 'x' * 65536
+
+
+def named_program():
+    directory = new_directory('named')
+    stand_ins = ['stand_in_%d_' % i + 'z' * 80 for i in range(len(NAMES))]
+    lines = ['static volatile int count;']
+    for name in stand_ins + [LONG]:
+        lines.append('__attribute__((noinline)) void %s(void) '
+                     '{ count++; }' % name)
+    lines.append('int main(void) { %s return 0; }' % ' '.join(
+        name + '();' for name in stand_ins + [LONG]))
+    with open(directory + '/named.c', 'w') as file:
+        file.write('\n'.join(lines))
+    path = compile(directory + '/named.c', 'gcc', '-O0')
+    with open(path, 'rb') as file:
+        data = file.read()
+    for stand_in, name in zip(stand_ins, NAMES):
+        stand_in = stand_in.encode() + b'\0'
+        expect(stand_in in data, 'the symbol is there')
+        data = data.replace(stand_in, (name + b'\0').ljust(len(stand_in),
+                                                           b'\0'))
+    named = directory + '/named'
+    with open(named, 'wb') as file:
+        file.write(data)
+    os.chmod(named, 0o755)
+    return named
+
+
+@test
+def names_are_nothing_but_names():
+    output = record([named_program()], 'calltree:exact').output
+    names = [f['name'] for f in reported(output)['functions']]
+    expect(any('</script>' in name for name in names), names)
+    expect(any(len(name) == 65536 for name in names), 'the long name')
+    open_page(page_of(output))
+    scripts = window.run('return document.querySelectorAll("script").length')
+    plain = page_of(recording_of('unwind.cc', 'calltree:exact'))
+    shown = {row['name'] for row in rows_of('#table')}
+    for name in names:
+        plain_name = re.sub(
+            '[\x00-\x1f\x7f-\x9f\u202e]', lambda c: (
+                '\\x%02x' if ord(c[0]) < 256 else '\\u%04x') % ord(c[0]), name)
+        if len(plain_name) > 300:
+            plain_name = plain_name[:299] + '\u2026'
+        expect(plain_name in shown, '%r is not in %r' % (plain_name, shown))
+    # Looks at each of them everywhere.
+    for number in range(len(names)):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+    window.run('document.querySelector("#flame").focus()')
+    window.keys([KEYS['down'], KEYS['down']] + [KEYS['right']] * len(names))
+    expect_equal(window.run('return window.harm'), None, 'harm')
+    expect_equal(window.run('return document.querySelectorAll("img").length'),
+                 0, 'pictures')
+    expect_equal(window.messages(), [], 'what the browser said')
+    open_page(plain)
+    expect_equal(window.run('return document.querySelectorAll("script")'
+                            '.length'), scripts, 'scripts')
+
+
+@test
+def the_whole_name_is_copied():
+    output = record([named_program()], 'calltree:exact').output
+    open_page(page_of(output))
+    for name in 'main', LONG:
+        number = window.run(
+            'return [...document.querySelectorAll("#table button.function")]'
+            '.findIndex(b => b.textContent.startsWith(arguments[0]))', name[:9])
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        window.devtools('Browser.grantPermissions', permissions=[
+            'clipboardReadWrite', 'clipboardSanitizedWrite'])
+        window.click('#copy')
+        window.wait('return document.querySelector("#copied").textContent')
+        expect_equal(window.text('#copied'), 'copied', 'what it says')
+        got = window.ask('POST', '/execute/async', {
+            'script': 'navigator.clipboard.readText().then(arguments[0], '
+                      'error => arguments[0](String(error)))', 'args': []})
+        expect(got == name, 'copied: %s' % got[:100])
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves one page and remembers what was asked for."""
+
+    def __init__(self, path):
+        super().__init__(('127.0.0.1', 0), Handler)
+        with open(path, 'rb') as file:
+            self.page = file.read()
+        self.asked = []
+        self.url = 'http://127.0.0.1:%d' % self.server_port
+        self.thread = threading.Thread(target=self.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.thread.join()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/html')
+        self.end_headers()
+        self.wfile.write(self.server.page)
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@test
+def nothing_is_asked_of_anybody():
+    path = page_of(recording_of('unwind.cc', 'calltree:exact'))
+    with Server(path) as server:
+        window.open(server.url + '/page.html')
+        window.wait('return document.documentElement.dataset.ready')
+        window.run('document.querySelectorAll("#table button.function")[1]'
+                   '.click()')
+        expect_equal(window.run('return performance.getEntriesByType('
+                                '"resource").length'), 0, 'resources')
+        # Nor could it.
+        failed = window.ask('POST', '/execute/async', {'script': """
+            const done = arguments[1];
+            const image = new Image();
+            image.src = arguments[0] + '/image';
+            document.body.append(image);
+            document.body.append(Object.assign(document.createElement('script'),
+                { textContent: 'window.harm = 1' }));
+            fetch(arguments[0] + '/fetched').then(() => done('fetched'),
+                () => setTimeout(() => done('refused'), 300));
+            """, 'args': [server.url]})
+        expect_equal(failed, 'refused', 'fetch')
+        expect_equal(window.run('return window.harm'), None, 'harm')
+        expect_equal(server.asked, ['/page.html'], 'requests')
+        window.messages()
+
+
+@test
+def a_hundred_thousand_paths_are_there_within_a_second():
+    if not os.path.exists(MAKE_RECORDING):
+        raise Skipped('SHIM_BUILD has no make_recording')
+    output = new_directory('made') + '/recording'
+    shimtest.subprocess.run(
+        [MAKE_RECORDING, output, '--paths', '100000', '--depth', '60',
+         '--functions', '3000', '--image', shimtest.report],
+        stdout=shimtest.subprocess.DEVNULL, check=True)
+    path = page_of(output)
+    took = []
+    for _ in range(3):
+        open_page(path)
+        took.append(float(window.run('return document.documentElement'
+                                     '.dataset.ready')))
+    print('# %d KiB, ready after %s ms' % (os.path.getsize(path) / 1024, took))
+    expect(min(took) < 1000, 'ready after %s ms' % took)
+    about = exported(output)
+    expect(len(about['paths']) > 90000, 'paths')
+    expect_functions(about['functions'])
+
+
+CONTRAST = """
+const light = color => {
+    const part = c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const [r, g, b] = color.match(/[\\d.]+/g).map(n => part(n / 255));
+
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const background = node => {
+    const color = getComputedStyle(node).backgroundColor;
+
+    return /, 0\\)$/.test(color) ? background(node.parentElement) : color;
+};
+const bad = [];
+for (const node of document.querySelectorAll('body *')) {
+    const text = [...node.childNodes].some(n => n.nodeType === 3 &&
+        n.textContent.trim());
+    if (!text || !node.checkVisibility() || node.matches(':disabled'))
+        continue;
+    const [a, b] = [light(getComputedStyle(node).color),
+        light(background(node))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5)
+        bad.push(`${node.tagName} ${node.className} ${ratio}`);
+}
+return bad;
+"""
+
+
+@test
+def it_is_light_and_dark_and_can_be_read():
+    path = page_of(recording_of('unwind.cc', 'calltree:exact'))
+    grounds = []
+    for theme in 'light', 'dark':
+        window.devtools('Emulation.setEmulatedMedia', features=[
+            {'name': 'prefers-color-scheme', 'value': theme}])
+        open_page(path)
+        expect_equal(window.run(CONTRAST), [], 'too little contrast, ' + theme)
+        grounds.append(window.run('return getComputedStyle(document.body)'
+                                  '.backgroundColor'))
+    expect(grounds[0] != grounds[1], 'light and dark are %s' % grounds)
+    window.click('#theme')
+    expect_equal(window.run('return getComputedStyle(document.body)'
+                            '.backgroundColor'), grounds[0], 'the switch')
+    window.devtools('Emulation.setEmulatedMedia', features=[])
+
+
+@test
+def it_can_be_printed():
+    open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
+    printed = window.print()
+    expect(printed.startswith(b'%PDF'), printed[:20])
+    expect(len(re.findall(rb'/Type */Page\b', printed)) >= 1, 'pages')
+    expect(len(printed) > 20000, '%d bytes' % len(printed))
+    window.devtools('Emulation.setEmulatedMedia', media='print')
+    expect_equal(window.run(
+        'return [...document.querySelectorAll("button:not(.function), select")]'
+        '.filter(e => e.checkVisibility() && !e.closest("th"))'
+        '.map(e => e.id)'), [], 'what paper cannot do')
+    expect(window.run('return document.querySelector("#flame").width') > 100,
+           'the picture')
+    window.devtools('Emulation.setEmulatedMedia', media='')
+
+
+UNNAMED = """
+return [...document.querySelectorAll('button, select, input, canvas, table, ' +
+    'section')].filter(e => e.checkVisibility() && !(e.ariaLabel ||
+        e.getAttribute('aria-labelledby') || e.labels?.length ||
+        e.caption || e.textContent.trim() && e.matches('button')))
+    .map(e => e.outerHTML.slice(0, 100));
+"""
+
+
+@test
+def everything_has_a_name_and_a_key():
+    open_page(page_of(recording_of('threads.c', 'calltree:exact')))
+    expect_equal(window.run(UNNAMED), [], 'without a name')
+    sorts = window.run('return [...document.querySelectorAll("#table th")]'
+                       '.map(th => th.ariaSort)')
+    expect_equal([s for s in sorts if s], ['descending'], 'aria-sort')
+    window.click('#table th:nth-child(4) button')
+    sorts = window.run('return [...document.querySelectorAll("#table th")]'
+                       '.map(th => th.ariaSort)')
+    expect_equal(sorts[3], 'descending', 'aria-sort')
+
+
+@test
+def the_page_has_a_name_of_its_own_by_default():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    directory = new_directory('default')
+    done = shimtest.subprocess.run([shimtest.report, 'html', output],
+                                   cwd=directory, capture_output=True)
+    expect_equal((done.returncode, done.stdout, done.stderr), (0, b'', b''),
+                 'html')
+    expect_equal(os.listdir(directory), [os.path.basename(output) + '.html'],
+                 'files')
+    done = shimtest.subprocess.run([shimtest.report, 'html', '-o', '/dev/full',
+                                    output], capture_output=True)
+    expect_equal(done.returncode, 1, 'status on a full disk')
+
+
+def main():
+    global window
+    reason = browser.missing()
+    if reason:
+        for number, (name, function) in enumerate(shimtest.tests):
+            def skip():
+                raise Skipped(reason)
+            shimtest.tests[number] = name, skip
+        shimtest.main()
+        return
+    with Browser() as window:
+        shimtest.main()
+
+
+if __name__ == '__main__':
+    main()
