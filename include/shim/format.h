@@ -12,6 +12,10 @@
  *     N.calltree      one file per thread that was alive at the same time:
  *                     a struct shim_file, then chunks of struct shim_node
  *     N.sampling      the same, with what samples have found
+ *     N.trace         a struct shim_file, a struct shim_trace_info, then blocks
+ *                     of records: every enter and leave of one thread
+ *     N.functions     a struct shim_file, then chunks of function words: what the
+ *                     numbers in traces mean
  *
  * and beside them `end`, written by profrun when the program has ended:
  * one line, "status WAIT-STATUS mono-ns TIME".
@@ -357,6 +361,146 @@ struct shim_heap_node {
 	uint64_t unused[16];
 };
 
+/*
+ * trace: every enter and leave of a thread, in the order they happened.
+ *
+ * N.trace is a struct shim_file (the chunks in it say nothing), at header_size a
+ * struct shim_trace_info, and from SHIM_TRACE_FIRST on blocks: the first ends at
+ * SHIM_TRACE_BLOCK, the others are SHIM_TRACE_BLOCK long, up to the end of the
+ * file.  A block is a struct shim_trace_block and then records.  One whose sequence
+ * is 0 was never used.  Blocks are to be read by their sequence, which counts from
+ * 1: in a ring new ones take the place of the oldest, and the first number that is
+ * left is a larger one.
+ *
+ * A record begins at a multiple of 2 and is told by its first 16 bits, the head:
+ *
+ *     0                      nothing: 2 bytes to skip.  There is more, or there is not
+ *     bit 0 = 1              a leave: 2 bytes.  Bits 1-15: time
+ *     bits 0, 1 = 0, 1       an enter: 4 bytes.  Bits 2-16: time, 17-31: the function
+ *     bits 0, 1 = 0, 0       bits 2-7 are the kind, enum shim_trace_kind; bits 8-15 the
+ *                            size in units of 2 bytes with the head, or 0: then the
+ *                            next 16 bits are the size.  What a reader does not know
+ *                            it can skip.
+ *
+ * The program writes a record of at most 8 bytes with one store.  A longer one has
+ * SHIM_TRACE_UNFINISHED as its kind until it is complete.  A signal handler that comes
+ * into the middle of a short one leaves a hole for it: that is what zeros are.
+ *
+ * Times.  The clock is that of struct shim_meta, divided by 2^time_shift.  Each record
+ * with a time has its 15 lowest bits, and is less than 2^15 such units later than
+ * the one before; where it is not, a TIME comes first.  TIME has 48 bits, to be
+ * completed in the same way, and a block has all 64.  A TIME, or block, that is earlier
+ * than what was before it comes from a signal handler or a clock that was set back.
+ * Records without a time of their own happened at that of the one before.
+ *
+ * Functions are numbers, of the whole process: N.functions (one file with this name in
+ * a process) has the word of function I at the I-th place of 8 bytes, its
+ * chunks taken one after the other: address | generation << 48, as in nodes.  Number
+ * 0 is none.  Two numbers may mean the same function.
+ *
+ * Calls nest in tracks: track 0 is the thread's own stack, each coroutine has one of its
+ * own.  An enter opens a call in the current track, a leave ends the innermost.  A
+ * STACK says what is open on the current track, outermost first, where that cannot be
+ * told from what is before it in the file: at the beginning of each block, and where
+ * recording goes on after a PAUSE.  Calls in it that a reader does not know yet began
+ * when nobody recorded, and are not counted as calls here; calls a reader knows
+ * that are not in it ended unseen.  A call that was left out is in no STACK.
+ */
+#define SHIM_TRACE_BLOCK     65536u
+#define SHIM_TRACE_FIRST     8192u
+#define SHIM_TRACE_TIME_BITS 15
+#define SHIM_TRACE_LEAVE     1u		/* in a head: | time << 1 */
+#define SHIM_TRACE_ENTER     2u		/* | time << 2 | function << 17 */
+#define SHIM_TRACE_FUNCTIONS 32768u	/* numbers from here on need an ENTER record */
+
+/* A head: of how many bytes. */
+#define SHIM_TRACE_HEAD(kind, size) \
+	((uint16_t)((unsigned)(kind) << 2 | (unsigned)(size) / 2 << 8))
+
+enum shim_trace_kind {
+	SHIM_TRACE_TIME = 1,	/* 8 bytes: bits 16-63 are the time */
+	SHIM_TRACE_ENTER_LONG,	/* 8 bytes: function in bits 16-47, time in bits 48-62 */
+	SHIM_TRACE_UNWOUND,	/* 2 bytes: the next leave is of a frame that was
+				 * removed: longjmp, an exception, ... */
+	SHIM_TRACE_TRACK,	/* 8 bytes: bits 16-47 are the track that goes on */
+	SHIM_TRACE_TRACK_NEW,	/* the same; whatever was open on it has gone */
+	SHIM_TRACE_THREAD,	/* struct shim_trace_thread: another thread goes on
+				 * with the file; all tracks are new */
+	SHIM_TRACE_NAME,	/* the same: this thread has another name */
+	SHIM_TRACE_ENDED,	/* 2 bytes: the thread's end */
+	SHIM_TRACE_STACK,	/* struct shim_trace_stack; its size is behind the head */
+	SHIM_TRACE_PAUSE,	/* 2 bytes: calls are not recorded from here on, until
+				 * the next STACK */
+	SHIM_TRACE_LOST,	/* struct shim_trace_lost: calls are missing here */
+	SHIM_TRACE_ARGUMENTS,	/* text from byte 2 on, padded with NULs: what the call
+				 * that was entered last got */
+	SHIM_TRACE_RESULT,	/* the same: what the call that is left next returns */
+	SHIM_TRACE_MARK,	/* the same: the program says so here */
+	SHIM_TRACE_RANGE_BEGIN,	/* the same: a range begins, */
+	SHIM_TRACE_RANGE_END,	/* and ends: the last that began on this thread with
+				 * this text */
+	SHIM_TRACE_COUNTER,	/* struct shim_trace_counter */
+	SHIM_TRACE_UNFINISHED = 63,
+};
+
+#define SHIM_TRACE_TEXT 240		/* bytes of a text, without a NUL, at most */
+
+struct shim_trace_info {
+	uint32_t block_size;		/* SHIM_TRACE_BLOCK */
+	uint32_t time_shift;
+	uint64_t ring_size;		/* bytes of the file; 0: it grows */
+	uint64_t blocks;		/* sequence of the last one begun */
+	/* Calls left out because the one who started it said so: */
+	uint64_t min_duration;		/* in clock units; 0: no such limit */
+	uint64_t too_short;		/* calls */
+	uint64_t filtered;		/* depth, every N-th, triggers */
+	/* Calls that could not be recorded, by cause. */
+	uint64_t lost[SHIM_LOST_CAUSES];
+};
+
+struct shim_trace_block {
+	uint64_t sequence;
+	uint64_t time;			/* the clock, divided */
+	uint32_t tid;
+	uint32_t track;
+	uint32_t thread;		/* of those that wrote this file, from 1 on */
+	uint32_t unused;
+	char name[16];			/* the thread's, NUL-padded */
+};
+
+struct shim_trace_thread {
+	uint16_t head;
+	uint16_t unused;
+	uint32_t tid;
+	char name[16];
+};
+
+struct shim_trace_stack {
+	uint16_t head;
+	uint16_t size;			/* in units of 2 bytes */
+	uint32_t more;			/* 1: there are calls further out than these */
+	uint32_t function[];		/* numbers */
+};
+
+#define SHIM_TRACE_STACK_MAX 1000	/* numbers */
+
+struct shim_trace_lost {
+	uint16_t head;
+	uint16_t cause;			/* enum shim_lost */
+	uint32_t calls;			/* saturates */
+};
+
+struct shim_trace_counter {
+	uint16_t head;
+	uint16_t unused[3];
+	double value;
+	char name[];			/* NUL-padded */
+};
+
+_Static_assert(sizeof(struct shim_trace_block) == 48, "layout");
+_Static_assert(sizeof(struct shim_trace_thread) == 24, "layout");
+_Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
+_Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_node) == 64, "layout");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "html.h"
+#include "trace.h"
 
 #define RANK_ROWS 10			/* below the other table */
 
@@ -63,6 +64,7 @@ static const char help[] =
 "  --mangled            names as the linker has them\n"
 "  --raw                do not subtract our own cost\n"
 "  --samples            what samples found, if calls were recorded, too\n"
+"  --trace              the calls in a trace, if they were counted, too\n"
 "  --memory             what was allocated, if calls were recorded, too\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
@@ -71,7 +73,7 @@ enum {
 	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
-	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_MEMORY,
+	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
 	OPTION_RANKS, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
@@ -80,6 +82,7 @@ enum {
 	{ "mangled", no_argument, NULL, OPTION_MANGLED },                   \
 	{ "raw", no_argument, NULL, OPTION_RAW },                           \
 	{ "samples", no_argument, NULL, OPTION_SAMPLES },                   \
+	{ "trace", no_argument, NULL, OPTION_TRACE },                       \
 	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
@@ -230,6 +233,9 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_SAMPLES:
 		options->samples = true;
 		break;
+	case OPTION_TRACE:
+		options->trace = true;
+		break;
 	case OPTION_MEMORY:
 		options->memory = true;
 		break;
@@ -289,6 +295,28 @@ static void find_kinds(const struct recording *recording, bool *calls,
 			  samples : calls) = true;
 }
 
+/* The calls of traces, where nobody counted them or in place of what was counted. */
+static void read_traces(struct recording *recording,
+			const struct options *options, bool has_calls)
+{
+	uint32_t i, n, kept;
+
+	if (has_calls && !options->trace)
+		return;
+	if (options->trace && !trace_is_there(recording))
+		die("%s: there is no trace in it (profrun -p trace)",
+		    recording->path);
+	for (i = 0; i < recording->process_count && has_calls; i++) {
+		struct process *process = &recording->processes[i];
+
+		for (n = kept = 0; n < process->file_count; n++)
+			if (process->files[n].is_sampled)
+				process->files[kept++] = process->files[n];
+		process->file_count = kept;
+	}
+	trace_add_calls(recording);
+}
+
 /* Calls, or samples if there are no calls.  Both: @samples gets the latter, if
  * it is not NULL. */
 static void read_all(struct model *model, struct model *samples,
@@ -299,6 +327,8 @@ static void read_all(struct model *model, struct model *samples,
 
 	recording_open(recording, path ? path : recording_find(),
 		       options->pid);
+	find_kinds(recording, &has_calls, &has_samples);
+	read_traces(recording, options, has_calls);
 	find_kinds(recording, &has_calls, &has_samples);
 	model_build(model, recording, options->raw,
 		    options->threads || options->ranks,

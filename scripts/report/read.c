@@ -107,9 +107,7 @@ static int compare_numbered(const void *left, const void *right)
 	return strverscmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* The names in @directory that @wanted likes, sorted. */
-static char **list_names(int directory, bool (*wanted)(const char *),
-			 size_t *count)
+char **list_names(int directory, bool (*wanted)(const char *), size_t *count)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
@@ -272,7 +270,7 @@ static uint32_t find_main(struct process *process, uint32_t count)
 	return last;
 }
 
-static int open_directory(int directory, const char *path, const char *name)
+int open_directory(int directory, const char *path, const char *name)
 {
 	int fd = openat(directory, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

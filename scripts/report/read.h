@@ -161,6 +161,10 @@ bool calltree_extra(const struct tree_file *file, uint64_t address,
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
 /* read.c, for all of them. */
 
+/* The directory of a process in @recording; negative, with a warning. */
+int open_directory(int directory, const char *path, const char *name);
+/* The names in @directory that @wanted likes, by their number; free() it. */
+char **list_names(int directory, bool (*wanted)(const char *), size_t *count);
 /* Opens a file for reading; negative, with a warning, if that cannot be. */
 int open_in(int directory, const char *file, const char *name);
 /* Maps a regular file readable; dies when its version is not ours. NULL with

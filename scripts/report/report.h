@@ -26,6 +26,7 @@ struct options {
 	const char *color;
 	bool raw;
 	bool samples;			/* not the calls, if both are there */
+	bool trace;			/* the calls of a trace, if both are there */
 	bool memory;			/* the same of memory */
 	enum value value;
 	bool value_given;

@@ -1,0 +1,327 @@
+/*
+ * What a process has in its N.trace files and in N.functions, and what every
+ * reader needs to know of them before it reads: which blocks there are, what
+ * numbers mean, and when the program ended.  trace_read.c reads the records.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace.h"
+#include "trace_file.h"
+
+/* "12.trace" */
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits && !strcmp(name + digits, suffix);
+}
+
+static bool is_trace_name(const char *name)
+{
+	return has_suffix(name, ".trace");
+}
+
+static bool is_functions_name(const char *name)
+{
+	return has_suffix(name, ".functions");
+}
+
+/* --- functions --- */
+
+static uint32_t add_site(struct recording *recording, uint32_t process,
+			 uint64_t word)
+{
+	GROW(recording->sites, recording->site_count, recording->site_room);
+	recording->sites[recording->site_count] = (struct site){
+		.address = word & SHIM_NODE_ADDRESS,
+		.generation = SHIM_NODE_GENERATION(word),
+		.process = process,
+		.function = NONE,
+	};
+	return recording->site_count++;
+}
+
+static void add_functions(struct trace *trace, uint32_t process,
+			  const unsigned char *words, uint64_t count)
+{
+	struct site_table *table = &trace->tables[process];
+	uint64_t word, i;
+
+	for (i = 0; i < count; i++) {
+		memcpy(&word, words + i * sizeof(word), sizeof(word));
+		GROW(table->sites, table->count, table->room);
+		table->sites[table->count++] =
+			word ? add_site(trace->recording, process, word) :
+			       table->unknown;
+	}
+}
+
+static bool check_header(const char *name, const struct shim_file *header,
+			 const char *kind)
+{
+	if (is_unfinished(name, header->version))
+		return false;
+	if (memcmp(header->magic, SHIM_FILE_MAGIC, sizeof(header->magic))) {
+		warn("%s: at offset 0: not a shim_file", name);
+		return false;
+	}
+	check_version(name, header->version);
+	if (strncmp(header->kind, kind, sizeof(header->kind))) {
+		warn("%s: at offset 16: kind \"%.16s\", not %s", name,
+		     header->kind, kind);
+		return false;
+	}
+	return true;
+}
+
+/* The words behind the last one that was written are 0. */
+static void read_functions(struct trace *trace, uint32_t process, int directory,
+			   const char *file)
+{
+	const char *path = trace->recording->path;
+	const char *name = keep_format("%s/%s/%s", path,
+		trace->recording->processes[process].name, file);
+	int fd = open_in(directory, file, name);
+	const unsigned char *data;
+	struct shim_file header;
+	uint64_t size = 0;
+	uint32_t i;
+
+	data = fd < 0 ? NULL : map_file(fd, name, &size);
+	if (fd >= 0)
+		close(fd);
+	if (!data)
+		return;
+	if (size < sizeof(header))
+		warn("%s: cut at offset %" PRIu64 ", in its header", name, size);
+	else
+		memcpy(&header, data, sizeof(header));
+	if (size < sizeof(header) || !check_header(name, &header, "functions")) {
+		munmap((void *)data, size);
+		return;
+	}
+	for (i = 0; i < header.chunks && i < SHIM_FILE_CHUNKS; i++) {
+		struct shim_chunk chunk = header.chunk[i];
+
+		if (chunk.offset > size || chunk.size > size - chunk.offset) {
+			warn("%s: cut at offset %" PRIu64 ": functions have no "
+			     "names", name, size);
+			break;
+		}
+		add_functions(trace, process, data + chunk.offset,
+			      chunk.size / sizeof(uint64_t));
+	}
+	munmap((void *)data, size);
+}
+
+/* --- blocks --- */
+
+static int compare_blocks(const void *left, const void *right)
+{
+	const struct trace_block *a = left, *b = right;
+
+	return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+static bool read_at(int fd, void *memory, size_t size, uint64_t offset)
+{
+	return pread(fd, memory, size, (off_t)offset) == (ssize_t)size;
+}
+
+static void find_blocks(struct trace_file *file, int fd)
+{
+	struct shim_trace_block header;
+	uint64_t at, begin;
+	uint32_t room = 0;
+
+	for (at = 0; at < file->size; at += SHIM_TRACE_BLOCK) {
+		begin = at ? at : SHIM_TRACE_FIRST;
+		if (!read_at(fd, &header, sizeof(header), begin) ||
+		    header.sequence == 0)
+			continue;
+		GROW(file->blocks, file->block_count, room);
+		file->blocks[file->block_count++] = (struct trace_block){
+			.sequence = header.sequence,
+			.time = header.time,
+			.offset = begin,
+			.end = at + SHIM_TRACE_BLOCK < file->size ?
+				       at + SHIM_TRACE_BLOCK : file->size,
+		};
+	}
+	if (file->block_count)
+		qsort(file->blocks, file->block_count, sizeof(*file->blocks),
+		      compare_blocks);
+}
+
+static bool read_info(struct trace_file *file, int fd)
+{
+	struct shim_file header;
+	uint64_t lost = 0;
+	unsigned i;
+
+	if (!read_at(fd, &header, sizeof(header), 0) ||
+	    file->size < SHIM_TRACE_FIRST ||
+	    !read_at(fd, &file->info, sizeof(file->info), 4096)) {
+		warn("%s: cut at offset %" PRIu64 ", in its header", file->name,
+		     file->size);
+		return false;
+	}
+	if (!check_header(file->name, &header, "trace"))
+		return false;
+	if (file->info.block_size == 0)	/* made, and not begun */
+		return false;
+	if (header.header_size != 4096 ||
+	    file->info.block_size != SHIM_TRACE_BLOCK ||
+	    file->info.time_shift > 16) {
+		warn("%s: at offset 4096: blocks of %u bytes, times shifted by "
+		     "%u: not what this reader knows", file->name,
+		     file->info.block_size, file->info.time_shift);
+		return false;
+	}
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		lost += file->info.lost[i];
+	file->calls_lost = lost;
+	return true;
+}
+
+static void add_file(struct trace *trace, uint32_t process, int directory,
+		     const char *name, uint32_t *room)
+{
+	struct recording *recording = trace->recording;
+	struct trace_file file = { .process = process };
+	struct stat info;
+	int fd;
+
+	file.name = keep_format("%s/%s/%s", recording->path,
+				recording->processes[process].name, name);
+	fd = open_in(directory, name, file.name);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
+		warn("%s: not a regular file", file.name);
+		close(fd);
+		return;
+	}
+	file.size = (uint64_t)info.st_size;
+	if (read_info(&file, fd)) {
+		find_blocks(&file, fd);
+		GROW(trace->files, trace->file_count, *room);
+		trace->files[trace->file_count++] = file;
+	}
+	close(fd);
+}
+
+/* --- all of it --- */
+
+static void open_files(struct trace *trace, uint32_t process, int directory,
+		       uint32_t *room)
+{
+	char **names;
+	size_t count, i;
+
+	trace->tables[process].unknown = add_site(trace->recording, process, 0);
+	names = list_names(directory, is_functions_name, &count);
+	if (count)
+		read_functions(trace, process, directory, names[0]);
+	free(names);
+	names = list_names(directory, is_trace_name, &count);
+	for (i = 0; i < count; i++)
+		add_file(trace, process, directory, names[i], room);
+	free(names);
+}
+
+bool trace_is_there(const struct recording *recording)
+{
+	int directory = open(recording->path,
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	bool found = false;
+	char **names;
+	size_t count;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count && !found; i++) {
+		fd = openat(directory, recording->processes[i].name,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			continue;
+		names = list_names(fd, is_trace_name, &count);
+		found = count > 0;
+		free(names);
+		close(fd);
+	}
+	if (directory >= 0)
+		close(directory);
+	return found;
+}
+
+/* Where nothing else says when a process ended, its last records do. */
+static void find_ends(struct trace *trace)
+{
+	struct process *process;
+	uint32_t i;
+
+	for (i = 0; i < trace->file_count; i++) {
+		process = &trace->recording->processes[trace->files[i].process];
+		if (process->end_source != END_UNKNOWN || !process->has_meta)
+			continue;
+		process_see_clock(process, trace_last_clock(trace, i));
+		process->end_clock = process->latest_clock;
+	}
+	trace->thread_count = 0;	/* they were found back to front */
+}
+
+bool trace_open(struct trace *trace, struct recording *recording)
+{
+	struct rlimit limit;
+	uint32_t i, room = 0;
+	int directory, fd;
+
+	*trace = (struct trace){ .recording = recording,
+				 .start_mono_ns = UINT64_MAX };
+	/* Each reader keeps its file open, if it may. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	trace->tables = allocate(recording->process_count,
+				 sizeof(*trace->tables));
+	directory = open(recording->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		die("%s: %s", recording->path, strerror(errno));
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		if (process->has_meta &&
+		    process->meta.first_mono_ns < trace->start_mono_ns)
+			trace->start_mono_ns = process->meta.first_mono_ns;
+		fd = open_directory(directory, recording->path, process->name);
+		if (fd < 0)
+			continue;
+		open_files(trace, i, fd, &room);
+		close(fd);
+	}
+	close(directory);
+	find_ends(trace);
+	return trace->file_count > 0;
+}
+
+void trace_close(struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->file_count; i++)
+		free(trace->files[i].blocks);
+	for (i = 0; i < trace->recording->process_count; i++)
+		free(trace->tables[i].sites);
+	free(trace->tables);
+	free(trace->files);
+	free(trace->threads);
+	*trace = (struct trace){ .recording = NULL };
+}

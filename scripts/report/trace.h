@@ -1,0 +1,143 @@
+/*
+ * Traces: every enter and leave of a thread with its time, one event after the
+ * other.  What replays, draws or exports a timeline is written on this:
+ *
+ *	struct recording recording;
+ *	struct model model;
+ *	struct trace trace;
+ *	struct trace_merge *merge;
+ *	struct trace_event event;
+ *
+ *	recording_open(&recording, path, 0);
+ *	trace_open(&trace, &recording);		before functions are named
+ *	model_find_functions(&model) (model_build does it too)
+ *	merge = trace_merge_begin(&trace, &(struct trace_range){ 0 });
+ *	while (trace_merge_next(merge, &event))
+ *		switch (event.kind) ...
+ *	trace_merge_end(merge);
+ *	trace_close(&trace);
+ *
+ * Memory does not depend on how long a trace is: a reader holds the open calls of
+ * its thread and one block.  All that was damaged has been said by warn(), once
+ * per file and kind, and the events still nest: each call that a reader tells of by
+ * TRACE_ENTER is ended by exactly one TRACE_LEAVE, whatever is in the file.
+ */
+#ifndef REPORT_TRACE_H
+#define REPORT_TRACE_H
+
+#include "read.h"
+
+enum trace_kind {
+	TRACE_ENTER,		/* @site is called */
+	TRACE_LEAVE,		/* and ends: the innermost open call of its track */
+	TRACE_THREAD,		/* the first event of a thread */
+	TRACE_THREAD_END,	/* the last; not there if nobody saw it end */
+	TRACE_NAME,		/* trace->threads[thread].name has changed */
+	TRACE_MARK,		/* the program says @text */
+	TRACE_RANGE_BEGIN,	/* @text: ranges of a thread need not nest */
+	TRACE_RANGE_END,	/* the latest with this text that is open */
+	TRACE_COUNTER,		/* @text is @value from now on */
+	TRACE_ARGUMENTS,	/* @text: of the call entered just before */
+	TRACE_RESULT,		/* @text: of the call that is left next */
+	TRACE_PAUSE,		/* calls are not recorded from here */
+	TRACE_RESUME,		/* to here; what was open then is entered and left with
+				 * is_guessed */
+	TRACE_LOST,		/* @count calls are missing here, @cause says why */
+};
+
+/* A thread of a process.  They are numbered as they are found. */
+struct trace_thread {
+	uint32_t process;	/* of recording->processes */
+	uint32_t file;		/* of trace->files, */
+	uint32_t ordinal;	/* and of its threads */
+	uint32_t tid;
+	const char *name;	/* "": unknown */
+	double begin_ns;
+};
+
+struct trace_event {
+	enum trace_kind kind;
+	uint32_t thread;	/* of trace->threads */
+	uint32_t track;		/* 0: the thread's stack; others are coroutines,
+				 * whose calls nest among themselves */
+	uint32_t depth;		/* calls open around it on its track: 0 is outermost */
+	uint32_t site;		/* ENTER, LEAVE: of recording->sites, whose function
+				 * is one of model->functions */
+	double time_ns;		/* since trace->start_mono_ns; never goes back within
+				 * a file, nor in a merge */
+	double duration_ns;	/* LEAVE: since its ENTER */
+	/* ENTER and LEAVE: not seen, but it must have been: the call was open when
+	 * recording began or went on, or had gone then.  Such an ENTER is no call to
+	 * count, and the time is that of the first event it was open at. */
+	bool is_guessed;
+	bool is_unwound;	/* LEAVE: by longjmp, an exception, ... */
+	bool is_open;		/* LEAVE: it never ended, and this is the end of the
+				 * thread or process, or as far as anybody knows */
+	uint32_t cause;		/* LOST: enum shim_lost */
+	uint64_t count;
+	double value;
+	const char *text;	/* NUL-terminated, valid until the next event; may hold
+				 * anything: escape it */
+};
+
+/* A file of one thread after the other. */
+struct trace_file {
+	const char *name;	/* "PID.N/3.trace" */
+	uint32_t process;
+	uint64_t size;
+	struct shim_trace_info info;
+	uint64_t calls_lost;
+	bool is_blamed;			/* its damage has been said */
+	struct trace_block *blocks;	/* by sequence */
+	uint32_t block_count;
+};
+
+struct trace {
+	struct recording *recording;
+	uint64_t start_mono_ns;		/* CLOCK_MONOTONIC when it all began */
+	struct trace_file *files;
+	uint32_t file_count;
+	struct trace_thread *threads;
+	uint32_t thread_count, thread_room;
+	struct site_table *tables;	/* by process: sites by number */
+};
+
+/* Which events; {0}: all.  Calls that reach into the range from before are
+ * entered at its begin with is_guessed; those that reach out are left at its end
+ * with is_open. */
+struct trace_range {
+	double from_ns;
+	double to_ns;			/* 0: no end */
+};
+
+/* Whether @recording has any; without reading them. */
+bool trace_is_there(const struct recording *recording);
+
+/*
+ * trace_open - finds the traces of all processes, and adds their functions to the
+ * sites of @recording; so it comes before model_build() or model_find_functions().
+ *
+ * Returns false if there is none.
+ */
+bool trace_open(struct trace *trace, struct recording *recording);
+void trace_close(struct trace *trace);
+
+/* One file, from front to back.  Several readers may be at work at once. */
+struct trace_reader;
+struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
+				 const struct trace_range *range);
+bool trace_next(struct trace_reader *reader, struct trace_event *event);
+void trace_end(struct trace_reader *reader);
+
+/* trace_tree.c: the calls of all traces, as calltree would have recorded them, become
+ * files of the processes; false: there is no trace.  Before model_build(). */
+bool trace_add_calls(struct recording *recording);
+
+/* All files, by time; events of one file stay in their order. */
+struct trace_merge;
+struct trace_merge *trace_merge_begin(struct trace *trace,
+				      const struct trace_range *range);
+bool trace_merge_next(struct trace_merge *merge, struct trace_event *event);
+void trace_merge_end(struct trace_merge *merge);
+
+#endif
