@@ -5,33 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "directory.h"
 #include "report.h"
-
-static const char *unfinished;		/* what is there until all is */
-
-static int remove_one(const char *path, const struct stat *info, int kind,
-		      struct FTW *walk)
-{
-	(void)info;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
-static _Noreturn void give_up(const char *path)
-{
-	int error = errno;
-
-	nftw(unfinished, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	die("%s: %s", path, strerror(error));
-}
 
 /* Files of recordings have holes, which stay. */
 static void copy_data(int from, int to, const char *path)
@@ -41,7 +22,7 @@ static void copy_data(int from, int to, const char *path)
 	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0 || lseek(to, at, SEEK_SET) < 0)
-			give_up(path);
+			directory_give_up(path);
 		while (at < end) {
 			char bytes[65536];
 			size_t want = end - at < (off_t)sizeof(bytes) ?
@@ -49,16 +30,16 @@ static void copy_data(int from, int to, const char *path)
 			ssize_t got = pread(from, bytes, want, at);
 
 			if (got < 0)
-				give_up(path);
+				directory_give_up(path);
 			if (got == 0)
 				return;		/* it was cut meanwhile */
 			if (write(to, bytes, (size_t)got) != got)
-				give_up(path);
+				directory_give_up(path);
 			at += got;
 		}
 	}
 	if (errno != ENXIO)
-		give_up(path);
+		directory_give_up(path);
 }
 
 static void copy_file(int from, const char *path)
@@ -67,10 +48,10 @@ static void copy_file(int from, const char *path)
 	struct stat info;
 
 	if (to < 0 || fstat(from, &info) < 0 || ftruncate(to, info.st_size) < 0)
-		give_up(path);
+		directory_give_up(path);
 	copy_data(from, to, path);
 	if (close(to) < 0)
-		give_up(path);
+		directory_give_up(path);
 }
 
 /* Regular files and directories; a recording has nothing else that stays. */
@@ -80,7 +61,7 @@ static void copy_tree(int from, const char *path, int depth)
 	struct dirent *entry;
 
 	if (!stream || mkdir(path, 0700) < 0)
-		give_up(path);
+		directory_give_up(path);
 	while ((entry = readdir(stream))) {
 		const char *name = entry->d_name, *target;
 		struct stat info;
@@ -94,7 +75,7 @@ static void copy_tree(int from, const char *path, int depth)
 		if (fd < 0 && (errno == ELOOP || errno == ENXIO))
 			continue;
 		if (fd < 0 || fstat(fd, &info) < 0)
-			give_up(target);
+			directory_give_up(target);
 		if (S_ISDIR(info.st_mode) && depth > 0) {
 			copy_tree(fd, target, depth - 1);
 			continue;
@@ -128,52 +109,49 @@ static const char *own_name(const char *path)
 	return name;
 }
 
-static void join_one(const char *path)
+static void join_one(const char *target, const char *path)
 {
 	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	size_t count, i;
 	char **names;
 
 	if (directory < 0)
-		give_up(path);
+		directory_give_up(path);
 	names = recording_parts(directory, &count);
 	for (i = 0; i < count; i++) {
 		fd = openat(directory, names[i],
 			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0)
-			give_up(path);
-		copy_tree(fd, free_name(unfinished, names[i]), 1);
+			directory_give_up(path);
+		copy_tree(fd, free_name(target, names[i]), 1);
 	}
 	if (count > 0)
 		close(directory);
 	else
-		copy_tree(directory, free_name(unfinished, own_name(path)), 1);
+		copy_tree(directory, free_name(target, own_name(path)), 1);
 	free(names);
 }
 
-static void check(const char *path, uint32_t pid)
+/* Dies if it is none. */
+static void check(const char *path)
 {
 	struct recording recording;
 
-	recording_open(&recording, path, pid);
+	recording_open(&recording, path, 0);
 }
 
 void recordings_join(const char *output, char **paths, int count)
 {
+	const char *target;
 	int i;
 
-	if (access(output, F_OK) == 0)
-		die("%s: exists; a recording is never overwritten", output);
 	for (i = 0; i < count; i++)
-		check(paths[i], 0);
-	unfinished = keep_format("%s.unfinished", output);
-	if (mkdir(unfinished, 0700) < 0)
-		die("%s: %s", unfinished, strerror(errno));
+		check(paths[i]);
+	target = directory_begin(output);
 	for (i = 0; i < count; i++) {
 		progress("copying", (uint64_t)i, (uint64_t)count);
-		join_one(paths[i]);
+		join_one(target, paths[i]);
 	}
 	progress_end();
-	if (rename(unfinished, output) < 0)
-		give_up(output);
+	directory_end();
 }

@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 #include "html.h"
-#include "trace.h"
+#include "timeline.h"
 
 #define RANK_ROWS 10			/* below the other table */
 
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
 "       profrun export folded|json|csv|pprof|callgrind|massif [DIR] [OPTIONS]\n"
+"       profrun export chrome|perfetto|ctf [DIR] [OPTIONS]   of a trace\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun html [DIR] [-o FILE]             a page to look at\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
@@ -540,6 +541,8 @@ static int export(struct options *options, const char *name, const char *path)
 		return export_gmon(options, path,
 				   options->output ? options->output :
 						     "gmon.out");
+	if (timeline_export(name, options, path))
+		return 0;
 	format = find_format(name);
 	check_export(options, format);
 	read_all(&model, NULL, &recording, options, path);
@@ -699,7 +702,8 @@ int main(int argc, char **argv)
 				    ":o:");
 		if (left == 0)
 			die_usage("export: which format? folded, json, csv, "
-				  "pprof, callgrind");
+				  "pprof, callgrind, massif, gmon, chrome, "
+				  "perfetto, ctf");
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);

@@ -1,0 +1,54 @@
+/* Exports of traces: what all formats of timelines need. */
+#ifndef REPORT_TIMELINE_H
+#define REPORT_TIMELINE_H
+
+#include "report.h"
+#include "trace.h"
+
+/* What calls nest in: a thread, or a coroutine that ran on it. */
+struct lane {
+	uint32_t process;	/* of recording->processes */
+	uint32_t thread, track;	/* as in struct trace_event */
+	uint32_t pid, tid;	/* unique; those of the system where that can be */
+};
+
+struct timeline {
+	struct recording *recording;
+	struct model *model;
+	const struct options *options;
+	struct trace trace;
+	struct map lanes_by_key;
+	struct lane *lanes;
+	uint32_t lane_count, lane_room;
+};
+
+/* A result, until the end of its call comes: "" when there is none. */
+struct kept_text {
+	char *text;
+	size_t room;
+};
+
+void keep_for_later(struct kept_text *kept, const char *text);
+/* The lane of an event; *@is_new: it is the first there. */
+uint32_t timeline_lane(struct timeline *timeline,
+		       const struct trace_event *event, bool *is_new);
+uint32_t timeline_pid(const struct timeline *timeline, uint32_t process);
+/* "lua", "lua (rank.2)" */
+const char *timeline_process_name(const struct timeline *timeline,
+				  uint32_t process);
+/* "worker", "worker, coroutine 2" */
+const char *timeline_lane_name(const struct timeline *timeline,
+			       const struct lane *lane);
+/* Of an ENTER or LEAVE. */
+const char *timeline_function(const struct timeline *timeline,
+			      const struct trace_event *event);
+
+/* "chrome", "perfetto", "ctf"; false: @format is none of these. */
+bool timeline_export(const char *format, const struct options *options,
+		     const char *path);
+void chrome_print(FILE *out, struct timeline *timeline);
+void perfetto_print(FILE *out, struct timeline *timeline);
+/* A directory at @path. */
+void ctf_write(const char *path, struct timeline *timeline);
+
+#endif
