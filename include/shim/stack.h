@@ -29,7 +29,7 @@ struct shim_open_calls {
 	uint32_t room;		/* in @functions, for its callers */
 	uint32_t count;		/* how many are there, the innermost first */
 	shim_function *functions;
-	bool is_whole;		/* the last of them has no caller */
+	uint32_t is_whole;	/* the last of them has no caller */
 };
 
 /*
