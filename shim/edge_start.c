@@ -14,6 +14,7 @@
 #include "module.h"
 #include "plan.h"
 #include "record.h"
+#include "sample.h"
 #include "state.h"
 #include "sys.h"
 
@@ -172,6 +173,9 @@ __attribute__((constructor)) static void load(void)
 	edge_allocations_decide(false);
 	image_raise_pending();
 	edge_monitor_load();
+	/* The program's constructors are sampled, too. */
+	if (sample_is_wanted())
+		thread_get();
 	control_start();
 }
 

@@ -281,14 +281,14 @@ static bool is_on(void)
 	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
 }
 
-static bool may_be_signalled(void)
+bool sample_is_wanted(void)
 {
 	return is_on() || __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
 }
 
 void sample_thread_came(struct thread *thread)
 {
-	if (!may_be_signalled() || (thread->state & THREAD_OWN))
+	if (!sample_is_wanted() || (thread->state & THREAD_OWN))
 		return;
 	if (may_be_small())
 		use_signal_stack(thread);
@@ -327,7 +327,7 @@ static bool is_of_another(const struct thread *self)
 
 void sample_exec_begins(void)
 {
-	if (!may_be_signalled())
+	if (!sample_is_wanted())
 		return;
 	if (!is_of_another(thread_current)) {
 		sample_thread_gone(thread_current);
@@ -339,7 +339,7 @@ void sample_exec_begins(void)
 
 void sample_exec_failed(void)
 {
-	if (!may_be_signalled() || is_of_another(thread_current))
+	if (!sample_is_wanted() || is_of_another(thread_current))
 		return;
 	snapshot_open(thread_current);
 	state_slowly(came, thread_current);
@@ -353,7 +353,7 @@ void sample_give_up(void)
 
 void sample_signal_block(bool blocked)
 {
-	if (may_be_signalled())
+	if (sample_is_wanted())
 		sys_block_signal(sample_signal, blocked);
 }
 

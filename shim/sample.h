@@ -28,6 +28,9 @@ extern int sample_signal __attribute__((visibility("hidden")));
 extern struct sys_action sample_program_action
 	__attribute__((visibility("hidden")));
 
+/* Somebody wants samples, or snapshots of other threads. */
+bool sample_is_wanted(void);
+
 /* Snapshots of other threads are going to be asked for: there is the signal, as
  * for samples.  0, or -errno if there is none.  State lock held. */
 int sample_signal_want(void);

@@ -277,6 +277,19 @@ def samples_are_shown_in_every_way():
 
 
 @test
+def constructors_and_destructors_are_sampled():
+    for instrument in False, True:
+        program = compile('constructed.c', 'gcc', '-O1', instrument=instrument,
+                          name='constructed%d' % instrument)
+        directory = new_directory('recording')
+        done = run([program], directory, 'sampling:hz=1000')
+        expect_equal((done.status, done.stderr), (0, ''), 'the program')
+        functions = functions_of(reported(directory))
+        for name in 'construct', 'main', 'destruct':
+            near(functions[name]['total_ns'], 0.2e9, 0.25, name)
+
+
+@test
 def programs_without_symbols_are_sampled():
     functions = reported(shares('sampling:hz=1000', ['-s']))['functions']
     # What is exported has its name; the others are told apart by address.
