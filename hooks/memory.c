@@ -30,10 +30,8 @@ int memory_start(const char *arguments);
 static struct shim_heap_node *heap;
 static uint64_t generation;
 static bool has_calls;
-
-/* Of the thread's last allocation. */
-static __thread uint64_t last_serial
-	__attribute__((tls_model("initial-exec")));
+static uint64_t period, seed;		/* period 0: all allocations are told */
+static uint64_t tick_length;
 
 /* --- which path --- */
 
@@ -45,6 +43,8 @@ static struct shim_heap_node *make_heap(struct tree *tree)
 	if (!made)
 		return NULL;
 	made->calls = has_calls;
+	made->period = period;
+	made->has_lives = tree_tick != NULL;
 	if (!__atomic_compare_exchange_n(&heap, &none, made, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return none;
@@ -198,31 +198,97 @@ static void count_allocation(struct shim_memory_node *memory,
 			     const struct shim_block *block)
 {
 	unsigned bucket = 63u - (unsigned)__builtin_clzll(block->size | 1);
+	uint64_t weight = block->weight;
 
 	if (UNLIKELY(bucket >= SHIM_BUCKETS))
 		bucket = SHIM_BUCKETS - 1;
-	shim_add(&memory->allocations, 1);
-	shim_add(&memory->allocated_bytes, block->size);
-	shim_add(&memory->sizes[bucket], 1);
+	shim_add(&memory->allocations, weight);
+	shim_add(&memory->allocated_bytes, block->weight_bytes);
+	shim_add(&memory->sizes[bucket], weight);
+	if (UNLIKELY(period != 0))
+		shim_add(&memory->samples, 1);
 	*block->note = note_of(memory);
-	last_serial = block->serial;
+}
+
+/* Whoever releases the first block that has lived for a tick makes it, in a file of
+ * its own. */
+static COLD struct shim_lives_node *
+make_lives(struct shim_memory_node *memory)
+{
+	struct tree *tree;
+	struct shim_lives_node *made;
+	uint64_t none = 0;
+
+	tree = tree_get((uintptr_t)__builtin_frame_address(0));
+	made = tree ? tree_take(tree, sizeof(*made)) : NULL;
+	if (!made)
+		return NULL;
+	made->node = (uint64_t)memory;
+	if (!__atomic_compare_exchange_n(&memory->lives, &none, (uint64_t)made,
+					 false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return (struct shim_lives_node *)none;
+	__atomic_store_n(&made->function, SHIM_NODE_LIVES, __ATOMIC_RELEASE);
+	return made;
+}
+
+static void count_long_life(struct shim_memory_node *memory,
+			    const struct shim_block *block, uint64_t clock)
+{
+	struct shim_lives_node *lives =
+		(struct shim_lives_node *)memory->lives;
+	unsigned bucket = (unsigned)(__builtin_clzll(tick_length) -
+				     __builtin_clzll(clock));
+	uint64_t *counter;
+
+	if (UNLIKELY(!lives) && !(lives = make_lives(memory)))
+		return;
+	if (clock >> bucket < tick_length)
+		bucket--;
+	if (bucket >= SHIM_LIVES_BUCKETS)
+		bucket = SHIM_LIVES_BUCKETS - 1;
+	counter = block->clock ? &lives->bucket[bucket] : &lives->unknown;
+	if (shim_is_single_threaded())
+		shim_add(counter, block->weight);
+	else
+		__atomic_fetch_add(counter, block->weight, __ATOMIC_RELAXED);
+}
+
+static inline void count_life(struct shim_memory_node *memory,
+			      const struct shim_block *block)
+{
+	uint64_t clock;
+
+	if (!tree_tick)
+		return;
+	clock = *tree_tick - block->clock;
+	if (UNLIKELY(clock >= tick_length))
+		count_long_life(memory, block, clock);
 }
 
 static void count_release(struct shim_memory_node *memory,
-			  const struct shim_block *block)
+			  const struct shim_block *block, bool is_gone)
 {
+	uint64_t weight = block->weight;
+
 	if (LIKELY(memory->owner == (uint64_t)tree_hot.tree &&
 		   !tree_hot.shared)) {
-		shim_add(&memory->releases, 1);
-		shim_add(&memory->released_bytes, block->size);
-		if (block->serial == last_serial)
-			shim_add(&memory->temporary, 1);
+		shim_add(&memory->releases, weight);
+		shim_add(&memory->released_bytes, block->weight_bytes);
+		if (block->is_last && is_gone)
+			shim_add(&memory->temporary, weight);
 	} else {
-		__atomic_fetch_add(&memory->other_releases, 1,
+		__atomic_fetch_add(&memory->other_releases, weight,
 				   __ATOMIC_RELAXED);
-		__atomic_fetch_add(&memory->other_released_bytes, block->size,
-				   __ATOMIC_RELAXED);
+		__atomic_fetch_add(&memory->other_released_bytes,
+				   block->weight_bytes, __ATOMIC_RELAXED);
 	}
+	count_life(memory, block);
+}
+
+static inline int64_t bytes_of(const struct shim_block *block)
+{
+	return (int64_t)block->weight_bytes;
 }
 
 static void on_allocation(struct shim_profiler *profiler,
@@ -237,7 +303,7 @@ static void on_allocation(struct shim_profiler *profiler,
 	}
 	keep(memory);
 	count_allocation(memory, block);
-	end_change((int64_t)block->size);
+	end_change(bytes_of(block));
 }
 
 static void on_release(struct shim_profiler *profiler,
@@ -248,10 +314,10 @@ static void on_release(struct shim_profiler *profiler,
 	(void)profiler;
 	if (UNLIKELY(!memory))
 		return;
-	begin_change(-(int64_t)block->size);
+	begin_change(-bytes_of(block));
 	keep(memory);
-	count_release(memory, block);
-	end_change(-(int64_t)block->size);
+	count_release(memory, block, true);
+	end_change(-bytes_of(block));
 }
 
 /* The block is now one of the path that has called realloc. */
@@ -275,14 +341,13 @@ static void on_reallocation(struct shim_profiler *profiler,
 		shim_record_lost(tree_hot.cause);
 		return;
 	}
-	change = (int64_t)(after->size - before->size);
+	change = bytes_of(after) - bytes_of(before);
 	begin_change(change);
 	keep(from);
 	keep(to);
-	last_serial = 0;	/* what was allocated is not gone */
-	count_release(from, before);
+	count_release(from, before, false);
 	count_allocation(to, after);
-	shim_add(&to->reallocations, 1);
+	shim_add(&to->reallocations, after->weight);
 	end_change(change);
 }
 
@@ -294,11 +359,77 @@ static void on_forked(struct shim_profiler *profiler)
 	generation = (generation + 1) & 0xffff;
 }
 
+/* --- arguments --- */
+
+static const char *after(const char *text, const char *word)
+{
+	while (*word && *text == *word)
+		text++, word++;
+	return *word ? NULL : text;
+}
+
+/* 512K; what follows is left in *@at. */
+static bool parse_number(const char **at, uint64_t *number)
+{
+	static const char units[] = "KMG";
+	const char *text = *at;
+
+	for (*number = 0; *text >= '0' && *text <= '9'; text++) {
+		if (*number > SHIM_ALLOCATION_PERIOD_MAX)
+			return false;
+		*number = *number * 10 + (uint64_t)(*text - '0');
+	}
+	if (text == *at)
+		return false;
+	for (unsigned i = 0; i < 3; i++) {
+		if (*text != units[i])
+			continue;
+		*number <<= 10 * (i + 1);
+		text++;
+		break;
+	}
+	*at = text;
+	return true;
+}
+
+static bool parse(const char *at)
+{
+	while (*at) {
+		const char *value;
+
+		if ((value = after(at, "period="))) {
+			if (!parse_number(&value, &period) || period == 0)
+				return false;
+		} else if ((value = after(at, "seed="))) {
+			if (!parse_number(&value, &seed))
+				return false;
+		} else {
+			return false;
+		}
+		at = value;
+		if (*at != ',')
+			return *at == '\0';
+		at++;
+	}
+	return true;
+}
+
+/* Of one byte each is all of them. */
+static bool enable(struct shim_handle *handle)
+{
+	if (period <= 1) {
+		period = 0;
+		return shim_profiler_enable_allocations(handle) == SHIM_OK;
+	}
+	return shim_profiler_enable_sampled_allocations(handle, period, seed) ==
+	       SHIM_OK;
+}
+
 int memory_start(const char *arguments)
 {
 	struct shim_handle *handle;
 
-	if (*arguments)
+	if (!parse(arguments))
 		return -1;
 	/* 1: it runs already, as it was asked for. */
 	has_calls = builtin_start("calltree:counts") == 1;
@@ -307,8 +438,9 @@ int memory_start(const char *arguments)
 		shim_record_log("memory does not work beside calltree:exact");
 		return -1;
 	}
+	shim_tick(&tick_length);
 	handle = shim_profiler_create(NULL);
-	if (!handle || shim_profiler_enable_allocations(handle) != SHIM_OK)
+	if (!handle || !enable(handle))
 		return -1;
 	shim_profiler_on_allocation(handle, on_allocation);
 	shim_profiler_on_release(handle, on_release);

@@ -1,5 +1,6 @@
 #include "allocations.h"
 
+#include "allocations_sampled.h"
 #include "blocks.h"
 #include "contract.h"
 #include "events.h"
@@ -14,7 +15,8 @@
 enum mode { KEEPING, TELLING, IGNORING };
 
 static enum mode mode;
-static bool asked;
+static bool asked, wants_all;
+static uint64_t wanted_period, wanted_seed;
 
 /* The coarse clock, or 0. */
 static const volatile uint64_t no_tick;
@@ -27,6 +29,8 @@ static struct shim_allocation_counts counts;
 #define SERIAL_THREAD (1ull << 40)
 
 static __thread uint64_t next_serial;
+/* Of the block that the thread got last, or 0. */
+static __thread uint64_t last_serial;
 static uint64_t serial_threads;
 
 /* A handler that comes between begins another thread's worth of numbers: none is
@@ -90,6 +94,41 @@ static void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+/* A block that is not told is the thread's last one all the same. */
+static bool is_wanted(size_t size)
+{
+	bool wanted = sampled_finds(size);
+
+	if (!wanted)
+		last_serial = 0;
+	return wanted;
+}
+
+static inline bool add(struct shim_block *block, uint64_t *note)
+{
+	bool added = blocks_add(block, *note);
+
+	if (added)
+		sampled_add(block->address);
+	else
+		count(&counts.untold);
+	last_serial = block->serial;
+	return added;
+}
+
+static inline bool take(uintptr_t address, struct shim_block *block, uint64_t *note)
+{
+	if (!sampled_may_have(address) || !blocks_take(address, block, note)) {
+		if (sampled_period == 0)
+			count(&counts.unknown);
+		return false;
+	}
+	sampled_remove(address);
+	sampled_weigh(block);
+	block->is_last = block->serial == last_serial;
+	return true;
+}
+
 static void tell_got(uintptr_t address, size_t size, size_t alignment,
 		     enum shim_allocation_kind kind)
 {
@@ -97,15 +136,17 @@ static void tell_got(uintptr_t address, size_t size, size_t alignment,
 	struct shim_block block = {
 		.address = address,
 		.size = size,
-		.serial = make_serial(),
 		.alignment = alignment,
 		.kind = kind,
 		.clock = *tick,
 		.note = &no_word,
 	};
 
-	if (!blocks_add(&block, 0))
-		count(&counts.untold);
+	if (!is_wanted(size))
+		return;
+	block.serial = make_serial();
+	sampled_weigh(&block);
+	add(&block, &no_word);
 	TELL(allocation, &block);
 }
 
@@ -120,28 +161,29 @@ static void tell_gives(uintptr_t address)
 	struct shim_block block;
 	uint64_t note;
 
-	if (!blocks_take(address, &block, &note)) {
-		count(&counts.unknown);
-		return;
-	}
-	tell_release(&block, &note);
+	if (take(address, &block, &note))
+		tell_release(&block, &note);
 }
 
+/* As after it as before it, one that is not told is none. */
 static void tell_changed(struct allocations_change *change, uintptr_t address,
 			 size_t size)
 {
 	struct shim_block after = change->before;
 
+	if (!is_wanted(size)) {
+		tell_release(&change->before, &change->note);
+		return;
+	}
 	after.address = address;
 	after.size = size;
 	after.alignment = 0;
 	after.kind = SHIM_ALLOCATION_REALLOC;
 	after.clock = *tick;
+	sampled_weigh(&after);
 	change->before.note = &change->note;
-	if (!blocks_add(&after, change->note)) {
-		count(&counts.untold);
+	if (!add(&after, &change->note))
 		after.note = &change->note;
-	}
 	TELL(reallocation, &change->before, &after);
 }
 
@@ -218,7 +260,7 @@ static void tell(const struct kept *kept)
 		tell_gives(kept->before);
 		return;
 	}
-	if (blocks_take(kept->before, &change.before, &change.note))
+	if (take(kept->before, &change.before, &change.note))
 		tell_changed(&change, kept->after, kept->size);
 	else
 		tell_got(kept->after, kept->size, 0, kept->kind);
@@ -251,6 +293,7 @@ bool allocations_decide(bool is_last_chance)
 	if (get_mode() == KEEPING && asked) {
 		find_own();
 		find_tick();
+		sampled_start(wants_all ? 0 : wanted_period, wanted_seed);
 		tell_kept();
 		set_mode(TELLING);
 		tell_kept();
@@ -297,8 +340,8 @@ void allocations_change_begins(struct allocations_change *change,
 			       void *pointer)
 {
 	change->is_known = get_mode() == TELLING && is_the_programs() &&
-			   blocks_take((uintptr_t)pointer, &change->before,
-				       &change->note);
+			   take((uintptr_t)pointer, &change->before,
+				&change->note);
 	change->before.address = (uintptr_t)pointer;
 }
 
@@ -321,20 +364,49 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 		tell_changed(change, (uintptr_t)pointer, size);
 	else if (change->is_known && size == 0)
 		tell_release(&change->before, &change->note);
-	else if (change->is_known &&
-		 !blocks_add(&change->before, change->note))
-		count(&counts.untold);
+	else if (change->is_known)
+		add(&change->before, &change->note);
 }
 
 /* --- who wants them --- */
 
-enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
+static enum shim_result ask(void)
 {
-	ENTRY_INIT_OF(handle);
 	if (!asked && (get_mode() != KEEPING || state_main_started()))
 		return SHIM_E_CALL_ONLY_FROM_INIT;
 	asked = true;
 	return SHIM_OK;
+}
+
+enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
+{
+	enum shim_result result;
+
+	ENTRY_INIT_OF(handle);
+	result = ask();
+	if (result != SHIM_OK)
+		return result;
+	if (get_mode() == TELLING && sampled_period != 0)
+		return SHIM_S_FALSE;
+	wants_all = true;
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_profiler_enable_sampled_allocations(struct shim_handle *handle,
+					 uint64_t period, uint64_t seed)
+{
+	enum shim_result result;
+
+	ENTRY_INIT_OF(handle);
+	if (period < 2 || period > SHIM_ALLOCATION_PERIOD_MAX)
+		return SHIM_E_INVALIDARG;
+	result = ask();
+	if (result == SHIM_OK && (!wanted_period || period < wanted_period)) {
+		wanted_period = period;
+		wanted_seed = seed;
+	}
+	return result;
 }
 
 enum shim_result shim_block_walk(shim_block_callback callback,
@@ -346,9 +418,12 @@ enum shim_result shim_block_walk(shim_block_callback callback,
 	ENTRY_ASYNC();
 	if (!callback)
 		return SHIM_E_INVALIDARG;
-	while (blocks_next(&position, &block))
+	while (blocks_next(&position, &block)) {
+		block.is_last = 0;
+		sampled_weigh(&block);
 		if (callback(&block, client_data) != SHIM_OK)
 			return SHIM_S_FALSE;
+	}
 	return SHIM_OK;
 }
 

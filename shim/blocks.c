@@ -138,7 +138,6 @@ static inline void read(const struct entry *entry, uint64_t key,
 	block->serial = entry->serial;
 	block->alignment = alignment ? 1ull << (alignment - 1) : 0;
 	block->kind = key & KIND_MASK;
-	block->unused = 0;
 	if (__builtin_expect((key & IS_LARGE) != 0, 0)) {
 		block->size = facts;
 		block->clock = 0;

@@ -42,7 +42,13 @@ struct shim_block {
 	uint64_t serial;
 	uint64_t alignment;	/* that was asked for; 0: none */
 	uint32_t kind;		/* enum shim_allocation_kind; of the last call */
-	uint32_t unused;
+	/* In a release: the calling thread has got or reallocated nothing since
+	 * it did this. */
+	uint32_t is_last;
+	/* How many blocks it stands for, and bytes: 1 and its size if all are told.
+	 * The same in its release. */
+	uint64_t weight;
+	uint64_t weight_bytes;
 	uint64_t clock;		/* when it was got, or reallocated: by the coarse
 				 * clock, in its release up to half a tick earlier;
 				 * 0: not known */
@@ -57,7 +63,8 @@ struct shim_block {
  * Without it they are not raised.  For the whole process, whichever handle asked.
  * Row M-45.
  *
- * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
+ * Returns SHIM_OK, also to those who come later; SHIM_S_FALSE if only some are told
+ * and it is too late to change that; SHIM_E_INVALIDARG;
  * SHIM_E_CALL_ONLY_FROM_INIT, also for a module that is attached to a program
  * where nobody has asked in time; SHIM_E_PROFILER_DETACHING.
  *
@@ -65,6 +72,29 @@ struct shim_block {
  */
 SHIM_API enum shim_result
 shim_profiler_enable_allocations(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+
+/* Larger periods are refused. */
+#define SHIM_ALLOCATION_PERIOD_MAX (1ull << 40)
+
+/*
+ * shim_profiler_enable_sampled_allocations - ask for some of them
+ *
+ * Each byte that is allocated has the same chance, 1 / @period (in bytes), that its
+ * block is told, whatever else is: a block's weight says for how many it stands,
+ * so that sums of these are right on average.  With
+ * a @seed other than 0 the choice is the same in each run, as far as threads begin
+ * to allocate in the same order.  If others enable all allocations all are told,
+ * with weight 1; of several periods the shortest counts.
+ *
+ * Returns as shim_profiler_enable_allocations; SHIM_E_INVALIDARG also for a period
+ * of less than 2 bytes or more than SHIM_ALLOCATION_PERIOD_MAX.
+ *
+ * Contract: init.
+ */
+SHIM_API enum shim_result
+shim_profiler_enable_sampled_allocations(SHIM_IN struct shim_handle *handle,
+					 SHIM_IN uint64_t period,
+					 SHIM_IN uint64_t seed) SHIM_INIT;
 
 /* Anything but SHIM_OK ends the walk. */
 typedef enum shim_result (*shim_block_callback)(const struct shim_block *block,
@@ -90,7 +120,8 @@ shim_block_walk(SHIM_IN shim_block_callback callback,
 
 /* Of the process since it began; a forked child goes on with its parent's. */
 struct shim_allocation_counts {
-	uint64_t unknown;	/* releases of blocks that nobody was told of */
+	uint64_t unknown;	/* releases of blocks that nobody was told of; 0 if not
+				 * all are told */
 	uint64_t untold;	/* blocks there was no memory to note: their release is
 				 * not told */
 	uint64_t early_lost;	/* calls before profilers were set up, beyond what could

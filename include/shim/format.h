@@ -195,7 +195,7 @@ struct shim_file {
 };
 
 /*
- * calltree: every 64 bytes of its chunks are one of these six, told apart by
+ * calltree: every 64 bytes of its chunks are one of these, told apart by
  * the first word.  Two nodes may mean the same path (a signal came between):
  * a reader adds them.
  */
@@ -204,6 +204,7 @@ struct shim_file {
 #define SHIM_NODE_GROUP	  0xfffd000000000000ull	/* | number: a struct shim_group_node */
 #define SHIM_NODE_MEMORY  0xfffc000000000000ull	/* a struct shim_memory_node */
 #define SHIM_NODE_HEAP	  0xfffb000000000000ull	/* a struct shim_heap_node */
+#define SHIM_NODE_LIVES	  0xfffa000000000000ull	/* a struct shim_lives_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
 					 * or in doubt (frame, bit 0), or
@@ -343,9 +344,26 @@ struct shim_memory_node {
 	uint64_t epoch;
 	uint64_t peak_bytes;
 	uint64_t peak_blocks;
-	uint64_t unused[2];
+	uint64_t samples;		/* of the allocations: those that were seen, if
+					 * not all were (struct shim_heap_node) */
+	uint64_t lives;			/* address of its struct shim_lives_node, or 0 */
 	uint64_t sizes[SHIM_BUCKETS];	/* allocations of 2^i to 2^(i+1) - 1 bytes;
 					 * 0 counts as 1, the last one is open */
+};
+
+/*
+ * memory: how long blocks of a path lived that have lived at least for a tick of the
+ * coarse clock (320 bytes).  All others of its releases were shorter than that.
+ */
+#define SHIM_LIVES_BUCKETS 32
+
+struct shim_lives_node {
+	uint64_t function;		/* SHIM_NODE_LIVES */
+	uint64_t node;			/* address of its struct shim_memory_node */
+	uint64_t unknown;		/* when these began is not known */
+	uint64_t unused[5];
+	uint64_t bucket[SHIM_LIVES_BUCKETS];	/* 2^i up to 2^(i+1) - 1 ticks; the
+						 * last one is open */
 };
 
 /* memory: the process as a whole, in one of its files (192 bytes). */
@@ -358,7 +376,10 @@ struct shim_heap_node {
 	uint64_t is_rising;		/* it is at its peak */
 	uint64_t inherited;		/* releases of blocks from before a fork */
 	uint64_t calls;			/* 1: calls were asked for as well */
-	uint64_t unused[16];
+	uint64_t period;		/* not 0: one in so many bytes was seen, on
+					 * average; its numbers are estimates */
+	uint64_t has_lives;		/* 1: lifetimes were counted */
+	uint64_t unused[14];
 };
 
 /*
@@ -503,6 +524,7 @@ _Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
 _Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
+_Static_assert(sizeof(struct shim_lives_node) == 320, "layout");
 _Static_assert(sizeof(struct shim_node) == 64, "layout");
 _Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
 _Static_assert(sizeof(struct shim_group_node) == 256, "layout");

@@ -258,6 +258,8 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_memory_node);
 	if (function >> 48 == SHIM_NODE_HEAP >> 48)
 		return sizeof(struct shim_heap_node);
+	if (function >> 48 == SHIM_NODE_LIVES >> 48)
+		return sizeof(struct shim_lives_node);
 	return 0;
 }
 
@@ -469,6 +471,23 @@ bool calltree_is_memory(const struct tree_file *file, uint64_t address)
 
 	return at && at + sizeof(uint64_t) <= file->size &&
 	       load(file->data + at) == SHIM_NODE_MEMORY;
+}
+
+bool calltree_lives(const struct process *process, uint64_t address,
+		    struct shim_lives_node *lives)
+{
+	uint32_t i, c;
+
+	for (i = 0; i < process->file_count; i++) {
+		const struct tree_file *file = &process->files[i];
+		uint64_t at = find_offset(file, address, &c);
+
+		if (!at || at > file->size || file->size - at < sizeof(*lives))
+			continue;
+		memcpy(lives, file->data + at, sizeof(*lives));
+		return lives->function == SHIM_NODE_LIVES;
+	}
+	return false;
 }
 
 bool calltree_extra(const struct tree_file *file, uint64_t address,

@@ -127,8 +127,32 @@ static void put_times(FILE *out, const struct sums *sums)
 	put_ns(out, "mean_ns", mean_ns(sums), known);
 }
 
+/* How long they lived, as nanoseconds that they did at least. */
+static void put_lives(FILE *out, const struct model *model,
+		      const struct memory *memory)
+{
+	const char *comma = "";
+	int i;
+
+	if (!model->memory_tick_ns) {
+		fputs(",\"lifetimes\":null", out);
+		return;
+	}
+	fputs(",\"lifetimes\":[", out);
+	for (i = 0; i <= SHIM_LIVES_BUCKETS; i++) {
+		if (!memory->lives[i])
+			continue;
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma,
+			whole(memory_life_ns(model, i)), memory->lives[i]);
+		comma = ",";
+	}
+	fputc(']', out);
+	put_count(out, "lifetimes_unknown", memory->lives_unknown);
+}
+
 /* What a function or path allocated itself; with the sizes, as 2^i. */
-static void put_memory(FILE *out, const struct memory *memory)
+static void put_memory(FILE *out, const struct model *model,
+		       const struct memory *memory)
 {
 	const char *comma = "";
 	int i;
@@ -150,7 +174,11 @@ static void put_memory(FILE *out, const struct memory *memory)
 			i ? (uint64_t)1 << i : 0, memory->sizes[i]);
 		comma = ",";
 	}
-	fputs("]}", out);
+	fputc(']', out);
+	put_lives(out, model, memory);
+	if (model->memory_period)
+		put_count(out, "samples", memory->samples);
+	fputc('}', out);
 }
 
 static void put_function(FILE *out, const struct model *model,
@@ -177,7 +205,7 @@ static void put_function(FILE *out, const struct model *model,
 	put_ns(out, "max_ns", function->max, function->has_range);
 	put_histogram(out, model, function);
 	if (model->has_memory)
-		put_memory(out, &model->function_memory[function -
+		put_memory(out, model, &model->function_memory[function -
 							model->functions]);
 	fputc('}', out);
 }
@@ -243,7 +271,7 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 	if (path->function == NONE) {
 		fprintf(out, ",\"function\":null,\"thread\":%u", path->thread);
 		if (model->has_memory)
-			put_memory(out, &model->memory[number]);
+			put_memory(out, model, &model->memory[number]);
 		fputc('}', out);
 		return;
 	}
@@ -261,7 +289,7 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 	put_ns(out, "max_ns", path->max,
 	       !path->has_no_range && path->max >= path->min);
 	if (model->has_memory)
-		put_memory(out, &model->memory[number]);
+		put_memory(out, model, &model->memory[number]);
 	fputc('}', out);
 }
 
@@ -321,8 +349,11 @@ static void put_head(FILE *out, const struct model *model)
 	put_count(out, "orphans", model->orphans);
 	put_count(out, "unwound", model->unwound);
 	if (model->has_memory) {
-		put_memory(out, &model->memory_all);
+		put_memory(out, model, &model->memory_all);
 		put_count(out, "memory_peak_bytes", model->memory_peak);
+		if (model->memory_period)
+			put_count(out, "memory_period_bytes",
+				  model->memory_period);
 		put_ns(out, "memory_peak_ns", model->memory_peak_ns,
 		       model->memory_peak_ns > 0);
 		put_count(out, "memory_outside_bytes",

@@ -4,6 +4,7 @@
  * often it is there.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,11 @@ void memory_add_heap(struct model *model, const struct process *process,
 {
 	uint64_t first = process->meta.first_clock;
 
+	if (heap->has_lives && process->has_meta && !model->memory_tick_ns)
+		model->memory_tick_ns = process_ns(process,
+						   process->meta.tick);
+	if (heap->period > model->memory_period)
+		model->memory_period = heap->period;
 	if (model->has_memory && heap->peak_bytes <= model->memory_peak)
 		return;
 	model->has_memory = true;
@@ -51,8 +57,34 @@ static void add(struct memory *to, const struct memory *memory)
 	to->live_blocks += memory->live_blocks;
 	to->peak += memory->peak;
 	to->peak_blocks += memory->peak_blocks;
+	to->samples += memory->samples;
 	for (i = 0; i < SHIM_BUCKETS; i++)
 		to->sizes[i] += memory->sizes[i];
+	for (i = 0; i <= SHIM_LIVES_BUCKETS; i++)
+		to->lives[i] += memory->lives[i];
+	to->lives_unknown += memory->lives_unknown;
+}
+
+/* Those that have lived for a tick are counted, of the others there is the rest. */
+static void read_lives(struct memory *memory, const struct process *process,
+		       const struct shim_memory_node *node,
+		       const struct shim_heap_node *heap)
+{
+	uint64_t gone = node->releases + node->other_releases, all = 0;
+	struct shim_lives_node lives = { .function = 0 };
+	int i;
+
+	if (!heap->has_lives || (node->lives &&
+				 !calltree_lives(process, node->lives, &lives))) {
+		memory->lives_unknown = gone;
+		return;
+	}
+	for (i = 0; i < SHIM_LIVES_BUCKETS; i++) {
+		memory->lives[i + 1] = lives.bucket[i];
+		all += lives.bucket[i];
+	}
+	memory->lives_unknown = lives.unknown;
+	memory->lives[0] = without(gone, all + lives.unknown);
 }
 
 void memory_add(struct model *model, uint32_t path,
@@ -78,7 +110,9 @@ void memory_add(struct model *model, uint32_t path,
 			       node->other_released_bytes);
 	memory->live_blocks = without(node->allocations, node->releases +
 				      node->other_releases);
+	memory->samples = node->samples;
 	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
+	read_lives(memory, process, node, heap);
 	/* Those of other processes were at other times. */
 	if (process != model->memory_peak_process)
 		return;
@@ -179,6 +213,92 @@ uint64_t memory_value(const struct memory *memory, enum value value)
 	}
 }
 
+/* --- distributions --- */
+
+double memory_life_ns(const struct model *model, int bucket)
+{
+	return bucket == 0 ? 0 : ldexp(model->memory_tick_ns, bucket - 1);
+}
+
+/* Which bucket half of them are in, or below; -1: nothing is known. */
+static int median_life(const struct memory *memory)
+{
+	uint64_t all = 0, below = 0;
+	int i;
+
+	for (i = 0; i <= SHIM_LIVES_BUCKETS; i++)
+		all += memory->lives[i];
+	for (i = 0; all && i <= SHIM_LIVES_BUCKETS; i++) {
+		below += memory->lives[i];
+		if (below >= all - all / 2)
+			return i;
+	}
+	return -1;
+}
+
+static void put_share(const struct page *page, uint64_t part, uint64_t all)
+{
+	double percent = 100 * (double)part / (double)all;
+
+	fprintf(page->out, percent < 0.95 ? " %.1f %%" : " %.0f %%", percent);
+}
+
+/* Powers of 8, each with how many are below the next: "1 % < 8 B, 20 % < 64 B". */
+static void put_sizes(const struct page *page)
+{
+	const struct memory *all = &page->model->memory_all;
+	const char *comma = "  sizes:";
+	char text[SHORT_TEXT];
+	int i, j;
+
+	for (i = 0; i < SHIM_BUCKETS; i += 3) {
+		uint64_t count = 0;
+
+		for (j = i; j < i + 3 && j < SHIM_BUCKETS; j++)
+			count += all->sizes[j];
+		if (!count)
+			continue;
+		fputs(comma, page->out);
+		put_share(page, count, all->allocations);
+		fprintf(page->out, " < %s", human_bytes(text,
+							(uint64_t)8 << i));
+		comma = ",";
+	}
+	fputs(*comma == ',' ? "\n" : "", page->out);
+}
+
+/* The same of how long they lived, by powers of 8 of a tick. */
+static void put_lives(const struct page *page)
+{
+	const struct memory *memory = &page->model->memory_all;
+	uint64_t all = memory->lives_unknown, count;
+	const char *comma = "  lived:";
+	char text[SHORT_TEXT];
+	int i, j;
+
+	for (i = 0; i <= SHIM_LIVES_BUCKETS; i++)
+		all += memory->lives[i];
+	for (i = 0; i <= SHIM_LIVES_BUCKETS; i += i ? 3 : 1) {
+		count = 0;
+		for (j = i; j < (i ? i + 3 : 1) && j <= SHIM_LIVES_BUCKETS; j++)
+			count += memory->lives[j];
+		if (!count)
+			continue;
+		fputs(comma, page->out);
+		put_share(page, count, all);
+		fprintf(page->out, " < %s",
+			human_ns(text, memory_life_ns(page->model, j)));
+		comma = ",";
+	}
+	if (memory->lives_unknown) {
+		fputs(comma, page->out);
+		put_share(page, memory->lives_unknown, all);
+		fputs(" not known", page->out);
+		comma = ",";
+	}
+	fputs(*comma == ',' ? "\n" : "", page->out);
+}
+
 /* --- the table --- */
 
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
@@ -260,6 +380,20 @@ static struct row *order_rows(const struct page *page, uint32_t *count)
 	return rows;
 }
 
+/* What half of them do not live longer than. */
+static const char *life_text(char text[SHORT_TEXT], const struct model *model,
+			     const struct memory *memory)
+{
+	char time[SHORT_TEXT];
+	int bucket = median_life(memory);
+
+	if (bucket < 0)
+		return "-";
+	snprintf(text, SHORT_TEXT, "< %s",
+		 human_ns(time, memory_life_ns(model, bucket + 1)));
+	return text;
+}
+
 static void print_row(const struct page *page, const struct row *row)
 {
 	struct model *model = page->model;
@@ -268,15 +402,16 @@ static void print_row(const struct page *page, const struct row *row)
 				      &model->function_memory[row->function];
 	const struct memory *below = outside ? memory :
 		&model->function_memory_below[row->function];
-	char text[6][SHORT_TEXT];
+	char text[7][SHORT_TEXT];
 
-	fprintf(page->out, "%10s %12s %10s %10s %10s %12s  ",
+	fprintf(page->out, "%10s %12s %10s %10s %10s %12s %9s  ",
 		human_bytes(text[0], memory->allocated),
 		human_count(text[1], memory->allocations),
 		human_bytes(text[2], below->allocated),
 		human_bytes(text[3], memory->peak),
 		human_bytes(text[4], memory->live),
-		human_count(text[5], memory->temporary));
+		human_count(text[5], memory->temporary),
+		life_text(text[6], model, memory));
 	if (outside)
 		fputs(MEMORY_OUTSIDE "\n", page->out);
 	else
@@ -289,6 +424,10 @@ static void print_head(const struct page *page)
 	const struct memory *all = &model->memory_all;
 	char bytes[SHORT_TEXT], count[SHORT_TEXT], more[SHORT_TEXT];
 
+	if (model->memory_period)
+		fprintf(page->out, "  estimates from %s blocks, one in %s on "
+			"average\n", human_count(count, all->samples),
+			human_bytes(bytes, model->memory_period));
 	fprintf(page->out, "  %s allocated in %s blocks (%s by realloc), %s "
 		"of them temporary\n", human_bytes(bytes, all->allocated),
 		human_count(count, all->allocations),
@@ -309,6 +448,8 @@ static void print_head(const struct page *page)
 		fprintf(page->out, "  %s blocks were released in forked "
 			"children that had them from their parents\n",
 			human_count(count, model->memory_inherited));
+	put_sizes(page);
+	put_lives(page);
 }
 
 void memory_print(const struct page *page)
@@ -327,9 +468,9 @@ void memory_print(const struct page *page)
 	char text[SHORT_TEXT];
 
 	print_head(page);
-	fprintf(page->out, "\n%s%10s %12s %10s %10s %10s %12s  function%s  (by "
-		"%s)\n", page->color ? "\033[1m" : "", "self", "blocks",
-		"total", "at peak", "left", "temporary",
+	fprintf(page->out, "\n%s%10s %12s %10s %10s %10s %12s %9s  function%s  "
+		"(by %s)\n", page->color ? "\033[1m" : "", "self", "blocks",
+		"total", "at peak", "left", "temporary", "half live",
 		page->color ? "\033[m" : "", by ? by : "self");
 	if (limit == 0 || limit > count)
 		limit = count;

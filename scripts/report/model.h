@@ -77,7 +77,11 @@ struct memory {
 	uint64_t reallocations, temporary;
 	uint64_t live, live_blocks;		/* at the end */
 	uint64_t peak, peak_blocks;		/* when most lived */
+	uint64_t samples;			/* 0: all were seen */
 	uint64_t sizes[SHIM_BUCKETS];
+	/* Of those that are gone: [0] less than a tick, then 2^(i-1) ticks and more. */
+	uint64_t lives[1 + SHIM_LIVES_BUCKETS];
+	uint64_t lives_unknown;
 };
 
 /* Of a path, while they are collected. */
@@ -117,6 +121,8 @@ struct model {
 	double memory_peak_ns;		/* after its start; 0: unknown */
 	uint64_t memory_inherited;
 	bool memory_has_calls;		/* calls were asked for as well */
+	double memory_tick_ns;		/* of lifetimes; 0: they are not known */
+	uint64_t memory_period;		/* bytes to a sample; 0: all were seen */
 	struct memory_part *memory_parts;
 	uint32_t memory_part_count, memory_part_room;
 };

@@ -159,6 +159,9 @@ bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra);
 /* Whether a struct shim_memory_node is there instead. */
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
+/* Copies the struct shim_lives_node at @address, in whichever file of the process. */
+bool calltree_lives(const struct process *process, uint64_t address,
+		    struct shim_lives_node *lives);
 /* read.c, for all of them. */
 
 /* The directory of a process in @recording; negative, with a warning. */

@@ -25,6 +25,7 @@
 
 #pragma weak shim_profiler_create
 #pragma weak shim_profiler_enable_allocations
+#pragma weak shim_profiler_enable_sampled_allocations
 #pragma weak shim_profiler_on_allocation
 #pragma weak shim_profiler_on_release
 #pragma weak shim_profiler_on_reallocation
@@ -443,6 +444,8 @@ static void walk(void)
 	EXPECT(counts.untold == 0 && counts.early_lost == 0);
 	EXPECT(shim_profiler_enable_allocations(handle) ==
 	       SHIM_E_CALL_ONLY_FROM_INIT);
+	EXPECT(shim_profiler_enable_sampled_allocations(handle, 4096, 1) ==
+	       SHIM_E_CALL_ONLY_FROM_INIT);
 }
 
 static void many(void)
@@ -534,6 +537,17 @@ __attribute__((constructor)) static void first(int count, char **arguments)
 		late = malloc(54321);	/* before anybody has asked */
 	handle = shim_profiler_create(NULL);
 	EXPECT(shim_profiler_enable_allocations(NULL) == SHIM_E_INVALIDARG);
+	EXPECT(shim_profiler_enable_sampled_allocations(NULL, 4096, 1) ==
+	       SHIM_E_INVALIDARG);
+	EXPECT(shim_profiler_enable_sampled_allocations(handle, 1, 1) ==
+	       SHIM_E_INVALIDARG);
+	EXPECT(shim_profiler_enable_sampled_allocations(
+		       handle, SHIM_ALLOCATION_PERIOD_MAX + 1, 1) ==
+	       SHIM_E_INVALIDARG);
+	/* Who wants all of them gets them. */
+	if (is_heard)
+		EXPECT(shim_profiler_enable_sampled_allocations(handle, 4096,
+								1) == SHIM_OK);
 	if (is_heard)
 		EXPECT(shim_profiler_enable_allocations(handle) == SHIM_OK &&
 		       shim_profiler_enable_allocations(handle) == SHIM_OK);

@@ -156,6 +156,51 @@ static void handled(void)
 	leak();
 }
 
+/* tests/whole/memory.py and tests/bench/memory know how much of each.  Every other
+ * is given back, every fourth by way of realloc. */
+APART static void turn_over(int count, size_t size)
+{
+	for (int i = 0; i < count; i++) {
+		void *got = malloc(size);
+
+		if (i % 4 == 0)
+			got = realloc(got, size * 2);
+		if (i % 2 == 0)
+			free(got);
+	}
+}
+
+APART static void small(void)
+{
+	turn_over(40000, 24);
+}
+
+APART static void middling(void)
+{
+	turn_over(4000, 1500);
+}
+
+APART static void large(void)
+{
+	turn_over(400, 20000);
+}
+
+static void sampled(void)
+{
+	small();
+	middling();
+	large();
+}
+
+/* What lives while the clock goes on. */
+static void aged(void)
+{
+	get(0, 10, 100);
+	usleep(60000);
+	get(10, 20, 50);
+	give(0, 30);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct {
@@ -163,7 +208,8 @@ int main(int count, char **arguments)
 		void (*run)(void);
 	} cases[] = { { "all", all },	    { "jumped", jumped },
 		      { "forked", forked }, { "killed", killed },
-		      { "handled", handled } };
+		      { "handled", handled }, { "sampled", sampled },
+		      { "aged", aged } };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (count > 1 && !strcmp(cases[i].name, arguments[1]))
