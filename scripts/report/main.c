@@ -18,7 +18,8 @@
 
 static const char help[] =
 "usage: profrun report [DIR] [OPTIONS]\n"
-"       profrun export folded|json|csv|pprof|callgrind|massif [DIR] [OPTIONS]\n"
+"       profrun export folded|speedscope|json|csv|pprof|callgrind|massif\n"
+"                      [DIR] [OPTIONS]\n"
 "       profrun export chrome|perfetto|ctf [DIR] [OPTIONS]   of a trace\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun html [DIR] [-o FILE]             a page to look at\n"
@@ -48,12 +49,13 @@ static const char help[] =
 "  --color auto|always|never\n"
 "export:\n"
 "  -o, --output FILE    instead of standard output; written whole or not\n"
-"  --value self|total|calls|samples   what folded counts; default self, in ns;\n"
+"  --value self|total|calls|samples   what folded and speedscope count; default\n"
+"          self, in ns;\n"
 "          bytes|allocations|peak|leaked   of memory;\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
 "                       total its cum): which one it shows first\n"
-"  --max-depth N        of the paths of folded and pprof; default 4096\n"
+"  --max-depth N        of the paths of folded, speedscope, pprof; default 4096\n"
 "  --threads            keep threads apart; pprof has them as labels anyhow\n"
 "diff:\n"
 "  --value self|total|calls|bytes|allocations|peak|leaked   what is compared\n"
@@ -465,7 +467,7 @@ static int export_gmon(struct options *options, const char *path,
 }
 
 enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF,
-	      EXPORT_CALLGRIND, EXPORT_MASSIF };
+	      EXPORT_CALLGRIND, EXPORT_MASSIF, EXPORT_SPEEDSCOPE };
 
 static enum export find_format(const char *name)
 {
@@ -476,6 +478,7 @@ static enum export find_format(const char *name)
 		[EXPORT_PPROF] = "pprof",
 		[EXPORT_CALLGRIND] = "callgrind",
 		[EXPORT_MASSIF] = "massif",
+		[EXPORT_SPEEDSCOPE] = "speedscope",
 	};
 	size_t i;
 
@@ -502,9 +505,10 @@ static void check_memory_value(const struct options *options,
 {
 	if (options->value < VALUE_BYTES)
 		return;
-	if (format != EXPORT_FOLDED && format != EXPORT_MASSIF)
+	if (format != EXPORT_FOLDED && format != EXPORT_MASSIF &&
+	    format != EXPORT_SPEEDSCOPE)
 		die_usage("--value bytes, allocations, peak and leaked are "
-			  "folded's");
+			  "folded's and speedscope's");
 	if (!model->has_memory)
 		die("%s: no allocations were recorded (profrun -p memory)",
 		    model->recording->path);
@@ -521,7 +525,8 @@ static void check_value(struct options *options, enum export format,
 		options->value = VALUE_PEAK;
 	if (format == EXPORT_MASSIF && options->value != VALUE_PEAK)
 		die_usage("export massif: has no --value");
-	if (format == EXPORT_FOLDED && options->memory && !options->value_given)
+	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE) &&
+	    options->memory && !options->value_given)
 		options->value = VALUE_BYTES;
 	check_memory_value(options, format, model);
 	if (format != EXPORT_JSON && format != EXPORT_CSV &&
@@ -566,6 +571,9 @@ static int export(struct options *options, const char *name, const char *path)
 		break;
 	case EXPORT_MASSIF:
 		massif_print(out, &model, options);
+		break;
+	case EXPORT_SPEEDSCOPE:
+		speedscope_print(out, &model, options);
 		break;
 	}
 	return finish(&model);
@@ -701,9 +709,9 @@ int main(int argc, char **argv)
 		left = take_options(&options, argc, argv, export_options,
 				    ":o:");
 		if (left == 0)
-			die_usage("export: which format? folded, json, csv, "
-				  "pprof, callgrind, massif, gmon, chrome, "
-				  "perfetto, ctf");
+			die_usage("export: which format? folded, speedscope, "
+				  "json, csv, pprof, callgrind, massif, gmon, "
+				  "chrome, perfetto, ctf");
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);

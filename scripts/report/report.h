@@ -92,6 +92,8 @@ void diff_print(FILE *out, const struct options *options, char **first,
 /* main.c: calls, or samples if there are no calls or they are asked for. */
 void model_read(struct model *model, struct recording *recording,
 		const struct options *options, const char *path);
+void speedscope_print(FILE *out, struct model *model,
+		      const struct options *options);
 void massif_print(FILE *out, struct model *model,
 		  const struct options *options);
 void info_print(FILE *out, struct model *model);

@@ -25,37 +25,55 @@ function isDark() {
 
 // Where on a frame's lightness its text can be read: at least 4.5 to 1.
 function frameColor(hue, saturation, light, dark) {
-    return dark ? `hsl(${hue} ${saturation * 0.6}% ${25 + light * 7}%)` :
+    return dark ? `hsl(${hue} ${saturation * 0.7}% ${27 + light * 7}%)` :
         `hsl(${hue} ${saturation}% ${76 + light * 8}%)`;
 }
 
-// The objects of @source, those with the largest sums first.
-function rankObjects(source, sums) {
+// What a frame's colour can tell: the objects, or files, with the largest sums
+// first, or each function by itself.
+const GROUPS = {
+    object: about => about.object,
+    file: about => about.file,
+    function: about => about.name,
+};
+
+function rankGroups(source, sums, by) {
     const sizes = new Map();
 
     for (const row of sums) {
-        const object = source.functions[row.function].object;
+        const group = GROUPS[by](source.functions[row.function]);
 
-        sizes.set(object, (sizes.get(object) || 0) + (row.self || row.calls));
+        sizes.set(group, (sizes.get(group) || 0) + (row.self || row.calls));
     }
     return [...sizes.keys()].sort((a, b) => sizes.get(b) - sizes.get(a));
 }
 
+// What tells most: objects if there are several, else files, if there are.
+function usefulGroups(source, sums) {
+    for (const by of ['object', 'file'])
+        if (rankGroups(source, sums, by).filter(group => group).length > 2)
+            return by;
+    return 'function';
+}
+
 class Palette {
-    constructor(source, objects, by) {
+    constructor(source, sums, by) {
         this.functions = source.functions;
-        this.places = new Map(objects.map((object, i) => [object, i]));
         this.by = by;
+        this.groups = rankGroups(source, sums, by);
+        this.places = new Map(this.groups.map((group, i) => [group, i]));
         this.dark = isDark();
         this.made = [];
     }
 
-    objectColor(object, light = 0.5) {
-        const place = this.places.get(object);
+    groupColor(group, light = 0.5) {
+        const place = this.places.get(group);
 
-        if (object === null || place === undefined || place >= HUES.length)
+        if (group === null || place === undefined)
             return frameColor(220, 6, light, this.dark);
-        return frameColor(HUES[place], 55, light, this.dark);
+        return place < HUES.length ?
+            frameColor(HUES[place], 55, light, this.dark) :
+            frameColor(hash(group) % 360, 22, light, this.dark);
     }
 
     color(number) {
@@ -69,7 +87,8 @@ class Palette {
     make(about) {
         const light = shade(about.name);
 
-        return this.by === 'object' ? this.objectColor(about.object, light) :
-            frameColor(hash(about.name) % 360, 48, light, this.dark);
+        return this.by === 'function' ?
+            frameColor(hash(about.name) % 360, 48, light, this.dark) :
+            this.groupColor(GROUPS[this.by](about), light);
     }
 }

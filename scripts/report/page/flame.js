@@ -204,7 +204,11 @@ class Flame {
 
     // As much of @name as fits into @width.
     fit(name, width) {
-        const text = shorten(name, 500);
+        const whole = shorten(name, 500);
+
+        if (this.widthOf(whole) <= width)
+            return whole;
+        const text = brief(whole);
 
         if (this.widthOf(text) <= width)
             return text;

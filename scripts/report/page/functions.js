@@ -40,13 +40,16 @@ function rangeColumn(functions, id, title, hint) {
     };
 }
 
-function partColumn(all, unit) {
+function partColumn(rows, unit) {
+    const all = rows.reduce((sum, row) => sum + row.self, 0);
+    const most = rows.reduce((max, row) => Math.max(max, row.self), 0);
+
     return {
         id: 'percent', title: 'Self %', hint: 'self, of all there is',
         value: row => row.self,
         text: row => row.timed === false ? '-' : percent(row.self, all),
         exact: row => human[unit](row.self),
-        part: row => all > 0 ? row.self / all : 0,
+        part: row => most > 0 ? row.self / most : 0,
     };
 }
 
@@ -57,11 +60,10 @@ function countColumn(id, title, hint) {
 
 function timeColumns(source, rows) {
     const { functions } = source;
-    const all = rows.reduce((sum, row) => sum + row.self, 0);
     const sampled = source.kind === 'samples';
 
     return [
-        partColumn(all, 'ns'),
+        partColumn(rows, 'ns'),
         timeColumn('self', 'Self', 'time in the function itself', 'selfError'),
         ...source.errors ? [{
             ...timeColumn('selfError', '\u00b1',
@@ -88,11 +90,10 @@ function bytesColumn(id, title, hint) {
 
 function memoryColumns(source, rows, metric) {
     const { unit, label } = METRICS[metric];
-    const all = rows.reduce((sum, row) => sum + row.self, 0);
     const sized = unit === 'bytes' ? bytesColumn : countColumn;
 
     return [
-        partColumn(all, unit),
+        partColumn(rows, unit),
         sized('self', 'Self', `${label.toLowerCase()}, by the function itself`),
         sized('total', 'Total', 'with all that it called'),
         ...MEMORY.filter(kind => kind !== metric).map(kind =>
@@ -105,10 +106,8 @@ function memoryColumns(source, rows, metric) {
 }
 
 function callColumns(source, rows) {
-    const all = rows.reduce((sum, row) => sum + row.self, 0);
-
     return [
-        partColumn(all, 'count'),
+        partColumn(rows, 'count'),
         countColumn('self', 'Calls', 'how often called'),
         nameColumn(source.functions),
     ];

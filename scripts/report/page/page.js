@@ -5,11 +5,11 @@ const byId = id => document.getElementById(id);
 const profile = readProfile();
 const state = {
     kind: '', metric: '', thread: 0,            // 0: all threads
-    order: 'size', colors: 'object', up: false, pattern: '',
+    order: 'size', colors: '', up: false, pattern: '',
     function: -1,
 };
 
-let source, view, measured, objects;
+let source, view, measured;
 let flame, table, tables;
 
 // --- what is shown ---
@@ -40,7 +40,6 @@ function chooseView() {
     view = source.view(Math.min(Math.max(state.thread - 1, 0),
         source.views.length - 1));
     measured = measure(view, state.metric);
-    objects = rankObjects(source, view.sums);
     state.function = sameFunction(before, state.function);
 }
 
@@ -55,7 +54,7 @@ function labelOf(path) {
 }
 
 function picture() {
-    const palette = new Palette(source, objects, state.colors);
+    const palette = new Palette(source, view.sums, state.colors);
     const { function: numbers } = view;
 
     return {
@@ -92,18 +91,19 @@ function showLeftOut() {
 }
 
 function showLegend() {
-    const palette = new Palette(source, objects, state.colors);
+    const palette = new Palette(source, view.sums, state.colors);
     const list = byId('legend');
 
     list.replaceChildren();
-    for (const object of state.colors === 'object' ? objects.slice(0, 8) : []) {
-        const item = element('li', object ? visible(baseName(object)) :
+    list.hidden = state.colors === 'function';
+    for (const group of list.hidden ? [] : palette.groups.slice(0, 8)) {
+        const item = element('li', group ? visible(baseName(group)) :
             'unknown');
         const swatch = element('span', '', { class: 'swatch' });
 
-        swatch.style.background = palette.objectColor(object);
+        swatch.style.background = palette.groupColor(group);
         item.prepend(swatch);
-        item.title = visible(object || '');
+        item.title = visible(group || '');
         list.append(item);
     }
 }
@@ -444,6 +444,20 @@ function showHead() {
         visible(profile.recording);
 }
 
+// High enough for all that is not too narrow to see, if there is room.
+function fitGraph() {
+    const { view: shown, from, to } = flame.picture;
+    let deepest = 0;
+
+    for (let i = 0; i < shown.count; i++)
+        if ((to[i] - from[i]) * flame.width >= 2)
+            deepest = Math.max(deepest, shown.depth[i]);
+    const most = Math.max(Math.floor(innerHeight * 0.6 / ROW), 12);
+
+    byId('graph').style.height =
+        `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
+}
+
 function begin() {
     showHead();
     fillMetrics();
@@ -453,11 +467,12 @@ function begin() {
         focus: focusFrame,
         zoom: () => { byId('zoom-out').disabled = flame.zoomed === 0; },
     });
-    byId('graph').style.height = `${Math.max(160, Math.min(
-        (sourceOf(state.kind, false).view(0).deepest + 1) * ROW + 2,
-        innerHeight * 0.55))}px`;
+    chooseView();
+    state.colors = usefulGroups(source, view.sums);
+    byId('colors').value = state.colors;
     listen();
     show();
+    fitGraph();
     const rows = view.sums;
 
     if (rows.length)

@@ -52,6 +52,31 @@ function shorten(text, most) {
     return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
 }
 
+// These are no parameters, and no template arguments.
+const OPERATOR = /operator\s*(?:\(\)|->\*?|<=>|[<>]{1,2}=?)|\(anonymous namespace\)/y;
+
+// A C++ name without parameters and template arguments.
+function brief(name) {
+    let made = '', depth = 0;
+
+    for (let i = 0; i < name.length; i++) {
+        OPERATOR.lastIndex = i;
+        const match = 'o('.includes(name[i]) && OPERATOR.exec(name);
+
+        if (match) {
+            made += depth ? '' : match[0];
+            i += match[0].length - 1;
+        } else if (name[i] === '<' || name[i] === '(') {
+            depth++;
+        } else if (name[i] === '>' || name[i] === ')') {
+            depth--;
+        } else if (depth <= 0) {
+            made += name[i];
+        }
+    }
+    return made.trim() || name;
+}
+
 function baseName(path) {
     return path.slice(path.lastIndexOf('/') + 1) || path;
 }

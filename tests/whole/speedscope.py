@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""speedscope.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+`export speedscope`: its numbers are those of the report, by a reader of our own
+and in the tables of speedscope itself, in a browser, where it is installed:
+`npm install --global speedscope`, or its directory in SPEEDSCOPE.
+"""
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+
+import browser
+import shimtest
+from browser import Browser
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
+                      record, shim_report, test)
+
+SCHEMA = 'https://www.speedscope.app/file-format-schema.json'
+
+
+def export(output, *arguments):
+    about = json.loads(shim_report('export', 'speedscope', output, *arguments))
+    expect_equal(about['$schema'], SCHEMA, 'schema')
+    return about
+
+
+def sums_of(about, profile):
+    """{frame: [self, total]}; each event is where it may be."""
+    sums, stack, inside = {}, [], {}
+    at = profile['startValue']
+    for event in profile['events']:
+        expect(event['at'] >= at, 'time goes back: %s' % event)
+        if stack:
+            sums[stack[-1]][0] += event['at'] - at
+        for frame, depth in inside.items():
+            sums[frame][1] += event['at'] - at if depth else 0
+        at, frame = event['at'], event['frame']
+        sums.setdefault(frame, [0, 0])
+        if event['type'] == 'O':
+            stack.append(frame)
+            inside[frame] = inside.get(frame, 0) + 1
+        else:
+            expect_equal(stack.pop(), frame, 'what is closed')
+            inside[frame] -= 1
+    expect_equal((stack, at), ([], profile['endValue']), 'the end')
+    frames = about['shared']['frames']
+    named = {}
+    for frame, of_frame in sums.items():
+        named.setdefault(frames[frame]['name'], []).append(of_frame)
+    return {name: found[0] for name, found in named.items()
+            if len(found) == 1}
+
+
+@functools.lru_cache(maxsize=None)
+def recording_of(source, profile):
+    result = record([compile(source, 'gcc', '-O0')], profile)
+    expect_equal(result.status, 0, source)
+    return result.output
+
+
+def reported(output, *arguments):
+    about = json.loads(shim_report('report', '--format', 'json', output,
+                                   *arguments))
+    return {f['name']: f for f in about['functions']
+            if sum(g['name'] == f['name'] for g in about['functions']) == 1}
+
+
+@test
+def self_and_total_are_those_of_the_report():
+    for source, profile, more in (
+            ('unwind.cc', 'calltree:exact', ['--raw']),
+            ('exceptions.cc', 'calltree:exact', ['--raw']),
+            ('threads.c', 'calltree:exact', ['--raw']),
+            ('unwind.cc', 'calltree', []), ('threads.c', 'calltree', [])):
+        output = recording_of(source, profile)
+        about = export(output, *more)
+        sums = sums_of(about, about['profiles'][0])
+        functions = reported(output, *more)
+        expect(len(functions) > 3, source)
+        for name, function in functions.items():
+            own, total = sums[name]
+            expect(abs(own - function['self_ns']) <= 300,
+                   'self of %s: %s, not %s' % (name, own, function['self_ns']))
+            if more:
+                expect(abs(total - function['total_ns']) <= 300,
+                       'total of %s: %s, not %s' % (name, total,
+                                                    function['total_ns']))
+
+
+@test
+def calls_bytes_and_samples_are_exact():
+    output = recording_of('threads.c', 'calltree:counts')
+    about = export(output)
+    expect_equal(about['profiles'][0]['unit'], 'none', 'unit')
+    sums = sums_of(about, about['profiles'][0])
+    for name, function in reported(output).items():
+        expect_equal(sums[name][0], function['calls'], name)
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
+    output = record([program, 'all'], 'memory').output
+    functions = reported(output)
+    for value, key, unit in (('bytes', 'allocated_bytes', 'bytes'),
+                             ('peak', 'peak_bytes', 'bytes'),
+                             ('allocations', 'allocations', 'none')):
+        about = export(output, '--value', value)
+        expect_equal(about['profiles'][0]['unit'], unit, 'unit')
+        sums = sums_of(about, about['profiles'][0])
+        for name, function in functions.items():
+            expect_equal(sums.get(name, [0])[0], function['memory'][key], name)
+
+
+@test
+def threads_are_profiles_of_their_own():
+    output = recording_of('threads.c', 'calltree:counts')
+    about = export(output, '--threads')
+    whole = json.loads(shim_report('report', '--format', 'json', output))
+    wanted = {'%s/%s %s' % (t['pid'], t['tid'], t['name'] or ''): t['calls']
+              for t in whole['threads'] if t['calls']}
+    got = {p['name']: p['endValue'] for p in about['profiles']}
+    expect_equal(got, wanted, 'calls of threads')
+
+
+@test
+def what_is_too_deep_counts_above():
+    output = recording_of('unwind.cc', 'calltree:counts')
+    done = subprocess.run([shimtest.report, 'export', 'speedscope', output,
+                           '--max-depth', '3'], capture_output=True)
+    expect(b'deeper than 3' in done.stderr, done.stderr)
+    about = json.loads(done.stdout)
+    profile = about['profiles'][0]
+    depth = deepest = 0
+    for event in profile['events']:
+        depth += 1 if event['type'] == 'O' else -1
+        deepest = max(deepest, depth)
+    expect_equal((deepest, profile['endValue']),
+                 (3, export(output)['profiles'][0]['endValue']), 'all calls')
+
+
+def speedscope_directory():
+    """Of its page; where npm has put it, or where the user says."""
+    places = [os.environ.get('SPEEDSCOPE', '')]
+    if shutil.which('npm'):
+        places.append(subprocess.run(
+            ['npm', 'root', '--global'], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL).stdout.decode().strip() + '/speedscope')
+    for place in places:
+        if os.path.exists(place + '/dist/release/index.html'):
+            return place + '/dist/release'
+    raise Skipped('speedscope is not installed (npm install --global '
+                  'speedscope)')
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    profile = None
+
+    def translate_path(self, path):
+        return self.profile if path.startswith('/profile.json') else \
+            super().translate_path(path)
+
+    def log_message(self, *_):
+        pass
+
+
+TABLE = """
+return [...document.querySelectorAll('tr')].slice(1).map(row =>
+    [...row.cells].map(cell => cell.innerText.trim()));
+"""
+UNITS = {'ns': 1, '\u00b5s': 1e3, 'ms': 1e6, 's': 1e9, '': 1}
+
+
+def number_of(text):
+    """What "1.23ms (4.5%)" says, and by how much that may be wrong."""
+    number, unit = re.match(r'([\d.,]+)(\D*) \(', text + ' (').groups()
+    digits = len(number.partition('.')[2])
+    scale = UNITS[unit.strip()]
+    return float(number.replace(',', '')) * scale, scale * 10 ** -digits
+
+
+@test
+def speedscope_shows_what_the_report_shows():
+    reason = browser.missing()
+    if reason:
+        raise Skipped(reason)
+    directory = speedscope_directory()
+    server = http.server.ThreadingHTTPServer(
+        ('127.0.0.1', 0), functools.partial(Handler, directory=directory))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with Browser() as window:
+            # It makes only those rows that can be seen.
+            window.devtools('Emulation.setDeviceMetricsOverride', width=1400,
+                            height=4000, deviceScaleFactor=1, mobile=False)
+            look_at_tables(window, 'http://127.0.0.1:%d/' % server.server_port)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def look_at_tables(window, url):
+    for source, profile, more in (('unwind.cc', 'calltree:exact', ['--raw']),
+                                  ('threads.c', 'calltree:counts', [])):
+        output = recording_of(source, profile)
+        Handler.profile = new_directory('speedscope') + '/profile.json'
+        shim_report('export', 'speedscope', output, '-o', Handler.profile,
+                    *more)
+        window.open('about:blank')
+        window.open(url + 'index.html#profileURL=%sprofile.json' % url)
+        window.wait('return document.title.includes(" - speedscope")')
+        window.keys(['3'])
+        rows = window.wait(TABLE)
+        functions = reported(output, *more)
+        expect(len(rows) >= len(functions) > 3, 'rows: %s' % rows)
+        shown = {name: (own, total) for total, own, name in rows}
+        for name, function in functions.items():
+            own, total = (number_of(text) for text in shown[name])
+            if profile == 'calltree:counts':
+                expect_equal(own[0], function['calls'], name)
+                continue
+            for what, (got, error) in ('self_ns', own), ('total_ns', total):
+                expect(abs(got - function[what]) <= 300 + error,
+                       '%s of %s: %s, not %s' % (what, name, got,
+                                                 function[what]))
+
+
+if __name__ == '__main__':
+    shimtest.main()
