@@ -33,6 +33,7 @@ struct source {
 	uint32_t function_count;	/* with a place */
 	struct view *views;
 	uint32_t view_count, view_room;
+	bool is_against;		/* of what the others are compared with */
 	double least;			/* shorter paths are left out */
 	uint64_t left_out;
 };
@@ -364,10 +365,16 @@ static void put_source(FILE *out, const struct source *source)
 	const struct model *model = source->model;
 	uint32_t i;
 
-	fprintf(out, "{\"kind\":\"%s\",\"by_thread\":%s,\"functions\":%u,"
-		"\"functions_size\":%zu", counted_name(model),
-		flag(model->by_thread), source->function_count,
+	fprintf(out, "{\"kind\":\"%s\",\"by_thread\":%s,\"against\":%s,"
+		"\"functions\":%u,\"functions_size\":%zu",
+		counted_name(model), flag(model->by_thread),
+		flag(source->is_against), source->function_count,
 		source->functions_size);
+	fputs(",\"program\":", out);
+	put_json(out, process_string(&model->recording->processes[0],
+				     "program"));
+	fputs(",\"recording\":", out);
+	put_json(out, base_name(model->recording->path));
 	fprintf(out, ",\"times\":%s,\"errors\":%s,\"ranges\":%s,\"memory\":%s",
 		flag(model->has_times), flag(model->has_errors),
 		flag(model->has_ranges), flag(model->has_memory));
@@ -456,24 +463,25 @@ static void print_text(FILE *out, const struct html *html)
 }
 
 void html_print(FILE *out, struct model *const *models, size_t count,
-		const struct options *options)
+		struct model *against, const struct options *options)
 {
 	struct html html = {
 		.options = options,
-		.sources = allocate(count, sizeof(struct source)),
-		.source_count = count,
+		.sources = allocate(count + 1, sizeof(struct source)),
+		.source_count = count + (against != NULL),
 	};
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		html.sources[i].model = models[i];
+	for (i = 0; i < html.source_count; i++) {
+		html.sources[i].model = i < count ? models[i] : against;
+		html.sources[i].is_against = i == count;
 		fill_source(&html, &html.sources[i]);
 	}
 	fputs(html_begin, out);
 	fputs("<script type=\"application/json\" id=\"text\">", out);
 	print_text(out, &html);
 	fputs("</script>\n", out);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < html.source_count; i++) {
 		fprintf(out, "<script type=\"text/plain\" id=\"numbers%zu\">",
 			i);
 		columns_print(out, &html.sources[i].columns);

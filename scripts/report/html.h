@@ -4,8 +4,9 @@
 
 #include "report.h"
 
-/* @models: of one recording; first what is shown first. */
+/* @models: of one recording; first what is shown first.  @against: of another one
+ * to compare it with, or NULL. */
 void html_print(FILE *out, struct model *const *models, size_t count,
-		const struct options *options);
+		struct model *against, const struct options *options);
 
 #endif

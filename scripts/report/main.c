@@ -57,6 +57,10 @@ static const char help[] =
 "                       total its cum): which one it shows first\n"
 "  --max-depth N        of the paths of folded, speedscope, pprof; default 4096\n"
 "  --threads            keep threads apart; pprof has them as labels anyhow\n"
+"html:\n"
+"  -o, --output FILE    instead of the recording's name and .html; -: standard\n"
+"                       output\n"
+"  --against DIR        colour by what changed since recording DIR\n"
 "diff:\n"
 "  --value self|total|calls|bytes|allocations|peak|leaked   what is compared\n"
 "  --limit N            rows of a table; 0: all; default 30\n"
@@ -77,7 +81,7 @@ enum {
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
-	OPTION_RANKS, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_RANKS, OPTION_AGAINST, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -130,6 +134,7 @@ static const struct option diff_options[] = {
 };
 
 static const struct option html_options[] = {
+	{ "against", required_argument, NULL, OPTION_AGAINST },
 	{ "output", required_argument, NULL, OPTION_OUTPUT },
 	COMMON
 };
@@ -257,6 +262,9 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_OUTPUT:
 		options->output = text;
+		break;
+	case OPTION_AGAINST:
+		options->against = text;
 		break;
 	case OPTION_HELP:
 		fputs(help, stdout);
@@ -639,15 +647,29 @@ static int diff(struct options *options, int argc, char **argv)
 	return 0;
 }
 
+/* As the recording's, wherever it is. */
+static const char *page_name(const char *recording)
+{
+	char *whole = realpath(recording, NULL);
+	const char *name = keep_format("%s.html", base_name(
+					       whole ? whole : recording));
+
+	free(whole);
+	return name;
+}
+
 /* All there is: what was found by samples as well, and each thread apart. */
 static int html(struct options *options, const char *path)
 {
-	struct recording recordings[2];
+	struct recording recordings[3];
 	struct model models[4] = { { .recording = NULL } };
-	struct model *used[4];
+	struct model *used[4], against = { .recording = NULL };
 	size_t i, count = 0;
 	FILE *out;
 
+	if (options->against)
+		read_all(&against, NULL, &recordings[2], options,
+			 options->against);
 	read_all(&models[0], &models[1], &recordings[0], options, path);
 	choose_memory(&models[0], options);
 	if (has_threads(&models[0])) {
@@ -662,10 +684,10 @@ static int html(struct options *options, const char *path)
 		if (models[i].recording)
 			used[count++] = &models[i];
 	if (!options->output)
-		options->output = keep_format("%s.html", base_name(
-						      recordings[0].path));
+		options->output = page_name(recordings[0].path);
 	out = output_open(options->output);
-	html_print(out, used, count, options);
+	html_print(out, used, count, against.recording ? &against : NULL,
+		   options);
 	return finish(&models[0]);
 }
 

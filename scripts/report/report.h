@@ -32,6 +32,7 @@ struct options {
 	bool value_given;
 	uint32_t max_depth;		/* of exported paths */
 	const char *output;
+	const char *against;		/* a recording to compare with */
 };
 
 /* How text is laid out where it goes. */

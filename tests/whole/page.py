@@ -386,6 +386,42 @@ def memory_is_that_of_the_report():
         expect(met > 1, 'nobody has ' + kind)
 
 
+@test
+def what_changed_is_what_the_reports_differ_by():
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
+    outputs = [record([program, case], 'memory').output
+               for case in ('all', 'forked')]
+    now, before = [reported(output) for output in outputs]
+    open_page(page_of(outputs[0], '--against', outputs[1]))
+    expect_equal(window.run('return document.querySelector("#colors").value'),
+                 'change', 'colours')
+
+    def memory_of(about):
+        return {f['name']: f['memory']['allocated_bytes']
+                for f in about['functions'] if f['memory']['allocated_bytes']}
+    old, new = memory_of(before), memory_of(now)
+    expect(set(old) != set(new) and set(old) & set(new), 'some are new')
+    rows = {row['name']: row for row in rows_of('#table')}
+    for name in set(old) | set(new):
+        row = rows[name]
+        expect_equal([row[c][0] for c in ('self', 'selfBefore', 'change')],
+                     [new.get(name, 0), old.get(name, 0),
+                      new.get(name, 0) - old.get(name, 0)], name)
+    expect_equal(list(rows), sorted(rows, key=lambda name: -abs(
+        rows[name]['change'][0])), 'the order')
+    # A path that is in one of them only.
+    window.run('document.querySelector("#flame").focus()')
+    window.keys([KEYS['down']])
+    name, facts = focused()
+    expect_equal(name, 'main', 'the first path')
+    total = format(sum(old.values()) / 1024, '.1f')
+    expect('Before%s KiB (' % total in facts, facts)
+    # The same with itself: nothing changed.
+    open_page(page_of(outputs[0], '--against', outputs[0]))
+    expect_equal({row['change'][0] for row in rows_of('#table')}, {0},
+                 'changes')
+
+
 # Compilers take few of these, so the names are put in where the linker left
 # others of the same length.
 NAMES = [

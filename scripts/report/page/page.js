@@ -10,13 +10,25 @@ const state = {
 };
 
 let source, view, measured;
+let comparison, before;                         // or null: nothing to compare
 let flame, table, tables;
 
 // --- what is shown ---
 
 function sourceOf(kind, byThread) {
     return profile.sources.find(each => each.kind === kind &&
-        each.by_thread === byThread);
+        each.by_thread === byThread && !each.against);
+}
+
+// What @source is compared with, if it is.
+function comparisonOf() {
+    const other = profile.sources.find(each => each.against);
+
+    if (!other || source.by_thread || other.kind !== source.kind)
+        return null;
+    if (!source.comparison)
+        source.comparison = new Comparison(source, other);
+    return metricsOf(other).includes(state.metric) ? source.comparison : null;
 }
 
 function functionKey(about) {
@@ -24,23 +36,25 @@ function functionKey(about) {
 }
 
 // The views of all threads and of one have functions of their own numbers.
-function sameFunction(before, number) {
-    if (!before || before === source || number < 0)
+function sameFunction(last, number) {
+    if (!last || last === source || number < 0)
         return number;
-    const key = functionKey(before.functions[number]);
+    const key = functionKey(last.functions[number]);
 
     return source.functions.findIndex(each => functionKey(each) === key);
 }
 
 function chooseView() {
-    const before = source;
+    const last = source;
 
     source = sourceOf(state.kind, state.thread > 0) ||
         sourceOf(state.kind, false);
     view = source.view(Math.min(Math.max(state.thread - 1, 0),
         source.views.length - 1));
     measured = measure(view, state.metric);
-    state.function = sameFunction(before, state.function);
+    comparison = comparisonOf();
+    before = comparison && comparison.paths(view, state.metric);
+    state.function = sameFunction(last, state.function);
 }
 
 function css(name) {
@@ -53,15 +67,24 @@ function labelOf(path) {
         visible(source.functions[view.function[path]].name);
 }
 
+function makePalette() {
+    return new Palette(source, view.sums, state.colors === 'change' ?
+        'object' : state.colors);
+}
+
 function picture() {
-    const palette = new Palette(source, view.sums, state.colors);
+    const palette = makePalette();
     const { function: numbers } = view;
+    const { total } = measured;
+    const changed = state.colors === 'change' && before;
 
     return {
         view,
         ...lay(view, measured.total, state.order, source.functions),
         label: labelOf,
-        color: path => palette.color(numbers[path]),
+        color: path => (changed ?
+            changeColor(change(total[path], changed.total[path],
+                changed.noise ? changed.noise[path] : 0), palette.dark) : palette.color(numbers[path])),
         font: `12px ${css('--font')}`,
         text: css('--frame-text'),
         outline: css('--text'),
@@ -91,24 +114,31 @@ function showLeftOut() {
 }
 
 function showLegend() {
-    const palette = new Palette(source, view.sums, state.colors);
-    const list = byId('legend');
+    const palette = makePalette();
+    const items = state.colors === 'change' ? [['less than before', -1],
+        ['as before, or by the clock\u2019s error', 0], ['more, or new', 1]].map(([name, part]) =>
+        [name, changeColor(part, palette.dark), '']) :
+        palette.groups.slice(0, 8).map(group => [group ?
+            visible(baseName(group)) : 'unknown', palette.groupColor(group),
+        visible(group || '')]);
 
-    list.replaceChildren();
-    list.hidden = state.colors === 'function';
-    for (const group of list.hidden ? [] : palette.groups.slice(0, 8)) {
-        const item = element('li', group ? visible(baseName(group)) :
-            'unknown');
+    byId('legend').hidden = state.colors === 'function';
+    byId('legend').replaceChildren(...items.map(([name, color, title]) => {
+        const item = element('li', name, { title });
         const swatch = element('span', '', { class: 'swatch' });
 
-        swatch.style.background = palette.groupColor(group);
+        swatch.style.background = color;
         item.prepend(swatch);
-        item.title = visible(group || '');
-        list.append(item);
-    }
+        return item;
+    }));
 }
 
 // --- the frame one points at, and the one that has the focus ---
+
+function changeText(now, then) {
+    return then > 0 ? signed(`${Math.abs(100 * (now - then) / then).toFixed(1)
+    } %`, now - then) : now > 0 ? 'new' : 'as now';
+}
 
 function frameFacts(path) {
     const { unit, label } = METRICS[state.metric];
@@ -125,6 +155,9 @@ function frameFacts(path) {
             `${error(view.totalError, path)} ` +
             `(${percent(measured.total[path], all)})`,
             humanCount(measured.total[path]));
+    if (before)
+        fact(list, 'Before', `${format(before.total[path])} (` +
+            `${changeText(measured.total[path], before.total[path])})`);
     if (path === 0)
         return list;
     if (known)
@@ -188,8 +221,9 @@ function focusFrame(path) {
 // --- functions ---
 
 function showTable() {
-    const { rows, columns } = functionTable(source, view, measured,
-        state.metric);
+    const alone = functionTable(source, view, measured, state.metric);
+    const { rows, columns } = comparison ? comparedTable(source, alone.rows,
+        comparison.rows(state.metric), METRICS[state.metric].unit) : alone;
 
     table = new Table(byId('table'), 'Functions', columns, row =>
         chooseFunction(row.function));
@@ -318,7 +352,8 @@ function fillThreads() {
 function fillMetrics() {
     const select = byId('metric');
 
-    for (const each of profile.sources.filter(one => !one.by_thread))
+    for (const each of profile.sources.filter(one => !one.by_thread &&
+        !one.against))
         for (const metric of metricsOf(each)) {
             const { label } = METRICS[metric];
 
@@ -440,6 +475,12 @@ function showHead() {
     byId('warnings').replaceChildren(...profile.warnings.map(text =>
         element('li', visible(text))));
     byId('warnings').hidden = !profile.warnings.length;
+    const other = profile.sources.find(each => each.against);
+
+    if (other)
+        byId('facts').append(element('li', 'compared with ' +
+            `${visible(other.recording)}: one run each, so what is noise is ` +
+            'not known (profrun diff judges that)'));
     byId('version').textContent = `shim ${profile.shim}, ` +
         visible(profile.recording);
 }
@@ -468,7 +509,8 @@ function begin() {
         zoom: () => { byId('zoom-out').disabled = flame.zoomed === 0; },
     });
     chooseView();
-    state.colors = usefulGroups(source, view.sums);
+    state.colors = comparison ? 'change' : usefulGroups(source, view.sums);
+    byId('change').hidden = byId('change').disabled = !comparison;
     byId('colors').value = state.colors;
     listen();
     show();

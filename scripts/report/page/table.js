@@ -5,7 +5,8 @@ const ROWS = 50;
 
 class Table {
     // @columns: [{ id, title, hint, value(row), text(row), name }]; one whose
-    // @name is true holds a button that calls @choose(row).
+    // @name is true holds a button that calls @choose(row); rank(row), if there
+    // is one, is sorted by instead of the value.
     constructor(place, caption, columns, choose) {
         this.columns = columns;
         this.choose = choose;
@@ -59,7 +60,8 @@ class Table {
 
     fill() {
         const { column, down } = this.sort;
-        const sorted = this.rows.map(row => [column.value(row), row]);
+        const rank = column.rank || column.value;
+        const sorted = this.rows.map(row => [rank(row), row]);
         const compare = column.name ? new Intl.Collator('en').compare :
             (a, b) => a - b;
 
