@@ -300,7 +300,8 @@ static bool is_source(const struct decode_way *way, unsigned entry,
 }
 
 /* Whether the argument was put into its register from what the expression is made
- * of, which has not changed since. */
+ * of, which has not changed since.  For clang, what is added to memory is what was
+ * loaded from there. */
 static bool is_unchanged(const struct decode_way *way,
 			 const struct callsite_value *value)
 {
@@ -313,8 +314,7 @@ static bool is_unchanged(const struct decode_way *way,
 		     !is_source(way, entry, step->number)) ||
 		    (step->operation == CALLSITE_SP &&
 		     !is_source(way, entry, DECODE_SP)) ||
-		    (step->operation == CALLSITE_LOAD &&
-		     way->stored <= way->written[entry]))
+		    step->operation == CALLSITE_LOAD)
 			return false;
 	}
 	return true;

@@ -341,8 +341,6 @@ static void note_writes(struct decode_way *way, uint32_t count,
 
 		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
-		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
-			way->stored = count;
 		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
 			continue;
 		number = instruction_register_number(operand->reg.value);
@@ -361,7 +359,6 @@ static bool way(struct decode_way *way)
 
 	memset(way->written, 0, sizeof(way->written));
 	memset(way->sources, 0, sizeof(way->sources));
-	way->stored = 0;
 	for (uintptr_t at = way->caller;; at = instruction_next(&instruction), count++) {
 		if (at >= way->site || !instruction_decode(&instruction, at))
 			return false;
@@ -371,7 +368,6 @@ static bool way(struct decode_way *way)
 	}
 	for (int i = 0; i < 32; i++)
 		way->written[i] = count - way->written[i];
-	way->stored = count - way->stored;
 	return true;
 }
 

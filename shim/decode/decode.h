@@ -116,14 +116,12 @@ struct decode_leaving {
 };
 
 /* The straight way to a call: how many instructions before it each register was
- * written last, and of which others (bits); and memory.  Vector registers are from
- * 16. */
+ * written last, and of which others (bits).  Vector registers are from 16. */
 struct decode_way {
 	uintptr_t caller; /* where the function begins */
 	uintptr_t site;
 	uint32_t written[32];
 	uint32_t sources[32];
-	uint32_t stored;
 };
 
 /* No system call, no lock, no allocation in the functions. */

@@ -26,6 +26,14 @@
 #define CALLED __attribute__((noinline, noclone))
 #endif
 
+/* Nothing stays in a register. */
+#if defined(__x86_64__) && defined(__OPTIMIZE__)
+#define SPILL \
+	__asm__ volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15")
+#else
+#define SPILL (void)0
+#endif
+
 /* The function of which case is being called. */
 extern int current;
 static volatile unsigned char sink[64];

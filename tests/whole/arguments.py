@@ -218,6 +218,27 @@ class Program:
                    '\tcurrent = 0;\n}' % (n, call))
         self.runs.append('\n'.join(run))
 
+    def add_sum(self):
+        """What clang's debug information says is in memory, and is more: it was
+        added to that."""
+        self.cases += 1
+        n = self.cases
+        self.parameters[n] = ['long']
+        self.types_text.append('CALLED void f%d(long);' % n)
+        self.text.append('void f%d(long p0) { sink[3]++; }' % n)
+        self.runs.append(
+            'QUIETLY __attribute__((noinline)) static long other%d(void)\n{\n'
+            '\tlong other; make(&other, 8, 7, 0); return other;\n}\n'
+            'QUIETLY static void run%d(void)\n{\n'
+            '\tlong first, sum; make(&first, 8, 3, 0);\n'
+            '\tsum = first + other%d();\n'
+            '\tprintf("passed %d"); print_bytes(&sum, 8); putchar(\'\\n\');\n'
+            '\tlong spilled = first;\n'
+            '\t__asm__ volatile("" : "+r"(spilled) : : "memory");\n'
+            '\tSPILL;\n'
+            '\tcurrent = %d; f%d(spilled + other%d()); current = 0;\n}' %
+            (n, n, n, n, n, n, n))
+
     def size(self, name, type):
         return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
 
@@ -273,6 +294,7 @@ def make_program(cxx):
         program.add(['struct dd', 'union du', 'struct f4', 'struct nested',
                      'struct f3', 'double _Complex', 'double', 'struct packed',
                      'double _Complex'], 'union fu', use=0)
+    program.add_sum()
     for n in range(160):        # up to 9, anywhere
         program.add([program.random.choice(names)
                      for _ in range(program.random.randrange(1, 10))],
