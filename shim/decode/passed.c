@@ -420,7 +420,7 @@ static void join(const struct instruction *instruction)
 	const ZydisDecodedOperand *last = &instruction->operands[count - 1u];
 	struct value *high = vector(last), values[2];
 
-	if (!to || !low || last->size != 128) {
+	if (!to || !low) {
 		spoil(instruction);
 		return;
 	}
