@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define ROOM	  (1u << 16)
 #define WAYS	  (SHIM_UNAVAILABLE_CODE + 1)
@@ -31,6 +32,7 @@ struct tally {
 struct seen {
 	uintptr_t function;
 	uint32_t arguments, found, times[2];
+	uint64_t took_ns; /* the first question about its arguments */
 	uint8_t has_arguments, has_result, result;
 };
 
@@ -85,6 +87,15 @@ static int is_told(struct seen *seen, int is_leave)
 	return all.times && seen->times[is_leave]++ < all.times;
 }
 
+/* Of this thread: others are not waited for. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static void entered(union shim_function_or_client function, shim_elt_info info)
 {
 	union {
@@ -94,10 +105,19 @@ static void entered(union shim_function_or_client function, shim_elt_info info)
 	struct told told = { .function = function.function };
 	uint32_t size = sizeof(buffer), found = 0;
 	int is_inlined = 0;
+	uint64_t began = now_ns(), took;
+	enum shim_result result;
 	struct seen *seen;
 
-	if (shim_get_function_enter3_info(function.function, info, NULL, &size,
-					  &buffer.info) != SHIM_OK) {
+	result = shim_get_function_enter3_info(function.function, info, NULL,
+					       &size, &buffer.info);
+	took = now_ns() - began;
+	lock();
+	seen = find(function.function);
+	if (seen->took_ns == 0)
+		seen->took_ns = took;
+	unlock();
+	if (result != SHIM_OK) {
 		__atomic_add_fetch(&all.failures, 1, __ATOMIC_RELAXED);
 		return;
 	}
@@ -105,7 +125,6 @@ static void entered(union shim_function_or_client function, shim_elt_info info)
 	memcpy(told.ranges, buffer.info.ranges,
 	       told.count * sizeof(told.ranges[0]));
 	lock();
-	seen = find(function.function);
 	all.arguments.events++;
 	for (uint32_t i = 0; i < told.count; i++) {
 		enum shim_unavailable reason =
@@ -180,6 +199,29 @@ static void write_tally(FILE *file, const char *name, const struct tally *tally)
 	fprintf(file, "\n");
 }
 
+static int by_time(const void *a, const void *b)
+{
+	uint64_t first = ((const struct seen *)a)->took_ns;
+	uint64_t second = ((const struct seen *)b)->took_ns;
+
+	return (first > second) - (first < second);
+}
+
+/* The median, the longest, and how many took longer than 2 ms. */
+static void write_times(FILE *file)
+{
+	uint32_t first = 0, slow = 0;
+
+	qsort(all.seen, ROOM, sizeof(all.seen[0]), by_time);
+	while (first < ROOM - 1 && all.seen[first].took_ns == 0)
+		first++;
+	for (uint32_t i = first; i < ROOM; i++)
+		slow += all.seen[i].took_ns > 2000000;
+	fprintf(file, "recipes %llu %llu %u\n",
+		(unsigned long long)all.seen[(first + ROOM) / 2].took_ns / 1000,
+		(unsigned long long)all.seen[ROOM - 1].took_ns / 1000, slow);
+}
+
 static void ends(struct shim_profiler *profiler)
 {
 	unsigned long functions = 0, arguments = 0, found = 0, results = 0,
@@ -203,6 +245,7 @@ static void ends(struct shim_profiler *profiler)
 	fprintf(file, "functions %lu %lu %lu %lu %lu\nvoid %lu\nfailures %lu\n",
 		functions, arguments, found, results, known, all.void_results,
 		all.failures);
+	write_times(file);
 	fclose(file);
 }
 
