@@ -6,6 +6,7 @@
 #include <shim/banned.h>
 
 int calltree_start(const char *arguments);
+int locks_start(const char *arguments);
 int memory_start(const char *arguments);
 int pchist_start(const char *arguments);
 int sampling_start(const char *arguments);
@@ -24,6 +25,7 @@ static struct {
 	bool started;
 } builtins[] = {
 	{ "calltree", calltree_start, false },
+	{ "locks", locks_start, false },
 	{ "memory", memory_start, false },
 	{ "none", none_start, false },
 	{ "pchist", pchist_start, false },

@@ -87,6 +87,8 @@ struct tree {
 	char *pool, *pool_end;		/* struct stack come from here */
 	uint8_t *described;		/* groups that this file describes: bits */
 	struct jump jumps[JUMPS];
+	struct hot *hot;		/* its thread's, or NULL */
+	struct waits *waits;		/* of locks.c */
 };
 
 /* What the fast path reads, per thread. */
@@ -288,6 +290,14 @@ struct place {
 
 /* false: there is no tree, and the call is lost. */
 bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp);
+
+/* The innermost call that is open where the stack pointer is @sp, and where it is;
+ * NULL: there is no tree. */
+struct shim_node *tree_find_caller(struct place *place, uintptr_t sp);
+
+/* Where @tree's thread is; async, by another thread, and of what may be no more:
+ * NULL if nothing of that can be read. */
+struct shim_node *tree_look_at(const struct tree *tree);
 
 /* Ends the calls whose frames lie below where the stack pointer is now. */
 struct shim_node *tree_drop_stale(const struct stack *stack,

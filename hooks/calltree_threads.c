@@ -171,6 +171,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 {
 	struct stack *stack = &tree->main_stack;
 
+	tree->hot = NULL;
 	*stack = (struct stack){ .low = sp & ~4095ul };
 	stack->high = stack->low + 4096;
 	shim_stack_find(sp, &stack->low, &stack->high);
@@ -270,8 +271,10 @@ COLD struct tree *tree_get(uintptr_t sp)
 	}
 	if (tree) {
 		tree_publish(tree, tree->stack, tree->current);
-		if (!tree_hot.shared)
+		if (!tree_hot.shared) {
+			tree->hot = &tree_hot;
 			shim_thread_watch();
+		}
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
 	}
@@ -349,4 +352,29 @@ struct shim_node *tree_drop_stale(const struct stack *stack,
 		node = parent_of(node);
 	}
 	return node;
+}
+
+struct shim_node *tree_find_caller(struct place *place, uintptr_t sp)
+{
+	struct shim_node *node;
+	uint64_t frame;
+
+	if (!tree_find_place(place, tree_get(sp), sp))
+		return NULL;
+	node = place->current;
+	frame = frame_of(sp, place->stack->low);
+	while (node != place->stack->base && !is_root(node) &&
+	       node->frame != 0 && frame_at(node) < frame)
+		node = parent_of(node);
+	return node;
+}
+
+struct shim_node *tree_look_at(const struct tree *tree)
+{
+	struct hot hot;
+
+	if (!tree->hot || !shim_memory_copy(&hot, tree->hot, sizeof(hot)))
+		return NULL;
+	return hot.tree == tree && hot.current != &tree_nobody ? hot.current :
+	       tree->current;
 }

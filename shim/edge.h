@@ -20,6 +20,7 @@ void edge_allocations_resolve(void);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
+void edge_locks_resolve(void);
 void edge_monitor_resolve(void);
 void edge_process_resolve(void);
 void edge_signals_resolve(void);
@@ -45,6 +46,9 @@ void edge_allocations_show(uintptr_t before);
 /* Profilers have been set up: are allocations told?  If not, and this was the last
  * chance, nothing of ours is in their way from now on. */
 void edge_allocations_decide(bool is_last_chance);
+
+/* The same of locks. */
+void edge_locks_decide(bool is_last_chance);
 
 /* main's thread begins.  A thread is about to unwind all of its stack.  The
  * calling thread has given itself a name. */

@@ -348,7 +348,7 @@ static void pass_by(void)
 		__atomic_store_n(&doors.name, next.name, __ATOMIC_RELEASE);
 	EACH(PASS)
 #undef PASS
-	slots_pass_by(functions, is_first_malloc());
+	slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
 void edge_allocations_decide(bool is_last_chance)
@@ -362,7 +362,7 @@ void edge_allocations_decide(bool is_last_chance)
 		pass_by();
 		return;
 	}
-	slots_stay();
+	slots_stay(SLOTS_ALLOCATIONS);
 	if (!is_first_malloc())
 		log_line("%s", "the program has a malloc of its own: its "
 			       "allocations are not seen");

@@ -79,6 +79,7 @@ void *edge_main_begins(void)
 	plan_start_code();
 	edge_thread_main();
 	edge_allocations_decide(true);
+	edge_locks_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	RAISE(runtime_initialized);
 	state_begin_main();
@@ -150,6 +151,7 @@ __attribute__((constructor)) static void load(void)
 
 	edge_allocations_resolve();
 	edge_jump_resolve();
+	edge_locks_resolve();
 	edge_monitor_resolve();
 	edge_process_resolve();
 	edge_signals_resolve();
@@ -159,6 +161,7 @@ __attribute__((constructor)) static void load(void)
 	state_start();
 	if (state_get() != STATE_RUNNING) {
 		edge_allocations_decide(true);
+		edge_locks_decide(true);
 		edge_monitor_load();
 		return;
 	}
@@ -171,6 +174,7 @@ __attribute__((constructor)) static void load(void)
 	callspec_prepare();
 	module_start();
 	edge_allocations_decide(false);
+	edge_locks_decide(false);
 	image_raise_pending();
 	edge_monitor_load();
 	/* The program's constructors are sampled, too. */

@@ -578,6 +578,11 @@ void shim_memory_empty(void *memory, size_t size)
 	sys_empty(memory, size);
 }
 
+bool shim_memory_copy(void *to, const void *from, size_t size)
+{
+	return sys_peek(from, to, size) == 0;
+}
+
 uint32_t shim_thread_id(void)
 {
 	int tid = sys_gettid();

@@ -11,7 +11,7 @@
 
 struct slot {
 	uintptr_t place;
-	uint8_t function;
+	uint8_t family, function;
 	bool is_relro;		/* its page is read-only */
 	bool may_go;
 	/* What leads into here is not yet resolved, and will lead to our door. */
@@ -20,22 +20,57 @@ struct slot {
 
 static struct slot slots[1024];
 static unsigned slot_count;
-static bool stays, passes;
-static bool doors_are_first;
-static struct slots_function targets[SLOTS_FUNCTIONS];
 
-static const char *const names[SLOTS_FUNCTIONS] = {
-	"malloc",     "calloc",	       "realloc",	"reallocarray",
-	"free",	      "posix_memalign", "aligned_alloc", "memalign",
-	"valloc",     "pvalloc",
+static struct family {
+	bool stays, passes;
+	bool doors_are_first;
+	struct slots_function targets[SLOTS_FUNCTIONS];
+} families[SLOTS_FAMILIES];
+
+static const char *const names[SLOTS_FAMILIES][SLOTS_FUNCTIONS] = {
+	[SLOTS_ALLOCATIONS] = {
+		"malloc", "calloc", "realloc", "reallocarray", "free",
+		"posix_memalign", "aligned_alloc", "memalign", "valloc",
+		"pvalloc",
+	},
+	[SLOTS_LOCKS] = {
+		"pthread_mutex_lock", "pthread_mutex_trylock",
+		"pthread_mutex_timedlock", "pthread_mutex_clocklock",
+		"pthread_rwlock_rdlock", "pthread_rwlock_tryrdlock",
+		"pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock",
+		"pthread_rwlock_wrlock", "pthread_rwlock_trywrlock",
+		"pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock",
+		"pthread_cond_wait", "pthread_cond_timedwait",
+		"pthread_cond_clockwait", "pthread_cond_init",
+		"pthread_cond_destroy", "pthread_cond_signal",
+		"pthread_cond_broadcast", "pthread_spin_lock",
+		"pthread_spin_trylock", "sem_wait", "sem_trywait",
+		"sem_timedwait", "sem_clockwait", "mtx_lock", "mtx_trylock",
+		"mtx_timedlock", "cnd_wait", "cnd_timedwait",
+	},
 };
 
-static int find(const char *name)
+static int find(enum slots_family family, const char *name)
 {
-	for (int i = 0; i < SLOTS_FUNCTIONS; i++)
-		if (text_equal(name, names[i]))
+	for (int i = 0; i < SLOTS_FUNCTIONS && names[family][i]; i++)
+		if (text_equal(name, names[family][i]))
 			return i;
 	return -1;
+}
+
+/* The names of locks have few beginnings; images call thousands of functions. */
+static enum slots_family family_of(const char *name)
+{
+	bool is_lock = text_after(name, "pthread_") ||
+		       text_after(name, "sem_") || text_after(name, "mtx_") ||
+		       text_after(name, "cnd_");
+
+	return is_lock ? SLOTS_LOCKS : SLOTS_ALLOCATIONS;
+}
+
+static struct slots_function *target_of(const struct slot *slot)
+{
+	return &families[slot->family].targets[slot->function];
 }
 
 static bool leads_to_door(const struct slot *slot)
@@ -44,15 +79,15 @@ static bool leads_to_door(const struct slot *slot)
 
 	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
 		return false;
-	if (value == (uintptr_t)targets[slot->function].door)
+	if (value == (uintptr_t)target_of(slot)->door)
 		return true;
-	return doors_are_first && value >= slot->lazy_start &&
+	return families[slot->family].doors_are_first && value >= slot->lazy_start &&
 	       value < slot->lazy_end;
 }
 
 static void point(const struct slot *slot)
 {
-	void *target = targets[slot->function].target;
+	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
 
 	if (!target || !leads_to_door(slot))
@@ -72,13 +107,18 @@ static void point(const struct slot *slot)
 void slots_found(const struct table_image *image, const char *name,
 		 uintptr_t place, bool is_undefined)
 {
-	int function = stays || !is_undefined ? -1 : find(name);
+	enum slots_family family = family_of(name);
 	struct slot slot;
+	int function;
 
+	if (!is_undefined || families[family].stays)
+		return;
+	function = find(family, name);
 	if (function < 0)
 		return;
 	slot = (struct slot){
 		.place = place,
+		.family = (uint8_t)family,
 		.function = (uint8_t)function,
 		.is_relro = place - image->relro < image->relro_size,
 		.may_go = image->may_go,
@@ -88,32 +128,45 @@ void slots_found(const struct table_image *image, const char *name,
 		slot.lazy_start = image->bias;
 		slot.lazy_end = image->dynamic;
 	}
-	if (passes)
+	if (families[family].passes)
 		point(&slot);
 	else if (slot_count < sizeof(slots) / sizeof(*slots))
 		slots[slot_count++] = slot;
 }
 
-void slots_pass_by(const struct slots_function functions[SLOTS_FUNCTIONS],
-		   bool is_first)
+/* Points those that are remembered of a family that passes, and forgets them. */
+static void settle(enum slots_family family)
 {
-	for (unsigned i = 0; i < SLOTS_FUNCTIONS; i++) {
-		int number = find(functions[i].name);
+	unsigned kept = 0;
 
-		if (number >= 0)
-			targets[number] = functions[i];
+	for (unsigned i = 0; i < slot_count; i++) {
+		if (slots[i].family != family)
+			slots[kept++] = slots[i];
+		else if (families[family].passes)
+			point(&slots[i]);
 	}
-	doors_are_first = is_first;
-	passes = true;
-	for (unsigned i = 0; i < slot_count; i++)
-		point(&slots[i]);
-	slot_count = 0;
+	slot_count = kept;
 }
 
-void slots_stay(void)
+void slots_pass_by(enum slots_family family,
+		   const struct slots_function functions[SLOTS_FUNCTIONS],
+		   bool is_first)
 {
-	stays = true;
-	slot_count = 0;
+	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
+		int number = find(family, functions[i].name);
+
+		if (number >= 0)
+			families[family].targets[number] = functions[i];
+	}
+	families[family].doors_are_first = is_first;
+	families[family].passes = true;
+	settle(family);
+}
+
+void slots_stay(enum slots_family family)
+{
+	families[family].stays = true;
+	settle(family);
 }
 
 void slots_forget(uintptr_t start, uintptr_t end)

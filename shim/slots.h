@@ -1,9 +1,9 @@
 /*
- * The slots through which images call the allocator.
+ * The slots through which images call the allocator, and libc's locks.
  *
- * Our doors stand before the allocator's (edge_allocations.c).  When nobody asks
- * for allocations, calls need not come by: the slots of images are pointed at what
- * would have been called without us.  Only those that calls alone go through: a
+ * Our doors stand before them (edge_allocations.c, edge_locks.c).  When nobody asks
+ * for a family of events, calls need not come by: the slots of images are pointed at
+ * what would have been called without us.  Only those that calls alone go through: a
  * function keeps its one address for those who compare it.  Objects that come later
  * have theirs pointed when they are noticed, by their first hooked call.
  */
@@ -12,7 +12,10 @@
 
 #include "table.h"
 
-#define SLOTS_FUNCTIONS 10
+/* Decided one by one. */
+enum slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
+
+#define SLOTS_FUNCTIONS 40	/* of a family, at most */
 
 /* What is behind our doors, and the doors. */
 struct slots_function {
@@ -30,11 +33,12 @@ void slots_found(const struct table_image *image, const char *name,
 
 /* Decides that calls need not come by.  @is_first: ours are the first of these
  * names that the images of the program's start find. */
-void slots_pass_by(const struct slots_function functions[SLOTS_FUNCTIONS],
+void slots_pass_by(enum slots_family family,
+		   const struct slots_function functions[SLOTS_FUNCTIONS],
 		   bool is_first);
 
 /* Decides that they shall. */
-void slots_stay(void);
+void slots_stay(enum slots_family family);
 
 /* Forgets an address range that is gone. */
 void slots_forget(uintptr_t start, uintptr_t end);

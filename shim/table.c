@@ -169,7 +169,8 @@ static bool read_dynamic(const struct table_image *image,
 	return dynamic->symbols && dynamic->strings;
 }
 
-#define NAME_SIZE sizeof("__cyg_profile_func_enter")
+/* Of the longest name that is looked for. */
+#define NAME_SIZE sizeof("pthread_rwlock_clockrdlock")
 
 /* The first scan runs before the program can have unloaded anything. */
 static int read_from(const struct table_image *image, const void *from,

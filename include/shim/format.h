@@ -205,6 +205,7 @@ struct shim_file {
 #define SHIM_NODE_MEMORY  0xfffc000000000000ull	/* a struct shim_memory_node */
 #define SHIM_NODE_HEAP	  0xfffb000000000000ull	/* a struct shim_heap_node */
 #define SHIM_NODE_LIVES	  0xfffa000000000000ull	/* a struct shim_lives_node */
+#define SHIM_NODE_LOCK	  0xfff9000000000000ull	/* a struct shim_lock_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
 					 * or in doubt (frame, bit 0), or
@@ -381,6 +382,31 @@ struct shim_heap_node {
 	uint64_t has_lives;		/* 1: lifetimes were counted */
 	uint64_t unused[14];
 };
+
+/*
+ * locks: the waits of one path for one lock, while its holder was in one place (128
+ * bytes).  Two of them may mean the same: a reader adds them.
+ */
+struct shim_lock_node {
+	uint64_t function;		/* SHIM_NODE_LOCK */
+	uint64_t node;			/* address of the path's struct shim_node, or root */
+	uint64_t lock;			/* its address | generation << 48 */
+	uint64_t holder;		/* address of the node, in any file of the
+					 * process, of the innermost call of the thread
+					 * that held it when the waiting began; 0: it
+					 * is not known */
+	uint32_t kind;			/* enum shim_lock_kind */
+	uint32_t unused;
+	uint64_t waits;			/* that have begun */
+	uint64_t time;			/* of those that are over */
+	uint64_t max;
+	uint64_t failures;		/* of them: it did not get the lock */
+	uint64_t refusals;		/* calls that failed at once */
+	uint64_t start;			/* when the open wait began; 0: there is none */
+	uint64_t unused2[5];
+};
+
+_Static_assert(sizeof(struct shim_lock_node) == 128, "layout");
 
 /*
  * trace: every enter and leave of a thread, in the order they happened.

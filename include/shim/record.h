@@ -62,6 +62,14 @@ SHIM_API void shim_record_log(const char *line) SHIM_ASYNC;
 SHIM_API void *shim_memory(size_t size) SHIM_ASYNC;
 SHIM_API void shim_memory_empty(void *memory, size_t size) SHIM_ASYNC;
 
+/*
+ * shim_memory_copy - copies @size bytes from where there may be none
+ *
+ * Returns false if they cannot be read.  Contract: async; a system call.
+ */
+SHIM_API bool shim_memory_copy(void *to, const void *from,
+			       size_t size) SHIM_ASYNC;
+
 /* What the system says of the calling task; all are system calls, async. */
 SHIM_API uint32_t shim_thread_id(void) SHIM_ASYNC;
 SHIM_API bool shim_thread_is_alive(uint32_t tid) SHIM_ASYNC;

@@ -1,0 +1,416 @@
+/*
+ * The locks profiler: `-p locks`.  Who waits for which lock, for how long, and
+ * where its holder was when the waiting began.
+ *
+ * The path is where the call tree stands, so `-p locks` is calltree:counts as
+ * well, if no other was asked for.  A path, a lock and a place of its holder
+ * have one node in the file; it says when the wait began that is not over, so
+ * that a program that is killed leaves who waited for what.
+ *
+ * A lock that is free costs nothing here, so nobody notes who takes it.  The
+ * waiting thread asks libc for the holder and looks where that one's tree
+ * stands.  It may go on meanwhile: if it still holds the lock after that, it
+ * was there with it.
+ */
+#include "calltree.h"
+
+#include <shim/locks.h>
+
+#include <shim/banned.h>
+
+int builtin_start(const char *profile);
+int locks_start(const char *arguments);
+
+/* Waits of handlers that have interrupted waits, of which the end is told even
+ * if they are left by a jump. */
+#define OPEN_MAX 8
+
+struct open {
+	uintptr_t frame; /* the wait's struct shim_lock is there */
+	struct shim_lock_node *node;
+	uint64_t began;
+};
+
+struct lock_table {
+	uint64_t shift;
+	uint64_t used;
+	struct shim_lock_node *slot[];
+};
+
+/* Of a tree. */
+struct waits {
+	struct lock_table *table;
+	unsigned depth; /* may exceed OPEN_MAX */
+	struct open open[OPEN_MAX];
+};
+
+/* The note of a wait is its node, and how often the process has forked since
+ * its first ancestor: its parent's nodes are not its own. */
+#define NOTE_ADDRESS SHIM_NODE_ADDRESS
+#define NOTE_SHIFT 48
+
+static uint64_t generation;
+
+/* --- finding the node --- */
+
+struct key {
+	const struct shim_node *node;
+	uint64_t lock;
+	const struct shim_node *holder;
+	uint32_t kind;
+};
+
+static uint64_t hash_of(uint64_t node, uint64_t lock, uint64_t holder,
+			uint32_t kind)
+{
+	return (node >> 6 ^ lock << 1 ^ holder << 7 ^ kind) *
+	       0x9e3779b97f4a7c15ull;
+}
+
+static struct lock_table *make_table(uint64_t shift)
+{
+	size_t slots = (size_t)1 << (64 - shift);
+	struct lock_table *table =
+		shim_memory(sizeof(*table) + slots * sizeof(*table->slot));
+
+	if (table)
+		table->shift = shift;
+	return table;
+}
+
+static void insert(struct lock_table *table, struct shim_lock_node *node)
+{
+	uint64_t mask = (1ull << (64 - table->shift)) - 1;
+	uint64_t i =
+		hash_of(node->node, node->lock, node->holder, node->kind) >>
+		table->shift;
+
+	while (!shim_replace(&table->slot[i & mask], NULL, node))
+		i++;
+	table->used++;
+}
+
+/* What a handler adds to the old one meanwhile is made once more: a reader adds
+ * them up. */
+static bool make_room(struct waits *waits)
+{
+	struct lock_table *old = waits->table, *table;
+	uint64_t slots = old ? 1ull << (64 - old->shift) : 0;
+
+	if (old && old->used * 2 < slots)
+		return true;
+	table = make_table(old ? old->shift - 1 : 64 - 6);
+	if (!table)
+		return old && old->used + 2 < slots;
+	for (uint64_t i = 0; i < slots; i++)
+		if (old->slot[i])
+			insert(table, old->slot[i]);
+	__atomic_store_n(&waits->table, table, __ATOMIC_RELEASE);
+	if (slots > 512)
+		shim_memory_empty((char *)old + 4096,
+				  slots * sizeof(*old->slot) - 4096);
+	return true;
+}
+
+static struct shim_lock_node *find_known(const struct waits *waits,
+					 const struct key *key)
+{
+	const struct lock_table *table = waits->table;
+	struct shim_lock_node *node;
+	uint64_t i, mask;
+
+	if (!table)
+		return NULL;
+	mask = (1ull << (64 - table->shift)) - 1;
+	i = hash_of((uint64_t)key->node, key->lock, (uint64_t)key->holder,
+		    key->kind) >>
+	    table->shift;
+	for (; (node = table->slot[i & mask]) != NULL; i++)
+		if (node->node == (uint64_t)key->node &&
+		    node->lock == key->lock && node->kind == key->kind &&
+		    node->holder == (uint64_t)key->holder)
+			return node;
+	return NULL;
+}
+
+static COLD struct shim_lock_node *make(struct tree *tree,
+					const struct key *key)
+{
+	struct shim_lock_node *node;
+
+	if (!make_room(tree->waits)) {
+		tree->lost_cause = SHIM_LOST_MEMORY;
+		return NULL;
+	}
+	node = tree_take(tree, sizeof(*node));
+	if (!node)
+		return NULL;
+	node->node = (uint64_t)key->node;
+	node->lock = key->lock;
+	node->holder = (uint64_t)key->holder;
+	node->kind = key->kind;
+	__atomic_store_n(&node->function, SHIM_NODE_LOCK, __ATOMIC_RELEASE);
+	insert(tree->waits->table, node);
+	return node;
+}
+
+static bool has_waits(struct tree *tree)
+{
+	struct waits *waits, *none = NULL;
+
+	if (tree->waits)
+		return true;
+	waits = shim_memory(sizeof(*waits));
+	if (!waits) {
+		tree->lost_cause = SHIM_LOST_MEMORY;
+		return false;
+	}
+	/* A handler may have been faster. */
+	__atomic_compare_exchange_n(&tree->waits, &none, waits, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return true;
+}
+
+/* NULL: there is no room for it, and it is lost. */
+static struct shim_lock_node *find_node(struct place *at,
+					const struct shim_lock *lock,
+					const struct shim_node *holder)
+{
+	struct key key = { .lock = lock->address,
+			   .holder = holder,
+			   .kind = lock->kind };
+	struct shim_lock_node *node = NULL;
+
+	key.node = tree_find_caller(at, (uintptr_t)__builtin_frame_address(0));
+	if (!key.node) {
+		shim_record_lost(tree_hot.cause);
+		return NULL;
+	}
+	if (has_waits(at->tree))
+		node = find_known(at->tree->waits, &key);
+	if (!node && at->tree->waits)
+		node = make(at->tree, &key);
+	if (!node)
+		shim_record_lost(at->tree->lost_cause);
+	return node;
+}
+
+/* --- who holds it --- */
+
+static const struct shim_node *find_holder(const struct shim_lock *lock)
+{
+	const struct shim_node *node;
+	const struct tree *tree;
+	uint32_t tid, still;
+
+	if (shim_lock_holder(lock, &tid) != SHIM_OK)
+		return NULL;
+	tree = tree_of_task(tid);
+	node = tree ? tree_look_at(tree) : NULL;
+	if (shim_lock_holder(lock, &still) != SHIM_OK || still != tid)
+		return NULL;
+	return node;
+}
+
+/* --- waiting --- */
+
+static void raise_max(struct shim_lock_node *node, uint64_t time)
+{
+	uint64_t max = node->max;
+
+	while (time > max &&
+	       !shim_replace(&node->max, (void *)max, (void *)time))
+		max = node->max;
+}
+
+static void end_wait(struct shim_lock_node *node, uint64_t began,
+		     uint64_t ended, bool failed)
+{
+	uint64_t time = ended > began ? ended - began : 0;
+
+	shim_add(&node->time, time);
+	raise_max(node, time);
+	if (failed)
+		shim_add(&node->failures, 1);
+	if (node->start == began)
+		node->start = 0;
+}
+
+static void begin_open(struct waits *waits, const struct shim_lock *lock,
+		       struct shim_lock_node *node)
+{
+	unsigned depth = waits->depth;
+
+	if (depth < OPEN_MAX)
+		waits->open[depth] =
+			(struct open){ (uintptr_t)lock, node, lock->began };
+	waits->depth = depth + 1;
+}
+
+/* Those that began after it have been left. */
+static void end_open(struct waits *waits, const struct shim_lock *lock)
+{
+	while (waits->depth > 0) {
+		unsigned last = --waits->depth;
+		const struct open *open = &waits->open[last];
+
+		if (last >= OPEN_MAX)
+			return;
+		if (open->frame == (uintptr_t)lock)
+			return;
+		end_wait(open->node, open->began, lock->ended, true);
+	}
+}
+
+static void on_contention(struct shim_profiler *profiler,
+			  struct shim_lock *lock)
+{
+	const struct shim_node *holder = find_holder(lock);
+	struct shim_lock_node *node;
+	struct place at;
+
+	(void)profiler;
+	node = find_node(&at, lock, holder);
+	if (!node)
+		return;
+	shim_add(&node->waits, 1);
+	node->start = lock->began;
+	lock->note = (uint64_t)node | generation << NOTE_SHIFT;
+	begin_open(at.tree->waits, lock, node);
+}
+
+static struct tree *mine(void)
+{
+	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
+}
+
+static void end(struct shim_lock *lock, bool failed)
+{
+	struct shim_lock_node *node =
+		(struct shim_lock_node *)(lock->note & NOTE_ADDRESS);
+	struct tree *tree = mine();
+
+	/* It was lost, or is the parent's. */
+	if (!node || lock->note >> NOTE_SHIFT != generation)
+		return;
+	if (tree && tree->waits)
+		end_open(tree->waits, lock);
+	end_wait(node, lock->began, lock->ended, failed);
+}
+
+static void on_acquired(struct shim_profiler *profiler, struct shim_lock *lock)
+{
+	(void)profiler;
+	end(lock, false);
+}
+
+static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
+{
+	struct shim_lock_node *node;
+	struct place at;
+
+	(void)profiler;
+	if (lock->began) {
+		end(lock, true);
+		return;
+	}
+	node = find_node(&at, lock, NULL);
+	if (node)
+		shim_add(&node->refusals, 1);
+}
+
+/* --- waits that are left otherwise --- */
+
+/* Those of the stack of @sp whose frames lie below it; 0: all. */
+static void leave(uintptr_t sp)
+{
+	struct tree *tree = mine();
+	struct waits *waits = tree ? tree->waits : NULL;
+	const struct stack *stack;
+
+	if (!waits || waits->depth == 0)
+		return;
+	stack = sp ? tree_known_stack(tree, sp) : NULL;
+	if (sp && !stack)
+		return;
+	while (waits->depth > 0) {
+		const struct open *open = &waits->open[waits->depth - 1];
+
+		if (waits->depth <= OPEN_MAX) {
+			if (sp && (open->frame >= sp ||
+				   !contains(stack, open->frame)))
+				return;
+			end_wait(open->node, open->began, now(), true);
+		}
+		waits->depth--;
+	}
+}
+
+static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
+			  uintptr_t sp)
+{
+	(void)profiler;
+	(void)buffer;
+	if (sp)
+		leave(sp);
+}
+
+static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
+{
+	(void)profiler;
+	leave(sp);
+}
+
+static void on_thread_ended(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	leave(0);
+}
+
+/* The parent's nodes are the parent's; the child has a tree of its own. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	generation = (generation + 1) & 0xffff;
+}
+
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t gone)
+{
+	(void)profiler;
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next) {
+		struct lock_table *table =
+			tree->waits ? tree->waits->table : NULL;
+
+		for (uint64_t i = 0; table && i < 1ull << (64 - table->shift);
+		     i++) {
+			struct shim_lock_node *node = table->slot[i];
+
+			if (node && node->lock >= low && node->lock < high)
+				node->lock |= (uint64_t)gone << 48;
+		}
+	}
+}
+
+int locks_start(const char *arguments)
+{
+	struct shim_handle *handle;
+
+	if (*arguments)
+		return -1;
+	/* 1: it runs already, as it was asked for. */
+	builtin_start("calltree:counts");
+	handle = shim_profiler_create(NULL);
+	if (!handle || shim_profiler_enable_locks(handle) != SHIM_OK)
+		return -1;
+	shim_profiler_on_lock_contention(handle, on_contention);
+	shim_profiler_on_lock_acquired(handle, on_acquired);
+	shim_profiler_on_lock_failed(handle, on_failed);
+	shim_profiler_on_jump_taken(handle, on_jump_taken);
+	shim_profiler_on_frames_unwound(handle, on_frames_unwound);
+	shim_profiler_on_thread_ended(handle, on_thread_ended);
+	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/*
+ * Locks: from the doors of edge_locks.c to those who want events.
+ */
+#ifndef SHIM_LOCKS_INSIDE_H
+#define SHIM_LOCKS_INSIDE_H
+
+#include <shim/locks.h>
+#include <stdbool.h>
+
+/* Around the call that waits; @error: what came of it, 0 if the lock is ours. */
+void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
+		       enum shim_lock_kind kind, const void *mutex);
+void locks_wait_ended(struct shim_lock *lock, int error);
+
+/* A call that did not wait has failed. */
+void locks_failed(const volatile void *address, enum shim_lock_kind kind,
+		  int error);
+
+/* Profilers have been set up: are locks told?  Decided when somebody has asked, or
+ * this was the last chance. */
+bool locks_decide(bool is_last_chance);
+bool locks_are_told(void);
+
+#endif
