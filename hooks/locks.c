@@ -133,6 +133,18 @@ static struct shim_lock_node *find_known(const struct waits *waits,
 	return NULL;
 }
 
+/* Its library may never have been heard of.  Those that are in no image at all cost
+ * most, so there is an end to it. */
+static void note_image(uint64_t lock)
+{
+	static unsigned noted;
+
+	if (noted < 1000) {
+		noted++;
+		shim_image_note(lock);
+	}
+}
+
 static COLD struct shim_lock_node *make(struct tree *tree,
 					const struct key *key)
 {
@@ -142,6 +154,7 @@ static COLD struct shim_lock_node *make(struct tree *tree,
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return NULL;
 	}
+	note_image(key->lock);
 	node = tree_take(tree, sizeof(*node));
 	if (!node)
 		return NULL;

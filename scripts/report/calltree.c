@@ -23,7 +23,7 @@ struct scan {
 	struct site_maps *sites;
 	struct map groups;		/* number in this file: in recording->groups */
 	uint64_t lost_groups, lost_groups_offset;
-	uint32_t entry_room, extent_room, memory_room;
+	uint32_t entry_room, extent_room, memory_room, lock_room;
 	uint64_t *parents;		/* addresses, beside file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
@@ -260,6 +260,8 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_heap_node);
 	if (function >> 48 == SHIM_NODE_LIVES >> 48)
 		return sizeof(struct shim_lives_node);
+	if (function >> 48 == SHIM_NODE_LOCK >> 48)
+		return sizeof(struct shim_lock_node);
 	return 0;
 }
 
@@ -269,6 +271,18 @@ static void add_memory(struct scan *scan, uint64_t offset)
 
 	GROW(file->memory, file->memory_count, scan->memory_room);
 	file->memory[file->memory_count++] = offset;
+}
+
+static void add_lock(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+	uint64_t start;
+
+	GROW(file->locks, file->lock_count, scan->lock_room);
+	file->locks[file->lock_count++] = offset;
+	start = load(file->data + offset +
+		     offsetof(struct shim_lock_node, start));
+	process_see_clock(&scan->recording->processes[scan->process], start);
 }
 
 /* The node at @offset, @left bytes before its chunk ends; returns how far it
@@ -286,6 +300,10 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	if (size == 0 || size > left) {
 		blame(&scan->garbage, &scan->garbage_offset, offset);
 		return SLOT;
+	}
+	if (function >> 48 == SHIM_NODE_LOCK >> 48) {
+		add_lock(scan, offset);
+		return size;
 	}
 	if (size == sizeof(struct shim_thread_node)) {
 		add_entry(scan, offset, slot, 0, NONE);

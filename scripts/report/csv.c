@@ -71,9 +71,14 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 
 void csv_print(FILE *out, struct model *model, const struct options *options)
 {
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct sums *sums;
 	uint32_t i;
 
+	if (options->locks) {
+		locks_csv(out, model, options);
+		return;
+	}
+	sums = allocate(model->function_count, sizeof(*sums));
 	if (options->threads)
 		fputs("pid,tid,thread,", out);
 	fputs("name,mangled,object,file,line,calls,open,self_ns,self_error_ns,"

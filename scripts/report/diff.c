@@ -136,6 +136,8 @@ static void check_value(struct diff *diff, const struct model *model)
 		diff->is_sampled = model->is_sampled;
 		diff->is_chosen = true;
 	}
+	if (diff->value == VALUE_WAITS)
+		die_usage("diff: has no --value waits");
 	if (diff->is_sampled != model->is_sampled)
 		die("%s: %s were recorded, and not of the others: they cannot "
 		    "be compared", model->recording->path,

@@ -108,6 +108,9 @@ static uint64_t counted(const struct folding *folding,
 {
 	const struct model *model = folding->model;
 
+	if (folding->options->value == VALUE_WAITS)
+		return whole(locks_waited(model,
+				(uint32_t)(path - model->paths)));
 	if (folding->options->value >= VALUE_BYTES)
 		return memory_value(&model->memory[path - model->paths],
 				    folding->options->value);
@@ -269,6 +272,8 @@ void folded_print(FILE *out, struct model *model,
 	struct folding folding = { .model = model, .options = options,
 				   .out = out };
 
+	if (options->value == VALUE_WAITS)
+		folding.outside = locks_waited_outside(model);
 	if (options->value >= VALUE_BYTES)
 		folding.outside = memory_value(&model->memory_outside,
 					       options->value);

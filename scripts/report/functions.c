@@ -27,11 +27,11 @@ static bool covers(const struct image *image, uint64_t address)
 }
 
 /*
- * The image of @site.  One that is gone is also right if no other one was ever
+ * The image that had @wanted.  One that is gone is also right if no other one was ever
  * there: then the program ended before it could say so in its nodes.
  */
-static struct image *find_image(struct process *process,
-				const struct site *site)
+struct image *process_image(const struct process *process, uint64_t wanted,
+			    uint32_t generation)
 {
 	uint32_t low = 0, high = process->image_count, middle, n;
 	struct image *image, *only = NULL;
@@ -39,7 +39,7 @@ static struct image *find_image(struct process *process,
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (process->images[middle].start <= site->address)
+		if (process->images[middle].start <= wanted)
 			low = middle + 1;
 		else
 			high = middle;
@@ -47,14 +47,14 @@ static struct image *find_image(struct process *process,
 	/* Images do not overlap, but for those that came one after another. */
 	for (n = 0; low > 0 && n < 256; n++) {
 		image = &process->images[--low];
-		if (!covers(image, site->address))
+		if (!covers(image, wanted))
 			continue;
-		if (image->generation == site->generation)
+		if (image->generation == generation)
 			return image;
 		is_only = is_only && !only;
 		only = image;
 	}
-	return is_only && site->generation == 0 ? only : NULL;
+	return is_only && generation == 0 ? only : NULL;
 }
 
 static uint64_t hash_object(const struct image *image)
@@ -144,7 +144,8 @@ static void find_sites(struct search *search)
 	struct image *image;
 
 	for (i = 0; i < recording->site_count; i++, site++) {
-		image = find_image(&recording->processes[site->process], site);
+		image = process_image(&recording->processes[site->process],
+				      site->address, site->generation);
 		if (!image) {
 			uint64_t address = (uint64_t)site->generation << 48 |
 					   site->address;

@@ -394,6 +394,8 @@ void json_print(FILE *out, struct model *model, const struct options *options,
 	}
 	fputc(']', out);
 	put_threads(out, model, places);
+	if (model->locks)
+		locks_json(out, model, options);
 	if (with_paths)
 		put_paths(out, model, places);
 	put_warnings(out);

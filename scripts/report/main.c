@@ -52,6 +52,7 @@ static const char help[] =
 "  --value self|total|calls|samples   what folded and speedscope count; default\n"
 "          self, in ns;\n"
 "          bytes|allocations|peak|leaked   of memory;\n"
+"          waits                           for locks, in ns; folded's\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
 "                       total its cum): which one it shows first\n"
@@ -73,6 +74,7 @@ static const char help[] =
 "  --samples            what samples found, if calls were recorded, too\n"
 "  --trace              the calls in a trace, if they were counted, too\n"
 "  --memory             what was allocated, if calls were recorded, too\n"
+"  --locks              the same of waits for locks\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
 enum {
@@ -81,7 +83,7 @@ enum {
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
-	OPTION_RANKS, OPTION_AGAINST, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_LOCKS, OPTION_RANKS, OPTION_AGAINST, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -91,6 +93,7 @@ enum {
 	{ "samples", no_argument, NULL, OPTION_SAMPLES },                   \
 	{ "trace", no_argument, NULL, OPTION_TRACE },                       \
 	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
+	{ "locks", no_argument, NULL, OPTION_LOCKS },                       \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
 	{ NULL, 0, NULL, 0 }
@@ -183,7 +186,8 @@ static void take_option(struct options *options, int option, const char *text)
 					     "max", "bytes", "allocations",
 					     "peak", "leaked", "temporary",
 					     NULL };
-	static const char *const values[] = { "self", "total", "calls", "bytes",
+	static const char *const values[] = { "self", "total", "calls", "waits",
+					      "bytes",
 					      "allocations", "peak", "leaked",
 					      "samples", NULL };
 	static const char *const formats[] = { "text", "json", "csv", NULL };
@@ -246,6 +250,9 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_MEMORY:
 		options->memory = true;
+		break;
+	case OPTION_LOCKS:
+		options->locks = true;
 		break;
 	case OPTION_DEBUGINFOD:
 		symbols_allow_network();
@@ -381,10 +388,25 @@ static void choose_memory(const struct model *model, struct options *options)
 		    model->recording->path);
 }
 
+/* Waits, if they are what was asked for, when the program ran or now. */
+static void choose_locks(const struct model *model, struct options *options)
+{
+	const struct process *process = model->recording->processes;
+
+	if ((options->locks || options->value == VALUE_WAITS) && !model->locks)
+		die("%s: no locks were recorded (profrun -p locks)",
+		    model->recording->path);
+	if (model->locks && !options->memory && !options->sort_given &&
+	    !process_has_profile(process, "calltree") &&
+	    !process_has_profile(process, "default"))
+		options->locks = true;
+}
+
 /* 0: what was asked for is there; 1: damage has left nothing of it. */
 static int finish(const struct model *model)
 {
-	bool is_empty = !model->calls && !model->open && !model->has_memory;
+	bool is_empty = !model->calls && !model->open && !model->has_memory &&
+			!model->locks;
 	int status = is_empty && warning_count() ? 1 : 0;
 
 	output_close();
@@ -439,6 +461,7 @@ static int report(struct options *options, const char *path)
 	read_all(&model, strcmp(options->format, "text") ? NULL : &samples,
 		 &recording, options, path);
 	choose_memory(&model, options);
+	choose_locks(&model, options);
 	out = output_open(NULL);
 	if (!strcmp(options->format, "json") && options->ranks)
 		ranks_json(out, &model);
@@ -529,10 +552,15 @@ static void check_value(struct options *options, enum export format,
 		options->value = VALUE_CALLS;
 	options->memory = options->memory || format == EXPORT_MASSIF;
 	choose_memory(model, options);
+	choose_locks(model, options);
 	if (format == EXPORT_MASSIF && !options->value_given)
 		options->value = VALUE_PEAK;
 	if (format == EXPORT_MASSIF && options->value != VALUE_PEAK)
 		die_usage("export massif: has no --value");
+	if (format == EXPORT_FOLDED && options->locks && !options->value_given)
+		options->value = VALUE_WAITS;
+	if (options->value == VALUE_WAITS && format != EXPORT_FOLDED)
+		die_usage("--value waits is folded's");
 	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE) &&
 	    options->memory && !options->value_given)
 		options->value = VALUE_BYTES;

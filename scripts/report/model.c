@@ -539,6 +539,8 @@ static void add_file(struct build *build, struct tree_file *file)
 	free(file->memory);
 	file->memory = NULL;
 	file->memory_count = 0;
+	locks_place(build->model, build->process_index,
+		    (uint32_t)(file - build->process->files));
 	free(file->entries);
 	free(file->slots);
 	file->entries = NULL;
@@ -615,6 +617,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		build.has_heap = !is_sampled && find_heap(process, &build.heap);
 		if (build.has_heap)
 			memory_add_process(model, &build.heap);
+		if (!is_sampled)
+			locks_list(model, build.process_index);
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);
@@ -625,5 +629,6 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 	find_duration(model);
 	model_measure(model);
 	memory_measure(model);
+	locks_measure(model);
 	progress_end();
 }

@@ -123,6 +123,7 @@ struct model {
 	bool memory_has_calls;		/* calls were asked for as well */
 	double memory_tick_ns;		/* of lifetimes; 0: they are not known */
 	uint64_t memory_period;		/* bytes to a sample; 0: all were seen */
+	struct locks *locks;		/* locks.c; NULL: nobody looked at them */
 	struct memory_part *memory_parts;
 	uint32_t memory_part_count, memory_part_room;
 };
@@ -146,6 +147,19 @@ const char *object_name(const struct function *function);
 void function_line(struct function *function);
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);
+
+/* The image that covered @address, or NULL. */
+struct image *process_image(const struct process *process, uint64_t address,
+			    uint32_t generation);
+
+/* locks.c: the waits of a process, before its files lose their entries; their
+ * paths, one file after the other; the sums, when all is added. */
+void locks_list(struct model *model, uint32_t process);
+void locks_place(struct model *model, uint32_t process, uint32_t file);
+void locks_measure(struct model *model);
+/* Waited in the path itself, and in no function, in ns. */
+double locks_waited(const struct model *model, uint32_t path);
+uint64_t locks_waited_outside(const struct model *model);
 
 /* memory.c */
 

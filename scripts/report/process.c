@@ -30,6 +30,22 @@ const char *process_string(const struct process *process, const char *key)
 	return NULL;
 }
 
+bool process_has_profile(const struct process *process, const char *name)
+{
+	const char *at = process_string(process, "profile");
+	size_t length = strlen(name);
+
+	while (at && *at) {
+		if (!strncmp(at, name, length) &&
+		    (!at[length] || strchr(":;", at[length])))
+			return true;
+		at = strchr(at, ';');
+		if (at)
+			at++;
+	}
+	return false;
+}
+
 double process_ns(const struct process *process, uint64_t clock)
 {
 	return (double)clock * process->unit_ns;

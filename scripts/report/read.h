@@ -53,6 +53,8 @@ struct tree_file {
 	uint64_t *memory;		/* offsets of struct shim_memory_node */
 	uint32_t memory_count;
 	uint64_t heap;			/* of struct shim_heap_node; 0: none here */
+	uint64_t *locks;		/* of struct shim_lock_node */
+	uint32_t lock_count;
 };
 
 enum end_source {
@@ -127,6 +129,9 @@ const char *process_string(const struct process *process, const char *key);
 double process_ns(const struct process *process, uint64_t clock);
 /* Remembers the latest time seen, if it is possible at all. */
 void process_see_clock(struct process *process, uint64_t clock);
+
+/* Whether NAME[:ARGUMENTS] is among what the process was profiled with. */
+bool process_has_profile(const struct process *process, const char *name);
 
 /* process.c: @directory is the process's, @path the recording's. */
 void read_meta(struct process *process, int directory, const char *path);

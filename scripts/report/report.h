@@ -7,7 +7,7 @@
 enum sort { SORT_SELF, SORT_TOTAL, SORT_CALLS, SORT_MEAN, SORT_MAX,
 	    SORT_BYTES, SORT_ALLOCATIONS, SORT_PEAK, SORT_LEAKED,
 	    SORT_TEMPORARY };
-enum value { VALUE_SELF, VALUE_TOTAL, VALUE_CALLS, VALUE_BYTES,
+enum value { VALUE_SELF, VALUE_TOTAL, VALUE_CALLS, VALUE_WAITS, VALUE_BYTES,
 	     VALUE_ALLOCATIONS, VALUE_PEAK, VALUE_LEAKED };
 
 struct options {
@@ -28,6 +28,7 @@ struct options {
 	bool samples;			/* not the calls, if both are there */
 	bool trace;			/* the calls of a trace, if both are there */
 	bool memory;			/* the same of memory */
+	bool locks;			/* and of waits for locks */
 	enum value value;
 	bool value_given;
 	uint32_t max_depth;		/* of exported paths */
@@ -60,6 +61,12 @@ void memory_print(const struct page *page);
 /* The least that those of bucket @bucket have lived. */
 double memory_life_ns(const struct model *model, int bucket);
 uint64_t memory_value(const struct memory *memory, enum value value);
+/* locks.c: the table of locks, and who waits for them; the same for programs. */
+void locks_print(const struct page *page);
+void locks_json(FILE *out, const struct model *model,
+		const struct options *options);
+void locks_csv(FILE *out, const struct model *model,
+	       const struct options *options);
 /* "1.5 MiB" */
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes);
 /* Dies if --callers and the like name no function, before all output. */

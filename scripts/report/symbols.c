@@ -362,6 +362,68 @@ void symbols_find(struct object *object, struct symbol *symbols, size_t count)
 		find_around(object->files->module, symbols, count);
 }
 
+static size_t find_data(const struct data_symbol *symbols, size_t count,
+			uint64_t address)
+{
+	size_t low = 0, high = count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (symbols[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The innermost, then the first in the alphabet: which one it is does not hang on
+ * the order of the table. */
+static bool is_better_data(const struct data_symbol *old, uint64_t start,
+			   const char *name, size_t length)
+{
+	if (!old->name || start != old->start)
+		return !old->name || start > old->start;
+	return strncmp(name, old->name, length) < 0;
+}
+
+static void name_data(struct data_symbol *symbols, size_t count,
+		      const GElf_Sym *symbol, uint64_t start, const char *name)
+{
+	size_t length = name_length(name), i = find_data(symbols, count, start);
+
+	for (; i < count && symbols[i].address - start < symbol->st_size; i++) {
+		if (!is_better_data(&symbols[i], start, name, length))
+			continue;
+		symbols[i].name = keep_text(name, length);
+		symbols[i].start = start;
+	}
+}
+
+void symbols_find_data(struct object *object, struct data_symbol *symbols,
+		       size_t count)
+{
+	uint64_t steps = 0;
+	GElf_Addr value;
+	const char *name;
+	GElf_Sym symbol;
+	int i, all;
+
+	if (!object->opened)
+		open_object(object);
+	if (!object->files)
+		return;
+	all = dwfl_module_getsymtab(object->files->module);
+	for (i = 0; i < all && steps < STEPS_MAX; i++, steps += count) {
+		name = dwfl_module_getsym_info(object->files->module, i,
+					       &symbol, &value, NULL, NULL,
+					       NULL);
+		if (name && name[0] && symbol.st_shndx != SHN_UNDEF &&
+		    GELF_ST_TYPE(symbol.st_info) == STT_OBJECT)
+			name_data(symbols, count, &symbol, value, name);
+	}
+}
+
 /*
  * Where functions were written.  Compilation units are found by a table of
  * their ranges made once (clang leaves out .debug_aranges); in a unit that is

@@ -32,6 +32,17 @@ void symbols_allow_network(void);
 /* Names @count symbols, sorted by address, without equal ones. */
 void symbols_find(struct object *object, struct symbol *symbols, size_t count);
 
+/* A variable around an address. */
+struct data_symbol {
+	uint64_t address;		/* in the file; what is asked for */
+	uint64_t start;			/* of the variable */
+	const char *name;		/* as linked; NULL: there is none */
+};
+
+/* The same as symbols_find, for variables. */
+void symbols_find_data(struct object *object, struct data_symbol *symbols,
+		       size_t count);
+
 /* Where the function that begins at @address was written: false if unknown. */
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line);

@@ -511,6 +511,11 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		memory_print(&page);
 		return;
 	}
+	if (options->locks && !options->tree && !options->threads &&
+	    !options->callers && !options->callees && !options->histogram) {
+		locks_print(&page);
+		return;
+	}
 	if (!model->calls && !model->open) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "

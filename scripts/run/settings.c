@@ -62,6 +62,7 @@ static const struct {
 	    { "counts", "", NULL },
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
+	{ "locks", { { NULL, NULL, NULL } } },
 	{ "memory", { { NULL, NULL, NULL } } },
 	{ "none", { { NULL, NULL, NULL } } },
 	{ "pchist", { { "hz=", "1...20000", is_rate } } },
@@ -92,6 +93,7 @@ static const char common_help[] =
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
 	"                             memory           what each call path allocates\n"
+	"                             locks            who waits for which lock\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
 	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
 	"                             none             nothing\n"

@@ -1,0 +1,669 @@
+/*
+ * Locks: the waits of paths, added up by lock.  A lock in a variable that the linker
+ * knows is the same in all processes and has that variable's name; of others their
+ * address is all that is known, and it means another lock in another process, or a
+ * later one in the same place.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* enum shim_lock_kind; the last one: of a program that knows more kinds. */
+static const char *const kinds[] = { "mutex", "read lock", "write lock",
+				     "condition", "semaphore", "spinlock",
+				     "lock" };
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* Waits that mean the same: one node, or many. */
+struct waits {
+	uint64_t waits, failures, refusals;
+	uint64_t open;			/* waits that were not over at the end */
+	double time, max;		/* ns, with those until the end */
+};
+
+/* A node, while it is placed. */
+struct part {
+	uint32_t process, file;
+	uint64_t address;		/* of the lock, without its generation */
+	uint32_t generation, kind;
+	uint64_t node, holder_node;	/* the program's addresses */
+	uint32_t path, holder;		/* NONE: unknown */
+	uint32_t lock;
+	struct waits waits;
+};
+
+/* Whom it is waited for by. */
+struct waiter {
+	uint32_t lock, path, holder;
+	struct waits waits;
+};
+
+struct lock {
+	const char *name;		/* NULL: it is in no variable */
+	const char *object;		/* its file; NULL: unknown */
+	uint32_t process;		/* with no name */
+	uint64_t address;		/* in the file, or in the process */
+	uint32_t kind;
+	struct waits waits;
+	uint32_t first, count;		/* of its waiters */
+};
+
+struct locks {
+	struct part *parts;
+	uint32_t part_count, part_room;
+	struct lock *locks;
+	uint32_t lock_count, lock_room;
+	struct waiter *waiters;
+	uint32_t waiter_count;
+	double *path_time;		/* waited in the path itself */
+	struct waits all;
+	struct waits by_kind[KINDS];
+	struct object *objects;		/* that no function was called in */
+	uint32_t object_count;
+	uint64_t unplaced;
+};
+
+static void add(struct waits *to, const struct waits *waits)
+{
+	to->waits += waits->waits;
+	to->failures += waits->failures;
+	to->refusals += waits->refusals;
+	to->open += waits->open;
+	to->time += waits->time;
+	if (waits->max > to->max)
+		to->max = waits->max;
+}
+
+/* --- reading --- */
+
+static struct waits read_waits(const struct process *process,
+			       const struct shim_lock_node *node)
+{
+	uint64_t span = process->limit_clock - process->meta.first_clock;
+	struct waits waits = { node->waits, node->failures, node->refusals,
+			       node->start != 0, 0, 0 };
+	double open = 0;
+
+	if (!process->has_meta)
+		return waits;
+	if (node->start >= process->meta.first_clock &&
+	    node->start < process->end_clock)
+		open = process_ns(process, process->end_clock - node->start);
+	/* Threads wait at once, but not longer than there was time. */
+	if (node->max <= span && node->time / (node->waits + 1) <= span) {
+		waits.time = process_ns(process, node->time);
+		waits.max = process_ns(process, node->max);
+	}
+	waits.time += open;
+	if (open > waits.max)
+		waits.max = open;
+	return waits;
+}
+
+static void list_file(struct model *model, uint32_t process_number,
+		      uint32_t file_number)
+{
+	const struct process *process =
+		&model->recording->processes[process_number];
+	struct tree_file *file = &process->files[file_number];
+	struct locks *locks = model->locks;
+	struct shim_lock_node node;
+	uint32_t i;
+
+	for (i = 0; i < file->lock_count; i++) {
+		memcpy(&node, file->data + file->locks[i], sizeof(node));
+		GROW(locks->parts, locks->part_count, locks->part_room);
+		locks->parts[locks->part_count++] = (struct part){
+			.process = process_number,
+			.file = file_number,
+			.address = node.lock & SHIM_NODE_ADDRESS,
+			.generation = SHIM_NODE_GENERATION(node.lock),
+			.kind = node.kind < KINDS - 1 ? node.kind : KINDS - 1,
+			.node = node.node,
+			.holder_node = node.holder,
+			.path = NONE,
+			.holder = NONE,
+			.waits = read_waits(process, &node),
+		};
+	}
+}
+
+void locks_list(struct model *model, uint32_t number)
+{
+	const struct process *process = &model->recording->processes[number];
+	uint32_t i;
+
+	if (!model->locks && process_has_profile(process, "locks"))
+		model->locks = allocate(1, sizeof(*model->locks));
+	for (i = 0; model->locks && i < process->file_count; i++)
+		list_file(model, number, i);
+}
+
+static uint32_t find_path(const struct tree_file *file, uint64_t address)
+{
+	uint32_t entry = calltree_find(file, address);
+
+	return entry == NONE ? NONE : file->entries[entry].path;
+}
+
+/* Parts of the process that is being added are the last ones. */
+void locks_place(struct model *model, uint32_t process, uint32_t number)
+{
+	const struct tree_file *file =
+		&model->recording->processes[process].files[number];
+	struct locks *locks = model->locks;
+	uint32_t i = locks ? locks->part_count : 0;
+
+	while (i-- > 0 && locks->parts[i].process == process) {
+		struct part *part = &locks->parts[i];
+
+		if (part->file == number)
+			part->path = find_path(file, part->node);
+		if (part->holder_node && part->holder == NONE)
+			part->holder = find_path(file, part->holder_node);
+	}
+}
+
+/* --- which lock --- */
+
+static int compare_addresses(const void *left, const void *right)
+{
+	const struct part *a = *(struct part *const *)left;
+	const struct part *b = *(struct part *const *)right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->generation != b->generation)
+		return a->generation < b->generation ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* An object that is known by its functions, or one of our own. */
+static struct object *find_object(struct model *model,
+				  const struct image *image)
+{
+	struct locks *locks = model->locks;
+	uint32_t i;
+
+	if (image->object != NONE)
+		return &model->objects[image->object];
+	for (i = 0; i < locks->object_count; i++)
+		if (!strcmp(locks->objects[i].path, image->path) &&
+		    locks->objects[i].build_id_size == image->build_id_size &&
+		    !memcmp(locks->objects[i].build_id, image->build_id,
+			    image->build_id_size))
+			return &locks->objects[i];
+	locks->objects = grow(locks->objects, locks->object_count + 1,
+			      sizeof(*locks->objects));
+	locks->objects[i] = (struct object){
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+	};
+	locks->object_count++;
+	return &locks->objects[i];
+}
+
+static const char *name_data(const struct data_symbol *symbol)
+{
+	const char *name = demangle(symbol->name);
+	uint64_t offset = symbol->address - symbol->start;
+
+	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
+}
+
+static struct lock identify(struct model *model, const struct part *part)
+{
+	const struct process *process =
+		&model->recording->processes[part->process];
+	const struct image *image = process_image(process, part->address,
+						  part->generation);
+	struct lock lock = { .process = part->process,
+			     .address = part->address,
+			     .kind = part->kind };
+	struct data_symbol symbol = { .name = NULL };
+	struct object *object;
+
+	if (!image)
+		return lock;
+	object = find_object(model, image);
+	symbol.address = part->address - image->bias;
+	symbols_find_data(object, &symbol, 1);
+	lock.object = object->path;
+	lock.process = 0;
+	lock.address = symbol.address;
+	lock.name = symbol.name ? name_data(&symbol) :
+		    keep_format("%s+0x%" PRIx64, base_name(object->path),
+				symbol.address);
+	return lock;
+}
+
+static bool is_same(const struct lock *a, const struct lock *b)
+{
+	return a->kind == b->kind && a->address == b->address &&
+	       a->process == b->process &&
+	       (a->object ? b->object && !strcmp(a->object, b->object) :
+			    !b->object);
+}
+
+static uint32_t find_lock(struct locks *locks, const struct lock *lock)
+{
+	uint32_t i;
+
+	for (i = lock->object ? 0 : locks->lock_count; i < locks->lock_count;
+	     i++)
+		if (is_same(&locks->locks[i], lock))
+			return i;
+	GROW(locks->locks, locks->lock_count, locks->lock_room);
+	locks->locks[locks->lock_count] = *lock;
+	return locks->lock_count++;
+}
+
+static void find_locks(struct model *model)
+{
+	struct locks *locks = model->locks;
+	struct part **order = allocate(locks->part_count, sizeof(*order));
+	struct lock lock;
+	uint32_t i;
+
+	for (i = 0; i < locks->part_count; i++)
+		order[i] = &locks->parts[i];
+	if (locks->part_count)
+		qsort(order, locks->part_count, sizeof(*order),
+		      compare_addresses);
+	for (i = 0; i < locks->part_count; i++) {
+		if (i > 0 && !compare_addresses(&order[i], &order[i - 1])) {
+			order[i]->lock = order[i - 1]->lock;
+			continue;
+		}
+		lock = identify(model, order[i]);
+		order[i]->lock = find_lock(locks, &lock);
+	}
+	free(order);
+}
+
+/* --- adding up --- */
+
+static int compare_parts(const void *left, const void *right)
+{
+	const struct part *a = left, *b = right;
+
+	if (a->lock != b->lock)
+		return a->lock < b->lock ? -1 : 1;
+	if (a->path != b->path)
+		return a->path < b->path ? -1 : 1;
+	return (a->holder > b->holder) - (a->holder < b->holder);
+}
+
+static void make_waiters(struct locks *locks)
+{
+	struct waiter *waiter = NULL;
+	uint32_t i;
+
+	locks->waiters = allocate(locks->part_count, sizeof(*locks->waiters));
+	if (locks->part_count)
+		qsort(locks->parts, locks->part_count, sizeof(*locks->parts),
+		      compare_parts);
+	for (i = 0; i < locks->part_count; i++) {
+		const struct part *part = &locks->parts[i];
+
+		if (!waiter || compare_parts(part, part - 1)) {
+			waiter = &locks->waiters[locks->waiter_count++];
+			*waiter = (struct waiter){ part->lock, part->path,
+						   part->holder, { 0 } };
+		}
+		add(&waiter->waits, &part->waits);
+		add(&locks->locks[part->lock].waits, &part->waits);
+		add(&locks->all, &part->waits);
+		add(&locks->by_kind[part->kind], &part->waits);
+		if (part->path == NONE)
+			locks->unplaced++;
+		else
+			locks->path_time[part->path] += part->waits.time;
+	}
+}
+
+static int compare_waits(const struct waits *a, const struct waits *b)
+{
+	if (a->time != b->time)
+		return a->time > b->time ? -1 : 1;
+	if (a->waits != b->waits)
+		return a->waits > b->waits ? -1 : 1;
+	return (a->refusals < b->refusals) - (a->refusals > b->refusals);
+}
+
+static int compare_waiters(const void *left, const void *right)
+{
+	const struct waiter *a = left, *b = right;
+
+	if (a->lock != b->lock)
+		return a->lock < b->lock ? -1 : 1;
+	return compare_waits(&a->waits, &b->waits);
+}
+
+static int compare_locks(const void *left, const void *right)
+{
+	const struct lock *a = left, *b = right;
+	int order = compare_waits(&a->waits, &b->waits);
+
+	if (order)
+		return order;
+	if (a->name && b->name)
+		return strcmp(a->name, b->name);
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+void locks_measure(struct model *model)
+{
+	struct locks *locks = model->locks;
+	uint32_t i;
+
+	if (!locks)
+		return;
+	locks->path_time = allocate(model->path_count,
+				    sizeof(*locks->path_time));
+	find_locks(model);
+	make_waiters(locks);
+	free(locks->parts);
+	locks->parts = NULL;
+	if (locks->unplaced)
+		warn("the paths of %" PRIu64 " waits for locks are not in the "
+		     "recording", locks->unplaced);
+	if (locks->waiter_count)
+		qsort(locks->waiters, locks->waiter_count,
+		      sizeof(*locks->waiters), compare_waiters);
+	for (i = 0; i < locks->waiter_count; i++) {
+		struct lock *lock = &locks->locks[locks->waiters[i].lock];
+
+		if (lock->count++ == 0)
+			lock->first = i;
+	}
+	if (locks->lock_count)
+		qsort(locks->locks, locks->lock_count, sizeof(*locks->locks),
+		      compare_locks);
+}
+
+double locks_waited(const struct model *model, uint32_t path)
+{
+	return model->locks ? model->locks->path_time[path] : 0;
+}
+
+uint64_t locks_waited_outside(const struct model *model)
+{
+	double time = 0;
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++)
+		if (model->paths[i].function == NONE)
+			time += locks_waited(model, i);
+	return whole(time);
+}
+
+/* --- the table --- */
+
+#define PATH_FUNCTIONS 8		/* shown of a path, from the inside */
+#define NAME_COLUMNS   48		/* and of their names */
+#define WAITERS	       5		/* shown of a lock */
+#define INDENT	       66		/* of what is about them */
+
+static void put_path(const struct page *page, uint32_t path)
+{
+	const struct model *model = page->model;
+	uint32_t shown = 0;
+
+	if (path == NONE || model->paths[path].function == NONE) {
+		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, page->out);
+		return;
+	}
+	for (; model->paths[path].function != NONE;
+	     path = model->paths[path].parent) {
+		if (shown > 0)
+			fputs(" < ", page->out);
+		if (shown++ == PATH_FUNCTIONS) {
+			fputs("...", page->out);
+			return;
+		}
+		put_text_cut(page->out, shown_name(&model->functions[
+			model->paths[path].function], page->options),
+			NAME_COLUMNS);
+	}
+}
+
+static void print_waits(const struct page *page, const struct waits *waits)
+{
+	char text[5][SHORT_TEXT];
+
+	fprintf(page->out, "%10s %10s %10s %10s %8s %8s  ",
+		human_ns(text[0], waits->time),
+		human_count(text[1], waits->waits),
+		waits->waits ? human_ns(text[2], waits->time /
+					(double)waits->waits) : "-",
+		waits->waits ? human_ns(text[3], waits->max) : "-",
+		human_count(text[4], waits->failures),
+		human_count((char[SHORT_TEXT]){ 0 }, waits->refusals));
+}
+
+static void print_waiter(const struct page *page, const struct waiter *waiter)
+{
+	print_waits(page, &waiter->waits);
+	fputs("  in ", page->out);
+	put_path(page, waiter->path);
+	if (waiter->waits.open)
+		fprintf(page->out, "; %" PRIu64 " to the end",
+			waiter->waits.open);
+	fputc('\n', page->out);
+	if (!waiter->waits.waits)
+		return;
+	fprintf(page->out, "%*sits holder in ", INDENT, "");
+	put_path(page, waiter->holder);
+	fputc('\n', page->out);
+}
+
+static void print_lock(const struct page *page, const struct lock *lock)
+{
+	const struct waiter *waiters =
+		&page->model->locks->waiters[lock->first];
+	char text[SHORT_TEXT];
+	uint32_t i;
+
+	print_waits(page, &lock->waits);
+	fprintf(page->out, "%s ", kinds[lock->kind]);
+	if (lock->name)
+		put_text(page->out, lock->name);
+	else
+		fprintf(page->out, "at 0x%" PRIx64, lock->address);
+	fputc('\n', page->out);
+	for (i = 0; i < lock->count && (i < WAITERS ||
+					page->options->limit == 0); i++)
+		print_waiter(page, &waiters[i]);
+	if (i < lock->count)
+		fprintf(page->out, "%*s... %s more\n", INDENT - 2, "",
+			human_count(text, lock->count - i));
+}
+
+static void print_head(const struct page *page)
+{
+	const struct locks *locks = page->model->locks;
+	const char *comma = " (";
+	char time[SHORT_TEXT], count[SHORT_TEXT];
+	uint32_t i;
+
+	fprintf(page->out, "  %s waited for locks, in %s wait%s",
+		human_ns(time, locks->all.time),
+		human_count(count, locks->all.waits),
+		locks->all.waits == 1 ? "" : "s");
+	for (i = 0; i < KINDS; i++) {
+		if (!locks->by_kind[i].waits)
+			continue;
+		fprintf(page->out, "%s%s %s", comma, kinds[i],
+			human_ns(time, locks->by_kind[i].time));
+		comma = ", ";
+	}
+	fprintf(page->out, "%s\n", locks->all.waits ? ")" : "");
+	if (locks->all.failures)
+		fprintf(page->out, "  %s of them ended without the lock\n",
+			human_count(count, locks->all.failures));
+	if (locks->all.refusals)
+		fprintf(page->out, "  refused at once: %s\n",
+			human_count(count, locks->all.refusals));
+	if (locks->all.open)
+		fprintf(page->out, "  not over at the end: %s\n",
+			human_count(count, locks->all.open));
+}
+
+void locks_print(const struct page *page)
+{
+	const struct locks *locks = page->model->locks;
+	uint32_t i, limit = page->options->limit < 0 ? 30 :
+			    (uint32_t)page->options->limit;
+	char text[SHORT_TEXT];
+
+	print_head(page);
+	if (!locks->lock_count)
+		return;
+	fprintf(page->out, "\n%s%10s %10s %10s %10s %8s %8s  lock%s  (by "
+		"waited)\n", page->color ? "\033[1m" : "", "waited", "waits",
+		"mean", "max", "failed", "refused",
+		page->color ? "\033[m" : "");
+	if (limit == 0 || limit > locks->lock_count)
+		limit = locks->lock_count;
+	for (i = 0; i < limit; i++)
+		print_lock(page, &locks->locks[i]);
+	if (limit < locks->lock_count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text, locks->lock_count - limit));
+}
+
+/* --- for programs --- */
+
+static void put_waits(FILE *out, const struct waits *waits)
+{
+	fprintf(out, "\"waits\":%" PRIu64 ",\"waited_ns\":%" PRIu64
+		",\"max_ns\":%" PRIu64 ",\"failures\":%" PRIu64
+		",\"refusals\":%" PRIu64 ",\"open\":%" PRIu64, waits->waits,
+		whole(waits->time), whole(waits->max), waits->failures,
+		waits->refusals, waits->open);
+}
+
+/* From the outside; null: unknown. */
+static void put_names(FILE *out, const struct model *model,
+		      const struct options *options, uint32_t path)
+{
+	uint32_t *order, depth = 0, at;
+
+	if (path == NONE) {
+		fputs("null", out);
+		return;
+	}
+	for (at = path; model->paths[at].function != NONE;
+	     at = model->paths[at].parent)
+		depth++;
+	order = allocate(depth, sizeof(*order));
+	for (at = path; model->paths[at].function != NONE;
+	     at = model->paths[at].parent)
+		order[--depth] = model->paths[at].function;
+	fputc('[', out);
+	for (at = path; model->paths[at].function != NONE;
+	     at = model->paths[at].parent, depth++) {
+		if (depth)
+			fputc(',', out);
+		put_json(out, shown_name(&model->functions[order[depth]],
+					 options));
+	}
+	fputc(']', out);
+	free(order);
+}
+
+static void put_lock(FILE *out, const struct model *model,
+		     const struct options *options, const struct lock *lock)
+{
+	const struct waiter *waiter = &model->locks->waiters[lock->first];
+	uint32_t i;
+
+	fputs("{\"name\":", out);
+	put_json(out, lock->name);
+	fprintf(out, ",\"kind\":\"%s\",\"object\":", kinds[lock->kind]);
+	put_json(out, lock->object);
+	fprintf(out, ",\"address\":\"0x%" PRIx64 "\",", lock->address);
+	put_waits(out, &lock->waits);
+	fputs(",\"waiters\":[", out);
+	for (i = 0; i < lock->count; i++, waiter++) {
+		fputs(i ? ",\n {" : "\n {", out);
+		put_waits(out, &waiter->waits);
+		fputs(",\"path\":", out);
+		put_names(out, model, options, waiter->path);
+		fputs(",\"holder\":", out);
+		put_names(out, model, options, waiter->holder);
+		fputc('}', out);
+	}
+	fputs("]}", out);
+}
+
+void locks_json(FILE *out, const struct model *model,
+		const struct options *options)
+{
+	const struct locks *locks = model->locks;
+	uint32_t i;
+
+	fputs(",\n\"waiting\":{", out);
+	put_waits(out, &locks->all);
+	fputs("},\n\"locks\":[", out);
+	for (i = 0; i < locks->lock_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_lock(out, model, options, &locks->locks[i]);
+	}
+	fputc(']', out);
+}
+
+/* "name;name", from the outside; "": outside of all. */
+static const char *join_names(const struct model *model,
+			      const struct options *options, uint32_t path)
+{
+	const char *text = "";
+
+	if (path == NONE)
+		return NULL;
+	for (; model->paths[path].function != NONE;
+	     path = model->paths[path].parent)
+		text = keep_format("%s%s%s", shown_name(&model->functions[
+					   model->paths[path].function],
+					   options), *text ? ";" : "", text);
+	return text;
+}
+
+static void put_row(FILE *out, const struct model *model,
+		    const struct options *options, const struct lock *lock,
+		    const struct waiter *waiter)
+{
+	const struct waits *waits = &waiter->waits;
+
+	put_csv(out, lock->name);
+	fprintf(out, ",%s,", kinds[lock->kind]);
+	put_csv(out, lock->object);
+	fprintf(out, ",0x%" PRIx64 ",", lock->address);
+	put_csv(out, join_names(model, options, waiter->path));
+	fputc(',', out);
+	put_csv(out, join_names(model, options, waiter->holder));
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		",%" PRIu64 ",%" PRIu64 "\r\n", waits->waits,
+		whole(waits->time), whole(waits->max), waits->failures,
+		waits->refusals, waits->open);
+}
+
+void locks_csv(FILE *out, const struct model *model,
+	       const struct options *options)
+{
+	const struct locks *locks = model->locks;
+	uint32_t i, n;
+
+	fputs("lock,kind,object,address,path,holder,waits,waited_ns,max_ns,"
+	      "failures,refusals,open\r\n", out);
+	for (i = 0; i < locks->lock_count; i++)
+		for (n = 0; n < locks->locks[i].count; n++)
+			put_row(out, model, options, &locks->locks[i],
+				&locks->waiters[locks->locks[i].first + n]);
+}
