@@ -5,6 +5,8 @@
  * Whoever is to wait is sure to: the lock is held until the wait was told.
  */
 #define _GNU_SOURCE
+#define SLOT_OF "pthread_mutex_lock"
+#include "slot.h"
 #include "truth.h"
 
 #include <errno.h>
@@ -692,6 +694,7 @@ static void forks(void)
 
 static void inside(void)
 {
+	CHECK(strstr(called_object(), "libshim"));
 	callback_locks = true;
 	WAITS(mutex, pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex),
 	      &mutex, MUTEX);
@@ -708,6 +711,9 @@ static void unheard(void)
 	nobody();
 	CHECK(shim_profiler_enable_locks(shim_profiler_create(NULL)) !=
 	      SHIM_OK);
+	CHECK(strstr(called_object(), "libc.so"));
+	take_mutex();
+	give_mutex();
 }
 
 static const struct {

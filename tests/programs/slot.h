@@ -1,5 +1,6 @@
 /*
- * Which object the calls of malloc in this one go to, by the slot they go through.
+ * Which object the calls of malloc (or SLOT_OF) in this one go to, by the slot they go
+ * through.
  */
 #ifndef SLOT_H
 #define SLOT_H
@@ -8,6 +9,10 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+
+#ifndef SLOT_OF
+#define SLOT_OF "malloc"
+#endif
 
 static const char *called_object(void)
 {
@@ -28,7 +33,7 @@ static const char *called_object(void)
 		}
 	for (size_t i = 0; i < size / sizeof(*slots); i++)
 		if (!strcmp(strings + symbols[slots[i].r_info >> 32].st_name,
-			    "malloc"))
+			    SLOT_OF))
 			dladdr(*(void **)(map->l_addr + slots[i].r_offset),
 			       &info);
 	return info.dli_fname;
