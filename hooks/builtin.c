@@ -7,6 +7,7 @@
 
 int calltree_start(const char *arguments);
 int locks_start(const char *arguments);
+int coverage_start(const char *arguments);
 int memory_start(const char *arguments);
 int pchist_start(const char *arguments);
 int sampling_start(const char *arguments);
@@ -26,6 +27,7 @@ static struct {
 } builtins[] = {
 	{ "calltree", calltree_start, false },
 	{ "locks", locks_start, false },
+	{ "coverage", coverage_start, false },
 	{ "memory", memory_start, false },
 	{ "none", none_start, false },
 	{ "pchist", pchist_start, false },

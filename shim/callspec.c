@@ -454,7 +454,7 @@ void callspec_start(void)
 	if (callspec_needs_symbols() || callspec_needs_files())
 		symbols_enable();
 	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
-		if (!h->builtin)
+		if (!h->builtin || h->filter)
 			continue;
 		h->filter = callspec_filter;
 		h->filter_slot = verdict_take(h, true);

@@ -4,6 +4,7 @@
 #ifndef SHIM_EDGE_H
 #define SHIM_EDGE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ void edge_monitor_resolve(void);
 void edge_process_resolve(void);
 void edge_signals_resolve(void);
 void edge_thread_resolve(void);
+void edge_waits_resolve(void);
 
 /* In the constructor, when shim has started or is off. */
 void edge_monitor_load(void);
@@ -60,6 +62,9 @@ void edge_thread_named(const char *name);
  * objects' destructors.  They raise the events and may be called again. */
 void edge_shutdown_begins(void);
 void edge_shutdown_ends(void);
+
+/* @set, or a copy of it without the signals that must not be blocked. */
+const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);
 
 #define EDGE __attribute__((visibility("default")))
 

@@ -9,6 +9,7 @@
 #include "sample.h"
 #include "state.h"
 #include "text.h"
+#include "trap.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -37,6 +38,7 @@ static void tell(const char *path)
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
 	sample_exec_begins();
+	trap_exec_begins();
 	errno = before;
 }
 
@@ -46,6 +48,7 @@ static int failed(int result)
 	int error = errno;
 
 	sample_exec_failed();
+	trap_exec_failed();
 	errno = error;
 	return result;
 }

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "clock.h"
+#include "coverage.h"
 #include "events.h"
 #include "image.h"
 #include "log.h"
@@ -293,6 +294,7 @@ static void close_system(void)
 	clock_note(record_meta());
 	RAISE(system_closing);
 	sample_stop();
+	coverage_give_up("the program restricts its system calls");
 	log_line("%s", "the program restricts its system calls (seccomp): no "
 		       "more of ours, new call paths may be lost");
 	sys_forbid();

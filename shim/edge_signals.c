@@ -8,7 +8,9 @@
 #define _GNU_SOURCE
 #include "edge.h"
 
+#include "coverage.h"
 #include "sample.h"
+#include "trap.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -65,17 +67,42 @@ static void remove_from(sigset_t *set)
 		*bits_of(set) &= ~bit_of(signal);
 }
 
-/* A copy of @set without our signal; @set itself if it is not in there. */
-static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+/* Of what must not be blocked: the trap's, too (trap.h). */
+static uint64_t hidden_bits(void)
 {
 	int signal = hidden();
 
-	if (!set || signal == 0 ||
-	    !(*bits_of((sigset_t *)set) & bit_of(signal)))
+	return (signal ? bit_of(signal) : 0) |
+	       (trap_is_on() ? bit_of(SIGTRAP) : 0);
+}
+
+/* A copy of @set without our signals; @set itself if they are not in there. */
+static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+{
+	uint64_t bits = hidden_bits();
+
+	if (!set || !(*bits_of((sigset_t *)set) & bits))
 		return set;
 	*copy = *set;
-	remove_from(copy);
+	*bits_of(copy) &= ~bits;
 	return copy;
+}
+
+const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy)
+{
+	return without(set, copy);
+}
+
+static bool has_trap(const sigset_t *set)
+{
+	return set && (*bits_of((sigset_t *)set) & bit_of(SIGTRAP));
+}
+
+/* What the program is to see in a set that the kernel has told. */
+static void show_trap(sigset_t *set, bool is_there)
+{
+	if (set && is_there)
+		*bits_of(set) |= bit_of(SIGTRAP);
 }
 
 /* --- what happens on a signal --- */
@@ -103,19 +130,47 @@ static handler set_program_handler(handler call)
 	return before;
 }
 
+static int set_action(int signal, const struct sigaction *action,
+		      struct sigaction *before)
+{
+	struct sigaction given;
+	bool masked = false;
+	int result;
+
+	if (action) {
+		given = *action;
+		*bits_of(&given.sa_mask) &= ~hidden_bits();
+	}
+	result = real.sigaction(signal, action ? &given : NULL, before);
+	if (result != 0)
+		return result;
+	if (trap_is_on())
+		masked = action ? trap_mask_handler(signal,
+						    has_trap(&action->sa_mask)) :
+				  trap_masks_handler(signal);
+	if (before)
+		show_trap(&before->sa_mask, masked);
+	if (action && hidden() != 0)
+		resume_watch_handlers_of(signal);
+	return result;
+}
+
 EDGE int sigaction(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
-	struct sigaction given, old;
-	int result;
+	struct sigaction old;
 
 	FIND(sigaction, "sigaction");
 	if (!real.sigaction) {
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden() == 0)
+	if (hidden_bits() == 0)
 		return real.sigaction(signal, action, before);
+	if (trap_is_on() && signal == SIGTRAP) {
+		trap_set_action(action, before);
+		return 0;
+	}
 	if (signal == hidden()) {
 		get_program_action(&old);
 		if (action)
@@ -124,15 +179,16 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 			*before = old;
 		return 0;
 	}
-	if (action) {
-		given = *action;
-		remove_from(&given.sa_mask);
-		action = &given;
-	}
-	result = real.sigaction(signal, action, before);
-	if (result == 0 && action)
-		resume_watch_handlers_of(signal);
-	return result;
+	return set_action(signal, action, before);
+}
+
+static handler set_trap_handler(handler call)
+{
+	struct sigaction action = { .sa_flags = SA_RESTART }, before;
+
+	action.sa_handler = call;
+	trap_set_action(&action, &before);
+	return before.sa_handler;
 }
 
 /* The old ways.  All that libc makes of them is a call of its own sigaction. */
@@ -147,6 +203,8 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 		}                                                              \
 		if (signal_ != 0 && signal_ == hidden())                       \
 			return set_program_handler(call);                      \
+		if (signal_ == SIGTRAP && trap_is_on())                        \
+			return set_trap_handler(call);                         \
 		before = real.name(signal_, call);                             \
 		if (hidden() != 0 && before != SIG_ERR)                        \
 			resume_watch_handlers_of(signal_);                     \
@@ -186,6 +244,10 @@ int sigignore(int signal_)
 		set_program_handler(SIG_IGN);
 		return 0;
 	}
+	if (signal_ == SIGTRAP && trap_is_on()) {
+		set_trap_handler(SIG_IGN);
+		return 0;
+	}
 	return real.sigignore ? real.sigignore(signal_) : -1;
 }
 
@@ -198,6 +260,8 @@ int siginterrupt(int signal_, int flag)
 	FIND(siginterrupt, "siginterrupt");
 	if (signal_ != 0 && signal_ == hidden())
 		return 0;
+	if (signal_ == SIGTRAP && trap_is_on())
+		return 0;
 	result = real.siginterrupt ? real.siginterrupt(signal_, flag) : -1;
 	if (result == 0 && hidden() != 0)
 		resume_watch_handlers_of(signal_);
@@ -205,6 +269,20 @@ int siginterrupt(int signal_, int flag)
 }
 
 /* --- masks --- */
+
+/* What the program has made of the trap's signal: it was blocked before. */
+static bool change_trap(int how, const sigset_t *set)
+{
+	bool before = trap_is_blocked();
+
+	if (!trap_is_on() || !set)
+		return before;
+	if (how == SIG_SETMASK)
+		trap_block(has_trap(set));
+	else if (has_trap(set))
+		trap_block(how == SIG_BLOCK);
+	return before;
+}
 
 EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 {
@@ -216,10 +294,12 @@ EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden() == 0)
+	if (hidden_bits() == 0)
 		return real.sigprocmask(how, set, before);
 	result = real.sigprocmask(how, without(set, &copy), before);
 	remove_from(before);
+	if (result == 0 && trap_is_on())
+		show_trap(before, change_trap(how, set));
 	return result;
 }
 
@@ -231,10 +311,12 @@ EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 	FIND(pthread_sigmask, "pthread_sigmask");
 	if (!real.pthread_sigmask)
 		return ENOSYS;
-	if (hidden() == 0)
+	if (hidden_bits() == 0)
 		return real.pthread_sigmask(how, set, before);
 	result = real.pthread_sigmask(how, without(set, &copy), before);
 	remove_from(before);
+	if (result == 0 && trap_is_on())
+		show_trap(before, change_trap(how, set));
 	return result;
 }
 
@@ -244,12 +326,21 @@ EDGE int sigpending(sigset_t *set)
 
 	FIND(sigpending, "sigpending");
 	result = real.sigpending ? real.sigpending(set) : -1;
-	if (result == 0)
+	if (result == 0) {
 		remove_from(set);
+		show_trap(set, trap_is_on() && trap_is_pending());
+	}
 	return result;
 }
 
 /* --- waiting --- */
+
+/* Who waits for that signal alone gets it, and we have none any more. */
+static void wait_for(const sigset_t *set)
+{
+	if (set && trap_is_on() && *bits_of((sigset_t *)set) == bit_of(SIGTRAP))
+		coverage_give_up("the program waits for SIGTRAP");
+}
 
 EDGE int signalfd(int fd, const sigset_t *set, int flags)
 {
@@ -260,6 +351,7 @@ EDGE int signalfd(int fd, const sigset_t *set, int flags)
 		errno = ENOSYS;
 		return -1;
 	}
+	wait_for(set);
 	return real.signalfd(fd, without(set, &copy), flags);
 }
 
@@ -270,6 +362,7 @@ EDGE int sigwait(const sigset_t *set, int *signal_)
 	FIND(sigwait, "sigwait");
 	if (!real.sigwait)
 		return ENOSYS;
+	wait_for(set);
 	return real.sigwait(without(set, &copy), signal_);
 }
 
@@ -282,6 +375,7 @@ EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 		errno = ENOSYS;
 		return -1;
 	}
+	wait_for(set);
 	return real.sigwaitinfo(without(set, &copy), info);
 }
 
@@ -295,6 +389,7 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 		errno = ENOSYS;
 		return -1;
 	}
+	wait_for(set);
 	return real.sigtimedwait(without(set, &copy), info, timeout);
 }
 

@@ -155,6 +155,7 @@ __attribute__((constructor)) static void load(void)
 	edge_monitor_resolve();
 	edge_process_resolve();
 	edge_signals_resolve();
+	edge_waits_resolve();
 	edge_thread_resolve();
 	edge_images_resolve();
 	edge_exec_resolve();

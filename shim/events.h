@@ -11,6 +11,7 @@
 
 #include "thread.h"
 
+#include <shim/coverage.h>
 #include <shim/hooks.h>
 
 struct module;
@@ -49,6 +50,7 @@ struct shim_handle {
 	void *mapper_data;
 	shim_call_instrumentation_filter_callback filter;
 	bool samples;		/* has enabled sampling */
+	shim_coverage_filter_callback coverage_filter;
 	int mapper_slot, filter_slot;	/* of verdict.c, or -1 */
 
 	shim_cleanup_callback cleanup;

@@ -197,6 +197,8 @@ static int work(void *argument)
 		return helper->signature(job->question, &job->answer);
 	case HELPER_LOCALS:
 		return helper->locals(job->question, &job->answer);
+	case HELPER_LINETABLE:
+		return helper->linetable(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

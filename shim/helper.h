@@ -20,6 +20,7 @@ enum helper_verb {
 	HELPER_CALLSITE,
 	HELPER_SIGNATURE,
 	HELPER_LOCALS,
+	HELPER_LINETABLE,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
 

@@ -7,6 +7,7 @@
 
 #include "calls.h"
 #include "clock.h"
+#include "coverage.h"
 #include "events.h"
 #include "log.h"
 #include "maps.h"
@@ -660,6 +661,7 @@ static void forget(struct image_entry *image)
 	table_unbind(image->start, image->end);
 	verdict_forget(image->start, image->end);
 	sites_remove(image->start, image->end);
+	coverage_image_gone(image->start, image->end);
 	/* Ours may be called here, and must be before the address is used
 	 * again. */
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
@@ -790,8 +792,10 @@ static void tell(const struct notice *notice)
 	if (notice->id == 0)
 		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
 			 notice->high, notice->generation);
-	else if (is_loaded(notice->id))
+	else if (is_loaded(notice->id)) {
+		coverage_image_came(notice->id);
 		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+	}
 	/* Unless its place has another image now. */
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,

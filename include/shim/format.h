@@ -16,6 +16,7 @@
  *                     of records: every enter and leave of one thread
  *     N.functions     a struct shim_file, then chunks of function words: what the
  *                     numbers in traces mean
+ *     N.coverage      a struct shim_file, then chunks of what was reached
  *
  * and beside them `end`, written by profrun when the program has ended:
  * one line, "status WAIT-STATUS mono-ns TIME".
@@ -548,6 +549,45 @@ _Static_assert(sizeof(struct shim_trace_block) == 48, "layout");
 _Static_assert(sizeof(struct shim_trace_thread) == 24, "layout");
 _Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
 _Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
+
+/*
+ * coverage: its chunks hold blocks, one after the other, each a multiple of 8
+ * bytes.  @kind is written last; 0 is the end of what a chunk holds.  A forked
+ * child that reaches a line of an object that its parent had says so in its
+ * parent's file.
+ */
+#define SHIM_COVERAGE_KIND	     "coverage"
+#define SHIM_COVERAGE_KIND_LINES     1u
+#define SHIM_COVERAGE_KIND_FUNCTIONS 2u
+
+/*
+ * An object.  Behind this: @line_count times struct shim_coverage_line
+ * (<shim/coverage.h>); as many bytes, 1 for each line that was reached; @files_size
+ * bytes, the names of @file_count files, each with its NUL; the object's path, of
+ * @path_size bytes.
+ */
+struct shim_coverage_lines {
+	uint64_t kind;			/* SHIM_COVERAGE_KIND_LINES */
+	uint64_t size;			/* of the block */
+	uint64_t start, end;		/* where it was when it was first loaded */
+	uint32_t state;			/* enum shim_coverage_state */
+	uint32_t line_count;
+	uint32_t file_count;
+	uint32_t files_size;
+	uint32_t path_size;
+	uint32_t dropped;		/* lines that are not certain to begin there */
+};
+
+/* Functions that hooks told of: function words, as in struct shim_node. */
+struct shim_coverage_functions {
+	uint64_t kind;			/* SHIM_COVERAGE_KIND_FUNCTIONS */
+	uint64_t size;
+	uint64_t room;
+	uint64_t count;
+	uint64_t functions[];
+};
+
+_Static_assert(sizeof(struct shim_coverage_lines) == 56, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");

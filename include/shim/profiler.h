@@ -73,6 +73,7 @@ struct shim_call_context;
 struct shim_block;		/* <shim/allocations.h> */
 struct shim_open_calls;		/* <shim/stack.h> */
 struct shim_lock;		/* <shim/locks.h> */
+struct shim_coverage_object;	/* <shim/coverage.h> */
 
 /*
  * shim_profiler_load - load a module

@@ -47,6 +47,15 @@ static bool is_clock(const char *value)
 	       strcmp(value, "thread") == 0;
 }
 
+/* A test's name, as lcov takes it. */
+static bool is_label(const char *value)
+{
+	return value[0] != '\0' && strlen(value) <= 200 &&
+	       value[strspn(value, "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ==
+		       '\0';
+}
+
 /* The profilers there are and what may stand behind the colon: words, and values
  * behind a word that ends in '='. */
 static const struct {
@@ -63,6 +72,7 @@ static const struct {
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
 	{ "locks", { { NULL, NULL, NULL } } },
+	{ "coverage", { { "label=", "NAME", is_label } } },
 	{ "memory", { { NULL, NULL, NULL } } },
 	{ "none", { { NULL, NULL, NULL } } },
 	{ "pchist", { { "hz=", "1...20000", is_rate } } },
@@ -94,6 +104,8 @@ static const char common_help[] =
 	"                                              stacks, N times a second (250)\n"
 	"                             memory           what each call path allocates\n"
 	"                             locks            who waits for which lock\n"
+	"                             coverage         lines and functions reached (-g);\n"
+	"                                              coverage:label=NAME of a test\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
 	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
 	"                             none             nothing\n"

@@ -10,6 +10,7 @@
 
 #include "callsite.h"
 #include "file.h"
+#include "linetable.h"
 #include "locals.h"
 #include "prototype.h"
 #include "signature.h"
@@ -555,10 +556,20 @@ static int locals(const struct debuginfo_question *question,
 	return r;
 }
 
+static int linetable(const struct debuginfo_question *question,
+		     struct debuginfo_answer *answer)
+{
+	int before = enter(), r = linetable_read(question, answer);
+
+	leave(before);
+	return r;
+}
+
 /* Memory that was in use when it failed is not touched again. */
 static void abandon(uint64_t image)
 {
 	file_abandon(image);
+	linetable_forget();
 	memset(&found, 0, sizeof(found));
 	memset(&list, 0, sizeof(list));
 	text = NULL;
@@ -586,6 +597,7 @@ const struct debuginfo shim_debuginfo = {
 	.prototype = prototype,
 	.callsite = callsite,
 	.signature = signature,
+	.linetable = linetable,
 	.locals = locals,
 	.demangle = demangle,
 	.abandon = abandon,

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 4
+#define DEBUGINFO_VERSION 5
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {
@@ -45,6 +45,22 @@ struct debuginfo_answer {
 	const char *trouble;
 };
 
+/* Where the lines of an image begin: the rows of its line table that begin a
+ * statement, by address.  Rows of one address are in the order of the table. */
+struct debuginfo_row {
+	uint64_t address;
+	uint32_t line, file;
+	uint16_t column;
+};
+
+struct debuginfo_lines {
+	const struct debuginfo_row *rows;
+	const char *files; /* absolute names, each with its NUL */
+	uint64_t row_count;
+	uint32_t file_count, files_size;
+	uint64_t dropped; /* rows of tables that contradict each other */
+};
+
 /* The functions return 0 or -errno: -ENOENT if there is no debug information
  * for the function. */
 typedef int debuginfo_call(const struct debuginfo_question *question,
@@ -63,6 +79,8 @@ struct debuginfo {
 	/* Its result, then its parameters but for hidden ones: bytes of struct
 	 * typetree_value. */
 	debuginfo_call *signature;
+	/* Of the whole image; one struct debuginfo_lines.  @ranges are its code. */
+	debuginfo_call *linetable;
 	/* At the call that returns to @site; one struct variables. */
 	debuginfo_call *locals;
 	/* The name as the source has it, or NULL. */

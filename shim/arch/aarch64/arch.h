@@ -138,6 +138,11 @@ struct arch_call {
 #define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */
 
+/* No lines are waited for here. */
+#define ARCH_TRAP_SIZE 0
+#define ARCH_TRAP 0
+#define ARCH_TRAP_GO_BACK(context) ((void)(context))
+
 #define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
 
 #endif

@@ -133,4 +133,9 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu
 
+/* No lines are waited for here. */
+#define ARCH_TRAP_SIZE 0
+#define ARCH_TRAP 0
+#define ARCH_TRAP_GO_BACK(context) ((void)(context))
+
 #endif

@@ -263,6 +263,13 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 #define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  6 /* R_X86_64_GLOB_DAT */
 
+/* What code becomes where a line is waited for, and how the thread goes on that
+ * has run into it when the code is as it was. */
+#define ARCH_TRAP_SIZE 1
+#define ARCH_TRAP 0xcc
+#define ARCH_TRAP_GO_BACK(context) \
+	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] -= ARCH_TRAP_SIZE))
+
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 
 #endif

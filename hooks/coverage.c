@@ -1,0 +1,203 @@
+/*
+ * The coverage profiler: `-p coverage`.  Which lines and functions were reached.
+ *
+ * An object's lines go into the recording when it is first looked at, and beside
+ * each the byte that says that it was reached: it is set there and nowhere else, so
+ * whatever ends the program, what it has reached is on disk.  Forked children go on
+ * setting their parent's bytes.
+ */
+#include <shim/coverage.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+int coverage_start(const char *arguments);
+
+#define FUNCTIONS_ROOM 1024
+
+static struct shim_record *record;
+static struct shim_coverage_functions *functions;
+
+/* --- room --- */
+
+/* The file's first piece: a small object fits. */
+static char *room;
+static size_t room_left;
+
+static void *take(size_t size)
+{
+	enum shim_lost cause;
+	void *memory;
+
+	size = (size + 7) & ~(size_t)7;
+	if (!record) {
+		record = shim_record_open(SHIM_COVERAGE_KIND, &memory,
+					  &room_left, &cause);
+		if (!record)
+			return NULL;
+		room = memory;
+	}
+	if (size <= room_left) {
+		memory = room;
+		room += size;
+		room_left -= size;
+		return memory;
+	}
+	memory = shim_record_grow(record, size, &room_left, &cause);
+	if (!memory) {
+		shim_record_log("no room to record what is reached");
+		room_left = 0;
+		return NULL;
+	}
+	room = (char *)memory + size;
+	room_left -= size;
+	return memory;
+}
+
+/* --- lines --- */
+
+static size_t text_size(const char *text)
+{
+	size_t size = 1;
+
+	while (*text++)
+		size++;
+	return size;
+}
+
+static void copy(void *to, const void *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+}
+
+static void on_object(struct shim_profiler *profiler,
+		      struct shim_coverage_object *object)
+{
+	size_t lines_size = object->line_count *
+			    sizeof(struct shim_coverage_line);
+	size_t path_size = text_size(object->path);
+	size_t size = sizeof(struct shim_coverage_lines) + lines_size +
+		      object->line_count + object->files_size + path_size;
+	struct shim_coverage_lines *to;
+	char *at;
+
+	(void)profiler;
+	if (object->state == SHIM_COVERAGE_POINTS)
+		return;
+	to = take(size);
+	if (!to)
+		return;
+	to->start = object->start;
+	to->end = object->end;
+	to->state = object->state;
+	to->line_count = object->line_count;
+	to->file_count = object->file_count;
+	to->files_size = object->files_size;
+	to->path_size = (uint32_t)path_size;
+	to->dropped = object->dropped;
+	at = (char *)(to + 1);
+	copy(at, object->lines, lines_size);
+	at += lines_size;
+	object->reached = (uint8_t *)at;
+	at += object->line_count;
+	copy(at, object->files, object->files_size);
+	copy(at + object->files_size, object->path, path_size);
+	to->size = (size + 7) & ~(size_t)7;
+	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_LINES, __ATOMIC_RELEASE);
+}
+
+/* --- functions --- */
+
+static struct shim_coverage_functions *make_functions(void)
+{
+	size_t size = sizeof(*functions) + FUNCTIONS_ROOM * sizeof(uint64_t);
+	struct shim_coverage_functions *made = take(size);
+
+	if (!made)
+		return NULL;
+	made->room = FUNCTIONS_ROOM;
+	made->size = size;
+	__atomic_store_n(&made->kind, SHIM_COVERAGE_KIND_FUNCTIONS,
+			 __ATOMIC_RELEASE);
+	return made;
+}
+
+static uint32_t lock;
+
+/* Another thread, or the one that a handler has interrupted, is at it: it is for
+ * the length of a store, or a system call once in a thousand. */
+static bool try_lock(void)
+{
+	uint32_t none = 0;
+
+	return __atomic_compare_exchange_n(&lock, &none, 1, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void on_function(struct shim_profiler *profiler, shim_function function)
+{
+	uint64_t signals = shim_signals_block();
+
+	(void)profiler;
+	while (!try_lock())
+		;
+	if (!functions || functions->count == functions->room)
+		functions = make_functions();
+	if (functions) {
+		functions->functions[functions->count] = function;
+		__atomic_store_n(&functions->count, functions->count + 1,
+				 __ATOMIC_RELEASE);
+	} else {
+		shim_record_lost(SHIM_LOST_OTHER);
+	}
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	shim_signals_restore(signals);
+	shim_image_note(function);
+}
+
+/* --- the process --- */
+
+/* What it has reached so far is in its parent's file, and goes on there. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	record = NULL;
+	functions = NULL;
+	room_left = 0;
+	lock = 0;
+}
+
+static bool is_label(const char *text)
+{
+	static const char word[] = "label=";
+
+	for (unsigned i = 0; word[i]; i++)
+		if (text[i] != word[i])
+			return false;
+	text += sizeof(word) - 1;
+	if (!*text)
+		return false;
+	for (; *text; text++)
+		if (!((*text >= 'a' && *text <= 'z') ||
+		      (*text >= 'A' && *text <= 'Z') ||
+		      (*text >= '0' && *text <= '9') || *text == '_'))
+			return false;
+	return true;
+}
+
+/* The label is the report's, which finds it among the settings. */
+int coverage_start(const char *arguments)
+{
+	struct shim_handle *handle;
+
+	if (*arguments && !is_label(arguments))
+		return -1;
+	handle = shim_profiler_create(NULL);
+	if (!handle || shim_profiler_enable_coverage() != SHIM_OK)
+		return -1;
+	shim_profiler_on_coverage_object(handle, on_object);
+	shim_profiler_on_function_reached(handle, on_function);
+	shim_profiler_on_forked(handle, on_forked);
+	return 0;
+}

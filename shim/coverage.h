@@ -1,0 +1,69 @@
+/*
+ * Coverage (<shim/coverage.h>): the objects that are looked at, and their lines.
+ *
+ *     coverage.c          what profilers ask and are told
+ *     coverage_lines.c    an object's lines, and the traps on them
+ *     coverage_points.c   what programs count themselves
+ *     trap.c              the signal
+ */
+#ifndef SHIM_COVERAGE_INTERNAL_H
+#define SHIM_COVERAGE_INTERNAL_H
+
+#include <shim/coverage.h>
+#include <shim/profiler.h>
+#include <stdbool.h>
+
+struct image_entry;
+
+/*
+ * Objects are pushed to a list that readers, also signal handlers, walk without a
+ * lock; none ever leaves.  One that was unloaded lies nowhere until the same file
+ * is loaded again: its lines are as they were.
+ */
+struct coverage_object {
+	struct shim_coverage_object told;
+	struct coverage_object *next;
+	uintptr_t start;	/* where it is; 0: it has gone */
+	uintptr_t size;
+	uint64_t device, inode;	/* of its file */
+	uint8_t *originals;	/* what the code is where each line begins */
+	bool is_set;		/* it has traps */
+};
+
+extern struct coverage_object *coverage_objects
+	__attribute__((visibility("hidden")));
+
+bool coverage_is_on(void);
+
+/* An object can be told of; no lock is held. */
+void coverage_image_came(shim_image id);
+/* [@start, @end) is unloaded.  State lock held. */
+void coverage_image_gone(uintptr_t start, uintptr_t end);
+
+/* Whether a filter wants the function; true if there is none. */
+bool coverage_wants(shim_function function);
+bool coverage_has_filters(void);
+
+/* Makes the object known to readers. */
+void coverage_add(struct coverage_object *object);
+
+/* The object's path and state are told, its other lists are empty. */
+struct coverage_object *coverage_make(const struct image_entry *image,
+				      enum shim_coverage_state state);
+
+/* --- coverage_lines.c --- */
+
+/* An object with the lines of @image that are wanted.  NULL: none, for want of
+ * memory. */
+struct coverage_object *coverage_read_lines(const struct image_entry *image);
+/* Sets the traps of those that were not reached. */
+void coverage_set(struct coverage_object *object);
+/* All code is as it was; for good.  Its lines are not seen any more: @reason. */
+void coverage_give_up(const char *reason);
+/* Is there a trap of ours at @address?  Then it is reached, and gone. */
+bool coverage_take(uintptr_t address);
+/* The first line at or after @offset. */
+uint32_t coverage_find_line(const struct shim_coverage_object *object,
+			    uint64_t offset);
+
+#endif
