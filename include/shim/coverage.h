@@ -19,6 +19,7 @@
 #ifndef SHIM_COVERAGE_H
 #define SHIM_COVERAGE_H
 
+#include <shim/format.h>
 #include <shim/profiler.h>
 
 #ifdef __cplusplus
@@ -91,24 +92,6 @@ SHIM_API enum shim_result shim_profiler_get_coverage_data(
 
 /* --- for profilers that keep what was reached: coverage_object and
  * function_reached in <shim/events.def> --- */
-
-/* Why an object's lines are not looked at. */
-enum shim_coverage_state {
-	SHIM_COVERAGE_LINES = 0,	/* they are */
-	SHIM_COVERAGE_NO_LINES = 1,	/* no line table */
-	SHIM_COVERAGE_UNWRITABLE = 2,	/* its code cannot be changed */
-	SHIM_COVERAGE_UNSUPPORTED = 3,	/* on this processor */
-	SHIM_COVERAGE_POINTS = 4,	/* these are what it counts itself */
-};
-
-/* A place where a line begins.  Several lines may begin at the same. */
-struct shim_coverage_line {
-	uint32_t offset;	/* bytes from the object's first */
-	uint32_t line;
-	uint32_t file;		/* of struct shim_coverage_object */
-	uint16_t column;	/* 0: not known; 65535: that or more */
-	uint16_t unused;
-};
 
 /* An object that is about to be looked at. */
 struct shim_coverage_object {

@@ -560,9 +560,26 @@ _Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
 #define SHIM_COVERAGE_KIND_LINES     1u
 #define SHIM_COVERAGE_KIND_FUNCTIONS 2u
 
+/* Why an object's lines are not looked at. */
+enum shim_coverage_state {
+	SHIM_COVERAGE_LINES = 0,	/* they are */
+	SHIM_COVERAGE_NO_LINES = 1,	/* no line table */
+	SHIM_COVERAGE_UNWRITABLE = 2,	/* its code cannot be changed */
+	SHIM_COVERAGE_UNSUPPORTED = 3,	/* on this processor */
+	SHIM_COVERAGE_POINTS = 4,	/* these are what it counts itself */
+};
+
+/* A place where a line begins.  Several lines may begin at the same. */
+struct shim_coverage_line {
+	uint32_t offset;	/* bytes from the object's first */
+	uint32_t line;
+	uint32_t file;		/* of struct shim_coverage_object */
+	uint16_t column;	/* 0: not known; 65535: that or more */
+	uint16_t unused;
+};
+
 /*
- * An object.  Behind this: @line_count times struct shim_coverage_line
- * (<shim/coverage.h>); as many bytes, 1 for each line that was reached; @files_size
+ * An object.  Behind this: @line_count times struct shim_coverage_line; as many bytes, 1 for each line that was reached; @files_size
  * bytes, the names of @file_count files, each with its NUL; the object's path, of
  * @path_size bytes.
  */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "coverage.h"
 #include "html.h"
 #include "timeline.h"
 
@@ -21,6 +22,7 @@ static const char help[] =
 "       profrun export folded|speedscope|json|csv|pprof|callgrind|massif\n"
 "                      [DIR] [OPTIONS]\n"
 "       profrun export chrome|perfetto|ctf [DIR] [OPTIONS]   of a trace\n"
+"       profrun export lcov|cobertura [DIR...]   of all of them together\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun html [DIR] [-o FILE]             a page to look at\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
@@ -75,6 +77,7 @@ static const char help[] =
 "  --trace              the calls in a trace, if they were counted, too\n"
 "  --memory             what was allocated, if calls were recorded, too\n"
 "  --locks              the same of waits for locks\n"
+"  --coverage           what was reached, if calls were recorded, too\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
 enum {
@@ -83,7 +86,8 @@ enum {
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
-	OPTION_LOCKS, OPTION_RANKS, OPTION_AGAINST, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_LOCKS, OPTION_COVERAGE, OPTION_RANKS, OPTION_AGAINST, OPTION_HELP,
+	OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -94,6 +98,7 @@ enum {
 	{ "trace", no_argument, NULL, OPTION_TRACE },                       \
 	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
 	{ "locks", no_argument, NULL, OPTION_LOCKS },                       \
+	{ "coverage", no_argument, NULL, OPTION_COVERAGE },                 \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
 	{ NULL, 0, NULL, 0 }
@@ -248,6 +253,9 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_TRACE:
 		options->trace = true;
 		break;
+	case OPTION_COVERAGE:
+		options->coverage = true;
+		break;
 	case OPTION_MEMORY:
 		options->memory = true;
 		break;
@@ -337,14 +345,12 @@ static void read_traces(struct recording *recording,
 
 /* Calls, or samples if there are no calls.  Both: @samples gets the latter, if
  * it is not NULL. */
-static void read_all(struct model *model, struct model *samples,
-		     struct recording *recording, const struct options *options,
-		     const char *path)
+static void build_all(struct model *model, struct model *samples,
+		      struct recording *recording,
+		      const struct options *options)
 {
 	bool has_calls, has_samples;
 
-	recording_open(recording, path ? path : recording_find(),
-		       options->pid);
 	find_kinds(recording, &has_calls, &has_samples);
 	read_traces(recording, options, has_calls);
 	find_kinds(recording, &has_calls, &has_samples);
@@ -353,6 +359,15 @@ static void read_all(struct model *model, struct model *samples,
 		    has_samples && (options->samples || !has_calls));
 	if (samples && has_samples && !model->is_sampled)
 		model_build(samples, recording, options->raw, false, true);
+}
+
+static void read_all(struct model *model, struct model *samples,
+		     struct recording *recording, const struct options *options,
+		     const char *path)
+{
+	recording_open(recording, path ? path : recording_find(),
+		       options->pid);
+	build_all(model, samples, recording, options);
 }
 
 void model_read(struct model *model, struct recording *recording,
@@ -406,7 +421,7 @@ static void choose_locks(const struct model *model, struct options *options)
 static int finish(const struct model *model)
 {
 	bool is_empty = !model->calls && !model->open && !model->has_memory &&
-			!model->locks;
+			!model->locks && !coverage_is_there(model->recording);
 	int status = is_empty && warning_count() ? 1 : 0;
 
 	output_close();
@@ -414,6 +429,61 @@ static int finish(const struct model *model)
 		warn("%s: no %s was recorded", model->recording->path,
 		     model->is_sampled ? "sample" : "call");
 	return status;
+}
+
+/* What was reached is shown if it was asked for, when the program ran or now. */
+static bool shows_coverage(const struct options *options,
+			   const struct recording *recording)
+{
+	if (options->coverage && !coverage_is_there(recording))
+		die("%s: nothing was recorded of what is reached (profrun -p "
+		    "coverage)", recording->path);
+	return options->coverage || coverage_is_all(recording);
+}
+
+static int report_coverage(const struct options *options,
+			   const struct recording *recording)
+{
+	struct coverage coverage = { .line_count = 0 };
+
+	if (strcmp(options->format, "text"))
+		die_usage("--format %s: what was reached has export lcov and "
+			  "export cobertura", options->format);
+	coverage_add(&coverage, recording);
+	coverage_finish(&coverage);
+	coverage_merge_tests(&coverage);
+	coverage_print(output_open(NULL), &coverage, options);
+	output_close();
+	return 0;
+}
+
+/* One or more recordings, as one. */
+static int export_coverage(const struct options *options, const char *name,
+			   char **paths, int count)
+{
+	struct coverage coverage = { .line_count = 0 };
+	bool is_lcov = !strcmp(name, "lcov");
+	struct recording recording;
+	FILE *out;
+	int i;
+
+	if (options->threads || options->value_given)
+		die_usage("export %s: has no --threads and no --value", name);
+	for (i = 0; i < count || i == 0; i++) {
+		recording_open(&recording, count ? paths[i] : recording_find(),
+			       options->pid);
+		if (!coverage_is_there(&recording))
+			die("%s: nothing was recorded of what is reached "
+			    "(profrun -p coverage)", recording.path);
+		coverage_add(&coverage, &recording);
+	}
+	coverage_finish(&coverage);
+	if (!is_lcov)
+		coverage_merge_tests(&coverage);
+	out = output_open(options->output);
+	(is_lcov ? lcov_print : cobertura_print)(out, &coverage, options);
+	output_close();
+	return coverage.line_count || !warning_count() ? 0 : 1;
 }
 
 /* Nothing but the table of functions was asked for. */
@@ -458,8 +528,12 @@ static int report(struct options *options, const char *path)
 			       !strcmp(options->format, "csv")))
 		die_usage("--ranks has no --threads, --callers, --callees, "
 			  "--histogram and no csv");
-	read_all(&model, strcmp(options->format, "text") ? NULL : &samples,
-		 &recording, options, path);
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	if (shows_coverage(options, &recording))
+		return report_coverage(options, &recording);
+	build_all(&model, strcmp(options->format, "text") ? NULL : &samples,
+		  &recording, options);
 	choose_memory(&model, options);
 	choose_locks(&model, options);
 	out = output_open(NULL);
@@ -761,7 +835,12 @@ int main(int argc, char **argv)
 		if (left == 0)
 			die_usage("export: which format? folded, speedscope, "
 				  "json, csv, pprof, callgrind, massif, gmon, "
-				  "chrome, perfetto, ctf");
+				  "chrome, perfetto, ctf, lcov, "
+				  "cobertura");
+		if (!strcmp(argv[optind], "lcov") ||
+		    !strcmp(argv[optind], "cobertura"))
+			return export_coverage(&options, argv[optind],
+					       argv + optind + 1, left - 1);
 		if (left <= 2)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);

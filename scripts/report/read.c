@@ -159,6 +159,38 @@ static void read_trees(struct recording *recording, uint32_t index,
 	free(names);
 }
 
+static bool is_coverage_name(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits && !strcmp(name + digits, ".coverage");
+}
+
+static void read_coverage(struct recording *recording, uint32_t index,
+			  int directory)
+{
+	struct process *process = &recording->processes[index];
+	struct coverage_file *file;
+	size_t count, i;
+	char **names = list_names(directory, is_coverage_name, &count);
+	int fd;
+
+	process->coverage = allocate(count, sizeof(*process->coverage));
+	for (i = 0; i < count; i++) {
+		file = &process->coverage[process->coverage_count];
+		file->name = keep_format("%s/%s/%s", recording->path,
+					 process->name, names[i]);
+		fd = open_in(directory, names[i], file->name);
+		if (fd < 0)
+			continue;
+		file->data = map_file(fd, file->name, &file->size);
+		if (file->data)
+			process->coverage_count++;
+		close(fd);
+	}
+	free(names);
+}
+
 /* "1234.0" */
 static bool is_process_name(const char *name)
 {
@@ -365,6 +397,7 @@ static void read_part(struct recording *recording, const char *name,
 			continue;
 		read_images(&recording->processes[i], fd, recording->path);
 		read_trees(recording, i, fd);
+		read_coverage(recording, i, fd);
 		find_end(part, &recording->processes[i], last);
 		close(fd);
 	}

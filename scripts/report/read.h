@@ -57,6 +57,13 @@ struct tree_file {
 	uint32_t lock_count;
 };
 
+/* N.coverage; see coverage.c. */
+struct coverage_file {
+	const char *name;
+	const unsigned char *data;
+	uint64_t size;
+};
+
 enum end_source {
 	END_UNKNOWN,			/* the last time seen: a lower bound */
 	END_META,
@@ -90,6 +97,8 @@ struct process {
 	uint64_t images_lost;
 	struct tree_file *files;
 	uint32_t file_count;
+	struct coverage_file *coverage;
+	uint32_t coverage_count;
 };
 
 /* A function as the program knew it, once per process and generation. */

@@ -29,6 +29,7 @@ struct options {
 	bool trace;			/* the calls of a trace, if both are there */
 	bool memory;			/* the same of memory */
 	bool locks;			/* and of waits for locks */
+	bool coverage;			/* what was reached */
 	enum value value;
 	bool value_given;
 	uint32_t max_depth;		/* of exported paths */

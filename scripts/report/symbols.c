@@ -307,6 +307,65 @@ static void find_exact(Dwfl_Module *module, struct symbol *symbols,
 	}
 }
 
+static int compare_functions(const void *left, const void *right)
+{
+	const struct function_symbol *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* One name for each address. */
+static size_t keep_best(struct function_symbol *all, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct function_symbol *last = &all[kept ? kept - 1 : 0];
+
+		if (!kept || last->address != all[i].address)
+			all[kept++] = all[i];
+		else if (strlen(all[i].name) < strlen(last->name))
+			last->name = all[i].name;
+	}
+	return kept;
+}
+
+struct function_symbol *symbols_list(struct object *object, size_t *count)
+{
+	struct function_symbol *all = NULL;
+	size_t room = 0;
+	int i, end;
+
+	*count = 0;
+	if (!object->opened)
+		open_object(object);
+	if (!object->files)
+		return NULL;
+	end = dwfl_module_getsymtab(object->files->module);
+	for (i = 0; i < end; i++) {
+		GElf_Addr value;
+		GElf_Sym symbol;
+		const char *name = dwfl_module_getsym_info(
+			object->files->module, i, &symbol, &value, NULL, NULL,
+			NULL);
+
+		if (!is_function(&symbol, name) || symbol.st_size == 0 ||
+		    strchr(name, '.'))
+			continue;
+		GROW(all, *count, room);
+		all[(*count)++] = (struct function_symbol){
+			value, symbol.st_size,
+			keep_text(name, name_length(name))
+		};
+	}
+	if (*count)
+		qsort(all, *count, sizeof(*all), compare_functions);
+	*count = keep_best(all, *count);
+	return all;
+}
+
 /*
  * Addresses within a function, which nobody should pass to us: the innermost
  * symbol around them.  @starts keeps where the best so far begins.

@@ -43,6 +43,15 @@ struct data_symbol {
 void symbols_find_data(struct object *object, struct data_symbol *symbols,
 		       size_t count);
 
+/* A function that the object has a symbol for; of an address the best name. */
+struct function_symbol {
+	uint64_t address, size;		/* in the file */
+	const char *name;
+};
+
+/* All of them, by address; *@count is 0 if the object is not there. */
+struct function_symbol *symbols_list(struct object *object, size_t *count);
+
 /* Where the function that begins at @address was written: false if unknown. */
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line);

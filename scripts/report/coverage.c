@@ -1,0 +1,664 @@
+/*
+ * N.coverage: which lines and functions were reached.  Of what a line has several
+ * places in the code, one that was reached is enough; a function was reached if
+ * the first of its places was.  Several recordings, and the processes in them, add
+ * up.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coverage.h"
+
+/* --- collecting --- */
+
+static int compare_covered(const void *left, const void *right)
+{
+	const struct covered *a = left, *b = right;
+
+	if (a->test != b->test)
+		return a->test < b->test ? -1 : 1;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return (a->function > b->function) - (a->function < b->function);
+}
+
+static uint64_t add_counts(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* @adds: the counts of different processes; else they are of one, and the same. */
+static size_t sum_up(struct covered *all, size_t count, bool adds)
+{
+	size_t kept = 0;
+
+	if (count == 0)
+		return 0;
+	qsort(all, count, sizeof(*all), compare_covered);
+	for (size_t i = 1; i < count; i++) {
+		if (compare_covered(&all[kept], &all[i]) != 0)
+			all[++kept] = all[i];
+		else if (adds)
+			all[kept].count = add_counts(all[kept].count,
+						     all[i].count);
+		else if (all[kept].count < all[i].count)
+			all[kept].count = all[i].count;
+	}
+	return kept + 1;
+}
+
+/* From time to time, so that a thousand processes take the room of one. */
+static void keep_small(struct coverage *coverage)
+{
+	if (coverage->line_count < 2 * coverage->line_sorted + (1 << 20))
+		return;
+	coverage->line_count = sum_up(coverage->lines, coverage->line_count,
+				      true);
+	coverage->line_sorted = coverage->line_count;
+}
+
+/* --- a block --- */
+
+struct block {
+	const struct coverage_file *file;
+	const struct process *process;
+	struct coverage *coverage;
+	uint32_t test;
+	struct shim_coverage_lines head;
+	const unsigned char *lines;
+	const unsigned char *reached;
+	uint32_t *files;		/* numbers of names */
+};
+
+static struct shim_coverage_line line_at(const struct block *block, uint32_t i)
+{
+	struct shim_coverage_line line;
+
+	memcpy(&line, block->lines + i * sizeof(line), sizeof(line));
+	return line;
+}
+
+/* False, with a warning, if the block does not hold what it says. */
+static bool is_whole(const struct block *block, uint64_t offset)
+{
+	const struct shim_coverage_lines *head = &block->head;
+	uint64_t size = sizeof(*head) +
+			(uint64_t)head->line_count *
+				(sizeof(struct shim_coverage_line) + 1) +
+			head->files_size + head->path_size;
+
+	if (size <= head->size && head->path_size > 0)
+		return true;
+	warn("%s: at offset %" PRIu64 ": %u lines and %u bytes of names do not "
+	     "fit into %" PRIu64 " bytes", block->file->name, offset,
+	     head->line_count, head->files_size, head->size);
+	return false;
+}
+
+/* Their names, each with its NUL. */
+static void read_files(struct block *block, const char *at, const char *end)
+{
+	uint32_t n;
+
+	block->files = allocate(block->head.file_count + 1ull,
+				sizeof(*block->files));
+	for (n = 0; n < block->head.file_count; n++) {
+		const char *name = at < end ? keep_text(at, (size_t)(end - at)) :
+					      "?";
+
+		block->files[n] = names_add(&block->coverage->files, name);
+		at += at < end ? strlen(name) + 1 : 0;
+	}
+}
+
+static void add_lines(struct block *block)
+{
+	struct coverage *coverage = block->coverage;
+	size_t first = coverage->line_count;
+	uint32_t i;
+
+	for (i = 0; i < block->head.line_count; i++) {
+		struct shim_coverage_line line = line_at(block, i);
+
+		if (line.file >= block->head.file_count || line.line == 0)
+			continue;
+		GROW(coverage->lines, coverage->line_count,
+		     coverage->line_room);
+		coverage->lines[coverage->line_count++] = (struct covered){
+			.test = block->test,
+			.file = block->files[line.file],
+			.line = line.line,
+			.function = NONE,
+			.count = block->reached[i] != 0,
+		};
+	}
+	coverage->line_count = first + sum_up(coverage->lines + first,
+					      coverage->line_count - first,
+					      false);
+	keep_small(coverage);
+}
+
+static const struct image *find_image(const struct block *block,
+				      const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < block->process->image_count; i++) {
+		const struct image *image = &block->process->images[i];
+
+		if (image->start == block->head.start &&
+		    !strcmp(image->path, path))
+			return image;
+	}
+	return NULL;
+}
+
+static uint32_t find_offset(const struct block *block, uint64_t offset)
+{
+	uint32_t low = 0, high = block->head.line_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (line_at(block, middle).offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Objects whose names were read before, for other processes or runs. */
+static struct listed {
+	struct object object;
+	struct function_symbol *functions;
+	size_t count;
+} *listed;
+static size_t listed_count, listed_room;
+
+static struct listed *list_functions(const struct image *image)
+{
+	struct listed *made;
+	size_t i;
+
+	for (i = 0; i < listed_count; i++)
+		if (!strcmp(listed[i].object.path, image->path) &&
+		    listed[i].object.build_id_size == image->build_id_size &&
+		    !memcmp(listed[i].object.build_id, image->build_id,
+			    image->build_id_size))
+			return &listed[i];
+	GROW(listed, listed_count, listed_room);
+	made = &listed[listed_count++];
+	*made = (struct listed){ .object = {
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+	} };
+	made->functions = symbols_list(&made->object, &made->count);
+	return made;
+}
+
+static void add_functions(struct block *block, const struct image *image)
+{
+	struct coverage *coverage = block->coverage;
+	const struct listed *all = list_functions(image);
+	size_t first = coverage->function_count, i;
+
+	for (i = 0; i < all->count; i++) {
+		const struct function_symbol *function = &all->functions[i];
+		uint64_t offset = function->address + image->bias -
+				  image->start;
+		uint32_t at = find_offset(block, offset);
+		struct shim_coverage_line line;
+
+		if (at == block->head.line_count)
+			continue;
+		line = line_at(block, at);
+		if (line.offset - offset >= function->size ||
+		    line.file >= block->head.file_count || line.line == 0)
+			continue;
+		GROW(coverage->functions, coverage->function_count,
+		     coverage->function_room);
+		coverage->functions[coverage->function_count++] =
+			(struct covered){
+				.test = block->test,
+				.file = block->files[line.file],
+				.line = line.line,
+				.function = names_add(&coverage->names,
+						      function->name),
+				.count = block->reached[at] != 0,
+			};
+	}
+	coverage->function_count =
+		first + sum_up(coverage->functions + first,
+			       coverage->function_count - first, false);
+}
+
+static struct uncovered *find_object(struct coverage *coverage, const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < coverage->object_count; i++)
+		if (!strcmp(coverage->objects[i].path, path))
+			return &coverage->objects[i];
+	GROW(coverage->objects, coverage->object_count, coverage->object_room);
+	coverage->objects[coverage->object_count] =
+		(struct uncovered){ .path = path };
+	return &coverage->objects[coverage->object_count++];
+}
+
+static void read_lines(struct block *block, uint64_t offset)
+{
+	const unsigned char *at = block->file->data + offset;
+	const struct image *image;
+	const char *names, *path;
+
+	memcpy(&block->head, at, sizeof(block->head));
+	if (!is_whole(block, offset))
+		return;
+	block->lines = at + sizeof(block->head);
+	block->reached = block->lines + block->head.line_count *
+					sizeof(struct shim_coverage_line);
+	names = (const char *)block->reached + block->head.line_count;
+	path = keep_text(names + block->head.files_size,
+			 block->head.path_size);
+	block->coverage->dropped += block->head.dropped;
+	if (block->head.state != SHIM_COVERAGE_LINES) {
+		find_object(block->coverage, path)->state =
+			(enum shim_coverage_state)block->head.state;
+		return;
+	}
+	/* No more of them than there are bytes. */
+	if (block->head.file_count > block->head.files_size)
+		block->head.file_count = block->head.files_size;
+	read_files(block, names, names + block->head.files_size);
+	add_lines(block);
+	image = find_image(block, path);
+	if (image)
+		add_functions(block, image);
+	free(block->files);
+}
+
+static const char *image_path(const struct process *process, uint64_t word)
+{
+	uint64_t address = word & SHIM_NODE_ADDRESS;
+	uint32_t i;
+
+	for (i = 0; i < process->image_count; i++)
+		if (address >= process->images[i].start &&
+		    address < process->images[i].end &&
+		    process->images[i].generation == SHIM_NODE_GENERATION(word))
+			return process->images[i].path;
+	return NULL;
+}
+
+/* Of objects with lines their lines tell. */
+static void read_functions(struct block *block, uint64_t offset, uint64_t size)
+{
+	struct shim_coverage_functions head;
+	uint64_t i, word;
+
+	memcpy(&head, block->file->data + offset, sizeof(head));
+	if (head.count > (size - sizeof(head)) / sizeof(word)) {
+		warn("%s: at offset %" PRIu64 ": %" PRIu64 " functions do not "
+		     "fit", block->file->name, offset, head.count);
+		return;
+	}
+	for (i = 0; i < head.count; i++) {
+		const char *path;
+
+		memcpy(&word, block->file->data + offset + sizeof(head) +
+			      i * sizeof(word), sizeof(word));
+		path = image_path(block->process, word);
+		if (path)
+			find_object(block->coverage, path)->functions++;
+	}
+}
+
+static void read_chunk(struct block *block, const struct shim_chunk *chunk)
+{
+	uint64_t at = chunk->offset, end = chunk->offset + chunk->size;
+	uint64_t head[2];
+
+	while (end - at >= sizeof(struct shim_coverage_functions)) {
+		memcpy(head, block->file->data + at, sizeof(head));
+		if (head[0] == 0)
+			return;
+		if (head[1] < sizeof(struct shim_coverage_functions) ||
+		    head[1] % 8 || head[1] > end - at) {
+			warn("%s: at offset %" PRIu64 ": a block of %" PRIu64
+			     " bytes cannot be", block->file->name, at, head[1]);
+			return;
+		}
+		if (head[0] == SHIM_COVERAGE_KIND_LINES &&
+		    head[1] >= sizeof(struct shim_coverage_lines))
+			read_lines(block, at);
+		else if (head[0] == SHIM_COVERAGE_KIND_FUNCTIONS)
+			read_functions(block, at, head[1]);
+		at += head[1];
+	}
+}
+
+static void read_file(struct block *block)
+{
+	const struct coverage_file *file = block->file;
+	struct shim_file head;
+	uint32_t i;
+
+	if (file->size < sizeof(head)) {
+		warn("%s: cut at offset %" PRIu64, file->name, file->size);
+		return;
+	}
+	memcpy(&head, file->data, sizeof(head));
+	if (is_unfinished(file->name, head.version))
+		return;
+	check_version(file->name, head.version);
+	for (i = 0; i < head.chunks && i < SHIM_FILE_CHUNKS; i++) {
+		struct shim_chunk *chunk = &head.chunk[i];
+
+		if (chunk->offset % 8 || chunk->offset > file->size ||
+		    chunk->size > file->size - chunk->offset) {
+			warn("%s: chunk %u is no good or cut off: what is in it "
+			     "is unknown", file->name, i);
+			continue;
+		}
+		read_chunk(block, chunk);
+	}
+}
+
+/* --- a recording --- */
+
+/* Of the profile "coverage:label=NAME", which may be one of several. */
+static const char *find_label(const struct process *process)
+{
+	const char *profile = process_string(process, "profile");
+	const char *at = profile ? strstr(profile, "coverage:label=") : NULL;
+
+	if (!at)
+		return "";
+	at += strlen("coverage:label=");
+	return keep_text(at, strcspn(at, ";"));
+}
+
+bool coverage_is_there(const struct recording *recording)
+{
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].coverage_count)
+			return true;
+	return false;
+}
+
+bool coverage_is_all(const struct recording *recording)
+{
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].file_count)
+			return false;
+	return coverage_is_there(recording);
+}
+
+void coverage_add(struct coverage *coverage, const struct recording *recording)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+		struct block block = {
+			.process = process,
+			.coverage = coverage,
+			.test = names_add(&coverage->tests,
+					  find_label(process)),
+		};
+
+		progress("reading", i, recording->process_count);
+		for (n = 0; n < process->coverage_count; n++) {
+			block.file = &process->coverage[n];
+			read_file(&block);
+		}
+	}
+	progress_end();
+}
+
+/* Names of files in their order, so that all that follows is in it. */
+static struct names *sorted_names;
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(sorted_names->text[*(const uint32_t *)left],
+		      sorted_names->text[*(const uint32_t *)right]);
+}
+
+static void renumber(struct covered *all, size_t count,
+		     const uint32_t *numbers)
+{
+	for (size_t i = 0; i < count; i++)
+		all[i].file = numbers[all[i].file];
+}
+
+static void sort_files(struct coverage *coverage)
+{
+	uint32_t count = coverage->files.count, i;
+	uint32_t *order = allocate(count + 1ull, sizeof(*order));
+	uint32_t *numbers = allocate(count + 1ull, sizeof(*numbers));
+	struct names sorted = { 0 };
+
+	for (i = 0; i < count; i++)
+		order[i] = i;
+	sorted_names = &coverage->files;
+	if (count)
+		qsort(order, count, sizeof(*order), compare_names);
+	for (i = 0; i < count; i++)
+		numbers[order[i]] = names_add(&sorted,
+					      coverage->files.text[order[i]]);
+	renumber(coverage->lines, coverage->line_count, numbers);
+	renumber(coverage->functions, coverage->function_count, numbers);
+	names_free(&coverage->files);
+	coverage->files = sorted;
+	free(order);
+	free(numbers);
+}
+
+static void sum_up_all(struct coverage *coverage)
+{
+	coverage->line_count = sum_up(coverage->lines, coverage->line_count,
+				      true);
+	coverage->function_count = sum_up(coverage->functions,
+					  coverage->function_count, true);
+}
+
+void coverage_finish(struct coverage *coverage)
+{
+	sort_files(coverage);
+	sum_up_all(coverage);
+}
+
+void coverage_merge_tests(struct coverage *coverage)
+{
+	for (size_t i = 0; i < coverage->line_count; i++)
+		coverage->lines[i].test = 0;
+	for (size_t i = 0; i < coverage->function_count; i++)
+		coverage->functions[i].test = 0;
+	sum_up_all(coverage);
+}
+
+size_t coverage_file_end(const struct covered *all, size_t count, size_t from)
+{
+	size_t end = from;
+
+	while (end < count && all[end].test == all[from].test &&
+	       all[end].file == all[from].file)
+		end++;
+	return end;
+}
+
+/* --- the table --- */
+
+struct sum {
+	uint64_t reached, all;
+};
+
+static struct sum count_reached(const struct covered *all, size_t begin,
+				size_t end)
+{
+	struct sum sum = { 0, end - begin };
+
+	for (size_t i = begin; i < end; i++)
+		sum.reached += all[i].count != 0;
+	return sum;
+}
+
+static void add_sum(struct sum *to, struct sum sum)
+{
+	to->reached += sum.reached;
+	to->all += sum.all;
+}
+
+/* Not rounded up to what it is not. */
+static double percent(struct sum sum)
+{
+	double part = sum.all ? 100.0 * (double)sum.reached / (double)sum.all :
+				0;
+
+	return part > 99.9 && sum.reached < sum.all ? 99.9 : part;
+}
+
+static void put_sum(FILE *out, struct sum sum)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, sum.reached,
+		 sum.all);
+	if (sum.all)
+		fprintf(out, "%5.1f%%  %-15s", percent(sum), text);
+	else
+		fprintf(out, "     -  %-15s", "");
+}
+
+static bool is_system(const char *file)
+{
+	return !strncmp(file, "/usr/include/", 13) ||
+	       !strncmp(file, "/usr/lib/", 9);
+}
+
+struct table {
+	FILE *out;
+	const struct coverage *coverage;
+	uint64_t limit;			/* rows left to print */
+	struct sum lines, functions;
+	uint32_t system, left_out;
+	bool is_printing;
+};
+
+static void put_file(struct table *table, uint32_t file, struct sum lines,
+		     struct sum functions)
+{
+	add_sum(&table->lines, lines);
+	add_sum(&table->functions, functions);
+	if (!table->is_printing)
+		return;
+	if (table->limit == 0) {
+		table->left_out++;
+		return;
+	}
+	table->limit--;
+	put_sum(table->out, lines);
+	put_sum(table->out, functions);
+	put_text(table->out, table->coverage->files.text[file]);
+	fputc('\n', table->out);
+}
+
+static void each_file(struct table *table)
+{
+	const struct coverage *coverage = table->coverage;
+	size_t at, end, from = 0, to;
+
+	table->lines = table->functions = (struct sum){ 0, 0 };
+	table->system = 0;
+	for (at = 0; at < coverage->line_count; at = end) {
+		uint32_t file = coverage->lines[at].file;
+
+		end = coverage_file_end(coverage->lines, coverage->line_count,
+					at);
+		while (from < coverage->function_count &&
+		       coverage->functions[from].file < file)
+			from++;
+		to = from;
+		while (to < coverage->function_count &&
+		       coverage->functions[to].file == file)
+			to++;
+		if (is_system(coverage->files.text[file]))
+			table->system++;
+		else
+			put_file(table, file,
+				 count_reached(coverage->lines, at, end),
+				 count_reached(coverage->functions, from, to));
+		from = to;
+	}
+}
+
+static void put_objects(FILE *out, const struct coverage *coverage)
+{
+	static const char *const reasons[] = {
+		[SHIM_COVERAGE_LINES] = "",
+		[SHIM_COVERAGE_NO_LINES] = ": no line table (-g)",
+		[SHIM_COVERAGE_UNWRITABLE] = ": its code cannot be changed",
+		[SHIM_COVERAGE_UNSUPPORTED] = ": no lines on this processor",
+	};
+	uint32_t i;
+
+	for (i = 0; i < coverage->object_count; i++) {
+		const struct uncovered *object = &coverage->objects[i];
+
+		/* What the system brings has no lines, as everybody knows. */
+		if (object->state == SHIM_COVERAGE_LINES ||
+		    object->state >= sizeof(reasons) / sizeof(*reasons) ||
+		    (!object->functions && is_system(object->path)))
+			continue;
+		put_text(out, object->path);
+		fputs(reasons[object->state], out);
+		if (object->functions)
+			fprintf(out, "; %u function%s of it %s reached",
+				object->functions,
+				object->functions == 1 ? "" : "s",
+				object->functions == 1 ? "was" : "were");
+		fputc('\n', out);
+	}
+}
+
+void coverage_print(FILE *out, const struct coverage *coverage,
+		    const struct options *options)
+{
+	struct table table = { .out = out, .coverage = coverage };
+
+	each_file(&table);
+	fprintf(out, "reached: %" PRIu64 " of %" PRIu64 " lines (%.1f%%), %"
+		PRIu64 " of %" PRIu64 " functions (%.1f%%)\n",
+		table.lines.reached, table.lines.all, percent(table.lines),
+		table.functions.reached, table.functions.all,
+		percent(table.functions));
+	if (table.system)
+		fprintf(out, "not counted here: %u file%s of /usr/include and "
+			"/usr/lib\n", table.system,
+			table.system == 1 ? "" : "s");
+	if (coverage->dropped)
+		fprintf(out, "not looked at: %" PRIu64 " places of lines that "
+			"the line tables contradict each other about\n",
+			coverage->dropped);
+	put_objects(out, coverage);
+	if (table.lines.all == 0)
+		return;
+	fprintf(out, "\nlines                  functions              file\n");
+	table.is_printing = true;
+	table.limit = options->limit < 0  ? 30 :
+		      options->limit == 0 ? UINT64_MAX :
+					    (uint64_t)options->limit;
+	each_file(&table);
+	if (table.left_out)
+		fprintf(out, "... and %u more (--limit 0)\n", table.left_out);
+}
