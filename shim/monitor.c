@@ -13,6 +13,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <shim/format.h>
 #include <shim/info.h>
 #include <shim/sampling.h>
 
@@ -91,7 +92,8 @@ static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
 			return true;
 		}
 	}
-	__atomic_add_fetch(&set->outside, count, __ATOMIC_RELAXED);
+	__atomic_add_fetch(set->kept ? &set->kept->outside : &set->outside,
+			   count, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -190,7 +192,7 @@ static bool is_wish_valid(const struct monitor_wish *wish, uint32_t width)
 }
 
 /* The step divides the range: gprof wants equal scales. */
-static int give_counters(struct monitor_range *range)
+static void divide(struct monitor_range *range)
 {
 	range->step = flags.step ? flags.step : range->high - range->low;
 	range->base = range->low;
@@ -200,7 +202,6 @@ static int give_counters(struct monitor_range *range)
 		      range->step;
 	range->end = range->base + range->bins * range->step;
 	range->width = sizeof(uint32_t);
-	return sys_map(range->bins * range->width, &range->counters);
 }
 
 static void take_counters(struct monitor_range *range,
@@ -229,12 +230,29 @@ static bool is_given(const struct monitor_range *range)
 	return range->step == 0;	/* the program's own counters */
 }
 
+static int give_counters(struct monitor_set *set)
+{
+	int r = 0;
+
+	if (monitor_keep(set))
+		return 0;
+	for (uint32_t i = 0; i < set->range_count && r == 0; i++) {
+		struct monitor_range *range = &set->ranges[i];
+
+		if (!range->counters)
+			r = sys_map(range->bins * range->width,
+				    &range->counters);
+	}
+	return r;
+}
+
 static void free_set(struct monitor_set *set)
 {
+	monitor_keep_done(set, true);
 	for (uint32_t i = 0; i < set->range_count; i++) {
 		struct monitor_range *range = &set->ranges[i];
 
-		if (range->counters && !is_given(range))
+		if (range->counters && !is_given(range) && !set->kept)
 			sys_unmap(range->counters, range->bins * range->width);
 	}
 	sys_unmap(set, set->size);
@@ -256,11 +274,9 @@ static int fill_set(struct monitor_set *set, const struct request *request)
 		if (wish->counters)
 			take_counters(range, wish, request->width);
 		else
-			r = give_counters(range);
-		if (r < 0)
-			return r;
+			divide(range);
 	}
-	return 0;
+	return give_counters(set);
 }
 
 static int make_set(const struct request *request, struct monitor_set **set)
@@ -515,9 +531,24 @@ static uint32_t rate_hz(void)
 
 /* --- starting --- */
 
+static int name_of(const struct monitor_set *set,
+		   char name[MONITOR_PATH_SIZE])
+{
+	return monitor_name(&flags, &directory, is_gmon(), set->thread, name);
+}
+
+static void keep_name(struct monitor_set *set)
+{
+	static char name[MONITOR_PATH_SIZE];
+
+	if (set->kept && name_of(set, name) == 0)
+		monitor_keep_name(set, name, is_gmon(), rate_hz());
+}
+
 static int go_on(struct monitor_set *set)
 {
 	set->is_stopped = false;
+	monitor_keep_done(set, false);
 	__atomic_store_n(&set->counts, true, __ATOMIC_RELAXED);
 	monitor_counts_arcs = true;
 	return sample(true);
@@ -555,7 +586,9 @@ static int start(void *argument)
 		return r;
 	owner_pid = sys_getpid();
 	put_in_place(set);
-	return go_on(set);
+	r = go_on(set);
+	keep_name(set);
+	return r;
 }
 
 static int make_own(void *unused)
@@ -567,8 +600,10 @@ static int make_own(void *unused)
 	if (own || !is_default)
 		return 0;
 	find_default(&request, true);
-	if (make_set(&request, &set) == 0)
+	if (make_set(&request, &set) == 0) {
 		put_in_place(set);
+		keep_name(set);
+	}
 	return 0;
 }
 
@@ -616,6 +651,7 @@ int monitor_control(bool on)
 	before = set->counts;
 	if (on && set->is_stopped) {
 		set->is_stopped = false;
+		monitor_keep_done(set, false);
 		sample(true);
 	}
 	__atomic_store_n(&set->counts, on, __ATOMIC_RELAXED);
@@ -634,12 +670,6 @@ static int complain(const char *name, int r)
 		log_error("the profile could not be written to %s", name, r);
 	said |= r < 0;
 	return r;
-}
-
-static int name_of(const struct monitor_set *set,
-		   char name[MONITOR_PATH_SIZE])
-{
-	return monitor_name(&flags, &directory, is_gmon(), set->thread, name);
 }
 
 static int write_set(struct monitor_set *set, bool zeroes, const char *name)
@@ -666,6 +696,7 @@ static int write_one(struct monitor_set *set, bool zeroes)
 struct writing {
 	bool zeroes;
 	bool is_interrupted;	/* the environment may be half changed */
+	bool is_last;
 };
 
 static int write_all(void *argument)
@@ -683,13 +714,15 @@ static int write_all(void *argument)
 
 		if (r < 0)
 			result = r;
+		else if (writing->is_last)
+			monitor_keep_done(set, true);
 	}
 	return result;
 }
 
 int monitor_write(void)
 {
-	struct writing writing = { flags.signal != 0, true };
+	struct writing writing = { flags.signal != 0, true, false };
 
 	return state_slowly(write_all, &writing);
 }
@@ -697,6 +730,7 @@ int monitor_write(void)
 static int stop(void *unused)
 {
 	struct monitor_set *set = current();
+	int r;
 
 	(void)unused;
 	monitor_read_directory(&directory);
@@ -708,7 +742,9 @@ static int stop(void *unused)
 		monitor_counts_arcs = false;
 		sample(false);
 	}
-	return write_one(set, false);
+	r = write_one(set, false);
+	monitor_keep_done(set, r == 0);
+	return r;
 }
 
 int monitor_stop(void)
@@ -740,7 +776,7 @@ static void say_losses(void)
 
 void monitor_finish(void)
 {
-	struct writing writing = { false, false };
+	struct writing writing = { false, false, true };
 
 	if (!shared && !all)
 		return;
@@ -752,7 +788,7 @@ void monitor_finish(void)
 /* The last time that files can be written. */
 static void on_system_closing(struct shim_profiler *profiler)
 {
-	struct writing writing = { false, true };
+	struct writing writing = { false, true, false };
 
 	(void)profiler;
 	state_slowly(write_all, &writing);
@@ -766,9 +802,25 @@ static void on_shutdown(struct shim_profiler *profiler)
 
 /* --- other processes --- */
 
+/* The counters are the parent's, in its recording; others are made. */
+static void begin_again(struct monitor_set *set)
+{
+	set->kept = NULL;
+	for (uint32_t i = 0; i < set->range_count; i++)
+		set->ranges[i].counters = NULL;
+	if (give_counters(set) < 0)
+		set->range_count = 0;
+	else
+		keep_name(set);
+}
+
 static void empty_set(struct monitor_set *set)
 {
 	set->outside = 0;
+	if (set->kept) {
+		begin_again(set);
+		return;
+	}
 	for (uint32_t i = 0; i < set->range_count; i++) {
 		struct monitor_range *range = &set->ranges[i];
 		char *bytes = range->counters;

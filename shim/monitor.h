@@ -75,7 +75,8 @@ struct monitor_set {
 	uint64_t thread;	/* its number, or 0: it is the process's */
 	bool counts;
 	bool is_stopped;	/* by monitor(0): written, and counts nothing */
-	uint64_t outside;	/* samples in none of them */
+	uint64_t outside;	/* samples in none of them; if kept, see there */
+	struct shim_histogram *kept;	/* its counters lie in the recording */
 	uint32_t range_count;
 	struct monitor_range ranges[];
 };
@@ -102,6 +103,16 @@ int monitor_stop(void);
 int monitor_control(bool on);
 int monitor_write(void);
 int monitor_add(uintptr_t pc, uint32_t count);
+
+/* --- counters in the recording: monitor_kept.c --- */
+
+/* Makes the counters of @set there; false: somewhere else, then. */
+bool monitor_keep(struct monitor_set *set);
+/* How it is to be written if the program cannot; @name as it is now. */
+void monitor_keep_name(struct monitor_set *set, const char *name, bool is_gmon,
+		       uint32_t rate_hz);
+/* The file is written, or there is more to write. */
+void monitor_keep_done(struct monitor_set *set, bool done);
 
 /* --- arcs of programs compiled with -pg: monitor_arcs.c --- */
 

@@ -9,6 +9,9 @@
 
 #include "sys.h"
 
+#include <shim/format.h>
+#include <shim/record.h>
+
 #include <shim/banned.h>
 
 #define ROOM  65536u
@@ -17,17 +20,36 @@
 bool monitor_counts_arcs;
 
 static struct monitor_arc *table;
+static bool is_kept;	/* it lies in the recording */
 static uint64_t lost;
+
+_Static_assert(sizeof(struct monitor_arc) == sizeof(struct shim_arc), "layout");
+
+static void *make_kept(void)
+{
+	enum shim_lost cause;
+	size_t size;
+	void *memory;
+	struct shim_record *record =
+		shim_record_open("arcs", &memory, &size, &cause);
+
+	if (!record)
+		return NULL;
+	return shim_record_grow(record, ROOM * sizeof(*table), &size, &cause);
+}
 
 static void make_table(void)
 {
 	struct monitor_arc *none = NULL;
-	void *memory;
+	void *memory = make_kept();
 
-	if (sys_map(ROOM * sizeof(*table), &memory) < 0)
+	is_kept = memory != NULL;
+	if (!memory && sys_map(ROOM * sizeof(*table), &memory) < 0)
 		return;
 	if (!__atomic_compare_exchange_n(&table, &none, memory, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+					 __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED) &&
+	    !is_kept)
 		sys_unmap(memory, ROOM * sizeof(*table));
 }
 
@@ -83,6 +105,9 @@ struct monitor_arc *monitor_next_arc(struct monitor_arc *arc)
 
 void monitor_forget_arcs(void)
 {
+	/* Then it is the parent's. */
+	if (is_kept)
+		table = NULL;
 	for (uint32_t i = 0; table && i < ROOM; i++)
 		if (table[i].calls)
 			__atomic_store_n(&table[i].calls, 0, __ATOMIC_RELAXED);

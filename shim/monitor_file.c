@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mon.h>
+#include <shim/format.h>
 #include <sys/resource.h>
 
 #include <shim/banned.h>
@@ -291,7 +292,7 @@ static void put_mon_header(const struct monitor_set *set, uint32_t rate_hz)
 		.range_count = set->range_count,
 		.pid = (uint32_t)sys_getpid(),
 		.thread = (uint32_t)set->thread,
-		.outside = set->outside,
+		.outside = set->kept ? set->kept->outside : set->outside,
 	};
 
 	for (unsigned i = 0; i < sizeof(header.magic); i++)

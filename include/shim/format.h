@@ -17,6 +17,10 @@
  *     N.functions     a struct shim_file, then chunks of function words: what the
  *                     numbers in traces mean
  *     N.coverage      a struct shim_file, then chunks of what was reached
+ *     N.pchist        counters of monitor(3): a struct shim_histogram where its
+ *                     last chunk begins
+ *     N.arcs          calls of a program compiled with -pg: its last chunk is
+ *                     struct shim_arc, one after the other
  *
  * and beside them `end`, written by profrun when the program has ended:
  * one line, "status WAIT-STATUS mono-ns TIME".
@@ -605,6 +609,40 @@ struct shim_coverage_functions {
 };
 
 _Static_assert(sizeof(struct shim_coverage_lines) == 56, "layout");
+
+/*
+ * What gmon.out or mon.out is made of, as long as the program has not done it
+ * itself.  Counter i is for the code from @base + i * (@end - @base) / @bins on;
+ * addresses are run-time ones, which minus @bias are those in the file.
+ */
+struct shim_histogram_range {
+	uint64_t low, high;		/* the code that counts */
+	uint64_t base, end;
+	uint64_t bias;
+	uint64_t entry;			/* of its object, in the file */
+	uint64_t bins;
+	uint64_t counters;		/* address of @bins numbers of 32 bits */
+	char path[1024];
+};
+
+struct shim_histogram {
+	uint32_t range_count;		/* 0: not complete */
+	uint32_t is_done;		/* the program has written @file */
+	uint32_t is_gmon;
+	uint32_t rate_hz;
+	uint32_t thread;		/* with -threads its number, else 0 */
+	uint32_t unused;
+	uint64_t outside;		/* samples in none of the ranges */
+	char file[2048];
+	struct shim_histogram_range ranges[];
+};
+
+struct shim_arc {
+	uint64_t from, self;		/* a return address; in the function */
+	uint64_t calls;
+	uint64_t unused;
+};
+
 _Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");

@@ -30,6 +30,7 @@ static const char help[] =
 "       profrun merge -o FILE GMON.OUT...        and one gmon.out\n"
 "       profrun diff A B [OPTIONS]               what got slower\n"
 "       profrun diff A1 A2... -- B1 B2...        and what of it is noise\n"
+"       profrun finish [DIR]                     gmon.out of killed programs\n"
 "       profrun info [DIR]\n"
 "\n"
 "DIR is a recording; the newest one in the working directory if not given.\n"
@@ -793,6 +794,22 @@ static int html(struct options *options, const char *path)
 	return finish(&models[0]);
 }
 
+/* profrun says --in-place of what it has run itself. */
+static int finish_histograms(int argc, char **argv)
+{
+	bool in_place = argc > 0 && !strcmp(argv[0], "--in-place");
+	struct recording recording;
+
+	argc -= in_place;
+	argv += in_place;
+	if (argc > 1 || (argc == 1 && argv[0][0] == '-'))
+		die_usage("finish: which recording?");
+	recording_open(&recording, argc ? argv[0] : recording_find(), 0);
+	if (histograms_finish(&recording, in_place) == 0 && !in_place)
+		die("%s: no histogram was left unwritten", recording.path);
+	return 0;
+}
+
 static int info(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -823,6 +840,8 @@ int main(int argc, char **argv)
 	argv++;
 	if (!strcmp(verb, "gprof"))
 		return gprof(&options, argc - 1, argv + 1);
+	if (!strcmp(verb, "finish"))
+		return finish_histograms(argc - 1, argv + 1);
 	if (!strcmp(verb, "diff"))
 		return diff(&options, argc, argv);
 	if (!strcmp(verb, "report")) {

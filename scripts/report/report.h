@@ -95,6 +95,12 @@ void ranks_print(const struct page *page);
 void ranks_json(FILE *out, struct model *model);
 /* merge.c: the sum of gmon.out files of one object, at @path. */
 void gmon_merge(const char *path, char **files, int count);
+
+/* finish.c */
+
+/* Writes the files that programs could not, as they had counted for monitor(3),
+ * into the working directory; @in_place: where they would have.  How many. */
+uint32_t histograms_finish(const struct recording *recording, bool in_place);
 /* diff.c: compares the recordings of two sets. */
 void diff_print(FILE *out, const struct options *options, char **first,
 		int first_count, char **second, int second_count);

@@ -400,7 +400,10 @@ static bool has_losses(int directory)
 
 static bool is_profile(const char *name)
 {
-	return name[0] >= '0' && name[0] <= '9' && strchr(name, '.') != NULL;
+	const char *dot = strchr(name, '.');
+
+	return name[0] >= '0' && name[0] <= '9' && dot != NULL &&
+	       strcmp(dot, ".pchist") != 0 && strcmp(dot, ".arcs") != 0;
 }
 
 static bool process_has_no_calls(int directory, const char *name, void *data)
@@ -420,6 +423,33 @@ static bool process_has_no_calls(int directory, const char *name, void *data)
 	if (dir != NULL)
 		closedir(dir);
 	return !*found;
+}
+
+static bool process_has_no_histogram(int directory, const char *name,
+				     void *data)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool *found = data;
+	struct dirent *entry;
+
+	(void)name;
+	while (!*found && dir != NULL && (entry = readdir(dir)) != NULL) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		*found = dot != NULL && strcmp(dot, ".pchist") == 0;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return !*found;
+}
+
+bool recording_has_histograms(const char *path)
+{
+	bool found = false;
+
+	for_each_process(path, process_has_no_histogram, &found);
+	return found;
 }
 
 enum recording_content recording_content(const char *path)

@@ -45,4 +45,7 @@ void recording_say_log(const char *path);
 
 enum recording_content recording_content(const char *path);
 
+/* Whether some process has counted for monitor(3). */
+bool recording_has_histograms(const char *path);
+
 #endif

@@ -379,6 +379,10 @@ static bool do_process(const char *verb, char *value)
 		result = restrict_calls();
 	} else if (!strcmp(verb, "abort")) {
 		abort();
+	} else if (!strcmp(verb, "kill")) {
+		kill(getpid(), SIGKILL);
+	} else if (!strcmp(verb, "crash")) {
+		raise(SIGSEGV);
 	} else {
 		return false;
 	}

@@ -7,6 +7,7 @@ the sampler's are kept away by a rate of one in a second, so that sums are exact
 """
 import glob
 import os
+import random
 import re
 import shutil
 import struct
@@ -690,6 +691,70 @@ def a_program_that_aborts_leaves_its_file():
     expect_equal(Gmon(ran.path()).sum(), 3, 'sum')
 
 
+def finished(ran):
+    """The files of `profrun finish` in a directory of their own."""
+    directory = new_directory('finished')
+    done = subprocess.run([shimtest.report, 'finish', ran.recording],
+                          cwd=directory, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    return {name: os.path.join(directory, name)
+            for name in sorted(os.listdir(directory))}
+
+
+# Row T-89.
+@test
+def what_a_killed_program_has_counted_is_in_the_recording():
+    for how, status in ('kill', -9), ('crash', -11):
+        for flags in '', '-all':
+            ran = Run('hit=first:3', 'hit=second:70000', how, flags=flags,
+                      status=status)
+            expect_equal(ran.files(), [], 'files')
+            files = finished(ran)
+            bins = Gmon(files['gmon.out']).bins()
+            expect_equal(sum(bins.values()), 70003, 'sum')
+            expect_equal(len([b for b in bins.values() if b]), 2, 'bins')
+            expect_equal('gmon.out.libc.so.6' in files, flags == '-all',
+                         'libraries')
+            expect('second' in gprof_of(ran, files['gmon.out']), 'gprof')
+    ran = Run('hit=first:3', 'kill', status=-9, SHIM_PROF_FORMAT='mon')
+    expect_equal(list(finished(ran)), ['mon.out'], 'mon.out')
+
+
+def gprof_of(ran, path):
+    if not shutil.which('gprof'):
+        raise Skipped('no gprof')
+    done = subprocess.run(['gprof', '-b', '-p', ran.binary, path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    expect_equal((done.returncode, done.stderr), (0, b''), 'gprof')
+    return done.stdout.decode()
+
+
+@test
+def what_was_written_is_not_written_again():
+    for words, status in ((['hit=first:3'], 7),
+                          (['hit=first:3', 'stop', 'kill'], -9)):
+        ran = Run(*words, status=status)
+        done = subprocess.run([shimtest.report, 'finish', ran.recording],
+                              cwd=new_directory('finished'),
+                              stderr=subprocess.PIPE)
+        expect_equal(done.returncode, 1, words)
+        expect(b'no histogram was left unwritten' in done.stderr, done.stderr)
+
+
+@test
+def children_and_threads_that_are_killed_are_finished_apart():
+    ran = Run('hit=first:3', 'fork=4', 'kill', flags=None, PROFDIR='.',
+              status=-9)
+    expect_equal(by_pid(ran), [4], 'the child wrote its own')
+    files = finished(ran)
+    expect_equal([Gmon(p).sum() for p in files.values()], [3], 'the parent')
+    ran = Run('hit=first:2', 'threads=3:5', 'kill', flags='-threads',
+              status=-9)
+    sums = sorted(Gmon(p).sum() for p in finished(ran).values())
+    expect_equal(sums, [2, 5, 5, 5], 'threads')
+
+
 @test
 def before_the_program_forbids_system_calls_the_file_is_written():
     ran = Run('hit=first:3', 'seccomp', 'hit=first:4', 'start=0:0', 'stop')
@@ -822,6 +887,81 @@ def a_program_compiled_for_gprof_has_one_file_and_exact_calls():
         expect_equal(got, PG_CALLS, str(flags))
         alone = run([binary], directory=new_directory('cwd'))
         expect_equal(alone.status, 7, 'status')
+
+
+def profrun():
+    path = os.path.join(os.path.dirname(os.path.dirname(shimtest.library)),
+                        'profrun')
+    if not os.path.exists(path):
+        raise Skipped('no profrun beside the library')
+    return path
+
+
+@test
+def profrun_writes_what_the_program_could_not():
+    directory, output = new_directory('cwd'), new_directory('recording')
+    done = subprocess.run(
+        [profrun(), '-p', 'pchist:hz=1', '-o', output + '/r', program(),
+         'hit=first:3', 'kill'], cwd=directory, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=shimtest.environment())
+    expect_equal(done.returncode, -9, 'status')
+    expect(b'gmon.out: 3 samples' in done.stderr, done.stderr)
+    expect_equal(Gmon(os.path.join(directory, 'gmon.out')).sum(), 3, 'sum')
+
+
+# Row T-88.
+@test
+def a_static_program_is_said_to_be_one():
+    directory = new_directory('linked')
+    source, binary = (os.path.join(directory, name) for name in ('s.c', 's'))
+    open(source, 'w').write('int main(void) { return 7; }\n')
+    built = subprocess.run(['gcc', '-static', source, '-o', binary],
+                           stderr=subprocess.DEVNULL)
+    if built.returncode != 0:
+        raise Skipped('no static libc')
+    done = subprocess.run(
+        [profrun(), '-p', 'pchist', '-o', directory + '/r', binary],
+        cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=shimtest.environment())
+    expect_equal(done.returncode, 7, 'status')
+    expect(b'statically linked' in done.stderr, done.stderr)
+
+
+@test
+def a_damaged_histogram_is_refused_or_written():
+    chance = random.Random(5)
+    ran = Run('hit=first:3', 'kill', status=-9)
+    path, = glob.glob(os.path.join(ran.recording, '*', '*.pchist'))
+    whole = open(path, 'rb').read()
+    directory = new_directory('finished')
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 8)):
+            # The heads of the file and of the histogram, mostly.
+            at = chance.choice([chance.randrange(200), 4096 + chance.randrange(
+                4000), chance.randrange(len(data))])
+            data[at:at + 8] = chance.randbytes(chance.choice([1, 4, 8]))
+        cut = chance.randrange(len(data)) if chance.random() < 0.2 else None
+        open(path, 'wb').write(data[:cut])
+        done = subprocess.run([shimtest.report, 'finish', ran.recording],
+                              cwd=directory, stderr=subprocess.PIPE,
+                              timeout=20)
+        expect(done.returncode in (0, 1), done)
+        expect(all('/' not in name for name in os.listdir(directory)), 'names')
+
+
+@test
+def calls_survive_the_program_as_well():
+    directory = new_directory('pg')
+    source, binary = (os.path.join(directory, name) for name in ('k.c', 'k'))
+    open(source, 'w').write('#include <signal.h>\n' + PG.replace(
+        'return many', 'raise(SIGKILL); return many'))
+    subprocess.run(['gcc', '-g', '-pg', '-O0', source, '-o', binary],
+                   check=True)
+    ran = Run(binary=binary, flags=None, profile='none', status=-9)
+    got = {name: calls for name, (_, calls) in flat(
+        binary, finished(ran)['gmon.out']).items() if name in PG_CALLS}
+    expect_equal(dict(got, many=1), PG_CALLS, 'calls')
 
 
 LAST = """

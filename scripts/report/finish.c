@@ -1,0 +1,438 @@
+/*
+ * profrun finish: gmon.out and mon.out of programs that could not write theirs,
+ * because they were killed.  What they had counted is in the recording.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <mon.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report.h"
+
+#define HIST_LARGEST 65535u
+#define ARC_LARGEST  0x7fffffffu
+#define RANGES_MOST  4096u
+
+struct range {
+	struct shim_histogram_range given;
+	const uint32_t *counts;
+	uint64_t samples;
+	bool is_written;
+};
+
+struct arcs {
+	const struct shim_arc *arc;
+	uint64_t count;
+};
+
+/* What a process left. */
+struct histogram {
+	struct shim_histogram given;	/* without the ranges */
+	const char *file;
+	struct range *ranges;
+	struct arcs *arcs;
+	uint32_t arcs_count;
+};
+
+/* --- reading --- */
+
+struct mapped {
+	const unsigned char *data;
+	uint64_t size;
+	struct shim_file head;
+	struct shim_chunk last;
+	const char *name;
+};
+
+static bool map_last_chunk(struct mapped *file, int directory,
+			   const char *entry, const char *name)
+{
+	int fd = open_in(directory, entry, name);
+
+	if (fd < 0)
+		return false;
+	file->name = name;
+	file->data = map_file(fd, name, &file->size);
+	close(fd);
+	if (!file->data || file->size < sizeof(file->head))
+		return false;
+	memcpy(&file->head, file->data, sizeof(file->head));
+	if (is_unfinished(name, file->head.version))
+		return false;
+	check_version(name, file->head.version);
+	if (memcmp(file->head.magic, SHIM_FILE_MAGIC, 8) ||
+	    file->head.chunks == 0 || file->head.chunks > SHIM_FILE_CHUNKS) {
+		warn("%s: not a file of a recording", name);
+		return false;
+	}
+	file->last = file->head.chunk[file->head.chunks - 1];
+	if (file->last.offset > file->size ||
+	    file->last.size > file->size - file->last.offset ||
+	    file->last.offset % 8) {
+		warn("%s: cut", name);
+		return false;
+	}
+	return true;
+}
+
+static const uint32_t *find_counts(const struct mapped *file,
+				   const struct shim_histogram_range *range)
+{
+	uint64_t at = range->counters - file->last.address;
+
+	if (range->bins == 0 || range->low >= range->high ||
+	    range->base >= range->end || range->bias > range->base ||
+	    at % 4 || at > file->last.size ||
+	    range->bins > (file->last.size - at) / sizeof(uint32_t))
+		return NULL;
+	return (const uint32_t *)(file->data + file->last.offset + at);
+}
+
+static bool read_range(const struct mapped *file, const unsigned char *at,
+		       struct range *range)
+{
+	uint64_t i;
+
+	memcpy(&range->given, at, sizeof(range->given));
+	range->given.path[sizeof(range->given.path) - 1] = '\0';
+	range->counts = find_counts(file, &range->given);
+	for (i = 0; range->counts && i < range->given.bins; i++)
+		range->samples += range->counts[i];
+	return range->counts != NULL;
+}
+
+/* False: there is nothing to be done, or nothing to be had. */
+static bool read_histogram(struct histogram *to, const struct mapped *file)
+{
+	const unsigned char *at = file->data + file->last.offset;
+	uint64_t room;
+	uint32_t i;
+
+	if (file->last.size < sizeof(to->given))
+		return false;
+	memcpy(&to->given, at, sizeof(to->given));
+	to->given.file[sizeof(to->given.file) - 1] = '\0';
+	room = (file->last.size - sizeof(to->given)) /
+	       sizeof(struct shim_histogram_range);
+	if (to->given.is_done || to->given.range_count == 0 ||
+	    !to->given.file[0])
+		return false;
+	if (to->given.range_count > room || to->given.range_count > RANGES_MOST)
+		die("%s: %u ranges", file->name, to->given.range_count);
+	to->ranges = allocate(to->given.range_count, sizeof(*to->ranges));
+	at += sizeof(to->given);
+	for (i = 0; i < to->given.range_count;
+	     i++, at += sizeof(struct shim_histogram_range))
+		if (!read_range(file, at, &to->ranges[i]))
+			die("%s: range %u is damaged", file->name, i);
+	return true;
+}
+
+/* --- writing --- */
+
+static void put(FILE *out, uint64_t value, unsigned size)
+{
+	for (; size > 0; size--, value >>= 8)
+		fputc((int)(value & 0xff), out);
+}
+
+static void put_counts(FILE *out, const struct histogram *histogram,
+		       const struct range *range)
+{
+	const struct shim_histogram_range *given = &range->given;
+	uint64_t before = 0, most = 0, i;
+
+	for (i = 0; i < given->bins; i++)
+		if (range->counts[i] > most)
+			most = range->counts[i];
+	do {
+		put(out, 0, 1);
+		put(out, given->base - given->bias, 8);
+		put(out, given->end - given->bias, 8);
+		put(out, given->bins, 4);
+		put(out, histogram->given.rate_hz, 4);
+		fwrite("seconds\0\0\0\0\0\0\0\0s", 1, 16, out);
+		for (i = 0; i < given->bins; i++) {
+			uint64_t count = range->counts[i];
+
+			count = count > before ? count - before : 0;
+			put(out, count > HIST_LARGEST ? HIST_LARGEST : count,
+			    2);
+		}
+		before += HIST_LARGEST;
+	} while (before < most);
+}
+
+static bool holds(const struct range *range, uint64_t address)
+{
+	return address - range->given.low <
+	       range->given.high - range->given.low;
+}
+
+static void put_arc(FILE *out, const struct range *range,
+		    const struct shim_arc *arc)
+{
+	uint64_t calls = arc->calls, bias = range->given.bias;
+
+	if (arc->from == 0 || !holds(range, arc->self))
+		return;
+	while (calls > 0) {
+		uint64_t part = calls > ARC_LARGEST ? ARC_LARGEST : calls;
+
+		put(out, 1, 1);
+		put(out, holds(range, arc->from - 1) ? arc->from - 1 - bias :
+						       range->given.entry, 8);
+		put(out, arc->self - bias, 8);
+		put(out, part, 4);
+		calls -= part;
+	}
+}
+
+static void put_arcs(FILE *out, const struct histogram *histogram,
+		     const struct range *range)
+{
+	uint64_t n;
+	uint32_t i;
+
+	for (i = 0; i < histogram->arcs_count; i++)
+		for (n = 0; n < histogram->arcs[i].count; n++)
+			put_arc(out, range, &histogram->arcs[i].arc[n]);
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* As shim/monitor_file.c names them: the first has the set's name. */
+static const char *object_file(const struct histogram *histogram, uint32_t i,
+			       uint32_t number)
+{
+	const struct shim_histogram_range *given = &histogram->ranges[i].given;
+	const char *base = base_of(given->path);
+	uint32_t n;
+
+	if (number == 0)
+		return histogram->file;
+	for (n = 0; n < i; n++)
+		if (!strcmp(base_of(histogram->ranges[n].given.path), base) &&
+		    histogram->ranges[n].given.bias != given->bias)
+			return keep_format("%s.%s.%u", histogram->file,
+					   base, number);
+	return keep_format("%s.%s", histogram->file, base);
+}
+
+static void say(const char *path, uint64_t samples)
+{
+	fprintf(stderr, "profrun: wrote %s: %" PRIu64 " samples\n", path,
+		samples);
+}
+
+/* All ranges of one object. */
+static void write_gmon(struct histogram *histogram, uint32_t first,
+		       uint32_t number)
+{
+	const char *path = object_file(histogram, first, number);
+	FILE *out = output_open(path);
+	uint64_t samples = 0;
+	uint32_t i;
+
+	fwrite("gmon\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, 20, out);
+	for (i = first; i < histogram->given.range_count; i++) {
+		struct range *range = &histogram->ranges[i];
+
+		if (range->given.bias != histogram->ranges[first].given.bias)
+			continue;
+		range->is_written = true;
+		samples += range->samples;
+		put_counts(out, histogram, range);
+		if (histogram->given.thread <= 1)
+			put_arcs(out, histogram, range);
+	}
+	output_close();
+	say(path, samples);
+}
+
+static void write_mon(const struct histogram *histogram, uint32_t pid)
+{
+	struct mon_header header = {
+		.version = MON_VERSION,
+		.header_size = sizeof(header),
+		.rate_hz = histogram->given.rate_hz,
+		.range_count = histogram->given.range_count,
+		.pid = pid,
+		.thread = histogram->given.thread,
+		.outside = histogram->given.outside,
+	};
+	FILE *out = output_open(histogram->file);
+	uint64_t samples = 0;
+	uint32_t i;
+
+	memcpy(header.magic, MON_MAGIC, sizeof(header.magic));
+	fwrite(&header, sizeof(header), 1, out);
+	for (i = 0; i < header.range_count; i++) {
+		const struct range *range = &histogram->ranges[i];
+		const struct shim_histogram_range *given = &range->given;
+		size_t length = strlen(given->path);
+		struct mon_range record = {
+			.low = given->base - given->bias,
+			.high = given->end - given->bias,
+			.bins = given->bins,
+			.path_size = (uint32_t)(length + 8) & ~7u,
+		};
+
+		fwrite(&record, sizeof(record), 1, out);
+		fwrite(given->path, 1, length, out);
+		put(out, 0, record.path_size - (unsigned)length);
+		fwrite(range->counts, sizeof(uint32_t), given->bins, out);
+		samples += range->samples;
+	}
+	output_close();
+	say(histogram->file, samples);
+}
+
+static void write_histogram(struct histogram *histogram, uint32_t pid)
+{
+	uint32_t i, number = 0;
+
+	if (!histogram->given.is_gmon) {
+		write_mon(histogram, pid);
+		return;
+	}
+	for (i = 0; i < histogram->given.range_count; i++)
+		if (!histogram->ranges[i].is_written)
+			write_gmon(histogram, i, number++);
+}
+
+/* --- recordings --- */
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t length = strlen(name), size = strlen(end);
+
+	return length > size && !strcmp(name + length - size, end);
+}
+
+/* The names in @directory that end so, for as long as the program runs. */
+static char **list(int directory, const char *end, uint32_t *count)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	char **names = NULL;
+	uint32_t room = 0;
+
+	*count = 0;
+	while (stream && (entry = readdir(stream)))
+		if (ends_in(entry->d_name, end)) {
+			GROW(names, *count, room);
+			names[(*count)++] =
+				(char *)keep_text(entry->d_name, SIZE_MAX);
+		}
+	if (stream)
+		closedir(stream);
+	return names;
+}
+
+static void read_arcs(struct histogram *histogram, int directory,
+		      const char *name)
+{
+	uint32_t count, i;
+	char **names = list(directory, ".arcs", &count);
+
+	histogram->arcs = allocate(count, sizeof(*histogram->arcs));
+	for (i = 0; i < count; i++) {
+		struct arcs *arcs = &histogram->arcs[histogram->arcs_count];
+		struct mapped file;
+
+		if (!map_last_chunk(&file, directory, names[i],
+				    keep_format("%s/%s", name, names[i])))
+			continue;
+		arcs->arc = (const struct shim_arc *)(file.data +
+						      file.last.offset);
+		arcs->count = file.last.size / sizeof(*arcs->arc);
+		histogram->arcs_count++;
+	}
+	free(names);
+}
+
+/*
+ * Where the program would have written it; only if profrun has just run it.  A
+ * recording may come from anybody, and its files are then made right here.
+ */
+static const char *file_of(const struct histogram *histogram, bool in_place)
+{
+	const char *base = base_of(histogram->given.file);
+
+	if (in_place)
+		return histogram->given.file;
+	return !*base || !strcmp(base, ".") || !strcmp(base, "..") ? "gmon.out" :
+								     base;
+}
+
+static bool may_run(const struct recording *recording,
+		    const struct process *process)
+{
+	if ((recording->has_end && process->is_main) ||
+	    process->meta.end != SHIM_END_UNKNOWN ||
+	    kill((pid_t)process->pid, 0) != 0)
+		return false;
+	warn("%s/%s: a process of that number still runs: its histogram is "
+	     "not written", recording->path, process->name);
+	return true;
+}
+
+static uint32_t finish_process(int parent, const char *path,
+			       const struct process *process, bool in_place)
+{
+	int directory = openat(parent, process->name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	const char *name = keep_format("%s/%s", path, process->name);
+	uint32_t count, i, done = 0;
+	char **names;
+
+	if (directory < 0)
+		return 0;
+	names = list(directory, ".pchist", &count);
+	for (i = 0; i < count; i++) {
+		struct histogram histogram = { .ranges = NULL };
+		struct mapped file;
+
+		if (!map_last_chunk(&file, directory, names[i],
+				    keep_format("%s/%s", name, names[i])) ||
+		    !read_histogram(&histogram, &file))
+			continue;
+		histogram.file = file_of(&histogram, in_place);
+		read_arcs(&histogram, directory, name);
+		write_histogram(&histogram, process->pid);
+		free(histogram.arcs);
+		free(histogram.ranges);
+		done++;
+	}
+	free(names);
+	close(directory);
+	return done;
+}
+
+uint32_t histograms_finish(const struct recording *recording, bool in_place)
+{
+	int parent = open(recording->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t i, done = 0;
+
+	if (parent < 0)
+		die("%s: %s", recording->path, strerror(errno));
+	for (i = 0; i < recording->process_count; i++)
+		if (!may_run(recording, &recording->processes[i]))
+			done += finish_process(parent, recording->path,
+					       &recording->processes[i],
+					       in_place);
+	close(parent);
+	return done;
+}
