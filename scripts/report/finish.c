@@ -32,7 +32,7 @@ struct arcs {
 
 /* What a process left. */
 struct histogram {
-	struct shim_histogram given;	/* without the ranges */
+	struct shim_histogram *given;	/* without the ranges */
 	const char *file;
 	struct range *ranges;
 	struct arcs *arcs;
@@ -113,20 +113,21 @@ static bool read_histogram(struct histogram *to, const struct mapped *file)
 	uint64_t room;
 	uint32_t i;
 
-	if (file->last.size < sizeof(to->given))
+	if (file->last.size < sizeof(*to->given))
 		return false;
-	memcpy(&to->given, at, sizeof(to->given));
-	to->given.file[sizeof(to->given.file) - 1] = '\0';
-	room = (file->last.size - sizeof(to->given)) /
+	to->given = allocate(1, sizeof(*to->given));
+	memcpy(to->given, at, sizeof(*to->given));
+	to->given->file[sizeof(to->given->file) - 1] = '\0';
+	room = (file->last.size - sizeof(*to->given)) /
 	       sizeof(struct shim_histogram_range);
-	if (to->given.is_done || to->given.range_count == 0 ||
-	    !to->given.file[0])
+	if (to->given->is_done || to->given->range_count == 0 ||
+	    !to->given->file[0])
 		return false;
-	if (to->given.range_count > room || to->given.range_count > RANGES_MOST)
-		die("%s: %u ranges", file->name, to->given.range_count);
-	to->ranges = allocate(to->given.range_count, sizeof(*to->ranges));
-	at += sizeof(to->given);
-	for (i = 0; i < to->given.range_count;
+	if (to->given->range_count > room || to->given->range_count > RANGES_MOST)
+		die("%s: %u ranges", file->name, to->given->range_count);
+	to->ranges = allocate(to->given->range_count, sizeof(*to->ranges));
+	at += sizeof(*to->given);
+	for (i = 0; i < to->given->range_count;
 	     i++, at += sizeof(struct shim_histogram_range))
 		if (!read_range(file, at, &to->ranges[i]))
 			die("%s: range %u is damaged", file->name, i);
@@ -155,7 +156,7 @@ static void put_counts(FILE *out, const struct histogram *histogram,
 		put(out, given->base - given->bias, 8);
 		put(out, given->end - given->bias, 8);
 		put(out, given->bins, 4);
-		put(out, histogram->given.rate_hz, 4);
+		put(out, histogram->given->rate_hz, 4);
 		fwrite("seconds\0\0\0\0\0\0\0\0s", 1, 16, out);
 		for (i = 0; i < given->bins; i++) {
 			uint64_t count = range->counts[i];
@@ -245,7 +246,7 @@ static void write_gmon(struct histogram *histogram, uint32_t first,
 	uint32_t i;
 
 	fwrite("gmon\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, 20, out);
-	for (i = first; i < histogram->given.range_count; i++) {
+	for (i = first; i < histogram->given->range_count; i++) {
 		struct range *range = &histogram->ranges[i];
 
 		if (range->given.bias != histogram->ranges[first].given.bias)
@@ -253,7 +254,7 @@ static void write_gmon(struct histogram *histogram, uint32_t first,
 		range->is_written = true;
 		samples += range->samples;
 		put_counts(out, histogram, range);
-		if (histogram->given.thread <= 1)
+		if (histogram->given->thread <= 1)
 			put_arcs(out, histogram, range);
 	}
 	output_close();
@@ -265,11 +266,11 @@ static void write_mon(const struct histogram *histogram, uint32_t pid)
 	struct mon_header header = {
 		.version = MON_VERSION,
 		.header_size = sizeof(header),
-		.rate_hz = histogram->given.rate_hz,
-		.range_count = histogram->given.range_count,
+		.rate_hz = histogram->given->rate_hz,
+		.range_count = histogram->given->range_count,
 		.pid = pid,
-		.thread = histogram->given.thread,
-		.outside = histogram->given.outside,
+		.thread = histogram->given->thread,
+		.outside = histogram->given->outside,
 	};
 	FILE *out = output_open(histogram->file);
 	uint64_t samples = 0;
@@ -302,11 +303,11 @@ static void write_histogram(struct histogram *histogram, uint32_t pid)
 {
 	uint32_t i, number = 0;
 
-	if (!histogram->given.is_gmon) {
+	if (!histogram->given->is_gmon) {
 		write_mon(histogram, pid);
 		return;
 	}
-	for (i = 0; i < histogram->given.range_count; i++)
+	for (i = 0; i < histogram->given->range_count; i++)
 		if (!histogram->ranges[i].is_written)
 			write_gmon(histogram, i, number++);
 }
@@ -369,10 +370,10 @@ static void read_arcs(struct histogram *histogram, int directory,
  */
 static const char *file_of(const struct histogram *histogram, bool in_place)
 {
-	const char *base = base_of(histogram->given.file);
+	const char *base = base_of(histogram->given->file);
 
 	if (in_place)
-		return histogram->given.file;
+		return histogram->given->file;
 	return !*base || !strcmp(base, ".") || !strcmp(base, "..") ? "gmon.out" :
 								     base;
 }
@@ -414,6 +415,7 @@ static uint32_t finish_process(int parent, const char *path,
 		write_histogram(&histogram, process->pid);
 		free(histogram.arcs);
 		free(histogram.ranges);
+		free(histogram.given);
 		done++;
 	}
 	free(names);
