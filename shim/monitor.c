@@ -268,7 +268,7 @@ static int fill_set(struct monitor_set *set, const struct request *request)
 		if (r < 0)
 			return r;
 		if (monitor_is_named(flags.excluded, flags.excluded_count,
-				     range->path))
+				     image_find(wish->low)))
 			continue;
 		set->range_count++;
 		if (wish->counters)
@@ -406,7 +406,7 @@ static bool is_wanted_image(const struct image_entry *image, bool with_all)
 		return false;
 	if (flags.included_count > 0)
 		return monitor_is_named(flags.included, flags.included_count,
-					image->path);
+					image);
 	return with_all || (image->flags & SHIM_IMAGE_PROGRAM);
 }
 
@@ -461,7 +461,7 @@ static void find_default(struct request *request, bool by_default)
 				image_find(found[n].low);
 
 			is_there = image && monitor_is_named(&flags.included[i],
-							     1, image->path);
+							     1, image);
 		}
 		image_unpin();
 		if (!is_there)

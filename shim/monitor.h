@@ -33,9 +33,11 @@ struct monitor_flags {
 
 /* Reads the variable; what is wrong with it is logged. */
 void monitor_read_flags(struct monitor_flags *flags);
-/* Whether @path is one of @names: a path, or its last part. */
+/* Whether @image, which is pinned, is one of @names: a path, its last part, or
+ * what the object calls itself. */
+struct image_entry;
 bool monitor_is_named(const char *const *names, uint32_t count,
-		      const char *path);
+		      const struct image_entry *image);
 
 /* PROFDIR as it is now: NULL if it is not set, or empty. */
 struct monitor_directory {

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "log.h"
 #include "sample.h"
+#include "soname.h"
 #include "sys.h"
 #include "text.h"
 
@@ -222,11 +223,15 @@ void monitor_read_flags(struct monitor_flags *flags)
 }
 
 bool monitor_is_named(const char *const *names, uint32_t count,
-		      const char *path)
+		      const struct image_entry *image)
 {
+	char soname[SONAME_SIZE];
+	bool has_soname = count > 0 && soname_read(image, soname);
+
 	for (uint32_t i = 0; i < count; i++)
-		if (text_equal(names[i], path) ||
-		    text_equal(names[i], text_base(path)))
+		if (text_equal(names[i], image->path) ||
+		    text_equal(names[i], text_base(image->path)) ||
+		    (has_soname && text_equal(names[i], soname)))
 			return true;
 	return false;
 }

@@ -332,6 +332,23 @@ def objects_are_chosen_by_name():
 
 
 @test
+def objects_are_chosen_by_what_they_call_themselves():
+    directory = new_directory('named')
+    source, library = (os.path.join(directory, name)
+                       for name in ('n.c', 'libnamed.so.1.2.3'))
+    open(source, 'w').write('void named(void) { }\n')
+    subprocess.run(['gcc', '-shared', '-fPIC', '-Wl,-soname,libnamed.so.1',
+                    source, '-o', library], check=True)
+    for flags, wanted in (('-incobj libnamed.so.1', {'gmon.out': 7}),
+                          ('-incobj libnamed.so.1.2.3', {'gmon.out': 7}),
+                          ('-all -excobj libnamed.so.1 -excobj monitored', 0)):
+        ran = Run('hit=first:2', 'hit=named:7', flags=flags,
+                  LD_PRELOAD=shimtest.library + ':' + library)
+        sums = {name: Gmon(ran.path(name)).sum() for name in ran.files()}
+        expect_equal(sums if wanted else sum(sums.values()), wanted, flags)
+
+
+@test
 def sums_of_threads_are_exact():
     for flags in '', '-threads':
         ran = Run('threads=8:100000', flags=flags)
