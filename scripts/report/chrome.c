@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "timeline.h"
+#include "trace_export.h"
 
 struct chrome {
 	FILE *out;
-	struct timeline *timeline;
+	struct trace_export *timeline;
 	bool is_open;			/* an event waits for its arguments */
 	bool has_any;
 	struct kept_text result;	/* of the call that is left next */
@@ -103,16 +103,16 @@ static void put_leave(struct chrome *chrome, const struct lane *lane,
 static void name_places(struct chrome *chrome, const struct lane *lane)
 {
 	name_lane(chrome, "process_name", lane,
-		  timeline_process_name(chrome->timeline, lane->process));
+		  trace_export_process_name(chrome->timeline, lane->process));
 	name_lane(chrome, "thread_name", lane,
-		  timeline_lane_name(chrome->timeline, lane));
+		  trace_export_lane_name(chrome->timeline, lane));
 }
 
 static void put_event(struct chrome *chrome, const struct trace_event *event)
 {
-	struct timeline *timeline = chrome->timeline;
+	struct trace_export *timeline = chrome->timeline;
 	bool is_new;
-	uint32_t number = timeline_lane(timeline, event, &is_new);
+	uint32_t number = trace_export_lane(timeline, event, &is_new);
 	const struct lane *lane = &timeline->lanes[number];
 
 	if (is_new)
@@ -120,7 +120,7 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 	switch (event->kind) {
 	case TRACE_ENTER:
 		begin_event(chrome, 'B', lane, event->time_ns);
-		add_name(chrome, timeline_function(timeline, event));
+		add_name(chrome, trace_export_function(timeline, event));
 		chrome->is_open = true;
 		break;
 	case TRACE_ARGUMENTS:
@@ -163,7 +163,7 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 	}
 }
 
-void chrome_print(FILE *out, struct timeline *timeline)
+void chrome_print(FILE *out, struct trace_export *timeline)
 {
 	struct chrome chrome = { .out = out, .timeline = timeline };
 	struct trace_reader *reader;

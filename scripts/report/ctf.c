@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "directory.h"
-#include "timeline.h"
+#include "trace_export.h"
 
 #define MAGIC	    0xc1fc1fc1u
 #define PACKET_SIZE 65536
@@ -26,7 +26,7 @@ struct packet {
 };
 
 struct ctf {
-	struct timeline *timeline;
+	struct trace_export *timeline;
 	const char *directory;
 	FILE *out;
 	const char *path;		/* of @out */
@@ -179,14 +179,14 @@ static void begin_packet(struct ctf *ctf, const struct lane *lane)
 
 static void put_file(struct ctf *ctf, struct trace_reader *reader)
 {
-	struct timeline *timeline = ctf->timeline;
+	struct trace_export *timeline = ctf->timeline;
 	struct trace_event event;
 	const struct lane *lane;
 	uint32_t number;
 	bool is_new;
 
 	while (trace_next(reader, &event)) {
-		number = timeline_lane(timeline, &event, &is_new);
+		number = trace_export_lane(timeline, &event, &is_new);
 		lane = &timeline->lanes[number];
 		if (!ctf->thread_name || ctf->lane.thread != lane->thread ||
 		    event.kind == TRACE_NAME) {
@@ -341,7 +341,7 @@ static void put_metadata(struct ctf *ctf)
 	close_file(ctf);
 }
 
-void ctf_write(const char *path, struct timeline *timeline)
+void ctf_write(const char *path, struct trace_export *timeline)
 {
 	struct ctf ctf = { .timeline = timeline,
 			   .directory = directory_begin(path) };

@@ -13,7 +13,7 @@
 
 #include "coverage.h"
 #include "html.h"
-#include "timeline.h"
+#include "trace_export.h"
 
 #define RANK_ROWS 10			/* below the other table */
 
@@ -657,7 +657,7 @@ static int export(struct options *options, const char *name, const char *path)
 		return export_gmon(options, path,
 				   options->output ? options->output :
 						     "gmon.out");
-	if (timeline_export(name, options, path))
+	if (trace_export(name, options, path))
 		return 0;
 	format = find_format(name);
 	check_export(options, format);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "perfetto.pb-c.h"
-#include "timeline.h"
+#include "trace_export.h"
 
 #define SEQUENCE	 1
 #define STATE_IS_NEW	 1u
@@ -16,7 +16,7 @@
 
 struct perfetto {
 	FILE *out;
-	struct timeline *timeline;
+	struct trace_export *timeline;
 	uint8_t *packed;
 	size_t room;
 	bool has_begun;
@@ -89,7 +89,7 @@ static void describe(struct perfetto *perfetto,
 
 static void describe_process(struct perfetto *perfetto, uint32_t process)
 {
-	struct timeline *timeline = perfetto->timeline;
+	struct trace_export *timeline = perfetto->timeline;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ProcessDescriptor about = PERFETTO__PROCESS_DESCRIPTOR__INIT;
 	uint32_t count = perfetto->processes.count;
@@ -97,9 +97,9 @@ static void describe_process(struct perfetto *perfetto, uint32_t process)
 
 	if (names_add(&perfetto->processes, keep_format("%u", process)) < count)
 		return;
-	name = clean(timeline_process_name(timeline, process));
+	name = clean(trace_export_process_name(timeline, process));
 	about.has_pid = true;
-	about.pid = (int32_t)timeline_pid(timeline, process);
+	about.pid = (int32_t)trace_export_pid(timeline, process);
 	about.process_name = name;
 	track.has_uuid = true;
 	track.uuid = process_uuid(process);
@@ -110,11 +110,11 @@ static void describe_process(struct perfetto *perfetto, uint32_t process)
 
 static void describe_lane(struct perfetto *perfetto, uint32_t number)
 {
-	struct timeline *timeline = perfetto->timeline;
+	struct trace_export *timeline = perfetto->timeline;
 	const struct lane *lane = &timeline->lanes[number];
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ThreadDescriptor about = PERFETTO__THREAD_DESCRIPTOR__INIT;
-	char *name = clean(timeline_lane_name(timeline, lane));
+	char *name = clean(trace_export_lane_name(timeline, lane));
 
 	describe_process(perfetto, lane->process);
 	about.has_pid = about.has_tid = true;
@@ -178,7 +178,7 @@ static void put_event(struct perfetto *perfetto,
 static void put_enter(struct perfetto *perfetto, uint32_t lane,
 		      const struct trace_event *event, const char *arguments)
 {
-	struct timeline *timeline = perfetto->timeline;
+	struct trace_export *timeline = perfetto->timeline;
 	uint32_t function = timeline->recording->sites[event->site].function;
 	Perfetto__TrackEvent enter = PERFETTO__TRACK_EVENT__INIT;
 	Perfetto__EventName name = PERFETTO__EVENT_NAME__INIT;
@@ -194,7 +194,7 @@ static void put_enter(struct perfetto *perfetto, uint32_t lane,
 		perfetto->is_named[function] = true;
 		name.has_iid = true;
 		name.iid = function + 1;
-		name.name = clean(timeline_function(timeline, event));
+		name.name = clean(trace_export_function(timeline, event));
 		data.n_event_names = 1;
 		data.event_names = names;
 	}
@@ -314,7 +314,7 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 	uint32_t lane;
 
 	while (trace_next(reader, &event)) {
-		lane = timeline_lane(perfetto->timeline, &event, &is_new);
+		lane = trace_export_lane(perfetto->timeline, &event, &is_new);
 		flush(perfetto, &enter, event.kind == TRACE_ARGUMENTS ?
 		      event.text : NULL);
 		if (is_new)
@@ -334,7 +334,7 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 	flush(perfetto, &enter, NULL);
 }
 
-void perfetto_print(FILE *out, struct timeline *timeline)
+void perfetto_print(FILE *out, struct trace_export *timeline)
 {
 	struct perfetto perfetto = { .out = out, .timeline = timeline };
 	struct trace_reader *reader;

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "timeline.h"
+#include "trace_export.h"
 
 /* No thread has such a number: they end at 2^22. */
 #define TIDS_OF_COROUTINES 10000000u
 
-uint32_t timeline_pid(const struct timeline *timeline, uint32_t process)
+uint32_t trace_export_pid(const struct trace_export *timeline, uint32_t process)
 {
 	const struct recording *recording = timeline->recording;
 
@@ -17,7 +17,7 @@ uint32_t timeline_pid(const struct timeline *timeline, uint32_t process)
 	       recording->processes[process].pid;
 }
 
-const char *timeline_process_name(const struct timeline *timeline,
+const char *trace_export_process_name(const struct trace_export *timeline,
 				  uint32_t process)
 {
 	const struct recording *recording = timeline->recording;
@@ -31,7 +31,7 @@ const char *timeline_process_name(const struct timeline *timeline,
 			   recording->parts[about->part].name, about->pid);
 }
 
-uint32_t timeline_lane(struct timeline *timeline,
+uint32_t trace_export_lane(struct trace_export *timeline,
 		       const struct trace_event *event, bool *is_new)
 {
 	const struct trace_thread *thread =
@@ -48,13 +48,13 @@ uint32_t timeline_lane(struct timeline *timeline,
 		.process = thread->process,
 		.thread = event->thread,
 		.track = event->track,
-		.pid = timeline_pid(timeline, thread->process),
+		.pid = trace_export_pid(timeline, thread->process),
 		.tid = event->track ? TIDS_OF_COROUTINES + lane : thread->tid,
 	};
 	return lane;
 }
 
-const char *timeline_lane_name(const struct timeline *timeline,
+const char *trace_export_lane_name(const struct trace_export *timeline,
 			       const struct lane *lane)
 {
 	const struct trace_thread *thread =
@@ -67,7 +67,7 @@ const char *timeline_lane_name(const struct timeline *timeline,
 	return keep_format("%s, coroutine %u", name, lane->track);
 }
 
-const char *timeline_function(const struct timeline *timeline,
+const char *trace_export_function(const struct trace_export *timeline,
 			      const struct trace_event *event)
 {
 	uint32_t function = timeline->recording->sites[event->site].function;
@@ -87,13 +87,13 @@ void keep_for_later(struct kept_text *kept, const char *text)
 	memcpy(kept->text, text, size);
 }
 
-static void begin(struct timeline *timeline, struct recording *recording,
+static void begin(struct trace_export *timeline, struct recording *recording,
 		  struct model *model, const struct options *options,
 		  const char *path)
 {
 	recording_open(recording, path ? path : recording_find(),
 		       options->pid);
-	*timeline = (struct timeline){ .recording = recording, .model = model,
+	*timeline = (struct trace_export){ .recording = recording, .model = model,
 				       .options = options };
 	if (!trace_open(&timeline->trace, recording))
 		die("%s: there is no trace in it (profrun -p trace)",
@@ -118,11 +118,11 @@ static void check_words(const char *format, const struct options *options)
 			  "-o FILE, or a pipe");
 }
 
-bool timeline_export(const char *format, const struct options *options,
+bool trace_export(const char *format, const struct options *options,
 		     const char *path)
 {
 	struct recording recording;
-	struct timeline timeline;
+	struct trace_export timeline;
 	struct model model;
 
 	if (strcmp(format, "chrome") && strcmp(format, "perfetto") &&

@@ -1,6 +1,6 @@
 /* Exports of traces: what all formats of timelines need. */
-#ifndef REPORT_TIMELINE_H
-#define REPORT_TIMELINE_H
+#ifndef REPORT_TRACE_EXPORT_H
+#define REPORT_TRACE_EXPORT_H
 
 #include "report.h"
 #include "trace.h"
@@ -12,7 +12,7 @@ struct lane {
 	uint32_t pid, tid;	/* unique; those of the system where that can be */
 };
 
-struct timeline {
+struct trace_export {
 	struct recording *recording;
 	struct model *model;
 	const struct options *options;
@@ -30,25 +30,25 @@ struct kept_text {
 
 void keep_for_later(struct kept_text *kept, const char *text);
 /* The lane of an event; *@is_new: it is the first there. */
-uint32_t timeline_lane(struct timeline *timeline,
+uint32_t trace_export_lane(struct trace_export *timeline,
 		       const struct trace_event *event, bool *is_new);
-uint32_t timeline_pid(const struct timeline *timeline, uint32_t process);
+uint32_t trace_export_pid(const struct trace_export *timeline, uint32_t process);
 /* "lua", "lua (rank.2)" */
-const char *timeline_process_name(const struct timeline *timeline,
+const char *trace_export_process_name(const struct trace_export *timeline,
 				  uint32_t process);
 /* "worker", "worker, coroutine 2" */
-const char *timeline_lane_name(const struct timeline *timeline,
+const char *trace_export_lane_name(const struct trace_export *timeline,
 			       const struct lane *lane);
 /* Of an ENTER or LEAVE. */
-const char *timeline_function(const struct timeline *timeline,
+const char *trace_export_function(const struct trace_export *timeline,
 			      const struct trace_event *event);
 
 /* "chrome", "perfetto", "ctf"; false: @format is none of these. */
-bool timeline_export(const char *format, const struct options *options,
+bool trace_export(const char *format, const struct options *options,
 		     const char *path);
-void chrome_print(FILE *out, struct timeline *timeline);
-void perfetto_print(FILE *out, struct timeline *timeline);
+void chrome_print(FILE *out, struct trace_export *timeline);
+void perfetto_print(FILE *out, struct trace_export *timeline);
 /* A directory at @path. */
-void ctf_write(const char *path, struct timeline *timeline);
+void ctf_write(const char *path, struct trace_export *timeline);
 
 #endif
