@@ -12,9 +12,6 @@
 #include "columns.h"
 #include "html.h"
 
-/* More paths than a browser draws fluently; see choose_paths(). */
-#define PATHS_MAX 1000000
-
 /* What the build made of page/: all before the numbers, all after them. */
 extern const char html_begin[], html_end[];
 
@@ -34,7 +31,8 @@ struct source {
 	struct view *views;
 	uint32_t view_count, view_room;
 	bool is_against;		/* of what the others are compared with */
-	double least;			/* shorter paths are left out */
+	double *weights;		/* of paths: see choose_paths() */
+	double least;			/* what weighs no more is left out */
 	uint64_t left_out;
 };
 
@@ -43,6 +41,8 @@ struct html {
 	struct names strings;
 	struct source *sources;
 	size_t source_count;
+	struct timeline *timeline;	/* or NULL */
+	struct columns timeline_functions;
 };
 
 /* --- which paths --- */
@@ -54,31 +54,49 @@ static int compare_doubles(const void *left, const void *right)
 	return *a > *b ? -1 : *a < *b;
 }
 
-/* What of a path keeps it in the page: never more than of the path above it. */
-static double weight(const struct model *model, uint32_t path)
+/* What keeps a path in the page: time, or calls, with those below it; never more
+ * than what is above it has. */
+static double *weigh_paths(const struct model *model)
 {
-	return model->has_times ? fmax(model->paths[path].total, 0) : 0;
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	const struct path *path;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		if (model->has_times) {
+			weights[i] = fmax(fmax(path->total, weights[i]), 0);
+			weights[path->parent] = fmax(weights[path->parent],
+						     weights[i]);
+			continue;
+		}
+		weights[i] += (double)path->calls + path->open;
+		if (model->has_memory)
+			weights[i] += (double)model->memory[i].allocations;
+		weights[path->parent] += weights[i];
+	}
+	return weights;
 }
 
 /*
- * Of very many paths those that took longest are kept, and the page says how
- * many are not; the sums of functions have all of them.
+ * Of very many paths those with most are kept, and the page says how many are
+ * not; the sums of functions have all of them.
  */
-static void choose_paths(struct source *source)
+static void choose_paths(struct source *source, uint32_t most)
 {
 	struct model *model = source->model;
-	double *weights;
-	uint32_t i;
+	size_t size = model->path_count * sizeof(double);
+	double *sorted;
 
+	source->weights = weigh_paths(model);
 	source->least = -1;
-	if (model->path_count <= PATHS_MAX)
+	if (model->path_count <= most)
 		return;
-	weights = allocate(model->path_count, sizeof(*weights));
-	for (i = 0; i < model->path_count; i++)
-		weights[i] = weight(model, i);
-	qsort(weights, model->path_count, sizeof(*weights), compare_doubles);
-	source->least = weights[PATHS_MAX];
-	free(weights);
+	sorted = allocate(model->path_count, sizeof(*sorted));
+	memcpy(sorted, source->weights, size);
+	qsort(sorted, model->path_count, sizeof(*sorted), compare_doubles);
+	source->least = sorted[most];
+	free(sorted);
 }
 
 struct walking {
@@ -95,7 +113,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 
 	if (depth == 0)
 		return true;
-	if (weight(source->model, number) <= source->least) {
+	if (source->weights[number] <= source->least) {
 		source->left_out++;
 		return false;
 	}
@@ -267,11 +285,9 @@ static void put_function_memory(struct columns *columns,
 	columns_put(columns, memory->live);
 }
 
-static void put_function(struct html *html, struct source *source, uint32_t n)
+static void put_names(struct html *html, struct columns *columns,
+		      struct function *function)
 {
-	struct function *function = &source->model->functions[n];
-	struct columns *columns = &source->columns;
-
 	function_line(function);
 	columns_put(columns, string_of(html, shown_name(function,
 							html->options)));
@@ -279,6 +295,14 @@ static void put_function(struct html *html, struct source *source, uint32_t n)
 				       function->object->path : NULL));
 	columns_put(columns, string_of(html, function->file));
 	columns_put(columns, function->file ? (uint64_t)function->line : 0);
+}
+
+static void put_function(struct html *html, struct source *source, uint32_t n)
+{
+	struct function *function = &source->model->functions[n];
+	struct columns *columns = &source->columns;
+
+	put_names(html, columns, function);
 	columns_put(columns, known(function->min, function->has_range));
 	columns_put(columns, known(function->max, function->has_range));
 	put_histogram(columns, function);
@@ -313,13 +337,24 @@ static void fill_source(struct html *html, struct source *source)
 	struct model *model = source->model;
 	uint32_t i;
 
-	choose_paths(source);
+	choose_paths(source, html->options->max_paths);
 	put_functions(html, source);
 	if (!model->by_thread)
 		add_view(source, NONE, 0);
 	for (i = 0; i < model->thread_count && model->by_thread; i++)
 		if (model->threads[i].calls || model->threads[i].open)
 			add_view(source, i, model->threads[i].path);
+}
+
+static void name_timeline(struct html *html)
+{
+	struct model *model = &html->timeline->model;
+	uint32_t i;
+
+	columns_put(&html->timeline_functions, model->function_count);
+	for (i = 0; i < model->function_count; i++)
+		put_names(html, &html->timeline_functions,
+			  &model->functions[i]);
 }
 
 /* --- text --- */
@@ -378,7 +413,7 @@ static void put_source(FILE *out, const struct source *source)
 	fprintf(out, ",\"times\":%s,\"errors\":%s,\"ranges\":%s,\"memory\":%s",
 		flag(model->has_times), flag(model->has_errors),
 		flag(model->has_ranges), flag(model->has_memory));
-	fprintf(out, ",\"left_out\":%" PRIu64 ",\"least_ns\":%" PRIu64
+	fprintf(out, ",\"left_out\":%" PRIu64 ",\"least\":%" PRIu64
 		",\"bucket_ns\":%.17g,\"views\":[", source->left_out,
 		whole(source->least), model->bucket_ns);
 	for (i = 0; i < source->view_count; i++) {
@@ -402,6 +437,87 @@ static void put_facts(FILE *out, struct model *model,
 	fclose(head);
 	put_json(out, text);
 	free(text);
+}
+
+static void put_lane(FILE *out, const struct timeline *timeline,
+		     const struct timeline_lane *lane)
+{
+	const struct trace_thread *thread =
+		&timeline->trace.threads[lane->thread];
+
+	fprintf(out, "{\"thread\":%u,\"pid\":%u,\"tid\":%u,\"track\":%u",
+		lane->thread,
+		timeline->recording.processes[thread->process].pid,
+		thread->tid, lane->track);
+	fprintf(out, ",\"calls\":%" PRIu64 ",\"pieces\":%u,\"begin_ns\":%"
+		PRIu64 ",\"end_ns\":%" PRIu64 ",\"name\":", lane->calls,
+		lane->pieces, whole(lane->begin_ns), whole(lane->end_ns));
+	put_json(out, thread->name);
+	fputc('}', out);
+}
+
+static void put_mark(FILE *out, const struct timeline_mark *mark)
+{
+	static const char *const kinds[] = {
+		[TRACE_MARK] = "mark", [TRACE_RANGE_BEGIN] = "begin",
+		[TRACE_RANGE_END] = "end", [TRACE_COUNTER] = "counter",
+		[TRACE_PAUSE] = "pause", [TRACE_RESUME] = "resume",
+		[TRACE_LOST] = "lost",
+	};
+
+	fprintf(out, "[%u,\"%s\",%" PRIu64 ",", mark->thread,
+		kinds[mark->kind], whole(mark->time_ns));
+	if (isfinite(mark->value))
+		fprintf(out, "%.17g,", mark->value);
+	else
+		fputs("null,", out);
+	put_json(out, mark->text);
+	fputc(']', out);
+}
+
+static void put_timeline(FILE *out, const struct timeline *timeline)
+{
+	uint32_t i;
+
+	fputs(",\n\"timeline\":", out);
+	if (!timeline) {
+		fputs("null", out);
+		return;
+	}
+	fprintf(out, "{\"calls\":%" PRIu64 ",\"merged\":%" PRIu64
+		",\"least_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64
+		",\"marks_left_out\":%" PRIu64 ",\"lanes\":[", timeline->calls,
+		timeline->merged, whole(ceil(timeline->least_ns)),
+		whole(timeline->duration_ns), timeline->marks_left_out);
+	for (i = 0; i < timeline->lane_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_lane(out, timeline, &timeline->lanes[i]);
+	}
+	fputs("],\n\"marks\":[", out);
+	for (i = 0; i < timeline->mark_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_mark(out, &timeline->marks[i]);
+	}
+	fputs("]}", out);
+}
+
+static void print_numbers(FILE *out, const char *name, size_t number,
+			  struct columns *columns)
+{
+	fprintf(out, "<script type=\"text/plain\" id=\"%s%zu\">", name, number);
+	columns_print(out, columns);
+	fputs("</script>\n", out);
+	columns_free(columns);
+}
+
+static void print_timeline(FILE *out, struct html *html)
+{
+	uint32_t i;
+
+	print_numbers(out, "calls", 0, &html->timeline_functions);
+	for (i = 0; i < html->timeline->lane_count; i++)
+		print_numbers(out, "calls", i + 1,
+			      &html->timeline->lanes[i].columns);
 }
 
 static void put_strings(FILE *out, const struct html *html)
@@ -439,6 +555,7 @@ static void put_text_of(FILE *out, const struct html *html)
 		put_source(out, &html->sources[i]);
 	}
 	fputc(']', out);
+	put_timeline(out, html->timeline);
 	put_strings(out, html);
 	fputs(",\n\"warnings\":[", out);
 	for (i = 0; i < warning_count(); i++) {
@@ -462,34 +579,37 @@ static void print_text(FILE *out, const struct html *html)
 	free(text);
 }
 
-void html_print(FILE *out, struct model *const *models, size_t count,
-		struct model *against, const struct options *options)
+void html_print(FILE *out, const struct html_contents *contents,
+		const struct options *options)
 {
+	size_t i, count = contents->model_count;
 	struct html html = {
 		.options = options,
 		.sources = allocate(count + 1, sizeof(struct source)),
-		.source_count = count + (against != NULL),
+		.source_count = count + (contents->against != NULL),
+		.timeline = contents->timeline,
 	};
-	size_t i;
 
 	for (i = 0; i < html.source_count; i++) {
-		html.sources[i].model = i < count ? models[i] : against;
+		html.sources[i].model = i < count ? contents->models[i] :
+						    contents->against;
 		html.sources[i].is_against = i == count;
 		fill_source(&html, &html.sources[i]);
 	}
+	if (html.timeline)
+		name_timeline(&html);
 	fputs(html_begin, out);
 	fputs("<script type=\"application/json\" id=\"text\">", out);
 	print_text(out, &html);
 	fputs("</script>\n", out);
 	for (i = 0; i < html.source_count; i++) {
-		fprintf(out, "<script type=\"text/plain\" id=\"numbers%zu\">",
-			i);
-		columns_print(out, &html.sources[i].columns);
-		fputs("</script>\n", out);
-		columns_free(&html.sources[i].columns);
+		print_numbers(out, "numbers", i, &html.sources[i].columns);
 		free(html.sources[i].views);
 		free(html.sources[i].places);
+		free(html.sources[i].weights);
 	}
+	if (html.timeline)
+		print_timeline(out, &html);
 	fputs(html_end, out);
 	names_free(&html.strings);
 	free(html.sources);

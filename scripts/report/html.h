@@ -3,10 +3,17 @@
 #define REPORT_HTML_H
 
 #include "report.h"
+#include "timeline.h"
 
-/* @models: of one recording; first what is shown first.  @against: of another one
- * to compare it with, or NULL. */
-void html_print(FILE *out, struct model *const *models, size_t count,
-		struct model *against, const struct options *options);
+/* What is in the page. */
+struct html_contents {
+	struct model *models[4];	/* of one recording, the first shown first */
+	size_t model_count;
+	struct model *against;		/* of another one to compare with, or NULL */
+	struct timeline *timeline;	/* or NULL */
+};
+
+void html_print(FILE *out, const struct html_contents *contents,
+		const struct options *options);
 
 #endif

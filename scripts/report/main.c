@@ -65,6 +65,8 @@ static const char help[] =
 "  -o, --output FILE    instead of the recording's name and .html; -: standard\n"
 "                       output\n"
 "  --against DIR        colour by what changed since recording DIR\n"
+"  --max-paths N        call paths in it; default 1000000\n"
+"  --max-calls N        of a trace, the longest, one by one; default 1000000\n"
 "diff:\n"
 "  --value self|total|calls|bytes|allocations|peak|leaked   what is compared\n"
 "  --limit N            rows of a table; 0: all; default 30\n"
@@ -87,8 +89,8 @@ enum {
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
-	OPTION_LOCKS, OPTION_COVERAGE, OPTION_RANKS, OPTION_AGAINST, OPTION_HELP,
-	OPTION_OUTPUT = 'o',
+	OPTION_LOCKS, OPTION_COVERAGE, OPTION_RANKS, OPTION_AGAINST,
+	OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -144,6 +146,8 @@ static const struct option diff_options[] = {
 
 static const struct option html_options[] = {
 	{ "against", required_argument, NULL, OPTION_AGAINST },
+	{ "max-paths", required_argument, NULL, OPTION_MAX_PATHS },
+	{ "max-calls", required_argument, NULL, OPTION_MAX_CALLS },
 	{ "output", required_argument, NULL, OPTION_OUTPUT },
 	COMMON
 };
@@ -278,6 +282,14 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_OUTPUT:
 		options->output = text;
+		break;
+	case OPTION_MAX_PATHS:
+		options->max_paths = (uint32_t)parse_number("max-paths", text,
+							    1, 100000000);
+		break;
+	case OPTION_MAX_CALLS:
+		options->max_calls = (uint32_t)parse_number("max-calls", text,
+							    1, 100000000);
 		break;
 	case OPTION_AGAINST:
 		options->against = text;
@@ -761,18 +773,22 @@ static const char *page_name(const char *recording)
 	return name;
 }
 
-/* All there is: what was found by samples as well, and each thread apart. */
+/* All there is: what was found by samples as well, each thread apart, and when. */
 static int html(struct options *options, const char *path)
 {
 	struct recording recordings[3];
 	struct model models[4] = { { .recording = NULL } };
-	struct model *used[4], against = { .recording = NULL };
-	size_t i, count = 0;
+	struct model against = { .recording = NULL };
+	struct html_contents contents = { .model_count = 0 };
+	struct timeline timeline;
 	FILE *out;
+	size_t i;
 
-	if (options->against)
+	if (options->against) {
 		read_all(&against, NULL, &recordings[2], options,
 			 options->against);
+		contents.against = &against;
+	}
 	read_all(&models[0], &models[1], &recordings[0], options, path);
 	choose_memory(&models[0], options);
 	if (has_threads(&models[0])) {
@@ -785,12 +801,14 @@ static int html(struct options *options, const char *path)
 	}
 	for (i = 0; i < 4; i++)
 		if (models[i].recording)
-			used[count++] = &models[i];
+			contents.models[contents.model_count++] = &models[i];
+	if (trace_is_there(&recordings[0]) &&
+	    timeline_read(&timeline, recordings[0].path, options))
+		contents.timeline = &timeline;
 	if (!options->output)
 		options->output = page_name(recordings[0].path);
 	out = output_open(options->output);
-	html_print(out, used, count, against.recording ? &against : NULL,
-		   options);
+	html_print(out, &contents, options);
 	return finish(&models[0]);
 }
 
@@ -829,6 +847,8 @@ int main(int argc, char **argv)
 		.min_percent = 0.5,
 		.depth = 64,
 		.max_depth = 4096,
+		.max_paths = 1000000,
+		.max_calls = 1000000,
 	};
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;

@@ -35,6 +35,7 @@ struct options {
 	uint32_t max_depth;		/* of exported paths */
 	const char *output;
 	const char *against;		/* a recording to compare with */
+	uint32_t max_paths, max_calls;	/* one by one in the page of html */
 };
 
 /* How text is laid out where it goes. */

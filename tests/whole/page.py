@@ -4,6 +4,7 @@
 `profrun html`: the page, in a browser, shows the numbers of the report; names can
 do nothing to it, it asks nobody for anything, and it is quick.
 """
+import base64
 import functools
 import http.server
 import json
@@ -420,6 +421,241 @@ def what_changed_is_what_the_reports_differ_by():
     open_page(page_of(outputs[0], '--against', outputs[0]))
     expect_equal({row['change'][0] for row in rows_of('#table')}, {0},
                  'changes')
+
+
+# --- the timeline ---
+
+TRACED = r"""
+#include <pthread.h>
+
+static volatile long sum;
+
+__attribute__((noinline)) static void leaf(int n)
+{
+        for (int i = 0; i < n; i++)
+                sum += i;
+}
+
+__attribute__((noinline)) static void inner(int n)
+{
+        leaf(n);
+        if (n % 3 == 0)
+                leaf(n * 20);
+}
+
+__attribute__((noinline)) static void outer(int n)
+{
+        for (int i = 0; i < n; i++)
+                inner(i);
+}
+
+static void *work(void *argument)
+{
+        outer(3);
+        return argument;
+}
+
+int main(int argc, char **argv)
+{
+        pthread_t thread;
+        int n = argc > 1 ? __builtin_atoi(argv[1]) : 4;
+
+        pthread_create(&thread, 0, work, 0);
+        pthread_join(thread, 0);
+        for (int i = 0; i * 100 < n; i++)
+                outer(n < 100 ? n : 100);
+        return 0;
+}
+"""
+
+
+@functools.lru_cache(maxsize=None)
+def traced(number):
+    path = shimtest.scratch + '/traced.c'
+    with open(path, 'w') as file:
+        file.write(TRACED.replace('__builtin_atoi', 'atoi').replace(
+            '#include', '#include <stdlib.h>\n#include', 1))
+    output = record([compile(path, 'gcc', '-O1'), str(number)],
+                    'trace').output
+    if not any(name.endswith('.trace') for _, _, names in os.walk(output)
+               for name in names):
+        raise Skipped('the library has no profile trace')
+    return output
+
+
+# That nothing is subtracted is all that a single call can have in common with sums.
+@test
+def each_call_is_there_with_its_time():
+    output = traced(4)
+    functions = {f['name']: f for f in
+                 reported(output, '--raw')['functions']}
+    open_page(page_of(output, '--raw'))
+    calls = sum(f['calls'] for f in functions.values())
+    expect('All %d calls are there one by one' % calls in
+           window.text('#merged'), window.text('#merged'))
+    for number, row in enumerate(rows_of('#table')):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        function = functions[row['name']]
+        found = rows_of('#calls')
+        expect_equal(len(found), function['calls'], row['name'])
+        took = [call['took'][0] for call in found]
+        expect(abs(sum(took) - function['total_ns']) <= 2 * len(took),
+               '%s: %s, not %s' % (row['name'], took, function['total_ns']))
+        expect(abs(max(took) - function['max_ns']) <= 2, took)
+        expect(abs(min(took) - function['min_ns']) <= 2, took)
+    expect_equal({call['name'].split()[-1] for call in found}, {'traced'},
+                 'the thread')
+
+
+@test
+def keys_lead_through_the_calls():
+    open_page(page_of(traced(4)))
+    window.run('document.querySelector("#timeline").focus()')
+
+    def press(*keys):
+        window.keys(keys)
+        return window.text('#call-name')
+    expect_equal([press(KEYS['home']), press(KEYS['down']),
+                  press(KEYS['down']), press(KEYS['down']),
+                  press(KEYS['right']), press(KEYS['right']),
+                  press(KEYS['up']), press(KEYS['right']),
+                  press(KEYS['right']), press(KEYS['down'])],
+                 ['main', 'outer', 'inner', 'leaf', 'leaf', 'leaf', 'inner',
+                  'inner', 'inner', 'leaf'], 'calls')
+    expect_equal(window.text('#function-name'), 'leaf', 'the function')
+    expect('Depth4' in window.text('#call-facts'), 'the depth')
+    window.keys([KEYS['enter']])
+    window.wait('return !document.querySelector("#times-out").disabled')
+    window.keys([KEYS['escape']])
+    window.wait('return document.querySelector("#times-out").disabled')
+    # The other thread's lane is below.
+    expect_equal([press(KEYS['home'])] + [press(KEYS['down'])
+                                          for _ in range(5)],
+                 ['main', 'outer', 'inner', 'leaf', 'work', 'outer'],
+                 'lanes')
+
+
+class Pieces:
+    """A reader of our own of what the page holds."""
+
+    def __init__(self, path):
+        with open(path, encoding='utf-8') as file:
+            self.page = file.read()
+        self.about = json.loads(self.script('text'))['timeline']
+        self.pieces = []                # of each lane
+        for number, lane in enumerate(self.about['lanes']):
+            self.numbers = self.decode(self.script('calls%d' % (number + 1)))
+            self.pieces.append([self.piece() for _ in range(lane['pieces'])])
+            depth = end = 0
+            for piece in self.pieces[-1]:
+                depth += piece['depth']
+                end += piece['end']
+                piece.update(depth=depth, end=end, begin=end - piece['ns'])
+
+    def script(self, name):
+        return re.search('<script [^>]* id="%s">(.*?)</script>' % name,
+                         self.page, re.S)[1]
+
+    @staticmethod
+    def decode(text):
+        number = shift = 0
+        for byte in base64.b64decode(text):
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                yield number
+                number = shift = 0
+
+    def signed(self):
+        number = next(self.numbers)
+        return -(number + 1) // 2 if number % 2 else number // 2
+
+    def piece(self):
+        piece = {'depth': self.signed(), 'end': self.signed(),
+                 'ns': next(self.numbers), 'what': next(self.numbers),
+                 'calls': 1}
+        if piece['what'] == 0:
+            piece['calls'] = next(self.numbers)
+            piece['busy'] = next(self.numbers)
+        return piece
+
+
+@test
+def of_many_calls_the_short_ones_are_merged_and_counted():
+    output = traced(3000)
+    wanted = reported(output)
+    path = page_of(output, '--max-calls', '500')
+    contents = Pieces(path)
+    about = contents.about
+    expect_equal(about['calls'], wanted['calls'], 'calls')
+    alone = sum(piece['what'] > 0 for lane in contents.pieces
+                for piece in lane)
+    expect(0 < alone <= 500, '%d calls one by one' % alone)
+    expect_equal(alone + about['merged'], wanted['calls'], 'all calls')
+    for lane, pieces in zip(about['lanes'], contents.pieces):
+        expect_equal(sum(piece['calls'] for piece in pieces), lane['calls'],
+                     'calls of a lane')
+        rows = {}
+        for piece in pieces:
+            rows.setdefault(piece['depth'], []).append(piece)
+            if piece['what']:
+                expect(piece['ns'] >= about['least_ns'] - 2, piece)
+            else:
+                expect(piece['busy'] <= piece['ns'] + 2 * piece['calls'],
+                       piece)
+        for depth, row in rows.items():
+            for before, after in zip(row, row[1:]):
+                expect(before['end'] <= after['begin'] + 1, 'they overlap')
+            for piece in row if depth else []:
+                expect(any(above['what'] and above['begin'] <= piece['begin'] + 1
+                           and piece['end'] <= above['end'] + 1
+                           for above in rows[depth - 1]),
+                       'nothing is around %s' % piece)
+    open_page(path)
+    text = '%s of %s calls, all shorter than' % (
+        format(about['merged'], ','), format(about['calls'], ','))
+    expect(window.text('#merged').startswith(text), window.text('#merged'))
+
+
+@test
+def a_million_events_are_there_within_three_seconds():
+    output = traced(213000)         # 235 calls for each hundred
+    calls = reported(output)['calls']
+    expect(calls * 2 > 1000000, calls)
+    path = page_of(output)
+    took = []
+    for _ in range(3):
+        open_page(path)
+        took.append(float(window.run('return document.documentElement'
+                                     '.dataset.ready')))
+    print('# %d calls, %d KiB, ready after %s ms' % (
+        calls, os.path.getsize(path) / 1024, took))
+    expect(min(took) < 3000, 'ready after %s ms' % took)
+    # It follows: each step is drawn before the next one.
+    window.run('document.querySelector("#timeline").scrollIntoView()')
+    frames = window.ask('POST', '/execute/async', {'script': FRAMES,
+                                                   'args': []})
+    print('# frames of %d to %d ms' % (min(frames), max(frames)))
+    expect(sorted(frames)[len(frames) // 2] < 100, frames)
+
+
+FRAMES = """
+const done = arguments[0];
+const canvas = document.querySelector('#timeline');
+const keys = [...'w'.repeat(25), ...'d'.repeat(20), ...'s'.repeat(25)];
+const took = [];
+let last = performance.now();
+const step = () => {
+    took.push(performance.now() - last);
+    last = performance.now();
+    if (!keys.length)
+        return done(took);
+    canvas.dispatchEvent(new KeyboardEvent('keydown', { key: keys.shift() }));
+    requestAnimationFrame(step);
+};
+requestAnimationFrame(step);
+"""
 
 
 # Compilers take few of these, so the names are put in where the linker left

@@ -4,26 +4,18 @@
 // Only what can be seen is visited: what is left or right of the picture, or
 // too narrow to see, is skipped with all that is below it.
 
-const ROW = 20;                 // height of a frame
 const NARROW = 0.6;             // pixels; what is less wide is left out
-const MOVE_MS = 140;            // how long zooming takes
 
-class Flame {
-    // @box scrolls; @canvas is in it.  @on: { point(path, event), focus(path),
-    // zoom(path) }; path -1 is none.
+class Flame extends Drawing {
+    // @on: { point(path, event), focus(path), zoom(path) }; path -1 is none.
     constructor(box, canvas, on) {
-        this.box = box;
-        this.canvas = canvas;
-        this.context = canvas.getContext('2d');
+        super(box, canvas);
         this.on = on;
         this.range = [0, 1];
-        this.widths = new Map();
         this.listen();
     }
 
     listen() {
-        new ResizeObserver(() => this.resize()).observe(this.box);
-        this.box.addEventListener('scroll', () => this.drawSoon());
         this.canvas.addEventListener('mousemove', event => {
             this.point(this.find(event.offsetX, event.offsetY), event);
         });
@@ -40,8 +32,6 @@ class Flame {
             if (this.key(event))
                 event.preventDefault();
         });
-        this.canvas.addEventListener('focus', () => this.drawSoon());
-        this.canvas.addEventListener('blur', () => this.drawSoon());
     }
 
     // @picture: { view, from, to, label(path), color(path) }, and the font and
@@ -75,30 +65,14 @@ class Flame {
         this.resize();
     }
 
-    resize() {
-        if (!this.picture)
-            return;
-        const { box, canvas } = this;
-        const rows = this.picture.view.deepest + 1;
-        const scale = window.devicePixelRatio || 1;
-
-        this.height = rows * ROW;
-        canvas.parentElement.style.height = `${this.height}px`;
-        this.width = canvas.parentElement.clientWidth;
-        this.shown = Math.min(box.clientHeight, Math.max(this.height, ROW));
-        canvas.style.width = `${this.width}px`;
-        canvas.style.height = `${this.shown}px`;
-        canvas.width = Math.round(this.width * scale);
-        canvas.height = Math.round(this.shown * scale);
-        this.context.setTransform(scale, 0, 0, scale, 0, 0);
-        if (this.up)
-            box.scrollTop = this.height;
-        this.draw();
+    get height() {
+        return this.picture ? (this.picture.view.deepest + 1) * ROW : 0;
     }
 
-    drawSoon() {
-        if (!this.waiting)
-            this.waiting = requestAnimationFrame(() => this.draw());
+    resize() {
+        super.resize();
+        if (this.up)
+            this.box.scrollTop = this.height;
     }
 
     // --- where things are ---
@@ -146,11 +120,6 @@ class Flame {
         const { view } = picture;
         const narrow = new Narrow(this);
 
-        cancelAnimationFrame(this.waiting);
-        this.waiting = 0;
-        context.clearRect(0, 0, this.width, this.shown);
-        context.font = picture.font;
-        context.textBaseline = 'middle';
         for (let i = 0; i < view.count;) {
             const left = Math.max(this.left(i), 0);
             const right = Math.min(this.right(i), this.width);
@@ -202,36 +171,6 @@ class Flame {
             left + 4, top + ROW / 2);
     }
 
-    // As much of @name as fits into @width.
-    fit(name, width) {
-        const whole = shorten(name, 500);
-
-        if (this.widthOf(whole) <= width)
-            return whole;
-        const text = brief(whole);
-
-        if (this.widthOf(text) <= width)
-            return text;
-        let least = 0, most = text.length - 1;
-
-        while (least < most) {
-            const middle = Math.ceil((least + most) / 2);
-
-            if (this.context.measureText(
-                `${text.slice(0, middle)}\u2026`).width <= width)
-                least = middle;
-            else
-                most = middle - 1;
-        }
-        return least ? `${text.slice(0, least)}\u2026` : '';
-    }
-
-    widthOf(text) {
-        if (!this.widths.has(text))
-            this.widths.set(text, this.context.measureText(text).width);
-        return this.widths.get(text);
-    }
-
     outline(path, width) {
         const { context, picture } = this;
 
@@ -268,38 +207,13 @@ class Flame {
     }
 
     zoom(path) {
-        const from = this.range, to = this.rangeOf(path);
-        const begin = performance.now();
-
         this.zoomed = path;
         this.on.zoom(path);
-        cancelAnimationFrame(this.moving);
-        if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
-            this.range = to;
-            this.drawSoon();
-            return;
-        }
-        const step = now => {
-            const part = Math.min(Math.max(now - begin, 0) / MOVE_MS, 1);
-            const eased = 1 - (1 - part) ** 3;
-
-            this.range = part < 1 ? [0, 1].map(side =>
-                from[side] + (to[side] - from[side]) * eased) : to;
-            this.draw();
-            if (part < 1)
-                this.moving = requestAnimationFrame(step);
-        };
-        this.moving = requestAnimationFrame(step);
+        this.move(this.rangeOf(path));
     }
 
     scrollTo(path) {
-        const { box } = this;
-        const top = this.top(this.picture.view.depth[path]);
-
-        if (top < 0)
-            box.scrollTop += top;
-        else if (top + ROW > box.clientHeight)
-            box.scrollTop += top + ROW - box.clientHeight;
+        this.scrollBy(this.top(this.picture.view.depth[path]), 0);
     }
 
     // The paths beside @path, from left to right.

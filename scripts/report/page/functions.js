@@ -105,7 +105,7 @@ function memoryColumns(source, rows, metric) {
     ];
 }
 
-function callColumns(source, rows) {
+function countColumns(source, rows) {
     return [
         partColumn(rows, 'count'),
         countColumn('self', 'Calls', 'how often called'),
@@ -125,7 +125,7 @@ function functionTable(source, view, measured, metric) {
     const rows = view.sums.map(row => ({ ...row, self: row.calls,
         timed: undefined }));
 
-    return { rows, columns: callColumns(source, rows) };
+    return { rows, columns: countColumns(source, rows) };
 }
 
 function memoryRows(source, view, measured, metric) {

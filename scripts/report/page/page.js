@@ -12,6 +12,7 @@ const state = {
 let source, view, measured;
 let comparison, before;                         // or null: nothing to compare
 let flame, table, tables;
+let times, timeline;                            // or undefined: there is none
 
 // --- what is shown ---
 
@@ -105,9 +106,11 @@ function show() {
 }
 
 function showLeftOut() {
-    const text = source.left_out ? `${humanCount(source.left_out)} paths that ` +
-        `took ${humanNs(source.least_ns)} or less are not in the picture; ` +
-        'the table of functions has all.' : '';
+    const text = source.left_out ? `${humanCount(source.left_out)} paths ` +
+        (source.times ? `that took ${humanNs(source.least)} or less` :
+            `with ${humanCount(source.least)} calls or less`) + ', and what ' +
+        'is below them, are not in the picture; the table of functions has ' +
+        'all.' : '';
 
     byId('left-out').textContent = text;
     byId('left-out').hidden = !text;
@@ -189,19 +192,24 @@ function showFrame(path) {
 }
 
 function showTip(path, event) {
+    const about = path > 0 ? source.functions[view.function[path]] : NOBODY;
+
+    placeTip(path < 0 ? null : `path ${path}`, event, () => [
+        element('strong', shorten(labelOf(path), 400)),
+        element('span', placeOf(about), { class: 'place' }),
+        frameFacts(path)]);
+}
+
+// Beside the mouse; @contents() is made if @what is not what it showed before.
+function placeTip(what, event, contents) {
     const tip = byId('tip');
 
-    tip.hidden = path < 0;
-    if (path < 0)
+    tip.hidden = !what;
+    if (!what)
         return;
-    if (tip.dataset.path !== String(path)) {
-        const about = path ? source.functions[view.function[path]] : NOBODY;
-
-        tip.dataset.path = path;
-        tip.replaceChildren(
-            element('strong', shorten(labelOf(path), 400)),
-            element('span', placeOf(about), { class: 'place' }),
-            frameFacts(path));
+    if (tip.dataset.what !== what) {
+        tip.dataset.what = what;
+        tip.replaceChildren(...contents());
     }
     const right = event.clientX + 16 + tip.offsetWidth < innerWidth;
     const below = event.clientY + 20 + tip.offsetHeight < innerHeight;
@@ -216,6 +224,167 @@ function focusFrame(path) {
     showFrame(path);
     if (path > 0)
         chooseFunction(view.function[path]);
+}
+
+// --- the timeline ---
+
+function laneTitle(lane, several) {
+    const name = (several ? `${lane.pid} / ` : '') + threadName(lane);
+
+    return `${name}${lane.track ? `, coroutine ${lane.track}` : ''}: ` +
+        `${humanCount(lane.calls)} calls`;
+}
+
+const MARKS = {
+    mark: mark => mark.text,
+    begin: mark => `[ ${mark.text}`,
+    end: mark => `${mark.text} ]`,
+    counter: mark => `${mark.text} = ${mark.value}`,
+    pause: () => 'not recorded from here',
+    resume: () => 'to here',
+    lost: mark => `${humanCount(mark.value)} calls lost`,
+};
+
+function readTimes() {
+    if (!profile.timeline)
+        return;
+    times = readCalls(profile);
+    const several = new Set(times.lanes.map(lane => lane.pid)).size > 1;
+    const marks = times.marks.map(([thread, kind, ns, value, text]) => {
+        const mark = { thread, ns, value, text: visible(text || '') };
+
+        return { ...mark, title: MARKS[kind](mark),
+            bad: ['pause', 'resume', 'lost'].includes(kind) };
+    });
+
+    for (const lane of times.lanes) {
+        lane.title = laneTitle(lane, several);
+        lane.marks = lane.track ? [] : marks.filter(mark =>
+            mark.thread === lane.thread);
+    }
+    timeline = new Timeline(byId('lanes'), byId('timeline'), {
+        point: showCallTip,
+        focus: focusCall,
+        zoom: showRange,
+    });
+    byId('times').hidden = false;
+    byId('merged').textContent = (times.merged ? `${humanCount(times.merged)} ` +
+        `of ${humanCount(times.calls)} calls, all shorter than ` +
+        `${humanNs(times.least_ns)}, are shown together with those beside and ` +
+        'below them, in grey; all others one by one.' :
+        `All ${humanCount(times.calls)} calls are there one by one.`) +
+        (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
+        'are left out.' : '');
+}
+
+// The functions of the timeline have numbers of their own.
+function numbersOfTimes() {
+    if (times.source !== source) {
+        const numbers = new Map(source.functions.map((about, number) =>
+            [functionKey(about), number]));
+
+        times.source = source;
+        times.numbers = times.functions.map(about => {
+            const number = numbers.get(functionKey(about));
+
+            return number === undefined ? -1 : number;
+        });
+    }
+    return times.numbers;
+}
+
+function showTimes() {
+    if (!timeline)
+        return;
+    const numbers = numbersOfTimes();
+    const palette = makePalette();
+    const names = times.functions.map(about => visible(about.name));
+
+    timeline.show({
+        lanes: times.lanes, duration: times.duration_ns,
+        color: number => palette.color(numbers[number]),
+        label: number => names[number],
+        font: `12px ${css('--font')}`,
+        text: css('--frame-text'), strong: css('--text'),
+        muted: css('--muted'), line: css('--line'), ground: css('--panel'),
+        found: css('--found'), merged: css('--merged'), bad: css('--bad'),
+        accent: css('--accent'),
+        marks: flame.marks && numbers.map(number => flame.marks[number]),
+    });
+    showRange();
+}
+
+function showRange() {
+    const [from, to] = timeline.range;
+
+    byId('times-range').textContent = [from, to].map(time =>
+        timeText(time, (to - from) / 100)).join(' \u2013 ');
+    byId('times-out').disabled = timeline.isWhole();
+}
+
+function rowOf(at) {
+    return times.lanes[at.lane].rows[at.depth];
+}
+
+function callName(at) {
+    const row = rowOf(at);
+    const number = row.number(at.piece);
+
+    return number < 0 ? `${humanCount(row.calls[at.piece])} calls shorter than ` +
+        humanNs(times.least_ns) : visible(times.functions[number].name);
+}
+
+function callPlace(at) {
+    const number = rowOf(at).number(at.piece);
+
+    return number < 0 ? '' : placeOf(times.functions[number]);
+}
+
+function callFacts(at) {
+    const row = rowOf(at);
+    const list = element('dl', '', { class: 'facts' });
+    const begin = row.begin[at.piece], end = row.end[at.piece];
+
+    fact(list, 'From', timeText(begin, 1), exactNs(begin));
+    fact(list, row.isOpen(at.piece) ? 'Still open after' : 'Took',
+        humanNs(end - begin), exactNs(end - begin));
+    if (row.calls[at.piece])
+        fact(list, 'In calls', humanNs(row.busy[at.piece]),
+            exactNs(row.busy[at.piece]));
+    fact(list, 'Depth', humanCount(at.depth + 1));
+    return list;
+}
+
+function showCallTip(at, event) {
+    placeTip(at && `${at.lane} ${at.depth} ${at.piece}`, event, () => [
+        element('strong', shorten(callName(at), 400)),
+        element('span', callPlace(at), { class: 'place' }),
+        callFacts(at)]);
+}
+
+function focusCall(at) {
+    const number = rowOf(at).number(at.piece);
+
+    byId('call-name').textContent = shorten(callName(at), 400);
+    byId('call-place').textContent = callPlace(at);
+    byId('call-facts').replaceChildren(callFacts(at));
+    if (number >= 0)
+        chooseFunction(numbersOfTimes()[number]);
+}
+
+// The calls of function @number in the timeline, the longest first.
+function showCalls(number) {
+    const place = byId('calls');
+    const { found, all } = timeline ? callsOf(times,
+        numbersOfTimes().map(each => each === number)) : { found: [] };
+
+    place.hidden = !found.length;
+    if (!found.length)
+        return;
+    new Table(place, found.length < all ? `The ${humanCount(found.length)} ` +
+        `longest of its ${humanCount(all)} calls in the timeline` :
+        'Its calls in the timeline', callColumns(times),
+    at => timeline.go(at)).show(found);
 }
 
 // --- functions ---
@@ -272,6 +441,7 @@ function showFunction() {
         byId(id).hidden = made.rows.length === 0;
         return made;
     });
+    showCalls(number);
     byId('histogram').replaceChildren(...about.histogram.length ?
         [histogramTable(source, about)] : []);
 }
@@ -312,6 +482,7 @@ function search() {
     if (pattern)
         showFound(Uint8Array.from(source.functions, each =>
             pattern.test(each.name) ? 1 : 0));
+    showTimes();
     fillTable();
 }
 
@@ -396,6 +567,9 @@ function listen() {
         flame.setUp(state.up);
     });
     byId('zoom-out').addEventListener('click', zoomOut);
+    byId('times-out').addEventListener('click', () => timeline.zoomOut());
+    byId('closer').addEventListener('click', () => timeline.zoom(2));
+    byId('farther').addEventListener('click', () => timeline.zoom(1 / 2));
     byId('copy').addEventListener('click', copyName);
     byId('theme').addEventListener('click', () => setTheme(!isDark()));
     byId('help-button').addEventListener('click', () =>
@@ -426,6 +600,7 @@ function print(begins) {
     if (!root.dataset.theme)
         delete root.dataset.theme;
     flame.show(picture());
+    showTimes();
 }
 
 function pressed(event) {
@@ -457,6 +632,8 @@ function escape() {
         state.pattern = field.value = '';
         search();
         byId('flame').focus();
+    } else if (document.activeElement === byId('timeline')) {
+        timeline.zoomOut();
     } else {
         zoomOut();
     }
@@ -512,9 +689,13 @@ function begin() {
     state.colors = comparison ? 'change' : usefulGroups(source, view.sums);
     byId('change').hidden = byId('change').disabled = !comparison;
     byId('colors').value = state.colors;
+    readTimes();
     listen();
     show();
     fitGraph();
+    if (timeline)
+        byId('lanes').style.height = `${Math.min(timeline.height,
+            Math.max(Math.floor(innerHeight * 0.5), 240))}px`;
     const rows = view.sums;
 
     if (rows.length)

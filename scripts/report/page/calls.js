@@ -1,0 +1,159 @@
+// The calls of a trace, as timeline.c wrote them: lanes, and in them rows of
+// pieces.  A piece is a call, or many short ones one after the other.
+
+// Calls of one depth, in the order of time; no two of them overlap.
+class Row {
+    constructor(count) {
+        this.count = 0;
+        this.begin = new Float64Array(count);
+        this.end = new Float64Array(count);
+        this.what = new Uint32Array(count);     // 0: short ones; see number()
+        this.calls = new Float64Array(count);   // how many; 0: one
+        this.busy = new Float64Array(count);
+    }
+
+    // Of the piece's function; -1: several.
+    number(piece) {
+        return this.what[piece] ? (this.what[piece] - 1) >> 1 : -1;
+    }
+
+    isOpen(piece) {
+        return this.what[piece] > 0 && (this.what[piece] - 1) % 2 === 1;
+    }
+
+    // The first piece from @from on that ends after @time.
+    after(time, from = 0) {
+        let least = from, most = this.count;
+
+        while (least < most) {
+            const middle = (least + most) >> 1;
+
+            if (this.end[middle] > time)
+                most = middle;
+            else
+                least = middle + 1;
+        }
+        return least;
+    }
+
+    // The piece at @time, or -1.
+    at(time) {
+        const piece = this.after(time);
+
+        return piece < this.count && this.begin[piece] <= time ? piece : -1;
+    }
+}
+
+// Pieces come in the order in which they end.
+function readLane(about, columns) {
+    const count = about.pieces;
+    const depths = new Uint32Array(count);
+    const begins = new Float64Array(count);
+    const ends = new Float64Array(count);
+    const whats = new Uint32Array(count);
+    const runs = [];
+    const sizes = [];
+    let depth = 0, end = 0;
+
+    for (let i = 0; i < count; i++) {
+        depth += columns.signed();
+        end += columns.signed();
+        depths[i] = depth;
+        ends[i] = end;
+        begins[i] = end - columns.number();
+        whats[i] = columns.number();
+        if (!whats[i])
+            runs.push(columns.number(), columns.number());
+        while (sizes.length <= depth)
+            sizes.push(0);
+        sizes[depth]++;
+    }
+    const rows = sizes.map(size => new Row(size));
+
+    for (let i = 0, run = 0; i < count; i++) {
+        const row = rows[depths[i]];
+        const place = row.count++;
+
+        row.begin[place] = begins[i];
+        row.end[place] = ends[i];
+        row.what[place] = whats[i];
+        if (!whats[i]) {
+            row.calls[place] = runs[run++];
+            row.busy[place] = runs[run++];
+        }
+    }
+    return rows;
+}
+
+function readCalls(profile) {
+    const { timeline, strings } = profile;
+    const bytes = number => new Columns(decode(
+        document.getElementById(`calls${number}`).textContent));
+    const columns = bytes(0);
+    const text = () => {
+        const number = columns.number();
+
+        return number ? strings[number - 1] : null;
+    };
+
+    timeline.functions = Array.from({ length: columns.number() }, () => ({
+        name: text(), object: text(), file: text(), line: columns.number(),
+    }));
+    timeline.lanes.forEach((lane, i) => {
+        lane.rows = readLane(lane, bytes(i + 1));
+    });
+    return timeline;
+}
+
+const LONGEST = 5000;           // of a function that are listed
+
+// Calls take(lane, depth, piece, row) for each call that is a piece of its own, of
+// the functions @wanted.
+function visitCalls(times, wanted, take) {
+    times.lanes.forEach(({ rows }, lane) => rows.forEach((row, depth) => {
+        for (let piece = 0; piece < row.count; piece++)
+            if (row.what[piece] && wanted[row.number(piece)])
+                take(lane, depth, piece, row);
+    }));
+}
+
+// The longest calls of the functions @wanted, and how many there are in all.
+function callsOf(times, wanted) {
+    const durations = [];
+    const found = [];
+
+    visitCalls(times, wanted, (lane, depth, piece, row) =>
+        durations.push(row.end[piece] - row.begin[piece]));
+    const sorted = Float64Array.from(durations).sort();
+    const least = sorted[Math.max(sorted.length - LONGEST, 0)];
+
+    visitCalls(times, wanted, (lane, depth, piece, row) => {
+        if (found.length < LONGEST &&
+            row.end[piece] - row.begin[piece] >= least)
+            found.push({ lane, depth, piece });
+    });
+    return { found, all: durations.length };
+}
+
+function callColumns(times) {
+    const row = at => times.lanes[at.lane].rows[at.depth];
+    const took = at => row(at).end[at.piece] - row(at).begin[at.piece];
+    const from = at => row(at).begin[at.piece];
+
+    return [
+        {
+            id: 'took', title: 'Took', value: took,
+            text: at => humanNs(took(at)), exact: at => exactNs(took(at)),
+        }, {
+            id: 'from', title: 'From', hint: 'since the start', value: from,
+            text: at => timeText(from(at), 1),
+        }, {
+            id: 'depth', title: 'Depth', value: at => at.depth + 1,
+            text: at => humanCount(at.depth + 1),
+        }, {
+            id: 'name', title: 'Thread', name: true,
+            value: at => threadName(times.lanes[at.lane]),
+            text: at => threadName(times.lanes[at.lane]),
+        },
+    ];
+}

@@ -1,0 +1,124 @@
+// What pictures that are wider than what one sees of them have in common: a
+// canvas as large as its box, a box that scrolls, a range of the picture from
+// left to right, names cut to fit.
+
+const ROW = 20;                 // height of a frame
+const MOVE_MS = 140;            // how long zooming takes
+
+class Drawing {
+    // @canvas is in an element as high as the picture, which is in @box.
+    constructor(box, canvas) {
+        this.box = box;
+        this.canvas = canvas;
+        this.context = canvas.getContext('2d');
+        this.widths = new Map();
+        new ResizeObserver(() => this.resize()).observe(box);
+        box.addEventListener('scroll', () => this.drawSoon());
+        canvas.addEventListener('focus', () => this.drawSoon());
+        canvas.addEventListener('blur', () => this.drawSoon());
+    }
+
+    resize() {
+        if (!this.picture)
+            return;
+        const { box, canvas } = this;
+        const scale = window.devicePixelRatio || 1;
+
+        canvas.parentElement.style.height = `${this.height}px`;
+        this.width = canvas.parentElement.clientWidth;
+        this.shown = Math.min(box.clientHeight, Math.max(this.height, ROW));
+        canvas.style.width = `${this.width}px`;
+        canvas.style.height = `${this.shown}px`;
+        canvas.width = Math.round(this.width * scale);
+        canvas.height = Math.round(this.shown * scale);
+        this.context.setTransform(scale, 0, 0, scale, 0, 0);
+        this.drawNow();
+    }
+
+    drawSoon() {
+        if (!this.waiting)
+            this.waiting = requestAnimationFrame(() => this.drawNow());
+    }
+
+    drawNow() {
+        cancelAnimationFrame(this.waiting);
+        this.waiting = 0;
+        if (!this.picture)
+            return;
+        this.context.clearRect(0, 0, this.width, this.shown);
+        this.context.font = this.picture.font;
+        this.context.textBaseline = 'middle';
+        this.draw();
+    }
+
+    // To range @to, so that eyes can follow.
+    move(to) {
+        const from = this.range;
+        const begin = performance.now();
+
+        cancelAnimationFrame(this.moving);
+        if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
+            this.range = to;
+            this.drawSoon();
+            this.settled();
+            return;
+        }
+        const step = now => {
+            const part = Math.min(Math.max(now - begin, 0) / MOVE_MS, 1);
+            const eased = 1 - (1 - part) ** 3;
+
+            this.range = part < 1 ? [0, 1].map(side =>
+                from[side] + (to[side] - from[side]) * eased) : to;
+            this.drawNow();
+            if (part < 1)
+                this.moving = requestAnimationFrame(step);
+            else
+                this.settled();
+        };
+        this.moving = requestAnimationFrame(step);
+    }
+
+    // The range is what it was to become.
+    settled() {
+    }
+
+    // So that the row at @top can be seen; @above of it is covered.
+    scrollBy(top, above) {
+        const { box } = this;
+
+        if (top < above)
+            box.scrollTop += top - above;
+        else if (top + ROW > box.clientHeight)
+            box.scrollTop += top + ROW - box.clientHeight;
+    }
+
+    // As much of @name as fits into @width.
+    fit(name, width) {
+        const whole = shorten(name, 500);
+
+        if (this.widthOf(whole) <= width)
+            return whole;
+        const text = brief(whole);
+
+        if (this.widthOf(text) <= width)
+            return text;
+        let least = 0, most = text.length - 1;
+
+        while (least < most) {
+            const middle = Math.ceil((least + most) / 2);
+
+            if (this.context.measureText(
+                `${text.slice(0, middle)}\u2026`).width <= width)
+                least = middle;
+            else
+                most = middle - 1;
+        }
+        return least ? `${text.slice(0, least)}\u2026` : '';
+    }
+
+    widthOf(text) {
+        if (!this.widths.has(text))
+            this.widths.set(text, this.context.measureText(text).width);
+        return this.widths.get(text);
+    }
+}
