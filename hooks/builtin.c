@@ -6,6 +6,7 @@
 #include <shim/banned.h>
 
 int calltree_start(const char *arguments);
+int exceptions_start(const char *arguments);
 int locks_start(const char *arguments);
 int coverage_start(const char *arguments);
 int memory_start(const char *arguments);
@@ -26,6 +27,7 @@ static struct {
 	bool started;
 } builtins[] = {
 	{ "calltree", calltree_start, false },
+	{ "exceptions", exceptions_start, false },
 	{ "locks", locks_start, false },
 	{ "coverage", coverage_start, false },
 	{ "memory", memory_start, false },

@@ -89,6 +89,7 @@ struct tree {
 	struct jump jumps[JUMPS];
 	struct hot *hot;		/* its thread's, or NULL */
 	struct waits *waits;		/* of locks.c */
+	struct throws *throws;		/* of exceptions.c */
 };
 
 /* What the fast path reads, per thread. */

@@ -12,7 +12,7 @@
  * stands.  It may go on meanwhile: if it still holds the lock after that, it
  * was there with it.
  */
-#include "calltree.h"
+#include "keyed.h"
 
 #include <shim/locks.h>
 
@@ -31,15 +31,9 @@ struct open {
 	uint64_t began;
 };
 
-struct lock_table {
-	uint64_t shift;
-	uint64_t used;
-	struct shim_lock_node *slot[];
-};
-
 /* Of a tree. */
 struct waits {
-	struct lock_table *table;
+	struct keyed_table *table;
 	unsigned depth; /* may exceed OPEN_MAX */
 	struct open open[OPEN_MAX];
 };
@@ -53,86 +47,6 @@ static uint64_t generation;
 
 /* --- finding the node --- */
 
-struct key {
-	const struct shim_node *node;
-	uint64_t lock;
-	const struct shim_node *holder;
-	uint32_t kind;
-};
-
-static uint64_t hash_of(uint64_t node, uint64_t lock, uint64_t holder,
-			uint32_t kind)
-{
-	return (node >> 6 ^ lock << 1 ^ holder << 7 ^ kind) *
-	       0x9e3779b97f4a7c15ull;
-}
-
-static struct lock_table *make_table(uint64_t shift)
-{
-	size_t slots = (size_t)1 << (64 - shift);
-	struct lock_table *table =
-		shim_memory(sizeof(*table) + slots * sizeof(*table->slot));
-
-	if (table)
-		table->shift = shift;
-	return table;
-}
-
-static void insert(struct lock_table *table, struct shim_lock_node *node)
-{
-	uint64_t mask = (1ull << (64 - table->shift)) - 1;
-	uint64_t i =
-		hash_of(node->node, node->lock, node->holder, node->kind) >>
-		table->shift;
-
-	while (!shim_replace(&table->slot[i & mask], NULL, node))
-		i++;
-	table->used++;
-}
-
-/* What a handler adds to the old one meanwhile is made once more: a reader adds
- * them up. */
-static bool make_room(struct waits *waits)
-{
-	struct lock_table *old = waits->table, *table;
-	uint64_t slots = old ? 1ull << (64 - old->shift) : 0;
-
-	if (old && old->used * 2 < slots)
-		return true;
-	table = make_table(old ? old->shift - 1 : 64 - 6);
-	if (!table)
-		return old && old->used + 2 < slots;
-	for (uint64_t i = 0; i < slots; i++)
-		if (old->slot[i])
-			insert(table, old->slot[i]);
-	__atomic_store_n(&waits->table, table, __ATOMIC_RELEASE);
-	if (slots > 512)
-		shim_memory_empty((char *)old + 4096,
-				  slots * sizeof(*old->slot) - 4096);
-	return true;
-}
-
-static struct shim_lock_node *find_known(const struct waits *waits,
-					 const struct key *key)
-{
-	const struct lock_table *table = waits->table;
-	struct shim_lock_node *node;
-	uint64_t i, mask;
-
-	if (!table)
-		return NULL;
-	mask = (1ull << (64 - table->shift)) - 1;
-	i = hash_of((uint64_t)key->node, key->lock, (uint64_t)key->holder,
-		    key->kind) >>
-	    table->shift;
-	for (; (node = table->slot[i & mask]) != NULL; i++)
-		if (node->node == (uint64_t)key->node &&
-		    node->lock == key->lock && node->kind == key->kind &&
-		    node->holder == (uint64_t)key->holder)
-			return node;
-	return NULL;
-}
-
 /* Its library may never have been heard of.  Those that are in no image at all cost
  * most, so there is an end to it. */
 static void note_image(uint64_t lock)
@@ -143,28 +57,6 @@ static void note_image(uint64_t lock)
 		noted++;
 		shim_image_note(lock);
 	}
-}
-
-static COLD struct shim_lock_node *make(struct tree *tree,
-					const struct key *key)
-{
-	struct shim_lock_node *node;
-
-	if (!make_room(tree->waits)) {
-		tree->lost_cause = SHIM_LOST_MEMORY;
-		return NULL;
-	}
-	note_image(key->lock);
-	node = tree_take(tree, sizeof(*node));
-	if (!node)
-		return NULL;
-	node->node = (uint64_t)key->node;
-	node->lock = key->lock;
-	node->holder = (uint64_t)key->holder;
-	node->kind = key->kind;
-	__atomic_store_n(&node->function, SHIM_NODE_LOCK, __ATOMIC_RELEASE);
-	insert(tree->waits->table, node);
-	return node;
 }
 
 static bool has_waits(struct tree *tree)
@@ -189,23 +81,28 @@ static struct shim_lock_node *find_node(struct place *at,
 					const struct shim_lock *lock,
 					const struct shim_node *holder)
 {
-	struct key key = { .lock = lock->address,
-			   .holder = holder,
-			   .kind = lock->kind };
-	struct shim_lock_node *node = NULL;
+	uint64_t key[KEYED_WORDS] = { 0, lock->address, (uint64_t)holder,
+				      lock->kind };
+	struct keyed_node *node = NULL;
 
-	key.node = tree_find_caller(at, (uintptr_t)__builtin_frame_address(0));
-	if (!key.node) {
+	key[0] = (uint64_t)tree_find_caller(
+		at, (uintptr_t)__builtin_frame_address(0));
+	if (!key[0]) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
 	}
-	if (has_waits(at->tree))
-		node = find_known(at->tree->waits, &key);
-	if (!node && at->tree->waits)
-		node = make(at->tree, &key);
+	if (has_waits(at->tree)) {
+		node = keyed_find(at->tree->waits->table, key);
+		if (!node) {
+			note_image(lock->address);
+			node = keyed_make(&at->tree->waits->table, at->tree,
+					  key, sizeof(struct shim_lock_node),
+					  SHIM_NODE_LOCK);
+		}
+	}
 	if (!node)
 		shim_record_lost(at->tree->lost_cause);
-	return node;
+	return (struct shim_lock_node *)node;
 }
 
 /* --- who holds it --- */
@@ -392,18 +289,10 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 {
 	(void)profiler;
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
-	     tree; tree = tree->next) {
-		struct lock_table *table =
-			tree->waits ? tree->waits->table : NULL;
-
-		for (uint64_t i = 0; table && i < 1ull << (64 - table->shift);
-		     i++) {
-			struct shim_lock_node *node = table->slot[i];
-
-			if (node && node->lock >= low && node->lock < high)
-				node->lock |= (uint64_t)gone << 48;
-		}
-	}
+	     tree; tree = tree->next)
+		if (tree->waits)
+			keyed_image_gone(tree->waits->table, 1, low, high,
+					 gone);
 }
 
 int locks_start(const char *arguments)

@@ -211,6 +211,8 @@ struct shim_file {
 #define SHIM_NODE_HEAP	  0xfffb000000000000ull	/* a struct shim_heap_node */
 #define SHIM_NODE_LIVES	  0xfffa000000000000ull	/* a struct shim_lives_node */
 #define SHIM_NODE_LOCK	  0xfff9000000000000ull	/* a struct shim_lock_node */
+#define SHIM_NODE_THROW	  0xfff7000000000000ull	/* a struct shim_throw_node */
+#define SHIM_NODE_TYPE	  0xfff8000000000000ull	/* a struct shim_type_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
 					 * or in doubt (frame, bit 0), or
@@ -400,8 +402,7 @@ struct shim_lock_node {
 					 * process, of the innermost call of the thread
 					 * that held it when the waiting began; 0: it
 					 * is not known */
-	uint32_t kind;			/* enum shim_lock_kind */
-	uint32_t unused;
+	uint64_t kind;			/* enum shim_lock_kind */
 	uint64_t waits;			/* that have begun */
 	uint64_t time;			/* of those that are over */
 	uint64_t max;
@@ -411,7 +412,37 @@ struct shim_lock_node {
 	uint64_t unused2[5];
 };
 
+/*
+ * exceptions: those of one type that were thrown in one path and caught in another
+ * (64 bytes).  Two of them may mean the same: a reader adds them.
+ */
+struct shim_throw_node {
+	uint64_t function;		/* SHIM_NODE_THROW */
+	uint64_t node;			/* address of the struct shim_node, or root, it
+					 * was thrown in; 0: that is not known */
+	uint64_t type;			/* address of its struct shim_type_node in this
+					 * file; 0: it is not known */
+	uint64_t catcher;		/* address of the node where it was caught; 0:
+					 * these are all that were thrown */
+	uint64_t unused;
+	uint64_t count;
+	uint64_t unused2[2];
+};
+
+/* The name of a type, as std::type_info has it: a multiple of 64 bytes. */
+struct shim_type_node {
+	uint64_t function;		/* SHIM_NODE_TYPE */
+	uint64_t type;			/* for its program alone */
+	uint64_t unused[3];
+	uint32_t text_size;		/* bytes, without a NUL, at most SHIM_TYPE_TEXT */
+	uint32_t is_cut;		/* it is longer */
+	char text[];
+};
+
+#define SHIM_TYPE_TEXT (4096 - 48)
+
 _Static_assert(sizeof(struct shim_lock_node) == 128, "layout");
+_Static_assert(sizeof(struct shim_throw_node) == 64, "layout");
 
 /*
  * trace: every enter and leave of a thread, in the order they happened.

@@ -23,7 +23,7 @@ struct scan {
 	struct site_maps *sites;
 	struct map groups;		/* number in this file: in recording->groups */
 	uint64_t lost_groups, lost_groups_offset;
-	uint32_t entry_room, extent_room, memory_room, lock_room;
+	uint32_t entry_room, extent_room, memory_room, lock_room, throw_room;
 	uint64_t *parents;		/* addresses, beside file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
@@ -262,6 +262,8 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_lives_node);
 	if (function >> 48 == SHIM_NODE_LOCK >> 48)
 		return sizeof(struct shim_lock_node);
+	if (function >> 48 == SHIM_NODE_THROW >> 48)
+		return sizeof(struct shim_throw_node);
 	return 0;
 }
 
@@ -271,6 +273,28 @@ static void add_memory(struct scan *scan, uint64_t offset)
 
 	GROW(file->memory, file->memory_count, scan->memory_room);
 	file->memory[file->memory_count++] = offset;
+}
+
+/* 0: it cannot be one. */
+static uint64_t type_size(const unsigned char *at, uint64_t left)
+{
+	struct shim_type_node node;
+	uint64_t size;
+
+	if (left < sizeof(node))
+		return 0;
+	memcpy(&node, at, sizeof(node));
+	size = sizeof(node) + node.text_size;
+	return node.text_size > SHIM_TYPE_TEXT || size > left ? 0 :
+	       (size + SLOT - 1) / SLOT * SLOT;
+}
+
+static void add_throw(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+
+	GROW(file->throws, file->throw_count, scan->throw_room);
+	file->throws[file->throw_count++] = offset;
 }
 
 static void add_lock(struct scan *scan, uint64_t offset)
@@ -297,6 +321,8 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 
 	if (function == 0)
 		return SLOT;
+	if (function >> 48 == SHIM_NODE_TYPE >> 48)
+		size = type_size(at, left);
 	if (size == 0 || size > left) {
 		blame(&scan->garbage, &scan->garbage_offset, offset);
 		return SLOT;
@@ -305,6 +331,12 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 		add_lock(scan, offset);
 		return size;
 	}
+	if (function >> 48 == SHIM_NODE_THROW >> 48) {
+		add_throw(scan, offset);
+		return size;
+	}
+	if (function >> 48 == SHIM_NODE_TYPE >> 48)
+		return size;
 	if (size == sizeof(struct shim_thread_node)) {
 		add_entry(scan, offset, slot, 0, NONE);
 		if (scan->file->is_sampled)
@@ -480,6 +512,24 @@ static void count_last(struct shim_extra_node *extra)
 		extra->min = extra->last;
 	if (extra->last > extra->max)
 		extra->max = extra->last;
+}
+
+const char *calltree_type(const struct tree_file *file, uint64_t address)
+{
+	struct shim_type_node node;
+	uint32_t c;
+	uint64_t at = find_offset(file, address, &c), left;
+
+	if (!at)
+		return NULL;
+	left = file->chunks[c].offset + file->chunks[c].size - at;
+	if (load(file->data + at) >> 48 != SHIM_NODE_TYPE >> 48 ||
+	    !type_size(file->data + at, left))
+		return NULL;
+	memcpy(&node, file->data + at, sizeof(node));
+	return keep_format("%s%s", keep_text((const char *)file->data + at +
+					     sizeof(node), node.text_size),
+			   node.is_cut ? "..." : "");
 }
 
 bool calltree_is_memory(const struct tree_file *file, uint64_t address)

@@ -78,6 +78,10 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		locks_csv(out, model, options);
 		return;
 	}
+	if (options->exceptions) {
+		exceptions_csv(out, model, options);
+		return;
+	}
 	sums = allocate(model->function_count, sizeof(*sums));
 	if (options->threads)
 		fputs("pid,tid,thread,", out);

@@ -396,6 +396,8 @@ void json_print(FILE *out, struct model *model, const struct options *options,
 	put_threads(out, model, places);
 	if (model->locks)
 		locks_json(out, model, options);
+	if (model->exceptions)
+		exceptions_json(out, model, options);
 	if (with_paths)
 		put_paths(out, model, places);
 	put_warnings(out);

@@ -405,33 +405,8 @@ uint64_t locks_waited_outside(const struct model *model)
 
 /* --- the table --- */
 
-#define PATH_FUNCTIONS 8		/* shown of a path, from the inside */
-#define NAME_COLUMNS   48		/* and of their names */
 #define WAITERS	       5		/* shown of a lock */
 #define INDENT	       66		/* of what is about them */
-
-static void put_path(const struct page *page, uint32_t path)
-{
-	const struct model *model = page->model;
-	uint32_t shown = 0;
-
-	if (path == NONE || model->paths[path].function == NONE) {
-		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, page->out);
-		return;
-	}
-	for (; model->paths[path].function != NONE;
-	     path = model->paths[path].parent) {
-		if (shown > 0)
-			fputs(" < ", page->out);
-		if (shown++ == PATH_FUNCTIONS) {
-			fputs("...", page->out);
-			return;
-		}
-		put_text_cut(page->out, shown_name(&model->functions[
-			model->paths[path].function], page->options),
-			NAME_COLUMNS);
-	}
-}
 
 static void print_waits(const struct page *page, const struct waits *waits)
 {
@@ -451,7 +426,7 @@ static void print_waiter(const struct page *page, const struct waiter *waiter)
 {
 	print_waits(page, &waiter->waits);
 	fputs("  in ", page->out);
-	put_path(page, waiter->path);
+	path_print(page, waiter->path);
 	if (waiter->waits.open)
 		fprintf(page->out, "; %" PRIu64 " to the end",
 			waiter->waits.open);
@@ -459,7 +434,7 @@ static void print_waiter(const struct page *page, const struct waiter *waiter)
 	if (!waiter->waits.waits)
 		return;
 	fprintf(page->out, "%*sits holder in ", INDENT, "");
-	put_path(page, waiter->holder);
+	path_print(page, waiter->holder);
 	fputc('\n', page->out);
 }
 
@@ -549,35 +524,6 @@ static void put_waits(FILE *out, const struct waits *waits)
 		waits->refusals, waits->open);
 }
 
-/* From the outside; null: unknown. */
-static void put_names(FILE *out, const struct model *model,
-		      const struct options *options, uint32_t path)
-{
-	uint32_t *order, depth = 0, at;
-
-	if (path == NONE) {
-		fputs("null", out);
-		return;
-	}
-	for (at = path; model->paths[at].function != NONE;
-	     at = model->paths[at].parent)
-		depth++;
-	order = allocate(depth, sizeof(*order));
-	for (at = path; model->paths[at].function != NONE;
-	     at = model->paths[at].parent)
-		order[--depth] = model->paths[at].function;
-	fputc('[', out);
-	for (at = path; model->paths[at].function != NONE;
-	     at = model->paths[at].parent, depth++) {
-		if (depth)
-			fputc(',', out);
-		put_json(out, shown_name(&model->functions[order[depth]],
-					 options));
-	}
-	fputc(']', out);
-	free(order);
-}
-
 static void put_lock(FILE *out, const struct model *model,
 		     const struct options *options, const struct lock *lock)
 {
@@ -595,9 +541,9 @@ static void put_lock(FILE *out, const struct model *model,
 		fputs(i ? ",\n {" : "\n {", out);
 		put_waits(out, &waiter->waits);
 		fputs(",\"path\":", out);
-		put_names(out, model, options, waiter->path);
+		path_json(out, model, options, waiter->path);
 		fputs(",\"holder\":", out);
-		put_names(out, model, options, waiter->holder);
+		path_json(out, model, options, waiter->holder);
 		fputc('}', out);
 	}
 	fputs("]}", out);
@@ -619,22 +565,6 @@ void locks_json(FILE *out, const struct model *model,
 	fputc(']', out);
 }
 
-/* "name;name", from the outside; "": outside of all. */
-static const char *join_names(const struct model *model,
-			      const struct options *options, uint32_t path)
-{
-	const char *text = "";
-
-	if (path == NONE)
-		return NULL;
-	for (; model->paths[path].function != NONE;
-	     path = model->paths[path].parent)
-		text = keep_format("%s%s%s", shown_name(&model->functions[
-					   model->paths[path].function],
-					   options), *text ? ";" : "", text);
-	return text;
-}
-
 static void put_row(FILE *out, const struct model *model,
 		    const struct options *options, const struct lock *lock,
 		    const struct waiter *waiter)
@@ -645,9 +575,9 @@ static void put_row(FILE *out, const struct model *model,
 	fprintf(out, ",%s,", kinds[lock->kind]);
 	put_csv(out, lock->object);
 	fprintf(out, ",0x%" PRIx64 ",", lock->address);
-	put_csv(out, join_names(model, options, waiter->path));
+	path_csv(out, model, options, waiter->path);
 	fputc(',', out);
-	put_csv(out, join_names(model, options, waiter->holder));
+	path_csv(out, model, options, waiter->holder);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 		",%" PRIu64 ",%" PRIu64 "\r\n", waits->waits,
 		whole(waits->time), whole(waits->max), waits->failures,

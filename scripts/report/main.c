@@ -81,6 +81,7 @@ static const char help[] =
 "  --memory             what was allocated, if calls were recorded, too\n"
 "  --locks              the same of waits for locks\n"
 "  --coverage           what was reached, if calls were recorded, too\n"
+"  --exceptions         what was thrown and caught, if calls were recorded, too\n"
 "  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
 
 enum {
@@ -89,8 +90,9 @@ enum {
 	OPTION_THREADS, OPTION_PROCESS, OPTION_FORMAT, OPTION_COLOR,
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
-	OPTION_LOCKS, OPTION_COVERAGE, OPTION_RANKS, OPTION_AGAINST,
-	OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_LOCKS, OPTION_EXCEPTIONS, OPTION_COVERAGE, OPTION_RANKS,
+	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_HELP,
+	OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -102,6 +104,7 @@ enum {
 	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
 	{ "locks", no_argument, NULL, OPTION_LOCKS },                       \
 	{ "coverage", no_argument, NULL, OPTION_COVERAGE },                 \
+	{ "exceptions", no_argument, NULL, OPTION_EXCEPTIONS },             \
 	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
 	{ "help", no_argument, NULL, OPTION_HELP },                         \
 	{ NULL, 0, NULL, 0 }
@@ -267,6 +270,9 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_LOCKS:
 		options->locks = true;
 		break;
+	case OPTION_EXCEPTIONS:
+		options->exceptions = true;
+		break;
 	case OPTION_DEBUGINFOD:
 		symbols_allow_network();
 		break;
@@ -416,25 +422,44 @@ static void choose_memory(const struct model *model, struct options *options)
 		    model->recording->path);
 }
 
-/* Waits, if they are what was asked for, when the program ran or now. */
-static void choose_locks(const struct model *model, struct options *options)
+/* Calls were not asked for, nor another table. */
+static bool is_free(const struct model *model, const struct options *options)
 {
 	const struct process *process = model->recording->processes;
 
+	return !options->memory && !options->locks && !options->exceptions &&
+	       !options->sort_given &&
+	       !process_has_profile(process, "calltree") &&
+	       !process_has_profile(process, "default");
+}
+
+/* Waits, if they are what was asked for, when the program ran or now. */
+static void choose_locks(const struct model *model, struct options *options)
+{
 	if ((options->locks || options->value == VALUE_WAITS) && !model->locks)
 		die("%s: no locks were recorded (profrun -p locks)",
 		    model->recording->path);
-	if (model->locks && !options->memory && !options->sort_given &&
-	    !process_has_profile(process, "calltree") &&
-	    !process_has_profile(process, "default"))
+	if (model->locks && is_free(model, options))
 		options->locks = true;
+}
+
+/* The same of exceptions. */
+static void choose_exceptions(const struct model *model,
+			      struct options *options)
+{
+	if (options->exceptions && !model->exceptions)
+		die("%s: no exceptions were recorded (profrun -p exceptions)",
+		    model->recording->path);
+	if (model->exceptions && is_free(model, options))
+		options->exceptions = true;
 }
 
 /* 0: what was asked for is there; 1: damage has left nothing of it. */
 static int finish(const struct model *model)
 {
 	bool is_empty = !model->calls && !model->open && !model->has_memory &&
-			!model->locks && !coverage_is_there(model->recording);
+			!model->locks && !model->exceptions &&
+			!coverage_is_there(model->recording);
 	int status = is_empty && warning_count() ? 1 : 0;
 
 	output_close();
@@ -549,6 +574,7 @@ static int report(struct options *options, const char *path)
 		  &recording, options);
 	choose_memory(&model, options);
 	choose_locks(&model, options);
+	choose_exceptions(&model, options);
 	out = output_open(NULL);
 	if (!strcmp(options->format, "json") && options->ranks)
 		ranks_json(out, &model);
@@ -640,6 +666,7 @@ static void check_value(struct options *options, enum export format,
 	options->memory = options->memory || format == EXPORT_MASSIF;
 	choose_memory(model, options);
 	choose_locks(model, options);
+	choose_exceptions(model, options);
 	if (format == EXPORT_MASSIF && !options->value_given)
 		options->value = VALUE_PEAK;
 	if (format == EXPORT_MASSIF && options->value != VALUE_PEAK)

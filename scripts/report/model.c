@@ -541,6 +541,8 @@ static void add_file(struct build *build, struct tree_file *file)
 	file->memory_count = 0;
 	locks_place(build->model, build->process_index,
 		    (uint32_t)(file - build->process->files));
+	exceptions_place(build->model, build->process_index,
+			 (uint32_t)(file - build->process->files));
 	free(file->entries);
 	free(file->slots);
 	file->entries = NULL;
@@ -617,8 +619,10 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		build.has_heap = !is_sampled && find_heap(process, &build.heap);
 		if (build.has_heap)
 			memory_add_process(model, &build.heap);
-		if (!is_sampled)
+		if (!is_sampled) {
 			locks_list(model, build.process_index);
+			exceptions_list(model, build.process_index);
+		}
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);
@@ -630,5 +634,6 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 	model_measure(model);
 	memory_measure(model);
 	locks_measure(model);
+	exceptions_measure(model);
 	progress_end();
 }

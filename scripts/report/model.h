@@ -124,6 +124,7 @@ struct model {
 	double memory_tick_ns;		/* of lifetimes; 0: they are not known */
 	uint64_t memory_period;		/* bytes to a sample; 0: all were seen */
 	struct locks *locks;		/* locks.c; NULL: nobody looked at them */
+	struct exceptions *exceptions;	/* exceptions.c, likewise */
 	struct memory_part *memory_parts;
 	uint32_t memory_part_count, memory_part_room;
 };
@@ -160,6 +161,11 @@ void locks_measure(struct model *model);
 /* Waited in the path itself, and in no function, in ns. */
 double locks_waited(const struct model *model, uint32_t path);
 uint64_t locks_waited_outside(const struct model *model);
+
+/* exceptions.c, in the same way. */
+void exceptions_list(struct model *model, uint32_t process);
+void exceptions_place(struct model *model, uint32_t process, uint32_t file);
+void exceptions_measure(struct model *model);
 
 /* memory.c */
 

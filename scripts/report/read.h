@@ -55,6 +55,8 @@ struct tree_file {
 	uint64_t heap;			/* of struct shim_heap_node; 0: none here */
 	uint64_t *locks;		/* of struct shim_lock_node */
 	uint32_t lock_count;
+	uint64_t *throws;		/* of struct shim_throw_node */
+	uint32_t throw_count;
 };
 
 /* N.coverage; see coverage.c. */
@@ -171,6 +173,8 @@ uint32_t calltree_find(const struct tree_file *file, uint64_t address);
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra);
+/* The name of the struct shim_type_node at @address; NULL: there is none. */
+const char *calltree_type(const struct tree_file *file, uint64_t address);
 /* Whether a struct shim_memory_node is there instead. */
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
 /* Copies the struct shim_lives_node at @address, in whichever file of the process. */

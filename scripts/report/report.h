@@ -28,7 +28,8 @@ struct options {
 	bool samples;			/* not the calls, if both are there */
 	bool trace;			/* the calls of a trace, if both are there */
 	bool memory;			/* the same of memory */
-	bool locks;			/* and of waits for locks */
+	bool locks;			/* and of waits for locks, */
+	bool exceptions;		/* and of exceptions */
 	bool coverage;			/* what was reached */
 	enum value value;
 	bool value_given;
@@ -63,12 +64,25 @@ void memory_print(const struct page *page);
 /* The least that those of bucket @bucket have lived. */
 double memory_life_ns(const struct model *model, int bucket);
 uint64_t memory_value(const struct memory *memory, enum value value);
+/* paths.c: the functions of a path, from the inside; from the outside as a list of
+ * names, and as "name;name".  NONE is unknown: null, and empty. */
+void path_print(const struct page *page, uint32_t path);
+void path_json(FILE *out, const struct model *model,
+	       const struct options *options, uint32_t path);
+void path_csv(FILE *out, const struct model *model,
+	      const struct options *options, uint32_t path);
 /* locks.c: the table of locks, and who waits for them; the same for programs. */
 void locks_print(const struct page *page);
 void locks_json(FILE *out, const struct model *model,
 		const struct options *options);
 void locks_csv(FILE *out, const struct model *model,
 	       const struct options *options);
+/* exceptions.c: what is thrown and caught where; the same for programs. */
+void exceptions_print(const struct page *page);
+void exceptions_json(FILE *out, const struct model *model,
+		     const struct options *options);
+void exceptions_csv(FILE *out, const struct model *model,
+		    const struct options *options);
 /* "1.5 MiB" */
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes);
 /* Dies if --callers and the like name no function, before all output. */

@@ -516,6 +516,11 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		locks_print(&page);
 		return;
 	}
+	if (options->exceptions && !options->tree && !options->threads &&
+	    !options->callers && !options->callees && !options->histogram) {
+		exceptions_print(&page);
+		return;
+	}
 	if (!model->calls && !model->open) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "

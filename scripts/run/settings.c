@@ -71,6 +71,7 @@ static const struct {
 	    { "counts", "", NULL },
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
+	{ "exceptions", { { NULL, NULL, NULL } } },
 	{ "locks", { { NULL, NULL, NULL } } },
 	{ "coverage", { { "label=", "NAME", is_label } } },
 	{ "memory", { { NULL, NULL, NULL } } },
@@ -106,6 +107,7 @@ static const char common_help[] =
 	"                             locks            who waits for which lock\n"
 	"                             coverage         lines and functions reached (-g);\n"
 	"                                              coverage:label=NAME of a test\n"
+	"                             exceptions       what is thrown and caught where\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
 	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
 	"                             none             nothing\n"
