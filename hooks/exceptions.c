@@ -29,6 +29,7 @@ struct throws {
 	struct keyed_table *table;
 	struct keyed_table *types;
 	unsigned next;
+	bool landed;		/* a frame was found for the last one */
 	struct flying flying[FLYING];
 };
 
@@ -173,6 +174,7 @@ static void on_throw(struct shim_profiler *profiler, const void *exception,
 	its_type = find_type(at.tree, throws, type);
 	if (!count(at.tree, throws, (uint64_t)node, its_type, 0) || !exception)
 		return;
+	throws->landed = false;
 	*take_flying(throws, exception) =
 		(struct flying){ exception, (uint64_t)node, its_type };
 }
@@ -189,11 +191,25 @@ static void on_caught(struct shim_profiler *profiler, const void *exception)
 	if (!node)
 		return;
 	known = find_flying(throws, exception);
+	/* What nobody catches the C++ library catches, to end the program. */
+	if (known && !throws->landed)
+		return;
 	if (known) {
 		flying = *known;
 		known->object = NULL;
 	}
 	count(at.tree, throws, flying.node, flying.type, (uint64_t)node);
+}
+
+static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
+{
+	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+					      tree_hot.tree;
+
+	(void)profiler;
+	(void)sp;
+	if (tree && tree->throws)
+		tree->throws->landed = true;
 }
 
 /* Another library may come where the types were. */
@@ -220,6 +236,7 @@ int exceptions_start(const char *arguments)
 		return -1;
 	shim_profiler_on_exception_throw(handle, on_throw);
 	shim_profiler_on_exception_catcher_enter(handle, on_caught);
+	shim_profiler_on_frames_unwound(handle, on_frames_unwound);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
 	return 0;
 }

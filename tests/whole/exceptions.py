@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""exceptions.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+The exceptions profiler: what it says that tests/programs/thrown.cc throws and catches,
+by type, path and place, is what the program says.
+"""
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+
+import shimtest
+from shimtest import compile, expect, expect_equal, new_directory, run, \
+    shim_report, test
+
+FUNCTIONS = ('thrower', 'rethrower', 'catcher', 'outer', 'nested', 'handed',
+             'taker', 'ends')
+
+
+def thrown(case, profile='exceptions', family='gcc', optimize='-O1', status=0,
+           **more):
+    """The recording, and what the program says: {line without number: number}"""
+    program = compile('thrown.cc', family, optimize, ['-std=c++14'])
+    done = run([program, case], new_directory('recording'), profile, **more)
+    expect_equal((done.status, done.stderr), (status, ''), 'the program')
+    truth = {}
+    for what, number in re.findall(r'^((?:thrown|caught) .*) (\d+)$',
+                                   done.stdout, re.M):
+        truth[what] = truth.get(what, 0) + int(number)
+    return done.output, truth
+
+
+def report(output, *options):
+    return json.loads(shim_report('report', output, '--format', 'json',
+                                  *options))
+
+
+def innermost(path):
+    """The last function of @path that the program tells of; '?': unknown."""
+    if path is None:
+        return '?'
+    names = [re.sub(r'\(.*', '', name) for name in path]
+    return [name for name in names if name in FUNCTIONS][-1]
+
+
+def told(output, *options):
+    """The same lines as the program's, by the report."""
+    lines = {}
+
+    def add(line, number):
+        if number:
+            lines[line] = lines.get(line, 0) + number
+    for kind in report(output, *options)['exceptions']:
+        name = kind['type'] or '?'
+        for thrower in kind['throwers']:
+            path = innermost(thrower['path'])
+            add('thrown %s %s' % (name, path), thrower['throws'])
+            for one in thrower['catchers']:
+                add('caught %s %s %s' % (name, path, innermost(one['path'])),
+                    one['catches'])
+    return lines
+
+
+def as_told(case, **more):
+    output, truth = thrown(case, **more)
+    expect(truth, 'the program said nothing')
+    expect_equal(told(output), truth, 'exceptions')
+    expect_equal(report(output)['warnings'], [], 'warnings')
+    return output
+
+
+@test
+def each_type_by_where_it_is_thrown_and_caught():
+    for family, optimize in ('gcc', '-O2'), ('clang', '-O0'):
+        as_told('kinds', family=family, optimize=optimize)
+
+
+@test
+def beside_other_profiles():
+    for profile in ('exceptions;memory;locks', 'calltree;exceptions',
+                    'exceptions;calltree:exact'):
+        output = as_told('kinds', profile=profile)
+        expect('app::Box<long>' in shim_report('report', output,
+                                               '--exceptions'), profile)
+
+
+@test
+def of_all_threads():
+    output = as_told('threads')
+    expect_equal((report(output)['throws'], report(output)['catches']),
+                 (14000, 14000), 'all')
+
+
+@test
+def those_of_destructors_do_not_hide_what_unwinds():
+    as_told('nested')
+
+
+@test
+def what_another_thread_has_thrown_is_unknown():
+    as_told('handed')
+
+
+@test
+def a_child_has_its_own():
+    output = as_told('forked')
+    pids = [p['pid'] for p in report(output)['processes']]
+    parts = [report(output, '--process', str(pid))['throws'] for pid in pids]
+    expect_equal(sorted(parts), [3, 5], 'each')
+
+
+@test
+def what_nobody_catches_is_thrown():
+    as_told('uncaught', status=3)
+
+
+@test
+def a_killed_program_leaves_what_it_threw():
+    as_told('killed', status=-signal.SIGKILL)
+
+
+@test
+def the_end_of_a_thread_is_no_exception_of_cxx():
+    as_told('ending')
+
+
+@test
+def libraries_that_come_where_others_were_have_their_own_types():
+    environment = {}
+    for name in 'FIRST', 'SECOND':
+        source = os.path.join(new_directory('library'), 'source.cc')
+        with open(source, 'w') as file:
+            file.write('struct Of_%s_ { int value; };\n'
+                       'extern "C" void throws() { throw Of_%s_{ 1 }; }\n'
+                       % (name[:5].lower(), name[:5].lower()))
+        compile(source, 'gcc', '-O1', ['-shared', '-fPIC'],
+                name='libthrows%s.so' % name)
+        environment[name] = os.path.join(shimtest.fixtures, 'gcc-O1',
+                                         'libthrows%s.so' % name)
+    output, _ = thrown('libraries', **environment)
+    found = {kind['type']: (kind['throws'], kind['catches'])
+             for kind in report(output)['exceptions']}
+    expect_equal(found, {'Of_first_': (1, 1), 'Of_secon_': (1, 1)}, 'types')
+
+
+@test
+def the_same_in_all_formats():
+    output, truth = thrown('kinds')
+    lines = {}
+    for row in csv.DictReader(io.StringIO(shim_report(
+            'report', output, '--format', 'csv', '--exceptions'), newline='')):
+        path = innermost(row['path'].split(';'))
+        line = 'thrown %s %s' % (row['type'], path) if row['throws'] else \
+            'caught %s %s %s' % (row['type'], path,
+                                 innermost(row['catcher'].split(';')))
+        lines[line] = lines.get(line, 0) + int(row['throws'] or row['catches'])
+    expect_equal(lines, truth, 'csv')
+    text = shim_report('report', output)
+    expect('164 exceptions were thrown, 164 caught' in text, text)
+    expect(re.search(r'^ +40 +40  app::Box<long>$', text, re.M), text)
+    expect(re.search(r'^ +7 +caught in outer < kinds\(\) < main$', text,
+                     re.M), text)
+
+
+@test
+def nothing_to_say_is_said():
+    program = compile('nesting.c')
+    done = run([program], new_directory('recording'), 'exceptions')
+    text = shim_report('report', done.output)
+    expect('0 exceptions were thrown' in text, text)
+    done = run([program], new_directory('recording'), 'calltree')
+    failed = subprocess.run([shimtest.report, 'report', done.output,
+                             '--exceptions'], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    expect(failed.returncode == 1 and b'no exceptions were recorded' in
+           failed.stdout, failed.stdout)
+
+
+if __name__ == '__main__':
+    shimtest.main()
