@@ -12,6 +12,7 @@ int coverage_start(const char *arguments);
 int memory_start(const char *arguments);
 int pchist_start(const char *arguments);
 int sampling_start(const char *arguments);
+int trace_start(const char *arguments);
 int builtin_start(const char *profile);
 int builtin_find(const char *profile);
 
@@ -34,6 +35,7 @@ static struct {
 	{ "none", none_start, false },
 	{ "pchist", pchist_start, false },
 	{ "sampling", sampling_start, false },
+	{ "trace", trace_start, false },
 };
 
 static int find(const char *profile, const char **arguments)

@@ -36,6 +36,7 @@ static struct shim_node *no_cache[1] = { &tree_nobody };
 __thread struct hot tree_hot = { .current = &tree_nobody, .cache = no_cache };
 
 enum clock tree_mode;
+bool tree_has_file;
 const volatile uint64_t *tree_tick;
 uint64_t tree_long_clock;
 
@@ -46,6 +47,7 @@ static void lose_call(struct tree *tree, uintptr_t sp)
 	if (tree->lost_depth++ == 0)
 		tree->lost_sp = sp;
 	shim_add(&tree->root->lost[tree->lost_cause], 1);
+	trace_lose(tree, tree->lost_cause);
 }
 
 /*
@@ -67,9 +69,28 @@ static struct shim_node *drop_inlined(const struct tree *tree,
 	return current;
 }
 
+static void open_current(struct shim_node *node, uint64_t frame)
+{
+	uint64_t signals = tree_be_quiet();
+
+	tree_hot.current = node;
+	open_call(node, frame);
+	shim_signals_restore(signals);
+}
+
+static void close_current(struct shim_node *node)
+{
+	uint64_t signals = tree_be_quiet();
+	uint64_t duration = node_duration(node);
+
+	tree_hot.current = parent_of(node);
+	close_call(node, duration, false);
+	shim_signals_restore(signals);
+}
+
 /* The call's node, or NULL if it is lost. */
-static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
-					   uintptr_t sp)
+static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
+				      uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -106,6 +127,16 @@ static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 	return node;
 }
 
+static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
+					   uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+	struct shim_node *node = enter_anyhow(function, group, sp);
+
+	shim_signals_restore(signals);
+	return node;
+}
+
 static void count_orphan(void)
 {
 	struct shim_meta *meta = shim_record_meta();
@@ -114,8 +145,7 @@ static void count_orphan(void)
 		__atomic_fetch_add(&meta->orphans, 1, __ATOMIC_RELAXED);
 }
 
-static COLD void leave_slowly(uint64_t function, const void *site,
-			      uintptr_t sp)
+static void leave_anyhow(uint64_t function, const void *site, uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -145,7 +175,16 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 	node_trust(node);
 	duration = node_duration(node);
 	tree_publish(tree, at.stack, parent_of(node));
-	close_call(node, duration);
+	close_call(node, duration, false);
+}
+
+static COLD void leave_slowly(uint64_t function, const void *site,
+			      uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+
+	leave_anyhow(function, site, sp);
+	shim_signals_restore(signals);
 }
 
 /* --- the fast path --- */
@@ -159,8 +198,55 @@ static inline __attribute__((always_inline)) uintptr_t
 hint_of(const struct shim_node *current, const void *site, uintptr_t sp,
 	enum clock clock)
 {
-	return clock == EXACT ? (uintptr_t)current >> 6 :
+	return clock >= EXACT ? (uintptr_t)current >> 6 :
 				sp >> 4 ^ (uintptr_t)site;
+}
+
+/* A handler that came into the fast path: what was current may not be. */
+static inline bool tree_is_settled(struct shim_node **current)
+{
+	if (LIKELY(!tree_is_traced || !tree_hot.trace ||
+		   !tree_hot.trace->busy))
+		return false;
+	trace_settle(tree_hot.trace);
+	*current = tree_hot.current;
+	return true;
+}
+
+static bool open_short(struct shim_node *node, uint64_t frame)
+{
+	uint64_t clock = shim_clock(), time = clock >> TRACE_SHIFT;
+	uint32_t word = trace_enter_word(time, node->hits);
+	char *at;
+
+	if (node->group || node->hits >= SHIM_TRACE_FUNCTIONS ||
+	    is_in_doubt(node))
+		return false;
+	node->frame = frame;
+	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {
+		node->frame = 0;
+		return false;
+	}
+	tree_hot.current = node;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	trace_put(tree_hot.trace, at, time, word);
+	return true;
+}
+
+static bool close_short(struct shim_node *node, uint64_t duration)
+{
+	uint64_t time = shim_clock() >> TRACE_SHIFT;
+	uint32_t word = trace_leave_word(time);
+	char *at;
+
+	if (node->frame & FRAME_LEFT_OUT ||
+	    !trace_reserve(tree_hot.trace, time, word, parent_of(node), &at))
+		return false;
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	trace_put(tree_hot.trace, at, time, word);
+	return true;
 }
 
 /* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
@@ -174,12 +260,19 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	uintptr_t hint = hint_of(current, site, sp, tree_mode);
 	struct shim_node *node;
 
+	if (tree_is_settled(&current))
+		hint = hint_of(current, site, sp, tree_mode);
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
 		shim_ask(function, site);
 		return;
 	}
 	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
 		enter_slowly(function, 0, sp);
+		return;
+	}
+	/* What calls cost is being measured, and something came between. */
+	if (UNLIKELY(!tree)) {
+		tree_hot.trace->last = shim_clock() >> TRACE_SHIFT;
 		return;
 	}
 	node = *cache_place(function, hint);
@@ -192,6 +285,12 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		}
 		*cache_place(function, hint) = node;
 	}
+	if (tree_is_traced && open_short(node, frame))
+		return;
+	if (tree_is_traced) {
+		open_current(node, frame);
+		return;
+	}
 	tree_hot.current = node;
 	open_call(node, frame);
 }
@@ -201,26 +300,39 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 {
 	struct shim_node *node = tree_hot.current;
 
-	if (node->function == (function | SHIM_NODE_EXACT) &&
+	tree_is_settled(&node);
+
+	/* Without the flag: there was no room for a short record. */
+	if ((node->function | SHIM_NODE_EXACT) ==
+		    (function | SHIM_NODE_EXACT) &&
 	    !is_in_doubt(node)) {
 		uint64_t duration = tree_mode == COUNTS ?
 					    0 : shim_clock() - node->start;
 
+		if (tree_is_traced) {
+			if (!close_short(node, duration))
+				close_current(node);
+			return;
+		}
 		tree_hot.current = parent_of(node);
-		close_call(node, duration);
+		count_call(node, duration);
 		return;
 	}
 	leave_slowly(function, site, sp);
 }
 
 static inline __attribute__((always_inline)) void
-enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
+enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
+      bool is_traced)
 {
 	struct shim_node *current = tree_hot.current;
 	uintptr_t hint = hint_of(current, site, sp, clock);
 	struct shim_node *node = *cache_place(function, hint);
 	uint64_t frame = frame_of(sp, tree_hot.low);
+	struct trace *trace = NULL;
 	uint64_t time = 0;
+	uint32_t word = 0;
+	char *at = NULL;
 
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
@@ -230,30 +342,52 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 	}
 	/* Here, where the loads above are under way already: it takes longer
 	 * than they do. */
-	if (clock == EXACT)
+	if (clock == EXACT || is_traced)
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
 		enter_missed(function, site, sp, current);
 		return;
 	}
+	if (is_traced) {
+		trace = tree_hot.trace;
+		word = trace_enter_word(time >> TRACE_SHIFT, node->hits);
+		if (UNLIKELY(node->hits >= SHIM_TRACE_FUNCTIONS)) {
+			enter_missed(function, site, sp, current);
+			return;
+		}
+		node->frame = frame;
+		if (!trace_reserve(trace, time >> TRACE_SHIFT, word, node,
+				   &at)) {
+			node->frame = 0;
+			enter_missed(function, site, sp, current);
+			return;
+		}
+	}
 	/* Current first: what a handler calls from here on is the node's child.
 	 * (The compiler keeps this order: every store below may alias it.) */
 	__atomic_store_n(&tree_hot.current, node, __ATOMIC_RELEASE);
 	node->frame = frame;
-	shim_add(&node->calls, 1);
+	if (clock != TRACED)
+		shim_add(&node->calls, 1);
 	if (clock == COARSE)
 		node->start = *tree_hot.tick;
-	else if (clock == EXACT)
+	else if (clock != COUNTS)
 		node->start = time;
+	if (is_traced)
+		trace_put(trace, at, time >> TRACE_SHIFT, word);
 }
 
 static inline __attribute__((always_inline)) void
-leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
+leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
+      bool is_traced)
 {
 	struct shim_node *node = tree_hot.current;
 	struct shim_extra_node *extra = NULL;
 	uint64_t now, duration, last = 0;
+	struct trace *trace = NULL;
+	uint32_t word = 0;
+	char *at = NULL;
 
 	if (UNLIKELY(node->function != function)) {
 		leave_missed(function, site, sp);
@@ -262,10 +396,21 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 	if (clock == EXACT) {
 		extra = (struct shim_extra_node *)node->extra;
 		now = shim_clock();
+	} else if (is_traced) {
+		now = shim_clock();
 	} else {
 		now = clock == COARSE ? *tree_hot.tick : 0;
 	}
-	duration = clock == COUNTS ? 0 : now - node->start;
+	if (is_traced) {
+		trace = tree_hot.trace;
+		word = trace_leave_word(now >> TRACE_SHIFT);
+		if (!trace_reserve(trace, now >> TRACE_SHIFT, word,
+				   parent_of(node), &at)) {
+			leave_missed(function, site, sp);
+			return;
+		}
+	}
+	duration = clock == COUNTS || clock == TRACED ? 0 : now - node->start;
 	if (clock == EXACT && LIKELY(extra != NULL))
 		last = exchange_last(extra, duration);
 	__atomic_store_n(&tree_hot.current, parent_of(node), __ATOMIC_RELEASE);
@@ -283,29 +428,40 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock)
 		else
 			node_add_extra(node, duration);
 	}
+	if (is_traced)
+		trace_put(trace, at, now >> TRACE_SHIFT, word);
 }
 
 /* The program's stack pointer, in a hook that was called directly. */
 #define SP SHIM_CALLER_SP
 
-#define HOOKS(name, clock)                                                     \
+#define HOOKS(name, clock, is_traced)                                          \
 	static HOT void name##_enter(shim_function function, const void *site) \
 	{                                                                      \
-		enter(function, site, SP, clock);                              \
+		enter(function, site, SP, clock, is_traced);                   \
 	}                                                                      \
 	static HOT void name##_leave(shim_function function, const void *site) \
 	{                                                                      \
-		leave(function, site, SP, clock);                              \
+		leave(function, site, SP, clock, is_traced);                   \
 	}
 
-HOOKS(counts, COUNTS)
-HOOKS(coarse, COARSE)
-HOOKS(exact, EXACT)
+HOOKS(counts, COUNTS, false)
+HOOKS(coarse, COARSE, false)
+HOOKS(exact, EXACT, false)
+HOOKS(counts_traced, COUNTS, true)
+HOOKS(exact_traced, EXACT, true)
+HOOKS(traced, TRACED, true)
 
-const shim_site_hook tree_hooks[3][2] = {
+const shim_site_hook tree_hooks[4][2] = {
 	[COUNTS] = { counts_enter, counts_leave },
 	[COARSE] = { coarse_enter, coarse_leave },
 	[EXACT] = { exact_enter, exact_leave },
+};
+
+const shim_site_hook tree_traced_hooks[4][2] = {
+	[COUNTS] = { counts_traced_enter, counts_traced_leave },
+	[EXACT] = { exact_traced_enter, exact_traced_leave },
+	[TRACED] = { traced_enter, traced_leave },
 };
 
 /* --- once calls were off, and beside other profilers --- */
@@ -316,20 +472,20 @@ static inline __attribute__((always_inline)) bool must_look_back(void)
 			__atomic_load_n(&tree_starts, __ATOMIC_RELAXED));
 }
 
-#define RESTARTED(name, clock)                                                 \
+#define RESTARTED(name, clock, is_traced)                                      \
 	static void name##_enter_at(shim_function function, const void *site,  \
 				    uintptr_t sp)                              \
 	{                                                                      \
 		if (must_look_back())                                          \
 			tree_look_back(function, site, sp, true);              \
-		enter(function, site, sp, clock);                              \
+		enter(function, site, sp, clock, is_traced);                   \
 	}                                                                      \
 	static void name##_leave_at(shim_function function, const void *site,  \
 				    uintptr_t sp)                              \
 	{                                                                      \
 		if (must_look_back())                                          \
 			tree_look_back(function, site, sp, false);             \
-		leave(function, site, sp, clock);                              \
+		leave(function, site, sp, clock, is_traced);                   \
 	}                                                                      \
 	static HOT void name##_enter_again(shim_function function,             \
 					   const void *site)                   \
@@ -337,7 +493,7 @@ static inline __attribute__((always_inline)) bool must_look_back(void)
 		if (must_look_back())                                          \
 			name##_enter_at(function, site, SP);                   \
 		else                                                           \
-			enter(function, site, SP, clock);                      \
+			enter(function, site, SP, clock, is_traced);           \
 	}                                                                      \
 	static HOT void name##_leave_again(shim_function function,             \
 					   const void *site)                   \
@@ -345,24 +501,36 @@ static inline __attribute__((always_inline)) bool must_look_back(void)
 		if (must_look_back())                                          \
 			name##_leave_at(function, site, SP);                   \
 		else                                                           \
-			leave(function, site, SP, clock);                      \
+			leave(function, site, SP, clock, is_traced);           \
 	}
 
-RESTARTED(counts, COUNTS)
-RESTARTED(coarse, COARSE)
-RESTARTED(exact, EXACT)
+RESTARTED(counts, COUNTS, false)
+RESTARTED(coarse, COARSE, false)
+RESTARTED(exact, EXACT, false)
+RESTARTED(counts_traced, COUNTS, true)
+RESTARTED(exact_traced, EXACT, true)
+RESTARTED(traced, TRACED, true)
 
-static const shim_site_hook hooks_again[3][2] = {
+/* By whether there is a trace, and by mode. */
+static const shim_site_hook hooks_again[2][4][2] = { {
 	[COUNTS] = { counts_enter_again, counts_leave_again },
 	[COARSE] = { coarse_enter_again, coarse_leave_again },
 	[EXACT] = { exact_enter_again, exact_leave_again },
-};
+}, {
+	[COUNTS] = { counts_traced_enter_again, counts_traced_leave_again },
+	[EXACT] = { exact_traced_enter_again, exact_traced_leave_again },
+	[TRACED] = { traced_enter_again, traced_leave_again },
+} };
 
-static const shim_frame_hook hooks_at[3][2] = {
+static const shim_frame_hook hooks_at[2][4][2] = { {
 	[COUNTS] = { counts_enter_at, counts_leave_at },
 	[COARSE] = { coarse_enter_at, coarse_leave_at },
 	[EXACT] = { exact_enter_at, exact_leave_at },
-};
+}, {
+	[COUNTS] = { counts_traced_enter_at, counts_traced_leave_at },
+	[EXACT] = { exact_traced_enter_at, exact_traced_leave_at },
+	[TRACED] = { traced_enter_at, traced_leave_at },
+} };
 
 /* --- grouped calls --- */
 
@@ -376,6 +544,10 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 		node = find(tree_hot.tree->table, current, function, group);
 	if (UNLIKELY(!node))
 		return enter_slowly(function, group, sp);
+	if (tree_is_traced) {
+		open_current(node, frame);
+		return node;
+	}
 	tree_hot.current = node;
 	open_call(node, frame);
 	return node;
@@ -403,7 +575,7 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 	uint16_t group;
 
 	if (!by) {
-		hooks_at[tree_mode][0](function, site, sp);
+		hooks_at[tree_is_traced][tree_mode][0](function, site, sp);
 		return;
 	}
 	before = tree_mode == COUNTS ? 0 : now();
@@ -416,6 +588,8 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 }
 
 /* --- start --- */
+
+static enum clock asked_mode;
 
 static bool is_word(const char *item, size_t size, const char *word)
 {
@@ -446,9 +620,9 @@ static bool read_item(const char *item, size_t size)
 	if (value)
 		return by_limit(value, size - (size_t)(value - item));
 	if (is_word(item, size, "counts"))
-		tree_mode = COUNTS;
+		asked_mode = COUNTS;
 	else if (is_word(item, size, "exact"))
-		tree_mode = EXACT;
+		asked_mode = EXACT;
 	else
 		return false;
 	return true;
@@ -456,7 +630,7 @@ static bool read_item(const char *item, size_t size)
 
 static bool read_arguments(const char *arguments)
 {
-	tree_mode = COARSE;
+	asked_mode = COARSE;
 	if (*arguments == '\0')
 		return true;
 	for (;;) {
@@ -472,40 +646,59 @@ static bool read_arguments(const char *arguments)
 	}
 }
 
+/* Who traces has read the clock for every call: then all are timed exactly. */
+static enum clock choose_mode(void)
+{
+	enum clock mode = asked_mode;
+
+	if (!tree_has_file)
+		return TRACED;
+	if (mode == COARSE && (tree_is_traced || !tree_tick))
+		mode = EXACT;
+	/* Forbidden before this program was executed: no clock at all. */
+	return shim_clock_is_closed() ? COUNTS : mode;
+}
+
+int tree_start(void)
+{
+	static struct shim_handle *handle;
+	struct shim_meta *meta = shim_record_meta();
+	const shim_site_hook *hooks;
+	uint64_t tick_length;
+
+	tree_tick = shim_tick(&tick_length);
+	tree_mode = choose_mode();
+	hooks = tree_is_traced ? tree_traced_hooks[tree_mode] :
+				 tree_hooks[tree_mode];
+	tree_long_clock = meta->clock_hz ?
+			  meta->clock_hz / (1000000000 / LONG_NS) : 1000;
+	tree_describe_cost(meta);
+	if (!handle) {
+		handle = shim_profiler_create(NULL);
+		tree_listen(handle);
+	}
+	shim_set_enter_leave_function_hooks3(handle, SHIM_SITE_HOOK(hooks[0]),
+					     SHIM_SITE_HOOK(hooks[1]), NULL);
+	hooks = hooks_again[tree_is_traced][tree_mode];
+	shim_set_restart_hooks(handle, SHIM_SITE_HOOK(hooks[0]),
+			       SHIM_SITE_HOOK(hooks[1]));
+	shim_set_frame_hooks(handle, hooks_at[tree_is_traced][tree_mode][0],
+			     hooks_at[tree_is_traced][tree_mode][1]);
+	if (by_is_wanted) {
+		shim_set_asking_hook(handle, enter_asked);
+		by_start();
+	}
+	return 0;
+}
+
 int calltree_start(const char *arguments);
 
 /* @arguments: separated by commas, "exact" or "counts", "by=FUNCTION/ARGUMENT",
  * "by-limit=N".  0, or -1 if it is none of them. */
 int calltree_start(const char *arguments)
 {
-	struct shim_meta *meta = shim_record_meta();
-	struct shim_handle *handle;
-	uint64_t tick_length;
-
 	if (!read_arguments(arguments))
 		return -1;
-	tree_tick = shim_tick(&tick_length);
-	if (tree_mode == COARSE && !tree_tick)
-		tree_mode = EXACT;
-	/* Forbidden before this program was executed: no clock at all. */
-	if (shim_clock_is_closed())
-		tree_mode = COUNTS;
-	tree_long_clock = meta->clock_hz ?
-			  meta->clock_hz / (1000000000 / LONG_NS) : 1000;
-	tree_describe_cost(meta);
-	handle = shim_profiler_create(NULL);
-	tree_listen(handle);
-	shim_set_enter_leave_function_hooks3(
-		handle, SHIM_SITE_HOOK(tree_hooks[tree_mode][0]),
-		SHIM_SITE_HOOK(tree_hooks[tree_mode][1]), NULL);
-	shim_set_restart_hooks(handle,
-			       SHIM_SITE_HOOK(hooks_again[tree_mode][0]),
-			       SHIM_SITE_HOOK(hooks_again[tree_mode][1]));
-	shim_set_frame_hooks(handle, hooks_at[tree_mode][0],
-			     hooks_at[tree_mode][1]);
-	if (by_is_wanted) {
-		shim_set_asking_hook(handle, enter_asked);
-		by_start();
-	}
-	return 0;
+	tree_has_file = true;
+	return tree_start();
 }

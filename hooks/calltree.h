@@ -19,6 +19,8 @@
 #include <shim/hooks.h>
 #include <shim/record.h>
 
+#include "trace.h"
+
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HOT	    __attribute__((hot, aligned(64)))
@@ -28,7 +30,8 @@
 #define CACHE_MAX 16384
 #define JUMPS	  64
 
-enum clock { COUNTS, COARSE, EXACT };
+/* TRACED: what trace writes is all. */
+enum clock { COUNTS, COARSE, EXACT, TRACED };
 
 struct stack {
 	uintptr_t low, high;
@@ -38,6 +41,8 @@ struct stack {
 	bool is_signal;
 	bool in_doubt;			/* no call has begun on it since a restart */
 	struct stack *interrupted;	/* is_signal: the one below it */
+	uint32_t track;			/* in the trace */
+	uint32_t resumes;		/* the trace's, when it said what is open */
 };
 
 struct table {
@@ -86,6 +91,8 @@ struct tree {
 	unsigned chunk_count;
 	char *pool, *pool_end;		/* struct stack come from here */
 	uint8_t *described;		/* groups that this file describes: bits */
+	struct trace *trace;		/* or NULL */
+	uint32_t tracks;
 	struct jump jumps[JUMPS];
 	struct hot *hot;		/* its thread's, or NULL */
 	struct waits *waits;		/* of locks.c */
@@ -100,6 +107,7 @@ struct hot {
 	struct shim_node **cache;
 	const volatile uint64_t *tick;
 	struct tree *tree;
+	struct trace *trace;
 	uint64_t retry_clock;		/* no tree could be made; until then */
 	unsigned shared;		/* by how many reasons other tasks use
 					 * this very data: a clone without its
@@ -115,6 +123,7 @@ extern struct shim_node tree_nobody;
 extern __thread struct hot tree_hot;
 extern struct tree *trees;
 extern enum clock tree_mode;
+extern bool tree_has_file;		/* else the nodes are in private memory */
 extern const volatile uint64_t *tree_tick;
 extern uint64_t tree_long_clock;	/* LONG_NS in clock units */
 
@@ -127,6 +136,7 @@ extern uint32_t tree_starts;		/* how often calls began again */
  */
 #define FRAME_IN_DOUBT	1u
 #define FRAME_WAS_EXACT 2u		/* and so did it before */
+#define FRAME_LEFT_OUT	4u		/* its enter is not in the trace */
 #define FRAME_FLAGS	7u
 
 static inline uint64_t frame_at(const struct shim_node *node)
@@ -160,6 +170,12 @@ static inline struct shim_node *parent_of(const struct shim_node *node)
 static inline bool is_root(const struct shim_node *node)
 {
 	return node->parent == 0;
+}
+
+/* Of its function, in the trace; TRACE_LEFT_OUT. */
+static inline uint32_t node_number(const struct shim_node *node)
+{
+	return node->group ? trace_number(address_of(node)) : node->hits;
 }
 
 static inline uint64_t hash(const struct shim_node *parent, uint64_t function,
@@ -216,6 +232,10 @@ static inline bool contains(const struct stack *stack, uintptr_t sp)
 
 /* A further piece of the file for nodes; false: there are too many. */
 bool tree_add_chunk(struct tree *tree, void *memory, size_t size);
+
+/* At least @least bytes for nodes, *@size of them; or NULL, and *@cause. */
+void *tree_get_memory(struct tree *tree, size_t least, size_t *size,
+		      enum shim_lost *cause);
 
 /* @size zeroed bytes of the file; NULL sets lost_cause. */
 void *tree_take(struct tree *tree, size_t size);
@@ -369,13 +389,51 @@ void by_forget(uintptr_t low, uintptr_t high);
 /* --- calltree.c --- */
 
 /* By enum clock: enter, leave. */
-extern const shim_site_hook tree_hooks[3][2];
+extern const shim_site_hook tree_hooks[4][2];
+extern const shim_site_hook tree_traced_hooks[4][2];
+
+/* Both calltree and trace have been asked for what they are to do, or one of
+ * them. */
+int tree_start(void);
 
 /* --- opening and closing one call --- */
 
 static inline bool is_exact(const struct shim_node *node)
 {
-	return tree_mode == EXACT || (node->function & SHIM_NODE_EXACT);
+	return tree_mode >= EXACT || (node->function & SHIM_NODE_EXACT);
+}
+
+/*
+ * A trace and the tree say the same of each call, also to a handler that comes
+ * between: either the short record is announced before the tree is changed, or no
+ * handler comes.  What is returned goes to shim_signals_restore().
+ */
+static inline uint64_t tree_be_quiet(void)
+{
+	return tree_is_traced ? shim_signals_block() : ~0ull;
+}
+
+/* Writes a short record, if that can be done now. */
+static inline bool trace_short(uint64_t time, uint32_t word)
+{
+	struct trace *trace = tree_hot.trace;
+	char *at;
+
+	if (tree_hot.shared || !trace ||
+	    !trace_reserve(trace, time, word, tree_hot.current, &at))
+		return false;
+	trace_put(trace, at, time, word);
+	return true;
+}
+
+static inline void trace_open_call(struct shim_node *node)
+{
+	uint64_t time = node->start >> TRACE_SHIFT;
+	uint32_t number = node_number(node);
+
+	if (number >= SHIM_TRACE_FUNCTIONS ||
+	    !trace_short(time, trace_enter_word(time, number)))
+		trace_opened(node);
 }
 
 static inline void open_call(struct shim_node *node, uint64_t frame)
@@ -384,8 +442,20 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 		node_trust(node);
 	node->frame = frame;
 	shim_add(&node->calls, 1);
-	if (tree_mode != COUNTS)
-		node->start = is_exact(node) ? now() : *tree_tick;
+	if (tree_mode != COUNTS || tree_is_traced)
+		node->start = is_exact(node) || tree_is_traced ? now() :
+								 *tree_tick;
+	if (tree_is_traced)
+		trace_open_call(node);
+}
+
+static inline void trace_close_call(struct shim_node *node, bool is_unwound)
+{
+	uint64_t time = now() >> TRACE_SHIFT, frame = node->frame;
+
+	if (is_unwound || frame & FRAME_LEFT_OUT ||
+	    !trace_short(time, trace_leave_word(time)))
+		trace_closed(node, frame, is_unwound);
 }
 
 /*
@@ -420,9 +490,11 @@ static inline void count_duration(struct shim_extra_node *extra,
 
 /* Ends a call.  Its parent is current already, so a handler may open the same
  * node meanwhile: @duration was worked out before that. */
-static inline void close_call(struct shim_node *node, uint64_t duration)
+static inline void count_call(struct shim_node *node, uint64_t duration)
 {
 	node->frame = 0;
+	if (tree_mode == TRACED)
+		return;
 	shim_add(&node->time, duration);
 	if (tree_mode == EXACT) {
 		struct shim_extra_node *extra =
@@ -435,6 +507,14 @@ static inline void close_call(struct shim_node *node, uint64_t duration)
 	} else if (tree_mode == COARSE && (node->function & SHIM_NODE_EXACT) &&
 		 (node->calls & 31) == 0)
 		node_choose_clock(node);
+}
+
+static inline void close_call(struct shim_node *node, uint64_t duration,
+			      bool is_unwound)
+{
+	if (tree_is_traced)
+		trace_close_call(node, is_unwound);
+	count_call(node, duration);
 }
 
 #endif

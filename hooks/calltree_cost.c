@@ -56,8 +56,11 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 	static struct shim_node root = { .frame = ~0ull }, node;
 	static struct shim_node *cache[1] = { &node };
 	static struct shim_extra_node extra;
-	const struct measured hooks = { tree_hooks[clock][0],
-					tree_hooks[clock][1] };
+	static struct trace trace;
+	static char records[4096];
+	const shim_site_hook *pair = tree_is_traced ? tree_traced_hooks[clock] :
+						      tree_hooks[clock];
+	const struct measured hooks = { pair[0], pair[1] };
 	const uint64_t calls = 128;
 	uint64_t signals = shim_signals_block();
 	struct hot saved = tree_hot;
@@ -70,7 +73,11 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 	node_widen(&extra, 1);
 	tree_hot = (struct hot){ .current = &root,
 				 .cache = cache,
+				 .trace = &trace,
 				 .tick = &no_tick };
+	trace = (struct trace){ .cursor = (uint64_t)records,
+				.limit = (uint64_t)records + sizeof(records),
+				.last = shim_clock() >> TRACE_SHIFT };
 	bare = time_calls(plain, &hooks, calls);
 	total = time_calls(hooked, &hooks, calls);
 	tree_hot = saved;
@@ -80,6 +87,8 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 	 * its two readings: while enter waits for its node, which it needs
 	 * before it reads, the processor has fetched and done what follows. */
 	cost->inside = 0;
+	if (clock == TRACED)
+		cost->inside = (uint32_t)total / 2;
 	if (clock == EXACT)
 		cost->inside = (uint32_t)(node.time * 1000 / (4 * calls));
 	if (cost->inside > total)
@@ -94,9 +103,10 @@ void tree_describe_cost(struct shim_meta *meta)
 	/* A fork of who may not measure costs what its parent did. */
 	if (!shim_clock_is_closed()) {
 		if (tree_mode != COUNTS)
-			measure_cost(EXACT, &exact);
+			measure_cost(tree_is_traced ? tree_mode : EXACT,
+				     &exact);
 		coarse = exact;
-		if (tree_mode != EXACT)
+		if (tree_mode < EXACT)
 			measure_cost(tree_mode, &coarse);
 	}
 	meta->cost_coarse = coarse;

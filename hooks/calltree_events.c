@@ -4,6 +4,8 @@
  */
 #include "calltree.h"
 
+#include <shim/info.h>
+
 #include <shim/banned.h>
 
 /* The tree of the calling task and where it is; false: it has none.  What comes
@@ -78,13 +80,11 @@ static void cut(struct place *at, uintptr_t sp)
 	publish(at);
 }
 
-static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
-			  uintptr_t sp)
+static void take_jump(const void *buffer, uintptr_t sp)
 {
 	struct place at;
 	struct jump *jump;
 
-	(void)profiler;
 	if (!find_mine(&at))
 		return;
 	jump = jump_of(at.tree, buffer);
@@ -100,15 +100,27 @@ static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 		cut(&at, sp);
 }
 
+static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
+			  uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+
+	(void)profiler;
+	take_jump(buffer, sp);
+	shim_signals_restore(signals);
+}
+
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 {
+	uint64_t signals = tree_be_quiet();
 	struct place at;
 
 	(void)profiler;
-	if (!find_mine(&at))
-		return;
-	cut(&at, sp);
-	at.tree->landed = frame_at(at.current);
+	if (find_mine(&at)) {
+		cut(&at, sp);
+		at.tree->landed = frame_at(at.current);
+	}
+	shim_signals_restore(signals);
 }
 
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
@@ -129,7 +141,9 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 			break;
 	if (stack) {
 		/* The coroutine before it will not come back. */
+		at.tree->stack = stack;
 		node_unwind(stack->current, stack->base);
+		at.tree->stack = at.stack;
 		stack->current = stack->base;
 	} else {
 		stack = tree_add_stack(at.tree, low, high);
@@ -199,6 +213,7 @@ static void on_forked(struct shim_profiler *profiler)
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
 	by_start_recording();
+	trace_functions_restart();
 	if (!has_parent)
 		return;
 	stack = *parent.stack;
@@ -208,7 +223,12 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->main_stack.low = stack.low;
 	tree->main_stack.high = stack.high;
 	tree->root->frame = frame_of(stack.high, stack.low);
+	if (tree->trace)
+		tree->trace->is_copying = true;
 	copy_open_calls(&at, parent.current);
+	tree->current = at.current;
+	if (tree->trace)
+		trace_announce(tree, false);
 	tree->starts = 0; /* as much in doubt as in the parent */
 	publish(&at);
 }
@@ -248,6 +268,7 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	if (find_mine(&at) && at.tree->tid == shim_thread_id()) {
 		at.current = node_unwind(at.current, NULL);
 		publish(&at);
+		trace_thread_ended(at.tree);
 	}
 }
 
@@ -256,6 +277,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 {
 	(void)profiler;
 	by_forget(low, high);
+	trace_forget(low, high, generation);
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next) {
 		struct table *table = tree->table;
@@ -281,9 +303,10 @@ static void on_system_closing(struct shim_profiler *profiler)
 	if (!find_or_make_mine(&at))
 		return;
 	/* The last chance: some room for what comes. */
-	memory = shim_record_grow(at.tree->record, 1u << 20, &size, &cause);
+	memory = tree_get_memory(at.tree, 1u << 20, &size, &cause);
 	if (memory)
 		tree_add_chunk(at.tree, memory, size);
+	trace_close(at.tree);
 	at.tree->closed = true;
 	publish(&at);
 }
@@ -300,9 +323,23 @@ static void on_clock_closing(struct shim_profiler *profiler)
 	publish(&at);
 }
 
+static void on_thread_name(struct shim_profiler *profiler, shim_thread thread,
+			   const char *name)
+{
+	shim_thread mine;
+	struct place at;
+
+	(void)profiler;
+	/* Nobody writes into another's trace. */
+	if (shim_thread_current(&mine) == SHIM_OK && mine == thread &&
+	    find_mine(&at))
+		trace_thread_named(at.tree, name);
+}
+
 void tree_listen(struct shim_handle *handle)
 {
 	shim_profiler_on_calls_wanted(handle, tree_tell_open);
+	shim_profiler_on_thread_name(handle, on_thread_name);
 	shim_profiler_on_jump_saved(handle, on_jump_saved);
 	shim_profiler_on_jump_taken(handle, on_jump_taken);
 	shim_profiler_on_frames_unwound(handle, on_frames_unwound);

@@ -19,6 +19,17 @@ bool tree_add_chunk(struct tree *tree, void *memory, size_t size)
 	return true;
 }
 
+void *tree_get_memory(struct tree *tree, size_t least, size_t *size,
+		      enum shim_lost *cause)
+{
+	if (tree_has_file)
+		return shim_record_grow(tree->record, least, size, cause);
+	*cause = SHIM_LOST_MEMORY;
+	*size = (size_t)65536 << (tree->chunk_count < 12 ? tree->chunk_count :
+							    12);
+	return shim_memory(*size);
+}
+
 /* Another chunk than @full; false: there is none.  Asking costs system calls: not
  * for every call we lose. */
 static COLD bool grow(struct tree *tree, const struct chunk *full, size_t size)
@@ -31,8 +42,7 @@ static COLD bool grow(struct tree *tree, const struct chunk *full, size_t size)
 		return false;
 	signals = shim_signals_block();
 	if (tree->chunk == full) {
-		memory = shim_record_grow(tree->record, size, &got,
-					  &tree->lost_cause);
+		memory = tree_get_memory(tree, size, &got, &tree->lost_cause);
 		if (!memory || !tree_add_chunk(tree, memory, got))
 			tree->retry_clock = time + 20000 * tree_long_clock;
 	}
@@ -121,6 +131,7 @@ COLD struct shim_node *node_make(struct tree *tree,
 				 struct shim_node *parent,
 				 uint64_t function, uint16_t group)
 {
+	bool is_slow = tree_mode == COARSE || group;
 	struct shim_node *node;
 
 	shim_image_note(function & SHIM_NODE_ADDRESS);
@@ -137,9 +148,14 @@ COLD struct shim_node *node_make(struct tree *tree,
 	node->group = group;
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : 0;
+	if (tree_is_traced && !group) {
+		node->hits = trace_leaves_out(parent, function) ?
+				     TRACE_LEFT_OUT : trace_number(function);
+		is_slow |= node->hits == TRACE_LEFT_OUT ||
+			   trace_is_counted(function);
+	}
 	__atomic_store_n(&node->function,
-			 function | (tree_mode == COARSE || group ?
-					     SHIM_NODE_EXACT : 0),
+			 function | (is_slow ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
 	insert(tree->table, node);
 	grow_cache(tree);
@@ -214,7 +230,7 @@ uint64_t node_duration(struct shim_node *node)
 {
 	uint64_t time;
 
-	if (tree_mode == COUNTS)
+	if (tree_mode == COUNTS || tree_mode == TRACED)
 		return 0;
 	if (is_exact(node))
 		return now() - node->start;
@@ -237,7 +253,7 @@ void node_end_unwound(struct shim_node *node)
 	if (node->frame == 0 || is_root(node))
 		return;
 	node_trust(node);
-	close_call(node, node_duration(node));
+	close_call(node, node_duration(node), true);
 	count_unwound();
 }
 

@@ -111,7 +111,7 @@ void node_trust(struct shim_node *node)
 		return;
 	if (!(frame & FRAME_WAS_EXACT))
 		node->function &= ~SHIM_NODE_EXACT;
-	node->frame = frame_at(node);
+	node->frame = frame_at(node) | (frame & FRAME_LEFT_OUT);
 }
 
 /* All that are open above it have been in doubt as long as it has.  (Frame 0:
@@ -138,8 +138,8 @@ static void doubt_all(const struct tree *tree, struct shim_node *current)
 	}
 }
 
-COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
-			 bool is_enter)
+static void look_back(uint64_t function, const void *site, uintptr_t sp,
+		      bool is_enter)
 {
 	uint32_t starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	struct tree *tree = tree_hot.tree;
@@ -168,4 +168,13 @@ COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 						 sp);
 	}
 	tree_publish(tree, at.stack, at.current);
+}
+
+COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
+			 bool is_enter)
+{
+	uint64_t signals = tree_be_quiet();
+
+	look_back(function, site, sp, is_enter);
+	shim_signals_restore(signals);
 }

@@ -73,7 +73,9 @@ struct stack *tree_known_stack(struct tree *tree, uintptr_t sp)
 void tree_give_root(struct tree *tree, struct stack *stack)
 {
 	stack->base = make_root(tree, stack, true);
-	if (!stack->base)
+	if (stack->base)
+		stack->track = ++tree->tracks;
+	else
 		stack->base = tree->main_stack.base;
 	stack->current = stack->base;
 }
@@ -120,6 +122,8 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 		tree->current = to->current;
 	}
 	tree->stack = to;
+	if (tree->trace)
+		trace_switch_track(tree);
 }
 
 /* --- a thread and its tree --- */
@@ -144,6 +148,7 @@ void tree_publish(struct tree *tree, struct stack *stack,
 			 __ATOMIC_RELEASE);
 	tree_hot.tick = tree_tick;
 	tree_hot.tree = tree;
+	tree_hot.trace = tree->trace;
 	/* Another than what there is: look back. */
 	tree_hot.starts = tree->starts - stack->in_doubt;
 	if (tree->careful || tree->lost_depth || stack->is_signal)
@@ -156,9 +161,11 @@ void tree_publish(struct tree *tree, struct stack *stack,
  * read once: in tree->current a handler leaves what it made last. */
 struct shim_node *tree_collect(struct tree *tree)
 {
-	struct shim_node *current =
-		__atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
+	struct shim_node *current;
 
+	if (tree_is_traced && tree_hot.trace)
+		trace_settle(tree_hot.trace);
+	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
 	if (tree_hot.tree != tree || current == &tree_nobody)
 		return tree->current;
 	tree->current = current;
@@ -186,6 +193,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
+	trace_thread_begins(tree);
 	return true;
 }
 
@@ -206,10 +214,22 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 		return NULL;
 	for (unsigned i = 0; i < CACHE_MIN; i++)
 		tree->cache[i] = &tree_nobody;
-	tree->record = shim_record_open("calltree", &memory, &size, cause);
-	if (!tree->record)
-		return NULL;
+	if (tree_has_file) {
+		tree->record = shim_record_open("calltree", &memory, &size,
+						cause);
+		if (!tree->record)
+			return NULL;
+	} else {
+		memory = tree_get_memory(tree, 0, &size, cause);
+		if (!memory)
+			return NULL;
+	}
 	tree_add_chunk(tree, memory, size);
+	if (tree_is_traced) {
+		tree->trace = trace_make(cause);
+		if (!tree->trace)
+			return NULL;
+	}
 	if (!begin_thread(tree, sp))
 		return NULL;
 	tree->next = __atomic_load_n(&trees, __ATOMIC_RELAXED);

@@ -33,7 +33,8 @@
 
 struct shim_record {
 	struct shim_file *file;
-	uint64_t size;
+	uint64_t size;			/* of the first part and the chunks */
+	uint64_t end;			/* of the file, with what was written */
 	uint32_t number;
 };
 
@@ -448,7 +449,7 @@ static int open_file(void *argument)
 	};
 	for (size_t i = 0; i < sizeof(file->kind) - 1 && request->kind[i]; i++)
 		file->kind[i] = request->kind[i];
-	*record = (struct shim_record){ file, size, files++ };
+	*record = (struct shim_record){ file, size, size, files++ };
 	request->record = record;
 	request->memory = (char *)memory + PAGE;
 	request->size = size - PAGE;
@@ -492,15 +493,16 @@ static int grow_file(void *argument)
 		size = CHUNK_SIZE_MAX;
 	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	file_name(record->number, file->kind, name);
-	r = record_extend(name, record->size, size, &request->memory);
+	r = record_extend(name, record->end, size, &request->memory);
 	if (r == -ENOSPC && size > NEXT_SIZE && request->least <= NEXT_SIZE) {
 		size = NEXT_SIZE;	/* the last corner of the disk */
-		r = record_extend(name, record->size, size, &request->memory);
+		r = record_extend(name, record->end, size, &request->memory);
 	}
 	if (r < 0)
 		return r;
-	add_chunk(file, record->size, size, request->memory);
+	add_chunk(file, record->end, size, request->memory);
 	record->size += size;
+	record->end += size;
 	request->size = size;
 	clock_note(meta);
 	return 0;
@@ -520,6 +522,68 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 	}
 	*size = request.size;
 	return request.memory;
+}
+
+/* --- what does not stay mapped --- */
+
+struct writing {
+	struct shim_record *record;
+	const void *memory;
+	size_t size;
+	uint64_t offset;
+};
+
+static int write_all(int fd, const struct writing *writing)
+{
+	const char *at = writing->memory;
+	size_t done = 0;
+	long r;
+
+	while (done < writing->size) {
+		r = sys_write_at(fd, at + done, writing->size - done,
+				 writing->offset + done);
+		if (r <= 0)
+			return r < 0 ? (int)r : -ENOSPC;
+		done += (size_t)r;
+	}
+	return 0;
+}
+
+static int write_file(void *argument)
+{
+	struct writing *writing = argument;
+	struct shim_record *record = writing->record;
+	char name[64], path[PATH_SIZE];
+	int fd, r;
+
+	file_name(record->number, record->file->kind, name);
+	r = path_of(name, path);
+	if (r == 0)
+		r = check_file_size(writing->offset + writing->size);
+	if (r < 0)
+		return r;
+	fd = sys_open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return fd;
+	r = write_all(fd, writing);
+	sys_close(fd);
+	if (r < 0)
+		return r;
+	if (record->end < writing->offset + writing->size)
+		record->end = writing->offset + writing->size;
+	clock_note(meta);
+	return 0;
+}
+
+bool shim_record_write(struct shim_record *record, uint64_t offset,
+		       const void *memory, size_t size, enum shim_lost *cause)
+{
+	struct writing writing = { record, memory, size, offset };
+	int r = state_slowly(write_file, &writing);
+
+	if (r < 0)
+		*cause = cause_of(r);
+	return r == 0;
 }
 
 /* --- threads without a file --- */

@@ -41,6 +41,19 @@ SHIM_API struct shim_record *shim_record_open(const char *kind, void **memory,
 SHIM_API void *shim_record_grow(struct shim_record *record, size_t least,
 				size_t *size, enum shim_lost *cause) SHIM_ASYNC;
 
+/*
+ * shim_record_write - puts @size bytes of @memory at @offset of the file
+ *
+ * For what is too much to stay mapped: the file system copies it, at a quarter of what
+ * the first stores to a mapped page cost.  It goes behind the chunks; @offset is a
+ * multiple of 4096.
+ * Returns whether all of it is there now; if not, *@cause.
+ * Contract as shim_record_open.
+ */
+SHIM_API bool shim_record_write(struct shim_record *record, uint64_t offset,
+				const void *memory, size_t size,
+				enum shim_lost *cause) SHIM_ASYNC;
+
 /* shim_record_lost - count a call of a thread that has no file.  Async. */
 SHIM_API void shim_record_lost(enum shim_lost cause) SHIM_ASYNC;
 

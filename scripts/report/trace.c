@@ -127,7 +127,22 @@ static int compare_blocks(const void *left, const void *right)
 {
 	const struct trace_block *a = left, *b = right;
 
-	return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+	if (a->sequence != b->sequence)
+		return a->sequence < b->sequence ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* A block that was being copied when the program died is there twice, whole where
+ * it was first. */
+static void drop_copies(struct trace_file *file)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < file->block_count; i++)
+		if (kept == 0 || file->blocks[kept - 1].sequence !=
+					 file->blocks[i].sequence)
+			file->blocks[kept++] = file->blocks[i];
+	file->block_count = kept;
 }
 
 static bool read_at(int fd, void *memory, size_t size, uint64_t offset)
@@ -158,6 +173,7 @@ static void find_blocks(struct trace_file *file, int fd)
 	if (file->block_count)
 		qsort(file->blocks, file->block_count, sizeof(*file->blocks),
 		      compare_blocks);
+	drop_copies(file);
 }
 
 static bool read_info(struct trace_file *file, int fd)

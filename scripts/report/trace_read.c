@@ -63,7 +63,6 @@ struct trace_reader {
 
 	uint64_t damaged, damage_offset;
 	uint64_t unmatched, unmatched_offset;
-	uint64_t backward, backward_offset;
 };
 
 static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
@@ -123,10 +122,15 @@ static double to_ns(const struct trace_reader *reader, uint64_t time)
 	       reader->ns_offset;
 }
 
+/* What events have does not go back: the records of a handler may stand behind one
+ * that it came into. */
 static void set_time(struct trace_reader *reader, uint64_t time)
 {
+	double time_ns = to_ns(reader, time);
+
 	reader->time = time;
-	reader->time_ns = to_ns(reader, time);
+	if (time_ns > reader->time_ns)
+		reader->time_ns = time_ns;
 }
 
 /* A time that can be. */
@@ -138,12 +142,10 @@ static bool is_possible(const struct trace_reader *reader, uint64_t time)
 
 static void take_time(struct trace_reader *reader, uint64_t time)
 {
-	if (!is_possible(reader, time))
-		blame(&reader->damaged, &reader->damage_offset, reader->at);
-	else if (time < reader->time)
-		blame(&reader->backward, &reader->backward_offset, reader->at);
-	else
+	if (is_possible(reader, time))
 		set_time(reader, time);
+	else
+		blame(&reader->damaged, &reader->damage_offset, reader->at);
 }
 
 static void take_low_time(struct trace_reader *reader, uint32_t low)
@@ -529,6 +531,7 @@ static bool begin_block(struct trace_reader *reader)
 	block = &file->blocks[reader->block++];
 	reader->at = block->offset;
 	reader->end = block->end;
+	reader->window_size = 0;
 	memcpy(&header, look(reader, sizeof(header)), sizeof(header));
 	take_time(reader, header.time);
 	if (is_first || header.thread != reader->thread_ordinal) {

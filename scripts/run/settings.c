@@ -80,6 +80,7 @@ static const struct {
 	{ "sampling",
 	  { { "hz=", "1...20000", is_rate },
 	    { "clock=", "cpu|wall|thread", is_clock } } },
+	{ "trace", { { NULL, NULL, NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
 
@@ -218,7 +219,8 @@ bool settings_records_calls(const struct settings *settings)
 
 	while (copy != NULL && (item = strsep(&rest, ";")) != NULL)
 		records |= strcmp(item, "default") == 0 ||
-			   strncmp(item, "calltree", 8) == 0;
+			   strncmp(item, "calltree", 8) == 0 ||
+			   strncmp(item, "trace", 5) == 0;
 	free(copy);
 	return records;
 }

@@ -103,7 +103,7 @@ def add_tests(family, optimize):
         wanted = Wanted(source, family, optimize)
         if wanted.tree is None:
             continue
-        for profile in PROFILES:
+        for profile in PROFILES + ["trace"]:
             name = '%s %s, %s' % (source.split('.')[0], profile, wanted.claim)
             add_test(name, lambda source=source, wanted=wanted,
                      profile=profile: check(source, wanted, profile, family,

@@ -1,0 +1,226 @@
+/*
+ * What the files of trace share with each other and with the call tree, which is
+ * its shadow stack: each call that the tree opens is an enter here and each that it
+ * closes a leave, however it ended.
+ *
+ *     trace.c            options, and the start
+ *     trace_write.c      records, blocks, and what is open
+ *     trace_functions.c  functions' numbers
+ *     trace_choose.c     which calls
+ *
+ * A thread writes into a few blocks of its file that stay mapped, one after the
+ * other; when it comes to one again, what was in it is copied to the end of the
+ * file, or of the ring.
+ *
+ * The fast path first says what it is going to do: which record, where, and which call
+ * is open then.  A handler that comes between does it in its place; doing it again
+ * afterwards changes nothing but that a hole of zeros is left.
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <shim/cpu.h>
+#include <shim/record.h>
+
+struct tree;
+struct shim_node;
+
+/* Times are the clock's, divided: a nanosecond is fine enough. */
+#if defined(__x86_64__)
+#define TRACE_SHIFT 1
+#else
+#define TRACE_SHIFT 0
+#endif
+
+#define TRACE_TIME_MASK ((1u << SHIM_TRACE_TIME_BITS) - 1)
+
+/* In place of a function's number, of nodes: their calls are left out. */
+#define TRACE_LEFT_OUT UINT32_MAX
+
+#define TRACE_STAGES 32
+
+struct trace_stage {
+	char *begin;
+	uint32_t size;
+	bool is_unwritten;		/* what is in it is nowhere else */
+};
+
+/* One thread's trace. */
+struct trace {
+	uint64_t cursor;		/* address of the next record */
+	uint64_t limit;			/* short records begin before it; 0: none may */
+	uint64_t last;			/* the time of the last record, or earlier */
+	uint64_t busy;			/* where the fast path is about to write */
+	uint64_t word;			/* this record, */
+	struct shim_node *becomes;	/* and what is current then */
+	uint64_t settled;		/* where a handler did that */
+	uint64_t end;			/* of the block */
+	struct shim_trace_info *info;
+	struct shim_record *record;
+
+	/* Why calls are not recorded. */
+	bool is_closed;			/* no system calls any more */
+	bool is_paused;
+	bool is_lost;
+	bool is_copying;		/* a parent's calls: they are said in a STACK */
+	const void *muted_at;		/* the node whose call is left out */
+	enum shim_lost cause;
+	uint64_t lost_calls;		/* since the last LOST record */
+	uint64_t retry_clock;
+	uint32_t resumes;		/* how often recording went on */
+
+	uint32_t tid, thread, track;
+	char name[16];
+
+	/* Enters at the cursor that may be taken back: of calls that are still
+	 * open, with nothing behind them. */
+	uint64_t tail;
+	uint32_t pending;
+
+	struct trace_stage stages[TRACE_STAGES];
+	uint32_t stage_count, stage;
+	uint64_t sequence;
+	uint64_t next_offset;		/* in the file: where a full block goes, */
+	uint64_t first_offset;		/* and where the first has gone */
+};
+
+/* --- the fast path --- */
+
+static inline void trace_fence(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+typedef uint16_t trace_u16 __attribute__((may_alias, aligned(2)));
+typedef uint32_t trace_u32 __attribute__((may_alias, aligned(2)));
+typedef uint64_t trace_u64 __attribute__((may_alias, aligned(2)));
+
+static inline uint32_t trace_enter_word(uint64_t time, uint32_t number)
+{
+	return SHIM_TRACE_ENTER | (uint32_t)(time & TRACE_TIME_MASK) << 2 |
+	       number << 17;
+}
+
+static inline uint32_t trace_leave_word(uint64_t time)
+{
+	return SHIM_TRACE_LEAVE | (uint32_t)(time & TRACE_TIME_MASK) << 1;
+}
+
+/*
+ * Whether a short record can be written; then, once @becomes is current,
+ * trace_put() comes next.
+ */
+static inline __attribute__((always_inline)) bool
+trace_reserve(struct trace *trace, uint64_t time, uint32_t word,
+	      struct shim_node *becomes, char **at)
+{
+	uint64_t limit, cursor;
+
+	if (__builtin_expect(trace->busy != 0, 0))
+		return false;
+	/* In this order: a handler may go on with another block. */
+	limit = *(volatile uint64_t *)&trace->limit;
+	cursor = *(volatile uint64_t *)&trace->cursor;
+	if (__builtin_expect(cursor >= limit ||
+				     time - trace->last > TRACE_TIME_MASK,
+			     0))
+		return false;
+	trace->word = word;
+	trace->becomes = becomes;
+	trace_fence();
+	*(volatile uint64_t *)&trace->busy = cursor;
+	/* If one came before that, this is not the place any more. */
+	if (__builtin_expect(*(volatile uint64_t *)&trace->cursor != cursor &&
+				     trace->settled != cursor,
+			     0)) {
+		*(volatile uint64_t *)&trace->busy = 0;
+		return false;
+	}
+	trace_fence();
+	*at = (char *)cursor;
+	return true;
+}
+
+static inline __attribute__((always_inline)) void
+trace_put(struct trace *trace, char *at, uint64_t time, uint32_t word)
+{
+	trace_fence();
+	if (word & SHIM_TRACE_LEAVE) {
+		*(volatile trace_u16 *)at = (uint16_t)word;
+		shim_add(&trace->cursor, 2);
+	} else {
+		*(volatile trace_u32 *)at = word;
+		shim_add(&trace->cursor, 4);
+	}
+	trace_fence();
+	trace->last = time;
+	trace_fence();
+	*(volatile uint64_t *)&trace->busy = 0;
+}
+
+/* --- trace_functions.c --- */
+
+/* The number of a function in this process; 0: there is no room for it. */
+uint32_t trace_number(uint64_t function);
+void trace_forget(uintptr_t low, uintptr_t high, uint32_t generation);
+/* In a forked child. */
+void trace_functions_restart(void);
+
+/* --- trace_write.c --- */
+
+/* Whether calls are traced at all. */
+extern bool tree_is_traced;
+
+/* A file and its first block, or NULL. */
+struct trace *trace_make(enum shim_lost *cause);
+/* Some thread's first call, or another's in the place of one that is gone. */
+void trace_thread_begins(struct tree *tree);
+void trace_thread_ended(struct tree *tree);
+void trace_thread_named(struct tree *tree, const char *name);
+
+/* A call of @node begins, which is open already; it ends, and is not open any more:
+ * @frame is what it was. */
+void trace_opened(struct shim_node *node);
+void trace_closed(struct shim_node *node, uint64_t frame, bool is_unwound);
+
+/* What is open on the stack in use is no matter of records before it. */
+void trace_announce(struct tree *tree, bool is_resumed);
+/* Another stack is in use. */
+void trace_switch_track(struct tree *tree);
+/* The last chance for system calls. */
+void trace_close(struct tree *tree);
+/* Does what the fast path was about to do when this handler came. */
+void trace_settle(struct trace *trace);
+/* Lets the fast path write again, or not. */
+void trace_set_limit(struct trace *trace);
+
+/* What the program says. */
+void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
+/* @value: a double's bits. */
+void trace_counter(const char *name, uint64_t value);
+
+/* Calls that the tree could not open. */
+void trace_lose(struct tree *tree, enum shim_lost cause);
+
+/* --- trace_choose.c --- */
+
+struct trace_options {
+	uint64_t ring_size;		/* 0: none */
+	uint64_t min_clock;		/* shorter calls are taken back */
+	uint32_t depth;			/* 0: any */
+};
+
+extern struct trace_options trace_options;
+extern bool trace_is_off;		/* by shim_trace_stop, or since the start */
+extern bool trace_is_careful;		/* no fast path */
+
+/* One item of the options behind "trace:"; false: it is none. */
+bool trace_read_option(const char *item, size_t size);
+
+/* Whether calls of this path are left out for good; @parent says it of its. */
+bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
+/* Whether there is something to ask about each call of @function; and asks it. */
+bool trace_is_counted(uint64_t function);
+bool trace_skips(uint64_t function);
+
+#endif

@@ -1,0 +1,741 @@
+/*
+ * Records off the fast path, and the blocks all of them are in.
+ *
+ * What is written here takes its place in the block with one instruction, and has a
+ * TIME of its own where a handler may have come between, so a handler that
+ * comes at any moment writes before or behind it.
+ */
+#include "calltree.h"
+
+#include <shim/banned.h>
+
+/* The room short records may not begin in. */
+#define MARGIN 16
+
+#define HEAD_TIME SHIM_TRACE_HEAD(SHIM_TRACE_TIME, 8)
+
+bool tree_is_traced;
+
+static uint64_t time_now(void)
+{
+	return now() >> TRACE_SHIFT;
+}
+
+static struct tree *my_tree(void)
+{
+	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
+}
+
+static bool is_muted(const struct trace *trace)
+{
+	return trace->is_paused || trace->is_lost || trace->is_copying ||
+	       trace->muted_at;
+}
+
+void trace_set_limit(struct trace *trace)
+{
+	bool is_slow = is_muted(trace) || trace_is_careful ||
+		       __atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST);
+
+	__atomic_store_n(&trace->limit, is_slow ? 0 : trace->end - MARGIN,
+			 __ATOMIC_SEQ_CST);
+	/* Who switches it off looks at the limits after he has said so. */
+	if (__atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&trace->limit, 0, __ATOMIC_SEQ_CST);
+}
+
+/* --- what is open --- */
+
+/* (Frame 0: it has been ended, and something is about to say so.) */
+static bool is_listed(const struct shim_node *node)
+{
+	return node->frame != 0 && !(node->frame & FRAME_LEFT_OUT);
+}
+
+/* The numbers of the calls from @innermost up, outermost first, to @numbers of
+ * which there are SHIM_TRACE_STACK_MAX. */
+static uint32_t list_open(struct shim_node *innermost, uint32_t *numbers,
+			  bool *more)
+{
+	uint32_t count = 0;
+
+	for (struct shim_node *node = innermost; !is_root(node);
+	     node = parent_of(node)) {
+		if (!is_listed(node))
+			continue;
+		if (count == SHIM_TRACE_STACK_MAX) {
+			*more = true;
+			break;
+		}
+		numbers[count++] = node_number(node);
+	}
+	for (uint32_t i = 0; i < count / 2; i++) {
+		uint32_t number = numbers[i];
+
+		numbers[i] = numbers[count - 1 - i];
+		numbers[count - 1 - i] = number;
+	}
+	return count;
+}
+
+/* A STACK at @at, where there is room for the longest. */
+static uint32_t put_stack(char *at, struct shim_node *innermost)
+{
+	struct shim_trace_stack *stack = (struct shim_trace_stack *)at;
+	bool more = false;
+	uint32_t count = list_open(innermost, stack->function, &more);
+	uint32_t size = (uint32_t)sizeof(*stack) +
+			count * (uint32_t)sizeof(stack->function[0]);
+
+	stack->more = more;
+	stack->size = (uint16_t)(size / 2);
+	__atomic_store_n(&stack->head, SHIM_TRACE_HEAD(SHIM_TRACE_STACK, 0),
+			 __ATOMIC_RELEASE);
+	return size;
+}
+
+/* --- blocks --- */
+
+static bool add_stages(struct trace *trace, char *memory, size_t size)
+{
+	while (size >= 16384 && trace->stage_count < TRACE_STAGES) {
+		uint64_t to_border = size % SHIM_TRACE_BLOCK;
+		uint32_t part = to_border ? (uint32_t)to_border :
+					    SHIM_TRACE_BLOCK;
+
+		trace->stages[trace->stage_count++] =
+			(struct trace_stage){ memory, part, false };
+		memory += part;
+		size -= part;
+	}
+	return trace->stage_count > 0;
+}
+
+/* A second block for those that have begun with one. */
+static void add_stage(struct trace *trace, size_t least)
+{
+	enum shim_lost cause;
+	size_t size;
+	char *memory = shim_record_grow(trace->record, least, &size, &cause);
+
+	if (!memory)
+		return;
+	add_stages(trace, memory, size);
+	if (trace->next_offset == trace->first_offset) {
+		trace->next_offset += size;
+		trace->first_offset = trace->next_offset;
+	}
+}
+
+static bool write_stage(struct trace *trace, struct trace_stage *stage)
+{
+	uint64_t ring = trace->info->ring_size;
+
+	if (!stage->is_unwritten)
+		return true;
+	if (trace->is_closed) {
+		trace->cause = SHIM_LOST_FORBIDDEN;
+		return false;
+	}
+	if (ring && trace->next_offset + SHIM_TRACE_BLOCK > ring)
+		trace->next_offset = trace->first_offset;
+	if (!shim_record_write(trace->record, trace->next_offset, stage->begin,
+			       stage->size, &trace->cause))
+		return false;
+	trace->next_offset += SHIM_TRACE_BLOCK;
+	stage->is_unwritten = false;
+	return true;
+}
+
+static void empty(struct trace_stage *stage)
+{
+	volatile uint64_t *word = (volatile uint64_t *)stage->begin;
+
+	/* The sequence first: there is no block here. */
+	for (uint32_t i = 0; i < stage->size / sizeof(*word); i++)
+		word[i] = 0;
+}
+
+static void begin_block(struct trace *trace, struct trace_stage *stage,
+			struct shim_node *innermost)
+{
+	struct shim_trace_block *block = (struct shim_trace_block *)stage->begin;
+	uint64_t time = time_now();
+
+	stage->is_unwritten = true;
+	block->time = time;
+	block->tid = trace->tid;
+	block->track = trace->track;
+	block->thread = trace->thread;
+	for (unsigned i = 0; i < sizeof(block->name); i++)
+		block->name[i] = trace->name[i];
+	trace->last = time;
+	trace->cursor = (uint64_t)(block + 1) +
+			put_stack((char *)(block + 1), innermost);
+	trace->end = (uint64_t)stage->begin + stage->size;
+	trace->pending = 0;
+	trace_set_limit(trace);
+	__atomic_store_n(&block->sequence, ++trace->sequence, __ATOMIC_RELEASE);
+	trace->info->blocks = trace->sequence;
+}
+
+/* @innermost is what the last records say is open. */
+static bool next_block(struct trace *trace, struct shim_node *innermost)
+{
+	struct trace_stage *stage;
+
+	if (trace->stage_count == 1 && trace->sequence > 0)
+		add_stage(trace, SHIM_TRACE_BLOCK);
+	trace->stage = (trace->stage + 1) % trace->stage_count;
+	stage = &trace->stages[trace->stage];
+	if (!write_stage(trace, stage))
+		return false;
+	if (*(uint64_t *)stage->begin)
+		empty(stage);
+	begin_block(trace, stage, innermost);
+	return true;
+}
+
+/* --- when calls cannot be recorded --- */
+
+static void count_lost(struct trace *trace)
+{
+	shim_add(&trace->info->lost[trace->cause], 1);
+	trace->lost_calls++;
+}
+
+/* Asking costs system calls: not for every call we lose. */
+static void begin_loss(struct trace *trace)
+{
+	trace->is_lost = true;
+	trace->retry_clock = now() + 20000 * tree_long_clock;
+	trace_set_limit(trace);
+}
+
+/* --- room for a record --- */
+
+/* It may have done it itself already, and may do it again.  If something else has
+ * been written since it looked, it will look again. */
+void trace_settle(struct trace *trace)
+{
+	uint64_t at = *(volatile uint64_t *)&trace->busy;
+	uint64_t cursor = *(volatile uint64_t *)&trace->cursor;
+	uint32_t word = (uint32_t)trace->word;
+	uint64_t size = word & SHIM_TRACE_LEAVE ? 2 : 4;
+
+	if (!at)
+		return;
+	if (cursor == at || cursor == at + size) {
+		if (tree_hot.trace == trace && !tree_hot.shared)
+			tree_hot.current = trace->becomes;
+		trace->settled = at;
+		trace_fence();
+	}
+	if (cursor == at) {
+		if (size == 2)
+			*(volatile trace_u16 *)at = (uint16_t)word;
+		else
+			*(volatile trace_u32 *)at = word;
+		shim_add(&trace->cursor, size);
+		trace_fence();
+	}
+	*(volatile uint64_t *)&trace->busy = 0;
+}
+
+static char *take(struct trace *trace, size_t size, struct shim_node *innermost)
+{
+	uint64_t at, end, signals;
+	bool done;
+
+	if (trace->is_lost)
+		return NULL;
+	for (;;) {
+		trace_settle(trace);
+		end = *(volatile uint64_t *)&trace->end;
+		at = shim_fetch_add(&trace->cursor, size);
+		if (at + size <= end &&
+		    end == *(volatile uint64_t *)&trace->end)
+			return (char *)at;
+		signals = shim_signals_block();
+		done = trace->end != end || next_block(trace, innermost);
+		if (!done)
+			begin_loss(trace);
+		shim_signals_restore(signals);
+		if (!done)
+			return NULL;
+	}
+}
+
+static void put_word(char *at, uint64_t word)
+{
+	*(volatile trace_u64 *)at = word;
+}
+
+static void put_time(struct trace *trace, char *at, uint64_t time)
+{
+	put_word(at, HEAD_TIME | time << 16);
+	trace->last = time;
+}
+
+/* A TIME and room behind it. */
+static char *take_timed(struct trace *trace, size_t size,
+			struct shim_node *innermost)
+{
+	char *at = take(trace, 8 + size, innermost);
+
+	if (!at)
+		return NULL;
+	put_time(trace, at, time_now());
+	return at + 8;
+}
+
+static void put_head(char *at, enum shim_trace_kind kind, size_t size)
+{
+	__atomic_store_n((trace_u16 *)at, SHIM_TRACE_HEAD(kind, size),
+			 __ATOMIC_RELEASE);
+}
+
+/* --- tracks --- */
+
+static struct stack *own_stack(const struct tree *tree)
+{
+	struct stack *stack = tree->stack;
+
+	while (stack->is_signal && stack->interrupted)
+		stack = stack->interrupted;
+	return stack;
+}
+
+/* Of what is open, what nobody recorded is from now on as good as recorded. */
+static void list_all(struct shim_node *innermost)
+{
+	for (struct shim_node *node = innermost; !is_root(node);
+	     node = parent_of(node))
+		if (node->hits != TRACE_LEFT_OUT)
+			node->frame &= ~(uint64_t)FRAME_LEFT_OUT;
+}
+
+static void put_track(struct trace *trace, uint32_t track,
+		      struct shim_node *innermost)
+{
+	char *at = take_timed(trace, 8, innermost);
+
+	if (!at)
+		return;
+	put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_TRACK, 8) |
+		     (uint64_t)track << 16);
+	trace->track = track;
+}
+
+static void say_stack(struct trace *trace, struct shim_node *innermost)
+{
+	/* The longest one: what is not used stays a hole. */
+	char *at = take_timed(trace, sizeof(struct shim_trace_stack) +
+					     SHIM_TRACE_STACK_MAX * 4,
+			      innermost);
+
+	if (at)
+		put_stack(at, innermost);
+}
+
+/* The records that follow are of @tree's stack in use. */
+static void find_track(struct tree *tree, struct shim_node *innermost)
+{
+	struct stack *stack = own_stack(tree);
+	struct trace *trace = tree->trace;
+
+	if (LIKELY(trace->track == stack->track &&
+		   stack->resumes == trace->resumes))
+		return;
+	if (trace->track != stack->track)
+		put_track(trace, stack->track, innermost);
+	if (stack->resumes != trace->resumes) {
+		list_all(innermost);
+		say_stack(trace, innermost);
+		stack->resumes = trace->resumes;
+	}
+}
+
+void trace_switch_track(struct tree *tree)
+{
+	if (!is_muted(tree->trace))
+		find_track(tree, tree->current);
+}
+
+/* --- off and on --- */
+
+static void pause_trace(struct trace *trace, struct shim_node *innermost)
+{
+	char *at = take_timed(trace, 2, innermost);
+
+	if (at)
+		put_head(at, SHIM_TRACE_PAUSE, 2);
+	trace->is_paused = true;
+	trace_set_limit(trace);
+}
+
+static void say_loss(struct trace *trace, struct shim_node *innermost)
+{
+	char *at = take_timed(trace, sizeof(struct shim_trace_lost), innermost);
+	uint64_t calls = trace->lost_calls;
+
+	if (!at)
+		return;
+	put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_LOST, 8) |
+		     (uint64_t)trace->cause << 16 |
+		     (calls < UINT32_MAX ? calls : UINT32_MAX) << 32);
+	trace->lost_calls = 0;
+}
+
+/* A lost block is tried again, now and then. */
+static bool end_loss(struct trace *trace, struct shim_node *innermost)
+{
+	uint64_t signals;
+	bool done;
+
+	if (trace->is_closed || now() < trace->retry_clock)
+		return false;
+	signals = shim_signals_block();
+	trace->is_lost = false;
+	list_all(innermost);
+	trace->stage = (trace->stage + trace->stage_count - 1) %
+		       trace->stage_count;
+	done = next_block(trace, innermost);
+	if (!done)
+		begin_loss(trace);
+	shim_signals_restore(signals);
+	if (done)
+		say_loss(trace, innermost);
+	return done;
+}
+
+/* Whether calls are recorded, now that @innermost is open. */
+static bool is_recording(struct tree *tree, struct shim_node *innermost)
+{
+	struct trace *trace = tree->trace;
+	bool is_off = __atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST);
+
+	if (trace->is_lost) {
+		if (!end_loss(trace, innermost)) {
+			if (!is_off)
+				count_lost(trace);
+			return false;
+		}
+		trace->resumes++;
+		own_stack(tree)->resumes = trace->resumes;
+	}
+	if (is_off && !trace->is_paused)
+		pause_trace(trace, innermost);
+	if (is_off)
+		return false;
+	if (trace->is_paused) {
+		trace->is_paused = false;
+		trace->resumes++;
+		trace_set_limit(trace);
+	}
+	find_track(tree, innermost);
+	return !trace->is_lost;
+}
+
+void trace_announce(struct tree *tree, bool is_resumed)
+{
+	struct trace *trace = tree->trace;
+
+	trace->is_copying = false;
+	trace->resumes += is_resumed;
+	trace_set_limit(trace);
+	list_all(tree->current);
+	own_stack(tree)->resumes = trace->resumes;
+	say_stack(trace, tree->current);
+}
+
+/* --- calls --- */
+
+/* With a minimum, each enter has a TIME: one knows how long it is, and it can be
+ * taken back. */
+static void put_enter(struct trace *trace, struct shim_node *node)
+{
+	uint32_t number = node_number(node), size = 4;
+	struct shim_node *innermost = parent_of(node);
+	uint64_t before = trace->cursor, time;
+	char *at;
+
+	if (number >= SHIM_TRACE_FUNCTIONS)
+		size = 8;
+	at = take_timed(trace, size, innermost);
+	if (!at) {
+		node->frame |= FRAME_LEFT_OUT;
+		count_lost(trace);
+		return;
+	}
+	time = trace->last & TRACE_TIME_MASK;
+	if (size == 4)
+		*(volatile trace_u32 *)at = trace_enter_word(time, number);
+	else
+		put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_ENTER_LONG, 8) |
+			     (uint64_t)number << 16 | time << 48);
+	trace->pending = before == trace->tail ? trace->pending + 1 : 1;
+	trace->tail = (uint64_t)at + size;
+}
+
+static bool is_left_out(struct tree *tree, struct shim_node *node)
+{
+	struct trace *trace = tree->trace;
+
+	if (node->hits == TRACE_LEFT_OUT || trace->muted_at) {
+		shim_add(&trace->info->filtered, 1);
+		return true;
+	}
+	if (!is_recording(tree, parent_of(node)))
+		return true;
+	if (trace_skips(address_of(node))) {
+		trace->muted_at = node;
+		trace_set_limit(trace);
+		shim_add(&trace->info->filtered, 1);
+		return true;
+	}
+	return false;
+}
+
+void trace_opened(struct shim_node *node)
+{
+	struct tree *tree = my_tree();
+	struct trace *trace = tree ? tree->trace : NULL;
+
+	if (!trace || trace->is_copying)
+		return;
+	if (is_left_out(tree, node))
+		node->frame |= FRAME_LEFT_OUT;
+	else
+		put_enter(trace, node);
+}
+
+/* Its call was too short, and nothing was recorded since it began. */
+static bool take_back(struct trace *trace, struct shim_node *node)
+{
+	uint32_t size = node_number(node) < SHIM_TRACE_FUNCTIONS ? 12 : 16;
+	volatile trace_u16 *at;
+
+	if (trace->pending == 0 || trace->cursor != trace->tail ||
+	    now() - node->start >= trace_options.min_clock)
+		return false;
+	at = (volatile trace_u16 *)(trace->cursor - size);
+	for (uint32_t i = 0; i < size / 2; i++)
+		at[i] = 0;
+	shim_add(&trace->cursor, -(uint64_t)size);
+	trace->tail -= size;
+	trace->pending--;
+	shim_add(&trace->info->too_short, 1);
+	return true;
+}
+
+static void put_leave(struct trace *trace, struct shim_node *node,
+		      bool is_unwound)
+{
+	uint32_t size = is_unwound ? 4 : 2;
+	char *at = take_timed(trace, size, node);
+
+	if (!at)
+		return;
+	if (is_unwound) {
+		put_head(at, SHIM_TRACE_UNWOUND, 2);
+		at += 2;
+	}
+	*(volatile trace_u16 *)at = (uint16_t)trace_leave_word(trace->last);
+}
+
+void trace_closed(struct shim_node *node, uint64_t frame, bool is_unwound)
+{
+	struct tree *tree = my_tree();
+	struct trace *trace = tree ? tree->trace : NULL;
+
+	if (!trace || trace->is_copying)
+		return;
+	if (frame & FRAME_LEFT_OUT) {
+		if (trace->muted_at == node) {
+			trace->muted_at = NULL;
+			trace_set_limit(trace);
+		}
+		return;
+	}
+	/* Of calls that end now, what says what is open then will tell. */
+	if (trace->is_paused || trace->is_lost)
+		return;
+	if (trace_options.min_clock && take_back(trace, node))
+		return;
+	/* Where a new block begins, this call is open still. */
+	find_track(tree, node);
+	put_leave(trace, node, is_unwound);
+}
+
+void trace_lose(struct tree *tree, enum shim_lost cause)
+{
+	struct trace *trace = tree->trace;
+
+	if (trace)
+		shim_add(&trace->info->lost[cause], 1);
+}
+
+/* --- threads --- */
+
+struct trace *trace_make(enum shim_lost *cause)
+{
+	struct trace *trace = shim_memory(sizeof(*trace));
+	void *memory;
+	size_t size;
+
+	*cause = SHIM_LOST_MEMORY;
+	if (!trace)
+		return NULL;
+	trace->record = shim_record_open("trace", &memory, &size, cause);
+	if (!trace->record)
+		return NULL;
+	trace->info = memory;
+	trace->info->time_shift = TRACE_SHIFT;
+	trace->info->min_duration = trace_options.min_clock;
+	trace->info->ring_size = trace_options.ring_size;
+	trace->first_offset = trace->next_offset = size + 4096;
+	add_stages(trace, (char *)memory + 4096, size - 4096);
+	trace->stage = trace->stage_count - 1;	/* the first comes next */
+	trace->info->block_size = SHIM_TRACE_BLOCK;
+	return trace;
+}
+
+static void put_thread(struct trace *trace, enum shim_trace_kind kind,
+		       struct shim_node *innermost)
+{
+	struct shim_trace_thread *thread;
+	char *at = take_timed(trace, sizeof(*thread), innermost);
+
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(*thread));
+	thread = (struct shim_trace_thread *)at;
+	__builtin_memcpy(at + 4, &trace->tid, sizeof(trace->tid));
+	for (unsigned i = 0; i < sizeof(thread->name); i++)
+		at[8 + i] = trace->name[i];
+	put_head(at, kind, sizeof(*thread));
+}
+
+void trace_thread_begins(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+
+	if (!trace)
+		return;
+	trace->tid = tree->tid;
+	trace->thread++;
+	trace->track = 0;
+	trace->muted_at = NULL;
+	trace->busy = 0;
+	shim_thread_name(trace->name);
+	tree->main_stack.resumes = trace->resumes;
+	if (trace->sequence == 0) {
+		if (!next_block(trace, tree->current))
+			begin_loss(trace);
+	} else if (!trace->is_lost) {
+		put_thread(trace, SHIM_TRACE_THREAD, tree->current);
+	}
+	trace_set_limit(trace);
+}
+
+void trace_thread_ended(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+	char *at;
+
+	if (!trace || trace->is_lost)
+		return;
+	at = take_timed(trace, 2, tree->current);
+	if (at)
+		put_head(at, SHIM_TRACE_ENDED, 2);
+}
+
+void trace_thread_named(struct tree *tree, const char *name)
+{
+	struct trace *trace = tree->trace;
+	unsigned i = 0;
+
+	if (!trace)
+		return;
+	for (; i < sizeof(trace->name) - 1 && name[i]; i++)
+		trace->name[i] = name[i];
+	for (; i < sizeof(trace->name); i++)
+		trace->name[i] = '\0';
+	if (!trace->is_lost)
+		put_thread(trace, SHIM_TRACE_NAME, tree->current);
+}
+
+void trace_close(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+
+	if (!trace || trace->is_closed)
+		return;
+	add_stage(trace, 1u << 20);
+	trace->is_closed = true;
+}
+
+/* --- what the program says --- */
+
+static struct trace *trace_for_text(struct tree **tree)
+{
+	struct trace *trace;
+
+	*tree = my_tree();
+	if (!*tree)
+		*tree = tree_get((uintptr_t)__builtin_frame_address(0));
+	trace = *tree ? (*tree)->trace : NULL;
+	if (!trace || trace->is_lost || trace->is_paused ||
+	    __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
+		return NULL;
+	tree_collect(*tree);
+	return trace;
+}
+
+static void put_text(char *at, const char *text, size_t size, size_t room)
+{
+	for (size_t i = 0; i < room; i++)
+		at[i] = i < size ? text[i] : '\0';
+}
+
+void trace_text(enum shim_trace_kind kind, const char *text, size_t size)
+{
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	size_t whole;
+	char *at;
+
+	if (!trace)
+		return;
+	if (size > SHIM_TRACE_TEXT)
+		size = SHIM_TRACE_TEXT;
+	whole = (size + 2 + 1) & ~(size_t)1;
+	at = take_timed(trace, whole, tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, whole);
+	put_text(at + 2, text, size, whole - 2);
+	put_head(at, kind, whole);
+}
+
+void trace_counter(const char *name, uint64_t value)
+{
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	size_t size = 0, whole;
+	char *at;
+
+	if (!trace)
+		return;
+	while (size < SHIM_TRACE_TEXT && name[size])
+		size++;
+	whole = (sizeof(struct shim_trace_counter) + size + 1) & ~(size_t)1;
+	at = take_timed(trace, whole, tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, whole);
+	__builtin_memcpy(at + 8, &value, sizeof(value));
+	put_text(at + 16, name, size, whole - 16);
+	put_head(at, SHIM_TRACE_COUNTER, whole);
+}
