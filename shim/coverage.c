@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "coverage.h"
 
 #include "callspec.h"
@@ -12,6 +13,7 @@
 #include "trap.h"
 #include "verdict.h"
 
+#include <link.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <shim/record.h>
@@ -210,26 +212,82 @@ static void come_again(struct coverage_object *object, uintptr_t start)
 		coverage_set(object);
 }
 
-void coverage_image_came(shim_image id)
+/* Of those libshim opens for itself, in spaces of their own, the loader does not
+ * tell. */
+struct search {
+	uintptr_t address;
+	bool is_found;
+};
+
+static int compare_object(struct dl_phdr_info *object, size_t size,
+			  void *argument)
 {
-	struct coverage_object *object = NULL, *gone = NULL;
-	struct image_entry *image;
-	bool has_been;
+	struct search *search = argument;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    search->address - (object->dlpi_addr + part->p_vaddr) <
+			    part->p_memsz)
+			search->is_found = true;
+	}
+	return search->is_found;
+}
+
+static bool is_the_programs(const struct image_entry *image)
+{
+	struct search search = { .address = image->start };
+
+	dl_iterate_phdr(compare_object, &search);
+	return search.is_found;
+}
+
+bool coverage_knows(uintptr_t address)
+{
+	for (const struct coverage_object *o = coverage_objects; o; o = o->next)
+		if (o->start != 0 && address - o->start < o->size)
+			return true;
+	return false;
+}
+
+void coverage_look_at(const struct image_entry *image)
+{
+	struct coverage_object *object;
+
+	if (coverage_knows(image->start))
+		return;
+	object = find_gone(image);
+	if (object) {
+		come_again(object, image->start);
+	} else if (is_excluded(image) || !is_the_programs(image)) {
+		object = coverage_make(image, SHIM_COVERAGE_NO_LINES);
+		if (object)
+			coverage_add(object);
+	} else {
+		object = coverage_read_lines(image);
+		if (object)
+			look_at(object);
+	}
+}
+
+/* The list may be replaced meanwhile; then whoever does that looks, too. */
+void coverage_look(void)
+{
+	struct image_entry *const *images;
+	uint32_t count;
 
 	if (!coverage_is_on())
 		return;
 	image_pin();
-	image = image_get(id, &has_been);
-	if (image && !is_excluded(image)) {
-		gone = find_gone(image);
-		if (gone)
-			come_again(gone, image->start);
-		else
-			object = coverage_read_lines(image);
-	}
+	count = image_list(&images);
+	for (uint32_t i = 0; i < count; i++)
+		if (images[i]->id != 0 &&
+		    !__atomic_exchange_n(&images[i]->is_looked_at, true,
+					 __ATOMIC_ACQ_REL))
+			coverage_look_at(images[i]);
 	image_unpin();
-	if (object)
-		look_at(object);
 }
 
 void coverage_image_gone(uintptr_t start, uintptr_t end)

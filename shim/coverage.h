@@ -12,6 +12,7 @@
 #include <shim/coverage.h>
 #include <shim/profiler.h>
 #include <stdbool.h>
+#include <ucontext.h>
 
 struct image_entry;
 
@@ -35,8 +36,14 @@ extern struct coverage_object *coverage_objects
 
 bool coverage_is_on(void);
 
-/* An object can be told of; no lock is held. */
-void coverage_image_came(shim_image id);
+/* Looks at the objects that have come; no lock of ours is held. */
+void coverage_look(void);
+/* ... at one, which need not be known to image.h. */
+void coverage_look_at(const struct image_entry *image);
+/* Whether what is loaded at @address was looked at. */
+bool coverage_knows(uintptr_t address);
+/* What will be needed while the program loads an object. */
+void coverage_prepare(void);
 /* [@start, @end) is unloaded.  State lock held. */
 void coverage_image_gone(uintptr_t start, uintptr_t end);
 
@@ -50,6 +57,13 @@ void coverage_add(struct coverage_object *object);
 /* The object's path and state are told, its other lists are empty. */
 struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state);
+
+/* --- coverage_loader.c: objects are looked at before anything of them runs --- */
+
+void coverage_watch_loader(void);
+void coverage_leave_loader(void);
+/* The loader has run into the trap at @address: goes on with @context. */
+bool coverage_take_loader(uintptr_t address, ucontext_t *context);
 
 /* --- coverage_lines.c --- */
 

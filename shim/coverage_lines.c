@@ -350,6 +350,7 @@ void coverage_give_up(const char *reason)
 		return;
 	for (struct coverage_object *o = coverage_objects; o; o = o->next)
 		take_away(o);
+	coverage_leave_loader();
 	if (trap_stop())
 		log_line("%s: from now on no line is seen", reason);
 }

@@ -11,6 +11,7 @@
 #include "edge.h"
 
 #include "code.h"
+#include "coverage.h"
 #include "events.h"
 #include "image.h"
 #include "known.h"
@@ -38,6 +39,7 @@ static uint32_t closes;
 static void look_again(void)
 {
 	image_look_again();
+	coverage_look();
 	image_raise_pending();
 }
 
@@ -121,8 +123,9 @@ static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) &&
 	       state_get() == STATE_RUNNING &&
-	       (events_counts.image_loading | events_counts.image_failed |
-		events_counts.image_loaded);
+	       (coverage_is_on() ||
+		(events_counts.image_loading | events_counts.image_failed |
+		 events_counts.image_loaded));
 }
 
 /* True if the loader's text was taken, and the program's dlerror() would not
@@ -178,6 +181,7 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 		edge_images_resolve();
 	if (!is_watched(path, flags))
 		return (void *)real_dlopen;
+	coverage_prepare();
 	RAISE(image_loading, path);
 	return is_free(path, caller) ? (void *)open_watched :
 				       (void *)real_dlopen;
@@ -191,6 +195,7 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 		edge_images_resolve();
 	if (!is_watched(path, flags))
 		return (void *)real_dlmopen;
+	coverage_prepare();
 	RAISE(image_loading, path);
 	return is_free(path, caller) ? (void *)open_watched_in :
 				       (void *)real_dlmopen;

@@ -8,6 +8,7 @@
 #include "callspec.h"
 #include "clock.h"
 #include "control.h"
+#include "coverage.h"
 #include "events.h"
 #include "image.h"
 #include "log.h"
@@ -176,6 +177,8 @@ __attribute__((constructor)) static void load(void)
 	module_start();
 	edge_allocations_decide(false);
 	edge_locks_decide(false);
+	coverage_look();
+	coverage_watch_loader();
 	image_raise_pending();
 	edge_monitor_load();
 	/* The program's constructors are sampled, too. */

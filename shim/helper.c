@@ -138,6 +138,24 @@ static enum shim_result open_once(int self)
 	return SHIM_E_NOT_YET_AVAILABLE;
 }
 
+bool helper_is_open(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == HELPER_OPEN;
+}
+
+void helper_prepare(void)
+{
+	uint64_t signals;
+	int before = errno;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != HELPER_NONE ||
+	    sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return;
+	open_once(sys_gettid());
+	errno = before;
+	sys_restore_signals(signals);
+}
+
 /* --- asking --- */
 
 static enum shim_result lock(int self)

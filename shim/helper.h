@@ -11,6 +11,7 @@
 #include "debuginfo/debuginfo.h"
 
 #include <shim/shim.h>
+#include <stdbool.h>
 
 enum helper_verb {
 	HELPER_LINES,
@@ -23,6 +24,11 @@ enum helper_verb {
 	HELPER_LINETABLE,
 	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
 };
+
+/* Opens it, if nobody has yet: whoever may not open an object later. */
+void helper_prepare(void);
+/* Whether it is open. */
+bool helper_is_open(void);
 
 /*
  * Asks, and calls take(answer, argument) while nobody else can.  Returns

@@ -560,6 +560,7 @@ static struct image_entry *add_image(const struct facts *facts,
 	image->scan = scans;
 	image->status = IMAGE_LOADED;
 	image->symbols = NULL;
+	image->is_looked_at = false;
 	image->load_notice = next_notice();
 	image->unload_notice = 0;
 	write_image(image);
@@ -673,6 +674,57 @@ static void forget(struct image_entry *image)
 	__atomic_store_n(&image->id, 0, __ATOMIC_SEQ_CST);
 	note_gone(image->start, image->end);
 	list_is_old = true;
+}
+
+struct description {
+	uintptr_t address;
+	struct image_entry *entry;
+	bool is_found;
+};
+
+static bool describe_map(const struct map *map, void *argument)
+{
+	struct description *wanted = argument;
+	struct image_entry *entry = wanted->entry;
+	struct text path;
+
+	if (map->path[0] != '/')
+		return true;
+	if (map->offset == 0 &&
+	    (map->inode != entry->inode || map->device != entry->device ||
+	     map->start != entry->end)) {
+		entry->start = map->start;
+		entry->device = map->device;
+		entry->inode = map->inode;
+		text_init(&path, entry->path, sizeof(entry->path));
+		text_add(&path, map->path);
+		entry->path_size = (uint32_t)path.length + 1;
+	}
+	entry->end = map->end;
+	wanted->is_found = wanted->address >= map->start &&
+			   wanted->address < map->end &&
+			   map->inode == entry->inode &&
+			   map->device == entry->device;
+	return !wanted->is_found;
+}
+
+int image_describe(uintptr_t address, struct image_entry *entry)
+{
+	struct description wanted = { .address = address, .entry = entry };
+	struct sites_image sites;
+	struct table_image bind;
+	struct facts facts;
+
+	*entry = (struct image_entry){ .flags = SHIM_IMAGE_DISK };
+	if (maps_read(describe_map, &wanted) < 0 || !wanted.is_found ||
+	    !read_facts(entry->start, &facts, &bind, &sites))
+		return -ENOENT;
+	entry->end = entry->start + read_span(entry->start);
+	entry->bias = facts.bias;
+	entry->build_id_size = facts.build_id_size;
+	for (uint32_t i = 0; i < facts.build_id_size; i++)
+		entry->build_id[i] = facts.build_id[i];
+	return 0;
 }
 
 int image_scan(void)
@@ -792,10 +844,8 @@ static void tell(const struct notice *notice)
 	if (notice->id == 0)
 		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
 			 notice->high, notice->generation);
-	else if (is_loaded(notice->id)) {
-		coverage_image_came(notice->id);
+	else if (is_loaded(notice->id))
 		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
-	}
 	/* Unless its place has another image now. */
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,

@@ -43,12 +43,19 @@ struct image_entry {
 	uint32_t generation;
 	uintptr_t frames; /* what sites.h wants of it */
 	bool may_go;
+	bool is_looked_at; /* coverage.h's */
 };
 
 /* Compares what is loaded with what is known; records the difference, binds
  * the hooks of what is new, and tells our own profilers what is gone.  State
  * lock held. */
 int image_scan(void);
+
+/*
+ * What is mapped at @address, as an image that nobody else is told of: its program
+ * may not be ready yet.  0; -ENOENT if that is no image.  State lock held.
+ */
+int image_describe(uintptr_t address, struct image_entry *entry);
 
 /* The same for who does not hold the lock. */
 void image_look_again(void);

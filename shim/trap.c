@@ -135,12 +135,13 @@ static void hand_on(siginfo_t *info, ucontext_t *context)
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
+	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
 
 	(void)signal;
-	if (info->si_code > 0 &&
-	    coverage_take(ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE))
+	if (info->si_code > 0 && coverage_take(address))
 		ARCH_TRAP_GO_BACK(interrupted);
-	else
+	else if (info->si_code <= 0 ||
+		 !coverage_take_loader(address, interrupted))
 		hand_on(info, interrupted);
 }
 
@@ -198,6 +199,8 @@ bool trap_stop(void)
 
 	if (stopped && is_blocked)
 		sys_block_signal(SIGTRAP, true);
+	if (stopped && is_pending)
+		sys_signal_thread(SIGTRAP);
 	return stopped;
 }
 

@@ -142,6 +142,8 @@ struct arch_call {
 #define ARCH_TRAP_SIZE 0
 #define ARCH_TRAP 0
 #define ARCH_TRAP_GO_BACK(context) ((void)(context))
+#define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
+#define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
 
 #define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
 

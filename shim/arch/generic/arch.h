@@ -137,5 +137,7 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_TRAP_SIZE 0
 #define ARCH_TRAP 0
 #define ARCH_TRAP_GO_BACK(context) ((void)(context))
+#define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
+#define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
 
 #endif

@@ -269,6 +269,31 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 #define ARCH_TRAP 0xcc
 #define ARCH_TRAP_GO_BACK(context) \
 	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] -= ARCH_TRAP_SIZE))
+/* ... or, where the trap stays, what it does in place of the instruction of
+ * @length bytes that is under it; 0: it returns. */
+#define ARCH_TRAP_DO(context, length)                                          \
+	do {                                                                   \
+		long long *r_ = (context)->uc_mcontext.gregs;                  \
+		if ((length) > 0) {                                            \
+			r_[16] += (long long)(length) - ARCH_TRAP_SIZE;        \
+		} else {                                                       \
+			r_[16] = *(const long long *)r_[15 /* REG_RSP */];     \
+			r_[15] += 8;                                           \
+		}                                                              \
+	} while (0)
+
+/* Whether that is something that does nothing, or a return. */
+static inline bool arch_is_nothing(const void *code, size_t *length)
+{
+	const unsigned char *byte = code;
+
+	*length = byte[0] == 0x90 ? 1 : 0;	/* nop */
+	if (byte[0] == 0xf3 && byte[1] == 0x0f && byte[2] == 0x1e &&
+	    byte[3] == 0xfa)
+		*length = 4;			/* endbr64 */
+	return *length > 0 || byte[0] == 0xc3;
+}
+
 
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 

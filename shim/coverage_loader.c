@@ -1,0 +1,121 @@
+/*
+ * The loader calls a function that does nothing whenever it has mapped objects, for
+ * debuggers to stop there (<link.h>, r_brk): before it relocates them, and so
+ * before anything of them runs.  That is where we look at them, too, by a trap that
+ * stays.
+ */
+#define _GNU_SOURCE
+#include "coverage.h"
+
+#include "arch.h"
+#include "helper.h"
+#include "image.h"
+#include "patch.h"
+#include "state.h"
+#include "sys.h"
+#include "trap.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+
+#include <shim/banned.h>
+
+static const struct r_debug *loader;
+static uintptr_t trap;	/* 0: not set */
+static size_t length;	/* of the instruction there; 0: it returns */
+static unsigned char original;
+
+static int write_trap(unsigned char byte)
+{
+	uintptr_t address = loader->r_brk;
+	struct patch patch;
+	int r;
+
+	patch_open(&patch, address, address + 1);
+	r = patch_write(&patch, address, &byte, 1);
+	patch_close(&patch);
+	return r;
+}
+
+static int set(void *unused)
+{
+	(void)unused;
+	if (!arch_is_nothing((const void *)loader->r_brk, &length))
+		return -ENOSYS;
+	original = *(const unsigned char *)loader->r_brk;
+	__atomic_store_n(&trap, loader->r_brk, __ATOMIC_RELEASE);
+	return write_trap(ARCH_TRAP);
+}
+
+static int take_away(void *unused)
+{
+	(void)unused;
+	return write_trap(original);
+}
+
+void coverage_watch_loader(void)
+{
+	if (!coverage_is_on() || trap != 0 || !trap_start())
+		return;
+	loader = dlsym(RTLD_DEFAULT, "_r_debug");
+	if (loader && loader->r_brk != 0)
+		state_slowly(set, NULL);
+}
+
+void coverage_leave_loader(void)
+{
+	if (trap != 0)
+		state_slowly(take_away, NULL);
+}
+
+void coverage_prepare(void)
+{
+	if (trap != 0)
+		helper_prepare();
+}
+
+struct find {
+	uintptr_t address;
+	struct image_entry *entry;
+};
+
+static int describe(void *argument)
+{
+	const struct find *find = argument;
+
+	return image_describe(find->address, find->entry);
+}
+
+/* With the loader's lock, so nothing may be loaded by us; the object is not ready,
+ * so nothing else may be told of it. */
+static void look(void)
+{
+	static struct image_entry entry;
+	static uint64_t number;
+
+	if (loader->r_state != RT_CONSISTENT || !helper_is_open() ||
+	    coverage_has_filters())
+		return;
+	for (const struct link_map *map = loader->r_map; map; map = map->l_next) {
+		struct find find = { (uintptr_t)map->l_ld, &entry };
+
+		if (coverage_knows(find.address) ||
+		    state_slowly(describe, &find) < 0)
+			continue;
+		entry.id = 1ull << 63 | ++number;
+		coverage_look_at(&entry);
+	}
+}
+
+bool coverage_take_loader(uintptr_t address, ucontext_t *context)
+{
+	int before = errno;
+
+	if (address != __atomic_load_n(&trap, __ATOMIC_ACQUIRE) || trap == 0)
+		return false;
+	look();
+	errno = before;
+	ARCH_TRAP_DO(context, length);
+	return true;
+}

@@ -1,0 +1,462 @@
+/*
+ * reached CASE: lines that say themselves when they are reached.  "//@ case case"
+ * behind one names the cases in which it is, "//@ *" means all of them and "//@ -"
+ * none; nothing is said of the others.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int zero, one = 1;
+static volatile int handled;
+
+static int choose(int number)
+{
+	switch (number) {
+	case 1:
+		return 10;	//@ plain
+	case 2:
+		return 20;	//@ plain
+	default:
+		if (number > 100)
+			return 30;	//@ -
+		return 40;	//@ plain
+	}
+}
+
+static int never(void)
+{
+	return zero + 1;	//@ -
+}
+
+static int plain(void)
+{
+	int sum = choose(1) + choose(2) + choose(7);	//@ plain
+
+	for (int i = 0; i < 1000; i++)
+		sum += i & one;	//@ plain
+	if (zero)
+		sum += never();	//@ -
+	printf("%d\n", sum);	//@ plain
+	return 0;	//@ plain
+}
+
+/* --- threads: all come to the same lines at the same time --- */
+
+#define THREADS 8
+
+static pthread_barrier_t barrier;
+static int done[THREADS];
+
+#define STEP(n) value = value * 31 + (n); value ^= value >> 3;
+
+static void *run(void *number)
+{
+	unsigned value = 1;
+
+	pthread_barrier_wait(&barrier);
+	STEP(1)		//@ threads
+	STEP(2)		//@ threads
+	STEP(3)		//@ threads
+	STEP(4)		//@ threads
+	for (int i = 0; i < 10; i++)
+		STEP(i)		//@ threads
+	STEP(6)		//@ threads
+	done[(long)number] = (int)(value & 0xffff);
+	return NULL;	//@ threads
+}
+
+static int threads(void)
+{
+	pthread_t thread[THREADS];
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, run, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		printf("%d\n", done[i]);
+	return 0;
+}
+
+/* --- signals --- */
+
+static void on_trap(int signal)
+{
+	handled += signal;	//@ handler blocked generated
+}
+
+static void on_trap_info(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	handled += signal + (info->si_code == SI_TKILL ? 1000 : 2000);	//@ handler
+}
+
+static void on_other(int signal)
+{
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	handled += 100 * signal + sigismember(&mask, SIGTRAP);	//@ blocked waiting
+}
+
+/* The program has handlers of its own, and traps of its own. */
+static int handler(void)
+{
+	struct sigaction action = { .sa_handler = on_trap }, before;
+
+	sigaddset(&action.sa_mask, SIGUSR1);
+	sigaction(SIGTRAP, &action, &before);
+	printf("%d\n", before.sa_handler == SIG_DFL);
+	raise(SIGTRAP);
+	printf("%d\n", handled);
+#ifdef __x86_64__
+	__asm__ volatile("int3");	//@ handler
+#else
+	raise(SIGTRAP);
+#endif
+	printf("%d\n", handled);	//@ handler
+	sigaction(SIGTRAP, NULL, &before);
+	printf("%d %d\n", before.sa_handler == on_trap,
+	       sigismember(&before.sa_mask, SIGUSR1));
+	action.sa_sigaction = on_trap_info;
+	action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+	sigaction(SIGTRAP, &action, NULL);
+	raise(SIGTRAP);
+	sigaction(SIGTRAP, NULL, &before);
+	printf("%d %d\n", handled, before.sa_handler == SIG_DFL);
+	printf("%d\n", signal(SIGTRAP, SIG_IGN) == SIG_DFL);
+	raise(SIGTRAP);
+	printf("%d\n", signal(SIGTRAP, on_trap) == SIG_IGN);
+	kill(getpid(), SIGTRAP);
+	printf("%d\n", handled);	//@ handler
+	return 0;
+}
+
+static int set_has_trap(int how, const sigset_t *set)
+{
+	sigset_t before;
+
+	pthread_sigmask(how, set, &before);
+	return sigismember(&before, SIGTRAP);
+}
+
+/* It blocks the signal, and everything else. */
+static int blocked(void)
+{
+	struct sigaction action = { .sa_handler = on_other };
+	sigset_t all, trap;
+
+	sigfillset(&all);
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	printf("%d\n", set_has_trap(SIG_SETMASK, &all));	//@ blocked
+	printf("%d\n", set_has_trap(SIG_BLOCK, NULL));	//@ blocked
+	printf("%d\n", set_has_trap(SIG_UNBLOCK, &trap));	//@ blocked
+	printf("%d\n", set_has_trap(SIG_UNBLOCK, &all));	//@ blocked
+	action.sa_mask = all;
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR1, NULL, &action);
+	printf("%d\n", sigismember(&action.sa_mask, SIGTRAP));
+	raise(SIGUSR1);
+	printf("%d\n", handled > 0);	//@ blocked
+	/* One that waits comes when it may. */
+	signal(SIGTRAP, on_trap);
+	handled = 0;
+	set_has_trap(SIG_BLOCK, &trap);
+	raise(SIGTRAP);
+	sigpending(&all);
+	printf("%d %d\n", handled, sigismember(&all, SIGTRAP));
+	set_has_trap(SIG_UNBLOCK, &trap);
+	printf("%d\n", handled);	//@ blocked
+	return 0;
+}
+
+/* Handlers that run while a call waits with everything blocked. */
+static int waiting(void)
+{
+	struct sigaction action = { .sa_handler = on_other };
+	struct timespec moment = { .tv_nsec = 200000000 };
+	sigset_t most, usr;
+
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+	sigfillset(&most);
+	sigdelset(&most, SIGUSR1);
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr, NULL);
+	raise(SIGUSR1);
+	printf("%d\n", sigsuspend(&most));	//@ waiting
+	raise(SIGUSR1);
+	printf("%d\n", ppoll(NULL, 0, &moment, &most));	//@ waiting
+	raise(SIGUSR1);
+	printf("%d\n", pselect(0, NULL, NULL, NULL, &moment, &most));	//@ waiting
+	printf("%d\n", handled > 0);	//@ waiting
+	return 0;
+}
+
+/* It waits for that signal and no other: lines are over then. */
+static int waits_for_it(void)
+{
+	sigset_t trap;
+	int signal_ = 0;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &trap, NULL);	//@ waits_for_it
+	kill(getpid(), SIGTRAP);	//@ waits_for_it
+	sigwait(&trap, &signal_);	//@ waits_for_it
+	printf("%d\n", signal_ == SIGTRAP);	//@ -
+	return 0;
+}
+
+static int dies_of_it(void)
+{
+	printf("%d\n", one);	//@ dies_of_it
+	fflush(stdout);
+	raise(SIGTRAP);	//@ dies_of_it
+	return 0;	//@ -
+}
+
+/* --- processes --- */
+
+static int in_child(int number)
+{
+	if (number)
+		return number + 1;	//@ forked vforked
+	return 0;
+}
+
+static int forked(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(in_child(3));	//@ forked
+	waitpid(child, &status, 0);	//@ forked
+	printf("%d\n", WEXITSTATUS(status));	//@ forked
+	return 0;
+}
+
+static int vforked(void)
+{
+	int status = 0;
+	pid_t child = vfork();
+
+	if (child == 0)
+		_exit(in_child(3));	//@ vforked
+	waitpid(child, &status, 0);	//@ vforked
+	printf("%d\n", WEXITSTATUS(status));	//@ vforked
+	return 0;
+}
+
+static const char *self;
+
+static int executed(void)
+{
+	sigset_t trap;
+
+	printf("%d\n", one);	//@ executed
+	fflush(stdout);
+	execl("/nonexistent", "x", NULL);
+	printf("%d\n", errno == ENOENT);	//@ executed
+	fflush(stdout);
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &trap, NULL);
+	signal(SIGTRAP, SIG_IGN);
+	execl(self, self, "after", NULL);
+	return 1;	//@ -
+}
+
+/* What blocks and ignores it has been left. */
+static int after(void)
+{
+	struct sigaction action;
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);	//@ executed
+	sigaction(SIGTRAP, NULL, &action);
+	printf("%d %d\n", sigismember(&mask, SIGTRAP),
+	       action.sa_handler == SIG_IGN);	//@ executed
+	return 0;
+}
+
+static int killed(void)
+{
+	if (one)
+		kill(getpid(), SIGKILL);	//@ killed
+	return 0;	//@ -
+}
+
+static int crashed(void)
+{
+	volatile int *nothing = (int *)(long)zero;
+
+	*nothing = 1;	//@ crashed
+	return 0;	//@ -
+}
+
+static sigjmp_buf jump;
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	siglongjmp(jump, 1);	//@ jumped
+}
+
+static int jumped(void)
+{
+	volatile int *nothing = (int *)(long)zero;
+
+	signal(SIGSEGV, on_fault);
+	if (sigsetjmp(jump, 1) == 0)
+		*nothing = 1;	//@ jumped
+	printf("%d\n", one);	//@ jumped
+	return 0;
+}
+
+/* --- where lines end --- */
+
+static int confined(void)
+{
+	printf("%d\n", one);	//@ confined
+	fflush(stdout);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);	//@ confined
+	if (write(1, "2\n", 2) == 2)
+		syscall(SYS_exit, 0);	//@ -
+	return 1;
+}
+
+static int traced(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);	//@ traced
+		raise(SIGSTOP);	//@ -
+		_exit(in_child(6));	//@ -
+	}
+	waitpid(child, &status, 0);
+	printf("%d\n", WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	ptrace(PTRACE_CONT, child, NULL, NULL);
+	waitpid(child, &status, 0);
+	printf("%d\n", WIFEXITED(status) && WEXITSTATUS(status) == 7);	//@ traced
+	return 0;
+}
+
+/* --- code that is none of a file, and data in code --- */
+
+static volatile long made_ran;
+
+#ifdef __x86_64__
+/* A table of jumps among the instructions, as some compilers make them. */
+__asm__("	.text\n"
+	"	.type in_text, @function\n"
+	"in_text:\n"
+	"	lea 1f(%rip), %rax\n"
+	"	movslq (%rax,%rdi,4), %rdx\n"
+	"	add %rdx, %rax\n"
+	"	jmp *%rax\n"
+	"	.balign 4\n"
+	"1:	.long 2f-1b, 3f-1b\n"
+	"2:	mov $5, %eax\n"
+	"	ret\n"
+	"3:	mov $6, %eax\n"
+	"	ret\n"
+	"	.size in_text, .-in_text\n");
+int in_text(long number);
+
+static const unsigned char made[] = {
+	0xcc,			/* int3 */
+	0xb8, 7, 0, 0, 0,	/* mov $7, %eax */
+	0xc3,			/* ret */
+};
+
+static int generated(void)
+{
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int (*call)(void) = (int (*)(void))code;
+
+	signal(SIGTRAP, on_trap);
+	memcpy(code, made, sizeof(made));
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	printf("%d %d\n", call(), handled);	//@ generated
+	/* ... and it changes what it has made. */
+	mprotect(code, 4096, PROT_READ | PROT_WRITE);
+	code[2] = 9;
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	printf("%d %d\n", call(), handled);	//@ generated
+	printf("%d %d\n", in_text(0), in_text(1));	//@ generated
+	return 0;
+}
+#else
+static int generated(void)
+{
+	return 0;
+}
+#endif
+
+/* --- an object that comes and goes --- */
+
+static int loaded(void)
+{
+	const char *path = getenv("REACHED_LIBRARY");
+
+	for (int i = 0; i < 3; i++) {
+		void *library = dlopen(path, RTLD_NOW);
+		int (*call)(int) = library ? dlsym(library, "library_call") :
+					     NULL;
+
+		if (!call)
+			return 1;	//@ -
+		printf("%d\n", call(i));	//@ loaded
+		dlclose(library);
+	}
+	return 0;	//@ loaded
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*call)(void);
+	} cases[] = {
+		{ "plain", plain },	    { "threads", threads },
+		{ "handler", handler },	    { "blocked", blocked },
+		{ "waiting", waiting },	    { "waits_for_it", waits_for_it },
+		{ "dies_of_it", dies_of_it },
+		{ "forked", forked },	    { "vforked", vforked },
+		{ "executed", executed },   { "after", after },
+		{ "killed", killed },	    { "crashed", crashed },
+		{ "jumped", jumped },	    { "confined", confined },
+		{ "traced", traced },	    { "generated", generated },
+		{ "loaded", loaded },
+	};
+
+	self = argv[0];		//@ *
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
+		if (strcmp(argv[1], cases[i].name) == 0)
+			return cases[i].call();	//@ *
+	return 2;	//@ -
+}

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""coverage.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What is reached: the lines of tests/programs/reached.c say themselves in which case
+they are, and in every other the program does what it does without us.
+"""
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import subprocess
+import xml.etree.ElementTree
+
+import shimtest
+from shimtest import PROGRAMS, Skipped, compile, expect, expect_equal, \
+    new_directory, record, run, run_both, shim_report, test
+
+
+def wanted(case, source='reached.c'):
+    """{line: whether it is reached}"""
+    lines = {}
+    with open(os.path.join(PROGRAMS, source)) as file:
+        for number, text in enumerate(file, 1):
+            marked = re.search(r'^[^"]*\t//@ (.*)', text)
+            if marked:
+                cases = marked.group(1).split()
+                lines[number] = case in cases or '*' in cases
+    return lines
+
+
+def lines_of(text):
+    """{file: {line: count}} of an lcov tracefile."""
+    files, lines = {}, {}
+    for line in text.splitlines():
+        if line.startswith('SF:'):
+            lines = files.setdefault(line[3:], {})
+        elif line.startswith('DA:'):
+            number, count = map(int, line[3:].split(','))
+            lines[number] = lines.get(number, 0) + count
+    return files
+
+
+def functions_of(text):
+    return {name: int(count) for count, name in
+            re.findall(r'^FNDA:(\d+),(.*)$', text, re.M)}
+
+
+def expect_lines(output, case, source='reached.c'):
+    got = lines_of(shim_report('export', 'lcov', output)).get(
+        os.path.join(PROGRAMS, source), {})
+    for number, is_reached in wanted(case, source).items():
+        expect(number in got, '%s:%d is not known' % (source, number))
+        expect_equal(got[number] > 0, is_reached,
+                     '%s: %s:%d reached' % (case, source, number))
+
+
+def reached(case, family='gcc', optimize='-O0', instrument=False, **more):
+    program = compile('reached.c', family, optimize, ['-rdynamic'],
+                      'reached' + ('_hooked' if instrument else ''),
+                      instrument, ['-ldl'])
+    return run_both([program, case], 'coverage', **more)
+
+
+def log_of(output):
+    return shim_report('info', output)
+
+
+def x86_only():
+    if platform.machine() != 'x86_64' or shimtest.machine:
+        raise Skipped('lines are looked at on x86-64')
+
+
+@test
+def lines_of_a_program_that_was_compiled_with_g():
+    x86_only()
+    for family in 'gcc', 'clang':
+        for instrument in False, True:
+            done = reached('plain', family, instrument=instrument)
+            expect_lines(done.output, 'plain')
+            functions = functions_of(shim_report('export', 'lcov', done.output))
+            expect_equal({f: functions[f] for f in
+                          ('main', 'plain', 'choose', 'never')},
+                         {'main': 1, 'plain': 1, 'choose': 1, 'never': 0},
+                         'functions')
+
+
+@test
+def threads_come_to_the_same_lines_at_the_same_time():
+    x86_only()
+    for _ in range(20):
+        expect_lines(reached('threads').output, 'threads')
+
+
+CASES = ['handler', 'blocked', 'waiting', 'jumped', 'forked', 'vforked',
+         'executed', 'crashed', 'generated']
+
+
+@test
+def programs_keep_their_signals_and_processes():
+    x86_only()
+    for case in CASES:
+        for optimize in '-O0', '-O2':
+            done = reached(case, optimize=optimize)
+            if optimize == '-O0':
+                expect_lines(done.output, case)
+
+
+@test
+def beside_calls_samples_and_memory():
+    x86_only()
+    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'])
+    for case in CASES:
+        done = run_both([program, case],
+                        'coverage;calltree;sampling:hz=1000;memory')
+        expect_lines(done.output, case)
+    text = shim_report('report', '--coverage', done.output)
+    expect(text.startswith('reached: '), text)
+    expect('reached: ' not in shim_report('report', done.output), 'of calls')
+
+
+@test
+def what_was_reached_outlives_the_program():
+    x86_only()
+    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'])
+    done = record([program, 'killed'], 'coverage')
+    expect_equal(done.status, -signal.SIGKILL, 'status')
+    expect_lines(done.output, 'killed')
+
+
+@test
+def a_trap_of_the_programs_own_ends_it():
+    x86_only()
+    done = reached('dies_of_it')
+    expect_equal(done.status, -signal.SIGTRAP, 'status')
+    expect_lines(done.output, 'dies_of_it')
+
+
+@test
+def lines_end_where_traps_cannot_be():
+    x86_only()
+    for case, reason in (
+            ('confined', 'the program restricts its system calls'),
+            ('traced', 'the program lets itself be traced'),
+            ('waits_for_it', 'the program waits for SIGTRAP')):
+        done = reached(case)
+        expect_lines(done.output, case)
+        expect(reason + ': from now on no line is seen' in log_of(done.output),
+               '%s: the log: %s' % (case, log_of(done.output)))
+
+
+@test
+def objects_that_come_and_go():
+    x86_only()
+    library = compile('reached_library.c', flags=['-shared', '-fPIC'],
+                      name='libreached.so', instrument=False)
+    done = reached('loaded', REACHED_LIBRARY=library)
+    expect_lines(done.output, 'loaded')
+    expect_lines(done.output, 'loaded', 'reached_library.c')
+
+
+@test
+def without_a_line_table_functions_are_told_and_it_is_said():
+    x86_only()
+    program = compile('reached.c', flags=['-g0', '-rdynamic'],
+                      name='reached_without', libraries=['-ldl'])
+    done = run_both([program, 'plain'], 'coverage')
+    text = shim_report('report', done.output)
+    expect('%s: no line table (-g); 3 functions of it were reached' % program
+           in text, text)
+    plain = compile('reached.c', flags=['-g0', '-rdynamic'],
+                    name='reached_plain', instrument=False, libraries=['-ldl'])
+    done = run_both([plain, 'plain'], 'coverage')
+    text = shim_report('report', done.output)
+    expect('%s: no line table (-g)\n' % plain in text, text)
+
+
+@test
+def a_filter_leaves_lines_out():
+    x86_only()
+    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'],
+                      instrument=False, name='reached')
+    done = record([program, 'plain'], 'coverage', SHIM_FILTER='all,-M:choose')
+    text = shim_report('export', 'lcov', done.output)
+    functions = functions_of(text)
+    expect('choose' not in functions and functions['plain'] == 1,
+           'functions: %r' % functions)
+
+
+# --- no trap is inside of an instruction ---
+
+def instructions_of(program):
+    text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', program],
+                          stdout=subprocess.PIPE, check=True).stdout.decode()
+    return {int(m.group(1), 16)
+            for m in re.finditer(r'^ *([0-9a-f]+):\t', text, re.M)}
+
+
+def offsets_of(output):
+    """Where lines begin, as the recording has it: see <shim/format.h>."""
+    offsets = set()
+    for directory, _, names in os.walk(output):
+        for name in names:
+            if name.endswith('.coverage'):
+                with open(os.path.join(directory, name), 'rb') as file:
+                    offsets |= set(read_offsets(file.read()))
+    return offsets
+
+
+def read_offsets(data):
+    def word(at, size):
+        return int.from_bytes(data[at:at + size], 'little')
+    for chunk in range(word(44, 4)):
+        at = word(48 + 24 * chunk, 8)
+        end = at + word(56 + 24 * chunk, 8)
+        while at < end and word(at, 8):
+            if word(at, 8) == 1:
+                for line in range(word(at + 36, 4)):
+                    yield word(at + 56 + 16 * line, 4)
+            at += word(at + 8, 8)
+
+
+@test
+def every_trap_is_where_an_instruction_begins():
+    x86_only()
+    if not shutil.which('objdump'):
+        raise Skipped('objdump is not installed')
+    for family in 'gcc', 'clang':
+        for source in 'reached.c', 'exceptions.cc':
+            program = compile(source, family, '-O2',
+                              ['-rdynamic', '-ffunction-sections',
+                               '-Wl,--gc-sections'], source[:-2] + '_sections',
+                              libraries=['-ldl'])
+            offsets = offsets_of(record([program], 'coverage').output)
+            expect(len(offsets) > 50, '%d places' % len(offsets))
+            expect_equal(offsets - instructions_of(program), set(), source)
+
+
+# --- outputs ---
+
+@test
+def runs_add_up_and_tests_have_names():
+    x86_only()
+    outputs = [reached('plain').output]
+    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'],
+                      instrument=False, name='reached')
+    for label, case in (('one', 'plain'), ('two', 'threads'), ('one', 'plain')):
+        outputs.append(record([program, case], 'coverage:label=' + label).output)
+    text = shim_report('export', 'lcov', *outputs)
+    tests = re.findall(r'^TN:(.*)\nSF:%s$' % re.escape(
+        os.path.join(PROGRAMS, 'reached.c')), text, re.M)
+    expect_equal(tests, ['', 'one', 'two'], 'tests')
+    lines = lines_of(text)[os.path.join(PROGRAMS, 'reached.c')]
+    plain, threads = wanted('plain'), wanted('threads')
+    for number in plain:
+        expect_equal(lines[number], 4 if plain[number] and threads[number] else
+                     3 if plain[number] else int(threads[number]),
+                     'runs that reach line %d' % number)
+    bad = run([program, 'plain'], new_directory('bad'), 'coverage:label=a b')
+    expect_equal(bad.status, 0, 'status with a label that is none')
+
+
+@test
+def genhtml_makes_pages_of_it():
+    x86_only()
+    if not shutil.which('genhtml'):
+        raise Skipped('genhtml (lcov) is not installed')
+    output = reached('plain').output
+    made = new_directory('html')
+    file = os.path.join(made, 'trace.info')
+    shim_report('export', 'lcov', output, '-o', file)
+    done = subprocess.run(['genhtml', '-q', '-o', made, file],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expect_equal(done.returncode, 0, done.stdout.decode())
+    pages = [os.path.join(d, n) for d, _, names in os.walk(made)
+             for n in names if n == 'reached.c.gcov.html']
+    expect_equal(len(pages), 1, 'pages')
+    expect('class="lineNoCov"' in open(pages[0]).read(), 'a line not reached')
+
+
+@test
+def cobertura_has_its_form():
+    x86_only()
+    output = reached('plain').output
+    root = xml.etree.ElementTree.fromstring(
+        shim_report('export', 'cobertura', output))
+    expect_equal(root.tag, 'coverage', 'root')
+    for name in ('line-rate', 'branch-rate', 'lines-covered', 'lines-valid',
+                 'branches-covered', 'branches-valid', 'complexity', 'version',
+                 'timestamp'):
+        expect(name in root.attrib, name)
+    path = os.path.join(PROGRAMS, 'reached.c')
+    found = [c for c in root.findall('packages/package/classes/class')
+             if '/' + c.get('filename') == path]
+    expect_equal(len(found), 1, 'classes')
+    lines = {int(l.get('number')): int(l.get('hits'))
+             for l in found[0].findall('lines/line')}
+    expect_equal(lines, lines_of(shim_report('export', 'lcov', output))[path],
+                 'lines')
+    expect('never' in [m.get('name') for m in
+                       found[0].findall('methods/method')], 'methods')
+
+
+@test
+def the_table_adds_up():
+    x86_only()
+    output = reached('plain').output
+    lines = lines_of(shim_report('export', 'lcov', output))
+    hits = sum(c > 0 for f in lines.values() for c in f.values())
+    text = shim_report('report', '--limit', '0', output)
+    expect(text.startswith('reached: %d of %d lines' % (
+        hits, sum(map(len, lines.values())))), text)
+
+
+@test
+def damaged_recordings_are_read_as_far_as_they_go():
+    x86_only()
+    output = reached('plain').output
+    [path] = [os.path.join(d, n) for d, _, names in os.walk(output)
+              for n in names if n.endswith('.coverage')]
+    data = open(path, 'rb').read()
+    chance = random.Random(1)
+    for turn in range(60):
+        damaged = bytearray(data)
+        for _ in range(chance.choice([1, 4, 100])):
+            damaged[chance.randrange(4096 + 400)] = chance.randrange(256)
+        if turn % 5 == 0:
+            del damaged[chance.randrange(len(damaged)):]
+        with open(path, 'wb') as file:
+            file.write(damaged)
+        for arguments in (['report', output], ['export', 'lcov', output],
+                          ['export', 'cobertura', output]):
+            done = subprocess.run([shimtest.report, *arguments],
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=20)
+            expect(done.returncode in (0, 1), '%s: %d: %s' % (
+                arguments, done.returncode, done.stderr.decode()))
+
+
+shimtest.main()
