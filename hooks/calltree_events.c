@@ -173,6 +173,7 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 static void copy_open_calls(struct place *at, struct shim_node *innermost)
 {
 	struct shim_node **path, *node;
+	uint64_t frame = at->tree->root->frame;
 	size_t depth = 0, size;
 
 	for (node = innermost; !is_root(node); node = parent_of(node))
@@ -189,7 +190,10 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 		if (!node)
 			break;
 		at->current = node;
-		open_call(node, frame_at(path[i]));
+		/* (0: the parent, whose file this is, has left it meanwhile.) */
+		if (frame_at(path[i]))
+			frame = frame_at(path[i]);
+		open_call(node, frame);
 		node->calls = 0;
 	}
 	shim_memory_empty(path, size);
@@ -223,8 +227,10 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->main_stack.low = stack.low;
 	tree->main_stack.high = stack.high;
 	tree->root->frame = frame_of(stack.high, stack.low);
-	if (tree->trace)
+	if (tree->trace) {
 		tree->trace->is_copying = true;
+		trace_set_limit(tree->trace);
+	}
 	copy_open_calls(&at, parent.current);
 	tree->current = at.current;
 	if (tree->trace)
