@@ -16,6 +16,7 @@
 #include "calltree.h"
 
 #include <shim/allocations.h>
+#include <shim/reach.h>
 
 #include <shim/banned.h>
 
@@ -32,6 +33,10 @@ static uint64_t generation;
 static bool has_calls;
 static uint64_t period, seed;		/* period 0: all allocations are told */
 static uint64_t tick_length;
+
+/* How long it may take in the end to find out what is lost; 0: nobody wants to
+ * know. */
+static uint64_t leaks_ms = 1000;
 
 /* --- which path --- */
 
@@ -359,6 +364,48 @@ static void on_forked(struct shim_profiler *profiler)
 	generation = (generation + 1) & 0xffff;
 }
 
+/* --- leaks --- */
+
+static enum shim_result on_reach(const struct shim_block *block,
+				 enum shim_reach reach, void *data)
+{
+	struct shim_memory_node *memory;
+
+	(void)data;
+	if (reach == SHIM_REACH_REACHED || *block->note == 0 ||
+	    *block->note >> NOTE_SHIFT != generation)
+		return SHIM_OK;
+	memory = (struct shim_memory_node *)(*block->note & NOTE_ADDRESS);
+	if (reach == SHIM_REACH_LOST) {
+		memory->lost_blocks++;
+		memory->lost_bytes += block->size;
+	} else {
+		memory->below_blocks++;
+		memory->below_bytes += block->size;
+	}
+	return SHIM_OK;
+}
+
+/* The process ends, after its exit handlers. */
+static void on_runtime_shutdown_end(struct shim_profiler *profiler)
+{
+	uint64_t begin = now();
+	enum shim_result result;
+
+	(void)profiler;
+	if (!heap)
+		return;
+	if (leaks_ms == 0) {
+		heap->leaks = SHIM_LEAKS_OFF;
+		return;
+	}
+	result = shim_block_reach(on_reach, NULL, leaks_ms * 1000000);
+	heap->leaks_clock = now() - begin;
+	heap->leaks = result == SHIM_OK ? SHIM_LEAKS_KNOWN :
+		      result == SHIM_E_NOT_YET_AVAILABLE ? SHIM_LEAKS_LATE :
+							   SHIM_LEAKS_FAILED;
+}
+
 /* --- arguments --- */
 
 static const char *after(const char *text, const char *word)
@@ -397,7 +444,10 @@ static bool parse(const char *at)
 	while (*at) {
 		const char *value;
 
-		if ((value = after(at, "period="))) {
+		if ((value = after(at, "leaks="))) {
+			if (!parse_number(&value, &leaks_ms))
+				return false;
+		} else if ((value = after(at, "period="))) {
 			if (!parse_number(&value, &period) || period == 0)
 				return false;
 		} else if ((value = after(at, "seed="))) {
@@ -446,5 +496,6 @@ int memory_start(const char *arguments)
 	shim_profiler_on_release(handle, on_release);
 	shim_profiler_on_reallocation(handle, on_reallocation);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_runtime_shutdown_end(handle, on_runtime_shutdown_end);
 	return 0;
 }

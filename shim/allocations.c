@@ -308,6 +308,18 @@ bool allocations_are_told(void)
 	return get_mode() == TELLING;
 }
 
+bool allocations_are_all_told(void)
+{
+	return allocations_are_told() && sampled_period == 0 &&
+	       __atomic_load_n(&counts.untold, __ATOMIC_RELAXED) == 0;
+}
+
+void allocations_complete(struct shim_block *block)
+{
+	block->is_last = 0;
+	sampled_weigh(block);
+}
+
 /* --- from the doors --- */
 
 void allocations_got(void *pointer, size_t size, size_t alignment,
@@ -419,8 +431,7 @@ enum shim_result shim_block_walk(shim_block_callback callback,
 	if (!callback)
 		return SHIM_E_INVALIDARG;
 	while (blocks_next(&position, &block)) {
-		block.is_last = 0;
-		sampled_weigh(&block);
+		allocations_complete(&block);
 		if (callback(&block, client_data) != SHIM_OK)
 			return SHIM_S_FALSE;
 	}

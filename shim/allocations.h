@@ -34,5 +34,9 @@ void allocations_changed(struct allocations_change *change, void *pointer,
  * allocations, forgets it if this was the last chance; false: go on keeping. */
 bool allocations_decide(bool is_last_chance);
 bool allocations_are_told(void);
+/* ... and none is left out, by chance or for want of memory. */
+bool allocations_are_all_told(void);
+/* Fills in what is not kept with a block. */
+void allocations_complete(struct shim_block *block);
 
 #endif

@@ -336,6 +336,15 @@ bool blocks_next(uint64_t *position, struct shim_block *block)
 	return false;
 }
 
+uint64_t blocks_room(void)
+{
+	uint64_t room = 0;
+
+	for (unsigned t = 0; t < TABLES && get_table(t); t++)
+		room += 1ull << bits_of(t);
+	return room;
+}
+
 void blocks_set_clock(uint64_t tick)
 {
 	clock_shift = tick < 2 ? 0 : 62 - (unsigned)__builtin_clzll(tick);

@@ -28,6 +28,9 @@ bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note);
 /* The one after *@position, which is 0 at first; false: there is none. */
 bool blocks_next(uint64_t *position, struct shim_block *block);
 
+/* How many there may be before more memory is needed. */
+uint64_t blocks_room(void);
+
 /* How long the ticks of the coarse clock are: blocks' clocks are kept by halves of
  * them or less.  Before there are any. */
 void blocks_set_clock(uint64_t tick);

@@ -329,7 +329,7 @@ struct shim_extra_node {
 
 /*
  * memory: what was allocated in a path itself, by calls that no instrumented
- * function below it made (448 bytes).  Two of them may mean the same path: a reader
+ * function below it made (512 bytes).  Two of them may mean the same path: a reader
  * adds them.  Live is what was allocated and not released.
  *
  * What lived at the peak: if the heap node says that it is rising, what lives now;
@@ -357,6 +357,13 @@ struct shim_memory_node {
 	uint64_t lives;			/* address of its struct shim_lives_node, or 0 */
 	uint64_t sizes[SHIM_BUCKETS];	/* allocations of 2^i to 2^(i+1) - 1 bytes;
 					 * 0 counts as 1, the last one is open */
+	/* Of what lives, if the heap node says SHIM_LEAKS_KNOWN: what nothing
+	 * points to, and what only such blocks point to. */
+	uint64_t lost_bytes;
+	uint64_t lost_blocks;
+	uint64_t below_bytes;
+	uint64_t below_blocks;
+	uint64_t unused[4];
 };
 
 /*
@@ -374,6 +381,15 @@ struct shim_lives_node {
 						 * last one is open */
 };
 
+/* What is known of leaks; they are looked for when the process ends by exit. */
+enum shim_leaks {
+	SHIM_LEAKS_UNKNOWN = 0,		/* it did not come to that */
+	SHIM_LEAKS_KNOWN = 1,
+	SHIM_LEAKS_LATE = 2,		/* it would have taken too long */
+	SHIM_LEAKS_FAILED = 3,
+	SHIM_LEAKS_OFF = 4,		/* nobody wanted to know */
+};
+
 /* memory: the process as a whole, in one of its files (192 bytes). */
 struct shim_heap_node {
 	uint64_t function;		/* SHIM_NODE_HEAP */
@@ -387,7 +403,9 @@ struct shim_heap_node {
 	uint64_t period;		/* not 0: one in so many bytes was seen, on
 					 * average; its numbers are estimates */
 	uint64_t has_lives;		/* 1: lifetimes were counted */
-	uint64_t unused[14];
+	uint64_t leaks;			/* enum shim_leaks */
+	uint64_t leaks_clock;		/* what it took to find them, or not */
+	uint64_t unused[12];
 };
 
 /*
@@ -674,7 +692,7 @@ struct shim_arc {
 	uint64_t unused;
 };
 
-_Static_assert(sizeof(struct shim_memory_node) == 448, "layout");
+_Static_assert(sizeof(struct shim_memory_node) == 512, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");
 _Static_assert(sizeof(struct shim_node) == 64, "layout");

@@ -395,6 +395,7 @@ static void print_text(FILE *out, const struct diff *diff)
 		[VALUE_CALLS] = "calls", [VALUE_BYTES] = "bytes",
 		[VALUE_ALLOCATIONS] = "blocks", [VALUE_PEAK] = "peak",
 		[VALUE_LEAKED] = "left",
+		[VALUE_LOST] = "lost",
 	};
 	const struct options *options = diff->options;
 	uint32_t i, limit = options->limit < 0 ? ROWS :
@@ -465,6 +466,7 @@ static void print_json(FILE *out, const struct diff *diff)
 		[VALUE_CALLS] = "calls", [VALUE_BYTES] = "bytes",
 		[VALUE_ALLOCATIONS] = "allocations", [VALUE_PEAK] = "peak",
 		[VALUE_LEAKED] = "leaked",
+		[VALUE_LOST] = "lost",
 	};
 	struct change all = spread_change(&diff->side[0].all,
 					  &diff->side[1].all);

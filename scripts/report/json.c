@@ -166,6 +166,12 @@ static void put_memory(FILE *out, const struct model *model,
 	put_count(out, "peak_blocks", memory->peak_blocks);
 	put_count(out, "left_bytes", memory->live);
 	put_count(out, "left_blocks", memory->live_blocks);
+	if (model->memory_heaps_searched) {
+		put_count(out, "lost_bytes", memory->lost);
+		put_count(out, "lost_blocks", memory->lost_blocks);
+		put_count(out, "lost_below_bytes", memory->below);
+		put_count(out, "lost_below_blocks", memory->below_blocks);
+	}
 	fputs(",\"sizes\":[", out);
 	for (i = 0; i < SHIM_BUCKETS; i++) {
 		if (!memory->sizes[i])

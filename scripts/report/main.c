@@ -37,7 +37,7 @@ static const char help[] =
 "\n"
 "report:\n"
 "  --sort self|total|calls|mean|max   default self; calls if not timed\n"
-"         bytes|allocations|peak|leaked|temporary   of memory; default bytes\n"
+"         bytes|allocations|peak|leaked|lost|temporary   of memory; default bytes\n"
 "  --limit N            rows of a table; 0: all; default 30\n"
 "  --tree               call paths instead of functions\n"
 "  --min-percent P      with --tree: sum up what is smaller; default 0.5\n"
@@ -54,7 +54,7 @@ static const char help[] =
 "  -o, --output FILE    instead of standard output; written whole or not\n"
 "  --value self|total|calls|samples   what folded and speedscope count; default\n"
 "          self, in ns;\n"
-"          bytes|allocations|peak|leaked   of memory;\n"
+"          bytes|allocations|peak|leaked|lost   of memory;\n"
 "          waits                           for locks, in ns; folded's\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
@@ -198,10 +198,12 @@ static void take_option(struct options *options, int option, const char *text)
 	static const char *const sorts[] = { "self", "total", "calls", "mean",
 					     "max", "bytes", "allocations",
 					     "peak", "leaked", "temporary",
+					     "lost",
 					     NULL };
 	static const char *const values[] = { "self", "total", "calls", "waits",
 					      "bytes",
 					      "allocations", "peak", "leaked",
+					      "lost",
 					      "samples", NULL };
 	static const char *const formats[] = { "text", "json", "csv", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
@@ -278,7 +280,7 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);
-		if (options->value > VALUE_LEAKED)
+		if (options->value > VALUE_LOST)
 			options->value = VALUE_CALLS;
 		options->value_given = true;
 		break;
@@ -651,11 +653,13 @@ static void check_memory_value(const struct options *options,
 		return;
 	if (format != EXPORT_FOLDED && format != EXPORT_MASSIF &&
 	    format != EXPORT_SPEEDSCOPE)
-		die_usage("--value bytes, allocations, peak and leaked are "
-			  "folded's and speedscope's");
+		die_usage("--value bytes, allocations, peak, leaked and lost "
+			  "are folded's and speedscope's");
 	if (!model->has_memory)
 		die("%s: no allocations were recorded (profrun -p memory)",
 		    model->recording->path);
+	if (options->value == VALUE_LOST && !model->memory_heaps_searched)
+		die("%s: what was lost is not known", model->recording->path);
 }
 
 static void check_value(struct options *options, enum export format,

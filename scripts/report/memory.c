@@ -39,9 +39,19 @@ static uint64_t without(uint64_t all, uint64_t gone)
 	return all > gone ? all - gone : 0;
 }
 
-void memory_add_process(struct model *model, const struct shim_heap_node *heap)
+void memory_add_process(struct model *model, const struct process *process,
+			const struct shim_heap_node *heap)
 {
 	model->memory_inherited += heap->inherited;
+	model->memory_leaks = model->memory_heaps == 0 ||
+			      model->memory_leaks == heap->leaks ?
+				      heap->leaks : SHIM_LEAKS_UNKNOWN;
+	model->memory_heaps++;
+	if (heap->leaks == SHIM_LEAKS_KNOWN) {
+		model->memory_heaps_searched++;
+		model->memory_leaks_ns += process_ns(process,
+						     heap->leaks_clock);
+	}
 	model->memory_has_calls = model->memory_has_calls || heap->calls == 1;
 }
 
@@ -55,6 +65,10 @@ static void add(struct memory *to, const struct memory *memory)
 	to->temporary += memory->temporary;
 	to->live += memory->live;
 	to->live_blocks += memory->live_blocks;
+	to->lost += memory->lost;
+	to->lost_blocks += memory->lost_blocks;
+	to->below += memory->below;
+	to->below_blocks += memory->below_blocks;
 	to->peak += memory->peak;
 	to->peak_blocks += memory->peak_blocks;
 	to->samples += memory->samples;
@@ -113,6 +127,12 @@ void memory_add(struct model *model, uint32_t path,
 	memory->samples = node->samples;
 	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
 	read_lives(memory, process, node, heap);
+	if (heap->leaks == SHIM_LEAKS_KNOWN) {
+		memory->lost = node->lost_bytes;
+		memory->lost_blocks = node->lost_blocks;
+		memory->below = node->below_bytes;
+		memory->below_blocks = node->below_blocks;
+	}
 	/* Those of other processes were at other times. */
 	if (process != model->memory_peak_process)
 		return;
@@ -208,6 +228,8 @@ uint64_t memory_value(const struct memory *memory, enum value value)
 		return memory->peak;
 	case VALUE_LEAKED:
 		return memory->live;
+	case VALUE_LOST:
+		return memory->lost + memory->below;
 	default:
 		return 0;
 	}
@@ -333,6 +355,8 @@ static uint64_t sort_key(const struct memory *memory,
 		return memory->peak;
 	case SORT_LEAKED:
 		return memory->live;
+	case SORT_LOST:
+		return memory->lost + memory->below;
 	case SORT_TEMPORARY:
 		return memory->temporary;
 	default:
@@ -418,6 +442,112 @@ static void print_row(const struct page *page, const struct row *row)
 		put_name(page, &model->functions[row->function], 71);
 }
 
+/* --- leaks --- */
+
+static void print_leaks_head(const struct page *page)
+{
+	static const char *const why_not[] = {
+		[SHIM_LEAKS_UNKNOWN] = "the program did not end by exit",
+		[SHIM_LEAKS_LATE] = "there was too little time to find out "
+				    "(memory:leaks=MS)",
+		[SHIM_LEAKS_FAILED] = "not all blocks were seen, or what is "
+				      "mapped is not known",
+		[SHIM_LEAKS_OFF] = "nobody wanted to know",
+	};
+	const struct model *model = page->model;
+	const struct memory *all = &model->memory_all;
+	uint64_t why = model->memory_leaks > SHIM_LEAKS_OFF ?
+			       SHIM_LEAKS_UNKNOWN : model->memory_leaks;
+	char text[4][SHORT_TEXT];
+
+	if (!model->memory_heaps_searched) {
+		fprintf(page->out, "  what of it was lost is not known: %s\n",
+			why_not[why] ? why_not[why] : why_not[0]);
+		return;
+	}
+	fprintf(page->out, "  of these, %s in %s blocks were lost, and %s in %s "
+		"more that nothing else points to",
+		human_bytes(text[0], all->lost),
+		human_count(text[1], all->lost_blocks),
+		human_bytes(text[2], all->below),
+		human_count(text[3], all->below_blocks));
+	if (model->memory_heaps_searched < model->memory_heaps)
+		fprintf(page->out, ", as far as %u of %u processes were asked",
+			model->memory_heaps_searched, model->memory_heaps);
+	fprintf(page->out, " (found out in %s)\n",
+		human_ns(text[0], model->memory_leaks_ns));
+}
+
+struct leak {
+	uint64_t bytes, blocks;
+	uint32_t path;
+};
+
+static int compare_leaks(const void *left, const void *right)
+{
+	const struct leak *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->path < b->path ? -1 : 1;
+}
+
+/* From the outermost caller on. */
+static void put_path(const struct page *page, uint32_t path)
+{
+	const struct path *at = &page->model->paths[path];
+
+	if (at->function == NONE) {
+		fputs(MEMORY_OUTSIDE, page->out);
+		return;
+	}
+	if (page->model->paths[at->parent].function != NONE) {
+		put_path(page, at->parent);
+		fputs(" > ", page->out);
+	}
+	put_text(page->out, shown_name(&page->model->functions[at->function],
+				       page->options));
+}
+
+static void print_leaks(const struct page *page)
+{
+	const struct model *model = page->model;
+	struct leak *leaks = allocate(model->path_count, sizeof(*leaks));
+	uint32_t i, count = 0, limit;
+	char text[2][SHORT_TEXT];
+
+	for (i = 0; i < model->path_count; i++) {
+		const struct memory *memory = &model->memory[i];
+
+		if (memory->lost_blocks + memory->below_blocks)
+			leaks[count++] = (struct leak){
+				memory->lost + memory->below,
+				memory->lost_blocks + memory->below_blocks, i
+			};
+	}
+	qsort(leaks, count, sizeof(*leaks), compare_leaks);
+	limit = page->options->limit < 0 ? 10 : (uint32_t)page->options->limit;
+	if (limit == 0 || limit > count)
+		limit = count;
+	if (count)
+		fprintf(page->out, "\n%s%10s %12s  path%s\n",
+			page->color ? "\033[1m" : "", "lost", "blocks",
+			page->color ? "\033[m" : "");
+	for (i = 0; i < limit; i++) {
+		fprintf(page->out, "%10s %12s  ",
+			human_bytes(text[0], leaks[i].bytes),
+			human_count(text[1], leaks[i].blocks));
+		put_path(page, leaks[i].path);
+		fputc('\n', page->out);
+	}
+	if (limit < count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text[0], count - limit));
+	free(leaks);
+}
+
+/* --- */
+
 static void print_head(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -444,6 +574,7 @@ static void print_head(const struct page *page)
 		human_bytes(bytes, all->live),
 		human_count(count, all->live_blocks),
 		model->recording->process_count > 1 ? ", in all of them" : "");
+	print_leaks_head(page);
 	if (model->memory_inherited)
 		fprintf(page->out, "  %s blocks were released in forked "
 			"children that had them from their parents\n",
@@ -458,7 +589,7 @@ void memory_print(const struct page *page)
 		[SORT_TOTAL] = "total", [SORT_ALLOCATIONS] = "blocks",
 		[SORT_CALLS] = "blocks", [SORT_PEAK] = "peak",
 		[SORT_LEAKED] = "left", [SORT_TEMPORARY] = "temporary",
-		[SORT_BYTES] = "self",
+		[SORT_BYTES] = "self", [SORT_LOST] = "lost",
 	};
 	const struct options *options = page->options;
 	const char *by = options->sort_given ? sorted_by[options->sort] : NULL;
@@ -480,4 +611,5 @@ void memory_print(const struct page *page)
 		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
 			human_count(text, count - limit));
 	free(rows);
+	print_leaks(page);
 }

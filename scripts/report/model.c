@@ -618,7 +618,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		model->unwound += process->meta.unwound;
 		build.has_heap = !is_sampled && find_heap(process, &build.heap);
 		if (build.has_heap)
-			memory_add_process(model, &build.heap);
+			memory_add_process(model, process,
+					   &build.heap);
 		if (!is_sampled) {
 			locks_list(model, build.process_index);
 			exceptions_list(model, build.process_index);

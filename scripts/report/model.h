@@ -76,6 +76,8 @@ struct memory {
 	uint64_t allocations, allocated;	/* bytes */
 	uint64_t reallocations, temporary;
 	uint64_t live, live_blocks;		/* at the end */
+	uint64_t lost, lost_blocks;		/* of these: nothing points there, */
+	uint64_t below, below_blocks;		/* or only what is lost */
 	uint64_t peak, peak_blocks;		/* when most lived */
 	uint64_t samples;			/* 0: all were seen */
 	uint64_t sizes[SHIM_BUCKETS];
@@ -122,6 +124,11 @@ struct model {
 	uint64_t memory_inherited;
 	bool memory_has_calls;		/* calls were asked for as well */
 	double memory_tick_ns;		/* of lifetimes; 0: they are not known */
+	/* enum shim_leaks, if that of all processes is the same, else ..UNKNOWN;
+	 * how many are SHIM_LEAKS_KNOWN; what the search took. */
+	uint64_t memory_leaks;
+	uint32_t memory_heaps, memory_heaps_searched;
+	double memory_leaks_ns;
 	uint64_t memory_period;		/* bytes to a sample; 0: all were seen */
 	struct locks *locks;		/* locks.c; NULL: nobody looked at them */
 	struct exceptions *exceptions;	/* exceptions.c, likewise */
@@ -172,7 +179,7 @@ void exceptions_measure(struct model *model);
 /* First the heaps of all processes, of which one has the peak. */
 void memory_add_heap(struct model *model, const struct process *process,
 		     const struct shim_heap_node *heap);
-void memory_add_process(struct model *model,
+void memory_add_process(struct model *model, const struct process *process,
 			const struct shim_heap_node *heap);
 void memory_add(struct model *model, uint32_t path,
 		const struct process *process,

@@ -388,6 +388,85 @@ def how_long_blocks_lived():
         'report', output), re.M), 'the report')
 
 
+# --- leaks: tests/programs/leaking.c says what is lost ---
+
+def leaking(case, *flags, profile='memory', status=0, family='gcc'):
+    program = compile('leaking.c', family, '-O1', ['-fno-builtin', *flags],
+                      name='leaking' + ''.join(flags))
+    done = run([program, case], new_directory('recording'), profile)
+    expect_equal((done.status, done.stdout, done.stderr), (status, '', ''),
+                 'the program')
+    return done.output
+
+
+def check_lost(output, *more):
+    """What each function has lost itself, and below that."""
+    whole = json.loads(shim_report('export', 'json', output))
+    lost, below = {}, {}
+    for function in whole['functions']:
+        memory = function['memory']
+        if memory['lost_bytes']:
+            lost[function['name']] = memory['lost_bytes']
+        if memory['lost_below_bytes']:
+            below[function['name']] = memory['lost_below_bytes']
+    circle = lost.pop('lost_circle', 0), below.pop('lost_circle', 0)
+    expect_equal(circle, (48, 48), 'a circle: one of them is the first')
+    expect_equal(lost, {'lost_at_once': 600, 'lost_head': 48, **dict(more)},
+                 'lost')
+    expect_equal(below, {'below_head': 96}, 'lost below')
+    live = {f['name'] for f in whole['functions'] if f['memory']['left_bytes']}
+    expect(live >= {'by_variable', 'by_inside', 'by_thread_variable',
+                    'by_stack', 'by_block'}, live)
+    return live
+
+
+@test
+def what_nothing_points_to_is_lost():
+    for family in 'gcc', 'clang':
+        output = leaking('plain', family=family)
+        check_lost(output)
+        text = shim_report('report', output)
+        expect(re.search(r'of these, 696 B in 3 blocks were lost, and 144 B in '
+                         r'3 more', text), text)
+        expect(re.search(r'^ *600 B +1  main > plain > make > lost_at_once$',
+                         text, re.M), text)
+        expect_equal(folded(output, 'lost'), {
+            'main;plain;make;lost_at_once': 600,
+            'main;plain;make;lost_head': 48, 'main;plain;make;below_head': 96,
+            'main;plain;make;lost_circle': 96}, 'folded')
+    check_lost(leaking('plain', '-no-pie'))
+
+
+@test
+def what_other_threads_have_is_not_lost():
+    live = check_lost(leaking('threads'))
+    expect(live >= {'by_other_stack', 'by_other_thread', 'by_running_stack'},
+           live)
+
+
+@test
+def what_is_not_mapped_any_more_is_not_read():
+    check_lost(leaking('unmapped'), ('lost_large', 5000000))
+
+
+@test
+def nothing_is_said_of_leaks_where_nothing_is_known():
+    for case, profile, status, why in (
+            ('killed', 'memory', -signal.SIGKILL, 'did not end by exit'),
+            ('plain', 'memory:leaks=0', 0, 'nobody wanted to know'),
+            ('plain', 'memory:period=64', 0, 'not all blocks were seen')):
+        output = leaking(case, profile=profile, status=status)
+        text = shim_report('report', output)
+        expect('what of it was lost is not known: ' in text and why in text,
+               text)
+        whole = json.loads(shim_report('export', 'json', output))
+        expect('lost_bytes' not in whole['memory'], str(whole['memory']))
+        made = subprocess.run([shimtest.report, 'export', 'folded', '--value',
+                               'lost', output], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        expect_equal((made.returncode, made.stdout), (1, b''), 'export')
+
+
 @test
 def massif_has_what_lived_at_the_peak():
     if not shutil.which('ms_print'):
