@@ -14,6 +14,7 @@
  * again are as they were.
  */
 #include "calltree.h"
+#include "memory_unwound.h"
 
 #include <shim/allocations.h>
 #include <shim/reach.h>
@@ -31,6 +32,7 @@ int memory_start(const char *arguments);
 static struct shim_heap_node *heap;
 static uint64_t generation;
 static bool has_calls;
+static bool unwinds;			/* where no call is instrumented */
 static uint64_t period, seed;		/* period 0: all allocations are told */
 static uint64_t tick_length;
 
@@ -95,6 +97,13 @@ static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
 	while (node != at.stack->base && !is_root(node) && node->frame != 0 &&
 	       frame_at(node) < frame)
 		node = parent_of(node);
+	if (unwinds && is_root(node)) {
+		node = unwound_find(at.tree, node);
+		if (!node) {
+			tree_hot.cause = at.tree->lost_cause;
+			return NULL;
+		}
+	}
 	if (*place_of(node))
 		return (struct shim_memory_node *)*place_of(node);
 	return make(at.tree, node);
@@ -453,6 +462,8 @@ static bool parse(const char *at)
 		} else if ((value = after(at, "seed="))) {
 			if (!parse_number(&value, &seed))
 				return false;
+		} else if ((value = after(at, "unwind"))) {
+			unwinds = true;
 		} else {
 			return false;
 		}

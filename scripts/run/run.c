@@ -97,6 +97,33 @@ static void choose_profile(void)
 		 "calltree;sampling");
 }
 
+/* Where nothing is instrumented, paths of allocations are found by unwinding. */
+static void choose_unwinding(void)
+{
+	char text[sizeof(settings.profile)], *rest = text, *item;
+	size_t n = 0;
+
+	if (!program.is_elf || program.calls_hooks || program.has_hooks)
+		return;
+	strcpy(text, settings.profile);
+	while ((item = strsep(&rest, ";")) != NULL) {
+		bool is_memory = strncmp(item, "memory", 6) == 0 &&
+				 (item[6] == '\0' || item[6] == ':') &&
+				 strstr(item, "unwind") == NULL;
+
+		n += (size_t)snprintf(settings.profile + n,
+				      sizeof(settings.profile) - n, "%s%s%s",
+				      n ? ";" : "", item,
+				      !is_memory ? "" :
+				      item[6] ? ",unwind" : ":unwind");
+		if (n >= sizeof(settings.profile)) {
+			say("%s: too long with what it needs here",
+			    settings.profile);
+			exit(STATUS_USAGE);
+		}
+	}
+}
+
 /* Appends @entry to a list for LD_PRELOAD, which knows no empty entries. */
 static void append_entry(char *list, size_t size, const char *entry,
 			 size_t length)
@@ -462,6 +489,7 @@ int main(int words, char **word)
 		return r;
 	program_inspect(&program);
 	choose_profile();
+	choose_unwinding();
 	if (!settings.is_quiet)
 		warn_of_program();
 	if (settings.is_disabled && !settings.is_quiet)

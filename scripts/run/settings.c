@@ -56,6 +56,24 @@ static bool is_label(const char *value)
 		       '\0';
 }
 
+static bool is_number(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	return digits > 0 && digits <= 9 && value[digits] == '\0';
+}
+
+/* Bytes, at most 1024 GiB: 512K. */
+static bool is_size(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+	const char *unit = value + digits;
+
+	return digits > 0 && digits <= 9 && value[0] != '0' &&
+	       (*unit == '\0' || (strchr("KMG", *unit) && unit[1] == '\0')) &&
+	       (*unit != 'G' || atoi(value) <= 1024);
+}
+
 /* The profilers there are and what may stand behind the colon: words, and values
  * behind a word that ends in '='. */
 static const struct {
@@ -74,7 +92,11 @@ static const struct {
 	{ "exceptions", { { NULL, NULL, NULL } } },
 	{ "locks", { { NULL, NULL, NULL } } },
 	{ "coverage", { { "label=", "NAME", is_label } } },
-	{ "memory", { { NULL, NULL, NULL } } },
+	{ "memory",
+	  { { "period=", "SIZE, as 512K", is_size },
+	    { "seed=", "N", is_number },
+	    { "leaks=", "MS", is_number },
+	    { "unwind", "", NULL } } },
 	{ "none", { { NULL, NULL, NULL } } },
 	{ "pchist", { { "hz=", "1...20000", is_rate } } },
 	{ "sampling",
@@ -104,7 +126,11 @@ static const char common_help[] =
 	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
-	"                             memory           what each call path allocates\n"
+	"                             memory[:period=SIZE,seed=N,leaks=MS,unwind]\n"
+	"                                              what each call path allocates;\n"
+	"                                              period: by one byte in so many;\n"
+	"                                              unwind: also where no function\n"
+	"                                              is instrumented\n"
 	"                             locks            who waits for which lock\n"
 	"                             coverage         lines and functions reached (-g);\n"
 	"                                              coverage:label=NAME of a test\n"

@@ -388,6 +388,36 @@ def how_long_blocks_lived():
         'report', output), re.M), 'the report')
 
 
+# --- programs that are not instrumented ---
+
+def unwound(case, value, family, profile='memory:unwind'):
+    program = compile('remembered.c', family, '-O1',
+                      ['-fno-builtin', '-fno-optimize-sibling-calls'],
+                      name='unhooked', instrument=False)
+    done = run([program, case], new_directory('recording'), profile)
+    expect_equal((done.status, done.stdout, done.stderr), (0, '', ''),
+                 'the program')
+    values = {}
+    for path, number in folded(done.output, value).items():
+        # Of what comes before the program's own functions libc knows the names.
+        own = re.sub(r'^.*?;(main|in_thread)(;|$)', r'\1\2', path)
+        if ';spawn;' not in own:
+            values[own] = values.get(own, 0) + number
+    return values
+
+
+@test
+def paths_are_unwound_where_nothing_is_instrumented():
+    for family in 'gcc', 'clang':
+        for value in 'allocations', 'bytes', 'leaked':
+            expect_equal(unwound('all', value, family), ALL[value], value)
+    got = unwound('handled', 'bytes', 'gcc')
+    expect_equal(got.pop('main;handled;one;get'), 1000, 'before the signal')
+    expect_equal([(n, path.startswith('main;handled;'))
+                  for path, n in got.items() if path.endswith(';on_signal')],
+                 [(33, True)], 'in the handler')
+
+
 # --- leaks: tests/programs/leaking.c says what is lost ---
 
 def leaking(case, *flags, profile='memory', status=0, family='gcc'):
