@@ -58,7 +58,8 @@ static const char help[] =
 "          waits                           for locks, in ns; folded's\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
-"                       total its cum): which one it shows first\n"
+"                       total its cum), or of memory what was allocated and\n"
+"                       what is left: which one it shows first\n"
 "  --max-depth N        of the paths of folded, speedscope, pprof; default 4096\n"
 "  --threads            keep threads apart; pprof has them as labels anyhow\n"
 "html:\n"
@@ -652,9 +653,12 @@ static void check_memory_value(const struct options *options,
 	if (options->value < VALUE_BYTES)
 		return;
 	if (format != EXPORT_FOLDED && format != EXPORT_MASSIF &&
-	    format != EXPORT_SPEEDSCOPE)
+	    format != EXPORT_SPEEDSCOPE &&
+	    (format != EXPORT_PPROF || options->value == VALUE_PEAK ||
+	     options->value == VALUE_LOST))
 		die_usage("--value bytes, allocations, peak, leaked and lost "
-			  "are folded's and speedscope's");
+			  "are folded's and speedscope's; pprof has no peak "
+			  "and lost");
 	if (!model->has_memory)
 		die("%s: no allocations were recorded (profrun -p memory)",
 		    model->recording->path);
@@ -679,10 +683,13 @@ static void check_value(struct options *options, enum export format,
 		options->value = VALUE_WAITS;
 	if (options->value == VALUE_WAITS && format != EXPORT_FOLDED)
 		die_usage("--value waits is folded's");
-	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE) &&
+	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE ||
+	     format == EXPORT_PPROF) &&
 	    options->memory && !options->value_given)
 		options->value = VALUE_BYTES;
 	check_memory_value(options, format, model);
+	if (format == EXPORT_PPROF)
+		options->memory = options->value >= VALUE_BYTES;
 	if (format != EXPORT_JSON && format != EXPORT_CSV &&
 	    options->value < VALUE_CALLS && !model->has_times && model->calls)
 		die("%s: calls were counted, not timed: --value calls is all "

@@ -1,6 +1,6 @@
 /*
  * A gzip'ed profile.proto for pprof: a sample for each call path, with what
- * was found in the path itself, so that pprof's flat and cum are our self and
+ * was found, or allocated, in the path itself, so that pprof's flat and cum are our self and
  * total.  It is encoded in pieces of one sample or function each, because
  * encoded messages that follow each other are one message: however many paths
  * there are, only one is in memory a second time.
@@ -22,7 +22,8 @@
 #include "report.h"
 
 enum { LABEL_THREAD, LABEL_TID, LABEL_PID, LABELS };
-enum { TYPE_COUNT, TYPE_TIME, TYPES };
+enum { TYPE_COUNT, TYPE_TIME, CALL_TYPES };
+enum { TYPE_BLOCKS, TYPE_BYTES, TYPE_LEFT_BLOCKS, TYPE_LEFT_BYTES, TYPES };
 
 struct writing {
 	struct model *model;
@@ -32,7 +33,7 @@ struct writing {
 	size_t packed_room;
 	struct names strings;
 	uint32_t strings_written;
-	size_t types;			/* 1: calls were only counted */
+	size_t types;			/* 1: calls were only counted; TYPES: memory */
 
 	/* The path that is walked: ids of locations, the leaf first, so it is
 	 * filled from its end. */
@@ -42,6 +43,7 @@ struct writing {
 	Pprof__Label *label[LABELS];
 	size_t label_count;
 	uint64_t count;			/* not written yet */
+	uint64_t memory[TYPES];
 	double time;			/* of all paths so far */
 	int64_t time_written;
 	double negative_time;		/* of it, in paths below 0 */
@@ -126,7 +128,7 @@ static void put_head(struct writing *writing)
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__ValueType count = PPROF__VALUE_TYPE__INIT;
 	Pprof__ValueType time = PPROF__VALUE_TYPE__INIT;
-	Pprof__ValueType *types[TYPES] = { &count, &time };
+	Pprof__ValueType *types[CALL_TYPES] = { &count, &time };
 
 	count.type = string(writing, counted_name(model));
 	count.unit = string(writing, "count");
@@ -144,6 +146,41 @@ static void put_head(struct writing *writing)
 		piece.period_type = &time;
 		piece.period = rounded(model->period_ns);
 	}
+	put(writing, &piece);
+}
+
+/* As those of Go's programs are called, which pprof knows; what is left is what was
+ * in use at the end. */
+static void put_memory_head(struct writing *writing)
+{
+	static const char *const names[TYPES] = { "alloc_objects", "alloc_space",
+						  "inuse_objects",
+						  "inuse_space" };
+	static const int shown[] = { [VALUE_BYTES] = TYPE_BYTES,
+				     [VALUE_ALLOCATIONS] = TYPE_BLOCKS,
+				     [VALUE_LEAKED] = TYPE_LEFT_BYTES };
+	const struct model *model = writing->model;
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__ValueType type[TYPES], *types[TYPES], period;
+	int i;
+
+	pprof__value_type__init(&period);
+	period.type = string(writing, "space");
+	period.unit = string(writing, "bytes");
+	for (i = 0; i < TYPES; i++) {
+		pprof__value_type__init(&type[i]);
+		type[i].type = string(writing, names[i]);
+		type[i].unit = string(writing, i % 2 ? "bytes" : "count");
+		types[i] = &type[i];
+	}
+	piece.sample_type = types;
+	piece.n_sample_type = TYPES;
+	piece.default_sample_type =
+		string(writing, names[shown[writing->options->value]]);
+	piece.time_nanos = start_ns(model->recording);
+	piece.duration_nanos = rounded(model->duration);
+	piece.period_type = &period;
+	piece.period = model->memory_period ? limited(model->memory_period) : 1;
 	put(writing, &piece);
 }
 
@@ -277,6 +314,27 @@ static void put_function(struct writing *writing, uint32_t number,
 	put(writing, &piece);
 }
 
+/* What no function is known for; its number is behind the last one's. */
+static void put_outside(struct writing *writing)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Function record = PPROF__FUNCTION__INIT, *records = &record;
+	Pprof__Location location = PPROF__LOCATION__INIT;
+	Pprof__Location *locations = &location;
+	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+
+	record.id = location.id = line.function_id =
+		(uint64_t)writing->model->function_count + 1;
+	record.name = string(writing, MEMORY_OUTSIDE);
+	record.system_name = record.name;
+	location.line = &lines;
+	location.n_line = 1;
+	piece.location = &locations;
+	piece.function = &records;
+	piece.n_location = piece.n_function = 1;
+	put(writing, &piece);
+}
+
 static void put_functions(struct writing *writing)
 {
 	const struct model *model = writing->model;
@@ -286,6 +344,8 @@ static void put_functions(struct writing *writing)
 	put_mappings(writing, images);
 	for (i = 0; i < model->function_count; i++)
 		put_function(writing, i, images);
+	if (writing->types == TYPES)
+		put_outside(writing);
 	free(images);
 }
 
@@ -312,23 +372,47 @@ static void begin_thread(struct writing *writing, uint32_t number)
 		writing->label[writing->label_count++] = &writing->labels[i];
 }
 
-/* What has come together since the last sample is in the path that is walked.
- * Rounding the sum, not the parts, keeps totals right to one ns. */
+/* What has come together since the last sample; false: nothing.  Rounding the sum,
+ * not the parts, keeps totals right to one ns. */
+static bool take_values(struct writing *writing, int64_t values[TYPES])
+{
+	int64_t time = rounded(writing->time);
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < TYPES; i++)
+		values[i] = limited(writing->memory[i]);
+	if (writing->types < TYPES) {
+		values[TYPE_COUNT] = limited(writing->count);
+		values[TYPE_TIME] = time - writing->time_written;
+	}
+	for (i = 0; i < TYPES; i++)
+		any = any || values[i];
+	if (!any)
+		return false;
+	memset(writing->memory, 0, sizeof(writing->memory));
+	writing->count = 0;
+	writing->time_written = time;
+	return true;
+}
+
+/* It is in the path that is walked. */
 static void put_sample(struct writing *writing)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
-	int64_t time = rounded(writing->time);
-	int64_t values[TYPES] = { limited(writing->count),
-				  time - writing->time_written };
+	uint64_t outside = (uint64_t)writing->model->function_count + 1;
+	int64_t values[TYPES];
 
-	if (!values[TYPE_COUNT] && !values[TYPE_TIME])
+	if (!take_values(writing, values))
 		return;
-	writing->count = 0;
-	writing->time_written = time;
 	sample.location_id = writing->stack + writing->options->max_depth -
 			     writing->depth;
 	sample.n_location_id = writing->depth;
+	if (writing->depth == 0) {
+		sample.location_id = &outside;
+		sample.n_location_id = 1;
+	}
 	sample.value = values;
 	sample.n_value = writing->types;
 	sample.label = writing->label;
@@ -356,6 +440,25 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	return true;
 }
 
+static void add_memory(struct writing *writing, const struct memory *memory)
+{
+	writing->memory[TYPE_BLOCKS] += memory->allocations;
+	writing->memory[TYPE_BYTES] += memory->allocated;
+	writing->memory[TYPE_LEFT_BLOCKS] += memory->live_blocks;
+	writing->memory[TYPE_LEFT_BYTES] += memory->live;
+}
+
+static void leave_memory(struct writing *writing, uint32_t number)
+{
+	const struct model *model = writing->model;
+
+	add_memory(writing, &model->memory[number]);
+	if (writing->depth <= writing->options->max_depth)
+		put_sample(writing);
+	if (model->paths[number].function != NONE)
+		writing->depth--;
+}
+
 /* What is too deep counts as its ancestor at that depth, which is left next of
  * those that are not. */
 static void leave_path(void *context, uint32_t number, uint32_t depth)
@@ -366,6 +469,10 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 	uint64_t count = model->is_sampled ? path->own : path->calls;
 
 	(void)depth;
+	if (writing->types == TYPES) {
+		leave_memory(writing, number);
+		return;
+	}
 	if (path->function == NONE)
 		return;
 	writing->count += count;
@@ -414,7 +521,7 @@ static void comment_cost(struct writing *writing, struct comments *comments)
 	const struct model *model = writing->model;
 	char cost[SHORT_TEXT], time[SHORT_TEXT], negative[SHORT_TEXT];
 
-	if (!model->has_times || model->is_sampled)
+	if (!model->has_times || model->is_sampled || writing->types == TYPES)
 		return;
 	human_ns(cost, model->time_raw - model->time);
 	human_ns(time, model->time_raw);
@@ -481,11 +588,15 @@ static void put_comments(struct writing *writing)
 void pprof_print(FILE *out, struct model *model, const struct options *options)
 {
 	struct writing writing = { .model = model, .options = options,
-			.types = model->has_times ? TYPES : TYPE_TIME };
+			.types = options->memory ? TYPES :
+				 model->has_times ? CALL_TYPES : TYPE_TIME };
 
 	gzip_begin(&writing.gzip, out);
 	string(&writing, "");
-	put_head(&writing);
+	if (options->memory)
+		put_memory_head(&writing);
+	else
+		put_head(&writing);
 	put_functions(&writing);
 	put_samples(&writing);
 	put_comments(&writing);

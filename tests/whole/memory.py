@@ -8,12 +8,14 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import shutil
 import signal
 import subprocess
 
 import shimtest
+from profile_proto import Profile
 from shimtest import compile, expect, expect_equal, new_directory, run, \
     shim_report, test
 
@@ -513,6 +515,46 @@ def massif_has_what_lived_at_the_peak():
     expect(re.search(r'^->\S+% \(231B\) 0x\w+: leak ', text, re.M), text)
     for line in '->', 'all', 'main':
         expect(line in text, text)
+
+
+PPROF_TYPES = [('alloc_objects', 'count'), ('alloc_space', 'bytes'),
+               ('inuse_objects', 'count'), ('inuse_space', 'bytes')]
+
+
+def pprof_of(output, *arguments):
+    path = new_directory('pprof') + '/heap.pb.gz'
+    shim_report('export', 'pprof', output, '-o', path, *arguments)
+    with open(path, 'rb') as file:
+        return path, Profile(file.read())
+
+
+@test
+def pprof_has_what_was_allocated_and_what_is_left():
+    output = remembered('all')
+    path, profile = pprof_of(output)
+    expect_equal((profile.types, profile.default), (PPROF_TYPES, 'alloc_space'),
+                 'the types')
+    whole = json.loads(shim_report('export', 'json', output))['memory']
+    for i, key in enumerate(('allocations', 'allocated_bytes', 'left_blocks',
+                             'left_bytes')):
+        expect_equal(sum(values[i] for _, values, _ in profile.samples),
+                     whole[key], key)
+    paths = {}
+    for stack, values, _ in profile.samples:
+        paths[';'.join(reversed(stack))] = list(values)
+    expect_equal(paths['main;all;leak'], [3, 231, 3, 231], 'leak')
+    expect_equal(paths['main;all;top;two;get'], [20, 1000, 0, 0], 'get')
+    expect_equal(pprof_of(output, '--value', 'leaked')[1].default,
+                 'inuse_space', 'what is shown first')
+    if not shutil.which('go'):
+        return
+    done = subprocess.run(
+        ['go', 'tool', 'pprof', '-top', '-sample_index=inuse_space',
+         '-nodefraction=0', path], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, 'HOME': new_directory('home')})
+    text = done.stdout.decode()
+    expect(re.search(r'^ *231B .* leak$', text, re.M), text)
 
 
 @test
