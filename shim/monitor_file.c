@@ -380,6 +380,8 @@ static void put_part(const struct part *part)
 
 static void subtract_part(const struct part *part)
 {
+	if (part->set->kept)
+		part->set->kept->is_partial = true;
 	for (uint32_t i = 0; i < part->set->range_count; i++) {
 		if (!copies[i].counts)
 			continue;

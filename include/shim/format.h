@@ -680,7 +680,7 @@ struct shim_histogram {
 	uint32_t is_gmon;
 	uint32_t rate_hz;
 	uint32_t thread;		/* with -threads its number, else 0 */
-	uint32_t unused;
+	uint32_t is_partial;		/* what is in files already was subtracted */
 	uint64_t outside;		/* samples in none of the ranges */
 	char file[2048];
 	struct shim_histogram_range ranges[];

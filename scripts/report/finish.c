@@ -12,127 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pchist.h"
 #include "report.h"
 
 #define HIST_LARGEST 65535u
 #define ARC_LARGEST  0x7fffffffu
-#define RANGES_MOST  4096u
-
-struct range {
-	struct shim_histogram_range given;
-	const uint32_t *counts;
-	uint64_t samples;
-	bool is_written;
-};
-
-struct arcs {
-	const struct shim_arc *arc;
-	uint64_t count;
-};
-
-/* What a process left. */
-struct histogram {
-	struct shim_histogram *given;	/* without the ranges */
-	const char *file;
-	struct range *ranges;
-	struct arcs *arcs;
-	uint32_t arcs_count;
-};
-
-/* --- reading --- */
-
-struct mapped {
-	const unsigned char *data;
-	uint64_t size;
-	struct shim_file head;
-	struct shim_chunk last;
-	const char *name;
-};
-
-static bool map_last_chunk(struct mapped *file, int directory,
-			   const char *entry, const char *name)
-{
-	int fd = open_in(directory, entry, name);
-
-	if (fd < 0)
-		return false;
-	file->name = name;
-	file->data = map_file(fd, name, &file->size);
-	close(fd);
-	if (!file->data || file->size < sizeof(file->head))
-		return false;
-	memcpy(&file->head, file->data, sizeof(file->head));
-	if (is_unfinished(name, file->head.version))
-		return false;
-	check_version(name, file->head.version);
-	if (memcmp(file->head.magic, SHIM_FILE_MAGIC, 8) ||
-	    file->head.chunks == 0 || file->head.chunks > SHIM_FILE_CHUNKS) {
-		warn("%s: not a file of a recording", name);
-		return false;
-	}
-	file->last = file->head.chunk[file->head.chunks - 1];
-	if (file->last.offset > file->size ||
-	    file->last.size > file->size - file->last.offset ||
-	    file->last.offset % 8) {
-		warn("%s: cut", name);
-		return false;
-	}
-	return true;
-}
-
-static const uint32_t *find_counts(const struct mapped *file,
-				   const struct shim_histogram_range *range)
-{
-	uint64_t at = range->counters - file->last.address;
-
-	if (range->bins == 0 || range->low >= range->high ||
-	    range->base >= range->end || range->bias > range->base ||
-	    at % 4 || at > file->last.size ||
-	    range->bins > (file->last.size - at) / sizeof(uint32_t))
-		return NULL;
-	return (const uint32_t *)(file->data + file->last.offset + at);
-}
-
-static bool read_range(const struct mapped *file, const unsigned char *at,
-		       struct range *range)
-{
-	uint64_t i;
-
-	memcpy(&range->given, at, sizeof(range->given));
-	range->given.path[sizeof(range->given.path) - 1] = '\0';
-	range->counts = find_counts(file, &range->given);
-	for (i = 0; range->counts && i < range->given.bins; i++)
-		range->samples += range->counts[i];
-	return range->counts != NULL;
-}
-
-/* False: there is nothing to be done, or nothing to be had. */
-static bool read_histogram(struct histogram *to, const struct mapped *file)
-{
-	const unsigned char *at = file->data + file->last.offset;
-	uint64_t room;
-	uint32_t i;
-
-	if (file->last.size < sizeof(*to->given))
-		return false;
-	to->given = allocate(1, sizeof(*to->given));
-	memcpy(to->given, at, sizeof(*to->given));
-	to->given->file[sizeof(to->given->file) - 1] = '\0';
-	room = (file->last.size - sizeof(*to->given)) /
-	       sizeof(struct shim_histogram_range);
-	if (to->given->is_done || to->given->range_count == 0 ||
-	    !to->given->file[0])
-		return false;
-	if (to->given->range_count > room || to->given->range_count > RANGES_MOST)
-		die("%s: %u ranges", file->name, to->given->range_count);
-	to->ranges = allocate(to->given->range_count, sizeof(*to->ranges));
-	at += sizeof(*to->given);
-	for (i = 0; i < to->given->range_count;
-	     i++, at += sizeof(struct shim_histogram_range))
-		if (!read_range(file, at, &to->ranges[i]))
-			die("%s: range %u is damaged", file->name, i);
-	return true;
-}
 
 /* --- writing --- */
 
@@ -142,8 +26,8 @@ static void put(FILE *out, uint64_t value, unsigned size)
 		fputc((int)(value & 0xff), out);
 }
 
-static void put_counts(FILE *out, const struct histogram *histogram,
-		       const struct range *range)
+static void put_counts(FILE *out, const struct pchist *histogram,
+		       const struct pchist_range *range)
 {
 	const struct shim_histogram_range *given = &range->given;
 	uint64_t before = 0, most = 0, i;
@@ -169,13 +53,13 @@ static void put_counts(FILE *out, const struct histogram *histogram,
 	} while (before < most);
 }
 
-static bool holds(const struct range *range, uint64_t address)
+static bool holds(const struct pchist_range *range, uint64_t address)
 {
 	return address - range->given.low <
 	       range->given.high - range->given.low;
 }
 
-static void put_arc(FILE *out, const struct range *range,
+static void put_arc(FILE *out, const struct pchist_range *range,
 		    const struct shim_arc *arc)
 {
 	uint64_t calls = arc->calls, bias = range->given.bias;
@@ -194,8 +78,8 @@ static void put_arc(FILE *out, const struct range *range,
 	}
 }
 
-static void put_arcs(FILE *out, const struct histogram *histogram,
-		     const struct range *range)
+static void put_arcs(FILE *out, const struct pchist *histogram,
+		     const struct pchist_range *range)
 {
 	uint64_t n;
 	uint32_t i;
@@ -213,7 +97,7 @@ static const char *base_of(const char *path)
 }
 
 /* As shim/monitor_file.c names them: the first has the set's name. */
-static const char *object_file(const struct histogram *histogram, uint32_t i,
+static const char *object_file(const struct pchist *histogram, uint32_t i,
 			       uint32_t number)
 {
 	const struct shim_histogram_range *given = &histogram->ranges[i].given;
@@ -237,7 +121,7 @@ static void say(const char *path, uint64_t samples)
 }
 
 /* All ranges of one object. */
-static void write_gmon(struct histogram *histogram, uint32_t first,
+static void write_gmon(struct pchist *histogram, uint32_t first,
 		       uint32_t number)
 {
 	const char *path = object_file(histogram, first, number);
@@ -247,7 +131,7 @@ static void write_gmon(struct histogram *histogram, uint32_t first,
 
 	fwrite("gmon\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, 20, out);
 	for (i = first; i < histogram->given->range_count; i++) {
-		struct range *range = &histogram->ranges[i];
+		struct pchist_range *range = &histogram->ranges[i];
 
 		if (range->given.bias != histogram->ranges[first].given.bias)
 			continue;
@@ -261,7 +145,7 @@ static void write_gmon(struct histogram *histogram, uint32_t first,
 	say(path, samples);
 }
 
-static void write_mon(const struct histogram *histogram, uint32_t pid)
+static void write_mon(const struct pchist *histogram, uint32_t pid)
 {
 	struct mon_header header = {
 		.version = MON_VERSION,
@@ -279,7 +163,7 @@ static void write_mon(const struct histogram *histogram, uint32_t pid)
 	memcpy(header.magic, MON_MAGIC, sizeof(header.magic));
 	fwrite(&header, sizeof(header), 1, out);
 	for (i = 0; i < header.range_count; i++) {
-		const struct range *range = &histogram->ranges[i];
+		const struct pchist_range *range = &histogram->ranges[i];
 		const struct shim_histogram_range *given = &range->given;
 		size_t length = strlen(given->path);
 		struct mon_range record = {
@@ -299,7 +183,7 @@ static void write_mon(const struct histogram *histogram, uint32_t pid)
 	say(histogram->file, samples);
 }
 
-static void write_histogram(struct histogram *histogram, uint32_t pid)
+static void write_histogram(struct pchist *histogram, uint32_t pid)
 {
 	uint32_t i, number = 0;
 
@@ -342,7 +226,7 @@ static char **list(int directory, const char *end, uint32_t *count)
 	return names;
 }
 
-static void read_arcs(struct histogram *histogram, int directory,
+static void read_arcs(struct pchist *histogram, int directory,
 		      const char *name)
 {
 	uint32_t count, i;
@@ -350,16 +234,13 @@ static void read_arcs(struct histogram *histogram, int directory,
 
 	histogram->arcs = allocate(count, sizeof(*histogram->arcs));
 	for (i = 0; i < count; i++) {
-		struct arcs *arcs = &histogram->arcs[histogram->arcs_count];
-		struct mapped file;
+		struct pchist_arcs *arcs =
+			&histogram->arcs[histogram->arcs_count];
 
-		if (!map_last_chunk(&file, directory, names[i],
-				    keep_format("%s/%s", name, names[i])))
-			continue;
-		arcs->arc = (const struct shim_arc *)(file.data +
-						      file.last.offset);
-		arcs->count = file.last.size / sizeof(*arcs->arc);
-		histogram->arcs_count++;
+		arcs->arc = arcs_read(directory, names[i],
+				      keep_format("%s/%s", name, names[i]),
+				      &arcs->count);
+		histogram->arcs_count += arcs->arc != NULL;
 	}
 	free(names);
 }
@@ -368,7 +249,7 @@ static void read_arcs(struct histogram *histogram, int directory,
  * Where the program would have written it; only if profrun has just run it.  A
  * recording may come from anybody, and its files are then made right here.
  */
-static const char *file_of(const struct histogram *histogram, bool in_place)
+static const char *file_of(const struct pchist *histogram, bool in_place)
 {
 	const char *base = base_of(histogram->given->file);
 
@@ -403,19 +284,19 @@ static uint32_t finish_process(int parent, const char *path,
 		return 0;
 	names = list(directory, ".pchist", &count);
 	for (i = 0; i < count; i++) {
-		struct histogram histogram = { .ranges = NULL };
-		struct mapped file;
-
-		if (!map_last_chunk(&file, directory, names[i],
-				    keep_format("%s/%s", name, names[i])) ||
-		    !read_histogram(&histogram, &file))
+		struct pchist histogram = { .ranges = NULL };
+		
+		if (!pchist_read(&histogram, directory, names[i],
+				 keep_format("%s/%s", name, names[i])))
 			continue;
+		if (histogram.given->is_done || !histogram.given->file[0]) {
+			pchist_free(&histogram);
+			continue;
+		}
 		histogram.file = file_of(&histogram, in_place);
 		read_arcs(&histogram, directory, name);
 		write_histogram(&histogram, process->pid);
-		free(histogram.arcs);
-		free(histogram.ranges);
-		free(histogram.given);
+		pchist_free(&histogram);
 		done++;
 	}
 	free(names);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pchist.h"
 #include "read.h"
 
 static uintptr_t page_size;
@@ -93,13 +94,27 @@ int open_in(int directory, const char *file, const char *name)
 	return fd;
 }
 
-/* "12.calltree", "12.sampling" */
-static bool is_tree_name(const char *name)
+static bool is_numbered(const char *name, const char *end)
 {
 	size_t digits = strspn(name, "0123456789");
 
-	return digits && (!strcmp(name + digits, ".calltree") ||
-			  !strcmp(name + digits, ".sampling"));
+	return digits && !strcmp(name + digits, end);
+}
+
+static bool is_histogram_name(const char *name)
+{
+	return is_numbered(name, ".pchist");
+}
+
+static bool is_sampled_name(const char *name)
+{
+	return is_numbered(name, ".sampling");
+}
+
+/* "12.calltree", "12.sampling" */
+static bool is_tree_name(const char *name)
+{
+	return is_numbered(name, ".calltree") || is_sampled_name(name);
 }
 
 static int compare_numbered(const void *left, const void *right)
@@ -129,18 +144,55 @@ char **list_names(int directory, bool (*wanted)(const char *), size_t *count)
 	return names;
 }
 
+/* Where there are no samples, the counters of monitor(3) are some. */
+static void read_histograms(struct recording *recording, uint32_t index,
+			    int directory, char **names, size_t count,
+			    struct site_maps *sites)
+{
+	struct process *process = &recording->processes[index];
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const char *name = keep_format("%s/%s/%s", recording->path,
+					       process->name, names[i]);
+		int fd = pchist_as_samples(directory, names[i], name);
+
+		if (fd < 0)
+			continue;
+		if (calltree_open(&process->files[process->file_count], fd,
+				  name, recording, index, sites))
+			process->file_count++;
+		close(fd);
+	}
+}
+
+static bool is_any(char **names, size_t count, bool (*wanted)(const char *))
+{
+	while (count-- > 0)
+		if (wanted(names[count]))
+			return true;
+	return false;
+}
+
 static void read_trees(struct recording *recording, uint32_t index,
 		       int directory)
 {
 	struct process *process = &recording->processes[index];
 	struct site_maps sites = { 0 };
-	size_t count, i;
+	size_t count, histogram_count, i;
 	char **names = list_names(directory, is_tree_name, &count);
+	char **histograms = list_names(directory, is_histogram_name,
+				       &histogram_count);
 	const char *name;
 	int fd;
 
 	/* None: nothing in that process was compiled with hooks. */
-	process->files = allocate(count, sizeof(*process->files));
+	process->files = allocate(count + histogram_count,
+				  sizeof(*process->files));
+	if (!is_any(names, count, is_sampled_name))
+		read_histograms(recording, index, directory, histograms,
+				histogram_count, &sites);
+	free(histograms);
 	for (i = 0; i < count; i++) {
 		name = keep_format("%s/%s/%s", recording->path, process->name,
 				   names[i]);

@@ -78,6 +78,16 @@ def flat(*arguments):
 
 
 @test
+def where_calls_are_counted_only_times_are_those_of_the_histogram():
+    ran = record([compile('computes_shares.c'), '300'],
+                 'calltree:counts;pchist:hz=1000',
+                 PROFDIR=new_directory('profdir'))
+    times = flat(ran.output)
+    expect(sum(times.values()) > 0.05, times)
+    expect_equal_calls(ran.output)
+
+
+@test
 def times_are_those_of_the_report():
     ran = record([compile('computes_shares.c'), '300'], 'calltree:exact')
     wanted = {f['name']: f['self_ns'] / 1e9
