@@ -201,6 +201,19 @@ static bool is_run(const struct plan *plan)
 	       !is_choice(plan);
 }
 
+/* Stubs for the hooks of one profiler, or of several. */
+static void point_at_stubs(const struct plan *plan, shim_site_hook enter,
+			   shim_site_hook leave)
+{
+	const struct plan_entry *entry = plan->single_entry;
+	bool is_alone = entry && !entry->asks;
+
+	table_point(is_alone && !entry->hooks[PLAN_ENTER] ? NULL :
+							    (void *)enter,
+		    is_alone && !entry->hooks[PLAN_LEAVE] ? NULL :
+							    (void *)leave);
+}
+
 static void point_at(const struct plan *plan)
 {
 	const struct shim_handle *handle = plan->entries[0].handle;
@@ -218,10 +231,10 @@ static void point_at(const struct plan *plan)
 	} else if (is_direct(plan))
 		table_point((void *)handle->fast[0], (void *)handle->fast[1]);
 	else if (plan->inspects)
-		table_point((void *)plan_inspecting_enter,
-			    (void *)plan_inspecting_leave);
+		point_at_stubs(plan, plan_inspecting_enter,
+			       plan_inspecting_leave);
 	else if (plan->slow)
-		table_point((void *)plan_slow_enter, (void *)plan_slow_leave);
+		point_at_stubs(plan, plan_slow_enter, plan_slow_leave);
 	else
 		table_point((void *)plan_enter, (void *)plan_leave);
 }
