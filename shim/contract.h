@@ -10,6 +10,8 @@
 #include "state.h"
 #include "thread.h"
 
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
 enum contract {
 	CONTRACT_ASYNC,
 	CONTRACT_SYNC,
@@ -67,6 +69,22 @@ static inline bool contract_is_in_hook(const struct thread *self)
 	       handle_get_status(frame_get_handle(self)) == HANDLE_ACTIVE;
 }
 
+/* The same of the hook that got @info, and for what it is @told. */
+static inline bool contract_is_hook_told(shim_elt_info info,
+					 enum handle_tells told)
+{
+	const struct arch_frame *frame = (const struct arch_frame *)info;
+	const struct thread *self = thread_current;
+	const struct plan_entry *entry;
+
+	if (UNLIKELY(!self) || UNLIKELY(!frame) ||
+	    UNLIKELY(self->frame != frame) || UNLIKELY(self->guard))
+		return false;
+	entry = frame->entry;
+	return entry && (__atomic_load_n(&entry->handle->tells,
+					 __ATOMIC_RELAXED) & told);
+}
+
 static inline enum shim_result
 contract_check_all(enum contract contract, const struct shim_handle *handle,
 		   bool has_handle)
@@ -97,6 +115,14 @@ contract_check(enum contract contract, const struct shim_handle *handle,
 		enum shim_result r_ = contract_check(contract, handle, has);   \
 		if (r_ != SHIM_OK)                                             \
 			return r_;                                             \
+	} while (0)
+
+/* For questions that hooks ask at each call: if the hook is not one that is
+ * @told, @otherwise answers, which begins with ENTRY_SYNC. */
+#define ENTRY_SYNC_ELSE(info, told, otherwise)                                 \
+	do {                                                                   \
+		if (UNLIKELY(!contract_is_hook_told(info, told)))              \
+			return otherwise;                                      \
 	} while (0)
 
 #define ENTRY_ASYNC()	 ENTRY_(CONTRACT_ASYNC, NULL, false)

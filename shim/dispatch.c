@@ -5,6 +5,7 @@
 #include "calls.h"
 #include "context.h"
 #include "frame.h"
+#include "known.h"
 #include "layout.h"
 #include "plan.h"
 #include "sites.h"
@@ -208,6 +209,8 @@ IS_AT(thread, error, LAYOUT_THREAD_ERRNO);
 IS_AT(plan, single, LAYOUT_PLAN_SINGLE);
 IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
 IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);
+IS_AT(known, address, 0);
+IS_AT(known, function, 8);
 _Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "layout.h");
 
 /* The fields are set one by one: the compiler would clear the whole first. */

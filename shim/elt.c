@@ -61,6 +61,7 @@ enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
 		return r;
 	before = __atomic_exchange_n(&handle->mask, low, __ATOMIC_ACQ_REL);
 	__atomic_store_n(&handle->mask_high, high, __ATOMIC_RELEASE);
+	handle_set_tells(handle);
 	if ((before ^ low) & SHIM_MONITOR_ENTERLEAVE)
 		plan_changed();
 	if (low & ~before & SHIM_ENABLE_STACK_SNAPSHOT)
@@ -138,6 +139,7 @@ static enum shim_result set_hooks(struct shim_handle *handle,
 		for (int i = 0; i < 3; i++)
 			place_of(handle, of)[i] = of == (int)kind ? hooks[i] :
 								    NULL;
+	handle_set_tells(handle);
 	plan_changed();
 	return SHIM_OK;
 }
@@ -196,6 +198,7 @@ enum shim_result shim_set_asking_hook(struct shim_handle *handle,
 {
 	ENTRY_INIT_OF(handle);
 	handle->asking = hook;
+	handle_set_tells(handle);
 	plan_changed();
 	return SHIM_OK;
 }

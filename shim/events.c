@@ -163,14 +163,35 @@ static int unlink_handle(void *argument)
 	return 0;
 }
 
+void handle_set_tells(struct shim_handle *handle)
+{
+	const uint32_t mask = handle->mask;
+	uint8_t tells = 0;
+
+	if (handle->asking && handle->fast[0])
+		tells = HANDLE_TELLS_ARGUMENTS;
+	else if ((handle->slow[0] || handle->slow[1] || handle->slow[2]) &&
+		 !(mask & SHIM_ENABLE_FRAME_INFO)) {
+		if (mask & SHIM_ENABLE_FUNCTION_ARGS)
+			tells |= HANDLE_TELLS_ARGUMENTS;
+		if (mask & SHIM_ENABLE_FUNCTION_RETVAL)
+			tells |= HANDLE_TELLS_RESULT;
+	}
+	__atomic_store_n(&handle->tells, tells, __ATOMIC_SEQ_CST);
+	/* Who detaches it meanwhile has cleared it, or is seen here. */
+	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)
+		__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
+}
+
 bool handle_retire(struct shim_handle *handle)
 {
 	uint32_t active = HANDLE_ACTIVE;
 
 	if (!__atomic_compare_exchange_n(&handle->status, &active,
 					 HANDLE_DETACHING, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return false;
+	__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
 	state_slowly(unlink_handle, handle);
 	return true;
 }

@@ -23,12 +23,19 @@ enum handle_status {	/* row P-59 */
 	HANDLE_ACTIVE,
 };
 
+enum handle_tells {
+	HANDLE_TELLS_ARGUMENTS = 1,	/* and not the frame ... */
+	HANDLE_TELLS_RESULT = 2,	/* ... nor here */
+};
+
 struct shim_handle {
 	struct shim_profiler *profiler;
 	struct shim_handle *next;
 	uint64_t serial;	/* newer ones have larger */
 	unsigned number;	/* of its pins */
 	uint32_t status;
+	uint8_t tells;		/* of enum handle_tells: what its slow hooks are
+				   told, while it is active */
 	bool builtin;		/* ours: never leaves, so is never pinned */
 	bool may_go;		/* came while the program ran */
 	bool waits;		/* its module's init has not returned */
@@ -75,6 +82,9 @@ static inline uint32_t handle_get_status(const struct shim_handle *handle)
 {
 	return __atomic_load_n(&handle->status, __ATOMIC_ACQUIRE);
 }
+
+/* After its mask or its hooks have changed. */
+void handle_set_tells(struct shim_handle *handle);
 
 /* The state a callback runs in; the words of events.def. */
 enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };

@@ -208,13 +208,17 @@ static enum shim_result tell_arguments(struct arch_frame *frame,
 				       uint32_t *size,
 				       struct shim_argument_info *arguments)
 {
+	const struct values_near *near;
 	const struct recipe *recipe;
 	enum shim_result r;
 
 	if (!size || (*size != 0 && !arguments))
 		return SHIM_E_INVALIDARG;
-	if (values_fill_quickly(thread_current, frame, *size, arguments))
+	near = values_find_near(frame);
+	if (near && *size >= near->size) {
+		values_fill_near(frame, near, arguments);
 		return SHIM_OK;
+	}
 	r = values_find(thread_current, frame, &recipe);
 	if (r != SHIM_OK)
 		return r;
@@ -228,10 +232,9 @@ static enum shim_result tell_arguments(struct arch_frame *frame,
 
 /* On failure nothing is written but the size (row C-28; the CLR has written the
  * frame by then). */
-enum shim_result
-shim_get_function_enter3_info(shim_function function, shim_elt_info info,
-			      shim_frame_info *frame, uint32_t *size,
-			      struct shim_argument_info *arguments)
+static __attribute__((noinline)) enum shim_result
+tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
+	   uint32_t *size, struct shim_argument_info *arguments)
 {
 	struct arch_frame *found;
 	enum shim_result r;
@@ -256,6 +259,25 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	return SHIM_OK;
 }
 
+/* What is asked at each call is answered here, what is not as usual there. */
+enum shim_result
+shim_get_function_enter3_info(shim_function function, shim_elt_info info,
+			      shim_frame_info *frame, uint32_t *size,
+			      struct shim_argument_info *arguments)
+{
+	const struct arch_frame *found = (const struct arch_frame *)info;
+	const struct values_near *near;
+
+	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_ARGUMENTS,
+			tell_enter(function, info, frame, size, arguments));
+	near = values_find_in_front(found);
+	if (UNLIKELY(!near) || UNLIKELY(function == 0) || UNLIKELY(!size) ||
+	    UNLIKELY(!arguments) || UNLIKELY(*size < near->size))
+		return tell_enter(function, info, frame, size, arguments);
+	values_fill_near(found, near, arguments);
+	return SHIM_OK;
+}
+
 static enum shim_result tell_result(const struct arch_frame *frame,
 				    struct shim_argument_range *result)
 {
@@ -272,16 +294,14 @@ static enum shim_result tell_result(const struct arch_frame *frame,
 	return SHIM_OK;
 }
 
-enum shim_result
-shim_get_function_leave3_info(shim_function function, shim_elt_info info,
-			      shim_frame_info *frame,
-			      struct shim_argument_range *result)
+static __attribute__((noinline)) enum shim_result
+tell_leave(shim_elt_info info, shim_frame_info *frame,
+	   struct shim_argument_range *result)
 {
 	struct arch_frame *found;
 	enum shim_result r;
 	uint32_t mask;
 
-	(void)function;
 	ENTRY_SYNC();
 	r = find(info, PLAN_LEAVE,
 		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found, &mask);
@@ -296,6 +316,22 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 	}
 	if (mask & SHIM_ENABLE_FRAME_INFO)
 		*frame = fill(found);
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_get_function_leave3_info(shim_function function, shim_elt_info info,
+			      shim_frame_info *frame,
+			      struct shim_argument_range *result)
+{
+	const struct arch_frame *found = (const struct arch_frame *)info;
+
+	(void)function;
+	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_RESULT,
+			tell_leave(info, frame, result));
+	if (found->event != PLAN_LEAVE || !found->has_registers || !frame ||
+	    !result || !results_find_in_front(found, result))
+		return tell_leave(info, frame, result);
 	return SHIM_OK;
 }
 

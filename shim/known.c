@@ -8,10 +8,27 @@
 #define ROOM_FIRST 1024u
 
 uint32_t known_current_age = 1;
+const struct known *known_fronts[2][KNOWN_FRONT_SIZE];
 
 void known_closed(void)
 {
-	__atomic_add_fetch(&known_current_age, 1, __ATOMIC_ACQ_REL);
+	const struct known **front = known_fronts[0];
+
+	__atomic_add_fetch(&known_current_age, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < sizeof(known_fronts) / sizeof(*front); i++)
+		if (__atomic_load_n(&front[i], __ATOMIC_SEQ_CST))
+			__atomic_store_n(&front[i], NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Whoever closes an object meanwhile finds it there, or is seen here. */
+void known_put_in_front(enum known_front front, const struct known *entry)
+{
+	const struct known **place =
+		&known_fronts[front][known_front_place(entry->address)];
+
+	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
+	if (entry->age != __atomic_load_n(&known_current_age, __ATOMIC_SEQ_CST))
+		__atomic_store_n(place, NULL, __ATOMIC_SEQ_CST);
 }
 
 void *known_allocate(size_t size)
@@ -35,6 +52,19 @@ void *known_allocate(size_t size)
 	return memory;
 }
 
+/* Where what is about the same lies, or would. */
+static struct known **find_place(struct known_slots *in,
+				 const struct known *entry)
+{
+	for (uint32_t i = known_start(entry->address, entry->site);; i++) {
+		struct known **place = &in->entries[i & in->mask];
+
+		if (!*place || known_is(*place, entry->address,
+					entry->function, entry->site))
+			return place;
+	}
+}
+
 /* A reader may still be in the old slots, which therefore stay. */
 static bool make_room(struct known_table *table)
 {
@@ -52,8 +82,7 @@ static bool make_room(struct known_table *table)
 
 		if (!old)
 			continue;
-		*known_place(larger, old->address, old->function, old->site) =
-			old;
+		*find_place(larger, old) = old;
 		larger->used++;
 	}
 	__atomic_store_n(&table->slots, larger, __ATOMIC_RELEASE);
@@ -79,8 +108,7 @@ bool known_publish(struct known_table *table, struct known *entry)
 
 	if (!make_room(table))
 		return false;
-	place = known_place(table->slots, entry->address, entry->function,
-			    entry->site);
+	place = find_place(table->slots, entry);
 	__atomic_store_n(&table->slots->used, table->slots->used + !*place,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
@@ -90,10 +118,7 @@ bool known_publish(struct known_table *table, struct known *entry)
 const struct known *known_keep(struct known_table *table,
 			       const struct known *draft)
 {
-	struct known *old = table->slots ? *known_place(table->slots,
-							draft->address,
-							draft->function,
-							draft->site) :
+	struct known *old = table->slots ? *find_place(table->slots, draft) :
 					   NULL;
 	struct known *kept;
 

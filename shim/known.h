@@ -5,6 +5,8 @@
 #ifndef SHIM_KNOWN_H
 #define SHIM_KNOWN_H
 
+#include "layout.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,23 +37,16 @@ static inline uint32_t known_age(void)
 	return __atomic_load_n(&known_current_age, __ATOMIC_ACQUIRE);
 }
 
-/* Its place, or where it would be. */
-static inline struct known **known_place(struct known_slots *in,
-					 uintptr_t address, uintptr_t function,
-					 uintptr_t site)
+static inline uint32_t known_start(uintptr_t address, uintptr_t site)
 {
-	for (uint32_t i = (uint32_t)(((address ^ site << 20) *
-				      0x9e3779b97f4a7c15ull) >>
-				     40);;
-	     i++) {
-		struct known **place = &in->entries[i & in->mask];
-		const struct known *at =
-			__atomic_load_n(place, __ATOMIC_ACQUIRE);
+	return (uint32_t)((address ^ site << 20) * 0x61c88647u >> 24);
+}
 
-		if (!at || (at->address == address &&
-			    at->function == function && at->site == site))
-			return place;
-	}
+static inline bool known_is(const struct known *entry, uintptr_t address,
+			    uintptr_t function, uintptr_t site)
+{
+	return entry->address == address && entry->function == function &&
+	       entry->site == site;
 }
 
 /* NULL: nothing is known that is still true. */
@@ -61,15 +56,20 @@ static inline const struct known *known_find(const struct known_table *table,
 {
 	struct known_slots *in =
 		__atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
-	const struct known *entry;
+	const struct known *at;
 
 	if (!in)
 		return NULL;
-	entry = __atomic_load_n(known_place(in, address, function, site),
-				__ATOMIC_ACQUIRE);
-	return entry && __atomic_load_n(&entry->age, __ATOMIC_ACQUIRE) ==
-				known_age() ?
-		       entry :
+	for (uint32_t i = known_start(address, site);; i++) {
+		at = __atomic_load_n(&in->entries[i & in->mask],
+				     __ATOMIC_ACQUIRE);
+		if (!at)
+			return NULL;
+		if (known_is(at, address, function, site))
+			break;
+	}
+	return __atomic_load_n(&at->age, __ATOMIC_ACQUIRE) == known_age() ?
+		       at :
 		       NULL;
 }
 
@@ -83,6 +83,37 @@ const struct known *known_keep(struct known_table *table,
 
 /* Makes @entry, which stays, what is known.  False: no memory.  State lock held. */
 bool known_publish(struct known_table *table, struct known *entry);
+
+/* Some of them are wanted at each call: they have one place each, which entry.S
+ * knows, too, and lose it to others. */
+#define KNOWN_FRONT_SIZE (1u << (32 - LAYOUT_FRONT_SHIFT))
+
+enum known_front { KNOWN_ENTERS, KNOWN_LEAVES };
+
+extern const struct known *known_fronts[2][KNOWN_FRONT_SIZE]
+	__attribute__((visibility("hidden")));
+
+static inline uint32_t known_front_place(uintptr_t address)
+{
+	return (uint32_t)address * (uint32_t)LAYOUT_FRONT_FACTOR >>
+	       LAYOUT_FRONT_SHIFT;
+}
+
+/* NULL: it may be known all the same. */
+static inline const struct known *
+known_find_in_front(enum known_front front, uintptr_t address,
+		    uintptr_t function)
+{
+	const struct known *at = __atomic_load_n(
+		&known_fronts[front][known_front_place(address)],
+		__ATOMIC_ACQUIRE);
+
+	return at && at->address == address && at->function == function ? at :
+									  NULL;
+}
+
+/* Puts @entry, which is kept, there.  State lock held. */
+void known_put_in_front(enum known_front front, const struct known *entry);
 
 /* How many entries there are. */
 static inline uint32_t known_count(const struct known_table *table)

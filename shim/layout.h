@@ -15,6 +15,10 @@
 #define LAYOUT_PLAN_ENTRY  16
 #define LAYOUT_PLAN_CHAINS 24
 
+/* The place in known_fronts that an address has. */
+#define LAYOUT_FRONT_FACTOR 0x9e3779b1
+#define LAYOUT_FRONT_SHIFT  20
+
 /* A bit of the state. */
 #define LAYOUT_THREAD_SHARED 32
 

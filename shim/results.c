@@ -30,7 +30,7 @@ struct results_space {
 	struct decode_machine machine;
 };
 
-static struct known_table recipes;
+static struct known_table recipes, near_table;
 
 static inline const struct recipe *find(uintptr_t address, uintptr_t function)
 {
@@ -103,6 +103,64 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 		decode(job, recipe);
 }
 
+static bool set_base(const struct arch_frame *frame, unsigned number,
+		     struct results_place *place)
+{
+	const void *at = arch_frame_at(frame, number, false);
+
+	if (number == DECODE_SP) {
+		place->offset += (int32_t)(ARCH_FRAME_CFA(frame) -
+					   (uintptr_t)frame);
+		return true;
+	}
+	if (at)
+		place->base = (int32_t)((uintptr_t)at - (uintptr_t)frame);
+	return at;
+}
+
+/* The same without a copy of what is there already. */
+static bool set_place(const struct arch_frame *frame,
+		      const struct recipe *recipe, struct results_near *near)
+{
+	const struct decode_simple *simple = &recipe->code.simple;
+	struct results_place *place = &near->place;
+
+	if (!set_base(frame, simple->number, place))
+		return false;
+	if (recipe->code.is_address)
+		return !simple->is_loaded;
+	if (simple->is_loaded)
+		return simple->size >= recipe->length;
+	place->offset = place->base;
+	place->base = 0;
+	return simple->number != DECODE_SP && simple->offset == 0;
+}
+
+/* State lock held. */
+static void keep_near(const struct arch_frame *frame,
+		      const struct recipe *recipe)
+{
+	const struct decode_simple *simple = &recipe->code.simple;
+	const struct known *kept;
+	struct results_near near;
+
+	__builtin_memset(&near, 0, sizeof(near));
+	near.known = recipe->known;
+	near.known.size = sizeof(near);
+	near.length = recipe->length;
+	near.place.offset = (int32_t)simple->offset;
+	near.return_place.offset = simple->return_offset;
+	if (!simple->is_simple || !frame->has_registers ||
+	    recipe->known.age == 0 ||
+	    simple->offset != (int32_t)simple->offset ||
+	    !set_base(frame, simple->return_number, &near.return_place) ||
+	    !set_place(frame, recipe, &near))
+		return;
+	kept = known_keep(&near_table, &near.known);
+	if (kept)
+		known_put_in_front(KNOWN_LEAVES, kept);
+}
+
 /* State lock held. */
 static int keep(void *argument)
 {
@@ -111,6 +169,8 @@ static int keep(void *argument)
 
 	draw_up(job, recipe);
 	job->made = (const void *)known_keep(&recipes, &recipe->known);
+	if (job->made)
+		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
 }
 

@@ -9,6 +9,7 @@
 #define SHIM_RESULTS_INTERNAL_H
 
 #include "arch.h"
+#include "known.h"
 
 #include <shim/hooks.h>
 #include <shim/values.h>
@@ -38,5 +39,48 @@ struct results_value {
 enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value);
+
+/* So far from the frame; or, with a @base, from what lies that far from it. */
+struct results_place {
+	int32_t base, offset;
+};
+
+/*
+ * What most recipes come to: the result is where a register was kept, or in
+ * memory that one leads to.  They are known by themselves, for who asks at each
+ * call.
+ */
+struct results_near {
+	struct known known;
+	struct results_place place, return_place;
+	uint32_t length;
+};
+
+static inline uintptr_t results_look(const struct arch_frame *frame,
+				     const struct results_place *place)
+{
+	uintptr_t from = (uintptr_t)frame;
+
+	if (place->base)
+		from = *(const uintptr_t *)(from + (uintptr_t)place->base);
+	return from + (uintptr_t)place->offset;
+}
+
+/* False: results_find knows.  @frame has registers. */
+static inline bool results_find_in_front(const struct arch_frame *frame,
+					 struct shim_argument_range *range)
+{
+	const struct results_near *near = (const void *)known_find_in_front(
+		KNOWN_LEAVES, frame->return_address, frame->function);
+
+	/* (Where the call was inlined, another function returns.) */
+	if (!near ||
+	    *(const uintptr_t *)results_look(frame, &near->return_place) !=
+		    (uintptr_t)frame->site)
+		return false;
+	range->start = results_look(frame, &near->place);
+	range->length = near->length;
+	return true;
+}
 
 #endif

@@ -28,9 +28,6 @@ struct part {
 	/* What the caller says of its eightbytes, if count is not 0. */
 	struct callsite_value told[2];
 	bool is_told;
-	/* It is in one piece, so far from the hook's frame. */
-	bool is_near;
-	int32_t distance;
 };
 
 struct recipe {
@@ -41,7 +38,6 @@ struct recipe {
 	bool asks_caller;	     /* there are recipes for sites */
 	bool may_tail_call;
 	uint8_t guard;		     /* the register it is called by, or 0 */
-	bool is_all_near;	     /* nothing else is there */
 	uint32_t count; /* of parts, which are parameters */
 	uint32_t declared_count, total_size;
 	struct decode_frame frame;
@@ -63,7 +59,7 @@ struct values_space {
 	} told;
 };
 
-static struct known_table recipes, site_recipes;
+static struct known_table recipes, site_recipes, near_table;
 
 static inline const struct recipe *find(const struct known_table *in,
 					uintptr_t address, uintptr_t function,
@@ -160,21 +156,53 @@ static bool find_near(const struct arch_frame *frame,
 	}
 }
 
-/* Most are found without a look at how. */
-static void set_distances(const struct arch_frame *frame, struct recipe *recipe)
+static bool draw_up_near(const struct arch_frame *frame,
+			 const struct recipe *recipe, struct values_near *near)
 {
 	uintptr_t address;
 
-	recipe->is_all_near = recipe->result == SHIM_OK &&
-			      frame->has_registers == ARCH_FRAME_ALL;
+	near->known = recipe->known;
+	near->has_registers = 1;
+	near->head.count = recipe->count;
+	near->head.total_size = recipe->total_size;
 	for (uint32_t i = 0; i < recipe->count; i++) {
-		struct part *part = &recipe->parts[i];
-
-		part->is_near = find_near(frame, recipe, part, &address);
-		recipe->is_all_near &= part->is_near;
-		if (part->is_near)
-			part->distance = (int32_t)(address - (uintptr_t)frame);
+		if (!find_near(frame, recipe, &recipe->parts[i], &address))
+			return false;
+		near->parts[i].distance =
+			(int32_t)(address - (uintptr_t)frame);
+		/* What is below it, is there then. */
+		if (address < (uintptr_t)frame)
+			near->has_registers = ARCH_FRAME_ALL;
+		near->parts[i].length = recipe->parts[i].value.size;
 	}
+	near->known.size =
+		(uint32_t)(sizeof(*near) + (recipe->count ? recipe->count : 1) *
+						   sizeof(near->parts[0]));
+	near->size = (uint32_t)(sizeof(struct shim_argument_info) +
+				recipe->count *
+					sizeof(struct shim_argument_range));
+	return true;
+}
+
+/* State lock held. */
+static void keep_near(const struct arch_frame *frame,
+		      const struct recipe *recipe)
+{
+	static union {
+		struct values_near near;
+		unsigned char room[sizeof(struct values_near) +
+				   PROTOTYPE_VALUES_MAX * 8];
+	} near_draft;
+	const struct known *kept;
+
+	__builtin_memset(&near_draft, 0, sizeof(near_draft));
+	if (recipe->result != SHIM_OK || recipe->asks_caller ||
+	    !frame->has_registers || recipe->known.age == 0 ||
+	    !draw_up_near(frame, recipe, &near_draft.near))
+		return;
+	kept = known_keep(&near_table, &near_draft.near.known);
+	if (kept && near_draft.near.has_registers == 1)
+		known_put_in_front(KNOWN_ENTERS, kept);
 }
 
 /* Debug information of the caller may help with what the function does not use. */
@@ -229,7 +257,6 @@ static void locate(const struct job *job, struct recipe *recipe)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
 	doubt(job, recipe);
-	set_distances(job->frame, recipe);
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
@@ -447,7 +474,6 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 				is_better |= complete(recipe, callsite,
 						      &recipe->parts[i]);
 	}
-	set_distances(job->frame, recipe);
 	if (is_better)
 		return;
 	recipe->same = primary;
@@ -469,6 +495,8 @@ static int keep(void *argument)
 	job->made = (const void *)known_keep(job->primary ? &site_recipes :
 							    &recipes,
 					     &recipe->known);
+	if (job->made && !job->primary)
+		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
 }
 
@@ -569,6 +597,16 @@ enum shim_result values_find(struct thread *self,
 	if ((*recipe)->asks_caller)
 		*recipe = find_site(self, frame, *recipe);
 	return (*recipe)->result;
+}
+
+const struct values_near *values_find_near(const struct arch_frame *frame)
+{
+	const struct values_near *near = (const void *)known_find(
+		&near_table, frame->return_address, frame->function, 0);
+
+	return near && ARCH_FRAME_REGISTERS(frame) >= near->has_registers ?
+		       near :
+		       NULL;
 }
 
 uint32_t values_count(const struct recipe *recipe)
@@ -804,29 +842,6 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
 	for (uint32_t i = 0; i < recipe->count; i++)
 		if (!recipe->parts[i].value.is_hidden)
 			read_argument(self, &reader, i, &info->ranges[n++]);
-}
-
-bool values_fill_quickly(const struct thread *self,
-			 const struct arch_frame *frame, uint32_t size,
-			 struct shim_argument_info *info)
-{
-	const struct recipe *recipe =
-		find(&recipes, frame->return_address, frame->function, 0);
-
-	if (!recipe || !self->values || !recipe->is_all_near ||
-	    recipe->asks_caller || frame->has_registers != ARCH_FRAME_ALL ||
-	    size < sizeof(*info) + recipe->count * sizeof(info->ranges[0]))
-		return false;
-	info->ranges_count = recipe->count;
-	info->total_size = recipe->total_size;
-	for (uint32_t i = 0; i < recipe->count; i++) {
-		const struct part *part = &recipe->parts[i];
-
-		info->ranges[i].start =
-			(uintptr_t)frame + (uintptr_t)part->distance;
-		info->ranges[i].length = part->value.size;
-	}
-	return true;
 }
 
 enum shim_unavailable values_get(struct thread *self,

@@ -8,6 +8,8 @@
 #define SHIM_VALUES_INTERNAL_H
 
 #include "arch.h"
+#include "known.h"
+#include "plan.h"
 
 #include <shim/hooks.h>
 #include <shim/values.h>
@@ -36,12 +38,56 @@ bool values_has_this(const struct recipe *recipe);
 void values_fill(struct thread *self, const struct arch_frame *frame,
 		 const struct recipe *recipe, struct shim_argument_info *info);
 
-/* All of that at once, if the recipe is there, everything is at a fixed distance
- * from the frame, and @size, in bytes, is enough; or else false, and nothing is
- * written. */
-bool values_fill_quickly(const struct thread *self,
-			 const struct arch_frame *frame, uint32_t size,
-			 struct shim_argument_info *info);
+/*
+ * Most recipes come to this: everything is in one piece, at a fixed distance from
+ * the frame, if that has these registers.  They are known by themselves, and those
+ * that need but what functions keep are in front, for who asks at each call.
+ */
+struct values_near {
+	struct known known;
+	uint16_t has_registers;
+	uint32_t size; /* of what is told, in bytes */
+	struct values_head {
+		uint32_t count, total_size;
+	} head; /* begins what is told */
+	struct {
+		int32_t distance;
+		uint32_t length;
+	} parts[]; /* at least one */
+};
+
+/* NULL: values_find knows. */
+const struct values_near *values_find_near(const struct arch_frame *frame);
+
+/* NULL: the other one may know. */
+static inline const struct values_near *
+values_find_in_front(const struct arch_frame *frame)
+{
+#ifdef ARCH_HAS_NEAR
+	return arch_frame_near(frame);
+#else
+	return frame->has_registers && frame->event == PLAN_ENTER ?
+		       (const void *)known_find_in_front(
+			       KNOWN_ENTERS, frame->return_address,
+			       frame->function) :
+		       NULL;
+#endif
+}
+
+/* There is always room for one range. */
+static inline void values_fill_near(const struct arch_frame *frame,
+				    const struct values_near *near,
+				    struct shim_argument_info *info)
+{
+	uint32_t i = 0;
+
+	*(struct values_head *)info = near->head;
+	do {
+		info->ranges[i].start =
+			(uintptr_t)frame + (uintptr_t)near->parts[i].distance;
+		info->ranges[i].length = near->parts[i].length;
+	} while (__builtin_expect(++i < near->head.count, 0));
+}
 
 /* The same of one argument: @position counts as the ranges do.  Its length is told
  * whether it can be had or not. */

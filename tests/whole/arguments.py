@@ -504,5 +504,31 @@ for claim in (every_row_of_the_tables, who_does_not_ask_reads_nothing,
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),
                  lambda c=claim, f=family, o=optimize: c(f, o))
 
+
+def what_was_closed_is_forgotten(family):
+    """Another library at the same addresses, and the first one again."""
+    include = ['-I', INCLUDE]
+    sizes = [4, 2, 4, 4, 2]
+    names = {size: compile('arguments_again.c', family, '-O2',
+                           include + ['-shared', '-fPIC', '-DTYPE=' + type],
+                           'again%d' % size)
+             for size, type in ((4, 'int'), (2, 'short'))}
+    host = compile('arguments_again.c', family, '-O2', include,
+                   libraries=['-ldl'])
+    result = record([host, *(names[size] for size in sizes)], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
+    lines = [line.split() for line in result.stdout.splitlines()]
+    places = [line[0] for line in lines[::3]]
+    again = sum(a == b for a, b in zip(places, places[1:]))
+    expect(again >= 2, 'only %d were where the one before was' % again)
+    expect_equal([line[1:] for line in lines],
+                 [[str(size), str(size)] for size in sizes for _ in range(3)],
+                 'lengths')
+
+
+for family in ('gcc', 'clang'):
+    add_test('what_was_closed_is_forgotten_' + family,
+             lambda f=family: what_was_closed_is_forgotten(f))
+
 if __name__ == '__main__':
     shimtest.main()

@@ -67,7 +67,8 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	return true;
 }
 
-#define ARCH_FRAME_ALL 2
+#define ARCH_FRAME_ALL		    2
+#define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers)
 
 static inline const void *arch_frame_at(const struct arch_frame *frame,
 					unsigned number, bool is_vector)

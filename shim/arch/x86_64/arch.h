@@ -40,9 +40,11 @@ extern char arch_guard_caught[];
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	uint16_t has_registers;	/* 1: the six below; 2: arch_arguments, too */
+	uint16_t has_registers;	/* 1: the six below; 2: arch_arguments, too; 5: the
+				   six and near */
 	uint32_t error;		/* errno, before */
-	uintptr_t info[5];
+	uintptr_t info[4];
+	const void *near;
 	uintptr_t rbx, rbp, r12, r13, r14, r15;
 	uintptr_t function;
 	const void *site;
@@ -62,7 +64,16 @@ arch_frame_arguments(const struct arch_frame *frame)
 }
 
 /* has_registers, when arch_arguments are there. */
-#define ARCH_FRAME_ALL 2
+#define ARCH_FRAME_ALL		    2
+#define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers & 3)
+
+/* What entry.S found in front of what is known about this call of an enter hook:
+ * that there is no need for arch_arguments. */
+#define ARCH_HAS_NEAR
+static inline const void *arch_frame_near(const struct arch_frame *frame)
+{
+	return frame->event == 0 && frame->has_registers == 5 ? frame->near : 0;
+}
 
 /* Where a register is that was kept; NULL: nowhere.  @is_vector: of 16 bytes. */
 static inline const void *arch_frame_at(const struct arch_frame *frame,

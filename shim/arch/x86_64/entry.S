@@ -228,38 +228,42 @@ start_main:
  *     (rsp+112) rsi, the call site
  *     (rsp+104) rdi, the function
  *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
- *     (rsp)     entry of the plan, event, which registers there are, errno,
- *               room for what is asked
+ *     (rsp)     entry of the plan, event, which registers there are, errno (for
+ *               frame.c), room for what is asked, what is known in front
  *     (rsp-160) rdx, rcx, r8, r9, xmm0 to xmm7, of a function that begins: where
  *               what it does not use may still be (struct arch_arguments)
+ *
+ * These last ones are not kept if it is known in front (shim/known.h) that the
+ * arguments of this call of a hook are elsewhere: arch_frame_near.
  *
  * With one such profiler its hook is called from here: thread->frame says so to
  * whoever is asked a question, and to who waits for threads to be out of hooks.
  * It is set before the plan is read.  All else is done by frame_run.  To the
  * program this is a call as any other, so nothing else is kept.
  */
-	.macro	SLOW_HOOK name, event, saves, below
-	.p2align 4
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-\name:
-	.cfi_startproc
+	/* rbx: the thread; ebp: errno.  A store that changes nothing costs, too. */
+	.macro	SLOW_HOOK event, registers, below=0
 	push	%rsi
 	.cfi_adjust_cfa_offset 8
 	push	%rdi
 	.cfi_adjust_cfa_offset 8
-	.if	\saves
+	.if	\registers
 	.irp	register, r15, r14, r13, r12, rbp, rbx
 	push	%\register
 	.cfi_adjust_cfa_offset 8
 	.endr
+	.else
+	sub	$32, %rsp
+	.cfi_adjust_cfa_offset 32
+	push	%rbp
+	.cfi_adjust_cfa_offset 8
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	.endif
+	.cfi_rel_offset %rbp, 8
+	.cfi_rel_offset %rbx, 0
 	sub	$(56+\below), %rsp
 	.cfi_adjust_cfa_offset 56+\below
-	.else
-	sub	$104, %rsp
-	.cfi_adjust_cfa_offset 104
-	.endif
 	.if	\below
 	mov	%rdx, (%rsp)
 	mov	%rcx, 8(%rsp)
@@ -269,55 +273,98 @@ start_main:
 	movaps	%xmm\number, 32+16*\number(%rsp)
 	.endr
 	.endif
-	mov	thread_current@gottpoff(%rip), %rax
-	mov	%fs:(%rax), %rax
-	movl	$(\event + (\saves << 16)), \below+8(%rsp)
-	movq	$0, \below(%rsp)	/* not in a hook yet, if a handler asks */
 	lea	\below(%rsp), %rsi
-	test	%rax, %rax
+	mov	thread_current@gottpoff(%rip), %rbx
+	mov	%fs:(%rbx), %rbx
+	.if	\registers == 5
+	mov	%r10, 48(%rsi)
+	.endif
+	movl	$(\event + (\registers << 16)), 8(%rsi)
+	movq	$0, (%rsi)		/* not in a hook yet, if a handler asks */
+	test	%rbx, %rbx
 	jz	2f
-	cmpq	$0, LAYOUT_THREAD_FRAME(%rax)
+	cmpq	$0, LAYOUT_THREAD_FRAME(%rbx)
 	jne	2f
-	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rax)
+	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rbx)
 	jnz	2f
-	mov	%rsi, LAYOUT_THREAD_FRAME(%rax)
+	mov	%rsi, LAYOUT_THREAD_FRAME(%rbx)
 	mov	plan_current(%rip), %rdx
 	mov	LAYOUT_PLAN_SINGLE+8*\event(%rdx), %rcx
 	test	%rcx, %rcx
 	jz	1f
 	mov	LAYOUT_PLAN_ENTRY(%rdx), %rdx
-	mov	%rdx, \below(%rsp)
-	mov	LAYOUT_THREAD_ERRNO(%rax), %rdx
-	mov	(%rdx), %edx
-	mov	%edx, \below+12(%rsp)
+	mov	%rdx, (%rsi)
+	mov	LAYOUT_THREAD_ERRNO(%rbx), %rdx
+	mov	(%rdx), %ebp
 	call	*%rcx
-	mov	thread_current@gottpoff(%rip), %rax
-	mov	%fs:(%rax), %rax
-	mov	\below+12(%rsp), %edx
-	mov	LAYOUT_THREAD_ERRNO(%rax), %rcx
-	mov	%edx, (%rcx)
-	movq	$0, LAYOUT_THREAD_FRAME(%rax)
+	mov	LAYOUT_THREAD_ERRNO(%rbx), %rcx
+	movq	$0, LAYOUT_THREAD_FRAME(%rbx)
+	cmp	%ebp, (%rcx)
+	jne	4f
+3:	mov	\below+56(%rsp), %rbx
+	mov	\below+64(%rsp), %rbp
 	.cfi_remember_state
+	.cfi_restore %rbx
+	.cfi_restore %rbp
 	add	$(120+\below), %rsp
 	.cfi_adjust_cfa_offset -(120+\below)
 	ret
 	.cfi_restore_state
-1:	movq	$0, LAYOUT_THREAD_FRAME(%rax)
+1:	movq	$0, LAYOUT_THREAD_FRAME(%rbx)
 2:	mov	%rsi, %rdi
 	call	frame_run
-	add	$(120+\below), %rsp
-	.cfi_adjust_cfa_offset -(120+\below)
-	ret
+	jmp	3b
+4:	mov	%ebp, (%rcx)
+	jmp	3b
+	.endm
+
+	.macro	SLOW_FUNCTION name, arguments:vararg
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	SLOW_HOOK \arguments
 	.cfi_endproc
 	.size	\name, .-\name
 	.endm
 
-	SLOW_HOOK plan_slow_enter, 0, 0, 0
-	SLOW_HOOK plan_slow_leave, 1, 0, 0
-	SLOW_HOOK plan_inspecting_enter, 0, 2, 160
-	SLOW_HOOK plan_inspecting_leave, 1, 1, 0
+	/* r10: what is known in front about this call of a hook; or goes there. */
+	.macro	LOOK_IN_FRONT otherwise
+	mov	(%rsp), %rax
+	imul	$LAYOUT_FRONT_FACTOR, %eax, %r11d
+	shr	$LAYOUT_FRONT_SHIFT, %r11d
+	lea	known_fronts(%rip), %r10
+	mov	(%r10, %r11, 8), %r10
+	test	%r10, %r10
+	jz	\otherwise
+	cmp	%rax, (%r10)
+	jne	\otherwise
+	cmp	%rdi, 8(%r10)
+	jne	\otherwise
+	.endm
 
-	SLOW_HOOK plan_asking_enter, 0, 1, 0
+	.macro	LOOKING_FUNCTION name, otherwise
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	LOOK_IN_FRONT \otherwise
+	SLOW_HOOK 0, 5
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	SLOW_FUNCTION plan_slow_enter, 0, 0
+	SLOW_FUNCTION plan_slow_leave, 1, 0
+	SLOW_FUNCTION unknown_enter, 0, 2, 160
+	SLOW_FUNCTION plan_inspecting_leave, 1, 1
+	SLOW_FUNCTION unknown_asking_enter, 0, 1
+	LOOKING_FUNCTION plan_inspecting_enter, unknown_enter
+	LOOKING_FUNCTION plan_asking_enter, unknown_asking_enter
 
 /*
  * shim_ask(function, site), at the end of a fast enter hook: the program's frame
