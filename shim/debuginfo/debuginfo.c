@@ -17,6 +17,7 @@
 #include "types.h"
 #include "typetree.h"
 #include "unit.h"
+#include "units.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -57,30 +58,13 @@ static void leave(int before)
 
 /* --- units --- */
 
-/* The compilation unit with @address.  .debug_aranges is quick and often not
- * there (clang). */
-static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
-{
-	Dwarf_CU *cu = NULL;
-	uint8_t type;
-
-	if (dwarf_addrdie(dwarf, address, unit))
-		return true;
-	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, unit, NULL) == 0)
-		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
-		    dwarf_haspc(unit, address) > 0)
-			return true;
-	return false;
-}
-
 static int find(const struct debuginfo_question *question,
 		struct debuginfo_answer *answer, Dwarf_Die *unit)
 {
 	Dwarf *dwarf = file_open(question, answer);
 
-	return dwarf && find_unit(dwarf, question->ranges[0].start, unit) ?
-		       0 :
-		       -ENOENT;
+	return units_find(dwarf, question->ranges[0].start, unit) ? 0 :
+								    -ENOENT;
 }
 
 /* --- lines --- */
@@ -360,7 +344,7 @@ static bool is_complete_call(const struct debuginfo_question *question,
 
 	if (question->callee == 0)
 		return true;
-	return find_unit(file_open(question, answer), question->callee,
+	return units_find(file_open(question, answer), question->callee,
 			 &unit) &&
 	       find_definition(question, answer, &unit, question->callee,
 			       &callee) &&

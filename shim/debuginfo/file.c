@@ -11,6 +11,7 @@
 
 #include "signature.h"
 #include "unit.h"
+#include "units.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -52,6 +53,7 @@ static void close_file(struct kept *file)
 	/* First: it may not come back. */
 	memset(file, 0, sizeof(*file));
 	unit_forget();
+	units_forget();
 	signature_forget();
 	if (closed.frames)
 		dwarf_cfi_end(closed.frames);
@@ -448,6 +450,7 @@ Dwarf_CFI *file_frames(const struct debuginfo_question *question)
 void file_abandon(uint64_t image)
 {
 	unit_forget();
+	units_forget();
 	signature_forget();
 	if (image == 0)
 		return;

@@ -19,6 +19,8 @@ struct unit {
 	struct unit_scope *scopes;
 	struct function *functions; /* by address */
 	size_t scope_count, scope_room, function_count, function_room;
+	bool is_read;
+	bool is_whole; /* classes have been looked into */
 };
 
 /* Those that were asked about, of one file. */
@@ -84,7 +86,52 @@ static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
 			unit->scopes[i].end = end;
 }
 
+/* --- kinds of entries --- */
+
+#define KINDS 256
+
+/* Most entries of C++ are declarations of functions: what all entries of a kind
+ * have or lack is asked once. */
+struct kind {
+	const Dwarf_Abbrev *abbreviation;
+	bool has_code, is_declared;
+};
+
+static struct kind kinds[KINDS];
+
+/* Of an entry whose tag has been asked for. */
+static const struct kind *kind_of(Dwarf_Die *die)
+{
+	struct kind *kind = &kinds[(uintptr_t)die->abbrev / 8 % KINDS];
+
+	if (kind->abbreviation != die->abbrev || !die->abbrev) {
+		kind->abbreviation = die->abbrev;
+		kind->has_code = dwarf_hasattr(die, DW_AT_low_pc) ||
+				 dwarf_hasattr(die, DW_AT_entry_pc) ||
+				 dwarf_hasattr(die, DW_AT_ranges);
+		kind->is_declared = dwarf_hasattr(die, DW_AT_declaration);
+	}
+	return kind;
+}
+
 /* --- the walk --- */
+
+static bool enter_class(struct unit *unit, Dwarf_Die *die)
+{
+	if (unit->is_whole)
+		add_scope(unit, die);
+	return unit->is_whole;
+}
+
+/* Whether there may be more in it. */
+static bool enter_function(struct unit *unit, Dwarf_Die *die)
+{
+	const struct kind *kind = kind_of(die);
+
+	if (kind->has_code)
+		add_function(unit, die);
+	return kind->has_code || !kind->is_declared;
+}
 
 static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 {
@@ -97,11 +144,17 @@ static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 		close_scopes(unit, first, dwarf_dieoffset(&die));
 		first = unit->scope_count;
 		switch (dwarf_tag(&die)) {
-		case DW_TAG_namespace:
+		case DW_TAG_namespace: add_scope(unit, &die); break;
 		case DW_TAG_class_type:
 		case DW_TAG_structure_type:
-		case DW_TAG_union_type: add_scope(unit, &die); break;
-		case DW_TAG_subprogram: add_function(unit, &die); break;
+		case DW_TAG_union_type:
+			if (!enter_class(unit, &die))
+				continue;
+			break;
+		case DW_TAG_subprogram:
+			if (!enter_function(unit, &die))
+				continue;
+			break;
 		case DW_TAG_lexical_block: break;
 		default: continue;
 		}
@@ -120,41 +173,57 @@ static int by_address(const void *a, const void *b)
 	return (x->die.addr > y->die.addr) - (x->die.addr < y->die.addr);
 }
 
-static const struct unit *know(Dwarf_Die *die)
+static void read_unit(struct unit *unit, Dwarf_Die *root, bool is_whole)
+{
+	unit->scope_count = unit->function_count = 0;
+	unit->is_read = true;
+	unit->is_whole = is_whole;
+	walk(unit, root, 0);
+	if (unit->function_count > 0)
+		qsort(unit->functions, unit->function_count,
+		      sizeof(*unit->functions), by_address);
+}
+
+static struct unit *find_known(Dwarf_Die *die)
 {
 	struct unit *unit;
-	Dwarf_Die root;
 
 	for (size_t i = 0; i < known.count; i++)
 		if (known.units[i].cu == die->cu)
 			return &known.units[i];
-	if (!dwarf_diecu(die, &root, NULL, NULL))
-		return NULL;
 	unit = add((void **)&known.units, &known.count, &known.room,
 		   sizeof(*unit));
-	if (!unit)
+	if (unit) {
+		memset(unit, 0, sizeof(*unit));
+		unit->cu = die->cu;
+	}
+	return unit;
+}
+
+static const struct unit *know(Dwarf_Die *die, bool is_whole)
+{
+	struct unit *unit;
+	Dwarf_Die root;
+
+	if (!dwarf_diecu(die, &root, NULL, NULL))
 		return NULL;
-	memset(unit, 0, sizeof(*unit));
-	unit->cu = die->cu;
-	walk(unit, &root, 0);
-	if (unit->function_count > 0)
-		qsort(unit->functions, unit->function_count,
-		      sizeof(*unit->functions), by_address);
+	unit = find_known(die);
+	if (unit && (!unit->is_read || (is_whole && !unit->is_whole)))
+		read_unit(unit, &root, is_whole);
 	return unit;
 }
 
 size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = know(die);
+	const struct unit *unit = know(die, true);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
 }
 
-bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
-			Dwarf_Die *function)
+static bool find_in(const struct unit *in, Dwarf_Addr address,
+		    Dwarf_Die *function)
 {
-	const struct unit *in = know(unit);
 	size_t low = 0, high = in ? in->function_count : 0;
 
 	while (low < high) {
@@ -172,6 +241,14 @@ bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 	return true;
 }
 
+/* Compilers put what classes define behind them, as a rule. */
+bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
+			Dwarf_Die *function)
+{
+	return find_in(know(unit, false), address, function) ||
+	       find_in(know(unit, true), address, function);
+}
+
 void unit_forget(void)
 {
 	for (size_t i = 0; i < known.count; i++) {
@@ -179,4 +256,5 @@ void unit_forget(void)
 		free(known.units[i].functions);
 	}
 	known.count = 0;
+	memset(kinds, 0, sizeof(kinds));
 }
