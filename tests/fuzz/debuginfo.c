@@ -1,14 +1,17 @@
 /*
  * debuginfo FILE RUNS [SEED [DIRECTORY]]: what libshim-debuginfo.so does with
  * damaged debug information.  Each run damages a copy of FILE, an ELF file, and
- * asks everything about each of its functions, in a process of its own.  Counts
- * how these end.  Files that made one crash, or take long, are put into
- * DIRECTORY.
+ * asks everything about each of its functions and some of its calls, in a process of
+ * its own, which aborts when an answer is not as libshim.so relies on.  Counts how
+ * these end.  Files that made one crash, or take long, are put into DIRECTORY.
  *
  * A run's damage depends on SEED and the number of the run alone.
  */
 #define _GNU_SOURCE
+#include "../../shim/callsite.h"
 #include "../../shim/debuginfo/debuginfo.h"
+#include "../../shim/print.h"
+#include "../../shim/typetree.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -29,8 +32,16 @@ extern const struct debuginfo shim_debuginfo;
 #define FUNCTIONS_MAX 4096
 #define STACK_SIZE (1u << 20) /* what libshim.so gives it */
 
+#define CALLS_MAX 3 /* of a function */
+
+struct call {
+	uint64_t site, callee;
+};
+
 struct function {
 	uint64_t start, size;
+	struct call calls[CALLS_MAX];
+	unsigned call_count;
 };
 
 /* The file as it was, and what is done to it. */
@@ -101,9 +112,50 @@ static void find_functions(const Elf64_Shdr *section)
 		if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC &&
 		    symbols[i].st_size > 0 && function_count < FUNCTIONS_MAX)
 			functions[function_count++] = (struct function){
-				symbols[i].st_value,
-				symbols[i].st_size,
+				.start = symbols[i].st_value,
+				.size = symbols[i].st_size,
 			};
+}
+
+static bool begins_function(uint64_t address)
+{
+	for (size_t i = 0; i < function_count; i++)
+		if (functions[i].start == address)
+			return true;
+	return false;
+}
+
+/* What looks like a call of a function in the file: on x86-64. */
+static void find_calls(struct function *function, const unsigned char *code)
+{
+	for (uint64_t i = 0; i + 5 <= function->size &&
+			     function->call_count < CALLS_MAX; i++) {
+		uint64_t site = function->start + i + 5;
+		int32_t distance;
+
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		if (code[i] == 0xe8 &&
+		    begins_function(site + (uint64_t)(int64_t)distance))
+			function->calls[function->call_count++] = (struct call){
+				site,
+				site + (uint64_t)(int64_t)distance,
+			};
+	}
+}
+
+static void find_calls_in(const Elf64_Shdr *section)
+{
+	if (section->sh_type != SHT_PROGBITS ||
+	    !(section->sh_flags & SHF_EXECINSTR))
+		return;
+	for (size_t i = 0; i < function_count; i++)
+		if (functions[i].start >= section->sh_addr &&
+		    functions[i].start + functions[i].size <=
+			    section->sh_addr + section->sh_size)
+			find_calls(&functions[i],
+				   original + section->sh_offset +
+					   functions[i].start -
+					   section->sh_addr);
 }
 
 /* --- damage --- */
@@ -199,15 +251,100 @@ static void look(const void *data, size_t bytes)
 		looked_at ^= ((const unsigned char *)data)[i];
 }
 
+/* What libshim.so does not check again. */
+static void claim(bool is_so)
+{
+	if (!is_so)
+		abort();
+}
+
+static void look_at_callsite(const struct debuginfo_answer *answer)
+{
+	const struct callsite *callsite = answer->data;
+
+	look(callsite, sizeof(*callsite));
+	claim(answer->count == 1 && callsite->count <= CALLSITE_VALUES_MAX);
+	for (uint32_t i = 0; i < callsite->count; i++) {
+		const struct callsite_value *value = &callsite->values[i];
+
+		claim(value->count > 0 && value->count <= CALLSITE_STEPS_MAX &&
+		      value->size <= 8);
+		for (unsigned k = 0; k < value->count; k++)
+			claim(value->steps[k].operation <= CALLSITE_NEGATE ||
+			      value->steps[k].operation == CALLSITE_NOT);
+	}
+}
+
+static void look_at_types(const struct debuginfo_answer *answer)
+{
+	const unsigned char *at = answer->data;
+	uint64_t left = answer->count;
+
+	look(at, left);
+	while (left > 0) {
+		const struct typetree_value *value = (const void *)at;
+		const struct typetree *tree = typetree_of(value);
+
+		claim(left >= sizeof(*value) + sizeof(*tree) &&
+		      value->size <= left && value->size % 8 == 0 &&
+		      value->size >= sizeof(*value) + sizeof(*tree));
+		claim((uint64_t)tree->size + value->name_size <=
+			      value->size - sizeof(*value) &&
+		      value->name_size > 0 &&
+		      typetree_name_of(value)[value->name_size - 1] == '\0');
+		/* It checks these itself, but they are no damage of the file's. */
+		claim(print_is_valid(tree, tree->size));
+		at += value->size;
+		left -= value->size;
+	}
+}
+
+static void look_at_variables(const struct debuginfo_answer *answer)
+{
+	const struct variables *all = answer->data;
+	const char *bytes = answer->data;
+
+	look(all, all->size);
+	claim(all->count <= VARIABLES_MAX &&
+	      all->parameter_count <= all->count && all->steps <= all->size);
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct variable *variable = &all->variables[i];
+		const void *last = variables_steps(all, variable) +
+				   variable->step_count;
+
+		claim((const char *)last <= bytes + all->size);
+		claim(variable->name < all->size &&
+		      memchr(bytes + variable->name, '\0',
+			     all->size - variable->name));
+	}
+}
+
 static void ask(debuginfo_call *call, const struct debuginfo_question *question,
+		void (*look_at)(const struct debuginfo_answer *answer),
 		size_t element_size)
 {
 	struct debuginfo_answer answer = { .count = 0 };
 
 	if (call(question, &answer) != 0)
 		return;
-	look(answer.data, answer.count * element_size);
+	if (look_at)
+		look_at(&answer);
+	else
+		look(answer.data, answer.count * element_size);
 	++*answered;
+}
+
+static void ask_about_calls(struct debuginfo_question *question,
+			    const struct function *function)
+{
+	for (unsigned i = 0; i < function->call_count; i++) {
+		question->site = function->calls[i].site;
+		question->callee = function->calls[i].callee;
+		ask(shim_debuginfo.callsite, question, look_at_callsite, 0);
+		question->callee = 0;
+		ask(shim_debuginfo.callsite, question, look_at_callsite, 0);
+		ask(shim_debuginfo.locals, question, look_at_variables, 0);
+	}
 }
 
 static void ask_everything(const char *path)
@@ -222,11 +359,13 @@ static void ask_everything(const char *path)
 			.ranges = { { functions[i].start, functions[i].size } },
 		};
 
-		ask(shim_debuginfo.prototype, &question,
+		ask(shim_debuginfo.prototype, &question, NULL,
 		    sizeof(struct prototype_value));
-		ask(shim_debuginfo.lines, &question, 16);
-		ask(shim_debuginfo.file, &question, 1);
-		ask(shim_debuginfo.template_arguments, &question, 1);
+		ask(shim_debuginfo.signature, &question, look_at_types, 0);
+		ask(shim_debuginfo.lines, &question, NULL, 16);
+		ask(shim_debuginfo.file, &question, NULL, 1);
+		ask(shim_debuginfo.template_arguments, &question, NULL, 1);
+		ask_about_calls(&question, &functions[i]);
 	}
 }
 
@@ -293,6 +432,8 @@ int main(int argc, char **argv)
 	}
 	if (function_count == 0)
 		die("the file has no functions");
+	for (size_t i = 0; i < count; i++)
+		find_calls_in(&sections(&count)[i]);
 	answered = mmap(NULL, sizeof(*answered), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (answered == MAP_FAILED)
