@@ -281,6 +281,16 @@ enum completeness {
 	LACKING,
 };
 
+/* It gets numbers and pointers, whoever wrote it, and has no other name. */
+static bool is_main(Dwarf_Die *function)
+{
+	const char *name = dwarf_diename(function);
+
+	return name && strcmp(name, "main") == 0 &&
+	       dwarf_hasattr(function, DW_AT_external) &&
+	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
+}
+
 /* A class or the name knows what clang leaves out.  (Where it optimizes, what is
  * not described may not be passed either.) */
 static enum completeness complete(Dwarf_Die *function,
@@ -292,7 +302,7 @@ static enum completeness complete(Dwarf_Die *function,
 	size_t all = 0;
 	char *plain;
 
-	if (!prototype_may_lack(function))
+	if (!prototype_may_lack(function) || is_main(function))
 		return COMPLETE;
 	plain = demangle_function(function);
 	is_complete = plain && prototype_is_complete(plain, values, *count);

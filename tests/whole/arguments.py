@@ -463,6 +463,23 @@ def nothing_without_debug_information():
 
 add_test('nothing_without_debug_information', nothing_without_debug_information)
 
+
+def main_lacks_nothing(family, optimize):
+    with open(os.path.join(shimtest.PROGRAMS, 'arguments.h')) as file:
+        header = file.read()
+    path = write_text(os.path.join(shimtest.fixtures, 'main_called.cc'), [
+        header,
+        'QUIETLY __attribute__((constructor)) static void begin(void)',
+        '{ current = 1; }',
+        'int main(int argc, char **argv)',
+        '{ current = 0; printf("passed 1"); print_bytes(&argc, sizeof(argc));',
+        'print_bytes(&argv, sizeof(argv)); putchar(10); return 0; }'])
+    result = record([compile(path, family, optimize, flags=[
+        '-w', '-g', '-I', INCLUDE, '-I', shimtest.PROGRAMS])], 'none')
+    expect_equal(lines_of(result.stdout, 'got').get(1),
+                 ['0', *lines_of(result.stdout, 'passed')[1]], 'arguments')
+
+
 def asked(mask, what, family, optimize):
     path = compile('arguments_asked.c', family, optimize, ['-I', INCLUDE])
     result = record([path, mask, what], 'none')
@@ -498,7 +515,7 @@ def inlined_functions_and_loops(family, optimize):
     expect_equal(right + missing, 4 * 7 + 2, 'arguments')
 
 
-for claim in (every_row_of_the_tables, who_does_not_ask_reads_nothing,
+for claim in (main_lacks_nothing, every_row_of_the_tables, who_does_not_ask_reads_nothing,
               generation_2_is_told_without_asking, inlined_functions_and_loops):
     for family, optimize in BUILDS:
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),
