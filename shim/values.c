@@ -366,12 +366,13 @@ static void check(struct callsite *callsite, uintptr_t site)
 
 /* What the caller's code does comes before what its debug information says: it is
  * what was done. */
-static void add_passed(struct callsite *callsite, uintptr_t site)
+static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 {
 	static struct decode_range ranges[DEBUGINFO_RANGES];
 	static struct decode_passed passed;
 
 	passed.site = site;
+	passed.age = age;
 	passed.ranges = ranges;
 	passed.range_count =
 		info_code_ranges(callsite->caller, DEBUGINFO_RANGES, ranges);
@@ -465,7 +466,7 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
 		check(callsite, call.site);
-		add_passed(callsite, call.site);
+		add_passed(callsite, call.site, job->age);
 		for (uint32_t i = 0; i < recipe->count; i++)
 			if (recipe->parts[i].places.reason ==
 				    SHIM_UNAVAILABLE_OPTIMIZED_OUT &&

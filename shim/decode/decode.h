@@ -103,7 +103,9 @@ struct decode_range {
 struct decode_passed {
 	uintptr_t site;
 	const struct decode_range *ranges; /* of the caller's code: all of it */
-	uint32_t range_count, count;
+	uint32_t range_count;
+	uint32_t age; /* another one: code may have come in the place of some */
+	uint32_t count;
 	struct callsite_value values[CALLSITE_VALUES_MAX];
 };
 

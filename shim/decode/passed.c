@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define FACTS_MAX 64
+#define CODE_MAX  (1u << 19) /* bytes of a caller that are looked at */
+#define RANGES_MAX 16
 #define SP	  DECODE_SP
 #define BP	  5
 #define VECTOR	  16 /* the first of the vector registers' numbers */
@@ -516,17 +518,47 @@ static void execute(const struct instruction *instruction)
 
 /* --- where nobody jumps between --- */
 
-struct search {
-	const struct decode_passed *passed;
-	uintptr_t call, begin; /* the last place before the call to begin at */
-	uintptr_t frame_writes;
-	bool has_call, sets_frame;
-};
+/*
+ * The caller that was looked at last, as one after the other of a large function's
+ * calls are asked about: a bit for each byte of its code at which instructions
+ * begin that may be jumped to, or come back to.
+ */
+static struct {
+	struct decode_range ranges[RANGES_MAX];
+	uint32_t range_count, age;
+	bool is_understood, has_frame_pointer;
+	uint64_t begins[CODE_MAX / 64];
+} caller;
 
-static void may_begin(struct search *search, uintptr_t at)
+static bool is_known(const struct decode_passed *passed)
 {
-	if (at <= search->call && at > search->begin)
-		search->begin = at;
+	return caller.range_count == passed->range_count &&
+	       caller.age == passed->age &&
+	       memcmp(caller.ranges, passed->ranges,
+		      passed->range_count * sizeof(*passed->ranges)) == 0;
+}
+
+/* The number of the byte in all of the code, or CODE_MAX. */
+static size_t place_in_code(uintptr_t at)
+{
+	size_t before = 0;
+
+	for (uint32_t i = 0; i < caller.range_count; i++) {
+		const struct decode_range *range = &caller.ranges[i];
+
+		if (at >= range->start && at < range->end)
+			return before + (at - range->start);
+		before += range->end - range->start;
+	}
+	return CODE_MAX;
+}
+
+static void may_begin(uintptr_t at)
+{
+	size_t place = place_in_code(at);
+
+	if (place < CODE_MAX)
+		caller.begins[place / 64] |= 1ull << place % 64;
 }
 
 /* What is behind it is reached by a jump, or by what was called. */
@@ -544,7 +576,13 @@ static bool ends_run(const struct instruction *instruction)
 	}
 }
 
-static void note_frame_pointer(struct search *search,
+/* How it sets the frame pointer: once, and to the stack pointer. */
+struct frame_pointer {
+	uint32_t writes;
+	bool is_set;
+};
+
+static void note_frame_pointer(struct frame_pointer *pointer,
 			       const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
@@ -556,93 +594,101 @@ static void note_frame_pointer(struct search *search,
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		    (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
 		    instruction_register_number(operands[i].reg.value) == BP)
-			search->frame_writes++;
-	search->sets_frame |=
+			pointer->writes++;
+	pointer->is_set |=
 		instruction->head.mnemonic == ZYDIS_MNEMONIC_MOV &&
 		instruction_is_register(&operands[0], ZYDIS_REGISTER_RBP) &&
 		instruction_is_register(&operands[1], ZYDIS_REGISTER_RSP);
 }
 
 /* False: it may jump anywhere. */
-static bool look_at(struct search *search,
-		    const struct instruction *instruction)
+static bool look_at(const struct instruction *instruction)
 {
 	ZydisInstructionCategory category = instruction->head.meta.category;
 	const uintptr_t *slot;
 	uintptr_t target;
 
-	note_frame_pointer(search, instruction);
-	if (instruction->at == search->call)
-		search->has_call = category == ZYDIS_CATEGORY_CALL &&
-				   instruction_next(instruction) ==
-					   search->passed->site;
 	if (ends_run(instruction))
-		may_begin(search, instruction_next(instruction));
+		may_begin(instruction_next(instruction));
 	if (category != ZYDIS_CATEGORY_UNCOND_BR &&
 	    category != ZYDIS_CATEGORY_COND_BR)
 		return true;
 	instruction_target(instruction, &target, &slot);
-	may_begin(search, target);
+	may_begin(target);
 	return target || slot;
 }
 
-/* Its call: the instruction that ends at the site. */
-static bool find_call(struct search *search, const struct decode_range *range)
+static bool look_at_range(const struct decode_range *range,
+			  struct frame_pointer *pointer)
 {
 	struct instruction instruction;
 
+	may_begin(range->start);
 	for (uintptr_t at = range->start; at < range->end;
 	     at = instruction_next(&instruction)) {
-		if (!instruction_decode(&instruction, at))
+		if (!instruction_decode(&instruction, at) ||
+		    !look_at(&instruction))
 			return false;
-		if (instruction_next(&instruction) != search->passed->site)
-			continue;
-		search->call = at;
-		search->begin = range->start;
-		return true;
+		note_frame_pointer(pointer, &instruction);
 	}
-	return false;
+	return true;
 }
 
-static bool find_begin(struct search *search)
+static void look_at_caller(const struct decode_passed *passed)
 {
-	const struct decode_passed *passed = search->passed;
-	struct instruction instruction;
+	struct frame_pointer pointer = { .writes = 0 };
+	size_t size = 0;
 
-	for (uint32_t i = 0; i < passed->range_count; i++)
-		if (passed->site > passed->ranges[i].start &&
-		    passed->site <= passed->ranges[i].end &&
-		    !find_call(search, &passed->ranges[i]))
-			return false;
-	for (uint32_t i = 0; search->call && i < passed->range_count; i++)
-		for (uintptr_t at = passed->ranges[i].start;
-		     at < passed->ranges[i].end;
-		     at = instruction_next(&instruction))
-			if (!instruction_decode(&instruction, at) ||
-			    !look_at(search, &instruction))
-				return false;
-	return search->has_call;
+	memset(&caller, 0, sizeof(caller));
+	caller.range_count = passed->range_count;
+	caller.age = passed->age;
+	memcpy(caller.ranges, passed->ranges,
+	       passed->range_count * sizeof(*passed->ranges));
+	for (uint32_t i = 0; i < caller.range_count; i++)
+		size += caller.ranges[i].end - caller.ranges[i].start;
+	caller.is_understood = size <= CODE_MAX;
+	for (uint32_t i = 0; i < caller.range_count && caller.is_understood; i++)
+		caller.is_understood = look_at_range(&caller.ranges[i],
+						     &pointer);
+	caller.has_frame_pointer = pointer.is_set && pointer.writes == 1;
 }
 
-static bool run(const struct search *search)
+/* The last place before the site at which something may begin; 0: none. */
+static uintptr_t find_begin(uintptr_t site)
+{
+	size_t place = place_in_code(site - 1), last = place;
+
+	if (place == CODE_MAX)
+		return 0;
+	while (!(caller.begins[place / 64] & 1ull << place % 64))
+		if (place-- == 0)
+			return 0;
+	return site - 1 - (last - place);
+}
+
+/* True if a call ends at the site. */
+static bool run(uintptr_t begin, uintptr_t site)
 {
 	struct instruction instruction;
 
 	memset(&now, 0, sizeof(now));
 	now.last_number = FIRST_NUMBER;
-	now.has_frame_pointer = search->sets_frame && search->frame_writes == 1;
+	now.has_frame_pointer = caller.has_frame_pointer;
 	for (int i = 0; i < 16; i++) {
 		now.general[i] = new_value();
 		now.vectors[i][0] = new_value();
 		now.vectors[i][1] = new_value();
 	}
-	for (uintptr_t at = search->begin; at != search->call;
+	for (uintptr_t at = begin; at < site;
 	     at = instruction_next(&instruction)) {
-		if (at > search->call || !instruction_decode(&instruction, at))
+		if (!instruction_decode(&instruction, at))
 			return false;
+		if (instruction_next(&instruction) == site)
+			return instruction.head.meta.category ==
+			       ZYDIS_CATEGORY_CALL;
 		execute(&instruction);
 	}
-	return true;
+	return false;
 }
 
 /* --- what is still there in the hook --- */
@@ -727,10 +773,15 @@ static void pass(struct decode_passed *passed, unsigned entry,
 bool passed_find(struct decode_passed *passed)
 {
 	static const uint8_t integers[] = { 7, 6, 2, 1, 8, 9 };
-	struct search search = { .passed = passed };
+	uintptr_t begin;
 
 	passed->count = 0;
-	if (!find_begin(&search) || !run(&search) || now.general[SP].size < 8)
+	if (passed->range_count > RANGES_MAX)
+		return false;
+	if (!is_known(passed))
+		look_at_caller(passed);
+	begin = caller.is_understood ? find_begin(passed->site) : 0;
+	if (begin == 0 || !run(begin, passed->site) || now.general[SP].size < 8)
 		return false;
 	for (unsigned i = 0; i < sizeof(integers); i++)
 		pass(passed, integers[i], now.general[integers[i]]);
