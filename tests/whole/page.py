@@ -138,7 +138,7 @@ def each_thread_is_that_of_the_report():
                          '.options].map(o => [o.value, o.textContent])')
     expect_equal(len(options), len(threads) + 1, 'threads')
     compared = 0
-    for value, text in options[1:]:
+    for value, text in options[1:9]:
         window.choose('#thread', value)
         functions = [{**about['functions'][f['function']], **f}
                      for f in threads[int(text.split()[0])]['functions']]
@@ -183,6 +183,32 @@ def callers_and_callees_are_those_of_the_paths():
             expect_equal(got, wanted, '%s of %s' % (selector, row['name']))
             met += len(got)
     expect(met > 12, 'nobody calls anybody')
+
+
+# The picture of the paths to it, and of those from it: what is in the first row
+# beside the function is what the tables say.
+@test
+def around_a_function_are_its_callers_and_callees():
+    open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
+    met = 0
+    for number, row in enumerate(rows_of('#table')[:10]):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        for selector, canvas, up in (('#callees', '#below-flame', False),
+                                     ('#callers', '#above-flame', True)):
+            wanted = [r for r in rows_of(selector) if r['name'][0] != '(' and
+                      r['name'] != row['name']]
+            if len(wanted) != 1 or not wanted[0]['total'][0]:
+                continue
+            box = window.run('const c = document.querySelector(arguments[0]);'
+                             'c.scrollIntoView({ block: "center" });'
+                             'const b = c.getBoundingClientRect();'
+                             'return [b.x, b.y, b.height]', canvas)
+            window.point(box[0] + 4, box[1] + (box[2] - 30 if up else 30))
+            expect_equal(window.text('#tip strong'), wanted[0]['name'],
+                         '%s of %s' % (canvas, row['name']))
+            met += 1
+    expect(met > 2, 'nothing to compare')
 
 
 @test

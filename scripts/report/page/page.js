@@ -11,7 +11,7 @@ const state = {
 
 let source, view, measured;
 let comparison, before;                         // or null: nothing to compare
-let flame, table, tables;
+let flame, above, below, table;
 let times, timeline;                            // or undefined: there is none
 
 // --- what is shown ---
@@ -73,25 +73,31 @@ function makePalette() {
         'object' : state.colors);
 }
 
-function picture() {
+function pictureOf(tree, total, label, colorOf = null) {
     const palette = makePalette();
-    const { function: numbers } = view;
-    const { total } = measured;
-    const changed = state.colors === 'change' && before;
+    const { function: numbers } = tree;
 
     return {
-        view,
-        ...lay(view, measured.total, state.order, source.functions),
-        label: labelOf,
-        color: path => (changed ?
-            changeColor(change(total[path], changed.total[path],
-                changed.noise ? changed.noise[path] : 0), palette.dark) : palette.color(numbers[path])),
+        view: tree, label,
+        ...lay(tree, total, state.order, source.functions),
+        color: path => (colorOf ? colorOf(path, palette.dark) :
+            palette.color(numbers[path])),
         font: `12px ${css('--font')}`,
         text: css('--frame-text'),
         outline: css('--text'),
         found: css('--found'),
         merged: css('--merged'),
     };
+}
+
+function picture() {
+    const { total } = measured;
+    const then = before;
+    const changeOf = (path, dark) => changeColor(change(total[path],
+        then.total[path], then.noise ? then.noise[path] : 0), dark);
+
+    return pictureOf(view, total, labelOf,
+        state.colors === 'change' && then ? changeOf : null);
 }
 
 function show() {
@@ -194,23 +200,20 @@ function showFrame(path) {
 function showTip(path, event) {
     const about = path > 0 ? source.functions[view.function[path]] : NOBODY;
 
-    placeTip(path < 0 ? null : `path ${path}`, event, () => [
+    placeTip(event, path < 0 ? null : [
         element('strong', shorten(labelOf(path), 400)),
         element('span', placeOf(about), { class: 'place' }),
         frameFacts(path)]);
 }
 
-// Beside the mouse; @contents() is made if @what is not what it showed before.
-function placeTip(what, event, contents) {
+// Beside the mouse; no @contents: none.
+function placeTip(event, contents) {
     const tip = byId('tip');
 
-    tip.hidden = !what;
-    if (!what)
+    tip.hidden = !contents;
+    if (!contents)
         return;
-    if (tip.dataset.what !== what) {
-        tip.dataset.what = what;
-        tip.replaceChildren(...contents());
-    }
+    tip.replaceChildren(...contents);
     const right = event.clientX + 16 + tip.offsetWidth < innerWidth;
     const below = event.clientY + 20 + tip.offsetHeight < innerHeight;
 
@@ -356,7 +359,7 @@ function callFacts(at) {
 }
 
 function showCallTip(at, event) {
-    placeTip(at && `${at.lane} ${at.depth} ${at.piece}`, event, () => [
+    placeTip(event, at && [
         element('strong', shorten(callName(at), 400)),
         element('span', callPlace(at), { class: 'place' }),
         callFacts(at)]);
@@ -370,6 +373,34 @@ function focusCall(at) {
     byId('call-facts').replaceChildren(callFacts(at));
     if (number >= 0)
         chooseFunction(numbersOfTimes()[number]);
+}
+
+// A tree around the chosen function.
+function showAround(drawing, make) {
+    const { view: tree, total } = make(view, measured, state.function,
+        source.functions.length + 1);
+    const rows = Math.min(tree.deepest + 1, 10);
+
+    drawing.box.style.height = `${rows * ROW}px`;
+    drawing.show(pictureOf(tree, total, path => visible(
+        source.functions[tree.function[path]].name)));
+    drawing.total = total;
+}
+
+function showAroundTip(drawing, path, event) {
+    if (path < 0) {
+        placeTip(event, null);
+        return;
+    }
+    const about = source.functions[drawing.picture.view.function[path]];
+    const list = element('dl', '', { class: 'facts' });
+    const { unit, label } = METRICS[state.metric];
+
+    fact(list, unit === 'ns' ? 'Total' : label,
+        `${human[unit](drawing.total[path])} (` +
+        `${percent(drawing.total[path], drawing.total[0])} of all its)`);
+    placeTip(event, [element('strong', shorten(visible(about.name), 400)),
+        element('span', placeOf(about), { class: 'place' }), list]);
 }
 
 // The calls of function @number in the timeline, the longest first.
@@ -433,14 +464,15 @@ function showFunction() {
     byId('function-place').textContent = [about.object, about.file &&
         `${about.file}:${about.line}`].filter(Boolean).map(visible).join('  ');
     byId('function-facts').replaceChildren(functionFacts(source, view, number));
-    tables = [['callers', 'Callers', callersOf], ['callees', 'Callees',
-        calleesOf]].map(([id, caption, relatives]) => {
+    for (const [id, caption, relatives] of [
+        ['callers', 'Callers', callersOf], ['callees', 'Callees', calleesOf]]) {
         const made = new Table(byId(id), caption, columns(), choose);
 
         made.show(rows(relatives(view, measured, number, functions.length)));
         byId(id).hidden = made.rows.length === 0;
-        return made;
-    });
+    }
+    showAround(above, treeAbove);
+    showAround(below, treeBelow);
     showCalls(number);
     byId('histogram').replaceChildren(...about.histogram.length ?
         [histogramTable(source, about)] : []);
@@ -599,8 +631,7 @@ function print(begins) {
     root.dataset.theme = begins ? 'light' : root.dataset.before;
     if (!root.dataset.theme)
         delete root.dataset.theme;
-    flame.show(picture());
-    showTimes();
+    show();
 }
 
 function pressed(event) {
@@ -685,6 +716,16 @@ function begin() {
         focus: focusFrame,
         zoom: () => { byId('zoom-out').disabled = flame.zoomed === 0; },
     });
+    [above, below] = ['above', 'below'].map(id => {
+        const drawing = new Flame(byId(id), byId(`${id}-flame`), {
+            point: (path, event) => showAroundTip(drawing, path, event),
+            focus: () => {},
+            zoom: () => {},
+        });
+
+        return drawing;
+    });
+    above.setUp(true);
     chooseView();
     state.colors = comparison ? 'change' : usefulGroups(source, view.sums);
     byId('change').hidden = byId('change').disabled = !comparison;

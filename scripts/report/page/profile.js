@@ -50,6 +50,12 @@ function decode(text) {
 // The kinds of memory that are counted, in the order of their columns.
 const MEMORY = ['allocated', 'allocations', 'peak', 'left'];
 
+// By chance what is left of a time may be less than none: sums of many are right,
+// but one is not shown so.
+function shownSelf(self, total) {
+    return Math.max(Math.min(self, total), 0);
+}
+
 // One tree of call paths.  Paths are numbered from 1 in the order in which one
 // walks down them, so that all paths below path i are those from i + 1 to
 // next[i] - 1.  Path 0 is above them all and belongs to no function.
@@ -97,7 +103,7 @@ class View {
     readTimes(source, columns) {
         const column = () => columns.take(new Float64Array(this.count));
 
-        this.self = columns.takeSigned(new Float64Array(this.count));
+        this.exactSelf = columns.takeSigned(new Float64Array(this.count));
         this.total = column();
         if (source.errors) {
             this.selfError = column();
@@ -107,10 +113,8 @@ class View {
             this.min = column();        // and 1; 0: unknown
             this.max = column();
         }
-        // By chance the time that was left may be less than none, see
-        // shown_self() in the report.
-        for (let i = 1; i < this.count; i++)
-            this.self[i] = Math.max(Math.min(this.self[i], this.total[i]), 0);
+        this.self = this.exactSelf.map((self, i) =>
+            shownSelf(self, this.total[i]));
     }
 
     // The sums of functions, as the report has them.

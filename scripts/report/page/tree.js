@@ -25,12 +25,12 @@ function measure(view, metric) {
 
         for (let i = 1; i < view.count; i = view.next[i])
             total[0] += total[i];
-        return { self: view.self, total };
+        return { self: view.self, exactSelf: view.exactSelf, total };
     }
     const self = metric === 'calls' ? view.calls :
         metric === 'samples' ? view.own : view.memory[metric];
 
-    return { self, total: view.addUp(self) };
+    return { self, exactSelf: self, total: view.addUp(self) };
 }
 
 // How paths that are called by one lie beside each other.
@@ -102,10 +102,12 @@ function gather(view, measured, row, count) {
         const sums = rows.get(number);
 
         sums.calls += view.calls[i];
-        sums.self += measured.self[i];
+        sums.self += measured.exactSelf[i];
         if (active[number]++ === 0)
             sums.total += measured.total[i];
         stack.push({ path: i, row: number });
     }
+    for (const sums of rows.values())
+        sums.self = shownSelf(sums.self, sums.total);
     return [...rows.values()];
 }
