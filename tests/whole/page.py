@@ -782,6 +782,8 @@ def the_whole_name_is_copied():
 class Server(http.server.ThreadingHTTPServer):
     """Serves one page and remembers what was asked for."""
 
+    daemon_threads = True       # browsers keep connections
+
     def __init__(self, path):
         super().__init__(('127.0.0.1', 0), Handler)
         with open(path, 'rb') as file:

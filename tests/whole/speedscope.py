@@ -92,6 +92,33 @@ def self_and_total_are_those_of_the_report():
                                                     function['total_ns']))
 
 
+# What is subtracted leaves many paths with less than no time.
+@test
+def self_times_are_those_of_the_report_whatever_is_subtracted():
+    make = os.path.join(os.environ.get('SHIM_BUILD', ''), 'tests', 'report',
+                        'make_recording')
+    if not os.path.exists(make):
+        raise Skipped('SHIM_BUILD has no make_recording')
+    output = new_directory('made') + '/recording'
+    subprocess.run([make, output, '--paths', '5000', '--mode', 'coarse',
+                    '--depth', '2', '--functions', '60',
+                    '--image', shimtest.report], stdout=subprocess.DEVNULL,
+                   check=True)
+    about = json.loads(shim_report('export', 'json', output))
+    expect(any(path['self_ns'] == 0 for path in about['paths']),
+           'nothing is less than nothing')
+    whole = export(output)
+    sums = sums_of(whole, whole['profiles'][0])
+    compared = 0
+    for name, function in reported(output).items():
+        if name in sums:
+            expect(abs(sums[name][0] - function['self_ns']) <= 100,
+                   'self of %s: %s, not %s' % (name, sums[name],
+                                               function['self_ns']))
+            compared += 1
+    expect(compared > 30, 'only %d functions' % compared)
+
+
 @test
 def calls_bytes_and_samples_are_exact():
     output = recording_of('threads.c', 'calltree:counts')
@@ -188,6 +215,7 @@ def speedscope_shows_what_the_report_shows():
     directory = speedscope_directory()
     server = http.server.ThreadingHTTPServer(
         ('127.0.0.1', 0), functools.partial(Handler, directory=directory))
+    server.daemon_threads = True        # browsers keep connections
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
