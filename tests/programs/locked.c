@@ -692,6 +692,24 @@ static void forks(void)
 	NOTHING_MORE();
 }
 
+/* Handlers that are not ours run before ours and after them. */
+static void in_handlers(void)
+{
+	struct other other;
+	int status;
+
+	pthread_atfork(take_mutex, give_mutex, give_mutex);
+	begin_other(&other, take_mutex, give_mutex, false);
+	if (fork() == 0)
+		_exit(pthread_mutex_trylock(&mutex));
+	wait(&status);
+	CHECK(status == 0);
+	end_other(&other);
+	NEXT(CONTENTION, &mutex, MUTEX);
+	NEXT(ACQUIRED, &mutex, MUTEX);
+	NOTHING_MORE();
+}
+
 static void inside(void)
 {
 	CHECK(strstr(called_object(), "libshim"));
@@ -724,7 +742,7 @@ static const struct {
 	{ "failing", failing },	      { "types", types },
 	{ "signals", signals },	      { "cancelled", cancelled },
 	{ "forks", forks },	      { "inside", inside },
-	{ "unheard", unheard },
+	{ "unheard", unheard },	      { "in_handlers", in_handlers },
 };
 
 __attribute__((constructor)) static void first(int count, char **arguments)

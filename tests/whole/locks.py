@@ -71,6 +71,49 @@ def a_child_is_told_of_its_own():
 
 
 @test
+def fork_handlers_wait():
+    locked('in_handlers')
+
+
+# Two versions of one size; they do not mix.
+@test
+def conditions_of_the_older_version():
+    program = compile('old_conditions.c', optimize='-O1',
+                      flags=['-Wl,-z,now'])
+    for profile in 'none', 'calltree', 'locks':
+        done = run([program], new_directory('recording'), profile)
+        expect_equal((done.status, done.stderr), (0, ''), profile)
+    locks = [lock for lock in report(done.output)['locks']
+             if lock['kind'] == 'condition']
+    expect_equal(sum(lock['waits'] for lock in locks), int(done.stdout),
+                 'waits')
+    expect('turn_changed' in [lock['name'] for lock in locks], locks)
+
+
+# Whoever calls them is not heard.
+@test
+def a_program_with_locks_of_its_own():
+    source = os.path.join(new_directory('own'), 'own.c')
+    with open(source, 'w') as file:
+        file.write('''
+#include <errno.h>
+#include <pthread.h>
+static int calls;
+int pthread_mutex_lock(pthread_mutex_t *mutex) { calls++; return EDOM; }
+int main(void)
+{
+        pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        return pthread_mutex_lock(&mutex) == EDOM && calls > 0 ? 7 : 1;
+}
+''')
+    program = compile(source, optimize='-O1', flags=['-rdynamic'])
+    done = run([program], new_directory('recording'), 'locks')
+    expect_equal((done.status, done.stderr), (7, ''), 'the program')
+    text = shim_report('info', done.output)
+    expect('the program has locks of its own' in text, text)
+
+
+@test
 def locks_of_callbacks_are_not_told():
     locked('inside')
 
