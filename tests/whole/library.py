@@ -20,17 +20,17 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
 # All that libshim may call of libc: nothing that allocates, locks or prints on
-# the way of a call.  dlopen and dlsym: at the start and when an exception is
-# first thrown; dlmopen: when a profiler first asks for lines; dlerror, dlvsym and
-# dl_iterate_phdr: in the program's own dlopen; the rest is called by the program's
-# own call of that function.
+# the way of a call.  dlopen, dlsym and dlvsym: at the start and when an exception
+# is first thrown; dlmopen: when a profiler first asks for lines; dlerror, dlvsym
+# and dl_iterate_phdr: in the program's own dlopen; the rest is called by the
+# program's own call of that function.
 IMPORTS = {
     '__register_atfork', '__cxa_finalize', '__cxa_at_quick_exit',
     '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
     '_ITM_registerTMCloneTable', 'dladdr', 'dladdr1', 'dlerror', 'dlmopen', 'dlopen', 'dlsym',
     'environ', '__environ', 'getauxval', 'gnu_get_libc_version', 'on_exit',
     'pthread_key_create', 'pthread_setspecific',
-    'dlvsym', 'dl_iterate_phdr', 'pthread_getspecific',
+    'dlvsym', 'dl_iterate_phdr', 'pthread_getspecific', 'pthread_testcancel',
     # a variable
     '__libc_single_threaded',
     # for threads of ours (own.c), which are made when somebody asks for one
