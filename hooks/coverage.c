@@ -71,6 +71,34 @@ static void copy(void *to, const void *from, size_t size)
 		((char *)to)[i] = ((const char *)from)[i];
 }
 
+static void keep_points(struct shim_coverage_object *object)
+{
+	size_t counts_size = object->line_count * sizeof(uint64_t);
+	size_t path_size = text_size(object->path);
+	size_t size = sizeof(struct shim_coverage_points) + counts_size +
+		      (object->lines ? object->line_count * sizeof(uint32_t) :
+				       0) +
+		      path_size;
+	struct shim_coverage_points *to = take(size);
+	uint32_t *offsets;
+
+	if (!to)
+		return;
+	to->start = object->start;
+	to->end = object->end;
+	to->count = object->line_count;
+	to->has_offsets = object->lines != NULL;
+	to->path_size = (uint32_t)path_size;
+	object->counts = (uint64_t *)(to + 1);
+	offsets = (uint32_t *)(object->counts + object->line_count);
+	for (uint32_t i = 0; object->lines && i < object->line_count; i++)
+		*offsets++ = object->lines[i].offset;
+	copy(offsets, object->path, path_size);
+	to->size = (size + 7) & ~(size_t)7;
+	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_POINTS,
+			 __ATOMIC_RELEASE);
+}
+
 static void on_object(struct shim_profiler *profiler,
 		      struct shim_coverage_object *object)
 {
@@ -83,8 +111,10 @@ static void on_object(struct shim_profiler *profiler,
 	char *at;
 
 	(void)profiler;
-	if (object->state == SHIM_COVERAGE_POINTS)
+	if (object->state == SHIM_COVERAGE_POINTS) {
+		keep_points(object);
 		return;
+	}
 	to = take(size);
 	if (!to)
 		return;

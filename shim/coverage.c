@@ -192,9 +192,14 @@ static struct coverage_object *find_gone(const struct image_entry *image)
 	return NULL;
 }
 
-static void look_at(struct coverage_object *object)
+void coverage_tell(struct coverage_object *object)
 {
 	RAISE(coverage_object, &object->told);
+}
+
+static void look_at(struct coverage_object *object)
+{
+	coverage_tell(object);
 	if (!object->told.reached && object->told.line_count)
 		object->told.reached = shim_memory(object->told.line_count);
 	coverage_add(object);
@@ -292,6 +297,7 @@ void coverage_look(void)
 
 void coverage_image_gone(uintptr_t start, uintptr_t end)
 {
+	coverage_points_gone(start, end);
 	for (struct coverage_object *o = coverage_objects; o; o = o->next)
 		if (o->start >= start && o->start < end)
 			__atomic_store_n(&o->start, 0, __ATOMIC_RELEASE);
@@ -360,7 +366,8 @@ static void tell_range(const struct answer *answer,
 			.column = line->column,
 		};
 
-		tell(answer, &data);
+		if (line->line != 0)
+			tell(answer, &data);
 	}
 }
 

@@ -51,6 +51,9 @@ void coverage_image_gone(uintptr_t start, uintptr_t end);
 bool coverage_wants(shim_function function);
 bool coverage_has_filters(void);
 
+/* Profilers are told of it, and may say where what it reaches is kept. */
+void coverage_tell(struct coverage_object *object);
+
 /* Makes the object known to readers. */
 void coverage_add(struct coverage_object *object);
 
@@ -64,6 +67,20 @@ void coverage_watch_loader(void);
 void coverage_leave_loader(void);
 /* The loader has run into the trap at @address: goes on with @context. */
 bool coverage_take_loader(uintptr_t address, ucontext_t *context);
+
+/* --- coverage_points.c --- */
+
+/* The compiled-in counter at @code has been reached. */
+void coverage_count_at(uintptr_t code);
+/* Those of an object are numbered: @guards, and what they stand for, two words
+ * each, of which the first is an address. */
+void coverage_number(uint32_t *guards, uint32_t *end);
+void coverage_place(const uintptr_t *places, const uintptr_t *end);
+void coverage_count(uint32_t guard);
+/* [@start, @end) is unloaded. */
+void coverage_points_gone(uintptr_t start, uintptr_t end);
+/* From now on other processes count in the same places. */
+void coverage_forks(void);
 
 /* --- coverage_lines.c --- */
 

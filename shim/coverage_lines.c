@@ -269,6 +269,8 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 {
 	struct coverage_object *object = work->object;
 
+	if (object->told.lines[line].line == 0)
+		return;
 	if (!work->sets) {
 		if (*byte == ARCH_TRAP)
 			*byte = object->originals[line];
@@ -414,6 +416,7 @@ bool coverage_take(uintptr_t address)
 		line = coverage_find_line(&o->told, address - start);
 		if (line == o->told.line_count ||
 		    o->told.lines[line].offset != address - start ||
+		    o->told.lines[line].line == 0 ||
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);

@@ -47,6 +47,7 @@ static int begin_again(void *unused)
 static void before_fork(void)
 {
 	sample_signal_block(true);
+	coverage_forks();
 	state_fork_begins();
 }
 

@@ -111,7 +111,11 @@ struct shim_coverage_object {
 	 * reached outlives the program.  A forked child goes on with its parent's.
 	 */
 	uint8_t *reached;
-	/* With SHIM_COVERAGE_POINTS, instead: how often, one for each. */
+	/*
+	 * With SHIM_COVERAGE_POINTS, instead: how often, one for each; as above.
+	 * @lines only say their @offset then.  NULL: the i-th is the place in code
+	 * that the byte at offset 4 * i - 1 belongs to.
+	 */
 	uint64_t *counts;
 };
 

@@ -612,6 +612,7 @@ _Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
 #define SHIM_COVERAGE_KIND	     "coverage"
 #define SHIM_COVERAGE_KIND_LINES     1u
 #define SHIM_COVERAGE_KIND_FUNCTIONS 2u
+#define SHIM_COVERAGE_KIND_POINTS    3u
 
 /* Why an object's lines are not looked at. */
 enum shim_coverage_state {
@@ -625,7 +626,7 @@ enum shim_coverage_state {
 /* A place where a line begins.  Several lines may begin at the same. */
 struct shim_coverage_line {
 	uint32_t offset;	/* bytes from the object's first */
-	uint32_t line;
+	uint32_t line;		/* 0: code of no line, where the last one ends */
 	uint32_t file;		/* of struct shim_coverage_object */
 	uint16_t column;	/* 0: not known; 65535: that or more */
 	uint16_t unused;
@@ -646,6 +647,21 @@ struct shim_coverage_lines {
 	uint32_t files_size;
 	uint32_t path_size;
 	uint32_t dropped;		/* lines that are not certain to begin there */
+};
+
+/*
+ * What an object counts itself.  Behind this: @count counts of 64 bits, one for each
+ * place in its code; their offsets from the object's first byte, of 32 bits, if
+ * @has_offsets; the object's path.  Without offsets the i-th place is the one that
+ * the byte at offset 4 * i - 1 belongs to.
+ */
+struct shim_coverage_points {
+	uint64_t kind;			/* SHIM_COVERAGE_KIND_POINTS */
+	uint64_t size;			/* of the block */
+	uint64_t start, end;		/* where it was when it was first loaded */
+	uint64_t count;
+	uint32_t has_offsets;
+	uint32_t path_size;
 };
 
 /* Functions that hooks told of: function words, as in struct shim_node. */
@@ -692,6 +708,7 @@ struct shim_arc {
 	uint64_t unused;
 };
 
+_Static_assert(sizeof(struct shim_coverage_points) == 48, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 512, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");

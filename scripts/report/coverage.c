@@ -71,6 +71,16 @@ struct block {
 	const unsigned char *lines;
 	const unsigned char *reached;
 	uint32_t *files;		/* numbers of names */
+	/* Of the process: the blocks of lines that were read. */
+	struct found *found;
+	uint32_t found_count, found_room;
+	bool reads_points;		/* this time */
+	bool has_points;
+};
+
+struct found {
+	const char *path;
+	struct block block;
 };
 
 static struct shim_coverage_line line_at(const struct block *block, uint32_t i)
@@ -117,7 +127,6 @@ static void read_files(struct block *block, const char *at, const char *end)
 static void add_lines(struct block *block)
 {
 	struct coverage *coverage = block->coverage;
-	size_t first = coverage->line_count;
 	uint32_t i;
 
 	for (i = 0; i < block->head.line_count; i++) {
@@ -135,10 +144,6 @@ static void add_lines(struct block *block)
 			.count = block->reached[i] != 0,
 		};
 	}
-	coverage->line_count = first + sum_up(coverage->lines + first,
-					      coverage->line_count - first,
-					      false);
-	keep_small(coverage);
 }
 
 static const struct image *find_image(const struct block *block,
@@ -279,7 +284,95 @@ static void read_lines(struct block *block, uint64_t offset)
 	image = find_image(block, path);
 	if (image)
 		add_functions(block, image);
-	free(block->files);
+	GROW(block->found, block->found_count, block->found_room);
+	block->found[block->found_count++] = (struct found){ path, *block };
+}
+
+/* --- what objects count themselves --- */
+
+/* The block of lines of the same object, in any file of the process. */
+static bool find_lines(const struct block *points,
+		       const struct shim_coverage_points *head,
+		       const char *path, struct block *lines)
+{
+	const struct found *found = points->found;
+
+	for (uint32_t i = 0; i < points->found_count; i++) {
+		const struct block *block = &found[i].block;
+
+		if (block->head.start == head->start &&
+		    !strcmp(found[i].path, path)) {
+			*lines = *block;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The place in the code that has the byte at @offset: the last that begins at or
+ * before it, or NONE. */
+static uint32_t find_place(const struct block *lines, uint64_t offset)
+{
+	uint32_t at = find_offset(lines, offset + 1);
+
+	return at ? at - 1 : NONE;
+}
+
+static void add_count(struct block *lines, uint64_t offset, uint64_t count)
+{
+	struct coverage *coverage = lines->coverage;
+	uint32_t at = find_place(lines, offset);
+	struct shim_coverage_line line;
+
+	if (at == NONE)
+		return;
+	line = line_at(lines, at);
+	if (line.file >= lines->head.file_count || line.line == 0)
+		return;
+	GROW(coverage->lines, coverage->line_count, coverage->line_room);
+	coverage->lines[coverage->line_count++] = (struct covered){
+		.test = lines->test,
+		.file = lines->files[line.file],
+		.line = line.line,
+		.function = NONE,
+		.count = count,
+	};
+	coverage->is_counted = true;
+}
+
+static void read_points(struct block *block, uint64_t offset, uint64_t size)
+{
+	const unsigned char *at = block->file->data + offset;
+	struct shim_coverage_points head;
+	const unsigned char *offsets;
+	struct block lines;
+	uint64_t i, each;
+
+	memcpy(&head, at, sizeof(head));
+	each = head.has_offsets ? 12 : 8;
+	if (head.count > (size - sizeof(head)) / each ||
+	    head.path_size > size - sizeof(head) - head.count * each ||
+	    head.path_size == 0) {
+		warn("%s: at offset %" PRIu64 ": %" PRIu64 " counts do not fit",
+		     block->file->name, offset, head.count);
+		return;
+	}
+	at += sizeof(head);
+	offsets = at + head.count * 8;
+	if (!find_lines(block, &head,
+			keep_text((const char *)at + head.count * each,
+				  head.path_size), &lines))
+		return;
+	for (i = 0; i < head.count; i++) {
+		uint64_t count;
+		uint32_t place = (uint32_t)(4 * i - 1);
+
+		memcpy(&count, at + i * 8, sizeof(count));
+		if (head.has_offsets)
+			memcpy(&place, offsets + i * 4, sizeof(place));
+		if (count)
+			add_count(&lines, place, count);
+	}
 }
 
 static const char *image_path(const struct process *process, uint64_t word)
@@ -318,6 +411,23 @@ static void read_functions(struct block *block, uint64_t offset, uint64_t size)
 	}
 }
 
+static void read_block(struct block *block, uint32_t kind, uint64_t at,
+		       uint64_t size)
+{
+	if (block->reads_points) {
+		if (kind == SHIM_COVERAGE_KIND_POINTS &&
+		    size >= sizeof(struct shim_coverage_points))
+			read_points(block, at, size);
+	} else if (kind == SHIM_COVERAGE_KIND_POINTS) {
+		block->has_points = true;
+	} else if (kind == SHIM_COVERAGE_KIND_LINES &&
+		   size >= sizeof(struct shim_coverage_lines)) {
+		read_lines(block, at);
+	} else if (kind == SHIM_COVERAGE_KIND_FUNCTIONS) {
+		read_functions(block, at, size);
+	}
+}
+
 static void read_chunk(struct block *block, const struct shim_chunk *chunk)
 {
 	uint64_t at = chunk->offset, end = chunk->offset + chunk->size;
@@ -333,11 +443,7 @@ static void read_chunk(struct block *block, const struct shim_chunk *chunk)
 			     " bytes cannot be", block->file->name, at, head[1]);
 			return;
 		}
-		if (head[0] == SHIM_COVERAGE_KIND_LINES &&
-		    head[1] >= sizeof(struct shim_coverage_lines))
-			read_lines(block, at);
-		else if (head[0] == SHIM_COVERAGE_KIND_FUNCTIONS)
-			read_functions(block, at, head[1]);
+		read_block(block, (uint32_t)head[0], at, head[1]);
 		at += head[1];
 	}
 }
@@ -403,9 +509,33 @@ bool coverage_is_all(const struct recording *recording)
 	return coverage_is_there(recording);
 }
 
+/* Lines first, then what is counted of them; of one process, so that of what is
+ * told twice the larger count is right. */
+static void read_process(struct block *block)
+{
+	struct coverage *coverage = block->coverage;
+	size_t first = coverage->line_count;
+	uint32_t n;
+
+	for (int pass = 0; pass < 1 + block->has_points; pass++) {
+		block->reads_points = pass == 1;
+		for (n = 0; n < block->process->coverage_count; n++) {
+			block->file = &block->process->coverage[n];
+			read_file(block);
+		}
+	}
+	coverage->line_count = first + sum_up(coverage->lines + first,
+					      coverage->line_count - first,
+					      false);
+	keep_small(coverage);
+	for (n = 0; n < block->found_count; n++)
+		free(block->found[n].block.files);
+	free(block->found);
+}
+
 void coverage_add(struct coverage *coverage, const struct recording *recording)
 {
-	uint32_t i, n;
+	uint32_t i;
 
 	for (i = 0; i < recording->process_count; i++) {
 		const struct process *process = &recording->processes[i];
@@ -417,10 +547,7 @@ void coverage_add(struct coverage *coverage, const struct recording *recording)
 		};
 
 		progress("reading", i, recording->process_count);
-		for (n = 0; n < process->coverage_count; n++) {
-			block.file = &process->coverage[n];
-			read_file(&block);
-		}
+		read_process(&block);
 	}
 	progress_end();
 }
@@ -653,6 +780,8 @@ void coverage_print(FILE *out, const struct coverage *coverage,
 	put_objects(out, coverage);
 	if (table.lines.all == 0)
 		return;
+	if (coverage->is_counted)
+		fprintf(out, "counted: where the program was compiled for it\n");
 	fprintf(out, "\nlines                  functions              file\n");
 	table.is_printing = true;
 	table.limit = options->limit < 0  ? 30 :

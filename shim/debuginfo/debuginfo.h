@@ -46,7 +46,7 @@ struct debuginfo_answer {
 };
 
 /* Where the lines of an image begin: the rows of its line table that begin a
- * statement, by address.  Rows of one address are in the order of the table. */
+ * statement, by address; line 0 is where code of no line follows.  Rows of one address are in the order of the table. */
 struct debuginfo_row {
 	uint64_t address;
 	uint32_t line, file;

@@ -596,6 +596,21 @@ static bool end_sequence(struct machine *machine)
 	return sequence != NULL;
 }
 
+/* Code of no line: the last one's ends here. */
+static bool add_end(const struct machine *machine,
+		    const struct debuginfo_row *last)
+{
+	struct debuginfo_row *item;
+
+	if (rows.count == machine->first || last->line == 0 ||
+	    last->address == machine->address)
+		return true;
+	item = add_items(&rows, sizeof(*item), 1);
+	if (item)
+		*item = (struct debuginfo_row){ .address = machine->address };
+	return item != NULL;
+}
+
 static bool add_row(struct machine *machine)
 {
 	const struct debuginfo_row *last =
@@ -607,8 +622,9 @@ static bool add_row(struct machine *machine)
 		machine->has_begun = true;
 		machine->start = machine->address;
 	}
-	if (!machine->is_statement || machine->line == 0 ||
-	    machine->line > INT32_MAX)
+	if (machine->line == 0)
+		return add_end(machine, last);
+	if (!machine->is_statement || machine->line > INT32_MAX)
 		return true;
 	row.line = (uint32_t)machine->line;
 	row.file = file_number(machine->file);
@@ -619,6 +635,9 @@ static bool add_row(struct machine *machine)
 	if (rows.count > machine->first && last->address == row.address &&
 	    last->line == row.line && last->file == row.file)
 		return true;
+	if (rows.count > machine->first && last->address == row.address &&
+	    last->line == 0)
+		rows.count--;
 	item = add_items(&rows, sizeof(*item), 1);
 	if (item)
 		*item = row;

@@ -237,6 +237,36 @@ def every_trap_is_where_an_instruction_begins():
             expect_equal(offsets - instructions_of(program), set(), source)
 
 
+# --- programs that count ---
+
+COUNTING = {'gcc': ['-fsanitize-coverage=trace-pc'],
+            'clang': ['-fsanitize-coverage=trace-pc-guard,pc-table,no-prune',
+                      '-fno-sanitize-link-runtime']}
+
+
+@test
+def counts_of_programs_that_count_are_exact():
+    x86_only()
+    for family, flags in COUNTING.items():
+        # What the linker finds, and nobody calls under us.
+        stub = compile('counted_stub.c', family, flags=['-shared', '-fPIC'],
+                       name='libcounted.so', instrument=False)
+        program = compile('counted.c', family, flags=flags, name='counted',
+                          libraries=[stub], instrument=False)
+        for case in 'once', 'threads', 'forks':
+            done = run_both([program, case], 'coverage')
+            lines = lines_of(shim_report('export', 'lcov', done.output))[
+                os.path.join(PROGRAMS, 'counted.c')]
+            with open(os.path.join(PROGRAMS, 'counted.c')) as file:
+                for number, text in enumerate(file, 1):
+                    marked = re.search(r'\t//# (\d+)', text)
+                    if marked:
+                        expect_equal(
+                            lines[number], int(marked.group(1)) *
+                            {'once': 1, 'threads': 4, 'forks': 3}[case],
+                            '%s %s: counted.c:%d' % (family, case, number))
+
+
 # --- outputs ---
 
 @test

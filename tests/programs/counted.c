@@ -1,0 +1,55 @@
+/*
+ * counted once|threads|forks: "//# N" behind a line says how often it is reached
+ * by each run of work(): there is one, or there are four by four threads, or three
+ * by three processes.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int sink;
+
+static void work(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (i % 10 == 0)	//# 1000
+			sink = i;	//# 100
+		else if (i % 10 == 1)	//# 900
+			sink = -i;	//# 100
+		if (i == 5000)
+			sink = 0;	//# 0
+	}
+}
+
+static void *run(void *unused)
+{
+	work();
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[4];
+
+	if (argc < 2)
+		return 2;
+	if (strcmp(argv[1], "threads") == 0) {
+		for (int i = 0; i < 4; i++)
+			pthread_create(&threads[i], NULL, run, NULL);
+		for (int i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+		return 0;
+	}
+	work();
+	for (int i = 0; i < 2 && strcmp(argv[1], "forks") == 0; i++) {
+		if (fork() == 0) {
+			work();
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}

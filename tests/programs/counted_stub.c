@@ -1,0 +1,24 @@
+/* What -fsanitize-coverage makes programs call, for where nobody else has it. */
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc_guard(unsigned *guard);
+void __sanitizer_cov_trace_pc_guard_init(unsigned *start, unsigned *stop);
+void __sanitizer_cov_pcs_init(const void *start, const void *stop);
+
+void __sanitizer_cov_trace_pc(void)
+{
+}
+
+void __sanitizer_cov_trace_pc_guard(unsigned *guard)
+{
+	(void)guard;
+}
+
+void __sanitizer_cov_trace_pc_guard_init(unsigned *start, unsigned *stop)
+{
+	(void)start, (void)stop;
+}
+
+void __sanitizer_cov_pcs_init(const void *start, const void *stop)
+{
+	(void)start, (void)stop;
+}
