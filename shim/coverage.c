@@ -407,7 +407,8 @@ static enum shim_result tell_function(const struct answer *answer)
 	struct shim_coverage_data data = { .function = answer->function };
 
 	if (!verdict || functions->filter_slot < 0 ||
-	    verdict->asked[functions->filter_slot] == 0)
+	    verdict->asked[functions->filter_slot] == 0 ||
+	    !coverage_wants(answer->function))
 		return SHIM_E_FAIL;
 	data.counter = 1;
 	tell(answer, &data);
@@ -433,6 +434,10 @@ shim_profiler_get_coverage_data(struct shim_handle *handle,
 	if (r != SHIM_OK)
 		return r;
 	object = find_object(function);
-	r = object ? tell_lines(&answer, object) : SHIM_E_FAIL;
-	return r == SHIM_OK ? r : tell_function(&answer);
+	if (!object)
+		return tell_function(&answer);
+	r = tell_lines(&answer, object);
+	/* What filters did not want then is not wanted now (row M-26). */
+	return r == SHIM_OK || coverage_has_filters() ? r :
+							 tell_function(&answer);
 }

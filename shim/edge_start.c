@@ -82,6 +82,9 @@ void *edge_main_begins(void)
 	edge_allocations_decide(true);
 	edge_locks_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
+	/* A constructor may have asked for it. */
+	coverage_look();
+	coverage_watch_loader();
 	RAISE(runtime_initialized);
 	state_begin_main();
 	return program_main;

@@ -237,6 +237,61 @@ def every_trap_is_where_an_instruction_begins():
             expect_equal(offsets - instructions_of(program), set(), source)
 
 
+# --- what profilers ask ---
+
+ANSWERS = """\
+enable: SHIM_OK
+late: SHIM_E_CALL_ONLY_FROM_INIT
+  one covers.c:36+0 1
+  one covers.c:37+1 1
+  one covers.c:38+1 0
+  one covers.c:39+1 1
+  one covers.c:40+1 1
+first: SHIM_OK
+  one covers.c:43+0 0
+  one covers.c:44+1 0
+  one covers.c:45+1 0
+second: SHIM_OK
+third: SHIM_E_FAIL
+nothing: SHIM_E_INVALIDARG
+no callback: SHIM_E_INVALIDARG
+told 1
+asked 1 1 of first, 1 1 of second
+third: SHIM_E_FAIL
+"""
+
+NOT_ENABLED = """\
+late: SHIM_E_CALL_ONLY_FROM_INIT
+first: SHIM_E_INVALIDARG
+second: SHIM_E_INVALIDARG
+third: SHIM_E_INVALIDARG
+nothing: SHIM_E_INVALIDARG
+no callback: SHIM_E_INVALIDARG
+told 0
+asked 0 0 of first, 0 0 of second
+third: SHIM_E_INVALIDARG
+objects 0, lines 0
+"""
+
+
+# The filters of both are asked, and their answers are one; what is set later
+# counts for what comes later.
+@test
+def who_asks_is_told_lines_and_counts():
+    x86_only()
+    flags = ['-rdynamic', '-I' + os.path.join(PROGRAMS, '../../include')]
+    program = compile('covers.c', flags=flags, libraries=['-ldl'])
+    library = compile('reached_library.c', flags=['-shared', '-fPIC'],
+                      name='libreached.so', instrument=False)
+    done = record([program], 'none', COVERS_LIBRARY=library)
+    expect(done.stdout.startswith(ANSWERS), done.stdout)
+    expect('  one reached_library.c:13+1 1\n' in done.stdout and
+           'library: SHIM_OK\nobjects 2, lines 1\n' in done.stdout, done.stdout)
+    done = record([program], 'none', COVERS_NOT='1')
+    expect_equal(done.stdout, NOT_ENABLED, 'without asking')
+    expect_equal(run([program]).stdout, '', 'without us')
+
+
 # --- programs that count ---
 
 COUNTING = {'gcc': ['-fsanitize-coverage=trace-pc'],
