@@ -352,10 +352,6 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	if (is_traced) {
 		trace = tree_hot.trace;
 		word = trace_enter_word(time >> TRACE_SHIFT, node->hits);
-		if (UNLIKELY(node->hits >= SHIM_TRACE_FUNCTIONS)) {
-			enter_missed(function, site, sp, current);
-			return;
-		}
 		node->frame = frame;
 		if (!trace_reserve(trace, time >> TRACE_SHIFT, word, node,
 				   &at)) {
@@ -367,12 +363,13 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	/* Current first: what a handler calls from here on is the node's child.
 	 * (The compiler keeps this order: every store below may alias it.) */
 	__atomic_store_n(&tree_hot.current, node, __ATOMIC_RELEASE);
-	node->frame = frame;
+	if (!is_traced)
+		node->frame = frame;
 	if (clock != TRACED)
 		shim_add(&node->calls, 1);
 	if (clock == COARSE)
 		node->start = *tree_hot.tick;
-	else if (clock != COUNTS)
+	else if (clock == EXACT)
 		node->start = time;
 	if (is_traced)
 		trace_put(trace, at, time >> TRACE_SHIFT, word);
@@ -450,7 +447,12 @@ HOOKS(coarse, COARSE, false)
 HOOKS(exact, EXACT, false)
 HOOKS(counts_traced, COUNTS, true)
 HOOKS(exact_traced, EXACT, true)
-HOOKS(traced, TRACED, true)
+
+/* (A leave counts nothing either way.) */
+static HOT void traced_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, TRACED, true);
+}
 
 const shim_site_hook tree_hooks[4][2] = {
 	[COUNTS] = { counts_enter, counts_leave },
@@ -461,7 +463,8 @@ const shim_site_hook tree_hooks[4][2] = {
 const shim_site_hook tree_traced_hooks[4][2] = {
 	[COUNTS] = { counts_traced_enter, counts_traced_leave },
 	[EXACT] = { exact_traced_enter, exact_traced_leave },
-	[TRACED] = { traced_enter, traced_leave },
+	/* There is nothing to count at a leave either. */
+	[TRACED] = { traced_enter, counts_traced_leave },
 };
 
 /* --- once calls were off, and beside other profilers --- */

@@ -151,7 +151,8 @@ COLD struct shim_node *node_make(struct tree *tree,
 	if (tree_is_traced && !group) {
 		node->hits = trace_leaves_out(parent, function) ?
 				     TRACE_LEFT_OUT : trace_number(function);
-		is_slow |= node->hits == TRACE_LEFT_OUT ||
+		/* The fast path knows small numbers only. */
+		is_slow |= node->hits >= SHIM_TRACE_FUNCTIONS ||
 			   trace_is_counted(function);
 	}
 	__atomic_store_n(&node->function,
