@@ -219,8 +219,7 @@ static bool open_short(struct shim_node *node, uint64_t frame)
 	uint32_t word = trace_enter_word(time, node->hits);
 	char *at;
 
-	if (node->group || node->hits >= SHIM_TRACE_FUNCTIONS ||
-	    is_in_doubt(node))
+	if (node->function & SHIM_NODE_EXACT)
 		return false;
 	node->frame = frame;
 	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {

@@ -374,6 +374,9 @@ bool by_limit(const char *text, size_t size);
 void by_start(void);
 void by_start_recording(void);
 
+/* Whether @name, of the linker, is what somebody means by @wanted. */
+bool by_is_named(const char *name, const char *wanted);
+
 /* Which by= the function is of, from 1 on; 0: none. */
 unsigned by_find(shim_function function);
 
@@ -432,7 +435,8 @@ static inline void trace_open_call(struct shim_node *node)
 	uint64_t time = node->start >> TRACE_SHIFT;
 	uint32_t number = node_number(node);
 
-	if (number >= SHIM_TRACE_FUNCTIONS ||
+	if ((node->function & SHIM_NODE_EXACT) ||
+	    number >= SHIM_TRACE_FUNCTIONS ||
 	    !trace_short(time, trace_enter_word(time, number)))
 		trace_opened(node);
 }

@@ -199,7 +199,7 @@ static bool is_tail(const char *name, const char *wanted)
 
 /* A linker name, without what the compiler adds for its clones, or a C++ name
  * without its parameters. */
-static bool is_named(const char *name, const char *wanted)
+bool by_is_named(const char *name, const char *wanted)
 {
 	size_t size = length_of(wanted);
 	char text[NAME_SIZE];
@@ -305,7 +305,7 @@ static COLD unsigned choose(shim_function function)
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return 0;
 	for (unsigned i = 0; r == SHIM_OK && i < by_count && !by; i++)
-		if (is_named(name, bys[i].function))
+		if (by_is_named(name, bys[i].function))
 			by = i + 1;
 	decide(function, by);
 	return by;
@@ -735,7 +735,7 @@ static void look_for_functions(void)
 		    SHIM_OK)
 			continue;
 		for (unsigned i = 0; i < by_count; i++)
-			found[i] |= is_named(name, bys[i].function);
+			found[i] |= by_is_named(name, bys[i].function);
 	}
 	shim_enum_destroy(functions);
 	for (unsigned i = 0; i < by_count; i++)

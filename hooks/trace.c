@@ -24,6 +24,7 @@ int trace_start(const char *arguments)
 		arguments += size;
 		arguments += *arguments == ',';
 	}
+	trace_prepare();
 	tree_is_traced = true;
 	return tree_start();
 }

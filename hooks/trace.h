@@ -217,10 +217,14 @@ extern bool trace_is_careful;		/* no fast path */
 /* One item of the options behind "trace:"; false: it is none. */
 bool trace_read_option(const char *item, size_t size);
 
+/* Once all are read. */
+void trace_prepare(void);
+
 /* Whether calls of this path are left out for good; @parent says it of its. */
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
 /* Whether there is something to ask about each call of @function; and asks it. */
 bool trace_is_counted(uint64_t function);
 bool trace_skips(uint64_t function);
+void trace_switch(bool is_off);
 
 #endif

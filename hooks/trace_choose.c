@@ -1,36 +1,283 @@
 /*
- * Which calls are recorded: the options behind "trace:".
+ * Which calls are recorded: the options behind "trace:", and on and off.
+ *
+ * What holds for a path is decided once, when its node is made: nodes whose calls are
+ * left out carry the flag that keeps the fast path away, so the others pay
+ * nothing.
  */
 #include "calltree.h"
 
+#include <shim/info.h>
+
 #include <shim/banned.h>
+
+#define NAMES	  16
+#define TEXT_SIZE 128
+#define NAME_SIZE 256
+#define COUNTED	  64
 
 struct trace_options trace_options;
 bool trace_is_off;
 bool trace_is_careful;
 
+/* trigger=FUNCTION, every=FUNCTION/N */
+struct named {
+	char function[TEXT_SIZE];
+	uint64_t every;			/* 0: a trigger */
+	uint64_t calls;
+};
+
+static struct named names[NAMES];
+static unsigned name_count;
+static bool has_triggers, has_counted;
+
+/* Functions that every= is about, as they are found. */
+static struct {
+	uint64_t function;
+	struct named *named;
+} counted[COUNTED];
+static unsigned counted_count;
+
+/* --- options --- */
+
+static const char *value_of(const char *item, size_t size, const char *key)
+{
+	size_t i = 0;
+
+	while (i < size && key[i] && item[i] == key[i])
+		i++;
+	return key[i] == '\0' ? item + i : NULL;
+}
+
+/* Digits, and how many they were; more than 10 are no number. */
+static size_t read_number(const char *text, size_t size, uint64_t *number)
+{
+	size_t i = 0;
+
+	*number = 0;
+	for (; i < size && i < 11 && text[i] >= '0' && text[i] <= '9'; i++)
+		*number = *number * 10 + (uint64_t)(text[i] - '0');
+	return i == 11 ? 0 : i;
+}
+
+static bool is_unit(const char *text, size_t size, const char *unit)
+{
+	size_t i = 0;
+
+	while (i < size && unit[i] && text[i] == unit[i])
+		i++;
+	return i == size && unit[i] == '\0';
+}
+
+/* 64M, 1G: of a file. */
+static bool read_ring(const char *text, size_t size)
+{
+	uint64_t number;
+	size_t digits = read_number(text, size, &number);
+	unsigned shift;
+
+	text += digits;
+	size -= digits;
+	if (is_unit(text, size, "K"))
+		shift = 10;
+	else if (is_unit(text, size, "M"))
+		shift = 20;
+	else if (is_unit(text, size, "G"))
+		shift = 30;
+	else
+		return false;
+	if (digits == 0 || number > 1u << 20)
+		return false;
+	number <<= shift;
+	/* The blocks that stay mapped, and as much again. */
+	if (number < 1u << 20 || number > 1ull << 40)
+		return false;
+	trace_options.ring_size = number;
+	return true;
+}
+
+/* 500ns, 10us, 3ms, 1s: in clock units. */
+static bool read_duration(const char *text, size_t size)
+{
+	const struct shim_meta *meta = shim_record_meta();
+	uint64_t number, ns = 0;
+	size_t digits = read_number(text, size, &number);
+
+	text += digits;
+	size -= digits;
+	if (is_unit(text, size, "ns"))
+		ns = 1;
+	else if (is_unit(text, size, "us"))
+		ns = 1000;
+	else if (is_unit(text, size, "ms"))
+		ns = 1000000;
+	else if (is_unit(text, size, "s"))
+		ns = 1000000000;
+	if (digits == 0 || digits > 6 || ns == 0 || number == 0)
+		return false;
+	number *= ns;
+	trace_options.min_clock = meta->clock_hz >= 1000000 ?
+		number * (meta->clock_hz / 1000000) / 1000 : number;
+	trace_is_careful = true;
+	return true;
+}
+
+static bool add_name(const char *text, size_t size, uint64_t every)
+{
+	struct named *named = &names[name_count];
+
+	if (size == 0 || size >= TEXT_SIZE || name_count == NAMES)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		named->function[i] = text[i];
+	named->function[size] = '\0';
+	named->every = every;
+	name_count++;
+	has_triggers |= every == 0;
+	has_counted |= every != 0;
+	return true;
+}
+
+static bool read_every(const char *text, size_t size)
+{
+	size_t name = size;
+	uint64_t every;
+
+	while (name > 0 && text[name - 1] != '/')
+		name--;
+	return name > 1 && size > name &&
+	       read_number(text + name, size - name, &every) == size - name &&
+	       every > 0 && add_name(text, name - 1, every);
+}
+
+static bool read_depth(const char *text, size_t size)
+{
+	uint64_t depth;
+
+	if (size == 0 || read_number(text, size, &depth) != size ||
+	    depth == 0 || depth > UINT32_MAX)
+		return false;
+	trace_options.depth = (uint32_t)depth;
+	return true;
+}
+
 bool trace_read_option(const char *item, size_t size)
 {
-	(void)item;
-	(void)size;
+	static const struct {
+		const char *key;
+		bool (*read)(const char *text, size_t size);
+	} options[] = {
+		{ "ring=", read_ring },	      { "min=", read_duration },
+		{ "depth=", read_depth },     { "every=", read_every },
+	};
+	const char *value;
+
+	if (is_unit(item, size, "off")) {
+		trace_is_off = true;
+		return true;
+	}
+	value = value_of(item, size, "trigger=");
+	if (value)
+		return add_name(value, size - (size_t)(value - item), 0);
+	for (unsigned i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		value = value_of(item, size, options[i].key);
+		if (value)
+			return options[i].read(value,
+					       size - (size_t)(value - item));
+	}
 	return false;
+}
+
+void trace_prepare(void)
+{
+	if (name_count)
+		shim_symbols_enable();
+}
+
+/* --- paths --- */
+
+/* What was asked for about @function: a trigger, or every N-th call. */
+static struct named *find_named(uint64_t function, bool is_trigger)
+{
+	char name[NAME_SIZE];
+
+	if (shim_function_name(function & SHIM_NODE_ADDRESS, sizeof(name), NULL,
+			       name) != SHIM_OK)
+		return NULL;
+	for (unsigned i = 0; i < name_count; i++)
+		if ((names[i].every == 0) == is_trigger &&
+		    by_is_named(name, names[i].function))
+			return &names[i];
+	return NULL;
+}
+
+static bool is_too_deep(const struct shim_node *parent)
+{
+	uint32_t depth = 0;
+
+	for (; !is_root(parent) && depth < trace_options.depth;
+	     parent = parent_of(parent))
+		if (parent->hits != TRACE_LEFT_OUT)
+			depth++;
+	return depth == trace_options.depth;
 }
 
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function)
 {
-	(void)parent;
-	(void)function;
-	return false;
+	if (has_triggers && (is_root(parent) || parent->hits == TRACE_LEFT_OUT) &&
+	    !find_named(function, true))
+		return true;
+	return trace_options.depth && is_too_deep(parent);
 }
+
+/* --- every N-th call --- */
 
 bool trace_is_counted(uint64_t function)
 {
-	(void)function;
-	return false;
+	struct named *named;
+	unsigned i;
+
+	if (!has_counted)
+		return false;
+	for (i = 0; i < counted_count; i++)
+		if (counted[i].function == function)
+			return true;
+	named = find_named(function, false);
+	i = __atomic_load_n(&counted_count, __ATOMIC_RELAXED);
+	if (!named || i >= COUNTED)
+		return false;
+	/* Two threads may find it at once: then it is there twice. */
+	i = __atomic_fetch_add(&counted_count, 1, __ATOMIC_RELAXED);
+	if (i >= COUNTED)
+		return false;
+	counted[i].named = named;
+	__atomic_store_n(&counted[i].function, function, __ATOMIC_RELEASE);
+	return true;
 }
 
 bool trace_skips(uint64_t function)
 {
-	(void)function;
+	for (unsigned i = 0; i < counted_count && i < COUNTED; i++)
+		if (__atomic_load_n(&counted[i].function, __ATOMIC_ACQUIRE) ==
+		    function)
+			return __atomic_fetch_add(&counted[i].named->calls, 1,
+						  __ATOMIC_RELAXED) %
+				       counted[i].named->every !=
+			       0;
 	return false;
+}
+
+/* --- off and on --- */
+
+/* Other threads see it with their next call: the fast path has no room then. */
+void trace_switch(bool is_off)
+{
+	__atomic_store_n(&trace_is_off, is_off, __ATOMIC_SEQ_CST);
+	if (!is_off)
+		return;
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next)
+		if (tree->trace)
+			__atomic_store_n(&tree->trace->limit, 0,
+					 __ATOMIC_SEQ_CST);
 }

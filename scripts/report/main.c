@@ -25,6 +25,7 @@ static const char help[] =
 "       profrun export lcov|cobertura [DIR...]   of all of them together\n"
 "       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
 "       profrun html [DIR] [-o FILE]             a page to look at\n"
+"       profrun replay [DIR] [OPTIONS]           the calls of a trace, in time\n"
 "       profrun gprof [GPROF OPTIONS] [DIR]\n"
 "       profrun merge -o DIR DIR...              one recording of several\n"
 "       profrun merge -o FILE GMON.OUT...        and one gmon.out\n"
@@ -73,6 +74,14 @@ static const char help[] =
 "  --limit N            rows of a table; 0: all; default 30\n"
 "  --format text|json|csv\n"
 "  --color auto|always|never\n"
+"replay:\n"
+"  --from T, --to T     only this time, since the start: 1.5s, 20ms, 300us, 7ns\n"
+"  --thread T           only this thread: its number or its name\n"
+"  --function F         only calls of function F, and what they call\n"
+"  --depth N            no deeper than this\n"
+"  --min-duration T     leave out calls that are shorter\n"
+"  --limit N            the first N lines\n"
+"  --color auto|always|never\n"
 "all:\n"
 "  --process PID        only this process\n"
 "  --mangled            names as the linker has them\n"
@@ -92,8 +101,9 @@ enum {
 	OPTION_MANGLED, OPTION_RAW, OPTION_DEBUGINFOD, OPTION_VALUE,
 	OPTION_MAX_DEPTH, OPTION_SAMPLES, OPTION_TRACE, OPTION_MEMORY,
 	OPTION_LOCKS, OPTION_EXCEPTIONS, OPTION_COVERAGE, OPTION_RANKS,
-	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_HELP,
-	OPTION_OUTPUT = 'o',
+	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_FROM,
+	OPTION_TO, OPTION_THREAD, OPTION_FUNCTION, OPTION_MIN_DURATION,
+	OPTION_HELP, OPTION_OUTPUT = 'o',
 };
 
 #define COMMON                                                              \
@@ -131,6 +141,18 @@ static const struct option export_options[] = {
 	{ "value", required_argument, NULL, OPTION_VALUE },
 	{ "max-depth", required_argument, NULL, OPTION_MAX_DEPTH },
 	{ "threads", no_argument, NULL, OPTION_THREADS },
+	COMMON
+};
+
+static const struct option replay_options[] = {
+	{ "from", required_argument, NULL, OPTION_FROM },
+	{ "to", required_argument, NULL, OPTION_TO },
+	{ "thread", required_argument, NULL, OPTION_THREAD },
+	{ "function", required_argument, NULL, OPTION_FUNCTION },
+	{ "depth", required_argument, NULL, OPTION_DEPTH },
+	{ "min-duration", required_argument, NULL, OPTION_MIN_DURATION },
+	{ "limit", required_argument, NULL, OPTION_LIMIT },
+	{ "color", required_argument, NULL, OPTION_COLOR },
 	COMMON
 };
 
@@ -192,6 +214,24 @@ static double parse_percent(const char *option, const char *text)
 	if (end == text || *end || !(value >= 0 && value <= 100))
 		die_usage("--%s: '%s' is not from 0 to 100", option, text);
 	return value;
+}
+
+static double parse_time(const char *option, const char *text)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	double value = strtod(text, &end);
+	size_t i;
+
+	if (end != text && value >= 0 && value < 1e12)
+		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+			if (!strcmp(end, units[i].name))
+				return value * units[i].ns;
+	die_usage("--%s: '%s' is not a time: 1.5s, 20ms, 300us, 7ns", option,
+		  text);
 }
 
 static void take_option(struct options *options, int option, const char *text)
@@ -302,6 +342,21 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_AGAINST:
 		options->against = text;
+		break;
+	case OPTION_FROM:
+		options->from_ns = parse_time("from", text);
+		break;
+	case OPTION_TO:
+		options->to_ns = parse_time("to", text);
+		break;
+	case OPTION_MIN_DURATION:
+		options->min_duration_ns = parse_time("min-duration", text);
+		break;
+	case OPTION_THREAD:
+		options->thread = text;
+		break;
+	case OPTION_FUNCTION:
+		options->function = text;
 		break;
 	case OPTION_HELP:
 		fputs(help, stdout);
@@ -866,6 +921,19 @@ static int finish_histograms(int argc, char **argv)
 	return 0;
 }
 
+static int replay(const struct options *options, const char *path)
+{
+	struct recording recording;
+
+	if (options->to_ns && options->to_ns < options->from_ns)
+		die_usage("--to: before --from");
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	replay_print(output_open(NULL), &recording, options);
+	output_close();
+	return 0;
+}
+
 static int info(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -930,6 +998,11 @@ int main(int argc, char **argv)
 		left = take_options(&options, argc, argv, html_options, ":o:");
 		if (left <= 1)
 			return html(&options, argv[optind]);
+	} else if (!strcmp(verb, "replay")) {
+		options.depth = UINT32_MAX;
+		left = take_options(&options, argc, argv, replay_options, ":");
+		if (left <= 1)
+			return replay(&options, argv[optind]);
 	} else if (!strcmp(verb, "info")) {
 		left = take_options(&options, argc, argv, info_options, ":");
 		if (left <= 1)

@@ -147,7 +147,7 @@ static bool is_one_function(const struct model *model,
 }
 
 /* Marks the functions that @name means; all that are called exactly so. */
-static bool *find_functions(const struct model *model, const char *name)
+bool *find_functions(const struct model *model, const char *name)
 {
 	enum match *matches = allocate(model->function_count, sizeof(*matches));
 	bool *wanted = allocate(model->function_count, sizeof(*wanted));

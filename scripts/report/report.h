@@ -34,6 +34,11 @@ struct options {
 	enum value value;
 	bool value_given;
 	uint32_t max_depth;		/* of exported paths */
+	/* replay: */
+	double from_ns, to_ns;		/* 0: no end */
+	double min_duration_ns;
+	const char *thread;		/* its number or name; NULL: all */
+	const char *function;		/* its calls and what they call */
 	const char *output;
 	const char *against;		/* a recording to compare with */
 	uint32_t max_paths, max_calls;	/* one by one in the page of html */
@@ -88,6 +93,11 @@ const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes);
 /* Dies if --callers and the like name no function, before all output. */
 void relatives_check(const struct page *page);
 void relatives_print(const struct page *page);
+/* Which functions @name means; dies if that cannot be said. */
+bool *find_functions(const struct model *model, const char *name);
+/* replay.c: the timeline as nested calls. */
+void replay_print(FILE *out, struct recording *recording,
+		  const struct options *options);
 void json_print(FILE *out, struct model *model, const struct options *options,
 		bool with_paths);
 void csv_print(FILE *out, struct model *model, const struct options *options);

@@ -108,6 +108,9 @@ struct trace {
 struct trace_range {
 	double from_ns;
 	double to_ns;			/* 0: no end */
+	/* Calls that are shorter are left out, with their arguments; memory grows
+	 * with what happens in this time. */
+	double min_duration_ns;
 };
 
 /* Whether @recording has any; without reading them. */

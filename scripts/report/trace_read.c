@@ -37,6 +37,7 @@ struct trace_reader {
 	uint32_t file_index;
 	int fd;
 	struct trace_range range;
+	struct trace_filter *filter;	/* or NULL */
 	bool in_range, is_over;
 
 	/* Where it reads. */
@@ -712,11 +713,18 @@ static bool next_in_range(struct trace_reader *reader, struct trace_event *event
 	return next_event(reader, event);
 }
 
-bool trace_next(struct trace_reader *reader, struct trace_event *event)
+static bool next(struct trace_reader *reader, struct trace_event *event)
 {
 	if (reader->range.from_ns <= 0 && reader->range.to_ns == 0)
 		return next_event(reader, event);
 	return next_in_range(reader, event);
+}
+
+bool trace_next(struct trace_reader *reader, struct trace_event *event)
+{
+	return reader->filter ? trace_filter_next(reader->filter, reader, event,
+						  next) :
+				next(reader, event);
 }
 
 /* --- the reader --- */
@@ -732,6 +740,8 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	reader->range = *range;
 	reader->in_range = range->from_ns <= 0;
 	find_clock(reader);
+	if (range->min_duration_ns > 0)
+		reader->filter = trace_filter_begin(range->min_duration_ns);
 	reader->fd = open(reader->file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 						      O_NONBLOCK);
 	if (reader->fd < 0)
@@ -767,6 +777,7 @@ void trace_end(struct trace_reader *reader)
 		close(reader->fd);
 	for (i = 0; i < reader->track_count; i++)
 		free(reader->tracks[i].calls);
+	trace_filter_end(reader->filter);
 	free(reader->tracks);
 	free(reader->queue);
 	free(reader);

@@ -74,6 +74,51 @@ static bool is_size(const char *value)
 	       (*unit != 'G' || atoi(value) <= 1024);
 }
 
+static bool is_ring(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+	unsigned long number = strtoul(value, NULL, 10);
+
+	if (digits == 0 || digits > 7 || number > 1ul << 20 ||
+	    value[digits] == '\0' || value[digits + 1] != '\0')
+		return false;
+	return (value[digits] == 'K' && number >= 1024) ||
+	       (value[digits] == 'M' && number >= 1) ||
+	       (value[digits] == 'G' && number >= 1 && number <= 1024);
+}
+
+static bool is_duration(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+	const char *unit = value + digits;
+
+	return digits > 0 && digits <= 6 && atol(value) > 0 &&
+	       (strcmp(unit, "ns") == 0 || strcmp(unit, "us") == 0 ||
+		strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0);
+}
+
+static bool is_depth(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	return digits > 0 && digits <= 9 && value[digits] == '\0' &&
+	       atol(value) > 0;
+}
+
+static bool is_function(const char *value)
+{
+	return *value != '\0' && strlen(value) < 128;
+}
+
+/* FUNCTION/N */
+static bool is_every(const char *value)
+{
+	const char *slash = strrchr(value, '/');
+
+	return slash != NULL && slash > value && slash - value < 128 &&
+	       is_depth(slash + 1);
+}
+
 /* The profilers there are and what may stand behind the colon: words, and values
  * behind a word that ends in '='. */
 static const struct {
@@ -82,7 +127,7 @@ static const struct {
 		const char *word;
 		const char *value;	/* for people */
 		bool (*check)(const char *value);
-	} arguments[5];
+	} arguments[8];
 } profilers[] = {
 	{ "calltree",
 	  { { "exact", "", NULL },
@@ -102,7 +147,13 @@ static const struct {
 	{ "sampling",
 	  { { "hz=", "1...20000", is_rate },
 	    { "clock=", "cpu|wall|thread", is_clock } } },
-	{ "trace", { { NULL, NULL, NULL } } },
+	{ "trace",
+	  { { "ring=", "SIZE", is_ring },
+	    { "min=", "TIME", is_duration },
+	    { "depth=", "N", is_depth },
+	    { "every=", "FUNCTION/N", is_every },
+	    { "trigger=", "FUNCTION", is_function },
+	    { "off", "", NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
 
@@ -126,6 +177,14 @@ static const char common_help[] =
 	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
+	"                             trace            every call with its time, for\n"
+	"                                              replay; trace:ring=64M keeps the\n"
+	"                                              last of each thread, min=10us\n"
+	"                                              leaves out shorter calls, depth=N\n"
+	"                                              deeper ones, every=f/N all but\n"
+	"                                              each N-th, trigger=f what is not\n"
+	"                                              called by f; off: until\n"
+	"                                              shim_trace_start()\n"
 	"                             memory[:period=SIZE,seed=N,leaks=MS,unwind]\n"
 	"                                              what each call path allocates;\n"
 	"                                              period: by one byte in so many;\n"
@@ -193,7 +252,7 @@ static bool append(char *list, size_t size, char separator, const char *item)
 
 const char *settings_profilers(void)
 {
-	static char text[512];
+	static char text[1024];
 	size_t n = 0;
 
 	for (size_t i = 0; i < PROFILERS && n < sizeof(text); i++) {
