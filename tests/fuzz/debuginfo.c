@@ -347,8 +347,37 @@ static void ask_about_calls(struct debuginfo_question *question,
 	}
 }
 
+static void ask_line_table(const char *path)
+{
+	struct debuginfo_question question = {
+		.image = 1,
+		.path = path,
+		.build_id = build_id,
+		.build_id_size = build_id_size,
+		.range_count = 1,
+		.ranges = { { 0, UINT32_MAX } },
+	};
+	struct debuginfo_answer answer = { .count = 0 };
+	const struct debuginfo_lines *lines;
+
+	if (shim_debuginfo.linetable(&question, &answer) != 0)
+		return;
+	lines = answer.data;
+	look(lines->rows, lines->row_count * sizeof(*lines->rows));
+	look(lines->files, lines->files_size);
+	for (uint64_t i = 0; i < lines->row_count; i++) {
+		const struct debuginfo_row *row = &lines->rows[i];
+
+		if (row->file >= lines->file_count ||
+		    (i > 0 && row->address < row[-1].address))
+			abort();
+	}
+	++*answered;
+}
+
 static void ask_everything(const char *path)
 {
+	ask_line_table(path);
 	for (size_t i = 0; i < function_count; i++) {
 		struct debuginfo_question question = {
 			.image = 1,
