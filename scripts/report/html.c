@@ -204,6 +204,8 @@ static void put_paths(struct source *source, const struct walking *walking)
 	}
 	if (model->has_memory)
 		put_path_memory(columns, model, order, count);
+	if (model->locks)
+		COLUMN(columns, i, count, whole(locks_waited(model, order[i])));
 }
 
 static void put_sums(struct source *source, const struct sums *sums)
@@ -413,6 +415,7 @@ static void put_source(FILE *out, const struct source *source)
 	fprintf(out, ",\"times\":%s,\"errors\":%s,\"ranges\":%s,\"memory\":%s",
 		flag(model->has_times), flag(model->has_errors),
 		flag(model->has_ranges), flag(model->has_memory));
+	fprintf(out, ",\"waits\":%s", flag(model->locks != NULL));
 	fprintf(out, ",\"left_out\":%" PRIu64 ",\"least\":%" PRIu64
 		",\"bucket_ns\":%.17g,\"views\":[", source->left_out,
 		whole(source->least), model->bucket_ns);
@@ -547,8 +550,13 @@ static void put_text_of(FILE *out, const struct html *html)
 	put_json(out, process_string(first, "command"));
 	fputs(",\"facts\":", out);
 	put_facts(out, model, html->options);
-	fprintf(out, ",\"lost\":%" PRIu64 ",\"starts_with_memory\":%s",
-		model->lost, flag(html->options->memory));
+	fprintf(out, ",\"lost\":%" PRIu64 ",\"starts_with\":%s", model->lost,
+		html->options->memory ? "\"allocated\"" :
+		html->options->locks ? "\"waits\"" : "null");
+	if (model->locks)
+		locks_json(out, model, html->options);
+	if (model->exceptions)
+		exceptions_json(out, model, html->options);
 	fputs(",\n\"sources\":[", out);
 	for (i = 0; i < html->source_count; i++) {
 		fputs(i ? ",\n" : "\n", out);

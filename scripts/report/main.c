@@ -56,7 +56,7 @@ static const char help[] =
 "  --value self|total|calls|samples   what folded and speedscope count; default\n"
 "          self, in ns;\n"
 "          bytes|allocations|peak|leaked|lost   of memory;\n"
-"          waits                           for locks, in ns; folded's\n"
+"          waits                           for locks, in ns; of these two\n"
 "                       callgrind: calls, else self and total;\n"
 "                       pprof has both, calls and time (self is its flat,\n"
 "                       total its cum), or of memory what was allocated and\n"
@@ -734,10 +734,12 @@ static void check_value(struct options *options, enum export format,
 		options->value = VALUE_PEAK;
 	if (format == EXPORT_MASSIF && options->value != VALUE_PEAK)
 		die_usage("export massif: has no --value");
-	if (format == EXPORT_FOLDED && options->locks && !options->value_given)
+	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE) &&
+	    options->locks && !options->value_given)
 		options->value = VALUE_WAITS;
-	if (options->value == VALUE_WAITS && format != EXPORT_FOLDED)
-		die_usage("--value waits is folded's");
+	if (options->value == VALUE_WAITS && format != EXPORT_FOLDED &&
+	    format != EXPORT_SPEEDSCOPE)
+		die_usage("--value waits is folded's and speedscope's");
 	if ((format == EXPORT_FOLDED || format == EXPORT_SPEEDSCOPE ||
 	     format == EXPORT_PPROF) &&
 	    options->memory && !options->value_given)
@@ -884,6 +886,8 @@ static int html(struct options *options, const char *path)
 	}
 	read_all(&models[0], &models[1], &recordings[0], options, path);
 	choose_memory(&models[0], options);
+	choose_locks(&models[0], options);
+	choose_exceptions(&models[0], options);
 	if (has_threads(&models[0])) {
 		options->threads = true;
 		read_all(&models[2], NULL, &recordings[1], options,

@@ -29,6 +29,8 @@ static double weight(const struct speedscope *speedscope, uint32_t number)
 
 	if (value >= VALUE_BYTES)
 		return (double)memory_value(&model->memory[number], value);
+	if (value == VALUE_WAITS)
+		return locks_waited(model, number);
 	if (value == VALUE_CALLS)
 		return (double)(model->is_sampled ? path->own : path->calls);
 	return fmax(path->self, 0) * speedscope->shares[path->function];
@@ -39,6 +41,7 @@ static const char *unit_of(const struct speedscope *speedscope)
 	switch (speedscope->options->value) {
 	case VALUE_SELF:
 	case VALUE_TOTAL:
+	case VALUE_WAITS:
 		return "nanoseconds";
 	case VALUE_CALLS:
 	case VALUE_ALLOCATIONS:

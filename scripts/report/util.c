@@ -67,6 +67,17 @@ void die_usage(const char *format, ...)
 	exit(2);
 }
 
+/* Some outputs read a recording more than once. */
+static bool was_said(const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < warnings_count; i++)
+		if (!strcmp(warnings[i], text))
+			return true;
+	return false;
+}
+
 void warn(const char *format, ...)
 {
 	va_list arguments;
@@ -78,6 +89,10 @@ void warn(const char *format, ...)
 	if (vasprintf(&text, format, arguments) < 0)
 		text = NULL;
 	va_end(arguments);
+	if (was_said(text ? text : format)) {
+		free(text);
+		return;
+	}
 	GROW(warnings, warnings_count, warnings_room);
 	if (warnings_count == WARNINGS_MAX - 1)
 		warnings[warnings_count] = "more is wrong than is said here";

@@ -60,7 +60,7 @@ const more = table.querySelector('button.more');
 if (more && !more.hidden) more.click();
 return [...table.querySelectorAll('tbody tr')].map(row =>
     Object.fromEntries([...row.cells].map(cell => [cell.dataset.column,
-        cell.dataset.column === 'name' ?
+        cell.classList.contains('name') ?
             cell.querySelector('button').textContent :
             [Number(cell.dataset.value), cell.textContent]])));
 """
@@ -411,6 +411,69 @@ def memory_is_that_of_the_report():
                          '%s of %s' % (kind, function['name']))
             met += 1
         expect(met > 1, 'nobody has ' + kind)
+
+
+def waits_of(case):
+    program = compile('waits.cc', 'gcc', '-O1', ['-std=c++17'])
+    result = record([program, case], 'locks')
+    expect_equal(result.status, 0, 'waits.cc')
+    return result.output
+
+
+@test
+def waits_for_locks_are_those_of_the_report():
+    output = waits_of('paths')
+    about = reported(output)
+    open_page(page_of(output))
+    expect_equal(window.run('return document.querySelector("#metric").value'),
+                 'calls waits', 'what is shown first')
+    wanted = {}
+    for line in shim_report('export', 'folded', output, '--value',
+                            'waits').splitlines():
+        path, ns = line.rsplit(' ', 1)
+        name = path.split(';')[-1]
+        wanted[name] = wanted.get(name, 0) + int(ns)
+    got = {row['name'].replace(';', ':'): row['self'][0]
+           for row in rows_of('#table') if row['self'][0]}
+    expect_equal({name: ns for name, ns in wanted.items() if ns}, got, 'waits')
+    # The table of locks, and of each who waits for it.
+    rows = rows_of('#locks .first')
+    expect_equal({row['name']: (row['waits'][0], row['waited_ns'][0],
+                                row['max_ns'][0]) for row in rows},
+                 {lock['name']: (lock['waits'], lock['waited_ns'],
+                                 lock['max_ns']) for lock in about['locks']},
+                 'locks')
+    expect(len(rows) > 1, 'locks: %s' % rows)
+
+    def text_of(path):
+        text = ' \u2190 '.join(reversed(path)) if path else 'unknown'
+        return text if len(text) <= 300 else text[:299] + '\u2026'
+    for number, row in enumerate(rows):
+        window.run('document.querySelectorAll("#locks .first button.function")'
+                   '[arguments[0]].click()', number)
+        lock, = (lock for lock in about['locks']
+                 if lock['name'] == row['name'])
+        expect_equal(
+            sorted((r['name'], r['holder'], r['waits'][0], r['waited_ns'][0])
+                   for r in rows_of('#locks .second')),
+            sorted((text_of(w['path']), text_of(w['holder']), w['waits'],
+                    w['waited_ns']) for w in lock['waiters']), row['name'])
+
+
+@test
+def exceptions_are_those_of_the_report():
+    output = record([compile('exceptions.cc', 'gcc', '-O1')],
+                    'exceptions').output
+    about = reported(output)
+    open_page(page_of(output))
+    got = {row['name']: (row['throws'][0], row['catches'][0])
+           for row in rows_of('#exceptions .first')}
+    expect_equal(got, {e['type'] or 'unknown type': (e['throws'], e['catches'])
+                       for e in about['exceptions']}, 'types')
+    expect(got, 'nothing is thrown')
+    throwers = rows_of('#exceptions .second')
+    expect_equal(sum(row['throws'][0] for row in throwers),
+                 max(throws for throws, _ in got.values()), 'throwers')
 
 
 @test

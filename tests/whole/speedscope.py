@@ -141,6 +141,17 @@ def calls_bytes_and_samples_are_exact():
 
 
 @test
+def waits_for_locks_are_those_of_folded():
+    program = compile('waits.cc', 'gcc', '-O1', ['-std=c++17'])
+    output = record([program, 'paths'], 'locks').output
+    about = export(output)
+    wanted = sum(int(line.rsplit(' ', 1)[1]) for line in shim_report(
+        'export', 'folded', output, '--value', 'waits').splitlines())
+    got = about['profiles'][0]['endValue']
+    expect(wanted > 0 and abs(got - wanted) <= 100, '%s, not %s' % (got, wanted))
+
+
+@test
 def threads_are_profiles_of_their_own():
     output = recording_of('threads.c', 'calltree:counts')
     about = export(output, '--threads')

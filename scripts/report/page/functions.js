@@ -1,10 +1,12 @@
 // The table of functions: the columns of the report.
 
+// Where it is: the object, unless all are in one, and the line.
 function placeOf(about) {
-    const line = about.file ? ` ${visible(baseName(about.file))}:${about.line}` :
-        '';
+    const object = about.object && !about.isInOnly ?
+        visible(baseName(about.object)) : '';
 
-    return about.object ? visible(baseName(about.object)) + line : '';
+    return about.file ? `${object} ${visible(baseName(about.file))}:` +
+        about.line : object;
 }
 
 function nameColumn(functions) {
@@ -88,15 +90,23 @@ function bytesColumn(id, title, hint) {
         exact: row => `${humanCount(row[id])} bytes` };
 }
 
-function memoryColumns(source, rows, metric) {
+function nsColumn(id, title, hint) {
+    return { id, title, hint, value: row => row[id],
+        text: row => humanNs(row[id]), exact: row => exactNs(row[id]) };
+}
+
+// Of what is neither time nor calls: each path has some itself.
+function otherColumns(source, rows, metric) {
     const { unit, label } = METRICS[metric];
-    const sized = unit === 'bytes' ? bytesColumn : countColumn;
+    const sized = { bytes: bytesColumn, count: countColumn,
+        ns: nsColumn }[unit];
+    const besides = metric === 'waits' ? [] : MEMORY;
 
     return [
         partColumn(rows, unit),
         sized('self', 'Self', `${label.toLowerCase()}, by the function itself`),
         sized('total', 'Total', 'with all that it called'),
-        ...MEMORY.filter(kind => kind !== metric).map(kind =>
+        ...besides.filter(kind => kind !== metric).map(kind =>
             (METRICS[kind].unit === 'bytes' ? bytesColumn : countColumn)(
                 kind, { allocated: 'Bytes', allocations: 'Blocks',
                     peak: 'At peak', left: 'Left' }[kind],
@@ -115,10 +125,10 @@ function countColumns(source, rows) {
 
 // The rows of the table, and the columns they are shown in.
 function functionTable(source, view, measured, metric) {
-    if (MEMORY.includes(metric)) {
-        const rows = memoryRows(source, view, measured, metric);
+    if (metric === 'waits' || MEMORY.includes(metric)) {
+        const rows = otherRows(source, view, measured);
 
-        return { rows, columns: memoryColumns(source, rows, metric) };
+        return { rows, columns: otherColumns(source, rows, metric) };
     }
     if (source.times)
         return { rows: view.sums, columns: timeColumns(source, view.sums) };
@@ -128,13 +138,13 @@ function functionTable(source, view, measured, metric) {
     return { rows, columns: countColumns(source, rows) };
 }
 
-function memoryRows(source, view, measured, metric) {
+function otherRows(source, view, measured) {
     const sums = gather(view, measured, path => view.function[path],
         source.functions.length);
 
     return sums.filter(row => row.total > 0).map(row => ({
         function: row.row, self: row.self, total: row.total,
-        ...memoryOf(source, view, row.row),
+        ...source.memory ? memoryOf(source, view, row.row) : {},
     }));
 }
 

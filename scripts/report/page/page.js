@@ -381,6 +381,9 @@ function showAround(drawing, make) {
         source.functions.length + 1);
     const rows = Math.min(tree.deepest + 1, 10);
 
+    byId(`paths-${drawing.box.id}`).hidden = !total[0];
+    if (!total[0])
+        return;
     drawing.box.style.height = `${rows * ROW}px`;
     drawing.show(pictureOf(tree, total, path => visible(
         source.functions[tree.function[path]].name)));
@@ -564,7 +567,7 @@ function fillMetrics() {
                 profile.sources[0].kind === 'calls' ? 'Time, by samples' :
                 label, `${each.kind} ${metric}`));
         }
-    select.value = profile.starts_with_memory ? 'calls allocated' :
+    select.value = profile.starts_with ? `calls ${profile.starts_with}` :
         select.options[0].value;
     [state.kind, state.metric] = select.value.split(' ');
 }
@@ -707,6 +710,39 @@ function fitGraph() {
         `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
 }
 
+// Two tables: what there is, and of what is chosen who has to do with it.
+function showPairs() {
+    const choose = (row, { id }) => {
+        const path = (id === 'holder' ? row.holder : row.path) || [];
+
+        chooseFunction(source.functions.findIndex(each =>
+            each.name === path[path.length - 1]));
+    };
+
+    for (const [id, rows, columns, parts, partColumns] of [
+        ['locks', profile.locks, lockColumns, 'waiters', waiterColumns],
+        ['exceptions', profile.exceptions, exceptionColumns, 'throwers',
+            throwerColumns]]) {
+        if (!rows || !rows.length)
+            continue;
+        const name = byId(id).getAttribute('aria-label');
+        const first = byId(id).querySelector('.first');
+        let chosen = rows[0];
+        const table = new Table(first, name, columns(), row => {
+            chosen = row;
+            table.fill();
+            showParts();
+        });
+        const showParts = () => new Table(byId(id).querySelector('.second'),
+            `${capital(parts)}: ${shorten(lockOrType(chosen), 100)}`,
+            partColumns(), choose).show(chosen[parts]);
+
+        byId(id).hidden = false;
+        table.show(rows, row => row === chosen);
+        showParts();
+    }
+}
+
 function begin() {
     showHead();
     fillMetrics();
@@ -733,6 +769,7 @@ function begin() {
     readTimes();
     listen();
     show();
+    showPairs();
     fitGraph();
     if (timeline)
         byId('lanes').style.height = `${Math.min(timeline.height,

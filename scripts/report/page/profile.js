@@ -74,6 +74,8 @@ class View {
         if (source.memory)
             this.memory = Object.fromEntries(MEMORY.map(kind =>
                 [kind, columns.take(new Float64Array(this.count))]));
+        if (source.waits)
+            this.waits = columns.take(new Float64Array(this.count));
         this.readSums(columns);
     }
 
@@ -188,6 +190,10 @@ class Source {
             memory: this.memory ? memory() : null,
             memoryBelow: this.memory ? memory() : null,
         }));
+        const objects = new Set(this.functions.map(about => about.object));
+
+        for (const about of this.functions)
+            about.isInOnly = objects.size === 1;
     }
 
     view(number) {

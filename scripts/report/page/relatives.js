@@ -42,7 +42,8 @@ function relativeColumns(source, unit) {
 function fact(list, name, value, title = '') {
     if (value === null)
         return;
-    list.append(element('dt', name), element('dd', value, { title }));
+    list.appendChild(element('div')).append(element('dt', name),
+        element('dd', value, { title }));
 }
 
 function functionFacts(source, view, number) {

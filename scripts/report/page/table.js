@@ -1,11 +1,11 @@
 // A table that is sorted by the column whose title is pressed.  It holds as
 // many rows as one looks at; a button below it brings all others.
 
-const ROWS = 50;
+const ROWS = 30;
 
 class Table {
     // @columns: [{ id, title, hint, value(row), text(row), name }]; one whose
-    // @name is true holds a button that calls @choose(row); rank(row), if there
+    // @name is true holds a button that calls @choose(row, column); rank(row), if there
     // is one, is sorted by instead of the value.
     constructor(place, caption, columns, choose) {
         this.columns = columns;
@@ -120,10 +120,12 @@ class Table {
         button.title = shorten(text, 2000);
         if (this.isSelected(row))
             button.setAttribute('aria-current', 'true');
-        button.addEventListener('click', () => this.choose(row));
-        cell.append(button);
+        button.addEventListener('click', () => this.choose(row, column));
+        const line = cell.appendChild(element('div'));
+
+        line.append(button);
         if (column.beside)
-            cell.append(element('span', column.beside(row),
+            line.append(element('span', column.beside(row),
                 { class: 'place' }));
         return cell;
     }

@@ -7,6 +7,7 @@ const METRICS = {
     allocated: { label: 'Bytes allocated', unit: 'bytes' },
     allocations: { label: 'Blocks allocated', unit: 'count' },
     peak: { label: 'Bytes at the peak', unit: 'bytes' },
+    waits: { label: 'Waits for locks', unit: 'ns' },
     left: { label: 'Bytes left at the end', unit: 'bytes' },
 };
 
@@ -15,6 +16,7 @@ function metricsOf(source) {
         ...source.times ? ['time'] : [],
         source.kind,
         ...source.memory ? MEMORY : [],
+        ...source.waits ? ['waits'] : [],
     ];
 }
 
@@ -28,7 +30,8 @@ function measure(view, metric) {
         return { self: view.self, exactSelf: view.exactSelf, total };
     }
     const self = metric === 'calls' ? view.calls :
-        metric === 'samples' ? view.own : view.memory[metric];
+        metric === 'samples' ? view.own :
+            metric === 'waits' ? view.waits : view.memory[metric];
 
     return { self, exactSelf: self, total: view.addUp(self) };
 }
