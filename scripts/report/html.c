@@ -386,8 +386,9 @@ static void put_view(FILE *out, const struct model *model,
 		fputs("null}", out);
 		return;
 	}
-	fprintf(out, "{\"pid\":%u,\"tid\":%u,\"name\":",
-		model->recording->processes[thread->process].pid, thread->tid);
+	fprintf(out, "{\"tid\":%u,\"process\":", thread->tid);
+	put_json(out, model->recording->processes[thread->process].name);
+	fputs(",\"name\":", out);
 	put_json(out, thread->name);
 	fputs("}}", out);
 }
@@ -448,10 +449,9 @@ static void put_lane(FILE *out, const struct timeline *timeline,
 	const struct trace_thread *thread =
 		&timeline->trace.threads[lane->thread];
 
-	fprintf(out, "{\"thread\":%u,\"pid\":%u,\"tid\":%u,\"track\":%u",
-		lane->thread,
-		timeline->recording.processes[thread->process].pid,
-		thread->tid, lane->track);
+	fprintf(out, "{\"thread\":%u,\"tid\":%u,\"track\":%u,\"process\":",
+		lane->thread, thread->tid, lane->track);
+	put_json(out, timeline->recording.processes[thread->process].name);
 	fprintf(out, ",\"calls\":%" PRIu64 ",\"pieces\":%u,\"begin_ns\":%"
 		PRIu64 ",\"end_ns\":%" PRIu64 ",\"name\":", lane->calls,
 		lane->pieces, whole(lane->begin_ns), whole(lane->end_ns));

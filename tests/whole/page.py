@@ -150,6 +150,23 @@ def each_thread_is_that_of_the_report():
     expect(compared > 5, 'threads do nothing')
 
 
+@test
+def threads_of_several_processes_are_told_apart():
+    outputs = [recording_of('unwind.cc', 'calltree:exact'),
+               recording_of('threads.c', 'calltree:exact')]
+    joined = new_directory('joined') + '/both'
+    shim_report('merge', '-o', joined, *outputs)
+    open_page(page_of(joined))
+    options = window.run('return [...document.querySelector("#thread")'
+                         '.options].map(o => o.textContent)')
+    threads = [t for t in reported(joined)['threads'] if t['calls']]
+    expect_equal(len(options), len(threads) + 1, 'threads')
+    for thread in threads:
+        expect(any('/%d.' % thread['pid'] in option and
+                   '/ %d' % thread['tid'] in option for option in options),
+               '%s is not in %s' % (thread, options))
+
+
 def relatives(about, name, callers):
     """{the other function: calls}, from the paths."""
     names = [function['name'] for function in about['functions']]

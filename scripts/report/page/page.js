@@ -232,7 +232,8 @@ function focusFrame(path) {
 // --- the timeline ---
 
 function laneTitle(lane, several) {
-    const name = (several ? `${lane.pid} / ` : '') + threadName(lane);
+    const name = (several ? `${visible(lane.process)} / ` : '') +
+        threadName(lane);
 
     return `${name}${lane.track ? `, coroutine ${lane.track}` : ''}: ` +
         `${humanCount(lane.calls)} calls`;
@@ -252,7 +253,7 @@ function readTimes() {
     if (!profile.timeline)
         return;
     times = readCalls(profile);
-    const several = new Set(times.lanes.map(lane => lane.pid)).size > 1;
+    const several = new Set(times.lanes.map(lane => lane.process)).size > 1;
     const marks = times.marks.map(([thread, kind, ns, value, text]) => {
         const mark = { thread, ns, value, text: visible(text || '') };
 
@@ -545,12 +546,12 @@ function fillThreads() {
     const select = byId('thread');
     const apart = sourceOf(state.kind, true);
     const several = apart &&
-        new Set(apart.views.map(each => each.thread.pid)).size > 1;
+        new Set(apart.views.map(each => each.thread.process)).size > 1;
 
     select.replaceChildren(new Option('All threads', 0));
     for (const [i, { thread }] of apart ? apart.views.entries() : [])
-        select.add(new Option((several ? `${thread.pid} / ` : '') +
-            threadName(thread), i + 1));
+        select.add(new Option((several ?
+            `${visible(thread.process)} / ` : '') + threadName(thread), i + 1));
     select.value = state.thread;
     byId('threads').hidden = !apart;
 }
