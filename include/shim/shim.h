@@ -59,10 +59,12 @@ extern "C" {
 
 /* Hooks ask at each call: a jump less. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-#define SHIM_API __attribute__((visibility("default"), noplt))
+#define SHIM_NO_JUMP __attribute__((noplt))
 #else
-#define SHIM_API __attribute__((visibility("default")))
+#define SHIM_NO_JUMP
 #endif
+
+#define SHIM_API SHIM_NO_JUMP __attribute__((visibility("default")))
 
 enum shim_result {
 #define RESULT(name, value, text) name = (int)value,
