@@ -139,7 +139,7 @@ static int of_semaphore(int result)
 	{                                                                      \
 		int result = next.name arguments;                              \
                                                                                \
-		if (outcome(result) != 0)                                      \
+		if (result != 0 && outcome(result) != 0)                       \
 			locks_failed(l, kind, outcome(result));                \
 		return result;                                                 \
 	}
@@ -217,6 +217,18 @@ static inline bool is_asked(const void *lock)
 #endif
 }
 
+/* The same of a read-write lock, to read. */
+static inline bool is_read(const pthread_rwlock_t *lock)
+{
+#ifdef __GLIBC__
+	return shim_is_single_threaded() && lock->__data.__cur_writer == 0 &&
+	       lock->__data.__writers == 0 && lock->__data.__shared == 0;
+#else
+	(void)lock;
+	return false;
+#endif
+}
+
 static inline bool is_robust(const void *lock)
 {
 #ifdef __GLIBC__
@@ -249,7 +261,7 @@ MUTEX(is_clock(c) && !is_asked(l), pthread_mutex_clocklock,
 ONLY_TRY(SHIM_LOCK_MUTEX, of_pthread, pthread_mutex_trylock,
 	 (pthread_mutex_t * l), (l))
 
-READ(true, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
+READ(!is_read(l), pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
 READ(is_time(t), pthread_rwlock_timedrdlock,
      (pthread_rwlock_t * l, deadline t), (l, t))
 READ(is_clock(c) && is_time(t), pthread_rwlock_clockrdlock,
