@@ -7,13 +7,43 @@
  */
 #include "calltree.h"
 
+#include <shim/mark.h>
+
 #include <shim/banned.h>
+
+static const enum shim_trace_kind kinds[] = {
+	[SHIM_MARK] = SHIM_TRACE_MARK,
+	[SHIM_RANGE_BEGIN] = SHIM_TRACE_RANGE_BEGIN,
+	[SHIM_RANGE_END] = SHIM_TRACE_RANGE_END,
+};
+
+static void on_marked(struct shim_profiler *profiler, uint32_t kind,
+		      const char *text, uint64_t bits)
+{
+	size_t size = 0;
+
+	(void)profiler;
+	while (size < SHIM_TRACE_TEXT && text[size])
+		size++;
+	if (kind == SHIM_COUNTER)
+		trace_counter(text, bits);
+	else
+		trace_text(kinds[kind], text, size);
+}
+
+static void on_trace_switched(struct shim_profiler *profiler, int is_on)
+{
+	(void)profiler;
+	trace_switch(!is_on);
+}
 
 int trace_start(const char *arguments);
 
 /* @arguments: separated by commas.  0, or -1 if one is none. */
 int trace_start(const char *arguments)
 {
+	struct shim_handle *handle;
+
 	while (*arguments) {
 		size_t size = 0;
 
@@ -26,5 +56,8 @@ int trace_start(const char *arguments)
 	}
 	trace_prepare();
 	tree_is_traced = true;
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_marked(handle, on_marked);
+	shim_profiler_on_trace_switched(handle, on_trace_switched);
 	return tree_start();
 }

@@ -62,6 +62,7 @@ struct trace {
 	bool is_closed;			/* no system calls any more */
 	bool is_paused;
 	bool is_lost;
+	bool is_ended;			/* the thread */
 	bool is_copying;		/* a parent's calls: they are said in a STACK */
 	const void *muted_at;		/* the node whose call is left out */
 	enum shim_lost cause;

@@ -469,6 +469,9 @@ static void put_enter(struct trace *trace, struct shim_node *node)
 		return;
 	}
 	time = trace->last & TRACE_TIME_MASK;
+	/* What was lost on the way here is not the call's. */
+	if (trace_options.min_clock)
+		node->start = trace->last << TRACE_SHIFT;
 	if (size == 4)
 		*(volatile trace_u32 *)at = trace_enter_word(time, number);
 	else
@@ -627,6 +630,7 @@ void trace_thread_begins(struct tree *tree)
 	trace->thread++;
 	trace->track = 0;
 	trace->muted_at = NULL;
+	trace->is_ended = false;
 	trace->busy = 0;
 	shim_thread_name(trace->name);
 	tree->main_stack.resumes = trace->resumes;
@@ -644,8 +648,9 @@ void trace_thread_ended(struct tree *tree)
 	struct trace *trace = tree->trace;
 	char *at;
 
-	if (!trace || trace->is_lost)
+	if (!trace || trace->is_lost || trace->is_ended)
 		return;
+	trace->is_ended = true;
 	at = take_timed(trace, 2, tree->current);
 	if (at)
 		put_head(at, SHIM_TRACE_ENDED, 2);

@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <shim/format.h>
 #include <shim/hooks.h>
+#include <shim/trace.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -232,6 +233,10 @@ static enum shim_result do_request(struct request *request, const char *verb,
 		return shim_calls_stop();
 	if (text_equal(verb, "start") && !*rest)
 		return shim_calls_start();
+	if (text_equal(verb, "trace-start") && !*rest)
+		return shim_trace_switch(1);
+	if (text_equal(verb, "trace-stop") && !*rest)
+		return shim_trace_switch(0);
 	if (text_equal(verb, "load") && *rest)
 		return hand_on(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)

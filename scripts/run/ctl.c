@@ -38,6 +38,7 @@ static const char help[] =
 	"    load NAME[:ARGS] [--data FILE]    attach a profiler; it gets FILE\n"
 	"    unload NAME                       detach it\n"
 	"    stop | start                      all calls of hooks off, and on again\n"
+	"    trace-start | trace-stop          calls of -p trace, on and off\n"
 	"    snapshot [-o DIR]                 a copy of the recording, as it is now\n\n"
 	"The exit status is 1 if that fails; the message begins with the name of the\n"
 	"result.\n";
@@ -445,7 +446,9 @@ int ctl(int words, char **word)
 	word += 2;
 	if (words == 0 && (strcmp(verb, "status") == 0 ||
 			   strcmp(verb, "start") == 0 ||
-			   strcmp(verb, "stop") == 0))
+			   strcmp(verb, "stop") == 0 ||
+			   strcmp(verb, "trace-start") == 0 ||
+			   strcmp(verb, "trace-stop") == 0))
 		return ask(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)
 		return load(pid, words, word);

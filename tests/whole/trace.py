@@ -5,14 +5,16 @@ Traces: every call is in them, whatever the program does and whatever is done to
 it.  Where calls are counted beside the trace, in the same run, both must say the
 same of each path.
 """
+import json
 import os
 import random
+import re
 
 import kill
 import loss
 import shimtest
 from shimtest import (BUILDS, add_test, calls_of, compile, expect, expect_equal,
-                      json_of, record, run, test)
+                      record, run, test)
 
 # What the modules above have for themselves.
 shimtest.tests.clear()
@@ -77,6 +79,158 @@ def nothing_is_lost_when_nothing_is_taken():
 def a_disk_that_gets_full_loses_what_is_counted_as_lost():
     loss.lose(['none'], ['space'], lambda: loss.small_disk(400 << 10),
               profiles=['trace'])
+
+
+# --- what is left out ---
+
+def calls_with(options, program, *arguments):
+    made = record([compile(program), *arguments], 'trace:' + options)
+    return made, dict((lambda p: (p[0], int(p[1])))(line.rsplit(' ', 1))
+                      for line in folded(made.output))
+
+
+@test
+def deeper_calls_are_left_out():
+    _, calls = calls_with('depth=2', 'nesting.c')
+    expect('main;a' in calls and 'main' in calls, calls)
+    expect_equal([p for p in calls if p.count(';') > 1], [], 'deeper')
+
+
+@test
+def of_a_trigger_its_calls_and_what_they_call():
+    _, calls = calls_with('trigger=nest', 'longjmp.c')
+    expect_equal(calls.get('nest'), 1, 'nest')
+    expect(any(p.startswith('nest;') for p in calls), calls)
+    expect_equal([p for p in calls if not p.startswith('nest')], [], 'others')
+
+
+@test
+def every_nth_call_of_a_function_and_all_of_others():
+    _, calls = calls_with('every=two/1000', 'longjmp.c')
+    expect_equal(calls['main;again;one'], 5000, 'one')
+    expect_equal(calls['main;again;one;two'], 5, 'two')
+    expect_equal(calls['main;again;one;two;three'], 5, 'three')
+
+
+def events_of(recording, *options):
+    """What replay prints: time in us, duration's text, depth, what."""
+    done = run([shimtest.report, 'replay', '--color', 'never', *options,
+                recording])
+    expect_equal(done.status, 0, done.stderr)
+    events = []
+    for line in done.stdout.splitlines()[1:]:
+        found = re.match(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)? +(.*)', line)
+        expect(found, 'a line of replay: %r' % line)
+        indent = len(line) - len(line[35:].lstrip()) - 35
+        events.append((float(found.group(1)), found.group(2).strip(),
+                       indent // 2, found.group(4)))
+    return events
+
+
+def ns_of(duration):
+    number, unit = duration.strip('>').split()
+    return float(number) * {'ns': 1, 'us': 1e3, 'ms': 1e6, 's': 1e9}[unit]
+
+
+@test
+def shorter_calls_are_left_out_and_parents_of_longer_ones_are_not():
+    made, _ = calls_with('min=5us', 'longjmp.c')
+    durations = [ns_of(d) for _, d, _, _ in events_of(made.output) if d]
+    expect(len(durations) > 0, 'nothing')
+    expect(min(durations) > 4900, 'the shortest took %f ns' % min(durations))
+
+
+@test
+def a_ring_keeps_the_last_calls_of_each_thread():
+    made = record([compile('longjmp_many.c')], 'trace:ring=1M')
+    whole = record([compile('longjmp_many.c')], 'trace')
+    for recording in (made, whole):
+        for folder, _, files in os.walk(recording.output):
+            for name in files:
+                if name.endswith('.trace') and recording is made:
+                    size = os.path.getsize(os.path.join(folder, name))
+                    expect(size <= 1 << 20, '%s has %d bytes' % (name, size))
+    last = [what for _, _, _, what in events_of(whole.output)][-2000:]
+    ours = [what for _, _, _, what in events_of(made.output)][-2000:]
+    expect_equal(ours, last, 'the last 2000 lines')
+
+
+# --- what the program says ---
+
+MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
+                            'include')]
+
+
+@test
+def marks_ranges_and_counters_are_in_their_place():
+    program = compile('marks.c', flags=MARKS)
+    made = record([program], 'trace')
+    expect_equal(made.stdout, run([program]).stdout, 'stdout')
+    notes = [what for _, _, _, what in events_of(made.output)]
+    first = notes.index('-- mark a mark; with <odd> \\x1b characters')
+    expect_equal(notes[first:first + 9], [
+        notes[first], '-- range begins: load', 'part {', 'leaf;', 'leaf;',
+        '} part', '-- counter files = 1.5', '-- range ends: load',
+        '-- counter files = -2'], 'the notes')
+    named = notes.index('-- this thread is now painter')
+    expect_equal(notes[named - 2:named], ['named {', 'leaf;'], 'before')
+
+
+@test
+def without_us_marks_are_nothing():
+    expect_equal(run([compile('marks.c', flags=MARKS), 'parts']).status, 0,
+                 'status')
+
+
+@test
+def what_is_not_traced_is_not_there_and_the_rest_nests():
+    program = compile('marks.c', flags=MARKS)
+    made = record([program, 'parts'], 'trace')
+    expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
+                 {'main': '1', 'main;part': '2', 'main;part;leaf': '4',
+                  'main;stop_in': '1', 'main;stop_in;leaf': '1',
+                  'main;start_in;leaf': '1'}, 'calls')
+    made = record([program, 'parts'], 'trace:off')
+    expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
+                 {'main;part': '1', 'main;part;leaf': '3',
+                  'main;start_in;leaf': '1'}, 'calls')
+
+
+# --- replay ---
+
+@test
+def replay_shows_a_time_a_function_a_depth():
+    made = record([compile('longjmp.c')], 'trace')
+    everything = events_of(made.output)
+    middle = everything[len(everything) // 2][0]
+    some = events_of(made.output, '--from', '%.3fus' % middle, '--to',
+                     '%.3fus' % (middle + 100))
+    expect(some and all(middle - 0.01 <= t <= middle + 100.01
+                        for t, _, _, _ in some), some[:3])
+    begins = {w for t, _, _, w in everything if middle < t < middle + 100}
+    expect(begins <= {w for _, _, _, w in some}, 'something is missing')
+    two = [w for _, _, _, w in events_of(made.output, '--function', 'two')]
+    expect_equal({w for w in two},
+                 {'two {', 'three  (unwound);', '} two  (unwound)'}, 'two')
+    flat = events_of(made.output, '--depth', '1')
+    expect_equal({d for _, _, d, _ in flat}, {0}, 'depths')
+
+
+@test
+def a_report_of_a_trace_says_what_one_of_calls_says():
+    made = record([compile('threads.c')], 'calltree;trace')
+
+    def numbers(*options):
+        about = json.loads(shimtest.shim_report(
+            'report', '--format', 'json', *options, made.output))
+        return {f['name']: (f['calls'], f['total_ns']) for f in
+                about['functions']}
+    counted, traced = numbers(), numbers('--trace')
+    expect_equal(set(counted), set(traced), 'functions')
+    for name, (calls, total) in counted.items():
+        expect_equal(traced[name][0], calls, name)
+        expect(abs(traced[name][1] - total) <= 200 * calls + 1000,
+               '%s: %s, %s' % (name, traced[name], (calls, total)))
 
 
 if __name__ == '__main__':
