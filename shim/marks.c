@@ -4,6 +4,7 @@
 #include "contract.h"
 #include "events.h"
 
+#define SHIM_MARKS_ARE_HERE
 #include <shim/mark.h>
 #include <shim/trace.h>
 

@@ -50,6 +50,7 @@ enum shim_mark_kind {
 SHIM_API enum shim_result
 shim_mark_tell(SHIM_IN enum shim_mark_kind kind, SHIM_IN const char *text,
 	       SHIM_IN uint64_t bits) SHIM_ASYNC;
+#ifndef SHIM_MARKS_ARE_HERE
 #pragma weak shim_mark_tell
 
 /* Something happens now. */
@@ -84,6 +85,8 @@ SHIM_QUIET static inline void shim_counter(const char *name, double value)
 	if (shim_mark_tell)
 		shim_mark_tell(SHIM_COUNTER, name, both.bits);
 }
+
+#endif
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,7 @@ extern "C" {
  * Contract: async; `profrun ctl PID trace-start` and trace-stop do the same.
  */
 SHIM_API enum shim_result shim_trace_switch(SHIM_IN int is_on) SHIM_ASYNC;
+#ifndef SHIM_MARKS_ARE_HERE
 #pragma weak shim_trace_switch
 
 SHIM_QUIET static inline void shim_trace_start(void)
@@ -43,6 +44,8 @@ SHIM_QUIET static inline void shim_trace_stop(void)
 	if (shim_trace_switch)
 		shim_trace_switch(0);
 }
+
+#endif
 
 #ifdef __cplusplus
 }
