@@ -1,0 +1,227 @@
+"""A trace as others read it: chrome, perfetto, ctf."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, new_directory, record,
+                      shim_report, test)
+
+PROTO = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                     'scripts', 'report')
+PROGRAMS = ['threads.c', 'coroutines.c', 'exceptions.cc', 'longjmp.c']
+MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
+                            'include')]
+recorded = {}
+
+
+def trace_of(source):
+    if source not in recorded:
+        result = record([compile(source, flags=MARKS if source == 'marks.c'
+                                 else ())], 'trace')
+        expect_equal(result.status, 0, source)
+        recorded[source] = result.output
+    return recorded[source]
+
+
+def calls_of(output):
+    about = json.loads(shim_report('report', output, '--format', 'json',
+                                   '--limit', '0'))
+    calls = collections.Counter()
+    for function in about['functions']:
+        calls[function['name']] += function['calls']
+    return +calls
+
+
+def export(format, output, *more):
+    path = os.path.join(new_directory(format), 'out')
+    expect_equal(shim_report('export', format, output, '-o', path, *more), '',
+                 'output')
+    return path
+
+
+class Lanes:
+    """Begins and ends, which have to nest in each lane, in time."""
+
+    def __init__(self, what):
+        self.what = what
+        self.calls = collections.Counter()
+        self.open = collections.defaultdict(list)
+        self.last = {}
+
+    def event(self, lane, time, name):
+        """@name: of what begins; None: an end."""
+        expect(time >= self.last.get(lane, 0),
+               '%s: lane %s: %s after %s' % (self.what, lane, time,
+                                             self.last.get(lane)))
+        self.last[lane] = time
+        if name is not None:
+            self.open[lane].append(name)
+            self.calls[name] += 1
+        else:
+            expect(self.open[lane], '%s: an end too many' % self.what)
+            self.open[lane].pop()
+
+    def check(self, calls):
+        expect_equal([lane for lane in self.open if self.open[lane]], [],
+                     self.what + ': still open')
+        expect(self.calls, self.what + ': no calls')
+        expect_equal(self.calls, calls, self.what)
+
+
+def check_calls(source, lanes):
+    lanes.check(calls_of(trace_of(source)))
+
+
+# --- chrome ---
+
+def chrome_events(output):
+    with open(export('chrome', output)) as file:
+        return json.load(file)['traceEvents']
+
+
+@test
+def chrome_has_every_call():
+    for source in PROGRAMS:
+        lanes = Lanes('chrome ' + source)
+        for event in chrome_events(trace_of(source)):
+            if event['ph'] in 'BE':
+                lanes.event((event['pid'], event['tid']), event['ts'],
+                            event['name'] if event['ph'] == 'B' else None)
+        check_calls(source, lanes)
+
+
+@test
+def chrome_has_names_of_threads_and_what_the_program_says():
+    events = chrome_events(trace_of('marks.c'))
+    said = collections.Counter(e['ph'] for e in events)
+    expect_equal(said['b'], said['e'], 'ranges')
+    expect(said['b'] > 0 and said['C'] > 0 and said['i'] > 0, said)
+    names = {e['args']['name'] for e in events if e['ph'] == 'M'}
+    expect('marks' in names, names)
+
+
+# --- perfetto ---
+
+def perfetto_packets(output):
+    """[{field: value, or list of values}] of what protoc makes of it."""
+    if not shutil.which('protoc'):
+        raise shimtest.Skipped('no protoc')
+    with open(export('perfetto', output), 'rb') as file:
+        text = subprocess.run(
+            ['protoc', '--proto_path=' + PROTO, '--decode=perfetto.Trace',
+             'perfetto.proto'], stdin=file, stdout=subprocess.PIPE,
+            check=True).stdout.decode()
+    expect(not re.search(r'^ *\d+:', text, re.M), 'fields nobody knows')
+    for packet in text.split('\npacket {')[0:]:
+        yield dict(re.findall(r'^ *(\w+): "?(.*?)"?$', packet, re.M)), packet
+
+
+@test
+def perfetto_has_every_call():
+    for source in PROGRAMS:
+        lanes, names, tracks = Lanes('perfetto ' + source), {}, set()
+        for fields, packet in perfetto_packets(trace_of(source)):
+            names.update(re.findall(r'iid: (\d+)\s+name: "(.*)"', packet))
+            if 'track_descriptor {' in packet:
+                tracks.add(fields['uuid'])
+            kind = fields.get('type')
+            if kind in ('TYPE_SLICE_BEGIN', 'TYPE_SLICE_END'):
+                expect(fields['track_uuid'] in tracks, 'a track of no name')
+                lanes.event(fields['track_uuid'], int(fields['timestamp']),
+                            names[fields['name_iid']]
+                            if kind == 'TYPE_SLICE_BEGIN' else None)
+        check_calls(source, lanes)
+
+
+@test
+def perfetto_has_what_the_program_says():
+    kinds = collections.Counter()
+    for fields, packet in perfetto_packets(trace_of('marks.c')):
+        if 'double_counter_value' in fields:
+            kinds['counter'] += 1
+        elif fields.get('type') == 'TYPE_INSTANT':
+            kinds['mark'] += 1
+        elif 'track_event {' in packet and 'name_iid' not in fields and \
+                'name' in fields:
+            kinds['range'] += 1
+    expect(all(kinds[k] > 0 for k in ('counter', 'mark', 'range')), kinds)
+
+
+# --- ctf ---
+
+def babeltrace(path):
+    if not shutil.which('babeltrace2'):
+        raise shimtest.Skipped('no babeltrace2')
+    done = subprocess.run(['babeltrace2', '--clock-cycles', path],
+                          capture_output=True, text=True)
+    expect_equal((done.returncode, done.stderr), (0, ''), 'babeltrace2')
+    pattern = (r'\[(\d+)\] \S+ (\w+): \{ pid = (\d+), tid = (\d+), thread = '
+               r'"(.*?)" \}, \{ coroutine = (\d+) \}, (.*)')
+    lines = done.stdout.splitlines()
+    events = [re.fullmatch(pattern, line) for line in lines]
+    expect(all(events) and events, [l for l, e in zip(lines, events) if not e][:3])
+    return [event.groups() for event in events]
+
+
+@test
+def ctf_has_every_call():
+    for source in PROGRAMS:
+        lanes = Lanes('ctf ' + source)
+        for time, kind, pid, tid, thread, track, fields in babeltrace(
+                export('ctf', trace_of(source))):
+            if kind in ('enter', 'leave'):
+                name = re.search(r'function = \( "(.*)" :', fields).group(1)
+                lanes.event((pid, tid, track), int(time),
+                            name if kind == 'enter' else None)
+        check_calls(source, lanes)
+
+
+@test
+def ctf_has_what_the_program_says():
+    kinds = collections.Counter(event[1] for event in babeltrace(
+        export('ctf', trace_of('marks.c'))))
+    expect(all(kinds[k] > 0 for k in ('mark', 'range_begin', 'range_end',
+                                      'counter')), kinds)
+
+
+@test
+def ctf_is_whole_or_not_there():
+    output = trace_of('marks.c')
+    directory = new_directory('ctf')
+    for limit, path, message in ((None, directory, 'exists'),
+                                 (None, directory + '/no/such', 'No such file'),
+                                 (1, directory + '/out', 'File too large')):
+        command = [shimtest.report, 'export', 'ctf', output, '-o', path]
+        if limit:
+            command = ['sh', '-c', 'ulimit -f %d; trap "" XFSZ; exec "$@"' %
+                       limit, 'sh'] + command
+        done = subprocess.run(command, capture_output=True, text=True)
+        expect(done.returncode == 1 and message in done.stderr, done.stderr)
+    expect_equal(os.listdir(directory), [], 'left behind')
+
+
+# --- refusals ---
+
+@test
+def what_is_no_trace_is_refused():
+    counted = record([compile('threads.c')], 'calltree:counts').output
+    traced = trace_of('marks.c')
+    for words, status, message in (
+            (['chrome', counted], 1, 'no trace in it (profrun -p trace)'),
+            (['ctf', traced], 2, 'is a directory: -o DIR'),
+            (['chrome', traced, '--value', 'self'], 2, 'has no --value'),
+            (['perfetto', traced, '--threads'], 2, 'has no --value, --threads'),
+            (['chrome', traced + '.missing'], 1, 'No such file')):
+        done = subprocess.run([shimtest.report, 'export', *words],
+                              capture_output=True, text=True)
+        expect_equal(done.returncode, status, words)
+        expect(message in done.stderr, done.stderr)
+
+
+if __name__ == '__main__':
+    shimtest.main()
