@@ -130,6 +130,25 @@ static handler set_program_handler(handler call)
 	return before;
 }
 
+/* One thread at a time: it takes two steps. */
+static int set_watched(int signal, const struct sigaction *action,
+		       struct sigaction *before)
+{
+	uint64_t mask = 0;
+	bool begun;
+	int result;
+
+	if (!action || hidden() == 0)
+		return real.sigaction(signal, action, before);
+	begun = resume_set_begin(&mask);
+	result = real.sigaction(signal, action, before);
+	if (result == 0)
+		resume_watch_handlers_of(signal);
+	if (begun)
+		resume_set_end(mask);
+	return result;
+}
+
 static int set_action(int signal, const struct sigaction *action,
 		      struct sigaction *before)
 {
@@ -141,7 +160,7 @@ static int set_action(int signal, const struct sigaction *action,
 		given = *action;
 		*bits_of(&given.sa_mask) &= ~hidden_bits();
 	}
-	result = real.sigaction(signal, action ? &given : NULL, before);
+	result = set_watched(signal, action ? &given : NULL, before);
 	if (result != 0)
 		return result;
 	if (trap_is_on())
@@ -150,8 +169,6 @@ static int set_action(int signal, const struct sigaction *action,
 				  trap_masks_handler(signal);
 	if (before)
 		show_trap(&before->sa_mask, masked);
-	if (action && hidden() != 0)
-		resume_watch_handlers_of(signal);
 	return result;
 }
 
@@ -192,9 +209,12 @@ static handler set_trap_handler(handler call)
 }
 
 /* The old ways.  All that libc makes of them is a call of its own sigaction. */
-#define HANDLER_SETTER(name, symbol)                                           \
+/* @alone: one thread at a time; not where the mask changes, too. */
+#define HANDLER_SETTER(name, symbol, alone)                                    \
 	{                                                                      \
 		handler before;                                                \
+		uint64_t mask = 0;                                             \
+		bool begun;                                                    \
                                                                                \
 		FIND(name, symbol);                                            \
 		if (!real.name) {                                              \
@@ -205,14 +225,19 @@ static handler set_trap_handler(handler call)
 			return set_program_handler(call);                      \
 		if (signal_ == SIGTRAP && trap_is_on())                        \
 			return set_trap_handler(call);                         \
+		if (hidden() == 0)                                             \
+			return real.name(signal_, call);                       \
+		begun = (alone) && resume_set_begin(&mask);                    \
 		before = real.name(signal_, call);                             \
-		if (hidden() != 0 && before != SIG_ERR)                        \
+		if (before != SIG_ERR)                                         \
 			resume_watch_handlers_of(signal_);                     \
+		if (begun)                                                     \
+			resume_set_end(mask);                                  \
 		return before;                                                 \
 	}
 
 EDGE handler signal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal")
+HANDLER_SETTER(signal, "signal", true)
 
 EDGE handler bsd_signal(int signal_, handler call);
 EDGE handler ssignal(int signal_, handler call);
@@ -221,19 +246,19 @@ EDGE handler __sysv_signal(int signal_, handler call);
 EDGE handler sigset(int signal_, handler call);
 
 handler bsd_signal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal")
+HANDLER_SETTER(signal, "signal", true)
 
 handler ssignal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal")
+HANDLER_SETTER(signal, "signal", true)
 
 handler sysv_signal(int signal_, handler call)
-HANDLER_SETTER(sysv_signal, "__sysv_signal")
+HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
 
 handler __sysv_signal(int signal_, handler call)
-HANDLER_SETTER(sysv_signal, "__sysv_signal")
+HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
 
 handler sigset(int signal_, handler call)
-HANDLER_SETTER(sigset, "sigset")
+HANDLER_SETTER(sigset, "sigset", false)
 
 EDGE int sigignore(int signal_);
 
@@ -255,6 +280,8 @@ EDGE int siginterrupt(int signal_, int flag);
 
 int siginterrupt(int signal_, int flag)
 {
+	uint64_t mask = 0;
+	bool begun;
 	int result;
 
 	FIND(siginterrupt, "siginterrupt");
@@ -262,9 +289,15 @@ int siginterrupt(int signal_, int flag)
 		return 0;
 	if (signal_ == SIGTRAP && trap_is_on())
 		return 0;
-	result = real.siginterrupt ? real.siginterrupt(signal_, flag) : -1;
-	if (result == 0 && hidden() != 0)
+	if (hidden() == 0 || !real.siginterrupt)
+		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
+					   -1;
+	begun = resume_set_begin(&mask);
+	result = real.siginterrupt(signal_, flag);
+	if (result == 0)
 		resume_watch_handlers_of(signal_);
+	if (begun)
+		resume_set_end(mask);
 	return result;
 }
 

@@ -14,7 +14,8 @@
  * are interrupted for the first time: a timeout that is given as a distance then
  * ends late by up to one period.
  *
- * One that has done a part of its work when our signal comes does the rest, too.
+ * One that has done a part of its work when our signal comes does the rest, too
+ * (resume_part.c).
  *
  * A call of which a handler of the program has made EINTR just before must not be
  * gone on with.  That is why those return through a restorer of ours, which marks
@@ -26,6 +27,7 @@
 #include "sample.h"
 
 #include "arch.h"
+#include "resume_part.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -87,6 +89,9 @@ static enum kind find_kind(const struct arch_call *call)
 	case SYS_recvmmsg:
 	case SYS_sendto:
 	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_connect:
 	case SYS_accept:
 	case SYS_accept4:
 	case SYS_wait4:
@@ -215,43 +220,34 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 	return result == ARCH_RESTARTS ? -EINTR : result;
 }
 
-/*
- * A call that has done a part of its work and was to sleep for the rest.  What a
- * regular file takes a part of has its reasons: a limit, or a disk that is full.
- */
-static bool is_cut(const struct arch_call *call)
+static bool add_part(const struct part_rest *rest, long result, long *done)
 {
-	uint64_t device, inode, size;
+	unsigned length;
 
-	switch (call->number) {
-	case SYS_recvfrom:
-		if (!(call->arguments[3] & MSG_WAITALL))
-			return false;
-		break;
-	case SYS_sendto:
-	case SYS_write: break;
-	default: return false;
+	if (!rest->length) {
+		*done += result;
+		return true;
 	}
-	return call->part < call->arguments[2] &&
-	       sys_file((int)call->arguments[0], &device, &inode, &size) ==
-		       -ESPIPE;
+	if (sys_peek(rest->length, &length, sizeof(length)) < 0)
+		return false;
+	length += (unsigned)result;
+	return sys_poke(rest->length, &length, sizeof(length)) == 0;
 }
 
 /* What goes wrong in the rest is for the next call. */
-static long do_rest(struct arch_call *call, uint64_t mask)
+static long do_rest(const struct arch_call *call, uint64_t mask)
 {
 	long done = call->part, result;
+	struct part_rest rest;
 	bool fails;
 
-	do {
+	while (part_find_rest(call, done, &rest)) {
 		if (is_pending(call, mask, &fails))
 			break;
-		call->arguments[1] += call->part;
-		call->arguments[2] -= call->part;
-		result = go_on(KIND_AGAIN, call, mask);
-		call->part = result;
-		done += result > 0 ? result : 0;
-	} while (result > 0 && call->arguments[2] > result);
+		result = go_on(KIND_AGAIN, &rest.call, mask);
+		if (result <= 0 || !add_part(&rest, result, &done))
+			break;
+	}
 	return done;
 }
 
@@ -272,9 +268,10 @@ static void rest_end(struct thread *self)
 static bool resume_rest(struct thread *self, ucontext_t *context,
 			struct arch_call *call, uint64_t mask)
 {
+	struct part_rest rest;
 	long result;
 
-	if (!is_cut(call))
+	if (!part_find_rest(call, call->part, &rest))
 		return false;
 	rest_begin(self, context);
 	result = do_rest(call, mask);
@@ -328,4 +325,28 @@ void resume_watch_handlers_of(int signal)
 	action.flags |= ARCH_HAS_RESTORER;
 	action.restorer = restorer;
 	sys_signal_action(signal, &action, NULL);
+}
+
+/* --- one at a time: else what another thread sets meanwhile is lost --- */
+
+static uint32_t is_setting;
+
+bool resume_set_begin(uint64_t *mask)
+{
+	if (sys_is_forbidden() || sys_block_signals(mask) < 0)
+		return false;
+	while (__atomic_exchange_n(&is_setting, 1, __ATOMIC_ACQUIRE) != 0)
+		sys_yield();
+	return true;
+}
+
+void resume_set_end(uint64_t mask)
+{
+	__atomic_store_n(&is_setting, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(mask);
+}
+
+void resume_forked(void)
+{
+	is_setting = 0;
 }

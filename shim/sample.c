@@ -309,6 +309,7 @@ void sample_forked(void)
 	counts = (struct shim_sample_counts){ 0 };
 	sample_signal_block(false);
 	snapshot_forked();
+	resume_forked();
 	if (thread_current) {
 		thread_current->rests &= ~1u;
 		sample_thread_came(thread_current);

@@ -70,4 +70,10 @@ bool resume_call(struct thread *self, ucontext_t *context);
 /* The program's handlers are to return the way resume.c needs. */
 void resume_watch_handlers_of(int signal);
 
+/* Around setting one in more than one step. */
+bool resume_set_begin(uint64_t *mask);
+void resume_set_end(uint64_t mask);
+/* In a forked child: whoever was between the two is not there. */
+void resume_forked(void);
+
 #endif

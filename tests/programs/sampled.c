@@ -17,11 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -457,6 +462,240 @@ static void parts(void)
 	pthread_join(getter, NULL);
 }
 
+/* The same by calls that take many pieces, or many messages. */
+
+#define PIECES 5
+
+static int from_sender[2], to_getter[2];
+
+static void *pump(void *unused)
+{
+	char taken[4096];
+	ssize_t got;
+
+	while ((got = read(from_sender[0], taken, sizeof(taken))) > 0)
+		if (write(to_getter[1], taken, (size_t)got) != got)
+			printf("wrong: a socket took a part\n");
+	shutdown(to_getter[1], SHUT_WR);
+	return unused;
+}
+
+static void cut(char *memory, struct iovec *pieces)
+{
+	static const size_t ends[] = { 1, 100, 4097, PART / 2 + 3, PART };
+	size_t begin = 0;
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		pieces[i].iov_base = memory + begin;
+		pieces[i].iov_len = ends[i] - begin;
+		begin = ends[i];
+	}
+}
+
+static void *get_messages(void *unused)
+{
+	static char got[PART];
+	struct iovec pieces[PIECES];
+	struct msghdr message = { .msg_iov = pieces, .msg_iovlen = PIECES };
+
+	cut(got, pieces);
+	for (unsigned i = 0; i < PARTS; i++) {
+		ssize_t size = recvmsg(to_getter[0], &message, MSG_WAITALL);
+
+		EXPECT(size == PART, "received %zd", size);
+		EXPECT(memcmp(got, part, PART) == 0, "something else");
+		if (size != PART)
+			exit(1);
+	}
+	return unused;
+}
+
+static ssize_t send_messages(struct iovec *pieces)
+{
+	struct mmsghdr messages[PIECES] = { 0 };
+	ssize_t total = 0;
+	int count;
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		messages[i].msg_hdr.msg_iov = &pieces[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	count = sendmmsg(from_sender[1], messages, PIECES, 0);
+	for (int i = 0; i < count; i++)
+		total += messages[i].msg_len;
+	return total;
+}
+
+static ssize_t send_part(unsigned how, int file)
+{
+	struct iovec pieces[PIECES];
+	struct msghdr message = { .msg_iov = pieces, .msg_iovlen = PIECES };
+	off_t offset = 0;
+
+	cut(part, pieces);
+	switch (how) {
+	case 0: return sendmsg(from_sender[1], &message, 0);
+	case 1: return sendfile(from_sender[1], file, &offset, PART);
+	case 2: return send_messages(pieces);
+	}
+	return writev(from_sender[1], pieces, PIECES);
+}
+
+static int make_file(void)
+{
+	int file = memfd_create("part", 0);
+
+	if (file >= 0 && write(file, part, PART) != PART)
+		printf("wrong: no file\n");
+	return file;
+}
+
+static void send_parts(bool by_pipe)
+{
+	pthread_t pumper, getter;
+	int file = make_file();
+
+	if ((by_pipe ? pipe(from_sender) :
+		       socketpair(AF_UNIX, SOCK_STREAM, 0, from_sender)) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, to_getter) < 0)
+		return;
+	pthread_create(&pumper, NULL, pump, NULL);
+	pthread_create(&getter, NULL, get_messages, NULL);
+	for (unsigned i = 0; i < PARTS; i++) {
+		unsigned how = by_pipe ? 3 : i % 4;
+		ssize_t size = send_part(how, file);
+
+		EXPECT(size == PART, "sent %zd by %u", size, how);
+		if (size != PART)
+			exit(1);
+	}
+	close(from_sender[1]);
+	pthread_join(pumper, NULL);
+	pthread_join(getter, NULL);
+	close(file);
+}
+
+static void random_parts(void)
+{
+	static char got[32u << 20];
+
+	for (unsigned i = 0; i < 2; i++) {
+		ssize_t size = getrandom(got, sizeof(got), 0);
+
+		EXPECT(size == (ssize_t)sizeof(got), "got %zd", size);
+	}
+}
+
+/* One that waits for room, with a time limit: nothing begins it again. */
+static void *accept_late(void *listener)
+{
+	usleep(300000);
+	for (unsigned i = 0; i < 3; i++)
+		accept(*(int *)listener, NULL, NULL);
+	return NULL;
+}
+
+static void connect_late(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct timeval time = { 5, 0 };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	pthread_t accepter;
+
+	snprintf(name.sun_path + 1, 50, "shim sampled %d", (int)getpid());
+	if (bind(listener, (struct sockaddr *)&name, sizeof(name)) < 0 ||
+	    listen(listener, 0) < 0)
+		return;
+	pthread_create(&accepter, NULL, accept_late, &listener);
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+		EXPECT(connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0,
+		       "connect %d", errno);
+	}
+	pthread_join(accepter, NULL);
+}
+
+static void pieces(void)
+{
+	for (unsigned i = 0; i < PART; i++)
+		part[i] = (char)(i * 2654435761u >> 24);
+	send_parts(false);
+	send_parts(true);
+	random_parts();
+	connect_late();
+}
+
+/* --- two threads set a handler at once --- */
+
+#define SETS 4000
+
+static void first_handler(int signal_)
+{
+	(void)signal_;
+}
+
+static void second_handler(int signal_)
+{
+	(void)signal_;
+}
+
+static volatile unsigned set_turn, sets_done;
+
+static void set_as(void (*call)(int), bool by_sigaction, void (**before)(int))
+{
+	struct sigaction action = { .sa_handler = call }, old;
+
+	if (by_sigaction) {
+		sigaction(SIGUSR2, &action, &old);
+		*before = old.sa_handler;
+	} else {
+		*before = signal(SIGUSR2, call);
+	}
+}
+
+static void *set_second(void *unused)
+{
+	void (*before)(int);
+
+	for (unsigned i = 1; i <= SETS; i++) {
+		while (__atomic_load_n(&set_turn, __ATOMIC_ACQUIRE) < i)
+			;
+		set_as(second_handler, i % 2, &before);
+		if (before == first_handler)
+			__atomic_store_n(&sets_done, 2 * i + 1,
+					 __ATOMIC_RELEASE);
+		else
+			__atomic_store_n(&sets_done, 2 * i, __ATOMIC_RELEASE);
+	}
+	return unused;
+}
+
+/* Who has seen the other's was the later one. */
+static void set_both(void)
+{
+	struct sigaction now_set;
+	pthread_t thread;
+	void (*before)(int);
+
+	pthread_create(&thread, NULL, set_second, NULL);
+	for (unsigned i = 1; i <= SETS; i++) {
+		signal(SIGUSR2, SIG_IGN);
+		__atomic_store_n(&set_turn, i, __ATOMIC_RELEASE);
+		set_as(first_handler, i % 3, &before);
+		while (sets_done < 2 * i)
+			;
+		sigaction(SIGUSR2, NULL, &now_set);
+		if (now_set.sa_handler !=
+		    (sets_done % 2 ? second_handler : first_handler)) {
+			printf("wrong: the earlier of two handlers stays\n");
+			exit(1);
+		}
+	}
+	pthread_join(thread, NULL);
+}
+
 /* --- the program's own signals --- */
 
 static volatile int handled;
@@ -860,6 +1099,10 @@ int main(int argc, char **argv)
 		interrupted();
 	if (strcmp(wanted, "parts") == 0)
 		parts();
+	if (strcmp(wanted, "pieces") == 0)
+		pieces();
+	if (strcmp(wanted, "set") == 0)
+		set_both();
 	if (strcmp(wanted, "poked") == 0)
 		poked_asleep();
 	if (strcmp(wanted, "hidden") == 0)

@@ -104,6 +104,17 @@ def a_call_does_all_it_is_to_do():
 
 
 @test
+def a_call_does_all_it_is_to_do_also_in_pieces():
+    for mode, rate in ((REAL, '1000'), (REAL, '10000'), (PROCESS, '1000')):
+        Sampled('pieces', mode, rate)
+
+
+@test
+def of_two_handlers_set_at_once_the_later_stays():
+    Sampled('set', PROCESS, '100')
+
+
+@test
 def a_call_fails_when_a_handler_of_the_program_has_run():
     for mode, rate in ((PROCESS, '1000'), (REAL, '100'), (REAL, '20000')):
         run_ = Sampled('interrupted', mode, rate)
