@@ -66,6 +66,21 @@ static bool begin(struct walk *walk, struct thread *self, const void *context)
 	return true;
 }
 
+bool snapshot_callers(const struct walk *walk, shim_function *functions,
+		      uint32_t room, uint32_t *count)
+{
+	struct shim_open_calls calls = {
+		.sp = walk->registers[WALK_SP],
+		.function = walk->function,
+		.room = room,
+		.functions = functions,
+	};
+
+	RAISE(calls_wanted, &calls);
+	*count = calls.count;
+	return calls.is_whole;
+}
+
 /* --- addresses --- */
 
 struct listing {
@@ -78,21 +93,18 @@ struct listing {
 };
 
 /* What is told beyond our room is only counted. */
-static bool ask_for_callers(struct listing *listing)
+static bool add_callers(struct listing *listing)
 {
 	shim_function beyond[32];
 	bool has_room = listing->total < listing->count;
-	struct shim_open_calls calls = {
-		.sp = listing->walk.registers[WALK_SP],
-		.function = listing->walk.function,
-		.room = has_room ? listing->count - listing->total : 32,
-		.functions = has_room ? listing->addresses + listing->total :
-					beyond,
-	};
+	uint32_t count;
+	bool is_whole = snapshot_callers(
+		&listing->walk,
+		has_room ? listing->addresses + listing->total : beyond,
+		has_room ? listing->count - listing->total : 32, &count);
 
-	RAISE(calls_wanted, &calls);
-	listing->total += calls.count;
-	return calls.is_whole;
+	listing->total += count;
+	return is_whole;
 }
 
 static int list(void *argument)
@@ -112,7 +124,7 @@ static int list(void *argument)
 		listing->total++;
 	}
 	if (listing->wants_functions && !goes_on && !walk->is_last &&
-	    ask_for_callers(listing))
+	    add_callers(listing))
 		return SHIM_OK;
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
@@ -213,6 +225,24 @@ static enum shim_result tell(struct snapshot *snapshot, shim_function function,
 				  snapshot->client_data);
 }
 
+/* Where the walk could not go on: their registers are not known. */
+static int tell_callers(struct snapshot *snapshot)
+{
+	shim_function functions[SNAPSHOT_CALLERS_MAX];
+	uintptr_t registers[WALK_REGISTERS] = { 0 };
+	uint32_t count;
+	bool is_whole = snapshot_callers(&snapshot->walk, functions,
+					 SNAPSHOT_CALLERS_MAX, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		registers[WALK_IP] = functions[i];
+		if (tell(snapshot, functions[i], 1u << WALK_IP, registers) !=
+		    SHIM_OK)
+			return SHIM_E_STACKSNAPSHOT_ABORTED;
+	}
+	return is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
+}
+
 static int take_snapshot(void *argument)
 {
 	struct snapshot *snapshot = argument;
@@ -226,7 +256,7 @@ static int take_snapshot(void *argument)
 	} while (++depth < SHIM_STACK_DEPTH_MAX && walk_step(walk));
 	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
 		       SHIM_OK :
-		       SHIM_E_UNEXPECTED;
+		       tell_callers(snapshot);
 }
 
 static int tell_all(void *argument)

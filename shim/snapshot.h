@@ -32,6 +32,12 @@ struct snapshot_request {
 	struct snapshot_frame frames[SHIM_STACK_DEPTH_MAX];
 };
 
+/* Which calls a profiler knows to be open where @walk could not go on, on the
+ * calling thread; true: the last of them has no caller. */
+#define SNAPSHOT_CALLERS_MAX 128
+bool snapshot_callers(const struct walk *walk, shim_function *functions,
+		      uint32_t room, uint32_t *count);
+
 /* The signal's value when it is for this. */
 extern char snapshot_value __attribute__((visibility("hidden")));
 

@@ -121,6 +121,27 @@ static void write_frames(struct walk *walk, struct snapshot_request *request)
 			    request->count == SHIM_STACK_DEPTH_MAX;
 }
 
+/* Those that a walk does not find. */
+static void write_callers(const struct walk *walk,
+			  struct snapshot_request *request)
+{
+	shim_function functions[SNAPSHOT_CALLERS_MAX];
+	uint32_t count, room = SHIM_STACK_DEPTH_MAX - request->count;
+
+	request->is_whole = snapshot_callers(
+		walk, functions,
+		room < SNAPSHOT_CALLERS_MAX ? room : SNAPSHOT_CALLERS_MAX,
+		&count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct snapshot_frame *frame =
+			&request->frames[request->count++];
+
+		*frame = (struct snapshot_frame){ .function = functions[i],
+						  .known = 1u << WALK_IP };
+		frame->registers[WALK_IP] = functions[i];
+	}
+}
+
 struct showing {
 	struct walk walk;
 	struct snapshot_request *request;
@@ -132,6 +153,8 @@ static int show(void *argument)
 	struct showing *showing = argument;
 
 	write_frames(&showing->walk, showing->request);
+	if (!showing->request->is_whole)
+		write_callers(&showing->walk, showing->request);
 	return 0;
 }
 

@@ -92,7 +92,9 @@ struct shim_snapshot_context {
  * Called for each frame, from the innermost outwards, instrumented or not.
  * @function is where the code that holds @ip begins, 0 if that is not known; of a
  * function that the compiler has cut in parts it is the part's beginning.  @frame
- * is the frame's stack pointer.  Anything but SHIM_OK ends the walk.
+ * is the frame's stack pointer.  Where the walk cannot go on, and a profiler knows
+ * which calls are open, these follow with @ip being @function and @frame 0.
+ * Anything but SHIM_OK ends the walk.
  */
 typedef enum shim_result (*shim_snapshot_callback)(
 	shim_function function, uintptr_t ip, uintptr_t frame,

@@ -123,8 +123,11 @@ QUIET static void begin(struct other *other, void (*work)(void))
 	other->id = 0;
 	ends = false;
 	pthread_create(&other->thread, NULL, be_other, other);
-	while (__atomic_load_n(&other->id, __ATOMIC_ACQUIRE) == 0)
+	for (unsigned tries = 0; tries < 50000; tries++) {
+		if (__atomic_load_n(&other->id, __ATOMIC_ACQUIRE) != 0)
+			break;
 		usleep(100);
+	}
 	usleep(20000);
 }
 
@@ -141,9 +144,15 @@ static APART void compute(void)
 	sink += 1;
 }
 
+static APART void ask_myself(void);
+static bool asks;
+
 static APART void work(void)
 {
-	compute();
+	if (asks)
+		ask_myself();
+	else
+		compute();
 	sink += 1;
 }
 
@@ -217,6 +226,32 @@ static void answers(void)
 	expect(ask(other.id, 0, &stack), SHIM_E_STACKSNAPSHOT_UNSAFE, "vfork");
 	expect_soon(before, 1.8, "vfork");
 	end(&other);
+}
+
+/* Compiled without tables for exceptions: calltree knows who called. */
+static APART void ask_myself(void)
+{
+	struct stack stack;
+
+	expect(ask(0, 0, &stack), SHIM_OK, "without tables");
+	if (!has(&stack, ask_myself) || !has(&stack, work))
+		printf("wrong: without tables: %u frames\n", stack.count);
+}
+
+static void without_tables(void)
+{
+	struct stack stack;
+	struct other other;
+
+	begin(&other, work);
+	for (unsigned i = 0; i < 20; i++) {
+		expect(ask(other.id, 0, &stack), SHIM_OK, "of another");
+		if (!has(&stack, compute) || !has(&stack, work))
+			printf("wrong: of another: %u frames\n", stack.count);
+	}
+	end(&other);
+	asks = true;
+	work();
 }
 
 /* They end while they are asked. */
@@ -530,6 +565,8 @@ int main(int argc, char **argv)
 	itself = argv[0];
 	if (strcmp(wanted, "answers") == 0)
 		answers();
+	if (strcmp(wanted, "without_tables") == 0)
+		without_tables();
 	if (strcmp(wanted, "dying") == 0)
 		dying();
 	if (strcmp(wanted, "each") == 0)

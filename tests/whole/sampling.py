@@ -448,11 +448,13 @@ def snapshots_have_their_results():
     walked('snapshots')
 
 
-def asked(case, *arguments, instrument=False, timeout=60):
-    program = compile('others.c', 'gcc', '-O1', ['-I', INCLUDE],
-                      instrument=instrument, name='others%d' % instrument)
-    done = run([program, case, *arguments], new_directory('recording'), 'none',
-               timeout=timeout)
+def asked(case, *arguments, instrument=False, timeout=60, flags=(),
+          profile='none'):
+    program = compile('others.c', 'gcc', '-O1', ['-I', INCLUDE, *flags],
+                      instrument=instrument, name='others%d%d' % (
+                          instrument, len(flags)))
+    done = run([program, case, *arguments], new_directory('recording'),
+               profile, timeout=timeout)
     expect('wrong: ' not in done.stdout, done.stdout[:2000])
     expect_equal((done.status, done.stderr), (0, ''), 'the program')
     return done.stdout
@@ -463,6 +465,12 @@ def asked(case, *arguments, instrument=False, timeout=60):
 def other_threads_are_walked_or_there_is_a_reason():
     asked('answers')
     asked('dying')
+
+
+@test
+def snapshots_go_on_with_the_tree_of_calls_too():
+    asked('without_tables', instrument=True, profile='calltree', flags=[
+        '-fno-asynchronous-unwind-tables', '-fno-unwind-tables'])
 
 
 @test
