@@ -163,6 +163,18 @@ static int unlink_handle(void *argument)
 	return 0;
 }
 
+static uint8_t tells_of(uint32_t mask)
+{
+	bool arguments = mask & SHIM_ENABLE_FUNCTION_ARGS;
+	bool result = mask & SHIM_ENABLE_FUNCTION_RETVAL;
+
+	if (mask & SHIM_ENABLE_FRAME_INFO)
+		return (arguments ? 0 : HANDLE_TELLS_ENTER_FRAME) |
+		       (result ? 0 : HANDLE_TELLS_LEAVE_FRAME);
+	return (arguments ? HANDLE_TELLS_ARGUMENTS : 0) |
+	       (result ? HANDLE_TELLS_RESULT : 0);
+}
+
 void handle_set_tells(struct shim_handle *handle)
 {
 	const uint32_t mask = handle->mask;
@@ -170,13 +182,8 @@ void handle_set_tells(struct shim_handle *handle)
 
 	if (handle->asking && handle->fast[0])
 		tells = HANDLE_TELLS_ARGUMENTS;
-	else if ((handle->slow[0] || handle->slow[1] || handle->slow[2]) &&
-		 !(mask & SHIM_ENABLE_FRAME_INFO)) {
-		if (mask & SHIM_ENABLE_FUNCTION_ARGS)
-			tells |= HANDLE_TELLS_ARGUMENTS;
-		if (mask & SHIM_ENABLE_FUNCTION_RETVAL)
-			tells |= HANDLE_TELLS_RESULT;
-	}
+	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
+		tells = tells_of(mask);
 	__atomic_store_n(&handle->tells, tells, __ATOMIC_SEQ_CST);
 	/* Who detaches it meanwhile has cleared it, or is seen here. */
 	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)

@@ -24,8 +24,10 @@ enum handle_status {	/* row P-59 */
 };
 
 enum handle_tells {
-	HANDLE_TELLS_ARGUMENTS = 1,	/* and not the frame ... */
-	HANDLE_TELLS_RESULT = 2,	/* ... nor here */
+	HANDLE_TELLS_ARGUMENTS = 1,	/* ... and not the frame */
+	HANDLE_TELLS_RESULT = 2,
+	HANDLE_TELLS_ENTER_FRAME = 4,	/* ... and nothing else */
+	HANDLE_TELLS_LEAVE_FRAME = 8,
 };
 
 struct shim_handle {

@@ -259,6 +259,21 @@ tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
 	return SHIM_OK;
 }
 
+static __attribute__((noinline)) enum shim_result
+tell_enter_frame(shim_function function, shim_elt_info info,
+		 shim_frame_info *frame, uint32_t *size,
+		 struct shim_argument_info *arguments)
+{
+	struct arch_frame *found = (struct arch_frame *)info;
+
+	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_ENTER_FRAME,
+			tell_enter(function, info, frame, size, arguments));
+	if (found->event != PLAN_ENTER || function == 0 || !frame)
+		return tell_enter(function, info, frame, size, arguments);
+	*frame = fill(found);
+	return SHIM_OK;
+}
+
 /* What is asked at each call is answered here, what is not as usual there. */
 enum shim_result
 shim_get_function_enter3_info(shim_function function, shim_elt_info info,
@@ -269,7 +284,8 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	const struct values_near *near;
 
 	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_ARGUMENTS,
-			tell_enter(function, info, frame, size, arguments));
+			tell_enter_frame(function, info, frame, size,
+					 arguments));
 	near = values_find_in_front(found);
 	if (UNLIKELY(!near) || UNLIKELY(function == 0) || UNLIKELY(!size) ||
 	    UNLIKELY(!arguments) || UNLIKELY(*size < near->size))
@@ -319,6 +335,20 @@ tell_leave(shim_elt_info info, shim_frame_info *frame,
 	return SHIM_OK;
 }
 
+static __attribute__((noinline)) enum shim_result
+tell_leave_frame(shim_elt_info info, shim_frame_info *frame,
+		 struct shim_argument_range *result)
+{
+	struct arch_frame *found = (struct arch_frame *)info;
+
+	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_LEAVE_FRAME,
+			tell_leave(info, frame, result));
+	if (found->event != PLAN_LEAVE || !frame)
+		return tell_leave(info, frame, result);
+	*frame = fill(found);
+	return SHIM_OK;
+}
+
 enum shim_result
 shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 			      shim_frame_info *frame,
@@ -328,7 +358,7 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 
 	(void)function;
 	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_RESULT,
-			tell_leave(info, frame, result));
+			tell_leave_frame(info, frame, result));
 	if (found->event != PLAN_LEAVE || !found->has_registers || !frame ||
 	    !result || !results_find_in_front(found, result))
 		return tell_leave(info, frame, result);
