@@ -998,6 +998,15 @@ def it_can_be_printed():
     expect(printed.startswith(b'%PDF'), printed[:20])
     expect(len(re.findall(rb'/Type */Page\b', printed)) >= 1, 'pages')
     expect(len(printed) > 20000, '%d bytes' % len(printed))
+    height = window.run('return document.querySelector("#graph").style.height')
+    window.run('dispatchEvent(new Event("beforeprint"))')
+    expect_equal(window.run('return [document.documentElement.dataset.theme, '
+                            'parseInt(document.querySelector("#graph").style'
+                            '.height) <= 1000]'), ['light', True], 'on paper')
+    window.run('dispatchEvent(new Event("afterprint"))')
+    expect_equal(window.run('return [document.documentElement.dataset.theme, '
+                            'document.querySelector("#graph").style.height]'),
+                 [None, height], 'afterwards')
     window.devtools('Emulation.setEmulatedMedia', media='print')
     expect_equal(window.run(
         'return [...document.querySelectorAll("button:not(.function), select")]'

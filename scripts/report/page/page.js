@@ -1,6 +1,8 @@
 // What one sees and does: state is one object; whatever changes it calls
 // show(), which draws what depends on it.
 
+const PAPER = 1000;             // pixels of a picture on paper, from above
+
 const byId = id => document.getElementById(id);
 const profile = readProfile();
 const state = {
@@ -626,7 +628,7 @@ function zoomOut() {
     flame.focus(flame.focused);
 }
 
-// Paper is white.
+// Paper is white, and does not scroll.
 function print(begins) {
     const root = document.documentElement;
 
@@ -635,6 +637,17 @@ function print(begins) {
     root.dataset.theme = begins ? 'light' : root.dataset.before;
     if (!root.dataset.theme)
         delete root.dataset.theme;
+    for (const drawing of [flame, above, below, timeline]) {
+        if (!drawing || !drawing.picture)
+            continue;
+        const { style } = drawing.box;
+
+        if (begins)
+            drawing.before = style.height;
+        style.height = begins ? `${Math.min(drawing.height, PAPER)}px` :
+            drawing.before;
+        drawing.resize();
+    }
     show();
 }
 
