@@ -1,8 +1,8 @@
 /*
- * For speedscope: its evented format, https://www.speedscope.app/file-format-schema.json.
- * A path is opened, lasts as long as it has in itself, holds those below it, one
- * after another, and is closed; so a path is two lines however deep it is.  That
- * is no timeline: "Left Heavy" and "Sandwich" are the views that fit.
+ * For speedscope: its evented format (the schema is the one in the file).  A path
+ * is opened, lasts as long as it has in itself, holds those below it, one after
+ * another, and is closed; so it is two lines however deep it is.  That is no
+ * timeline: "Left Heavy" and "Sandwich" are the views that fit.
  */
 #include <inttypes.h>
 #include <math.h>

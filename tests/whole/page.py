@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """page.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-`profrun html`: the page, in a browser, shows the numbers of the report; names can
+`profrun html`: in a browser the page shows the numbers of the report; names can
 do nothing to it, it asks nobody for anything, and it is quick.
 """
 import base64
@@ -255,7 +255,7 @@ def focused():
 
 
 def largest_path(about):
-    """Names and paths from the first call down, each the longest of its caller's."""
+    """Names and paths from the first call down, always the longest below."""
     found, above = [], None
     while True:
         below = [path for path in about['paths'] if path['parent'] == above]
@@ -589,7 +589,7 @@ def traced(number):
     return output
 
 
-# That nothing is subtracted is all that a single call can have in common with sums.
+# From single calls nothing is subtracted, so it is compared with --raw.
 @test
 def each_call_is_there_with_its_time():
     output = traced(4)

@@ -107,8 +107,8 @@ function readCalls(profile) {
 
 const LONGEST = 5000;           // of a function that are listed
 
-// Calls take(lane, depth, piece, row) for each call that is a piece of its own, of
-// the functions @wanted.
+// Calls take(lane, depth, piece, row) for each call that is a piece of its own,
+// of the functions @wanted.
 function visitCalls(times, wanted, take) {
     times.lanes.forEach(({ rows }, lane) => rows.forEach((row, depth) => {
         for (let piece = 0; piece < row.count; piece++)

@@ -50,8 +50,8 @@ function decode(text) {
 // The kinds of memory that are counted, in the order of their columns.
 const MEMORY = ['allocated', 'allocations', 'peak', 'left'];
 
-// By chance what is left of a time may be less than none: sums of many are right,
-// but one is not shown so.
+// By chance what is left of a time may be less than none: sums of many are
+// right, but one is not shown so.
 function shownSelf(self, total) {
     return Math.max(Math.min(self, total), 0);
 }

@@ -5,8 +5,8 @@ const ROWS = 30;
 
 class Table {
     // @columns: [{ id, title, hint, value(row), text(row), name }]; one whose
-    // @name is true holds a button that calls @choose(row, column); rank(row), if there
-    // is one, is sorted by instead of the value.
+    // @name is true holds a button that calls @choose(row, column); rank(row), if
+    // there is one, is sorted by instead of the value.
     constructor(place, caption, columns, choose) {
         this.columns = columns;
         this.choose = choose;

@@ -26,6 +26,16 @@ function humanCount(count) {
     return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+// @ns with as many digits as steps of @step need.
+function timeText(ns, step) {
+    const units = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]];
+    const [unit, size] = units.find(each => Math.max(ns, step) >= each[1]) ||
+        units[3];
+
+    return `${(ns / size).toFixed(Math.max(0,
+        Math.ceil(Math.log10(size / step) - 1e-9)))} ${unit}`;
+}
+
 const human = { ns: humanNs, bytes: humanBytes, count: humanCount };
 
 // Percent of @all, or a dash where there is nothing to take it of.
@@ -53,7 +63,8 @@ function shorten(text, most) {
 }
 
 // These are no parameters, and no template arguments.
-const OPERATOR = /operator\s*(?:\(\)|->\*?|<=>|[<>]{1,2}=?)|\(anonymous namespace\)/y;
+const OPERATOR = new RegExp('operator\\s*(?:\\(\\)|->\\*?|<=>|[<>]{1,2}=?)|' +
+    '\\(anonymous namespace\\)', 'y');
 
 // A C++ name without parameters and template arguments.
 function brief(name) {

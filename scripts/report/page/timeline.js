@@ -442,13 +442,3 @@ class Timeline extends Drawing {
         return true;
     }
 }
-
-// @ns with as many digits as steps of @step need.
-function timeText(ns, step) {
-    const units = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]];
-    const [unit, size] = units.find(each => Math.max(ns, step) >= each[1]) ||
-        units[3];
-
-    return `${(ns / size).toFixed(Math.max(0,
-        Math.ceil(Math.log10(size / step) - 1e-9)))} ${unit}`;
-}

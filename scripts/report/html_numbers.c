@@ -1,0 +1,323 @@
+/*
+ * The numbers of the page of profrun html: for each model its functions, and in
+ * views - all threads, or one - the call paths and the sums of functions.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html_parts.h"
+
+/* --- which paths --- */
+
+static int compare_doubles(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return *a > *b ? -1 : *a < *b;
+}
+
+/* What keeps a path in the page: time, or calls, with those below it; never more
+ * than what is above it has. */
+static double *weigh_paths(const struct model *model)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	const struct path *path;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		if (model->has_times) {
+			weights[i] = fmax(fmax(path->total, weights[i]), 0);
+			weights[path->parent] = fmax(weights[path->parent],
+						     weights[i]);
+			continue;
+		}
+		weights[i] += (double)path->calls + path->open;
+		if (model->has_memory)
+			weights[i] += (double)model->memory[i].allocations;
+		weights[path->parent] += weights[i];
+	}
+	return weights;
+}
+
+/*
+ * Of very many paths those with most are kept, and the page says how many are
+ * not; the sums of functions have all of them.
+ */
+static void choose_paths(struct source *source, uint32_t most)
+{
+	struct model *model = source->model;
+	size_t size = model->path_count * sizeof(double);
+	double *sorted;
+
+	source->weights = weigh_paths(model);
+	source->least = -1;
+	if (model->path_count <= most)
+		return;
+	sorted = allocate(model->path_count, sizeof(*sorted));
+	memcpy(sorted, source->weights, size);
+	qsort(sorted, model->path_count, sizeof(*sorted), compare_doubles);
+	source->least = sorted[most];
+	free(sorted);
+}
+
+struct walking {
+	struct source *source;
+	uint32_t *order;
+	uint32_t *up;			/* from the one before to the parent */
+	uint32_t count, depth;
+};
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct walking *walking = context;
+	struct source *source = walking->source;
+
+	if (depth == 0)
+		return true;
+	if (source->weights[number] <= source->least) {
+		source->left_out++;
+		return false;
+	}
+	walking->order[walking->count] = number;
+	walking->up[walking->count++] = walking->depth + 1 - depth;
+	walking->depth = depth;
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	(void)context;
+	(void)number;
+	(void)depth;
+}
+
+/* --- columns --- */
+
+#define COLUMN(columns, i, count, value)                                    \
+	for (i = 0; i < (count); i++)                                       \
+		columns_put(columns, value)
+
+static uint64_t error_of(double variance)
+{
+	return whole(sqrt(fmax(variance, 0)));
+}
+
+static int64_t rounded(double value)
+{
+	return fabs(value) < 9e15 ? llround(value) : value < 0 ?
+	       -9000000000000000 : 9000000000000000;
+}
+
+/* 0: unknown. */
+static uint64_t known(double value, bool is_known)
+{
+	return is_known ? whole(value) + 1 : 0;
+}
+
+static bool has_path_range(const struct path *path)
+{
+	return !path->has_no_range && path->max >= path->min;
+}
+
+static void put_path_memory(struct columns *columns, const struct model *model,
+			    const uint32_t *order, uint32_t count)
+{
+	const struct memory *memory = model->memory;
+	uint32_t i;
+
+	COLUMN(columns, i, count, memory[order[i]].allocated);
+	COLUMN(columns, i, count, memory[order[i]].allocations);
+	COLUMN(columns, i, count, memory[order[i]].peak);
+	COLUMN(columns, i, count, memory[order[i]].live);
+}
+
+static void put_paths(struct source *source, const struct walking *walking)
+{
+	struct columns *columns = &source->columns;
+	const struct model *model = source->model;
+	const uint32_t *order = walking->order;
+	const struct path *paths = model->paths;
+	uint32_t i, count = walking->count;
+
+	COLUMN(columns, i, count, walking->up[i]);
+	COLUMN(columns, i, count, source->places[paths[order[i]].function]);
+	COLUMN(columns, i, count, paths[order[i]].calls);
+	COLUMN(columns, i, count, paths[order[i]].open);
+	COLUMN(columns, i, count, paths[order[i]].untimed);
+	if (model->is_sampled)
+		COLUMN(columns, i, count, paths[order[i]].own);
+	if (model->has_times) {
+		for (i = 0; i < count; i++)
+			columns_put_signed(columns,
+					   rounded(paths[order[i]].self));
+		COLUMN(columns, i, count, whole(paths[order[i]].total));
+	}
+	if (model->has_errors) {
+		COLUMN(columns, i, count,
+		       error_of(path_self_variance(&paths[order[i]])));
+		COLUMN(columns, i, count, error_of(paths[order[i]].variance));
+	}
+	if (model->has_ranges) {
+		COLUMN(columns, i, count, known(paths[order[i]].min,
+				has_path_range(&paths[order[i]])));
+		COLUMN(columns, i, count, known(paths[order[i]].max,
+				has_path_range(&paths[order[i]])));
+	}
+	if (model->has_memory)
+		put_path_memory(columns, model, order, count);
+	if (model->locks)
+		COLUMN(columns, i, count, whole(locks_waited(model, order[i])));
+}
+
+static void put_sums(struct source *source, const struct sums *sums)
+{
+	struct columns *columns = &source->columns;
+	const struct model *model = source->model;
+	uint32_t *rows = allocate(model->function_count, sizeof(*rows));
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->function_count; i++)
+		if (sums[i].calls || sums[i].open)
+			rows[count++] = i;
+	columns_put(columns, count);
+	COLUMN(columns, i, count, source->places[rows[i]]);
+	COLUMN(columns, i, count, sums[rows[i]].calls);
+	COLUMN(columns, i, count, sums[rows[i]].open);
+	COLUMN(columns, i, count, sums[rows[i]].untimed);
+	COLUMN(columns, i, count, whole(sums[rows[i]].self));
+	COLUMN(columns, i, count, whole(sums[rows[i]].total));
+	COLUMN(columns, i, count, error_of(sums[rows[i]].self_variance));
+	COLUMN(columns, i, count, error_of(sums[rows[i]].total_variance));
+	free(rows);
+}
+
+static void add_view(struct source *source, uint32_t thread, uint32_t root)
+{
+	struct model *model = source->model;
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct walking walking = {
+		.source = source,
+		.order = allocate(model->path_count, sizeof(uint32_t)),
+		.up = allocate(model->path_count, sizeof(uint32_t)),
+	};
+	struct walk walk = { enter_path, leave_path, &walking };
+	size_t before = source->columns.size;
+	struct view *view;
+
+	model_walk(model, root, &walk);
+	put_paths(source, &walking);
+	model_sum(model, root, sums);
+	put_sums(source, sums);
+	GROW(source->views, source->view_count, source->view_room);
+	view = &source->views[source->view_count++];
+	*view = (struct view){ thread, walking.count,
+			       source->columns.size - before };
+	free(walking.order);
+	free(walking.up);
+	free(sums);
+}
+
+static void put_histogram(struct columns *columns,
+			  const struct function *function)
+{
+	uint32_t i, used = 0;
+
+	for (i = 0; i < SHIM_BUCKETS && function->histogram; i++)
+		used += function->histogram[i] > 0;
+	columns_put(columns, used);
+	for (i = 0; i < SHIM_BUCKETS && used; i++) {
+		if (!function->histogram[i])
+			continue;
+		columns_put(columns, i);
+		columns_put(columns, function->histogram[i]);
+	}
+}
+
+/* 0: no string. */
+static uint32_t string_of(struct html *html, const char *text)
+{
+	return text ? names_add(&html->strings, text) + 1 : 0;
+}
+
+static void put_function_memory(struct columns *columns,
+				const struct memory *memory)
+{
+	columns_put(columns, memory->allocated);
+	columns_put(columns, memory->allocations);
+	columns_put(columns, memory->peak);
+	columns_put(columns, memory->live);
+}
+
+static void put_names(struct html *html, struct columns *columns,
+		      struct function *function)
+{
+	function_line(function);
+	columns_put(columns, string_of(html, shown_name(function,
+							html->options)));
+	columns_put(columns, string_of(html, function->object ?
+				       function->object->path : NULL));
+	columns_put(columns, string_of(html, function->file));
+	columns_put(columns, function->file ? (uint64_t)function->line : 0);
+}
+
+static void put_function(struct html *html, struct source *source, uint32_t n)
+{
+	struct function *function = &source->model->functions[n];
+	struct columns *columns = &source->columns;
+
+	put_names(html, columns, function);
+	columns_put(columns, known(function->min, function->has_range));
+	columns_put(columns, known(function->max, function->has_range));
+	put_histogram(columns, function);
+	if (!source->model->has_memory)
+		return;
+	put_function_memory(columns, &source->model->function_memory[n]);
+	put_function_memory(columns, &source->model->function_memory_below[n]);
+}
+
+/* Those that are on some path. */
+static void put_functions(struct html *html, struct source *source)
+{
+	struct model *model = source->model;
+	uint32_t i;
+
+	source->places = allocate(model->function_count, sizeof(uint32_t));
+	for (i = 0; i < model->function_count; i++)
+		source->places[i] = NONE;
+	for (i = 0; i < model->path_count; i++) {
+		uint32_t function = model->paths[i].function;
+
+		if (function == NONE || source->places[function] != NONE)
+			continue;
+		source->places[function] = source->function_count++;
+		put_function(html, source, function);
+	}
+	source->functions_size = source->columns.size;
+}
+
+void html_fill_source(struct html *html, struct source *source)
+{
+	struct model *model = source->model;
+	uint32_t i;
+
+	choose_paths(source, html->options->max_paths);
+	put_functions(html, source);
+	if (!model->by_thread)
+		add_view(source, NONE, 0);
+	for (i = 0; i < model->thread_count && model->by_thread; i++)
+		if (model->threads[i].calls || model->threads[i].open)
+			add_view(source, i, model->threads[i].path);
+}
+
+void html_name_timeline(struct html *html)
+{
+	struct model *model = &html->timeline->model;
+	uint32_t i;
+
+	columns_put(&html->timeline_functions, model->function_count);
+	for (i = 0; i < model->function_count; i++)
+		put_names(html, &html->timeline_functions,
+			  &model->functions[i]);
+}

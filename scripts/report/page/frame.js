@@ -1,0 +1,119 @@
+// The call path one points at, and the one that has the focus; the legend.
+
+function showLeftOut() {
+    const text = source.left_out ? `${humanCount(source.left_out)} paths ` +
+        (source.times ? `that took ${humanNs(source.least)} or less` :
+            `with ${humanCount(source.least)} calls or less`) + ', and what ' +
+        'is below them, are not in the picture; the table of functions has ' +
+        'all.' : '';
+
+    byId('left-out').textContent = text;
+    byId('left-out').hidden = !text;
+}
+
+function showLegend() {
+    const palette = makePalette();
+    const changes = [['less than before', -1],
+        ['as before, or by the clock\u2019s error', 0], ['more, or new', 1]];
+    const items = state.colors === 'change' ?
+        changes.map(([name, part]) =>
+            [name, changeColor(part, palette.dark), '']) :
+        palette.groups.slice(0, 8).map(group => [
+            group ? visible(baseName(group)) : 'unknown',
+            palette.groupColor(group), visible(group || '')]);
+
+    byId('legend').hidden = state.colors === 'function';
+    byId('legend').replaceChildren(...items.map(([name, color, title]) => {
+        const item = element('li', name, { title });
+        const swatch = element('span', '', { class: 'swatch' });
+
+        swatch.style.background = color;
+        item.prepend(swatch);
+        return item;
+    }));
+}
+
+function changeText(now, then) {
+    return then > 0 ? signed(`${Math.abs(100 * (now - then) / then).toFixed(1)
+    } %`, now - then) : now > 0 ? 'new' : 'as now';
+}
+
+function frameFacts(path) {
+    const { unit, label } = METRICS[state.metric];
+    const format = human[unit];
+    const list = element('dl', '', { class: 'facts' });
+    const all = measured.total[0];
+    const known = state.metric !== 'time' || path === 0 || view.isTimed(path);
+    const error = (errors, at) => unit === 'ns' && errors && errors[at] ?
+        ` \u00b1 ${humanNs(errors[at])}` : '';
+
+    if (known || measured.total[path] > 0)
+        fact(list, unit === 'ns' ? 'Total' : label,
+            `${format(measured.total[path])}` +
+            `${error(view.totalError, path)} ` +
+            `(${percent(measured.total[path], all)})`,
+            humanCount(measured.total[path]));
+    if (before)
+        fact(list, 'Before', `${format(before.total[path])} (` +
+            `${changeText(measured.total[path], before.total[path])})`);
+    if (path === 0)
+        return list;
+    if (known)
+        fact(list, 'Self', format(measured.self[path]) +
+            error(view.selfError, path), humanCount(measured.self[path]));
+    if (state.metric !== source.kind)
+        fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
+            humanCount(view.calls[path]));
+    if (unit === 'ns' && source.kind === 'calls' && known &&
+        view.calls[path] > view.untimed[path])
+        fact(list, 'Mean', humanNs(view.total[path] /
+            (view.calls[path] - view.untimed[path])));
+    if (unit === 'ns' && view.min && view.min[path] && view.max[path])
+        fact(list, 'From \u2013 to', `${humanNs(view.min[path] - 1)} \u2013 ` +
+            humanNs(view.max[path] - 1));
+    if (view.open[path])
+        fact(list, 'Open', humanCount(view.open[path]));
+    return list;
+}
+
+function showFrame(path) {
+    const name = byId('frame-name');
+
+    name.textContent = shorten(labelOf(path), 400);
+    byId('frame-place').textContent = path ?
+        placeOf(source.functions[view.function[path]]) : '';
+    byId('frame-facts').replaceChildren(frameFacts(path));
+    byId('zoom-out').disabled = flame.zoomed === 0;
+}
+
+function showTip(path, event) {
+    const about = path > 0 ? source.functions[view.function[path]] : NOBODY;
+
+    placeTip(event, path < 0 ? null : [
+        element('strong', shorten(labelOf(path), 400)),
+        element('span', placeOf(about), { class: 'place' }),
+        frameFacts(path)]);
+}
+
+// Beside the mouse; no @contents: none.
+function placeTip(event, contents) {
+    const tip = byId('tip');
+
+    tip.hidden = !contents;
+    if (!contents)
+        return;
+    tip.replaceChildren(...contents);
+    const right = event.clientX + 16 + tip.offsetWidth < innerWidth;
+    const below = event.clientY + 20 + tip.offsetHeight < innerHeight;
+
+    tip.style.left = `${right ? event.clientX + 12 :
+        Math.max(event.clientX - tip.offsetWidth - 12, 4)}px`;
+    tip.style.top = `${below ? event.clientY + 16 :
+        Math.max(event.clientY - tip.offsetHeight - 12, 4)}px`;
+}
+
+function focusFrame(path) {
+    showFrame(path);
+    if (path > 0)
+        chooseFunction(view.function[path]);
+}

@@ -1,0 +1,99 @@
+// What is shown: one object says it, and what follows from it is chosen here.
+// Whatever changes it calls show() in page.js.
+
+const byId = id => document.getElementById(id);
+const profile = readProfile();
+const state = {
+    kind: '', metric: '', thread: 0,            // 0: all threads
+    order: 'size', colors: '', up: false, pattern: '',
+    function: -1,
+};
+
+let source, view, measured;
+let comparison, before;                         // or null: nothing to compare
+let flame, above, below, table;
+let times, timeline;                            // or undefined: there is none
+
+function sourceOf(kind, byThread) {
+    return profile.sources.find(each => each.kind === kind &&
+        each.by_thread === byThread && !each.against);
+}
+
+// What @source is compared with, if it is.
+function comparisonOf() {
+    const other = profile.sources.find(each => each.against);
+
+    if (!other || source.by_thread || other.kind !== source.kind)
+        return null;
+    if (!source.comparison)
+        source.comparison = new Comparison(source, other);
+    return metricsOf(other).includes(state.metric) ? source.comparison : null;
+}
+
+function functionKey(about) {
+    return JSON.stringify([about.name, about.object, about.line]);
+}
+
+// The views of all threads and of one have functions of their own numbers.
+function sameFunction(last, number) {
+    if (!last || last === source || number < 0)
+        return number;
+    const key = functionKey(last.functions[number]);
+
+    return source.functions.findIndex(each => functionKey(each) === key);
+}
+
+function chooseView() {
+    const last = source;
+
+    source = sourceOf(state.kind, state.thread > 0) ||
+        sourceOf(state.kind, false);
+    view = source.view(Math.min(Math.max(state.thread - 1, 0),
+        source.views.length - 1));
+    measured = measure(view, state.metric);
+    comparison = comparisonOf();
+    before = comparison && comparison.paths(view, state.metric);
+    state.function = sameFunction(last, state.function);
+}
+
+function css(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name)
+        .trim();
+}
+
+function labelOf(path) {
+    return path === 0 ? (view.thread ? threadName(view.thread) : 'all') :
+        visible(source.functions[view.function[path]].name);
+}
+
+function makePalette() {
+    return new Palette(source, view.sums, state.colors === 'change' ?
+        'object' : state.colors);
+}
+
+function pictureOf(tree, total, label, colorOf = null) {
+    const palette = makePalette();
+    const { function: numbers } = tree;
+
+    return {
+        view: tree, label,
+        ...lay(tree, total, state.order, source.functions),
+        color: path => (colorOf ? colorOf(path, palette.dark) :
+            palette.color(numbers[path])),
+        font: `12px ${css('--font')}`,
+        text: css('--frame-text'),
+        outline: css('--text'),
+        found: css('--found'),
+        merged: css('--merged'),
+    };
+}
+
+function picture() {
+    const { total } = measured;
+    const then = before;
+    const changeOf = (path, dark) => changeColor(change(total[path],
+        then.total[path], then.noise ? then.noise[path] : 0), dark);
+
+    return pictureOf(view, total, labelOf,
+        state.colors === 'change' && then ? changeOf : null);
+}
