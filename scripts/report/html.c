@@ -69,7 +69,8 @@ static void put_source(FILE *out, const struct source *source)
 	fprintf(out, ",\"times\":%s,\"errors\":%s,\"ranges\":%s,\"memory\":%s",
 		flag(model->has_times), flag(model->has_errors),
 		flag(model->has_ranges), flag(model->has_memory));
-	fprintf(out, ",\"waits\":%s", flag(model->locks != NULL));
+	fprintf(out, ",\"waits\":%s,\"searched\":%s", flag(model->locks != NULL),
+		flag(model->memory_heaps_searched > 0));
 	fprintf(out, ",\"left_out\":%" PRIu64 ",\"least\":%" PRIu64
 		",\"bucket_ns\":%.17g,\"views\":[", source->left_out,
 		whole(source->least), model->bucket_ns);

@@ -121,16 +121,20 @@ static bool has_path_range(const struct path *path)
 	return !path->has_no_range && path->max >= path->min;
 }
 
+/* In the order of MEMORY in page/profile.js. */
+static const enum value memory_values[] = { VALUE_BYTES, VALUE_ALLOCATIONS,
+					    VALUE_PEAK, VALUE_LEAKED,
+					    VALUE_LOST };
+#define MEMORY_VALUES (sizeof(memory_values) / sizeof(*memory_values))
+
 static void put_path_memory(struct columns *columns, const struct model *model,
 			    const uint32_t *order, uint32_t count)
 {
-	const struct memory *memory = model->memory;
-	uint32_t i;
+	uint32_t i, n;
 
-	COLUMN(columns, i, count, memory[order[i]].allocated);
-	COLUMN(columns, i, count, memory[order[i]].allocations);
-	COLUMN(columns, i, count, memory[order[i]].peak);
-	COLUMN(columns, i, count, memory[order[i]].live);
+	for (n = 0; n < MEMORY_VALUES; n++)
+		COLUMN(columns, i, count, memory_value(&model->memory[order[i]],
+						       memory_values[n]));
 }
 
 static void put_paths(struct source *source, const struct walking *walking)
@@ -244,10 +248,10 @@ static uint32_t string_of(struct html *html, const char *text)
 static void put_function_memory(struct columns *columns,
 				const struct memory *memory)
 {
-	columns_put(columns, memory->allocated);
-	columns_put(columns, memory->allocations);
-	columns_put(columns, memory->peak);
-	columns_put(columns, memory->live);
+	uint32_t n;
+
+	for (n = 0; n < MEMORY_VALUES; n++)
+		columns_put(columns, memory_value(memory, memory_values[n]));
 }
 
 static void put_names(struct html *html, struct columns *columns,

@@ -401,6 +401,10 @@ def memory_is_that_of_the_report():
                  'calls allocated', 'what is shown first')
     keys = {'allocated': 'allocated_bytes', 'allocations': 'allocations',
             'peak': 'peak_bytes', 'left': 'left_bytes'}
+    known = window.run('return [...document.querySelector("#metric").options]'
+                       '.map(o => o.value.split(" ")[1])')
+    expect_equal('lost' in known, 'lost_bytes' in about['memory'] and
+                 about['memory']['lost_bytes'] is not None, 'what is lost')
     parents = {path['id']: path['parent'] for path in about['paths']}
     functions = {path['id']: path['function'] for path in about['paths']}
 
@@ -428,6 +432,21 @@ def memory_is_that_of_the_report():
                          '%s of %s' % (kind, function['name']))
             met += 1
         expect(met > 1, 'nobody has ' + kind)
+
+
+@test
+def what_is_lost_is_that_of_the_report():
+    program = compile('leaking.c', 'gcc', '-O1', ['-fno-builtin'])
+    output = record([program, 'plain'], 'memory').output
+    wanted = {f['name']: f['memory']['lost_bytes'] +
+              f['memory']['lost_below_bytes']
+              for f in reported(output)['functions']}
+    open_page(page_of(output))
+    window.choose('#metric', 'calls lost')
+    got = {row['name']: row['self'][0] for row in rows_of('#table')
+           if row['self'][0]}
+    expect_equal(got, {name: n for name, n in wanted.items() if n}, 'lost')
+    expect(len(got) > 2, got)
 
 
 def waits_of(case):

@@ -100,7 +100,7 @@ function otherColumns(source, rows, metric) {
     const { unit, label } = METRICS[metric];
     const sized = { bytes: bytesColumn, count: countColumn,
         ns: nsColumn }[unit];
-    const besides = metric === 'waits' ? [] : MEMORY;
+    const besides = metric === 'waits' ? [] : memoryOfSource(source);
 
     return [
         partColumn(rows, unit),
@@ -109,7 +109,7 @@ function otherColumns(source, rows, metric) {
         ...besides.filter(kind => kind !== metric).map(kind =>
             (METRICS[kind].unit === 'bytes' ? bytesColumn : countColumn)(
                 kind, { allocated: 'Bytes', allocations: 'Blocks',
-                    peak: 'At peak', left: 'Left' }[kind],
+                    peak: 'At peak', left: 'Left', lost: 'Lost' }[kind],
                 `${METRICS[kind].label}, by the function itself`)),
         nameColumn(source.functions),
     ];

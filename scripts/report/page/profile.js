@@ -48,7 +48,7 @@ function decode(text) {
 }
 
 // The kinds of memory that are counted, in the order of their columns.
-const MEMORY = ['allocated', 'allocations', 'peak', 'left'];
+const MEMORY = ['allocated', 'allocations', 'peak', 'left', 'lost'];
 
 // By chance what is left of a time may be less than none: sums of many are
 // right, but one is not shown so.

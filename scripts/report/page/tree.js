@@ -7,15 +7,22 @@ const METRICS = {
     allocated: { label: 'Bytes allocated', unit: 'bytes' },
     allocations: { label: 'Blocks allocated', unit: 'count' },
     peak: { label: 'Bytes at the peak', unit: 'bytes' },
+    lost: { label: 'Bytes nothing leads to', unit: 'bytes' },
     waits: { label: 'Waits for locks', unit: 'ns' },
     left: { label: 'Bytes left at the end', unit: 'bytes' },
 };
+
+// What is lost is known only where it was looked for.
+function memoryOfSource(source) {
+    return source.memory ? MEMORY.filter(kind =>
+        kind !== 'lost' || source.searched) : [];
+}
 
 function metricsOf(source) {
     return [
         ...source.times ? ['time'] : [],
         source.kind,
-        ...source.memory ? MEMORY : [],
+        ...memoryOfSource(source),
         ...source.waits ? ['waits'] : [],
     ];
 }
