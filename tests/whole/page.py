@@ -661,6 +661,30 @@ def keys_lead_through_the_calls():
                  'lanes')
 
 
+@test
+def the_timeline_of_a_thread_has_its_calls_only():
+    output = traced(4)
+    open_page(page_of(output))
+    threads = [t for t in reported(output)['threads'] if t['calls']]
+    expect_equal(len(threads), 2, threads)
+    for value, text in window.run(
+            'return [...document.querySelector("#thread").options].slice(1)'
+            '.map(o => [o.value, o.textContent])'):
+        window.choose('#thread', value)
+        calls, = (t['calls'] for t in threads
+                  if t['tid'] == int(text.split()[0]))
+        found = 0
+        for number in range(len(rows_of('#table'))):
+            window.run('document.querySelectorAll("#table button.function")'
+                       '[arguments[0]].click()', number)
+            found += len(rows_of('#calls'))
+        expect_equal(found, calls, text)
+    window.run('document.querySelector("#timeline").focus()')
+    window.keys([KEYS['home']])
+    expect_equal(window.text('#call-name'), 'work', 'the second thread')
+    expect_equal(window.messages(), [], 'what the browser said')
+
+
 class Pieces:
     """A reader of our own of what the page holds."""
 
@@ -1056,6 +1080,21 @@ def everything_has_a_name_and_a_key():
     sorts = window.run('return [...document.querySelectorAll("#table th")]'
                        '.map(th => th.ariaSort)')
     expect_equal(sorts[3], 'descending', 'aria-sort')
+
+
+@test
+def a_page_of_nothing_says_so():
+    program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
+                      instrument=False)
+    output = record([program], 'calltree').output
+    path = os.path.join(new_directory('html'), 'page.html')
+    done = shimtest.subprocess.run(
+        [shimtest.report, 'html', output, '-o', path], capture_output=True)
+    expect(b'no call was recorded' in done.stderr, done.stderr)
+    open_page(path)
+    expect_equal(rows_of('#table'), [], 'functions')
+    expect('0 calls in 0 paths' in window.text('#facts'),
+           window.text('#facts'))
 
 
 @test

@@ -108,9 +108,9 @@ function readCalls(profile) {
 const LONGEST = 5000;           // of a function that are listed
 
 // Calls take(lane, depth, piece, row) for each call that is a piece of its own,
-// of the functions @wanted.
+// of the functions @wanted, in the lanes that are shown.
 function visitCalls(times, wanted, take) {
-    times.lanes.forEach(({ rows }, lane) => rows.forEach((row, depth) => {
+    times.shown.forEach(({ rows }, lane) => rows.forEach((row, depth) => {
         for (let piece = 0; piece < row.count; piece++)
             if (row.what[piece] && wanted[row.number(piece)])
                 take(lane, depth, piece, row);
@@ -136,7 +136,7 @@ function callsOf(times, wanted) {
 }
 
 function callColumns(times) {
-    const row = at => times.lanes[at.lane].rows[at.depth];
+    const row = at => times.shown[at.lane].rows[at.depth];
     const took = at => row(at).end[at.piece] - row(at).begin[at.piece];
     const from = at => row(at).begin[at.piece];
 
@@ -152,8 +152,8 @@ function callColumns(times) {
             text: at => humanCount(at.depth + 1),
         }, {
             id: 'name', title: 'Thread', name: true,
-            value: at => threadName(times.lanes[at.lane]),
-            text: at => threadName(times.lanes[at.lane]),
+            value: at => threadName(times.shown[at.lane]),
+            text: at => threadName(times.shown[at.lane]),
         },
     ];
 }

@@ -4,6 +4,7 @@ function show() {
     chooseView();
     showLegend();
     flame.show(picture());
+    showTimes();
     showTable();
     showFunction();
     search();

@@ -19,11 +19,14 @@ class Timeline extends Drawing {
 
     // @picture: { lanes, duration, color(number), label(number), marks, found }
     show(picture) {
-        const first = !this.picture;
+        const last = this.picture;
 
         this.picture = picture;
-        if (first)
+        if (!last)
             this.range = this.whole();
+        if (!last || last.lanes.length !== picture.lanes.length ||
+            last.lanes.some((lane, i) => lane !== picture.lanes[i]))
+            this.pointed = this.focused = null;
         this.place();
         this.resize();
     }

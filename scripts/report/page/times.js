@@ -73,8 +73,11 @@ function showTimes() {
     const palette = makePalette();
     const names = times.functions.map(about => visible(about.name));
 
+    times.shown = times.lanes.filter(lane => !view.thread ||
+        (lane.tid === view.thread.tid &&
+            lane.process === view.thread.process));
     timeline.show({
-        lanes: times.lanes, duration: times.duration_ns,
+        lanes: times.shown, duration: times.duration_ns,
         color: number => palette.color(numbers[number]),
         label: number => names[number],
         font: `12px ${css('--font')}`,
@@ -96,7 +99,7 @@ function showRange() {
 }
 
 function rowOf(at) {
-    return times.lanes[at.lane].rows[at.depth];
+    return times.shown[at.lane].rows[at.depth];
 }
 
 function callName(at) {
