@@ -265,6 +265,10 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		shim_ask(function, site);
 		return;
 	}
+	if (UNLIKELY(trace_asks_arguments) && trace_asks(function)) {
+		shim_ask(function, site);
+		return;
+	}
 	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
 		enter_slowly(function, 0, sp);
 		return;
@@ -571,11 +575,19 @@ static void note_asking(struct shim_node *node, uint64_t before)
 static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 			shim_elt_info info)
 {
-	unsigned by = by_find(function);
+	unsigned by = by_is_wanted ? by_find(function) : 0;
 	struct shim_node *node;
 	uint64_t before;
 	uint16_t group;
 
+	if (!by && trace_asks(function)) {
+		if (must_look_back())
+			tree_look_back(function, site, sp, true);
+		node = enter_group(function, 0, sp);
+		if (node && !(node->frame & FRAME_LEFT_OUT))
+			trace_put_arguments(function, info);
+		return;
+	}
 	if (!by) {
 		hooks_at[tree_is_traced][tree_mode][0](function, site, sp);
 		return;
@@ -686,10 +698,10 @@ int tree_start(void)
 			       SHIM_SITE_HOOK(hooks[1]));
 	shim_set_frame_hooks(handle, hooks_at[tree_is_traced][tree_mode][0],
 			     hooks_at[tree_is_traced][tree_mode][1]);
-	if (by_is_wanted) {
+	if (by_is_wanted || trace_asks_arguments)
 		shim_set_asking_hook(handle, enter_asked);
+	if (by_is_wanted)
 		by_start();
-	}
 	return 0;
 }
 

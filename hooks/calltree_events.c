@@ -218,6 +218,7 @@ static void on_forked(struct shim_profiler *profiler)
 		tree_describe_cost(shim_record_meta());
 	by_start_recording();
 	trace_functions_restart();
+	trace_values_restart();
 	if (!has_parent)
 		return;
 	stack = *parent.stack;

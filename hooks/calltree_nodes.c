@@ -153,7 +153,7 @@ COLD struct shim_node *node_make(struct tree *tree,
 				     TRACE_LEFT_OUT : trace_number(function);
 		/* The fast path knows small numbers only. */
 		is_slow |= node->hits >= SHIM_TRACE_FUNCTIONS ||
-			   trace_is_counted(function);
+			   trace_is_counted(function) || trace_asks(function);
 	}
 	__atomic_store_n(&node->function,
 			 function | (is_slow ? SHIM_NODE_EXACT : 0),

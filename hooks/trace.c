@@ -59,5 +59,5 @@ int trace_start(const char *arguments)
 	handle = shim_profiler_create(NULL);
 	shim_profiler_on_marked(handle, on_marked);
 	shim_profiler_on_trace_switched(handle, on_trace_switched);
-	return tree_start();
+	return tree_start() < 0 || !trace_values_start() ? -1 : 0;
 }

@@ -7,6 +7,7 @@
  *     trace_write.c      records, blocks, and what is open
  *     trace_functions.c  functions' numbers
  *     trace_choose.c     which calls
+ *     trace_values.c     arguments and results
  *
  * A thread writes into a few blocks of its file that stay mapped, one after the
  * other; when it comes to one again, what was in it is copied to the end of the
@@ -20,6 +21,7 @@
 #define TRACE_H
 
 #include <shim/cpu.h>
+#include <shim/hooks.h>
 #include <shim/record.h>
 
 struct tree;
@@ -203,6 +205,20 @@ void trace_counter(const char *name, uint64_t value);
 /* Calls that the tree could not open. */
 void trace_lose(struct tree *tree, enum shim_lost cause);
 
+/* --- trace_values.c --- */
+
+extern bool trace_asks_arguments;
+
+void trace_values_prepare(bool arguments, bool results);
+/* Last of all: hooks of the newest handle come first.  false: it cannot be. */
+bool trace_values_start(void);
+void trace_values_restart(void);
+
+/* Whether the arguments of @function's calls are to be recorded, and the record: of
+ * the call that has just been entered. */
+bool trace_asks(shim_function function);
+void trace_put_arguments(shim_function function, shim_elt_info info);
+
 /* --- trace_choose.c --- */
 
 struct trace_options {
@@ -220,6 +236,12 @@ bool trace_read_option(const char *item, size_t size);
 
 /* Once all are read. */
 void trace_prepare(void);
+
+/* What names in the options are for. */
+enum trace_use { TRACE_TRIGGER, TRACE_EVERY, TRACE_ARGUMENTS, TRACE_RESULTS };
+
+/* Whether @function is one of those. */
+bool trace_names(uint64_t function, enum trace_use use);
 
 /* Whether calls of this path are left out for good; @parent says it of its. */
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function);

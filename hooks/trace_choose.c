@@ -20,16 +20,18 @@ struct trace_options trace_options;
 bool trace_is_off;
 bool trace_is_careful;
 
-/* trigger=FUNCTION, every=FUNCTION/N */
+/* trigger=FUNCTION, every=FUNCTION/N, args=FUNCTION, results=FUNCTION; the last two
+ * also "all". */
 struct named {
 	char function[TEXT_SIZE];
-	uint64_t every;			/* 0: a trigger */
+	enum trace_use use;
+	uint64_t every;
 	uint64_t calls;
 };
 
 static struct named names[NAMES];
 static unsigned name_count;
-static bool has_triggers, has_counted;
+static bool has[4];			/* by use */
 
 /* Functions that every= is about, as they are found. */
 static struct {
@@ -122,7 +124,8 @@ static bool read_duration(const char *text, size_t size)
 	return true;
 }
 
-static bool add_name(const char *text, size_t size, uint64_t every)
+static bool add_name(const char *text, size_t size, enum trace_use use,
+		     uint64_t every)
 {
 	struct named *named = &names[name_count];
 
@@ -131,10 +134,10 @@ static bool add_name(const char *text, size_t size, uint64_t every)
 	for (size_t i = 0; i < size; i++)
 		named->function[i] = text[i];
 	named->function[size] = '\0';
+	named->use = use;
 	named->every = every;
 	name_count++;
-	has_triggers |= every == 0;
-	has_counted |= every != 0;
+	has[use] = true;
 	return true;
 }
 
@@ -147,7 +150,7 @@ static bool read_every(const char *text, size_t size)
 		name--;
 	return name > 1 && size > name &&
 	       read_number(text + name, size - name, &every) == size - name &&
-	       every > 0 && add_name(text, name - 1, every);
+	       every > 0 && add_name(text, name - 1, TRACE_EVERY, every);
 }
 
 static bool read_depth(const char *text, size_t size)
@@ -161,6 +164,21 @@ static bool read_depth(const char *text, size_t size)
 	return true;
 }
 
+static bool read_trigger(const char *text, size_t size)
+{
+	return add_name(text, size, TRACE_TRIGGER, 0);
+}
+
+static bool read_arguments(const char *text, size_t size)
+{
+	return add_name(text, size, TRACE_ARGUMENTS, 0);
+}
+
+static bool read_results(const char *text, size_t size)
+{
+	return add_name(text, size, TRACE_RESULTS, 0);
+}
+
 bool trace_read_option(const char *item, size_t size)
 {
 	static const struct {
@@ -169,6 +187,8 @@ bool trace_read_option(const char *item, size_t size)
 	} options[] = {
 		{ "ring=", read_ring },	      { "min=", read_duration },
 		{ "depth=", read_depth },     { "every=", read_every },
+		{ "trigger=", read_trigger }, { "args=", read_arguments },
+		{ "results=", read_results },
 	};
 	const char *value;
 
@@ -176,9 +196,6 @@ bool trace_read_option(const char *item, size_t size)
 		trace_is_off = true;
 		return true;
 	}
-	value = value_of(item, size, "trigger=");
-	if (value)
-		return add_name(value, size - (size_t)(value - item), 0);
 	for (unsigned i = 0; i < sizeof(options) / sizeof(*options); i++) {
 		value = value_of(item, size, options[i].key);
 		if (value)
@@ -192,12 +209,19 @@ void trace_prepare(void)
 {
 	if (name_count)
 		shim_symbols_enable();
+	trace_values_prepare(has[TRACE_ARGUMENTS], has[TRACE_RESULTS]);
 }
 
 /* --- paths --- */
 
-/* What was asked for about @function: a trigger, or every N-th call. */
-static struct named *find_named(uint64_t function, bool is_trigger)
+static bool is_all(const struct named *named)
+{
+	return named->use >= TRACE_ARGUMENTS &&
+	       is_unit(named->function, 3, "all") && !named->function[3];
+}
+
+/* What was asked for about @function. */
+static struct named *find_named(uint64_t function, enum trace_use use)
 {
 	char name[NAME_SIZE];
 
@@ -205,10 +229,16 @@ static struct named *find_named(uint64_t function, bool is_trigger)
 			       name) != SHIM_OK)
 		return NULL;
 	for (unsigned i = 0; i < name_count; i++)
-		if ((names[i].every == 0) == is_trigger &&
-		    by_is_named(name, names[i].function))
+		if (names[i].use == use &&
+		    (is_all(&names[i]) ||
+		     by_is_named(name, names[i].function)))
 			return &names[i];
 	return NULL;
+}
+
+bool trace_names(uint64_t function, enum trace_use use)
+{
+	return has[use] && find_named(function, use) != NULL;
 }
 
 static bool is_too_deep(const struct shim_node *parent)
@@ -224,8 +254,8 @@ static bool is_too_deep(const struct shim_node *parent)
 
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function)
 {
-	if (has_triggers && (is_root(parent) || parent->hits == TRACE_LEFT_OUT) &&
-	    !find_named(function, true))
+	if (has[TRACE_TRIGGER] && (is_root(parent) || parent->hits == TRACE_LEFT_OUT) &&
+	    !find_named(function, TRACE_TRIGGER))
 		return true;
 	return trace_options.depth && is_too_deep(parent);
 }
@@ -237,12 +267,12 @@ bool trace_is_counted(uint64_t function)
 	struct named *named;
 	unsigned i;
 
-	if (!has_counted)
+	if (!has[TRACE_EVERY])
 		return false;
 	for (i = 0; i < counted_count; i++)
 		if (counted[i].function == function)
 			return true;
-	named = find_named(function, false);
+	named = find_named(function, TRACE_EVERY);
 	i = __atomic_load_n(&counted_count, __ATOMIC_RELAXED);
 	if (!named || i >= COUNTED)
 		return false;

@@ -127,7 +127,7 @@ static const struct {
 		const char *word;
 		const char *value;	/* for people */
 		bool (*check)(const char *value);
-	} arguments[8];
+	} arguments[10];
 } profilers[] = {
 	{ "calltree",
 	  { { "exact", "", NULL },
@@ -153,6 +153,8 @@ static const struct {
 	    { "depth=", "N", is_depth },
 	    { "every=", "FUNCTION/N", is_every },
 	    { "trigger=", "FUNCTION", is_function },
+	    { "args=", "FUNCTION", is_function },
+	    { "results=", "FUNCTION", is_function },
 	    { "off", "", NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
@@ -183,7 +185,8 @@ static const char common_help[] =
 	"                                              leaves out shorter calls, depth=N\n"
 	"                                              deeper ones, every=f/N all but\n"
 	"                                              each N-th, trigger=f what is not\n"
-	"                                              called by f; off: until\n"
+	"                                              called by f; args=f, results=f\n"
+	"                                              what f gets, returns; off: until\n"
 	"                                              shim_trace_start()\n"
 	"                             memory[:period=SIZE,seed=N,leaks=MS,unwind]\n"
 	"                                              what each call path allocates;\n"

@@ -196,6 +196,34 @@ def what_is_not_traced_is_not_there_and_the_rest_nests():
                   'main;start_in;leaf': '1'}, 'calls')
 
 
+# --- arguments and results ---
+
+@test
+def arguments_and_results_are_with_their_calls():
+    for family, optimize in BUILDS:
+        program = compile('traced_values.c', family, optimize)
+        made = record([program], 'trace:args=all,results=all')
+        lines = [what for _, _, _, what in events_of(made.output)][1:]
+        expect_equal([re.sub(r'0x[0-9a-f]+ ', '', line) for line in lines], [
+            'main {', 'add(a = 0, b = 10) = 10;', 'add(a = 1, b = 10) = 11;',
+            'add(a = 2, b = 10) = 12;', 'half(x = 5) = 2.5;',
+            'greet(name = "bob \\x1b", at = {x = 1, y = 2}) = "hello";',
+            'nothing {', 'add(a = 7, b = 8) = 15;', '} nothing',
+            'fact(n = 4) {', 'fact(n = 3) {', 'fact(n = 2) {',
+            'fact(n = 1) = 1;', '} fact = 2', '} fact = 6', '} fact = 24',
+            '} main = 0'], '%s %s' % (family, optimize))
+
+
+@test
+def arguments_of_some_functions_and_every_call_of_all():
+    program = compile('traced_values.c', 'gcc', '-O2')
+    made = record([program], 'calltree;trace:args=fact,results=add')
+    lines = [what for _, _, _, what in events_of(made.output)]
+    expect('add = 15;' in lines and 'fact(n = 1);' in lines and
+           'nothing {' in lines, lines)
+    expect_equal(folded(made.output), folded(made.output, '--trace'), 'calls')
+
+
 # --- replay ---
 
 @test
