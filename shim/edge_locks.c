@@ -135,7 +135,7 @@ static int of_semaphore(int result)
 	}
 
 #define ASK(kind, outcome, name, parameters, arguments)                        \
-	static int ask_##name parameters                                  \
+	static int ask_##name parameters                                       \
 	{                                                                      \
 		int result = next.name arguments;                              \
                                                                                \
@@ -146,14 +146,14 @@ static int of_semaphore(int result)
 
 /* Without @tries libc is asked at once: it looks at what it was given before it tries,
  * or is faster. */
-#define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments) \
+#define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments)    \
 	WAIT(kind, NULL, outcome, name, parameters, arguments)                 \
 	ASK(kind, outcome, name, parameters, arguments)                        \
 	static int told_##name parameters                                      \
 	{                                                                      \
 		int result;                                                    \
                                                                                \
-		if (!(tries))                                               \
+		if (!(tries))                                                  \
 			return ask_##name arguments;                           \
 		result = tried(l);                                             \
 		if (__builtin_expect(result == 0, 1))                          \
@@ -245,7 +245,7 @@ static int try_mutex(pthread_mutex_t *mutex)
 }
 
 #define MUTEX(plain, name, parameters, arguments)                              \
-	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain,  \
+	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain,              \
 	    name, parameters, arguments)
 #define READ(plain, name, parameters, arguments)                               \
 	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, next.pthread_rwlock_tryrdlock,  \
@@ -304,13 +304,13 @@ static inline int try_semaphore(sem_t *l)
 	return result;
 }
 
-#define SEMAPHORE(tries, name, parameters, arguments)                       \
+#define SEMAPHORE(tries, name, parameters, arguments)                          \
 	WAIT(SHIM_LOCK_SEMAPHORE, NULL, of_semaphore, name, parameters,        \
 	     arguments)                                                        \
 	ASK(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments)    \
 	static int told_##name parameters                                      \
 	{                                                                      \
-		int error = tries ? try_semaphore(l) : EINVAL;              \
+		int error = tries ? try_semaphore(l) : EINVAL;                 \
                                                                                \
 		if (__builtin_expect(error == 0, 1))                           \
 			return 0;                                              \

@@ -18,7 +18,7 @@ struct slot {
 	uintptr_t lazy_start, lazy_end;
 };
 
-static struct slot slots[1024];
+static struct slot slots[2048];
 static unsigned slot_count;
 
 static struct family {

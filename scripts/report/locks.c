@@ -14,7 +14,8 @@
 static const char *const kinds[] = { "mutex", "read lock", "write lock",
 				     "condition", "semaphore", "spinlock",
 				     "lock" };
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
+#define KINDS	  (sizeof(kinds) / sizeof(*kinds))
+#define CONDITION 3
 
 /* Waits that mean the same: one node, or many. */
 struct waits {
@@ -345,11 +346,14 @@ static int compare_waiters(const void *left, const void *right)
 	return compare_waits(&a->waits, &b->waits);
 }
 
+/* Threads that have nothing to do wait for conditions: these come last. */
 static int compare_locks(const void *left, const void *right)
 {
 	const struct lock *a = left, *b = right;
 	int order = compare_waits(&a->waits, &b->waits);
 
+	if ((a->kind == CONDITION) != (b->kind == CONDITION))
+		return a->kind == CONDITION ? 1 : -1;
 	if (order)
 		return order;
 	if (a->name && b->name)
@@ -422,7 +426,8 @@ static void print_waits(const struct page *page, const struct waits *waits)
 		human_count((char[SHORT_TEXT]){ 0 }, waits->refusals));
 }
 
-static void print_waiter(const struct page *page, const struct waiter *waiter)
+static void print_waiter(const struct page *page, const struct waiter *waiter,
+			 bool has_owner)
 {
 	print_waits(page, &waiter->waits);
 	fputs("  in ", page->out);
@@ -431,7 +436,7 @@ static void print_waiter(const struct page *page, const struct waiter *waiter)
 		fprintf(page->out, "; %" PRIu64 " to the end",
 			waiter->waits.open);
 	fputc('\n', page->out);
-	if (!waiter->waits.waits)
+	if (!waiter->waits.waits || !has_owner)
 		return;
 	fprintf(page->out, "%*sits holder in ", INDENT, "");
 	path_print(page, waiter->holder);
@@ -454,7 +459,7 @@ static void print_lock(const struct page *page, const struct lock *lock)
 	fputc('\n', page->out);
 	for (i = 0; i < lock->count && (i < WAITERS ||
 					page->options->limit == 0); i++)
-		print_waiter(page, &waiters[i]);
+		print_waiter(page, &waiters[i], lock->kind < CONDITION);
 	if (i < lock->count)
 		fprintf(page->out, "%*s... %s more\n", INDENT - 2, "",
 			human_count(text, lock->count - i));
@@ -501,7 +506,7 @@ void locks_print(const struct page *page)
 	if (!locks->lock_count)
 		return;
 	fprintf(page->out, "\n%s%10s %10s %10s %10s %8s %8s  lock%s  (by "
-		"waited)\n", page->color ? "\033[1m" : "", "waited", "waits",
+		"waited; conditions last)\n", page->color ? "\033[1m" : "", "waited", "waits",
 		"mean", "max", "failed", "refused",
 		page->color ? "\033[m" : "");
 	if (limit == 0 || limit > locks->lock_count)

@@ -223,6 +223,7 @@ static void cxx()
 	bool is_ready = false;
 	std::thread other([&] {
 		await_waiter();
+		nap(10000);
 		std::lock_guard<std::mutex> hold(ready_guard);
 		is_ready = true;
 		ready.notify_all();

@@ -219,6 +219,8 @@ def mutexes_of_cxx_have_their_names():
                  {'app::guard': 'mutex', 'app::timed': 'mutex',
                   'app::recursive': 'mutex', 'app::shared': 'read lock',
                   'app::ready': 'condition'}, 'kinds')
+    # The longest, and yet the last.
+    expect_equal(report(output)['locks'][-1]['name'], 'app::ready', 'order')
 
 
 @test
