@@ -442,11 +442,15 @@ static bool is_complete(void)
 
 static void listen(void)
 {
-	if (!is_complete() || !is_ours()) {
-		log_line("%s", "the program has locks of its own, or a C "
-			       "library that lacks some: they are not seen");
+	if (!is_complete()) {
+		log_line("%s", "the C library lacks some kinds of locks: they "
+			       "are not seen");
 		return;
 	}
+	/* A sanitizer's go on to ours. */
+	if (!is_ours())
+		log_line("%s", "the program has locks of its own: of them those "
+			       "are seen that go on to libc's");
 #define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
 	EACH_TRIED(OPEN_TOLD)
 	EACH_CONDITION(OPEN_TOLD)
