@@ -176,6 +176,8 @@ static bool is_excluded(const struct image_entry *image)
 					     "libc-",	"libpthread", "[vdso]" };
 	const char *name = text_base(image->path);
 
+	if ((uintptr_t)is_excluded - image->start < image->end - image->start)
+		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (text_after(name, names[i]))
 			return true;

@@ -64,7 +64,8 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 /* --- coverage_loader.c: objects are looked at before anything of them runs --- */
 
 void coverage_watch_loader(void);
-void coverage_leave_loader(void);
+/* False: its trap is still there. */
+bool coverage_leave_loader(void);
 /* The loader has run into the trap at @address: goes on with @context. */
 bool coverage_take_loader(uintptr_t address, ucontext_t *context);
 

@@ -320,7 +320,8 @@ static int change_all(void *argument)
 		line = change_window(work, line);
 	patch_close(&work->patch);
 	sys_sync_cores();
-	object->is_set = work->sets;
+	if (work->error == 0)
+		object->is_set = work->sets;
 	return work->error;
 }
 
@@ -347,13 +348,17 @@ void coverage_set(struct coverage_object *object)
 
 void coverage_give_up(const char *reason)
 {
+	bool is_left = false;
+
 	if (!coverage_is_on() ||
 	    __atomic_exchange_n(&has_given_up, true, __ATOMIC_ACQ_REL))
 		return;
-	for (struct coverage_object *o = coverage_objects; o; o = o->next)
+	for (struct coverage_object *o = coverage_objects; o; o = o->next) {
 		take_away(o);
-	coverage_leave_loader();
-	if (trap_stop())
+		is_left |= o->is_set;
+	}
+	/* Who runs into what could not be taken away, takes it then. */
+	if (coverage_leave_loader() && !is_left && trap_stop())
 		log_line("%s: from now on no line is seen", reason);
 }
 

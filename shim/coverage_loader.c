@@ -63,10 +63,9 @@ void coverage_watch_loader(void)
 		state_slowly(set, NULL);
 }
 
-void coverage_leave_loader(void)
+bool coverage_leave_loader(void)
 {
-	if (trap != 0)
-		state_slowly(take_away, NULL);
+	return trap == 0 || state_slowly(take_away, NULL) == 0;
 }
 
 void coverage_prepare(void)

@@ -602,8 +602,7 @@ static bool add_end(const struct machine *machine,
 {
 	struct debuginfo_row *item;
 
-	if (rows.count == machine->first || last->line == 0 ||
-	    last->address == machine->address)
+	if (!last || last->line == 0 || last->address == machine->address)
 		return true;
 	item = add_items(&rows, sizeof(*item), 1);
 	if (item)
@@ -614,7 +613,9 @@ static bool add_end(const struct machine *machine,
 static bool add_row(struct machine *machine)
 {
 	const struct debuginfo_row *last =
-		(struct debuginfo_row *)rows.items + rows.count - 1;
+		rows.count > machine->first ?
+			(struct debuginfo_row *)rows.items + rows.count - 1 :
+			NULL;
 	struct debuginfo_row row = { .address = machine->address };
 	struct debuginfo_row *item;
 
@@ -632,11 +633,10 @@ static bool add_row(struct machine *machine)
 					       65535;
 	if (row.file == UINT32_MAX)
 		return true;
-	if (rows.count > machine->first && last->address == row.address &&
-	    last->line == row.line && last->file == row.file)
+	if (last && last->address == row.address && last->line == row.line &&
+	    last->file == row.file)
 		return true;
-	if (rows.count > machine->first && last->address == row.address &&
-	    last->line == 0)
+	if (last && last->address == row.address && last->line == 0)
 		rows.count--;
 	item = add_items(&rows, sizeof(*item), 1);
 	if (item)
