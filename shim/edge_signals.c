@@ -438,7 +438,7 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden() == 0 || real.sigaltstack(NULL, &old) != 0)
+	if (hidden_bits() == 0 || real.sigaltstack(NULL, &old) != 0)
 		return real.sigaltstack(stack, before);
 	ours = sample_is_our_stack(old.ss_sp);
 	/* To have none is what it believes to have. */

@@ -7,6 +7,7 @@
 #include "snapshot.h"
 #include "state.h"
 #include "sys.h"
+#include "trap.h"
 
 #include <errno.h>
 #include <shim/record.h>
@@ -76,6 +77,12 @@ static void use_signal_stack_after(struct thread *self, ucontext_t *context)
 				       .ss_size = SIGNAL_STACK_SIZE };
 }
 
+void sample_stack_after(ucontext_t *context)
+{
+	if (has_small_stacks && thread_current)
+		use_signal_stack_after(thread_current, context);
+}
+
 /* libc puts a thread's control block at the upper end of its stack. */
 static bool may_be_small(void)
 {
@@ -91,7 +98,7 @@ static bool may_be_small(void)
 
 void sample_stack_created(size_t size)
 {
-	if (sample_signal == 0 || size >= STACK_IS_SMALL)
+	if ((sample_signal == 0 && !trap_is_on()) || size >= STACK_IS_SMALL)
 		return;
 	has_small_stacks = true;
 	if (thread_current)
@@ -288,10 +295,13 @@ bool sample_is_wanted(void)
 
 void sample_thread_came(struct thread *thread)
 {
-	if (!sample_is_wanted() || (thread->state & THREAD_OWN))
+	if ((!sample_is_wanted() && !trap_is_on()) ||
+	    (thread->state & THREAD_OWN))
 		return;
 	if (may_be_small())
 		use_signal_stack(thread);
+	if (!sample_is_wanted())
+		return;
 	/* Who made it may have kept the signal from it. */
 	sys_block_signal(sample_signal, false);
 	state_slowly(came, thread);

@@ -44,6 +44,8 @@ void sample_forked(void);
 void sample_give_up(void);
 /* Coroutines with stacks that a signal would overflow are about to run. */
 void sample_stack_created(size_t size);
+/* In a handler: the calling thread may go on with such a stack. */
+void sample_stack_after(ucontext_t *context);
 /* Whether @low is the signal stack that we gave the calling thread. */
 bool sample_is_our_stack(const void *low);
 /* The calling thread is about to execute another program; it could not. */

@@ -138,6 +138,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
 
 	(void)signal;
+	sample_stack_after(interrupted);
 	if (info->si_code > 0 && coverage_take(address))
 		ARCH_TRAP_GO_BACK(interrupted);
 	else if (info->si_code <= 0 ||

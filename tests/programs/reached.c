@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile int zero, one = 1;
@@ -334,6 +335,48 @@ static int jumped(void)
 	return 0;
 }
 
+/* --- a stack that has no room for a signal --- */
+
+#define SMALL 4096
+
+static ucontext_t outside, inside;
+
+static int use_little(int number)
+{
+	if (number > 3)
+		return number * 2;	//@ small
+	return number;	//@ -
+}
+
+static void run_inside(void)
+{
+	volatile char room[1500];
+
+	room[0] = 0;
+	handled = use_little(7);	//@ small
+	swapcontext(&inside, &outside);
+	handled += use_little(8) + room[0];	//@ small
+}
+
+static int small(void)
+{
+	char *stack = mmap(NULL, 3 * SMALL, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t none;
+
+	mprotect(stack + SMALL, SMALL, PROT_READ | PROT_WRITE);
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = stack + SMALL;
+	inside.uc_stack.ss_size = SMALL;
+	inside.uc_link = &outside;
+	makecontext(&inside, run_inside, 0);
+	swapcontext(&outside, &inside);
+	swapcontext(&outside, &inside);
+	sigaltstack(NULL, &none);
+	printf("%d %d\n", handled, none.ss_flags == SS_DISABLE);	//@ small
+	return 0;
+}
+
 /* --- where lines end --- */
 
 static int confined(void)
@@ -451,7 +494,7 @@ int main(int argc, char **argv)
 		{ "killed", killed },	    { "crashed", crashed },
 		{ "jumped", jumped },	    { "confined", confined },
 		{ "traced", traced },	    { "generated", generated },
-		{ "loaded", loaded },
+		{ "loaded", loaded },	    { "small", small },
 	};
 
 	self = argv[0];		//@ *

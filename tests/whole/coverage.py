@@ -56,8 +56,12 @@ def expect_lines(output, case, source='reached.c'):
                      '%s: %s:%d reached' % (case, source, number))
 
 
+# To bind what is called takes more stack than the case `small` has.
+FLAGS = ['-rdynamic', '-Wl,-z,now']
+
+
 def reached(case, family='gcc', optimize='-O0', instrument=False, **more):
-    program = compile('reached.c', family, optimize, ['-rdynamic'],
+    program = compile('reached.c', family, optimize, FLAGS,
                       'reached' + ('_hooked' if instrument else ''),
                       instrument, ['-ldl'])
     return run_both([program, case], 'coverage', **more)
@@ -94,7 +98,7 @@ def threads_come_to_the_same_lines_at_the_same_time():
 
 
 CASES = ['handler', 'blocked', 'waiting', 'jumped', 'forked', 'vforked',
-         'executed', 'crashed', 'generated']
+         'executed', 'crashed', 'generated', 'small']
 
 
 @test
@@ -110,7 +114,7 @@ def programs_keep_their_signals_and_processes():
 @test
 def beside_calls_samples_and_memory():
     x86_only()
-    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'])
+    program = compile('reached.c', flags=FLAGS, libraries=['-ldl'])
     for case in CASES:
         done = run_both([program, case],
                         'coverage;calltree;sampling:hz=1000;memory')
@@ -120,10 +124,23 @@ def beside_calls_samples_and_memory():
     expect('reached: ' not in shim_report('report', done.output), 'of calls')
 
 
+# Stacks, jumps, exceptions, threads and processes.
+@test
+def other_programs_do_what_they_do():
+    x86_only()
+    for source in ('coroutines.c', 'exceptions.cc', 'longjmp.c', 'spawns.c',
+                   'threads.c', 'unwind.cc'):
+        for instrument in False, True:
+            program = compile(source, 'gcc', '-O1', ['-rdynamic'],
+                              source.split('.')[0] + '_reached%d' % instrument,
+                              instrument, ['-ldl'])
+            run_both([program], 'coverage', without_counts=True)
+
+
 @test
 def what_was_reached_outlives_the_program():
     x86_only()
-    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'])
+    program = compile('reached.c', flags=FLAGS, libraries=['-ldl'])
     done = record([program, 'killed'], 'coverage')
     expect_equal(done.status, -signal.SIGKILL, 'status')
     expect_lines(done.output, 'killed')
@@ -179,7 +196,7 @@ def without_a_line_table_functions_are_told_and_it_is_said():
 @test
 def a_filter_leaves_lines_out():
     x86_only()
-    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'],
+    program = compile('reached.c', flags=FLAGS, libraries=['-ldl'],
                       instrument=False, name='reached')
     done = record([program, 'plain'], 'coverage', SHIM_FILTER='all,-M:choose')
     text = shim_report('export', 'lcov', done.output)
@@ -328,7 +345,7 @@ def counts_of_programs_that_count_are_exact():
 def runs_add_up_and_tests_have_names():
     x86_only()
     outputs = [reached('plain').output]
-    program = compile('reached.c', flags=['-rdynamic'], libraries=['-ldl'],
+    program = compile('reached.c', flags=FLAGS, libraries=['-ldl'],
                       instrument=False, name='reached')
     for label, case in (('one', 'plain'), ('two', 'threads'), ('one', 'plain')):
         outputs.append(record([program, case], 'coverage:label=' + label).output)
