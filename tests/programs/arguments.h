@@ -26,8 +26,10 @@
 #define CALLED __attribute__((noinline, noclone))
 #endif
 
-/* Nothing stays in a register. */
-#if defined(__x86_64__) && defined(__OPTIMIZE__)
+/* Nothing stays in a register; but wide vectors need a frame, and it rbp. */
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && defined(__AVX__)
+#define SPILL __asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15")
+#elif defined(__x86_64__) && defined(__OPTIMIZE__)
 #define SPILL \
 	__asm__ volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15")
 #else

@@ -296,7 +296,7 @@ HARD = [
     Build('no_pie', BOTH, O2, '-fno-pic', '-no-pie'),
     Build('pic', BOTH, O0, '-fPIC'),
     Build('medium', BOTH, O2, '-mcmodel=medium'),
-    Build('large', BOTH, O2, '-mcmodel=large', '-fno-pic', '-no-pie'),
+    Build('large', BOTH, O2, '-mcmodel=large', '-fno-pic', '-no-pie', less=5),
     Build('size', BOTH, ('-Os',), like='-O2', less=10),
     Build('most', BOTH, ('-O3',), like='-O2', less=10),
     Build('debuggable', GCC, ('-Og',), like='-O2', less=10),
