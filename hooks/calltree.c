@@ -213,9 +213,9 @@ static inline bool tree_is_settled(struct shim_node **current)
 	return true;
 }
 
-static bool open_short(struct shim_node *node, uint64_t frame)
+static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 {
-	uint64_t clock = shim_clock(), time = clock >> TRACE_SHIFT;
+	uint64_t time = clock >> TRACE_SHIFT;
 	uint32_t word = trace_enter_word(time, node->hits);
 	char *at;
 
@@ -249,18 +249,21 @@ static bool close_short(struct shim_node *node, uint64_t duration)
 }
 
 /* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
- * function words of their nodes have SHIM_NODE_EXACT.) */
+ * function words of their nodes have SHIM_NODE_EXACT.)  @clock is what was read for
+ * a trace; 0: not yet. */
 static __attribute__((noinline)) void
 enter_missed(uint64_t function, const void *site, uintptr_t sp,
-	     struct shim_node *current)
+	     struct shim_node *current, uint64_t clock)
 {
 	struct tree *tree = tree_hot.tree;
 	uint64_t frame = frame_of(sp, tree_hot.low);
 	uintptr_t hint = hint_of(current, site, sp, tree_mode);
 	struct shim_node *node;
 
-	if (tree_is_settled(&current))
+	if (tree_is_settled(&current)) {
 		hint = hint_of(current, site, sp, tree_mode);
+		clock = 0;
+	}
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
 		shim_ask(function, site);
 		return;
@@ -288,7 +291,8 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		}
 		*cache_place(function, hint) = node;
 	}
-	if (tree_is_traced && open_short(node, frame))
+	if (tree_is_traced && open_short(node, frame,
+					 clock ? clock : shim_clock()))
 		return;
 	if (tree_is_traced) {
 		open_current(node, frame);
@@ -340,7 +344,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
 	if (UNLIKELY(frame > current->frame)) {
-		enter_missed(function, site, sp, current);
+		enter_missed(function, site, sp, current, 0);
 		return;
 	}
 	/* Here, where the loads above are under way already: it takes longer
@@ -349,7 +353,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		enter_missed(function, site, sp, current);
+		enter_missed(function, site, sp, current, time);
 		return;
 	}
 	if (is_traced) {
@@ -359,7 +363,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		if (!trace_reserve(trace, time >> TRACE_SHIFT, word, node,
 				   &at)) {
 			node->frame = 0;
-			enter_missed(function, site, sp, current);
+			enter_missed(function, site, sp, current, time);
 			return;
 		}
 	}

@@ -176,7 +176,10 @@ static inline bool is_root(const struct shim_node *node)
 /* Of its function, in the trace; TRACE_LEFT_OUT. */
 static inline uint32_t node_number(const struct shim_node *node)
 {
-	return node->group ? trace_number(address_of(node)) : node->hits;
+	enum shim_lost cause;
+
+	return node->group ? trace_number(address_of(node), &cause) :
+			     node->hits;
 }
 
 static inline uint64_t hash(const struct shim_node *parent, uint64_t function,

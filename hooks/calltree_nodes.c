@@ -127,11 +127,24 @@ static void grow_cache(struct tree *tree)
 				 __ATOMIC_RELEASE);
 }
 
+/* For the trace; 0 sets lost_cause.  (What calltree counts is not lost when there is no
+ * room for it in the trace.) */
+static uint32_t choose_number(struct tree *tree, const struct shim_node *parent,
+			      uint64_t function)
+{
+	uint32_t number = TRACE_LEFT_OUT;
+
+	if (!trace_leaves_out(parent, function))
+		number = trace_number(function, &tree->lost_cause);
+	return number || !tree_has_file ? number : TRACE_LEFT_OUT;
+}
+
 COLD struct shim_node *node_make(struct tree *tree,
 				 struct shim_node *parent,
 				 uint64_t function, uint16_t group)
 {
 	bool is_slow = tree_mode == COARSE || group;
+	uint32_t number = 0;
 	struct shim_node *node;
 
 	shim_image_note(function & SHIM_NODE_ADDRESS);
@@ -142,19 +155,21 @@ COLD struct shim_node *node_make(struct tree *tree,
 	}
 	if (group && !by_describe(tree, group))
 		return NULL;
+	if (tree_is_traced && !group) {
+		number = choose_number(tree, parent, function);
+		if (number == 0)
+			return NULL;
+		/* The fast path knows small numbers only. */
+		is_slow |= number >= SHIM_TRACE_FUNCTIONS ||
+			   trace_is_counted(function) || trace_asks(function);
+	}
 	node = tree_take(tree, sizeof(*node));
 	if (!node)
 		return NULL;
 	node->group = group;
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : 0;
-	if (tree_is_traced && !group) {
-		node->hits = trace_leaves_out(parent, function) ?
-				     TRACE_LEFT_OUT : trace_number(function);
-		/* The fast path knows small numbers only. */
-		is_slow |= node->hits >= SHIM_TRACE_FUNCTIONS ||
-			   trace_is_counted(function) || trace_asks(function);
-	}
+	node->hits = number;
 	__atomic_store_n(&node->function,
 			 function | (is_slow ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);

@@ -163,8 +163,9 @@ trace_put(struct trace *trace, char *at, uint64_t time, uint32_t word)
 
 /* --- trace_functions.c --- */
 
-/* The number of a function in this process; 0: there is no room for it. */
-uint32_t trace_number(uint64_t function);
+/* The number of a function in this process; 0: there is no room for it, which sets
+ * *@cause. */
+uint32_t trace_number(uint64_t function, enum shim_lost *cause);
 void trace_forget(uintptr_t low, uintptr_t high, uint32_t generation);
 /* In a forked child. */
 void trace_functions_restart(void);

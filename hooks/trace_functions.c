@@ -4,7 +4,7 @@
  * lock: what it says is checked against the word.  A function is added once, off
  * the fast path, so that may take a lock, with signals blocked.
  */
-#include "trace.h"
+#include "calltree.h"
 
 #include <shim/banned.h>
 
@@ -19,6 +19,8 @@ static struct {
 	uint32_t count;			/* of numbers, with 0 */
 	uint32_t lock;
 	uint32_t *slots;
+	enum shim_lost cause;		/* why there was no room, */
+	uint64_t retry_clock;		/* and not to be asked for until then */
 } table;
 
 static uint64_t *word_of(uint32_t number)
@@ -33,15 +35,15 @@ static uint64_t *word_of(uint32_t number)
 	return NULL;
 }
 
-static uint32_t hash(uint64_t function)
+static uint32_t first_slot(uint64_t function)
 {
 	return (uint32_t)((function >> 4) * 0x9e3779b97f4a7c15ull >> 46);
 }
 
-static uint32_t find(uint64_t function)
+static uint32_t find_number(uint64_t function)
 {
 	uint32_t *slots = __atomic_load_n(&table.slots, __ATOMIC_ACQUIRE);
-	uint32_t at = hash(function);
+	uint32_t at = first_slot(function);
 
 	for (uint32_t i = 0; slots && i < PROBES; i++) {
 		uint32_t number = __atomic_load_n(&slots[(at + i) % SLOTS],
@@ -57,7 +59,6 @@ static uint32_t find(uint64_t function)
 
 static bool make_room(void)
 {
-	enum shim_lost cause;
 	void *memory;
 	size_t size;
 
@@ -65,13 +66,15 @@ static bool make_room(void)
 		return true;
 	if (!table.slots)
 		table.slots = shim_memory(SLOTS * sizeof(*table.slots));
+	table.cause = table.slots ? SHIM_LOST_LIMIT : SHIM_LOST_MEMORY;
 	if (!table.slots || table.chunks == SHIM_FILE_CHUNKS)
 		return false;
 	if (table.record)
-		memory = shim_record_grow(table.record, 65536, &size, &cause);
+		memory = shim_record_grow(table.record, 65536, &size,
+					  &table.cause);
 	else
 		table.record = shim_record_open("functions", &memory, &size,
-						&cause);
+						&table.cause);
 	if (!table.record || !memory)
 		return false;
 	if (table.count == 0)
@@ -84,10 +87,15 @@ static bool make_room(void)
 
 static uint32_t add(uint64_t function)
 {
-	uint32_t at = hash(function), number;
+	uint32_t at = first_slot(function), number;
 
-	if (!make_room())
+	/* Asking costs system calls: not for every call we lose. */
+	if (!word_of(table.count) && now() < table.retry_clock)
 		return 0;
+	if (!make_room()) {
+		table.retry_clock = now() + 20000 * tree_long_clock;
+		return 0;
+	}
 	number = table.count++;
 	__atomic_store_n(word_of(number), function, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < PROBES; i++) {
@@ -101,9 +109,9 @@ static uint32_t add(uint64_t function)
 	return number;
 }
 
-uint32_t trace_number(uint64_t function)
+uint32_t trace_number(uint64_t function, enum shim_lost *cause)
 {
-	uint32_t number = find(function);
+	uint32_t number = find_number(function);
 	uint64_t signals;
 
 	if (number)
@@ -111,9 +119,10 @@ uint32_t trace_number(uint64_t function)
 	signals = shim_signals_block();
 	while (__atomic_exchange_n(&table.lock, 1, __ATOMIC_ACQUIRE))
 		;
-	number = find(function);
+	number = find_number(function);
 	if (!number)
 		number = add(function);
+	*cause = table.cause;
 	__atomic_store_n(&table.lock, 0, __ATOMIC_RELEASE);
 	shim_signals_restore(signals);
 	return number;
@@ -136,6 +145,7 @@ void trace_functions_restart(void)
 
 	table.record = NULL;
 	table.chunks = table.count = table.lock = 0;
+	table.retry_clock = 0;
 	if (slots)
 		shim_memory_empty(slots, SLOTS * sizeof(*slots));
 }

@@ -105,12 +105,13 @@ static COLD bool decide(uint32_t number, shim_function function)
 
 bool trace_asks(shim_function function)
 {
+	enum shim_lost cause;
 	uint32_t number;
 	uint8_t decision;
 
 	if (!trace_asks_arguments)
 		return false;
-	number = trace_number(function);
+	number = trace_number(function, &cause);
 	decision = number < DECISIONS ?
 			   __atomic_load_n(&decisions[number],
 					   __ATOMIC_RELAXED) : 0;
