@@ -293,6 +293,34 @@ static void find_ends(struct trace *trace)
 	trace->thread_count = 0;	/* they were found back to front */
 }
 
+/* What is not in a trace because somebody wanted it so. */
+static void say_what_is_missing(const struct trace *trace)
+{
+	uint64_t too_short = 0, filtered = 0, overwritten = 0;
+	char text[SHORT_TEXT];
+	uint32_t i;
+
+	for (i = 0; i < trace->file_count; i++) {
+		const struct trace_file *file = &trace->files[i];
+
+		too_short += file->info.too_short;
+		filtered += file->info.filtered;
+		if (file->block_count)
+			overwritten += file->blocks[0].sequence - 1;
+	}
+	if (too_short)
+		warn("%s: %s calls were too short to be traced (min=)",
+		     trace->recording->path, human_count(text, too_short));
+	if (filtered)
+		warn("%s: %s calls were not to be traced (depth=, every=, "
+		     "trigger=)", trace->recording->path,
+		     human_count(text, filtered));
+	if (overwritten)
+		warn("%s: only the last calls are there (ring=): %s MiB before "
+		     "them were overwritten", trace->recording->path,
+		     human_count(text, (overwritten + 15) / 16));
+}
+
 bool trace_open(struct trace *trace, struct recording *recording)
 {
 	struct rlimit limit;
@@ -325,6 +353,7 @@ bool trace_open(struct trace *trace, struct recording *recording)
 	}
 	close(directory);
 	find_ends(trace);
+	say_what_is_missing(trace);
 	return trace->file_count > 0;
 }
 

@@ -81,6 +81,16 @@ def a_disk_that_gets_full_loses_what_is_counted_as_lost():
               profiles=['trace'])
 
 
+@test
+def what_takes_the_disk_or_memory_away_loses_what_is_counted_as_lost():
+    loss.lose(['none'], ['space'], lambda: loss.small_disk(450 << 10),
+              profiles=['trace'])
+    loss.lose(['fsize'], ['file_size'], profiles=['trace'])
+    loss.lose(['fsize0'], ['file_size'], profiles=['trace'])
+    loss.lose(['as'], ['memory'], profiles=['trace'])
+    loss.lose(['seccomp-prctl', '15'], ['forbidden'], profiles=['trace'])
+
+
 # --- what is left out ---
 
 def calls_with(options, program, *arguments):
@@ -91,9 +101,11 @@ def calls_with(options, program, *arguments):
 
 @test
 def deeper_calls_are_left_out():
-    _, calls = calls_with('depth=2', 'nesting.c')
+    made, calls = calls_with('depth=2', 'nesting.c')
     expect('main;a' in calls and 'main' in calls, calls)
     expect_equal([p for p in calls if p.count(';') > 1], [], 'deeper')
+    done = run([shimtest.report, 'report', made.output])
+    expect('calls were not to be traced' in done.stderr, done.stderr)
 
 
 @test
