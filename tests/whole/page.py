@@ -685,6 +685,27 @@ def the_timeline_of_a_thread_has_its_calls_only():
     expect_equal(window.messages(), [], 'what the browser said')
 
 
+@test
+def what_the_program_said_is_in_its_place():
+    output = record([compile('marks.c', flags=[
+        '-I', os.path.join(shimtest.PROGRAMS, '..', '..', 'include')])],
+        'trace').output
+    open_page(page_of(output))
+    rows = rows_of('#said')
+    said = [row['name'] for row in rows]
+    for wanted in ('a mark; with <odd> \\x1b characters', 'load',
+                   'files = 1.5', 'files = -2'):
+        expect(wanted in said, '%r is not in %s' % (wanted, said))
+    at = {row['name']: row['from'][0] for row in rows}
+    load, = (row for row in rows if row['name'] == 'load')
+    expect(load['from'][0] <= at['files = 1.5'] <=
+           load['from'][0] + load['took'][0] <= at['files = -2'], rows)
+    expect_equal([row['from'][0] for row in rows],
+                 sorted(row['from'][0] for row in rows), 'the order')
+    window.run('document.querySelector("#said button.function").click()')
+    window.wait('return !document.querySelector("#times-out").disabled')
+
+
 class Pieces:
     """A reader of our own of what the page holds."""
 

@@ -5,6 +5,7 @@
 const AXIS = 24;                // height of the times above
 const HEAD = 24;                // of a lane's name
 const BELOW = 10;               // between lanes
+const CURVE = 40;               // height of a counter
 const LEAST_NS = 20;            // no closer than that from left to right
 
 class Timeline extends Drawing {
@@ -42,7 +43,7 @@ class Timeline extends Drawing {
         this.tops = this.picture.lanes.map(lane => {
             const at = top;
 
-            top += HEAD + lane.rows.length * ROW + BELOW;
+            top += this.above(lane) + lane.rows.length * ROW + BELOW;
             return at;
         });
         this.height = top;
@@ -89,8 +90,14 @@ class Timeline extends Drawing {
         return from + x * (to - from) / this.width;
     }
 
+    // How high is what stands above the calls of @lane.
+    above(lane) {
+        return HEAD + lane.ranges.length * ROW + lane.counters.length * CURVE;
+    }
+
     rowTop(lane, depth) {
-        return this.tops[lane] + HEAD + depth * ROW - this.box.scrollTop;
+        return this.tops[lane] + this.above(this.picture.lanes[lane]) +
+            depth * ROW - this.box.scrollTop;
     }
 
     find(x, y) {
@@ -98,8 +105,10 @@ class Timeline extends Drawing {
 
         if (y < AXIS)
             return null;
-        for (const [lane, { rows }] of this.picture.lanes.entries()) {
-            const depth = Math.floor((at - this.tops[lane] - HEAD) / ROW);
+        for (const [lane, about] of this.picture.lanes.entries()) {
+            const { rows } = about;
+            const depth = Math.floor((at - this.tops[lane] -
+                this.above(about)) / ROW);
 
             if (depth < 0 || depth >= rows.length)
                 continue;
@@ -125,7 +134,7 @@ class Timeline extends Drawing {
 
         for (const [lane, about] of picture.lanes.entries()) {
             const top = this.tops[lane] - this.box.scrollTop;
-            const bottom = top + HEAD + about.rows.length * ROW;
+            const bottom = top + this.above(about) + about.rows.length * ROW;
 
             if (bottom < AXIS || top > this.shown)
                 continue;
@@ -135,7 +144,12 @@ class Timeline extends Drawing {
                 if (y + ROW > AXIS && y < this.shown)
                     this.drawRow(row, y);
             });
-            this.drawHead(lane, about, top);
+            this.drawHead(about, top);
+            about.ranges.forEach((ranges, i) =>
+                this.drawRanges(ranges, top + HEAD + i * ROW));
+            about.counters.forEach((counter, i) =>
+                this.drawCounter(counter, top + HEAD +
+                    about.ranges.length * ROW + i * CURVE));
         }
         context.globalAlpha = 1;
         this.outline(this.pointed, 1);
@@ -186,7 +200,7 @@ class Timeline extends Drawing {
             `${humanCount(row.calls[piece])} short calls`;
     }
 
-    drawHead(lane, about, top) {
+    drawHead(about, top) {
         const { context, picture } = this;
         const left = Math.max(this.x(about.begin_ns), 0);
         const right = Math.min(this.x(about.end_ns), this.width);
@@ -196,15 +210,15 @@ class Timeline extends Drawing {
         context.fillRect(left, top + HEAD - 3, Math.max(right - left, 0), 1);
         context.fillStyle = picture.strong;
         context.fillText(about.title, 4, top + HEAD / 2);
-        this.drawMarks(about, top);
+        this.drawFlags(about, top);
     }
 
     // What the program said, and where calls are missing.
-    drawMarks(about, top) {
+    drawFlags(about, top) {
         const { context, picture } = this;
         let free = this.widthOf(about.title) + 24;
 
-        for (const mark of about.marks) {
+        for (const mark of about.flags) {
             const x = this.x(mark.ns);
 
             if (x < 0 || x > this.width)
@@ -218,6 +232,51 @@ class Timeline extends Drawing {
             context.fillText(text, x + 4, top + HEAD / 2 - 1);
             free = x + 12 + this.widthOf(text);
         }
+    }
+
+    drawRanges(ranges, y) {
+        const { context, picture } = this;
+
+        for (const range of ranges) {
+            const left = Math.max(this.x(range.from), 0);
+            const right = Math.min(this.x(range.to), this.width);
+
+            if (right < 0 || left > this.width)
+                continue;
+            context.fillStyle = picture.part;
+            context.fillRect(left, y + 2, Math.max(right - left - 1, 1),
+                ROW - 5);
+            context.fillStyle = picture.accent;
+            context.fillRect(left, y + 2, 1, ROW - 5);
+            if (right - left < 24)
+                continue;
+            context.fillStyle = picture.strong;
+            context.fillText(this.fit(range.text, right - left - 9), left + 5,
+                y + ROW / 2);
+        }
+    }
+
+    // Steps, from the least value (or 0) at the bottom to the most.
+    drawCounter(counter, y) {
+        const { context, picture } = this;
+        const { points, least, most } = counter;
+        const bottom = y + CURVE - 4;
+        const scale = (CURVE - 10) / (most - least || 1);
+
+        context.fillStyle = picture.part;
+        points.forEach((point, i) => {
+            const left = Math.max(this.x(point.ns), 0);
+            const right = Math.min(i + 1 < points.length ?
+                this.x(points[i + 1].ns) : this.width, this.width);
+            const height = Math.max((point.value - least) * scale, 1);
+
+            if (right > 0 && left < this.width)
+                context.fillRect(left, bottom - height,
+                    Math.max(right - left, 1), height);
+        });
+        context.fillStyle = picture.strong;
+        context.fillText(this.fit(`${counter.text}: ${least} to ${most}`, 300),
+            4, y + CURVE / 2);
     }
 
     // Times at round numbers, a hundred pixels or more apart.

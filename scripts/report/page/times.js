@@ -8,39 +8,22 @@ function laneTitle(lane, several) {
         `${humanCount(lane.calls)} calls`;
 }
 
-const MARKS = {
-    mark: mark => mark.text,
-    begin: mark => `[ ${mark.text}`,
-    end: mark => `${mark.text} ]`,
-    counter: mark => `${mark.text} = ${mark.value}`,
-    pause: () => 'not recorded from here',
-    resume: () => 'to here',
-    lost: mark => `${humanCount(mark.value)} calls lost`,
-};
-
 function readTimes() {
     if (!profile.timeline)
         return;
     times = readCalls(profile);
     const several = new Set(times.lanes.map(lane => lane.process)).size > 1;
-    const marks = times.marks.map(([thread, kind, ns, value, text]) => {
-        const mark = { thread, ns, value, text: visible(text || '') };
 
-        return { ...mark, title: MARKS[kind](mark),
-            bad: ['pause', 'resume', 'lost'].includes(kind) };
-    });
-
-    for (const lane of times.lanes) {
+    addMarks(times.lanes, times.marks);
+    for (const lane of times.lanes)
         lane.title = laneTitle(lane, several);
-        lane.marks = lane.track ? [] : marks.filter(mark =>
-            mark.thread === lane.thread);
-    }
     timeline = new Timeline(byId('lanes'), byId('timeline'), {
         point: showCallTip,
         focus: focusCall,
         zoom: showRange,
     });
     byId('times').hidden = false;
+    showSaid();
     byId('merged').textContent = (times.merged ? `${humanCount(times.merged)} ` +
         `of ${humanCount(times.calls)} calls, all shorter than ` +
         `${humanNs(times.least_ns)}, are shown together with those beside and ` +
@@ -48,6 +31,22 @@ function readTimes() {
         `All ${humanCount(times.calls)} calls are there one by one.`) +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
         'are left out.' : '');
+}
+
+function showSaid() {
+    const rows = saidIn(times.lanes);
+
+    if (!rows.length)
+        return;
+    new Table(byId('said'), 'Marks, ranges and counters', SAID_COLUMNS(),
+        row => {
+            const width = row.took > 0 ? row.took * 1.1 :
+                (timeline.range[1] - timeline.range[0]) / 10;
+            const middle = row.from + Math.max(row.took, 0) / 2;
+
+            timeline.move(timeline.clip(middle - width / 2,
+                middle + width / 2));
+        }).show(rows);
 }
 
 // The functions of the timeline have numbers of their own.
@@ -84,7 +83,7 @@ function showTimes() {
         text: css('--frame-text'), strong: css('--text'),
         muted: css('--muted'), line: css('--line'), ground: css('--panel'),
         found: css('--found'), merged: css('--merged'), bad: css('--bad'),
-        accent: css('--accent'),
+        accent: css('--accent'), part: css('--part-color'),
         marks: flame.marks && numbers.map(number => flame.marks[number]),
     });
     showRange();

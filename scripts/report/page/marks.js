@@ -1,0 +1,103 @@
+// What a program says for its timeline: marks, ranges and counters, of a thread;
+// and where calls are missing.
+
+const FLAGS = {
+    mark: mark => mark.text,
+    pause: () => 'not recorded from here',
+    resume: () => 'to here',
+    lost: mark => `${humanCount(mark.value)} calls lost`,
+};
+
+function flagsOf(marks) {
+    return marks.filter(mark => FLAGS[mark.kind]).map(mark => ({
+        ns: mark.ns, title: FLAGS[mark.kind](mark), bad: mark.kind !== 'mark',
+    }));
+}
+
+// What ends is the latest of its name; what does not end lasts until @end.  In
+// rows, of which each has ranges that do not overlap.
+function rangesOf(marks, end) {
+    const open = [], ranges = [], rows = [];
+
+    for (const mark of marks) {
+        if (mark.kind === 'begin') {
+            open.push({ from: mark.ns, to: end, text: mark.text });
+            ranges.push(open[open.length - 1]);
+        } else if (mark.kind === 'end') {
+            const at = open.findLastIndex(range => range.text === mark.text);
+
+            if (at >= 0)
+                open.splice(at, 1)[0].to = mark.ns;
+        }
+    }
+    for (const range of ranges) {
+        const row = rows.find(each => each[each.length - 1].to <= range.from);
+
+        if (row)
+            row.push(range);
+        else
+            rows.push([range]);
+    }
+    return rows;
+}
+
+// A counter has a value from a point on, until the next one.
+function countersOf(marks) {
+    const counters = new Map();
+
+    for (const { kind, ns, value, text } of marks) {
+        if (kind !== 'counter' || value === null)
+            continue;
+        if (!counters.has(text))
+            counters.set(text, { text, points: [], least: 0, most: 0 });
+        const counter = counters.get(text);
+
+        counter.points.push({ ns, value });
+        counter.least = Math.min(counter.least, value);
+        counter.most = Math.max(counter.most, value);
+    }
+    return [...counters.values()];
+}
+
+// @marks of all threads, as html.c wrote them.
+function addMarks(lanes, marks) {
+    const all = marks.map(([thread, kind, ns, value, text]) =>
+        ({ thread, kind, ns, value, text: visible(text || '') }));
+
+    for (const lane of lanes) {
+        const own = lane.track ? [] :
+            all.filter(mark => mark.thread === lane.thread);
+
+        lane.flags = flagsOf(own);
+        lane.ranges = rangesOf(own, lane.end_ns);
+        lane.counters = countersOf(own);
+    }
+}
+
+// All that was said and has a place in time, as rows of a table.
+function saidIn(lanes) {
+    return lanes.flatMap(lane => [
+        ...lane.flags.map(flag => ({ from: flag.ns, took: -1,
+            text: flag.title, lane })),
+        ...lane.ranges.flat().map(range => ({ from: range.from,
+            took: range.to - range.from, text: range.text, lane })),
+        ...lane.counters.flatMap(counter => counter.points.map(point => ({
+            from: point.ns, took: -1, lane,
+            text: `${counter.text} = ${point.value}` }))),
+    ]);
+}
+
+const SAID_COLUMNS = () => [
+    {
+        id: 'from', title: 'From', hint: 'since the start',
+        value: row => row.from, rank: row => -row.from,
+        text: row => timeText(row.from, 1), exact: row => exactNs(row.from),
+    }, {
+        id: 'took', title: 'Took', hint: 'ranges only',
+        value: row => row.took,
+        text: row => (row.took < 0 ? '' : humanNs(row.took)),
+        exact: row => exactNs(row.took),
+    },
+    textColumn('name', 'What the program said', row => row.text,
+        row => threadName(row.lane)),
+];
