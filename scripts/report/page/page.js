@@ -82,10 +82,14 @@ function showPairs() {
     }
 }
 
-function begin() {
-    showHead();
-    fillMetrics();
-    fillThreads();
+// Of the functions of the view, the one with most.
+function largestFunction() {
+    return view.sums.reduce((a, b) =>
+        ((b.self || b.calls) > (a.self || a.calls) ? b : a),
+    { function: -1, self: 0, calls: -1 }).function;
+}
+
+function makeFlames() {
     flame = new Flame(byId('graph'), byId('flame'), {
         point: showTip,
         focus: focusFrame,
@@ -101,7 +105,15 @@ function begin() {
         return drawing;
     });
     above.setUp(true);
+}
+
+function begin() {
+    showHead();
+    fillMetrics();
+    fillThreads();
+    makeFlames();
     chooseView();
+    state.function = largestFunction();
     state.colors = comparison ? 'change' : usefulGroups(source, view.sums);
     byId('change').hidden = byId('change').disabled = !comparison;
     byId('colors').value = state.colors;
@@ -113,11 +125,6 @@ function begin() {
     if (timeline)
         byId('lanes').style.height = `${Math.min(timeline.height,
             Math.max(Math.floor(innerHeight * 0.5), 240))}px`;
-    const rows = view.sums;
-
-    if (rows.length)
-        chooseFunction(rows.reduce((a, b) =>
-            ((b.self || b.calls) > (a.self || a.calls) ? b : a)).function);
     document.documentElement.dataset.ready = performance.now();
 }
 
