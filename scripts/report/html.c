@@ -132,6 +132,15 @@ static void put_mark(FILE *out, const struct timeline_mark *mark)
 	fputc(']', out);
 }
 
+static void put_values(FILE *out, const struct timeline_values *values)
+{
+	fprintf(out, "[%u,%u,", values->lane, values->piece);
+	put_json(out, values->arguments);
+	fputc(',', out);
+	put_json(out, values->result);
+	fputc(']', out);
+}
+
 static void put_timeline(FILE *out, const struct timeline *timeline)
 {
 	uint32_t i;
@@ -154,6 +163,12 @@ static void put_timeline(FILE *out, const struct timeline *timeline)
 	for (i = 0; i < timeline->mark_count; i++) {
 		fputs(i ? ",\n" : "\n", out);
 		put_mark(out, &timeline->marks[i]);
+	}
+	fprintf(out, "],\n\"values_left_out\":%" PRIu64 ",\"values\":[",
+		timeline->values_left_out);
+	for (i = 0; i < timeline->values_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_values(out, &timeline->values[i]);
 	}
 	fputs("]}", out);
 }

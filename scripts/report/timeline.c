@@ -13,11 +13,14 @@
 #include "timeline.h"
 
 #define MARKS_MAX 20000
+#define VALUES_MAX 100000
 #define OCTAVE	  16			/* steps in which durations are told apart */
 #define STEPS	  (64 * OCTAVE)
 
-/* Short calls, one after the other. */
+/* Short calls, one after the other; and of the call that is open on their depth
+ * what is known. */
 struct timeline_run {
+	char *arguments, *result;	/* or NULL */
 	uint64_t calls;			/* 0: none */
 	double from, to, busy;
 };
@@ -160,11 +163,57 @@ static void add_short(struct timeline *timeline, struct timeline_lane *lane,
 	below->calls = 0;
 	if (run->calls && from - run->to > timeline->gap_ns)
 		end_run(timeline, lane, event->depth);
-	if (!run->calls)
-		*run = (struct timeline_run){ .from = from };
+	if (!run->calls) {
+		run->from = from;
+		run->busy = 0;
+	}
 	run->calls += calls;
 	run->to = event->time_ns;
 	run->busy += event->duration_ns;
+}
+
+static void forget_values(struct timeline_run *run)
+{
+	free(run->arguments);
+	free(run->result);
+	run->arguments = run->result = NULL;
+}
+
+/* Of the innermost call. */
+static void keep_value(struct timeline *timeline,
+		       const struct trace_event *event)
+{
+	struct timeline_lane *lane = lane_of(timeline, event);
+	struct timeline_run *run;
+	char **value;
+
+	if (event->depth == 0 || !event->text)
+		return;
+	run = run_at(lane, event->depth - 1);
+	value = event->kind == TRACE_RESULT ? &run->result : &run->arguments;
+	free(*value);
+	*value = strdup(event->text);
+}
+
+/* The values of the piece that is put next. */
+static void add_values(struct timeline *timeline,
+		       const struct timeline_lane *lane,
+		       const struct timeline_run *run)
+{
+	if (!run->arguments && !run->result)
+		return;
+	if (timeline->values_count == VALUES_MAX) {
+		timeline->values_left_out++;
+		return;
+	}
+	GROW(timeline->values, timeline->values_count, timeline->values_room);
+	timeline->values[timeline->values_count++] = (struct timeline_values){
+		.lane = (uint32_t)(lane - timeline->lanes),
+		.piece = lane->pieces,
+		.arguments = run->arguments ?
+			keep_text(run->arguments, SIZE_MAX) : NULL,
+		.result = run->result ? keep_text(run->result, SIZE_MAX) : NULL,
+	};
 }
 
 static void add_call(struct timeline *timeline, const struct trace_event *event)
@@ -177,11 +226,14 @@ static void add_call(struct timeline *timeline, const struct trace_event *event)
 	/* It may have grown: first the one that is further down. */
 	run_at(lane, event->depth + 1);
 	if (event->duration_ns < timeline->least_ns) {
+		forget_values(run_at(lane, event->depth));
 		add_short(timeline, lane, event);
 		return;
 	}
 	end_run(timeline, lane, event->depth + 1);
 	end_run(timeline, lane, event->depth);
+	add_values(timeline, lane, run_at(lane, event->depth));
+	forget_values(run_at(lane, event->depth));
 	put_piece(timeline, lane, event->depth,
 		  event->time_ns - event->duration_ns, event->time_ns,
 		  2 * (uint64_t)site->function + event->is_open + 1);
@@ -210,7 +262,11 @@ static void add_event(struct timeline *timeline,
 	(void)context;
 	switch (event->kind) {
 	case TRACE_ENTER:
-		lane_of(timeline, event);
+		forget_values(run_at(lane_of(timeline, event), event->depth));
+		break;
+	case TRACE_ARGUMENTS:
+	case TRACE_RESULT:
+		keep_value(timeline, event);
 		break;
 	case TRACE_LEAVE:
 		add_call(timeline, event);
@@ -233,8 +289,10 @@ static void end_lane(struct timeline *timeline, struct timeline_lane *lane)
 {
 	uint32_t depth;
 
-	for (depth = 0; depth < lane->run_room; depth++)
+	for (depth = 0; depth < lane->run_room; depth++) {
 		end_run(timeline, lane, depth);
+		forget_values(&lane->runs[depth]);
+	}
 	free(lane->runs);
 	lane->runs = NULL;
 }

@@ -32,6 +32,12 @@ struct timeline_mark {
 	const char *text;		/* or NULL */
 };
 
+/* What a call that is a piece of its own got and returned. */
+struct timeline_values {
+	uint32_t lane, piece;
+	const char *arguments, *result;		/* or NULL */
+};
+
 struct timeline {
 	struct recording recording;
 	struct model model;		/* its functions only */
@@ -42,6 +48,9 @@ struct timeline {
 	struct timeline_mark *marks;
 	uint32_t mark_count, mark_room;
 	uint64_t marks_left_out;
+	struct timeline_values *values;
+	uint32_t values_count, values_room;
+	uint64_t values_left_out;
 	double least_ns;		/* what is shorter is merged; 0: nothing is */
 	double gap_ns;			/* more than that is between pieces */
 	uint64_t calls, merged, pieces;

@@ -706,6 +706,26 @@ def what_the_program_said_is_in_its_place():
     window.wait('return !document.querySelector("#times-out").disabled')
 
 
+@test
+def arguments_and_results_are_with_their_calls():
+    output = record([compile('traced_values.c')],
+                    'trace:args=all,results=all').output
+    open_page(page_of(output))
+    window.run('document.querySelector("#timeline").focus()')
+    window.keys([KEYS['home'], KEYS['down']])
+    got = []
+    for _ in range(4):
+        got.append((window.text('#call-name'), window.run(
+            'const facts = [...document.querySelectorAll("#call-facts div")]'
+            '.map(d => [d.firstChild.textContent, d.lastChild.textContent]);'
+            'return Object.fromEntries(facts)')))
+        window.keys([KEYS['right']])
+    expect_equal([(name, facts.get('Arguments'), facts.get('Result'))
+                  for name, facts in got],
+                 [('add', 'a = %d, b = 10' % n, str(10 + n))
+                  for n in range(3)] + [('half', 'x = 5', '2.5')], 'calls')
+
+
 class Pieces:
     """A reader of our own of what the page holds."""
 

@@ -10,6 +10,7 @@ class Row {
         this.what = new Uint32Array(count);     // 0: short ones; see number()
         this.calls = new Float64Array(count);   // how many; 0: one
         this.busy = new Float64Array(count);
+        this.values = new Map();                // [arguments, result], or null
     }
 
     // Of the piece's function; -1: several.
@@ -44,8 +45,8 @@ class Row {
     }
 }
 
-// Pieces come in the order in which they end.
-function readLane(about, columns) {
+// Pieces come in the order in which they end.  @values: by piece.
+function readLane(about, columns, values) {
     const count = about.pieces;
     const depths = new Uint32Array(count);
     const begins = new Float64Array(count);
@@ -77,6 +78,8 @@ function readLane(about, columns) {
         row.begin[place] = begins[i];
         row.end[place] = ends[i];
         row.what[place] = whats[i];
+        if (values.has(i))
+            row.values.set(place, values.get(i));
         if (!whats[i]) {
             row.calls[place] = runs[run++];
             row.busy[place] = runs[run++];
@@ -99,8 +102,12 @@ function readCalls(profile) {
     timeline.functions = Array.from({ length: columns.number() }, () => ({
         name: text(), object: text(), file: text(), line: columns.number(),
     }));
+    const values = timeline.lanes.map(() => new Map());
+
+    for (const [lane, piece, ...both] of timeline.values)
+        values[lane].set(piece, both.map(text => text && visible(text)));
     timeline.lanes.forEach((lane, i) => {
-        lane.rows = readLane(lane, bytes(i + 1));
+        lane.rows = readLane(lane, bytes(i + 1), values[i]);
     });
     return timeline;
 }

@@ -196,8 +196,13 @@ class Timeline extends Drawing {
     }
 
     label(row, piece) {
-        return row.what[piece] ? this.picture.label(row.number(piece)) :
-            `${humanCount(row.calls[piece])} short calls`;
+        if (!row.what[piece])
+            return `${humanCount(row.calls[piece])} short calls`;
+        const name = this.picture.label(row.number(piece));
+        const [passed, result] = row.values.get(piece) || [null, null];
+
+        return name + (passed === null ? '' : `(${passed})`) +
+            (result === null ? '' : ` = ${result}`);
     }
 
     drawHead(about, top) {

@@ -29,6 +29,8 @@ function readTimes() {
         `${humanNs(times.least_ns)}, are shown together with those beside and ` +
         'below them, in grey; all others one by one.' :
         `All ${humanCount(times.calls)} calls are there one by one.`) +
+        (times.values_left_out ? ` The arguments and results of ${
+            humanCount(times.values_left_out)} calls are left out.` : '') +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
         'are left out.' : '');
 }
@@ -127,6 +129,10 @@ function callFacts(at) {
         fact(list, 'In calls', humanNs(row.busy[at.piece]),
             exactNs(row.busy[at.piece]));
     fact(list, 'Depth', humanCount(at.depth + 1));
+    const [passed, result] = row.values.get(at.piece) || [null, null];
+
+    fact(list, 'Arguments', passed);
+    fact(list, 'Result', result);
     return list;
 }
 
