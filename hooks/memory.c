@@ -17,6 +17,7 @@
 #include "memory_unwound.h"
 
 #include <shim/allocations.h>
+#include <shim/mappings.h>
 #include <shim/reach.h>
 
 #include <shim/banned.h>
@@ -373,6 +374,44 @@ static void on_forked(struct shim_profiler *profiler)
 	generation = (generation + 1) & 0xffff;
 }
 
+/* --- mappings --- */
+
+static void on_mapping(struct shim_profiler *profiler,
+		       const struct shim_mapping *mapping)
+{
+	struct shim_memory_node *memory = find_here();
+
+	(void)profiler;
+	if (!memory) {
+		shim_record_lost(tree_hot.cause);
+		return;
+	}
+	shim_add(&memory->mappings, 1);
+	shim_add(&memory->mapped_bytes, mapping->size);
+	*mapping->note = note_of(memory);
+}
+
+static void on_unmapping(struct shim_profiler *profiler,
+			 const struct shim_mapping *mapping)
+{
+	struct shim_memory_node *memory = find_noted(*mapping->note);
+
+	(void)profiler;
+	if (memory)
+		__atomic_fetch_add(&memory->unmapped_bytes, mapping->size,
+				   __ATOMIC_RELAXED);
+}
+
+/* As with blocks, it is now one of the path that has called mremap. */
+static void on_remapping(struct shim_profiler *profiler,
+			 const struct shim_mapping *before,
+			 const struct shim_mapping *after)
+{
+	on_unmapping(profiler, before);
+	*after->note = 0;
+	on_mapping(profiler, after);
+}
+
 /* --- leaks --- */
 
 static enum shim_result on_reach(const struct shim_block *block,
@@ -398,12 +437,18 @@ static enum shim_result on_reach(const struct shim_block *block,
 /* The process ends, after its exit handlers. */
 static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 {
+	struct shim_allocation_counts counts;
 	uint64_t begin = now();
 	enum shim_result result;
 
 	(void)profiler;
 	if (!heap)
 		return;
+	if (shim_allocation_counts(&counts) == SHIM_OK) {
+		heap->untold = counts.untold;
+		heap->unknown = counts.unknown;
+		heap->early_lost = counts.early_lost;
+	}
 	if (leaks_ms == 0) {
 		heap->leaks = SHIM_LEAKS_OFF;
 		return;
@@ -506,6 +551,9 @@ int memory_start(const char *arguments)
 	shim_profiler_on_allocation(handle, on_allocation);
 	shim_profiler_on_release(handle, on_release);
 	shim_profiler_on_reallocation(handle, on_reallocation);
+	shim_profiler_on_mapping(handle, on_mapping);
+	shim_profiler_on_unmapping(handle, on_unmapping);
+	shim_profiler_on_remapping(handle, on_remapping);
 	shim_profiler_on_forked(handle, on_forked);
 	shim_profiler_on_runtime_shutdown_end(handle, on_runtime_shutdown_end);
 	return 0;

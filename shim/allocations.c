@@ -308,6 +308,11 @@ bool allocations_are_told(void)
 	return get_mode() == TELLING;
 }
 
+bool allocations_are_the_programs(void)
+{
+	return is_the_programs();
+}
+
 bool allocations_are_all_told(void)
 {
 	return allocations_are_told() && sampled_period == 0 &&

@@ -34,6 +34,8 @@ void allocations_changed(struct allocations_change *change, void *pointer,
  * allocations, forgets it if this was the last chance; false: go on keeping. */
 bool allocations_decide(bool is_last_chance);
 bool allocations_are_told(void);
+/* What the calling thread does now is not a profiler's. */
+bool allocations_are_the_programs(void);
 /* ... and none is left out, by chance or for want of memory. */
 bool allocations_are_all_told(void);
 /* Fills in what is not kept with a block. */

@@ -286,9 +286,11 @@ bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note)
 	struct entry *table = get_table(t), *entry = NULL;
 	uint64_t key;
 
-	if (__builtin_expect(!table || (address & ~ADDRESS_MASK) != 0, 0))
+	if (__builtin_expect((address & ~ADDRESS_MASK) != 0, 0))
 		return false;
-	entry = find(table, t, address, &key);
+	/* There was no memory for the table, perhaps. */
+	if (__builtin_expect(table != NULL, 1))
+		entry = find(table, t, address, &key);
 	if (__builtin_expect(!entry, 0))
 		entry = find_slowly(t, address, &key);
 	if (!entry)

@@ -22,6 +22,7 @@ void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
 void edge_locks_resolve(void);
+void edge_mappings_resolve(void);
 void edge_monitor_resolve(void);
 void edge_process_resolve(void);
 void edge_signals_resolve(void);

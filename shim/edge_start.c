@@ -154,6 +154,7 @@ __attribute__((constructor)) static void load(void)
 	bool started_early = state_get() != STATE_LOADED;
 
 	edge_allocations_resolve();
+	edge_mappings_resolve();
 	edge_jump_resolve();
 	edge_locks_resolve();
 	edge_monitor_resolve();

@@ -3,6 +3,7 @@
 #include "allocations.h"
 #include "blocks.h"
 #include "contract.h"
+#include "mappings.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -250,6 +251,34 @@ static bool follow_lost(struct search *search)
 	return true;
 }
 
+/* Whether a block begins in [low, high). */
+static bool has_blocks(const struct search *search, uintptr_t low,
+		       uintptr_t high)
+{
+	uint64_t begin = 0, end = search->count;
+
+	while (begin < end) {
+		uint64_t middle = begin + (end - begin) / 2;
+
+		if (search->blocks[middle].address < low)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin < search->count && search->blocks[begin].address < high;
+}
+
+/* What the program has mapped; not if it is where an allocator has its blocks. */
+static bool scan_mappings(struct search *search)
+{
+	uintptr_t low = 0, high = 0;
+
+	while ((high = mappings_next(high, &low)) != 0)
+		if (!has_blocks(search, low, high) && !scan(low, high, search))
+			return false;
+	return true;
+}
+
 /* --- */
 
 static enum shim_result tell(const struct search *search,
@@ -294,7 +323,7 @@ static enum shim_result look(struct search *search, uint64_t limit_ns)
 	if (reach_roots_each(&search->roots,
 			     (uintptr_t)__builtin_frame_address(0), scan,
 			     search) &&
-	    follow(search) && follow_lost(search))
+	    scan_mappings(search) && follow(search) && follow_lost(search))
 		return SHIM_OK;
 	return SHIM_E_NOT_YET_AVAILABLE;
 }

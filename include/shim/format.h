@@ -363,7 +363,10 @@ struct shim_memory_node {
 	uint64_t lost_blocks;
 	uint64_t below_bytes;
 	uint64_t below_blocks;
-	uint64_t unused[4];
+	uint64_t mappings;		/* mmap's and mremap's */
+	uint64_t mapped_bytes;
+	uint64_t unmapped_bytes;
+	uint64_t unused;
 };
 
 /*
@@ -405,7 +408,12 @@ struct shim_heap_node {
 	uint64_t has_lives;		/* 1: lifetimes were counted */
 	uint64_t leaks;			/* enum shim_leaks */
 	uint64_t leaks_clock;		/* what it took to find them, or not */
-	uint64_t unused[12];
+	/* When the process has ended by exit: */
+	uint64_t untold;		/* blocks that could not be noted: their
+					 * release is not known, they count as left */
+	uint64_t unknown;		/* releases of blocks that nobody has seen */
+	uint64_t early_lost;		/* calls before the start that did not fit */
+	uint64_t unused[9];
 };
 
 /*

@@ -71,6 +71,7 @@ struct shim_profiler;		/* yours; shim only hands it back */
 struct shim_handle;
 struct shim_call_context;
 struct shim_block;		/* <shim/allocations.h> */
+struct shim_mapping;		/* <shim/mappings.h> */
 struct shim_open_calls;		/* <shim/stack.h> */
 struct shim_lock;		/* <shim/locks.h> */
 struct shim_coverage_object;	/* <shim/coverage.h> */

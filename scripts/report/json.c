@@ -166,6 +166,9 @@ static void put_memory(FILE *out, const struct model *model,
 	put_count(out, "peak_blocks", memory->peak_blocks);
 	put_count(out, "left_bytes", memory->live);
 	put_count(out, "left_blocks", memory->live_blocks);
+	put_count(out, "mappings", memory->mappings);
+	put_count(out, "mapped_bytes", memory->mapped);
+	put_count(out, "mapped_left_bytes", memory->mapped_live);
 	if (model->memory_heaps_searched) {
 		put_count(out, "lost_bytes", memory->lost);
 		put_count(out, "lost_blocks", memory->lost_blocks);
@@ -360,6 +363,10 @@ static void put_head(FILE *out, const struct model *model)
 		if (model->memory_period)
 			put_count(out, "memory_period_bytes",
 				  model->memory_period);
+		put_count(out, "memory_untold", model->memory_untold);
+		put_count(out, "memory_unknown_releases",
+			  model->memory_unknown);
+		put_count(out, "memory_early_lost", model->memory_early_lost);
 		put_ns(out, "memory_peak_ns", model->memory_peak_ns,
 		       model->memory_peak_ns > 0);
 		put_count(out, "memory_outside_bytes",

@@ -43,6 +43,9 @@ void memory_add_process(struct model *model, const struct process *process,
 			const struct shim_heap_node *heap)
 {
 	model->memory_inherited += heap->inherited;
+	model->memory_untold += heap->untold;
+	model->memory_unknown += heap->unknown;
+	model->memory_early_lost += heap->early_lost;
 	model->memory_leaks = model->memory_heaps == 0 ||
 			      model->memory_leaks == heap->leaks ?
 				      heap->leaks : SHIM_LEAKS_UNKNOWN;
@@ -71,6 +74,9 @@ static void add(struct memory *to, const struct memory *memory)
 	to->below_blocks += memory->below_blocks;
 	to->peak += memory->peak;
 	to->peak_blocks += memory->peak_blocks;
+	to->mappings += memory->mappings;
+	to->mapped += memory->mapped;
+	to->mapped_live += memory->mapped_live;
 	to->samples += memory->samples;
 	for (i = 0; i < SHIM_BUCKETS; i++)
 		to->sizes[i] += memory->sizes[i];
@@ -124,6 +130,9 @@ void memory_add(struct model *model, uint32_t path,
 			       node->other_released_bytes);
 	memory->live_blocks = without(node->allocations, node->releases +
 				      node->other_releases);
+	memory->mappings = node->mappings;
+	memory->mapped = node->mapped_bytes;
+	memory->mapped_live = without(node->mapped_bytes, node->unmapped_bytes);
 	memory->samples = node->samples;
 	memcpy(memory->sizes, node->sizes, sizeof(memory->sizes));
 	read_lives(memory, process, node, heap);
@@ -478,14 +487,17 @@ static void print_leaks_head(const struct page *page)
 		human_ns(text[0], model->memory_leaks_ns));
 }
 
-struct leak {
-	uint64_t bytes, blocks;
+/* --- call paths --- */
+
+/* What a path has of something: it is lost, or was mapped. */
+struct share {
+	uint64_t bytes, count;
 	uint32_t path;
 };
 
-static int compare_leaks(const void *left, const void *right)
+static int compare_shares(const void *left, const void *right)
 {
-	const struct leak *a = left, *b = right;
+	const struct share *a = left, *b = right;
 
 	if (a->bytes != b->bytes)
 		return a->bytes > b->bytes ? -1 : 1;
@@ -509,41 +521,52 @@ static void put_path(const struct page *page, uint32_t path)
 				       page->options));
 }
 
-static void print_leaks(const struct page *page)
+static struct share share_of_lost(const struct memory *memory)
+{
+	return (struct share){ .bytes = memory->lost + memory->below,
+			       .count = memory->lost_blocks +
+					memory->below_blocks };
+}
+
+static struct share share_of_mapped(const struct memory *memory)
+{
+	return (struct share){ .bytes = memory->mapped,
+			       .count = memory->mappings };
+}
+
+static void print_shares(const struct page *page, const char *bytes,
+			 const char *counted,
+			 struct share (*share_of)(const struct memory *))
 {
 	const struct model *model = page->model;
-	struct leak *leaks = allocate(model->path_count, sizeof(*leaks));
+	struct share *shares = allocate(model->path_count, sizeof(*shares));
 	uint32_t i, count = 0, limit;
 	char text[2][SHORT_TEXT];
 
 	for (i = 0; i < model->path_count; i++) {
-		const struct memory *memory = &model->memory[i];
-
-		if (memory->lost_blocks + memory->below_blocks)
-			leaks[count++] = (struct leak){
-				memory->lost + memory->below,
-				memory->lost_blocks + memory->below_blocks, i
-			};
+		shares[count] = share_of(&model->memory[i]);
+		shares[count].path = i;
+		count += shares[count].count > 0;
 	}
-	qsort(leaks, count, sizeof(*leaks), compare_leaks);
+	qsort(shares, count, sizeof(*shares), compare_shares);
 	limit = page->options->limit < 0 ? 10 : (uint32_t)page->options->limit;
 	if (limit == 0 || limit > count)
 		limit = count;
 	if (count)
 		fprintf(page->out, "\n%s%10s %12s  path%s\n",
-			page->color ? "\033[1m" : "", "lost", "blocks",
+			page->color ? "\033[1m" : "", bytes, counted,
 			page->color ? "\033[m" : "");
 	for (i = 0; i < limit; i++) {
 		fprintf(page->out, "%10s %12s  ",
-			human_bytes(text[0], leaks[i].bytes),
-			human_count(text[1], leaks[i].blocks));
-		put_path(page, leaks[i].path);
+			human_bytes(text[0], shares[i].bytes),
+			human_count(text[1], shares[i].count));
+		put_path(page, shares[i].path);
 		fputc('\n', page->out);
 	}
 	if (limit < count)
 		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
 			human_count(text[0], count - limit));
-	free(leaks);
+	free(shares);
 }
 
 /* --- */
@@ -579,8 +602,22 @@ static void print_head(const struct page *page)
 		fprintf(page->out, "  %s blocks were released in forked "
 			"children that had them from their parents\n",
 			human_count(count, model->memory_inherited));
+	if (model->memory_untold)
+		fprintf(page->out, "  %s blocks could not be noted: whether they "
+			"were released is not known, they count as left\n",
+			human_count(count, model->memory_untold));
+	if (model->memory_early_lost)
+		fprintf(page->out, "  %s calls before shim had started are "
+			"missing\n",
+			human_count(count, model->memory_early_lost));
 	put_sizes(page);
 	put_lives(page);
+	if (all->mappings)
+		fprintf(page->out, "  apart from that %s were mapped in %s "
+			"mappings, %s at the end\n",
+			human_bytes(bytes, all->mapped),
+			human_count(count, all->mappings),
+			human_bytes(more, all->mapped_live));
 }
 
 void memory_print(const struct page *page)
@@ -611,5 +648,6 @@ void memory_print(const struct page *page)
 		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
 			human_count(text, count - limit));
 	free(rows);
-	print_leaks(page);
+	print_shares(page, "lost", "blocks", share_of_lost);
+	print_shares(page, "mapped", "mappings", share_of_mapped);
 }

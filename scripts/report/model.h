@@ -79,6 +79,7 @@ struct memory {
 	uint64_t lost, lost_blocks;		/* of these: nothing points there, */
 	uint64_t below, below_blocks;		/* or only what is lost */
 	uint64_t peak, peak_blocks;		/* when most lived */
+	uint64_t mappings, mapped, mapped_live;	/* by mmap; bytes */
 	uint64_t samples;			/* 0: all were seen */
 	uint64_t sizes[SHIM_BUCKETS];
 	/* Of those that are gone: [0] less than a tick, then 2^(i-1) ticks and more. */
@@ -121,7 +122,8 @@ struct model {
 	uint64_t memory_peak;		/* of the process that had the most; */
 	const struct process *memory_peak_process;
 	double memory_peak_ns;		/* after its start; 0: unknown */
-	uint64_t memory_inherited;
+	uint64_t memory_inherited, memory_untold, memory_unknown;
+	uint64_t memory_early_lost;
 	bool memory_has_calls;		/* calls were asked for as well */
 	double memory_tick_ns;		/* of lifetimes; 0: they are not known */
 	/* enum shim_leaks, if that of all processes is the same, else ..UNKNOWN;

@@ -85,6 +85,15 @@ def all_of_many_blocks_are_found():
     allocated('many')
 
 
+# Rows 42 to 44 of section 2.1.
+@test
+def mappings_are_told_in_their_parts():
+    program = compile('mapping.c', 'gcc', '-O1', FLAGS)
+    done = run([program], new_directory('recording'), 'none')
+    expect_equal((done.status, done.stdout, done.stderr), (0, '', ''),
+                 'the program')
+
+
 # Row M-45.
 @test
 def nobody_is_told_who_has_not_asked_and_calls_pass_us_by():

@@ -482,6 +482,20 @@ def what_is_not_mapped_any_more_is_not_read():
 
 
 @test
+def what_the_program_has_mapped_is_shown_and_looked_into():
+    output = leaking('mapped')
+    live = check_lost(output)
+    expect('by_mapping' in live, live)
+    functions = {f['name']: f['memory'] for f in json.loads(
+        shim_report('export', 'json', output))['functions']}
+    expect_equal([functions['map'][key] for key in (
+        'mappings', 'mapped_bytes', 'mapped_left_bytes')], [1, 4096, 4096],
+        'mappings')
+    expect(re.search(r'^ *4\.0 KiB +1  main > mapped > map$', shim_report(
+        'report', output), re.M), 'the report')
+
+
+@test
 def nothing_is_said_of_leaks_where_nothing_is_known():
     for case, profile, status, why in (
             ('killed', 'memory', -signal.SIGKILL, 'did not end by exit'),
@@ -574,6 +588,98 @@ def beside_exact_times_there_is_none():
     output = remembered('all', profile='calltree:exact;memory')
     text = shim_report('info', output)
     expect('memory does not work beside calltree:exact' in text, text)
+
+
+# --- programs that do what they should not: the same happens as without us ---
+
+@test
+def what_the_allocator_refuses_ends_the_program_as_ever():
+    program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
+    for case in 'foreign', 'twice', 'odd':
+        alone = run([program, case])
+        for profile in 'memory', 'memory:unwind', 'memory:period=4K':
+            done = run([program, case], new_directory('recording'), profile)
+            # What libc says of it hangs on what else is in its heap.
+            expect_equal((done.status, done.stdout, done.stderr[:11]),
+                         (alone.status, alone.stdout, alone.stderr[:11]), case)
+        expect_equal(done.status, -signal.SIGABRT, case)
+
+
+@test
+def a_program_that_runs_out_of_memory_goes_on():
+    program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
+    for case, wanted in ('out_of_memory', 'done\n'), ('out_of_notes', 'many\n'):
+        for profile in 'memory', 'memory:period=4K':
+            done = run([program, case], new_directory('recording'), profile)
+            expect_equal((done.status, done.stdout, done.stderr),
+                         (7, wanted, ''), case)
+            about = json.loads(shim_report('export', 'json', done.output))
+            memory = about['memory']
+            if profile != 'memory':
+                continue
+            # What could not be noted is all that may seem to be left.
+            expect(memory['left_blocks'] <= about['memory_untold'] + 1,
+                   '%s: %d left, %d untold' % (case, memory['left_blocks'],
+                                               about['memory_untold']))
+            text = shim_report('report', done.output)
+            expect_equal('could not be noted' in text,
+                         about['memory_untold'] > 0, text)
+
+
+OWN_MALLOC = r"""
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static char arena[1 << 20] __attribute__((aligned(16)));
+static size_t used;
+static unsigned long frees;
+
+void *malloc(size_t size)
+{
+        void *at = arena + used;
+
+        used += (size + 15) & ~(size_t)15;
+        return used <= sizeof(arena) ? at : NULL;
+}
+
+void free(void *pointer) { frees += pointer != NULL; }
+
+void *calloc(size_t count, size_t size)
+{
+        void *at = malloc(count * size);
+
+        return at ? memset(at, 0, count * size) : NULL;
+}
+
+void *realloc(void *pointer, size_t size)
+{
+        void *at = malloc(size);
+
+        return at && pointer ? memmove(at, pointer, size) : at;
+}
+
+int main(void)
+{
+        for (int i = 0; i < 100; i++)
+                free(malloc(100));
+        printf("%d\n", frees >= 100);
+        return 3;
+}
+"""
+
+
+@test
+def a_program_with_a_malloc_of_its_own_is_left_alone_and_that_is_said():
+    path = new_directory('source') + '/own.c'
+    with open(path, 'w') as file:
+        file.write(OWN_MALLOC)
+    program = compile(path, 'gcc', '-O1', ['-fno-builtin', '-rdynamic'],
+                      name='own')
+    done = run([program], new_directory('recording'), 'memory')
+    expect_equal((done.status, done.stdout, done.stderr), (3, '1\n', ''),
+                 'the program')
+    expect('a malloc of its own' in shim_report('info', done.output), 'the log')
 
 
 if __name__ == '__main__':

@@ -1,0 +1,102 @@
+/*
+ * A program that does what it should not with its memory: heedless CASE.  With and
+ * without shim it ends in the same way.
+ */
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+static void *volatile sink;
+
+APART static void foreign(void)
+{
+	static char memory[100] __attribute__((aligned(16)));
+
+	free(memory + 16);
+}
+
+APART static void twice(void)
+{
+	void *volatile block = malloc(5000);
+
+	sink = malloc(10);
+	free(block);
+	free(block);
+}
+
+APART static void odd(void)
+{
+	char *volatile block = malloc(100);
+
+	free(block + 1);
+}
+
+/* Until there is no more, three times. */
+APART static void out_of_memory(void)
+{
+	struct rlimit limit = { 400ul << 20, 400ul << 20 };
+	static void *blocks[100000];
+	unsigned long counts[3];
+
+	setrlimit(RLIMIT_AS, &limit);
+	for (int round = 0; round < 3; round++) {
+		unsigned long i = 0;
+
+		while (i < 100000 && (blocks[i] = malloc(50000)) != NULL)
+			i++;
+		counts[round] = i;
+		if (errno != ENOMEM || malloc(SIZE_MAX / 2) ||
+		    realloc(blocks[0], SIZE_MAX / 4) ||
+		    calloc(SIZE_MAX / 16, 3))
+			print_text("there was more\n");
+		while (i > 0)
+			free(blocks[--i]);
+	}
+	if (counts[0] < 1000 || counts[1] < counts[0] / 2 ||
+	    counts[2] < counts[0] / 2)
+		print_text("there was less\n");
+	free(malloc(100));
+	print_text("done\n");
+}
+
+/* Small ones, so that what notes them has to grow meanwhile. */
+APART static void out_of_notes(void)
+{
+	struct rlimit limit = { 60ul << 20, 60ul << 20 };
+	void **list = NULL, **next;
+	unsigned long count = 0;
+
+	setrlimit(RLIMIT_AS, &limit);
+	while ((next = malloc(24)) != NULL) {
+		*next = list;
+		list = next;
+		count++;
+	}
+	for (; list; list = next) {
+		next = *list;
+		free(list);
+	}
+	print_text(count > 100000 ? "many\n" : "few\n");
+}
+
+int main(int count, char **arguments)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = { { "foreign", foreign },
+		      { "twice", twice },
+		      { "odd", odd },
+		      { "out_of_memory", out_of_memory },
+		      { "out_of_notes", out_of_notes } };
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (count > 1 && !strcmp(cases[i].name, arguments[1]))
+			cases[i].run();
+	return 7;
+}
