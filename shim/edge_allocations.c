@@ -163,9 +163,19 @@ static void *no_memory(void)
 	return NULL;
 }
 
+/* Where operator new is, and the one that aligns; of new[] they are called. */
+static struct {
+	uintptr_t low, size;
+} news[2];
+
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define IS_NEW(which) (CALLER - news[which].low < news[which].size)
+
 static void *told_malloc(size_t size)
 {
-	return got(BEHIND(malloc(size)), size, 0, SHIM_ALLOCATION_MALLOC);
+	return got(BEHIND(malloc(size)), size, 0,
+		   __builtin_expect(IS_NEW(0), 0) ? SHIM_ALLOCATION_NEW :
+						    SHIM_ALLOCATION_MALLOC);
 }
 
 /* Its product fits, or there is no memory of that size. */
@@ -233,10 +243,12 @@ static int told_posix_memalign(void **pointer, size_t alignment, size_t size)
 #define TOLD_ALIGNED(name)                                                     \
 	static void *told_##name(size_t alignment, size_t size)                \
 	{                                                                      \
-		return behind()->name ? got(BEHIND(name(alignment, size)),     \
-					    size, alignment,                   \
-					    SHIM_ALLOCATION_ALIGNED) :         \
-					no_memory();                           \
+		return behind()->name ?                                        \
+			       got(BEHIND(name(alignment, size)), size,        \
+				   alignment,                                  \
+				   IS_NEW(1) ? SHIM_ALLOCATION_NEW :           \
+					       SHIM_ALLOCATION_ALIGNED) :      \
+			       no_memory();                                    \
 	}
 
 TOLD_ALIGNED(aligned_alloc)
@@ -332,6 +344,25 @@ static bool is_first_malloc(void)
 	       symbol && symbol->st_shndx == SHN_UNDEF;
 }
 
+static void find_news(void)
+{
+	static const char *const names[] = { "_Znwm", "_ZnwmSt11align_val_t" };
+	uintptr_t before = edge_allocations_hide();
+
+	for (unsigned i = 0; i < 2; i++) {
+		const ElfW(Sym) *symbol = NULL;
+		void *function = dlsym(RTLD_DEFAULT, names[i]);
+		Dl_info info;
+
+		if (!function || !dladdr1(function, &info, (void **)&symbol,
+					  RTLD_DL_SYMENT) || !symbol)
+			continue;
+		news[i].low = (uintptr_t)function;
+		news[i].size = symbol->st_size;
+	}
+	edge_allocations_show(before);
+}
+
 static void pass_by(void)
 {
 	static struct slots_function functions[SLOTS_FUNCTIONS];
@@ -363,6 +394,7 @@ void edge_allocations_decide(bool is_last_chance)
 		return;
 	}
 	slots_stay(SLOTS_ALLOCATIONS);
+	find_news();
 	if (!is_first_malloc())
 		log_line("%s", "the program has a malloc of its own: its "
 			       "allocations are not seen");

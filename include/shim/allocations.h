@@ -22,12 +22,15 @@
 extern "C" {
 #endif
 
-/* What was called.  What operator new gets is malloc's or aligned_alloc's. */
+/* What was called. */
 enum shim_allocation_kind {
 	SHIM_ALLOCATION_MALLOC = 0,
 	SHIM_ALLOCATION_CALLOC = 1,
 	SHIM_ALLOCATION_REALLOC = 2,	/* and reallocarray */
 	SHIM_ALLOCATION_ALIGNED = 3,	/* and all others that align */
+	SHIM_ALLOCATION_NEW = 4,	/* by operator new, also new[], if its function
+					 * could be found by name when profilers had
+					 * been set up; else it is malloc's */
 };
 
 /*

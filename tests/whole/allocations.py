@@ -85,6 +85,75 @@ def all_of_many_blocks_are_found():
     allocated('many')
 
 
+# Row M-46.
+@test
+def operator_new_is_told_from_malloc():
+    path = new_directory('kinds') + '/kinds.cc'
+    with open(path, 'w') as file:
+        file.write(KINDS)
+    for family in 'gcc', 'clang':
+        program = compile(path, family, '-O1',
+                          ['-I', INCLUDE, '-fno-builtin', '-std=c++17'],
+                          name='kinds')
+        done = run([program], new_directory('recording'), 'none')
+        expect_equal((done.status, done.stdout), (0, '1 4 4 4 4 3 0 2\n'),
+                     'kinds')
+
+
+KINDS = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <shim/allocations.h>
+
+#pragma weak shim_profiler_create
+#pragma weak shim_profiler_enable_allocations
+#pragma weak shim_profiler_on_allocation
+#pragma weak shim_profiler_on_reallocation
+
+static unsigned kinds[100], count;
+
+extern "C" void on_allocation(struct shim_profiler *, const shim_block *block)
+{
+        kinds[count++ % 100] = block->kind;
+}
+
+extern "C" void on_reallocation(struct shim_profiler *, const shim_block *,
+                                const shim_block *block)
+{
+        kinds[count++ % 100] = block->kind;
+}
+
+__attribute__((constructor)) static void start()
+{
+        shim_handle *handle = shim_profiler_create(nullptr);
+
+        shim_profiler_enable_allocations(handle);
+        shim_profiler_on_allocation(handle, on_allocation);
+        shim_profiler_on_reallocation(handle, on_reallocation);
+}
+
+struct alignas(64) Big { char bytes[100]; };
+
+int main()
+{
+        void *volatile kept[8];
+
+        count = 0;
+        kept[0] = calloc(3, 3);
+        kept[1] = new int;
+        kept[2] = new int[20];
+        kept[3] = new (std::nothrow) int;
+        kept[4] = new Big;
+        kept[5] = aligned_alloc(64, 128);
+        kept[6] = malloc(1);
+        kept[6] = realloc(kept[6], 1000);
+        for (unsigned i = 0, all = count; i < all; i++)
+                printf(i + 1 < all ? "%u " : "%u\n", kinds[i]);
+}
+"""
+
+
 # Rows 42 to 44 of section 2.1.
 @test
 def mappings_are_told_in_their_parts():
