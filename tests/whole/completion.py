@@ -1,0 +1,86 @@
+"""What bash proposes for profrun."""
+
+import os
+import re
+import subprocess
+
+import shimtest
+from shimtest import compile, expect, expect_equal, new_directory, record, test
+
+BUILD = os.environ['SHIM_BUILD']
+PROFRUN = os.path.join(BUILD, 'profrun')
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                      'scripts', 'profrun.bash')
+
+
+def proposed(*words, directory=None):
+    """What may stand in place of the last word."""
+    quoted = ' '.join("'%s'" % word for word in (PROFRUN,) + words)
+    done = subprocess.run(
+        ['bash', '-uc', '. "$1"; COMP_WORDS=(%s); COMP_CWORD=%d; '
+         '_profrun "$2"; printf "%%s\\n" "${COMPREPLY[@]}"' % (
+             quoted, len(words)), 'bash', SCRIPT, PROFRUN],
+        cwd=directory or new_directory('empty'), capture_output=True, text=True)
+    expect_equal((done.returncode, done.stderr), (0, ''), words)
+    return [line for line in done.stdout.splitlines() if line]
+
+
+def help_of(verb):
+    return subprocess.run([PROFRUN, verb, '--help'], capture_output=True,
+                          text=True, check=True).stdout
+
+
+@test
+def verbs_are_those_of_profrun():
+    with open(PROFRUN) as file:
+        verbs = set(re.findall(r'^    profrun (\w+)', file.read(), re.M))
+    expect_equal(verbs - set(proposed('')), set(), 'verbs')
+    expect(len(verbs) > 10, verbs)
+
+
+@test
+def formats_are_those_of_export():
+    formats = proposed('export', '')
+    expect(len(formats) > 10, formats)
+    done = subprocess.run([PROFRUN, 'export'], capture_output=True, text=True)
+    known = re.findall(r'\w+', done.stderr.split('which format?')[1]
+                       .split('usage')[0])
+    expect_equal(sorted(formats), sorted(known), 'formats')
+
+
+@test
+def profiles_are_those_of_run():
+    text = help_of('run')
+    names = set(re.findall(r'^ {29}([a-z]+)(?:\[|:|  )', text, re.M))
+    known = {name.split(':')[0] for name in proposed('-p', '')}
+    expect_equal(names, known, 'profiles')
+    expect_equal(proposed('-p', 'calltree', ':', 'e'), ['exact'], 'a colon')
+    expect_equal(sorted(proposed('-p', 'calltree', ':')), ['counts', 'exact'],
+                 'a colon')
+
+
+@test
+def options_are_those_of_the_verb():
+    for verb, some in (('run', '--profile'), ('report', '--callers'),
+                       ('export', '--value'), ('replay', '--limit')):
+        options = proposed(verb, '--')
+        expect(some in options, (verb, options))
+        for option in options:
+            expect(option in help_of(verb), option)
+    expect_equal(proposed('report', '--callee'), ['--callees'], 'one')
+    expect('--profile' in proposed('--p'), 'without a verb')
+
+
+@test
+def values_and_recordings_are_proposed():
+    expect_equal(proposed('report', '--format', 'j'), ['json'], 'format')
+    expect('waits' in proposed('export', 'folded', '--value', 'w'), 'value')
+    directory = new_directory('recordings')
+    output = record([compile('names.c')]).output
+    os.symlink(output, os.path.join(directory, 'mine'))
+    expect_equal(proposed('report', 'mi', directory=directory), ['mine'],
+                 'recordings')
+
+
+if __name__ == '__main__':
+    shimtest.main()
