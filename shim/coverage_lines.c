@@ -12,6 +12,7 @@
 #include "image.h"
 #include "log.h"
 #include "patch.h"
+#include "sites.h"
 #include "state.h"
 #include "symbols.h"
 #include "sys.h"
@@ -315,6 +316,9 @@ static int change_all(void *argument)
 	if (object->start == 0 || (work->sets && has_given_up))
 		return 0;
 	object->is_set = object->is_set || work->sets;
+	/* Calls of hooks are found while they can be seen. */
+	if (work->sets)
+		sites_has(object->start);
 	patch_open(&work->patch, object->start, object->start + object->size);
 	while (line < object->told.line_count && work->error == 0)
 		line = change_window(work, line);

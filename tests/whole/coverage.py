@@ -124,6 +124,24 @@ def beside_calls_samples_and_memory():
     expect('reached: ' not in shim_report('report', done.output), 'of calls')
 
 
+# Each has told what it can: none is called again.
+@test
+def calls_of_hooks_are_off_when_all_is_told():
+    x86_only()
+    program = compile('reached.c', 'gcc', '-O2', FLAGS, 'reached_hooked', True,
+                      ['-ldl'])
+
+    def sites(profile, **more):
+        found = re.search(r'call sites +(\d+) in 1 objects, (\d+) of them off',
+                          log_of(record([program, 'plain'], profile,
+                                        **more).output))
+        expect(found, 'no call sites')
+        return found.groups()
+    expect_equal(sites('coverage'),
+                 sites('calltree:counts', SHIM_FILTER='M:nothing'),
+                 'call sites, and those that are off')
+
+
 # Stacks, jumps, exceptions, threads and processes.
 @test
 def other_programs_do_what_they_do():
