@@ -88,9 +88,7 @@ def expect_row(row, function):
             continue
         expect(abs(got - wanted) <= 1, '%s of %s: %s, not %s' % (
             column, row['name'], got, wanted))
-        # Ties are rounded to even there, and up here.
-        expect(text in [human_ns(got + d) for d in (-.5, 0, .5)],
-               '%s is shown as %s' % (got, text))
+        expect_equal(text, human_ns(got), 'how %s is shown' % got)
     expect_equal(row['calls'][0], function['calls'], row['name'])
     expect_equal(row['calls'][1], format(function['calls'], ','), row['name'])
 

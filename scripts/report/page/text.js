@@ -1,5 +1,14 @@
 // Numbers and names, written as the report writes them.
 
+// toFixed() rounds what is just between two numbers up, printf() to the even one.
+function fixed(value, digits) {
+    const whole = value.toFixed(digits + 30);
+    const kept = whole.slice(0, -30);
+
+    return /50{29}$/.test(whole) && /[02468]\.?$/.test(kept) ?
+        kept.replace(/\.$/, '') : value.toFixed(digits);
+}
+
 function humanNs(ns) {
     const units = ['ns', 'us', 'ms', 's'];
     let unit = 0;
@@ -10,7 +19,7 @@ function humanNs(ns) {
         ns /= 1000;
     if (unit === 3 && ns >= 1e7)
         return `${ns.toExponential(1)} s`;
-    return `${ns.toFixed(ns >= 99.95 ? 0 : ns >= 9.995 ? 1 : 2)} ${units[unit]}`;
+    return `${fixed(ns, ns >= 99.95 ? 0 : ns >= 9.995 ? 1 : 2)} ${units[unit]}`;
 }
 
 function humanBytes(bytes) {
@@ -19,7 +28,7 @@ function humanBytes(bytes) {
 
     for (; bytes >= 1023.95 && unit < 5; unit++)
         bytes /= 1024;
-    return `${bytes.toFixed(unit ? 1 : 0)} ${units[unit]}`;
+    return `${fixed(bytes, unit ? 1 : 0)} ${units[unit]}`;
 }
 
 function humanCount(count) {
@@ -40,7 +49,7 @@ const human = { ns: humanNs, bytes: humanBytes, count: humanCount };
 
 // Percent of @all, or a dash where there is nothing to take it of.
 function percent(part, all) {
-    return all > 0 ? `${(100 * part / all).toFixed(2)} %` : '-';
+    return all > 0 ? `${fixed(100 * part / all, 2)} %` : '-';
 }
 
 // Text from outside may hold anything: what moves a cursor or turns the
