@@ -512,6 +512,16 @@ static void choose_exceptions(const struct model *model,
 		options->exceptions = true;
 }
 
+/* Text has room for a table of each. */
+static void choose_all(const struct model *model, struct options *options)
+{
+	if (!is_free(model, options))
+		return;
+	options->memory = model->has_memory;
+	options->locks = model->locks != NULL;
+	options->exceptions = model->exceptions != NULL;
+}
+
 /* 0: what was asked for is there; 1: damage has left nothing of it. */
 static int finish(const struct model *model)
 {
@@ -630,6 +640,8 @@ static int report(struct options *options, const char *path)
 		return report_coverage(options, &recording);
 	build_all(&model, strcmp(options->format, "text") ? NULL : &samples,
 		  &recording, options);
+	if (!strcmp(options->format, "text"))
+		choose_all(&model, options);
 	choose_memory(&model, options);
 	choose_locks(&model, options);
 	choose_exceptions(&model, options);

@@ -494,6 +494,36 @@ void head_print(FILE *out, struct model *model, const struct options *options)
 	print_head(&page);
 }
 
+/* What is no table of calls; false: nothing of it was asked for. */
+static bool print_other_tables(const struct page *page)
+{
+	const struct options *options = page->options;
+
+	if (options->tree || options->threads || options->callers ||
+	    options->callees || options->histogram)
+		return false;
+	if (options->memory)
+		memory_print(page);
+	if (options->locks)
+		locks_print(page);
+	if (options->exceptions)
+		exceptions_print(page);
+	return options->memory || options->locks || options->exceptions;
+}
+
+/* What else there is to look at. */
+static void print_hint(const struct page *page)
+{
+	const struct model *model = page->model;
+	const char *memory = model->has_memory ? " --memory" : "";
+	const char *locks = model->locks ? " --locks" : "";
+	const char *exceptions = model->exceptions ? " --exceptions" : "";
+
+	if (*memory || *locks || *exceptions)
+		fprintf(page->out, "\nRecorded as well, see profrun report"
+			"%s%s%s\n", memory, locks, exceptions);
+}
+
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options)
 {
@@ -506,21 +536,8 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		ranks_print(&page);
 		return;
 	}
-	if (options->memory && !options->tree && !options->threads &&
-	    !options->callers && !options->callees && !options->histogram) {
-		memory_print(&page);
+	if (print_other_tables(&page))
 		return;
-	}
-	if (options->locks && !options->tree && !options->threads &&
-	    !options->callers && !options->callees && !options->histogram) {
-		locks_print(&page);
-		return;
-	}
-	if (options->exceptions && !options->tree && !options->threads &&
-	    !options->callers && !options->callees && !options->histogram) {
-		exceptions_print(&page);
-		return;
-	}
 	if (!model->calls && !model->open) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "
@@ -539,4 +556,5 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		print_flat(&page);
 	if (samples)
 		crosscheck_print(&page, samples);
+	print_hint(&page);
 }

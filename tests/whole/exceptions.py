@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 import shimtest
-from shimtest import compile, expect, expect_equal, new_directory, run, \
+from shimtest import compile, expect, expect_equal, new_directory, record, run, \
     shim_report, test
 
 FUNCTIONS = ('thrower', 'rethrower', 'catcher', 'outer', 'nested', 'handed',
@@ -177,6 +177,19 @@ def nothing_to_say_is_said():
                             stderr=subprocess.STDOUT)
     expect(failed.returncode == 1 and b'no exceptions were recorded' in
            failed.stdout, failed.stdout)
+
+
+@test
+def all_that_was_recorded_is_shown_or_said():
+    program = compile('exceptions.cc')
+    alone = shim_report('report', record(
+        [program], 'locks;memory;exceptions').output)
+    for words in (' allocated in ', ' waited for locks', ' were thrown'):
+        expect(words in alone, (words, alone))
+    beside = shim_report('report', record(
+        [program], 'calltree;locks;memory;exceptions').output)
+    expect(' allocated in ' not in beside, beside)
+    expect('see profrun report --memory --locks --exceptions' in beside, beside)
 
 
 if __name__ == '__main__':
