@@ -146,8 +146,8 @@ what_is_not_there_is_127() {
     done
     status_is 127 "$profrun" run ''
     # A verb of tomorrow is no verb.
-    status_is 127 "$profrun" replay
-    says 'profrun: replay: not found'
+    status_is 127 "$profrun" predict
+    says 'profrun: predict: not found'
     is "$(echo profrun.*)" 'profrun.*'
 }
 

@@ -14,10 +14,14 @@ NEEDED = 'chromium', 'chromedriver'
 
 
 def missing():
-    """What is not installed, or None."""
+    """What it takes and is not here, or None."""
     for name in NEEDED:
         if not shutil.which(name):
             return name + ' is not installed'
+    try:
+        socket.gethostbyname('localhost')
+    except OSError:         # how chromedriver reaches what it has started
+        return 'localhost has no address here'
 
 
 def free_port():

@@ -61,7 +61,8 @@ class Installation:
 
     def find(self, name):
         found = glob.glob(os.path.join(self.root, '**', name), recursive=True)
-        found = [f for f in found if os.path.isfile(f)]
+        found = [f for f in found if os.path.isfile(f) and
+                 'bash-completion' not in f]
         expect(found, '%s is not installed' % name)
         return found[0]
 
