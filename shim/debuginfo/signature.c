@@ -6,6 +6,7 @@
  */
 #include "signature.h"
 
+#include "definitions.h"
 #include "prototype.h"
 
 #include <dwarf.h>
@@ -161,12 +162,6 @@ static bool read_pointer(const char *name, struct prototype_value *value)
 	return true;
 }
 
-static bool is_class(int tag)
-{
-	return tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
-	       tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
-}
-
 /* What is left of @name behind that of @die: NULL if that is another. */
 static const char *behind(Dwarf_Die *die, const char *name)
 {
@@ -191,10 +186,10 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 	do {
 		int tag = dwarf_tag(&die);
 
-		if (tag != DW_TAG_namespace && !is_class(tag))
+		if (tag != DW_TAG_namespace && !definitions_is_class(tag))
 			continue;
 		rest = behind(&die, name);
-		if (rest && *rest == '\0' && is_class(tag) &&
+		if (rest && *rest == '\0' && definitions_is_class(tag) &&
 		    !dwarf_hasattr(&die, DW_AT_declaration)) {
 			*found = die;
 			return true;
@@ -219,7 +214,8 @@ static bool name_class(Dwarf_Die *class, char *name)
 		const char *own = dwarf_diename(&scopes[i]);
 		int tag = dwarf_tag(&scopes[i]);
 
-		if (!own || (tag != DW_TAG_namespace && !is_class(tag)) ||
+		if (!own ||
+		    (tag != DW_TAG_namespace && !definitions_is_class(tag)) ||
 		    length + strlen(own) + 3 > NAME_MAX)
 			is_global = false;
 		else
@@ -263,6 +259,7 @@ static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 		return false;
 	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &unit, NULL) == 0) {
 		if (type != DW_UT_compile || !is_cxx(&unit) ||
+		    !definitions_may_be_in(&unit, name) ||
 		    !find_type(&unit, name, 0, &die))
 			continue;
 		if (is_found && !is_like(found, &die))
@@ -282,6 +279,7 @@ static struct definition {
 void signature_forget(void)
 {
 	memset(definitions, 0, sizeof(definitions));
+	definitions_forget();
 }
 
 static void define(Dwarf_Die *declared, struct definition *definition)

@@ -1,0 +1,8 @@
+/* Classes that one unit defines and another only names. */
+namespace outer {
+class Common;
+enum class Color : int;
+struct Both { int a; };
+namespace inner { union Number; template <class T> struct Box; }
+}
+class Alone;
