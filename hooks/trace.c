@@ -8,6 +8,7 @@
 #include "calltree.h"
 
 #include <shim/mark.h>
+#include <shim/signals.h>
 
 #include <shim/banned.h>
 
@@ -37,6 +38,13 @@ static void on_trace_switched(struct shim_profiler *profiler, int is_on)
 	trace_switch(!is_on);
 }
 
+static void on_signalled(struct shim_profiler *profiler, int signal)
+{
+	(void)profiler;
+	if (signal == trace_options.signal)
+		trace_toggle();
+}
+
 int trace_start(const char *arguments);
 
 /* @arguments: separated by commas.  0, or -1 if one is none. */
@@ -59,5 +67,11 @@ int trace_start(const char *arguments)
 	handle = shim_profiler_create(NULL);
 	shim_profiler_on_marked(handle, on_marked);
 	shim_profiler_on_trace_switched(handle, on_trace_switched);
+	if (trace_options.signal) {
+		shim_profiler_on_signalled(handle, on_signalled);
+		if (shim_profiler_ask_signal(handle, trace_options.signal) !=
+		    SHIM_OK)
+			return -1;
+	}
 	return tree_start() < 0 || !trace_values_start() ? -1 : 0;
 }

@@ -226,6 +226,7 @@ struct trace_options {
 	uint64_t ring_size;		/* 0: none */
 	uint64_t min_clock;		/* shorter calls are taken back */
 	uint32_t depth;			/* 0: any */
+	int signal;			/* which toggles; 0: none */
 };
 
 extern struct trace_options trace_options;
@@ -250,5 +251,6 @@ bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
 bool trace_is_counted(uint64_t function);
 bool trace_skips(uint64_t function);
 void trace_switch(bool is_off);
+void trace_toggle(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "calltree.h"
 
 #include <shim/info.h>
+#include <shim/signals.h>
 
 #include <shim/banned.h>
 
@@ -179,6 +180,12 @@ static bool read_results(const char *text, size_t size)
 	return add_name(text, size, TRACE_RESULTS, 0);
 }
 
+static bool read_signal(const char *text, size_t size)
+{
+	trace_options.signal = shim_signal_named(text, size);
+	return trace_options.signal != 0;
+}
+
 bool trace_read_option(const char *item, size_t size)
 {
 	static const struct {
@@ -188,7 +195,7 @@ bool trace_read_option(const char *item, size_t size)
 		{ "ring=", read_ring },	      { "min=", read_duration },
 		{ "depth=", read_depth },     { "every=", read_every },
 		{ "trigger=", read_trigger }, { "args=", read_arguments },
-		{ "results=", read_results },
+		{ "results=", read_results }, { "signal=", read_signal },
 	};
 	const char *value;
 
@@ -300,14 +307,31 @@ bool trace_skips(uint64_t function)
 /* --- off and on --- */
 
 /* Other threads see it with their next call: the fast path has no room then. */
-void trace_switch(bool is_off)
+static void stop_fast_paths(void)
 {
-	__atomic_store_n(&trace_is_off, is_off, __ATOMIC_SEQ_CST);
-	if (!is_off)
-		return;
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next)
 		if (tree->trace)
 			__atomic_store_n(&tree->trace->limit, 0,
 					 __ATOMIC_SEQ_CST);
+}
+
+void trace_switch(bool is_off)
+{
+	__atomic_store_n(&trace_is_off, is_off, __ATOMIC_SEQ_CST);
+	if (is_off)
+		stop_fast_paths();
+}
+
+/* Two threads that do it at once have done it twice. */
+void trace_toggle(void)
+{
+	bool is_off = __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(&trace_is_off, &is_off, !is_off,
+					    false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+	if (!is_off)
+		stop_fast_paths();
 }

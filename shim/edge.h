@@ -67,6 +67,15 @@ void edge_shutdown_ends(void);
 /* @set, or a copy of it without the signals that must not be blocked. */
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);
 
+/* Whether a profiler gets @signal (edge_asked.c).  What the program sets for it, with
+ * @set to have it done; and all that were asked for until now are caught. */
+typedef int (*edge_action_setter)(int signal, const struct sigaction *action,
+				  struct sigaction *before);
+bool edge_asked_is(int signal);
+int edge_asked_set(int signal, const struct sigaction *action,
+		   struct sigaction *before, edge_action_setter set);
+void edge_asked_load(void);
+
 #define EDGE __attribute__((visibility("default")))
 
 #endif

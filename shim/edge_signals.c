@@ -172,6 +172,14 @@ static int set_action(int signal, const struct sigaction *action,
 	return result;
 }
 
+/* As the kernel is to have it. */
+static int set_any(int signal, const struct sigaction *action,
+		   struct sigaction *before)
+{
+	return hidden_bits() == 0 ? real.sigaction(signal, action, before) :
+				    set_action(signal, action, before);
+}
+
 EDGE int sigaction(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
@@ -182,6 +190,8 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 		errno = ENOSYS;
 		return -1;
 	}
+	if (edge_asked_is(signal))
+		return edge_asked_set(signal, action, before, set_any);
 	if (hidden_bits() == 0)
 		return real.sigaction(signal, action, before);
 	if (trap_is_on() && signal == SIGTRAP) {
@@ -208,6 +218,39 @@ static handler set_trap_handler(handler call)
 	return before.sa_handler;
 }
 
+/* sigset() blocks and unblocks it as well; a signal that was blocked had SIG_HOLD. */
+static bool hold(int signal, bool is_held)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigprocmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+	return sigismember(&before, signal) > 0;
+}
+
+#define FLAGS_signal	  SA_RESTART
+#define FLAGS_sysv_signal ((int)SA_RESETHAND | SA_NODEFER)
+#define FLAGS_sigset	  0
+
+/* @alone: it is not sigset(). */
+static handler set_asked_handler(int signal, handler call, int flags,
+				 bool alone)
+{
+	struct sigaction action = { .sa_flags = flags }, before;
+	bool was_held;
+
+	FIND(sigaction, "sigaction");
+	action.sa_handler = call;
+	if (alone && flags == SA_RESTART)
+		sigaddset(&action.sa_mask, signal);
+	if (call == SIG_ERR ||
+	    sigaction(signal, call == SIG_HOLD ? NULL : &action, &before) != 0)
+		return SIG_ERR;
+	was_held = !alone && hold(signal, call == SIG_HOLD);
+	return was_held ? SIG_HOLD : before.sa_handler;
+}
+
 /* The old ways.  All that libc makes of them is a call of its own sigaction. */
 /* @alone: one thread at a time; not where the mask changes, too. */
 #define HANDLER_SETTER(name, symbol, alone)                                    \
@@ -225,6 +268,9 @@ static handler set_trap_handler(handler call)
 			return set_program_handler(call);                      \
 		if (signal_ == SIGTRAP && trap_is_on())                        \
 			return set_trap_handler(call);                         \
+		if (edge_asked_is(signal_))                                    \
+			return set_asked_handler(signal_, call, FLAGS_##name,  \
+						 alone);                       \
 		if (hidden() == 0)                                             \
 			return real.name(signal_, call);                       \
 		begun = (alone) && resume_set_begin(&mask);                    \
@@ -273,6 +319,10 @@ int sigignore(int signal_)
 		set_trap_handler(SIG_IGN);
 		return 0;
 	}
+	if (edge_asked_is(signal_))
+		return set_asked_handler(signal_, SIG_IGN, 0, true) == SIG_ERR ?
+			       -1 :
+			       0;
 	return real.sigignore ? real.sigignore(signal_) : -1;
 }
 
@@ -289,6 +339,14 @@ int siginterrupt(int signal_, int flag)
 		return 0;
 	if (signal_ == SIGTRAP && trap_is_on())
 		return 0;
+	if (edge_asked_is(signal_)) {
+		struct sigaction action;
+
+		sigaction(signal_, NULL, &action);
+		action.sa_flags &= ~SA_RESTART;
+		action.sa_flags |= flag ? 0 : SA_RESTART;
+		return sigaction(signal_, &action, NULL);
+	}
 	if (hidden() == 0 || !real.siginterrupt)
 		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
 					   -1;

@@ -184,6 +184,7 @@ __attribute__((constructor)) static void load(void)
 	coverage_look();
 	coverage_watch_loader();
 	image_raise_pending();
+	edge_asked_load();
 	edge_monitor_load();
 	/* The program's constructors are sampled, too. */
 	if (sample_is_wanted())

@@ -15,6 +15,8 @@
 #include "say.h"
 #include "settings.h"
 
+#include <shim/signals.h>
+
 /* FUNCTION/ARGUMENT: the last '/' counts, an operator may have one. */
 static bool is_by(const char *value)
 {
@@ -110,6 +112,16 @@ static bool is_function(const char *value)
 	return *value != '\0' && strlen(value) < 128;
 }
 
+static bool is_signal(const char *value)
+{
+	if (shim_signal_named(value, strlen(value)) != 0)
+		return true;
+	say("'%s' is no signal that can switch tracing: there are names and"
+	    " numbers as of kill -l, but for KILL, STOP, those that faults send,"
+	    " and what libc and shim use (TRAP, 32, 33, 60 to 64)", value);
+	return false;
+}
+
 /* FUNCTION/N */
 static bool is_every(const char *value)
 {
@@ -155,6 +167,7 @@ static const struct {
 	    { "trigger=", "FUNCTION", is_function },
 	    { "args=", "FUNCTION", is_function },
 	    { "results=", "FUNCTION", is_function },
+	    { "signal=", "SIGNAL, as USR1", is_signal },
 	    { "off", "", NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
@@ -187,7 +200,8 @@ static const char common_help[] =
 	"                                              each N-th, trigger=f what is not\n"
 	"                                              called by f; args=f, results=f\n"
 	"                                              what f gets, returns; off: until\n"
-	"                                              shim_trace_start()\n"
+	"                                              shim_trace_start(); signal=USR1:\n"
+	"                                              that one turns it off or on\n"
 	"                             memory[:period=SIZE,seed=N,leaks=MS,unwind]\n"
 	"                                              what each call path allocates;\n"
 	"                                              period: by one byte in so many;\n"

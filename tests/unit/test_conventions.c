@@ -18,6 +18,7 @@
 #include <shim/values.h>
 #include <shim/allocations.h>
 #include <shim/sampling.h>
+#include <shim/signals.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -1008,6 +1009,23 @@ Test(conventions, an_id_is_never_used_twice, .init = set_up)
 		dlclose(library);
 		image_look_again();
 	}
+}
+
+/* --- signals --- */
+
+Test(conventions, signals_that_are_not_to_be_had_are_refused, .init = set_up)
+{
+	static const int others[] = { -1, 0, 65, 1 << 30, SIGKILL, SIGSTOP,
+				      SIGSEGV, SIGTRAP, 32, 33, 60, 64 };
+
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		cr_expect(eq(int, shim_profiler_ask_signal(handle, others[i]),
+			     SHIM_E_INVALIDARG),
+			  "%d", others[i]);
+	cr_expect(eq(int, shim_profiler_ask_signal(NULL, SIGUSR1),
+		     SHIM_E_INVALIDARG));
+	cr_expect(eq(int, shim_profiler_ask_signal(handle, SIGUSR1), SHIM_OK));
+	cr_expect(eq(int, shim_profiler_ask_signal(handle, SIGUSR1), SHIM_OK));
 }
 
 /* --- names of results (row C-40) --- */

@@ -9,12 +9,13 @@ import json
 import os
 import random
 import re
+import subprocess
 
 import kill
 import loss
 import shimtest
 from shimtest import (BUILDS, add_test, calls_of, compile, expect, expect_equal,
-                      record, run, test)
+                      new_directory, record, run, test)
 
 # What the modules above have for themselves.
 shimtest.tests.clear()
@@ -206,6 +207,108 @@ def what_is_not_traced_is_not_there_and_the_rest_nests():
     expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
                  {'main;part': '1', 'main;part;leaf': '3',
                   'main;start_in;leaf': '1'}, 'calls')
+
+
+# --- on and off by others ---
+
+def profrun(*words):
+    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    return run([os.path.normpath(path), *words])
+
+
+def calls_by_function(recording):
+    calls = {}
+    for line in folded(recording):
+        path, number = line.rsplit(' ', 1)
+        name = path.split(';')[-1]
+        calls[name] = calls.get(name, 0) + int(number)
+    return {name: calls.get(name, 0)
+            for name in ('first', 'second', 'third', 'fourth')}
+
+
+def switched(what, options, first=0, second=0, third=0, fourth=0):
+    made = record([compile('trace_switched.c'), what], 'trace:' + options)
+    expect_equal(made.status, 0, 'status: ' + made.stderr)
+    expect_equal(calls_by_function(made.output),
+                 {'first': first, 'second': second, 'third': third,
+                  'fourth': fourth}, '%s, %s' % (what, options))
+    return made
+
+
+@test
+def a_signal_switches():
+    for name in ('USR1', 'SIGUSR1', '10'):
+        switched('', 'signal=' + name, first=1, third=1)
+        switched('', 'off,signal=' + name, second=1)
+
+
+@test
+def handlers_of_the_program_go_on_and_it_sees_none_of_ours():
+    made = switched('handlers', 'signal=USR1', first=1, third=1)
+    expect_equal(made.stdout, '4 3\n', 'what it saw, and how often it was called')
+    alone = run([compile('trace_switched.c'), 'handlers'])
+    expect_equal(alone.stdout, made.stdout, 'without us')
+
+
+@test
+def a_signal_to_one_thread_switches_all():
+    switched('threads', 'signal=USR1', first=2, third=2)
+    switched('threads', 'off,signal=USR1', second=2)
+
+
+@test
+def a_forked_child_is_switched_by_itself():
+    switched('fork', 'signal=USR1', first=1, third=1, fourth=1)
+    switched('fork', 'off,signal=USR1', second=1)
+
+
+@test
+def signals_that_are_none_or_not_to_be_had_are_refused():
+    program = compile('trace_switched.c')
+    for name in ('', 'KILL', 'SIGSTOP', 'SEGV', '11', 'TRAP', '64', 'RTMIN+30',
+                 '0', '65', 'USR', 'USR12', 'SIG10', 'usr1', '-1', '10x'):
+        done = profrun('-p', 'trace:signal=' + name, program)
+        expect_equal(done.status, 2, name)
+        expect('trace:signal=' + name in done.stderr, done.stderr)
+        made = record([program, 'asked'], 'trace:signal=' + name)
+        about = shimtest.shim_report('info', made.output)
+        expect("'trace:signal=%s'" % name in about, about)
+    for name in ('RTMIN', 'SIGRTMIN+3', '59', 'WINCH'):
+        made = record([program, 'asked'], 'trace:signal=' + name)
+        expect_equal((made.status, made.stderr), (0, ''), name)
+
+
+@test
+def profrun_ctl_switches():
+    output = new_directory('recording')
+    program = subprocess.Popen(
+        [compile('trace_switched.c'), 'asked'], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=shimtest.environment(output, 'trace', SHIM_CONTROL='1'))
+
+    def go_on():
+        program.stdin.write(b'x')
+        program.stdin.flush()
+        expect_equal(program.stdout.read(1), b'x', 'an answer')
+
+    def ctl(verb):
+        done = profrun('ctl', str(program.pid), verb)
+        expect_equal(done.status, 0, verb + ': ' + done.stderr)
+    try:
+        go_on()
+        ctl('trace-stop')
+        go_on()
+        ctl('trace-stop')
+        go_on()
+        ctl('trace-start')
+        go_on()
+        program.stdin.close()
+        expect_equal(program.wait(30), 0, 'status')
+    finally:
+        program.kill()
+        program.wait()
+    expect_equal(calls_by_function(output), {'first': 1, 'second': 0,
+                                             'third': 0, 'fourth': 1}, 'calls')
 
 
 # --- arguments and results ---
