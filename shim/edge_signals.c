@@ -221,12 +221,11 @@ static handler set_trap_handler(handler call)
 /* sigset() blocks and unblocks it as well; a signal that was blocked had SIG_HOLD. */
 static bool hold(int signal, bool is_held)
 {
-	sigset_t set, before;
+	sigset_t set = { { 0 } }, before = { { 0 } };
 
-	sigemptyset(&set);
-	sigaddset(&set, signal);
+	*bits_of(&set) = bit_of(signal);
 	sigprocmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
-	return sigismember(&before, signal) > 0;
+	return *bits_of(&before) & bit_of(signal);
 }
 
 #define FLAGS_signal	  SA_RESTART
@@ -243,7 +242,7 @@ static handler set_asked_handler(int signal, handler call, int flags,
 	FIND(sigaction, "sigaction");
 	action.sa_handler = call;
 	if (alone && flags == SA_RESTART)
-		sigaddset(&action.sa_mask, signal);
+		*bits_of(&action.sa_mask) = bit_of(signal);
 	if (call == SIG_ERR ||
 	    sigaction(signal, call == SIG_HOLD ? NULL : &action, &before) != 0)
 		return SIG_ERR;
