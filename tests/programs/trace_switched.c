@@ -91,6 +91,41 @@ static void handlers(void)
 	printf("%d %d\n", seen, (int)handled);
 }
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static int restarts(void)
+{
+	struct sigaction action;
+
+	sigaction(SIGUSR1, NULL, &action);
+	return (action.sa_flags & SA_RESTART) != 0;
+}
+
+static void old_ways(void)
+{
+	int seen[8] = { 0 }, n = 0;
+
+	first();
+	seen[n++] = sigset(SIGUSR1, on_signal) == SIG_DFL;
+	raise(SIGUSR1);
+	second();
+	seen[n++] = sigset(SIGUSR1, SIG_HOLD) == on_signal;
+	raise(SIGUSR1);
+	second();
+	seen[n++] = sigset(SIGUSR1, on_signal) == SIG_HOLD;
+	third();
+	seen[n++] = sigignore(SIGUSR1) == 0;
+	seen[n++] = signal(SIGUSR1, on_signal) == SIG_IGN;
+	seen[n++] = restarts();
+	siginterrupt(SIGUSR1, 1);
+	seen[n++] = !restarts() && has_handler();
+	raise(SIGUSR1);
+	second();
+	for (int i = 0; i < n; i++)
+		printf("%d ", seen[i]);
+	printf("%d\n", (int)handled);
+}
+
 static pthread_barrier_t barrier;
 
 static void *beside(void *unused)
@@ -158,6 +193,8 @@ int main(int count, char **arguments)
 	COUNTED;
 	if (!strcmp(what, "handlers"))
 		handlers();
+	else if (!strcmp(what, "old"))
+		old_ways();
 	else if (!strcmp(what, "threads"))
 		two_threads();
 	else if (!strcmp(what, "fork"))

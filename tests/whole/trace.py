@@ -246,8 +246,11 @@ def a_signal_switches():
 def handlers_of_the_program_go_on_and_it_sees_none_of_ours():
     made = switched('handlers', 'signal=USR1', first=1, third=1)
     expect_equal(made.stdout, '4 3\n', 'what it saw, and how often it was called')
-    alone = run([compile('trace_switched.c'), 'handlers'])
-    expect_equal(alone.stdout, made.stdout, 'without us')
+    old = switched('old', 'signal=USR1', first=1, third=1)
+    expect_equal(old.stdout, '1 1 1 1 1 1 1 3\n', 'in the old ways')
+    for what, ours in (('handlers', made), ('old', old)):
+        alone = run([compile('trace_switched.c'), what])
+        expect_equal(alone.stdout, ours.stdout, what + ' without us')
 
 
 @test
