@@ -99,6 +99,10 @@ Test(coverage, any_system_call_may_fail, .timeout = 120)
 	int found = FOUND_FAILED;
 	unsigned n = 1;
 
+#ifdef __SANITIZE_ADDRESS__
+	/* libshim.so calls nothing of libc where SIGTRAP is blocked. */
+	cr_skip("what the sanitizer puts in comes to libc's lines there");
+#endif
 	cr_assert(eq(int, run_apart(0, false), FOUND_ENABLED | FOUND_OBJECTS));
 	for (; n < CALLS_MAX && (found & FOUND_FAILED);
 	     n += n < 60 ? 1 : 13) {
