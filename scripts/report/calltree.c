@@ -437,6 +437,13 @@ uint32_t calltree_find(const struct tree_file *file, uint64_t address)
 			   (offset - extent->begin) / SLOT] - 1;
 }
 
+uint32_t calltree_find_path(const struct tree_file *file, uint64_t address)
+{
+	uint32_t entry = calltree_find(file, address);
+
+	return entry == NONE ? NONE : file->entries[entry].path;
+}
+
 static void find_parents(struct scan *scan)
 {
 	struct tree_file *file = scan->file;

@@ -150,6 +150,15 @@ static void check_value(struct diff *diff, const struct model *model)
 		    "there is", model->recording->path);
 }
 
+/* In the runs of that side so far it was not there. */
+static void catch_up(const struct diff *diff, struct row *row, int which)
+{
+	while (row->value[which].runs < diff->side[which].all.runs) {
+		spread_add(&row->value[which], 0);
+		spread_add(&row->calls[which], 0);
+	}
+}
+
 static void add_run(struct diff *diff, int which, const struct model *model)
 {
 	struct row *row;
@@ -168,11 +177,7 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 	}
 	for (i = 0; i < diff->count; i++) {
 		row = &diff->rows[i];
-		/* Not there in the runs before. */
-		while (row->value[which].runs < diff->side[which].all.runs) {
-			spread_add(&row->value[which], 0);
-			spread_add(&row->calls[which], 0);
-		}
+		catch_up(diff, row, which);
 		spread_add(&row->value[which], row->run_value);
 		spread_add(&row->calls[which], (double)row->run_calls);
 	}
@@ -204,18 +209,6 @@ static void add_recordings(struct diff *diff, int which, char **paths,
 
 /* --- what has changed --- */
 
-/* Rows that the second side alone has were not there for the first. */
-static void fill(struct diff *diff, struct row *row)
-{
-	int which;
-
-	for (which = 0; which < 2; which++)
-		while (row->value[which].runs < diff->side[which].all.runs) {
-			spread_add(&row->value[which], 0);
-			spread_add(&row->calls[which], 0);
-		}
-}
-
 static int compare_rows(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
@@ -231,7 +224,8 @@ static int compare_rows(const void *left, const void *right)
 /* Of one run each there is the clock's own error at least. */
 static void find_change(struct diff *diff, struct row *row)
 {
-	fill(diff, row);
+	catch_up(diff, row, 0);
+	catch_up(diff, row, 1);
 	row->change = spread_change(&row->value[0], &row->value[1]);
 	if (isnan(row->change.error) && row->variance > 0)
 		row->change.error = sqrt(row->variance) * NORMAL_LIMIT;

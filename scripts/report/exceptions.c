@@ -91,13 +91,6 @@ void exceptions_list(struct model *model, uint32_t number)
 		list_file(model, number, i);
 }
 
-static uint32_t find_path(const struct tree_file *file, uint64_t address)
-{
-	uint32_t entry = calltree_find(file, address);
-
-	return entry == NONE ? NONE : file->entries[entry].path;
-}
-
 /* Parts of the process that is being added are the last ones. */
 void exceptions_place(struct model *model, uint32_t process, uint32_t number)
 {
@@ -111,8 +104,8 @@ void exceptions_place(struct model *model, uint32_t process, uint32_t number)
 
 		if (part->file != number)
 			continue;
-		part->path = find_path(file, part->node);
-		part->catcher = find_path(file, part->catcher_node);
+		part->path = calltree_find_path(file, part->node);
+		part->catcher = calltree_find_path(file, part->catcher_node);
 	}
 }
 

@@ -142,13 +142,6 @@ void locks_list(struct model *model, uint32_t number)
 		list_file(model, number, i);
 }
 
-static uint32_t find_path(const struct tree_file *file, uint64_t address)
-{
-	uint32_t entry = calltree_find(file, address);
-
-	return entry == NONE ? NONE : file->entries[entry].path;
-}
-
 /* Parts of the process that is being added are the last ones. */
 void locks_place(struct model *model, uint32_t process, uint32_t number)
 {
@@ -161,9 +154,9 @@ void locks_place(struct model *model, uint32_t process, uint32_t number)
 		struct part *part = &locks->parts[i];
 
 		if (part->file == number)
-			part->path = find_path(file, part->node);
+			part->path = calltree_find_path(file, part->node);
 		if (part->holder_node && part->holder == NONE)
-			part->holder = find_path(file, part->holder_node);
+			part->holder = calltree_find_path(file, part->holder_node);
 	}
 }
 

@@ -169,6 +169,8 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct site_maps *sites);
 /* The entry that begins at @address in the program's memory, or NONE. */
 uint32_t calltree_find(const struct tree_file *file, uint64_t address);
+/* And its path in the model; NONE if there is no entry. */
+uint32_t calltree_find_path(const struct tree_file *file, uint64_t address);
 /* Copies the extra node at @address that belongs to the node at @offset;
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,

@@ -258,20 +258,28 @@ static bool is_better(const struct symbol *old, const char *name, size_t length,
 	return strncmp(name, old->name, length) < 0;
 }
 
-static size_t find_address(const struct symbol *symbols, size_t count,
+/* The first of @count records that is not below @address.  They are of @size bytes,
+ * begin with their address, and are sorted by it. */
+static size_t find_address(const void *records, size_t size, size_t count,
 			   uint64_t address)
 {
 	size_t low = 0, high = count, middle;
+	uint64_t found;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (symbols[middle].address < address)
+		memcpy(&found, (const char *)records + middle * size,
+		       sizeof(found));
+		if (found < address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
 }
+
+_Static_assert(offsetof(struct symbol, address) == 0 &&
+	       offsetof(struct data_symbol, address) == 0, "find_address");
 
 static void take_name(struct symbol *symbol, const GElf_Sym *elf_symbol,
 		      const char *name)
@@ -299,7 +307,8 @@ static void find_exact(Dwfl_Module *module, struct symbol *symbols,
 					       NULL, NULL);
 		if (!is_function(&symbol, name))
 			continue;
-		found = find_address(symbols, count, value);
+		found = find_address(symbols, sizeof(*symbols), count,
+					 value);
 		if (found == count || symbols[found].address != value)
 			continue;
 		take_name(&symbols[found], &symbol, name);
@@ -387,7 +396,8 @@ static void find_around(Dwfl_Module *module, struct symbol *symbols,
 					       NULL, NULL);
 		if (!is_function(&symbol, name) || symbol.st_size == 0)
 			continue;
-		j = find_address(symbols, count, value);
+		j = find_address(symbols, sizeof(*symbols), count,
+					 value);
 		for (; j < count && symbols[j].address - value < symbol.st_size;
 		     j++) {
 			if (steps-- == 0)
@@ -421,21 +431,6 @@ void symbols_find(struct object *object, struct symbol *symbols, size_t count)
 		find_around(object->files->module, symbols, count);
 }
 
-static size_t find_data(const struct data_symbol *symbols, size_t count,
-			uint64_t address)
-{
-	size_t low = 0, high = count, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (symbols[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The innermost, then the first in the alphabet: which one it is does not hang on
  * the order of the table. */
 static bool is_better_data(const struct data_symbol *old, uint64_t start,
@@ -449,7 +444,8 @@ static bool is_better_data(const struct data_symbol *old, uint64_t start,
 static void name_data(struct data_symbol *symbols, size_t count,
 		      const GElf_Sym *symbol, uint64_t start, const char *name)
 {
-	size_t length = name_length(name), i = find_data(symbols, count, start);
+	size_t length = name_length(name), i = find_address(symbols, sizeof(*symbols),
+							 count, start);
 
 	for (; i < count && symbols[i].address - start < symbol->st_size; i++) {
 		if (!is_better_data(&symbols[i], start, name, length))
