@@ -2,7 +2,8 @@
  * Eight threads that allocate, lock, throw, fork, load libraries, send signals and
  * cancel threads, all at once: turmoil SECONDS PLUGIN.  What each finds is checked;
  * the output is the same whoever looks on.  TRUTH names a file for what it counts
- * itself: exceptions and calls of the parent process.
+ * itself: exceptions and calls of the parent process.  Lines that it always comes to,
+ * or never, say so.
  */
 #include <atomic>
 #include <cerrno>
@@ -45,7 +46,7 @@ QUIET static double now()
 static void check(bool good, const char *what)
 {
 	if (!good && wrong++ < 5)
-		printf("wrong: %s\n", what);
+		printf("wrong: %s\n", what);	//@ never
 }
 
 /* --- what threads hand to each other --- */
@@ -63,7 +64,7 @@ static void allocate(unsigned n)
 		size_t size = (n * 7919 + i * 104729) % 5000 + 2;
 		char *block = (char *)malloc(size);
 
-		block[0] = block[size - 1] = (char)i;
+		block[0] = block[size - 1] = (char)i;	//@ always
 		if (i % 4 == 0)
 			block = (char *)realloc(block, size * 2);
 		check(block[0] == (char)i, "memory");
@@ -115,7 +116,7 @@ APART static void lock(unsigned n)
 	if (n % 8 == 0) {
 		std::unique_lock<std::shared_mutex> hold(table_lock);
 
-		table[0]++;
+		table[0]++;	//@ always
 		table[1]++;
 	} else {
 		std::shared_lock<std::shared_mutex> hold(table_lock);
@@ -138,7 +139,7 @@ struct Step {
 	std::string text;
 	APART explicit Step(unsigned n) : text(n % 60, 'x')
 	{
-		steps++;
+		steps++;	//@ always
 	}
 	APART ~Step()
 	{
@@ -151,10 +152,10 @@ static int throw_down(unsigned depth, unsigned n)
 	Step step(n + depth);
 
 	if (depth == 0) {
-		thrown++;
+		thrown++;	//@ always
 		if (n % 2)
-			throw std::runtime_error(step.text);
-		throw (int)n;
+			throw std::runtime_error(step.text);	//@ always
+		throw (int)n;	//@ always
 	}
 	return throw_down(depth - 1, n) + 1;
 }
@@ -185,10 +186,10 @@ static void split(unsigned n)
 		try {
 			std::lock_guard<std::mutex> hold(mine);
 
-			free(malloc(100));
+			free(malloc(100));	//@ always
 			throw wanted;
 		} catch (int number) {
-			_exit(number);
+			_exit(number);	//@ always
 		}
 	}
 	if (child > 0)
@@ -211,7 +212,7 @@ static void load(unsigned n)
 
 	check(call && call((int)n) == (int)n + 1, "dlopen");
 	if (library)
-		dlclose(library);
+		dlclose(library);	//@ always
 }
 
 /* --- threads and signals --- */
@@ -237,14 +238,14 @@ static void cancel(unsigned)
 
 	if (pthread_create(&thread, nullptr, wait_for_ever, nullptr) != 0)
 		return;
-	pthread_cancel(thread);
+	pthread_cancel(thread);	//@ always
 	pthread_join(thread, &result);
 	check(result == PTHREAD_CANCELED, "cancel");
 }
 
 static void on_signal(int)
 {
-	handled++;
+	handled++;	//@ always
 	if (sem_trywait(&tokens) == 0)
 		sem_post(&tokens);
 }
@@ -260,7 +261,7 @@ static void nap(unsigned)
 {
 	timespec time = { 0, 200000 };
 
-	nanosleep(&time, nullptr);
+	nanosleep(&time, nullptr);	//@ always
 }
 
 static void (*const things[10])(unsigned) = {

@@ -7,13 +7,14 @@ tests/fuzz/torture.
 """
 import json
 import os
+import platform
 
 import shimtest
 from shimtest import compile, expect, expect_equal, new_directory, run, \
     shim_report, test
 
 SECONDS = os.environ.get('TORTURE_SECONDS', '3')
-PROFILE = 'calltree;memory;locks;exceptions;sampling:hz=2000'
+PROFILE = 'calltree;memory;locks;exceptions;coverage;sampling:hz=2000'
 
 
 def plugin():
@@ -76,6 +77,25 @@ def with_everything():
     samples = json.loads(shim_report('report', done.output, '--format', 'json',
                                      '--samples'))
     expect(samples['calls'] > 0, 'no samples')
+    check_lines(done.output)
+
+
+def check_lines(output):
+    """Those of children, and of what is loaded and unloaded all the time, too."""
+    if platform.machine() != 'x86_64':
+        return
+    got = {}
+    for line in shim_report('export', 'lcov', output).splitlines():
+        if line.startswith('SF:'):
+            name = os.path.basename(line[3:])
+        elif line.startswith('DA:'):
+            number, count = map(int, line[3:].split(','))
+            got[name, number] = count > 0
+    with open(os.path.join(shimtest.PROGRAMS, 'turmoil.cc')) as file:
+        wanted = {('turmoil.cc', number): '//@ always' in text
+                  for number, text in enumerate(file, 1) if '\t//@ ' in text}
+    wanted.update({('plugin.c', 1): True, ('plugin.c', 2): True})
+    expect_equal({line: got.get(line) for line in wanted}, wanted, 'lines')
 
 
 if __name__ == '__main__':
