@@ -5,7 +5,7 @@
  * libshim.so, preloaded, is where these functions are; without it a program that
  * calls them is not linked (libc has monstartup and moncontrol of its own).
  * What is profiled when a program calls none of them, and where files go, say
- * PROFDIR and PROFFLAGS: see profrun(1).
+ * PROFDIR and PROFFLAGS: see shim-profilers(7).
  *
  * All of them may be called by any thread.  They return -1 and set errno:
  *

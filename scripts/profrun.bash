@@ -37,7 +37,7 @@ _profrun_value() {
 
 _profrun() {
     local verbs='run record report replay export html diff merge gprof finish
-        info doctor ctl'
+        info doctor ctl help'
     local formats='folded speedscope chrome perfetto ctf json csv pprof
         callgrind massif gmon lcov cobertura'
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -84,6 +84,9 @@ _profrun() {
             fi ;;
         report | replay | html | diff | merge | info | finish)
             mapfile -t COMPREPLY < <(_profrun_recordings "$word") ;;
+        help)
+            mapfile -t COMPREPLY < <(
+                compgen -W "$verbs profilers recording modules" -- "$word") ;;
         ctl)
             if [[ $COMP_CWORD -eq 2 ]]; then
                 mapfile -t COMPREPLY < <(

@@ -480,7 +480,7 @@ static int diff(struct options *options, int argc, char **argv)
 
 	while (middle < argc && strcmp(argv[middle], "--"))
 		middle++;
-	first = take_options(options, middle, argv, diff_options, ":");
+	first = take_options(options, "diff", middle, argv);
 	start = argv + optind;
 	if (middle == argc) {
 		if (first != 2)
@@ -489,8 +489,8 @@ static int diff(struct options *options, int argc, char **argv)
 		diff_print(output_open(NULL), options, start, 1, start + 1, 1);
 	} else {
 		optind = 0;
-		second = take_options(options, argc - middle, argv + middle,
-				      diff_options, ":");
+		second = take_options(options, "diff", argc - middle,
+				      argv + middle);
 		if (first == 0 || second == 0)
 			die_usage("diff: recordings before and after --");
 		diff_print(output_open(NULL), options, start, first,
@@ -606,11 +606,13 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;
 
-	if (!strcmp(verb, "--help") || !strcmp(verb, "help"))
-		print_help();
+	check_verb(verb);
 	/* The verb stands where getopt expects the program's name. */
 	argc--;
 	argv++;
+	if (argc == 2 && (!strcmp(verb, "gprof") || !strcmp(verb, "finish")) &&
+	    (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+		print_help(verb);
 	if (!strcmp(verb, "gprof"))
 		return gprof(&options, argc - 1, argv + 1);
 	if (!strcmp(verb, "finish"))
@@ -618,12 +620,11 @@ int main(int argc, char **argv)
 	if (!strcmp(verb, "diff"))
 		return diff(&options, argc, argv);
 	if (!strcmp(verb, "report")) {
-		left = take_options(&options, argc, argv, report_options, ":");
+		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return report(&options, argv[optind]);
 	} else if (!strcmp(verb, "export")) {
-		left = take_options(&options, argc, argv, export_options,
-				    ":o:");
+		left = take_options(&options, verb, argc, argv);
 		if (left == 0)
 			die_usage("export: which format? folded, speedscope, "
 				  "json, csv, pprof, callgrind, massif, gmon, "
@@ -637,26 +638,23 @@ int main(int argc, char **argv)
 			return export(&options, argv[optind],
 				      argv[optind + 1]);
 	} else if (!strcmp(verb, "merge")) {
-		left = take_options(&options, argc, argv, merge_options, ":o:");
+		left = take_options(&options, verb, argc, argv);
 		if (left == 0)
 			die_usage("merge: which files?");
 		return merge(&options, argv + optind, left);
 	} else if (!strcmp(verb, "html")) {
-		left = take_options(&options, argc, argv, html_options, ":o:");
+		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return html(&options, argv[optind]);
 	} else if (!strcmp(verb, "replay")) {
 		options.depth = UINT32_MAX;
-		left = take_options(&options, argc, argv, replay_options, ":");
+		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return replay(&options, argv[optind]);
-	} else if (!strcmp(verb, "info")) {
-		left = take_options(&options, argc, argv, info_options, ":");
+	} else {
+		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return info(&options, argv[optind]);
-	} else {
-		die_usage(argc < 1 ? "what shall I do?" : "unknown verb '%s'",
-			  verb);
 	}
 	die_usage("%s: too many arguments", argv[argc - 1]);
 }

@@ -1,6 +1,6 @@
 /*
- * The words behind a verb become struct options; which of them a verb has is in
- * a table of its own.
+ * The words behind a verb become struct options.  What there is for which verb is
+ * in options.def, for the parser and for --help.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -10,83 +10,71 @@
 #include "options.h"
 #include "symbols.h"
 
-static const char help[] =
-"usage: profrun report [DIR] [OPTIONS]\n"
-"       profrun export folded|speedscope|json|csv|pprof|callgrind|massif\n"
-"                      [DIR] [OPTIONS]\n"
-"       profrun export chrome|perfetto|ctf [DIR] [OPTIONS]   of a trace\n"
-"       profrun export lcov|cobertura [DIR...]   of all of them together\n"
-"       profrun export gmon [DIR] [OPTIONS]      gmon.out and gmon.out.syms\n"
-"       profrun html [DIR] [-o FILE]             a page to look at\n"
-"       profrun replay [DIR] [OPTIONS]           the calls of a trace, in time\n"
-"       profrun gprof [GPROF OPTIONS] [DIR]\n"
-"       profrun merge -o DIR DIR...              one recording of several\n"
-"       profrun merge -o FILE GMON.OUT...        and one gmon.out\n"
-"       profrun diff A B [OPTIONS]               what got slower\n"
-"       profrun diff A1 A2... -- B1 B2...        and what of it is noise\n"
-"       profrun finish [DIR]                     gmon.out of killed programs\n"
-"       profrun info [DIR]\n"
-"\n"
-"DIR is a recording; the newest one in the working directory if not given.\n"
-"\n"
-"report:\n"
-"  --sort self|total|calls|mean|max   default self; calls if not timed\n"
-"         bytes|allocations|peak|leaked|lost|temporary   of memory; default bytes\n"
-"  --limit N            rows of a table; 0: all; default 30\n"
-"  --tree               call paths instead of functions\n"
-"  --min-percent P      with --tree: sum up what is smaller; default 0.5\n"
-"  --depth N            with --tree: no deeper than this; default 64\n"
-"  --callers F          who calls function F\n"
-"  --callees F          whom function F calls\n"
-"  --histogram F        how long calls of F took (profile calltree:exact)\n"
-"  --threads            a table for every thread\n"
-"  --ranks              how evenly the ranks of a job share the work, the parts\n"
-"                       of a merged recording, or processes; also with --tree\n"
-"  --format text|json|csv\n"
-"  --color auto|always|never\n"
-"export:\n"
-"  -o, --output FILE    instead of standard output; written whole or not\n"
-"  --value self|total|calls|samples   what folded and speedscope count; default\n"
-"          self, in ns;\n"
-"          bytes|allocations|peak|leaked|lost   of memory;\n"
-"          waits                           for locks, in ns; of these two\n"
-"                       callgrind: calls, else self and total;\n"
-"                       pprof has both, calls and time (self is its flat,\n"
-"                       total its cum), or of memory what was allocated and\n"
-"                       what is left: which one it shows first\n"
-"  --max-depth N        of the paths of folded, speedscope, pprof; default 4096\n"
-"  --threads            keep threads apart; pprof has them as labels anyhow\n"
-"html:\n"
-"  -o, --output FILE    instead of the recording's name and .html; -: standard\n"
-"                       output\n"
-"  --against DIR        colour by what changed since recording DIR\n"
-"  --max-paths N        call paths in it; default 1000000\n"
-"  --max-calls N        of a trace, the longest, one by one; default 1000000\n"
-"diff:\n"
-"  --value self|total|calls|bytes|allocations|peak|leaked   what is compared\n"
-"  --limit N            rows of a table; 0: all; default 30\n"
-"  --format text|json|csv\n"
-"  --color auto|always|never\n"
-"replay:\n"
-"  --from T, --to T     only this time, since the start: 1.5s, 20ms, 300us, 7ns\n"
-"  --thread T           only this thread: its number or its name\n"
-"  --function F         only calls of function F, and what they call\n"
-"  --depth N            no deeper than this\n"
-"  --min-duration T     leave out calls that are shorter\n"
-"  --limit N            the first N lines\n"
-"  --color auto|always|never\n"
-"all:\n"
-"  --process PID        only this process\n"
-"  --mangled            names as the linker has them\n"
-"  --raw                do not subtract our own cost\n"
-"  --samples            what samples found, if calls were recorded, too\n"
-"  --trace              the calls in a trace, if they were counted, too\n"
-"  --memory             what was allocated, if calls were recorded, too\n"
-"  --locks              the same of waits for locks\n"
-"  --coverage           what was reached, if calls were recorded, too\n"
-"  --exceptions         what was thrown and caught, if calls were recorded, too\n"
-"  --debuginfod         let elfutils ask the servers in DEBUGINFOD_URLS\n";
+#define HELP_COLUMN 23	/* where it says what an option does */
 
+/* Verbs, and sets of them. */
+enum {
+	REPORT = 1 << 0,
+	EXPORT = 1 << 1,
+	HTML = 1 << 2,
+	REPLAY = 1 << 3,
+	DIFF = 1 << 4,
+	MERGE = 1 << 5,
+	INFO = 1 << 6,
+	GPROF = 1 << 7,
+	FINISH = 1 << 8,
+	ALL = (1 << 9) - 1,
+	TIMERS = REPORT | EXPORT | HTML | DIFF,
+	NAMERS = TIMERS | REPLAY,
+	READERS = NAMERS | INFO,
+};
+
+#define NEWEST                                                              \
+	"\nDIR is a recording; without it, the newest in the working directory.\n"
+
+static const struct verb {
+	const char *name;
+	int bit;
+	const char *usage;
+} verbs[] = {
+	{ "report", REPORT,
+	  "Usage: profrun report [DIR] [OPTIONS]\n\n"
+	  "Prints where the time went.\n" NEWEST },
+	{ "export", EXPORT,
+	  "Usage: profrun export FORMAT [DIR] [OPTIONS]\n\n"
+	  "    folded speedscope json csv pprof callgrind    functions, call paths\n"
+	  "    massif                          memory at the peak and at the end\n"
+	  "    chrome perfetto ctf             the calls of a trace\n"
+	  "    lcov cobertura [DIR...]         what was reached, in all of them\n"
+	  "    gmon                            gmon.out and gmon.out.syms\n\n"
+	  "Prints a recording for other tools.\n" NEWEST },
+	{ "html", HTML,
+	  "Usage: profrun html [DIR] [OPTIONS]\n\n"
+	  "Makes a page to look at, for any browser.\n" NEWEST },
+	{ "replay", REPLAY,
+	  "Usage: profrun replay [DIR] [OPTIONS]\n\n"
+	  "Prints the calls of a trace, in time.\n" NEWEST },
+	{ "diff", DIFF,
+	  "Usage: profrun diff A B [OPTIONS]\n"
+	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"
+	  "Tells what got slower; with several runs of each, what of it is noise.\n" },
+	{ "merge", MERGE,
+	  "Usage: profrun merge -o DIR DIR...\n"
+	  "       profrun merge -o FILE GMON.OUT...\n\n"
+	  "Makes one recording of several, or one gmon.out.\n" },
+	{ "info", INFO,
+	  "Usage: profrun info [DIR] [OPTIONS]\n\n"
+	  "Tells what was recorded, how, and what was lost.\n" NEWEST },
+	{ "gprof", GPROF,
+	  "Usage: profrun gprof [GPROF OPTIONS] [DIR]\n\n"
+	  "Runs gprof on a recording; `gprof --help` lists its options.\n" NEWEST },
+	{ "finish", FINISH,
+	  "Usage: profrun finish [DIR]\n\n"
+	  "Writes the gmon.out that killed programs could not.\n" NEWEST },
+};
+#define VERBS (sizeof(verbs) / sizeof(*verbs))
+
+/* Letters are below. */
 enum {
 	OPTION_SORT = 256, OPTION_LIMIT, OPTION_TREE, OPTION_MIN_PERCENT,
 	OPTION_DEPTH, OPTION_CALLERS, OPTION_CALLEES, OPTION_HISTOGRAM,
@@ -96,82 +84,66 @@ enum {
 	OPTION_LOCKS, OPTION_EXCEPTIONS, OPTION_COVERAGE, OPTION_RANKS,
 	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_FROM,
 	OPTION_TO, OPTION_THREAD, OPTION_FUNCTION, OPTION_MIN_DURATION,
-	OPTION_HELP, OPTION_OUTPUT = 'o',
+	OPTION_HELP = 'h', OPTION_OUTPUT = 'o',
 };
 
-#define COMMON                                                              \
-	{ "process", required_argument, NULL, OPTION_PROCESS },             \
-	{ "mangled", no_argument, NULL, OPTION_MANGLED },                   \
-	{ "raw", no_argument, NULL, OPTION_RAW },                           \
-	{ "samples", no_argument, NULL, OPTION_SAMPLES },                   \
-	{ "trace", no_argument, NULL, OPTION_TRACE },                       \
-	{ "memory", no_argument, NULL, OPTION_MEMORY },                     \
-	{ "locks", no_argument, NULL, OPTION_LOCKS },                       \
-	{ "coverage", no_argument, NULL, OPTION_COVERAGE },                 \
-	{ "exceptions", no_argument, NULL, OPTION_EXCEPTIONS },             \
-	{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },             \
-	{ "help", no_argument, NULL, OPTION_HELP },                         \
-	{ NULL, 0, NULL, 0 }
-
-const struct option report_options[] = {
-	{ "sort", required_argument, NULL, OPTION_SORT },
-	{ "limit", required_argument, NULL, OPTION_LIMIT },
-	{ "tree", no_argument, NULL, OPTION_TREE },
-	{ "min-percent", required_argument, NULL, OPTION_MIN_PERCENT },
-	{ "depth", required_argument, NULL, OPTION_DEPTH },
-	{ "callers", required_argument, NULL, OPTION_CALLERS },
-	{ "callees", required_argument, NULL, OPTION_CALLEES },
-	{ "histogram", required_argument, NULL, OPTION_HISTOGRAM },
-	{ "threads", no_argument, NULL, OPTION_THREADS },
-	{ "ranks", no_argument, NULL, OPTION_RANKS },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "color", required_argument, NULL, OPTION_COLOR },
-	COMMON
+static const struct {
+	int verbs, code;
+	const char *name, *argument, *help;
+} rows[] = {
+#define OPTION(verbs, code, name, argument, help)                           \
+	{ verbs, OPTION_##code, name, argument, help },
+#include "options.def"
+#undef OPTION
 };
+#define ROWS (sizeof(rows) / sizeof(*rows))
 
-const struct option export_options[] = {
-	{ "output", required_argument, NULL, OPTION_OUTPUT },
-	{ "value", required_argument, NULL, OPTION_VALUE },
-	{ "max-depth", required_argument, NULL, OPTION_MAX_DEPTH },
-	{ "threads", no_argument, NULL, OPTION_THREADS },
-	COMMON
-};
+static const struct verb *find_verb(const char *name)
+{
+	size_t i;
 
-const struct option replay_options[] = {
-	{ "from", required_argument, NULL, OPTION_FROM },
-	{ "to", required_argument, NULL, OPTION_TO },
-	{ "thread", required_argument, NULL, OPTION_THREAD },
-	{ "function", required_argument, NULL, OPTION_FUNCTION },
-	{ "depth", required_argument, NULL, OPTION_DEPTH },
-	{ "min-duration", required_argument, NULL, OPTION_MIN_DURATION },
-	{ "limit", required_argument, NULL, OPTION_LIMIT },
-	{ "color", required_argument, NULL, OPTION_COLOR },
-	COMMON
-};
+	for (i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	die_usage(*name ? "unknown verb '%s'" : "what shall I do?", name);
+}
 
-const struct option merge_options[] = {
-	{ "output", required_argument, NULL, OPTION_OUTPUT },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ NULL, 0, NULL, 0 }
-};
+void check_verb(const char *name)
+{
+	usage_verb(find_verb(name)->name);
+}
 
-const struct option diff_options[] = {
-	{ "limit", required_argument, NULL, OPTION_LIMIT },
-	{ "value", required_argument, NULL, OPTION_VALUE },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "color", required_argument, NULL, OPTION_COLOR },
-	COMMON
-};
+/* "  -o, --output FILE    what it does", and each of its lines below. */
+static void print_option(size_t row)
+{
+	const char *line = rows[row].help, *end;
+	int used;
 
-const struct option html_options[] = {
-	{ "against", required_argument, NULL, OPTION_AGAINST },
-	{ "max-paths", required_argument, NULL, OPTION_MAX_PATHS },
-	{ "max-calls", required_argument, NULL, OPTION_MAX_CALLS },
-	{ "output", required_argument, NULL, OPTION_OUTPUT },
-	COMMON
-};
+	used = rows[row].code < 256 ? printf("  -%c,", rows[row].code) :
+				      printf(" ");
+	used += printf(" --%s%s%s", rows[row].name,
+		       rows[row].argument ? " " : "",
+		       rows[row].argument ? rows[row].argument : "");
+	for (;; line = end + 1, used = 0) {
+		end = line + strcspn(line, "\n");
+		printf("%*s%.*s\n", used < HELP_COLUMN ? HELP_COLUMN - used : 2,
+		       "", (int)(end - line), line);
+		if (!*end)
+			break;
+	}
+}
 
-const struct option info_options[] = { COMMON };
+_Noreturn void print_help(const char *name)
+{
+	const struct verb *verb = find_verb(name);
+	size_t i;
+
+	printf("%s\n", verb->usage);
+	for (i = 0; i < ROWS; i++)
+		if (rows[i].verbs & verb->bit)
+			print_option(i);
+	exit(fflush(stdout) ? 1 : 0);
+}
 
 /* Which of @words @text is. */
 static int choose(const char *option, const char *text,
@@ -351,18 +323,45 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_FUNCTION:
 		options->function = text;
 		break;
-	case OPTION_HELP:
-		print_help();
 	default:
 		break;
 	}
 }
 
-int take_options(struct options *options, int argc, char **argv,
-		 const struct option *known, const char *letters)
+/* What getopt knows, of a verb. */
+static void fill(const struct verb *verb, struct option known[ROWS + 1],
+		 char letters[8])
 {
+	size_t i;
+
+	*letters++ = ':';
+	for (i = 0; i < ROWS; i++) {
+		if (!(rows[i].verbs & verb->bit))
+			continue;
+		*known++ = (struct option){
+			.name = rows[i].name,
+			.has_arg = rows[i].argument ? required_argument :
+						      no_argument,
+			.val = rows[i].code,
+		};
+		if (rows[i].code >= 256)
+			continue;
+		*letters++ = (char)rows[i].code;
+		if (rows[i].argument)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*known = (struct option){ .name = NULL };
+}
+
+int take_options(struct options *options, const char *verb, int argc,
+		 char **argv)
+{
+	struct option known[ROWS + 1];
+	char letters[8];
 	int option;
 
+	fill(find_verb(verb), known, letters);
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		if (option == '?')
@@ -370,13 +369,9 @@ int take_options(struct options *options, int argc, char **argv,
 				  "many", argv[optind - 1]);
 		if (option == ':')
 			die_usage("%s: needs an argument", argv[optind - 1]);
+		if (option == OPTION_HELP)
+			print_help(verb);
 		take_option(options, option, optarg);
 	}
 	return argc - optind;
-}
-
-_Noreturn void print_help(void)
-{
-	fputs(help, stdout);
-	exit(fflush(stdout) ? 1 : 0);
 }

@@ -2,18 +2,16 @@
 #ifndef REPORT_OPTIONS_H
 #define REPORT_OPTIONS_H
 
-#include <getopt.h>
+#include <unistd.h>
 
 #include "report.h"
 
-/* Of each verb. */
-extern const struct option report_options[], export_options[], replay_options[],
-	merge_options[], diff_options[], html_options[], info_options[];
-
+/* Dies if it is none. */
+void check_verb(const char *name);
 /* Takes the options from the words after the verb; returns how many words are
  * left, in argv[optind] and on. */
-int take_options(struct options *options, int argc, char **argv,
-		 const struct option *known, const char *letters);
-_Noreturn void print_help(void);
+int take_options(struct options *options, const char *verb, int argc,
+		 char **argv);
+_Noreturn void print_help(const char *verb);
 
 #endif

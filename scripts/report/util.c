@@ -20,6 +20,7 @@
 static const char **warnings;
 static size_t warnings_count, warnings_room;
 static bool progress_shown;
+static const char *verb = "";
 
 static FILE *output;
 static const char *output_path;
@@ -62,9 +63,13 @@ void die_usage(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
-	fputs("usage: profrun report|export|info [DIR] [OPTIONS]; "
-	      "--help lists them\n", stderr);
+	fprintf(stderr, "Try 'profrun%s%s --help'.\n", *verb ? " " : "", verb);
 	exit(2);
+}
+
+void usage_verb(const char *name)
+{
+	verb = name;
 }
 
 /* Some outputs read a recording more than once. */

@@ -16,7 +16,9 @@
 /* Ends with status 1; what -o had begun to write is removed. */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-/* The same with status 2, for a wrong command line. */
+/* The same with status 2, for a wrong command line; it names the --help of
+ * usage_verb()'s last. */
+void usage_verb(const char *name);
 _Noreturn void die_usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 /* Says it on stderr and keeps it for the json output. */

@@ -150,7 +150,7 @@ static const struct {
 	{ "locks", { { NULL, NULL, NULL } } },
 	{ "coverage", { { "label=", "NAME", is_label } } },
 	{ "memory",
-	  { { "period=", "SIZE, as 512K", is_size },
+	  { { "period=", "SIZE", is_size },
 	    { "seed=", "N", is_number },
 	    { "leaks=", "MS", is_number },
 	    { "unwind", "", NULL } } },
@@ -167,7 +167,7 @@ static const struct {
 	    { "trigger=", "FUNCTION", is_function },
 	    { "args=", "FUNCTION", is_function },
 	    { "results=", "FUNCTION", is_function },
-	    { "signal=", "SIGNAL, as USR1", is_signal },
+	    { "signal=", "SIGNAL", is_signal },
 	    { "off", "", NULL } } },
 };
 #define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
@@ -212,7 +212,7 @@ static const char common_help[] =
 	"                                              coverage:label=NAME of a test\n"
 	"                             exceptions       what is thrown and caught where\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
-	"                                              see PROFDIR, PROFFLAGS in profrun(1)\n"
+	"                                              see profrun help profilers\n"
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
@@ -267,22 +267,33 @@ static bool append(char *list, size_t size, char separator, const char *item)
 
 /* --- profilers ---------------------------------------------------------- */
 
-const char *settings_profilers(void)
+/* All names, or what may stand behind one of them. */
+static const char *list_of(int row)
 {
-	static char text[1024];
+	static char text[512];
 	size_t n = 0;
 
-	for (size_t i = 0; i < PROFILERS && n < sizeof(text); i++) {
-		n += snprintf(text + n, sizeof(text) - n, "%s%s",
-			      i > 0 ? ", " : "", profilers[i].name);
-		for (int j = 0;
-		     profilers[i].arguments[j].word && n < sizeof(text); j++)
-			n += snprintf(text + n, sizeof(text) - n, ", %s:%s%s",
-				      profilers[i].name,
-				      profilers[i].arguments[j].word,
-				      profilers[i].arguments[j].value);
+	text[0] = '\0';
+	for (size_t i = 0; n < sizeof(text); i++) {
+		const char *word, *value = "";
+
+		if (row < 0 && i < PROFILERS) {
+			word = profilers[i].name;
+		} else if (row >= 0 && profilers[row].arguments[i].word) {
+			word = profilers[row].arguments[i].word;
+			value = profilers[row].arguments[i].value;
+		} else {
+			break;
+		}
+		n += snprintf(text + n, sizeof(text) - n, "%s%s%s",
+			      i > 0 ? ", " : "", word, value);
 	}
 	return text;
+}
+
+const char *settings_profilers(void)
+{
+	return list_of(-1);
 }
 
 static void bad_profile(const struct settings *settings, const char *what,
@@ -291,6 +302,18 @@ static void bad_profile(const struct settings *settings, const char *what,
 	say("%s: '%s' is not the name of a profiler; there are %s, and what"
 	    " NAME finds as libshim-profiler-NAME.so",
 	    where, what, settings_profilers());
+	usage_error(settings);
+}
+
+static void bad_argument(const struct settings *settings, const char *what,
+			 int row, const char *where)
+{
+	if (profilers[row].arguments[0].word == NULL)
+		say("%s: '%s': %s takes no arguments", where, what,
+		    profilers[row].name);
+	else
+		say("%s: '%s': what may stand behind %s: is %s, with commas"
+		    " between", where, what, profilers[row].name, list_of(row));
 	usage_error(settings);
 }
 
@@ -377,7 +400,7 @@ static void check_profiler(const struct settings *settings, const char *text,
 	if (row < 0 && !is_module_name(text))
 		bad_profile(settings, text, where);
 	if (row >= 0 && colon != NULL && !has_arguments(row, colon + 1))
-		bad_profile(settings, text, where);
+		bad_argument(settings, text, row, where);
 }
 
 static void check_profile(const struct settings *settings, const char *text,

@@ -185,12 +185,17 @@ wrong_usage_is_2() {
 }
 
 an_unknown_profiler_is_2() {
-    for profile in calltree:nonsense calltree: 'calltree;non sense' \
-        'none;:' ''; do
+    for profile in 'calltree;non sense' 'none;:' ''; do
         status_is 2 "$profrun" -p "$profile" "$fixture" exit 7
         says 'there are calltree'
         status_is 2 "$profrun" "--profile=$profile" "$fixture" exit 7
     done
+    for profile in calltree:nonsense calltree: 'none;calltree:counts,x'; do
+        status_is 2 "$profrun" -p "$profile" "$fixture" exit 7
+        says 'behind calltree: is exact, counts'
+    done
+    status_is 2 "$profrun" -p locks:nonsense "$fixture" exit 7
+    says 'locks takes no arguments'
     SHIM_PROFILE=calltree:nonsense status_is 2 "$profrun" "$fixture" exit 7
     says SHIM_PROFILE
     for profile in calltree calltree:exact calltree:counts memory none pchist \

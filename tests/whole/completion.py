@@ -44,7 +44,7 @@ def formats_are_those_of_export():
     expect(len(formats) > 10, formats)
     done = subprocess.run([PROFRUN, 'export'], capture_output=True, text=True)
     known = re.findall(r'\w+', done.stderr.split('which format?')[1]
-                       .split('usage')[0])
+                       .split('\n')[0])
     expect_equal(sorted(formats), sorted(known), 'formats')
 
 
