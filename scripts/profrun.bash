@@ -39,7 +39,7 @@ _profrun() {
     local verbs='run record report replay export html diff merge gprof finish
         info doctor ctl help'
     local formats='folded speedscope chrome perfetto ctf json csv pprof
-        callgrind massif gmon lcov cobertura'
+        callgrind massif gmon lcov cobertura order'
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local verb=${COMP_WORDS[1]-} words
     COMPREPLY=()
@@ -60,7 +60,7 @@ _profrun() {
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
-        --limit | --min-percent | --depth | --process | --callers | --callees | \
+        --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
             --histogram | -F | --filter | --max-depth)
             return ;;
     esac

@@ -360,6 +360,15 @@ void model_find_functions(struct model *model)
 	merge_functions(model);
 }
 
+const char *linker_name(const struct function *function)
+{
+	size_t length = strlen(function->mangled);
+
+	if (function->group)
+		length -= strlen(function->group) + strlen("[]");
+	return keep_text(function->mangled, length);
+}
+
 const char *object_name(const struct function *function)
 {
 	return function->object ? base_name(function->object->path) :

@@ -312,7 +312,7 @@ static int export_gmon(struct options *options, const char *path,
 }
 
 enum export { EXPORT_FOLDED, EXPORT_JSON, EXPORT_CSV, EXPORT_PPROF,
-	      EXPORT_CALLGRIND, EXPORT_MASSIF, EXPORT_SPEEDSCOPE };
+	      EXPORT_CALLGRIND, EXPORT_MASSIF, EXPORT_SPEEDSCOPE, EXPORT_ORDER };
 
 static enum export find_format(const char *name)
 {
@@ -324,6 +324,7 @@ static enum export find_format(const char *name)
 		[EXPORT_CALLGRIND] = "callgrind",
 		[EXPORT_MASSIF] = "massif",
 		[EXPORT_SPEEDSCOPE] = "speedscope",
+		[EXPORT_ORDER] = "order",
 	};
 	size_t i;
 
@@ -333,9 +334,13 @@ static enum export find_format(const char *name)
 	die_usage("export: unknown format '%s'", name);
 }
 
-/* It labels what it has found with its thread. */
+/* pprof labels what it has found with its thread. */
 static void check_export(struct options *options, enum export format)
 {
+	if (options->object && format != EXPORT_ORDER)
+		die_usage("--object is order's");
+	if (format == EXPORT_ORDER && options->threads)
+		die_usage("export order: has no --threads");
 	if (format != EXPORT_PPROF)
 		return;
 	options->threads = true;
@@ -435,6 +440,9 @@ static int export(struct options *options, const char *name, const char *path)
 		break;
 	case EXPORT_SPEEDSCOPE:
 		speedscope_print(out, &model, options);
+		break;
+	case EXPORT_ORDER:
+		linker_order_print(out, &model, options);
 		break;
 	}
 	return finish(&model);
@@ -629,7 +637,7 @@ int main(int argc, char **argv)
 			die_usage("export: which format? folded, speedscope, "
 				  "json, csv, pprof, callgrind, massif, gmon, "
 				  "chrome, perfetto, ctf, lcov, "
-				  "cobertura");
+				  "cobertura, order");
 		if (!strcmp(argv[optind], "lcov") ||
 		    !strcmp(argv[optind], "cobertura"))
 			return export_coverage(&options, argv[optind],

@@ -154,6 +154,8 @@ const char *counted_name(const struct model *model);
 /* functions.c: gives every site its function. */
 void model_find_functions(struct model *model);
 const char *object_name(const struct function *function);
+/* Its mangled name without the group that is behind it. */
+const char *linker_name(const struct function *function);
 void function_line(struct function *function);
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);

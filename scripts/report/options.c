@@ -46,7 +46,8 @@ static const struct verb {
 	  "    massif                          memory at the peak and at the end\n"
 	  "    chrome perfetto ctf             the calls of a trace\n"
 	  "    lcov cobertura [DIR...]         what was reached, in all of them\n"
-	  "    gmon                            gmon.out and gmon.out.syms\n\n"
+	  "    gmon                            gmon.out and gmon.out.syms\n"
+	  "    order                           functions for the linker, hot ones first\n\n"
 	  "Prints a recording for other tools.\n" NEWEST },
 	{ "html", HTML,
 	  "Usage: profrun html [DIR] [OPTIONS]\n\n"
@@ -84,6 +85,7 @@ enum {
 	OPTION_LOCKS, OPTION_EXCEPTIONS, OPTION_COVERAGE, OPTION_RANKS,
 	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_FROM,
 	OPTION_TO, OPTION_THREAD, OPTION_FUNCTION, OPTION_MIN_DURATION,
+	OPTION_OBJECT,
 	OPTION_HELP = 'h', OPTION_OUTPUT = 'o',
 };
 
@@ -307,6 +309,9 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_AGAINST:
 		options->against = text;
+		break;
+	case OPTION_OBJECT:
+		options->object = text;
 		break;
 	case OPTION_FROM:
 		options->from_ns = parse_time("from", text);

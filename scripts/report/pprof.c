@@ -271,16 +271,6 @@ static void put_mappings(struct writing *writing, const struct image **images)
 	free(has_lines);
 }
 
-/* The name without the group that functions.c put behind it. */
-static const char *linker_name(const struct function *function)
-{
-	size_t length = strlen(function->mangled);
-
-	if (function->group)
-		length -= strlen(function->group) + strlen("[]");
-	return keep_text(function->mangled, length);
-}
-
 /* A function and the one location in it, of the same number. */
 static void put_function(struct writing *writing, uint32_t number,
 			 const struct image **images)

@@ -41,6 +41,7 @@ struct options {
 	const char *function;		/* its calls and what they call */
 	const char *output;
 	const char *against;		/* a recording to compare with */
+	const char *object;		/* whose functions; NULL: the program's */
 	uint32_t max_paths, max_calls;	/* one by one in the page of html */
 };
 
@@ -132,6 +133,9 @@ void diff_print(FILE *out, const struct options *options, char **first,
 /* main.c: calls, or samples if there are no calls or they are asked for. */
 void model_read(struct model *model, struct recording *recording,
 		const struct options *options, const char *path);
+/* linker_order.c: names of functions, those first that take most. */
+void linker_order_print(FILE *out, struct model *model,
+			const struct options *options);
 void speedscope_print(FILE *out, struct model *model,
 		      const struct options *options);
 void massif_print(FILE *out, struct model *model,
