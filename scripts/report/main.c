@@ -522,7 +522,7 @@ static const char *page_name(const char *recording)
 /* All there is: what was found by samples as well, each thread apart, and when. */
 static int html(struct options *options, const char *path)
 {
-	struct recording recordings[3];
+	struct recording recording, before;
 	struct model models[4] = { { .recording = NULL } };
 	struct model against = { .recording = NULL };
 	struct html_contents contents = { .model_count = 0 };
@@ -531,30 +531,32 @@ static int html(struct options *options, const char *path)
 	size_t i;
 
 	if (options->against) {
-		read_all(&against, NULL, &recordings[2], options,
-			 options->against);
+		read_all(&against, NULL, &before, options, options->against);
 		contents.against = &against;
 	}
-	read_all(&models[0], &models[1], &recordings[0], options, path);
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	recording.is_needed = true;
+	build_all(&models[0], &models[1], &recording, options);
+	recording.is_needed = false;
 	choose_memory(&models[0], options);
 	choose_locks(&models[0], options);
 	choose_exceptions(&models[0], options);
 	if (has_threads(&models[0])) {
-		options->threads = true;
-		read_all(&models[2], NULL, &recordings[1], options,
-			 recordings[0].path);
+		model_build(&models[2], &recording, options->raw, true,
+			    models[0].is_sampled);
 		if (models[1].recording)
-			model_build(&models[3], &recordings[1], options->raw,
-				    true, true);
+			model_build(&models[3], &recording, options->raw, true,
+				    true);
 	}
 	for (i = 0; i < 4; i++)
 		if (models[i].recording)
 			contents.models[contents.model_count++] = &models[i];
-	if (trace_is_there(&recordings[0]) &&
-	    timeline_read(&timeline, recordings[0].path, options))
+	if (trace_is_there(&recording) &&
+	    timeline_read(&timeline, recording.path, options))
 		contents.timeline = &timeline;
 	if (!options->output)
-		options->output = page_name(recordings[0].path);
+		options->output = page_name(recording.path);
 	out = output_open(options->output);
 	html_print(out, &contents, options);
 	return finish(&models[0]);

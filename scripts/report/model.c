@@ -512,11 +512,24 @@ static void add_memory(struct build *build, uint64_t offset)
 			   build->process, &node, &build->heap);
 }
 
+static void forget_entries(struct tree_file *file)
+{
+	free(file->memory);
+	free(file->entries);
+	free(file->slots);
+	file->memory = NULL;
+	file->entries = NULL;
+	file->slots = NULL;
+	file->memory_count = file->entry_count = 0;
+}
+
 static void add_file(struct build *build, struct tree_file *file)
 {
 	uint32_t i;
 
 	build->file = file;
+	for (i = 0; i < file->entry_count; i++)
+		file->entries[i].path = NONE;
 	build->cycles = build->bad_times = build->bad_extras = 0;
 	build->bad_memory = 0;
 	build->stack = allocate(file->entry_count, sizeof(*build->stack));
@@ -536,18 +549,12 @@ static void add_file(struct build *build, struct tree_file *file)
 	for (i = 0; i < file->memory_count; i++)
 		add_memory(build, file->memory[i]);
 	say_damage(build);
-	free(file->memory);
-	file->memory = NULL;
-	file->memory_count = 0;
 	locks_place(build->model, build->process_index,
 		    (uint32_t)(file - build->process->files));
 	exceptions_place(build->model, build->process_index,
 			 (uint32_t)(file - build->process->files));
-	free(file->entries);
-	free(file->slots);
-	file->entries = NULL;
-	file->slots = NULL;
-	file->entry_count = 0;
+	if (!build->model->recording->is_needed)
+		forget_entries(file);
 }
 
 /* Losses of threads that have no file. */

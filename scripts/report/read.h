@@ -123,6 +123,7 @@ struct recording {
 	struct site *sites;
 	uint32_t site_count, site_room;
 	struct names groups;		/* "kind=NUMBER" */
+	bool is_needed;			/* for another model, when one is built */
 };
 
 /* The newest recording in the working directory; dies if there is none. */

@@ -519,6 +519,8 @@ def what_changed_is_what_the_reports_differ_by():
     open_page(page_of(outputs[0], '--against', outputs[1]))
     expect_equal(window.run('return document.querySelector("#colors").value'),
                  'change', 'colours')
+    facts = window.run('return document.querySelector("#facts").textContent')
+    expect('what is noise is not known' in facts, facts)
 
     def memory_of(about):
         return {f['name']: f['memory']['allocated_bytes']

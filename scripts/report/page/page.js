@@ -30,7 +30,7 @@ function showHead() {
     if (other)
         byId('facts').append(element('li', 'compared with ' +
             `${visible(other.recording)}: one run each, so what is noise is ` +
-            'not known (profrun diff judges that)'));
+            'not known (profrun diff tells, from several runs)'));
     byId('version').textContent = `shim ${profile.shim}, ` +
         visible(profile.recording);
 }
