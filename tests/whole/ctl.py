@@ -1,0 +1,143 @@
+"""profrun ctl, and threads that go on calling meanwhile.
+
+tests/programs/phases.c: two busy threads.  Something is switched off while they
+are in the second phase and on again while they are in the fourth, so all calls of
+the first and the fifth must be there, none of the third, and of the others what was
+called until, or from, then.
+"""
+import csv
+import io
+import os
+import subprocess
+
+import shimtest
+from shimtest import compile, expect, expect_equal, new_directory, test
+
+INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__)))), 'include')
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+PHASES = 'first', 'second', 'third', 'fourth', 'fifth'
+
+
+class Program:
+    def __init__(self, profile, *words):
+        self.output = new_directory('recording')
+        self.process = subprocess.Popen(
+            [compile('phases.c', flags=['-pthread', '-I', INCLUDE]), *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=shimtest.environment(self.output, profile, SHIM_CONTROL='1'))
+        if not words:
+            self.answer()
+
+    def answer(self):
+        expect_equal(self.process.stdout.read(1), b'x', 'an answer')
+
+    def next_phase(self):
+        self.process.stdin.write(b'x')
+        self.process.stdin.flush()
+        self.answer()
+
+    def ctl(self, verb):
+        done = subprocess.run([PROFRUN, 'ctl', str(self.process.pid), verb],
+                              capture_output=True, text=True)
+        expect_equal((done.returncode, done.stderr), (0, ''), verb)
+        return done.stdout
+
+    def end(self):
+        """{(tid, function): calls}, as the program has counted them."""
+        out = self.process.communicate(b'x', timeout=30)[0].decode()
+        expect_equal(self.process.returncode, 0, 'status')
+        return {(tid, name): int(calls) for tid, name, calls in
+                (line.split() for line in out.split('\n')[1:])}
+
+    def recorded(self, *words):
+        done = subprocess.run([shimtest.report, 'report', self.output,
+                               '--threads', '--format', 'csv', *words],
+                              capture_output=True, text=True)
+        expect_equal((done.returncode, done.stderr), (0, ''), 'report')
+        return {(row['tid'], row['name']): int(row['calls'])
+                for row in csv.DictReader(io.StringIO(done.stdout))}
+
+
+def compare(called, recorded):
+    expect_equal(len({tid for tid, _ in called}), 2, 'threads')
+    expect(all(calls >= 1000 for calls in called.values()), called)
+    for (tid, name), calls in called.items():
+        got = recorded.get((tid, name), 0)
+        if name in ('first', 'fifth'):
+            expect_equal(got, calls, (tid, name))
+        elif name == 'third':
+            expect_equal(got, 0, (tid, name))
+        elif name == 'second':      # a thousand came before, at least
+            expect(1000 <= got <= calls, (tid, name, got, calls))
+        else:
+            expect(got <= calls - 1000, (tid, name, got, calls))
+
+
+def switch(profile, off, on):
+    program = Program(profile)
+    try:
+        program.next_phase()
+        program.ctl(off)
+        program.next_phase()
+        program.next_phase()
+        program.ctl(on)
+        program.next_phase()
+        called = program.end()
+    finally:
+        program.process.kill()
+        program.process.wait()
+    compare(called, program.recorded())
+
+
+@test
+def the_trace_of_busy_threads_stops_and_goes_on():
+    switch('trace', 'trace-stop', 'trace-start')
+
+
+# Seen to fail when only one thread's fast path is stopped.
+@test
+def who_stops_the_trace_stops_it_for_all_at_once():
+    program = Program('trace', 'alone')
+    called = program.end()
+    compare(called, program.recorded())
+
+
+@test
+def all_calls_of_busy_threads_stop_and_go_on():
+    switch('calltree:counts', 'stop', 'start')
+    switch('calltree', 'stop', 'start')
+
+
+@test
+def a_snapshot_of_busy_threads_holds_what_was_called_by_then():
+    program = Program('calltree:counts')
+    output = new_directory('snapshot') + '/s'
+    try:
+        program.next_phase()
+        done = subprocess.run([PROFRUN, 'ctl', str(program.process.pid),
+                               'snapshot', '-o', output], capture_output=True,
+                              text=True)
+        expect_equal(done.returncode, 0, done.stderr)
+        for _ in range(3):
+            program.next_phase()
+        called = program.end()
+    finally:
+        program.process.kill()
+        program.process.wait()
+    expect_equal({key: calls for key, calls in program.recorded().items()
+                  if key in called}, called, 'at the end')
+    program.output = output
+    recorded = program.recorded()
+    for (tid, name), calls in called.items():
+        got = recorded.get((tid, name), 0)
+        if name == 'first':
+            expect_equal(got, calls, (tid, name))
+        elif name == 'second':
+            expect(0 < got <= calls, (tid, name, got, calls))
+        else:
+            expect_equal(got, 0, (tid, name))
+
+
+if __name__ == '__main__':
+    shimtest.main()
