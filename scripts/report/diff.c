@@ -272,14 +272,15 @@ static const char *verdict(const struct diff *diff, const struct row *row)
 static const char *value_text(const struct diff *diff, char text[CELL],
 			      double value, bool with_plus)
 {
-	char plain[SHORT_TEXT];
+	char memory[SHORT_TEXT];
+	const char *plain;
 
 	if (diff->value < VALUE_CALLS)
-		human_ns(plain, fabs(value));
+		plain = human_ns(memory, fabs(value));
 	else if (diff->value == VALUE_CALLS || diff->value == VALUE_ALLOCATIONS)
-		human_count(plain, whole(fabs(value)));
+		plain = human_count(memory, whole(fabs(value)));
 	else
-		human_bytes(plain, whole(fabs(value)));
+		plain = human_bytes(memory, whole(fabs(value)));
 	snprintf(text, CELL, "%s%s", value < 0 ? "-" :
 		 value > 0 && with_plus ? "+" : "", plain);
 	return text;

@@ -513,13 +513,11 @@ static void comment_cost(struct writing *writing, struct comments *comments)
 
 	if (!model->has_times || model->is_sampled || writing->types == TYPES)
 		return;
-	human_ns(cost, model->time_raw - model->time);
-	human_ns(time, model->time_raw);
-	human_ns(negative, -writing->negative_time);
 	comment(writing, comments, model->raw ?
 		"the cost of recording is not subtracted" :
 		keep_format("%s of the cost of recording subtracted from %s",
-			    cost, time));
+			    human_ns(cost, model->time_raw - model->time),
+			    human_ns(time, model->time_raw)));
 	/* Less would not be seen in its percentages. */
 	if (-writing->negative_time > model->time / 1000)
 		comment(writing, comments,
@@ -527,7 +525,8 @@ static void comment_cost(struct writing *writing, struct comments *comments)
 				    "%s in all: their measured times are too "
 				    "short by chance; pprof's total and "
 				    "percentages take them as positive",
-				    negative));
+				    human_ns(negative,
+					     -writing->negative_time)));
 }
 
 static void comment_losses(struct writing *writing, struct comments *comments)

@@ -90,7 +90,8 @@ void exceptions_json(FILE *out, const struct model *model,
 void exceptions_csv(FILE *out, const struct model *model,
 		    const struct options *options);
 /* "1.5 MiB" */
-const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes);
+const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
+	__attribute__((warn_unused_result));
 /* Dies if --callers and the like name no function, before all output. */
 void relatives_check(const struct page *page);
 void relatives_print(const struct page *page);

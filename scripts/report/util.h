@@ -94,10 +94,13 @@ const char *base_name(const char *path);
 
 #define SHORT_TEXT 32
 
-/* "12.3 ms", "1.00 s"; at most 9 columns. */
-const char *human_ns(char text[SHORT_TEXT], double ns);
+/* "12.3 ms", "1.00 s"; at most 9 columns.  What is returned need not begin where
+ * @text does. */
+const char *human_ns(char text[SHORT_TEXT], double ns)
+	__attribute__((warn_unused_result));
 /* "1,234,567" */
-const char *human_count(char text[SHORT_TEXT], uint64_t count);
+const char *human_count(char text[SHORT_TEXT], uint64_t count)
+	__attribute__((warn_unused_result));
 /* To print as an integer: not negative, and never undefined. */
 uint64_t whole(double value);
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 import subprocess
 
@@ -169,6 +170,39 @@ def csv_and_json_and_text_agree():
                             rel_tol=1e-6, abs_tol=1), (row, function))
     text = shim_report('diff', *first, '--', *second, '--limit', '1')
     expect(rows[0]['name'] in text.splitlines()[5], text)
+
+
+def rows_of_text(*arguments):
+    """{function: (A, B, change)} as they are printed."""
+    lines = shim_report('diff', '--limit', '0', *arguments).splitlines()
+    start = next(i for i, line in enumerate(lines) if 'function' in line) + 1
+    return {line.split()[-1]: tuple(line[at:at + 10].strip()
+                                    for at in (0, 11, 22))
+            for line in lines[start:]}
+
+
+@test
+def numbers_in_the_text_are_those_that_were_counted():
+    first, second = runs(1000, 'old', 1), runs(100000, 'new', 1)
+    rows = rows_of_text('--value', 'calls', first[0], second[0])
+    expect_equal(rows['called'], ('1,000', '100,000', '+99,000'), 'calls')
+    expect_equal(rows['old_one'][1:2], ('0',), 'gone')
+    expect_equal(rows['main'], ('1', '1', '0'), 'the same')
+    rows = rows_of_text(first[0], second[0])
+    expect_equal(rows['old_one'][1], '0 ns', 'no time after')
+    expect_equal(rows['new_one'][0], '0 ns', 'no time before')
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
+    output = record([program, 'all'], 'memory').output
+    for value in 'allocations', 'bytes':
+        about = diff('--value', value, output, output)
+        rows = rows_of_text('--value', value, output, output)
+        for function in about['functions']:
+            got = rows[function['name']][0]
+            if value == 'allocations':
+                expect_equal(got, format(round(function['a']['mean']), ','),
+                             function['name'])
+            else:
+                expect(re.fullmatch(r'[\d.]+ (B|[KM]iB)', got), got)
 
 
 REFUSALS = [((), 'which two recordings'), (('one',), 'which two recordings'),
