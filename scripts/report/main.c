@@ -472,7 +472,7 @@ static int gprof(struct options *options, int argc, char **argv)
 static int merge(const struct options *options, char **files, int count)
 {
 	if (!options->output)
-		die_usage("merge: where to? -o FILE");
+		die_usage("merge: where to? -o DIR, or FILE for gmon.out");
 	if (is_directory(files[0]))
 		recordings_join(options->output, files, count);
 	else
@@ -519,6 +519,15 @@ static const char *page_name(const char *recording)
 	return name;
 }
 
+static void say_where(const char *path)
+{
+	if (!isatty(STDERR_FILENO) || !strcmp(path, "-"))
+		return;
+	fputs("profrun: the page is ", stderr);
+	put_text(stderr, path);
+	fputc('\n', stderr);
+}
+
 /* All there is: what was found by samples as well, each thread apart, and when. */
 static int html(struct options *options, const char *path)
 {
@@ -528,6 +537,7 @@ static int html(struct options *options, const char *path)
 	struct html_contents contents = { .model_count = 0 };
 	struct timeline timeline;
 	FILE *out;
+	int status;
 	size_t i;
 
 	if (options->against) {
@@ -559,7 +569,9 @@ static int html(struct options *options, const char *path)
 		options->output = page_name(recording.path);
 	out = output_open(options->output);
 	html_print(out, &contents, options);
-	return finish(&models[0]);
+	status = finish(&models[0]);
+	say_where(options->output);
+	return status;
 }
 
 /* profrun says --in-place of what it has run itself. */

@@ -33,7 +33,7 @@ static void say(const char *format, va_list arguments)
 	progress_end();
 	if (vasprintf(&text, format, arguments) < 0)
 		text = NULL;
-	fputs("shim-report: ", stderr);
+	fputs("profrun: ", stderr);
 	put_text(stderr, text ? text : format);
 	fputc('\n', stderr);
 	free(text);
@@ -106,7 +106,7 @@ void warn(const char *format, ...)
 						     SIZE_MAX);
 	free(text);
 	progress_end();
-	fputs("shim-report: ", stderr);
+	fputs("profrun: ", stderr);
 	put_text(stderr, warnings[warnings_count++]);
 	fputc('\n', stderr);
 }

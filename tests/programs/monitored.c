@@ -29,6 +29,8 @@
 #pragma weak monstartup
 #pragma weak moncontrol
 
+#define KEPT 4711	/* errno before a call; printed as 0, and 0 as this */
+
 static volatile unsigned long work;
 
 #define FUNCTION(name)                                                         \
@@ -124,7 +126,19 @@ static void *count(void *unused)
 	return NULL;
 }
 
-static void run_threads(unsigned threads, bool with_signals)
+/* A file each time, as the next one would take its place. */
+static void dump(unsigned i)
+{
+	char name[32];
+
+	raise(SIGUSR1);
+	snprintf(name, sizeof(name), "dump.%u", i);
+	rename("gmon.out", name);
+	usleep(500);	/* the others may go on */
+}
+
+/* @how: '!', signals to all of them meanwhile; '@', the main thread dumps. */
+static void run_threads(unsigned threads, char how)
 {
 	pthread_t thread[64];
 
@@ -132,8 +146,10 @@ static void run_threads(unsigned threads, bool with_signals)
 	for (unsigned i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, count, NULL);
 	pthread_barrier_wait(&barrier);
-	for (unsigned i = 0; with_signals && i < 1000; i++)
+	for (unsigned i = 0; how == '!' && i < 1000; i++)
 		kill(getpid(), SIGUSR1);
+	for (unsigned i = 0; how == '@' && i < 100; i++)
+		dump(i);
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
 }
@@ -355,7 +371,7 @@ static bool do_process(const char *verb, char *value)
 	} else if (!strcmp(verb, "threads")) {
 		number = number_after(value, &rest);
 		thread_hits = number;
-		run_threads((unsigned)atoi(value), *rest == '!');
+		run_threads((unsigned)atoi(value), *rest);
 	} else if (!strcmp(verb, "open")) {
 		opened = dlopen(value, RTLD_NOW | RTLD_GLOBAL);
 		result = opened ? 0 : -1;
@@ -395,7 +411,7 @@ int main(int argc, char *argv[])
 	for (int i = 1; i < argc; i++) {
 		char *verb = argv[i], *value = value_of(verb), *rest;
 
-		errno = 0;
+		errno = KEPT;
 		result = 0;
 		if (!strcmp(verb, "hit")) {
 			unsigned number = number_after(value, &rest);
@@ -407,7 +423,7 @@ int main(int argc, char *argv[])
 			   !do_process(verb, value)) {
 			return 2;
 		}
-		printf("%s %d %d\n", verb, result, errno);
+		printf("%s %d %d\n", verb, result, errno == KEPT ? 0 : errno ? errno : KEPT);
 	}
 	return 7;
 }

@@ -225,6 +225,10 @@ def an_empty_profdir_leaves_it_to_the_program():
     expect(re.match(r'^later/\d+\.monitored$', ran.files()[0]), ran.files()[0])
     expect_equal(seconds(ran.binary, ran.path(ran.files()[0])), {'first': 4.0},
                  'gprof')
+    # What a killed program would have called it is known from its start.
+    ran = Run('setenv=PROFDIR:later', 'start=0:0', 'hit=first:4', 'kill',
+              flags=None, directory=directory, status=-9, PROFDIR='')
+    expect(re.match(r'^\d+\.monitored$', *finished(ran)), 'its name')
 
 
 @test
@@ -380,6 +384,18 @@ def dumps_and_the_file_at_exit_add_up():
         expect_equal(seconds(ran.binary,
                              *[ran.path(name) for name in ran.files()]),
                      {'first': 300003.0, 'second': 9.0}, 'gprof')
+
+
+# Row T-69: what is hit while a file is written is in the next one.
+@test
+def what_threads_count_during_dumps_is_in_one_of_the_files():
+    meanwhile = 0
+    for _ in range(4):      # each sees every second loss
+        ran = Run('threads=4:400000@', flags='-sigdump USR1')
+        sums = [Gmon(ran.path(name)).sum() for name in ran.files()]
+        expect_equal(sum(sums), 1600000, 'sum')
+        meanwhile += len([count for count in sums if count]) - 1
+    expect(meanwhile > 3, 'no dump while threads count')
 
 
 @test
@@ -588,6 +604,9 @@ def stopping_writes_at_once_and_may_be_taken_back():
     expect_equal(Gmon(ran.path()).sum(), 7, 'at exit')
     ran = Run('stop', flags='-disable_default')
     expect_equal((ran.of('stop'), ran.files()), ([(0, 0)], []), 'no start')
+    ran = Run('hit=first:3', 'stop', 'rename=gmon.out:stopped', 'stop')
+    expect_equal((ran.of('stop'), ran.files()), ([(0, 0)] * 2, ['stopped']),
+                 'stopped twice')
 
 
 @test
