@@ -154,6 +154,58 @@ static void run_threads(unsigned threads, char how)
 		pthread_join(thread[i], NULL);
 }
 
+/* Thread 0 comes first and is the last to begin: its hits are 1, the next one's 2. */
+static pthread_barrier_t all_there;
+static unsigned turn;
+
+static void *count_in_turn(void *argument)
+{
+	unsigned self = (unsigned)(unsigned long)argument;
+
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&all_there);
+	while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != self)
+		usleep(100);
+	monstartup((char *)first, (char *)last);
+	monitor_hits((char *)first, self + 1);
+	__atomic_store_n(&turn, self - 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void run_in_turn(unsigned threads)
+{
+	pthread_t thread[8];
+
+	pthread_barrier_init(&all_there, NULL, threads);
+	pthread_barrier_init(&barrier, NULL, 2);
+	turn = threads - 1;
+	for (unsigned long i = 0; i < threads; i++) {
+		pthread_create(&thread[i], NULL, count_in_turn, (void *)i);
+		pthread_barrier_wait(&barrier);
+	}
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* What a call of the system returns that SIGUSR1 has come to. */
+static int read_interrupted(void)
+{
+	char byte;
+	int ends[2], r;
+
+	if (pipe(ends) < 0)
+		return -2;
+	if (fork() == 0) {
+		usleep(50000);
+		kill(getppid(), SIGUSR1);
+		usleep(50000);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	r = (int)read(ends[0], &byte, 1);
+	wait(NULL);
+	return r;
+}
+
 /* --- the program's own memory --- */
 
 #define GUARDED 4096
@@ -372,6 +424,10 @@ static bool do_process(const char *verb, char *value)
 		number = number_after(value, &rest);
 		thread_hits = number;
 		run_threads((unsigned)atoi(value), *rest);
+	} else if (!strcmp(verb, "in_turn")) {
+		run_in_turn((unsigned)atoi(value));
+	} else if (!strcmp(verb, "read")) {
+		result = read_interrupted();
 	} else if (!strcmp(verb, "open")) {
 		opened = dlopen(value, RTLD_NOW | RTLD_GLOBAL);
 		result = opened ? 0 : -1;

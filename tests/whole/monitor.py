@@ -369,6 +369,10 @@ def threads_have_their_numbers_in_the_order_they_came():
     ran = Run('threads=3:10', flags='-threads')
     numbers = sorted(int(name.split('.')[1]) for name in ran.files())
     expect_equal(numbers, [1, 2, 3, 4], 'numbers')
+    # Not in the order in which they begin to count.
+    ran = Run('in_turn=3', flags='-threads -disable_default')
+    expect_equal({int(name.split('.')[1]): Gmon(ran.path(name)).sum()
+                  for name in ran.files()}, {2: 1, 3: 2, 4: 3}, 'each')
 
 
 @test
@@ -404,6 +408,13 @@ def real_time_signals_have_names_too():
     expect('no signal' not in ran.log(), ran.log())
     ran = Run('hit=first:1', flags='-sigdump SIGRTMAX-90')
     expect("no signal 'SIGRTMAX-90'" in ran.log(), ran.log())
+
+
+@test
+def the_signal_interrupts_no_call():
+    ran = Run('hit=first:1', 'read', 'rename=gmon.out:dump',
+              flags='-sigdump USR1')
+    expect_equal(ran.of('read') + ran.of('rename'), [(1, 0), (0, 0)], 'read')
 
 
 @test
@@ -697,6 +708,9 @@ def a_child_counts_for_itself():
         expect_equal(by_pid(ran), [3, 4], 'sums')
         pids = {name.split('.')[0] for name in ran.files()}
         expect_equal(len(pids), 2, 'pids')
+    ran = Run('threads=2:10', 'hit=first:3', 'fork=4', flags='-threads',
+              PROFDIR='.')
+    expect_equal(by_pid(ran), [3, 4, 10, 10], 'other threads are not its own')
 
 
 @test
