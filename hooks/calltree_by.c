@@ -768,6 +768,7 @@ void by_start_recording(void)
 void by_start(void)
 {
 	shim_symbols_enable();
+	shim_values_enable();
 	if (!make_groups()) {
 		by_is_wanted = false;
 		say(&bys[0], "no memory: nothing is grouped", "", "");

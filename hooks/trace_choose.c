@@ -8,6 +8,7 @@
 #include "calltree.h"
 
 #include <shim/info.h>
+#include <shim/values.h>
 #include <shim/signals.h>
 
 #include <shim/banned.h>
@@ -216,6 +217,8 @@ void trace_prepare(void)
 {
 	if (name_count)
 		shim_symbols_enable();
+	if (has[TRACE_ARGUMENTS] || has[TRACE_RESULTS])
+		shim_values_enable();
 	trace_values_prepare(has[TRACE_ARGUMENTS], has[TRACE_RESULTS]);
 }
 

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "edge.h"
 
+#include "ahead.h"
 #include "code.h"
 #include "coverage.h"
 #include "events.h"
@@ -40,6 +41,7 @@ static void look_again(void)
 {
 	image_look_again();
 	coverage_look();
+	ahead_look();
 	image_raise_pending();
 }
 
@@ -121,9 +123,8 @@ static bool is_free(const char *path, const void *caller)
 
 static bool is_watched(const char *path, int flags)
 {
-	return path && !(flags & RTLD_NOLOAD) &&
-	       state_get() == STATE_RUNNING &&
-	       (coverage_is_on() ||
+	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
+	       (coverage_is_on() || ahead_is_on() ||
 		(events_counts.image_loading | events_counts.image_failed |
 		 events_counts.image_loaded));
 }
@@ -208,7 +209,7 @@ void *edge_open(const char *path, int flags)
 	if (!real_dlopen)
 		edge_images_resolve();
 	handle = real_dlopen(path, flags);
-	if (handle && path && events_counts.image_loaded > 0)
+	if (handle && path && (events_counts.image_loaded > 0 || ahead_is_on()))
 		look_again();
 	return handle;
 }

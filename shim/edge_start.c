@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "edge.h"
 
+#include "ahead.h"
 #include "callspec.h"
 #include "clock.h"
 #include "control.h"
@@ -85,6 +86,7 @@ void *edge_main_begins(void)
 	/* A constructor may have asked for it. */
 	coverage_look();
 	coverage_watch_loader();
+	ahead_look();
 	RAISE(runtime_initialized);
 	state_begin_main();
 	return program_main;
@@ -183,6 +185,7 @@ __attribute__((constructor)) static void load(void)
 	edge_locks_decide(false);
 	coverage_look();
 	coverage_watch_loader();
+	ahead_look();
 	image_raise_pending();
 	edge_asked_load();
 	edge_monitor_load();

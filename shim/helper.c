@@ -217,6 +217,8 @@ static int work(void *argument)
 		return helper->locals(job->question, &job->answer);
 	case HELPER_LINETABLE:
 		return helper->linetable(job->question, &job->answer);
+	case HELPER_OPEN_IMAGE:
+		return helper->open(job->question, &job->answer);
 	case HELPER_DEMANGLE: return demangle(job);
 	}
 	return -EINVAL;

@@ -22,7 +22,8 @@ enum helper_verb {
 	HELPER_SIGNATURE,
 	HELPER_LOCALS,
 	HELPER_LINETABLE,
-	HELPER_DEMANGLE, /* @name; the answer counts its NUL */
+	HELPER_OPEN_IMAGE, /* no answer: what comes later takes less time */
+	HELPER_DEMANGLE,   /* @name; the answer counts its NUL */
 };
 
 /* Opens it, if nobody has yet: whoever may not open an object later. */

@@ -560,7 +560,7 @@ static struct image_entry *add_image(const struct facts *facts,
 	image->scan = scans;
 	image->status = IMAGE_LOADED;
 	image->symbols = NULL;
-	image->is_looked_at = false;
+	image->has_hooks = image->is_looked_at = image->is_opened = false;
 	image->load_notice = next_notice();
 	image->unload_notice = 0;
 	write_image(image);
@@ -581,6 +581,17 @@ static void find_sites(const struct image_entry *image)
 		.frames = image->frames,
 		.may_go = image->may_go,
 	});
+}
+
+/* libshim.so itself may be part of the program. */
+static void note_hooks(struct image_entry *image)
+{
+	uintptr_t here = (uintptr_t)&note_hooks, slot;
+	bool has_hooks = table_slots(image->start, image->end, &slot, 1) > 0 ||
+			 (here - image->start < image->end - image->start &&
+			  (image->flags & SHIM_IMAGE_PROGRAM));
+
+	__atomic_store_n(&image->has_hooks, has_hooks, __ATOMIC_RELEASE);
 }
 
 static void end_run(void)
@@ -606,6 +617,7 @@ static void end_run(void)
 	if (image) {
 		image->frames = sites.frames;
 		image->may_go = sites.may_go;
+		note_hooks(image);
 		find_sites(image);
 	}
 }

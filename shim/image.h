@@ -43,7 +43,9 @@ struct image_entry {
 	uint32_t generation;
 	uintptr_t frames; /* what sites.h wants of it */
 	bool may_go;
+	bool has_hooks;	   /* its code calls them, as far as is known */
 	bool is_looked_at; /* coverage.h's */
+	bool is_opened;	   /* ahead.h's */
 };
 
 /* Compares what is loaded with what is known; records the difference, binds

@@ -450,18 +450,25 @@ static void take(const struct debuginfo_answer *answer, void *argument)
 			     output->count, output->total, output->buffer);
 }
 
-static void describe(const struct place *place,
-		     struct debuginfo_question *question)
+void info_describe(const struct image_entry *image,
+		   struct debuginfo_question *question)
 {
-	const struct symbols_function *function = place->function;
-	const struct image_entry *image = place->image;
-
 	question->image = image->id;
 	question->path = image->path;
 	question->build_id = image->build_id;
 	question->build_id_size = image->build_id_size;
 	question->device = image->device;
 	question->inode = image->inode;
+	question->range_count = 0;
+	question->inlined = NULL;
+}
+
+static void describe(const struct place *place,
+		     struct debuginfo_question *question)
+{
+	const struct symbols_function *function = place->function;
+
+	info_describe(place->image, question);
 	question->ranges[0] =
 		(struct debuginfo_range){ function->start, function->size };
 	question->range_count = 1;
@@ -516,6 +523,65 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 	}
 	image_unpin();
 	return r;
+}
+
+/*
+ * A function of an object without hooks has run one that was inlined into
+ * another object (clang, what headers define): that one's debug information
+ * describes it, and the function's own, which may be large (libc), is left
+ * alone.
+ */
+static bool is_inlined_elsewhere(const struct place *function,
+				 const struct place *hook)
+{
+	return hook->image && hook->image != function->image &&
+	       !__atomic_load_n(&function->image->has_hooks, __ATOMIC_ACQUIRE);
+}
+
+enum shim_result info_ask_prototype(
+	shim_function function, uintptr_t return_address,
+	void (*use)(const struct debuginfo_answer *answer, void *argument),
+	void *argument)
+{
+	struct debuginfo_question question;
+	struct place place, hook;
+	enum shim_result r;
+
+	read_symbols(function);
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK && find_address(return_address, &hook) == SHIM_OK &&
+	    is_inlined_elsewhere(&place, &hook)) {
+		info_describe(hook.image, &question);
+		question.site = hook.address;
+		question.inlined = place.symbols->text + place.function->names;
+		question.inlined_size = place.function->names_size;
+		r = helper_ask(HELPER_PROTOTYPE, &question, NULL, use,
+			       argument);
+		image_unpin();
+		return r;
+	}
+	image_unpin();
+	return info_ask(HELPER_PROTOTYPE, function, use, argument);
+}
+
+bool info_is_called_from_outside(uintptr_t site, shim_function function,
+				 uintptr_t *caller)
+{
+	struct place place, called;
+	bool is_outside;
+
+	read_symbols(site - 1);
+	image_pin();
+	is_outside =
+		find_address(site - 1, &place) == SHIM_OK &&
+		find_address(function, &called) == SHIM_OK &&
+		place.image != called.image && place.function &&
+		!__atomic_load_n(&place.image->has_hooks, __ATOMIC_ACQUIRE);
+	if (is_outside)
+		*caller = place.function->start + place.image->bias;
+	image_unpin();
+	return is_outside;
 }
 
 /* A call that does not return may be the last instruction of its function. */

@@ -7,12 +7,30 @@
 #include "decode/decode.h"
 #include "helper.h"
 
+struct image_entry;
+
 /* Asks what debug information says of @function, with its image pinned; see
  * helper_ask. */
 enum shim_result info_ask(enum helper_verb verb, shim_function function,
 			  void (*use)(const struct debuginfo_answer *answer,
 				      void *argument),
 			  void *argument);
+
+/* The prototype of the function whose hook returns to @return_address. */
+enum shim_result info_ask_prototype(
+	shim_function function, uintptr_t return_address,
+	void (*use)(const struct debuginfo_answer *answer, void *argument),
+	void *argument);
+
+/* Begins a question about @image, which is pinned: of no function. */
+void info_describe(const struct image_entry *image,
+		   struct debuginfo_question *question);
+
+/* Whether the call of @function that returns to @site is made by code of
+ * another object, which has no hooks (libc calls main); then, where the caller
+ * begins. */
+bool info_is_called_from_outside(uintptr_t site, shim_function function,
+				 uintptr_t *caller);
 
 /* The same of the call of @function that returns to @site: HELPER_CALLSITE. */
 enum shim_result

@@ -194,7 +194,8 @@ static enum shim_result make(struct thread *self,
 	enum shim_result r;
 
 	self->results->is_known = false;
-	r = info_ask(HELPER_PROTOTYPE, frame->function, take, self->results);
+	r = info_ask_prototype(frame->function, frame->return_address, take,
+			       self->results);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||

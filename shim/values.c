@@ -525,10 +525,18 @@ static enum shim_result ask(const struct job *job, struct values_space *space)
 {
 	if (!job->primary) {
 		space->value_count = 0;
-		return info_ask(HELPER_PROTOTYPE, job->frame->function, take,
-				space);
+		return info_ask_prototype(job->frame->function,
+					  job->frame->return_address, take,
+					  space);
 	}
-	space->callsite = (struct callsite){ .count = 0 };
+	space->callsite = (struct callsite){ .is_complete = true };
+	/* Its code tells what it passes: it is not worth opening libc's debug
+	 * information in a hook. */
+	if (info_is_called_from_outside((uintptr_t)job->frame->site,
+					job->frame->function,
+					&space->callsite.caller))
+		return SHIM_OK;
+	space->callsite.is_complete = false;
 	return info_ask_callsite((uintptr_t)job->frame->site,
 				 job->frame->function, take_callsite, space);
 }

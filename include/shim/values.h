@@ -44,6 +44,19 @@ enum shim_unavailable {
  * NULL.  The string lives as long as the process.  Contract: async. */
 SHIM_API const char *shim_unavailable_text(SHIM_IN int reason) SHIM_ASYNC;
 
+/*
+ * shim_values_enable - open debug information when images are loaded
+ *
+ * The first question about an object's functions has its debug information
+ * opened, which takes milliseconds, and more if it is large.  With this that is
+ * done at the start and, as far as dlopen can be watched (<shim/info.h>), at
+ * the end of it, and not in the hook that asks.  Objects that call no hooks are
+ * left out.  Symbols are read as shim_symbols_enable has them read.
+ *
+ * Returns SHIM_OK or SHIM_E_CALL_ONLY_FROM_INIT.  Contract: init.
+ */
+SHIM_API enum shim_result shim_values_enable(void) SHIM_INIT;
+
 /* --- types --- */
 
 /*

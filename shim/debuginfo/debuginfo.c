@@ -205,12 +205,76 @@ static bool find_definition(const struct debuginfo_question *question,
 	       unit_find_function(unit, address, function);
 }
 
+static bool is_named(Dwarf_Die *function, const char *names, size_t size)
+{
+	Dwarf_Attribute attribute;
+	const char *name = dwarf_formstring(
+		dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
+
+	if (!name)
+		name = dwarf_diename(function);
+	for (size_t at = 0; name && at < size; at += strlen(names + at) + 1)
+		if (strcmp(names + at, name) == 0)
+			return true;
+	return false;
+}
+
+/* The innermost part of @scope that @address lies in; false: there is none. */
+static bool find_within(Dwarf_Die *scope, Dwarf_Addr address)
+{
+	Dwarf_Die die;
+
+	if (dwarf_child(scope, &die) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if ((tag == DW_TAG_lexical_block ||
+		     tag == DW_TAG_inlined_subroutine) &&
+		    dwarf_haspc(&die, address) > 0) {
+			*scope = die;
+			return true;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+/* What a function looks like that was inlined: the compiler has described it
+ * for all such places. */
+static int find_inlined(const struct debuginfo_question *question,
+			struct debuginfo_answer *answer, Dwarf_Die *unit,
+			Dwarf_Die *function)
+{
+	Dwarf *dwarf = file_open(question, answer);
+	Dwarf_Addr address = question->site - 1;
+	Dwarf_Attribute attribute;
+	Dwarf_Die scope;
+
+	if (!units_find(dwarf, address, unit) ||
+	    !file_open_split(question, answer, unit) ||
+	    !unit_find_around(unit, address, &scope))
+		return -ENOENT;
+	while (find_within(&scope, address))
+		if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine &&
+		    is_named(&scope, question->inlined, question->inlined_size))
+			return dwarf_formref_die(
+				       dwarf_attr(&scope, DW_AT_abstract_origin,
+						  &attribute),
+				       function) ?
+				       0 :
+				       -ENOENT;
+	return -ENOENT;
+}
+
 static int find_function_asked(const struct debuginfo_question *question,
 			       struct debuginfo_answer *answer, Dwarf_Die *unit,
 			       Dwarf_Die *function)
 {
-	int r = find(question, answer, unit);
+	int r;
 
+	if (question->inlined)
+		return find_inlined(question, answer, unit, function);
+	r = find(question, answer, unit);
 	if (r < 0)
 		return r;
 	return find_definition(question, answer, unit,
@@ -469,6 +533,40 @@ static int find_locals(const struct debuginfo_question *question,
 	return 0;
 }
 
+/* --- ahead of questions --- */
+
+#define LARGE 0x40000	    /* of units: others are read in a millisecond */
+#define AHEAD_MAX 0x1000000 /* bytes that are read */
+
+static void read_large_units(Dwarf *dwarf)
+{
+	Dwarf_Off at = 0, next, left = AHEAD_MAX;
+	Dwarf_Die unit;
+	size_t head;
+
+	for (; dwarf_nextcu(dwarf, at, &next, &head, NULL, NULL, NULL) == 0;
+	     at = next) {
+		if (next - at < LARGE || next - at > left ||
+		    !dwarf_offdie(dwarf, at + head, &unit))
+			continue;
+		unit_read(&unit);
+		left -= next - at;
+	}
+}
+
+/* No unit is at 0: all are looked at. */
+static int open_image(const struct debuginfo_question *question,
+		      struct debuginfo_answer *answer)
+{
+	Dwarf *dwarf = file_open(question, answer);
+	Dwarf_Die unit;
+
+	units_find(dwarf, 0, &unit);
+	if (dwarf)
+		read_large_units(dwarf);
+	return dwarf ? 0 : -ENOENT;
+}
+
 /* --- what libshim.so calls --- */
 
 static char *no_environment[] = { NULL };
@@ -559,6 +657,15 @@ static int linetable(const struct debuginfo_question *question,
 	return r;
 }
 
+static int open_ahead(const struct debuginfo_question *question,
+		      struct debuginfo_answer *answer)
+{
+	int before = enter(), r = open_image(question, answer);
+
+	leave(before);
+	return r;
+}
+
 /* Memory that was in use when it failed is not touched again. */
 static void abandon(uint64_t image)
 {
@@ -593,6 +700,7 @@ const struct debuginfo shim_debuginfo = {
 	.signature = signature,
 	.linetable = linetable,
 	.locals = locals,
+	.open = open_ahead,
 	.demangle = demangle,
 	.abandon = abandon,
 };

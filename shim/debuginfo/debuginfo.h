@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 5
+#define DEBUGINFO_VERSION 6
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {
@@ -35,6 +35,10 @@ struct debuginfo_question {
 	/* Of a call by the function: what is called (0: it is elsewhere), where it
 	 * returns to, and how far from the file's addresses those in memory are. */
 	uint64_t callee, site, bias;
+	/* Not NULL: the function is of another image, and was inlined where its
+	 * hook returns to @site: its linker names, each with its NUL. */
+	const char *inlined;
+	uint64_t inlined_size;
 };
 
 struct debuginfo_answer {
@@ -83,6 +87,9 @@ struct debuginfo {
 	debuginfo_call *linetable;
 	/* At the call that returns to @site; one struct variables. */
 	debuginfo_call *locals;
+	/* Of the whole image: reads what all other answers begin with.  None.
+	 */
+	debuginfo_call *open;
 	/* The name as the source has it, or NULL. */
 	const char *(*demangle)(const char *name);
 	/* A call about @image (0: no image) did not come back. */

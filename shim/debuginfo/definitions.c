@@ -331,6 +331,19 @@ static bool find_bytes(Dwarf_Die *unit, struct bytes *bytes)
 	return true;
 }
 
+/* Offsets into the bytes of a unit. */
+struct places {
+	Dwarf_Off *offsets;
+	size_t count, room;
+};
+
+static void add_place(struct places *places, ptrdiff_t offset)
+{
+	if (places->count < places->room)
+		places->offsets[places->count] = (Dwarf_Off)offset;
+	places->count++;
+}
+
 static bool has_shape(const unsigned char *start, const unsigned char *index,
 		      const struct shape *shape)
 {
@@ -340,9 +353,23 @@ static bool has_shape(const unsigned char *start, const unsigned char *index,
 	       memcmp(index - before, shape->code, shape->code_size) == 0;
 }
 
-/* An index of this size. */
-static bool is_defined(struct bytes bytes, const struct shape *shapes,
-		       size_t count, uint32_t index, size_t size)
+/* As memmem does, which is slow for so few bytes. */
+static const unsigned char *find_text(const unsigned char *at,
+				      const unsigned char *end,
+				      const unsigned char *text, size_t size)
+{
+	for (; (size_t)(end - at) >= size; at++) {
+		at = memchr(at, text[0], (size_t)(end - at) - size + 1);
+		if (!at || memcmp(at, text, size) == 0)
+			return at;
+	}
+	return NULL;
+}
+
+/* Where entries with an index of this size begin. */
+static void find_entries(struct bytes bytes, const struct shape *shapes,
+			 size_t count, uint32_t index, size_t size,
+			 struct places *places)
 {
 	const unsigned char *at = bytes.start, *end = at + bytes.size;
 	unsigned char text[4];
@@ -350,13 +377,14 @@ static bool is_defined(struct bytes bytes, const struct shape *shapes,
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (unsigned char)(index >> 8 * i);
 	if (size < 4 && index >> 8 * size)
-		return false;
-	for (; (at = memmem(at, (size_t)(end - at), text, size)); at++)
+		return;
+	for (; (at = find_text(at, end, text, size)); at++)
 		for (size_t i = 0; i < count; i++)
 			if (shapes[i].index_size == size &&
 			    has_shape(bytes.start, at, &shapes[i]))
-				return true;
-	return false;
+				add_place(places, at - bytes.start -
+							  shapes[i].distance -
+							  shapes[i].code_size);
 }
 
 static bool uses(const struct shape *shapes, size_t count, size_t size)
@@ -367,8 +395,10 @@ static bool uses(const struct shape *shapes, size_t count, size_t size)
 	return false;
 }
 
-bool definitions_may_be_in(Dwarf_Die *unit, const char *name)
+size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
+			Dwarf_Off *offsets)
 {
+	struct places places = { .offsets = offsets, .room = room };
 	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
 	struct shape shapes[SHAPES_MAX];
 	uint32_t indices[INDICES_MAX];
@@ -376,22 +406,26 @@ bool definitions_may_be_in(Dwarf_Die *unit, const char *name)
 	size_t index_count, count;
 
 	if (strlen(name) >= NAME_MAX)
-		return true;
+		return DEFINITIONS_UNKNOWN;
 	if (wanted.dwarf != dwarf || strcmp(wanted.name, name) != 0)
 		look_for(dwarf, name);
 	if (wanted.is_everywhere)
-		return true;
+		return DEFINITIONS_UNKNOWN;
 	if (!find_table(unit, &table) || !find_bytes(unit, &bytes))
-		return true;
+		return DEFINITIONS_UNKNOWN;
 	index_count = find_indices(table, indices);
 	/* If it has no index, the name may be written in another way. */
 	count = read_shapes(unit, shapes);
 	if (index_count == UNKNOWN || count == UNKNOWN)
-		return true;
+		return DEFINITIONS_UNKNOWN;
 	for (size_t i = 0; i < index_count; i++)
 		for (size_t size = 1; size <= 4; size++)
-			if (uses(shapes, count, size) &&
-			    is_defined(bytes, shapes, count, indices[i], size))
-				return true;
-	return false;
+			if (uses(shapes, count, size))
+				find_entries(bytes, shapes, count, indices[i],
+					     size, &places);
+	if (places.count > room)
+		return DEFINITIONS_UNKNOWN;
+	for (size_t i = 0; i < places.count; i++)
+		offsets[i] += dwarf_dieoffset(unit);
+	return places.count;
 }

@@ -6,12 +6,18 @@
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether entries with this tag are classes, unions or enumerations. */
 bool definitions_is_class(int tag);
 
-/* False: @unit has no definition of @name, "a::b".  True: it may have. */
-bool definitions_may_be_in(Dwarf_Die *unit, const char *name);
+#define DEFINITIONS_UNKNOWN SIZE_MAX
+
+/* Where in @unit definitions of @name, "a::b", may be: how many entries, and
+ * there are no others; bytes may look like one by chance.  DEFINITIONS_UNKNOWN:
+ * anywhere, or in more than @room places. */
+size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
+			Dwarf_Off *offsets);
 /* Another file is read now: what is remembered is of no use. */
 void definitions_forget(void);
 

@@ -8,6 +8,7 @@
 
 #include "definitions.h"
 #include "prototype.h"
+#include "unit.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #define DEPTH_MAX 32
 #define NAME_MAX 512
+#define PLACES_MAX 16
 
 /* --- the list --- */
 
@@ -201,7 +203,31 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 	return false;
 }
 
-/* As find_type wants it; false: it is local to a file or a function. */
+/* As find_type wants it, of a class that is in namespaces at most. */
+static bool name_outermost(Dwarf_Die *class, char *name)
+{
+	Dwarf_Off offset = dwarf_dieoffset(class);
+	const char *own = dwarf_diename(class);
+	const struct unit_scope *scopes;
+	size_t count = unit_namespaces(class, &scopes), length = 0;
+
+	for (size_t i = 0; i < count && scopes[i].start < offset; i++) {
+		Dwarf_Die die = scopes[i].die;
+		const char *space = dwarf_diename(&die);
+
+		if (scopes[i].end <= offset)
+			continue;
+		if (!space || length + strlen(space) + 3 > NAME_MAX)
+			return false;
+		length += (size_t)sprintf(name + length, "%s::", space);
+	}
+	if (!own || length + strlen(own) + 1 > NAME_MAX)
+		return false;
+	strcpy(name + length, own);
+	return true;
+}
+
+/* The same; false: it is local to a file or a function. */
 static bool name_class(Dwarf_Die *class, char *name)
 {
 	Dwarf_Die *scopes = NULL;
@@ -247,19 +273,61 @@ static bool is_like(Dwarf_Die *a, Dwarf_Die *b)
 	return memcmp(&first, &second, sizeof(first)) == 0;
 }
 
+static bool has_same_number(Dwarf_Die *a, Dwarf_Die *b, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word first = 0, second = 0;
+
+	dwarf_formudata(dwarf_attr(a, name, &attribute), &first);
+	dwarf_formudata(dwarf_attr(b, name, &attribute), &second);
+	return first == second;
+}
+
+/* What is there by chance would have neither its size nor its line. */
+static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die), *own = dwarf_diename(found);
+
+	return dwarf_tag(die) == dwarf_tag(found) && name && own &&
+	       strcmp(name, own) == 0 &&
+	       has_same_number(found, die, DW_AT_byte_size) &&
+	       has_same_number(found, die, DW_AT_decl_line) &&
+	       is_like(found, die);
+}
+
+/* Whatever of them is a definition, is as @found is: the unit need not be
+ * walked through. */
+static bool are_all_like(Dwarf *dwarf, Dwarf_Die *found,
+			 const Dwarf_Off *offsets, size_t count)
+{
+	Dwarf_Die die;
+
+	for (size_t i = 0; i < count; i++)
+		if (!dwarf_offdie(dwarf, offsets[i], &die) ||
+		    !is_again(found, &die))
+			return false;
+	return true;
+}
+
 /* A program has one definition; if it has two that differ, none is believed. */
 static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit, die;
+	Dwarf_Off offsets[PLACES_MAX];
 	bool is_found = false;
+	size_t count;
 	uint8_t type;
 
 	if (strstr(name, "(anonymous"))
 		return false;
 	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &unit, NULL) == 0) {
-		if (type != DW_UT_compile || !is_cxx(&unit) ||
-		    !definitions_may_be_in(&unit, name) ||
+		if (type != DW_UT_compile || !is_cxx(&unit))
+			continue;
+		count = definitions_find(&unit, name, PLACES_MAX, offsets);
+		if (count == 0 ||
+		    (is_found && count != DEFINITIONS_UNKNOWN &&
+		     are_all_like(dwarf, found, offsets, count)) ||
 		    !find_type(&unit, name, 0, &die))
 			continue;
 		if (is_found && !is_like(found, &die))
@@ -292,7 +360,8 @@ static void define(Dwarf_Die *declared, struct definition *definition)
 	definition->declared = declared->addr;
 	definition->defined.addr = NULL;
 	if (dwarf_diecu(declared, &unit, NULL, NULL) && is_cxx(&unit) &&
-	    name_class(declared, name) &&
+	    (unit_is_outermost(declared) ? name_outermost(declared, name) :
+					   name_class(declared, name)) &&
 	    find_everywhere(dwarf_cu_getdwarf(declared->cu), name, &defined)) {
 		definition->declared = declared->addr;
 		definition->defined = defined;

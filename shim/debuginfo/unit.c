@@ -14,13 +14,24 @@ struct function {
 	Dwarf_Die die;
 };
 
+/* How far a unit was walked through.  Almost all functions are outermost, or in
+ * namespaces; those of local classes are in functions, and compilers put what
+ * classes define behind them, as a rule. */
+enum reach {
+	REACH_NOTHING,
+	REACH_OUTERMOST,
+	REACH_FUNCTIONS,
+	REACH_ALL,
+};
+
 struct unit {
 	Dwarf_CU *cu;
 	struct unit_scope *scopes;
 	struct function *functions; /* by address */
+	Dwarf_Off *classes;	    /* that are in no others */
 	size_t scope_count, scope_room, function_count, function_room;
-	bool is_read;
-	bool is_whole; /* classes have been looked into */
+	size_t class_count, class_room;
+	enum reach reach;
 };
 
 /* Those that were asked about, of one file. */
@@ -116,11 +127,20 @@ static const struct kind *kind_of(Dwarf_Die *die)
 
 /* --- the walk --- */
 
+static void add_class(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Off *offset = add((void **)&unit->classes, &unit->class_count,
+				&unit->class_room, sizeof(*offset));
+
+	if (offset)
+		*offset = dwarf_dieoffset(die);
+}
+
 static bool enter_class(struct unit *unit, Dwarf_Die *die)
 {
-	if (unit->is_whole)
+	if (unit->reach == REACH_ALL)
 		add_scope(unit, die);
-	return unit->is_whole;
+	return unit->reach == REACH_ALL;
 }
 
 /* Whether there may be more in it. */
@@ -130,11 +150,20 @@ static bool enter_function(struct unit *unit, Dwarf_Die *die)
 
 	if (kind->has_code)
 		add_function(unit, die);
-	return kind->has_code || !kind->is_declared;
+	return unit->reach >= REACH_FUNCTIONS &&
+	       (kind->has_code || !kind->is_declared);
+}
+
+static bool is_outermost(Dwarf_Die *parent)
+{
+	int tag = dwarf_tag(parent);
+
+	return tag == DW_TAG_compile_unit || tag == DW_TAG_namespace;
 }
 
 static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 {
+	bool notes_classes = is_outermost(parent);
 	size_t first = unit->scope_count;
 	Dwarf_Die die;
 
@@ -148,6 +177,8 @@ static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 		case DW_TAG_class_type:
 		case DW_TAG_structure_type:
 		case DW_TAG_union_type:
+			if (notes_classes)
+				add_class(unit, &die);
 			if (!enter_class(unit, &die))
 				continue;
 			break;
@@ -173,11 +204,10 @@ static int by_address(const void *a, const void *b)
 	return (x->die.addr > y->die.addr) - (x->die.addr < y->die.addr);
 }
 
-static void read_unit(struct unit *unit, Dwarf_Die *root, bool is_whole)
+static void read_unit(struct unit *unit, Dwarf_Die *root, enum reach reach)
 {
-	unit->scope_count = unit->function_count = 0;
-	unit->is_read = true;
-	unit->is_whole = is_whole;
+	unit->scope_count = unit->function_count = unit->class_count = 0;
+	unit->reach = reach;
 	walk(unit, root, 0);
 	if (unit->function_count > 0)
 		qsort(unit->functions, unit->function_count,
@@ -200,7 +230,7 @@ static struct unit *find_known(Dwarf_Die *die)
 	return unit;
 }
 
-static const struct unit *know(Dwarf_Die *die, bool is_whole)
+static const struct unit *know(Dwarf_Die *die, enum reach reach)
 {
 	struct unit *unit;
 	Dwarf_Die root;
@@ -208,21 +238,51 @@ static const struct unit *know(Dwarf_Die *die, bool is_whole)
 	if (!dwarf_diecu(die, &root, NULL, NULL))
 		return NULL;
 	unit = find_known(die);
-	if (unit && (!unit->is_read || (is_whole && !unit->is_whole)))
-		read_unit(unit, &root, is_whole);
+	if (unit && unit->reach < reach)
+		read_unit(unit, &root, reach);
 	return unit;
 }
 
 size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = know(die, true);
+	const struct unit *unit = know(die, REACH_ALL);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
 }
 
-static bool find_in(const struct unit *in, Dwarf_Addr address,
-		    Dwarf_Die *function)
+size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes)
+{
+	const struct unit *unit = know(die, REACH_OUTERMOST);
+
+	*scopes = unit ? unit->scopes : NULL;
+	return unit ? unit->scope_count : 0;
+}
+
+bool unit_is_outermost(Dwarf_Die *class)
+{
+	const struct unit *unit = know(class, REACH_OUTERMOST);
+	Dwarf_Off offset = dwarf_dieoffset(class);
+	size_t low = 0, high = unit ? unit->class_count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->classes[middle] < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return unit && low < unit->class_count && unit->classes[low] == offset;
+}
+
+void unit_read(Dwarf_Die *unit)
+{
+	know(unit, REACH_OUTERMOST);
+}
+
+/* The first that does not begin before @address. */
+static size_t find_first(const struct unit *in, Dwarf_Addr address)
 {
 	size_t low = 0, high = in ? in->function_count : 0;
 
@@ -234,6 +294,25 @@ static bool find_in(const struct unit *in, Dwarf_Addr address,
 		else
 			high = middle;
 	}
+	return low;
+}
+
+bool unit_find_around(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die *function)
+{
+	const struct unit *in = know(unit, REACH_OUTERMOST);
+	size_t behind = find_first(in, address + 1);
+
+	if (behind == 0)
+		return false;
+	*function = in->functions[behind - 1].die;
+	return dwarf_haspc(function, address) > 0;
+}
+
+static bool find_in(const struct unit *in, Dwarf_Addr address,
+		    Dwarf_Die *function)
+{
+	size_t low = find_first(in, address);
+
 	if (!in || low == in->function_count ||
 	    in->functions[low].address != address)
 		return false;
@@ -241,12 +320,13 @@ static bool find_in(const struct unit *in, Dwarf_Addr address,
 	return true;
 }
 
-/* Compilers put what classes define behind them, as a rule. */
 bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 			Dwarf_Die *function)
 {
-	return find_in(know(unit, false), address, function) ||
-	       find_in(know(unit, true), address, function);
+	for (enum reach reach = REACH_OUTERMOST; reach <= REACH_ALL; reach++)
+		if (find_in(know(unit, reach), address, function))
+			return true;
+	return false;
 }
 
 void unit_forget(void)
@@ -254,6 +334,7 @@ void unit_forget(void)
 	for (size_t i = 0; i < known.count; i++) {
 		free(known.units[i].scopes);
 		free(known.units[i].functions);
+		free(known.units[i].classes);
 	}
 	known.count = 0;
 	memset(kinds, 0, sizeof(kinds));

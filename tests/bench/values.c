@@ -5,8 +5,10 @@
  *     values:FILE          counts what was had and why the rest was not
  *     values:FILE:TIMES    calls values_stop for the first TIMES calls of each
  *                          function as well, where a debugger waits
+ *     values:FILE:first    asks about the arguments of each function once
  */
 #include <shim/hooks.h>
+#include <shim/info.h>
 #include <shim/values.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,8 @@ static struct {
 	struct seen seen[ROOM];
 	char path[4096];
 	uint32_t times;
+	uint64_t opening_ns; /* of debug information, ahead of questions */
+	int is_first_only;
 	int lock;
 } all;
 
@@ -117,6 +121,8 @@ static void entered(union shim_function_or_client function, shim_elt_info info)
 	enum shim_result result;
 	struct seen *seen;
 
+	if (all.is_first_only && find(function.function)->took_ns)
+		return;
 	result = shim_get_function_enter3_info(function.function, info, NULL,
 					       &size, &buffer.info);
 	took = now_ns() - began;
@@ -169,6 +175,8 @@ static void left(union shim_function_or_client function, shim_elt_info info)
 	struct seen *seen;
 	int stops = 0;
 
+	if (all.is_first_only)
+		return;
 	if (shim_get_function_leave3_info(function.function, info, &frame,
 					  &told.ranges[0]) != SHIM_OK) {
 		__atomic_add_fetch(&all.failures, 1, __ATOMIC_RELAXED);
@@ -215,6 +223,15 @@ static int by_time(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
+static void write_slow(FILE *file, const struct seen *seen)
+{
+	char name[256] = "?";
+
+	shim_function_name(seen->function, sizeof(name), NULL, name);
+	fprintf(file, "slow:%s %llu\n", name,
+		(unsigned long long)seen->took_ns / 1000);
+}
+
 /* The median, the longest, and how many took longer than 2 ms. */
 static void write_times(FILE *file)
 {
@@ -223,11 +240,22 @@ static void write_times(FILE *file)
 	qsort(all.seen, ROOM, sizeof(all.seen[0]), by_time);
 	while (first < ROOM - 1 && all.seen[first].took_ns == 0)
 		first++;
-	for (uint32_t i = first; i < ROOM; i++)
-		slow += all.seen[i].took_ns > 2000000;
+	for (uint32_t i = first; i < ROOM; i++) {
+		if (all.seen[i].took_ns <= 2000000)
+			continue;
+		slow++;
+		write_slow(file, &all.seen[i]);
+	}
 	fprintf(file, "recipes %llu %llu %u\n",
 		(unsigned long long)all.seen[(first + ROOM) / 2].took_ns / 1000,
 		(unsigned long long)all.seen[ROOM - 1].took_ns / 1000, slow);
+}
+
+/* Since the module was started: what is opened ahead is opened in between. */
+static void begins(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	all.opening_ns = now_ns() - all.opening_ns;
 }
 
 static void ends(struct shim_profiler *profiler)
@@ -254,6 +282,8 @@ static void ends(struct shim_profiler *profiler)
 		functions, arguments, found, results, known, all.void_results,
 		all.failures);
 	write_times(file);
+	fprintf(file, "opened %llu\n",
+		(unsigned long long)all.opening_ns / 1000);
 	fclose(file);
 }
 
@@ -270,9 +300,13 @@ SHIM_PROFILER_MODULE(values)
 	times = strchr(all.path, ':');
 	if (times) {
 		*times = '\0';
+		all.is_first_only = strcmp(times + 1, "first") == 0;
 		all.times = (uint32_t)atoi(times + 1);
 	}
+	shim_values_enable();
+	shim_profiler_on_runtime_initialized(handle, begins);
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
+	all.opening_ns = now_ns();
 	result = shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						     SHIM_ENABLE_FUNCTION_ARGS |
 						     SHIM_ENABLE_FUNCTION_RETVAL);

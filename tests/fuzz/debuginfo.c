@@ -375,8 +375,40 @@ static void ask_line_table(const char *path)
 	++*answered;
 }
 
+/* Of all names there are, as if the function had been inlined where it calls.
+ */
+static void ask_about_inlined(struct debuginfo_question *question,
+			      const struct function *function)
+{
+	static const char names[] = "main\0ask\0look\0die\0add\0find\0";
+
+	question->inlined = names;
+	question->inlined_size = sizeof(names) - 1;
+	for (unsigned i = 0; i < function->call_count; i++) {
+		question->site = function->calls[i].site;
+		ask(shim_debuginfo.prototype, question, NULL,
+		    sizeof(struct prototype_value));
+	}
+	question->inlined = NULL;
+}
+
+static void open_ahead(const char *path)
+{
+	struct debuginfo_question question = {
+		.image = 1,
+		.path = path,
+		.build_id = build_id,
+		.build_id_size = build_id_size,
+	};
+	struct debuginfo_answer answer = { .count = 0 };
+
+	shim_debuginfo.open(&question, &answer);
+}
+
 static void ask_everything(const char *path)
 {
+	if (random_number(2))
+		open_ahead(path);
 	ask_line_table(path);
 	for (size_t i = 0; i < function_count; i++) {
 		struct debuginfo_question question = {
@@ -395,6 +427,7 @@ static void ask_everything(const char *path)
 		ask(shim_debuginfo.file, &question, NULL, 1);
 		ask(shim_debuginfo.template_arguments, &question, NULL, 1);
 		ask_about_calls(&question, &functions[i]);
+		ask_about_inlined(&question, &functions[i]);
 	}
 }
 

@@ -2,8 +2,8 @@
  * definitions FILE - no definition of a class in FILE is overlooked
  *
  * Asks shim/debuginfo/definitions.c of each unit for all classes of all units,
- * and compares with a walk.  Where classes are only declared it has to say so
- * of half of them, at least: what always says yes saves nothing.
+ * and compares the places with a walk.  Where classes are only declared it has
+ * to say so of half of them, at least: what always says yes saves nothing.
  */
 #include "../../shim/debuginfo/definitions.h"
 
@@ -16,11 +16,12 @@
 #define CLASSES_MAX 256
 #define DEPTH_MAX 32
 #define ROOM 256
+#define PLACES_MAX 16
 
 struct class
 {
 	char name[ROOM];
-	Dwarf_Off unit;
+	Dwarf_Off unit, offset;
 };
 
 static struct class defined[CLASSES_MAX];
@@ -48,6 +49,7 @@ static void read_classes(Dwarf_Die *parent, Dwarf_Off unit, const char *prefix,
 		    !dwarf_hasattr(&die, DW_AT_declaration) &&
 		    defined_count < CLASSES_MAX) {
 			strcpy(defined[defined_count].name, name);
+			defined[defined_count].offset = dwarf_dieoffset(&die);
 			defined[defined_count++].unit = unit;
 		}
 		strcat(name, "::");
@@ -64,9 +66,28 @@ static bool is_defined(const char *name, Dwarf_Off unit)
 	return false;
 }
 
+/* All of that name in @unit are at one of the @places. */
+static bool is_among(const char *name, Dwarf_Off unit, const Dwarf_Off *offsets,
+		     size_t places)
+{
+	for (unsigned i = 0; i < defined_count; i++) {
+		bool is_there = places == DEFINITIONS_UNKNOWN;
+
+		if (defined[i].unit != unit ||
+		    strcmp(defined[i].name, name) != 0)
+			continue;
+		for (size_t j = 0; j < places && !is_there; j++)
+			is_there = offsets[j] == defined[i].offset;
+		if (!is_there)
+			return false;
+	}
+	return true;
+}
+
 int main(int count, char **arguments)
 {
-	unsigned overlooked = 0, absent = 0, denied = 0;
+	unsigned overlooked = 0, absent = 0, denied = 0, located = 0;
+	Dwarf_Off offsets[PLACES_MAX];
 	int fd = count == 2 ? open(arguments[1], O_RDONLY) : -1;
 	Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
 	Dwarf_CU *cu = NULL;
@@ -78,22 +99,28 @@ int main(int count, char **arguments)
 	while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
 		for (unsigned i = 0; i < defined_count; i++) {
 			const char *name = defined[i].name;
-			bool may_be = definitions_may_be_in(&unit, name);
+			size_t places = definitions_find(&unit, name,
+							 PLACES_MAX, offsets);
+			bool is_found;
 
-			if (is_defined(name, dwarf_dieoffset(&unit))) {
-				if (!may_be)
-					printf("overlooked: %s\n", name);
-				overlooked += !may_be;
-			} else {
+			if (!is_defined(name, dwarf_dieoffset(&unit))) {
 				absent++;
-				denied += !may_be;
+				denied += places == 0;
+				continue;
 			}
+			is_found = is_among(name, dwarf_dieoffset(&unit),
+					    offsets, places);
+			if (!is_found)
+				printf("overlooked: %s\n", name);
+			overlooked += !is_found;
+			located += is_found && places != DEFINITIONS_UNKNOWN;
 		}
 	}
-	printf("%u definitions, %u overlooked; %u absent, %u known to be\n",
-	       defined_count, overlooked, absent, denied);
+	printf("%u definitions, %u located, %u overlooked; %u absent, %u known to "
+	       "be\n",
+	       defined_count, located, overlooked, absent, denied);
 	dwarf_end(dwarf);
 	close(fd);
 	return defined_count == 0 || absent == 0 || overlooked > 0 ||
-	       denied < absent / 2;
+	       denied < absent / 2 || located < defined_count / 2;
 }

@@ -1,10 +1,14 @@
 /*
- * arguments_again LIBRARY...: opens each, calls its function some times, and closes
- * it.  Each time a line says where the function was, and how long its argument and
- * its result are said to be.
+ * arguments_again LIBRARY...: opens each, calls its function some times, and
+ * closes it.  Each time a line says where the function was, and how long its
+ * argument and its result are said to be.
+ *
+ * With REMOVES the library's file is removed as soon as it is open; with AHEAD
+ * debug information is opened before anybody asks.
  */
 #include <dlfcn.h>
 #include <shim/hooks.h>
+#include <shim/values.h>
 #include <stdio.h>
 
 #ifdef TYPE
@@ -20,6 +24,7 @@ TYPE again(TYPE value)
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
+#pragma weak shim_values_enable
 
 #define QUIETLY __attribute__((no_instrument_function))
 
@@ -56,6 +61,9 @@ QUIETLY __attribute__((constructor)) static void start(void)
 					    SHIM_ENABLE_FUNCTION_RETVAL);
 	shim_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
 						       NULL);
+#ifdef AHEAD
+	shim_values_enable();
+#endif
 }
 
 QUIETLY int main(int count, char **libraries)
@@ -67,6 +75,9 @@ QUIETLY int main(int count, char **libraries)
 
 		if (!again)
 			return 1;
+#ifdef REMOVES
+		remove(libraries[i]);
+#endif
 		for (int calls = 0; calls < 3; calls++) {
 			again(calls);
 			printf("%p %u %u\n", (void *)again, argument_length,

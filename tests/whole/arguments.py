@@ -543,9 +543,52 @@ def what_was_closed_is_forgotten(family):
                  'lengths')
 
 
+def removed(family, flags):
+    """What is told of a library whose file is removed before its first call."""
+    library = compile('arguments_again.c', family, '-O2',
+                      ['-I', INCLUDE, '-shared', '-fPIC', '-DTYPE=int'],
+                      'removed_' + family)
+    host = compile('arguments_again.c', family, '-O2',
+                   ['-I', INCLUDE, '-DREMOVES'] + flags, libraries=['-ldl'])
+    result = record([host, library], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
+    return [line.split()[1:] for line in result.stdout.splitlines()]
+
+
+def what_is_opened_ahead_is_there_when_the_file_has_gone(family):
+    expect_equal(removed(family, ['-DAHEAD']), [['4', '4']] * 3, 'lengths')
+
+
+def who_does_not_enable_values_has_nothing_opened_before_it_asks(family):
+    expect_equal(removed(family, []), [['0', '0']] * 3, 'lengths')
+
+
+def inlined_functions_of_others_are_described_where_they_were_inlined():
+    """(gcc calls no hooks in those that are extern inline.)"""
+    library = os.path.join(shimtest.new_directory('outside'),
+                           'liboutside.so')
+    subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-DLIBRARY', '-I', INCLUDE,
+                    '-o', library, os.path.join(shimtest.PROGRAMS,
+                                                'arguments_outside.c')],
+                   check=True)
+    for optimize in ('-O0', '-O2'):
+        program = compile('arguments_outside.c', 'clang', optimize,
+                          ['-I', INCLUDE], libraries=[library])
+        result = record([program], 'none')
+        expect_equal((result.status, result.stdout, result.stderr),
+                     (0, '0: 2 arguments, 4 and 2 bytes\n0: a result\n', ''),
+                     'what is told, ' + optimize)
+
+
 for family in ('gcc', 'clang'):
-    add_test('what_was_closed_is_forgotten_' + family,
-             lambda f=family: what_was_closed_is_forgotten(f))
+    for claim in (what_was_closed_is_forgotten,
+                  what_is_opened_ahead_is_there_when_the_file_has_gone,
+                  who_does_not_enable_values_has_nothing_opened_before_it_asks):
+        add_test('%s_%s' % (claim.__name__, family),
+                 lambda c=claim, f=family: c(f))
+
+add_test('inlined_functions_of_others_are_described_where_they_were_inlined_clang',
+         inlined_functions_of_others_are_described_where_they_were_inlined)
 
 if __name__ == '__main__':
     shimtest.main()
