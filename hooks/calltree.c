@@ -24,6 +24,10 @@
  */
 #include "calltree.h"
 
+#include "calltree_layout.h"
+
+#include <stddef.h>
+
 #include <shim/banned.h>
 
 /* A path is timed exactly while its calls take at least this long on average,
@@ -31,7 +35,9 @@
 #define LONG_NS 500
 
 struct shim_node tree_nobody = { .function = ~0ull };
-static struct shim_node *no_cache[1] = { &tree_nobody };
+struct shim_node tree_no_child = { .function = ~0ull,
+				   .parent = (uint64_t)&tree_nobody };
+static struct shim_node *no_cache[1] = { &tree_no_child };
 
 __thread struct hot tree_hot = { .current = &tree_nobody, .cache = no_cache };
 
@@ -191,15 +197,19 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 
 /*
  * Tells paths apart by what is at hand before the parent is: else every enter
- * would wait for the leave before it.  Who reads the clock waits anyway, and the
- * parent takes fewer instructions.
+ * would wait for the leave before it.  Who reads the clock waits anyway.
+ *
+ * Functions and frames are multiples of 16 nearly always, so nothing need be
+ * shifted to get at the offset of a pointer: the call site has the rest.
  */
-static inline __attribute__((always_inline)) uintptr_t
-hint_of(const struct shim_node *current, const void *site, uintptr_t sp,
-	enum clock clock)
+static inline __attribute__((always_inline)) uint32_t
+hint_of(uint64_t function, const void *site, uint64_t frame,
+	const struct shim_node *current, enum clock clock)
 {
-	return clock >= EXACT ? (uintptr_t)current >> 6 :
-				sp >> 4 ^ (uintptr_t)site;
+	return clock >= EXACT ?
+		       (uint32_t)(function >> 1 ^ (uintptr_t)current >> 3) :
+		       ((uint32_t)function + (uint32_t)frame) ^
+			       (uint32_t)(uintptr_t)site;
 }
 
 /* A handler that came into the fast path: what was current may not be. */
@@ -248,22 +258,16 @@ static bool close_short(struct shim_node *node, uint64_t duration)
 	return true;
 }
 
-/* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
- * function words of their nodes have SHIM_NODE_EXACT.)  @clock is what was read for
- * a trace; 0: not yet. */
-static __attribute__((noinline)) void
-enter_missed(uint64_t function, const void *site, uintptr_t sp,
-	     struct shim_node *current, uint64_t clock)
+__attribute__((noinline)) void
+tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
+		  struct shim_node *current, uint64_t clock)
 {
 	struct tree *tree = tree_hot.tree;
-	uint64_t frame = frame_of(sp, tree_hot.low);
-	uintptr_t hint = hint_of(current, site, sp, tree_mode);
-	struct shim_node *node;
+	uint64_t frame = frame_here(sp);
+	struct shim_node *node, **place;
 
-	if (tree_is_settled(&current)) {
-		hint = hint_of(current, site, sp, tree_mode);
+	if (tree_is_settled(&current))
 		clock = 0;
-	}
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
 		shim_ask(function, site);
 		return;
@@ -281,7 +285,9 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		tree_hot.trace->last = shim_clock() >> TRACE_SHIFT;
 		return;
 	}
-	node = *cache_place(function, hint);
+	place = cache_place(hint_of(function, site, frame, current,
+				    tree_mode));
+	node = *place;
 	if (node->function != (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
 		node = find(tree->table, current, function, 0);
@@ -289,7 +295,7 @@ enter_missed(uint64_t function, const void *site, uintptr_t sp,
 			enter_slowly(function, 0, sp);
 			return;
 		}
-		*cache_place(function, hint) = node;
+		*place = node;
 	}
 	if (tree_is_traced && open_short(node, frame,
 					 clock ? clock : shim_clock()))
@@ -333,9 +339,9 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
       bool is_traced)
 {
 	struct shim_node *current = tree_hot.current;
-	uintptr_t hint = hint_of(current, site, sp, clock);
-	struct shim_node *node = *cache_place(function, hint);
-	uint64_t frame = frame_of(sp, tree_hot.low);
+	uint64_t frame = frame_here(sp);
+	struct shim_node *node =
+		*cache_place(hint_of(function, site, frame, current, clock));
 	struct trace *trace = NULL;
 	uint64_t time = 0;
 	uint32_t word = 0;
@@ -344,7 +350,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	/* Where the clock must not be read there is no current node, and nobody
 	 * has no room. */
 	if (UNLIKELY(frame > current->frame)) {
-		enter_missed(function, site, sp, current, 0);
+		tree_enter_missed(function, site, sp, current, 0);
 		return;
 	}
 	/* Here, where the loads above are under way already: it takes longer
@@ -353,7 +359,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		time = shim_clock();
 	if (UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		enter_missed(function, site, sp, current, time);
+		tree_enter_missed(function, site, sp, current, time);
 		return;
 	}
 	if (is_traced) {
@@ -363,7 +369,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		if (!trace_reserve(trace, time >> TRACE_SHIFT, word, node,
 				   &at)) {
 			node->frame = 0;
-			enter_missed(function, site, sp, current, time);
+			tree_enter_missed(function, site, sp, current, time);
 			return;
 		}
 	}
@@ -449,7 +455,31 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		leave(function, site, SP, clock, is_traced);                   \
 	}
 
-HOOKS(counts, COUNTS, false)
+#define IS_AT(where, field, offset)                                            \
+	_Static_assert(offsetof(struct where, field) == (offset),              \
+		       "calltree_layout.h")
+
+IS_AT(hot, current, LAYOUT_HOT_CURRENT);
+IS_AT(hot, below, LAYOUT_HOT_BELOW);
+IS_AT(hot, cache_mask, LAYOUT_HOT_CACHE_MASK);
+IS_AT(hot, cache, LAYOUT_HOT_CACHE);
+IS_AT(shim_node, function, LAYOUT_NODE_FUNCTION);
+IS_AT(shim_node, parent, LAYOUT_NODE_PARENT);
+IS_AT(shim_node, calls, LAYOUT_NODE_CALLS);
+IS_AT(shim_node, frame, LAYOUT_NODE_FRAME);
+
+#ifndef HAS_COUNTS_ENTER /* in assembly */
+HOT void tree_counts_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, COUNTS, false);
+}
+#endif
+
+static HOT void counts_leave(shim_function function, const void *site)
+{
+	leave(function, site, SP, COUNTS, false);
+}
+
 HOOKS(coarse, COARSE, false)
 HOOKS(exact, EXACT, false)
 HOOKS(counts_traced, COUNTS, true)
@@ -462,7 +492,7 @@ static HOT void traced_enter(shim_function function, const void *site)
 }
 
 const shim_site_hook tree_hooks[4][2] = {
-	[COUNTS] = { counts_enter, counts_leave },
+	[COUNTS] = { tree_counts_enter, counts_leave },
 	[COARSE] = { coarse_enter, coarse_leave },
 	[EXACT] = { exact_enter, exact_leave },
 };
@@ -548,7 +578,7 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 				     uintptr_t sp)
 {
 	struct shim_node *current = tree_hot.current, *node = NULL;
-	uint64_t frame = frame_of(sp, tree_hot.low);
+	uint64_t frame = frame_here(sp);
 
 	if (LIKELY(current != &tree_nobody && frame <= current->frame))
 		node = find(tree_hot.tree->table, current, function, group);

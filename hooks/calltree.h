@@ -103,8 +103,9 @@ struct tree {
 /* What the fast path reads, per thread. */
 struct hot {
 	struct shim_node *current;
-	uintptr_t low;			/* of the stack in use */
-	uint64_t cache_mask;
+	uintptr_t below;		/* a word below the low end of the stack in
+					 * use */
+	uint64_t cache_mask;		/* of offsets in it, in bytes */
 	struct shim_node **cache;
 	const volatile uint64_t *tick;
 	struct tree *tree;
@@ -120,6 +121,9 @@ struct hot {
 
 /* Nobody's node: no function, no room below it. */
 extern struct shim_node tree_nobody;
+
+/* What is in a cache where nothing is. */
+extern struct shim_node tree_no_child;
 
 extern __thread struct hot tree_hot;
 extern struct tree *trees;
@@ -206,23 +210,35 @@ find(const struct table *table, struct shim_node *parent, uint64_t function,
 	return NULL;
 }
 
-/* Where the child may be; @hint tells paths to the same function apart.  The
- * mask is read before the cache: a handler that comes between can only have put
- * a larger one there. */
-static inline struct shim_node **cache_place(uint64_t function,
-					     uintptr_t hint)
+/* Where the child may be; @hint tells paths apart.  The mask is read before the
+ * cache: a handler that comes between can only have put a larger one there. */
+static inline struct shim_node **cache_place(uint32_t hint)
 {
 	uint64_t mask = *(volatile uint64_t *)&tree_hot.cache_mask;
-	struct shim_node **cache =
-		*(struct shim_node **volatile *)&tree_hot.cache;
+	char *cache = *(char *volatile *)&tree_hot.cache;
 
-	return &cache[(function >> 4 ^ hint) & mask];
+	return (struct shim_node **)(void *)(cache + (hint & mask));
+}
+
+/* Those of a cache with so many entries. */
+static inline uint64_t cache_mask_of(uint64_t entries)
+{
+	return (entries - 1) * sizeof(struct shim_node *);
 }
 
 /* Where @sp is in its stack.  0 says the call is closed. */
 static inline uint64_t frame_of(uintptr_t sp, uintptr_t low)
 {
 	return sp - low;
+}
+
+/* ... in the stack in use.  (A hook has this at hand: its own stack pointer is a
+ * word below the program's.) */
+static inline uint64_t frame_here(uintptr_t sp)
+{
+	sp -= sizeof(uintptr_t);
+	__asm__("" : "+r"(sp)); /* else compilers put it after the subtraction */
+	return sp - tree_hot.below;
 }
 
 /* What a stack pointer points at was pushed last: it may be the upper end of
@@ -394,6 +410,15 @@ bool by_describe(struct tree *tree, uint16_t group);
 void by_forget(uintptr_t low, uintptr_t high);
 
 /* --- calltree.c --- */
+
+/* Of calltree:counts: the fast path alone. */
+void tree_counts_enter(shim_function function, const void *site);
+
+/* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
+ * function words of their nodes have SHIM_NODE_EXACT.)  @clock is what was read for
+ * a trace; 0: not yet. */
+void tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
+		       struct shim_node *current, uint64_t clock);
 
 /* By enum clock: enter, leave. */
 extern const shim_site_hook tree_hooks[4][2];

@@ -113,17 +113,19 @@ static bool make_table_room(struct tree *tree)
  * with any mask there was.  More of it is filled, then the mask admits it. */
 static void grow_cache(struct tree *tree)
 {
-	uint64_t entries = tree->cache_mask + 1, more = entries * 4;
+	uint64_t entries = tree->cache_mask / sizeof(*tree->cache) + 1;
+	uint64_t more = entries * 4;
 
 	if (entries >= CACHE_MAX || tree->table->used * 2 < entries)
 		return;
 	if (more > CACHE_MAX)
 		more = CACHE_MAX;
 	for (uint64_t i = entries; i < more; i++)
-		tree->cache[i] = &tree_nobody;
-	__atomic_store_n(&tree->cache_mask, more - 1, __ATOMIC_RELEASE);
+		tree->cache[i] = &tree_no_child;
+	__atomic_store_n(&tree->cache_mask, cache_mask_of(more),
+			 __ATOMIC_RELEASE);
 	if (tree_hot.tree == tree && tree_hot.cache == tree->cache)
-		__atomic_store_n(&tree_hot.cache_mask, more - 1,
+		__atomic_store_n(&tree_hot.cache_mask, cache_mask_of(more),
 				 __ATOMIC_RELEASE);
 }
 

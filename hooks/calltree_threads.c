@@ -141,7 +141,8 @@ void tree_publish(struct tree *tree, struct stack *stack,
 		return;
 	/* (Above 0 lies every frame: no hook may even try the fast path.) */
 	if (!stack->is_signal)
-		tree_hot.low = tree->careful ? 0 : stack->low;
+		tree_hot.below = (tree->careful ? 0 : stack->low) -
+				 sizeof(uintptr_t);
 	/* In this order: a mask fits its cache and whatever comes after. */
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
@@ -209,11 +210,11 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 	tree->tid = tid;
 	tree->table = tree_make_table(64 - 9);
 	tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
-	tree->cache_mask = CACHE_MIN - 1;
+	tree->cache_mask = cache_mask_of(CACHE_MIN);
 	if (!tree->table || !tree->cache)
 		return NULL;
 	for (unsigned i = 0; i < CACHE_MIN; i++)
-		tree->cache[i] = &tree_nobody;
+		tree->cache[i] = &tree_no_child;
 	if (tree_has_file) {
 		tree->record = shim_record_open("calltree", &memory, &size,
 						cause);

@@ -115,7 +115,7 @@ static inline struct shim_memory_node *find_here(void)
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	struct shim_node *node = tree_hot.current;
 
-	if (LIKELY(frame_of(sp, tree_hot.low) <= node->frame) &&
+	if (LIKELY(frame_here(sp) <= node->frame) &&
 	    LIKELY(!is_root(node)) && LIKELY(node->extra != 0))
 		return (struct shim_memory_node *)node->extra;
 	return find_slowly(sp);
