@@ -13,7 +13,7 @@
  * peak.  So nothing is copied that does not change, and paths that never change
  * again are as they were.
  */
-#include "calltree.h"
+#include "memory.h"
 #include "memory_unwound.h"
 
 #include <shim/allocations.h>
@@ -57,6 +57,8 @@ static struct shim_heap_node *make_heap(struct tree *tree)
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return none;
 	__atomic_store_n(&made->function, SHIM_NODE_HEAP, __ATOMIC_RELEASE);
+	if (tree_tick)
+		memory_points_start(tree, tick_length);
 	return made;
 }
 
@@ -132,6 +134,13 @@ static COLD void count_inherited(void)
 		__atomic_fetch_add(&heap->inherited, 1, __ATOMIC_RELAXED);
 }
 
+struct shim_memory_node *memory_of_note(uint64_t note)
+{
+	return note >> NOTE_SHIFT == generation ?
+		       (struct shim_memory_node *)(note & NOTE_ADDRESS) :
+		       NULL;
+}
+
 /* The memory node of a block, or NULL if it was not counted here. */
 static struct shim_memory_node *find_noted(uint64_t note)
 {
@@ -205,6 +214,10 @@ static inline void end_change(int64_t change)
 	    UNLIKELY(live > __atomic_load_n(&heap->peak_bytes,
 					    __ATOMIC_RELAXED)))
 		raise_peak(live);
+	if (tree_tick &&
+	    UNLIKELY(*tree_tick >= __atomic_load_n(&memory_point_due,
+						   __ATOMIC_RELAXED)))
+		memory_point_add(*tree_tick, live);
 }
 
 /* --- counting --- */
@@ -372,6 +385,8 @@ static void on_forked(struct shim_profiler *profiler)
 	(void)profiler;
 	heap = NULL;
 	generation = (generation + 1) & 0xffff;
+	memory_points_forked();
+	memory_snapshots_forked();
 }
 
 /* --- mappings --- */
@@ -420,10 +435,9 @@ static enum shim_result on_reach(const struct shim_block *block,
 	struct shim_memory_node *memory;
 
 	(void)data;
-	if (reach == SHIM_REACH_REACHED || *block->note == 0 ||
-	    *block->note >> NOTE_SHIFT != generation)
+	memory = memory_of_note(*block->note);
+	if (reach == SHIM_REACH_REACHED || !memory)
 		return SHIM_OK;
-	memory = (struct shim_memory_node *)(*block->note & NOTE_ADDRESS);
 	if (reach == SHIM_REACH_LOST) {
 		memory->lost_blocks++;
 		memory->lost_bytes += block->size;
@@ -455,9 +469,14 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 	}
 	result = shim_block_reach(on_reach, NULL, leaks_ms * 1000000);
 	heap->leaks_clock = now() - begin;
-	heap->leaks = result == SHIM_OK ? SHIM_LEAKS_KNOWN :
-		      result == SHIM_E_NOT_YET_AVAILABLE ? SHIM_LEAKS_LATE :
-							   SHIM_LEAKS_FAILED;
+	heap->leaks = memory_leaks_of(result);
+}
+
+/* Or somebody wants to know it now. */
+static void on_heap_asked(struct shim_profiler *profiler, uint32_t *number)
+{
+	(void)profiler;
+	*number = memory_snapshot_take(leaks_ms);
 }
 
 /* --- arguments --- */
@@ -555,6 +574,7 @@ int memory_start(const char *arguments)
 	shim_profiler_on_unmapping(handle, on_unmapping);
 	shim_profiler_on_remapping(handle, on_remapping);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_heap_asked(handle, on_heap_asked);
 	shim_profiler_on_runtime_shutdown_end(handle, on_runtime_shutdown_end);
 	return 0;
 }

@@ -94,7 +94,7 @@ _profrun() {
             else
                 mapfile -t COMPREPLY < <(
                     compgen -W 'status load unload stop start trace-start
-                        trace-stop snapshot' -- "$word")
+                        trace-stop heap snapshot' -- "$word")
             fi ;;
         *)
             mapfile -t COMPREPLY < <(compgen -c -- "$word"

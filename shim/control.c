@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <shim/format.h>
+#include <shim/heap.h>
 #include <shim/hooks.h>
 #include <shim/trace.h>
 #include <stdlib.h>
@@ -224,6 +225,16 @@ static char *next_word(char **at)
 	return word;
 }
 
+static enum shim_result look_at_heap(struct request *request)
+{
+	uint32_t number = 0;
+	enum shim_result r = shim_heap_look(&number);
+
+	if (r == SHIM_OK)
+		add_number(&request->answer, "heap snapshot ", number);
+	return r == SHIM_S_FALSE ? SHIM_E_INCONSISTENT_WITH_FLAGS : r;
+}
+
 static enum shim_result do_request(struct request *request, const char *verb,
 				   const char *rest)
 {
@@ -237,6 +248,8 @@ static enum shim_result do_request(struct request *request, const char *verb,
 		return shim_trace_switch(1);
 	if (text_equal(verb, "trace-stop") && !*rest)
 		return shim_trace_switch(0);
+	if (text_equal(verb, "heap") && !*rest)
+		return look_at_heap(request);
 	if (text_equal(verb, "load") && *rest)
 		return hand_on(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)

@@ -281,8 +281,13 @@ static bool scan_mappings(struct search *search)
 
 /* --- */
 
-static enum shim_result tell(const struct search *search,
-			     shim_reach_callback callback, void *client_data)
+/* Both of these have what blocks are called in their frames, and so not in their
+ * caller's, where the stack begins to count, also the next time. */
+#define APART __attribute__((noinline))
+
+APART static enum shim_result tell(const struct search *search,
+				   shim_reach_callback callback,
+				   void *client_data)
 {
 	for (uint64_t i = 0; i < search->count; i++) {
 		const struct found *found = &search->blocks[i];
@@ -301,7 +306,7 @@ static enum shim_result tell(const struct search *search,
 	return SHIM_OK;
 }
 
-static enum shim_result look(struct search *search, uint64_t limit_ns)
+APART static enum shim_result look(struct search *search, uint64_t limit_ns)
 {
 	uint64_t now_ns;
 	int r;
@@ -343,6 +348,8 @@ enum shim_result shim_block_reach(shim_reach_callback callback,
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
 		return SHIM_E_FAIL;
 	search = (struct search){ .count = 0 };
+	/* What callers have in registers alone is in this frame from here on. */
+	__builtin_unwind_init();
 	result = look(&search, limit_ns);
 	if (result == SHIM_OK)
 		result = tell(&search, callback, client_data);

@@ -10,7 +10,8 @@
  *     meta            one struct shim_meta
  *     images          one struct shim_images, then struct shim_image_record records
  *     N.calltree      one file per thread that was alive at the same time:
- *                     a struct shim_file, then chunks of struct shim_node
+ *                     a struct shim_file, then chunks of struct shim_node; and one
+ *                     for what lived when somebody asked (memory)
  *     N.sampling      the same, with what samples have found
  *     N.trace         a struct shim_file, a struct shim_trace_info, then blocks
  *                     of records: every enter and leave of one thread
@@ -213,6 +214,9 @@ struct shim_file {
 #define SHIM_NODE_LOCK	  0xfff9000000000000ull	/* a struct shim_lock_node */
 #define SHIM_NODE_THROW	  0xfff7000000000000ull	/* a struct shim_throw_node */
 #define SHIM_NODE_TYPE	  0xfff8000000000000ull	/* a struct shim_type_node */
+#define SHIM_NODE_POINTS  0xfff6000000000000ull	/* a struct shim_points_node */
+#define SHIM_NODE_SNAPSHOT 0xfff5000000000000ull	/* | number: a struct shim_snapshot_node */
+#define SHIM_NODE_ALIVE	  0xfff4000000000000ull	/* | number: a struct shim_alive_node */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull	/* mask: all ones in these, never in a function word */
 #define SHIM_NODE_EXACT	  0x8000000000000000ull	/* flag in a function word: timed exactly now,
 					 * or in doubt (frame, bit 0), or
@@ -366,7 +370,7 @@ struct shim_memory_node {
 	uint64_t mappings;		/* mmap's and mremap's */
 	uint64_t mapped_bytes;
 	uint64_t unmapped_bytes;
-	uint64_t unused;
+	uint64_t alive;			/* for its program alone */
 };
 
 /*
@@ -414,6 +418,53 @@ struct shim_heap_node {
 	uint64_t unknown;		/* releases of blocks that nobody has seen */
 	uint64_t early_lost;		/* calls before the start that did not fit */
 	uint64_t unused[9];
+};
+
+/*
+ * memory: how much lived, from time to time, while something was allocated or released
+ * (3264 bytes).  When there is no room for more, every other one is kept, in the other
+ * half, and @interval doubles.
+ */
+#define SHIM_POINTS 100
+
+struct shim_point {
+	uint64_t clock;
+	uint64_t live_bytes;
+};
+
+struct shim_points_node {
+	uint64_t function;		/* SHIM_NODE_POINTS */
+	uint64_t active;		/* the half that is in use: 0 or 1 */
+	uint64_t count[2];
+	uint64_t interval;		/* from one to the next, at least */
+	uint64_t unused[3];
+	struct shim_point half[2][SHIM_POINTS];
+};
+
+/*
+ * memory: what lived when somebody asked (64 bytes).  By path it is in the struct
+ * shim_alive_nodes of the same number, in the same file; they are the whole of it if
+ * @is_complete.
+ */
+struct shim_snapshot_node {
+	uint64_t function;		/* SHIM_NODE_SNAPSHOT | number, from 1 on */
+	uint64_t clock;			/* when it was begun */
+	uint64_t duration;		/* what it took */
+	uint64_t leaks;			/* enum shim_leaks: whether it says what was lost */
+	uint64_t missing;		/* blocks there was no room to note */
+	uint64_t is_complete;
+	uint64_t unused[2];
+};
+
+struct shim_alive_node {
+	uint64_t function;		/* SHIM_NODE_ALIVE | number */
+	uint64_t node;			/* address of the path's struct shim_memory_node */
+	uint64_t bytes;
+	uint64_t blocks;
+	uint64_t lost_bytes;		/* of them: nothing points to them ... */
+	uint64_t lost_blocks;
+	uint64_t below_bytes;		/* ... or only such blocks do */
+	uint64_t below_blocks;
 };
 
 /*
@@ -720,6 +771,9 @@ _Static_assert(sizeof(struct shim_coverage_points) == 48, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 512, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");
+_Static_assert(sizeof(struct shim_points_node) == 3264, "layout");
+_Static_assert(sizeof(struct shim_snapshot_node) == 64, "layout");
+_Static_assert(sizeof(struct shim_alive_node) == 64, "layout");
 _Static_assert(sizeof(struct shim_node) == 64, "layout");
 _Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
 _Static_assert(sizeof(struct shim_group_node) == 256, "layout");

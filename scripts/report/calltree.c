@@ -24,6 +24,7 @@ struct scan {
 	struct map groups;		/* number in this file: in recording->groups */
 	uint64_t lost_groups, lost_groups_offset;
 	uint32_t entry_room, extent_room, memory_room, lock_room, throw_room;
+	uint32_t snapshot_room, alive_room;
 	uint64_t *parents;		/* addresses, beside file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
@@ -264,6 +265,12 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_lock_node);
 	if (function >> 48 == SHIM_NODE_THROW >> 48)
 		return sizeof(struct shim_throw_node);
+	if (function >> 48 == SHIM_NODE_POINTS >> 48)
+		return sizeof(struct shim_points_node);
+	if (function >> 48 == SHIM_NODE_SNAPSHOT >> 48)
+		return sizeof(struct shim_snapshot_node);
+	if (function >> 48 == SHIM_NODE_ALIVE >> 48)
+		return sizeof(struct shim_alive_node);
 	return 0;
 }
 
@@ -295,6 +302,22 @@ static void add_throw(struct scan *scan, uint64_t offset)
 
 	GROW(file->throws, file->throw_count, scan->throw_room);
 	file->throws[file->throw_count++] = offset;
+}
+
+static void add_snapshot(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+
+	GROW(file->snapshots, file->snapshot_count, scan->snapshot_room);
+	file->snapshots[file->snapshot_count++] = offset;
+}
+
+static void add_alive(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+
+	GROW(file->alive, file->alive_count, scan->alive_room);
+	file->alive[file->alive_count++] = offset;
 }
 
 static void add_lock(struct scan *scan, uint64_t offset)
@@ -337,6 +360,16 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	}
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		return size;
+	if (function >> 48 == SHIM_NODE_SNAPSHOT >> 48) {
+		add_snapshot(scan, offset);
+		return size;
+	}
+	if (function >> 48 == SHIM_NODE_ALIVE >> 48) {
+		add_alive(scan, offset);
+		return size;
+	}
+	if (function >> 48 == SHIM_NODE_POINTS >> 48)
+		scan->file->points = offset;
 	if (size == sizeof(struct shim_thread_node)) {
 		add_entry(scan, offset, slot, 0, NONE);
 		if (scan->file->is_sampled)
@@ -537,6 +570,17 @@ const char *calltree_type(const struct tree_file *file, uint64_t address)
 	return keep_format("%s%s", keep_text((const char *)file->data + at +
 					     sizeof(node), node.text_size),
 			   node.is_cut ? "..." : "");
+}
+
+uint64_t calltree_address(const struct tree_file *file, uint64_t offset)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->chunk_count; i++)
+		if (offset - file->chunks[i].offset < file->chunks[i].size)
+			return file->chunks[i].address + offset -
+			       file->chunks[i].offset;
+	return 0;
 }
 
 bool calltree_is_memory(const struct tree_file *file, uint64_t address)

@@ -317,6 +317,66 @@ static void put_paths(FILE *out, const struct model *model,
 	fputc(']', out);
 }
 
+/* --- what lived when somebody asked, and from time to time --- */
+
+static void put_alive(FILE *out, const struct snapshot *snapshot,
+		      const struct alive *alive)
+{
+	fprintf(out, "\"bytes\":%" PRIu64, alive->bytes);
+	put_count(out, "blocks", alive->blocks);
+	if (snapshot->leaks != SHIM_LEAKS_KNOWN)
+		return;
+	put_count(out, "lost_bytes", alive->lost);
+	put_count(out, "lost_blocks", alive->lost_blocks);
+	put_count(out, "lost_below_bytes", alive->below);
+	put_count(out, "lost_below_blocks", alive->below_blocks);
+}
+
+static void put_snapshot(FILE *out, const struct snapshot *snapshot)
+{
+	uint32_t i;
+
+	fprintf(out, "{\"pid\":%u,\"number\":%u", snapshot->process->pid,
+		snapshot->number);
+	put_ns(out, "ns", snapshot->ns, snapshot->ns > 0);
+	put_ns(out, "took_ns", snapshot->duration_ns, snapshot->is_complete);
+	fprintf(out, ",\"complete\":%s",
+		snapshot->is_complete ? "true" : "false");
+	put_count(out, "missing_blocks", snapshot->missing);
+	fputc(',', out);
+	put_alive(out, snapshot, &snapshot->all);
+	fputs(",\"paths\":[", out);
+	for (i = 0; i < snapshot->path_count; i++) {
+		fprintf(out, "%s\n{\"path\":", i ? "," : "");
+		if (snapshot->paths[i].path == 0)
+			fputs("null,", out);
+		else
+			fprintf(out, "%u,", snapshot->paths[i].path);
+		put_alive(out, snapshot, &snapshot->paths[i]);
+		fputc('}', out);
+	}
+	fputs("]}", out);
+}
+
+static void put_snapshots(FILE *out, const struct model *model)
+{
+	struct point points[SHIM_POINTS];
+	uint32_t count = snapshots_points(model->memory_peak_process, points);
+	const struct snapshot *snapshot;
+	uint32_t i;
+
+	fputs(",\n\"memory_points\":[", out);
+	for (i = 0; i < count; i++)
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+			whole(points[i].ns), points[i].bytes);
+	fputs("],\n\"memory_snapshots\":[", out);
+	for (i = 0; (snapshot = snapshots_get(model, i)); i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_snapshot(out, snapshot);
+	}
+	fputc(']', out);
+}
+
 static void put_warnings(FILE *out)
 {
 	size_t i;
@@ -413,6 +473,8 @@ void json_print(FILE *out, struct model *model, const struct options *options,
 		exceptions_json(out, model, options);
 	if (with_paths)
 		put_paths(out, model, places);
+	if (with_paths && model->has_memory)
+		put_snapshots(out, model);
 	put_warnings(out);
 	fputs("}\n", out);
 	free(order);

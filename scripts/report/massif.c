@@ -1,7 +1,7 @@
 /*
  * What lived at the peak, as ms_print and massif-visualizer read it: Valgrind's
- * massif.out.  Three moments are known, the start, the peak and the end; at the
- * latter two by path.  A tree begins at those who allocate and goes up to their
+ * massif.out.  What lived in all is known of many moments; by path of the peak, of the
+ * end, and when somebody asked.  A tree begins at those who allocate and goes up to their
  * callers, so paths are told backwards, added up by the functions they end in.
  */
 #include <inttypes.h>
@@ -65,10 +65,8 @@ static void add_path(struct sites *sites, uint32_t path, uint64_t bytes)
 	}
 }
 
-static void make_sites(struct sites *sites, enum value value)
+static void clear_sites(struct sites *sites)
 {
-	uint32_t i;
-
 	sites->count = 0;
 	map_free(&sites->map);
 	sites->map = (struct map){ 0 };
@@ -76,12 +74,30 @@ static void make_sites(struct sites *sites, enum value value)
 	sites->sites[sites->count++] = (struct place){ .function = NONE,
 						       .child = NONE,
 						       .sibling = NONE };
+}
+
+static void make_sites(struct sites *sites, enum value value)
+{
+	uint32_t i;
+
+	clear_sites(sites);
 	for (i = 0; i < sites->model->path_count; i++) {
 		uint64_t bytes = memory_value(&sites->model->memory[i], value);
 
 		if (bytes)
 			add_path(sites, i, bytes);
 	}
+}
+
+static void make_snapshot_sites(struct sites *sites,
+				const struct snapshot *snapshot)
+{
+	uint32_t i;
+
+	clear_sites(sites);
+	for (i = 0; i < snapshot->path_count; i++)
+		add_path(sites, snapshot->paths[i].path,
+			 snapshot->paths[i].bytes);
 }
 
 /* --- printing --- */
@@ -183,13 +199,77 @@ static void put_site(const struct sites *sites, uint32_t site, uint32_t depth)
 	free(order);
 }
 
-static void put_snapshot(struct sites *sites, int number, double ns,
-			 uint64_t bytes, const char *kind)
+/* --- moments --- */
+
+enum kind { START, POINT, SNAPSHOT, PEAK, END };
+
+struct moment {
+	enum kind kind;
+	double ns;
+	uint64_t bytes;				/* of a point */
+	const struct snapshot *snapshot;
+};
+
+static int compare_moments(const void *left, const void *right)
 {
-	fprintf(sites->out, "#-----------\nsnapshot=%d\n#-----------\n"
+	const struct moment *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? 1 : -1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* In their order; those of the process that has the peak, whose time it is. */
+static struct moment *list_moments(const struct model *model, uint32_t *count)
+{
+	const struct process *process = model->memory_peak_process;
+	struct point points[SHIM_POINTS];
+	uint32_t point_count = snapshots_points(process, points), room = 0, i;
+	struct moment *moments = NULL;
+	const struct snapshot *snapshot;
+
+	*count = 0;
+	for (i = 0; i < point_count; i++) {
+		GROW(moments, *count, room);
+		moments[(*count)++] = (struct moment){ POINT, points[i].ns,
+						       points[i].bytes, NULL };
+	}
+	for (i = 0; (snapshot = snapshots_get(model, i)); i++) {
+		if (snapshot->process != process || !snapshot->is_complete)
+			continue;
+		GROW(moments, *count, room);
+		moments[(*count)++] = (struct moment){ SNAPSHOT, snapshot->ns,
+						       0, snapshot };
+	}
+	moments = grow(moments, *count + 3, sizeof(*moments));
+	moments[(*count)++] = (struct moment){ START, 0, 0, NULL };
+	moments[(*count)++] = (struct moment){ PEAK, model->memory_peak_ns, 0,
+					       NULL };
+	qsort(moments, *count, sizeof(*moments), compare_moments);
+	moments[(*count)++] = (struct moment){ END, model->duration, 0, NULL };
+	return moments;
+}
+
+static void put_moment(struct sites *sites, uint32_t number,
+		       const struct moment *moment)
+{
+	static const char *const trees[] = { "empty", "empty", "detailed",
+					     "peak", "detailed" };
+	uint64_t bytes = moment->bytes;
+
+	if (moment->kind == SNAPSHOT)
+		make_snapshot_sites(sites, moment->snapshot);
+	else if (moment->kind >= PEAK)
+		make_sites(sites, moment->kind == PEAK ? VALUE_PEAK :
+							 VALUE_LEAKED);
+	if (moment->kind >= SNAPSHOT)
+		bytes = sites->sites[0].bytes;
+	fprintf(sites->out, "#-----------\nsnapshot=%u\n#-----------\n"
 		"time=%" PRIu64 "\nmem_heap_B=%" PRIu64 "\n"
 		"mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
-		number, whole(ns / 1e6), bytes, kind);
+		number, whole(moment->ns / 1e6), bytes, trees[moment->kind]);
+	if (moment->kind >= SNAPSHOT)
+		put_site(sites, 0, 0);
 }
 
 /* massif's own reader takes at most so deep a tree. */
@@ -204,20 +284,17 @@ void massif_print(FILE *out, struct model *model, const struct options *options)
 					     "command");
 	char *text = (char *)keep_text(command ? command : "unknown program",
 				       SIZE_MAX);
+	struct moment *moments;
+	uint32_t count, i;
 
 	if (shallow.max_depth > DEPTH_MAX)
 		shallow.max_depth = DEPTH_MAX;
 	make_harmless(text);
 	fprintf(out, "desc: --time-unit=ms\ncmd: %s\ntime_unit: ms\n", text);
-	put_snapshot(&sites, 0, 0, 0, "empty");
-	make_sites(&sites, VALUE_PEAK);
-	put_snapshot(&sites, 1, model->memory_peak_ns, sites.sites[0].bytes,
-		     "peak");
-	put_site(&sites, 0, 0);
-	make_sites(&sites, VALUE_LEAKED);
-	put_snapshot(&sites, 2, model->duration, sites.sites[0].bytes,
-		     "detailed");
-	put_site(&sites, 0, 0);
+	moments = list_moments(model, &count);
+	for (i = 0; i < count; i++)
+		put_moment(&sites, i, &moments[i]);
+	free(moments);
 	map_free(&sites.map);
 	free(sites.sites);
 }

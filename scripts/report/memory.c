@@ -504,8 +504,7 @@ static int compare_shares(const void *left, const void *right)
 	return a->path < b->path ? -1 : 1;
 }
 
-/* From the outermost caller on. */
-static void put_path(const struct page *page, uint32_t path)
+void memory_put_path(const struct page *page, uint32_t path)
 {
 	const struct path *at = &page->model->paths[path];
 
@@ -514,7 +513,7 @@ static void put_path(const struct page *page, uint32_t path)
 		return;
 	}
 	if (page->model->paths[at->parent].function != NONE) {
-		put_path(page, at->parent);
+		memory_put_path(page, at->parent);
 		fputs(" > ", page->out);
 	}
 	put_text(page->out, shown_name(&page->model->functions[at->function],
@@ -560,7 +559,7 @@ static void print_shares(const struct page *page, const char *bytes,
 		fprintf(page->out, "%10s %12s  ",
 			human_bytes(text[0], shares[i].bytes),
 			human_count(text[1], shares[i].count));
-		put_path(page, shares[i].path);
+		memory_put_path(page, shares[i].path);
 		fputc('\n', page->out);
 	}
 	if (limit < count)
@@ -650,4 +649,5 @@ void memory_print(const struct page *page)
 	free(rows);
 	print_shares(page, "lost", "blocks", share_of_lost);
 	print_shares(page, "mapped", "mappings", share_of_mapped);
+	snapshots_print(page);
 }

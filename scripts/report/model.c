@@ -510,6 +510,9 @@ static void add_memory(struct build *build, uint64_t offset)
 	else
 		memory_add(build->model, file->entries[entry].path,
 			   build->process, &node, &build->heap);
+	if (entry != NONE)
+		snapshots_note(build->model, calltree_address(file, offset),
+			       file->entries[entry].path);
 }
 
 static void forget_entries(struct tree_file *file)
@@ -631,9 +634,13 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 			locks_list(model, build.process_index);
 			exceptions_list(model, build.process_index);
 		}
+		if (build.has_heap)
+			snapshots_begin(model, process);
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);
+		if (build.has_heap)
+			snapshots_end(model, process);
 		add_lost_threads(&build);
 	}
 	map_free(&build.paths);

@@ -53,6 +53,11 @@ struct tree_file {
 	uint64_t *memory;		/* offsets of struct shim_memory_node */
 	uint32_t memory_count;
 	uint64_t heap;			/* of struct shim_heap_node; 0: none here */
+	uint64_t points;		/* of struct shim_points_node, likewise */
+	uint64_t *snapshots;		/* of struct shim_snapshot_node */
+	uint32_t snapshot_count;
+	uint64_t *alive;		/* of struct shim_alive_node */
+	uint32_t alive_count;
 	uint64_t *locks;		/* of struct shim_lock_node */
 	uint32_t lock_count;
 	uint64_t *throws;		/* of struct shim_throw_node */
@@ -178,6 +183,8 @@ bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra);
 /* The name of the struct shim_type_node at @address; NULL: there is none. */
 const char *calltree_type(const struct tree_file *file, uint64_t address);
+/* What the program called @offset. */
+uint64_t calltree_address(const struct tree_file *file, uint64_t offset);
 /* Whether a struct shim_memory_node is there instead. */
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
 /* Copies the struct shim_lives_node at @address, in whichever file of the process. */

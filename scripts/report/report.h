@@ -67,6 +67,10 @@ void tree_print(const struct page *page);
 /* memory.c: the table of functions; what no instrumented function allocated. */
 #define MEMORY_OUTSIDE "(not in an instrumented function)"
 void memory_print(const struct page *page);
+/* From the outermost caller on. */
+void memory_put_path(const struct page *page, uint32_t path);
+/* snapshots.c */
+void snapshots_print(const struct page *page);
 /* The least that those of bucket @bucket have lived. */
 double memory_life_ns(const struct model *model, int bucket);
 uint64_t memory_value(const struct memory *memory, enum value value);

@@ -39,6 +39,8 @@ static const char help[] =
 	"    unload NAME                       detach it\n"
 	"    stop | start                      all calls of hooks off, and on again\n"
 	"    trace-start | trace-stop          calls of -p trace, on and off\n"
+	"    heap                              what lives now, into the recording\n"
+	"                                      (-p memory)\n"
 	"    snapshot [-o DIR]                 a copy of the recording, as it is now\n\n"
 	"The exit status is 1 if that fails; the message begins with the name of the\n"
 	"result.\n";
@@ -447,6 +449,7 @@ int ctl(int words, char **word)
 	if (words == 0 && (strcmp(verb, "status") == 0 ||
 			   strcmp(verb, "start") == 0 ||
 			   strcmp(verb, "stop") == 0 ||
+			   strcmp(verb, "heap") == 0 ||
 			   strcmp(verb, "trace-start") == 0 ||
 			   strcmp(verb, "trace-stop") == 0))
 		return ask(pid, verb, NULL, NULL, 0);

@@ -1,0 +1,69 @@
+/*
+ * How much lives, from time to time: whoever allocates or releases after the coarse
+ * clock has gone on far enough notes it.  No thread and no timer: while nothing is
+ * allocated nothing changes.
+ *
+ * What is half written when the process is killed is in the half that does not count.
+ */
+#include "memory.h"
+
+#include <shim/banned.h>
+
+#define NEVER UINT64_MAX
+
+uint64_t memory_point_due = NEVER;
+
+static struct shim_points_node *points;
+
+void memory_points_start(struct tree *tree, uint64_t length)
+{
+	struct shim_points_node *made = tree_take(tree, sizeof(*made));
+
+	if (!made)
+		return;
+	made->interval = length;
+	__atomic_store_n(&made->function, SHIM_NODE_POINTS, __ATOMIC_RELEASE);
+	points = made;
+	__atomic_store_n(&memory_point_due, 0, __ATOMIC_RELEASE);
+}
+
+void memory_points_forked(void)
+{
+	points = NULL;
+	memory_point_due = NEVER;
+}
+
+static void keep_every_other(void)
+{
+	uint64_t from = points->active & 1, to = from ^ 1, kept = 0;
+
+	for (uint64_t i = 0; i < SHIM_POINTS; i += 2)
+		points->half[to][kept++] = points->half[from][i];
+	points->count[to] = kept;
+	points->interval *= 2;
+	__atomic_store_n(&points->active, to, __ATOMIC_RELEASE);
+}
+
+/* Who takes the date away is the only one here, until there is a new one. */
+COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
+{
+	uint64_t due = __atomic_load_n(&memory_point_due, __ATOMIC_ACQUIRE);
+	uint64_t half, count;
+
+	if (clock < due ||
+	    !__atomic_compare_exchange_n(&memory_point_due, &due, NEVER, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	half = points->active & 1;
+	count = points->count[half];
+	if (count < SHIM_POINTS) {
+		points->half[half][count] =
+			(struct shim_point){ clock, live_bytes };
+		__atomic_store_n(&points->count[half], ++count,
+				 __ATOMIC_RELEASE);
+	}
+	if (count >= SHIM_POINTS)
+		keep_every_other();
+	__atomic_store_n(&memory_point_due, clock + points->interval,
+			 __ATOMIC_RELEASE);
+}
