@@ -5,6 +5,7 @@ The memory profiler: what tests/programs/remembered.c is said to have allocated,
 path, is what it did.
 """
 import csv
+import ctypes.util
 import io
 import json
 import math
@@ -124,12 +125,13 @@ COUNTER = r"""
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
+void __libc_free(void *);
 void *__libc_memalign(size_t, size_t);
 
 /* libc allocates more for each thread if one more library has some of these. */
 __thread int as_ours;
 
-static unsigned long blocks, bytes;
+static unsigned long blocks, bytes, releases;
 
 static void *count(void *pointer, size_t size)
 {
@@ -140,9 +142,22 @@ static void *count(void *pointer, size_t size)
         return pointer;
 }
 
+static void release(void *pointer)
+{
+        if (pointer)
+                __atomic_fetch_add(&releases, 1, __ATOMIC_RELAXED);
+}
+
 void *malloc(size_t n) { return count(__libc_malloc(n), n); }
 void *calloc(size_t a, size_t b) { return count(__libc_calloc(a, b), a * b); }
-void *realloc(void *p, size_t n) { return count(__libc_realloc(p, n), n); }
+void free(void *p) { release(p), __libc_free(p); }
+
+void *realloc(void *p, size_t n)
+{
+        release(p);
+        return count(__libc_realloc(p, n), n);
+}
+
 void *memalign(size_t a, size_t n) { return count(__libc_memalign(a, n), n); }
 void *aligned_alloc(size_t a, size_t n) { return memalign(a, n); }
 
@@ -156,8 +171,8 @@ int posix_memalign(void **p, size_t a, size_t n)
 __attribute__((destructor)) static void end(void)
 {
         char line[100];
-        int size = snprintf(line, sizeof(line), "counted %lu %lu\n", blocks,
-                            bytes);
+        int size = snprintf(line, sizeof(line), "counted %lu %lu %lu\n",
+                            blocks, bytes, releases);
 
         if (write(2, line, size) != size)
                 _exit(99);
@@ -217,28 +232,98 @@ int main()
 """
 
 
+DATABASE = r"""
+#include <stdio.h>
+
+typedef struct sqlite3 sqlite3;
+
+int sqlite3_open(const char *, sqlite3 **);
+int sqlite3_exec(sqlite3 *, const char *,
+                 int (*)(void *, int, char **, char **), void *, char **);
+int sqlite3_close(sqlite3 *);
+
+static int print(void *unused, int count, char **values, char **names)
+{
+        (void)unused, (void)names;
+        for (int i = 0; i < count; i++)
+                printf(i + 1 < count ? "%s " : "%s\n", values[i]);
+        return 0;
+}
+
+int main(void)
+{
+        sqlite3 *database;
+
+        return sqlite3_open(":memory:", &database) ||
+               sqlite3_exec(database,
+                       "create table t(a integer primary key, b text);"
+                       "with recursive n(i) as (values(1) union all "
+                       "  select i + 1 from n where i < 5000) "
+                       "insert into t select i, printf('%0*d', i % 300, i) from n;"
+                       "create index tb on t(b);"
+                       "update t set b = b || a where a % 3 = 0;"
+                       "delete from t where a % 7 = 0;"
+                       "select count(*), sum(length(b)) from t;"
+                       "select max(n) from (select count(*) n from t "
+                       "  group by substr(b, -2) order by b);",
+                       print, NULL, NULL) ||
+               sqlite3_close(database);
+}
+"""
+
+
+def counter():
+    """What stands in for libc's allocator, and counts."""
+    path = new_directory('counter') + '/counter.c'
+    with open(path, 'w') as file:
+        file.write(COUNTER)
+    return compile(path, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
+                   name='libcounter.so', instrument=False)
+
+
+def expect_counted_to_the_byte(program):
+    alone = run([program], LD_PRELOAD=counter())
+    counted = re.fullmatch(r'counted (\d+) (\d+) (\d+)\n', alone.stderr)
+    expect(counted, alone.stderr)
+    allocations, bytes, releases = map(int, counted.groups())
+    done = run([program], new_directory('recording'), 'memory')
+    expect_equal((done.status, done.stdout), (0, alone.stdout), 'the program')
+    for value, number in ('allocations', allocations), ('bytes', bytes):
+        got = sum(int(line.rsplit(' ', 1)[1]) for line in shim_report(
+            'export', 'folded', done.output, '--value', value).splitlines())
+        expect_equal(got, number, value)
+    whole = json.loads(shim_report('export', 'json', done.output))['memory']
+    expect_equal(whole['allocations'] - whole['left_blocks'], releases,
+                 'releases')
+    return alone.stdout, allocations
+
+
+def written(name, text):
+    path = os.path.join(new_directory('source'), name)
+    with open(path, 'w') as file:
+        file.write(text)
+    return path
+
+
 @test
 def a_cxx_program_is_counted_to_the_byte():
-    directory = new_directory('counter')
-    for name, text in ('counter.c', COUNTER), ('program.cc', PROGRAM):
-        with open('%s/%s' % (directory, name), 'w') as file:
-            file.write(text)
-    counter = compile(directory + '/counter.c', 'gcc', '-O1',
-                      ['-shared', '-fPIC', '-fno-builtin'],
-                      name='libcounter.so', instrument=False)
     for family in 'gcc', 'clang':
-        program = compile(directory + '/program.cc', family, '-O1',
-                          name='counted')
-        alone = run([program], LD_PRELOAD=counter)
-        wanted = [int(n) for n in re.fullmatch(r'counted (\d+) (\d+)\n',
-                                               alone.stderr).groups()]
-        done = run([program], new_directory('recording'), 'memory')
-        expect_equal((done.status, done.stdout), (0, '5 33\n'), 'the program')
-        for value, number in zip(('allocations', 'bytes'), wanted):
-            got = sum(int(line.rsplit(' ', 1)[1]) for line in shim_report(
-                'export', 'folded', done.output, '--value',
-                value).splitlines())
-            expect_equal(got, number, value)
+        output, _ = expect_counted_to_the_byte(
+            compile(written('program.cc', PROGRAM), family, '-O1',
+                    name='counted'))
+        expect_equal(output, '5 33\n', 'the program')
+
+
+@test
+def sqlite_is_counted_to_the_byte():
+    library = ctypes.util.find_library('sqlite3')
+    if not library:
+        raise shimtest.Skipped('libsqlite3 is not installed')
+    program = compile(written('database.c', DATABASE), 'gcc', '-O1',
+                      name='database', libraries=['-l:' + library])
+    output, allocations = expect_counted_to_the_byte(program)
+    expect(output.startswith('4286 ') and allocations > 5000,
+           '%d allocations: %s' % (allocations, output))
 
 
 @test
