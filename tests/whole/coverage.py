@@ -272,6 +272,73 @@ def every_trap_is_where_an_instruction_begins():
             expect_equal(offsets - instructions_of(program), set(), source)
 
 
+# --- it is what the program did ---
+
+def noted_by_place(output):
+    """{offset: whether it was reached}, of the program."""
+    places = {}
+    for directory, _, names in os.walk(output):
+        for name in names:
+            if name.endswith('.coverage'):
+                with open(os.path.join(directory, name), 'rb') as file:
+                    data = file.read()
+                places.update(read_reached(data))
+    return places
+
+
+def read_reached(data):
+    def word(at, size):
+        return int.from_bytes(data[at:at + size], 'little')
+    at = word(48, 8)
+    while word(at, 8):
+        lines, first = word(at + 36, 4), at + 56
+        names = data[first + 17 * lines + word(at + 44, 4):]
+        if word(at, 8) == 1 and names.split(b'\0')[0].endswith(b'_checked'):
+            for i in range(lines):
+                if word(first + 16 * i + 4, 4):
+                    yield (word(first + 16 * i, 4),
+                           data[first + 16 * lines + i] != 0)
+        at += word(at + 8, 8)
+
+
+def executed_by(program, case):
+    """The places of the instructions that were, by callgrind."""
+    out = os.path.join(new_directory('callgrind'), 'out')
+    subprocess.run(['valgrind', '--tool=callgrind', '--dump-instr=yes',
+                    '--compress-pos=no', '--compress-strings=no',
+                    '--callgrind-out-file=' + out, program, case],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   check=True)
+    executed, is_it = set(), False
+    with open(out) as file:
+        for text in file:
+            if text.startswith('ob='):
+                is_it = text.rstrip('\n').endswith('_checked')
+            elif is_it and text.startswith('0x'):
+                executed.add(int(text.split(' ', 1)[0], 16))
+    return executed
+
+
+# tests/bench/coverage does it with lua and sqlite.
+@test
+def a_place_is_noted_if_the_program_comes_there_and_only_then():
+    x86_only()
+    if not shutil.which('valgrind'):
+        raise Skipped('valgrind is not installed')
+    for family in 'gcc', 'clang':
+        for optimize in '-O0', '-O2':
+            program = compile('reached.c', family, optimize,
+                              [*FLAGS, '-gdwarf-4'], 'reached_checked',
+                              libraries=['-ldl'], instrument=False)
+            noted = noted_by_place(record([program, 'plain'],
+                                          'coverage').output)
+            executed = executed_by(program, 'plain')
+            expect(len(noted) > 100 and True in noted.values() and
+                   False in noted.values(), 'places: %r' % noted)
+            expect_equal({offset: offset in executed for offset in noted},
+                         noted, family + optimize)
+
+
 # --- what profilers ask ---
 
 ANSWERS = """\
