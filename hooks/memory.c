@@ -214,10 +214,14 @@ static inline void end_change(int64_t change)
 	    UNLIKELY(live > __atomic_load_n(&heap->peak_bytes,
 					    __ATOMIC_RELAXED)))
 		raise_peak(live);
-	if (tree_tick &&
-	    UNLIKELY(*tree_tick >= __atomic_load_n(&memory_point_due,
-						   __ATOMIC_RELAXED)))
-		memory_point_add(*tree_tick, live);
+}
+
+/* When all of it is counted; and with the release of what has lived for a tick. */
+static inline void note_live(uint64_t clock)
+{
+	if (UNLIKELY(clock >= __atomic_load_n(&memory_point_due,
+					      __ATOMIC_RELAXED)))
+		memory_point_add(clock, heap->live_bytes);
 }
 
 /* --- counting --- */
@@ -269,6 +273,7 @@ static void count_long_life(struct shim_memory_node *memory,
 				     __builtin_clzll(clock));
 	uint64_t *counter;
 
+	note_live(*tree_tick);
 	if (UNLIKELY(!lives) && !(lives = make_lives(memory)))
 		return;
 	if (clock >> bucket < tick_length)
@@ -332,6 +337,7 @@ static void on_allocation(struct shim_profiler *profiler,
 	keep(memory);
 	count_allocation(memory, block);
 	end_change(bytes_of(block));
+	note_live(block->clock);
 }
 
 static void on_release(struct shim_profiler *profiler,
@@ -377,6 +383,7 @@ static void on_reallocation(struct shim_profiler *profiler,
 	count_allocation(to, after);
 	shim_add(&to->reallocations, after->weight);
 	end_change(change);
+	note_live(after->clock);
 }
 
 /* The parent's nodes are the parent's; the child has a tree of its own. */
