@@ -98,6 +98,7 @@ struct tree {
 	struct hot *hot;		/* its thread's, or NULL */
 	struct waits *waits;		/* of locks.c */
 	struct throws *throws;		/* of exceptions.c */
+	uint64_t life;			/* counts threads that had trees */
 };
 
 /* What the fast path reads, per thread. */
@@ -127,6 +128,7 @@ extern struct shim_node tree_no_child;
 
 extern __thread struct hot tree_hot;
 extern struct tree *trees;
+extern struct tree *trees_asked;	/* the last that was asked whether it is free */
 extern enum clock tree_mode;
 extern bool tree_has_file;		/* else the nodes are in private memory */
 extern const volatile uint64_t *tree_tick;

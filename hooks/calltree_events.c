@@ -213,7 +213,7 @@ static void on_forked(struct shim_profiler *profiler)
 				 .cache = tree_hot.cache,
 				 .cache_mask = tree_hot.cache_mask,
 				 .no_clock = tree_hot.no_clock };
-	trees = NULL;
+	trees = trees_asked = NULL;
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
 	by_start_recording();

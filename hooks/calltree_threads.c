@@ -6,7 +6,12 @@
 
 #include <shim/banned.h>
 
+/* How many threads are asked whether they are still there before a new one gets
+ * a tree of its own. */
+#define ASKED_MAX 64
+
 struct tree *trees;
+struct tree *trees_asked;
 
 /* --- stacks --- */
 
@@ -177,9 +182,11 @@ struct shim_node *tree_collect(struct tree *tree)
 
 static bool begin_thread(struct tree *tree, uintptr_t sp)
 {
+	static uint64_t lives;
 	struct stack *stack = &tree->main_stack;
 
 	tree->hot = NULL;
+	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
 	*stack = (struct stack){ .low = sp & ~4095ul };
 	stack->high = stack->low + 4096;
 	shim_stack_find(sp, &stack->low, &stack->high);
@@ -240,11 +247,25 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 	return tree;
 }
 
-/* A tree whose thread is gone, or that was this task's in a former life. */
+/* The next tree in a round through all of them; NULL: there is none. */
+static struct tree *next_tree(void)
+{
+	struct tree *tree = __atomic_load_n(&trees_asked, __ATOMIC_ACQUIRE);
+
+	tree = tree ? tree->next : NULL;
+	if (!tree)
+		tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&trees_asked, tree, __ATOMIC_RELEASE);
+	return tree;
+}
+
+/* A tree whose thread is gone, or that was this task's in a former life.  Of some,
+ * not of all: where many threads live, each new one would ask for each. */
 static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 {
-	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
-	     tree; tree = tree->next) {
+	struct tree *tree;
+
+	for (unsigned i = 0; i < ASKED_MAX && (tree = next_tree()); i++) {
 		uint32_t owner = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
 
 		if (owner != tid && shim_thread_is_alive(owner))
@@ -261,13 +282,17 @@ static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 	return NULL;
 }
 
+/* The latest: a task of this number may have ended before. */
 struct tree *tree_of_task(uint32_t tid)
 {
+	struct tree *found = NULL;
+
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next)
-		if (__atomic_load_n(&tree->tid, __ATOMIC_RELAXED) == tid)
-			return tree;
-	return NULL;
+		if (__atomic_load_n(&tree->tid, __ATOMIC_RELAXED) == tid &&
+		    (!found || found->life < tree->life))
+			found = tree;
+	return found;
 }
 
 COLD struct tree *tree_get(uintptr_t sp)

@@ -78,3 +78,15 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 	sys_close(fd);
 	return r < 0 ? (int)r : 0;
 }
+
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
+	      char name[64])
+{
+	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_find_mapping(fd, address, low, high, name);
+	sys_close(fd);
+	return r;
+}

@@ -21,4 +21,9 @@ struct map {
 int maps_read(bool (*each)(const struct map *map, void *argument),
 	      void *argument);
 
+/* The one that holds @address, at once whatever there is besides; on an error
+ * maps_read() may know more. */
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
+	      char name[64]);
+
 #endif

@@ -35,13 +35,25 @@ static bool each(const struct map *map, void *argument)
 	return false;
 }
 
+/* With many threads there are many mappings; what lies below one matters for the
+ * first thread's stack alone. */
+static void find(struct request *request)
+{
+	char name[64];
+
+	request->found = maps_find(request->sp, &request->low, &request->high,
+				   name) == 0 && !text_equal(name, "[stack]");
+	if (!request->found)
+		maps_read(each, request);
+}
+
 static int look(void *argument)
 {
 	struct request *request = argument;
 	uint64_t limit;
 	uintptr_t block = arch_thread_pointer();
 
-	maps_read(each, request);
+	find(request);
 	if (!request->found)
 		return 0;
 	/* The kernel makes one mapping of a thread's stack and whatever was put

@@ -23,6 +23,7 @@ static enum state state;
 static bool main_started;
 static int lock_owner; /* tid, 0: free, -tid: that thread is forking */
 static int lock_before; /* the owner it was taken from */
+static int lock_waiters; /* asleep until it is free */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
@@ -42,6 +43,20 @@ void state_begin_main(void)
 
 #define MONOTONIC 1
 #define FORK_NS	  250000000u /* it may not get a processor for as long */
+#define YIELDS	  32
+#define SLEEP_MS  250
+
+/* Thousands of threads that yield to each other get nowhere. */
+static void wait_a_little(int owner, unsigned yields)
+{
+	if (yields < YIELDS) {
+		sys_yield();
+		return;
+	}
+	__atomic_add_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
+	sys_wait((uint32_t *)&lock_owner, (uint32_t)owner, SLEEP_MS);
+	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
+}
 
 /*
  * A thread that forks keeps the others out only so that its child finds
@@ -51,14 +66,15 @@ void state_begin_main(void)
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
 	uint64_t begin_ns, now_ns;
+	unsigned yields = 0;
 
 	sys_time_ns(MONOTONIC, &begin_ns);
 	do {
 		sys_time_ns(MONOTONIC, &now_ns);
 		if (before != -self &&
 		    (before >= 0 || now_ns - begin_ns < FORK_NS)) {
+			wait_a_little(before, yields++);
 			before = 0;
-			sys_yield();
 		}
 	} while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
 					      __ATOMIC_ACQUIRE,
@@ -77,9 +93,17 @@ static void lock(int self)
 		wait_for_lock(self, before);
 }
 
+static void wake_a_waiter(void)
+{
+	if (__atomic_load_n(&lock_waiters, __ATOMIC_SEQ_CST) > 0)
+		sys_wake_one((uint32_t *)&lock_owner);
+}
+
+/* In this order: who falls asleep sees the new owner, or is seen here. */
 static void unlock(int to)
 {
-	__atomic_store_n(&lock_owner, to, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock_owner, to, __ATOMIC_SEQ_CST);
+	wake_a_waiter();
 }
 
 int state_slowly(int (*work)(void *argument), void *argument)
@@ -130,13 +154,15 @@ void state_fork_ended(void)
 {
 	int self = sys_is_forbidden() ? 0 : sys_gettid(), held = -self;
 
-	if (self > 0)
-		__atomic_compare_exchange_n(&lock_owner, &held, 0, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	if (self > 0 &&
+	    __atomic_compare_exchange_n(&lock_owner, &held, 0, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		wake_a_waiter();
 }
 
 bool state_forked(void)
 {
+	lock_waiters = 0;
 	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
 }
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -338,6 +339,35 @@ int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use)
 	return 0;
 }
 
+/* PROCMAP_QUERY, of Linux 6.11. */
+struct query {
+	uint64_t size, flags, address;
+	uint64_t start, end;
+	uint64_t about[4];
+	uint32_t device[2];
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+_Static_assert(sizeof(struct query) == 104, "layout");
+
+int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
+		     uintptr_t *high, char name[64])
+{
+	struct query query = { .size = sizeof(query), .address = address,
+			       .name_size = 64, .name = (uintptr_t)name };
+	int r;
+
+	name[0] = '\0';
+	r = (int)call(SYS_ioctl, maps, (long)_IOWR('f', 17, struct query),
+		      (long)&query, 0, 0, 0);
+	if (r < 0)
+		return r;
+	*low = query.start;
+	*high = query.end;
+	return 0;
+}
+
 int sys_time_ns(int clock, uint64_t *time_ns)
 {
 	struct timespec now;
@@ -533,6 +563,11 @@ void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
 
 	call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
 	     time_ms ? (long)&time : 0, 0, 0);
+}
+
+void sys_wake_one(uint32_t *word)
+{
+	call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
 void sys_wake(uint32_t *word)

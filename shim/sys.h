@@ -70,6 +70,10 @@ int sys_timer_delete(int timer);
 int sys_set_signal_stack(void *low, size_t size);
 /* RLIMIT_*: the soft limit. */
 int sys_limit(int which, uint64_t *limit);
+/* Where the mapping that holds @address lies and what it is called, of
+ * /proc/self/maps, which is open as @maps; an error of any kind: look there. */
+int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
+		     uintptr_t *high, char name[64]);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
 int sys_time_ns(int clock, uint64_t *time_ns);
 /* How far apart the values of @clock are. */
@@ -94,6 +98,7 @@ int sys_name_thread(const char *name);
 /* Sleeps while *@word is @value, until somebody wakes it, for @time_ms (0: as
  * long as it takes). */
 void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
+void sys_wake_one(uint32_t *word);
 void sys_wake(uint32_t *word);
 
 /* For a thread of ours when system calls are forbidden: never returns.  One call

@@ -14,6 +14,11 @@
 #define CHUNKS_MAX 1024
 #define INDEX_BITS 16
 
+/* How many threads are asked whether they are still there before a new one gets
+ * a record of its own: with all of them, many threads would take their number
+ * squared. */
+#define ASKED_MAX 64
+
 __thread struct thread *thread_current;
 
 static struct thread *chunks[CHUNKS_MAX];
@@ -49,14 +54,10 @@ static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 		    !sys_is_alive(pid, (int)at(i)->tid))
 			return at(i);
 	}
-	for (uint32_t n = 0; n < count(); n++) {
-		uint32_t i = (next + n) % count();
-
-		*index = i;
-		if (!sys_is_alive(pid, (int)at(i)->tid)) {
-			next = i + 1;
-			return at(i);
-		}
+	for (uint32_t n = 0; n < count() && n < ASKED_MAX; n++) {
+		*index = next++ % count();
+		if (!sys_is_alive(pid, (int)at(*index)->tid))
+			return at(*index);
 	}
 	return NULL;
 }

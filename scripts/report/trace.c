@@ -15,6 +15,8 @@
 #include "trace.h"
 #include "trace_file.h"
 
+#define OTHER_FILES 64
+
 /* "12.trace" */
 static bool has_suffix(const char *name, const char *suffix)
 {
@@ -291,6 +293,7 @@ static void find_ends(struct trace *trace)
 		process->end_clock = process->latest_clock;
 	}
 	trace->thread_count = 0;	/* they were found back to front */
+	map_free(&trace->by_ordinal);
 }
 
 /* What is not in a trace because somebody wanted it so. */
@@ -329,10 +332,13 @@ bool trace_open(struct trace *trace, struct recording *recording)
 
 	*trace = (struct trace){ .recording = recording,
 				 .start_mono_ns = UINT64_MAX };
-	/* Each reader keeps its file open, if it may. */
+	/* Each reader keeps its file open, if it may; some are for the others. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+		if (limit.rlim_cur > OTHER_FILES)
+			trace->open_max = limit.rlim_cur - OTHER_FILES;
 	}
 	trace->tables = allocate(recording->process_count,
 				 sizeof(*trace->tables));
@@ -368,5 +374,6 @@ void trace_close(struct trace *trace)
 	free(trace->tables);
 	free(trace->files);
 	free(trace->threads);
+	map_free(&trace->by_ordinal);
 	*trace = (struct trace){ .recording = NULL };
 }

@@ -99,6 +99,8 @@ struct trace {
 	uint32_t file_count;
 	struct trace_thread *threads;
 	uint32_t thread_count, thread_room;
+	struct map by_ordinal;		/* file << 32 | ordinal -> thread */
+	uint64_t open_files, open_max;	/* readers that keep theirs open; as many may */
 	struct site_table *tables;	/* by process: sites by number */
 };
 

@@ -7,6 +7,7 @@
  * A reader holds a window of the file and the open calls of each track; most records
  * are one event each, made in place.  The few that are several go through a queue.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ struct trace_reader {
 	struct trace *trace;
 	struct trace_file *file;
 	uint32_t file_index;
-	int fd;
+	int fd;				/* -1: it is opened for each window */
+	bool is_gone;
 	struct trace_range range;
 	struct trace_filter *filter;	/* or NULL */
 	bool in_range, is_over;
@@ -74,6 +76,31 @@ static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
 
 /* --- the file --- */
 
+static int open_file(const struct trace_reader *reader)
+{
+	return open(reader->file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+						O_NONBLOCK);
+}
+
+/* Ten thousand threads have more files than a process may have open. */
+static ssize_t read_window(struct trace_reader *reader, uint32_t size)
+{
+	int fd = reader->fd >= 0 ? reader->fd : open_file(reader);
+	ssize_t got;
+
+	if (fd < 0) {
+		if (!reader->is_gone)
+			warn("%s: cannot open it again: %s", reader->file->name,
+			     strerror(errno));
+		reader->is_gone = true;
+		return 0;
+	}
+	got = pread(fd, reader->window, size, (off_t)reader->at);
+	if (fd != reader->fd)
+		close(fd);
+	return got;
+}
+
 /* Makes @size bytes at reader->at readable, of which what is behind the end of the
  * block is zero. */
 static const unsigned char *look(struct trace_reader *reader, uint32_t size)
@@ -86,7 +113,7 @@ static const unsigned char *look(struct trace_reader *reader, uint32_t size)
 	    reader->at + size <= reader->window_at + reader->window_size)
 		return reader->window + (reader->at - reader->window_at);
 	want = left < WINDOW ? (uint32_t)left : WINDOW;
-	got = pread(reader->fd, reader->window, want, (off_t)reader->at);
+	got = read_window(reader, want);
 	if (got < 0)
 		got = 0;
 	/* A file that has shrunk reads as zero. */
@@ -291,15 +318,14 @@ static void begin_thread(struct trace_reader *reader, uint32_t tid,
 			 const char name[16])
 {
 	struct trace *trace = reader->trace;
+	uint64_t key = (uint64_t)reader->file_index << 32 |
+		       reader->thread_ordinal;
 	uint32_t i;
 
 	use_track(reader, 0);
 	reader->is_paused = reader->is_unwound = false;
 	/* Another reader may have found it before. */
-	for (i = 0; i < trace->thread_count; i++)
-		if (trace->threads[i].file == reader->file_index &&
-		    trace->threads[i].ordinal == reader->thread_ordinal)
-			break;
+	i = map_add(&trace->by_ordinal, key, trace->thread_count);
 	if (i == trace->thread_count) {
 		GROW(trace->threads, trace->thread_count, trace->thread_room);
 		trace->threads[trace->thread_count++] = (struct trace_thread){
@@ -742,10 +768,11 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	find_clock(reader);
 	if (range->min_duration_ns > 0)
 		reader->filter = trace_filter_begin(range->min_duration_ns);
-	reader->fd = open(reader->file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-						      O_NONBLOCK);
-	if (reader->fd < 0)
-		warn("%s: cannot open it again", reader->file->name);
+	reader->fd = -1;
+	if (trace->open_files < trace->open_max) {
+		reader->fd = open_file(reader);
+		trace->open_files += reader->fd >= 0;
+	}
 	if (!reader->in_range)
 		reader->block = find_block(reader);
 	return reader;
@@ -773,8 +800,10 @@ void trace_end(struct trace_reader *reader)
 	if (!reader->file->is_blamed)
 		say_damage(reader);
 	reader->file->is_blamed |= reader->damaged || reader->unmatched;
-	if (reader->fd >= 0)
+	if (reader->fd >= 0) {
 		close(reader->fd);
+		reader->trace->open_files--;
+	}
 	for (i = 0; i < reader->track_count; i++)
 		free(reader->tracks[i].calls);
 	trace_filter_end(reader->filter);

@@ -44,7 +44,8 @@ static uint64_t take(struct builder *builder, size_t size)
 	uint64_t at = builder->size;
 
 	while (builder->size + size > builder->room) {
-		uint64_t more = builder->room ? builder->room : 65536;
+		/* There may be ten thousand threads of a few calls each. */
+		uint64_t more = builder->room ? builder->room : 512;
 
 		builder->data = grow(builder->data, builder->room + more, 1);
 		memset(builder->data + builder->room, 0, more);
@@ -269,7 +270,7 @@ static void build(struct trace *trace, uint32_t file, struct tree_file *tree)
 	free(builder.branches);
 	free(builder.nodes);
 	map_free(&builder.children);
-	tree->data = builder.data;
+	tree->data = grow(builder.data, builder.size, 1);
 	tree->size = builder.size;
 	tree->chunk_count = 1;
 	tree->chunks[0] = (struct shim_chunk){ BASE, builder.size - BASE, BASE };

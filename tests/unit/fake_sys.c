@@ -29,6 +29,7 @@
 #define sys_block_signals    real_block_signals
 #define sys_restore_signals  real_restore_signals
 #define sys_limit	     real_limit
+#define sys_find_mapping real_find_mapping
 #define sys_signal_stack     real_signal_stack
 #define sys_time_ns	     real_time_ns
 #define sys_clock_resolution real_clock_resolution
@@ -81,6 +82,7 @@
 #undef sys_block_signals
 #undef sys_restore_signals
 #undef sys_limit
+#undef sys_find_mapping
 #undef sys_signal_stack
 #undef sys_time_ns
 #undef sys_clock_resolution
@@ -205,6 +207,10 @@ FAKE(long, write_at, (int fd, const void *buffer, size_t size, uint64_t offset),
 FAKE(int, sync_cores, (void), ())
 FAKE(int, thread_name, (char name[16]), (name))
 FAKE(int, limit, (int which, uint64_t *limit), (which, limit))
+FAKE(int, find_mapping,
+     (int maps, uintptr_t address, uintptr_t *low, uintptr_t *high,
+      char name[64]),
+     (maps, address, low, high, name))
 FAKE(int, signal_stack, (uintptr_t *low, uintptr_t *high, bool *in_use),
      (low, high, in_use))
 FAKE(int, time_ns, (int clock, uint64_t *time_ns), (clock, time_ns))
