@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -416,10 +417,17 @@ static bool do_process(const char *verb, char *value)
 		execl("/proc/self/exe", "monitored", value, NULL);
 	} else if (!strcmp(verb, "vfork")) {
 		if (vfork() == 0) {
-			execl("/bin/true", "true", NULL);
+			if (!value)
+				execl("/bin/true", "true", NULL);
 			_exit(1);
 		}
 		wait(NULL);
+	} else if (!strcmp(verb, "raw_fork")) {
+		if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0)
+			exit(0);
+		wait(NULL);
+	} else if (!strcmp(verb, "no_exec")) {
+		result = execl("/no/such/program", "program", NULL);
 	} else if (!strcmp(verb, "threads")) {
 		number = number_after(value, &rest);
 		thread_hits = number;

@@ -44,7 +44,7 @@
 
 static const char *wanted = "";
 static uint32_t mode, frequency_hz = 100;
-static struct shim_handle *first, *second, *third;
+static struct shim_handle *first, *second, *third, *watcher;
 
 /* --- hits --- */
 
@@ -223,6 +223,8 @@ static void owner(void)
 	EXPECT(shim_profiler_set_sample_mode(second, 1, 500) == SHIM_OK, "500");
 	EXPECT(shim_profiler_destroy(second) == SHIM_OK, "destroy");
 	EXPECT(shim_profiler_destroy(third) == SHIM_OK, "destroy");
+	EXPECT(get(watcher) == SHIM_S_FALSE && got(0, 100), "%u %u", got_mode,
+	       got_frequency);
 	weight = 0;
 	spin_processor(0.05);
 	EXPECT(weight == 0, "%lu with no owner", weight);
@@ -1070,6 +1072,7 @@ __attribute__((constructor)) static void set_up(int argc, char **argv)
 	first = shim_profiler_create(NULL);
 	second = shim_profiler_create(NULL);
 	third = shim_profiler_create(NULL);
+	watcher = shim_profiler_create(NULL);
 	shim_profiler_on_sample_hit(first, hit);
 	shim_profiler_on_sample_hit(second, second_hit);
 	if (strcmp(wanted, "owner") == 0) {

@@ -225,7 +225,7 @@ ParameterizedTestParameters(faults, any_system_call_may_fail_once)
 }
 
 ParameterizedTest(int *turn, faults, any_system_call_may_fail_once,
-		  .init = set_up, .timeout = 120)
+		  .init = set_up, .timeout = 600)
 {
 	fail_each((unsigned)*turn, false);
 }
@@ -238,7 +238,7 @@ ParameterizedTestParameters(faults, all_system_calls_may_fail_from_one_on)
 }
 
 ParameterizedTest(int *turn, faults, all_system_calls_may_fail_from_one_on,
-		  .init = set_up, .timeout = 120)
+		  .init = set_up, .timeout = 600)
 {
 	fail_each((unsigned)*turn, true);
 }

@@ -362,6 +362,9 @@ def sums_of_threads_are_exact():
         expect_equal(seconds(ran.binary,
                              *[ran.path(name) for name in ran.files()]),
                      {'first': 400000.0, 'second': 400000.0}, 'gprof')
+    # Long enough for them to run at once.
+    ran = Run('threads=4:3000000')
+    expect_equal(Gmon(ran.path()).sum(), 12000000, 'at once')
 
 
 @test
@@ -725,6 +728,9 @@ def what_was_counted_before_exec_is_not_lost():
     files = ran.files()
     expect_equal(by_pid(ran), [3, 4], 'sums')
     expect_equal(files[1], files[0] + '.1', 'names')
+    ran = Run('hit=first:3', 'no_exec', 'hit=second:4', flags=None, PROFDIR='.')
+    expect_equal(ran.of('no_exec'), [(-1, ENOENT)], 'exec')
+    expect_equal(by_pid(ran), [3, 4], 'once each, if there is no new program')
 
 
 @test
@@ -733,6 +739,15 @@ def a_vfork_child_writes_nothing():
     expect_equal(by_pid(ran)[-1], 3, 'sum')
     expect_equal(len([name for name in ran.files()
                       if name.endswith('monitored')]), 1, 'files')
+    ran = Run('hit=first:3', 'vfork=exit', 'hit=first:4', flags=None,
+              PROFDIR='.')
+    expect_equal(by_pid(ran), [7], 'one that ends by itself')
+
+
+@test
+def a_child_of_a_raw_call_has_its_own_from_0():
+    ran = Run('hit=first:3', 'raw_fork', 'hit=first:4', flags=None, PROFDIR='.')
+    expect_equal(by_pid(ran), [0, 7], 'sums')
 
 
 @test
