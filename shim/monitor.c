@@ -6,12 +6,12 @@
 #include "image.h"
 #include "log.h"
 #include "sample.h"
+#include "segments.h"
 #include "state.h"
 #include "sys.h"
 #include "text.h"
 #include "thread.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <shim/format.h>
 #include <shim/info.h>
@@ -140,20 +140,16 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 static bool find_code(const struct image_entry *image, uintptr_t *low,
 		      uintptr_t *high, uintptr_t *entry)
 {
+	struct segments segments = segments_at(image->start);
 	Elf64_Ehdr elf;
 	Elf64_Phdr part;
 
 	*low = UINTPTR_MAX;
 	*high = 0;
-	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0 ||
-	    elf.e_phentsize != sizeof(part))
+	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0)
 		return false;
 	*entry = elf.e_entry;
-	for (unsigned i = 0; i < elf.e_phnum; i++) {
-		uintptr_t at = image->start + elf.e_phoff + i * sizeof(part);
-
-		if (sys_peek((const void *)at, &part, sizeof(part)) < 0)
-			return false;
+	while (segments_next(&segments, &part)) {
 		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X))
 			continue;
 		if (part.p_vaddr < *low)

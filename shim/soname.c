@@ -1,8 +1,7 @@
 #include "soname.h"
 
+#include "segments.h"
 #include "sys.h"
-
-#include <elf.h>
 
 #include <shim/banned.h>
 
@@ -10,22 +9,14 @@
 
 static bool find_dynamic(const struct image_entry *image, uintptr_t *dynamic)
 {
-	Elf64_Ehdr elf;
+	struct segments segments = segments_at(image->start);
 	Elf64_Phdr part;
 
-	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0 ||
-	    elf.e_phentsize != sizeof(part))
-		return false;
-	for (unsigned i = 0; i < elf.e_phnum; i++) {
-		uintptr_t at = image->start + elf.e_phoff + i * sizeof(part);
-
-		if (sys_peek((const void *)at, &part, sizeof(part)) < 0)
-			return false;
+	while (segments_next(&segments, &part))
 		if (part.p_type == PT_DYNAMIC) {
 			*dynamic = image->bias + part.p_vaddr;
 			return true;
 		}
-	}
 	return false;
 }
 

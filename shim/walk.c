@@ -3,10 +3,10 @@
 
 #include "arch.h"
 #include "image.h"
+#include "segments.h"
 #include "sys.h"
 #include "thread.h"
 
-#include <elf.h>
 #include <shim/record.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -45,16 +45,10 @@ static bool get(const struct tables *tables, uintptr_t at, void *to,
 static bool find_segment(const struct image_entry *image,
 			 struct tables *tables)
 {
-	Elf64_Ehdr elf;
+	struct segments segments = segments_at(image->start);
 	Elf64_Phdr part;
 
-	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0)
-		return false;
-	for (unsigned i = 0; i < elf.e_phnum; i++) {
-		uintptr_t at = image->start + elf.e_phoff + i * sizeof(part);
-
-		if (sys_peek((const void *)at, &part, sizeof(part)) < 0)
-			return false;
+	while (segments_next(&segments, &part)) {
 		tables->low = image->bias + part.p_vaddr;
 		tables->high = tables->low + part.p_filesz;
 		if (part.p_type == PT_LOAD && (part.p_flags & PF_R) &&
