@@ -27,6 +27,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -179,6 +180,21 @@ static void before_main_owner(void)
 	       got_frequency);
 }
 
+/* What cannot be had changes nothing. */
+static void without_timers(void)
+{
+	struct rlimit before, none;
+
+	getrlimit(RLIMIT_SIGPENDING, &before);
+	none = (struct rlimit){ 0, before.rlim_max };
+	setrlimit(RLIMIT_SIGPENDING, &none);
+	EXPECT(shim_profiler_set_sample_mode(first, 2, 50) == SHIM_E_FAIL,
+	       "no timers");
+	EXPECT(get(first) == SHIM_OK && got(0, 10), "%u %u", got_mode,
+	       got_frequency);
+	setrlimit(RLIMIT_SIGPENDING, &before);
+}
+
 static void owner(void)
 {
 	unsigned long before;
@@ -209,6 +225,7 @@ static void owner(void)
 	before = weight;
 	spin_processor(0.05);
 	EXPECT(weight == before, "%lu more", weight - before);
+	without_timers();
 	EXPECT(shim_profiler_set_sample_mode(first, 2, 1000000000) == SHIM_OK,
 	       "10^9");
 	spin(0.1);
