@@ -355,6 +355,16 @@ static bool is_main(Dwarf_Die *function)
 	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
 }
 
+/* C++'s extern "C": clang leaves out none where it optimizes, and no name says how
+ * many there are otherwise. */
+static bool is_described(Dwarf_Die *function)
+{
+	return (dwarf_hasattr_integrate(function, DW_AT_call_all_calls) ||
+		dwarf_hasattr_integrate(function, DW_AT_GNU_all_call_sites)) &&
+	       dwarf_hasattr_integrate(function, DW_AT_external) &&
+	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
+}
+
 /* A class or the name knows what clang leaves out.  (Where it optimizes, what is
  * not described may not be passed either.) */
 static enum completeness complete(Dwarf_Die *function,
@@ -366,7 +376,8 @@ static enum completeness complete(Dwarf_Die *function,
 	size_t all = 0;
 	char *plain;
 
-	if (!prototype_may_lack(function) || is_main(function))
+	if (!prototype_may_lack(function) || is_main(function) ||
+	    is_described(function))
 		return COMPLETE;
 	plain = demangle_function(function);
 	is_complete = plain && prototype_is_complete(plain, values, *count);

@@ -26,6 +26,10 @@
 #define CALLED __attribute__((noinline, noclone))
 #endif
 
+#ifndef LINKAGE
+#define LINKAGE
+#endif
+
 /* Nothing stays in a register; but wide vectors need a frame, and it rbp. */
 #if defined(__x86_64__) && defined(__OPTIMIZE__) && defined(__AVX__)
 #define SPILL __asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15")
