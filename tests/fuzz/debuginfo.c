@@ -13,6 +13,7 @@
 #include "../../shim/print.h"
 #include "../../shim/typetree.h"
 
+#include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -175,6 +176,24 @@ static bool is_read(const char *name)
 	       strcmp(name, ".eh_frame") == 0;
 }
 
+/* One that needs no number behind it; a constant, if it is alone. */
+static bool is_operation(const unsigned char *at)
+{
+	return (*at >= DW_OP_and && *at <= DW_OP_xor) || *at == DW_OP_deref ||
+	       (at[-1] == 1 && *at >= DW_OP_lit0 && *at <= DW_OP_lit31);
+}
+
+/* What looks like an operation in an expression becomes another, from here on.
+ */
+static void damage_operations(unsigned char *at, size_t room)
+{
+	for (size_t i = 1; i < room; i++)
+		if (is_operation(at + i) && random_number(4) == 0)
+			at[i] = (unsigned char)(DW_OP_and +
+						random_number(DW_OP_xor + 1 -
+							      DW_OP_and));
+}
+
 static void damage_bytes(unsigned char *at, size_t room)
 {
 	static const uint64_t odd[] = {
@@ -186,7 +205,11 @@ static void damage_bytes(unsigned char *at, size_t room)
 
 	if (length > room - first)
 		length = room - first;
-	switch (random_number(6)) {
+	switch (random_number(7)) {
+	case 6:
+		damage_operations(at + first,
+				  room - first < 2000 ? room - first : 2000);
+		break;
 	case 0: at[first] ^= (unsigned char)(1u << random_number(8)); break;
 	case 1: at[first] = (unsigned char)random_number(256); break;
 	case 2: memcpy(at + first, &number, length); break;
@@ -258,6 +281,30 @@ static void claim(bool is_so)
 		abort();
 }
 
+/* What is on the stack of numbers is not counted when they are followed. */
+static void look_at_steps(const struct callsite_value *value)
+{
+	int depth = 0;
+
+	for (unsigned i = 0; i < value->count; i++) {
+		const struct callsite_step *step = &value->steps[i];
+
+		claim(step->operation <= CALLSITE_NOT);
+		switch (step->operation) {
+		case CALLSITE_CONSTANT:
+		case CALLSITE_REGISTER:
+		case CALLSITE_SP: claim(++depth <= CALLSITE_DEPTH_MAX); break;
+		case CALLSITE_LOAD:
+			claim(step->number > 0 && step->number <= 8);
+			/* fall through */
+		case CALLSITE_NEGATE:
+		case CALLSITE_NOT: claim(depth > 0); break;
+		default: claim(--depth > 0);
+		}
+	}
+	claim(depth == 1);
+}
+
 static void look_at_callsite(const struct debuginfo_answer *answer)
 {
 	const struct callsite *callsite = answer->data;
@@ -269,9 +316,7 @@ static void look_at_callsite(const struct debuginfo_answer *answer)
 
 		claim(value->count > 0 && value->count <= CALLSITE_STEPS_MAX &&
 		      value->size <= 8);
-		for (unsigned k = 0; k < value->count; k++)
-			claim(value->steps[k].operation <= CALLSITE_NEGATE ||
-			      value->steps[k].operation == CALLSITE_NOT);
+		look_at_steps(value);
 	}
 }
 
@@ -347,6 +392,16 @@ static void ask_about_calls(struct debuginfo_question *question,
 	}
 }
 
+/* Those that end in it. */
+static uint32_t count_names(const struct debuginfo_lines *lines)
+{
+	uint32_t names = 0;
+
+	for (uint32_t i = 0; i < lines->files_size; i++)
+		names += lines->files[i] == '\0';
+	return names;
+}
+
 static void ask_line_table(const char *path)
 {
 	struct debuginfo_question question = {
@@ -365,6 +420,7 @@ static void ask_line_table(const char *path)
 	lines = answer.data;
 	look(lines->rows, lines->row_count * sizeof(*lines->rows));
 	look(lines->files, lines->files_size);
+	claim(count_names(lines) == lines->file_count);
 	for (uint64_t i = 0; i < lines->row_count; i++) {
 		const struct debuginfo_row *row = &lines->rows[i];
 
