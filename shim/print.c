@@ -1219,6 +1219,26 @@ static void print_string_class(struct printer *printer,
 			   UINT64_MAX);
 }
 
+static void print_short_string_class(struct printer *printer,
+				     const struct typetree_node *node,
+				     struct place place)
+{
+	const struct typetree_part *parts = printer->parts + node->first;
+	struct integer size;
+
+	if (printer->is_plain)
+		put_elision(printer);
+	else if (!get_integer(printer, &printer->nodes[parts[2].node],
+			      place_of(&parts[2], place), &size))
+		put_unreadable(printer, place.address);
+	else if (size.low & 1)
+		print_string_class(printer, node, place);
+	else
+		print_text(printer, place_of(&parts[3], place),
+			   (size.low & 0xff) >> 1,
+			   node->size - (uint64_t)parts[3].value);
+}
+
 static void print_sequence(struct printer *printer,
 			   const struct typetree_node *node, struct place place)
 {
@@ -1272,6 +1292,9 @@ static bool print_form(struct printer *printer,
 
 	switch (node->form) {
 	case TYPETREE_TEXT: print_string_class(printer, node, place); break;
+	case TYPETREE_SHORT_TEXT:
+		print_short_string_class(printer, node, place);
+		break;
 	case TYPETREE_SEQUENCE: print_sequence(printer, node, place); break;
 	case TYPETREE_OPTIONAL: print_optional(printer, node, place); break;
 	case TYPETREE_WRAPPER:
@@ -1394,6 +1417,7 @@ static bool is_kind_valid(const struct typetree_node *node)
 static uint32_t parts_of_form(uint8_t form)
 {
 	switch (form) {
+	case TYPETREE_SHORT_TEXT: return 4;
 	case TYPETREE_TEXT:
 	case TYPETREE_SEQUENCE:
 	case TYPETREE_OPTIONAL: return 2;
@@ -1428,13 +1452,26 @@ static bool is_part_valid(const struct check *check, uint32_t node,
 		inner->kind <= SHIM_TYPE_UNSIGNED);
 }
 
+/* The characters are in the value, and there is nothing behind it to be read.
+ */
+static bool is_short_text_valid(const struct check *check,
+				const struct typetree_node *node)
+{
+	const struct typetree_part *size = &check->parts[node->first + 2];
+	const struct typetree_part *text = size + 1;
+
+	return is_integer(check, node->first + 2) &&
+	       check->nodes[size->node].size == 1 && size->value == 0 &&
+	       text->value > 0 && (uint64_t)text->value <= node->size;
+}
+
 static bool is_node_valid(const struct check *check, uint32_t index)
 {
 	const struct typetree_node *node = &check->nodes[index];
 	uint32_t needed = parts_of_form(node->form);
 
 	if (!is_kind_valid(node) || node->name >= check->tree->text_size ||
-	    node->form > TYPETREE_OPTIONAL || node->count < needed ||
+	    node->form > TYPETREE_SHORT_TEXT || node->count < needed ||
 	    node->first > check->tree->part_count ||
 	    node->count > check->tree->part_count - node->first ||
 	    (node->inner && !leads_on(check, index, node->inner)))
@@ -1445,6 +1482,9 @@ static bool is_node_valid(const struct check *check, uint32_t index)
 	if (node->form == TYPETREE_SEQUENCE &&
 	    (!node->inner || check->nodes[node->inner].size == 0))
 		return false;
+	if (node->form == TYPETREE_SHORT_TEXT)
+		return is_integer(check, node->first + 1) &&
+		       is_short_text_valid(check, node);
 	return (node->form != TYPETREE_TEXT &&
 		node->form != TYPETREE_OPTIONAL) ||
 	       is_integer(check, node->first + 1);

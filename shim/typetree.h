@@ -23,16 +23,22 @@
 /* What is more than its fields. */
 enum typetree_form {
 	TYPETREE_PLAIN,
-	/* parts[0]: a pointer to characters; parts[1]: how many, from there on if
-	 * it is TYPETREE_INDIRECT.  std::string, std::string_view */
+	/* parts[0]: a pointer to characters; parts[1]: how many, from there on
+	 * if it is TYPETREE_INDIRECT.  std::string, std::string_view */
 	TYPETREE_TEXT,
-	/* parts[0], parts[1]: pointers to the first element and behind the last;
+	/* parts[0], parts[1]: pointers to the first element and behind the
+	 * last;
 	 * @inner, the type of one */
 	TYPETREE_SEQUENCE,
-	/* parts[0]: what is printed in its place.  std::unique_ptr, std::array */
+	/* parts[0]: what is printed in its place.  std::unique_ptr, std::array
+	 */
 	TYPETREE_WRAPPER,
 	/* parts[0] if parts[1], a bool, is true.  std::optional */
 	TYPETREE_OPTIONAL,
+	/* As TYPETREE_TEXT if the lowest bit of parts[2], a byte, is set; else
+	 * the characters are parts[3], and the rest of that byte is how many.
+	 * libc++'s std::string */
+	TYPETREE_SHORT_TEXT,
 };
 
 /* How the bytes of a number are to be read. */

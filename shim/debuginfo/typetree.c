@@ -333,6 +333,43 @@ static bool find_length_before(Dwarf_Die *class, struct found *length)
 	return true;
 }
 
+/* In a field of @class with that name. */
+static bool find_within(Dwarf_Die *class, const char *name, const char *inner,
+			struct found *found)
+{
+	struct found outer;
+
+	if (!find_field(class, name, 0, &outer) || !peel(&outer.type) ||
+	    !is_class(&outer.type) || !find_field(&outer.type, inner, 0, found))
+		return false;
+	found->offset += outer.offset;
+	return true;
+}
+
+/* libc++'s, as it is but where somebody has asked for another order of its
+ * fields. */
+static bool compile_short_text(struct builder *builder, uint32_t node,
+			       Dwarf_Die *class, struct place place)
+{
+	struct found found[4];
+	uint32_t part;
+
+	if (!find_within(class, "__l", "__data_", &found[0]) ||
+	    !find_within(class, "__l", "__size_", &found[1]) ||
+	    !find_within(class, "__s", "__size_", &found[2]) ||
+	    !find_within(class, "__s", "__data_", &found[3]) ||
+	    found[2].offset != 0 || found[3].offset != 1 ||
+	    found[1].offset != sizeof(size_t))
+		return false;
+	part = add_parts(builder, node, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		if (!goes_on(builder) ||
+		    !take_field(builder, part + i, &found[i], place))
+			return false;
+	builder->nodes[node].form = TYPETREE_SHORT_TEXT;
+	return true;
+}
+
 static bool compile_text(struct builder *builder, uint32_t node,
 			 Dwarf_Die *class, struct place place)
 {
@@ -340,7 +377,7 @@ static bool compile_text(struct builder *builder, uint32_t node,
 	bool is_indirect = false;
 
 	if (!find_field(class, "_M_p", 0, &found[0]))
-		return false;
+		return compile_short_text(builder, node, class, place);
 	if (!find_field(class, "_M_string_length", 0, &found[1])) {
 		if (!find_length_before(class, &found[1]))
 			return false;

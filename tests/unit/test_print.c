@@ -703,6 +703,38 @@ Test(print, strings_of_the_library)
 	EXPECT(value, 0, "\"a\\x00\"");
 }
 
+Test(print, strings_that_may_be_in_their_object)
+{
+	unsigned char value[24] = { 2 << 1, 'a', '\0', 'c' };
+	struct typetree_node *class, *pointer, *number, *byte;
+	uint64_t length = 2, address = BASE + 24;
+
+	forget();
+	class = add_node(SHIM_TYPE_STRUCT, 24);
+	pointer = add_node(SHIM_TYPE_POINTER, 8);
+	number = add_node(SHIM_TYPE_UNSIGNED, 8);
+	byte = add_node(SHIM_TYPE_UNSIGNED, 1);
+	class->form = TYPETREE_SHORT_TEXT;
+	add_field(class, 16, "data", pointer);
+	add_field(class, 8, "size", number);
+	add_field(class, 0, "size", byte);
+	add_field(class, 1, "data", byte);
+	EXPECT(value, 0, "\"a\\x00\"");
+	EXPECT(value, SHIM_PRINT_PLAIN, "{...}");
+	value[0] = 0;
+	EXPECT(value, 0, "\"\"");
+	/* Nobody has made it yet. */
+	memset(value, 'x', sizeof(value));
+	value[0] = 0xfe;
+	EXPECT(value, 0, "\"xxxxxxxxxxxxxxxxxxxxxxx\"");
+	memcpy(memory + 24, "long", 4);
+	value[0] = 0x31;
+	memcpy(value + 8, &length, 8);
+	memcpy(value + 16, &address, 8);
+	EXPECT(value, 0, "\"lo\"");
+	EXPECT(value, SHIM_PRINT_JSON, "\"lo\"");
+}
+
 Test(print, vectors_of_the_library)
 {
 	uint64_t value[4] = { 0, BASE, BASE + 12 };

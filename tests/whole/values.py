@@ -94,6 +94,10 @@ for family in ('gcc', 'clang'):
     add_test('values_of_the_older_library_%s' % family,
              lambda f=family: compare('values_cxx.cc', f, '-O0',
                                       [OLD_ABI, *CXX[f]], 30))
+    for optimize in ('-O0', '-O2'):
+        add_test('strings_that_may_be_in_their_object_%s_%s' % (family, optimize),
+                 lambda f=family, o=optimize: compare('values_short.cc', f, o,
+                                                      CXX[f], 7))
 
 if __name__ == '__main__':
     shimtest.main()
