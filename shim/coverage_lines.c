@@ -19,6 +19,7 @@
 #include "text.h"
 #include "trap.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <shim/info.h>
 #include <shim/record.h>
@@ -283,6 +284,18 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 		*byte = ARCH_TRAP;
 }
 
+/* The code may just have been unmapped, by a thread or before a fork. */
+static int read_window(uintptr_t address, size_t size)
+{
+	int r = sys_peek((const void *)address, window, size);
+
+	if (r == 0 || r == -EFAULT)
+		return r;
+	for (size_t i = 0; i < size; i++)
+		window[i] = ((const volatile unsigned char *)address)[i];
+	return 0;
+}
+
 /* From @line on, as many lines as fit; returns the first that does not. */
 static uint32_t change_window(struct work *work, uint32_t line)
 {
@@ -294,8 +307,9 @@ static uint32_t change_window(struct work *work, uint32_t line)
 	while (end < told->line_count &&
 	       told->lines[end].offset - first < WINDOW)
 		last = told->lines[end++].offset;
-	for (uint32_t i = 0; i <= last - first; i++)
-		window[i] = ((const volatile unsigned char *)address)[i];
+	work->error = read_window(address, last - first + 1);
+	if (work->error < 0)
+		return end;
 	/* Several lines at an address are the first one's: it has the byte. */
 	for (; line < end; line++)
 		if (line == 0 ||

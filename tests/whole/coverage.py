@@ -223,6 +223,97 @@ def a_filter_leaves_lines_out():
            'functions: %r' % functions)
 
 
+# --- forks that come at the wrong moment ---
+
+# Behind ours: the fork takes so long that another thread does not wait for it.
+SLOW_FORK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+pid_t _Fork(void)
+{
+        struct timespec pause = { 0, 350000000 };
+        pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "_Fork");
+
+        nanosleep(&pause, NULL);
+        return real();
+}
+"""
+
+FORKS = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+pid_t _Fork(void);
+
+static const char *library;
+
+static void *load(void *unused)
+{
+        for (;;)
+                dlclose(dlopen(library, RTLD_NOW));
+        return unused;
+}
+
+static int in_child(int n)
+{
+        return n * n + 1;
+}
+
+int main(int count, char **arguments)
+{
+        pthread_t thread;
+        int status, good = 0;
+
+        library = arguments[count - 1];
+        pthread_create(&thread, NULL, load, NULL);
+        for (int i = 0; i < 10; i++) {
+                pid_t child = _Fork();
+
+                if (child == 0)
+                        _exit(in_child(3));
+                alarm(20);
+                if (waitpid(child, &status, 0) == child &&
+                    WIFEXITED(status) && WEXITSTATUS(status) == 10)
+                        good++;
+                else
+                        printf("status %#x ", (unsigned)status);
+        }
+        printf("%d\n", good);
+        fflush(stdout);
+        _exit(3);
+}
+"""
+
+
+@test
+def a_child_that_is_not_recorded_has_its_code_back():
+    x86_only()
+    directory = new_directory('forks')
+    for name, text in ('slow_fork.c', SLOW_FORK), ('forks.c', FORKS):
+        with open('%s/%s' % (directory, name), 'w') as file:
+            file.write(text)
+    behind = compile(directory + '/slow_fork.c', 'gcc', '-O1',
+                     ['-shared', '-fPIC'], name='libslow_fork.so',
+                     instrument=False)
+    library = compile('reached_library.c', flags=['-shared', '-fPIC'],
+                      name='libreached.so', instrument=False)
+    program = compile(directory + '/forks.c', name='forks', instrument=False,
+                      libraries=['-ldl'])
+    done = run([program, library], new_directory('recording'), 'coverage',
+               LD_PRELOAD='%s:%s' % (shimtest.library, behind))
+    expect_equal((done.status, done.stdout, done.stderr), (3, '10\n', ''),
+                 'the program')
+    text = log_of(done.output)
+    expect('another thread was in the middle of something' in text,
+           'no fork came at such a moment')
+
+
 # --- no trap is inside of an instruction ---
 
 def instructions_of(program):

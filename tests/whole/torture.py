@@ -74,6 +74,10 @@ def with_everything():
         expect(lock['kind'] == 'condition' or lock['open'] == 0,
                'open: %r' % lock)
     shim_report('report', done.output, '--locks')
+    snapshots = json.loads(shim_report('export', 'json',
+                                       done.output))['memory_snapshots']
+    expect(any(s['complete'] and s['blocks'] > 0 for s in snapshots),
+           'no snapshots of the heap')
     samples = json.loads(shim_report('report', done.output, '--format', 'json',
                                      '--samples'))
     expect(samples['calls'] > 0, 'no samples')
