@@ -24,7 +24,8 @@
  *                     struct shim_arc, one after the other
  *
  * and beside them `end`, written by profrun when the program has ended:
- * one line, "status WAIT-STATUS mono-ns TIME".
+ * one line, "status WAIT-STATUS mono-ns TIME"; and `gaps`, a struct shim_gaps and
+ * then struct shim_switch records, if profrun was to see them (--gaps).
  *
  * A directory of such recordings is one as well, of all that is in them: the
  * ranks of a parallel job (rank.N), or what profrun merge has put together.
@@ -767,6 +768,34 @@ struct shim_arc {
 	uint64_t unused;
 };
 
+/*
+ * gaps: when threads of the processes got a processor and lost it, as the kernel has
+ * told from outside.  Of each processor in their order; not of all together.
+ */
+#define SHIM_GAPS_MAGIC "SHIMGAPS"
+
+struct shim_gaps {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size;		/* the first record begins here */
+	uint64_t lost;			/* records that the kernel has dropped */
+};
+
+enum shim_switch_kind {
+	SHIM_SWITCH_ON = 1,		/* it runs from here */
+	SHIM_SWITCH_WAITS = 2,		/* to here, and waits for something */
+	SHIM_SWITCH_PREEMPTED = 3,	/* to here: another one runs */
+};
+
+struct shim_switch {
+	uint64_t mono_ns;		/* CLOCK_MONOTONIC */
+	uint32_t pid, tid;
+	uint32_t processor;
+	uint32_t kind;			/* enum shim_switch_kind */
+};
+
+_Static_assert(sizeof(struct shim_gaps) == 24, "layout");
+_Static_assert(sizeof(struct shim_switch) == 24, "layout");
 _Static_assert(sizeof(struct shim_coverage_points) == 48, "layout");
 _Static_assert(sizeof(struct shim_memory_node) == 512, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");

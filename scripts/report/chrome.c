@@ -90,6 +90,20 @@ static void put_instant(struct chrome *chrome, const struct lane *lane,
 	fputc('}', chrome->out);
 }
 
+/* It is within the innermost call, so it nests. */
+static void put_gap(struct chrome *chrome, const struct lane *lane,
+		    const struct trace_event *event)
+{
+	uint64_t ns = whole(event->time_ns + event->duration_ns) -
+		      whole(event->time_ns);
+
+	begin_event(chrome, 'X', lane, event->time_ns);
+	fprintf(chrome->out, ",\"dur\":%" PRIu64 ".%03u", ns / 1000,
+		(unsigned int)(ns % 1000));
+	add_name(chrome, trace_gap_text(event));
+	fputs(",\"cat\":\"gap\"}", chrome->out);
+}
+
 static void put_leave(struct chrome *chrome, const struct lane *lane,
 		      const struct trace_event *event)
 {
@@ -156,6 +170,9 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 		break;
 	case TRACE_LOST:
 		put_instant(chrome, lane, event, "calls lost");
+		break;
+	case TRACE_GAP:
+		put_gap(chrome, lane, event);
 		break;
 	case TRACE_THREAD:
 	case TRACE_THREAD_END:

@@ -15,7 +15,7 @@
 
 enum { CTF_ENTER, CTF_LEAVE, CTF_MARK, CTF_RANGE_BEGIN, CTF_RANGE_END,
        CTF_COUNTER, CTF_ARGUMENTS, CTF_RESULT, CTF_LOST, CTF_PAUSE,
-       CTF_RESUME };
+       CTF_RESUME, CTF_GAP };
 
 /* One packet, as long as it is filled. */
 struct packet {
@@ -141,6 +141,7 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 		[TRACE_PAUSE] = { CTF_PAUSE, true, false, false },
 		[TRACE_RESUME] = { CTF_RESUME, true, false, false },
 		[TRACE_LOST] = { CTF_LOST, true, false, false },
+		[TRACE_GAP] = { CTF_GAP, true, false, false },
 	};
 	struct packet *packet = &ctf->packet;
 	uint64_t bits;
@@ -157,6 +158,10 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 	if (event->kind == TRACE_COUNTER) {
 		memcpy(&bits, &event->value, sizeof(bits));
 		put_number(packet, bits, 8);
+	}
+	if (event->kind == TRACE_GAP) {
+		put_string(packet, trace_gap_text(event));
+		put_number(packet, whole(event->duration_ns), 8);
 	}
 	if (event->kind != TRACE_LOST)
 		return;
@@ -271,6 +276,7 @@ static const struct {
 	[CTF_LOST] = { "lost", "string cause; number calls;" },
 	[CTF_PAUSE] = { "pause", "" },
 	[CTF_RESUME] = { "resume", "" },
+	[CTF_GAP] = { "gap", "string text; number duration_ns;" },
 };
 
 /* In the quotes of a description. */

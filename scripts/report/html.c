@@ -164,6 +164,13 @@ static void put_timeline(FILE *out, const struct timeline *timeline)
 		fputs(i ? ",\n" : "\n", out);
 		put_mark(out, &timeline->marks[i]);
 	}
+	fprintf(out, "],\n\"gaps_left_out\":%" PRIu64 ",\"gaps\":[",
+		timeline->gaps_left_out);
+	for (i = 0; i < timeline->gap_count; i++)
+		fprintf(out, "%s[%u,%u,%" PRIu64 ",%" PRIu64 "]", i ? ",\n" : "\n",
+			timeline->gaps[i].thread, timeline->gaps[i].waits,
+			whole(timeline->gaps[i].time_ns),
+			whole(timeline->gaps[i].duration_ns));
 	fprintf(out, "],\n\"values_left_out\":%" PRIu64 ",\"values\":[",
 		timeline->values_left_out);
 	for (i = 0; i < timeline->values_count; i++) {

@@ -240,6 +240,19 @@ static void put_named(struct perfetto *perfetto, uint64_t uuid,
 	free(name);
 }
 
+static void put_gap(struct perfetto *perfetto, uint32_t lane,
+		    const struct trace_event *event)
+{
+	const char *text = trace_gap_text(event);
+
+	put_named(perfetto, lane_uuid(lane),
+		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, event->time_ns,
+		  text);
+	put_named(perfetto, lane_uuid(lane),
+		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END,
+		  event->time_ns + event->duration_ns, text);
+}
+
 static void put_counter(struct perfetto *perfetto, uint32_t lane,
 			const struct trace_event *event)
 {
@@ -262,6 +275,9 @@ static void put_other(struct perfetto *perfetto, uint32_t lane,
 	switch (event->kind) {
 	case TRACE_NAME:
 		describe_lane(perfetto, lane);
+		return;
+	case TRACE_GAP:
+		put_gap(perfetto, lane, event);
 		return;
 	case TRACE_RANGE_BEGIN:
 	case TRACE_RANGE_END:

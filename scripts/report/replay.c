@@ -265,6 +265,18 @@ static void print_lost(struct replay *replay, const struct trace_event *event)
 	print_note(replay, event, "lost ", text);
 }
 
+static void print_gap(struct replay *replay, const struct trace_event *event)
+{
+	FILE *out = replay->page.out;
+
+	release(replay);
+	begin_line(replay, event, event->duration_ns, "");
+	put_color(replay, "\033[35m");
+	fprintf(out, "-- %s", trace_gap_text(event));
+	put_color(replay, "\033[m");
+	end_line(replay);
+}
+
 static void print_thread(struct replay *replay, const struct trace_event *event,
 			 const char *what)
 {
@@ -327,6 +339,9 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 		break;
 	case TRACE_LOST:
 		print_lost(replay, event);
+		break;
+	case TRACE_GAP:
+		print_gap(replay, event);
 		break;
 	}
 }

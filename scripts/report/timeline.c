@@ -13,6 +13,7 @@
 #include "timeline.h"
 
 #define MARKS_MAX 20000
+#define GAPS_MAX  20000
 #define VALUES_MAX 100000
 #define OCTAVE	  16			/* steps in which durations are told apart */
 #define STEPS	  (64 * OCTAVE)
@@ -256,6 +257,38 @@ static void add_mark(struct timeline *timeline, const struct trace_event *event)
 	};
 }
 
+static int compare_gaps(const void *left, const void *right)
+{
+	const struct timeline_gap *a = left, *b = right;
+
+	return a->duration_ns < b->duration_ns ?
+		       1 : a->duration_ns > b->duration_ns ? -1 : 0;
+}
+
+/* The longest of them. */
+static void keep_gaps(struct timeline *timeline, uint32_t most)
+{
+	if (timeline->gap_count <= most)
+		return;
+	qsort(timeline->gaps, timeline->gap_count, sizeof(*timeline->gaps),
+	      compare_gaps);
+	timeline->gaps_left_out += timeline->gap_count - most;
+	timeline->gap_count = most;
+}
+
+static void add_gap(struct timeline *timeline, const struct trace_event *event)
+{
+	if (timeline->gap_count == 2 * GAPS_MAX)
+		keep_gaps(timeline, GAPS_MAX);
+	GROW(timeline->gaps, timeline->gap_count, timeline->gap_room);
+	timeline->gaps[timeline->gap_count++] = (struct timeline_gap){
+		.thread = event->thread,
+		.waits = event->cause == SHIM_SWITCH_WAITS,
+		.time_ns = event->time_ns,
+		.duration_ns = event->duration_ns,
+	};
+}
+
 static void add_event(struct timeline *timeline,
 		      const struct trace_event *event, void *context)
 {
@@ -279,6 +312,9 @@ static void add_event(struct timeline *timeline,
 	case TRACE_RESUME:
 	case TRACE_LOST:
 		add_mark(timeline, event);
+		break;
+	case TRACE_GAP:
+		add_gap(timeline, event);
 		break;
 	default:
 		break;
@@ -315,6 +351,7 @@ bool timeline_read(struct timeline *timeline, const char *path,
 		read_file(timeline, i, add_event, NULL);
 	for (i = 0; i < timeline->lane_count; i++)
 		end_lane(timeline, &timeline->lanes[i]);
+	keep_gaps(timeline, GAPS_MAX);
 	progress_end();
 	return true;
 }

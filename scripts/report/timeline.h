@@ -32,6 +32,13 @@ struct timeline_mark {
 	const char *text;		/* or NULL */
 };
 
+/* A thread had no processor. */
+struct timeline_gap {
+	uint32_t thread;
+	bool waits;			/* else another one had it */
+	double time_ns, duration_ns;
+};
+
 /* What a call that is a piece of its own got and returned. */
 struct timeline_values {
 	uint32_t lane, piece;
@@ -48,6 +55,9 @@ struct timeline {
 	struct timeline_mark *marks;
 	uint32_t mark_count, mark_room;
 	uint64_t marks_left_out;
+	struct timeline_gap *gaps;
+	uint32_t gap_count, gap_room;
+	uint64_t gaps_left_out;		/* shorter ones */
 	struct timeline_values *values;
 	uint32_t values_count, values_room;
 	uint64_t values_left_out;

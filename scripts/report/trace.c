@@ -359,6 +359,7 @@ bool trace_open(struct trace *trace, struct recording *recording)
 	}
 	close(directory);
 	find_ends(trace);
+	trace_gaps_open(trace);
 	say_what_is_missing(trace);
 	return trace->file_count > 0;
 }
@@ -374,6 +375,7 @@ void trace_close(struct trace *trace)
 	free(trace->tables);
 	free(trace->files);
 	free(trace->threads);
+	free(trace->gaps);
 	map_free(&trace->by_ordinal);
 	*trace = (struct trace){ .recording = NULL };
 }

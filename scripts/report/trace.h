@@ -43,6 +43,9 @@ enum trace_kind {
 	TRACE_RESUME,		/* to here; what was open then is entered and left with
 				 * is_guessed */
 	TRACE_LOST,		/* @count calls are missing here, @cause says why */
+	TRACE_GAP,		/* the thread has no processor for @duration_ns: it
+				 * waits, or not (trace_gap_text); nothing else
+				 * happens on it meanwhile */
 };
 
 /* A thread of a process.  They are numbered as they are found. */
@@ -65,7 +68,7 @@ struct trace_event {
 				 * is one of model->functions */
 	double time_ns;		/* since trace->start_mono_ns; never goes back within
 				 * a file, nor in a merge */
-	double duration_ns;	/* LEAVE: since its ENTER */
+	double duration_ns;	/* LEAVE: since its ENTER; GAP */
 	/* ENTER and LEAVE: not seen, but it must have been: the call was open when
 	 * recording began or went on, or had gone then.  Such an ENTER is no call to
 	 * count, and the time is that of the first event it was open at. */
@@ -73,7 +76,7 @@ struct trace_event {
 	bool is_unwound;	/* LEAVE: by longjmp, an exception, ... */
 	bool is_open;		/* LEAVE: it never ended, and this is the end of the
 				 * thread or process, or as far as anybody knows */
-	uint32_t cause;		/* LOST: enum shim_lost */
+	uint32_t cause;		/* LOST: enum shim_lost; GAP: enum shim_switch_kind */
 	uint64_t count;
 	double value;
 	const char *text;	/* NUL-terminated, valid until the next event; may hold
@@ -102,6 +105,8 @@ struct trace {
 	struct map by_ordinal;		/* file << 32 | ordinal -> thread */
 	uint64_t open_files, open_max;	/* readers that keep theirs open; as many may */
 	struct site_table *tables;	/* by process: sites by number */
+	struct trace_gap *gaps;		/* by thread and time; trace_gaps.c */
+	uint32_t gap_count, gap_room;
 };
 
 /* Which events; {0}: all.  Calls that reach into the range from before are
@@ -133,6 +138,9 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 				 const struct trace_range *range);
 bool trace_next(struct trace_reader *reader, struct trace_event *event);
 void trace_end(struct trace_reader *reader);
+
+/* "no processor: waits" or "no processor: preempted" */
+const char *trace_gap_text(const struct trace_event *gap);
 
 /* trace_tree.c: the calls of all traces, as calltree would have recorded them, become
  * files of the processes; false: there is no trace.  Before model_build(). */

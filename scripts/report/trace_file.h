@@ -14,6 +14,21 @@ struct trace_block {
 	uint64_t offset, end;		/* in the file */
 };
 
+/* A thread had no processor. */
+struct trace_gap {
+	uint32_t part, pid, tid;
+	uint32_t kind;			/* enum shim_switch_kind */
+	double from_ns, to_ns;
+};
+
+/* Where a reader is in the gaps of its thread. */
+struct trace_gaps {
+	uint32_t thread;		/* of trace->threads */
+	uint32_t next;			/* of trace->gaps */
+	struct trace_gap owner;		/* one of the thread's */
+	double last_ns;			/* of the event before */
+};
+
 /* Of a process: which site a number is. */
 struct site_table {
 	uint32_t *sites;
@@ -24,6 +39,14 @@ struct site_table {
 /* trace_read.c: the time of the last record in a file, in clock units; 0: it has
  * none. */
 uint64_t trace_last_clock(struct trace *trace, uint32_t file);
+/* trace_gaps.c: what profrun --gaps has noted, if it has. */
+void trace_gaps_open(struct trace *trace);
+/* From @event on, the first that is told of @thread. */
+void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
+		      const struct trace_event *event);
+/* Whether a gap comes before @event, which is told of next: then it is *@gap. */
+bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
+		     const struct trace_event *event, struct trace_event *gap);
 /* trace_filter.c: what @next gives, without calls shorter than @min_ns. */
 struct trace_filter;
 struct trace_filter *trace_filter_begin(double min_ns);

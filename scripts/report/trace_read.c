@@ -64,6 +64,10 @@ struct trace_reader {
 	struct trace_event *queue;
 	uint32_t queue_at, queue_count, queue_room;
 
+	struct trace_gaps gaps;
+	struct trace_event ahead;	/* gaps may come before it */
+	bool has_ahead;
+
 	uint64_t damaged, damage_offset;
 	uint64_t unmatched, unmatched_offset;
 };
@@ -746,11 +750,38 @@ static bool next(struct trace_reader *reader, struct trace_event *event)
 	return next_in_range(reader, event);
 }
 
-bool trace_next(struct trace_reader *reader, struct trace_event *event)
+static bool next_call(struct trace_reader *reader, struct trace_event *event)
 {
 	return reader->filter ? trace_filter_next(reader->filter, reader, event,
 						  next) :
 				next(reader, event);
+}
+
+/* What comes between two events is known when the second is there. */
+static bool next_with_gaps(struct trace_reader *reader,
+			   struct trace_event *event)
+{
+	struct trace_gaps *gaps = &reader->gaps;
+
+	if (!reader->has_ahead) {
+		reader->has_ahead = next_call(reader, &reader->ahead);
+		if (!reader->has_ahead)
+			return false;
+		if (gaps->thread != reader->ahead.thread)
+			trace_gaps_begin(gaps, reader->trace, &reader->ahead);
+	}
+	if (trace_gaps_next(gaps, reader->trace, &reader->ahead, event))
+		return true;
+	*event = reader->ahead;
+	gaps->last_ns = event->time_ns;
+	reader->has_ahead = false;
+	return true;
+}
+
+bool trace_next(struct trace_reader *reader, struct trace_event *event)
+{
+	return reader->trace->gap_count ? next_with_gaps(reader, event) :
+					  next_call(reader, event);
 }
 
 /* --- the reader --- */
@@ -765,6 +796,7 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	reader->file_index = file;
 	reader->range = *range;
 	reader->in_range = range->from_ns <= 0;
+	reader->gaps.thread = NONE;
 	find_clock(reader);
 	if (range->min_duration_ns > 0)
 		reader->filter = trace_filter_begin(range->min_duration_ns);

@@ -24,6 +24,7 @@
 
 #include "ctl.h"
 #include "doctor.h"
+#include "gaps.h"
 #include "job.h"
 #include "modules.h"
 #include "program.h"
@@ -46,6 +47,7 @@ static bool is_sampled_instead;
 /* What the child tells its parent before it becomes the program. */
 struct start {
 	bool has_failed;	  /* it did not become the program */
+	bool is_made;		  /* the directory */
 	char directory[PATH_MAX]; /* of the recording; empty: none */
 };
 
@@ -297,10 +299,14 @@ static int become_program(void *data)
 	struct start *start = data;
 	int status;
 
+	if (settings.has_gaps)
+		gaps_wait();
 	status = make_recording(start);
 	if (status == 0) {
-		if (start->directory[0] != '\0')
+		if (start->directory[0] != '\0') {
+			__atomic_store_n(&start->is_made, true, __ATOMIC_RELEASE);
 			set_environment(start->directory);
+		}
 		if (settings.is_record && !settings.is_quiet &&
 		    start->directory[0] != '\0')
 			say("recording: %s", start->directory);
@@ -431,6 +437,15 @@ static void conclude(char *directory, int wait_status)
 	say("recording: %s", directory);
 }
 
+static void end_gaps(const struct start *start)
+{
+	gaps_end();
+	if (!start->has_failed || !start->is_made)
+		return;
+	gaps_remove();
+	recording_remove(start->directory);
+}
+
 /* --- the verbs ---------------------------------------------------------- */
 
 static int run(void)
@@ -445,12 +460,18 @@ static int run(void)
 		return STATUS_FAILED;
 	}
 	supervise_begin();
+	if (settings.has_gaps)
+		gaps_prepare();
 	child = supervise_start(become_program, start);
 	if (child < 0) {
 		say("cannot start a process: %s", strerror(-child));
 		return STATUS_FAILED;
 	}
+	if (settings.has_gaps)
+		gaps_begin(child, start->directory, &start->is_made);
 	status = supervise_wait(child);
+	if (settings.has_gaps)
+		end_gaps(start);
 	if (!start->has_failed && start->directory[0] != '\0')
 		conclude(start->directory, status);
 	supervise_end(status);

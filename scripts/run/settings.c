@@ -228,6 +228,8 @@ static const char common_help[] =
 	"  -h, --help                 this text\n";
 
 static const char report_help[] =
+	"      --gaps                 note when threads have no processor, for what\n"
+	"                             shows a trace\n"
 	"      --no-report            run only\n"
 	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
 	"      --limit N              report: the first N lines\n"
@@ -544,7 +546,7 @@ static void read_variables(struct settings *settings)
 
 /* --- all of it ---------------------------------------------------------- */
 
-enum { OPT_CONTROL = 256, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
+enum { OPT_CONTROL = 256, OPT_GAPS, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
 
 #define COMMON_OPTIONS \
 	{ "profile", required_argument, NULL, 'p' }, \
@@ -561,6 +563,7 @@ static const struct option record_options[] = { COMMON_OPTIONS, { 0 } };
 
 static const struct option run_options[] = {
 	COMMON_OPTIONS,
+	{ "gaps", no_argument, NULL, OPT_GAPS },
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
@@ -581,6 +584,7 @@ static void read_option(struct settings *settings, int option)
 	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
+	case OPT_GAPS: settings->has_gaps = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;
 	case OPT_SORT: add_sort(settings, optarg); break;
 	case OPT_LIMIT: add_limit(settings, optarg); break;

@@ -20,6 +20,7 @@ struct settings {
 	bool is_disabled;		/* SHIM_DISABLE: nothing of ours */
 	char filter[4096];		/* which functions; "": SHIM_FILTER's */
 	bool has_control;		/* let `profrun ctl` in */
+	bool has_gaps;			/* note when threads had no processor */
 	const char *output;		/* pattern for the recording's name */
 	bool is_output_given;
 

@@ -59,8 +59,23 @@ function countersOf(marks) {
     return [...counters.values()];
 }
 
-// @marks of all threads, as html.c wrote them.
-function addMarks(lanes, marks) {
+// When threads had no processor, by thread and time.
+function gapsByThread(gaps) {
+    const threads = new Map();
+
+    for (const [thread, waits, ns, took] of gaps) {
+        if (!threads.has(thread))
+            threads.set(thread, []);
+        threads.get(thread).push({ from: ns, to: ns + took, waits });
+    }
+    for (const own of threads.values())
+        own.sort((a, b) => a.from - b.from);
+    return threads;
+}
+
+// @marks and @gaps of all threads, as html.c wrote them.
+function addMarks(lanes, marks, gaps) {
+    const byThread = gapsByThread(gaps);
     const all = marks.map(([thread, kind, ns, value, text]) =>
         ({ thread, kind, ns, value, text: visible(text || '') }));
 
@@ -68,6 +83,7 @@ function addMarks(lanes, marks) {
         const own = lane.track ? [] :
             all.filter(mark => mark.thread === lane.thread);
 
+        lane.gaps = !lane.track && byThread.get(lane.thread) || [];
         lane.flags = flagsOf(own);
         lane.ranges = rangesOf(own, lane.end_ns);
         lane.counters = countersOf(own);

@@ -215,7 +215,23 @@ class Timeline extends Drawing {
         context.fillRect(left, top + HEAD - 3, Math.max(right - left, 0), 1);
         context.fillStyle = picture.strong;
         context.fillText(about.title, 4, top + HEAD / 2);
+        this.drawGaps(about.gaps, top + HEAD - 5);
         this.drawFlags(about, top);
+    }
+
+    // When the thread had no processor: it waits, or (bad) others had them all.
+    drawGaps(gaps, y) {
+        const { context, picture } = this;
+
+        for (const gap of gaps) {
+            const left = Math.max(this.x(gap.from), 0);
+            const right = Math.min(this.x(gap.to), this.width);
+
+            if (right < 0 || left > this.width)
+                continue;
+            context.fillStyle = gap.waits ? picture.line : picture.bad;
+            context.fillRect(left, y, Math.max(right - left, 1), 4);
+        }
     }
 
     // What the program said, and where calls are missing.

@@ -14,7 +14,7 @@ function readTimes() {
     times = readCalls(profile);
     const several = new Set(times.lanes.map(lane => lane.process)).size > 1;
 
-    addMarks(times.lanes, times.marks);
+    addMarks(times.lanes, times.marks, times.gaps);
     for (const lane of times.lanes)
         lane.title = laneTitle(lane, several);
     timeline = new Timeline(byId('lanes'), byId('timeline'), {
@@ -32,7 +32,16 @@ function readTimes() {
         (times.values_left_out ? ` The arguments and results of ${
             humanCount(times.values_left_out)} calls are left out.` : '') +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
-        'are left out.' : '');
+        'are left out.' : '') + gapsText();
+}
+
+function gapsText() {
+    const shorter = times.gaps_left_out ? ` (and ${
+        humanCount(times.gaps_left_out)} shorter ones, not shown)` : '';
+
+    return times.gaps.length ? ` ${humanCount(times.gaps.length)} times` +
+        `${shorter} a thread had no processor: a line under its name, red ` +
+        'where others had them all, grey where it waited.' : '';
 }
 
 function showSaid() {

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""gaps.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+profrun --gaps: when threads of a traced program had no processor, in everything that
+shows a trace.
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+
+import browser
+import shimtest
+import timelines
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
+                      run, shim_report, test)
+
+# What the module above has for itself.
+shimtest.tests.clear()
+
+HEAD = struct.Struct('<8sIIQ')
+SWITCH = struct.Struct('<QIIII')
+
+
+def profrun(*words, **more):
+    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    return run([os.path.normpath(path), *words], **more)
+
+
+def record(*words, options=('--gaps',), profile='trace'):
+    output = os.path.join(new_directory('gaps'), 'recording')
+    done = profrun(*options, '-q', '--no-report', '-p', profile, '-o', output,
+                   '--', compile('sleeps.c', 'gcc', '-O1'), *words)
+    if 'the kernel does not tell' in done.stderr:
+        raise Skipped(done.stderr.strip())
+    expect_equal((done.status, done.stderr), (0, ''), 'status')
+    done.output = output
+    return done
+
+
+recorded = {}
+
+
+def recording():
+    if not recorded:
+        recorded['it'] = record().output
+    return recorded['it']
+
+
+LINE = re.compile(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)?  ( *)(.*)')
+
+
+def lines_of(output, *words):
+    """Of replay: time in us, duration's text, thread, depth, what."""
+    text = shim_report('replay', '--color', 'never', *words, output)
+    found = [LINE.fullmatch(line) for line in text.splitlines()[1:]]
+    return [(float(f.group(1)), f.group(2).strip(), int(f.group(3)),
+             len(f.group(4)) // 2, f.group(5)) for f in found]
+
+
+def ns_of(duration):
+    number, unit = duration.split()
+    return float(number) * {'ns': 1, 'us': 1e3, 'ms': 1e6, 's': 1e9}[unit]
+
+
+def gaps_of(output, *words):
+    """[what, ns, the call around it]"""
+    gaps, open_calls = [], collections.defaultdict(list)
+    for _, duration, thread, depth, what in lines_of(output, *words):
+        stack = open_calls[thread]
+        del stack[depth:]
+        if what.startswith('-- no processor: '):
+            gaps.append((what[17:], ns_of(duration),
+                         stack[-1] if stack else None))
+        elif what.endswith('{'):
+            stack.append(what.split()[0])
+    return gaps
+
+
+@test
+def a_sleep_is_a_gap_within_the_call_that_sleeps():
+    naps = [ns for what, ns, call in gaps_of(recording())
+            if what == 'waits' and call == 'nap' and ns > 25e6]
+    expect_equal(len(naps), 4, 'naps')
+    expect(min(naps) >= 29.9e6, naps)
+    long = [(what, call) for what, ns, call in gaps_of(recording())
+            if what == 'waits' and ns > 25e6 and call != 'nap']
+    expect(set(long) <= {('waits', 'main'), ('waits', 'take_turns')}, long)
+
+
+@test
+def threads_that_share_a_processor_are_preempted():
+    calls = collections.Counter(call for what, _, call in gaps_of(recording())
+                                if what == 'preempted')
+    expect(calls['compute'] + calls['step'] >= 4, calls)
+
+
+@test
+def calls_are_those_of_a_trace_without_gaps():
+    def calls(output):
+        about = json.loads(shim_report('report', '--format', 'json',
+                                       '--limit', '0', output))
+        return {f['name']: f['calls'] for f in about['functions']}
+    expect_equal(calls(recording()), calls(record(options=()).output), 'calls')
+    shown = [line for line in lines_of(recording()) if '-- no p' not in line[4]]
+    without = os.path.join(new_directory('without'), 'recording')
+    shutil.copytree(recording(), without)
+    os.remove(without + '/gaps')
+    expect_equal(sum(' {' in line[4] or ';' in line[4] for line in shown),
+                 sum(' {' in line[4] or ';' in line[4]
+                     for line in lines_of(without)), 'calls of replay')
+
+
+@test
+def a_range_has_its_gaps_only():
+    gaps = [line for line in lines_of(recording()) if '-- no p' in line[4]]
+    middle = gaps[len(gaps) // 2][0]
+    some = lines_of(recording(), '--from', '%.3fus' % (middle - 5000), '--to',
+                    '%.3fus' % (middle + 5000))
+    shown = [line for line in some if '-- no p' in line[4]]
+    expect(shown, 'none')
+    for line in shown:
+        expect(middle - 5001 <= line[0] <= middle + 5001, line)
+
+
+@test
+def exports_have_the_same_gaps_and_they_nest():
+    wanted = len(gaps_of(recording()))
+    expect(wanted > 4, wanted)
+    gaps, ends = 0, {}
+    for event in timelines.chrome_events(recording()):
+        lane = event['pid'], event['tid']
+        if event['ph'] in 'BEX':
+            expect(event['ts'] >= ends.get(lane, 0) - 0.001,
+                   'something happens within a gap: %s' % event)
+        if event['ph'] == 'X':
+            gaps += 1
+            ends[lane] = event['ts'] + event['dur']
+    expect_equal(gaps, wanted, 'chrome')
+    text = re.findall(r'^ *name: "no processor: (\w+)"', subprocess.run(
+        ['protoc', '--proto_path=' + timelines.PROTO, '--decode=perfetto.Trace',
+         'perfetto.proto'], stdin=open(timelines.export(
+             'perfetto', recording()), 'rb'), stdout=subprocess.PIPE,
+        check=True).stdout.decode(), re.M) if shutil.which('protoc') else None
+    if text is not None:
+        expect_equal(len(text), 2 * wanted, 'perfetto')
+    if shutil.which('babeltrace2'):
+        events = timelines.babeltrace(timelines.export('ctf', recording()))
+        expect_equal(sum(event[1] == 'gap' for event in events), wanted, 'ctf')
+
+
+@test
+def the_page_has_them_too():
+    page = shim_report('html', '-o', '-', recording())
+    about = json.loads(re.search(
+        r'<script [^>]*id="text">(.*?)</script>', page, re.S)[1])['timeline']
+    expect_equal(len(about['gaps']) + about['gaps_left_out'],
+                 len(gaps_of(recording())), 'gaps')
+    long = [gap for gap in about['gaps'] if gap[3] > 25e6 and gap[1]]
+    expect(len(long) >= 4, long)
+
+
+@test
+def a_browser_shows_them():
+    if browser.missing():
+        raise Skipped(browser.missing())
+    path = os.path.join(new_directory('html'), 'page.html')
+    shim_report('html', '-o', path, recording())
+    with browser.Browser() as window:
+        window.open('file://' + path)
+        window.wait('return document.documentElement.dataset.ready')
+        expect_equal(window.messages(), [], 'what the browser said')
+        text = window.run(
+            'return document.querySelector("#merged").textContent')
+        number = re.search(r'(\d+) times a thread had no processor', text)
+        expect(number, text)
+        expect_equal(int(number.group(1)), len(gaps_of(recording())), 'gaps')
+
+
+@test
+def children_have_gaps_of_their_own():
+    gaps = gaps_of(record('fork').output)
+    naps = [ns for what, ns, call in gaps if call == 'nap' and ns > 25e6]
+    expect_equal(len(naps), 1, gaps)
+
+
+@test
+def the_program_sees_nothing_of_it():
+    expect_equal(record('fds').stdout, record('fds', options=()).stdout, 'files')
+
+
+@test
+def where_the_kernel_refuses_that_is_said_and_the_program_runs():
+    output = os.path.join(new_directory('gaps'), 'recording')
+    path = os.path.normpath(os.path.join(os.path.dirname(shimtest.report), '..',
+                                         'run', 'shim-run'))
+    # Files for the ring of no processor, and enough for the program.
+    done = run(['sh', '-c', 'ulimit -n 5; exec "$@"', 'sh', path, 'run',
+                shimtest.library, shimtest.report, '--gaps', '-p', 'trace',
+                '--no-report', '-o', output, '/bin/echo', 'there'])
+    expect_equal((done.status, done.stdout), (0, 'there\n'), 'the program')
+    expect('--gaps: the kernel does not tell' in done.stderr, done.stderr)
+    expect(not os.path.exists(output + '/gaps'), 'a file of gaps')
+    done = profrun('record', '--gaps', '/bin/true')
+    expect_equal(done.status, 2, 'record --gaps')
+
+
+@test
+def a_program_that_cannot_be_started_leaves_nothing():
+    program = os.path.join(new_directory('program'), 'program')
+    with open(program, 'wb') as file:
+        file.write(b'\x7fELF\2\1\1' + bytes(100))
+    os.chmod(program, 0o755)
+    output = os.path.join(new_directory('gaps'), 'recording')
+    done = profrun('--gaps', '-o', output, program)
+    expect_equal(done.status, 126, done.stderr)
+    expect(not os.path.exists(output), 'a recording')
+
+
+@test
+def what_is_damaged_is_said():
+    good = open(recording() + '/gaps', 'rb').read()
+    whole = gaps_of(recording())
+
+    def read(data, said):
+        copy = os.path.join(new_directory('damaged'), 'recording')
+        shutil.copytree(recording(), copy)
+        with open(copy + '/gaps', 'wb') as file:
+            file.write(data)
+        done = run([shimtest.report, 'replay', copy])
+        expect(said in done.stderr if said else not done.stderr, done.stderr)
+        return done.status, gaps_of(copy) if done.status == 0 else None
+    expect_equal(read(good[:10], 'cut in its header'), (0, []), 'cut')
+    expect_equal(read(b'x' + good[1:], 'not a shim_gaps'), (0, []), 'magic')
+    status, gaps = read(good[:-5], '')
+    expect(status == 0 and len(whole) - 1 <= len(gaps) <= len(whole), 'tail')
+    lost = HEAD.pack(*HEAD.unpack_from(good)[:3], 7) + good[HEAD.size:]
+    expect_equal(read(lost, 'has dropped 7 switches'), (0, whole), 'lost')
+    newer = good[:8] + struct.pack('<I', 9) + good[12:]
+    expect_equal(read(newer, 'format version 9')[0], 1, 'newer')
+
+
+if __name__ == '__main__':
+    shimtest.main()
