@@ -101,12 +101,14 @@ static bool drop(struct trace_filter *filter, const struct trace_event *leave)
 /* Whether the first that waits has waited long enough, now that it is @now_ns. */
 static bool is_ready(const struct trace_filter *filter, double now_ns)
 {
-	const struct waiting *first = &filter->waiting[filter->at];
+	const struct waiting *first;
 
-	return filter->at < filter->count &&
-	       (filter->is_over || first->is_dropped ||
-		first->event.kind != TRACE_ENTER ||
-		now_ns - first->event.time_ns >= filter->min_ns);
+	if (filter->at == filter->count)
+		return false;
+	first = &filter->waiting[filter->at];
+	return filter->is_over || first->is_dropped ||
+	       first->event.kind != TRACE_ENTER ||
+	       now_ns - first->event.time_ns >= filter->min_ns;
 }
 
 bool trace_filter_next(struct trace_filter *filter,

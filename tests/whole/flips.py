@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""flips.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Recordings of everything there is, one bit of which is wrong: see
+tests/fuzz/flips.c, which FLIPS_PROGRAM is.  A few for each kind of file; a thousand
+with FLIPS=1000, others with another SEED, of one kind with KIND=trace.
+"""
+import glob
+import os
+import re
+import struct
+import time
+
+import shimtest
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
+                      record, run, test)
+
+EVERYTHING = ('calltree:exact;trace:args=all,results=all;memory;locks;'
+              'exceptions;sampling:hz=2000;coverage')
+SWITCH = struct.Struct('<QIIII')
+KINDS = {'gaps', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions',
+         'coverage', 'pchist', 'arcs', 'end'}
+
+
+def add_gaps(recording, begin_ns):
+    """As profrun --gaps writes them, whether or not the kernel lets it."""
+    process, = glob.glob(recording + '/*.0')
+    pid = int(os.path.basename(process).split('.')[0])
+    with open(recording + '/gaps', 'wb') as file:
+        file.write(struct.pack('<8sIIQ', b'SHIMGAPS', 1, 24, 0))
+        for i in range(1000):
+            file.write(SWITCH.pack(begin_ns + i * 100000, pid, pid + i % 3, 0,
+                                   i // 3 % 2 * (1 + i % 2) + 1))
+
+
+def recordings():
+    top = new_directory('recordings')
+
+    def add(name, command, profile, **more):
+        begin_ns = time.monotonic_ns()
+        done = record(command, profile, **more)
+        if 'trace' in profile:
+            add_gaps(done.output, begin_ns)
+        os.rename(done.output, os.path.join(top, name))
+    add('everything', [compile('flips.cc', 'gcc', '-O1')], EVERYTHING)
+    add('groups', [compile('flips.cc', 'gcc', '-O1')], 'calltree:by=step/n')
+    with open(os.path.join(top, 'groups', 'end'), 'w') as file:
+        file.write('status 0 mono-ns %d\n' % time.monotonic_ns())
+    add('counted', [compile('flips.cc', 'clang', '-O1', name='flips-counted',
+                            flags=['-fsanitize-coverage=inline-8bit-counters,'
+                                   'pc-table'])], 'coverage')
+    add('gprof', [compile('flips.cc', 'gcc', '-O1', ['-pg'], name='flips-pg',
+                          instrument=False)], 'pchist:hz=1000',
+        directory=new_directory('gmon'))
+    return top
+
+
+@test
+def a_bit_that_is_wrong_crashes_no_reader():
+    if not os.path.exists(os.environ.get('FLIPS_PROGRAM', '')):
+        raise Skipped('no program with sanitizers')
+    top = recordings()
+    kinds = {re.sub(r'^[\d.]+', '', os.path.basename(path))
+             for path in glob.glob(top + '/*/*/*') + glob.glob(top + '/*/[eg]*')}
+    expect(KINDS <= kinds, 'no file of %s' % (KINDS - kinds))
+    flips = os.environ.get('FLIPS', '20')
+    done = run([os.environ['FLIPS_PROGRAM'], top, flips,
+                os.environ.get('SEED', '1'),
+                *os.environ.get('KIND', '').split()], timeout=36000)
+    print(re.sub('^', '# ', done.stdout.strip(), flags=re.M))
+    expect_equal((done.status, done.stderr), (0, ''), 'flips')
+
+
+if __name__ == '__main__':
+    shimtest.main()
