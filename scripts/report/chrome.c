@@ -108,6 +108,8 @@ static void put_leave(struct chrome *chrome, const struct lane *lane,
 		      const struct trace_event *event)
 {
 	begin_event(chrome, 'E', lane, event->time_ns);
+	/* Chrome needs no name here; speedscope does not end a call without. */
+	add_name(chrome, trace_export_function(chrome->timeline, event));
 	if (chrome->result.text[0])
 		add_text(chrome, "result", chrome->result.text);
 	chrome->result.text[0] = '\0';

@@ -218,8 +218,8 @@ def number_of(text):
     return float(number.replace(',', '')) * scale, scale * 10 ** -digits
 
 
-@test
-def speedscope_shows_what_the_report_shows():
+def show(look):
+    """Calls @look with a window, and where speedscope's page is."""
     reason = browser.missing()
     if reason:
         raise Skipped(reason)
@@ -234,28 +234,31 @@ def speedscope_shows_what_the_report_shows():
             # It makes only those rows that can be seen.
             window.devtools('Emulation.setDeviceMetricsOverride', width=1400,
                             height=4000, deviceScaleFactor=1, mobile=False)
-            look_at_tables(window, 'http://127.0.0.1:%d/' % server.server_port)
+            look(window, 'http://127.0.0.1:%d/' % server.server_port)
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
 
 
-def look_at_tables(window, url):
+def shown_in(window, url, format, output, *more):
+    """{name: (self, total)} of its table, as text."""
+    Handler.profile = new_directory('speedscope') + '/profile.json'
+    shim_report('export', format, output, '-o', Handler.profile, *more)
+    window.open('about:blank')
+    window.open(url + 'index.html#profileURL=%sprofile.json' % url)
+    window.wait('return document.title.includes(" - speedscope")')
+    window.keys(['3'])
+    return {name: (own, total) for total, own, name in window.wait(TABLE)}
+
+
+def look_at_profiles(window, url):
     for source, profile, more in (('unwind.cc', 'calltree:exact', ['--raw']),
                                   ('threads.c', 'calltree:counts', [])):
         output = recording_of(source, profile)
-        Handler.profile = new_directory('speedscope') + '/profile.json'
-        shim_report('export', 'speedscope', output, '-o', Handler.profile,
-                    *more)
-        window.open('about:blank')
-        window.open(url + 'index.html#profileURL=%sprofile.json' % url)
-        window.wait('return document.title.includes(" - speedscope")')
-        window.keys(['3'])
-        rows = window.wait(TABLE)
+        shown = shown_in(window, url, 'speedscope', output, *more)
         functions = reported(output, *more)
-        expect(len(rows) >= len(functions) > 3, 'rows: %s' % rows)
-        shown = {name: (own, total) for total, own, name in rows}
+        expect(len(shown) >= len(functions) > 3, 'rows: %s' % shown)
         for name, function in functions.items():
             own, total = (number_of(text) for text in shown[name])
             if profile == 'calltree:counts':
@@ -265,6 +268,31 @@ def look_at_tables(window, url):
                 expect(abs(got - function[what]) <= 300 + error,
                        '%s of %s: %s, not %s' % (what, name, got,
                                                  function[what]))
+
+
+def look_at_traces(window, url):
+    """A trace in the format of Chrome.  Each event is rounded to a nanosecond."""
+    for source in ('unwind.cc', 'exceptions.cc'):
+        output = recording_of(source, 'trace')
+        shown = shown_in(window, url, 'chrome', output)
+        functions = reported(output, '--raw', '--limit', '0')
+        expect(len(shown) >= len(functions) > 3, 'rows: %s' % shown)
+        for name, function in functions.items():
+            own, total = (number_of(text) for text in shown[name])
+            for what, (got, error) in ('self_ns', own), ('total_ns', total):
+                expect(abs(got - function[what]) <= error +
+                       300 + function['calls'], '%s of %s in %s: %s, not %s' %
+                       (what, name, source, got, function[what]))
+
+
+@test
+def speedscope_shows_what_the_report_shows():
+    show(look_at_profiles)
+
+
+@test
+def speedscope_shows_a_trace_of_chrome_as_the_report_does():
+    show(look_at_traces)
 
 
 if __name__ == '__main__':
