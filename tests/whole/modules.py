@@ -41,23 +41,22 @@ class Installation:
         expect(done.returncode == 0, done.stdout.decode(errors='replace'))
         self.profrun = self.find('profrun')
         self.library = self.find('libshim.so.0')
-        config = os.path.dirname(self.find('shim.pc'))
-        environment = {**os.environ, 'PKG_CONFIG_PATH': config,
-                       'PKG_CONFIG_SYSROOT_DIR': self.root,
-                       'PKG_CONFIG_ALLOW_SYSTEM_CFLAGS': '1'}
-        self.flags, script = [subprocess.run(
-            ['pkg-config', what, 'shim'], check=True, text=True,
-            env=environment, stdout=subprocess.PIPE).stdout.split()
-            for what in ('--cflags', '--variable=module_map')]
-        # The sysroot is not put before a variable of ours by each version.
-        script = script[0] if script[0].startswith(self.root) \
-            else self.root + script[0]
-        self.script = ['-Wl,--version-script=' + script]
+        # It was installed for another place, and may be moved.
+        self.config = os.path.dirname(self.find('shim.pc'))
+        self.flags = self.ask('--cflags').split()
+        self.script = ['-Wl,--version-script=' +
+                       self.ask('--variable=module_map')]
         self.modules = os.path.join(self.root, 'modules')
         os.mkdir(self.modules)
         for source in sorted(os.listdir(MODULES)):
             if source.endswith(('.c', '.cc')):
                 self.compile(os.path.join(MODULES, source), self.modules)
+
+    def ask(self, what):
+        return subprocess.run(
+            ['pkg-config', what, 'shim'], check=True, text=True,
+            env={**os.environ, 'PKG_CONFIG_PATH': self.config},
+            stdout=subprocess.PIPE).stdout.strip()
 
     def find(self, name):
         found = glob.glob(os.path.join(self.root, '**', name), recursive=True)
@@ -673,16 +672,19 @@ def the_example_of_the_readme_works_as_it_is_typed():
     with open(os.path.join(directory, 'example.c'), 'w') as file:
         file.write(source)
     shutil.copy(fixture(), os.path.join(directory, 'app'))
-    build = build.replace('$(pkg-config --cflags shim)',
-                          ' '.join(installed().flags))
-    build = re.sub(r'-Wl,--version-script=\$\(.*?\)', installed().script[0],
-                   build)
     done = subprocess.run(
         ['sh', '-ec', build], cwd=directory, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env=environment(None, PATH='%s:%s' % (
-            os.path.dirname(installed().profrun), os.environ['PATH'])))
+        stderr=subprocess.PIPE, text=True, env=environment(
+            None, PKG_CONFIG_PATH=installed().config, PATH='%s:%s' % (
+                os.path.dirname(installed().profrun), os.environ['PATH'])))
     expect_equal(done.returncode, run([fixture()]).status, done.stderr)
     expect(re.search(r'^thread \d+$', done.stderr, re.M), done.stderr)
+
+
+@test
+def pkg_config_says_where_the_library_is_now():
+    library = installed().ask('--variable=preload')
+    expect(os.path.samefile(library, installed().library), library)
 
 
 # --- attaching ---
