@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #pragma weak shim_profiler_create
+#pragma weak shim_profiler_on_thread_started
 #pragma weak shim_profiler_on_sample_hit
 #pragma weak shim_profiler_enable_sampling
 #pragma weak shim_profiler_set_sample_mode
@@ -53,6 +54,8 @@ struct stack {
 	shim_function functions[DEPTH];
 };
 
+static unsigned stop_after;	/* so many frames; 0: never */
+
 QUIET static enum shim_result note(shim_function function, uintptr_t ip,
 				   uintptr_t frame, uint32_t context_size,
 				   const void *context, void *client_data)
@@ -66,7 +69,7 @@ QUIET static enum shim_result note(shim_function function, uintptr_t ip,
 	if (stack->count < DEPTH)
 		stack->functions[stack->count] = function;
 	stack->count++;
-	return SHIM_OK;
+	return stack->count == stop_after ? SHIM_E_FAIL : SHIM_OK;
 }
 
 QUIET static int ask(shim_thread thread, uint32_t flags, struct stack *stack)
@@ -88,6 +91,21 @@ QUIET static void expect(int got, int want, const char *what)
 	if (got != want)
 		printf("wrong: %s: %x, not %x\n", what, (unsigned)got,
 		       (unsigned)want);
+}
+
+/* Who is told may have heard enough at any frame. */
+QUIET static void stop_at_each(shim_thread thread, unsigned frames)
+{
+	struct stack stack;
+
+	for (stop_after = 1; stop_after <= frames; stop_after++) {
+		expect(ask(thread, 0, &stack), SHIM_E_STACKSNAPSHOT_ABORTED,
+		       "stopped");
+		if (stack.count != stop_after)
+			printf("wrong: %u frames, not %u\n", stack.count,
+			       stop_after);
+	}
+	stop_after = 0;
 }
 
 QUIET static void expect_soon(double begin, double limit, const char *what)
@@ -200,6 +218,7 @@ static void answers(void)
 	}
 	expect(shim_do_stack_snapshot(other.id, note, 0, &stack, &stack, 4096),
 	       SHIM_E_INVALIDARG, "a context of another thread");
+	stop_at_each(other.id, 3);
 	end(&other);
 	expect(ask(other.id, 0, &stack),
 	       SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD, "ended");
@@ -236,6 +255,7 @@ static APART void ask_myself(void)
 	expect(ask(0, 0, &stack), SHIM_OK, "without tables");
 	if (!has(&stack, ask_myself) || !has(&stack, work))
 		printf("wrong: without tables: %u frames\n", stack.count);
+	stop_at_each(0, stack.count);
 }
 
 static void without_tables(void)
@@ -543,6 +563,19 @@ static void executed(void)
 	execl(itself, itself, "child", (char *)NULL);
 }
 
+/* That another profiler may is of no use to this one. */
+static unsigned refused;
+
+QUIET static void refuse(struct shim_profiler *profiler, shim_thread thread)
+{
+	struct stack stack;
+
+	(void)profiler;
+	(void)thread;
+	expect(ask(0, 0, &stack), SHIM_E_INCONSISTENT_WITH_FLAGS, "no mask");
+	refused++;
+}
+
 __attribute__((constructor)) static void set_up(int argc, char **argv)
 {
 	if (argc < 2 || !shim_profiler_create)
@@ -550,6 +583,9 @@ __attribute__((constructor)) static void set_up(int argc, char **argv)
 	handle = shim_profiler_create(NULL);
 	expect(shim_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
 	       "mask");
+	if (strcmp(argv[1], "answers") == 0)
+		shim_profiler_on_thread_started(shim_profiler_create(NULL),
+						refuse);
 	if (strcmp(argv[1], "handlers") != 0)
 		return;
 	shim_profiler_on_sample_hit(handle, hit);
@@ -563,8 +599,11 @@ int main(int argc, char **argv)
 	const char *wanted = argc > 1 ? argv[1] : "";
 
 	itself = argv[0];
-	if (strcmp(wanted, "answers") == 0)
+	if (strcmp(wanted, "answers") == 0) {
 		answers();
+		if (refused < 4)
+			printf("wrong: %u threads were seen\n", refused);
+	}
 	if (strcmp(wanted, "without_tables") == 0)
 		without_tables();
 	if (strcmp(wanted, "dying") == 0)
