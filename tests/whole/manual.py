@@ -186,7 +186,9 @@ def help_shows_the_page():
     built = os.path.join(BUILD, 'scripts', 'manual')
     if not os.path.exists(os.path.join(built, 'profrun.1')):
         raise Skipped('no scdoc')
-    expect_equal(profrun('help', 'nonsense').returncode, 2, 'nonsense')
+    for words in ('nonsense',), ('run', 'report'):
+        expect_equal(profrun('help', *words).returncode, 2, words)
+    expect(profrun('help', '--help').stdout.startswith('Usage'), '--help')
     for verb in VERBS + ('profilers', 'recording', 'modules', ''):
         done = profrun('help', verb) if verb else profrun('help')
         expect_equal((done.returncode, done.stderr), (0, ''), verb)
