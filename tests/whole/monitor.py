@@ -205,6 +205,14 @@ def files_are_named_by_the_table():
 
 
 @test
+def the_program_is_called_what_it_was_started_as():
+    link = os.path.join(new_directory('link'), 'renamed')
+    os.symlink(program(), link)
+    ran = Run('hit=first:1', flags=None, binary=link, PROFDIR='.')
+    expect(re.match(r'^\d+\.renamed$', *ran.files()), ran.files())
+
+
+@test
 def two_runs_make_two_files():
     directory = new_directory('cwd')
     for _ in range(2):
@@ -324,6 +332,7 @@ def objects_are_chosen_by_name():
         ('-incobj libc.so.6 -incobj monitored',
          {'gmon.out': 2, 'gmon.out.libc.so.6': 7}),
         ('-incobj monitored', {'gmon.out': 2}),
+        ('-incobj "%s"' % program(), {'gmon.out': 2}),
         ('-excobj monitored', {}),
         ('-incobj libc.so.6 -excobj libc.so.6', {}),
         ('-incobj nosuch', {}),
