@@ -39,7 +39,9 @@ struct shim_node tree_no_child = { .function = ~0ull,
 				   .parent = (uint64_t)&tree_nobody };
 static struct shim_node *no_cache[1] = { &tree_no_child };
 
-__thread struct hot tree_hot = { .current = &tree_nobody, .cache = no_cache };
+__thread struct hot tree_hot = { .current = &tree_nobody,
+				 .below = HOT_NOWHERE,
+				 .cache = no_cache };
 
 enum clock tree_mode;
 bool tree_has_file;
@@ -197,19 +199,16 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 
 /*
  * Tells paths apart by what is at hand before the parent is: else every enter
- * would wait for the leave before it.  Who reads the clock waits anyway.
+ * would wait for the leave before it.
  *
  * Functions and frames are multiples of 16 nearly always, so nothing need be
  * shifted to get at the offset of a pointer: the call site has the rest.
  */
 static inline __attribute__((always_inline)) uint32_t
-hint_of(uint64_t function, const void *site, uint64_t frame,
-	const struct shim_node *current, enum clock clock)
+hint_of(uint64_t function, const void *site, uint64_t frame)
 {
-	return clock >= EXACT ?
-		       (uint32_t)(function >> 1 ^ (uintptr_t)current >> 3) :
-		       ((uint32_t)function + (uint32_t)frame) ^
-			       (uint32_t)(uintptr_t)site;
+	return ((uint32_t)function + (uint32_t)frame) ^
+	       (uint32_t)(uintptr_t)site;
 }
 
 /* A handler that came into the fast path: what was current may not be. */
@@ -285,8 +284,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		tree_hot.trace->last = shim_clock() >> TRACE_SHIFT;
 		return;
 	}
-	place = cache_place(hint_of(function, site, frame, current,
-				    tree_mode));
+	place = cache_place(hint_of(function, site, frame));
 	node = *place;
 	if (node->function != (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
@@ -338,28 +336,28 @@ static inline __attribute__((always_inline)) void
 enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
       bool is_traced)
 {
-	struct shim_node *current = tree_hot.current;
 	uint64_t frame = frame_here(sp);
-	struct shim_node *node =
-		*cache_place(hint_of(function, site, frame, current, clock));
+	struct shim_node **place = cache_place(hint_of(function, site, frame));
+	struct shim_node *node, *current;
 	struct trace *trace = NULL;
 	uint64_t time = 0;
 	uint32_t word = 0;
 	char *at = NULL;
 
-	/* Where the clock must not be read there is no current node, and nobody
-	 * has no room. */
-	if (UNLIKELY(frame > current->frame)) {
-		tree_enter_missed(function, site, sp, current, 0);
-		return;
-	}
-	/* Here, where the loads above are under way already: it takes longer
-	 * than they do. */
-	if (clock == EXACT || is_traced)
+	if (clock == EXACT || is_traced) {
+		if (UNLIKELY(is_far(frame))) {
+			tree_enter_missed(function, site, sp, tree_hot.current,
+					  0);
+			return;
+		}
 		time = shim_clock();
-	if (UNLIKELY(node->function != function) ||
+	}
+	current = tree_hot.current;
+	node = *place;
+	if (UNLIKELY(frame > current->frame) ||
+	    UNLIKELY(node->function != function) ||
 	    UNLIKELY(node->parent != (uint64_t)current)) {
-		tree_enter_missed(function, site, sp, current, time);
+		tree_enter_missed(function, site, sp, tree_hot.current, time);
 		return;
 	}
 	if (is_traced) {
@@ -369,7 +367,8 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		if (!trace_reserve(trace, time >> TRACE_SHIFT, word, node,
 				   &at)) {
 			node->frame = 0;
-			tree_enter_missed(function, site, sp, current, time);
+			tree_enter_missed(function, site, sp, tree_hot.current,
+					  0);
 			return;
 		}
 	}
@@ -392,7 +391,7 @@ static inline __attribute__((always_inline)) void
 leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
       bool is_traced)
 {
-	struct shim_node *node = tree_hot.current;
+	struct shim_node *node = tree_hot.current, *parent;
 	struct shim_extra_node *extra = NULL;
 	uint64_t now, duration, last = 0;
 	struct trace *trace = NULL;
@@ -412,10 +411,11 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		now = clock == COARSE ? *tree_hot.tick : 0;
 	}
 	if (is_traced) {
+		parent = parent_of(node);
 		trace = tree_hot.trace;
 		word = trace_leave_word(now >> TRACE_SHIFT);
-		if (!trace_reserve(trace, now >> TRACE_SHIFT, word,
-				   parent_of(node), &at)) {
+		if (!trace_reserve(trace, now >> TRACE_SHIFT, word, parent,
+				   &at)) {
 			leave_missed(function, site, sp);
 			return;
 		}
@@ -423,7 +423,9 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	duration = clock == COUNTS || clock == TRACED ? 0 : now - node->start;
 	if (clock == EXACT && LIKELY(extra != NULL))
 		last = exchange_last(extra, duration);
-	__atomic_store_n(&tree_hot.current, parent_of(node), __ATOMIC_RELEASE);
+	if (!is_traced)
+		parent = parent_of(node);
+	__atomic_store_n(&tree_hot.current, parent, __ATOMIC_RELEASE);
 	node->frame = 0;
 	if (clock == COARSE) {
 		if (UNLIKELY(duration != 0)) {

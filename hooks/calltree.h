@@ -234,6 +234,22 @@ static inline uint64_t frame_of(uintptr_t sp, uintptr_t low)
 	return sp - low;
 }
 
+/* Where the clock must not be read, or each call takes the slow path, all frames
+ * are as far above the low end as this. */
+#define HOT_NOWHERE ((uintptr_t)1 << 63)
+
+static inline bool is_far(uint64_t frame)
+{
+	return (int64_t)frame < 0;
+}
+
+/* No call takes the fast path from here on. */
+static inline void tree_hide(void)
+{
+	tree_hot.below = HOT_NOWHERE;
+	tree_hot.current = &tree_nobody;
+}
+
 /* ... in the stack in use.  (A hook has this at hand: its own stack pointer is a
  * word below the program's.) */
 static inline uint64_t frame_here(uintptr_t sp)

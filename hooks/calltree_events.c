@@ -210,6 +210,7 @@ static void on_forked(struct shim_profiler *profiler)
 	/* The parent's cache stays until there is one: interrupted code may be
 	 * about to look into it, and verifies what it finds. */
 	tree_hot = (struct hot){ .current = &tree_nobody,
+				 .below = HOT_NOWHERE,
 				 .cache = tree_hot.cache,
 				 .cache_mask = tree_hot.cache_mask,
 				 .no_clock = tree_hot.no_clock };
@@ -257,7 +258,7 @@ static void on_data_shared(struct shim_profiler *profiler, int begins)
 	(void)profiler;
 	if (begins) {
 		tree_hot.shared++;
-		tree_hot.current = &tree_nobody;
+		tree_hide();
 		if (is_there) {
 			at.tree->stack = at.stack;
 			at.tree->current = at.current;
@@ -324,6 +325,7 @@ static void on_clock_closing(struct shim_profiler *profiler)
 
 	(void)profiler;
 	tree_hot.no_clock = true;
+	tree_hot.below = HOT_NOWHERE;
 	if (!find_mine(&at))
 		return;
 	at.tree->careful = true;

@@ -144,10 +144,10 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	tree->current = current;
 	if (tree_hot.shared)
 		return;
-	/* (Above 0 lies every frame: no hook may even try the fast path.) */
-	if (!stack->is_signal)
-		tree_hot.below = (tree->careful ? 0 : stack->low) -
-				 sizeof(uintptr_t);
+	if (tree->careful)
+		tree_hot.below = HOT_NOWHERE;
+	else if (!stack->is_signal)
+		tree_hot.below = stack->low - sizeof(uintptr_t);
 	/* In this order: a mask fits its cache and whatever comes after. */
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
@@ -343,7 +343,7 @@ static bool detect_sharing(struct tree *tree)
 		return false;
 	tree_collect(tree);
 	tree_hot.shared = 1;
-	tree_hot.current = &tree_nobody;
+	tree_hide();
 	return true;
 }
 

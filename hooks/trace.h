@@ -53,7 +53,7 @@ struct trace {
 	uint64_t limit;			/* short records begin before it; 0: none may */
 	uint64_t last;			/* the time of the last record, or earlier */
 	uint64_t busy;			/* where the fast path is about to write */
-	uint64_t word;			/* this record, */
+	uint32_t word;			/* this record, */
 	struct shim_node *becomes;	/* and what is current then */
 	uint64_t settled;		/* where a handler did that */
 	uint64_t end;			/* of the block */

@@ -220,7 +220,7 @@ void trace_settle(struct trace *trace)
 {
 	uint64_t at = *(volatile uint64_t *)&trace->busy;
 	uint64_t cursor = *(volatile uint64_t *)&trace->cursor;
-	uint32_t word = (uint32_t)trace->word;
+	uint32_t word = trace->word;
 	uint64_t size = word & SHIM_TRACE_LEAVE ? 2 : 4;
 
 	if (!at)

@@ -2,16 +2,18 @@
  * Forbids itself the processor's counter, and so to everything that comes of
  * it: the kernel hands the ban down to threads, forks and executed programs.
  *
- * usage: no_clock call|thread|fork|exec|spawned
+ * usage: no_clock call|thread|fork|exec|spawned|handler|vfork
  *
  * With EARLY, a library that does so before anything else.
  */
 #include "truth.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 QUIET static void close_clock(void)
 {
@@ -72,12 +74,55 @@ QUIET static void use_fork(void)
 		abort();
 }
 
+QUIET static void handle(int number)
+{
+	(void)number;
+	work();
+	close_clock();
+	work();
+}
+
+/* On a stack of its own. */
+QUIET static void use_handler(void)
+{
+	static char memory[65536];
+	const stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
+	struct sigaction action = { .sa_handler = handle,
+				    .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+}
+
+/* The child has this thread's data and a counter of its own to forbid. */
+QUIET static void use_vfork(void)
+{
+	int status;
+	pid_t child = vfork();
+
+	if (child == 0) {
+		work();
+		close_clock();
+		work();
+		_exit(7);
+	}
+	waitpid(child, &status, 0);
+	if (status != 7 << 8)
+		abort();
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 
 	work();
-	close_clock();
+	if (strcmp(how, "handler") == 0)
+		use_handler();
+	else if (strcmp(how, "vfork") == 0)
+		use_vfork();
+	else
+		close_clock();
 	work();
 	if (strcmp(how, "thread") == 0)
 		use_threads();

@@ -259,6 +259,18 @@ def what_a_program_without_the_counter_begins_has_none_either(
 
 
 @each_build
+def a_handler_and_a_child_forbid_the_counter(family, optimize):
+    program = compile('no_clock.c', family, optimize)
+    for how in 'handler', 'vfork':
+        for profile in PROFILES + ['trace']:
+            result = run_both([program, how], profile)
+            expect_equal(result.status, 0, '%s, %s' % (how, profile))
+            about = json_of(result.output)
+            expect_truth(result, calls_of(about))
+            expect_equal(about['lost'], 0, 'lost')
+
+
+@each_build
 def without_the_counter_from_the_start_calls_are_counted(family, optimize):
     early = compile('no_clock.c', family, optimize,
                     ['-shared', '-fPIC', '-DEARLY'], name='libno_clock.so')
