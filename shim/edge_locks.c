@@ -217,18 +217,6 @@ static inline bool is_asked(const void *lock)
 #endif
 }
 
-/* The same of a read-write lock, to read. */
-static inline bool is_read(const pthread_rwlock_t *lock)
-{
-#ifdef __GLIBC__
-	return shim_is_single_threaded() && lock->__data.__cur_writer == 0 &&
-	       lock->__data.__writers == 0 && lock->__data.__shared == 0;
-#else
-	(void)lock;
-	return false;
-#endif
-}
-
 static inline bool is_robust(const void *lock)
 {
 #ifdef __GLIBC__
@@ -244,12 +232,43 @@ static int try_mutex(pthread_mutex_t *mutex)
 	return is_robust(mutex) ? EBUSY : next.pthread_mutex_trylock(mutex);
 }
 
+/*
+ * A time that is over is a try, too: with it a lock that is free is taken, and who
+ * would have to wait is told so without a system call.  libc takes as long for that
+ * as for what may wait, and longer for tryrdlock.
+ */
+static bool reads_by_time;
+
+static inline __attribute__((always_inline)) int
+try_read(pthread_rwlock_t *lock)
+{
+	static const struct timespec over = { .tv_sec = -1 };
+	int result;
+
+	if (__builtin_expect(!reads_by_time, 0))
+		return next.pthread_rwlock_tryrdlock(lock);
+	result = next.pthread_rwlock_timedrdlock(lock, &over);
+	/* (Nor does trying tell that the writer is who asks.) */
+	return result == ETIMEDOUT || result == EDEADLK ? EBUSY : result;
+}
+
+/* Not if the two are not of one library: who counts what is locked would miss some. */
+static void choose_tries(void)
+{
+	Dl_info locks, times;
+
+	reads_by_time =
+		dladdr((void *)next.pthread_rwlock_rdlock, &locks) &&
+		dladdr((void *)next.pthread_rwlock_timedrdlock, &times) &&
+		locks.dli_fbase == times.dli_fbase;
+}
+
 #define MUTEX(plain, name, parameters, arguments)                              \
 	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain,              \
 	    name, parameters, arguments)
 #define READ(plain, name, parameters, arguments)                               \
-	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, next.pthread_rwlock_tryrdlock,  \
-	    plain, name, parameters, arguments)
+	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, try_read, plain, name,          \
+	    parameters, arguments)
 #define WRITE(plain, name, parameters, arguments)                              \
 	TRY(SHIM_LOCK_WRITE, of_pthread, EBUSY, next.pthread_rwlock_trywrlock, \
 	    plain, name, parameters, arguments)
@@ -261,7 +280,7 @@ MUTEX(is_clock(c) && !is_asked(l), pthread_mutex_clocklock,
 ONLY_TRY(SHIM_LOCK_MUTEX, of_pthread, pthread_mutex_trylock,
 	 (pthread_mutex_t * l), (l))
 
-READ(!is_read(l), pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
+READ(true, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
 READ(is_time(t), pthread_rwlock_timedrdlock,
      (pthread_rwlock_t * l, deadline t), (l, t))
 READ(is_clock(c) && is_time(t), pthread_rwlock_clockrdlock,
@@ -451,6 +470,7 @@ static void listen(void)
 	if (!is_ours())
 		log_line("%s", "the program has locks of its own: of them those "
 			       "are seen that go on to libc's");
+	choose_tries();
 #define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
 	EACH_TRIED(OPEN_TOLD)
 	EACH_CONDITION(OPEN_TOLD)

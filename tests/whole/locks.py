@@ -113,6 +113,56 @@ int main(void)
     expect('the program has locks of its own' in text, text)
 
 
+# It is asked for all of them, or for none: who has only some would count wrong.
+@test
+def a_library_with_some_locks_of_its_own():
+    directory = new_directory('some')
+    for name, text in ('some.c', '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+int read_locks;
+static int go_on(const char *name, pthread_rwlock_t *lock)
+{
+        int result = ((int (*)(pthread_rwlock_t *))dlsym(RTLD_NEXT, name))(lock);
+
+        read_locks += result == 0;
+        return result;
+}
+int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+        return go_on("pthread_rwlock_rdlock", lock);
+}
+int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+        return go_on("pthread_rwlock_tryrdlock", lock);
+}
+'''), ('main.c', '''
+#include <pthread.h>
+extern int read_locks;
+int main(void)
+{
+        pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+        for (int i = 0; i < 5; i++) {
+                pthread_rwlock_rdlock(&lock);
+                pthread_rwlock_unlock(&lock);
+        }
+        return read_locks;
+}
+'''):
+        with open(os.path.join(directory, name), 'w') as file:
+            file.write(text)
+    library = compile(os.path.join(directory, 'some.c'), optimize='-O1',
+                      flags=['-shared', '-fPIC'], name='libsome_locks.so')
+    program = compile(os.path.join(directory, 'main.c'), optimize='-O1',
+                      libraries=[library, '-Wl,-rpath,$ORIGIN'],
+                      name='some_locks')
+    for profile in 'calltree', 'locks':
+        done = run([program], new_directory('recording'), profile)
+        expect_equal((done.status, done.stderr), (5, ''), profile)
+
+
 @test
 def locks_of_callbacks_are_not_told():
     locked('inside')
