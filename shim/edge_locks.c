@@ -31,6 +31,7 @@
 #include <shim/banned.h>
 
 #define COLD __attribute__((cold, noinline))
+#define LINE __attribute__((aligned(64)))	/* of the instruction cache */
 
 typedef const struct timespec *deadline;
 
@@ -139,7 +140,9 @@ static int of_semaphore(int result)
 	{                                                                      \
 		int result = next.name arguments;                              \
                                                                                \
-		if (result != 0 && outcome(result) != 0)                       \
+		if (__builtin_expect(result == 0, 1))                          \
+			return 0;                                              \
+		if (outcome(result) != 0)                                      \
 			locks_failed(l, kind, outcome(result));                \
 		return result;                                                 \
 	}
@@ -149,18 +152,20 @@ static int of_semaphore(int result)
 #define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments)    \
 	WAIT(kind, NULL, outcome, name, parameters, arguments)                 \
 	ASK(kind, outcome, name, parameters, arguments)                        \
-	static int told_##name parameters                                      \
+	static LINE int told_##name parameters                                 \
 	{                                                                      \
 		int result;                                                    \
                                                                                \
-		if (!(tries))                                                  \
-			return ask_##name arguments;                           \
-		result = tried(l);                                             \
-		if (__builtin_expect(result == 0, 1))                          \
-			return 0;                                              \
-		if (result == (busy))                                          \
-			return wait_##name arguments;                          \
-		return outcome(result) == 0 ? result : ask_##name arguments;   \
+		if (tries) {                                                   \
+			result = tried(l);                                     \
+			if (__builtin_expect(result == 0, 1))                  \
+				return 0;                                      \
+			if (result == (busy))                                  \
+				return wait_##name arguments;                  \
+			if (outcome(result) == 0)                              \
+				return result;                                 \
+		}                                                              \
+		return ask_##name arguments;                                   \
 	}
 
 #define ONLY_TRY(kind, outcome, name, parameters, arguments)                   \
