@@ -37,9 +37,10 @@ static bool unwinds;			/* where no call is instrumented */
 static uint64_t period, seed;		/* period 0: all allocations are told */
 static uint64_t tick_length;
 
-/* How long it may take in the end to find out what is lost; 0: nobody wants to
- * know. */
-static uint64_t leaks_ms = 1000;
+uint64_t memory_leaks_ms = 1000, memory_snapshot_period;
+static uint64_t snapshots_ms;
+
+#define A_DAY_MS 86400000u
 
 /* --- which path --- */
 
@@ -470,11 +471,11 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 		heap->unknown = counts.unknown;
 		heap->early_lost = counts.early_lost;
 	}
-	if (leaks_ms == 0) {
+	if (memory_leaks_ms == 0) {
 		heap->leaks = SHIM_LEAKS_OFF;
 		return;
 	}
-	result = shim_block_reach(on_reach, NULL, leaks_ms * 1000000);
+	result = shim_block_reach(on_reach, NULL, memory_leaks_ms * 1000000);
 	heap->leaks_clock = now() - begin;
 	heap->leaks = memory_leaks_of(result);
 }
@@ -483,7 +484,7 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 static void on_heap_asked(struct shim_profiler *profiler, uint32_t *number)
 {
 	(void)profiler;
-	*number = memory_snapshot_take(leaks_ms);
+	*number = memory_snapshot_take(memory_leaks_ms);
 }
 
 /* --- arguments --- */
@@ -525,7 +526,11 @@ static bool parse(const char *at)
 		const char *value;
 
 		if ((value = after(at, "leaks="))) {
-			if (!parse_number(&value, &leaks_ms))
+			if (!parse_number(&value, &memory_leaks_ms))
+				return false;
+		} else if ((value = after(at, "snapshots="))) {
+			if (!parse_number(&value, &snapshots_ms) ||
+			    snapshots_ms == 0 || snapshots_ms > A_DAY_MS)
 				return false;
 		} else if ((value = after(at, "period="))) {
 			if (!parse_number(&value, &period) || period == 0)
@@ -571,6 +576,9 @@ int memory_start(const char *arguments)
 		return -1;
 	}
 	shim_tick(&tick_length);
+	if (shim_record_meta())
+		memory_snapshot_period = snapshots_ms *
+					 shim_record_meta()->clock_hz / 1000;
 	handle = shim_profiler_create(NULL);
 	if (!handle || !enable(handle))
 		return -1;

@@ -11,6 +11,12 @@
 
 #include "calltree.h"
 
+/* How long it may take to find out what is lost; 0: nobody wants to know. */
+extern uint64_t memory_leaks_ms;
+
+/* How often, in clock units, what lives is written down; 0: when somebody asks. */
+extern uint64_t memory_snapshot_period;
+
 /* The memory node that a block's word means; NULL if it is none of this process. */
 struct shim_memory_node *memory_of_note(uint64_t note);
 

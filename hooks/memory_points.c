@@ -1,7 +1,7 @@
 /*
  * How much lives, from time to time: whoever allocates or releases after the coarse
  * clock has gone on far enough notes it.  No thread and no timer: while nothing is
- * allocated nothing changes.
+ * allocated nothing changes.  Likewise snapshots, if they were asked for by the clock.
  *
  * What is half written when the process is killed is in the half that does not count.
  */
@@ -14,6 +14,7 @@
 uint64_t memory_point_due = NEVER;
 
 static struct shim_points_node *points;
+static uint64_t next_point, next_snapshot;
 
 void memory_points_start(struct tree *tree, uint64_t length)
 {
@@ -24,6 +25,9 @@ void memory_points_start(struct tree *tree, uint64_t length)
 	made->interval = length;
 	__atomic_store_n(&made->function, SHIM_NODE_POINTS, __ATOMIC_RELEASE);
 	points = made;
+	next_point = 0;
+	next_snapshot = memory_snapshot_period ?
+				*tree_tick + memory_snapshot_period : NEVER;
 	__atomic_store_n(&memory_point_due, 0, __ATOMIC_RELEASE);
 }
 
@@ -44,18 +48,10 @@ static void keep_every_other(void)
 	__atomic_store_n(&points->active, to, __ATOMIC_RELEASE);
 }
 
-/* Who takes the date away is the only one here, until there is a new one. */
-COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
+static void add(uint64_t clock, uint64_t live_bytes)
 {
-	uint64_t due = __atomic_load_n(&memory_point_due, __ATOMIC_ACQUIRE);
-	uint64_t half, count;
+	uint64_t half = points->active & 1, count = points->count[half];
 
-	if (clock < due ||
-	    !__atomic_compare_exchange_n(&memory_point_due, &due, NEVER, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;
-	half = points->active & 1;
-	count = points->count[half];
 	if (count < SHIM_POINTS) {
 		points->half[half][count] =
 			(struct shim_point){ clock, live_bytes };
@@ -64,6 +60,24 @@ COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
 	}
 	if (count >= SHIM_POINTS)
 		keep_every_other();
-	__atomic_store_n(&memory_point_due, clock + points->interval,
-			 __ATOMIC_RELEASE);
+	next_point = clock + points->interval;
+}
+
+/* Who takes the date away is the only one here, until there is a new one. */
+COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
+{
+	uint64_t due = __atomic_load_n(&memory_point_due, __ATOMIC_ACQUIRE);
+
+	if (clock < due ||
+	    !__atomic_compare_exchange_n(&memory_point_due, &due, NEVER, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (clock >= next_point)
+		add(clock, live_bytes);
+	if (clock >= next_snapshot) {
+		memory_snapshot_take(memory_leaks_ms);
+		next_snapshot = *tree_tick + memory_snapshot_period;
+	}
+	due = next_point < next_snapshot ? next_point : next_snapshot;
+	__atomic_store_n(&memory_point_due, due, __ATOMIC_RELEASE);
 }

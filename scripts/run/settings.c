@@ -65,6 +65,11 @@ static bool is_number(const char *value)
 	return digits > 0 && digits <= 9 && value[digits] == '\0';
 }
 
+static bool is_day_ms(const char *value)
+{
+	return is_number(value) && atoi(value) >= 1 && atoi(value) <= 86400000;
+}
+
 /* Bytes, at most 1024 GiB: 512K. */
 static bool is_size(const char *value)
 {
@@ -153,6 +158,7 @@ static const struct {
 	  { { "period=", "SIZE", is_size },
 	    { "seed=", "N", is_number },
 	    { "leaks=", "MS", is_number },
+	    { "snapshots=", "1...86400000", is_day_ms },
 	    { "unwind", "", NULL } } },
 	{ "none", { { NULL, NULL, NULL } } },
 	{ "pchist", { { "hz=", "1...20000", is_rate } } },
@@ -202,7 +208,8 @@ static const char common_help[] =
 	"                                              what f gets, returns; off: until\n"
 	"                                              shim_trace_start(); signal=USR1:\n"
 	"                                              that one turns it off or on\n"
-	"                             memory[:period=SIZE,seed=N,leaks=MS,unwind]\n"
+	"                             memory[:period=SIZE,seed=N,leaks=MS,\n"
+	"                             snapshots=MS,unwind]\n"
 	"                                              what each call path allocates;\n"
 	"                                              period: by one byte in so many;\n"
 	"                                              unwind: also where no function\n"

@@ -151,6 +151,29 @@ static void stairs(void)
 	nanosleep(&pause, NULL);
 }
 
+/* On little stack. */
+static void *allocate_small(void *argument)
+{
+	struct timespec pause = { 0, 3000000 };
+
+	for (int i = 0; i < 40; i++) {
+		free(step());
+		nanosleep(&pause, NULL);
+	}
+	return argument;
+}
+
+static void small(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 16384);
+	pthread_create(&thread, &attributes, allocate_small, NULL);
+	pthread_join(thread, NULL);
+}
+
 /* --- while others are at it --- */
 
 static uint32_t is_over;
@@ -218,7 +241,8 @@ int main(int count, char **arguments)
 	} cases[] = { { "itself", itself },   { "killed", killed },
 		      { "forked", forked },   { "register", in_register },
 		      { "asked", asked },     { "stairs", stairs },
-		      { "threads", threads }, { "signals", signals } };
+		      { "small", small },     { "threads", threads },
+		      { "signals", signals } };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (count > 1 && !strcmp(cases[i].name, arguments[1]))

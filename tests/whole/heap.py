@@ -217,6 +217,28 @@ def how_much_lives_is_noted_from_time_to_time():
     expect(0.3 < middle / max(heights) < 0.7, 'half way: %d' % middle)
 
 
+# It is asked for by the clock, of whoever allocates then.
+@test
+def snapshots_come_from_time_to_time_if_that_is_asked_for():
+    about = read(heap_asked('stairs', 'memory:snapshots=100'))
+    taken = about['memory_snapshots']
+    expect(4 <= len(taken) <= 20, '%d snapshots' % len(taken))
+    for one, after in zip(taken, taken[1:]):
+        expect(after['ns'] - one['ns'] >= 99e6, 'times')
+    blocks = [s['step'][1] for s in snapshots_of(about) if 'step' in s]
+    top = blocks.index(max(blocks))
+    expect(blocks[0] < 60 and max(blocks) > 90 and
+           blocks[:top] == sorted(blocks[:top]), 'blocks: %r' % blocks)
+    about = read(heap_asked('small', 'memory:snapshots=1'))
+    expect(len(about['memory_snapshots']) >= 10, 'on a small stack')
+    done = run([program(), 'itself'], new_directory('recording'),
+               'memory:snapshots=0')
+    expect("'memory:snapshots=0'" in shim_report('info', done.output), 'none')
+    for value in '0', '86400001', '1s', '':
+        status, text = profrun('-p', 'memory:snapshots=' + value, program())
+        expect_equal(status, 2, text)
+
+
 def moments_of(output):
     path = os.path.join(new_directory('massif'), 'massif.out')
     shim_report('export', 'massif', output, '-o', path)
