@@ -71,6 +71,17 @@ static void put_step(FILE *out, const char *text, size_t length, bool plain)
 			fprintf(out, "\\x%02x", (unsigned char)text[i]);
 }
 
+/* How many bytes from @text on need nothing in any format: most names are that. */
+static size_t plain_bytes(const char *text)
+{
+	size_t count = 0;
+
+	while (text[count] >= 0x20 && text[count] < 0x7f &&
+	       text[count] != '"' && text[count] != '\\')
+		count++;
+	return count;
+}
+
 void put_text(FILE *out, const char *text)
 {
 	put_text_cut(out, text, SIZE_MAX);
@@ -106,6 +117,11 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 	size_t used = 0, width, length;
 	bool plain;
 
+	if (!cut) {
+		length = plain_bytes(text);
+		fwrite(text, 1, length, out);
+		text += length;
+	}
 	for (; *text; text += length) {
 		length = step(text, &width, &plain);
 		used += width;
@@ -119,7 +135,7 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 
 void put_json(FILE *out, const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
+	const unsigned char *at;
 	uint32_t c;
 	size_t length;
 
@@ -128,7 +144,9 @@ void put_json(FILE *out, const char *text)
 		return;
 	}
 	putc('"', out);
-	for (; *at; at += length ? length : 1) {
+	length = plain_bytes(text);
+	fwrite(text, 1, length, out);
+	for (at = (const unsigned char *)text + length; *at; at += length ? length : 1) {
 		length = decode(at, &c);
 		if (!length)
 			fputs("\\ufffd", out);

@@ -7,6 +7,7 @@
  *     1.240 ms    1.02 us      4711    read_line(file = 0x55...) = 17;
  *     1.260 ms     26 us       4711  } main
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,10 +133,11 @@ static void begin_line(struct replay *replay, const struct trace_event *event,
 		&replay->trace->threads[event->thread];
 	char text[SHORT_TEXT];
 	uint32_t depth = event->depth < INDENT_MAX ? event->depth : INDENT_MAX;
+	uint64_t ns = whole(event->time_ns);
 	FILE *out = replay->page.out;
 
 	put_color(replay, "\033[2m");
-	fprintf(out, "%14.3f", event->time_ns / 1e3);
+	fprintf(out, "%10" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
 	put_color(replay, "\033[m");
 	if (duration_ns >= 0) {
 		put_color(replay, color_of(duration_ns));
