@@ -222,14 +222,12 @@ static inline bool tree_is_settled(struct shim_node **current)
 	return true;
 }
 
-static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
+static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 {
 	uint64_t time = clock >> TRACE_SHIFT;
 	uint32_t word = trace_enter_word(time, node->hits);
 	char *at;
 
-	if (node->function & SHIM_NODE_EXACT)
-		return false;
 	node->frame = frame;
 	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {
 		node->frame = 0;
@@ -240,6 +238,21 @@ static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 	node->start = clock;
 	trace_put(tree_hot.trace, at, time, word);
 	return true;
+}
+
+static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	return !(node->function & SHIM_NODE_EXACT) &&
+	       put_short(node, frame, clock);
+}
+
+/* Of a call whose arguments were asked for: nothing but that keeps its node from the
+ * fast path. */
+static bool open_short_asked(struct shim_node *node, uint64_t frame)
+{
+	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
+	       !trace_is_counted(address_of(node)) &&
+	       put_short(node, frame, shim_clock());
 }
 
 static bool close_short(struct shim_node *node, uint64_t duration)
@@ -580,14 +593,17 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 				     uintptr_t sp)
 {
 	struct shim_node *current = tree_hot.current, *node = NULL;
-	uint64_t frame = frame_here(sp);
+	uint64_t frame;
 
+	tree_is_settled(&current);
+	frame = frame_here(sp);
 	if (LIKELY(current != &tree_nobody && frame <= current->frame))
 		node = find(tree_hot.tree->table, current, function, group);
 	if (UNLIKELY(!node))
 		return enter_slowly(function, group, sp);
 	if (tree_is_traced) {
-		open_current(node, frame);
+		if (!open_short_asked(node, frame))
+			open_current(node, frame);
 		return node;
 	}
 	tree_hot.current = node;

@@ -342,6 +342,24 @@ def arguments_of_some_functions_and_every_call_of_all():
     expect_equal(folded(made.output), folded(made.output, '--trace'), 'calls')
 
 
+@test
+def calls_that_are_left_out_have_no_arguments():
+    program = compile('traced_values.c', 'gcc', '-O2')
+    made = record([program], 'trace:args=add,every=add/2')
+    lines = [what for _, _, _, what in events_of(made.output)]
+    expect_equal([what for what in lines if what.startswith('add')],
+                 ['add(a = 0, b = 10);', 'add(a = 2, b = 10);'], 'every')
+    made = record([program], 'trace:args=all,depth=1')
+    lines = [what for _, _, _, what in events_of(made.output)]
+    expect_equal(lines[1:], ['main;'], 'depth')
+
+
+@test
+def handlers_come_between_a_call_and_its_arguments():
+    for name in ('signals', 'coroutines_travel'):
+        check_same(name, 'gcc', '-O2', 'calltree;trace:args=all')
+
+
 # --- replay ---
 
 @test
