@@ -79,7 +79,7 @@ class Code:
                               binary]):
             found = re.match(r'(\S+) +(\d+|-) +(0x[0-9a-f]+|0)\b(.*)', text)
             if found:
-                rows.append((found.group(1), found.group(2),
+                rows.append((os.path.basename(found.group(1)), found.group(2),
                              int(found.group(3), 16), found.group(4)))
         self.statements = collections.defaultdict(set)
         self.ranges = collections.defaultdict(list)
