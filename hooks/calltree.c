@@ -41,7 +41,8 @@ static struct shim_node *no_cache[1] = { &tree_no_child };
 
 __thread struct hot tree_hot = { .current = &tree_nobody,
 				 .below = HOT_NOWHERE,
-				 .cache = no_cache };
+				 .cache = no_cache,
+				 .tick = &cost_no_tick };
 
 enum clock tree_mode;
 bool tree_has_file;
@@ -135,6 +136,22 @@ static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
 	return node;
 }
 
+/* Of what is open, also where the fast path is off. */
+static COLD void begin_own_slowly(void)
+{
+	struct shim_node *current = tree_hot.current;
+
+	if (current == &tree_nobody && tree_hot.tree)
+		current = tree_hot.tree->current;
+	tree_begin_own(current);
+}
+
+static inline void begin_own(void)
+{
+	if (UNLIKELY(*tree_hot.tick != tree_hot.last))
+		begin_own_slowly();
+}
+
 static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 					   uintptr_t sp)
 {
@@ -142,6 +159,7 @@ static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 	struct shim_node *node = enter_anyhow(function, group, sp);
 
 	shim_signals_restore(signals);
+	tree_end_own();
 	return node;
 }
 
@@ -193,6 +211,7 @@ static COLD void leave_slowly(uint64_t function, const void *site,
 
 	leave_anyhow(function, site, sp);
 	shim_signals_restore(signals);
+	tree_end_own();
 }
 
 /* --- the fast path --- */
@@ -278,6 +297,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	uint64_t frame = frame_here(sp);
 	struct shim_node *node, **place;
 
+	begin_own();
 	if (tree_is_settled(&current))
 		clock = 0;
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
@@ -324,6 +344,7 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 {
 	struct shim_node *node = tree_hot.current;
 
+	begin_own();
 	tree_is_settled(&node);
 
 	/* Without the flag: there was no room for a short record. */
@@ -340,20 +361,33 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 		}
 		tree_hot.current = parent_of(node);
 		count_call(node, duration);
+		tree_end_own();
 		return;
 	}
 	leave_slowly(function, site, sp);
+}
+
+/* The clock has ticked since it was @start, in the call or in its leave. */
+static COLD void leave_ticked(struct shim_node *node, uint64_t start,
+			      uint64_t before, uint64_t after)
+{
+	if (after != tree_hot.last)
+		node_ticked(node, before, after);
+	if (before == start)
+		return;
+	shim_add(&node->time, before - start);
+	node_choose_clock(node);
 }
 
 static inline __attribute__((always_inline)) void
 enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
       bool is_traced)
 {
+	uint64_t time = clock == COARSE ? *tree_hot.tick : 0, after;
 	uint64_t frame = frame_here(sp);
 	struct shim_node **place = cache_place(hint_of(function, site, frame));
 	struct shim_node *node, *current;
 	struct trace *trace = NULL;
-	uint64_t time = 0;
 	uint32_t word = 0;
 	char *at = NULL;
 
@@ -392,10 +426,13 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		node->frame = frame;
 	if (clock != TRACED)
 		shim_add(&node->calls, 1);
-	if (clock == COARSE)
-		node->start = *tree_hot.tick;
-	else if (clock == EXACT)
+	if (clock == COARSE) {
+		node->start = after = *tree_hot.tick;
+		if (UNLIKELY(after != tree_hot.last))
+			node_ticked(current, time, after);
+	} else if (clock == EXACT) {
 		node->start = time;
+	}
 	if (is_traced)
 		trace_put(trace, at, time >> TRACE_SHIFT, word);
 }
@@ -406,7 +443,8 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 {
 	struct shim_node *node = tree_hot.current, *parent;
 	struct shim_extra_node *extra = NULL;
-	uint64_t now, duration, last = 0;
+	uint64_t now = clock == COARSE ? *tree_hot.tick : 0, start;
+	uint64_t duration, last = 0, after;
 	struct trace *trace = NULL;
 	uint32_t word = 0;
 	char *at = NULL;
@@ -415,14 +453,10 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		leave_missed(function, site, sp);
 		return;
 	}
-	if (clock == EXACT) {
+	if (clock == EXACT)
 		extra = (struct shim_extra_node *)node->extra;
+	if (clock == EXACT || is_traced)
 		now = shim_clock();
-	} else if (is_traced) {
-		now = shim_clock();
-	} else {
-		now = clock == COARSE ? *tree_hot.tick : 0;
-	}
 	if (is_traced) {
 		parent = parent_of(node);
 		trace = tree_hot.trace;
@@ -433,7 +467,8 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 			return;
 		}
 	}
-	duration = clock == COUNTS || clock == TRACED ? 0 : now - node->start;
+	start = clock == COUNTS || clock == TRACED ? now : node->start;
+	duration = now - start;
 	if (clock == EXACT && LIKELY(extra != NULL))
 		last = exchange_last(extra, duration);
 	if (!is_traced)
@@ -441,11 +476,10 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	__atomic_store_n(&tree_hot.current, parent, __ATOMIC_RELEASE);
 	node->frame = 0;
 	if (clock == COARSE) {
-		if (UNLIKELY(duration != 0)) {
-			shim_add(&node->time, duration);
-			node->hits++;
-			node_choose_clock(node);
-		}
+		after = *tree_hot.tick;
+		if (UNLIKELY(after != tree_hot.last) ||
+		    UNLIKELY(now != start))
+			leave_ticked(node, start, now, after);
 	} else if (clock == EXACT) {
 		shim_add(&node->time, duration);
 		if (LIKELY(extra != NULL))
@@ -647,10 +681,12 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 	before = tree_mode == COUNTS ? 0 : now();
 	if (must_look_back())
 		tree_look_back(function, site, sp, true);
+	begin_own();
 	group = by_group(by, function, info);
 	node = enter_group(function, group, sp);
 	if (node && group && tree_mode != COUNTS)
 		note_asking(node, before);
+	tree_end_own();
 }
 
 /* --- start --- */

@@ -109,6 +109,7 @@ struct hot {
 	uint64_t cache_mask;		/* of offsets in it, in bytes */
 	struct shim_node **cache;
 	const volatile uint64_t *tick;
+	uint64_t last;			/* the tick when the last hook ended */
 	struct tree *tree;
 	struct trace *trace;
 	uint64_t retry_clock;		/* no tree could be made; until then */
@@ -292,6 +293,10 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration);
 /* Counts a @duration that the range of @extra does not hold. */
 COLD void node_widen(struct shim_extra_node *extra, uint64_t duration);
 
+/* The tick is not what it was at the end of the last hook: in this one, which began
+ * in a call of @node, it was @before and is @after. */
+COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after);
+
 /* Long on average?  The other clock from the next call on. */
 COLD void node_choose_clock(struct shim_node *node);
 
@@ -398,6 +403,9 @@ void tree_tell_open(struct shim_profiler *profiler,
 /* Measures it and says it in @meta. */
 void tree_describe_cost(struct shim_meta *meta);
 
+/* The tick of threads that have no tree yet. */
+extern const uint64_t cost_no_tick;
+
 /* --- calltree_by.c --- */
 
 /* Whether some function's calls are grouped. */
@@ -445,6 +453,23 @@ extern const shim_site_hook tree_traced_hooks[4][2];
 /* Both calltree and trace have been asked for what they are to do, or one of
  * them. */
 int tree_start(void);
+
+/* --- whose the time is --- */
+
+/* So far it was the program that took the time, in a call of @node; from now on we
+ * do, in a hook or with an event. */
+static inline void tree_begin_own(struct shim_node *node)
+{
+	uint64_t tick = *tree_hot.tick;
+
+	if (UNLIKELY(tick != tree_hot.last))
+		node_ticked(node, tick, tick);
+}
+
+static inline void tree_end_own(void)
+{
+	tree_hot.last = *tree_hot.tick;
+}
 
 /* --- opening and closing one call --- */
 
@@ -496,6 +521,7 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 	if (tree_mode != COUNTS || tree_is_traced)
 		node->start = is_exact(node) || tree_is_traced ? now() :
 								 *tree_tick;
+	tree_end_own();
 	if (tree_is_traced)
 		trace_open_call(node);
 }

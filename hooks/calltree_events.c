@@ -18,6 +18,7 @@ static bool find_mine(struct place *at)
 		return false;
 	at->current = tree_collect(at->tree);
 	at->stack = at->tree->stack;
+	tree_begin_own(at->current);
 	return true;
 }
 
@@ -32,6 +33,7 @@ static bool find_or_make_mine(struct place *at)
 static void publish(const struct place *at)
 {
 	tree_publish(at->tree, at->stack, at->current);
+	tree_end_own();
 }
 
 /* The stack of @sp becomes the one in use. */
@@ -62,9 +64,10 @@ static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
 	struct place at;
 
 	(void)profiler;
-	if (find_mine(&at))
-		*jump_of(at.tree, buffer) =
-			(struct jump){ buffer, at.current, sp };
+	if (!find_mine(&at))
+		return;
+	*jump_of(at.tree, buffer) = (struct jump){ buffer, at.current, sp };
+	tree_end_own();
 }
 
 /* Frames of the stack of @sp that lie below it are gone. */
@@ -213,6 +216,7 @@ static void on_forked(struct shim_profiler *profiler)
 				 .below = HOT_NOWHERE,
 				 .cache = tree_hot.cache,
 				 .cache_mask = tree_hot.cache_mask,
+				 .tick = &cost_no_tick,
 				 .no_clock = tree_hot.no_clock };
 	trees = trees_asked = NULL;
 	if (shim_record_meta())

@@ -229,6 +229,37 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
 }
 
+/* In a signal handler's view, too, either of the two is there. */
+static void add_self(struct shim_node *node, uint64_t time)
+{
+	uint64_t extra, more;
+
+	do {
+		extra = __atomic_load_n(&node->extra, __ATOMIC_RELAXED);
+		if (extra && !(extra & SHIM_EXTRA_SELF)) {
+			shim_add(&((struct shim_memory_node *)extra)->self,
+				 time);
+			return;
+		}
+		more = (extra | SHIM_EXTRA_SELF) + 2 * time;
+	} while (!shim_replace(&node->extra, (void *)extra, (void *)more));
+}
+
+COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
+{
+	uint64_t last = tree_hot.last;
+
+	tree_hot.last = after;
+	if (tree_hot.tree)
+		tree_hot.tree->root->last = after;
+	if (tree_mode != COARSE || last == 0 || before <= last ||
+	    is_root(node) || tree_hot.shared)
+		return;
+	add_self(node, before - last);
+	if (!node->group && node->hits < UINT32_MAX)
+		node->hits++;
+}
+
 COLD void node_choose_clock(struct shim_node *node)
 {
 	/* The fast path must not take one group for another. */
@@ -246,16 +277,11 @@ COLD void node_choose_clock(struct shim_node *node)
 
 uint64_t node_duration(struct shim_node *node)
 {
-	uint64_t time;
-
 	if (tree_mode == COUNTS || tree_mode == TRACED)
 		return 0;
 	if (is_exact(node))
 		return now() - node->start;
-	time = *tree_tick;
-	if (time != node->start)
-		node->hits++;
-	return time - node->start;
+	return *tree_tick - node->start;
 }
 
 static void count_unwound(void)

@@ -152,7 +152,7 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
 			 __ATOMIC_RELEASE);
-	tree_hot.tick = tree_tick;
+	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;
 	tree_hot.tree = tree;
 	tree_hot.trace = tree->trace;
 	/* Another than what there is: look back. */

@@ -69,10 +69,17 @@ static uint64_t *place_of(struct shim_node *node)
 			       &node->extra;
 }
 
+/* Or what calltree has put there. */
+static inline bool has_memory(uint64_t extra)
+{
+	return extra != 0 && !(extra & SHIM_EXTRA_SELF);
+}
+
 static COLD struct shim_memory_node *make(struct tree *tree,
 					  struct shim_node *node)
 {
 	struct shim_memory_node *memory;
+	uint64_t self;
 
 	if (!heap && !make_heap(tree))
 		return NULL;
@@ -83,7 +90,9 @@ static COLD struct shim_memory_node *make(struct tree *tree,
 	memory->owner = (uint64_t)tree;
 	memory->epoch = heap->epoch;
 	__atomic_store_n(&memory->function, SHIM_NODE_MEMORY, __ATOMIC_RELEASE);
-	*place_of(node) = (uint64_t)memory;
+	self = __atomic_exchange_n(place_of(node), (uint64_t)memory,
+				  __ATOMIC_RELAXED);
+	shim_add(&memory->self, self >> 1);
 	return memory;
 }
 
@@ -108,7 +117,7 @@ static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
 			return NULL;
 		}
 	}
-	if (*place_of(node))
+	if (has_memory(*place_of(node)))
 		return (struct shim_memory_node *)*place_of(node);
 	return make(at.tree, node);
 }
@@ -119,7 +128,7 @@ static inline struct shim_memory_node *find_here(void)
 	struct shim_node *node = tree_hot.current;
 
 	if (LIKELY(frame_here(sp) <= node->frame) &&
-	    LIKELY(!is_root(node)) && LIKELY(node->extra != 0))
+	    LIKELY(!is_root(node)) && LIKELY(has_memory(node->extra)))
 		return (struct shim_memory_node *)node->extra;
 	return find_slowly(sp);
 }

@@ -147,6 +147,12 @@ struct shim_meta {
 	uint32_t sites_rejected;	/* looked like one, in no function */
 	uint32_t site_images;		/* objects that call hooks */
 	uint32_t site_images_unwritable; /* whose code could not be changed */
+
+	/* calltree, coarse clock: nodes have their self times (@extra), and what
+	 * these still contain of the hooks. */
+	uint32_t has_self;
+	uint32_t unused2;
+	struct shim_cost cost_unseen;
 };
 
 struct shim_images {
@@ -238,7 +244,8 @@ struct shim_node {
 					 * so far above the stack's low end; bits
 					 * 0-2 are flags.  0: it may have ended while
 					 * calls were off */
-	uint32_t hits;			/* coarse: calls during which the clock ticked;
+	uint32_t hits;			/* coarse: how often the clock was found to have
+					 * ticked in that time;
 					 * with a group: what it took to find it,
 					 * in SHIM_ASKING_UNITs, which the callers'
 					 * times contain */
@@ -249,8 +256,13 @@ struct shim_node {
 					 * number of a struct shim_group_node before
 					 * it in this file; 0: all */
 	uint64_t extra;			/* exact: address of its struct shim_extra_node, or 0;
-					 * else of its struct shim_memory_node, or 0 */
+					 * else of its struct shim_memory_node, or 0;
+					 * or, odd, from bit 1 on, the time in which no
+					 * function below it and no hook was at work, as
+					 * the coarse clock shows it */
 };
+
+#define SHIM_EXTRA_SELF 1ull
 
 /* The root of a thread's tree (128 bytes). Its parent is 0. A coroutine that
  * ran on the thread has a root of its own, with @coroutine 1. */
@@ -263,7 +275,8 @@ struct shim_thread_node {
 	uint64_t frame;
 	char name[16];			/* comm, NUL-padded */
 	uint64_t lost[SHIM_LOST_CAUSES];
-	uint64_t unused2;
+	uint64_t last;			/* coarse clock: its last tick that a hook has seen;
+					 * what came later is in no @extra */
 };
 
 /*
@@ -334,7 +347,7 @@ struct shim_extra_node {
 
 /*
  * memory: what was allocated in a path itself, by calls that no instrumented
- * function below it made (512 bytes).  Two of them may mean the same path: a reader
+ * function below it made (576 bytes).  Two of them may mean the same path: a reader
  * adds them.  Live is what was allocated and not released.
  *
  * What lived at the peak: if the heap node says that it is rising, what lives now;
@@ -372,6 +385,8 @@ struct shim_memory_node {
 	uint64_t mapped_bytes;
 	uint64_t unmapped_bytes;
 	uint64_t alive;			/* for its program alone */
+	uint64_t self;			/* what the node would have as @extra; 0 in roots */
+	uint64_t unused[7];
 };
 
 /*
@@ -797,7 +812,7 @@ struct shim_switch {
 _Static_assert(sizeof(struct shim_gaps) == 24, "layout");
 _Static_assert(sizeof(struct shim_switch) == 24, "layout");
 _Static_assert(sizeof(struct shim_coverage_points) == 48, "layout");
-_Static_assert(sizeof(struct shim_memory_node) == 512, "layout");
+_Static_assert(sizeof(struct shim_memory_node) == 576, "layout");
 _Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
 _Static_assert(sizeof(struct shim_lives_node) == 320, "layout");
 _Static_assert(sizeof(struct shim_points_node) == 3264, "layout");

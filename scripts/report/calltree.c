@@ -592,6 +592,18 @@ bool calltree_is_memory(const struct tree_file *file, uint64_t address)
 	       load(file->data + at) == SHIM_NODE_MEMORY;
 }
 
+bool calltree_memory(const struct tree_file *file, uint64_t address,
+		     struct shim_memory_node *memory)
+{
+	uint32_t c;
+	uint64_t at = find_offset(file, address, &c);
+
+	if (!at || at > file->size || file->size - at < sizeof(*memory))
+		return false;
+	memcpy(memory, file->data + at, sizeof(*memory));
+	return memory->function == SHIM_NODE_MEMORY;
+}
+
 bool calltree_lives(const struct process *process, uint64_t address,
 		    struct shim_lives_node *lives)
 {

@@ -160,7 +160,7 @@ static void put_paths(struct source *source, const struct walking *walking)
 	}
 	if (model->has_errors) {
 		COLUMN(columns, i, count,
-		       error_of(path_self_variance(&paths[order[i]])));
+		       error_of(paths[order[i]].self_variance));
 		COLUMN(columns, i, count, error_of(paths[order[i]].variance));
 	}
 	if (model->has_ranges) {

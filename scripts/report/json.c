@@ -288,7 +288,7 @@ static void put_path(FILE *out, const struct model *model, uint32_t number,
 	put_count(out, "calls", path->calls);
 	put_count(out, "open", path->open);
 	put_ns(out, "self_ns", shown_self(path->self, path->total), known);
-	put_ns(out, "self_error_ns", sqrt(path_self_variance(path)), known);
+	put_ns(out, "self_error_ns", sqrt(path->self_variance), known);
 	put_ns(out, "self_raw_ns", path->self_raw, known);
 	put_ns(out, "total_ns", path->total, known);
 	put_ns(out, "total_error_ns", sqrt(path->variance), known);

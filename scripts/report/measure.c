@@ -1,7 +1,6 @@
 /*
- * Self times, totals and what our own cost does to them.  A path's self time
- * is its total less its children's; from it goes what the hooks took inside
- * its own calls and around those of its children; and totals are added up
+ * Totals, self times and sums.  A path's self time is its total less its children's;
+ * what of it is the program's is for selftime.c to say; and totals are added up
  * again from what is left, so the sums agree at every level.
  */
 #include <math.h>
@@ -65,7 +64,7 @@ static void link_paths(struct model *model)
  * was not timed is as long as what was timed below it.  Until its own turn
  * comes, self_raw of a path is the sum of its children's totals.
  */
-static void measure_paths(struct model *model)
+static void measure_raw(struct model *model)
 {
 	struct path *path, *parent;
 	uint32_t i;
@@ -78,40 +77,55 @@ static void measure_paths(struct model *model)
 			path->self_raw = 0;
 		} else {
 			path->self_raw = path->total_raw - path->self_raw;
-			path->self = path->self_raw;
-			if (!model->raw)
-				path->self -= path->cost;
 		}
-		path->total += path->self;
-		measure_range(path);
-		if (path->function != NONE)
-			add_range(&model->functions[path->function], path);
 		parent->self_raw += path->total_raw;
-		parent->total += path->total;
 		/* The noise of a child's time is in its parent's self time. */
 		path->self_tick = fmax(path->self_tick, path->tick);
 		parent->self_tick = fmax(parent->self_tick, path->tick);
-		parent->child_variance += path->variance;
+		parent->child_variance += path->raw_variance;
 	}
 	path = &model->paths[0];
 	path->total_raw = path->self_raw;
 	path->self_raw = 0;
 }
 
+/*
+ * As far as ticks tell self times from our own, a total is the sum of what is below
+ * it, and so are the errors.  One that was timed exactly can only be wrong by what
+ * was wrongly taken from it.
+ */
+static double total_variance(const struct model *model, const struct path *path)
+{
+	double cost = fmax(path->total_raw - path->total, 0);
+
+	if (model->raw || path->unseen_calls > 0 || path->seen_tick == 0)
+		return path->raw_variance;
+	return path->tick > 0 ? path->variance :
+				fmin(path->variance, path->seen_tick * cost);
+}
+
+static void measure_paths(struct model *model)
+{
+	struct path *path, *parent;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		parent = &model->paths[path->parent];
+		path->total += path->self;
+		path->variance += path->self_variance;
+		path->variance = total_variance(model, path);
+		measure_range(path);
+		if (path->function != NONE)
+			add_range(&model->functions[path->function], path);
+		parent->total += path->total;
+		parent->variance += path->variance;
+	}
+}
+
 double shown_self(double self, double total)
 {
 	return fmax(fmin(self, total), 0);
-}
-
-/*
- * Ticks fall into a coarsely timed path like samples, so their number varies
- * as it is; the self time of an exactly timed one takes over the noise of its
- * coarse children.
- */
-double path_self_variance(const struct path *path)
-{
-	return path->tick > 0 ? path->tick * fmax(path->self_raw, 0) :
-				path->child_variance;
 }
 
 /* No tick at all says "less than about one". */
@@ -175,7 +189,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	sums->untimed += path->untimed;
 	sums->self += path->self;
 	sums->self_raw += path->self_raw;
-	sums->self_variance += path_self_variance(path);
+	sums->self_variance += path->self_variance;
 	sums->tick = fmax(sums->tick, path->self_tick);
 	if (summing->active[path->function]++ == 0) {
 		sums->total += path->total;
@@ -213,6 +227,22 @@ void model_sum(const struct model *model, uint32_t root, struct sums *sums)
 	}
 }
 
+/* Where paths are of all threads, each gets its part of what they came to. */
+static void share_among_threads(struct model *model)
+{
+	struct thread *thread = model->threads;
+	double sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < model->thread_count; i++)
+		sum += thread[i].self;
+	for (i = 0; i < model->thread_count; i++)
+		if (model->by_thread)
+			thread[i].self = model->paths[thread[i].path].total;
+		else if (sum > 0)
+			thread[i].self *= model->time / sum;
+}
+
 void model_measure(struct model *model)
 {
 	struct sums *sums = allocate(model->function_count, sizeof(*sums));
@@ -220,6 +250,8 @@ void model_measure(struct model *model)
 	uint32_t i;
 
 	link_paths(model);
+	measure_raw(model);
+	selftime_measure(model);
 	measure_paths(model);
 	model_sum(model, 0, sums);
 	for (i = 0; i < model->function_count; i++, function++) {
@@ -235,5 +267,6 @@ void model_measure(struct model *model)
 	}
 	model->time = model->paths[0].total;
 	model->time_raw = model->paths[0].total_raw;
+	share_among_threads(model);
 	free(sums);
 }

@@ -256,6 +256,7 @@ static void add_ranges(struct build *build, const struct shim_node *node,
 	if (finished == 0)
 		return;
 	if (node->coarse == 0 && node->extra &&
+	    !(node->extra & SHIM_EXTRA_SELF) &&
 	    !calltree_is_memory(build->file, node->extra)) {
 		if (calltree_extra(build->file, node->extra, offset, &extra) &&
 		    extra.min <= extra.max) {
@@ -282,10 +283,84 @@ static bool is_possible(const struct process *process,
 	       node->time <= process->limit_clock - process->meta.first_clock;
 }
 
-static void add_time(struct build *build, const struct shim_node *node,
-		     struct path *path, struct path *parent,
-		     struct thread *thread)
+/* What the node of a call, and its parent's, say of time. */
+struct timing {
+	const struct shim_node *node;
+	struct path *path, *parent;
+	bool has_exact_parent;
+	double time, inside, outside, tick;
+};
+
+static uint64_t seen_self(const struct build *build,
+			  const struct shim_node *node)
 {
+	struct shim_memory_node memory;
+
+	if (node->extra & SHIM_EXTRA_SELF)
+		return node->extra >> 1;
+	return node->extra && calltree_memory(build->file, node->extra,
+					      &memory) ? memory.self : 0;
+}
+
+/*
+ * What ticks say of the self time of a node.  Around each of its calls is a rest of
+ * the hooks that they cannot tell from the program.
+ */
+static void add_seen(struct build *build, const struct timing *timing)
+{
+	const struct process *process = build->process;
+	const struct shim_cost *rest = &process->meta.cost_unseen;
+	const struct shim_node *node = timing->node;
+	double calls = (double)node->calls * process->unit_ns / 1000;
+	double self = process_ns(process, seen_self(build, node));
+	struct self_seen *seen = node->coarse ? &timing->path->seen :
+				 &timing->path->exactly.seen;
+	struct self_seen *above = timing->has_exact_parent ?
+				  &timing->parent->exactly.seen :
+				  &timing->parent->seen;
+
+	seen->time += self - calls * rest->inside;
+	above->time -= calls * rest->outside;
+	seen->variance += timing->tick * (node->group ? self : timing->tick *
+					  node->hits);
+	timing->path->seen_tick = fmax(timing->path->seen_tick, timing->tick);
+}
+
+static void add_exactly(const struct timing *timing)
+{
+	struct self_exactly *own = &timing->path->exactly;
+	struct self_exactly *above = &timing->parent->exactly;
+
+	if (!timing->node->coarse) {
+		own->raw += timing->time;
+		own->cost += timing->inside;
+	}
+	if (!timing->has_exact_parent)
+		return;
+	above->raw -= timing->time;
+	above->cost += timing->outside;
+	if (timing->node->coarse)
+		above->child_variance += timing->tick * timing->time;
+}
+
+static bool has_exact_parent(const struct build *build,
+			     const struct entry *entry)
+{
+	const struct tree_file *file = build->file;
+	struct shim_node node;
+
+	if (entry->parent == NONE || file->entries[entry->parent].site == NONE)
+		return false;
+	memcpy(&node, file->data + file->entries[entry->parent].offset,
+	       sizeof(node));
+	return node.coarse == 0;
+}
+
+static void add_time(struct build *build, const struct shim_node *node,
+		     const struct entry *entry, struct path *path,
+		     struct path *parent)
+{
+	struct thread *thread = &build->model->threads[entry->thread];
 	const struct process *process = build->process;
 	const struct shim_meta *meta = &process->meta;
 	const struct shim_cost *cost = node->coarse ? &meta->cost_coarse :
@@ -301,6 +376,16 @@ static void add_time(struct build *build, const struct shim_node *node,
 	path->is_timed = true;
 	path->total_raw += time;
 	path->cost += inside;
+	if (meta->has_self) {
+		struct timing timing = { node, path, parent,
+					 has_exact_parent(build, entry),
+					 time, inside, outside, tick };
+
+		add_seen(build, &timing);
+		add_exactly(&timing);
+	} else {
+		path->unseen_calls += node->calls;
+	}
 	thread->self -= inside;
 	if (parent->function == NONE) {
 		thread->self += time;
@@ -311,7 +396,8 @@ static void add_time(struct build *build, const struct shim_node *node,
 	}
 	if (node->coarse) {
 		path->tick = fmax(path->tick, tick);
-		path->variance += tick * tick * node->hits;
+		path->raw_variance += tick * (meta->has_self ? time :
+					      tick * node->hits);
 		build->model->has_errors = true;
 	}
 }
@@ -338,7 +424,7 @@ static void add_node(struct build *build, const struct entry *entry)
 	}
 	if (node.coarse != 2 && build->process->has_meta) {
 		if (is_possible(build->process, &node)) {
-			add_time(build, &node, path, parent, thread);
+			add_time(build, &node, entry, path, parent);
 			add_ranges(build, &node, entry->offset, path, function);
 			return;
 		}
@@ -348,6 +434,81 @@ static void add_node(struct build *build, const struct entry *entry)
 	path->untimed += node.calls;
 	thread->untimed += node.calls;
 	path->has_no_range = true;
+}
+
+/*
+ * After the last tick that a hook has seen, all time is of the call that was open
+ * innermost: that of a thread which hangs, or has been killed.
+ */
+static void add_last(struct build *build, uint32_t root, uint32_t innermost)
+{
+	const struct process *process = build->process;
+	const struct entry *entries = build->file->entries;
+	struct shim_thread_node thread;
+	struct shim_node node;
+	struct path *path;
+	uint64_t last;
+
+	if (root == NONE || innermost == NONE || !process->meta.has_self)
+		return;
+	memcpy(&node, build->file->data + entries[innermost].offset,
+	       sizeof(node));
+	path = &build->model->paths[entries[innermost].path];
+	memcpy(&thread, build->file->data + entries[root].offset,
+	       sizeof(thread));
+	/* (No tick at all: since it began.) */
+	last = thread.last ? thread.last : thread.start;
+	if (last >= process->meta.first_clock && last < process->end_clock)
+		(node.coarse ? &path->seen : &path->exactly.seen)->time +=
+			process_ns(process, process->end_clock - last);
+}
+
+/* (The coarse clock lags behind the other: that one began later than another does
+ * not say that it is inside.) */
+static bool *find_callers(const struct tree_file *file)
+{
+	bool *calls = allocate(file->entry_count, sizeof(*calls));
+	struct shim_node node;
+	uint32_t i;
+
+	for (i = 0; i < file->entry_count; i++) {
+		if (file->entries[i].site == NONE ||
+		    file->entries[i].parent == NONE)
+			continue;
+		memcpy(&node, file->data + file->entries[i].offset,
+		       sizeof(node));
+		if (node.frame)
+			calls[file->entries[i].parent] = true;
+	}
+	return calls;
+}
+
+static void add_last_calls(struct build *build)
+{
+	const struct tree_file *file = build->file;
+	uint32_t i, root = NONE, innermost = NONE;
+	bool *calls = find_callers(file);
+	struct shim_node node;
+	uint64_t start = 0;
+
+	for (i = 0; i < file->entry_count; i++) {
+		memcpy(&node, file->data + file->entries[i].offset,
+		       sizeof(node));
+		/* (@calls of a root says that it is a coroutine's.) */
+		if (file->entries[i].site == NONE && node.calls == 0) {
+			add_last(build, root, innermost);
+			root = i;
+			innermost = NONE;
+			start = 0;
+		} else if (file->entries[i].site != NONE && node.frame &&
+			   !calls[i] && node.coarse != 2 &&
+			   node.start >= start) {
+			innermost = i;
+			start = node.start;
+		}
+	}
+	add_last(build, root, innermost);
+	free(calls);
 }
 
 /* --- samples --- */
@@ -372,7 +533,7 @@ static void add_samples(struct build *build, uint32_t number, uint32_t thread,
 		path->is_timed = true;
 		path->total_raw += time;
 		path->tick = fmax(path->tick, period_ns);
-		path->variance += time * period_ns;
+		path->raw_variance += time * period_ns;
 		path->has_no_range = true;
 	}
 }
@@ -549,6 +710,8 @@ static void add_file(struct build *build, struct tree_file *file)
 		if (i % 65536 == 0)
 			progress("adding up", i, file->entry_count);
 	}
+	if (!file->is_sampled)
+		add_last_calls(build);
 	for (i = 0; i < file->memory_count; i++)
 		add_memory(build, file->memory[i]);
 	say_damage(build);

@@ -40,6 +40,17 @@ struct function {
 	struct sums sums;
 };
 
+struct self_seen {
+	double time, variance;
+};
+
+/* The two ways to the self time of nodes that were timed exactly: selftime.c. */
+struct self_exactly {
+	struct self_seen seen;
+	double raw, cost;		/* less their children's totals; ours in that */
+	double child_variance;
+};
+
 struct path {
 	uint32_t parent;		/* less than its own number */
 	uint32_t function;		/* NONE: path 0, and threads' roots */
@@ -51,10 +62,18 @@ struct path {
 	double total, total_raw;	/* with children */
 	double self, self_raw;
 	double cost;			/* ours, in its self time */
+	/* Self times as ticks show them, what hooks took not in them: of the nodes
+	 * whose calls were not all timed exactly, and of the others. */
+	struct self_seen seen;
+	struct self_exactly exactly;
+	double seen_tick;
+	uint64_t unseen_calls;		/* those in neither */
 	double tick;			/* its error; 0: timed exactly */
 	double self_tick;		/* the same, or its children's */
+	double self_variance;
 	double variance;		/* of total */
-	double child_variance;		/* of the sum of its children's */
+	double raw_variance;		/* of total_raw */
+	double child_variance;		/* of the sum of its children's total_raw */
 	double min, max;		/* max < min: unknown */
 	double open_max;
 	bool is_timed;			/* at least some of it; a forked process
@@ -231,11 +250,13 @@ void memory_add(struct model *model, uint32_t path,
 		const struct shim_heap_node *heap);
 void memory_measure(struct model *model);
 
+/* selftime.c: self and self_variance of all paths, once self_raw is known. */
+void selftime_measure(struct model *model);
+
 /* measure.c: totals, self times and sums, once all nodes are added. */
 void model_measure(struct model *model);
 /* The sums of every function over the paths below @root. */
 void model_sum(const struct model *model, uint32_t root, struct sums *sums);
-double path_self_variance(const struct path *path);
 /*
  * Self time to print.  What a coarse clock missed in the children is in the
  * parent's self time, and they can come out below 0 when our cost is taken

@@ -186,6 +186,9 @@ const char *calltree_type(const struct tree_file *file, uint64_t address);
 /* What the program called @offset. */
 uint64_t calltree_address(const struct tree_file *file, uint64_t offset);
 /* Whether a struct shim_memory_node is there instead. */
+/* What the node at @offset has beside it of that kind, at @address. */
+bool calltree_memory(const struct tree_file *file, uint64_t address,
+		     struct shim_memory_node *memory);
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
 /* Copies the struct shim_lives_node at @address, in whichever file of the process. */
 bool calltree_lives(const struct process *process, uint64_t address,

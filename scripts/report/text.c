@@ -215,7 +215,7 @@ static void print_clock(const struct page *page)
 	else if (model->time_raw > model->time)
 		fprintf(page->out, "  %s of our own cost subtracted from %s "
 			"(--raw: not)\n",
-			human_ns(text, model->time_raw - model->time),
+			human_ns(text, model->time_raw - fmax(model->time, 0)),
 			human_ns(raw, model->time_raw));
 }
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""selftimes.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Self times of the coarse clock: tests/programs/selftimes.c knows where its time goes.
+"""
+import collections
+
+import shimtest
+from shimtest import compile, expect, json_of, linker_name, \
+    new_directory, run, test
+
+
+def self_ms(output):
+    """{function: self time}, and with the hooks'."""
+    ms, raw = collections.Counter(), collections.Counter()
+    for function in json_of(output)['functions']:
+        name = linker_name(function['name'])
+        ms[name] += function['self_ns'] / 1e6
+        raw[name] += function['self_raw_ns'] / 1e6
+    return ms, raw
+
+
+def recorded(case, profile='calltree', family='gcc'):
+    output = new_directory('recording')
+    done = run([compile('selftimes.c', family, '-O2'), case], output, profile)
+    expect(done.status == 0, 'status %d' % done.status)
+    return self_ms(output)
+
+
+# What a call costs where it was measured, with everything at hand, is a fraction of
+# what it costs here.  (Taking that off leaves walk_left and walk_right more than
+# half of the time; without our hooks they have 5 ms of 400.)
+@test
+def what_hooks_take_is_nobodys_also_where_they_take_long():
+    for family in 'gcc', 'clang':
+        ms, raw = recorded('paths', family=family)
+        walked = ms['walk_left'] + ms['walk_right']
+        expect(raw['walk_left'] + raw['walk_right'] > 100,
+               'the hooks were not slow: %s' % raw)
+        expect(walked < 0.2 * ms['spin'], 'walks %.0f ms, spin %.0f' % (
+            walked, ms['spin']))
+        expect(ms['spin'] > 350, 'spin %.0f ms' % ms['spin'])
+
+
+@test
+def what_ends_in_a_jump_has_its_time():
+    ms, _ = recorded('jumps')
+    expect(ms['thrower'] > 250, 'thrower %.0f ms' % ms['thrower'])
+    expect(ms['catcher'] < 0.2 * ms['thrower'], 'catcher %.0f ms, thrower %.0f' % (
+        ms['catcher'], ms['thrower']))
+
+
+# There, both want the same word beside the path.
+@test
+def memory_beside_it_changes_no_time():
+    ms, raw = recorded('allocates', 'calltree;memory')
+    expect(raw['allocator'] > 700, 'all of it: %s' % raw)
+    expect(ms['allocator'] > 0.9 * raw['allocator'],
+           'allocator %.0f of %.0f ms' % (ms['allocator'], raw['allocator']))
+
+
+# No hook comes after it.
+@test
+def the_call_that_is_open_in_the_end_has_its_time():
+    ms, _ = recorded('ends')
+    expect(ms['last_one'] > 500, 'last_one %.0f ms' % ms['last_one'])
+    expect(sum(ms.values()) < 1.5 * ms['last_one'], str(ms))
+
+
+if __name__ == '__main__':
+    shimtest.main()
