@@ -1348,6 +1348,18 @@ static void print_node(struct printer *printer, uint32_t index,
 	printer->depth--;
 }
 
+bool print_needs_space(const struct typetree *tree)
+{
+	switch (typetree_nodes(tree)->kind) {
+	case SHIM_TYPE_BOOL:
+	case SHIM_TYPE_CHARACTER:
+	case SHIM_TYPE_SIGNED:
+	case SHIM_TYPE_UNSIGNED:
+	case SHIM_TYPE_ENUM: return false;
+	default: return true;
+	}
+}
+
 size_t print_write(const struct print_job *job, char *text, size_t size)
 {
 	struct printer printer = {
@@ -1363,7 +1375,8 @@ size_t print_write(const struct print_job *job, char *text, size_t size)
 		.size = size,
 	};
 
-	job->space->window_size = 0;
+	if (job->space)
+		job->space->window_size = 0;
 	if (size > 0)
 		text[0] = '\0';
 	print_node(&printer, 0,

@@ -41,8 +41,11 @@ struct print_job {
 	bool (*name)(void *argument, uintptr_t address, char *name, size_t size,
 		     uint64_t *offset);
 	void *argument;
-	struct print_space *space;
+	struct print_space *space; /* NULL: it needs none */
 };
+
+/* Numbers alone need none. */
+bool print_needs_space(const struct typetree *tree);
 
 /*
  * Writes as much of the text as goes into @size bytes of @text, cut between two

@@ -82,12 +82,15 @@ enum shim_result shim_print_value(shim_type type, const void *value,
 	if (!output_is_valid(count, text) || !job.tree || !value ||
 	    (flags & ~(uint32_t)FLAGS) != 0)
 		return SHIM_E_INVALIDARG;
-	job.space = take_space();
-	if (!job.space)
-		return SHIM_E_OUTOFMEMORY;
+	if (print_needs_space(job.tree)) {
+		job.space = take_space();
+		if (!job.space)
+			return SHIM_E_OUTOFMEMORY;
+	}
 	size = print_write(&job, text, count);
 	if (total)
 		*total = output_saturate(size);
-	give_space(job.space);
+	if (job.space)
+		give_space(job.space);
 	return SHIM_OK;
 }

@@ -148,12 +148,12 @@ static const char *print_flags(const void *value, uint32_t flags)
 		.flags = flags,
 		.read = read_memory,
 		.name = name_memory,
-		.space = &space,
 	};
 	size_t size;
 
 	cr_assert(holds(print_is_valid(job.tree, job.tree->size)));
 	memset(&space, 0xa5, sizeof(space));
+	job.space = print_needs_space(job.tree) ? &space : NULL;
 	reads = 0;
 	size = print_write(&job, text, sizeof(text));
 	cr_assert(eq(sz, size, strlen(text) + 1));
