@@ -105,7 +105,8 @@ struct trace {
 	struct map by_ordinal;		/* file << 32 | ordinal -> thread */
 	uint64_t open_files, open_max;	/* readers that keep theirs open; as many may */
 	struct site_table *tables;	/* by process: sites by number */
-	struct trace_gap *gaps;		/* by thread and time; trace_gaps.c */
+	struct trace_gap *gaps;		/* by thread and time, and what the system
+					 * counts; trace_gaps.c */
 	uint32_t gap_count, gap_room;
 };
 

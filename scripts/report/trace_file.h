@@ -14,11 +14,13 @@ struct trace_block {
 	uint64_t offset, end;		/* in the file */
 };
 
-/* A thread had no processor. */
+/* A thread had no processor; or what the system counts of a process, for its first. */
 struct trace_gap {
 	uint32_t part, pid, tid;
 	uint32_t kind;			/* enum shim_switch_kind */
-	double from_ns, to_ns;
+	double from_ns;
+	double to_ns;			/* of a counter its value */
+	const char *counter;		/* its name; NULL: it is a gap */
 };
 
 /* Where a reader is in the gaps of its thread. */
@@ -26,7 +28,9 @@ struct trace_gaps {
 	uint32_t thread;		/* of trace->threads */
 	uint32_t next;			/* of trace->gaps */
 	struct trace_gap owner;		/* one of the thread's */
-	double last_ns;			/* of the event before */
+	double last_ns;			/* no gap begins earlier, */
+	double told_ns;			/* and nothing else: when the last event was */
+	double begin_ns;
 };
 
 /* Of a process: which site a number is. */
@@ -41,6 +45,8 @@ struct site_table {
 uint64_t trace_last_clock(struct trace *trace, uint32_t file);
 /* trace_gaps.c: what profrun --gaps has noted, if it has. */
 void trace_gaps_open(struct trace *trace);
+/* trace_counters.c: adds what profrun --counters has noted to trace->gaps. */
+void trace_counters_open(struct trace *trace);
 /* From @event on, the first that is told of @thread. */
 void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 		      const struct trace_event *event);

@@ -32,7 +32,16 @@ static int compare_gaps(const void *left, const void *right)
 
 	if (order)
 		return order;
-	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+	if (a->from_ns != b->from_ns)
+		return a->from_ns < b->from_ns ? -1 : 1;
+	return a->counter && b->counter ? strcmp(a->counter, b->counter) : 0;
+}
+
+static void sort(struct trace *trace)
+{
+	if (trace->gap_count)
+		qsort(trace->gaps, trace->gap_count, sizeof(*trace->gaps),
+		      compare_gaps);
 }
 
 static bool read_head(const char *name, int fd, struct shim_gaps *head)
@@ -135,10 +144,18 @@ void trace_gaps_open(struct trace *trace)
 		read_switches(trace, i, name, fd);
 		close(fd);
 	}
-	if (trace->gap_count)
-		qsort(trace->gaps, trace->gap_count, sizeof(*trace->gaps),
-		      compare_gaps);
+	sort(trace);
 	pair(trace);
+	trace_counters_open(trace);
+	sort(trace);
+}
+
+static bool is_gap_of(const struct trace *trace, uint32_t gap,
+		      const struct process *process, uint32_t tid)
+{
+	return gap < trace->gap_count &&
+	       !compare_threads(process->part, process->pid, tid,
+				&trace->gaps[gap]);
 }
 
 /* The first of @thread that is not over at @time_ns; gap_count: there is none. */
@@ -147,7 +164,7 @@ static uint32_t find_gap(const struct trace *trace,
 {
 	const struct process *process =
 		&trace->recording->processes[thread->process];
-	uint32_t low = 0, high = trace->gap_count;
+	uint32_t low = 0, high = trace->gap_count, before;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -155,23 +172,30 @@ static uint32_t find_gap(const struct trace *trace,
 		int order = compare_threads(process->part, process->pid,
 					    thread->tid, gap);
 
-		if (order > 0 || (order == 0 && gap->to_ns <= time_ns))
+		if (order > 0 || (order == 0 && gap->from_ns <= time_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < trace->gap_count &&
-	    compare_threads(process->part, process->pid, thread->tid,
-			    &trace->gaps[low]))
-		return trace->gap_count;
-	return low;
+	/* A gap that has begun may not be over, with counters within it. */
+	for (before = low;
+	     before > 0 && is_gap_of(trace, before - 1, process, thread->tid);
+	     before--) {
+		if (trace->gaps[before - 1].counter)
+			continue;
+		if (trace->gaps[before - 1].to_ns > time_ns)
+			return before - 1;
+		break;
+	}
+	return is_gap_of(trace, low, process, thread->tid) ? low :
+							     trace->gap_count;
 }
 
 void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 		      const struct trace_event *event)
 {
 	gaps->thread = event->thread;
-	gaps->last_ns = event->time_ns;
+	gaps->begin_ns = gaps->told_ns = gaps->last_ns = event->time_ns;
 	gaps->next = find_gap(trace, &trace->threads[event->thread],
 			      event->time_ns);
 	if (gaps->next < trace->gap_count)
@@ -189,14 +213,41 @@ static const struct trace_gap *look(const struct trace_gaps *gaps,
 				&gaps->owner) ? next : NULL;
 }
 
+/* What the system counts. */
+static void tell_counter(struct trace_gaps *gaps, const struct trace_gap *next,
+			 const struct trace_event *event,
+			 struct trace_event *counter)
+{
+	gaps->told_ns = fmax(next->from_ns, gaps->told_ns);
+	*counter = (struct trace_event){
+		.kind = TRACE_COUNTER,
+		.thread = event->thread,
+		.track = event->track,
+		.depth = event->depth + (event->kind == TRACE_LEAVE),
+		.site = NONE,
+		.time_ns = gaps->told_ns,
+		.text = next->counter,
+		.value = next->to_ns,
+	};
+}
+
 bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 		     const struct trace_event *event, struct trace_event *gap)
 {
 	const struct trace_gap *next;
 
 	while ((next = look(gaps, trace, event->time_ns))) {
-		double from = fmax(next->from_ns, gaps->last_ns);
-		double to = fmin(next->to_ns, event->time_ns);
+		double from, to;
+
+		if (next->counter) {
+			gaps->next++;
+			if (next->from_ns < gaps->begin_ns)
+				continue;
+			tell_counter(gaps, next, event, gap);
+			return true;
+		}
+		from = fmax(next->from_ns, gaps->last_ns);
+		to = fmin(next->to_ns, event->time_ns);
 
 		/* It reaches into what is shown: it goes on behind this event. */
 		if (from >= to && next->to_ns > event->time_ns)
@@ -214,6 +265,7 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 			.duration_ns = to - from,
 			.cause = next->kind,
 		};
+		gaps->told_ns = from;
 		gaps->last_ns = to;
 		return true;
 	}

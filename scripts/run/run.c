@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "ctl.h"
 #include "doctor.h"
 #include "gaps.h"
@@ -437,12 +438,14 @@ static void conclude(char *directory, int wait_status)
 	say("recording: %s", directory);
 }
 
-static void end_gaps(const struct start *start)
+static void end_watching(const struct start *start)
 {
 	gaps_end();
+	counters_end();
 	if (!start->has_failed || !start->is_made)
 		return;
 	gaps_remove();
+	counters_remove();
 	recording_remove(start->directory);
 }
 
@@ -469,9 +472,11 @@ static int run(void)
 	}
 	if (settings.has_gaps)
 		gaps_begin(child, start->directory, &start->is_made);
+	if (settings.counters_ms)
+		counters_begin(child, settings.counters_ms, start->directory,
+			       &start->is_made);
 	status = supervise_wait(child);
-	if (settings.has_gaps)
-		end_gaps(start);
+	end_watching(start);
 	if (!start->has_failed && start->directory[0] != '\0')
 		conclude(start->directory, status);
 	supervise_end(status);

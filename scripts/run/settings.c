@@ -237,6 +237,9 @@ static const char common_help[] =
 static const char report_help[] =
 	"      --gaps                 note when threads have no processor, for what\n"
 	"                             shows a trace\n"
+	"      --counters[=MS]        note the program's memory, processor time and\n"
+	"                             page faults each second, for what shows a\n"
+	"                             trace; or every MS milliseconds\n"
 	"      --no-report            run only\n"
 	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
 	"      --limit N              report: the first N lines\n"
@@ -553,7 +556,7 @@ static void read_variables(struct settings *settings)
 
 /* --- all of it ---------------------------------------------------------- */
 
-enum { OPT_CONTROL = 256, OPT_GAPS, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
+enum { OPT_CONTROL = 256, OPT_GAPS, OPT_COUNTERS, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
 
 #define COMMON_OPTIONS \
 	{ "profile", required_argument, NULL, 'p' }, \
@@ -571,6 +574,7 @@ static const struct option record_options[] = { COMMON_OPTIONS, { 0 } };
 static const struct option run_options[] = {
 	COMMON_OPTIONS,
 	{ "gaps", no_argument, NULL, OPT_GAPS },
+	{ "counters", optional_argument, NULL, OPT_COUNTERS },
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
@@ -578,6 +582,16 @@ static const struct option run_options[] = {
 	{ "threads", no_argument, NULL, OPT_THREADS },
 	{ 0 },
 };
+
+static void read_period(struct settings *settings, const char *text)
+{
+	settings->counters_ms = text == NULL ? 1000 : (unsigned)atoi(text);
+	if (text == NULL || (is_number(text) && strlen(text) <= 6 &&
+			     settings->counters_ms > 0))
+		return;
+	say("--counters: '%s' is no time in milliseconds, from 1 to 999999", text);
+	usage_error(settings);
+}
 
 static void read_option(struct settings *settings, int option)
 {
@@ -591,6 +605,7 @@ static void read_option(struct settings *settings, int option)
 	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
+	case OPT_COUNTERS: read_period(settings, optarg); break;
 	case OPT_GAPS: settings->has_gaps = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;
 	case OPT_SORT: add_sort(settings, optarg); break;

@@ -21,6 +21,7 @@ struct settings {
 	char filter[4096];		/* which functions; "": SHIM_FILTER's */
 	bool has_control;		/* let `profrun ctl` in */
 	bool has_gaps;			/* note when threads had no processor */
+	unsigned counters_ms;		/* note the system's counters; 0: no */
 	const char *output;		/* pattern for the recording's name */
 	bool is_output_given;
 

@@ -18,14 +18,19 @@ from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
 EVERYTHING = ('calltree:exact;trace:args=all,results=all;memory;locks;'
               'exceptions;sampling:hz=2000;coverage')
 SWITCH = struct.Struct('<QIIII')
-KINDS = {'gaps', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions',
+KINDS = {'gaps', 'counters', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions',
          'coverage', 'pchist', 'arcs', 'end'}
 
 
 def add_gaps(recording, begin_ns):
-    """As profrun --gaps writes them, whether or not the kernel lets it."""
+    """As profrun --gaps and --counters write them, whether or not the kernel
+    lets it."""
     process, = glob.glob(recording + '/*.0')
     pid = int(os.path.basename(process).split('.')[0])
+    with open(recording + '/counters', 'w') as file:
+        for i in range(200):
+            file.write('%d %d %d.5 resident bytes\n' %
+                       (begin_ns + i * 500000, pid, i))
     with open(recording + '/gaps', 'wb') as file:
         file.write(struct.pack('<8sIIQ', b'SHIMGAPS', 1, 24, 0))
         for i in range(1000):
@@ -61,7 +66,7 @@ def a_bit_that_is_wrong_crashes_no_reader():
         raise Skipped('no program with sanitizers')
     top = recordings()
     kinds = {re.sub(r'^[\d.]+', '', os.path.basename(path))
-             for path in glob.glob(top + '/*/*/*') + glob.glob(top + '/*/[eg]*')}
+             for path in glob.glob(top + '/*/*/*') + glob.glob(top + '/*/[ceg]*')}
     expect(KINDS <= kinds, 'no file of %s' % (KINDS - kinds))
     flips = os.environ.get('FLIPS', '20')
     done = run([os.environ['FLIPS_PROGRAM'], top, flips,

@@ -2,7 +2,7 @@
 """gaps.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
 profrun --gaps: when threads of a traced program had no processor, in everything that
-shows a trace.
+shows a trace.  profrun --counters: what the system counts of it.
 """
 import collections
 import json
@@ -175,9 +175,9 @@ def a_browser_shows_them():
         expect_equal(window.messages(), [], 'what the browser said')
         text = window.run(
             'return document.querySelector("#merged").textContent')
-        number = re.search(r'(\d+) times a thread had no processor', text)
+        number = re.search(r'([\d,]+) times a thread had no processor', text)
         expect(number, text)
-        expect_equal(int(number.group(1)), len(gaps_of(recording())), 'gaps')
+        expect_equal(int(number.group(1).replace(',', '')), len(gaps_of(recording())), 'gaps')
 
 
 @test
@@ -189,7 +189,8 @@ def children_have_gaps_of_their_own():
 
 @test
 def the_program_sees_nothing_of_it():
-    expect_equal(record('fds').stdout, record('fds', options=()).stdout, 'files')
+    expect_equal(record('fds', options=('--gaps', '--counters')).stdout,
+                 record('fds', options=()).stdout, 'files')
 
 
 @test
@@ -241,6 +242,71 @@ def what_is_damaged_is_said():
     expect_equal(read(lost, 'has dropped 7 switches'), (0, whole), 'lost')
     newer = good[:8] + struct.pack('<I', 9) + good[12:]
     expect_equal(read(newer, 'format version 9')[0], 1, 'newer')
+
+
+# --- counters ---
+
+COUNTERS = {'resident bytes', 'proportional bytes', 'anonymous bytes',
+            'swapped bytes', 'page faults', 'processors in use'}
+
+
+def counters_of(output):
+    """{name: [(time in us, value)]} of replay."""
+    counters = collections.defaultdict(list)
+    for time, _, thread, _, what in lines_of(output):
+        found = re.fullmatch(r'-- counter (.*) = (\S+)', what)
+        if found:
+            counters[found.group(1)].append((time, float(found.group(2))))
+    return counters
+
+
+@test
+def memory_and_time_of_the_processor_are_counters():
+    output = record(options=('--counters=20',)).output
+    counters = counters_of(output)
+    if not os.path.exists('/proc/self/smaps_rollup'):
+        raise Skipped('no smaps_rollup')
+    expect_equal(set(counters), COUNTERS, 'counters')
+    for name, values in counters.items():
+        expect(len(values) >= 4, '%s: %s' % (name, values))
+        expect_equal([t for t, _ in values], sorted(t for t, _ in values), name)
+    resident = [value for _, value in counters['resident bytes']]
+    expect(1e5 < min(resident) <= max(resident) < 1e9, resident)
+    used = [value for _, value in counters['processors in use']]
+    expect(0 <= min(used) and 0.1 < max(used) < os.cpu_count() + 1, used)
+    faults = [value for _, value in counters['page faults']]
+    expect(faults == sorted(faults) and faults[-1] > 0, faults)
+    exported = collections.Counter(
+        event['name'] for event in timelines.chrome_events(output)
+        if event['ph'] == 'C')
+    expect_equal(exported, {n: len(v) for n, v in counters.items()}, 'chrome')
+
+
+@test
+def counters_go_with_gaps_and_change_neither():
+    output = record(options=('--gaps', '--counters=5')).output
+    with_counters = gaps_of(output)
+    os.remove(output + '/counters')
+    expect_equal(gaps_of(output), with_counters, 'gaps')
+
+
+@test
+def lines_of_counters_that_are_none_are_said():
+    output = record(options=('--counters=20',)).output
+    path = output + '/counters'
+    text = open(path).read()
+    whole = counters_of(output)
+    for bad in ('x\n', '1 2 3\n', '1 2 nan name\n', 'y' * 1000 + '\n'):
+        with open(path, 'w') as file:
+            file.write(text + bad)
+        done = run([shimtest.report, 'replay', output])
+        expect_equal(done.status, 0, done.stderr)
+        expect('is not "MONO-NS PID VALUE NAME"' in done.stderr, done.stderr)
+        expect_equal(counters_of(output), whole, 'the others')
+    for period in '0', '-1', '1000000', 'x':
+        done = profrun('--counters=' + period, '/bin/true')
+        expect_equal(done.status, 2, period)
+        expect('is no time in milliseconds' in done.stderr, done.stderr)
 
 
 if __name__ == '__main__':

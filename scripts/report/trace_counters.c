@@ -1,0 +1,117 @@
+/*
+ * What the system has counted of processes (profrun --counters), for their first
+ * threads: lines of text, that may hold anything.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace.h"
+#include "trace_file.h"
+
+#define COUNTERS_MAX 1000000u
+#define NAMES_MAX    64
+
+struct lines {
+	struct trace *trace;
+	uint32_t part;
+	const char *file;
+	uint64_t number, bad;		/* lines; 0: none */
+	uint32_t taken;
+	const char *names[NAMES_MAX];
+	unsigned name_count;
+};
+
+/* There are few, and each is kept once. */
+static const char *find_name(struct lines *lines, const char *text)
+{
+	unsigned i;
+
+	for (i = 0; i < lines->name_count; i++)
+		if (!strcmp(lines->names[i], text))
+			return lines->names[i];
+	if (lines->name_count == NAMES_MAX)
+		return NULL;
+	lines->names[lines->name_count] = keep_text(text, SIZE_MAX);
+	return lines->names[lines->name_count++];
+}
+
+static bool take_line(struct lines *lines, char *line)
+{
+	struct trace *trace = lines->trace;
+	const char *name;
+	uint64_t time_ns;
+	uint32_t pid;
+	double value;
+	int at = 0;
+
+	if (sscanf(line, "%" SCNu64 " %" SCNu32 " %lf %n", &time_ns, &pid,
+		   &value, &at) != 3 || !line[at] || !isfinite(value))
+		return false;
+	name = find_name(lines, line + at);
+	if (!name)
+		return false;
+	GROW(trace->gaps, trace->gap_count, trace->gap_room);
+	trace->gaps[trace->gap_count++] = (struct trace_gap){
+		.part = lines->part,
+		.pid = pid,
+		.tid = pid,
+		.from_ns = (double)(int64_t)(time_ns - trace->start_mono_ns),
+		.to_ns = value,
+		.counter = name,
+	};
+	lines->taken++;
+	return true;
+}
+
+static void read_lines(struct lines *lines, FILE *in)
+{
+	char line[256];
+
+	while (lines->taken < COUNTERS_MAX && fgets(line, sizeof(line), in)) {
+		size_t length = strlen(line);
+
+		lines->number++;
+		/* The last one may have been cut while it was written. */
+		if (length == 0 || line[length - 1] != '\n') {
+			if (!feof(in) && !lines->bad)
+				lines->bad = lines->number;
+			continue;
+		}
+		line[length - 1] = '\0';
+		if (!take_line(lines, line) && !lines->bad)
+			lines->bad = lines->number;
+	}
+	if (lines->bad)
+		warn("%s: line %" PRIu64 " is not \"MONO-NS PID VALUE NAME\"",
+		     lines->file, lines->bad);
+	if (lines->taken == COUNTERS_MAX)
+		warn("%s: counters behind line %" PRIu64 " are not shown: there "
+		     "are too many", lines->file, lines->number);
+}
+
+void trace_counters_open(struct trace *trace)
+{
+	const struct recording *recording = trace->recording;
+	uint32_t i;
+
+	for (i = 0; i < recording->part_count; i++) {
+		const char *part = recording->parts[i].name;
+		struct lines lines = { .trace = trace, .part = i };
+		FILE *in;
+		int fd;
+
+		lines.file = keep_format("%s/%s%scounters", recording->path,
+					 part ? part : "", part ? "/" : "");
+		if (access(lines.file, F_OK) != 0)
+			continue;
+		fd = open_in(AT_FDCWD, lines.file, lines.file);
+		in = fd < 0 ? NULL : fdopen(fd, "r");
+		if (!in)
+			continue;
+		read_lines(&lines, in);
+		fclose(in);
+	}
+}
