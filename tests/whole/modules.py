@@ -743,6 +743,23 @@ class Target:
         expect(fds[0] == fds[1], 'descriptors: ' + str(fds))
         return out
 
+    def run_times(self):
+        """{task: nanoseconds on a processor}"""
+        times = {}
+        for task in os.listdir('/proc/%d/task' % self.pid):
+            with open('/proc/%d/task/%s/schedstat' % (self.pid, task)) as file:
+                times[task] = int(file.read().split()[0])
+        return times
+
+    def wait_until_run(self, threads):
+        """@threads of it had a processor for some milliseconds each."""
+        before, deadline = self.run_times(), time.monotonic() + 20
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            if threads <= sum(ran - before.get(task, 0) > 5e6 for task, ran
+                              in self.run_times().items()):
+                return
+
     def descriptors(self):
         return sorted(os.listdir('/proc/%d/fd' % self.pid))
 
@@ -822,7 +839,7 @@ def a_profiler_attaches_to_eight_busy_threads_and_leaves():
             target.ctl('load', 'attached:' + path, '--data', data)
             status = target.ctl('status')
             expect('\nmodule attached active /' in status, status)
-            time.sleep(0.1)
+            target.wait_until_run(8)
             expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
                          'unload')
             expect_equal(target.maps('attached.so'), 0, 'mappings')
