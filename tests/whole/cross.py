@@ -35,7 +35,7 @@ LEFT_OUT = [
     ('^(threads_may_load|names_are_right_when_threads)', SLOW),
     ('^names_are_right_at_addresses_used_again',
      'the emulator does not use addresses again'),
-    ('^(nothing_but_the_hooks_time|nothing_of_ours)',
+    ('^(nothing_but_the_hooks_time|nothing_of_ours|a_handler_and_a_child_forbid)',
      'the program looks at registers of x86-64'),
     ('^(what is called while stopped|all ways to call a hook)', SITES),
 ]

@@ -97,7 +97,7 @@ def bad_words_are_refused_and_leave_nothing():
     one, target = recorded(3), os.path.join(directory, 'all')
     empty = os.path.join(directory, 'empty')
     os.mkdir(empty)
-    merge_fails('-o FILE', one)
+    merge_fails('-o DIR', one)
     merge_fails('which files', '-o', target)
     merge_fails('exists', '-o', empty, one)
     merge_fails('not a recording', '-o', target, one, empty)
