@@ -274,9 +274,10 @@ static bool open_short_asked(struct shim_node *node, uint64_t frame)
 	       put_short(node, frame, shim_clock());
 }
 
-static bool close_short(struct shim_node *node, uint64_t duration)
+static bool close_short(struct shim_node *node, uint64_t clock)
 {
-	uint64_t time = shim_clock() >> TRACE_SHIFT;
+	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
+	uint64_t time = clock >> TRACE_SHIFT;
 	uint32_t word = trace_leave_word(time);
 	char *at;
 
@@ -351,16 +352,16 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 	if ((node->function | SHIM_NODE_EXACT) ==
 		    (function | SHIM_NODE_EXACT) &&
 	    !is_in_doubt(node)) {
-		uint64_t duration = tree_mode == COUNTS ?
-					    0 : shim_clock() - node->start;
+		uint64_t now = tree_mode == COUNTS && !tree_is_traced ?
+				       0 : shim_clock();
 
 		if (tree_is_traced) {
-			if (!close_short(node, duration))
+			if (!close_short(node, now))
 				close_current(node);
 			return;
 		}
 		tree_hot.current = parent_of(node);
-		count_call(node, duration);
+		count_call(node, tree_mode == COUNTS ? 0 : now - node->start);
 		tree_end_own();
 		return;
 	}

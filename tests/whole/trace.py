@@ -382,19 +382,27 @@ def replay_shows_a_time_a_function_a_depth():
 
 @test
 def a_report_of_a_trace_says_what_one_of_calls_says():
-    made = record([compile('threads.c')], 'calltree;trace')
-
-    def numbers(*options):
+    """Each block that is full has its own moments, one for the tree and one for
+    the trace.  Who loses the processor between them has it in one of the two, so
+    of three runs one has to agree in times; calls are the same in each."""
+    def numbers(made, *options):
         about = json.loads(shimtest.shim_report(
             'report', '--format', 'json', *options, made.output))
         return {f['name']: (f['calls'], f['total_ns']) for f in
                 about['functions']}
-    counted, traced = numbers(), numbers('--trace')
-    expect_equal(set(counted), set(traced), 'functions')
-    for name, (calls, total) in counted.items():
-        expect_equal(traced[name][0], calls, name)
-        expect(abs(traced[name][1] - total) <= 200 * calls + 1000,
-               '%s: %s, %s' % (name, traced[name], (calls, total)))
+
+    for _ in range(3):
+        made = record([compile('threads.c')], 'calltree;trace')
+        counted, traced = numbers(made), numbers(made, '--trace')
+        expect_equal(set(counted), set(traced), 'functions')
+        for name, (calls, _) in counted.items():
+            expect_equal(traced[name][0], calls, name)
+        wrong = ['%s: %s, %s' % (name, traced[name], (calls, total))
+                 for name, (calls, total) in counted.items()
+                 if abs(traced[name][1] - total) > 200 * calls + 1000]
+        if not wrong:
+            return
+    expect(False, str(wrong))
 
 
 if __name__ == '__main__':
