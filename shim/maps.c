@@ -82,11 +82,18 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
 	      char name[64])
 {
-	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), r;
+	static bool is_unknown;
+	int fd, r;
 
+	if (__atomic_load_n(&is_unknown, __ATOMIC_RELAXED))
+		return -ENOTTY;
+	fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
 	r = sys_find_mapping(fd, address, low, high, name);
 	sys_close(fd);
+	/* An older kernel: each thread would open it once for nothing. */
+	if (r == -ENOTTY)
+		__atomic_store_n(&is_unknown, true, __ATOMIC_RELAXED);
 	return r;
 }
