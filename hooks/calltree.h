@@ -307,8 +307,18 @@ uint64_t node_duration(struct shim_node *node);
 bool node_is_below(const struct shim_node *node,
 		   const struct shim_node *wanted);
 
-/* Ends a call that is not left any more. */
-void node_end_unwound(struct shim_node *node);
+/* Calls that are not left any more: how many, and when all of them ended, by both
+ * clocks. */
+struct unwound {
+	uint64_t calls;
+	uint64_t time, tick;
+};
+
+/* Ends one. */
+void node_end_unwound(struct shim_node *node, struct unwound *unwound);
+
+/* Once all are ended. */
+void node_count_unwound(const struct unwound *unwound);
 
 /* Ends the calls from @node on, up to @outer, which stays open and is
  * returned.  Only local state: a handler that comes between finds the thread

@@ -284,30 +284,43 @@ uint64_t node_duration(struct shim_node *node)
 	return *tree_tick - node->start;
 }
 
-static void count_unwound(void)
+void node_end_unwound(struct shim_node *node, struct unwound *unwound)
 {
-	struct shim_meta *meta = shim_record_meta();
+	bool is_timed = tree_mode == COARSE || tree_mode == EXACT;
 
-	if (meta)
-		__atomic_fetch_add(&meta->unwound, 1, __ATOMIC_RELAXED);
-}
-
-void node_end_unwound(struct shim_node *node)
-{
 	if (node->frame == 0 || is_root(node))
 		return;
+	if (unwound->calls++ == 0 && is_timed) {
+		unwound->time = now();
+		unwound->tick = tree_tick ? *tree_tick : 0;
+	}
 	node_trust(node);
-	close_call(node, node_duration(node), true);
-	count_unwound();
+	close_call(node,
+		   !is_timed ? 0 : is_exact(node) ?
+			       unwound->time - node->start :
+			       unwound->tick - node->start,
+		   true);
+}
+
+void node_count_unwound(const struct unwound *unwound)
+{
+	struct shim_meta *meta = unwound->calls ? shim_record_meta() : NULL;
+
+	if (meta)
+		__atomic_fetch_add(&meta->unwound, unwound->calls,
+				   __ATOMIC_RELAXED);
 }
 
 struct shim_node *node_unwind(struct shim_node *node,
 			      const struct shim_node *outer)
 {
+	struct unwound unwound = { 0 };
+
 	while (node != outer && !is_root(node)) {
-		node_end_unwound(node);
+		node_end_unwound(node, &unwound);
 		node = parent_of(node);
 	}
+	node_count_unwound(&unwound);
 	return node;
 }
 

@@ -66,11 +66,14 @@ static struct shim_node *drop_beside(const struct stack *stack,
 				     struct shim_node *node, const void *site,
 				     uintptr_t sp)
 {
+	struct unwound unwound = { 0 };
+
 	while (is_below_base(stack, node) && is_in_doubt(node) &&
 	       !frame_ends(stack, node, site, sp)) {
-		node_end_unwound(node);
+		node_end_unwound(node, &unwound);
 		node = parent_of(node);
 	}
+	node_count_unwound(&unwound);
 	return node;
 }
 

@@ -391,12 +391,14 @@ struct shim_node *tree_drop_stale(const struct stack *stack,
 				  struct shim_node *node, uintptr_t sp)
 {
 	uint64_t frame = frame_of(sp, stack->low);
+	struct unwound unwound = { 0 };
 
 	while (node != stack->base && !is_root(node) && node->frame != 0 &&
 	       node->frame < frame) {
-		node_end_unwound(node);
+		node_end_unwound(node, &unwound);
 		node = parent_of(node);
 	}
+	node_count_unwound(&unwound);
 	return node;
 }
 
