@@ -97,6 +97,16 @@ static void close_current(struct shim_node *node)
 	shim_signals_restore(signals);
 }
 
+/* What the fast path of exact times does; the clock has been read for it. */
+static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
+{
+	if (UNLIKELY(is_in_doubt(node)))
+		node_trust(node);
+	node->frame = frame;
+	node->start = time;
+	shim_add(&node->calls, 1);
+}
+
 /* The call's node, or NULL if it is lost. */
 static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
 				      uintptr_t sp)
@@ -337,7 +347,10 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		return;
 	}
 	tree_hot.current = node;
-	open_call(node, frame);
+	if (tree_mode == EXACT && clock)
+		open_timed(node, frame, clock);
+	else
+		open_call(node, frame);
 }
 
 static __attribute__((noinline)) void
@@ -516,12 +529,35 @@ IS_AT(hot, cache, LAYOUT_HOT_CACHE);
 IS_AT(shim_node, function, LAYOUT_NODE_FUNCTION);
 IS_AT(shim_node, parent, LAYOUT_NODE_PARENT);
 IS_AT(shim_node, calls, LAYOUT_NODE_CALLS);
+IS_AT(shim_node, time, LAYOUT_NODE_TIME);
+IS_AT(shim_node, start, LAYOUT_NODE_START);
 IS_AT(shim_node, frame, LAYOUT_NODE_FRAME);
+IS_AT(shim_node, extra, LAYOUT_NODE_EXTRA);
+IS_AT(shim_extra_node, last, LAYOUT_EXTRA_LAST);
+IS_AT(shim_extra_node, range_low, LAYOUT_EXTRA_RANGE_LOW);
+IS_AT(shim_extra_node, range_span, LAYOUT_EXTRA_RANGE_SPAN);
+IS_AT(shim_extra_node, bucket, LAYOUT_EXTRA_BUCKET);
+_Static_assert(SHIM_SHORT_BUCKETS == LAYOUT_SHORT_BUCKETS, "calltree_layout.h");
 
-#ifndef HAS_COUNTS_ENTER /* in assembly */
+HOT void tree_exact_leave_any(shim_function function, const void *site)
+{
+	leave(function, site, SP, EXACT, false);
+}
+
+#ifndef HAS_ASSEMBLY /* calltree_x86_64.S */
 HOT void tree_counts_enter(shim_function function, const void *site)
 {
 	enter(function, site, SP, COUNTS, false);
+}
+
+HOT void tree_exact_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, EXACT, false);
+}
+
+HOT void tree_exact_leave(shim_function function, const void *site)
+{
+	leave(function, site, SP, EXACT, false);
 }
 #endif
 
@@ -531,7 +567,6 @@ static HOT void counts_leave(shim_function function, const void *site)
 }
 
 HOOKS(coarse, COARSE, false)
-HOOKS(exact, EXACT, false)
 HOOKS(counts_traced, COUNTS, true)
 HOOKS(exact_traced, EXACT, true)
 
@@ -544,7 +579,7 @@ static HOT void traced_enter(shim_function function, const void *site)
 const shim_site_hook tree_hooks[4][2] = {
 	[COUNTS] = { tree_counts_enter, counts_leave },
 	[COARSE] = { coarse_enter, coarse_leave },
-	[EXACT] = { exact_enter, exact_leave },
+	[EXACT] = { tree_exact_enter, tree_exact_leave },
 };
 
 const shim_site_hook tree_traced_hooks[4][2] = {

@@ -447,8 +447,13 @@ void by_forget(uintptr_t low, uintptr_t high);
 
 /* --- calltree.c --- */
 
-/* Of calltree:counts: the fast path alone. */
+/* The fast paths of calltree:counts and calltree:exact. */
 void tree_counts_enter(shim_function function, const void *site);
+void tree_exact_enter(shim_function function, const void *site);
+void tree_exact_leave(shim_function function, const void *site);
+
+/* tree_exact_leave, in C. */
+void tree_exact_leave_any(shim_function function, const void *site);
 
 /* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
  * function words of their nodes have SHIM_NODE_EXACT.)  @clock is what was read for
@@ -560,8 +565,17 @@ static inline uint64_t exchange_last(struct shim_extra_node *extra,
 	return last;
 }
 
-/* What range_low and range_span ask in one question: is it neither 0, nor
- * shorter or longer than any before, nor too long for the last bucket but one? */
+/* Shorter ones are counted slowly.  On x86-64 two readings of the counter lie further
+ * apart, on machines that are not very slow; others have slower counters. */
+#if defined(__x86_64__)
+#define SHORTEST_COMMON (1ull << SHIM_SHORT_BUCKETS)
+#else
+#define SHORTEST_COMMON 1ull
+#endif
+
+/* What range_low and range_span ask in one question: is it at least SHORTEST_COMMON,
+ * neither shorter nor longer than any before, and not too long for the last bucket
+ * but one? */
 static inline void count_duration(struct shim_extra_node *extra,
 				  uint64_t duration)
 {
@@ -572,7 +586,10 @@ static inline void count_duration(struct shim_extra_node *extra,
 		return;
 	}
 	bucket = 63u - (unsigned)__builtin_clzll(duration);
-	shim_add(&extra->bucket[bucket], 1);
+	shim_add(SHORTEST_COMMON < 1ull << SHIM_SHORT_BUCKETS ?
+			 shim_bucket(extra, bucket) :
+			 &extra->bucket[bucket - SHIM_SHORT_BUCKETS],
+		 1);
 }
 
 /* Ends a call.  Its parent is current already, so a handler may open the same

@@ -185,12 +185,13 @@ COLD struct shim_node *node_make(struct tree *tree,
 /*
  * The range that count_duration asks for: what is counted there needs no limit.
  */
-#define FIRST 1ull
 #define LAST  ((1ull << (SHIM_BUCKETS - 1)) - 1)
 
 static uint64_t within(uint64_t duration)
 {
-	return duration < FIRST ? FIRST : duration > LAST ? LAST : duration;
+	return duration < SHORTEST_COMMON ? SHORTEST_COMMON :
+	       duration > LAST ? LAST :
+			       duration;
 }
 
 COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
@@ -199,7 +200,7 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
 
 	if (bucket >= SHIM_BUCKETS)
 		bucket = SHIM_BUCKETS - 1;
-	shim_add(&extra->bucket[bucket], 1);
+	shim_add(shim_bucket(extra, bucket), 1);
 	if (duration < extra->min)
 		extra->min = duration;
 	if (duration > extra->max)
@@ -224,7 +225,6 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	extra->min = ~0ull;
 	node_widen(extra, first);
 	extra->last = duration;
-	extra->has_last = 1;
 	__atomic_store_n(&extra->function, SHIM_NODE_EXTRA, __ATOMIC_RELEASE);
 	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,16 @@
 /*
- * tree_counts_enter(function, site): enter() of calltree.c for calltree:counts, in one
- * line of the instruction cache.
+ * Fast paths of calltree.c, for what the compiler's code is too slow for.
+ *
+ *     rdi  the function          (rsp)  return address into it
+ *     rsi  its call site
+ */
+#include "calltree_layout.h"
+
+	.text
+
+/*
+ * tree_counts_enter(function, site): enter() for calltree:counts, in one line of the
+ * instruction cache.
  *
  * What is fetched from two lines takes as long as a jump more, and calls that do
  * nothing are bound by their jumps, whatever else the hooks do: 5.2 ns a call with
@@ -9,14 +19,8 @@
  * The parent is what the node says; that it is current is asked by the one
  * instruction that makes the node current, so no handler comes between.
  *
- *     rdi  the function          (rsp)  return address into it
- *     rsi  its call site
- *
  *     rdx: tree_hot; rcx: the frame; r8: the node; rax: where it may be; its parent
  */
-#include "calltree_layout.h"
-
-	.text
 	.p2align 6
 	.globl	tree_counts_enter
 	.hidden	tree_counts_enter
@@ -48,5 +52,96 @@ tree_counts_enter:
 	jmp	tree_enter_missed
 	.cfi_endproc
 	.size	tree_counts_enter, .-tree_counts_enter
+
+/*
+ * tree_exact_enter(function, site): enter() for calltree:exact.
+ *
+ * The counter is read once all before it is done, and what follows is not begun
+ * before that, so what takes long is to be on both sides alike: the node's place is
+ * worked out before, the node fetched after.  (All of it after: 3 ns a call more; the
+ * fetch before, too: 0.9.)
+ *
+ *     r10: tree_hot; rcx: the frame; r8: where the node may be; the node; rdx: the
+ *     time; rax: what is current
+ */
+	.p2align 6
+	.globl	tree_exact_enter
+	.hidden	tree_exact_enter
+	.type	tree_exact_enter, @function
+tree_exact_enter:
+	.cfi_startproc
+	mov	tree_hot@gottpoff(%rip), %r10
+	mov	%rsp, %rcx
+	sub	%fs:LAYOUT_HOT_BELOW(%r10), %rcx
+	js	2f				/* the clock may not be read */
+	lea	(%rdi, %rcx), %r8d
+	xor	%esi, %r8d
+	and	%fs:LAYOUT_HOT_CACHE_MASK(%r10), %r8	/* before the cache */
+	add	%fs:LAYOUT_HOT_CACHE(%r10), %r8
+	rdtsc
+	shl	$32, %rdx
+	or	%rax, %rdx
+	mov	(%r8), %r8
+	mov	%fs:LAYOUT_HOT_CURRENT(%r10), %rax
+	cmp	%rcx, LAYOUT_NODE_FRAME(%rax)
+	jb	1f
+	cmp	LAYOUT_NODE_FUNCTION(%r8), %rdi
+	jne	1f
+	cmp	LAYOUT_NODE_PARENT(%r8), %rax
+	jne	1f
+	mov	%r8, %fs:LAYOUT_HOT_CURRENT(%r10)	/* what a handler calls is below */
+	mov	%rcx, LAYOUT_NODE_FRAME(%r8)
+	mov	%rdx, LAYOUT_NODE_START(%r8)
+	incq	LAYOUT_NODE_CALLS(%r8)
+	ret
+1:	mov	%rdx, %r8
+	jmp	3f
+2:	xor	%r8d, %r8d
+3:	mov	%fs:LAYOUT_HOT_CURRENT(%r10), %rcx
+	lea	8(%rsp), %rdx
+	jmp	tree_enter_missed
+	.cfi_endproc
+	.size	tree_exact_enter, .-tree_exact_enter
+
+/*
+ * tree_exact_leave(function, site): leave() for calltree:exact.
+ *
+ *     r8: tree_hot; rcx: the node; r10: its extra node; rdx: the duration; rsi: the
+ *     last one
+ */
+	.p2align 6
+	.globl	tree_exact_leave
+	.hidden	tree_exact_leave
+	.type	tree_exact_leave, @function
+tree_exact_leave:
+	.cfi_startproc
+	mov	tree_hot@gottpoff(%rip), %r8
+	mov	%fs:LAYOUT_HOT_CURRENT(%r8), %rcx
+	cmp	LAYOUT_NODE_FUNCTION(%rcx), %rdi
+	jne	tree_exact_leave_any
+	mov	LAYOUT_NODE_EXTRA(%rcx), %r10
+	test	%r10, %r10
+	jz	tree_exact_leave_any
+	rdtsc
+	shl	$32, %rdx
+	or	%rax, %rdx
+	sub	LAYOUT_NODE_START(%rcx), %rdx
+	mov	LAYOUT_EXTRA_LAST(%r10), %rsi	/* exchange_last(), while it is current */
+	mov	%rdx, LAYOUT_EXTRA_LAST(%r10)
+	mov	LAYOUT_NODE_PARENT(%rcx), %rax
+	mov	%rax, %fs:LAYOUT_HOT_CURRENT(%r8)
+	movq	$0, LAYOUT_NODE_FRAME(%rcx)
+	mov	%rsi, %rax
+	add	%rdx, LAYOUT_NODE_TIME(%rcx)
+	sub	LAYOUT_EXTRA_RANGE_LOW(%r10), %rax	/* count_duration() */
+	cmp	%rax, LAYOUT_EXTRA_RANGE_SPAN(%r10)
+	jb	1f
+	bsr	%rsi, %rsi
+	incq	LAYOUT_EXTRA_BUCKET - 8 * LAYOUT_SHORT_BUCKETS(%r10, %rsi, 8)
+	ret
+1:	mov	%r10, %rdi
+	jmp	node_widen
+	.cfi_endproc
+	.size	tree_exact_leave, .-tree_exact_leave
 
 	.section .note.GNU-stack, "", @progbits

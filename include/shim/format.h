@@ -327,25 +327,37 @@ _Static_assert(sizeof(struct shim_sample_root) == 128, "layout");
 #define SHIM_BUCKETS 40
 
 /*
- * calltree:exact, from a path's second call on (384 bytes).  bucket[i] counts
+ * calltree:exact, from a path's second call on (384 bytes).  Its buckets count
  * finished calls of 2^i up to 2^(i+1) - 1 clock units (0 counts as 1; the last
- * one is open).  A path with one call has none: its time says it all.  With
- * @has_last, the last call's duration is in @last and nowhere else yet: to count
- * it would mean to wait for the clock.
+ * one is open); shim_bucket() finds bucket i.  A path with one call has none:
+ * its time says it all.  The last call's duration is in @last and nowhere else
+ * yet: to count it would mean to wait for the clock.
+ *
+ * What a call touches begins at @last: with the buckets of most calls it is one
+ * line of the data cache.
  */
+#define SHIM_SHORT_BUCKETS 4
+
 struct shim_extra_node {
 	uint64_t function;		/* SHIM_NODE_EXTRA */
 	uint64_t node;			/* address of its struct shim_node */
 	uint64_t min;
 	uint64_t max;
+	uint64_t short_bucket[SHIM_SHORT_BUCKETS];
 	uint64_t last;
-	uint64_t has_last;
 	/* For its program alone, see calltree.h: the shortest call that needs no
 	 * question, and how much longer one may be that needs none either. */
 	uint64_t range_low;
 	uint64_t range_span;
-	uint64_t bucket[SHIM_BUCKETS];
+	uint64_t bucket[SHIM_BUCKETS - SHIM_SHORT_BUCKETS];
+	uint64_t unused;
 };
+
+static inline uint64_t *shim_bucket(struct shim_extra_node *extra, unsigned i)
+{
+	return i < SHIM_SHORT_BUCKETS ? &extra->short_bucket[i] :
+					&extra->bucket[i - SHIM_SHORT_BUCKETS];
+}
 
 /*
  * memory: what was allocated in a path itself, by calls that no instrumented

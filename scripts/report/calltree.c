@@ -543,11 +543,9 @@ static void count_last(struct shim_extra_node *extra)
 {
 	unsigned bucket = 0;
 
-	if (!extra->has_last)
-		return;
 	while (bucket < SHIM_BUCKETS - 1 && extra->last >> bucket > 1)
 		bucket++;
-	extra->bucket[bucket]++;
+	++*shim_bucket(extra, bucket);
 	if (extra->last < extra->min)
 		extra->min = extra->last;
 	if (extra->last > extra->max)

@@ -208,7 +208,7 @@ static int bucket_of(double time, double unit)
 
 static void add_extra(struct build *build, struct path *path,
 		      struct function *function,
-		      const struct shim_extra_node *extra)
+		      struct shim_extra_node *extra)
 {
 	double unit = build->process->unit_ns;
 	uint64_t *histogram = histogram_of(function);
@@ -221,7 +221,7 @@ static void add_extra(struct build *build, struct path *path,
 
 		if (bucket >= SHIM_BUCKETS)
 			bucket = SHIM_BUCKETS - 1;
-		histogram[bucket] += extra->bucket[i];
+		histogram[bucket] += *shim_bucket(extra, (unsigned)i);
 	}
 	add_range(path, (double)extra->min * unit,
 		  (double)extra->max * unit);

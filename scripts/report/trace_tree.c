@@ -181,6 +181,7 @@ static void count_duration(struct builder *builder, uint32_t number,
 	struct shim_node *node = node_at(builder, number);
 	struct shim_extra_node *extra;
 	unsigned bucket = 0;
+	uint64_t last;
 
 	if (!builder->nodes[number].extra) {
 		uint64_t at = take(builder, sizeof(*extra));
@@ -192,16 +193,20 @@ static void count_duration(struct builder *builder, uint32_t number,
 		extra->function = SHIM_NODE_EXTRA;
 		extra->node = builder->nodes[number].offset;
 		extra->min = UINT64_MAX;
+		extra->last = duration;
+		return;
 	}
 	extra = (struct shim_extra_node *)(builder->data +
 					   builder->nodes[number].extra);
-	while (bucket < SHIM_BUCKETS - 1 && duration >> bucket > 1)
+	last = extra->last;
+	extra->last = duration;
+	while (bucket < SHIM_BUCKETS - 1 && last >> bucket > 1)
 		bucket++;
-	extra->bucket[bucket]++;
-	if (duration < extra->min)
-		extra->min = duration;
-	if (duration > extra->max)
-		extra->max = duration;
+	++*shim_bucket(extra, bucket);
+	if (last < extra->min)
+		extra->min = last;
+	if (last > extra->max)
+		extra->max = last;
 }
 
 static void leave(struct builder *builder, const struct trace_event *event)

@@ -305,7 +305,9 @@ static void write_extra(struct layout *layout, struct plan *plan)
 	extra->node = address_of(layout->file, plan->at);
 	extra->min = mean / 2;
 	extra->max = mean * 2;
-	extra->bucket[mean ? 63 - __builtin_clzll(mean) : 0] = plan->node.calls;
+	extra->last = mean;
+	*shim_bucket(extra, mean ? 63 - (unsigned)__builtin_clzll(mean) : 0) =
+		plan->node.calls - 1;
 	plan->node.extra = address_of(layout->file, at);
 }
 
