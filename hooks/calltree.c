@@ -284,6 +284,35 @@ static bool open_short_asked(struct shim_node *node, uint64_t frame)
 	       put_short(node, frame, shim_clock());
 }
 
+/* Of a call that is left out nothing is written: it begins and ends as without a
+ * trace. */
+static bool open_left_out(struct shim_node *node, uint64_t frame,
+			  uint64_t clock)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace || is_in_doubt(node) || !trace_is_silent(trace, node))
+		return false;
+	tree_hot.current = node;
+	node->frame = frame | FRAME_LEFT_OUT;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	return true;
+}
+
+static bool close_left_out(struct shim_node *node, uint64_t clock)
+{
+	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
+	struct trace *trace = tree_hot.trace;
+
+	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying ||
+	    trace->muted_at == node)
+		return false;
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	return true;
+}
+
 static bool close_short(struct shim_node *node, uint64_t clock)
 {
 	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
@@ -339,11 +368,11 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		}
 		*place = node;
 	}
-	if (tree_is_traced && open_short(node, frame,
-					 clock ? clock : shim_clock()))
-		return;
 	if (tree_is_traced) {
-		open_current(node, frame);
+		clock = clock ? clock : shim_clock();
+		if (!open_short(node, frame, clock) &&
+		    !open_left_out(node, frame, clock))
+			open_current(node, frame);
 		return;
 	}
 	tree_hot.current = node;
@@ -369,7 +398,8 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 				       0 : shim_clock();
 
 		if (tree_is_traced) {
-			if (!close_short(node, now))
+			if (!close_short(node, now) &&
+			    !close_left_out(node, now))
 				close_current(node);
 			return;
 		}

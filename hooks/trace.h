@@ -87,6 +87,8 @@ struct trace {
 	uint64_t first_offset;		/* and where the first has gone */
 };
 
+extern bool trace_is_off;		/* by shim_trace_stop, or since the start */
+
 /* --- the fast path --- */
 
 static inline void trace_fence(void)
@@ -161,6 +163,19 @@ trace_put(struct trace *trace, char *at, uint64_t time, uint32_t word)
 	*(volatile uint64_t *)&trace->busy = 0;
 }
 
+/* Whether nothing is written of a call of @node, for a reason that a handler cannot
+ * change and that needs nothing said; counts it. */
+static inline bool trace_is_silent(struct trace *trace,
+				   const struct shim_node *node)
+{
+	if (trace->is_copying)
+		return false;
+	if (node->hits != TRACE_LEFT_OUT && !trace->muted_at)
+		return trace->is_paused && trace_is_off;
+	shim_add(&trace->info->filtered, 1);
+	return true;
+}
+
 /* --- trace_functions.c --- */
 
 /* The number of a function in this process; 0: there is no room for it, which sets
@@ -230,7 +245,6 @@ struct trace_options {
 };
 
 extern struct trace_options trace_options;
-extern bool trace_is_off;		/* by shim_trace_stop, or since the start */
 extern bool trace_is_careful;		/* no fast path */
 
 /* One item of the options behind "trace:"; false: it is none. */

@@ -100,6 +100,29 @@ def calls_with(options, program, *arguments):
                       for line in folded(made.output))
 
 
+def check_depth(name, family, optimize, depth):
+    source = name + ('.c' if os.path.exists(os.path.join(
+        shimtest.PROGRAMS, name + '.c')) else '.cc')
+    made = record([compile(source, family, optimize)],
+                  'calltree;trace:depth=%d' % depth)
+    counted = folded(made.output)
+    wanted = [line for line in counted
+              if line.rsplit(' ', 1)[0].count(';') < depth]
+    expect(len(wanted) < len(counted), 'nothing is deeper')
+    got = folded(made.output, '--trace')
+    expect(got == wanted, 'counted %d, traced %d; differ: %s' % (
+        len(wanted), len(got), sorted(set(wanted) ^ set(got))[:4]))
+
+
+for number, name in enumerate(['signals', 'signals_jumps', 'exceptions',
+                               'coroutines']):
+    family, optimize = BUILDS[number % len(BUILDS)]
+    add_test('%s: calls that are left out begin and end where they do '
+             '(%s %s)' % (name, family, optimize),
+             lambda name=name, family=family, optimize=optimize:
+             check_depth(name, family, optimize, 2))
+
+
 @test
 def deeper_calls_are_left_out():
     made, calls = calls_with('depth=2', 'nesting.c')
