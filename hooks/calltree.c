@@ -567,6 +567,16 @@ IS_AT(shim_extra_node, last, LAYOUT_EXTRA_LAST);
 IS_AT(shim_extra_node, range_low, LAYOUT_EXTRA_RANGE_LOW);
 IS_AT(shim_extra_node, range_span, LAYOUT_EXTRA_RANGE_SPAN);
 IS_AT(shim_extra_node, bucket, LAYOUT_EXTRA_BUCKET);
+IS_AT(hot, trace, LAYOUT_HOT_TRACE);
+IS_AT(shim_node, hits, LAYOUT_NODE_HITS);
+IS_AT(trace, cursor, LAYOUT_TRACE_CURSOR);
+IS_AT(trace, limit, LAYOUT_TRACE_LIMIT);
+IS_AT(trace, last, LAYOUT_TRACE_LAST);
+IS_AT(trace, busy, LAYOUT_TRACE_BUSY);
+IS_AT(trace, word, LAYOUT_TRACE_WORD);
+IS_AT(trace, becomes, LAYOUT_TRACE_BECOMES);
+IS_AT(trace, settled, LAYOUT_TRACE_SETTLED);
+_Static_assert(TRACE_TIME_MASK == LAYOUT_TRACE_TIME_MASK, "calltree_layout.h");
 _Static_assert(SHIM_SHORT_BUCKETS == LAYOUT_SHORT_BUCKETS, "calltree_layout.h");
 
 HOT void tree_exact_leave_any(shim_function function, const void *site)
@@ -574,7 +584,13 @@ HOT void tree_exact_leave_any(shim_function function, const void *site)
 	leave(function, site, SP, EXACT, false);
 }
 
-#ifndef HAS_ASSEMBLY /* calltree_x86_64.S */
+/* A leave of which nothing is counted. */
+HOT void tree_traced_leave_any(shim_function function, const void *site)
+{
+	leave(function, site, SP, COUNTS, true);
+}
+
+#ifndef HAS_ASSEMBLY /* calltree_x86_64.S, trace_x86_64.S */
 HOT void tree_counts_enter(shim_function function, const void *site)
 {
 	enter(function, site, SP, COUNTS, false);
@@ -589,6 +605,16 @@ HOT void tree_exact_leave(shim_function function, const void *site)
 {
 	leave(function, site, SP, EXACT, false);
 }
+
+HOT void tree_traced_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, TRACED, true);
+}
+
+HOT void tree_traced_leave(shim_function function, const void *site)
+{
+	leave(function, site, SP, COUNTS, true);
+}
 #endif
 
 static HOT void counts_leave(shim_function function, const void *site)
@@ -597,13 +623,11 @@ static HOT void counts_leave(shim_function function, const void *site)
 }
 
 HOOKS(coarse, COARSE, false)
-HOOKS(counts_traced, COUNTS, true)
 HOOKS(exact_traced, EXACT, true)
 
-/* (A leave counts nothing either way.) */
-static HOT void traced_enter(shim_function function, const void *site)
+static HOT void counts_traced_enter(shim_function function, const void *site)
 {
-	enter(function, site, SP, TRACED, true);
+	enter(function, site, SP, COUNTS, true);
 }
 
 const shim_site_hook tree_hooks[4][2] = {
@@ -613,10 +637,10 @@ const shim_site_hook tree_hooks[4][2] = {
 };
 
 const shim_site_hook tree_traced_hooks[4][2] = {
-	[COUNTS] = { counts_traced_enter, counts_traced_leave },
+	/* There is nothing to count at a leave. */
+	[COUNTS] = { counts_traced_enter, tree_traced_leave },
 	[EXACT] = { exact_traced_enter, exact_traced_leave },
-	/* There is nothing to count at a leave either. */
-	[TRACED] = { traced_enter, counts_traced_leave },
+	[TRACED] = { tree_traced_enter, tree_traced_leave },
 };
 
 /* --- once calls were off, and beside other profilers --- */

@@ -447,13 +447,17 @@ void by_forget(uintptr_t low, uintptr_t high);
 
 /* --- calltree.c --- */
 
-/* The fast paths of calltree:counts and calltree:exact. */
+/* The fast paths of calltree:counts, calltree:exact and trace. */
 void tree_counts_enter(shim_function function, const void *site);
 void tree_exact_enter(shim_function function, const void *site);
 void tree_exact_leave(shim_function function, const void *site);
 
-/* tree_exact_leave, in C. */
+void tree_traced_enter(shim_function function, const void *site);
+void tree_traced_leave(shim_function function, const void *site);
+
+/* Those that are left to C. */
 void tree_exact_leave_any(shim_function function, const void *site);
+void tree_traced_leave_any(shim_function function, const void *site);
 
 /* A cache miss where nothing else is wrong.  (Grouped calls are all missed: the
  * function words of their nodes have SHIM_NODE_EXACT.)  @clock is what was read for
