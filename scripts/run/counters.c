@@ -1,11 +1,13 @@
 /*
- * A thread of this process reads what /proc says of the program, from time to time,
- * and appends a line for each number to the recording (see <shim/format.h>).
+ * A thread of this process reads what /proc and the kernel's counters of events say
+ * of the program, from time to time, and appends a line for each number to the
+ * recording (see <shim/format.h>).
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +32,27 @@ static int file = -1;
 static int file_error;
 static pthread_t reader;
 static bool has_reader;
+
+/* What a processor counts, the kernel's code aside, where it does and may be asked;
+ * and what the kernel itself counts. */
+static struct event {
+	uint32_t type;
+	uint64_t config;
+	const char *name;
+	int fd;
+} events[] = {
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles", -1 },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions", -1 },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "cache misses", -1 },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "branch misses",
+	  -1 },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
+	  "context switches", -1 },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
+	  "changes of processor", -1 },
+};
+
+#define EVENTS (sizeof(events) / sizeof(events[0]))
 
 static bool open_file(void)
 {
@@ -116,6 +140,50 @@ static void put_times(uint64_t time_ns, const char *text)
 	last_used = used;
 }
 
+/* Of the program, and of the threads and processes that it starts from now on. */
+static void open_events(void)
+{
+	struct perf_event_attr about = {
+		.size = sizeof(about),
+		.inherit = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+			       PERF_FORMAT_TOTAL_TIME_RUNNING,
+	};
+
+	for (size_t i = 0; i < EVENTS; i++) {
+		about.type = events[i].type;
+		about.config = events[i].config;
+		about.exclude_kernel = about.type == PERF_TYPE_HARDWARE;
+		about.exclude_hv = about.exclude_kernel;
+		events[i].fd = (int)syscall(SYS_perf_event_open, &about,
+					    program, -1, -1,
+					    PERF_FLAG_FD_CLOEXEC);
+	}
+}
+
+static void close_events(void)
+{
+	for (size_t i = 0; i < EVENTS; i++)
+		if (events[i].fd >= 0)
+			close(events[i].fd);
+}
+
+/* What was counted a part of the time only, because others were counted in the same
+ * place, is not known. */
+static void put_events(uint64_t time_ns)
+{
+	struct {
+		uint64_t value, enabled, running;
+	} read_now;
+
+	for (size_t i = 0; i < EVENTS; i++)
+		if (events[i].fd >= 0 &&
+		    read(events[i].fd, &read_now, sizeof(read_now)) ==
+			    sizeof(read_now) &&
+		    read_now.running == read_now.enabled)
+			put(time_ns, (double)read_now.value, events[i].name);
+}
+
 static void read_all(void)
 {
 	static char text[8192];
@@ -129,6 +197,7 @@ static void read_all(void)
 	put_memory(time_ns, text, "\nAnonymous:", "anonymous bytes");
 	put_memory(time_ns, text, "\nSwap:", "swapped bytes");
 	put_times(time_ns, read_file("stat", text, sizeof(text)));
+	put_events(time_ns);
 }
 
 static void *read_again_and_again(void *unused)
@@ -152,6 +221,7 @@ void counters_begin(int child, unsigned period_ms, const char *where,
 	period = period_ms;
 	directory = where;
 	has_directory = is_there;
+	open_events();
 	stop = eventfd(0, EFD_CLOEXEC);
 	r = stop < 0 ? errno :
 		       pthread_create(&reader, NULL, read_again_and_again, NULL);
@@ -167,6 +237,7 @@ void counters_end(void)
 	if (!has_reader || write(stop, &one, sizeof(one)) != sizeof(one))
 		return;
 	pthread_join(reader, NULL);
+	close_events();
 	if (file >= 0)
 		close(file);
 	if (file_error != 0)

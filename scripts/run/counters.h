@@ -1,4 +1,5 @@
-/* What the system counts of the program: memory, processor time, faults. */
+/* What the system counts of the program: memory, processor time, faults, and events
+ * of its processors where that can be had. */
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H
 
