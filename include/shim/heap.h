@@ -15,11 +15,6 @@
 extern "C" {
 #endif
 
-/* This is no call of the program's. */
-#ifndef SHIM_QUIET
-#define SHIM_QUIET __attribute__((no_instrument_function))
-#endif
-
 /*
  * shim_heap_look - what shim_heap_snapshot calls
  *

@@ -23,11 +23,6 @@
 extern "C" {
 #endif
 
-/* These are no calls of the program's. */
-#ifndef SHIM_QUIET
-#define SHIM_QUIET __attribute__((no_instrument_function))
-#endif
-
 enum shim_mark_kind {
 	SHIM_MARK = 0,
 	SHIM_RANGE_BEGIN = 1,

@@ -66,6 +66,9 @@ extern "C" {
 
 #define SHIM_API SHIM_NO_JUMP __attribute__((visibility("default")))
 
+/* Of what these headers have inline: it is no call of the program's. */
+#define SHIM_QUIET __attribute__((no_instrument_function))
+
 enum shim_result {
 #define RESULT(name, value, text) name = (int)value,
 #include <shim/results.def>

@@ -13,11 +13,6 @@
 extern "C" {
 #endif
 
-/* These are no calls of the program's. */
-#ifndef SHIM_QUIET
-#define SHIM_QUIET __attribute__((no_instrument_function))
-#endif
-
 /*
  * shim_trace_switch - what the functions below call
  *
