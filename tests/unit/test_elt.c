@@ -5,10 +5,29 @@
 #include "plan.h"
 #include "state.h"
 
+#include "recording.h"
+
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdlib.h>
 
 #define SLOW_FLAG SHIM_ENABLE_FRAME_INFO
+
+/* Of those who start: else it would be in the folder they are run in. */
+static char directory[] = "/tmp/shim-unit.XXXXXX";
+
+static void make_directory(void)
+{
+	cr_assert(mkdtemp(directory) != NULL);
+	setenv("SHIM_DIR", directory, 1);
+}
+
+static void remove_directory(void)
+{
+	recording_remove(directory);
+}
+
+TestSuite(elt, .init = make_directory, .fini = remove_directory);
 
 /* Section 3.4, rows E-11, M-50, M-75 and Appendix B: layouts and values. */
 _Static_assert(sizeof(union shim_function_or_client) == sizeof(void *) &&
