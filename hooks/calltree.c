@@ -280,6 +280,7 @@ static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 static bool open_short_asked(struct shim_node *node, uint64_t frame)
 {
 	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
+	       !trace_options.min_clock &&
 	       !trace_is_counted(address_of(node)) &&
 	       put_short(node, frame, shim_clock());
 }
@@ -300,6 +301,54 @@ static bool open_left_out(struct shim_node *node, uint64_t frame,
 	return true;
 }
 
+/* Nor is anything, with a minimum duration, before a call has taken that long.  A
+ * handler that comes between may be long itself: then it says that this call began. */
+static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	const struct shim_node *parent = parent_of(node);
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace_options.min_clock || !trace || is_in_doubt(node) ||
+	    node->group || trace->cursor >= trace->limit ||
+	    trace_is_counted(address_of(node)) ||
+	    trace_has_waited(parent, clock))
+		return false;
+	node->start = clock;
+	node->frame = frame | FRAME_LEFT_OUT | FRAME_WAITS;
+	trace_begin_waiting(trace, node->hits, clock);
+	trace_hold(trace, node);
+	/* It was this very call that the handler made, and has ended. */
+	if (UNLIKELY(frame_at(node) != frame)) {
+		trace_release(trace);
+		trace_end_waiting(trace);
+		return false;
+	}
+	tree_hot.current = node;
+	shim_add(&node->calls, 1);
+	trace_release(trace);
+	return true;
+}
+
+static bool close_waiting(struct shim_node *node, uint64_t clock,
+			  uint64_t duration)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (trace_has_waited(node, clock))
+		return false;
+	trace_hold(trace, parent_of(node));
+	if (UNLIKELY(!frame_waits(node->frame))) {
+		trace_release(trace);
+		return false;
+	}
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	trace_end_waiting(trace);
+	shim_add(&trace->info->too_short, 1);
+	trace_release(trace);
+	return true;
+}
+
 static bool close_left_out(struct shim_node *node, uint64_t clock)
 {
 	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
@@ -308,6 +357,8 @@ static bool close_left_out(struct shim_node *node, uint64_t clock)
 	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying ||
 	    trace->muted_at == node)
 		return false;
+	if (frame_waits(node->frame))
+		return close_waiting(node, clock, duration);
 	tree_hot.current = parent_of(node);
 	count_call(node, duration);
 	return true;
@@ -371,7 +422,8 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	if (tree_is_traced) {
 		clock = clock ? clock : shim_clock();
 		if (!open_short(node, frame, clock) &&
-		    !open_left_out(node, frame, clock))
+		    !open_left_out(node, frame, clock) &&
+		    !open_waiting(node, frame, clock))
 			open_current(node, frame);
 		return;
 	}
@@ -760,7 +812,8 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 		if (must_look_back())
 			tree_look_back(function, site, sp, true);
 		node = enter_group(function, 0, sp);
-		if (node && !(node->frame & FRAME_LEFT_OUT))
+		if (node && (!(node->frame & FRAME_LEFT_OUT) ||
+			     frame_waits(node->frame)))
 			trace_put_arguments(function, info);
 		return;
 	}

@@ -144,7 +144,8 @@ extern uint32_t tree_starts;		/* how often calls began again */
  */
 #define FRAME_IN_DOUBT	1u
 #define FRAME_WAS_EXACT 2u		/* and so did it before */
-#define FRAME_LEFT_OUT	4u		/* its enter is not in the trace */
+#define FRAME_LEFT_OUT	4u		/* its enter is not in the trace, */
+#define FRAME_WAITS	2u		/* not yet (and it is not in doubt) */
 #define FRAME_FLAGS	7u
 
 static inline uint64_t frame_at(const struct shim_node *node)
@@ -155,6 +156,17 @@ static inline uint64_t frame_at(const struct shim_node *node)
 static inline bool is_in_doubt(const struct shim_node *node)
 {
 	return (node->frame & FRAME_IN_DOUBT) != 0;
+}
+
+static inline bool frame_waits(uint64_t frame)
+{
+	return (frame & FRAME_FLAGS) == (FRAME_LEFT_OUT | FRAME_WAITS);
+}
+
+static inline bool trace_has_waited(const struct shim_node *node, uint64_t clock)
+{
+	return frame_waits(node->frame) &&
+	       clock - node->start >= trace_options.min_clock;
 }
 
 /* The exact clock, off the fast path. */
@@ -547,11 +559,11 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 
 static inline void trace_close_call(struct shim_node *node, bool is_unwound)
 {
-	uint64_t time = now() >> TRACE_SHIFT, frame = node->frame;
+	uint64_t time = now() >> TRACE_SHIFT;
 
-	if (is_unwound || frame & FRAME_LEFT_OUT ||
+	if (is_unwound || node->frame & FRAME_LEFT_OUT ||
 	    !trace_short(time, trace_leave_word(time)))
-		trace_closed(node, frame, is_unwound);
+		trace_closed(node, is_unwound);
 }
 
 /*

@@ -163,6 +163,7 @@ COLD struct shim_node *node_make(struct tree *tree,
 			return NULL;
 		/* The fast path knows small numbers only. */
 		is_slow |= number >= SHIM_TRACE_FUNCTIONS ||
+			   trace_options.min_clock ||
 			   trace_is_counted(function) || trace_asks(function);
 	}
 	node = tree_take(tree, sizeof(*node));

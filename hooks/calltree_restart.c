@@ -119,11 +119,16 @@ void node_trust(struct shim_node *node)
 
 /* All that are open above it have been in doubt as long as it has.  (Frame 0:
  * an enter that this handler came into.) */
-static void doubt(struct shim_node *node)
+static void doubt(const struct tree *tree, struct shim_node *node)
 {
 	for (; !is_root(node) && !is_in_doubt(node); node = parent_of(node)) {
 		if (node->frame == 0)
 			continue;
+		/* A coroutine's: nobody will know how long it took. */
+		if (frame_waits(node->frame)) {
+			node->frame &= ~(uint64_t)FRAME_WAITS;
+			shim_add(&tree->trace->info->filtered, 1);
+		}
 		node->frame |= FRAME_IN_DOUBT |
 			       (node->function & SHIM_NODE_EXACT ?
 				FRAME_WAS_EXACT : 0);
@@ -133,10 +138,10 @@ static void doubt(struct shim_node *node)
 
 static void doubt_all(const struct tree *tree, struct shim_node *current)
 {
-	doubt(current);
+	doubt(tree, current);
 	for (struct stack *stack = tree->stacks; stack; stack = stack->next) {
 		if (stack != tree->stack && stack->current)
-			doubt(stack->current);
+			doubt(tree, stack->current);
 		stack->in_doubt = true;
 	}
 }
@@ -159,6 +164,7 @@ static void look_back(uint64_t function, const void *site, uintptr_t sp,
 	tree = at.tree;
 	if (tree->starts != starts) {
 		tree->lost_depth = 0;
+		trace_say_waiting(tree, at.current);
 		doubt_all(tree, at.current);
 		tree->starts = starts;
 	}

@@ -108,6 +108,19 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 	return stack;
 }
 
+/* What waits on the one comes before what is written of the other. */
+static void leave_track(struct tree *tree, const struct stack *to)
+{
+	const struct stack *from = tree->stack;
+
+	while (from->is_signal && from->interrupted)
+		from = from->interrupted;
+	if (!tree->trace || to->is_signal || to == from)
+		return;
+	trace_say_waiting(tree, tree->current);
+	tree->trace->info->waiting = 0;
+}
+
 void tree_switch_stack(struct tree *tree, uintptr_t sp)
 {
 	struct stack *from = tree->stack, *to = tree_known_stack(tree, sp);
@@ -119,6 +132,7 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 	/* The handler is over, or it jumped out of there. */
 	if (from->is_signal && node_is_below(tree->current, from->base))
 		tree->current = node_unwind(tree->current, from->base);
+	leave_track(tree, to);
 	from->current = tree->current;
 	if (to->is_signal) {
 		to->base = tree->current;

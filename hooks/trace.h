@@ -53,7 +53,7 @@ struct trace {
 	uint64_t limit;			/* short records begin before it; 0: none may */
 	uint64_t last;			/* the time of the last record, or earlier */
 	uint64_t busy;			/* where the fast path is about to write */
-	uint32_t word;			/* this record, */
+	uint32_t word;			/* this record (0: none), */
 	struct shim_node *becomes;	/* and what is current then */
 	uint64_t settled;		/* where a handler did that */
 	uint64_t end;			/* of the block */
@@ -74,11 +74,6 @@ struct trace {
 
 	uint32_t tid, thread, track;
 	char name[16];
-
-	/* Enters at the cursor that may be taken back: of calls that are still
-	 * open, with nothing behind them. */
-	uint64_t tail;
-	uint32_t pending;
 
 	struct trace_stage stages[TRACE_STAGES];
 	uint32_t stage_count, stage;
@@ -176,6 +171,50 @@ static inline bool trace_is_silent(struct trace *trace,
 	return true;
 }
 
+/* --- with a minimum duration --- */
+
+/* As trace_reserve() where there is nothing to write, up to trace_release().  What is
+ * to be true then must be looked at in between: a handler may have come before. */
+static inline void trace_hold(struct trace *trace, struct shim_node *becomes)
+{
+	trace->word = 0;
+	trace->becomes = becomes;
+	trace_fence();
+	*(volatile uint64_t *)&trace->busy = trace->cursor;
+	trace_fence();
+}
+
+static inline void trace_release(struct trace *trace)
+{
+	trace_fence();
+	*(volatile uint64_t *)&trace->busy = 0;
+}
+
+/* A call begins that is in the file if it takes long enough.  (Written twice: a
+ * handler that comes between uses the same place.) */
+static inline void trace_begin_waiting(struct trace *trace, uint32_t number,
+				       uint64_t clock)
+{
+	struct shim_trace_waiting *waiting =
+		(struct shim_trace_waiting *)(trace->info + 1);
+	uint64_t count = trace->info->waiting;
+
+	if (count < SHIM_TRACE_WAITING_MAX)
+		waiting[count] = (struct shim_trace_waiting){ clock, number };
+	trace_fence();
+	trace->info->waiting = count + 1;
+	trace_fence();
+	if (count < SHIM_TRACE_WAITING_MAX)
+		waiting[count] = (struct shim_trace_waiting){ clock, number };
+}
+
+/* It has ended.  (All may have been forgotten meanwhile.) */
+static inline void trace_end_waiting(struct trace *trace)
+{
+	if (trace->info->waiting)
+		shim_add(&trace->info->waiting, -1ull);
+}
+
 /* --- trace_functions.c --- */
 
 /* The number of a function in this process; 0: there is no room for it, which sets
@@ -197,10 +236,10 @@ void trace_thread_begins(struct tree *tree);
 void trace_thread_ended(struct tree *tree);
 void trace_thread_named(struct tree *tree, const char *name);
 
-/* A call of @node begins, which is open already; it ends, and is not open any more:
- * @frame is what it was. */
+/* A call of @node begins, which is open already; it ends, and is not open any more
+ * but for its frame. */
 void trace_opened(struct shim_node *node);
-void trace_closed(struct shim_node *node, uint64_t frame, bool is_unwound);
+void trace_closed(struct shim_node *node, bool is_unwound);
 
 /* What is open on the stack in use is no matter of records before it. */
 void trace_announce(struct tree *tree, bool is_resumed);
@@ -212,6 +251,9 @@ void trace_close(struct tree *tree);
 void trace_settle(struct trace *trace);
 /* Lets the fast path write again, or not. */
 void trace_set_limit(struct trace *trace);
+
+/* Of calls with a minimum duration: it is no matter any more. */
+void trace_say_waiting(struct tree *tree, struct shim_node *innermost);
 
 /* What the program says. */
 void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
@@ -239,13 +281,12 @@ void trace_put_arguments(shim_function function, shim_elt_info info);
 
 struct trace_options {
 	uint64_t ring_size;		/* 0: none */
-	uint64_t min_clock;		/* shorter calls are taken back */
+	uint64_t min_clock;		/* shorter calls are left out */
 	uint32_t depth;			/* 0: any */
 	int signal;			/* which toggles; 0: none */
 };
 
 extern struct trace_options trace_options;
-extern bool trace_is_careful;		/* no fast path */
 
 /* One item of the options behind "trace:"; false: it is none. */
 bool trace_read_option(const char *item, size_t size);

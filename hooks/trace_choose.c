@@ -20,7 +20,6 @@
 
 struct trace_options trace_options;
 bool trace_is_off;
-bool trace_is_careful;
 
 /* trigger=FUNCTION, every=FUNCTION/N, args=FUNCTION, results=FUNCTION; the last two
  * also "all". */
@@ -122,7 +121,6 @@ static bool read_duration(const char *text, size_t size)
 	number *= ns;
 	trace_options.min_clock = meta->clock_hz >= 1000000 ?
 		number * (meta->clock_hz / 1000000) / 1000 : number;
-	trace_is_careful = true;
 	return true;
 }
 

@@ -254,7 +254,7 @@ static bool is_recorded(shim_function function)
 	if (node == &tree_nobody)
 		node = tree->current;
 	return address_of(node) == function &&
-	       !(node->frame & FRAME_LEFT_OUT);
+	       (!(node->frame & FRAME_LEFT_OUT) || trace_has_waited(node, now()));
 }
 
 static void put_result(union shim_function_or_client function,

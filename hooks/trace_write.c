@@ -34,7 +34,7 @@ static bool is_muted(const struct trace *trace)
 
 void trace_set_limit(struct trace *trace)
 {
-	bool is_slow = is_muted(trace) || trace_is_careful ||
+	bool is_slow = is_muted(trace) ||
 		       __atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST);
 
 	__atomic_store_n(&trace->limit, is_slow ? 0 : trace->end - MARGIN,
@@ -162,6 +162,9 @@ static void begin_block(struct trace *trace, struct trace_stage *stage,
 	struct shim_trace_block *block = (struct shim_trace_block *)stage->begin;
 	uint64_t time = time_now();
 
+	/* What comes first in it may have waited. */
+	if (trace_options.min_clock && trace->sequence)
+		time = trace->last;
 	stage->is_unwritten = true;
 	block->time = time;
 	block->tid = trace->tid;
@@ -173,7 +176,6 @@ static void begin_block(struct trace *trace, struct trace_stage *stage,
 	trace->cursor = (uint64_t)(block + 1) +
 			put_stack((char *)(block + 1), innermost);
 	trace->end = (uint64_t)stage->begin + stage->size;
-	trace->pending = 0;
 	trace_set_limit(trace);
 	__atomic_store_n(&block->sequence, ++trace->sequence, __ATOMIC_RELEASE);
 	trace->info->blocks = trace->sequence;
@@ -225,13 +227,16 @@ void trace_settle(struct trace *trace)
 
 	if (!at)
 		return;
-	if (cursor == at || cursor == at + size) {
+	if (!word) {
+		if (tree_hot.trace == trace && !tree_hot.shared)
+			tree_hot.current = trace->becomes;
+	} else if (cursor == at || cursor == at + size) {
 		if (tree_hot.trace == trace && !tree_hot.shared)
 			tree_hot.current = trace->becomes;
 		trace->settled = at;
 		trace_fence();
 	}
-	if (cursor == at) {
+	if (word && cursor == at) {
 		if (size == 2)
 			*(volatile trace_u16 *)at = (uint16_t)word;
 		else
@@ -307,12 +312,16 @@ static struct stack *own_stack(const struct tree *tree)
 }
 
 /* Of what is open, what nobody recorded is from now on as good as recorded. */
-static void list_all(struct shim_node *innermost)
+static void list_all(struct trace *trace, struct shim_node *innermost)
 {
 	for (struct shim_node *node = innermost; !is_root(node);
-	     node = parent_of(node))
-		if (node->hits != TRACE_LEFT_OUT)
+	     node = parent_of(node)) {
+		if (frame_waits(node->frame))
+			node->frame = frame_at(node);
+		else if (node->hits != TRACE_LEFT_OUT)
 			node->frame &= ~(uint64_t)FRAME_LEFT_OUT;
+	}
+	trace->info->waiting = 0;
 }
 
 static void put_track(struct trace *trace, uint32_t track,
@@ -350,7 +359,7 @@ static void find_track(struct tree *tree, struct shim_node *innermost)
 	if (trace->track != stack->track)
 		put_track(trace, stack->track, innermost);
 	if (stack->resumes != trace->resumes) {
-		list_all(innermost);
+		list_all(trace, innermost);
 		say_stack(trace, innermost);
 		stack->resumes = trace->resumes;
 	}
@@ -397,7 +406,8 @@ static bool end_loss(struct trace *trace, struct shim_node *innermost)
 		return false;
 	signals = shim_signals_block();
 	trace->is_lost = false;
-	list_all(innermost);
+	list_all(trace, innermost);
+	trace->last = time_now();
 	trace->stage = (trace->stage + trace->stage_count - 1) %
 		       trace->stage_count;
 	done = next_block(trace, innermost);
@@ -444,41 +454,113 @@ void trace_announce(struct tree *tree, bool is_resumed)
 	trace->is_copying = false;
 	trace->resumes += is_resumed;
 	trace_set_limit(trace);
-	list_all(tree->current);
+	list_all(trace, tree->current);
 	own_stack(tree)->resumes = trace->resumes;
 	say_stack(trace, tree->current);
 }
 
 /* --- calls --- */
 
-/* With a minimum, each enter has a TIME: one knows how long it is, and it can be
- * taken back. */
 static void put_enter(struct trace *trace, struct shim_node *node)
 {
 	uint32_t number = node_number(node), size = 4;
-	struct shim_node *innermost = parent_of(node);
-	uint64_t before = trace->cursor, time;
+	bool waited = frame_waits(node->frame);
+	uint64_t time;
 	char *at;
 
 	if (number >= SHIM_TRACE_FUNCTIONS)
 		size = 8;
-	at = take_timed(trace, size, innermost);
+	at = take(trace, 8 + size, parent_of(node));
+	node->frame = frame_at(node) | (at ? 0 : FRAME_LEFT_OUT);
 	if (!at) {
-		node->frame |= FRAME_LEFT_OUT;
 		count_lost(trace);
 		return;
 	}
+	put_time(trace, at, waited ? node->start >> TRACE_SHIFT : time_now());
+	at += 8;
 	time = trace->last & TRACE_TIME_MASK;
-	/* What was lost on the way here is not the call's. */
-	if (trace_options.min_clock)
-		node->start = trace->last << TRACE_SHIFT;
 	if (size == 4)
 		*(volatile trace_u32 *)at = trace_enter_word(time, number);
 	else
 		put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_ENTER_LONG, 8) |
 			     (uint64_t)number << 16 | time << 48);
-	trace->pending = before == trace->tail ? trace->pending + 1 : 1;
-	trace->tail = (uint64_t)at + size;
+}
+
+/*
+ * With a minimum, an enter waits in its node until the call has taken that long, or
+ * something else is written in it.  So all that wait are further in than those that
+ * do not, and nothing has been written since they began: they are still in order.
+ */
+
+/* Of @count calls from @node up, the outermost first. */
+static void put_waiting(struct trace *trace, struct shim_node *node,
+			uint64_t count)
+{
+	struct shim_node *outer = node;
+
+	if (count == 1) {
+		if (frame_waits(node->frame))
+			put_enter(trace, node);
+		return;
+	}
+	for (uint64_t i = 0; i < count / 2; i++)
+		outer = parent_of(outer);
+	put_waiting(trace, outer, count - count / 2);
+	put_waiting(trace, node, count / 2);
+}
+
+/* Signals blocked. */
+static void say_waiting(struct trace *trace, struct shim_node *innermost)
+{
+	struct shim_node *node = innermost;
+	uint64_t count = 0;
+
+	for (; !is_root(node) && !is_listed(node); node = parent_of(node))
+		count++;
+	if (count)
+		put_waiting(trace, innermost, count);
+	trace->info->waiting = 0;
+}
+
+void trace_say_waiting(struct tree *tree, struct shim_node *innermost)
+{
+	struct trace *trace = tree->trace;
+	uint64_t signals;
+
+	if (!trace_options.min_clock || !trace || trace->is_paused ||
+	    trace->is_lost || !(innermost->frame & FRAME_LEFT_OUT))
+		return;
+	signals = shim_signals_block();
+	find_track(tree, innermost);
+	say_waiting(trace, innermost);
+	shim_signals_restore(signals);
+}
+
+static void begin_waiting(struct trace *trace, struct shim_node *node)
+{
+	if (trace_has_waited(parent_of(node), node->start))
+		say_waiting(trace, parent_of(node));
+	node->frame |= FRAME_LEFT_OUT | FRAME_WAITS;
+	trace_begin_waiting(trace, node_number(node), node->start);
+}
+
+/* Whether the call of @node, which ends, is not in the file. */
+static bool is_too_short(struct tree *tree, struct shim_node *node)
+{
+	struct trace *trace = tree->trace;
+
+	trace_end_waiting(trace);
+	if (!trace_has_waited(node, now())) {
+		shim_add(&trace->info->too_short, 1);
+		return true;
+	}
+	if (trace->is_lost)
+		count_lost(trace);
+	if (trace->is_paused || trace->is_lost)
+		return true;
+	find_track(tree, node);
+	say_waiting(trace, node);
+	return node->frame & FRAME_LEFT_OUT;
 }
 
 static bool is_left_out(struct tree *tree, struct shim_node *node)
@@ -509,27 +591,10 @@ void trace_opened(struct shim_node *node)
 		return;
 	if (is_left_out(tree, node))
 		node->frame |= FRAME_LEFT_OUT;
+	else if (trace_options.min_clock)
+		begin_waiting(trace, node);
 	else
 		put_enter(trace, node);
-}
-
-/* Its call was too short, and nothing was recorded since it began. */
-static bool take_back(struct trace *trace, struct shim_node *node)
-{
-	uint32_t size = node_number(node) < SHIM_TRACE_FUNCTIONS ? 12 : 16;
-	volatile trace_u16 *at;
-
-	if (trace->pending == 0 || trace->cursor != trace->tail ||
-	    now() - node->start >= trace_options.min_clock)
-		return false;
-	at = (volatile trace_u16 *)(trace->cursor - size);
-	for (uint32_t i = 0; i < size / 2; i++)
-		at[i] = 0;
-	shim_add(&trace->cursor, -(uint64_t)size);
-	trace->tail -= size;
-	trace->pending--;
-	shim_add(&trace->info->too_short, 1);
-	return true;
 }
 
 static void put_leave(struct trace *trace, struct shim_node *node,
@@ -547,14 +612,16 @@ static void put_leave(struct trace *trace, struct shim_node *node,
 	*(volatile trace_u16 *)at = (uint16_t)trace_leave_word(trace->last);
 }
 
-void trace_closed(struct shim_node *node, uint64_t frame, bool is_unwound)
+void trace_closed(struct shim_node *node, bool is_unwound)
 {
 	struct tree *tree = my_tree();
 	struct trace *trace = tree ? tree->trace : NULL;
 
 	if (!trace || trace->is_copying)
 		return;
-	if (frame & FRAME_LEFT_OUT) {
+	if (frame_waits(node->frame) && is_too_short(tree, node))
+		return;
+	if (node->frame & FRAME_LEFT_OUT) {
 		if (trace->muted_at == node) {
 			trace->muted_at = NULL;
 			trace_set_limit(trace);
@@ -563,8 +630,6 @@ void trace_closed(struct shim_node *node, uint64_t frame, bool is_unwound)
 	}
 	/* Of calls that end now, what says what is open then will tell. */
 	if (trace->is_paused || trace->is_lost)
-		return;
-	if (trace_options.min_clock && take_back(trace, node))
 		return;
 	/* Where a new block begins, this call is open still. */
 	find_track(tree, node);
@@ -632,6 +697,7 @@ void trace_thread_begins(struct tree *tree)
 	trace->muted_at = NULL;
 	trace->is_ended = false;
 	trace->busy = 0;
+	trace->info->waiting = 0;
 	shim_thread_name(trace->name);
 	tree->main_stack.resumes = trace->resumes;
 	if (trace->sequence == 0) {
@@ -694,8 +760,8 @@ static struct trace *trace_for_text(struct tree **tree)
 	if (!trace || trace->is_lost || trace->is_paused ||
 	    __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
 		return NULL;
-	tree_collect(*tree);
-	return trace;
+	trace_say_waiting(*tree, tree_collect(*tree));
+	return trace->is_lost ? NULL : trace;
 }
 
 static void put_text(char *at, const char *text, size_t size, size_t room)

@@ -646,6 +646,17 @@ struct shim_trace_info {
 	uint64_t filtered;		/* depth, every N-th, triggers */
 	/* Calls that could not be recorded, by cause. */
 	uint64_t lost[SHIM_LOST_CAUSES];
+	/* With min_duration calls have no ENTER before they have taken so long, or
+	 * something else is written in them.  Those that are open without one are
+	 * here, the outermost first, and behind this struct, if there is room. */
+	uint64_t waiting;
+};
+
+#define SHIM_TRACE_WAITING_MAX 200
+
+struct shim_trace_waiting {
+	uint64_t clock;			/* when it began */
+	uint64_t function;		/* its number */
 };
 
 struct shim_trace_block {
@@ -690,7 +701,7 @@ struct shim_trace_counter {
 _Static_assert(sizeof(struct shim_trace_block) == 48, "layout");
 _Static_assert(sizeof(struct shim_trace_thread) == 24, "layout");
 _Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
-_Static_assert(sizeof(struct shim_trace_info) == 104, "layout");
+_Static_assert(sizeof(struct shim_trace_info) == 112, "layout");
 
 /*
  * coverage: its chunks hold blocks, one after the other, each a multiple of 8

@@ -590,6 +590,29 @@ static void skip_zeros(struct trace_reader *reader)
 	}
 }
 
+/* Calls that were open, and had not taken long enough to be told of before. */
+static void enter_waiting(struct trace_reader *reader)
+{
+	uint64_t count = reader->file->info.waiting, i;
+	struct shim_trace_waiting waiting[SHIM_TRACE_WAITING_MAX];
+	int fd = count && !reader->is_paused ? open_file(reader) : -1;
+	ssize_t got;
+
+	if (fd < 0)
+		return;
+	got = pread(fd, waiting, sizeof(waiting),
+		    4096 + (off_t)sizeof(struct shim_trace_info));
+	close(fd);
+	for (i = 0; i < count && i < SHIM_TRACE_WAITING_MAX &&
+		    (size_t)got >= (i + 1) * sizeof(*waiting) && got > 0; i++) {
+		take_time(reader, waiting[i].clock >>
+					  reader->file->info.time_shift);
+		put(reader, TRACE_ENTER);
+		open_call(reader, (uint32_t)waiting[i].function);
+		fill_enter(reader, &reader->queue[reader->queue_count - 1]);
+	}
+}
+
 static void end_file(struct trace_reader *reader)
 {
 	double end_ns = to_ns(reader, process_of(reader)->end_clock >>
@@ -598,6 +621,8 @@ static void end_file(struct trace_reader *reader)
 	if (reader->is_over)
 		return;
 	reader->is_over = true;
+	if (reader->track)
+		enter_waiting(reader);
 	if (reader->track)
 		end_calls(reader, end_ns > reader->time_ns ? end_ns :
 							     reader->time_ns);

@@ -94,8 +94,13 @@ def what_takes_the_disk_or_memory_away_loses_what_is_counted_as_lost():
 
 # --- what is left out ---
 
+MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
+                            'include')]
+
+
 def calls_with(options, program, *arguments):
-    made = record([compile(program), *arguments], 'trace:' + options)
+    made = record([compile(program, flags=MARKS), *arguments],
+                  'trace:' + options)
     return made, dict((lambda p: (p[0], int(p[1])))(line.rsplit(' ', 1))
                       for line in folded(made.output))
 
@@ -177,6 +182,80 @@ def shorter_calls_are_left_out_and_parents_of_longer_ones_are_not():
 
 
 @test
+def calls_that_wait_are_told_of_in_their_order():
+    made = record([compile('traced_min.c', flags=MARKS), 'mixed'],
+                  'trace:min=10ms')
+    expect_equal([what for _, _, _, what in events_of(made.output)][1:],
+                 ['main {', *5 * ['outer {', 'middle {', 'late;', '} middle',
+                                  '} outer'], '} main'], 'the calls')
+    starts = [start for start, _, _, _ in events_of(made.output)]
+    expect_equal(starts, sorted(starts), 'times')
+    made = record([compile('traced_min.c', flags=MARKS), 'marked'],
+                  'trace:min=10s')
+    expect_equal([what for _, _, _, what in events_of(made.output)][1:],
+                 ['main {', 'marked {', '-- mark here', '} marked', '} main'],
+                 'what has a mark in it')
+
+
+@test
+def a_hundred_thousand_calls_that_wait_are_told_of_at_once():
+    _, calls = calls_with('min=15ms', 'traced_min.c', 'deep', '100000')
+    expect_equal(sum(calls.values()), 100002, 'calls')
+
+
+@test
+def what_waits_on_one_stack_is_told_of_before_another_goes_on():
+    made = record([compile('coroutines.c')], 'trace:min=1s')
+    every = record([compile('coroutines.c')], 'trace')
+    entered = [[what for _, _, _, what in events_of(m.output)
+                if what.startswith('yield')] for m in (made, every)]
+    expect(len(entered[1]) > 100, entered[1])
+    expect_equal(len(entered[0]), len(entered[1]), 'calls that were left for '
+                 'another coroutine')
+
+
+@test
+def what_waits_when_the_program_dies_is_there():
+    made = record([compile('traced_min.c', flags=MARKS), 'killed'],
+                  'trace:min=10s')
+    expect_equal(made.status, -9, 'status')
+    events = events_of(made.output)[1:]
+    expect_equal([what for _, _, _, what in events[:3]],
+                 ['main {', 'before_last {', 'last  (open);'], 'open calls')
+    expect(all(d.startswith('>') for _, d, _, _ in events if d), events)
+
+
+def check_min(name, family, optimize, most):
+    """What is not there was too short, and nothing is there that was not."""
+    source = name + ('.c' if os.path.exists(os.path.join(
+        shimtest.PROGRAMS, name + '.c')) else '.cc')
+    made = record([compile(source, family, optimize)],
+                  'calltree:exact;trace:min=3us')
+    counted, traced = (dict((lambda p: (p[0], int(p[1])))(line.rsplit(' ', 1))
+                            for line in folded(made.output, *options))
+                       for options in ([], ['--trace']))
+    expect(0 < sum(traced.values()) < sum(counted.values()), 'nothing is short')
+    more = [p for p in traced if traced[p] > counted.get(p, 0)]
+    expect_equal(more, [], 'more than there were')
+    # A handler that comes into the hooks themselves is not in the call's time.
+    ended = [ns_of(duration) for _, duration, _, what in events_of(made.output)
+             if what.endswith(';') and not duration.startswith('>')]
+    short = sum(duration < 2900 for duration in ended)
+    expect(short <= most * len(ended), '%d of %d are short' % (short,
+                                                               len(ended)))
+
+
+for number, (name, most) in enumerate([
+        ('signals', 0.3), ('signals_jumps', 0.3), ('exceptions', 0),
+        ('coroutines', 1), ('altstack_thread', 0.6)]):
+    family, optimize = BUILDS[number % len(BUILDS)]
+    add_test('%s: of short calls those that call longer ones are there '
+             '(%s %s)' % (name, family, optimize),
+             lambda name=name, family=family, optimize=optimize, most=most:
+             check_min(name, family, optimize, most))
+
+
+@test
 def a_ring_keeps_the_last_calls_of_each_thread():
     made = record([compile('longjmp_many.c')], 'trace:ring=1M')
     whole = record([compile('longjmp_many.c')], 'trace')
@@ -192,10 +271,6 @@ def a_ring_keeps_the_last_calls_of_each_thread():
 
 
 # --- what the program says ---
-
-MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
-                            'include')]
-
 
 @test
 def marks_ranges_and_counters_are_in_their_place():
