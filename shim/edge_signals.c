@@ -360,6 +360,21 @@ int siginterrupt(int signal_, int flag)
 
 /* --- masks --- */
 
+/* A callback in our handler, where the program is shown a mask without our signal,
+ * may well set it again: the next sample would come into this one. */
+static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
+{
+	int signal = hidden();
+
+	if (how != SIG_SETMASK || !set || !signal || !thread_current ||
+	    !thread_current->sample_context)
+		return without(set, copy);
+	*copy = *set;
+	*bits_of(copy) &= ~hidden_bits();
+	*bits_of(copy) |= bit_of(signal);
+	return copy;
+}
+
 /* What the program has made of the trap's signal: it was blocked before. */
 static bool change_trap(int how, const sigset_t *set)
 {
@@ -386,7 +401,7 @@ EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 	}
 	if (hidden_bits() == 0)
 		return real.sigprocmask(how, set, before);
-	result = real.sigprocmask(how, without(set, &copy), before);
+	result = real.sigprocmask(how, for_mask(how, set, &copy), before);
 	remove_from(before);
 	if (result == 0 && trap_is_on())
 		show_trap(before, change_trap(how, set));
@@ -403,7 +418,7 @@ EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 		return ENOSYS;
 	if (hidden_bits() == 0)
 		return real.pthread_sigmask(how, set, before);
-	result = real.pthread_sigmask(how, without(set, &copy), before);
+	result = real.pthread_sigmask(how, for_mask(how, set, &copy), before);
 	remove_from(before);
 	if (result == 0 && trap_is_on())
 		show_trap(before, change_trap(how, set));

@@ -79,6 +79,28 @@ static void compare(const uintptr_t *ours, unsigned count, void **theirs,
 		complain("another length", count, their_count - skip);
 }
 
+/* A sample does not come into another, whatever that does to its mask. */
+static void change_mask(void)
+{
+	static volatile int inside;
+	struct timespec begin, end;
+	sigset_t all, before;
+
+	if (inside++)
+		complain("inside of another", (uintptr_t)inside, 0);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &end);
+	while ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec -
+		       begin.tv_nsec < 1500000);
+	inside--;
+	walks++;
+}
+
 /* Both of the same interrupted place. */
 static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		const void *context, uint32_t weight)
@@ -93,6 +115,10 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 	result = shim_stack_addresses(context, DEPTH, &count, ours);
 	if (count == 0 || ours[0] != ip)
 		complain("another place", ours[0], ip);
+	if (strcmp(wanted, "masks") == 0) {
+		change_mask();
+		return;
+	}
 	if (strcmp(wanted, "torture") == 0) {
 		walks++;
 		unfinished += result != SHIM_OK;
@@ -369,7 +395,7 @@ int main(void)
 
 	library_swap = (uintptr_t)dlsym(dlopen("libc.so.6", RTLD_LAZY),
 					"swapcontext");
-	if (strcmp(wanted, "code") == 0)
+	if (strcmp(wanted, "code") == 0 || strcmp(wanted, "masks") == 0)
 		compute(1);
 	if (strcmp(wanted, "threads") == 0) {
 		pthread_create(&thread, NULL, in_thread, &seconds);

@@ -426,6 +426,12 @@ def stacks_are_those_of_the_library_for_exceptions():
 
 
 @test
+def a_callback_that_sets_its_mask_is_not_interrupted_by_the_next():
+    walks, _, _, _ = walked('masks')
+    expect(walks > 20, walks)
+
+
+@test
 def stacks_need_no_symbols():
     walks, frames, unfinished, _ = walked('code', flags=['-s', '-fno-plt'])
     expect(walks > 50 and frames > 10 * walks and unfinished <= walks / 20,
