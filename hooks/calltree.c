@@ -301,6 +301,26 @@ static bool open_left_out(struct shim_node *node, uint64_t frame,
 	return true;
 }
 
+/* Nor is it of one that is not the N-th, nor of what that calls.  (A handler that
+ * comes before it is muted, or after, is recorded.) */
+static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace || is_in_doubt(node) || node->group ||
+	    trace->cursor >= trace->limit ||
+	    !trace_skips_surely(address_of(node)))
+		return false;
+	tree_hot.current = node;
+	node->frame = frame | FRAME_LEFT_OUT;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	shim_add(&trace->info->filtered, 1);
+	trace->muted_at = node;
+	trace_set_limit(trace);
+	return true;
+}
+
 /* Nor is anything, with a minimum duration, before a call has taken that long.  A
  * handler that comes between may be long itself: then it says that this call began. */
 static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
@@ -354,11 +374,14 @@ static bool close_left_out(struct shim_node *node, uint64_t clock)
 	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
 	struct trace *trace = tree_hot.trace;
 
-	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying ||
-	    trace->muted_at == node)
+	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying)
 		return false;
 	if (frame_waits(node->frame))
 		return close_waiting(node, clock, duration);
+	if (trace->muted_at == node) {
+		trace->muted_at = NULL;
+		trace_set_limit(trace);
+	}
 	tree_hot.current = parent_of(node);
 	count_call(node, duration);
 	return true;
@@ -423,6 +446,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		clock = clock ? clock : shim_clock();
 		if (!open_short(node, frame, clock) &&
 		    !open_left_out(node, frame, clock) &&
+		    !open_skipped(node, frame, clock) &&
 		    !open_waiting(node, frame, clock))
 			open_current(node, frame);
 		return;

@@ -305,6 +305,8 @@ bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
 /* Whether there is something to ask about each call of @function; and asks it. */
 bool trace_is_counted(uint64_t function);
 bool trace_skips(uint64_t function);
+/* false: it is not known yet, and was not asked. */
+bool trace_skips_surely(uint64_t function);
 void trace_switch(bool is_off);
 void trace_toggle(void);
 

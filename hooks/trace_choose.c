@@ -293,16 +293,35 @@ bool trace_is_counted(uint64_t function)
 	return true;
 }
 
-bool trace_skips(uint64_t function)
+static struct named *find_counted(uint64_t function)
 {
 	for (unsigned i = 0; i < counted_count && i < COUNTED; i++)
 		if (__atomic_load_n(&counted[i].function, __ATOMIC_ACQUIRE) ==
 		    function)
-			return __atomic_fetch_add(&counted[i].named->calls, 1,
-						  __ATOMIC_RELAXED) %
-				       counted[i].named->every !=
-			       0;
-	return false;
+			return counted[i].named;
+	return NULL;
+}
+
+bool trace_skips(uint64_t function)
+{
+	struct named *named = find_counted(function);
+
+	return named && __atomic_fetch_add(&named->calls, 1, __ATOMIC_RELAXED) %
+					named->every != 0;
+}
+
+bool trace_skips_surely(uint64_t function)
+{
+	struct named *named = find_counted(function);
+	uint64_t calls;
+
+	if (!named)
+		return false;
+	calls = __atomic_load_n(&named->calls, __ATOMIC_RELAXED);
+	return calls % named->every != 0 &&
+	       __atomic_compare_exchange_n(&named->calls, &calls, calls + 1,
+					   false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 }
 
 /* --- off and on --- */
