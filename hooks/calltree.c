@@ -378,10 +378,8 @@ static bool close_left_out(struct shim_node *node, uint64_t clock)
 		return false;
 	if (frame_waits(node->frame))
 		return close_waiting(node, clock, duration);
-	if (trace->muted_at == node) {
-		trace->muted_at = NULL;
-		trace_set_limit(trace);
-	}
+	if (trace->muted_at == node)
+		trace_unmute(trace);
 	tree_hot.current = parent_of(node);
 	count_call(node, duration);
 	return true;

@@ -251,6 +251,8 @@ void trace_close(struct tree *tree);
 void trace_settle(struct trace *trace);
 /* Lets the fast path write again, or not. */
 void trace_set_limit(struct trace *trace);
+/* The call that was left out with all it called has ended. */
+void trace_unmute(struct trace *trace);
 
 /* Of calls with a minimum duration: it is no matter any more. */
 void trace_say_waiting(struct tree *tree, struct shim_node *innermost);

@@ -44,6 +44,20 @@ void trace_set_limit(struct trace *trace)
 		__atomic_store_n(&trace->limit, 0, __ATOMIC_SEQ_CST);
 }
 
+/* Signals are not blocked: a handler that begins another block sets its limit, and
+ * then there is one. */
+void trace_unmute(struct trace *trace)
+{
+	uint64_t end;
+
+	trace->muted_at = NULL;
+	trace_fence();
+	end = *(volatile uint64_t *)&trace->end;
+	shim_replace(&trace->limit, NULL, (void *)(end - MARGIN));
+	if (is_muted(trace) || __atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&trace->limit, 0, __ATOMIC_SEQ_CST);
+}
+
 /* --- what is open --- */
 
 /* (Frame 0: it has been ended, and something is about to say so.) */
@@ -622,10 +636,8 @@ void trace_closed(struct shim_node *node, bool is_unwound)
 	if (frame_waits(node->frame) && is_too_short(tree, node))
 		return;
 	if (node->frame & FRAME_LEFT_OUT) {
-		if (trace->muted_at == node) {
-			trace->muted_at = NULL;
-			trace_set_limit(trace);
-		}
+		if (trace->muted_at == node)
+			trace_unmute(trace);
 		return;
 	}
 	/* Of calls that end now, what says what is open then will tell. */

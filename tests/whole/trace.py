@@ -153,6 +153,29 @@ def every_nth_call_of_a_function_and_all_of_others():
     expect_equal(calls['main;again;one;two;three'], 5, 'three')
 
 
+def check_left_out(recording, why, counted):
+    """Nothing is damaged, and what is not there is counted."""
+    done = run([shimtest.report, 'report', '--trace', recording])
+    expect('not a record' not in done.stderr and
+           'never began' not in done.stderr, done.stderr)
+    left_out = re.search(r'([\d,]+) calls were %s' % why, done.stderr)
+    traced = sum(int(line.rsplit(' ', 1)[1])
+                 for line in folded(recording, '--trace'))
+    expect(traced < counted, '%d of %d' % (traced, counted))
+    expect_equal(int(left_out.group(1).replace(',', '')) + traced, counted,
+                 'what was left out and what was not')
+
+
+@test
+def handlers_come_into_calls_that_every_leaves_out():
+    for function in 'middle', 'on_tick':
+        made = record([compile('signals.c', 'gcc', '-O2')],
+                      'calltree;trace:every=%s/3' % function)
+        check_left_out(made.output, 'not to be traced',
+                       sum(int(line.rsplit(' ', 1)[1])
+                           for line in folded(made.output)))
+
+
 def events_of(recording, *options):
     """What replay prints: time in us, duration's text, depth, what."""
     done = run([shimtest.report, 'replay', '--color', 'never', *options,
@@ -237,6 +260,7 @@ def check_min(name, family, optimize, most):
     expect(0 < sum(traced.values()) < sum(counted.values()), 'nothing is short')
     more = [p for p in traced if traced[p] > counted.get(p, 0)]
     expect_equal(more, [], 'more than there were')
+    check_left_out(made.output, 'too short', sum(counted.values()))
     # A handler that comes into the hooks themselves is not in the call's time.
     ended = [ns_of(duration) for _, duration, _, what in events_of(made.output)
              if what.endswith(';') and not duration.startswith('>')]
