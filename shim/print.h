@@ -5,8 +5,7 @@
 #ifndef SHIM_PRINT_H
 #define SHIM_PRINT_H
 
-#include "typetree.h"
-
+#include <shim/typetree.h>
 #include <stddef.h>
 
 #define PRINT_TEXT_MAX	 1024 /* bytes of a string, at the most */

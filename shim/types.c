@@ -1,6 +1,7 @@
 #include "types.h"
 
 #include "contract.h"
+#include "debuginfo/debuginfo.h"
 #include "info.h"
 #include "known.h"
 #include "output.h"
@@ -331,7 +332,6 @@ enum shim_result shim_get_result_type(shim_function function, shim_type *type)
 	return r;
 }
 
-
 enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 				    uint64_t *size, uint32_t count,
 				    uint32_t *total, char *name)
@@ -353,6 +353,21 @@ enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 		*size = node->size;
 	text = typetree_text(tree) + node->name;
 	output_text(text, text_length(text) + 1, count, total, name);
+	return SHIM_OK;
+}
+
+enum shim_result shim_get_type_tree(shim_type type, uint32_t count,
+				    uint32_t *total, void *tree)
+{
+	const struct typetree *known;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, tree))
+		return SHIM_E_INVALIDARG;
+	known = types_find(type);
+	if (!known)
+		return SHIM_E_INVALIDARG;
+	output_bytes(known, 1, known->size, count, total, tree);
 	return SHIM_OK;
 }
 

@@ -7,7 +7,7 @@
 #ifndef SHIM_TYPES_H
 #define SHIM_TYPES_H
 
-#include "typetree.h"
+#include <shim/typetree.h>
 
 /* What @type stands for, or NULL.  Async. */
 const struct typetree *types_find(shim_type type);

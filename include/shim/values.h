@@ -135,6 +135,20 @@ shim_get_type_info(SHIM_IN shim_type type,
 		   SHIM_OUT_OPT uint32_t *total,
 		   SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_ASYNC;
 
+/*
+ * shim_get_type_tree - all that is known of @type: a struct typetree
+ * (<shim/typetree.h>), its struct and what is behind it
+ *
+ * *@total gets its bytes.  What does not fit is left out: then *@total is more than
+ * @count, and @tree is not to be used.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @type is none.  Contract: async.
+ */
+SHIM_API enum shim_result
+shim_get_type_tree(SHIM_IN shim_type type, SHIM_IN uint32_t count,
+		   SHIM_OUT_OPT uint32_t *total,
+		   SHIM_OUT_SIZE_IS(count, total) void *tree) SHIM_ASYNC;
+
 /* --- printing --- */
 
 enum shim_print_flags {

@@ -14,6 +14,7 @@
 #include "../prototype.h"
 #include "../variables.h"
 
+#include <shim/typetree.h>
 #include <stdint.h>
 
 #define DEBUGINFO_VERSION 6
@@ -64,6 +65,27 @@ struct debuginfo_lines {
 	uint32_t file_count, files_size;
 	uint64_t dropped; /* rows of tables that contradict each other */
 };
+
+/*
+ * What libshim-debuginfo.so answers when it is asked for types: one of these for
+ * each value, one after the other, the tree and then the name behind it.
+ */
+struct typetree_value {
+	uint32_t size;	    /* of all of it: a multiple of 8 */
+	uint32_t name_size; /* with its NUL */
+};
+
+static inline const struct typetree *
+typetree_of(const struct typetree_value *value)
+{
+	return (const struct typetree *)(value + 1);
+}
+
+static inline const char *
+typetree_name_of(const struct typetree_value *value)
+{
+	return (const char *)typetree_of(value) + typetree_of(value)->size;
+}
 
 /* The functions return 0 or -errno: -ENOENT if there is no debug information
  * for the function. */

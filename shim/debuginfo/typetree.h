@@ -1,7 +1,7 @@
 #ifndef SHIM_DEBUGINFO_TYPETREE_H
 #define SHIM_DEBUGINFO_TYPETREE_H
 
-#include "../typetree.h"
+#include "debuginfo.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

@@ -11,7 +11,6 @@
 #include "../../shim/callsite.h"
 #include "../../shim/debuginfo/debuginfo.h"
 #include "../../shim/print.h"
-#include "../../shim/typetree.h"
 
 #include <dwarf.h>
 #include <elf.h>

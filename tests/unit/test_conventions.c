@@ -131,6 +131,7 @@ static const char *const printed = "k\xc3\xa4se \xf0\x9f\x90\x9f";
 
 B(shim_get_parameter_info, S->function, 0, out[0], count, total, buffer)
 B(shim_get_type_info, type, out[0], out[1], count, total, buffer)
+B(shim_get_type_tree, type, count, total, buffer)
 B(shim_print_value, type, &printed, 0, count, total, buffer)
 O(shim_get_parameter_count, S->function, out[0])
 O(shim_get_result_type, S->function, out[0])
@@ -168,6 +169,7 @@ static const struct function functions[] = {
 	  .element = 1, .is_text = TEXT, .has_id = true },
 	{ ROW(shim_get_type_info), .outputs = 2, .sizes = { 4, 8 },
 	  .element = 1, .is_text = TEXT },
+	{ ROW(shim_get_type_tree), .element = 1 },
 	{ ROW(shim_print_value), .element = 1, .is_text = TEXT },
 	{ ROW(shim_get_parameter_count), .outputs = 1, .sizes = { 4 },
 	  .has_id = true },

@@ -1,7 +1,8 @@
 /*
- * A type as libshim-debuginfo.so compiles it once, and as it is printed from:
- * one piece of memory without a pointer, so that it can be compared, kept and
- * written to a file.
+ * A type as debug information describes it: one piece of memory without a pointer,
+ * so that it can be compared, kept and written to a file.  shim_get_type_tree gives
+ * it, N.values of a recording has it (<shim/format.h>), and values are printed from
+ * it.
  *
  *     struct typetree
  *     struct typetree_node[node_count]		nodes[0] is the type itself
@@ -85,6 +86,10 @@ struct typetree {
 	uint32_t node_count, part_count, text_size;
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 static inline const struct typetree_node *
 typetree_nodes(const struct typetree *tree)
 {
@@ -103,25 +108,77 @@ static inline const char *typetree_text(const struct typetree *tree)
 	return (const char *)(typetree_parts(tree) + tree->part_count);
 }
 
+/* --- what is all in its bytes --- */
+
+/* Whether @part lies within the value. */
+static inline bool typetree_has_part(const struct typetree *tree,
+				     const struct typetree_node *node,
+				     const struct typetree_part *part)
+{
+	uint64_t size = part->bits ? (part->bit + part->bits + 7u) / 8 :
+				     typetree_nodes(tree)[part->node].size;
+
+	return part->value >= 0 && size <= node->size &&
+	       (uint64_t)part->value <= node->size - size;
+}
+
+static inline bool typetree_has_elements(const struct typetree *tree,
+					 const struct typetree_node *node)
+{
+	uint64_t size = typetree_nodes(tree)[node->inner].size;
+
+	return !node->inner || node->elements == UINT64_MAX || size == 0 ||
+	       node->elements <= node->size / size;
+}
+
+static inline bool typetree_is_plain_node(const struct typetree *tree,
+					  const struct typetree_node *node)
+{
+	bool is_class = node->kind == SHIM_TYPE_STRUCT ||
+			node->kind == SHIM_TYPE_UNION;
+
+	for (uint32_t i = 0; is_class && i < node->count; i++)
+		if (!typetree_has_part(tree, node,
+				       &typetree_parts(tree)[node->first + i]))
+			return false;
+	switch (node->kind) {
+	case SHIM_TYPE_STRUCT:
+	case SHIM_TYPE_UNION:
+		return node->form == TYPETREE_PLAIN ||
+		       node->form == TYPETREE_WRAPPER ||
+		       node->form == TYPETREE_OPTIONAL;
+	case SHIM_TYPE_ARRAY:
+	case SHIM_TYPE_VECTOR:
+		return node->form == TYPETREE_PLAIN &&
+		       typetree_has_elements(tree, node);
+	case SHIM_TYPE_MEMBER_POINTER:
+		return node->form == TYPETREE_PLAIN &&
+		       node->size == sizeof(uintptr_t);
+	case SHIM_TYPE_BOOL:
+	case SHIM_TYPE_CHARACTER:
+	case SHIM_TYPE_SIGNED:
+	case SHIM_TYPE_UNSIGNED:
+	case SHIM_TYPE_FLOAT:
+	case SHIM_TYPE_COMPLEX:
+	case SHIM_TYPE_ENUM: return node->form == TYPETREE_PLAIN;
+	default: return false;
+	}
+}
+
 /*
- * What libshim-debuginfo.so answers when it is asked for types: one of these for
- * each value, one after the other, the tree and then the name behind it.
+ * Whether the bytes of a value are all that its text is made of: no address in it
+ * is followed or named, and all that is printed lies in it.  Of a tree that can be
+ * printed from.
  */
-struct typetree_value {
-	uint32_t size;	    /* of all of it: a multiple of 8 */
-	uint32_t name_size; /* with its NUL */
-};
-
-static inline const struct typetree *
-typetree_of(const struct typetree_value *value)
+static inline bool typetree_is_plain(const struct typetree *tree)
 {
-	return (const struct typetree *)(value + 1);
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		if (!typetree_is_plain_node(tree, &typetree_nodes(tree)[i]))
+			return false;
+	return true;
 }
 
-static inline const char *
-typetree_name_of(const struct typetree_value *value)
-{
-	return (const char *)typetree_of(value) + typetree_of(value)->size;
+#ifdef __cplusplus
 }
-
+#endif
 #endif
