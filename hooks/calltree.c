@@ -836,7 +836,8 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 		node = enter_group(function, 0, sp);
 		if (node && (!(node->frame & FRAME_LEFT_OUT) ||
 			     frame_waits(node->frame)))
-			trace_put_arguments(function, info);
+			trace_put_arguments(function, node_number(node),
+					    info);
 		return;
 	}
 	if (!by) {

@@ -224,6 +224,7 @@ static void on_forked(struct shim_profiler *profiler)
 	by_start_recording();
 	trace_functions_restart();
 	trace_values_restart();
+	trace_types_restart();
 	if (!has_parent)
 		return;
 	stack = *parent.stack;

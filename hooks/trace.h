@@ -8,6 +8,7 @@
  *     trace_functions.c  functions' numbers
  *     trace_choose.c     which calls
  *     trace_values.c     arguments and results
+ *     trace_types.c      what they are
  *
  * A thread writes into a few blocks of its file that stay mapped, one after the
  * other; when it comes to one again, what was in it is copied to the end of the
@@ -261,6 +262,10 @@ void trace_say_waiting(struct tree *tree, struct shim_node *innermost);
 void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
 /* @value: a double's bits. */
 void trace_counter(const char *name, uint64_t value);
+/* @size bytes of a struct shim_trace_values from behind its head on; the record has no
+ * time of its own. */
+void trace_put_values(enum shim_trace_kind kind, const unsigned char *values,
+		      size_t size);
 
 /* Calls that the tree could not open. */
 void trace_lose(struct tree *tree, enum shim_lost cause);
@@ -275,9 +280,45 @@ bool trace_values_start(void);
 void trace_values_restart(void);
 
 /* Whether the arguments of @function's calls are to be recorded, and the record: of
- * the call that has just been entered. */
+ * the call that has just been entered, which is one of @number. */
 bool trace_asks(shim_function function);
-void trace_put_arguments(shim_function function, shim_elt_info info);
+void trace_put_arguments(shim_function function, uint32_t number,
+			 shim_elt_info info);
+
+/* --- trace_types.c --- */
+
+/* How values of a type are recorded. */
+enum trace_way {
+	TRACE_TEXT,
+	TRACE_RAW,
+	TRACE_POINTER,			/* raw, unless it leads to what has a name */
+};
+
+/* What a function is asked for: its arguments or its result. */
+struct trace_values {
+	shim_function function;
+	enum shim_result result;	/* not SHIM_OK: nothing is known of them */
+	uint32_t kind;			/* SHIM_VALUES_KIND_ARGUMENTS, _RESULT */
+	uint32_t number;		/* in N.values; 0: it is not there */
+	uint32_t count;
+	bool has_more;
+	struct {
+		shim_type type;
+		uint32_t number, size;
+		enum trace_way way;
+	} value[SHIM_VALUES_MAX];	/* of one that is kept only @count */
+};
+
+/* A function is to be asked, and nothing was described yet. */
+extern const struct trace_values trace_undescribed;
+
+/* Describes a function of @number; when all of it is in N.values, *@place gets it.
+ * The answer may be @own. */
+const struct trace_values *trace_describe(struct trace_values *own,
+					  shim_function function, uint32_t kind,
+					  uint32_t number,
+					  const struct trace_values **place);
+void trace_types_restart(void);
 
 /* --- trace_choose.c --- */
 

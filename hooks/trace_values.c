@@ -4,52 +4,48 @@
  * Calls whose arguments are wanted take the slow path, where they can be asked for;
  * others are as fast as ever.  Results need a leave hook of the kind that may ask, for
  * which there is a handle of its own, and then all calls pay for there being two.
- * Values are written as text, as they are: what a pointer leads to is another thing
- * when the trace is read.
+ *
+ * Values are recorded as the bytes that they are, of which N.values says how they are
+ * to be read (trace_types.c).  What pointers lead to is another thing when the trace is
+ * read: that is written as text, now.
  */
 #include "calltree.h"
 
 #include <shim/info.h>
-#include <shim/values.h>
 
 #include <shim/banned.h>
 
-#define ASKED	       128
-#define PARAMETERS_MAX 12
-#define NAME_SIZE      24
+#define NAME_SIZE  24
+#define TEXT_LEAST 16		/* of one that is cut */
 
 bool trace_asks_arguments;
 
 static bool asks_results;
 
-/* What is known of a function whose arguments are recorded. */
-struct asked {
-	shim_function function;		/* stored last */
-	uint32_t parameters;
-	bool is_known;
-	struct {
-		shim_type type;
-		char name[NAME_SIZE];
-	} parameter[PARAMETERS_MAX];
-};
+/* By a function's number: NULL: not decided yet; refused; trace_undescribed; or
+ * what was described. */
+#define FUNCTIONS (1u << 18)
+static const struct trace_values **arguments_of, **results_of;
 
-static struct asked asked[ASKED];
-static uint32_t asked_count;
-
-/* By a function's number: 0: not decided yet, 1: no, 2: yes. */
-#define DECISIONS 65536u
-static uint8_t *decisions;
+static const struct trace_values refused;
 
 /* --- text --- */
 
 struct text {
 	char memory[SHIM_TRACE_TEXT + 1];
-	uint32_t size;
+	uint32_t size, room;
 };
+
+static void empty(struct text *text)
+{
+	text->memory[0] = '\0';
+	text->size = 0;
+	text->room = SHIM_TRACE_TEXT;
+}
 
 static void add(struct text *text, const char *string)
 {
-	while (*string && text->size < SHIM_TRACE_TEXT)
+	while (*string && text->size < text->room)
 		text->memory[text->size++] = *string++;
 	text->memory[text->size] = '\0';
 }
@@ -74,7 +70,7 @@ static void add_missing(struct text *text, shim_elt_info info,
 
 static void add_value(struct text *text, shim_type type, const void *value)
 {
-	uint32_t room = SHIM_TRACE_TEXT + 1 - text->size, total = 0;
+	uint32_t room = text->room + 1 - text->size, total = 0;
 	enum shim_result r;
 
 	if (room < 2)
@@ -85,190 +81,352 @@ static void add_value(struct text *text, shim_type type, const void *value)
 		add_reason(text, shim_result_text(r));
 		return;
 	}
-	while (text->size < SHIM_TRACE_TEXT && text->memory[text->size])
+	while (text->size < text->room && text->memory[text->size])
 		text->size++;
 }
 
 /* --- which functions --- */
 
-static COLD bool decide(uint32_t number, shim_function function)
+static const struct trace_values **
+place_of(const struct trace_values **all, uint32_t number)
+{
+	return all && number > 0 && number < FUNCTIONS ? &all[number] : NULL;
+}
+
+static COLD bool decide(const struct trace_values **place,
+			shim_function function)
 {
 	bool is_wanted;
 
 	shim_image_note(function);
 	is_wanted = trace_names(function, TRACE_ARGUMENTS);
-	if (number && number < DECISIONS)
-		__atomic_store_n(&decisions[number], is_wanted ? 2 : 1,
+	if (place)
+		__atomic_store_n(place,
+				 is_wanted ? &trace_undescribed : &refused,
 				 __ATOMIC_RELAXED);
 	return is_wanted;
 }
 
 bool trace_asks(shim_function function)
 {
+	const struct trace_values **place, *about;
 	enum shim_lost cause;
-	uint32_t number;
-	uint8_t decision;
 
 	if (!trace_asks_arguments)
 		return false;
-	number = trace_number(function, &cause);
-	decision = number < DECISIONS ?
-			   __atomic_load_n(&decisions[number],
-					   __ATOMIC_RELAXED) : 0;
-	return decision ? decision == 2 : decide(number, function);
+	place = place_of(arguments_of, trace_number(function, &cause));
+	about = place ? __atomic_load_n(place, __ATOMIC_RELAXED) : NULL;
+	return about ? about != &refused : decide(place, function);
 }
 
 /* In a child numbers are others. */
 void trace_values_restart(void)
 {
-	if (decisions)
-		shim_memory_empty(decisions, DECISIONS);
+	if (arguments_of)
+		shim_memory_empty(arguments_of,
+				  FUNCTIONS * sizeof(*arguments_of));
+	if (results_of)
+		shim_memory_empty(results_of, FUNCTIONS * sizeof(*results_of));
 }
 
-static void describe(struct asked *about)
+/* --- raw values --- */
+
+/* A record from behind its head on: a text of one value is as long as any. */
+#define RAW_SIZE (2 + 2 + SHIM_TRACE_TEXT + 1)
+
+struct raw {
+	unsigned char bytes[RAW_SIZE];
+	uint32_t size;
+};
+
+static void begin(struct raw *raw, const struct trace_values *about)
 {
-	if (shim_get_parameter_count(about->function, &about->parameters) !=
-	    SHIM_OK)
-		return;
-	if (about->parameters > PARAMETERS_MAX)
-		about->parameters = PARAMETERS_MAX;
-	for (uint32_t i = 0; i < about->parameters; i++)
-		if (shim_get_parameter_info(about->function, i,
-					    &about->parameter[i].type,
-					    NAME_SIZE, NULL,
-					    about->parameter[i].name) !=
-		    SHIM_OK)
-			return;
-	about->is_known = true;
+	raw->bytes[0] = (unsigned char)about->number;
+	raw->bytes[1] = (unsigned char)(about->number >> 8);
+	raw->size = 2;
 }
 
-/* Two threads may describe it at once: then it is there twice. */
-static const struct asked *find_asked(shim_function function,
-				      struct asked *own)
+/* For @size bytes and to say then that there is no more. */
+static inline bool has_room(struct raw *raw, uint32_t size)
 {
-	uint32_t count = __atomic_load_n(&asked_count, __ATOMIC_ACQUIRE), i;
+	if (LIKELY(raw->size + size < RAW_SIZE))
+		return true;
+	raw->bytes[raw->size++] = SHIM_VALUE_CUT;
+	return false;
+}
 
-	for (i = 0; i < count && i < ASKED; i++)
-		if (__atomic_load_n(&asked[i].function, __ATOMIC_ACQUIRE) ==
-		    function)
-			return &asked[i];
-	own->function = function;
-	own->is_known = false;
-	describe(own);
-	i = __atomic_fetch_add(&asked_count, 1, __ATOMIC_ACQ_REL);
-	if (i >= ASKED)
-		return own;
-	own->function = 0;
-	asked[i] = *own;
-	__atomic_store_n(&asked[i].function, function, __ATOMIC_RELEASE);
-	own->function = function;
-	return own;
+static inline bool put_bytes(struct raw *raw, const void *value, uint32_t size)
+{
+	unsigned char *at = raw->bytes + raw->size;
+
+	if (!has_room(raw, 1 + size))
+		return false;
+	*at++ = SHIM_VALUE_RAW;
+	if (size == 4)
+		__builtin_memcpy(at, value, 4);
+	else if (size == 8)
+		__builtin_memcpy(at, value, 8);
+	else
+		for (uint32_t i = 0; i < size; i++)
+			at[i] = ((const unsigned char *)value)[i];
+	raw->size += 1 + size;
+	return true;
+}
+
+/* As much of it as there is room for. */
+static COLD bool put_text(struct raw *raw, const struct text *text)
+{
+	uint32_t least = text->size < TEXT_LEAST ? text->size : TEXT_LEAST;
+	uint32_t room = RAW_SIZE - 3 - raw->size;
+	uint32_t size = text->size < room ? text->size : room;
+
+	if (!has_room(raw, 2 + least))
+		return false;
+	raw->bytes[raw->size++] = SHIM_VALUE_TEXT;
+	raw->bytes[raw->size++] = (unsigned char)size;
+	for (uint32_t i = 0; i < size; i++)
+		raw->bytes[raw->size++] = (unsigned char)text->memory[i];
+	return true;
+}
+
+static COLD bool put_as_text(struct raw *raw, shim_type type, const void *value)
+{
+	struct text text;
+
+	empty(&text);
+	/* Cut between two characters. */
+	if (raw->size + 3 + TEXT_LEAST < RAW_SIZE)
+		text.room = RAW_SIZE - 3 - raw->size;
+	add_value(&text, type, value);
+	return put_text(raw, &text);
+}
+
+static COLD bool put_missing(struct raw *raw, shim_elt_info info,
+			     uint32_t position)
+{
+	enum shim_unavailable reason;
+	enum shim_result r = shim_get_value_reason(info, position, &reason);
+	struct text text;
+
+	if (r != SHIM_OK) {
+		empty(&text);
+		add_reason(&text, shim_result_text(r));
+		return put_text(raw, &text);
+	}
+	if (!has_room(raw, 1))
+		return false;
+	raw->bytes[raw->size++] = (unsigned char)(SHIM_VALUE_MISSING | reason);
+	return true;
+}
+
+/* Whether what has a name may be there. */
+static bool leads_into_image(const void *pointer)
+{
+	const void *address = *(const void *const *)pointer;
+	shim_image image;
+
+	return address &&
+	       shim_image_from_address(address, &image) == SHIM_OK;
+}
+
+/* false: there is no room for more. */
+static inline bool put_value(struct raw *raw, const struct trace_values *about,
+			     uint32_t i, const void *value)
+{
+	if (about->value[i].way == TRACE_TEXT ||
+	    (about->value[i].way == TRACE_POINTER && leads_into_image(value)))
+		return put_as_text(raw, about->value[i].type, value);
+	return put_bytes(raw, value, about->value[i].size);
 }
 
 /* --- the records --- */
 
-/* (Not inlined: most calls need no such frame.) */
-static COLD void add_arguments(struct text *text, shim_function function,
-			       shim_elt_info info)
-{
-	struct {
-		struct shim_argument_info head;
-		struct shim_argument_range more[2 * PARAMETERS_MAX];
-	} memory;
-	struct shim_argument_info *arguments = &memory.head;
-	uint32_t size = sizeof(memory);
-	struct asked own;
-	const struct asked *about = find_asked(function, &own);
-	enum shim_result r;
+struct arguments {
+	struct shim_argument_info info;
+	struct shim_argument_range more[2 * SHIM_VALUES_MAX];
+};
 
-	r = shim_get_function_enter3_info(function, info, NULL, &size,
-					  arguments);
-	if (r != SHIM_OK || !about->is_known) {
-		add_reason(text, r != SHIM_OK ? shim_result_text(r) : NULL);
-		return;
-	}
-	for (uint32_t i = 0; i < arguments->ranges_count; i++) {
-		const struct shim_argument_range *range = &arguments->ranges[i];
+static const struct trace_values *
+describe(struct trace_values *own, shim_function function, uint32_t kind,
+	 uint32_t number, const struct trace_values **all)
+{
+	const struct trace_values **place = place_of(all, number);
+	const struct trace_values *about =
+		place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
+
+	if (LIKELY(about && about != &trace_undescribed))
+		return about;
+	return trace_describe(own, function, kind, number, place);
+}
+
+/* Where there is no room for a description. */
+static COLD void add_arguments(struct text *text,
+			       const struct trace_values *about,
+			       const struct shim_argument_info *info,
+			       shim_elt_info elt_info)
+{
+	char name[NAME_SIZE];
+
+	for (uint32_t i = 0; i < info->ranges_count; i++) {
+		uintptr_t start = info->ranges[i].start;
 
 		add(text, i ? ", " : "");
-		if (i >= about->parameters) {
+		if (i >= about->count) {
 			add(text, "...");
 			return;
 		}
-		add(text, about->parameter[i].name);
-		add(text, about->parameter[i].name[0] ? " = " : "");
-		if (range->start)
-			add_value(text, about->parameter[i].type,
-				  (const void *)range->start);
+		name[0] = '\0';
+		shim_get_parameter_info(about->function, i, NULL, NAME_SIZE,
+					NULL, name);
+		add(text, name);
+		add(text, name[0] ? " = " : "");
+		if (start)
+			add_value(text, about->value[i].type,
+				  (const void *)start);
 		else
-			add_missing(text, info, i);
+			add_missing(text, elt_info, i);
 	}
 }
 
-void trace_put_arguments(shim_function function, shim_elt_info info)
+static COLD void say(enum shim_trace_kind kind, const char *reason)
 {
 	struct text text;
 
-	text.size = 0;
-	text.memory[0] = '\0';
-	if (info)
-		add_arguments(&text, function, info);
-	else
-		add_reason(&text, "in a signal handler");
+	empty(&text);
+	add_reason(&text, reason);
+	trace_text(kind, text.memory, text.size);
+}
+
+static COLD void put_arguments_as_text(const struct trace_values *about,
+				       const struct shim_argument_info *info,
+				       shim_elt_info elt_info)
+{
+	struct text text;
+
+	empty(&text);
+	add_arguments(&text, about, info, elt_info);
 	if (text.size)
 		trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
 }
 
-static void add_result(struct text *text, shim_function function,
-		       shim_elt_info info)
+static void put_arguments(const struct trace_values *about,
+			  const struct shim_argument_info *info,
+			  shim_elt_info elt_info)
 {
-	struct shim_argument_range range = { 0, 0 };
-	enum shim_type_kind kind = SHIM_TYPE_UNKNOWN;
-	shim_frame_info frame;
-	shim_type type;
-	enum shim_result r = shim_get_result_type(function, &type);
+	bool goes_on = true;
+	struct raw raw;
 
-	if (r == SHIM_OK)
-		shim_get_type_info(type, &kind, NULL, 0, NULL, NULL);
-	if (kind == SHIM_TYPE_VOID)
-		return;
-	if (r == SHIM_OK)
-		r = shim_get_function_leave3_info(function, info, &frame,
-						  &range);
-	if (r != SHIM_OK)
-		add_reason(text, shim_result_text(r));
-	else if (range.start)
-		add_value(text, type, (const void *)range.start);
-	else
-		add_missing(text, info, SHIM_RESULT);
+	begin(&raw, about);
+	for (uint32_t i = 0; i < about->count && goes_on; i++) {
+		uintptr_t start = i < info->ranges_count ?
+					  info->ranges[i].start : 0;
+
+		goes_on = LIKELY(start) ?
+				  put_value(&raw, about, i,
+					    (const void *)start) :
+				  put_missing(&raw, elt_info, i);
+	}
+	trace_put_values(SHIM_TRACE_ARGUMENTS_RAW, raw.bytes, raw.size);
 }
 
-/* Is the call that this leave ends in the trace? */
-static bool is_recorded(shim_function function)
+/* (Not inlined: most calls need no such frame.) */
+__attribute__((noinline)) void
+trace_put_arguments(shim_function function, uint32_t number,
+		    shim_elt_info info)
+{
+	const struct trace_values *about;
+	struct arguments arguments;
+	struct trace_values own;
+	uint32_t size = sizeof(arguments);
+	enum shim_result r;
+
+	if (UNLIKELY(!info)) {
+		say(SHIM_TRACE_ARGUMENTS, "in a signal handler");
+		return;
+	}
+	about = describe(&own, function, SHIM_VALUES_KIND_ARGUMENTS, number,
+			 arguments_of);
+	r = shim_get_function_enter3_info(function, info, NULL, &size,
+					  &arguments.info);
+	if (UNLIKELY(r != SHIM_OK || about->result != SHIM_OK))
+		say(SHIM_TRACE_ARGUMENTS,
+		    r != SHIM_OK ? shim_result_text(r) : NULL);
+	else if (LIKELY(about->number && about->count))
+		put_arguments(about, &arguments.info, info);
+	else
+		put_arguments_as_text(about, &arguments.info, info);
+}
+
+static COLD void put_result_as_text(const struct trace_values *about,
+				    const struct shim_argument_range *range,
+				    shim_elt_info info)
+{
+	struct text text;
+
+	empty(&text);
+	if (range->start)
+		add_value(&text, about->value[0].type,
+			  (const void *)range->start);
+	else
+		add_missing(&text, info, SHIM_RESULT);
+	trace_text(SHIM_TRACE_RESULT, text.memory, text.size);
+}
+
+static void put_raw_result(const struct trace_values *about,
+			   const struct shim_argument_range *range,
+			   shim_elt_info info)
+{
+	struct raw raw;
+
+	begin(&raw, about);
+	if (LIKELY(range->start))
+		put_value(&raw, about, 0, (const void *)range->start);
+	else
+		put_missing(&raw, info, SHIM_RESULT);
+	trace_put_values(SHIM_TRACE_RESULT_RAW, raw.bytes, raw.size);
+}
+
+/* The call in the trace that this leave ends, or NULL. */
+static const struct shim_node *find_recorded(shim_function function)
 {
 	const struct tree *tree = tree_hot.tree;
 	const struct shim_node *node = tree_hot.current;
 
 	if (!tree || tree_hot.shared)
-		return false;
+		return NULL;
 	if (node == &tree_nobody)
 		node = tree->current;
 	return address_of(node) == function &&
-	       (!(node->frame & FRAME_LEFT_OUT) || trace_has_waited(node, now()));
+			       (!(node->frame & FRAME_LEFT_OUT) ||
+				trace_has_waited(node, now())) ? node : NULL;
 }
 
 static void put_result(union shim_function_or_client function,
 		       shim_elt_info info)
 {
-	struct text text;
+	const struct shim_node *node = find_recorded(function.function);
+	struct shim_argument_range range = { 0, 0 };
+	const struct trace_values *about;
+	struct trace_values own;
+	shim_frame_info frame;
+	enum shim_result r;
 
-	if (!is_recorded(function.function))
+	if (!node)
 		return;
-	text.size = 0;
-	text.memory[0] = '\0';
-	add_result(&text, function.function, info);
-	if (text.size)
-		trace_text(SHIM_TRACE_RESULT, text.memory, text.size);
+	about = describe(&own, function.function, SHIM_VALUES_KIND_RESULT,
+			 node_number(node), results_of);
+	r = about->result;
+	if (r == SHIM_OK && about->count == 0)
+		return;
+	if (r == SHIM_OK)
+		r = shim_get_function_leave3_info(function.function, info,
+						  &frame, &range);
+	if (r != SHIM_OK)
+		say(SHIM_TRACE_RESULT, shim_result_text(r));
+	else if (LIKELY(about->number))
+		put_raw_result(about, &range, info);
+	else
+		put_result_as_text(about, &range, info);
 }
 
 /* Asked once for each function. */
@@ -283,12 +441,12 @@ static uintptr_t choose(shim_function function, void *unused, int *hook)
 
 void trace_values_prepare(bool arguments, bool results)
 {
-	trace_asks_arguments = arguments;
-	asks_results = results;
 	if (arguments)
-		decisions = shim_memory(DECISIONS);
-	if (!decisions)
-		trace_asks_arguments = false;
+		arguments_of = shim_memory(FUNCTIONS * sizeof(*arguments_of));
+	if (results)
+		results_of = shim_memory(FUNCTIONS * sizeof(*results_of));
+	trace_asks_arguments = arguments && arguments_of;
+	asks_results = results;
 }
 
 bool trace_values_start(void)

@@ -17,6 +17,8 @@
  *                     of records: every enter and leave of one thread
  *     N.functions     a struct shim_file, then chunks of function words: what the
  *                     numbers in traces mean
+ *     N.values        a struct shim_file, then chunks of descriptions: what the
+ *                     arguments and results in traces are
  *     N.coverage      a struct shim_file, then chunks of what was reached
  *     N.pchist        counters of monitor(3): a struct shim_histogram where its
  *                     last chunk begins
@@ -595,6 +597,13 @@ _Static_assert(sizeof(struct shim_throw_node) == 64, "layout");
  * recording goes on after a PAUSE.  Calls in it that a reader does not know yet began
  * when nobody recorded, and are not counted as calls here; calls a reader knows
  * that are not in it ended unseen.  A call that was left out is in no STACK.
+ *
+ * Arguments and results are mostly recorded as the bytes that they are.  What these
+ * mean is in N.values (one file with this name in a process), once: of types, and
+ * of functions that are asked, by the numbers of descriptions, struct
+ * shim_value_type and struct shim_value_list.  What is behind an address when the
+ * call happens, and may be another thing later, is recorded as text: strings,
+ * objects behind references, and whatever has a symbol.
  */
 #define SHIM_TRACE_BLOCK     65536u
 #define SHIM_TRACE_FIRST     8192u
@@ -630,6 +639,10 @@ enum shim_trace_kind {
 	SHIM_TRACE_RANGE_END,	/* and ends: the last that began on this thread with
 				 * this text */
 	SHIM_TRACE_COUNTER,	/* struct shim_trace_counter */
+	SHIM_TRACE_ARGUMENTS_RAW,	/* struct shim_trace_values: what the call
+				 * got that was entered just before; if what is open
+				 * is not of that function, a signal handler came between */
+	SHIM_TRACE_RESULT_RAW,	/* the same: what the call that is left next returns */
 	SHIM_TRACE_UNFINISHED = 63,
 };
 
@@ -698,10 +711,73 @@ struct shim_trace_counter {
 	char name[];			/* NUL-padded */
 };
 
+/*
+ * Values as the description says, each behind a byte that says how it is there:
+ *
+ *     SHIM_VALUE_RAW      as many bytes as its type has
+ *     SHIM_VALUE_TEXT     a byte, how many there are, and then so many bytes of text
+ *     SHIM_VALUE_CUT      this and what is behind it had no room
+ *     SHIM_VALUE_MISSING  and above it: why, enum shim_unavailable
+ *
+ * Together they have SHIM_TRACE_TEXT bytes and 3 more at most, and a NUL behind them if
+ * that makes the record's size even.
+ */
+struct shim_trace_values {
+	uint16_t head;
+	uint16_t description;		/* the number of a struct shim_value_list */
+	unsigned char values[];
+};
+
+#define SHIM_VALUE_RAW	   0u
+#define SHIM_VALUE_TEXT	   1u
+#define SHIM_VALUE_CUT	   2u
+#define SHIM_VALUE_MISSING 0x40u
+
+_Static_assert(sizeof(struct shim_trace_values) == 4, "layout");
 _Static_assert(sizeof(struct shim_trace_block) == 48, "layout");
 _Static_assert(sizeof(struct shim_trace_thread) == 24, "layout");
 _Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
 _Static_assert(sizeof(struct shim_trace_info) == 112, "layout");
+
+/*
+ * values: its chunks hold descriptions, one after the other, each a multiple of 8
+ * bytes.  @kind is written last; 0 is the end of what a chunk holds.  Numbers count
+ * from 1, of types and of lists each.
+ */
+#define SHIM_VALUES_KIND	   "values"
+#define SHIM_VALUES_KIND_TYPE	   1u
+#define SHIM_VALUES_KIND_ARGUMENTS 2u
+#define SHIM_VALUES_KIND_RESULT	   3u
+
+/* Behind it a struct typetree (<shim/typetree.h>). */
+struct shim_value_type {
+	uint32_t kind;
+	uint32_t size;			/* of all of it */
+	uint32_t number;
+	uint32_t unused;
+};
+
+struct shim_value {
+	uint32_t type;			/* its number; 0: values of it are never raw */
+	uint32_t name;			/* from the first byte of the description on,
+					 * with a NUL behind it; 0: it has none */
+};
+
+/* Of a function's arguments, or its result. */
+struct shim_value_list {
+	uint32_t kind;
+	uint32_t size;
+	uint32_t number;
+	uint32_t function;		/* its number */
+	uint32_t count;
+	uint32_t more;			/* 1: it has more, which are not recorded */
+	struct shim_value values[];	/* and behind them the names */
+};
+
+#define SHIM_VALUES_MAX 12		/* of a function */
+
+_Static_assert(sizeof(struct shim_value_type) == 16, "layout");
+_Static_assert(sizeof(struct shim_value_list) == 24, "layout");
 
 /*
  * coverage: its chunks hold blocks, one after the other, each a multiple of 8

@@ -1,5 +1,5 @@
 /*
- * What a process has in its N.trace files and in N.functions, and what every
+ * What a process has in its N.trace files, in N.functions and N.values, and what every
  * reader needs to know of them before it reads: which blocks there are, what
  * numbers mean, and when the program ended.  trace_read.c reads the records.
  */
@@ -33,6 +33,11 @@ static bool is_trace_name(const char *name)
 static bool is_functions_name(const char *name)
 {
 	return has_suffix(name, ".functions");
+}
+
+static bool is_values_name(const char *name)
+{
+	return has_suffix(name, ".values");
 }
 
 /* --- functions --- */
@@ -84,8 +89,32 @@ static bool check_header(const char *name, const struct shim_file *header,
 }
 
 /* The words behind the last one that was written are 0. */
-static void read_functions(struct trace *trace, uint32_t process, int directory,
-			   const char *file)
+static void read_functions(struct trace *trace, uint32_t process,
+			   const char *name, const unsigned char *data,
+			   uint64_t size, const struct shim_file *header)
+{
+	uint32_t i;
+
+	for (i = 0; i < header->chunks && i < SHIM_FILE_CHUNKS; i++) {
+		struct shim_chunk chunk = header->chunk[i];
+
+		if (chunk.offset > size || chunk.size > size - chunk.offset) {
+			warn("%s: cut at offset %" PRIu64 ": functions have no "
+			     "names", name, size);
+			return;
+		}
+		add_functions(trace, process, data + chunk.offset,
+			      chunk.size / sizeof(uint64_t));
+	}
+}
+
+typedef void read_file(struct trace *trace, uint32_t process, const char *name,
+		       const unsigned char *data, uint64_t size,
+		       const struct shim_file *header);
+
+/* Of the whole process, so there is one of them. */
+static void read_one(struct trace *trace, uint32_t process, int directory,
+		     const char *file, const char *kind, read_file *read)
 {
 	const char *path = trace->recording->path;
 	const char *name = keep_format("%s/%s/%s", path,
@@ -94,31 +123,18 @@ static void read_functions(struct trace *trace, uint32_t process, int directory,
 	const unsigned char *data;
 	struct shim_file header;
 	uint64_t size = 0;
-	uint32_t i;
 
 	data = fd < 0 ? NULL : map_file(fd, name, &size);
 	if (fd >= 0)
 		close(fd);
 	if (!data)
 		return;
-	if (size < sizeof(header))
+	if (size < sizeof(header)) {
 		warn("%s: cut at offset %" PRIu64 ", in its header", name, size);
-	else
+	} else {
 		memcpy(&header, data, sizeof(header));
-	if (size < sizeof(header) || !check_header(name, &header, "functions")) {
-		munmap((void *)data, size);
-		return;
-	}
-	for (i = 0; i < header.chunks && i < SHIM_FILE_CHUNKS; i++) {
-		struct shim_chunk chunk = header.chunk[i];
-
-		if (chunk.offset > size || chunk.size > size - chunk.offset) {
-			warn("%s: cut at offset %" PRIu64 ": functions have no "
-			     "names", name, size);
-			break;
-		}
-		add_functions(trace, process, data + chunk.offset,
-			      chunk.size / sizeof(uint64_t));
+		if (check_header(name, &header, kind))
+			read(trace, process, name, data, size, &header);
 	}
 	munmap((void *)data, size);
 }
@@ -247,7 +263,13 @@ static void open_files(struct trace *trace, uint32_t process, int directory,
 	trace->tables[process].unknown = add_site(trace->recording, process, 0);
 	names = list_names(directory, is_functions_name, &count);
 	if (count)
-		read_functions(trace, process, directory, names[0]);
+		read_one(trace, process, directory, names[0], "functions",
+			 read_functions);
+	free(names);
+	names = list_names(directory, is_values_name, &count);
+	if (count)
+		read_one(trace, process, directory, names[0],
+			 SHIM_VALUES_KIND, trace_values_read);
 	free(names);
 	names = list_names(directory, is_trace_name, &count);
 	for (i = 0; i < count; i++)
@@ -342,6 +364,8 @@ bool trace_open(struct trace *trace, struct recording *recording)
 	}
 	trace->tables = allocate(recording->process_count,
 				 sizeof(*trace->tables));
+	trace->values = allocate(recording->process_count,
+				 sizeof(*trace->values));
 	directory = open(recording->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		die("%s: %s", recording->path, strerror(errno));
@@ -370,9 +394,12 @@ void trace_close(struct trace *trace)
 
 	for (i = 0; i < trace->file_count; i++)
 		free(trace->files[i].blocks);
-	for (i = 0; i < trace->recording->process_count; i++)
+	for (i = 0; i < trace->recording->process_count; i++) {
 		free(trace->tables[i].sites);
+		trace_values_close(trace->values[i]);
+	}
 	free(trace->tables);
+	free(trace->values);
 	free(trace->files);
 	free(trace->threads);
 	free(trace->gaps);

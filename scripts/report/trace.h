@@ -104,7 +104,8 @@ struct trace {
 	uint32_t thread_count, thread_room;
 	struct map by_ordinal;		/* file << 32 | ordinal -> thread */
 	uint64_t open_files, open_max;	/* readers that keep theirs open; as many may */
-	struct site_table *tables;	/* by process: sites by number */
+	struct site_table *tables;	/* by process: sites by number, */
+	struct value_table **values;	/* and what arguments are, or NULL */
 	struct trace_gap *gaps;		/* by thread and time, and what the system
 					 * counts; trace_gaps.c */
 	uint32_t gap_count, gap_room;

@@ -45,6 +45,18 @@ struct site_table {
 uint64_t trace_last_clock(struct trace *trace, uint32_t file);
 /* trace_gaps.c: what profrun --gaps has noted, if it has. */
 void trace_gaps_open(struct trace *trace);
+/* trace_values.c: what N.values, which is @size bytes of @data, describes. */
+void trace_values_read(struct trace *trace, uint32_t process,
+		       const char *name, const unsigned char *data,
+		       uint64_t size, const struct shim_file *header);
+void trace_values_close(struct value_table *table);
+/* A struct shim_trace_values of @size bytes as text, for which there are @room bytes;
+ * *@function gets the number of the function it is of, or 0.  @kind:
+ * SHIM_VALUES_KIND_ARGUMENTS or _RESULT.  false: some of it is unknown. */
+bool trace_values_text(const struct value_table *table,
+		       const unsigned char *record, uint32_t size,
+		       uint32_t kind, char *text, size_t room,
+		       uint32_t *function);
 /* trace_counters.c: adds what profrun --counters has noted to trace->gaps. */
 void trace_counters_open(struct trace *trace);
 /* From @event on, the first that is told of @thread. */

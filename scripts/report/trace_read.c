@@ -24,6 +24,7 @@ struct call {
 	uint32_t number;
 	bool is_announced;		/* an ENTER was given out for it */
 	double time_ns;
+	char *result;			/* or NULL; what was allocated for it */
 };
 
 struct track {
@@ -59,7 +60,10 @@ struct trace_reader {
 	uint32_t track_count, track_room;
 	struct track *track;		/* the current one */
 	bool is_unwound, is_paused;
+	bool is_entered;		/* just now: nothing came since */
 	char text[TEXT_SIZE];
+	char **results;			/* of events in the queue */
+	uint32_t result_count, result_room;
 
 	struct trace_event *queue;
 	uint32_t queue_at, queue_count, queue_room;
@@ -70,6 +74,8 @@ struct trace_reader {
 
 	uint64_t damaged, damage_offset;
 	uint64_t unmatched, unmatched_offset;
+	uint64_t undescribed, undescribed_offset;
+	uint64_t late, late_offset;
 };
 
 static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
@@ -197,6 +203,7 @@ static struct trace_event *put(struct trace_reader *reader, enum trace_kind kind
 
 	GROW(reader->queue, reader->queue_count, reader->queue_room);
 	event = &reader->queue[reader->queue_count++];
+	reader->is_entered = false;
 	*event = (struct trace_event){
 		.kind = kind,
 		.thread = reader->thread,
@@ -216,6 +223,11 @@ static uint32_t site_of(const struct trace_reader *reader, uint32_t number)
 	return number < table->count ? table->sites[number] : table->unknown;
 }
 
+static struct call *innermost(const struct trace_reader *reader)
+{
+	return &reader->track->calls[reader->track->count - 1];
+}
+
 static void open_call(struct trace_reader *reader, uint32_t number)
 {
 	struct track *track = reader->track;
@@ -225,6 +237,7 @@ static void open_call(struct trace_reader *reader, uint32_t number)
 		.number = number,
 		.time_ns = reader->time_ns,
 	};
+	reader->is_entered = true;
 }
 
 static void fill_enter(struct trace_reader *reader, struct trace_event *event)
@@ -260,8 +273,28 @@ static void fill_leave(struct trace_reader *reader, struct trace_event *event,
 		.duration_ns = time_ns - call->time_ns,
 		.is_unwound = reader->is_unwound,
 	};
-	reader->is_unwound = false;
+	reader->is_unwound = reader->is_entered = false;
 	reader->event_ns = time_ns;
+}
+
+/* What the innermost call returns, if that is known. */
+static void put_result(struct trace_reader *reader)
+{
+	struct call *call = innermost(reader);
+
+	if (!call->result)
+		return;
+	GROW(reader->results, reader->result_count, reader->result_room);
+	reader->results[reader->result_count++] = call->result;
+	put(reader, TRACE_RESULT)->text = call->result;
+	call->result = NULL;
+}
+
+static void empty_queue(struct trace_reader *reader)
+{
+	reader->queue_at = reader->queue_count = 0;
+	while (reader->result_count)
+		free(reader->results[--reader->result_count]);
 }
 
 static void put_enter(struct trace_reader *reader, uint32_t number)
@@ -278,8 +311,10 @@ static void put_leaves(struct trace_reader *reader, uint32_t count,
 		       double time_ns, bool is_open)
 {
 	while (reader->track->count > count) {
-		struct trace_event *event = put(reader, TRACE_LEAVE);
+		struct trace_event *event;
 
+		put_result(reader);
+		event = put(reader, TRACE_LEAVE);
 		fill_leave(reader, event, time_ns);
 		event->is_guessed = !is_open;
 		event->is_open = is_open;
@@ -305,9 +340,12 @@ static void use_track(struct trace_reader *reader, uint32_t id)
 
 	for (i = 0; i < reader->track_count; i++)
 		if (reader->tracks[i].id == id) {
+			reader->is_entered &= reader->track ==
+					      &reader->tracks[i];
 			reader->track = &reader->tracks[i];
 			return;
 		}
+	reader->is_entered = false;
 	GROW(reader->tracks, reader->track_count, reader->track_room);
 	reader->track = &reader->tracks[reader->track_count++];
 	*reader->track = (struct track){ .id = id };
@@ -327,7 +365,7 @@ static void begin_thread(struct trace_reader *reader, uint32_t tid,
 	uint32_t i;
 
 	use_track(reader, 0);
-	reader->is_paused = reader->is_unwound = false;
+	reader->is_paused = reader->is_unwound = reader->is_entered = false;
 	/* Another reader may have found it before. */
 	i = map_add(&trace->by_ordinal, key, trace->thread_count);
 	if (i == trace->thread_count) {
@@ -396,6 +434,53 @@ static void put_text_event(struct trace_reader *reader, enum trace_kind kind,
 	put(reader, kind)->text = reader->text;
 }
 
+/* What is not of the call that it stands behind is of one that a signal handler came
+ * into, when it could be asked and before that was written. */
+static bool is_late(struct trace_reader *reader, uint32_t kind,
+		    uint32_t function)
+{
+	if (reader->track->count &&
+	    (kind == SHIM_VALUES_KIND_RESULT || reader->is_entered) &&
+	    (!function || innermost(reader)->number == function))
+		return false;
+	blame(&reader->late, &reader->late_offset, reader->at);
+	return true;
+}
+
+static void put_arguments(struct trace_reader *reader, uint32_t function)
+{
+	if (!is_late(reader, SHIM_VALUES_KIND_ARGUMENTS, function))
+		put(reader, TRACE_ARGUMENTS)->text = reader->text;
+}
+
+/* It is told of when the call is left: a handler's calls may come before. */
+static void keep_result(struct trace_reader *reader, uint32_t function)
+{
+	struct call *call;
+
+	if (is_late(reader, SHIM_VALUES_KIND_RESULT, function))
+		return;
+	call = innermost(reader);
+	free(call->result);
+	call->result = strdup(reader->text);
+}
+
+/* Sets reader->text; returns the number of the function, or 0. */
+static uint32_t take_values(struct trace_reader *reader,
+			    const unsigned char *at, uint32_t size,
+			    uint32_t kind)
+{
+	const struct value_table *table =
+		reader->trace->values[reader->file->process];
+	uint32_t function;
+
+	if (!trace_values_text(table, at, size, kind, reader->text, TEXT_SIZE,
+			       &function))
+		blame(&reader->undescribed, &reader->undescribed_offset,
+		      reader->at);
+	return function;
+}
+
 static void take_thread(struct trace_reader *reader, const unsigned char *at,
 			bool is_new)
 {
@@ -452,6 +537,9 @@ static uint32_t least_size(uint32_t kind)
 		return sizeof(struct shim_trace_thread);
 	case SHIM_TRACE_COUNTER:
 		return sizeof(struct shim_trace_counter);
+	case SHIM_TRACE_ARGUMENTS_RAW:
+	case SHIM_TRACE_RESULT_RAW:
+		return sizeof(struct shim_trace_values);
 	default:
 		return 2;
 	}
@@ -505,10 +593,21 @@ static void take_special(struct trace_reader *reader, uint32_t kind,
 		take_lost(reader, at);
 		break;
 	case SHIM_TRACE_ARGUMENTS:
-		put_text_event(reader, TRACE_ARGUMENTS, at, size);
+		take_text(reader, at, size, 2);
+		put_arguments(reader, 0);
 		break;
 	case SHIM_TRACE_RESULT:
-		put_text_event(reader, TRACE_RESULT, at, size);
+		take_text(reader, at, size, 2);
+		keep_result(reader, 0);
+		break;
+	case SHIM_TRACE_ARGUMENTS_RAW:
+		put_arguments(reader,
+			      take_values(reader, at, size,
+					  SHIM_VALUES_KIND_ARGUMENTS));
+		break;
+	case SHIM_TRACE_RESULT_RAW:
+		keep_result(reader, take_values(reader, at, size,
+						SHIM_VALUES_KIND_RESULT));
 		break;
 	case SHIM_TRACE_MARK:
 		put_text_event(reader, TRACE_MARK, at, size);
@@ -640,7 +739,7 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 			*event = reader->queue[reader->queue_at++];
 			return true;
 		}
-		reader->queue_at = reader->queue_count = 0;
+		empty_queue(reader);
 		if (reader->at + 2 > reader->end) {
 			if (!begin_block(reader)) {
 				end_file(reader);
@@ -653,6 +752,10 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 		memcpy(&head, at, sizeof(head));
 		if (head & SHIM_TRACE_LEAVE) {
 			take_low_time(reader, head >> 1);
+			if (reader->track->count && innermost(reader)->result) {
+				put_result(reader);
+				continue;
+			}
 			reader->at += 2;
 			if (reader->track->count) {
 				fill_leave(reader, event, reader->time_ns);
@@ -722,7 +825,7 @@ static void enter_range(struct trace_reader *reader,
 
 static void leave_range(struct trace_reader *reader)
 {
-	reader->queue_at = reader->queue_count = 0;
+	empty_queue(reader);
 	reader->at = reader->end = 0;
 	reader->block = reader->file->block_count;
 	reader->is_over = true;
@@ -844,10 +947,27 @@ static void say_damage(const struct trace_reader *reader)
 		     " more like it); what is behind it in its block is "
 		     "unknown", name, reader->damage_offset,
 		     reader->damaged - 1);
+	if (reader->late)
+		warn("%s: at offset %" PRIu64 ": what a call got or returns "
+		     "that a signal handler came into (and %" PRIu64 " more "
+		     "like it): it is left out", name, reader->late_offset,
+		     reader->late - 1);
+	if (reader->undescribed)
+		warn("%s: at offset %" PRIu64 ": arguments or a result that "
+		     "N.values does not describe (and %" PRIu64 " more like "
+		     "it)", name, reader->undescribed_offset,
+		     reader->undescribed - 1);
 	if (reader->unmatched && !reader->file->info.ring_size)
 		warn("%s: at offset %" PRIu64 ": a call ends that never began "
 		     "(and %" PRIu64 " more like it)", name,
 		     reader->unmatched_offset, reader->unmatched - 1);
+}
+
+static void free_calls(struct track *track)
+{
+	while (track->count)
+		free(track->calls[--track->count].result);
+	free(track->calls);
 }
 
 void trace_end(struct trace_reader *reader)
@@ -856,13 +976,16 @@ void trace_end(struct trace_reader *reader)
 
 	if (!reader->file->is_blamed)
 		say_damage(reader);
-	reader->file->is_blamed |= reader->damaged || reader->unmatched;
+	reader->file->is_blamed |= reader->damaged || reader->unmatched ||
+				   reader->undescribed || reader->late;
 	if (reader->fd >= 0) {
 		close(reader->fd);
 		reader->trace->open_files--;
 	}
 	for (i = 0; i < reader->track_count; i++)
-		free(reader->tracks[i].calls);
+		free_calls(&reader->tracks[i]);
+	empty_queue(reader);
+	free(reader->results);
 	trace_filter_end(reader->filter);
 	free(reader->tracks);
 	free(reader->queue);
