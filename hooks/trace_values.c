@@ -350,7 +350,7 @@ trace_put_arguments(shim_function function, uint32_t number,
 					  &arguments.info);
 	if (UNLIKELY(r != SHIM_OK || about->result != SHIM_OK))
 		say(SHIM_TRACE_ARGUMENTS,
-		    r != SHIM_OK ? shim_result_text(r) : NULL);
+		    shim_result_text(r != SHIM_OK ? r : about->result));
 	else if (LIKELY(about->number && about->count))
 		put_arguments(about, &arguments.info, info);
 	else

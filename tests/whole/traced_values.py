@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""traced_values.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Arguments and results in a trace: as bytes where these say all, as text where what is
+behind an address does, and both as `replay` prints them.
+"""
+import glob
+import os
+import re
+import struct
+
+import shimtest
+from shimtest import (BUILDS, add_test, compile, expect, expect_equal, record,
+                      run, test)
+
+ALL = 'trace:args=all,results=all'
+CALL = re.compile(r' *[\d.]+ .{10} *\d+(?:/\d+)?  (.*)')
+ARGUMENTS_RAW = 18      # enum shim_trace_kind
+
+
+def replay(recording, *options):
+    """What it prints of calls, and what it says on stderr."""
+    done = run([shimtest.report, 'replay', '--color', 'never', *options,
+                recording])
+    expect_equal(done.status, 0, done.stderr)
+    lines = [CALL.match(line).group(1).strip()
+             for line in done.stdout.splitlines()[1:]]
+    return [line for line in lines if not line.startswith('-- ')], done.stderr
+
+
+def files_of(recording, kind):
+    return sorted(glob.glob('%s/*/*.%s' % (recording, kind)))
+
+
+def bytes_of(recording, kind):
+    return b''.join(open(path, 'rb').read()
+                    for path in files_of(recording, kind))
+
+
+# Names that are not there: what a call that is not inlined has lost by then.
+LOST = {'mixed(value = <optimized out>) = {number = 3, name = "name"};':
+        'mixed(value = {number = 3, name = "name"}) = {number = 3, name = "name"};'}
+
+NUMBERS = "{letter = 'x', small = -2, low = 5, high = 17, exact = [0.5, 1e+100]}"
+LARGE = '{number = [1, 2%s, ...]}' % (', 0' * 14)
+X64 = '"%s"...' % ('x' * 64)
+C_CALLS = [
+    'truth(value = true) = true;', "letter(value = 'a') = 'a';",
+    r"letter(value = '\n') = '\n';", 'byte(value = 200) = 200;',
+    'number(value = -1234567890) = -1234567890;',
+    'longest(value = 18446744073709551615) = 18446744073709551615;',
+    'colour(value = BLUE) = BLUE;',
+    'colour(value = (enum colour) 7) = (enum colour) 7;',
+    'rights(value = READ|EXECUTE) = READ|EXECUTE;',
+    'single(value = 0.1) = 0.1;',
+    'twice(value = -0.3333333333333333) = -0.3333333333333333;',
+    'extended(value = 9.9999999999999999996e+399) = 9.9999999999999999996e+399;',
+    'wide(value = 1267650600228229401496703205377) = '
+    '1267650600228229401496703205377;',
+    'imaginary(value = 1.5 - 2i) = 1.5 - 2i;',
+    'numbers(value = %s) = %s;' % (NUMBERS, NUMBERS),
+    'mixed(value = {number = 3, name = "name"}) = {number = 3, name = "name"};',
+    'large(value = %s) = %s;' % (LARGE, LARGE),
+    'address(value = HEAP) = HEAP;',
+    'callback(value = 0xX <hooked>) = 0xX <hooked>;',
+    'string(value = "to be changed") = "to be changed";',
+    'string(value = NULL) = NULL;', 'nothing(value = NULL) = NULL;',
+    "many(a = 'a', b = 2, c = 3, d = 4, e = 5, f = 6, g = true, h = 8, "
+    "i = 'i', j = 'j', k = 'k', l = 'l', ...);",
+    'with_a_name_that_is_longer(a_name_that_has_more_than_24_bytes = 1) = 0;',
+    'strings(a = %s, b = %s, c = %s, d = "%s, last = ...);' % (
+        X64, X64, X64, 'x' * 26)]
+
+
+def calls_in(lines, heap):
+    lines = [line.replace(heap, 'HEAP') for line in lines]
+    lines = [re.sub(r'0x[0-9a-f]+ <', '0xX <', line) for line in lines]
+    return [LOST.get(line, line) for line in lines]
+
+
+def check_c(family, optimize):
+    made = record([compile('traced_types.c', family, optimize)], ALL)
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    heap = re.search('heap (0x[0-9a-f]+)', made.stdout).group(1)
+    got = calls_in(lines, heap)
+    wrong = [(g, w) for g, w in zip(got, C_CALLS) if g != w]
+    expect(got == C_CALLS, 'got, wanted: %s; %d lines' % (wrong[:4], len(got)))
+
+
+CXX_CALLS = [
+    'reference(int&)(value = 41);',
+    'object(Point const&)(value = {x = 3, y = 4});',
+    'Point::sum() const(this = 0xX) = 7;', 'text(STRING)(value = "before");',
+    'list(LIST const&)(value = {size 2: 1, 2});', 'field(int Point::*)(value = 4);',
+    'method(int (Point::*)() const)(value = 0xX <_ZNK5Point3sumEv>);',
+    'pair(Point)(value = {x = 3, y = 4});', 'maybe(std::optional<int>)(value = 7);',
+    'maybe(std::optional<int>)(value = nullopt);']
+
+
+def check_cxx(family, optimize):
+    # (clang 14 links no std::string of C++17 that is instrumented.)
+    flags = ['-fstandalone-debug'] if family == 'clang' else ['-std=c++17']
+    made = record([compile('traced_types_cxx.cc', family, optimize, flags)], ALL)
+    wanted = CXX_CALLS[:8] if family == 'clang' else CXX_CALLS
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    lines = [re.sub(r'0x[0-9a-f]+', '0xX', re.sub(
+        r'std::vector<int, .*?> >', 'LIST', re.sub(
+            r'std::(__cxx11::)?basic_string<.*?> >', 'STRING', line)))
+             for line in lines]
+    names = tuple(call.split('(')[0] + '(' for call in CXX_CALLS)
+    expect_equal([line for line in lines if line.startswith(names)], wanted,
+                 'calls')
+
+
+for family, optimize in BUILDS:
+    add_test('types_of_c_%s_%s' % (family, optimize),
+             lambda f=family, o=optimize: check_c(f, o))
+    add_test('types_of_cxx_%s_%s' % (family, optimize),
+             lambda f=family, o=optimize: check_cxx(f, o))
+
+
+# --- what is in the files ---
+
+def raw_int(number):
+    """An ARGUMENTS_RAW record of one int, whatever its description's number is."""
+    return re.compile(re.escape(struct.pack('<H', ARGUMENTS_RAW << 2 | 5 << 8)) +
+                      b'..' + re.escape(b'\0' + struct.pack('<i', number)) +
+                      b'\0', re.DOTALL)
+
+
+@test
+def an_int_is_its_bytes_and_its_name_is_there_once():
+    made = record([compile('traced_types.c')], 'trace:args=all')
+    trace = bytes_of(made.output, 'trace')
+    expect(raw_int(-1234567890).search(trace), 'no record of 10 bytes')
+    expect(b'1234567890' not in trace, 'its text is there')
+    expect(b'0.1' not in trace and b'BLUE' not in trace and
+           b'letter' not in trace, 'the text of others is there')
+    expect(b'to be changed' in trace, 'what is behind an address is not')
+    names = bytes_of(made.output, 'values')
+    expect_equal(names.count(b'a_name_that_has_more_than_24_bytes\0'), 1, 'names')
+    expect_equal(names.count(b'BLUE\0'), 1, 'enumerators')
+
+
+# --- processes, threads, objects ---
+
+@test
+def a_forked_child_describes_what_it_records():
+    made = record([compile('traced_types.c'), 'fork'], ALL)
+    expect_equal(len(files_of(made.output, 'values')), 2, 'files')
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    heap = re.search('heap (0x[0-9a-f]+)', made.stdout).group(1)
+    got = calls_in(lines, heap)
+    for call in ('number(value = 1) = 1;', 'number(value = 2) = 2;'):
+        expect(call in got, call)
+        got.remove(call)
+    expect_equal(got, C_CALLS, 'calls')
+
+
+@test
+def threads_have_one_description_of_each():
+    for family, optimize in BUILDS:
+        made = record([compile('traced_types.c', family, optimize), 'threads'],
+                      ALL)
+        heaps = re.findall('heap (0x[0-9a-f]+)', made.stdout)
+        shown = run([shimtest.report, 'replay', '--color', 'never', made.output])
+        threads = set(re.findall(r'^ *[\d.]+ .{10} *(\d+)  ', shown.stdout, re.M))
+        expect_equal((len(threads), shown.stderr), (2, ''), 'threads, stderr')
+        for thread in threads:
+            lines, _ = replay(made.output, '--thread', thread)
+            lines = [line.replace(heaps[1], heaps[0]) for line in lines]
+            # Where the other thread is asking.
+            expect_equal(['not known yet' in got or got for got in
+                          calls_in(lines, heaps[0])],
+                         ['not known yet' in got or call for got, call in
+                          zip(lines, C_CALLS)], thread)
+        expect_equal(bytes_of(made.output, 'values').count(b'BLUE\0'), 1, 'types')
+
+
+@test
+def an_object_that_comes_again_is_described_again():
+    program = compile('traced_types.c')
+    plugin = compile('info_plugin.c', name='traced-plugin.so',
+                     flags=['-shared', '-fPIC'])
+    made = record([program, plugin], ALL)
+    lines, said = replay(made.output)
+    expect_equal((lines, said), (['plugin_function(value = 1) = 5;',
+                                  'plugin_function(value = 2) = 10;'], ''),
+                 'calls and stderr')
+
+
+# --- damage ---
+
+def values_of(recording):
+    path, = files_of(recording, 'values')
+    return path
+
+
+@test
+def without_descriptions_values_are_unknown_and_one_is_told_where():
+    made = record([compile('traced_types.c')], ALL)
+    os.remove(values_of(made.output))
+    lines, said = replay(made.output)
+    expect_equal({re.sub(r'^\w+', 'NAME', line) for line in lines},
+                 {'NAME(<unknown>) = <unknown>;', 'NAME(<unknown>);'}, 'calls')
+    expect(re.search(r'\.trace: at offset \d+: arguments or a result that '
+                     r'N\.values does not describe \(and \d+ more', said), said)
+    for command in (['export', 'chrome'], ['html', '-o', made.output + '.html'],
+                    ['report'], ['info']):
+        expect_equal(run([shimtest.report, *command, made.output]).status, 0,
+                     command[0])
+
+
+def damage(recording, change):
+    path = values_of(recording)
+    with open(path, 'rb') as file:
+        data = bytearray(file.read())
+    change(data)
+    with open(path, 'wb') as file:
+        file.write(data)
+    return replay(recording)
+
+
+def entries(data):
+    """Offset, kind, size of what is in its first chunk."""
+    at = 4096
+    while True:
+        kind, size = struct.unpack_from('<II', data, at)
+        if kind == 0:
+            return
+        yield at, kind, size
+        at += size
+
+
+@test
+def a_damaged_type_makes_its_values_unknown_and_no_others():
+    def change(data):
+        at = next(at for at, kind, _ in entries(data) if kind == 1)
+        data[at + 20:at + 24] = b'\xff' * 4      # how many nodes it has
+    made = record([compile('traced_types.c')], ALL)
+    lines, said = damage(made.output, change)
+    expect_equal(lines[:2], ['truth(value = <unknown>) = <unknown>;',
+                             "letter(value = 'a') = 'a';"], 'calls')
+    expect(re.search(r'\.values: at offset \d+: a damaged description', said),
+           said)
+
+
+@test
+def a_field_outside_of_its_value_is_damage():
+    def change(data):
+        at, = (at for at, kind, size in entries(data)
+               if kind == 1 and b'struct numbers\0' in data[at:at + size])
+        nodes, = struct.unpack_from('<I', data, at + 20)
+        part = at + 16 + 16 + nodes * 40
+        struct.pack_into('<q', data, part, 1 << 20)
+    made = record([compile('traced_types.c')], ALL)
+    lines, said = damage(made.output, change)
+    expect('numbers(value = <unknown>) = <unknown>;' in lines, lines)
+    expect(re.search(r'\.values: at offset \d+: a damaged description', said),
+           said)
+
+
+@test
+def what_is_behind_an_entry_of_no_size_is_unknown():
+    def change(data):
+        third = list(entries(data))[2][0]
+        data[third + 4:third + 8] = b'\x07\0\0\0'
+    made = record([compile('traced_types.c')], ALL)
+    lines, said = damage(made.output, change)
+    expect('nothing(<unknown>) = <unknown>;' in lines, lines)
+    expect(re.search(r'\.values: at offset \d+: not a description', said), said)
+
+
+@test
+def a_file_that_was_cut_says_so():
+    made = record([compile('traced_types.c')], ALL)
+    for size in (100, 5000):
+        os.truncate(values_of(made.output), size)
+        lines, said = replay(made.output)
+        expect('nothing(<unknown>) = <unknown>;' in lines, lines)
+        expect(re.search(r'\.values: cut at offset %d' % size, said), said)
+
+
+if __name__ == '__main__':
+    shimtest.main()
