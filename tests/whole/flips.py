@@ -18,7 +18,7 @@ from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
 EVERYTHING = ('calltree:exact;trace:args=all,results=all;memory;locks;'
               'exceptions;sampling:hz=2000;coverage')
 SWITCH = struct.Struct('<QIIII')
-KINDS = {'gaps', 'counters', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions',
+KINDS = {'gaps', 'counters', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions', 'values',
          'coverage', 'pchist', 'arcs', 'end'}
 
 

@@ -192,6 +192,34 @@ def an_object_that_comes_again_is_described_again():
                  'calls and stderr')
 
 
+# --- signal handlers ---
+
+@test
+def what_a_handler_comes_into_is_given_to_no_other_call():
+    made = record([compile('traced_handlers.c', 'gcc', '-O2')], ALL)
+    lines, said = replay(made.output)
+    left_out = re.search(r'came into \(and (\d+) more', said)
+    left_out = int(left_out.group(1)) + 1 if left_out else 0
+    calls = [line for line in lines if line.startswith(('steady', 'handling'))]
+    last, without = {'steady': 0, 'handling': 0}, 0
+    for call in calls:
+        name, value = re.match(r'(\w+)(?:\(value = (-?\d+)\))?', call).groups()
+        result = re.search(r' = (-?\d+);$', call)
+        if value is None:
+            without += 1
+            continue
+        number = abs(int(value))
+        expect((int(value) < 0) == (name == 'handling') and
+               number > last[name], '%s after %d' % (call, last[name]))
+        expect(not result or result.group(1) == value, call)
+        last[name] = number
+    handled = int(re.search(r'handled (\d+)', made.stdout).group(1))
+    print('# %d handlers, %d calls without arguments, %d left out' % (
+        handled, without, left_out))
+    expect(without <= handled and left_out <= handled and
+           last['steady'] >= 200000, 'some are missing')
+
+
 # --- damage ---
 
 def values_of(recording):
