@@ -276,13 +276,31 @@ static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 }
 
 /* Of a call whose arguments were asked for: nothing but that keeps its node from the
- * fast path. */
-static bool open_short_asked(struct shim_node *node, uint64_t frame)
+ * fast path.  They come with it. */
+static bool open_short_asked(struct shim_node *node, uint64_t frame,
+			     struct trace_record *arguments)
 {
-	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
-	       !trace_options.min_clock &&
-	       !trace_is_counted(address_of(node)) &&
-	       put_short(node, frame, shim_clock());
+	uint64_t clock = shim_clock(), time = clock >> TRACE_SHIFT;
+	uint32_t word = trace_enter_word(time, node->hits);
+	char *at;
+
+	if (node->group || node->hits >= SHIM_TRACE_FUNCTIONS ||
+	    trace_options.min_clock || trace_is_counted(address_of(node)))
+		return false;
+	if (!arguments)
+		return put_short(node, frame, clock);
+	if (!trace_has_room(tree_hot.trace, arguments))
+		return false;
+	node->frame = frame;
+	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {
+		node->frame = 0;
+		return false;
+	}
+	tree_hot.current = node;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	trace_put_before(tree_hot.trace, at, time, word, arguments);
+	return true;
 }
 
 /* Of a call that is left out nothing is written: it begins and ends as without a
@@ -788,7 +806,8 @@ static const shim_frame_hook hooks_at[2][4][2] = { {
 /* --- grouped calls --- */
 
 static struct shim_node *enter_group(shim_function function, uint16_t group,
-				     uintptr_t sp)
+				     uintptr_t sp,
+				     struct trace_record *arguments)
 {
 	struct shim_node *current = tree_hot.current, *node = NULL;
 	uint64_t frame;
@@ -800,7 +819,7 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 	if (UNLIKELY(!node))
 		return enter_slowly(function, group, sp);
 	if (tree_is_traced) {
-		if (!open_short_asked(node, frame))
+		if (!open_short_asked(node, frame, arguments))
 			open_current(node, frame);
 		return node;
 	}
@@ -821,6 +840,30 @@ static void note_asking(struct shim_node *node, uint64_t before)
 			     UINT32_MAX;
 }
 
+/* false: its arguments are not to be recorded. */
+static __attribute__((noinline)) bool
+enter_traced(shim_function function, const void *site, uintptr_t sp,
+	     shim_elt_info info)
+{
+	struct trace_record record;
+	enum trace_answer answer = trace_ask(function, info, &record);
+	bool is_there = answer == TRACE_AS_BYTES;
+	struct shim_node *node;
+
+	if (answer == TRACE_NOT_ASKED)
+		return false;
+	if (must_look_back())
+		tree_look_back(function, site, sp, true);
+	node = enter_group(function, 0, sp, is_there ? &record : NULL);
+	if (!node || (node->frame & FRAME_LEFT_OUT && !frame_waits(node->frame)))
+		return true;
+	if (is_there)
+		trace_put_values(&record);
+	else if (answer == TRACE_AS_TEXT)
+		trace_say_arguments(function, info);
+	return true;
+}
+
 /* A call that enter_missed handed over; beside other profilers, any call. */
 static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 			shim_elt_info info)
@@ -830,16 +873,9 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 	uint64_t before;
 	uint16_t group;
 
-	if (!by && trace_asks(function)) {
-		if (must_look_back())
-			tree_look_back(function, site, sp, true);
-		node = enter_group(function, 0, sp);
-		if (node && (!(node->frame & FRAME_LEFT_OUT) ||
-			     frame_waits(node->frame)))
-			trace_put_arguments(function, node_number(node),
-					    info);
+	if (!by && trace_asks_arguments &&
+	    enter_traced(function, site, sp, info))
 		return;
-	}
 	if (!by) {
 		hooks_at[tree_is_traced][tree_mode][0](function, site, sp);
 		return;
@@ -849,7 +885,7 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 		tree_look_back(function, site, sp, true);
 	begin_own();
 	group = by_group(by, function, info);
-	node = enter_group(function, group, sp);
+	node = enter_group(function, group, sp, NULL);
 	if (node && group && tree_mode != COUNTS)
 		note_asking(node, before);
 	tree_end_own();

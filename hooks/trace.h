@@ -159,6 +159,61 @@ trace_put(struct trace *trace, char *at, uint64_t time, uint32_t word)
 	*(volatile uint64_t *)&trace->busy = 0;
 }
 
+/* A struct shim_trace_values from behind its head on: a text of one value is as long
+ * as any. */
+#define TRACE_VALUES_SIZE (2 + 2 + SHIM_TRACE_TEXT + 1)
+
+struct trace_record {
+	enum shim_trace_kind kind;
+	uint32_t size;
+	unsigned char bytes[TRACE_VALUES_SIZE];
+	char *place;			/* where it goes; NULL: nowhere yet */
+};
+
+/* With its head, and an even number. */
+static inline uint32_t trace_record_size(const struct trace_record *record)
+{
+	return (2 + record->size + 1) & ~1u;
+}
+
+/* In the block, for an enter and @record.  The first store to a page takes long, and a
+ * signal that comes meanwhile is delivered there: it is made now, and stores nothing. */
+static inline bool trace_has_room(const struct trace *trace,
+				  const struct trace_record *record)
+{
+	uint64_t next = *(volatile const uint64_t *)&trace->cursor + 4 +
+			trace_record_size(record);
+
+	if (next > trace->end)
+		return false;
+	shim_add((uint64_t *)((next - sizeof(next)) & ~(sizeof(next) - 1)), 0);
+	return true;
+}
+
+/*
+ * trace_put() of an enter and room for @record behind it, so that no handler comes
+ * between; none if one has come already.
+ */
+static inline void trace_put_before(struct trace *trace, char *at,
+				    uint64_t time, uint32_t word,
+				    struct trace_record *record)
+{
+	uint64_t next = (uint64_t)at + 4 + trace_record_size(record);
+
+	trace_fence();
+	*(volatile trace_u32 *)at = word;
+	record->place = NULL;
+	if (next <= *(volatile uint64_t *)&trace->end &&
+	    shim_replace(&trace->cursor, at, (void *)next))
+		record->place = at + 4;
+	else
+		shim_add(&trace->cursor, 4);
+	trace_fence();
+	trace->last = time;
+	trace_fence();
+	*(volatile uint64_t *)&trace->busy = 0;
+}
+
 /* Whether nothing is written of a call of @node, for a reason that a handler cannot
  * change and that needs nothing said; counts it. */
 static inline bool trace_is_silent(struct trace *trace,
@@ -262,10 +317,9 @@ void trace_say_waiting(struct tree *tree, struct shim_node *innermost);
 void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
 /* @value: a double's bits. */
 void trace_counter(const char *name, uint64_t value);
-/* @size bytes of a struct shim_trace_values from behind its head on; the record has no
- * time of its own. */
-void trace_put_values(enum shim_trace_kind kind, const unsigned char *values,
-		      size_t size);
+/* Writes @record, which has no time of its own, where it has its place, or there is
+ * one. */
+void trace_put_values(const struct trace_record *record);
 
 /* Calls that the tree could not open. */
 void trace_lose(struct tree *tree, enum shim_lost cause);
@@ -279,11 +333,20 @@ void trace_values_prepare(bool arguments, bool results);
 bool trace_values_start(void);
 void trace_values_restart(void);
 
-/* Whether the arguments of @function's calls are to be recorded, and the record: of
- * the call that has just been entered, which is one of @number. */
+/* Whether the arguments of @function's calls are to be recorded. */
 bool trace_asks(shim_function function);
-void trace_put_arguments(shim_function function, uint32_t number,
-			 shim_elt_info info);
+
+/* Asks for them before the call is entered, and gives the record if they are there as
+ * bytes; as text trace_say_arguments() writes them afterwards. */
+enum trace_answer {
+	TRACE_NOT_ASKED,
+	TRACE_NOTHING,
+	TRACE_AS_BYTES,
+	TRACE_AS_TEXT,
+};
+enum trace_answer trace_ask(shim_function function, shim_elt_info info,
+			    struct trace_record *record);
+void trace_say_arguments(shim_function function, shim_elt_info info);
 
 /* --- trace_types.c --- */
 

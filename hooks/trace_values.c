@@ -131,31 +131,26 @@ void trace_values_restart(void)
 
 /* --- raw values --- */
 
-/* A record from behind its head on: a text of one value is as long as any. */
-#define RAW_SIZE (2 + 2 + SHIM_TRACE_TEXT + 1)
-
-struct raw {
-	unsigned char bytes[RAW_SIZE];
-	uint32_t size;
-};
-
-static void begin(struct raw *raw, const struct trace_values *about)
+static void begin(struct trace_record *raw, enum shim_trace_kind kind,
+		  const struct trace_values *about)
 {
+	raw->kind = kind;
 	raw->bytes[0] = (unsigned char)about->number;
 	raw->bytes[1] = (unsigned char)(about->number >> 8);
 	raw->size = 2;
+	raw->place = NULL;
 }
 
 /* For @size bytes and to say then that there is no more. */
-static inline bool has_room(struct raw *raw, uint32_t size)
+static inline bool has_room(struct trace_record *raw, uint32_t size)
 {
-	if (LIKELY(raw->size + size < RAW_SIZE))
+	if (LIKELY(raw->size + size < TRACE_VALUES_SIZE))
 		return true;
 	raw->bytes[raw->size++] = SHIM_VALUE_CUT;
 	return false;
 }
 
-static inline bool put_bytes(struct raw *raw, const void *value, uint32_t size)
+static inline bool put_bytes(struct trace_record *raw, const void *value, uint32_t size)
 {
 	unsigned char *at = raw->bytes + raw->size;
 
@@ -174,10 +169,10 @@ static inline bool put_bytes(struct raw *raw, const void *value, uint32_t size)
 }
 
 /* As much of it as there is room for. */
-static COLD bool put_text(struct raw *raw, const struct text *text)
+static COLD bool put_text(struct trace_record *raw, const struct text *text)
 {
 	uint32_t least = text->size < TEXT_LEAST ? text->size : TEXT_LEAST;
-	uint32_t room = RAW_SIZE - 3 - raw->size;
+	uint32_t room = TRACE_VALUES_SIZE - 3 - raw->size;
 	uint32_t size = text->size < room ? text->size : room;
 
 	if (!has_room(raw, 2 + least))
@@ -189,19 +184,19 @@ static COLD bool put_text(struct raw *raw, const struct text *text)
 	return true;
 }
 
-static COLD bool put_as_text(struct raw *raw, shim_type type, const void *value)
+static COLD bool put_as_text(struct trace_record *raw, shim_type type, const void *value)
 {
 	struct text text;
 
 	empty(&text);
 	/* Cut between two characters. */
-	if (raw->size + 3 + TEXT_LEAST < RAW_SIZE)
-		text.room = RAW_SIZE - 3 - raw->size;
+	if (raw->size + 3 + TEXT_LEAST < TRACE_VALUES_SIZE)
+		text.room = TRACE_VALUES_SIZE - 3 - raw->size;
 	add_value(&text, type, value);
 	return put_text(raw, &text);
 }
 
-static COLD bool put_missing(struct raw *raw, shim_elt_info info,
+static COLD bool put_missing(struct trace_record *raw, shim_elt_info info,
 			     uint32_t position)
 {
 	enum shim_unavailable reason;
@@ -230,7 +225,7 @@ static bool leads_into_image(const void *pointer)
 }
 
 /* false: there is no room for more. */
-static inline bool put_value(struct raw *raw, const struct trace_values *about,
+static inline bool put_value(struct trace_record *raw, const struct trace_values *about,
 			     uint32_t i, const void *value)
 {
 	if (about->value[i].way == TRACE_TEXT ||
@@ -297,64 +292,87 @@ static COLD void say(enum shim_trace_kind kind, const char *reason)
 	trace_text(kind, text.memory, text.size);
 }
 
-static COLD void put_arguments_as_text(const struct trace_values *about,
-				       const struct shim_argument_info *info,
-				       shim_elt_info elt_info)
-{
-	struct text text;
-
-	empty(&text);
-	add_arguments(&text, about, info, elt_info);
-	if (text.size)
-		trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
-}
-
-static void put_arguments(const struct trace_values *about,
+static void put_arguments(struct trace_record *raw,
+			  const struct trace_values *about,
 			  const struct shim_argument_info *info,
 			  shim_elt_info elt_info)
 {
 	bool goes_on = true;
-	struct raw raw;
 
-	begin(&raw, about);
+	begin(raw, SHIM_TRACE_ARGUMENTS_RAW, about);
 	for (uint32_t i = 0; i < about->count && goes_on; i++) {
 		uintptr_t start = i < info->ranges_count ?
 					  info->ranges[i].start : 0;
 
 		goes_on = LIKELY(start) ?
-				  put_value(&raw, about, i,
+				  put_value(raw, about, i,
 					    (const void *)start) :
-				  put_missing(&raw, elt_info, i);
+				  put_missing(raw, elt_info, i);
 	}
-	trace_put_values(SHIM_TRACE_ARGUMENTS_RAW, raw.bytes, raw.size);
 }
 
 /* (Not inlined: most calls need no such frame.) */
-__attribute__((noinline)) void
-trace_put_arguments(shim_function function, uint32_t number,
-		    shim_elt_info info)
+static __attribute__((noinline)) enum trace_answer
+ask(const struct trace_values *about, shim_elt_info info,
+    struct trace_record *record)
+{
+	struct arguments arguments;
+	uint32_t size = sizeof(arguments);
+
+	if (UNLIKELY(shim_get_function_enter3_info(about->function, info, NULL,
+						   &size, &arguments.info) !=
+		     SHIM_OK))
+		return TRACE_AS_TEXT;
+	put_arguments(record, about, &arguments.info, info);
+	return TRACE_AS_BYTES;
+}
+
+enum trace_answer trace_ask(shim_function function, shim_elt_info info,
+			    struct trace_record *record)
+{
+	const struct trace_values **place, *about;
+	enum shim_lost cause;
+
+	place = place_of(arguments_of, trace_number(function, &cause));
+	about = place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
+	if (about == &refused || (!about && !decide(place, function)))
+		return TRACE_NOT_ASKED;
+	if (!about || !about->number || !info)
+		return TRACE_AS_TEXT;
+	return about->count ? ask(about, info, record) : TRACE_NOTHING;
+}
+
+/* What is asked for the first time, and what cannot be had, or not described. */
+COLD void trace_say_arguments(shim_function function, shim_elt_info info)
 {
 	const struct trace_values *about;
 	struct arguments arguments;
+	struct trace_record record;
 	struct trace_values own;
 	uint32_t size = sizeof(arguments);
+	enum shim_lost cause;
 	enum shim_result r;
+	struct text text;
 
-	if (UNLIKELY(!info)) {
+	if (!info) {
 		say(SHIM_TRACE_ARGUMENTS, "in a signal handler");
 		return;
 	}
-	about = describe(&own, function, SHIM_VALUES_KIND_ARGUMENTS, number,
-			 arguments_of);
+	about = describe(&own, function, SHIM_VALUES_KIND_ARGUMENTS,
+			 trace_number(function, &cause), arguments_of);
 	r = shim_get_function_enter3_info(function, info, NULL, &size,
 					  &arguments.info);
-	if (UNLIKELY(r != SHIM_OK || about->result != SHIM_OK))
+	if (r != SHIM_OK || about->result != SHIM_OK) {
 		say(SHIM_TRACE_ARGUMENTS,
 		    shim_result_text(r != SHIM_OK ? r : about->result));
-	else if (LIKELY(about->number && about->count))
-		put_arguments(about, &arguments.info, info);
-	else
-		put_arguments_as_text(about, &arguments.info, info);
+	} else if (about->number && about->count) {
+		put_arguments(&record, about, &arguments.info, info);
+		trace_put_values(&record);
+	} else if (about->count) {
+		empty(&text);
+		add_arguments(&text, about, &arguments.info, info);
+		trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
+	}
 }
 
 static COLD void put_result_as_text(const struct trace_values *about,
@@ -376,14 +394,14 @@ static void put_raw_result(const struct trace_values *about,
 			   const struct shim_argument_range *range,
 			   shim_elt_info info)
 {
-	struct raw raw;
+	struct trace_record raw;
 
-	begin(&raw, about);
+	begin(&raw, SHIM_TRACE_RESULT_RAW, about);
 	if (LIKELY(range->start))
 		put_value(&raw, about, 0, (const void *)range->start);
 	else
 		put_missing(&raw, info, SHIM_RESULT);
-	trace_put_values(SHIM_TRACE_RESULT_RAW, raw.bytes, raw.size);
+	trace_put_values(&raw);
 }
 
 /* The call in the trace that this leave ends, or NULL. */

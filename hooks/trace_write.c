@@ -802,20 +802,24 @@ void trace_text(enum shim_trace_kind kind, const char *text, size_t size)
 	put_head(at, kind, whole);
 }
 
-/* What comes between it and its call is looked for by the reader. */
-void trace_put_values(enum shim_trace_kind kind, const unsigned char *values,
-		      size_t size)
+/* Where it has no place behind its call's enter, a handler may have come between:
+ * readers look whose it is. */
+void trace_put_values(const struct trace_record *record)
 {
-	size_t whole = (size + 2 + 1) & ~(size_t)1;
+	size_t whole = trace_record_size(record);
+	char *at = record->place;
 	struct tree *tree;
-	struct trace *trace = trace_for_text(&tree);
-	char *at = trace ? take(trace, whole, tree->current) : NULL;
+	struct trace *trace;
 
-	if (!at)
+	if (UNLIKELY(!at)) {
+		trace = trace_for_text(&tree);
+		at = trace ? take(trace, whole, tree->current) : NULL;
+	}
+	if (UNLIKELY(!at))
 		return;
 	put_head(at, SHIM_TRACE_UNFINISHED, whole);
-	put_text(at + 2, (const char *)values, size, whole - 2);
-	put_head(at, kind, whole);
+	put_text(at + 2, (const char *)record->bytes, record->size, whole - 2);
+	put_head(at, record->kind, whole);
 }
 
 void trace_counter(const char *name, uint64_t value)
