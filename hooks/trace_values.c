@@ -150,7 +150,8 @@ static inline bool has_room(struct trace_record *raw, uint32_t size)
 	return false;
 }
 
-static inline bool put_bytes(struct trace_record *raw, const void *value, uint32_t size)
+static inline bool put_bytes(struct trace_record *raw, const void *value,
+			     uint32_t size)
 {
 	unsigned char *at = raw->bytes + raw->size;
 
@@ -169,7 +170,7 @@ static inline bool put_bytes(struct trace_record *raw, const void *value, uint32
 }
 
 /* As much of it as there is room for. */
-static COLD bool put_text(struct trace_record *raw, const struct text *text)
+static bool put_text(struct trace_record *raw, const struct text *text)
 {
 	uint32_t least = text->size < TEXT_LEAST ? text->size : TEXT_LEAST;
 	uint32_t room = TRACE_VALUES_SIZE - 3 - raw->size;
@@ -184,7 +185,8 @@ static COLD bool put_text(struct trace_record *raw, const struct text *text)
 	return true;
 }
 
-static COLD bool put_as_text(struct trace_record *raw, shim_type type, const void *value)
+static __attribute__((noinline)) bool
+put_as_text(struct trace_record *raw, shim_type type, const void *value)
 {
 	struct text text;
 
@@ -225,8 +227,9 @@ static bool leads_into_image(const void *pointer)
 }
 
 /* false: there is no room for more. */
-static inline bool put_value(struct trace_record *raw, const struct trace_values *about,
-			     uint32_t i, const void *value)
+static inline bool put_value(struct trace_record *raw,
+			     const struct trace_values *about, uint32_t i,
+			     const void *value)
 {
 	if (about->value[i].way == TRACE_TEXT ||
 	    (about->value[i].way == TRACE_POINTER && leads_into_image(value)))
@@ -337,42 +340,67 @@ enum trace_answer trace_ask(shim_function function, shim_elt_info info,
 	about = place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
 	if (about == &refused || (!about && !decide(place, function)))
 		return TRACE_NOT_ASKED;
+	if (__atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
+		return TRACE_NOTHING;
 	if (!about || !about->number || !info)
 		return TRACE_AS_TEXT;
 	return about->count ? ask(about, info, record) : TRACE_NOTHING;
 }
 
+static COLD void put_arguments_as_text(const struct trace_values *about,
+				       const struct shim_argument_info *info,
+				       shim_elt_info elt_info)
+{
+	struct text text;
+
+	empty(&text);
+	add_arguments(&text, about, info, elt_info);
+	trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
+}
+
+static COLD void put_raw_arguments(const struct trace_values *about,
+				   const struct shim_argument_info *info,
+				   shim_elt_info elt_info)
+{
+	struct trace_record record;
+
+	put_arguments(&record, about, info, elt_info);
+	trace_put_values(&record);
+}
+
+static COLD void say_arguments(const struct trace_values *about,
+			       shim_elt_info info)
+{
+	struct arguments arguments;
+	uint32_t size = sizeof(arguments);
+	enum shim_result r;
+
+	r = shim_get_function_enter3_info(about->function, info, NULL, &size,
+					  &arguments.info);
+	if (r == SHIM_OK)
+		r = about->result;
+	if (r != SHIM_OK)
+		say(SHIM_TRACE_ARGUMENTS, shim_result_text(r));
+	else if (about->number && about->count)
+		put_raw_arguments(about, &arguments.info, info);
+	else if (about->count)
+		put_arguments_as_text(about, &arguments.info, info);
+}
+
 /* What is asked for the first time, and what cannot be had, or not described. */
 COLD void trace_say_arguments(shim_function function, shim_elt_info info)
 {
-	const struct trace_values *about;
-	struct arguments arguments;
-	struct trace_record record;
 	struct trace_values own;
-	uint32_t size = sizeof(arguments);
 	enum shim_lost cause;
-	enum shim_result r;
-	struct text text;
 
-	if (!info) {
+	if (info)
+		say_arguments(describe(&own, function,
+				       SHIM_VALUES_KIND_ARGUMENTS,
+				       trace_number(function, &cause),
+				       arguments_of),
+			      info);
+	else
 		say(SHIM_TRACE_ARGUMENTS, "in a signal handler");
-		return;
-	}
-	about = describe(&own, function, SHIM_VALUES_KIND_ARGUMENTS,
-			 trace_number(function, &cause), arguments_of);
-	r = shim_get_function_enter3_info(function, info, NULL, &size,
-					  &arguments.info);
-	if (r != SHIM_OK || about->result != SHIM_OK) {
-		say(SHIM_TRACE_ARGUMENTS,
-		    shim_result_text(r != SHIM_OK ? r : about->result));
-	} else if (about->number && about->count) {
-		put_arguments(&record, about, &arguments.info, info);
-		trace_put_values(&record);
-	} else if (about->count) {
-		empty(&text);
-		add_arguments(&text, about, &arguments.info, info);
-		trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
-	}
 }
 
 static COLD void put_result_as_text(const struct trace_values *about,

@@ -5,6 +5,7 @@
  *     traced_types            one of each
  *     traced_types fork       the same in a child, which another parent's call made
  *     traced_types threads    the same in two threads at once
+ *     traced_types full       the same where no file can be made from then on
  *     traced_types PLUGIN     plugin_function of it, which is opened and closed twice
  */
 #include "truth.h"
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum colour { RED, GREEN, BLUE };
@@ -172,6 +174,10 @@ QUIET int main(int words, char **word)
 		}
 		wait(&status);
 		number(2);
+	} else if (!strcmp(word[1], "full")) {
+		truth(false);
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
+		call_all(NULL);
 	} else if (!strcmp(word[1], "threads")) {
 		pthread_create(&other, NULL, call_all, NULL);
 		call_all(NULL);

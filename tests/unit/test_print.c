@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static bool holds(bool condition)
 {
@@ -947,4 +948,102 @@ Test(print, a_damaged_tree_harms_nobody)
 		  printed);
 	cr_expect(holds(!print_is_valid(tree, size - 8)));
 	cr_expect(holds(!print_is_valid(tree, 0)));
+}
+
+/* --- what is all in its bytes --- */
+
+static bool is_plain(void)
+{
+	const struct typetree *tree = pack();
+	bool plain = typetree_is_plain(tree);
+
+	cr_assert(holds(print_is_valid(tree, tree->size)), "kind %u", typetree_nodes(tree)->kind);
+	forget();
+	return plain;
+}
+
+static struct typetree_node *make_plain_class(void)
+{
+	struct typetree_node *class = add_node(SHIM_TYPE_STRUCT, 24);
+	struct typetree_node *number = add_node(SHIM_TYPE_SIGNED, 4);
+	struct typetree_node *list = add_node(SHIM_TYPE_ARRAY, 12);
+	struct typetree_node *real = add_node(SHIM_TYPE_FLOAT, 8);
+	struct typetree_part *field;
+
+	list->elements = 3;
+	list->inner = index_of(add_node(SHIM_TYPE_CHARACTER, 4));
+	real->format = TYPETREE_BINARY64;
+	add_field(class, 0, "a", real);
+	add_field(class, 8, "b", list);
+	field = add_field(class, 20, "c", number);
+	field->bit = 3;
+	field->bits = 17;
+	return class;
+}
+
+Test(print, numbers_and_what_is_made_of_them_are_plain)
+{
+	add_node(SHIM_TYPE_SIGNED, 16);
+	cr_expect(holds(is_plain()));
+	add_node(SHIM_TYPE_MEMBER_POINTER, 8);
+	cr_expect(holds(is_plain()));
+	make_plain_class();
+	cr_expect(holds(is_plain()));
+	make_plain_class()->form = TYPETREE_WRAPPER;
+	cr_expect(holds(is_plain()));
+}
+
+Test(print, what_an_address_is_part_of_is_not_plain)
+{
+	static const uint8_t kinds[] = { SHIM_TYPE_POINTER, SHIM_TYPE_REFERENCE,
+					 SHIM_TYPE_FUNCTION, SHIM_TYPE_UNKNOWN };
+	struct typetree_node *class;
+
+	for (unsigned i = 0; i < sizeof(kinds); i++) {
+		class = make_plain_class();
+		add_field(class, 0, "d", add_node(kinds[i], 8));
+		cr_expect(holds(!is_plain()), "kind %u", kinds[i]);
+	}
+	add_node(SHIM_TYPE_MEMBER_POINTER, 16);
+	cr_expect(holds(!is_plain()));
+	make_class();
+	cr_expect(holds(!is_plain()));
+	class = make_form(TYPETREE_SEQUENCE, 16, 0);
+	class->inner = index_of(add_node(SHIM_TYPE_SIGNED, 4));
+	cr_expect(holds(!is_plain()));
+}
+
+/* A valid tree whose value is not large enough for what it says of it. */
+Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
+{
+	static _Alignas(8) unsigned char copy[sizeof(packed)];
+	unsigned char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct print_job job = { .tree = (const struct typetree *)copy,
+				 .space = &space };
+	unsigned plain = 0, other = 0;
+	uint32_t size;
+
+	cr_assert(holds(mprotect(pages + 4096, 4096, PROT_NONE) == 0));
+	memset(pages, 0x81, 4096);
+	make_plain_class();
+	size = pack()->size;
+	for (int i = 0; i < 50000; i++) {
+		const struct typetree_node *node = typetree_nodes(job.tree);
+
+		memcpy(copy, packed, size);
+		for (uint64_t n = random_bits() % 3 + 1; n > 0; n--)
+			copy[16 + random_bits() % (size - 16)] =
+				(unsigned char)(random_bits() % 40);
+		if (!print_is_valid(job.tree, size))
+			continue;
+		other += !typetree_is_plain(job.tree);
+		if (!typetree_is_plain(job.tree) || node->size > 4096)
+			continue;
+		plain++;
+		job.value = pages + 4096 - node->size;
+		print_write(&job, text, sizeof(text));
+		cr_assert(holds(strlen(text) < sizeof(text) - 1));
+	}
+	cr_expect(holds(plain > 1000 && other > 1000), "%u %u", plain, other);
 }

@@ -192,6 +192,25 @@ def an_object_that_comes_again_is_described_again():
                  'calls and stderr')
 
 
+@test
+def where_there_is_no_room_for_descriptions_values_are_text():
+    made = record([compile('traced_types.c'), 'full'],
+                  'trace:args=number,args=strings,args=many,args=twice,'
+                  'results=number,results=numbers')
+    expect_equal((files_of(made.output, 'values'), made.status), ([], 0), 'files')
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    for call in ('number(value = -1234567890) = -1234567890;',
+                 'twice(value = -0.3333333333333333);',
+                 next(call for call in C_CALLS if call.startswith('many')),
+                 'numbers = %s;' % NUMBERS,
+                 'strings(a = %s, b = %s, c = %s, d = "%s);' % (
+                     X64, X64, X64, 'x' * 10)):
+        expect(call in lines, '%s not in %s' % (call, lines))
+    trace = bytes_of(made.output, 'trace')
+    expect(not raw_int(-1234567890).search(trace), 'a raw record')
+
+
 # --- signal handlers ---
 
 @test
