@@ -803,7 +803,28 @@ static const shim_frame_hook hooks_at[2][4][2] = { {
 	[TRACED] = { traced_enter_at, traced_leave_at },
 } };
 
-/* --- grouped calls --- */
+/* --- grouped calls, and those with arguments --- */
+
+/* Whether it is in the trace, or may come to be. */
+static bool is_traced_call(const struct shim_node *node)
+{
+	return !(node->frame & FRAME_LEFT_OUT) || frame_waits(node->frame);
+}
+
+/* As open_current(), with arguments before any handler. */
+static void open_current_asked(struct shim_node *node, uint64_t frame,
+			       struct trace_record *arguments)
+{
+	uint64_t signals = tree_be_quiet();
+
+	tree_hot.current = node;
+	open_call(node, frame);
+	if (arguments && is_traced_call(node)) {
+		trace_put_values(arguments);
+		arguments->size = 0;
+	}
+	shim_signals_restore(signals);
+}
 
 static struct shim_node *enter_group(shim_function function, uint16_t group,
 				     uintptr_t sp,
@@ -820,7 +841,7 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 		return enter_slowly(function, group, sp);
 	if (tree_is_traced) {
 		if (!open_short_asked(node, frame, arguments))
-			open_current(node, frame);
+			open_current_asked(node, frame, arguments);
 		return node;
 	}
 	tree_hot.current = node;
@@ -855,9 +876,9 @@ enter_traced(shim_function function, const void *site, uintptr_t sp,
 	if (must_look_back())
 		tree_look_back(function, site, sp, true);
 	node = enter_group(function, 0, sp, is_there ? &record : NULL);
-	if (!node || (node->frame & FRAME_LEFT_OUT && !frame_waits(node->frame)))
+	if (!node || !is_traced_call(node))
 		return true;
-	if (is_there)
+	if (is_there && record.size)
 		trace_put_values(&record);
 	else if (answer == TRACE_AS_TEXT)
 		trace_say_arguments(function, info);

@@ -235,7 +235,7 @@ def what_a_handler_comes_into_is_given_to_no_other_call():
     handled = int(re.search(r'handled (\d+)', made.stdout).group(1))
     print('# %d handlers, %d calls without arguments, %d left out' % (
         handled, without, left_out))
-    expect(without <= handled and left_out <= handled and
+    expect(without <= handled and left_out <= handled / 10 and
            last['steady'] >= 200000, 'some are missing')
 
 
