@@ -251,174 +251,6 @@ static inline bool tree_is_settled(struct shim_node **current)
 	return true;
 }
 
-static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock)
-{
-	uint64_t time = clock >> TRACE_SHIFT;
-	uint32_t word = trace_enter_word(time, node->hits);
-	char *at;
-
-	node->frame = frame;
-	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {
-		node->frame = 0;
-		return false;
-	}
-	tree_hot.current = node;
-	shim_add(&node->calls, 1);
-	node->start = clock;
-	trace_put(tree_hot.trace, at, time, word);
-	return true;
-}
-
-static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
-{
-	return !(node->function & SHIM_NODE_EXACT) &&
-	       put_short(node, frame, clock);
-}
-
-/* Of a call whose arguments were asked for: nothing but that keeps its node from the
- * fast path.  They come with it. */
-static bool open_short_asked(struct shim_node *node, uint64_t frame,
-			     struct trace_record *arguments)
-{
-	uint64_t clock = shim_clock(), time = clock >> TRACE_SHIFT;
-	uint32_t word = trace_enter_word(time, node->hits);
-	char *at;
-
-	if (node->group || node->hits >= SHIM_TRACE_FUNCTIONS ||
-	    trace_options.min_clock || trace_is_counted(address_of(node)))
-		return false;
-	if (!arguments)
-		return put_short(node, frame, clock);
-	if (!trace_has_room(tree_hot.trace, arguments))
-		return false;
-	node->frame = frame;
-	if (!trace_reserve(tree_hot.trace, time, word, node, &at)) {
-		node->frame = 0;
-		return false;
-	}
-	tree_hot.current = node;
-	shim_add(&node->calls, 1);
-	node->start = clock;
-	trace_put_before(tree_hot.trace, at, time, word, arguments);
-	return true;
-}
-
-/* Of a call that is left out nothing is written: it begins and ends as without a
- * trace. */
-static bool open_left_out(struct shim_node *node, uint64_t frame,
-			  uint64_t clock)
-{
-	struct trace *trace = tree_hot.trace;
-
-	if (!trace || is_in_doubt(node) || !trace_is_silent(trace, node))
-		return false;
-	tree_hot.current = node;
-	node->frame = frame | FRAME_LEFT_OUT;
-	shim_add(&node->calls, 1);
-	node->start = clock;
-	return true;
-}
-
-/* Nor is it of one that is not the N-th, nor of what that calls.  (A handler that
- * comes before it is muted, or after, is recorded.) */
-static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
-{
-	struct trace *trace = tree_hot.trace;
-
-	if (!trace || is_in_doubt(node) || node->group ||
-	    trace->cursor >= trace->limit ||
-	    !trace_skips_surely(address_of(node)))
-		return false;
-	tree_hot.current = node;
-	node->frame = frame | FRAME_LEFT_OUT;
-	shim_add(&node->calls, 1);
-	node->start = clock;
-	shim_add(&trace->info->filtered, 1);
-	trace->muted_at = node;
-	trace_set_limit(trace);
-	return true;
-}
-
-/* Nor is anything, with a minimum duration, before a call has taken that long.  A
- * handler that comes between may be long itself: then it says that this call began. */
-static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
-{
-	const struct shim_node *parent = parent_of(node);
-	struct trace *trace = tree_hot.trace;
-
-	if (!trace_options.min_clock || !trace || is_in_doubt(node) ||
-	    node->group || trace->cursor >= trace->limit ||
-	    trace_is_counted(address_of(node)) ||
-	    trace_has_waited(parent, clock))
-		return false;
-	node->start = clock;
-	node->frame = frame | FRAME_LEFT_OUT | FRAME_WAITS;
-	trace_begin_waiting(trace, node->hits, clock);
-	trace_hold(trace, node);
-	/* It was this very call that the handler made, and has ended. */
-	if (UNLIKELY(frame_at(node) != frame)) {
-		trace_release(trace);
-		trace_end_waiting(trace);
-		return false;
-	}
-	tree_hot.current = node;
-	shim_add(&node->calls, 1);
-	trace_release(trace);
-	return true;
-}
-
-static bool close_waiting(struct shim_node *node, uint64_t clock,
-			  uint64_t duration)
-{
-	struct trace *trace = tree_hot.trace;
-
-	if (trace_has_waited(node, clock))
-		return false;
-	trace_hold(trace, parent_of(node));
-	if (UNLIKELY(!frame_waits(node->frame))) {
-		trace_release(trace);
-		return false;
-	}
-	tree_hot.current = parent_of(node);
-	count_call(node, duration);
-	trace_end_waiting(trace);
-	shim_add(&trace->info->too_short, 1);
-	trace_release(trace);
-	return true;
-}
-
-static bool close_left_out(struct shim_node *node, uint64_t clock)
-{
-	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
-	struct trace *trace = tree_hot.trace;
-
-	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying)
-		return false;
-	if (frame_waits(node->frame))
-		return close_waiting(node, clock, duration);
-	if (trace->muted_at == node)
-		trace_unmute(trace);
-	tree_hot.current = parent_of(node);
-	count_call(node, duration);
-	return true;
-}
-
-static bool close_short(struct shim_node *node, uint64_t clock)
-{
-	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
-	uint64_t time = clock >> TRACE_SHIFT;
-	uint32_t word = trace_leave_word(time);
-	char *at;
-
-	if (node->frame & FRAME_LEFT_OUT ||
-	    !trace_reserve(tree_hot.trace, time, word, parent_of(node), &at))
-		return false;
-	tree_hot.current = parent_of(node);
-	count_call(node, duration);
-	trace_put(tree_hot.trace, at, time, word);
-	return true;
-}
-
 __attribute__((noinline)) void
 tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		  struct shim_node *current, uint64_t clock)
@@ -460,10 +292,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	}
 	if (tree_is_traced) {
 		clock = clock ? clock : shim_clock();
-		if (!open_short(node, frame, clock) &&
-		    !open_left_out(node, frame, clock) &&
-		    !open_skipped(node, frame, clock) &&
-		    !open_waiting(node, frame, clock))
+		if (!tree_open_traced(node, frame, clock))
 			open_current(node, frame);
 		return;
 	}
@@ -490,8 +319,7 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 				       0 : shim_clock();
 
 		if (tree_is_traced) {
-			if (!close_short(node, now) &&
-			    !close_left_out(node, now))
+			if (!tree_close_traced(node, now))
 				close_current(node);
 			return;
 		}
@@ -840,7 +668,7 @@ static struct shim_node *enter_group(shim_function function, uint16_t group,
 	if (UNLIKELY(!node))
 		return enter_slowly(function, group, sp);
 	if (tree_is_traced) {
-		if (!open_short_asked(node, frame, arguments))
+		if (!tree_open_asked(node, frame, arguments))
 			open_current_asked(node, frame, arguments);
 		return node;
 	}

@@ -6,6 +6,7 @@
  *     calltree_threads.c  a thread's tree, and the stacks its calls are on
  *     calltree_events.c   jumps, exceptions, coroutines, forks, unloading
  *     calltree_restart.c  calls that were open while the hooks were off
+ *     calltree_traced.c   calls beside a trace, off the fast path
  *     calltree_by.c       calls of one function grouped by an argument
  *     calltree_open.c     which calls are open, for walks of the stack
  *     calltree_cost.c     what a call of the hooks costs
@@ -407,6 +408,18 @@ struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 struct shim_node *tree_drop_ended(const struct stack *stack,
 				  struct shim_node *node, uint64_t function,
 				  const void *site, uintptr_t sp);
+
+/* --- calltree_traced.c --- */
+
+/* A call of @node begins at @clock, or ends; false: it takes system calls, and nothing
+ * was done. */
+bool tree_open_traced(struct shim_node *node, uint64_t frame, uint64_t clock);
+bool tree_close_traced(struct shim_node *node, uint64_t clock);
+
+/* Of a call whose arguments were asked for: nothing but that keeps its node from the
+ * fast path.  They come with it, or are NULL. */
+bool tree_open_asked(struct shim_node *node, uint64_t frame,
+		     struct trace_record *arguments);
 
 /* --- calltree_events.c --- */
 

@@ -1,0 +1,178 @@
+/*
+ * Calls beside a trace that the fast path could not open or close, where that needs
+ * no system call: what goes on is said before it is done, as on the fast path, so
+ * that a signal handler may come at any moment (trace.h).
+ */
+#include "calltree.h"
+
+#include <shim/banned.h>
+
+/* @arguments: a record that comes with it, or NULL. */
+static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock,
+		      struct trace_record *arguments)
+{
+	uint64_t time = clock >> TRACE_SHIFT;
+	uint32_t word = trace_enter_word(time, node->hits);
+	struct trace *trace = tree_hot.trace;
+	char *at;
+
+	if (arguments && !trace_has_room(trace, arguments))
+		return false;
+	node->frame = frame;
+	if (!trace_reserve(trace, time, word, node, &at)) {
+		node->frame = 0;
+		return false;
+	}
+	tree_hot.current = node;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	if (arguments)
+		trace_put_before(trace, at, time, word, arguments);
+	else
+		trace_put(trace, at, time, word);
+	return true;
+}
+
+static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	return !(node->function & SHIM_NODE_EXACT) &&
+	       put_short(node, frame, clock, NULL);
+}
+
+bool tree_open_asked(struct shim_node *node, uint64_t frame,
+		     struct trace_record *arguments)
+{
+	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
+	       !trace_options.min_clock &&
+	       !trace_is_counted(address_of(node)) &&
+	       put_short(node, frame, shim_clock(), arguments);
+}
+
+/* Of a call that is left out nothing is written: it begins and ends as without a
+ * trace. */
+static bool open_left_out(struct shim_node *node, uint64_t frame,
+			  uint64_t clock)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace || is_in_doubt(node) || !trace_is_silent(trace, node))
+		return false;
+	tree_hot.current = node;
+	node->frame = frame | FRAME_LEFT_OUT;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	return true;
+}
+
+/* Nor is it of one that is not the N-th, nor of what that calls.  (A handler that
+ * comes before it is muted, or after, is recorded.) */
+static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace || is_in_doubt(node) || node->group ||
+	    trace->cursor >= trace->limit ||
+	    !trace_skips_surely(address_of(node)))
+		return false;
+	tree_hot.current = node;
+	node->frame = frame | FRAME_LEFT_OUT;
+	shim_add(&node->calls, 1);
+	node->start = clock;
+	shim_add(&trace->info->filtered, 1);
+	trace->muted_at = node;
+	trace_set_limit(trace);
+	return true;
+}
+
+/* Nor is anything, with a minimum duration, before a call has taken that long.  A
+ * handler that comes between may be long itself: then it says that this call began. */
+static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	const struct shim_node *parent = parent_of(node);
+	struct trace *trace = tree_hot.trace;
+
+	if (!trace_options.min_clock || !trace || is_in_doubt(node) ||
+	    node->group || trace->cursor >= trace->limit ||
+	    trace_is_counted(address_of(node)) ||
+	    trace_has_waited(parent, clock))
+		return false;
+	node->start = clock;
+	node->frame = frame | FRAME_LEFT_OUT | FRAME_WAITS;
+	trace_begin_waiting(trace, node->hits, clock);
+	trace_hold(trace, node);
+	/* It was this very call that the handler made, and has ended. */
+	if (UNLIKELY(frame_at(node) != frame)) {
+		trace_release(trace);
+		trace_end_waiting(trace);
+		return false;
+	}
+	tree_hot.current = node;
+	shim_add(&node->calls, 1);
+	trace_release(trace);
+	return true;
+}
+
+static bool close_waiting(struct shim_node *node, uint64_t clock,
+			  uint64_t duration)
+{
+	struct trace *trace = tree_hot.trace;
+
+	if (trace_has_waited(node, clock))
+		return false;
+	trace_hold(trace, parent_of(node));
+	if (UNLIKELY(!frame_waits(node->frame))) {
+		trace_release(trace);
+		return false;
+	}
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	trace_end_waiting(trace);
+	shim_add(&trace->info->too_short, 1);
+	trace_release(trace);
+	return true;
+}
+
+static bool close_left_out(struct shim_node *node, uint64_t clock)
+{
+	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
+	struct trace *trace = tree_hot.trace;
+
+	if (!(node->frame & FRAME_LEFT_OUT) || !trace || trace->is_copying)
+		return false;
+	if (frame_waits(node->frame))
+		return close_waiting(node, clock, duration);
+	if (trace->muted_at == node)
+		trace_unmute(trace);
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	return true;
+}
+
+static bool close_short(struct shim_node *node, uint64_t clock)
+{
+	uint64_t duration = tree_mode == COUNTS ? 0 : clock - node->start;
+	uint64_t time = clock >> TRACE_SHIFT;
+	uint32_t word = trace_leave_word(time);
+	char *at;
+
+	if (node->frame & FRAME_LEFT_OUT ||
+	    !trace_reserve(tree_hot.trace, time, word, parent_of(node), &at))
+		return false;
+	tree_hot.current = parent_of(node);
+	count_call(node, duration);
+	trace_put(tree_hot.trace, at, time, word);
+	return true;
+}
+
+bool tree_open_traced(struct shim_node *node, uint64_t frame, uint64_t clock)
+{
+	return open_short(node, frame, clock) ||
+	       open_left_out(node, frame, clock) ||
+	       open_skipped(node, frame, clock) ||
+	       open_waiting(node, frame, clock);
+}
+
+bool tree_close_traced(struct shim_node *node, uint64_t clock)
+{
+	return close_short(node, clock) || close_left_out(node, clock);
+}
