@@ -244,7 +244,7 @@ hint_of(uint64_t function, const void *site, uint64_t frame)
 static inline bool tree_is_settled(struct shim_node **current)
 {
 	if (LIKELY(!tree_is_traced || !tree_hot.trace ||
-		   !tree_hot.trace->busy))
+		   (!tree_hot.trace->busy && !tree_hot.trace->held)))
 		return false;
 	trace_settle(tree_hot.trace);
 	*current = tree_hot.current;

@@ -103,7 +103,7 @@ static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
 	/* It was this very call that the handler made, and has ended. */
 	if (UNLIKELY(frame_at(node) != frame)) {
 		trace_release(trace);
-		trace_end_waiting(trace);
+		trace_end_waiting(trace, clock);
 		return false;
 	}
 	tree_hot.current = node;
@@ -125,8 +125,8 @@ static bool close_waiting(struct shim_node *node, uint64_t clock,
 		return false;
 	}
 	tree_hot.current = parent_of(node);
+	trace_end_waiting(trace, node->start);
 	count_call(node, duration);
-	trace_end_waiting(trace);
 	shim_add(&trace->info->too_short, 1);
 	trace_release(trace);
 	return true;
@@ -160,6 +160,8 @@ static bool close_short(struct shim_node *node, uint64_t clock)
 		return false;
 	tree_hot.current = parent_of(node);
 	count_call(node, duration);
+	if (trace_options.min_clock)
+		tree_hot.trace->info->waiting = 0;
 	trace_put(tree_hot.trace, at, time, word);
 	return true;
 }

@@ -54,7 +54,7 @@ struct trace {
 	uint64_t limit;			/* short records begin before it; 0: none may */
 	uint64_t last;			/* the time of the last record, or earlier */
 	uint64_t busy;			/* where the fast path is about to write */
-	uint32_t word;			/* this record (0: none), */
+	uint32_t word;			/* this record, */
 	struct shim_node *becomes;	/* and what is current then */
 	uint64_t settled;		/* where a handler did that */
 	uint64_t end;			/* of the block */
@@ -68,6 +68,7 @@ struct trace {
 	bool is_ended;			/* the thread */
 	bool is_copying;		/* a parent's calls: they are said in a STACK */
 	const void *muted_at;		/* the node whose call is left out */
+	struct shim_node *held;		/* what is going to be current, or NULL */
 	enum shim_lost cause;
 	uint64_t lost_calls;		/* since the last LOST record */
 	uint64_t retry_clock;
@@ -233,17 +234,14 @@ static inline bool trace_is_silent(struct trace *trace,
  * to be true then must be looked at in between: a handler may have come before. */
 static inline void trace_hold(struct trace *trace, struct shim_node *becomes)
 {
-	trace->word = 0;
-	trace->becomes = becomes;
 	trace_fence();
-	*(volatile uint64_t *)&trace->busy = trace->cursor;
+	*(struct shim_node *volatile *)&trace->held = becomes;
 	trace_fence();
 }
 
 static inline void trace_release(struct trace *trace)
 {
-	trace_fence();
-	*(volatile uint64_t *)&trace->busy = 0;
+	trace_hold(trace, NULL);
 }
 
 /* A call begins that is in the file if it takes long enough.  (Written twice: a
@@ -264,11 +262,18 @@ static inline void trace_begin_waiting(struct trace *trace, uint32_t number,
 		waiting[count] = (struct shim_trace_waiting){ clock, number };
 }
 
-/* It has ended.  (All may have been forgotten meanwhile.) */
-static inline void trace_end_waiting(struct trace *trace)
+/* It has ended, and so has what is behind it: a handler may have jumped out of there.
+ * (It may not be there any more.) */
+static inline void trace_end_waiting(struct trace *trace, uint64_t clock)
 {
-	if (trace->info->waiting)
-		shim_add(&trace->info->waiting, -1ull);
+	const struct shim_trace_waiting *waiting =
+		(const struct shim_trace_waiting *)(trace->info + 1);
+	uint64_t count = trace->info->waiting;
+
+	if (count <= SHIM_TRACE_WAITING_MAX)
+		while (count > 0 && waiting[count - 1].clock != clock)
+			count--;
+	trace->info->waiting = count ? count - 1 : 0;
 }
 
 /* --- trace_functions.c --- */

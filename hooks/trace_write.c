@@ -232,7 +232,7 @@ static void begin_loss(struct trace *trace)
 
 /* It may have done it itself already, and may do it again.  If something else has
  * been written since it looked, it will look again. */
-void trace_settle(struct trace *trace)
+static void settle_record(struct trace *trace)
 {
 	uint64_t at = *(volatile uint64_t *)&trace->busy;
 	uint64_t cursor = *(volatile uint64_t *)&trace->cursor;
@@ -241,16 +241,13 @@ void trace_settle(struct trace *trace)
 
 	if (!at)
 		return;
-	if (!word) {
-		if (tree_hot.trace == trace && !tree_hot.shared)
-			tree_hot.current = trace->becomes;
-	} else if (cursor == at || cursor == at + size) {
+	if (cursor == at || cursor == at + size) {
 		if (tree_hot.trace == trace && !tree_hot.shared)
 			tree_hot.current = trace->becomes;
 		trace->settled = at;
 		trace_fence();
 	}
-	if (word && cursor == at) {
+	if (cursor == at) {
 		if (size == 2)
 			*(volatile trace_u16 *)at = (uint16_t)word;
 		else
@@ -259,6 +256,18 @@ void trace_settle(struct trace *trace)
 		trace_fence();
 	}
 	*(volatile uint64_t *)&trace->busy = 0;
+}
+
+void trace_settle(struct trace *trace)
+{
+	struct shim_node *held = *(struct shim_node *volatile *)&trace->held;
+
+	settle_record(trace);
+	if (!held)
+		return;
+	if (tree_hot.trace == trace && !tree_hot.shared)
+		tree_hot.current = held;
+	trace_release(trace);
 }
 
 static char *take(struct trace *trace, size_t size, struct shim_node *innermost)
@@ -563,7 +572,7 @@ static bool is_too_short(struct tree *tree, struct shim_node *node)
 {
 	struct trace *trace = tree->trace;
 
-	trace_end_waiting(trace);
+	trace_end_waiting(trace, node->start);
 	if (!trace_has_waited(node, now())) {
 		shim_add(&trace->info->too_short, 1);
 		return true;
@@ -643,6 +652,7 @@ void trace_closed(struct shim_node *node, bool is_unwound)
 	/* Of calls that end now, what says what is open then will tell. */
 	if (trace->is_paused || trace->is_lost)
 		return;
+	trace->info->waiting = 0;
 	/* Where a new block begins, this call is open still. */
 	find_track(tree, node);
 	put_leave(trace, node, is_unwound);
@@ -709,6 +719,7 @@ void trace_thread_begins(struct tree *tree)
 	trace->muted_at = NULL;
 	trace->is_ended = false;
 	trace->busy = 0;
+	trace->held = NULL;
 	trace->info->waiting = 0;
 	shim_thread_name(trace->name);
 	tree->main_stack.resumes = trace->resumes;

@@ -661,7 +661,8 @@ struct shim_trace_info {
 	uint64_t lost[SHIM_LOST_CAUSES];
 	/* With min_duration calls have no ENTER before they have taken so long, or
 	 * something else is written in them.  Those that are open without one are
-	 * here, the outermost first, and behind this struct, if there is room. */
+	 * here, the outermost first, and behind this struct, if there is room.  One
+	 * that began before the last record is none: it was left by a jump. */
 	uint64_t waiting;
 };
 

@@ -704,8 +704,12 @@ static void enter_waiting(struct trace_reader *reader)
 	close(fd);
 	for (i = 0; i < count && i < SHIM_TRACE_WAITING_MAX &&
 		    (size_t)got >= (i + 1) * sizeof(*waiting) && got > 0; i++) {
-		take_time(reader, waiting[i].clock >>
-					  reader->file->info.time_shift);
+		uint64_t time = waiting[i].clock >>
+				reader->file->info.time_shift;
+
+		if (time < reader->time)
+			continue;
+		take_time(reader, time);
 		put(reader, TRACE_ENTER);
 		open_call(reader, (uint32_t)waiting[i].function);
 		fill_enter(reader, &reader->queue[reader->queue_count - 1]);
