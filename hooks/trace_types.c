@@ -103,10 +103,10 @@ static void *keep(const void *from, size_t size)
 
 /* --- types --- */
 
-static bool leads_to_text(const struct typetree *tree)
+static bool leads_to_text(const struct shim_typetree *tree)
 {
-	const struct typetree_node *node = typetree_nodes(tree);
-	const struct typetree_node *inner = &node[node->inner];
+	const struct shim_typetree_node *node = shim_typetree_nodes(tree);
+	const struct shim_typetree_node *inner = &node[node->inner];
 
 	return node->inner && inner->size == 1 &&
 	       (inner->kind == SHIM_TYPE_CHARACTER ||
@@ -114,22 +114,25 @@ static bool leads_to_text(const struct typetree *tree)
 		inner->kind == SHIM_TYPE_UNSIGNED);
 }
 
-static enum trace_way way_of(const struct typetree *tree)
+static enum trace_way way_of(const struct shim_typetree *tree)
 {
-	const struct typetree_node *node = typetree_nodes(tree);
+	const struct shim_typetree_node *node = shim_typetree_nodes(tree);
 
-	if (node->kind == SHIM_TYPE_POINTER && node->form == TYPETREE_PLAIN &&
+	if (node->kind == SHIM_TYPE_POINTER &&
+	    node->form == SHIM_TYPETREE_PLAIN &&
 	    node->size == sizeof(uintptr_t) && !leads_to_text(tree))
 		return TRACE_POINTER;
 	return node->size > 0 && node->size <= RAW_MAX &&
-			       typetree_is_plain(tree) ? TRACE_RAW : TRACE_TEXT;
+			       shim_typetree_is_plain(tree) ?
+		       TRACE_RAW :
+		       TRACE_TEXT;
 }
 
 /* Sets @known but for its type; false: there is no room now. */
 static bool describe_type(struct known_type *known)
 {
 	struct shim_value_type *entry;
-	const struct typetree *tree;
+	const struct shim_typetree *tree;
 	uint32_t size, total = 0;
 
 	known->way = TRACE_TEXT;
@@ -140,10 +143,10 @@ static bool describe_type(struct known_type *known)
 	entry = find_room(size);
 	if (!entry)
 		return false;
-	tree = (const struct typetree *)(entry + 1);
+	tree = (const struct shim_typetree *)(entry + 1);
 	shim_get_type_tree(known->type, total, NULL, entry + 1);
 	known->way = way_of(tree);
-	known->size = (uint32_t)typetree_nodes(tree)->size;
+	known->size = (uint32_t)shim_typetree_nodes(tree)->size;
 	if (known->way == TRACE_TEXT) {
 		clear((char *)entry, size);
 		return true;

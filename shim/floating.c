@@ -12,11 +12,11 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-	[TYPETREE_BINARY16] = { 2, 10, 5, false },
-	[TYPETREE_BINARY32] = { 4, 23, 8, false },
-	[TYPETREE_BINARY64] = { 8, 52, 11, false },
-	[TYPETREE_X87] = { 10, 64, 15, true },
-	[TYPETREE_BINARY128] = { 16, 112, 15, false },
+	[SHIM_TYPETREE_BINARY16] = { 2, 10, 5, false },
+	[SHIM_TYPETREE_BINARY32] = { 4, 23, 8, false },
+	[SHIM_TYPETREE_BINARY64] = { 8, 52, 11, false },
+	[SHIM_TYPETREE_X87] = { 10, 64, 15, true },
+	[SHIM_TYPETREE_BINARY128] = { 16, 112, 15, false },
 };
 
 unsigned floating_size(uint8_t format)

@@ -12,7 +12,7 @@ struct floating {
 	int exponent; /* of two */
 };
 
-/* How many bytes of a number of @format mean something; enum typetree_format.
+/* How many bytes of a number of @format mean something; enum shim_typetree_format.
  */
 unsigned floating_size(uint8_t format);
 

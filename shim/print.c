@@ -15,8 +15,8 @@
 struct printer {
 	const struct print_job *job;
 	struct print_space *space;
-	const struct typetree_node *nodes;
-	const struct typetree_part *parts;
+	const struct shim_typetree_node *nodes;
+	const struct shim_typetree_part *parts;
 	const char *names;
 	bool is_json, is_plain, is_long;
 	unsigned depth;
@@ -333,7 +333,7 @@ struct integer {
 	uint64_t low, high;
 };
 
-static bool is_signed(const struct typetree_node *node)
+static bool is_signed(const struct shim_typetree_node *node)
 {
 	return node->kind == SHIM_TYPE_SIGNED ||
 	       (node->kind == SHIM_TYPE_ENUM && node->is_signed);
@@ -357,8 +357,8 @@ static void extend(struct integer *number, unsigned bits, bool with_sign)
 }
 
 static bool get_integer(struct printer *printer,
-			const struct typetree_node *node, struct place place,
-			struct integer *number)
+			const struct shim_typetree_node *node,
+			struct place place, struct integer *number)
 {
 	*number = (struct integer){ 0, 0 };
 	if (!get(printer, place, number, node->size))
@@ -368,8 +368,9 @@ static bool get_integer(struct printer *printer,
 }
 
 /* Bits [bit, bit + bits) of the bytes from @place on. */
-static bool get_bits(struct printer *printer, const struct typetree_part *part,
-		     struct place place, bool with_sign, struct integer *number)
+static bool get_bits(struct printer *printer,
+		     const struct shim_typetree_part *part, struct place place,
+		     bool with_sign, struct integer *number)
 {
 	unsigned char bytes[9] = { 0 };
 	uint64_t low;
@@ -457,11 +458,11 @@ static void put_character(struct printer *printer, struct integer number,
 
 /* --- enumerators --- */
 
-static const struct typetree_part *
-find_enumerator(const struct printer *printer, const struct typetree_node *node,
-		int64_t value)
+static const struct shim_typetree_part *
+find_enumerator(const struct printer *printer,
+		const struct shim_typetree_node *node, int64_t value)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 
 	for (uint32_t i = 0; i < node->count; i++)
 		if (parts[i].value == value)
@@ -470,7 +471,7 @@ find_enumerator(const struct printer *printer, const struct typetree_node *node,
 }
 
 static bool has_names_for(const struct printer *printer,
-			  const struct typetree_node *node, uint64_t value)
+			  const struct shim_typetree_node *node, uint64_t value)
 {
 	if (!node->is_flags || value == 0)
 		return false;
@@ -481,13 +482,13 @@ static bool has_names_for(const struct printer *printer,
 	return true;
 }
 
-static void put_flags(struct printer *printer, const struct typetree_node *node,
-		      uint64_t value)
+static void put_flags(struct printer *printer,
+		      const struct shim_typetree_node *node, uint64_t value)
 {
 	const char *between = "";
 
 	for (; value; value &= value - 1) {
-		const struct typetree_part *part = find_enumerator(
+		const struct shim_typetree_part *part = find_enumerator(
 			printer, node, (int64_t)(value & -value));
 
 		put_string(printer, between);
@@ -497,10 +498,10 @@ static void put_flags(struct printer *printer, const struct typetree_node *node,
 }
 
 static void put_enumerator(struct printer *printer,
-			   const struct typetree_node *node,
+			   const struct shim_typetree_node *node,
 			   struct integer number)
 {
-	const struct typetree_part *part =
+	const struct shim_typetree_part *part =
 		find_enumerator(printer, node, (int64_t)number.low);
 
 	if (part) {
@@ -520,7 +521,8 @@ static void put_enumerator(struct printer *printer,
 }
 
 static void put_number(struct printer *printer,
-		       const struct typetree_node *node, struct integer number)
+		       const struct shim_typetree_node *node,
+		       struct integer number)
 {
 	switch (node->kind) {
 	case SHIM_TYPE_BOOL:
@@ -539,7 +541,8 @@ static void put_number(struct printer *printer,
 }
 
 static void print_integer(struct printer *printer,
-			  const struct typetree_node *node, struct place place)
+			  const struct shim_typetree_node *node,
+			  struct place place)
 {
 	struct integer number;
 
@@ -624,8 +627,8 @@ static void put_floating(struct printer *printer, const struct floating *number)
 }
 
 static bool get_floating(struct printer *printer,
-			 const struct typetree_node *node, struct place place,
-			 struct floating *number)
+			 const struct shim_typetree_node *node,
+			 struct place place, struct floating *number)
 {
 	uint32_t words[4] = { 0 };
 
@@ -636,7 +639,8 @@ static bool get_floating(struct printer *printer,
 }
 
 static void print_floating(struct printer *printer,
-			   const struct typetree_node *node, struct place place)
+			   const struct shim_typetree_node *node,
+			   struct place place)
 {
 	struct floating number;
 
@@ -647,7 +651,8 @@ static void print_floating(struct printer *printer,
 }
 
 static void print_complex(struct printer *printer,
-			  const struct typetree_node *node, struct place place)
+			  const struct shim_typetree_node *node,
+			  struct place place)
 {
 	struct floating real, imaginary;
 	bool is_negative;
@@ -747,7 +752,7 @@ static void print_text(struct printer *printer, struct place place,
 		put_either(printer, "...", "}");
 }
 
-static bool is_text(const struct typetree_node *node)
+static bool is_text(const struct shim_typetree_node *node)
 {
 	return node->size == 1 && (node->kind == SHIM_TYPE_CHARACTER ||
 				   node->kind == SHIM_TYPE_SIGNED ||
@@ -784,7 +789,8 @@ static bool get_address(struct printer *printer, struct place place,
 }
 
 static void print_pointer(struct printer *printer,
-			  const struct typetree_node *node, struct place place)
+			  const struct shim_typetree_node *node,
+			  struct place place)
 {
 	uintptr_t address;
 
@@ -801,7 +807,7 @@ static void print_pointer(struct printer *printer,
 }
 
 static void print_reference(struct printer *printer,
-			    const struct typetree_node *node,
+			    const struct shim_typetree_node *node,
 			    struct place place)
 {
 	struct place object = { 0, false };
@@ -823,7 +829,7 @@ static void print_reference(struct printer *printer,
 /* A field's is its offset; -1 is NULL, for 0 is the first one's.  A function's
  * is its address, or odd for a virtual one. */
 static void print_member_pointer(struct printer *printer,
-				 const struct typetree_node *node,
+				 const struct shim_typetree_node *node,
 				 struct place place)
 {
 	bool is_field = node->size == sizeof(uintptr_t);
@@ -859,9 +865,10 @@ static void print_elements(struct printer *printer, uint32_t inner,
 }
 
 static void print_array(struct printer *printer,
-			const struct typetree_node *node, struct place place)
+			const struct shim_typetree_node *node,
+			struct place place)
 {
-	const struct typetree_node *inner = &printer->nodes[node->inner];
+	const struct shim_typetree_node *inner = &printer->nodes[node->inner];
 
 	if (!node->inner || node->elements == UINT64_MAX) {
 		put_either(printer, "[...]", "[\"...\"]");
@@ -886,9 +893,10 @@ static void put_field_name(struct printer *printer, const char *name)
 }
 
 static void print_field(struct printer *printer,
-			const struct typetree_part *part, struct place place)
+			const struct shim_typetree_part *part,
+			struct place place)
 {
-	const struct typetree_node *node = &printer->nodes[part->node];
+	const struct shim_typetree_node *node = &printer->nodes[part->node];
 	struct integer number;
 
 	place = at(place, (uint64_t)part->value);
@@ -902,9 +910,10 @@ static void print_field(struct printer *printer,
 }
 
 static void print_class(struct printer *printer,
-			const struct typetree_node *node, struct place place)
+			const struct shim_typetree_node *node,
+			struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 
 	if (node->is_cut) {
 		put_elision(printer);
@@ -925,17 +934,17 @@ static void print_class(struct printer *printer,
 
 /* --- what is known of the C++ library --- */
 
-static struct place place_of(const struct typetree_part *part,
+static struct place place_of(const struct shim_typetree_part *part,
 			     struct place place)
 {
 	return at(place, (uint64_t)part->value);
 }
 
 static void print_string_class(struct printer *printer,
-			       const struct typetree_node *node,
+			       const struct shim_typetree_node *node,
 			       struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 	struct place text = { 0, false }, length_place;
 	struct integer length;
 
@@ -947,9 +956,9 @@ static void print_string_class(struct printer *printer,
 		put_unreadable(printer, place.address);
 		return;
 	}
-	length_place = place_of(&parts[1], parts[1].flags & TYPETREE_INDIRECT ?
-						   text :
-						   place);
+	length_place = place_of(
+		&parts[1],
+		parts[1].flags & SHIM_TYPETREE_INDIRECT ? text : place);
 	if (!get_integer(printer, &printer->nodes[parts[1].node], length_place,
 			 &length))
 		put_unreadable(printer, length_place.address);
@@ -959,10 +968,10 @@ static void print_string_class(struct printer *printer,
 }
 
 static void print_short_string_class(struct printer *printer,
-				     const struct typetree_node *node,
+				     const struct shim_typetree_node *node,
 				     struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 	struct integer size;
 
 	if (printer->is_plain)
@@ -979,9 +988,10 @@ static void print_short_string_class(struct printer *printer,
 }
 
 static void print_sequence(struct printer *printer,
-			   const struct typetree_node *node, struct place place)
+			   const struct shim_typetree_node *node,
+			   struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 	uint64_t size = printer->nodes[node->inner].size, count;
 	struct place first = { 0, false }, last = { 0, false };
 
@@ -1010,9 +1020,10 @@ static void print_sequence(struct printer *printer,
 }
 
 static void print_optional(struct printer *printer,
-			   const struct typetree_node *node, struct place place)
+			   const struct shim_typetree_node *node,
+			   struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 	struct integer is_there;
 
 	if (!get_integer(printer, &printer->nodes[parts[1].node],
@@ -1025,18 +1036,25 @@ static void print_optional(struct printer *printer,
 }
 
 static bool print_form(struct printer *printer,
-		       const struct typetree_node *node, struct place place)
+		       const struct shim_typetree_node *node,
+		       struct place place)
 {
-	const struct typetree_part *parts = printer->parts + node->first;
+	const struct shim_typetree_part *parts = printer->parts + node->first;
 
 	switch (node->form) {
-	case TYPETREE_TEXT: print_string_class(printer, node, place); break;
-	case TYPETREE_SHORT_TEXT:
+	case SHIM_TYPETREE_TEXT:
+		print_string_class(printer, node, place);
+		break;
+	case SHIM_TYPETREE_SHORT_TEXT:
 		print_short_string_class(printer, node, place);
 		break;
-	case TYPETREE_SEQUENCE: print_sequence(printer, node, place); break;
-	case TYPETREE_OPTIONAL: print_optional(printer, node, place); break;
-	case TYPETREE_WRAPPER:
+	case SHIM_TYPETREE_SEQUENCE:
+		print_sequence(printer, node, place);
+		break;
+	case SHIM_TYPETREE_OPTIONAL:
+		print_optional(printer, node, place);
+		break;
+	case SHIM_TYPETREE_WRAPPER:
 		print_node(printer, parts[0].node, place_of(&parts[0], place));
 		break;
 	default: return false;
@@ -1047,7 +1065,8 @@ static bool print_form(struct printer *printer,
 /* --- all of it --- */
 
 static void print_kind(struct printer *printer,
-		       const struct typetree_node *node, struct place place)
+		       const struct shim_typetree_node *node,
+		       struct place place)
 {
 	switch (node->kind) {
 	case SHIM_TYPE_VOID: put_either(printer, "void", "null"); break;
@@ -1075,7 +1094,7 @@ static void print_kind(struct printer *printer,
 static void print_node(struct printer *printer, uint32_t index,
 		       struct place place)
 {
-	const struct typetree_node *node = &printer->nodes[index];
+	const struct shim_typetree_node *node = &printer->nodes[index];
 
 	if (printer->depth == DEPTH_MAX) {
 		put_elision(printer);
@@ -1087,9 +1106,9 @@ static void print_node(struct printer *printer, uint32_t index,
 	printer->depth--;
 }
 
-bool print_needs_space(const struct typetree *tree)
+bool print_needs_space(const struct shim_typetree *tree)
 {
-	switch (typetree_nodes(tree)->kind) {
+	switch (shim_typetree_nodes(tree)->kind) {
 	case SHIM_TYPE_BOOL:
 	case SHIM_TYPE_CHARACTER:
 	case SHIM_TYPE_SIGNED:
@@ -1104,9 +1123,9 @@ size_t print_write(const struct print_job *job, char *text, size_t size)
 	struct printer printer = {
 		.job = job,
 		.space = job->space,
-		.nodes = typetree_nodes(job->tree),
-		.parts = typetree_parts(job->tree),
-		.names = typetree_text(job->tree),
+		.nodes = shim_typetree_nodes(job->tree),
+		.parts = shim_typetree_parts(job->tree),
+		.names = shim_typetree_text(job->tree),
 		.is_json = job->flags & SHIM_PRINT_JSON,
 		.is_plain = job->flags & SHIM_PRINT_PLAIN,
 		.is_long = job->flags & SHIM_PRINT_LONG,

@@ -29,7 +29,7 @@ struct print_space {
 };
 
 struct print_job {
-	const struct typetree *tree;	/* print_is_valid */
+	const struct shim_typetree *tree; /* print_is_valid */
 	const void *value;		/* as many bytes as the type has */
 	uint32_t flags;			/* enum shim_print_flags */
 	/* Reads memory of where the value is from: all of it, or a failure
@@ -44,7 +44,7 @@ struct print_job {
 };
 
 /* Numbers alone need none. */
-bool print_needs_space(const struct typetree *tree);
+bool print_needs_space(const struct shim_typetree *tree);
 
 /*
  * Writes as much of the text as goes into @size bytes of @text, cut between two
@@ -54,6 +54,6 @@ bool print_needs_space(const struct typetree *tree);
 size_t print_write(const struct print_job *job, char *text, size_t size);
 
 /* Whether @tree, of which there are @size bytes, can be printed from. */
-bool print_is_valid(const struct typetree *tree, size_t size);
+bool print_is_valid(const struct shim_typetree *tree, size_t size);
 
 #endif

@@ -45,10 +45,10 @@ static void copy(void *to, const void *from, size_t size)
 
 /* --- types: a type is an index + 1 --- */
 
-static const struct typetree **chunks[CHUNKS];
+static const struct shim_typetree **chunks[CHUNKS];
 static uint32_t type_count; /* each store publishes one */
 
-const struct typetree *types_find(shim_type type)
+const struct shim_typetree *types_find(shim_type type)
 {
 	uintptr_t index = type - 1;
 
@@ -57,10 +57,11 @@ const struct typetree *types_find(shim_type type)
 	return chunks[index / CHUNK][index % CHUNK];
 }
 
-static shim_type add_type(const struct typetree *tree)
+static shim_type add_type(const struct shim_typetree *tree)
 {
-	const struct typetree ***chunk = &chunks[type_count / CHUNK % CHUNKS];
-	struct typetree *kept;
+	const struct shim_typetree ***chunk =
+		&chunks[type_count / CHUNK % CHUNKS];
+	struct shim_typetree *kept;
 
 	if (type_count == CHUNK * CHUNKS)
 		return 0;
@@ -82,11 +83,11 @@ static struct {
 } contents;
 
 static uint32_t *find_content(uint32_t *types, uint32_t mask,
-			      const struct typetree *tree)
+			      const struct shim_typetree *tree)
 {
 	for (uint32_t i = hash_bytes(tree, tree->size);; i++) {
 		uint32_t *place = &types[i & mask];
-		const struct typetree *at = types_find(*place);
+		const struct shim_typetree *at = types_find(*place);
 
 		if (!at || (at->size == tree->size &&
 			    is_equal(at, tree, tree->size)))
@@ -113,7 +114,7 @@ static bool make_content_room(void)
 	return true;
 }
 
-shim_type types_keep(const struct typetree *tree, size_t size)
+shim_type types_keep(const struct shim_typetree *tree, size_t size)
 {
 	uint32_t *place;
 
@@ -336,8 +337,8 @@ enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 				    uint64_t *size, uint32_t count,
 				    uint32_t *total, char *name)
 {
-	const struct typetree_node *node;
-	const struct typetree *tree;
+	const struct shim_typetree_node *node;
+	const struct shim_typetree *tree;
 	const char *text;
 
 	ENTRY_ASYNC();
@@ -346,12 +347,12 @@ enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 	tree = types_find(type);
 	if (!tree)
 		return SHIM_E_INVALIDARG;
-	node = typetree_nodes(tree);
+	node = shim_typetree_nodes(tree);
 	if (kind)
 		*kind = node->kind;
 	if (size)
 		*size = node->size;
-	text = typetree_text(tree) + node->name;
+	text = shim_typetree_text(tree) + node->name;
 	output_text(text, text_length(text) + 1, count, total, name);
 	return SHIM_OK;
 }
@@ -359,7 +360,7 @@ enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 enum shim_result shim_get_type_tree(shim_type type, uint32_t count,
 				    uint32_t *total, void *tree)
 {
-	const struct typetree *known;
+	const struct shim_typetree *known;
 
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, tree))

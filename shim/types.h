@@ -10,10 +10,10 @@
 #include <shim/typetree.h>
 
 /* What @type stands for, or NULL.  Async. */
-const struct typetree *types_find(shim_type type);
+const struct shim_typetree *types_find(shim_type type);
 
 /* The type that looks like this, a new one if there is none; 0: @tree, of which
  * there are @size bytes, is damaged, or there is no memory.  State lock held. */
-shim_type types_keep(const struct typetree *tree, size_t size);
+shim_type types_keep(const struct shim_typetree *tree, size_t size);
 
 #endif

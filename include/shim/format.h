@@ -750,7 +750,7 @@ _Static_assert(sizeof(struct shim_trace_info) == 112, "layout");
 #define SHIM_VALUES_KIND_ARGUMENTS 2u
 #define SHIM_VALUES_KIND_RESULT	   3u
 
-/* Behind it a struct typetree (<shim/typetree.h>). */
+/* Behind it a struct shim_typetree (<shim/typetree.h>). */
 struct shim_value_type {
 	uint32_t kind;
 	uint32_t size;			/* of all of it */

@@ -4,9 +4,9 @@
  * it, N.values of a recording has it (<shim/format.h>), and values are printed from
  * it.
  *
- *     struct typetree
- *     struct typetree_node[node_count]		nodes[0] is the type itself
- *     struct typetree_part[part_count]		what nodes consist of
+ *     struct shim_typetree
+ *     struct shim_typetree_node[node_count]	nodes[0] is the type itself
+ *     struct shim_typetree_part[part_count]	what nodes consist of
  *     char[text_size]				names, a NUL after each; the
  *						first is empty
  */
@@ -17,42 +17,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TYPETREE_NODES_MAX 4096
-#define TYPETREE_PARTS_MAX 16384
-#define TYPETREE_TEXT_MAX  (1u << 20)
+#define SHIM_TYPETREE_NODES_MAX 4096
+#define SHIM_TYPETREE_PARTS_MAX 16384
+#define SHIM_TYPETREE_TEXT_MAX (1u << 20)
 
 /* What is more than its fields. */
-enum typetree_form {
-	TYPETREE_PLAIN,
+enum shim_typetree_form {
+	SHIM_TYPETREE_PLAIN,
 	/* parts[0]: a pointer to characters; parts[1]: how many, from there on
-	 * if it is TYPETREE_INDIRECT.  std::string, std::string_view */
-	TYPETREE_TEXT,
+	 * if it is SHIM_TYPETREE_INDIRECT.  std::string, std::string_view */
+	SHIM_TYPETREE_TEXT,
 	/* parts[0], parts[1]: pointers to the first element and behind the
 	 * last;
 	 * @inner, the type of one */
-	TYPETREE_SEQUENCE,
+	SHIM_TYPETREE_SEQUENCE,
 	/* parts[0]: what is printed in its place.  std::unique_ptr, std::array
 	 */
-	TYPETREE_WRAPPER,
+	SHIM_TYPETREE_WRAPPER,
 	/* parts[0] if parts[1], a bool, is true.  std::optional */
-	TYPETREE_OPTIONAL,
-	/* As TYPETREE_TEXT if the lowest bit of parts[2], a byte, is set; else
+	SHIM_TYPETREE_OPTIONAL,
+	/* As SHIM_TYPETREE_TEXT if the lowest bit of parts[2], a byte, is set; else
 	 * the characters are parts[3], and the rest of that byte is how many.
 	 * libc++'s std::string */
-	TYPETREE_SHORT_TEXT,
+	SHIM_TYPETREE_SHORT_TEXT,
 };
 
 /* How the bytes of a number are to be read. */
-enum typetree_format {
-	TYPETREE_INTEGER,
-	TYPETREE_BINARY16,
-	TYPETREE_BINARY32,
-	TYPETREE_BINARY64,
-	TYPETREE_X87,
-	TYPETREE_BINARY128,
+enum shim_typetree_format {
+	SHIM_TYPETREE_INTEGER,
+	SHIM_TYPETREE_BINARY16,
+	SHIM_TYPETREE_BINARY32,
+	SHIM_TYPETREE_BINARY64,
+	SHIM_TYPETREE_X87,
+	SHIM_TYPETREE_BINARY128,
 };
 
-struct typetree_node {
+struct shim_typetree_node {
 	uint64_t size;		/* bytes */
 	uint32_t name;		/* an offset into the text */
 	uint32_t inner;		/* a node: pointee, element; 0: none */
@@ -67,21 +67,21 @@ struct typetree_node {
 	uint8_t unused[2];
 };
 
-enum { TYPETREE_INDIRECT = 1 };
+enum { SHIM_TYPETREE_INDIRECT = 1 };
 
 /* A field: @value is its offset in bytes.  An enumerator: its value. */
-struct typetree_part {
+struct shim_typetree_part {
 	int64_t value;
 	uint32_t name;
 	uint32_t node;
 	uint8_t bit, bits;	/* of a bit field from @value on; 0: none */
 	uint8_t flags;
 	uint8_t unused[5];
-	/* TYPETREE_INDIRECT: the part is @value bytes from where the pointer
+	/* SHIM_TYPETREE_INDIRECT: the part is @value bytes from where the pointer
 	 * before it leads. */
 };
 
-struct typetree {
+struct shim_typetree {
 	uint32_t size; /* of all of it: a multiple of 8 */
 	uint32_t node_count, part_count, text_size;
 };
@@ -90,69 +90,72 @@ struct typetree {
 extern "C" {
 #endif
 
-static inline const struct typetree_node *
-typetree_nodes(const struct typetree *tree)
+static inline const struct shim_typetree_node *
+shim_typetree_nodes(const struct shim_typetree *tree)
 {
-	return (const struct typetree_node *)(tree + 1);
+	return (const struct shim_typetree_node *)(tree + 1);
 }
 
-static inline const struct typetree_part *
-typetree_parts(const struct typetree *tree)
+static inline const struct shim_typetree_part *
+shim_typetree_parts(const struct shim_typetree *tree)
 {
-	return (const struct typetree_part *)(typetree_nodes(tree) +
-					      tree->node_count);
+	return (const struct shim_typetree_part *)(shim_typetree_nodes(tree) +
+						   tree->node_count);
 }
 
-static inline const char *typetree_text(const struct typetree *tree)
+static inline const char *shim_typetree_text(const struct shim_typetree *tree)
 {
-	return (const char *)(typetree_parts(tree) + tree->part_count);
+	return (const char *)(shim_typetree_parts(tree) + tree->part_count);
 }
 
 /* --- what is all in its bytes --- */
 
 /* Whether @part lies within the value. */
-static inline bool typetree_has_part(const struct typetree *tree,
-				     const struct typetree_node *node,
-				     const struct typetree_part *part)
+static inline bool shim_typetree_has_part(const struct shim_typetree *tree,
+					  const struct shim_typetree_node *node,
+					  const struct shim_typetree_part *part)
 {
 	uint64_t size = part->bits ? (part->bit + part->bits + 7u) / 8 :
-				     typetree_nodes(tree)[part->node].size;
+				     shim_typetree_nodes(tree)[part->node].size;
 
 	return part->value >= 0 && size <= node->size &&
 	       (uint64_t)part->value <= node->size - size;
 }
 
-static inline bool typetree_has_elements(const struct typetree *tree,
-					 const struct typetree_node *node)
+static inline bool
+shim_typetree_has_elements(const struct shim_typetree *tree,
+			   const struct shim_typetree_node *node)
 {
-	uint64_t size = typetree_nodes(tree)[node->inner].size;
+	uint64_t size = shim_typetree_nodes(tree)[node->inner].size;
 
 	return !node->inner || node->elements == UINT64_MAX || size == 0 ||
 	       node->elements <= node->size / size;
 }
 
-static inline bool typetree_is_plain_node(const struct typetree *tree,
-					  const struct typetree_node *node)
+static inline bool
+shim_typetree_is_plain_node(const struct shim_typetree *tree,
+			    const struct shim_typetree_node *node)
 {
 	bool is_class = node->kind == SHIM_TYPE_STRUCT ||
 			node->kind == SHIM_TYPE_UNION;
 
 	for (uint32_t i = 0; is_class && i < node->count; i++)
-		if (!typetree_has_part(tree, node,
-				       &typetree_parts(tree)[node->first + i]))
+		if (!shim_typetree_has_part(
+			    tree, node,
+			    &shim_typetree_parts(tree)[node->first + i]))
 			return false;
 	switch (node->kind) {
 	case SHIM_TYPE_STRUCT:
 	case SHIM_TYPE_UNION:
-		return node->form == TYPETREE_PLAIN ||
-		       node->form == TYPETREE_WRAPPER ||
-		       node->form == TYPETREE_OPTIONAL;
+		return node->form == SHIM_TYPETREE_PLAIN ||
+		       node->form == SHIM_TYPETREE_WRAPPER ||
+		       node->form == SHIM_TYPETREE_OPTIONAL;
 	case SHIM_TYPE_ARRAY:
 	case SHIM_TYPE_VECTOR:
-		return node->form == TYPETREE_PLAIN &&
-		       typetree_has_elements(tree, node);
+		return node->form == SHIM_TYPETREE_PLAIN &&
+		       shim_typetree_has_elements(tree, node);
 	case SHIM_TYPE_MEMBER_POINTER:
-		return node->form == TYPETREE_PLAIN &&
+		return node->form == SHIM_TYPETREE_PLAIN &&
 		       node->size == sizeof(uintptr_t);
 	case SHIM_TYPE_BOOL:
 	case SHIM_TYPE_CHARACTER:
@@ -160,7 +163,7 @@ static inline bool typetree_is_plain_node(const struct typetree *tree,
 	case SHIM_TYPE_UNSIGNED:
 	case SHIM_TYPE_FLOAT:
 	case SHIM_TYPE_COMPLEX:
-	case SHIM_TYPE_ENUM: return node->form == TYPETREE_PLAIN;
+	case SHIM_TYPE_ENUM: return node->form == SHIM_TYPETREE_PLAIN;
 	default: return false;
 	}
 }
@@ -170,10 +173,11 @@ static inline bool typetree_is_plain_node(const struct typetree *tree,
  * is followed or named, and all that is printed lies in it.  Of a tree that can be
  * printed from.
  */
-static inline bool typetree_is_plain(const struct typetree *tree)
+static inline bool shim_typetree_is_plain(const struct shim_typetree *tree)
 {
 	for (uint32_t i = 0; i < tree->node_count; i++)
-		if (!typetree_is_plain_node(tree, &typetree_nodes(tree)[i]))
+		if (!shim_typetree_is_plain_node(tree,
+						 &shim_typetree_nodes(tree)[i]))
 			return false;
 	return true;
 }

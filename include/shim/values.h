@@ -136,7 +136,7 @@ shim_get_type_info(SHIM_IN shim_type type,
 		   SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_ASYNC;
 
 /*
- * shim_get_type_tree - all that is known of @type: a struct typetree
+ * shim_get_type_tree - all that is known of @type: a struct shim_typetree
  * (<shim/typetree.h>), its struct and what is behind it
  *
  * *@total gets its bytes.  What does not fit is left out: then *@total is more than

@@ -3,19 +3,20 @@
 #include <print.h>
 
 /* An address leads nowhere here. */
-static bool is_address(const struct typetree_node *node)
+static bool is_address(const struct shim_typetree_node *node)
 {
-	return node->kind == SHIM_TYPE_POINTER && node->form == TYPETREE_PLAIN;
+	return node->kind == SHIM_TYPE_POINTER &&
+	       node->form == SHIM_TYPETREE_PLAIN;
 }
 
 bool value_is_valid(const void *memory, size_t size, uint32_t *value_size)
 {
-	const struct typetree *tree = memory;
-	const struct typetree_node *node = typetree_nodes(tree);
+	const struct shim_typetree *tree = memory;
+	const struct shim_typetree_node *node = shim_typetree_nodes(tree);
 
 	if (!print_is_valid(tree, size) || node->size == 0 ||
 	    node->size > VALUE_SIZE_MAX ||
-	    (!is_address(node) && !typetree_is_plain(tree)))
+	    (!is_address(node) && !shim_typetree_is_plain(tree)))
 		return false;
 	*value_size = (uint32_t)node->size;
 	return true;

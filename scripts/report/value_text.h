@@ -11,7 +11,7 @@
 
 #define VALUE_SIZE_MAX 256		/* bytes of a raw value */
 
-/* Whether @tree, a struct typetree of which there are @size bytes, is one from which a
+/* Whether @tree, a struct shim_typetree of which there are @size bytes, is one from which a
  * recorded value can be printed; how many bytes that has. */
 bool value_is_valid(const void *tree, size_t size, uint32_t *value_size);
 

@@ -75,10 +75,10 @@ struct typetree_value {
 	uint32_t name_size; /* with its NUL */
 };
 
-static inline const struct typetree *
+static inline const struct shim_typetree *
 typetree_of(const struct typetree_value *value)
 {
-	return (const struct typetree *)(value + 1);
+	return (const struct shim_typetree *)(value + 1);
 }
 
 static inline const char *

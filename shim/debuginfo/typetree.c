@@ -21,8 +21,8 @@
 #define DEPTH_MAX 32
 
 struct builder {
-	struct typetree_node *nodes;
-	struct typetree_part *parts;
+	struct shim_typetree_node *nodes;
+	struct shim_typetree_part *parts;
 	char *text;
 	size_t node_count, node_room, part_count, part_room;
 	size_t text_size, text_room;
@@ -66,7 +66,7 @@ static uint32_t add_nodes(struct builder *builder)
 {
 	size_t at = builder->node_count;
 
-	if (at + 1 > TYPETREE_NODES_MAX) {
+	if (at + 1 > SHIM_TYPETREE_NODES_MAX) {
 		builder->is_full = true;
 		return 0;
 	}
@@ -83,7 +83,7 @@ static uint32_t add_parts(struct builder *builder, uint32_t node, size_t count)
 {
 	size_t at = builder->part_count;
 
-	if (at + count > TYPETREE_PARTS_MAX) {
+	if (at + count > SHIM_TYPETREE_PARTS_MAX) {
 		builder->is_full = true;
 		return 0;
 	}
@@ -103,7 +103,7 @@ static uint32_t add_text(struct builder *builder, const char *text)
 
 	if (size <= 1)
 		return 0;
-	if (at + size > TYPETREE_TEXT_MAX) {
+	if (at + size > SHIM_TYPETREE_TEXT_MAX) {
 		builder->is_full = true;
 		return 0;
 	}
@@ -366,7 +366,7 @@ static bool compile_short_text(struct builder *builder, uint32_t node,
 		if (!goes_on(builder) ||
 		    !take_field(builder, part + i, &found[i], place))
 			return false;
-	builder->nodes[node].form = TYPETREE_SHORT_TEXT;
+	builder->nodes[node].form = SHIM_TYPETREE_SHORT_TEXT;
 	return true;
 }
 
@@ -383,11 +383,11 @@ static bool compile_text(struct builder *builder, uint32_t node,
 			return false;
 		is_indirect = true;
 	}
-	if (!take_two(builder, node, found, TYPETREE_TEXT, place))
+	if (!take_two(builder, node, found, SHIM_TYPETREE_TEXT, place))
 		return false;
 	if (is_indirect)
 		builder->parts[builder->nodes[node].first + 1].flags =
-			TYPETREE_INDIRECT;
+			SHIM_TYPETREE_INDIRECT;
 	return true;
 }
 
@@ -400,7 +400,7 @@ static bool compile_view(struct builder *builder, uint32_t node,
 
 	return find_one_of(class, data, &found[0]) &&
 	       find_one_of(class, size, &found[1]) &&
-	       take_two(builder, node, found, TYPETREE_TEXT, place);
+	       take_two(builder, node, found, SHIM_TYPETREE_TEXT, place);
 }
 
 static bool compile_sequence(struct builder *builder, uint32_t node,
@@ -418,11 +418,11 @@ static bool compile_sequence(struct builder *builder, uint32_t node,
 	element = found[0].type;
 	if (!peel(&element) || dwarf_tag(&element) != DW_TAG_pointer_type ||
 	    !type_of(&element, &element) ||
-	    !take_two(builder, node, found, TYPETREE_SEQUENCE, place))
+	    !take_two(builder, node, found, SHIM_TYPETREE_SEQUENCE, place))
 		return false;
 	inner = compile(builder, &element, place);
 	if (!goes_on(builder) || builder->nodes[inner].size == 0) {
-		builder->nodes[node].form = TYPETREE_PLAIN;
+		builder->nodes[node].form = SHIM_TYPETREE_PLAIN;
 		return false;
 	}
 	builder->nodes[node].inner = inner;
@@ -436,7 +436,7 @@ static bool compile_wrapper(struct builder *builder, uint32_t node,
 
 	if (!goes_on(builder) || !take_field(builder, part, found, place))
 		return false;
-	builder->nodes[node].form = TYPETREE_WRAPPER;
+	builder->nodes[node].form = SHIM_TYPETREE_WRAPPER;
 	return true;
 }
 
@@ -490,7 +490,7 @@ static bool compile_optional(struct builder *builder, uint32_t node,
 
 	return find_one_of(class, value, &found[0]) &&
 	       find_one_of(class, is, &found[1]) &&
-	       take_two(builder, node, found, TYPETREE_OPTIONAL, place);
+	       take_two(builder, node, found, SHIM_TYPETREE_OPTIONAL, place);
 }
 
 static bool compile_known(struct builder *builder, uint32_t node,
@@ -544,7 +544,7 @@ static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
 static void compile_field(struct builder *builder, Dwarf_Die *field,
 			  uint64_t base, uint32_t index, struct place place)
 {
-	struct typetree_part part = { .name = 0 };
+	struct shim_typetree_part part = { .name = 0 };
 	uint64_t offset = 0, bits = 0, first = 0;
 	Dwarf_Die type;
 	bool is_understood = type_of(field, &type);
@@ -681,7 +681,7 @@ static int64_t read_enumerator(Dwarf_Die *die, bool without_sign)
  * What counts from 0 or 1 without a gap is no such thing: 3 of {A, B, C} is not
  * B|C.
  */
-static bool are_flags(const struct typetree_part *parts, size_t count)
+static bool are_flags(const struct shim_typetree_part *parts, size_t count)
 {
 	uint64_t bits = 0, most = 0;
 	size_t singles = 0, others = 0;
@@ -750,14 +750,15 @@ static bool find_format(const char *name, uint64_t size, uint8_t *format)
 
 	switch (size) {
 	case 2:
-		*format = TYPETREE_BINARY16;
+		*format = SHIM_TYPETREE_BINARY16;
 		return strstr(name, "bf16") == NULL &&
 		       strstr(name, "bfloat") == NULL;
-	case 4: *format = TYPETREE_BINARY32; return true;
-	case 8: *format = TYPETREE_BINARY64; return true;
+	case 4: *format = SHIM_TYPETREE_BINARY32; return true;
+	case 8: *format = SHIM_TYPETREE_BINARY64; return true;
 	case 16:
-		*format = is_quad || LDBL_MANT_DIG == 113 ? TYPETREE_BINARY128 :
-							    TYPETREE_X87;
+		*format = is_quad || LDBL_MANT_DIG == 113 ?
+				  SHIM_TYPETREE_BINARY128 :
+				  SHIM_TYPETREE_X87;
 		return is_quad || LDBL_MANT_DIG == 64 || LDBL_MANT_DIG == 113;
 	default: return false;
 	}
@@ -775,7 +776,7 @@ static uint8_t kind_of_base(Dwarf_Die *die, uint64_t size, uint8_t *format)
 	uint64_t encoding = 0;
 
 	read_number(die, DW_AT_encoding, &encoding);
-	*format = TYPETREE_INTEGER;
+	*format = SHIM_TYPETREE_INTEGER;
 	/* Their upper bits are anything. */
 	if (strstr(name, "BitInt") || strstr(name, "ExtInt") || size == 0)
 		return SHIM_TYPE_UNKNOWN;
@@ -806,7 +807,7 @@ static uint8_t kind_of_base(Dwarf_Die *die, uint64_t size, uint8_t *format)
 static void compile_base(struct builder *builder, uint32_t node,
 			 Dwarf_Die *type)
 {
-	struct typetree_node *at = &builder->nodes[node];
+	struct shim_typetree_node *at = &builder->nodes[node];
 
 	read_number(type, DW_AT_byte_size, &at->size);
 	at->kind = kind_of_base(type, at->size, &at->format);
@@ -850,7 +851,7 @@ static uint32_t compile_dimensions(struct builder *builder, Dwarf_Die *type,
 				   Dwarf_Die dimension, uint32_t node,
 				   struct place place)
 {
-	struct typetree_node *at = &builder->nodes[node];
+	struct shim_typetree_node *at = &builder->nodes[node];
 	uint64_t elements = UINT64_MAX;
 	Dwarf_Die element, next = dimension;
 	bool has_next = false;
@@ -907,7 +908,7 @@ static void compile_array(struct builder *builder, uint32_t node,
 static void compile_peeled(struct builder *builder, uint32_t node,
 			   Dwarf_Die *type, struct place place)
 {
-	struct typetree_node *at = &builder->nodes[node];
+	struct shim_typetree_node *at = &builder->nodes[node];
 
 	switch (dwarf_tag(type)) {
 	case DW_TAG_base_type: compile_base(builder, node, type); break;
@@ -1054,14 +1055,14 @@ static bool append_value(struct typetree_list *list,
 			 const struct builder *builder, const char *name)
 {
 	struct typetree_value value;
-	struct typetree tree;
+	struct shim_typetree tree;
 	size_t nodes, parts;
 
 	if (builder->has_failed)
 		return false;
 	nodes = builder->node_count * sizeof(*builder->nodes);
 	parts = builder->part_count * sizeof(*builder->parts);
-	tree = (struct typetree){
+	tree = (struct shim_typetree){
 		.size = (uint32_t)round_up(sizeof(tree) + nodes + parts +
 					   builder->text_size),
 		.node_count = (uint32_t)builder->node_count,

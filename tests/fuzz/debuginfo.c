@@ -327,7 +327,7 @@ static void look_at_types(const struct debuginfo_answer *answer)
 	look(at, left);
 	while (left > 0) {
 		const struct typetree_value *value = (const void *)at;
-		const struct typetree *tree = typetree_of(value);
+		const struct shim_typetree *tree = typetree_of(value);
 
 		claim(left >= sizeof(*value) + sizeof(*tree) &&
 		      value->size <= left && value->size % 8 == 0 &&

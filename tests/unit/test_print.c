@@ -20,8 +20,8 @@ static bool holds(bool condition)
 /* --- a tree --- */
 
 static struct {
-	struct typetree_node nodes[32];
-	struct typetree_part parts[300];
+	struct shim_typetree_node nodes[32];
+	struct shim_typetree_part parts[300];
 	char text[2048];
 	uint32_t node_count, part_count, text_size;
 } made;
@@ -40,9 +40,9 @@ static uint32_t name(const char *text)
 	return at;
 }
 
-static struct typetree_node *add_node(uint8_t kind, uint64_t size)
+static struct shim_typetree_node *add_node(uint8_t kind, uint64_t size)
 {
-	struct typetree_node *node = &made.nodes[made.node_count++];
+	struct shim_typetree_node *node = &made.nodes[made.node_count++];
 
 	memset(node, 0, sizeof(*node));
 	node->kind = kind;
@@ -51,16 +51,16 @@ static struct typetree_node *add_node(uint8_t kind, uint64_t size)
 	return node;
 }
 
-static uint32_t index_of(const struct typetree_node *node)
+static uint32_t index_of(const struct shim_typetree_node *node)
 {
 	return (uint32_t)(node - made.nodes);
 }
 
 /* All parts of a node, one after the other. */
-static struct typetree_part *add_part(struct typetree_node *node, int64_t value,
-				      const char *text)
+static struct shim_typetree_part *add_part(struct shim_typetree_node *node,
+					   int64_t value, const char *text)
 {
-	struct typetree_part *part = &made.parts[made.part_count++];
+	struct shim_typetree_part *part = &made.parts[made.part_count++];
 
 	memset(part, 0, sizeof(*part));
 	if (node->count++ == 0)
@@ -70,19 +70,19 @@ static struct typetree_part *add_part(struct typetree_node *node, int64_t value,
 	return part;
 }
 
-static struct typetree_part *add_field(struct typetree_node *node,
-				       uint64_t offset, const char *text,
-				       const struct typetree_node *type)
+static struct shim_typetree_part *
+add_field(struct shim_typetree_node *node, uint64_t offset, const char *text,
+	  const struct shim_typetree_node *type)
 {
-	struct typetree_part *part = add_part(node, (int64_t)offset, text);
+	struct shim_typetree_part *part = add_part(node, (int64_t)offset, text);
 
 	part->node = index_of(type);
 	return part;
 }
 
-static const struct typetree *pack(void)
+static const struct shim_typetree *pack(void)
 {
-	struct typetree *tree = (struct typetree *)packed;
+	struct shim_typetree *tree = (struct shim_typetree *)packed;
 	size_t nodes = made.node_count * sizeof(made.nodes[0]);
 	size_t parts = made.part_count * sizeof(made.parts[0]);
 
@@ -240,12 +240,12 @@ Test(print, integers_of_every_size)
 
 static const char *print_double(double value)
 {
-	return print_one(SHIM_TYPE_FLOAT, 8, TYPETREE_BINARY64, &value, 0);
+	return print_one(SHIM_TYPE_FLOAT, 8, SHIM_TYPETREE_BINARY64, &value, 0);
 }
 
 static const char *print_float(float value)
 {
-	return print_one(SHIM_TYPE_FLOAT, 4, TYPETREE_BINARY32, &value, 0);
+	return print_one(SHIM_TYPE_FLOAT, 4, SHIM_TYPETREE_BINARY32, &value, 0);
 }
 
 Test(print, floating_point_as_people_write_it)
@@ -349,7 +349,8 @@ Test(print, so_is_a_long_double)
 
 		memset(bytes, 0xa5, sizeof(bytes));
 		memcpy(bytes, &cases[i], 10);
-		got = print_one(SHIM_TYPE_FLOAT, 16, TYPETREE_X87, bytes, 0);
+		got = print_one(SHIM_TYPE_FLOAT, 16, SHIM_TYPETREE_X87, bytes,
+				0);
 		cr_expect(holds(strtold(got, NULL) == cases[i]), "%s", got);
 	}
 	for (int i = 0; i < 3000; i++) {
@@ -365,7 +366,8 @@ Test(print, so_is_a_long_double)
 		bits.exponent += bits.exponent == 0;
 		memcpy(bytes, &bits, 10);
 		memcpy(&value, bytes, sizeof(value));
-		got = print_one(SHIM_TYPE_FLOAT, 16, TYPETREE_X87, bytes, 0);
+		got = print_one(SHIM_TYPE_FLOAT, 16, SHIM_TYPETREE_X87, bytes,
+				0);
 		cr_assert(holds(strtold(got, NULL) == value), "%s %La", got,
 			  value);
 	}
@@ -377,11 +379,11 @@ Test(print, what_the_processor_takes_for_no_number_is_none)
 	unsigned char infinite[16] = { [7] = 0x80, [8] = 0xff, [9] = 0xff };
 
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_FLOAT, 16, TYPETREE_X87,
+		     (char *)print_one(SHIM_TYPE_FLOAT, 16, SHIM_TYPETREE_X87,
 				       unnormal, 0),
 		     (char *)"nan"));
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_FLOAT, 16, TYPETREE_X87,
+		     (char *)print_one(SHIM_TYPE_FLOAT, 16, SHIM_TYPETREE_X87,
 				       infinite, 0),
 		     (char *)"-inf"));
 }
@@ -394,16 +396,16 @@ Test(print, halves_and_quadruples)
 	uint64_t quad[2] = { 1, 0x3fffull << 48 };
 
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_FLOAT, 2, TYPETREE_BINARY16,
-				       &one_third, 0),
+		     (char *)print_one(SHIM_TYPE_FLOAT, 2,
+				       SHIM_TYPETREE_BINARY16, &one_third, 0),
 		     (char *)"0.3333"));
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_FLOAT, 2, TYPETREE_BINARY16,
-				       &largest, 0),
+		     (char *)print_one(SHIM_TYPE_FLOAT, 2,
+				       SHIM_TYPETREE_BINARY16, &largest, 0),
 		     (char *)"65500"));
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_FLOAT, 16, TYPETREE_BINARY128,
-				       quad, 0),
+		     (char *)print_one(SHIM_TYPE_FLOAT, 16,
+				       SHIM_TYPETREE_BINARY128, quad, 0),
 		     (char *)"1.0000000000000000000000000000000002"));
 }
 
@@ -412,16 +414,18 @@ Test(print, complex_numbers)
 	double value[2] = { 1.5, -2 }, odd[2] = { NAN, INFINITY };
 
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_COMPLEX, 16, TYPETREE_BINARY64,
-				       value, 0),
+		     (char *)print_one(SHIM_TYPE_COMPLEX, 16,
+				       SHIM_TYPETREE_BINARY64, value, 0),
 		     (char *)"1.5 - 2i"));
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_COMPLEX, 16, TYPETREE_BINARY64,
-				       value, SHIM_PRINT_JSON),
+		     (char *)print_one(SHIM_TYPE_COMPLEX, 16,
+				       SHIM_TYPETREE_BINARY64, value,
+				       SHIM_PRINT_JSON),
 		     (char *)"{\"real\": 1.5, \"imaginary\": -2}"));
 	cr_expect(eq(str,
-		     (char *)print_one(SHIM_TYPE_COMPLEX, 16, TYPETREE_BINARY64,
-				       odd, SHIM_PRINT_JSON),
+		     (char *)print_one(SHIM_TYPE_COMPLEX, 16,
+				       SHIM_TYPETREE_BINARY64, odd,
+				       SHIM_PRINT_JSON),
 		     (char *)"{\"real\": \"nan\", \"imaginary\": \"inf\"}"));
 }
 
@@ -429,7 +433,7 @@ Test(print, complex_numbers)
 
 static void make_enumeration(bool is_flags)
 {
-	struct typetree_node *node = add_node(SHIM_TYPE_ENUM, 4);
+	struct shim_typetree_node *node = add_node(SHIM_TYPE_ENUM, 4);
 
 	node->name = name("enum colour");
 	node->is_signed = !is_flags;
@@ -464,7 +468,7 @@ Test(print, enumerators_by_name)
 
 static void make_pointer(uint8_t kind, uint64_t size)
 {
-	struct typetree_node *node;
+	struct shim_typetree_node *node;
 
 	forget();
 	node = add_node(SHIM_TYPE_POINTER, 8);
@@ -562,12 +566,12 @@ Test(print, references_show_what_they_refer_to)
 
 static void make_class(void)
 {
-	struct typetree_node *class = add_node(SHIM_TYPE_STRUCT, 32);
-	struct typetree_node *number = add_node(SHIM_TYPE_SIGNED, 4);
-	struct typetree_node *bits = add_node(SHIM_TYPE_UNSIGNED, 4);
-	struct typetree_node *inner = add_node(SHIM_TYPE_STRUCT, 8);
-	struct typetree_node *string = add_node(SHIM_TYPE_POINTER, 8);
-	struct typetree_part *field;
+	struct shim_typetree_node *class = add_node(SHIM_TYPE_STRUCT, 32);
+	struct shim_typetree_node *number = add_node(SHIM_TYPE_SIGNED, 4);
+	struct shim_typetree_node *bits = add_node(SHIM_TYPE_UNSIGNED, 4);
+	struct shim_typetree_node *inner = add_node(SHIM_TYPE_STRUCT, 8);
+	struct shim_typetree_node *string = add_node(SHIM_TYPE_POINTER, 8);
+	struct shim_typetree_part *field;
 
 	inner->is_cut = true;
 	string->inner = index_of(add_node(SHIM_TYPE_CHARACTER, 1));
@@ -604,9 +608,9 @@ Test(print, classes_one_level_deep_and_bit_fields)
 Test(print, a_bit_field_may_span_nine_bytes)
 {
 	unsigned char bytes[9] = { 0x80, 1, 2, 3, 4, 5, 6, 7, 0x7f };
-	struct typetree_node *class = add_node(SHIM_TYPE_STRUCT, 16);
-	struct typetree_part *field = add_field(
-		class, 0, "a", add_node(SHIM_TYPE_UNSIGNED, 8));
+	struct shim_typetree_node *class = add_node(SHIM_TYPE_STRUCT, 16);
+	struct shim_typetree_part *field =
+		add_field(class, 0, "a", add_node(SHIM_TYPE_UNSIGNED, 8));
 
 	field->bit = 7;
 	field->bits = 64;
@@ -614,10 +618,10 @@ Test(print, a_bit_field_may_span_nine_bytes)
 	EXPECT(bytes, 0, "{a = 18306582772531463171}");
 }
 
-static struct typetree_node *make_array(uint8_t kind, uint64_t elements,
-					uint8_t element, uint64_t size)
+static struct shim_typetree_node *make_array(uint8_t kind, uint64_t elements,
+					     uint8_t element, uint64_t size)
 {
-	struct typetree_node *node;
+	struct shim_typetree_node *node;
 
 	forget();
 	node = add_node(kind, elements * size);
@@ -665,16 +669,17 @@ Test(print, an_array_of_characters_is_a_string)
 
 /* --- what is known of the C++ library --- */
 
-static struct typetree_node *make_form(uint8_t form, uint64_t second,
-				       uint8_t flags)
+static struct shim_typetree_node *make_form(uint8_t form, uint64_t second,
+					    uint8_t flags)
 {
-	struct typetree_node *class, *pointer, *number;
+	struct shim_typetree_node *class, *pointer, *number;
 
 	forget();
 	class = add_node(SHIM_TYPE_STRUCT, 32);
 	pointer = add_node(SHIM_TYPE_POINTER, 8);
-	number = form == TYPETREE_SEQUENCE ? pointer :
-					     add_node(SHIM_TYPE_UNSIGNED, 8);
+	number = form == SHIM_TYPETREE_SEQUENCE ?
+			 pointer :
+			 add_node(SHIM_TYPE_UNSIGNED, 8);
 	class->form = form;
 	add_field(class, 8, "first", pointer);
 	add_field(class, second, "second", number)->flags = flags;
@@ -686,7 +691,7 @@ Test(print, strings_of_the_library)
 	uint64_t value[4] = { 0, BASE + 24, 3 }, length = 2;
 
 	memcpy(memory + 24, "a\0b", 4);
-	make_form(TYPETREE_TEXT, 16, 0);
+	make_form(SHIM_TYPETREE_TEXT, 16, 0);
 	EXPECT(value, 0, "\"a\\x00b\"");
 	EXPECT(value, SHIM_PRINT_JSON, "\"a\\u0000b\"");
 	EXPECT(value, SHIM_PRINT_PLAIN, "{...}");
@@ -700,14 +705,14 @@ Test(print, strings_of_the_library)
 	/* The older one: its length is before its characters. */
 	value[1] = BASE + 24;
 	memcpy(memory, &length, 8);
-	make_form(TYPETREE_TEXT, (uint64_t)-24, TYPETREE_INDIRECT);
+	make_form(SHIM_TYPETREE_TEXT, (uint64_t)-24, SHIM_TYPETREE_INDIRECT);
 	EXPECT(value, 0, "\"a\\x00\"");
 }
 
 Test(print, strings_that_may_be_in_their_object)
 {
 	unsigned char value[24] = { 2 << 1, 'a', '\0', 'c' };
-	struct typetree_node *class, *pointer, *number, *byte;
+	struct shim_typetree_node *class, *pointer, *number, *byte;
 	uint64_t length = 2, address = BASE + 24;
 
 	forget();
@@ -715,7 +720,7 @@ Test(print, strings_that_may_be_in_their_object)
 	pointer = add_node(SHIM_TYPE_POINTER, 8);
 	number = add_node(SHIM_TYPE_UNSIGNED, 8);
 	byte = add_node(SHIM_TYPE_UNSIGNED, 1);
-	class->form = TYPETREE_SHORT_TEXT;
+	class->form = SHIM_TYPETREE_SHORT_TEXT;
 	add_field(class, 16, "data", pointer);
 	add_field(class, 8, "size", number);
 	add_field(class, 0, "size", byte);
@@ -740,10 +745,10 @@ Test(print, vectors_of_the_library)
 {
 	uint64_t value[4] = { 0, BASE, BASE + 12 };
 	int numbers[20] = { 1, 2, -3 };
-	struct typetree_node *class;
+	struct shim_typetree_node *class;
 
 	memcpy(memory, numbers, sizeof(numbers));
-	class = make_form(TYPETREE_SEQUENCE, 16, 0);
+	class = make_form(SHIM_TYPETREE_SEQUENCE, 16, 0);
 	class->inner = index_of(add_node(SHIM_TYPE_SIGNED, 4));
 	EXPECT(value, 0, "{size 3: 1, 2, -3}");
 	EXPECT(value, SHIM_PRINT_JSON, "{\"size\": 3, \"elements\": [1, 2, -3]}");
@@ -768,12 +773,12 @@ Test(print, wrappers_and_optionals)
 {
 	uint64_t value[4] = { 0, 0x77, 1 };
 
-	make_form(TYPETREE_OPTIONAL, 16, 0);
+	make_form(SHIM_TYPETREE_OPTIONAL, 16, 0);
 	EXPECT(value, 0, "0x77");
 	value[2] = 0;
 	EXPECT(value, 0, "nullopt");
 	EXPECT(value, SHIM_PRINT_JSON, "null");
-	make_form(TYPETREE_WRAPPER, 16, 0);
+	make_form(SHIM_TYPETREE_WRAPPER, 16, 0);
 	EXPECT(value, 0, "0x77");
 }
 
@@ -792,7 +797,7 @@ Test(print, every_reason_has_its_words)
 /* A class with one of each, to be read. */
 static void make_all(void)
 {
-	struct typetree_node *reference, *class, *types[8];
+	struct shim_typetree_node *reference, *class, *types[8];
 
 	forget();
 	reference = add_node(SHIM_TYPE_REFERENCE, 8);
@@ -800,14 +805,14 @@ static void make_all(void)
 	reference->inner = index_of(class);
 	types[0] = add_node(SHIM_TYPE_SIGNED, 4);
 	types[1] = add_node(SHIM_TYPE_FLOAT, 8);
-	types[1]->format = TYPETREE_BINARY64;
+	types[1]->format = SHIM_TYPETREE_BINARY64;
 	types[2] = add_node(SHIM_TYPE_POINTER, 8);
 	types[3] = add_node(SHIM_TYPE_CHARACTER, 1);
 	types[2]->inner = index_of(types[3]);
 	types[4] = add_node(SHIM_TYPE_ARRAY, 4096);
 	types[4]->elements = 2;
 	types[5] = add_node(SHIM_TYPE_COMPLEX, 16);
-	types[5]->format = TYPETREE_BINARY64;
+	types[5]->format = SHIM_TYPETREE_BINARY64;
 	types[4]->inner = index_of(types[5]);
 	types[6] = add_node(SHIM_TYPE_ENUM, 4);
 	add_field(class, 0, "a\xc3\xa4", types[0]);
@@ -884,7 +889,7 @@ Test(print, without_a_way_to_read_all_pointers_are_unreadable)
 
 Test(print, the_text_of_anything_is_bounded)
 {
-	struct typetree_node *node;
+	struct shim_typetree_node *node;
 
 	/* Arrays of arrays of arrays ... */
 	for (int i = 0; i < 14; i++) {
@@ -914,7 +919,7 @@ Test(print, a_damaged_tree_harms_nobody)
 	static _Alignas(8) unsigned char copy[sizeof(packed)];
 	uintptr_t at[8192 / 8] = { BASE };
 	unsigned refused = 0, printed = 0;
-	const struct typetree *tree;
+	const struct shim_typetree *tree;
 	struct print_job job = { .value = at,
 				 .read = read_memory,
 				 .space = &space };
@@ -930,13 +935,13 @@ Test(print, a_damaged_tree_harms_nobody)
 				random_bits() % 2 ?
 					(unsigned char)random_bits() :
 					(unsigned char)(random_bits() % 20);
-		job.tree = (const struct typetree *)copy;
+		job.tree = (const struct shim_typetree *)copy;
 		job.flags = random_bits() % 8;
 		/* Its own bytes are where the type says: it may not be larger
 		 * than they are. */
 		if (!print_is_valid(job.tree, size)) {
 			refused++;
-		} else if (typetree_nodes(job.tree)->kind ==
+		} else if (shim_typetree_nodes(job.tree)->kind ==
 			   SHIM_TYPE_REFERENCE) {
 			printed++;
 			print_write(&job, text, sizeof(text));
@@ -954,25 +959,26 @@ Test(print, a_damaged_tree_harms_nobody)
 
 static bool is_plain(void)
 {
-	const struct typetree *tree = pack();
-	bool plain = typetree_is_plain(tree);
+	const struct shim_typetree *tree = pack();
+	bool plain = shim_typetree_is_plain(tree);
 
-	cr_assert(holds(print_is_valid(tree, tree->size)), "kind %u", typetree_nodes(tree)->kind);
+	cr_assert(holds(print_is_valid(tree, tree->size)), "kind %u",
+		  shim_typetree_nodes(tree)->kind);
 	forget();
 	return plain;
 }
 
-static struct typetree_node *make_plain_class(void)
+static struct shim_typetree_node *make_plain_class(void)
 {
-	struct typetree_node *class = add_node(SHIM_TYPE_STRUCT, 24);
-	struct typetree_node *number = add_node(SHIM_TYPE_SIGNED, 4);
-	struct typetree_node *list = add_node(SHIM_TYPE_ARRAY, 12);
-	struct typetree_node *real = add_node(SHIM_TYPE_FLOAT, 8);
-	struct typetree_part *field;
+	struct shim_typetree_node *class = add_node(SHIM_TYPE_STRUCT, 24);
+	struct shim_typetree_node *number = add_node(SHIM_TYPE_SIGNED, 4);
+	struct shim_typetree_node *list = add_node(SHIM_TYPE_ARRAY, 12);
+	struct shim_typetree_node *real = add_node(SHIM_TYPE_FLOAT, 8);
+	struct shim_typetree_part *field;
 
 	list->elements = 3;
 	list->inner = index_of(add_node(SHIM_TYPE_CHARACTER, 4));
-	real->format = TYPETREE_BINARY64;
+	real->format = SHIM_TYPETREE_BINARY64;
 	add_field(class, 0, "a", real);
 	add_field(class, 8, "b", list);
 	field = add_field(class, 20, "c", number);
@@ -989,7 +995,7 @@ Test(print, numbers_and_what_is_made_of_them_are_plain)
 	cr_expect(holds(is_plain()));
 	make_plain_class();
 	cr_expect(holds(is_plain()));
-	make_plain_class()->form = TYPETREE_WRAPPER;
+	make_plain_class()->form = SHIM_TYPETREE_WRAPPER;
 	cr_expect(holds(is_plain()));
 }
 
@@ -997,7 +1003,7 @@ Test(print, what_an_address_is_part_of_is_not_plain)
 {
 	static const uint8_t kinds[] = { SHIM_TYPE_POINTER, SHIM_TYPE_REFERENCE,
 					 SHIM_TYPE_FUNCTION, SHIM_TYPE_UNKNOWN };
-	struct typetree_node *class;
+	struct shim_typetree_node *class;
 
 	for (unsigned i = 0; i < sizeof(kinds); i++) {
 		class = make_plain_class();
@@ -1008,7 +1014,7 @@ Test(print, what_an_address_is_part_of_is_not_plain)
 	cr_expect(holds(!is_plain()));
 	make_class();
 	cr_expect(holds(!is_plain()));
-	class = make_form(TYPETREE_SEQUENCE, 16, 0);
+	class = make_form(SHIM_TYPETREE_SEQUENCE, 16, 0);
 	class->inner = index_of(add_node(SHIM_TYPE_SIGNED, 4));
 	cr_expect(holds(!is_plain()));
 }
@@ -1019,7 +1025,7 @@ Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
 	static _Alignas(8) unsigned char copy[sizeof(packed)];
 	unsigned char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct print_job job = { .tree = (const struct typetree *)copy,
+	struct print_job job = { .tree = (const struct shim_typetree *)copy,
 				 .space = &space };
 	unsigned plain = 0, other = 0;
 	uint32_t size;
@@ -1029,7 +1035,8 @@ Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
 	make_plain_class();
 	size = pack()->size;
 	for (int i = 0; i < 50000; i++) {
-		const struct typetree_node *node = typetree_nodes(job.tree);
+		const struct shim_typetree_node *node =
+			shim_typetree_nodes(job.tree);
 
 		memcpy(copy, packed, size);
 		for (uint64_t n = random_bits() % 3 + 1; n > 0; n--)
@@ -1037,8 +1044,8 @@ Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
 				(unsigned char)(random_bits() % 40);
 		if (!print_is_valid(job.tree, size))
 			continue;
-		other += !typetree_is_plain(job.tree);
-		if (!typetree_is_plain(job.tree) || node->size > 4096)
+		other += !shim_typetree_is_plain(job.tree);
+		if (!shim_typetree_is_plain(job.tree) || node->size > 4096)
 			continue;
 		plain++;
 		job.value = pages + 4096 - node->size;
