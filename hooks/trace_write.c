@@ -350,13 +350,14 @@ static void list_all(struct trace *trace, struct shim_node *innermost)
 static void put_track(struct trace *trace, uint32_t track,
 		      struct shim_node *innermost)
 {
-	char *at = take_timed(trace, 8, innermost);
+	char *at;
 
-	if (!at)
-		return;
-	put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_TRACK, 8) |
-		     (uint64_t)track << 16);
+	/* If a block begins with it, @innermost is what it says is open there. */
 	trace->track = track;
+	at = take_timed(trace, 8, innermost);
+	if (at)
+		put_word(at, SHIM_TRACE_HEAD(SHIM_TRACE_TRACK, 8) |
+			     (uint64_t)track << 16);
 }
 
 static void say_stack(struct trace *trace, struct shim_node *innermost)
@@ -457,8 +458,10 @@ static bool is_recording(struct tree *tree, struct shim_node *innermost)
 		trace->resumes++;
 		own_stack(tree)->resumes = trace->resumes;
 	}
-	if (is_off && !trace->is_paused)
+	if (is_off && !trace->is_paused) {
+		find_track(tree, innermost);
 		pause_trace(trace, innermost);
+	}
 	if (is_off)
 		return false;
 	if (trace->is_paused) {
@@ -784,6 +787,7 @@ static struct trace *trace_for_text(struct tree **tree)
 	    __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
 		return NULL;
 	trace_say_waiting(*tree, tree_collect(*tree));
+	find_track(*tree, (*tree)->current);
 	return trace->is_lost ? NULL : trace;
 }
 
