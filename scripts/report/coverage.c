@@ -789,5 +789,6 @@ void coverage_print(FILE *out, const struct coverage *coverage,
 					    (uint64_t)options->limit;
 	each_file(&table);
 	if (table.left_out)
-		fprintf(out, "... and %u more (--limit 0)\n", table.left_out);
+		fprintf(out, "... %u more (--limit 0 shows all)\n",
+			table.left_out);
 }

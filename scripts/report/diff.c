@@ -393,10 +393,9 @@ static void print_text(FILE *out, const struct diff *diff)
 		[VALUE_LOST] = "lost",
 	};
 	const struct options *options = diff->options;
-	uint32_t i, limit = options->limit < 0 ? ROWS :
-						 (uint32_t)options->limit;
+	uint32_t i, rows;
 	struct page page = page_on(out, options, NULL);
-	char titles[2][SHORT_TEXT], text[SHORT_TEXT];
+	char titles[2][SHORT_TEXT];
 
 	print_side(&page, diff, 0);
 	print_side(&page, diff, 1);
@@ -409,13 +408,10 @@ static void print_text(FILE *out, const struct diff *diff)
 		"\302\261", "%", "", diff->is_sampled ? "samples A" : "calls A",
 		diff->is_sampled ? "samples B" : "calls B",
 		page.color ? "\033[m" : "");
-	if (limit == 0 || limit > diff->count)
-		limit = diff->count;
-	for (i = 0; i < limit; i++)
+	rows = page_rows(&page, ROWS, diff->count);
+	for (i = 0; i < rows; i++)
 		print_row(&page, diff, &diff->rows[i]);
-	if (limit < diff->count)
-		fprintf(out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, diff->count - limit));
+	page_left_out(&page, rows, diff->count);
 }
 
 /* --- for programs --- */

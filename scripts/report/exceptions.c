@@ -294,9 +294,7 @@ static void print_head(const struct page *page)
 void exceptions_print(const struct page *page)
 {
 	const struct exceptions *exceptions = page->model->exceptions;
-	uint32_t i, n, limit = page->options->limit < 0 ? 30 :
-			       (uint32_t)page->options->limit;
-	char text[SHORT_TEXT];
+	uint32_t i, n, rows = page_rows(page, 30, exceptions->type_count);
 	const char *name;
 
 	print_head(page);
@@ -305,9 +303,7 @@ void exceptions_print(const struct page *page)
 	fprintf(page->out, "\n%s%10s %10s  type%s  (by thrown)\n",
 		page->color ? "\033[1m" : "", "thrown", "caught",
 		page->color ? "\033[m" : "");
-	if (limit == 0 || limit > exceptions->type_count)
-		limit = exceptions->type_count;
-	for (i = 0; i < limit; i++) {
+	for (i = 0; i < rows; i++) {
 		const struct thrown *type = &exceptions->of_types[i];
 
 		print_counts(page, type->throws, type->catches);
@@ -318,9 +314,7 @@ void exceptions_print(const struct page *page)
 			print_thrower(page,
 				      &exceptions->throwers[type->first + n]);
 	}
-	if (limit < exceptions->type_count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, exceptions->type_count - limit));
+	page_left_out(page, rows, exceptions->type_count);
 }
 
 /* --- for programs --- */

@@ -491,9 +491,7 @@ static void print_head(const struct page *page)
 void locks_print(const struct page *page)
 {
 	const struct locks *locks = page->model->locks;
-	uint32_t i, limit = page->options->limit < 0 ? 30 :
-			    (uint32_t)page->options->limit;
-	char text[SHORT_TEXT];
+	uint32_t i, rows = page_rows(page, 30, locks->lock_count);
 
 	print_head(page);
 	if (!locks->lock_count)
@@ -502,13 +500,9 @@ void locks_print(const struct page *page)
 		"waited; conditions last)\n", page->color ? "\033[1m" : "", "waited", "waits",
 		"mean", "max", "failed", "refused",
 		page->color ? "\033[m" : "");
-	if (limit == 0 || limit > locks->lock_count)
-		limit = locks->lock_count;
-	for (i = 0; i < limit; i++)
+	for (i = 0; i < rows; i++)
 		print_lock(page, &locks->locks[i]);
-	if (limit < locks->lock_count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, locks->lock_count - limit));
+	page_left_out(page, rows, locks->lock_count);
 }
 
 /* --- for programs --- */

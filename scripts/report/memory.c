@@ -539,7 +539,7 @@ static void print_shares(const struct page *page, const char *bytes,
 {
 	const struct model *model = page->model;
 	struct share *shares = allocate(model->path_count, sizeof(*shares));
-	uint32_t i, count = 0, limit;
+	uint32_t i, count = 0, rows;
 	char text[2][SHORT_TEXT];
 
 	for (i = 0; i < model->path_count; i++) {
@@ -548,23 +548,19 @@ static void print_shares(const struct page *page, const char *bytes,
 		count += shares[count].count > 0;
 	}
 	qsort(shares, count, sizeof(*shares), compare_shares);
-	limit = page->options->limit < 0 ? 10 : (uint32_t)page->options->limit;
-	if (limit == 0 || limit > count)
-		limit = count;
+	rows = page_rows(page, 10, count);
 	if (count)
 		fprintf(page->out, "\n%s%10s %12s  path%s\n",
 			page->color ? "\033[1m" : "", bytes, counted,
 			page->color ? "\033[m" : "");
-	for (i = 0; i < limit; i++) {
+	for (i = 0; i < rows; i++) {
 		fprintf(page->out, "%10s %12s  ",
 			human_bytes(text[0], shares[i].bytes),
 			human_count(text[1], shares[i].count));
 		memory_put_path(page, shares[i].path);
 		fputc('\n', page->out);
 	}
-	if (limit < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text[0], count - limit));
+	page_left_out(page, rows, count);
 	free(shares);
 }
 
@@ -629,23 +625,18 @@ void memory_print(const struct page *page)
 	};
 	const struct options *options = page->options;
 	const char *by = options->sort_given ? sorted_by[options->sort] : NULL;
-	uint32_t count, i, limit = options->limit < 0 ? 30 :
-						(uint32_t)options->limit;
+	uint32_t count, i, shown;
 	struct row *rows = order_rows(page, &count);
-	char text[SHORT_TEXT];
 
 	print_head(page);
 	fprintf(page->out, "\n%s%10s %12s %10s %10s %10s %12s %9s  function%s  "
 		"(by %s)\n", page->color ? "\033[1m" : "", "self", "blocks",
 		"total", "at peak", "left", "temporary", "half live",
 		page->color ? "\033[m" : "", by ? by : "self");
-	if (limit == 0 || limit > count)
-		limit = count;
-	for (i = 0; i < limit; i++)
+	shown = page_rows(page, 30, count);
+	for (i = 0; i < shown; i++)
 		print_row(page, &rows[i]);
-	if (limit < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, count - limit));
+	page_left_out(page, shown, count);
 	free(rows);
 	print_shares(page, "lost", "blocks", share_of_lost);
 	print_shares(page, "mapped", "mappings", share_of_mapped);

@@ -242,9 +242,7 @@ static void print_functions(const struct page *page, const struct ranks *ranks)
 {
 	const struct model *model = ranks->model;
 	uint32_t *order = allocate(model->function_count, sizeof(*order));
-	long limit = page->options->limit;
-	uint32_t i, count = 0;
-	char text[SHORT_TEXT];
+	uint32_t i, rows, count = 0;
 
 	for (i = 0; i < model->function_count; i++)
 		if (ranks->functions[i].calls || ranks->functions[i].most > 0)
@@ -252,14 +250,11 @@ static void print_functions(const struct page *page, const struct ranks *ranks)
 	rows_to_sort = ranks->functions;
 	qsort(order, count, sizeof(*order), compare_excess);
 	print_titles(page, ranks, "function");
-	if (limit < 0)
-		limit = ROWS;
-	for (i = 0; i < count && (limit == 0 || i < limit); i++)
+	rows = page_rows(page, ROWS, count);
+	for (i = 0; i < rows; i++)
 		print_row(page, ranks, &ranks->functions[order[i]], order[i],
 			  0);
-	if (i < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, count - i));
+	page_left_out(page, rows, count);
 	free(order);
 }
 

@@ -293,7 +293,7 @@ static void print_relatives(const struct page *page, const char *name,
 {
 	struct model *model = page->model;
 	struct options options = *page->options;
-	uint32_t rows = model->function_count + 1, count, i, *order;
+	uint32_t rows = model->function_count + 1, count, shown, i, *order;
 	struct gathering gathering = {
 		.model = model,
 		.wanted = find_functions(model, name),
@@ -311,15 +311,11 @@ static void print_relatives(const struct page *page, const char *name,
 	if (!options.sort_given)
 		options.sort = SORT_TOTAL;
 	order = order_functions(model, gathering.sums, &options, &count);
-	for (i = 0; i < count; i++) {
-		if (page->options->limit > 0 && i >= page->options->limit)
-			break;
+	shown = page_rows(page, count, count);
+	for (i = 0; i < shown; i++)
 		print_row(page, &gathering.sums[order[i]],
 			  &model->functions[order[i]]);
-	}
-	if (i < count)
-		fprintf(page->out, "... %u more (--limit 0 shows all)\n",
-			count - i);
+	page_left_out(page, shown, count);
 	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
 		print_row(page, &gathering.sums[rows - 1], NULL);
 	free(order);

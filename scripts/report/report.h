@@ -56,6 +56,10 @@ struct page {
 
 struct page page_on(FILE *out, const struct options *options,
 		    struct model *model);
+/* How many of @count rows to print, if it is usually @usual. */
+uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count);
+/* Says how many of @count were not. */
+void page_left_out(const struct page *page, uint32_t shown, uint32_t count);
 /* @samples: of the same run, to compare with; or NULL. */
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options);

@@ -253,17 +253,19 @@ static void print_head(const struct page *page, const struct snapshot *snapshot)
 		fputs("was not finished\n", page->out);
 		return;
 	}
-	fprintf(page->out, "%s lived in %s blocks", human_bytes(text[0], all->bytes),
-		human_count(text[1], all->blocks));
-	if (snapshot->leaks == SHIM_LEAKS_KNOWN)
+	fprintf(page->out, "%s lived in %s block%s", human_bytes(text[0], all->bytes),
+		human_count(text[1], all->blocks), all->blocks == 1 ? "" : "s");
+	if (snapshot->leaks != SHIM_LEAKS_KNOWN)
+		fputs("; what of it was lost is not known", page->out);
+	else if (all->lost_blocks + all->below_blocks == 0)
+		fputs(", none of it lost", page->out);
+	else
 		fprintf(page->out, ", of which %s in %s were lost, and %s in %s "
 			"that nothing else points to",
 			human_bytes(text[0], all->lost),
 			human_count(text[1], all->lost_blocks),
 			human_bytes(text[2], all->below),
 			human_count(text[3], all->below_blocks));
-	else
-		fputs("; what of it was lost is not known", page->out);
 	fprintf(page->out, " (found out in %s)\n",
 		human_ns(text[0], snapshot->duration_ns));
 	if (snapshot->missing)
@@ -273,22 +275,19 @@ static void print_head(const struct page *page, const struct snapshot *snapshot)
 
 static void print_paths(const struct page *page, const struct snapshot *snapshot)
 {
-	uint32_t i, limit = page->options->limit < 0 ?
-				    5 : (uint32_t)page->options->limit;
-	uint32_t count = snapshot->path_count;
+	uint32_t i, count = snapshot->path_count;
+	uint32_t rows = page_rows(page, 5, count);
 	struct alive *paths = allocate(count + 1, sizeof(*paths));
 	char text[3][SHORT_TEXT];
 
 	if (count)
 		memcpy(paths, snapshot->paths, count * sizeof(*paths));
 	qsort(paths, count, sizeof(*paths), compare_bytes);
-	if (limit == 0 || limit > count)
-		limit = count;
 	if (count)
 		fprintf(page->out, "%s%10s %12s %10s  path%s\n",
 			page->color ? "\033[1m" : "", "lives", "blocks", "lost",
 			page->color ? "\033[m" : "");
-	for (i = 0; i < limit; i++) {
+	for (i = 0; i < rows; i++) {
 		fprintf(page->out, "%10s %12s %10s  ",
 			human_bytes(text[0], paths[i].bytes),
 			human_count(text[1], paths[i].blocks),
@@ -299,9 +298,7 @@ static void print_paths(const struct page *page, const struct snapshot *snapshot
 		memory_put_path(page, paths[i].path);
 		fputc('\n', page->out);
 	}
-	if (limit < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text[0], count - limit));
+	page_left_out(page, rows, count);
 	free(paths);
 }
 

@@ -361,25 +361,20 @@ static void print_row(const struct page *page, const struct columns *columns,
 static void print_table(const struct page *page, const struct sums *sums)
 {
 	const struct options *options = page->options;
-	uint32_t count, i, limit;
+	uint32_t count, i, rows;
 	uint32_t *order = order_functions(page->model, sums, options, &count);
 	struct columns columns;
-	char text[SHORT_TEXT];
 	double all = 0;
 
-	limit = options->limit < 0 ? ROWS : (uint32_t)options->limit;
-	if (limit == 0 || limit > count)
-		limit = count;
+	rows = page_rows(page, ROWS, count);
 	for (i = 0; i < count; i++)
 		all += fmax(sums[order[i]].self, 0);
-	columns = choose_columns(page, sums, order, limit);
+	columns = choose_columns(page, sums, order, rows);
 	print_titles(page, &columns);
-	for (i = 0; i < limit; i++)
+	for (i = 0; i < rows; i++)
 		print_row(page, &columns, &page->model->functions[order[i]],
 			  &sums[order[i]], all);
-	if (limit < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
-			human_count(text, count - limit));
+	page_left_out(page, rows, count);
 	free(order);
 }
 
@@ -483,6 +478,23 @@ struct page page_on(FILE *out, const struct options *options,
 		.color = wants_color(out, options->color),
 		.columns = terminal_columns(out),
 	};
+}
+
+uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count)
+{
+	long limit = page->options->limit < 0 ? (long)usual :
+						page->options->limit;
+
+	return limit == 0 || limit > (long)count ? count : (uint32_t)limit;
+}
+
+void page_left_out(const struct page *page, uint32_t shown, uint32_t count)
+{
+	char text[SHORT_TEXT];
+
+	if (shown < count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text, count - shown));
 }
 
 void head_print(FILE *out, struct model *model, const struct options *options)

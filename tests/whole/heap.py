@@ -84,6 +84,33 @@ def what_lives_when_the_program_asks():
                      text, re.M), text)
 
 
+def rows_of_tables(text):
+    """[(rows printed, rows left out)] of the tables of a report."""
+    tables = []
+    for line in text.splitlines():
+        if re.search(r'  (function|path)(  |$)', line):
+            tables.append([0, 0])
+        elif tables and line.startswith('... '):
+            tables[-1][1] = int(re.fullmatch(
+                r'\.\.\. (\d+) more \(--limit 0 shows all\)', line).group(1))
+        elif tables and re.match(r' *[\d.]+ [KMG]?i?B ', line):
+            tables[-1][0] += 1
+    return [tuple(table) for table in tables]
+
+
+@test
+def a_limit_holds_for_each_table_and_the_rest_is_counted():
+    output = heap_asked('itself')
+    whole = rows_of_tables(shim_report('report', '--limit', '0', output))
+    expect_equal([left for _, left in whole], [0] * 5, 'left out of all')
+    expect_equal([rows for rows, _ in whole[1:]], [3, 1, 4, 4], 'rows')
+    for limit in 1, 3, 4, 100:
+        expect_equal(rows_of_tables(shim_report('report', '--limit', str(limit),
+                                                output)),
+                     [(min(rows, limit), max(rows - limit, 0))
+                      for rows, _ in whole], 'limit %d' % limit)
+
+
 @test
 def beside_calls_and_without_looking_for_leaks():
     about = read(heap_asked('itself', 'calltree;memory'))
