@@ -6,12 +6,12 @@
 #include "image.h"
 
 #include "calls.h"
-#include "clock.h"
 #include "coverage.h"
 #include "events.h"
+#include "image_facts.h"
+#include "image_file.h"
 #include "log.h"
 #include "maps.h"
-#include "record.h"
 #include "sites.h"
 #include "state.h"
 #include "symbols.h"
@@ -20,7 +20,6 @@
 #include "text.h"
 #include "verdict.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <shim/info.h>
 #include <shim/record.h>
@@ -32,7 +31,6 @@
 #define CHUNK 32
 #define GONE_MAX 256
 #define INDEX_BITS 16
-#define WINDOW_SIZE (128u << 10)
 
 /* How long who closes an image waits for another thread's callbacks. */
 #define TELLING_YIELDS 100
@@ -75,211 +73,12 @@ static uint32_t readers;
 static struct range gone[GONE_MAX];
 static uint32_t gone_count;
 
-/* Where the next record goes. */
-static struct shim_images *header;
-static char *window;
-static uint32_t window_used;
-static uint64_t file_size;
-
 /* The run of mappings being read. */
 static struct {
 	struct image_entry image;
 	bool has_code;
 	char path[IMAGE_PATH_SIZE];
 } run;
-
-/* --- what the memory says about an image --- */
-
-struct facts {
-	uintptr_t bias;
-	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
-	uint32_t build_id_size;
-};
-
-static void read_build_id(uintptr_t at, uint64_t size, struct facts *facts)
-{
-	Elf64_Nhdr note;
-	char name[4];
-
-	while (size >= sizeof(note) && facts->build_id_size == 0) {
-		uint64_t whole;
-
-		if (sys_peek((const void *)at, &note, sizeof(note)) < 0)
-			return;
-		whole = sizeof(note) + ((note.n_namesz + 3ull) & ~3ull) +
-			((note.n_descsz + 3ull) & ~3ull);
-		if (whole > size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    note.n_descsz <= sizeof(facts->build_id) &&
-		    sys_peek((const void *)(at + sizeof(note)), name, 4) == 0 &&
-		    name[0] == 'G' && name[1] == 'N' && name[2] == 'U' &&
-		    sys_peek((const void *)(at + sizeof(note) + 4),
-			     facts->build_id, note.n_descsz) == 0)
-			facts->build_id_size = note.n_descsz;
-		at += whole;
-		size -= whole;
-	}
-}
-
-/* Reads the program headers at @start as they were mapped.  False if it is no
- * ELF image of this machine. */
-static bool read_facts(uintptr_t start, struct facts *facts,
-		       struct table_image *bind, struct sites_image *sites)
-{
-	Elf64_Ehdr elf;
-	Elf64_Phdr program;
-	bool have_bias = false;
-
-	*facts = (struct facts){ 0 };
-	*bind = (struct table_image){ 0 };
-	*sites = (struct sites_image){ 0 };
-	if (sys_peek((const void *)start, &elf, sizeof(elf)) < 0 ||
-	    elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
-	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
-	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_phentsize != sizeof(program))
-		return false;
-	for (int pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < elf.e_phnum; i++) {
-			uintptr_t at =
-				start + elf.e_phoff + i * sizeof(program);
-
-			if (sys_peek((const void *)at, &program,
-				     sizeof(program)) < 0)
-				return false;
-			if (pass == 0) {
-				if (program.p_type != PT_LOAD || have_bias)
-					continue;
-				facts->bias =
-					start -
-					((program.p_vaddr - program.p_offset) &
-					 ~(uintptr_t)4095);
-				have_bias = true;
-			} else if (program.p_type == PT_NOTE) {
-				read_build_id(facts->bias + program.p_vaddr,
-					      program.p_memsz, facts);
-			} else if (program.p_type == PT_DYNAMIC) {
-				bind->dynamic = facts->bias + program.p_vaddr;
-				bind->dynamic_size = program.p_memsz;
-			} else if (program.p_type == PT_GNU_RELRO) {
-				bind->relro = facts->bias + program.p_vaddr;
-				bind->relro_size = program.p_memsz;
-			} else if (program.p_type == PT_GNU_EH_FRAME) {
-				sites->frames = facts->bias + program.p_vaddr;
-			}
-		}
-		if (!have_bias)
-			return false;
-	}
-	bind->bias = facts->bias;
-	sites->may_go = bind->may_go = scans > 1;
-	return true;
-}
-
-/* How far the segments of the image at @start reach, or 0. */
-static uintptr_t read_span(uintptr_t start)
-{
-	uintptr_t first = 0, end = 0;
-	Elf64_Ehdr elf;
-	Elf64_Phdr program;
-
-	if (sys_peek((const void *)start, &elf, sizeof(elf)) < 0 ||
-	    elf.e_phentsize != sizeof(program))
-		return 0;
-	for (unsigned i = 0; i < elf.e_phnum; i++) {
-		uintptr_t at = start + elf.e_phoff + i * sizeof(program);
-
-		if (sys_peek((const void *)at, &program, sizeof(program)) < 0)
-			return 0;
-		if (program.p_type != PT_LOAD)
-			continue;
-		if (end == 0)
-			first = program.p_vaddr & ~(uintptr_t)4095;
-		end = program.p_vaddr + program.p_memsz;
-	}
-	return end - first;
-}
-
-/* --- the file --- */
-
-static int open_images(void)
-{
-	void *memory;
-	int r = record_create("images", WINDOW_SIZE, &memory);
-
-	if (r < 0) {
-		log_error("cannot record the loaded objects (%s)", "images", r);
-		return r;
-	}
-	header = memory;
-	*header = (struct shim_images){
-		.magic = SHIM_IMAGES_MAGIC,
-		.header_size = sizeof(*header),
-	};
-	__atomic_store_n(&header->version, SHIM_FORMAT_VERSION,
-			 __ATOMIC_RELEASE);
-	window = memory;
-	window_used = sizeof(*header);
-	file_size = WINDOW_SIZE;
-	return 0;
-}
-
-/* Room for @size bytes.  A record does not lie across windows: the last one
- * before a new window is made as long as the old window. */
-static struct shim_image_record *make_room(uint32_t size)
-{
-	static struct shim_image_record *last;
-	struct shim_image_record *record;
-	void *memory;
-
-	if (!header)
-		return NULL;
-	if (window_used + size + sizeof(*record) > WINDOW_SIZE) {
-		if (record_extend("images", file_size, WINDOW_SIZE, &memory) <
-		    0)
-			return NULL;
-		if (last)
-			last->size += WINDOW_SIZE - window_used;
-		window = memory;
-		window_used = 0;
-		file_size += WINDOW_SIZE;
-	}
-	record = (struct shim_image_record *)(window + window_used);
-	window_used += size;
-	last = record;
-	return record;
-}
-
-static void write_image(struct image_entry *image)
-{
-	uint32_t size =
-		(uint32_t)(sizeof(struct shim_image_record) + image->build_id_size +
-			   image->path_size + 7) &
-		~7u;
-	struct shim_image_record *record = make_room(size);
-
-	image->record = record;
-	if (!record) {
-		if (header)
-			header->lost++;
-		return;
-	}
-	record->start = image->start;
-	record->end = image->end;
-	record->bias = image->bias;
-	record->load_clock = clock_read();
-	record->device = image->device;
-	record->inode = image->inode;
-	record->build_id_size = image->build_id_size;
-	record->path_size = image->path_size;
-	for (uint32_t i = 0; i < image->build_id_size; i++)
-		record->text[i] = image->build_id[i];
-	for (uint32_t i = 0; i < image->path_size; i++)
-		record->text[image->build_id_size + i] =
-			(unsigned char)image->path[i];
-	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
-}
 
 /* --- for readers --- */
 
@@ -530,15 +329,14 @@ static uint64_t next_notice(void)
 	return ++notices;
 }
 
-static struct image_entry *add_image(const struct facts *facts,
+static struct image_entry *add_image(const struct image_facts *facts,
 				     const char *path)
 {
 	struct image_entry *image = find_free();
 	struct text text;
 
 	if (!image) {
-		if (header)
-			header->lost++;
+		image_file_lose();
 		return NULL;
 	}
 	image->start = run.image.start;
@@ -563,7 +361,7 @@ static struct image_entry *add_image(const struct facts *facts,
 	image->has_hooks = image->is_looked_at = image->is_opened = false;
 	image->load_notice = next_notice();
 	image->unload_notice = 0;
-	write_image(image);
+	image_file_add(image);
 	if (symbols_are_enabled())
 		symbols_read(image);
 	__atomic_store_n(&image->made, image->made + 1, __ATOMIC_RELEASE);
@@ -597,9 +395,7 @@ static void note_hooks(struct image_entry *image)
 static void end_run(void)
 {
 	struct image_entry *image;
-	struct facts facts;
-	struct table_image bind;
-	struct sites_image sites;
+	struct image_facts facts;
 
 	if (!run.has_code)
 		return;
@@ -610,13 +406,20 @@ static void end_run(void)
 		__atomic_store_n(&image->end, run.image.end, __ATOMIC_RELAXED);
 		return;
 	}
-	if (!read_facts(run.image.start, &facts, &bind, &sites))
+	if (!image_read_facts(run.image.start, &facts))
 		return;
 	image = add_image(&facts, run.path);
-	table_bind(&bind);
+	table_bind(&(struct table_image){
+		.bias = facts.bias,
+		.dynamic = facts.dynamic,
+		.dynamic_size = facts.dynamic_size,
+		.relro = facts.relro,
+		.relro_size = facts.relro_size,
+		.may_go = scans > 1,
+	});
 	if (image) {
-		image->frames = sites.frames;
-		image->may_go = sites.may_go;
+		image->frames = facts.frames;
+		image->may_go = scans > 1;
 		note_hooks(image);
 		find_sites(image);
 	}
@@ -631,7 +434,7 @@ static bool begins_image(const struct map *map)
 	if (map->offset != 0)
 		return false;
 	return map->start != run.image.end ||
-	       map->start - run.image.start >= read_span(run.image.start);
+	       map->start - run.image.start >= image_read_span(run.image.start);
 }
 
 static bool next_map(const struct map *map, void *unused)
@@ -666,11 +469,8 @@ static void forget(struct image_entry *image)
 
 	if (generation > SHIM_GENERATION_MAX)
 		generation = SHIM_GENERATION_MAX;
-	if (image->record) {
-		image->record->unload_clock = clock_read();
-		__atomic_store_n(&image->record->generation, generation,
-				 __ATOMIC_RELEASE);
-	}
+	image->generation = generation;
+	image_file_end(image);
 	table_unbind(image->start, image->end);
 	verdict_forget(image->start, image->end);
 	sites_remove(image->start, image->end);
@@ -679,7 +479,6 @@ static void forget(struct image_entry *image)
 	 * again. */
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
 		 generation);
-	image->generation = generation;
 	image->load_notice = 0;
 	image->unload_notice = next_notice();
 	image->status = IMAGE_GONE;
@@ -723,15 +522,13 @@ static bool describe_map(const struct map *map, void *argument)
 int image_describe(uintptr_t address, struct image_entry *entry)
 {
 	struct description wanted = { .address = address, .entry = entry };
-	struct sites_image sites;
-	struct table_image bind;
-	struct facts facts;
+	struct image_facts facts;
 
 	*entry = (struct image_entry){ .flags = SHIM_IMAGE_DISK };
 	if (maps_read(describe_map, &wanted) < 0 || !wanted.is_found ||
-	    !read_facts(entry->start, &facts, &bind, &sites))
+	    !image_read_facts(entry->start, &facts))
 		return -ENOENT;
-	entry->end = entry->start + read_span(entry->start);
+	entry->end = entry->start + image_read_span(entry->start);
 	entry->bias = facts.bias;
 	entry->build_id_size = facts.build_id_size;
 	for (uint32_t i = 0; i < facts.build_id_size; i++)
@@ -743,7 +540,7 @@ int image_scan(void)
 {
 	int r;
 
-	if (!header && open_images() < 0 && image_count == 0)
+	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
 		log_line("%s", "functions will be shown as numbers");
 	scans++;
 	run.has_code = false;
@@ -764,12 +561,11 @@ int image_scan(void)
 
 void image_forked(void)
 {
-	header = NULL;
-	open_images();
+	image_file_open();
 	for (uint32_t i = 0; i < image_count; i++) {
 		at(i)->record = NULL;
 		if (at(i)->status == IMAGE_LOADED)
-			write_image(at(i));
+			image_file_add(at(i));
 	}
 	sites_fork_begin();
 	if (image_scan() == 0) {
