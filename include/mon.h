@@ -27,7 +27,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +34,7 @@ extern "C" {
 
 /* A range [lowpc, highpc) and its counters, as many as fit in @bufsiz bytes. */
 struct monitor_args {
-	caddr_t lowpc, highpc;
+	char *lowpc, *highpc;
 	unsigned int *buffer;
 	size_t bufsiz;
 };
@@ -56,12 +55,12 @@ struct monitor_args {
  * Only monitor(0) can be had when files are for gprof: they are, unless
  * SHIM_PROF_FORMAT=mon is set, or SHIM_MONITOR_GMON=1 allows the others.
  */
-int monitor(caddr_t lowpc, caddr_t highpc, char *buffer, size_t bufsiz,
+int monitor(char *lowpc, char *highpc, char *buffer, size_t bufsiz,
 	    size_t last);
 
 /* Both forms are one function. */
 #define monitor(lowpc, highpc, buffer, bufsiz, last)                           \
-	monitor((caddr_t)(intptr_t)(lowpc), (caddr_t)(intptr_t)(highpc),       \
+	monitor((char *)(intptr_t)(lowpc), (char *)(intptr_t)(highpc),         \
 		(char *)(buffer), bufsiz, last)
 
 /*
@@ -70,7 +69,7 @@ int monitor(caddr_t lowpc, caddr_t highpc, char *buffer, size_t bufsiz,
  * Counters have 32 bits and count 8 bytes of code together, or what -stride
  * says.  Both 0: the program, and the libraries that PROFFLAGS names.
  */
-int monstartup(caddr_t lowpc, caddr_t highpc);
+int monstartup(char *lowpc, char *highpc);
 
 /*
  * moncontrol - 0: counts nothing until further notice; other modes: counts

@@ -30,7 +30,7 @@ enum { NEXT_MONITOR, NEXT_SIGNAL, NEXT_HITS, NEXT_MCOUNT, NEXT_FENTRY };
 
 /* libc's, which return nothing. */
 static struct {
-	void (*monstartup)(caddr_t, caddr_t);
+	void (*monstartup)(char *, char *);
 	void (*moncontrol)(int);
 	void (*start)(unsigned long, unsigned long);
 	void (*clean)(void);
@@ -51,10 +51,10 @@ static bool is_off(void)
 
 /* --- monitor --- */
 
-HIDDEN int edge_monitor(caddr_t low, caddr_t high, char *buffer, size_t size,
+HIDDEN int edge_monitor(char *low, char *high, char *buffer, size_t size,
 			size_t last);
 
-static int start_traditional(caddr_t low, caddr_t high, char *buffer,
+static int start_traditional(char *low, char *high, char *buffer,
 			     size_t size)
 {
 	struct monitor_wish wish = { (uintptr_t)low, (uintptr_t)high, buffer,
@@ -99,14 +99,14 @@ static int start_extended(struct monitor_args *ranges, size_t count)
 }
 
 /* Callers without a declaration pass 32 bits. */
-static bool is_minus_one(caddr_t low)
+static bool is_minus_one(char *low)
 {
 	return (uint32_t)(uintptr_t)low == UINT32_MAX &&
 	       ((uintptr_t)low >> 32 == 0 ||
 		(uintptr_t)low >> 32 == UINT32_MAX);
 }
 
-int edge_monitor(caddr_t low, caddr_t high, char *buffer, size_t size,
+int edge_monitor(char *low, char *high, char *buffer, size_t size,
 		 size_t last)
 {
 	if (is_off())
@@ -142,7 +142,7 @@ int edge_monitor_hits(const void *pc, unsigned int count)
 
 /* --- what libc has as well --- */
 
-EDGE int monstartup(caddr_t low, caddr_t high)
+EDGE int monstartup(char *low, char *high)
 {
 	if (!is_off())
 		return answer(monitor_start((uintptr_t)low, (uintptr_t)high));
@@ -194,7 +194,7 @@ EDGE int monitor_hits(const void *pc, unsigned int count)
 	return edge_monitor_hits(pc, count);
 }
 
-EDGE int monitor(caddr_t low, caddr_t high, char *buffer, size_t size,
+EDGE int monitor(char *low, char *high, char *buffer, size_t size,
 		 size_t last)
 {
 	return edge_monitor(low, high, buffer, size, last);
@@ -246,7 +246,7 @@ static void find_others(void)
 void edge_monitor_resolve(void)
 {
 	find_others();
-	real.monstartup = (void (*)(caddr_t, caddr_t))edge_next("monstartup");
+	real.monstartup = (void (*)(char *, char *))edge_next("monstartup");
 	real.moncontrol = (void (*)(int))edge_next("moncontrol");
 	real.start = (void (*)(unsigned long, unsigned long))edge_next(
 		"__monstartup");

@@ -131,6 +131,12 @@ struct shim_allocation_counts {
 				 * be kept */
 };
 
+/* A struct of the same name is there on purpose. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /*
  * shim_allocation_counts - what could not be told as it should
  *
@@ -143,6 +149,7 @@ shim_allocation_counts(SHIM_OUT struct shim_allocation_counts *counts)
 	SHIM_ASYNC;
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

@@ -51,6 +51,15 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define SHIM_LAYOUT(type, bytes) static_assert(sizeof(type) == (bytes), "layout")
+/* Arrays without a length end many structures; C++ has none. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#else
+#define SHIM_LAYOUT(type, bytes) _Static_assert(sizeof(type) == (bytes), "layout")
+#endif
+
 #define SHIM_FORMAT_VERSION	   1u
 #define SHIM_FORMAT_VERSION_GROUPS 2u
 
@@ -324,7 +333,7 @@ struct shim_sample_root {
 					 * 0: its end was seen */
 };
 
-_Static_assert(sizeof(struct shim_sample_root) == 128, "layout");
+SHIM_LAYOUT(struct shim_sample_root, 128);
 
 #define SHIM_BUCKETS 40
 
@@ -550,8 +559,8 @@ struct shim_type_node {
 
 #define SHIM_TYPE_TEXT (4096 - 48)
 
-_Static_assert(sizeof(struct shim_lock_node) == 128, "layout");
-_Static_assert(sizeof(struct shim_throw_node) == 64, "layout");
+SHIM_LAYOUT(struct shim_lock_node, 128);
+SHIM_LAYOUT(struct shim_throw_node, 64);
 
 /*
  * trace: every enter and leave of a thread, in the order they happened.
@@ -734,11 +743,11 @@ struct shim_trace_values {
 #define SHIM_VALUE_CUT	   2u
 #define SHIM_VALUE_MISSING 0x40u
 
-_Static_assert(sizeof(struct shim_trace_values) == 4, "layout");
-_Static_assert(sizeof(struct shim_trace_block) == 48, "layout");
-_Static_assert(sizeof(struct shim_trace_thread) == 24, "layout");
-_Static_assert(sizeof(struct shim_trace_lost) == 8, "layout");
-_Static_assert(sizeof(struct shim_trace_info) == 112, "layout");
+SHIM_LAYOUT(struct shim_trace_values, 4);
+SHIM_LAYOUT(struct shim_trace_block, 48);
+SHIM_LAYOUT(struct shim_trace_thread, 24);
+SHIM_LAYOUT(struct shim_trace_lost, 8);
+SHIM_LAYOUT(struct shim_trace_info, 112);
 
 /*
  * values: its chunks hold descriptions, one after the other, each a multiple of 8
@@ -777,8 +786,8 @@ struct shim_value_list {
 
 #define SHIM_VALUES_MAX 12		/* of a function */
 
-_Static_assert(sizeof(struct shim_value_type) == 16, "layout");
-_Static_assert(sizeof(struct shim_value_list) == 24, "layout");
+SHIM_LAYOUT(struct shim_value_type, 16);
+SHIM_LAYOUT(struct shim_value_list, 24);
 
 /*
  * coverage: its chunks hold blocks, one after the other, each a multiple of 8
@@ -850,7 +859,7 @@ struct shim_coverage_functions {
 	uint64_t functions[];
 };
 
-_Static_assert(sizeof(struct shim_coverage_lines) == 56, "layout");
+SHIM_LAYOUT(struct shim_coverage_lines, 56);
 
 /*
  * What gmon.out or mon.out is made of, as long as the program has not done it
@@ -911,18 +920,21 @@ struct shim_switch {
 	uint32_t kind;			/* enum shim_switch_kind */
 };
 
-_Static_assert(sizeof(struct shim_gaps) == 24, "layout");
-_Static_assert(sizeof(struct shim_switch) == 24, "layout");
-_Static_assert(sizeof(struct shim_coverage_points) == 48, "layout");
-_Static_assert(sizeof(struct shim_memory_node) == 576, "layout");
-_Static_assert(sizeof(struct shim_heap_node) == 192, "layout");
-_Static_assert(sizeof(struct shim_lives_node) == 320, "layout");
-_Static_assert(sizeof(struct shim_points_node) == 3264, "layout");
-_Static_assert(sizeof(struct shim_snapshot_node) == 64, "layout");
-_Static_assert(sizeof(struct shim_alive_node) == 64, "layout");
-_Static_assert(sizeof(struct shim_node) == 64, "layout");
-_Static_assert(sizeof(struct shim_thread_node) == 128, "layout");
-_Static_assert(sizeof(struct shim_group_node) == 256, "layout");
-_Static_assert(sizeof(struct shim_extra_node) == 384, "layout");
+SHIM_LAYOUT(struct shim_gaps, 24);
+SHIM_LAYOUT(struct shim_switch, 24);
+SHIM_LAYOUT(struct shim_coverage_points, 48);
+SHIM_LAYOUT(struct shim_memory_node, 576);
+SHIM_LAYOUT(struct shim_heap_node, 192);
+SHIM_LAYOUT(struct shim_lives_node, 320);
+SHIM_LAYOUT(struct shim_points_node, 3264);
+SHIM_LAYOUT(struct shim_snapshot_node, 64);
+SHIM_LAYOUT(struct shim_alive_node, 64);
+SHIM_LAYOUT(struct shim_node, 64);
+SHIM_LAYOUT(struct shim_thread_node, 128);
+SHIM_LAYOUT(struct shim_group_node, 256);
+SHIM_LAYOUT(struct shim_extra_node, 384);
 
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 #endif

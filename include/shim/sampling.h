@@ -102,6 +102,12 @@ struct shim_sample_counts {
 	uint64_t timers_failed;	/* threads for which the system had no timer */
 };
 
+/* A struct of the same name is there on purpose. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /*
  * shim_sample_counts - what has become of the samples
  *
@@ -113,6 +119,7 @@ SHIM_API enum shim_result
 shim_sample_counts(SHIM_OUT struct shim_sample_counts *counts) SHIM_ASYNC;
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

@@ -251,7 +251,7 @@ static void extended(const char *how)
 {
 	static unsigned counters[3][16];
 	char *low[] = { (char *)first, (char *)second, (char *)third };
-	caddr_t high = NULL;
+	char *high = NULL;
 	size_t number = 3, flags = 0;
 
 	for (int i = 0; i < 3; i++)
