@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -79,17 +80,16 @@ static int usage(void)
 
 /* --- where it records ---------------------------------------------------- */
 
-static bool is_meta(const char *path, long pid)
+static bool read_meta(const char *path, long pid, struct shim_meta *meta)
 {
-	struct shim_meta meta;
 	bool ok;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	ok = read(fd, &meta, sizeof(meta)) == sizeof(meta) &&
-	     memcmp(meta.magic, SHIM_META_MAGIC, 8) == 0 && meta.pid == pid;
+	ok = read(fd, meta, sizeof(*meta)) == sizeof(*meta) &&
+	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 && meta->pid == pid;
 	close(fd);
 	return ok;
 }
@@ -99,6 +99,7 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 {
 	FILE *file = fopen(maps, "re");
 	char *line = NULL, *path, *slash;
+	struct shim_meta meta;
 	bool found = false;
 	size_t size = 0;
 	ssize_t length;
@@ -110,7 +111,7 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 		if (line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		if (path == NULL || strcmp(slash, "/meta") != 0 ||
-		    strlen(path) >= PATH_MAX || !is_meta(path, pid))
+		    strlen(path) >= PATH_MAX || !read_meta(path, pid, &meta))
 			continue;
 		*slash = '\0';
 		strcpy(directory, path);
@@ -170,6 +171,22 @@ static int open_socket(const char *directory)
 	return r;
 }
 
+static int no_door(long pid, const char *directory)
+{
+	char path[PATH_MAX + 8];
+	struct shim_meta meta;
+
+	snprintf(path, sizeof(path), "%s/meta", directory);
+	if (!read_meta(path, pid, &meta) || !meta.forked)
+		return fail(SHIM_E_DEBUGGING_DISABLED,
+			    "it was not started with --control (or"
+			    " SHIM_CONTROL=1)");
+	snprintf(path, sizeof(path),
+		 "it was forked, by %" PRIu32 ": forked children cannot be"
+		 " controlled", meta.parent_pid);
+	return fail(SHIM_E_DEBUGGING_DISABLED, path);
+}
+
 /* A socket, or the status to end with. */
 static int open_door(long pid, bool *failed)
 {
@@ -192,9 +209,7 @@ static int open_door(long pid, bool *failed)
 	}
 	fd = open_socket(directory);
 	if (fd == -ENOENT)
-		return fail(SHIM_E_DEBUGGING_DISABLED,
-			    "it was not started with --control (or"
-			    " SHIM_CONTROL=1)");
+		return no_door(pid, directory);
 	if (fd < 0)
 		return fail(SHIM_E_IPC_FAILED, strerror(-fd));
 	*failed = false;

@@ -1832,8 +1832,8 @@ def a_forked_child_has_no_door_and_ends_well():
     with Target(0, 'fork') as target:
         parent = target.pid
         target.pid = int(re.search(r'child (\d+)', target.first).group(1))
-        expect('SHIM_E_DEBUGGING_DISABLED' in target.ctl('status', status=1),
-               'the child')
+        expect('SHIM_E_DEBUGGING_DISABLED: it was forked, by %d' % parent in
+               target.ctl('status', status=1), 'the child')
         target.pid = parent
         expect('pid %d' % parent in target.ctl('status'), 'the parent')
         target.finish()
