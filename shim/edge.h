@@ -64,6 +64,10 @@ void edge_thread_named(const char *name);
 void edge_shutdown_begins(void);
 void edge_shutdown_ends(void);
 
+/* The process is about to become another program, and: it has not. */
+void edge_exec_ends(void);
+void edge_exec_goes_on(void);
+
 /* @set, or a copy of it without the signals that must not be blocked. */
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);
 

@@ -39,6 +39,7 @@ static void tell(const char *path)
 		RAISE(executing, path);
 	sample_exec_begins();
 	trap_exec_begins();
+	edge_exec_ends();
 	errno = before;
 }
 
@@ -47,6 +48,7 @@ static int failed(int result)
 {
 	int error = errno;
 
+	edge_exec_goes_on();
 	sample_exec_failed();
 	trap_exec_failed();
 	errno = error;

@@ -228,6 +228,22 @@ static void note_end(enum shim_end end, int status)
 	clock_note(meta);
 }
 
+void edge_exec_ends(void)
+{
+	note_end(SHIM_END_EXEC, 0);
+}
+
+void edge_exec_goes_on(void)
+{
+	struct shim_meta *meta = record_meta();
+
+	if (!meta || meta->end != SHIM_END_EXEC || sys_is_forbidden() ||
+	    (int)meta->pid != sys_getpid())
+		return;
+	meta->end_clock = 0;
+	meta->end = SHIM_END_UNKNOWN;
+}
+
 static void (*real_exit_now)(int) __attribute__((noreturn));
 static void (*real_exit)(int) __attribute__((noreturn));
 static void (*real_quick_exit)(int) __attribute__((noreturn));

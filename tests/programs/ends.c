@@ -45,6 +45,10 @@ static APART int end(void)
 		raise(SIGTERM);
 	if (is("kill"))
 		kill(getpid(), SIGKILL);
+	if (is("failed_exec")) {
+		execl("/nope", "nope", NULL);
+		kill(getpid(), SIGKILL);
+	}
 	if (is("trap"))
 		__builtin_trap();
 	if (is("pthread_exit"))

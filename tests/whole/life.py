@@ -38,6 +38,7 @@ ENDS = {
     '_Exit': (4, 'exit'), 'quick_exit': (5, 'exit'), 'syscall': (6, 'unknown'),
     'abort': (-signal.SIGABRT, 'abort'), 'segv': (-signal.SIGSEGV, 'unknown'),
     'term': (-signal.SIGTERM, 'unknown'), 'kill': (-signal.SIGKILL, 'unknown'),
+    'failed_exec': (-signal.SIGKILL, 'unknown'),
     'trap': (-(signal.SIGTRAP if shimtest.machine else signal.SIGILL),
              'unknown'), 'pthread_exit': (0, 'exit'),
 }
@@ -67,6 +68,22 @@ for how in ENDS:
                                                            optimize),
                  lambda how=how, family=family, optimize=optimize:
                  check_end(how, family, optimize))
+
+
+@each_build
+def what_became_another_program_ended_then(family, optimize):
+    program = compile('execs.c', family, optimize)
+    for how in '0', '1':                # without our variables, and with them
+        result = run_both([program, how], 'calltree')
+        expect_equal(result.status, 0, 'exit status')
+        about = json_of(result.output)
+        ends = {p['number']: (p['end'], p['end_known'])
+                for p in about['processes']
+                if p['pid'] == about['processes'][0]['pid']}
+        wanted = {0: ('exec', True)}
+        if how == '1':
+            wanted[1] = ('exit', True)
+        expect_equal(ends, wanted, 'ends')
 
 
 @test
