@@ -99,16 +99,17 @@ static void print_program(const struct page *page)
 	if (!command)
 		command = process_string(process, "program");
 	for (i = 0; i < model->thread_count; i++)
-		threads += model->threads[i].calls > 0;
+		threads += model->threads[i].calls > 0 || !model->calls;
 	put_text(page->out, command ? command : "unknown program");
 	fprintf(page->out, "\n  %s, ",
 		time_text(text, model->duration, model->duration > 0));
 	if (recording->part_count > 1)
 		fprintf(page->out, "%u recordings, ", recording->part_count);
-	fprintf(page->out, "%u process%s, %u thread%s, ",
-		recording->process_count,
-		recording->process_count == 1 ? "" : "es", threads,
-		threads == 1 ? "" : "s");
+	fprintf(page->out, "%u process%s, ", recording->process_count,
+		recording->process_count == 1 ? "" : "es");
+	if (threads)
+		fprintf(page->out, "%u thread%s, ", threads,
+			threads == 1 ? "" : "s");
 	put_text(page->out, end_text(recording));
 	fputc('\n', page->out);
 }
@@ -148,6 +149,12 @@ static void print_rest(const struct page *page)
 	}
 }
 
+/* Of a program without instrumentation, whose memory or locks were recorded. */
+static bool has_no_calls(const struct model *model)
+{
+	return !model->calls && !model->open && !model->is_sampled;
+}
+
 static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -159,10 +166,13 @@ static void print_calls(const struct page *page)
 	for (i = 0; i < model->function_count; i++)
 		function_count += model->functions[i].sums.calls ||
 				  model->functions[i].sums.open;
-	fprintf(page->out, "  %s %s in %s paths of %s functions; ",
-		human_count(calls, model->calls), counted_name(model),
-		human_count(paths, path_count),
-		human_count(functions, function_count));
+	if (has_no_calls(model))
+		fputs("  no calls of instrumented functions; ", page->out);
+	else
+		fprintf(page->out, "  %s %s in %s paths of %s functions; ",
+			human_count(calls, model->calls), counted_name(model),
+			human_count(paths, path_count),
+			human_count(functions, function_count));
 	print_lost(page);
 	if (model->open)
 		fprintf(page->out, "  %s calls were open at the end%s\n",
@@ -196,6 +206,8 @@ static void print_clock(const struct page *page)
 			"time" : "processor time");
 		return;
 	}
+	if (has_no_calls(model))
+		return;
 	if (!model->has_times) {
 		fputs("  calls were counted, not timed\n", page->out);
 		return;

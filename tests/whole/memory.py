@@ -505,6 +505,18 @@ def paths_are_unwound_where_nothing_is_instrumented():
                  [(33, True)], 'in the handler')
 
 
+@test
+def the_head_says_that_nothing_is_instrumented():
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'],
+                      name='unhooked', instrument=False)
+    done = run([program, 'all'], new_directory('recording'), 'memory')
+    text = shim_report('report', done.output)
+    expect(re.search(r', 1 process, \d+ threads?, exit status 0$', text, re.M) and
+           '1 process, 0 threads' not in text, text)
+    expect('\n  no calls of instrumented functions; nothing lost\n' in text, text)
+    expect('0 calls' not in text and 'not timed' not in text, text)
+
+
 # --- leaks: tests/programs/leaking.c says what is lost ---
 
 def leaking(case, *flags, profile='memory', status=0, family='gcc'):
