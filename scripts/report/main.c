@@ -62,6 +62,9 @@ static void build_all(struct model *model, struct model *samples,
 	find_kinds(recording, &has_calls, &has_samples);
 	read_traces(recording, options, has_calls);
 	find_kinds(recording, &has_calls, &has_samples);
+	if (options->samples && !has_samples && has_calls)
+		die("%s: no samples were recorded (profrun -p sampling)",
+		    recording->path);
 	model_build(model, recording, options->raw,
 		    options->threads || options->ranks,
 		    has_samples && (options->samples || !has_calls));

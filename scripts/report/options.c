@@ -288,8 +288,10 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);
-		if (options->value > VALUE_LOST)
+		if (options->value > VALUE_LOST) {
 			options->value = VALUE_CALLS;
+			options->samples = true;
+		}
 		options->value_given = true;
 		break;
 	case OPTION_MAX_DEPTH:

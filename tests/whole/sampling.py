@@ -339,6 +339,10 @@ def calls_and_samples_are_compared():
     expect(re.search(r'against [\d,]+ samples: the hooks took [\d.]+ % of the '
                      'run', text), text)
     expect('agree within their errors' in text, text)
+    # What is asked for by --value is not the calls.
+    folded = text_of(directory, 'folded', '--value', 'samples', verb='export')
+    expect_equal(sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()),
+                 reported(directory, '--samples')['calls'], 'samples')
     # Of functions that do little but be called, the hooks take most.
     program = compile('shares.c', 'gcc', '-O1', ['-DALONE', '-DCALLS'],
                       name='calls_only')
@@ -348,6 +352,18 @@ def calls_and_samples_are_compared():
     hooks = float(re.search(r'the hooks took ([\d.]+) %',
                             text_of(other)).group(1))
     expect(hooks > 30, text_of(other))
+
+
+@test
+def samples_that_are_not_there_are_not_the_calls():
+    directory = shares('calltree')
+    for verb, *options in (('report', '--samples'), ('html', '--samples'),
+                           ('export', 'folded', '--value', 'samples')):
+        done = subprocess.run([shimtest.report, verb, *options, directory],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        expect_equal((done.returncode, done.stdout), (1, b''), verb)
+        expect(b'no samples were recorded (profrun -p sampling)' in done.stderr,
+               done.stderr.decode())
 
 
 def paths(name, profile, *flags):
