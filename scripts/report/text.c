@@ -87,6 +87,23 @@ static void print_lost(const struct page *page)
 	fputs(")\n", page->out);
 }
 
+/* What a process has become by exec is another image, and the same process. */
+static void print_processes(const struct page *page)
+{
+	const struct recording *recording = page->model->recording;
+	uint32_t i, processes = 0, execs;
+
+	for (i = 0; i < recording->process_count; i++)
+		processes += recording->processes[i].number == 0 ||
+			     recording->processes[i].meta.forked;
+	execs = recording->process_count - processes;
+	fprintf(page->out, "%u process%s, ", processes,
+		processes == 1 ? "" : "es");
+	if (execs)
+		fprintf(page->out, "%u exec%s, ", execs,
+			execs == 1 ? "" : "s");
+}
+
 static void print_program(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -105,8 +122,7 @@ static void print_program(const struct page *page)
 		time_text(text, model->duration, model->duration > 0));
 	if (recording->part_count > 1)
 		fprintf(page->out, "%u recordings, ", recording->part_count);
-	fprintf(page->out, "%u process%s, ", recording->process_count,
-		recording->process_count == 1 ? "" : "es");
+	print_processes(page);
 	if (threads)
 		fprintf(page->out, "%u thread%s, ", threads,
 			threads == 1 ? "" : "s");

@@ -1,11 +1,13 @@
 /*
- * execs HOW - becomes another program, after it failed to.  (Run by events.py.)
+ * execs HOW - becomes another program, after it failed to; 9 is killed then.  (Run
+ * by events.py and life.py.)
  */
 #define _GNU_SOURCE
 #include "truth.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -28,6 +30,7 @@ static void run(int how)
 		break;
 	case 7: fexecve(open("/bin/sh", O_RDONLY), words, environment); break;
 	case 8: execveat(AT_FDCWD, "/bin/sh", words, environment, 0); break;
+	case 9: raise(SIGKILL); break;
 	}
 }
 

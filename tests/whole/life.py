@@ -14,7 +14,7 @@ import sys
 import shimtest
 from shimtest import (BUILDS, Failed, PROFILES, Skipped, Unsolved, add_test, calls_of, compile,
                       difference, expect, expect_equal, expect_truth, json_of,
-                      new_directory, record, run, run_both, test, tree_of)
+                      new_directory, record, run, run_both, shim_report, test, tree_of)
 
 
 def each_build(function):
@@ -244,6 +244,24 @@ for how in ('jump', 'cancel'):
             how, family, optimize),
             lambda how=how, family=family, optimize=optimize:
             check_interrupted(how, family, optimize))
+
+
+# --- exec ---
+
+@test
+def what_becomes_another_program_ends_there():
+    program = compile('execs.c')
+    for how in range(10):       # all ways there are, and one that is killed
+        result = record([program, str(how)], 'calltree')
+        images = json_of(result.output)['processes']
+        ours = [image for image in images if image['program'] == program]
+        expect_equal([image['end'] for image in ours],
+                     ['unknown' if how == 9 else 'exec'], 'end, %d' % how)
+        head = shim_report('report', result.output)
+        # The others hand on no environment, and so not us.
+        expect('2 processes, %s1 thread' % (
+            '1 exec, ' if how in (1, 2, 4, 5) else '') in head, head)
+        expect_equal('when that was is not known' in head, how == 9, head)
 
 
 # --- without a clock ---
