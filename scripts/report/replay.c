@@ -75,15 +75,18 @@ static struct inside *find_inside(struct replay *replay,
 	return NULL;
 }
 
-/* Within a call of --function, or it is one. */
-static bool is_within(struct replay *replay, const struct trace_event *event)
+/* Within a call of --function, or it is one; that one's depth is @top. */
+static bool is_within(struct replay *replay, const struct trace_event *event,
+		      uint32_t *top)
 {
 	struct inside *inside;
 
+	*top = 0;
 	if (!replay->wanted)
 		return true;
 	inside = find_inside(replay, event);
 	if (inside) {
+		*top = inside->depth;
 		if (event->kind == TRACE_LEAVE && event->depth == inside->depth)
 			*inside = replay->inside[--replay->inside_count];
 		return true;
@@ -96,6 +99,7 @@ static bool is_within(struct replay *replay, const struct trace_event *event)
 	replay->inside[replay->inside_count++] = (struct inside){
 		event->thread, event->track, event->depth
 	};
+	*top = event->depth;
 	return true;
 }
 
@@ -106,9 +110,17 @@ static bool is_call(const struct trace_event *event)
 
 static bool is_wanted(struct replay *replay, const struct trace_event *event)
 {
-	if (!is_thread(replay, event->thread) || !is_within(replay, event))
+	uint32_t top;
+
+	if (!is_thread(replay, event->thread) ||
+	    !is_within(replay, event, &top))
 		return false;
-	return !is_call(event) || event->depth < replay->options->depth;
+	/* They come within their call. */
+	if (event->kind == TRACE_ARGUMENTS || event->kind == TRACE_RESULT)
+		top++;
+	else if (!is_call(event))
+		return true;
+	return event->depth - top < replay->options->depth;
 }
 
 /* --- lines --- */
@@ -358,15 +370,9 @@ static void print_head(const struct replay *replay)
 
 static void mark_functions(struct replay *replay)
 {
-	struct model *model = replay->page.model;
-	uint32_t i;
-
-	if (!replay->options->function)
-		return;
-	/* Any of them may be in it. */
-	for (i = 0; i < model->function_count; i++)
-		model->functions[i].sums.calls = 1;
-	replay->wanted = find_functions(model, replay->options->function);
+	if (replay->options->function)
+		replay->wanted = find_functions(replay->page.model,
+						replay->options->function);
 }
 
 static void print_events(struct replay *replay, struct trace_merge *merge)
@@ -400,6 +406,9 @@ void replay_print(FILE *out, struct recording *recording,
 	model_find_functions(&model);
 	replay.page = page_on(out, options, &model);
 	replay.has_processes = recording->process_count > 1;
+	for (uint32_t i = 0; i < model.function_count; i++)
+		model.functions[i].sums.calls = 1;	/* any may be in it */
+	asked_check(&model);
 	mark_functions(&replay);
 	print_head(&replay);
 	merge = trace_merge_begin(&trace, &(struct trace_range){

@@ -105,6 +105,8 @@ void relatives_check(const struct page *page);
 void relatives_print(const struct page *page);
 /* Which functions @name means; dies if that cannot be said. */
 bool *find_functions(const struct model *model, const char *name);
+/* asked.c: warns of functions that a profile names and that nobody called. */
+void asked_check(const struct model *model);
 /* replay.c: the timeline as nested calls. */
 void replay_print(FILE *out, struct recording *recording,
 		  const struct options *options);

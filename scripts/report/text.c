@@ -130,6 +130,11 @@ static void print_program(const struct page *page)
 	fputc('\n', page->out);
 }
 
+static bool has_filter(const struct model *model)
+{
+	return process_string(&model->recording->processes[0], "filter");
+}
+
 /* What was left out is in nobody's numbers: its time is its callers' own. */
 static void print_filter(const struct page *page)
 {
@@ -571,6 +576,7 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 
 	if (model->calls || model->open)
 		relatives_check(&page);
+	asked_check(model);
 	print_head(&page);
 	if (options->ranks) {
 		ranks_print(&page);
@@ -581,7 +587,9 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 	if (!model->calls && !model->open) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "
-		      "long enough.\n" :
+		      "long enough.\n" : has_filter(model) ?
+		      "\nNo call was recorded of those that --filter lets "
+		      "through.\n" :
 		      "\nNo call was recorded.  Was the program built with "
 		      "-finstrument-functions?\n", out);
 		return;

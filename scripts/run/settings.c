@@ -166,7 +166,7 @@ static const struct {
 	  { { "hz=", "1...20000", is_rate },
 	    { "clock=", "cpu|wall|thread", is_clock } } },
 	{ "trace",
-	  { { "ring=", "SIZE", is_ring },
+	  { { "ring=", "1M...1024G", is_ring },
 	    { "min=", "TIME", is_duration },
 	    { "depth=", "N", is_depth },
 	    { "every=", "FUNCTION/N", is_every },
@@ -318,14 +318,15 @@ static void bad_profile(const struct settings *settings, const char *what,
 }
 
 static void bad_argument(const struct settings *settings, const char *what,
-			 int row, const char *where)
+			 const char *argument, int row, const char *where)
 {
 	if (profilers[row].arguments[0].word == NULL)
 		say("%s: '%s': %s takes no arguments", where, what,
 		    profilers[row].name);
 	else
-		say("%s: '%s': what may stand behind %s: is %s, with commas"
-		    " between", where, what, profilers[row].name, list_of(row));
+		say("%s: '%s' in '%s': what may stand behind %s: is %s, with"
+		    " commas between", where, argument, what,
+		    profilers[row].name, list_of(row));
 	usage_error(settings);
 }
 
@@ -362,7 +363,7 @@ bool settings_records_calls(const struct settings *settings)
 	return records;
 }
 
-static bool has_argument(int row, const char *argument)
+static bool is_argument(int row, const char *argument)
 {
 	for (int j = 0; profilers[row].arguments[j].word != NULL; j++) {
 		const char *word = profilers[row].arguments[j].word;
@@ -377,16 +378,18 @@ static bool has_argument(int row, const char *argument)
 	return false;
 }
 
-/* Several with commas between. */
-static bool has_arguments(int row, const char *arguments)
+/* The first of several, with commas between, that may not stand there, or NULL;
+ * free() it. */
+static char *find_bad_argument(int row, const char *arguments)
 {
-	char *copy = strdup(arguments), *rest = copy, *item;
-	bool all = true;
+	char *copy = strdup(arguments), *rest = copy, *item, *bad = NULL;
 
-	while (copy != NULL && (item = strsep(&rest, ",")) != NULL)
-		all &= has_argument(row, item);
+	while (copy != NULL && bad == NULL &&
+	       (item = strsep(&rest, ",")) != NULL)
+		if (!is_argument(row, item))
+			bad = strdup(item);
 	free(copy);
-	return all;
+	return bad;
 }
 
 /* A module's init function is named after it: an identifier, or a path. */
@@ -408,11 +411,14 @@ static void check_profiler(const struct settings *settings, const char *text,
 {
 	const char *colon = strchr(text, ':');
 	int row = find_builtin(text);
+	char *bad = NULL;
 
 	if (row < 0 && !is_module_name(text))
 		bad_profile(settings, text, where);
-	if (row >= 0 && colon != NULL && !has_arguments(row, colon + 1))
-		bad_argument(settings, text, row, where);
+	if (row >= 0 && colon != NULL)
+		bad = find_bad_argument(row, colon + 1);
+	if (bad != NULL)
+		bad_argument(settings, text, bad, row, where);
 }
 
 static void check_profile(const struct settings *settings, const char *text,

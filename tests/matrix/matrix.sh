@@ -196,6 +196,8 @@ an_unknown_profiler_is_2() {
     done
     status_is 2 "$profrun" -p locks:nonsense "$fixture" exit 7
     says 'locks takes no arguments'
+    status_is 2 "$profrun" -p trace:depth=3,ring=64K,off "$fixture" exit 7
+    says "'ring=64K' in .* is ring=1M"
     SHIM_PROFILE=calltree:nonsense status_is 2 "$profrun" "$fixture" exit 7
     says SHIM_PROFILE
     for profile in calltree calltree:exact calltree:counts memory none pchist \

@@ -498,6 +498,9 @@ def replay_shows_a_time_a_function_a_depth():
                  {'two {', 'three  (unwound);', '} two  (unwound)'}, 'two')
     flat = events_of(made.output, '--depth', '1')
     expect_equal({d for _, _, d, _ in flat}, {0}, 'depths')
+    two = events_of(made.output, '--function', 'two', '--depth', '1')
+    expect_equal({w for _, _, _, w in two}, {'two  (unwound);'},
+                 'depth of what two calls')
 
 
 @test

@@ -144,6 +144,32 @@ def an_int_is_its_bytes_and_its_name_is_there_once():
     expect_equal(names.count(b'BLUE\0'), 1, 'enumerators')
 
 
+@test
+def arguments_are_not_those_of_calls_that_replay_leaves_out():
+    made = record([compile('exec_open.c'), '0'], ALL)
+    lines, _ = replay(made.output, '--depth', '1')
+    expect(len(lines) == 1 and lines[0].startswith('main(count = 2, '), lines)
+
+
+@test
+def names_that_nobody_called_are_told():
+    program = compile('exec_open.c')
+    for profile, wrong in {
+            'trace:args=nobody,results=down': ['args=nobody'],
+            'trace:args=become+down,min=1ns': ['args=become+down'],
+            'calltree;trace:every=dow/3,args=all': ['every=dow/3'],
+            'trace:trigger=nobody': ['trigger=nobody'],
+            'calltree:by=nobody/n,by=down/n': ['by=nobody/n'],
+            'trace:args=main,every=down/2': []}.items():
+        made = record([program, '0'], profile)
+        readers = ['report'] if 'by=' in profile else ['report', 'replay']
+        for reader in readers:
+            done = run([shimtest.report, reader, made.output])
+            said = re.findall(r': (\S+): no call of such a function was '
+                              r'recorded$', done.stderr, re.M)
+            expect_equal(said, wrong, '%s of %s' % (reader, profile))
+
+
 # --- processes, threads, objects ---
 
 @test
