@@ -92,7 +92,7 @@ static void put_arcs(const struct gmon *gmon, const struct model *model)
 		put_arc(gmon->out,
 			parent == NONE ? 0 : gmon->of_calls[parent],
 			gmon->of_calls[path->function],
-			path->calls + path->open);
+			path->calls);
 	}
 }
 

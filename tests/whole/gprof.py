@@ -62,6 +62,14 @@ def calls_are_those_of_the_tree_to_the_last():
 
 
 @test
+def calls_that_were_open_at_the_end_count_once():
+    for command in ['exec_open.c', '3'], ['forks.c'], ['ends.c', '_exit']:
+        ran = record([compile(command[0])] + command[1:], 'calltree')
+        expect(json_of(ran.output)['open'] > 0, 'no call was open')
+        expect_equal_calls(ran.output)
+
+
+@test
 def libraries_that_were_opened_are_there():
     plugin = compile('plugin.c', flags=['-shared', '-fPIC'], name='plugin.so')
     ran = record([compile('plugin_host.c', libraries=['-ldl']), '3', plugin],
