@@ -1,7 +1,7 @@
 /*
  * Calls against samples of the same run.  A sample counts for the innermost
  * function on its stack that has hooks, as the time of a call does; what it found
- * in libshim.so itself is the time the hooks took.
+ * in libshim.so itself is what shim took: hooks, and what begins a process.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -150,7 +150,7 @@ static void print_summary(const struct page *page, const struct check *check)
 	double all = check->all + check->ours + check->nobody;
 	char text[SHORT_TEXT];
 
-	fprintf(page->out, "\nagainst %s samples: the hooks took %.1f %% of "
+	fprintf(page->out, "\nagainst %s samples: shim itself took %.1f %% of "
 		"the run", human_count(text, check->samples->calls),
 		100 * check->ours / all);
 	if (check->nobody > 0)
