@@ -169,18 +169,14 @@ static inline bool put_bytes(struct trace_record *raw, const void *value,
 	return true;
 }
 
-/* As much of it as there is room for. */
+/* All of it. */
 static bool put_text(struct trace_record *raw, const struct text *text)
 {
-	uint32_t least = text->size < TEXT_LEAST ? text->size : TEXT_LEAST;
-	uint32_t room = TRACE_VALUES_SIZE - 3 - raw->size;
-	uint32_t size = text->size < room ? text->size : room;
-
-	if (!has_room(raw, 2 + least))
+	if (!has_room(raw, 2 + text->size))
 		return false;
 	raw->bytes[raw->size++] = SHIM_VALUE_TEXT;
-	raw->bytes[raw->size++] = (unsigned char)size;
-	for (uint32_t i = 0; i < size; i++)
+	raw->bytes[raw->size++] = (unsigned char)text->size;
+	for (uint32_t i = 0; i < text->size; i++)
 		raw->bytes[raw->size++] = (unsigned char)text->memory[i];
 	return true;
 }
@@ -192,7 +188,7 @@ put_as_text(struct trace_record *raw, shim_type type, const void *value)
 
 	empty(&text);
 	/* Cut between two characters. */
-	if (raw->size + 3 + TEXT_LEAST < TRACE_VALUES_SIZE)
+	if (raw->size + 2 + TEXT_LEAST < TRACE_VALUES_SIZE)
 		text.room = TRACE_VALUES_SIZE - 3 - raw->size;
 	add_value(&text, type, value);
 	return put_text(raw, &text);

@@ -10,8 +10,8 @@ import re
 import struct
 
 import shimtest
-from shimtest import (BUILDS, add_test, compile, expect, expect_equal, record,
-                      run, test)
+from shimtest import (BUILDS, add_test, compile, expect, expect_equal,
+                      new_directory, record, run, test)
 
 ALL = 'trace:args=all,results=all'
 CALL = re.compile(r' *[\d.]+ .{10} *\d+(?:/\d+)?  (.*)')
@@ -168,6 +168,67 @@ def names_that_nobody_called_are_told():
             said = re.findall(r': (\S+): no call of such a function was '
                               r'recorded$', done.stderr, re.M)
             expect_equal(said, wrong, '%s of %s' % (reader, profile))
+
+
+TEXTS = [b'_599', b'"signed text', b'"unsigned text', b'"xxx', b'"short"',
+         b'_of_too_large = "t"']
+NUMBERS_OF_16 = 'first = [7%s, ...]' % (', 0' * 15)
+SIXTIES = ', '.join('%s = {sixty = "sixty"}' % name for name in 'abc')
+WAYS = [
+    'largest(value = {bytes_of_largest = "l"});',
+    'middle(value = {%s});' % NUMBERS_OF_16,
+    'crowd(value = EVERYBODY_HAS_A_LONG_NAME_599);',
+    'to_signed(value = "signed text");', 'to_unsigned(value = "unsigned text");',
+    'to_short(value = 0xX);', 'to_truth(value = 0xX);', 'to_byte(value = 0xX);',
+    'dozen(%s);' % ', '.join('%s = %d' % (name, i + 1)
+                             for i, name in enumerate('abcdefghijkl')),
+    'unnamed(1, named = 2);',
+    'fits(%s, d = {fits_last = "d"});' % SIXTIES,
+    'fits_not(%s, d = ...);' % SIXTIES,
+    'fits_as_cut(%s, d = {fits_as_cut_last = "d"}, e = "%s, f = ...);' % (
+        SIXTIES, 'x' * 14),
+    'fits_as_whole(%s, d = {fits_as_whole_last = "d"}, e = "short");' % SIXTIES,
+    'fits_as_none(%s, d = {fits_as_none_last = "d"}, e = ...);' % SIXTIES,
+    'too_large(value = {bytes_of_too_large = "t"});']
+
+
+@test
+def text_is_what_is_too_large_or_behind_an_address_and_is_cut_where_it_may_be():
+    for family in 'gcc', 'clang':
+        made = record([compile('traced_ways.c', family)], 'trace:args=all')
+        lines, said = replay(made.output)
+        expect_equal(said, '', 'stderr')
+        expect_equal([re.sub('0x[0-9a-f]+', '0xX', line)
+                      for line in lines if line.endswith(';')], WAYS, 'calls')
+        # Of anything else there are bytes, which have no such marks.
+        trace = bytes_of(made.output, 'trace')
+        expect_equal([text for text in TEXTS if text not in trace], [], 'no text')
+        expect_equal(re.findall(rb'0x[0-9a-f]+|"sixty"|"l"|first = |"not so',
+                                trace), [], 'text of others')
+
+
+@test
+def thousands_of_types_and_of_long_names():
+    """More than can be remembered, in more than a chunk."""
+    source = os.path.join(new_directory('many'), 'many.c')
+    name, count = 'n' * 300, 4200
+    with open(source, 'w') as file:
+        for i in range(count):
+            file.write('struct s%d { int is_%d; };\n'
+                       'void f%d(struct s%d %s) {}\n' % (i, i, i, i, name))
+        file.write('int main(void) {\n%s}\n' % ''.join(
+            'f%d((struct s%d){ %d });\n' % (i, i, i) for i in range(count)))
+    made = record([compile(source)], 'trace:args=all')
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    wanted = ['f%d(%s = {is_%d = %d});' % (i, name[:255], i, i)
+              for i in range(count)]
+    got = [line for line in lines if line.startswith('f')]
+    wrong = [(g, w) for g, w in zip(got, wanted) if g != w]
+    expect(got == wanted, '%d calls, %d wrong: %s' % (len(got), len(wrong),
+                                                      wrong[:2]))
+    trace = bytes_of(made.output, 'trace')
+    expect(b'is_4000' not in trace and b'is_4199' in trace, 'what is text')
 
 
 # --- processes, threads, objects ---
