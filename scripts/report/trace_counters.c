@@ -68,21 +68,22 @@ static bool take_line(struct lines *lines, char *line)
 
 static void read_lines(struct lines *lines, FILE *in)
 {
-	char line[256];
+	char line[256] = "", *end;
+	bool goes_on = false;		/* one that is too long */
 
 	while (lines->taken < COUNTERS_MAX && fgets(line, sizeof(line), in)) {
-		size_t length = strlen(line);
+		bool is_rest = goes_on, is_good;
 
-		lines->number++;
+		lines->number += !is_rest;
+		end = memchr(line, '\n', sizeof(line));
+		goes_on = !end;
+		if (end)
+			*end = '\0';
 		/* The last one may have been cut while it was written. */
-		if (length == 0 || line[length - 1] != '\n') {
-			if (!feof(in) && !lines->bad)
-				lines->bad = lines->number;
-			continue;
-		}
-		line[length - 1] = '\0';
-		if (!take_line(lines, line) && !lines->bad)
+		is_good = is_rest || (end ? take_line(lines, line) : feof(in));
+		if (!is_good && !lines->bad)
 			lines->bad = lines->number;
+		memset(line, 0, sizeof(line));
 	}
 	if (lines->bad)
 		warn("%s: line %" PRIu64 " is not \"MONO-NS PID VALUE NAME\"",
