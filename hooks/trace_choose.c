@@ -270,6 +270,16 @@ bool trace_leaves_out(const struct shim_node *parent, uint64_t function)
 
 /* --- every N-th call --- */
 
+/* (Threads that find one at once may have counted too many.) */
+static struct named *find_counted(uint64_t function)
+{
+	for (unsigned i = 0; i < counted_count && i < COUNTED; i++)
+		if (__atomic_load_n(&counted[i].function, __ATOMIC_ACQUIRE) ==
+		    function)
+			return counted[i].named;
+	return NULL;
+}
+
 bool trace_is_counted(uint64_t function)
 {
 	struct named *named;
@@ -277,9 +287,8 @@ bool trace_is_counted(uint64_t function)
 
 	if (!has[TRACE_EVERY])
 		return false;
-	for (i = 0; i < counted_count; i++)
-		if (counted[i].function == function)
-			return true;
+	if (find_counted(function))
+		return true;
 	named = find_named(function, TRACE_EVERY);
 	i = __atomic_load_n(&counted_count, __ATOMIC_RELAXED);
 	if (!named || i >= COUNTED)
@@ -291,15 +300,6 @@ bool trace_is_counted(uint64_t function)
 	counted[i].named = named;
 	__atomic_store_n(&counted[i].function, function, __ATOMIC_RELEASE);
 	return true;
-}
-
-static struct named *find_counted(uint64_t function)
-{
-	for (unsigned i = 0; i < counted_count && i < COUNTED; i++)
-		if (__atomic_load_n(&counted[i].function, __ATOMIC_ACQUIRE) ==
-		    function)
-			return counted[i].named;
-	return NULL;
 }
 
 bool trace_skips(uint64_t function)
