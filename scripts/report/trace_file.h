@@ -28,8 +28,7 @@ struct trace_gaps {
 	uint32_t thread;		/* of trace->threads */
 	uint32_t next;			/* of trace->gaps */
 	struct trace_gap owner;		/* one of the thread's */
-	double last_ns;			/* no gap begins earlier, */
-	double told_ns;			/* and nothing else: when the last event was */
+	double last_ns;			/* when the last event was: no gap begins earlier */
 	double begin_ns;
 };
 

@@ -195,7 +195,7 @@ void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 		      const struct trace_event *event)
 {
 	gaps->thread = event->thread;
-	gaps->begin_ns = gaps->told_ns = gaps->last_ns = event->time_ns;
+	gaps->begin_ns = gaps->last_ns = event->time_ns;
 	gaps->next = find_gap(trace, &trace->threads[event->thread],
 			      event->time_ns);
 	if (gaps->next < trace->gap_count)
@@ -214,18 +214,17 @@ static const struct trace_gap *look(const struct trace_gaps *gaps,
 }
 
 /* What the system counts. */
-static void tell_counter(struct trace_gaps *gaps, const struct trace_gap *next,
+static void tell_counter(const struct trace_gap *next,
 			 const struct trace_event *event,
 			 struct trace_event *counter)
 {
-	gaps->told_ns = fmax(next->from_ns, gaps->told_ns);
 	*counter = (struct trace_event){
 		.kind = TRACE_COUNTER,
 		.thread = event->thread,
 		.track = event->track,
 		.depth = event->depth + (event->kind == TRACE_LEAVE),
 		.site = NONE,
-		.time_ns = gaps->told_ns,
+		.time_ns = next->from_ns,
 		.text = next->counter,
 		.value = next->to_ns,
 	};
@@ -243,7 +242,7 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 			gaps->next++;
 			if (next->from_ns < gaps->begin_ns)
 				continue;
-			tell_counter(gaps, next, event, gap);
+			tell_counter(next, event, gap);
 			return true;
 		}
 		from = fmax(next->from_ns, gaps->last_ns);
@@ -265,8 +264,6 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 			.duration_ns = to - from,
 			.cause = next->kind,
 		};
-		gaps->told_ns = from;
-		gaps->last_ns = to;
 		return true;
 	}
 	return false;

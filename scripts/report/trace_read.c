@@ -905,7 +905,7 @@ static bool next_with_gaps(struct trace_reader *reader,
 	if (trace_gaps_next(gaps, reader->trace, &reader->ahead, event))
 		return true;
 	*event = reader->ahead;
-	gaps->last_ns = gaps->told_ns = event->time_ns;
+	gaps->last_ns = event->time_ns;
 	reader->has_ahead = false;
 	return true;
 }

@@ -6,9 +6,13 @@ them, where, and for how long.  (gaps.py: what profrun notes.)
 """
 import glob
 import os
+import re
 import shutil
+import signal
 import stat
 import struct
+import subprocess
+import time
 
 import gaps
 import shimtest
@@ -268,8 +272,9 @@ def lines_that_are_none_are_said_and_nothing_of_them_is_told():
                 'y' * 600 + line(2000)):
         check(told(late(), (), good + bad + 'x\n' + 'y\n',
                    said='counters: line 2 is not'), wanted, late().depth, bad)
-    check(told(late(), (), good + line(2000)[:-1]), wanted, late().depth,
-          'one that is not ended')
+    for unended in line(2000)[:-1], line(2000, name='f')[:-1], line(2000)[:8]:
+        check(told(late(), (), good + unended), wanted, late().depth,
+              'one that is not ended')
     check(told(late(), (), good + 'y' * 600, said='counters: line 2 is not'),
           wanted, late().depth, 'a long one that is not ended')
     check(told(late(), (), 'a\0b\n' + good, said='counters: line 1 is not'),
@@ -343,8 +348,57 @@ def twenty_thousand_switches_are_all_there():
     expect(used >= 20000 and used - 5 <= left <= used + 50,
            '%d switches, %d are there' % (used, left))
     expect_equal(HEAD.unpack_from(data), (b'SHIMGAPS', 1, HEAD.size, 0), 'head')
-    mode = stat.S_IMODE(os.stat(output + '/gaps').st_mode)
-    expect_equal(mode, 0o600, 'who may read it')
+
+
+@test
+def only_who_recorded_it_may_read_it():
+    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    output = os.path.join(new_directory('modes'), 'recording')
+    done = run(['sh', '-c', 'umask "$1"; shift; exec "$@"', 'sh', '0577',
+                os.path.normpath(path), '--gaps', '--counters=5', '-q',
+                '--no-report', '-p', 'trace', '-o', output, '--',
+                compile('sleeps.c', 'gcc', '-O1'), 'fork'])
+    expect_equal(done.status, 0, done.stderr)
+    modes = {name: stat.S_IMODE(os.stat(path).st_mode)
+             for name in ('gaps', 'counters')
+             for path in [output + '/' + name] if os.path.exists(path)}
+    expect(modes and set(modes.values()) == {0o600}, modes)
+
+
+@test
+def what_the_kernel_drops_is_counted():
+    output = os.path.join(new_directory('dropped'), 'recording')
+    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    profrun_ = subprocess.Popen(
+        [os.path.normpath(path), '--gaps', '-q', '--no-report', '-p', 'trace',
+         '-o', output, '--', compile('ping_pong.c', 'gcc', '-O1'), '400000'],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=shimtest.environment())
+    try:
+        # What there is has a head at any time.
+        end = time.monotonic() + 10
+        while time.monotonic() < end and profrun_.poll() is None and \
+                not os.path.exists(output + '/gaps'):
+            time.sleep(0.01)
+        time.sleep(0.05)
+        if profrun_.poll() is None:
+            expect_equal(open(output + '/gaps', 'rb').read(8), b'SHIMGAPS',
+                         'the head')
+            profrun_.send_signal(signal.SIGSTOP)
+            time.sleep(0.5)
+            profrun_.send_signal(signal.SIGCONT)
+        said = profrun_.communicate(timeout=60)[1].decode()
+    finally:
+        profrun_.kill()
+        profrun_.wait()
+    if 'the kernel does not tell' in said:
+        raise Skipped(said.strip())
+    lost = re.search(r'--gaps: the kernel has dropped (\d+) switches', said)
+    expect(lost, said)
+    head = open(output + '/gaps', 'rb').read(HEAD.size)
+    expect_equal(HEAD.unpack(head)[3], int(lost.group(1)), 'in the head')
+    expect('has dropped %s switches: not all' % lost.group(1) in run(
+        [shimtest.report, 'replay', '--to', '1ms', output]).stderr, 'the report')
 
 
 if __name__ == '__main__':
