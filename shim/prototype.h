@@ -24,6 +24,7 @@ struct prototype_value {
 	uint32_t size;
 	uint8_t kind;
 	uint8_t classes[2];  /* of its eightbytes */
+	uint8_t used[2];     /* bytes of each before what only fills it up; 0: all */
 	uint8_t is_aligned;  /* to 16 bytes, on the stack */
 	uint8_t is_whole;    /* both eightbytes in one register */
 	uint8_t is_split;    /* each eightbyte goes where there is room */

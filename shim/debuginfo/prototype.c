@@ -24,6 +24,7 @@ struct type {
 	uint64_t size;
 	uint64_t alignment;
 	enum eightbyte classes[2];
+	uint8_t used[2]; /* bytes of each up to the end of its last member */
 	bool is_unknown;
 	bool in_memory;	   /* by a field that is not aligned */
 	bool by_reference; /* not trivial for the purposes of calls */
@@ -229,13 +230,33 @@ static enum eightbyte merge(enum eightbyte a, enum eightbyte b)
 	return SSE;
 }
 
+static void use(struct type *type, uint64_t eightbyte, uint64_t end)
+{
+	uint64_t bytes = end - eightbyte * 8 < 8 ? end - eightbyte * 8 : 8;
+
+	if (type->used[eightbyte] < bytes)
+		type->used[eightbyte] = (uint8_t)bytes;
+}
+
 static void put(struct type *type, uint64_t offset, uint64_t size,
 		enum eightbyte class)
 {
 	if (size == 0)
 		return;
-	for (uint64_t i = offset / 8; i <= (offset + size - 1) / 8 && i < 2; i++)
+	for (uint64_t i = offset / 8; i <= (offset + size - 1) / 8 && i < 2;
+	     i++) {
 		type->classes[i] = merge(type->classes[i], class);
+		use(type, i, offset + size);
+	}
+}
+
+/* What was found in the eightbytes so far goes with whoever looks further. */
+static void hand_over(const struct type *from, struct type *to)
+{
+	for (int i = 0; i < 2; i++) {
+		to->classes[i] = from->classes[i];
+		to->used[i] = from->used[i];
+	}
 }
 
 static void put_scalar(struct type *type, uint64_t offset, uint64_t size,
@@ -340,8 +361,10 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 		}
 		first_bit += offset * 8;
 		for (uint64_t i = first_bit / 64;
-		     i <= (first_bit + bits - 1) / 64 && i < 2; i++)
+		     i <= (first_bit + bits - 1) / 64 && i < 2; i++) {
 			type->classes[i] = merge(type->classes[i], INTEGER);
+			use(type, i, (first_bit + bits + 7) / 8);
+		}
 		return;
 	}
 	/* The base it shares with others: its place is an expression. */
@@ -350,13 +373,11 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 		type->by_reference = true;
 		return;
 	}
-	inner.classes[0] = type->classes[0];
-	inner.classes[1] = type->classes[1];
+	hand_over(type, &inner);
 	classify(&die, offset + at, &inner, depth + 1);
 	type->steps = inner.steps;
 	read_number(field, DW_AT_alignment, &alignment);
-	type->classes[0] = inner.classes[0];
-	type->classes[1] = inner.classes[1];
+	hand_over(&inner, type);
 	/* Whether a vector in a structure is in a register, is not worth
 	 * knowing. */
 	type->is_unknown |= inner.is_unknown || inner.is_whole;
@@ -444,12 +465,10 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		put(type, offset, type->size, SSE);
 		return;
 	}
-	element.classes[0] = type->classes[0];
-	element.classes[1] = type->classes[1];
+	hand_over(type, &element);
 	for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++)
 		classify(&of, offset + i * element.size, &element, depth + 1);
-	type->classes[0] = element.classes[0];
-	type->classes[1] = element.classes[1];
+	hand_over(&element, type);
 	type->steps = element.steps;
 	type->size = element.size * count;
 	type->alignment = element.alignment;
@@ -533,8 +552,10 @@ static void decide(const struct type *type, struct prototype_value *value)
 	else {
 		value->kind = PROTOTYPE_REGISTERS;
 		value->is_whole = type->is_whole;
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 2; i++) {
 			value->classes[i] = classes[type->classes[i]];
+			value->used[i] = type->used[i];
+		}
 	}
 }
 

@@ -872,6 +872,13 @@ static void take_half(struct convention *convention,
 		places->reason = stack.reason;
 }
 
+/* What fills an eightbyte up, compilers need not copy. */
+static uint32_t bytes_used(const struct prototype_value *value, int i,
+			   uint32_t left)
+{
+	return smaller(left, value->used[i] ? value->used[i] : 8);
+}
+
 /* All of a value is in registers, or nothing. */
 static void take_registers(struct convention *convention,
 			   const struct prototype_value *value,
@@ -907,8 +914,9 @@ static void take_registers(struct convention *convention,
 		if (value->is_whole)
 			find_whole(convention->state, number, places);
 		else
-			places->eightbytes[i] = find(convention->state, number,
-						     smaller(left, 8));
+			places->eightbytes[i] =
+				find(convention->state, number,
+				     bytes_used(value, i, left));
 		for (int k = 0; k < 2; k++)
 			places->eightbytes[k].is_unused &= value->is_optional;
 		left -= smaller(left, 8);
