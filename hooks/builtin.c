@@ -54,18 +54,20 @@ static int find(const char *profile, const char **arguments)
 }
 
 /* Starts NAME[:ARGUMENTS], at most one of each.  0; 1 if it was started before;
- * -1 if there is none of that name; -2 if its arguments are wrong. */
+ * -1 if there is none of that name; -2 if its arguments are wrong; -3 if it has said
+ * itself why not. */
 int builtin_start(const char *profile)
 {
 	const char *arguments;
-	int i = find(profile, &arguments);
+	int i = find(profile, &arguments), r;
 
 	if (i < 0)
 		return -1;
 	if (builtins[i].started)
 		return 1;
-	if (builtins[i].start(arguments) < 0)
-		return -2;
+	r = builtins[i].start(arguments);
+	if (r < 0)
+		return r - 1;
 	builtins[i].started = true;
 	return 0;
 }

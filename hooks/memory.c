@@ -581,8 +581,12 @@ int memory_start(const char *arguments)
 	has_calls = builtin_start("calltree:counts") == 1;
 	/* There the nodes have no room for another address. */
 	if (tree_mode == EXACT) {
-		shim_record_log("memory does not work beside calltree:exact");
-		return -1;
+		shim_record_log(
+			tree_is_traced ?
+				"memory does not work beside both calltree and "
+				"trace, which time all calls exactly" :
+				"memory does not work beside calltree:exact");
+		return -2;
 	}
 	shim_tick(&tick_length);
 	if (shim_record_meta())

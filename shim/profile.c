@@ -32,12 +32,33 @@ static void cut(void)
 	items_end = items + i;
 }
 
+static bool is_named(const char *item, const char *name)
+{
+	const char *rest = text_after(item, name);
+
+	return rest && (*rest == '\0' || *rest == ':');
+}
+
+static bool is_default(const char *item)
+{
+	return text_equal(item, "default");
+}
+
+/*
+ * Who needs calls has them counted, if nobody was asked for that: so these come
+ * first.  Trace may change how they are timed, which the others must know.
+ */
+static int rank_of(const char *item)
+{
+	if (is_default(item) || is_named(item, "calltree"))
+		return 0;
+	return is_named(item, "trace") ? 1 : 2;
+}
+
 /* Whether it runs, or is a module that may run later. */
 static bool start(char *item)
 {
-	const char *rest = text_after(item, "default");
-	bool is_default = rest && *rest == '\0';
-	int r = builtin_start(is_default ? "calltree" : item);
+	int r = builtin_start(is_default(item) ? "calltree" : item);
 
 	if (r == -1)
 		return true;
@@ -59,8 +80,10 @@ int profile_start(void)
 	bool any = false;
 
 	cut();
-	for (char *item = after(NULL); item; item = after(item))
-		any |= start(item);
+	for (int rank = 0; rank <= 2; rank++)
+		for (char *item = after(NULL); item; item = after(item))
+			if (rank_of(item) == rank)
+				any |= start(item);
 	if (!any)
 		log_line("%s", "no profiler was started: nothing is recorded");
 	return any ? 0 : -1;

@@ -7,6 +7,7 @@ path, is what it did.
 import csv
 import ctypes.util
 import io
+import itertools
 import json
 import math
 import os
@@ -682,9 +683,33 @@ def what_was_not_recorded_is_not_shown():
 
 @test
 def beside_exact_times_there_is_none():
-    output = remembered('all', profile='calltree:exact;memory')
-    text = shim_report('info', output)
-    expect('memory does not work beside calltree:exact' in text, text)
+    for profile in 'calltree:exact;memory', 'memory;calltree:exact':
+        output = remembered('all', profile=profile)
+        text = shim_report('info', output)
+        expect('memory does not work beside calltree:exact' in text, text)
+        expect('no such arguments' not in text, text)
+
+
+# What is started later may not change how calls are timed.
+@test
+def beside_calls_and_trace_there_is_none_in_any_order():
+    for names in itertools.permutations(('calltree', 'memory', 'trace')):
+        output = remembered('all', profile=';'.join(names))
+        text = shim_report('info', output)
+        expect('memory does not work beside both calltree and trace' in text, text)
+    for profile in 'memory;trace', 'trace;memory', 'calltree:counts;memory;trace':
+        expect_equal(folded(remembered('all', profile=profile), 'bytes'),
+                     ALL['bytes'], profile)
+
+
+@test
+def calls_are_what_was_asked_for_wherever_that_stands():
+    for profile in 'memory;calltree', 'locks;memory;calltree':
+        output = remembered('all', profile=profile)
+        text = shim_report('report', output)
+        expect('clock: ' in text and 'not timed' not in text, text)
+    output = remembered('all', profile='memory;calltree:by=get/1')
+    expect('get[' in shim_report('report', output, '--sort', 'calls'), 'groups')
 
 
 # --- programs that do what they should not: the same happens as without us ---
