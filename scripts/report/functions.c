@@ -231,6 +231,8 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 		function->mangled = symbol->name;
 		function->name = demangle(symbol->name);
 		function->is_named = true;
+		function->is_new = !strncmp(symbol->name, "_Znw", 4) ||
+				   !strncmp(symbol->name, "_Zna", 4);
 		return;
 	}
 	if (!function->object)

@@ -154,6 +154,20 @@ static uint32_t orphan_thread(struct build *build)
 	return build->orphan_thread;
 }
 
+/* What was allocated is the caller's, where `operator new` was found by unwinding:
+ * nobody's calls are counted there. */
+static bool is_passed_over(const struct build *build, const struct entry *entry,
+			   uint32_t parent, uint32_t function)
+{
+	struct shim_node node;
+
+	if (build->file->is_sampled || build->model->paths[parent].function == NONE ||
+	    !build->model->functions[function].is_new)
+		return false;
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	return node.calls == 0 && node.frame == 0;
+}
+
 /*
  * Goes up from entry @n to one whose path is known and comes down again.  What
  * leads nowhere, or in a circle, begins a tree of its own.
@@ -162,7 +176,7 @@ static void find_entry_path(struct build *build, uint32_t n)
 {
 	struct tree_file *file = build->file;
 	struct entry *entry;
-	uint32_t depth = 0, path, thread;
+	uint32_t depth = 0, path, thread, function;
 
 	while (n != NONE && file->entries[n].path == NONE) {
 		file->entries[n].path = VISITING;
@@ -179,8 +193,9 @@ static void find_entry_path(struct build *build, uint32_t n)
 	       file->entries[n].path;
 	while (depth > 0) {
 		entry = &file->entries[build->stack[--depth]];
-		path = find_path(build, path, build->model->recording
-					->sites[entry->site].function);
+		function = build->model->recording->sites[entry->site].function;
+		if (!is_passed_over(build, entry, path, function))
+			path = find_path(build, path, function);
 		entry->path = path;
 		entry->thread = thread;
 	}

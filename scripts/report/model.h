@@ -33,6 +33,7 @@ struct function {
 	int line;
 	bool line_looked_up;
 	bool is_named;			/* else the name is an address */
+	bool is_new;			/* `operator new`, of any kind */
 	bool has_range;			/* every finished call is in it: */
 	bool has_no_range;		/* one is not */
 	double min, max;

@@ -506,6 +506,24 @@ def paths_are_unwound_where_nothing_is_instrumented():
                  [(33, True)], 'in the handler')
 
 
+# operator new is not who wants the memory.
+@test
+def what_new_allocates_is_its_callers():
+    for family, optimize in shimtest.BUILDS:
+        program = compile('newed.cc', family, optimize, ['-std=c++17'],
+                          name='newed_unhooked', instrument=False)
+        for profile in 'memory:unwind', 'memory:unwind,snapshots=1':
+            done = run([program], new_directory('recording'), profile)
+            expect_equal((done.status, done.stdout, done.stderr), (0, '', ''),
+                         'the program')
+            text = shim_report('report', done.output)
+            expect('operator new' not in text, text)
+            values = {path.rsplit(';', 1)[1]: number for path, number in
+                      folded(done.output, 'bytes').items() if ';main;' in path}
+            expect_equal(values, {'one()': 8, 'many()': 1000, 'all_aligned()': 192},
+                         'bytes')
+
+
 @test
 def the_head_says_that_nothing_is_instrumented():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'],
