@@ -94,7 +94,7 @@ struct tree {
 	uint8_t *described;		/* groups that this file describes: bits */
 	struct trace *trace;		/* or NULL */
 	uint32_t tracks;
-	void *unwinding;		/* memory_unwound.c's */
+	void *unwinding;		/* unwound.c's */
 	struct jump jumps[JUMPS];
 	struct hot *hot;		/* its thread's, or NULL */
 	struct waits *waits;		/* of locks.c */

@@ -6,9 +6,11 @@
  * other was asked for.  An exception is counted in the path that throws it.  It is
  * known by its object until its thread catches it, which counts it for both paths.
  * Where one comes from that another thread threw, or std::rethrow_exception, is not
- * known.
+ * known.  With `unwind` paths where nothing is instrumented are found by walking the
+ * stack.
  */
 #include "keyed.h"
+#include "unwound.h"
 
 #include <shim/banned.h>
 
@@ -23,6 +25,8 @@ struct flying {
 	const void *object;		/* NULL: none */
 	uint64_t node, type;
 };
+
+static bool unwinds;		/* where no call is instrumented */
 
 /* Of a tree.  Types are found by the address of their std::type_info. */
 struct throws {
@@ -134,6 +138,11 @@ static struct shim_node *find_here(struct place *at, struct throws **throws)
 	struct shim_node *node = tree_find_caller(
 		at, (uintptr_t)__builtin_frame_address(0));
 
+	if (node && unwinds && is_root(node)) {
+		node = unwound_find(at->tree, node);
+		if (!node)
+			tree_hot.cause = at->tree->lost_cause;
+	}
 	*throws = node ? throws_of(at->tree) : NULL;
 	if (*throws)
 		return node;
@@ -228,7 +237,7 @@ int exceptions_start(const char *arguments)
 {
 	struct shim_handle *handle;
 
-	if (*arguments)
+	if (!unwound_read_arguments(arguments, &unwinds))
 		return -1;
 	builtin_start("calltree:counts");
 	handle = shim_profiler_create(NULL);

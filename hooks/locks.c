@@ -11,8 +11,12 @@
  * waiting thread asks libc for the holder and looks where that one's tree
  * stands.  It may go on meanwhile: if it still holds the lock after that, it
  * was there with it.
+ *
+ * With `unwind` paths where nothing is instrumented are found by walking the stack;
+ * of holders that is not possible.
  */
 #include "keyed.h"
+#include "unwound.h"
 
 #include <shim/locks.h>
 
@@ -44,6 +48,7 @@ struct waits {
 #define NOTE_SHIFT 48
 
 static uint64_t generation;
+static bool unwinds;		/* where no call is instrumented */
 
 /* --- finding the node --- */
 
@@ -83,15 +88,18 @@ static struct shim_lock_node *find_node(struct place *at,
 {
 	uint64_t key[KEYED_WORDS] = { 0, lock->address, (uint64_t)holder,
 				      lock->kind };
+	struct shim_node *caller = tree_find_caller(
+		at, (uintptr_t)__builtin_frame_address(0));
 	struct keyed_node *node = NULL;
 
-	key[0] = (uint64_t)tree_find_caller(
-		at, (uintptr_t)__builtin_frame_address(0));
-	if (!key[0]) {
+	if (!caller) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
 	}
-	if (has_waits(at->tree)) {
+	if (unwinds && is_root(caller))
+		caller = unwound_find(at->tree, caller);
+	key[0] = (uint64_t)caller;
+	if (caller && has_waits(at->tree)) {
 		node = keyed_find(at->tree->waits->table, key);
 		if (!node) {
 			note_image(lock->address);
@@ -299,7 +307,7 @@ int locks_start(const char *arguments)
 {
 	struct shim_handle *handle;
 
-	if (*arguments)
+	if (!unwound_read_arguments(arguments, &unwinds))
 		return -1;
 	/* 1: it runs already, as it was asked for. */
 	builtin_start("calltree:counts");

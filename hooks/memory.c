@@ -14,7 +14,7 @@
  * again are as they were.
  */
 #include "memory.h"
-#include "memory_unwound.h"
+#include "unwound.h"
 
 #include <shim/allocations.h>
 #include <shim/mappings.h>

@@ -2,7 +2,6 @@
  * What the files of the memory profiler share.
  *
  *     memory.c            allocations and releases, by path
- *     memory_unwound.c    paths of calls that are not instrumented
  *     memory_points.c     how much lived, from time to time
  *     memory_snapshots.c  what lives now, when somebody asks
  */

@@ -100,7 +100,20 @@ static void choose_profile(void)
 		 "calltree;sampling");
 }
 
-/* Where nothing is instrumented, paths of allocations are found by unwinding. */
+/* What has paths that can be found by unwinding, and is not told to. */
+static bool could_unwind(const char *item)
+{
+	static const char *const names[] = { "memory", "locks", "exceptions" };
+	size_t size = strcspn(item, ":");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == size &&
+		    strncmp(item, names[i], size) == 0)
+			return strstr(item, "unwind") == NULL;
+	return false;
+}
+
+/* Where nothing is instrumented, paths are found by unwinding. */
 static void choose_unwinding(void)
 {
 	char text[sizeof(settings.profile)], *rest = text, *item;
@@ -110,15 +123,11 @@ static void choose_unwinding(void)
 		return;
 	strcpy(text, settings.profile);
 	while ((item = strsep(&rest, ";")) != NULL) {
-		bool is_memory = strncmp(item, "memory", 6) == 0 &&
-				 (item[6] == '\0' || item[6] == ':') &&
-				 strstr(item, "unwind") == NULL;
-
 		n += (size_t)snprintf(settings.profile + n,
 				      sizeof(settings.profile) - n, "%s%s%s",
 				      n ? ";" : "", item,
-				      !is_memory ? "" :
-				      item[6] ? ",unwind" : ":unwind");
+				      !could_unwind(item) ? "" :
+				      strchr(item, ':') ? ",unwind" : ":unwind");
 		if (n >= sizeof(settings.profile)) {
 			say("%s: too long with what it needs here",
 			    settings.profile);

@@ -151,8 +151,8 @@ static const struct {
 	    { "counts", "", NULL },
 	    { "by=", "FUNCTION/ARGUMENT", is_by },
 	    { "by-limit=", "1...8000", is_by_limit } } },
-	{ "exceptions", { { NULL, NULL, NULL } } },
-	{ "locks", { { NULL, NULL, NULL } } },
+	{ "exceptions", { { "unwind", "", NULL } } },
+	{ "locks", { { "unwind", "", NULL } } },
 	{ "coverage", { { "label=", "NAME", is_label } } },
 	{ "memory",
 	  { { "period=", "SIZE", is_size },
@@ -211,13 +211,14 @@ static const char common_help[] =
 	"                             memory[:period=SIZE,seed=N,leaks=MS,\n"
 	"                             snapshots=MS,unwind]\n"
 	"                                              what each call path allocates;\n"
-	"                                              period: by one byte in so many;\n"
-	"                                              unwind: also where no function\n"
-	"                                              is instrumented\n"
-	"                             locks            who waits for which lock\n"
+	"                                              period: by one byte in so many\n"
+	"                             locks[:unwind]   who waits for which lock\n"
 	"                             coverage         lines and functions reached (-g);\n"
 	"                                              coverage:label=NAME of a test\n"
-	"                             exceptions       what is thrown and caught where\n"
+	"                             exceptions[:unwind]\n"
+	"                                              what is thrown and caught where;\n"
+	"                                              unwind, of these three: also\n"
+	"                                              where no function is instrumented\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
 	"                                              see profrun help profilers\n"
 	"                             none             nothing\n"

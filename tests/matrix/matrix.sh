@@ -194,8 +194,8 @@ an_unknown_profiler_is_2() {
         status_is 2 "$profrun" -p "$profile" "$fixture" exit 7
         says 'behind calltree: is exact, counts'
     done
-    status_is 2 "$profrun" -p locks:nonsense "$fixture" exit 7
-    says 'locks takes no arguments'
+    status_is 2 "$profrun" -p none:nonsense "$fixture" exit 7
+    says 'none takes no arguments'
     status_is 2 "$profrun" -p trace:depth=3,ring=64K,off "$fixture" exit 7
     says "'ring=64K' in .* is ring=1M"
     SHIM_PROFILE=calltree:nonsense status_is 2 "$profrun" "$fixture" exit 7

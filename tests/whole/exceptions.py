@@ -21,9 +21,11 @@ FUNCTIONS = ('thrower', 'rethrower', 'catcher', 'outer', 'nested', 'handed',
 
 
 def thrown(case, profile='exceptions', family='gcc', optimize='-O1', status=0,
-           **more):
+           instrument=True, **more):
     """The recording, and what the program says: {line without number: number}"""
-    program = compile('thrown.cc', family, optimize, ['-std=c++14'])
+    program = compile('thrown.cc', family, optimize, ['-std=c++14'],
+                      name=None if instrument else 'thrown_unhooked',
+                      instrument=instrument)
     done = run([program, case], new_directory('recording'), profile, **more)
     expect_equal((done.status, done.stderr), (status, ''), 'the program')
     truth = {}
@@ -85,6 +87,14 @@ def beside_other_profiles():
         output = as_told('kinds', profile=profile)
         expect('app::Box<long>' in shim_report('report', output,
                                                '--exceptions'), profile)
+
+
+@test
+def paths_are_unwound_where_nothing_is_instrumented():
+    for family, optimize in ('gcc', '-O1'), ('clang', '-O0'):
+        for case in 'kinds', 'threads', 'nested':
+            as_told(case, profile='exceptions:unwind', family=family,
+                    optimize=optimize, instrument=False)
 
 
 @test

@@ -212,6 +212,20 @@ def profrun_ctl_asks():
 
 
 @test
+def profrun_has_paths_unwound_where_nothing_is_instrumented():
+    plain = compile('leaking.c', name='leaking_unhooked', instrument=False)
+    output = os.path.join(new_directory('profrun'), 'recording')
+    status, text = profrun('record', '-o', output, '-p', 'locks', '-p',
+                           'memory:leaks=0', '-p', 'exceptions:unwind',
+                           plain, 'plain')
+    expect_equal(status, 0, text)
+    expect(re.search(r'^ *profile +locks:unwind;memory:leaks=0,unwind;'
+                     r'exceptions:unwind$',
+                     shim_report('info', output), re.M),
+           shim_report('info', output))
+
+
+@test
 def who_does_not_look_at_memory_says_so():
     def ask(pid):
         status, text = profrun('ctl', str(pid), 'heap')

@@ -178,9 +178,12 @@ def nobody_is_told_who_has_not_asked():
 
 # --- the profiler ---
 
-def waits(case, profile='locks', family='gcc', optimize='-O1', status=0, **more):
+def waits(case, profile='locks', family='gcc', optimize='-O1', status=0,
+          instrument=True, **more):
     """The recording, and {lock: (waits, ns)} as the program has measured them."""
-    program = compile('waits.cc', family, optimize, ['-std=c++17'])
+    program = compile('waits.cc', family, optimize, ['-std=c++17'],
+                      name=None if instrument else 'waits_unhooked',
+                      instrument=instrument)
     done = run([program, case], new_directory('recording'), profile, **more)
     expect_equal((done.status, done.stderr), (status, ''), 'the program')
     measured = {}
@@ -251,6 +254,18 @@ def beside_other_profiles():
                      {('reader', 'hold'): 3, ('writer', 'hold'): 5}, profile)
         expect('cache_lock' in shim_report('report', output, '--locks'),
                'asked for')
+
+
+@test
+def paths_are_unwound_where_nothing_is_instrumented():
+    for family, optimize in ('gcc', '-O1'), ('clang', '-O0'):
+        output, measured = waits('paths', 'locks:unwind', family, optimize,
+                                 instrument=False)
+        locks = by_name(output)
+        check_times(locks, measured, .5)
+        expect_equal({who: n for (who, _), n in
+                      waiters(locks['cache_lock']).items()},
+                     {'reader': 3, 'writer': 5}, 'paths')
 
 
 # The figure of the issue.

@@ -1,4 +1,4 @@
-#include "memory_unwound.h"
+#include "unwound.h"
 
 #include <shim/stack.h>
 
@@ -57,4 +57,16 @@ struct shim_node *unwound_find(struct tree *tree, struct shim_node *root)
 	node = find_path(tree, root, room->stack, count);
 	shim_add(&room->is_used, (uint64_t)-1);
 	return node;
+}
+
+bool unwound_read_arguments(const char *arguments, bool *unwinds)
+{
+	const char *word = "unwind";
+
+	if (*arguments == '\0')
+		return true;
+	while (*word && *arguments == *word)
+		arguments++, word++;
+	*unwinds = *arguments == '\0' && *word == '\0';
+	return *unwinds;
 }

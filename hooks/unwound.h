@@ -1,6 +1,6 @@
 /* Paths of calls that are not instrumented. */
-#ifndef MEMORY_UNWOUND_H
-#define MEMORY_UNWOUND_H
+#ifndef UNWOUND_H
+#define UNWOUND_H
 
 #include "calltree.h"
 
@@ -8,5 +8,8 @@
  * calls are counted there.  @root itself if nothing is known; NULL sets
  * lost_cause. */
 struct shim_node *unwound_find(struct tree *tree, struct shim_node *root);
+
+/* The arguments of who has no others: "unwind", or none.  False: neither. */
+bool unwound_read_arguments(const char *arguments, bool *unwinds);
 
 #endif
