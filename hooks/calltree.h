@@ -400,6 +400,9 @@ COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 /* It is going to be closed, or was never over. */
 void node_trust(struct shim_node *node);
 
+/* The other way: nobody saw whether it has ended. */
+void node_doubt(struct shim_node *node);
+
 /* Which call of @function its leave ends, or NULL: one that nobody saw begin. */
 struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 				 const void *site, uintptr_t sp);

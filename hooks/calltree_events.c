@@ -172,11 +172,12 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 }
 
 /* The open calls of the parent go on in the child, in a tree of its own where
- * they have been called 0 times. */
+ * they have been called 0 times.  Their nodes are the parent's, which goes on as
+ * well: what it has left meanwhile has frame 0, and was open for certain. */
 static void copy_open_calls(struct place *at, struct shim_node *innermost)
 {
 	struct shim_node **path, *node;
-	uint64_t frame = at->tree->root->frame;
+	uint64_t frame = at->tree->root->frame, parents;
 	size_t depth = 0, size;
 
 	for (node = innermost; !is_root(node); node = parent_of(node))
@@ -193,11 +194,13 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 		if (!node)
 			break;
 		at->current = node;
-		/* (0: the parent, whose file this is, has left it meanwhile.) */
-		if (frame_at(path[i]))
-			frame = frame_at(path[i]);
+		parents = __atomic_load_n(&path[i]->frame, __ATOMIC_RELAXED);
+		if (parents & ~(uint64_t)FRAME_FLAGS)
+			frame = parents & ~(uint64_t)FRAME_FLAGS;
 		open_call(node, frame);
 		node->calls = 0;
+		if (parents & FRAME_IN_DOUBT)
+			node_doubt(node);
 	}
 	shim_memory_empty(path, size);
 }
@@ -242,7 +245,8 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->current = at.current;
 	if (tree->trace)
 		trace_announce(tree, false);
-	tree->starts = 0; /* as much in doubt as in the parent */
+	tree->starts = parent.tree->starts;
+	tree->stack->in_doubt = stack.in_doubt;
 	publish(&at);
 }
 

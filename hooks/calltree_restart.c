@@ -117,6 +117,13 @@ void node_trust(struct shim_node *node)
 	node->frame = frame_at(node) | (frame & FRAME_LEFT_OUT);
 }
 
+void node_doubt(struct shim_node *node)
+{
+	node->frame |= FRAME_IN_DOUBT |
+		       (node->function & SHIM_NODE_EXACT ? FRAME_WAS_EXACT : 0);
+	node->function |= SHIM_NODE_EXACT;
+}
+
 /* All that are open above it have been in doubt as long as it has.  (Frame 0:
  * an enter that this handler came into.) */
 static void doubt(const struct tree *tree, struct shim_node *node)
@@ -129,10 +136,7 @@ static void doubt(const struct tree *tree, struct shim_node *node)
 			node->frame &= ~(uint64_t)FRAME_WAITS;
 			shim_add(&tree->trace->info->filtered, 1);
 		}
-		node->frame |= FRAME_IN_DOUBT |
-			       (node->function & SHIM_NODE_EXACT ?
-				FRAME_WAS_EXACT : 0);
-		node->function |= SHIM_NODE_EXACT;
+		node_doubt(node);
 	}
 }
 

@@ -3,7 +3,7 @@
  * Without shim it only does its work, which has the same results.
  *
  * usage: toggled phases|threads|across|beside|inlined|nested|recursive|deeper|
- *                waiting|fork|forks|files|plugin [FILE]
+ *                waiting|fork|forks|parent|files|plugin [FILE]
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -327,6 +327,33 @@ QUIET static void forks(void)
 	pthread_join(thread, NULL);
 }
 
+/* The parent has long left it when the child does. */
+APART pid_t forker(void)
+{
+	pid_t child;
+
+	leaf();
+	child = fork();
+	if (child == 0)
+		usleep(20000);
+	leaf();
+	return child;
+}
+
+APART void parent(void)
+{
+	pid_t child;
+
+	stop();
+	unseen(10);
+	start();
+	child = forker();
+	leaf();
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
 /* Without descriptors neither the code nor the memory map can be opened. */
 QUIET static void files(void)
 {
@@ -387,6 +414,8 @@ QUIET int main(int argc, char **argv)
 		forked();
 	else if (strcmp(how, "forks") == 0)
 		forks();
+	else if (strcmp(how, "parent") == 0)
+		parent();
 	else if (strcmp(how, "files") == 0)
 		files();
 	else if (strcmp(how, "plugin") == 0 && argc > 2)

@@ -154,6 +154,17 @@ def check_forks(family, optimize):
                          'late': 2000, 'late;leaf': 2000})
 
 
+def check_parent(family, optimize):
+    for profile in PROFILES:
+        result = toggled('parent', family, optimize, profile)
+        expect_tree(result, {
+            'parent': 1, 'parent;forker': 1, 'parent;forker;leaf': 3,
+            'parent;leaf': 2})
+        expect_equal(re.findall(r'(\d+) leaves without an enter',
+                                shim_report('info', result.output)),
+                     ['0', '0'], 'orphans')
+
+
 def check_files(family, optimize):
     result = toggled('files', family, optimize)
     expect_tree(result, {**EARLY, **LATE})
@@ -226,6 +237,7 @@ for family, optimize in BUILDS:
              check_fork),
             ('a child forked while all is being switched can start',
              check_forks),
+            ('a child leaves what its parent has left already', check_parent),
             ('few calls are misplaced when calls are often off', check_often),
             ('without descriptors the table does it', check_files),
             ('objects may come and go while stopped', check_plugin)):
