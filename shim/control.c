@@ -232,7 +232,21 @@ static enum shim_result look_at_heap(struct request *request)
 
 	if (r == SHIM_OK)
 		add_number(&request->answer, "heap snapshot ", number);
-	return r == SHIM_S_FALSE ? SHIM_E_INCONSISTENT_WITH_FLAGS : r;
+	if (r != SHIM_S_FALSE)
+		return r;
+	add_line(&request->answer, "",
+		 "the program's memory is not recorded (-p memory)");
+	return SHIM_E_INCONSISTENT_WITH_FLAGS;
+}
+
+static enum shim_result switch_trace(struct request *request, int is_on)
+{
+	if (events_counts.trace_switched == 0) {
+		add_line(&request->answer, "",
+			 "the program is not traced (-p trace)");
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	}
+	return shim_trace_switch(is_on);
 }
 
 static enum shim_result do_request(struct request *request, const char *verb,
@@ -245,9 +259,9 @@ static enum shim_result do_request(struct request *request, const char *verb,
 	if (text_equal(verb, "start") && !*rest)
 		return shim_calls_start();
 	if (text_equal(verb, "trace-start") && !*rest)
-		return shim_trace_switch(1);
+		return switch_trace(request, 1);
 	if (text_equal(verb, "trace-stop") && !*rest)
-		return shim_trace_switch(0);
+		return switch_trace(request, 0);
 	if (text_equal(verb, "heap") && !*rest)
 		return look_at_heap(request);
 	if (text_equal(verb, "load") && *rest)

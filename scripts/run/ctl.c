@@ -292,6 +292,26 @@ static int ask(long pid, const char *verb, const char *description,
 
 /* --- the verbs ----------------------------------------------------------- */
 
+/* Says what is wrong with the words that were given for @verb. */
+static int wrong_words(const char *verb)
+{
+	static const char *const verbs[][2] = {
+		{ "status", "nothing" }, { "stop", "nothing" },
+		{ "start", "nothing" }, { "heap", "nothing" },
+		{ "trace-start", "nothing" }, { "trace-stop", "nothing" },
+		{ "load", "NAME[:ARGS] [--data FILE]" }, { "unload", "NAME" },
+		{ "snapshot", "[-o DIR]" },
+	};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (strcmp(verb, verbs[i][0]) == 0) {
+			say("ctl PID %s takes %s", verb, verbs[i][1]);
+			return usage();
+		}
+	say("ctl: '%s' is not a verb", verb);
+	return usage();
+}
+
 static int read_data(const char *path, void **data, size_t *size)
 {
 	FILE *file = fopen(path, "re");
@@ -334,7 +354,7 @@ static int load(long pid, int words, char **word)
 		if (read_data(word[2], &data, &size) < 0)
 			return 1;
 	} else if (words != 1) {
-		return usage();
+		return wrong_words("load");
 	}
 	item = absolute_item(word[0]);
 	if (item == NULL || strchr(item, '\n') != NULL)
@@ -419,7 +439,7 @@ static int snapshot(long pid, int words, char **word)
 	char directory[PATH_MAX], output[PATH_MAX];
 
 	if (words != 0 && (words != 2 || strcmp(word[0], "-o") != 0))
-		return usage();
+		return wrong_words("snapshot");
 	if (!find_recording(pid, directory)) {
 		snprintf(output, sizeof(output),
 			 "shim does not record process %ld", pid);
@@ -449,13 +469,19 @@ int ctl(int words, char **word)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (words < 2)
+	if (words == 0) {
+		say("ctl: no process id");
 		return usage();
+	}
 	errno = 0;
 	pid = strtol(word[0], &end, 10);
 	if (!isdigit((unsigned char)word[0][0]) || *end != '\0' || errno != 0 ||
 	    pid <= 0 || pid > INT_MAX) {
 		say("'%s' is not a process id", word[0]);
+		return usage();
+	}
+	if (words == 1) {
+		say("ctl: no verb: what is to be done with %ld?", pid);
 		return usage();
 	}
 	verb = word[1];
@@ -474,5 +500,5 @@ int ctl(int words, char **word)
 		return ask(pid, verb, word[0], NULL, 0);
 	if (strcmp(verb, "snapshot") == 0)
 		return snapshot(pid, words, word);
-	return usage();
+	return wrong_words(verb);
 }

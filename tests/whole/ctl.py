@@ -139,5 +139,39 @@ def a_snapshot_of_busy_threads_holds_what_was_called_by_then():
             expect_equal(got, 0, (tid, name))
 
 
+@test
+def who_does_not_trace_says_so():
+    program = Program('calltree')
+    for verb in 'trace-start', 'trace-stop':
+        done = subprocess.run(
+            [PROFRUN, 'ctl', str(program.process.pid), verb],
+            capture_output=True, text=True)
+        expect_equal((done.returncode, done.stderr),
+                     (1, 'profrun: SHIM_E_INCONSISTENT_WITH_FLAGS: the program '
+                      'is not traced (-p trace)\n'), verb)
+    program.process.kill()
+    program.process.wait()
+
+
+@test
+def wrong_words_are_told():
+    for words, wanted in (
+            ([], 'ctl: no process id'), (['x', 'status'],
+                                         "'x' is not a process id"),
+            (['1'], 'ctl: no verb: what is to be done with 1?'),
+            (['1', 'end'], "ctl: 'end' is not a verb"),
+            (['1', 'status', 'all'], 'ctl PID status takes nothing'),
+            (['1', 'load'], 'ctl PID load takes NAME[:ARGS] [--data FILE]'),
+            (['1', 'load', 'a', 'b'],
+             'ctl PID load takes NAME[:ARGS] [--data FILE]'),
+            (['1', 'unload'], 'ctl PID unload takes NAME'),
+            (['1', 'snapshot', 'x'], 'ctl PID snapshot takes [-o DIR]')):
+        done = subprocess.run([PROFRUN, 'ctl', *words], capture_output=True,
+                              text=True)
+        expect_equal((done.returncode, done.stderr),
+                     (2, "profrun: %s\nTry 'profrun ctl --help'.\n" % wanted),
+                     str(words))
+
+
 if __name__ == '__main__':
     shimtest.main()

@@ -230,7 +230,8 @@ def who_does_not_look_at_memory_says_so():
     def ask(pid):
         status, text = profrun('ctl', str(pid), 'heap')
         expect_equal(status, 1, text)
-        expect('SHIM_E_INCONSISTENT_WITH_FLAGS' in text, text)
+        expect('SHIM_E_INCONSISTENT_WITH_FLAGS: the program\'s memory is not'
+               in text, text)
     while_it_waits('calltree', ask)
 
 
