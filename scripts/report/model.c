@@ -435,7 +435,7 @@ static void add_node(struct build *build, const struct entry *entry)
 		thread->open++;
 		model->open++;
 		if (build->process->end_source == END_UNKNOWN)
-			model->has_lower_bounds = true;
+			model->open_until_when++;
 	}
 	if (node.coarse != 2 && build->process->has_meta) {
 		if (is_possible(build->process, &node)) {

@@ -156,8 +156,9 @@ struct model {
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
 	double bucket_ns;		/* a clock unit in the histograms */
-	bool has_times, has_ranges, has_extras, has_errors, has_lower_bounds;
+	bool has_times, has_ranges, has_extras, has_errors;
 	uint64_t calls, open, lost, orphans, unwound;
+	uint64_t open_until_when;	/* of @open: nobody knows */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	double time, time_raw;		/* in all recorded calls */
 	double duration;		/* of the whole; 0: unknown */

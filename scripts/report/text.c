@@ -176,6 +176,25 @@ static bool has_no_calls(const struct model *model)
 	return !model->calls && !model->open && !model->is_sampled;
 }
 
+static void print_open(const struct page *page)
+{
+	const struct model *model = page->model;
+	char open[SHORT_TEXT], some[SHORT_TEXT];
+
+	if (!model->open)
+		return;
+	fprintf(page->out, "  %s calls were open at the end",
+		human_count(open, model->open));
+	if (model->open_until_when == model->open)
+		fputs("; when that was is not known: their times are lower "
+		      "bounds", page->out);
+	else if (model->open_until_when)
+		fprintf(page->out, "; of %s of them it is not known when that "
+			"was: their times are lower bounds",
+			human_count(some, model->open_until_when));
+	fputc('\n', page->out);
+}
+
 static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -195,12 +214,7 @@ static void print_calls(const struct page *page)
 			human_count(paths, path_count),
 			human_count(functions, function_count));
 	print_lost(page);
-	if (model->open)
-		fprintf(page->out, "  %s calls were open at the end%s\n",
-			human_count(calls, model->open),
-			model->has_lower_bounds ?
-			"; when that was is not known: their times are lower "
-			"bounds" : "");
+	print_open(page);
 	print_filter(page);
 	print_rest(page);
 	if (!model->is_sampled && (model->unwound || model->orphans))

@@ -246,6 +246,22 @@ for how in ('jump', 'cancel'):
             check_interrupted(how, family, optimize))
 
 
+@test
+def how_many_calls_ended_at_an_unknown_time_is_told():
+    program = compile('ends.c')
+    killed = record([program, 'kill'], 'calltree').output
+    left = record([program, '_exit'], 'calltree').output
+    both = os.path.join(new_directory('merged'), 'both')
+    shim_report('merge', '-o', both, killed, left)
+    for recording, line in {
+            left: r'  3 calls were open at the end\n',
+            killed: r'  3 calls were open at the end; when that was is not ',
+            both: r'  6 calls were open at the end; of 3 of them it is not '
+                  r'known when that was: '}.items():
+        text = shim_report('report', recording)
+        expect(re.search(line, text), text)
+
+
 # --- exec ---
 
 @test
