@@ -353,8 +353,8 @@ struct row {
 	uint32_t function;		/* NONE: in none */
 };
 
-static uint64_t sort_key(const struct memory *memory,
-			 const struct options *options)
+uint64_t memory_sorted(const struct memory *memory,
+		       const struct options *options)
 {
 	switch (options->sort_given ? options->sort : SORT_BYTES) {
 	case SORT_ALLOCATIONS:
@@ -371,6 +371,26 @@ static uint64_t sort_key(const struct memory *memory,
 	default:
 		return memory->allocated;
 	}
+}
+
+const char *memory_sorted_name(const struct options *options)
+{
+	static const char *const sorted_by[] = {
+		[SORT_TOTAL] = "total", [SORT_ALLOCATIONS] = "blocks",
+		[SORT_CALLS] = "blocks", [SORT_PEAK] = "peak",
+		[SORT_LEAKED] = "left", [SORT_TEMPORARY] = "temporary",
+		[SORT_BYTES] = "self", [SORT_LOST] = "lost",
+	};
+	const char *name = options->sort_given ? sorted_by[options->sort] : NULL;
+
+	return name ? name : "self";
+}
+
+bool memory_sorts_bytes(const struct options *options)
+{
+	return !options->sort_given || (options->sort != SORT_ALLOCATIONS &&
+					options->sort != SORT_CALLS &&
+					options->sort != SORT_TEMPORARY);
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -398,14 +418,14 @@ static struct row *order_rows(const struct page *page, uint32_t *count)
 		if (!below->allocations && !below->live)
 			continue;
 		rows[n++] = (struct row){
-			sort_key(by_total ? below : &model->function_memory[i],
+			memory_sorted(by_total ? below : &model->function_memory[i],
 				 page->options),
 			below->allocated, model->functions[i].name, i
 		};
 	}
 	if (model->memory_outside.allocations)
 		rows[n++] = (struct row){
-			sort_key(&model->memory_outside, page->options),
+			memory_sorted(&model->memory_outside, page->options),
 			model->memory_outside.allocated, MEMORY_OUTSIDE, NONE
 		};
 	qsort(rows, n, sizeof(*rows), compare_rows);
@@ -617,14 +637,6 @@ static void print_head(const struct page *page)
 
 void memory_print(const struct page *page)
 {
-	static const char *const sorted_by[] = {
-		[SORT_TOTAL] = "total", [SORT_ALLOCATIONS] = "blocks",
-		[SORT_CALLS] = "blocks", [SORT_PEAK] = "peak",
-		[SORT_LEAKED] = "left", [SORT_TEMPORARY] = "temporary",
-		[SORT_BYTES] = "self", [SORT_LOST] = "lost",
-	};
-	const struct options *options = page->options;
-	const char *by = options->sort_given ? sorted_by[options->sort] : NULL;
 	uint32_t count, i, shown;
 	struct row *rows = order_rows(page, &count);
 
@@ -632,7 +644,7 @@ void memory_print(const struct page *page)
 	fprintf(page->out, "\n%s%10s %12s %10s %10s %10s %12s %9s  function%s  "
 		"(by %s)\n", page->color ? "\033[1m" : "", "self", "blocks",
 		"total", "at peak", "left", "temporary", "half live",
-		page->color ? "\033[m" : "", by ? by : "self");
+		page->color ? "\033[m" : "", memory_sorted_name(page->options));
 	shown = page_rows(page, 30, count);
 	for (i = 0; i < shown; i++)
 		print_row(page, &rows[i]);

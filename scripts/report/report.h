@@ -71,6 +71,12 @@ void tree_print(const struct page *page);
 /* memory.c: the table of functions; what no instrumented function allocated. */
 #define MEMORY_OUTSIDE "(not in an instrumented function)"
 void memory_print(const struct page *page);
+/* What --sort asks for, of a function or path, what that is called, and whether it is
+ * bytes. */
+uint64_t memory_sorted(const struct memory *memory,
+		       const struct options *options);
+const char *memory_sorted_name(const struct options *options);
+bool memory_sorts_bytes(const struct options *options);
 /* From the outermost caller on. */
 void memory_put_path(const struct page *page, uint32_t path);
 /* snapshots.c */

@@ -574,7 +574,8 @@ static bool print_other_tables(const struct page *page)
 static void print_hint(const struct page *page)
 {
 	const struct model *model = page->model;
-	const char *memory = model->has_memory ? " --memory" : "";
+	bool has_shown = page->options->tree && page->options->memory;
+	const char *memory = model->has_memory && !has_shown ? " --memory" : "";
 	const char *locks = model->locks ? " --locks" : "";
 	const char *exceptions = model->exceptions ? " --exceptions" : "";
 
@@ -596,9 +597,14 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		ranks_print(&page);
 		return;
 	}
-	if (print_other_tables(&page))
+	if (print_other_tables(&page)) {
+		if (samples)
+			fputs("\nRecorded as well, see profrun report "
+			      "--samples\n", out);
 		return;
-	if (!model->calls && !model->open) {
+	}
+	if (!model->calls && !model->open &&
+	    !(options->tree && options->memory)) {
 		fputs(model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "
 		      "long enough.\n" : has_filter(model) ?

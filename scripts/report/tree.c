@@ -62,14 +62,16 @@ static double *weigh_paths(const struct model *model)
 	return weights;
 }
 
-/* Bytes in a path and below it. */
-static double *weigh_memory(const struct model *model)
+/* What --sort asks for, in a path and below it. */
+static double *weigh_memory(const struct model *model,
+			    const struct options *options)
 {
 	double *weights = allocate(model->path_count, sizeof(*weights));
 	uint32_t i;
 
 	for (i = 0; i < model->path_count; i++)
-		weights[i] = (double)model->memory_below[i].allocated;
+		weights[i] = (double)memory_sorted(&model->memory_below[i],
+						   options);
 	return weights;
 }
 
@@ -82,7 +84,9 @@ static void push_level(struct printing *printing, uint32_t path)
 
 	for (child = paths[path].child; child != NONE;
 	     child = paths[child].sibling) {
-		if (printing->weights[child] < printing->smallest) {
+		if (printing->weights[child] < printing->smallest ||
+		    (printing->page->options->memory &&
+		     printing->weights[child] == 0)) {
 			level.hidden++;
 			level.hidden_weight += fmax(printing->weights[child],
 						    0);
@@ -112,6 +116,58 @@ static size_t indent(const struct printing *printing)
 	return 2 * (size_t)(printing->level_count - 1);
 }
 
+static const char *memory_text(char text[SHORT_TEXT],
+			       const struct printing *printing, uint64_t number)
+{
+	return memory_sorts_bytes(printing->page->options) ?
+		       human_bytes(text, number) :
+		       human_count(text, number);
+}
+
+/* Of what is sorted by there may be less blocks than were allocated. */
+static uint64_t blocks_of(const struct memory *memory,
+			  const struct options *options)
+{
+	switch (options->sort_given ? options->sort : SORT_BYTES) {
+	case SORT_PEAK: return memory->peak_blocks;
+	case SORT_LEAKED: return memory->live_blocks;
+	case SORT_LOST: return memory->lost_blocks + memory->below_blocks;
+	case SORT_TEMPORARY: return memory->temporary;
+	default: return memory->allocations;
+	}
+}
+
+static void print_memory(const struct printing *printing, uint32_t number)
+{
+	const struct model *model = printing->page->model;
+	const struct options *options = printing->page->options;
+	const struct memory *memory = &model->memory[number];
+	const struct memory *below = &model->memory_below[number];
+	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
+
+	fprintf(printing->page->out, "%9s %9s %15s  ",
+		memory_text(total, printing, memory_sorted(below, options)),
+		memory_text(self, printing, memory_sorted(memory, options)),
+		human_count(count, blocks_of(memory, options)));
+}
+
+/* It is in no path. */
+static void print_outside(const struct printing *printing)
+{
+	const struct page *page = printing->page;
+	const struct memory *memory = &page->model->memory_outside;
+	uint64_t number = memory_sorted(memory, page->options);
+	char total[SHORT_TEXT], count[SHORT_TEXT];
+
+	if (number == 0 || (double)number < printing->smallest)
+		return;
+	memory_text(total, printing, number);
+	fprintf(page->out, "%6.2f %9s %9s %15s  %s\n",
+		100 * (double)number / printing->weights[0], total, total,
+		human_count(count, blocks_of(memory, page->options)),
+		MEMORY_OUTSIDE);
+}
+
 static void print_columns(const struct printing *printing, uint32_t number)
 {
 	const struct page *page = printing->page;
@@ -125,10 +181,7 @@ static void print_columns(const struct printing *printing, uint32_t number)
 	fprintf(page->out, "%6.2f ",
 		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0);
 	if (page->options->memory)
-		fprintf(page->out, "%9s %9s %15s  ",
-			human_bytes(total, model->memory_below[number].allocated),
-			human_bytes(self, model->memory[number].allocated),
-			human_count(count, model->memory[number].allocations));
+		print_memory(printing, number);
 	else
 		fprintf(page->out, "%9s %9s %15s  ",
 			time_text(total, path->total, known),
@@ -164,7 +217,7 @@ static void print_hidden(const struct printing *printing,
 	fprintf(page->out, "%6.2f %9s %9s %15s  ",
 		all > 0 ? 100 * level->hidden_weight / all : 0.0,
 		page->options->memory ?
-		human_bytes(total, whole(level->hidden_weight)) :
+		memory_text(total, printing, whole(level->hidden_weight)) :
 		time_text(total, level->hidden_weight, page->model->has_times),
 		"", page->options->memory ? "" :
 		human_count(calls, level->hidden_calls));
@@ -201,19 +254,26 @@ void tree_print(const struct page *page)
 	struct printing printing = { .page = page };
 	char text[SHORT_TEXT];
 
-	printing.weights = page->options->memory ? weigh_memory(page->model) :
-			   weigh_paths(page->model);
+	printing.weights = page->options->memory ?
+		weigh_memory(page->model, page->options) :
+		weigh_paths(page->model);
 	printing.smallest = printing.weights[0] * page->options->min_percent /
 			    100;
-	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s\n",
+	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s",
 		page->color ? "\033[1m" : "",
 		page->model->has_times || page->options->memory ? "total%" :
 		"calls%", "total", "self",
 		page->options->memory ? "blocks" : counted_name(page->model),
 		"call path", page->color ? "\033[m" : "");
+	if (page->options->memory && page->options->sort_given)
+		fprintf(page->out, "  (by %s)",
+			memory_sorted_name(page->options));
+	fputc('\n', page->out);
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);
+	if (page->options->memory)
+		print_outside(&printing);
 	if (printing.cut_paths)
 		fprintf(page->out, "... what is below %s of the deepest paths "
 			"is not shown (--depth %u)\n",

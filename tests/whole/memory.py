@@ -367,6 +367,13 @@ def all_outputs_have_the_same_numbers():
     tree = shim_report('report', '--tree', output)
     expect(re.search(r'977\.5 KiB 976\.6 KiB +1 +top ', tree),
            tree)
+    # --sort says what of.
+    tree = shim_report('report', '--tree', '--sort', 'leaked', output)
+    expect(re.search(r' call path  \(by left\)$', tree, re.M) and
+           re.search(r' 231 B +231 B +3 +leak ', tree) and
+           not re.search(r' top ', tree), tree)
+    tree = shim_report('report', '--tree', '--sort', 'allocations', output)
+    expect(re.search(r' 20 +20 +20 +get ', tree), tree)
 
 
 # What remembered.c's turn_over() allocates: {function that calls it: (blocks,
@@ -518,10 +525,23 @@ def what_new_allocates_is_its_callers():
                          'the program')
             text = shim_report('report', done.output)
             expect('operator new' not in text, text)
+            tree = shim_report('report', '--tree', done.output)
+            expect(re.search(r' 1000 B +1000 B +10 +many\(\)', tree) and
+                   'Recorded as well' not in tree, tree)
             values = {path.rsplit(';', 1)[1]: number for path, number in
                       folded(done.output, 'bytes').items() if ';main;' in path}
             expect_equal(values, {'one()': 8, 'many()': 1000, 'all_aligned()': 192},
                          'bytes')
+
+
+@test
+def samples_beside_it_are_told_of():
+    program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'],
+                      name='unhooked', instrument=False)
+    done = run([program, 'all'], new_directory('recording'),
+               'sampling:hz=20000,clock=wall;memory')
+    expect('see profrun report --samples' in shim_report('report', done.output),
+           'hint')
 
 
 @test
