@@ -46,13 +46,16 @@ static bool is_default(const char *item)
 
 /*
  * Who needs calls has them counted, if nobody was asked for that: so these come
- * first.  Trace may change how they are timed, which the others must know.
+ * first.  Trace may change how they are timed, which the others must know; and memory
+ * notes whether somebody was asked for calls, and not who needs them.
  */
 static int rank_of(const char *item)
 {
 	if (is_default(item) || is_named(item, "calltree"))
 		return 0;
-	return is_named(item, "trace") ? 1 : 2;
+	if (is_named(item, "trace"))
+		return 1;
+	return is_named(item, "memory") ? 2 : 3;
 }
 
 /* Whether it runs, or is a module that may run later. */
@@ -80,7 +83,7 @@ int profile_start(void)
 	bool any = false;
 
 	cut();
-	for (int rank = 0; rank <= 2; rank++)
+	for (int rank = 0; rank <= 3; rank++)
 		for (char *item = after(NULL); item; item = after(item))
 			if (rank_of(item) == rank)
 				any |= start(item);

@@ -741,6 +741,17 @@ def beside_calls_and_trace_there_is_none_in_any_order():
 
 
 @test
+def exports_are_of_memory_if_nobody_asked_for_calls():
+    for profile in 'locks;memory', 'exceptions;memory', 'memory;locks':
+        output = remembered('all', profile=profile)
+        path = os.path.join(new_directory('pprof'), 'memory.pb.gz')
+        shim_report('export', 'pprof', output, '-o', path)
+        with open(path, 'rb') as file:
+            types = Profile(file.read()).types
+        expect(('alloc_space', 'bytes') in types, '%s: %s' % (profile, types))
+
+
+@test
 def calls_are_what_was_asked_for_wherever_that_stands():
     for profile in 'memory;calltree', 'locks;memory;calltree':
         output = remembered('all', profile=profile)
