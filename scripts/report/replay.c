@@ -238,6 +238,8 @@ static void print_leave(struct replay *replay, const struct trace_event *event)
 		begin_line(replay, &replay->held, event->duration_ns, mark);
 		put_call(replay, &replay->held);
 		put_result(replay, event);
+		if (replay->held.is_guessed)
+			fputs("  (began unseen)", replay->page.out);
 		fputc(';', replay->page.out);
 	} else {
 		release(replay);

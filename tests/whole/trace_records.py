@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""trace_records.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Traces that are written here, record by record, as <shim/format.h> has them: what a
+reader makes of each.
+"""
+import glob
+import os
+import re
+import shutil
+import struct
+
+import shimtest
+from gaps import ns_of
+from shimtest import (compile, expect, expect_equal, new_directory, record, run,
+                      test)
+
+# What the module above has for itself.
+shimtest.tests.clear()
+
+BLOCK, FIRST, HEAD = 65536, 8192, 48    # struct shim_trace_block has 48 bytes
+# enum shim_trace_kind
+(TIME, ENTER_LONG, UNWOUND, TRACK, TRACK_NEW, THREAD, NAME, ENDED, STACK, PAUSE, LOST,
+ ARGUMENTS, RESULT, MARK) = range(1, 15)
+COUNTER = 17
+MAIN, AGAIN, ONE, TWO, THREE = range(1, 6)      # in the order of their first calls
+NOBODY = 30000                          # a number of no function
+recorded = {}
+
+
+def head(kind, size):
+    return struct.pack('<H', kind << 2 | (size // 2) << 8)
+
+
+def long(kind, word):
+    return head(kind, 8) + word.to_bytes(6, 'little')
+
+
+def text(kind, string):
+    size = 2 + (len(string) + 1) // 2 * 2
+    return head(kind, size) + string.encode().ljust(size - 2, b'\0')
+
+
+def thread(kind, tid, name):
+    return head(kind, 24) + struct.pack('<HI16s', 0, tid, name.encode())
+
+
+def stack(*functions, more=0):
+    return head(STACK, 0) + struct.pack('<HI%dI' % len(functions),
+                                        4 + 2 * len(functions), more, *functions)
+
+
+class Clock:
+    """What happens, each @step later than what was before."""
+
+    def __init__(self, now, step=1000):
+        self.now, self.step = now, step
+
+    def tick(self):
+        self.now += self.step
+        return self.now
+
+    def enter(self, function):
+        return struct.pack('<I', 2 | (self.tick() & 32767) << 2 | function << 17)
+
+    def enter_long(self, function):
+        return long(ENTER_LONG, function | (self.tick() & 32767) << 32)
+
+    def leave(self):
+        return struct.pack('<H', 1 | (self.tick() & 32767) << 1)
+
+    def time(self, later=0):
+        self.now += later
+        return long(TIME, self.now & (1 << 48) - 1)
+
+
+def base():
+    if not recorded:
+        output = record([compile('longjmp.c')], 'trace').output
+        path, = glob.glob(output + '/*/*.trace')
+        data = open(path, 'rb').read()
+        recorded['output'] = output
+        recorded['head'] = data[:FIRST]
+        recorded['block'] = data[FIRST:FIRST + HEAD]
+        recorded['time'], = struct.unpack_from('<Q', data, FIRST + 8)
+    return recorded['output']
+
+
+def clock(step=1000):
+    base()
+    return Clock(recorded['time'], step)
+
+
+def write(*blocks):
+    """Each: bytes, or (track, thread, bytes)."""
+    copy = os.path.join(new_directory('records'), 'recording')
+    shutil.copytree(base(), copy)
+    path, = glob.glob(copy + '/*/*.trace')
+    data = bytearray(recorded['head'])
+    for number, block in enumerate(blocks, 1):
+        track, ordinal, records = block if isinstance(block, tuple) else (
+            0, 1, block)
+        begin = bytearray(recorded['block'])
+        struct.pack_into('<Q', begin, 0, number)
+        struct.pack_into('<II', begin, 20, track, ordinal)
+        data += begin + records
+        data += bytes(-len(data) % BLOCK)
+    with open(path, 'wb') as file:
+        file.write(data)
+    return copy
+
+
+LINE = re.compile(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)?  ( *)(.*)')
+
+
+def replay(*blocks, words=(), said=''):
+    """[(depth, what)], [us], [duration's text] of what replay prints."""
+    done = run([shimtest.report, 'replay', '--color', 'never', *words,
+                write(*blocks)])
+    expect_equal(done.status, 0, done.stderr)
+    expect(said in done.stderr if said else not done.stderr, done.stderr)
+    found = [LINE.fullmatch(line) for line in done.stdout.splitlines()[1:]]
+    return ([(len(f.group(4)) // 2, f.group(5)) for f in found],
+            [float(f.group(1)) for f in found],
+            [f.group(2).strip() for f in found])
+
+
+def shown(*blocks, **more):
+    """Without the thread's begin."""
+    return [what for what in replay(*blocks, **more)[0]
+            if not what[1].startswith('-- thread')]
+
+
+@test
+def an_unwound_call_is_one_and_no_other():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + c.enter(TWO) +
+                       head(UNWOUND, 2) + c.leave() + c.leave() + c.leave()),
+                 [(0, 'main {'), (1, 'one {'), (2, 'two  (unwound);'),
+                  (1, '} one'), (0, '} main')], 'calls')
+
+
+@test
+def numbers_above_32767_are_whole():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + c.enter_long(TWO) + c.leave() +
+                       c.leave()), [(0, 'main {'), (1, 'two;'), (0, '} main')],
+                 'calls')
+    c = clock()
+    whats = shown(c.enter(MAIN) + c.enter_long(1 << 17 | TWO) +
+                  c.enter(NOBODY) + c.leave() + c.leave() + c.leave())
+    expect(all('two' not in what for _, what in whats) and len(whats) == 5,
+           whats)
+
+
+@test
+def times_of_15_bits_add_up():
+    c = clock(20000)
+    records = c.enter(MAIN)
+    for _ in range(5000):
+        records += c.enter(ONE) + c.leave()
+    _, times, _ = replay(records + text(MARK, 'added') + c.time() +
+                         text(MARK, 'said') + c.leave())
+    expect(abs(times[-2] - times[-3]) < 0.01, times[-3:])
+
+
+@test
+def results_are_told_when_their_call_ends():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + text(RESULT, '7') +
+                       c.enter(TWO) + text(RESULT, '8') + c.leave() +
+                       c.leave() + text(RESULT, '9')),
+                 [(0, 'main {'), (1, 'one {'), (2, 'two = 8;'), (1, '} one = 7'),
+                  (0, '} main = 9  (open)')], 'calls')
+    c = clock()
+    expect_equal(shown(c.enter(ONE) + text(RESULT, '7') + text(RESULT, '8') +
+                       c.leave()), [(0, 'one = 8;')], 'the last')
+
+
+@test
+def arguments_are_of_the_call_that_they_stand_behind():
+    late = 'that a signal handler came into (and 0 more'
+    for what, records, wanted in (
+            ('behind a leave', lambda c: c.enter(MAIN) + c.enter(ONE) +
+             c.leave() + text(ARGUMENTS, 'x = 1') + c.leave(),
+             [(0, 'main {'), (1, 'one;'), (0, '} main')]),
+            ('behind a mark', lambda c: c.enter(MAIN) + text(MARK, 'm') +
+             text(ARGUMENTS, 'x = 1') + c.leave(),
+             [(0, 'main {'), (1, '-- mark m'), (0, '} main')]),
+            ('behind another track', lambda c: c.enter(MAIN) +
+             long(TRACK, 5) + long(TRACK, 0) + text(ARGUMENTS, 'x = 1') +
+             c.leave(), [(0, 'main;')]),
+            ('behind what it is not of', lambda c: c.enter(MAIN) + c.leave() +
+             text(ARGUMENTS, 'x = 1'), [(0, 'main;')]),
+            ('with nothing open', lambda c: text(ARGUMENTS, 'x = 1'), []),
+            ('a result with nothing open', lambda c: text(RESULT, '1'), [])):
+        expect_equal(shown(records(clock()), said=late), wanted, what)
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + long(TRACK, 0) + bytes(4) +
+                       text(ARGUMENTS, 'x = 1') + c.leave()),
+                 [(0, 'main(x = 1);')], 'behind the same track')
+
+
+@test
+def a_stack_ends_and_begins_what_nobody_saw():
+    def between(records, wanted, what, said=''):
+        c = clock()
+        expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + c.enter(TWO) +
+                           records + c.leave(), said=said), wanted, what)
+    opened = [(0, 'main {'), (1, 'one {')]
+    between(stack(MAIN, ONE), opened + [
+        (2, 'two  (ended unseen);'), (1, '} one'), (0, '} main  (open)')], 'one less')
+    between(stack(MAIN, AGAIN), [
+        (0, 'main {'), (1, 'one {'), (2, 'two  (ended unseen);'),
+        (1, '} one  (ended unseen)'), (1, 'again  (began unseen);'),
+        (0, '} main  (open)')], 'another')
+    between(stack(), opened + [
+        (2, 'two  (ended unseen);'), (1, '} one  (ended unseen)'),
+        (0, '} main  (ended unseen)')], 'none', 'a call ends that never began')
+    between(stack(ONE, TWO, more=1), opened + [
+        (2, 'two;'), (1, '} one  (open)'), (0, '} main  (open)')], 'the innermost')
+    between(stack(ONE, THREE, more=1), opened + [
+        (2, 'two  (ended unseen);'), (1, '} one  (ended unseen)'),
+        (0, '} main  (ended unseen)'), (0, 'one {  (began unseen)'),
+        (1, 'three  (began unseen);'), (0, '} one  (open)')], 'others')
+    c = clock()
+    expect_equal(shown(stack(*[ONE] * 1000) + c.leave())[-1],
+                 (0, '} one  (open)'), 'a thousand')
+    expect_equal(shown(stack(*[ONE] * 1001), said='not a record'), [],
+                 'more than there may be')
+
+
+@test
+def what_is_not_recorded_is_between_a_pause_and_a_stack():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + head(PAUSE, 2) + c.time(5000) +
+                       stack(MAIN) + c.enter(ONE) + c.leave() + stack(MAIN) +
+                       c.leave()),
+                 [(0, 'main {'), (1, '-- off'),
+                  (1, '-- on'), (1, 'one;'), (0, '} main')],
+                 'calls')
+
+
+@test
+def what_was_lost_is_told_with_its_cause():
+    c = clock()
+    for cause, words in ((0, 'space'), (6, 'other'), (7, 'other'), (200, 'other')):
+        c = clock()
+        expect_equal(shown(c.enter(MAIN) + head(LOST, 8) +
+                           struct.pack('<HI', cause, 7) + c.leave()),
+                     [(0, 'main {'), (1, '-- lost 7 calls: ' + words),
+                      (0, '} main')], cause)
+
+
+@test
+def tracks_have_calls_of_their_own():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + long(TRACK, 3) + c.enter(ONE) +
+                       long(TRACK, 0) + c.enter(TWO) + c.leave() +
+                       long(TRACK, 3) + c.leave() + c.enter(THREE) +
+                       long(TRACK_NEW, 3) + c.enter(TWO) + c.leave() +
+                       long(TRACK, 0) + c.leave()),
+                 [(0, 'main {'), (0, 'one {'), (1, 'two;'), (0, '} one'),
+                  (0, 'three  (open);'), (0, 'two;'), (0, '} main')], 'calls')
+
+
+@test
+def blocks_go_on_where_the_one_before_ended():
+    c = clock()
+    first = c.enter(MAIN) + c.enter(ONE)
+    second = stack(MAIN, ONE) + c.leave() + long(TRACK, 3) + c.enter(TWO)
+    third = stack(TWO) + c.leave() + long(TRACK, 0) + c.leave()
+    expect_equal(shown(first, second, (3, 1, third)),
+                 [(0, 'main {'), (1, 'one;'), (0, 'two;'), (0, '} main')], 'calls')
+
+
+@test
+def another_thread_ends_what_was_open():
+    c = clock()
+    first = c.enter(MAIN) + c.enter(ONE) + c.leave()
+    second = c.time(50000) + c.enter(TWO) + c.leave()
+    for name, blocks in (
+            ('second', (first + c.time() + thread(THREAD, 7, 'second') + second,)),
+            ('longjmp', (first, (0, 2, second)))):
+        whats, _, durations = replay(*blocks)
+        expect_equal(whats, [
+            (0, '-- thread longjmp'), (0, 'main {'), (1, 'one;'),
+            (0, '} main  (open)'), (0, '-- thread ' + name), (0, 'two;')], name)
+        # Its last moment was that of its last call's end.
+        expect(ns_of(durations[3].strip('>')) < 3 * ns_of(durations[2]), durations)
+
+
+@test
+def a_thread_has_the_name_that_it_gave_itself():
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + thread(NAME, 7, 'painter') + c.leave() +
+                       head(ENDED, 2))[:3],
+                 [(0, 'main {'), (1, '-- this thread is now painter'),
+                  (0, '} main')], 'calls')
+
+
+@test
+def what_is_no_record_ends_its_block():
+    for what, record_ in (('kind 0', struct.pack('<H', 1 << 8) + bytes(6)),
+                          ('a size of 0', head(MARK, 0) + bytes(6)),
+                          ('a short time', head(TIME, 4) + bytes(2)),
+                          ('a short name', head(NAME, 22) + b'\xff' * 20),
+                          ('a short counter', head(COUNTER, 14) + b'\xff' * 12),
+                          ('short values', head(18, 2)),
+                          ('a short result', head(19, 2)),
+                          ('larger than its block', head(STACK, 0) +
+                           b'\xff' * 6)):
+        c = clock()
+        lines = shown(c.enter(MAIN) + record_ + c.enter(ONE) + c.leave() + c.leave(),
+                      stack(MAIN) + c.leave(), said='not a record (and 0 more')
+        expect_equal(lines, [(0, 'main;')], what)
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + head(40, 6) + b'\xff' * 4 + c.leave()),
+                 [(0, 'main;')], 'a kind that is not known')
+    expect_equal(shown(c.leave(), said='a call ends that never began (and 0'),
+                 [], 'an end alone')
+
+
+@test
+def zeros_are_holes_of_any_size():
+    for size in (2, 4, 6, 8, 10, 12, 16, 18, 30, 20000):
+        c = clock()
+        expect_equal(shown(c.enter(MAIN) + bytes(size) + c.enter(ONE) +
+                           bytes(size) + c.leave() + c.leave()),
+                     [(0, 'main {'), (1, 'one;'), (0, '} main')], size)
+
+
+@test
+def records_lie_across_whatever_is_read_at_once():
+    for at in range(16384 - 56, 16384 - 40, 2):
+        c = clock(1)
+        filled = c.enter(MAIN)
+        while len(filled) < at - 12:
+            filled += c.enter(ONE) + c.leave()
+        filled += bytes(at - len(filled))
+        lines = shown(filled + text(MARK, 'a mark that is longer than it was') +
+                      c.enter(TWO) + c.leave() + c.leave())
+        expect_equal(lines[-3:], [
+            (1, '-- mark a mark that is longer than it was'), (1, 'two;'),
+            (0, '} main')], at)
+
+
+if __name__ == '__main__':
+    shimtest.main()
