@@ -57,6 +57,16 @@ for number, name in enumerate(STORMS + HARD):
              profile=profile: check_same(name, family, optimize, profile))
 
 
+# All calls take that long: what waits, and is told of later, is all of them.
+for number, name in enumerate(['coroutines', 'coroutines_travel', 'exceptions',
+                               'longjmp', 'forks', 'thread_ends']):
+    family, optimize = BUILDS[number % len(BUILDS)]
+    add_test('%s: with a minimum of 1 ns every call is there (%s %s)' %
+             (name, family, optimize),
+             lambda name=name, family=family, optimize=optimize:
+             check_same(name, family, optimize, 'calltree;trace:min=1ns'))
+
+
 def check_kills(family, optimize):
     program = compile('killed.c', family, optimize)
     for i in range(KILLS_BUILDS):
@@ -308,6 +318,37 @@ def a_ring_keeps_the_last_calls_of_each_thread():
         expect_equal(ring[-100000:], lines[-100000:], 'the last 100000 lines')
 
 
+@test
+def more_functions_than_a_short_record_can_name():
+    """Those of an object that comes again have other numbers each time."""
+    folder, count, times = new_directory('functions'), 400, 84
+    with open(folder + '/many.c', 'w') as file:
+        file.write(''.join('static void f%d(void) {}\n' % i
+                           for i in range(count)))
+        file.write('void all(void) {%s}\n' % ' '.join(
+            'f%d();' % i for i in range(count)))
+    with open(folder + '/loader.c', 'w') as file:
+        file.write('#include <dlfcn.h>\n'
+                   'int main(int words, char **word) {\n'
+                   '    for (int i = words - 2; i < %d; i++) {\n'
+                   '        void *all = dlopen(word[1], RTLD_NOW);\n'
+                   '        ((void (*)(void))dlsym(all, "all"))();\n'
+                   '        dlclose(all);\n'
+                   '    }\n'
+                   '    return 0;\n'
+                   '}\n' % times)
+    plugin = compile(folder + '/many.c', name='many-functions.so',
+                     flags=['-shared', '-fPIC'])
+    made = record([compile(folder + '/loader.c', libraries=['-ldl']), plugin],
+                  'trace')
+    got = [what for _, _, _, what in events_of(made.output)][1:]
+    once = ['all {', *('f%d;' % i for i in range(count)), '} all']
+    expect_equal(len(got), times * len(once) + 2, 'lines')
+    wanted = ['main {', *times * once, '} main']
+    expect_equal([pair for pair in zip(got, wanted) if pair[0] != pair[1]][:3], [],
+                 'calls')
+
+
 # --- what the program says ---
 
 @test
@@ -343,6 +384,13 @@ def what_is_not_traced_is_not_there_and_the_rest_nests():
     expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
                  {'main;part': '1', 'main;part;leaf': '3',
                   'main;start_in;leaf': '1'}, 'calls')
+    for options in 'trace', 'trace:min=1ns':
+        made = record([program, 'parts'], options)
+        expect_equal([what for _, _, _, what in events_of(made.output)][1:], [
+            'main {', 'part {', 'leaf;', '} part', 'stop_in {', 'leaf;',
+            '-- off', '} stop_in  (ended unseen)', 'start_in {  (began unseen)',
+            '-- on', 'leaf;', '} start_in', 'part {', 'leaf;', 'leaf;', 'leaf;',
+            '} part', '} main'], options)
     made = record([program, 'parts'], 'trace:trigger=leaf')
     expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
                  {'leaf': '6'}, 'what is left out stays so when tracing goes on')

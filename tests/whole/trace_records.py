@@ -147,10 +147,24 @@ def numbers_above_32767_are_whole():
                        c.leave()), [(0, 'main {'), (1, 'two;'), (0, '} main')],
                  'calls')
     c = clock()
+    _, times, _ = replay(c.enter(MAIN) + c.enter_long(TWO) + c.leave() +
+                         text(MARK, 'end') + c.leave())
+    expect(times[2] - times[1] > 0.01 and times == sorted(times), times)
+    c = clock()
     whats = shown(c.enter(MAIN) + c.enter_long(1 << 17 | TWO) +
                   c.enter(NOBODY) + c.leave() + c.leave() + c.leave())
     expect(all('two' not in what for _, what in whats) and len(whats) == 5,
            whats)
+
+
+@test
+def a_text_is_as_long_as_there_is_room_for():
+    c = clock()
+    # (Its size is behind its head, and so the first of its text: "-\x01".)
+    large = struct.pack('<HH', MARK << 2, 301) + b'y' * 598
+    expect_equal(shown(c.enter(MAIN) + text(MARK, 'x' * 240) + large + c.leave()),
+                 [(0, 'main {'), (1, '-- mark ' + 'x' * 240),
+                  (1, '-- mark -\\x01' + 'y' * 509), (0, '} main')], 'texts')
 
 
 @test
@@ -190,6 +204,11 @@ def arguments_are_of_the_call_that_they_stand_behind():
             ('behind another track', lambda c: c.enter(MAIN) +
              long(TRACK, 5) + long(TRACK, 0) + text(ARGUMENTS, 'x = 1') +
              c.leave(), [(0, 'main;')]),
+            ('on another track', lambda c: c.enter(MAIN) + long(TRACK, 3) +
+             c.enter(ONE) + long(TRACK, 0) + c.enter(TWO) + long(TRACK, 3) +
+             text(ARGUMENTS, 'x = 1'),
+             [(0, 'main {'), (0, 'one {'), (1, 'two {'), (0, '} one  (open)'),
+              (1, '} two  (open)'), (0, '} main  (open)')]),
             ('behind what it is not of', lambda c: c.enter(MAIN) + c.leave() +
              text(ARGUMENTS, 'x = 1'), [(0, 'main;')]),
             ('with nothing open', lambda c: text(ARGUMENTS, 'x = 1'), []),
