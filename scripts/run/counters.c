@@ -230,7 +230,7 @@ void counters_begin(int child, unsigned period_ms, const char *where,
 		say("--counters: %s; the program runs without", strerror(r));
 }
 
-void counters_end(void)
+void counters_end(bool is_wanted)
 {
 	uint64_t one = 1;
 
@@ -240,7 +240,7 @@ void counters_end(void)
 	close_events();
 	if (file >= 0)
 		close(file);
-	if (file_error != 0)
+	if (is_wanted && file_error != 0)
 		say("%s/counters: cannot be written: %s", directory,
 		    strerror(file_error));
 }

@@ -13,8 +13,9 @@
 void counters_begin(int child, unsigned period_ms, const char *directory,
 		    const bool *is_there);
 
-/* counters_end - no more of it; if it could not be written, that is said */
-void counters_end(void);
+/* counters_end - no more of it; if it could not be written, that is said if it
+ * @is_wanted */
+void counters_end(bool is_wanted);
 
 /* counters_remove - as if nothing had been noted */
 void counters_remove(void);

@@ -317,7 +317,7 @@ void gaps_begin(int child, const char *where, const bool *is_there)
 	open_gate();
 }
 
-void gaps_end(void)
+void gaps_end(bool is_wanted)
 {
 	uint64_t one = 1;
 
@@ -329,7 +329,7 @@ void gaps_end(void)
 		file_error = errno;
 	if (file >= 0)
 		close(file);
-	if (file_error != 0)
+	if (is_wanted && file_error != 0)
 		say("%s/gaps: cannot be written: %s", directory,
 		    strerror(file_error));
 	if (head.lost > 0)

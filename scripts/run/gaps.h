@@ -20,8 +20,9 @@ void gaps_wait(void);
  */
 void gaps_begin(int child, const char *directory, const bool *is_there);
 
-/* gaps_end - what is left is written; if anything was lost, it is said */
-void gaps_end(void);
+/* gaps_end - what is left is written; if anything was lost, it is said; that it cannot
+ * be written only if it @is_wanted: a program was started */
+void gaps_end(bool is_wanted);
 
 /* gaps_remove - as if nothing had been noted */
 void gaps_remove(void);

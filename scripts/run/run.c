@@ -449,8 +449,8 @@ static void conclude(char *directory, int wait_status)
 
 static void end_watching(const struct start *start)
 {
-	gaps_end();
-	counters_end();
+	gaps_end(!start->has_failed);
+	counters_end(!start->has_failed);
 	if (!start->has_failed || !start->is_made)
 		return;
 	gaps_remove();

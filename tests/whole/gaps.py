@@ -211,14 +211,21 @@ def where_the_kernel_refuses_that_is_said_and_the_program_runs():
 
 @test
 def a_program_that_cannot_be_started_leaves_nothing():
-    program = os.path.join(new_directory('program'), 'program')
-    with open(program, 'wb') as file:
-        file.write(b'\x7fELF\2\1\1' + bytes(100))
-    os.chmod(program, 0o755)
-    output = os.path.join(new_directory('gaps'), 'recording')
-    done = profrun('--gaps', '-o', output, program)
-    expect_equal(done.status, 126, done.stderr)
-    expect(not os.path.exists(output), 'a recording')
+    def start(begin):
+        program = os.path.join(new_directory('program'), 'program')
+        with open(program, 'wb') as file:
+            file.write(begin)
+        os.chmod(program, 0o755)
+        output = os.path.join(new_directory('gaps'), 'recording')
+        done = profrun('--gaps', '--counters=1', '-o', output, program)
+        expect_equal(done.status, 126, done.stderr)
+        expect('cannot be written' not in done.stderr, done.stderr)
+        expect(not os.path.exists(output), 'a recording')
+    start(b'\x7fELF\2\1\1' + bytes(100))
+    start(b'#!/no/such/interpreter\n')
+    # What only the kernel finds, when the recording is there.
+    for _ in range(5):
+        start(open('/bin/true', 'rb').read(64))
 
 
 @test
