@@ -2,6 +2,7 @@
 #include "sample.h"
 
 #include "arch.h"
+#include "clock.h"
 #include "contract.h"
 #include "log.h"
 #include "snapshot.h"
@@ -20,6 +21,7 @@
 #define SIGNAL_FIRST 60
 #define FREQUENCY_FIRST_HZ 100
 #define MONOTONIC 1
+#define MONOTONIC_COARSE 6
 #define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
 
 int sample_signal;
@@ -229,8 +231,37 @@ static void remove_timer(struct thread *thread)
 	sys_timer_delete(thread->timer);
 }
 
+/* How far apart the kernel's ticks are; 0: not known. */
+static uint64_t tick_ns(void)
+{
+	static uint64_t ns;
+
+	if (ns == 0 && sys_clock_resolution(MONOTONIC_COARSE, &ns) < 0)
+		ns = 0;
+	return ns;
+}
+
+/*
+ * The first sample is taken after any part of a period: else what takes less than a
+ * period, of a thread or process, would never be found, however many there are.
+ * Timers of processor time are looked at by ticks only, the last of which is half a
+ * tick before the end, on average: so much earlier it has to be.
+ */
+static uint64_t first_sample_ns(uint64_t period_ns)
+{
+	uint64_t any = clock_read() * 0x9e3779b97f4a7c15u >> 32;
+	uint64_t first_ns = 1 + any % period_ns, tick = tick_ns();
+
+	if (mode == SHIM_SAMPLE_REAL)
+		return first_ns;
+	if (period_ns <= tick || first_ns <= tick / 2)
+		return 1;
+	return first_ns - tick / 2;
+}
+
 static int set_timer(struct thread *thread)
 {
+	uint64_t period_ns;
 	int r = 0;
 
 	if (mode == SHIM_SAMPLE_NONE || (thread->state & THREAD_OWN))
@@ -242,8 +273,11 @@ static int set_timer(struct thread *thread)
 				   &thread->timer);
 		thread->has_timer = r == 0;
 	}
-	if (r == 0)
-		r = sys_timer_set(thread->timer, 1000000000u / frequency_hz);
+	if (r == 0) {
+		period_ns = 1000000000u / frequency_hz;
+		r = sys_timer_set(thread->timer, first_sample_ns(period_ns),
+				  period_ns);
+	}
 	if (r < 0)
 		remove_timer(thread);
 	return r;

@@ -302,11 +302,14 @@ int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
 			 0, 0);
 }
 
-int sys_timer_set(int timer, uint64_t period_ns)
+int sys_timer_set(int timer, uint64_t first_ns, uint64_t period_ns)
 {
-	struct timespec period = { (time_t)(period_ns / 1000000000u),
-				   (long)(period_ns % 1000000000u) };
-	struct itimerspec times = { period, period };
+	struct itimerspec times = {
+		.it_interval = { (time_t)(period_ns / 1000000000u),
+				 (long)(period_ns % 1000000000u) },
+		.it_value = { (time_t)(first_ns / 1000000000u),
+			      (long)(first_ns % 1000000000u) },
+	};
 
 	return (int)call(SYS_timer_settime, timer, 0, (long)&times, 0, 0, 0);
 }

@@ -64,7 +64,7 @@ int sys_queue_signal(int tid, int signal, void *value);
 /* A timer that sends @signal with @value to a thread; it stands still at first.
  * @clock is a number of time.h, or 0 for the thread's processor time. */
 int sys_timer_make(int clock, int tid, int signal, void *value, int *timer);
-int sys_timer_set(int timer, uint64_t period_ns);
+int sys_timer_set(int timer, uint64_t first_ns, uint64_t period_ns);
 int sys_timer_delete(int timer);
 /* For the calling thread's handlers that want one. */
 int sys_set_signal_stack(void *low, size_t size);

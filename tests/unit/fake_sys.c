@@ -230,7 +230,8 @@ FAKE(int, set_signal_stack, (void *low, size_t size), (low, size))
 FAKE(int, timer_make,
      (int clock, int tid, int signal, void *value, int *timer),
      (clock, tid, signal, value, timer))
-FAKE(int, timer_set, (int timer, uint64_t period_ns), (timer, period_ns))
+FAKE(int, timer_set, (int timer, uint64_t first_ns, uint64_t period_ns),
+     (timer, first_ns, period_ns))
 FAKE(int, timer_delete, (int timer), (timer))
 FAKE(int, queue_signal, (int tid, int signal, void *value),
      (tid, signal, value))

@@ -333,6 +333,26 @@ def what_was_sampled_survives_kill():
 
 
 @test
+def what_takes_less_than_a_period_is_found_as_often_as_it_should():
+    program = compile('computes_briefly.c', 'gcc', '-O1', instrument=False)
+    for how in 'processes', 'threads':
+        for clock in 'cpu', 'wall':
+            directory = new_directory('recording')
+            done = run([program, how, '200'], directory,
+                       'sampling:hz=250,clock=' + clock)
+            expect_equal(done.status, 0, 'the program')
+            functions = functions_of(reported(directory))
+            expect('compute' in functions, functions)
+            found = functions['compute']['total_ns']
+            # 150 samples, of which one standard error is 12.  On a busy machine
+            # who waits for a processor gets it at a tick: ticks find less of
+            # what is over before the next, and a clock on the wall more.
+            expect(0.15 * 600e6 < found and (clock == 'wall' or
+                                             found < 1.35 * 600e6),
+                   '%s, %s: %g ms' % (how, clock, found / 1e6))
+
+
+@test
 def calls_and_samples_are_compared():
     directory = shares('calltree;sampling:hz=1000,clock=wall')
     text = text_of(directory)
