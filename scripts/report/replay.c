@@ -394,6 +394,18 @@ static void print_events(struct replay *replay, struct trace_merge *merge)
 	release(replay);
 }
 
+/* All of them have been seen by now, if nothing was printed. */
+static void check_thread(const struct replay *replay)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->trace->thread_count; i++)
+		if (is_thread(replay, i))
+			return;
+	if (replay->options->thread)
+		die("no thread %s was recorded", replay->options->thread);
+}
+
 void replay_print(FILE *out, struct recording *recording,
 		  const struct options *options)
 {
@@ -419,6 +431,7 @@ void replay_print(FILE *out, struct recording *recording,
 		.min_duration_ns = options->min_duration_ns,
 	});
 	print_events(&replay, merge);
+	check_thread(&replay);
 	trace_merge_end(merge);
 	trace_close(&trace);
 	free(replay.wanted);

@@ -567,6 +567,11 @@ def replay_shows_a_time_a_function_a_depth():
                  {'two {', 'three  (unwound);', '} two  (unwound)'}, 'two')
     flat = events_of(made.output, '--depth', '1')
     expect_equal({d for _, _, d, _ in flat}, {0}, 'depths')
+    for what in 'thread', 'function':
+        done = run([shimtest.report, 'replay', '--' + what, 'nobody',
+                    made.output])
+        expect_equal((done.status, done.stderr), (
+            1, 'profrun: no %s nobody was recorded\n' % what), what)
     two = events_of(made.output, '--function', 'two', '--depth', '1')
     expect_equal({w for _, _, _, w in two}, {'two  (unwound);'},
                  'depth of what two calls')
