@@ -37,8 +37,8 @@ static void put_row(FILE *out, struct function *function,
 	put_ns(out, sums->total, known);
 	put_ns(out, sqrt(sums->total_variance), known);
 	put_ns(out, mean_ns(sums), known);
-	put_ns(out, function->min, function->has_range);
-	put_ns(out, function->max, function->has_range);
+	put_ns(out, sums->min, sums->has_range);
+	put_ns(out, sums->max, sums->has_range);
 	if (memory)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 			",%" PRIu64, memory->allocated, memory->allocations,

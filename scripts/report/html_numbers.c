@@ -272,8 +272,10 @@ static void put_function(struct html *html, struct source *source, uint32_t n)
 	struct columns *columns = &source->columns;
 
 	put_names(html, columns, function);
-	columns_put(columns, known(function->min, function->has_range));
-	columns_put(columns, known(function->max, function->has_range));
+	columns_put(columns, known(function->sums.min,
+				   function->sums.has_range));
+	columns_put(columns, known(function->sums.max,
+				   function->sums.has_range));
 	put_histogram(columns, function);
 	if (!source->model->has_memory)
 		return;

@@ -210,8 +210,8 @@ static void put_function(FILE *out, const struct model *model,
 	else
 		fputs(",\"line\":null", out);
 	put_times(out, &function->sums);
-	put_ns(out, "min_ns", function->min, function->has_range);
-	put_ns(out, "max_ns", function->max, function->has_range);
+	put_ns(out, "min_ns", function->sums.min, function->sums.has_range);
+	put_ns(out, "max_ns", function->sums.max, function->sums.has_range);
 	put_histogram(out, model, function);
 	if (model->has_memory)
 		put_memory(out, model, &model->function_memory[function -

@@ -26,22 +26,6 @@ static void measure_range(struct path *path)
 	path->max -= fmax(cost, 0);
 }
 
-/* The range of a function is known if those of all its paths are. */
-static void add_range(struct function *function, const struct path *path)
-{
-	if (path->has_no_range) {
-		function->has_no_range = true;
-		return;
-	}
-	if (!(path->max >= path->min))
-		return;
-	function->min = function->has_range ?
-			fmin(function->min, path->min) : path->min;
-	function->max = function->has_range ?
-			fmax(function->max, path->max) : path->max;
-	function->has_range = true;
-}
-
 bool is_untimed(const struct sums *sums)
 {
 	return sums->untimed > 0 && sums->untimed >= sums->calls;
@@ -116,8 +100,6 @@ static void measure_paths(struct model *model)
 		path->variance += path->self_variance;
 		path->variance = total_variance(model, path);
 		measure_range(path);
-		if (path->function != NONE)
-			add_range(&model->functions[path->function], path);
 		parent->total += path->total;
 		parent->variance += path->variance;
 	}
@@ -171,6 +153,20 @@ struct summing {
 	uint32_t *active;		/* calls of a function we are below */
 };
 
+/* The range of a function is known if those of all its paths are. */
+static void add_range(struct sums *sums, const struct path *path)
+{
+	if (path->has_no_range) {
+		sums->has_no_range = true;
+		return;
+	}
+	if (!(path->max >= path->min))
+		return;
+	sums->min = sums->has_range ? fmin(sums->min, path->min) : path->min;
+	sums->max = sums->has_range ? fmax(sums->max, path->max) : path->max;
+	sums->has_range = true;
+}
+
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct summing *summing = context;
@@ -191,6 +187,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	sums->self_raw += path->self_raw;
 	sums->self_variance += path->self_variance;
 	sums->tick = fmax(sums->tick, path->self_tick);
+	add_range(sums, path);
 	if (summing->active[path->function]++ == 0) {
 		sums->total += path->total;
 		sums->total_raw += path->total_raw;
@@ -224,6 +221,7 @@ void model_sum(const struct model *model, uint32_t root, struct sums *sums)
 	for (i = 0; i < model->function_count; i++) {
 		sums[i].self = shown_self(sums[i].self, sums[i].total);
 		floor_variance(&sums[i]);
+		sums[i].has_range = sums[i].has_range && !sums[i].has_no_range;
 	}
 }
 
@@ -258,10 +256,8 @@ void model_measure(struct model *model)
 		function->sums = sums[i];
 		if (!is_untimed(&sums[i]) && sums[i].calls)
 			model->has_times = true;
-		function->has_range = function->has_range &&
-				      !function->has_no_range;
 		/* Beside a coarse clock only single calls would have one. */
-		if (function->has_range &&
+		if (sums[i].has_range &&
 		    (model->has_extras || !model->has_errors))
 			model->has_ranges = true;
 	}

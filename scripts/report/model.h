@@ -19,6 +19,9 @@ struct sums {
 	double total, total_raw;	/* recursion counted once */
 	double self_variance, total_variance;
 	double tick;			/* the coarsest clock in it; 0: exact */
+	bool has_range;			/* every finished call is in it: */
+	bool has_no_range;		/* one is not */
+	double min, max;
 };
 
 struct function {
@@ -34,9 +37,6 @@ struct function {
 	bool line_looked_up;
 	bool is_named;			/* else the name is an address */
 	bool is_new;			/* `operator new`, of any kind */
-	bool has_range;			/* every finished call is in it: */
-	bool has_no_range;		/* one is not */
-	double min, max;
 	uint64_t *histogram;		/* SHIM_BUCKETS, or NULL */
 	struct sums sums;
 };

@@ -28,8 +28,7 @@ double mean_ns(const struct sums *sums)
 	return calls ? sums->total / (double)calls : 0;
 }
 
-static double sort_key(const struct function *function, const struct sums *sums,
-		       enum sort sort)
+static double sort_key(const struct sums *sums, enum sort sort)
 {
 	switch (sort) {
 	case SORT_SELF:
@@ -39,7 +38,7 @@ static double sort_key(const struct function *function, const struct sums *sums,
 	case SORT_MEAN:
 		return mean_ns(sums);
 	case SORT_MAX:
-		return function->has_range ? function->max : -1;
+		return sums->has_range ? sums->max : -1;
 	default:
 		break;
 	}
@@ -71,7 +70,7 @@ uint32_t *order_functions(const struct model *model, const struct sums *sums,
 		if (!sums[i].calls && !sums[i].open)
 			continue;
 		rows[n++] = (struct row){
-			.key = sort_key(&model->functions[i], &sums[i], sort),
+			.key = sort_key(&sums[i], sort),
 			.calls = sums[i].calls,
 			.name = model->functions[i].name,
 			.function = i,

@@ -378,7 +378,7 @@ static void print_row(const struct page *page, const struct columns *columns,
 {
 	char self[SHORT_TEXT], total[SHORT_TEXT], calls[SHORT_TEXT];
 	char mean[SHORT_TEXT], percent[SHORT_TEXT], text[SHORT_TEXT];
-	bool known = !is_untimed(sums), has_range = function->has_range;
+	bool known = !is_untimed(sums), has_range = sums->has_range;
 
 	if (known && all > 0)
 		snprintf(percent, sizeof(percent), "%.2f",
@@ -397,10 +397,10 @@ static void print_row(const struct page *page, const struct columns *columns,
 		time_text(mean, mean_ns(sums), known));
 	if (columns->has_min)
 		fprintf(page->out, " %9s",
-			time_text(text, function->min, has_range));
+			time_text(text, sums->min, has_range));
 	if (columns->has_max)
 		fprintf(page->out, " %9s",
-			time_text(text, function->max, has_range));
+			time_text(text, sums->max, has_range));
 	fputs("  ", page->out);
 	put_name(page, function, columns->used);
 }

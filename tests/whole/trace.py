@@ -5,7 +5,9 @@ Traces: every call is in them, whatever the program does and whatever is done to
 it.  Where calls are counted beside the trace, in the same run, both must say the
 same of each path.
 """
+import csv
 import glob
+import io
 import json
 import os
 import random
@@ -575,6 +577,19 @@ def replay_shows_a_time_a_function_a_depth():
     two = events_of(made.output, '--function', 'two', '--depth', '1')
     expect_equal({w for _, _, _, w in two}, {'two  (unwound);'},
                  'depth of what two calls')
+
+
+@test
+def a_thread_has_its_own_shortest_and_longest_call():
+    for profile in 'calltree:exact', 'trace':
+        made = record([compile('threads.c')], profile)
+        rows = [row for row in csv.DictReader(io.StringIO(
+            shimtest.shim_report('report', '--threads', '--format', 'csv',
+                                 made.output))) if row['name'] == 'brief']
+        expect_equal(len(rows), 200, 'threads')
+        for row in rows:
+            expect_equal([row['calls'], row['min_ns'], row['max_ns']],
+                         ['1', row['total_ns'], row['total_ns']], profile)
 
 
 @test
