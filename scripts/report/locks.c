@@ -210,12 +210,28 @@ static const char *name_data(const struct data_symbol *symbol)
 	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
 }
 
+/* An image is what of a file is mapped: variables that begin as 0 come after it. */
+static const struct image *image_before(const struct process *process,
+					const struct part *part)
+{
+	const struct image *image = NULL;
+	uint32_t i;
+
+	for (i = 0; i < process->image_count; i++)
+		if (process->images[i].start <= part->address &&
+		    process->images[i].generation == part->generation)
+			image = &process->images[i];
+	return image;
+}
+
 static struct lock identify(struct model *model, const struct part *part)
 {
 	const struct process *process =
 		&model->recording->processes[part->process];
-	const struct image *image = process_image(process, part->address,
-						  part->generation);
+	const struct image *inside = process_image(process, part->address,
+						   part->generation);
+	const struct image *image = inside ? inside :
+				    image_before(process, part);
 	struct lock lock = { .process = part->process,
 			     .address = part->address,
 			     .kind = part->kind };
@@ -227,6 +243,8 @@ static struct lock identify(struct model *model, const struct part *part)
 	object = find_object(model, image);
 	symbol.address = part->address - image->bias;
 	symbols_find_data(object, &symbol, 1);
+	if (!inside && !symbol.name)
+		return lock;
 	lock.object = object->path;
 	lock.process = 0;
 	lock.address = symbol.address;

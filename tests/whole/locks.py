@@ -90,6 +90,14 @@ def conditions_of_the_older_version():
     expect('turn_changed' in [lock['name'] for lock in locks], locks)
 
 
+@test
+def a_variable_beyond_what_is_mapped_of_the_file_has_its_name():
+    done = run([compile('locked_far.c')], new_directory('recording'), 'locks')
+    expect_equal(done.status, 0, done.stderr)
+    names = [lock['name'] for lock in report(done.output)['locks']]
+    expect('far+1048576' in names, names)
+
+
 # Whoever calls them is not heard.
 @test
 def a_program_with_locks_of_its_own():

@@ -1,0 +1,32 @@
+/*
+ * Waits for a mutex that lies beyond what is mapped of the program's file.  (Run by
+ * locks.py.)
+ */
+#include "truth.h"
+
+#include <pthread.h>
+
+static struct {
+	char room[1 << 20];
+	pthread_mutex_t lock;
+} far = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *wait_for_it(void *unused)
+{
+	COUNTED;
+	pthread_mutex_lock(&far.lock);
+	pthread_mutex_unlock(&far.lock);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&far.lock);
+	pthread_create(&thread, NULL, wait_for_it, NULL);
+	usleep(20000);
+	pthread_mutex_unlock(&far.lock);
+	pthread_join(thread, NULL);
+	return 0;
+}
