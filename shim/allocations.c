@@ -49,7 +49,8 @@ static uint64_t make_serial(void)
 
 /* --- telling --- */
 
-/* Not a profiler's, in its callbacks, its slow hooks or its threads. */
+/* Not a profiler's, in its callbacks, its slow hooks or its threads, nor what the
+ * loader gets for libraries of ours. */
 static inline bool is_the_programs(void)
 {
 	const struct thread *self = thread_current;
@@ -57,7 +58,7 @@ static inline bool is_the_programs(void)
 			 self->frame ? thread_get_state(self) :
 				       self->state;
 
-	return (state & (THREAD_CALLBACK | THREAD_INIT | THREAD_OWN)) == 0;
+	return (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
 /* The one of shim's own profilers that is told, and never leaves: without a guard,

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "state.h"
 #include "text.h"
+#include "thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,10 +47,13 @@ void code_start(void)
 	const struct decode *found = NULL;
 	int before = errno;
 	void *library;
+	bool ours;
 
 	if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
 		return;
+	ours = thread_ours_begins();
 	library = open_beside_us();
+	thread_ours_ends(ours);
 	if (library)
 		found = dlsym(library, DECODE_SYMBOL);
 	if (found && found->version == DECODE_VERSION)

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "sys.h"
 #include "text.h"
+#include "thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -117,11 +118,14 @@ static enum shim_result open_once(int self)
 
 	if (__atomic_compare_exchange_n(&state, &now, HELPER_OPENING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		bool before = thread_ours_begins();
+
 		__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
 		set_state(make_stack() && arch_call_on_stack(open_helper, NULL,
 							     stack_top) == 0 ?
 				  HELPER_OPEN :
 				  HELPER_MISSING);
+		thread_ours_ends(before);
 	}
 	for (unsigned i = 0; i < WAIT_MAX; i++) {
 		int tid = __atomic_load_n(&opener, __ATOMIC_ACQUIRE);
@@ -224,12 +228,15 @@ static int work(void *argument)
 	return -EINVAL;
 }
 
-/* What it reads may be damaged, and libdw not up to that: so it runs apart. */
+/* What it reads may be damaged, and libdw not up to that: so it runs apart, with
+ * the thread-local data of the calling thread, as which it must not be told of. */
 static int work_apart(void *job)
 {
+	bool before = thread_ours_begins();
 	int result = 0, r = apart_call(work, job, stack_top, SIGNAL_STACK_SIZE,
 				       &result);
 
+	thread_ours_ends(before);
 	return r < 0 ? r : result;
 }
 

@@ -43,7 +43,7 @@ static bool is_told(void)
 	uint32_t state = self ? thread_get_state(self) : 0;
 
 	return get_mode() == TELLING &&
-	       (state & (THREAD_CALLBACK | THREAD_INIT | THREAD_OWN)) == 0;
+	       (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
 /* --- telling --- */

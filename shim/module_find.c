@@ -5,6 +5,7 @@
 #include "edge.h"
 #include "log.h"
 #include "sys.h"
+#include "thread.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -81,9 +82,11 @@ static void take(struct module_search *search, void *library, const char *path)
 /* RTLD_NOW: a hook must not be the one who has a symbol looked up. */
 static bool open_library(struct module_search *search, const char *path)
 {
+	bool before = thread_ours_begins();
 	void *library = edge_open(path, RTLD_NOW | RTLD_LOCAL);
 	const char *error, *rest;
 
+	thread_ours_ends(before);
 	if (!library) {
 		error = dlerror();
 		rest = error ? text_after(error, path) : NULL;

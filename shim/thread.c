@@ -129,6 +129,22 @@ struct thread *thread_get(void)
 	return thread;
 }
 
+bool thread_ours_begins(void)
+{
+	struct thread *self = thread_get();
+	bool before = self && (self->state & THREAD_OURS);
+
+	if (self)
+		self->state |= THREAD_OURS;
+	return before;
+}
+
+void thread_ours_ends(bool before)
+{
+	if (thread_current && !before)
+		thread_current->state &= ~(uint32_t)THREAD_OURS;
+}
+
 struct thread *thread_find(shim_thread id, bool *has_been)
 {
 	uint32_t index = id & ((1u << INDEX_BITS) - 1);

@@ -28,7 +28,12 @@ enum thread_state {
 	THREAD_SHARED = 32,	/* another task uses the same thread-local data */
 	THREAD_STARTED = 64,	/* its thread_started was due ... */
 	THREAD_STOPPING = 128,	/* ... and its thread_stopping */
+	THREAD_OURS = 256,	/* the loader does something for us */
 };
+
+/* What a thread in one of these states does is not what the program does. */
+#define THREAD_NOT_THE_PROGRAM \
+	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS)
 
 struct thread {
 	shim_thread id;		/* 0: free */
@@ -78,6 +83,11 @@ extern __thread struct thread *thread_current
 /* The calling thread's record, made if there is none; NULL if there is no room.
  * Blocks signals and takes the state lock when it makes one. */
 struct thread *thread_get(void);
+
+/* What the calling thread does from here on is done for us: profilers are not told
+ * of its allocations and locks.  What it gives goes back to thread_ours_ends. */
+bool thread_ours_begins(void);
+void thread_ours_ends(bool before);
 
 /* The record of @id, or NULL and whether there was such a thread. */
 struct thread *thread_find(shim_thread id, bool *has_been);

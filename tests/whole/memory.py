@@ -79,6 +79,23 @@ def beside_other_profiles():
             expect_equal(folded(output, value), wanted, value)
 
 
+# The loader allocates for libraries of ours by the program's malloc; a process that
+# reads debug information has the program's thread-local data.
+@test
+def what_others_need_is_not_the_programs():
+    keys = ('allocations', 'temporary', 'left_blocks')  # (a thread's data grow)
+
+    def totals(profile):
+        output = remembered('all', profile=profile)
+        memory = json.loads(shim_report('export', 'json', output))['memory']
+        return {key: memory[key] for key in keys}
+
+    wanted = totals('memory')
+    for profile in ('memory;trace:args=all', 'memory;coverage',
+                    'calltree:by=get/1;memory'):
+        expect_equal(totals(profile), wanted, profile)
+
+
 @test
 def the_path_is_that_of_who_goes_on_after_a_jump():
     output = remembered('jumped')
