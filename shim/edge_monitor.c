@@ -162,9 +162,22 @@ EDGE int moncontrol(int mode)
 	return 0;
 }
 
+/* What a program that was compiled with -pg asked for before we began: the first
+ * library that is initialized has __gmon_start__ called, if the program has it. */
+static struct {
+	bool is_over, is_asked;
+	unsigned long low, high;
+} early;
+
 EDGE void __monstartup(unsigned long low, unsigned long high);
 EDGE void __monstartup(unsigned long low, unsigned long high)
 {
+	if (!early.is_over) {
+		early.is_asked = true;
+		early.low = low;
+		early.high = high;
+		return;
+	}
 	if (!is_off())
 		monitor_start(low, high);
 	else if (real.start)
@@ -258,7 +271,10 @@ void edge_monitor_load(void)
 	if (is_off()) {
 		edge_monitor_next[NEXT_MCOUNT] = edge_next("_mcount");
 		edge_monitor_next[NEXT_FENTRY] = edge_next("__fentry__");
-		return;
+	} else {
+		monitor_load(establish);
 	}
-	monitor_load(establish);
+	early.is_over = true;
+	if (early.is_asked)
+		__monstartup(early.low, early.high);
 }

@@ -949,10 +949,15 @@ def compile_pg(*flags):
 PG_CALLS = {'main': 1, 'leaf': 112 + 50000, 'middle': 50003, 'recursive': 1, 'many': 1}
 
 
+# A library that is initialized before ours has __gmon_start__ called.
+WITH_LIBRARY = ['-O0', '-Wl,--no-as-needed', '-lm']
+
+
 @test
 def a_program_compiled_for_gprof_has_one_file_and_exact_calls():
     for flags in (['-O0'], ['-O2', '-fno-inline', '-fno-ipa-cp'],
-                  ['-O1', *NO_PIE], ['-O0', '-mfentry']):
+                  ['-O1', *NO_PIE], ['-O0', '-mfentry'], WITH_LIBRARY,
+                  [*WITH_LIBRARY, *NO_PIE]):
         binary = compile_pg(*flags)
         ran = Run(binary=binary, flags=None, profile='none')
         expect_equal(ran.files(), ['gmon.out'], 'files')
