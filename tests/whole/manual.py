@@ -218,5 +218,18 @@ def man_has_nothing_to_complain_of():
         expect_equal((done.returncode, done.stderr), (0, ''), name)
 
 
+@test
+def the_examples_that_are_installed_are_those_their_list_has():
+    top = os.path.join(SOURCES, '..', '..')
+    folder = os.path.join(top, 'tests', 'modules')
+    there = set(os.listdir(folder)) - {'README'}
+    with open(os.path.join(folder, 'README')) as file:
+        listed = set(re.findall(r'^    (\w+\.cc?) ', file.read(), re.M))
+    with open(os.path.join(top, 'meson.build')) as file:
+        installed = set(re.findall(r"'tests/modules/(\w+\.cc?)'", file.read()))
+    expect_equal(listed, there, 'listed')
+    expect_equal(installed, there, 'installed')
+
+
 if __name__ == '__main__':
     shimtest.main()
