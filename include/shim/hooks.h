@@ -129,7 +129,10 @@ typedef void (*shim_function_hook_with_info)(
  * shim_set_enter_leave_function_hooks3_with_info - slow hooks
  *
  * At least one of the three must be there; NULL means that one is not wanted.
- * The last call for a handle wins as a whole, whichever it was.  Rows E-10,
+ * A call that an exception ends has no leave, whichever the compiler, where a
+ * @tailcall hook, method_tail_call or method_exception_leave has shim look how calls
+ * end; without, functions by gcc call the leave hook while they are unwound, those
+ * by clang do not.  The last call for a handle wins as a whole, whichever it was.  Rows E-10,
  * E-22 to E-31, section 3.2.
  *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_CALL_ONLY_FROM_INIT after
