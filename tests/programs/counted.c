@@ -5,11 +5,27 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static volatile int sink;
+
+/* Where its returns meet there is code without a line, behind abort. */
+static void return_early(int i)
+{
+	if (i == 1) {
+		sink = 1;	//# 0
+		return;
+	}
+	for (int n = 0; n <= i; n++)
+		if (n == i) {
+			sink = n;	//# 1
+			return;
+		}
+	abort();	//# 0
+}
 
 static void work(void)
 {
@@ -21,6 +37,7 @@ static void work(void)
 		if (i == 5000)
 			sink = 0;	//# 0
 	}
+	return_early(3);	//# 1
 }
 
 static void *run(void *unused)
