@@ -106,6 +106,9 @@ tree_exact_enter:
 /*
  * tree_exact_leave(function, site): leave() for calltree:exact.
  *
+ * What is wanted of the extra node is on its way while the counter is read, which
+ * does not wait for that.
+ *
  *     r8: tree_hot; rcx: the node; r10: its extra node; rdx: the duration; rsi: the
  *     last one
  */
@@ -122,6 +125,7 @@ tree_exact_leave:
 	mov	LAYOUT_NODE_EXTRA(%rcx), %r10
 	test	%r10, %r10
 	jz	tree_exact_leave_any
+	prefetcht0 LAYOUT_EXTRA_LAST(%r10)
 	rdtsc
 	shl	$32, %rdx
 	or	%rax, %rdx
