@@ -31,6 +31,7 @@ LEFT_OUT = [
     ('^(exec_open|spawns) ', STARTS),
     (r'^\w+ is told$', STARTS),
     ('^what_a_program_without_the_counter_begins', STARTS),
+    ('^what_bec(ame|omes)_another_program', STARTS),
     ('^(ten_thousand_short|what_is_opened_is_loaded)', SLOW),
     ('^(threads_may_load|names_are_right_when_threads)', SLOW),
     ('^names_are_right_at_addresses_used_again',
