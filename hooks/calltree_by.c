@@ -227,15 +227,18 @@ static struct decisions *decisions;
 #define ADDRESS	  SHIM_NODE_ADDRESS
 #define SAYS(what) ((uint64_t)((what) + 1) << 48)
 
-static uint64_t *find_slot(struct decisions *in, shim_function function)
+/* @word: what was in it.  By now another thread may have decided something there that
+ * is about another function. */
+static uint64_t *find_slot(struct decisions *in, shim_function function,
+			   uint64_t *word)
 {
 	uint64_t i = (function >> 4) * 0x9e3779b97f4a7c15ull >> 20;
 
 	for (;; i++) {
 		uint64_t *slot = &in->slot[i & in->mask];
-		uint64_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-		if (word == 0 || (word & ADDRESS) == function)
+		*word = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		if (*word == 0 || (*word & ADDRESS) == function)
 			return slot;
 	}
 }
@@ -262,11 +265,11 @@ static struct decisions *decisions_with_room(void)
 	if (!larger)
 		return old && old->used + 16 < old->mask ? old : NULL;
 	for (uint64_t i = 0; old && i <= old->mask; i++) {
-		uint64_t word = old->slot[i];
+		uint64_t word = old->slot[i], none;
 
 		if (word == 0)
 			continue;
-		*find_slot(larger, word & ADDRESS) = word;
+		*find_slot(larger, word & ADDRESS, &none) = word;
 		larger->used++;
 	}
 	__atomic_store_n(&decisions, larger, __ATOMIC_RELEASE);
@@ -280,8 +283,7 @@ static void decide(shim_function function, unsigned by)
 	if (!in)
 		return;
 	for (;;) {
-		uint64_t *slot = find_slot(in, function);
-		uint64_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		uint64_t word, *slot = find_slot(in, function, &word);
 
 		if (shim_replace(slot, (void *)word,
 				 (void *)(function | SAYS(by)))) {
@@ -314,8 +316,10 @@ static COLD unsigned choose(shim_function function)
 unsigned by_find(shim_function function)
 {
 	struct decisions *in = __atomic_load_n(&decisions, __ATOMIC_ACQUIRE);
-	uint64_t word = in ? *find_slot(in, function) : 0;
+	uint64_t word = 0;
 
+	if (in)
+		find_slot(in, function, &word);
 	if (LIKELY(word >> 48))
 		return (unsigned)(word >> 48) - 1;
 	return choose(function);
