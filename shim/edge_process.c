@@ -215,12 +215,21 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 
 /* --- ends --- */
 
-static void note_end(enum shim_end end, int status)
+/* Ours, if it may be written: a vfork child ends with our memory, but it is not us. */
+static struct shim_meta *own_meta(void)
 {
 	struct shim_meta *meta = record_meta();
 
-	/* A vfork child ends with our memory, but it is not us. */
 	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
+		return NULL;
+	return meta;
+}
+
+static void note_end(enum shim_end end, int status)
+{
+	struct shim_meta *meta = own_meta();
+
+	if (!meta)
 		return;
 	meta->end = end;
 	meta->exit_status = (uint32_t)status & 0xff;
@@ -235,10 +244,9 @@ void edge_exec_ends(void)
 
 void edge_exec_goes_on(void)
 {
-	struct shim_meta *meta = record_meta();
+	struct shim_meta *meta = own_meta();
 
-	if (!meta || meta->end != SHIM_END_EXEC || sys_is_forbidden() ||
-	    (int)meta->pid != sys_getpid())
+	if (!meta || meta->end != SHIM_END_EXEC)
 		return;
 	meta->end_clock = 0;
 	meta->end = SHIM_END_UNKNOWN;
