@@ -25,6 +25,7 @@
 #include "calltree.h"
 
 #include "calltree_layout.h"
+#include "words.h"
 
 #include <stddef.h>
 
@@ -743,25 +744,6 @@ static void enter_asked(shim_function function, const void *site, uintptr_t sp,
 /* --- start --- */
 
 static enum clock asked_mode;
-
-static bool is_word(const char *item, size_t size, const char *word)
-{
-	size_t i = 0;
-
-	while (i < size && word[i] && item[i] == word[i])
-		i++;
-	return i == size && word[i] == '\0';
-}
-
-/* What follows @key in @item, or NULL. */
-static const char *value_of(const char *item, size_t size, const char *key)
-{
-	size_t i = 0;
-
-	while (i < size && key[i] && item[i] == key[i])
-		i++;
-	return key[i] == '\0' ? item + i : NULL;
-}
 
 static bool read_item(const char *item, size_t size)
 {

@@ -6,6 +6,8 @@
  * whatever ends the program, what it has reached is on disk.  Forked children go on
  * setting their parent's bytes.
  */
+#include "words.h"
+
 #include <shim/coverage.h>
 #include <shim/record.h>
 
@@ -200,13 +202,8 @@ static void on_forked(struct shim_profiler *profiler)
 
 static bool is_label(const char *text)
 {
-	static const char word[] = "label=";
-
-	for (unsigned i = 0; word[i]; i++)
-		if (text[i] != word[i])
-			return false;
-	text += sizeof(word) - 1;
-	if (!*text)
+	text = after(text, "label=");
+	if (!text || !*text)
 		return false;
 	for (; *text; text++)
 		if (!((*text >= 'a' && *text <= 'z') ||

@@ -15,6 +15,7 @@
  */
 #include "memory.h"
 #include "unwound.h"
+#include "words.h"
 
 #include <shim/allocations.h>
 #include <shim/mappings.h>
@@ -497,13 +498,6 @@ static void on_heap_asked(struct shim_profiler *profiler, uint32_t *number)
 }
 
 /* --- arguments --- */
-
-static const char *after(const char *text, const char *word)
-{
-	while (*word && *text == *word)
-		text++, word++;
-	return *word ? NULL : text;
-}
 
 /* 512K; what follows is left in *@at. */
 static bool parse_number(const char **at, uint64_t *number)

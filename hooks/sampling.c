@@ -6,6 +6,8 @@
  * one after the other and nothing interrupts them, so that there is one writer
  * and no lock; what is stored is complete at any moment.
  */
+#include "words.h"
+
 #include <shim/cpu.h>
 #include <shim/record.h>
 #include <shim/sampling.h>
@@ -322,13 +324,6 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 }
 
 /* --- arguments --- */
-
-static const char *after(const char *text, const char *word)
-{
-	while (*word && *text == *word)
-		text++, word++;
-	return *word ? NULL : text;
-}
 
 static bool parse_clock(const char **at)
 {

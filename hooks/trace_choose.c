@@ -6,6 +6,7 @@
  * nothing.
  */
 #include "calltree.h"
+#include "words.h"
 
 #include <shim/info.h>
 #include <shim/values.h>
@@ -43,15 +44,6 @@ static unsigned counted_count;
 
 /* --- options --- */
 
-static const char *value_of(const char *item, size_t size, const char *key)
-{
-	size_t i = 0;
-
-	while (i < size && key[i] && item[i] == key[i])
-		i++;
-	return key[i] == '\0' ? item + i : NULL;
-}
-
 /* Digits, and how many they were; more than 10 are no number. */
 static size_t read_number(const char *text, size_t size, uint64_t *number)
 {
@@ -63,15 +55,6 @@ static size_t read_number(const char *text, size_t size, uint64_t *number)
 	return i == 11 ? 0 : i;
 }
 
-static bool is_unit(const char *text, size_t size, const char *unit)
-{
-	size_t i = 0;
-
-	while (i < size && unit[i] && text[i] == unit[i])
-		i++;
-	return i == size && unit[i] == '\0';
-}
-
 /* 64M, 1G: of a file. */
 static bool read_ring(const char *text, size_t size)
 {
@@ -81,11 +64,11 @@ static bool read_ring(const char *text, size_t size)
 
 	text += digits;
 	size -= digits;
-	if (is_unit(text, size, "K"))
+	if (is_word(text, size, "K"))
 		shift = 10;
-	else if (is_unit(text, size, "M"))
+	else if (is_word(text, size, "M"))
 		shift = 20;
-	else if (is_unit(text, size, "G"))
+	else if (is_word(text, size, "G"))
 		shift = 30;
 	else
 		return false;
@@ -108,13 +91,13 @@ static bool read_duration(const char *text, size_t size)
 
 	text += digits;
 	size -= digits;
-	if (is_unit(text, size, "ns"))
+	if (is_word(text, size, "ns"))
 		ns = 1;
-	else if (is_unit(text, size, "us"))
+	else if (is_word(text, size, "us"))
 		ns = 1000;
-	else if (is_unit(text, size, "ms"))
+	else if (is_word(text, size, "ms"))
 		ns = 1000000;
-	else if (is_unit(text, size, "s"))
+	else if (is_word(text, size, "s"))
 		ns = 1000000000;
 	if (digits == 0 || digits > 6 || ns == 0 || number == 0)
 		return false;
@@ -198,7 +181,7 @@ bool trace_read_option(const char *item, size_t size)
 	};
 	const char *value;
 
-	if (is_unit(item, size, "off")) {
+	if (is_word(item, size, "off")) {
 		trace_is_off = true;
 		return true;
 	}
@@ -225,7 +208,7 @@ void trace_prepare(void)
 static bool is_all(const struct named *named)
 {
 	return named->use >= TRACE_ARGUMENTS &&
-	       is_unit(named->function, 3, "all") && !named->function[3];
+	       is_word(named->function, 3, "all") && !named->function[3];
 }
 
 /* What was asked for about @function. */

@@ -1,5 +1,7 @@
 #include "unwound.h"
 
+#include "words.h"
+
 #include <shim/stack.h>
 
 #include <shim/banned.h>
@@ -61,12 +63,10 @@ struct shim_node *unwound_find(struct tree *tree, struct shim_node *root)
 
 bool unwound_read_arguments(const char *arguments, bool *unwinds)
 {
-	const char *word = "unwind";
+	const char *rest = after(arguments, "unwind");
 
 	if (*arguments == '\0')
 		return true;
-	while (*word && *arguments == *word)
-		arguments++, word++;
-	*unwinds = *arguments == '\0' && *word == '\0';
+	*unwinds = rest && *rest == '\0';
 	return *unwinds;
 }
