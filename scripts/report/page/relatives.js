@@ -89,7 +89,7 @@ function histogramTable(source, about) {
     table.tHead.append(head);
     for (let bucket = first; bucket <= last; bucket++) {
         const line = body.appendChild(element('tr'));
-        const from = bucket ? source.bucket_ns * 2 ** bucket : 0;
+        const from = bucket ? Math.round(source.bucket_ns * 2 ** bucket) : 0;
         const count = calls.get(bucket) || 0;
         const bar = element('td', '', { class: 'bar' });
 
