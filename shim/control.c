@@ -190,11 +190,11 @@ static enum shim_result status(struct request *request)
 	add_number(answer, "threads ", threads[0]);
 	add_modules(answer);
 	add_handles(answer);
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	if (events_counts.name > 0)                                            \
 		add_number(answer, "event " #name " ", events_counts.name);
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 	return SHIM_OK;
 }
 

@@ -104,7 +104,7 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 	return creation.handle;
 }
 
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	void shim_profiler_on_##name(struct shim_handle *handle,               \
 				     shim_##name##_callback callback)          \
 	{                                                                      \
@@ -125,7 +125,7 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 			plan_changed();                                        \
 	}
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 
 enum shim_result
 shim_profiler_set_cleanup_callback(struct shim_handle *handle,
@@ -138,11 +138,11 @@ shim_profiler_set_cleanup_callback(struct shim_handle *handle,
 
 static void remove_callbacks(struct shim_handle *handle)
 {
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL))        \
 		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_RELAXED);
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 }
 
 /* --- leaving --- */

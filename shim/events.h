@@ -63,16 +63,17 @@ struct shim_handle {
 	int mapper_slot, filter_slot;	/* of verdict.c, or -1 */
 
 	shim_cleanup_callback cleanup;
-#define EVENT(name, context, flag, parameters) shim_##name##_callback name;
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+	shim_##name##_callback name;
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 };
 
 /* How many handles have a callback for it: 0 is a load and a branch. */
 struct events_counts {
-#define EVENT(name, context, flag, parameters) uint32_t name;
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) uint32_t name;
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 };
 
 extern struct events_counts events_counts
@@ -204,12 +205,12 @@ int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
 
 #define RAISE(event, ...) RAISE_TO(AUDIENCE_ALL, event, ##__VA_ARGS__)
 
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	static const enum event_context event_context_##name                   \
 		__attribute__((unused)) = EVENT_##context;                     \
 	static const uint32_t event_flag_##name __attribute__((unused)) =      \
 		EVENT_FLAG_##flag;
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 
 #endif

@@ -268,9 +268,9 @@ static void complain(struct text *text, const struct module *module,
 static const char *result_name(enum shim_result result)
 {
 	switch (result) {
-#define RESULT(name, value, text) case name: return #name;
+#define SHIM_DEFINE_RESULT(name, value, text) case name: return #name;
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 	}
 	return "what is no result";
 }

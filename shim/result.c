@@ -6,9 +6,9 @@ static const struct {
 	int value;
 	const char *name, *text;
 } results[] = {
-#define RESULT(name, value, text) { name, #name, text },
+#define SHIM_DEFINE_RESULT(name, value, text) { name, #name, text },
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 };
 
 #define COUNT (sizeof(results) / sizeof(*results))

@@ -215,13 +215,13 @@ enum shim_clause {
  *
  * Contract: async.
  */
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	typedef void(*shim_##name##_callback) parameters;                      \
 	SHIM_API void shim_profiler_on_##name(                                 \
 		struct shim_handle *handle,                                    \
 		shim_##name##_callback callback) SHIM_ASYNC;
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 
 /*
  * shim_thread_create - a thread of the profiler's own

@@ -70,9 +70,9 @@ extern "C" {
 #define SHIM_QUIET __attribute__((no_instrument_function))
 
 enum shim_result {
-#define RESULT(name, value, text) name = (int)value,
+#define SHIM_DEFINE_RESULT(name, value, text) name = (int)value,
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 };
 
 #define SHIM_SUCCEEDED(result) ((int)(result) >= 0)

@@ -49,9 +49,9 @@ static const char help[] =
 static const char *name_of(int result)
 {
 	switch (result) {
-#define RESULT(name, value, text) case name: return #name;
+#define SHIM_DEFINE_RESULT(name, value, text) case name: return #name;
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 	}
 	return "unknown result";
 }
@@ -59,9 +59,9 @@ static const char *name_of(int result)
 static const char *text_of(int result)
 {
 	switch (result) {
-#define RESULT(name, value, text) case name: return text;
+#define SHIM_DEFINE_RESULT(name, value, text) case name: return text;
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 	}
 	return "shim in the program is newer than this profrun";
 }

@@ -30,11 +30,11 @@
 #pragma weak shim_thread_create
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
 
-#define EVENT(name, context, flag, parameters) \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	__typeof__(shim_profiler_on_##name) shim_profiler_on_##name \
 		__attribute__((weak));
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 
 struct record {
 	uint32_t kind;

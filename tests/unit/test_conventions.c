@@ -1034,12 +1034,12 @@ Test(conventions, signals_that_are_not_to_be_had_are_refused, .init = set_up)
 
 Test(conventions, every_result_has_its_name_and_text, .init = set_up)
 {
-#define RESULT(name, value, text) \
+#define SHIM_DEFINE_RESULT(name, value, text)                                  \
 	cr_expect(eq(str, (char *)shim_result_name(name), #name)); \
 	cr_expect(eq(str, (char *)shim_result_text(name), text)); \
 	cr_expect(eq(u32, (uint32_t)name, value));
 #include <shim/results.def>
-#undef RESULT
+#undef SHIM_DEFINE_RESULT
 	cr_expect(holds(shim_result_name(12345) == NULL));
 	cr_expect(holds(shim_result_text(12345) == NULL));
 }

@@ -97,20 +97,20 @@ static void nobody(void)
 
 static void set_all(struct shim_handle *handle, void (*callback)(void))
 {
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	shim_profiler_on_##name(handle, (shim_##name##_callback)callback);
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 }
 
 static bool is_counted(uint32_t wanted)
 {
 	bool same = true;
 
-#define EVENT(name, context, flag, parameters)                                 \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	same &= events_counts.name == wanted;
 #include <shim/events.def>
-#undef EVENT
+#undef SHIM_DEFINE_EVENT
 	return same;
 }
 

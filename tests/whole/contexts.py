@@ -441,7 +441,7 @@ def async_functions_may_interrupt_anything():
                 argument(function, p) for p in function.parameters)))
     # Row M-10: the setters that are made from events.def.
     with open(os.path.join(INCLUDE, 'shim', 'events.def')) as file:
-        for name in re.findall(r'^EVENT\((\w+)', file.read(), re.M):
+        for name in re.findall(r'^SHIM_DEFINE_EVENT\((\w+)', file.read(), re.M):
             calls.append('\tshim_profiler_on_%s(a_handle, NULL);' % name)
     expect(len(calls) > 60, 'only %d functions' % len(calls))
     directory = new_directory('handler')

@@ -136,7 +136,7 @@ def an_event_that_nobody_wants_is_a_load_and_a_branch():
     first = int(counters.group(1), 16)
     include = os.path.join(shimtest.PROGRAMS, '..', '..', 'include', 'shim')
     with open(os.path.join(include, 'events.def')) as file:
-        names = re.findall(r'^EVENT\((\w+)', file.read(), re.M)
+        names = re.findall(r'^SHIM_DEFINE_EVENT\((\w+)', file.read(), re.M)
     lines = output_of('objdump', '-d', '--no-show-raw-insn',
                       shimtest.library).splitlines()
     sites, wrong, function = {}, [], ''
@@ -168,7 +168,7 @@ def a_new_event_is_one_line():
     include = os.path.join(directory, 'include')
     shutil.copytree(os.path.join(top, 'include'), include)
     with open(os.path.join(include, 'shim', 'events.def'), 'a') as file:
-        file.write('EVENT(dummy, THREAD, ALWAYS, '
+        file.write('SHIM_DEFINE_EVENT(dummy, THREAD, ALWAYS, '
                    '(struct shim_profiler *, int number))\n')
     caller = os.path.join(directory, 'caller.c')
     with open(caller, 'w') as file:
