@@ -1,14 +1,10 @@
 /*
- * Memory, messages, the hash map and the output file.  A report belongs to
- * nobody else's process, so what cannot go on ends here, in die().
+ * Memory, messages and the hash map.  A report belongs to nobody else's process,
+ * so what cannot go on ends here, in die().
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,10 +17,6 @@ static const char **warnings;
 static size_t warnings_count, warnings_room;
 static bool progress_shown;
 static const char *verb = "";
-
-static FILE *output;
-static const char *output_path;
-static char *volatile output_temporary;
 
 static void say(const char *format, va_list arguments)
 {
@@ -39,12 +31,6 @@ static void say(const char *format, va_list arguments)
 	free(text);
 }
 
-static void remove_temporary(void)
-{
-	if (output_temporary)
-		unlink(output_temporary);
-}
-
 void die(const char *format, ...)
 {
 	va_list arguments;
@@ -52,7 +38,7 @@ void die(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
-	remove_temporary();
+	output_discard();
 	exit(1);
 }
 
@@ -332,59 +318,4 @@ void names_free(struct names *names)
 	free(names->text);
 	free(names->slots);
 	*names = (struct names){ 0 };
-}
-
-static void remove_on_signal(int number)
-{
-	remove_temporary();
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-/* Beside the file, because rename() cannot cross file systems. */
-static FILE *open_temporary(const char *path)
-{
-	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
-	char *name;
-	size_t i;
-	int fd;
-
-	if (asprintf(&name, "%s.XXXXXX", path) < 0)
-		die("out of memory");
-	fd = mkstemp(name);
-	if (fd < 0)
-		die("%s: %s", path, strerror(errno));
-	output_temporary = name;
-	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], remove_on_signal);
-	return fdopen(fd, "w");
-}
-
-FILE *output_open(const char *path)
-{
-	struct stat info;
-
-	output_path = path && strcmp(path, "-") ? path : NULL;
-	if (!output_path)
-		output = stdout;
-	else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-		output = fopen(path, "we");	/* /dev/null, a pipe */
-	else
-		output = open_temporary(path);
-	if (!output)
-		die("%s: %s", path, strerror(errno));
-	setvbuf(output, NULL, _IOFBF, 1 << 16);
-	return output;
-}
-
-void output_close(void)
-{
-	const char *name = output_path ? output_path : "standard output";
-	bool failed = ferror(output) != 0;
-
-	if (fclose(output) != 0 || failed)
-		die("%s: cannot write: %s", name, strerror(errno));
-	if (output_temporary && rename(output_temporary, output_path) != 0)
-		die("%s: %s", output_path, strerror(errno));
-	output_temporary = NULL;
 }

@@ -78,6 +78,8 @@ void names_free(struct names *names);
  */
 FILE *output_open(const char *path);
 void output_close(void);
+/* Removes what is not complete. */
+void output_discard(void);
 
 /*
  * Text from outside (names, paths, logs), so that a terminal only prints it:
