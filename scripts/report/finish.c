@@ -1,6 +1,10 @@
 /*
  * profrun finish: gmon.out and mon.out of programs that could not write theirs,
  * because they were killed.  What they had counted is in the recording.
+ *
+ * The program wrote the recording, or a stranger did: it says what is written, never
+ * where.  Files go into the directory that the user names, under names that can only
+ * be those of such files, and replace none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +21,17 @@
 
 #define HIST_LARGEST 65535u
 #define ARC_LARGEST  0x7fffffffu
+/* Of a count the format has room for a part, and takes more records.  A program that
+ * runs for a year needs fewer than these, a count of 2^64 - 1 would fill the disk. */
+#define HIST_BYTES (256u << 20)		/* of all ranges */
+#define ARCS_MORE  65536u		/* of a file */
+#define NAME_MOST  200			/* bytes: a number may come behind it */
+
+/* Where files go. */
+struct place {
+	int directory;
+	const char *name;
+};
 
 /* --- writing --- */
 
@@ -31,10 +46,17 @@ static void put_counts(FILE *out, const struct pchist *histogram,
 {
 	const struct shim_histogram_range *given = &range->given;
 	uint64_t before = 0, most = 0, i;
+	uint64_t records = HIST_BYTES / (2 * histogram->bins) + 1;
 
 	for (i = 0; i < given->bins; i++)
 		if (range->counts[i] > most)
 			most = range->counts[i];
+	if (most / HIST_LARGEST >= records) {
+		warn("%s: a count of %" PRIu64 " samples cannot be: %" PRIu64
+		     " of them are written", given->path, most,
+		     records * HIST_LARGEST);
+		most = records * HIST_LARGEST;
+	}
 	do {
 		put(out, 0, 1);
 		put(out, given->base - given->bias, 8);
@@ -59,8 +81,9 @@ static bool holds(const struct pchist_range *range, uint64_t address)
 	       range->given.high - range->given.low;
 }
 
+/* *@more: records beyond the first of each arc. */
 static void put_arc(FILE *out, const struct pchist_range *range,
-		    const struct shim_arc *arc)
+		    const struct shim_arc *arc, uint32_t *more)
 {
 	uint64_t calls = arc->calls, bias = range->given.bias;
 
@@ -68,6 +91,13 @@ static void put_arc(FILE *out, const struct pchist_range *range,
 		return;
 	while (calls > 0) {
 		uint64_t part = calls > ARC_LARGEST ? ARC_LARGEST : calls;
+
+		if (calls > part && (*more)++ >= ARCS_MORE) {
+			warn("%s: %" PRIu64 " calls of one function cannot be: "
+			     "some are left out", range->given.path,
+			     arc->calls);
+			calls = part;
+		}
 
 		put(out, 1, 1);
 		put(out, holds(range, arc->from - 1) ? arc->from - 1 - bias :
@@ -81,12 +111,12 @@ static void put_arc(FILE *out, const struct pchist_range *range,
 static void put_arcs(FILE *out, const struct pchist *histogram,
 		     const struct pchist_range *range)
 {
+	uint32_t i, more = 0;
 	uint64_t n;
-	uint32_t i;
 
 	for (i = 0; i < histogram->arcs_count; i++)
 		for (n = 0; n < histogram->arcs[i].count; n++)
-			put_arc(out, range, &histogram->arcs[i].arc[n]);
+			put_arc(out, range, &histogram->arcs[i].arc[n], &more);
 }
 
 static const char *base_of(const char *path)
@@ -94,6 +124,27 @@ static const char *base_of(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* "gmon.out", "mon.out" or "PID.PROGRAM", with or without more behind it: no shell
+ * reads a file of such a name by itself. */
+static bool is_histogram_name(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return !strncmp(name, "gmon.out", 8) || !strncmp(name, "mon.out", 7) ||
+	       (digits > 0 && name[digits] == '.');
+}
+
+/* What the recording calls a file, as the last part of a path that can only be one. */
+static const char *safe_name(const char *path)
+{
+	const char *base = base_of(path);
+	char *name = (char *)keep_format("%s%.*s", is_histogram_name(base) ?
+					 "" : "gmon.out.", NAME_MOST, base);
+
+	make_harmless(name);
+	return name;
 }
 
 /* As shim/monitor_file.c names them: the first has the set's name. */
@@ -114,18 +165,30 @@ static const char *object_file(const struct pchist *histogram, uint32_t i,
 	return keep_format("%s.%s", histogram->file, base);
 }
 
-static void say(const char *path, uint64_t samples)
+/* The file is complete. */
+static void close_file(const struct place *place, const char *wanted,
+		       uint64_t samples)
 {
-	fprintf(stderr, "profrun: wrote %s: %" PRIu64 " samples\n", path,
-		samples);
+	const char *name = output_close_as(wanted);
+
+	fputs("profrun: wrote ", stderr);
+	if (strcmp(place->name, "."))
+		put_text(stderr, keep_format("%s/", place->name));
+	put_text(stderr, name);
+	fprintf(stderr, ": %" PRIu64 " samples", samples);
+	if (strcmp(name, wanted)) {
+		fputs(" (there is a ", stderr);
+		put_text(stderr, wanted);
+		fputs(", which is not written over)", stderr);
+	}
+	fputc('\n', stderr);
 }
 
 /* All ranges of one object. */
-static void write_gmon(struct pchist *histogram, uint32_t first,
-		       uint32_t number)
+static void write_gmon(const struct place *place, struct pchist *histogram,
+		       uint32_t first, uint32_t number)
 {
-	const char *path = object_file(histogram, first, number);
-	FILE *out = output_open(path);
+	FILE *out = output_create(place->directory, place->name);
 	uint64_t samples = 0;
 	uint32_t i;
 
@@ -141,11 +204,12 @@ static void write_gmon(struct pchist *histogram, uint32_t first,
 		if (histogram->given->thread <= 1)
 			put_arcs(out, histogram, range);
 	}
-	output_close();
-	say(path, samples);
+	close_file(place, safe_name(object_file(histogram, first, number)),
+		   samples);
 }
 
-static void write_mon(const struct pchist *histogram, uint32_t pid)
+static void write_mon(const struct place *place, const struct pchist *histogram,
+		      uint32_t pid)
 {
 	struct mon_header header = {
 		.version = MON_VERSION,
@@ -156,7 +220,7 @@ static void write_mon(const struct pchist *histogram, uint32_t pid)
 		.thread = histogram->given->thread,
 		.outside = histogram->given->outside,
 	};
-	FILE *out = output_open(histogram->file);
+	FILE *out = output_create(place->directory, place->name);
 	uint64_t samples = 0;
 	uint32_t i;
 
@@ -179,21 +243,21 @@ static void write_mon(const struct pchist *histogram, uint32_t pid)
 		fwrite(range->counts, sizeof(uint32_t), given->bins, out);
 		samples += range->samples;
 	}
-	output_close();
-	say(histogram->file, samples);
+	close_file(place, histogram->file, samples);
 }
 
-static void write_histogram(struct pchist *histogram, uint32_t pid)
+static void write_histogram(const struct place *place, struct pchist *histogram,
+			    uint32_t pid)
 {
 	uint32_t i, number = 0;
 
 	if (!histogram->given->is_gmon) {
-		write_mon(histogram, pid);
+		write_mon(place, histogram, pid);
 		return;
 	}
 	for (i = 0; i < histogram->given->range_count; i++)
 		if (!histogram->ranges[i].is_written)
-			write_gmon(histogram, i, number++);
+			write_gmon(place, histogram, i, number++);
 }
 
 /* --- recordings --- */
@@ -245,20 +309,6 @@ static void read_arcs(struct pchist *histogram, int directory,
 	free(names);
 }
 
-/*
- * Where the program would have written it; only if profrun has just run it.  A
- * recording may come from anybody, and its files are then made right here.
- */
-static const char *file_of(const struct pchist *histogram, bool in_place)
-{
-	const char *base = base_of(histogram->given->file);
-
-	if (in_place)
-		return histogram->given->file;
-	return !*base || !strcmp(base, ".") || !strcmp(base, "..") ? "gmon.out" :
-								     base;
-}
-
 static bool may_run(const struct recording *recording,
 		    const struct process *process)
 {
@@ -272,7 +322,8 @@ static bool may_run(const struct recording *recording,
 }
 
 static uint32_t finish_process(int parent, const char *path,
-			       const struct process *process, bool in_place)
+			       const struct process *process,
+			       const struct place *place)
 {
 	int directory = openat(parent, process->name,
 			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -293,9 +344,9 @@ static uint32_t finish_process(int parent, const char *path,
 			pchist_free(&histogram);
 			continue;
 		}
-		histogram.file = file_of(&histogram, in_place);
+		histogram.file = safe_name(histogram.given->file);
 		read_arcs(&histogram, directory, name);
-		write_histogram(&histogram, process->pid);
+		write_histogram(place, &histogram, process->pid);
 		pchist_free(&histogram);
 		done++;
 	}
@@ -304,18 +355,25 @@ static uint32_t finish_process(int parent, const char *path,
 	return done;
 }
 
-uint32_t histograms_finish(const struct recording *recording, bool in_place)
+uint32_t histograms_finish(const struct recording *recording,
+			   const char *directory)
 {
 	int parent = open(recording->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct place place = { .name = directory };
 	uint32_t i, done = 0;
 
 	if (parent < 0)
 		die("%s: %s", recording->path, strerror(errno));
+	place.directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place.directory < 0)
+		die("%s: %s (-o names a directory that is there)", directory,
+		    strerror(errno));
 	for (i = 0; i < recording->process_count; i++)
 		if (!may_run(recording, &recording->processes[i]))
 			done += finish_process(parent, recording->path,
 					       &recording->processes[i],
-					       in_place);
+					       &place);
+	close(place.directory);
 	close(parent);
 	return done;
 }

@@ -577,18 +577,14 @@ static int html(struct options *options, const char *path)
 	return status;
 }
 
-/* profrun says --in-place of what it has run itself. */
-static int finish_histograms(int argc, char **argv)
+static int finish_histograms(const struct options *options, const char *path)
 {
-	bool in_place = argc > 0 && !strcmp(argv[0], "--in-place");
 	struct recording recording;
 
-	argc -= in_place;
-	argv += in_place;
-	if (argc > 1 || (argc == 1 && argv[0][0] == '-'))
-		die_usage("finish: which recording?");
-	recording_open(&recording, argc ? argv[0] : recording_find(), 0);
-	if (histograms_finish(&recording, in_place) == 0 && !in_place)
+	recording_open(&recording, path ? path : recording_find(), 0);
+	if (histograms_finish(&recording, options->output ? options->output :
+							    ".") == 0 &&
+	    !options->if_any)
 		die("%s: no histogram was left unwritten", recording.path);
 	return 0;
 }
@@ -635,13 +631,11 @@ int main(int argc, char **argv)
 	/* The verb stands where getopt expects the program's name. */
 	argc--;
 	argv++;
-	if (argc == 2 && (!strcmp(verb, "gprof") || !strcmp(verb, "finish")) &&
+	if (argc == 2 && !strcmp(verb, "gprof") &&
 	    (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
 		print_help(verb);
 	if (!strcmp(verb, "gprof"))
 		return gprof(&options, argc - 1, argv + 1);
-	if (!strcmp(verb, "finish"))
-		return finish_histograms(argc - 1, argv + 1);
 	if (!strcmp(verb, "diff"))
 		return diff(&options, argc, argv);
 	if (!strcmp(verb, "report")) {
@@ -667,6 +661,10 @@ int main(int argc, char **argv)
 		if (left == 0)
 			die_usage("merge: which files?");
 		return merge(&options, argv + optind, left);
+	} else if (!strcmp(verb, "finish")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return finish_histograms(&options, argv[optind]);
 	} else if (!strcmp(verb, "html")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)

@@ -70,7 +70,7 @@ static const struct verb {
 	  "Usage: profrun gprof [GPROF OPTIONS] [DIR]\n\n"
 	  "Runs gprof on a recording; `gprof --help` lists its options.\n" NEWEST },
 	{ "finish", FINISH,
-	  "Usage: profrun finish [DIR]\n\n"
+	  "Usage: profrun finish [DIR] [OPTIONS]\n\n"
 	  "Writes the gmon.out that killed programs could not.\n" NEWEST },
 };
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
@@ -85,7 +85,7 @@ enum {
 	OPTION_LOCKS, OPTION_EXCEPTIONS, OPTION_COVERAGE, OPTION_RANKS,
 	OPTION_AGAINST, OPTION_MAX_PATHS, OPTION_MAX_CALLS, OPTION_FROM,
 	OPTION_TO, OPTION_THREAD, OPTION_FUNCTION, OPTION_MIN_DURATION,
-	OPTION_OBJECT,
+	OPTION_OBJECT, OPTION_IF_ANY,
 	OPTION_HELP = 'h', OPTION_OUTPUT = 'o',
 };
 
@@ -314,6 +314,9 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_OBJECT:
 		options->object = text;
+		break;
+	case OPTION_IF_ANY:
+		options->if_any = true;
 		break;
 	case OPTION_FROM:
 		options->from_ns = parse_time("from", text);

@@ -3,22 +3,29 @@
  * ends before leaves nothing behind.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util.h"
 
+/* Of one name; more files of a program that is run again and again. */
+#define NUMBERS_MAX 10000
+
 static FILE *output;
 static const char *output_path;
+static int output_directory = AT_FDCWD;	/* what @output_temporary is in */
 static char *volatile output_temporary;
 
 void output_discard(void)
 {
 	if (output_temporary)
-		unlink(output_temporary);
+		unlinkat(output_directory, output_temporary, 0);
 }
 
 static void remove_on_signal(int number)
@@ -28,12 +35,19 @@ static void remove_on_signal(int number)
 	raise(number);
 }
 
+static void discard_on_signals(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
+	size_t i;
+
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], remove_on_signal);
+}
+
 /* Beside the file, because rename() cannot cross file systems. */
 static FILE *open_temporary(const char *path)
 {
-	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
 	char *name;
-	size_t i;
 	int fd;
 
 	if (asprintf(&name, "%s.XXXXXX", path) < 0)
@@ -41,9 +55,9 @@ static FILE *open_temporary(const char *path)
 	fd = mkstemp(name);
 	if (fd < 0)
 		die("%s: %s", path, strerror(errno));
+	output_directory = AT_FDCWD;
 	output_temporary = name;
-	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], remove_on_signal);
+	discard_on_signals();
 	return fdopen(fd, "w");
 }
 
@@ -64,14 +78,74 @@ FILE *output_open(const char *path)
 	return output;
 }
 
-void output_close(void)
+static void close_file(const char *name)
 {
-	const char *name = output_path ? output_path : "standard output";
 	bool failed = ferror(output) != 0;
 
 	if (fclose(output) != 0 || failed)
 		die("%s: cannot write: %s", name, strerror(errno));
+}
+
+void output_close(void)
+{
+	close_file(output_path ? output_path : "standard output");
 	if (output_temporary && rename(output_temporary, output_path) != 0)
 		die("%s: %s", output_path, strerror(errno));
 	output_temporary = NULL;
+}
+
+FILE *output_create(int directory, const char *directory_name)
+{
+	uint64_t number = 0;
+	char *name;
+	int fd;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
+	    asprintf(&name, "profrun.%016" PRIx64 ".unfinished", number) < 0)
+		die("out of memory");
+	fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+					     O_CLOEXEC, 0666);
+	if (fd < 0)
+		die("%s/%s: %s", directory_name, name, strerror(errno));
+	output_directory = directory;
+	output_temporary = name;
+	discard_on_signals();
+	output = fdopen(fd, "w");
+	if (!output)
+		die("%s/%s: %s", directory_name, name, strerror(errno));
+	setvbuf(output, NULL, _IOFBF, 1 << 16);
+	return output;
+}
+
+/* Makes an empty file of that name, or of that and a number: what is renamed over it
+ * later replaces nothing else. */
+static const char *claim_name(int directory, const char *name)
+{
+	const char *claimed = name;
+	int i, fd = -1;
+
+	for (i = 1; i < NUMBERS_MAX; i++) {
+		fd = openat(directory, claimed, O_WRONLY | O_CREAT | O_EXCL |
+						O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+		claimed = keep_format("%s.%d", name, i);
+	}
+	if (fd < 0)
+		return NULL;
+	close(fd);
+	return claimed;
+}
+
+const char *output_close_as(const char *name)
+{
+	const char *claimed;
+
+	close_file(name);
+	claimed = claim_name(output_directory, name);
+	if (!claimed || renameat(output_directory, output_temporary,
+				 output_directory, claimed) != 0)
+		die("%s: %s", name, strerror(errno));
+	output_temporary = NULL;
+	return claimed;
 }

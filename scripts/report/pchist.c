@@ -104,9 +104,14 @@ static bool read_histogram(struct pchist *to, const struct mapped *file)
 	to->ranges = allocate(to->given->range_count, sizeof(*to->ranges));
 	at += sizeof(*to->given);
 	for (i = 0; i < to->given->range_count;
-	     i++, at += sizeof(struct shim_histogram_range))
+	     i++, at += sizeof(struct shim_histogram_range)) {
 		if (!read_range(file, at, &to->ranges[i]))
 			return damaged(file);
+		to->bins += to->ranges[i].given.bins;
+		/* Ranges share no counters. */
+		if (to->bins > file->last.size / sizeof(uint32_t))
+			return damaged(file);
+	}
 	return true;
 }
 

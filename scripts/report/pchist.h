@@ -22,6 +22,7 @@ struct pchist {
 	struct shim_histogram *given;	/* without the ranges */
 	const char *file;		/* where it is to be written */
 	struct pchist_range *ranges;
+	uint64_t bins;			/* of all of them */
 	struct pchist_arcs *arcs;
 	uint32_t arcs_count;
 };

@@ -40,6 +40,7 @@ struct options {
 	const char *thread;		/* its number or name; NULL: all */
 	const char *function;		/* its calls and what they call */
 	const char *output;
+	bool if_any;			/* finish: nothing to write is no error */
 	const char *against;		/* a recording to compare with */
 	const char *object;		/* whose functions; NULL: the program's */
 	uint32_t max_paths, max_calls;	/* one by one in the page of html */
@@ -142,8 +143,9 @@ void gmon_merge(const char *path, char **files, int count);
 /* finish.c */
 
 /* Writes the files that programs could not, as they had counted for monitor(3),
- * into the working directory; @in_place: where they would have.  How many. */
-uint32_t histograms_finish(const struct recording *recording, bool in_place);
+ * into @directory.  How many. */
+uint32_t histograms_finish(const struct recording *recording,
+			   const char *directory);
 /* diff.c: compares the recordings of two sets. */
 void diff_print(FILE *out, const struct options *options, char **first,
 		int first_count, char **second, int second_count);

@@ -26,6 +26,7 @@
 #include "ctl.h"
 #include "doctor.h"
 #include "gaps.h"
+#include "histograms.h"
 #include "job.h"
 #include "modules.h"
 #include "program.h"
@@ -403,33 +404,14 @@ static void conclude_job(char *directory)
 	say("recording: %s", directory);
 }
 
-static int become_finish(void *directory)
-{
-	const char *word[] = { settings.report, "finish", "--in-place",
-			       directory, NULL };
-
-	execv(settings.report, (char **)word);
-	return STATUS_FAILED;
-}
-
-/* A program that was killed has not written what monitor(3) says. */
-static void finish_histograms(char *directory, int wait_status)
-{
-	int child = -1;
-
-	if (WIFSIGNALED(wait_status) && recording_has_histograms(directory))
-		child = supervise_start(become_finish, directory);
-	if (child >= 0)
-		supervise_wait(child);
-}
-
 static void conclude(char *directory, int wait_status)
 {
 	bool is_in_job = has_job_directory();
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
-	finish_histograms(directory, wait_status);
+	if (WIFSIGNALED(wait_status))
+		histograms_finish(settings.report, directory);
 	if (settings.is_quiet)
 		return;
 	recording_say_log(directory);

@@ -58,8 +58,9 @@ def options_of_each_verb_are_those_of_its_page():
             continue
         text = profrun(verb, '--help').stdout
         page = page_of(verb)
-        if verb == 'record':
-            page = page.replace(section(page, 'Of run only'), '')
+        more = {'record': 'Of run only', 'gprof': 'Of finish only'}.get(verb)
+        if more:
+            page = page.replace(section(page, more), '')
         written = {word for word in defined(page) if word.startswith('-')}
         if verb == 'doctor':
             expect_equal(written, {'--help'}, verb)

@@ -988,6 +988,176 @@ def profrun_writes_what_the_program_could_not():
     expect_equal(Gmon(os.path.join(directory, 'gmon.out')).sum(), 3, 'sum')
 
 
+@test
+def profrun_writes_where_its_user_says():
+    for variables, wanted in (({}, '.'), ({'PROFDIR': 'd'}, 'd'),
+                              ({'PROFDIR': 'd', 'PROFFLAGS': '-dirname "e f"'},
+                               'e f')):
+        directory, output = new_directory('cwd'), new_directory('recording')
+        for name in 'd', 'e f':
+            os.mkdir(os.path.join(directory, name))
+        done = subprocess.run(
+            [profrun(), '-p', 'pchist:hz=1', '-o', output + '/r', program(),
+             'hit=first:3', 'kill'], cwd=directory, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=shimtest.environment(**variables))
+        expect_equal(done.returncode, -9, 'status')
+        file, = [os.path.join(top, name) for top, _, names in
+                 os.walk(directory) for name in names]
+        expect_equal(os.path.relpath(os.path.dirname(file), directory), wanted,
+                     'where')
+        expect_equal(Gmon(file).sum(), 3, 'sum')
+
+
+# What a killed program says of its file, behind a struct shim_histogram's numbers.
+FILE_AT = 32
+
+
+def name_file(ran, name):
+    """The recording says that the file is @name."""
+    for path in glob.glob(os.path.join(ran.recording, '*', '*.pchist')):
+        data = bytearray(open(path, 'rb').read())
+        chunks, = struct.unpack_from('<I', data, 44)
+        offset, = struct.unpack_from('<Q', data, 48 + 24 * (chunks - 1))
+        at = offset + FILE_AT
+        expect(data[at:at + 2048].split(b'\0')[0].endswith(b'gmon.out'),
+               'the name is elsewhere')
+        data[at:at + 2048] = name.ljust(2048, b'\0')
+        open(path, 'wb').write(data)
+
+
+@test
+def a_recording_does_not_say_where_files_are_written():
+    victims = new_directory('victims')
+    victim = os.path.join(victims, 'victim')
+    for name in victim, os.path.join(victims, 'gmon.out'):
+        open(name, 'w').write('mine')
+    cases = [
+        (victim.encode(), 'gmon.out.victim'),
+        (victim.encode() + b'/..', 'gmon.out...'),
+        (os.path.join(victims, 'gmon.out').encode(), 'gmon.out'),
+        (b'.bash_profile', 'gmon.out..bash_profile'),
+        (b'-rf', 'gmon.out.-rf'),
+        (b'gmon.out\x1b[31m\n\xc2\x9b\xe2\x80\xae', 'gmon.out?[31m??????'),
+        (b'gmon.out' + b'x' * 1000, 'gmon.out' + 'x' * 192),
+        (b'123.program', '123.program'),
+    ]
+    for name, wanted in cases:
+        ran = Run('hit=first:3', 'kill', status=-9)
+        name_file(ran, name)
+        expect_equal(list(finished(ran)), [wanted], name)
+        expect_equal(sorted(os.listdir(victims)), ['gmon.out', 'victim'], name)
+        expect_equal(open(victim).read(), 'mine', name)
+
+
+HOSTILE = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Writes another name over that of its file: the recording is its memory. */
+int main(int argc, char **argv)
+{
+    char line[4200], *begin, *end, *at;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof(line), maps)) {
+        if (!strstr(line, ".pchist") || argc < 2)
+            continue;
+        sscanf(line, "%p-%p", (void **)&begin, (void **)&end);
+        for (at = begin; at + 4096 < end; at++)
+            if (!strcmp(at, "gmon.out")) {
+                while (at[-1])
+                    at--;
+                printf("renamed %s\n", strcpy(at, argv[1]));
+            }
+    }
+    fflush(stdout);
+    raise(SIGKILL);
+}
+"""
+
+
+@test
+def a_killed_program_does_not_say_what_profrun_writes():
+    directory, output = new_directory('cwd'), new_directory('recording')
+    source, binary, victim = (os.path.join(directory, name)
+                              for name in ('h.c', 'h', 'victim'))
+    open(source, 'w').write(HOSTILE)
+    subprocess.run(['gcc', source, '-o', binary], check=True)
+    open(victim, 'w').write('mine')
+    done = subprocess.run(
+        [profrun(), '-p', 'pchist:hz=1', '-o', output + '/r', binary, victim],
+        cwd=new_directory('elsewhere'), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=shimtest.environment())
+    expect(b'renamed' in done.stdout, 'no name was found: %s' % done.stderr)
+    expect_equal(open(victim).read(), 'mine', 'the victim')
+    expect(b'wrote gmon.out.victim' in done.stderr, done.stderr)
+
+
+@test
+def finish_writes_below_the_directory_that_is_asked_for():
+    ran = Run('hit=first:3', 'kill', status=-9)
+    cwd, there = new_directory('cwd'), new_directory('there')
+    done = subprocess.run([shimtest.report, 'finish', ran.recording, '-o',
+                           there], cwd=cwd, stderr=subprocess.PIPE)
+    expect_equal((done.returncode, os.listdir(cwd), os.listdir(there)),
+                 (0, [], ['gmon.out']), 'where')
+    done = subprocess.run([shimtest.report, 'finish', ran.recording, '-o',
+                           there + '/no'], cwd=cwd, stderr=subprocess.PIPE)
+    expect_equal(done.returncode, 1, 'no such directory')
+    expect(b'there/no' in done.stderr.replace(there.encode(), b'there'),
+           done.stderr)
+
+
+@test
+def finish_writes_over_nothing_and_follows_no_link():
+    ran = Run('hit=first:3', 'kill', status=-9)
+    directory = new_directory('finished')
+    victim = os.path.join(directory, 'victim')
+    for name in 'gmon.out', 'victim':
+        open(os.path.join(directory, name), 'w').write('mine')
+    os.symlink(victim, os.path.join(directory, 'gmon.out.1'))
+    os.symlink('nowhere', os.path.join(directory, 'gmon.out.2'))
+    done = subprocess.run([shimtest.report, 'finish', ran.recording],
+                          cwd=directory, stderr=subprocess.PIPE)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(b'gmon.out.3: 3 samples (there is a gmon.out' in done.stderr,
+           done.stderr)
+    expect_equal(sorted(os.listdir(directory)), ['gmon.out', 'gmon.out.1',
+                 'gmon.out.2', 'gmon.out.3', 'victim'], 'files')
+    expect_equal([open(os.path.join(directory, n)).read()
+                  for n in ('gmon.out', 'victim')], ['mine'] * 2, 'others')
+    expect_equal(Gmon(os.path.join(directory, 'gmon.out.3')).sum(), 3, 'sum')
+
+
+@test
+def a_count_that_cannot_be_does_not_fill_the_disk():
+    ran = Run('hit=first:3', 'kill', status=-9)
+    process, = glob.glob(os.path.join(ran.recording, '*.0'))
+    path, = glob.glob(os.path.join(process, '*.pchist'))
+    data = bytearray(open(path, 'rb').read())
+    chunks, = struct.unpack_from('<I', data, 44)
+    offset, _, address = struct.unpack_from('<3Q', data, 48 + 24 * (chunks - 1))
+    at = offset + FILE_AT + 2048
+    low, _, _, _, _, _, bins, counters = struct.unpack_from('<8Q', data, at)
+    at = offset + counters - address
+    data[at:at + 4 * bins] = b'\xff' * (4 * bins)
+    open(path, 'wb').write(data)
+    header = data[:48] + struct.pack('<3Q', 4096, 64 * 1024, 1 << 20)
+    header = bytearray(header.ljust(4096, b'\0'))
+    struct.pack_into('<I', header, 44, 1)
+    header[16:32] = b'arcs'.ljust(16, b'\0')
+    with open(os.path.join(process, '77.arcs'), 'wb') as file:
+        file.write(header)
+        file.write(struct.pack('<4Q', low + 8, low + 8, 2**64 - 1, 0) * 2048)
+    directory = new_directory('finished')
+    done = subprocess.run([shimtest.report, 'finish', ran.recording],
+                          cwd=directory, stderr=subprocess.PIPE, timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(b'cannot be' in done.stderr, done.stderr)
+    size = os.path.getsize(os.path.join(directory, 'gmon.out'))
+    expect(size < 300 << 20, 'a file of %d bytes' % size)
+
+
 # Row T-88.
 @test
 def a_static_program_is_said_to_be_one():
