@@ -9,11 +9,12 @@
 #include "text.h"
 #include "verdict.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <shim/info.h>
 
 #include <shim/banned.h>
 
-#define RULES_MAX 512
 #define NAME_SIZE 1024
 
 enum kind { ALL, NONE, PROGRAM, OBJECT, NAMESPACE, CLASS, METHOD, SOURCE };
@@ -29,9 +30,12 @@ struct rule {
 	struct part part;
 };
 
-static struct rule rules[RULES_MAX];
-static unsigned rule_count;
-static char memory[sizeof(config.filter)];
+/* Of one mapping, which also has the text that they point into. */
+static struct rule *rules;
+static size_t rule_count;
+static size_t room;
+static void *memory;
+static size_t memory_size;
 
 /* --- the list --- */
 
@@ -42,6 +46,20 @@ static bool is_word(struct part part, const char *word)
 	while (i < part.length && word[i] && part.text[i] == word[i])
 		i++;
 	return i == part.length && word[i] == '\0';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct part trim(struct part part)
+{
+	while (part.length > 0 && is_blank(part.text[0]))
+		part.text++, part.length--;
+	while (part.length > 0 && is_blank(part.text[part.length - 1]))
+		part.length--;
+	return part;
 }
 
 static bool read_item(struct part item, struct rule *rule)
@@ -78,14 +96,62 @@ static bool read_item(struct part item, struct rule *rule)
 	return false;
 }
 
+static void forget(void)
+{
+	if (memory)
+		sys_unmap(memory, memory_size);
+	memory = rules = NULL;
+	rule_count = 0;
+}
+
+/* Room for @items rules, and behind them for text: at its begin. */
+static char *make_room(size_t items, size_t text_size)
+{
+	forget();
+	memory_size = items * sizeof(*rules) + text_size;
+	if (sys_map(memory_size, &memory) < 0) {
+		memory = NULL;
+		return NULL;
+	}
+	rules = memory;
+	room = items;
+	return (char *)(rules + items);
+}
+
+static size_t count_items(const char *list)
+{
+	size_t items = 1;
+
+	for (; *list; list++)
+		items += *list == ',';
+	return items;
+}
+
+static void refuse_item(struct part item)
+{
+	char text[100];
+	struct text copy;
+
+	text_init(&copy, text, sizeof(text));
+	text_add_part(&copy, item.text, item.length);
+	log_line("--filter: all functions are recorded: '%s' is no item: there "
+		 "are all, none, program, OBJECT, N:namespace, T:class, "
+		 "M:function, F:file, each with or without '-'", text);
+	forget();
+}
+
 bool callspec_read(const char *list)
 {
-	struct text copy;
-	const char *at = memory;
+	size_t size = text_length(list) + 1;
+	char *at = make_room(count_items(list), size);
 
-	rule_count = 0;
-	text_init(&copy, memory, sizeof(memory));
-	text_add(&copy, list);
+	if (!at) {
+		log_line("--filter: %s", "all functions are recorded: there is no memory "
+			"for the list");
+		return false;
+	}
+	for (size_t i = 0; i < size; i++)
+		at[i] = list[i];
 	while (*at) {
 		struct part item = { at, 0 };
 
@@ -94,15 +160,11 @@ bool callspec_read(const char *list)
 		at += item.length;
 		if (*at == ',')
 			at++;
+		item = trim(item);
 		if (item.length == 0)
 			continue;
-		if (copy.cut || rule_count == RULES_MAX ||
-		    !read_item(item, &rules[rule_count])) {
-			log_line("--filter: '%s' cannot be read: items are all, "
-				 "none, program, OBJECT, N:namespace, T:class, "
-				 "M:function, F:file, each with or without '-' "
-				 "before it", item.text);
-			rule_count = 0;
+		if (!read_item(item, &rules[rule_count])) {
+			refuse_item(item);
 			return false;
 		}
 		rule_count++;
@@ -112,7 +174,7 @@ bool callspec_read(const char *list)
 
 static bool has(enum kind kind)
 {
-	for (unsigned i = 0; i < rule_count; i++)
+	for (size_t i = 0; i < rule_count; i++)
 		if (rules[i].kind == kind)
 			return true;
 	return false;
@@ -322,41 +384,55 @@ static bool fits_object(struct part pattern, const char *path)
 	return false;
 }
 
+/* A name as rules look at it. */
+struct subject {
+	const char *object, *file;
+	bool is_program;
+	struct part name;
+	struct part parts[PARTS_MAX];
+	unsigned count;
+};
+
+static bool applies(const struct rule *rule, const struct subject *subject)
+{
+	struct part part = rule->part;
+	const struct part *parts = subject->parts;
+	unsigned count = subject->count;
+
+	switch (rule->kind) {
+	case ALL:
+	case NONE: return true;
+	case PROGRAM: return subject->is_program;
+	case OBJECT: return fits_object(part, subject->object);
+	case NAMESPACE:
+		return count > 1 && fits_parts(part, parts, 0, count - 1);
+	case CLASS: return fits_class(part, parts, count);
+	case METHOD:
+		return fits(part, subject->name) ||
+		       (count > 0 && fits(part, parts[count - 1]));
+	case SOURCE:
+		return *subject->file &&
+		       (fits(part, base_name(subject->file)) ||
+			fits(part, part_of(subject->file)));
+	}
+	return false;
+}
+
 bool callspec_admits(const char *object, bool is_program, const char *name,
 		     const char *file)
 {
-	struct part parts[PARTS_MAX];
-	unsigned count = read_parts(name, parts);
-	bool admits = rule_count == 0 || rules[0].excludes;
+	struct subject subject = {
+		.object = object,
+		.file = file,
+		.is_program = is_program,
+		.name = part_of(name),
+	};
 
-	for (unsigned i = 0; i < rule_count; i++) {
-		const struct rule *rule = &rules[i];
-		struct part part = rule->part;
-		bool applies = false;
-
-		switch (rule->kind) {
-		case ALL:
-		case NONE: applies = true; break;
-		case PROGRAM: applies = is_program; break;
-		case OBJECT: applies = fits_object(part, object); break;
-		case NAMESPACE:
-			applies = count > 1 &&
-				  fits_parts(part, parts, 0, count - 1);
-			break;
-		case CLASS: applies = fits_class(part, parts, count); break;
-		case METHOD:
-			applies = fits(part, part_of(name)) ||
-				  (count > 0 && fits(part, parts[count - 1]));
-			break;
-		case SOURCE:
-			applies = *file && (fits(part, base_name(file)) ||
-					    fits(part, part_of(file)));
-			break;
-		}
-		if (applies)
-			admits = rule->excludes == (rule->kind == NONE);
-	}
-	return admits;
+	subject.count = read_parts(name, subject.parts);
+	for (size_t i = rule_count; i-- > 0;)
+		if (applies(&rules[i], &subject))
+			return rules[i].excludes == (rules[i].kind == NONE);
+	return rule_count == 0 || rules[0].excludes;
 }
 
 /* --- the filter --- */
@@ -440,11 +516,114 @@ callspec_filter(struct shim_profiler *profiler, shim_function function)
 
 /* --- the option --- */
 
+/* Copies a line up to its comment, which may be where it is. */
+static size_t join_line(const char *line, size_t length, char *list)
+{
+	size_t end = 0;
+
+	while (end < length && !(line[end] == '#' &&
+				 (end == 0 || is_blank(line[end - 1]))))
+		end++;
+	for (size_t i = 0; i < end; i++)
+		list[i] = line[i];
+	list[end] = ',';
+	return end + 1;
+}
+
+void callspec_join(char *text)
+{
+	char *at = text, *list = text;
+
+	for (bool is_last = false; !is_last;) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != '\n')
+			length++;
+		is_last = !at[length];
+		/* The comma comes where the newline was at most. */
+		list += join_line(at, length, list);
+		at += length + 1;
+	}
+	list[-1] = '\0';
+}
+
+/* @text: mapped, @size bytes with room for a NUL. */
+static bool read_all(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+	long r;
+
+	while (n < size - 1) {
+		r = sys_read(fd, text + n, size - 1 - n);
+		if (r < 0)
+			return false;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	text[n] = '\0';
+	return true;
+}
+
+static int read_file(const char *path, void **text, size_t *size)
+{
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	uint64_t device, inode, length;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_file(fd, &device, &inode, &length);
+	*size = length + 1;
+	if (r == 0)
+		r = sys_map(*size, text);
+	if (r == 0 && !read_all(fd, *text, *size)) {
+		sys_unmap(*text, *size);
+		r = -EIO;
+	}
+	sys_close(fd);
+	return r;
+}
+
+static bool read_list_of_file(const char *path)
+{
+	void *text;
+	size_t size;
+	bool is_good;
+	int r;
+
+	r = read_file(path, &text, &size);
+	if (r < 0) {
+		log_error("--filter: all functions are recorded: %s", path, r);
+		return false;
+	}
+	callspec_join(text);
+	is_good = callspec_read(text);
+	sys_unmap(text, size);
+	if (is_good && rule_count == 0)
+		log_line("--filter: all functions are recorded: %s has no items",
+			 path);
+	return is_good && rule_count > 0;
+}
+
+/* What is not in force is not in the recording either. */
 void callspec_configure(void)
 {
-	/* What is not in force is not in the recording either. */
-	if (config.filter[0] && !callspec_read(config.filter))
-		config.filter[0] = '\0';
+	const char *filter = config.filter;
+	uint32_t before = log_end();
+	bool is_good;
+
+	config.filter = "";
+	if (filter[0] == '@')
+		is_good = read_list_of_file(filter + 1);
+	else if (filter[0])
+		is_good = callspec_read(filter);
+	else
+		return;
+	if (is_good)
+		config.filter = (const char *)(rules + room);
+	else
+		log_about_setting(before);
 }
 
 void callspec_start(void)

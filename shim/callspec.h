@@ -23,6 +23,12 @@
 
 /* Takes the list apart.  False, and a line in the log, if it cannot be read. */
 bool callspec_read(const char *list);
+/*
+ * Makes one list of the lines of a file, in place: with one or more items on a line
+ * and commas between them.  Blanks around them do not count, and '#' at the begin of
+ * a line or behind a blank begins a comment.
+ */
+void callspec_join(char *text);
 /* Whether it needs names, and source files. */
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);

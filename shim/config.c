@@ -7,7 +7,13 @@
 
 extern char **environ;
 
-struct config config;
+struct config config = {
+#define OPTION(name, size, value, help)
+#define LONG_OPTION(name, help) .name = "",
+#include "config.def"
+#undef OPTION
+#undef LONG_OPTION
+};
 
 const char *config_variable(const char *name)
 {
@@ -45,10 +51,22 @@ static void read_option(const char *name, char *place, size_t size,
 	text_init(&copy, place, size);
 	text_add(&copy, given && *given ? given : value);
 	if (copy.cut) {
-		log_line("%s is too long and was not used", memory);
+		log_setting("%s is too long and was not used", memory);
 		text_init(&copy, place, size);
 		text_add(&copy, value);
 	}
+}
+
+static const char *read_long_option(const char *name)
+{
+	struct text variable;
+	const char *given;
+	char memory[64];
+
+	text_init(&variable, memory, sizeof(memory));
+	variable_name(name, &variable);
+	given = config_variable(memory);
+	return given ? given : "";
 }
 
 static bool is_known(const char *variable, size_t length)
@@ -56,13 +74,15 @@ static bool is_known(const char *variable, size_t length)
 	char memory[64];
 	struct text name;
 
-#define OPTION(option, size, value, help)                                      \
+#define LONG_OPTION(option, help)                                              \
 	text_init(&name, memory, sizeof(memory));                              \
 	variable_name(#option, &name);                                         \
 	if (name.length == length && text_after(variable, memory))             \
 		return true;
+#define OPTION(option, size, value, help) LONG_OPTION(option, help)
 #include "config.def"
 #undef OPTION
+#undef LONG_OPTION
 	return false;
 }
 
@@ -83,7 +103,7 @@ static void report_unknown(void)
 			continue;
 		text_init(&name, memory, sizeof(memory));
 		text_add_part(&name, *entry, length);
-		log_line("%s is no setting of shim; it was ignored", memory);
+		log_setting("%s is no setting of shim; it was ignored", memory);
 	}
 }
 
@@ -91,7 +111,9 @@ void config_read(void)
 {
 #define OPTION(name, size, value, help)                                        \
 	read_option(#name, config.name, size, value);
+#define LONG_OPTION(name, help) config.name = read_long_option(#name);
 #include "config.def"
 #undef OPTION
+#undef LONG_OPTION
 	report_unknown();
 }

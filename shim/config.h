@@ -6,8 +6,10 @@
 
 struct config {
 #define OPTION(name, size, value, help) char name[size];
+#define LONG_OPTION(name, help) const char *name;
 #include "config.def"
 #undef OPTION
+#undef LONG_OPTION
 };
 
 extern struct config config;

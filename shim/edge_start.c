@@ -8,6 +8,7 @@
 #include "ahead.h"
 #include "callspec.h"
 #include "clock.h"
+#include "config.h"
 #include "control.h"
 #include "coverage.h"
 #include "events.h"
@@ -151,6 +152,19 @@ static void note_exit(int status, void *unused)
 extern int on_exit(void (*call)(int, void *), void *argument)
 	__attribute__((weak));
 
+/* profrun asks whether a module can be loaded: the answer is on stdout. */
+static void try_module(void)
+{
+	char memory[512];
+	struct text text;
+	bool is_found;
+
+	text_init(&text, memory, sizeof(memory));
+	is_found = module_try(config.try, &text);
+	sys_write(1, memory, text.length);
+	_exit(is_found ? 0 : 1);
+}
+
 __attribute__((constructor)) static void load(void)
 {
 	bool started_early = state_get() != STATE_LOADED;
@@ -167,10 +181,14 @@ __attribute__((constructor)) static void load(void)
 	edge_images_resolve();
 	edge_exec_resolve();
 	state_start();
+	if (config.try[0] && config.disable[0] == '1')
+		try_module();
 	if (state_get() != STATE_RUNNING) {
 		edge_allocations_decide(true);
 		edge_locks_decide(true);
 		edge_monitor_load();
+		if (config.disable[0] != '1')
+			log_speak();
 		return;
 	}
 	/* Whatever was loaded since, or not yet ready then. */
@@ -181,6 +199,7 @@ __attribute__((constructor)) static void load(void)
 	at_quick_exit(edge_shutdown_ends);
 	callspec_prepare();
 	module_start();
+	log_speak();
 	edge_allocations_decide(false);
 	edge_locks_decide(false);
 	coverage_look();

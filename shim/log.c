@@ -13,6 +13,9 @@
 static char waiting[2048];
 static uint32_t waiting_size;
 static struct shim_meta *target;
+/* Lines about settings, until log_speak(). */
+static char about_settings[2048];
+static uint32_t about_settings_size;
 
 static void append(char *memory, uint32_t room, uint32_t *size,
 		   const char *line, uint32_t length)
@@ -36,14 +39,12 @@ static void put(const char *line, uint32_t length)
 	}
 }
 
-void log_line(const char *format, ...)
+static void log_arguments(const char *format, va_list arguments)
 {
 	char memory[256];
 	struct text line;
-	va_list arguments;
 
 	text_init(&line, memory, sizeof(memory) - 1);
-	va_start(arguments, format);
 	for (; *format; format++) {
 		if (format[0] == '%' && format[1] == 's') {
 			text_add(&line, va_arg(arguments, const char *));
@@ -52,9 +53,77 @@ void log_line(const char *format, ...)
 			text_add_part(&line, format, 1);
 		}
 	}
-	va_end(arguments);
 	memory[line.length++] = '\n';
 	put(memory, (uint32_t)line.length);
+}
+
+void log_line(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_arguments(format, arguments);
+	va_end(arguments);
+}
+
+uint32_t log_end(void)
+{
+	return target ? target->log_size : waiting_size;
+}
+
+static uint32_t smaller(size_t a, size_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+void log_about_setting(uint32_t since)
+{
+	const char *text = target ? target->log : waiting;
+	uint32_t end = target ? smaller(target->log_size, sizeof(target->log)) :
+				smaller(waiting_size, sizeof(waiting));
+
+	if (since < end)
+		append(about_settings, sizeof(about_settings),
+		       &about_settings_size, text + since, end - since);
+}
+
+void log_setting(const char *format, ...)
+{
+	uint32_t since = log_end();
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_arguments(format, arguments);
+	va_end(arguments);
+	log_about_setting(since);
+}
+
+/* profrun prints the log at the end; `profrun record` has become the program. */
+static bool is_to_speak(void)
+{
+	const char *speaker = config.speak;
+
+	if (config.verbose[0] == '1')
+		return false;
+	return config.dir[0] != '/' ||
+	       text_read_decimal(&speaker) == (uint64_t)sys_getpid();
+}
+
+void log_speak(void)
+{
+	uint32_t end = smaller(about_settings_size, sizeof(about_settings));
+	uint32_t at = 0;
+
+	while (at < end && is_to_speak()) {
+		uint32_t size = 0;
+
+		while (at + size < end && about_settings[at + size++] != '\n')
+			continue;
+		sys_write(2, "shim: ", 6);
+		sys_write(2, about_settings + at, size);
+		at += size;
+	}
+	about_settings_size = 0;
 }
 
 void log_error(const char *format, const char *name, int error)
@@ -98,6 +167,7 @@ void log_give_up(void)
 		sys_write(2, waiting, size);
 	}
 	waiting_size = 0;
+	about_settings_size = 0;
 }
 
 const char *log_reason(int error)

@@ -13,6 +13,14 @@ struct shim_meta;
 void log_line(const char *format, ...);
 /* ... with an error: "format: reason". */
 void log_error(const char *format, const char *name, int error);
+/* The same of a setting that cannot be followed: without profrun, which prints the
+ * log, standard error gets it, too (log_speak). */
+void log_setting(const char *format, ...);
+/* Where the log ends now; and: what was logged since is about such a setting. */
+uint32_t log_end(void);
+void log_about_setting(uint32_t since);
+/* At the end of the start: prints those lines. */
+void log_speak(void);
 /* From now on lines go there; those that waited go there now. */
 void log_to(struct shim_meta *meta);
 /* Prints the lines that wait on standard error: there is no recording. */

@@ -340,6 +340,24 @@ static void close_library(struct module *module)
 	module->library = NULL;
 }
 
+bool module_try(const char *description, struct text *text)
+{
+	struct request request = { .description = description };
+	static struct module module;
+	struct text name;
+
+	if (!read_request(&request)) {
+		text_add(text, "is not the name of a profiler");
+		return false;
+	}
+	text_init(&name, module.name, sizeof(module.name));
+	text_add(&name, request.name);
+	if (open_module(&module, &request, text) != SHIM_OK)
+		return false;
+	close_library(&module);
+	return true;
+}
+
 static enum shim_result load(struct request *request, bool is_lasting,
 			     struct text *text)
 {
@@ -450,11 +468,16 @@ void module_start(void)
 	for (; item; item = profile_next(item)) {
 		struct request request = { .description = item };
 
+		uint32_t before = log_end();
+
 		text_init(&text, memory, sizeof(memory));
-		any |= load(&request, true, &text) == SHIM_OK;
+		if (load(&request, true, &text) == SHIM_OK)
+			any = true;
+		else
+			log_about_setting(before);
 	}
 	if (!any)
-		log_line("%s", "no profiler was started: nothing is recorded");
+		log_setting("%s", "no profiler was started: nothing is recorded");
 }
 
 /* --- unloading --- */

@@ -45,6 +45,10 @@ void module_start(void);
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text);
 
+/* Whether the module @description is found and can be loaded; its init function is
+ * not called.  If not, @text says why. */
+bool module_try(const char *description, struct text *text);
+
 /* Detaches all handles of the module @name, and waits a while. */
 enum shim_result module_unload(const char *name, struct text *text);
 

@@ -184,7 +184,7 @@ static void say_relative(const char *directory, size_t length)
 
 	text_init(&text, memory, sizeof(memory));
 	text_add_part(&text, directory, length);
-	log_line("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
+	log_setting("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
 		 "path", memory);
 }
 

@@ -8,6 +8,7 @@
 
 /* hooks/builtin.c */
 int builtin_start(const char *profile);
+int builtin_find(const char *profile);
 
 /* The list, cut into strings; one that has been dealt with is empty. */
 static char items[sizeof(config.profile) + 1];
@@ -58,15 +59,39 @@ static int rank_of(const char *item)
 	return is_named(item, "memory") ? 2 : 3;
 }
 
+/* One of each: whatever else is asked of it cannot be followed. */
+static void check_twice(const char *item)
+{
+	size_t size = 0;
+
+	if (is_default(item))
+		return;
+	while (item[size] && item[size] != ':')
+		size++;
+	for (const char *other = after(item); other; other = after(other)) {
+		size_t i = 0;
+
+		while (i < size && other[i] == item[i])
+			i++;
+		if (i == size && (other[i] == '\0' || other[i] == ':') &&
+		    builtin_find(item) && !text_equal(item, other))
+			log_setting("profiler '%s': not beside '%s', which is "
+				    "recorded", other, item);
+	}
+}
+
 /* Whether it runs, or is a module that may run later. */
 static bool start(char *item)
 {
+	uint32_t before = log_end();
 	int r = builtin_start(is_default(item) ? "calltree" : item);
 
 	if (r == -1)
 		return true;
 	if (r == -2)
 		log_line("profiler '%s': it has no such arguments", item);
+	if (r < 0)
+		log_about_setting(before);
 	for (char *end = item + text_length(item); end > item;)
 		*--end = '\0';
 	has_builtin |= r >= 0;
@@ -83,12 +108,14 @@ int profile_start(void)
 	bool any = false;
 
 	cut();
+	for (char *item = after(NULL); item; item = after(item))
+		check_twice(item);
 	for (int rank = 0; rank <= 3; rank++)
 		for (char *item = after(NULL); item; item = after(item))
 			if (rank_of(item) == rank)
 				any |= start(item);
 	if (!any)
-		log_line("%s", "no profiler was started: nothing is recorded");
+		log_setting("%s", "no profiler was started: nothing is recorded");
 	return any ? 0 : -1;
 }
 

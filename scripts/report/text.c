@@ -141,11 +141,15 @@ static void print_filter(const struct page *page)
 	const char *filter = process_string(
 		&page->model->recording->processes[0], "filter");
 
+	char begin[160];
+
 	if (!filter)
 		return;
+	snprintf(begin, sizeof(begin), "%s", filter);
 	fputs("  only the functions that --filter '", page->out);
-	put_text(page->out, filter);
-	fputs("' lets through\n", page->out);
+	put_text(page->out, begin);
+	fprintf(page->out, "%s' lets through\n",
+		strlen(filter) < sizeof(begin) ? "" : "...");
 }
 
 /* The rest of the values of a calltree:by=. */

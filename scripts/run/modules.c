@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,122 +14,96 @@
 #include "modules.h"
 #include "say.h"
 
-#define PREFIX "libshim-profiler-"
-#define TIMEOUT_MS 5000
+#define TIMEOUT_S 5
 
-enum {
-	TRIED_WELL,
-	TRIED_MISSING,	/* no such file */
-	TRIED_BADLY,	/* the loader, or shim, does not want it */
-	TRIED_CRASHED,
-	TRIED_TOO_LONG,
+/* What the library wrote about a module, of a process that only looked for it. */
+struct trial {
+	enum { TRIED_WELL, TRIED_BADLY, TRIED_CRASHED, TRIED_TOO_LONG } result;
+	char text[1024];
 };
 
-/* --- the process that opens one ------------------------------------------ */
+/* --- a process that opens one --------------------------------------------- */
 
-static int try_open(const char *path)
-{
-	const char *error;
-	size_t length = strlen(path);
-
-	if (strchr(path, '/') != NULL && access(path, F_OK) < 0)
-		return TRIED_MISSING;
-	if (dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL)
-		return TRIED_WELL;
-	error = dlerror();
-	if (strncmp(error, path, length) == 0 &&
-	    strncmp(error + length, ": cannot open shared object file: No such",
-		    41) == 0)
-		return TRIED_MISSING;
-	return TRIED_BADLY;
-}
-
-static int try_in(const char *directory, size_t length, const char *name)
-{
-	char path[2 * PATH_MAX];
-
-	snprintf(path, sizeof(path), "%.*s/" PREFIX "%s.so", (int)length,
-		 directory, name);
-	return try_open(path);
-}
-
-/* In the order of the library (shim/module.c). */
-int modules_try(const char *library, const char *item)
-{
-	const char *path = getenv("SHIM_MODULE_PATH"), *slash;
-	int best = TRIED_MISSING, r;
-	char name[PATH_MAX];
-
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(item, ":"), item);
-	if (strchr(name, '/') != NULL)
-		return try_open(name);
-	slash = strrchr(library, '/');
-	r = slash == NULL ? TRIED_MISSING :
-			    try_in(library, slash - library, name);
-	if (r != TRIED_MISSING)
-		best = r;
-	while (best != TRIED_WELL && path != NULL && *path != '\0') {
-		size_t length = strcspn(path, ":");
-
-		r = *path == '/' ? try_in(path, length, name) : TRIED_MISSING;
-		if (r != TRIED_MISSING)
-			best = r;
-		path += length + (path[length] == ':');
-	}
-	if (best == TRIED_WELL)
-		return best;
-	snprintf(name, sizeof(name), PREFIX "%.*s.so",
-		 (int)strcspn(item, ":"), item);
-	r = try_open(name);
-	return r == TRIED_MISSING ? best : r;
-}
-
-/* --- starting it, and waiting -------------------------------------------- */
-
-static void become_trial(const char *library, const char *item)
+/* The library does it as it is loaded (SHIM_TRY), and ends the process. */
+static void become_trial(const char *library, const char *name, int answer)
 {
 	int null = open("/dev/null", O_RDWR);
 	static const struct rlimit no_core;
 
 	/* What a module prints or dumps here is nobody's business. */
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
+	dup2(null, 0);
+	dup2(answer, 1);
+	dup2(null, 2);
 	setrlimit(RLIMIT_CORE, &no_core);
 	setenv("LD_PRELOAD", library, 1);
 	setenv("SHIM_DISABLE", "1", 1);
+	setenv("SHIM_TRY", name, 1);
 	unsetenv("SHIM_PROFILE");
-	execl("/proc/self/exe", "shim-run", "try", library, item, (char *)NULL);
-	_exit(TRIED_WELL);
+	execl("/proc/self/exe", "shim-run", "try", library, name, (char *)NULL);
+	_exit(0);
 }
 
-static int wait_for(pid_t child)
+static void wait_for(pid_t child, struct trial *trial)
 {
 	const struct timespec pause = { 0, 1000000 };
+	struct timespec now, end;
 	int status;
 	pid_t r;
 
-	for (int waited_ms = 0; waited_ms < TIMEOUT_MS; waited_ms++) {
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += TIMEOUT_S;
+	do {
 		r = waitpid(child, &status, WNOHANG);
-		if (r == child)
-			return WIFSIGNALED(status) ? TRIED_CRASHED :
-						     WEXITSTATUS(status);
 		/* Where SIGCHLD is ignored nobody can tell how it went. */
 		if (r < 0 && errno == ECHILD)
-			return TRIED_WELL;
+			return;
+		if (r == child) {
+			trial->result = WIFSIGNALED(status) ? TRIED_CRASHED :
+					WEXITSTATUS(status) ? TRIED_BADLY :
+							      TRIED_WELL;
+			return;
+		}
 		nanosleep(&pause, NULL);
-	}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < end.tv_sec);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	return TRIED_TOO_LONG;
+	trial->result = TRIED_TOO_LONG;
 }
 
-static int try(const char *library, const char *item)
+/* A module that prints comes before the answer, which is the last that fits. */
+static void read_answer(int answer, struct trial *trial)
 {
-	pid_t child = fork();
+	size_t n = 0;
+	ssize_t r;
 
+	fcntl(answer, F_SETFL, O_NONBLOCK);
+	while (n < sizeof(trial->text) - 1 &&
+	       (r = read(answer, trial->text + n,
+			 sizeof(trial->text) - 1 - n)) > 0)
+		n += r;
+	trial->text[n] = '\0';
+}
+
+static void try(const char *library, const char *item, struct trial *trial)
+{
+	char name[PATH_MAX];
+	int answer[2];
+	pid_t child;
+
+	*trial = (struct trial){ .result = TRIED_WELL };
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(item, ":"), item);
+	if (pipe2(answer, O_CLOEXEC) < 0)
+		return;
+	child = fork();
 	if (child == 0)
-		become_trial(library, item);
-	return child < 0 ? TRIED_WELL : wait_for(child);
+		become_trial(library, name, answer[1]);
+	close(answer[1]);
+	if (child > 0) {
+		wait_for(child, trial);
+		read_answer(answer[0], trial);
+	}
+	close(answer[0]);
 }
 
 /* --- the list ------------------------------------------------------------ */
@@ -138,12 +112,25 @@ static bool is_in_program(const struct program *program, const char *item)
 {
 	char symbol[128];
 
-	/* What a script runs is not known yet. */
-	if (!program->is_elf)
-		return true;
 	snprintf(symbol, sizeof(symbol), "shim_profiler_init_%.*s",
 		 (int)strcspn(item, ":"), item);
 	return program_exports(program->path, symbol) != EXPORT_MISSING;
+}
+
+/* A module may use what only the program has. */
+static bool is_completed_by(const struct program *program, const char *text)
+{
+	static const char words[] = "undefined symbol: ";
+	const char *found = strstr(text, words);
+	char symbol[256];
+
+	if (found == NULL)
+		return false;
+	found += sizeof(words) - 1;
+	snprintf(symbol, sizeof(symbol), "%.*s", (int)strcspn(found, " ,;\n"),
+		 found);
+	return !program->is_elf ||
+	       program_exports(program->path, symbol) != EXPORT_MISSING;
 }
 
 /* Relative to where the program will start, which is here. */
@@ -162,66 +149,88 @@ static bool make_absolute(const char *item, char *absolute, size_t size)
 	return true;
 }
 
-/* NULL, or why it is left out. */
-static const char *objection(const struct settings *settings,
-			     const struct program *program, const char *item)
+static void refuse(const char *item, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+static void refuse(const char *item, const char *format, ...)
 {
-	switch (try(settings->library, item)) {
-	case TRIED_MISSING:
-		return is_in_program(program, item) ? NULL : "was not found";
-	case TRIED_CRASHED: return "crashes when it is loaded";
-	case TRIED_TOO_LONG: return "does not return when it is loaded";
-	default: return NULL;
+	const char *meant = settings_nearest_profiler(item);
+	char text[2048];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (meant != NULL)
+		say("%s; did you mean '%s'?", text, meant);
+	else
+		say("%s; there are %s, and what NAME finds as"
+		    " libshim-profiler-NAME.so", text, settings_profilers());
+	exit(STATUS_USAGE);
+}
+
+/* Does not return if @item cannot be recorded. */
+static void check_module(const struct settings *settings,
+			 const struct program *program, const char *item)
+{
+	int length = (int)strcspn(item, ":");
+	struct trial trial;
+
+	try(settings->library, item, &trial);
+	switch (trial.result) {
+	case TRIED_WELL: return;
+	case TRIED_BADLY:
+		if (is_in_program(program, item) ||
+		    is_completed_by(program, trial.text))
+			return;
+		refuse(item, "%s", trial.text);
+	case TRIED_CRASHED:
+		refuse(item, "profiler '%.*s' crashes when it is loaded",
+		       length, item);
+	case TRIED_TOO_LONG:
+		refuse(item, "profiler '%.*s' does not return when it is loaded"
+			     " (%d s)", length, item, TIMEOUT_S);
 	}
 }
 
-static bool check(const struct settings *settings,
+static void check(const struct settings *settings,
 		  const struct program *program, const char *item,
 		  char *absolute, size_t size)
 {
-	const char *why = "was not found";
-
-	if (settings_is_builtin(item)) {
-		snprintf(absolute, size, "%s", item);
-		return true;
-	}
-	if (make_absolute(item, absolute, size))
-		why = objection(settings, program, absolute);
-	if (why != NULL)
-		say("profiler '%.*s' %s: it is left out (there are %s, and what"
-		    " NAME finds as " PREFIX "NAME.so)",
-		    (int)strcspn(item, ":"), item, why, settings_profilers());
-	return why == NULL;
+	if (!make_absolute(item, absolute, size))
+		refuse(item, "profiler '%.*s' was not found: there is no such"
+			     " file", (int)strcspn(item, ":"), item);
+	if (!settings_is_builtin(item))
+		check_module(settings, program, absolute);
 }
 
-bool modules_check(struct settings *settings, const struct program *program)
+void modules_check(struct settings *settings, const struct program *program)
 {
-	const char *given = settings->profile[0] != '\0' ?
-				    settings->profile :
-				    getenv("SHIM_PROFILE");
+	const char *given = settings_given_profile(settings);
 	char *copy, *rest, *part, *item = malloc(PROFILE_SIZE);
 	char *list = calloc(1, PROFILE_SIZE);
 	size_t n = 0;
 
-	if (given == NULL || *given == '\0')
-		given = "calltree";
 	copy = rest = strdup(given);
 	while (copy != NULL && item != NULL && list != NULL &&
 	       (part = strsep(&rest, ";")) != NULL) {
-		if (*part == '\0' ||
-		    !check(settings, program, part, item, PROFILE_SIZE))
+		if (*part == '\0')
 			continue;
+		check(settings, program, part, item, PROFILE_SIZE);
 		n += snprintf(list + n, PROFILE_SIZE - n, "%s%s",
 			      n > 0 ? ";" : "", item);
-		if (n >= PROFILE_SIZE)
-			break;
+		if (n >= PROFILE_SIZE) {
+			say("--profile: too many profilers");
+			exit(STATUS_USAGE);
+		}
 	}
-	if (n > 0 && n < PROFILE_SIZE && strcmp(list, given) != 0)
+	if (n == 0) {
+		say("--profile: '%s' names no profiler", given);
+		exit(STATUS_USAGE);
+	}
+	if (strcmp(list, given) != 0)
 		strcpy(settings->profile, list);
 	free(copy);
 	free(item);
 	free(list);
-	if (n == 0)
-		say("no profiler is left: %s runs unprofiled", program->name);
-	return n > 0;
 }

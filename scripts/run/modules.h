@@ -8,18 +8,13 @@
 #include "settings.h"
 
 /*
- * modules_check - leave out what would only do harm
+ * modules_check - refuse what cannot be recorded (status 2)
  *
  * Each module of @settings, or of SHIM_PROFILE, is opened in a process made for
- * it.  One that is not there or that breaks this process is taken off the list,
- * and a message says so.  (One that cannot be loaded for another reason stays:
- * the program may have what it lacks, and if not, the library says why.)
- *
- * Returns whether there is anything left to profile with.
+ * it.  If that does not find it, cannot load it or breaks, a message says why,
+ * and this does not return.  (A module that lacks a symbol which the program has
+ * is good.)  Paths become absolute.
  */
-bool modules_check(struct settings *settings, const struct program *program);
-
-/* modules_try - that process: opens the module @item, returns its status */
-int modules_try(const char *library, const char *item);
+void modules_check(struct settings *settings, const struct program *program);
 
 #endif

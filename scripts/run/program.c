@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "nearest.h"
 #include "program.h"
 #include "say.h"
 
@@ -80,6 +81,22 @@ static int search_path(struct program *program)
 	}
 }
 
+/* A verb with a typing error is taken for a program. */
+static void say_not_found(const char *name)
+{
+	static const char *const verbs[] = {
+		"run",	  "record", "report", "export", "html",	  "replay",
+		"diff",	  "merge",  "gprof",  "finish", "info",	  "doctor",
+		"ctl",	  "help",   NULL,
+	};
+	const char *meant = nearest_to(name, verbs);
+
+	if (meant != NULL)
+		say("%s: not found; did you mean `profrun %s`?", name, meant);
+	else
+		say("%s: not found", name);
+}
+
 int program_find(struct program *program, const char *name)
 {
 	int r;
@@ -99,7 +116,7 @@ int program_find(struct program *program, const char *name)
 	switch (r) {
 	case 0: return 0;
 	case ENOENT:
-	case ENOTDIR: say("%s: not found", name); return STATUS_NOT_FOUND;
+	case ENOTDIR: say_not_found(name); return STATUS_NOT_FOUND;
 	default:
 		say("%s: cannot be executed: %s", name, strerror(r));
 		return STATUS_NOT_EXECUTABLE;

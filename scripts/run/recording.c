@@ -166,8 +166,13 @@ int recording_create(const char *pattern, bool is_fixed, const char *program,
 
 void recording_remove(const char *path)
 {
-	if (*path != '\0')
-		rmdir(path);
+	char file[PATH_MAX + 16];
+
+	if (*path == '\0')
+		return;
+	snprintf(file, sizeof(file), "%s/filter", path);
+	unlink(file);
+	rmdir(path);
 }
 
 void recording_close(const char *path, int wait_status)

@@ -34,7 +34,7 @@ const char *recording_pattern_error(const char *pattern);
 int recording_create(const char *pattern, bool is_fixed, const char *program,
 		     char path[PATH_MAX]);
 
-/* recording_remove - remove the directory again, if nothing is in it */
+/* recording_remove - remove the directory again, if only a filter is in it */
 void recording_remove(const char *path);
 
 /* recording_close - note in it that and how the program has ended */

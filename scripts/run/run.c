@@ -43,7 +43,6 @@ extern char **environ;
 static struct settings settings;
 static struct program program;
 static struct job job;
-static bool has_profilers;
 static bool is_sampled_instead;
 
 /* What the child tells its parent before it becomes the program. */
@@ -219,12 +218,25 @@ static const char *choose_output(void)
 	return pattern;
 }
 
+static int export_filter(const char *directory)
+{
+	int r;
+
+	if (settings.filter.list == NULL)
+		return 0;
+	r = filter_export(&settings.filter, directory);
+	if (r == 0)
+		return 0;
+	say("%s: cannot keep the list of --filter: %s", directory, strerror(-r));
+	return STATUS_FAILED;
+}
+
 /* Returns 0, or the status to end with before anything was started. */
 static int make_recording(struct start *start)
 {
 	int r;
 
-	if (!has_profilers || !check_library())
+	if (settings.is_disabled || !check_library())
 		return 0;
 	r = recording_create(choose_output(), settings.is_output_given,
 			     program.name, start->directory);
@@ -238,23 +250,32 @@ static int make_recording(struct start *start)
 		say("%s: cannot be created: %s; %s runs unprofiled",
 		    start->directory, strerror(-r), program.name);
 		start->directory[0] = '\0';
+		return 0;
 	}
-	return 0;
+	r = export_filter(start->directory);
+	if (r != 0)
+		recording_remove(start->directory);
+	return r;
 }
 
 static void set_environment(const char *directory)
 {
+	char speaker[24];
+
 	/* We say what there is to say, and these are about us. */
 	unsetenv("SHIM_VERBOSE");
 	unsetenv("SHIM_QUIET");
 	unsetenv("SHIM_NO_REPORT");
+	unsetenv("SHIM_SPEAK");
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
 		setenv("SHIM_PROFILE", settings.profile, 1);
 	if (settings.has_control)
 		setenv("SHIM_CONTROL", "1", 1);
-	if (settings.filter[0] != '\0')
-		setenv("SHIM_FILTER", settings.filter, 1);
+	if (settings.is_record && !settings.is_quiet) {
+		snprintf(speaker, sizeof(speaker), "%ld", (long)getpid());
+		setenv("SHIM_SPEAK", speaker, 1);
+	}
 	/* ld.so would complain on the program's stderr. */
 	if (!program.is_foreign)
 		set_preload();
@@ -488,8 +509,9 @@ int main(int words, char **word)
 		return STATUS_USAGE;
 	if (strcmp(word[1], "probe") == 0)
 		return doctor_probe();
+	/* The library was to answer that, and is not here. */
 	if (strcmp(word[1], "try") == 0)
-		return modules_try(word[2], word[3]);
+		return 0;
 	if (strcmp(word[1], "ctl") == 0)
 		return ctl(words - 4, word + 4);
 	if (strcmp(word[1], "doctor") == 0)
@@ -511,7 +533,9 @@ int main(int words, char **word)
 		warn_of_program();
 	if (settings.is_disabled && !settings.is_quiet)
 		say("SHIM_DISABLE is set: %s runs unprofiled", program.name);
-	has_profilers = !settings.is_disabled &&
-			modules_check(&settings, &program);
+	if (!settings.is_disabled) {
+		settings_check_together(&settings);
+		modules_check(&settings, &program);
+	}
 	return settings.is_record ? record() : run();
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nearest.h"
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
@@ -229,7 +230,8 @@ static const char common_help[] =
 	"                             (default " RECORDING_PATTERN ")\n"
 	"  -F, --filter LIST          which functions; the last item that fits decides:\n"
 	"                             all, none, program, libfoo.so, N:namespace,\n"
-	"                             T:class, M:function, F:file.c, -item: not these\n"
+	"                             T:class, M:function, F:file.c, -item: not these;\n"
+	"                             @FILE: with such items, one or more a line\n"
 	"      --control              let `profrun ctl` in while it runs\n"
 	"  -q, --quiet                say nothing but errors\n"
 	"  -v, --verbose              say what is done\n"
@@ -318,10 +320,42 @@ static void bad_profile(const struct settings *settings, const char *what,
 	usage_error(settings);
 }
 
+const char *settings_nearest_profiler(const char *profiler)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, profiler, strcspn(profiler, ":"));
+	for (size_t i = 0; i < PROFILERS; i++)
+		nearest_add(&nearest, profilers[i].name,
+			    strlen(profilers[i].name));
+	return nearest.best;
+}
+
+/* The word before '=' is what is compared. */
+static const char *nearest_argument(int row, const char *argument)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, argument, strcspn(argument, "="));
+	for (int i = 0; profilers[row].arguments[i].word != NULL; i++) {
+		const char *word = profilers[row].arguments[i].word;
+
+		if (strncmp(word, argument, nearest.length) != 0)
+			nearest_add(&nearest, word, strcspn(word, "="));
+	}
+	return nearest.best;
+}
+
 static void bad_argument(const struct settings *settings, const char *what,
 			 const char *argument, int row, const char *where)
 {
-	if (profilers[row].arguments[0].word == NULL)
+	const char *meant = nearest_argument(row, argument);
+
+	if (meant != NULL)
+		say("%s: '%s' in '%s': did you mean '%s'?  What may stand behind"
+		    " %s: is %s, with commas between", where, argument, what,
+		    meant, profilers[row].name, list_of(row));
+	else if (profilers[row].arguments[0].word == NULL)
 		say("%s: '%s': %s takes no arguments", where, what,
 		    profilers[row].name);
 	else
@@ -348,13 +382,20 @@ bool settings_is_builtin(const char *profiler)
 	return find_builtin(profiler) >= 0 || strcmp(profiler, "default") == 0;
 }
 
-bool settings_records_calls(const struct settings *settings)
+const char *settings_given_profile(const struct settings *settings)
 {
 	const char *given = getenv("SHIM_PROFILE");
-	const char *list = settings->profile[0] != '\0' ? settings->profile :
-			   given != NULL ? given : "";
-	char *copy = strdup(list), *rest = copy, *item;
-	bool records = *list == '\0';
+
+	if (settings->profile[0] != '\0')
+		return settings->profile;
+	return given != NULL && *given != '\0' ? given : "calltree";
+}
+
+bool settings_records_calls(const struct settings *settings)
+{
+	char *copy = strdup(settings_given_profile(settings)), *rest = copy;
+	bool records = false;
+	char *item;
 
 	while (copy != NULL && (item = strsep(&rest, ";")) != NULL)
 		records |= strcmp(item, "default") == 0 ||
@@ -445,43 +486,114 @@ static void add_profile(struct settings *settings, const char *text)
 	}
 }
 
-/* --- the filter --------------------------------------------------------- */
+/* --- profilers that go together ------------------------------------------ */
 
-/* The items are those of shim/callspec.h. */
-static bool is_filter_item(const char *item)
+/* Whether @argument is among those of NAME:ARGUMENT,... */
+static bool has_argument(const char *item, const char *argument)
 {
-	item += *item == '-';
-	if (item[0] == '\0')
-		return false;
-	if (item[1] != ':')
-		return true;
-	return strchr("NTMF", item[0]) != NULL && item[2] != '\0';
+	size_t length = strlen(argument);
+
+	for (item = strchr(item, ':'); item != NULL; item = strchr(item, ','))
+		if (strncmp(++item, argument, length) == 0 &&
+		    (item[length] == '\0' || item[length] == ','))
+			return true;
+	return false;
 }
 
-static void check_filter(const struct settings *settings, const char *list,
-			 const char *where)
+static bool is_profiler(const char *item, const char *name)
 {
-	char *copy = strdup(list), *rest = copy, *item;
+	int row = find_builtin(strcmp(item, "default") == 0 ? "calltree" : item);
 
-	while (copy != NULL && (item = strsep(&rest, ",")) != NULL) {
-		if (*item == '\0' || is_filter_item(item))
+	return row >= 0 && strcmp(profilers[row].name, name) == 0;
+}
+
+/* The first of @items with @name, or NULL. */
+static const char *find_item(char **items, const char *name)
+{
+	while (*items != NULL && !is_profiler(*items, name))
+		items++;
+	return *items;
+}
+
+/* One of each: the library records the first. */
+static void check_twice(const struct settings *settings, char **items)
+{
+	for (; *items != NULL; items++) {
+		int row = find_builtin(*items);
+		const char *other;
+
+		if (row < 0)
 			continue;
-		say("%s: '%s' is no item: there are all, none, program, the name"
-		    " of an object, N:namespace, T:class, M:function and F:file,"
-		    " each with or without '-' before it", where, item);
+		other = find_item(items + 1, profilers[row].name);
+		if (other == NULL || strcmp(*items, other) == 0)
+			continue;
+		say("'%s' and '%s' cannot be recorded together: what may stand"
+		    " behind %s: goes in one list, with commas between, or in"
+		    " runs of their own", *items, other, profilers[row].name);
 		usage_error(settings);
 	}
+}
+
+/* Its nodes have no room for memory where every call is timed, which a trace
+ * beside a call tree does, too. */
+static void check_memory(const struct settings *settings, char **items)
+{
+	const char *memory = find_item(items, "memory");
+	const char *calltree = find_item(items, "calltree");
+	const char *trace = find_item(items, "trace");
+
+	if (memory == NULL || calltree == NULL ||
+	    has_argument(calltree, "counts") ||
+	    (trace == NULL && !has_argument(calltree, "exact")))
+		return;
+	if (trace != NULL)
+		say("'%s', '%s' and '%s' cannot be recorded together yet: beside"
+		    " trace, calltree times every call, and memory cannot be"
+		    " recorded then (leave one of them out, or count calls with"
+		    " calltree:counts)", memory, trace, calltree);
+	else
+		say("'%s' and '%s' cannot be recorded together yet: memory"
+		    " cannot be recorded where every call is timed (use"
+		    " calltree or calltree:counts, or a run for each)",
+		    memory, calltree);
+	usage_error(settings);
+}
+
+/* NULL-terminated. */
+static char **split(char *list)
+{
+	char **items = calloc(strlen(list) / 2 + 2, sizeof(*items)), *item;
+	size_t n = 0;
+
+	while (items != NULL && (item = strsep(&list, ";")) != NULL)
+		if (*item != '\0')
+			items[n++] = item;
+	return items;
+}
+
+void settings_check_together(const struct settings *settings)
+{
+	char *copy = strdup(settings_given_profile(settings));
+	char **items = copy != NULL ? split(copy) : NULL;
+
+	if (items != NULL) {
+		check_twice(settings, items);
+		check_memory(settings, items);
+	}
+	free(items);
 	free(copy);
 }
 
+/* --- the filter --------------------------------------------------------- */
+
 /* Given more than once, the lists follow each other. */
-static void add_filter(struct settings *settings, const char *list)
+static void add_filter(struct settings *settings, const char *text,
+		       const char *where)
 {
-	check_filter(settings, list, "--filter");
-	if (!append(settings->filter, sizeof(settings->filter), ',', list)) {
-		say("--filter: too many items");
-		usage_error(settings);
-	}
+	if (filter_add(&settings->filter, text))
+		return;
+	say("%s: %s", where, settings->filter.error);
+	usage_error(settings);
 }
 
 /* --- options for the report --------------------------------------------- */
@@ -608,7 +720,7 @@ static void read_option(struct settings *settings, int option)
 		settings->output = optarg;
 		settings->is_output_given = true;
 		break;
-	case 'F': add_filter(settings, optarg); break;
+	case 'F': add_filter(settings, optarg, "--filter"); break;
 	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
@@ -648,8 +760,8 @@ void settings_read(struct settings *settings, int words, char **word)
 		usage_error(settings);
 	}
 	filter = getenv("SHIM_FILTER");
-	if (settings->filter[0] == '\0' && filter != NULL)
-		check_filter(settings, filter, "SHIM_FILTER");
+	if (settings->filter.list == NULL && filter != NULL)
+		add_filter(settings, filter, "SHIM_FILTER");
 	profile = getenv("SHIM_PROFILE");
 	if (settings->profile[0] == '\0' && profile != NULL && *profile != '\0')
 		check_profile(settings, profile, "SHIM_PROFILE");

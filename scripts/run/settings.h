@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "filter.h"
+
 #define REPORT_OPTIONS_MAX 64
 #define PROFILE_SIZE 131000
 
@@ -18,7 +20,7 @@ struct settings {
 	 * and the system for a variable no longer. */
 	char profile[PROFILE_SIZE];
 	bool is_disabled;		/* SHIM_DISABLE: nothing of ours */
-	char filter[4096];		/* which functions; "": SHIM_FILTER's */
+	struct filter filter;		/* which functions */
 	bool has_control;		/* let `profrun ctl` in */
 	bool has_gaps;			/* note when threads had no processor */
 	unsigned counters_ms;		/* note the system's counters; 0: no */
@@ -35,6 +37,20 @@ struct settings {
 
 /* settings_profilers - the names of those in the library, as one text */
 const char *settings_profilers(void);
+
+/* settings_given_profile - what is to be recorded: NAME[:ARGS];... */
+const char *settings_given_profile(const struct settings *settings);
+
+/* settings_nearest_profiler - the name in the library that NAME[:ARGS] may have
+ * been meant for, or NULL */
+const char *settings_nearest_profiler(const char *profiler);
+
+/*
+ * settings_check_together - refuse profilers that cannot record together
+ *
+ * Then a message says why, and this does not return (status 2).
+ */
+void settings_check_together(const struct settings *settings);
 
 /* settings_is_builtin - whether NAME[:ARGS] is in the library */
 bool settings_is_builtin(const char *profiler);

@@ -209,15 +209,17 @@ an_unknown_profiler_is_2() {
         SHIM_PROFILE=calltree:exact
 }
 
-a_module_that_is_missing_stops_nothing() {
+a_module_that_is_missing_is_2() {
     for how in $ways; do
         for profile in nonsense 'calltree;;nonsense;' ./nonsense.so; do
-            status_is 7 "$profrun" "$how" -p "$profile" "$fixture" exit 7
-            says "nonsense.*' was not found: it is left out"
+            status_is 2 "$profrun" "$how" -p "$profile" "$fixture" args started
+            says "nonsense.*' was not found"
         done
-        SHIM_PROFILE=nonsense status_is 7 "$profrun" "$how" "$fixture" exit 7
-        says 'no profiler is left'
+        SHIM_PROFILE=nonsense status_is 2 "$profrun" "$how" "$fixture" exit 7
+        says "nonsense' was not found"
     done
+    ! grep started log || exit 1
+    is "$(echo profrun.*)" 'profrun.*'
     SHIM_DISABLE=1 status_is 7 "$profrun" "$fixture" exit 7
     says 'SHIM_DISABLE is set'
 }

@@ -5,6 +5,8 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct {
 	const char *list, *object, *name, *file;
@@ -70,6 +72,9 @@ static const struct {
 	{ "F:x.c", "/p", "f", "/src/y.c", true, false },
 	{ "F:/src/*", "/p", "f", "/src/y.c", true, true },
 	{ "-F:x.c", "/p", "f", "", true, true },
+	/* blanks */
+	{ " M:f , M:g ", "/p", "f", "", true, true },
+	{ " M:f ,\tM:g\r", "/p", "g", "", true, true },
 };
 
 Test(callspec, functions_are_let_through_as_listed)
@@ -105,4 +110,44 @@ Test(callspec, it_says_what_it_needs)
 	cr_expect(callspec_needs_symbols());
 	callspec_read("F:a.c");
 	cr_expect(callspec_needs_files());
+}
+
+Test(callspec, a_list_has_as_many_items_as_one_likes)
+{
+	static char list[300000];
+	size_t size = 0;
+
+	for (int i = 0; i < 20000; i++)
+		size += (size_t)sprintf(list + size, "-M:f%d,", i);
+	strcpy(list + size, "-M:last");
+	cr_assert(callspec_read(list));
+	cr_expect(not(callspec_admits("/p", true, "f0", "")));
+	cr_expect(not(callspec_admits("/p", true, "f19999", "")));
+	cr_expect(not(callspec_admits("/p", true, "last", "")));
+	cr_expect(callspec_admits("/p", true, "f20000", ""));
+	/* The list before has no part in it. */
+	cr_assert(callspec_read("-M:g"));
+	cr_expect(callspec_admits("/p", true, "f0", ""));
+}
+
+Test(callspec, lines_become_a_list)
+{
+	static const struct {
+		const char *lines, *list;
+	} joined[] = {
+		{ "", "" },
+		{ "M:a", "M:a" },
+		{ "M:a\n", "M:a," },
+		{ "M:a\nM:b,M:c\n\nM:d", "M:a,M:b,M:c,,M:d" },
+		{ "# all of it", "" },
+		{ "M:a # some\n\t#\nM:b", "M:a ,\t,M:b" },
+		{ "F:a#b.c", "F:a#b.c" },
+	};
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(joined) / sizeof(*joined); i++) {
+		strcpy(text, joined[i].lines);
+		callspec_join(text);
+		cr_expect(eq(str, text, (char *)joined[i].list));
+	}
 }

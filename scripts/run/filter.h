@@ -1,0 +1,32 @@
+/* The list of --filter: of any length, given in pieces and in files. */
+#ifndef RUN_FILTER_H
+#define RUN_FILTER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct filter {
+	char *list;		/* items with commas between; NULL: none */
+	size_t size;		/* of the memory */
+	char error[PATH_MAX + 512];
+};
+
+/*
+ * filter_add - append a list of items, or with @FILE those of a file
+ *
+ * The grammar is that of shim/callspec.h.  Returns false if an item is none or
+ * the file cannot be read or has no items; then @filter->error says so, with the
+ * file and its line.
+ */
+bool filter_add(struct filter *filter, const char *text);
+
+/*
+ * filter_export - set SHIM_FILTER for the program
+ *
+ * A list that is long for a variable goes into the file "filter" of the
+ * recording @directory.  Returns 0 or -errno.
+ */
+int filter_export(const struct filter *filter, const char *directory);
+
+#endif

@@ -1,0 +1,334 @@
+"""What was asked for is recorded, or the run is refused before it starts; a
+setting that cannot be followed is said."""
+import glob
+import itertools
+import json
+import os
+import re
+import subprocess
+
+import shimtest
+from installed import installed, load, log_of
+from shimtest import (calls_of, compile, environment, expect, expect_equal,
+                      json_of, new_directory, run, test)
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+
+# The modes of calltree and the other profilers: no two of calltree together.
+CALLTREES = ['calltree', 'calltree:exact', 'calltree:counts',
+             'calltree:by=work/n']
+OTHERS = ['trace', 'memory', 'locks', 'exceptions', 'coverage', 'sampling',
+          'pchist']
+
+
+def everything():
+    return compile('everything.cc', optimize='-O1')
+
+
+def profrun(*words, **more):
+    done = subprocess.run(
+        [PROFRUN, *words], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=120, cwd=new_directory('run'),
+        env=environment(**more))
+    done.directory = None
+    return done
+
+
+# --- profilers that are recorded together ---
+
+def files_of(output):
+    return {name.split('.', 1)[1] for name in
+            map(os.path.basename, glob.glob(output + '/*/*')) if '.' in name}
+
+
+def lacking(output, names):
+    """Those of @names of which the recording has nothing."""
+    files, told = files_of(output), None
+    lacks = []
+    for name in names:
+        kind = name.split(':')[0]
+        if kind in ('calltree', 'trace', 'coverage', 'sampling', 'pchist'):
+            found = kind in files
+        else:
+            told = told or json_of(output)
+            found = told.get({'memory': 'memory', 'locks': 'waiting',
+                              'exceptions': 'throws'}[kind])
+        if not found:
+            lacks.append(name)
+    return lacks
+
+
+def combinations():
+    for calltree in [None] + CALLTREES:
+        head = [calltree] if calltree else []
+        for size in (0, 1, 2, len(OTHERS)):
+            for others in itertools.combinations(OTHERS, size):
+                names = head + list(others)
+                # With two others, those that share the nodes of calls.
+                if names and (size < 2 or size == len(OTHERS) or
+                              {'memory', 'trace'} & set(others)):
+                    yield names
+
+
+@test
+def every_combination_is_recorded_or_refused():
+    wrong, refused = [], []
+    for names in combinations():
+        output = os.path.join(new_directory('recording'), 'it')
+        words = [w for name in names for w in ('-p', name)]
+        done = profrun('record', '-q', '-o', output, *words, everything())
+        if done.returncode == 2:
+            refused.append(names)
+            if not re.search('cannot be recorded together', done.stderr) or \
+               os.path.exists(output) or done.stdout:
+                wrong.append('%s: refused with: %s' % (names, done.stderr))
+        elif done.returncode != 3 or done.stdout != 'caught\n':
+            wrong.append('%s: status %d: %s' % (names, done.returncode,
+                                                done.stderr))
+        elif lacking(output, names):
+            wrong.append('%s: nothing of %s' % (names,
+                                                lacking(output, names)))
+    expect(not wrong, '\n'.join(wrong))
+    # What is refused has memory, and every call timed.
+    for names in refused:
+        expect('memory' in names and
+               ('calltree:exact' in names or 'trace' in names), names)
+    expect(len(refused) > 5, refused)
+
+
+@test
+def one_profiler_in_two_ways_is_refused():
+    for names in (('calltree', 'calltree:counts'),
+                  ('sampling:hz=100', 'trace', 'sampling'),
+                  ('memory', 'memory:unwind')):
+        words = [w for name in names for w in ('-p', name)]
+        done = profrun(*words, everything())
+        expect_equal((done.returncode, done.stdout), (2, ''), names)
+        expect("'%s' and '%s' cannot be recorded together" % (
+            names[0], names[-1]) in done.stderr, done.stderr)
+    done = profrun('-q', '-p', 'calltree', '-p', 'calltree', everything())
+    expect_equal(done.returncode, 3, 'the same twice')
+
+
+# --- names ---
+
+@test
+def an_unknown_name_suggests_the_nearest():
+    for profile, meant in (('calltre', "mean 'calltree'"),
+                           ('tarce', "mean 'trace'"),
+                           ('samplng:hz=10', "mean 'sampling'"),
+                           ('calltree:exat', "mean 'exact'"),
+                           ('trace:rnig=4M', "mean 'ring='"),
+                           ('nowhere', 'there are calltree, ')):
+        for how, more in ((['-p', profile], {}), ([], {'SHIM_PROFILE':
+                                                       profile})):
+            for verb in ('run', 'record'):
+                done = profrun(verb, *how, everything(), **more)
+                expect_equal((done.returncode, done.stdout), (2, ''), profile)
+                expect(meant in done.stderr, done.stderr)
+    done = profrun('-p', 'none', '-p', 'calltre', everything())
+    expect_equal((done.returncode, done.stdout), (2, ''), 'beside another')
+
+
+@test
+def an_unknown_verb_suggests_one():
+    for verb, meant in (('reprot', 'report'), ('exprot', 'export'),
+                        ('recrod', 'record')):
+        done = profrun(verb)
+        expect_equal(done.returncode, 127, verb)
+        expect('%s: not found; did you mean `profrun %s`?' % (verb, meant)
+               in done.stderr, done.stderr)
+    done = profrun('predict')
+    expect_equal(done.stderr, 'profrun: predict: not found\n', 'another word')
+    # A program of that name is a program.
+    directory = new_directory('bin')
+    os.symlink('/bin/true', directory + '/reprot')
+    done = profrun('-q', '-p', 'none', 'reprot',
+                   PATH=directory + ':' + os.environ['PATH'])
+    expect_equal((done.returncode, done.stderr), (0, ''), 'a program')
+
+
+@test
+def a_module_that_cannot_be_loaded_is_refused_with_the_reason():
+    directory = new_directory('modules')
+    compile_text = installed().compile_text
+    compile_text('int nothing;', 'plain', directory)
+    compile_text('const unsigned shim_profiler_module_api = 0;\n'
+                 'int shim_profiler_init_old(void) { return 0; }', 'old',
+                 directory)
+    compile_text('extern int missing; int *p = &missing;', 'undefined',
+                 directory)
+    for name, why in (('plain', 'not built with SHIM_PROFILER_MODULE'),
+                      ('old', 'built for an older shim'),
+                      ('undefined', 'undefined symbol: missing'),
+                      ('./none.so', 'there is no such file')):
+        done = profrun('-p', name, everything(), SHIM_MODULE_PATH=directory)
+        expect_equal((done.returncode, done.stdout), (2, ''), name)
+        expect(why in done.stderr, done.stderr)
+
+
+@test
+def a_module_may_lack_what_the_program_has():
+    directory = installed().compile_text('''
+        #include <shim/profiler.h>
+        extern int of_the_program;
+        SHIM_PROFILER_MODULE(guest)
+        {
+            return of_the_program == 5 ? SHIM_OK : SHIM_E_FAIL;
+        }''', 'guest')
+    host = os.path.join(directory, 'host')
+    with open(host + '.c', 'w') as file:
+        file.write('int of_the_program = 5; int main(void) { return 4; }\n')
+    subprocess.run(['gcc', '-rdynamic', host + '.c', '-o', host], check=True)
+    done = profrun('-p', 'guest', host, SHIM_MODULE_PATH=directory)
+    expect_equal(done.returncode, 4, done.stderr)
+    expect('not started' not in done.stderr, done.stderr)
+
+
+# --- without profrun ---
+
+def alone(profile='calltree:counts', **more):
+    """The program with plain LD_PRELOAD: what is on stderr, and the log."""
+    output = os.path.join(new_directory('recording'), 'it')
+    result = run([everything()], SHIM_OUTPUT=output, SHIM_PROFILE=profile,
+                 LD_PRELOAD=shimtest.library, **more)
+    expect_equal((result.status, result.stdout), (3, 'caught\n'), profile)
+    result.output = output
+    return result
+
+
+@test
+def preloaded_alone_what_is_not_followed_is_said_once():
+    expect_equal(alone().stderr, '', 'nothing to say')
+    for profile, more, line in (
+            ('calltre;calltree', {}, "'calltre' was not found"),
+            ('calltree;sampling:hertz=3', {}, 'it has no such arguments'),
+            ('calltree:exact;memory', {}, 'memory does not work beside'),
+            ('calltree;calltree:counts', {}, "'calltree:counts': not beside"),
+            ('calltree', {'SHIM_FILTER': 'M:f,Q:x'}, "'Q:x' is no item"),
+            ('calltree', {'SHIM_FILTER': '@/no/file'}, '/no/file: no such'),
+            ('calltree', {'SHIM_PROFLIE': 'x'}, 'SHIM_PROFLIE is no setting'),
+            ('calltree', {'SHIM_MODULE_PATH': 'a', 'SHIM_PROFILE': 'none'},
+             None)):
+        more.setdefault('SHIM_PROFILE', profile)
+        output = os.path.join(new_directory('recording'), 'it')
+        result = run([everything()], SHIM_OUTPUT=output,
+                     LD_PRELOAD=shimtest.library, **more)
+        expect_equal((result.status, result.stdout), (3, 'caught\n'), more)
+        if line is None:
+            expect_equal(result.stderr, '', more)
+            continue
+        expect(len(re.findall('^shim: .*' + re.escape(line), result.stderr,
+                              re.M)) == 1, result.stderr)
+        expect_equal(result.stderr.count('\n'), 1, result.stderr)
+        expect(line in log_of(output), log_of(output))
+
+
+@test
+def with_profrun_the_program_s_stderr_has_nothing_of_ours():
+    result = load('calltree:counts;calltre', [everything()])
+    expect_equal((result.status, result.stderr), (3, ''), 'with SHIM_DIR')
+    expect("'calltre' was not found" in log_of(result.output), 'the log')
+
+
+@test
+def record_says_when_a_module_does_not_start():
+    directory = installed().compile_text('''
+        #include <shim/profiler.h>
+        SHIM_PROFILER_MODULE(unwilling) { return SHIM_E_FAIL; }''',
+        'unwilling')
+    for words, lines in ((['record'], 1), (['record', '-q'], 0),
+                         (['run', '--no-report'], 1)):
+        done = profrun(*words, '-p', 'calltree', '-p', 'unwilling',
+                       everything(), SHIM_MODULE_PATH=directory)
+        expect_equal(done.returncode, 3, words)
+        expect_equal(done.stderr.count("'unwilling' was not started"), lines,
+                     done.stderr)
+
+
+# --- filters ---
+
+def filtered(*words, **more):
+    output = os.path.join(new_directory('recording'), 'it')
+    done = profrun('record', '-q', '-p', 'calltree:counts', '-o', output,
+                   *words, everything(), **more)
+    expect_equal((done.returncode, done.stderr), (3, ''), words)
+    return sorted(calls_of(json_of(output)))
+
+
+def write(text):
+    path = os.path.join(new_directory('list'), 'of items')
+    with open(path, 'w') as file:
+        file.write(text)
+    return path
+
+
+WANTED = ['allocate()', 'main']
+
+
+@test
+def a_filter_has_as_many_items_as_one_likes():
+    many = ','.join('M:nothing_of_this_name_%d' % i for i in range(3000))
+    # Just below the longest variable that the system has room for.
+    few = ','.join('M:nothing%d' % i for i in range(7000))
+    for text in (many, few):
+        text += ',M:main,M:allocate'
+        expect_equal(filtered('-F', text), WANTED, 'an option')
+        expect_equal(filtered(SHIM_FILTER=text), WANTED, 'a variable')
+        result = alone(SHIM_FILTER=text)
+        expect_equal(result.stderr, '', 'preloaded alone')
+        expect_equal(sorted(calls_of(json_of(result.output))), WANTED,
+                     'preloaded alone')
+    expect_equal(filtered('-F', many, '-F', many, '-F', 'M:main,M:allocate'),
+                 WANTED, 'options')
+
+
+@test
+def a_filter_may_be_in_a_file():
+    path = write('# what is wanted\n'
+                 'M:main, M:allocate   # two\n'
+                 '\n\t M:compute\r\n'
+                 'F:not#a.comment\n'
+                 '-M:compute')
+    expect_equal(filtered('-F', '@' + path), WANTED, '-F @FILE')
+    expect_equal(filtered('-F', '@' + path, '-F', '-M:main'),
+                 ['allocate()'], 'and more')
+    expect_equal(filtered(SHIM_FILTER='@' + path), WANTED, 'SHIM_FILTER=@FILE')
+    result = alone(SHIM_FILTER='@' + path)
+    expect_equal(sorted(calls_of(json_of(result.output))), WANTED,
+                 'preloaded alone')
+    large = write(''.join('M:nothing%d\n' % i for i in range(50000)) +
+                  'M:main\nM:allocate\n')
+    expect_equal(filtered('-F', '@' + large), WANTED, 'a long list')
+    result = alone(SHIM_FILTER='@' + large)
+    expect_equal(sorted(calls_of(json_of(result.output))), WANTED,
+                 'a long list, preloaded alone')
+
+
+@test
+def a_file_of_items_that_cannot_be_read_is_refused():
+    for text, why in (('M:a\nM:b, Q:z\n', r":2: 'Q:z' is no item"),
+                      ('# nothing\n\n', ' has no items'),
+                      ('M:a\0b\n', ':1: not a line of text'), (None, ': No such')):
+        path = write(text) if text else '/no/such/file'
+        done = profrun('-F', '@' + path, everything())
+        expect_equal((done.returncode, done.stdout), (2, ''), text)
+        expect(re.search('--filter: ' + re.escape(path) + why, done.stderr),
+               done.stderr)
+    for path in (write('# nothing\n'), os.path.dirname(write(''))):
+        result = alone(SHIM_FILTER='@' + path)
+        expect(re.search('^shim: --filter: all functions are recorded: .*',
+                         result.stderr), result.stderr)
+
+
+@test
+def a_long_filter_is_not_the_whole_report():
+    path = write(''.join('M:nothing%d\n' % i for i in range(5000)) + 'M:main')
+    output = os.path.join(new_directory('recording'), 'it')
+    profrun('record', '-q', '-F', '@' + path, '-o', output, everything())
+    line, = [l for l in shimtest.shim_report('report', output).splitlines()
+             if '--filter' in l]
+    expect(len(line) < 250 and line.endswith("...' lets through"), line)
+
+
+shimtest.main()
