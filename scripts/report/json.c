@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "report.h"
 
 static const char *const ends[] = {
@@ -54,6 +55,23 @@ static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", lost_names[i],
 			lost[i]);
 	fputc('}', out);
+}
+
+static void put_lacking(FILE *out, const char *key, const struct model *model,
+			enum lack lack)
+{
+	const char **paths = allocate(model->object_count + 1, sizeof(*paths));
+	uint32_t count = advice_lacking(model, lack, paths, model->object_count);
+	uint32_t i;
+
+	fprintf(out, ",\"%s\":[", key);
+	for (i = 0; i < count; i++) {
+		if (i)
+			fputc(',', out);
+		put_json(out, paths[i]);
+	}
+	fputc(']', out);
+	free(paths);
 }
 
 static void put_process(FILE *out, const struct process *process)
@@ -415,6 +433,8 @@ static void put_head(FILE *out, const struct model *model)
 	fprintf(out, ",\"cost_subtracted\":%s",
 		model->raw ? "false" : "true");
 	put_lost(out, model->lost_causes);
+	put_lacking(out, "stripped", model, LACKS_SYMBOLS);
+	put_lacking(out, "without_debug_information", model, LACKS_LINES);
 	put_count(out, "orphans", model->orphans);
 	put_count(out, "unwound", model->unwound);
 	if (model->has_memory) {

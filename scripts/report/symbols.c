@@ -671,17 +671,53 @@ static bool lines_find(struct lines *lines, uint64_t address, const char **file,
 	return true;
 }
 
-bool symbols_line(struct object *object, uint64_t address, const char **file,
-		  int *line)
+static bool has_symbol_table(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)) != NULL)
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+bool symbols_are_stripped(struct object *object)
+{
+	const char *debug_file = NULL;
+	GElf_Addr bias;
+	Elf *elf;
+
+	if (!object->files)
+		return false;
+	elf = dwfl_module_getelf(object->files->module, &bias);
+	dwfl_module_getsymtab(object->files->module);
+	dwfl_module_info(object->files->module, NULL, NULL, NULL, NULL, NULL,
+			 NULL, &debug_file);
+	return elf && !debug_file && !has_symbol_table(elf);
+}
+
+static struct lines *lines_of(struct object_files *files)
 {
 	Dwarf_Addr bias;
 	Dwarf *dwarf;
 
-	if (!object->files)
-		return false;
-	if (!object->files->lines) {
-		dwarf = dwfl_module_getdwarf(object->files->module, &bias);
-		object->files->lines = lines_open(dwarf, bias);
+	if (!files->lines) {
+		dwarf = dwfl_module_getdwarf(files->module, &bias);
+		files->lines = lines_open(dwarf, bias);
 	}
-	return lines_find(object->files->lines, address, file, line);
+	return files->lines;
+}
+
+bool symbols_have_lines(struct object *object)
+{
+	return !object->files || lines_of(object->files)->unit_count > 0;
+}
+
+bool symbols_line(struct object *object, uint64_t address, const char **file,
+		  int *line)
+{
+	return object->files &&
+	       lines_find(lines_of(object->files), address, file, line);
 }

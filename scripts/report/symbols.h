@@ -56,6 +56,12 @@ struct function_symbol *symbols_list(struct object *object, size_t *count);
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line);
 
+/* Of an object whose functions have been looked for: whether it has no table of
+ * symbols, and no debug file with one; whether it has debug information.  What is not
+ * there lacks nothing. */
+bool symbols_are_stripped(struct object *object);
+bool symbols_have_lines(struct object *object);
+
 /* @name as the source has it, or @name. */
 const char *demangle(const char *name);
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "report.h"
 
 #define ROWS 30
@@ -517,6 +518,7 @@ static void print_head(const struct page *page)
 	print_program(page);
 	print_calls(page);
 	print_clock(page);
+	advice_print(page->out, page->model);
 }
 
 struct page page_on(FILE *out, const struct options *options,

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "built.h"
 #include "doctor.h"
 #include "program.h"
 #include "recording.h"
@@ -58,6 +59,15 @@ LINE warning(const char *format, ...)
 
 	va_start(arguments, format);
 	line("warning", format, arguments);
+	va_end(arguments);
+}
+
+LINE hint(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	line("hint", format, arguments);
 	va_end(arguments);
 }
 
@@ -283,6 +293,43 @@ static void check_hooks(const struct program *program)
 			" they are");
 }
 
+/* Templates and accessors of the C++ library are functions like all others, and
+ * recording a call of them takes longer than they do. */
+static void advise_on_cxx(const struct built *built)
+{
+	if (!built->is_cxx || built->has_exclusions)
+		return;
+	if (built->is_clang)
+		hint("it is C++: compiled with"
+		     " -finstrument-functions-after-inlining instead of"
+		     " -finstrument-functions, it runs several times faster"
+		     " (what clang has inlined is not recorded)");
+	else
+		hint("it is C++: compiled with"
+		     " -finstrument-functions-exclude-file-list=/usr/include as"
+		     " well, it runs several times faster (the C++ library's"
+		     " own functions are not recorded)");
+}
+
+static void check_built(const struct program *program)
+{
+	struct built built;
+
+	built_read(&built, program->path);
+	if (!built.is_known)
+		return;
+	if (!built.has_symbols)
+		warning("it is stripped: its functions will be shown by address;"
+			" keep its symbols (no -s, no strip)");
+	else if (!built.has_debug)
+		warning("it has no debug information: source lines will be"
+			" unknown; compile with -g");
+	else
+		ok("it has symbols and debug information");
+	if (program->calls_hooks)
+		advise_on_cxx(&built);
+}
+
 static void check_elf(const struct program *program)
 {
 	if (program->is_foreign) {
@@ -299,8 +346,10 @@ static void check_elf(const struct program *program)
 	if (program->sanitizer[0] != '\0')
 		ok("it needs %s, which profrun preloads in front",
 		   program->sanitizer);
-	if (!program->is_static)
-		check_hooks(program);
+	if (program->is_static)
+		return;
+	check_hooks(program);
+	check_built(program);
 }
 
 static void check_program(const char *name)

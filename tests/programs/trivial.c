@@ -1,0 +1,22 @@
+/*
+ * trivial CALLS LENGTH - calls a function so often that spins so long
+ */
+#include <stdlib.h>
+
+static volatile int sum;
+
+__attribute__((noinline)) static void spin(int length)
+{
+	for (int i = 0; i < length; i++)
+		sum += i;
+}
+
+int main(int argc, char **argv)
+{
+	int calls = argc > 1 ? atoi(argv[1]) : 0;
+	int length = argc > 2 ? atoi(argv[2]) : 0;
+
+	for (int i = 0; i < calls; i++)
+		spin(length);
+	return 0;
+}

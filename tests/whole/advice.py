@@ -1,0 +1,137 @@
+"""Why functions have no names or lines, and what makes recording cost less: the
+report and profrun doctor say it, once, and only where it is so."""
+import os
+import re
+import subprocess
+
+import shimtest
+from shimtest import compile, environment, expect, expect_equal, json_of, \
+    new_directory, record, test
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+EXCLUDE = '-finstrument-functions-exclude-file-list='
+
+
+def head_of(output):
+    """The lines before the table."""
+    return shimtest.shim_report('report', output).split('\n\n')[0].splitlines()
+
+
+def lines_with(output, text):
+    return [l for l in head_of(output) if text in l]
+
+
+def doctor(program):
+    done = subprocess.run([PROFRUN, 'doctor', program], capture_output=True,
+                          text=True, cwd=new_directory('doctor'),
+                          env=environment())
+    return done.stdout
+
+
+# --- symbols and lines ---
+
+@test
+def a_program_with_everything_gets_no_advice():
+    program = compile('trivial.c')
+    output = record([program, '10', '10'], 'calltree').output
+    expect_equal(lines_with(output, 'stripped') +
+                 lines_with(output, 'debug information'), [], 'the head')
+    told = json_of(output)
+    expect_equal((told['stripped'], told['without_debug_information']),
+                 ([], []), 'json')
+    expect('symbols and debug information' in doctor(program),
+           doctor(program))
+
+
+@test
+def a_stripped_program_is_named_once_as_the_cause():
+    program = compile('trivial.c', flags=['-s'], name='trivial-stripped')
+    output = record([program, '10', '10'], 'calltree').output
+    line, = lines_with(output, 'is stripped')
+    expect(line.startswith('  trivial-stripped is stripped: functions '), line)
+    expect_equal(lines_with(output, 'debug information'), [], 'one cause')
+    told = json_of(output)
+    expect_equal((told['stripped'], told['without_debug_information']),
+                 ([program], []), 'json')
+    expect(re.search('^warning +it is stripped: ', doctor(program), re.M),
+           doctor(program))
+    expect_equal(doctor(program).count('debug information'), 0, 'one cause')
+
+
+@test
+def a_program_without_debug_information_is_named_once():
+    program = compile('trivial.c', flags=['-g0'], name='trivial-g0')
+    output = record([program, '10', '10'], 'calltree').output
+    line, = lines_with(output, 'without debug information')
+    expect(line.startswith('  trivial-g0 is without ') and '-g' in line, line)
+    told = json_of(output)
+    expect_equal((told['stripped'], told['without_debug_information']),
+                 ([], [program]), 'json')
+    expect(re.search('^warning +it has no debug information', doctor(program),
+                     re.M), doctor(program))
+
+
+@test
+def symbols_in_a_file_of_their_own_are_symbols():
+    whole = compile('trivial.c', flags=['-Wl,--build-id'], name='trivial-whole')
+    directory = new_directory('debug')
+    program = os.path.join(directory, 'program')
+    for command in (['objcopy', '--only-keep-debug', whole,
+                     program + '.debug'],
+                    ['objcopy', '--strip-all', '--add-gnu-debuglink=' +
+                     program + '.debug', whole, program]):
+        subprocess.run(command, check=True)
+    output = record([program, '10', '10'], 'calltree').output
+    expect_equal(lines_with(output, 'stripped') +
+                 lines_with(output, 'debug information'), [], 'the head')
+    expect('symbols and debug information' in doctor(program),
+           doctor(program))
+
+
+@test
+def libraries_that_samples_are_in_are_not_named():
+    program = compile('computes.c', instrument=False)
+    output = record([program], 'sampling').output
+    expect_equal(lines_with(output, 'stripped') +
+                 lines_with(output, 'debug information'), [], 'the head')
+
+
+# --- what costs much ---
+
+CURES = ['-finstrument-functions -finstrument-functions-exclude-file-list='
+         '/usr/include', '-finstrument-functions-after-inlining']
+
+
+@test
+def many_trivial_calls_get_the_flags_that_leave_them_out():
+    program = compile('trivial.c', optimize='-O2')
+    for calls, length, wanted in ((3000000, 0, True), (30000, 0, False),
+                                  (1100000, 300, False)):
+        for profile in ('calltree', 'calltree:exact', 'calltree:counts'):
+            output = record([program, str(calls), str(length)], profile).output
+            head = '\n'.join(head_of(output))
+            is_told = all(cure in head for cure in CURES)
+            expect_equal(is_told, wanted and profile != 'calltree:counts',
+                         '%s, %d calls of %d:\n%s' % (profile, calls, length,
+                                                      head))
+    # Nothing is subtracted there that could be compared.
+    raw = shimtest.shim_report('report', '--raw', output)
+    expect('longer than the program' not in raw, raw)
+
+
+@test
+def the_doctor_knows_the_flags_for_each_compiler():
+    for family, flags, wanted in (
+            ('gcc', [], EXCLUDE + '/usr/include as well'),
+            ('gcc', [EXCLUDE + '/usr/include'], None),
+            ('clang', [], '-finstrument-functions-after-inlining instead')):
+        program = compile('everything.cc', family, flags=flags,
+                          name='everything%d' % len(flags))
+        hints = re.findall('^hint +(.*)', doctor(program), re.M)
+        expect_equal(len(hints), 1 if wanted else 0, hints)
+        expect(not wanted or wanted in hints[0], hints)
+    hints = re.findall('^hint', doctor(compile('trivial.c')), re.M)
+    expect_equal(hints, [], 'C')
+
+
+shimtest.main()
