@@ -35,6 +35,9 @@ static inline bool contract_allows(enum contract contract)
 	const struct thread *self = thread_current;
 	uint32_t state = self ? thread_get_state(self) : 0;
 
+	/* Whatever it has interrupted: a callback, a slow hook, malloc. */
+	if (self && (self->state & THREAD_SIGNAL))
+		return contract == CONTRACT_ASYNC;
 	if (contract == CONTRACT_INIT)
 		return (state & THREAD_INIT) || state_get() == STATE_LOADED ||
 		       (!(state & (THREAD_CALLBACK | THREAD_OWN)) &&

@@ -291,12 +291,13 @@ void events_finish(void)
 
 /* The bits that a callback has for itself; others may be set meanwhile. */
 #define STATE_OF_CALLBACKS                                                     \
-	((uint32_t)(THREAD_CALLBACK | THREAD_TRIGGERS | THREAD_INIT))
+	((uint32_t)(THREAD_CALLBACK | THREAD_TRIGGERS | THREAD_INIT |          \
+		    THREAD_SIGNAL))
 
 static uint32_t state_in(uint32_t state, enum event_context context)
 {
 	if (context == EVENT_SIGNAL)
-		return state;
+		return state | THREAD_SIGNAL;
 	state = (state | THREAD_CALLBACK) & ~(uint32_t)THREAD_INIT;
 	return context == EVENT_QUIET ? state & ~(uint32_t)THREAD_TRIGGERS :
 					state | THREAD_TRIGGERS;

@@ -29,11 +29,13 @@ enum thread_state {
 	THREAD_STARTED = 64,	/* its thread_started was due ... */
 	THREAD_STOPPING = 128,	/* ... and its thread_stopping */
 	THREAD_OURS = 256,	/* the loader does something for us */
+	THREAD_SIGNAL = 512,	/* inside a callback that may interrupt anything */
 };
 
 /* What a thread in one of these states does is not what the program does. */
 #define THREAD_NOT_THE_PROGRAM \
-	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS)
+	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS | \
+	 THREAD_SIGNAL)
 
 struct thread {
 	shim_thread id;		/* 0: free */

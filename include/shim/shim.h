@@ -5,7 +5,8 @@
  *
  *     SHIM_INIT      only while profilers are being set up: from a module's
  *                    init function, or by the program itself before main
- *     SHIM_SYNC      inside a callback or a slow hook, on its thread
+ *     SHIM_SYNC      inside a callback or a slow hook, on its thread; not in
+ *                    a SIGNAL callback, such as sample_hit
  *     SHIM_TRIGGERS  the same, but not in a QUIET callback: it may allocate,
  *                    open files, wait for other threads
  *     SHIM_ASYNC     anywhere, also in a signal handler and in a fast hook:

@@ -1,0 +1,55 @@
+/*
+ * Two threads that get and give back memory for a second of processor time each,
+ * in functions that are instrumented.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static volatile unsigned long kept;
+
+__attribute__((noinline)) static void *get(size_t size)
+{
+	char *block = malloc(size);
+
+	if (block)
+		block[0] = 1;
+	return block;
+}
+
+__attribute__((noinline)) static void give_back(void *block)
+{
+	free(block);
+}
+
+static double processor_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void *allocate(void *unused)
+{
+	do {
+		for (size_t i = 0; i < 1000; i++)
+			give_back(get(16 + i * 7 % 3000));
+		kept++;
+	} while (processor_time() < 1);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, allocate, NULL) != 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	printf("%s\n", kept > 0 ? "done" : "nothing");
+	return 4;
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""authors.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+What the headers promise the authors of profilers, tried as they would: with
+modules that are compiled against an installation, one for each row.
+"""
+import os
+import re
+
+import shimtest
+from installed import (Target, content, expect_alike, expect_log, fixture,
+                       installed, load, log_of, new_file, until)
+from shimtest import BUILDS, compile, expect, expect_equal, run, test
+
+SEQUENCE, INIT = '80131363', '80131356'
+
+HEAD = r'''
+#include <shim/contexts.h>
+#include <shim/coverage.h>
+#include <shim/allocations.h>
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <shim/locks.h>
+#include <shim/sampling.h>
+#include <shim/stack.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[4096];
+
+/* A line in the file that the description names. */
+__attribute__((format(printf, 1, 2), unused)) static void say(const char *format,
+							     ...)
+{
+	char line[4096];
+	int length, fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+	va_list arguments;
+
+	va_start(arguments, format);
+	length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+	va_end(arguments);
+	line[length] = '\n';
+	if (write(fd, line, (size_t)length + 1) != length + 1)
+		abort();
+	close(fd);
+}
+'''
+
+
+def module(name, text, suffix='.c'):
+    return installed().compile_text(
+        HEAD + text.replace('READ_PATH', 'strcpy(path, strchr(description, '
+                            "':') + 1)"), name, suffix=suffix)
+
+
+def told(name, text, program=None, suffix='.c', also='', log=(), **more):
+    """The lines that the module has written; the program was as ever."""
+    path = new_file()
+    result = load('%s%s:%s' % (also, name, path), program,
+                  path=module(name, text, suffix), **more)
+    expect_alike(result, program)
+    if log is not None:
+        expect_log(result, *log)
+    lines = (content(path) or '').splitlines()
+    expect(lines, 'it said nothing; the log: %s' % log_of(result.output))
+    return lines
+
+
+# --- M-11: what is not async is refused in sample_hit ---
+
+REFUSED = r'''
+static struct shim_handle *handle, *other;
+static unsigned long hits;
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void no_data(struct shim_profiler *profiler,
+		    const struct shim_coverage_data *data)
+{
+	(void)profiler;
+	(void)data;
+}
+
+#define CALLS(f)                                                               \
+	f(shim_profiler_load("nowhere", NULL, 0))                              \
+	f(shim_profiler_destroy(other))                                        \
+	f(shim_profiler_quiesce(other))                                        \
+	f(shim_profiler_detach(other, 1))                                      \
+	f(shim_profiler_get_coverage_data(handle, (shim_function)nothing, no_data))\
+	f(shim_thread_create(nothing, NULL))                                   \
+	f(shim_image_enumerate(&list))                                         \
+	f(shim_function_enumerate(0, &list))                                   \
+	f(shim_thread_enumerate(&list))                                        \
+	f(shim_function_lines((shim_function)nothing, 0, &total, NULL))        \
+	f(shim_process_info(NULL, 0, &total, NULL))                            \
+	f(shim_runtime_info(NULL, NULL, NULL, 0, &total, NULL))                \
+	f(shim_profiler_create(NULL) ? SHIM_OK : SHIM_E_CALL_ONLY_FROM_INIT)   \
+	f(shim_profiler_enable_sampling(handle))
+
+#define NAME(call) #call,
+static const char *const names[] = { CALLS(NAME) };
+#define COUNT (sizeof(names) / sizeof(*names))
+static unsigned answers[COUNT], wrong[COUNT];
+
+static void note(unsigned i, unsigned answer)
+{
+	unsigned before = 0;
+
+	if (!__atomic_compare_exchange_n(&answers[i], &before, answer, 0,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+	    before != answer)
+		__atomic_add_fetch(&wrong[i], 1, __ATOMIC_RELAXED);
+}
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t weight)
+{
+	struct shim_enum *list;
+	uint32_t total;
+	unsigned i = 0;
+
+	(void)profiler, (void)ip, (void)context, (void)weight;
+	(void)total;
+	__atomic_add_fetch(&hits, 1, __ATOMIC_RELAXED);
+#define CALL(call) note(i++, (unsigned)(call));
+	CALLS(CALL)
+}
+
+static volatile int sink;
+
+static void spin(int times)
+{
+	for (int i = 0; i < times; i++)
+		sink += i;
+}
+
+/* Samples come in callbacks and in slow hooks, too. */
+static void enter(union shim_function_or_client function, shim_elt_info info)
+{
+	(void)function, (void)info;
+	spin(20);
+}
+
+static void started(struct shim_profiler *profiler, shim_thread thread)
+{
+	(void)profiler, (void)thread;
+	spin(30000000);
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	say("hits %d", hits > 100);
+	for (unsigned i = 0; i < COUNT; i++)
+		say("%.40s|%08x|%u", names[i], answers[i], wrong[i]);
+}
+
+SHIM_PROFILER_MODULE(refused)
+{
+	READ_PATH;
+	other = shim_profiler_create(NULL);
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_sample_hit(handle, hit);
+	shim_profiler_on_thread_started(other, started);
+	shim_profiler_on_runtime_shutdown_end(handle, ended);
+	shim_set_event_mask(other, SHIM_MONITOR_ENTERLEAVE |
+			    SHIM_MONITOR_THREADS | SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(other, enter, NULL, NULL);
+	shim_profiler_enable_sampling(handle);
+	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
+	/* ... and in here. */
+	spin(30000000);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def what_is_not_async_is_refused_in_sample_hit():
+    lines = told('refused', REFUSED, [compile('allocates.c', optimize='-O1')])
+    expect_equal(lines[0], 'hits 1', 'samples')
+    wrong = []
+    for line in lines[1:]:
+        name, answer, changes = line.split('|')
+        wanted = INIT if re.search('create\\(NULL|enable_sampling',
+                                   name) else SEQUENCE
+        if answer != wanted or changes != '0':
+            wrong.append(line)
+    expect(not wrong, '\n'.join(wrong))
+
+
+if __name__ == '__main__':
+    shimtest.main()
