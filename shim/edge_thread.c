@@ -136,9 +136,10 @@ static void end(void)
 	if (!is_alive(self))
 		return;
 	RAISE(thread_stopped, self->id);
-	RAISE(thread_exited, self->id);
+	/* Before it is told: who lists threads from then on finds it no more. */
 	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
-			 __ATOMIC_RELEASE);
+			 __ATOMIC_SEQ_CST);
+	RAISE(thread_exited, self->id);
 	sample_thread_gone(self);
 }
 

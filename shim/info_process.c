@@ -19,9 +19,18 @@
 
 static bool is_of_program(const struct thread *thread)
 {
-	uint32_t state = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE);
+	uint32_t state = __atomic_load_n(&thread->state, __ATOMIC_SEQ_CST);
 
 	return !(state & (THREAD_OWN | THREAD_ENDED));
+}
+
+/* Who ended without our hearing of it is not there either; and another thread
+ * may have taken over the record while it was read. */
+static bool is_there(const struct thread *thread, shim_thread id)
+{
+	return is_of_program(thread) &&
+	       sys_is_alive(sys_getpid(), (int)thread->tid) &&
+	       __atomic_load_n(&thread->id, __ATOMIC_SEQ_CST) == id;
 }
 
 enum shim_result shim_thread_current(shim_thread *thread)
@@ -31,7 +40,7 @@ enum shim_result shim_thread_current(shim_thread *thread)
 	ENTRY_ASYNC();
 	if (!thread)
 		return SHIM_E_INVALIDARG;
-	if (!self || (self->state & THREAD_OWN))
+	if (!self || !is_of_program(self))
 		return SHIM_E_NOT_MANAGED_THREAD;
 	*thread = self->id;
 	return SHIM_OK;
@@ -68,6 +77,7 @@ enum shim_result shim_thread_info(shim_thread thread, uint32_t *tid,
 				  uint32_t *total, char *name)
 {
 	const struct thread *found;
+	uintptr_t handle;
 	char now[16];
 	bool has_been;
 	uint32_t id;
@@ -78,14 +88,17 @@ enum shim_result shim_thread_info(shim_thread thread, uint32_t *tid,
 	found = thread_find(thread, &has_been);
 	if (!found && !has_been)
 		return SHIM_E_INVALIDARG;
-	if (!found || !sys_is_alive(sys_getpid(), (int)found->tid))
+	if (!found)
 		return SHIM_E_DATAINCOMPLETE;
 	id = found->tid;
+	handle = found->pthread;
 	read_name(found, now);
+	if (!is_there(found, thread))
+		return SHIM_E_DATAINCOMPLETE;
 	if (tid)
 		*tid = id;
 	if (pthread)
-		*pthread = found->pthread;
+		*pthread = handle;
 	output_text(now, text_length(now) + 1, count, total, name);
 	return SHIM_OK;
 }
@@ -93,7 +106,6 @@ enum shim_result shim_thread_info(shim_thread thread, uint32_t *tid,
 struct threads {
 	uint64_t *ids;
 	uint32_t count, room;
-	int pid;
 };
 
 static bool add_thread(struct thread *thread, void *argument)
@@ -101,9 +113,7 @@ static bool add_thread(struct thread *thread, void *argument)
 	struct threads *threads = argument;
 	shim_thread id = __atomic_load_n(&thread->id, __ATOMIC_ACQUIRE);
 
-	/* Who ended without our hearing of it is not there either. */
-	if (id == 0 || !is_of_program(thread) ||
-	    !sys_is_alive(threads->pid, (int)thread->tid))
+	if (id == 0 || !is_there(thread, id))
 		return true;
 	if (threads->count < threads->room)
 		threads->ids[threads->count] = id;
@@ -113,7 +123,7 @@ static bool add_thread(struct thread *thread, void *argument)
 
 enum shim_result shim_thread_enumerate(struct shim_enum **enumeration)
 {
-	struct threads threads = { .pid = sys_getpid() };
+	struct threads threads = { 0 };
 	struct shim_enum *made;
 	enum shim_result r;
 	uint32_t room;

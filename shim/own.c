@@ -3,7 +3,6 @@
 #include "contract.h"
 #include "detach.h"
 #include "edge.h"
-#include "sample.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -44,12 +43,9 @@ static void *run(void *argument)
 	argument = start->argument;
 	if (start->name)
 		sys_name_thread(start->name);
-	self = thread_get();
-	if (self) {
-		self->state |= THREAD_OWN;
-		sample_thread_gone(self);
+	self = thread_get_own();
+	if (self)
 		self->module = start->module;
-	}
 	__atomic_store_n(&start->runs, self ? 1 : 2, __ATOMIC_RELEASE);
 	sys_wake(&start->runs);
 	/* Unknown, it would not keep its module from being unmapped. */

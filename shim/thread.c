@@ -75,17 +75,25 @@ static struct thread *add_chunk(uint32_t *index)
 	return memory;
 }
 
-static int make(void *result)
+struct making {
+	uint32_t state;		/* that the record begins with */
+	struct thread *thread;
+};
+
+static int make(void *argument)
 {
 	uint32_t tid = (uint32_t)sys_gettid(), index = 0;
 	struct thread *thread = find_free(tid, sys_getpid(), &index);
+	struct making *making = argument;
 
 	if (!thread)
 		thread = add_chunk(&index);
 	if (!thread)
 		return -1;
 	sample_thread_gone(thread);
-	thread->state = 0;
+	/* A reader that finds another id than before has read two threads. */
+	__atomic_store_n(&thread->id, 0, __ATOMIC_SEQ_CST);
+	thread->state = making->state;
 	thread->tid = tid;
 	thread->pthread = 0;
 	thread->guard = NULL;
@@ -108,25 +116,37 @@ static int make(void *result)
 	sys_thread_name(thread->name);
 	__atomic_store_n(&thread->id, ++made << INDEX_BITS | index,
 			 __ATOMIC_RELEASE);
-	*(struct thread **)result = thread;
+	making->thread = thread;
 	return 0;
+}
+
+static struct thread *get(uint32_t state)
+{
+	struct making making = { .state = state };
+	struct thread *thread;
+
+	if (state_slowly(make, &making) < 0)
+		return NULL;
+	/* A signal handler may have made one while we waited for the lock: it
+	 * has the same task and so the same record. */
+	thread = making.thread;
+	thread->error = &errno;
+	thread_current = thread;
+	shim_thread_watch();
+	sample_thread_came(thread);
+	return thread;
 }
 
 struct thread *thread_get(void)
 {
 	struct thread *thread = thread_current;
 
-	if (thread)
-		return thread;
-	if (state_slowly(make, &thread) < 0)
-		return NULL;
-	/* A signal handler may have made one while we waited for the lock: it
-	 * has the same task and so the same record. */
-	thread->error = &errno;
-	thread_current = thread;
-	shim_thread_watch();
-	sample_thread_came(thread);
-	return thread;
+	return thread ? thread : get(0);
+}
+
+struct thread *thread_get_own(void)
+{
+	return get(THREAD_OWN);
 }
 
 bool thread_ours_begins(void)

@@ -86,6 +86,10 @@ extern __thread struct thread *thread_current
  * Blocks signals and takes the state lock when it makes one. */
 struct thread *thread_get(void);
 
+/* The same of a thread of ours or of a module, with its first instruction: it is
+ * never one of the program's, for nobody who lists them. */
+struct thread *thread_get_own(void);
+
 /* What the calling thread does from here on is done for us: profilers are not told
  * of its allocations and locks.  What it gives goes back to thread_ours_ends. */
 bool thread_ours_begins(void);

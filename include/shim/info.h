@@ -61,7 +61,7 @@ SHIM_API void shim_enum_destroy(SHIM_IN struct shim_enum *enumeration)
  *
  * Images are listed before their image_loaded and not after their
  * image_unloaded; functions those that have a symbol, once whatever names they
- * have; threads not after their thread_exited, and never a profiler's own.  Rows
+ * have; threads not from their thread_exited on, and never a profiler's own.  Rows
  * P-30, P-36, P-66.
  *
  * Return SHIM_OK, SHIM_E_INVALIDARG, SHIM_E_DATAINCOMPLETE, SHIM_E_OUTOFMEMORY.
@@ -264,14 +264,16 @@ shim_function_template_arguments(SHIM_IN shim_function function,
 /*
  * shim_thread_current - the calling thread
  *
- * SHIM_E_NOT_MANAGED_THREAD if it is none of the program's.  Async.
+ * SHIM_E_NOT_MANAGED_THREAD if it is none of the program's: one of a profiler, or
+ * one whose thread_exited has been raised.  Async.
  */
 SHIM_API enum shim_result
 shim_thread_current(SHIM_OUT shim_thread *thread) SHIM_ASYNC;
 
 /*
  * shim_thread_info - the system's id of a thread, its pthread_t (0: none) and
- * the name it has now.  Contract: sync.
+ * the name it has now.  SHIM_E_DATAINCOMPLETE from its thread_exited on.
+ * Contract: sync.
  */
 SHIM_API enum shim_result
 shim_thread_info(SHIM_IN shim_thread thread, SHIM_OUT_OPT uint32_t *tid,

@@ -15,6 +15,7 @@ from shimtest import BUILDS, compile, expect, expect_equal, run, test
 SEQUENCE, INIT = '80131363', '80131356'
 
 HEAD = r'''
+#define _GNU_SOURCE
 #include <shim/contexts.h>
 #include <shim/coverage.h>
 #include <shim/allocations.h>
@@ -194,6 +195,161 @@ def what_is_not_async_is_refused_in_sample_hit():
         if answer != wanted or changes != '0':
             wrong.append(line)
     expect(not wrong, '\n'.join(wrong))
+
+
+# --- P-66, P-30: a thread that has exited is not there any more ---
+
+EXITED = r'''
+static unsigned long exits, answers[3], listed, enumerations;
+static volatile int stop, stopped;
+
+/* The last that have exited, by their ids. */
+static shim_thread gone[1u << 16];
+
+static int is_listed(shim_thread wanted)
+{
+	struct shim_enum *list;
+	shim_thread thread;
+	int found = 0;
+
+	if (shim_thread_enumerate(&list) != SHIM_OK)
+		abort();
+	while (shim_enum_next(list, 1, &thread, NULL) == SHIM_OK)
+		found |= thread == wanted;
+	shim_enum_destroy(list);
+	return found;
+}
+
+static void exited(struct shim_profiler *profiler, shim_thread thread)
+{
+	shim_thread current = 0;
+	uint32_t tid;
+
+	(void)profiler;
+	__atomic_store_n(&gone[thread % 65521], thread, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&exits, 1, __ATOMIC_RELAXED);
+	if (is_listed(thread))
+		__atomic_add_fetch(&answers[0], 1, __ATOMIC_RELAXED);
+	if (shim_thread_info(thread, &tid, NULL, 0, NULL, NULL) !=
+	    SHIM_E_DATAINCOMPLETE)
+		__atomic_add_fetch(&answers[1], 1, __ATOMIC_RELAXED);
+	if (shim_thread_current(&current) != SHIM_E_NOT_MANAGED_THREAD)
+		__atomic_add_fetch(&answers[2], 1, __ATOMIC_RELAXED);
+}
+
+/* Those that exit meanwhile may be listed: what counts are those that had
+ * exited before it began. */
+static void enumerate(void *unused)
+{
+	static shim_thread before[1u << 16];
+	shim_thread thread;
+	struct shim_enum *list;
+
+	(void)unused;
+	while (!stop) {
+		memcpy(before, gone, sizeof(before));
+		if (shim_thread_enumerate(&list) != SHIM_OK)
+			continue;
+		enumerations++;
+		while (shim_enum_next(list, 1, &thread, NULL) == SHIM_OK)
+			listed += before[thread % 65521] == thread;
+		shim_enum_destroy(list);
+	}
+	stopped = 1;
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	if (shim_thread_create(enumerate, NULL) != SHIM_OK)
+		abort();
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	stop = 1;
+	while (!stopped)
+		usleep(1000);
+	say("exits %lu", exits);
+	say("enumerations %d", enumerations > 10);
+	say("in thread_exited: listed %lu, info %lu, current %lu", answers[0],
+	    answers[1], answers[2]);
+	say("later: listed %lu", listed);
+}
+
+SHIM_PROFILER_MODULE(exited)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_on_runtime_initialized(handle, initialized);
+	shim_profiler_on_runtime_shutdown_end(handle, ended);
+	shim_profiler_on_thread_exited(handle, exited);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def a_thread_that_has_exited_is_neither_listed_nor_known():
+    program = [compile('short_threads.c', optimize='-O2'), '2000']
+    lines = told('exited', EXITED, program)
+    expect_equal(lines, [
+        'exits 2000', 'enumerations 1',
+        'in thread_exited: listed 0, info 0, current 0',
+        'later: listed 0'], 'what it saw')
+
+
+# Threads of a module's own, while it makes them.
+OWN = r'''
+static volatile int made;
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void make(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3000; i++)
+		shim_thread_create(nothing, NULL);
+	made = 1;
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	unsigned long others = 0, enumerations = 0;
+	struct shim_enum *list;
+	uint32_t count;
+
+	(void)profiler;
+	shim_thread_create(make, NULL);
+	while (!made) {
+		if (shim_thread_enumerate(&list) != SHIM_OK)
+			continue;
+		enumerations++;
+		shim_enum_count(list, &count);
+		others += count - 1;
+		shim_enum_destroy(list);
+	}
+	say("enumerations %d, others %lu", enumerations > 100, others);
+}
+
+SHIM_PROFILER_MODULE(own)
+{
+	READ_PATH;
+	shim_profiler_on_runtime_initialized(shim_profiler_create(NULL),
+					     initialized);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def threads_of_a_module_are_never_listed():
+    expect_equal(told('own', OWN), ['enumerations 1, others 0'], 'threads')
 
 
 if __name__ == '__main__':
