@@ -427,21 +427,35 @@ shim_profiler_enable_sampled_allocations(struct shim_handle *handle,
 	return result;
 }
 
+struct walk {
+	shim_block_callback callback;
+	void *client_data;
+};
+
+static int walk_blocks(void *argument)
+{
+	const struct walk *walk = argument;
+	uint64_t position = 0;
+	struct shim_block block;
+
+	while (blocks_next(&position, &block)) {
+		allocations_complete(&block);
+		if (walk->callback(&block, walk->client_data) != SHIM_OK)
+			return SHIM_S_FALSE;
+	}
+	return SHIM_OK;
+}
+
 enum shim_result shim_block_walk(shim_block_callback callback,
 				 void *client_data)
 {
-	uint64_t position = 0;
-	struct shim_block block;
+	struct walk walk = { callback, client_data };
 
 	ENTRY_ASYNC();
 	if (!callback)
 		return SHIM_E_INVALIDARG;
-	while (blocks_next(&position, &block)) {
-		allocations_complete(&block);
-		if (callback(&block, client_data) != SHIM_OK)
-			return SHIM_S_FALSE;
-	}
-	return SHIM_OK;
+	return (enum shim_result)events_run("of shim_block_walk", walk_blocks,
+					    &walk);
 }
 
 enum shim_result

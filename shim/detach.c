@@ -45,22 +45,11 @@ static uint64_t now_ms(void)
 static void say_detached(struct shim_handle *handle)
 {
 	shim_detach_succeeded_callback callback = handle->detach_succeeded;
-	struct thread *self = thread_get();
 	struct guard guard;
 
-	if (!callback || !self || handle->broken)
+	if (!callback || handle->broken)
 		return;
-	guard = (struct guard){
-		.outer = self->guard,
-		.pins = self->pins[handle->number],
-		.handle = handle,
-		.thread = self,
-		.name = "detach_succeeded",
-		.state = self->state,
-	};
-	self->pins[handle->number]++;
-	self->guard = &guard;
-	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	guard_enter_last(&guard, handle, "detach_succeeded");
 	guard_call(&guard, (void (*)(void))callback,
 		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
 }

@@ -57,6 +57,8 @@ void edge_locks_decide(bool is_last_chance);
  * calling thread has given itself a name. */
 void edge_thread_main(void);
 void edge_thread_unwinds(void);
+/* Whether somebody hears of the end of the calling thread's destructors. */
+bool edge_thread_is_watched(void);
 void edge_thread_named(const char *name);
 
 /* The process is about to end, and: nothing of the program will run but its

@@ -11,6 +11,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "own.h"
 #include "sample.h"
 #include "state.h"
 #include "track.h"
@@ -298,6 +299,8 @@ static void ended(void *value)
 	if (round > 1)
 		RAISE_TO(AUDIENCE_BUILTIN, thread_ended);
 	end();
+	if (thread_current && (thread_current->state & THREAD_OWN))
+		own_thread_ends(thread_current);
 }
 
 /* The value is stored in the thread itself for the first keys of a process,
@@ -306,6 +309,11 @@ void shim_thread_watch(void)
 {
 	if (have_key && !pthread_getspecific(key))
 		pthread_setspecific(key, (void *)1);
+}
+
+bool edge_thread_is_watched(void)
+{
+	return have_key && pthread_getspecific(key);
 }
 
 /* --- names --- */

@@ -220,13 +220,24 @@ bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
 	       plan_wait(timeout_ms);
 }
 
+/* Also of one that was switched off: it still has what it would give back. */
+static void clean_up(struct shim_handle *handle)
+{
+	shim_cleanup_callback cleanup = __atomic_exchange_n(
+		&handle->cleanup, NULL, __ATOMIC_ACQ_REL);
+	struct guard guard;
+
+	if (!cleanup)
+		return;
+	guard_enter_last(&guard, handle, "cleanup");
+	guard_call(&guard, (void (*)(void))cleanup,
+		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
+}
+
 void handle_free(struct shim_handle *handle)
 {
-	shim_cleanup_callback cleanup = handle->cleanup;
-
 	remove_callbacks(handle);
-	if (cleanup)
-		cleanup(handle->profiler);
+	clean_up(handle);
 	plan_forget(handle);
 	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
 }
@@ -277,14 +288,9 @@ void events_finish(void)
 	for (struct shim_handle *h = events_first(); h; h = events_next(h))
 		if (!h->builtin)
 			remove_callbacks(h);
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
-		shim_cleanup_callback cleanup = h->cleanup;
-
-		if (!h->builtin && cleanup && !h->broken) {
-			h->cleanup = NULL;
-			cleanup(h->profiler);
-		}
-	}
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->builtin)
+			clean_up(h);
 }
 
 /* --- around a callback --- */
@@ -321,6 +327,20 @@ static bool enter_shared(struct guard *guard)
 	return guard->is_shared;
 }
 
+static void put_up(struct guard *guard, struct thread *self,
+		   enum event_context context, const char *name)
+{
+	guard->kind = context;
+	guard->context = 0;
+	guard->name = name;
+	guard->outer = self->guard;
+	guard->state = self->state;
+	guard->error = *self->error;
+	guard->thread = self;
+	self->guard = guard;
+	self->state = state_in(self->state, context);
+}
+
 bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name)
 {
@@ -345,16 +365,20 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		self->pins[handle->number] = guard->pins;
 		return false;
 	}
-	guard->kind = context;
-	guard->context = 0;
-	guard->name = name;
-	guard->outer = self->guard;
-	guard->state = self->state;
-	guard->error = *self->error;
-	guard->thread = self;
-	self->guard = guard;
-	self->state = state_in(self->state, context);
+	put_up(guard, self, context, name);
 	return true;
+}
+
+void guard_enter_last(struct guard *guard, struct shim_handle *handle,
+		      const char *name)
+{
+	struct thread *self = thread_get();
+
+	*guard = (struct guard){ .handle = handle };
+	if (!self || (self->state & THREAD_SHARED))
+		return;
+	guard->pins = self->pins[handle->number]++;
+	put_up(guard, self, EVENT_THREAD, name);
 }
 
 void guard_leave(struct guard *guard)
@@ -374,11 +398,12 @@ void guard_leave(struct guard *guard)
 	self->pins[guard->handle->number] = guard->pins;
 }
 
-static void switch_off(struct guard *guard, const char *how)
+static void switch_off(struct shim_handle *handle, const char *name,
+		       const char *how)
 {
-	__atomic_store_n(&guard->handle->broken, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&handle->broken, true, __ATOMIC_RELEASE);
 	log_line("a profiler's callback %s %s; the profiler was switched off",
-		 guard->name, how);
+		 name, how);
 }
 
 /* A callback that runs on a stack of ours is below whatever the thread goes on
@@ -402,7 +427,8 @@ static void leave_below(uintptr_t sp, bool by_jump)
 	while (self->guard && is_below(self, self->guard, sp)) {
 		self->on_callback_stack = false;
 		if (by_jump)
-			switch_off(self->guard, "was left by a jump");
+			switch_off(self->guard->handle, self->guard->name,
+				   "was left by a jump");
 		guard_leave(self->guard);
 	}
 	frame_jumped(self, sp);
@@ -412,7 +438,7 @@ static void leave_below(uintptr_t sp, bool by_jump)
 
 void guard_threw(struct guard *guard)
 {
-	switch_off(guard, "threw an exception");
+	switch_off(guard->handle, guard->name, "threw an exception");
 }
 
 void guard_jumped(uintptr_t sp)
@@ -473,6 +499,65 @@ int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
 				    self->callback_stack + CALLBACK_STACK);
 	self->on_callback_stack = false;
 	return result;
+}
+
+struct run {
+	int (*call)(void *argument);
+	void *argument;
+	int result;
+};
+
+static void run_it(struct run *run)
+{
+	run->result = run->call(run->argument);
+}
+
+static int run_guarded(void *run)
+{
+	return arch_call_guarded((void (*)(void))run_it, (uintptr_t)run, 0, 0,
+				 0, 0);
+}
+
+/* It is the calling profiler's, if that is known. */
+static int run_threw(const char *name)
+{
+	struct thread *self = thread_current;
+
+	if (self && self->guard)
+		switch_off(self->guard->handle, name, "threw an exception");
+	else
+		log_line("a profiler's callback %s threw an exception", name);
+	return (int)SHIM_E_UNEXPECTED;
+}
+
+int events_run(const char *name, int (*call)(void *), void *argument)
+{
+	struct run run = { .call = call, .argument = argument };
+
+	return run_guarded(&run) ? run_threw(name) : run.result;
+}
+
+int events_run_apart(struct thread *self, const char *name,
+		     int (*call)(void *), void *argument)
+{
+	struct run run = { .call = call, .argument = argument };
+
+	return events_call_apart(self, run_guarded, &run) ? run_threw(name) :
+							    run.result;
+}
+
+void events_thread_threw(const struct module *module)
+{
+	bool any = false;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (!module || h->module != module)
+			continue;
+		switch_off(h, "of a thread", "threw an exception");
+		any = true;
+	}
+	if (!any)
+		log_line("%s", "a profiler's thread threw an exception");
 }
 
 static bool call_somewhere(struct thread *self, const struct call *call)

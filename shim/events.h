@@ -141,6 +141,9 @@ struct shim_handle *events_next(struct shim_handle *handle);
 /* Pins @handle and puts @guard up; false: do not call it. */
 bool guard_enter(struct guard *guard, struct shim_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
+/* The same for the last calls of a profiler that is leaving or switched off. */
+void guard_enter_last(struct guard *guard, struct shim_handle *handle,
+		      const char *name);
 void guard_leave(struct guard *guard);
 /* An exception came out of what was called in it. */
 void guard_threw(struct guard *guard);
@@ -157,6 +160,18 @@ void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 
 /* Runs call(argument) on the stack for callbacks, or goes on there. */
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
+
+/*
+ * The same for what calls back the profiler that called us, here or apart: a walk.
+ * An exception that comes out of it ends it, with SHIM_E_UNEXPECTED, and switches
+ * that profiler off; @name is said in the log.
+ */
+int events_run(const char *name, int (*call)(void *), void *argument);
+int events_run_apart(struct thread *self, const char *name,
+		     int (*call)(void *), void *argument);
+
+/* What a thread of @module's runs has thrown an exception. */
+void events_thread_threw(const struct module *module);
 
 #define EVENT_ARGUMENTS_(a, b, c, d, e, ...)                                   \
 	(uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c), (uintptr_t)(d),        \

@@ -1,8 +1,10 @@
 #include "own.h"
 
+#include "arch.h"
 #include "contract.h"
 #include "detach.h"
 #include "edge.h"
+#include "frame.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -24,11 +26,11 @@ struct start {
  */
 #define OWN_SIGNALS (~(3ull << 31))
 
-static void leave(struct thread *self)
+void own_thread_ends(struct thread *self)
 {
-	struct module *module = self->module;
+	struct module *module = __atomic_exchange_n(&self->module, NULL,
+						    __ATOMIC_ACQ_REL);
 
-	__atomic_store_n(&self->module, NULL, __ATOMIC_RELEASE);
 	if (module)
 		detach_look_again();
 }
@@ -51,8 +53,12 @@ static void *run(void *argument)
 	/* Unknown, it would not keep its module from being unmapped. */
 	if (!self)
 		return NULL;
-	call(argument);
-	leave(self);
+	if (arch_call_guarded((void (*)(void))call, (uintptr_t)argument, 0, 0,
+			      0, 0))
+		events_thread_threw(self->module);
+	/* Not before its destructors have run, which may be the module's. */
+	if (!edge_thread_is_watched())
+		own_thread_ends(self);
 	return NULL;
 }
 
@@ -125,9 +131,14 @@ static struct module *calling_module(void)
 
 	if (!self)
 		return NULL;
-	if (self->state & (THREAD_INIT | THREAD_OWN))
+	if (self->state & THREAD_INIT)
 		return self->module;
-	return self->guard ? self->guard->handle->module : NULL;
+	/* Also on a thread of ours: attach_complete comes on one. */
+	if (self->guard)
+		return self->guard->handle->module;
+	if (frame_answers(self))
+		return frame_get_handle(self)->module;
+	return self->state & THREAD_OWN ? self->module : NULL;
 }
 
 enum shim_result shim_thread_create(void (*call)(void *argument),

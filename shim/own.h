@@ -19,6 +19,11 @@ struct module;
 int own_start(void (*call)(void *argument), void *argument, size_t stack_size,
 	      struct module *module, const char *name);
 
+/* The calling thread, which is @self, is one of ours or of a module, and runs no
+ * more of its code. */
+struct thread;
+void own_thread_ends(struct thread *self);
+
 /* Whether a thread that belongs to @module is still in its code. */
 bool own_has_threads(const struct module *module);
 

@@ -281,14 +281,21 @@ static bool scan_mappings(struct search *search)
 
 /* --- */
 
-/* Both of these have what blocks are called in their frames, and so not in their
+/* This and tell have what blocks are called in their frames, and so not in their
  * caller's, where the stack begins to count, also the next time. */
 #define APART __attribute__((noinline))
 
-APART static enum shim_result tell(const struct search *search,
-				   shim_reach_callback callback,
-				   void *client_data)
+struct telling {
+	const struct search *search;
+	shim_reach_callback callback;
+	void *client_data;
+};
+
+static int tell(void *argument)
 {
+	const struct telling *telling = argument;
+	const struct search *search = telling->search;
+
 	for (uint64_t i = 0; i < search->count; i++) {
 		const struct found *found = &search->blocks[i];
 		uint64_t position = found->position;
@@ -299,8 +306,8 @@ APART static enum shim_result tell(const struct search *search,
 		    position != found->position + 1)
 			continue;
 		allocations_complete(&block);
-		if (callback(&block, (enum shim_reach)search->marks[i],
-			     client_data) != SHIM_OK)
+		if (telling->callback(&block, (enum shim_reach)search->marks[i],
+				      telling->client_data) != SHIM_OK)
 			return SHIM_S_FALSE;
 	}
 	return SHIM_OK;
@@ -338,6 +345,7 @@ enum shim_result shim_block_reach(shim_reach_callback callback,
 {
 	static bool busy;
 	static struct search search;
+	struct telling telling = { &search, callback, client_data };
 	enum shim_result result;
 
 	ENTRY_ASYNC();
@@ -352,7 +360,8 @@ enum shim_result shim_block_reach(shim_reach_callback callback,
 	__builtin_unwind_init();
 	result = look(&search, limit_ns);
 	if (result == SHIM_OK)
-		result = tell(&search, callback, client_data);
+		result = (enum shim_result)events_run("of shim_block_reach",
+						      tell, &telling);
 	if (search.roots.regions)
 		reach_roots_free(&search.roots);
 	if (search.memory)

@@ -163,6 +163,8 @@ enum shim_result shim_stack_functions(const void *context, uint32_t count,
 
 /* --- snapshots --- */
 
+#define CALLBACK "of shim_do_stack_snapshot"
+
 static bool may_snapshot(const struct thread *self)
 {
 	const struct shim_handle *handle = NULL;
@@ -285,7 +287,8 @@ static enum shim_result take_of_other(struct thread *self, shim_thread id,
 	if (result != SHIM_OK)
 		return result;
 	snapshot->request = request;
-	result = (enum shim_result)events_call_apart(self, tell_all, snapshot);
+	result = (enum shim_result)events_run_apart(self, CALLBACK, tell_all,
+						    snapshot);
 	snapshot_give_back(request);
 	return result;
 }
@@ -336,5 +339,6 @@ enum shim_result shim_do_stack_snapshot(shim_thread thread,
 		return SHIM_E_FAIL;
 	if (context && !is_code(job.walk.registers[WALK_IP]))
 		return SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX;
-	return (enum shim_result)events_call_apart(self, take_snapshot, &job);
+	return (enum shim_result)events_run_apart(self, CALLBACK, take_snapshot,
+						  &job);
 }

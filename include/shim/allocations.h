@@ -112,8 +112,8 @@ typedef enum shim_result (*shim_block_callback)(const struct shim_block *block,
  * what the caller may.  Row C-4.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG without @callback; SHIM_S_FALSE when the
- * callback ended it; SHIM_E_PROFILER_DETACHING.  Nothing is walked if nobody has
- * enabled allocations.
+ * callback ended it; SHIM_E_UNEXPECTED when it threw an exception;
+ * SHIM_E_PROFILER_DETACHING.  Nothing is walked if nobody has enabled allocations.
  *
  * Contract: async.  Takes no lock.  Cost: all memory in which blocks are noted.
  */

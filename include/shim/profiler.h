@@ -173,7 +173,8 @@ shim_profiler_detach(SHIM_IN struct shim_handle *handle,
  * shim_profiler_set_cleanup_callback - called last of all, once
  *
  * After every other event of @handle, at the end of the process or of the
- * handle; it may free what @profiler points to.  NULL: none.  Rows M-21, M-22.
+ * handle, also if it was switched off; it may free what @profiler points to.
+ * NULL: none.  Rows M-21, M-22.
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.
  *
  * Contract: async.
@@ -210,7 +211,10 @@ enum shim_clause {
  * shim_profiler_quiesce).  A wrong @handle is ignored.  Rows M-10, M-66 to M-70.
  *
  * A callback that throws is left, its profiler is switched off for good, and
- * the log says so; so is one that is left by longjmp.  The program's errno and
+ * the log says so; so is one that is left by longjmp.  That is so of everything
+ * shim calls: filters, mappers, cleanup, callbacks of walks (which end, with
+ * SHIM_E_UNEXPECTED), and threads of shim_thread_create, where it switches all
+ * profilers of the module off.  Row P-21.  The program's errno and
  * floating point exception flags are kept for it; its signal mask is not.
  *
  * Contract: async.
@@ -228,7 +232,8 @@ enum shim_clause {
  *
  * Runs call(argument).  It is no thread of the program: it gets no events, is
  * not enumerated, has all signals blocked, and may call any function but INIT
- * ones at any time.  It must have ended before its module is detached.  Row P-36.
+ * ones at any time.  Its module is not unloaded before it has ended, and its
+ * destructors have run.  Row P-36.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_OUTOFMEMORY if the system refuses.
  *

@@ -37,8 +37,9 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
  * What the callback may do is what the caller may.  Rows C-4, 2.1 number 53.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG without @callback; SHIM_S_FALSE when the
- * callback ended it; SHIM_E_NOT_YET_AVAILABLE when the time was over, and nothing is
- * known; SHIM_E_INCONSISTENT_WITH_FLAGS if not all allocations are told, nobody has
+ * callback ended it; SHIM_E_UNEXPECTED when it threw an exception;
+ * SHIM_E_NOT_YET_AVAILABLE when the time was over, and nothing is known;
+ * SHIM_E_INCONSISTENT_WITH_FLAGS if not all allocations are told, nobody has
  * enabled them, or some could not be noted; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if the
  * system does not say what is mapped, or somebody else is at it;
  * SHIM_E_PROFILER_DETACHING.

@@ -118,7 +118,8 @@ typedef enum shim_result (*shim_snapshot_callback)(
  * other flags, no callback, a @context too short or of another thread;
  * SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX if @context is in no known code;
  * SHIM_E_STACKSNAPSHOT_ABORTED when the callback ended it; SHIM_E_FAIL if there
- * was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its end;
+ * was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its end, or the
+ * callback threw an exception;
  * SHIM_E_PROFILER_DETACHING.
  *
  * For another thread also, before the callback was called:

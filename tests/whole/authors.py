@@ -15,7 +15,6 @@ from shimtest import BUILDS, compile, expect, expect_equal, run, test
 SEQUENCE, INIT = '80131363', '80131356'
 
 HEAD = r'''
-#define _GNU_SOURCE
 #include <shim/contexts.h>
 #include <shim/coverage.h>
 #include <shim/allocations.h>
@@ -350,6 +349,158 @@ SHIM_PROFILER_MODULE(own)
 @test
 def threads_of_a_module_are_never_listed():
     expect_equal(told('own', OWN), ['enumerations 1, others 0'], 'threads')
+
+
+# --- P-21: whatever of a profiler throws, the program goes on ---
+
+THROWS = r'''
+#include <shim/reach.h>
+#include <stdexcept>
+
+static shim_result frame(shim_function, uintptr_t, uintptr_t, uint32_t,
+			 const void *, void *)
+{
+	throw std::runtime_error("out of a walk");
+}
+
+static shim_result block(const shim_block *, void *)
+{
+	throw std::runtime_error("out of a walk");
+}
+
+static shim_result reached(const shim_block *, shim_reach, void *throws)
+{
+	if (throws)
+		throw std::runtime_error("out of a walk");
+	return SHIM_S_FALSE;
+}
+
+static void walks(shim_profiler *)
+{
+	static char yes;
+
+	say("snapshot %08x", (unsigned)shim_do_stack_snapshot(
+				     0, frame, SHIM_SNAPSHOT_DEFAULT, nullptr,
+				     nullptr, 0));
+	say("blocks %08x", (unsigned)shim_block_walk(block, nullptr));
+	say("reach %08x", (unsigned)shim_block_reach(reached, &yes, ~0ull));
+	/* It can be asked again: nothing was left half done. */
+	say("again %d", shim_block_reach(reached, nullptr, ~0ull) !=
+			SHIM_E_FAIL);
+}
+
+static void throws(shim_profiler *)
+{
+	throw std::runtime_error("out of a callback");
+}
+
+/* It is not called: its profiler was switched off. */
+static void shutdown_begin(shim_profiler *profiler)
+{
+	say("shutdown begin %s", (const char *)profiler);
+}
+
+static void cleanup(shim_profiler *profiler)
+{
+	say("cleanup %s", (const char *)profiler);
+	throw std::runtime_error("out of a cleanup");
+}
+
+static shim_handle *make(const char *name)
+{
+	shim_handle *handle = shim_profiler_create((shim_profiler *)name);
+
+	shim_set_event_mask(handle, (SHIM_MONITOR_ALL &
+				     ~SHIM_MONITOR_IMMUTABLE) |
+				    SHIM_ENABLE_STACK_SNAPSHOT);
+	shim_profiler_on_runtime_shutdown_begin(handle, shutdown_begin);
+	shim_profiler_set_cleanup_callback(handle, cleanup);
+	return handle;
+}
+
+SHIM_PROFILER_MODULE(throws)
+{
+	READ_PATH;
+	make("good");
+	shim_profiler_on_runtime_initialized(make("throws"), throws);
+	shim_handle *handle = make("walks");
+	shim_profiler_on_runtime_shutdown_begin(handle, walks);
+	return shim_profiler_enable_allocations(handle);
+}
+'''
+
+
+@test
+def whatever_throws_the_program_goes_on():
+    lines = told('throws', THROWS, suffix='.cc', log=[
+        'runtime_initialized threw an exception',
+        'shim_do_stack_snapshot threw', 'shim_block_walk threw',
+        'shim_block_reach threw', 'cleanup threw', 'cleanup threw', 'cleanup threw'])
+    expect_equal(lines, [
+        'snapshot 8000ffff', 'blocks 8000ffff', 'reach 8000ffff', 'again 1',
+        'shutdown begin good', 'cleanup walks', 'cleanup throws',
+        'cleanup good'], 'what came')
+
+
+THREADS = r'''
+#include <pthread.h>
+#include <stdexcept>
+
+static void throws(void *unused)
+{
+	say("thread");
+	if (unused) {
+		while (access(path, F_OK) == 0)
+			usleep(1000);
+		pthread_exit(nullptr);
+	}
+	throw std::runtime_error("out of a thread");
+}
+
+static void attached(shim_profiler *profiler)
+{
+	shim_thread_create(throws, profiler);
+}
+
+static void cleanup(shim_profiler *)
+{
+	say("cleanup");
+}
+
+SHIM_PROFILER_MODULE(threads)
+{
+	READ_PATH;
+	shim_handle *handle = shim_profiler_create(
+		(shim_profiler *)strstr(path, "exits"));
+
+	shim_profiler_on_attach_complete(handle, attached);
+	shim_profiler_set_cleanup_callback(handle, cleanup);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def a_thread_of_a_module_may_throw_or_leave_by_pthread_exit():
+    directory = module('threads', THREADS, '.cc')
+    for how in ('throws', 'exits'):
+        path = new_file(how)
+        with Target(1) as target:
+            target.ctl('load', '%s/libshim-profiler-threads.so:%s' % (
+                directory, path))
+            until(lambda: 'thread' in (content(path) or ''), 'the thread')
+            answer = target.ctl('unload', 'threads')
+            expect_equal(content(path), 'thread\ncleanup\n', how)
+            if how == 'throws':
+                expect_equal(answer, 'unloaded\n', how)
+            else:
+                expect('a thread of its own still runs' in answer, answer)
+                os.unlink(path)
+            until(lambda: target.maps('threads.so') == 0, 'it is unmapped')
+            target.finish()
+        log = log_of(target.output)
+        expect(('of a thread threw an exception' in log) == (how == 'throws'),
+               log)
 
 
 if __name__ == '__main__':
