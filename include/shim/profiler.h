@@ -222,8 +222,8 @@ enum shim_clause {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	typedef void(*shim_##name##_callback) parameters;                      \
 	SHIM_API void shim_profiler_on_##name(                                 \
-		struct shim_handle *handle,                                    \
-		shim_##name##_callback callback) SHIM_ASYNC;
+		SHIM_IN struct shim_handle *handle,                            \
+		SHIM_IN shim_##name##_callback callback) SHIM_ASYNC;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 

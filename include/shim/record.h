@@ -28,9 +28,10 @@ struct shim_record;
  * Contract: async; blocks signals and takes the lock of shim/state.h for as
  * long as the system calls take.
  */
-SHIM_API struct shim_record *shim_record_open(const char *kind, void **memory,
-					      size_t *size,
-					      enum shim_lost *cause) SHIM_ASYNC;
+SHIM_API struct shim_record *
+shim_record_open(SHIM_IN const char *kind, SHIM_OUT void **memory,
+		 SHIM_OUT size_t *size, SHIM_OUT enum shim_lost *cause)
+	SHIM_ASYNC;
 
 /*
  * shim_record_grow - one more chunk
@@ -38,8 +39,9 @@ SHIM_API struct shim_record *shim_record_open(const char *kind, void **memory,
  * At least @least bytes, larger as the file gets larger; *@size gets how many.
  * Returns its address, or NULL and *@cause.  Contract as shim_record_open.
  */
-SHIM_API void *shim_record_grow(struct shim_record *record, size_t least,
-				size_t *size, enum shim_lost *cause) SHIM_ASYNC;
+SHIM_API void *shim_record_grow(SHIM_IN struct shim_record *record,
+				SHIM_IN size_t least, SHIM_OUT size_t *size,
+				SHIM_OUT enum shim_lost *cause) SHIM_ASYNC;
 
 /*
  * shim_record_write - puts @size bytes of @memory at @offset of the file
@@ -50,12 +52,13 @@ SHIM_API void *shim_record_grow(struct shim_record *record, size_t least,
  * Returns whether all of it is there now; if not, *@cause.
  * Contract as shim_record_open.
  */
-SHIM_API bool shim_record_write(struct shim_record *record, uint64_t offset,
-				const void *memory, size_t size,
-				enum shim_lost *cause) SHIM_ASYNC;
+SHIM_API bool
+shim_record_write(SHIM_IN struct shim_record *record, SHIM_IN uint64_t offset,
+		  SHIM_IN const void *memory, SHIM_IN size_t size,
+		  SHIM_OUT enum shim_lost *cause) SHIM_ASYNC;
 
 /* shim_record_lost - count a call of a thread that has no file.  Async. */
-SHIM_API void shim_record_lost(enum shim_lost cause) SHIM_ASYNC;
+SHIM_API void shim_record_lost(SHIM_IN enum shim_lost cause) SHIM_ASYNC;
 
 /*
  * shim_record_log - a line for the recording's log, which profrun prints
@@ -63,7 +66,7 @@ SHIM_API void shim_record_lost(enum shim_lost cause) SHIM_ASYNC;
  * @line ends in a NUL and not in a newline; what exceeds 250 bytes is cut.
  * Contract: async.
  */
-SHIM_API void shim_record_log(const char *line) SHIM_ASYNC;
+SHIM_API void shim_record_log(SHIM_IN const char *line) SHIM_ASYNC;
 
 /*
  * shim_memory - @size bytes of zeroed private memory, or NULL.
@@ -72,21 +75,22 @@ SHIM_API void shim_record_log(const char *line) SHIM_ASYNC;
  * which it reads as zero again, so that an interrupted reader stays safe.
  * Contract: async; one system call each.
  */
-SHIM_API void *shim_memory(size_t size) SHIM_ASYNC;
-SHIM_API void shim_memory_empty(void *memory, size_t size) SHIM_ASYNC;
+SHIM_API void *shim_memory(SHIM_IN size_t size) SHIM_ASYNC;
+SHIM_API void shim_memory_empty(SHIM_IN void *memory,
+				SHIM_IN size_t size) SHIM_ASYNC;
 
 /*
  * shim_memory_copy - copies @size bytes from where there may be none
  *
  * Returns false if they cannot be read.  Contract: async; a system call.
  */
-SHIM_API bool shim_memory_copy(void *to, const void *from,
-			       size_t size) SHIM_ASYNC;
+SHIM_API bool shim_memory_copy(SHIM_OUT void *to, SHIM_IN const void *from,
+			       SHIM_IN size_t size) SHIM_ASYNC;
 
 /* What the system says of the calling task; all are system calls, async. */
 SHIM_API uint32_t shim_thread_id(void) SHIM_ASYNC;
-SHIM_API bool shim_thread_is_alive(uint32_t tid) SHIM_ASYNC;
-SHIM_API void shim_thread_name(char name[16]) SHIM_ASYNC;
+SHIM_API bool shim_thread_is_alive(SHIM_IN uint32_t tid) SHIM_ASYNC;
+SHIM_API void shim_thread_name(SHIM_OUT char name[16]) SHIM_ASYNC;
 
 /* Asks for thread_ended for the calling thread.  Async. */
 SHIM_API void shim_thread_watch(void) SHIM_ASYNC;
@@ -101,8 +105,9 @@ SHIM_API void shim_thread_watch(void) SHIM_ASYNC;
  * Contract: async; blocks signals and takes the lock of shim/state.h.
  */
 enum shim_stack { SHIM_STACK_THREAD, SHIM_STACK_SIGNAL };
-SHIM_API enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low,
-					 uintptr_t *high) SHIM_ASYNC;
+SHIM_API enum shim_stack shim_stack_find(SHIM_IN uintptr_t sp,
+					 SHIM_OUT uintptr_t *low,
+					 SHIM_OUT uintptr_t *high) SHIM_ASYNC;
 
 /*
  * shim_image_note - make sure the object that holds @function is on record
@@ -111,19 +116,20 @@ SHIM_API enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low,
  * function, when it is seen for the first time.
  * Contract: async; blocks signals and takes the lock of shim/state.h.
  */
-SHIM_API void shim_image_note(shim_function function) SHIM_ASYNC;
+SHIM_API void shim_image_note(SHIM_IN shim_function function) SHIM_ASYNC;
 
 /* While blocked no signal reaches the calling thread.  The token goes back to
  * shim_signals_restore.  Async. */
 SHIM_API uint64_t shim_signals_block(void) SHIM_ASYNC;
-SHIM_API void shim_signals_restore(uint64_t token) SHIM_ASYNC;
+SHIM_API void shim_signals_restore(SHIM_IN uint64_t token) SHIM_ASYNC;
 
 /*
  * shim_tick - the coarse clock: a word the kernel sets to shim_clock() at every
  * timer tick; *@length gets how many clock units a tick is long.  NULL if there
  * is none on this machine.  Async.
  */
-SHIM_API const volatile uint64_t *shim_tick(uint64_t *length) SHIM_ASYNC;
+SHIM_API const volatile uint64_t *
+shim_tick(SHIM_OUT uint64_t *length) SHIM_ASYNC;
 
 /*
  * shim_clock_is_closed - whether shim_clock() would fault on the calling thread
