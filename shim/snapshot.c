@@ -7,6 +7,7 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "output.h"
 #include "sites.h"
 #include "snapshot.h"
 #include "sys.h"
@@ -135,10 +136,12 @@ static enum shim_result list_stack(const void *context, bool wants_functions,
 {
 	struct listing job = { .self = thread_current,
 			       .wants_functions = wants_functions,
-			       .count = addresses ? count : 0,
+			       .count = count,
 			       .addresses = addresses };
 	int result;
 
+	if (!output_is_valid(count, addresses))
+		return SHIM_E_INVALIDARG;
 	if (!begin(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list, &job);

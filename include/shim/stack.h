@@ -41,9 +41,9 @@ struct shim_open_calls {
  *
  * Returns SHIM_OK if the walk came to the end of the stack, SHIM_S_FALSE if it
  * could not go on (@addresses holds what it found, *@total how many);
- * SHIM_E_INVALIDARG if @context cannot be read;
- * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors that shim cannot do
- * this on.
+ * SHIM_E_INVALIDARG if @context cannot be read, or @addresses is NULL and @count
+ * is not 0; SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors that shim
+ * cannot do this on.
  *
  * Contract: async; the first walk of a thread, and in an object that is not yet
  * known, blocks signals and takes the lock of shim/state.h.

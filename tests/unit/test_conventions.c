@@ -19,8 +19,10 @@
 #include <shim/allocations.h>
 #include <shim/sampling.h>
 #include <shim/signals.h>
+#include <shim/stack.h>
 #include <stdio.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define CANARY 0xa5
@@ -136,6 +138,12 @@ B(shim_print_value, type, &printed, 0, count, total, buffer)
 O(shim_get_parameter_count, S->function, out[0])
 O(shim_get_result_type, S->function, out[0])
 
+/* A coroutine that waits: its stack does not change. */
+static ucontext_t waiting;
+
+B(shim_stack_addresses, &waiting, count, total, buffer)
+B(shim_stack_functions, &waiting, count, total, buffer)
+
 static struct shim_enum *enumeration;
 
 O(shim_enum_count, enumeration, out[0])
@@ -175,6 +183,8 @@ static const struct function functions[] = {
 	  .has_id = true },
 	{ ROW(shim_get_result_type), .outputs = 1, .sizes = { 8 },
 	  .has_id = true },
+	{ ROW(shim_stack_addresses), .element = sizeof(uintptr_t) },
+	{ ROW(shim_stack_functions), .element = sizeof(shim_function) },
 	{ ROW(shim_thread_info), .outputs = 2,
 	  .sizes = { 4, sizeof(uintptr_t) }, .element = 1, .is_text = TEXT,
 	  .has_id = true },
@@ -227,6 +237,24 @@ static void *end_at_once(void *id)
 	return NULL;
 }
 
+static ucontext_t starter;
+
+static void wait_for_ever(void)
+{
+	swapcontext(&waiting, &starter);
+}
+
+static void start_waiting(void)
+{
+	static char stack[65536];
+
+	getcontext(&waiting);
+	waiting.uc_stack.ss_sp = stack;
+	waiting.uc_stack.ss_size = sizeof(stack);
+	makecontext(&waiting, wait_for_ever, 0);
+	swapcontext(&starter, &waiting);
+}
+
 /* Exported, for the row of its own. */
 static void set_up(void)
 {
@@ -271,6 +299,7 @@ static void set_up(void)
 	cr_assert(eq(int,
 		     shim_get_result_type((shim_function)takes_text, &type),
 		     SHIM_OK));
+	start_waiting();
 	subject = GOOD;
 }
 
