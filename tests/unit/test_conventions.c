@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
+#include <shim/query.h>
 #include <shim/values.h>
 #include <shim/allocations.h>
 #include <shim/sampling.h>
@@ -1040,6 +1041,67 @@ Test(conventions, an_id_is_never_used_twice, .init = set_up)
 		dlclose(library);
 		image_look_again();
 	}
+}
+
+/* Row C-17. */
+Test(conventions, a_buffer_that_is_too_small_grows_once, .init = set_up)
+{
+	unsigned char *memory = NULL;
+	uint32_t count = 0;
+
+	for
+		EACH(f)
+		{
+			uint32_t total = f->element ? read_whole(f) : 0;
+			unsigned passes = 0;
+			enum shim_result r;
+			struct outputs o;
+
+			if (f->element != 1 || total == 0)
+				continue;
+			prepare(f, &o, 0);
+			free(memory);
+			memory = NULL;
+			count = 0;
+			SHIM_QUERY_GROW(r, memory, count, o.total,
+					(passes++, f->call(o.out, count,
+							   &o.total, memory)));
+			cr_expect(eq(int, r, SHIM_OK), "%s", f->name);
+			cr_expect(eq(u32, passes, 2), "%s", f->name);
+			cr_expect(eq(u32, count, total), "%s", f->name);
+			cr_expect(holds(memcmp(memory, whole, total) == 0),
+				  "%s", f->name);
+			passes = 0;
+			SHIM_QUERY_GROW(r, memory, count, o.total,
+					(passes++, f->call(o.out, count,
+							   &o.total, memory)));
+			cr_expect(eq(u32, passes, 1), "%s: again", f->name);
+		}
+	free(memory);
+}
+
+static enum shim_result tell_too_many(uint32_t *total)
+{
+	*total = UINT32_MAX;
+	return SHIM_OK;
+}
+
+Test(conventions, without_memory_a_buffer_stays_as_it_is, .init = set_up)
+{
+	struct {
+		char bytes[1 << 24];
+	} *large = NULL;
+	uint32_t count = 0, total;
+	enum shim_result r;
+
+	SHIM_QUERY_GROW(r, large, count, total, tell_too_many(&total));
+	cr_expect(eq(int, r, SHIM_E_OUTOFMEMORY));
+	cr_expect(eq(u32, count, 0));
+	cr_expect(holds(large == NULL));
+	SHIM_QUERY_GROW(r, large, count, total,
+			(total = 1, SHIM_E_NOT_YET_AVAILABLE));
+	cr_expect(eq(int, r, SHIM_E_NOT_YET_AVAILABLE));
+	cr_expect(holds(large == NULL));
 }
 
 /* --- signals --- */
