@@ -384,15 +384,11 @@ static void read_points(struct block *block, uint64_t offset, uint64_t size)
 
 static const char *image_path(const struct process *process, uint64_t word)
 {
-	uint64_t address = word & SHIM_NODE_ADDRESS;
-	uint32_t i;
+	const struct image *image =
+		process_image(process, word & SHIM_NODE_ADDRESS,
+			      SHIM_NODE_GENERATION(word));
 
-	for (i = 0; i < process->image_count; i++)
-		if (address >= process->images[i].start &&
-		    address < process->images[i].end &&
-		    process->images[i].generation == SHIM_NODE_GENERATION(word))
-			return process->images[i].path;
-	return NULL;
+	return image ? image->path : NULL;
 }
 
 /* Of objects with lines their lines tell. */

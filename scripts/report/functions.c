@@ -20,43 +20,6 @@ struct search {
 	uint32_t function_room;
 };
 
-static bool covers(const struct image *image, uint64_t address)
-{
-	return address - image->start < image->end - image->start &&
-	       image->start < image->end;
-}
-
-/*
- * The image that had @wanted.  One that is gone is also right if no other one was ever
- * there: then the program ended before it could say so in its nodes.
- */
-struct image *process_image(const struct process *process, uint64_t wanted,
-			    uint32_t generation)
-{
-	uint32_t low = 0, high = process->image_count, middle, n;
-	struct image *image, *only = NULL;
-	bool is_only = process->images_lost == 0;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (process->images[middle].start <= wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* Images do not overlap, but for those that came one after another. */
-	for (n = 0; low > 0 && n < 256; n++) {
-		image = &process->images[--low];
-		if (!covers(image, wanted))
-			continue;
-		if (image->generation == generation)
-			return image;
-		is_only = is_only && !only;
-		only = image;
-	}
-	return is_only && generation == 0 ? only : NULL;
-}
-
 static uint64_t hash_object(const struct image *image)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;

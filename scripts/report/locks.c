@@ -210,28 +210,18 @@ static const char *name_data(const struct data_symbol *symbol)
 	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
 }
 
-/* An image is what of a file is mapped: variables that begin as 0 come after it. */
-static const struct image *image_before(const struct process *process,
-					const struct part *part)
-{
-	const struct image *image = NULL;
-	uint32_t i;
-
-	for (i = 0; i < process->image_count; i++)
-		if (process->images[i].start <= part->address &&
-		    process->images[i].generation == part->generation)
-			image = &process->images[i];
-	return image;
-}
-
 static struct lock identify(struct model *model, const struct part *part)
 {
 	const struct process *process =
 		&model->recording->processes[part->process];
 	const struct image *inside = process_image(process, part->address,
 						   part->generation);
-	const struct image *image = inside ? inside :
-				    image_before(process, part);
+	/* An image is what of a file is mapped: variables that begin as 0 come
+	 * after it. */
+	const struct image *image =
+		inside ? inside :
+			 process_image_before(process, part->address,
+					      part->generation);
 	struct lock lock = { .process = part->process,
 			     .address = part->address,
 			     .kind = part->kind };

@@ -210,10 +210,6 @@ void function_line(struct function *function);
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);
 
-/* The image that covered @address, or NULL. */
-struct image *process_image(const struct process *process, uint64_t address,
-			    uint32_t generation);
-
 /* locks.c: the waits of a process, before its files lose their entries; their
  * paths, one file after the other; the sums, when all is added. */
 void locks_list(struct model *model, uint32_t process);

@@ -302,4 +302,5 @@ void read_images(struct process *process, int directory, const char *path)
 	if (process->image_count)
 		qsort(process->images, process->image_count,
 		      sizeof(*process->images), compare_images);
+	images_index(process);
 }

@@ -101,6 +101,7 @@ struct process {
 	uint64_t limit_clock;		/* no clock value can be later */
 	struct image *images;		/* by start */
 	uint32_t image_count;
+	struct image_index *image_index;	/* images.c's */
 	uint64_t images_lost;
 	struct tree_file *files;
 	uint32_t file_count;
@@ -153,6 +154,21 @@ bool process_has_profile(const struct process *process, const char *name);
 /* process.c: @directory is the process's, @path the recording's. */
 void read_meta(struct process *process, int directory, const char *path);
 void read_images(struct process *process, int directory, const char *path);
+
+/* images.c */
+
+/* After the last image of @process was read. */
+void images_index(struct process *process);
+/*
+ * The image that had @address; NULL if that is not known.  With @generation 0, one
+ * that is gone is also right if no other image was ever there: then the program
+ * ended before it could say so in its nodes.
+ */
+struct image *process_image(const struct process *process, uint64_t address,
+			    uint32_t generation);
+/* The last image of @generation that begins at or before @address, or NULL. */
+struct image *process_image_before(const struct process *process,
+				   uint64_t address, uint32_t generation);
 
 /* calltree.c */
 
