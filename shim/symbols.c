@@ -3,7 +3,9 @@
  */
 #include "symbols.h"
 
+#include "arch.h"
 #include "elf_file.h"
+#include "elf_plt.h"
 #include "image.h"
 #include "state.h"
 #include "sys.h"
@@ -29,8 +31,10 @@ struct raw {
 	uint32_t length; /* without a version */
 	uint32_t file;	 /* which source it is local to; 0: global */
 	uint32_t function;
+	uint32_t order;	 /* in the table */
 	bool has_dot;
 	bool is_part;
+	bool is_chooser; /* of another function: STT_GNU_IFUNC */
 };
 
 struct work {
@@ -43,6 +47,9 @@ struct work {
 	struct raw *raw;
 	size_t raw_size;
 	uint32_t count;
+	struct elf_plt_entry *entries;
+	size_t entries_size;
+	uint32_t entry_count;
 	uint32_t *hash;
 	size_t hash_size;
 };
@@ -90,8 +97,11 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	const char *name;
 
+	/* One that is undefined and has a value is a library's: the program
+	 * takes its own entry of a linkage table for it. */
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS ||
+	    (symbol->st_shndx == SHN_UNDEF && symbol->st_value == 0) ||
+	    symbol->st_shndx == SHN_ABS ||
 	    symbol->st_name >= work->strings_size ||
 	    symbol->st_value < work->image->start - work->image->bias ||
 	    symbol->st_value >= work->image->end - work->image->bias)
@@ -105,7 +115,10 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 		.section = symbol->st_shndx,
 		.name = symbol->st_name,
 		.file = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ? file : 0,
+		.is_chooser = type == STT_GNU_IFUNC,
 	};
+	if (symbol->st_shndx == SHN_UNDEF)
+		raw->size = ARCH_PLT_SIZE;
 	for (uint32_t i = 0; name[i] && (name[i] != '@' || i == 0); i++) {
 		raw->length = i + 1;
 		raw->has_dot |= name[i] == '.';
@@ -115,14 +128,56 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 	return raw->length > 0;
 }
 
+/* Only files with such symbols are looked through. */
+static int read_plt(struct work *work, uint32_t all)
+{
+	for (uint32_t i = 0; i < all; i++)
+		if (ELF64_ST_TYPE(work->table[i].st_info) == STT_GNU_IFUNC)
+			return elf_plt_read(work->file, &work->entries,
+					    &work->entry_count,
+					    &work->entries_size);
+	return 0;
+}
+
+/* Far more than any file takes. */
+#define CHOOSER_STEPS_MAX (1u << 24)
+
+/* What a function chooses has its name, too, at the entry that jumps there: the
+ * program takes the address of that entry for the function's. */
+static void take_choosers(struct work *work)
+{
+	uint32_t symbols = work->count, room = work->entry_count;
+	uint32_t steps = 0;
+
+	for (uint32_t i = 0; i < symbols; i++) {
+		for (uint32_t n = 0; work->raw[i].is_chooser &&
+				     n < work->entry_count && room > 0 &&
+				     steps < CHOOSER_STEPS_MAX;
+		     n++, steps++) {
+			const struct elf_plt_entry *entry = &work->entries[n];
+
+			if (entry->chooser != work->raw[i].value ||
+			    entry->address == 0)
+				continue;
+			work->raw[work->count] = work->raw[i];
+			work->raw[work->count].value = entry->address;
+			work->raw[work->count].section = SHN_UNDEF;
+			work->raw[work->count++].size = ARCH_PLT_SIZE;
+			room--;
+		}
+	}
+}
+
 static int take_symbols(struct work *work)
 {
 	uint32_t all = (uint32_t)(work->table_size / sizeof(Elf64_Sym));
 	uint32_t file = 1;
 	void *memory;
-	int r;
+	int r = read_plt(work, all);
 
-	work->raw_size = all * sizeof(struct raw);
+	if (r < 0)
+		return r;
+	work->raw_size = (all + work->entry_count) * sizeof(struct raw);
 	r = sys_map(work->raw_size + 1, &memory);
 	if (r < 0)
 		return r;
@@ -134,35 +189,31 @@ static int take_symbols(struct work *work)
 			file = i + 2;
 		else if (take_symbol(work, symbol, file,
 				     &work->raw[work->count]))
-			work->count++;
+			work->raw[work->count++].order = i;
 	}
+	take_choosers(work);
 	return 0;
 }
 
 /* --- sorting --- */
 
-static int compare_names(const struct work *work, const struct raw *a,
+static bool is_same_name(const struct work *work, const struct raw *a,
 			 const struct raw *b)
 {
-	uint32_t shorter = a->length < b->length ? a->length : b->length;
-
-	for (uint32_t i = 0; i < shorter; i++) {
-		unsigned char x = (unsigned char)work->strings[a->name + i];
-		unsigned char y = (unsigned char)work->strings[b->name + i];
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return a->length < b->length ? -1 : a->length > b->length;
+	if (a->length != b->length)
+		return false;
+	for (uint32_t i = 0; i < a->length; i++)
+		if (work->strings[a->name + i] != work->strings[b->name + i])
+			return false;
+	return true;
 }
 
 /*
  * By address, and the name to show first: a global one, then one that is not a
- * compiler's clone, then the shorter, then the first in the alphabet.  The
- * report chooses as this does.
+ * compiler's clone, then the first in the table.  The report chooses as this
+ * does, if it knows nothing better.
  */
-static bool is_before(const struct work *work, const struct raw *a,
-		      const struct raw *b)
+static bool is_before(const struct raw *a, const struct raw *b)
 {
 	if (a->value != b->value)
 		return a->value < b->value;
@@ -170,9 +221,7 @@ static bool is_before(const struct work *work, const struct raw *a,
 		return !a->file;
 	if (a->has_dot != b->has_dot)
 		return b->has_dot;
-	if (a->length != b->length)
-		return a->length < b->length;
-	return compare_names(work, a, b) < 0;
+	return a->order < b->order;
 }
 
 static void sift(const struct work *work, uint32_t root, uint32_t count)
@@ -184,9 +233,9 @@ static void sift(const struct work *work, uint32_t root, uint32_t count)
 		struct raw swap;
 
 		if (child + 1 < count &&
-		    is_before(work, &raw[child], &raw[child + 1]))
+		    is_before(&raw[child], &raw[child + 1]))
 			child++;
-		if (!is_before(work, &raw[root], &raw[child]))
+		if (!is_before(&raw[root], &raw[child]))
 			return;
 		swap = raw[root];
 		raw[root] = raw[child];
@@ -360,6 +409,18 @@ static uint32_t function_of(const struct work *work, const struct raw *raw)
 	return raw->function;
 }
 
+/* A name may be in the table more than once, with different versions: close to
+ * each other. */
+#define NAMES_LOOKED_AT 64
+
+static bool has_been(const struct work *work, uint32_t first, uint32_t i)
+{
+	for (uint32_t k = i; k > first && i - k < NAMES_LOOKED_AT; k--)
+		if (is_same_name(work, &work->raw[k - 1], &work->raw[i]))
+			return true;
+	return false;
+}
+
 static void add_names(struct index *index, const struct work *work,
 		      uint32_t first, uint32_t end,
 		      struct symbols_function *function)
@@ -368,8 +429,7 @@ static void add_names(struct index *index, const struct work *work,
 	for (uint32_t i = first; i < end; i++) {
 		const struct raw *raw = &work->raw[i];
 
-		if (i > first && raw->length == raw[-1].length &&
-		    compare_names(work, raw, raw - 1) == 0)
+		if (has_been(work, first, i))
 			continue;
 		for (uint32_t k = 0; k < raw->length; k++)
 			index->text[index->text_size++] =
@@ -514,6 +574,8 @@ static void free_work(struct work *work)
 		sys_unmap(work->strings, work->strings_size + 1);
 	if (work->raw)
 		sys_unmap(work->raw, work->raw_size + 1);
+	if (work->entries)
+		sys_unmap(work->entries, work->entries_size);
 	if (work->hash)
 		sys_unmap(work->hash, work->hash_size * sizeof(uint32_t));
 }

@@ -161,8 +161,10 @@ shim_function_info(SHIM_IN shim_function function,
 /*
  * shim_function_name - its linker name
  *
- * Of several, a global one, then one that is no compiler's clone, then the
- * shortest.  SHIM_E_NOT_YET_AVAILABLE; SHIM_E_FAIL if it has none.
+ * Of several, a global one, then one that is no compiler's clone, then the first
+ * in the symbol table.  A function that is chosen when its image is loaded
+ * (target_clones, ifunc) has its name where callers go for it.
+ * SHIM_E_NOT_YET_AVAILABLE; SHIM_E_FAIL if it has none.
  * Contract: async.
  *
  * shim_function_demangled_name - as the source has it: `ns::f(int)`

@@ -70,6 +70,15 @@ int other_name(int value) __attribute__((alias("plain"), nothrow));
 __attribute__((weak, alias("plain"), nothrow)) int weak_name(int value);
 }
 
+/* Its address is that of a linkage table's entry. */
+#if defined(__x86_64__) && !defined(__clang__)
+__attribute__((target_clones("avx2", "default")))
+#endif
+KEEP int chosen(int value)
+{
+	return value + 5;
+}
+
 /* gcc moves what throws out of the way: a cold part. */
 KEEP int splits(int value, const char *text)
 {
@@ -96,6 +105,7 @@ static int use(int value)
 	value += table.as<short>(2);
 	value += pointer<const shapes::point *>(&where);
 	value += pointer<int (*)(int)>(plain);
+	value += chosen(value);
 	value += hidden(value) + plain(value) + other_name(value);
 	return value + splits(value, "cold");
 }

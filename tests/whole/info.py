@@ -52,12 +52,29 @@ def symbols_of(program, dynamic=False):
     found = []
     for line in output_of('readelf', '-W', '--dyn-syms' if dynamic else '-s',
                           program).splitlines():
-        f = line.split()
-        if len(f) >= 8 and f[3] in ('FUNC', 'IFUNC') and f[6] != 'UND':
+        # As readelf calls it where nothing says that the file is for GNU.
+        f = line.replace('<OS specific>: 10', 'IFUNC').split()
+        if len(f) >= 8 and f[3] in ('FUNC', 'IFUNC') and (
+                f[6] != 'UND' or int(f[1], 16)):
             found.append((int(f[1], 16), int(f[2], 0), f[7].split('@')[0]))
         if not dynamic and "'.symtab'" not in line and line.startswith(
                 'Symbol table'):
             found = []          # of .dynsym
+    return found + chosen_of(program, found)
+
+
+def chosen_of(program, symbols):
+    """[(address, size, name)] of linkage table entries that jump to what a
+    function chooses: objdump tells both of them by the latter's address."""
+    choosers = {int(m.group(1), 16) for m in re.finditer(
+        r'IRELATIVE\s+([0-9a-f]+)', output_of('readelf', '-rW', program))}
+    found = []
+    for entry, chooser in re.findall(
+            r'^([0-9a-f]+) <\*ABS\*\+0x([0-9a-f]+)@plt>:',
+            output_of('objdump', '-d', program), re.M):
+        expect(int(chooser, 16) in choosers, 'no relocation of ' + entry)
+        found += [(int(entry, 16), 0, name) for address, _, name in symbols
+                  if address == int(chooser, 16) and '.' not in name]
     return found
 
 
@@ -165,7 +182,8 @@ ARGUMENTS = {
 
 
 def check_arguments(functions):
-    found = {f['demangled']: f['arguments'] for f in functions.values()}
+    found = {name: f['arguments'] for f in functions.values()
+             for name in [f['demangled'], *f['aliases'].split('\1')]}
     for name, wanted in ARGUMENTS.items():
         expect(name in found, 'no function ' + name)
         # gcc says "long int" where clang says "long".
@@ -179,6 +197,8 @@ def check(family):
     functions = functions_of(ask(program))
     parts = check_names(program, functions, symbols_of(program))
     if family == 'gcc':
+        expect(len([f for f in functions.values()
+                    if f['name'] == '_Z6choseni']) == 2, 'no chosen function')
         expect('_Z6splitsiPKc' in parts, 'gcc made no cold part')
     check_demangled(functions)
     check_lines(program, functions)

@@ -138,6 +138,31 @@ struct arch_call {
 /* Relocations that bind a function symbol to a slot holding its address. */
 #define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */
+#define ARCH_RELOC_IRELATIVE 1032 /* R_AARCH64_IRELATIVE: to what a function chooses */
+
+/* An entry of a linkage table, [bti c] adrp x16, page; ldr x17, [x16, offset], and
+ * how long one is at most. */
+#define ARCH_PLT_SIZE 16
+
+static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
+				 uintptr_t *slot)
+{
+	uint32_t words[3];
+	unsigned at;
+	uintptr_t pages;
+
+	__builtin_memcpy(words, code, sizeof(words));
+	at = words[0] == 0xd503245f;
+	if ((words[at] & 0x9f00001f) != 0x90000010 ||
+	    (words[at + 1] & 0xffc003ff) != 0xf9400211)
+		return false;
+	pages = (uintptr_t)((intptr_t)((uintptr_t)(words[at] >> 5 & 0x7ffff)
+				       << 45) >> 43);
+	pages |= words[at] >> 29 & 3;
+	*slot = ((address + 4 * at) & ~(uintptr_t)0xfff) + (pages << 12) +
+		(words[at + 1] >> 10 & 0xfff) * 8;
+	return true;
+}
 
 /* No lines are waited for here. */
 #define ARCH_TRAP_SIZE 0

@@ -133,6 +133,12 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 /* None: every call goes through the table. */
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu
+#define ARCH_RELOC_IRELATIVE 0xffffffffu
+
+/* Entries of linkage tables are not understood. */
+#define ARCH_PLT_SIZE 1
+#define arch_plt_slot(code, address, slot) \
+	((void)(code), (void)(address), (void)(slot), false)
 
 /* No lines are waited for here. */
 #define ARCH_TRAP_SIZE 0

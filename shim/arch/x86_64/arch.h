@@ -273,6 +273,28 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 /* Relocations that bind a function symbol to a slot holding its address. */
 #define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  6 /* R_X86_64_GLOB_DAT */
+#define ARCH_RELOC_IRELATIVE 37 /* R_X86_64_IRELATIVE: to what a function chooses */
+
+/* An entry of a linkage table, [endbr64] [bnd] jmp *slot(%rip), and how long one is
+ * at most. */
+#define ARCH_PLT_SIZE 16
+
+static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
+				 uintptr_t *slot)
+{
+	unsigned at = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e &&
+				      code[3] == 0xfa ?
+			      4 :
+			      0;
+	uint32_t offset;
+
+	at += code[at] == 0xf2;
+	if (code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	__builtin_memcpy(&offset, code + at + 2, sizeof(offset));
+	*slot = address + at + 6 + (uintptr_t)(intptr_t)(int32_t)offset;
+	return true;
+}
 
 /* What code becomes where a line is waited for, and how the thread goes on that
  * has run into it when the code is as it was. */
