@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "called.h"
 #include "model.h"
 
 struct search {
@@ -219,12 +220,20 @@ static void name_function(struct function *function,
 	name_group(function);
 }
 
+/* Functions with several names, object after object. */
+struct doubts {
+	uint32_t *functions;
+	uint32_t count, room;
+	bool *by_site;		/* of objects: debug information is asked, too */
+};
+
 /* @order: the numbers of all functions of @object. */
 static void name_object(struct model *model, struct object *object,
-			const uint32_t *order)
+			const uint32_t *order, struct doubts *doubts)
 {
 	struct symbol *symbols = allocate(object->functions, sizeof(*symbols));
 	struct symbol key = { 0 };
+	struct symbol *found;
 	uint32_t i;
 
 	for (i = 0; i < object->functions; i++)
@@ -233,11 +242,80 @@ static void name_object(struct model *model, struct object *object,
 	symbols_find(object, symbols, object->functions);
 	for (i = 0; i < object->functions; i++) {
 		key.address = model->functions[order[i]].address;
-		name_function(&model->functions[order[i]],
-			      bsearch(&key, symbols, object->functions,
-				      sizeof(key), compare_symbols));
+		found = bsearch(&key, symbols, object->functions, sizeof(key),
+				compare_symbols);
+		name_function(&model->functions[order[i]], found);
+		if (!found || !found->has_others)
+			continue;
+		GROW(doubts->functions, doubts->count, doubts->room);
+		doubts->functions[doubts->count++] = order[i];
+		doubts->by_site[object - model->objects] |=
+			found->is_in_doubt;
 	}
 	free(symbols);
+}
+
+/* More debug information is not looked through for a name. */
+#define CALL_SITE_STEPS 3000000
+
+static void find_called(struct model *model, const struct doubts *doubts,
+			struct names *called)
+{
+	uint64_t steps = CALL_SITE_STEPS;
+	uint32_t i;
+
+	for (i = 0; i < model->object_count; i++) {
+		called_by_table(&model->objects[i], called);
+		if (doubts->by_site[i])
+			called_by_sites(&model->objects[i], called, &steps);
+	}
+}
+
+/* @numbers: @count functions of @object. */
+static void settle_object(struct model *model, struct object *object,
+			  const uint32_t *numbers, uint32_t count,
+			  const struct names *called)
+{
+	struct symbol *symbols = allocate(count, sizeof(*symbols));
+	struct symbol *found;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		symbols[i] = (struct symbol){
+			.address = model->functions[numbers[i]].address,
+			.has_others = true,
+		};
+	qsort(symbols, count, sizeof(*symbols), compare_symbols);
+	called_choose(object, symbols, count, called);
+	for (i = 0; i < count; i++) {
+		struct function *function = &model->functions[numbers[i]];
+		const struct symbol key = { .address = function->address };
+
+		found = bsearch(&key, symbols, count, sizeof(key),
+				compare_symbols);
+		if (found->name)
+			name_function(function, found);
+	}
+	free(symbols);
+}
+
+/* Call sites tell which of several names is meant. */
+static void settle_names(struct model *model, const struct doubts *doubts)
+{
+	struct names called = { 0 };
+	struct object *object;
+	uint32_t i, n;
+
+	find_called(model, doubts, &called);
+	for (i = 0; i < doubts->count; i += n) {
+		object = model->functions[doubts->functions[i]].object;
+		for (n = 1; i + n < doubts->count; n++)
+			if (model->functions[doubts->functions[i + n]].object !=
+			    object)
+				break;
+		settle_object(model, object, doubts->functions + i, n, &called);
+	}
+	names_free(&called);
 }
 
 static bool is_same_function(struct function *a, struct function *b)
@@ -305,6 +383,7 @@ static void forget_objects(struct recording *recording)
 void model_find_functions(struct model *model)
 {
 	struct search search = { .model = model };
+	struct doubts doubts = { 0 };
 	uint32_t i, at = 0, *order;
 
 	forget_objects(model->recording);
@@ -313,12 +392,17 @@ void model_find_functions(struct model *model)
 	map_free(&search.grouped_functions);
 	names_free(&search.grouped);
 	order = sort_by_object(model);
+	doubts.by_site = allocate(model->object_count, sizeof(bool));
 	for (i = 0; i < model->object_count; i++) {
 		progress("finding names", i, model->object_count);
-		name_object(model, &model->objects[i], order + at);
+		name_object(model, &model->objects[i], order + at, &doubts);
 		at += model->objects[i].functions;
 	}
 	free(order);
+	if (doubts.count)
+		settle_names(model, &doubts);
+	free(doubts.functions);
+	free(doubts.by_site);
 	for (i = 0; i < model->function_count; i++)
 		if (!model->functions[i].name)
 			name_function(&model->functions[i], NULL);

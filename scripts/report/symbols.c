@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "object_files.h"
+#include "plt.h"
 #include "symbols.h"
 
 /* Namespaces and classes in each other; deeper ones are not looked into. */
@@ -51,12 +53,6 @@ struct lines {
 	struct unit *units;
 	uint32_t unit_count, unit_room;
 	uint64_t steps;
-};
-
-struct object_files {
-	Dwfl *dwfl;
-	Dwfl_Module *module;
-	struct lines *lines;
 };
 
 static bool network_allowed;
@@ -217,14 +213,14 @@ static void open_object(struct object *object)
 }
 
 /* "memcpy@@GLIBC_2.14" is what .symtab has for memcpy. */
-static size_t name_length(const char *name)
+size_t symbols_name_length(const char *name)
 {
 	const char *at = strchr(name, '@');
 
 	return at && at != name ? (size_t)(at - name) : strlen(name);
 }
 
-static bool is_function(const GElf_Sym *symbol, const char *name)
+bool symbols_is_function(const GElf_Sym *symbol, const char *name)
 {
 	int type = GELF_ST_TYPE(symbol->st_info);
 
@@ -234,28 +230,23 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
 		type == STT_NOTYPE);
 }
 
+static bool has_dot(const char *name, size_t length)
+{
+	return memchr(name, '.', length) != NULL;
+}
+
 /*
  * Which of two names for one address: a global one, then one that is not a
- * compiler's clone, then the shorter, then the first in the alphabet.
+ * compiler's clone, then the first in the table.
  */
 static bool is_better(const struct symbol *old, const char *name, size_t length,
 		      bool is_global)
 {
-	bool is_clone, old_is_clone;
-	size_t old_length;
-
 	if (!old->name)
 		return true;
 	if (is_global != old->is_global)
 		return is_global;
-	is_clone = memchr(name, '.', length) != NULL;
-	old_is_clone = strchr(old->name, '.') != NULL;
-	if (is_clone != old_is_clone)
-		return !is_clone;
-	old_length = strlen(old->name);
-	if (length != old_length)
-		return length < old_length;
-	return strncmp(name, old->name, length) < 0;
+	return !has_dot(name, length) && strchr(old->name, '.') != NULL;
 }
 
 /* The first of @count records that is not below @address.  They are of @size bytes,
@@ -281,14 +272,37 @@ static size_t find_address(const void *records, size_t size, size_t count,
 _Static_assert(offsetof(struct symbol, address) == 0 &&
 	       offsetof(struct data_symbol, address) == 0, "find_address");
 
+static bool is_rival(const struct symbol *symbol, const char *name,
+		     size_t length, bool is_global)
+{
+	return is_global == symbol->is_global &&
+	       has_dot(name, length) ==
+		       has_dot(symbol->name, strlen(symbol->name)) &&
+	       (strlen(symbol->name) != length ||
+		strncmp(symbol->name, name, length));
+}
+
+/* Constructors of complete and of base objects are the same in the source. */
+static void note_rival(struct symbol *symbol, const char *name, size_t length)
+{
+	symbol->has_others = true;
+	if (!symbol->is_in_doubt)
+		symbol->is_in_doubt = strcmp(demangle(symbol->name),
+					     demangle(keep_text(name, length)));
+}
+
 static void take_name(struct symbol *symbol, const GElf_Sym *elf_symbol,
 		      const char *name)
 {
-	size_t length = name_length(name);
+	size_t length = symbols_name_length(name);
 	bool is_global = GELF_ST_BIND(elf_symbol->st_info) != STB_LOCAL;
 
-	if (!is_better(symbol, name, length, is_global))
+	if (!is_better(symbol, name, length, is_global)) {
+		if (is_rival(symbol, name, length, is_global))
+			note_rival(symbol, name, length);
 		return;
+	}
+	symbol->has_others = symbol->is_in_doubt = false;
 	symbol->name = keep_text(name, length);
 	symbol->is_global = is_global;
 }
@@ -300,20 +314,26 @@ static void find_exact(Dwfl_Module *module, struct symbol *symbols,
 	const char *name;
 	GElf_Addr value;
 	GElf_Sym symbol;
-	size_t found;
+	struct symbol *found;
 
 	for (i = 0; i < all; i++) {
 		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
 					       NULL, NULL);
-		if (!is_function(&symbol, name))
+		if (!symbols_is_function(&symbol, name))
 			continue;
-		found = find_address(symbols, sizeof(*symbols), count,
-					 value);
-		if (found == count || symbols[found].address != value)
+		found = symbols_at(symbols, count, value);
+		if (!found)
 			continue;
-		take_name(&symbols[found], &symbol, name);
-		symbols[found].is_exact = true;
+		take_name(found, &symbol, name);
+		found->is_exact = true;
 	}
+}
+
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
 }
 
 static int compare_functions(const void *left, const void *right)
@@ -322,7 +342,9 @@ static int compare_functions(const void *left, const void *right)
 
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
-	return strcmp(a->name, b->name);
+	if (a->is_global != b->is_global)
+		return a->is_global ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
 }
 
 /* One name for each address. */
@@ -331,12 +353,8 @@ static size_t keep_best(struct function_symbol *all, size_t count)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct function_symbol *last = &all[kept ? kept - 1 : 0];
-
-		if (!kept || last->address != all[i].address)
+		if (!kept || all[kept - 1].address != all[i].address)
 			all[kept++] = all[i];
-		else if (strlen(all[i].name) < strlen(last->name))
-			last->name = all[i].name;
 	}
 	return kept;
 }
@@ -348,9 +366,7 @@ struct function_symbol *symbols_list(struct object *object, size_t *count)
 	int i, end;
 
 	*count = 0;
-	if (!object->opened)
-		open_object(object);
-	if (!object->files)
+	if (!symbols_open(object))
 		return NULL;
 	end = dwfl_module_getsymtab(object->files->module);
 	for (i = 0; i < end; i++) {
@@ -360,13 +376,16 @@ struct function_symbol *symbols_list(struct object *object, size_t *count)
 			object->files->module, i, &symbol, &value, NULL, NULL,
 			NULL);
 
-		if (!is_function(&symbol, name) || symbol.st_size == 0 ||
+		if (!symbols_is_function(&symbol, name) || symbol.st_size == 0 ||
 		    strchr(name, '.'))
 			continue;
 		GROW(all, *count, room);
 		all[(*count)++] = (struct function_symbol){
-			value, symbol.st_size,
-			keep_text(name, name_length(name))
+			.address = value,
+			.size = symbol.st_size,
+			.name = keep_text(name, symbols_name_length(name)),
+			.is_global = GELF_ST_BIND(symbol.st_info) != STB_LOCAL,
+			.order = i,
 		};
 	}
 	if (*count)
@@ -394,7 +413,7 @@ static void find_around(Dwfl_Module *module, struct symbol *symbols,
 	for (i = 0; i < all; i++) {
 		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
 					       NULL, NULL);
-		if (!is_function(&symbol, name) || symbol.st_size == 0)
+		if (!symbols_is_function(&symbol, name) || symbol.st_size == 0)
 			continue;
 		j = find_address(symbols, sizeof(*symbols), count,
 					 value);
@@ -415,20 +434,94 @@ out:
 	free(starts);
 }
 
+/* The names of functions that choose what an entry jumps to: their addresses are
+ * in @entries, by slot. */
+static void name_choosers(Dwfl_Module *module, struct symbol *symbols,
+			  const struct plt_entry *entries, size_t count)
+{
+	struct symbol *choosers = allocate(count, sizeof(*choosers));
+	struct symbol key = { 0 }, *found;
+	size_t i, n = 0, kept = 0;
+
+	for (i = 0; i < count; i++)
+		if (entries[i].chooser)
+			choosers[n++].address = entries[i].chooser;
+	if (n)
+		qsort(choosers, n, sizeof(*choosers), compare_symbols);
+	for (i = 0; i < n; i++)
+		if (!kept || choosers[kept - 1].address != choosers[i].address)
+			choosers[kept++] = choosers[i];
+	find_exact(module, choosers, kept);
+	for (i = 0; i < count; i++) {
+		key.address = entries[i].chooser;
+		found = kept ? bsearch(&key, choosers, kept, sizeof(key),
+				       compare_symbols) :
+			       NULL;
+		if (found)
+			symbols[entries[i].symbol].name = found->name;
+	}
+	free(choosers);
+}
+
+static void find_behind_plt(Dwfl_Module *module, struct symbol *symbols,
+			    size_t count)
+{
+	struct plt_entry *entries = NULL;
+	size_t i, n = 0, room = 0;
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	uint64_t slot;
+
+	for (i = 0; elf && i < count; i++) {
+		if (symbols[i].name ||
+		    !plt_slot(elf, symbols[i].address, &slot))
+			continue;
+		GROW(entries, n, room);
+		entries[n++] = (struct plt_entry){ .slot = slot, .symbol = i };
+	}
+	if (!n)
+		return;
+	plt_resolve(elf, entries, n);
+	for (i = 0; i < n; i++)
+		if (entries[i].name && entries[i].name[0])
+			symbols[entries[i].symbol].name =
+				keep_text(entries[i].name,
+					  symbols_name_length(entries[i].name));
+	name_choosers(module, symbols, entries, n);
+	free(entries);
+}
+
+struct symbol *symbols_at(struct symbol *symbols, size_t count,
+			  uint64_t address)
+{
+	size_t found = find_address(symbols, sizeof(*symbols), count, address);
+
+	return found < count && symbols[found].address == address ?
+		       &symbols[found] :
+		       NULL;
+}
+
+struct object_files *symbols_open(struct object *object)
+{
+	if (!object->opened)
+		open_object(object);
+	return object->files;
+}
+
 void symbols_find(struct object *object, struct symbol *symbols, size_t count)
 {
 	size_t i;
 
-	if (!object->opened)
-		open_object(object);
-	if (!object->files)
+	if (!symbols_open(object))
 		return;
 	find_exact(object->files->module, symbols, count);
 	for (i = 0; i < count; i++)
 		if (!symbols[i].is_exact)
 			break;
-	if (i < count)
-		find_around(object->files->module, symbols, count);
+	if (i == count)
+		return;
+	find_around(object->files->module, symbols, count);
+	find_behind_plt(object->files->module, symbols, count);
 }
 
 /* The innermost, then the first in the alphabet: which one it is does not hang on
@@ -444,7 +537,7 @@ static bool is_better_data(const struct data_symbol *old, uint64_t start,
 static void name_data(struct data_symbol *symbols, size_t count,
 		      const GElf_Sym *symbol, uint64_t start, const char *name)
 {
-	size_t length = name_length(name), i = find_address(symbols, sizeof(*symbols),
+	size_t length = symbols_name_length(name), i = find_address(symbols, sizeof(*symbols),
 							 count, start);
 
 	for (; i < count && symbols[i].address - start < symbol->st_size; i++) {
@@ -464,9 +557,7 @@ void symbols_find_data(struct object *object, struct data_symbol *symbols,
 	GElf_Sym symbol;
 	int i, all;
 
-	if (!object->opened)
-		open_object(object);
-	if (!object->files)
+	if (!symbols_open(object))
 		return;
 	all = dwfl_module_getsymtab(object->files->module);
 	for (i = 0; i < all && steps < STEPS_MAX; i++, steps += count) {

@@ -1,6 +1,6 @@
 /*
- * Names for addresses.  Only symbols.c and lines.c know elfutils, and only
- * they open files that a recording names.
+ * Names for addresses.  Only symbols.c opens files that a recording names; it and
+ * those that include object_files.h know elfutils.
  */
 #ifndef REPORT_SYMBOLS_H
 #define REPORT_SYMBOLS_H
@@ -24,6 +24,8 @@ struct symbol {
 	const char *name;		/* as linked; NULL: it has none */
 	bool is_exact;			/* the name's address is @address */
 	bool is_global;
+	bool has_others;		/* names that are as good ... */
+	bool is_in_doubt;		/* ... and another one in the source */
 };
 
 /* Lets elfutils ask debuginfod servers; else it cannot use the network. */
@@ -47,6 +49,8 @@ void symbols_find_data(struct object *object, struct data_symbol *symbols,
 struct function_symbol {
 	uint64_t address, size;		/* in the file */
 	const char *name;
+	bool is_global;
+	int order;			/* in the symbol table */
 };
 
 /* All of them, by address; *@count is 0 if the object is not there. */

@@ -313,6 +313,11 @@ uint32_t names_add(struct names *names, const char *text)
 	return names->slots[slot] - 1;
 }
 
+uint32_t names_find(const struct names *names, const char *text)
+{
+	return names->count ? names->slots[find_name(names, text)] - 1 : NONE;
+}
+
 void names_free(struct names *names)
 {
 	free(names->text);

@@ -70,6 +70,8 @@ struct names {
 };
 
 uint32_t names_add(struct names *names, const char *text);
+/* Its number, or NONE. */
+uint32_t names_find(const struct names *names, const char *text);
 void names_free(struct names *names);
 
 /*

@@ -231,6 +231,57 @@ def objects_that_share_the_last_generation_have_a_name_if_they_are_one():
                      sum(plugin_tree(names, 20).values()), 'calls')
 
 
+def named_library(family, optimize):
+    return compile('named_library.c', family, optimize, ['-shared', '-fPIC'],
+                   name='libnamed.so')
+
+
+# They were numbers.  Which position-independent code is taken makes other entries.
+@each_build
+def functions_that_are_known_by_a_linkage_table_have_their_names(family,
+                                                                 optimize):
+    library = named_library(family, optimize)
+    for flags in ([], ['-no-pie', '-fno-pie'], ['-Wl,-z,now'],
+                  ['-no-pie', '-fno-pie', '-fcf-protection=branch',
+                   '-Wl,-z,ibtplt']):
+        if shimtest.machine and '-Wl,-z,ibtplt' in flags:
+            continue
+        program = compile('named_chosen.c', family, optimize, flags,
+                          name='named_chosen' + ''.join(flags),
+                          libraries=[library])
+        result = run_both([program])
+        expect_tree(tree_of(result.output),
+                    {'main': 1, 'main;chosen': 1, 'main;chosen_here': 1,
+                     'main;library_function': 2})
+
+
+@each_build
+def of_many_names_that_is_shown_by_which_a_function_is_called(family,
+                                                              optimize):
+    program = compile('named_chosen.c', family, optimize, name='named_pie',
+                      libraries=[named_library(family, optimize)])
+    result = run_both([program])
+    expect_equal(tree_of(result.output).get('main;library_function'), 2,
+                 'by another object')
+    program = compile('named_chosen.c', family, optimize, name='named_both',
+                      libraries=[os.path.join(shimtest.PROGRAMS,
+                                              'named_library.c')])
+    result = run_both([program])
+    # Call sites are described where something was optimized.
+    wanted = 'library_function' if optimize == '-O2' else first_name(
+        program, ['a', 'library_function', 'named_library_function'])
+    expect_equal(tree_of(result.output).get('main;' + wanted), 2,
+                 'by another source file')
+
+
+def first_name(program, names):
+    done = subprocess.run(['readelf', '-Ws', program], stdout=subprocess.PIPE,
+                          check=True)
+    found = [line.split()[7] for line in done.stdout.decode().splitlines()
+             if len(line.split()) > 7 and line.split()[7] in names]
+    return found[0]
+
+
 def load_and_unload_at_once():
     host = compile('plugin_host.c', 'gcc', '-O0', libraries=['-ldl'])
     names = ['alpha', 'beta_', 'gamma']
