@@ -2,6 +2,7 @@
 #include "code.h"
 
 #include "log.h"
+#include "lookup.h"
 #include "state.h"
 #include "text.h"
 #include "thread.h"
@@ -35,8 +36,7 @@ static void *open_beside_us(void)
 	text_add(&text, FILE_NAME);
 	/* Not through our own dlopen, which would tell of it.  In a namespace
 	 * of its own: the program may have another Zydis. */
-	open = (void *(*)(Lmid_t, const char *, int))dlsym(RTLD_NEXT,
-							   "dlmopen");
+	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
 	return text.cut || !open ? NULL :
 				   open(LM_ID_NEWLM, path,
 					RTLD_NOW | RTLD_LOCAL);
@@ -55,7 +55,7 @@ void code_start(void)
 	library = open_beside_us();
 	thread_ours_ends(ours);
 	if (library)
-		found = dlsym(library, DECODE_SYMBOL);
+		found = lookup_in(library, DECODE_SYMBOL);
 	if (found && found->version == DECODE_VERSION)
 		__atomic_store_n(&decode, found, __ATOMIC_RELEASE);
 	else

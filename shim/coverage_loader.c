@@ -10,12 +10,12 @@
 #include "arch.h"
 #include "helper.h"
 #include "image.h"
+#include "lookup.h"
 #include "patch.h"
 #include "state.h"
 #include "sys.h"
 #include "trap.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 
@@ -58,7 +58,7 @@ void coverage_watch_loader(void)
 {
 	if (!coverage_is_on() || trap != 0 || !trap_start())
 		return;
-	loader = dlsym(RTLD_DEFAULT, "_r_debug");
+	loader = lookup_list();
 	if (loader && loader->r_brk != 0)
 		state_slowly(set, NULL);
 }

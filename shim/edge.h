@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 /*
- * The definition of @name that comes after ours.  Looked up in the constructor
- * where it can be, because dlsym may not be called in a signal handler; NULL
- * if there is none.
+ * The definition of @name that comes after ours; NULL: there is none.  Async, but
+ * takes a microsecond: looked up once.
  */
 void *edge_next(const char *name);
 
@@ -36,8 +35,6 @@ void edge_monitor_load(void);
  * was asked for or could not be had. */
 void *edge_open(const char *path, int flags);
 
-/* @name as @library has it, if that is loaded; it may go as before. */
-void *edge_find_in(const char *library, const char *name);
 /* How often the program has closed one: what was found may be gone. */
 uint32_t edge_closes(void);
 

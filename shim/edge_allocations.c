@@ -11,12 +11,10 @@
 
 #include "allocations.h"
 #include "log.h"
+#include "lookup.h"
 #include "slots.h"
 
-#include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 
 #define EACH(FUNCTION)                                                         \
@@ -330,37 +328,24 @@ void *pvalloc(size_t size)
 
 /* --- whether they are told --- */
 
-/* A program that was linked for a fixed address may have one of its own for the
- * function that it calls: then the symbol is defined nowhere there. */
 static bool is_first_malloc(void)
 {
-	void *first = dlsym(RTLD_DEFAULT, "malloc");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
-
-	if (first == (void *)malloc)
-		return true;
-	return dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) &&
-	       symbol && symbol->st_shndx == SHN_UNDEF;
+	return lookup_first("malloc") == (void *)malloc;
 }
 
 static void find_news(void)
 {
 	static const char *const names[] = { "_Znwm", "_ZnwmSt11align_val_t" };
-	uintptr_t before = edge_allocations_hide();
 
 	for (unsigned i = 0; i < 2; i++) {
-		const ElfW(Sym) *symbol = NULL;
-		void *function = dlsym(RTLD_DEFAULT, names[i]);
-		Dl_info info;
+		size_t size;
+		void *function = lookup_first_sized(names[i], &size);
 
-		if (!function || !dladdr1(function, &info, (void **)&symbol,
-					  RTLD_DL_SYMENT) || !symbol)
+		if (!function)
 			continue;
 		news[i].low = (uintptr_t)function;
-		news[i].size = symbol->st_size;
+		news[i].size = size;
 	}
-	edge_allocations_show(before);
 }
 
 static void pass_by(void)

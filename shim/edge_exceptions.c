@@ -17,10 +17,10 @@
 #include "contract.h"
 #include "events.h"
 #include "log.h"
+#include "lookup.h"
 #include "lsda.h"
 #include "track.h"
 
-#include <dlfcn.h>
 #include <shim/cpu.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -98,14 +98,13 @@ static void *find_from(const struct function *function, const void *caller)
 {
 	uint32_t closes = edge_closes();
 	void *real = recall(function, caller);
-	Dl_info object;
 
 	if (real)
 		return real;
-	if (caller && dladdr(caller, &object))
-		real = edge_find_in(object.dli_fname, function->name);
+	if (caller)
+		real = lookup_near(caller, function->name);
 	if (!real)
-		real = edge_find_in(function->library, function->name);
+		real = lookup_beside(function->library, function->name);
 	if (real)
 		remember(function, caller, real, closes);
 	return real;
@@ -264,9 +263,9 @@ static void *(*get_table)(struct _Unwind_Context *);
 
 static void *find_unwinder(const char *name)
 {
-	void *real = dlsym(RTLD_DEFAULT, name);
+	void *real = lookup_first(name);
 
-	return real ? real : edge_find_in("libgcc_s.so.1", name);
+	return real ? real : lookup_beside("libgcc_s.so.1", name);
 }
 
 static void resolve_unwinder(void)

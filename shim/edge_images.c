@@ -255,40 +255,9 @@ uint32_t edge_closes(void)
 	return __atomic_load_n(&closes, __ATOMIC_ACQUIRE);
 }
 
-void *edge_find_in(const char *library, const char *name)
-{
-	void *handle, *found;
-
-	if (!real_dlopen || !real_dlclose)
-		edge_images_resolve();
-	handle = real_dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return NULL;
-	found = dlsym(handle, name);
-	real_dlclose(handle);
-	return found;
-}
-
-/* glibc's; elsewhere symbols have no versions. */
-extern void *dlvsym(void *handle, const char *name, const char *version)
-	__attribute__((weak));
-
-/* A program's own dlsym may use dlopen, which is ours: this one is not found by
- * its name alone. */
-static opener find_dlopen(void)
-{
-	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.17",
-						"GLIBC_2.2.5" };
-	void *found = NULL;
-
-	for (unsigned i = 0; dlvsym && !found && i < 3; i++)
-		found = dlvsym(RTLD_NEXT, "dlopen", versions[i]);
-	return (opener)(found ? found : edge_next("dlopen"));
-}
-
 void edge_images_resolve(void)
 {
-	real_dlopen = find_dlopen();
+	real_dlopen = (opener)edge_next("dlopen");
 	real_dlmopen = (space_opener)edge_next("dlmopen");
 	real_dlclose = (int (*)(void *))edge_next("dlclose");
 }

@@ -16,6 +16,7 @@
 #include "edge.h"
 
 #include "locks.h"
+#include "lookup.h"
 #include "log.h"
 #include "slots.h"
 
@@ -367,34 +368,12 @@ CONDITION(of_c11, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
 
 /* --- calls that come before we are ready --- */
 
-void *dlvsym(void *handle, const char *name, const char *version)
-	__attribute__((weak));
-
-static void *find_next(const char *name)
-{
-	void *found = NULL;
-	uintptr_t before;
-
-	/* dlsym might give the older one. */
-#ifdef __x86_64__
-	if (dlvsym && name[0] == 'p' && name[8] == 'c') {
-		before = edge_allocations_hide();
-		found = dlvsym(RTLD_NEXT, name,
-			       name[13] == 'c' ? "GLIBC_2.34" : "GLIBC_2.3.2");
-		edge_allocations_show(before);
-	}
-#else
-	(void)before;
-#endif
-	return found ? found : edge_next(name);
-}
-
 /* What the loader wants meanwhile may be an allocator with locks of its own. */
 #define EARLY(result, name, parameters, arguments)                             \
 	static COLD result early_##name parameters                             \
 	{                                                                      \
 		result(*real) parameters =                                     \
-			(result(*) parameters)find_next(#name);                \
+			(result(*) parameters)edge_next(#name);                \
                                                                                \
 		return real ? real arguments : ENOSYS;                         \
 	}
@@ -424,7 +403,7 @@ EACH(DOOR)
 void edge_locks_resolve(void)
 {
 #define FIND(result, name, parameters, arguments)                              \
-	next.name = (result(*) parameters)find_next(#name);
+	next.name = (result(*) parameters)edge_next(#name);
 	EACH(FIND)
 #undef FIND
 #define OPEN_NEXT(result, name, parameters, arguments)                         \
@@ -438,8 +417,7 @@ void edge_locks_resolve(void)
 
 static bool is_ours(void)
 {
-	return dlsym(RTLD_DEFAULT, "pthread_mutex_lock") ==
-	       (void *)pthread_mutex_lock;
+	return lookup_first("pthread_mutex_lock") == (void *)pthread_mutex_lock;
 }
 
 /* Leads all slots to where the doors lead. */

@@ -14,6 +14,7 @@
 #include "events.h"
 #include "image.h"
 #include "log.h"
+#include "lookup.h"
 #include "module.h"
 #include "plan.h"
 #include "record.h"
@@ -30,11 +31,7 @@
 
 void *edge_next(const char *name)
 {
-	uintptr_t before = edge_allocations_hide();
-	void *next = dlsym(RTLD_NEXT, name);
-
-	edge_allocations_show(before);
-	return next;
+	return lookup_is_possible() ? lookup_next(name) : dlsym(RTLD_NEXT, name);
 }
 
 /* --- main: both functions are called by stubs in arch/.../entry --- */
@@ -50,22 +47,11 @@ HIDDEN bool edge_main_is_awaited;
 
 static void *program_main;
 
-/* All versions that libc has of this function are one: which a program asks
- * for does not matter. */
-static void *find_start(void)
-{
-	void *start = edge_next("__libc_start_main"), *libc;
-
-	if (start)
-		return start;
-	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	return libc ? dlsym(libc, "__libc_start_main") : NULL;
-}
-
-/* Keeps the program's main for later; returns libc's __libc_start_main. */
+/* Keeps the program's main for later; returns libc's __libc_start_main, of which all
+ * versions are one. */
 void *edge_start_main(void *program)
 {
-	void *start = find_start();
+	void *start = edge_next("__libc_start_main");
 
 	program_main = program;
 	if (!start) {

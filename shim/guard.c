@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 #include "arch.h"
 #include "events.h"
+#include "lookup.h"
 
-#include <dlfcn.h>
 #include <unwind.h>
 
 #include <shim/banned.h>
@@ -27,14 +27,19 @@ HIDDEN _Unwind_Reason_Code guard_personality(int version,
 					     struct _Unwind_Context *context);
 HIDDEN void guard_caught(struct _Unwind_Exception *exception);
 
-static void *find(void *from, const char *name, const char *library)
+static void *find_unwinder(const char *name)
 {
-	void *found = dlsym(from, name), *handle;
+	void *found = lookup_first(name);
 
-	if (found)
-		return found;
-	handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-	return handle ? dlsym(handle, name) : NULL;
+	return found ? found : lookup_beside("libgcc_s.so.1", name);
+}
+
+/* Ours has the same name. */
+static void *find_next(const char *name)
+{
+	void *found = lookup_next(name);
+
+	return found ? found : lookup_beside("libstdc++.so.6", name);
 }
 
 #ifndef ARCH_NO_GUARD
@@ -43,7 +48,6 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 				      struct _Unwind_Exception *exception,
 				      struct _Unwind_Context *context)
 {
-	static const char libgcc[] = "libgcc_s.so.1";
 	void (*set_gr)(struct _Unwind_Context *, int, _Unwind_Word);
 	void (*set_ip)(struct _Unwind_Context *, _Unwind_Ptr);
 	_Unwind_Word (*get_cfa)(struct _Unwind_Context *);
@@ -51,18 +55,18 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 	(void)version;
 	(void)class;
 	if (actions & _UA_FORCE_UNWIND) {
-		get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))find(
-			RTLD_DEFAULT, "_Unwind_GetCFA", libgcc);
+		get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))
+			find_unwinder("_Unwind_GetCFA");
 		if ((actions & _UA_CLEANUP_PHASE) && get_cfa)
 			guard_unwound(get_cfa(context));
 		return _URC_CONTINUE_UNWIND;
 	}
 	if (actions & _UA_SEARCH_PHASE)
 		return _URC_HANDLER_FOUND;
-	set_gr = (void (*)(struct _Unwind_Context *, int, _Unwind_Word))find(
-		RTLD_DEFAULT, "_Unwind_SetGR", libgcc);
-	set_ip = (void (*)(struct _Unwind_Context *, _Unwind_Ptr))find(
-		RTLD_DEFAULT, "_Unwind_SetIP", libgcc);
+	set_gr = (void (*)(struct _Unwind_Context *, int, _Unwind_Word))
+		find_unwinder("_Unwind_SetGR");
+	set_ip = (void (*)(struct _Unwind_Context *, _Unwind_Ptr))
+		find_unwinder("_Unwind_SetIP");
 	if (!set_gr || !set_ip)
 		return _URC_FATAL_PHASE2_ERROR;
 	set_gr(context, 0, (_Unwind_Word)exception);
@@ -74,14 +78,12 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 /* As a catch block would: the C++ library counts uncaught exceptions. */
 void guard_caught(struct _Unwind_Exception *exception)
 {
-	void *(*begin)(void *) = (void *(*)(void *))find(
-		RTLD_NEXT, "__cxa_begin_catch", "libstdc++.so.6");
-	void (*end)(void) =
-		(void (*)(void))find(RTLD_NEXT, "__cxa_end_catch",
-				     "libstdc++.so.6");
+	void *(*begin)(void *) = (void *(*)(void *))find_next(
+		"__cxa_begin_catch");
+	void (*end)(void) = (void (*)(void))find_next("__cxa_end_catch");
 	void (*delete)(struct _Unwind_Exception *) =
-		(void (*)(struct _Unwind_Exception *))find(
-			RTLD_DEFAULT, "_Unwind_DeleteException", "libgcc_s.so.1");
+		(void (*)(struct _Unwind_Exception *))find_unwinder(
+			"_Unwind_DeleteException");
 
 	if (begin && end) {
 		begin(exception);

@@ -5,6 +5,7 @@
 #include "arch.h"
 #include "image.h"
 #include "log.h"
+#include "lookup.h"
 #include "sys.h"
 #include "text.h"
 #include "thread.h"
@@ -61,8 +62,7 @@ static bool find_path(char *path, size_t size)
 static void *open_file(const char *path)
 {
 	void *(*open)(Lmid_t, const char *, int) =
-		(void *(*)(Lmid_t, const char *, int))dlsym(RTLD_NEXT,
-							    "dlmopen");
+		(void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
 
 	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
@@ -77,7 +77,7 @@ static int open_helper(void *unused)
 	if (find_path(path, sizeof(path)))
 		library = open_file(path);
 	if (library)
-		found = dlsym(library, DEBUGINFO_SYMBOL);
+		found = lookup_in(library, DEBUGINFO_SYMBOL);
 	if (!found || found->version != DEBUGINFO_VERSION) {
 		log_line("%s cannot be used: no lines, no template arguments, no "
 			 "arguments",

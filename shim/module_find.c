@@ -4,10 +4,12 @@
 #include "config.h"
 #include "edge.h"
 #include "log.h"
+#include "lookup.h"
 #include "sys.h"
 #include "thread.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/stat.h>
 
 #include <shim/banned.h>
@@ -23,15 +25,13 @@ static void refuse(struct module_search *search, const char *path, const char *w
 	text_add(&search->reason, what);
 }
 
-/* A failed look-up leaves a message for dlerror, which the program could take
- * for its own. */
+/* The program may have it in one of its libraries. */
 void *module_symbol(void *library, const char *name)
 {
-	void *symbol = dlsym(library, name);
+	void *symbol = lookup_in(library, name);
 
-	if (!symbol)
-		dlerror();
-	return symbol;
+	return symbol || library != lookup_list()->r_map ? symbol :
+							   lookup_first(name);
 }
 
 void module_init_name(const struct module *module, char name[128])
