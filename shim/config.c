@@ -3,9 +3,18 @@
 #include "log.h"
 #include "text.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <shim/banned.h>
 
 extern char **environ;
+/* glibc's: where the kernel has put the number of arguments, these, and behind them
+ * the environment. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* Of a few bytes each, they fill the 6 MiB that the kernel allows. */
+#define ARGUMENTS_MAX (1u << 22)
 
 struct config config = {
 #define OPTION(name, size, value, help)
@@ -15,9 +24,25 @@ struct config config = {
 #undef LONG_OPTION
 };
 
+bool config_is_complete(void)
+{
+	return environ != NULL;
+}
+
+/* libc may not have begun yet. */
+static char **variables(void)
+{
+	const uintptr_t *stack = &__libc_stack_end ? __libc_stack_end : NULL;
+
+	if (environ || !stack || stack[0] > ARGUMENTS_MAX ||
+	    stack[1 + stack[0]] != 0)
+		return environ;
+	return (char **)(stack + 2 + stack[0]);
+}
+
 const char *config_variable(const char *name)
 {
-	for (char **entry = environ; entry && *entry; entry++) {
+	for (char **entry = variables(); entry && *entry; entry++) {
 		const char *value = text_after(*entry, name);
 
 		if (value && *value == '=')
@@ -89,7 +114,7 @@ static bool is_known(const char *variable, size_t length)
 /* A variable that looks like ours and is not is most often a typing error. */
 static void report_unknown(void)
 {
-	for (char **entry = environ; entry && *entry; entry++) {
+	for (char **entry = variables(); entry && *entry; entry++) {
 		size_t length = 0;
 		char memory[64];
 		struct text name;

@@ -15,6 +15,12 @@
  */
 void *edge_next(const char *name);
 
+/* Starts all of shim: in the constructor, or with the first call of a hook if libc is
+ * ready by then.  Once. */
+void edge_start(void);
+/* The profilers have started: calls of hooks from before are made again. */
+void edge_early_again(void);
+
 /* What each file looks up, in the constructor. */
 void edge_allocations_resolve(void);
 void edge_exec_resolve(void);

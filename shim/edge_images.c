@@ -17,6 +17,7 @@
 #include "image.h"
 #include "known.h"
 #include "state.h"
+#include "table.h"
 #include "text.h"
 #include "walk.h"
 
@@ -180,6 +181,8 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 	(void)unused;
 	if (!real_dlopen)
 		edge_images_resolve();
+	if (flags & RTLD_DEEPBIND)
+		table_opens_deep();
 	if (!is_watched(path, flags))
 		return (void *)real_dlopen;
 	coverage_prepare();
@@ -194,6 +197,8 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 	(void)space;
 	if (!real_dlmopen)
 		edge_images_resolve();
+	if (flags & RTLD_DEEPBIND)
+		table_opens_deep();
 	if (!is_watched(path, flags))
 		return (void *)real_dlmopen;
 	coverage_prepare();

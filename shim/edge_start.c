@@ -1,6 +1,6 @@
 /*
  * How shim gets in: as a constructor, or earlier, with the first hooked call
- * (arch/.../entry.S); how it learns that main begins, and of a regular end.
+ * (edge_early.c); how it learns that main begins, and of a regular end.
  */
 #define _GNU_SOURCE
 #include "edge.h"
@@ -151,7 +151,7 @@ static void try_module(void)
 	_exit(is_found ? 0 : 1);
 }
 
-__attribute__((constructor)) static void load(void)
+static void start(void)
 {
 	bool started_early = state_get() != STATE_LOADED;
 
@@ -198,6 +198,25 @@ __attribute__((constructor)) static void load(void)
 	if (sample_is_wanted())
 		thread_get();
 	control_start();
+}
+
+void edge_start(void)
+{
+	static bool begun;
+
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL)) {
+		/* Another thread is at it, or this one: with a profiler that
+		 * is being started. */
+		state_start();
+		return;
+	}
+	start();
+	edge_early_again();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	edge_start();
 }
 
 __attribute__((destructor)) static void unload(void)

@@ -103,6 +103,15 @@ bool profile_has_builtin(void)
 	return has_builtin;
 }
 
+bool profile_has_modules(void)
+{
+	cut();
+	for (const char *item = after(NULL); item; item = after(item))
+		if (!is_default(item) && builtin_find(item) == 0)
+			return true;
+	return false;
+}
+
 int profile_start(void)
 {
 	bool any = false;

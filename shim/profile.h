@@ -10,6 +10,9 @@
  * start either: then the log says so.  State lock held. */
 int profile_start(void);
 
+/* Whether there are others in the list.  Before profile_start. */
+bool profile_has_modules(void);
+
 /* Whether one of those runs. */
 bool profile_has_builtin(void);
 

@@ -612,15 +612,20 @@ static struct shim_lost_thread *lost_slot(uint32_t tid)
 	return last;
 }
 
-void shim_record_lost(enum shim_lost cause)
+void record_lose(enum shim_lost cause, uint64_t calls)
 {
 	int tid = sys_gettid();
 
 	/* Without a name of its own the call still counts. */
-	if (lost_meta)
+	if (lost_meta && calls > 0)
 		__atomic_fetch_add(&lost_slot(tid > 0 ? (uint32_t)tid : 1)
 					    ->lost[cause],
-				   1, __ATOMIC_RELAXED);
+				   calls, __ATOMIC_RELAXED);
+}
+
+void shim_record_lost(enum shim_lost cause)
+{
+	record_lose(cause, 1);
 }
 
 /* --- small services --- */

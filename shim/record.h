@@ -5,10 +5,9 @@
 #ifndef SHIM_RECORD_INTERNAL_H
 #define SHIM_RECORD_INTERNAL_H
 
+#include <shim/format.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct shim_meta;
 
 /* Makes the directory and meta.  State lock held.  0 or -errno. */
 int record_start(void);
@@ -16,6 +15,9 @@ int record_start(void);
 int record_fork(void);
 /* There, instead: it has none, and nothing goes into its parent's. */
 void record_give_up(void);
+
+/* Counts @calls of a thread that has no file. */
+void record_lose(enum shim_lost cause, uint64_t calls);
 
 struct shim_meta *record_meta(void);
 /* The process's part of the recording: an absolute path. */

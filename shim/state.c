@@ -186,6 +186,25 @@ static bool is_privileged(void)
 	return differs || getauxval(AT_SECURE) != 0;
 }
 
+static void read_settings(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	if (!is_privileged())
+		config_read();
+	else
+		config.disable[0] = '1';
+}
+
+bool state_wants_modules(void)
+{
+	read_settings();
+	return config.disable[0] != '1' && profile_has_modules();
+}
+
 static int start(void *unused)
 {
 	enum state next = STATE_OFF;
@@ -194,10 +213,7 @@ static int start(void *unused)
 	(void)unused;
 	if (state_get() != STATE_LOADED)
 		return 0;
-	if (!is_privileged())
-		config_read();
-	else
-		config.disable[0] = '1';
+	read_settings();
 	if (config.disable[0] != '1') {
 		callspec_configure();
 		clock_start();

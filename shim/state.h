@@ -19,6 +19,9 @@ enum state state_get(void);
 /* Starts shim if nobody has yet; returns when it runs or is off. */
 void state_start(void);
 
+/* Whether there will be modules to load then.  Before it has started. */
+bool state_wants_modules(void);
+
 /* Runs work(argument) as described above; returns what it returns, or -EPERM
  * without calling it when system calls are forbidden. */
 int state_slowly(int (*work)(void *argument), void *argument);

@@ -1,29 +1,36 @@
 #include "table.h"
 
 #include "arch.h"
+#include "lookup.h"
 #include "slots.h"
 #include "sys.h"
 #include "text.h"
 
 #include <elf.h>
+#include <link.h>
 #include <sys/mman.h>
 
 #include <shim/banned.h>
 
 #define PAGE 4096
+#define OBJECTS_MAX 16384	/* more are not looked at */
 
 /* entry.S */
-void table_start_enter(void);
-void table_start_leave(void);
 void table_nothing(void);
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 
 typedef void (*hook)(void);
 
-/* enter, leave: what entry.S jumps through. */
-__attribute__((visibility("hidden"))) hook table_current[2] = {
-	table_start_enter, table_start_leave
+/* enter, leave: what entry.S jumps through.  NULL until shim has started, also where
+ * the loader has not yet relocated us (edge_early.c). */
+__attribute__((visibility("hidden"))) hook table_current[2];
+
+/* Of an image's dynamic section. */
+struct dynamic {
+	uintptr_t symbols, strings, jumps, relocations, slots;
+	size_t jumps_size, relocations_size;
+	bool is_symbolic;	/* what the image defines comes first for it */
 };
 
 struct slot {
@@ -36,11 +43,19 @@ struct slot {
 static struct slot slots[512];
 static unsigned slot_count;
 
+static uintptr_t edge_of(bool leaves)
+{
+	return leaves ? (uintptr_t)__cyg_profile_func_exit :
+			(uintptr_t)__cyg_profile_func_enter;
+}
+
 static void point(const struct slot *slot)
 {
 	hook target = table_current[slot->leaves];
 	void *page = (void *)((uintptr_t)slot->place & ~(uintptr_t)(PAGE - 1));
 
+	if (!target)
+		return;
 	if (slot->may_go) {
 		sys_poke(slot->place, &target, sizeof(target));
 		return;
@@ -81,6 +96,11 @@ void table_point(void *enter, void *leave)
 	point_all();
 }
 
+void *table_hook(bool leaves)
+{
+	return (void *)__atomic_load_n(&table_current[leaves], __ATOMIC_ACQUIRE);
+}
+
 void table_forked(void)
 {
 	point_all();
@@ -91,20 +111,77 @@ void table_start(void)
 	table_point(NULL, NULL);
 }
 
-/* A slot leads to us, or, not yet resolved, back into its own image.  If the
- * program has hooks of its own it leads there and is not ours to change. */
-static bool is_ours(const struct table_image *image, uintptr_t value,
-		    bool leaves)
-{
-	uintptr_t edge = leaves ? (uintptr_t)__cyg_profile_func_exit :
-				  (uintptr_t)__cyg_profile_func_enter;
+/* --- slots that are not yet resolved --- */
 
-	return value == edge ||
-	       (value >= image->bias && value < image->dynamic);
+static bool opens_deep;
+
+void table_opens_deep(void)
+{
+	__atomic_store_n(&opens_deep, true, __ATOMIC_RELEASE);
 }
 
-static void add_slot(const struct table_image *image, uintptr_t place,
-		     bool leaves)
+/* The loader asks the program's own objects first, in their order. */
+static bool is_first(bool leaves)
+{
+	static enum { UNKNOWN, OURS, ANOTHER } first[2];
+
+	if (first[leaves] == UNKNOWN)
+		first[leaves] = lookup_first(leaves ? "__cyg_profile_func_exit" :
+						      "__cyg_profile_func_enter") ==
+						(void *)edge_of(leaves) ?
+					OURS :
+					ANOTHER;
+	return first[leaves] == OURS;
+}
+
+/* Objects in another namespace have hooks of their own there: libc's, which are empty.
+ * @map, which the loader keeps in the object's second slot, may go meanwhile. */
+static bool is_in_our_namespace(uintptr_t map)
+{
+	const struct r_debug *list = lookup_list();
+
+	for (unsigned i = 0; map && i < OBJECTS_MAX; i++) {
+		struct link_map object;
+
+		if (map == (uintptr_t)list->r_map)
+			return true;
+		if (sys_peek((const void *)map, &object, sizeof(object)) < 0)
+			return false;
+		map = (uintptr_t)object.l_prev;
+	}
+	return false;
+}
+
+static bool will_lead_to_us(const struct table_image *image,
+			    const struct dynamic *dynamic, bool leaves,
+			    bool is_undefined)
+{
+	uintptr_t map;
+
+	if (!is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
+		return false;
+	if (image->may_go && __atomic_load_n(&opens_deep, __ATOMIC_ACQUIRE))
+		return false;
+	return dynamic->slots &&
+	       sys_peek((const void *)(dynamic->slots + sizeof(map)), &map,
+			sizeof(map)) == 0 &&
+	       is_in_our_namespace(map);
+}
+
+/* A slot leads to us, or, not yet resolved, back into its own image.  If the
+ * program has hooks of its own it leads there and is not ours to change. */
+static bool is_ours(const struct table_image *image,
+		    const struct dynamic *dynamic, uintptr_t value, bool leaves,
+		    bool is_undefined)
+{
+	return value == edge_of(leaves) ||
+	       (value >= image->bias && value < image->dynamic &&
+		will_lead_to_us(image, dynamic, leaves, is_undefined));
+}
+
+static void add_slot(const struct table_image *image,
+		     const struct dynamic *dynamic, uintptr_t place, bool leaves,
+		     bool is_undefined)
 {
 	uintptr_t value;
 	bool is_relro = place >= image->relro &&
@@ -118,16 +195,11 @@ static void add_slot(const struct table_image *image, uintptr_t place,
 
 	if (slot_count == sizeof(slots) / sizeof(*slots) ||
 	    sys_peek((const void *)place, &value, sizeof(value)) < 0 ||
-	    !is_ours(image, value, leaves))
+	    !is_ours(image, dynamic, value, leaves, is_undefined))
 		return;
 	slots[slot_count++] = slot;
 	point(&slot);
 }
-
-struct dynamic {
-	uintptr_t symbols, strings, jumps, relocations;
-	size_t jumps_size, relocations_size;
-};
 
 /* The loader turns the addresses in there into real ones, sooner or later. */
 static uintptr_t real(const struct table_image *image, uintptr_t address)
@@ -153,6 +225,13 @@ static bool read_dynamic(const struct table_image *image,
 			break;
 		case DT_STRTAB:
 			dynamic->strings = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_PLTGOT:
+			dynamic->slots = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_SYMBOLIC: dynamic->is_symbolic = true; break;
+		case DT_FLAGS:
+			dynamic->is_symbolic |= entry.d_un.d_val & DF_SYMBOLIC;
 			break;
 		case DT_JMPREL:
 			dynamic->jumps = real(image, entry.d_un.d_ptr);
@@ -238,9 +317,11 @@ static void scan_relocations(const struct table_image *image,
 				    is_undefined);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
-			add_slot(image, image->bias + r->r_offset, false);
+			add_slot(image, dynamic, image->bias + r->r_offset,
+				 false, is_undefined);
 		else if (rest && text_equal(rest, "exit"))
-			add_slot(image, image->bias + r->r_offset, true);
+			add_slot(image, dynamic, image->bias + r->r_offset,
+				 true, is_undefined);
 	}
 }
 

@@ -29,6 +29,8 @@ struct table_image {
 void table_start(void);
 /* Points the table and all bound slots at these hooks; NULL is nothing. */
 void table_point(void *enter, void *leave);
+/* What a call leads to; NULL until shim has started. */
+void *table_hook(bool leaves);
 /* In a forked child: another thread of the parent may have been half-way
  * through the slots. */
 void table_forked(void);
@@ -39,6 +41,9 @@ void table_bind(const struct table_image *image);
  * how many it stored. */
 unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 		     unsigned room);
+/* The program opens an object that asks what came with it first (RTLD_DEEPBIND).
+ * From now on the loader decides where slots of such objects lead. */
+void table_opens_deep(void);
 /* Forgets the slots in an address range that is gone. */
 void table_unbind(uintptr_t start, uintptr_t end);
 

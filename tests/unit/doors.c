@@ -7,17 +7,7 @@
 #include <shim/hooks.h>
 #include <shim/record.h>
 
-void table_start_enter(void);
-void table_start_leave(void);
 void table_nothing(void);
-
-void table_start_enter(void)
-{
-}
-
-void table_start_leave(void)
-{
-}
 
 void table_nothing(void)
 {

@@ -32,7 +32,7 @@ IMPORTS = {
     'pthread_key_create', 'pthread_setspecific',
     'dl_iterate_phdr', 'pthread_getspecific', 'pthread_testcancel',
     # variables
-    '__libc_single_threaded', '_r_debug',
+    '__libc_single_threaded', '__libc_stack_end', '_r_debug',
     # for threads of ours (own.c), which are made when somebody asks for one
     'pthread_attr_init', 'pthread_attr_destroy', 'pthread_attr_setdetachstate',
     'pthread_attr_setstacksize',

@@ -93,6 +93,13 @@ static inline uintptr_t arch_thread_pointer(void)
 	return pointer;
 }
 
+/* Has libc given the thread a control block?  Loaders before glibc 2.35 do that when
+ * all objects are relocated. */
+static inline bool arch_has_thread_pointer(void)
+{
+	return arch_thread_pointer() != 0;
+}
+
 /* Where a ucontext keeps its stack pointer. */
 #define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
 

@@ -93,18 +93,21 @@
  *     x0  the function          x30  return address into it
  *     x1  its call site
  *
- * One jump to whoever is interested.  Images whose slots could be bound
- * directly (shim/table.c) do not even come here.
+ * One jump to whoever is interested; before there is a table, to where that is made.
+ * Images whose slots could be bound directly (shim/table.c) do not even come here.
  */
-	FUNCTION __cyg_profile_func_enter
-	LOAD	x16, table_current
+	.macro	COMPILER_HOOK name, event
+	FUNCTION \name
+	LOAD	x16, table_current+8*\event
+	cbz	x16, 1f
 	br	x16
-	END	__cyg_profile_func_enter
+1:	mov	w2, #\event
+	b	early
+	END	\name
+	.endm
 
-	FUNCTION __cyg_profile_func_exit
-	LOAD	x16, table_current+8
-	br	x16
-	END	__cyg_profile_func_exit
+	COMPILER_HOOK __cyg_profile_func_enter, 0
+	COMPILER_HOOK __cyg_profile_func_exit, 1
 
 /* The hook of an event nobody wants. */
 	.hidden	table_nothing
@@ -113,23 +116,20 @@
 	END	table_nothing
 
 /*
- * What the table holds until shim has started: start, then go where the table
- * points by then.  Program code calls us between two of its own instructions,
- * so only what the hook itself may change is changed.
+ * A hook whose number is in w2, until shim has started: start, then go where the
+ * table points by then.  Program code calls us between two of its own
+ * instructions, so only what the hook itself may change is changed.
  */
-	.macro	STARTER name, offset
-	.hidden	\name
-	FUNCTION \name
+	.hidden	early
+	FUNCTION early
 	KEEP_ARGUMENTS
-	bl	state_start
+	bl	edge_early		/* returns the hook, or NULL */
+	mov	x16, x0
 	RESTORE_ARGUMENTS
-	LOAD	x16, table_current+\offset
+	cbz	x16, 1f
 	br	x16
-	END	\name
-	.endm
-
-	STARTER	table_start_enter, 0
-	STARTER	table_start_leave, 8
+1:	ret
+	END	early
 
 /*
  * __libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end), and

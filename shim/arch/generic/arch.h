@@ -90,6 +90,11 @@ static inline uintptr_t arch_thread_pointer(void)
 	return (uintptr_t)__builtin_thread_pointer();
 }
 
+static inline bool arch_has_thread_pointer(void)
+{
+	return arch_thread_pointer() != 0;
+}
+
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
 
 /* The kernel brings its own way back from a handler; which call a signal has

@@ -3,7 +3,8 @@
  * the profiler, where the compiler does not make a jump of it.
  */
 #include "arch.h"
-#include "state.h"
+
+#include <stddef.h>
 
 typedef void (*hook)(void *function, void *site);
 
@@ -12,37 +13,35 @@ extern __attribute__((visibility("hidden"))) hook table_current[2];
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 void table_nothing(void *function, void *site);
-void table_start_enter(void *function, void *site);
-void table_start_leave(void *function, void *site);
+void *edge_early(uintptr_t function, const void *site, unsigned event);
+
+/* Until shim has started the table is empty. */
+static inline void call_hook(unsigned event, void *function, void *site)
+{
+	hook next = table_current[event];
+
+	if (!next)
+		next = (hook)edge_early((uintptr_t)function, site, event);
+	if (next)
+		next(function, site);
+}
 
 __attribute__((visibility("default"))) void
 __cyg_profile_func_enter(void *function, void *site)
 {
-	table_current[0](function, site);
+	call_hook(0, function, site);
 }
 
 __attribute__((visibility("default"))) void
 __cyg_profile_func_exit(void *function, void *site)
 {
-	table_current[1](function, site);
+	call_hook(1, function, site);
 }
 
 void table_nothing(void *function, void *site)
 {
 	(void)function;
 	(void)site;
-}
-
-void table_start_enter(void *function, void *site)
-{
-	state_start();
-	table_current[0](function, site);
-}
-
-void table_start_leave(void *function, void *site)
-{
-	state_start();
-	table_current[1](function, site);
 }
 
 void frame_run(struct arch_frame *frame);

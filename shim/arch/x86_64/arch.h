@@ -128,6 +128,17 @@ static inline uintptr_t arch_jump_sp(const void *buffer)
 	return sp;
 }
 
+/* Has libc given the thread a control block?  Loaders before glibc 2.35 do that when
+ * all objects are relocated. */
+static inline bool arch_has_thread_pointer(void)
+{
+	uintptr_t pointer = 0;
+
+	arch_syscall(158 /* arch_prctl */, 0x1003 /* ARCH_GET_FS */,
+		     (long)&pointer, 0, 0, 0, 0);
+	return pointer != 0;
+}
+
 /* The thread control block: libc puts it at the upper end of a thread's stack. */
 static inline uintptr_t arch_thread_pointer(void)
 {

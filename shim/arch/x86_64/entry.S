@@ -36,26 +36,28 @@
  *     rdi  the function          (rsp)  return address into it
  *     rsi  its call site
  *
- * One jump to whoever is interested.  Images whose slots could be bound
- * directly (shim/table.c) do not even come here.
+ * One jump to whoever is interested; before there is a table, to where that is made.
+ * Images whose slots could be bound directly (shim/table.c) do not even come here.
  */
 	.p2align 4
-	.globl	__cyg_profile_func_enter
-	.type	__cyg_profile_func_enter, @function
-__cyg_profile_func_enter:
-	.cfi_startproc
-	jmp	*table_current(%rip)
-	.cfi_endproc
-	.size	__cyg_profile_func_enter, .-__cyg_profile_func_enter
-
+	.macro	COMPILER_HOOK name, event
 	.p2align 4
-	.globl	__cyg_profile_func_exit
-	.type	__cyg_profile_func_exit, @function
-__cyg_profile_func_exit:
+	.globl	\name
+	.type	\name, @function
+\name:
 	.cfi_startproc
-	jmp	*table_current+8(%rip)
+	mov	table_current+8*\event(%rip), %rax
+	test	%rax, %rax
+	jz	1f
+	jmp	*%rax
+1:	mov	$\event, %edx
+	jmp	early
 	.cfi_endproc
-	.size	__cyg_profile_func_exit, .-__cyg_profile_func_exit
+	.size	\name, .-\name
+	.endm
+
+	COMPILER_HOOK __cyg_profile_func_enter, 0
+	COMPILER_HOOK __cyg_profile_func_exit, 1
 
 /* The hook of an event nobody wants. */
 	.p2align 4
@@ -69,16 +71,13 @@ table_nothing:
 	.size	table_nothing, .-table_nothing
 
 /*
- * What the table holds until shim has started: start, then go where the table
- * points by then.  Program code calls us between two of its own instructions,
- * so only what the hook itself may change is changed.
+ * A hook whose number is in edx, until shim has started: start, then go where the
+ * table points by then.  Program code calls us between two of its own
+ * instructions, so only what the hook itself may change is changed.
  */
-	.macro	STARTER name, offset
 	.p2align 4
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-\name:
+	.type	early, @function
+early:
 	.cfi_startproc
 	KEEP_ARGUMENTS
 	sub	$128, %rsp		/* what slow hooks may be asked for */
@@ -86,20 +85,18 @@ table_nothing:
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
 	movaps	%xmm\number, 16*\number(%rsp)
 	.endr
-	call	state_start
+	call	edge_early		/* returns the hook, or NULL */
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
 	movaps	16*\number(%rsp), %xmm\number
 	.endr
 	add	$128, %rsp
 	.cfi_adjust_cfa_offset -128
 	RESTORE_ARGUMENTS
-	jmp	*table_current+\offset(%rip)
+	test	%rax, %rax
+	jz	table_nothing
+	jmp	*%rax
 	.cfi_endproc
-	.size	\name, .-\name
-	.endm
-
-	STARTER	table_start_enter, 0
-	STARTER	table_start_leave, 8
+	.size	early, .-early
 
 /*
  * __libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end), and
