@@ -25,7 +25,7 @@ enum contract {
 static inline uint32_t thread_get_state(const struct thread *self)
 {
 	if (frame_answers(self) &&
-	    (!self->guard || (uintptr_t)self->guard > (uintptr_t)self->frame))
+	    (!self->guard || self->guard->frame != self->frame))
 		return THREAD_CALLBACK | THREAD_TRIGGERS;
 	return self->state;
 }

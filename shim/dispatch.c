@@ -206,6 +206,8 @@ IS_AT(thread, frame, LAYOUT_THREAD_FRAME);
 IS_AT(thread, dispatching, LAYOUT_THREAD_DISPATCHING);
 IS_AT(thread, dispatch_sp, LAYOUT_THREAD_DISPATCH_SP);
 IS_AT(thread, error, LAYOUT_THREAD_ERRNO);
+IS_AT(thread, roomy_low, LAYOUT_THREAD_ROOMY_LOW);
+IS_AT(thread, roomy_size, LAYOUT_THREAD_ROOMY_SIZE);
 IS_AT(plan, single, LAYOUT_PLAN_SINGLE);
 IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
 IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);

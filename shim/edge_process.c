@@ -206,8 +206,10 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 		return real_clone(call, stack, flags, argument, parent_tid, tls,
 				  child_tid);
 	/* For good: nobody tells when that task ends. */
-	if (thread_current)
+	if (thread_current) {
 		thread_current->state |= THREAD_SHARED;
+		thread_current->roomy_size = 0;
+	}
 	RAISE(data_shared, 1);
 	return real_clone(call, stack, flags, argument, parent_tid, tls,
 			  child_tid);

@@ -33,6 +33,10 @@ struct start {
 	uint32_t taken;
 	void *(*call)(void *argument);
 	void *argument;
+	/* Of its stack, as far as the program has chosen it: where it begins, how
+	 * large it is; 0: libc knows. */
+	uintptr_t stack_low;
+	size_t stack_size;
 };
 
 /* As many as threads have been created and have not begun, at once. */
@@ -97,12 +101,13 @@ static bool is_alive(const struct thread *self)
 		       THREAD_STARTED;
 }
 
-static void begin(void)
+static void begin(uintptr_t stack_low)
 {
 	struct thread *self = thread_get();
 
 	if (!self || (self->state & (THREAD_STARTED | THREAD_OWN)))
 		return;
+	self->least_stack_low = stack_low;
 	if (real_self)
 		self->pthread = (uintptr_t)real_self();
 	self->state |= THREAD_STARTED;
@@ -112,7 +117,7 @@ static void begin(void)
 void edge_thread_main(void)
 {
 	if (state_get() == STATE_RUNNING)
-		begin();
+		begin(0);
 }
 
 static void stop(void)
@@ -158,10 +163,14 @@ HIDDEN void *edge_thread_start(void *start);
 void *edge_thread_begins(struct start *start, struct begun *begun)
 {
 	void *(*call)(void *) = start->call;
+	uintptr_t stack_low = start->stack_low;
 
+	/* libc's block is at the upper end. */
+	if (stack_low == 0 && start->stack_size != 0)
+		stack_low = arch_thread_pointer() - start->stack_size;
 	begun->argument = start->argument;
 	give_back(start);
-	begin();
+	begin(stack_low);
 	begun->is_watched = events_counts.thread_stopping > 0;
 	return (void *)call;
 }
@@ -199,7 +208,23 @@ typedef int (*c11_creator)(thrd_t *thread, thrd_start_t call, void *argument);
 static creator real_create;
 static c11_creator real_c11_create;
 
-static struct start *prepare(void *(*call)(void *), void *argument)
+/* What lies below it may be mapped with it: memory of the program's, or another
+ * stack. */
+static void note_stack(struct start *start, const pthread_attr_t *attributes)
+{
+	void *low = NULL;
+	size_t size = 0;
+
+	start->stack_low = start->stack_size = 0;
+	if (!attributes || pthread_attr_getstack(attributes, &low, &size) != 0)
+		return;
+	start->stack_size = size;
+	if ((uintptr_t)low + size != 0)
+		start->stack_low = (uintptr_t)low;
+}
+
+static struct start *prepare(const pthread_attr_t *attributes,
+			     void *(*call)(void *), void *argument)
 {
 	struct start *start;
 
@@ -209,6 +234,7 @@ static struct start *prepare(void *(*call)(void *), void *argument)
 	if (start) {
 		start->call = call;
 		start->argument = argument;
+		note_stack(start, attributes);
 	}
 	return start;
 }
@@ -216,7 +242,7 @@ static struct start *prepare(void *(*call)(void *), void *argument)
 EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			void *(*call)(void *), void *argument)
 {
-	struct start *start = prepare(call, argument);
+	struct start *start = prepare(attributes, call, argument);
 	int result;
 
 	if (!real_create)
@@ -235,7 +261,8 @@ EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 {
 	struct start *start =
-		prepare((void *(*)(void *))(void (*)(void))call, argument);
+		prepare(NULL, (void *(*)(void *))(void (*)(void))call,
+			argument);
 	int result;
 
 	if (!real_c11_create)

@@ -337,6 +337,7 @@ static void put_up(struct guard *guard, struct thread *self,
 	guard->state = self->state;
 	guard->error = *self->error;
 	guard->thread = self;
+	guard->frame = self->frame;
 	self->guard = guard;
 	self->state = state_in(self->state, context);
 }
@@ -458,6 +459,16 @@ struct call {
 	uintptr_t arguments[5];
 };
 
+static int call_plainly(void *argument)
+{
+	const struct call *call = argument;
+	const uintptr_t *a = call->arguments;
+
+	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t))
+		 call->callback)(a[0], a[1], a[2], a[3], a[4]);
+	return 0;
+}
+
 static int call_guarded(void *argument)
 {
 	const struct call *call = argument;
@@ -466,17 +477,48 @@ static int call_guarded(void *argument)
 	return arch_call_guarded(call->callback, a[0], a[1], a[2], a[3], a[4]);
 }
 
+/*
+ * What lies below a stack that the program has made is its own affair: of a thread's
+ * own stack alone it is known that it goes on as far as its mapping.
+ */
+static __attribute__((noinline)) void look_for_room(struct thread *self,
+						    uintptr_t sp)
+{
+	uintptr_t low, high;
+
+	if (sp - self->stack_low < self->stack_high - self->stack_low)
+		return;
+	if (shim_stack_find(sp, &low, &high) == SHIM_STACK_THREAD &&
+	    stack_is_own(low, high)) {
+		if (self->least_stack_low - low < high - low)
+			low = self->least_stack_low;
+		if (high - low > CALLBACK_STACK &&
+		    !(self->state & THREAD_SHARED)) {
+			self->roomy_low = low + CALLBACK_STACK;
+			self->roomy_size = high - self->roomy_low;
+		}
+	}
+	self->stack_low = low;
+	self->stack_high = high;
+}
+
+bool events_has_room(struct thread *self)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	if (self->state & THREAD_SHARED)
+		return false;
+	if (self->on_callback_stack || sp - self->roomy_low < self->roomy_size)
+		return true;
+	look_for_room(self, sp);
+	return sp - self->roomy_low < self->roomy_size;
+}
+
 /* The end of a stack of ours if there is too little left of the program's; NULL:
  * go on here. */
 static void *find_stack(struct thread *self)
 {
-	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-
-	if (self->on_callback_stack)
-		return NULL;
-	if (sp - self->stack_low >= self->stack_high - self->stack_low)
-		shim_stack_find(sp, &self->stack_low, &self->stack_high);
-	if (sp - self->stack_low >= CALLBACK_STACK)
+	if (events_has_room(self))
 		return NULL;
 	if (!self->callback_stack)
 		self->callback_stack = shim_memory(CALLBACK_STACK);
@@ -484,10 +526,55 @@ static void *find_stack(struct thread *self)
 				      NULL;
 }
 
+/*
+ * Tasks that share a record cannot have the stack that belongs to it: each takes one
+ * of these while it needs it.  One that is left by a jump is not given back.
+ */
+#define SPARE_STACKS 16
+
+static struct spare {
+	uint32_t is_taken;
+	char *memory;
+} spares[SPARE_STACKS];
+
+static struct spare *take_spare(uintptr_t sp)
+{
+	struct spare *found = NULL;
+
+	for (struct spare *s = spares; s < spares + SPARE_STACKS; s++)
+		if (s->memory && sp - (uintptr_t)s->memory < CALLBACK_STACK)
+			return NULL; /* it runs on one already */
+	for (struct spare *s = spares; !found && s < spares + SPARE_STACKS; s++)
+		if (__atomic_exchange_n(&s->is_taken, 1, __ATOMIC_ACQUIRE) == 0)
+			found = s;
+	if (found && !found->memory)
+		__atomic_store_n(&found->memory, shim_memory(CALLBACK_STACK),
+				 __ATOMIC_RELEASE);
+	if (!found || found->memory)
+		return found;
+	__atomic_store_n(&found->is_taken, 0, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int call_on_spare(int (*call)(void *), void *argument)
+{
+	struct spare *spare = take_spare((uintptr_t)__builtin_frame_address(0));
+	int result;
+
+	if (!spare)
+		return call(argument);
+	result = arch_call_on_stack(call, argument,
+				    spare->memory + CALLBACK_STACK);
+	__atomic_store_n(&spare->is_taken, 0, __ATOMIC_RELEASE);
+	return result;
+}
+
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
 {
 	int result;
 
+	if (self && (self->state & THREAD_SHARED))
+		return call_on_spare(call, argument);
 	if (!self || self->on_callback_stack)
 		return call(argument);
 	if (!self->callback_stack)
@@ -573,15 +660,28 @@ static bool call_somewhere(struct thread *self, const struct call *call)
 	return threw;
 }
 
+void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a)
+{
+	struct call call = { callback, { a } };
+
+	if (!guard->thread && guard->is_shared)
+		call_on_spare(call_plainly, &call);
+	else if (!guard->thread)
+		call_plainly(&call);
+	else if (call_somewhere(guard->thread, &call))
+		guard_threw(guard);
+}
+
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
 {
 	struct call call = { callback, { a, b, c, d, e } };
 
 	if (!guard->thread) {
-		if (callback)
-			((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-				   uintptr_t))callback)(a, b, c, d, e);
+		if (callback && guard->is_shared)
+			call_on_spare(call_plainly, &call);
+		else if (callback)
+			call_plainly(&call);
 		guard_leave(guard);
 		return;
 	}

@@ -113,6 +113,7 @@ struct guard {
 	const struct plan_call *call;	/* ... this call; 0: nothing */
 	const char *name;	/* of the event, for the log */
 	uint32_t state;		/* the thread's, before */
+	const struct arch_frame *frame;	/* the slow hook it came in, or NULL */
 };
 
 /* Who gets an event. */
@@ -153,10 +154,16 @@ void guard_jumped(uintptr_t sp);
 /* The same when it was unwound, which is the thread's end. */
 void guard_unwound(uintptr_t sp);
 
-/* Runs callback(a, b, c, d, e) and leaves its guard; a C++ exception ends there
- * and switches the profiler off. */
+/* Runs callback(a) where there is room for it; a C++ exception ends there and
+ * switches the profiler off. */
+void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a);
+
+/* The same of callback(a, b, c, d, e), and leaves its guard. */
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e);
+
+/* Whether a profiler's code has enough of the stack that the thread runs on. */
+bool events_has_room(struct thread *self);
 
 /* Runs call(argument) on the stack for callbacks, or goes on there. */
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument);

@@ -128,12 +128,50 @@ void *frame_single_hook(const struct plan_entry *entry, enum plan_event event)
 	return hook && entry->kind == PLAN_ELT2 ? (void *)run_elt2 : hook;
 }
 
+struct hook_call {
+	struct thread *self;
+	const struct plan_entry *entry;
+	const struct plan_call *call;
+	uintptr_t client;
+};
+
+static int call_hook(void *argument)
+{
+	const struct hook_call *this = argument;
+	const struct plan_entry *entry = this->entry;
+	const struct plan_call *call = this->call;
+	union shim_function_or_client id = { .client = this->client };
+	shim_elt_info info = (shim_elt_info)call->registers;
+	void *hook = entry->hooks[call->event];
+
+	if (entry->asks)
+		entry->handle->asking(id.function, call->site, call->frame,
+				      this->self->frame ? info : 0);
+	else if (entry->kind == PLAN_SLOW)
+		((shim_function_hook_with_info)hook)(id, info);
+	else if (entry->kind == PLAN_ELT2)
+		call_elt2(entry, call->registers, id.client);
+	else
+		((shim_function_hook1)hook)(call->function);
+	return 0;
+}
+
+/* Our own profilers get along with what there is of the stack. */
+static void run_hook(struct thread *self, struct hook_call *this)
+{
+	if (events_has_room(self) || this->entry->handle->builtin) {
+		call_hook(this);
+		return;
+	}
+	self->is_hook_apart = true;
+	events_call_apart(self, call_hook, this);
+	self->is_hook_apart = false;
+}
+
 void frame_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client)
 {
 	struct arch_frame *frame = call->registers;
-	union shim_function_or_client id = { .client = client };
-	void *hook = entry->hooks[call->event];
 
 	/* (Who counts calls has to know of those in a signal handler, too.) */
 	if (entry->asks && (self->frame || !frame)) {
@@ -151,23 +189,18 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 	/* Where it would be another task's as well, nothing can be asked. */
 	if (!(self->state & THREAD_SHARED))
 		self->frame = frame;
-	if (entry->asks)
-		entry->handle->asking(client, call->site, call->frame,
-				      self->frame ? (shim_elt_info)frame : 0);
-	else if (entry->kind == PLAN_SLOW)
-		((shim_function_hook_with_info)hook)(id, (shim_elt_info)frame);
-	else if (entry->kind == PLAN_ELT2)
-		call_elt2(entry, frame, client);
-	else
-		((shim_function_hook1)hook)(call->function);
+	run_hook(self, &(struct hook_call){ self, entry, call, client });
 	*self->error = (int)frame->error;
 	__atomic_store_n(&self->frame, NULL, __ATOMIC_RELEASE);
 }
 
 void frame_jumped(struct thread *self, uintptr_t sp)
 {
-	if (self->frame && (uintptr_t)self->frame < sp)
-		self->frame = NULL;
+	if (!self->frame || (uintptr_t)self->frame >= sp)
+		return;
+	self->frame = NULL;
+	if (self->is_hook_apart)
+		self->is_hook_apart = self->on_callback_stack = false;
 }
 
 /* --- what a slow hook may ask --- */

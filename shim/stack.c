@@ -7,7 +7,10 @@
 #include "sys.h"
 #include "text.h"
 
+#include "thread.h"
+
 #include <shim/record.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include <shim/banned.h>
@@ -70,6 +73,18 @@ static int look(void *argument)
 	else
 		request->low = request->high - limit;
 	return 0;
+}
+
+/* The memory of a thread's own stack stays for as long as the thread runs: libc
+ * has put its control block there, and the kernel its gifts for the first. */
+bool stack_is_own(uintptr_t low, uintptr_t high)
+{
+	static uintptr_t gift;
+
+	if (gift == 0)
+		gift = getauxval(AT_RANDOM);
+	return arch_thread_pointer() - low < high - low ||
+	       gift - low < high - low;
 }
 
 enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)

@@ -98,6 +98,9 @@ static int make(void *argument)
 	thread->pthread = 0;
 	thread->guard = NULL;
 	thread->stack_low = thread->stack_high = 0;
+	thread->roomy_low = thread->roomy_size = 0;
+	thread->least_stack_low = 0;
+	thread->is_hook_apart = false;
 	thread->own_stack_low = thread->own_stack_high = 0;
 	thread->own_stack_tries = 0;
 	thread->sample_context = NULL;

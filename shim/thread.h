@@ -45,12 +45,17 @@ struct thread {
 	uint32_t dispatching;	/* how deep it is in plans ... */
 	uintptr_t dispatch_sp;	/* ... and where the outermost began */
 	int *error;		/* its errno */
+	/* Where its stack pointer is if a profiler's code may run right there; a
+	 * size of 0: nowhere, or not known yet. */
+	uintptr_t roomy_low, roomy_size;
 	uintptr_t pthread;
 	char name[16];
 	struct guard *guard;	/* the innermost callback on its stack */
 	uintptr_t stack_low, stack_high;	/* last seen, for callbacks */
+	uintptr_t least_stack_low;	/* of its own, as the program wanted it */
 	char *callback_stack;	/* for callbacks where there is little of it */
 	bool on_callback_stack;
+	bool is_hook_apart;	/* what runs there is the hook of @frame */
 	struct module *module;	/* whose init function it runs */
 	struct track *tracks;	/* the frames it is in (track.c); ... */
 	struct track *track;	/* ... where they were found last, or NULL */
@@ -89,6 +94,10 @@ struct thread *thread_get(void);
 /* The same of a thread of ours or of a module, with its first instruction: it is
  * never one of the program's, for nobody who lists them. */
 struct thread *thread_get_own(void);
+
+/* stack.c: whether [@low, @high), which shim_stack_find has found, is the stack that
+ * the calling thread was made with. */
+bool stack_is_own(uintptr_t low, uintptr_t high);
 
 /* What the calling thread does from here on is done for us: profilers are not told
  * of its allocations and locks.  What it gives goes back to thread_ours_ends. */

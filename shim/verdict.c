@@ -1,6 +1,5 @@
 #include "verdict.h"
 
-#include "arch.h"
 #include "events.h"
 #include "plan.h"
 #include "sites.h"
@@ -235,11 +234,7 @@ static void ask(struct thread *self, struct verdict *record, int number,
 	/* Our own profilers have no guard; their filter asks as well. */
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
-	if (!guard.thread)
-		ask_it(&question);
-	else if (arch_call_guarded((void (*)(void))ask_it,
-				   (uintptr_t)&question, 0, 0, 0, 0))
-		guard_threw(&guard);
+	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)&question);
 	self->state = before;
 	guard_leave(&guard);
 	record->flags[number] = question.flags;

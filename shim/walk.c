@@ -887,18 +887,6 @@ bool walk_step(struct walk *walk)
 			walk->registers[WALK_IP] != ip);
 }
 
-/* The memory of a thread's own stack stays for as long as the thread runs: libc
- * has put its control block there, and the kernel its gifts for the first. */
-static bool is_own_stack(uintptr_t low, uintptr_t high)
-{
-	static uintptr_t gift;
-
-	if (gift == 0)
-		gift = getauxval(AT_RANDOM);
-	return arch_thread_pointer() - low < high - low ||
-	       gift - low < high - low;
-}
-
 #define TRIES_MAX 8
 
 /* It may be on another one when we look. */
@@ -910,7 +898,7 @@ static void find_own_stack(struct thread *self, uintptr_t sp)
 		return;
 	self->own_stack_tries++;
 	if (shim_stack_find(sp, &low, &high) == SHIM_STACK_THREAD &&
-	    is_own_stack(low, high)) {
+	    stack_is_own(low, high)) {
 		self->own_stack_low = low;
 		self->own_stack_high = high;
 	}

@@ -1,8 +1,10 @@
 /*
  * Hooks: functions of a profiler that are called for every call the program
- * makes (the CLR's enter/leave/tailcall, ELT).  They run on the program's
- * stack, at any place in it, with any of its locks held: see <shim/banned.h>
- * for what they may not touch.  Compile them without instrumentation.
+ * makes (the CLR's enter/leave/tailcall, ELT).  They run at any place in it, with
+ * any of its locks held: see <shim/banned.h> for what they may not touch.  Fast
+ * hooks run on the program's stack, whatever is left of it; all others, and filters
+ * and mappers, have 384 KiB of stack at least (row P-29).  Compile hooks without
+ * instrumentation.
  *
  *     generation   the hook gets             how it is called
  *     ELT3 fast    function or client id     directly by the program's code

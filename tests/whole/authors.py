@@ -503,5 +503,146 @@ def a_thread_of_a_module_may_throw_or_leave_by_pthread_exit():
                log)
 
 
+# --- P-29: filters, mappers and slow hooks have a stack that is large enough ---
+
+LARGE = r'''
+static unsigned long calls[8], asked;
+static const char *const names[] = { "filter", "mapper", "enter", "leave",
+				     "method_enter", "method_leave", "enter2",
+				     "enter1" };
+
+/* 256 KiB of it. */
+__attribute__((noinline)) static void use_stack(int which)
+{
+	volatile char large[256 << 10];
+
+	for (size_t i = 0; i < sizeof(large); i += 512)
+		large[i] = (char)which;
+	__atomic_add_fetch(&calls[which], 1, __ATOMIC_RELAXED);
+}
+
+static enum shim_call_instrumentation_flags filter(struct shim_profiler *profiler,
+						   shim_function function)
+{
+	(void)profiler, (void)function;
+	use_stack(0);
+	return SHIM_CALL_INSTRUMENTATION_ENTER | SHIM_CALL_INSTRUMENTATION_LEAVE;
+}
+
+static uintptr_t map(shim_function function, int *hook)
+{
+	(void)hook;
+	use_stack(1);
+	return function;
+}
+
+static void enter(union shim_function_or_client function, shim_elt_info info)
+{
+	enum shim_result r;
+	uint32_t size = 0;
+
+	(void)function;
+	use_stack(2);
+	/* It may ask, as ever; not where two tasks are one thread (row P-27). */
+	r = shim_get_function_enter3_info((shim_function)enter, info, NULL,
+					  &size, NULL);
+	if (r != SHIM_E_INSUFFICIENT_BUFFER &&
+	    r != SHIM_E_UNSUPPORTED_CALL_SEQUENCE)
+		abort();
+	__atomic_add_fetch(&asked, r == SHIM_E_INSUFFICIENT_BUFFER,
+			   __ATOMIC_RELAXED);
+}
+
+static void leave(union shim_function_or_client function, shim_elt_info info)
+{
+	(void)function, (void)info;
+	use_stack(3);
+}
+
+static void method_enter(struct shim_profiler *profiler, shim_function function,
+			 struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+	use_stack(4);
+}
+
+static void method_leave(struct shim_profiler *profiler, shim_function function,
+			 struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+	use_stack(5);
+}
+
+static void enter2(shim_function function, uintptr_t client,
+		   shim_frame_info frame, struct shim_argument_info *arguments)
+{
+	(void)function, (void)client, (void)frame, (void)arguments;
+	use_stack(6);
+}
+
+static void enter1(shim_function function)
+{
+	(void)function;
+	use_stack(7);
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	for (int i = 0; i < 8; i++)
+		if (calls[i] > 0)
+			say("%s %lu", names[i], calls[i]);
+	if (calls[2] > 0)
+		say("asked %d", asked > 18);
+}
+
+SHIM_PROFILER_MODULE(large)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+	const char *what = strchr(description, '#');
+
+	READ_PATH;
+	*strchr(path, '#') = '\0';
+	shim_profiler_on_runtime_shutdown_end(handle, ended);
+	if (!strcmp(what, "#slow") || !strcmp(what, "#mapped")) {
+		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+				    SHIM_ENABLE_FUNCTION_ARGS);
+		shim_set_enter_leave_function_hooks3_with_info(handle, enter,
+							       leave, NULL);
+	}
+	if (!strcmp(what, "#mapped"))
+		shim_set_function_id_mapper(handle, map);
+	if (!strcmp(what, "#filter")) {
+		shim_profiler_on_method_enter(handle, method_enter);
+		shim_profiler_on_method_leave(handle, method_leave);
+		shim_profiler_set_call_instrumentation_filter_callback(handle,
+								       filter);
+	}
+	if (!strcmp(what, "#elt2"))
+		shim_set_enter_leave_function_hooks2(handle, enter2, NULL, NULL);
+	if (!strcmp(what, "#elt1"))
+		shim_set_enter_leave_function_hooks(handle, enter1, NULL, NULL);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def filters_mappers_and_slow_hooks_have_enough_stack():
+    program = [compile('little_stack.c', optimize='-O1', flags=['-fno-inline'])]
+    directory = module('large', LARGE)
+    # main, five times work and 25 times add
+    for how, wanted in {
+            'slow': ['enter 31', 'leave 31', 'asked 1'],
+            'mapped': ['mapper 3', 'enter 31', 'leave 31', 'asked 1'],
+            'filter': ['filter 3', 'method_enter 31', 'method_leave 31'],
+            'elt2': ['enter2 31'], 'elt1': ['enter1 31']}.items():
+        path = new_file()
+        result = load('large:%s#%s' % (path, how), program, path=directory)
+        expect_alike(result, program)
+        expect('overrun' not in result.stdout, result.stdout)
+        expect_equal((content(path) or '').splitlines(), wanted, how)
+
+
 if __name__ == '__main__':
     shimtest.main()

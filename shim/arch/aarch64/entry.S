@@ -290,10 +290,11 @@
 	cbz	x10, 2f
 	ldr	x11, [x10, #LAYOUT_THREAD_FRAME]
 	cbnz	x11, 2f
-	ldr	w11, [x10, #LAYOUT_THREAD_STATE]
-	tst	w11, #LAYOUT_THREAD_SHARED
-	b.ne	2f
 	mov	x1, sp
+	ldp	x11, x12, [x10, #LAYOUT_THREAD_ROOMY_LOW]
+	sub	x11, x1, x11
+	cmp	x11, x12
+	b.hs	2f
 	str	x1, [x10, #LAYOUT_THREAD_FRAME]
 	LOAD	x11, plan_current
 	ldr	x12, [x11, #LAYOUT_PLAN_SINGLE+8*\event]

@@ -235,8 +235,9 @@ start_main:
  *
  * With one such profiler its hook is called from here: thread->frame says so to
  * whoever is asked a question, and to who waits for threads to be out of hooks.
- * It is set before the plan is read.  All else is done by frame_run.  To the
- * program this is a call as any other, so nothing else is kept.
+ * It is set before the plan is read.  All else is done by frame_run: so are calls
+ * where there is little stack.  To the program this is a call as any other, so
+ * nothing else is kept.
  */
 	/* rbx: the thread; ebp: errno.  A store that changes nothing costs, too. */
 	.macro	SLOW_HOOK event, registers, below=0
@@ -282,8 +283,10 @@ start_main:
 	jz	2f
 	cmpq	$0, LAYOUT_THREAD_FRAME(%rbx)
 	jne	2f
-	testb	$LAYOUT_THREAD_SHARED, LAYOUT_THREAD_STATE(%rbx)
-	jnz	2f
+	mov	%rsi, %rdx
+	sub	LAYOUT_THREAD_ROOMY_LOW(%rbx), %rdx
+	cmp	LAYOUT_THREAD_ROOMY_SIZE(%rbx), %rdx
+	jae	2f
 	mov	%rsi, LAYOUT_THREAD_FRAME(%rbx)
 	mov	plan_current(%rip), %rdx
 	mov	LAYOUT_PLAN_SINGLE+8*\event(%rdx), %rcx
