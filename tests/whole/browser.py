@@ -9,15 +9,15 @@ import time
 import urllib.error
 import urllib.request
 
+import shimtest
+
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
 NEEDED = 'chromium', 'chromedriver'
 
 
 def missing():
-    """What it takes and is not here, or None."""
-    for name in NEEDED:
-        if not shutil.which(name):
-            return name + ' is not installed'
+    """Why this machine cannot run it, or None."""
+    shimtest.need(*NEEDED)
     try:
         socket.gethostbyname('localhost')
     except OSError:         # how chromedriver reaches what it has started

@@ -7,7 +7,6 @@ own and by callgrind_annotate where it is installed.
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import shimtest
@@ -170,8 +169,7 @@ def samples_are_said_to_be_samples():
 
 @test
 def callgrind_annotate_shows_what_the_report_shows():
-    if not shutil.which('callgrind_annotate'):
-        raise shimtest.Skipped('no callgrind_annotate')
+    shimtest.need('callgrind_annotate')
     for source, kind in PROGRAMS:
         output = recording_of(source, kind)
         path = os.path.join(new_directory('callgrind'), 'file')

@@ -8,7 +8,6 @@ import os
 import platform
 import random
 import re
-import shutil
 import signal
 import subprocess
 import xml.etree.ElementTree
@@ -350,8 +349,7 @@ def read_offsets(data):
 @test
 def every_trap_is_where_an_instruction_begins():
     x86_only()
-    if not shutil.which('objdump'):
-        raise Skipped('objdump is not installed')
+    shimtest.need('objdump')
     for family in 'gcc', 'clang':
         for source in 'reached.c', 'exceptions.cc':
             program = compile(source, family, '-O2',
@@ -414,8 +412,7 @@ def executed_by(program, case):
 @test
 def a_place_is_noted_if_the_program_comes_there_and_only_then():
     x86_only()
-    if not shutil.which('valgrind'):
-        raise Skipped('valgrind is not installed')
+    shimtest.need('valgrind')
     for family in 'gcc', 'clang':
         for optimize in '-O0', '-O2':
             program = compile('reached.c', family, optimize,
@@ -542,8 +539,7 @@ def runs_add_up_and_tests_have_names():
 @test
 def genhtml_makes_pages_of_it():
     x86_only()
-    if not shutil.which('genhtml'):
-        raise Skipped('genhtml (lcov) is not installed')
+    shimtest.need('genhtml')
     output = reached('plain').output
     made = new_directory('html')
     file = os.path.join(made, 'trace.info')

@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 import shimtest
-from shimtest import (BUILDS, Skipped, add_test, compile, expect, expect_equal,
+from shimtest import (Failed, BUILDS, Skipped, add_test, compile, expect, expect_equal,
                       run, test)
 from stream import stream_of
 
@@ -311,7 +311,7 @@ for how, wanted in ENDS.items():
 def check_mutual(optimize):
     if not os.path.exists(os.path.join(os.path.dirname(shimtest.library),
                                        'libshim-code.so')):
-        raise Skipped('there is no decoder')
+        raise Failed('there is no decoder: was it built without Zydis?')
     program = compile('tail_mutual.c', 'clang', optimize)
     stream = stream_of([program], 'ELTX', STREAM_MAX='100')
     expect_equal(stream.counts, {'E': 1000002, 'T': 1000000, 'L': 2}, 'events')

@@ -135,7 +135,8 @@ def names_of_64_kib_are_whole_everywhere():
 # --- clocks and processors ---
 
 def damaged_clock(steps):
-    """A recording of several blocks; block N's time is moved by steps[N]."""
+    """A recording of several blocks; block N's time is moved by steps[N], but to
+    no less than half of what has passed since the machine was started."""
     made = record([compile('migrates.c')], 'trace')
     path, = [p for p in glob.glob(made.output + '/*/*.trace')]
     data = bytearray(open(path, 'rb').read())
@@ -147,6 +148,7 @@ def damaged_clock(steps):
     for number, step in steps.items():
         at = blocks[number] + 8
         time, = struct.unpack_from('<Q', data, at)
+        step = max(step, -(time // 2))
         struct.pack_into('<Q', data, at, time + step)
         # A STACK is behind the head of 48 bytes, and then a TIME.
         at += 40 + 2 * struct.unpack_from('<H', data, blocks[number] + 50)[0]

@@ -6,13 +6,12 @@ are those of the call tree, every one, in whatever object and language.
 """
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
 
 import shimtest
-from shimtest import (Skipped, compile, expect, expect_equal,
+from shimtest import (compile, expect, expect_equal,
                       json_of, linker_name, new_directory, record, run, test)
 
 # gprof -q: "[3]  89.1  0.00  0.00  1000+2000  name <cycle 1> [3]"
@@ -22,8 +21,7 @@ PRIMARY = re.compile(r'^\[\d+\]\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+'
 
 
 def shim_report(*arguments, directory=None, status=0):
-    if not shutil.which('gprof'):
-        raise Skipped('gprof is not installed')
+    shimtest.need('gprof')
     done = subprocess.run([shimtest.report, *arguments],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=directory, timeout=60)

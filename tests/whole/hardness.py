@@ -229,8 +229,7 @@ class Build:
 # --- done to a program that was linked ---
 
 def run_tool(*command, directory=None):
-    if not shutil.which(command[0]):
-        raise Skipped('%s is not installed' % command[0])
+    shimtest.need(command[0])
     done = subprocess.run(command, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, cwd=directory)
     expect(done.returncode == 0, '%s: %s' % (

@@ -6,7 +6,6 @@ What lives while the program runs: tests/programs/heap_asked.c says what it has.
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 
@@ -301,8 +300,7 @@ def massif_draws_how_it_went():
     expect(len(moments) > 20 and times == sorted(times), 'times: %r' % times)
     expect_equal([m[3] for m in moments if m[3] != 'empty'],
                  ['peak', 'detailed'], 'trees')
-    if not shutil.which('ms_print'):
-        raise shimtest.Skipped('ms_print is not installed')
+    shimtest.need('ms_print')
     text = subprocess.run(['ms_print', path], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=True).stdout.decode()
     graph = text[text.index('MB^'):] if 'MB^' in text else text
@@ -323,8 +321,7 @@ def massif_has_what_was_asked_for():
     wanted = [s['bytes'] for s in read(output)['memory_snapshots']]
     expect_equal([m[2] for m in moments if m[3] == 'detailed'][:3], wanted,
                  'detailed ones')
-    if not shutil.which('ms_print'):
-        raise shimtest.Skipped('ms_print is not installed')
+    shimtest.need('ms_print')
     text = subprocess.run(['ms_print', '--threshold=0', path],
                           stdout=subprocess.PIPE, check=True).stdout.decode()
     expect(len(re.findall(r'^->\S+% \(608B\) 0x\w+: lost_at_once ', text,

@@ -10,7 +10,7 @@ import re
 import signal
 
 import shimtest
-from shimtest import (BUILDS, Unsolved, add_test, compile, expect,
+from shimtest import (BUILDS, Unsolved, add_test, compile, expect, known_failure,
                       expect_equal, record, run, test, tree_of)
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
@@ -123,6 +123,8 @@ def one(case, family, optimize, profile):
 
 
 @test
+@known_failure('a division in a slow hook, and the program sees FE_INEXACT: to hide it '
+               'would cost as much as the slow hook itself')
 def what_callbacks_compute_leaves_no_floating_point_exceptions():
     changed = []
     for case in sorted(CASES):
@@ -130,36 +132,40 @@ def what_callbacks_compute_leaves_no_floating_point_exceptions():
             facts, _ = hooked(case, 'gcc', '-O2')
             changed += [] if facts['floating'] == '1' else [case]
     expect('spoil-callback' not in changed, 'a callback')
-    if changed:     # it would cost as much as the slow hook itself
-        raise Unsolved('a division in a slow hook, and the program sees '
-                       'FE_INEXACT: %s' % changed)
+    expect(set(changed) <= {'spoil-elt1', 'spoil-elt2', 'spoil-slow',
+                            'spoil-two'}, changed)
+    if changed:
+        raise Unsolved('FE_INEXACT: %s' % changed)
 
 
 @test
+@known_failure('shim_profiler_destroy waits for a thread that has left the callback')
 def who_is_cancelled_in_a_callback_is_in_it_no_more_when_cleanup_handlers_run():
     program = compile('hooked.c', 'gcc', '-O2',
                       ['-I', INCLUDE, '-fno-optimize-sibling-calls'])
     stuck = []
     for case in ('cancel-callback-early', 'cancel-slow-early'):
         result = record([program, case], 'none')
+        # The program has set an alarm.
         expect(result.status in (0, -signal.SIGALRM), str(result.status))
         stuck += [case] if result.status else []
     if stuck:
-        raise Unsolved('shim_profiler_destroy waits for a thread that has left '
-                       'the callback: %s' % stuck)
+        raise Unsolved('waits: %s' % stuck)
 
 
 # Row P-17.  It was seen to crash, and slow hooks to miss the calls of one task.
 @test
+@known_failure('where calls are slow, one task loses some', always=False)
 def tasks_that_share_what_we_know_of_a_thread_have_all_their_calls():
     program = compile('hooked_raw.c', 'gcc', '-O2', ['-I', INCLUDE])
     for arguments in ([], ['slow']):
         for _ in range(5):
             result = record([program, *arguments], 'none')
             wanted = 'enters 40003 leaves 40003\ndestroy 0\n'
-            if shimtest.emulator and result.stdout != wanted:
-                raise Unsolved('where calls are slow, one task loses '
-                                        'some: %s' % result.stdout)
+            if shimtest.emulator and result.stdout != wanted and re.match(
+                    r'enters (39|40)\d{3} leaves (39|40)\d{3}\ndestroy 0\n$',
+                    result.stdout):
+                raise Unsolved(result.stdout)
             expect_equal((result.status, result.stdout), (0, wanted),
                          arguments)
 

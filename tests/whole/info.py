@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import shimtest
-from shimtest import (PROGRAMS, Skipped, add_test, compile, expect,
+from shimtest import (PROGRAMS, add_test, compile, expect,
                       expect_equal, new_directory, run, test)
 
 TOP = os.path.dirname(os.path.dirname(PROGRAMS))
@@ -295,8 +295,7 @@ def without_the_helper_there_are_linker_names_and_the_log_says_so():
 
 @test
 def the_helper_meets_neither_the_network_nor_the_programs_environment():
-    if not shutil.which('strace'):
-        raise Skipped('strace is not installed')
+    shimtest.need('strace')
     output = new_directory('info')
     trace = os.path.join(new_directory('trace'), 'trace')
     result = run(['strace', '-f', '-e', 'trace=network', '-o', trace,

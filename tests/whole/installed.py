@@ -4,12 +4,11 @@ authors would do it, and programs that run with them.
 import glob
 import os
 import re
-import shutil
 import subprocess
 import time
 
 import shimtest
-from shimtest import (Skipped, compile, environment, expect, expect_equal,
+from shimtest import (compile, environment, expect, expect_equal,
                       new_directory, run)
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -19,8 +18,8 @@ MODULES = os.path.join(TESTS, 'modules')
 class Installation:
     def __init__(self):
         build = os.environ.get('SHIM_BUILD')
-        if not build or not shutil.which('meson'):
-            raise Skipped('no build to install (SHIM_BUILD), or no meson')
+        expect(build, 'no build to install (SHIM_BUILD)')
+        shimtest.need('meson')
         self.root = new_directory('installed')
         done = subprocess.run(
             ['meson', 'install', '--no-rebuild', '-C', build, '--destdir',

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import shimtest
-from shimtest import (BUILDS, Failed, PROFILES, Skipped, Unsolved, add_test, calls_of, compile,
+from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile, known_failure,
                       difference, expect, expect_equal, expect_truth, json_of,
                       new_directory, record, run, run_both, shim_report, test, tree_of)
 
@@ -302,11 +302,21 @@ def threads_may_load_and_unload_at_once():
 
 
 @test
+@known_failure('dlclose and our look at what is gone are two: functions of a library '
+               'that comes meanwhile have no name or that of another',
+               always=False)
 def names_are_right_when_threads_load_and_unload_at_once():
     about, wanted = load_and_unload_at_once()
     calls = calls_of(about)
-    if calls != wanted:     # dlclose and our look at what is gone are two
-        raise Unsolved('calls:\n' + difference(calls, wanted))
+    text = 'calls:\n' + difference(calls, wanted)
+    nameless = {name for name in calls if name.endswith('[unknown]')}
+    expect_equal(set(calls) - nameless - set(wanted), set(), text)
+    # Those of the libraries that stay are right, and none is lost.
+    for name in ('main', 'use_often', 'use'):
+        expect_equal(calls.get(name), wanted[name], text)
+    expect_equal(sum(calls.values()) + about['lost'], sum(wanted.values()), text)
+    if calls != wanted:
+        raise Unsolved(text)
 
 
 @each_build

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import shimtest
-from shimtest import Skipped, expect, expect_equal, test
+from shimtest import need, expect, expect_equal, test
 
 BUILD = os.environ['SHIM_BUILD']
 PROFRUN = os.path.join(BUILD, 'profrun')
@@ -185,8 +185,7 @@ def pages_that_are_named_exist():
 @test
 def help_shows_the_page():
     built = os.path.join(BUILD, 'scripts', 'manual')
-    if not os.path.exists(os.path.join(built, 'profrun.1')):
-        raise Skipped('no scdoc')
+    need('man', 'scdoc')
     for words in ('nonsense',), ('run', 'report'):
         expect_equal(profrun('help', *words).returncode, 2, words)
     expect(profrun('help', '--help').stdout.startswith('Usage'), '--help')
@@ -206,9 +205,7 @@ def help_shows_the_page():
 @test
 def man_has_nothing_to_complain_of():
     built = os.path.join(BUILD, 'scripts', 'manual')
-    if subprocess.run(['which', 'man'], capture_output=True).returncode or \
-            not os.path.exists(os.path.join(built, 'profrun.1')):
-        raise Skipped('no man, or no scdoc')
+    need('man', 'scdoc')
     for name in sorted(os.listdir(built)):
         if not re.search(r'\.\d$', name):
             continue

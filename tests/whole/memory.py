@@ -335,8 +335,7 @@ def a_cxx_program_is_counted_to_the_byte():
 @test
 def sqlite_is_counted_to_the_byte():
     library = ctypes.util.find_library('sqlite3')
-    if not library:
-        raise shimtest.Skipped('libsqlite3 is not installed')
+    expect(library, 'libsqlite3 is not installed: scripts/packages check')
     program = compile(written('database.c', DATABASE), 'gcc', '-O1',
                       name='database', libraries=['-l:' + library])
     output, allocations = expect_counted_to_the_byte(program)
@@ -668,8 +667,7 @@ def nothing_is_said_of_leaks_where_nothing_is_known():
 
 @test
 def massif_has_what_lived_at_the_peak():
-    if not shutil.which('ms_print'):
-        raise shimtest.Skipped('ms_print is not installed')
+    shimtest.need('ms_print')
     output = remembered('all')
     path = new_directory('massif') + '/massif.out'
     shim_report('export', 'massif', output, '-o', path)

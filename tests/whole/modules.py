@@ -18,7 +18,7 @@ import shimtest
 from installed import (TESTS, Target, content, expect_alike, expect_log,
                        fixture, installed, load, log_of, new_file, profrun,
                        until)
-from shimtest import (Skipped, Unsolved, calls_of, compile, environment, expect,
+from shimtest import (Skipped, Unsolved, calls_of, known_failure, compile, environment, expect,
                       expect_equal, json_of, new_directory, run, test)
 
 
@@ -676,16 +676,18 @@ def data_of_more_than_a_mebibyte_is_refused():
 
 @test
 def attach_and_detach_again_and_again():
-    cycles = int(os.environ.get('SHIM_CYCLES', 200))
+    cycles = int(os.environ.get('SHIM_CYCLES', 1000))
     path = new_file()
     with Target() as target:
+        connection = Connection(target)
         begin = time.monotonic()
         for cycle in range(cycles):
             if cycle == cycles // 4:
                 resident, descriptors = target.resident(), target.descriptors()
-            target.ctl('load', 'attached:' + path)
-            expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
-                         'unload')
+            expect_equal(connection.ask('shim 1 load 0 attached:%s\n' % path),
+                         'result 0\n', 'load')
+            expect_equal(connection.ask('shim 1 unload 0 attached\n'),
+                         'unloaded\nresult 0\n', 'unload')
         seconds = time.monotonic() - begin
         growth = target.resident() - resident
         expect_equal(target.descriptors(), descriptors, 'descriptors')
@@ -747,6 +749,7 @@ def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
 
 
 @test
+@known_failure('unloading waits for the callbacks of all profilers (plan_wait)')
 def a_thread_in_the_callback_of_one_does_not_keep_another():
     path, seen = new_file(), new_file()
     with Target(3) as target:
@@ -754,8 +757,10 @@ def a_thread_in_the_callback_of_one_does_not_keep_another():
         while 'method_enter' not in (content(path) or ''):
             time.sleep(0.01)
         target.ctl('load', 'attached:' + seen)
-        if target.ctl('unload', 'attached') != 'unloaded\n':
-            raise Unsolved('it waits for all plans (plan_wait)')
+        answer = target.ctl('unload', 'attached')
+        if answer == 'is being detached: a thread is still in its code\n':
+            raise Unsolved('it waits')
+        expect_equal(answer, 'unloaded\n', 'answer')
         (head, threads), = intervals(seen)
         check_interval(head, threads)
         os.unlink(path)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import shimtest
-from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
+from shimtest import (compile, expect, expect_equal, new_directory,
                       run, test)
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
@@ -126,8 +126,7 @@ def mon(path):
 
 
 def gprof(*arguments, directory=None, fails=False):
-    if not shutil.which('gprof'):
-        raise Skipped('gprof is not installed')
+    shimtest.need('gprof')
     done = subprocess.run(['gprof', *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, cwd=directory, timeout=60)
     expect(fails or (done.returncode == 0 and not done.stderr),
@@ -796,8 +795,7 @@ def what_a_killed_program_has_counted_is_in_the_recording():
 
 
 def gprof_of(ran, path):
-    if not shutil.which('gprof'):
-        raise Skipped('no gprof')
+    shimtest.need('gprof')
     done = subprocess.run(['gprof', '-b', '-p', ran.binary, path],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     expect_equal((done.returncode, done.stderr), (0, b''), 'gprof')
@@ -971,8 +969,7 @@ def a_program_compiled_for_gprof_has_one_file_and_exact_calls():
 def profrun():
     path = os.path.join(os.path.dirname(os.path.dirname(shimtest.library)),
                         'profrun')
-    if not os.path.exists(path):
-        raise Skipped('no profrun beside the library')
+    expect(os.path.exists(path), 'no profrun beside the library')
     return path
 
 
@@ -1164,10 +1161,7 @@ def a_static_program_is_said_to_be_one():
     directory = new_directory('linked')
     source, binary = (os.path.join(directory, name) for name in ('s.c', 's'))
     open(source, 'w').write('int main(void) { return 7; }\n')
-    built = subprocess.run(['gcc', '-static', source, '-o', binary],
-                           stderr=subprocess.DEVNULL)
-    if built.returncode != 0:
-        raise Skipped('no static libc')
+    subprocess.run(['gcc', '-static', source, '-o', binary], check=True)
     done = subprocess.run(
         [profrun(), '-p', 'pchist', '-o', directory + '/r', binary],
         cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import struct
 import subprocess
 
@@ -282,8 +281,7 @@ def output_is_whole_and_no_terminal_gets_it():
 
 @test
 def protoc_reads_it_and_writes_the_same():
-    if not shutil.which('protoc'):
-        raise shimtest.Skipped('no protoc')
+    shimtest.need('protoc')
     path = os.path.join(new_directory('pprof'), 'file')
     data = export_to(path, recording_of('unwind.cc').output)
     plain = subprocess.run(['gzip', '-dc'], input=data, stdout=subprocess.PIPE,
@@ -315,8 +313,7 @@ def go_top(path, which):
 
 @test
 def go_tool_pprof_shows_what_the_report_shows():
-    if not shutil.which('go'):
-        raise shimtest.Skipped('no go')
+    shimtest.need('go')
     for source, kind in PROGRAMS:
         output = recording_of(source, kind).output
         path = os.path.join(new_directory('pprof'), 'file')

@@ -255,8 +255,7 @@ def missing_ranks_are_said():
 
 @test
 def mpirun_gives_one_report():
-    if not shutil.which('mpirun'):
-        raise shimtest.Skipped('no mpirun')
+    shimtest.need('mpirun')
     directory = new_directory('mpirun')
     done = subprocess.run(
         ['mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PROFRUN,

@@ -2,7 +2,6 @@
 setting that cannot be followed is said."""
 import glob
 import itertools
-import json
 import os
 import re
 import subprocess

@@ -2,7 +2,9 @@
 the recording, and tell meson (TAP) what became of each test.
 
 A test is a function with @test; its name is the claim.  It fails by raising
-Failed (the expect functions do) and is left out by raising Skipped.
+Failed (the expect functions do) and is left out by raising Skipped, if the machine
+cannot do it; what a package brings has to be there (need()).  A test that is known to
+fail says so with @known_failure, and raises Unsolved where it fails as is known.
 """
 import functools
 import glob
@@ -32,7 +34,7 @@ class Skipped(Exception):
 
 
 class Unsolved(Exception):
-    """Fails, and is known to."""
+    """Fails as @known_failure says; any other failure is one."""
 
 
 # --- the things under test: set by main() ---
@@ -62,6 +64,22 @@ def add_test(name, function):
     tests.append((name, function))
 
 
+def known_failure(description, always=True):
+    """Of a test that may raise Unsolved.  If it does not, it is told to be mended,
+    unless it fails now and then only."""
+    def mark(function):
+        function.known = (description, always)
+        return function
+    return mark
+
+
+def need(*commands):
+    """What scripts/packages installs is no reason to leave a test out."""
+    for command in commands:
+        expect(shutil.which(command), '%s is not installed; scripts/packages '
+               'check installs what the tests need' % command)
+
+
 def expect(condition, text):
     if not condition:
         raise Failed(text)
@@ -80,13 +98,18 @@ def run_tests(only):
     for number, (name, function) in enumerate(chosen, 1):
         begin = time.monotonic()
         note = ''
+        description, always = getattr(function, 'known', (None, False))
         try:
             function()
             line = 'ok'
+            if always:
+                note = ' # FIXED %s' % description
         except Skipped as reason:
             line, note = 'ok', ' # SKIP %s' % reason
         except Unsolved as reason:
-            line, note = 'not ok', ' # TODO known limit'
+            line = 'not ok'
+            if description:
+                note = ' # TODO %s' % description
             print(re.sub('^', '# ', str(reason), flags=re.M))
         except Failed as error:
             line = 'not ok'
@@ -106,7 +129,8 @@ def compiler_of(source, family):
     name = machine + {'gcc': 'g++' if cxx else 'gcc',
                       'clang': 'clang++' if cxx else 'clang'}[family]
     if not shutil.which(name):
-        raise Skipped('%s is not installed' % name)
+        raise Failed('%s is not installed; scripts/packages check installs '
+                     'it' % name)
     return name
 
 

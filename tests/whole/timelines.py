@@ -4,7 +4,6 @@ import collections
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import shimtest
@@ -109,8 +108,7 @@ def chrome_has_names_of_threads_and_what_the_program_says():
 
 def perfetto_packets(output):
     """[{field: value, or list of values}] of what protoc makes of it."""
-    if not shutil.which('protoc'):
-        raise shimtest.Skipped('no protoc')
+    shimtest.need('protoc')
     with open(export('perfetto', output), 'rb') as file:
         text = subprocess.run(
             ['protoc', '--proto_path=' + PROTO, '--decode=perfetto.Trace',
@@ -155,8 +153,7 @@ def perfetto_has_what_the_program_says():
 # --- ctf ---
 
 def babeltrace(path):
-    if not shutil.which('babeltrace2'):
-        raise shimtest.Skipped('no babeltrace2')
+    shimtest.need('babeltrace2')
     done = subprocess.run(['babeltrace2', '--clock-cycles', path],
                           capture_output=True, text=True)
     expect_equal((done.returncode, done.stderr), (0, ''), 'babeltrace2')

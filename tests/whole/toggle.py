@@ -4,11 +4,13 @@
 A program that has its calls recorded or not, while it runs: what it does is the
 same, and the tree holds what was called in between and nothing else.
 """
+import functools
 import re
 import sys
 
 import shimtest
 from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile,
+                      known_failure,
                       difference, expect, expect_equal, expect_truth, json_of,
                       new_directory, run_both, shim_report, tree_of)
 
@@ -89,8 +91,7 @@ def check_across(family, optimize):
     got = tree_of(result.output)
     if got == {'stops_inside': 1, 'stops_inside;late': 10,
                'stops_inside;late;leaf': 10}:
-        raise Unsolved('a call that ended while stopped takes those for its '
-                       'own that functions without hooks make below its place')
+        raise Unsolved('they are below the call that has ended')
     expect_tree(result, {'stops_inside': 1, **LATE})
 
 
@@ -199,6 +200,8 @@ def plain_name(name):
     return name[mangled.end():][:int(mangled[1])]
 
 
+@known_failure('on a busy machine one in a thousand calls hangs below a wrong one',
+               always=False)
 def check_often(family, optimize):
     """What nobody could see is little: before threads looked back, 1 to 4 %
     hung below a call that cannot have made them."""
@@ -213,7 +216,10 @@ def check_often(family, optimize):
             if (len(names) > 1 and names[-1] != 'handler' and
                     names[-1] not in CALLEES[names[-2]].split()):
                 wrong += count
-        if wrong >= calls / 1000:   # in one of ten runs, on a busy machine
+        # Before threads looked back it was more than this.
+        expect(wrong < calls / 100, '%s: %d of %d calls have a wrong caller' % (
+            profile, wrong, calls))
+        if wrong >= calls / 1000:
             raise Unsolved('%s: %d of %d calls have a wrong caller' % (
                 profile, wrong, calls))
 
@@ -241,9 +247,15 @@ for family, optimize in BUILDS:
             ('few calls are misplaced when calls are often off', check_often),
             ('without descriptors the table does it', check_files),
             ('objects may come and go while stopped', check_plugin)):
-        add_test('%s (%s %s)' % (name, family, optimize),
-                 lambda family=family, optimize=optimize, check=check:
-                 check(family, optimize))
+        run_it = functools.partial(check, family, optimize)
+        # Where the functions without hooks have frames of their own.
+        if check == check_across and optimize == '-O0':
+            known_failure('a call that ended while stopped takes those for its '
+                          'own that functions without hooks make below its '
+                          'place')(run_it)
+        elif hasattr(check, 'known'):
+            run_it.known = check.known
+        add_test('%s (%s %s)' % (name, family, optimize), run_it)
 
 for family in ('gcc', 'clang'):
     add_test('all ways to call a hook are known (%s)' % family,
