@@ -468,6 +468,27 @@ Test(conventions, the_answers_are_those_of_the_function, .init = set_up)
 		}
 }
 
+/* Row C-16: no elements are no failure. */
+Test(conventions, nothing_to_tell_is_ok_and_a_total_of_0, .init = set_up)
+{
+	char few[8];
+	uint32_t total;
+
+	for (uint32_t count = 0; count <= sizeof(few); count += 4) {
+		memset(few, CANARY, sizeof(few));
+		total = 77;
+		/* It is no template. */
+		cr_expect(eq(int,
+			     shim_function_template_arguments(
+				     subjects[GOOD].function, count, &total,
+				     count ? few : NULL),
+			     SHIM_OK));
+		cr_expect(eq(u32, total, 0));
+		for (unsigned i = 0; i < sizeof(few); i++)
+			cr_expect(holds((unsigned char)few[i] == CANARY));
+	}
+}
+
 /* Rows C-12, C-26, C-28. */
 Test(conventions, no_buffer_goes_with_no_size, .init = set_up)
 {
@@ -997,6 +1018,46 @@ static void check_image(shim_image image)
 		cr_expect(holds(r != SHIM_OK || strlen(path) + 1 == total));
 	}
 	shim_enum_destroy(list);
+}
+
+/* Row C-18: what a caller does who asks how much there is and then for all of it. */
+static unsigned ask_until_it_fits(shim_thread thread, const char *const *names,
+				  unsigned growths, char *name)
+{
+	uint32_t total = 0, count = 0;
+	unsigned passes = 0;
+
+	do {
+		count = total;
+		cr_assert(eq(int,
+			     shim_thread_info(thread, NULL, NULL, count, &total,
+					      count ? name : NULL),
+			     SHIM_OK));
+		/* As much as there is room for, and its end. */
+		cr_expect(holds(count == 0 || strnlen(name, count) < count));
+		if (passes < growths)
+			pthread_setname_np(pthread_self(), names[passes]);
+		passes++;
+	} while (total > count);
+	cr_expect(eq(u32, total, (uint32_t)strlen(name) + 1));
+	return passes;
+}
+
+Test(conventions, a_total_that_grows_after_the_first_pass_is_told_by_the_next,
+     .init = set_up)
+{
+	static const char *const names[] = { "longer", "longest_of_them" };
+	shim_thread self;
+	char name[64];
+
+	cr_assert(eq(int, shim_thread_current(&self), SHIM_OK));
+	for (unsigned growths = 0; growths <= 2; growths++) {
+		pthread_setname_np(pthread_self(), "one");
+		cr_expect(eq(uint, ask_until_it_fits(self, names, growths, name),
+			     2 + growths));
+		cr_expect(eq(str, name, (char *)(growths ? names[growths - 1] :
+							   "one")));
+	}
 }
 
 /* Row C-18. */
