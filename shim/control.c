@@ -396,11 +396,11 @@ static void serve_one(int fd)
 	static struct request request;
 	static char memory[ANSWER_SIZE];
 	struct connection connection = { fd, now_ms() + REQUEST_MS };
-	unsigned uid;
+	unsigned uid, user;
 
 	/* Silence is all a stranger gets. */
-	if (sys_peer(fd, &uid) < 0 ||
-	    (uid != 0 && uid != (unsigned)sys_user()))
+	if (sys_peer(fd, &uid) < 0 || sys_user(&user) < 0 ||
+	    (uid != 0 && uid != user))
 		return;
 	request.data = NULL;
 	request.data_size = 0;
@@ -506,8 +506,7 @@ static int open_socket(void)
 	/* Lines for a log on standard error must not end in a connection. */
 	for (int i = 0; i < 3; i++)
 		sys_open("/dev/null", O_RDWR, 0);
-	directory = sys_open(record_directory(),
-			     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	directory = record_open_directory();
 	if (directory < 0)
 		return directory;
 	/* A socket's path is short, a recording's may be long. */
@@ -574,13 +573,13 @@ void control_start(void)
 
 void control_finish(void)
 {
-	char path[PATH_SIZE];
-	struct text text;
+	int directory;
 
 	if (!is_ready)
 		return;
-	text_init(&text, path, sizeof(path));
-	text_add(&text, record_directory());
-	text_add(&text, "/" NAME);
-	sys_remove(path);
+	directory = record_open_directory();
+	if (directory < 0)
+		return;
+	sys_remove_at(directory, NAME);
+	sys_close(directory);
 }

@@ -8,6 +8,7 @@
 #include "image.h"
 #include "log.h"
 #include "record.h"
+#include "record_file.h"
 
 #include <shim/record.h>
 
@@ -17,9 +18,9 @@
 
 /* Where the next record goes. */
 static struct shim_images *header;
+static struct record_file *file;
 static char *window;
 static uint32_t window_used;
-static uint64_t file_size;
 
 bool image_file_is_open(void)
 {
@@ -32,7 +33,7 @@ int image_file_open(void)
 	int r;
 
 	header = NULL;
-	r = record_create("images", WINDOW_SIZE, &memory);
+	r = record_create("images", WINDOW_SIZE, &file, &memory);
 	if (r < 0) {
 		log_error("cannot record the loaded objects (%s)", "images", r);
 		return r;
@@ -46,7 +47,6 @@ int image_file_open(void)
 			 __ATOMIC_RELEASE);
 	window = memory;
 	window_used = sizeof(*header);
-	file_size = WINDOW_SIZE;
 	return 0;
 }
 
@@ -61,14 +61,12 @@ static struct shim_image_record *make_room(uint32_t size)
 	if (!header)
 		return NULL;
 	if (window_used + size + sizeof(*record) > WINDOW_SIZE) {
-		if (record_extend("images", file_size, WINDOW_SIZE, &memory) <
-		    0)
+		if (record_file_extend(file, WINDOW_SIZE, &memory) < 0)
 			return NULL;
 		if (last)
 			last->size += WINDOW_SIZE - window_used;
 		window = memory;
 		window_used = 0;
-		file_size += WINDOW_SIZE;
 	}
 	record = (struct shim_image_record *)(window + window_used);
 	window_used += size;

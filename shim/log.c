@@ -3,6 +3,7 @@
 #include "config.h"
 #include "sys.h"
 #include "text.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <shim/format.h>
@@ -10,12 +11,52 @@
 
 #include <shim/banned.h>
 
+#define LOG_LINE 256
+
 static char waiting[2048];
 static uint32_t waiting_size;
 static struct shim_meta *target;
 /* Lines about settings, until log_speak(). */
 static char about_settings[2048];
 static uint32_t about_settings_size;
+
+/* What is standard error when the process begins, and the program may close. */
+static struct sys_status standard_error;
+static bool is_started;
+
+void log_start(void)
+{
+	if (is_started)
+		return;
+	is_started = true;
+	if (sys_get_status(2, &standard_error) < 0)
+		standard_error = (struct sys_status){ .mode = 0 };
+}
+
+/* Something else may have its number by now; and nobody waits for a reader. */
+static bool has_standard_error(void)
+{
+	struct sys_status now;
+
+	log_start();
+	return standard_error.mode != 0 && sys_get_status(2, &now) == 0 &&
+	       now.device == standard_error.device &&
+	       now.inode == standard_error.inode && sys_is_writable(2);
+}
+
+static void print(const char *text, uint32_t size)
+{
+	static const char name[] = "shim: ";
+	char memory[sizeof(name) + LOG_LINE];
+	struct text line;
+
+	if (!has_standard_error())
+		return;
+	text_init(&line, memory, sizeof(memory));
+	text_add(&line, name);
+	text_add_part(&line, text, size);
+	sys_write(2, line.start, line.length);
+}
 
 static void append(char *memory, uint32_t room, uint32_t *size,
 		   const char *line, uint32_t length)
@@ -33,15 +74,13 @@ static void put(const char *line, uint32_t length)
 		       line, length);
 	else
 		append(waiting, sizeof(waiting), &waiting_size, line, length);
-	if (config.verbose[0] == '1') {
-		sys_write(2, "shim: ", 6);
-		sys_write(2, line, length);
-	}
+	if (config.verbose[0] == '1')
+		print(line, length);
 }
 
 static void log_arguments(const char *format, va_list arguments)
 {
-	char memory[256];
+	char memory[LOG_LINE];
 	struct text line;
 
 	text_init(&line, memory, sizeof(memory) - 1);
@@ -109,20 +148,23 @@ static bool is_to_speak(void)
 	       text_read_decimal(&speaker) == (uint64_t)sys_getpid();
 }
 
+static void print_lines(const char *text, uint32_t size)
+{
+	uint32_t length;
+
+	for (uint32_t at = 0; at < size; at += length) {
+		length = 0;
+		while (at + length < size && text[at + length++] != '\n')
+			continue;
+		print(text + at, length);
+	}
+}
+
 void log_speak(void)
 {
-	uint32_t end = smaller(about_settings_size, sizeof(about_settings));
-	uint32_t at = 0;
-
-	while (at < end && is_to_speak()) {
-		uint32_t size = 0;
-
-		while (at + size < end && about_settings[at + size++] != '\n')
-			continue;
-		sys_write(2, "shim: ", 6);
-		sys_write(2, about_settings + at, size);
-		at += size;
-	}
+	if (is_to_speak())
+		print_lines(about_settings, smaller(about_settings_size,
+						    sizeof(about_settings)));
 	about_settings_size = 0;
 }
 
@@ -157,21 +199,27 @@ void log_to(struct shim_meta *meta)
 	}
 }
 
+const char *log_waiting(size_t *size)
+{
+	*size = waiting_size < sizeof(waiting) ? waiting_size : sizeof(waiting);
+	return waiting;
+}
+
 void log_give_up(void)
 {
-	uint32_t size = waiting_size < sizeof(waiting) ? waiting_size :
-						       (uint32_t)sizeof(waiting);
+	size_t size;
+	const char *text = log_waiting(&size);
 
-	if (size > 0 && config.verbose[0] != '1') {
-		sys_write(2, "shim: ", 6);
-		sys_write(2, waiting, size);
-	}
+	if (config.verbose[0] != '1')
+		print_lines(text, (uint32_t)size);
 	waiting_size = 0;
 	about_settings_size = 0;
 }
 
 const char *log_reason(int error)
 {
+	if (trust_reason(error))
+		return trust_reason(error);
 	switch (-error) {
 	case ENOSPC: return "no space left on the device";
 	case EDQUOT: return "the disk quota is used up";

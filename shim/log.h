@@ -5,10 +5,13 @@
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct shim_meta;
 
+/* First of all: standard error is what it is now. */
+void log_start(void);
 /* Adds one line; %s takes a string.  Async. */
 void log_line(const char *format, ...);
 /* ... with an error: "format: reason". */
@@ -23,7 +26,9 @@ void log_about_setting(uint32_t since);
 void log_speak(void);
 /* From now on lines go there; those that waited go there now. */
 void log_to(struct shim_meta *meta);
-/* Prints the lines that wait on standard error: there is no recording. */
+/* The lines that wait, each with its newline. */
+const char *log_waiting(size_t *size);
+/* Prints them on standard error: there is no recording. */
 void log_give_up(void);
 /* The usual words for -errno. */
 const char *log_reason(int error);

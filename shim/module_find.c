@@ -114,11 +114,11 @@ static bool open_library(struct module_search *search, const char *path)
 static bool open_file(struct module_search *search, const char *path,
 		      bool is_checked)
 {
-	unsigned uid, mode;
+	unsigned uid, mode, user;
 
-	if (sys_file_owner(path, &uid, &mode) < 0)
+	if (sys_file_owner(path, &uid, &mode) < 0 || sys_user(&user) < 0)
 		return false;
-	if (is_checked && uid != 0 && uid != (unsigned)sys_user()) {
+	if (is_checked && uid != 0 && uid != user) {
 		refuse(search, path, "belongs to another user", "");
 		return false;
 	}

@@ -1,29 +1,25 @@
-/*
- * Files are opened by absolute name, allocated, mapped and closed at once: no
- * descriptor of ours is open while the program runs.  Blocks are allocated
- * before they are mapped, because a store into a hole of a full disk would be
- * a SIGBUS in the program.
- */
 #include "record.h"
 
 #include "clock.h"
 #include "config.h"
+#include "directory.h"
 #include "log.h"
+#include "record_file.h"
 #include "state.h"
 #include "sys.h"
 #include "text.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <shim/cpu.h>
 #include <shim/record.h>
 #include <stdbool.h>
-#include <sys/resource.h>
 
 #include <shim/banned.h>
 
 #define PAGE 4096
-#define PATH_SIZE 2048
+#define PATH_SIZE DIRECTORY_PATH_SIZE
 
 /* The first file of a process and the following ones: the main thread of a
  * program has more to say than its workers. */
@@ -33,13 +29,12 @@
 
 struct shim_record {
 	struct shim_file *file;
+	struct record_file *on_disk;
 	uint64_t size;			/* of the first part and the chunks */
-	uint64_t end;			/* of the file, with what was written */
-	uint32_t number;
 };
 
-static char base[PATH_SIZE];		/* the recording */
-static char directory[PATH_SIZE];	/* this process's part of it */
+static struct directory base;		/* the recording */
+static struct directory directory;	/* this process's part of it */
 static struct shim_meta *meta;
 /* Where losses are counted: in a child without a recording, its parent's. */
 static struct shim_meta *lost_meta;
@@ -52,7 +47,12 @@ struct shim_meta *record_meta(void)
 
 const char *record_directory(void)
 {
-	return directory;
+	return directory.path;
+}
+
+int record_open_directory(void)
+{
+	return directory_open(&directory);
 }
 
 struct shim_meta *shim_record_meta(void)
@@ -75,64 +75,22 @@ static enum shim_lost cause_of(int error)
 	case EROFS:
 	case ENOENT:
 	case ENOTDIR:
-	case ELOOP: return SHIM_LOST_ACCESS;
+	case ELOOP:
+	case TRUST_OWNER:
+	case TRUST_ACCESS:
+	case TRUST_REPLACED:
+	case TRUST_KIND:
+	case TRUST_LINKS:
+	case TRUST_SHORTENED: return SHIM_LOST_ACCESS;
 	case EOVERFLOW: return SHIM_LOST_LIMIT;
 	default: return SHIM_LOST_OTHER;
 	}
 }
 
-/* Growing past RLIMIT_FSIZE would send the program a SIGXFSZ. */
-static int check_file_size(uint64_t end)
+int record_create(const char *name, size_t size, struct record_file **file,
+		  void **memory)
 {
-	uint64_t limit;
-
-	if (sys_limit(RLIMIT_FSIZE, &limit) == 0 && end > limit)
-		return -EFBIG;
-	return 0;
-}
-
-static int path_of(const char *name, char path[PATH_SIZE])
-{
-	struct text text;
-
-	text_init(&text, path, PATH_SIZE);
-	text_add(&text, directory);
-	text_add(&text, "/");
-	text_add(&text, name);
-	return text.cut ? -ENAMETOOLONG : 0;
-}
-
-static int map_part(const char *name, int flags, uint64_t offset, size_t size,
-		    void **memory)
-{
-	char path[PATH_SIZE];
-	int fd, r;
-
-	r = path_of(name, path);
-	if (r == 0)
-		r = check_file_size(offset + size);
-	if (r < 0)
-		return r;
-	fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-	if (fd < 0)
-		return fd;
-	r = sys_allocate(fd, offset, size);
-	if (r == 0)
-		r = sys_map_file(fd, offset, size, memory);
-	sys_close(fd);
-	if (r < 0 && (flags & O_CREAT))
-		sys_remove(path); /* the name is free for the next try */
-	return r;
-}
-
-int record_create(const char *name, size_t size, void **memory)
-{
-	return map_part(name, O_CREAT | O_EXCL, 0, size, memory);
-}
-
-int record_extend(const char *name, uint64_t offset, size_t size, void **memory)
-{
-	return map_part(name, 0, offset, size, memory);
+	return record_file_create(&directory, name, size, file, memory);
 }
 
 /* --- the directory --- */
@@ -188,23 +146,31 @@ static void expand(const char *pattern, struct text *text)
 	}
 }
 
-/* Has process @pid recorded into the directory @name? */
-static bool holds(struct text name, int pid)
+/* Has process @pid recorded into what is open as @fd? */
+static bool holds(int fd, int pid)
 {
-	char path[PATH_SIZE];
+	char name[32];
 	struct text text;
-	int fd;
 
-	text_init(&text, path, sizeof(path));
-	text_add(&text, name.start);
-	text_add(&text, "/");
+	text_init(&text, name, sizeof(name));
 	text_add_number(&text, (uint64_t)pid);
-	text_add(&text, ".0/meta");
-	fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
-	if (fd < 0)
+	text_add(&text, ".0");
+	return directory_holds(fd, name, "meta");
+}
+
+/* What is there is ours, and this process or its parent has recorded into it. */
+static bool goes_on(void)
+{
+	int fd = directory_find(&base);
+	bool is_known;
+
+	if (fd < 0) {
+		log_error("%s exists and is not used", base.path, fd);
 		return false;
+	}
+	is_known = holds(fd, sys_getpid()) || holds(fd, sys_getppid());
 	sys_close(fd);
-	return true;
+	return is_known;
 }
 
 /* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist.  What a
@@ -212,20 +178,23 @@ static bool holds(struct text name, int pid)
 static int make_new(struct text *name)
 {
 	size_t length = name->length;
-	int r = sys_make_directory(name->start, 0700);
+	int fd = -EEXIST;
 
-	if (r == -EEXIST && (holds(*name, sys_getpid()) ||
-			     holds(*name, sys_getppid())))
-		return 0;
-
-	for (unsigned n = 1; r == -EEXIST && n < 10000; n++) {
+	for (unsigned n = 0; fd == -EEXIST && n < 10000; n++) {
 		name->length = length;
-		text_add(name, ".");
-		text_add_number(name, n);
-		r = name->cut ? -ENAMETOOLONG :
-				sys_make_directory(name->start, 0700);
+		if (n > 0) {
+			text_add(name, ".");
+			text_add_number(name, n);
+		}
+		if (name->cut)
+			return -ENAMETOOLONG;
+		fd = directory_make(&base);
+		if (fd == -EEXIST && goes_on())
+			return 0;
 	}
-	return r;
+	if (fd >= 0)
+		sys_close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 static int make_base(void)
@@ -233,16 +202,19 @@ static int make_base(void)
 	struct text text;
 	int r;
 
-	text_init(&text, base, sizeof(base));
+	text_init(&text, base.path, sizeof(base.path));
 	if (config.dir[0] == '/') {
 		text_add(&text, config.dir);
-		return 0;
+		r = directory_find(&base);
+		if (r >= 0)
+			sys_close(r);
+		return r < 0 ? r : 0;
 	}
 	if (config.output[0] != '/') {
-		r = sys_get_directory(base, sizeof(base));
+		r = sys_get_directory(base.path, sizeof(base.path));
 		if (r < 0)
 			return r;
-		text.length = text_length(base);
+		text.length = text_length(base.path);
 		text_add(&text, "/");
 	}
 	expand(config.output, &text);
@@ -253,23 +225,27 @@ static int make_base(void)
  * other. */
 static int make_directory(void)
 {
+	int above = directory_open(&base), fd = -EEXIST;
 	struct text text;
 	size_t length;
-	int r = -EEXIST;
 
-	text_init(&text, directory, sizeof(directory));
-	text_add(&text, base);
+	if (above < 0)
+		return above;
+	sys_close(above);
+	text_init(&text, directory.path, sizeof(directory.path));
+	text_add(&text, base.path);
 	text_add(&text, "/");
 	text_add_number(&text, (uint64_t)sys_getpid());
 	text_add(&text, ".");
 	length = text.length;
-	for (unsigned n = 0; r == -EEXIST && n < 100000; n++) {
+	for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
 		text.length = length;
 		text_add_number(&text, n);
-		r = text.cut ? -ENAMETOOLONG :
-			       sys_make_directory(directory, 0700);
+		fd = text.cut ? -ENAMETOOLONG : directory_make(&directory);
 	}
-	return r;
+	if (fd >= 0)
+		sys_close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 /* --- meta --- */
@@ -337,18 +313,20 @@ static void describe(bool forked)
 static int open_process(bool forked)
 {
 	size_t size = (sizeof(*meta) + PAGE - 1) & ~(size_t)(PAGE - 1);
+	struct record_file *file;
 	void *memory;
 	int r;
 
 	files = 0;
 	r = make_directory();
 	if (r < 0) {
-		log_error("cannot record into %s", base, r);
+		log_error("cannot record into %s", base.path, r);
 		return r;
 	}
-	r = record_create("meta", size, &memory);
+	r = record_create("meta", size, &file, &memory);
 	if (r < 0) {
-		log_error("cannot write to %s", directory, r);
+		log_error("cannot write to %s", directory.path, r);
+		sys_remove_directory(directory.path);
 		return r;
 	}
 	meta = memory;
@@ -358,25 +336,170 @@ static int open_process(bool forked)
 	return 0;
 }
 
+/* --- when there is no room --- */
+
+#define MONOTONIC_COARSE 6
+#define PAUSE_NS 1000000000u
+
+/* On a full disk nobody asks again before that: the program would be slowed down, and
+ * nothing won. */
+static uint64_t pause_end_ns;
+static int pause_error;		/* 0: it is not full, as far as is known */
+static uint32_t said;		/* the causes that the log names: a bit each */
+
+static int pausing(void)
+{
+	uint64_t now_ns;
+
+	if (pause_error == 0 || sys_time_ns(MONOTONIC_COARSE, &now_ns) < 0 ||
+	    now_ns >= pause_end_ns)
+		return 0;
+	return pause_error;
+}
+
+static void begin_pause(int error)
+{
+	uint64_t now_ns;
+
+	if (sys_time_ns(MONOTONIC_COARSE, &now_ns) < 0)
+		return;
+	pause_end_ns = now_ns + PAUSE_NS;
+	pause_error = error;
+}
+
+/* Does what takes room, if there may be some.  State lock held. */
+static int try_room(int (*work)(void *argument), void *argument)
+{
+	int r = pausing();
+
+	if (r < 0)
+		return r;
+	r = work(argument);
+	if (r == -ENOSPC || r == -EDQUOT)
+		begin_pause(r);
+	else if (r == 0)
+		pause_error = 0;
+	return r;
+}
+
+static const char *advice(enum shim_lost cause)
+{
+	switch (cause) {
+	case SHIM_LOST_SPACE:
+		return " (free space and run again, or use -o DIR)";
+	case SHIM_LOST_FILE_SIZE: return " (raise ulimit -f)";
+	case SHIM_LOST_MEMORY: return " (raise ulimit -v)";
+	default: return "";
+	}
+}
+
+/* Each cause once.  Apart: it would be on small stacks with what succeeds. */
+static __attribute__((noinline)) enum shim_lost note_failure(int error)
+{
+	enum shim_lost cause = cause_of(error);
+	uint32_t bit = 1u << cause;
+
+	if (cause != SHIM_LOST_FORBIDDEN &&
+	    !(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
+		log_line("%s: what comes from here on may be lost, and is "
+			 "counted%s: %s", log_reason(error), advice(cause),
+			 directory.path);
+	return cause;
+}
+
+/* --- when there is none --- */
+
+static void add_lines(struct text *text)
+{
+	size_t size;
+	const char *at = log_waiting(&size);
+	bool begins = true;
+
+	for (; size > 0; size--, at++) {
+		if (begins) {
+			text_add(text, "process ");
+			text_add_number(text, (uint64_t)sys_getpid());
+			text_add(text, ": ");
+		}
+		text_add_part(text, at, 1);
+		begins = *at == '\n';
+	}
+}
+
+static int open_log(int above)
+{
+	struct sys_status status;
+	int fd = sys_open_at(above, "log",
+			     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW |
+				     O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			     0600);
+
+	if (fd >= 0 && (sys_get_status(fd, &status) < 0 ||
+			trust_own(&status) < 0 || trust_file(&status) < 0)) {
+		sys_close(fd);
+		return -EACCES;
+	}
+	return fd;
+}
+
+/* In the recording of the other processes, where profrun looks for it. */
+static bool leave_word(void)
+{
+	static char memory[3072];
+	int above = directory_open(&base), fd;
+	struct text text;
+	long r;
+
+	if (above < 0)
+		return false;
+	fd = open_log(above);
+	sys_close(above);
+	if (fd < 0)
+		return false;
+	text_init(&text, memory, sizeof(memory));
+	add_lines(&text);
+	r = sys_write(fd, memory, text.length);
+	sys_close(fd);
+	return r == (long)text.length;
+}
+
 int record_start(void)
 {
 	int r = make_base();
 
 	if (r < 0)
 		log_error("cannot make the recording %s",
-			  base[0] ? base : config.output, r);
+			  base.path[0] ? base.path : config.output, r);
 	else
 		r = open_process(false);
-	if (r < 0 && config.dir[0] != '/')
+	if (r < 0 && (base.inode == 0 || config.dir[0] != '/' || !leave_word()))
 		log_give_up();
 	return r;
 }
 
+/* Its parent's log is the only one that it can reach. */
+static void tell_parent(void)
+{
+	char number[24];
+	struct text text;
+
+	text_init(&text, number, sizeof(number));
+	text_add_number(&text, (uint64_t)sys_getpid());
+	log_to(lost_meta);
+	log_line("the forked child %s is not recorded", number);
+}
+
 int record_fork(void)
 {
+	int r;
+
 	meta = NULL;
+	said = 0;
 	log_to(NULL);
-	return open_process(true);
+	r = open_process(true);
+	if (r < 0)
+		tell_parent();
+	return r;
 }
 
 void record_give_up(void)
@@ -417,10 +540,11 @@ static void add_chunk(struct shim_file *file, uint64_t offset, uint64_t size,
 	__atomic_store_n(&file->chunks, file->chunks + 1, __ATOMIC_RELEASE);
 }
 
-static int open_file(void *argument)
+static int make_file(void *argument)
 {
 	struct request *request = argument;
 	size_t size = files == 0 ? FIRST_SIZE : NEXT_SIZE;
+	struct record_file *on_disk;
 	struct shim_record *record;
 	struct shim_file *file;
 	char name[64];
@@ -434,7 +558,7 @@ static int open_file(void *argument)
 		return r;
 	record = memory;
 	file_name(files, request->kind, name);
-	r = record_create(name, size, &memory);
+	r = record_create(name, size, &on_disk, &memory);
 	if (r < 0) {
 		sys_unmap(record, PAGE);
 		return r;
@@ -449,7 +573,8 @@ static int open_file(void *argument)
 	};
 	for (size_t i = 0; i < sizeof(file->kind) - 1 && request->kind[i]; i++)
 		file->kind[i] = request->kind[i];
-	*record = (struct shim_record){ file, size, size, files++ };
+	*record = (struct shim_record){ file, on_disk, size };
+	files++;
 	request->record = record;
 	request->memory = (char *)memory + PAGE;
 	request->size = size - PAGE;
@@ -459,6 +584,11 @@ static int open_file(void *argument)
 	return 0;
 }
 
+static int open_file(void *argument)
+{
+	return try_room(make_file, argument);
+}
+
 struct shim_record *shim_record_open(const char *kind, void **memory,
 				     size_t *size, enum shim_lost *cause)
 {
@@ -466,7 +596,7 @@ struct shim_record *shim_record_open(const char *kind, void **memory,
 	int r = state_slowly(open_file, &request);
 
 	if (r < 0) {
-		*cause = cause_of(r);
+		*cause = note_failure(r);
 		return NULL;
 	}
 	*memory = request.memory;
@@ -474,13 +604,12 @@ struct shim_record *shim_record_open(const char *kind, void **memory,
 	return request.record;
 }
 
-static int grow_file(void *argument)
+static int extend_file(void *argument)
 {
 	struct request *request = argument;
 	struct shim_record *record = request->record;
 	struct shim_file *file = record->file;
-	uint64_t size = record->size / 2;
-	char name[64];
+	uint64_t size = record->size / 2, offset;
 	int r;
 
 	if (file->chunks >= SHIM_FILE_CHUNKS)
@@ -492,20 +621,25 @@ static int grow_file(void *argument)
 	if (size > CHUNK_SIZE_MAX)
 		size = CHUNK_SIZE_MAX;
 	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	file_name(record->number, file->kind, name);
-	r = record_extend(name, record->end, size, &request->memory);
+	offset = record_file_end(record->on_disk);
+	r = record_file_extend(record->on_disk, size, &request->memory);
 	if (r == -ENOSPC && size > NEXT_SIZE && request->least <= NEXT_SIZE) {
 		size = NEXT_SIZE;	/* the last corner of the disk */
-		r = record_extend(name, record->end, size, &request->memory);
+		r = record_file_extend(record->on_disk, size,
+				       &request->memory);
 	}
 	if (r < 0)
 		return r;
-	add_chunk(file, record->end, size, request->memory);
+	add_chunk(file, offset, size, request->memory);
 	record->size += size;
-	record->end += size;
 	request->size = size;
 	clock_note(meta);
 	return 0;
+}
+
+static int grow_file(void *argument)
+{
+	return try_room(extend_file, argument);
 }
 
 void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
@@ -515,9 +649,7 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 	int r = state_slowly(grow_file, &request);
 
 	if (r < 0) {
-		*cause = cause_of(r);
-		if (r != -EPERM || !sys_is_forbidden())
-			log_error("cannot grow a file of %s", directory, r);
+		*cause = note_failure(r);
 		return NULL;
 	}
 	*size = request.size;
@@ -533,46 +665,20 @@ struct writing {
 	uint64_t offset;
 };
 
-static int write_all(int fd, const struct writing *writing)
+static int write_part(void *argument)
 {
-	const char *at = writing->memory;
-	size_t done = 0;
-	long r;
+	struct writing *writing = argument;
+	int r = record_file_write(writing->record->on_disk, writing->offset,
+				  writing->memory, writing->size);
 
-	while (done < writing->size) {
-		r = sys_write_at(fd, at + done, writing->size - done,
-				 writing->offset + done);
-		if (r <= 0)
-			return r < 0 ? (int)r : -ENOSPC;
-		done += (size_t)r;
-	}
-	return 0;
+	if (r == 0)
+		clock_note(meta);
+	return r;
 }
 
 static int write_file(void *argument)
 {
-	struct writing *writing = argument;
-	struct shim_record *record = writing->record;
-	char name[64], path[PATH_SIZE];
-	int fd, r;
-
-	file_name(record->number, record->file->kind, name);
-	r = path_of(name, path);
-	if (r == 0)
-		r = check_file_size(writing->offset + writing->size);
-	if (r < 0)
-		return r;
-	fd = sys_open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0);
-	if (fd < 0)
-		return fd;
-	r = write_all(fd, writing);
-	sys_close(fd);
-	if (r < 0)
-		return r;
-	if (record->end < writing->offset + writing->size)
-		record->end = writing->offset + writing->size;
-	clock_note(meta);
-	return 0;
+	return try_room(write_part, argument);
 }
 
 bool shim_record_write(struct shim_record *record, uint64_t offset,
@@ -582,7 +688,7 @@ bool shim_record_write(struct shim_record *record, uint64_t offset,
 	int r = state_slowly(write_file, &writing);
 
 	if (r < 0)
-		*cause = cause_of(r);
+		*cause = note_failure(r);
 	return r == 0;
 }
 
@@ -612,15 +718,28 @@ static struct shim_lost_thread *lost_slot(uint32_t tid)
 	return last;
 }
 
-void record_lose(enum shim_lost cause, uint64_t calls)
+/* The calling thread's, in the meta of that time: where nothing can be recorded, every
+ * call counts here.  (A task that shares the thread's data counts as the thread.) */
+static __thread struct shim_lost_thread *own_slot;
+static __thread const struct shim_meta *own_slot_meta;
+
+static void find_own_slot(void)
 {
 	int tid = sys_gettid();
 
 	/* Without a name of its own the call still counts. */
-	if (lost_meta && calls > 0)
-		__atomic_fetch_add(&lost_slot(tid > 0 ? (uint32_t)tid : 1)
-					    ->lost[cause],
-				   calls, __ATOMIC_RELAXED);
+	own_slot = lost_slot(tid > 0 ? (uint32_t)tid : 1);
+	if (tid > 0)
+		own_slot_meta = lost_meta;
+}
+
+void record_lose(enum shim_lost cause, uint64_t calls)
+{
+	if (!lost_meta || calls == 0)
+		return;
+	if (own_slot_meta != lost_meta)
+		find_own_slot();
+	__atomic_fetch_add(&own_slot->lost[cause], calls, __ATOMIC_RELAXED);
 }
 
 void shim_record_lost(enum shim_lost cause)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct record_file;
+
 /* Makes the directory and meta.  State lock held.  0 or -errno. */
 int record_start(void);
 /* The same for a forked child, beside its parent's. */
@@ -22,11 +24,11 @@ void record_lose(enum shim_lost cause, uint64_t calls);
 struct shim_meta *record_meta(void);
 /* The process's part of the recording: an absolute path. */
 const char *record_directory(void);
+/* A descriptor of it (O_PATH), or -errno. */
+int record_open_directory(void);
 
-/* A new file of the recording with @size bytes allocated and mapped. */
-int record_create(const char *name, size_t size, void **memory);
-/* @size more bytes at @offset of a file that record_create made. */
-int record_extend(const char *name, uint64_t offset, size_t size,
+/* A new file of the recording with @size bytes allocated and mapped: record_file.h. */
+int record_create(const char *name, size_t size, struct record_file **file,
 		  void **memory);
 
 #endif

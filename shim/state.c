@@ -178,11 +178,17 @@ bool state_starts_builtins(void)
 	return starts_builtins;
 }
 
+/* Whoever runs a program with another's rights is not to see into it. */
 static bool is_privileged(void)
 {
-	bool differs = false;
+	bool differs = true;
+	int r = sys_identity(&differs);
 
-	sys_identity(&differs);
+	if (r < 0) {
+		log_error("nothing is recorded: cannot tell %s",
+			  "whose rights the program has", r);
+		log_give_up();
+	}
 	return differs || getauxval(AT_SECURE) != 0;
 }
 
@@ -193,6 +199,7 @@ static void read_settings(void)
 	if (done)
 		return;
 	done = true;
+	log_start();
 	if (!is_privileged())
 		config_read();
 	else
@@ -237,12 +244,15 @@ static int start(void *unused)
 
 void state_start(void)
 {
-	if (state_get() != STATE_LOADED)
-		return;
-	state_slowly(start, NULL);
+	int r = 0;
+
+	for (int i = 0; i < SYS_TRIES && state_get() == STATE_LOADED; i++)
+		r = state_slowly(start, NULL);
 	if (state_get() == STATE_LOADED) {
 		/* Not even signals could be blocked: nothing of ours would
 		 * work, and the table must lead somewhere. */
+		log_error("nothing is recorded: %s fails", "a system call", r);
+		log_give_up();
 		table_start();
 		__atomic_store_n(&state, STATE_OFF, __ATOMIC_RELEASE);
 	}

@@ -6,6 +6,7 @@
 #ifndef SHIM_SYS_H
 #define SHIM_SYS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,18 @@
 void sys_forbid(void);
 bool sys_is_forbidden(void);
 
+/* Whether what has failed with @error may well work a moment later. */
+static inline bool sys_is_passing(int error)
+{
+	return error == -EINTR || error == -EAGAIN || error == -ENOMEM;
+}
+
+#define SYS_TRIES 3
+
 int sys_open(const char *path, int flags, unsigned mode);
+/* The same of a name in @directory, a descriptor or AT_FDCWD, as of the others
+ * that have one. */
+int sys_open_at(int directory, const char *name, int flags, unsigned mode);
 /* Creates a file as everybody does: what the umask leaves of @mode. */
 int sys_create(const char *path, int flags, unsigned mode);
 int sys_close(int fd);
@@ -24,10 +36,21 @@ long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
 /* What fd is: @device as struct map has it, and how long.  -ESPIPE if it is no
  * regular file. */
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
+/* What the descriptor is of (trust.h); O_PATH is enough. */
+struct sys_status;
+int sys_get_status(int fd, struct sys_status *status);
+/* Whatever the descriptor was opened for, and the umask is. */
+int sys_set_mode(int fd, unsigned mode);
+/* No signal comes of it: SIGPIPE, SIGXFSZ. */
 long sys_write(int fd, const void *buffer, size_t size);
+/* Whether a write of some kilobytes would not have to wait. */
+bool sys_is_writable(int fd);
 int sys_remove(const char *path);
+int sys_remove_at(int directory, const char *name);
+int sys_remove_directory(const char *path);
 int sys_rename(const char *path, const char *to);
-int sys_make_directory(const char *path, unsigned mode);
+/* The umask may leave less of @mode. */
+int sys_make_directory_at(int directory, const char *name, unsigned mode);
 long sys_read_link(const char *path, char *buffer, size_t size);
 int sys_get_directory(char *buffer, size_t size);
 /* Makes [offset, offset + size) of the file exist with its blocks allocated. */
@@ -83,6 +106,7 @@ int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);
 /* "Linux 6.1.0" */
 int sys_kernel(char *text, size_t size);
+/* Whether the program has rights that its user has not. */
 int sys_identity(bool *privileged);
 void sys_yield(void);
 void sys_sleep_ms(unsigned time_ms);
@@ -93,7 +117,8 @@ long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);
 int sys_sync_cores(void);
 /* Who owns a file, and its mode with type. */
 int sys_file_owner(const char *path, unsigned *uid, unsigned *mode);
-int sys_user(void);
+/* The effective user. */
+int sys_user(unsigned *user);
 int sys_name_thread(const char *name);
 /* Sleeps while *@word is @value, until somebody wakes it, for @time_ms (0: as
  * long as it takes). */

@@ -29,7 +29,8 @@
  * one line, "status WAIT-STATUS mono-ns TIME"; and `gaps`, a struct shim_gaps and
  * then struct shim_switch records, if profrun was to see them (--gaps); and `counters`
  * (--counters), lines "MONO-NS PID VALUE NAME": what the system has counted of a
- * process is VALUE at that time of CLOCK_MONOTONIC.
+ * process is VALUE at that time of CLOCK_MONOTONIC; and `log`, lines "process PID: WHY"
+ * of processes that could not record.
  *
  * A directory of such recordings is one as well, of all that is in them: the
  * ranks of a parallel job (rank.N), or what profrun merge has put together.

@@ -169,19 +169,24 @@ static void put_threads(FILE *out, const struct model *model, uint32_t process)
 }
 
 /* Line by line, because each of them is text from outside. */
-static void put_log(FILE *out, const struct process *process)
+static void put_lines(FILE *out, const char *at)
 {
-	const char *at = process->meta.log, *end;
+	const char *end;
 
-	if (!*at)
-		return;
-	fputs("  log:\n", out);
 	for (; *at; at = *end ? end + 1 : end) {
 		end = strchrnul(at, '\n');
 		fputs("    ", out);
 		put_text(out, keep_text(at, (size_t)(end - at)));
 		fputc('\n', out);
 	}
+}
+
+static void put_log(FILE *out, const struct process *process)
+{
+	if (!*process->meta.log)
+		return;
+	fputs("  log:\n", out);
+	put_lines(out, process->meta.log);
 	if (process->meta.log_size > sizeof(process->meta.log))
 		fprintf(out, "    (%zu bytes of the log were dropped)\n",
 			process->meta.log_size - sizeof(process->meta.log));
@@ -232,6 +237,11 @@ void info_print(FILE *out, struct model *model)
 		"calls", human_count(calls, model->calls),
 		model->function_count, human_count(open, model->open));
 	put_lost(out, model->lost_causes);
+	for (i = 0; i < recording->part_count; i++)
+		if (recording->parts[i].log) {
+			fputs("  not recorded:\n", out);
+			put_lines(out, recording->parts[i].log);
+		}
 	for (i = 0; i < recording->process_count; i++)
 		put_process(out, model, i);
 }

@@ -298,6 +298,26 @@ static void read_end(const struct recording *recording, struct run *part,
 		     "TIME\"", name);
 }
 
+static void read_log(const struct recording *recording, struct run *part,
+		     int directory)
+{
+	static char text[65536];
+	ssize_t size;
+	int fd;
+
+	if (faccessat(directory, "log", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	fd = open_in(directory, "log",
+		     keep_format("%s/%s", recording->path,
+				 name_in(part, "log")));
+	if (fd < 0)
+		return;
+	size = read(fd, text, sizeof(text));
+	close(fd);
+	if (size > 0)
+		part->log = keep_text(text, (size_t)size);
+}
+
 static int compare_processes(const void *left, const void *right)
 {
 	const struct process *a = left, *b = right;
@@ -436,6 +456,7 @@ static void read_part(struct recording *recording, const char *name,
 	part = &recording->parts[recording->part_count++];
 	*part = (struct run){ .name = name };
 	read_end(recording, part, directory);
+	read_log(recording, part, directory);
 	read_metas(recording, directory);
 	last = find_main(recording->processes + first,
 			 recording->process_count - first);

@@ -84,6 +84,7 @@ struct run {
 	bool has_end;
 	int wait_status;
 	uint64_t end_mono_ns;
+	const char *log;		/* of processes that could not record; or NULL */
 };
 
 struct process {

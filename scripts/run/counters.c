@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "counters.h"
+#include "private.h"
 #include "say.h"
 
 static int program;
@@ -56,18 +57,12 @@ static struct event {
 
 static bool open_file(void)
 {
-	char path[PATH_MAX + 16];
-
 	if (file >= 0 || file_error != 0)
 		return file_error == 0;
 	if (!__atomic_load_n(has_directory, __ATOMIC_ACQUIRE))
 		return false;
-	snprintf(path, sizeof(path), "%s/counters", directory);
-	file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-	file_error = file < 0 ? errno : 0;
-	if (file >= 0)
-		fchmod(file, 0600);
+	file = private_create(directory, "counters");
+	file_error = file < 0 ? -file : 0;
 	return file >= 0;
 }
 
@@ -242,15 +237,11 @@ void counters_end(bool is_wanted)
 		close(file);
 	if (is_wanted && file_error != 0)
 		say("%s/counters: cannot be written: %s", directory,
-		    strerror(file_error));
+		    private_error(-file_error));
 }
 
 void counters_remove(void)
 {
-	char path[PATH_MAX + 16];
-
-	if (file < 0)
-		return;
-	snprintf(path, sizeof(path), "%s/counters", directory);
-	unlink(path);
+	if (file >= 0)
+		private_remove(directory, "counters");
 }

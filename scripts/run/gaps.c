@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "gaps.h"
+#include "private.h"
 #include "say.h"
 
 #include <shim/format.h>
@@ -79,24 +80,14 @@ static void write_at_end(const void *memory, size_t size)
 /* Whether there is a place for what was seen. */
 static bool open_file(void)
 {
-	int parent;
-
 	if (file >= 0 || file_error != 0)
 		return file_error == 0;
 	if (!__atomic_load_n(has_directory, __ATOMIC_ACQUIRE))
 		return false;
-	parent = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (parent < 0) {
-		file_error = errno;
-		return false;
-	}
-	file = openat(parent, "gaps", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		      0600);
-	file_error = file < 0 ? errno : 0;
-	close(parent);
+	file = private_create(directory, "gaps");
+	file_error = file < 0 ? -file : 0;
 	if (file < 0)
 		return false;
-	fchmod(file, 0600);
 	write_at_end(&head, sizeof(head));
 	return true;
 }
@@ -331,7 +322,7 @@ void gaps_end(bool is_wanted)
 		close(file);
 	if (is_wanted && file_error != 0)
 		say("%s/gaps: cannot be written: %s", directory,
-		    strerror(file_error));
+		    private_error(-file_error));
 	if (head.lost > 0)
 		say("--gaps: the kernel has dropped %llu switches",
 		    (unsigned long long)head.lost);
@@ -339,10 +330,6 @@ void gaps_end(bool is_wanted)
 
 void gaps_remove(void)
 {
-	char path[PATH_MAX + 8];
-
-	if (file < 0)
-		return;
-	snprintf(path, sizeof(path), "%s/gaps", directory);
-	unlink(path);
+	if (file >= 0)
+		private_remove(directory, "gaps");
 }

@@ -17,12 +17,14 @@
 
 #include <shim/format.h>
 
+#include "private.h"
 #include "recording.h"
 #include "say.h"
 
 #define NAME_LENGTH_MAX 100
 #define SUFFIX_MAX 10000
 #define LOG_LINES_MAX 50
+#define COMMON_LOG_SIZE 65536
 
 /* The library has room for this much of SHIM_DIR. */
 #define PATH_LENGTH_MAX 1023
@@ -120,33 +122,45 @@ static int expand(const char *pattern, const char *program, char path[PATH_MAX])
 	return n < PATH_LENGTH_MAX - sizeof(".10000") ? 0 : -ENAMETOOLONG;
 }
 
+/* Those that are missing are the user's alone. */
 static void make_parents(char *path)
 {
 	char *slash = path;
 
 	while ((slash = strchr(slash + 1, '/')) != NULL) {
 		*slash = '\0';
-		mkdir(path, 0777);
+		mkdir(path, S_IRWXU);
 		*slash = '/';
 	}
 }
 
-/* The umask may have taken bits away, a default ACL may have added some. */
+/* What the ranks of a job have together, whichever of them made it. */
+static int check_parent(char *path)
+{
+	char *slash = strrchr(path, '/');
+	int fd;
+
+	*slash = '\0';
+	fd = private_open(AT_FDCWD, path);
+	if (fd >= 0) {
+		close(fd);
+		*slash = '/';
+	}
+	return fd < 0 ? fd : 0;
+}
+
 static int make_directory(const char *path)
 {
-	if (mkdir(path, 0700) < 0)
-		return -errno;
-	if (chmod(path, 0700) < 0) {
-		int r = -errno;
+	int fd = private_make(AT_FDCWD, path);
 
-		rmdir(path);
-		return r;
-	}
+	if (fd < 0)
+		return fd;
+	close(fd);
 	return 0;
 }
 
-int recording_create(const char *pattern, bool is_fixed, const char *program,
-		     char path[PATH_MAX])
+int recording_create(const char *pattern, enum recording_kind kind,
+		     const char *program, char path[PATH_MAX])
 {
 	size_t n;
 	int r;
@@ -155,13 +169,23 @@ int recording_create(const char *pattern, bool is_fixed, const char *program,
 	if (r < 0)
 		return r;
 	make_parents(path);
+	r = kind & RECORDING_OF_RANK ? check_parent(path) : 0;
+	if (r < 0)
+		return r;
 	r = make_directory(path);
 	n = strlen(path);
-	for (int i = 1; r == -EEXIST && !is_fixed && i < SUFFIX_MAX; i++) {
+	for (int i = 1; r == -EEXIST && !(kind & RECORDING_FIXED) &&
+			i < SUFFIX_MAX;
+	     i++) {
 		snprintf(path + n, PATH_MAX - n, ".%d", i);
 		r = make_directory(path);
 	}
 	return r;
+}
+
+const char *recording_error(int error)
+{
+	return private_error(error);
 }
 
 void recording_remove(const char *path)
@@ -179,16 +203,11 @@ void recording_close(const char *path, int wait_status)
 {
 	struct timespec now;
 	char line[80];
-	int fd, end, n;
+	int end, n;
 
-	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	end = openat(fd, "end", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	close(fd);
+	end = private_create(path, "end");
 	if (end < 0)
 		return;
-	fchmod(end, 0600);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	n = snprintf(line, sizeof(line), "status %d mono-ns %lld\n",
 		     wait_status, now.tv_sec * 1000000000ll + now.tv_nsec);
@@ -300,11 +319,28 @@ static bool count_process(int directory, const char *name, void *data)
 	return true;
 }
 
+/* @name: of the process, or NULL. */
+static void say_lines(struct log *log, const char *name, char *line)
+{
+	char *next;
+
+	for (; *line != '\0'; line = next) {
+		next = strchrnul(line, '\n');
+		if (*next != '\0')
+			*next++ = '\0';
+		if (*line == '\0' || log->lines++ >= LOG_LINES_MAX)
+			continue;
+		if (name != NULL)
+			say("process %s: %s", name, line);
+		else
+			say("%s", line);
+	}
+}
+
 static bool say_process_log(int directory, const char *name, void *data)
 {
 	static struct shim_meta meta;
 	struct log *log = data;
-	char *line, *next;
 	size_t size;
 
 	if (!read_meta(directory, &meta))
@@ -313,29 +349,40 @@ static bool say_process_log(int directory, const char *name, void *data)
 	if (size > SHIM_META_LOG - 1)
 		size = SHIM_META_LOG - 1;
 	meta.log[size] = '\0';
-	for (line = meta.log; *line != '\0'; line = next) {
-		next = strchrnul(line, '\n');
-		if (*next != '\0')
-			*next++ = '\0';
-		if (*line == '\0' || log->lines++ >= LOG_LINES_MAX)
-			continue;
-		if (log->processes > 1)
-			say("process %s: %s", name, line);
-		else
-			say("%s", line);
-	}
+	say_lines(log, log->processes > 1 ? name : NULL, meta.log);
 	return true;
 }
 
-void recording_say_log(const char *path)
+/* Of processes that have no directory in it. */
+static void say_common_log(const char *path, struct log *log)
+{
+	static char text[COMMON_LOG_SIZE];
+	int above = private_open(AT_FDCWD, path), fd;
+
+	if (above < 0)
+		return;
+	fd = open_file(above, "log");
+	close(above);
+	if (fd < 0)
+		return;
+	text[read_at(fd, text, sizeof(text) - 1, 0)] = '\0';
+	close(fd);
+	say_lines(log, NULL, text);
+}
+
+bool recording_say_log(const char *path)
 {
 	struct log log = { 0 };
+	int lines;
 
 	for_each_process(path, count_process, &log.processes);
 	for_each_process(path, say_process_log, &log);
+	lines = log.lines;
+	say_common_log(path, &log);
 	if (log.lines > LOG_LINES_MAX)
 		say("... and %d more messages; `profrun info` shows them",
 		    log.lines - LOG_LINES_MAX);
+	return log.lines > lines;
 }
 
 /* Whether any of @size bytes at @offset is a node, or a loss. */
@@ -455,6 +502,18 @@ bool recording_has_histograms(const char *path)
 
 	for_each_process(path, process_has_no_histogram, &found);
 	return found;
+}
+
+int recording_try_room(const char *path)
+{
+	int fd = private_create(path, "room"), r;
+
+	if (fd < 0)
+		return fd;
+	r = -posix_fallocate(fd, 0, sizeof(struct shim_meta));
+	close(fd);
+	private_remove(path, "room");
+	return r;
 }
 
 enum recording_content recording_content(const char *path)

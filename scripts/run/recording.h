@@ -25,14 +25,17 @@ const char *recording_pattern_error(const char *pattern);
  * recording_create - make the directory, mode 0700
  *
  * @pattern may hold %p (this process), %h (host), %r (rank), %n (the name of
- * @program) and %%.  With @is_fixed the directory must not be there yet;
- * otherwise .1, .2 and so on are tried after it.  Stores the absolute path in
- * @path, or the one that failed.
+ * @program) and %%.  Stores the absolute path in @path, or the one that failed.
  *
- * Returns 0 or -errno.
+ * Returns 0, or an error for recording_error().
  */
-int recording_create(const char *pattern, bool is_fixed, const char *program,
-		     char path[PATH_MAX]);
+enum recording_kind {
+	RECORDING_FIXED = 1,	/* it must not be there; else .1, .2 ... are tried */
+	RECORDING_OF_RANK = 2,	/* the one above is the job's, and must be ours */
+};
+int recording_create(const char *pattern, enum recording_kind kind,
+		     const char *program, char path[PATH_MAX]);
+const char *recording_error(int error);
 
 /* recording_remove - remove the directory again, if only a filter is in it */
 void recording_remove(const char *path);
@@ -40,8 +43,16 @@ void recording_remove(const char *path);
 /* recording_close - note in it that and how the program has ended */
 void recording_close(const char *path, int wait_status);
 
-/* recording_say_log - say what the library had to say in the processes */
-void recording_say_log(const char *path);
+/*
+ * recording_say_log - say what the library had to say in the processes
+ *
+ * Returns whether some process could not be recorded at all, and has said why.
+ */
+bool recording_say_log(const char *path);
+
+/* Whether a process could still begin to record: 0, or an error for
+ * recording_error(). */
+int recording_try_room(const char *path);
 
 enum recording_content recording_content(const char *path);
 

@@ -238,7 +238,10 @@ static int make_recording(struct start *start)
 
 	if (settings.is_disabled || !check_library())
 		return 0;
-	r = recording_create(choose_output(), settings.is_output_given,
+	r = recording_create(choose_output(),
+			     (settings.is_output_given ? RECORDING_FIXED : 0) |
+				     (has_job_directory() ? RECORDING_OF_RANK :
+							    0),
 			     program.name, start->directory);
 	if (r == -EEXIST && settings.is_output_given) {
 		say("%s: exists; a recording is never overwritten (%%p in the"
@@ -248,7 +251,7 @@ static int make_recording(struct start *start)
 	}
 	if (r < 0) {
 		say("%s: cannot be created: %s; %s runs unprofiled",
-		    start->directory, strerror(-r), program.name);
+		    start->directory, recording_error(r), program.name);
 		start->directory[0] = '\0';
 		return 0;
 	}
@@ -351,11 +354,17 @@ static int become_program(void *data)
 
 /* --- after -------------------------------------------------------------- */
 
-static void say_nothing_recorded(enum recording_content content)
+static void say_nothing_recorded(enum recording_content content,
+				 const char *directory)
 {
 	const char *name = program.name;
+	int r = recording_try_room(directory);
 
-	if (program.is_foreign)
+	if (r < 0)
+		say("nothing was recorded: %s: %s (free space or use -o to"
+		    " record elsewhere, then run again)",
+		    directory, recording_error(r));
+	else if (program.is_foreign)
 		say("nothing was recorded: %s is built for another kind of"
 		    " machine",
 		    name);
@@ -427,7 +436,7 @@ static void conclude_job(char *directory)
 
 static void conclude(char *directory, int wait_status)
 {
-	bool is_in_job = has_job_directory();
+	bool is_in_job = has_job_directory(), is_told;
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
@@ -435,10 +444,12 @@ static void conclude(char *directory, int wait_status)
 		histograms_finish(settings.report, directory);
 	if (settings.is_quiet)
 		return;
-	recording_say_log(directory);
+	is_told = recording_say_log(directory);
 	content = recording_content(directory);
-	if (content != RECORDING_CALLS)
-		say_nothing_recorded(content);
+	if (content != RECORDING_CALLS && is_told)
+		say("nothing was recorded");
+	else if (content != RECORDING_CALLS)
+		say_nothing_recorded(content, directory);
 	if (is_in_job && job.rank != 0)
 		return;
 	if (is_in_job && settings.wants_report) {

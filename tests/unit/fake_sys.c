@@ -9,7 +9,15 @@
 #define sys_read_at	     real_read_at
 #define sys_file	     real_file
 #define sys_write	     real_write
-#define sys_make_directory   real_make_directory
+#define sys_open_at	     real_open_at
+#define sys_get_status	     real_get_status
+#define sys_set_mode	     real_set_mode
+#define sys_remove_at	     real_remove_at
+#define sys_make_directory_at real_make_directory_at
+#define sys_user	     real_user
+#define sys_is_writable	     real_is_writable
+#define sys_remove_directory real_remove_directory
+#define sys_is_passing	     real_is_passing
 #define sys_remove	     real_remove
 #define sys_rename	     real_rename
 #define sys_create	     real_create
@@ -62,7 +70,15 @@
 #undef sys_read_at
 #undef sys_file
 #undef sys_write
-#undef sys_make_directory
+#undef sys_open_at
+#undef sys_get_status
+#undef sys_set_mode
+#undef sys_remove_at
+#undef sys_make_directory_at
+#undef sys_user
+#undef sys_is_writable
+#undef sys_remove_directory
+#undef sys_is_passing
 #undef sys_remove
 #undef sys_rename
 #undef sys_create
@@ -184,7 +200,17 @@ FAKE(int, file,
      (fd, device, inode, size))
 FAKE(long, write, (int fd, const void *buffer, size_t size),
      (fd, buffer, size))
-FAKE(int, make_directory, (const char *path, unsigned mode), (path, mode))
+FAKE(int, open_at, (int directory, const char *name, int flags, unsigned mode),
+     (directory, name, flags, mode))
+FAKE(int, get_status, (int fd, struct sys_status *status),
+     (fd, (void *)status))
+FAKE(int, set_mode, (int fd, unsigned mode), (fd, mode))
+FAKE(int, remove_at, (int directory, const char *name), (directory, name))
+FAKE(int, make_directory_at, (int directory, const char *name, unsigned mode),
+     (directory, name, mode))
+FAKE(int, remove_directory, (const char *path), (path))
+FAKE(bool, is_writable, (int fd), (fd))
+FAKE(int, user, (unsigned *user), (user))
 FAKE(int, remove, (const char *path), (path))
 FAKE(int, create, (const char *path, int flags, unsigned mode),
      (path, flags, mode))

@@ -1,0 +1,39 @@
+/*
+ * Whose a file or directory is, and who else may change it.  What other users could
+ * have prepared, or could change later, is not used.
+ *
+ * The reasons are numbers like those of the system (-errno), beyond all of them.
+ */
+#ifndef SHIM_TRUST_H
+#define SHIM_TRUST_H
+
+#include <stdint.h>
+
+struct sys_status {
+	uint64_t device, inode;
+	uint64_t size;
+	unsigned user;
+	unsigned mode;		/* with the type */
+	unsigned links;		/* names */
+};
+
+enum trust {
+	TRUST_OWNER = 5001,	/* it belongs to another user */
+	TRUST_ACCESS,		/* others may read or write it */
+	TRUST_WRITE,		/* others may write it */
+	TRUST_REPLACED,		/* it is not the one that it was */
+	TRUST_KIND,		/* not a regular file */
+	TRUST_LINKS,		/* it has more names than one */
+	TRUST_SHORTENED,	/* it ends before it did */
+};
+
+/* It is the effective user's, and nobody else has any access.  0 or -errno. */
+int trust_own(const struct sys_status *status);
+
+/* It is a regular file with one name. */
+int trust_file(const struct sys_status *status);
+
+/* What -errno means, if it is one of the above; else NULL. */
+const char *trust_reason(int error);
+
+#endif

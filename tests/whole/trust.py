@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""trust.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Directories and files that another user has prepared, or could change: they are
+refused with a line that says why, and the program runs as ever.  What only
+another user can do is done by `nobody`, so these tests are root's.
+"""
+import os
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (Failed, Skipped, compile, environment, expect,
+                      expect_equal, new_directory, run, shim_report, test,
+                      tree_of)
+
+NOBODY = 65534
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skipped('only root can act as another user')
+
+
+def program():
+    return compile('nesting.c')
+
+
+def bare(output, **more):
+    """Runs the program with its recording at @output, without profrun."""
+    result = run([program()], LD_PRELOAD=shimtest.library, SHIM_OUTPUT=output,
+                 SHIM_PROFILE='calltree:counts', **more)
+    alone = run([program()])
+    expect_equal((result.status, result.stdout), (alone.status, alone.stdout),
+                 'the program')
+    return result
+
+
+def contents(directory):
+    """Everything below it, with what tells whether it was changed."""
+    found = []
+    for path, _, files in os.walk(directory):
+        for name in [''] + files:
+            info = os.lstat(os.path.join(path, name))
+            found.append((path, name, info.st_size, info.st_mtime_ns))
+    return sorted(found)
+
+
+def prepare(mode=0o700, owner=None):
+    """A directory that holds what says that our parent has recorded there."""
+    output = os.path.join(new_directory('prepared'), 'r')
+    part = os.path.join(output, '%d.0' % os.getpid())
+    os.makedirs(part, 0o700)
+    meta = os.path.join(part, 'meta')
+    with open(meta, 'wb') as file:
+        file.write(bytes(32768))
+    os.chmod(meta, 0o600)
+    os.chmod(output, mode)
+    if owner is not None:
+        for path in (output, part, meta):
+            os.chown(path, owner, owner)
+    return output
+
+
+def expect_refused(output, why, made=None):
+    """What is there is not touched, and the recording is beside it."""
+    before = contents(output)
+    result = bare(output)
+    expect_equal(result.stderr, '', 'stderr')
+    expect_equal(contents(output), before, 'what was there')
+    made = made or output + '.1'
+    expect_equal(tree_of(made)['main;a;b;c'], 6, 'calls')
+    log = shim_report('info', made)
+    expect('%s exists and is not used: %s' % (output, why) in log, log)
+
+
+# --- recordings that are gone on with ---
+
+@test
+def a_child_goes_on_with_the_recording_of_its_parent():
+    output = prepare()
+    bare(output)
+    expect_equal(len(os.listdir(output)), 2, 'processes')
+    expect_equal(os.listdir(os.path.dirname(output)), ['r'], 'recordings')
+
+
+@test
+def a_directory_of_another_user_is_refused():
+    need_root()
+    for mode in (0o700, 0o755, 0o777):
+        expect_refused(prepare(mode, NOBODY), 'it belongs to another user')
+
+
+@test
+def a_directory_that_others_have_access_to_is_refused():
+    for mode in (0o770, 0o707, 0o750, 0o701):
+        expect_refused(prepare(mode), 'other users have access to it')
+
+
+@test
+def a_link_to_a_directory_is_refused():
+    output = prepare()
+    os.rename(output, output + '.away')
+    os.symlink(output + '.away', output)
+    expect_refused(output, 'not a directory')
+    expect_equal(len(os.listdir(output + '.away')), 1, 'processes')
+
+
+@test
+def what_others_could_have_put_there_is_no_parents_recording():
+    """The directory is ours; what is in it is not what a process made."""
+    def link(meta):
+        os.link(meta, meta + '.too')
+
+    def symlink(meta):
+        os.rename(meta, meta + '.too')
+        os.symlink(meta + '.too', meta)
+
+    def fifo(meta):
+        os.remove(meta)
+        os.mkfifo(meta, 0o600)
+
+    def open_to_others(meta):
+        os.chmod(os.path.dirname(meta), 0o755)
+    for change in (link, symlink, fifo, open_to_others):
+        output = prepare()
+        change(os.path.join(output, '%d.0' % os.getpid(), 'meta'))
+        bare(output)
+        expect_equal(len(os.listdir(output)), 1, 'processes')
+        expect_equal(tree_of(output + '.1')['main;a;b;c'], 6, 'calls')
+
+
+@test
+def an_exec_goes_on_with_a_recording_that_got_another_name():
+    """The first name was taken when the process began."""
+    output = os.path.join(new_directory('taken'), 'r')
+    os.mkdir(output)
+    result = run([compile('execs.c'), '1'], LD_PRELOAD=shimtest.library,
+                 SHIM_OUTPUT=output, SHIM_PROFILE='calltree:counts')
+    expect_equal(result.status, 0, 'status')
+    expect_equal(sorted(os.listdir(os.path.dirname(output))), ['r', 'r.1'],
+                 'recordings')
+    expect(len(os.listdir(output + '.1')) >= 2, 'images')
+
+
+# --- a directory that profrun has made, or was to ---
+
+def with_directory(directory):
+    return run([program()], directory, 'calltree:counts')
+
+
+@test
+def a_given_directory_must_be_the_users_own():
+    directory = new_directory('given')
+    expect_equal(tree_of(with_directory(directory).output)['main;a;b;c'], 6,
+                 'calls')
+    cases = [(lambda path: os.chmod(path, 0o755), 'other users have access')]
+    if os.geteuid() == 0:
+        cases.append((lambda path: os.chown(path, NOBODY, NOBODY),
+                      'it belongs to another user'))
+    for change, why in cases:
+        directory = new_directory('given')
+        change(directory)
+        result = with_directory(directory)
+        expect_equal(os.listdir(directory), [], 'what is in it')
+        expect_equal(result.stdout, run([program()]).stdout, 'stdout')
+        expect(result.stderr.startswith('shim: cannot make the recording') and
+               why in result.stderr and result.stderr.count('\n') == 1,
+               result.stderr)
+
+
+@test
+def missing_directories_above_are_the_users_alone():
+    """Whatever the umask lets others have."""
+    directory = new_directory('above')
+    done = subprocess.run(
+        ['sh', '-c', 'umask 0; exec "$@"', 'sh', PROFRUN, '-q', '-o',
+         'a/b/c', program()], cwd=directory, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, env=environment())
+    expect_equal(done.returncode, 0, 'status')
+    for name in ('a', 'a/b', 'a/b/c'):
+        mode = os.stat(os.path.join(directory, name)).st_mode
+        expect_equal(oct(mode & 0o777), '0o700', name)
+
+
+def run_rank(directory, rank):
+    return subprocess.run(
+        [PROFRUN, '-p', 'calltree:counts', '--no-report', program()],
+        cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+        env=environment(OMPI_COMM_WORLD_SIZE='2', PMIX_NAMESPACE='job',
+                        OMPI_COMM_WORLD_RANK=str(rank)))
+
+
+@test
+def ranks_share_a_directory_that_is_the_users_alone():
+    directory = new_directory('job')
+    for rank in (0, 1):
+        done = run_rank(directory, rank)
+        expect_equal(done.returncode, 0, 'status: ' + done.stderr)
+    job = os.path.join(directory, 'profrun.nesting.job')
+    expect_equal(oct(os.stat(job).st_mode & 0o777), '0o700', 'mode')
+    expect_equal(sorted(os.listdir(job)), ['rank.0', 'rank.1'], 'ranks')
+
+
+@test
+def a_job_directory_that_others_could_change_is_refused():
+    cases = [(lambda path: os.chmod(path, 0o777), 'other users have access')]
+    if os.geteuid() == 0:
+        cases.append((lambda path: os.chown(path, NOBODY, NOBODY),
+                      'belongs to another user'))
+    alone = run([program()])
+    for change, why in cases:
+        directory = new_directory('job')
+        job = os.path.join(directory, 'profrun.nesting.job')
+        os.mkdir(job, 0o700)
+        change(job)
+        done = run_rank(directory, 0)
+        expect_equal((done.returncode, done.stdout),
+                     (alone.status, alone.stdout), 'the program')
+        expect('%s: cannot be created: ' % job in done.stderr and
+               why in done.stderr and 'runs unprofiled' in done.stderr,
+               done.stderr)
+        expect_equal(os.listdir(job), [], 'what is in it')
+
+
+# --- while it runs ---
+
+class Busy:
+    """The program busy, with time to do something half-way."""
+
+    def __init__(self, output, profile='calltree:counts'):
+        self.output = output
+        self.process = subprocess.Popen(
+            [compile('busy.c', 'gcc', '-O1'), 'wait'], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd='/',
+            env=environment(output, profile))
+        self.seen = self.process.stdout.readline()
+
+    def part(self):
+        return os.path.join(self.output, '%d.0' % self.process.pid)
+
+    def end(self):
+        self.process.stdin.write(b'\n')
+        self.process.stdin.flush()
+        try:
+            stdout, stderr = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            raise Failed('the program hangs')
+        finally:
+            self.process.kill()
+        alone = run([compile('busy.c', 'gcc', '-O1'), 'wait'])
+        expect_equal((self.process.returncode, stderr), (alone.status, b''),
+                     'the end')
+        return shimtest.Result(0, self.seen + stdout, b'', self.output)
+
+
+def expect_loss(change, restore=None):
+    """What cannot be put where it was is lost, and counted."""
+    busy = Busy(new_directory('while'))
+    change(busy)
+    result = busy.end()
+    if restore:
+        restore(busy)
+    about = shimtest.json_of(busy.output)
+    truth = sum(result.truth().values())
+    expect_equal(about['calls'] + about['lost'], truth, 'recorded and lost')
+    expect(about['lost'] > 0, 'nothing is lost')
+    expect_equal({cause for cause, n in about['lost_causes'].items() if n},
+                 {'access'}, 'causes')
+    return busy
+
+
+def put_back(busy):
+    shutil.rmtree(busy.part())
+    os.rename(busy.part() + '.away', busy.part())
+
+
+@test
+def another_directory_in_the_place_of_ours_gets_nothing():
+    """It could be anybody's who may write above it: all names are there."""
+    def replace(busy):
+        os.rename(busy.part(), busy.part() + '.away')
+        shutil.copytree(busy.part() + '.away', busy.part())
+        os.chmod(busy.part(), 0o700)
+        busy.before = contents(busy.part())
+
+    def restore(busy):
+        expect_equal(contents(busy.part()), busy.before, 'the other one')
+        put_back(busy)
+    busy = expect_loss(replace, restore)
+    expect('another one is in its place' in shim_report('info', busy.output),
+           shim_report('info', busy.output))
+
+
+@test
+def other_files_in_the_place_of_ours_get_nothing():
+    def replace(busy):
+        for name in os.listdir(busy.part()):
+            path = os.path.join(busy.part(), name)
+            os.rename(path, path + '.away')
+            shutil.copy(path + '.away', path)
+            os.chmod(path, 0o600)
+        busy.before = contents(busy.part())[:]
+
+    def restore(busy):
+        now = {entry[1]: entry[2:] for entry in contents(busy.part())}
+        for _, name, size, time in busy.before:
+            if name and not name.endswith('.away'):
+                expect_equal(now[name], (size, time), name)
+        for name in os.listdir(busy.part()):
+            if name.endswith('.away'):
+                path = os.path.join(busy.part(), name)
+                os.rename(path, path[:-len('.away')])
+    expect_loss(replace, restore)
+
+
+@test
+def a_directory_that_was_opened_to_others_gets_nothing_more():
+    expect_loss(lambda busy: os.chmod(busy.part(), 0o777),
+                lambda busy: os.chmod(busy.part(), 0o700))
+
+
+@test
+def a_file_with_a_second_name_is_not_gone_on_with():
+    def link(busy):
+        for name in os.listdir(busy.part()):
+            path = os.path.join(busy.part(), name)
+            os.link(path, path + '.too')
+
+    def restore(busy):
+        for name in os.listdir(busy.part()):
+            if name.endswith('.too'):
+                os.remove(os.path.join(busy.part(), name))
+    busy = expect_loss(link, restore)
+    expect('a second name' in shim_report('info', busy.output),
+           shim_report('info', busy.output))
+
+
+if __name__ == '__main__':
+    shimtest.main()
