@@ -174,6 +174,45 @@ static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 	return node;
 }
 
+/*
+ * Where there is no room, which goes on for long, a lost call costs no system call.
+ * What a handler that comes between adds to the depth it takes back, or jumps out of,
+ * and then nothing goes on here.
+ */
+static bool lose_quickly(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+
+	if (tree_hot.shared)
+		return false;
+	if (!tree) {
+		if (tree_hot.retry_clock == 0 || now() >= tree_hot.retry_clock)
+			return false;
+		shim_record_lost(tree_hot.cause);
+		return true;
+	}
+	if (tree->lost_depth == 0 || sp > tree->lost_sp ||
+	    !contains(tree->stack, sp))
+		return false;
+	lose_call(tree, sp);
+	return true;
+}
+
+/* The leave of such a call: the last one has more to do. */
+static bool leave_lost(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+
+	if (tree_hot.shared)
+		return false;
+	if (!tree)
+		return true;
+	if (tree->lost_depth < 2 || !contains(tree->stack, sp))
+		return false;
+	tree->lost_depth--;
+	return true;
+}
+
 static void count_orphan(void)
 {
 	struct shim_meta *meta = shim_record_meta();
@@ -272,7 +311,8 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		return;
 	}
 	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
-		enter_slowly(function, 0, sp);
+		if (current != &tree_nobody || !lose_quickly(sp))
+			enter_slowly(function, 0, sp);
 		return;
 	}
 	/* What calls cost is being measured, and something came between. */
@@ -282,7 +322,8 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	}
 	place = cache_place(hint_of(function, site, frame));
 	node = *place;
-	if (node->function != (function | SHIM_NODE_EXACT) ||
+	if ((node->function | SHIM_NODE_EXACT) !=
+		    (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
 		node = find(tree->table, current, function, 0);
 		if (UNLIKELY(!node)) {
@@ -329,7 +370,8 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 		tree_end_own();
 		return;
 	}
-	leave_slowly(function, site, sp);
+	if (node != &tree_nobody || !leave_lost(sp))
+		leave_slowly(function, site, sp);
 }
 
 /* The clock has ticked since it was @start, in the call or in its leave. */

@@ -363,6 +363,9 @@ struct shim_node *tree_collect(struct tree *tree);
 /* NULL: it has none. */
 struct tree *tree_of_task(uint32_t tid);
 
+/* In a forked child: they are its parent's. */
+void tree_forget_all(void);
+
 /* The calling task's tree; NULL: there is none and the call is lost. */
 COLD struct tree *tree_get(uintptr_t sp);
 

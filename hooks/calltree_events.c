@@ -221,7 +221,7 @@ static void on_forked(struct shim_profiler *profiler)
 				 .cache_mask = tree_hot.cache_mask,
 				 .tick = &cost_no_tick,
 				 .no_clock = tree_hot.no_clock };
-	trees = trees_asked = NULL;
+	tree_forget_all();
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
 	by_start_recording();

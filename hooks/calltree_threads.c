@@ -219,46 +219,81 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	return true;
 }
 
-static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
+/* What could not be finished is where the next try goes on: where there is no room
+ * there are many. */
+static struct tree *unfinished;
+
+static struct tree *take_unfinished(void)
 {
-	struct tree *tree = shim_memory(sizeof(*tree));
+	struct tree *tree = __atomic_exchange_n(&unfinished, NULL,
+						__ATOMIC_ACQ_REL);
+
+	return tree ? tree : shim_memory(sizeof(*tree));
+}
+
+static bool make_file(struct tree *tree, enum shim_lost *cause)
+{
 	void *memory;
 	size_t size;
+
+	if (tree->chunk_count > 0)
+		return true;
+	if (tree_has_file) {
+		tree->record = shim_record_open("calltree", &memory, &size,
+						cause);
+		if (!tree->record)
+			return false;
+	} else {
+		memory = tree_get_memory(tree, 0, &size, cause);
+		if (!memory)
+			return false;
+	}
+	return tree_add_chunk(tree, memory, size);
+}
+
+static bool finish(struct tree *tree, enum shim_lost *cause)
+{
+	if (!make_file(tree, cause))
+		return false;
+	if (tree_is_traced && !tree->trace)
+		tree->trace = trace_make(cause);
+	if (tree_is_traced && !tree->trace)
+		return false;
+	*cause = SHIM_LOST_MEMORY;
+	if (!tree->table)
+		tree->table = tree_make_table(64 - 9);
+	if (!tree->cache)
+		tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
+	if (!tree->table || !tree->cache)
+		return false;
+	tree->cache_mask = cache_mask_of(CACHE_MIN);
+	for (unsigned i = 0; i < CACHE_MIN; i++)
+		tree->cache[i] = &tree_no_child;
+	return true;
+}
+
+static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
+{
+	struct tree *tree = take_unfinished();
 
 	*cause = SHIM_LOST_MEMORY;
 	if (!tree)
 		return NULL;
 	tree->tid = tid;
-	tree->table = tree_make_table(64 - 9);
-	tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
-	tree->cache_mask = cache_mask_of(CACHE_MIN);
-	if (!tree->table || !tree->cache)
+	if (!finish(tree, cause) || !begin_thread(tree, sp)) {
+		__atomic_store_n(&unfinished, tree, __ATOMIC_RELEASE);
 		return NULL;
-	for (unsigned i = 0; i < CACHE_MIN; i++)
-		tree->cache[i] = &tree_no_child;
-	if (tree_has_file) {
-		tree->record = shim_record_open("calltree", &memory, &size,
-						cause);
-		if (!tree->record)
-			return NULL;
-	} else {
-		memory = tree_get_memory(tree, 0, &size, cause);
-		if (!memory)
-			return NULL;
 	}
-	tree_add_chunk(tree, memory, size);
-	if (tree_is_traced) {
-		tree->trace = trace_make(cause);
-		if (!tree->trace)
-			return NULL;
-	}
-	if (!begin_thread(tree, sp))
-		return NULL;
 	tree->next = __atomic_load_n(&trees, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&trees, &tree->next, tree, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	return tree;
+}
+
+void tree_forget_all(void)
+{
+	trees = trees_asked = unfinished = NULL;
 }
 
 /* The next tree in a round through all of them; NULL: there is none. */

@@ -48,6 +48,19 @@ bool tree_open_asked(struct shim_node *node, uint64_t frame,
 	       put_short(node, frame, shim_clock(), arguments);
 }
 
+/* There was no room, and it is not time to ask again; counts it. */
+static bool is_lost(struct trace *trace, const struct shim_node *node,
+		    uint64_t clock)
+{
+	if (!trace->is_lost || clock >= trace->retry_clock ||
+	    trace->is_copying || trace_is_off || trace->muted_at ||
+	    node->hits == TRACE_LEFT_OUT)
+		return false;
+	shim_add(&trace->info->lost[trace->cause], 1);
+	shim_add(&trace->lost_calls, 1);
+	return true;
+}
+
 /* Of a call that is left out nothing is written: it begins and ends as without a
  * trace. */
 static bool open_left_out(struct shim_node *node, uint64_t frame,
@@ -55,7 +68,8 @@ static bool open_left_out(struct shim_node *node, uint64_t frame,
 {
 	struct trace *trace = tree_hot.trace;
 
-	if (!trace || is_in_doubt(node) || !trace_is_silent(trace, node))
+	if (!trace || is_in_doubt(node) ||
+	    (!is_lost(trace, node, clock) && !trace_is_silent(trace, node)))
 		return false;
 	tree_hot.current = node;
 	node->frame = frame | FRAME_LEFT_OUT;

@@ -160,17 +160,21 @@ static bool begin(struct samples *samples, uint32_t tid)
 
 static struct samples *make(uint32_t tid, enum shim_lost *cause)
 {
-	struct samples *samples = shim_memory(sizeof(*samples));
+	struct shim_record *record;
+	struct samples *samples;
 	void *memory;
 	size_t size;
 
+	/* First: where there is no room for it this happens again and again. */
+	record = shim_record_open("sampling", &memory, &size, cause);
+	if (!record)
+		return NULL;
 	*cause = SHIM_LOST_MEMORY;
+	samples = shim_memory(sizeof(*samples));
 	if (!samples)
 		return NULL;
 	samples->tid = tid;
-	samples->record = shim_record_open("sampling", &memory, &size, cause);
-	if (!samples->record)
-		return NULL;
+	samples->record = record;
 	samples->chunks = 1;
 	samples->at = memory;
 	samples->end = samples->at + size;

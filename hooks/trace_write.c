@@ -673,16 +673,19 @@ void trace_lose(struct tree *tree, enum shim_lost cause)
 
 struct trace *trace_make(enum shim_lost *cause)
 {
-	struct trace *trace = shim_memory(sizeof(*trace));
+	struct shim_record *record;
+	struct trace *trace;
 	void *memory;
 	size_t size;
 
+	record = shim_record_open("trace", &memory, &size, cause);
+	if (!record)
+		return NULL;
 	*cause = SHIM_LOST_MEMORY;
+	trace = shim_memory(sizeof(*trace));
 	if (!trace)
 		return NULL;
-	trace->record = shim_record_open("trace", &memory, &size, cause);
-	if (!trace->record)
-		return NULL;
+	trace->record = record;
 	trace->info = memory;
 	trace->info->time_shift = TRACE_SHIFT;
 	trace->info->min_duration = trace_options.min_clock;

@@ -64,6 +64,32 @@ const char *end_text(const struct recording *recording)
 	return meta_end_text(last);
 }
 
+/* What to do about the cause that has lost most. */
+static const char *advice(const struct model *model)
+{
+	uint32_t i, most = 0;
+
+	for (i = 1; i < SHIM_LOST_CAUSES; i++)
+		if (model->lost_causes[i] > model->lost_causes[most])
+			most = i;
+	switch (most) {
+	case SHIM_LOST_SPACE:
+		return "the disk or the quota was full: free space, or record "
+		       "elsewhere with -o DIR";
+	case SHIM_LOST_FILE_SIZE:
+		return "the limit of file sizes was reached: raise ulimit -f";
+	case SHIM_LOST_MEMORY:
+		return "there was no memory or address space: raise ulimit -v";
+	case SHIM_LOST_ACCESS:
+		return "the recording could not be reached any more: profrun "
+		       "info says why";
+	case SHIM_LOST_FORBIDDEN:
+		return "the program had forbidden system calls (seccomp)";
+	default:
+		return "profrun info may say why";
+	}
+}
+
 static void print_lost(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -85,7 +111,7 @@ static void print_lost(const struct page *page)
 			human_count(count, model->lost_causes[i]));
 		first = false;
 	}
-	fputs(")\n", page->out);
+	fprintf(page->out, "): %s\n", advice(model));
 }
 
 /* What a process has become by exec is another image, and the same process. */
@@ -200,6 +226,19 @@ static void print_open(const struct page *page)
 	fputc('\n', page->out);
 }
 
+static void print_unrecorded(const struct page *page)
+{
+	const struct recording *recording = page->model->recording;
+	uint32_t i;
+
+	for (i = 0; i < recording->part_count; i++)
+		if (recording->parts[i].log) {
+			fputs("  some processes could not be recorded: profrun "
+			      "info says why\n", page->out);
+			return;
+		}
+}
+
 static void print_calls(const struct page *page)
 {
 	const struct model *model = page->model;
@@ -220,6 +259,7 @@ static void print_calls(const struct page *page)
 			human_count(functions, function_count));
 	print_lost(page);
 	print_open(page);
+	print_unrecorded(page);
 	print_filter(page);
 	print_rest(page);
 	if (!model->is_sampled && (model->unwound || model->orphans))
@@ -611,7 +651,9 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 	}
 	if (!model->calls && !model->open &&
 	    !(options->tree && options->memory)) {
-		fputs(model->is_sampled ?
+		fputs(model->lost ?
+		      keep_format("\nNothing is left to report: %s.\n",
+				  advice(model)) : model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "
 		      "long enough.\n" : has_filter(model) ?
 		      "\nNo call was recorded of those that --filter lets "
