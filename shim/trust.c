@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "trust.h"
 
 #include "sys.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -17,6 +19,69 @@ int trust_own(const struct sys_status *status)
 	if (status->user != user)
 		return -TRUST_OWNER;
 	return status->mode & (S_IRWXG | S_IRWXO) ? -TRUST_ACCESS : 0;
+}
+
+int trust_code(const struct sys_status *status)
+{
+	unsigned user;
+	int r = sys_user(&user);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(status->mode))
+		return -TRUST_KIND;
+	if (status->user != 0 && status->user != user)
+		return -TRUST_OWNER;
+	return status->mode & (S_IWGRP | S_IWOTH) ? -TRUST_WRITE : 0;
+}
+
+static int look_at(const char *path, struct sys_status *status)
+{
+	int fd = sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			  0);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_get_status(fd, status);
+	sys_close(fd);
+	return r;
+}
+
+/* In a user namespace root may have no number: whoever has "/" is as good. */
+static int trust_directory(const char *path, unsigned user, unsigned root)
+{
+	struct sys_status status;
+	unsigned others = S_IWGRP | S_IWOTH;
+	int r = look_at(path, &status);
+
+	if (r < 0)
+		return r;
+	if (status.user != 0 && status.user != user && status.user != root)
+		return -TRUST_OWNER;
+	if (status.user != user || user == 0)
+		others &= ~(unsigned)S_IWGRP;
+	return status.mode & others && !(status.mode & S_ISVTX) ? -TRUST_WRITE :
+								  0;
+}
+
+int trust_above(char *path)
+{
+	struct sys_status top;
+	unsigned user;
+	int r = look_at("/", &top);
+
+	if (r == 0)
+		r = sys_user(&user);
+	for (size_t i = 1; r == 0 && path[i]; i++) {
+		if (path[i] != '/')
+			continue;
+		path[i] = '\0';
+		r = trust_directory(path, user, top.user);
+		if (r == 0)
+			path[i] = '/';
+	}
+	return r;
 }
 
 int trust_file(const struct sys_status *status)

@@ -30,6 +30,18 @@ enum trust {
 /* It is the effective user's, and nobody else has any access.  0 or -errno. */
 int trust_own(const struct sys_status *status);
 
+/* It is a regular file of the user or root that nobody else may write: its code may run
+ * here. */
+int trust_code(const struct sys_status *status);
+
+/*
+ * So are all the directories above the file @path, which is absolute, and none of them
+ * is a link.  On failure @path ends behind the first that is not.  Where everybody may
+ * write but only take away what is his own (/tmp), nobody can replace the file; and
+ * what root lets a group write is root's business.
+ */
+int trust_above(char *path);
+
 /* It is a regular file with one name. */
 int trust_file(const struct sys_status *status);
 

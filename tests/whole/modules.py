@@ -25,6 +25,8 @@ from shimtest import (Skipped, Unsolved, calls_of, known_failure, compile, envir
 # --- a module that says in what order it was called ---
 
 TALE = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <shim/hooks.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,6 +59,11 @@ static void tell(struct shim_profiler *profiler, const char *what)
 static void initialized(struct shim_profiler *profiler)
 {
 	tell(profiler, "initialized");
+#ifdef NAMED
+	Dl_info own;
+
+	tell(profiler, dladdr((void *)initialized, &own) ? own.dli_fname : "");
+#endif
 }
 
 static void shutdown_end(struct shim_profiler *profiler)
@@ -286,7 +293,7 @@ def a_path_is_a_module_if_it_is_absolute_and_safe():
     os.chmod(module, 0o777)
     lines, result = tell('one:FILE', directory)
     expect_equal(lines, [], 'writable')
-    expect_log(result, 'may be written by others', 'nothing is recorded')
+    expect_log(result, 'other users may write it', 'nothing is recorded')
     os.chmod(module, 0o755)
     if os.getuid() == 0:
         os.chown(module, 65534, 65534)
@@ -295,6 +302,69 @@ def a_path_is_a_module_if_it_is_absolute_and_safe():
         # libshim runs as root here; nobody could have put it there
         expect_equal(lines, [], 'of another user')
         expect_log(result, 'belongs to another user', 'nothing is recorded')
+
+
+def expect_directory_refused(change, why, which=''):
+    """@change makes the directory of a module, or that above, what others could
+    use; what is tried there is not opened."""
+    above = new_directory('above')
+    directory = os.path.join(above, 'modules')
+    shutil.copytree(tale('one'), directory)
+    lines, result = tell('one:FILE', directory)
+    expect_equal(lines[0], 'one one:FILE', 'a module before')
+    change(directory, above)
+    for name, path in (('one:FILE', (directory,)),
+                       (directory + '/libshim-profiler-one.so:FILE', ())):
+        lines, result = tell(name, *path)
+        expect_equal(lines, [], 'a module')
+        expect_log(result, os.path.join(above, which).rstrip('/') + ': ' + why,
+                   'nothing is recorded')
+
+
+@test
+def a_module_in_a_directory_that_others_may_write_is_refused():
+    why = 'other users may write it'
+    expect_directory_refused(lambda d, a: os.chmod(d, 0o777), why, 'modules')
+    expect_directory_refused(lambda d, a: os.chmod(a, 0o777), why)
+    if os.getuid() != 0:    # what root lets a group write is root's business
+        expect_directory_refused(lambda d, a: os.chmod(d, 0o770), why,
+                                 'modules')
+        return
+    why = 'it belongs to another user'
+    expect_directory_refused(lambda d, a: os.chown(d, 65534, -1), why,
+                             'modules')
+    expect_directory_refused(lambda d, a: os.chown(a, 65534, -1), why)
+
+
+@test
+def a_module_where_all_may_write_only_what_is_theirs_is_loaded():
+    directory = new_directory('sticky')
+    shutil.copy(os.path.join(tale('one'), 'libshim-profiler-one.so'),
+                directory)
+    os.chmod(directory, 0o1777)
+    lines, result = tell('one:FILE', directory)
+    expect_log(result)
+    expect_equal(lines[0], 'one one:FILE', 'the module')
+
+
+@test
+def a_module_behind_a_link_has_its_own_name():
+    """What the link leads to is what is checked and opened: it may lead elsewhere
+    a moment later."""
+    directory, links = tale('one', '-DNAMED'), new_directory('links')
+    module = os.path.join(directory, 'libshim-profiler-one.so')
+    link = os.path.join(links, 'libshim-profiler-one.so')
+    os.symlink(module, link)
+    os.chmod(links, 0o777)
+    lines, result = tell('one:FILE', links)
+    expect_log(result)
+    expect_equal(lines[0], 'one one:FILE', 'the module')
+    expect('one ' + module in lines, lines)
+    os.chmod(directory, 0o777)
+    lines, result = tell('one:FILE', links)
+    expect_equal(lines, [], 'the module')
+    expect_log(result, directory + ': other users may write it',
+               'nothing is recorded')
 
 
 @test
