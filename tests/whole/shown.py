@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""shown.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Rows of the specification that are seen from outside only with a module or a program
+made for them (tests/rows.md).
+"""
+import os
+import re
+import signal
+import subprocess
+
+import shimtest
+from installed import Target, content, installed, load, log_of, new_file, until
+from shimtest import (calls_of, compile, environment, expect, expect_equal,
+                      json_of, new_directory, record, run, test)
+
+INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
+
+
+# --- E-35: any lock of the program may be held ---
+
+SLOW = r'''
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static unsigned long calls;
+
+static void enter(union shim_function_or_client function, shim_elt_info info)
+{
+	char name[64];
+
+	(void)info;
+	calls++;
+	/* What may be asked in a hook. */
+	shim_function_name(function.function, sizeof(name), NULL, name);
+}
+
+SHIM_PROFILER_MODULE(slow)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	(void)description;
+	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+				    SHIM_ENABLE_FRAME_INFO);
+	shim_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
+	return SHIM_OK;
+}
+'''
+HELD = {'in_allocator': 1, 'in_stream': 1, 'in_headers': 1, 'in_fork': 2,
+        'in_once': 1, 'in_key': 1, 'in_exit': 1}
+
+
+@test
+def a_hook_is_called_whatever_lock_the_program_holds():
+    modules = installed().compile_text(SLOW, 'slow')
+    for family in ('gcc', 'clang'):
+        library = compile('held_library.c', family, '-O1',
+                          ['-shared', '-fPIC'], name='held_library.so')
+        program = compile('held.c', family, '-O1')
+        alone = run([program, library])
+        expect_equal((alone.status, alone.truth()), (0, HELD), 'alone')
+        for profile in ('calltree', 'calltree:exact', 'trace', 'memory', 'locks',
+                        'exceptions', 'sampling', 'slow', 'calltree;slow'):
+            done = record([program, library], profile, timeout=20,
+                          SHIM_MODULE_PATH=modules)
+            expect_equal((done.status, done.stdout, done.stderr),
+                         (0, alone.stdout, ''), profile)
+            if not re.match('calltree|trace|memory|locks|exceptions', profile):
+                continue
+            calls = calls_of(json_of(done.output))
+            expect_equal({name: calls.get(name) for name in HELD}, HELD, profile)
+            expect_equal(calls.get('in_loader'), 2, profile)
+
+
+# --- E-34: hooks find an aligned stack, and must not throw ---
+
+ALIGNED = r'''
+#include <shim/hooks.h>
+#include <emmintrin.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[4096];
+static unsigned long calls;
+static volatile double sink;
+
+/* Not optimized, it stores the whole vector, as if the stack were aligned: a fault if
+ * it is not. */
+static void store(void)
+{
+	volatile __m128d vector = _mm_set1_pd(sink);
+
+	sink = vector[0];
+	calls++;
+}
+
+static void enter(union shim_function_or_client function)
+{
+	(void)function;
+	store();
+}
+
+static void enter_slowly(union shim_function_or_client function,
+			 shim_elt_info info)
+{
+	(void)function, (void)info;
+	store();
+}
+
+static void end(struct shim_profiler *profiler)
+{
+	char line[64];
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+	int n = snprintf(line, sizeof(line), "%lu\n", calls);
+
+	(void)profiler;
+	if (write(fd, line, (size_t)n) != n)
+		_exit(99);
+}
+
+SHIM_PROFILER_MODULE(aligned)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	strcpy(path, strrchr(description, ':') + 1);
+	shim_profiler_on_runtime_shutdown_begin(handle, end);
+	if (strstr(description, "slow")) {
+		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+					    SHIM_ENABLE_FRAME_INFO);
+		shim_set_enter_leave_function_hooks3_with_info(
+			handle, enter_slowly, enter_slowly, NULL);
+	} else {
+		shim_set_enter_leave_function_hooks3(handle, enter, enter, NULL);
+	}
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def hooks_find_a_stack_on_which_vectors_can_be_stored():
+    modules = installed().compile_text(ALIGNED, 'aligned', flags=['-O0'])
+    for family, optimize in shimtest.BUILDS:
+        program = compile('everything.cc', family, optimize)
+        for how in ('fast', 'slow'):
+            path = new_file()
+            done = load('aligned:%s:%s' % (how, path), [program], path=modules)
+            expect_equal((done.status, done.stdout), (3, 'caught\n'),
+                         (family, optimize, how, log_of(done.output)))
+            expect(int(content(path)) > 100, content(path))
+
+
+# --- M-29: without debug information there is no file, line or column ---
+
+PLACES = r'''
+#include <shim/coverage.h>
+#include <shim/info.h>
+#include <stdio.h>
+
+static struct shim_handle *handle;
+
+static void tell(struct shim_profiler *profiler,
+		 const struct shim_coverage_data *data)
+{
+	char name[64];
+
+	(void)profiler;
+	if (shim_function_name(data->function, sizeof(name), NULL, name))
+		return;
+	fprintf(stderr, "%s %s %u %u %d\n", name,
+		data->file_name ? data->file_name : "NULL", data->line,
+		data->column, data->counter > 0);
+}
+
+static void end(struct shim_profiler *profiler)
+{
+	struct shim_enum *list;
+	shim_function function;
+	shim_image image;
+
+	(void)profiler;
+	if (shim_image_enumerate(&list) ||
+	    shim_enum_next(list, 1, &image, NULL) ||
+	    shim_function_enumerate(image, &list))
+		return;
+	while (shim_enum_next(list, 1, &function, NULL) == SHIM_OK)
+		shim_profiler_get_coverage_data(handle, function, tell);
+}
+
+SHIM_PROFILER_MODULE(places)
+{
+	(void)description;
+	handle = shim_profiler_create(NULL);
+	shim_symbols_enable();
+	shim_profiler_enable_coverage();
+	shim_profiler_on_runtime_shutdown_begin(handle, end);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def without_debug_information_a_place_has_no_file_line_or_column():
+    modules = installed().compile_text(PLACES, 'places')
+    found = {}
+    for name, flags in (('with', ['-g']), ('without', ['-g0'])):
+        program = compile('trivial.c', flags=flags, name='trivial-' + name)
+        done = load('places', [program, '3', '3'], path=modules)
+        expect_equal(done.status, 0, done.stderr)
+        found[name] = [line.split() for line in done.stderr.splitlines()
+                       if re.match('(spin|main) ', line)]
+    expect_equal(sorted(found['without']), [['main', 'NULL', '0', '0', '1'],
+                                            ['spin', 'NULL', '0', '0', '1']],
+                 'without')
+    expect(len(found['with']) > 4 and
+           all(file.endswith('/trivial.c') and int(line) > 0
+               for _, file, line, _, _ in found['with']), found['with'])
+
+
+# --- T-58: what cannot be written ---
+
+@test
+def a_histogram_that_cannot_be_written_is_one_line_and_no_directory():
+    program = compile('computes.c', instrument=False)
+    directory = new_directory('cwd')
+    alone = run([program])
+    with open(os.path.join(directory, 'file'), 'w'):
+        pass
+    for place in ('missing', 'missing/deeper', 'file', '/proc'):
+        done = subprocess.run(
+            [installed().profrun, '-p', 'pchist', '-o', directory + '/r.%p',
+             program], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            cwd=directory, env=environment(PROFDIR=place))
+        expect_equal((done.returncode, done.stdout),
+                     (alone.status, alone.stdout), place)
+        lines = [l for l in done.stderr.splitlines()
+                 if 'could not be written' in l]
+        expect_equal(len(lines), 1, '%s: %s' % (place, done.stderr))
+        expect(not os.path.exists(directory + '/missing'), 'it was made')
+
+
+# --- P-64: errors of attaching ---
+
+@test
+def a_program_that_ends_before_it_answers_is_an_error_of_the_connection():
+    with Target(1) as target:
+        os.kill(target.pid, signal.SIGSTOP)
+        with subprocess.Popen(
+                [installed().profrun, 'ctl', str(target.pid), 'status'],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=environment()) as client:
+            # It is connected when it waits for the answer.
+            until(lambda: 'socket:' in ' '.join(links_of(client.pid)),
+                  'a connection', 30)
+            os.kill(target.pid, signal.SIGKILL)
+            out, said = client.communicate(timeout=60)
+        expect_equal((client.returncode, out), (1, ''), said)
+        expect('SHIM_E_IPC_FAILED' in said or
+               'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in said, said)
+
+
+def links_of(pid):
+    links = []
+    try:
+        for fd in os.listdir('/proc/%d/fd' % pid):
+            links.append(os.readlink('/proc/%d/fd/%s' % (pid, fd)))
+    except OSError:     # it came or went meanwhile
+        pass
+    return links
+
+
+if __name__ == '__main__':
+    shimtest.main()
