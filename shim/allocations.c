@@ -289,12 +289,28 @@ static void set_mode(enum mode to)
 	__atomic_store_n(&mode, to, __ATOMIC_RELEASE);
 }
 
+static void get_ready(void)
+{
+	find_own();
+	find_tick();
+	sampled_start(wants_all ? 0 : wanted_period, wanted_seed);
+}
+
+bool allocations_wait_for_late(void)
+{
+	return asked && get_mode() == IGNORING;
+}
+
+void allocations_begin_late(void)
+{
+	get_ready();
+	set_mode(TELLING);
+}
+
 bool allocations_decide(bool is_last_chance)
 {
 	if (get_mode() == KEEPING && asked) {
-		find_own();
-		find_tick();
-		sampled_start(wants_all ? 0 : wanted_period, wanted_seed);
+		get_ready();
 		tell_kept();
 		set_mode(TELLING);
 		tell_kept();
@@ -388,9 +404,11 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 
 /* --- who wants them --- */
 
+/* The program itself asks before main; a module, while it is set up. */
 static enum shim_result ask(void)
 {
-	if (!asked && (get_mode() != KEEPING || state_main_started()))
+	if (!asked && !contract_is_setting_up() &&
+	    (get_mode() != KEEPING || state_main_started()))
 		return SHIM_E_CALL_ONLY_FROM_INIT;
 	asked = true;
 	return SHIM_OK;

@@ -33,6 +33,10 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 /* Profilers have been set up: tells what was kept if somebody has enabled
  * allocations, forgets it if this was the last chance; false: go on keeping. */
 bool allocations_decide(bool is_last_chance);
+
+/* Somebody has asked when that was over; and they are told from now on. */
+bool allocations_wait_for_late(void);
+void allocations_begin_late(void);
 bool allocations_are_told(void);
 /* What the calling thread does now is not a profiler's. */
 bool allocations_are_the_programs(void);

@@ -52,6 +52,12 @@ static inline bool contract_allows(enum contract contract)
 	return contract == CONTRACT_PROGRAM;
 }
 
+/* Whether a module's init function runs, also while the program does. */
+static inline bool contract_is_setting_up(void)
+{
+	return thread_current && (thread_current->state & THREAD_INIT);
+}
+
 static inline bool contract_is_detaching(const struct shim_handle *handle)
 {
 	const struct thread *self = thread_current;

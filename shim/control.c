@@ -18,6 +18,7 @@
 #include "own.h"
 #include "record.h"
 #include "sys.h"
+#include "tasks.h"
 #include "text.h"
 
 #include <errno.h>
@@ -429,31 +430,10 @@ static char task_state(const char *path)
 	return '?';
 }
 
-static bool is_ours(uint32_t tid);
-
-struct entry {
-	uint64_t number, offset;
-	uint16_t size;
-	uint8_t type;
-	char name[];
-};
-
-static bool has_only_ours(const char *names, long size)
+static bool is_ours(uint32_t tid, void *unused)
 {
-	const struct entry *entry;
-	int pid = sys_getpid();
-
-	for (long at = 0; at < size; at += entry->size) {
-		const char *digits;
-		uint32_t tid;
-
-		entry = (const struct entry *)(names + at);
-		digits = entry->name;
-		tid = (uint32_t)text_read_decimal(&digits);
-		if (tid != 0 && tid != (uint32_t)pid && !is_ours(tid))
-			return false;
-	}
-	return true;
+	(void)unused;
+	return tid == (uint32_t)sys_getpid() || tasks_is_own(tid);
 }
 
 /*
@@ -462,39 +442,8 @@ static bool has_only_ours(const char *names, long size)
  */
 static bool is_alone(void)
 {
-	static char names[4096] __attribute__((aligned(8)));
-	bool alone = true;
-	long size = 0;
-	int fd;
-
-	if (task_state("/proc/self/stat") != 'Z')
-		return false;
-	fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	while (alone &&
-	       (size = sys_read_directory(fd, names, sizeof(names))) > 0)
-		alone = has_only_ours(names, size);
-	sys_close(fd);
-	return alone && size == 0;
-}
-
-struct look {
-	uint32_t tid;
-};
-
-static bool is_another(struct thread *thread, void *argument)
-{
-	const struct look *look = argument;
-
-	return !(thread->state & THREAD_OWN) || thread->tid != look->tid;
-}
-
-static bool is_ours(uint32_t tid)
-{
-	struct look look = { tid };
-
-	return !thread_each(is_another, &look);
+	return task_state("/proc/self/stat") == 'Z' &&
+	       tasks_each(is_ours, NULL) == 0;
 }
 
 static int open_socket(void)

@@ -20,7 +20,8 @@
 
 #include <shim/banned.h>
 
-static bool is_on;
+/* Somebody wants it; and it has begun. */
+static bool is_enabled, is_on;
 struct coverage_object *coverage_objects;
 
 bool coverage_is_on(void)
@@ -114,11 +115,15 @@ note_function(struct shim_profiler *profiler, shim_function function)
 	return SHIM_CALL_INSTRUMENTATION_NONE;
 }
 
-static bool start_functions(void)
+/* While a module is set up it gets no events: so what it would miss then does not
+ * happen before coverage_begin. */
+static bool start_functions(bool waits)
 {
 	functions = handle_create(NULL);
-	return functions &&
-	       shim_set_enter_leave_function_hooks3(functions, do_nothing,
+	if (!functions)
+		return false;
+	functions->waits = waits;
+	return shim_set_enter_leave_function_hooks3(functions, do_nothing,
 						    do_nothing,
 						    NULL) == SHIM_OK &&
 	       shim_profiler_set_call_instrumentation_filter_callback(
@@ -128,12 +133,31 @@ static bool start_functions(void)
 enum shim_result shim_profiler_enable_coverage(void)
 {
 	ENTRY_INIT();
-	if (coverage_is_on())
+	if (is_enabled)
 		return SHIM_OK;
-	if (!start_functions())
+	if (!start_functions(contract_is_setting_up()))
 		return SHIM_E_OUTOFMEMORY;
-	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
+	is_enabled = true;
+	if (!contract_is_setting_up())
+		__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
 	return SHIM_OK;
+}
+
+bool coverage_begin(void)
+{
+	if (!is_enabled || coverage_is_on())
+		return false;
+	functions->waits = false;
+	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+void coverage_begin_late(void)
+{
+	if (!trap_start_late())
+		coverage_forgo_lines();
+	coverage_look();
+	coverage_watch_loader();
 }
 
 /* --- objects --- */

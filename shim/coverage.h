@@ -36,6 +36,12 @@ extern struct coverage_object *coverage_objects
 
 bool coverage_is_on(void);
 
+/* The module that has enabled it is set up; whether this is its beginning.  Hooks
+ * follow with the next plan.  Then, if the program already runs: what is loaded is
+ * looked at. */
+bool coverage_begin(void);
+void coverage_begin_late(void);
+
 /* Looks at the objects that have come; no lock of ours is held. */
 void coverage_look(void);
 /* ... at one, which need not be known to image.h. */
@@ -88,6 +94,8 @@ void coverage_forks(void);
 /* An object with the lines of @image that are wanted.  NULL: none, for want of
  * memory. */
 struct coverage_object *coverage_read_lines(const struct image_entry *image);
+/* No traps from now on; there are none yet. */
+void coverage_forgo_lines(void);
 /* Sets the traps of those that were not reached. */
 void coverage_set(struct coverage_object *object);
 /* All code is as it was; for good.  Its lines are not seen any more: @reason. */

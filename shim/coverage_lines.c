@@ -222,6 +222,8 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 
 	if (ARCH_TRAP_SIZE == 0)
 		return coverage_make(image, SHIM_COVERAGE_UNSUPPORTED);
+	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
+		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
 	state_slowly(look_into, &look);
 	if (look.has_lines) {
 		find_code(image, &question);
@@ -362,6 +364,11 @@ void coverage_set(struct coverage_object *object)
 		  work.error);
 	take_away(object);
 	object->told.state = SHIM_COVERAGE_UNWRITABLE;
+}
+
+void coverage_forgo_lines(void)
+{
+	__atomic_store_n(&has_given_up, true, __ATOMIC_RELEASE);
 }
 
 void coverage_give_up(const char *reason)

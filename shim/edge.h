@@ -56,6 +56,11 @@ void edge_allocations_decide(bool is_last_chance);
 /* The same of locks. */
 void edge_locks_decide(bool is_last_chance);
 
+/* A module that was attached has been set up and may have asked for them: they are
+ * told from now on. */
+void edge_allocations_begin_late(void);
+void edge_locks_begin_late(void);
+
 /* main's thread begins.  A thread is about to unwind all of its stack.  The
  * calling thread has given itself a name. */
 void edge_thread_main(void);

@@ -266,10 +266,9 @@ TOLD_PAGES(pvalloc)
 /* --- the doors --- */
 
 static struct allocator doors = {
-	told_malloc,	     told_calloc,	 told_realloc,
-	told_reallocarray,   told_free,		 told_posix_memalign,
-	told_aligned_alloc,  told_memalign,	 told_valloc,
-	told_pvalloc,
+#define BEGIN(name) .name = told_##name,
+	EACH(BEGIN)
+#undef BEGIN
 };
 
 EDGE void *malloc(size_t size)
@@ -350,7 +349,7 @@ static void find_news(void)
 
 static void pass_by(void)
 {
-	static struct slots_function functions[SLOTS_FUNCTIONS];
+	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 	/* What the loader got from us must not reach the allocator. */
@@ -367,6 +366,29 @@ static void pass_by(void)
 	slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
+/* Calls that were passed by come back. */
+static void open_doors(void)
+{
+	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
+	unsigned count = 0;
+
+#define OPEN(name)                                                             \
+	functions[count++] = (struct slots_function){ #name, (void *)name,     \
+						      (void *)name };          \
+	__atomic_store_n(&doors.name, told_##name, __ATOMIC_RELEASE);
+	EACH(OPEN)
+#undef OPEN
+	slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
+}
+
+static void get_ready(void)
+{
+	find_news();
+	if (!is_first_malloc())
+		log_line("%s", "the program has a malloc of its own: its "
+			       "allocations are not seen");
+}
+
 void edge_allocations_decide(bool is_last_chance)
 {
 	static bool decided;
@@ -379,10 +401,17 @@ void edge_allocations_decide(bool is_last_chance)
 		return;
 	}
 	slots_stay(SLOTS_ALLOCATIONS);
-	find_news();
-	if (!is_first_malloc())
-		log_line("%s", "the program has a malloc of its own: its "
-			       "allocations are not seen");
+	get_ready();
+}
+
+/* The doors first: a call that comes by one is told or not. */
+void edge_allocations_begin_late(void)
+{
+	if (!allocations_wait_for_late())
+		return;
+	open_doors();
+	get_ready();
+	allocations_begin_late();
 }
 
 void edge_allocations_resolve(void)

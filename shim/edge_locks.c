@@ -423,7 +423,7 @@ static bool is_ours(void)
 /* Leads all slots to where the doors lead. */
 static void pass_by(void)
 {
-	static struct slots_function functions[SLOTS_FUNCTIONS];
+	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 #define PASS(result, name, parameters, arguments)                              \
@@ -470,4 +470,14 @@ void edge_locks_decide(bool is_last_chance)
 	if (locks_are_told())
 		listen();
 	pass_by();
+}
+
+/* The doors first: a call that comes by one is told or not. */
+void edge_locks_begin_late(void)
+{
+	if (!locks_wait_for_late())
+		return;
+	listen();
+	pass_by();
+	locks_begin_late();
 }

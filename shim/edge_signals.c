@@ -399,8 +399,12 @@ EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden_bits() == 0)
-		return real.sigprocmask(how, set, before);
+	if (hidden_bits() == 0) {
+		result = real.sigprocmask(how, set, before);
+		if (set && trap_is_on())
+			trap_adopt();
+		return result;
+	}
 	result = real.sigprocmask(how, for_mask(how, set, &copy), before);
 	remove_from(before);
 	if (result == 0 && trap_is_on())
@@ -416,8 +420,12 @@ EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 	FIND(pthread_sigmask, "pthread_sigmask");
 	if (!real.pthread_sigmask)
 		return ENOSYS;
-	if (hidden_bits() == 0)
-		return real.pthread_sigmask(how, set, before);
+	if (hidden_bits() == 0) {
+		result = real.pthread_sigmask(how, set, before);
+		if (set && trap_is_on())
+			trap_adopt();
+		return result;
+	}
 	result = real.pthread_sigmask(how, for_mask(how, set, &copy), before);
 	remove_from(before);
 	if (result == 0 && trap_is_on())

@@ -208,6 +208,9 @@ typedef int (*c11_creator)(thrd_t *thread, thrd_start_t call, void *argument);
 static creator real_create;
 static c11_creator real_c11_create;
 
+static int (*real_getstack)(const pthread_attr_t *attributes, void **low,
+			    size_t *size);
+
 /* What lies below it may be mapped with it: memory of the program's, or another
  * stack. */
 static void note_stack(struct start *start, const pthread_attr_t *attributes)
@@ -216,7 +219,8 @@ static void note_stack(struct start *start, const pthread_attr_t *attributes)
 	size_t size = 0;
 
 	start->stack_low = start->stack_size = 0;
-	if (!attributes || pthread_attr_getstack(attributes, &low, &size) != 0)
+	if (!attributes || !real_getstack ||
+	    real_getstack(attributes, &low, &size) != 0)
 		return;
 	start->stack_size = size;
 	if ((uintptr_t)low + size != 0)
@@ -409,6 +413,8 @@ void edge_thread_resolve(void)
 	real_c11_create = (c11_creator)edge_next("thrd_create");
 	real_exit = edge_next("pthread_exit");
 	real_c11_exit = edge_next("thrd_exit");
+	real_getstack = (int (*)(const pthread_attr_t *, void **, size_t *))
+		edge_next("pthread_attr_getstack");
 	real_self = (pthread_t(*)(void))edge_next("pthread_self");
 	real_set_name = (int (*)(pthread_t, const char *))edge_next(
 		"pthread_setname_np");

@@ -118,6 +118,23 @@ static bool is_there(const struct image_entry *image)
 	return __atomic_load_n(&image->id, __ATOMIC_ACQUIRE) != 0;
 }
 
+bool image_is_ours(uintptr_t address)
+{
+	static uintptr_t low, high;
+	struct image_entry *image;
+
+	if (__atomic_load_n(&high, __ATOMIC_ACQUIRE) == 0) {
+		image_pin();
+		image = image_find((uintptr_t)&image_is_ours);
+		if (image) {
+			low = image->start;
+			__atomic_store_n(&high, image->end, __ATOMIC_RELEASE);
+		}
+		image_unpin();
+	}
+	return address - low < high - low;
+}
+
 struct image_entry *image_find(uintptr_t address)
 {
 	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);

@@ -89,6 +89,9 @@ void image_forked(void);
 void image_pin(void);
 void image_unpin(void);
 
+/* Whether @address is in libshim.so itself.  Async. */
+bool image_is_ours(uintptr_t address);
+
 /* The image that covers @address, or NULL. */
 struct image_entry *image_find(uintptr_t address);
 /* Whether an image that has gone covered it. */

@@ -31,6 +31,16 @@ bool locks_decide(bool is_last_chance)
 	return now != UNDECIDED;
 }
 
+bool locks_wait_for_late(void)
+{
+	return asked && get_mode() == IGNORING;
+}
+
+void locks_begin_late(void)
+{
+	__atomic_store_n(&mode, TELLING, __ATOMIC_RELEASE);
+}
+
 bool locks_are_told(void)
 {
 	return get_mode() == TELLING;
@@ -90,7 +100,9 @@ void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 enum shim_result shim_profiler_enable_locks(struct shim_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
-	if (!asked && (get_mode() != UNDECIDED || state_main_started()))
+	/* The program itself asks before main; a module, while it is set up. */
+	if (!asked && !contract_is_setting_up() &&
+	    (get_mode() != UNDECIDED || state_main_started()))
 		return SHIM_E_CALL_ONLY_FROM_INIT;
 	asked = true;
 	return SHIM_OK;

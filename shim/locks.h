@@ -19,6 +19,10 @@ void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 /* Profilers have been set up: are locks told?  Decided when somebody has asked, or
  * this was the last chance. */
 bool locks_decide(bool is_last_chance);
+
+/* Somebody has asked when that was over; and they are told from now on. */
+bool locks_wait_for_late(void);
+void locks_begin_late(void);
 bool locks_are_told(void);
 
 #endif

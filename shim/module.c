@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "config.h"
 #include "contract.h"
+#include "coverage.h"
 #include "detach.h"
 #include "edge.h"
 #include "events.h"
@@ -197,16 +198,39 @@ static void destroy_handles(const struct module *module)
 	}
 }
 
+/* Their filters and mappers could not be asked: of functions that others have asked
+ * for meanwhile, everything seemed to be known. */
+static int let_go(void *argument)
+{
+	struct handles *handles = argument;
+
+	for (uint32_t i = 0; i < handles->count; i++) {
+		struct shim_handle *handle = handles->handle[i];
+
+		__atomic_store_n(&handle->waits, false, __ATOMIC_RELEASE);
+		if (handle->filter_slot >= 0)
+			verdict_invalidate(handle->filter_slot);
+		if (handle->mapper_slot >= 0)
+			verdict_invalidate(handle->mapper_slot);
+	}
+	return 0;
+}
+
 /* Only now do they get events; before, the module was not ready for them. */
 static void activate_handles(const struct module *module, bool attached)
 {
+	bool covers = coverage_begin();
 	struct handles handles;
 
 	collect(&handles, module);
-	for (uint32_t i = 0; i < handles.count; i++)
-		__atomic_store_n(&handles.handle[i]->waits, false,
-				 __ATOMIC_RELEASE);
+	state_slowly(let_go, &handles);
 	plan_changed();
+	if (covers && attached)
+		coverage_begin_late();
+	if (attached) {
+		edge_allocations_begin_late();
+		edge_locks_begin_late();
+	}
 	plan_start_code();
 	for (uint32_t i = 0; attached && i < handles.count; i++)
 		RAISE_ONE(handles.handle[i], attach_complete);

@@ -1,5 +1,6 @@
 #include "slots.h"
 
+#include "state.h"
 #include "sys.h"
 #include "text.h"
 
@@ -14,11 +15,15 @@ struct slot {
 	uint8_t family, function;
 	bool is_relro;		/* its page is read-only */
 	bool may_go;
+	void *pointed;		/* where we have pointed it, or NULL */
 	/* What leads into here is not yet resolved, and will lead to our door. */
 	uintptr_t lazy_start, lazy_end;
 };
 
-static struct slot slots[2048];
+/* All of a family that does not stay: where it leads may change again. */
+static struct slot first_slots[512];
+static struct slot *slots = first_slots;
+static size_t slot_room = sizeof(first_slots) / sizeof(*first_slots);
 static unsigned slot_count;
 
 static struct family {
@@ -79,19 +84,21 @@ static bool leads_to_door(const struct slot *slot)
 
 	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
 		return false;
-	if (value == (uintptr_t)target_of(slot)->door)
+	if (value == (uintptr_t)target_of(slot)->door ||
+	    (slot->pointed && value == (uintptr_t)slot->pointed))
 		return true;
 	return families[slot->family].doors_are_first && value >= slot->lazy_start &&
 	       value < slot->lazy_end;
 }
 
-static void point(const struct slot *slot)
+static void point(struct slot *slot)
 {
 	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
 
 	if (!target || !leads_to_door(slot))
 		return;
+	slot->pointed = target;
 	if (slot->may_go) {
 		sys_poke((void *)slot->place, &target, sizeof(target));
 		return;
@@ -102,6 +109,25 @@ static void point(const struct slot *slot)
 	__atomic_store_n((void **)slot->place, target, __ATOMIC_RELEASE);
 	if (slot->is_relro)
 		sys_protect(page, PAGE, PROT_READ);
+}
+
+static bool make_room(void)
+{
+	struct slot *more;
+	void *memory;
+
+	if (slot_count < slot_room)
+		return true;
+	if (sys_map(2 * slot_room * sizeof(*slots), &memory) < 0)
+		return false;
+	more = memory;
+	for (unsigned i = 0; i < slot_count; i++)
+		more[i] = slots[i];
+	if (slots != first_slots)
+		sys_unmap(slots, slot_room * sizeof(*slots));
+	slots = more;
+	slot_room *= 2;
+	return true;
 }
 
 void slots_found(const struct table_image *image, const char *name,
@@ -128,45 +154,71 @@ void slots_found(const struct table_image *image, const char *name,
 		slot.lazy_start = image->bias;
 		slot.lazy_end = image->dynamic;
 	}
+	/* One that cannot be remembered goes on coming by. */
+	if (!make_room())
+		return;
 	if (families[family].passes)
 		point(&slot);
-	else if (slot_count < sizeof(slots) / sizeof(*slots))
-		slots[slot_count++] = slot;
+	slots[slot_count++] = slot;
 }
 
-/* Points those that are remembered of a family that passes, and forgets them. */
+/* Points those of a family that passes, and forgets those of one that stays. */
 static void settle(enum slots_family family)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < slot_count; i++) {
-		if (slots[i].family != family)
-			slots[kept++] = slots[i];
-		else if (families[family].passes)
+		if (slots[i].family == family && families[family].passes)
 			point(&slots[i]);
+		if (slots[i].family != family || families[family].passes)
+			slots[kept++] = slots[i];
 	}
 	slot_count = kept;
 }
 
-void slots_pass_by(enum slots_family family,
-		   const struct slots_function functions[SLOTS_FUNCTIONS],
-		   bool is_first)
+struct passing {
+	enum slots_family family;
+	const struct slots_function *functions;
+	bool is_first;
+};
+
+static int pass_by(void *argument)
 {
+	const struct passing *passing = argument;
+	const struct slots_function *functions = passing->functions;
+	enum slots_family family = passing->family;
+
 	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
 		int number = find(family, functions[i].name);
 
 		if (number >= 0)
 			families[family].targets[number] = functions[i];
 	}
-	families[family].doors_are_first = is_first;
+	families[family].doors_are_first = passing->is_first;
 	families[family].passes = true;
 	settle(family);
+	return 0;
+}
+
+void slots_pass_by(enum slots_family family,
+		   const struct slots_function functions[SLOTS_FUNCTIONS],
+		   bool is_first)
+{
+	struct passing passing = { family, functions, is_first };
+
+	state_slowly(pass_by, &passing);
+}
+
+static int stay(void *family)
+{
+	families[*(enum slots_family *)family].stays = true;
+	settle(*(enum slots_family *)family);
+	return 0;
 }
 
 void slots_stay(enum slots_family family)
 {
-	families[family].stays = true;
-	settle(family);
+	state_slowly(stay, &family);
 }
 
 void slots_forget(uintptr_t start, uintptr_t end)

@@ -3,7 +3,8 @@
  *
  * Our doors stand before them (edge_allocations.c, edge_locks.c).  When nobody asks
  * for a family of events, calls need not come by: the slots of images are pointed at
- * what would have been called without us.  Only those that calls alone go through: a
+ * what would have been called without us, and back when a profiler that is attached
+ * asks.  Only those that calls alone go through: a
  * function keeps its one address for those who compare it.  Objects that come later
  * have theirs pointed when they are noticed, by their first hooked call.
  */
@@ -31,8 +32,9 @@ struct slots_function {
 void slots_found(const struct table_image *image, const char *name,
 		 uintptr_t place, bool is_undefined);
 
-/* Decides that calls need not come by.  @is_first: ours are the first of these
- * names that the images of the program's start find. */
+/* Decides that calls need not come by; or, once more, that they go somewhere else
+ * now, such as back to the doors.  @is_first: ours are the first of these names that
+ * the images of the program's start find.  Takes the state lock. */
 void slots_pass_by(enum slots_family family,
 		   const struct slots_function functions[SLOTS_FUNCTIONS],
 		   bool is_first);

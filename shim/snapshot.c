@@ -16,24 +16,6 @@
 
 #include <shim/banned.h>
 
-/* Our own code is not what anybody wants to see. */
-static bool is_ours(uintptr_t address)
-{
-	static uintptr_t low, high;
-	struct image_entry *image;
-
-	if (high == 0) {
-		image_pin();
-		image = image_find((uintptr_t)&is_ours);
-		if (image) {
-			low = image->start;
-			__atomic_store_n(&high, image->end, __ATOMIC_RELEASE);
-		}
-		image_unpin();
-	}
-	return address - low < high - low;
-}
-
 /* What somebody says is a ucontext_t. */
 static bool begin_in(struct walk *walk, struct thread *self,
 		     const void *context)
@@ -61,7 +43,8 @@ static bool begin(struct walk *walk, struct thread *self, const void *context)
 	if (walk->known == 0)
 		return false;
 	walk_begin(walk, self);
-	while (is_ours(walk->registers[WALK_IP]))
+	/* Our own code is not what anybody wants to see. */
+	while (image_is_ours(walk->registers[WALK_IP]))
 		if (!walk_step(walk))
 			return false;
 	return true;

@@ -167,20 +167,25 @@ static int install(void *unused)
 	return 0;
 }
 
-bool trap_start(void)
+void trap_adopt(void)
 {
 	uint64_t mask;
 
+	if (sys_block_signals(&mask) == 0) {
+		is_blocked = mask & TRAP_BIT;
+		sys_restore_signals(mask & ~TRAP_BIT);
+	}
+}
+
+bool trap_start(void)
+{
 	if (trap_is_on())
 		return true;
 	state_slowly(install, NULL);
 	if (!trap_is_on())
 		return false;
 	/* It may have begun with the signal blocked. */
-	if (sys_block_signals(&mask) == 0) {
-		is_blocked = mask & TRAP_BIT;
-		sys_restore_signals(mask & ~TRAP_BIT);
-	}
+	trap_adopt();
 	return true;
 }
 

@@ -13,6 +13,11 @@
 
 /* The handler is in place.  Once it was, it may be stopped but not started again. */
 bool trap_start(void);
+/* The same while the program runs; false, and it is said, if a thread of it blocks
+ * the signal. */
+bool trap_start_late(void);
+/* The calling thread has just blocked what was not ours before. */
+void trap_adopt(void);
 /* The program has its signal back; false if it had it. */
 bool trap_stop(void);
 bool trap_is_on(void);

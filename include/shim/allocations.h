@@ -63,13 +63,17 @@ struct shim_block {
 /*
  * shim_profiler_enable_allocations - ask for allocation events
  *
- * Without it they are not raised.  For the whole process, whichever handle asked.
- * Row M-45.
+ * Without it they are not raised.  For the whole process, whichever handle asked, and
+ * from then on.  Row M-45.
+ *
+ * For a module that is attached they begin when its init function has returned.  Of
+ * blocks that the program had before, releases are not told if nobody had enabled
+ * allocations until then, and a realloc is told as an allocation; if somebody had,
+ * releases of blocks are told that the module has not been told of (row P-65).
  *
  * Returns SHIM_OK, also to those who come later; SHIM_S_FALSE if only some are told
  * and it is too late to change that; SHIM_E_INVALIDARG;
- * SHIM_E_CALL_ONLY_FROM_INIT, also for a module that is attached to a program
- * where nobody has asked in time; SHIM_E_PROFILER_DETACHING.
+ * SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING.
  *
  * Contract: init.
  */

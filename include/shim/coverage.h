@@ -31,6 +31,13 @@ extern "C" {
  *
  * For the whole process; again is no error.  Row M-23.
  *
+ * For a module that is attached it begins when its init function has returned, with
+ * the objects that are loaded then: what is reached from then on is seen, lines of
+ * functions that run at that moment included.  If others had enabled coverage before,
+ * coverage_object and function_reached have been raised for what they saw, and
+ * shim_profiler_get_coverage_data tells it.  A thread that has SIGTRAP blocked when
+ * coverage begins late leaves functions without lines, and the log says so (row P-65).
+ *
  * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_OUTOFMEMORY.
  *
  * Contract: init.

@@ -56,11 +56,12 @@ struct shim_lock {
 /*
  * shim_profiler_enable_locks - ask for the events of locks
  *
- * Without it they are not raised.  For the whole process, whichever handle asked.
+ * Without it they are not raised.  For the whole process, whichever handle asked, and
+ * from then on; for a module that is attached, when its init function has returned:
+ * of a wait that had begun by then nothing is told (row P-65).
  *
  * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
- * SHIM_E_CALL_ONLY_FROM_INIT, also for a module that is attached to a program
- * where nobody has asked in time; SHIM_E_PROFILER_DETACHING.
+ * SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING.
  *
  * Contract: init.
  */

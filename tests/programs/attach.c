@@ -1,11 +1,12 @@
 /*
- * Runs for somebody to attach to: attach [THREADS [busy|idle|fork]],
- * until its standard input ends.  Every thread calls into a small tree of functions, or
+ * Runs for somebody to attach to: attach [THREADS [busy|idle|fork|blocks|handles|
+ * shares]], until its standard input ends.  Every thread calls into a small tree of functions, or
  * sleeps in one.  It says how often each thread went around, and what it finds
  * in /proc of itself.
  */
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,11 +44,56 @@ int round_trip(int n)
 	return recursive(inner(n), n % 5) + leaf(n);
 }
 
+static volatile int handled;
+
+static void handle(int signal)
+{
+	(void)signal;
+	handled = inner(handled % 1000);
+}
+
+/* Of the first thread: it blocks all signals, or handles one with all blocked. */
+static const char *how = "";
+
+PLAIN static void set_up_first(void)
+{
+	struct sigaction action = { .sa_handler = handle };
+
+	sigfillset(&action.sa_mask);
+	if (!strcmp(how, "blocks"))
+		pthread_sigmask(SIG_SETMASK, &action.sa_mask, NULL);
+	if (!strcmp(how, "handles"))
+		sigaction(SIGUSR1, &action, NULL);
+}
+
+/* Memory that all of them get, one after the other. */
+static void share(int n)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static char *kept;
+	char *block;
+
+	pthread_mutex_lock(&mutex);
+	block = malloc(64 + (size_t)n % 100);
+	kept = realloc(kept, 100 + (size_t)n);
+	sched_yield();
+	pthread_mutex_unlock(&mutex);
+	free(block);
+}
+
 static void *work(void *count)
 {
 	unsigned long *rounds = count;
+	static int first = 1;
+	int is_first = __atomic_exchange_n(&first, 0, __ATOMIC_RELAXED);
 
+	if (is_first)
+		set_up_first();
 	while (!stopped) {
+		if (is_first && !strcmp(how, "handles"))
+			raise(SIGUSR1);
+		if (!strcmp(how, "shares"))
+			share((int)(*rounds % 1000));
 		if (idle)
 			usleep(1000000);
 		else
@@ -81,13 +127,14 @@ int main(int argc, char **argv)
 	/* Before there are threads: each opens a file of ours, for a moment. */
 	fds = count_entries("/proc/self/fd");
 	printf("fds %d\n", fds);
-	idle = argc > 2 && !strcmp(argv[2], "idle");
+	how = argc > 2 ? argv[2] : "";
+	idle = !strcmp(how, "idle");
 	if (setjmp(program_back) == 0) {
 		program_waits = 1;
 		leaf(1);
 	}
 	program_waits = 0;
-	if (argc > 2 && !strcmp(argv[2], "fork")) {
+	if (!strcmp(how, "fork")) {
 		int ends[2];
 		pid_t child;
 

@@ -644,5 +644,256 @@ def filters_mappers_and_slow_hooks_have_enough_stack():
         expect_equal((content(path) or '').splitlines(), wanted, how)
 
 
+# --- P-65: what is enabled by a module that is attached works from then on ---
+
+LATE = r'''
+#include <dlfcn.h>
+
+static struct shim_handle *handle;
+static unsigned long enters, leaves, reached, lines;
+static shim_function leaf;
+
+static enum shim_call_instrumentation_flags all(struct shim_profiler *profiler,
+						shim_function function)
+{
+	(void)profiler, (void)function;
+	return SHIM_CALL_INSTRUMENTATION_ENTER | SHIM_CALL_INSTRUMENTATION_LEAVE;
+}
+
+static void enter(struct shim_profiler *profiler, shim_function function,
+		  struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+	__atomic_add_fetch(&enters, 1, __ATOMIC_RELAXED);
+}
+
+static void leave(struct shim_profiler *profiler, shim_function function,
+		  struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+	__atomic_add_fetch(&leaves, 1, __ATOMIC_RELAXED);
+}
+
+static void is_reached(struct shim_profiler *profiler, shim_function function)
+{
+	(void)profiler;
+	__atomic_add_fetch(&reached, function == leaf, __ATOMIC_RELAXED);
+}
+
+static void count_line(struct shim_profiler *profiler,
+		       const struct shim_coverage_data *data)
+{
+	(void)profiler;
+	lines += data->line > 0 && data->counter > 0 && data->file_name;
+}
+
+static void watch(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 200 && lines < 2; i++) {
+		lines = 0;
+		usleep(10000);
+		shim_profiler_get_coverage_data(handle, leaf, count_line);
+	}
+	for (int i = 0; i < 1000 && (enters < 1000 || leaves < 1000); i++)
+		usleep(10000);
+	say("enters %d, leaves %d, reached %lu, lines %d", enters >= 1000,
+	    leaves >= 1000, reached, lines >= 2);
+}
+
+static void attached(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	shim_thread_create(watch, NULL);
+}
+
+SHIM_PROFILER_MODULE(late)
+{
+	handle = shim_profiler_create(NULL);
+	READ_PATH;
+	leaf = (shim_function)dlsym(RTLD_DEFAULT, "leaf");
+	shim_profiler_on_method_enter(handle, enter);
+	shim_profiler_on_method_leave(handle, leave);
+	shim_profiler_set_call_instrumentation_filter_callback(handle, all);
+	shim_profiler_on_function_reached(handle, is_reached);
+	shim_profiler_on_attach_complete(handle, attached);
+	return shim_profiler_enable_coverage();
+}
+'''
+
+
+@test
+def coverage_that_is_enabled_late_has_calls_and_lines():
+    directory = module('late', LATE)
+    for round_ in range(15):
+        log = late(directory, 'busy', 'enters 1, leaves 1, reached 1, lines 1',
+                   'none' if round_ % 2 else 'calltree:counts')
+        expect_equal(log, '', 'the log')
+
+
+def late(directory, how, wanted, profile='none'):
+    path = new_file()
+    with Target(4, how, profile) as target:
+        target.ctl('load', '%s/libshim-profiler-late.so:%s' % (directory, path))
+        until(lambda: content(path), 'it has seen', 30)
+        expect_equal(content(path), wanted + '\n', how)
+        target.finish()
+    return log_of(target.output)
+
+
+# While its init function takes its time, others' filters are asked.
+LATER = LATE.replace('MODULE(late)', 'MODULE(later)').replace(
+    '\treturn', '\tusleep(50000);\n\treturn')
+
+
+@test
+def a_filter_that_is_set_late_is_asked_for_what_others_were_asked():
+    first, second = new_file(), new_file()
+    with Target(4, profile='none') as target:
+        for name, text, path, reached in (('late', LATE, first, 1),
+                                          ('later', LATER, second, 0)):
+            target.ctl('load', '%s/libshim-profiler-%s.so:%s' % (
+                module(name, text), name, path))
+            until(lambda: content(path), name, 30)
+            expect_equal(content(path), 'enters 1, leaves 1, reached %d, '
+                         'lines 1\n' % reached, name)
+        target.finish()
+
+
+@test
+def traps_that_are_set_late_end_no_program_that_blocks_signals():
+    directory = module('late', LATE)
+    log = late(directory, 'handles', 'enters 1, leaves 1, reached 1, lines 1')
+    expect_equal(log, '', 'the log')
+    # Its mask is not ours to change.
+    log = late(directory, 'blocks', 'enters 1, leaves 1, reached 1, lines 0')
+    expect(re.match(r'the thread \d+ blocks SIGTRAP: no line is looked at\n$',
+                    log), log)
+
+
+SHARED = r'''
+static unsigned long got, given, changed, unknown, waits, acquired, wrong;
+
+/* The few blocks that live: what is given back has been got. */
+static uint64_t known[64];
+
+static int replace(uint64_t before, uint64_t after)
+{
+	for (int i = 0; i < 64; i++) {
+		uint64_t expected = before;
+
+		if (__atomic_compare_exchange_n(&known[i], &expected, after, 0,
+						__ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return 1;
+	}
+	return 0;
+}
+
+static void allocated(struct shim_profiler *profiler,
+		      const struct shim_block *block)
+{
+	(void)profiler;
+	if (block->size < 64 || block->size > 1100)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	if (!replace(0, block->serial))
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&got, 1, __ATOMIC_RELAXED);
+}
+
+static void released(struct shim_profiler *profiler,
+		     const struct shim_block *block)
+{
+	(void)profiler;
+	if (!replace(block->serial, 0))
+		__atomic_add_fetch(&unknown, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
+}
+
+static void reallocated(struct shim_profiler *profiler,
+			const struct shim_block *before,
+			const struct shim_block *after)
+{
+	(void)profiler;
+	if (before->serial != after->serial)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&changed, 1, __ATOMIC_RELAXED);
+}
+
+static void contended(struct shim_profiler *profiler, struct shim_lock *lock)
+{
+	(void)profiler;
+	if (lock->kind != SHIM_LOCK_MUTEX)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
+}
+
+static void was_acquired(struct shim_profiler *profiler, struct shim_lock *lock)
+{
+	(void)profiler;
+	if (lock->began == 0 || lock->ended < lock->began)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&acquired, 1, __ATOMIC_RELAXED);
+}
+
+static void watch(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 1000 && (got < 100 || given < 100 ||
+				     changed < 100 || waits < 10 ||
+				     acquired < 10); i++)
+		usleep(10000);
+	say("got %d, given %d, changed %d, waits %d, acquired %d, wrong %lu, "
+	    "unknown %lu", got >= 100, given >= 100, changed >= 100, waits >= 10,
+	    acquired >= 10, wrong, unknown);
+}
+
+static void attached(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	shim_thread_create(watch, NULL);
+}
+
+SHIM_PROFILER_MODULE(shared)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+	enum shim_result result;
+
+	READ_PATH;
+	shim_profiler_on_allocation(handle, allocated);
+	shim_profiler_on_release(handle, released);
+	shim_profiler_on_reallocation(handle, reallocated);
+	shim_profiler_on_lock_contention(handle, contended);
+	shim_profiler_on_lock_acquired(handle, was_acquired);
+	shim_profiler_on_attach_complete(handle, attached);
+	result = shim_profiler_enable_allocations(handle);
+	if (result != SHIM_OK)
+		return result;
+	return shim_profiler_enable_locks(handle);
+}
+'''
+
+
+@test
+def allocations_and_locks_may_be_enabled_late():
+    module_ = module('shared', SHARED) + '/libshim-profiler-shared.so:'
+    for profile in ('none', 'calltree:counts', 'memory', 'locks'):
+        with Target(4, 'shares', profile) as target:
+            for time_ in range(3):
+                path = new_file()
+                target.ctl('load', module_ + path)
+                until(lambda: content(path), 'it has seen', 30)
+                seen, unknown = content(path).split(', unknown ')
+                expect_equal(seen, 'got 1, given 1, changed 1, waits 1, '
+                             'acquired 1, wrong 0', profile)
+                # What others were told of is given back as well.
+                most = 0 if time_ == 0 and profile in ('none', 'locks') else 5
+                expect(int(unknown) <= most, '%s: %s unknown' % (profile,
+                                                                unknown))
+                until(lambda: target.ctl('unload', 'shared', status=None) ==
+                      'unloaded\n', 'it is gone')
+            target.finish()
+
+
 if __name__ == '__main__':
     shimtest.main()
