@@ -1,7 +1,7 @@
 /*
  * A program with profilers of its own, to measure what calling them costs:
  *
- *     hooks MODE CALLS THREADS
+ *     hooks MODE[+tail][+thrown] CALLS THREADS
  *
  * prints nanoseconds of processor time per call.  Compiled twice, with and without
  * instrumentation.
@@ -34,6 +34,9 @@
 
 static __thread unsigned long enters, leaves;
 
+/* Profilers have tail-call hooks as well. */
+static int tells_tailcalls;
+
 QUIETLY static void fast_enter(union shim_function_or_client function)
 {
 	(void)function;
@@ -41,6 +44,12 @@ QUIETLY static void fast_enter(union shim_function_or_client function)
 }
 
 QUIETLY static void fast_leave(union shim_function_or_client function)
+{
+	(void)function;
+	leaves++;
+}
+
+QUIETLY static void fast_tailcall(union shim_function_or_client function)
 {
 	(void)function;
 	leaves++;
@@ -56,6 +65,14 @@ QUIETLY static void slow_enter(union shim_function_or_client function,
 
 QUIETLY static void slow_leave(union shim_function_or_client function,
 			       shim_elt_info info)
+{
+	(void)function;
+	(void)info;
+	leaves++;
+}
+
+QUIETLY static void slow_tailcall(union shim_function_or_client function,
+				  shim_elt_info info)
 {
 	(void)function;
 	(void)info;
@@ -219,8 +236,8 @@ QUIETLY static void set_slow(shim_function_hook_with_info enter,
 	struct shim_handle *handle = shim_profiler_create(NULL);
 
 	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE | mask);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
-						       NULL);
+	shim_set_enter_leave_function_hooks3_with_info(
+		handle, enter, leave, tells_tailcalls ? slow_tailcall : NULL);
 }
 
 QUIETLY static struct shim_handle *set_fast_hooks(shim_function_hook enter,
@@ -228,7 +245,8 @@ QUIETLY static struct shim_handle *set_fast_hooks(shim_function_hook enter,
 {
 	struct shim_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, enter, leave, NULL);
+	shim_set_enter_leave_function_hooks3(
+		handle, enter, leave, tells_tailcalls ? fast_tailcall : NULL);
 	return handle;
 }
 
@@ -258,8 +276,12 @@ QUIETLY __attribute__((constructor)) static void start(void)
 {
 	int count;
 	char **arguments = arguments_of(&count);
-	const char *mode = count > 1 ? arguments[1] : "";
+	static char mode[64];
 
+	strncpy(mode, count > 1 ? arguments[1] : "", sizeof(mode) - 1);
+	tells_tailcalls = strstr(mode, "+tail") != NULL;
+	if (strchr(mode, '+'))
+		*strchr(mode, '+') = '\0';
 	if (!shim_profiler_create)
 		return;
 	if (strcmp(mode, "fast") == 0)
@@ -322,6 +344,21 @@ QUIETLY static void *run(void *unused)
 	return unused;
 }
 
+static volatile int cleaned;
+
+QUIETLY static void clean(int *value)
+{
+	cleaned += *value;
+}
+
+/* Its frame is unwound, as an exception would do it. */
+static void *exit_inside(void *unused)
+{
+	__attribute__((cleanup(clean))) int value = 1;
+
+	pthread_exit(unused);
+}
+
 QUIETLY int main(int count, char **arguments)
 {
 	int threads = count > 3 ? atoi(arguments[3]) : 1;
@@ -329,6 +366,10 @@ QUIETLY int main(int count, char **arguments)
 	struct timespec before, after;
 	double time_ns;
 
+	if (count > 1 && strstr(arguments[1], "+thrown")) {
+		pthread_create(&thread[1], NULL, exit_inside, NULL);
+		pthread_join(thread[1], NULL);
+	}
 	/* What is found out at the first call is not what calls cost. */
 	loops = 1;
 	run(NULL);
