@@ -861,6 +861,7 @@ int tree_start(void)
 			       SHIM_SITE_HOOK(hooks[1]));
 	shim_set_frame_hooks(handle, hooks_at[tree_is_traced][tree_mode][0],
 			     hooks_at[tree_is_traced][tree_mode][1]);
+	shim_set_raw_leave_hooks(handle);
 	if (by_is_wanted || trace_asks_arguments)
 		shim_set_asking_hook(handle, enter_asked);
 	if (by_is_wanted)

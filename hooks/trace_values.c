@@ -498,7 +498,7 @@ bool trace_values_start(void)
 	if (!asks_results)
 		return true;
 	handle = shim_profiler_create(NULL);
-	return handle &&
+	return handle && shim_set_raw_leave_hooks(handle) == SHIM_OK &&
 	       shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					   SHIM_ENABLE_FUNCTION_RETVAL) ==
 		       SHIM_OK &&

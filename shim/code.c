@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "code.h"
 
+#include "leaves.h"
 #include "log.h"
 #include "lookup.h"
 #include "state.h"
@@ -62,6 +63,7 @@ void code_start(void)
 		log_line("%s", FILE_NAME " cannot be used: tail calls will "
 			       "look like returns, arguments and results are not "
 			       "available");
+	leaves_forget();
 	errno = before;
 }
 
@@ -155,6 +157,7 @@ void code_closed(void)
 {
 	if (__atomic_load_n(&sites, __ATOMIC_ACQUIRE))
 		state_slowly(forget, NULL);
+	leaves_forget();
 }
 
 /* --- the question --- */
@@ -167,7 +170,8 @@ struct job {
 static int decide(void *argument)
 {
 	static const enum code_leave kinds[] = {
-		[DECODE_UNKNOWN] = CODE_RETURNS,
+		[DECODE_UNKNOWN] = CODE_DEPENDS,
+		[DECODE_DEPENDS] = CODE_DEPENDS,
 		[DECODE_RETURN] = CODE_RETURNS,
 		[DECODE_TAIL_CALL] = CODE_TAIL_CALLS,
 		[DECODE_UNWIND] = CODE_UNWINDS,
@@ -204,7 +208,7 @@ enum code_leave code_leave_kind(const struct plan_call *call, uintptr_t *target)
 
 	*target = 0;
 	if (!helper)
-		return CODE_RETURNS;
+		return CODE_DEPENDS;
 	site = find(__atomic_load_n(&sites, __ATOMIC_ACQUIRE),
 		    call->return_address);
 	if (!site) {

@@ -8,14 +8,16 @@
 #include "plan.h"
 
 enum code_leave {
-	CODE_RETURNS,		/* also when it is not known */
+	CODE_RETURNS,
+	CODE_DEPENDS,		/* it returns, unless it is being unwound; also when
+				   nothing is known */
 	CODE_TAIL_CALLS,	/* it jumps to another function */
 	CODE_UNWINDS,		/* it resumes an exception */
 };
 
 /*
  * Opens the decoder, libshim-code.so, if there is one for this processor; until
- * then everything CODE_RETURNS.  Before the first plan that tracks; may be
+ * then everything CODE_DEPENDS.  Before the first plan that tracks; may be
  * called again.  Not with the state lock: it takes the loader's.
  */
 void code_start(void);

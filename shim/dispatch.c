@@ -39,6 +39,7 @@ static const uint8_t flag_of[] = {
 	[PLAN_LEAVE] = SHIM_CALL_INSTRUMENTATION_LEAVE,
 	[PLAN_TAILCALL] = SHIM_CALL_INSTRUMENTATION_TAIL_CALL,
 	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
+	[PLAN_UNWINDING] = SHIM_CALL_INSTRUMENTATION_LEAVE,
 };
 
 /* @flags: what the profiler's filter said. */
@@ -68,7 +69,23 @@ static void raise_method(const struct plan_entry *entry,
 		RAISE_ONE(handle, method_exception_leave, call->function,
 			  call->target);
 		break;
+	case PLAN_UNWINDING: break;
 	}
+}
+
+static void call_hook(struct thread *self, const struct plan_entry *entry,
+		      const struct plan_call *call, uintptr_t client,
+		      uint8_t flags);
+
+/* To a profiler that wants to know it, it is a leave. */
+static void call_raw(struct thread *self, const struct plan_entry *entry,
+		     const struct plan_call *call, uintptr_t client)
+{
+	struct plan_call leave = *call;
+
+	leave.event = PLAN_LEAVE;
+	if (entry->raw)
+		call_hook(self, entry, &leave, client, 0);
 }
 
 static void call_hook(struct thread *self, const struct plan_entry *entry,
@@ -77,6 +94,10 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 {
 	void *hook;
 
+	if (call->event == PLAN_UNWINDING) {
+		call_raw(self, entry, call, client);
+		return;
+	}
 	if (entry->kind == PLAN_METHOD) {
 		raise_method(entry, call, flags);
 		return;
@@ -213,6 +234,7 @@ IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
 IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);
 IS_AT(known, address, 0);
 IS_AT(known, function, 8);
+_Static_assert(PLAN_UNWINDING == LAYOUT_UNWINDING, "layout.h");
 _Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "layout.h");
 
 /* The fields are set one by one: the compiler would clear the whole first. */

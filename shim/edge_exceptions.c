@@ -16,10 +16,13 @@
 
 #include "contract.h"
 #include "events.h"
+#include "landings.h"
 #include "log.h"
 #include "lookup.h"
 #include "lsda.h"
+#include "plan.h"
 #include "track.h"
+#include "walk.h"
 
 #include <shim/cpu.h>
 #include <unistd.h>
@@ -230,6 +233,8 @@ void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
 {
 	(void)b, (void)c;
 	track_caught(SHIM_CALLER_SP);
+	if (landings_count > 0)
+		landings_caught(SHIM_CALLER_SP);
 	if (is_told())
 		RAISE(exception_catcher_enter, object_of(exception));
 	return find_or_end(&begin_function, caller);
@@ -305,6 +310,9 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 
 /* --- unwinding --- */
 
+/* Where the tables do not tell. */
+#define FRAME_SIZE_MAX 65536
+
 typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
 					   _Unwind_Exception_Class class,
 					   struct _Unwind_Exception *exception,
@@ -312,6 +320,21 @@ typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
 
 static struct function cxx = { "__gxx_personality_v0", "libstdc++.so.6", NULL };
 static struct function c = { "__gcc_personality_v0", "libgcc_s.so.1", NULL };
+
+static uintptr_t get_register(void *context, int number)
+{
+	return get_gr(context, number);
+}
+
+/* How far up the frame goes that a landing pad is about to run in. */
+static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
+{
+	uintptr_t end = 0;
+
+	if (get_gr && get_ip)
+		end = walk_end(get_ip(context), sp, get_register, context);
+	return end > sp ? end : sp + FRAME_SIZE_MAX;
+}
 
 static void land(_Unwind_Action actions,
 		 const struct _Unwind_Exception *exception,
@@ -326,6 +349,8 @@ static void land(_Unwind_Action actions,
 	sp = get_cfa(context);
 	guard_unwound(sp);
 	track_unwound(sp, object, true);
+	if (plan_landed())
+		landings_begin(sp, find_end(context, sp));
 	RAISE(frames_unwound, sp);
 	if (__atomic_load_n(&clauses, __ATOMIC_ACQUIRE) && is_told() &&
 	    events_counts.exception_clause > 0)

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "landings.h"
 #include "sample.h"
 #include "track.h"
 
@@ -47,6 +48,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 	guard_jumped(arch_jump_sp(buffer));
 	sample_jumped();
 	track_jumped(arch_jump_sp(buffer));
+	landings_cut(arch_jump_sp(buffer));
 	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
 	real_jumpers[which](buffer, value);
 }

@@ -193,6 +193,14 @@ enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
+enum shim_result shim_set_raw_leave_hooks(struct shim_handle *handle)
+{
+	ENTRY_INIT_OF(handle);
+	handle->raw_leaves = true;
+	plan_changed();
+	return SHIM_OK;
+}
+
 enum shim_result shim_set_asking_hook(struct shim_handle *handle,
 				      shim_asking_hook hook)
 {

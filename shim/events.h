@@ -42,6 +42,7 @@ struct shim_handle {
 	bool may_go;		/* came while the program ran */
 	bool waits;		/* its module's init has not returned */
 	bool broken;		/* threw, and gets nothing any more */
+	bool raw_leaves;	/* its leave hook is called while unwinding, too */
 	struct module *module;
 	uint32_t mask, mask_high;
 

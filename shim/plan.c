@@ -4,6 +4,7 @@
 #include "code.h"
 #include "context.h"
 #include "frame.h"
+#include "leaves.h"
 #include "log.h"
 #include "sites.h"
 #include "state.h"
@@ -15,11 +16,15 @@
 /* entry.S: call the hooks of a chain. */
 void plan_enter(shim_function function, const void *site);
 void plan_leave(shim_function function, const void *site);
+void plan_tailcall(shim_function function, const void *site);
+void plan_unwinding(shim_function function, const void *site);
 /* entry.S: put a frame on the stack; the second pair saves registers in it. */
 void plan_slow_enter(shim_function function, const void *site);
 void plan_slow_leave(shim_function function, const void *site);
+void plan_slow_tailcall(shim_function function, const void *site);
 void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
+void plan_inspecting_unwinding(shim_function function, const void *site);
 /* ... those that calls keep: for who comes from code of ours. */
 void plan_asking_enter(shim_function function, const void *site);
 
@@ -28,7 +33,9 @@ const struct plan *plan_current;
 static struct plan *retired;
 static bool is_paused, is_finished;
 /* What the plan there is says; it may go while somebody reads it elsewhere. */
-static bool is_tracking, is_decoding;
+static bool is_tracking, is_decoding, is_landing;
+/* Something of the program was unwound: it may be again. */
+static bool has_landed;
 
 /* --- making one --- */
 
@@ -89,10 +96,24 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 	plan->inspects |= entry->kind == PLAN_METHOD && context_is_enabled() &&
 			  (entry->handle->method_enter ||
 			   entry->handle->method_leave);
-	plan->tracks |= entry->hooks[2] ||
-			(entry->kind == PLAN_METHOD &&
-			 (entry->handle->method_tail_call ||
-			  entry->handle->method_exception_leave));
+	plan->tracks |= entry->kind == PLAN_METHOD &&
+			(entry->handle->method_tail_call ||
+			 entry->handle->method_exception_leave);
+	plan->tail_calls |= entry->hooks[2] != NULL;
+	plan->sorts_landed |= !entry->raw &&
+			      (entry->hooks[1] ||
+			       (entry->kind == PLAN_METHOD &&
+				entry->handle->method_leave));
+}
+
+/* With lists of frames (track.h) it is known how each of them ends. */
+static void choose_sorting(struct plan *plan)
+{
+	plan->sorts_landed &= !plan->tracks;
+	plan->sorts = !plan->tracks &&
+		      (plan->tail_calls ||
+		       (plan->sorts_landed &&
+			__atomic_load_n(&has_landed, __ATOMIC_ACQUIRE)));
 }
 
 static bool has_methods(const struct plan *plan)
@@ -108,7 +129,7 @@ static void make_chains(struct plan *plan)
 {
 	void **next = (void **)&plan->entries[plan->room];
 
-	for (int event = PLAN_ENTER; event <= PLAN_LEAVE; event++) {
+	for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++) {
 		plan->chains[event] = next;
 		for (uint32_t i = 0; i < plan->count; i++)
 			if (plan->entries[i].hooks[event])
@@ -122,6 +143,7 @@ static void make(struct plan *plan)
 	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
 		struct plan_entry entry = {
 			.handle = h,
+			.raw = h->raw_leaves,
 			.filter = h->filter_slot,
 			.mapper = h->mapper_slot,
 		};
@@ -141,13 +163,14 @@ static void make(struct plan *plan)
 			add_entry(plan, &methods);
 		}
 	}
+	choose_sorting(plan);
 	if (plan->decides || plan->tracks)
 		return;
 	if (!plan->slow && !has_methods(plan))
 		make_chains(plan);
 	if (plan->count == 1 && plan->slow) {
 		plan->single_entry = &plan->entries[0];
-		for (int event = PLAN_ENTER; event <= PLAN_LEAVE; event++)
+		for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++)
 			plan->single[event] =
 				frame_single_hook(&plan->entries[0], event);
 	}
@@ -168,7 +191,7 @@ static bool is_direct(const struct plan *plan)
  * it wants the function is before its hook, which then runs as if it had been
  * called directly.
  */
-static shim_site_hook chosen_hooks[2], undecided_hooks[2];
+static shim_site_hook chosen_hooks[3], undecided_hooks[3];
 
 #define CHOOSING(name, event, flag)                                            \
 	static void name(shim_function function, const void *site)             \
@@ -184,6 +207,7 @@ static shim_site_hook chosen_hooks[2], undecided_hooks[2];
 
 CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
 CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE)
+CHOOSING(choose_tailcall, PLAN_TAILCALL, SHIM_CALL_INSTRUMENTATION_TAIL_CALL)
 
 static bool is_choice(const struct plan *plan)
 {
@@ -201,42 +225,100 @@ static bool is_run(const struct plan *plan)
 	       !is_choice(plan);
 }
 
+/* What is called, or jumped to, for each event; NULL: nothing. */
+struct ways {
+	void *enter, *leave, *tail_call, *unwinding;
+};
+
+static void point_ways(const struct plan *plan, const struct ways *ways)
+{
+	const struct leaves_hooks hooks = { ways->leave, ways->tail_call,
+					    ways->unwinding };
+
+	table_point(ways->enter,
+		    plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
+}
+
+static bool has_raw(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->entries[i].raw)
+			return true;
+	return false;
+}
+
 /* Stubs for the hooks of one profiler, or of several. */
-static void point_at_stubs(const struct plan *plan, shim_site_hook enter,
-			   shim_site_hook leave)
+static void point_at_stubs(const struct plan *plan, struct ways ways)
 {
 	const struct plan_entry *entry = plan->single_entry;
-	bool is_alone = entry && !entry->asks;
 
-	table_point(is_alone && !entry->hooks[PLAN_ENTER] ? NULL :
-							    (void *)enter,
-		    is_alone && !entry->hooks[PLAN_LEAVE] ? NULL :
-							    (void *)leave);
+	if (entry && !entry->asks) {
+		ways.enter = entry->hooks[PLAN_ENTER] ? ways.enter : NULL;
+		ways.leave = entry->hooks[PLAN_LEAVE] ? ways.leave : NULL;
+	}
+	if (!plan->tail_calls)
+		ways.tail_call = NULL;
+	if (!has_raw(plan))
+		ways.unwinding = NULL;
+	point_ways(plan, &ways);
+}
+
+/* One profiler's own hooks. */
+static void point_at_hooks(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+	const struct shim_handle *handle = entry->handle;
+
+	point_ways(plan, &(struct ways){
+				 (void *)handle->fast[0],
+				 (void *)handle->fast[1],
+				 (void *)handle->fast[2],
+				 entry->raw ? (void *)handle->fast[1] : NULL,
+			 });
+}
+
+static void point_at_choice(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+
+	verdict_single(entry->filter, entry->mapper);
+	for (int i = PLAN_ENTER; i <= PLAN_TAILCALL; i++)
+		chosen_hooks[i] = (shim_site_hook)(void (*)(void))
+					  entry->handle->fast[i];
+	undecided_hooks[PLAN_ENTER] =
+		plan->asks ? plan_asking_enter : plan_enter;
+	undecided_hooks[PLAN_LEAVE] = plan_leave;
+	undecided_hooks[PLAN_TAILCALL] = plan_tailcall;
+	point_ways(plan, &(struct ways){
+				 (void *)choose_enter,
+				 (void *)choose_leave,
+				 entry->handle->fast[2] ?
+					 (void *)choose_tailcall :
+					 NULL,
+				 entry->raw ? (void *)choose_leave : NULL,
+			 });
 }
 
 static void point_at(const struct plan *plan)
 {
-	const struct shim_handle *handle = plan->entries[0].handle;
-
-	if (is_choice(plan)) {
-		verdict_single(plan->entries[0].filter,
-			       plan->entries[0].mapper);
-		for (int i = PLAN_ENTER; i <= PLAN_LEAVE; i++)
-			chosen_hooks[i] = (shim_site_hook)(void (*)(void))
-						  handle->fast[i];
-		undecided_hooks[PLAN_ENTER] =
-			plan->asks ? plan_asking_enter : plan_enter;
-		undecided_hooks[PLAN_LEAVE] = plan_leave;
-		table_point((void *)choose_enter, (void *)choose_leave);
-	} else if (is_direct(plan))
-		table_point((void *)handle->fast[0], (void *)handle->fast[1]);
+	if (is_choice(plan))
+		point_at_choice(plan);
+	else if (is_direct(plan))
+		point_at_hooks(plan);
 	else if (plan->inspects)
-		point_at_stubs(plan, plan_inspecting_enter,
-			       plan_inspecting_leave);
+		point_at_stubs(plan, (struct ways){ plan_inspecting_enter,
+						    plan_inspecting_leave,
+						    plan_slow_tailcall,
+						    plan_inspecting_unwinding });
 	else if (plan->slow)
-		point_at_stubs(plan, plan_slow_enter, plan_slow_leave);
+		point_at_stubs(plan, (struct ways){ plan_slow_enter,
+						    plan_slow_leave,
+						    plan_slow_tailcall,
+						    plan_inspecting_unwinding });
 	else
-		table_point((void *)plan_enter, (void *)plan_leave);
+		point_at_stubs(plan, (struct ways){ plan_enter, plan_leave,
+						    plan_tailcall,
+						    plan_unwinding });
 }
 
 /* What was off is on: before any hook is, and once more when all are.  Between
@@ -295,7 +377,7 @@ void plan_filters_changed(void)
 #define SPARE_ROOM 8
 #define PLAN_SIZE(room)                                                        \
 	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) +            \
-	 2 * ((room) + 1) * sizeof(void *))
+	 3 * ((room) + 1) * sizeof(void *))
 
 static _Alignas(struct plan) char spare_memory[PLAN_SIZE(SPARE_ROOM)];
 static struct plan *const spare = (struct plan *)spare_memory;
@@ -388,7 +470,10 @@ void plan_update(void)
 	}
 	make(plan);
 	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
-	__atomic_store_n(&is_decoding, plan->tracks || plan->inspects,
+	__atomic_store_n(&is_decoding,
+			 plan->tracks || plan->inspects || plan->tail_calls,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&is_landing, plan->sorts || plan->sorts_landed,
 			 __ATOMIC_RELEASE);
 	/* The table has many slots, the plan is one pointer: whoever comes in
 	 * or goes sees no enter without its leave if it is the plan that
@@ -413,6 +498,15 @@ void plan_update(void)
 bool plan_is_tracking(void)
 {
 	return __atomic_load_n(&is_tracking, __ATOMIC_ACQUIRE);
+}
+
+bool plan_landed(void)
+{
+	if (!__atomic_load_n(&is_landing, __ATOMIC_ACQUIRE))
+		return false;
+	if (!__atomic_exchange_n(&has_landed, true, __ATOMIC_ACQ_REL))
+		plan_changed();
+	return true;
 }
 
 void plan_forked(bool paused)

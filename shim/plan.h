@@ -23,11 +23,18 @@ enum plan_kind {
 	PLAN_METHOD,	/* method_* events */
 };
 
-enum plan_event { PLAN_ENTER, PLAN_LEAVE, PLAN_TAILCALL, PLAN_EXCEPTION };
+enum plan_event {
+	PLAN_ENTER,
+	PLAN_LEAVE,
+	PLAN_TAILCALL,
+	PLAN_EXCEPTION,
+	PLAN_UNWINDING,	/* a leave hook of a function that is being unwound */
+};
 
 struct plan_entry {
 	enum plan_kind kind;
 	bool asks;		/* fast, and its enter hook may hand over */
+	bool raw;		/* its leave hook is called for PLAN_UNWINDING */
 	int filter, mapper;	/* slots of verdicts, or -1 */
 	struct shim_handle *handle;
 	void *hooks[3];		/* enter, leave, tailcall */
@@ -35,11 +42,11 @@ struct plan_entry {
 
 struct plan {
 	/* The hooks of the only profiler, if they are slow; for entry.S. */
-	void *single[2];
+	void *single[3];
 	const struct plan_entry *single_entry;
 	/* If there are only fast ones that want everything: the hooks, then
 	 * NULL; for entry.S, too. */
-	void **chains[2];
+	void **chains[3];
 	struct plan *next;	/* an older one that is out of use */
 	size_t size;
 	uint32_t count, room;
@@ -48,6 +55,9 @@ struct plan {
 	bool inspects;		/* ... with the registers, or a context */
 	bool asks;		/* a fast one does, of some calls */
 	bool tracks;		/* someone asks how frames are left */
+	bool tail_calls;	/* someone has a hook for them */
+	bool sorts;		/* leaves are sorted (leaves.h), if there are ... */
+	bool sorts_landed;	/* ... and, only then, when something was unwound */
 	struct plan_entry entries[];
 };
 
@@ -57,6 +67,10 @@ extern const struct plan *plan_current;
 
 /* Whether the plan there is tracks.  Async. */
 bool plan_is_tracking(void);
+
+/* A landing pad is about to run.  Tells whether anybody is interested in that.
+ * Async; takes the state lock the first time. */
+bool plan_landed(void);
 
 /* One call of a hook, as far as it is known. */
 struct plan_call {

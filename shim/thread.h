@@ -9,6 +9,8 @@
 #ifndef SHIM_THREAD_H
 #define SHIM_THREAD_H
 
+#include "landings.h"
+
 #include <shim/profiler.h>
 #include <stdbool.h>
 
@@ -59,6 +61,7 @@ struct thread {
 	struct module *module;	/* whose init function it runs */
 	struct track *tracks;	/* the frames it is in (track.c); ... */
 	struct track *track;	/* ... where they were found last, or NULL */
+	struct landing landings[LANDINGS_MAX];	/* as many as landings_count says */
 	bool asking;		/* it is in a filter or mapper */
 	struct values_space *values;	/* what its slow hooks were told */
 	uintptr_t contexts;	/* how many calls callbacks were told of */

@@ -927,6 +927,25 @@ void walk_from_context(struct walk *walk, const void *context,
 	walk_begin(walk, self);
 }
 
+uintptr_t walk_end(uintptr_t ip, uintptr_t sp,
+		   uintptr_t (*read)(void *argument, int number), void *argument)
+{
+	struct walk walk = { .is_exact = true };
+	uintptr_t own[WALK_REGISTERS];
+
+	/* A processor without walks. */
+	if (!ARCH_GET_OWN_REGISTERS(own))
+		return 0;
+	for (unsigned i = 0; i < sizeof(kept); i++) {
+		walk.registers[kept[i]] = read(argument, kept[i]);
+		walk.known |= 1u << kept[i];
+	}
+	walk.registers[WALK_SP] = sp;
+	walk.registers[WALK_IP] = ip;
+	walk.known |= 1u << WALK_SP | 1u << WALK_IP;
+	return walk_step(&walk) ? walk.registers[WALK_SP] : 0;
+}
+
 void walk_closed(void)
 {
 	if ((uint16_t)__atomic_add_fetch(&epoch, 1, __ATOMIC_ACQ_REL) != 0)

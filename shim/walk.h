@@ -43,6 +43,15 @@ bool walk_step(struct walk *walk);
  * not known. */
 uintptr_t walk_function(const struct walk *walk);
 
+/*
+ * The upper end of the frame that stands at @ip with this stack pointer, or 0;
+ * read(@argument, number) tells what it has in the registers that functions keep, by
+ * their DWARF numbers.
+ */
+uintptr_t walk_end(uintptr_t ip, uintptr_t sp,
+		   uintptr_t (*read)(void *argument, int number),
+		   void *argument);
+
 /* The program has closed an object: its addresses may be used again. */
 void walk_closed(void);
 

@@ -131,11 +131,13 @@ typedef void (*shim_function_hook_with_info)(
  * shim_set_enter_leave_function_hooks3_with_info - slow hooks
  *
  * At least one of the three must be there; NULL means that one is not wanted.
- * A call that an exception ends has no leave, whichever the compiler, where a
- * @tailcall hook, method_tail_call or method_exception_leave has shim look how calls
- * end; without, functions by gcc call the leave hook while they are unwound, those
- * by clang do not.  The last call for a handle wins as a whole, whichever it was.  Rows E-10,
- * E-22 to E-31, section 3.2.
+ * A call that an exception ends has no leave, whichever the compiler: gcc's functions
+ * call the hook while they are unwound, clang's do not.  A C++ library that is
+ * linked into the program statically hides this, where nothing was optimized.  With
+ * a @tailcall hook, and once something of the program was unwound, one comparison is
+ * before the leave hook, which then runs as if the program had called it.  The last
+ * call for a handle wins as a whole, whichever it was.  Rows E-10, E-16 to E-18, E-22
+ * to E-31, section 3.2.
  *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_CALL_ONLY_FROM_INIT after
  * initialization; SHIM_E_INVALIDARG if all are NULL or @handle is wrong;
@@ -169,6 +171,18 @@ SHIM_API enum shim_result
 shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
 		     SHIM_IN shim_frame_hook enter,
 		     SHIM_IN shim_frame_hook leave) SHIM_INIT;
+
+/*
+ * shim_set_raw_leave_hooks - leave hooks are called as compilers call them
+ *
+ * Of functions compiled by gcc also while they are unwound: for profilers that find
+ * out by their frames how calls end.  Row E-16.
+ *
+ * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG.
+ * Contract: init.
+ */
+SHIM_API enum shim_result
+shim_set_raw_leave_hooks(SHIM_IN struct shim_handle *handle) SHIM_INIT;
 
 /*
  * shim_set_asking_hook - lets a fast enter hook ask about single calls

@@ -4,8 +4,8 @@
  * From the hook on the way is followed to where the function is left, which is
  * a few instructions away: registers are brought back, the stack pointer goes
  * up, and then comes a `ret`, or a `jmp` that finds the return address on top
- * of the stack.  Where there is a choice (the stack protector) both ways are
- * tried.
+ * of the stack.  Where there is a choice (the stack protector, a cleanup that all
+ * ends share) both ways are followed.
  */
 #include "decode.h"
 #include "instruction.h"
@@ -43,6 +43,8 @@ struct walk {
 	struct way way;
 	struct way choices[CHOICES_MAX];
 	unsigned choice_count, steps;
+	bool has_ended;		/* this way */
+	bool is_partial;	/* not all ways were followed */
 };
 
 static void lower(struct way *way, const struct instruction *instruction)
@@ -73,9 +75,16 @@ static void lower(struct way *way, const struct instruction *instruction)
 		way->knows_sp = false;
 }
 
+/* Where nothing was optimized both ends of a function share one call of the hook. */
 static void end(struct walk *walk, enum decode_end how)
 {
-	walk->answer->end = how;
+	enum decode_end *known = &walk->answer->end;
+
+	walk->has_ended = true;
+	if (*known == DECODE_UNKNOWN)
+		*known = how;
+	else if ((*known == DECODE_UNWIND) != (how == DECODE_UNWIND))
+		*known = DECODE_DEPENDS;
 }
 
 /* Without the stack pointer: a jump forward or back out of what has been seen
@@ -120,6 +129,8 @@ static void jump(struct walk *walk, const struct instruction *branch)
 		return;
 	}
 	end(walk, DECODE_TAIL_CALL);
+	if (walk->answer->end != DECODE_TAIL_CALL)
+		return;
 	walk->answer->target = slot ? 0 : target;
 	walk->answer->slot = slot;
 }
@@ -136,11 +147,25 @@ static bool resumes(const struct instruction *call)
 	return slot && instruction_is_slot_of(slot, "_Unwind_Resume");
 }
 
+static void choose_later(struct walk *walk, uintptr_t target)
+{
+	struct way *other = &walk->choices[walk->choice_count];
+
+	if (!target || walk->choice_count == CHOICES_MAX) {
+		walk->is_partial = true;
+		return;
+	}
+	*other = walk->way;
+	other->at = target;
+	walk->choice_count++;
+}
+
 static bool choose_other(struct walk *walk)
 {
 	if (walk->choice_count == 0)
 		return false;
 	walk->way = walk->choices[--walk->choice_count];
+	walk->has_ended = false;
 	return true;
 }
 
@@ -157,30 +182,24 @@ static bool step(struct walk *walk)
 	switch (instruction.head.meta.category) {
 	case ZYDIS_CATEGORY_RET:
 		end(walk, DECODE_RETURN);
-		return false;
+		break;
 	case ZYDIS_CATEGORY_CALL:
 		if (!resumes(&instruction))
 			return choose_other(walk);
 		end(walk, DECODE_UNWIND);
-		return false;
+		break;
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		jump(walk, &instruction);
 		break;
 	case ZYDIS_CATEGORY_COND_BR:
 		instruction_target(&instruction, &target, &slot);
-		if (target && walk->choice_count < CHOICES_MAX) {
-			struct way *other =
-				&walk->choices[walk->choice_count++];
-
-			*other = walk->way;
-			other->at = target;
-		}
+		choose_later(walk, target);
 		break;
 	default:
 		lower(&walk->way, &instruction);
 		break;
 	}
-	return walk->answer->end == DECODE_UNKNOWN;
+	return !walk->has_ended || choose_other(walk);
 }
 
 static void follow(const struct decode_question *question,
@@ -193,8 +212,11 @@ static void follow(const struct decode_question *question,
 	};
 
 	*answer = (struct decode_answer){ .end = DECODE_UNKNOWN };
-	while (walk.steps++ < STEPS_MAX && step(&walk))
+	while (step(&walk) && ++walk.steps < STEPS_MAX)
 		;
+	walk.is_partial |= walk.steps >= STEPS_MAX;
+	if (walk.is_partial && answer->end == DECODE_RETURN)
+		answer->end = DECODE_DEPENDS;
 }
 
 /* --- who called --- */

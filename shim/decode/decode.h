@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 4
+#define DECODE_VERSION 5
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -19,6 +19,7 @@ enum decode_end {
 	DECODE_RETURN,
 	DECODE_TAIL_CALL,
 	DECODE_UNWIND,
+	DECODE_DEPENDS,		/* a return or the resumption of an exception */
 };
 
 struct decode_question {

@@ -153,18 +153,28 @@ QUIETLY static void spoil(void)
 #define ALIGNED() (void)0
 #endif
 
-static void *direct_return;
+extern char __executable_start, etext;
+
+/* Whether all of these were called by the program's own code. */
+static int indirect;
+
+#define DIRECTLY()                                                             \
+	do {                                                                   \
+		char *from_ = (char *)__builtin_return_address(0);             \
+		indirect += from_ < &__executable_start || from_ >= &etext;    \
+	} while (0)
 
 QUIETLY static void fast_enter(union shim_function_or_client function)
 {
 	ALIGNED();
-	direct_return = __builtin_return_address(0);
+	DIRECTLY();
 	note('E', function.function);
 }
 
 QUIETLY static void fast_leave(union shim_function_or_client function)
 {
 	ALIGNED();
+	DIRECTLY();
 	note('L', function.function);
 }
 
@@ -305,6 +315,7 @@ QUIETLY static void leave1(shim_function function)
 QUIETLY static void fast_tailcall(union shim_function_or_client function)
 {
 	ALIGNED();
+	DIRECTLY();
 	note('T', function.function);
 }
 
@@ -735,8 +746,6 @@ QUIETLY static void switch_inside(void)
 	outer(1);
 }
 
-extern char __executable_start, etext;
-
 QUIETLY int main(void)
 {
 	if (is("mapper-threads")) {
@@ -794,9 +803,7 @@ QUIETLY int main(void)
 	printf("asked %d\n", asked);
 	if (strncmp(wanted, "spoil", 5) == 0)
 		printf("floating %d\n", floating_stays);
-	if (is("fast"))
-		printf("direct %d\n",
-		       (char *)direct_return >= &__executable_start &&
-			       (char *)direct_return < &etext);
+	if (is("fast") || is("tail-fast"))
+		printf("direct %d\n", used > 0 && indirect == 0);
 	return 0;
 }

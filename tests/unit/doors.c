@@ -61,6 +61,32 @@ void plan_slow_leave(void)
 {
 }
 
+void plan_tailcall(void);
+void plan_unwinding(void);
+void plan_slow_tailcall(void);
+void plan_inspecting_unwinding(void);
+void leaves_sort(void);
+
+void plan_tailcall(void)
+{
+}
+
+void plan_unwinding(void)
+{
+}
+
+void plan_slow_tailcall(void)
+{
+}
+
+void plan_inspecting_unwinding(void)
+{
+}
+
+void leaves_sort(void)
+{
+}
+
 #ifndef ARCH_GENERIC	/* which has these in its arch.h */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e)

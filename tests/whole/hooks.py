@@ -199,6 +199,8 @@ def one_tail(case, family, optimize):
         facts, _ = hooked(case, family, optimize)
         expect_equal(facts['log'].split(),
                      TAILS.get((family, optimize), NO_TAIL), 'events')
+        if case == 'tail-fast':
+            expect_equal(facts['direct'], '1', 'called by the program itself')
     return run_it
 
 
@@ -214,6 +216,52 @@ for case in sorted(CASES):
     for profile in ('calltree', 'calltree:exact'):
         add_test('%s beside %s' % (case, profile),
                  one(case, 'gcc', '-O2', profile))
+
+
+# --- how functions end (rows E-16 to E-18) ---
+
+THROWN = 'Ethrower'
+CAUGHT_INSIDE = 'Eagain Ethrower Ehandler Lhandler Lagain'
+PLAIN = 'Eplain Lplain'
+CLEANED = 'Ecleaned Lcleaned'
+OUTER = ' '.join([
+    'Eouter', 'Emiddle', THROWN, CLEANED, 'Ehandler Lhandler', PLAIN,
+    'Edeep', THROWN, CAUGHT_INSIDE, 'Ehandler Lhandler', PLAIN,
+    'Esized', THROWN, CLEANED, PLAIN, 'Epushes', THROWN, CLEANED, PLAIN,
+    'Einlines', 'Einlined', THROWN, CLEANED, PLAIN, 'Louter'])
+UNWOUND = ' '.join([PLAIN, OUTER, OUTER, PLAIN, 'Eexits', CLEANED,
+                    PLAIN]).split()
+# What gcc's functions tell in between, to who asks for it.
+RAW = 'thrower middle deep sized pushes inlines inlined exits'.split()
+
+
+def one_unwound(kind, family, optimize):
+    def run_it():
+        program = compile('hooked_unwound.cc', family, optimize,
+                          ['-I', INCLUDE])
+        result = record([program, kind], 'none')
+        expect_equal((result.status, result.stderr), (0, ''), kind)
+        facts = dict(line.split(' ', 1) for line in result.stdout.splitlines())
+        events = facts['log'].split()
+        wanted = both(UNWOUND) if 'two' in kind else UNWOUND
+        if 'raw' in kind:
+            letter = 'L' if kind == 'raw' else 'l'
+            raw = [e for e in events if e[0] == letter and e[1:] in RAW]
+            expect(bool(raw) == (family == 'gcc'), 'raw leaves: %s' % raw)
+            events = [e for e in events if e not in raw]
+            wanted = UNWOUND if kind == 'raw' else both(UNWOUND)
+        expect_equal(events, wanted, 'events')
+        if kind in ('fast', 'fast+tail', 'raw'):
+            expect_equal(facts['indirect'], '0', 'hooks called by others')
+    return run_it
+
+
+for family, optimize in BUILDS:
+    for kind in ('fast', 'fast+tail', 'slow', 'slow+tail', 'two', 'two+tail',
+                 'mapped', 'mapped+tail', 'elt2', 'elt1', 'methods', 'raw',
+                 'raw-beside', 'slow-raw-beside'):
+        add_test('unwound %s (%s %s)' % (kind, family, optimize),
+                 one_unwound(kind, family, optimize))
 
 
 @test

@@ -167,6 +167,45 @@
 	END	start_main
 
 /*
+ * Leave hooks of profilers that want to know how functions end (shim/leaves.c):
+ *
+ *     x0  the function          x30  return address into the program
+ *     x1  its call site
+ *
+ * Jumped to at the end of the function, it returns to the call site: the function
+ * has returned.  Nobody reads code on this processor, so that only landing pads make
+ * a difference.
+ */
+	.hidden	leaves_sort
+	FUNCTION leaves_sort
+	cmp	x30, x1
+	b.eq	1f
+	mrs	x9, tpidr_el0
+	adrp	x10, :gottprel:landings_count
+	ldr	x10, [x10, #:gottprel_lo12:landings_count]
+	ldrb	w9, [x9, x10]
+	cbnz	w9, 2f
+1:	LOAD	x9, leaves_hooks
+	br	x9
+2:	stp	x29, x30, [sp, #-32]!
+	.cfi_adjust_cfa_offset 32
+	.cfi_rel_offset x29, 0
+	.cfi_rel_offset x30, 8
+	stp	x0, x1, [sp, #16]
+	mov	x29, sp
+	add	x2, sp, #32
+	mov	x3, x30
+	bl	leaves_decide		/* returns where to go */
+	mov	x9, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #32
+	.cfi_adjust_cfa_offset -32
+	.cfi_restore x29
+	.cfi_restore x30
+	br	x9
+	END	leaves_sort
+
+/*
  * Several profilers with fast hooks that want every function: their hooks, one
  * after the other, each with the stack pointer the program had.
  *
@@ -238,6 +277,16 @@
 
 	FAST_HOOKS plan_enter, 0
 	FAST_HOOKS plan_leave, 1
+	FAST_HOOKS plan_tailcall, 2
+
+/* What is so rare that it goes the general way: PLAN_UNWINDING. */
+	.hidden	plan_unwinding
+	FUNCTION plan_unwinding
+	mov	x2, sp
+	mov	w3, #LAYOUT_UNWINDING
+	mov	x4, x30
+	b	plan_general
+	END	plan_unwinding
 
 /*
  * Hooks of profilers that may ask questions (shim/frame.c), for which a struct
@@ -286,6 +335,7 @@
 	.endif
 	str	w10, [sp, #8]
 	str	xzr, [sp]		/* not in a hook yet, if a handler asks */
+	.if	\event != LAYOUT_UNWINDING
 	LOAD_THREAD x10
 	cbz	x10, 2f
 	ldr	x11, [x10, #LAYOUT_THREAD_FRAME]
@@ -316,6 +366,7 @@
 	.cfi_restore_state
 1:	add	x11, x10, #LAYOUT_THREAD_FRAME
 	stlr	xzr, [x11]
+	.endif
 2:	mov	x0, sp
 	bl	frame_run
 	LEAVE_SLOW_HOOK
@@ -324,8 +375,10 @@
 
 	SLOW_HOOK plan_slow_enter, 0, 0
 	SLOW_HOOK plan_slow_leave, 1, 0
+	SLOW_HOOK plan_slow_tailcall, 2, 0
 	SLOW_HOOK plan_inspecting_enter, 0, 1
 	SLOW_HOOK plan_inspecting_leave, 1, 1
+	SLOW_HOOK plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
 	SLOW_HOOK plan_asking_enter, 0, 1
 
 /*

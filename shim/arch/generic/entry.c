@@ -3,6 +3,7 @@
  * the profiler, where the compiler does not make a jump of it.
  */
 #include "arch.h"
+#include "layout.h"
 
 #include <stddef.h>
 
@@ -44,9 +45,28 @@ void table_nothing(void *function, void *site)
 	(void)site;
 }
 
+/* How functions end is told for calls whose hook is called from inside. */
+extern __attribute__((visibility("hidden"))) hook leaves_hooks[3];
+void *leaves_decide(uintptr_t function, const void *site, uintptr_t frame,
+		    uintptr_t return_address);
+void leaves_sort(void *function, void *site);
+
+void leaves_sort(void *function, void *site)
+{
+	void *address = __builtin_return_address(0);
+	hook decided = leaves_hooks[0];
+
+	if (address != site)
+		decided = (hook)leaves_decide(
+			(uintptr_t)function, site,
+			(uintptr_t)__builtin_dwarf_cfa(), (uintptr_t)address);
+	decided(function, site);
+}
+
 void frame_run(struct arch_frame *frame);
 void plan_slow_enter(void *function, void *site);
 void plan_slow_leave(void *function, void *site);
+void plan_slow_tailcall(void *function, void *site);
 void plan_inspecting_enter(void *function, void *site);
 void plan_asking_enter(void *function, void *site);
 void plan_inspecting_leave(void *function, void *site);
@@ -70,6 +90,9 @@ void plan_general(uintptr_t function, const void *site, uintptr_t frame,
 		  uint32_t event, uintptr_t return_address);
 void plan_enter(void *function, void *site);
 void plan_leave(void *function, void *site);
+void plan_tailcall(void *function, void *site);
+void plan_unwinding(void *function, void *site);
+void plan_inspecting_unwinding(void *function, void *site);
 
 void plan_enter(void *function, void *site)
 {
@@ -85,8 +108,24 @@ void plan_leave(void *function, void *site)
 		     (uintptr_t)__builtin_return_address(0));
 }
 
+void plan_tailcall(void *function, void *site)
+{
+	plan_general((uintptr_t)function, site,
+		     (uintptr_t)__builtin_dwarf_cfa(), 2,
+		     (uintptr_t)__builtin_return_address(0));
+}
+
+void plan_unwinding(void *function, void *site)
+{
+	plan_general((uintptr_t)function, site,
+		     (uintptr_t)__builtin_dwarf_cfa(), LAYOUT_UNWINDING,
+		     (uintptr_t)__builtin_return_address(0));
+}
+
+SLOW_HOOK(plan_inspecting_unwinding, LAYOUT_UNWINDING)
 SLOW_HOOK(plan_slow_enter, 0)
 SLOW_HOOK(plan_slow_leave, 1)
+SLOW_HOOK(plan_slow_tailcall, 2)
 SLOW_HOOK(plan_inspecting_enter, 0)
 SLOW_HOOK(plan_asking_enter, 0)
 SLOW_HOOK(plan_inspecting_leave, 1)

@@ -141,6 +141,56 @@ start_main:
 	.size	start_main, .-start_main
 
 /*
+ * Leave hooks of profilers that want to know how functions end (shim/leaves.c):
+ *
+ *     rdi  the function          (rsp)  return address into the program
+ *     rsi  its call site
+ *
+ * Jumped to at the end of the function, it returns to the call site: the function
+ * has returned.  Else what is known of the return address decides.
+ */
+	.p2align 4
+	.globl	leaves_sort
+	.hidden	leaves_sort
+	.type	leaves_sort, @function
+leaves_sort:
+	.cfi_startproc
+	mov	(%rsp), %rax
+	cmp	%rsi, %rax
+	je	1f
+	imul	$LAYOUT_FRONT_FACTOR, %eax, %ecx
+	shr	$LAYOUT_LEAVES_SHIFT, %ecx
+	lea	leaves_front(%rip), %rdx
+	mov	(%rdx, %rcx, 8), %rdx
+	cmp	%rax, %rdx
+	jne	2f
+1:	jmp	*leaves_hooks(%rip)
+2:	btr	$LAYOUT_LEAVES_BIT, %rdx
+	cmp	%rax, %rdx
+	jne	3f
+	mov	landings_count@gottpoff(%rip), %rdx
+	cmpb	$0, %fs:(%rdx)
+	je	1b
+3:	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	lea	32(%rsp), %rdx
+	mov	%rax, %rcx
+	call	leaves_decide		/* returns where to go */
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmp	*%rax
+	.cfi_endproc
+	.size	leaves_sort, .-leaves_sort
+
+/*
  * Several profilers with fast hooks that want every function: their hooks, one
  * after the other, each with the stack pointer the program had.
  *
@@ -216,6 +266,21 @@ start_main:
 
 	FAST_HOOKS plan_enter, 0
 	FAST_HOOKS plan_leave, 1
+	FAST_HOOKS plan_tailcall, 2
+
+/* What is so rare that it goes the general way: PLAN_UNWINDING. */
+	.p2align 4
+	.globl	plan_unwinding
+	.hidden	plan_unwinding
+	.type	plan_unwinding, @function
+plan_unwinding:
+	.cfi_startproc
+	lea	8(%rsp), %rdx
+	mov	$LAYOUT_UNWINDING, %ecx
+	mov	(%rsp), %r8
+	jmp	plan_general
+	.cfi_endproc
+	.size	plan_unwinding, .-plan_unwinding
 
 /*
  * Hooks of profilers that may ask questions (shim/frame.c), for which a struct
@@ -279,6 +344,9 @@ start_main:
 	.endif
 	movl	$(\event + (\registers << 16)), 8(%rsi)
 	movq	$0, (%rsi)		/* not in a hook yet, if a handler asks */
+	.if	\event == LAYOUT_UNWINDING
+	jmp	2f
+	.else
 	test	%rbx, %rbx
 	jz	2f
 	cmpq	$0, LAYOUT_THREAD_FRAME(%rbx)
@@ -301,6 +369,7 @@ start_main:
 	movq	$0, LAYOUT_THREAD_FRAME(%rbx)
 	cmp	%ebp, (%rcx)
 	jne	4f
+	.endif
 3:	mov	\below+56(%rsp), %rbx
 	mov	\below+64(%rsp), %rbp
 	.cfi_remember_state
@@ -310,12 +379,16 @@ start_main:
 	.cfi_adjust_cfa_offset -(120+\below)
 	ret
 	.cfi_restore_state
+	.if	\event != LAYOUT_UNWINDING
 1:	movq	$0, LAYOUT_THREAD_FRAME(%rbx)
+	.endif
 2:	mov	%rsi, %rdi
 	call	frame_run
 	jmp	3b
+	.if	\event != LAYOUT_UNWINDING
 4:	mov	%ebp, (%rcx)
 	jmp	3b
+	.endif
 	.endm
 
 	.macro	SLOW_FUNCTION name, arguments:vararg
@@ -360,8 +433,10 @@ start_main:
 
 	SLOW_FUNCTION plan_slow_enter, 0, 0
 	SLOW_FUNCTION plan_slow_leave, 1, 0
+	SLOW_FUNCTION plan_slow_tailcall, 2, 0
 	SLOW_FUNCTION unknown_enter, 0, 2, 160
 	SLOW_FUNCTION plan_inspecting_leave, 1, 1
+	SLOW_FUNCTION plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
 	SLOW_FUNCTION unknown_asking_enter, 0, 1
 	LOOKING_FUNCTION plan_inspecting_enter, unknown_enter
 	LOOKING_FUNCTION plan_asking_enter, unknown_asking_enter
