@@ -16,6 +16,7 @@
 #include "events.h"
 #include "image.h"
 #include "known.h"
+#include "plan.h"
 #include "state.h"
 #include "table.h"
 #include "text.h"
@@ -125,7 +126,7 @@ static bool is_free(const char *path, const void *caller)
 static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
-	       (coverage_is_on() || ahead_is_on() ||
+	       (coverage_is_on() || ahead_is_on() || plan_watches_images() ||
 		(events_counts.image_loading | events_counts.image_failed |
 		 events_counts.image_loaded));
 }
@@ -183,12 +184,15 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 		edge_images_resolve();
 	if (flags & RTLD_DEEPBIND)
 		table_opens_deep();
+	image_opening(false);
 	if (!is_watched(path, flags))
 		return (void *)real_dlopen;
 	coverage_prepare();
 	RAISE(image_loading, path);
-	return is_free(path, caller) ? (void *)open_watched :
-				       (void *)real_dlopen;
+	if (is_free(path, caller))
+		return (void *)open_watched;
+	image_opening(true);
+	return (void *)real_dlopen;
 }
 
 void *edge_opens_in(Lmid_t space, const char *path, int flags,
@@ -199,12 +203,15 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 		edge_images_resolve();
 	if (flags & RTLD_DEEPBIND)
 		table_opens_deep();
+	image_opening(false);
 	if (!is_watched(path, flags))
 		return (void *)real_dlmopen;
 	coverage_prepare();
 	RAISE(image_loading, path);
-	return is_free(path, caller) ? (void *)open_watched_in :
-				       (void *)real_dlmopen;
+	if (is_free(path, caller))
+		return (void *)open_watched_in;
+	image_opening(true);
+	return (void *)real_dlmopen;
 }
 
 void *edge_open(const char *path, int flags)
@@ -242,6 +249,9 @@ EDGE int dlclose(void *handle)
 		edge_images_resolve();
 	if (state_get() != STATE_RUNNING)
 		return real_dlclose(handle);
+	/* What goes without having been known would never have been there. */
+	if (image_is_unseen())
+		image_look_again();
 	if (events_counts.image_unloading > 0)
 		tell_unloading(handle);
 	image_closing(1);

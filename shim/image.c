@@ -49,6 +49,7 @@ static uint32_t scans;
 static uint32_t generations;
 static uint64_t notices; /* the number of the last one */
 static uint32_t notices_left;
+static bool is_unseen; /* something was opened, and not looked at */
 
 /* What readers walk: replaced whole. */
 struct range {
@@ -560,6 +561,7 @@ int image_scan(void)
 	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
 		log_line("%s", "functions will be shown as numbers");
 	scans++;
+	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
 	run.has_code = false;
 	run.image.inode = ~0ull;
 	r = maps_read(next_map, NULL);
@@ -835,22 +837,40 @@ bool image_is_closing(void)
 
 /* Code that belongs to no file (generated at run time) would make us look
  * again for each of its functions. */
-void shim_image_note(shim_function function)
-{
-	static uintptr_t hopeless[8];
-	static unsigned next;
-	uintptr_t region = function >> 21;
+static uintptr_t hopeless[8];
 
-	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0) {
-		image_look_again();
-		return;
-	}
-	if (is_known(function))
+void image_opening(bool unseen)
+{
+	for (unsigned i = 0; i < 8; i++)
+		hopeless[i] = 0;
+	if (unseen)
+		__atomic_store_n(&is_unseen, true, __ATOMIC_RELEASE);
+}
+
+bool image_is_unseen(void)
+{
+	return __atomic_load_n(&is_unseen, __ATOMIC_ACQUIRE);
+}
+
+void image_look_for(uintptr_t address)
+{
+	static unsigned next;
+	uintptr_t region = address >> 21;
+
+	if (is_known(address))
 		return;
 	for (unsigned i = 0; i < 8; i++)
 		if (hopeless[i] == region)
 			return;
 	image_look_again();
-	if (!is_known(function))
+	if (!is_known(address))
 		hopeless[next++ % 8] = region;
+}
+
+void shim_image_note(shim_function function)
+{
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0)
+		image_look_again();
+	else
+		image_look_for(function);
 }

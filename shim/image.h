@@ -62,6 +62,14 @@ int image_describe(uintptr_t address, struct image_entry *entry);
 /* The same for who does not hold the lock. */
 void image_look_again(void);
 
+/* Something is being opened.  What is @unseen will not be looked at when it is
+ * there, but by image_look_for, and before anything is closed. */
+void image_opening(bool unseen);
+bool image_is_unseen(void);
+
+/* Looks again if no image is known at @address and one may be. */
+void image_look_for(uintptr_t address);
+
 /* Tells modules what came and went since.  Only where they may be called: no
  * lock is held, and the program is between two instructions of its own. */
 void image_raise_pending(void);

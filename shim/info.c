@@ -37,6 +37,19 @@ static enum shim_result find_image(shim_image id, struct image_entry **image)
 	return has_been ? SHIM_E_DATAINCOMPLETE : SHIM_E_INVALIDARG;
 }
 
+/* What is asked about may have come without our hearing of it.  Nothing is looked
+ * for by who has been called by us with the lock. */
+static void look_for(uintptr_t address)
+{
+	bool found;
+
+	image_pin();
+	found = image_find(address) != NULL;
+	image_unpin();
+	if (!found && state_get() == STATE_RUNNING && !state_is_held())
+		image_look_for(address);
+}
+
 static enum shim_result find_address(uintptr_t address, struct place *place)
 {
 	*place = (struct place){ .image = image_find(address) };
@@ -261,6 +274,7 @@ enum shim_result shim_image_from_address(const void *address, shim_image *image)
 	ENTRY_ASYNC();
 	if (!image || !address)
 		return SHIM_E_INVALIDARG;
+	look_for((uintptr_t)address);
 	image_pin();
 	r = find_address((uintptr_t)address, &place);
 	if (r == SHIM_OK)
@@ -284,6 +298,7 @@ static enum shim_result function_at(const void *address,
 	struct place place;
 	enum shim_result r;
 
+	look_for((uintptr_t)address);
 	image_pin();
 	r = find_address((uintptr_t)address, &place);
 	if (r == SHIM_OK && !place.symbols)
@@ -322,6 +337,7 @@ enum shim_result shim_function_info(shim_function function, shim_image *image,
 	enum shim_result r;
 
 	ENTRY_ASYNC();
+	look_for(function);
 	image_pin();
 	r = find_function(function, &place);
 	if (r == SHIM_OK) {
@@ -348,6 +364,7 @@ enum shim_result shim_function_name(shim_function function, uint32_t count,
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
+	look_for(function);
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK)
@@ -383,6 +400,7 @@ enum shim_result shim_function_code(shim_function function, const void **start,
 	enum shim_result r;
 
 	ENTRY_ASYNC();
+	look_for(function);
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK) {
@@ -405,6 +423,7 @@ enum shim_result shim_function_ranges(shim_function function, uint32_t count,
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, ranges))
 		return SHIM_E_INVALIDARG;
+	look_for(function);
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK) {

@@ -33,7 +33,7 @@ const struct plan *plan_current;
 static struct plan *retired;
 static bool is_paused, is_finished;
 /* What the plan there is says; it may go while somebody reads it elsewhere. */
-static bool is_tracking, is_decoding, is_landing;
+static bool is_tracking, is_decoding, is_landing, is_watching;
 /* Something of the program was unwound: it may be again. */
 static bool has_landed;
 
@@ -457,6 +457,16 @@ static void give_up(void)
 		table_point(NULL, NULL);
 }
 
+/* Our own profilers look for themselves. */
+static bool has_module(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (!plan->entries[i].handle->builtin ||
+		    plan->entries[i].filter >= 0)
+			return true;
+	return false;
+}
+
 void plan_update(void)
 {
 	struct plan *before = (struct plan *)plan_current, *plan;
@@ -473,6 +483,7 @@ void plan_update(void)
 	__atomic_store_n(&is_decoding,
 			 plan->tracks || plan->inspects || plan->tail_calls,
 			 __ATOMIC_RELEASE);
+	__atomic_store_n(&is_watching, has_module(plan), __ATOMIC_RELEASE);
 	__atomic_store_n(&is_landing, plan->sorts || plan->sorts_landed,
 			 __ATOMIC_RELEASE);
 	/* The table has many slots, the plan is one pointer: whoever comes in
@@ -498,6 +509,11 @@ void plan_update(void)
 bool plan_is_tracking(void)
 {
 	return __atomic_load_n(&is_tracking, __ATOMIC_ACQUIRE);
+}
+
+bool plan_watches_images(void)
+{
+	return __atomic_load_n(&is_watching, __ATOMIC_ACQUIRE);
 }
 
 bool plan_landed(void)

@@ -68,6 +68,10 @@ extern const struct plan *plan_current;
 /* Whether the plan there is tracks.  Async. */
 bool plan_is_tracking(void);
 
+/* Whether somebody is told of functions by their addresses: hooks of modules, mappers
+ * and filters.  Then what is opened is looked at at once.  Async. */
+bool plan_watches_images(void);
+
 /* A landing pad is about to run.  Tells whether anybody is interested in that.
  * Async; takes the state lock the first time. */
 bool plan_landed(void);

@@ -6,6 +6,8 @@
 #include "state.h"
 #include "sys.h"
 
+#include <shim/record.h>
+
 #include <shim/banned.h>
 
 struct slot {
@@ -271,6 +273,8 @@ const struct verdict *verdict_get(struct thread *self, shim_function function)
 		if (!record)
 			return NULL;
 	}
+	/* Who is asked may ask back: where it is, and what it is called. */
+	shim_image_note(function);
 	self->asking = true;
 	for (int i = 0; i < VERDICT_SLOTS; i++) {
 		uint16_t age = slots[i].age;

@@ -286,6 +286,8 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
  * Asked once for each function, before its first event: what it returns is what
  * hooks get instead of the function (0: the function itself), and *@hook, which
  * is true, may be made false: then no hook of this profiler is called for it.
+ * Functions of a library that has gone are forgotten: what comes to their
+ * addresses is asked about.
  * Two threads may be in it for the same function; one answer is taken.  Set
  * again, the new mapper is asked for functions that have not been seen.  Mapper2
  * wins over mapper1.  NULL: none.  SHIM_SYNC functions may be called in it.

@@ -6,7 +6,10 @@
  * characters of UTF-8, and still ends in a NUL (row C-20).
  *
  * Ids are checked: one that never was gives SHIM_E_INVALIDARG; one whose object
- * has gone, SHIM_E_DATAINCOMPLETE (rows C-29, E-38, P-8).  SHIM_E_FAIL is also
+ * has gone, SHIM_E_DATAINCOMPLETE (rows C-29, E-38, P-8).  Objects are known from
+ * when dlopen returns, while there are hooks of modules, mappers or filters; before,
+ * and without, the first question about a function of one looks at what is mapped
+ * now, with signals blocked and the lock of shim/state.h.  SHIM_E_FAIL is also
  * the answer of those that list or read when the program has forbidden itself the
  * system calls that this takes.
  */

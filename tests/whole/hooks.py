@@ -264,6 +264,64 @@ for family, optimize in BUILDS:
                  one_unwound(kind, family, optimize))
 
 
+# --- functions of libraries that come and go (rows E-38, E-41, E-47, P-9) ---
+
+# What a plugin's functions call, by name; {} is the library's.
+PLUGIN = ('E{0}_construct E{0}_twice L{0}_twice L{0}_construct Ework '
+          'E{0}_twice L{0}_twice E{0}_twice L{0}_twice Lwork '
+          'E{0}_destruct E{0}_twice L{0}_twice L{0}_destruct')
+
+
+def opened_lines(kind, name, ids):
+    """What hooked_opens prints of one plugin; @ids are the answers so far."""
+    lines, known = [], {}
+    for event in PLUGIN.format(name).split():
+        function = event[1:]
+        told = '%s lib%s.so' % (function, name)
+        if kind in ('mapper', 'filter') and function not in known:
+            known[function] = len(ids) + 1
+            ids.append(function)
+            lines.append('? ' + told)
+        if event[0] == 'E' or kind == 'fast':
+            lines.append('E %d' % known[function] if kind == 'mapper' else
+                         '%s %s' % (event[0], told))
+    return lines
+
+
+def one_opened(kind, by_name):
+    """@by_name: the dynamic linker finds it where the program's RUNPATH says, and
+    shim must not call dlopen in the program's place."""
+    def run_it():
+        names = ['alpha', 'beta_', 'alpha']
+        libraries = [compile('plugin.c', 'gcc', '-O0',
+                             ['-shared', '-fPIC', '-DPLUGIN=' + name],
+                             name='lib%s.so' % name) for name in names]
+        flags = ['-Wl,-rpath,' + os.path.dirname(libraries[0])]
+        program = compile('hooked_opens.c', 'gcc', '-O0', ['-I', INCLUDE] +
+                          (flags if by_name else []),
+                          name='hooked_opens' + '_by_name' * by_name)
+        if by_name:
+            libraries = [os.path.basename(library) for library in libraries]
+        result = record([program, kind] + libraries, 'none')
+        expect_equal((result.status, result.stderr), (0, ''), kind)
+        lines = result.stdout.splitlines()
+        expect('same place' in lines, 'no address was used again')
+        gone = [line for line in lines if line.startswith('gone')]
+        expect_equal(gone, ['gone SHIM_E_DATAINCOMPLETE'] * 3, 'what has gone')
+        ids = []
+        expect_equal([line for line in lines if line[0] in 'EL?'],
+                     sum((opened_lines(kind, name, ids) for name in names), []),
+                     'events')
+    return run_it
+
+
+for kind in ('fast', 'slow', 'mapper', 'filter'):
+    add_test('functions_of_opened_libraries_are_known %s' % kind,
+             one_opened(kind, False))
+    add_test('functions_of_libraries_found_by_name_are_known %s' % kind,
+             one_opened(kind, True))
+
+
 @test
 def threads_that_call_a_function_for_the_first_time_at_once_get_one_id():
     for _ in range(20):
