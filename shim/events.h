@@ -195,7 +195,8 @@ void events_thread_threw(const struct module *module);
 #define RAISE_ONE(target, event, ...)                                          \
 	do {                                                                   \
 		struct shim_handle *one_ = (target);                           \
-		shim_##event##_callback callback_ = one_->event;               \
+		shim_##event##_callback callback_ =                            \
+			__atomic_load_n(&one_->event, __ATOMIC_RELAXED);       \
 		struct guard guard_;                                           \
 		if (!callback_ ||                                              \
 		    !guard_enter(&guard_, one_, event_context_##event,         \

@@ -79,10 +79,13 @@ static int look(void *argument)
  * has put its control block there, and the kernel its gifts for the first. */
 bool stack_is_own(uintptr_t low, uintptr_t high)
 {
-	static uintptr_t gift;
+	static uintptr_t known;
+	uintptr_t gift = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-	if (gift == 0)
+	if (gift == 0) {
 		gift = getauxval(AT_RANDOM);
+		__atomic_store_n(&known, gift, __ATOMIC_RELAXED);
+	}
 	return arch_thread_pointer() - low < high - low ||
 	       gift - low < high - low;
 }
