@@ -243,6 +243,19 @@ def a_histogram_that_cannot_be_written_is_one_line_and_no_directory():
         expect(not os.path.exists(directory + '/missing'), 'it was made')
 
 
+# --- what no other test comes to (tests/coverage) ---
+
+@test
+def functions_of_libc_that_few_call_do_what_they_do_without_us():
+    for family in ('gcc', 'clang'):
+        program = compile('rarely.c', family, '-O1', ['-w'])
+        for profile in ('calltree', 'trace', 'memory', 'locks', 'sampling',
+                        'coverage', 'pchist', 'calltree;sampling;coverage'):
+            done = shimtest.run_both([program], profile)
+            expect_equal((done.status, done.stdout.count('\n')), (6, 13),
+                         done.stdout)
+
+
 # --- P-64: errors of attaching ---
 
 @test
