@@ -432,6 +432,7 @@ static void leave_below(uintptr_t sp, bool by_jump)
 				   "was left by a jump");
 		guard_leave(self->guard);
 	}
+	verdict_jumped(self, sp);
 	frame_jumped(self, sp);
 	if (self->dispatch_sp < sp)
 		self->dispatching = 0;

@@ -114,6 +114,7 @@ static int make(void *argument)
 	thread->module = NULL;
 	track_forget(thread);
 	thread->dispatching = 0;
+	thread->asking = NULL;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++)
 		thread->pins[i] = 0;
 	sys_thread_name(thread->name);

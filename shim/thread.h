@@ -20,6 +20,7 @@ struct module;
 struct track;
 struct results_space;
 struct values_space;
+struct verdict;
 
 enum thread_state {
 	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
@@ -62,7 +63,8 @@ struct thread {
 	struct track *tracks;	/* the frames it is in (track.c); ... */
 	struct track *track;	/* ... where they were found last, or NULL */
 	struct landing landings[LANDINGS_MAX];	/* as many as landings_count says */
-	bool asking;		/* it is in a filter or mapper */
+	struct verdict *asking;	/* it is in a filter or mapper, about that ... */
+	uintptr_t asking_sp;	/* ... from there */
 	struct values_space *values;	/* what its slow hooks were told */
 	uintptr_t contexts;	/* how many calls callbacks were told of */
 	struct results_space *results;	/* ... of results */

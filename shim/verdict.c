@@ -163,6 +163,7 @@ void verdict_forget(uintptr_t low, uintptr_t high)
 		if (!record || record->function < low ||
 		    record->function >= high)
 			continue;
+		record->life++;
 		record->version = 0;
 		record->stubborn = 0;
 		for (int slot = 0; slot < VERDICT_SLOTS; slot++)
@@ -214,34 +215,61 @@ static void ask_it(struct question *question)
 		ask_mapper(question);
 }
 
-/* A signal handler or another thread may ask at the same time, and answer the
- * same: what is stored last stays. */
-static void ask(struct thread *self, struct verdict *record, int number,
-		uint16_t age)
+/* What @record is asked about, and the answer to be published. */
+struct answer {
+	struct verdict *record;
+	uint32_t life, now;
+	int number;
+	uint16_t age;
+	struct question question;
+};
+
+/* The first one counts. */
+static int publish(void *argument)
 {
-	struct question question = {
-		.handle = slots[number].handle,
-		.function = record->function,
-		.is_filter = slots[number].is_filter,
-		.flags = 0xff,
-		.client = record->function,
-	};
+	const struct answer *answer = argument;
+	struct verdict *record = answer->record;
+	int number = answer->number;
+
+	if (record->life != answer->life || record->asked[number] == answer->age)
+		return 0;
+	record->flags[number] = answer->question.flags;
+	record->client[number] = answer->question.client;
+	__atomic_store_n(&record->asked[number], answer->age, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Without the system calls that the lock takes nobody else publishes either. */
+static void do_slowly(int (*work)(void *), struct answer *answer)
+{
+	if (state_slowly(work, answer) < 0)
+		work(answer);
+}
+
+static void ask(struct thread *self, struct answer *answer)
+{
+	struct question *question = &answer->question;
 	struct guard guard;
 	uint32_t before;
 
-	if (!question.handle ||
-	    !guard_enter(&guard, question.handle, EVENT_THREAD, 0,
-			 question.is_filter ? "filter" : "mapper"))
+	*question = (struct question){
+		.handle = slots[answer->number].handle,
+		.function = answer->record->function,
+		.is_filter = slots[answer->number].is_filter,
+		.flags = 0xff,
+		.client = answer->record->function,
+	};
+	if (!question->handle ||
+	    !guard_enter(&guard, question->handle, EVENT_THREAD, 0,
+			 question->is_filter ? "filter" : "mapper"))
 		return;
 	/* Our own profilers have no guard; their filter asks as well. */
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
-	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)&question);
+	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)question);
 	self->state = before;
 	guard_leave(&guard);
-	record->flags[number] = question.flags;
-	record->client[number] = question.client;
-	__atomic_store_n(&record->asked[number], age, __ATOMIC_RELEASE);
+	do_slowly(publish, answer);
 }
 
 static void sum_up(struct verdict *record)
@@ -258,33 +286,122 @@ static void sum_up(struct verdict *record)
 	}
 }
 
-const struct verdict *verdict_get(struct thread *self, shim_function function)
+/* All have been asked. */
+static int finish(void *argument)
 {
-	uint32_t now = __atomic_load_n(&verdict_version, __ATOMIC_ACQUIRE);
+	const struct answer *answer = argument;
+	struct verdict *record = answer->record;
+
+	if (record->life != answer->life || record->version == answer->now)
+		return 0;
+	sum_up(record);
+	__atomic_store_n(&record->version, answer->now, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void ask_all(struct thread *self, struct verdict *record, uint32_t now)
+{
+	struct answer answer = {
+		.record = record,
+		.life = __atomic_load_n(&record->life, __ATOMIC_ACQUIRE),
+		.now = now,
+	};
+
+	/* Who is asked may ask back: where it is, and what it is called. */
+	shim_image_note(record->function);
+	self->asking_sp = (uintptr_t)&answer;
+	self->asking = record;
+	for (int i = 0; i < VERDICT_SLOTS; i++) {
+		answer.number = i;
+		answer.age = slots[i].age;
+		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
+		    __atomic_load_n(&record->asked[i], __ATOMIC_ACQUIRE) !=
+			    answer.age)
+			ask(self, &answer);
+	}
+	self->asking = NULL;
+	do_slowly(finish, &answer);
+}
+
+/* --- one at a time --- */
+
+/* How long a thread waits for another one's answer. */
+#define WAIT_YIELDS 100
+#define WAIT_STEPS  (WAIT_YIELDS + 1000)	/* a second more */
+
+static bool is_known(const struct verdict *record, uint32_t now)
+{
+	return __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) == now;
+}
+
+static void release(struct verdict *record, uint32_t tid)
+{
+	__atomic_compare_exchange_n(&record->asker, &tid, 0, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* Whether the calling task is the one that asks now; false: it is known, or it asks
+ * beside another one. */
+static bool claim(struct verdict *record, uint32_t now, uint32_t tid)
+{
+	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
+		uint32_t owner = 0;
+
+		if (is_known(record, now))
+			return false;
+		if (__atomic_compare_exchange_n(&record->asker, &owner, tid,
+						false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED) ||
+		    owner == tid)
+			return true;
+		if (waited < WAIT_YIELDS) {
+			sys_yield();
+			continue;
+		}
+		/* It may have been cancelled in there, or be the parent's. */
+		if (!sys_is_alive(sys_getpid(), (int)owner))
+			release(record, owner);
+		sys_sleep_ms(1);
+	}
+	return false;
+}
+
+static struct verdict *find_or_add(shim_function function)
+{
 	struct verdict *record = verdict_find(function);
 
-	if (record && record->version == now)
+	if (record)
+		return record;
+	state_slowly(add, &function);
+	return verdict_find(function);
+}
+
+const struct verdict *verdict_get(struct thread *self, shim_function function)
+{
+	uint32_t now = __atomic_load_n(&verdict_version, __ATOMIC_ACQUIRE), tid;
+	struct verdict *record = verdict_find(function);
+	bool claimed;
+
+	if (record && is_known(record, now))
 		return record;
 	if (self->asking)
 		return NULL;
-	if (!record) {
-		state_slowly(add, &function);
-		record = verdict_find(function);
-		if (!record)
-			return NULL;
-	}
-	/* Who is asked may ask back: where it is, and what it is called. */
-	shim_image_note(function);
-	self->asking = true;
-	for (int i = 0; i < VERDICT_SLOTS; i++) {
-		uint16_t age = slots[i].age;
-
-		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
-		    record->asked[i] != age)
-			ask(self, record, i, age);
-	}
-	self->asking = false;
-	sum_up(record);
-	__atomic_store_n(&record->version, now, __ATOMIC_RELEASE);
+	record = find_or_add(function);
+	if (!record)
+		return NULL;
+	tid = (uint32_t)sys_gettid();
+	claimed = (int)tid > 0 && claim(record, now, tid);
+	if (!is_known(record, now))
+		ask_all(self, record, now);
+	if (claimed)
+		release(record, tid);
 	return record;
+}
+
+void verdict_jumped(struct thread *self, uintptr_t sp)
+{
+	if (!self->asking || self->asking_sp >= sp)
+		return;
+	release(self->asking, (uint32_t)sys_gettid());
+	self->asking = NULL;
 }

@@ -5,6 +5,10 @@
  * them, with no lock held, and publishes a record; later events find it by one
  * hash.  A record knows which answer is how old, so that changing one filter
  * does not ask the others again.
+ *
+ * One thread asks, and others that come to the function wait for it, for a second at
+ * most: they may have what the mapper waits for.  Then they ask as well, and the
+ * answer that is published first is everybody's.
  */
 #ifndef SHIM_VERDICT_H
 #define SHIM_VERDICT_H
@@ -18,6 +22,8 @@ struct verdict {
 	shim_function function;
 	uint32_t version;		/* all answers are as new as that */
 	uint32_t stubborn;		/* calls that could not be switched off */
+	uint32_t asker;			/* the task that asks, or 0 */
+	uint32_t life;			/* how many functions were here before */
 	/* What it comes to for the only profiler there is (verdict_single). */
 	uint32_t single_flags;
 	uintptr_t single_client;
@@ -56,7 +62,8 @@ static inline const struct verdict *verdict_look(shim_function function)
 		&map->records[verdict_hash(function) & map->mask],
 		__ATOMIC_ACQUIRE);
 	if (record && record->function == function &&
-	    record->version == verdict_version)
+	    __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) ==
+		    verdict_version)
 		return record;
 	return NULL;
 }
@@ -82,5 +89,8 @@ struct verdict *verdict_find(shim_function function);
 /* The record of @function, with all answers; asks whom it must.  NULL if there
  * is no memory or the calling thread is just being asked. */
 const struct verdict *verdict_get(struct thread *self, shim_function function);
+
+/* @self goes on at @sp: perhaps it has left a filter or mapper. */
+void verdict_jumped(struct thread *self, uintptr_t sp);
 
 #endif

@@ -288,7 +288,8 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
  * is true, may be made false: then no hook of this profiler is called for it.
  * Functions of a library that has gone are forgotten: what comes to their
  * addresses is asked about.
- * Two threads may be in it for the same function; one answer is taken.  Set
+ * Threads that come to the function while one is in the mapper wait for its answer,
+ * for a second at most; then they ask as well, and one answer is taken for all.  Set
  * again, the new mapper is asked for functions that have not been seen.  Mapper2
  * wins over mapper1.  NULL: none.  SHIM_SYNC functions may be called in it.
  * Rows E-41 to E-47, section 3.3.
