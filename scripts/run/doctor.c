@@ -20,6 +20,7 @@
 
 #include "built.h"
 #include "doctor.h"
+#include "preload.h"
 #include "program.h"
 #include "recording.h"
 #include "say.h"
@@ -93,10 +94,8 @@ static void check_library(const char *library)
 		problem("the library %s: %s", library, strerror(errno));
 		return;
 	}
-	if (strpbrk(library, ": ") != NULL)
-		problem("the library %s: LD_PRELOAD cannot name it: there is a"
-			" space or a colon in its path",
-			library);
+	if (preload_error(library) != NULL)
+		problem("the library %s: %s", library, preload_error(library));
 	for (int i = 0; i < 2; i++) {
 		switch (program_exports(library, hooks[i])) {
 		case EXPORT_PLAIN: continue;
@@ -139,7 +138,7 @@ int doctor_probe(void)
 
 static void run_probe(const char *library, const char *directory)
 {
-	setenv("LD_PRELOAD", library, 1);
+	setenv("LD_PRELOAD", preload_entry(library), 1);
 	setenv("SHIM_DIR", directory, 1);
 	unsetenv("SHIM_PROFILE");
 	unsetenv("SHIM_VERBOSE");

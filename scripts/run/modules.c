@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "modules.h"
+#include "preload.h"
 #include "say.h"
 
 #define TIMEOUT_S 5
@@ -35,7 +36,7 @@ static void become_trial(const char *library, const char *name, int answer)
 	dup2(answer, 1);
 	dup2(null, 2);
 	setrlimit(RLIMIT_CORE, &no_core);
-	setenv("LD_PRELOAD", library, 1);
+	setenv("LD_PRELOAD", preload_entry(library), 1);
 	setenv("SHIM_DISABLE", "1", 1);
 	setenv("SHIM_TRY", name, 1);
 	unsetenv("SHIM_PROFILE");

@@ -29,6 +29,7 @@
 #include "histograms.h"
 #include "job.h"
 #include "modules.h"
+#include "preload.h"
 #include "program.h"
 #include "recording.h"
 #include "say.h"
@@ -153,6 +154,7 @@ static void append_entry(char *list, size_t size, const char *entry,
 /* The sanitizer that wants to be first, what was there, then us. */
 static void set_preload(void)
 {
+	const char *entry = preload_entry(settings.library);
 	const char *old = getenv("LD_PRELOAD");
 	size_t size, length;
 	char *list;
@@ -169,25 +171,20 @@ static void set_preload(void)
 			     strlen(program.sanitizer));
 	for (; *old != '\0'; old += length + (old[length] != '\0')) {
 		length = strcspn(old, ": ");
-		if (length != strlen(settings.library) ||
-		    strncmp(old, settings.library, length) != 0)
+		if (length != strlen(entry) || strncmp(old, entry, length) != 0)
 			append_entry(list, size, old, length);
 	}
-	append_entry(list, size, settings.library, strlen(settings.library));
+	append_entry(list, size, entry, strlen(entry));
 	setenv("LD_PRELOAD", list, 1);
 	free(list);
 }
 
-/* LD_PRELOAD wants an absolute path, and has no way to say some of them. */
 static bool check_library(void)
 {
-	const char *error = NULL;
+	const char *error = preload_error(settings.library);
 
 	if (access(settings.library, R_OK) < 0)
 		error = strerror(errno);
-	else if (strpbrk(settings.library, ": ") != NULL)
-		error = "cannot be preloaded: there is a space or a colon in"
-			" its path";
 	if (error != NULL)
 		say("%s: %s; %s runs unprofiled", settings.library, error,
 		    program.name);

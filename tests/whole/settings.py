@@ -4,6 +4,7 @@ import glob
 import itertools
 import os
 import re
+import shutil
 import subprocess
 
 import shimtest
@@ -182,6 +183,32 @@ def a_module_may_lack_what_the_program_has():
     done = profrun('-p', 'guest', host, SHIM_MODULE_PATH=directory)
     expect_equal(done.returncode, 4, done.stderr)
     expect('not started' not in done.stderr, done.stderr)
+
+
+@test
+def profrun_finds_its_library_in_a_directory_with_a_blank():
+    directory = os.path.join(new_directory('with'), 'a blank and \xe4')
+    shutil.copytree(os.path.dirname(installed().library), directory)
+    library = os.path.join(directory, os.path.basename(installed().library))
+    program = everything()
+    for path in (None, '/nowhere'):
+        more = {'LD_LIBRARY_PATH': path} if path else {}
+        output = os.path.join(new_directory('recording'), 'it')
+        done = profrun('record', '-q', '-o', output, program,
+                       SHIM_LIBRARY=library, **more)
+        expect_equal((done.returncode, done.stdout, done.stderr),
+                     (3, 'caught\n', ''), path)
+        expect_equal(calls_of(json_of(output)).get('main'), 1, path)
+        # With what it needs beside it, and for modules as well.
+        done = profrun('-p', 'calltre', program, SHIM_LIBRARY=library, **more)
+        expect("was not found" in done.stderr, done.stderr)
+        done = profrun('doctor', program, SHIM_LIBRARY=library, **more)
+        expect('a probe was recorded' in done.stdout, done.stdout)
+    colon = directory + ':x'
+    os.rename(directory, colon)
+    done = profrun(program, SHIM_LIBRARY=os.path.join(
+        colon, os.path.basename(library)))
+    expect('colon' in done.stderr, done.stderr)
 
 
 # --- without profrun ---
