@@ -463,6 +463,13 @@ programs_of_any_kind_are_run() {
     done
 }
 
+# How LD_PRELOAD names the library: in a directory with a blank by its name alone, and
+# LD_LIBRARY_PATH has the directory.
+case ${SHIM_LIBRARY:-$profrun} in
+    *[[:space:]]*) entry='libshim\.so\.0' ;;
+    *) entry='/[^:]*libshim\.so\.0' ;;
+esac
+
 the_environment_is_the_same() {
     set -- A=1 'B=x y' SHIM_PROFILE=calltree \
         ${SHIM_LIBRARY:+"SHIM_LIBRARY=$SHIM_LIBRARY"} \
@@ -471,9 +478,10 @@ the_environment_is_the_same() {
     for how in $ways; do
         env -i "$@" "$profrun" "$how" -q "$fixture" env >got
         grep -q '^SHIM_DIR=/' got || exit 1
-        grep -q '^LD_PRELOAD=/.*libshim\.so\.0$' got || exit 1
+        grep -q "^LD_PRELOAD=$entry\$" got || exit 1
         # PWD is what a shell adds that finds none.
-        grep -v -e '^SHIM_DIR=' -e '^LD_PRELOAD=' -e '^PWD=' got |
+        grep -v -e '^SHIM_DIR=' -e '^LD_PRELOAD=' -e '^PWD=' \
+            -e '^LD_LIBRARY_PATH=.*[[:space:]]' got |
             sort | diff wanted - || exit 1
     done
 }
@@ -481,13 +489,13 @@ the_environment_is_the_same() {
 what_was_preloaded_still_is() {
     for how in $ways; do
         LD_PRELOAD=libm.so.6 "$profrun" "$how" -q "$fixture" env >got
-        grep -q '^LD_PRELOAD=libm\.so\.6:/.*/libshim\.so\.0$' got || exit 1
+        grep -q "^LD_PRELOAD=libm\.so\.6:$entry\$" got || exit 1
         LD_PRELOAD=':libm.so.6: :libutil.so.1: ' \
             "$profrun" "$how" -q "$fixture" env >got
-        grep -q '^LD_PRELOAD=libm\.so\.6:libutil\.so\.1:/[^:]*$' got || exit 1
+        grep -q "^LD_PRELOAD=libm\.so\.6:libutil\.so\.1:$entry\$" got || exit 1
         # Once is enough, also inside another profrun.
         "$profrun" "$how" -q "$profrun" "$how" -q "$fixture" env >got
-        grep -q '^LD_PRELOAD=/[^:]*$' got || exit 1
+        grep -q "^LD_PRELOAD=$entry\$" got || exit 1
     done
 }
 
