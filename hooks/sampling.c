@@ -268,8 +268,8 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	(void)profiler;
 	if (!samples)
 		return;
-	is_whole = shim_stack_functions(context, DEPTH_MAX, &count,
-					samples->stack) == SHIM_OK;
+	is_whole = shim_stack_parts(context, DEPTH_MAX, &count,
+				    samples->stack) == SHIM_OK;
 	if (count == 0) {
 		samples->stack[0] = ip;
 		count = 1;

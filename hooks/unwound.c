@@ -53,7 +53,7 @@ struct shim_node *unwound_find(struct tree *tree, struct shim_node *root)
 		shim_add(&room->is_used, (uint64_t)-1);
 		return root;
 	}
-	shim_stack_functions(NULL, SHIM_STACK_DEPTH_MAX, &count, room->stack);
+	shim_stack_parts(NULL, SHIM_STACK_DEPTH_MAX, &count, room->stack);
 	if (count > SHIM_STACK_DEPTH_MAX)
 		count = SHIM_STACK_DEPTH_MAX;
 	node = find_path(tree, root, room->stack, count);

@@ -7,6 +7,7 @@
 
 #include "events.h"
 #include "frame.h"
+#include "module.h"
 #include "state.h"
 #include "thread.h"
 
@@ -145,5 +146,12 @@ contract_check(enum contract contract, const struct shim_handle *handle,
 #define ENTRY_TRIGGERS_OF(handle) ENTRY_(CONTRACT_TRIGGERS, handle, true)
 #define ENTRY_PROGRAM_OF(handle)  ENTRY_(CONTRACT_PROGRAM, handle, true)
 #define ENTRY_INIT_OF(handle)	  ENTRY_(CONTRACT_INIT, handle, true)
+
+/* A module's code that asks outside of callbacks is a fast hook, not the program. */
+#define ENTRY_PROGRAM_ITSELF_OF(handle)                                        \
+	ENTRY_(module_has_code_at((uintptr_t)__builtin_return_address(0)) ?    \
+		       CONTRACT_TRIGGERS :                                     \
+		       CONTRACT_PROGRAM,                                       \
+	       handle, true)
 
 #endif

@@ -6,6 +6,7 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "sites.h"
 #include "state.h"
 #include "symbols.h"
 #include "sys.h"
@@ -373,9 +374,10 @@ static const char *file_name(const struct shim_coverage_object *object,
 	return name;
 }
 
+/* @before: bytes of the parts that come first. */
 static void tell_range(const struct answer *answer,
 		       const struct coverage_object *object, uint64_t begin,
-		       uint64_t end)
+		       uint64_t end, uint64_t before)
 {
 	const struct shim_coverage_object *told = &object->told;
 
@@ -384,8 +386,7 @@ static void tell_range(const struct answer *answer,
 		const struct shim_coverage_line *line = &told->lines[i];
 		struct shim_coverage_data data = {
 			.function = answer->function,
-			.code_offset = object->start + line->offset -
-				       answer->function,
+			.code_offset = before + line->offset - begin,
 			.counter = told->reached[i],
 			.file_name = file_name(told, line->file),
 			.line = line->line,
@@ -411,6 +412,7 @@ static enum shim_result tell_lines(const struct answer *answer,
 {
 	struct shim_code_range ranges[RANGES_MAX];
 	bool is_looked_at = false;
+	uint64_t before = 0;
 	uint32_t count = 0;
 
 	shim_function_ranges(answer->function, RANGES_MAX, &count, ranges);
@@ -421,22 +423,29 @@ static enum shim_result tell_lines(const struct answer *answer,
 
 		is_looked_at |= line < object->told.line_count &&
 				object->told.lines[line].offset < end;
-		tell_range(answer, object, begin, end);
+		tell_range(answer, object, begin, end, before);
+		before += ranges[i].size;
 	}
 	return is_looked_at ? SHIM_OK : SHIM_E_FAIL;
 }
 
-/* Without lines: whether a hook has told of it. */
+static int has_hooks(void *function)
+{
+	return sites_has((uintptr_t)function);
+}
+
+/* Without lines: whether a hook has told of it, or would. */
 static enum shim_result tell_function(const struct answer *answer)
 {
 	const struct verdict *verdict = verdict_find(answer->function);
 	struct shim_coverage_data data = { .function = answer->function };
 
-	if (!verdict || functions->filter_slot < 0 ||
-	    verdict->asked[functions->filter_slot] == 0 ||
+	data.counter = verdict && functions->filter_slot >= 0 &&
+		       verdict->asked[functions->filter_slot] != 0;
+	if ((data.counter == 0 &&
+	     state_slowly(has_hooks, (void *)answer->function) != 1) ||
 	    !coverage_wants(answer->function))
 		return SHIM_E_FAIL;
-	data.counter = 1;
 	tell(answer, &data);
 	return SHIM_OK;
 }
@@ -450,7 +459,7 @@ shim_profiler_get_coverage_data(struct shim_handle *handle,
 	const struct coverage_object *object;
 	enum shim_result r;
 
-	ENTRY_PROGRAM_OF(handle);
+	ENTRY_PROGRAM_ITSELF_OF(handle);
 	if (!callback)
 		return SHIM_E_INVALIDARG;
 	if (!coverage_is_on())

@@ -16,6 +16,7 @@
 
 #include "contract.h"
 #include "events.h"
+#include "info.h"
 #include "landings.h"
 #include "log.h"
 #include "lookup.h"
@@ -294,7 +295,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 	enum shim_clause type = actions & _UA_HANDLER_FRAME ?
 					SHIM_CLAUSE_CATCH :
 					SHIM_CLAUSE_FINALLY;
-	uintptr_t start;
+	uintptr_t start, whole, lsda = 0;
 	int64_t filter;
 	int number;
 
@@ -304,7 +305,11 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 	filter = (int64_t)get_gr(context, __builtin_eh_return_data_regno(1));
 	number = lsda_number(get_table(context), start, get_ip(context),
 			     (int32_t)filter);
-	RAISE(exception_clause, start, number < 0 ? 0 : (uint32_t)number, type,
+	/* A part that the compiler has cut off has a table of its own. */
+	whole = start ? info_whole(start) : 0;
+	if (whole != start && walk_code(whole, &lsda) == whole && number >= 0)
+		number += lsda_count((const uint8_t *)lsda, whole);
+	RAISE(exception_clause, whole, number < 0 ? 0 : (uint32_t)number, type,
 	      object);
 }
 

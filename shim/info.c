@@ -12,6 +12,7 @@
 #include "symbols.h"
 #include "sys.h"
 #include "text.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <shim/info.h>
@@ -318,6 +319,36 @@ enum shim_result shim_function_from_address(const void *address,
 	if (!function || !address)
 		return SHIM_E_INVALIDARG;
 	return function_at(address, function);
+}
+
+uintptr_t info_whole(uintptr_t part)
+{
+	shim_function function;
+
+	read_symbols(part);
+	return function_at((const void *)part, &function) == SHIM_OK ?
+		       function :
+		       part;
+}
+
+enum shim_result shim_function_find(const void *address,
+				    shim_function *function)
+{
+	enum shim_result r;
+	uintptr_t start;
+
+	ENTRY_ASYNC();
+	if (!function || !address)
+		return SHIM_E_INVALIDARG;
+	read_symbols((uintptr_t)address);
+	r = function_at(address, function);
+	if (r == SHIM_OK || r == SHIM_E_DATAINCOMPLETE)
+		return r;
+	start = walk_code((uintptr_t)address, NULL);
+	if (start == 0)
+		return SHIM_E_FAIL;
+	*function = start;
+	return SHIM_OK;
 }
 
 enum shim_result shim_function_from_address2(const void *address,

@@ -50,6 +50,10 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
 		uintptr_t *bias);
 
+/* The function of which code that begins at @part is a part, or @part.  Reads symbols
+ * the first time: the state lock.  Async. */
+uintptr_t info_whole(uintptr_t part);
+
 /* Where the first part of @function ends, or 0 if its image has not been read
  * (info_ask reads). */
 uintptr_t info_code_end(shim_function function);

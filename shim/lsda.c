@@ -147,6 +147,21 @@ static bool count_clauses(const struct sites *sites, uint64_t action,
 	}
 }
 
+int lsda_count(const uint8_t *table, uintptr_t start)
+{
+	struct sites sites, first;
+	struct site site;
+	int count = 0;
+
+	if (!table || !open_sites(&sites, table, start))
+		return 0;
+	first = sites;
+	while (next_site(&sites, &site))
+		if (site.pad != 0 && !is_repeated(first, &site, sites.at))
+			count_clauses(&sites, site.action, false, 0, &count);
+	return count;
+}
+
 int lsda_number(const uint8_t *table, uintptr_t start, uintptr_t pad,
 		int64_t filter)
 {

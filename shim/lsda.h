@@ -14,4 +14,7 @@
 int lsda_number(const uint8_t *table, uintptr_t start, uintptr_t pad,
 		int64_t filter);
 
+/* How many there are. */
+int lsda_count(const uint8_t *table, uintptr_t start);
+
 #endif

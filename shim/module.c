@@ -8,6 +8,7 @@
 #include "detach.h"
 #include "edge.h"
 #include "events.h"
+#include "image.h"
 #include "log.h"
 #include "module_find.h"
 #include "own.h"
@@ -299,6 +300,37 @@ static const char *result_name(enum shim_result result)
 	return "what is no result";
 }
 
+static void note_code(struct module *module, uintptr_t init)
+{
+	struct image_entry *image;
+
+	if (text_equal(module->path, "the program"))
+		return;
+	image_look_again();
+	image_pin();
+	image = image_find(init);
+	if (image) {
+		__atomic_store_n(&module->code_low, image->start,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&module->code_high, image->end,
+				 __ATOMIC_RELEASE);
+	}
+	image_unpin();
+}
+
+bool module_has_code_at(uintptr_t address)
+{
+	for (uint32_t i = 0; i < MODULES_MAX; i++) {
+		uintptr_t high = __atomic_load_n(&modules[i].code_high,
+						 __ATOMIC_ACQUIRE);
+
+		if (high != 0 && address < high &&
+		    address >= modules[i].code_low)
+			return true;
+	}
+	return false;
+}
+
 static enum shim_result start_module(struct module *module, struct text *text)
 {
 	bool attached = state_main_started();
@@ -308,6 +340,7 @@ static enum shim_result start_module(struct module *module, struct text *text)
 
 	module_init_name(module, name);
 	init.function = (init_function)module_symbol(module->library, name);
+	note_code(module, (uintptr_t)init.function);
 	set_status(module,
 		   attached ? MODULE_ATTACHING : MODULE_INITIALIZING);
 	returned = run_init(module, &init);
@@ -359,6 +392,7 @@ static enum shim_result open_module(struct module *module,
 
 static void close_library(struct module *module)
 {
+	__atomic_store_n(&module->code_high, 0, __ATOMIC_RELEASE);
 	if (module->library)
 		dlclose(module->library);
 	module->library = NULL;

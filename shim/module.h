@@ -32,6 +32,7 @@ struct module {
 	const char *description;
 	size_t description_size;	/* of its mapping, 0: not ours to unmap */
 	void *library;
+	uintptr_t code_low, code_high;	/* where it lies; 0: in the program */
 	bool stays;			/* its code must not be unmapped */
 	bool said_threads;		/* the log has it that threads keep it */
 	const void *data;
@@ -56,6 +57,9 @@ enum shim_result module_unload(const char *name, struct text *text);
 void module_handle_goes(struct shim_handle *handle);
 /* ... and after: if it was the last one, the module goes, too. */
 void module_handle_went(struct module *module);
+
+/* Whether the code there is a module's, and not the program's.  Async. */
+bool module_has_code_at(uintptr_t address);
 
 /* Unloads modules that are to go and are not in use. */
 void module_sweep(void);

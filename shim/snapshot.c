@@ -7,6 +7,7 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "info.h"
 #include "output.h"
 #include "sites.h"
 #include "snapshot.h"
@@ -67,11 +68,13 @@ bool snapshot_callers(const struct walk *walk, shim_function *functions,
 
 /* --- addresses --- */
 
+enum wanted { ADDRESSES, PARTS, FUNCTIONS };
+
 struct listing {
 	struct walk walk;
 	struct thread *self;
 	const void *context;
-	bool wants_functions;
+	enum wanted wanted;
 	uint32_t count, total;
 	uintptr_t *addresses;
 };
@@ -101,24 +104,27 @@ static int list(void *argument)
 		uintptr_t address = walk->registers[WALK_IP];
 
 		goes_on = walk_step(walk);
-		if (listing->wants_functions)
+		if (listing->wanted != ADDRESSES)
 			address = walk->function;
 		if (listing->total < listing->count)
-			listing->addresses[listing->total] = address;
+			listing->addresses[listing->total] =
+				listing->wanted == FUNCTIONS && address != 0 ?
+					info_whole(address) :
+					address;
 		listing->total++;
 	}
-	if (listing->wants_functions && !goes_on && !walk->is_last &&
+	if (listing->wanted != ADDRESSES && !goes_on && !walk->is_last &&
 	    add_callers(listing))
 		return SHIM_OK;
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
 
-static enum shim_result list_stack(const void *context, bool wants_functions,
+static enum shim_result list_stack(const void *context, enum wanted wanted,
 				   uint32_t count, uint32_t *total,
 				   uintptr_t *addresses)
 {
 	struct listing job = { .self = thread_current,
-			       .wants_functions = wants_functions,
+			       .wanted = wanted,
 			       .count = count,
 			       .addresses = addresses };
 	int result;
@@ -137,14 +143,21 @@ enum shim_result shim_stack_addresses(const void *context, uint32_t count,
 				      uint32_t *total, uintptr_t *addresses)
 {
 	ENTRY_ASYNC();
-	return list_stack(context, false, count, total, addresses);
+	return list_stack(context, ADDRESSES, count, total, addresses);
 }
 
 enum shim_result shim_stack_functions(const void *context, uint32_t count,
 				      uint32_t *total, shim_function *functions)
 {
 	ENTRY_ASYNC();
-	return list_stack(context, true, count, total, functions);
+	return list_stack(context, FUNCTIONS, count, total, functions);
+}
+
+enum shim_result shim_stack_parts(const void *context, uint32_t count,
+				  uint32_t *total, shim_function *parts)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, PARTS, count, total, parts);
 }
 
 /* --- snapshots --- */
@@ -202,6 +215,8 @@ static enum shim_result tell(struct snapshot *snapshot, shim_function function,
 	bool wants = snapshot->flags & SHIM_SNAPSHOT_REGISTER_CONTEXT;
 	struct shim_snapshot_context context = { .known = known };
 
+	if (function != 0)
+		function = info_whole(function);
 	if (!find_told(snapshot, &function))
 		return SHIM_OK;
 	for (unsigned i = 0; i < WALK_REGISTERS; i++)

@@ -178,7 +178,12 @@ struct entry {
 	int64_t data_align;
 	uint64_t return_register;
 	bool is_signal_frame;
+	bool has_sizes;			/* the common part's letters begin with z */
+	uint8_t lsda_encoding;
+	uintptr_t lsda;			/* its table of handlers, or 0 */
 };
+
+#define NO_LSDA 0xff
 
 /* The length of what begins here; the cursor goes behind it and ends with it. */
 static bool open_part(struct cursor *cursor, uintptr_t at)
@@ -214,7 +219,9 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 	entry->data_align = read_sleb(&cursor);
 	entry->return_register = read_uleb(&cursor);
 	*encoding = 0;
+	entry->lsda_encoding = NO_LSDA;
 	if (letters[0] == 'z') {
+		entry->has_sizes = true;
 		end = read_uleb(&cursor);
 		end += cursor.at;
 		for (unsigned i = 1; i < count; i++) {
@@ -224,7 +231,8 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 				read_address(&cursor,
 					     read_fixed(&cursor, 1) & 0x7f, 0);
 			else if (letters[i] == 'L')
-				read_fixed(&cursor, 1);
+				entry->lsda_encoding =
+					(uint8_t)read_fixed(&cursor, 1);
 			else if (letters[i] == 'S')
 				entry->is_signal_frame = true;
 			else
@@ -238,13 +246,25 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 	return !cursor.failed;
 }
 
+/* 0 as it stands there: it has none. */
+static uintptr_t read_lsda(struct cursor cursor, unsigned encoding)
+{
+	struct cursor raw = cursor;
+	uintptr_t at;
+
+	if (read_address(&raw, encoding & 0x0f, 0) == 0)
+		return 0;
+	at = read_address(&cursor, encoding & 0x7f, 0);
+	return cursor.failed || (encoding & 0x80) ? 0 : at;
+}
+
 static bool read_entry(struct entry *entry, const struct tables *tables,
 		       uintptr_t at)
 {
 	struct cursor cursor = { .tables = tables };
 	unsigned encoding;
 	uintptr_t place;
-	uint64_t back;
+	uint64_t back, size;
 
 	*entry = (struct entry){ 0 };
 	if (!open_part(&cursor, at))
@@ -257,7 +277,14 @@ static bool read_entry(struct entry *entry, const struct tables *tables,
 		return false;
 	entry->start = read_address(&cursor, encoding, tables->index);
 	entry->end = entry->start + read_address(&cursor, encoding & 0x0f, 0);
-	/* What follows is only there if the common part's letters say z. */
+	if (entry->has_sizes) {
+		size = read_uleb(&cursor);
+		entry->program = cursor;
+		entry->program.at += size;
+		if (entry->lsda_encoding != NO_LSDA)
+			entry->lsda = read_lsda(cursor, entry->lsda_encoding);
+		return !entry->program.failed;
+	}
 	cursor.at += read_uleb(&cursor);
 	entry->program = cursor;
 	return !cursor.failed;
@@ -841,6 +868,18 @@ uintptr_t walk_function(const struct walk *walk)
 	struct entry entry;
 
 	return open_entry(inside(walk), &tables, &entry) ? entry.start : 0;
+}
+
+uintptr_t walk_code(uintptr_t address, uintptr_t *lsda)
+{
+	struct tables tables;
+	struct entry entry;
+
+	if (!open_entry(address, &tables, &entry))
+		return 0;
+	if (lsda)
+		*lsda = entry.lsda;
+	return entry.start;
 }
 
 static bool step_by_tables(struct walk *walk, uint64_t key)

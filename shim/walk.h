@@ -43,6 +43,9 @@ bool walk_step(struct walk *walk);
  * not known. */
 uintptr_t walk_function(const struct walk *walk);
 
+/* The same of any code at @address, and its table of handlers, or 0. */
+uintptr_t walk_code(uintptr_t address, uintptr_t *lsda);
+
 /*
  * The upper end of the frame that stands at @ip with this stack pointer, or 0;
  * read(@argument, number) tells what it has in the registers that functions keep, by

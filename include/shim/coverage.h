@@ -70,7 +70,8 @@ SHIM_API enum shim_result shim_profiler_set_coverage_filter_callback(
  */
 struct shim_coverage_data {
 	shim_function function;
-	uint64_t code_offset;	/* bytes from the function's first */
+	uint64_t code_offset;	/* bytes from the function's first, its parts counted
+				 * through in the order of shim_function_ranges */
 	uint64_t counter;	/* how often it was reached: 0, or at least 1; of
 				 * programs that count, exactly as often */
 	const char *file_name;	/* as the compiler was given it, made absolute */
@@ -81,15 +82,16 @@ struct shim_coverage_data {
 /*
  * shim_profiler_get_coverage_data - calls @callback for each place in @function
  *
- * In the order of addresses.  A function that was never called has them too, with
+ * In the order of its parts.  A function that was never called has them too, with
  * counters of 0.  Row M-27, M-30.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
  * SHIM_E_UNSUPPORTED_CALL_SEQUENCE; SHIM_E_DATAINCOMPLETE if its object has gone;
  * SHIM_E_FAIL if coverage is not enabled, or nothing is looked at there: no filter
- * wanted it, it has no line table and no hook has told of it.
+ * wanted it, it has no line table and was not compiled with the hooks.
  *
- * Contract: triggers; also the program, outside of callbacks.  May read symbols.
+ * Contract: triggers; also code of the program itself, outside of callbacks.  May
+ * read symbols.
  */
 typedef void (*shim_coverage_data_callback)(
 	struct shim_profiler *profiler, const struct shim_coverage_data *data);

@@ -149,6 +149,21 @@ shim_function_from_address2(SHIM_IN const void *address,
 			    SHIM_OUT shim_function *function) SHIM_TRIGGERS;
 
 /*
+ * shim_function_find - the same for any code, whatever has been read
+ *
+ * Reads the object's symbols if need be, and where there is no symbol, in a stripped
+ * program, goes by the table for exceptions: then *@function is where the code that
+ * holds @address begins, be it a function or the part of one.  SHIM_E_FAIL if
+ * nothing is known; SHIM_E_DATAINCOMPLETE if it is in an image that has gone.
+ *
+ * Contract: async; the first time in an object blocks signals, takes the lock of
+ * shim/state.h and reads the object's file.  Cost: later a few binary searches.
+ */
+SHIM_API enum shim_result
+shim_function_find(SHIM_IN const void *address,
+		   SHIM_OUT shim_function *function) SHIM_ASYNC;
+
+/*
  * A function is asked about by its first address: one inside of it is an
  * SHIM_E_INVALIDARG, as far as symbols are known.
  *

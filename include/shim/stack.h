@@ -57,18 +57,32 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
 /*
  * shim_stack_functions - which functions these frames are in
  *
- * The same with where each function begins, or the part of it that holds the
- * address if the compiler has cut it; 0: not known.  Where the walk cannot go on
- * it goes on with the calls that calltree, or who else answers calls_wanted,
- * knows to be open: then those of functions without hooks are missing.  Returns
- * as shim_stack_addresses.
+ * The same with where each function begins, also where the compiler has cut it in
+ * parts (f.cold is f); 0: not known.  Where the walk cannot go on it goes on with
+ * the calls that calltree, or another profiler that answers calls_wanted, knows to
+ * be open: then those of functions without hooks are missing.  Returns as
+ * shim_stack_addresses.
  *
- * Contract: async, as shim_stack_addresses.
+ * Contract: async, as shim_stack_addresses, and as shim_function_find (<shim/info.h>).
  */
 SHIM_API enum shim_result
 shim_stack_functions(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		     SHIM_OUT_OPT uint32_t *total,
 		     SHIM_OUT_SIZE_IS(count, total) shim_function *functions)
+	SHIM_ASYNC;
+
+/*
+ * shim_stack_parts - where the code of these frames begins
+ *
+ * The same, but a part that the compiler has cut off is told as it is: no symbols
+ * are read, and none looked up.  For profilers whose readers have the symbols.
+ *
+ * Contract: async, as shim_stack_addresses.
+ */
+SHIM_API enum shim_result
+shim_stack_parts(SHIM_IN const void *context, SHIM_IN uint32_t count,
+		 SHIM_OUT_OPT uint32_t *total,
+		 SHIM_OUT_SIZE_IS(count, total) shim_function *parts)
 	SHIM_ASYNC;
 
 /* What shim_do_stack_snapshot may be asked for. */
@@ -90,9 +104,8 @@ struct shim_snapshot_context {
 
 /*
  * Called for each frame, from the innermost outwards, instrumented or not.
- * @function is where the code that holds @ip begins, 0 if that is not known; of a
- * function that the compiler has cut in parts it is the part's beginning.  @frame
- * is the frame's stack pointer.  Where the walk cannot go on, and a profiler knows
+ * @function is the function that holds @ip, as of shim_stack_functions, 0 if that is
+ * not known.  @frame is the frame's stack pointer.  Where the walk cannot go on, and a profiler knows
  * which calls are open, these follow with @ip being @function and @frame 0.
  * Anything but SHIM_OK ends the walk.
  */

@@ -1,6 +1,6 @@
 /*
- * Two threads that get and give back memory for a second of processor time each,
- * in functions that are instrumented.
+ * allocates [TIME] - two threads that get and give back memory in functions that are
+ * instrumented, for so many milliseconds of processor time each (1000).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <time.h>
 
 static volatile unsigned long kept;
+static double seconds = 1;
 
 __attribute__((noinline)) static void *get(size_t size)
 {
@@ -37,14 +38,16 @@ static void *allocate(void *unused)
 		for (size_t i = 0; i < 1000; i++)
 			give_back(get(16 + i * 7 % 3000));
 		kept++;
-	} while (processor_time() < 1);
+	} while (processor_time() < seconds);
 	return unused;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	pthread_t threads[2];
 
+	if (count > 1)
+		seconds = atof(arguments[1]) / 1000;
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&threads[i], NULL, allocate, NULL) != 0)
 			return 1;

@@ -3,6 +3,7 @@
  * what the core wants of them.
  */
 #include "arch.h"
+#include "module.h"
 
 #include <shim/hooks.h>
 #include <shim/record.h>
@@ -11,6 +12,12 @@ void table_nothing(void);
 
 void table_nothing(void)
 {
+}
+
+bool module_has_code_at(uintptr_t address)
+{
+	(void)address;
+	return false;
 }
 
 void shim_thread_watch(void)

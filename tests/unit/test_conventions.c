@@ -117,6 +117,7 @@ B(shim_process_info, out[0], count, total, buffer)
 O(shim_image_from_address, S->address, out[0])
 O(shim_function_from_address, S->address, out[0])
 O(shim_function_from_address2, S->address, out[0])
+O(shim_function_find, S->address, out[0])
 O(shim_function_info, S->function, out[0], out[1])
 O(shim_function_code, S->function, out[0], out[1])
 O(shim_image_enumerate, out[0])
@@ -143,6 +144,7 @@ O(shim_get_result_type, S->function, out[0])
 static ucontext_t waiting;
 
 B(shim_stack_addresses, &waiting, count, total, buffer)
+B(shim_stack_parts, &waiting, count, total, buffer)
 B(shim_stack_functions, &waiting, count, total, buffer)
 
 static struct shim_enum *enumeration;
@@ -186,6 +188,7 @@ static const struct function functions[] = {
 	  .has_id = true },
 	{ ROW(shim_stack_addresses), .element = sizeof(uintptr_t) },
 	{ ROW(shim_stack_functions), .element = sizeof(shim_function) },
+	{ ROW(shim_stack_parts), .element = sizeof(shim_function) },
 	{ ROW(shim_thread_info), .outputs = 2,
 	  .sizes = { 4, sizeof(uintptr_t) }, .element = 1, .is_text = TEXT,
 	  .has_id = true },
@@ -196,6 +199,7 @@ static const struct function functions[] = {
 	{ ROW(shim_image_from_address), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_function_from_address), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_function_from_address2), .outputs = 1, .sizes = { 8 } },
+	{ ROW(shim_function_find), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_function_info), .outputs = 2, .sizes = { 8, 8 },
 	  .has_id = true },
 	{ ROW(shim_function_code), .outputs = 2, .sizes = { 8, 4 },

@@ -895,5 +895,260 @@ def allocations_and_locks_may_be_enabled_late():
             target.finish()
 
 
+# --- functions in parts: M-28, M-30, M-75 ---
+
+PARTS = r'''
+#include <dlfcn.h>
+
+static struct shim_handle *handle;
+static const char *const names[] = { "cut", "catches", "never" };
+static shim_function functions[3], beyond;
+
+static struct shim_line table[256];
+static uint32_t table_size, hot_size, size;
+static unsigned entries, wrong, cold, reached;
+
+static shim_function find(const char *name)
+{
+	return (shim_function)dlsym(RTLD_DEFAULT, name);
+}
+
+/* Of several lines at one address the table has the last. */
+static int has_line(uint64_t offset, uint32_t line)
+{
+	for (uint32_t i = 0; i < table_size; i++)
+		if (offset == table[i].start ||
+		    (offset > table[i].start && offset < table[i].end &&
+		     table[i].line == line))
+			return 1;
+	return 0;
+}
+
+static void check(struct shim_profiler *profiler,
+		  const struct shim_coverage_data *data)
+{
+	(void)profiler;
+	entries++;
+	wrong += data->code_offset >= size;
+	wrong += table_size > 0 && !has_line(data->code_offset, data->line);
+	wrong += (data->file_name == NULL) != (data->line == 0);
+	cold += data->code_offset >= hot_size;
+	reached += data->counter > 0;
+}
+
+static void cover(const char *name, shim_function function)
+{
+	struct shim_code_range ranges[8];
+	enum shim_result r;
+	uint32_t count = 0;
+
+	entries = wrong = cold = reached = hot_size = size = table_size = 0;
+	shim_function_ranges(function, 8, &count, ranges);
+	for (uint32_t i = 0; i < count; i++)
+		size += (uint32_t)ranges[i].size;
+	if (count > 0)
+		hot_size = (uint32_t)ranges[0].size;
+	if (shim_function_lines(function, 256, &table_size, table) != SHIM_OK)
+		table_size = 0;
+	r = shim_profiler_get_coverage_data(handle, function, check);
+	say("%s: %s, some %d, cold %d, reached %d, wrong %u", name,
+	    shim_result_name(r), entries > 0, cold > 0, reached > 0, wrong);
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	for (int i = 0; i < 3; i++)
+		cover(names[i], functions[i]);
+	cover("qsort", beyond);
+}
+
+/* --- exceptions --- */
+
+static void clause(struct shim_profiler *profiler, shim_function function,
+		   uint32_t index, uint32_t type, const void *exception)
+{
+	char name[64] = "?";
+
+	(void)profiler, (void)exception;
+	shim_function_name(function, sizeof(name), NULL, name);
+	say("clause %s %u %s", name, index,
+	    type == SHIM_CLAUSE_CATCH ? "catch" : "finally");
+}
+
+static enum shim_result frame(shim_function function, uintptr_t ip,
+			      uintptr_t sp, uint32_t context_size,
+			      const void *context, void *found)
+{
+	(void)ip, (void)sp, (void)context_size, (void)context;
+	*(int *)found += function == functions[1];
+	return SHIM_OK;
+}
+
+static void thrown(struct shim_profiler *profiler, const void *exception,
+		   const void *type)
+{
+	shim_function stack[64];
+	uint32_t count = 0;
+	int listed = 0, told = 0;
+
+	(void)profiler, (void)exception, (void)type;
+	shim_stack_functions(NULL, 64, &count, stack);
+	for (uint32_t i = 0; i < count; i++)
+		listed += stack[i] == functions[1];
+	shim_do_stack_snapshot(0, frame, 0, &told, NULL, 0);
+	say("thrown: listed %d, told %d", listed, told);
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	for (int i = 0; i < 3; i++)
+		functions[i] = find(names[i]);
+	beyond = find("qsort");
+}
+
+SHIM_PROFILER_MODULE(parts)
+{
+	handle = shim_profiler_create(NULL);
+	READ_PATH;
+	shim_set_event_mask(handle, (SHIM_MONITOR_ALL &
+				     ~SHIM_MONITOR_IMMUTABLE) |
+				    SHIM_ENABLE_STACK_SNAPSHOT);
+	shim_profiler_on_runtime_initialized(handle, initialized);
+	shim_profiler_on_runtime_shutdown_begin(handle, ended);
+	shim_profiler_on_exception_clause(handle, clause);
+	shim_profiler_on_exception_throw(handle, thrown);
+	shim_profiler_enable_clauses();
+	return shim_profiler_enable_coverage();
+}
+'''
+
+
+def parts(flags, name):
+    return [compile('parted.cc', optimize='-O2', name=name,
+                    flags=['-rdynamic', *flags])]
+
+
+@test
+def offsets_count_through_the_parts_of_a_function():
+    lines = told('parts', PARTS, parts([], 'parted'))
+    data = [line for line in lines if re.match(r'\w+: SHIM', line)]
+    expect_equal(data, [
+        'cut: SHIM_OK, some 1, cold 1, reached 1, wrong 0',
+        'catches: SHIM_OK, some 1, cold 1, reached 1, wrong 0',
+        # What was never called has its lines, too; what has no lines fails.
+        'never: SHIM_OK, some 1, cold 1, reached 0, wrong 0',
+        'qsort: SHIM_E_FAIL, some 0, cold 0, reached 0, wrong 0'], 'data')
+
+
+@test
+def without_lines_a_function_with_hooks_has_a_count_called_or_not():
+    # -g0 comes last and takes -g back
+    lines = told('parts', PARTS, parts(['-g0'], 'parted_plain'),
+                 log=['no debug information, built without -g'])
+    data = [line for line in lines if re.match(r'\w+: SHIM', line)]
+    expect_equal(data, [
+        'cut: SHIM_OK, some 1, cold 0, reached 1, wrong 0',
+        'catches: SHIM_OK, some 1, cold 0, reached 1, wrong 0',
+        'never: SHIM_OK, some 1, cold 0, reached 0, wrong 0',
+        'qsort: SHIM_E_FAIL, some 0, cold 0, reached 0, wrong 0'], 'data')
+
+
+@test
+def parts_of_functions_are_told_as_their_functions():
+    lines = told('parts', PARTS, parts([], 'parted'))
+    clauses = [line for line in lines if line.startswith('clause')]
+    expect_equal(len(clauses), 2, 'clauses: %s' % clauses)
+    expect_equal([re.sub(r' \d+ ', ' N ', c) for c in clauses],
+                 ['clause _ZL6refusei N finally', 'clause catches N catch'],
+                 'clauses')
+    expect_equal([line for line in lines if line.startswith('thrown')],
+                 ['thrown: listed 1, told 1'], 'stacks')
+
+
+# --- for authors: the function of any address, anywhere ---
+
+FINDS = r'''
+#include <dlfcn.h>
+
+static unsigned long calls, wrong, hits, known;
+
+/* All of them are larger than that. */
+static enum shim_call_instrumentation_flags filter(struct shim_profiler *profiler,
+						   shim_function function)
+{
+	shim_function found = 0;
+
+	(void)profiler;
+	calls++;
+	if (shim_function_find((const char *)function + 4, &found) != SHIM_OK ||
+	    found != function)
+		wrong++;
+	return SHIM_CALL_INSTRUMENTATION_NONE;
+}
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t weight)
+{
+	shim_function found = 0;
+
+	(void)profiler, (void)context, (void)weight;
+	__atomic_add_fetch(&hits, 1, __ATOMIC_RELAXED);
+	if (shim_function_find((const void *)ip, &found) == SHIM_OK &&
+	    found <= ip)
+		__atomic_add_fetch(&known, 1, __ATOMIC_RELAXED);
+}
+
+/* For the filter to be asked; it wants none. */
+static void enter(struct shim_profiler *profiler, shim_function function,
+		  struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	shim_function found;
+	int local;
+
+	(void)profiler;
+	say("calls %d, wrong %lu, samples %d, most known %d", calls >= 4, wrong,
+	    hits > 10, known > hits / 10 * 9);
+	say("libc %d, stack %08x, null %08x %08x",
+	    shim_function_find((const char *)qsort + 4, &found) == SHIM_OK &&
+		    found == (shim_function)dlsym(RTLD_DEFAULT, "qsort"),
+	    (unsigned)shim_function_find(&local, &found),
+	    (unsigned)shim_function_find(NULL, &found),
+	    (unsigned)shim_function_find(&local, NULL));
+}
+
+SHIM_PROFILER_MODULE(finds)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_on_method_enter(handle, enter);
+	shim_profiler_set_call_instrumentation_filter_callback(handle, filter);
+	shim_profiler_on_sample_hit(handle, hit);
+	shim_profiler_on_runtime_shutdown_end(handle, ended);
+	shim_profiler_enable_sampling(handle);
+	return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 500);
+}
+'''
+
+
+@test
+def any_address_leads_to_its_function_also_in_stripped_programs():
+    for family in ('gcc', 'clang'):
+        for flags, name in (([], 'allocates'), (['-s'], 'allocates_stripped')):
+            program = [compile('allocates.c', family, '-O1', flags, name),
+                       '200']
+            expect_equal(told('finds', FINDS, program), [
+                'calls 1, wrong 0, samples 1, most known 1',
+                'libc 1, stack 80004005, null 80070057 80070057'],
+                '%s %s' % (family, name))
+
+
 if __name__ == '__main__':
     shimtest.main()

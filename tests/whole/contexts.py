@@ -44,8 +44,7 @@ ALLOWED = {
 # "also the program, outside of callbacks", says their docstring.  A signal
 # handler and a fast hook look like the program to us.
 PROGRAM = {'shim_profiler_load', 'shim_profiler_destroy',
-           'shim_profiler_quiesce', 'shim_profiler_detach',
-           'shim_profiler_get_coverage_data'}
+           'shim_profiler_quiesce', 'shim_profiler_detach'}
 # Only what a slow hook got can be asked about (row E-50).
 SLOW_HOOK_ONLY = re.compile(
     'shim_get_function_(enter|leave|tailcall)3_info|shim_get_value_reason')
