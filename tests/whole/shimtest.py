@@ -43,6 +43,7 @@ library = None          # libshim.so.0
 report = None           # shim-report
 scratch = None          # a directory of this run
 fixtures = None         # where compiled programs are kept
+fixtures_link = None    # the same for LD_PRELOAD
 
 # Of another processor, set by cross.py:
 machine = ''            # what its compilers' names begin with
@@ -177,6 +178,9 @@ def environment(output=None, profile='calltree:counts', **more):
         variables.update(LD_PRELOAD=library, SHIM_DIR=output,
                          SHIM_PROFILE=profile)
     variables.update(more)
+    if fixtures_link and 'LD_PRELOAD' in more:
+        variables['LD_PRELOAD'] = more['LD_PRELOAD'].replace(fixtures,
+                                                             fixtures_link)
     if emulator and 'LD_PRELOAD' in variables:  # is for what it runs
         variables['QEMU_SET_ENV'] = 'LD_PRELOAD=' + variables.pop('LD_PRELOAD')
     return variables
@@ -306,24 +310,29 @@ def expect_truth(result, calls, exact=True):
     return truth
 
 
-def without_blanks(path):
-    """LD_PRELOAD cannot name it otherwise; what is beside it stays so."""
+def without_blanks(path, levels):
+    """LD_PRELOAD cannot name it otherwise: through a link to the directory so many
+    levels above it."""
     if not re.search(r'[\s:;]', path):
         return path
-    link = os.path.join(scratch, 'beside')
-    os.symlink(os.path.dirname(path), link)
-    return os.path.join(link, os.path.basename(path))
+    top = path
+    for _ in range(levels):
+        top = os.path.dirname(top)
+    link = tempfile.mkdtemp(prefix='link.', dir=scratch) + '/to'
+    os.symlink(top, link)
+    return os.path.normpath(os.path.join(link, os.path.relpath(path, top)))
 
 
 def main():
-    global library, report, scratch, fixtures
+    global library, report, scratch, fixtures, fixtures_link
     if len(sys.argv) < 4:
         sys.exit('usage: %s LIBSHIM SHIM-REPORT FIXTURES [TEST...]' %
                  sys.argv[0])
     library, report, fixtures = map(os.path.abspath, sys.argv[1:4])
     os.makedirs(fixtures, exist_ok=True)
     scratch = tempfile.mkdtemp(prefix='shim-whole.')
-    library = without_blanks(library)
+    library = without_blanks(library, 2)
+    fixtures_link = without_blanks(fixtures, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         run_tests(sys.argv[4:])
