@@ -119,12 +119,15 @@ static enum shim_result open_once(int self)
 	if (__atomic_compare_exchange_n(&state, &now, HELPER_OPENING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		bool before = thread_ours_begins();
+		bool found;
 
 		__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
-		set_state(make_stack() && arch_call_on_stack(open_helper, NULL,
-							     stack_top) == 0 ?
-				  HELPER_OPEN :
-				  HELPER_MISSING);
+		found = make_stack() && arch_call_on_stack(open_helper, NULL,
+							   stack_top) == 0;
+		/* Here, once, and not in each forked child. */
+		if (found)
+			image_look_again();
+		set_state(found ? HELPER_OPEN : HELPER_MISSING);
 		thread_ours_ends(before);
 	}
 	for (unsigned i = 0; i < WAIT_MAX; i++) {

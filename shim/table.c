@@ -2,6 +2,7 @@
 
 #include "arch.h"
 #include "lookup.h"
+#include "pages.h"
 #include "slots.h"
 #include "sys.h"
 #include "text.h"
@@ -215,8 +216,8 @@ static bool read_dynamic(const struct table_image *image,
 	*dynamic = (struct dynamic){ 0 };
 	for (size_t at = 0; at + sizeof(entry) <= image->dynamic_size;
 	     at += sizeof(entry)) {
-		if (sys_peek((const void *)(image->dynamic + at), &entry,
-			     sizeof(entry)) < 0)
+		if (pages_read((const void *)(image->dynamic + at), &entry,
+			       sizeof(entry)) < 0)
 			return false;
 		switch (entry.d_tag) {
 		case DT_NULL: at = image->dynamic_size; break;
@@ -256,7 +257,7 @@ static int read_from(const struct table_image *image, const void *from,
 		     void *to, size_t size)
 {
 	if (image->may_go)
-		return sys_peek(from, to, size);
+		return pages_read(from, to, size);
 	for (size_t i = 0; i < size; i++)
 		((char *)to)[i] = ((const char *)from)[i];
 	return 0;
@@ -275,9 +276,8 @@ static bool read_name(const struct table_image *image,
 		return false;
 	*is_undefined = symbol.st_shndx == SHN_UNDEF;
 	at = (const char *)dynamic->strings + symbol.st_name;
-	/* What follows a shorter one may be anything. */
 	if (image->may_go)
-		return sys_peek(at, name, NAME_SIZE) == 0;
+		return pages_read_text(at, name, NAME_SIZE);
 	for (size_t i = 0; i < NAME_SIZE; i++) {
 		name[i] = at[i];
 		if (at[i] == '\0')
@@ -329,14 +329,18 @@ void table_bind(const struct table_image *image)
 {
 	struct dynamic dynamic;
 
-	if (!image->dynamic || !read_dynamic(image, &dynamic))
+	if (!image->dynamic)
 		return;
-	if (dynamic.jumps)
-		scan_relocations(image, &dynamic, dynamic.jumps,
-				 dynamic.jumps_size);
-	if (dynamic.relocations)
-		scan_relocations(image, &dynamic, dynamic.relocations,
-				 dynamic.relocations_size);
+	pages_begin();
+	if (read_dynamic(image, &dynamic)) {
+		if (dynamic.jumps)
+			scan_relocations(image, &dynamic, dynamic.jumps,
+					 dynamic.jumps_size);
+		if (dynamic.relocations)
+			scan_relocations(image, &dynamic, dynamic.relocations,
+					 dynamic.relocations_size);
+	}
+	pages_end();
 }
 
 unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
