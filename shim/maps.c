@@ -36,14 +36,21 @@ static void parse(const char *line, struct map *map)
 	map->path = line;
 }
 
-int maps_read(bool (*each)(const struct map *map, void *argument),
-	      void *argument)
+/* Where the first thread has ended, and others go on, the process has no map. */
+static const char *const paths[] = { "/proc/self/maps",
+				     "/proc/thread-self/maps" };
+
+/* @is_empty: nothing was in there. */
+static int read_file(const char *path,
+		     bool (*each)(const struct map *map, void *argument),
+		     void *argument, bool *is_empty)
 {
-	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	size_t have = 0;
 	bool go_on = true;
 	long r = 0;
 
+	*is_empty = true;
 	if (fd < 0)
 		return fd;
 	while (go_on) {
@@ -54,6 +61,7 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 			continue;
 		if (r <= 0)
 			break;
+		*is_empty = false;
 		have += (size_t)r;
 		for (size_t i = begin; go_on && i < have; i++) {
 			struct map map;
@@ -79,19 +87,36 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 	return r < 0 ? (int)r : 0;
 }
 
+int maps_read(bool (*each)(const struct map *map, void *argument),
+	      void *argument)
+{
+	bool is_empty;
+	int r = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		r = read_file(paths[i], each, argument, &is_empty);
+		if (!is_empty || (r < 0 && r != -ESRCH))
+			return r;
+	}
+	return -ESRCH;
+}
+
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
 	      char name[64])
 {
 	static bool is_unknown;
-	int fd, r;
+	int r = -ESRCH;
 
 	if (__atomic_load_n(&is_unknown, __ATOMIC_RELAXED))
 		return -ENOTTY;
-	fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	r = sys_find_mapping(fd, address, low, high, name);
-	sys_close(fd);
+	for (unsigned i = 0; i < 2 && r == -ESRCH; i++) {
+		int fd = sys_open(paths[i], O_RDONLY | O_CLOEXEC, 0);
+
+		if (fd < 0)
+			return fd;
+		r = sys_find_mapping(fd, address, low, high, name);
+		sys_close(fd);
+	}
 	/* An older kernel: each thread would open it once for nothing. */
 	if (r == -ENOTTY)
 		__atomic_store_n(&is_unknown, true, __ATOMIC_RELAXED);

@@ -340,6 +340,20 @@ def what_runs_before_our_constructor_and_after_our_destructor_counts(
             'early_destruct;early_leaf': 1})
 
 
+@each_build
+def names_are_known_when_the_first_thread_has_ended(family, optimize):
+    library = compile('plugin.c', family, optimize,
+                      ['-shared', '-fPIC', '-DPLUGIN=alpha'],
+                      name='libalpha_late.so')
+    for profile in PROFILES:
+        result = run_both([compile('first_ends.c', family, optimize), library],
+                          profile)
+        expect_equal(result.status, 3, 'status')
+        tree = tree_of(result.output)
+        expect(not any('0x' in path for path in tree), str(tree))
+        expect_equal(tree.get('go_on;work'), 1, str(tree))
+
+
 # --- hooks that are left in the middle ---
 
 def check_interrupted(how, family, optimize):
