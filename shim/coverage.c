@@ -15,6 +15,7 @@
 #include "verdict.h"
 
 #include <link.h>
+#include <shim/cpu.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <shim/record.h>
@@ -157,6 +158,18 @@ void coverage_begin_late(void)
 {
 	if (!trap_start_late())
 		coverage_forgo_lines();
+	coverage_look();
+	coverage_watch_loader();
+}
+
+void coverage_begin_at_start(void)
+{
+	if (!coverage_is_on())
+		return;
+	if (!shim_is_single_threaded()) {
+		coverage_begin_late();
+		return;
+	}
 	coverage_look();
 	coverage_watch_loader();
 }

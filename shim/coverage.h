@@ -41,6 +41,8 @@ bool coverage_is_on(void);
  * looked at. */
 bool coverage_begin(void);
 void coverage_begin_late(void);
+/* In the constructor: the program may have threads. */
+void coverage_begin_at_start(void);
 
 /* Looks at the objects that have come; no lock of ours is held. */
 void coverage_look(void);
@@ -100,8 +102,10 @@ void coverage_forgo_lines(void);
 void coverage_set(struct coverage_object *object);
 /* All code is as it was; for good.  Its lines are not seen any more: @reason. */
 void coverage_give_up(const char *reason);
-/* Is there a trap of ours at @address?  Then it is reached, and gone. */
-bool coverage_take(uintptr_t address);
+/* Is there a trap of ours at @address?  Then it is reached, and gone; or it is there
+ * for good. */
+enum coverage_taken { COVERAGE_NOT_OURS, COVERAGE_TAKEN, COVERAGE_STUCK };
+enum coverage_taken coverage_take(uintptr_t address);
 /* The first line at or after @offset. */
 uint32_t coverage_find_line(const struct shim_coverage_object *object,
 			    uint64_t offset);

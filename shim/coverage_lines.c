@@ -345,12 +345,36 @@ static int change_all(void *argument)
 	return work->error;
 }
 
+/* Code that could not be written at once may be byte by byte. */
+static int put_back_all(void *argument)
+{
+	struct coverage_object *object = argument;
+	const struct shim_coverage_object *told = &object->told;
+	bool is_left = false;
+
+	for (uint32_t i = 0; i < told->line_count && object->start != 0; i++) {
+		uintptr_t address = object->start + told->lines[i].offset;
+
+		if (told->lines[i].line == 0 ||
+		    (i > 0 && told->lines[i].offset == told->lines[i - 1].offset))
+			continue;
+		if (read_window(address, 1) < 0)
+			break;	/* it is unmapped */
+		if (window[0] == ARCH_TRAP)
+			is_left |= patch_put_back(address,
+						  object->originals[i]) < 0;
+	}
+	sys_sync_cores();
+	object->is_set = is_left;
+	return 0;
+}
+
 static void take_away(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = false };
 
-	if (object->is_set)
-		state_slowly(change_all, &work);
+	if (object->is_set && state_slowly(change_all, &work) < 0)
+		state_slowly(put_back_all, object);
 }
 
 void coverage_set(struct coverage_object *object)
@@ -397,30 +421,28 @@ struct trap_byte {
 static int put_back_slowly(void *argument)
 {
 	const struct trap_byte *byte = argument;
-	struct patch patch;
 
-	patch_open(&patch, byte->address, byte->address + 1);
-	patch_write(&patch, byte->address, &byte->original, 1);
-	patch_close(&patch);
-	return 0;
+	return patch_put_back(byte->address, byte->original);
 }
 
-/* If that fails the thread will be here again. */
-static void put_back(struct trap_byte byte)
+static bool put_back(struct trap_byte byte)
 {
 	long r;
 	int fd;
 
 	if (*(const volatile uint8_t *)byte.address == byte.original)
-		return;
-	fd = sys_open("/proc/self/mem", O_WRONLY | O_CLOEXEC, 0);
+		return true;
+	fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
 	r = fd;
 	if (fd >= 0) {
 		r = sys_write_at(fd, &byte.original, 1, byte.address);
 		sys_close(fd);
 	}
-	if (r != 1)
-		state_slowly(put_back_slowly, &byte);
+	if (r == 1 || state_quietly(put_back_slowly, &byte) == 0)
+		return true;
+	log_line("%s", "code could not be put back as it was: every way to "
+		       "write it is refused");
+	return false;
 }
 
 static void note(struct coverage_object *object, uint32_t line)
@@ -433,7 +455,7 @@ static void note(struct coverage_object *object, uint32_t line)
 		__atomic_store_n(&told->reached[line], 1, __ATOMIC_RELAXED);
 }
 
-bool coverage_take(uintptr_t address)
+enum coverage_taken coverage_take(uintptr_t address)
 {
 	for (struct coverage_object *o =
 		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
@@ -450,8 +472,10 @@ bool coverage_take(uintptr_t address)
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);
-		put_back((struct trap_byte){ address, o->originals[line] });
-		return true;
+		return put_back((struct trap_byte){ address,
+						    o->originals[line] }) ?
+			       COVERAGE_TAKEN :
+			       COVERAGE_STUCK;
 	}
-	return false;
+	return COVERAGE_NOT_OURS;
 }

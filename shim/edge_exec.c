@@ -6,6 +6,7 @@
 #include "edge.h"
 
 #include "events.h"
+#include "hidden.h"
 #include "sample.h"
 #include "state.h"
 #include "text.h"
@@ -40,6 +41,7 @@ static void tell(const char *path)
 	sample_exec_begins();
 	trap_exec_begins();
 	edge_exec_ends();
+	hidden_exec_begins();
 	errno = before;
 }
 
@@ -51,6 +53,7 @@ static int failed(int result)
 	edge_exec_goes_on();
 	sample_exec_failed();
 	trap_exec_failed();
+	hidden_exec_failed();
 	errno = error;
 	return result;
 }

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "hidden.h"
 #include "landings.h"
 #include "sample.h"
 #include "track.h"
@@ -86,12 +87,25 @@ static void (*real_makecontext)(ucontext_t *context, void (*call)(void),
 				int count, ...);
 
 __attribute__((visibility("hidden"))) void *
-edge_context_switched(const ucontext_t *context, unsigned which);
+edge_context_switched(ucontext_t *context, unsigned which);
 
-void *edge_context_switched(const ucontext_t *context, unsigned which)
+/* One that the program has made, or changed, may block any signal. */
+static void keep_open(ucontext_t *context)
+{
+	uint64_t *mask = (uint64_t *)&context->uc_sigmask;
+	uint64_t ours = *mask & hidden_signals();
+
+	if (ours == 0)
+		return;
+	*mask &= ~ours;
+	hidden_block(hidden_blocked() | ours);
+}
+
+void *edge_context_switched(ucontext_t *context, unsigned which)
 {
 	if (!real_switchers[which])
 		real_switchers[which] = edge_next(switchers[which]);
+	keep_open(context);
 	RAISE(stack_switched, ARCH_CONTEXT_SP(context));
 	return real_switchers[which];
 }

@@ -1,22 +1,28 @@
 /*
- * Keeps the sampler's signal from the program: it is in no mask the program sets
- * or sees, nobody waits for it, and what the program sets for it is kept apart
- * and used when somebody sends it.  Programs that choose a real-time signal by
- * SIGRTMAX get another one.  While nothing samples each of these is one
- * comparison.
+ * Keeps the sampler's and the trap's signal from the program: they are in no mask that
+ * the kernel gets, nobody waits for them, and what the program sets for them is kept
+ * apart and used when somebody sends one.  The program reads back what it has set
+ * (hidden.h).  Programs that choose a real-time signal by SIGRTMAX get another one than
+ * the sampler's.  While there are none each of these is one comparison.
  */
 #define _GNU_SOURCE
 #include "edge.h"
 
+#include "arch.h"
 #include "coverage.h"
+#include "hidden.h"
 #include "sample.h"
+#include "sys.h"
 #include "trap.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 
 #include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
 
 typedef void (*handler)(int);
 
@@ -54,32 +60,10 @@ static uint64_t *bits_of(sigset_t *set)
 	return (uint64_t *)set;
 }
 
-static uint64_t bit_of(int signal)
-{
-	return 1ull << (signal - 1);
-}
-
-static void remove_from(sigset_t *set)
-{
-	int signal = hidden();
-
-	if (set && signal != 0)
-		*bits_of(set) &= ~bit_of(signal);
-}
-
-/* Of what must not be blocked: the trap's, too (trap.h). */
-static uint64_t hidden_bits(void)
-{
-	int signal = hidden();
-
-	return (signal ? bit_of(signal) : 0) |
-	       (trap_is_on() ? bit_of(SIGTRAP) : 0);
-}
-
 /* A copy of @set without our signals; @set itself if they are not in there. */
 static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 {
-	uint64_t bits = hidden_bits();
+	uint64_t bits = hidden_signals();
 
 	if (!set || !(*bits_of((sigset_t *)set) & bits))
 		return set;
@@ -93,16 +77,18 @@ const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy)
 	return without(set, copy);
 }
 
-static bool has_trap(const sigset_t *set)
+static uint64_t hidden_in(const sigset_t *set)
 {
-	return set && (*bits_of((sigset_t *)set) & bit_of(SIGTRAP));
+	return *bits_of((sigset_t *)set) & hidden_signals();
 }
 
 /* What the program is to see in a set that the kernel has told. */
-static void show_trap(sigset_t *set, bool is_there)
+static void show(sigset_t *set, uint64_t hidden_ones)
 {
-	if (set && is_there)
-		*bits_of(set) |= bit_of(SIGTRAP);
+	uint64_t ours = hidden_signals();
+
+	if (set)
+		*bits_of(set) = (*bits_of(set) & ~ours) | (hidden_ones & ours);
 }
 
 /* --- what happens on a signal --- */
@@ -117,7 +103,8 @@ static void get_program_action(struct sigaction *action)
 
 static void set_program_action(const struct sigaction *action)
 {
-	sample_program_action.mask = *bits_of((sigset_t *)&action->sa_mask);
+	sample_program_action.mask =
+		hidden_as_kept(*bits_of((sigset_t *)&action->sa_mask));
 	sample_program_action.flags = (uint64_t)action->sa_flags;
 	sample_program_action.handler = (void *)action->sa_handler;
 }
@@ -152,23 +139,21 @@ static int set_watched(int signal, const struct sigaction *action,
 static int set_action(int signal, const struct sigaction *action,
 		      struct sigaction *before)
 {
+	uint64_t ours = action ? hidden_in(&action->sa_mask) : 0, old;
 	struct sigaction given;
-	bool masked = false;
 	int result;
 
 	if (action) {
 		given = *action;
-		*bits_of(&given.sa_mask) &= ~hidden_bits();
+		*bits_of(&given.sa_mask) &= ~hidden_signals();
 	}
 	result = set_watched(signal, action ? &given : NULL, before);
 	if (result != 0)
 		return result;
-	if (trap_is_on())
-		masked = action ? trap_mask_handler(signal,
-						    has_trap(&action->sa_mask)) :
-				  trap_masks_handler(signal);
+	old = action ? hidden_mask_handler(signal, ours) :
+		       hidden_masks_handler(signal);
 	if (before)
-		show_trap(&before->sa_mask, masked);
+		show(&before->sa_mask, old);
 	return result;
 }
 
@@ -176,8 +161,8 @@ static int set_action(int signal, const struct sigaction *action,
 static int set_any(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
-	return hidden_bits() == 0 ? real.sigaction(signal, action, before) :
-				    set_action(signal, action, before);
+	return hidden_signals() == 0 ? real.sigaction(signal, action, before) :
+				       set_action(signal, action, before);
 }
 
 EDGE int sigaction(int signal, const struct sigaction *action,
@@ -192,7 +177,7 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 	}
 	if (edge_asked_is(signal))
 		return edge_asked_set(signal, action, before, set_any);
-	if (hidden_bits() == 0)
+	if (hidden_signals() == 0)
 		return real.sigaction(signal, action, before);
 	if (trap_is_on() && signal == SIGTRAP) {
 		trap_set_action(action, before);
@@ -223,9 +208,9 @@ static bool hold(int signal, bool is_held)
 {
 	sigset_t set = { { 0 } }, before = { { 0 } };
 
-	*bits_of(&set) = bit_of(signal);
+	*bits_of(&set) = hidden_bit(signal);
 	sigprocmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
-	return *bits_of(&before) & bit_of(signal);
+	return *bits_of(&before) & hidden_bit(signal);
 }
 
 #define FLAGS_signal	  SA_RESTART
@@ -242,7 +227,7 @@ static handler set_asked_handler(int signal, handler call, int flags,
 	FIND(sigaction, "sigaction");
 	action.sa_handler = call;
 	if (alone && flags == SA_RESTART)
-		*bits_of(&action.sa_mask) = bit_of(signal);
+		*bits_of(&action.sa_mask) = hidden_bit(signal);
 	if (call == SIG_ERR ||
 	    sigaction(signal, call == SIG_HOLD ? NULL : &action, &before) != 0)
 		return SIG_ERR;
@@ -370,67 +355,65 @@ static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
 	    !thread_current->sample_context)
 		return without(set, copy);
 	*copy = *set;
-	*bits_of(copy) &= ~hidden_bits();
-	*bits_of(copy) |= bit_of(signal);
+	*bits_of(copy) &= ~hidden_signals();
+	*bits_of(copy) |= hidden_bit(signal);
 	return copy;
 }
 
-/* What the program has made of the trap's signal: it was blocked before. */
-static bool change_trap(int how, const sigset_t *set)
+/* What the program has made of ours.  Last: one that it unblocks may come. */
+static void change(int how, const sigset_t *set)
 {
-	bool before = trap_is_blocked();
+	uint64_t blocked = hidden_blocked();
 
-	if (!trap_is_on() || !set)
-		return before;
 	if (how == SIG_SETMASK)
-		trap_block(has_trap(set));
-	else if (has_trap(set))
-		trap_block(how == SIG_BLOCK);
-	return before;
+		hidden_block(hidden_in(set));
+	else if (how == SIG_BLOCK)
+		hidden_block(blocked | hidden_in(set));
+	else
+		hidden_block(blocked & ~hidden_in(set));
+}
+
+/* The program's set may be the same memory as the one that it gets. */
+static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
+		    const sigset_t *set, sigset_t *before)
+{
+	sigset_t copy, given;
+	int result;
+
+	if (hidden_signals() == 0) {
+		result = set_real(how, set, before);
+		/* There are some now, which it may just have blocked. */
+		if (set && hidden_signals() != 0)
+			hidden_thread_begins(0);
+		return result;
+	}
+	if (set)
+		given = *set;
+	result = set_real(how, set ? for_mask(how, &given, &copy) : NULL, before);
+	if (result != 0)
+		return result;
+	show(before, hidden_blocked());
+	if (set)
+		change(how, &given);
+	return result;
 }
 
 EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 {
-	sigset_t copy;
-	int result;
-
 	FIND(sigprocmask, "sigprocmask");
 	if (!real.sigprocmask) {
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden_bits() == 0) {
-		result = real.sigprocmask(how, set, before);
-		if (set && trap_is_on())
-			trap_adopt();
-		return result;
-	}
-	result = real.sigprocmask(how, for_mask(how, set, &copy), before);
-	remove_from(before);
-	if (result == 0 && trap_is_on())
-		show_trap(before, change_trap(how, set));
-	return result;
+	return set_mask(real.sigprocmask, how, set, before);
 }
 
 EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
-	sigset_t copy;
-	int result;
-
 	FIND(pthread_sigmask, "pthread_sigmask");
-	if (!real.pthread_sigmask)
-		return ENOSYS;
-	if (hidden_bits() == 0) {
-		result = real.pthread_sigmask(how, set, before);
-		if (set && trap_is_on())
-			trap_adopt();
-		return result;
-	}
-	result = real.pthread_sigmask(how, for_mask(how, set, &copy), before);
-	remove_from(before);
-	if (result == 0 && trap_is_on())
-		show_trap(before, change_trap(how, set));
-	return result;
+	return real.pthread_sigmask ? set_mask(real.pthread_sigmask, how, set,
+					       before) :
+				      ENOSYS;
 }
 
 EDGE int sigpending(sigset_t *set)
@@ -439,10 +422,8 @@ EDGE int sigpending(sigset_t *set)
 
 	FIND(sigpending, "sigpending");
 	result = real.sigpending ? real.sigpending(set) : -1;
-	if (result == 0) {
-		remove_from(set);
-		show_trap(set, trap_is_on() && trap_is_pending());
-	}
+	if (result == 0)
+		show(set, hidden_pending());
 	return result;
 }
 
@@ -451,7 +432,8 @@ EDGE int sigpending(sigset_t *set)
 /* Who waits for that signal alone gets it, and we have none any more. */
 static void wait_for(const sigset_t *set)
 {
-	if (set && trap_is_on() && *bits_of((sigset_t *)set) == bit_of(SIGTRAP))
+	if (set && trap_is_on() &&
+	    *bits_of((sigset_t *)set) == hidden_bit(SIGTRAP))
 		coverage_give_up("the program waits for SIGTRAP");
 }
 
@@ -506,6 +488,88 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	return real.sigtimedwait(without(set, &copy), info, timeout);
 }
 
+/* --- the same by their numbers: from entry.S --- */
+
+#if defined(SYS_rt_sigprocmask) && defined(SYS_rt_sigaction)
+
+HIDDEN long edge_syscall_signals(long number, long a, long b, long c, long d);
+
+static long raw_mask(int how, uintptr_t set, uintptr_t before, size_t size)
+{
+	uint64_t given = 0, old;
+	sigset_t signals = { { 0 } };
+	long r;
+
+	if (set && sys_peek((const void *)set, &given, sizeof(given)) < 0)
+		return -EFAULT;
+	*bits_of(&signals) = given;
+	given &= ~hidden_signals();
+	r = arch_syscall(SYS_rt_sigprocmask, how, set ? (long)&given : 0,
+			 (long)&old, (long)size, 0, 0);
+	if (r < 0)
+		return r;
+	old = (old & ~hidden_signals()) | (hidden_blocked() & hidden_signals());
+	if (set)
+		change(how, &signals);
+	return before ? sys_poke((void *)before, &old, sizeof(old)) : 0;
+}
+
+static void swap_own(int signal, const struct sys_action *action,
+		     struct sys_action *before)
+{
+	if (signal == SIGTRAP) {
+		trap_swap_action(action, before);
+		return;
+	}
+	*before = sample_program_action;
+	if (action)
+		sample_program_action = *action;
+}
+
+static long raw_action(int signal, uintptr_t action, uintptr_t before,
+		       size_t size)
+{
+	bool is_own = signal > 0 && signal <= 64 &&
+		      (hidden_bit(signal) & hidden_signals());
+	struct sys_action given, old = { 0 };
+	uint64_t masked;
+	long r = 0;
+
+	if (action && sys_peek((const void *)action, &given, sizeof(given)) < 0)
+		return -EFAULT;
+	masked = given.mask & hidden_signals();
+	given.mask &= ~masked;
+	if (is_own)
+		swap_own(signal, action ? &given : NULL, &old);
+	else
+		r = arch_syscall(SYS_rt_sigaction, signal,
+				 action ? (long)&given : 0, (long)&old,
+				 (long)size, 0, 0);
+	if (r < 0)
+		return r;
+	old.mask |= action ? hidden_mask_handler(signal, masked) :
+			     hidden_masks_handler(signal);
+	return before ? sys_poke((void *)before, &old, sizeof(old)) : 0;
+}
+
+long edge_syscall_signals(long number, long a, long b, long c, long d)
+{
+	long r;
+
+	if (hidden_signals() == 0 || d != sizeof(uint64_t))
+		r = arch_syscall(number, a, b, c, d, 0, 0);
+	else if (number == SYS_rt_sigprocmask)
+		r = raw_mask((int)a, (uintptr_t)b, (uintptr_t)c, (size_t)d);
+	else
+		r = raw_action((int)a, (uintptr_t)b, (uintptr_t)c, (size_t)d);
+	if (r >= 0)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+#endif
+
 /* --- the signal stack that we may have given the thread --- */
 
 EDGE int sigaltstack(const stack_t *stack, stack_t *before)
@@ -518,7 +582,7 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 		errno = ENOSYS;
 		return -1;
 	}
-	if (hidden_bits() == 0 || real.sigaltstack(NULL, &old) != 0)
+	if (hidden_signals() == 0 || real.sigaltstack(NULL, &old) != 0)
 		return real.sigaltstack(stack, before);
 	ours = sample_is_our_stack(old.ss_sp);
 	/* To have none is what it believes to have. */

@@ -12,6 +12,7 @@
 #include "control.h"
 #include "coverage.h"
 #include "events.h"
+#include "hidden.h"
 #include "image.h"
 #include "log.h"
 #include "lookup.h"
@@ -188,12 +189,12 @@ static void start(void)
 	log_speak();
 	edge_allocations_decide(false);
 	edge_locks_decide(false);
-	coverage_look();
-	coverage_watch_loader();
+	coverage_begin_at_start();
 	ahead_look();
 	image_raise_pending();
 	edge_asked_load();
 	edge_monitor_load();
+	hidden_thread_begins(0);
 	/* The program's constructors are sampled, too. */
 	if (sample_is_wanted())
 		thread_get();

@@ -11,6 +11,7 @@
 
 #include "arch.h"
 #include "events.h"
+#include "hidden.h"
 #include "own.h"
 #include "sample.h"
 #include "state.h"
@@ -37,6 +38,7 @@ struct start {
 	 * large it is; 0: libc knows. */
 	uintptr_t stack_low;
 	size_t stack_size;
+	uint64_t blocked;	/* signals that its creator has, hidden.h */
 };
 
 /* As many as threads have been created and have not begun, at once. */
@@ -164,12 +166,14 @@ void *edge_thread_begins(struct start *start, struct begun *begun)
 {
 	void *(*call)(void *) = start->call;
 	uintptr_t stack_low = start->stack_low;
+	uint64_t blocked = start->blocked;
 
 	/* libc's block is at the upper end. */
 	if (stack_low == 0 && start->stack_size != 0)
 		stack_low = arch_thread_pointer() - start->stack_size;
 	begun->argument = start->argument;
 	give_back(start);
+	hidden_thread_begins(blocked);
 	begin(stack_low);
 	begun->is_watched = events_counts.thread_stopping > 0;
 	return (void *)call;
@@ -238,6 +242,7 @@ static struct start *prepare(const pthread_attr_t *attributes,
 	if (start) {
 		start->call = call;
 		start->argument = argument;
+		start->blocked = hidden_blocked();
 		note_stack(start, attributes);
 	}
 	return start;

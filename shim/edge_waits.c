@@ -1,21 +1,23 @@
 /*
- * What blocks signals for the length of a call, or of a thread's beginning: the
- * trap's signal stays out of it (trap.h), for handlers may run meanwhile, and run
- * into traps.  While no line is looked at each of these is one comparison.
+ * What blocks signals for the length of a call, or where a function of the program
+ * begins: those that are ours stay out of it (hidden.h), for handlers may run
+ * meanwhile, and run into traps.  While there are none each of these is one comparison.
  */
 #define _GNU_SOURCE
 #include "edge.h"
 
 #include "coverage.h"
-#include "trap.h"
+#include "hidden.h"
+#include "state.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
+#include <shim/record.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/ptrace.h>
 #include <sys/select.h>
+#include <time.h>
 
 #include <shim/banned.h>
 
@@ -29,7 +31,7 @@ static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *,
 			 const sigset_t *);
 static int (*real_epoll_pwait)(int, struct epoll_event *, int, int,
 			       const sigset_t *);
-static int (*real_setsigmask)(pthread_attr_t *, const sigset_t *);
+static int (*real_timer_create)(clockid_t, struct sigevent *, timer_t *);
 
 static int missing(void)
 {
@@ -112,16 +114,65 @@ EDGE int epoll_pwait2(int fd, struct epoll_event *events, int count,
 		      missing();
 }
 
-EDGE int pthread_attr_setsigmask_np(pthread_attr_t *attributes,
-				    const sigset_t *set)
-{
-	sigset_t copy;
+/* --- timers that call --- */
 
-	FIND(real_setsigmask, "pthread_attr_setsigmask_np");
-	return real_setsigmask ?
-		       real_setsigmask(attributes,
-				       edge_signals_without(set, &copy)) :
-		       ENOSYS;
+/* libc calls the program's function in a thread of its own making, with all signals
+ * blocked.  Of a function and its argument there is one of these. */
+struct timer_call {
+	struct timer_call *next;
+	void (*function)(union sigval value);
+	union sigval value;
+};
+
+static struct timer_call *timer_calls;
+
+static void begin_timer_call(union sigval ours)
+{
+	const struct timer_call *call = ours.sival_ptr;
+
+	hidden_thread_begins(0);
+	call->function(call->value);
+}
+
+static struct timer_call *keep_timer_call(const struct sigevent *event)
+{
+	struct timer_call *first = __atomic_load_n(&timer_calls,
+						   __ATOMIC_ACQUIRE), *call;
+
+	for (call = first; call; call = call->next)
+		if (call->function == event->sigev_notify_function &&
+		    call->value.sival_ptr == event->sigev_value.sival_ptr)
+			return call;
+	call = shim_memory(sizeof(*call));
+	if (!call)
+		return NULL;
+	call->function = event->sigev_notify_function;
+	call->value = event->sigev_value;
+	call->next = first;
+	while (!__atomic_compare_exchange_n(&timer_calls, &call->next, call,
+					    false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	return call;
+}
+
+EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+	struct timer_call *call = NULL;
+	struct sigevent given;
+
+	FIND(real_timer_create, "timer_create");
+	if (!real_timer_create)
+		return missing();
+	if (event && event->sigev_notify == SIGEV_THREAD &&
+	    state_get() == STATE_RUNNING)
+		call = keep_timer_call(event);
+	if (!call)
+		return real_timer_create(clock, event, timer);
+	given = *event;
+	given.sigev_notify_function = begin_timer_call;
+	given.sigev_value.sival_ptr = call;
+	return real_timer_create(clock, &given, timer);
 }
 
 /* A thread that is traced stops at traps, and its tracer takes them for its own. */

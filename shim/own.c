@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <shim/banned.h>
 
@@ -21,10 +22,11 @@ struct start {
 };
 
 /*
- * All but the two that libc sends its own threads (32: cancel, 33: setuid on
- * every thread): with 33 blocked here, the program's setuid would never return.
+ * All but the two that libc sends its own threads (32: cancel, 33: setuid on every
+ * thread): with 33 blocked here, the program's setuid would never return.  And but
+ * SIGTRAP: code with lines may run here, and the loader, which is waited for, too.
  */
-#define OWN_SIGNALS (~(3ull << 31))
+#define OWN_SIGNALS (~(3ull << 31 | 1ull << (SIGTRAP - 1)))
 
 void own_thread_ends(struct thread *self)
 {

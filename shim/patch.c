@@ -17,10 +17,12 @@
 
 #include <shim/banned.h>
 
+#define PAGE 4096u
+
 void patch_open(struct patch *patch, uintptr_t start, uintptr_t end)
 {
 	*patch = (struct patch){ .start = start, .end = end };
-	patch->fd = sys_open("/proc/self/mem", O_WRONLY | O_CLOEXEC, 0);
+	patch->fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
 }
 
 static int write_file(struct patch *patch, uintptr_t address,
@@ -132,6 +134,44 @@ int patch_write(struct patch *patch, uintptr_t address,
 		patch->fd = -1;
 	}
 	return write_memory(patch, address, bytes, size);
+}
+
+/* --- what must not stay --- */
+
+static bool is_there(uintptr_t address, unsigned char byte)
+{
+	return *(const volatile unsigned char *)address == byte;
+}
+
+/* Code is not writable, and nobody says what else it is: where the files that tell
+ * it cannot be read it is what code is nearly always. */
+static void write_page(uintptr_t address, unsigned char byte)
+{
+	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
+
+	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
+		return;
+	__atomic_store_n((unsigned char *)address, byte, __ATOMIC_RELEASE);
+	sys_protect(page, PAGE, PROT_READ | PROT_EXEC);
+}
+
+int patch_put_back(uintptr_t address, unsigned char byte)
+{
+	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
+	struct patch patch;
+
+	patch_open(&patch, address, address + 1);
+	patch_write(&patch, address, &byte, 1);
+	patch_close(&patch);
+	/* The program may have made it writable. */
+	if (!is_there(address, byte))
+		sys_poke((void *)address, &byte, 1);
+	if (!is_there(address, byte))
+		write_page(address, byte);
+	/* The whole page as it is in the file. */
+	if (!is_there(address, byte))
+		sys_drop(page, PAGE);
+	return is_there(address, byte) ? 0 : -EPERM;
 }
 
 void patch_close(struct patch *patch)

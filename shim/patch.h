@@ -30,4 +30,11 @@ int patch_write(struct patch *patch, uintptr_t address,
 
 void patch_close(struct patch *patch);
 
+/*
+ * Makes the byte at @address what it is in the object's file, @byte, whatever it
+ * takes: other changes of that page may go, too.  0, or -EPERM: all was refused.
+ * State lock held.
+ */
+int patch_put_back(uintptr_t address, unsigned char byte);
+
 #endif

@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "clock.h"
 #include "contract.h"
+#include "hidden.h"
 #include "log.h"
 #include "snapshot.h"
 #include "state.h"
@@ -122,6 +123,10 @@ static void hand_on(int signal, siginfo_t *info, void *context)
 {
 	struct sys_action action = sample_program_action;
 
+	if (hidden_blocked() & hidden_bit(signal)) {
+		hidden_pend(signal);
+		return;
+	}
 	if (action.handler == (void *)SIG_IGN)
 		return;
 	if (action.handler == (void *)SIG_DFL) {
@@ -211,6 +216,9 @@ static void handle(int signal, siginfo_t *info, void *context)
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
 
+	/* Callbacks have lines. */
+	if (trap_is_on())
+		sys_block_signal(SIGTRAP, false);
 	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
 		take(context, 1 + (uint32_t)info->si_overrun);
 	else if (info->si_code == SI_QUEUE &&
@@ -337,7 +345,7 @@ void sample_thread_came(struct thread *thread)
 	if (!sample_is_wanted())
 		return;
 	/* Who made it may have kept the signal from it. */
-	sys_block_signal(sample_signal, false);
+	hidden_thread_begins(0);
 	state_slowly(came, thread);
 }
 

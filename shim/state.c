@@ -106,21 +106,13 @@ static void unlock(int to)
 	wake_a_waiter();
 }
 
-int state_slowly(int (*work)(void *argument), void *argument)
+static inline __attribute__((always_inline)) int
+do_quietly(int (*work)(void *argument), void *argument)
 {
-	uint64_t signals;
-	int self, r;
+	int self = sys_gettid(), r;
 
-	if (sys_is_forbidden())
+	if (self <= 0)
 		return -EPERM;
-	r = sys_block_signals(&signals);
-	if (r < 0)
-		return r;
-	self = sys_gettid();
-	if (self <= 0) {
-		sys_restore_signals(signals);
-		return -EPERM;
-	}
 	if (__atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == self) {
 		r = work(argument);
 	} else {
@@ -129,6 +121,26 @@ int state_slowly(int (*work)(void *argument), void *argument)
 		/* A handler of the thread that forks. */
 		unlock(lock_before == -self ? -self : 0);
 	}
+	return r;
+}
+
+int state_quietly(int (*work)(void *argument), void *argument)
+{
+	return do_quietly(work, argument);
+}
+
+/* With no frame more than it takes: new call paths come by with little stack. */
+int state_slowly(int (*work)(void *argument), void *argument)
+{
+	uint64_t signals;
+	int r;
+
+	if (sys_is_forbidden())
+		return -EPERM;
+	r = sys_block_signals(&signals);
+	if (r < 0)
+		return r;
+	r = do_quietly(work, argument);
 	sys_restore_signals(signals);
 	return r;
 }

@@ -26,6 +26,10 @@ bool state_wants_modules(void);
  * without calling it when system calls are forbidden. */
 int state_slowly(int (*work)(void *argument), void *argument);
 
+/* The same in a signal handler that keeps all signals out itself: it needs no system
+ * call for that, which could fail. */
+int state_quietly(int (*work)(void *argument), void *argument);
+
 /*
  * Has main begun?  Until then only constructors run, shim's own and the
  * program's.  Never true for a program that libc does not start (it has a

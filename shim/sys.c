@@ -258,6 +258,19 @@ void sys_prefer_huge(void *memory, size_t size)
 	call(SYS_madvise, (long)memory, (long)size, MADV_HUGEPAGE, 0, 0, 0);
 }
 
+int sys_drop(void *memory, size_t size)
+{
+	int r = sys_empty(memory, size);
+
+	if (r != -EINVAL)
+		return r;
+	/* It is locked. */
+	call(SYS_munlock, (long)memory, (long)size, 0, 0, 0, 0);
+	r = sys_empty(memory, size);
+	call(SYS_mlock, (long)memory, (long)size, 0, 0, 0, 0);
+	return r;
+}
+
 int sys_protect(void *memory, size_t size, int protection)
 {
 	return (int)call(SYS_mprotect, (long)memory, (long)size, protection, 0,
@@ -300,9 +313,16 @@ int sys_thread_name(char name[16])
 	return (int)call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
 }
 
+static uint64_t open_signals;
+
+void sys_keep_open(uint64_t signals)
+{
+	__atomic_store_n(&open_signals, signals, __ATOMIC_RELEASE);
+}
+
 int sys_block_signals(uint64_t *before)
 {
-	uint64_t all = ~0ull;
+	uint64_t all = ~open_signals;
 
 	return (int)call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
 			 (long)before, sizeof(all), 0, 0);
@@ -320,6 +340,12 @@ int sys_block_signal(int signal, bool blocked)
 
 	return (int)call(SYS_rt_sigprocmask, blocked ? SIG_BLOCK : SIG_UNBLOCK,
 			 (long)&set, 0, sizeof(set), 0, 0);
+}
+
+int sys_unblock_signals(uint64_t signals, uint64_t *before)
+{
+	return (int)call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&signals,
+			 (long)before, sizeof(signals), 0, 0);
 }
 
 int sys_pending_signals(uint64_t *signals)
@@ -371,6 +397,12 @@ int sys_signal_action(int signal, const struct sys_action *action,
 void sys_signal_thread(int signal)
 {
 	call(SYS_tgkill, sys_getpid(), sys_gettid(), signal, 0, 0, 0);
+}
+
+int sys_send_again(int tid, int signal, const void *info)
+{
+	return (int)call(SYS_rt_tgsigqueueinfo, sys_getpid(), tid, signal,
+			 (long)info, 0, 0);
 }
 
 int sys_queue_signal(int tid, int signal, void *value)
@@ -601,7 +633,8 @@ static int copy(long number, void *ours, const void *theirs, size_t size)
 {
 	struct iovec local = { ours, size };
 	struct iovec remote = { (void *)theirs, size };
-	long r = call(number, sys_getpid(), (long)&local, 1, (long)&remote, 1,
+	/* The first thread, whose number the process has, may have ended. */
+	long r = call(number, sys_gettid(), (long)&local, 1, (long)&remote, 1,
 		      0);
 
 	if (r < 0)
@@ -609,9 +642,16 @@ static int copy(long number, void *ours, const void *theirs, size_t size)
 	return (size_t)r == size ? 0 : -EFAULT;
 }
 
+int sys_open_memory(int flags)
+{
+	int fd = sys_open("/proc/thread-self/mem", flags, 0);
+
+	return fd == -ENOENT ? sys_open("/proc/self/mem", flags, 0) : fd;
+}
+
 static int read_memory(const void *from, void *to, size_t size)
 {
-	int fd = sys_open("/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
+	int fd = sys_open_memory(O_RDONLY | O_CLOEXEC);
 	long r;
 
 	if (fd < 0)

@@ -59,6 +59,8 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
 int sys_unmap(void *memory, size_t size);
 int sys_empty(void *memory, size_t size);
+/* The same where the pages may be locked in memory, and stay that. */
+int sys_drop(void *memory, size_t size);
 /* In large pages, if the system has some to give. */
 void sys_prefer_huge(void *memory, size_t size);
 int sys_protect(void *memory, size_t size, int protection);
@@ -67,10 +69,14 @@ int sys_getpid(void);
 int sys_getppid(void);
 bool sys_is_alive(int pid, int tid);
 int sys_thread_name(char name[16]);
+/* All but those that were last given to the second. */
 int sys_block_signals(uint64_t *before);
+void sys_keep_open(uint64_t signals);
 int sys_restore_signals(uint64_t before);
 /* In the calling thread's mask. */
 int sys_block_signal(int signal, bool blocked);
+/* Takes @signals out of that mask, which was *@before. */
+int sys_unblock_signals(uint64_t signals, uint64_t *before);
 /* What would be delivered if it were not blocked. */
 int sys_pending_signals(uint64_t *signals);
 
@@ -83,6 +89,9 @@ int sys_signal_action(int signal, const struct sys_action *action,
 void sys_signal_thread(int signal);
 /* Sends it to another one, with @value; -ESRCH: it has ended. */
 int sys_queue_signal(int tid, int signal, void *value);
+
+/* Hands on one that came, with what came with it. */
+int sys_send_again(int tid, int signal, const void *info);
 
 /* A timer that sends @signal with @value to a thread; it stands still at first.
  * @clock is a number of time.h, or 0 for the thread's processor time. */
@@ -146,6 +155,8 @@ long sys_send(int fd, const void *buffer, size_t size);
 /* The names in a directory: struct linux_dirent64. */
 long sys_read_directory(int fd, void *buffer, size_t size);
 
+/* This process's memory as a file. */
+int sys_open_memory(int flags);
 /* Copies from this process's own memory; a bad address is -EFAULT. */
 int sys_peek(const void *from, void *to, size_t size);
 /* Stores into it; what is not writable memory is -EFAULT. */

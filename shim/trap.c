@@ -2,6 +2,7 @@
 
 #include "arch.h"
 #include "coverage.h"
+#include "hidden.h"
 #include "sample.h"
 #include "state.h"
 #include "sys.h"
@@ -17,51 +18,30 @@ enum { NEVER, ON, STOPPED };
 
 static int status;
 static struct sys_action program_action;
-static uint64_t masking;	/* the handlers that run with it blocked, a bit each */
-
-static __thread bool is_blocked, is_pending;
 
 bool trap_is_on(void)
 {
 	return __atomic_load_n(&status, __ATOMIC_ACQUIRE) == ON;
 }
 
+static bool is_blocked(void)
+{
+	return hidden_blocked() & TRAP_BIT;
+}
+
+static void block(bool blocked)
+{
+	hidden_block(blocked ? hidden_blocked() | TRAP_BIT :
+			       hidden_blocked() & ~TRAP_BIT);
+}
+
 /* --- the program's --- */
 
-bool trap_is_blocked(void)
+void trap_swap_action(const struct sys_action *action, struct sys_action *before)
 {
-	return is_blocked;
-}
-
-bool trap_is_pending(void)
-{
-	return is_pending;
-}
-
-void trap_block(bool blocked)
-{
-	is_blocked = blocked;
-	if (!blocked && is_pending) {
-		is_pending = false;
-		sys_signal_thread(SIGTRAP);
-	}
-}
-
-bool trap_masks_handler(int signal)
-{
-	return __atomic_load_n(&masking, __ATOMIC_RELAXED) >> (signal - 1) & 1;
-}
-
-bool trap_mask_handler(int signal, bool blocked)
-{
-	uint64_t bit = 1ull << (signal - 1);
-	uint64_t before = blocked ?
-				  __atomic_fetch_or(&masking, bit,
-						    __ATOMIC_RELAXED) :
-				  __atomic_fetch_and(&masking, ~bit,
-						     __ATOMIC_RELAXED);
-
-	return before & bit;
+	*before = program_action;
+	if (action)
+		program_action = *action;
 }
 
 void trap_set_action(const struct sigaction *action, struct sigaction *before)
@@ -69,7 +49,8 @@ void trap_set_action(const struct sigaction *action, struct sigaction *before)
 	struct sys_action old = program_action;
 
 	if (action) {
-		program_action.mask = *(const uint64_t *)&action->sa_mask;
+		program_action.mask =
+			hidden_as_kept(*(const uint64_t *)&action->sa_mask);
 		program_action.flags = (uint64_t)action->sa_flags;
 		program_action.handler = (void *)action->sa_handler;
 	}
@@ -91,18 +72,18 @@ static void call_handler(const struct sys_action *action, siginfo_t *info,
 			 ucontext_t *context)
 {
 	uint64_t mask = *(uint64_t *)&context->uc_sigmask | action->mask;
-	bool before = is_blocked;
+	bool before = is_blocked();
 
 	if (action->flags & SA_RESETHAND)
 		program_action = (struct sys_action){ .handler = NULL };
-	is_blocked = before || !(action->flags & SA_NODEFER) ||
-		     (action->mask & TRAP_BIT);
+	block(before || !(action->flags & SA_NODEFER) ||
+	      (action->mask & TRAP_BIT));
 	sys_restore_signals(mask & ~TRAP_BIT);
 	if (action->flags & SA_SIGINFO)
 		((full_handler)action->handler)(SIGTRAP, info, context);
 	else
 		((plain_handler)action->handler)(SIGTRAP);
-	trap_block(before);
+	block(before);
 }
 
 /* The program's own end, by the signal. */
@@ -120,16 +101,34 @@ static void hand_on(siginfo_t *info, ucontext_t *context)
 	struct sys_action action = program_action;
 	bool is_sent = info->si_code <= 0;
 
-	if (is_sent && is_blocked)
-		is_pending = true;
+	if (is_sent && is_blocked())
+		hidden_pend(SIGTRAP);
 	else if (is_sent && action.handler == (void *)SIG_IGN)
 		return;
 	/* What the processor says cannot be blocked or ignored. */
 	else if (action.handler == (void *)SIG_DFL ||
-		 action.handler == (void *)SIG_IGN || is_blocked)
+		 action.handler == (void *)SIG_IGN || is_blocked())
 		end_program();
 	else
 		call_handler(&action, info, context);
+}
+
+/* Where we have blocked all other signals nobody of the program is to run: it comes
+ * when that is over. */
+static void put_off(siginfo_t *info, ucontext_t *context)
+{
+	*(uint64_t *)&context->uc_sigmask |= TRAP_BIT;
+	sys_send_again(sys_gettid(), SIGTRAP, info);
+}
+
+static void take_sent(siginfo_t *info, ucontext_t *context)
+{
+	if (thread_current && (thread_current->state & THREAD_OWN))
+		sys_send_again(sys_getpid(), SIGTRAP, info);
+	else if (hidden_is_quiet(*(const uint64_t *)&context->uc_sigmask))
+		put_off(info, context);
+	else
+		hand_on(info, context);
 }
 
 static void handle(int signal, siginfo_t *info, void *context)
@@ -139,10 +138,16 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	sample_stack_after(interrupted);
-	if (info->si_code > 0 && coverage_take(address))
-		ARCH_TRAP_GO_BACK(interrupted);
-	else if (info->si_code <= 0 ||
-		 !coverage_take_loader(address, interrupted))
+	if (info->si_code <= 0) {
+		take_sent(info, interrupted);
+		return;
+	}
+	switch (coverage_take(address)) {
+	case COVERAGE_TAKEN: ARCH_TRAP_GO_BACK(interrupted); return;
+	case COVERAGE_STUCK: end_program(); return;
+	case COVERAGE_NOT_OURS: break;
+	}
+	if (!coverage_take_loader(address, interrupted))
 		hand_on(info, interrupted);
 }
 
@@ -152,10 +157,11 @@ static int install(void *unused)
 {
 	struct sys_action action = {
 		.handler = (void *)handle,
-		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER |
 			 ARCH_HAS_RESTORER,
 		.restorer = arch_signal_return,
-		.mask = ~0ull,
+		/* Callbacks have lines, too. */
+		.mask = ~TRAP_BIT,
 	};
 
 	(void)unused;
@@ -163,30 +169,27 @@ static int install(void *unused)
 		return 0;
 	if (sys_signal_action(SIGTRAP, &action, &program_action) < 0)
 		return -EBUSY;
+	sys_keep_open(TRAP_BIT);
 	__atomic_store_n(&status, ON, __ATOMIC_RELEASE);
 	return 0;
 }
 
-void trap_adopt(void)
+bool trap_start(void)
 {
 	uint64_t mask;
 
-	if (sys_block_signals(&mask) == 0) {
-		is_blocked = mask & TRAP_BIT;
-		sys_restore_signals(mask & ~TRAP_BIT);
-	}
-}
-
-bool trap_start(void)
-{
 	if (trap_is_on())
 		return true;
+	/* It may have begun with the signal blocked. */
+	if (sys_unblock_signals(0, &mask) < 0)
+		return false;
 	state_slowly(install, NULL);
 	if (!trap_is_on())
 		return false;
-	/* It may have begun with the signal blocked. */
-	trap_adopt();
-	return true;
+	if (hidden_thread_begins(mask) == 0)
+		return true;
+	trap_stop();
+	return false;
 }
 
 static int uninstall(void *unused)
@@ -195,6 +198,7 @@ static int uninstall(void *unused)
 	if (status != ON)
 		return -1;
 	sys_signal_action(SIGTRAP, &program_action, NULL);
+	sys_keep_open(0);
 	__atomic_store_n(&status, STOPPED, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -203,9 +207,9 @@ bool trap_stop(void)
 {
 	bool stopped = state_slowly(uninstall, NULL) == 0;
 
-	if (stopped && is_blocked)
+	if (stopped && is_blocked())
 		sys_block_signal(SIGTRAP, true);
-	if (stopped && is_pending)
+	if (stopped && (hidden_pending() & TRAP_BIT))
 		sys_signal_thread(SIGTRAP);
 	return stopped;
 }
@@ -216,8 +220,6 @@ void trap_exec_begins(void)
 		return;
 	if (program_action.handler == (void *)SIG_IGN)
 		sys_signal_action(SIGTRAP, &program_action, NULL);
-	if (is_blocked)
-		sys_block_signal(SIGTRAP, true);
 }
 
 static int install_again(void *unused)
@@ -237,6 +239,4 @@ void trap_exec_failed(void)
 		return;
 	if (program_action.handler == (void *)SIG_IGN)
 		state_slowly(install_again, NULL);
-	if (is_blocked)
-		sys_block_signal(SIGTRAP, false);
 }

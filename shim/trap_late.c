@@ -5,6 +5,7 @@
  */
 #include "trap.h"
 
+#include "hidden.h"
 #include "image.h"
 #include "log.h"
 #include "sample.h"
@@ -34,7 +35,7 @@ static void free_handler(int signal)
 	    action.handler == (void *)SIG_IGN || !(action.mask & TRAP_BIT) ||
 	    image_is_ours((uintptr_t)action.handler))
 		return;
-	trap_mask_handler(signal, true);
+	hidden_mask_handler(signal, hidden_masks_handler(signal) | TRAP_BIT);
 	action.mask &= ~TRAP_BIT;
 	sys_signal_action(signal, &action, NULL);
 }

@@ -52,6 +52,7 @@
 #define sys_sync_cores	     real_sync_cores
 #define sys_peek	     real_peek
 #define sys_poke	     real_poke
+#define sys_open_memory	     real_open_memory
 #define sys_block_signal real_block_signal
 #define sys_pending_signals real_pending_signals
 #define sys_signal_action real_signal_action
@@ -113,6 +114,7 @@
 #undef sys_sync_cores
 #undef sys_peek
 #undef sys_poke
+#undef sys_open_memory
 #undef sys_block_signal
 #undef sys_pending_signals
 #undef sys_signal_action
@@ -265,6 +267,11 @@ FAKE(int, queue_signal, (int tid, int signal, void *value),
 /* These cannot fail, but when they are forbidden. */
 FAKE(int, block_signals, (uint64_t *before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
+
+int sys_open_memory(int flags)
+{
+	return sys_open("/proc/self/mem", flags, 0);
+}
 
 int sys_gettid(void)
 {

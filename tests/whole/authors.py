@@ -771,6 +771,79 @@ def traps_that_are_set_late_end_no_program_that_blocks_signals():
                     log), log)
 
 
+# Its callbacks and its thread have lines, and so has what the thread opens.
+AMONG_LINES = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+
+static int samples, objects;
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t weight)
+{
+	(void)profiler, (void)ip, (void)context;
+	samples += weight > 0;
+	if (samples == 1)
+		say("sampled");
+}
+
+static void object(struct shim_profiler *profiler,
+		   struct shim_coverage_object *object)
+{
+	(void)profiler, (void)object;
+	objects++;
+}
+
+static void open_library(void *unused)
+{
+	void *library = dlopen("@LIBRARY@", RTLD_NOW);
+	int (*work)(int) = library ? (int (*)(int))dlsym(library, "work") : NULL;
+
+	(void)unused;
+	say("work %d", work ? work(3) : -1);
+	dlclose(library);
+	say("closed, objects %d", objects > 0);
+}
+
+SHIM_PROFILER_MODULE(among)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_enable_sampling(handle);
+	shim_profiler_on_sample_hit(handle, hit);
+	shim_profiler_on_coverage_object(handle, object);
+	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_REAL, 100);
+	return shim_thread_create(open_library, NULL);
+}
+"""
+
+
+def among(name, library):
+    return installed().compile_text(
+        HEAD + AMONG_LINES.replace('READ_PATH', "strcpy(path, strchr("
+                                   "description, ':') + 1)").replace(
+            '@LIBRARY@', library), name, flags=['-g'])
+
+
+@test
+def modules_that_come_while_lines_are_looked_at_end_no_program():
+    """Rows P-36 and P-63."""
+    for profile in 'coverage', 'coverage;sampling;calltree':
+        library = compile('plugin.c', flags=['-shared', '-fPIC',
+                                             '-DPLUGIN=alpha'],
+                          name='libalpha.so')
+        directory, path = among('among', library), new_file()
+        with Target(4, 'busy', profile) as target:
+            target.ctl('load', '%s/libshim-profiler-among.so:%s' % (directory,
+                                                                    path))
+            until(lambda: 'closed' in (content(path) or '') and
+                  'sampled' in content(path), 'it has opened', 30)
+            target.finish()
+        expect('work 14\nclosed, objects 1\n' in
+               content(path).replace('sampled\n', ''), content(path))
+
+
 SHARED = r'''
 static unsigned long got, given, changed, unknown, waits, acquired, wrong;
 

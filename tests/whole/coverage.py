@@ -8,6 +8,7 @@ import os
 import platform
 import random
 import re
+import shutil
 import signal
 import subprocess
 import xml.etree.ElementTree
@@ -220,6 +221,86 @@ def a_filter_leaves_lines_out():
     functions = functions_of(text)
     expect('choose' not in functions and functions['plain'] == 1,
            'functions: %r' % functions)
+
+
+# --- where code is hard to put back, and where the signal is blocked ---
+
+def resisting(case, profile='coverage', family='gcc'):
+    program = compile('resisting.c', family, instrument=False)
+    return run_both([program, case, new_directory('root')], profile)
+
+
+@test
+def code_is_put_back_whatever_the_program_does_to_itself():
+    x86_only()
+    for family in 'gcc', 'clang':
+        for case in ('chroot', 'nofile', 'descriptors', 'dumpable', 'landlock',
+                     'left', 'frozen'):
+            done = resisting(case, family=family)
+            expect_equal(done.status, 3, case)
+            expect_lines(done.output, case, 'resisting.c')
+
+
+@test
+def code_is_put_back_by_the_page_if_it_cannot_be_written():
+    """Lines of the same page are not seen then."""
+    x86_only()
+    for case in 'frozen_nofile', 'frozen_locked':
+        expect_equal(resisting(case).status, 3, case)
+
+
+@test
+def where_all_signals_are_blocked_lines_are_seen():
+    x86_only()
+    for family in 'gcc', 'clang':
+        for case in ('timer', 'raw', 'context', 'attribute', 'inherited',
+                     'masked'):
+            done = resisting(case, family=family)
+            expect_equal(done.status, 3, case)
+            expect_lines(done.output, case, 'resisting.c')
+            resisting(case, 'coverage;sampling:hz=1000')
+
+
+@test
+def a_failing_mask_of_signals_ends_nothing():
+    x86_only()
+    if not shutil.which('strace'):
+        raise Skipped('strace is not installed')
+    program = compile('resisting.c', instrument=False)
+    alone = run([program, 'dumpable'])
+    for when in [str(n) for n in range(3, 25)] + ['3+', '9+', '30+']:
+        # The program begins with all signals blocked.
+        done = run(['strace', '-f', '-o', '/dev/null', '-e',
+                    'inject=rt_sigprocmask:error=EPERM:when=' + when,
+                    'env', '--block-signal', 'LD_PRELOAD=' + shimtest.library,
+                    program, 'dumpable'],
+                   SHIM_DIR=new_directory('recording'),
+                   SHIM_PROFILE='coverage')
+        expect_equal((done.status, done.stdout), (3, alone.stdout),
+                     'when=%s' % when)
+
+
+@test
+def a_fork_makes_few_system_calls():
+    """What a child looks at is what its parent did not know."""
+    x86_only()
+    if not shutil.which('strace'):
+        raise Skipped('strace is not installed')
+    program = compile('forks.c', instrument=False)
+    trace = os.path.join(new_directory('trace'), 'trace')
+    done = run(['strace', '-f', '-o', trace, '-E',
+                'LD_PRELOAD=' + shimtest.library, program],
+               SHIM_DIR=new_directory('recording'), SHIM_PROFILE='coverage')
+    expect_equal(done.status, run([program]).status, 'status')
+    calls = {}
+    with open(trace) as file:
+        for line in file:
+            pid, call = line.split(None, 1)
+            # The clocks are read until that is fast enough, which it is not.
+            if not call.startswith('clock_gettime'):
+                calls[pid] = calls.get(pid, 0) + 1
+    first, *children = calls.values()
+    expect(children and max(children) < 600, str(calls))
 
 
 # --- forks that come at the wrong moment ---

@@ -145,6 +145,14 @@ def the_program_has_all_its_signals_and_does_not_see_ours():
 
 
 @test
+def masks_are_read_back_as_they_were_set():
+    program = compile('masks.c')
+    for profile in ('sampling:hz=1000', 'sampling:clock=wall,hz=1000', 'pchist',
+                    'coverage', 'sampling;coverage;calltree'):
+        shimtest.run_both([program], profile)
+
+
+@test
 def what_was_sent_is_received_and_counted():
     for mode in PROCESS, REAL:
         counts = Sampled('spin', mode, '1000').counts

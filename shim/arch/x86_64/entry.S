@@ -705,6 +705,10 @@ syscall:
 	je	3f
 	cmp	$317, %rdi		/* SYS_seccomp */
 	je	3f
+	cmp	$14, %rdi		/* SYS_rt_sigprocmask */
+	je	edge_syscall_signals
+	cmp	$13, %rdi		/* SYS_rt_sigaction */
+	je	edge_syscall_signals
 1:	mov	%rdi, %rax
 	mov	%rsi, %rdi
 	mov	%rdx, %rsi

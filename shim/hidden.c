@@ -1,0 +1,99 @@
+#include "hidden.h"
+
+#include "sample.h"
+#include "sys.h"
+#include "trap.h"
+
+#include <shim/banned.h>
+
+#define SIGNALS 64
+
+static __thread uint64_t blocked, pending;
+
+/* By handler; two of 64 bits each would do, but are not needed often. */
+static uint64_t masks[SIGNALS];
+
+uint64_t hidden_signals(void)
+{
+	int signal = __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
+
+	return (signal ? hidden_bit(signal) : 0) |
+	       (trap_is_on() ? hidden_bit(SIGTRAP) : 0);
+}
+
+uint64_t hidden_blocked(void)
+{
+	return blocked;
+}
+
+uint64_t hidden_pending(void)
+{
+	return pending;
+}
+
+void hidden_block(uint64_t signals)
+{
+	uint64_t come = pending & ~signals;
+
+	blocked = signals;
+	pending &= signals;
+	for (; come != 0; come &= come - 1)
+		sys_signal_thread(__builtin_ctzll(come) + 1);
+}
+
+void hidden_pend(int signal)
+{
+	pending |= hidden_bit(signal);
+}
+
+int hidden_thread_begins(uint64_t blocked_)
+{
+	uint64_t signals = hidden_signals(), before;
+	int r;
+
+	if (signals == 0)
+		return 0;
+	r = sys_unblock_signals(signals, &before);
+	if (r < 0)
+		return r;
+	blocked |= (hidden_is_quiet(before) ? blocked_ : blocked_ | before) &
+		   signals;
+	return 0;
+}
+
+bool hidden_is_quiet(uint64_t mask)
+{
+	const uint64_t never = hidden_bit(SIGTRAP) | hidden_bit(SIGKILL) |
+			       hidden_bit(SIGSTOP);
+
+	return (mask | never) == ~0ull;
+}
+
+uint64_t hidden_masks_handler(int signal)
+{
+	return signal >= 1 && signal <= SIGNALS ?
+		       __atomic_load_n(&masks[signal - 1], __ATOMIC_RELAXED) :
+		       0;
+}
+
+uint64_t hidden_mask_handler(int signal, uint64_t signals)
+{
+	return signal >= 1 && signal <= SIGNALS ?
+		       __atomic_exchange_n(&masks[signal - 1], signals,
+					   __ATOMIC_RELAXED) :
+		       0;
+}
+
+void hidden_exec_begins(void)
+{
+	for (uint64_t left = blocked & hidden_signals(); left; left &= left - 1)
+		sys_block_signal(__builtin_ctzll(left) + 1, true);
+}
+
+void hidden_exec_failed(void)
+{
+	uint64_t before;
+
+	if (blocked & hidden_signals())
+		sys_unblock_signals(blocked & hidden_signals(), &before);
+}

@@ -1,0 +1,113 @@
+/*
+ * Sets masks of signals in every way there is, and prints what it reads back: also of
+ * signals that somebody else may have taken for himself.
+ */
+#define _GNU_SOURCE
+#include "truth.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define LAST 64		/* sigaddset takes it, whatever SIGRTMAX says */
+
+static void print(const char *what, const sigset_t *set)
+{
+	unsigned long bits;
+	char line[100];
+
+	memcpy(&bits, set, sizeof(bits));
+	snprintf(line, sizeof(line), "%s %lx\n", what, bits);
+	print_text(line);
+}
+
+static APART void work(void)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000l + now.tv_nsec -
+		       begin.tv_nsec < 20000000);
+}
+
+static void *in_thread(void *what)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	print(what, &now);
+	work();
+	return NULL;
+}
+
+static void handle(int signal)
+{
+	print_text(signal == LAST ? "the last\n" : "another\n");
+}
+
+static void raw(void)
+{
+	unsigned long all = ~0ul, none = 0;
+	sigset_t before;
+
+	sigemptyset(&before);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+	print("before", &before);
+	work();
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &before, 8);
+	print("raw", &before);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+}
+
+int main(void)
+{
+	struct sigaction action = { .sa_handler = handle }, read;
+	sigset_t all, last, before, now;
+	pthread_t thread;
+
+	sigfillset(&all);
+	sigemptyset(&last);
+	sigaddset(&last, LAST);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	print("at first", &before);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	print("all", &now);
+	work();
+	pthread_create(&thread, NULL, in_thread, "inherited");
+	pthread_join(thread, NULL);
+	sigprocmask(SIG_UNBLOCK, &last, &now);
+	print("all", &now);
+	pthread_sigmask(SIG_BLOCK, &last, &now);
+	print("all but the last", &now);
+	action.sa_mask = all;
+	for (int signal = 60; signal <= LAST; signal++) {
+		sigaction(signal, &action, NULL);
+		sigaction(signal, NULL, &read);
+		print("of a handler", &read.sa_mask);
+	}
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR1, NULL, &read);
+	print("of a handler", &read.sa_mask);
+	sigprocmask(SIG_SETMASK, &before, &now);
+	print("all", &now);
+	/* One that waits comes when it may. */
+	sigprocmask(SIG_BLOCK, &last, NULL);
+	raise(LAST);
+	sigpending(&now);
+	print("pending", &now);
+	sigprocmask(SIG_UNBLOCK, &last, NULL);
+	sigpending(&now);
+	print("pending", &now);
+	raw();
+	/* The set may be in the same place as the one before. */
+	now = all;
+	sigprocmask(SIG_SETMASK, &now, &now);
+	print("none", &now);
+	sigprocmask(SIG_SETMASK, &now, &now);
+	print("all", &now);
+	return 0;
+}
