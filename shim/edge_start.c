@@ -185,6 +185,7 @@ static void start(void)
 		on_exit(note_exit, NULL);
 	at_quick_exit(edge_shutdown_ends);
 	callspec_prepare();
+	edge_thread_main();
 	module_start();
 	log_speak();
 	edge_allocations_decide(false);

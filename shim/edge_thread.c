@@ -15,6 +15,7 @@
 #include "own.h"
 #include "sample.h"
 #include "state.h"
+#include "sys.h"
 #include "track.h"
 
 #include <errno.h>
@@ -103,6 +104,13 @@ static bool is_alive(const struct thread *self)
 		       THREAD_STARTED;
 }
 
+static void note_started(struct thread *self)
+{
+	if (real_self)
+		self->pthread = (uintptr_t)real_self();
+	self->state |= THREAD_STARTED;
+}
+
 static void begin(uintptr_t stack_low)
 {
 	struct thread *self = thread_get();
@@ -110,16 +118,23 @@ static void begin(uintptr_t stack_low)
 	if (!self || (self->state & (THREAD_STARTED | THREAD_OWN)))
 		return;
 	self->least_stack_low = stack_low;
-	if (real_self)
-		self->pthread = (uintptr_t)real_self();
-	self->state |= THREAD_STARTED;
+	note_started(self);
 	RAISE(thread_started, self->id);
 }
 
+/* It is told to each profiler when that is ready (events_catch_up). */
 void edge_thread_main(void)
 {
-	if (state_get() == STATE_RUNNING)
-		begin(0);
+	struct thread *self;
+
+	if (state_get() != STATE_RUNNING || sys_gettid() != sys_getpid())
+		return;
+	self = thread_get();
+	if (self)
+		note_started(self);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->waits)
+			events_catch_up(h);
 }
 
 static void stop(void)

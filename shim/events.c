@@ -3,6 +3,7 @@
 #include "arch.h"
 #include "contract.h"
 #include "frame.h"
+#include "image.h"
 #include "log.h"
 #include "plan.h"
 #include "sample.h"
@@ -84,11 +85,27 @@ struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
 
 	if (contract_check(CONTRACT_INIT, NULL, false) != SHIM_OK)
 		return NULL;
-	if (state_starts_builtins())	/* with the lock */
+	if (state_starts_builtins()) {	/* with the lock */
 		create(&creation);
-	else
-		state_slowly(create, &creation);
+		return creation.handle;
+	}
+	state_slowly(create, &creation);
+	if (creation.handle && !contract_is_setting_up() &&
+	    !state_main_started())
+		image_note_came(creation.handle);
 	return creation.handle;
+}
+
+void events_catch_up(struct shim_handle *handle)
+{
+	struct thread *self = thread_current;
+
+	if (handle->images_until != 0)
+		image_catch_up(handle);
+	if (!handle->knows_main && self && (self->state & THREAD_STARTED)) {
+		handle->knows_main = true;
+		RAISE_ONE(handle, thread_started, self->id);
+	}
 }
 
 struct shim_handle *handle_create(struct shim_profiler *profiler)

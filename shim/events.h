@@ -44,6 +44,8 @@ struct shim_handle {
 	bool broken;		/* threw, and gets nothing any more */
 	bool raw_leaves;	/* its leave hook is called while unwinding, too */
 	struct module *module;
+	uint64_t images_until;	/* it is to be told of those that came by then */
+	bool knows_main;	/* it was told that main's thread has started */
 	uint32_t mask, mask_high;
 
 	/* ELT; one kind at a time (elt.c) */
@@ -123,6 +125,10 @@ enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
 /* shim_profiler_create at any time, for what is part of the library; NULL if
  * there is no room. */
 struct shim_handle *handle_create(struct shim_profiler *profiler);
+
+/* Before main, on its thread: tells @handle, which is ready for events, what came
+ * before it was. */
+void events_catch_up(struct shim_handle *handle);
 
 /* Undoes shim_profiler_create: nothing of @handle is called from now on, but
  * some thread may still be in it.  False if somebody else does so already. */

@@ -378,6 +378,7 @@ static struct image_entry *add_image(const struct image_facts *facts,
 	image->symbols = NULL;
 	image->has_hooks = image->is_looked_at = image->is_opened = false;
 	image->load_notice = next_notice();
+	image->came = image->load_notice;
 	image->unload_notice = 0;
 	image_file_add(image);
 	if (symbols_are_enabled())
@@ -725,6 +726,48 @@ void image_raise_pending(void)
 			tell(&notice);
 		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
 	}
+}
+
+/* Of all that had come by @until, the first that came after @after. */
+struct catching_up {
+	uint64_t after, until;
+	shim_image id;
+};
+
+static int take_next(void *argument)
+{
+	struct catching_up *catching_up = argument;
+	uint64_t came = UINT64_MAX;
+
+	for (uint32_t i = 0; i < image_count; i++) {
+		const struct image_entry *image = at(i);
+
+		if (image->status != IMAGE_LOADED ||
+		    image->came <= catching_up->after ||
+		    image->came > catching_up->until || image->came >= came)
+			continue;
+		came = image->came;
+		catching_up->id = image->id;
+	}
+	catching_up->after = came;
+	return came != UINT64_MAX;
+}
+
+void image_note_came(struct shim_handle *handle)
+{
+	image_raise_pending();
+	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
+}
+
+void image_catch_up(struct shim_handle *handle)
+{
+	struct catching_up catching_up = { .until = handle->images_until };
+
+	handle->images_until = 0;
+	if (!handle->image_loaded)
+		return;
+	while (state_slowly(take_next, &catching_up) > 0)
+		RAISE_ONE(handle, image_loaded, catching_up.id);
 }
 
 /* 0: nothing to tell; TELLING: somebody does. */

@@ -38,6 +38,7 @@ struct image_entry {
 	uint32_t scan; /* the last one that saw it */
 	uint32_t status;
 	struct shim_image_record *record; /* NULL: it did not fit */
+	uint64_t came;		/* the order in which images came */
 	uint64_t load_notice;	/* in which order modules are told; */
 	uint64_t unload_notice; /* 0: nothing to tell */
 	uint32_t generation;
@@ -73,6 +74,15 @@ void image_look_for(uintptr_t address);
 /* Tells modules what came and went since.  Only where they may be called: no
  * lock is held, and the program is between two instructions of its own. */
 void image_raise_pending(void);
+
+/*
+ * A profiler that is set up before main is told of the images that are there, too:
+ * @handle is ready for events from now on; and now it is told of what had come by
+ * then.
+ */
+struct shim_handle;
+void image_note_came(struct shim_handle *handle);
+void image_catch_up(struct shim_handle *handle);
 
 /*
  * Whether modules have been told that @id came: if not, they are told now, or,

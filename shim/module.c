@@ -224,7 +224,12 @@ static void activate_handles(const struct module *module, bool attached)
 	struct handles handles;
 
 	collect(&handles, module);
+	for (uint32_t i = 0; !attached && i < handles.count; i++)
+		image_note_came(handles.handle[i]);
 	state_slowly(let_go, &handles);
+	/* What is there is told before what happens. */
+	for (uint32_t i = 0; !attached && i < handles.count; i++)
+		events_catch_up(handles.handle[i]);
 	plan_changed();
 	if (covers && attached)
 		coverage_begin_late();

@@ -1223,5 +1223,109 @@ def any_address_leads_to_its_function_also_in_stripped_programs():
                 '%s %s' % (family, name))
 
 
+# --- M-66, M-71: what is there at the start is told, and first ---
+
+BEGINS = r'''
+static shim_image loaded[512];
+static unsigned count, calls_before, calls, starts, missing, twice;
+static int is_started;
+
+static void on_loaded(struct shim_profiler *profiler, shim_image image)
+{
+	(void)profiler;
+	for (unsigned i = 0; i < count; i++)
+		twice += loaded[i] == image;
+	if (count < 512)
+		loaded[count++] = image;
+}
+
+static void on_started(struct shim_profiler *profiler, shim_thread thread)
+{
+	shim_thread current = 0;
+
+	(void)profiler;
+	is_started = shim_thread_current(&current) == SHIM_OK &&
+		     current == thread;
+	starts++;
+}
+
+static enum shim_call_instrumentation_flags all(struct shim_profiler *profiler,
+						shim_function function)
+{
+	(void)profiler, (void)function;
+	return SHIM_CALL_INSTRUMENTATION_ENTER;
+}
+
+static void enter(struct shim_profiler *profiler, shim_function function,
+		  struct shim_call_context *context)
+{
+	(void)profiler, (void)function, (void)context;
+	calls++;
+	calls_before += !is_started;
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	struct shim_enum *list;
+	shim_image image;
+	unsigned n = 0;
+
+	(void)profiler;
+	if (shim_image_enumerate(&list) != SHIM_OK)
+		abort();
+	while (shim_enum_next(list, 1, &image, NULL) == SHIM_OK) {
+		unsigned i = 0;
+
+		while (i < count && loaded[i] != image)
+			i++;
+		missing += i == count;
+		n++;
+	}
+	shim_enum_destroy(list);
+	say("some %d, missing %u, twice %u, starts %u", n > 3, missing, twice,
+	    starts);
+	say("calls %u, before the thread started %u", calls, calls_before);
+}
+
+SHIM_PROFILER_MODULE(begins)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_on_image_loaded(handle, on_loaded);
+	shim_profiler_on_thread_started(handle, on_started);
+	shim_profiler_on_method_enter(handle, enter);
+	shim_profiler_set_call_instrumentation_filter_callback(handle, all);
+	shim_profiler_on_runtime_initialized(handle, initialized);
+	return SHIM_OK;
+}
+'''
+
+
+def begins():
+    return [compile('begins_early.c', flags=[
+        '-I' + os.path.join(installed().root, 'usr/local/include')
+        if os.path.isdir(os.path.join(installed().root, 'usr/local/include'))
+        else '-I' + os.path.dirname(os.path.dirname(installed().find(
+            'profiler.h')))])]
+
+
+@test
+def what_is_there_at_the_start_is_told_before_its_calls():
+    program = begins()
+    for also in ('', 'calltree:counts;'):
+        lines = told('begins', BEGINS, program, also=also)
+        # construct and three calls
+        expect_equal(lines, ['some 1, missing 0, twice 0, starts 1',
+                             'calls 4, before the thread started 0'], also)
+
+
+@test
+def a_program_that_is_its_own_profiler_is_told_what_is_there():
+    result = load('none', begins(), EMBEDS='1')
+    expect_equal(result.stdout, 'own: started 1, loaded 1\n', 'what it saw')
+    expect_equal(run(begins(), EMBEDS='1').stdout, '', 'without shim')
+
+
 if __name__ == '__main__':
     shimtest.main()
