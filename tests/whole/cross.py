@@ -34,8 +34,11 @@ LEFT_OUT = [
     ('^what_bec(ame|omes)_another_program', STARTS),
     ('^(ten_thousand_short|what_is_opened_is_loaded)', SLOW),
     ('^(threads_may_load|names_are_right_when_threads)', SLOW),
-    ('^names_are_right_at_addresses_used_again',
+    ('^(names_are_right_at_addresses_used_again|names_are_right_where_hundreds|'
+     'objects_that_share_the_last_generation)',
      'the emulator does not use addresses again'),
+    ('^names_are_known_when_the_first_thread_has_ended',
+     'the emulator shows its own objects in /proc/thread-self/maps'),
     ('^(nothing_but_the_hooks_time|nothing_of_ours|a_handler_and_a_child_forbid)',
      'the program looks at registers of x86-64'),
     ('^(what is called while stopped|all ways to call a hook)', SITES),

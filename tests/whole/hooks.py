@@ -305,7 +305,9 @@ def one_opened(kind, by_name):
         result = record([program, kind] + libraries, 'none')
         expect_equal((result.status, result.stderr), (0, ''), kind)
         lines = result.stdout.splitlines()
-        expect('same place' in lines, 'no address was used again')
+        # (qemu uses none again; everything else is the same there.)
+        expect('same place' in lines or shimtest.emulator,
+               'no address was used again')
         gone = [line for line in lines if line.startswith('gone')]
         expect_equal(gone, ['gone SHIM_E_DATAINCOMPLETE'] * 3, 'what has gone')
         ids = []
