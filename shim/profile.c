@@ -24,13 +24,19 @@ static char *after(const char *item)
 	return next < items_end ? next : NULL;
 }
 
+/* A backslash makes a semicolon, or another backslash, one of the item's own. */
 static void cut(void)
 {
-	size_t i;
+	const char *at = config.profile;
+	char *to = items;
 
-	for (i = 0; config.profile[i]; i++)
-		items[i] = config.profile[i] == ';' ? '\0' : config.profile[i];
-	items_end = items + i;
+	for (; *at; at++) {
+		if (at[0] == '\\' && (at[1] == ';' || at[1] == '\\'))
+			*to++ = *++at;
+		else
+			*to++ = *at == ';' ? '\0' : *at;
+	}
+	items_end = to;
 }
 
 static bool is_named(const char *item, const char *name)

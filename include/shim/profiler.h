@@ -20,8 +20,9 @@
  *     }
  *
  * `profrun -p example:arguments` loads it; its init function gets the whole
- * "example:arguments".  A program can do the same without a module, through
- * weak symbols, so that it also runs without shim.
+ * "example:arguments".  In -p and SHIM_PROFILE a backslash precedes a semicolon
+ * that belongs to the arguments.  A program can do the same without a module,
+ * through weak symbols, so that it also runs without shim.
  */
 #ifndef SHIM_PROFILER_H
 #define SHIM_PROFILER_H

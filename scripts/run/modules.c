@@ -210,22 +210,19 @@ void modules_check(struct settings *settings, const struct program *program)
 	const char *given = settings_given_profile(settings);
 	char *copy, *rest, *part, *item = malloc(PROFILE_SIZE);
 	char *list = calloc(1, PROFILE_SIZE);
-	size_t n = 0;
 
 	copy = rest = strdup(given);
 	while (copy != NULL && item != NULL && list != NULL &&
-	       (part = strsep(&rest, ";")) != NULL) {
+	       (part = settings_next_profiler(&rest)) != NULL) {
 		if (*part == '\0')
 			continue;
 		check(settings, program, part, item, PROFILE_SIZE);
-		n += snprintf(list + n, PROFILE_SIZE - n, "%s%s",
-			      n > 0 ? ";" : "", item);
-		if (n >= PROFILE_SIZE) {
+		if (!settings_add_profiler(list, PROFILE_SIZE, item)) {
 			say("--profile: too many profilers");
 			exit(STATUS_USAGE);
 		}
 	}
-	if (n == 0) {
+	if (list != NULL && *list == '\0') {
 		say("--profile: '%s' names no profiler", given);
 		exit(STATUS_USAGE);
 	}

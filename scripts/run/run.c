@@ -117,19 +117,20 @@ static bool could_unwind(const char *item)
 /* Where nothing is instrumented, paths are found by unwinding. */
 static void choose_unwinding(void)
 {
-	char text[sizeof(settings.profile)], *rest = text, *item;
-	size_t n = 0;
+	static char text[sizeof(settings.profile)];
+	static char longer[sizeof(settings.profile)];
+	char *rest = text, *item;
 
 	if (!program.is_elf || program.calls_hooks || program.has_hooks)
 		return;
 	strcpy(text, settings.profile);
-	while ((item = strsep(&rest, ";")) != NULL) {
-		n += (size_t)snprintf(settings.profile + n,
-				      sizeof(settings.profile) - n, "%s%s%s",
-				      n ? ";" : "", item,
-				      !could_unwind(item) ? "" :
-				      strchr(item, ':') ? ",unwind" : ":unwind");
-		if (n >= sizeof(settings.profile)) {
+	settings.profile[0] = '\0';
+	while ((item = settings_next_profiler(&rest)) != NULL) {
+		snprintf(longer, sizeof(longer), "%s%s", item,
+			 !could_unwind(item) ? "" :
+			 strchr(item, ':')   ? ",unwind" : ":unwind");
+		if (!settings_add_profiler(settings.profile,
+					   sizeof(settings.profile), longer)) {
 			say("%s: too long with what it needs here",
 			    settings.profile);
 			exit(STATUS_USAGE);

@@ -391,13 +391,44 @@ const char *settings_given_profile(const struct settings *settings)
 	return given != NULL && *given != '\0' ? given : "calltree";
 }
 
+char *settings_next_profiler(char **list)
+{
+	char *item = *list, *at = item, *to = item;
+
+	if (item == NULL)
+		return NULL;
+	for (; *at != '\0' && *at != ';'; at++) {
+		if (at[0] == '\\' && (at[1] == ';' || at[1] == '\\'))
+			at++;
+		*to++ = *at;
+	}
+	*list = *at == ';' ? at + 1 : NULL;
+	*to = '\0';
+	return item;
+}
+
+bool settings_add_profiler(char *list, size_t size, const char *item)
+{
+	size_t n = strlen(list);
+
+	if (n > 0 && n + 1 < size)
+		list[n++] = ';';
+	for (; *item != '\0' && n + 2 < size; item++) {
+		if (*item == ';' || *item == '\\')
+			list[n++] = '\\';
+		list[n++] = *item;
+	}
+	list[n < size ? n : size - 1] = '\0';
+	return *item == '\0' && n < size;
+}
+
 bool settings_records_calls(const struct settings *settings)
 {
 	char *copy = strdup(settings_given_profile(settings)), *rest = copy;
 	bool records = false;
 	char *item;
 
-	while (copy != NULL && (item = strsep(&rest, ";")) != NULL)
+	while (copy != NULL && (item = settings_next_profiler(&rest)) != NULL)
 		records |= strcmp(item, "default") == 0 ||
 			   strncmp(item, "calltree", 8) == 0 ||
 			   strncmp(item, "trace", 5) == 0;
@@ -469,7 +500,7 @@ static void check_profile(const struct settings *settings, const char *text,
 	char *copy = strdup(text), *rest = copy, *part;
 
 	/* Like the library: "a;;b;" is a and b. */
-	while (copy != NULL && (part = strsep(&rest, ";")) != NULL)
+	while (copy != NULL && (part = settings_next_profiler(&rest)) != NULL)
 		if (*part != '\0')
 			check_profiler(settings, part, where);
 	free(copy);
@@ -565,7 +596,7 @@ static char **split(char *list)
 	char **items = calloc(strlen(list) / 2 + 2, sizeof(*items)), *item;
 	size_t n = 0;
 
-	while (items != NULL && (item = strsep(&list, ";")) != NULL)
+	while (items != NULL && (item = settings_next_profiler(&list)) != NULL)
 		if (*item != '\0')
 			items[n++] = item;
 	return items;

@@ -38,6 +38,16 @@ struct settings {
 /* settings_profilers - the names of those in the library, as one text */
 const char *settings_profilers(void);
 
+/*
+ * settings_next_profiler - the first of *@list, which goes on behind it, or NULL
+ * settings_add_profiler - the reverse; false: it does not fit into @size
+ *
+ * They are separated by semicolons; one that a backslash precedes belongs to the
+ * profiler's arguments, and so does the second of two backslashes.
+ */
+char *settings_next_profiler(char **list);
+bool settings_add_profiler(char *list, size_t size, const char *item);
+
 /* settings_given_profile - what is to be recorded: NAME[:ARGS];... */
 const char *settings_given_profile(const struct settings *settings);
 

@@ -9,8 +9,9 @@ import re
 
 import shimtest
 from installed import (Target, content, expect_alike, expect_log, fixture,
-                       installed, load, log_of, new_file, until)
-from shimtest import BUILDS, compile, expect, expect_equal, run, test
+                       installed, load, log_of, new_file, profrun, until)
+from shimtest import (calls_of, compile, expect, expect_equal, json_of, run,
+                      test)
 
 SEQUENCE, INIT = '80131363', '80131356'
 
@@ -1325,6 +1326,40 @@ def a_program_that_is_its_own_profiler_is_told_what_is_there():
     result = load('none', begins(), EMBEDS='1')
     expect_equal(result.stdout, 'own: started 1, loaded 1\n', 'what it saw')
     expect_equal(run(begins(), EMBEDS='1').stdout, '', 'without shim')
+
+
+# --- M-4: a module gets the whole description, whatever is in it ---
+
+WHOLE = r'''
+SHIM_PROFILER_MODULE(whole)
+{
+	const char *rest = strchr(description, '|');
+
+	READ_PATH;
+	*strchr(path, '|') = '\0';
+	say("%.6s%s", description, rest);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def a_description_may_have_semicolons_and_backslashes():
+    directory = module('whole', WHOLE)
+    for given, wanted in ((r'a\;b=c', 'a;b=c'), (r'a\\;', 'a\\'),
+                          (r'\d\\\;', r'\d\;'), (r'\;\;x', ';;x')):
+        paths = [new_file(), new_file()]
+        descriptions = ['whole:%s|%s' % (path, given) for path in paths]
+        result = load('none;' + descriptions[0] + ';calltree:counts',
+                      path=directory)
+        expect_log(result)
+        expect_equal(calls_of(json_of(result.output)),
+                     {'main': 1, 'leaf': 1000}, 'calltree')
+        done = profrun('-p', 'calltree:counts', '-p', descriptions[1],
+                       fixture(), SHIM_MODULE_PATH=directory)
+        expect_equal(done.returncode, 3, done.stderr)
+        for path in paths:
+            expect_equal(content(path), 'whole:|%s\n' % wanted, given)
 
 
 if __name__ == '__main__':
