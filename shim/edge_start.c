@@ -138,6 +138,15 @@ static void note_exit(int status, void *unused)
 /* glibc's; elsewhere an exit is seen by its _exit or not at all. */
 extern int on_exit(void (*call)(int, void *), void *argument)
 	__attribute__((weak));
+extern int __cxa_at_quick_exit(void (*call)(void *), void *object)
+	__attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void end_quickly(void *unused)
+{
+	(void)unused;
+	edge_shutdown_ends();
+}
 
 /* profrun asks whether a module can be loaded: the answer is on stdout. */
 static void try_module(void)
@@ -183,7 +192,8 @@ static void start(void)
 		image_look_again();
 	if (on_exit)
 		on_exit(note_exit, NULL);
-	at_quick_exit(edge_shutdown_ends);
+	if (__cxa_at_quick_exit)
+		__cxa_at_quick_exit(end_quickly, __dso_handle);
 	callspec_prepare();
 	edge_thread_main();
 	module_start();

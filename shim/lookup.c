@@ -12,6 +12,9 @@
 
 #include <shim/banned.h>
 
+/* glibc's. */
+#pragma weak dladdr1
+
 /* The loader's; where it is not exported the program's dynamic section leads there. */
 extern struct r_debug _r_debug __attribute__((weak));
 /* The dynamic section of the object that this code is part of. */
@@ -23,11 +26,19 @@ static const ElfW(Dyn) *program_dynamic(void)
 {
 	const ElfW(Phdr) *part = (const void *)getauxval(AT_PHDR);
 	size_t count = getauxval(AT_PHNUM);
-	uintptr_t bias = 0, dynamic = 0;
+	uintptr_t bias = 0, dynamic = 0, first_page;
+	bool is_known = false;
 
+	/* A loader that was started as a command has no PT_PHDR, but its headers at
+	 * its beginning. */
+	first_page = (uintptr_t)part & -(uintptr_t)4096;
 	for (size_t i = 0; part && i < count; i++) {
 		if (part[i].p_type == PT_PHDR)
 			bias = (uintptr_t)part - part[i].p_vaddr;
+		else if (part[i].p_type == PT_LOAD && part[i].p_offset == 0 &&
+			 !is_known)
+			bias = first_page - part[i].p_vaddr;
+		is_known |= part[i].p_type == PT_PHDR;
 		if (part[i].p_type == PT_DYNAMIC)
 			dynamic = part[i].p_vaddr;
 	}
@@ -353,7 +364,7 @@ void *lookup_near(const void *code, const char *name)
 	Dl_info info;
 
 	if (lookup_list() &&
-	    dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
+	    dladdr1 && dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
 		dl_iterate_phdr(answer, &question);
 	return question.found;
 }

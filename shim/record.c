@@ -761,9 +761,17 @@ void *shim_memory(size_t size)
 	return sys_map(size, &memory) < 0 ? NULL : memory;
 }
 
+/* The system refuses it for memory that the program has locked, or altogether: then
+ * what is there is overwritten, and nothing else, so that no page comes of it. */
 void shim_memory_empty(void *memory, size_t size)
 {
-	sys_empty(memory, size);
+	uint64_t *word = memory;
+
+	if (sys_empty(memory, size) == 0)
+		return;
+	for (size_t i = 0; i < size / sizeof(*word); i++)
+		if (((volatile uint64_t *)word)[i] != 0)
+			((volatile uint64_t *)word)[i] = 0;
 }
 
 bool shim_memory_copy(void *to, const void *from, size_t size)

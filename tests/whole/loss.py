@@ -330,5 +330,63 @@ def a_file_instead_of_a_directory():
                        'not a directory')
 
 
+# --- standard error that cannot take our line ---
+
+def expect_unharmed(stderr, *before):
+    """There is no recording, or a setting that cannot be followed, and no place
+    to say so: nothing else happens."""
+    program = compile('busy.c', 'gcc', '-O1')
+    command = ['sh', '-c', ' '.join(before + ('exec "$@"',)), 'sh', program,
+               'none']
+    done = []
+    for more in ({}, {'LD_PRELOAD': shimtest.library,
+                      'SHIM_OUTPUT': '/nonexistent/r', 'SHIM_VERBOSE': '1'},
+                 {'LD_PRELOAD': shimtest.library,
+                  'SHIM_OUTPUT': '/nonexistent/r'},
+                 {'LD_PRELOAD': shimtest.library, 'SHIM_NO_SETTING': '1',
+                  'SHIM_OUTPUT': new_directory('recording') + '/r.%p'}):
+        try:
+            result = subprocess.run(
+                ['env', *('%s=%s' % v for v in more.items()), *command],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=stderr, cwd='/', timeout=60, env=environment())
+        except subprocess.TimeoutExpired:
+            raise Failed('the program hangs')
+        done.append((result.returncode, result.stdout))
+    expect(all(d == done[0] for d in done), '%r' % done)
+
+
+@test
+def no_signal_comes_of_our_line_where_files_may_not_grow():
+    with open(os.path.join(new_directory('limit'), 'err'), 'w') as file:
+        expect_unharmed(file, 'ulimit -f 0;')
+
+
+@test
+def no_signal_comes_of_our_line_where_nobody_reads():
+    reader, writer = os.pipe()
+    os.close(reader)
+    expect_unharmed(writer)
+    os.close(writer)
+
+
+@test
+def our_line_does_not_wait_for_a_reader():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b'x' * 4096)
+    os.set_blocking(writer, True)
+    expect_unharmed(writer)
+    os.close(writer)
+    os.close(reader)
+
+
+@test
+def our_line_is_not_written_without_standard_error():
+    expect_unharmed(subprocess.DEVNULL, 'exec 2>&-;')
+
+
 if __name__ == '__main__':
     shimtest.main()
