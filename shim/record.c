@@ -593,8 +593,11 @@ struct shim_record *shim_record_open(const char *kind, void **memory,
 				     size_t *size, enum shim_lost *cause)
 {
 	struct request request = { .kind = kind };
-	int r = state_slowly(open_file, &request);
+	int r;
 
+	if (!kind || !memory || !size || !cause)
+		return NULL;
+	r = state_slowly(open_file, &request);
 	if (r < 0) {
 		*cause = note_failure(r);
 		return NULL;
@@ -646,8 +649,11 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 		       enum shim_lost *cause)
 {
 	struct request request = { .record = record, .least = least };
-	int r = state_slowly(grow_file, &request);
+	int r;
 
+	if (!record || !size || !cause)
+		return NULL;
+	r = state_slowly(grow_file, &request);
 	if (r < 0) {
 		*cause = note_failure(r);
 		return NULL;
@@ -685,8 +691,11 @@ bool shim_record_write(struct shim_record *record, uint64_t offset,
 		       const void *memory, size_t size, enum shim_lost *cause)
 {
 	struct writing writing = { record, memory, size, offset };
-	int r = state_slowly(write_file, &writing);
+	int r;
 
+	if (!record || !cause)
+		return false;
+	r = state_slowly(write_file, &writing);
 	if (r < 0)
 		*cause = note_failure(r);
 	return r == 0;
@@ -744,14 +753,16 @@ void record_lose(enum shim_lost cause, uint64_t calls)
 
 void shim_record_lost(enum shim_lost cause)
 {
-	record_lose(cause, 1);
+	if (cause < SHIM_LOST_CAUSES)
+		record_lose(cause, 1);
 }
 
 /* --- small services --- */
 
 void shim_record_log(const char *line)
 {
-	log_line("%s", line);
+	if (line)
+		log_line("%s", line);
 }
 
 void *shim_memory(size_t size)
@@ -767,7 +778,7 @@ void shim_memory_empty(void *memory, size_t size)
 {
 	uint64_t *word = memory;
 
-	if (sys_empty(memory, size) == 0)
+	if (!memory || sys_empty(memory, size) == 0)
 		return;
 	for (size_t i = 0; i < size / sizeof(*word); i++)
 		if (((volatile uint64_t *)word)[i] != 0)
@@ -795,7 +806,7 @@ bool shim_thread_is_alive(uint32_t tid)
 
 void shim_thread_name(char name[16])
 {
-	if (sys_thread_name(name) < 0)
+	if (name && sys_thread_name(name) < 0)
 		name[0] = '\0';
 }
 

@@ -94,6 +94,10 @@ enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	struct request request = { .sp = sp };
 	bool in_use = false;
+	uintptr_t unwanted_low, unwanted_high;
+
+	low = low ? low : &unwanted_low;
+	high = high ? high : &unwanted_high;
 
 	/* The kernel tells by the stack pointer, so ask on this stack. */
 	if (sys_signal_stack(low, high, &in_use) == 0 && in_use &&

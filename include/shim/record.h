@@ -23,7 +23,8 @@ struct shim_record;
  * *@memory and *@size get its address and bytes, zeroed and backed by disk
  * blocks that are already allocated.  *@cause is set on failure.
  *
- * Returns the file, which lives as long as the process, or NULL.
+ * Returns the file, which lives as long as the process, or NULL, also if an argument
+ * is NULL.
  *
  * Contract: async; blocks signals and takes the lock of shim/state.h for as
  * long as the system calls take.

@@ -25,6 +25,10 @@ LEFT_OUT = {
     'shim_profiler_destroy': 'the same',
     'shim_profiler_detach': 'ends the test',
     'shim_enum_next': 'takes what shim_enum_clone made; see below',
+    'shim_record_open': 'a file each time',
+    'shim_record_grow': 'up to 64 MiB each time',
+    'shim_memory_empty': 'takes what shim_memory made; contexts.py calls it',
+    'shim_signals_restore': 'blocks what the random number says',
 }
 
 
@@ -37,14 +41,19 @@ def argument(function, parameter):
         return 'maybe(&an_enum)'
     if 'struct shim_enum' in parameter:
         return 'random_enum()'
+    if 'struct shim_record' in parameter:
+        return 'maybe(a_record)'
+    if 'struct shim_lock' in parameter:
+        return 'maybe(&a_lock)'
     if '(*' in parameter or re.search(
-            r'shim_(function_hook|frame_hook|site_hook|function_hook_with_info|'
-            r'function_hook1|\w+_hook2|cleanup_callback|snapshot_callback|function_id_mapper2?|'
+            r'shim_(block_callback|function_hook|frame_hook|site_hook|'
+            r'function_hook_with_info|function_hook1|\w+_hook2|cleanup_callback|'
+            r'snapshot_callback|function_id_mapper2?|'
             r'call_instrumentation_filter_callback)\b', parameter):
         return 'NULL'
     if parameter.startswith('const void *') and '**' not in parameter:
         return '(const void *)random_address()'
-    if pointer:
+    if pointer or '[' in parameter:
         # Every output is at least as long as any count.
         return '(void *)random_buffer()'
     if parameter.startswith('shim_function '):
@@ -59,8 +68,7 @@ def argument(function, parameter):
 
 
 MODULE = r'''
-#include <shim/hooks.h>
-#include <shim/info.h>
+@INCLUDES@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +77,9 @@ MODULE = r'''
 
 static __thread uint64_t seed;
 static struct shim_handle *handles[4];
+static struct shim_record *a_record;
+static pthread_rwlock_t memory_of_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct shim_lock a_lock = { .address = (uintptr_t)&memory_of_lock };
 static __thread struct shim_enum *an_enum;
 static unsigned long calls, done[2];
 static __thread char buffers[3][1 << 16];
@@ -151,6 +162,7 @@ static void *maybe(void *place)
 
 static void call_one(void)
 {
+	a_lock.kind = (uint32_t)random_number() % 8;
 	switch (random_number() % @COUNT@) {
 @CASES@
 	}
@@ -219,6 +231,11 @@ SHIM_PROFILER_MODULE(random)
 {
 	static char path[4096];
 
+	enum shim_lost cause;
+	void *memory;
+	size_t size;
+
+	a_record = shim_record_open("random", &memory, &size, &cause);
 	strcpy(path, strchr(description, ':') + 1);
 	calls = (unsigned long)atol(getenv("RANDOM_CALLS"));
 	for (int i = 0; i < 4; i++)
@@ -239,10 +256,13 @@ def module_source():
             continue
         arguments = ', '.join(argument(function, p)
                               for p in function.parameters)
-        cases.append('\tcase %d: (void)%s(%s); break;' % (
-            len(cases), function.name, arguments))
-    return MODULE.replace('@CASES@', '\n'.join(cases)).replace(
-        '@COUNT@', str(len(cases)))
+        call = '%s(%s)' % (function.name, arguments)
+        if function.name == 'shim_signals_block':
+            call = 'shim_signals_restore(%s)' % call
+        cases.append('\tcase %d: (void)%s; break;' % (len(cases), call))
+    return (MODULE.replace('@INCLUDES@', contexts.INCLUDES)
+            .replace('@CASES@', '\n'.join(cases))
+            .replace('@COUNT@', str(len(cases))))
 
 
 @test
