@@ -39,7 +39,6 @@ static const uint8_t flag_of[] = {
 	[PLAN_LEAVE] = SHIM_CALL_INSTRUMENTATION_LEAVE,
 	[PLAN_TAILCALL] = SHIM_CALL_INSTRUMENTATION_TAIL_CALL,
 	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
-	[PLAN_UNWINDING] = SHIM_CALL_INSTRUMENTATION_LEAVE,
 };
 
 /* @flags: what the profiler's filter said. */
@@ -73,29 +72,46 @@ static void raise_method(const struct plan_entry *entry,
 	}
 }
 
+/*
+ * What an event is to a profiler: a tail call, without a hook for it, is a leave, and
+ * so is the end of a function that is unwound, for who wants to know it.
+ */
+static bool find_event(const struct plan_entry *entry,
+		       const struct plan_call *call, enum plan_event *event)
+{
+	*event = call->event;
+	if (call->event == PLAN_UNWINDING ||
+	    (call->event == PLAN_TAILCALL && !entry->tail_calls))
+		*event = PLAN_LEAVE;
+	return call->event != PLAN_UNWINDING || entry->raw;
+}
+
 static void call_hook(struct thread *self, const struct plan_entry *entry,
 		      const struct plan_call *call, uintptr_t client,
 		      uint8_t flags);
 
-/* To a profiler that wants to know it, it is a leave. */
-static void call_raw(struct thread *self, const struct plan_entry *entry,
-		     const struct plan_call *call, uintptr_t client)
+static void call_as(enum plan_event event, struct thread *self,
+		    const struct plan_entry *entry,
+		    const struct plan_call *call, uintptr_t client,
+		    uint8_t flags)
 {
-	struct plan_call leave = *call;
+	struct plan_call other = *call;
 
-	leave.event = PLAN_LEAVE;
-	if (entry->raw)
-		call_hook(self, entry, &leave, client, 0);
+	other.event = event;
+	call_hook(self, entry, &other, client, flags);
 }
 
 static void call_hook(struct thread *self, const struct plan_entry *entry,
 		      const struct plan_call *call, uintptr_t client,
 		      uint8_t flags)
 {
+	enum plan_event event;
 	void *hook;
 
-	if (call->event == PLAN_UNWINDING) {
-		call_raw(self, entry, call, client);
+	if (!find_event(entry, call, &event))
+		return;
+	if (event != call->event) {
+		call_as(event, self, entry, call, client, flags);
 		return;
 	}
 	if (entry->kind == PLAN_METHOD) {
@@ -130,6 +146,7 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct plan_entry *entry = &plan->entries[i];
+		enum plan_event event;
 		uint8_t flags = 0xff;
 		uintptr_t client = call->function;
 
@@ -144,7 +161,8 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 			flags &= verdict->flags[entry->mapper];
 			client = verdict->client[entry->mapper];
 		}
-		if ((flags & flag_of[call->event]) == 0)
+		if (!find_event(entry, call, &event) ||
+		    (flags & flag_of[event]) == 0)
 			continue;
 		wanted = true;
 		call_hook(self, entry, call, client, flags);

@@ -24,6 +24,7 @@ void plan_slow_leave(shim_function function, const void *site);
 void plan_slow_tailcall(shim_function function, const void *site);
 void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
+void plan_inspecting_tailcall(shim_function function, const void *site);
 void plan_inspecting_unwinding(shim_function function, const void *site);
 /* ... those that calls keep: for who comes from code of ours. */
 void plan_asking_enter(shim_function function, const void *site);
@@ -68,6 +69,14 @@ static bool add_hooks(struct plan_entry *entry, const struct shim_handle *handle
 	return entry->hooks[0] || entry->hooks[1] || entry->hooks[2];
 }
 
+/* Who has no hook for tail calls hears of a leave. */
+static void add_tail_calls(struct plan_entry *entry)
+{
+	entry->tail_calls = entry->hooks[2] != NULL;
+	if (!entry->tail_calls)
+		entry->hooks[2] = entry->hooks[1];
+}
+
 static bool wants_methods(const struct shim_handle *handle)
 {
 	return handle->filter &&
@@ -99,7 +108,7 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 	plan->tracks |= entry->kind == PLAN_METHOD &&
 			(entry->handle->method_tail_call ||
 			 entry->handle->method_exception_leave);
-	plan->tail_calls |= entry->hooks[2] != NULL;
+	plan->tail_calls |= entry->tail_calls && entry->hooks[2];
 	plan->sorts_landed |= !entry->raw &&
 			      (entry->hooks[1] ||
 			       (entry->kind == PLAN_METHOD &&
@@ -150,12 +159,15 @@ static void make(struct plan *plan)
 
 		if (!is_wanted(h))
 			continue;
-		if (add_hooks(&entry, h))
+		if (add_hooks(&entry, h)) {
+			add_tail_calls(&entry);
 			add_entry(plan, &entry);
+		}
 		if (wants_methods(h)) {
 			struct plan_entry methods = {
 				.kind = PLAN_METHOD,
 				.handle = h,
+				.tail_calls = h->method_tail_call != NULL,
 				.filter = h->filter_slot,
 				.mapper = -1,
 			};
@@ -257,7 +269,7 @@ static void point_at_stubs(const struct plan *plan, struct ways ways)
 		ways.leave = entry->hooks[PLAN_LEAVE] ? ways.leave : NULL;
 	}
 	if (!plan->tail_calls)
-		ways.tail_call = NULL;
+		ways.tail_call = ways.leave;
 	if (!has_raw(plan))
 		ways.unwinding = NULL;
 	point_ways(plan, &ways);
@@ -272,7 +284,7 @@ static void point_at_hooks(const struct plan *plan)
 	point_ways(plan, &(struct ways){
 				 (void *)handle->fast[0],
 				 (void *)handle->fast[1],
-				 (void *)handle->fast[2],
+				 entry->hooks[2],
 				 entry->raw ? (void *)handle->fast[1] : NULL,
 			 });
 }
@@ -292,9 +304,8 @@ static void point_at_choice(const struct plan *plan)
 	point_ways(plan, &(struct ways){
 				 (void *)choose_enter,
 				 (void *)choose_leave,
-				 entry->handle->fast[2] ?
-					 (void *)choose_tailcall :
-					 NULL,
+				 entry->tail_calls ? (void *)choose_tailcall :
+						     (void *)choose_leave,
 				 entry->raw ? (void *)choose_leave : NULL,
 			 });
 }
@@ -308,7 +319,7 @@ static void point_at(const struct plan *plan)
 	else if (plan->inspects)
 		point_at_stubs(plan, (struct ways){ plan_inspecting_enter,
 						    plan_inspecting_leave,
-						    plan_slow_tailcall,
+						    plan_inspecting_tailcall,
 						    plan_inspecting_unwinding });
 	else if (plan->slow)
 		point_at_stubs(plan, (struct ways){ plan_slow_enter,

@@ -35,6 +35,7 @@ struct plan_entry {
 	enum plan_kind kind;
 	bool asks;		/* fast, and its enter hook may hand over */
 	bool raw;		/* its leave hook is called for PLAN_UNWINDING */
+	bool tail_calls;	/* it has a hook for them; else they are leaves */
 	int filter, mapper;	/* slots of verdicts, or -1 */
 	struct shim_handle *handle;
 	void *hooks[3];		/* enter, leave, tailcall */

@@ -131,6 +131,7 @@ typedef void (*shim_function_hook_with_info)(
  * shim_set_enter_leave_function_hooks3_with_info - slow hooks
  *
  * At least one of the three must be there; NULL means that one is not wanted.
+ * Without a @tailcall hook, a function that ends by a tail call calls the leave hook.
  * A call that an exception ends has no leave, whichever the compiler: gcc's functions
  * call the hook while they are unwound, clang's do not.  A C++ library that is
  * linked into the program statically hides this, where nothing was optimized.  With

@@ -319,6 +319,11 @@ QUIETLY static void fast_tailcall(union shim_function_or_client function)
 	note('T', function.function);
 }
 
+QUIETLY static void other_tailcall(union shim_function_or_client function)
+{
+	(void)function;
+}
+
 QUIETLY static void slow_tailcall(union shim_function_or_client function,
 				  shim_elt_info info)
 {
@@ -506,12 +511,23 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave,
 			fast_tailcall);
-	if (is("tail-slow")) {
+	/* A tail call is a leave to who has no hook for it. */
+	if (is("tail-fast-without"))
+		shim_set_enter_leave_function_hooks3(
+			shim_profiler_create(NULL), fast_enter, fast_leave, NULL);
+	if (is("tail-two-without")) {
+		shim_set_enter_leave_function_hooks3(
+			shim_profiler_create(NULL), fast_enter, fast_leave, NULL);
+		shim_set_enter_leave_function_hooks3(
+			shim_profiler_create(NULL), NULL, NULL, other_tailcall);
+	}
+	if (strncmp(wanted, "tail-slow", 9) == 0) {
 		first = shim_profiler_create(NULL);
 		shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
 						   SHIM_ENABLE_FRAME_INFO);
 		shim_set_enter_leave_function_hooks3_with_info(
-			first, slow_enter, slow_leave, slow_tailcall);
+			first, slow_enter, slow_leave,
+			is("tail-slow") ? slow_tailcall : NULL);
 	}
 	if (is("tail-elt2"))
 		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
@@ -803,7 +819,7 @@ QUIETLY int main(void)
 	printf("asked %d\n", asked);
 	if (strncmp(wanted, "spoil", 5) == 0)
 		printf("floating %d\n", floating_stays);
-	if (is("fast") || is("tail-fast"))
+	if (is("fast") || is("tail-fast") || is("tail-fast-without"))
 		printf("direct %d\n", used > 0 && indirect == 0);
 	return 0;
 }

@@ -1,7 +1,9 @@
 /*
- * Functions that are left, or seem to be, and return nothing there: by an
- * exception, by a tail call, and inlined into others, themselves as well.  For
- * each leave hook one line: the function, what shim says, and what it returned.
+ * results_left [raw] - functions that are left, or seem to be, and return nothing
+ * there: by an exception, by a tail call, and inlined into others, themselves as well.
+ * For each leave hook one line: the function, what shim says, and what it returned.
+ *
+ * raw: leave hooks are called as the compiler calls them.
  */
 #include <shim/hooks.h>
 #include <shim/values.h>
@@ -12,6 +14,7 @@
 #pragma weak shim_profiler_create
 #pragma weak shim_set_event_mask
 #pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_set_raw_leave_hooks
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_value_reason
 
@@ -139,7 +142,7 @@ QUIETLY static void on_enter(union shim_function_or_client, shim_elt_info)
 {
 }
 
-QUIETLY __attribute__((constructor)) static void start(void)
+QUIETLY __attribute__((constructor)) static void start(int count, char **, char **)
 {
 	struct shim_handle *handle;
 
@@ -149,6 +152,8 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FUNCTION_RETVAL |
 					    SHIM_ENABLE_FRAME_INFO);
+	if (count > 1)
+		shim_set_raw_leave_hooks(handle);
 	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
 						       on_leave, NULL);
 }

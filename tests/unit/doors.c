@@ -72,6 +72,7 @@ void plan_tailcall(void);
 void plan_unwinding(void);
 void plan_slow_tailcall(void);
 void plan_inspecting_unwinding(void);
+void plan_inspecting_tailcall(void);
 void leaves_sort(void);
 
 void plan_tailcall(void)
@@ -87,6 +88,10 @@ void plan_slow_tailcall(void)
 }
 
 void plan_inspecting_unwinding(void)
+{
+}
+
+void plan_inspecting_tailcall(void)
 {
 }
 

@@ -378,6 +378,7 @@
 	SLOW_HOOK plan_slow_tailcall, 2, 0
 	SLOW_HOOK plan_inspecting_enter, 0, 1
 	SLOW_HOOK plan_inspecting_leave, 1, 1
+	SLOW_HOOK plan_inspecting_tailcall, 2, 1
 	SLOW_HOOK plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
 	SLOW_HOOK plan_asking_enter, 0, 1
 

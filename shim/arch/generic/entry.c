@@ -93,6 +93,7 @@ void plan_leave(void *function, void *site);
 void plan_tailcall(void *function, void *site);
 void plan_unwinding(void *function, void *site);
 void plan_inspecting_unwinding(void *function, void *site);
+void plan_inspecting_tailcall(void *function, void *site);
 
 void plan_enter(void *function, void *site)
 {
@@ -123,6 +124,7 @@ void plan_unwinding(void *function, void *site)
 }
 
 SLOW_HOOK(plan_inspecting_unwinding, LAYOUT_UNWINDING)
+SLOW_HOOK(plan_inspecting_tailcall, 2)
 SLOW_HOOK(plan_slow_enter, 0)
 SLOW_HOOK(plan_slow_leave, 1)
 SLOW_HOOK(plan_slow_tailcall, 2)

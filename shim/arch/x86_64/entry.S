@@ -436,6 +436,7 @@ plan_unwinding:
 	SLOW_FUNCTION plan_slow_tailcall, 2, 0
 	SLOW_FUNCTION unknown_enter, 0, 2, 160
 	SLOW_FUNCTION plan_inspecting_leave, 1, 1
+	SLOW_FUNCTION plan_inspecting_tailcall, 2, 1
 	SLOW_FUNCTION plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
 	SLOW_FUNCTION unknown_asking_enter, 0, 1
 	LOOKING_FUNCTION plan_inspecting_enter, unknown_enter
