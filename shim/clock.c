@@ -52,15 +52,21 @@ static bool find_vvar(const struct map *map, void *argument)
 	return false;
 }
 
+/* Between any two system calls of a program that is traced there may be a tick. */
+#define TRIES 20
+#define TRIES_WITH_TICK 5
+
 /* Both as they were at the last tick. */
 static struct reading read_coarse_clocks(void)
 {
 	struct reading now = { 0, 0 };
 
-	do
+	for (int i = 0; i < TRIES; i++) {
 		now.clock = tick ? *tick : 0;
-	while (sys_time_ns(CLOCK_MONOTONIC_COARSE, &now.mono_ns) == 0 && tick &&
-	       *tick != now.clock);
+		if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &now.mono_ns) < 0 ||
+		    !tick || *tick == now.clock)
+			break;
+	}
 	return now;
 }
 
@@ -116,19 +122,25 @@ static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
 	       age < expected + expected / 100 + clock_hz / 100000;
 }
 
-/* Only the first page: the others may belong to a hypervisor and fault. */
-static const volatile uint64_t *find_tick(void)
+/*
+ * Returns NULL if it was not found, or if a tick came between the two readings, which
+ * sets @has_ticked.  Reads only the first page: the others may belong to a hypervisor
+ * and fault.
+ */
+static const volatile uint64_t *find_tick(bool *has_ticked)
 {
 	const volatile uint64_t *words = (const volatile uint64_t *)vvar;
 	uint64_t coarse_ns, again_ns;
 	struct reading now;
 
-	do {
-		if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &coarse_ns) < 0)
-			return NULL;
-		now = read_clocks();
-		sys_time_ns(CLOCK_MONOTONIC_COARSE, &again_ns);
-	} while (coarse_ns != again_ns); /* a tick came between */
+	if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &coarse_ns) < 0)
+		return NULL;
+	now = read_clocks();
+	if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &again_ns) < 0)
+		return NULL;
+	*has_ticked = coarse_ns != again_ns;
+	if (*has_ticked)
+		return NULL;
 	for (size_t i = 0; i < 4096 / sizeof(*words); i++)
 		if (matches(words[i], now.clock, now.mono_ns - coarse_ns))
 			return &words[i];
@@ -138,6 +150,7 @@ static const volatile uint64_t *find_tick(void)
 static void measure_tick(void)
 {
 	uint64_t resolution_ns;
+	int ticked = 0;
 
 	if (clock_hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
 	    sys_clock_resolution(CLOCK_MONOTONIC_COARSE, &resolution_ns) < 0)
@@ -145,8 +158,12 @@ static void measure_tick(void)
 	tick_length = (uint64_t)((unsigned __int128)resolution_ns * clock_hz /
 				 1000000000u);
 	/* An interruption between two readings spoils an attempt. */
-	for (int i = 0; i < 20 && !tick; i++)
-		tick = find_tick();
+	for (int i = 0; i < TRIES && !tick && ticked < TRIES_WITH_TICK; i++) {
+		bool has_ticked = false;
+
+		tick = find_tick(&has_ticked);
+		ticked += has_ticked;
+	}
 }
 
 void clock_start(void)

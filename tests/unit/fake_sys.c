@@ -134,6 +134,7 @@ static bool fail_for_good;
 static const char *failed;
 static char *names;
 static unsigned names_room;
+static uint64_t slow_ns, ahead_ns;
 
 static struct {
 	const char *path, *text;
@@ -160,6 +161,11 @@ void fake_note_names(char *memory, unsigned room)
 {
 	names = memory;
 	names_room = room;
+}
+
+void fake_slow(uint64_t each_ns)
+{
+	slow_ns = each_ns;
 }
 
 void fake_file(const char *path, const char *text, unsigned piece)
@@ -241,7 +247,6 @@ FAKE(int, find_mapping,
      (maps, address, low, high, name))
 FAKE(int, signal_stack, (uintptr_t *low, uintptr_t *high, bool *in_use),
      (low, high, in_use))
-FAKE(int, time_ns, (int clock, uint64_t *time_ns), (clock, time_ns))
 FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),
      (clock, resolution_ns))
 FAKE(int, clock_is_readable, (void), ())
@@ -263,6 +268,18 @@ FAKE(int, timer_set, (int timer, uint64_t first_ns, uint64_t period_ns),
 FAKE(int, timer_delete, (int timer), (timer))
 FAKE(int, queue_signal, (int tid, int signal, void *value),
      (tid, signal, value))
+
+int sys_time_ns(int clock, uint64_t *time_ns)
+{
+	int r = fails("time_ns");
+
+	if (r == 0)
+		r = real_time_ns(clock, time_ns);
+	if (r == 0)
+		*time_ns += __atomic_add_fetch(&ahead_ns, slow_ns,
+					       __ATOMIC_RELAXED);
+	return r;
+}
 
 /* These cannot fail, but when they are forbidden. */
 FAKE(int, block_signals, (uint64_t *before), (before))

@@ -6,6 +6,7 @@
 #define FAKE_SYS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* How many calls there were so far. */
 extern unsigned fake_calls;
@@ -20,6 +21,9 @@ const char *fake_failed(void);
 /* @names[n], n < @room, becomes the first letter of the n-th call's function
  * from now on; NULL: no more. */
 void fake_note_names(char *names, unsigned room);
+
+/* Asking for the time takes @each_ns longer, by the clocks. */
+void fake_slow(uint64_t each_ns);
 
 /* Whoever opens @path for reading finds @text there, which is handed out in
  * pieces of at most @piece bytes. */

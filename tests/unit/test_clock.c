@@ -49,6 +49,20 @@ Test(clock, a_page_without_the_tick_has_none)
 	expect_none(maps);
 }
 
+/* It was looked for until none came between two system calls: with a tracer, for
+ * ever. */
+Test(clock, the_tick_is_not_looked_for_for_ever, .timeout = 20)
+{
+	uint64_t length;
+
+	fake_slow(20000000);
+	clock_start();
+	cr_expect(shim_tick(&length) == NULL);
+	log_to(&meta);
+	cr_expect(strstr(meta.log, "tick was not found") != NULL);
+	cr_expect(lt(u32, fake_calls, 1000));
+}
+
 Test(clock, the_tick_follows_the_exact_clock)
 {
 	const volatile uint64_t *tick;

@@ -208,6 +208,8 @@ class Result:
 def run(command, output=None, profile='calltree:counts', timeout=60,
         directory=None, **more):
     """Runs @command; with us if @output (of the recording) is given."""
+    if emulator:    # which a busy machine makes slower yet
+        timeout *= 4
     try:
         done = subprocess.run(
             emulator + command, stdin=subprocess.DEVNULL,
