@@ -12,6 +12,7 @@
 #include "coverage.h"
 #include "html.h"
 #include "options.h"
+#include "../run/stack.h"
 #include "trace_export.h"
 
 #define RANK_ROWS 10			/* below the other table */
@@ -612,7 +613,7 @@ static int info(const struct options *options, const char *path)
 	return finish(&model);
 }
 
-int main(int argc, char **argv)
+static int do_verb(int argc, char **argv)
 {
 	struct options options = {
 		.limit = -1,
@@ -680,4 +681,9 @@ int main(int argc, char **argv)
 			return info(&options, argv[optind]);
 	}
 	die_usage("%s: too many arguments", argv[argc - 1]);
+}
+
+int main(int argc, char **argv)
+{
+	return stack_call(do_verb, argc, argv);
 }

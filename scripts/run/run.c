@@ -5,9 +5,7 @@
  *     shim-run doctor LIBRARY REPORT [PROGRAM]
  *     shim-run ctl PID VERB ...
  *
- * profrun, a shell script, knows where libshim.so.0 and shim-run's siblings
- * are and hands them on; this does what a shell gets wrong: signals, stopping,
- * the status, and looking into ELF files.
+ * profrun knows where libshim.so.0 and shim-run's siblings are and hands them on.
  *
  * `record` becomes the program.  `run` starts it as a child, waits, and then
  * has the report written.  Whatever fails on our side, the program still runs.
@@ -34,6 +32,7 @@
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
+#include "stack.h"
 #include "supervise.h"
 
 /* How long rank 0 waits for the others to end. */
@@ -510,7 +509,7 @@ static int record(void)
 	return become_program(&start);
 }
 
-int main(int words, char **word)
+static int do_verb(int words, char **word)
 {
 	int r;
 
@@ -547,4 +546,9 @@ int main(int words, char **word)
 		modules_check(&settings, &program);
 	}
 	return settings.is_record ? record() : run();
+}
+
+int main(int words, char **word)
+{
+	return stack_call(do_verb, words, word);
 }
