@@ -219,6 +219,7 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 		.device = image->device,
 		.inode = image->inode,
 	};
+	enum shim_result r = SHIM_OK;
 
 	if (ARCH_TRAP_SIZE == 0)
 		return coverage_make(image, SHIM_COVERAGE_UNSUPPORTED);
@@ -227,9 +228,12 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 	state_slowly(look_into, &look);
 	if (look.has_lines) {
 		find_code(image, &question);
-		helper_ask(HELPER_LINETABLE, &question, NULL, take_lines,
-			   &reading);
+		r = helper_ask(HELPER_LINETABLE, &question, NULL, take_lines,
+			       &reading);
 	}
+	if (r == SHIM_E_OUTOFMEMORY)
+		log_line("no memory to read line numbers in: no lines: %s",
+			 image->path);
 	if (!reading.object)
 		return coverage_make(image, SHIM_COVERAGE_NO_LINES);
 	choose(reading.object, image);

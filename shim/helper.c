@@ -18,6 +18,7 @@
 #define STACK_SIZE (1u << 20) /* libdw and demanglers recurse */
 #define SIGNAL_STACK_SIZE (64u << 10)
 #define WAIT_MAX 20000	      /* yields; a second or more */
+#define LIBRARY_SIZE (16u << 20) /* with all that it needs */
 #define FAULTS_MAX 8	      /* then it is left alone */
 #define FAULTS_OF_TIMEOUT 4   /* what one counts for */
 #define HELPER_FILE_NAME "libshim-debuginfo.so"
@@ -67,6 +68,17 @@ static void *open_file(const char *path)
 	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
+/* The loader does not say why it could not open a file. */
+static bool has_memory(void)
+{
+	void *memory;
+
+	if (sys_map(LIBRARY_SIZE, &memory) < 0)
+		return false;
+	sys_unmap(memory, LIBRARY_SIZE);
+	return true;
+}
+
 static int open_helper(void *unused)
 {
 	static char path[IMAGE_PATH_SIZE + sizeof(HELPER_FILE_NAME)];
@@ -74,8 +86,12 @@ static int open_helper(void *unused)
 	void *library = NULL;
 
 	(void)unused;
+	if (!has_memory())
+		return -ENOMEM;
 	if (find_path(path, sizeof(path)))
 		library = open_file(path);
+	if (!library && !has_memory())
+		return -ENOMEM;
 	if (library)
 		found = lookup_in(library, DEBUGINFO_SYMBOL);
 	if (!found || found->version != DEBUGINFO_VERSION) {
@@ -108,6 +124,27 @@ static void set_state(enum helper_state next)
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 }
 
+/* Without memory, the next question opens it. */
+static enum helper_state open_now(int self)
+{
+	bool before = thread_ours_begins();
+	enum helper_state next = HELPER_MISSING;
+	int r;
+
+	__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
+	r = make_stack() ? arch_call_on_stack(open_helper, NULL, stack_top) :
+			   -ENOMEM;
+	/* Here, once, and not in each forked child. */
+	if (r == 0)
+		image_look_again();
+	if (r == 0 || r == -ENOMEM)
+		next = r == 0 ? HELPER_OPEN : HELPER_NONE;
+	__atomic_store_n(&opener, 0, __ATOMIC_RELEASE);
+	set_state(next);
+	thread_ours_ends(before);
+	return next;
+}
+
 /*
  * Whoever opens may have to wait for the loader's lock, whose owner may be in a
  * constructor whose hook asks us: so nobody waits for the opener for ever.
@@ -117,19 +154,9 @@ static enum shim_result open_once(int self)
 	uint32_t now = HELPER_NONE;
 
 	if (__atomic_compare_exchange_n(&state, &now, HELPER_OPENING, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		bool before = thread_ours_begins();
-		bool found;
-
-		__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
-		found = make_stack() && arch_call_on_stack(open_helper, NULL,
-							   stack_top) == 0;
-		/* Here, once, and not in each forked child. */
-		if (found)
-			image_look_again();
-		set_state(found ? HELPER_OPEN : HELPER_MISSING);
-		thread_ours_ends(before);
-	}
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+	    open_now(self) == HELPER_NONE)
+		return SHIM_E_OUTOFMEMORY;
 	for (unsigned i = 0; i < WAIT_MAX; i++) {
 		int tid = __atomic_load_n(&opener, __ATOMIC_ACQUIRE);
 
@@ -138,6 +165,8 @@ static enum shim_result open_once(int self)
 			return SHIM_OK;
 		if (now == HELPER_MISSING)
 			return SHIM_E_FUNCTION_NOT_IL;
+		if (now == HELPER_NONE)
+			return SHIM_E_OUTOFMEMORY;
 		if (tid && !sys_is_alive(sys_getpid(), tid))
 			set_state(HELPER_MISSING);
 		sys_yield();

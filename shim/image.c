@@ -579,6 +579,11 @@ int image_scan(void)
 	return 0;
 }
 
+bool image_lacks_memory(void)
+{
+	return list_is_old;
+}
+
 void image_forked(void)
 {
 	image_file_open();

@@ -54,6 +54,10 @@ struct image_entry {
  * lock held. */
 int image_scan(void);
 
+/* The last scan has found images that are not listed, without memory for a longer
+ * list.  State lock held. */
+bool image_lacks_memory(void);
+
 /*
  * What is mapped at @address, as an image that nobody else is told of: its program
  * may not be ready yet.  0; -ENOENT if that is no image.  State lock held.

@@ -98,20 +98,24 @@ static int read_at(void *address)
 		image_scan();
 		image = image_find((uintptr_t)address);
 	}
-	return image ? symbols_read(image) : 0;
+	if (!image)
+		return image_lacks_memory() ? -ENOMEM : 0;
+	return symbols_read(image);
 }
 
-/* What cannot be read now is found missing by who asks then. */
-static void read_symbols(uintptr_t address)
+/* What else cannot be read now is found missing by who asks then. */
+static enum shim_result read_symbols(uintptr_t address)
 {
 	struct place place;
 	bool is_read;
+	int r = 0;
 
 	image_pin();
 	is_read = find_address(address, &place) == SHIM_OK && place.symbols;
 	image_unpin();
 	if (!is_read)
-		state_slowly(read_at, (void *)address);
+		r = state_slowly(read_at, (void *)address);
+	return r == -ENOMEM ? SHIM_E_OUTOFMEMORY : SHIM_OK;
 }
 
 /* --- enumerations --- */
@@ -354,11 +358,13 @@ enum shim_result shim_function_find(const void *address,
 enum shim_result shim_function_from_address2(const void *address,
 					     shim_function *function)
 {
+	enum shim_result r;
+
 	ENTRY_TRIGGERS();
 	if (!function || !address)
 		return SHIM_E_INVALIDARG;
-	read_symbols((uintptr_t)address);
-	return function_at(address, function);
+	r = read_symbols((uintptr_t)address);
+	return r == SHIM_OK ? function_at(address, function) : r;
 }
 
 enum shim_result shim_function_info(shim_function function, shim_image *image,
@@ -414,7 +420,9 @@ enum shim_result shim_function_aliases(shim_function function, uint32_t count,
 	ENTRY_TRIGGERS();
 	if (!output_is_valid(count, names))
 		return SHIM_E_INVALIDARG;
-	read_symbols(function);
+	r = read_symbols(function);
+	if (r != SHIM_OK)
+		return r;
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK)
@@ -559,7 +567,9 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 	struct place place;
 	enum shim_result r;
 
-	read_symbols(function);
+	r = read_symbols(function);
+	if (r != SHIM_OK)
+		return r;
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_E_FAIL) {
@@ -645,7 +655,9 @@ info_ask_callsite(uintptr_t site, shim_function function,
 	struct place place, called;
 	enum shim_result r;
 
-	read_symbols(site - 1);
+	r = read_symbols(site - 1);
+	if (r != SHIM_OK)
+		return r;
 	image_pin();
 	r = find_address(site - 1, &place);
 	if (r == SHIM_OK && !place.function)
@@ -801,7 +813,9 @@ enum shim_result shim_function_demangled_name(shim_function function,
 	ENTRY_TRIGGERS();
 	if (!output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
-	read_symbols(function);
+	r = read_symbols(function);
+	if (r != SHIM_OK)
+		return r;
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK) {

@@ -11,7 +11,9 @@
  * and without, the first question about a function of one looks at what is mapped
  * now, with signals blocked and the lock of shim/state.h.  SHIM_E_FAIL is also
  * the answer of those that list or read when the program has forbidden itself the
- * system calls that this takes.
+ * system calls that this takes; SHIM_E_OUTOFMEMORY that of all that are not async,
+ * without memory for what is to be read: the same question may have an answer later
+ * (row P-48).
  */
 #ifndef SHIM_INFO_H
 #define SHIM_INFO_H
@@ -249,7 +251,7 @@ struct shim_line {
  * A line of a function that was inlined into this one counts as well; @path is
  * absolute as far as the compiler told.  SHIM_E_FUNCTION_NOT_IL if there is no
  * debug information for it, or no libshim-debuginfo.so beside libshim.so (the
- * log says so); SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
+ * log says so); SHIM_E_OUTOFMEMORY; SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
  * some.  Contract: triggers; reads debug information, and takes the loader's
  * lock the first time.
  */

@@ -12,6 +12,7 @@
 #include "file.h"
 #include "linetable.h"
 #include "locals.h"
+#include "memory.h"
 #include "prototype.h"
 #include "signature.h"
 #include "types.h"
@@ -47,6 +48,7 @@ static int enter(void)
 
 	if (locale)
 		uselocale(locale);
+	memory_begin();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	return before;
 }
@@ -54,6 +56,19 @@ static int enter(void)
 static void leave(int before)
 {
 	pthread_setcancelstate(before, NULL);
+}
+
+/* What was read without memory is not kept: there may be some the next time. */
+static int leave_with(int before, const struct debuginfo_question *question,
+		      struct debuginfo_answer *answer, int r)
+{
+	if (memory_lacked()) {
+		file_forget(question->image);
+		answer->trouble = NULL;
+		r = -ENOMEM;
+	}
+	leave(before);
+	return r;
 }
 
 /* --- units --- */
@@ -599,82 +614,82 @@ static void start(void)
 static int lines(const struct debuginfo_question *question,
 		 struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_lines(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_lines(question, answer));
 }
 
 static int file(const struct debuginfo_question *question,
 		struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_file(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_file(question, answer));
 }
 
 static int template_arguments(const struct debuginfo_question *question,
 			      struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_template_arguments(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_template_arguments(question, answer));
 }
 
 static int prototype(const struct debuginfo_question *question,
 		     struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_prototype(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_prototype(question, answer));
 }
 
 static int callsite(const struct debuginfo_question *question,
 		    struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_callsite(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_callsite(question, answer));
 }
 
 static int signature(const struct debuginfo_question *question,
 		     struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_signature(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_signature(question, answer));
 }
 
 static int locals(const struct debuginfo_question *question,
 		  struct debuginfo_answer *answer)
 {
-	int before = enter(), r = find_locals(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  find_locals(question, answer));
 }
 
 static int linetable(const struct debuginfo_question *question,
 		     struct debuginfo_answer *answer)
 {
-	int before = enter(), r = linetable_read(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  linetable_read(question, answer));
 }
 
 static int open_ahead(const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer)
 {
-	int before = enter(), r = open_image(question, answer);
+	int before = enter();
 
-	leave(before);
-	return r;
+	return leave_with(before, question, answer,
+			  open_image(question, answer));
 }
 
 /* Memory that was in use when it failed is not touched again. */

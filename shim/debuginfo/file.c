@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "file.h"
 
+#include "memory.h"
 #include "signature.h"
 #include "unit.h"
 #include "units.h"
@@ -385,6 +386,8 @@ Dwarf *file_open(const struct debuginfo_question *question,
 		return NULL;
 	if (!try_loaded(&search) && !try_build_id(&search) &&
 	    !try_link(&search)) {
+		if (memory_lacked())
+			return NULL;
 		note_hopeless(question->image);
 		answer->trouble = search.trouble;
 		return NULL;
@@ -445,6 +448,13 @@ Dwarf_CFI *file_frames(const struct debuginfo_question *question)
 		}
 	}
 	return file->frames ? file->frames : dwarf_getcfi(file->dwarf);
+}
+
+void file_forget(uint64_t image)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		if (image != 0 && kept[i].image == image)
+			close_file(&kept[i]);
 }
 
 void file_abandon(uint64_t image)

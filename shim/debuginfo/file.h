@@ -26,6 +26,9 @@ Elf *file_elf(const struct debuginfo_question *question);
  * stripped off. */
 Dwarf_CFI *file_frames(const struct debuginfo_question *question);
 
+/* What was read of @image may lack parts: it is read again when it is asked for. */
+void file_forget(uint64_t image);
+
 /* Reading @image has failed badly: it is not tried again, and what was read
  * stays as it is.  0: nothing but that. */
 void file_abandon(uint64_t image);

@@ -6,6 +6,7 @@ modules that are compiled against an installation, one for each row.
 """
 import os
 import re
+import shutil
 
 import shimtest
 from installed import (Target, content, expect_alike, expect_log, fixture,
@@ -1360,6 +1361,101 @@ def a_description_may_have_semicolons_and_backslashes():
         expect_equal(done.returncode, 3, done.stderr)
         for path in paths:
             expect_equal(content(path), 'whole:|%s\n' % wanted, given)
+
+
+# --- P-48: what had no memory is asked again ---
+
+STARVES = r'''
+#include <dlfcn.h>
+#include <sys/resource.h>
+
+static size_t in_use(void)
+{
+	size_t pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (!file || fscanf(file, "%zu", &pages) != 1)
+		abort();
+	fclose(file);
+	return pages * 4096;
+}
+
+/* All that only debug information knows: OK, or the first other answer. */
+static enum shim_result ask(shim_function function)
+{
+	enum shim_result r;
+	uint32_t total, count = 0;
+
+	r = shim_function_lines(function, 0, &total, NULL);
+	if (r == SHIM_OK)
+		r = shim_get_parameter_count(function, &count);
+	if (r == SHIM_OK)
+		r = shim_function_file(function, 0, &total, NULL);
+	if (r == SHIM_OK && (count != 1 || total == 0))
+		return SHIM_E_FAIL;
+	return r;
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	struct rlimit before, limit;
+	unsigned starved[2] = { 0 }, wrong = 0, lost = 0, asked = 0;
+
+	(void)profiler;
+	getrlimit(RLIMIT_AS, &before);
+	limit = before;
+	for (int i = 0; i < COUNT; i++) {
+		char name[4200];
+		shim_function function;
+		enum shim_result r;
+		void *library;
+
+		snprintf(name, sizeof(name), "%s/copy%d.so", LIBRARIES, i);
+		library = dlopen(name, RTLD_NOW);
+		function = library ? (shim_function)dlsym(library, "half") : 0;
+		if (!function)
+			abort();
+		/* At first there is none even to open what reads it. */
+		limit.rlim_cur = in_use() + (i == 0 ? 0 : (size_t)i << 18);
+		setrlimit(RLIMIT_AS, &limit);
+		r = ask(function);
+		setrlimit(RLIMIT_AS, &before);
+		asked++;
+		starved[i > 0] += r == SHIM_E_OUTOFMEMORY;
+		if (r != SHIM_OK && r != SHIM_E_OUTOFMEMORY &&
+		    r != SHIM_E_NOT_YET_AVAILABLE)
+			say("copy %d, starved: %08x", i, r), wrong++;
+		r = ask(function);
+		if (r != SHIM_OK)
+			say("copy %d: %08x", i, r), lost++;
+	}
+	say("asked %u, starved %u %d, wrong %u, lost %u", asked, starved[0],
+	    starved[1] > 2, wrong, lost);
+}
+
+SHIM_PROFILER_MODULE(starves)
+{
+	struct shim_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_on_runtime_initialized(handle, initialized);
+	return SHIM_OK;
+}
+'''
+
+
+@test
+def what_had_no_memory_is_asked_again():
+    count = 16
+    library = compile('half.cc', optimize='-O1', flags=['-shared', '-fPIC'],
+                      name='half.so')
+    directory = shimtest.new_directory('copies')
+    for i in range(count):
+        shutil.copy(library, os.path.join(directory, 'copy%d.so' % i))
+    text = STARVES.replace('COUNT', str(count)).replace(
+        'LIBRARIES', '"%s"' % directory)
+    expect_equal(told('starves', text), [
+        'asked %d, starved 1 1, wrong 0, lost 0' % count], 'answers')
 
 
 if __name__ == '__main__':

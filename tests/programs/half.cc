@@ -1,0 +1,16 @@
+/* A library of one function that is asked about, with much debug information. */
+#include <regex>
+#include <string>
+
+extern "C" int half(int number);
+extern "C" bool is_number(const char *text);
+
+extern "C" int half(int number)
+{
+	return number / 2;
+}
+
+extern "C" bool is_number(const char *text)
+{
+	return std::regex_match(std::string(text), std::regex("[0-9]+"));
+}
