@@ -5,9 +5,11 @@
 #include "frame.h"
 #include "image.h"
 #include "log.h"
+#include "nested.h"
 #include "plan.h"
 #include "sample.h"
 #include "state.h"
+#include "sys.h"
 
 #include <shim/record.h>
 
@@ -442,6 +444,7 @@ static void leave_below(uintptr_t sp, bool by_jump)
 
 	if (!self)
 		return;
+	nested_jumped(self, sp);
 	while (self->guard && is_below(self, self->guard, sp)) {
 		self->on_callback_stack = false;
 		if (by_jump)
@@ -450,7 +453,6 @@ static void leave_below(uintptr_t sp, bool by_jump)
 		guard_leave(self->guard);
 	}
 	verdict_jumped(self, sp);
-	frame_jumped(self, sp);
 	if (self->dispatch_sp < sp)
 		self->dispatching = 0;
 }
@@ -532,16 +534,24 @@ bool events_has_room(struct thread *self)
 	return sp - self->roomy_low < self->roomy_size;
 }
 
-/* The end of a stack of ours if there is too little left of the program's; NULL:
- * go on here. */
-static void *find_stack(struct thread *self)
+/*
+ * On another stack the kernel takes the program's alternate stack for unused, also if
+ * we come from a handler that runs there: the next signal's frame would be written over
+ * it.  So none comes until we are back.
+ */
+static int call_on(char *memory, int (*call)(void *), void *argument)
 {
-	if (events_has_room(self))
-		return NULL;
-	if (!self->callback_stack)
-		self->callback_stack = shim_memory(CALLBACK_STACK);
-	return self->callback_stack ? self->callback_stack + CALLBACK_STACK :
-				      NULL;
+	bool in_use = false, is_blocked;
+	uintptr_t low, high;
+	uint64_t signals;
+	int result;
+
+	is_blocked = sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
+		     sys_block_signals(&signals) == 0;
+	result = arch_call_on_stack(call, argument, memory + CALLBACK_STACK);
+	if (is_blocked)
+		sys_restore_signals(signals);
+	return result;
 }
 
 /*
@@ -581,10 +591,16 @@ static int call_on_spare(int (*call)(void *), void *argument)
 
 	if (!spare)
 		return call(argument);
-	result = arch_call_on_stack(call, argument,
-				    spare->memory + CALLBACK_STACK);
+	result = call_on(spare->memory, call, argument);
 	__atomic_store_n(&spare->is_taken, 0, __ATOMIC_RELEASE);
 	return result;
+}
+
+int events_call_on(char **memory, int (*call)(void *), void *argument)
+{
+	if (!*memory)
+		*memory = shim_memory(CALLBACK_STACK);
+	return *memory ? call_on(*memory, call, argument) : call(argument);
 }
 
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
@@ -595,13 +611,8 @@ int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
 		return call_on_spare(call, argument);
 	if (!self || self->on_callback_stack)
 		return call(argument);
-	if (!self->callback_stack)
-		self->callback_stack = shim_memory(CALLBACK_STACK);
-	if (!self->callback_stack)
-		return call(argument);
 	self->on_callback_stack = true;
-	result = arch_call_on_stack(call, argument,
-				    self->callback_stack + CALLBACK_STACK);
+	result = events_call_on(&self->callback_stack, call, argument);
 	self->on_callback_stack = false;
 	return result;
 }
@@ -667,13 +678,13 @@ void events_thread_threw(const struct module *module)
 
 static bool call_somewhere(struct thread *self, const struct call *call)
 {
-	void *top = find_stack(self);
 	bool threw;
 
-	if (!top)
+	if (events_has_room(self))
 		return call_guarded((void *)call);
 	self->on_callback_stack = true;
-	threw = arch_call_on_stack(call_guarded, (void *)call, top);
+	threw = events_call_on(&self->callback_stack, call_guarded,
+			       (void *)call);
 	self->on_callback_stack = false;
 	return threw;
 }

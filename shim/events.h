@@ -172,6 +172,10 @@ void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 /* Whether a profiler's code has enough of the stack that the thread runs on. */
 bool events_has_room(struct thread *self);
 
+/* Runs call(argument) on a stack at *@memory, which is made if there is none; without
+ * memory, here. */
+int events_call_on(char **memory, int (*call)(void *), void *argument);
+
 /* Runs call(argument) on the stack for callbacks, or goes on there. */
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
 

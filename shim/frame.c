@@ -2,6 +2,7 @@
 
 #include "arch.h"
 #include "contract.h"
+#include "nested.h"
 #include "results.h"
 #include "values.h"
 
@@ -172,14 +173,16 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client)
 {
 	struct arch_frame *frame = call->registers;
+	enum nested whose;
 
 	/* (Who counts calls has to know of those in a signal handler, too.) */
 	if (entry->asks && (self->frame || !frame)) {
 		entry->handle->asking(client, call->site, call->frame, 0);
 		return;
 	}
+	whose = nested_begin(self);
 	/* What a slow hook calls is not the program's doing (row E-36). */
-	if (self->frame) {
+	if (whose == NESTED_CALL) {
 		self->dropped++;
 		return;
 	}
@@ -191,16 +194,10 @@ void frame_call(struct thread *self, const struct plan_entry *entry,
 		self->frame = frame;
 	run_hook(self, &(struct hook_call){ self, entry, call, client });
 	*self->error = (int)frame->error;
-	__atomic_store_n(&self->frame, NULL, __ATOMIC_RELEASE);
-}
-
-void frame_jumped(struct thread *self, uintptr_t sp)
-{
-	if (!self->frame || (uintptr_t)self->frame >= sp)
-		return;
-	self->frame = NULL;
-	if (self->is_hook_apart)
-		self->is_hook_apart = self->on_callback_stack = false;
+	if (whose == NESTED_HANDLER)
+		nested_end(self);
+	else
+		__atomic_store_n(&self->frame, NULL, __ATOMIC_RELEASE);
 }
 
 /* --- what a slow hook may ask --- */

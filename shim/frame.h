@@ -43,7 +43,4 @@ static inline struct shim_handle *frame_get_handle(const struct thread *self)
 /* What entry.S may call as a slow hook for @entry, or NULL. */
 void *frame_single_hook(const struct plan_entry *entry, enum plan_event event);
 
-/* @self goes on at @sp: hooks below it do not return. */
-void frame_jumped(struct thread *self, uintptr_t sp);
-
 #endif

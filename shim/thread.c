@@ -111,6 +111,7 @@ static int make(void *argument)
 	thread->is_signalled = false;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;
+	thread->hook_depth = 0;
 	thread->module = NULL;
 	track_forget(thread);
 	thread->dispatching = 0;

@@ -40,6 +40,18 @@ enum thread_state {
 	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS | \
 	 THREAD_SIGNAL)
 
+/* What belongs to the slow hook that a thread is in. */
+struct hook_level {
+	struct arch_frame *frame;
+	struct values_space *values;
+	struct results_space *results;
+	char *callback_stack;
+	bool on_callback_stack, is_hook_apart;
+};
+
+/* Handlers in each other, each with a slow hook in it. */
+#define HOOK_LEVELS 3
+
 struct thread {
 	shim_thread id;		/* 0: free */
 	uint32_t tid;
@@ -66,6 +78,9 @@ struct thread {
 	struct verdict *asking;	/* it is in a filter or mapper, about that ... */
 	uintptr_t asking_sp;	/* ... from there */
 	struct values_space *values;	/* what its slow hooks were told */
+	uint32_t hook_depth;	/* of slow hooks in handlers (nested.h) */
+	struct hook_level outer_levels[HOOK_LEVELS];	/* what they interrupted */
+	struct hook_level own_levels[HOOK_LEVELS];	/* what they have */
 	uintptr_t contexts;	/* how many calls callbacks were told of */
 	struct results_space *results;	/* ... of results */
 	int timer;		/* of sample.c, if has_timer */

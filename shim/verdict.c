@@ -366,6 +366,21 @@ static bool claim(struct verdict *record, uint32_t now, uint32_t tid)
 	return false;
 }
 
+static bool is_asker(const struct verdict *record, uint32_t tid)
+{
+	return __atomic_load_n(&record->asker, __ATOMIC_RELAXED) == tid;
+}
+
+/* Of tasks that share a record of a thread one may be. */
+static bool is_asking(const struct thread *self, uint32_t tid)
+{
+	const struct verdict *asking =
+		__atomic_load_n(&self->asking, __ATOMIC_RELAXED);
+
+	return asking && (!(self->state & THREAD_SHARED) ||
+			  is_asker(asking, tid));
+}
+
 static struct verdict *find_or_add(shim_function function)
 {
 	struct verdict *record = verdict_find(function);
@@ -384,12 +399,12 @@ const struct verdict *verdict_get(struct thread *self, shim_function function)
 
 	if (record && is_known(record, now))
 		return record;
-	if (self->asking)
+	tid = (uint32_t)sys_gettid();
+	if (is_asking(self, tid))
 		return NULL;
 	record = find_or_add(function);
-	if (!record)
+	if (!record || (self->state & THREAD_SHARED && is_asker(record, tid)))
 		return NULL;
-	tid = (uint32_t)sys_gettid();
 	claimed = (int)tid > 0 && claim(record, now, tid);
 	if (!is_known(record, now))
 		ask_all(self, record, now);

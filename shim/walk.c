@@ -696,6 +696,7 @@ enum known_flags {
 	KNOWN_SIMPLE = 1,
 	KNOWN_LAST = 2,		/* it has no caller */
 	KNOWN_COMPLEX = 4,	/* the tables must be read each time */
+	KNOWN_SIGNAL = 8,	/* and so for this reason */
 };
 
 static struct known cache[1u << CACHE_BITS];
@@ -766,8 +767,7 @@ static void keep_row(uint64_t key, const struct machine *machine)
 	      (uint64_t)(uint32_t)row->cfa.value << 32;
 	if (row->cfa.how != HOW_IS || row->cfa.size >= WALK_REGISTERS ||
 	    row->cfa.value != (int32_t)row->cfa.value || ip->how != HOW_AT ||
-	    ip->value % 8 || ip->value / 8 != (int16_t)(ip->value / 8) ||
-	    machine->entry.is_signal_frame)
+	    ip->value % 8 || ip->value / 8 != (int16_t)(ip->value / 8))
 		cfa = KNOWN_COMPLEX;
 	for (unsigned i = 0; i < sizeof(kept); i++) {
 		const struct rule *rule = &row->rules[kept[i]];
@@ -784,6 +784,8 @@ static void keep_row(uint64_t key, const struct machine *machine)
 		if (i != WALK_IP && i != WALK_SP && !(0xf048u >> i & 1) &&
 		    row->rules[i].how != HOW_SAME)
 			cfa = KNOWN_COMPLEX;
+	if (machine->entry.is_signal_frame)
+		cfa = KNOWN_COMPLEX | KNOWN_SIGNAL;
 	keep(key, machine->entry.start, places, cfa);
 }
 
@@ -880,6 +882,25 @@ uintptr_t walk_code(uintptr_t address, uintptr_t *lsda)
 	if (lsda)
 		*lsda = entry.lsda;
 	return entry.start;
+}
+
+bool walk_is_handlers(const struct walk *walk)
+{
+	struct known known;
+	struct machine machine;
+	struct tables tables;
+	uint64_t key = key_of(walk->registers[WALK_IP], walk->is_exact);
+
+	if (walk->is_exact || walk->registers[WALK_IP] == 0)
+		return false;
+	if (find_known(key, &known))
+		return known.cfa & KNOWN_SIGNAL;
+	if (!open_entry(inside(walk), &tables, &machine.entry) ||
+	    machine.entry.return_register != WALK_IP ||
+	    !find_row(&machine, inside(walk)))
+		return false;
+	keep_row(key, &machine);
+	return machine.entry.is_signal_frame;
 }
 
 static bool step_by_tables(struct walk *walk, uint64_t key)

@@ -39,6 +39,9 @@ void walk_begin(struct walk *walk, struct thread *self);
 /* Goes to the caller.  False: there is none (is_last), or it is not known. */
 bool walk_step(struct walk *walk);
 
+/* Whether this frame is what a signal handler returns to. */
+bool walk_is_handlers(const struct walk *walk);
+
 /* Where the function begins, or the part of it, whose code this frame is in; 0:
  * not known. */
 uintptr_t walk_function(const struct walk *walk);

@@ -11,6 +11,10 @@
  *     ELT3 slow    the same, and eltInfo     through shim: SHIM_SYNC functions
  *                                            work, arguments can be inspected
  *     ELT2, ELT1   what they always got      through shim, adapters on ELT3
+ *
+ * What a hook itself calls has no hooks called for it, where they go through shim
+ * (row E-36).  A signal handler that comes while it runs is the program's: hooks are
+ * called for it, on x86-64, three handlers in each other.
  */
 #ifndef SHIM_HOOKS_H
 #define SHIM_HOOKS_H

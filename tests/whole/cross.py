@@ -40,6 +40,8 @@ LEFT_OUT = [
     ('^names_are_known_when_the_first_thread_has_ended',
      'the emulator shows its own objects in /proc/thread-self/maps'),
     ('^a million tail calls', 'code of this processor is not decoded'),
+    ('^calls_of_handlers_in_slow_hooks',
+     'stacks are not walked on this processor'),
     ('^(nothing_but_the_hooks_time|nothing_of_ours|a_handler_and_a_child_forbid)',
      'the program looks at registers of x86-64'),
     ('^(what is called while stopped|all ways to call a hook)', SITES),

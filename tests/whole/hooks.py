@@ -335,6 +335,38 @@ def threads_that_call_a_function_for_the_first_time_at_once_get_one_id():
         expect_equal(facts['log'], '32 events', 'log')
 
 
+# --- handlers that come while a slow hook runs (row E-37) ---
+
+# The first two hooks of work, and the first of handled, are interrupted.
+INTERRUPTED = ('Ework(10) Ehandled(1) Edeeper(40) Ldeeper(43) Lhandled(3) Lwork(11) '
+               'Ehandled(2) Lhandled(4) Ework(20) Lwork(21) Ework(30) Lwork(31)')
+JUMPED = ('Ework(10) Ehandled(1) Edeeper(40) Ldeeper(43) Lhandled(3) Ework(20) '
+          'Ehandled(2) Lhandled(4) Lwork(21) Ework(30) Lwork(31)')
+
+
+def one_interrupted(kind, how):
+    def run_it():
+        program = compile('hooked_signals.c', 'gcc', '-O2', ['-I', INCLUDE])
+        result = record([program, kind, how], 'none')
+        expect_equal((result.status, result.stderr), (0, ''), how)
+        facts = dict(line.split(' ', 1) for line in result.stdout.splitlines())
+        if how == 'storm':
+            expect_equal((facts['enters'], facts['leaves']),
+                         (facts['calls'], facts['calls']), 'calls in handlers')
+            return
+        wanted = JUMPED if how == 'jump' else INTERRUPTED
+        if kind == 'elt1':      # is told of functions alone
+            wanted = re.sub(r'\(\d+\)', '(0)', wanted)
+        expect_equal(facts['log'].split(), wanted.split(), 'events')
+    return run_it
+
+
+for kind in ('slow', 'elt2', 'elt1', 'two'):
+    for how in ('inside', 'below', 'above', 'jump', 'storm'):
+        add_test('calls_of_handlers_in_slow_hooks_are_told %s %s' % (kind, how),
+                 one_interrupted(kind, how))
+
+
 def raced(kind):
     program = compile('hooked_race.c', 'gcc', '-O2', ['-I', INCLUDE])
     result = record([program, kind], 'none')
