@@ -15,8 +15,8 @@ import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory,
                       record, run, test)
 
-EVERYTHING = ('calltree:exact;trace:args=all,results=all;memory;locks;'
-              'exceptions;sampling:hz=2000;coverage')
+EVERYTHING = ('calltree:exact;trace:args=all,results=all;memory:snapshots=1;'
+              'locks;exceptions;sampling:hz=2000;coverage')
 SWITCH = struct.Struct('<QIIII')
 KINDS = {'gaps', 'counters', 'meta', 'images', 'calltree', 'sampling', 'trace', 'functions', 'values',
          'coverage', 'pchist', 'arcs', 'end'}
