@@ -46,53 +46,6 @@ static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
 		*first = offset;
 }
 
-static bool check_chunk(const struct tree_file *file, struct shim_chunk *chunk,
-			uint64_t earliest, uint32_t number)
-{
-	uint64_t at = offsetof(struct shim_file, chunk) +
-		      number * sizeof(*chunk);
-
-	if (chunk->offset < earliest || chunk->offset % 8 ||
-	    chunk->address % 8 || chunk->size > UINT64_MAX - chunk->address) {
-		warn("%s: at offset %" PRIu64 ": chunk %u is no good (offset %"
-		     PRIu64 ", size %" PRIu64 "); what is in it is unknown",
-		     file->name, at, number, chunk->offset, chunk->size);
-		return false;
-	}
-	if (chunk->offset > file->size ||
-	    chunk->size > file->size - chunk->offset) {
-		warn("%s: cut at offset %" PRIu64 ": chunk %u should reach "
-		     "%" PRIu64 "; calls may be missing", file->name,
-		     file->size, number, chunk->offset + chunk->size);
-		chunk->size = chunk->offset > file->size ? 0 :
-			      file->size - chunk->offset;
-	}
-	chunk->size -= chunk->size % SLOT;
-	return true;
-}
-
-static void read_chunks(struct tree_file *file, const struct shim_file *header)
-{
-	uint32_t i, count = header->chunks;
-	uint64_t earliest = header->header_size;
-	struct shim_chunk chunk;
-
-	if (count > SHIM_FILE_CHUNKS) {
-		warn("%s: at offset %zu: %u chunks, at most %u can be",
-		     file->name, offsetof(struct shim_file, chunks), count,
-		     SHIM_FILE_CHUNKS);
-		count = SHIM_FILE_CHUNKS;
-	}
-	for (i = 0; i < count; i++) {
-		chunk = header->chunk[i];
-		if (chunk.size == 0 ||
-		    !check_chunk(file, &chunk, earliest, i))
-			continue;
-		earliest = chunk.offset + chunk.size;
-		file->chunks[file->chunk_count++] = chunk;
-	}
-}
-
 static bool read_header(struct tree_file *file)
 {
 	struct shim_file header = { .version = 0 };
@@ -124,7 +77,10 @@ static bool read_header(struct tree_file *file)
 		return false;
 	}
 	file->tid = header.tid;
-	read_chunks(file, &header);
+	file->chunk_count = read_chunks(file->name, file->size, &header,
+					file->chunks);
+	for (uint32_t i = 0; i < file->chunk_count; i++)
+		file->chunks[i].size -= file->chunks[i].size % SLOT;
 	return true;
 }
 
@@ -561,7 +517,8 @@ const char *calltree_type(const struct tree_file *file, uint64_t address)
 	if (!at)
 		return NULL;
 	left = file->chunks[c].offset + file->chunks[c].size - at;
-	if (load(file->data + at) >> 48 != SHIM_NODE_TYPE >> 48 ||
+	if (left < sizeof(node) ||
+	    load(file->data + at) >> 48 != SHIM_NODE_TYPE >> 48 ||
 	    !type_size(file->data + at, left))
 		return NULL;
 	memcpy(&node, file->data + at, sizeof(node));
@@ -602,21 +559,43 @@ bool calltree_memory(const struct tree_file *file, uint64_t address,
 	return memory->function == SHIM_NODE_MEMORY;
 }
 
+/* Ranges do not overlap, but where the recording is damaged: then one of the next few
+ * is as good as any. */
+#define RANGES_TRIED 4
+
+static const struct tree_file *find_file(const struct process *process,
+					 uint64_t address)
+{
+	const struct file_range *ranges = process->ranges;
+	uint32_t low = 0, high = process->range_count, tries;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ranges[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (tries = 0; low > 0 && tries < RANGES_TRIED; tries++) {
+		low--;
+		if (address - ranges[low].begin < ranges[low].size)
+			return &process->files[ranges[low].file];
+	}
+	return NULL;
+}
+
 bool calltree_lives(const struct process *process, uint64_t address,
 		    struct shim_lives_node *lives)
 {
-	uint32_t i, c;
+	const struct tree_file *file = find_file(process, address);
+	uint32_t c;
+	uint64_t at = file ? find_offset(file, address, &c) : 0;
 
-	for (i = 0; i < process->file_count; i++) {
-		const struct tree_file *file = &process->files[i];
-		uint64_t at = find_offset(file, address, &c);
-
-		if (!at || at > file->size || file->size - at < sizeof(*lives))
-			continue;
-		memcpy(lives, file->data + at, sizeof(*lives));
-		return lives->function == SHIM_NODE_LIVES;
-	}
-	return false;
+	if (!at || at > file->size || file->size - at < sizeof(*lives))
+		return false;
+	memcpy(lives, file->data + at, sizeof(*lives));
+	return lives->function == SHIM_NODE_LIVES;
 }
 
 bool calltree_extra(const struct tree_file *file, uint64_t address,

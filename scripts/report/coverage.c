@@ -10,6 +10,9 @@
 
 #include "coverage.h"
 
+/* Functions that begin before a line of theirs and behind the one before. */
+#define FUNCTIONS_TRIED 64
+
 /* --- collecting --- */
 
 static int compare_covered(const void *left, const void *right)
@@ -53,11 +56,14 @@ static size_t sum_up(struct covered *all, size_t count, bool adds)
 /* From time to time, so that a thousand processes take the room of one. */
 static void keep_small(struct coverage *coverage)
 {
-	if (coverage->line_count < 2 * coverage->line_sorted + (1 << 20))
-		return;
-	coverage->line_count = sum_up(coverage->lines, coverage->line_count,
-				      true);
-	coverage->line_sorted = coverage->line_count;
+	if (coverage->line_count >= 2 * coverage->line_sorted + (1 << 20))
+		coverage->line_sorted = coverage->line_count =
+			sum_up(coverage->lines, coverage->line_count, true);
+	if (coverage->function_count >=
+	    2 * coverage->function_sorted + (1 << 20))
+		coverage->function_sorted = coverage->function_count =
+			sum_up(coverage->functions, coverage->function_count,
+			       true);
 }
 
 /* --- a block --- */
@@ -72,15 +78,13 @@ struct block {
 	const unsigned char *reached;
 	uint32_t *files;		/* numbers of names */
 	/* Of the process: the blocks of lines that were read. */
-	struct found *found;
+	struct block *found;
 	uint32_t found_count, found_room;
+	struct names known;		/* place_key() of them, numbered alike */
+	struct names images;		/* place_key() of the process's images, */
+	uint32_t *image_numbers;	/* and which they are */
 	bool reads_points;		/* this time */
 	bool has_points;
-};
-
-struct found {
-	const char *path;
-	struct block block;
 };
 
 static struct shim_coverage_line line_at(const struct block *block, uint32_t i)
@@ -146,19 +150,37 @@ static void add_lines(struct block *block)
 	}
 }
 
-static const struct image *find_image(const struct block *block,
-				      const char *path)
+/* Of an object, and where it was. */
+static const char *place_key(uint64_t start, const char *path)
 {
-	uint32_t i;
+	return keep_format("%" PRIx64 "/%s", start, path);
+}
 
-	for (i = 0; i < block->process->image_count; i++) {
-		const struct image *image = &block->process->images[i];
+static void list_images(struct block *block)
+{
+	const struct process *process = block->process;
+	uint32_t i, before;
 
-		if (image->start == block->head.start &&
-		    !strcmp(image->path, path))
-			return image;
+	block->image_numbers = allocate(process->image_count,
+					sizeof(*block->image_numbers));
+	for (i = 0; i < process->image_count; i++) {
+		before = block->images.count;
+		if (names_add(&block->images,
+			      place_key(process->images[i].start,
+					process->images[i].path)) == before)
+			block->image_numbers[before] = i;
 	}
-	return NULL;
+}
+
+static const struct image *find_image(struct block *block, const char *path)
+{
+	uint32_t number;
+
+	if (!block->image_numbers)
+		list_images(block);
+	number = names_find(&block->images, place_key(block->head.start, path));
+	return number == NONE ? NULL :
+	       &block->process->images[block->image_numbers[number]];
 }
 
 static uint32_t find_offset(const struct block *block, uint64_t offset)
@@ -186,15 +208,12 @@ static size_t listed_count, listed_room;
 
 static struct listed *list_functions(const struct image *image)
 {
+	static struct names known;	/* numbered alike */
+	uint32_t number = names_add(&known, image_key(image));
 	struct listed *made;
-	size_t i;
 
-	for (i = 0; i < listed_count; i++)
-		if (!strcmp(listed[i].object.path, image->path) &&
-		    listed[i].object.build_id_size == image->build_id_size &&
-		    !memcmp(listed[i].object.build_id, image->build_id,
-			    image->build_id_size))
-			return &listed[i];
+	if (number < listed_count)
+		return &listed[number];
 	GROW(listed, listed_count, listed_room);
 	made = &listed[listed_count++];
 	*made = (struct listed){ .object = {
@@ -206,37 +225,72 @@ static struct listed *list_functions(const struct image *image)
 	return made;
 }
 
+static void add_function(struct block *block,
+			 const struct function_symbol *function, uint32_t at)
+{
+	struct coverage *coverage = block->coverage;
+	struct shim_coverage_line line = line_at(block, at);
+
+	if (line.file >= block->head.file_count || line.line == 0)
+		return;
+	GROW(coverage->functions, coverage->function_count,
+	     coverage->function_room);
+	coverage->functions[coverage->function_count++] = (struct covered){
+		.test = block->test,
+		.file = block->files[line.file],
+		.line = line.line,
+		.function = names_add(&coverage->names, function->name),
+		.count = block->reached[at] != 0,
+	};
+}
+
+/* The first that begins behind @address. */
+static size_t function_behind(const struct listed *all, uint64_t address)
+{
+	size_t low = 0, high = all->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all->functions[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The functions whose first place is the @at-th: they begin behind the place before it.
+ * There is one, or some in each other; a table that says otherwise is wrong. */
+static void add_functions_at(struct block *block, const struct listed *all,
+			     uint64_t shift, uint32_t at)
+{
+	uint64_t offset = line_at(block, at).offset;
+	uint64_t before = at ? line_at(block, at - 1).offset : 0;
+	size_t i = function_behind(all, offset + shift), tries;
+
+	if (at && before == offset)
+		return;
+	for (tries = 0; i > 0 && tries < FUNCTIONS_TRIED; tries++) {
+		const struct function_symbol *function = &all->functions[--i];
+		uint64_t begin = function->address - shift;
+
+		if (begin > offset || (at && begin <= before))
+			return;
+		if (offset - begin < function->size)
+			add_function(block, function, at);
+	}
+}
+
 static void add_functions(struct block *block, const struct image *image)
 {
 	struct coverage *coverage = block->coverage;
 	const struct listed *all = list_functions(image);
-	size_t first = coverage->function_count, i;
+	size_t first = coverage->function_count;
+	uint32_t i;
 
-	for (i = 0; i < all->count; i++) {
-		const struct function_symbol *function = &all->functions[i];
-		uint64_t offset = function->address + image->bias -
-				  image->start;
-		uint32_t at = find_offset(block, offset);
-		struct shim_coverage_line line;
-
-		if (at == block->head.line_count)
-			continue;
-		line = line_at(block, at);
-		if (line.offset - offset >= function->size ||
-		    line.file >= block->head.file_count || line.line == 0)
-			continue;
-		GROW(coverage->functions, coverage->function_count,
-		     coverage->function_room);
-		coverage->functions[coverage->function_count++] =
-			(struct covered){
-				.test = block->test,
-				.file = block->files[line.file],
-				.line = line.line,
-				.function = names_add(&coverage->names,
-						      function->name),
-				.count = block->reached[at] != 0,
-			};
-	}
+	for (i = 0; i < block->head.line_count; i++)
+		add_functions_at(block, all, image->start - image->bias, i);
 	coverage->function_count =
 		first + sum_up(coverage->functions + first,
 			       coverage->function_count - first, false);
@@ -244,11 +298,10 @@ static void add_functions(struct block *block, const struct image *image)
 
 static struct uncovered *find_object(struct coverage *coverage, const char *path)
 {
-	uint32_t i;
+	uint32_t number = names_add(&coverage->object_names, path);
 
-	for (i = 0; i < coverage->object_count; i++)
-		if (!strcmp(coverage->objects[i].path, path))
-			return &coverage->objects[i];
+	if (number < coverage->object_count)
+		return &coverage->objects[number];
 	GROW(coverage->objects, coverage->object_count, coverage->object_room);
 	coverage->objects[coverage->object_count] =
 		(struct uncovered){ .path = path };
@@ -260,6 +313,7 @@ static void read_lines(struct block *block, uint64_t offset)
 	const unsigned char *at = block->file->data + offset;
 	const struct image *image;
 	const char *names, *path;
+	uint32_t number;
 
 	memcpy(&block->head, at, sizeof(block->head));
 	if (!is_whole(block, offset))
@@ -284,8 +338,13 @@ static void read_lines(struct block *block, uint64_t offset)
 	image = find_image(block, path);
 	if (image)
 		add_functions(block, image);
+	number = names_add(&block->known, place_key(block->head.start, path));
+	if (number < block->found_count) {	/* it was loaded there again */
+		free(block->files);
+		return;
+	}
 	GROW(block->found, block->found_count, block->found_room);
-	block->found[block->found_count++] = (struct found){ path, *block };
+	block->found[block->found_count++] = *block;
 }
 
 /* --- what objects count themselves --- */
@@ -295,18 +354,13 @@ static bool find_lines(const struct block *points,
 		       const struct shim_coverage_points *head,
 		       const char *path, struct block *lines)
 {
-	const struct found *found = points->found;
+	uint32_t number = names_find(&points->known,
+				     place_key(head->start, path));
 
-	for (uint32_t i = 0; i < points->found_count; i++) {
-		const struct block *block = &found[i].block;
-
-		if (block->head.start == head->start &&
-		    !strcmp(found[i].path, path)) {
-			*lines = *block;
-			return true;
-		}
-	}
-	return false;
+	if (number == NONE)
+		return false;
+	*lines = points->found[number];
+	return true;
 }
 
 /* The place in the code that has the byte at @offset: the last that begins at or
@@ -454,8 +508,9 @@ static void read_chunk(struct block *block, const struct shim_chunk *chunk)
 static void read_file(struct block *block)
 {
 	const struct coverage_file *file = block->file;
+	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
 	struct shim_file head;
-	uint32_t i;
+	uint32_t i, count;
 
 	if (file->size < sizeof(head)) {
 		warn("%s: cut at offset %" PRIu64, file->name, file->size);
@@ -465,17 +520,9 @@ static void read_file(struct block *block)
 	if (is_unfinished(file->name, head.version))
 		return;
 	check_version(file->name, head.version);
-	for (i = 0; i < head.chunks && i < SHIM_FILE_CHUNKS; i++) {
-		struct shim_chunk *chunk = &head.chunk[i];
-
-		if (chunk->offset % 8 || chunk->offset > file->size ||
-		    chunk->size > file->size - chunk->offset) {
-			warn("%s: chunk %u is no good or cut off: what is in it "
-			     "is unknown", file->name, i);
-			continue;
-		}
-		read_chunk(block, chunk);
-	}
+	count = read_chunks(file->name, file->size, &head, chunks);
+	for (i = 0; i < count; i++)
+		read_chunk(block, &chunks[i]);
 }
 
 /* --- a recording --- */
@@ -532,8 +579,11 @@ static void read_process(struct block *block)
 					      false);
 	keep_small(coverage);
 	for (n = 0; n < block->found_count; n++)
-		free(block->found[n].block.files);
+		free(block->found[n].files);
 	free(block->found);
+	names_free(&block->known);
+	names_free(&block->images);
+	free(block->image_numbers);
 }
 
 void coverage_add(struct coverage *coverage, const struct recording *recording)

@@ -24,7 +24,8 @@ struct coverage {
 	struct names tests, files, names;
 	struct covered *lines, *functions;
 	size_t line_count, line_room, line_sorted;
-	size_t function_count, function_room;
+	size_t function_count, function_room, function_sorted;
+	struct names object_names;	/* numbered like these: */
 	struct uncovered *objects;
 	uint32_t object_count, object_room;
 	uint64_t dropped;		/* rows that were not sure */

@@ -35,41 +35,49 @@ static bool has_calls(const struct check *check, uint32_t function)
 	return sums->calls || sums->open;
 }
 
+/* "3/parse": a function of the third object. */
+static const char *key_of(const struct function *function, size_t length)
+{
+	return keep_format("%u/%s", function->object_number,
+			   keep_text(function->mangled, length));
+}
+
 /* What the compiler has cut off belongs to the rest: f.cold to f. */
-static uint32_t find_whole(const struct check *check,
+static uint32_t find_whole(const struct names *names, const uint32_t *first,
 			   const struct function *part)
 {
 	const char *cut = strstr(part->mangled, ".cold");
-	const struct function *other;
-	uint32_t i;
+	uint32_t number = cut ? names_find(names, key_of(part, (size_t)(
+						cut - part->mangled))) : NONE;
 
-	if (!cut)
-		return NONE;
-	for (i = 0; i < check->calls->function_count; i++) {
-		other = &check->calls->functions[i];
-		if (other->object_number == part->object_number &&
-		    strlen(other->mangled) == (size_t)(cut - part->mangled) &&
-		    !strncmp(other->mangled, part->mangled,
-			     (size_t)(cut - part->mangled)))
-			return i;
-	}
-	return NONE;
+	return number == NONE ? NONE : first[number];
 }
 
 static void find_hooked(struct check *check)
 {
-	uint32_t i;
+	uint32_t count = check->calls->function_count, i;
+	uint32_t *first = allocate(count, sizeof(*first));
+	struct names names = { 0 };
 
+	for (i = 0; i < count; i++) {
+		uint32_t before = names.count;
+		const struct function *function = &check->calls->functions[i];
+
+		if (names_add(&names, key_of(function, SIZE_MAX)) == before)
+			first[before] = i;
+	}
 	for (i = 0; i < check->samples->function_count; i++) {
 		uint32_t function = i;
 
 		if (!has_calls(check, i))
-			function = find_whole(check,
+			function = find_whole(&names, first,
 					      &check->samples->functions[i]);
 		check->hooked[i] = function != NONE &&
 				   has_calls(check, function) ?
 				   function : NONE;
 	}
+	names_free(&names);
+	free(first);
 }
 
 static void add_path(struct check *check, const struct path *path)

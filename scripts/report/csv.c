@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "report.h"
 
@@ -46,12 +45,13 @@ static void put_row(FILE *out, struct function *function,
 	fputs("\r\n", out);
 }
 
+/* @order: functions that were called, which is freed. */
 static void put_rows(FILE *out, struct model *model, const struct sums *sums,
-		     const struct options *options, const struct thread *thread)
+		     const struct options *options, const struct thread *thread,
+		     uint32_t *order, uint32_t count)
 {
-	uint32_t *order, count, i;
+	uint32_t i;
 
-	order = order_functions(model, sums, options, &count);
 	if (options->limit > 0 && options->limit < count)
 		count = (uint32_t)options->limit;
 	for (i = 0; i < count; i++) {
@@ -69,10 +69,39 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 	free(order);
 }
 
+static void put_all(FILE *out, struct model *model,
+		    const struct options *options)
+{
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	uint32_t i, count, *order;
+
+	for (i = 0; i < model->function_count; i++)
+		sums[i] = model->functions[i].sums;
+	order = order_functions(model, sums, options, &count);
+	put_rows(out, model, sums, options, NULL, order, count);
+	free(sums);
+}
+
+static void put_threads(FILE *out, struct model *model,
+			const struct options *options)
+{
+	struct part_sums part;
+	uint32_t i, count, *order;
+
+	part_sums_begin(&part, model);
+	for (i = 0; i < model->thread_count; i++) {
+		if (!model->threads[i].calls)
+			continue;
+		part_sums_of(&part, model, model->threads[i].path);
+		order = order_part(model, &part, options, &count);
+		put_rows(out, model, part.sums, options, &model->threads[i],
+			 order, count);
+	}
+	part_sums_end(&part);
+}
+
 void csv_print(FILE *out, struct model *model, const struct options *options)
 {
-	struct sums *sums;
-	uint32_t i;
 
 	if (options->locks) {
 		locks_csv(out, model, options);
@@ -82,7 +111,6 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		exceptions_csv(out, model, options);
 		return;
 	}
-	sums = allocate(model->function_count, sizeof(*sums));
 	if (options->threads)
 		fputs("pid,tid,thread,", out);
 	fputs("name,mangled,object,file,line,calls,open,self_ns,self_error_ns,"
@@ -92,17 +120,8 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		fputs(",allocated_bytes,allocations,temporary,peak_bytes,"
 		      "left_bytes", out);
 	fputs("\r\n", out);
-	if (!options->threads) {
-		for (i = 0; i < model->function_count; i++)
-			sums[i] = model->functions[i].sums;
-		put_rows(out, model, sums, options, NULL);
-	}
-	for (i = 0; options->threads && i < model->thread_count; i++) {
-		if (!model->threads[i].calls)
-			continue;
-		memset(sums, 0, model->function_count * sizeof(*sums));
-		model_sum(model, model->threads[i].path, sums);
-		put_rows(out, model, sums, options, &model->threads[i]);
-	}
-	free(sums);
+	if (options->threads)
+		put_threads(out, model, options);
+	else
+		put_all(out, model, options);
 }

@@ -54,32 +54,44 @@ static bool is_memory(enum value value)
 }
 
 /* "libz.so.1.2.13" is libz.so wherever it comes from. */
-static const char *object_key(const struct model *model,
-			      const struct object *object)
+static const char *library_key(const char *name)
 {
-	const char *name, *end, *program;
-	uint32_t i;
+	const char *end = strstr(name, ".so.");
 
-	if (!object)
-		return "?";
-	for (i = 0; i < model->recording->process_count; i++) {
-		program = process_string(&model->recording->processes[i],
-					 "program");
-		if (program && !strcmp(base_name(program),
-				       base_name(object->path)))
-			return "";
-	}
-	name = base_name(object->path);
-	end = strstr(name, ".so.");
 	return end ? keep_text(name, (size_t)(end + 3 - name)) : name;
 }
 
-static struct row *find_row(struct diff *diff, const struct model *model,
+/* What objects are called in all runs: the program has none. */
+static const char **object_keys(const struct model *model)
+{
+	const char **keys = allocate(model->object_count, sizeof(*keys));
+	struct names programs = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < model->recording->process_count; i++) {
+		const char *program = process_string(
+			&model->recording->processes[i], "program");
+
+		if (program)
+			names_add(&programs, base_name(program));
+	}
+	for (i = 0; i < model->object_count; i++) {
+		const char *name = base_name(model->objects[i].path);
+
+		keys[i] = names_find(&programs, name) != NONE ? "" :
+			  library_key(name);
+	}
+	names_free(&programs);
+	return keys;
+}
+
+static struct row *find_row(struct diff *diff, const char *const *keys,
 			    const struct function *function)
 {
 	const char *key = keep_format("%s\n%s\n%s", function->mangled,
 				      function->group ? function->group : "",
-				      object_key(model, function->object));
+				      function->object ?
+				      keys[function->object_number] : "?");
 	uint32_t number = names_add(&diff->names, key);
 
 	if (number < diff->count)
@@ -161,6 +173,7 @@ static void catch_up(const struct diff *diff, struct row *row, int which)
 
 static void add_run(struct diff *diff, int which, const struct model *model)
 {
+	const char **keys = object_keys(model);
 	struct row *row;
 	uint32_t i;
 
@@ -169,7 +182,7 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 		diff->rows[i].run_calls = 0;
 	}
 	for (i = 0; i < model->function_count; i++) {
-		row = find_row(diff, model, &model->functions[i]);
+		row = find_row(diff, keys, &model->functions[i]);
 		row->run_value += value_of(model, i, diff->value);
 		row->run_calls += model->functions[i].sums.calls;
 		row->variance += variance_of(&model->functions[i].sums,
@@ -186,6 +199,7 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 	if (!diff->side[which].command)
 		diff->side[which].command = process_string(
 			&model->recording->processes[0], "command");
+	free(keys);
 }
 
 static void add_recordings(struct diff *diff, int which, char **paths,

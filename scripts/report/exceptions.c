@@ -91,19 +91,38 @@ void exceptions_list(struct model *model, uint32_t number)
 		list_file(model, number, i);
 }
 
-/* Parts of the process that is being added are the last ones. */
+/* The first part of that file, or of one behind it: they are in that order. */
+static uint32_t find_parts(const struct exceptions *exceptions,
+			   uint32_t process, uint32_t file)
+{
+	uint32_t low = 0, high = exceptions->part_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct part *part = &exceptions->parts[middle];
+
+		if (part->process < process ||
+		    (part->process == process && part->file < file))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void exceptions_place(struct model *model, uint32_t process, uint32_t number)
 {
 	const struct tree_file *file =
 		&model->recording->processes[process].files[number];
 	struct exceptions *exceptions = model->exceptions;
-	uint32_t i = exceptions ? exceptions->part_count : 0;
+	uint32_t i, end;
 
-	while (i-- > 0 && exceptions->parts[i].process == process) {
+	if (!exceptions)
+		return;
+	end = find_parts(exceptions, process, number + 1);
+	for (i = find_parts(exceptions, process, number); i < end; i++) {
 		struct part *part = &exceptions->parts[i];
 
-		if (part->file != number)
-			continue;
 		part->path = calltree_find_path(file, part->node);
 		part->catcher = calltree_find_path(file, part->catcher_node);
 	}

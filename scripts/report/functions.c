@@ -14,49 +14,33 @@
 
 struct search {
 	struct model *model;
-	struct map by_hash;		/* objects */
+	struct names objects;		/* by image_key(), numbered alike */
 	struct names grouped;		/* "object/address/group" */
 	struct map grouped_functions;	/* by their number there */
 	uint32_t object_room;
 	uint32_t function_room;
 };
 
-static uint64_t hash_object(const struct image *image)
+const char *image_key(const struct image *image)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
-	const char *at;
+	char id[2 * 64 + 1] = "";	/* read_image() knows no longer ones */
 	uint32_t i;
 
-	for (at = image->path; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
 	for (i = 0; i < image->build_id_size; i++)
-		hash = (hash ^ image->build_id[i]) * 0x100000001b3ull;
-	return hash;
-}
-
-static bool is_object(const struct object *object, const struct image *image)
-{
-	return object->build_id_size == image->build_id_size &&
-	       !memcmp(object->build_id, image->build_id,
-		       image->build_id_size) &&
-	       !strcmp(object->path, image->path);
+		sprintf(id + 2 * i, "%02x", image->build_id[i]);
+	return keep_format("%s/%s", id, image->path);
 }
 
 static uint32_t find_object(struct search *search, struct image *image)
 {
 	struct model *model = search->model;
-	uint64_t hash;
 	uint32_t object;
 
 	if (image->object != NONE)
 		return image->object;
-	for (hash = hash_object(image);; hash++) {
-		object = map_add(&search->by_hash, hash, model->object_count);
-		if (object == model->object_count)
-			break;
-		if (is_object(&model->objects[object], image))
-			return image->object = object;
-	}
+	object = names_add(&search->objects, image_key(image));
+	if (object < model->object_count)
+		return image->object = object;
 	GROW(model->objects, model->object_count, search->object_room);
 	model->objects[model->object_count++] = (struct object){
 		.path = image->path,
@@ -318,11 +302,12 @@ static void settle_names(struct model *model, const struct doubts *doubts)
 	names_free(&called);
 }
 
+/* Of two with the same mangled name. */
 static bool is_same_function(struct function *a, struct function *b)
 {
-	if (!a->is_named || !b->is_named || strcmp(a->mangled, b->mangled) ||
-	    !a->object || !b->object || strcmp(a->object->path,
-					       b->object->path))
+	if (!a->is_named || !b->is_named || !a->object || !b->object ||
+	    (a->object != b->object && strcmp(a->object->path,
+					      b->object->path)))
 		return false;
 	function_line(a);
 	function_line(b);
@@ -377,7 +362,9 @@ static void forget_objects(struct recording *recording)
 
 	for (i = 0; i < recording->process_count; i++)
 		for (n = 0; n < recording->processes[i].image_count; n++)
-			recording->processes[i].images[n].object = NONE;
+			recording->processes[i].images[n].object =
+				recording->processes[i].images[n].data_object =
+					NONE;
 }
 
 void model_find_functions(struct model *model)
@@ -388,7 +375,7 @@ void model_find_functions(struct model *model)
 
 	forget_objects(model->recording);
 	find_sites(&search);
-	map_free(&search.by_hash);
+	names_free(&search.objects);
 	map_free(&search.grouped_functions);
 	names_free(&search.grouped);
 	order = sort_by_object(model);

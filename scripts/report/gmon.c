@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@
 #define RECORDS_MOST 256.0
 #define HIST_LARGEST 65535u
 #define ARC_LARGEST  0x7fffffffu
+#define ARCS_MORE    65536u	/* records, beyond the first of each arc */
 #define NAME_MOST    900	/* gprof's lines have an end */
 
 /* A function of the calls, of the samples, or of both. */
@@ -33,6 +35,7 @@ struct gmon {
 	uint32_t *of_calls;	/* a number for each function of the model */
 	double *ns;		/* of itself; by number */
 	uint32_t rate_hz;
+	uint32_t arcs_more;	/* records that large counts took */
 };
 
 static uint32_t number_of(struct gmon *gmon, const struct function *function)
@@ -65,21 +68,30 @@ static uint64_t address_of(uint32_t number)
 	return BASE + (uint64_t)number * SPACING;
 }
 
-static void put_arc(FILE *out, uint32_t from, uint32_t to, uint64_t calls)
+/* A record has room for 2^31 - 1 calls.  All that a program can make in a year fit;
+ * a damaged count would fill the disk. */
+static void put_arc(struct gmon *gmon, uint32_t from, uint32_t to,
+		    uint64_t calls)
 {
 	while (calls > 0) {
 		uint64_t part = calls > ARC_LARGEST ? ARC_LARGEST : calls;
 
-		fputc(1, out);
-		put_bytes(out, address_of(from), 8);
-		put_bytes(out, address_of(to), 8);
-		put_bytes(out, part, 4);
+		if (calls > part && gmon->arcs_more++ >= ARCS_MORE) {
+			warn("%" PRIu64 " calls of a function cannot be: the "
+			     "file has no more than %u of them", calls,
+			     ARC_LARGEST);
+			calls = part;
+		}
+		fputc(1, gmon->out);
+		put_bytes(gmon->out, address_of(from), 8);
+		put_bytes(gmon->out, address_of(to), 8);
+		put_bytes(gmon->out, part, 4);
 		calls -= part;
 	}
 }
 
 /* Paths that mean the same arc are added up by gprof. */
-static void put_arcs(const struct gmon *gmon, const struct model *model)
+static void put_arcs(struct gmon *gmon, const struct model *model)
 {
 	uint32_t i;
 
@@ -89,7 +101,7 @@ static void put_arcs(const struct gmon *gmon, const struct model *model)
 
 		if (path->function == NONE)
 			continue;
-		put_arc(gmon->out,
+		put_arc(gmon,
 			parent == NONE ? 0 : gmon->of_calls[parent],
 			gmon->of_calls[path->function],
 			path->calls);
@@ -172,7 +184,7 @@ static void put_symbols(const struct gmon *gmon, const char *path)
 	output_close();
 }
 
-static void put_gmon(const struct gmon *gmon, const struct model *calls)
+static void put_gmon(struct gmon *gmon, const struct model *calls)
 {
 	uint64_t before = 0, largest = whole(most(gmon) * gmon->rate_hz / 1e9);
 
@@ -248,6 +260,7 @@ static _Noreturn void execute(const char *file, char **options, int count)
 	const char **words = allocate((size_t)count + 5, sizeof(*words));
 	int i, n = 0;
 
+	signal(SIGXFSZ, SIG_DFL);
 	words[n++] = "gprof";
 	words[n++] = keep_format("--external-symbol-table=%s.syms", file);
 	for (i = 0; i < count; i++)

@@ -67,6 +67,7 @@ struct walking {
 	uint32_t *order;
 	uint32_t *up;			/* from the one before to the parent */
 	uint32_t count, depth;
+	uint32_t order_room, up_room;
 };
 
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
@@ -80,6 +81,8 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 		source->left_out++;
 		return false;
 	}
+	GROW(walking->order, walking->count, walking->order_room);
+	GROW(walking->up, walking->count, walking->up_room);
 	walking->order[walking->count] = number;
 	walking->up[walking->count++] = walking->depth + 1 - depth;
 	walking->depth = depth;
@@ -175,16 +178,19 @@ static void put_paths(struct source *source, const struct walking *walking)
 		COLUMN(columns, i, count, whole(locks_waited(model, order[i])));
 }
 
-static void put_sums(struct source *source, const struct sums *sums)
+static void put_sums(struct source *source, const struct part_sums *part)
 {
 	struct columns *columns = &source->columns;
-	const struct model *model = source->model;
-	uint32_t *rows = allocate(model->function_count, sizeof(*rows));
+	const struct sums *sums = part->sums;
+	uint32_t *rows = allocate(part->count, sizeof(*rows));
 	uint32_t i, count = 0;
 
-	for (i = 0; i < model->function_count; i++)
-		if (sums[i].calls || sums[i].open)
-			rows[count++] = i;
+	for (i = 0; i < part->count; i++) {
+		const struct sums *some = &sums[part->functions[i]];
+
+		if (some->calls || some->open)
+			rows[count++] = part->functions[i];
+	}
 	columns_put(columns, count);
 	COLUMN(columns, i, count, source->places[rows[i]]);
 	COLUMN(columns, i, count, sums[rows[i]].calls);
@@ -197,30 +203,25 @@ static void put_sums(struct source *source, const struct sums *sums)
 	free(rows);
 }
 
-static void add_view(struct source *source, uint32_t thread, uint32_t root)
+static void add_view(struct source *source, struct part_sums *part,
+		     uint32_t thread, uint32_t root)
 {
 	struct model *model = source->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
-	struct walking walking = {
-		.source = source,
-		.order = allocate(model->path_count, sizeof(uint32_t)),
-		.up = allocate(model->path_count, sizeof(uint32_t)),
-	};
+	struct walking walking = { .source = source };
 	struct walk walk = { enter_path, leave_path, &walking };
 	size_t before = source->columns.size;
 	struct view *view;
 
 	model_walk(model, root, &walk);
 	put_paths(source, &walking);
-	model_sum(model, root, sums);
-	put_sums(source, sums);
+	part_sums_of(part, model, root);
+	put_sums(source, part);
 	GROW(source->views, source->view_count, source->view_room);
 	view = &source->views[source->view_count++];
 	*view = (struct view){ thread, walking.count,
 			       source->columns.size - before };
 	free(walking.order);
 	free(walking.up);
-	free(sums);
 }
 
 static void put_histogram(struct columns *columns,
@@ -306,15 +307,18 @@ static void put_functions(struct html *html, struct source *source)
 void html_fill_source(struct html *html, struct source *source)
 {
 	struct model *model = source->model;
+	struct part_sums part;
 	uint32_t i;
 
+	part_sums_begin(&part, model);
 	choose_paths(source, html->options->max_paths);
 	put_functions(html, source);
 	if (!model->by_thread)
-		add_view(source, NONE, 0);
+		add_view(source, &part, NONE, 0);
 	for (i = 0; i < model->thread_count && model->by_thread; i++)
 		if (model->threads[i].calls || model->threads[i].open)
-			add_view(source, i, model->threads[i].path);
+			add_view(source, &part, i, model->threads[i].path);
+	part_sums_end(&part);
 }
 
 void html_name_timeline(struct html *html)

@@ -147,18 +147,20 @@ static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 	fputc('\n', out);
 }
 
-static void put_threads(FILE *out, const struct model *model, uint32_t process)
+/* Those of a process follow each other; returns where the next one's begin. */
+static uint32_t put_threads(FILE *out, const struct model *model,
+			    uint32_t process, uint32_t first)
 {
-	const struct thread *thread = model->threads;
 	char calls[SHORT_TEXT], open[SHORT_TEXT];
-	uint32_t i, count = 0;
+	uint32_t i, end = first;
 
-	for (i = 0; i < model->thread_count; i++)
-		count += thread[i].process == process;
-	fprintf(out, "  threads (%u):\n", count);
-	for (i = 0; i < model->thread_count; i++, thread++) {
-		if (thread->process != process)
-			continue;
+	while (end < model->thread_count &&
+	       model->threads[end].process == process)
+		end++;
+	fprintf(out, "  threads (%u):\n", end - first);
+	for (i = first; i < end; i++) {
+		const struct thread *thread = &model->threads[i];
+
 		fprintf(out, "    %u ", thread->tid);
 		put_text(out, thread->name[0] ? thread->name : "?");
 		fprintf(out, ": %s calls, %s open, ",
@@ -166,6 +168,7 @@ static void put_threads(FILE *out, const struct model *model, uint32_t process)
 			human_count(open, thread->open));
 		put_lost(out, thread->lost);
 	}
+	return end;
 }
 
 /* Line by line, because each of them is text from outside. */
@@ -192,7 +195,8 @@ static void put_log(FILE *out, const struct process *process)
 			process->meta.log_size - sizeof(process->meta.log));
 }
 
-static void put_process(FILE *out, const struct model *model, uint32_t number)
+static uint32_t put_process(FILE *out, const struct model *model,
+			    uint32_t number, uint32_t first_thread)
 {
 	const struct process *process = &model->recording->processes[number];
 	const struct shim_meta *meta = &process->meta;
@@ -217,16 +221,17 @@ static void put_process(FILE *out, const struct model *model, uint32_t number)
 				  "%u could not get a file",
 				  meta->lost_threads));
 	}
-	put_threads(out, model, number);
+	first_thread = put_threads(out, model, number, first_thread);
 	put_images(out, process);
 	put_log(out, process);
+	return first_thread;
 }
 
 void info_print(FILE *out, struct model *model)
 {
 	const struct recording *recording = model->recording;
 	char calls[SHORT_TEXT], open[SHORT_TEXT], text[SHORT_TEXT];
-	uint32_t i;
+	uint32_t i, thread = 0;
 
 	put_text(out, recording->path);
 	fprintf(out, ": format version %u\n", SHIM_FORMAT_VERSION);
@@ -243,5 +248,5 @@ void info_print(FILE *out, struct model *model)
 			put_lines(out, recording->parts[i].log);
 		}
 	for (i = 0; i < recording->process_count; i++)
-		put_process(out, model, i);
+		thread = put_process(out, model, i, thread);
 }

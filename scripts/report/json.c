@@ -237,34 +237,35 @@ static void put_function(FILE *out, const struct model *model,
 	fputc('}', out);
 }
 
-static void put_thread_functions(FILE *out, const struct model *model,
-				 const struct thread *thread,
+static void put_thread_functions(FILE *out, const struct part_sums *part,
 				 const uint32_t *places)
 {
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
 	const char *comma = "";
 	uint32_t i;
 
-	model_sum(model, thread->path, sums);
 	fputs(",\"functions\":[", out);
-	for (i = 0; i < model->function_count; i++) {
-		if (places[i] == NONE || (!sums[i].calls && !sums[i].open))
+	for (i = 0; i < part->count; i++) {
+		uint32_t function = part->functions[i];
+		const struct sums *sums = &part->sums[function];
+
+		if (places[function] == NONE || (!sums->calls && !sums->open))
 			continue;
-		fprintf(out, "%s{\"function\":%u", comma, places[i]);
-		put_times(out, &sums[i]);
+		fprintf(out, "%s{\"function\":%u", comma, places[function]);
+		put_times(out, sums);
 		fputc('}', out);
 		comma = ",";
 	}
 	fputc(']', out);
-	free(sums);
 }
 
 static void put_threads(FILE *out, const struct model *model,
 			const uint32_t *places)
 {
 	const struct thread *thread = model->threads;
+	struct part_sums part;
 	uint32_t i;
 
+	part_sums_begin(&part, model);
 	fputs(",\n\"threads\":[", out);
 	for (i = 0; i < model->thread_count; i++, thread++) {
 		fprintf(out, "%s\n{\"pid\":%u,\"tid\":%u,", i ? "," : "",
@@ -276,11 +277,14 @@ static void put_threads(FILE *out, const struct model *model,
 		put_ns(out, "self_ns", model->raw ? thread->self_raw :
 		       thread->self, thread->calls > thread->untimed);
 		put_lost(out, thread->lost);
-		if (model->by_thread && thread->calls)
-			put_thread_functions(out, model, thread, places);
+		if (model->by_thread && thread->calls) {
+			part_sums_of(&part, model, thread->path);
+			put_thread_functions(out, &part, places);
+		}
 		fputc('}', out);
 	}
 	fputc(']', out);
+	part_sums_end(&part);
 }
 
 static void put_path(FILE *out, const struct model *model, uint32_t number,

@@ -16,6 +16,8 @@ static const char *const kinds[] = { "mutex", "read lock", "write lock",
 				     "lock" };
 #define KINDS	  (sizeof(kinds) / sizeof(*kinds))
 #define CONDITION 3
+/* Files that say they have a holder's address and have no node there. */
+#define HOLDER_TRIES 4
 
 /* Waits that mean the same: one node, or many. */
 struct waits {
@@ -51,9 +53,17 @@ struct lock {
 	uint32_t first, count;		/* of its waiters */
 };
 
+/* A node that held a lock, in some file of the process. */
+struct holder {
+	uint64_t node;
+	uint32_t part, tries;
+};
+
 struct locks {
 	struct part *parts;
 	uint32_t part_count, part_room;
+	struct holder *holders;		/* of the process being added, by @node */
+	uint32_t holder_count;
 	struct lock *locks;
 	uint32_t lock_count, lock_room;
 	struct waiter *waiters;
@@ -61,8 +71,8 @@ struct locks {
 	double *path_time;		/* waited in the path itself */
 	struct waits all;
 	struct waits by_kind[KINDS];
-	struct object *objects;		/* that no function was called in */
-	uint32_t object_count;
+	struct object *objects;
+	uint32_t object_count, object_room;
 	uint64_t unplaced;
 };
 
@@ -93,7 +103,8 @@ static struct waits read_waits(const struct process *process,
 	    node->start < process->end_clock)
 		open = process_ns(process, process->end_clock - node->start);
 	/* Threads wait at once, but not longer than there was time. */
-	if (node->max <= span && node->time / (node->waits + 1) <= span) {
+	if (node->max <= span && (node->waits == UINT64_MAX ||
+				  node->time / (node->waits + 1) <= span)) {
 		waits.time = process_ns(process, node->time);
 		waits.max = process_ns(process, node->max);
 	}
@@ -131,33 +142,118 @@ static void list_file(struct model *model, uint32_t process_number,
 	}
 }
 
+static int compare_holders(const void *left, const void *right)
+{
+	const struct holder *a = left, *b = right;
+
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+/* Of the parts from @first on, which are all of a process. */
+static void list_holders(struct locks *locks, uint32_t first)
+{
+	uint32_t i;
+
+	free(locks->holders);
+	locks->holders = allocate(locks->part_count - first,
+				  sizeof(*locks->holders));
+	locks->holder_count = 0;
+	for (i = first; i < locks->part_count; i++)
+		if (locks->parts[i].holder_node)
+			locks->holders[locks->holder_count++] =
+				(struct holder){ locks->parts[i].holder_node,
+						 i, 0 };
+	if (locks->holder_count)
+		qsort(locks->holders, locks->holder_count,
+		      sizeof(*locks->holders), compare_holders);
+}
+
 void locks_list(struct model *model, uint32_t number)
 {
 	const struct process *process = &model->recording->processes[number];
-	uint32_t i;
+	uint32_t i, first;
 
 	if (!model->locks && process_has_profile(process, "locks"))
 		model->locks = allocate(1, sizeof(*model->locks));
-	for (i = 0; model->locks && i < process->file_count; i++)
+	if (!model->locks)
+		return;
+	first = model->locks->part_count;
+	for (i = 0; i < process->file_count; i++)
 		list_file(model, number, i);
+	list_holders(model->locks, first);
 }
 
-/* Parts of the process that is being added are the last ones. */
+/* The first part of that file, or of one behind it: they are in that order. */
+static uint32_t find_parts(const struct locks *locks, uint32_t process,
+			   uint32_t file)
+{
+	uint32_t low = 0, high = locks->part_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct part *part = &locks->parts[middle];
+
+		if (part->process < process ||
+		    (part->process == process && part->file < file))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The first that is not below @address. */
+static uint32_t find_holder(const struct locks *locks, uint64_t address)
+{
+	uint32_t low = 0, high = locks->holder_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (locks->holders[middle].node < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Holders are in any file of the process; in one, unless it is damaged. */
+static void place_holders(struct locks *locks, const struct tree_file *file)
+{
+	uint32_t c, i;
+
+	for (c = 0; c < file->chunk_count; c++) {
+		const struct shim_chunk *chunk = &file->chunks[c];
+
+		for (i = find_holder(locks, chunk->address);
+		     i < locks->holder_count && locks->holders[i].node -
+				     chunk->address < chunk->size; i++) {
+			struct holder *holder = &locks->holders[i];
+			struct part *part = &locks->parts[holder->part];
+
+			if (part->holder == NONE &&
+			    holder->tries++ < HOLDER_TRIES)
+				part->holder = calltree_find_path(file,
+							holder->node);
+		}
+	}
+}
+
 void locks_place(struct model *model, uint32_t process, uint32_t number)
 {
 	const struct tree_file *file =
 		&model->recording->processes[process].files[number];
 	struct locks *locks = model->locks;
-	uint32_t i = locks ? locks->part_count : 0;
+	uint32_t i, end;
 
-	while (i-- > 0 && locks->parts[i].process == process) {
-		struct part *part = &locks->parts[i];
-
-		if (part->file == number)
-			part->path = calltree_find_path(file, part->node);
-		if (part->holder_node && part->holder == NONE)
-			part->holder = calltree_find_path(file, part->holder_node);
-	}
+	if (!locks)
+		return;
+	end = find_parts(locks, process, number + 1);
+	for (i = find_parts(locks, process, number); i < end; i++)
+		locks->parts[i].path = calltree_find_path(file,
+						locks->parts[i].node);
+	place_holders(locks, file);
 }
 
 /* --- which lock --- */
@@ -176,30 +272,31 @@ static int compare_addresses(const void *left, const void *right)
 	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* An object that is known by its functions, or one of our own. */
-static struct object *find_object(struct model *model,
-				  const struct image *image)
-{
-	struct locks *locks = model->locks;
-	uint32_t i;
+/* A lock of one process, which may be that of others. */
+struct found {
+	struct part **parts;		/* that are of it */
+	uint32_t part_count;
+	uint32_t object;		/* of locks->objects, or NONE */
+	uint64_t address;		/* in its file */
+	bool is_inside;			/* of what was mapped of it */
+	struct data_symbol symbol;
+};
 
-	if (image->object != NONE)
-		return &model->objects[image->object];
-	for (i = 0; i < locks->object_count; i++)
-		if (!strcmp(locks->objects[i].path, image->path) &&
-		    locks->objects[i].build_id_size == image->build_id_size &&
-		    !memcmp(locks->objects[i].build_id, image->build_id,
-			    image->build_id_size))
-			return &locks->objects[i];
-	locks->objects = grow(locks->objects, locks->object_count + 1,
-			      sizeof(*locks->objects));
-	locks->objects[i] = (struct object){
+static uint32_t find_object(struct locks *locks, struct names *known,
+			    struct image *image)
+{
+	if (image->data_object != NONE)
+		return image->data_object;
+	image->data_object = names_add(known, image_key(image));
+	if (image->data_object < locks->object_count)
+		return image->data_object;
+	GROW(locks->objects, locks->object_count, locks->object_room);
+	locks->objects[locks->object_count++] = (struct object){
 		.path = image->path,
 		.build_id = image->build_id,
 		.build_id_size = image->build_id_size,
 	};
-	locks->object_count++;
-	return &locks->objects[i];
+	return image->data_object;
 }
 
 static const char *name_data(const struct data_symbol *symbol)
@@ -210,81 +307,150 @@ static const char *name_data(const struct data_symbol *symbol)
 	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
 }
 
-static struct lock identify(struct model *model, const struct part *part)
+static void find_image(struct model *model, struct names *known,
+		       struct found *found)
 {
+	const struct part *part = found->parts[0];
 	const struct process *process =
 		&model->recording->processes[part->process];
-	const struct image *inside = process_image(process, part->address,
-						   part->generation);
+	struct image *inside = process_image(process, part->address,
+					     part->generation);
 	/* An image is what of a file is mapped: variables that begin as 0 come
 	 * after it. */
-	const struct image *image =
-		inside ? inside :
-			 process_image_before(process, part->address,
-					      part->generation);
+	struct image *image = inside ? inside :
+			      process_image_before(process, part->address,
+						   part->generation);
+
+	found->object = NONE;
+	if (!image)
+		return;
+	found->object = find_object(model->locks, known, image);
+	found->address = part->address - image->bias;
+	found->is_inside = inside != NULL;
+}
+
+static int compare_found(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return compare_addresses(a->parts, b->parts);
+}
+
+/* The variables of @count locks, all in one object, by address. */
+static void name_locks(struct object *object, struct found *found, uint32_t count)
+{
+	struct data_symbol *symbols = allocate(count, sizeof(*symbols));
+	uint32_t i, n = 0;
+
+	for (i = 0; i < count; i++)
+		if (n == 0 || symbols[n - 1].address != found[i].address)
+			symbols[n++].address = found[i].address;
+	symbols_find_data(object, symbols, n);
+	for (i = 0, n = 0; i < count; i++) {
+		while (symbols[n].address != found[i].address)
+			n++;
+		found[i].symbol = symbols[n];
+	}
+	free(symbols);
+}
+
+/* NONE objects come last. */
+static void name_all(struct locks *locks, struct found *found, uint32_t count)
+{
+	uint32_t i = 0, end;
+
+	if (count)
+		qsort(found, count, sizeof(*found), compare_found);
+	for (; i < count && found[i].object != NONE; i = end) {
+		for (end = i + 1; end < count &&
+				  found[end].object == found[i].object; end++)
+			;
+		name_locks(&locks->objects[found[i].object], &found[i], end - i);
+	}
+}
+
+static struct lock make_lock(const struct locks *locks,
+			     const struct found *found)
+{
+	const struct part *part = found->parts[0];
 	struct lock lock = { .process = part->process,
 			     .address = part->address,
 			     .kind = part->kind };
-	struct data_symbol symbol = { .name = NULL };
-	struct object *object;
 
-	if (!image)
+	if (found->object == NONE || (!found->is_inside && !found->symbol.name))
 		return lock;
-	object = find_object(model, image);
-	symbol.address = part->address - image->bias;
-	symbols_find_data(object, &symbol, 1);
-	if (!inside && !symbol.name)
-		return lock;
-	lock.object = object->path;
+	lock.object = locks->objects[found->object].path;
 	lock.process = 0;
-	lock.address = symbol.address;
-	lock.name = symbol.name ? name_data(&symbol) :
-		    keep_format("%s+0x%" PRIx64, base_name(object->path),
-				symbol.address);
+	lock.address = found->address;
+	lock.name = found->symbol.name ? name_data(&found->symbol) :
+		    keep_format("%s+0x%" PRIx64, base_name(lock.object),
+				lock.address);
 	return lock;
 }
 
-static bool is_same(const struct lock *a, const struct lock *b)
+/* Locks of one kind in the same place of a file are one, whatever build it is. */
+static uint32_t find_lock(struct locks *locks, struct names *paths,
+			  struct names *known, const struct lock *lock)
 {
-	return a->kind == b->kind && a->address == b->address &&
-	       a->process == b->process &&
-	       (a->object ? b->object && !strcmp(a->object, b->object) :
-			    !b->object);
-}
+	const char *key = keep_format("%u/%u/%u/%" PRIx64, lock->kind,
+		lock->process, lock->object ? names_add(paths, lock->object) :
+					      NONE, lock->address);
+	uint32_t number = names_add(known, key);
 
-static uint32_t find_lock(struct locks *locks, const struct lock *lock)
-{
-	uint32_t i;
-
-	for (i = lock->object ? 0 : locks->lock_count; i < locks->lock_count;
-	     i++)
-		if (is_same(&locks->locks[i], lock))
-			return i;
+	if (number < locks->lock_count)
+		return number;
 	GROW(locks->locks, locks->lock_count, locks->lock_room);
 	locks->locks[locks->lock_count] = *lock;
 	return locks->lock_count++;
 }
 
-static void find_locks(struct model *model)
+/* The parts of each lock of a process. */
+static struct found *list_found(struct locks *locks, struct part **order,
+				uint32_t *count)
 {
-	struct locks *locks = model->locks;
-	struct part **order = allocate(locks->part_count, sizeof(*order));
-	struct lock lock;
+	struct found *found = allocate(locks->part_count, sizeof(*found));
 	uint32_t i;
 
+	*count = 0;
 	for (i = 0; i < locks->part_count; i++)
 		order[i] = &locks->parts[i];
 	if (locks->part_count)
 		qsort(order, locks->part_count, sizeof(*order),
 		      compare_addresses);
 	for (i = 0; i < locks->part_count; i++) {
-		if (i > 0 && !compare_addresses(&order[i], &order[i - 1])) {
-			order[i]->lock = order[i - 1]->lock;
-			continue;
-		}
-		lock = identify(model, order[i]);
-		order[i]->lock = find_lock(locks, &lock);
+		if (i == 0 || compare_addresses(&order[i], &order[i - 1]))
+			found[(*count)++].parts = &order[i];
+		found[*count - 1].part_count++;
 	}
+	return found;
+}
+
+static void find_locks(struct model *model)
+{
+	struct locks *locks = model->locks;
+	struct part **order = allocate(locks->part_count, sizeof(*order));
+	struct names objects = { 0 }, paths = { 0 }, known = { 0 };
+	uint32_t i, n, count;
+	struct found *found = list_found(locks, order, &count);
+
+	for (i = 0; i < count; i++)
+		find_image(model, &objects, &found[i]);
+	name_all(locks, found, count);
+	for (i = 0; i < count; i++) {
+		struct lock lock = make_lock(locks, &found[i]);
+		uint32_t number = find_lock(locks, &paths, &known, &lock);
+
+		for (n = 0; n < found[i].part_count; n++)
+			found[i].parts[n]->lock = number;
+	}
+	names_free(&objects);
+	names_free(&paths);
+	names_free(&known);
+	free(found);
 	free(order);
 }
 

@@ -4,6 +4,7 @@
  * The command line becomes one struct; then everything goes one way: read,
  * symbols, model, one output.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,6 +49,7 @@ static void read_traces(struct recording *recording,
 			if (process->files[n].is_sampled)
 				process->files[kept++] = process->files[n];
 		process->file_count = kept;
+		process_list_ranges(process);
 	}
 	trace_add_calls(recording);
 }
@@ -629,6 +631,7 @@ static int do_verb(int argc, char **argv)
 	int left;
 
 	check_verb(verb);
+	signal(SIGXFSZ, SIG_IGN);	/* it is an error, and said */
 	/* The verb stands where getopt expects the program's name. */
 	argc--;
 	argv++;

@@ -149,8 +149,7 @@ void model_walk(const struct model *model, uint32_t root,
 
 struct summing {
 	const struct model *model;
-	struct sums *sums;
-	uint32_t *active;		/* calls of a function we are below */
+	struct part_sums *part;
 };
 
 /* The range of a function is known if those of all its paths are. */
@@ -171,15 +170,18 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct summing *summing = context;
 	const struct path *path = &summing->model->paths[number];
+	struct part_sums *part = summing->part;
 	struct sums *sums;
 
 	(void)depth;
 	if (path->function == NONE)
 		return true;
-	sums = &summing->sums[path->function];
+	if (!part->is_there[path->function])
+		part->functions[part->count++] = path->function;
+	part->is_there[path->function] = true;
+	sums = &part->sums[path->function];
 	/* Of a function that calls itself each sample counts once. */
-	if (!summing->model->is_sampled ||
-	    summing->active[path->function] == 0)
+	if (!summing->model->is_sampled || part->active[path->function] == 0)
 		sums->calls += path->calls;
 	sums->open += path->open;
 	sums->untimed += path->untimed;
@@ -188,7 +190,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	sums->self_variance += path->self_variance;
 	sums->tick = fmax(sums->tick, path->self_tick);
 	add_range(sums, path);
-	if (summing->active[path->function]++ == 0) {
+	if (part->active[path->function]++ == 0) {
 		sums->total += path->total;
 		sums->total_raw += path->total_raw;
 		sums->total_variance += path->variance;
@@ -203,26 +205,59 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 
 	(void)depth;
 	if (path->function != NONE)
-		summing->active[path->function]--;
+		summing->part->active[path->function]--;
 }
 
-void model_sum(const struct model *model, uint32_t root, struct sums *sums)
+void part_sums_begin(struct part_sums *part, const struct model *model)
 {
-	struct summing summing = {
-		.model = model,
-		.sums = sums,
-		.active = allocate(model->function_count, sizeof(uint32_t)),
+	size_t count = model->function_count;
+
+	*part = (struct part_sums){
+		.sums = allocate(count, sizeof(*part->sums)),
+		.functions = allocate(count, sizeof(*part->functions)),
+		.active = allocate(count, sizeof(*part->active)),
+		.is_there = allocate(count, sizeof(*part->is_there)),
 	};
+}
+
+void part_sums_end(struct part_sums *part)
+{
+	free(part->sums);
+	free(part->functions);
+	free(part->active);
+	free(part->is_there);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+void part_sums_of(struct part_sums *part, const struct model *model,
+		  uint32_t root)
+{
+	struct summing summing = { model, part };
 	struct walk walk = { enter_path, leave_path, &summing };
 	uint32_t i;
 
-	model_walk(model, root, &walk);
-	free(summing.active);
-	for (i = 0; i < model->function_count; i++) {
-		sums[i].self = shown_self(sums[i].self, sums[i].total);
-		floor_variance(&sums[i]);
-		sums[i].has_range = sums[i].has_range && !sums[i].has_no_range;
+	for (i = 0; i < part->count; i++) {
+		part->sums[part->functions[i]] = (struct sums){ .calls = 0 };
+		part->is_there[part->functions[i]] = false;
 	}
+	part->count = 0;
+	model_walk(model, root, &walk);
+	for (i = 0; i < part->count; i++) {
+		struct sums *sums = &part->sums[part->functions[i]];
+
+		sums->self = shown_self(sums->self, sums->total);
+		floor_variance(sums);
+		sums->has_range = sums->has_range && !sums->has_no_range;
+	}
+	if (part->count)
+		qsort(part->functions, part->count, sizeof(*part->functions),
+		      compare_numbers);
 }
 
 /* Where paths are of all threads, each gets its part of what they came to. */
@@ -243,15 +278,18 @@ static void share_among_threads(struct model *model)
 
 void model_measure(struct model *model)
 {
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
 	struct function *function = model->functions;
+	struct part_sums part;
+	struct sums *sums;
 	uint32_t i;
 
+	part_sums_begin(&part, model);
+	sums = part.sums;
 	link_paths(model);
 	measure_raw(model);
 	selftime_measure(model);
 	measure_paths(model);
-	model_sum(model, 0, sums);
+	part_sums_of(&part, model, 0);
 	for (i = 0; i < model->function_count; i++, function++) {
 		function->sums = sums[i];
 		if (!is_untimed(&sums[i]) && sums[i].calls)
@@ -264,5 +302,5 @@ void model_measure(struct model *model)
 	model->time = model->paths[0].total;
 	model->time_raw = model->paths[0].total_raw;
 	share_among_threads(model);
-	free(sums);
+	part_sums_end(&part);
 }

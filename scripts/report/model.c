@@ -528,28 +528,47 @@ static void add_last_calls(struct build *build)
 
 /* --- samples --- */
 
-/* @weight of them found the path; they count for those above as well. */
+/* @weight of them found the path; add_sampled_paths() counts them for those above. */
 static void add_samples(struct build *build, uint32_t number, uint32_t thread,
 			double weight, double period_ns)
 {
 	struct model *model = build->model;
 	double time = weight * period_ns;
-	struct path *path;
+	struct path *path = &model->paths[number];
 
 	model->calls += whole(weight);
 	model->threads[thread].calls += whole(weight);
 	model->threads[thread].self += time;
 	model->threads[thread].self_raw += time;
 	model->has_errors = true;
-	model->paths[number].own += whole(weight);
-	for (; model->paths[number].function != NONE; number = path->parent) {
-		path = &model->paths[number];
-		path->calls += whole(weight);
-		path->is_timed = true;
-		path->total_raw += time;
-		path->tick = fmax(path->tick, period_ns);
-		path->raw_variance += time * period_ns;
-		path->has_no_range = true;
+	path->own += whole(weight);
+	if (path->function == NONE)
+		return;
+	path->calls += whole(weight);
+	path->is_timed = true;
+	path->total_raw += time;
+	path->tick = fmax(path->tick, period_ns);
+	path->raw_variance += time * period_ns;
+	path->has_no_range = true;
+}
+
+/* What found a path has found those above it.  Children have higher numbers. */
+static void add_sampled_paths(struct model *model)
+{
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		const struct path *path = &model->paths[i];
+		struct path *parent = &model->paths[path->parent];
+
+		if (!path->is_timed || parent->function == NONE)
+			continue;
+		parent->calls += path->calls;
+		parent->is_timed = true;
+		parent->total_raw += path->total_raw;
+		parent->tick = fmax(parent->tick, path->tick);
+		parent->raw_variance += path->raw_variance;
+		parent->has_no_range = true;
 	}
 }
 
@@ -823,6 +842,8 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 	}
 	map_free(&build.paths);
 	names_free(&build.threads);
+	if (is_sampled)
+		add_sampled_paths(model);
 	find_duration(model);
 	model_measure(model);
 	memory_measure(model);

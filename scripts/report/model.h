@@ -210,6 +210,9 @@ void function_line(struct function *function);
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);
 
+/* Equal for images of the same build of a file, and of no others. */
+const char *image_key(const struct image *image);
+
 /* locks.c: the waits of a process, before its files lose their entries; their
  * paths, one file after the other; the sums, when all is added. */
 void locks_list(struct model *model, uint32_t process);
@@ -253,8 +256,23 @@ void selftime_measure(struct model *model);
 
 /* measure.c: totals, self times and sums, once all nodes are added. */
 void model_measure(struct model *model);
-/* The sums of every function over the paths below @root. */
-void model_sum(const struct model *model, uint32_t root, struct sums *sums);
+/*
+ * The sums of functions over the paths below one of them.  There may be as many threads
+ * as functions, so what is not below it costs nothing.
+ */
+struct part_sums {
+	struct sums *sums;		/* by function; 0 of those that are not there */
+	uint32_t *functions;		/* that are, in their order */
+	uint32_t count;
+	uint32_t *active;		/* calls of a function we are below */
+	bool *is_there;
+};
+
+void part_sums_begin(struct part_sums *part, const struct model *model);
+/* Of the paths below @root, in place of those before. */
+void part_sums_of(struct part_sums *part, const struct model *model,
+		  uint32_t root);
+void part_sums_end(struct part_sums *part);
 /*
  * Self time to print.  What a coarse clock missed in the children is in the
  * parent's self time, and they can come out below 0 when our cost is taken

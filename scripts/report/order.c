@@ -58,28 +58,46 @@ static int compare_rows(const void *left, const void *right)
 	return a->function < b->function ? -1 : a->function > b->function;
 }
 
-uint32_t *order_functions(const struct model *model, const struct sums *sums,
-			  const struct options *options, uint32_t *count)
+/* Of @some functions, or all if it is NULL. */
+static uint32_t *order(const struct model *model, const struct sums *sums,
+		       const uint32_t *some, const struct options *options,
+		       uint32_t *count)
 {
 	enum sort sort = effective_sort(model, options);
-	struct row *rows = allocate(model->function_count, sizeof(*rows));
-	uint32_t *order = allocate(model->function_count, sizeof(*order));
+	struct row *rows = allocate(*count, sizeof(*rows));
+	uint32_t *numbers = allocate(*count, sizeof(*numbers));
 	uint32_t i, n = 0;
 
-	for (i = 0; i < model->function_count; i++) {
-		if (!sums[i].calls && !sums[i].open)
+	for (i = 0; i < *count; i++) {
+		uint32_t function = some ? some[i] : i;
+
+		if (!sums[function].calls && !sums[function].open)
 			continue;
 		rows[n++] = (struct row){
-			.key = sort_key(&sums[i], sort),
-			.calls = sums[i].calls,
-			.name = model->functions[i].name,
-			.function = i,
+			.key = sort_key(&sums[function], sort),
+			.calls = sums[function].calls,
+			.name = model->functions[function].name,
+			.function = function,
 		};
 	}
 	qsort(rows, n, sizeof(*rows), compare_rows);
 	for (i = 0; i < n; i++)
-		order[i] = rows[i].function;
+		numbers[i] = rows[i].function;
 	free(rows);
 	*count = n;
-	return order;
+	return numbers;
+}
+
+uint32_t *order_functions(const struct model *model, const struct sums *sums,
+			  const struct options *options, uint32_t *count)
+{
+	*count = model->function_count;
+	return order(model, sums, NULL, options, count);
+}
+
+uint32_t *order_part(const struct model *model, const struct part_sums *part,
+		     const struct options *options, uint32_t *count)
+{
+	*count = part->count;
+	return order(model, part->sums, part->functions, options, count);
 }

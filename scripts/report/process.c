@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,7 +142,7 @@ static bool open_part(struct part *part, const struct process *process,
 
 static void close_part(struct part *part)
 {
-	munmap((void *)part->data, part->size);
+	unmap_file(part->data, part->size);
 }
 
 static bool check_meta(const struct shim_meta *meta, const struct part *part)
@@ -216,6 +215,7 @@ static bool read_image(struct image *image, const unsigned char *at,
 	*image = (struct image){
 		.generation = record.generation,
 		.object = NONE,
+		.data_object = NONE,
 		.start = record.start,
 		.end = record.end,
 		.bias = record.bias,

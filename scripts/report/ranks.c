@@ -12,9 +12,17 @@
 
 #define ROWS 30
 
-/* A function, or a call path; one figure for each rank. */
+/* Self time, or total of a path; or calls. */
+struct figure {
+	uint32_t rank, next;
+	double value;
+};
+
+/* A function, or a call path.  Of the ranks that have nothing of it there is nothing:
+ * there may be many. */
 struct row {
-	double *figure;			/* self, or total of a path; or calls */
+	uint32_t first, last;		/* of ranks->figures, by rank; or NONE */
+	uint32_t count;
 	uint64_t calls;
 	double mean, least, most;
 	uint32_t least_rank, most_rank;
@@ -25,6 +33,9 @@ struct ranks {
 	bool is_timed;
 	const char **names;
 	uint32_t count;
+	struct figure *figures;
+	uint32_t figure_count, figure_room;
+	double *each;			/* of one row, to print */
 	uint32_t *of_thread;
 	struct row all;
 	struct row *functions;
@@ -65,25 +76,60 @@ static void find_ranks(struct ranks *ranks)
 
 /* --- adding up --- */
 
-static void make_row(const struct ranks *ranks, struct row *row)
+static const struct row no_row = { .first = NONE, .last = NONE };
+
+/* Threads and paths come rank by rank. */
+static void add_figure(struct ranks *ranks, struct row *row, uint32_t rank,
+		       double value)
 {
-	*row = (struct row){ .figure = allocate(ranks->count,
-						sizeof(*row->figure)) };
+	if (row->last != NONE && ranks->figures[row->last].rank == rank) {
+		ranks->figures[row->last].value += value;
+		return;
+	}
+	GROW(ranks->figures, ranks->figure_count, ranks->figure_room);
+	ranks->figures[ranks->figure_count] = (struct figure){ rank, NONE,
+							       value };
+	if (row->last == NONE)
+		row->first = ranks->figure_count;
+	else
+		ranks->figures[row->last].next = ranks->figure_count;
+	row->last = ranks->figure_count++;
+	row->count++;
 }
 
+static void see_figure(struct row *row, uint32_t rank, double value)
+{
+	if (value < row->least) {
+		row->least = value;
+		row->least_rank = rank;
+	}
+	if (value > row->most) {
+		row->most = value;
+		row->most_rank = rank;
+	}
+}
+
+/* The first rank is looked at first, then those that have something, and the first
+ * that has nothing. */
 static void measure_row(const struct ranks *ranks, struct row *row)
 {
-	uint32_t i;
+	uint32_t i = row->first, missing = 0;
 
-	for (i = 0; i < ranks->count; i++) {
-		row->mean += row->figure[i] / ranks->count;
-		if (row->figure[i] < row->figure[row->least_rank])
-			row->least_rank = i;
-		if (row->figure[i] > row->figure[row->most_rank])
-			row->most_rank = i;
+	if (ranks->count == 0)
+		return;
+	if (i != NONE && ranks->figures[i].rank == 0)
+		row->least = row->most = ranks->figures[i].value;
+	for (; i != NONE; i = ranks->figures[i].next) {
+		const struct figure *figure = &ranks->figures[i];
+
+		row->mean += figure->value / ranks->count;
+		if (missing < figure->rank)
+			see_figure(row, missing, 0);
+		see_figure(row, figure->rank, figure->value);
+		missing = figure->rank + 1;
 	}
-	row->least = row->figure[row->least_rank];
-	row->most = row->figure[row->most_rank];
+	if (missing < ranks->count)
+		see_figure(row, missing, 0);
 }
 
 /* In percent of the mean; what a perfect share would save the slowest. */
@@ -95,34 +141,36 @@ static double imbalance(const struct row *row)
 static void add_functions(struct ranks *ranks)
 {
 	struct model *model = ranks->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct part_sums part;
 	uint32_t i, n;
 
 	ranks->functions = allocate(model->function_count,
 				    sizeof(*ranks->functions));
 	for (i = 0; i < model->function_count; i++)
-		make_row(ranks, &ranks->functions[i]);
+		ranks->functions[i] = no_row;
+	part_sums_begin(&part, model);
 	for (n = 0; n < model->thread_count; n++) {
 		uint32_t rank = ranks->of_thread[n];
 
-		memset(sums, 0, model->function_count * sizeof(*sums));
-		model_sum(model, model->threads[n].path, sums);
-		for (i = 0; i < model->function_count; i++) {
-			double figure = ranks->is_timed ? sums[i].self :
-					(double)sums[i].calls;
+		part_sums_of(&part, model, model->threads[n].path);
+		for (i = 0; i < part.count; i++) {
+			uint32_t function = part.functions[i];
+			const struct sums *sums = &part.sums[function];
 
-			ranks->functions[i].figure[rank] += figure;
-			ranks->functions[i].calls += sums[i].calls;
+			add_figure(ranks, &ranks->functions[function], rank,
+				   ranks->is_timed ? sums->self :
+						     (double)sums->calls);
+			ranks->functions[function].calls += sums->calls;
 		}
 		ranks->all.calls += model->threads[n].calls;
-		ranks->all.figure[rank] += ranks->is_timed ?
+		add_figure(ranks, &ranks->all, rank, ranks->is_timed ?
 			model->paths[model->threads[n].path].total :
-			(double)model->threads[n].calls;
+			(double)model->threads[n].calls);
 	}
 	for (i = 0; i < model->function_count; i++)
 		measure_row(ranks, &ranks->functions[i]);
 	measure_row(ranks, &ranks->all);
-	free(sums);
+	part_sums_end(&part);
 }
 
 static uint32_t find_path(struct ranks *ranks, struct map *known,
@@ -138,7 +186,7 @@ static uint32_t find_path(struct ranks *ranks, struct map *known,
 	GROW(ranks->paths, ranks->path_count, ranks->path_room);
 	ranks->parent[number] = parent;
 	ranks->function[number] = function;
-	make_row(ranks, &ranks->paths[number]);
+	ranks->paths[number] = no_row;
 	return ranks->path_count++;
 }
 
@@ -160,8 +208,9 @@ static void add_paths(struct ranks *ranks)
 		joint[i] = find_path(ranks, &known, joint[path->parent],
 				     path->function);
 		row = &ranks->paths[joint[i]];
-		row->figure[ranks->of_thread[path->thread]] +=
-			ranks->is_timed ? path->total : (double)path->calls;
+		add_figure(ranks, row, ranks->of_thread[path->thread],
+			   ranks->is_timed ? path->total :
+					     (double)path->calls);
 		row->calls += path->calls;
 	}
 	for (i = 0; i < ranks->path_count; i++)
@@ -173,9 +222,9 @@ static void add_paths(struct ranks *ranks)
 static void collect(struct ranks *ranks, struct model *model)
 {
 	*ranks = (struct ranks){ .model = model,
-				 .is_timed = model->has_times };
+				 .is_timed = model->has_times,
+				 .all = no_row };
 	find_ranks(ranks);
-	make_row(ranks, &ranks->all);
 	add_functions(ranks);
 }
 
@@ -333,6 +382,10 @@ void ranks_print(const struct page *page)
 	char mean[SHORT_TEXT], text[SHORT_TEXT];
 
 	collect(&ranks, page->model);
+	if (ranks.count == 0) {
+		fputs("  0 ranks: no thread is in the recording\n", page->out);
+		return;
+	}
 	fprintf(page->out, "  %u ranks: %s%s each, ", ranks.count,
 		figure_text(&ranks, mean, ranks.all.mean),
 		ranks.is_timed ? "" : " calls");
@@ -352,7 +405,11 @@ void ranks_print(const struct page *page)
 
 static void put_row(FILE *out, const struct ranks *ranks, const struct row *row)
 {
+	double *each = ranks->each;
 	uint32_t i;
+
+	for (i = row->first; i != NONE; i = ranks->figures[i].next)
+		each[ranks->figures[i].rank] = ranks->figures[i].value;
 
 	fprintf(out, "\"mean\":%.17g,\"min\":%.17g,\"min_rank\":%u,"
 		"\"max\":%.17g,\"max_rank\":%u,\"imbalance_percent\":%.17g,"
@@ -360,7 +417,9 @@ static void put_row(FILE *out, const struct ranks *ranks, const struct row *row)
 		row->least_rank, row->most, row->most_rank, imbalance(row),
 		row->calls);
 	for (i = 0; i < ranks->count; i++)
-		fprintf(out, "%s%.17g", i ? "," : "", row->figure[i]);
+		fprintf(out, "%s%.17g", i ? "," : "", each[i]);
+	for (i = row->first; i != NONE; i = ranks->figures[i].next)
+		each[ranks->figures[i].rank] = 0;
 	fputc(']', out);
 }
 
@@ -371,6 +430,7 @@ void ranks_json(FILE *out, struct model *model)
 	uint32_t i;
 
 	collect(&ranks, model);
+	ranks.each = allocate(ranks.count, sizeof(*ranks.each));
 	fprintf(out, "{\"value\":\"%s\",\"ranks\":[",
 		ranks.is_timed ? "self_ns" : "calls");
 	for (i = 0; i < ranks.count; i++) {

@@ -46,6 +46,35 @@ static void survive_truncation(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
+/*
+ * A copy that ends where the file does, for tests: a sanitizer sees what is read beyond
+ * it, and nothing is, beyond a mapping.
+ */
+static void *copy_file(int fd, uint64_t size)
+{
+#ifdef REPORT_COPIES_FILES
+	char *data = size < 64u << 20 ? malloc(size) : NULL;
+
+	if (data && pread(fd, data, size, 0) == (ssize_t)size)
+		return data;
+	free(data);
+#endif
+	(void)fd;
+	(void)size;
+	return NULL;
+}
+
+void unmap_file(const unsigned char *data, uint64_t size)
+{
+#ifdef REPORT_COPIES_FILES
+	if (size < 64u << 20) {
+		free((void *)data);
+		return;
+	}
+#endif
+	munmap((void *)data, size);
+}
+
 const unsigned char *map_file(int fd, const char *name, uint64_t *size)
 {
 	struct stat info;
@@ -60,6 +89,9 @@ const unsigned char *map_file(int fd, const char *name, uint64_t *size)
 		return NULL;
 	}
 	*size = (uint64_t)info.st_size;
+	data = copy_file(fd, *size);
+	if (data)
+		return data;
 	data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 	if (data == MAP_FAILED) {
 		warn("%s: cannot map it: %s", name, strerror(errno));
@@ -73,6 +105,56 @@ void check_version(const char *name, uint32_t version)
 	if (version < SHIM_FORMAT_VERSION || version > SHIM_FORMAT_VERSION_GROUPS)
 		die("%s: format version %u, this reader knows %u and %u", name,
 		    version, SHIM_FORMAT_VERSION, SHIM_FORMAT_VERSION_GROUPS);
+}
+
+static bool check_chunk(const char *name, uint64_t size,
+			struct shim_chunk *chunk, uint64_t earliest,
+			uint32_t number)
+{
+	uint64_t at = offsetof(struct shim_file, chunk) +
+		      number * sizeof(*chunk);
+
+	if (chunk->offset < earliest || chunk->offset % 8 ||
+	    chunk->address % 8 || chunk->size > UINT64_MAX - chunk->address) {
+		warn("%s: at offset %" PRIu64 ": chunk %u is no good (offset %"
+		     PRIu64 ", size %" PRIu64 "); what is in it is unknown",
+		     name, at, number, chunk->offset, chunk->size);
+		return false;
+	}
+	if (chunk->offset > size || chunk->size > size - chunk->offset) {
+		warn("%s: cut at offset %" PRIu64 ": chunk %u should reach "
+		     "%" PRIu64 "; what was behind it is missing", name, size,
+		     number, chunk->offset + chunk->size);
+		chunk->size = chunk->offset > size ? 0 : size - chunk->offset;
+	}
+	return true;
+}
+
+uint32_t read_chunks(const char *name, uint64_t size,
+		     const struct shim_file *header,
+		     struct shim_chunk chunks[SHIM_FILE_CHUNKS])
+{
+	uint32_t i, good = 0, count = header->chunks;
+	uint64_t earliest = sizeof(*header);
+	struct shim_chunk chunk;
+
+	if (header->header_size > earliest)
+		earliest = header->header_size;
+	if (count > SHIM_FILE_CHUNKS) {
+		warn("%s: at offset %zu: %u chunks, at most %u can be", name,
+		     offsetof(struct shim_file, chunks), count,
+		     SHIM_FILE_CHUNKS);
+		count = SHIM_FILE_CHUNKS;
+	}
+	for (i = 0; i < count; i++) {
+		chunk = header->chunk[i];
+		if (chunk.size == 0 ||
+		    !check_chunk(name, size, &chunk, earliest, i))
+			continue;
+		earliest = chunk.offset + chunk.size;
+		chunks[good++] = chunk;
+	}
+	return good;
 }
 
 /* The version is written last: without one there is nothing in the file yet. */
@@ -174,6 +256,36 @@ static bool is_any(char **names, size_t count, bool (*wanted)(const char *))
 	return false;
 }
 
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct file_range *a = left, *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return (a->file > b->file) - (a->file < b->file);
+}
+
+void process_list_ranges(struct process *process)
+{
+	uint32_t i, c;
+
+	free(process->ranges);
+	process->range_count = 0;
+	process->ranges = allocate((size_t)process->file_count *
+					   SHIM_FILE_CHUNKS,
+				   sizeof(*process->ranges));
+	for (i = 0; i < process->file_count; i++)
+		for (c = 0; c < process->files[i].chunk_count; c++)
+			process->ranges[process->range_count++] =
+				(struct file_range){
+					process->files[i].chunks[c].address,
+					process->files[i].chunks[c].size, i
+				};
+	if (process->range_count)
+		qsort(process->ranges, process->range_count,
+		      sizeof(*process->ranges), compare_ranges);
+}
+
 static void read_trees(struct recording *recording, uint32_t index,
 		       int directory)
 {
@@ -205,6 +317,7 @@ static void read_trees(struct recording *recording, uint32_t index,
 			process->file_count++;
 		close(fd);
 	}
+	process_list_ranges(process);
 	map_free(&sites.plain);
 	map_free(&sites.functions);
 	map_free(&sites.grouped);

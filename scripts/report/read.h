@@ -14,6 +14,7 @@
 struct image {
 	uint32_t generation;
 	uint32_t object;		/* for symbols.h */
+	uint32_t data_object;		/* the same, of locks.c */
 	uint64_t start, end, bias;
 	uint64_t load_clock, unload_clock;
 	uint32_t build_id_size;
@@ -64,6 +65,12 @@ struct tree_file {
 	uint32_t throw_count;
 };
 
+/* A chunk of a file, where the program had it. */
+struct file_range {
+	uint64_t begin, size;
+	uint32_t file;			/* of the process's */
+};
+
 /* N.coverage; see coverage.c. */
 struct coverage_file {
 	const char *name;
@@ -106,6 +113,8 @@ struct process {
 	uint64_t images_lost;
 	struct tree_file *files;
 	uint32_t file_count;
+	struct file_range *ranges;	/* of all of them, by @begin */
+	uint32_t range_count;
 	struct coverage_file *coverage;
 	uint32_t coverage_count;
 };
@@ -148,6 +157,10 @@ const char *process_string(const struct process *process, const char *key);
 double process_ns(const struct process *process, uint64_t clock);
 /* Remembers the latest time seen, if it is possible at all. */
 void process_see_clock(struct process *process, uint64_t clock);
+
+/* Which file is where, for what points from one into another; again, when some of them
+ * have gone. */
+void process_list_ranges(struct process *process);
 
 /* Whether NAME[:ARGUMENTS] is among what the process was profiled with. */
 bool process_has_profile(const struct process *process, const char *name);
@@ -221,7 +234,13 @@ int open_in(int directory, const char *file, const char *name);
 /* Maps a regular file readable; dies when its version is not ours. NULL with
  * a warning when it is no good. */
 const unsigned char *map_file(int fd, const char *name, uint64_t *size);
+void unmap_file(const unsigned char *data, uint64_t size);
 void check_version(const char *name, uint32_t version);
+/* The chunks of a file of @size bytes that are within it and do not overlap; of others
+ * a warning.  How many. */
+uint32_t read_chunks(const char *name, uint64_t size,
+		     const struct shim_file *header,
+		     struct shim_chunk chunks[SHIM_FILE_CHUNKS]);
 bool is_unfinished(const char *name, uint32_t version);
 
 #endif

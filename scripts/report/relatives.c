@@ -243,49 +243,60 @@ static void print_row(const struct page *page, const struct sums *sums,
 		fputs("(nobody: first in its thread)\n", page->out);
 }
 
-/* How many groups of function @n are wanted; 0 if one before it was counted. */
-static uint32_t count_groups(const struct model *model, const bool *wanted,
-			     uint32_t n)
+/* Of each function that is wanted: how many groups of it are; 0 if one before it was
+ * counted for all of them. */
+static uint32_t *count_groups(const struct model *model, const bool *wanted)
 {
-	const struct function *functions = model->functions;
-	uint32_t i, count = 0;
+	uint32_t *counts = allocate(model->function_count, sizeof(*counts));
+	uint32_t *first = allocate(model->function_count, sizeof(*first));
+	struct names names = { 0 };
+	uint32_t i;
 
 	for (i = 0; i < model->function_count; i++) {
-		if (!wanted[i] || (i != n && !is_beside(&functions[i],
-							&functions[n])))
+		const struct function *function = &model->functions[i];
+		uint32_t before = names.count, number;
+
+		if (wanted[i] && !function->group)
+			counts[i] = 1;
+		if (!wanted[i] || !function->group)
 			continue;
-		if (i < n)
-			return 0;
-		count++;
+		number = names_add(&names, keep_text(function->name,
+			plain_length(function, function->name)));
+		if (number == before)
+			first[number] = i;
+		counts[first[number]]++;
 	}
-	return count;
+	names_free(&names);
+	free(first);
+	return counts;
 }
 
 static void print_heading(const struct page *page, const char *what,
 			  const bool *wanted)
 {
 	const struct model *model = page->model;
+	uint32_t *groups = count_groups(model, wanted);
 	struct function *function;
-	uint32_t i, groups;
+	uint32_t i;
 
 	for (i = 0; i < model->function_count; i++) {
 		function = &model->functions[i];
-		groups = wanted[i] ? count_groups(model, wanted, i) : 0;
-		if (groups == 0)
+		if (groups[i] == 0)
 			continue;
 		fprintf(page->out, "\n%s ", what);
-		if (groups == 1) {
+		if (groups[i] == 1) {
 			put_text(page->out, function->name);
 		} else {
 			put_text(page->out,
 				 keep_text(function->name,
 					   plain_length(function,
 							function->name)));
-			fprintf(page->out, " in its %u groups", groups);
+			fprintf(page->out, " in its %u groups", groups[i]);
 		}
 		put_place(page, function);
 	}
 	fputc('\n', page->out);
+	free(groups);
 }
 
 static void print_relatives(const struct page *page, const char *name,

@@ -174,6 +174,9 @@ void put_name(const struct page *page, struct function *function, size_t used);
 /* order.c: the numbers of functions that were called, as --sort wants it. */
 uint32_t *order_functions(const struct model *model, const struct sums *sums,
 			  const struct options *options, uint32_t *count);
+/* The same of some paths. */
+uint32_t *order_part(const struct model *model, const struct part_sums *part,
+		     const struct options *options, uint32_t *count);
 enum sort effective_sort(const struct model *model,
 			 const struct options *options);
 double mean_ns(const struct sums *sums);

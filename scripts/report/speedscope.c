@@ -16,6 +16,7 @@ struct speedscope {
 	const struct options *options;
 	uint32_t *frames;		/* of functions */
 	double *shares;			/* of what is above 0 in their paths */
+	struct part_sums part;
 	double at;			/* what all before it have had */
 	uint64_t cut;			/* paths that were too deep */
 	bool has_events;
@@ -116,20 +117,22 @@ static void leave_added(void *context, uint32_t number, uint32_t depth)
 static void find_shares(struct speedscope *speedscope, uint32_t root)
 {
 	const struct model *model = speedscope->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct part_sums *part = &speedscope->part;
 	double *shares = speedscope->shares;
 	struct adding adding = { model, shares };
 	struct walk walk = { add_above, leave_added, &adding };
 	uint32_t i;
 
-	for (i = 0; i < model->function_count; i++)
-		shares[i] = 0;
+	for (i = 0; i < part->count; i++)	/* of the one before */
+		shares[part->functions[i]] = 0;
 	model_walk(model, root, &walk);
-	model_sum(model, root, sums);
-	for (i = 0; i < model->function_count; i++)
-		if (shares[i] > 0)
-			shares[i] = sums[i].self / shares[i];
-	free(sums);
+	part_sums_of(part, model, root);
+	for (i = 0; i < part->count; i++) {
+		double *share = &shares[part->functions[i]];
+
+		if (*share > 0)
+			*share = part->sums[part->functions[i]].self / *share;
+	}
 }
 
 static void put_profile(struct speedscope *speedscope, const char *name,
@@ -214,6 +217,7 @@ void speedscope_print(FILE *out, struct model *model,
 	const char *name = process_string(&model->recording->processes[0],
 					  "command");
 
+	part_sums_begin(&speedscope.part, model);
 	fputs("{\"$schema\":"
 	      "\"https://www.speedscope.app/file-format-schema.json\",\n"
 	      "\"exporter\":\"shim " SHIM_VERSION "\",\"name\":", out);
@@ -230,6 +234,7 @@ void speedscope_print(FILE *out, struct model *model,
 		warn("%" PRIu64 " paths are deeper than %u: they count as what "
 		     "is above them (--max-depth)", speedscope.cut,
 		     options->max_depth);
+	part_sums_end(&speedscope.part);
 	free(speedscope.frames);
 	free(speedscope.shares);
 }

@@ -450,12 +450,12 @@ static void print_row(const struct page *page, const struct columns *columns,
 	put_name(page, function, columns->used);
 }
 
-static void print_table(const struct page *page, const struct sums *sums)
+/* @order: functions that were called, which is freed. */
+static void print_table(const struct page *page, const struct sums *sums,
+			uint32_t *order, uint32_t count)
 {
-	const struct options *options = page->options;
-	uint32_t count, i, rows;
-	uint32_t *order = order_functions(page->model, sums, options, &count);
 	struct columns columns;
+	uint32_t i, rows;
 	double all = 0;
 
 	rows = page_rows(page, ROWS, count);
@@ -474,11 +474,12 @@ static void print_flat(const struct page *page)
 {
 	const struct model *model = page->model;
 	struct sums *sums = allocate(model->function_count, sizeof(*sums));
-	uint32_t i;
+	uint32_t i, count, *order;
 
 	for (i = 0; i < model->function_count; i++)
 		sums[i] = model->functions[i].sums;
-	print_table(page, sums);
+	order = order_functions(model, sums, page->options, &count);
+	print_table(page, sums, order, count);
 	free(sums);
 }
 
@@ -510,10 +511,11 @@ static void print_thread(const struct page *page, const struct thread *thread)
 static void print_threads(const struct page *page)
 {
 	struct model *model = page->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
 	const struct thread *thread = model->threads;
-	uint32_t i;
+	uint32_t i, count, *order;
+	struct part_sums part;
 
+	part_sums_begin(&part, model);
 	fprintf(page->out, "\n%8s %8s  %15s %9s %12s  %s\n", "pid", "tid",
 		counted_name(model), "time", "lost", "name");
 	for (i = 0; i < model->thread_count; i++)
@@ -521,14 +523,14 @@ static void print_threads(const struct page *page)
 	for (i = 0; i < model->thread_count; i++, thread++) {
 		if (!thread->calls)
 			continue;
-		memset(sums, 0, model->function_count * sizeof(*sums));
-		model_sum(model, thread->path, sums);
+		part_sums_of(&part, model, thread->path);
+		order = order_part(model, &part, page->options, &count);
 		fprintf(page->out, "\nthread %u of process %u: ", thread->tid,
 			model->recording->processes[thread->process].pid);
 		put_text(page->out, thread->name[0] ? thread->name : "?");
-		print_table(page, sums);
+		print_table(page, part.sums, order, count);
 	}
-	free(sums);
+	part_sums_end(&part);
 }
 
 /* How wide the terminal is; SIZE_MAX if it is none. */

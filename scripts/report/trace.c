@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +54,18 @@ static uint32_t add_site(struct recording *recording, uint32_t process,
 	return recording->site_count++;
 }
 
-static void add_functions(struct trace *trace, uint32_t process,
+static void add_number(struct site_table *table, uint32_t site)
+{
+	GROW(table->sites, table->count, table->room);
+	table->sites[table->count++] = site;
+}
+
+/* Numbers are given in their order, but threads may die before they have written the
+ * word of theirs.  So many zeros are the end, of a file that may be one large hole. */
+#define UNUSED_MAX 65536
+
+/* False: there are no more. */
+static bool add_functions(struct trace *trace, uint32_t process,
 			  const unsigned char *words, uint64_t count)
 {
 	struct site_table *table = &trace->tables[process];
@@ -63,11 +73,15 @@ static void add_functions(struct trace *trace, uint32_t process,
 
 	for (i = 0; i < count; i++) {
 		memcpy(&word, words + i * sizeof(word), sizeof(word));
-		GROW(table->sites, table->count, table->room);
-		table->sites[table->count++] =
-			word ? add_site(trace->recording, process, word) :
-			       table->unknown;
+		if (!word && ++table->unused > UNUSED_MAX)
+			return false;
+		if (!word)
+			continue;
+		for (; table->unused > 0; table->unused--)
+			add_number(table, table->unknown);
+		add_number(table, add_site(trace->recording, process, word));
 	}
+	return true;
 }
 
 static bool check_header(const char *name, const struct shim_file *header,
@@ -93,19 +107,13 @@ static void read_functions(struct trace *trace, uint32_t process,
 			   const char *name, const unsigned char *data,
 			   uint64_t size, const struct shim_file *header)
 {
-	uint32_t i;
+	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
+	uint32_t i, count = read_chunks(name, size, header, chunks);
 
-	for (i = 0; i < header->chunks && i < SHIM_FILE_CHUNKS; i++) {
-		struct shim_chunk chunk = header->chunk[i];
-
-		if (chunk.offset > size || chunk.size > size - chunk.offset) {
-			warn("%s: cut at offset %" PRIu64 ": functions have no "
-			     "names", name, size);
+	for (i = 0; i < count; i++)
+		if (!add_functions(trace, process, data + chunks[i].offset,
+				   chunks[i].size / sizeof(uint64_t)))
 			return;
-		}
-		add_functions(trace, process, data + chunk.offset,
-			      chunk.size / sizeof(uint64_t));
-	}
 }
 
 typedef void read_file(struct trace *trace, uint32_t process, const char *name,
@@ -136,7 +144,7 @@ static void read_one(struct trace *trace, uint32_t process, int directory,
 		if (check_header(name, &header, kind))
 			read(trace, process, name, data, size, &header);
 	}
-	munmap((void *)data, size);
+	unmap_file(data, size);
 }
 
 /* --- blocks --- */
@@ -168,6 +176,17 @@ static bool read_at(int fd, void *memory, size_t size, uint64_t offset)
 	return pread(fd, memory, size, (off_t)offset) == (ssize_t)size;
 }
 
+/* The first block from @at on that is not in a hole, which has none. */
+static uint64_t skip_hole(int fd, uint64_t at)
+{
+	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? UINT64_MAX / 2 /
+			SHIM_TRACE_BLOCK * SHIM_TRACE_BLOCK : at;
+	return (uint64_t)data / SHIM_TRACE_BLOCK * SHIM_TRACE_BLOCK;
+}
+
 static void find_blocks(struct trace_file *file, int fd)
 {
 	struct shim_trace_block header;
@@ -175,6 +194,7 @@ static void find_blocks(struct trace_file *file, int fd)
 	uint32_t room = 0;
 
 	for (at = 0; at < file->size; at += SHIM_TRACE_BLOCK) {
+		at = skip_hole(fd, at);
 		begin = at ? at : SHIM_TRACE_FIRST;
 		if (!read_at(fd, &header, sizeof(header), begin) ||
 		    header.sequence == 0)

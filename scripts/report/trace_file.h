@@ -21,6 +21,8 @@ struct trace_gap {
 	double from_ns;
 	double to_ns;			/* of a counter its value */
 	const char *counter;		/* its name; NULL: it is a gap */
+	uint32_t before;		/* the last gap at or before it of its thread,
+					 * which are numbered from 1 on; 0: none */
 };
 
 /* Where a reader is in the gaps of its thread. */
@@ -36,7 +38,8 @@ struct trace_gaps {
 struct site_table {
 	uint32_t *sites;
 	uint32_t count, room;
-	uint32_t unknown;		/* of numbers that stand for none */
+	uint32_t unused;		/* numbers behind these that stand for none */
+	uint32_t unknown;		/* the site of such */
 };
 
 /* trace_read.c: the time of the last record in a file, in clock units; 0: it has

@@ -18,6 +18,9 @@ struct trace_filter {
 	double min_ns;
 	struct waiting *waiting;	/* in order; texts are copies */
 	uint32_t at, count, room;
+	uint32_t gone;			/* how many there were before them */
+	struct map entered;		/* by track and depth: the last ENTER, of all */
+	uint32_t thread;		/* that these are of */
 	bool is_over;
 	char *text;			/* of the event told of last */
 };
@@ -36,16 +39,35 @@ void trace_filter_end(struct trace_filter *filter)
 		return;
 	for (uint32_t i = filter->at; i < filter->count; i++)
 		free((char *)filter->waiting[i].event.text);
+	map_free(&filter->entered);
 	free(filter->text);
 	free(filter->waiting);
 	free(filter);
+}
+
+static uint64_t key_of(const struct trace_event *event)
+{
+	return (uint64_t)event->track << 32 | event->depth;
+}
+
+static void note_enter(struct trace_filter *filter,
+		       const struct trace_event *event)
+{
+	if (event->thread != filter->thread)
+		map_free(&filter->entered);
+	filter->thread = event->thread;
+	map_set(&filter->entered, key_of(event),
+		filter->gone + filter->count);
 }
 
 static void add(struct trace_filter *filter, const struct trace_event *event)
 {
 	struct waiting *waiting;
 
+	if (event->kind == TRACE_ENTER)
+		note_enter(filter, event);
 	if (filter->at > 1024 && filter->at > filter->count / 2) {
+		filter->gone += filter->at;
 		filter->count -= filter->at;
 		memmove(filter->waiting, filter->waiting + filter->at,
 			filter->count * sizeof(*filter->waiting));
@@ -63,39 +85,47 @@ static void add(struct trace_filter *filter, const struct trace_event *event)
 	}
 }
 
-static bool is_of(const struct trace_event *a, const struct trace_event *b)
+/* The ENTER of the call that @leave ends, if it waits still; or filter->count. */
+static uint32_t find_enter(const struct trace_filter *filter,
+			   const struct trace_event *leave)
 {
-	return a->thread == b->thread && a->track == b->track &&
-	       a->depth == b->depth;
+	uint32_t number = leave->thread == filter->thread ?
+			  map_get(&filter->entered, key_of(leave)) : NONE;
+	uint32_t i = number - filter->gone;
+
+	return number != NONE && number >= filter->gone + filter->at &&
+	       i < filter->count && !filter->waiting[i].is_dropped &&
+	       filter->waiting[i].event.kind == TRACE_ENTER ? i :
+							      filter->count;
+}
+
+static void drop_if(struct trace_filter *filter, uint32_t i,
+		    enum trace_kind kind)
+{
+	if (i < filter->count && filter->waiting[i].event.kind == kind)
+		filter->waiting[i].is_dropped = true;
 }
 
 /* Whether the call that @leave ends waits still, and was too short: then neither it
- * nor what belongs to it alone is told of. */
+ * nor what belongs to it alone is told of: arguments come right behind its begin, and a
+ * result right before its end. */
 static bool drop(struct trace_filter *filter, const struct trace_event *leave)
 {
-	uint32_t i = filter->count, n;
+	uint32_t i;
 
 	if (leave->is_open || leave->duration_ns >= filter->min_ns)
 		return false;
-	while (i-- > filter->at) {
-		struct waiting *waiting = &filter->waiting[i];
-
-		if (waiting->is_dropped ||
-		    waiting->event.kind != TRACE_ENTER ||
-		    !is_of(&waiting->event, leave))
-			continue;
-		waiting->is_dropped = true;
-		for (n = i + 1; n < filter->count; n++)
-			if (filter->waiting[n].event.kind == TRACE_ARGUMENTS ||
-			    filter->waiting[n].event.kind == TRACE_RESULT)
-				filter->waiting[n].is_dropped = true;
-		/* Most are the last there is. */
-		while (filter->count > filter->at &&
-		       filter->waiting[filter->count - 1].is_dropped)
-			free((char *)filter->waiting[--filter->count].event.text);
-		return true;
-	}
-	return false;
+	i = find_enter(filter, leave);
+	if (i == filter->count)
+		return false;
+	filter->waiting[i].is_dropped = true;
+	drop_if(filter, i + 1, TRACE_ARGUMENTS);
+	drop_if(filter, filter->count - 1, TRACE_RESULT);
+	/* Most are the last there is. */
+	while (filter->count > filter->at &&
+	       filter->waiting[filter->count - 1].is_dropped)
+		free((char *)filter->waiting[--filter->count].event.text);
+	return true;
 }
 
 /* Whether the first that waits has waited long enough, now that it is @now_ns. */

@@ -124,6 +124,22 @@ static void pair(struct trace *trace)
 	trace->gap_count = kept;
 }
 
+static void link_gaps(struct trace *trace)
+{
+	const struct trace_gap *last = NULL;
+	uint32_t i;
+
+	for (i = 0; i < trace->gap_count; i++) {
+		struct trace_gap *gap = &trace->gaps[i];
+		bool is_same = last && !compare_threads(gap->part, gap->pid,
+							gap->tid, last);
+
+		gap->before = !gap->counter ? i + 1 :
+			      is_same ? last->before : 0;
+		last = gap;
+	}
+}
+
 void trace_gaps_open(struct trace *trace)
 {
 	const struct recording *recording = trace->recording;
@@ -148,6 +164,7 @@ void trace_gaps_open(struct trace *trace)
 	pair(trace);
 	trace_counters_open(trace);
 	sort(trace);
+	link_gaps(trace);
 }
 
 static bool is_gap_of(const struct trace *trace, uint32_t gap,
@@ -178,15 +195,10 @@ static uint32_t find_gap(const struct trace *trace,
 			high = middle;
 	}
 	/* A gap that has begun may not be over, with counters within it. */
-	for (before = low;
-	     before > 0 && is_gap_of(trace, before - 1, process, thread->tid);
-	     before--) {
-		if (trace->gaps[before - 1].counter)
-			continue;
-		if (trace->gaps[before - 1].to_ns > time_ns)
-			return before - 1;
-		break;
-	}
+	before = low > 0 && is_gap_of(trace, low - 1, process, thread->tid) ?
+			 trace->gaps[low - 1].before : 0;
+	if (before && trace->gaps[before - 1].to_ns > time_ns)
+		return before - 1;
 	return is_gap_of(trace, low, process, thread->tid) ? low :
 							     trace->gap_count;
 }

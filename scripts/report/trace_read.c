@@ -58,6 +58,7 @@ struct trace_reader {
 	uint32_t thread, thread_ordinal;
 	struct track *tracks;
 	uint32_t track_count, track_room;
+	struct map by_id;		/* tracks */
 	struct track *track;		/* the current one */
 	bool is_unwound, is_paused;
 	bool is_entered;		/* just now: nothing came since */
@@ -332,20 +333,22 @@ static void end_calls(struct trace_reader *reader, double time_ns)
 		free(reader->track->calls);
 	}
 	reader->track_count = 0;
+	map_free(&reader->by_id);
 }
 
+/* A million coroutines may take turns. */
 static void use_track(struct trace_reader *reader, uint32_t id)
 {
 	uint32_t i;
 
-	for (i = 0; i < reader->track_count; i++)
-		if (reader->tracks[i].id == id) {
-			reader->is_entered &= reader->track ==
-					      &reader->tracks[i];
-			reader->track = &reader->tracks[i];
-			return;
-		}
+	if (reader->track_count && reader->track->id == id)
+		return;
 	reader->is_entered = false;
+	i = map_add(&reader->by_id, id, reader->track_count);
+	if (i < reader->track_count) {
+		reader->track = &reader->tracks[i];
+		return;
+	}
 	GROW(reader->tracks, reader->track_count, reader->track_room);
 	reader->track = &reader->tracks[reader->track_count++];
 	*reader->track = (struct track){ .id = id };
@@ -989,6 +992,7 @@ void trace_end(struct trace_reader *reader)
 	for (i = 0; i < reader->track_count; i++)
 		free_calls(&reader->tracks[i]);
 	empty_queue(reader);
+	map_free(&reader->by_id);
 	free(reader->results);
 	trace_filter_end(reader->filter);
 	free(reader->tracks);

@@ -15,6 +15,7 @@ struct node {
 	uint64_t offset;		/* of its struct shim_node, or of its root */
 	uint64_t extra;			/* of its struct shim_extra_node, or 0 */
 	uint32_t last_site, last_child;	/* what it called last */
+	bool has_ended;			/* a call of it; one alone has no extra node */
 };
 
 /* The calls of a track: nodes, and the root below them. */
@@ -34,8 +35,9 @@ struct builder {
 	struct node *nodes;
 	uint32_t node_count, node_room, entry_room;
 	struct map children;		/* parent << 32 | site */
-	struct branch *branches;
+	struct branch *branches;	/* of one thread */
 	uint32_t branch_count, branch_room;
+	struct map by_track;
 	struct branch *branch;
 };
 
@@ -109,11 +111,10 @@ static void use_branch(struct builder *builder, const struct trace_event *event)
 	if (branch && branch->thread == event->thread &&
 	    branch->track == event->track)
 		return;
-	for (i = 0; i < builder->branch_count; i++) {
-		branch = builder->branch = &builder->branches[i];
-		if (branch->thread == event->thread &&
-		    branch->track == event->track)
-			return;
+	i = map_add(&builder->by_track, event->track, builder->branch_count);
+	if (i < builder->branch_count) {
+		builder->branch = &builder->branches[i];
+		return;
 	}
 	i = add_root(builder, event->thread, event->track);
 	GROW(builder->branches, builder->branch_count, builder->branch_room);
@@ -132,6 +133,7 @@ static void forget_branches(struct builder *builder)
 		free(builder->branches[i].open);
 	builder->branch_count = 0;
 	builder->branch = NULL;
+	map_free(&builder->by_track);
 }
 
 static uint32_t find_child(struct builder *builder, uint32_t parent,
@@ -175,27 +177,33 @@ static void enter(struct builder *builder, const struct trace_event *event)
 	node->calls += !event->is_guessed;
 }
 
+/* Most paths of a trace have one call, whose time says it all. */
+static void make_extra(struct builder *builder, uint32_t number)
+{
+	uint64_t at = take(builder, sizeof(struct shim_extra_node));
+	struct shim_node *node = node_at(builder, number);
+	struct shim_extra_node *extra =
+		(struct shim_extra_node *)(builder->data + at);
+
+	builder->nodes[number].extra = at;
+	node->extra = at;
+	extra->function = SHIM_NODE_EXTRA;
+	extra->node = builder->nodes[number].offset;
+	extra->min = UINT64_MAX;
+	extra->last = node->time;
+}
+
 static void count_duration(struct builder *builder, uint32_t number,
 			   uint64_t duration)
 {
-	struct shim_node *node = node_at(builder, number);
 	struct shim_extra_node *extra;
 	unsigned bucket = 0;
 	uint64_t last;
 
-	if (!builder->nodes[number].extra) {
-		uint64_t at = take(builder, sizeof(*extra));
-
-		builder->nodes[number].extra = at;
-		node = node_at(builder, number);
-		node->extra = at;
-		extra = (struct shim_extra_node *)(builder->data + at);
-		extra->function = SHIM_NODE_EXTRA;
-		extra->node = builder->nodes[number].offset;
-		extra->min = UINT64_MAX;
-		extra->last = duration;
+	if (!builder->nodes[number].has_ended)
 		return;
-	}
+	if (!builder->nodes[number].extra)
+		make_extra(builder, number);
 	extra = (struct shim_extra_node *)(builder->data +
 					   builder->nodes[number].extra);
 	last = extra->last;
@@ -219,14 +227,20 @@ static void leave(struct builder *builder, const struct trace_event *event)
 	number = branch->open[--branch->depth];
 	node = node_at(builder, number);
 	if (event->is_open) {
+		if (builder->nodes[number].has_ended &&
+		    !builder->nodes[number].extra) {
+			make_extra(builder, number);
+			node = node_at(builder, number);
+		}
 		node->frame = 8;
 		node->start = clock_of(builder,
 				       event->time_ns - event->duration_ns);
 		return;
 	}
 	duration = whole(event->duration_ns / builder->process->unit_ns + 0.5);
-	node->time += duration;
 	count_duration(builder, number, duration);
+	node_at(builder, number)->time += duration;
+	builder->nodes[number].has_ended = true;
 }
 
 static void add_event(struct builder *builder, const struct trace_event *event)

@@ -127,28 +127,41 @@ static void read_chunk(struct value_table *table, const char *name,
 	}
 }
 
+/* How much of a chunk is in use, or is damaged in a way that ends it. */
+static uint64_t find_end(const unsigned char *chunk, uint64_t size)
+{
+	struct shim_value_type entry;
+	uint64_t at = 0;
+
+	while (at + sizeof(entry) <= size) {
+		memcpy(&entry, chunk + at, sizeof(entry));
+		if (entry.kind == 0)
+			return at;
+		if (entry.size < sizeof(entry) || entry.size > size - at)
+			return at + sizeof(entry);
+		at += entry.size;
+	}
+	return at < size ? at : size;
+}
+
 void trace_values_read(struct trace *trace, uint32_t process,
 		       const char *name, const unsigned char *data,
 		       uint64_t size, const struct shim_file *header)
 {
 	struct value_table *table = allocate(1, sizeof(*table));
-	uint32_t i;
+	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
+	uint32_t i, count = read_chunks(name, size, header, chunks);
 
 	trace->values[process] = table;
-	for (i = 0; i < header->chunks && i < SHIM_FILE_CHUNKS; i++) {
-		struct shim_chunk chunk = header->chunk[i];
-		void *copy;
+	for (i = 0; i < count; i++) {
+		const unsigned char *chunk = data + chunks[i].offset;
+		uint64_t used = find_end(chunk, chunks[i].size);
+		void *copy = allocate(used, 1);
 
-		if (chunk.offset > size || chunk.size > size - chunk.offset) {
-			warn("%s: cut at offset %" PRIu64 ": arguments and "
-			     "results are unknown", name, size);
-			return;
-		}
-		copy = allocate(chunk.size ? chunk.size : 1, 1);
-		memcpy(copy, data + chunk.offset, chunk.size);
+		memcpy(copy, chunk, used);
 		GROW(table->chunks, table->chunk_count, table->chunk_room);
 		table->chunks[table->chunk_count++] = copy;
-		read_chunk(table, name, copy, chunk.size, chunk.offset);
+		read_chunk(table, name, copy, used, chunks[i].offset);
 	}
 }
 

@@ -251,7 +251,8 @@ static void map_grow(struct map *map)
 	*map = new;
 }
 
-uint32_t map_add(struct map *map, uint64_t key, uint32_t value)
+/* Where @key is, or is to be: then the value there is 0. */
+static size_t make_slot(struct map *map, uint64_t key)
 {
 	size_t slot;
 
@@ -260,10 +261,25 @@ uint32_t map_add(struct map *map, uint64_t key, uint32_t value)
 	slot = find_slot(map, key);
 	if (!map->values[slot]) {
 		map->keys[slot] = key;
-		map->values[slot] = value + 1;
 		map->count++;
 	}
+	return slot;
+}
+
+uint32_t map_add(struct map *map, uint64_t key, uint32_t value)
+{
+	size_t slot = make_slot(map, key);
+
+	if (!map->values[slot])
+		map->values[slot] = value + 1;
 	return map->values[slot] - 1;
+}
+
+void map_set(struct map *map, uint64_t key, uint32_t value)
+{
+	size_t slot = make_slot(map, key);	/* it may move the values */
+
+	map->values[slot] = value + 1;
 }
 
 void map_free(struct map *map)
@@ -315,7 +331,7 @@ uint32_t names_add(struct names *names, const char *text)
 
 uint32_t names_find(const struct names *names, const char *text)
 {
-	return names->count ? names->slots[find_name(names, text)] - 1 : NONE;
+	return names->capacity ? names->slots[find_name(names, text)] - 1 : NONE;
 }
 
 void names_free(struct names *names)

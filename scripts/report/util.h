@@ -59,6 +59,8 @@ struct map {
 uint32_t map_get(const struct map *map, uint64_t key);
 /* The value of @key, which is @value from now on if it had none. */
 uint32_t map_add(struct map *map, uint64_t key, uint32_t value);
+/* Gives @key that value, whatever it had. */
+void map_set(struct map *map, uint64_t key, uint32_t value);
 void map_free(struct map *map);
 
 /* Equal strings get equal numbers: 0, 1, 2... */
