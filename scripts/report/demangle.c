@@ -3,7 +3,8 @@
  * name can mean gigabytes of text or a deep recursion.  The recursion has a
  * limit of its own (names of more than 1 KB stay as they are); for the text we
  * use the variant of __cxa_demangle that hands it over piece by piece and
- * allocates nothing, so that we can jump out of it when it is enough.
+ * allocates nothing, so that we can jump out of it when it is enough.  It runs in
+ * processes apart all the same.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static bool run_demangler(const char *name)
 	       !__gcclibcxx_demangle_callback(name, take, NULL);
 }
 
-const char *demangle(const char *name)
+const char *demangle_here(const char *name)
 {
 	if (name[0] != '_' || name[1] != 'Z' || !run_demangler(name))
 		return name;

@@ -177,7 +177,7 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 
 	if (symbol && symbol->name) {
 		function->mangled = symbol->name;
-		function->name = demangle(symbol->name);
+		function->name = symbol->source_name;
 		function->is_named = true;
 		function->is_new = !strncmp(symbol->name, "_Znw", 4) ||
 				   !strncmp(symbol->name, "_Zna", 4);
@@ -249,9 +249,10 @@ static void find_called(struct model *model, const struct doubts *doubts,
 	uint32_t i;
 
 	for (i = 0; i < model->object_count; i++) {
-		called_by_table(&model->objects[i], called);
+		symbols_called_by_table(&model->objects[i], called);
 		if (doubts->by_site[i])
-			called_by_sites(&model->objects[i], called, &steps);
+			symbols_called_by_sites(&model->objects[i], called,
+						&steps);
 	}
 }
 

@@ -301,7 +301,7 @@ static uint32_t find_object(struct locks *locks, struct names *known,
 
 static const char *name_data(const struct data_symbol *symbol)
 {
-	const char *name = demangle(symbol->name);
+	const char *name = symbol->source_name;
 	uint64_t offset = symbol->address - symbol->start;
 
 	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;

@@ -19,6 +19,7 @@
 
 #include "pchist.h"
 #include "read.h"
+#include "symbols.h"
 
 static uintptr_t page_size;
 
@@ -638,6 +639,7 @@ void recording_open(struct recording *recording, const char *path,
 	size_t count, i;
 	char **names;
 
+	symbols_begin();
 	survive_truncation();
 	*recording = (struct recording){ .path = path };
 	if (directory < 0)

@@ -1,17 +1,14 @@
 /*
- * Names for the addresses of one object, by elfutils.  An object has a Dwfl of
- * its own, with its only module at address 0, so that addresses in the file
- * are addresses in the Dwfl.  There are always fewer addresses than symbols:
- * the symbols are walked once, in their order, and each looks for the address
- * it could name.
+ * Names for the addresses of objects.  Their files are read by processes apart, one for
+ * each (apart.h, elf_names.c): here they are found, opened, and what is said of them is
+ * checked.
  *
  * The file that a recording names may be any file: it is used only if it is a
  * regular one with the build-id that was recorded.
  */
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
-#include <elfutils/libdwfl.h>
+#include "symbols.h"
+
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,40 +16,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "object_files.h"
-#include "plt.h"
-#include "symbols.h"
+#include "apart.h"
+#include "elf_names.h"
 
-/* Namespaces and classes in each other; deeper ones are not looked into. */
-#define DEPTH_MAX 16
-/* Of one object: a hostile file shall not keep us for minutes. */
-#define STEPS_MAX 20000000
+/* Processes at a time: each has what it has read of its file. */
+#define OPEN_MAX 16
+/* Of what one says of a file, in bytes: it says each name once, and may say the source's
+ * beside it. */
+#define SAID_LEAST (64ull << 20)
+#define SAID_TIMES 32
+/* Lines that are asked for one by one; then all of the object are. */
+#define LINES_ALONE 64
+#define DEMANGLERS_MAX 10
 
-struct range {
-	uint64_t begin, end;
-	uint32_t unit;
+struct line {
+	const char *file;		/* NULL: it is not known */
+	int line;
+	bool is_known;			/* whether it is */
 };
 
-struct declaration {
-	uint64_t address;
-	Dwarf_Off die;
-};
-
-struct unit {
-	Dwarf_Die die;
-	bool listed;
-	struct declaration *declarations;	/* by address */
-	uint32_t count, room;
-};
-
-struct lines {
-	Dwarf *dwarf;
-	Dwarf_Addr bias;
-	struct range *ranges;			/* by begin */
-	uint32_t range_count, range_room;
-	struct unit *units;
-	uint32_t unit_count, unit_room;
-	uint64_t steps;
+struct object_files {
+	struct object *object;
+	struct apart apart;		/* its fd is negative: it has to be opened again */
+	bool is_lost;			/* reading it went wrong */
+	uint64_t said;
+	uint64_t used;			/* when; the larger, the later */
+	const char **names;		/* of files with lines, as they are numbered */
+	uint32_t name_count, name_room;
+	struct line *lines;		/* of object->addresses */
+	uint32_t lines_asked;
 };
 
 static bool network_allowed;
@@ -62,753 +54,723 @@ void symbols_allow_network(void)
 	network_allowed = true;
 }
 
-static int find_nothing(Dwfl_Module *module, void **data, const char *name,
-			Dwarf_Addr base, char **file_name, Elf **elf)
+void symbols_begin(void)
 {
-	(void)module, (void)data, (void)name, (void)base, (void)elf;
-	*file_name = NULL;
-	return -1;
+	apart_begin();
 }
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = find_nothing,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
+/* --- files --- */
 
-static const Dwfl_Callbacks network_callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
+/* No other file is of use; and what a recording names may be private. */
+static bool is_elf(int fd)
+{
+	char magic[4];
 
-/* A name that could be a device or a pipe is not opened for good. */
-static int open_regular(const char *path)
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
+/* A name that could be a device or a pipe is not opened for good: that alone may do
+ * something. */
+static int open_regular(const char *path, uint64_t *size)
 {
 	struct stat info;
-	int fd;
+	char link[64];
+	int fd, place;
 
 	if (path[0] != '/')
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
-			info.st_size == 0)) {
-		close(fd);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	if (fstat(place, &info) != 0 || !S_ISREG(info.st_mode) ||
+	    info.st_size == 0) {
+		close(place);
 		return -1;
 	}
-	return fd;
-}
-
-static bool has_build_id(const struct object *object, Dwfl_Module *module)
-{
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(module, &bias);
-	const void *id;
-	ssize_t size;
-
-	if (!elf)
-		return false;
-	size = dwelf_elf_gnu_build_id(elf, &id);
-	if (size < 0)
-		size = 0;
-	return (size_t)size == object->build_id_size &&
-	       !memcmp(id, object->build_id, object->build_id_size);
-}
-
-/* The module of @path if it is the build that was recorded. */
-static Dwfl_Module *report_file(const struct object *object, Dwfl *dwfl,
-				const char *path, bool *is_other)
-{
-	int fd = open_regular(path);
-	Dwfl_Module *module;
-
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* Without /proc: it may be another file by now, which does no harm. */
 	if (fd < 0)
-		return NULL;
-	dwfl_report_begin(dwfl);
-	module = dwfl_report_elf(dwfl, object->path, path, fd, 0, true);
-	dwfl_report_end(dwfl, NULL, NULL);
-	if (!module) {
-		close(fd);
-		return NULL;
-	}
-	if (has_build_id(object, module))
-		return module;
-	*is_other = true;
-	dwfl_report_begin(dwfl);
-	dwfl_report_end(dwfl, NULL, NULL);
-	return NULL;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	close(place);
+	*size = (uint64_t)info.st_size;
+	if (fd < 0 || is_elf(fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
-/* The debug file has the symbols too, when the object itself is gone. */
-static Dwfl_Module *report_debug_file(const struct object *object, Dwfl *dwfl)
-{
-	char path[256] = "/usr/lib/debug/.build-id/";
-	size_t length = strlen(path), i;
-	bool is_other;
+#define DEBUG_DIRECTORY "/usr/lib/debug"
 
-	if (object->build_id_size < 2)
+/* Where distributions put debug information. */
+static const char *debug_path(const unsigned char *id, size_t size)
+{
+	char path[sizeof(DEBUG_DIRECTORY "/.build-id/") + 2 * NAMES_ID_MAX +
+		  sizeof("/.debug")] = DEBUG_DIRECTORY "/.build-id/";
+	size_t length = strlen(path), i;
+
+	if (size < 2 || size > NAMES_ID_MAX)
 		return NULL;
-	for (i = 0; i < object->build_id_size; i++) {
-		length += (size_t)sprintf(path + length, "%02x",
-					  object->build_id[i]);
+	for (i = 0; i < size; i++) {
+		length += (size_t)sprintf(path + length, "%02x", id[i]);
 		if (i == 0)
 			path[length++] = '/';
 	}
 	strcpy(path + length, ".debug");
-	return report_file(object, dwfl, path, &is_other);
+	return keep_text(path, SIZE_MAX);
 }
 
-static Dwfl_Module *report_from_network(const struct object *object,
-					Dwfl *dwfl)
-{
-	Dwfl_Module *module;
-	GElf_Addr bias;
+/* --- from servers, if the user wants it --- */
 
-	if (!network_allowed || !object->build_id_size)
+/* libdebuginfod's find_executable or find_debuginfo. */
+typedef int find_by_id(void *client, const unsigned char *id, int size,
+		       char **path);
+
+static const char *fetch(const char *what, const unsigned char *id, size_t size)
+{
+	static void *library, *client;
+	void *(*begin)(void);
+	find_by_id *find;
+	char *path = NULL;
+	int fd;
+
+	if (!network_allowed || size == 0)
 		return NULL;
-	dwfl_report_begin(dwfl);
-	module = dwfl_report_module(dwfl, object->path, 0, UINT64_MAX / 2);
-	if (module)
-		dwfl_module_report_build_id(module, object->build_id,
-					    object->build_id_size, 0);
-	dwfl_report_end(dwfl, NULL, NULL);
-	return module && dwfl_module_getelf(module, &bias) ? module : NULL;
+	if (!library) {
+		library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+		begin = library ? (void *(*)(void))(uintptr_t)dlsym(
+				library, "debuginfod_begin") : NULL;
+		client = begin ? begin() : NULL;
+		if (!client)
+			warn("--debuginfod: there is no libdebuginfod");
+	}
+	find = client ? (find_by_id *)(uintptr_t)dlsym(library, what) : NULL;
+	fd = find ? find(client, id, (int)size, &path) : -1;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 ? path : NULL;
+}
+
+static const char *fetch_executable(const struct object *object)
+{
+	return fetch("debuginfod_find_executable", object->build_id,
+		     object->build_id_size);
+}
+
+/* --- what processes may be given --- */
+
+static const char *by_id(uint32_t number, const unsigned char *id, size_t size)
+{
+	switch (number) {
+	case 0: return debug_path(id, size);
+	case 1: return fetch("debuginfod_find_debuginfo", id, size);
+	default: return NULL;
+	}
+}
+
+/* Beside the object, or where distributions put it.  @name comes from its file. */
+static const char *by_name(const struct object *object, uint32_t number,
+			   const char *name)
+{
+	const char *slash = strrchr(object->path, '/');
+	const char *directory = slash ? keep_text(object->path, (size_t)(
+						slash - object->path)) : "";
+
+	if (!*name || strchr(name, '/') || !slash)
+		return NULL;
+	switch (number) {
+	case 0: return keep_format("%s/%s", directory, name);
+	case 1: return keep_format("%s/.debug/%s", directory, name);
+	case 2: return keep_format(DEBUG_DIRECTORY "%s/%s", directory, name);
+	default: return NULL;
+	}
+}
+
+/* What several files share; from where those of distributions are it is "../../.dwz/". */
+static const char *by_shared_name(const char *name)
+{
+	if (name[0] == '/')
+		return name;
+	while (!strncmp(name, "../", 3))
+		name += 3;
+	return strstr(name, "..") ? NULL :
+	       keep_format(DEBUG_DIRECTORY "/%s", name);
+}
+
+static const char *wanted_path(const struct object *object,
+			       const struct names_answer *want,
+			       const char *name, const unsigned char *id)
+{
+	switch (want->a) {
+	case NAMES_DEBUG_BY_ID:
+		return by_id(want->number, id, want->more_size);
+	case NAMES_DEBUG_BY_NAME:
+		return by_name(object, want->number, name);
+	case NAMES_DEBUG_SHARED:
+		return want->number == 0 ? debug_path(id, want->more_size) :
+		       want->number == 1 ? by_shared_name(name) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* Others may follow: only where there can be no file that is the last. */
+static void give_file(struct object_files *files,
+		      const struct names_answer *want, const char *name,
+		      const unsigned char *id)
+{
+	struct names_request answer = { .kind = NAMES_FILE };
+	struct names_answer next = *want;
+	const char *path;
+	uint64_t size = 0;
+	int fd = -1;
+
+	do {
+		path = wanted_path(files->object, &next, name, id);
+		fd = path ? open_regular(path, &size) : -1;
+	} while (fd < 0 && path && next.number++ < 8);
+	if (fd >= 0)
+		apart_allow(&files->apart, size);
+	apart_send(&files->apart, &answer, sizeof(answer), fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- what they say --- */
+
+/* Valid until the next. */
+struct answer {
+	struct names_answer head;
+	char text[NAMES_TEXT_MAX + 1];
+	char more[NAMES_TEXT_MAX + 1];
+};
+
+static uint64_t said_most(const struct object_files *files)
+{
+	return SAID_LEAST + SAID_TIMES * files->apart.bytes;
+}
+
+/* False: there is none, or it cannot be. */
+static bool read_answer(struct object_files *files, struct answer *answer)
+{
+	const struct names_answer *head = &answer->head;
+	FILE *in = files->apart.in;
+
+	if (fread(&answer->head, sizeof(answer->head), 1, in) != 1 ||
+	    head->text_size > NAMES_TEXT_MAX || head->more_size > NAMES_TEXT_MAX ||
+	    fread(answer->text, 1, head->text_size, in) != head->text_size ||
+	    fread(answer->more, 1, head->more_size, in) != head->more_size)
+		return false;
+	answer->text[head->text_size] = '\0';
+	answer->more[head->more_size] = '\0';
+	files->said += sizeof(*head) + head->text_size + head->more_size;
+	return files->said <= said_most(files);
+}
+
+/* All that answers a request but DONE is for @take, which says whether it can be. */
+typedef bool take_answer(struct object_files *files,
+			 const struct answer *answer, void *context);
+
+static void lose(struct object_files *files)
+{
+	const char *why = apart_blame(&files->apart);
+
+	files->is_lost = true;
+	if (files->object->path)
+		warn("%s: %s: functions of it that have no name yet are shown "
+		     "by address", files->object->path, why);
+}
+
+/* False: it is lost; else *@result is what DONE says. */
+static bool read_answers(struct object_files *files, take_answer *take,
+			 void *context, uint64_t *result)
+{
+	static struct answer answer;
+
+	while (read_answer(files, &answer)) {
+		switch (answer.head.kind) {
+		case ANSWER_DONE:
+			*result = answer.head.a;
+			return true;
+		case ANSWER_NOTE:
+			warn("%s: %s: some functions may have no name or line",
+			     files->object->path, answer.text);
+			break;
+		case ANSWER_WANT:
+			give_file(files, &answer.head, answer.text,
+				  (const unsigned char *)answer.more);
+			break;
+		default:
+			if (!take || !take(files, &answer, context)) {
+				lose(files);
+				return false;
+			}
+		}
+	}
+	lose(files);
+	return false;
+}
+
+/* --- processes of objects --- */
+
+static struct object_files *opened[OPEN_MAX];
+static uint64_t now;
+
+static void forget(unsigned i)
+{
+	apart_close(&opened[i]->apart);
+	opened[i] = NULL;
+}
+
+/* In place of the one that was not used for longest, if all are there. */
+static void note_opened(struct object_files *files)
+{
+	unsigned i, oldest = 0;
+
+	for (i = 0; i < OPEN_MAX; i++) {
+		if (opened[i] && opened[i]->apart.fd < 0)
+			opened[i] = NULL;
+		if (!opened[i]) {
+			opened[i] = files;
+			return;
+		}
+		if (opened[i]->used < opened[oldest]->used)
+			oldest = i;
+	}
+	forget(oldest);
+	opened[oldest] = files;
+}
+
+/* What the file at @path is to the object. */
+static enum names_opened open_file(struct object_files *files, const char *path)
+{
+	const struct object *object = files->object;
+	struct names_request request = { .kind = NAMES_OPEN,
+					 .size = object->build_id_size };
+	uint64_t size, result;
+	int fd = path ? open_regular(path, &size) : -1;
+
+	if (fd < 0)
+		return NAMES_IS_NONE;
+	if (!apart_open(&files->apart)) {
+		close(fd);
+		return NAMES_IS_NONE;
+	}
+	files->said = 0;
+	files->name_count = 0;
+	apart_allow(&files->apart, size);
+	apart_send(&files->apart, &request, sizeof(request), fd);
+	apart_send(&files->apart, object->build_id, object->build_id_size, -1);
+	close(fd);
+	if (!read_answers(files, NULL, NULL, &result))
+		return NAMES_IS_NONE;
+	if (result == NAMES_IS_RIGHT) {
+		note_opened(files);
+		return NAMES_IS_RIGHT;
+	}
+	apart_close(&files->apart);
+	return result == NAMES_IS_OTHER ? NAMES_IS_OTHER : NAMES_IS_NONE;
+}
+
+/* The debug file has the symbols too, when the object itself is gone. */
+static enum names_opened open_any(struct object_files *files)
+{
+	const struct object *object = files->object;
+	enum names_opened first = open_file(files, object->path), result = first;
+
+	if (result != NAMES_IS_RIGHT && !files->is_lost)
+		result = open_file(files, debug_path(object->build_id,
+						     object->build_id_size));
+	if (result != NAMES_IS_RIGHT && !files->is_lost)
+		result = open_file(files, fetch_executable(object));
+	return result == NAMES_IS_RIGHT ? result : first;
 }
 
 static void open_object(struct object *object)
 {
-	struct object_files *files;
-	Dwfl_Module *module;
-	bool is_other = false;
-	Dwfl *dwfl;
+	struct object_files *files = allocate(1, sizeof(*files));
+	enum names_opened result;
 
 	object->opened = true;
+	files->object = object;
+	files->apart.fd = -1;
 	if (!network_allowed)
 		unsetenv("DEBUGINFOD_URLS");
-	dwfl = dwfl_begin(network_allowed ? &network_callbacks : &callbacks);
-	if (!dwfl)
-		return;
-	module = report_file(object, dwfl, object->path, &is_other);
-	if (!module)
-		module = report_debug_file(object, dwfl);
-	if (!module)
-		module = report_from_network(object, dwfl);
-	/* Of what is in no file nobody expects one. */
-	if (!module && object->path[0] != '/') {
-		dwfl_end(dwfl);
+	result = object->build_id_size <= NAMES_ID_MAX ? open_any(files) :
+							 NAMES_IS_NONE;
+	if (result == NAMES_IS_RIGHT) {
+		object->files = files;
 		return;
 	}
-	if (!module) {
+	/* Of what is in no file nobody expects one. */
+	if (!files->is_lost && object->path[0] == '/')
 		warn("%s: %s: its functions are shown by address",
-		     object->path, is_other ?
+		     object->path, result == NAMES_IS_OTHER ?
 		     "not the file that was recorded (its build-id differs)" :
 		     "is not there, or no ELF file");
-		dwfl_end(dwfl);
-		return;
-	}
-	files = allocate(1, sizeof(*files));
-	files->dwfl = dwfl;
-	files->module = module;
-	object->files = files;
+	free(files);
 }
 
-/* "memcpy@@GLIBC_2.14" is what .symtab has for memcpy. */
-size_t symbols_name_length(const char *name)
+/* The process that has the object's file; false: there is none. */
+static bool is_open(struct object *object)
 {
-	const char *at = strchr(name, '@');
+	struct object_files *files;
 
-	return at && at != name ? (size_t)(at - name) : strlen(name);
+	if (!object->opened)
+		open_object(object);
+	files = object->files;
+	if (!files || files->is_lost)
+		return false;
+	files->used = ++now;
+	return files->apart.fd >= 0 || open_any(files) == NAMES_IS_RIGHT;
 }
 
-bool symbols_is_function(const GElf_Sym *symbol, const char *name)
+static void ask(struct object *object, enum names_kind kind,
+		const uint64_t *addresses, uint32_t count, take_answer *take,
+		void *context)
 {
-	int type = GELF_ST_TYPE(symbol->st_info);
+	struct object_files *files = object->files;
+	struct names_request request = { .kind = kind, .count = count,
+					 .size = count * sizeof(*addresses) };
+	uint64_t result;
 
-	return name && name[0] && name[0] != '$' &&
-	       symbol->st_shndx != SHN_UNDEF &&
-	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
-		type == STT_NOTYPE);
+	apart_send(&files->apart, &request, sizeof(request), -1);
+	if (count)
+		apart_send(&files->apart, addresses, request.size, -1);
+	read_answers(files, take, context, &result);
 }
 
-static bool has_dot(const char *name, size_t length)
+/* What it says of the object, or @unknown. */
+static uint64_t ask_one(struct object *object, enum names_kind kind,
+			uint64_t number, take_answer *take, void *context,
+			uint64_t unknown)
 {
-	return memchr(name, '.', length) != NULL;
+	struct object_files *files = object->files;
+	struct names_request request = { .kind = kind, .size = number };
+	uint64_t result;
+
+	apart_send(&files->apart, &request, sizeof(request), -1);
+	return read_answers(files, take, context, &result) ? result : unknown;
 }
 
-/*
- * Which of two names for one address: a global one, then one that is not a
- * compiler's clone, then the first in the table.
- */
-static bool is_better(const struct symbol *old, const char *name, size_t length,
-		      bool is_global)
+/* --- functions --- */
+
+struct finding {
+	struct symbol *symbols;
+	size_t count;
+};
+
+static bool take_name(struct object_files *files, const struct answer *answer,
+		      void *context)
 {
-	if (!old->name)
-		return true;
-	if (is_global != old->is_global)
-		return is_global;
-	return !has_dot(name, length) && strchr(old->name, '.') != NULL;
+	struct finding *finding = context;
+	const struct names_answer *head = &answer->head;
+	struct symbol *symbol = &finding->symbols[head->number];
+
+	(void)files;
+	if (head->kind != ANSWER_NAME || head->number >= finding->count ||
+	    !*answer->text)
+		return false;
+	symbol->name = keep_text(answer->text, SIZE_MAX);
+	symbol->source_name = *answer->more ?
+			keep_text(answer->more, SIZE_MAX) : symbol->name;
+	symbol->is_exact = head->a & NAMES_EXACT;
+	symbol->is_global = head->a & NAMES_GLOBAL;
+	symbol->has_others = head->a & NAMES_OTHERS;
+	symbol->is_in_doubt = head->a & NAMES_DOUBT;
+	return true;
 }
 
-/* The first of @count records that is not below @address.  They are of @size bytes,
- * begin with their address, and are sorted by it. */
-static size_t find_address(const void *records, size_t size, size_t count,
-			   uint64_t address)
+static uint64_t *addresses_of(const void *records, size_t size, size_t count)
 {
-	size_t low = 0, high = count, middle;
-	uint64_t found;
+	uint64_t *addresses = allocate(count, sizeof(*addresses));
+	size_t i;
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		memcpy(&found, (const char *)records + middle * size,
-		       sizeof(found));
-		if (found < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	for (i = 0; i < count; i++)
+		memcpy(&addresses[i], (const char *)records + i * size,
+		       sizeof(*addresses));
+	return addresses;
 }
 
 _Static_assert(offsetof(struct symbol, address) == 0 &&
-	       offsetof(struct data_symbol, address) == 0, "find_address");
+	       offsetof(struct data_symbol, address) == 0, "addresses_of");
 
-static bool is_rival(const struct symbol *symbol, const char *name,
-		     size_t length, bool is_global)
+void symbols_find(struct object *object, struct symbol *symbols, size_t count)
 {
-	return is_global == symbol->is_global &&
-	       has_dot(name, length) ==
-		       has_dot(symbol->name, strlen(symbol->name)) &&
-	       (strlen(symbol->name) != length ||
-		strncmp(symbol->name, name, length));
+	struct finding finding = { symbols, count };
+
+	object->addresses = addresses_of(symbols, sizeof(*symbols), count);
+	object->address_count = (uint32_t)count;
+	if (is_open(object))
+		ask(object, NAMES_FIND, object->addresses, (uint32_t)count,
+		    take_name, &finding);
 }
 
-/* Constructors of complete and of base objects are the same in the source. */
-static void note_rival(struct symbol *symbol, const char *name, size_t length)
+struct listing {
+	struct function_symbol *all;
+	size_t count, room;
+};
+
+static bool take_function(struct object_files *files,
+			  const struct answer *answer, void *context)
 {
-	symbol->has_others = true;
-	if (!symbol->is_in_doubt)
-		symbol->is_in_doubt = strcmp(demangle(symbol->name),
-					     demangle(keep_text(name, length)));
-}
+	struct listing *listing = context;
+	const struct function_symbol *last = listing->count ?
+		&listing->all[listing->count - 1] : NULL;
 
-static void take_name(struct symbol *symbol, const GElf_Sym *elf_symbol,
-		      const char *name)
-{
-	size_t length = symbols_name_length(name);
-	bool is_global = GELF_ST_BIND(elf_symbol->st_info) != STB_LOCAL;
-
-	if (!is_better(symbol, name, length, is_global)) {
-		if (is_rival(symbol, name, length, is_global))
-			note_rival(symbol, name, length);
-		return;
-	}
-	symbol->has_others = symbol->is_in_doubt = false;
-	symbol->name = keep_text(name, length);
-	symbol->is_global = is_global;
-}
-
-static void find_exact(Dwfl_Module *module, struct symbol *symbols,
-		       size_t count)
-{
-	int i, all = dwfl_module_getsymtab(module);
-	const char *name;
-	GElf_Addr value;
-	GElf_Sym symbol;
-	struct symbol *found;
-
-	for (i = 0; i < all; i++) {
-		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
-					       NULL, NULL);
-		if (!symbols_is_function(&symbol, name))
-			continue;
-		found = symbols_at(symbols, count, value);
-		if (!found)
-			continue;
-		take_name(found, &symbol, name);
-		found->is_exact = true;
-	}
-}
-
-static int compare_symbols(const void *left, const void *right)
-{
-	const struct symbol *a = left, *b = right;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static int compare_functions(const void *left, const void *right)
-{
-	const struct function_symbol *a = left, *b = right;
-
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	if (a->is_global != b->is_global)
-		return a->is_global ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-/* One name for each address. */
-static size_t keep_best(struct function_symbol *all, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!kept || all[kept - 1].address != all[i].address)
-			all[kept++] = all[i];
-	}
-	return kept;
+	(void)files;
+	if (answer->head.kind != ANSWER_FUNCTION ||
+	    (last && last->address >= answer->head.a))
+		return false;
+	GROW(listing->all, listing->count, listing->room);
+	listing->all[listing->count++] = (struct function_symbol){
+		.address = answer->head.a,
+		.size = answer->head.b,
+		.name = keep_text(answer->text, SIZE_MAX),
+	};
+	return true;
 }
 
 struct function_symbol *symbols_list(struct object *object, size_t *count)
 {
-	struct function_symbol *all = NULL;
-	size_t room = 0;
-	int i, end;
+	struct listing listing = { .all = NULL };
 
-	*count = 0;
-	if (!symbols_open(object))
-		return NULL;
-	end = dwfl_module_getsymtab(object->files->module);
-	for (i = 0; i < end; i++) {
-		GElf_Addr value;
-		GElf_Sym symbol;
-		const char *name = dwfl_module_getsym_info(
-			object->files->module, i, &symbol, &value, NULL, NULL,
-			NULL);
-
-		if (!symbols_is_function(&symbol, name) || symbol.st_size == 0 ||
-		    strchr(name, '.'))
-			continue;
-		GROW(all, *count, room);
-		all[(*count)++] = (struct function_symbol){
-			.address = value,
-			.size = symbol.st_size,
-			.name = keep_text(name, symbols_name_length(name)),
-			.is_global = GELF_ST_BIND(symbol.st_info) != STB_LOCAL,
-			.order = i,
-		};
-	}
-	if (*count)
-		qsort(all, *count, sizeof(*all), compare_functions);
-	*count = keep_best(all, *count);
-	return all;
+	if (is_open(object))
+		ask(object, NAMES_LIST, NULL, 0, take_function, &listing);
+	*count = listing.count;
+	return listing.all;
 }
 
-/*
- * Addresses within a function, which nobody should pass to us: the innermost
- * symbol around them.  @starts keeps where the best so far begins.
- */
-static void find_around(Dwfl_Module *module, struct symbol *symbols,
-			size_t count)
+/* --- by which names functions are called --- */
+
+struct taking {
+	void (*take)(void *context, uint32_t number, const char *name,
+		     const char *source_name);
+	void *context;
+	uint32_t count;
+};
+
+static bool take_any_name(struct object_files *files,
+			  const struct answer *answer, void *context)
 {
-	int i, all = dwfl_module_getsymtab(module);
-	uint64_t *starts = allocate(count, sizeof(*starts));
-	/* A hostile file could have every symbol cover every address. */
-	uint64_t steps = 10000000;
+	struct taking *taking = context;
 	const char *name;
-	GElf_Addr value;
-	GElf_Sym symbol;
-	size_t j;
 
-	for (i = 0; i < all; i++) {
-		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
-					       NULL, NULL);
-		if (!symbols_is_function(&symbol, name) || symbol.st_size == 0)
-			continue;
-		j = find_address(symbols, sizeof(*symbols), count,
-					 value);
-		for (; j < count && symbols[j].address - value < symbol.st_size;
-		     j++) {
-			if (steps-- == 0)
-				goto out;
-			if (symbols[j].is_exact ||
-			    (symbols[j].name && starts[j] > value))
-				continue;
-			if (starts[j] < value)
-				symbols[j].name = NULL;
-			take_name(&symbols[j], &symbol, name);
-			starts[j] = value;
-		}
-	}
-out:
-	free(starts);
+	(void)files;
+	if (answer->head.kind != ANSWER_NAME ||
+	    answer->head.number >= taking->count)
+		return false;
+	name = keep_text(answer->text, SIZE_MAX);
+	taking->take(taking->context, answer->head.number, name,
+		     *answer->more ? keep_text(answer->more, SIZE_MAX) : name);
+	return true;
 }
 
-/* The names of functions that choose what an entry jumps to: their addresses are
- * in @entries, by slot. */
-static void name_choosers(Dwfl_Module *module, struct symbol *symbols,
-			  const struct plt_entry *entries, size_t count)
+void symbols_names_at(struct object *object, const uint64_t *addresses,
+		      uint32_t count,
+		      void (*take)(void *context, uint32_t number,
+				   const char *name, const char *source_name),
+		      void *context)
 {
-	struct symbol *choosers = allocate(count, sizeof(*choosers));
-	struct symbol key = { 0 }, *found;
-	size_t i, n = 0, kept = 0;
+	struct taking taking = { take, context, count };
 
-	for (i = 0; i < count; i++)
-		if (entries[i].chooser)
-			choosers[n++].address = entries[i].chooser;
-	if (n)
-		qsort(choosers, n, sizeof(*choosers), compare_symbols);
-	for (i = 0; i < n; i++)
-		if (!kept || choosers[kept - 1].address != choosers[i].address)
-			choosers[kept++] = choosers[i];
-	find_exact(module, choosers, kept);
-	for (i = 0; i < count; i++) {
-		key.address = entries[i].chooser;
-		found = kept ? bsearch(&key, choosers, kept, sizeof(key),
-				       compare_symbols) :
-			       NULL;
-		if (found)
-			symbols[entries[i].symbol].name = found->name;
-	}
-	free(choosers);
+	if (is_open(object))
+		ask(object, NAMES_ALL, addresses, count, take_any_name,
+		    &taking);
 }
 
-static void find_behind_plt(Dwfl_Module *module, struct symbol *symbols,
-			    size_t count)
+static bool take_called(struct object_files *files, const struct answer *answer,
+			void *context)
 {
-	struct plt_entry *entries = NULL;
-	size_t i, n = 0, room = 0;
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(module, &bias);
-	uint64_t slot;
+	struct names *called = context;
 
-	for (i = 0; elf && i < count; i++) {
-		if (symbols[i].name ||
-		    !plt_slot(elf, symbols[i].address, &slot))
-			continue;
-		GROW(entries, n, room);
-		entries[n++] = (struct plt_entry){ .slot = slot, .symbol = i };
-	}
-	if (!n)
+	(void)files;
+	if (answer->head.kind != ANSWER_NAME)
+		return false;
+	if (names_find(called, answer->text) == NONE)
+		names_add(called, keep_text(answer->text, SIZE_MAX));
+	return true;
+}
+
+void symbols_called_by_table(struct object *object, struct names *called)
+{
+	if (is_open(object))
+		ask_one(object, NAMES_CALLED_BY_TABLE, 0, take_called, called,
+			0);
+}
+
+void symbols_called_by_sites(struct object *object, struct names *called,
+			     uint64_t *steps)
+{
+	uint64_t left;
+
+	if (!is_open(object))
 		return;
-	plt_resolve(elf, entries, n);
-	for (i = 0; i < n; i++)
-		if (entries[i].name && entries[i].name[0])
-			symbols[entries[i].symbol].name =
-				keep_text(entries[i].name,
-					  symbols_name_length(entries[i].name));
-	name_choosers(module, symbols, entries, n);
-	free(entries);
+	left = ask_one(object, NAMES_CALLED_BY_SITES, *steps, take_called,
+		       called, 0);
+	*steps = left < *steps ? left : *steps;
 }
 
-struct symbol *symbols_at(struct symbol *symbols, size_t count,
-			  uint64_t address)
-{
-	size_t found = find_address(symbols, sizeof(*symbols), count, address);
+/* --- what there is --- */
 
-	return found < count && symbols[found].address == address ?
-		       &symbols[found] :
-		       NULL;
+bool symbols_are_stripped(struct object *object)
+{
+	return object->files && is_open(object) &&
+	       ask_one(object, NAMES_IS_STRIPPED, 0, NULL, NULL, 0);
 }
 
-struct object_files *symbols_open(struct object *object)
+bool symbols_have_lines(struct object *object)
 {
-	if (!object->opened)
-		open_object(object);
-	return object->files;
+	return !object->files || !is_open(object) ||
+	       ask_one(object, NAMES_HAS_LINES, 0, NULL, NULL, 1);
 }
 
-void symbols_find(struct object *object, struct symbol *symbols, size_t count)
+/* --- variables --- */
+
+struct finding_data {
+	struct data_symbol *symbols;
+	size_t count;
+};
+
+static bool take_variable(struct object_files *files,
+			  const struct answer *answer, void *context)
 {
-	size_t i;
+	struct finding_data *finding = context;
+	const struct names_answer *head = &answer->head;
+	struct data_symbol *symbol = &finding->symbols[head->number];
 
-	if (!symbols_open(object))
-		return;
-	find_exact(object->files->module, symbols, count);
-	for (i = 0; i < count; i++)
-		if (!symbols[i].is_exact)
-			break;
-	if (i == count)
-		return;
-	find_around(object->files->module, symbols, count);
-	find_behind_plt(object->files->module, symbols, count);
-}
-
-/* The innermost, then the first in the alphabet: which one it is does not hang on
- * the order of the table. */
-static bool is_better_data(const struct data_symbol *old, uint64_t start,
-			   const char *name, size_t length)
-{
-	if (!old->name || start != old->start)
-		return !old->name || start > old->start;
-	return strncmp(name, old->name, length) < 0;
-}
-
-static void name_data(struct data_symbol *symbols, size_t count,
-		      const GElf_Sym *symbol, uint64_t start, const char *name)
-{
-	size_t length = symbols_name_length(name), i = find_address(symbols, sizeof(*symbols),
-							 count, start);
-
-	for (; i < count && symbols[i].address - start < symbol->st_size; i++) {
-		if (!is_better_data(&symbols[i], start, name, length))
-			continue;
-		symbols[i].name = keep_text(name, length);
-		symbols[i].start = start;
-	}
+	(void)files;
+	if (head->kind != ANSWER_DATA || head->number >= finding->count ||
+	    head->a > symbol->address)
+		return false;
+	symbol->start = head->a;
+	symbol->name = keep_text(answer->text, SIZE_MAX);
+	symbol->source_name = *answer->more ?
+			keep_text(answer->more, SIZE_MAX) : symbol->name;
+	return true;
 }
 
 void symbols_find_data(struct object *object, struct data_symbol *symbols,
 		       size_t count)
 {
-	uint64_t steps = 0;
-	GElf_Addr value;
-	const char *name;
-	GElf_Sym symbol;
-	int i, all;
+	uint64_t *addresses = addresses_of(symbols, sizeof(*symbols), count);
+	struct finding_data finding = { symbols, count };
 
-	if (!symbols_open(object))
-		return;
-	all = dwfl_module_getsymtab(object->files->module);
-	for (i = 0; i < all && steps < STEPS_MAX; i++, steps += count) {
-		name = dwfl_module_getsym_info(object->files->module, i,
-					       &symbol, &value, NULL, NULL,
-					       NULL);
-		if (name && name[0] && symbol.st_shndx != SHN_UNDEF &&
-		    GELF_ST_TYPE(symbol.st_info) == STT_OBJECT)
-			name_data(symbols, count, &symbol, value, name);
-	}
+	if (is_open(object))
+		ask(object, NAMES_DATA, addresses, (uint32_t)count,
+		    take_variable, &finding);
+	free(addresses);
 }
 
-/*
- * Where functions were written.  Compilation units are found by a table of
- * their ranges made once (clang leaves out .debug_aranges); in a unit that is
- * asked for, the functions are listed once.  A function that is not listed
- * gets the row of the line table at its entry.
- */
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct range *a = left, *b = right;
+/* --- lines --- */
 
-	return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
-static int compare_declarations(const void *left, const void *right)
-{
-	const struct declaration *a = left, *b = right;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static void add_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
-{
-	Dwarf_Addr base, begin, end;
-	ptrdiff_t at = 0;
-
-	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
-	       lines->steps++ < STEPS_MAX) {
-		/* What the linker dropped stays here with address 0. */
-		if (begin == 0 || begin >= end)
-			continue;
-		GROW(lines->ranges, lines->range_count, lines->range_room);
-		lines->ranges[lines->range_count++] =
-			(struct range){ begin, end, unit };
-	}
-}
-
-/* @dwarf may be NULL; @bias is added to its addresses.  Never NULL. */
-static struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias)
-{
-	struct lines *lines = allocate(1, sizeof(*lines));
-	Dwarf_Off at = 0, next;
-	size_t header;
-	Dwarf_Die die;
-
-	lines->dwarf = dwarf;
-	lines->bias = bias;
-	if (!dwarf)
-		return lines;
-	while (dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0 &&
-	       lines->steps++ < STEPS_MAX) {
-		if (dwarf_offdie(dwarf, at + header, &die)) {
-			GROW(lines->units, lines->unit_count, lines->unit_room);
-			lines->units[lines->unit_count] =
-				(struct unit){ .die = die };
-			add_ranges(lines, &die, lines->unit_count++);
-		}
-		at = next;
-	}
-	if (lines->range_count)
-		qsort(lines->ranges, lines->range_count, sizeof(*lines->ranges),
-		      compare_ranges);
-	return lines;
-}
-
-static struct unit *find_unit(struct lines *lines, uint64_t address)
-{
-	uint32_t low = 0, high = lines->range_count, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (lines->ranges[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= lines->ranges[low - 1].end)
-		return NULL;
-	return &lines->units[lines->ranges[low - 1].unit];
-}
-
-static void add_declaration(struct unit *unit, Dwarf_Die *die)
-{
-	Dwarf_Addr address, base, end;
-
-	/* A function in two parts, hot and cold, has ranges; hot first. */
-	if (dwarf_lowpc(die, &address) != 0 &&
-	    dwarf_ranges(die, 0, &base, &address, &end) <= 0)
-		return;
-	GROW(unit->declarations, unit->count, unit->room);
-	unit->declarations[unit->count++] =
-		(struct declaration){ address, dwarf_dieoffset(die) };
-}
-
-static bool has_scope(Dwarf_Die *die)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void list_declarations(struct lines *lines, struct unit *unit)
-{
-	Dwarf_Die stack[DEPTH_MAX + 1];
-	int depth = 0;
-
-	unit->listed = true;
-	if (dwarf_child(&unit->die, &stack[0]) != 0)
-		return;
-	while (depth >= 0 && lines->steps++ < STEPS_MAX) {
-		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
-			add_declaration(unit, &stack[depth]);
-		if (depth < DEPTH_MAX && has_scope(&stack[depth]) &&
-		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 &&
-		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
-			depth--;
-	}
-	if (unit->count)
-		qsort(unit->declarations, unit->count,
-		      sizeof(*unit->declarations), compare_declarations);
-}
-
-/* In DWARF 5 file 0 is the unit's own; clang says so, elfutils before 0.189
- * takes it for "no file". */
-static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
-{
-	const char *file = dwarf_decl_file(die);
-	Dwarf_Half version = 0;
-	Dwarf_Files *files;
+struct finding_lines {
+	struct line *lines;
 	size_t count;
+};
 
-	if (file || dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL,
-				  NULL, NULL) != 0 || version < 5 ||
-	    dwarf_getsrcfiles(unit, &files, &count) != 0 || count == 0)
-		return file;
-	return dwarf_filesrc(files, 0, NULL, NULL);
-}
-
-static bool find_declaration(struct lines *lines, struct unit *unit,
-			     uint64_t address, const char **file, int *line)
+static bool take_line(struct object_files *files, const struct answer *answer,
+		      void *context)
 {
-	const struct declaration key = { .address = address }, *found = NULL;
-	Dwarf_Die die;
+	struct finding_lines *finding = context;
+	const struct names_answer *head = &answer->head;
 
-	if (unit->count)
-		found = bsearch(&key, unit->declarations, unit->count,
-				sizeof(key), compare_declarations);
-	if (!found || !dwarf_offdie(lines->dwarf, found->die, &die))
+	if (head->kind != ANSWER_LINE || head->number >= finding->count ||
+	    head->a > INT32_MAX || head->b > files->name_count ||
+	    (head->b == files->name_count) != (*answer->text != '\0'))
 		return false;
-	*file = find_decl_file(&unit->die, &die);
-	return *file && dwarf_decl_line(&die, line) == 0;
-}
-
-static bool find_row(struct unit *unit, uint64_t address, const char **file,
-		     int *line)
-{
-	Dwarf_Line *row = dwarf_getsrc_die(&unit->die, address);
-
-	if (!row)
-		return false;
-	*file = dwarf_linesrc(row, NULL, NULL);
-	return *file && dwarf_lineno(row, line) == 0;
-}
-
-static bool lines_find(struct lines *lines, uint64_t address, const char **file,
-		int *line)
-{
-	struct unit *unit;
-
-	address -= lines->bias;
-	unit = find_unit(lines, address);
-	if (!unit)
-		return false;
-	if (!unit->listed)
-		list_declarations(lines, unit);
-	if (!find_declaration(lines, unit, address, file, line) &&
-	    !find_row(unit, address, file, line))
-		return false;
-	*file = keep_text(*file, SIZE_MAX);
+	if (*answer->text) {
+		GROW(files->names, files->name_count, files->name_room);
+		files->names[files->name_count++] =
+			keep_text(answer->text, SIZE_MAX);
+	}
+	finding->lines[head->number].file = files->names[head->b];
+	finding->lines[head->number].line = (int)head->a;
 	return true;
 }
 
-static bool has_symbol_table(Elf *elf)
+static void ask_lines(struct object *object, uint32_t first, uint32_t count)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	struct object_files *files = object->files;
+	struct finding_lines finding = { files->lines + first, count };
+	uint32_t i;
 
-	while ((section = elf_nextscn(elf, section)) != NULL)
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_type == SHT_SYMTAB)
-			return true;
-	return false;
+	if (is_open(object))
+		ask(object, NAMES_LINES, object->addresses + first, count,
+		    take_line, &finding);
+	for (i = first; i < first + count; i++)
+		files->lines[i].is_known = true;
 }
 
-bool symbols_are_stripped(struct object *object)
+static int compare_addresses(const void *left, const void *right)
 {
-	const char *debug_file = NULL;
-	GElf_Addr bias;
-	Elf *elf;
+	const uint64_t *a = left, *b = right;
 
-	if (!object->files)
-		return false;
-	elf = dwfl_module_getelf(object->files->module, &bias);
-	dwfl_module_getsymtab(object->files->module);
-	dwfl_module_info(object->files->module, NULL, NULL, NULL, NULL, NULL,
-			 NULL, &debug_file);
-	return elf && !debug_file && !has_symbol_table(elf);
-}
-
-static struct lines *lines_of(struct object_files *files)
-{
-	Dwarf_Addr bias;
-	Dwarf *dwarf;
-
-	if (!files->lines) {
-		dwarf = dwfl_module_getdwarf(files->module, &bias);
-		files->lines = lines_open(dwarf, bias);
-	}
-	return files->lines;
-}
-
-bool symbols_have_lines(struct object *object)
-{
-	return !object->files || lines_of(object->files)->unit_count > 0;
+	return (*a > *b) - (*a < *b);
 }
 
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line)
 {
-	return object->files &&
-	       lines_find(lines_of(object->files), address, file, line);
+	struct object_files *files = object->files;
+	const uint64_t *found;
+	uint32_t i;
+
+	if (!files || !object->address_count)
+		return false;
+	found = bsearch(&address, object->addresses, object->address_count,
+			sizeof(address), compare_addresses);
+	if (!found)
+		return false;
+	if (!files->lines)
+		files->lines = allocate(object->address_count,
+					sizeof(*files->lines));
+	i = (uint32_t)(found - object->addresses);
+	if (!files->lines[i].is_known && files->lines_asked++ < LINES_ALONE)
+		ask_lines(object, i, 1);
+	if (!files->lines[i].is_known)
+		ask_lines(object, 0, object->address_count);
+	*file = files->lines[i].file;
+	*line = files->lines[i].line;
+	return *file != NULL;
+}
+
+/* --- names of the recording --- */
+
+static bool take_source_name(struct object_files *files,
+			     const struct answer *answer, void *context)
+{
+	const char **name = context;
+
+	(void)files;
+	if (answer->head.kind != ANSWER_NAME)
+		return false;
+	if (*answer->more)
+		*name = keep_text(answer->more, SIZE_MAX);
+	return true;
+}
+
+const char *demangle(const char *name)
+{
+	static struct object nothing;
+	static struct object_files files = { .object = &nothing,
+					     .apart = { .fd = -1 } };
+	static unsigned begun;
+	struct names_request request = { .kind = NAMES_DEMANGLE,
+					 .size = strlen(name) };
+	uint64_t result;
+
+	if (name[0] != '_' || name[1] != 'Z' || request.size > NAMES_TEXT_MAX)
+		return name;
+	if (files.apart.fd < 0 &&
+	    (begun++ == DEMANGLERS_MAX || !apart_open(&files.apart)))
+		return name;
+	files.said = 0;
+	apart_send(&files.apart, &request, sizeof(request), -1);
+	apart_send(&files.apart, name, request.size, -1);
+	if (!read_answers(&files, take_source_name, &name, &result))
+		warn("%s: the demangler was ended: %s", name,
+		     "names like it are shown as they are");
+	return name;
 }

@@ -1,6 +1,6 @@
 /*
- * Names for addresses.  Only symbols.c opens files that a recording names; it and
- * those that include object_files.h know elfutils.
+ * Names for addresses.  Only elf_names.c knows elfutils, and it runs in processes apart;
+ * only symbols.c opens files that a recording names.
  */
 #ifndef REPORT_SYMBOLS_H
 #define REPORT_SYMBOLS_H
@@ -17,16 +17,22 @@ struct object {
 	uint32_t functions;		/* recorded in it */
 	bool opened;
 	struct object_files *files;	/* NULL: not there, or another build */
+	uint64_t *addresses;		/* that symbols_find() was asked for, sorted */
+	uint32_t address_count;
 };
 
 struct symbol {
 	uint64_t address;		/* in the file; what is asked for */
 	const char *name;		/* as linked; NULL: it has none */
+	const char *source_name;	/* as the source has it, or the same */
 	bool is_exact;			/* the name's address is @address */
 	bool is_global;
 	bool has_others;		/* names that are as good ... */
 	bool is_in_doubt;		/* ... and another one in the source */
 };
+
+/* Before there is much in memory: see apart.h. */
+void symbols_begin(void);
 
 /* Lets elfutils ask debuginfod servers; else it cannot use the network. */
 void symbols_allow_network(void);
@@ -39,6 +45,7 @@ struct data_symbol {
 	uint64_t address;		/* in the file; what is asked for */
 	uint64_t start;			/* of the variable */
 	const char *name;		/* as linked; NULL: there is none */
+	const char *source_name;	/* as in struct symbol */
 };
 
 /* The same as symbols_find, for variables. */
@@ -66,7 +73,22 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 bool symbols_are_stripped(struct object *object);
 bool symbols_have_lines(struct object *object);
 
-/* @name as the source has it, or @name. */
+/* For called.c.  Adds the names by which @object calls functions through its linkage
+ * table; and those that its debug information has call sites of, as far as @steps lead,
+ * which become less. */
+void symbols_called_by_table(struct object *object, struct names *called);
+void symbols_called_by_sites(struct object *object, struct names *called,
+			     uint64_t *steps);
+/* All names of the functions that begin at @count addresses, which are sorted, in the
+ * order of the table. */
+void symbols_names_at(struct object *object, const uint64_t *addresses,
+		      uint32_t count,
+		      void (*take)(void *context, uint32_t number,
+				   const char *name, const char *source_name),
+		      void *context);
+
+/* @name as the source has it, or @name; and the same where nothing is at stake. */
 const char *demangle(const char *name);
+const char *demangle_here(const char *name);
 
 #endif

@@ -15,7 +15,7 @@
 
 static const char **warnings;
 static size_t warnings_count, warnings_room;
-static bool progress_shown;
+static bool progress_shown, dies_at_once;
 static const char *verb = "";
 
 static void say(const char *format, va_list arguments)
@@ -31,6 +31,11 @@ static void say(const char *format, va_list arguments)
 	free(text);
 }
 
+void die_at_once(void)
+{
+	dies_at_once = true;
+}
+
 void die(const char *format, ...)
 {
 	va_list arguments;
@@ -38,6 +43,8 @@ void die(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
+	if (dies_at_once)
+		_exit(1);
 	output_discard();
 	exit(1);
 }

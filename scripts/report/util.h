@@ -21,6 +21,9 @@ _Noreturn void die(const char *format, ...)
 void usage_verb(const char *name);
 _Noreturn void die_usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
+/* From here on die() ends the process and does nothing else: what is to be tidied up
+ * belongs to another one. */
+void die_at_once(void);
 /* Says it on stderr and keeps it for the json output. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 size_t warning_count(void);

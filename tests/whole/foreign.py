@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""foreign.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Objects that a recording names may be anybody's: what reads them has a process of its
+own, in which it may crash, loop or ask for all memory there is, and can do nothing else.
+And names and lines come from wherever distributions put them.
+"""
+import http.server
+import lzma
+import os
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import threading
+
+import craft
+import shimtest
+from craft import BASE, MEMORY, node, thread
+from shimtest import (compile, expect, expect_equal, new_directory, record,
+                      test)
+
+MIB = 1024
+
+
+def report(recording, *words, preload=None, status=0, **more):
+    """What it prints and says, and how much it and its processes needed, in MiB."""
+    if preload:
+        more['LD_PRELOAD'] = preload
+    out = open(os.path.join(new_directory('output'), 'out'), 'w+')
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    child = subprocess.Popen([shimtest.report, *words, recording], stdout=out,
+                             stderr=subprocess.PIPE, preexec_fn=limit,
+                             stdin=subprocess.DEVNULL,
+                             cwd=new_directory('cwd'),
+                             env=shimtest.environment(**more))
+    said = child.stderr.read().decode(errors='replace')
+    child.stderr.close()
+    _, code, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(code)
+    expect_equal(child.returncode, status, '%s: %s' % (words, said))
+    out.seek(0)
+    return out.read(), said, used.ru_maxrss >> 10
+
+
+# --- what goes wrong there ---
+
+def recorded():
+    return record([compile('nesting.c')], 'calltree').output
+
+
+def spoiled(what, *words):
+    preload = compile('apart.c', flags=['-shared', '-fPIC', '-w'],
+                      name='libapart.so', instrument=False,
+                      libraries=['-ldl'])
+    return report(recorded(), *words, preload=preload, APART=what)
+
+
+def expect_addresses(printed, said, why):
+    expect_equal(len(re.findall(r'by address', said)), 1, said)
+    expect(why in said, said)
+    expect(re.search(r'0x[0-9a-f]+ \[nesting\]', printed), printed)
+
+
+@test
+def a_crash_costs_the_names_of_one_object():
+    expect_addresses(*spoiled('fall', 'report')[:2], 'Segmentation fault')
+    expect_addresses(*spoiled('abort', 'report')[:2], 'Aborted')
+
+
+@test
+def a_loop_is_ended():
+    expect_addresses(*spoiled('loop', 'report')[:2], 'more than 4 seconds')
+
+
+@test
+def it_can_open_nothing_connect_to_nothing_and_execute_nothing():
+    for what in ('open', 'create', 'connect', 'execute', 'write code',
+                 'allocate'):
+        printed, said, _ = spoiled(what, 'report')
+        expect('main' in printed and not said, '%s: %s%s' % (what, printed,
+                                                             said))
+    expect_addresses(*spoiled('nothing', 'report')[:2], 'Segmentation fault')
+
+
+@test
+def no_process_is_left_behind():
+    for words, status in ((['report'], 0), (['report', '--memory'], 1)):
+        marker = 'MARKER=%d.%s' % (os.getpid(), status)
+        report(recorded(), *words, status=status, MARKER=marker[7:])
+        left = []
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                if marker.encode() in open('/proc/%s/environ' % pid,
+                                           'rb').read():
+                    left.append(pid)
+            except OSError:
+                pass
+        expect_equal(left, [], 'processes')
+
+
+# --- bombs ---
+
+MANY = 384 << 20
+ZEROS = ('__asm__(".pushsection .debug_info,\\"\\",@progbits\\n.zero %d\\n'
+         '.popsection");\nint main(void) { return 0; }\n' % MANY)
+
+
+@test
+def compressed_sections_need_no_more_than_their_file_may():
+    directory = new_directory('bombs')
+    source, program, packed = (os.path.join(directory, name)
+                               for name in ('bomb.c', 'bomb', 'packed'))
+    packer = lzma.LZMACompressor(preset=1)
+    with open(packed, 'wb') as file:
+        for _ in range(MANY >> 24):
+            file.write(packer.compress(b'\0' * (1 << 24)))
+        file.write(packer.flush())
+    with open(source, 'w') as file:
+        file.write(ZEROS)
+    build = ['gcc', '-g', '-finstrument-functions', source, '-o', program]
+    # The symbols of a stripped program, and debug information.
+    for commands in ([build[:-3] + ['-x', 'c', '-', '-o', program],
+                      ['strip', program],
+                      ['objcopy', '--add-section', '.gnu_debugdata=' + packed,
+                       program]], [build + ['-gz=zlib']]):
+        for command in commands:
+            subprocess.run(command, check=True,
+                           input=b'int main(void) { return 0; }')
+        expect(os.path.getsize(program) < 2 << 20, 'no bomb')
+        recording = record([program], 'calltree').output
+        printed, said, mib = report(recording, 'report')
+        expect(mib < 256, '%s: %d MiB' % (commands, mib))
+        expect('[bomb' in printed, printed)
+
+
+@test
+def a_string_that_is_a_million_names_is_not_read_as_often():
+    """Each symbol begins one byte further in the same string."""
+    directory, build_id = new_directory('names'), b'\x08' * 20
+    path, count = os.path.join(directory, 'object'), 20000
+    source = os.path.join(directory, 's.s')
+    with open(source, 'w') as file:
+        file.write('.globl %s\n.type %s,@function\n%s: ret\n' %
+                   (('a' * 30000,) * 3))
+    subprocess.run(['gcc', '-c', source, '-o', path], check=True)
+    data = bytearray(open(path, 'rb').read())
+    sections = struct.unpack_from('<Q', data, 40)[0]
+    for i in range(struct.unpack_from('<H', data, 60)[0]):
+        kind, = struct.unpack_from('<I', data, sections + 64 * i + 4)
+        if kind == 2:
+            table = sections + 64 * i
+    name = data.index(b'a' * 30000) - struct.unpack_from(
+        '<Q', data, sections + 64 * struct.unpack_from(
+            '<I', data, table + 40)[0] + 24)[0]
+    symbols = b'\0' * 24 + b''.join(
+        struct.pack('<IBBHQQ', name + i, 0x12, 0, 1, 16 * i, 16)
+        for i in range(count))
+    struct.pack_into('<QQ', data, table + 24, len(data), len(symbols))
+    struct.pack_into('<I', data, table + 44, 1)
+    with open(path, 'wb') as file:
+        file.write(data + symbols)
+    recording = craft.write(new_directory('recording'), {
+        'meta': craft.meta(), 'images': craft.images(craft.image(
+            BASE, BASE + (1 << 30), path, b'')),
+        '0.calltree': craft.tree(thread(), *[node(BASE + 16 * i, MEMORY)
+                                             for i in range(count)])})
+    printed, said, mib = report(recording, 'export', 'csv')
+    expect(mib < 256, '%d MiB' % mib)
+    expect(len(printed) < 32 << 20, '%d bytes' % len(printed))
+    expect('a' * 30000 in printed, 'not one name')
+
+
+@test
+def an_object_that_is_a_pipe_is_not_opened():
+    directory = new_directory('pipe')
+    path = os.path.join(directory, 'object')
+    os.mkfifo(path)
+    writer = subprocess.Popen(['sh', '-c', 'exec >"$0"; echo opened', path],
+                              stderr=subprocess.DEVNULL)
+    recording = craft.write(new_directory('recording'), {
+        'meta': craft.meta(), 'images': craft.images(craft.image(
+            BASE, BASE + (1 << 30), path)),
+        '0.calltree': craft.tree(thread(), node(BASE + 16, MEMORY))})
+    try:
+        for _ in range(20):     # it may not have begun to wait at first
+            report(recording, 'report')
+            expect_equal(writer.poll(), None, 'somebody opened it')
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+# --- where names and lines come from ---
+
+def names_and_lines(recording, *words, **more):
+    printed, said, _ = report(recording, 'report', '--limit', '0', *words,
+                              **more)
+    return (set(re.findall(r'  (\w+) \[nesting nesting\.c:\d+\]', printed)),
+            said)
+
+
+def stripped(where, link=True):
+    """A program whose debug information is in @where(its directory, build-id)."""
+    directory = new_directory('stripped')
+    program = os.path.join(directory, 'nesting')
+    shutil.copy(compile('nesting.c'), program)
+    recording = record([program], 'calltree').output
+    notes = subprocess.run(['readelf', '-n', program], capture_output=True,
+                           text=True, check=True).stdout
+    build_id = re.search(r'Build ID: (\w+)', notes).group(1)
+    debug = where(directory, build_id)
+    os.makedirs(os.path.dirname(debug), exist_ok=True)
+    subprocess.run(['objcopy', '--only-keep-debug', program, debug], check=True)
+    subprocess.run(['strip', '-g', program], check=True)
+    subprocess.run(['strip', program], check=True)
+    if link:
+        subprocess.run(['objcopy', '--add-gnu-debuglink=' + debug, program],
+                       check=True)
+    return recording, program, debug
+
+
+WANTED = {'main', 'a', 'b', 'c'}
+
+
+@test
+def debug_information_may_be_beside_the_object():
+    for place in '', '.debug':
+        recording, _, debug = stripped(lambda directory, _: os.path.join(
+            directory, place, 'nesting.dbg'))
+        names, said = names_and_lines(recording)
+        expect(WANTED <= names and not said, '%s: %s %s' % (place, names, said))
+        # One that has another checksum is of something else.
+        with open(debug, 'ab') as file:
+            file.write(b'x')
+        names, said = names_and_lines(recording)
+        expect_equal(names, set(), 'another')
+
+
+@test
+def what_files_share_is_found():
+    """dwz has put a part of the debug information into another file."""
+    if not shutil.which('dwz'):
+        raise shimtest.Skipped('dwz is not installed')
+    directory = new_directory('shared')
+    for name in 'nesting', 'other':
+        shutil.copy(compile('nesting.c'), os.path.join(directory, name))
+    done = subprocess.run(['dwz', '-m', 'common', '-M',
+                           os.path.join(directory, 'common'), 'nesting',
+                           'other'], cwd=directory, capture_output=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    recording = record([os.path.join(directory, 'nesting')], 'calltree').output
+    names, said = names_and_lines(recording)
+    expect(WANTED <= names, (names, said))
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    files, asked = {}, []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        found = self.files.get(self.path)
+        self.send_response(200 if found else 404)
+        self.end_headers()
+        if found:
+            self.wfile.write(open(found, 'rb').read())
+
+    def log_message(self, *_):
+        pass
+
+
+@test
+def servers_are_asked_if_the_user_wants_it_and_not_else():
+    recording, program, debug = stripped(
+        lambda directory, _: os.path.join(directory, 'far', 'away'), False)
+    notes = subprocess.run(['readelf', '-n', program], capture_output=True,
+                           text=True, check=True).stdout
+    build_id = re.search(r'Build ID: (\w+)', notes).group(1)
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    more = {'DEBUGINFOD_URLS': 'http://127.0.0.1:%d' % server.server_port,
+            'DEBUGINFOD_CACHE_PATH': new_directory('cache')}
+    try:
+        Server.files['/buildid/%s/debuginfo' % build_id] = debug
+        names, _ = names_and_lines(recording, **more)
+        expect_equal((names, Server.asked), (set(), []), 'nobody wants it')
+        names, said = names_and_lines(recording, '--debuginfod', **more)
+        if 'there is no libdebuginfod' in said:
+            raise shimtest.Skipped('libdebuginfod is not installed')
+        expect(WANTED <= names, (names, said, Server.asked))
+        # And when the program itself is gone.
+        Server.files['/buildid/%s/executable' % build_id] = program + '.copy'
+        os.rename(program, program + '.copy')
+        names, said = names_and_lines(recording, '--debuginfod', **more)
+        expect(WANTED <= names, (names, said, Server.asked))
+    finally:
+        server.shutdown()
+
+
+if __name__ == '__main__':
+    shimtest.main()
