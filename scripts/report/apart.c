@@ -282,12 +282,36 @@ static void end(void)
 		;
 }
 
+/* Where standard input or output is closed, theirs are the first numbers. */
+static int away_from_standard(int fd)
+{
+	int moved = fd;
+
+	if (fd < 3) {
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		close(fd);
+	}
+	return moved;
+}
+
+static bool make_pair(int pair[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return false;
+	pair[0] = away_from_standard(pair[0]);
+	pair[1] = away_from_standard(pair[1]);
+	if (pair[0] >= 0 && pair[1] >= 0)
+		return true;
+	close(pair[0]);
+	close(pair[1]);
+	return false;
+}
+
 void apart_begin(void)
 {
 	int pair[2];
 
-	if (to_first >= 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+	if (to_first >= 0 || !make_pair(pair))
 		return;
 	owner = getpid();
 	fflush(NULL);
@@ -325,8 +349,7 @@ bool apart_open(struct apart *apart)
 	int pair[2], word = 0, passed;
 
 	*apart = none;
-	if (to_first < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+	if (to_first < 0 || !make_pair(pair)) {
 		warn("no process can be started to read symbols: %s; functions "
 		     "are shown by address", strerror(errno));
 		return false;

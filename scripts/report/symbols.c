@@ -25,7 +25,8 @@
  * beside it. */
 #define SAID_LEAST (64ull << 20)
 #define SAID_TIMES 32
-/* Lines that are asked for one by one; then all of the object are. */
+/* Lines that are asked for one by one; then, or where its process has ended to make room
+ * for others, all of the object are. */
 #define LINES_ALONE 64
 #define DEMANGLERS_MAX 10
 
@@ -727,7 +728,9 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 		files->lines = allocate(object->address_count,
 					sizeof(*files->lines));
 	i = (uint32_t)(found - object->addresses);
-	if (!files->lines[i].is_known && files->lines_asked++ < LINES_ALONE)
+	/* To read its file again for each would take long, where objects are many. */
+	if (!files->lines[i].is_known && files->apart.fd >= 0 &&
+	    files->lines_asked++ < LINES_ALONE)
 		ask_lines(object, i, 1);
 	if (!files->lines[i].is_known)
 		ask_lines(object, 0, object->address_count);

@@ -102,6 +102,57 @@ def no_process_is_left_behind():
         expect_equal(left, [], 'processes')
 
 
+@test
+def names_are_found_where_standard_streams_are_closed():
+    for closed in '<&-', '2>&-', '<&- 2>&-':
+        done = subprocess.run(
+            ['sh', '-c', '"$0" report "$1" %s | cat' % closed, shimtest.report,
+             recorded()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=60, env=shimtest.environment())
+        expect(b'main [nesting' in done.stdout, '%s: %s' % (closed, done))
+
+
+def objects(count):
+    """A recording of so many objects; each has functions all over the report."""
+    directory, words = new_directory('objects'), []
+    for i in range(count):
+        path = os.path.join(directory, 'part%d' % i)
+        with open(path + '.c', 'w') as file:
+            for n in range(30):
+                file.write('__attribute__((noinline)) int of%02d_%d(int x)'
+                           '{ return x + %d; }\n' % (n, i, n))
+            file.write('int part%d(void) { return %s; }\n' % (
+                i, ' + '.join('of%02d_%d(%d)' % (n, i, n) for n in range(30))))
+        words.append(compile(path + '.c', flags=['-shared', '-fPIC'],
+                             name='libpart%d.so' % i))
+    path = os.path.join(directory, 'all.c')
+    with open(path, 'w') as file:
+        file.write('%s\nint main(void) { return (%s) == 0; }\n' % (
+            ' '.join('int part%d(void);' % i for i in range(count)),
+            ' + '.join('part%d()' % i for i in range(count))))
+    return record([compile(path, name='all%d' % count, libraries=words)],
+                  'calltree:exact').output
+
+
+@test
+def objects_that_cannot_all_be_open_are_not_read_again_for_each_line():
+    """A process has an object, and there are 16 at a time."""
+    used = {}
+    for count in 12, 24:
+        recording = objects(count)
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            printed, _, _ = report(recording, 'report', '--limit', '0',
+                                   '--sort', 'calls')
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            expect_equal(len(re.findall(r' \w+ \[\S+ \S+\.c:\d+\]', printed)),
+                         count * 31 + 1, 'names with lines')
+            seconds = (after.ru_utime + after.ru_stime - before.ru_utime -
+                       before.ru_stime)
+            used[count] = min(seconds, used.get(count, seconds))
+    expect(used[24] < 14 * used[12], 'seconds: %s' % used)
+
+
 # --- bombs ---
 
 MANY = 384 << 20
