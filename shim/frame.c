@@ -2,7 +2,9 @@
 
 #include "arch.h"
 #include "contract.h"
+#include "info.h"
 #include "nested.h"
+#include "output.h"
 #include "results.h"
 #include "values.h"
 
@@ -411,6 +413,36 @@ shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
 		return SHIM_E_INVALIDARG;
 	*frame = fill(found);
 	return SHIM_OK;
+}
+
+/* A hook that was jumped to returns to where the function does. */
+static uintptr_t ip_of(const struct arch_frame *frame)
+{
+	return frame->return_address == (uintptr_t)frame->site ?
+		       0 :
+		       frame->return_address;
+}
+
+enum shim_result shim_get_frame_instance(shim_frame_info frame,
+					 shim_function *code, uint32_t count,
+					 uint32_t *total, char *name)
+{
+	const struct output output = { 0, count, total, name };
+	const struct thread *self = thread_current;
+	uintptr_t start = 0;
+	enum shim_result r;
+
+	ENTRY_TRIGGERS();
+	if (!self || !frame_answers(self))
+		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	if (frame == 0 || frame != (shim_frame_info)self->frame->info ||
+	    !output_is_valid(count, name))
+		return SHIM_E_INVALIDARG;
+	r = info_tell_instance(self->frame->function, ip_of(self->frame),
+			       (uintptr_t)self->frame->site, &start, &output);
+	if (r == SHIM_OK && code)
+		*code = start;
+	return r;
 }
 
 /* Why an argument of the function that begins cannot be had. */

@@ -247,6 +247,7 @@ static int work(void *argument)
 		return helper->prototype(job->question, &job->answer);
 	case HELPER_CALLSITE:
 		return helper->callsite(job->question, &job->answer);
+	case HELPER_CALLED: return helper->called(job->question, &job->answer);
 	case HELPER_SIGNATURE:
 		return helper->signature(job->question, &job->answer);
 	case HELPER_LOCALS:

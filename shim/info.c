@@ -489,13 +489,6 @@ enum shim_result shim_function_ranges(shim_function function, uint32_t count,
 
 /* --- functions: what debug information says --- */
 
-struct output {
-	size_t element; /* 0: text */
-	uint32_t count;
-	uint32_t *total;
-	void *buffer;
-};
-
 static void take(const struct debuginfo_answer *answer, void *argument)
 {
 	struct output *output = argument;
@@ -646,7 +639,7 @@ bool info_is_called_from_outside(uintptr_t site, shim_function function,
 
 /* A call that does not return may be the last instruction of its function. */
 enum shim_result
-info_ask_callsite(uintptr_t site, shim_function function,
+info_ask_callsite(enum helper_verb verb, uintptr_t site, shim_function function,
 		  void (*use)(const struct debuginfo_answer *answer,
 			      void *argument),
 		  void *argument)
@@ -670,7 +663,7 @@ info_ask_callsite(uintptr_t site, shim_function function,
 		if (find_address(function, &called) != SHIM_OK ||
 		    called.image == place.image)
 			question.callee = function - place.image->bias;
-		r = helper_ask(HELPER_CALLSITE, &question, NULL, use, argument);
+		r = helper_ask(verb, &question, NULL, use, argument);
 	}
 	image_unpin();
 	return r;
@@ -802,6 +795,21 @@ enum shim_result shim_function_template_arguments(shim_function function,
 	return ask(HELPER_TEMPLATE_ARGUMENTS, function, &output);
 }
 
+static enum shim_result tell_demangled(const char *name,
+				       const struct output *output)
+{
+	enum shim_result r = SHIM_E_FUNCTION_NOT_IL;
+
+	if (text_after(name, "_Z"))
+		r = helper_ask(HELPER_DEMANGLE, NULL, name, take,
+			       (void *)output);
+	if (r != SHIM_E_FUNCTION_NOT_IL)
+		return r;
+	output_text(name, text_length(name) + 1, output->count, output->total,
+		    output->buffer);
+	return SHIM_OK;
+}
+
 enum shim_result shim_function_demangled_name(shim_function function,
 					      uint32_t count, uint32_t *total,
 					      char *name)
@@ -818,18 +826,83 @@ enum shim_result shim_function_demangled_name(shim_function function,
 		return r;
 	image_pin();
 	r = find_symbol(function, &place);
-	if (r == SHIM_OK) {
-		const char *linker_name = names_of(&place);
+	if (r == SHIM_OK)
+		r = tell_demangled(names_of(&place), &output);
+	image_unpin();
+	return r;
+}
 
-		r = SHIM_E_FUNCTION_NOT_IL;
-		if (text_after(linker_name, "_Z"))
-			r = helper_ask(HELPER_DEMANGLE, NULL, linker_name, take,
-				       &output);
-		if (r == SHIM_E_FUNCTION_NOT_IL) {
-			output_text(linker_name, text_length(linker_name) + 1,
-				    count, total, name);
-			r = SHIM_OK;
-		}
+/* --- instances --- */
+
+struct called {
+	shim_function function;
+	uint32_t name;	/* of those of its address: where that one is */
+};
+
+/* The linker makes one function of several with the same code. */
+static void find_called(const struct debuginfo_answer *answer, void *argument)
+{
+	struct called *called = argument;
+	struct place place;
+	const char *names;
+
+	image_pin();
+	if (find_symbol(called->function, &place) == SHIM_OK) {
+		names = names_of(&place);
+		for (uint32_t at = 0; at < place.function->names_size;
+		     at += (uint32_t)text_length(names + at) + 1)
+			if (text_equal(names + at, answer->data))
+				called->name = at;
+	}
+	image_unpin();
+}
+
+static bool has_several_names(shim_function function)
+{
+	struct place place;
+	bool has_several;
+
+	image_pin();
+	has_several = find_symbol(function, &place) == SHIM_OK &&
+		      text_length(names_of(&place)) + 1 <
+			      place.function->names_size;
+	image_unpin();
+	return has_several;
+}
+
+/* The compiler's copies for some callers have a name with a dot behind. */
+static const char *name_copy(const char *name, uintptr_t code)
+{
+	struct place place;
+	const char *rest;
+
+	if (find_symbol(code, &place) != SHIM_OK)
+		return name;
+	rest = text_after(names_of(&place), name);
+	return rest && *rest == '.' ? names_of(&place) : name;
+}
+
+enum shim_result info_tell_instance(shim_function function, uintptr_t ip,
+				    uintptr_t site, uintptr_t *code,
+				    const struct output *name)
+{
+	struct called called = { .function = function };
+	struct place place;
+	enum shim_result r = read_symbols(function);
+
+	if (r != SHIM_OK)
+		return r;
+	read_symbols(ip - 1);
+	if (has_several_names(function))
+		info_ask_callsite(HELPER_CALLED, site, function, find_called,
+				  &called);
+	image_pin();
+	r = find_symbol(function, &place);
+	if (r == SHIM_OK) {
+		if (ip == 0 || function_at((const void *)(ip - 1), code) != SHIM_OK)
+			*code = function;
+		r = tell_demangled(name_copy(names_of(&place) + called.name, *code),
+				   name);
 	}
 	image_unpin();
 	return r;

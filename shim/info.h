@@ -6,6 +6,7 @@
 
 #include "decode/decode.h"
 #include "helper.h"
+#include "output.h"
 
 struct image_entry;
 
@@ -32,9 +33,10 @@ void info_describe(const struct image_entry *image,
 bool info_is_called_from_outside(uintptr_t site, shim_function function,
 				 uintptr_t *caller);
 
-/* The same of the call of @function that returns to @site: HELPER_CALLSITE. */
+/* The same of the call of @function that returns to @site: HELPER_CALLSITE or
+ * HELPER_CALLED. */
 enum shim_result
-info_ask_callsite(uintptr_t site, shim_function function,
+info_ask_callsite(enum helper_verb verb, uintptr_t site, shim_function function,
 		  void (*use)(const struct debuginfo_answer *answer,
 			      void *argument),
 		  void *argument);
@@ -44,6 +46,14 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 			     void (*use)(const struct debuginfo_answer *answer,
 					 void *argument),
 			     void *argument);
+
+/*
+ * The instance of @function that runs at @ip (0: not known), called from @site: where
+ * the function begins whose code it is, and its name as the source has it.
+ */
+enum shim_result info_tell_instance(shim_function function, uintptr_t ip,
+				    uintptr_t site, uintptr_t *code,
+				    const struct output *name);
 
 /* Where @function's image is, and what is to be added to addresses in its file;
  * false: it has gone. */

@@ -8,6 +8,14 @@
 #include <shim/shim.h>
 #include <stdbool.h>
 
+/* The caller's. */
+struct output {
+	size_t element; /* 0: text */
+	uint32_t count;
+	uint32_t *total;
+	void *buffer;
+};
+
 static inline bool output_is_valid(uint32_t count, const void *buffer)
 {
 	return buffer || count == 0;

@@ -537,7 +537,7 @@ static enum shim_result ask(const struct job *job, struct values_space *space)
 					&space->callsite.caller))
 		return SHIM_OK;
 	space->callsite.is_complete = false;
-	return info_ask_callsite((uintptr_t)job->frame->site,
+	return info_ask_callsite(HELPER_CALLSITE, (uintptr_t)job->frame->site,
 				 job->frame->function, take_callsite, space);
 }
 

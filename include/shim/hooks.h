@@ -436,6 +436,34 @@ shim_get_value_reason(SHIM_IN shim_elt_info info, SHIM_IN uint32_t position,
 		      SHIM_OUT enum shim_unavailable *reason) SHIM_SYNC;
 
 /*
+ * shim_get_frame_instance - exactly which function it was (GetFunctionInfo2, row E-66)
+ *
+ * @frame is what one of the functions above has told in the hook that is running.
+ * *@code is where the function begins whose code ran: @function of the hook; a copy
+ * that the compiler made of it for some callers (f.constprop.0); or the function that
+ * it was inlined into.  In a hook that the function jumped to, at its end, only the
+ * first is known.
+ *
+ * @name is filled with the name of the instance as the source has it
+ * (`int twice<long>(int)`, `f(int) [clone .constprop.0]`): where the linker made one
+ * function of several, that which the caller's debug information says was called, or
+ * the first.
+ *
+ * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE outside
+ * of a slow hook; SHIM_E_INVALIDARG for another @frame, or NULL @name with a @count;
+ * SHIM_E_FAIL if the function has no name; SHIM_E_DATAINCOMPLETE if its image has
+ * gone; SHIM_E_NOT_YET_AVAILABLE and SHIM_E_OUTOFMEMORY as shim_function_demangled_name.
+ *
+ * Contract: triggers.  Cost: two searches; where there are several names, debug
+ * information is read.
+ */
+SHIM_API enum shim_result
+shim_get_frame_instance(SHIM_IN shim_frame_info frame,
+			SHIM_OUT_OPT shim_function *code, SHIM_IN uint32_t count,
+			SHIM_OUT_OPT uint32_t *total,
+			SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_TRIGGERS;
+
+/*
  * shim_calls_stop - from now on no hook is called
  *
  * The instructions that call the hooks are changed in place, one byte each, in

@@ -369,6 +369,22 @@ void callsite_read(Dwarf_Die *caller, const struct callsite_place *place,
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
+const char *callsite_called(Dwarf_Die *caller, uint64_t address)
+{
+	Dwarf_Die site, called;
+	Dwarf_Attribute attribute;
+	const char *name;
+
+	if (!find_site(caller, address, 0, &site) ||
+	    !(dwarf_attr(&site, DW_AT_call_origin, &attribute) ||
+	      dwarf_attr(&site, DW_AT_abstract_origin, &attribute)) ||
+	    !dwarf_formref_die(&attribute, &called))
+		return NULL;
+	name = dwarf_formstring(dwarf_attr_integrate(
+		&called, DW_AT_linkage_name, &attribute));
+	return name ? name : dwarf_diename(&called);
+}
+
 /* --- who knows whom --- */
 
 /* What is compiled at once shares its table of abbreviations, link-time

@@ -16,6 +16,9 @@ struct callsite_place {
 void callsite_read(Dwarf_Die *caller, const struct callsite_place *place,
 		   struct callsite *callsite);
 
+/* By which name @caller calls what returns to @address, or NULL. */
+const char *callsite_called(Dwarf_Die *caller, uint64_t address);
+
 /* Whether whoever compiled @caller saw @callee, which begins at @address, and
  * nobody else could define it. */
 bool callsite_sees(Dwarf_Die *caller, Dwarf_Die *callee, Elf *elf,

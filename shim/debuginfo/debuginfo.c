@@ -476,6 +476,23 @@ static int find_callsite(const struct debuginfo_question *question,
 	return 0;
 }
 
+static int find_called(const struct debuginfo_question *question,
+		       struct debuginfo_answer *answer)
+{
+	Dwarf_Die unit, caller;
+	const char *name;
+	int r = find_function_asked(question, answer, &unit, &caller);
+
+	if (r < 0)
+		return r;
+	name = callsite_called(&caller, question->site);
+	if (!name)
+		return -ENOENT;
+	answer->data = name;
+	answer->count = strlen(name) + 1;
+	return 0;
+}
+
 /* --- types --- */
 
 static bool add_parameters(struct typetree_list *list, Dwarf_Die *function)
@@ -656,6 +673,15 @@ static int callsite(const struct debuginfo_question *question,
 			  find_callsite(question, answer));
 }
 
+static int called(const struct debuginfo_question *question,
+		  struct debuginfo_answer *answer)
+{
+	int before = enter();
+
+	return leave_with(before, question, answer,
+			  find_called(question, answer));
+}
+
 static int signature(const struct debuginfo_question *question,
 		     struct debuginfo_answer *answer)
 {
@@ -723,6 +749,7 @@ const struct debuginfo shim_debuginfo = {
 	.template_arguments = template_arguments,
 	.prototype = prototype,
 	.callsite = callsite,
+	.called = called,
 	.signature = signature,
 	.linetable = linetable,
 	.locals = locals,

@@ -17,7 +17,7 @@
 #include <shim/typetree.h>
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 6
+#define DEBUGINFO_VERSION 7
 #define DEBUGINFO_RANGES 16
 
 struct debuginfo_range {
@@ -102,6 +102,8 @@ struct debuginfo {
 	debuginfo_call *template_arguments; /* of char */
 	debuginfo_call *prototype;	    /* of struct prototype_value */
 	debuginfo_call *callsite;	    /* of struct callsite */
+	/* The linker name by which the caller calls it: of char. */
+	debuginfo_call *called;
 	/* Its result, then its parameters but for hidden ones: bytes of struct
 	 * typetree_value. */
 	debuginfo_call *signature;

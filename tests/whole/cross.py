@@ -45,7 +45,7 @@ LEFT_OUT = [
     ('^(nothing_but_the_hooks_time|nothing_of_ours|a_handler_and_a_child_forbid)',
      'the program looks at registers of x86-64'),
     ('^(what is called while stopped|all ways to call a hook)', SITES),
-    ('^a million tail calls', 'calls are not decoded on this processor'),
+    ('^a_frame_tells', 'debug information is not read on this processor'),
 ]
 
 

@@ -221,6 +221,53 @@ for case in sorted(CASES):
                  one(case, 'gcc', '-O2', profile))
 
 
+# --- which instance of a function it is (rows E-65, E-66) ---
+
+INT, LONG = 'int* twice<int>(int*)', 'long* twice<long>(long*)'
+
+
+def instances(family, optimize, flags=()):
+    program = compile('hooked_instances.cc', family, optimize,
+                      ['-I', INCLUDE, '-g', *flags],
+                      name='hooked_instances_' + ('folded' if flags else ''))
+    result = record([program], 'none')
+    expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
+    lines = result.stdout.splitlines()
+    expect_equal([line for line in lines if line.count('|') != 2], [], 'lines')
+    return lines
+
+
+def told(lines, *names):
+    for name in names:
+        expect(name in lines, '%s is not in\n%s' % (name, '\n'.join(lines)))
+
+
+def one_instances(family, optimize):
+    lines = instances(family, optimize)
+    told(lines, 'E inlined(int)|inlined(int)|around(int)',
+         'E around(int)|around(int)|around(int)', 'E %s|%s|%s' % (INT, INT, INT),
+         'L %s|%s|%s' % (INT, INT, INT), 'E %s|%s|%s' % (LONG, LONG, LONG))
+    if family == 'clang' and optimize != '-O0':
+        told(lines, 'T tail(int)|tail(int)|tail(int)')
+    copies = [line[2:].split('|') for line in lines if '[clone' in line]
+    expect_equal({(called, name == code) for called, name, code in copies},
+                 {('copied(int*, int)', True)} if optimize == '-O3' else set(),
+                 'copies')
+
+
+for family, optimize in BUILDS + [('gcc', '-O3')]:
+    add_test('a_frame_tells_the_instance (%s %s)' % (family, optimize),
+             lambda f=family, o=optimize: one_instances(f, o))
+
+
+@test
+def a_frame_tells_which_of_the_functions_that_the_linker_folded_was_called():
+    lines = instances('clang', '-O2', [
+        '-ffunction-sections', '-fuse-ld=lld', '-Wl,--icf=all'])
+    told(lines, 'E %s|%s|%s' % (INT, INT, INT), 'E %s|%s|%s' % (INT, LONG, INT),
+         'L %s|%s|%s' % (INT, LONG, INT))
+
+
 # --- how functions end (rows E-16 to E-18) ---
 
 THROWN = 'Ethrower'
