@@ -11,7 +11,8 @@
  *
  *     EINVAL   a range is empty, reversed, not loaded, has no code in it or
  *              overlaps another; a buffer is NULL, too small or too large; there
- *              is nothing to control
+ *              is nothing to control; or, without -threads, another thread has
+ *              started other ranges, and has not stopped
  *     ENOMEM   no memory for the counters
  *     EAGAIN   the sampler could not be started
  *     ENOSYS   shim is switched off (SHIM_DISABLE, set-user-id programs)

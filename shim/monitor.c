@@ -559,6 +559,13 @@ static bool is_ignored(const struct monitor_set *set,
 	return is_default || (!flags.threads && set && !set->is_stopped);
 }
 
+/* All threads have the same counters, and so give the same arguments: row T-18. */
+static bool is_others(const struct monitor_set *set)
+{
+	return set && !flags.threads && !set->is_stopped &&
+	       set->starter != sys_gettid();
+}
+
 static int start(void *argument)
 {
 	struct request *request = argument, objects;
@@ -577,9 +584,12 @@ static int start(void *argument)
 		return r;
 	if (set && (is_ignored(set, request) || is_like(set, request)))
 		return go_on(set);
+	if (is_others(set) && !request->by_default)
+		return -EINVAL;
 	r = make_set(request, &set);
 	if (r < 0)
 		return r;
+	set->starter = sys_gettid();
 	owner_pid = sys_getpid();
 	put_in_place(set);
 	r = go_on(set);
@@ -836,6 +846,7 @@ static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	owner_pid = sys_getpid();
+	monitor_name_child();
 	readers = 0;
 	if (shared)
 		empty_set(shared);

@@ -49,6 +49,9 @@ void monitor_read_directory(struct monitor_directory *directory);
 /* The program's name, before it can write over it. */
 void monitor_remember_program(void);
 
+/* From now on this is a forked child: its files have its id in their names. */
+void monitor_name_child(void);
+
 /* The name of a file, by the table of 5.2.  @thread: its number with -threads,
  * else 0.  Returns 0 or -ENAMETOOLONG. */
 int monitor_name(const struct monitor_flags *flags,
@@ -75,6 +78,7 @@ struct monitor_set {
 	struct monitor_set *next;	/* of all, for ever */
 	size_t size;		/* of its memory */
 	uint64_t thread;	/* its number, or 0: it is the process's */
+	int starter;		/* tid of the thread that started it */
 	bool counts;
 	bool is_stopped;	/* by monitor(0): written, and counts nothing */
 	uint64_t outside;	/* samples in none of them; if kept, see there */

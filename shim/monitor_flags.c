@@ -284,6 +284,13 @@ void monitor_remember_program(void)
 	text_add(&text, length > 0 ? text_base(path) : "program");
 }
 
+static bool is_child;
+
+void monitor_name_child(void)
+{
+	is_child = true;
+}
+
 int monitor_name(const struct monitor_flags *flags,
 		 const struct monitor_directory *directory, bool is_gmon,
 		 uint64_t thread, char name[MONITOR_PATH_SIZE])
@@ -291,7 +298,7 @@ int monitor_name(const struct monitor_flags *flags,
 	bool has_directory = directory->path[0];
 	bool has_pid = flags->pids == MONITOR_PIDS_ON ||
 		       (flags->pids == MONITOR_PIDS_DEFAULT &&
-			(has_directory || thread));
+			(has_directory || thread || is_child));
 	struct text text;
 
 	text_init(&text, name, MONITOR_PATH_SIZE);

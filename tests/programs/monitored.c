@@ -353,6 +353,36 @@ static char *value_of(char *word)
 	return equals + 1;
 }
 
+struct start {
+	char *low, *high;
+	int result, error;
+};
+
+static void *start_other(void *argument)
+{
+	struct start *start = argument;
+
+	errno = KEPT;
+	start->result = monstartup(start->low, start->high);
+	start->error = errno;
+	return NULL;
+}
+
+/* In a thread of its own. */
+static void start_beside(char *value)
+{
+	struct start start = { .high = strchr(value, ':') };
+	pthread_t thread;
+
+	*start.high++ = '\0';
+	start.low = code(value);
+	start.high = code(start.high);
+	pthread_create(&thread, NULL, start_other, &start);
+	pthread_join(thread, NULL);
+	result = start.result;
+	errno = start.error;
+}
+
 static bool do_monitor(const char *verb, char *value)
 {
 	char *high;
@@ -361,6 +391,8 @@ static bool do_monitor(const char *verb, char *value)
 		high = strchr(value, ':');
 		*high++ = '\0';
 		result = monstartup(code(value), code(high));
+	} else if (!strcmp(verb, "start_beside")) {
+		start_beside(value);
 	} else if (!strcmp(verb, "stop")) {
 		result = monitor(0, 1, (char *)1, 1, 1);
 	} else if (!strcmp(verb, "control")) {

@@ -554,6 +554,24 @@ def later_calls_only_switch_on_again():
 
 
 @test
+def all_threads_give_the_same_arguments():
+    ran = Run('start=first:second', 'start_beside=first:second',
+              'start_beside=second:third', 'hit=first:3', 'hit=second:5',
+              flags='-disable_default')
+    expect_equal(ran.of('start_beside'), [(0, 0), (-1, EINVAL)], 'beside')
+    expect_equal(seconds(ran.binary, ran.path()), {'first': 3.0}, 'gprof')
+    # Whoever comes after it was stopped may.
+    ran = Run('start=first:second', 'hit=first:3', 'stop',
+              'start_beside=second:third', 'hit=second:5',
+              flags='-disable_default')
+    expect_equal(ran.of('start_beside'), [(0, 0)], 'after it was stopped')
+    expect_equal(seconds(ran.binary, ran.path()), {'second': 5.0}, 'gprof')
+    ran = Run('start=first:second', 'start_beside=second:third',
+              flags='-disable_default -threads')
+    expect_equal(ran.of('start_beside'), [(0, 0)], '-threads')
+
+
+@test
 def starting_twice_does_not_count_twice():
     ran = Run('start=0:0', 'start=0:0', 'burn=500', flags='-disable_default',
               profile='none')
@@ -722,6 +740,23 @@ def a_child_counts_for_itself():
     ran = Run('threads=2:10', 'hit=first:3', 'fork=4', flags='-threads',
               PROFDIR='.')
     expect_equal(by_pid(ran), [3, 4, 10, 10], 'other threads are not its own')
+
+
+@test
+def a_child_has_a_file_of_its_own_without_profdir():
+    for word in 'fork=4', 'raw_fork':
+        ran = Run('hit=first:3', word)
+        names = ran.files()
+        expect_equal(len(names), 2, 'files')
+        expect_equal(Gmon(ran.path()).sum(), 3, 'the parent')
+        names.remove('gmon.out')
+        expect(re.match(r'\d+\.', names[0]) and names[0].endswith(
+            os.path.basename(ran.binary)), names[0])
+        expect_equal(Gmon(ran.path(names[0])).sum(), 4 if '=' in word else 0,
+                     'the child')
+    # Both want the same name.
+    ran = Run('hit=first:3', 'fork=4', flags='-nopids')
+    expect_equal(ran.files(), ['gmon.out'], '-nopids')
 
 
 @test
