@@ -405,11 +405,12 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 /* --- who wants them --- */
 
 /* The program itself asks before main; a module, while it is set up. */
-static enum shim_result ask(void)
+static enum shim_result ask(const char *function, const void *caller)
 {
 	if (!asked && !contract_is_setting_up() &&
 	    (get_mode() != KEEPING || state_main_started()))
-		return SHIM_E_CALL_ONLY_FROM_INIT;
+		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT, function,
+					caller);
 	asked = true;
 	return SHIM_OK;
 }
@@ -419,7 +420,7 @@ enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
 	enum shim_result result;
 
 	ENTRY_INIT_OF(handle);
-	result = ask();
+	result = ask(__func__, __builtin_return_address(0));
 	if (result != SHIM_OK)
 		return result;
 	if (get_mode() == TELLING && sampled_period != 0)
@@ -437,7 +438,7 @@ shim_profiler_enable_sampled_allocations(struct shim_handle *handle,
 	ENTRY_INIT_OF(handle);
 	if (period < 2 || period > SHIM_ALLOCATION_PERIOD_MAX)
 		return SHIM_E_INVALIDARG;
-	result = ask();
+	result = ask(__func__, __builtin_return_address(0));
 	if (result == SHIM_OK && (!wanted_period || period < wanted_period)) {
 		wanted_period = period;
 		wanted_seed = seed;

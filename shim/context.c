@@ -262,7 +262,14 @@ static void *get(const struct shim_call_context *context,
 	return copy_value(call, &value);
 }
 
-#define IS_ALLOWED (contract_check(CONTRACT_SYNC, NULL, false) == SHIM_OK)
+#define IS_ALLOWED is_allowed(__func__, __builtin_return_address(0))
+
+static bool is_allowed(const char *function, const void *caller)
+{
+	enum shim_result r = contract_check(CONTRACT_SYNC, NULL, false);
+
+	return r == SHIM_OK || contract_refused(r, function, caller) == SHIM_OK;
+}
 
 void *shim_call_context_get_this(struct shim_call_context *context)
 {

@@ -120,12 +120,20 @@ contract_check(enum contract contract, const struct shim_handle *handle,
 	return contract_check_all(contract, handle, has_handle);
 }
 
-#define ENTRY_(contract, handle, has)                                          \
+/* Gives @result back.  In the checked mode the log says what was refused. */
+__attribute__((cold)) enum shim_result
+contract_refused(enum shim_result result, const char *function,
+		 const void *caller);
+
+#define ENTRY_AS_(contract, handle, has, name)                                 \
 	do {                                                                   \
 		enum shim_result r_ = contract_check(contract, handle, has);   \
 		if (r_ != SHIM_OK)                                             \
-			return r_;                                             \
+			return contract_refused(r_, name,                      \
+						__builtin_return_address(0));  \
 	} while (0)
+
+#define ENTRY_(contract, handle, has) ENTRY_AS_(contract, handle, has, __func__)
 
 /* For questions that hooks ask at each call: if the hook is not one that is
  * @told, @otherwise answers, which begins with ENTRY_SYNC. */
@@ -137,6 +145,8 @@ contract_check(enum contract contract, const struct shim_handle *handle,
 
 #define ENTRY_ASYNC()	 ENTRY_(CONTRACT_ASYNC, NULL, false)
 #define ENTRY_SYNC()	 ENTRY_(CONTRACT_SYNC, NULL, false)
+/* ... which the public function @name goes on in. */
+#define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
 #define ENTRY_TRIGGERS() ENTRY_(CONTRACT_TRIGGERS, NULL, false)
 #define ENTRY_PROGRAM()	 ENTRY_(CONTRACT_PROGRAM, NULL, false)
 #define ENTRY_INIT()	 ENTRY_(CONTRACT_INIT, NULL, false)

@@ -84,9 +84,12 @@ static int create(void *argument)
 struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
+	enum shim_result r = contract_check(CONTRACT_INIT, NULL, false);
 
-	if (contract_check(CONTRACT_INIT, NULL, false) != SHIM_OK)
+	if (r != SHIM_OK) {
+		contract_refused(r, __func__, __builtin_return_address(0));
 		return NULL;
+	}
 	if (state_starts_builtins()) {	/* with the lock */
 		create(&creation);
 		return creation.handle;
@@ -130,8 +133,11 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 		shim_##name##_callback before;                                 \
                                                                                \
 		if (!handle_is_valid(handle) ||                                \
-		    handle_get_status(handle) != HANDLE_ACTIVE)                \
+		    handle_get_status(handle) != HANDLE_ACTIVE) {              \
+			contract_refused(SHIM_E_INVALIDARG, __func__,          \
+					 __builtin_return_address(0));         \
 			return;                                                \
+		}                                                              \
 		if (callback)                                                  \
 			__atomic_add_fetch(&events_counts.name, 1,             \
 					   __ATOMIC_RELAXED);                  \
@@ -152,6 +158,20 @@ shim_profiler_set_cleanup_callback(struct shim_handle *handle,
 {
 	ENTRY_ASYNC_OF(handle);
 	__atomic_store_n(&handle->cleanup, cleanup, __ATOMIC_RELEASE);
+	return SHIM_OK;
+}
+
+enum shim_result shim_thread_data(struct shim_handle *handle, void ***data)
+{
+	struct thread *self;
+
+	ENTRY_ASYNC_OF(handle);
+	if (!data)
+		return SHIM_E_INVALIDARG;
+	self = thread_get();
+	if (!self)
+		return SHIM_E_OUTOFMEMORY;
+	*data = &self->data[handle->number];
 	return SHIM_OK;
 }
 
@@ -253,11 +273,19 @@ static void clean_up(struct shim_handle *handle)
 		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
 }
 
+/* The next handle of that number begins without. */
+static bool forget_data(struct thread *thread, void *handle)
+{
+	thread->data[((const struct shim_handle *)handle)->number] = NULL;
+	return true;
+}
+
 void handle_free(struct shim_handle *handle)
 {
 	remove_callbacks(handle);
 	clean_up(handle);
 	plan_forget(handle);
+	thread_each(forget_data, handle);
 	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
 }
 
@@ -275,7 +303,8 @@ enum shim_result shim_profiler_destroy(struct shim_handle *handle)
 {
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
-		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
+				__func__, __builtin_return_address(0));
 	if (!handle_retire(handle))
 		return SHIM_E_PROFILER_DETACHING;
 	while (!handle_wait(handle, 1000))
@@ -288,7 +317,8 @@ enum shim_result shim_profiler_quiesce(struct shim_handle *handle)
 {
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
-		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
+				__func__, __builtin_return_address(0));
 	while (!handle_wait(handle, 1000))
 		;
 	return SHIM_OK;

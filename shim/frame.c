@@ -272,11 +272,12 @@ tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
 	enum shim_result r;
 	uint32_t mask;
 
-	ENTRY_SYNC();
+	ENTRY_SYNC_AS("shim_get_function_enter3_info");
 	r = find(info, PLAN_ENTER,
 		 SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO, &found, &mask);
 	if (r != SHIM_OK)
-		return r;
+		return contract_refused(r, "shim_get_function_enter3_info",
+				__builtin_return_address(0));
 	if (function == 0)
 		return SHIM_E_INVALIDARG;
 	if ((mask & SHIM_ENABLE_FRAME_INFO) && !frame)
@@ -350,11 +351,12 @@ tell_leave(shim_elt_info info, shim_frame_info *frame,
 	enum shim_result r;
 	uint32_t mask;
 
-	ENTRY_SYNC();
+	ENTRY_SYNC_AS("shim_get_function_leave3_info");
 	r = find(info, PLAN_LEAVE,
 		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found, &mask);
 	if (r != SHIM_OK)
-		return r;
+		return contract_refused(r, "shim_get_function_leave3_info",
+				__builtin_return_address(0));
 	if (!frame)
 		return SHIM_E_INVALIDARG;
 	if (mask & SHIM_ENABLE_FUNCTION_RETVAL) {
@@ -408,7 +410,8 @@ shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
 	ENTRY_SYNC();
 	r = find(info, PLAN_TAILCALL, SHIM_ENABLE_FRAME_INFO, &found, &mask);
 	if (r != SHIM_OK)
-		return r;
+		return contract_refused(r, __func__,
+				__builtin_return_address(0));
 	if (function == 0 || !frame)
 		return SHIM_E_INVALIDARG;
 	*frame = fill(found);
@@ -490,7 +493,8 @@ enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
 			     SHIM_ENABLE_FUNCTION_ARGS,
 		 &frame, &mask);
 	if (r != SHIM_OK)
-		return r;
+		return contract_refused(r, __func__,
+				__builtin_return_address(0));
 	if (!reason)
 		return SHIM_E_INVALIDARG;
 	r = is_result ? find_result_reason(frame, &found) :

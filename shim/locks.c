@@ -103,7 +103,8 @@ enum shim_result shim_profiler_enable_locks(struct shim_handle *handle)
 	/* The program itself asks before main; a module, while it is set up. */
 	if (!asked && !contract_is_setting_up() &&
 	    (get_mode() != UNDECIDED || state_main_started()))
-		return SHIM_E_CALL_ONLY_FROM_INIT;
+		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT,
+				__func__, __builtin_return_address(0));
 	asked = true;
 	return SHIM_OK;
 }

@@ -116,8 +116,12 @@ static int make(void *argument)
 	track_forget(thread);
 	thread->dispatching = 0;
 	thread->asking = NULL;
-	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++)
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
 		thread->pins[i] = 0;
+		/* A page that is not in use stays so. */
+		if (thread->data[i])
+			thread->data[i] = NULL;
+	}
 	sys_thread_name(thread->name);
 	__atomic_store_n(&thread->id, ++made << INDEX_BITS | index,
 			 __ATOMIC_RELEASE);

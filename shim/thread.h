@@ -101,6 +101,8 @@ struct thread {
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];
+	/* What profilers keep for it, by handle (shim_thread_data). */
+	void *data[SHIM_PROFILERS_MAX];
 };
 
 /* The calling thread's record, or NULL. */

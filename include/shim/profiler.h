@@ -244,6 +244,30 @@ SHIM_API enum shim_result
 shim_thread_create(SHIM_IN void (*call)(void *argument),
 		   SHIM_IN void *argument) SHIM_TRIGGERS;
 
+/*
+ * shim_thread_data - a pointer of @handle's own in the calling thread
+ *
+ * *@data gets the address of the pointer, which is NULL when a thread begins, and
+ * stays where it is until the thread has ended.  Hooks, callbacks and samples on
+ * that thread find the same one, also while thread-local variables do not exist yet
+ * or any more, and in libraries that came by dlopen, whose thread-local variables a
+ * signal handler may not touch first.  What the pointer points to is the profiler's:
+ * thread_exited is the moment to give it back and to set the pointer to NULL (fast
+ * hooks are still called then: libc may go on with destructors).  In a forked child the thread that
+ * called fork has what it had.  Tasks that share the thread-local data of another
+ * (clone) share the pointer.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
+ * SHIM_E_OUTOFMEMORY when the thread is new to shim, which then takes the lock of
+ * shim/state.h to make a record of it.
+ *
+ * Contract: async.  Cost: some loads.  The CLR and Tru64 have no counterpart, the
+ * profilers of Mono use thread-local variables of its runtime.
+ */
+SHIM_API enum shim_result
+shim_thread_data(SHIM_IN struct shim_handle *handle,
+		 SHIM_OUT void ***data) SHIM_ASYNC;
+
 #ifdef __cplusplus
 }
 #endif

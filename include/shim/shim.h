@@ -14,13 +14,17 @@
  *
  * Threads that shim does not know, and a module's own (shim_thread_create), may
  * call SHIM_SYNC and SHIM_TRIGGERS functions at any time (row P-36); tasks that
- * share the thread-local data of others (clone), never.  Whoever breaks a contract gets an error, in this order (row P-56):
+ * share the thread-local data of others (clone), never.  Whoever breaks a contract
+ * gets an error, in this order (row P-56):
  *
  *     SHIM_E_PROFILER_DETACHING          the profiler, or the one whose callback
  *                                        runs, is being detached
  *     SHIM_E_UNSUPPORTED_CALL_SEQUENCE   SYNC or TRIGGERS, and not called there
  *     SHIM_E_CALL_ONLY_FROM_INIT         INIT, and too late
  *     SHIM_E_INVALIDARG                  then come the arguments
+ *
+ * With SHIM_CHECK=1 the log names each function that was refused so, or was given a
+ * handle that is none, and what called it (row P-47).
  *
  * On failure no output is written, but where a function says so.  Outputs are
  * optional (NULL) unless a function has only one.  A function that fills a

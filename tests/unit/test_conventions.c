@@ -124,6 +124,7 @@ O(shim_image_enumerate, out[0])
 O(shim_function_enumerate, S->image, out[0])
 O(shim_thread_enumerate, out[0])
 O(shim_thread_current, out[0])
+O(shim_thread_data, handle, out[0])
 O(shim_get_event_mask, handle, out[0])
 O(shim_get_event_mask2, handle, out[0], out[1])
 O(shim_profiler_get_sample_mode, handle, out[0], out[1])
@@ -208,6 +209,7 @@ static const struct function functions[] = {
 	{ ROW(shim_function_enumerate), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_thread_enumerate), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_thread_current), .outputs = 1, .sizes = { 8 } },
+	{ ROW(shim_thread_data), .outputs = 1, .sizes = { 8 } },
 	{ ROW(shim_get_event_mask), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_get_event_mask2), .outputs = 2, .sizes = { 4, 4 } },
 	{ ROW(shim_profiler_get_sample_mode), .outputs = 2, .sizes = { 4, 4 } },

@@ -1458,5 +1458,206 @@ def what_had_no_memory_is_asked_again():
         'asked %d, starved 1 1, wrong 0, lost 0' % count], 'answers')
 
 
+# --- for authors: a pointer for each thread and profiler ---
+
+KEEPS = r'''
+static struct shim_handle *handle, *other;
+static unsigned long calls, summed, samples, wrong, begun, refused, late;
+
+struct kept {
+	unsigned long calls;
+	shim_thread thread;
+};
+
+static struct kept *mine(void)
+{
+	void **data;
+
+	if (shim_thread_data(handle, &data) != SHIM_OK)
+		return NULL;
+	return *data;
+}
+
+static void started(struct shim_profiler *profiler, shim_thread thread)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+	void **data, **others;
+
+	(void)profiler;
+	if (shim_thread_data(handle, &data) != SHIM_OK || *data != NULL ||
+	    shim_thread_data(other, &others) != SHIM_OK || *others != NULL ||
+	    others == data)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	kept->thread = thread;
+	*data = kept;
+	*others = kept;
+	__atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
+}
+
+static void enter(union shim_function_or_client function)
+{
+	struct kept *kept = mine();
+
+	(void)function;
+	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	if (kept)
+		kept->calls++;
+	else
+		/* libc's last round of destructors, after thread_exited. */
+		__atomic_add_fetch(&late, 1, __ATOMIC_RELAXED);
+}
+
+static void hit(struct shim_profiler *profiler, uintptr_t ip,
+		const void *context, uint32_t weight)
+{
+	struct kept *kept = mine();
+	shim_thread current;
+
+	(void)profiler, (void)ip, (void)context, (void)weight;
+	__atomic_add_fetch(&samples, 1, __ATOMIC_RELAXED);
+	/* Before thread_started there is nothing, afterwards there is. */
+	if (kept && shim_thread_current(&current) == SHIM_OK &&
+	    kept->thread != current)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void exited(struct shim_profiler *profiler, shim_thread thread)
+{
+	struct kept *kept = mine();
+	void **data;
+
+	(void)profiler;
+	if (!kept || kept->thread != thread ||
+	    shim_thread_data(handle, &data) != SHIM_OK) {
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_add_fetch(&summed, kept->calls, __ATOMIC_RELAXED);
+	*data = NULL;
+	free(kept);
+}
+
+static void ended(struct shim_profiler *profiler)
+{
+	void **data;
+
+	(void)profiler;
+	summed += mine()->calls;
+	refused += shim_thread_data(NULL, &data) == SHIM_E_INVALIDARG;
+	refused += shim_thread_data(handle, NULL) == SHIM_E_INVALIDARG;
+	say("threads %lu, calls %d, all %d, samples %d, wrong %lu, refused %lu",
+	    begun, calls > 1000, calls == summed + late, samples > 0, wrong, refused);
+}
+
+SHIM_PROFILER_MODULE(keeps)
+{
+	READ_PATH;
+	handle = shim_profiler_create(NULL);
+	other = shim_profiler_create(NULL);
+	shim_profiler_on_thread_started(handle, started);
+	shim_profiler_on_thread_exited(handle, exited);
+	shim_profiler_on_sample_hit(handle, hit);
+	shim_profiler_on_runtime_shutdown_end(handle, ended);
+	shim_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+	shim_profiler_enable_sampling(handle);
+	return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
+}
+'''
+
+
+@test
+def each_thread_has_a_pointer_for_each_profiler():
+    program = [compile('short_threads.c', optimize='-O1', name='short_slow'),
+               '2000']
+    expect_equal(told('keeps', KEEPS, program), [
+        'threads 2001, calls 1, all 1, samples 1, wrong 0, refused 2'],
+        'what it kept')
+
+
+# --- P-47, for authors: the checked mode says who broke a contract ---
+
+BREAKS = r'''
+static struct shim_handle *handle;
+
+__attribute__((noinline)) static void list_too_early(void)
+{
+	struct shim_enum *list;
+
+	say("list %08x", (unsigned)shim_image_enumerate(&list));
+}
+
+__attribute__((noinline)) static void make_too_late(void)
+{
+	say("create %d", shim_profiler_create(NULL) == NULL);
+}
+
+/* Fast: what is not async is refused here. */
+static void enter(union shim_function_or_client function)
+{
+	static int times;
+
+	(void)function;
+	if (times++ < 3)
+		list_too_early();
+}
+
+static void on_event(struct shim_profiler *profiler)
+{
+	(void)profiler;
+}
+
+static void initialized(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	make_too_late();
+	shim_profiler_on_runtime_shutdown_end((struct shim_handle *)&handle,
+					      on_event);
+	say("info %08x", (unsigned)shim_get_function_enter3_info(
+				 1, 1, NULL, NULL, NULL));
+}
+
+SHIM_PROFILER_MODULE(breaks)
+{
+	READ_PATH;
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_runtime_initialized(handle, initialized);
+	return shim_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+}
+'''
+
+
+@test
+def the_checked_mode_names_who_broke_a_contract():
+    wanted = ['create 1', 'info 80131363'] + ['list 80131363'] * 3
+    expect_equal(told('breaks', BREAKS), wanted, 'without')
+    expect_equal(told('breaks', BREAKS, SHIM_CHECK='1', log=[
+        r'^SHIM_CHECK: shim_profiler_create called by make_too_late\+\d+: '
+        r'SHIM_E_CALL_ONLY_FROM_INIT \(.+\)$',
+        r'^SHIM_CHECK: shim_profiler_on_runtime_shutdown_end called by '
+        r'initialized\+\d+: SHIM_E_INVALIDARG \(.+\)$',
+        r'^SHIM_CHECK: shim_get_function_enter3_info called by '
+        r'initialized\+\d+: SHIM_E_UNSUPPORTED_CALL_SEQUENCE \(.+\)$',
+        r'^SHIM_CHECK: shim_image_enumerate called by list_too_early\+\d+: '
+        r'SHIM_E_UNSUPPORTED_CALL_SEQUENCE \(.+\)$']), wanted, 'with')
+
+
+@test
+def record_says_when_a_module_does_not_start():
+    directory = module('unwilling', r'''
+SHIM_PROFILER_MODULE(unwilling)
+{
+	(void)say;
+	return SHIM_E_FAIL;
+}
+''')
+    for verb, who in (('run', 'profrun'), ('record', 'shim')):
+        done = profrun(verb, '-p', 'unwilling', fixture(),
+                       SHIM_MODULE_PATH=directory)
+        expect_equal(done.returncode, 3, verb)
+        expect(re.search("^%s: profiler 'unwilling' was not started: its init "
+                         'function returned SHIM_E_FAIL$' % who, done.stderr,
+                         re.M), '%s: %s' % (verb, done.stderr))
+
+
 if __name__ == '__main__':
     shimtest.main()
