@@ -207,11 +207,15 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 	return object;
 }
 
-/* Ours, and those that our handler for the signal may be in. */
+/* Ours, those that our handler for the signal may be in, and the runtime libraries of
+ * sanitizers, which have lines and block the signal without a call that we see. */
 static bool is_excluded(const struct image_entry *image)
 {
-	static const char *const names[] = { "libshim", "ld-", "libc.so",
-					     "libc-",	"libpthread", "[vdso]" };
+	static const char *const names[] = {
+		"libshim",    "ld-",	 "libc.so", "libc.musl",  "libc-",
+		"libpthread", "[vdso]",	 "libasan", "libtsan",	  "liblsan",
+		"libubsan",   "libmsan", "libhwasan", "libclang_rt.",
+	};
 	const char *name = text_base(image->path);
 
 	if ((uintptr_t)is_excluded - image->start < image->end - image->start)

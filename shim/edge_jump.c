@@ -22,11 +22,16 @@
 static const char *const savers[] = { "setjmp", "_setjmp", "__sigsetjmp" };
 static void *real_savers[3];
 
-__attribute__((visibility("hidden"))) void *
-edge_jump_saved(const void *buffer, uintptr_t sp, unsigned which);
+enum { SETJMP = 0, SIGSETJMP = 2 };
 
-void *edge_jump_saved(const void *buffer, uintptr_t sp, unsigned which)
+__attribute__((visibility("hidden"))) void *
+edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask);
+
+void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 {
+	/* Buffers for cancellation have no room for a mask. */
+	if (which == SETJMP || (which == SIGSETJMP && with_mask))
+		hidden_jump_saved(buffer);
 	if (!real_savers[which])
 		real_savers[which] = edge_next(savers[which]);
 	RAISE(jump_saved, buffer, sp);
@@ -46,6 +51,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 {
 	if (!real_jumpers[which])
 		real_jumpers[which] = (jumper)edge_next(jumpers[which]);
+	hidden_jump_taken(buffer);
 	guard_jumped(arch_jump_sp(buffer));
 	sample_jumped();
 	track_jumped(arch_jump_sp(buffer));

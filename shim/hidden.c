@@ -4,6 +4,8 @@
 #include "sys.h"
 #include "trap.h"
 
+#include <setjmp.h>
+
 #include <shim/banned.h>
 
 #define SIGNALS 64
@@ -96,4 +98,34 @@ void hidden_exec_failed(void)
 
 	if (blocked & hidden_signals())
 		sys_unblock_signals(blocked & hidden_signals(), &before);
+}
+
+/*
+ * Masks of libc have room for 1,024 signals, of which the kernel fills in the first 64:
+ * what the program believes of ours is in the last words, behind a mark, and stays with
+ * the buffer.
+ */
+#define JUMP_MARK 0x736967736a6d7073ull
+#define JUMP_WORDS (sizeof(((struct __jmp_buf_tag *)0)->__saved_mask) / 8)
+
+static uint64_t *jump_word(struct __jmp_buf_tag *buffer, unsigned from_end)
+{
+	return (uint64_t *)&buffer->__saved_mask + JUMP_WORDS - from_end;
+}
+
+void hidden_jump_saved(void *buffer)
+{
+	if (hidden_signals() == 0)
+		return;
+	*jump_word(buffer, 1) = blocked;
+	*jump_word(buffer, 2) = JUMP_MARK;
+}
+
+void hidden_jump_taken(const void *buffer)
+{
+	struct __jmp_buf_tag *tag = (struct __jmp_buf_tag *)buffer;
+
+	if (hidden_signals() != 0 && tag->__mask_was_saved &&
+	    *jump_word(tag, 2) == JUMP_MARK)
+		hidden_block(*jump_word(tag, 1) & hidden_signals());
 }

@@ -44,6 +44,11 @@ int hidden_thread_begins(uint64_t blocked);
 uint64_t hidden_mask_handler(int signal, uint64_t blocked);
 uint64_t hidden_masks_handler(int signal);
 
+/* A jmp_buf is filled in, with the mask; it is jumped to, which libc does with the
+ * kernel's mask, where ours are not. */
+void hidden_jump_saved(void *buffer);
+void hidden_jump_taken(const void *buffer);
+
 /* The calling thread becomes another program, which finds them blocked as it should;
  * it could not. */
 void hidden_exec_begins(void);

@@ -490,6 +490,7 @@ arch_guard_caught:
 	.macro	JUMP_SAVER name, real
 	FUNCTION \name
 	KEEP_ARGUMENTS
+	mov	w3, w1
 	add	x1, sp, #ARGUMENTS_SIZE
 	mov	w2, #\real
 	bl	edge_jump_saved

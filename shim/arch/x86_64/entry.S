@@ -548,6 +548,7 @@ arch_call_on_stack:
 \name:
 	.cfi_startproc
 	KEEP_ARGUMENTS
+	mov	%esi, %ecx
 	lea	ARGUMENTS_SIZE+8(%rsp), %rsi
 	mov	$\real, %edx
 	call	edge_jump_saved
