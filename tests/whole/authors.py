@@ -1659,5 +1659,23 @@ SHIM_PROFILER_MODULE(unwilling)
                          re.M), '%s: %s' % (verb, done.stderr))
 
 
+# --- an example: a shadow stack that signals may come upon ---
+
+@test
+def a_shadow_stack_is_whole_whenever_a_signal_comes():
+    for source, deepest in (('signals.c', 8000), ('signals_jumps.c', 2)):
+        program = [compile(source, optimize='-O1')]
+        result = load('shadow', program)
+        expect_equal(result.status, 0, source)
+        match = re.search(
+            r'^shadow: (\d+) calls, deepest (\d+), lost 0, wrong 0; (\d+) '
+            r'samples with (\d+) open calls, untidy 0$',
+            log_of(result.output), re.M)
+        expect(match, '%s: %s' % (source, log_of(result.output)))
+        calls, depth, samples, open_calls = map(int, match.groups())
+        expect(calls > 1000 and depth >= deepest, match.group(0))
+        expect(samples > 2 and open_calls > samples, match.group(0))
+
+
 if __name__ == '__main__':
     shimtest.main()
