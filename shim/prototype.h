@@ -37,6 +37,9 @@ struct prototype_value {
 	/* It is not known how, but 32 bytes of which the code tells: a vector,
 	 * or a complex number of clang's. */
 	uint8_t is_wide;
+	/* A vector of 32 or 64 bytes: in one register, if the processor that the
+	 * function is compiled for has such. */
+	uint8_t is_vector;
 	/* Of the result: parameters are missing behind it. */
 	uint8_t is_alone;
 };

@@ -806,6 +806,9 @@ static uintptr_t read_part(const struct reader *reader,
 	}
 	if (part->value.kind == PROTOTYPE_REFERENCE)
 		return read_eightbyte(reader, part, 0, &value) ? value : 0;
+	if (part->places.in_memory && places[0].where == DECODE_ABOVE_SP)
+		return ARCH_FRAME_CFA(reader->frame) +
+		       (uintptr_t)places[0].offset;
 	if (part->places.in_memory)
 		return reader->has_base ?
 			       reader->base + (uintptr_t)places[0].offset :

@@ -29,7 +29,7 @@ struct type {
 	bool in_memory;	   /* by a field that is not aligned */
 	bool by_reference; /* not trivial for the purposes of calls */
 	bool is_whole;
-	bool is_wide;
+	bool is_wide, is_vector;
 	/* How many types were looked at: damaged ones contain themselves. */
 	unsigned steps;
 };
@@ -459,6 +459,8 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		type->is_unknown |= element.is_unknown ||
 				    (type->size != 8 && type->size != 16);
 		type->is_wide = !element.is_unknown && type->size == 32;
+		type->is_vector = !element.is_unknown &&
+				  (type->size == 32 || type->size == 64);
 		type->alignment = type->size;
 		type->is_whole = type->size == 16;
 		type->in_memory |= type->size && offset % type->size != 0;
@@ -537,6 +539,7 @@ static void decide(const struct type *type, struct prototype_value *value)
 	value->is_aligned = type->alignment == 16;
 	value->is_odd = type->alignment > 16;
 	value->is_wide = type->is_wide;
+	value->is_vector = type->is_vector;
 	if (type->is_unknown || type->size > UINT32_MAX)
 		value->kind = PROTOTYPE_UNKNOWN;
 	else if (type->by_reference)
@@ -879,6 +882,11 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 	do {
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
 			continue;
+		if (n < count && values[n].is_vector) {
+			taken.vectors = 8;	/* they may be others' or not */
+			n++;
+			continue;
+		}
 		if (n == count || values[n].kind == PROTOTYPE_UNKNOWN)
 			return true;
 		if (take_register(&taken, &values[n++], &expected) &&
@@ -891,6 +899,12 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 }
 
 /* --- prototypes --- */
+
+static void make_unknown(struct prototype_value *value)
+{
+	value->kind = PROTOTYPE_UNKNOWN;
+	value->is_vector = 0;
+}
 
 static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 			  size_t room)
@@ -911,7 +925,7 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 	    is_made_with(&written, "-mlong-double-128"))
 		is_odd = true;
 	if (is_odd || convention != DW_CC_normal)
-		values[0].kind = PROTOTYPE_UNKNOWN;
+		make_unknown(&values[0]);
 	if (dwarf_child(&listed, &child) != 0)
 		return count;
 	do {
@@ -929,7 +943,7 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 			is_odd |= values[count].is_hidden;
 		}
 		if (is_odd || convention != DW_CC_normal)
-			values[count].kind = PROTOTYPE_UNKNOWN;
+			make_unknown(&values[count]);
 		count++;
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return count;
@@ -944,7 +958,7 @@ size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 	if (KNOWS_REGISTERS &&
 	    !is_called_as_written(function, &listed, values, count))
 		for (size_t i = 0; i < count; i++)
-			values[i].kind = PROTOTYPE_UNKNOWN;
+			make_unknown(&values[i]);
 	return count;
 }
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 5
+#define DECODE_VERSION 6
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {

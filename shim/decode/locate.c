@@ -31,11 +31,13 @@ enum origin {
 	ENTRY,	 /* what register @number held */
 	ADDRESS, /* the stack pointer at the entry, and @number */
 	ALIGNED, /* the same, of the stack pointer after it was aligned */
+	ZERO,
 };
 
 struct value {
 	enum origin origin;
-	uint32_t size; /* bytes that are known, from the lowest */
+	uint32_t size;	/* bytes that are known, from the lowest */
+	uint32_t shift; /* the lowest is so many bytes from the register's */
 	int64_t number;
 };
 
@@ -52,6 +54,7 @@ struct state {
 	uint32_t slot_count;
 	bool arguments_written; /* the part of the stack they came on */
 	bool is_foreign;	/* the function is not called as System V says */
+	uint32_t widest;	/* bytes of the vector registers it uses */
 };
 
 struct way {
@@ -144,7 +147,8 @@ static void store(struct state *state, const struct value *place,
 	/* Where the return address is, too: then this is not what it seems. */
 	if (place->origin == ADDRESS && place->number + size > 0)
 		state->arguments_written = true;
-	if (value->origin == UNKNOWN || kept == SLOTS_MAX)
+	if (value->origin == UNKNOWN || value->origin == ZERO ||
+	    kept == SLOTS_MAX)
 		return;
 	state->slots[kept] = (struct slot){ place->origin, place->number, size,
 					    *value };
@@ -191,13 +195,17 @@ static struct value read(const struct state *state,
 			value = load(state, &place, bytes_of(operand));
 		return value;
 	}
-	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
-	    is_high_byte(operand->reg.value))
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return value;
 	number = instruction_register_number(operand->reg.value);
 	if (number < 0)
 		return value;
 	value = state->registers[number];
+	if (is_high_byte(operand->reg.value)) {
+		if (value.origin != ENTRY || value.size < 2)
+			return unknown;
+		value.shift++;
+	}
 	if (value.size > bytes_of(operand))
 		value.size = bytes_of(operand);
 	return value;
@@ -365,6 +373,45 @@ static void drop_below(struct state *state)
 	state->slot_count = kept;
 }
 
+static bool is_zero(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       operand->imm.value.u == 0;
+}
+
+static const struct value zero = { .origin = ZERO, .size = 8 };
+
+/* What is made of a register by whole bytes, as gcc stores the end of a structure. */
+static void shift_right(struct state *state,
+			const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *by = &instruction->operands[1];
+	struct value value = read(state, to);
+	uint32_t bytes = (uint32_t)(by->imm.value.u / 8);
+
+	if (by->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    by->imm.value.u % 8 != 0 || value.origin != ENTRY ||
+	    value.number >= VECTOR || by->imm.value.u / 8 >= value.size) {
+		spoil(state, instruction);
+		return;
+	}
+	value.shift += bytes;
+	value.size -= bytes;
+	write(state, to, value);
+}
+
+static void unite(struct state *state, const struct instruction *instruction)
+{
+	struct value a = read(state, &instruction->operands[0]);
+	struct value b = read(state, &instruction->operands[1]);
+
+	if (a.origin == ZERO && a.size >= b.size)
+		write(state, &instruction->operands[0], b);
+	else if (b.origin != ZERO || b.size < a.size)
+		spoil(state, instruction);
+}
+
 /* `and $-32, %rsp`: once. */
 static void align(struct state *state, const struct instruction *instruction)
 {
@@ -372,10 +419,14 @@ static void align(struct state *state, const struct instruction *instruction)
 	bool is_sp = to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		     to->reg.value == ZYDIS_REGISTER_RSP;
 
+	if (!is_sp && is_zero(&instruction->operands[1])) {
+		write(state, to, zero);
+		return;
+	}
 	if (is_sp)
 		drop_below(state);
 	if (is_sp && state->registers[SP].origin == ADDRESS)
-		state->registers[SP] = (struct value){ ALIGNED, 8, 0 };
+		state->registers[SP] = (struct value){ ALIGNED, 8, 0, 0 };
 	else
 		write(state, to, unknown);
 }
@@ -398,13 +449,31 @@ static uint32_t moved_bytes(const struct instruction *instruction)
 	}
 }
 
+/* Of a move: AVX-512's have a mask between the two operands. */
+static const ZydisDecodedOperand *
+source_of(const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *operands = instruction->operands;
+
+	switch (instruction->head.operand_count_visible) {
+	case 2: return &operands[1];
+	case 3:
+		return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				       ZydisRegisterGetClass(
+					       operands[1].reg.value) ==
+					       ZYDIS_REGCLASS_MASK ?
+			       &operands[2] :
+			       NULL;
+	default: return NULL;
+	}
+}
+
 /* A move between places: the lower bytes are the same, and a vector register
  * that is loaded from less is known for as much. */
 static void copy(struct state *state, const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
-	const ZydisDecodedOperand *from = &instruction->operands[1];
-	struct value value = read(state, from);
+	struct value value = read(state, source_of(instruction));
 	uint32_t size = moved_bytes(instruction);
 
 	if (size > bytes_of(to))
@@ -414,7 +483,35 @@ static void copy(struct state *state, const struct instruction *instruction)
 	write(state, to, value);
 }
 
-/* A scalar move between registers has three operands with AVX. */
+static bool is_masked(const struct instruction *instruction)
+{
+	ZydisRegister mask = instruction->head.avx.mask.reg;
+
+	return instruction->head.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED &&
+	       mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
+}
+
+/* A scalar move between registers has three operands with AVX: the lower part is
+ * the last one's. */
+static bool copies_scalar(const struct instruction *instruction)
+{
+	return (instruction->head.mnemonic == ZYDIS_MNEMONIC_VMOVSD ||
+		instruction->head.mnemonic == ZYDIS_MNEMONIC_VMOVSS) &&
+	       instruction->head.operand_count_visible == 3 &&
+	       !is_masked(instruction);
+}
+
+static void copy_scalar(struct state *state,
+			const struct instruction *instruction)
+{
+	struct value value = read(state, &instruction->operands[2]);
+	uint32_t size = moved_bytes(instruction);
+
+	if (value.size > size)
+		value.size = size;
+	write(state, &instruction->operands[0], value);
+}
+
 static bool is_copy(const struct instruction *instruction)
 {
 	switch (instruction->head.mnemonic) {
@@ -444,9 +541,7 @@ static bool is_copy(const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_VMOVUPD:
 	case ZYDIS_MNEMONIC_VMOVDQA:
 	case ZYDIS_MNEMONIC_VMOVDQU:
-		return instruction->head.operand_count_visible == 2 &&
-		       instruction->head.avx.mask.mode <=
-			       ZYDIS_MASK_MODE_DISABLED;
+		return source_of(instruction) && !is_masked(instruction);
 	default: return false;
 	}
 }
@@ -457,6 +552,10 @@ static void execute(struct state *state, const struct instruction *instruction)
 		copy(state, instruction);
 		return;
 	}
+	if (copies_scalar(instruction)) {
+		copy_scalar(state, instruction);
+		return;
+	}
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH: push(state, instruction); return;
 	case ZYDIS_MNEMONIC_POP: pop(state, instruction); return;
@@ -464,6 +563,8 @@ static void execute(struct state *state, const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_SUB: add(state, instruction, -1); return;
 	case ZYDIS_MNEMONIC_LEA: lea(state, instruction); return;
 	case ZYDIS_MNEMONIC_AND: align(state, instruction); return;
+	case ZYDIS_MNEMONIC_OR: unite(state, instruction); return;
+	case ZYDIS_MNEMONIC_SHR: shift_right(state, instruction); return;
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_ENDBR64:
 	case ZYDIS_MNEMONIC_TEST:
@@ -477,7 +578,7 @@ static void execute(struct state *state, const struct instruction *instruction)
 static bool is_equal(const struct value *a, const struct value *b)
 {
 	return a->origin == b->origin && a->number == b->number &&
-	       a->size == b->size;
+	       a->size == b->size && a->shift == b->shift;
 }
 
 static bool has_slot(const struct state *state, const struct slot *wanted)
@@ -516,6 +617,8 @@ static void meet(struct walk *walk)
 	met->slot_count = kept;
 	met->arguments_written |= state->arguments_written;
 	met->is_foreign |= state->is_foreign;
+	if (met->widest < state->widest)
+		met->widest = state->widest;
 }
 
 static bool choose_other(struct walk *walk)
@@ -552,6 +655,23 @@ static bool branch(struct walk *walk, const struct instruction *instruction,
 	return true;
 }
 
+static void note_width(struct state *state,
+		       const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->head.operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+		ZydisRegisterClass class;
+
+		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		class = ZydisRegisterGetClass(operand->reg.value);
+		if (class == ZYDIS_REGCLASS_ZMM)
+			state->widest = 64;
+		else if (class == ZYDIS_REGCLASS_YMM && state->widest < 32)
+			state->widest = 32;
+	}
+}
+
 /* False when there is no more to follow. */
 static bool step(struct walk *walk)
 {
@@ -576,6 +696,7 @@ static bool step(struct walk *walk)
 	}
 	if (is_too_much(&instruction))
 		return fail(walk);
+	note_width(&walk->way.state, &instruction);
 	execute(&walk->way.state, &instruction);
 	return true;
 }
@@ -616,8 +737,8 @@ static bool walk_to_hook(const struct decode_location *location,
 	walk.location = location;
 	walk.way.at = location->function;
 	for (int i = 0; i < 2 * VECTOR; i++)
-		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 16, i };
-	registers[SP] = (struct value){ ADDRESS, 8, 0 };
+		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 64, 0, i };
+	registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
 	while (step(&walk))
 		if (++walk.steps > STEPS_MAX)
 			return false;
@@ -658,7 +779,36 @@ static bool find_frame(const struct state *state, struct decode_frame *frame)
 static bool holds(const struct value *value, int number, uint32_t size)
 {
 	return value->origin == ENTRY && value->number == number &&
-	       value->size >= size;
+	       value->shift == 0 && value->size >= size;
+}
+
+/* How many bytes of it follow in memory what is at @offset and lacks @shift. */
+static uint32_t bytes_behind(const struct state *state, int number,
+			     int64_t offset, uint32_t shift)
+{
+	for (uint32_t i = 0; i < state->slot_count; i++) {
+		const struct slot *slot = &state->slots[i];
+
+		if (slot->base == state->registers[SP].origin &&
+		    slot->offset == offset && slot->value.origin == ENTRY &&
+		    slot->value.number == number &&
+		    slot->value.shift == shift)
+			return slot->value.size;
+	}
+	return 0;
+}
+
+/* It was stored in one piece, or in several. */
+static bool is_stored_at(const struct state *state, const struct slot *slot,
+			 int number, uint32_t size)
+{
+	uint32_t have = 0, more = 1;
+
+	if (!holds(&slot->value, number, 1))
+		return false;
+	for (; have < size && more > 0; have += more)
+		more = bytes_behind(state, number, slot->offset + have, have);
+	return have >= size;
 }
 
 /* It has been copied: so it is used. */
@@ -706,7 +856,7 @@ static struct decode_place find(const struct state *state, int number,
 		const struct slot *slot = &state->slots[i];
 
 		if (slot->base != sp->origin ||
-		    !holds(&slot->value, number, size))
+		    !is_stored_at(state, slot, number, size))
 			continue;
 		place.where = DECODE_ABOVE_SP;
 		place.offset = (int32_t)(slot->offset - sp->number);
@@ -774,7 +924,7 @@ static bool is_read(const struct decode_location *location,
 	struct instruction instruction;
 
 	memset(&state, 0, sizeof(state));
-	state.registers[SP] = (struct value){ ADDRESS, 8, 0 };
+	state.registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
 	state.registers[BP] = met->registers[BP];
 	for (uintptr_t at = location->function; at < location->end;
 	     at = instruction_next(&instruction)) {
@@ -796,7 +946,7 @@ struct convention {
 	bool has_frame;
 	unsigned integers, vectors;
 	int32_t stack;
-	bool is_lost, is_stack_lost;
+	bool is_lost, is_stack_lost, are_vectors_lost;
 };
 
 static const uint8_t integer_registers[] = { 7, 6, 2, 1, 8, 9 };
@@ -899,6 +1049,12 @@ static void take_registers(struct convention *convention,
 		take_half(convention, value, places, 1);
 		return;
 	}
+	if (vectors > 0 && convention->are_vectors_lost) {
+		/* In memory, if there is no room for the other half. */
+		convention->is_lost = integers > 0;
+		places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+		return;
+	}
 	if (convention->integers + integers > 6 ||
 	    convention->vectors + vectors > 8) {
 		/* One half may be in the last register. */
@@ -923,6 +1079,36 @@ static void take_registers(struct convention *convention,
 		if (value->is_whole)
 			break;
 	}
+}
+
+/*
+ * In a register of that width, if there are any for this function: those that it uses
+ * say so.  If not, it is not known where those are that come behind it in vector
+ * registers and in memory.
+ */
+static void take_vector(struct convention *convention,
+			const struct prototype_value *value,
+			struct decode_places *places)
+{
+	struct decode_place place;
+
+	places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	if (convention->state->widest < value->size || convention->vectors == 8) {
+		convention->are_vectors_lost = convention->vectors < 8;
+		convention->is_stack_lost = true;
+		return;
+	}
+	if (convention->are_vectors_lost)
+		return;
+	place = find(convention->state, VECTOR + (int)convention->vectors++,
+		     value->size);
+	/* The hook gets to know 16 bytes of registers. */
+	if (place.where != DECODE_ABOVE_SP) {
+		places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
+		return;
+	}
+	places->in_memory = true;
+	places->eightbytes[0] = place;
 }
 
 static void take(struct convention *convention,
@@ -952,7 +1138,11 @@ static void take(struct convention *convention,
 		take_registers(convention, &address, places);
 		/* The address is what may be on the stack, not the object. */
 		break;
-	default: convention->is_lost = true;
+	default:
+		if (value->is_vector)
+			take_vector(convention, value, places);
+		else
+			convention->is_lost = true;
 	}
 }
 
@@ -997,7 +1187,9 @@ void decode_arguments(const struct decode_location *location,
 	if (location->values[0].kind == PROTOTYPE_MEMORY ||
 	    location->values[0].kind == PROTOTYPE_REFERENCE)
 		convention.integers = 1;
-	convention.is_lost = location->values[0].kind == PROTOTYPE_UNKNOWN;
+	convention.is_lost = location->values[0].kind == PROTOTYPE_UNKNOWN &&
+			     !(location->values[0].is_vector &&
+			       state.widest >= location->values[0].size);
 	for (uint32_t i = 1; i < location->count && !convention.is_lost; i++)
 		take(&convention, &location->values[i], &places[i]);
 }

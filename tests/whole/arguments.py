@@ -33,13 +33,17 @@ C_TYPES = [
     ('union du', 0), ('union fu', 0), ('struct l3', 0), ('struct i10', 0),
     ('struct packed', 0), ('struct aligned', 0), ('struct pointers', 0),
     ('struct array', 0), ('struct quad', 0), ('struct x87', 10),
-    ('alignedint', 0),
+    ('alignedint', 0), ('struct s7', 0), ('struct c15', 0),
 ]
+
+# Of processors that have registers for it.
+WIDE_TYPES = [('wide', 0)]
 
 C_DECLARATIONS = '''
 enum colour { RED, GREEN = 1 << 20 };
 typedef int (*function)(int, char);
 typedef float vector __attribute__((vector_size(16)));
+typedef double wide __attribute__((vector_size(32)));
 typedef int alignedint __attribute__((aligned(32)));
 struct c1 { char a; };
 struct c3 { char a[3]; };
@@ -66,6 +70,8 @@ struct pointers { void *a; const char *b; };
 struct array { struct { short a; char b[2]; } a[3]; };
 struct quad { __int128 a; };
 struct x87 { long double a; };
+struct s7 { short a[7]; };
+struct c15 { char a[15]; };
 '''
 
 CXX_TYPES = [
@@ -269,8 +275,8 @@ def write_text(path, lines):
     return path
 
 
-def make_program(cxx):
-    types = list(C_TYPES)
+def make_program(cxx, wide=False):
+    types = C_TYPES + WIDE_TYPES * wide
     if cxx:
         types = [('bool', 0) if t == '_Bool' else (t, s) for t, s in types
                  if '_Complex' not in t] + CXX_TYPES
@@ -278,7 +284,7 @@ def make_program(cxx):
     names = [t for t, _ in types]
     results = [t for t in names if not t.startswith('const') and
                not t.endswith('&') and t not in HARD and
-               t not in ('Moved', 'Empty', 'Copied', 'Outside', 'Template<int>',
+               t not in ('wide', 'Moved', 'Empty', 'Copied', 'Outside', 'Template<int>',
                          'Holder')]
     program.add([], 'void')
     for type in names:          # each by itself, and behind others
@@ -325,13 +331,14 @@ def compile_calls(source, family, optimize, flags):
 
 
 def run(family, optimize, cxx, flags=('-g',), name='', apart=True,
-        callers=('-g',)):
+        callers=('-g',), wide=False):
     os.makedirs(shimtest.fixtures, exist_ok=True)
-    program = make_program(cxx)
+    program = make_program(cxx, wide)
     kind = '_cxx' if cxx else ''
     sources = program.write(os.path.join(
         shimtest.fixtures, 'arguments%s.%s' % (
-            '' if apart else '_together', 'cc' if cxx else 'c')), apart)
+            '_wide' if wide else '' if apart else '_together',
+            'cc' if cxx else 'c')), apart)
     common = ['-w', '-I', INCLUDE, '-I', shimtest.PROGRAMS]
     objects = [compile_calls(s, family, optimize, common + list(callers))
                for s in sources[1:]]
@@ -434,6 +441,18 @@ def test_apart(family, optimize, cxx):
     expect(optimize == '-O0' or without > missing, 'callers are not asked')
 
 
+def test_wide(family, optimize, cxx):
+    """Also of vectors that are in one register."""
+    if not re.search(r'^flags\b.* avx ', open('/proc/cpuinfo').read(), re.M):
+        raise shimtest.Skipped('this processor has no AVX')
+    right, missing = compare(family, optimize, cxx, flags=('-g', '-mavx'),
+                             callers=('-g', '-mavx'), name='_wide', wide=True)
+    # A function that uses no such vector does not say where those are that follow.
+    limit = {'-O0': 1, '-O2': 3}[optimize]
+    expect(100 * missing <= limit * (right + missing),
+           '%d of %d are missing' % (missing, right + missing))
+
+
 def functions_of_c_linkage_lack_nothing():
     """(clang -O0 leaves out objects, and no name of C++ says so.)"""
     right, missing = compare('clang', '-O2', True, name='_linkage',
@@ -453,7 +472,7 @@ def test_together(family, optimize, cxx):
 
 for family, optimize in BUILDS:
     for cxx in (False, True):
-        for claim in (test_apart, test_together):
+        for claim in (test_apart, test_together, test_wide):
             add_test('no_argument_is_wrong_%s_%s%s_%s' % (
                 'c++' if cxx else 'c', family, optimize, claim.__name__[5:]),
                 lambda t=claim, f=family, o=optimize, c=cxx: t(f, o, c))
