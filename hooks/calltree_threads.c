@@ -397,7 +397,7 @@ static bool detect_sharing(struct tree *tree)
 }
 
 /* The stack pointer is outside the stack in use: find out why. */
-static COLD struct tree *settle(struct tree *tree, uintptr_t sp)
+static inline struct tree *settle(struct tree *tree, uintptr_t sp)
 {
 	uint64_t signals = shim_signals_block();
 
@@ -415,6 +415,21 @@ static COLD struct tree *settle(struct tree *tree, uintptr_t sp)
 	return tree;
 }
 
+/* Again, if a handler on another stack came after it was settled. */
+static COLD bool settle_place(struct place *place, uintptr_t sp)
+{
+	struct tree *tree = place->tree;
+
+	for (int i = 0; i < 100 && !contains(place->stack, sp); i++) {
+		tree = place->tree = settle(tree, sp);
+		if (!tree)
+			return false;
+		place->current = tree_collect(tree);
+		place->stack = tree->stack;
+	}
+	return true;
+}
+
 bool tree_find_place(struct place *place, struct tree *tree,
 		     uintptr_t sp)
 {
@@ -423,15 +438,10 @@ bool tree_find_place(struct place *place, struct tree *tree,
 		return false;
 	place->current = tree_collect(tree);
 	place->stack = tree->stack;
-	/* Again, if a handler on another stack came after it was settled. */
-	for (int i = 0; i < 100 && UNLIKELY(!contains(place->stack, sp)); i++) {
-		tree = place->tree = settle(tree, sp);
-		if (!tree)
-			return false;
-		place->current = tree_collect(tree);
-		place->stack = tree->stack;
-	}
-	return true;
+	if (contains(place->stack, sp))
+		return true;
+	/* A jump: of a stack that is not known there may be little left. */
+	return settle_place(place, sp);
 }
 
 /* Calls that a jump or an exception left open: their frames lie below where the

@@ -90,19 +90,12 @@ bool stack_is_own(uintptr_t low, uintptr_t high)
 	       gift - low < high - low;
 }
 
-enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+/* Apart from what is above, and jumped to: there may be little stack. */
+static __attribute__((noinline)) enum shim_stack
+find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	struct request request = { .sp = sp };
-	bool in_use = false;
-	uintptr_t unwanted_low, unwanted_high;
 
-	low = low ? low : &unwanted_low;
-	high = high ? high : &unwanted_high;
-
-	/* The kernel tells by the stack pointer, so ask on this stack. */
-	if (sys_signal_stack(low, high, &in_use) == 0 && in_use &&
-	    sp - *low < *high - *low)
-		return SHIM_STACK_SIGNAL;
 	state_slowly(look, &request);
 	if (request.found) {
 		*low = request.low;
@@ -112,4 +105,21 @@ enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 		*high = (sp & ~4095ul) + (64ul << 10);
 	}
 	return SHIM_STACK_THREAD;
+}
+
+static __attribute__((noinline)) bool
+is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	bool in_use = false;
+
+	/* The kernel tells by the stack pointer, so ask on this stack. */
+	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
+	       sp - *low < *high - *low;
+}
+
+enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	if (is_on_signal_stack(sp, low, high))
+		return SHIM_STACK_SIGNAL;
+	return find_thread_stack(sp, low, high);
 }

@@ -256,6 +256,48 @@ static int smallest_stacks(void)
 	return work(10);
 }
 
+#ifdef __x86_64__
+/* @function with so many bytes of stack left, and a guard behind them. */
+QUIET static void call_with(size_t left, void (*function)(void))
+{
+	char *memory = mmap(NULL, 3 << 12, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(memory, 1 << 12, PROT_NONE);
+	__asm__ volatile("mov %%rsp, %%rbx\n\tmov %0, %%rsp\n\t"
+			 "call *%1\n\tmov %%rbx, %%rsp"
+			 :
+			 : "r"(memory + (1 << 12) + left), "r"(function)
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9",
+			   "r10", "r11", "memory", "cc");
+}
+#else
+QUIET static void call_with(size_t left, void (*function)(void))
+{
+	(void)left;
+	function();
+}
+#endif
+
+APART static void add_leaf(void)
+{
+	sink += 1;
+}
+
+APART static void add_twice(void)
+{
+	add_leaf();
+	add_leaf();
+}
+
+static int little_left(void)
+{
+	add_twice();
+	for (int i = 0; i < 5; i++)
+		call_with(512, add_twice);
+	return sink;
+}
+
 /* --- what it takes from itself --- */
 
 static int no_descriptors(void)
@@ -369,6 +411,7 @@ static const struct {
 	{ "faults", faults },
 	{ "preempted_fibers", preempted_fibers },
 	{ "smallest_stacks", smallest_stacks },
+	{ "little_left", little_left },
 	{ "no_descriptors", no_descriptors },
 	{ "no_directory", no_directory },
 	{ "no_files", no_files },
