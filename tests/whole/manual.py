@@ -131,7 +131,7 @@ def profilers_and_their_arguments_are_those_of_the_page():
     page = source('shim-profilers.7')
     titles = set(re.findall(r'^# (.*)', page, re.M))
     expect_equal(sorted(titles - {'NAME', 'SYNOPSIS', 'DESCRIPTION',
-                                  'SEE ALSO'}),
+                                  'EXAMPLES', 'SEE ALSO'}),
                  sorted(name.upper() for name in names), 'profilers')
     for name in names:
         body = re.search(r'^# %s\n(.*?)(?=^# |\Z)' % name.upper(), page,
@@ -180,6 +180,17 @@ def pages_that_are_named_exist():
         for name, number in re.findall(r'\*((?:profrun|shim)[a-z-]*)\*'
                                        r'\((\d)\)', text):
             expect('%s.%s' % (name, number) in pages, (page, name))
+
+
+@test
+def each_page_has_examples():
+    for name in os.listdir(SOURCES):
+        if name.endswith('.scd'):
+            # A line of C or of a shell may begin with #, too.
+            found = re.search(r'^# EXAMPLES\n(.*?)^# SEE ALSO', source(name[:-4]),
+                              re.M | re.S)
+            expect(found and re.search(r'^```\n.+?^```$', found.group(1),
+                                       re.M | re.S), name)
 
 
 @test

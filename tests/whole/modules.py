@@ -580,14 +580,16 @@ def profrun_loads_each_profiler_it_is_told():
 
 
 @test
-def the_example_of_the_readme_works_as_it_is_typed():
-    with open(os.path.join(os.path.dirname(TESTS), 'README.md')) as file:
+def the_example_of_the_manual_works_as_it_is_typed():
+    page = os.path.join(os.path.dirname(TESTS), 'scripts', 'manual',
+                        'shim.7.scd')
+    with open(page) as file:
         text = file.read()
-    blocks = [re.sub('^    ', '', b, flags=re.M) for b in
-              re.findall(r'(?:^(?:    .*)?\n)+', text, re.M)]
+    blocks = [block.replace('\\\\', '\\') for block in
+              re.findall(r'^```\n(.*?)^```$', text, re.M | re.S)]
     source, = [b for b in blocks if 'SHIM_PROFILER_MODULE' in b]
     build, = [b for b in blocks if 'libshim-profiler-example.so' in b]
-    directory = new_directory('readme')
+    directory = new_directory('manual')
     with open(os.path.join(directory, 'example.c'), 'w') as file:
         file.write(source)
     shutil.copy(fixture(), os.path.join(directory, 'app'))
