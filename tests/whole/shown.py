@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import shimtest
 from installed import Target, content, installed, load, log_of, new_file, until
@@ -20,11 +21,13 @@ INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 # --- E-35: any lock of the program may be held ---
 
 SLOW = r'''
+#include <fcntl.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
-#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+static char path[4096];
 static unsigned long calls;
 
 static void enter(union shim_function_or_client function, shim_elt_info info)
@@ -37,11 +40,21 @@ static void enter(union shim_function_or_client function, shim_elt_info info)
 	shim_function_name(function.function, sizeof(name), NULL, name);
 }
 
+static void end(struct shim_profiler *profiler)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	(void)profiler;
+	if (write(fd, &calls, sizeof(calls)) != sizeof(calls))
+		_exit(99);
+}
+
 SHIM_PROFILER_MODULE(slow)
 {
 	struct shim_handle *handle = shim_profiler_create(NULL);
 
-	(void)description;
+	strcpy(path, strchr(description, ':') + 1);
+	shim_profiler_on_runtime_shutdown_begin(handle, end);
 	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 				    SHIM_ENABLE_FRAME_INFO);
 	shim_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
@@ -63,15 +76,27 @@ def a_hook_is_called_whatever_lock_the_program_holds():
         expect_equal((alone.status, alone.truth()), (0, HELD), 'alone')
         for profile in ('calltree', 'calltree:exact', 'trace', 'memory', 'locks',
                         'exceptions', 'sampling', 'slow', 'calltree;slow'):
-            done = record([program, library], profile, timeout=20,
+            path = new_file()
+            done = record([program, library],
+                          profile.replace('slow', 'slow:' + path), timeout=20,
                           SHIM_MODULE_PATH=modules)
             expect_equal((done.status, done.stdout, done.stderr),
                          (0, alone.stdout, ''), profile)
+            if 'slow' in profile:
+                # Each of them, whatever comes when the program has ended.
+                told = int.from_bytes(content_of(path), sys.byteorder)
+                expect(told >= sum(HELD.values()) - HELD['in_exit'],
+                       '%s: %d' % (profile, told))
             if not re.match('calltree|trace|memory|locks|exceptions', profile):
                 continue
             calls = calls_of(json_of(done.output))
             expect_equal({name: calls.get(name) for name in HELD}, HELD, profile)
             expect_equal(calls.get('in_loader'), 2, profile)
+
+
+def content_of(path):
+    with open(path, 'rb') as file:
+        return file.read()
 
 
 # --- E-34: hooks find an aligned stack, and must not throw ---
