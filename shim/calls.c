@@ -52,6 +52,33 @@ static int start(void *unused)
 	return 0;
 }
 
+static unsigned pauses;
+static bool is_stopped_by_pause;
+
+static int begin_pause(void *unused)
+{
+	if (pauses++ == 0 && switched % 2 == 0) {
+		is_stopped_by_pause = true;
+		stop(unused);
+	}
+	return 0;
+}
+
+static int end_pause(void *unused)
+{
+	if (--pauses == 0 && is_stopped_by_pause) {
+		is_stopped_by_pause = false;
+		start(unused);
+	}
+	return 0;
+}
+
+void calls_pause(bool begins)
+{
+	if (state_get() == STATE_RUNNING)
+		state_slowly(begins ? begin_pause : end_pause, NULL);
+}
+
 void calls_forked(void)
 {
 	sites_settle();

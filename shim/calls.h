@@ -5,9 +5,14 @@
 #ifndef SHIM_CALLS_H
 #define SHIM_CALLS_H
 
+#include <stdbool.h>
+
 /* In a forked child: calls are stopped or not as they were in the parent, which
  * may have been about to change that.  State lock held. */
 void calls_forked(void);
+
+/* Stops them, unless the user has; the last of as many ends of that starts them. */
+void calls_pause(bool begins);
 
 /* Writes into the recording which call sites there are and how many are off.
  * State lock held. */

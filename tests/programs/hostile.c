@@ -298,6 +298,34 @@ static int little_left(void)
 	return sink;
 }
 
+#ifdef __x86_64__
+#include <asm/prctl.h>
+
+/* What libc and others have of the thread is elsewhere meanwhile. */
+static int other_pointer(void)
+{
+	static char memory[1 << 16];
+	unsigned long before = 0;
+
+	work(10);
+	for (int i = 0; i < 3; i++) {
+		syscall(SYS_arch_prctl, ARCH_GET_FS, &before);
+		syscall(SYS_arch_prctl, ARCH_SET_FS, memory + (1 << 15));
+		work(10);
+		syscall(SYS_arch_prctl, ARCH_SET_FS, memory + (1 << 14));
+		work(10);
+		syscall(SYS_arch_prctl, ARCH_SET_FS, before);
+		work(10);
+	}
+	return work(10);
+}
+#else
+static int other_pointer(void)
+{
+	return work(10);
+}
+#endif
+
 /* --- what it takes from itself --- */
 
 static int no_descriptors(void)
@@ -412,6 +440,7 @@ static const struct {
 	{ "preempted_fibers", preempted_fibers },
 	{ "smallest_stacks", smallest_stacks },
 	{ "little_left", little_left },
+	{ "other_pointer", other_pointer },
 	{ "no_descriptors", no_descriptors },
 	{ "no_directory", no_directory },
 	{ "no_files", no_files },

@@ -21,7 +21,7 @@ FAMILIES = ['gcc', 'clang']
 
 CASES = ['handler_that_forks', 'generations', 'vforks', 'callbacks', 'all_blocked',
          'faults', 'preempted_fibers', 'smallest_stacks', 'little_left',
-         'no_descriptors', 'no_directory', 'no_files', 'no_memory', 'no_rights', 'no_environment',
+         'other_pointer', 'no_descriptors', 'no_directory', 'no_files', 'no_memory', 'no_rights', 'no_environment',
          'ends_by_abort', 'ends_by_signal', 'first_thread_ends', 'exits_at_once']
 
 # Of programs that other tests look into, too: their tree, their lines, ...
@@ -31,8 +31,9 @@ RESISTING = ['chroot', 'nofile', 'descriptors', 'dumpable', 'landlock', 'left',
              'frozen', 'timer', 'raw', 'context', 'attribute', 'inherited', 'masked']
 
 
-# What a signal takes is more than 512 bytes.
-SIGNALS = {'little_left': 'coverage|sampling|pchist'}
+# What a signal takes is more than 512 bytes, and its handler has data of the thread.
+SIGNALS = {'little_left': 'coverage|sampling|pchist',
+           'other_pointer': 'coverage|sampling|pchist'}
 
 
 def each(name, make):

@@ -711,6 +711,8 @@ syscall:
 	je	edge_syscall_signals
 	cmp	$13, %rdi		/* SYS_rt_sigaction */
 	je	edge_syscall_signals
+	cmp	$158, %rdi		/* SYS_arch_prctl */
+	je	edge_syscall_pointer
 1:	mov	%rdi, %rax
 	mov	%rsi, %rdi
 	mov	%rdx, %rsi
