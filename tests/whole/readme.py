@@ -206,5 +206,21 @@ def files_and_manual_pages_that_it_names_exist():
         expect(os.path.exists(os.path.join(TOP, path)), path)
 
 
+@test
+def each_measurement_and_each_suite_is_described():
+    folder = os.path.join(TOP, 'tests', 'bench')
+    described = content('tests', 'bench', 'README.md')
+    names = [name for name in os.listdir(folder)
+             if os.access(os.path.join(folder, name), os.X_OK) and
+             os.path.isfile(os.path.join(folder, name))]
+    expect(len(names) > 10, names)
+    for name in names:
+        expect(re.search(r'tests/bench/%s\b' % name, described), name)
+    text = content('tests', 'README.md')
+    suites = set(re.findall(r"suite: '(\w+)'", ''.join(
+        content(path) for path in glob.glob(TOP + '/tests/*/meson.build'))))
+    expect_equal(set(re.findall(r'^\| `(\w+)` \|', text, re.M)), suites, 'suites')
+
+
 if __name__ == '__main__':
     shimtest.main()
