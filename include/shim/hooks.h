@@ -366,7 +366,8 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * With ENABLE_FUNCTION_ARGS @arguments gets one range for each declared
  * parameter, from left to right, `this` first: its value is in those bytes while
  * the hook runs, and must not be changed.  A reference's value is an address; the
- * range of an object that C++ passes by its address is the object.  An argument
+ * range of an object that C++ passes by its address is the object, with a length of 0
+ * where clang has left its class to another object's debug information.  An argument
  * that cannot be had has a start of 0, and its length; shim_get_value_reason says
  * why: what the function does not use is often gone by then, and of a function
  * that was inlined nothing can be had.  An object that is passed by its address

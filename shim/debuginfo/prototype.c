@@ -591,6 +591,47 @@ static void decide_int128(Dwarf_Die *die, struct prototype_value *value)
 	value->is_odd = !value->is_split && is_made_by_clang(die);
 }
 
+/* An address in memory, or one in a register that is none of a frame. */
+static bool is_behind_address(const Dwarf_Op *place, size_t size)
+{
+	bool is_frame = place[0].atom == DW_OP_fbreg ||
+			place[0].atom == DW_OP_breg6 ||
+			place[0].atom == DW_OP_breg7;
+
+	if (size == 2 && place[1].atom == DW_OP_deref)
+		return is_frame;
+	return size == 1 && !is_frame && place[0].number == 0 &&
+	       place[0].atom >= DW_OP_breg0 && place[0].atom <= DW_OP_breg31;
+}
+
+/* clang leaves out what it thinks that another object describes, std::string for
+ * one.  Where @parameter is tells that it is passed by its address. */
+static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Addr base, start, end;
+	Dwarf_Op *place;
+	size_t size;
+	ptrdiff_t offset = 0;
+
+	if ((dwarf_tag(class) != DW_TAG_class_type &&
+	     dwarf_tag(class) != DW_TAG_structure_type) ||
+	    !has_flag(class, DW_AT_declaration) ||
+	    dwarf_tag(parameter) != DW_TAG_formal_parameter ||
+	    !dwarf_attr(parameter, DW_AT_location, &attribute))
+		return false;
+	if (attribute.form == DW_FORM_exprloc)
+		return dwarf_getlocation(&attribute, &place, &size) == 0 &&
+		       size > 0 && is_behind_address(place, size);
+	do {
+		offset = dwarf_getlocations(&attribute, offset, &base, &start,
+					    &end, &place, &size);
+		if (offset > 0 && (size == 0 || !is_behind_address(place, size)))
+			return false;
+	} while (offset > 0);
+	return offset == 0;
+}
+
 /* Of the type of @die, a parameter or a function. */
 static void read_value(Dwarf_Die *die, struct prototype_value *value)
 {
@@ -617,6 +658,10 @@ static void read_value(Dwarf_Die *die, struct prototype_value *value)
 		return;
 	}
 	decide(&type, value);
+	if (type.is_unknown && is_passed_by_address(die, &of)) {
+		value->kind = PROTOTYPE_REFERENCE;
+		value->size = 0;
+	}
 	if (dwarf_tag(&of) == DW_TAG_base_type && type.size == 16 &&
 	    type.classes[0] == INTEGER)
 		decide_int128(die, value);
