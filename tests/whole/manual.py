@@ -194,6 +194,33 @@ def each_page_has_examples():
 
 
 @test
+def examples_use_verbs_and_options_of_the_help():
+    seen = 0
+    for name in sorted(os.listdir(SOURCES)):
+        if not name.endswith('.scd'):
+            continue
+        for line in re.findall(r'^(?:\$ )?(?:\w+=\S+ )*profrun (.*)$',
+                               source(name[:-4]), re.M):
+            words = re.split(r'[;&#]', line)[0].split()
+            verb = words.pop(0) if words[0] in VERBS else 'run'
+            text = profrun(verb, '--help').stdout
+            if verb == 'ctl':
+                expect(re.search(r'(?<!\w)%s(?!\w)' % words[1], text), line)
+            if verb == 'gprof':     # takes gprof's
+                continue
+            for word in words:
+                # Other options are those of the program.
+                if verb in ('run', 'record') and word.startswith('./'):
+                    break
+                option = re.match(r'--?[A-Za-z][a-z-]*', word)
+                if option:
+                    expect(re.search(r'(?<![\w-])%s(?![\w-])' % option.group(0),
+                                     text), '%s: %s' % (name, line))
+                    seen += 1
+    expect(seen > 40, seen)
+
+
+@test
 def help_shows_the_page():
     built = os.path.join(BUILD, 'scripts', 'manual')
     need('man', 'scdoc')
