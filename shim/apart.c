@@ -17,6 +17,7 @@
 #include <shim/banned.h>
 
 #define CPU_SECONDS_MAX 4
+#define TRIES 3
 #define REAL_SECONDS_MAX 30 /* it may wait for a lock that nobody will open */
 
 enum end { END_UNKNOWN, END_RETURNED, END_CRASHED, END_LATE };
@@ -157,12 +158,16 @@ static long make_process(void)
 
 static int run(int *result)
 {
-	long pid = make_process();
+	long pid = -EINTR, r = -EINTR;
 	int status = -1;
 
+	for (int i = 0; i < TRIES && pid < 0; i++)
+		pid = make_process();
 	if (pid < 0)
 		return (int)pid;
-	arch_syscall(SYS_wait4, pid, (long)&status, __WALL, 0, 0, 0);
+	for (int i = 0; i < TRIES && r < 0; i++)
+		r = arch_syscall(SYS_wait4, pid, (long)&status, __WALL, 0, 0,
+				 0);
 	/* Emulators make a copy of us instead, whose answer is lost; but it has
 	 * shown that the call does no harm. */
 	if (work.end == END_UNKNOWN && status == 0) {

@@ -6,6 +6,7 @@
 #include "contract.h"
 #include "events.h"
 #include "image.h"
+#include "log.h"
 #include "sites.h"
 #include "state.h"
 #include "symbols.h"
@@ -14,6 +15,7 @@
 #include "trap.h"
 #include "verdict.h"
 
+#include <errno.h>
 #include <link.h>
 #include <shim/cpu.h>
 #include <shim/hooks.h>
@@ -185,6 +187,11 @@ void coverage_add(struct coverage_object *object)
 		;
 }
 
+void coverage_lack(const char *path, int error)
+{
+	log_error("its lines cannot be looked at: %s", path, error);
+}
+
 struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state)
 {
@@ -192,8 +199,10 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 		shim_memory(sizeof(*object) + image->path_size);
 	char *path = (char *)(object + 1);
 
-	if (!object)
+	if (!object) {
+		coverage_lack(image->path, -ENOMEM);
 		return NULL;
+	}
 	for (uint32_t i = 0; i < image->path_size; i++)
 		path[i] = image->path[i];
 	object->told.start = image->start;
@@ -247,7 +256,13 @@ static void look_at(struct coverage_object *object)
 	if (!object->told.reached && object->told.line_count)
 		object->told.reached = shim_memory(object->told.line_count);
 	coverage_add(object);
-	if (object->told.reached && trap_start())
+	if (!object->told.line_count)
+		return;
+	if (!object->told.reached)
+		coverage_lack(object->told.path, -ENOMEM);
+	else if (!trap_start())
+		coverage_lack(object->told.path, -EPERM);
+	else
 		coverage_set(object);
 }
 

@@ -65,6 +65,9 @@ void coverage_tell(struct coverage_object *object);
 /* Makes the object known to readers. */
 void coverage_add(struct coverage_object *object);
 
+/* Says that lines of the object at @path are not looked at. */
+void coverage_lack(const char *path, int error);
+
 /* The object's path and state are told, its other lists are empty. */
 struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state);

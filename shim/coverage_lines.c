@@ -30,14 +30,16 @@ static bool has_given_up;
 
 /* --- does the file have lines? --- */
 
-static bool has_table(const struct elf_file *file)
+/* -errno: that could not be found out. */
+static int has_table(const struct elf_file *file)
 {
 	bool found = false;
 	void *memory;
 	size_t size;
+	int r = elf_load_section(file, file->names, &memory, &size);
 
-	if (elf_load_section(file, file->names, &memory, &size) < 0)
-		return false;
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < file->section_count && !found; i++) {
 		uint32_t name = file->sections[i].sh_name;
 
@@ -58,13 +60,20 @@ static int look_into(void *argument)
 {
 	struct look *look = argument;
 	struct elf_file file;
+	int r;
 
 	/* What was stripped off the program may lie beside it. */
 	look->has_lines = look->image->flags & SHIM_IMAGE_PROGRAM;
-	if (!look->has_lines && elf_open(look->image, &file) == 0) {
-		look->has_lines = has_table(&file);
+	if (look->has_lines)
+		return 0;
+	r = elf_open(look->image, &file);
+	if (r == 0) {
+		r = has_table(&file);
 		elf_close(&file);
 	}
+	look->has_lines = r > 0;
+	if (elf_is_refused(r))
+		coverage_lack(look->image->path, r);
 	return 0;
 }
 
@@ -145,8 +154,10 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 	rows_size = found->row_count * sizeof(struct shim_coverage_line);
 	size = rows_size + found->row_count + found->files_size;
 	memory = object ? shim_memory(size) : NULL;
-	if (!memory)
+	if (!memory) {
+		coverage_lack(reading->image->path, -ENOMEM);
 		return;
+	}
 	object->told.lines = (void *)memory;
 	object->originals = (uint8_t *)memory + rows_size;
 	object->told.files = memory + rows_size + found->row_count;
@@ -388,8 +399,7 @@ void coverage_set(struct coverage_object *object)
 	state_slowly(change_all, &work);
 	if (work.error == 0)
 		return;
-	log_error("its lines cannot be looked at: %s", object->told.path,
-		  work.error);
+	coverage_lack(object->told.path, work.error);
 	take_away(object);
 	object->told.state = SHIM_COVERAGE_UNWRITABLE;
 }

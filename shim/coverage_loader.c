@@ -8,8 +8,10 @@
 #include "coverage.h"
 
 #include "arch.h"
+#include "elf_file.h"
 #include "helper.h"
 #include "image.h"
+#include "log.h"
 #include "lookup.h"
 #include "patch.h"
 #include "state.h"
@@ -59,8 +61,11 @@ void coverage_watch_loader(void)
 	if (!coverage_is_on() || trap != 0 || !trap_start())
 		return;
 	loader = lookup_list();
-	if (loader && loader->r_brk != 0)
-		state_slowly(set, NULL);
+	if (!loader || loader->r_brk == 0)
+		return;
+	/* What we open later, with all signals blocked, must not run into it. */
+	helper_prepare();
+	state_slowly(set, NULL);
 }
 
 bool coverage_leave_loader(void)
@@ -98,9 +103,15 @@ static void look(void)
 		return;
 	for (const struct link_map *map = loader->r_map; map; map = map->l_next) {
 		struct find find = { (uintptr_t)map->l_ld, &entry };
+		int r;
 
-		if (coverage_knows(find.address) ||
-		    state_slowly(describe, &find) < 0)
+		if (coverage_knows(find.address))
+			continue;
+		r = state_slowly(describe, &find);
+		if (elf_is_refused(r))
+			log_error("the lines that its constructors reach are "
+				  "not looked at: %s", map->l_name, r);
+		if (r < 0)
 			continue;
 		entry.id = 1ull << 63 | ++number;
 		coverage_look_at(&entry);

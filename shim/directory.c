@@ -50,10 +50,8 @@ static int open_own(int parent, const char *name, bool is_new,
 static int take(struct directory *directory, bool is_new)
 {
 	struct sys_status status;
-	int fd = -EINTR;
+	int fd = open_own(AT_FDCWD, directory->path, is_new, &status);
 
-	for (int i = 0; i < SYS_TRIES && sys_is_passing(fd); i++)
-		fd = open_own(AT_FDCWD, directory->path, is_new, &status);
 	if (fd < 0)
 		return fd;
 	directory->device = status.device;
@@ -69,10 +67,8 @@ int directory_find(struct directory *directory)
 
 int directory_make(struct directory *directory)
 {
-	int r = -EINTR;
+	int r = sys_make_directory_at(AT_FDCWD, directory->path, S_IRWXU);
 
-	for (int i = 0; i < SYS_TRIES && sys_is_passing(r); i++)
-		r = sys_make_directory_at(AT_FDCWD, directory->path, S_IRWXU);
 	return r < 0 ? r : take(directory, true);
 }
 

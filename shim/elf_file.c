@@ -13,28 +13,29 @@
 #define SECTION_SIZE_MAX (1u << 30)
 #define SECTIONS_MAX (1u << 16)
 
-static bool read_all(const struct elf_source *source, uint64_t offset, void *to,
-		     size_t size)
+/* 0 or -errno; -ENOEXEC if it is not that long. */
+static int read_all(const struct elf_source *source, uint64_t offset, void *to,
+		    size_t size)
 {
 	char *at = to;
 
 	if (offset > source->size || size > source->size - offset)
-		return false;
+		return -ENOEXEC;
 	if (source->fd < 0)
 		return sys_peek((const void *)(source->memory + offset), to,
-				size) == 0;
+				size);
 	while (size > 0) {
 		long r = sys_read_at(source->fd, at, size, offset);
 
 		if (r == -EINTR)
 			continue;
 		if (r <= 0)
-			return false;
+			return r < 0 ? (int)r : -ENOEXEC;
 		at += r;
 		offset += (uint64_t)r;
 		size -= (size_t)r;
 	}
-	return true;
+	return 0;
 }
 
 static int open_source(const struct image_entry *image, const char *path,
@@ -81,15 +82,18 @@ static int read_sections(struct elf_file *file)
 	Elf64_Shdr first;
 	uint64_t count;
 	void *memory;
-	int r;
+	int r = read_all(&file->source, 0, &elf, sizeof(elf));
 
-	if (!read_all(&file->source, 0, &elf, sizeof(elf)) ||
-	    elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
+	if (r < 0)
+		return r;
+	if (elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
 	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
 	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0 ||
-	    !read_all(&file->source, elf.e_shoff, &first, sizeof(first)))
+	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0)
 		return -ENOEXEC;
+	r = read_all(&file->source, elf.e_shoff, &first, sizeof(first));
+	if (r < 0)
+		return r;
 	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
 	file->names =
 		elf.e_shstrndx == SHN_XINDEX ? first.sh_link : elf.e_shstrndx;
@@ -99,10 +103,10 @@ static int read_sections(struct elf_file *file)
 	r = sys_map(file->sections_size, &memory);
 	if (r < 0)
 		return r;
-	if (!read_all(&file->source, elf.e_shoff, memory,
-		      file->sections_size)) {
+	r = read_all(&file->source, elf.e_shoff, memory, file->sections_size);
+	if (r < 0) {
 		sys_unmap(memory, file->sections_size);
-		return -ENOEXEC;
+		return r;
 	}
 	file->sections = memory;
 	file->section_count = (uint32_t)count;
@@ -122,32 +126,34 @@ int elf_load_section(const struct elf_file *file, uint32_t number,
 	r = sys_map(*size + 1, memory);
 	if (r < 0)
 		return r;
-	if (read_all(&file->source, section->sh_offset, *memory, *size))
-		return 0;
-	sys_unmap(*memory, *size + 1);
-	return -ENOEXEC;
+	r = read_all(&file->source, section->sh_offset, *memory, *size);
+	if (r < 0)
+		sys_unmap(*memory, *size + 1);
+	return r;
 }
 
-static bool has_build_id(const struct elf_file *file,
-			 const struct image_entry *image)
+/* 1, 0, or -errno: that could not be found out. */
+static int has_build_id(const struct elf_file *file,
+			const struct image_entry *image)
 {
 	unsigned char id[IMAGE_BUILD_ID_SIZE + 16];
 	uint32_t size = image->build_id_size;
+	int r = 0;
 
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		const Elf64_Shdr *section = &file->sections[i];
 		bool same = true;
 
 		if (section->sh_type != SHT_NOTE ||
-		    section->sh_size != size + 16 ||
-		    !read_all(&file->source, section->sh_offset, id, size + 16))
+		    section->sh_size != size + 16)
 			continue;
-		for (uint32_t k = 0; k < size; k++)
+		r = read_all(&file->source, section->sh_offset, id, size + 16);
+		for (uint32_t k = 0; r == 0 && k < size; k++)
 			same = same && id[16 + k] == image->build_id[k];
-		if (same)
-			return true;
+		if (r == 0 && same)
+			return 1;
 	}
-	return false;
+	return r;
 }
 
 void elf_close(struct elf_file *file)
@@ -156,6 +162,12 @@ void elf_close(struct elf_file *file)
 		sys_unmap(file->sections, file->sections_size);
 	if (file->source.fd >= 0)
 		sys_close(file->source.fd);
+}
+
+bool elf_is_refused(int error)
+{
+	return error < 0 && error != -ENOENT && error != -ENOEXEC &&
+	       error != -ENOTDIR && error != -ESPIPE;
 }
 
 int elf_open(const struct image_entry *image, struct elf_file *file)
@@ -168,10 +180,11 @@ int elf_open(const struct image_entry *image, struct elf_file *file)
 	if (r < 0)
 		return r;
 	r = read_sections(file);
-	if (r == 0 && file->source.fd >= 0 &&
-	    (image->build_id_size ? !has_build_id(file, image) : !is_same))
-		r = -ENOENT;
+	if (r == 0 && file->source.fd >= 0) {
+		r = image->build_id_size ? has_build_id(file, image) : is_same;
+		r = r == 0 ? -ENOENT : r;
+	}
 	if (r < 0)
 		elf_close(file);
-	return r;
+	return r < 0 ? r : 0;
 }

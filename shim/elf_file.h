@@ -8,6 +8,7 @@
 #define SHIM_ELF_FILE_H
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,8 @@ struct elf_file {
  */
 int elf_open(const struct image_entry *image, struct elf_file *file);
 void elf_close(struct elf_file *file);
+/* Whether @error is the system's: the file may be there and have everything. */
+bool elf_is_refused(int error);
 
 /* The contents of section @number with a NUL behind them, to be given to
  * sys_unmap with *@size + 1.  0 or -errno. */

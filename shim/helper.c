@@ -261,6 +261,17 @@ static int work(void *argument)
 	return -EINVAL;
 }
 
+static void note_refusal(int error)
+{
+	static bool noted;
+
+	if (!noted)
+		log_error("no process to read debug information in: no lines, no "
+			  "arguments%s",
+			  "", error);
+	noted = true;
+}
+
 /* What it reads may be damaged, and libdw not up to that: so it runs apart, with
  * the thread-local data of the calling thread, as which it must not be told of. */
 static int work_apart(void *job)
@@ -270,6 +281,8 @@ static int work_apart(void *job)
 				       &result);
 
 	thread_ours_ends(before);
+	if (r < 0 && r != -EFAULT && r != -ETIME)
+		note_refusal(r);
 	return r < 0 ? r : result;
 }
 
@@ -290,17 +303,6 @@ static void note_fault(const struct job *job, int error)
 		set_state(HELPER_MISSING);
 }
 
-static void note_refusal(int error)
-{
-	static bool noted;
-
-	if (!noted)
-		log_error("no process to read debug information in: no lines, no "
-			  "arguments%s",
-			  "", error);
-	noted = true;
-}
-
 static enum shim_result translate(const struct job *job, int r)
 {
 	switch (r) {
@@ -309,8 +311,6 @@ static enum shim_result translate(const struct job *job, int r)
 	case -EFAULT:
 	case -ETIME: note_fault(job, r); break;
 	case -EAGAIN: return SHIM_E_NOT_YET_AVAILABLE;
-	case -EPERM:
-	case -ENOSYS: note_refusal(r); break;
 	}
 	return SHIM_E_FUNCTION_NOT_IL;
 }

@@ -542,10 +542,13 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 {
 	struct description wanted = { .address = address, .entry = entry };
 	struct image_facts facts;
+	int r;
 
 	*entry = (struct image_entry){ .flags = SHIM_IMAGE_DISK };
-	if (maps_read(describe_map, &wanted) < 0 || !wanted.is_found ||
-	    !image_read_facts(entry->start, &facts))
+	r = maps_read(describe_map, &wanted);
+	if (r < 0)
+		return r;
+	if (!wanted.is_found || !image_read_facts(entry->start, &facts))
 		return -ENOENT;
 	entry->end = entry->start + image_read_span(entry->start);
 	entry->bias = facts.bias;

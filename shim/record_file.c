@@ -157,7 +157,7 @@ static int create(struct record_file *file, size_t size, void **memory)
 	return r;
 }
 
-static int extend(struct record_file *file, size_t size, void **memory)
+int record_file_extend(struct record_file *file, size_t size, void **memory)
 {
 	int fd, r = check_size(file->end + size);
 
@@ -177,7 +177,7 @@ int record_file_create(const struct directory *directory, const char *name,
 	static struct record_file *next;
 	struct record_file *file = next ? next : take(sizeof(*file));
 	struct text text;
-	int r = -ENOMEM;
+	int r;
 
 	next = file;
 	if (!file)
@@ -186,21 +186,11 @@ int record_file_create(const struct directory *directory, const char *name,
 	file->end = 0;
 	text_init(&text, file->name, sizeof(file->name));
 	text_add(&text, name);
-	for (int i = 0; i < SYS_TRIES && sys_is_passing(r); i++)
-		r = create(file, size, memory);
+	r = create(file, size, memory);
 	if (r == 0) {
 		*made = file;
 		next = NULL;
 	}
-	return r;
-}
-
-int record_file_extend(struct record_file *file, size_t size, void **memory)
-{
-	int r = -EINTR;
-
-	for (int i = 0; i < SYS_TRIES && sys_is_passing(r); i++)
-		r = extend(file, size, memory);
 	return r;
 }
 

@@ -256,10 +256,8 @@ static int start(void *unused)
 
 void state_start(void)
 {
-	int r = 0;
+	int r = state_slowly(start, NULL);
 
-	for (int i = 0; i < SYS_TRIES && state_get() == STATE_LOADED; i++)
-		r = state_slowly(start, NULL);
 	if (state_get() == STATE_LOADED) {
 		/* Not even signals could be blocked: nothing of ours would
 		 * work, and the table must lead somewhere. */

@@ -7,6 +7,7 @@
 #include "elf_file.h"
 #include "elf_plt.h"
 #include "image.h"
+#include "log.h"
 #include "state.h"
 #include "sys.h"
 #include "text.h"
@@ -625,6 +626,9 @@ int symbols_read(struct image_entry *image)
 	}
 	if (is_passing(r))
 		return r;
+	if (elf_is_refused(r))
+		log_error("the names of its functions cannot be read: %s",
+			  image->path, r);
 	__atomic_store_n(&image->symbols,
 			 result ? result : (struct symbols *)&symbols_none,
 			 __ATOMIC_RELEASE);

@@ -44,6 +44,30 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 	return arch_syscall(number, a, b, c, d, e, f);
 }
 
+#define TRIES 3
+
+/* What is refused for a passing reason may well be had a moment later. */
+static long try(long number, long a, long b, long c, long d, long e, long f)
+{
+	long r = -EINTR;
+
+	for (int i = 0;
+	     i < TRIES && (r == -EINTR || r == -EAGAIN || r == -ENOMEM); i++)
+		r = call(number, a, b, c, d, e, f);
+	return r;
+}
+
+/* What the kernel never refuses by itself: a tracer or a sandbox does, and too
+ * much depends on it. */
+static long insist(long number, long a, long b, long c, long d)
+{
+	long r = -EPERM;
+
+	for (int i = 0; i < TRIES && r < 0; i++)
+		r = call(number, a, b, c, d, 0, 0);
+	return r;
+}
+
 static size_t append(char *text, size_t size, size_t at, const char *what)
 {
 	while (at + 1 < size && *what)
@@ -56,8 +80,7 @@ static size_t append(char *text, size_t size, size_t at, const char *what)
  * open them again. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 {
-	int fd = (int)call(SYS_openat, directory, (long)name, flags, mode, 0,
-			   0);
+	int fd = (int)try(SYS_openat, directory, (long)name, flags, mode, 0, 0);
 
 	if (fd >= 0 && (flags & O_CREAT))
 		call(SYS_fchmod, fd, mode, 0, 0, 0, 0);
@@ -71,8 +94,8 @@ int sys_open(const char *path, int flags, unsigned mode)
 
 int sys_create(const char *path, int flags, unsigned mode)
 {
-	return (int)call(SYS_openat, AT_FDCWD, (long)path, flags | O_CREAT,
-			 mode, 0, 0);
+	return (int)try(SYS_openat, AT_FDCWD, (long)path, flags | O_CREAT, mode,
+			0, 0);
 }
 
 int sys_close(int fd)
@@ -82,20 +105,20 @@ int sys_close(int fd)
 
 long sys_read(int fd, void *buffer, size_t size)
 {
-	return call(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
+	return try(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
 }
 
 long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset)
 {
-	return call(SYS_pread64, fd, (long)buffer, (long)size, (long)offset, 0,
-		    0);
+	return try(SYS_pread64, fd, (long)buffer, (long)size, (long)offset, 0,
+		   0);
 }
 
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size)
 {
 	struct statx info;
-	int r = (int)call(SYS_statx, fd, (long)"", AT_EMPTY_PATH,
-			  STATX_BASIC_STATS, (long)&info, 0);
+	int r = (int)try(SYS_statx, fd, (long)"", AT_EMPTY_PATH,
+			 STATX_BASIC_STATS, (long)&info, 0);
 
 	if (r < 0)
 		return r;
@@ -110,7 +133,7 @@ int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size)
 int sys_get_status(int fd, struct sys_status *status)
 {
 	struct stat file;
-	int r = (int)call(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
+	int r = (int)try(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
 
 	if (r < 0)
 		return r;
@@ -173,18 +196,18 @@ int sys_remove_directory(const char *path)
 
 int sys_make_directory_at(int directory, const char *name, unsigned mode)
 {
-	return (int)call(SYS_mkdirat, directory, (long)name, mode, 0, 0, 0);
+	return (int)try(SYS_mkdirat, directory, (long)name, mode, 0, 0, 0);
 }
 
 long sys_read_link(const char *path, char *buffer, size_t size)
 {
-	return call(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer,
-		    (long)size, 0, 0);
+	return try(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer,
+		   (long)size, 0, 0);
 }
 
 int sys_get_directory(char *buffer, size_t size)
 {
-	return (int)call(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
+	return (int)try(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
 }
 
 /* Some file systems cannot preallocate: writing zeros allocates as well. */
@@ -212,9 +235,7 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 {
 	long r;
 
-	do
-		r = call(SYS_fallocate, fd, 0, (long)offset, (long)size, 0, 0);
-	while (r == -EINTR);
+	r = try(SYS_fallocate, fd, 0, (long)offset, (long)size, 0, 0);
 	if (r == -EOPNOTSUPP || r == -ENOSYS)
 		return write_zeros(fd, offset, size);
 	return (int)r;
@@ -222,8 +243,8 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 
 static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
 {
-	long r = call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags,
-		      fd, (long)offset);
+	long r = try(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags, fd,
+		     (long)offset);
 
 	if (r < 0 && r > -4096)
 		return (int)r;
@@ -240,6 +261,15 @@ int sys_map(size_t size, void **memory)
 {
 	return map(memory, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		   -1, 0);
+}
+
+int sys_map_over(void *memory, size_t size)
+{
+	long r = try(SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		     -1, 0);
+
+	return r < 0 && r > -4096 ? (int)r : 0;
 }
 
 int sys_unmap(void *memory, size_t size)
@@ -273,34 +303,23 @@ int sys_drop(void *memory, size_t size)
 
 int sys_protect(void *memory, size_t size, int protection)
 {
-	return (int)call(SYS_mprotect, (long)memory, (long)size, protection, 0,
-			 0, 0);
-}
-
-/* What the kernel never refuses by itself: a tracer or a sandbox does, and too much
- * depends on it. */
-static long ask(long number)
-{
-	long r = -EPERM;
-
-	for (int i = 0; i < SYS_TRIES && r < 0; i++)
-		r = call(number, 0, 0, 0, 0, 0, 0);
-	return r;
+	return (int)try(SYS_mprotect, (long)memory, (long)size, protection, 0,
+			0, 0);
 }
 
 int sys_gettid(void)
 {
-	return (int)ask(SYS_gettid);
+	return (int)insist(SYS_gettid, 0, 0, 0, 0);
 }
 
 int sys_getpid(void)
 {
-	return (int)ask(SYS_getpid);
+	return (int)insist(SYS_getpid, 0, 0, 0, 0);
 }
 
 int sys_getppid(void)
 {
-	return (int)ask(SYS_getppid);
+	return (int)insist(SYS_getppid, 0, 0, 0, 0);
 }
 
 bool sys_is_alive(int pid, int tid)
@@ -320,38 +339,51 @@ void sys_keep_open(uint64_t signals)
 	__atomic_store_n(&open_signals, signals, __ATOMIC_RELEASE);
 }
 
+static __attribute__((noinline, cold)) int
+change_mask_again(int how, const uint64_t *set, uint64_t *before)
+{
+	return (int)insist(SYS_rt_sigprocmask, how, (long)set, (long)before,
+			   sizeof(*set));
+}
+
+/* Hooks do it on small stacks: what is seldom is apart. */
+static inline int change_mask(int how, const uint64_t *set, uint64_t *before)
+{
+	int r = (int)call(SYS_rt_sigprocmask, how, (long)set, (long)before,
+			  sizeof(*set), 0, 0);
+
+	return __builtin_expect(r < 0, 0) ? change_mask_again(how, set, before) :
+					    r;
+}
+
 int sys_block_signals(uint64_t *before)
 {
 	uint64_t all = ~open_signals;
 
-	return (int)call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
-			 (long)before, sizeof(all), 0, 0);
+	return change_mask(SIG_SETMASK, &all, before);
 }
 
 int sys_restore_signals(uint64_t before)
 {
-	return (int)call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
-			 sizeof(before), 0, 0);
+	return change_mask(SIG_SETMASK, &before, NULL);
 }
 
 int sys_block_signal(int signal, bool blocked)
 {
 	uint64_t set = 1ull << (signal - 1);
 
-	return (int)call(SYS_rt_sigprocmask, blocked ? SIG_BLOCK : SIG_UNBLOCK,
-			 (long)&set, 0, sizeof(set), 0, 0);
+	return change_mask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 int sys_unblock_signals(uint64_t signals, uint64_t *before)
 {
-	return (int)call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&signals,
-			 (long)before, sizeof(signals), 0, 0);
+	return change_mask(SIG_UNBLOCK, &signals, before);
 }
 
 int sys_pending_signals(uint64_t *signals)
 {
-	return (int)call(SYS_rt_sigpending, (long)signals, sizeof(*signals), 0,
-			 0, 0, 0);
+	return (int)insist(SYS_rt_sigpending, (long)signals, sizeof(*signals),
+			   0, 0);
 }
 
 static uint64_t bit_of(int signal)
@@ -390,8 +422,8 @@ long sys_write(int fd, const void *buffer, size_t size)
 int sys_signal_action(int signal, const struct sys_action *action,
 		      struct sys_action *before)
 {
-	return (int)call(SYS_rt_sigaction, signal, (long)action, (long)before,
-			 sizeof(uint64_t), 0, 0);
+	return (int)insist(SYS_rt_sigaction, signal, (long)action, (long)before,
+			   sizeof(uint64_t));
 }
 
 void sys_signal_thread(int signal)
@@ -457,7 +489,7 @@ int sys_timer_delete(int timer)
 int sys_limit(int which, uint64_t *limit)
 {
 	struct rlimit both;
-	int r = (int)call(SYS_prlimit64, 0, which, 0, (long)&both, 0, 0);
+	int r = (int)try(SYS_prlimit64, 0, which, 0, (long)&both, 0, 0);
 
 	if (r == 0)
 		*limit = both.rlim_cur;
@@ -570,8 +602,10 @@ int sys_kernel(char *text, size_t size)
 
 int sys_identity(bool *privileged)
 {
-	long user = ask(SYS_getuid), group = ask(SYS_getgid);
-	long own_user = ask(SYS_geteuid), own_group = ask(SYS_getegid);
+	long user = insist(SYS_getuid, 0, 0, 0, 0),
+	     group = insist(SYS_getgid, 0, 0, 0, 0);
+	long own_user = insist(SYS_geteuid, 0, 0, 0, 0),
+	     own_group = insist(SYS_getegid, 0, 0, 0, 0);
 
 	if (user < 0 || group < 0 || own_user < 0 || own_group < 0)
 		return -EPERM;
@@ -612,8 +646,8 @@ void sys_barrier(void)
 
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
 {
-	return call(SYS_pwrite64, fd, (long)buffer, (long)size, (long)offset, 0,
-		    0);
+	return try(SYS_pwrite64, fd, (long)buffer, (long)size, (long)offset, 0,
+		   0);
 }
 
 /* A process says once that it will ask for this; execve and some forks forget. */
@@ -666,7 +700,7 @@ int sys_peek(const void *from, void *to, size_t size)
 {
 	int r = copy(SYS_process_vm_readv, to, from, size);
 
-	return r == -ENOSYS || r == -EPERM ? read_memory(from, to, size) : r;
+	return r < 0 && r != -EFAULT ? read_memory(from, to, size) : r;
 }
 
 int sys_poke(void *to, const void *from, size_t size)
@@ -689,7 +723,7 @@ int sys_file_owner(const char *path, unsigned *uid, unsigned *mode)
 
 int sys_user(unsigned *user)
 {
-	long r = ask(SYS_geteuid);
+	long r = insist(SYS_geteuid, 0, 0, 0, 0);
 
 	if (r < 0)
 		return (int)r;

@@ -6,7 +6,6 @@
 #ifndef SHIM_SYS_H
 #define SHIM_SYS_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +14,6 @@
  * program has forbidden system calls and would be killed for ours. */
 void sys_forbid(void);
 bool sys_is_forbidden(void);
-
-/* Whether what has failed with @error may well work a moment later. */
-static inline bool sys_is_passing(int error)
-{
-	return error == -EINTR || error == -EAGAIN || error == -ENOMEM;
-}
-
-#define SYS_TRIES 3
 
 int sys_open(const char *path, int flags, unsigned mode);
 /* The same of a name in @directory, a descriptor or AT_FDCWD, as of the others
@@ -57,6 +48,8 @@ int sys_get_directory(char *buffer, size_t size);
 int sys_allocate(int fd, uint64_t offset, uint64_t size);
 int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
+/* Private memory in the place of what is mapped there. */
+int sys_map_over(void *memory, size_t size);
 int sys_unmap(void *memory, size_t size);
 int sys_empty(void *memory, size_t size);
 /* The same where the pages may be locked in memory, and stay that. */

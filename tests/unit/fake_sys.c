@@ -17,7 +17,6 @@
 #define sys_user	     real_user
 #define sys_is_writable	     real_is_writable
 #define sys_remove_directory real_remove_directory
-#define sys_is_passing	     real_is_passing
 #define sys_remove	     real_remove
 #define sys_rename	     real_rename
 #define sys_create	     real_create
@@ -79,7 +78,6 @@
 #undef sys_user
 #undef sys_is_writable
 #undef sys_remove_directory
-#undef sys_is_passing
 #undef sys_remove
 #undef sys_rename
 #undef sys_create

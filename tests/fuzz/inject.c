@@ -1,0 +1,253 @@
+/*
+ * inject LIBRARY ANSWER N ERROR PROGRAM [ARG...] - makes a system call fail
+ *
+ * Runs PROGRAM and all it starts, and counts the system calls that are made by
+ * code of LIBRARY, whoever has called it.  The N-th of them is not made and
+ * fails with ERROR (its number); so does every one after it if N is negative.
+ * With 0 none fails.
+ *
+ * The file ANSWER gets a line: how many there were, which (its number, or -1)
+ * failed, and the wait status of PROGRAM; with 0 another, with the number of
+ * each.  Ends with status 0, or 1 if it could not do that.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/ptrace.h>
+
+#define TASKS 4096
+#define CALLS 1000000
+
+/* What has a number of its own; its process says where the library is. */
+struct task {
+	pid_t tid;
+	bool is_failing;     /* in the call that fails */
+	uintptr_t low, high; /* the library's code; 0: not known yet */
+};
+
+static struct task task[TASKS];
+static unsigned int tasks;
+static const char *library;
+static long count, fail_at, failed = -1;
+static uint16_t number[CALLS];
+static int error;
+static bool for_good;
+
+static struct task *find(pid_t tid)
+{
+	for (unsigned int i = 0; i < tasks; i++)
+		if (task[i].tid == tid)
+			return &task[i];
+	if (tasks == TASKS) {
+		fprintf(stderr, "inject: too many tasks\n");
+		exit(1);
+	}
+	task[tasks] = (struct task){ .tid = tid };
+	return &task[tasks++];
+}
+
+static void forget(pid_t tid)
+{
+	struct task *gone = find(tid);
+
+	*gone = task[--tasks];
+}
+
+static void find_library(struct task *of)
+{
+	char path[64], line[PATH_MAX + 128];
+	unsigned long low, high;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", of->tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%lx-%lx r-xp", &low, &high) == 2 &&
+		    strstr(line, " r-xp ") && strstr(line, library)) {
+			of->low = low;
+			of->high = high;
+		}
+	if (file)
+		fclose(file);
+}
+
+/* These are no system calls that fail. */
+static bool is_fit(uint64_t call)
+{
+	return call != SYS_rt_sigreturn && call != SYS_exit &&
+	       call != SYS_exit_group;
+}
+
+static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
+{
+	if (of->high == 0)
+		find_library(of);
+	if (info->instruction_pointer < of->low ||
+	    info->instruction_pointer > of->high || !is_fit(info->entry.nr))
+		return false;
+	if (fail_at == 0 && count < CALLS)
+		number[count] = (uint16_t)info->entry.nr;
+	count++;
+	if (fail_at == 0 || count < fail_at || (count > fail_at && !for_good))
+		return false;
+	if (failed < 0)
+		failed = (long)info->entry.nr;
+	return true;
+}
+
+static void set(pid_t tid, bool is_entry)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) < 0)
+		return;
+	if (is_entry)
+		registers.orig_rax = (unsigned long)-1;
+	else
+		registers.rax = (unsigned long)-error;
+	ptrace(PTRACE_SETREGS, tid, NULL, &registers);
+}
+
+static void on_call(struct task *of)
+{
+	struct ptrace_syscall_info info;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, of->tid, sizeof(info), &info) <= 0)
+		return;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && must_fail(of, &info)) {
+		of->is_failing = true;
+		set(of->tid, true);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && of->is_failing) {
+		of->is_failing = false;
+		set(of->tid, false);
+	}
+}
+
+/* The signal to hand on. */
+static int on_stop(struct task *of, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+	unsigned long from;
+
+	if (signal == (SIGTRAP | 0x80)) {
+		on_call(of);
+		return 0;
+	}
+	if (event == PTRACE_EVENT_EXEC) {
+		/* Another thread's number may have become this one. */
+		if (ptrace(PTRACE_GETEVENTMSG, of->tid, NULL, &from) == 0 &&
+		    (pid_t)from != of->tid)
+			forget((pid_t)from);
+		of = find(of->tid);
+		of->low = of->high = 0;
+		of->is_failing = false;
+	}
+	if (event == PTRACE_EVENT_STOP)
+		return 0;
+	return event ? 0 : signal;
+}
+
+#define OPTIONS \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | \
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
+
+/* Group-stops stay stops. */
+static bool is_group_stop(int status)
+{
+	int signal = WSTOPSIG(status);
+
+	return status >> 16 == PTRACE_EVENT_STOP &&
+	       (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+		signal == SIGTTOU);
+}
+
+static int watch(pid_t program)
+{
+	int status, result = -1;
+	pid_t tid;
+
+	while ((tid = waitpid(-1, &status, __WALL)) > 0) {
+		if (!WIFSTOPPED(status)) {
+			forget(tid);
+			if (tid == program)
+				result = status;
+			continue;
+		}
+		if (is_group_stop(status))
+			ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+		else
+			ptrace(PTRACE_SYSCALL, tid, NULL,
+			       on_stop(find(tid), status));
+	}
+	return result;
+}
+
+static pid_t start(char **word)
+{
+	int gate[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(gate) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(gate[1]);
+		if (read(gate[0], &byte, 1) != 1)
+			_exit(1);
+		close(gate[0]);
+		personality(ADDR_NO_RANDOMIZE);
+		execvp(word[0], word);
+		_exit(127);
+	}
+	close(gate[0]);
+	if (pid > 0 && ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) < 0)
+		return -1;
+	if (pid > 0 && (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0 ||
+			write(gate[1], "", 1) != 1))
+		return -1;
+	close(gate[1]);
+	return pid;
+}
+
+int main(int words, char **word)
+{
+	FILE *answer;
+	int status;
+	pid_t pid;
+
+	if (words < 6) {
+		fputs("usage: inject LIBRARY ANSWER N ERROR PROGRAM...\n",
+		      stderr);
+		return 1;
+	}
+	library = word[1];
+	answer = fopen(word[2], "we");
+	fail_at = atol(word[3]);
+	for_good = fail_at < 0;
+	fail_at = labs(fail_at);
+	error = atoi(word[4]);
+	pid = answer ? start(word + 5) : -1;
+	if (pid < 0) {
+		perror("inject");
+		return 1;
+	}
+	status = watch(pid);
+	fprintf(answer, "%ld %ld %d\n", count, failed, status);
+	for (long i = 0; fail_at == 0 && i < count && i < CALLS; i++)
+		fprintf(answer, "%d ", number[i]);
+	return fclose(answer) != 0;
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""injections.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+System calls of ours that fail in a whole program, one in each run: the program
+prints and ends as ever, and what could not be recorded is counted or said.
+
+INJECT is the program that makes them fail.  INJECTIONS says how many runs there
+are for each profiler (1000: some minutes), SEED which they are, FIRST the first;
+FOR_GOOD=1: from that call on all of them fail.
+"""
+import errno
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+
+import shimtest
+from shimtest import (Failed, add_test, compile, environment, expect,
+                      expect_equal, new_directory)
+
+INJECT = os.environ['INJECT']
+RUNS = int(os.environ.get('INJECTIONS', '25'))
+SEED = int(os.environ.get('SEED', '1'))
+FIRST = int(os.environ.get('FIRST', '0'))
+FOR_GOOD = os.environ.get('FOR_GOOD') == '1'
+PROFILES = ['calltree', 'trace', 'memory', 'sampling:hz=500', 'coverage',
+            'locks']
+ERRORS = [errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EINTR,
+          errno.EAGAIN, errno.EMFILE, errno.EIO, errno.ENOSYS, errno.EINVAL]
+
+
+class Run:
+    def __init__(self, profile, number=0, error=0):
+        self.directory = new_directory('injected')
+        self.output = os.path.join(self.directory, 'r')
+        os.mkdir(self.output, 0o700)
+        answer = os.path.join(self.directory, 'answer')
+        command = [compile('injected.c', 'gcc', '-O1'), library()]
+        if profile:
+            variables = environment(self.output, profile)
+            preload = variables.pop('LD_PRELOAD')
+            command = [INJECT, os.path.basename(shimtest.library), answer,
+                       str(-number if FOR_GOOD else number), str(error),
+                       'env', 'LD_PRELOAD=' + preload] + command
+        else:
+            variables = environment()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=variables,
+            start_new_session=True)
+        try:
+            self.stdout, self.stderr = process.communicate(timeout=60)
+            self.status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            self.stdout, self.stderr = process.communicate()
+            self.status = 'hangs'
+        if profile and self.status != 'hangs':
+            with open(answer) as file:
+                count, self.failed, self.status = map(
+                    int, file.readline().split())
+                self.calls = list(map(int, file.read().split()))
+            self.status = os.waitstatus_to_exitcode(self.status)
+
+    def truth(self):
+        return sum(int(n) for n in re.findall(r'^calls \S+ (\d+)$',
+                                              self.stdout, re.M))
+
+    def read(self):
+        """What export json has of it, or None, and all that was said."""
+        self.said = ''.join(re.findall('^shim: .*\n', self.stderr, re.M))
+        log = os.path.join(self.output, 'log')
+        if os.path.exists(log):
+            self.said += open(log).read()
+        done = subprocess.run([shimtest.report, 'export', 'json',
+                               self.output], capture_output=True, text=True)
+        self.about = None
+        if done.returncode == 0:
+            self.about = json.loads(done.stdout)
+        elif 'not a recording' not in done.stderr and \
+                'no call was recorded' not in done.stderr:
+            raise Failed('shim-report: status %d: %s' % (done.returncode,
+                                                         done.stderr))
+        else:
+            self.said += done.stderr if self.said else ''
+        info = subprocess.run([shimtest.report, 'info', self.output],
+                              capture_output=True, text=True).stdout
+        for log in re.findall(r'^  log:\n((?:    .*\n?)+)', info, re.M):
+            self.said += log
+
+
+def library():
+    return compile('plugin.c', 'gcc', '-O0',
+                   ['-shared', '-fPIC', '-DPLUGIN=alpha'],
+                   name='libalpha_plain.so', instrument=False)
+
+
+# --- what tells that something is missing ---
+
+def calls_missing(run, base):
+    return run.truth() - run.about['calls'] - run.about['lost']
+
+
+def memory_missing(run, base):
+    names = ('allocations', 'reallocations', 'mappings', 'allocated_bytes')
+    got, wanted = run.about.get('memory'), base.about['memory']
+    if not got:
+        return 'all'
+    return {name: (got[name], wanted[name]) for name in names
+            if got[name] != wanted[name]} if run.about['lost'] == 0 else 0
+
+
+def reached(run):
+    done = subprocess.run([shimtest.report, 'export', 'lcov', run.output],
+                          capture_output=True, text=True)
+    return set(re.findall('^(?:SF:.*|DA:[0-9]+,[1-9].*)$', done.stdout, re.M))
+
+
+def lines_missing(run, base):
+    return run.about['lost'] == 0 and reached(base) - reached(run)
+
+
+def nothing_missing(run, base):
+    return 0
+
+
+MISSING = {'calltree': calls_missing, 'trace': calls_missing,
+           'memory': memory_missing, 'coverage': lines_missing}
+
+
+def check(profile, run, base):
+    run.read()
+    run.said = set(run.said.splitlines()) - set(base.said.splitlines())
+    if run.about is None:
+        expect(run.said, 'no recording, and nothing says why')
+        return
+    missing = MISSING.get(profile, nothing_missing)(run, base)
+    expect(not missing or run.said,
+           'missing and not said: %s; %s' % (missing, run.about['lost_causes']))
+    if MISSING.get(profile) is calls_missing:
+        expect(missing >= 0, '%d calls too many' % -missing)
+
+
+# --- which are to fail ---
+
+def choose(calls, chance, runs):
+    """Each kind of call as often as the others, as far as there are so many."""
+    kinds = {}
+    for number, kind in enumerate(calls, 1):
+        kinds.setdefault(kind, []).append(number)
+    chosen = []
+    for numbers in kinds.values():
+        chance.shuffle(numbers)
+    while len(chosen) < runs and any(kinds.values()):
+        for numbers in kinds.values():
+            if numbers:
+                chosen.append(numbers.pop())
+    return chosen[:runs]
+
+
+def output_of(run):
+    return re.sub('^shim: .*\n', '', run.stderr, flags=re.M)
+
+
+def test_profile(profile):
+    alone, base = Run(None), Run(profile)
+    base.read()
+    expect_equal(alone.truth(), base.truth(), 'calls')
+    expect(base.about and base.about['lost'] == 0,
+           'without a failure: %s' % base.said)
+    bad, refused = [], 0
+    chosen = choose(base.calls, random.Random(SEED), RUNS)
+    for turn, number in enumerate(chosen):
+        if turn < FIRST:
+            continue
+        error = ERRORS[(turn + number) % len(ERRORS)]
+        run = Run(profile, number, error)
+        what = '%s: run %d: call %d (%s) fails with %s' % (
+            profile, turn, number, run.__dict__.get('failed'),
+            errno.errorcode[error])
+        try:
+            expect_equal((run.status, run.stdout, output_of(run)),
+                         (alone.status, alone.stdout, alone.stderr),
+                         'the program')
+            check(profile, run, base)
+            refused += run.about is None
+        except Failed as reason:
+            bad.append('%s: %s' % (what, reason))
+        if not bad or bad[-1].find(what) != 0:
+            subprocess.run(['rm', '-r', run.directory])
+    print('# %d calls, %d injections, %d without a recording' % (
+        len(base.calls), len(chosen), refused))
+    expect(not bad, '%d of %d:\n%s' % (len(bad), len(chosen),
+                                       '\n'.join(bad)))
+
+
+for profile in PROFILES:
+    add_test('no failing system call is to be noticed (%s)' % profile,
+             lambda p=profile: test_profile(p))
+
+if __name__ == '__main__':
+    shimtest.main()
