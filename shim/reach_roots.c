@@ -90,6 +90,7 @@ static bool add_region(const struct map *map, void *argument)
 		.low = map->start,
 		.high = map->end,
 		.writable = map->writable,
+		.is_file = map->path[0] == '/',
 		.is_stack = text_equal(map->path, "[stack]"),
 	};
 	roots->region_count++;
@@ -357,6 +358,8 @@ bool reach_is_readable(const struct reach_roots *roots, uintptr_t low,
 	const struct reach_region *end = roots->regions + roots->region_count;
 
 	for (; region && region < end && region->low <= low; region++) {
+		if (region->is_file)
+			return false;
 		if (high <= region->high)
 			return true;
 		low = region->high;

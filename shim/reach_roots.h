@@ -13,6 +13,7 @@ struct reach_region {
 	bool writable;
 	bool is_data;		/* of a loaded object that is not ours */
 	bool is_stack;		/* the first thread's */
+	bool is_file;		/* which may become shorter at any time */
 };
 
 struct reach_thread {
@@ -49,7 +50,7 @@ bool reach_roots_each(const struct reach_roots *roots, uintptr_t sp,
 				   void *argument),
 		      void *argument);
 
-/* Whether all of it could be read when the roots were found. */
+/* Whether all of it could be read when the roots were found, and still can. */
 bool reach_is_readable(const struct reach_roots *roots, uintptr_t low,
 		       uintptr_t high);
 
