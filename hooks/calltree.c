@@ -448,7 +448,9 @@ static inline __attribute__((always_inline)) void
 leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
       bool is_traced)
 {
-	struct shim_node *node = tree_hot.current, *parent;
+	struct shim_node *node = tree_hot.current;
+	struct shim_node *parent = (struct shim_node *)__atomic_load_n(
+		&node->parent, __ATOMIC_ACQUIRE); /* first: parent_of() */
 	struct shim_extra_node *extra = NULL;
 	uint64_t now = clock == COARSE ? *tree_hot.tick : 0, start;
 	uint64_t duration, last = 0, after;
@@ -465,7 +467,6 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	if (clock == EXACT || is_traced)
 		now = shim_clock();
 	if (is_traced) {
-		parent = parent_of(node);
 		trace = tree_hot.trace;
 		word = trace_leave_word(now >> TRACE_SHIFT);
 		if (!trace_reserve(trace, now >> TRACE_SHIFT, word, parent,
@@ -478,8 +479,6 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	duration = now - start;
 	if (clock == EXACT && LIKELY(extra != NULL))
 		last = exchange_last(extra, duration);
-	if (!is_traced)
-		parent = parent_of(node);
 	__atomic_store_n(&tree_hot.current, parent, __ATOMIC_RELEASE);
 	node->frame = 0;
 	if (clock == COARSE) {

@@ -183,9 +183,17 @@ static inline uint64_t address_of(const struct shim_node *node)
 	return node->function & ~SHIM_NODE_EXACT;
 }
 
+/*
+ * Somebody may make the file shorter at any time: then its nodes become zero.
+ * The fast path reads the parent before it looks whether the node is the
+ * function's, which it is no more then.
+ */
 static inline struct shim_node *parent_of(const struct shim_node *node)
 {
-	return (struct shim_node *)node->parent;
+	struct shim_node *parent = (struct shim_node *)__atomic_load_n(
+		&node->parent, __ATOMIC_RELAXED);
+
+	return LIKELY(parent) ? parent : &tree_nobody;
 }
 
 static inline bool is_root(const struct shim_node *node)

@@ -35,9 +35,9 @@ tree_counts_enter:
 	and	%fs:LAYOUT_HOT_CACHE_MASK(%rdx), %eax	/* before the cache */
 	add	%fs:LAYOUT_HOT_CACHE(%rdx), %rax
 	mov	(%rax), %r8
+	mov	LAYOUT_NODE_PARENT(%r8), %rax	/* first: parent_of() */
 	cmp	LAYOUT_NODE_FUNCTION(%r8), %rdi
 	jne	1f
-	mov	LAYOUT_NODE_PARENT(%r8), %rax
 	cmp	%rcx, LAYOUT_NODE_FRAME(%rax)
 	jb	1f
 	cmpxchg	%r8, %fs:LAYOUT_HOT_CURRENT(%rdx)
@@ -109,8 +109,8 @@ tree_exact_enter:
  * What is wanted of the extra node is on its way while the counter is read, which
  * does not wait for that.
  *
- *     r8: tree_hot; rcx: the node; r10: its extra node; rdx: the duration; rsi: the
- *     last one
+ *     r8: tree_hot; rcx: the node; r9: its parent; r10: its extra node; rdx: the
+ *     duration; rsi: the last one
  */
 	.p2align 6
 	.globl	tree_exact_leave
@@ -120,6 +120,7 @@ tree_exact_leave:
 	.cfi_startproc
 	mov	tree_hot@gottpoff(%rip), %r8
 	mov	%fs:LAYOUT_HOT_CURRENT(%r8), %rcx
+	mov	LAYOUT_NODE_PARENT(%rcx), %r9	/* first: parent_of() */
 	cmp	LAYOUT_NODE_FUNCTION(%rcx), %rdi
 	jne	tree_exact_leave_any
 	mov	LAYOUT_NODE_EXTRA(%rcx), %r10
@@ -132,8 +133,7 @@ tree_exact_leave:
 	sub	LAYOUT_NODE_START(%rcx), %rdx
 	mov	LAYOUT_EXTRA_LAST(%r10), %rsi	/* exchange_last(), while it is current */
 	mov	%rdx, LAYOUT_EXTRA_LAST(%r10)
-	mov	LAYOUT_NODE_PARENT(%rcx), %rax
-	mov	%rax, %fs:LAYOUT_HOT_CURRENT(%r8)
+	mov	%r9, %fs:LAYOUT_HOT_CURRENT(%r8)
 	movq	$0, LAYOUT_NODE_FRAME(%rcx)
 	mov	%rsi, %rax
 	add	%rdx, LAYOUT_NODE_TIME(%rcx)

@@ -96,6 +96,7 @@ tree_traced_leave:
 	.cfi_startproc
 	mov	tree_hot@gottpoff(%rip), %r8
 	mov	%fs:LAYOUT_HOT_CURRENT(%r8), %rcx
+	mov	LAYOUT_NODE_PARENT(%rcx), %r10		/* first: parent_of() */
 	cmp	LAYOUT_NODE_FUNCTION(%rcx), %rdi
 	jne	tree_traced_leave_any
 	rdtsc
@@ -113,7 +114,6 @@ tree_traced_leave:
 	sub	LAYOUT_TRACE_LAST(%r9), %r11
 	cmp	$LAYOUT_TRACE_TIME_MASK, %r11
 	ja	tree_traced_leave_any
-	mov	LAYOUT_NODE_PARENT(%rcx), %r10
 	lea	1(%rdx, %rdx), %r11d			/* trace_leave_word() */
 	mov	%r10, LAYOUT_TRACE_BECOMES(%r9)
 	mov	%r11d, LAYOUT_TRACE_WORD(%r9)

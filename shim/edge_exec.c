@@ -7,16 +7,20 @@
 
 #include "events.h"
 #include "hidden.h"
+#include "kept.h"
 #include "sample.h"
 #include "state.h"
 #include "text.h"
-#include "trap.h"
 
 #include <errno.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
 
 #include <shim/banned.h>
+
+#define FIND(pointer, name) \
+	(pointer ? (void)0 : (void)(*(void **)&pointer = edge_next(name)))
 
 typedef int (*exec_function)(const char *path, char *const arguments[],
 			     char *const environment[]);
@@ -39,7 +43,7 @@ static void tell(const char *path)
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
 	sample_exec_begins();
-	trap_exec_begins();
+	kept_exec_begins();
 	edge_exec_ends();
 	hidden_exec_begins();
 	errno = before;
@@ -52,7 +56,7 @@ static int failed(int result)
 
 	edge_exec_goes_on();
 	sample_exec_failed();
-	trap_exec_failed();
+	kept_exec_failed();
 	hidden_exec_failed();
 	errno = error;
 	return result;
@@ -161,6 +165,82 @@ EDGE int execle(const char *path, const char *first, ...)
 	environment = va_arg(list_, char *const *);
 	va_end(list_);
 	return execve(path, arguments, environment);
+}
+
+/* --- children that libc makes, which have the signals of who makes them --- */
+
+#define SPAWNING(result, failure, call) \
+	do { \
+		hidden_spawn_begins(); \
+		result = real ? call : failure; \
+		keep_error(hidden_spawn_ends); \
+	} while (0)
+
+static void keep_error(void (*call)(void))
+{
+	int before = errno;
+
+	call();
+	errno = before;
+}
+
+typedef int (*spawner)(pid_t *, const char *,
+		       const posix_spawn_file_actions_t *,
+		       const posix_spawnattr_t *, char *const[], char *const[]);
+
+EDGE int posix_spawn(pid_t *pid, const char *path,
+		     const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attributes,
+		     char *const arguments[], char *const environment[])
+{
+	static spawner real;
+	int result;
+
+	FIND(real, "posix_spawn");
+	SPAWNING(result, ENOSYS,
+		 real(pid, path, actions, attributes, arguments, environment));
+	return result;
+}
+
+EDGE int posix_spawnp(pid_t *pid, const char *file,
+		      const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *attributes,
+		      char *const arguments[], char *const environment[])
+{
+	static spawner real;
+	int result;
+
+	FIND(real, "posix_spawnp");
+	SPAWNING(result, ENOSYS,
+		 real(pid, file, actions, attributes, arguments, environment));
+	return result;
+}
+
+/* These names are none that our own code may call. */
+EDGE int run_command(const char *command) __asm__("system");
+
+int run_command(const char *command)
+{
+	static int (*real)(const char *);
+	int result;
+
+	FIND(real, "system");
+	SPAWNING(result, missing(), real(command));
+	return result;
+}
+
+EDGE void *open_command(const char *command,
+			const char *modes) __asm__("popen");
+
+/* A FILE. */
+void *open_command(const char *command, const char *modes)
+{
+	static void *(*real)(const char *, const char *);
+	void *result;
+
+	FIND(real, "popen");
+	SPAWNING(result, NULL, real(command, modes));
+	return result;
 }
 
 void edge_exec_resolve(void)

@@ -1,9 +1,10 @@
 /*
- * Keeps the sampler's and the trap's signal from the program: they are in no mask that
- * the kernel gets, nobody waits for them, and what the program sets for them is kept
- * apart and used when somebody sends one.  The program reads back what it has set
- * (hidden.h).  Programs that choose a real-time signal by SIGRTMAX get another one than
- * the sampler's.  While there are none each of these is one comparison.
+ * Keeps the signals that are ours from the program: they are in no mask that
+ * the kernel gets, nobody waits for them, and what the program sets for them is
+ * kept apart and used when somebody sends one.  The program reads back what it
+ * has set (hidden.h).  Programs that choose a real-time signal by SIGRTMAX get
+ * another one than the sampler's.  While there are none each of these is one
+ * comparison.
  */
 #define _GNU_SOURCE
 #include "edge.h"
@@ -11,6 +12,7 @@
 #include "arch.h"
 #include "coverage.h"
 #include "hidden.h"
+#include "kept.h"
 #include "sample.h"
 #include "sys.h"
 #include "trap.h"
@@ -161,8 +163,13 @@ static int set_action(int signal, const struct sigaction *action,
 static int set_any(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
-	return hidden_signals() == 0 ? real.sigaction(signal, action, before) :
-				       set_action(signal, action, before);
+	if (hidden_signals() == 0)
+		return real.sigaction(signal, action, before);
+	if (kept_is_on(signal)) {
+		kept_set(signal, action, before);
+		return 0;
+	}
+	return set_action(signal, action, before);
 }
 
 EDGE int sigaction(int signal, const struct sigaction *action,
@@ -179,8 +186,8 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 		return edge_asked_set(signal, action, before, set_any);
 	if (hidden_signals() == 0)
 		return real.sigaction(signal, action, before);
-	if (trap_is_on() && signal == SIGTRAP) {
-		trap_set_action(action, before);
+	if (kept_is_on(signal)) {
+		kept_set(signal, action, before);
 		return 0;
 	}
 	if (signal == hidden()) {
@@ -192,15 +199,6 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 		return 0;
 	}
 	return set_action(signal, action, before);
-}
-
-static handler set_trap_handler(handler call)
-{
-	struct sigaction action = { .sa_flags = SA_RESTART }, before;
-
-	action.sa_handler = call;
-	trap_set_action(&action, &before);
-	return before.sa_handler;
 }
 
 /* sigset() blocks and unblocks it as well; a signal that was blocked had SIG_HOLD. */
@@ -217,9 +215,15 @@ static bool hold(int signal, bool is_held)
 #define FLAGS_sysv_signal ((int)SA_RESETHAND | SA_NODEFER)
 #define FLAGS_sigset	  0
 
+/* There is a handler of ours. */
+static bool is_caught(int signal)
+{
+	return edge_asked_is(signal) || kept_is_on(signal);
+}
+
 /* @alone: it is not sigset(). */
-static handler set_asked_handler(int signal, handler call, int flags,
-				 bool alone)
+static handler set_caught_handler(int signal, handler call, int flags,
+				  bool alone)
 {
 	struct sigaction action = { .sa_flags = flags }, before;
 	bool was_held;
@@ -237,33 +241,31 @@ static handler set_asked_handler(int signal, handler call, int flags,
 
 /* The old ways.  All that libc makes of them is a call of its own sigaction. */
 /* @alone: one thread at a time; not where the mask changes, too. */
-#define HANDLER_SETTER(name, symbol, alone)                                    \
-	{                                                                      \
-		handler before;                                                \
-		uint64_t mask = 0;                                             \
-		bool begun;                                                    \
-                                                                               \
-		FIND(name, symbol);                                            \
-		if (!real.name) {                                              \
-			errno = ENOSYS;                                        \
-			return SIG_ERR;                                        \
-		}                                                              \
-		if (signal_ != 0 && signal_ == hidden())                       \
-			return set_program_handler(call);                      \
-		if (signal_ == SIGTRAP && trap_is_on())                        \
-			return set_trap_handler(call);                         \
-		if (edge_asked_is(signal_))                                    \
-			return set_asked_handler(signal_, call, FLAGS_##name,  \
-						 alone);                       \
-		if (hidden() == 0)                                             \
-			return real.name(signal_, call);                       \
-		begun = (alone) && resume_set_begin(&mask);                    \
-		before = real.name(signal_, call);                             \
-		if (before != SIG_ERR)                                         \
-			resume_watch_handlers_of(signal_);                     \
-		if (begun)                                                     \
-			resume_set_end(mask);                                  \
-		return before;                                                 \
+#define HANDLER_SETTER(name, symbol, alone) \
+	{ \
+		handler before; \
+		uint64_t mask = 0; \
+		bool begun; \
+\
+		FIND(name, symbol); \
+		if (!real.name) { \
+			errno = ENOSYS; \
+			return SIG_ERR; \
+		} \
+		if (signal_ != 0 && signal_ == hidden()) \
+			return set_program_handler(call); \
+		if (is_caught(signal_)) \
+			return set_caught_handler(signal_, call, FLAGS_##name, \
+						  alone); \
+		if (hidden() == 0) \
+			return real.name(signal_, call); \
+		begun = (alone) && resume_set_begin(&mask); \
+		before = real.name(signal_, call); \
+		if (before != SIG_ERR) \
+			resume_watch_handlers_of(signal_); \
+		if (begun) \
+			resume_set_end(mask); \
+		return before; \
 	}
 
 EDGE handler signal(int signal_, handler call)
@@ -299,12 +301,9 @@ int sigignore(int signal_)
 		set_program_handler(SIG_IGN);
 		return 0;
 	}
-	if (signal_ == SIGTRAP && trap_is_on()) {
-		set_trap_handler(SIG_IGN);
-		return 0;
-	}
-	if (edge_asked_is(signal_))
-		return set_asked_handler(signal_, SIG_IGN, 0, true) == SIG_ERR ?
+	if (is_caught(signal_))
+		return set_caught_handler(signal_, SIG_IGN, 0, true) ==
+				       SIG_ERR ?
 			       -1 :
 			       0;
 	return real.sigignore ? real.sigignore(signal_) : -1;
@@ -321,9 +320,7 @@ int siginterrupt(int signal_, int flag)
 	FIND(siginterrupt, "siginterrupt");
 	if (signal_ != 0 && signal_ == hidden())
 		return 0;
-	if (signal_ == SIGTRAP && trap_is_on())
-		return 0;
-	if (edge_asked_is(signal_)) {
+	if (is_caught(signal_)) {
 		struct sigaction action;
 
 		sigaction(signal_, NULL, &action);
@@ -422,12 +419,26 @@ EDGE int sigpending(sigset_t *set)
 
 	FIND(sigpending, "sigpending");
 	result = real.sigpending ? real.sigpending(set) : -1;
+	/* That of holes is with the kernel (kept.c). */
 	if (result == 0)
-		show(set, hidden_pending());
+		show(set,
+		     hidden_pending() | (*bits_of(set) & hidden_bit(SIGBUS)));
 	return result;
 }
 
 /* --- waiting --- */
+
+/* That of holes comes to a thread that waits for it, whether it is blocked or
+ * not. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+{
+	const sigset_t *rest = without(set, copy);
+
+	if (rest == copy)
+		*bits_of(copy) |=
+			*bits_of((sigset_t *)set) & hidden_bit(SIGBUS);
+	return rest;
+}
 
 /* Who waits for that signal alone gets it, and we have none any more. */
 static void wait_for(const sigset_t *set)
@@ -447,7 +458,7 @@ EDGE int signalfd(int fd, const sigset_t *set, int flags)
 		return -1;
 	}
 	wait_for(set);
-	return real.signalfd(fd, without(set, &copy), flags);
+	return real.signalfd(fd, without_ours(set, &copy), flags);
 }
 
 EDGE int sigwait(const sigset_t *set, int *signal_)
@@ -458,7 +469,7 @@ EDGE int sigwait(const sigset_t *set, int *signal_)
 	if (!real.sigwait)
 		return ENOSYS;
 	wait_for(set);
-	return real.sigwait(without(set, &copy), signal_);
+	return real.sigwait(without_ours(set, &copy), signal_);
 }
 
 EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -471,7 +482,7 @@ EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 		return -1;
 	}
 	wait_for(set);
-	return real.sigwaitinfo(without(set, &copy), info);
+	return real.sigwaitinfo(without_ours(set, &copy), info);
 }
 
 EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
@@ -485,7 +496,7 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 		return -1;
 	}
 	wait_for(set);
-	return real.sigtimedwait(without(set, &copy), info, timeout);
+	return real.sigtimedwait(without_ours(set, &copy), info, timeout);
 }
 
 /* --- the same by their numbers: from entry.S --- */
@@ -517,8 +528,8 @@ static long raw_mask(int how, uintptr_t set, uintptr_t before, size_t size)
 static void swap_own(int signal, const struct sys_action *action,
 		     struct sys_action *before)
 {
-	if (signal == SIGTRAP) {
-		trap_swap_action(action, before);
+	if (kept_is_on(signal)) {
+		kept_swap(signal, action, before);
 		return;
 	}
 	*before = sample_program_action;

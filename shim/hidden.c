@@ -1,8 +1,8 @@
 #include "hidden.h"
 
+#include "kept.h"
 #include "sample.h"
 #include "sys.h"
-#include "trap.h"
 
 #include <setjmp.h>
 
@@ -19,8 +19,7 @@ uint64_t hidden_signals(void)
 {
 	int signal = __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
 
-	return (signal ? hidden_bit(signal) : 0) |
-	       (trap_is_on() ? hidden_bit(SIGTRAP) : 0);
+	return (signal ? hidden_bit(signal) : 0) | kept_signals();
 }
 
 uint64_t hidden_blocked(void)
@@ -39,6 +38,10 @@ void hidden_block(uint64_t signals)
 
 	blocked = signals;
 	pending &= signals;
+	/* The kernel has it (kept.c). */
+	if (come & hidden_bit(SIGBUS))
+		sys_block_signal(SIGBUS, false);
+	come &= ~hidden_bit(SIGBUS);
 	for (; come != 0; come &= come - 1)
 		sys_signal_thread(__builtin_ctzll(come) + 1);
 }
@@ -65,8 +68,8 @@ int hidden_thread_begins(uint64_t blocked_)
 
 bool hidden_is_quiet(uint64_t mask)
 {
-	const uint64_t never = hidden_bit(SIGTRAP) | hidden_bit(SIGKILL) |
-			       hidden_bit(SIGSTOP);
+	const uint64_t never = hidden_bit(SIGTRAP) | hidden_bit(SIGBUS) |
+			       hidden_bit(SIGKILL) | hidden_bit(SIGSTOP);
 
 	return (mask | never) == ~0ull;
 }
@@ -84,6 +87,22 @@ uint64_t hidden_mask_handler(int signal, uint64_t signals)
 		       __atomic_exchange_n(&masks[signal - 1], signals,
 					   __ATOMIC_RELAXED) :
 		       0;
+}
+
+/* Only the signal of holes: its thread may have to wait for the child, and its
+ * handlers run meanwhile. */
+void hidden_spawn_begins(void)
+{
+	kept_exec_begins();
+	if (blocked & hidden_signals() & hidden_bit(SIGBUS))
+		sys_block_signal(SIGBUS, true);
+}
+
+void hidden_spawn_ends(void)
+{
+	kept_exec_failed();
+	if (blocked & hidden_signals() & ~pending & hidden_bit(SIGBUS))
+		sys_block_signal(SIGBUS, false);
 }
 
 void hidden_exec_begins(void)

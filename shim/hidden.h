@@ -1,6 +1,6 @@
 /*
- * Signals that are ours, and what the program believes of them: the trap's (trap.h)
- * and the sampler's (sample.h).  No thread may have them blocked.  A thread that blocks
+ * Signals that are ours, and what the program believes of them: the trap's (trap.h),
+ * that of holes (hole.h) and the sampler's (sample.h).  No thread may have them blocked.  A thread that blocks
  * all signals has all others blocked, and is told that these are, too.
  */
 #ifndef SHIM_HIDDEN_H
@@ -48,6 +48,11 @@ uint64_t hidden_masks_handler(int signal);
  * kernel's mask, where ours are not. */
 void hidden_jump_saved(void *buffer);
 void hidden_jump_taken(const void *buffer);
+
+/* The calling thread makes a child that becomes another program, which is to find
+ * them as the program has left them; and it has. */
+void hidden_spawn_begins(void);
+void hidden_spawn_ends(void);
 
 /* The calling thread becomes another program, which finds them blocked as it should;
  * it could not. */

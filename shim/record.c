@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "config.h"
 #include "directory.h"
+#include "hole.h"
 #include "log.h"
 #include "record_file.h"
 #include "state.h"
@@ -472,9 +473,26 @@ int record_start(void)
 			  base.path[0] ? base.path : config.output, r);
 	else
 		r = open_process(false);
+	if (r == 0)
+		hole_start();
 	if (r < 0 && (base.inode == 0 || config.dir[0] != '/' || !leave_word()))
 		log_give_up();
 	return r;
+}
+
+void record_is_short(const char *name, const void *memory)
+{
+	bool is_meta = memory == meta;
+
+	/* The log is in there. */
+	if (is_meta)
+		log_to(NULL);
+	log_line(
+		"%s was made shorter while it was written: what it had there is "
+		"lost, and what comes (record again): %s",
+		name, directory.path);
+	if (is_meta && (config.dir[0] != '/' || !leave_word()))
+		log_give_up();
 }
 
 /* Its parent's log is the only one that it can reach. */

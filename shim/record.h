@@ -18,6 +18,10 @@ int record_fork(void);
 /* There, instead: it has none, and nothing goes into its parent's. */
 void record_give_up(void);
 
+/* Somebody has made the file @name shorter, which is mapped at @memory: says so.
+ * Async. */
+void record_is_short(const char *name, const void *memory);
+
 /* Counts @calls of a thread that has no file. */
 void record_lose(enum shim_lost cause, uint64_t calls);
 

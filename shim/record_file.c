@@ -5,6 +5,7 @@
 #include "record_file.h"
 
 #include "directory.h"
+#include "hole.h"
 #include "sys.h"
 #include "text.h"
 #include "trust.h"
@@ -134,9 +135,11 @@ static int map_part(int fd, struct record_file *file, size_t size,
 
 	if (r == 0)
 		r = sys_map_file(fd, file->end, size, memory);
-	if (r == 0)
-		file->end += size;
-	return r;
+	if (r < 0)
+		return r;
+	hole_watch(*memory, size, file->name);
+	file->end += size;
+	return 0;
 }
 
 static int create(struct record_file *file, size_t size, void **memory)

@@ -444,7 +444,8 @@ static int install(void *unused)
 		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
 			 ARCH_HAS_RESTORER,
 		.restorer = arch_signal_return,
-		.mask = ~0ull,
+		/* It writes to files of the recording. */
+		.mask = ~hidden_bit(SIGBUS),
 	};
 	struct sys_action before;
 
