@@ -25,17 +25,18 @@ static int none_start(const char *arguments)
 static struct {
 	const char *name;
 	int (*start)(const char *arguments);
+	bool is_early;	/* only starts with shim itself, before constructors */
 	bool started;
 } builtins[] = {
-	{ "calltree", calltree_start, false },
-	{ "exceptions", exceptions_start, false },
-	{ "locks", locks_start, false },
-	{ "coverage", coverage_start, false },
-	{ "memory", memory_start, false },
-	{ "none", none_start, false },
-	{ "pchist", pchist_start, false },
-	{ "sampling", sampling_start, false },
-	{ "trace", trace_start, false },
+	{ "calltree", calltree_start, false, false },
+	{ "exceptions", exceptions_start, false, false },
+	{ "locks", locks_start, false, false },
+	{ "coverage", coverage_start, false, false },
+	{ "memory", memory_start, false, false },
+	{ "none", none_start, false, false },
+	{ "pchist", pchist_start, true, false },
+	{ "sampling", sampling_start, false, false },
+	{ "trace", trace_start, false, false },
 };
 
 static int find(const char *profile, const char **arguments)
@@ -72,11 +73,14 @@ int builtin_start(const char *profile)
 	return 0;
 }
 
-/* 0: there is none of that name; 1: it was not started; 2: it was. */
+/* 0: there is none of that name; 1: it was not started; 2: it was; 3: it was not, and
+ * only starts with shim itself. */
 int builtin_find(const char *profile)
 {
 	const char *arguments;
 	int i = find(profile, &arguments);
 
-	return i < 0 ? 0 : builtins[i].started ? 2 : 1;
+	if (i < 0)
+		return 0;
+	return builtins[i].started ? 2 : builtins[i].is_early ? 3 : 1;
 }

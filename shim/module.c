@@ -453,8 +453,29 @@ static enum shim_result load(struct request *request, bool is_lasting,
 	return r;
 }
 
-/* hooks/builtin.c: 0: no such name, 1: it does not run, 2: it does. */
+/* hooks/builtin.c: 0: no such name, 1: it does not run, 2: it does, 3: it does not,
+ * and it is too late. */
 int builtin_find(const char *profile);
+
+static enum shim_result start_builtin(const char *description, bool is_late,
+				      struct text *text)
+{
+	if (is_late) {
+		text_add(text, "it is part of shim, and not started later than "
+			       "the program (SHIM_PROFILE)");
+		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
+	}
+	switch (state_start_builtin(description)) {
+	case 0:
+	case 1:
+		return SHIM_OK;
+	case -2:
+		log_line("profiler '%s': it has no such arguments",
+			 description);
+		return SHIM_E_INVALIDARG;
+	}
+	return SHIM_E_FAIL;
+}
 
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text)
@@ -473,11 +494,11 @@ enum shim_result module_load(const char *description, const void *data,
 	/* Those in the library begin with the program or not at all. */
 	switch (builtin_find(description)) {
 	case 1:
-		text_add(text, "it is part of shim, and not started later than "
-			       "the program (SHIM_PROFILE)");
-		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
+		return start_builtin(description, state_main_started(), text);
 	case 2:
 		return SHIM_OK;
+	case 3:
+		return start_builtin(description, true, text);
 	}
 	return load(&request, false, text);
 }

@@ -5,12 +5,14 @@
 #include "clock.h"
 #include "config.h"
 #include "image.h"
+#include "known.h"
 #include "log.h"
 #include "plan.h"
 #include "profile.h"
 #include "record.h"
 #include "sys.h"
 #include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,6 +20,9 @@
 #include <sys/auxv.h>
 
 #include <shim/banned.h>
+
+/* hooks/builtin.c */
+int builtin_start(const char *profile);
 
 static enum state state;
 static bool main_started;
@@ -188,6 +193,39 @@ static bool starts_builtins;
 bool state_starts_builtins(void)
 {
 	return starts_builtins;
+}
+
+struct late_start {
+	const char *profile;
+	int result;
+};
+
+static int start_late(void *argument)
+{
+	struct late_start *late = argument;
+	size_t size = text_length(late->profile) + 1;
+	char *copy = known_allocate(size);	/* it stays: they point into it */
+
+	late->result = -3;
+	if (!copy)
+		return -ENOMEM;
+	__builtin_memcpy(copy, late->profile, size);
+	starts_builtins = true;
+	late->result = builtin_start(copy);
+	starts_builtins = false;
+	if (late->result == 0) {
+		callspec_start();
+		plan_update();
+	}
+	return 0;
+}
+
+int state_start_builtin(const char *profile)
+{
+	struct late_start late = { .profile = profile, .result = -3 };
+
+	state_slowly(start_late, &late);
+	return late.result;
 }
 
 /* Whoever runs a program with another's rights is not to see into it. */

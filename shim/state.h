@@ -41,6 +41,10 @@ void state_begin_main(void);
 /* Whether the profilers that are part of the library are being started. */
 bool state_starts_builtins(void);
 
+/* Before main: starts one of those as they are started at the beginning.  Returns what
+ * builtin_start does (hooks/builtin.c); -3 also without memory. */
+int state_start_builtin(const char *profile);
+
 /* Whether the calling thread has the lock. */
 bool state_is_held(void);
 

@@ -81,18 +81,19 @@ struct shim_coverage_object;	/* <shim/coverage.h> */
  * shim_profiler_load - load a module
  *
  * @description is "NAME" or "NAME:ARGUMENTS"; NULL and "default" mean the call
- * tree.  Looked for in the program itself (a function shim_profiler_init_NAME),
- * beside libshim.so, in the directories of SHIM_MODULE_PATH, then wherever the
- * dynamic linker looks; NAME may also be a path to a module.  Loading what is
- * loaded does nothing.  After main has begun this attaches: the module gets
+ * tree.  The profilers that come with shim are started by their names, before main;
+ * calls that are open then are not theirs.  A module is looked for in the program
+ * itself (a function shim_profiler_init_NAME), beside libshim.so, in the
+ * directories of SHIM_MODULE_PATH, then wherever the dynamic linker looks; NAME may
+ * also be a path to a module.  Loading what is loaded does nothing.  After main has begun this attaches: the module gets
  * attach_complete when it is in place, and @data (may be NULL, @size 0) is what
  * shim_profiler_attach_data gives it.  Rows M-13 to M-17, P-63.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @description is no name; SHIM_E_FAIL if
  * it was not found or does not fit (the log says why), or shim is off;
- * SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER for one of shim's own that does not
- * run: they begin with the program; SHIM_E_PROFILER_DETACHING if it has not left
- * yet; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw, or the
+ * SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER for one of shim's own after main has
+ * begun, and for pchist, which monstartup() starts at any time;
+ * SHIM_E_PROFILER_DETACHING if it has not left yet; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw, or the
  * failure that it returned.
  *
  * Contract: triggers; also the program, outside of callbacks.  Takes the

@@ -1304,12 +1304,13 @@ SHIM_PROFILER_MODULE(begins)
 '''
 
 
+def with_headers():
+    return ['-I' + os.path.dirname(os.path.dirname(installed().find(
+        'profiler.h')))]
+
+
 def begins():
-    return [compile('begins_early.c', flags=[
-        '-I' + os.path.join(installed().root, 'usr/local/include')
-        if os.path.isdir(os.path.join(installed().root, 'usr/local/include'))
-        else '-I' + os.path.dirname(os.path.dirname(installed().find(
-            'profiler.h')))])]
+    return [compile('begins_early.c', flags=with_headers())]
 
 
 @test
@@ -1675,6 +1676,49 @@ def a_shadow_stack_is_whole_whenever_a_signal_comes():
         calls, depth, samples, open_calls = map(int, match.groups())
         expect(calls > 1000 and depth >= deepest, match.group(0))
         expect(samples > 2 and open_calls > samples, match.group(0))
+
+
+# --- for authors: the profilers that come with shim, started by the program ---
+
+def starts():
+    return [compile('starts.c', flags=with_headers())]
+
+
+def files_of(result):
+    return sorted(name.split('.')[-1] for _, _, names in os.walk(result.output)
+                  for name in names)
+
+
+@test
+def programs_start_the_profilers_of_shim_by_name():
+    program = starts()
+    for name in ('calltree', 'calltree:counts', 'calltree:exact', 'exceptions',
+                 'locks', 'coverage', 'memory', 'none', 'sampling:hz=500',
+                 'trace'):
+        asked = load(name, program)
+        result = load('none', program, STARTS=name)
+        expect_log(result, *log_of(asked.output).splitlines())
+        expect_equal(result.stdout, '%s 00000000\n' % name, 'answer')
+        expect_equal(files_of(result), files_of(asked), name)
+        if name.startswith('calltree'):
+            # The first was before.
+            expect_equal(calls_of(json_of(result.output)),
+                         {'main': 1, 'leaf': 1000}, name)
+    result = load('none', program, STARTS='calltree:counts memory calltree',
+                  SHIM_FILTER='M:main')
+    expect_equal(result.stdout, 'calltree:counts 00000000\nmemory 00000000\n'
+                 'calltree 00000000\n', 'several')
+    expect_equal(calls_of(json_of(result.output)), {'main': 1}, 'filtered')
+
+
+@test
+def profilers_of_shim_that_cannot_start_say_so():
+    program = starts()
+    result = load('none', program, STARTS='calltree:nonsense pchist',
+                  STARTS_LATE='trace')
+    expect_equal(result.stdout, 'calltree:nonsense 80070057\n'
+                 'pchist 8013136f\ntrace 8013136f\n', 'answers')
+    expect_log(result, "profiler 'calltree:nonsense'")
 
 
 if __name__ == '__main__':
