@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "maps.h"
 
 #include "sys.h"
@@ -10,8 +11,45 @@
 
 static char buffer[8192];
 
-static void parse(const char *line, struct map *map)
+static bool is_there(const char *path)
 {
+	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return fd >= 0;
+}
+
+#define NEWLINE "\\012"
+
+static bool has_newline(const char *path)
+{
+	while (*path != '\0' && !text_after(path, NEWLINE))
+		path++;
+	return *path != '\0';
+}
+
+/* The kernel writes a newline in a path as NEWLINE, and a backslash as it is: a file
+ * whose name has those four characters is that file. */
+static void restore_newlines(char *path)
+{
+	const char *at = path, *after;
+	char *to = path;
+
+	if (path[0] != '/' || !has_newline(path) || is_there(path))
+		return;
+	while (*at != '\0') {
+		after = text_after(at, NEWLINE);
+		*to++ = after ? '\n' : *at;
+		at = after ? after : at + 1;
+	}
+	*to = '\0';
+}
+
+static void parse(char *text, struct map *map)
+{
+	const char *line = text;
+
 	uint64_t major, minor;
 
 	map->start = text_read_hex(&line);
@@ -34,6 +72,7 @@ static void parse(const char *line, struct map *map)
 	while (*line == ' ')
 		line++;
 	map->path = line;
+	restore_newlines(text + (line - text));
 }
 
 /* Where the first thread has ended, and others go on, the process has no map. */

@@ -94,6 +94,25 @@ static bool read_meta(const char *path, long pid, struct shim_meta *meta)
 	return ok;
 }
 
+/* The kernel has written each newline as \012. */
+static void restore_newlines(char *path)
+{
+	char *at = path;
+
+	while ((at = strstr(at, "\\012")) != NULL) {
+		*at++ = '\n';
+		memmove(at, at + 3, strlen(at + 3) + 1);
+	}
+}
+
+static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
+{
+	if (read_meta(path, pid, meta))
+		return true;
+	restore_newlines(path);
+	return read_meta(path, pid, meta);
+}
+
 /* From the mappings of one task; the path without "/meta". */
 static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 {
@@ -111,9 +130,9 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 		if (line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		if (path == NULL || strcmp(slash, "/meta") != 0 ||
-		    strlen(path) >= PATH_MAX || !read_meta(path, pid, &meta))
+		    strlen(path) >= PATH_MAX || !is_meta_of(path, pid, &meta))
 			continue;
-		*slash = '\0';
+		*strrchr(path, '/') = '\0';
 		strcpy(directory, path);
 		found = true;
 	}
