@@ -125,7 +125,8 @@ static bool count(struct tree *tree, struct throws *throws, uint64_t node,
 			&throws->table, tree, key, sizeof(*found),
 			SHIM_NODE_THROW);
 	if (!found) {
-		shim_record_lost(tree->lost_cause);
+		shim_record_lost_other(SHIM_LOST_EXCEPTIONS, tree->lost_cause,
+				       1);
 		return false;
 	}
 	shim_add(&found->count, 1);
@@ -146,7 +147,8 @@ static struct shim_node *find_here(struct place *at, struct throws **throws)
 	*throws = node ? throws_of(at->tree) : NULL;
 	if (*throws)
 		return node;
-	shim_record_lost(node ? at->tree->lost_cause : tree_hot.cause);
+	shim_record_lost_other(SHIM_LOST_EXCEPTIONS, node ?
+			       at->tree->lost_cause : tree_hot.cause, 1);
 	return NULL;
 }
 

@@ -93,7 +93,7 @@ static struct shim_lock_node *find_node(struct place *at,
 	struct keyed_node *node = NULL;
 
 	if (!caller) {
-		shim_record_lost(tree_hot.cause);
+		shim_record_lost_other(SHIM_LOST_WAITS, tree_hot.cause, 1);
 		return NULL;
 	}
 	if (unwinds && is_root(caller))
@@ -109,7 +109,7 @@ static struct shim_lock_node *find_node(struct place *at,
 		}
 	}
 	if (!node)
-		shim_record_lost(at->tree->lost_cause);
+		shim_record_lost_other(SHIM_LOST_WAITS, at->tree->lost_cause, 1);
 	return (struct shim_lock_node *)node;
 }
 

@@ -100,6 +100,7 @@ static COLD struct shim_memory_node *make(struct tree *tree,
 /* Calls whose frames are gone, unwound without a word, allocate nothing. */
 static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
 {
+	struct shim_memory_node *made;
 	struct shim_node *node;
 	struct place at;
 	uint64_t frame;
@@ -120,7 +121,10 @@ static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
 	}
 	if (has_memory(*place_of(node)))
 		return (struct shim_memory_node *)*place_of(node);
-	return make(at.tree, node);
+	made = make(at.tree, node);
+	if (!made)
+		tree_hot.cause = at.tree->lost_cause;
+	return made;
 }
 
 static inline struct shim_memory_node *find_here(void)
@@ -342,7 +346,8 @@ static void on_allocation(struct shim_profiler *profiler,
 
 	(void)profiler;
 	if (UNLIKELY(!memory)) {
-		shim_record_lost(tree_hot.cause);
+		shim_record_lost_other(SHIM_LOST_ALLOCATIONS, tree_hot.cause,
+				       block->weight);
 		return;
 	}
 	keep(memory);
@@ -383,7 +388,8 @@ static void on_reallocation(struct shim_profiler *profiler,
 	if (UNLIKELY(!to)) {
 		*after->note = 0;
 		on_release(profiler, before);
-		shim_record_lost(tree_hot.cause);
+		shim_record_lost_other(SHIM_LOST_ALLOCATIONS, tree_hot.cause,
+				       after->weight);
 		return;
 	}
 	change = bytes_of(after) - bytes_of(before);
@@ -416,7 +422,7 @@ static void on_mapping(struct shim_profiler *profiler,
 
 	(void)profiler;
 	if (!memory) {
-		shim_record_lost(tree_hot.cause);
+		shim_record_lost_other(SHIM_LOST_MAPPINGS, tree_hot.cause, 1);
 		return;
 	}
 	shim_add(&memory->mappings, 1);

@@ -775,6 +775,14 @@ void shim_record_lost(enum shim_lost cause)
 		record_lose(cause, 1);
 }
 
+void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
+			    uint64_t count)
+{
+	if (lost_meta)
+		__atomic_fetch_add(&lost_meta->lost_others[kind][cause], count,
+				   __ATOMIC_RELAXED);
+}
+
 /* --- small services --- */
 
 void shim_record_log(const char *line)

@@ -80,6 +80,15 @@ enum shim_lost {
 	SHIM_LOST_CAUSES
 };
 
+/* What besides calls could not be recorded. */
+enum shim_lost_kind {
+	SHIM_LOST_ALLOCATIONS,
+	SHIM_LOST_MAPPINGS,
+	SHIM_LOST_WAITS,	/* for locks */
+	SHIM_LOST_EXCEPTIONS,	/* thrown, or caught */
+	SHIM_LOST_KINDS
+};
+
 /* How the process image ended, as far as it could say so itself. */
 enum shim_end {
 	SHIM_END_UNKNOWN,	/* killed, crashed, or still running */
@@ -167,6 +176,9 @@ struct shim_meta {
 	uint32_t has_self;
 	uint32_t unused2;
 	struct shim_cost cost_unseen;
+
+	/* @lost is of calls. */
+	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
 };
 
 struct shim_images {

@@ -61,6 +61,11 @@ shim_record_write(SHIM_IN struct shim_record *record, SHIM_IN uint64_t offset,
 /* shim_record_lost - count a call of a thread that has no file.  Async. */
 SHIM_API void shim_record_lost(SHIM_IN enum shim_lost cause) SHIM_ASYNC;
 
+/* shim_record_lost_other - count @count of what is not calls.  Async. */
+SHIM_API void shim_record_lost_other(SHIM_IN enum shim_lost_kind kind,
+				     SHIM_IN enum shim_lost cause,
+				     SHIM_IN uint64_t count) SHIM_ASYNC;
+
 /*
  * shim_record_log - a line for the recording's log, which profrun prints
  *

@@ -134,12 +134,9 @@ static void put_images(FILE *out, const struct process *process)
 static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 {
 	char count[SHORT_TEXT];
-	uint64_t all = 0;
 	uint32_t i;
 
-	for (i = 0; i < SHIM_LOST_CAUSES; i++)
-		all += lost[i];
-	fprintf(out, "lost %s", human_count(count, all));
+	fprintf(out, "lost %s", human_count(count, lost_sum(lost)));
 	for (i = 0; i < SHIM_LOST_CAUSES; i++)
 		if (lost[i])
 			fprintf(out, ", %s %s", lost_names[i],
@@ -242,6 +239,11 @@ void info_print(FILE *out, struct model *model)
 		"calls", human_count(calls, model->calls),
 		model->function_count, human_count(open, model->open));
 	put_lost(out, model->lost_causes);
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		if (lost_sum(model->lost_others[i])) {
+			fprintf(out, "  %-14s ", lost_kinds[i]);
+			put_lost(out, model->lost_others[i]);
+		}
 	for (i = 0; i < recording->part_count; i++)
 		if (recording->parts[i].log) {
 			fputs("  not recorded:\n", out);

@@ -44,16 +44,25 @@ static void put_ns(FILE *out, const char *key, double ns, bool is_known)
 
 static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 {
-	uint64_t all = 0;
 	uint32_t i;
 
-	for (i = 0; i < SHIM_LOST_CAUSES; i++)
-		all += lost[i];
-	put_count(out, "lost", all);
+	put_count(out, "lost", lost_sum(lost));
 	fputs(",\"lost_causes\":{", out);
 	for (i = 0; i < SHIM_LOST_CAUSES; i++)
 		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", lost_names[i],
 			lost[i]);
+	fputc('}', out);
+}
+
+/* What is not calls. */
+static void put_lost_others(FILE *out, const struct model *model)
+{
+	uint32_t i;
+
+	fputs(",\"lost_others\":{", out);
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : "", lost_kinds[i],
+			lost_sum(model->lost_others[i]));
 	fputc('}', out);
 }
 
@@ -437,6 +446,7 @@ static void put_head(FILE *out, const struct model *model)
 	fprintf(out, ",\"cost_subtracted\":%s",
 		model->raw ? "false" : "true");
 	put_lost(out, model->lost_causes);
+	put_lost_others(out, model);
 	put_lacking(out, "stripped", model, LACKS_SYMBOLS);
 	put_lacking(out, "without_debug_information", model, LACKS_LINES);
 	put_count(out, "orphans", model->orphans);

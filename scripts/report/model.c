@@ -23,6 +23,33 @@ const char *const lost_names[SHIM_LOST_CAUSES] = {
 	[SHIM_LOST_OTHER] = "other",
 };
 
+const char *const lost_kinds[SHIM_LOST_KINDS] = {
+	[SHIM_LOST_ALLOCATIONS] = "allocations",
+	[SHIM_LOST_MAPPINGS] = "mappings",
+	[SHIM_LOST_WAITS] = "waits",
+	[SHIM_LOST_EXCEPTIONS] = "exceptions",
+};
+
+uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		sum += lost[i];
+	return sum;
+}
+
+bool model_has_lost(const struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		if (lost_sum(model->lost_others[i]))
+			return true;
+	return model->lost != 0;
+}
+
 struct build {
 	struct model *model;
 	struct process *process;
@@ -775,6 +802,16 @@ static void add_lost_threads(struct build *build)
 	}
 }
 
+static void add_lost_others(struct build *build)
+{
+	uint32_t kind, cause;
+
+	for (kind = 0; kind < SHIM_LOST_KINDS; kind++)
+		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
+			build->model->lost_others[kind][cause] +=
+				build->process->meta.lost_others[kind][cause];
+}
+
 /* Of the longest part: other hosts have other clocks. */
 static void find_duration(struct model *model)
 {
@@ -839,6 +876,7 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		if (build.has_heap)
 			snapshots_end(model, process);
 		add_lost_threads(&build);
+		add_lost_others(&build);
 	}
 	map_free(&build.paths);
 	names_free(&build.threads);

@@ -160,6 +160,7 @@ struct model {
 	uint64_t calls, open, lost, orphans, unwound;
 	uint64_t open_until_when;	/* of @open: nobody knows */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
+	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
 	double time, time_raw;		/* in all recorded calls */
 	double duration;		/* of the whole; 0: unknown */
 	bool has_memory;		/* then of each path itself, each path with
@@ -189,6 +190,11 @@ struct model {
 };
 
 extern const char *const lost_names[SHIM_LOST_CAUSES];
+extern const char *const lost_kinds[SHIM_LOST_KINDS];
+
+uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES]);
+/* Whether anything of any kind was. */
+bool model_has_lost(const struct model *model);
 
 /*
  * @by_thread: paths of different threads stay apart.  @is_sampled: of the files

@@ -541,6 +541,12 @@ static void comment_losses(struct writing *writing, struct comments *comments)
 					    model->lost_causes[i],
 					    counted_name(model),
 					    lost_names[i]));
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		if (lost_sum(model->lost_others[i]))
+			comment(writing, comments,
+				keep_format("%" PRIu64 " %s lost",
+					    lost_sum(model->lost_others[i]),
+					    lost_kinds[i]));
 	if (model->open)
 		comment(writing, comments,
 			keep_format("%" PRIu64 " calls were open at the end",

@@ -145,6 +145,9 @@ static void close_part(struct part *part)
 	unmap_file(part->data, part->size);
 }
 
+/* What older programs write; what is behind it is zero then. */
+#define META_LEAST offsetof(struct shim_meta, lost_others)
+
 static bool check_meta(const struct shim_meta *meta, const struct part *part)
 {
 	if (is_unfinished(part->name, meta->version))
@@ -155,10 +158,10 @@ static bool check_meta(const struct shim_meta *meta, const struct part *part)
 		return false;
 	}
 	check_version(part->name, meta->version);
-	if (part->size < sizeof(*meta))
+	if (part->size < META_LEAST)
 		warn("%s: cut at offset %" PRIu64 ", %zu expected", part->name,
 		     part->size, sizeof(*meta));
-	else if (meta->size < sizeof(*meta))
+	else if (meta->size < META_LEAST)
 		warn("%s: at offset 12: size %u, %zu expected", part->name,
 		     meta->size, sizeof(*meta));
 	return true;

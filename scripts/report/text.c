@@ -67,11 +67,16 @@ const char *end_text(const struct recording *recording)
 /* What to do about the cause that has lost most. */
 static const char *advice(const struct model *model)
 {
-	uint32_t i, most = 0;
+	uint64_t all[SHIM_LOST_CAUSES];
+	uint32_t i, kind, most = 0;
 
-	for (i = 1; i < SHIM_LOST_CAUSES; i++)
-		if (model->lost_causes[i] > model->lost_causes[most])
+	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		all[i] = model->lost_causes[i];
+		for (kind = 0; kind < SHIM_LOST_KINDS; kind++)
+			all[i] += model->lost_others[kind][i];
+		if (all[i] > all[most])
 			most = i;
+	}
 	switch (most) {
 	case SHIM_LOST_SPACE:
 		return "the disk or the quota was full: free space, or record "
@@ -90,28 +95,47 @@ static const char *advice(const struct model *model)
 	}
 }
 
+static void print_lost_kind(const struct page *page, const char *name,
+			    const uint64_t lost[SHIM_LOST_CAUSES],
+			    bool *is_first)
+{
+	char count[SHORT_TEXT];
+	const char *comma = "";
+	uint32_t i;
+
+	if (!lost_sum(lost))
+		return;
+	fprintf(page->out, "%s%s%s %s LOST%s (", *is_first ? "" : ", ",
+		page->color ? "\033[31m" : "",
+		human_count(count, lost_sum(lost)), name,
+		page->color ? "\033[m" : "");
+	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		if (!lost[i])
+			continue;
+		fprintf(page->out, "%s%s: %s", comma, lost_names[i],
+			human_count(count, lost[i]));
+		comma = ", ";
+	}
+	fputc(')', page->out);
+	*is_first = false;
+}
+
 static void print_lost(const struct page *page)
 {
 	const struct model *model = page->model;
-	char count[SHORT_TEXT];
-	bool first = true;
+	bool is_first = true;
 	uint32_t i;
 
-	if (!model->lost) {
+	if (!model_has_lost(model)) {
 		fputs("nothing lost\n", page->out);
 		return;
 	}
-	fprintf(page->out, "%s%s %s LOST%s (",
-		page->color ? "\033[31m" : "", human_count(count, model->lost),
-		counted_name(model), page->color ? "\033[m" : "");
-	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
-		if (!model->lost_causes[i])
-			continue;
-		fprintf(page->out, "%s%s: %s", first ? "" : ", ", lost_names[i],
-			human_count(count, model->lost_causes[i]));
-		first = false;
-	}
-	fprintf(page->out, "): %s\n", advice(model));
+	print_lost_kind(page, counted_name(model), model->lost_causes,
+			&is_first);
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		print_lost_kind(page, lost_kinds[i], model->lost_others[i],
+				&is_first);
+	fprintf(page->out, ": %s\n", advice(model));
 }
 
 /* What a process has become by exec is another image, and the same process. */
@@ -653,7 +677,7 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 	}
 	if (!model->calls && !model->open &&
 	    !(options->tree && options->memory)) {
-		fputs(model->lost ?
+		fputs(model_has_lost(model) ?
 		      keep_format("\nNothing is left to report: %s.\n",
 				  advice(model)) : model->is_sampled ?
 		      "\nNo sample was taken: the program did not compute for "

@@ -74,6 +74,8 @@ VALUES = {
     'shim_record_grow': 'shim_record_grow(a_record, 8, &size, &cause) != NULL',
     'shim_record_write': 'shim_record_write(a_record, 0, "x", 1, &cause)',
     'shim_record_lost': '(shim_record_lost(SHIM_LOST_MEMORY), true)',
+    'shim_record_lost_other': '(shim_record_lost_other(SHIM_LOST_ALLOCATIONS,'
+                              ' SHIM_LOST_MEMORY, 1), true)',
     'shim_record_log': '(shim_record_log("a line"), true)',
     'shim_memory': '(a_page = shim_memory(4096)) != NULL && !*a_page',
     'shim_memory_empty': '(*a_page = 1, shim_memory_empty(a_page, 4096),'

@@ -258,6 +258,63 @@ def seccomp_by_its_own_system_call():
     lose(['seccomp-syscall', '15'], ['forbidden'])
 
 
+# --- what is not calls ---
+
+ALLOCATING = r'''
+#include <stdlib.h>
+
+static void *volatile kept;
+
+static void left(unsigned depth);
+
+static void right(unsigned depth)
+{
+	kept = malloc(16);
+	if (depth) {
+		left(depth - 1);
+		right(depth - 1);
+	}
+}
+
+static void left(unsigned depth)
+{
+	kept = malloc(16);
+	if (depth) {
+		right(depth - 1);
+		left(depth - 1);
+	}
+}
+
+int main(void)
+{
+	left(14);
+	return 0;
+}
+'''
+
+
+@test
+def allocations_that_are_lost_are_no_calls():
+    path = os.path.join(new_directory('allocating'), 'allocating.c')
+    with open(path, 'w') as file:
+        file.write(ALLOCATING)
+    program = compile(path, optimize='-O0')
+    for profile in 'memory', 'calltree:counts;memory':
+        # prlimit allocates, too.
+        made = [shimtest.record(['prlimit', '--fsize=' + limit, program],
+                                profile).output
+                for limit in ('unlimited', '1048576')]
+        whole, about = map(json_of, made)
+        lost = about['lost_others']['allocations']
+        expect(lost, about['lost_others'])
+        expect_equal(about['memory']['allocations'] + lost,
+                     whole['memory']['allocations'], profile)
+        expect_equal(about['calls'] + about['lost'], whole['calls'], profile)
+        said = shimtest.shim_report('report', '--limit', '1',
+                                    made[1])
+        expect('{:,} allocations LOST (file_size: '.format(lost) in said, said)
+
+
 # --- the clock ---
 
 @test
