@@ -46,6 +46,7 @@ struct trace_stage {
 	char *begin;
 	uint32_t size;
 	bool is_unwritten;		/* what is in it is nowhere else */
+	bool is_counted;		/* its calls are (SHIM_TRACE_RING_CALLS) */
 };
 
 /* One thread's trace. */

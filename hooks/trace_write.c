@@ -118,7 +118,7 @@ static bool add_stages(struct trace *trace, char *memory, size_t size)
 					    SHIM_TRACE_BLOCK;
 
 		trace->stages[trace->stage_count++] =
-			(struct trace_stage){ memory, part, false };
+			(struct trace_stage){ .begin = memory, .size = part };
 		memory += part;
 		size -= part;
 	}
@@ -141,6 +141,46 @@ static void add_stage(struct trace *trace, size_t least)
 	}
 }
 
+static uint32_t calls_in(const struct trace_stage *stage)
+{
+	const char *at = stage->begin + sizeof(struct shim_trace_block);
+	const char *end = stage->begin + stage->size;
+	uint32_t calls = 0, size;
+
+	while (at + 2 <= end) {
+		uint16_t head = *(const trace_u16 *)at;
+
+		if (head & SHIM_TRACE_LEAVE || head == 0) {
+			at += 2;
+		} else if (head & SHIM_TRACE_ENTER) {
+			calls++;
+			at += 4;
+		} else {
+			size = head >> 8;
+			if (size == 0 && at + 4 <= end)
+				size = *(const trace_u16 *)(at + 2);
+			at += size ? 2 * size : 2;
+		}
+	}
+	return calls;
+}
+
+/* What is written may be written over later: then this is what is left of it. */
+static void count_calls(struct trace *trace, struct trace_stage *stage)
+{
+	uint64_t *calls = (uint64_t *)((char *)trace->info +
+				       SHIM_TRACE_RING_CALLS);
+
+	((struct shim_trace_block *)stage->begin)->calls_before =
+		(uint32_t)*calls;
+	*calls += calls_in(stage);
+}
+
+_Static_assert(sizeof(struct shim_trace_info) +
+	       SHIM_TRACE_WAITING_MAX * sizeof(struct shim_trace_waiting) <=
+		       SHIM_TRACE_RING_CALLS,
+	       "they are in the same page");
+
 static bool write_stage(struct trace *trace, struct trace_stage *stage)
 {
 	uint64_t ring = trace->info->ring_size;
@@ -153,6 +193,9 @@ static bool write_stage(struct trace *trace, struct trace_stage *stage)
 	}
 	if (ring && trace->next_offset + SHIM_TRACE_BLOCK > ring)
 		trace->next_offset = trace->first_offset;
+	if (ring && !stage->is_counted)
+		count_calls(trace, stage);
+	stage->is_counted = true;
 	if (!shim_record_write(trace->record, trace->next_offset, stage->begin,
 			       stage->size, &trace->cause))
 		return false;
@@ -180,6 +223,7 @@ static void begin_block(struct trace *trace, struct trace_stage *stage,
 	if (trace_options.min_clock && trace->sequence)
 		time = trace->last;
 	stage->is_unwritten = true;
+	stage->is_counted = false;
 	block->time = time;
 	block->tid = trace->tid;
 	block->track = trace->track;

@@ -690,6 +690,10 @@ struct shim_trace_info {
 
 #define SHIM_TRACE_WAITING_MAX 200
 
+/* In a ring, a uint64_t so far behind the beginning of struct shim_trace_info: the ENTER
+ * records of all blocks that are complete, also of those that are gone. */
+#define SHIM_TRACE_RING_CALLS 3584
+
 struct shim_trace_waiting {
 	uint64_t clock;			/* when it began */
 	uint64_t function;		/* its number */
@@ -701,7 +705,8 @@ struct shim_trace_block {
 	uint32_t tid;
 	uint32_t track;
 	uint32_t thread;		/* of those that wrote this file, from 1 on */
-	uint32_t unused;
+	uint32_t calls_before;		/* in a ring: SHIM_TRACE_RING_CALLS without this
+					 * one and those after it, its low half */
 	char name[16];			/* the thread's, NUL-padded */
 };
 

@@ -203,6 +203,7 @@ static void find_blocks(struct trace_file *file, int fd)
 		file->blocks[file->block_count++] = (struct trace_block){
 			.sequence = header.sequence,
 			.time = header.time,
+			.calls_before = header.calls_before,
 			.offset = begin,
 			.end = at + SHIM_TRACE_BLOCK < file->size ?
 				       at + SHIM_TRACE_BLOCK : file->size,
@@ -242,6 +243,9 @@ static bool read_info(struct trace_file *file, int fd)
 	for (i = 0; i < SHIM_LOST_CAUSES; i++)
 		lost += file->info.lost[i];
 	file->calls_lost = lost;
+	if (file->info.ring_size)
+		read_at(fd, &file->ring_calls, sizeof(file->ring_calls),
+			4096 + SHIM_TRACE_RING_CALLS);
 	return true;
 }
 
@@ -338,11 +342,18 @@ static void find_ends(struct trace *trace)
 	map_free(&trace->by_ordinal);
 }
 
+/* The block has the low half of the number, and what is left is fewer calls than that. */
+static uint64_t calls_overwritten(const struct trace_file *file)
+{
+	return file->ring_calls - (uint32_t)((uint32_t)file->ring_calls -
+					     file->blocks[0].calls_before);
+}
+
 /* What is not in a trace because somebody wanted it so. */
 static void say_what_is_missing(const struct trace *trace)
 {
-	uint64_t too_short = 0, filtered = 0, overwritten = 0;
-	char text[SHORT_TEXT];
+	uint64_t too_short = 0, filtered = 0, overwritten = 0, calls = 0;
+	char text[SHORT_TEXT], more[SHORT_TEXT];
 	uint32_t i;
 
 	for (i = 0; i < trace->file_count; i++) {
@@ -350,8 +361,10 @@ static void say_what_is_missing(const struct trace *trace)
 
 		too_short += file->info.too_short;
 		filtered += file->info.filtered;
-		if (file->block_count)
+		if (file->block_count && file->blocks[0].sequence > 1) {
 			overwritten += file->blocks[0].sequence - 1;
+			calls += calls_overwritten(file);
+		}
 	}
 	if (too_short)
 		warn("%s: %s calls were too short to be traced (min=)",
@@ -361,8 +374,9 @@ static void say_what_is_missing(const struct trace *trace)
 		     "trigger=)", trace->recording->path,
 		     human_count(text, filtered));
 	if (overwritten)
-		warn("%s: only the last calls are there (ring=): %s MiB before "
-		     "them were overwritten", trace->recording->path,
+		warn("%s: only the last calls are there (ring=): %s before them, "
+		     "%s MiB, were overwritten", trace->recording->path,
+		     human_count(more, calls),
 		     human_count(text, (overwritten + 15) / 16));
 }
 

@@ -91,6 +91,7 @@ struct trace_file {
 	struct shim_trace_info info;
 	uint64_t calls_lost;
 	bool is_blamed;			/* its damage has been said */
+	uint64_t ring_calls;		/* SHIM_TRACE_RING_CALLS */
 	struct trace_block *blocks;	/* by sequence */
 	uint32_t block_count;
 };

@@ -12,6 +12,7 @@ struct trace_block {
 	uint64_t sequence;
 	uint64_t time;			/* the clock, divided */
 	uint64_t offset, end;		/* in the file */
+	uint32_t calls_before;		/* of a ring: its low half */
 };
 
 /* A thread had no processor; or what the system counts of a process, for its first. */

@@ -310,14 +310,24 @@ def a_ring_keeps_the_last_calls_of_each_thread():
             lines.setdefault(line[27:34], []).append(line[35:])
         expect_equal(len(lines), 2, 'threads')
         return sizes, [lines[thread] for thread in sorted(lines)], done.stderr
+
+    def calls(threads):
+        return sum(line.lstrip().endswith((';', '{')) for lines in threads
+                   for line in lines)
     sizes, ours, said = shown('trace:ring=1M')
     expect_equal(sizes, [1 << 20] * 2, 'sizes')
     expect('only the last calls are there' in said, said)
+    overwritten = int(re.search(r'([\d,]+) before them', said).group(1).replace(
+        ',', ''))
     sizes, whole, said = shown('trace')
     expect(min(sizes) > 5 << 18, 'a ring has all of %s' % sizes)
     for ring, lines in zip(ours, whole):
         expect(len(ring) > 100000, '%d lines' % len(ring))
         expect_equal(ring[-100000:], lines[-100000:], 'the last 100000 lines')
+    # Of the calls that are open where it begins some have a line of their own.
+    expect(0 <= calls(ours) + overwritten - calls(whole) <= 8,
+           '%d calls and %d before them, of %d' % (calls(ours), overwritten,
+                                                   calls(whole)))
 
 
 @test
