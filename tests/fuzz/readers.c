@@ -150,7 +150,8 @@ static _Noreturn void read_once(const struct reader *reader,
 }
 
 /* What went wrong, or NULL. */
-static const char *problem_of(const struct outcome *outcome, int status)
+static const char *problem_of(const struct outcome *outcome, int status,
+			      bool is_copy)
 {
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status) == SIGXCPU ||
@@ -163,7 +164,8 @@ static const char *problem_of(const struct outcome *outcome, int status)
 		return "a sanitizer";
 	if (strstr(outcome->said, "out of memory"))
 		return "needs too much memory";
-	if (strstr(outcome->said, "File too large") &&
+	/* What is copied is as long as it was, with its holes. */
+	if (strstr(outcome->said, "File too large") && !is_copy &&
 	    !strstr(outcome->said, "cannot be that large"))
 		return "writes too much";
 	if (WEXITSTATUS(status) > 2)
@@ -202,6 +204,7 @@ struct outcome readers_run(const struct reader *reader, const char *recording)
 	outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	outcome.seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 	outcome.mib = (unsigned)(used.ru_maxrss >> 10);
-	outcome.problem = problem_of(&outcome, status);
+	outcome.problem = problem_of(&outcome, status,
+				     !strcmp(reader->words[0], "merge"));
 	return outcome;
 }
