@@ -3,46 +3,11 @@
  * a file may be named anything: ESC sequences, quotes, half a UTF-8 sequence.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../characters.h"
 #include "util.h"
-
-/*
- * The length of the UTF-8 sequence at @text, its character in *@character; 0
- * if there is none: cut, too long, a surrogate, or past U+10FFFF.
- */
-static size_t decode(const unsigned char *text, uint32_t *character)
-{
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t length, i;
-	uint32_t c = text[0];
-
-	*character = c;
-	if (c < 0x80)
-		return 1;
-	if (c < 0xc2 || c > 0xf4)
-		return 0;
-	length = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	c &= 0x7fu >> length;
-	for (i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (text[i] & 0x3f);
-	}
-	if (c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	*character = c;
-	return length;
-}
-
-/* C0, DEL, C1, line and paragraph separators, and what reorders text. */
-static bool is_harmless(uint32_t c)
-{
-	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) &&
-	       !(c >= 0x200e && c <= 0x200f) &&
-	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069) &&
-	       c != 0x61c && c != 0xfeff;
-}
 
 /*
  * One step through @text: how many bytes it takes, and how many columns the
@@ -50,12 +15,8 @@ static bool is_harmless(uint32_t c)
  */
 static size_t step(const char *text, size_t *columns, bool *plain)
 {
-	uint32_t c;
-	size_t length = decode((const unsigned char *)text, &c);
+	size_t length = character_step(text, plain);
 
-	*plain = length && is_harmless(c);
-	if (!length)
-		length = 1;
 	*columns = *plain ? 1 : length * 4;
 	return length;
 }
@@ -135,7 +96,7 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 
 void put_json(FILE *out, const char *text)
 {
-	const unsigned char *at;
+	const char *at;
 	uint32_t c;
 	size_t length;
 
@@ -146,18 +107,30 @@ void put_json(FILE *out, const char *text)
 	putc('"', out);
 	length = plain_bytes(text);
 	fwrite(text, 1, length, out);
-	for (at = (const unsigned char *)text + length; *at; at += length ? length : 1) {
-		length = decode(at, &c);
+	for (at = text + length; *at; at += length ? length : 1) {
+		length = character_at(at, &c);
 		if (!length)
 			fputs("\\ufffd", out);
 		else if (c == '"' || c == '\\')
 			fprintf(out, "\\%c", (char)c);
-		else if (!is_harmless(c))
+		else if (!character_is_harmless(c))
 			fprintf(out, "\\u%04x", (unsigned int)c);
 		else
 			fwrite(at, 1, length, out);
 	}
 	putc('"', out);
+}
+
+/* A spreadsheet takes what begins like that for a formula, and may run it.  A number is
+ * just a number. */
+static bool is_formula(const char *text)
+{
+	char *end;
+
+	if (!*text || !strchr("=+-@", *text))
+		return false;
+	strtod(text, &end);
+	return end == text || *end;
 }
 
 void put_csv(FILE *out, const char *text)
@@ -167,9 +140,11 @@ void put_csv(FILE *out, const char *text)
 
 	if (!text)
 		return;
-	quoted = strpbrk(text, ",\"\r\n") != NULL;
+	quoted = strpbrk(text, ",\"\r\n") != NULL || is_formula(text);
 	if (quoted)
 		putc('"', out);
+	if (is_formula(text))
+		putc('\'', out);
 	for (; *text; text += length) {
 		length = step(text, &columns, &plain);
 		if (*text == '"')

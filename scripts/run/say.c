@@ -1,6 +1,6 @@
 /*
  * Messages.  Each is one write, so that lines of several processes do not mix,
- * and each passes through the same sieve for control characters.
+ * and each passes through the same sieve for what is no text (../characters.h).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../characters.h"
 #include "say.h"
 
 #define TEXT_SIZE 8192
@@ -27,16 +28,22 @@ static void write_all(int fd, const char *text, size_t size)
 	}
 }
 
+/* What a step takes at most: four bytes as \xNN, and the NUL of sprintf. */
+#define STEP_MAX (4 * 4 + 1)
+
 static size_t escape(const char *text, char *line, size_t size)
 {
-	size_t n = 0;
-	unsigned char c;
+	size_t n = 0, length;
+	bool is_plain;
 
-	while ((c = *text++) != '\0' && n + 6 < size) {
-		if (c < ' ' || c == 0x7f)
-			n += sprintf(line + n, "\\x%02x", c);
-		else
-			line[n++] = c;
+	while (*text != '\0' && n + STEP_MAX < size) {
+		for (length = character_step(text, &is_plain); length > 0;
+		     length--, text++)
+			if (is_plain)
+				line[n++] = *text;
+			else
+				n += sprintf(line + n, "\\x%02x",
+					     (unsigned char)*text);
 	}
 	return n;
 }

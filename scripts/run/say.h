@@ -13,8 +13,8 @@ enum {
 /*
  * say - write "profrun: " and the message as one line to stderr
  *
- * Control characters in it are written as \xNN: names of programs and
- * directories are not to be trusted with somebody's terminal.
+ * Control characters, what reorders text and what is not UTF-8 are written as
+ * \xNN: names of programs and directories may be anything.
  */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

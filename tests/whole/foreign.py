@@ -5,7 +5,9 @@ Objects that a recording names may be anybody's: what reads them has a process o
 own, in which it may crash, loop or ask for all memory there is, and can do nothing else.
 And names and lines come from wherever distributions put them.
 """
+import csv
 import http.server
+import io
 import lzma
 import os
 import re
@@ -153,6 +155,25 @@ def objects_that_cannot_all_be_open_are_not_read_again_for_each_line():
     expect(used[24] < 14 * used[12], 'seconds: %s' % used)
 
 
+ODD = ['=1+1', '+5', '+5;x', '-a', '@b', '-7', '-', 'c=d', '-[Object m:]']
+
+
+@test
+def cells_that_begin_like_formulas_are_text_and_numbers_stay():
+    path = os.path.join(new_directory('odd'), 'odd.c')
+    with open(path, 'w') as file:
+        for i, name in enumerate(ODD):
+            file.write('int f%d(void) __asm__("\\"%s\\"");\n'
+                       'int f%d(void) { return 1; }\n' % (i, name, i))
+        file.write('int main(void) { return !(%s); }\n' % ' + '.join(
+            'f%d()' % i for i in range(len(ODD))))
+    printed, said, _ = report(record([compile(path)], 'calltree').output,
+                              'export', 'csv')
+    names = {row['mangled'] for row in csv.DictReader(io.StringIO(printed))}
+    expect_equal(names, {'main', "'=1+1", '+5', "'+5;x", "'-a", "'@b", '-7',
+                         "'-", 'c=d', "'-[Object m:]"}, said)
+
+
 # --- bombs ---
 
 MANY = 384 << 20
@@ -246,6 +267,16 @@ def an_object_that_is_a_pipe_is_not_opened():
 
 
 # --- where names and lines come from ---
+
+@test
+def newline_in_a_path_keeps_its_names():
+    program = os.path.join(new_directory('new\nline'), 'nesting')
+    shutil.copy(compile('nesting.c'), program)
+    for profile, words in (('calltree', ['report']), ('trace', ['replay'])):
+        printed, said, _ = report(record([program], profile).output, *words)
+        expect('main' in printed and 'by address' not in said,
+               '%s: %s%s' % (profile, printed, said))
+
 
 def names_and_lines(recording, *words, **more):
     printed, said, _ = report(recording, 'report', '--limit', '0', *words,

@@ -71,6 +71,20 @@ def combinations():
 
 
 @test
+def names_in_messages_do_nothing_to_a_terminal():
+    """Sequences that begin with ESC or C1, marks that reorder, half a character."""
+    for name, shown in (('a\x1b[31m', 'a\\x1b[31m'), ('b\x9b31m', 'b\\xc2\\x9b31m'),
+                        ('c\u202eexe', 'c\\xe2\\x80\\xaeexe'),
+                        ('d\u2066', 'd\\xe2\\x81\\xa6'), (b'e\xe2\x80', 'e\\xe2\\x80'),
+                        ('gr\u00fc\u00df', 'gr\u00fc\u00df')):
+        for words in (['--', name], ['-p', name, 'true'], ['doctor', name]):
+            done = profrun(*words)
+            expect(shown in done.stdout + done.stderr, '%s: %s' % (words, done))
+            expect(not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]',
+                                 done.stdout + done.stderr), '%s: %s' % (words, done))
+
+
+@test
 def every_combination_is_recorded_or_refused():
     wrong, refused = [], []
     for names in combinations():
