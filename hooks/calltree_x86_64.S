@@ -6,6 +6,8 @@
  */
 #include "calltree_layout.h"
 
+#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+
 	.text
 
 /*
@@ -22,11 +24,18 @@
  *     rdx: tree_hot; rcx: the frame; r8: the node; rax: where it may be; its parent
  */
 	.p2align 6
+#ifdef __CET__
+	.skip	60, 0xcc		/* the rest is in a line of its own */
+	.set	LINE, 68
+#else
+	.set	LINE, 64
+#endif
 	.globl	tree_counts_enter
 	.hidden	tree_counts_enter
 	.type	tree_counts_enter, @function
 tree_counts_enter:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	tree_hot@gottpoff(%rip), %rdx
 	mov	%rsp, %rcx
 	sub	%fs:LAYOUT_HOT_BELOW(%rdx), %rcx
@@ -45,7 +54,7 @@ tree_counts_enter:
 	mov	%rcx, LAYOUT_NODE_FRAME(%r8)
 	incq	LAYOUT_NODE_CALLS(%r8)
 	ret
-	.org	tree_counts_enter + 64, 0xcc	/* an error, were it more */
+	.org	tree_counts_enter + LINE, 0xcc	/* an error, were it more */
 1:	mov	%fs:LAYOUT_HOT_CURRENT(%rdx), %rcx
 	lea	8(%rsp), %rdx
 	xor	%r8d, %r8d
@@ -70,6 +79,7 @@ tree_counts_enter:
 	.type	tree_exact_enter, @function
 tree_exact_enter:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	tree_hot@gottpoff(%rip), %r10
 	mov	%rsp, %rcx
 	sub	%fs:LAYOUT_HOT_BELOW(%r10), %rcx
@@ -118,6 +128,7 @@ tree_exact_enter:
 	.type	tree_exact_leave, @function
 tree_exact_leave:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	tree_hot@gottpoff(%rip), %r8
 	mov	%fs:LAYOUT_HOT_CURRENT(%r8), %rcx
 	mov	LAYOUT_NODE_PARENT(%rcx), %r9	/* first: parent_of() */

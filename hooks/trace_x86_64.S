@@ -9,6 +9,8 @@
  */
 #include "calltree_layout.h"
 
+#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+
 	.text
 
 /*
@@ -23,6 +25,7 @@
 	.type	tree_traced_enter, @function
 tree_traced_enter:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	tree_hot@gottpoff(%rip), %r10
 	mov	%rsp, %rcx
 	sub	%fs:LAYOUT_HOT_BELOW(%r10), %rcx
@@ -94,6 +97,7 @@ tree_traced_enter:
 	.type	tree_traced_leave, @function
 tree_traced_leave:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	tree_hot@gottpoff(%rip), %r8
 	mov	%fs:LAYOUT_HOT_CURRENT(%r8), %rcx
 	mov	LAYOUT_NODE_PARENT(%rcx), %r10		/* first: parent_of() */

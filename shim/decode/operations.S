@@ -2,11 +2,14 @@
  * Instructions of the program's that are run on copies of their operands: each
  * in 16 bytes of its own, four for each operation.
  */
+#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+
 	.text
 	.set	FLAGS, 0x8d5	/* those that are computed */
 
 	.macro	BEGIN
 	.p2align 4
+	_CET_ENDBR
 	.endm
 
 	.macro	NONE
@@ -207,6 +210,7 @@ operations:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	.endm
 
 	.macro	END name

@@ -4,6 +4,8 @@
  */
 #include "layout.h"
 
+#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+
 	.text
 
 /*
@@ -46,6 +48,7 @@
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	table_current+8*\event(%rip), %rax
 	test	%rax, %rax
 	jz	1f
@@ -66,6 +69,7 @@
 	.type	table_nothing, @function
 table_nothing:
 	.cfi_startproc
+	_CET_ENDBR
 	ret
 	.cfi_endproc
 	.size	table_nothing, .-table_nothing
@@ -111,6 +115,7 @@ early:
 	.type	__libc_start_main, @function
 __libc_start_main:
 	.cfi_startproc
+	_CET_ENDBR
 	KEEP_ARGUMENTS
 	call	edge_start_main		/* returns libc's */
 	RESTORE_ARGUMENTS
@@ -123,6 +128,7 @@ __libc_start_main:
 	.type	start_main, @function
 start_main:
 	.cfi_startproc
+	_CET_ENDBR
 	KEEP_ARGUMENTS
 	call	edge_main_begins	/* returns the program's */
 	RESTORE_ARGUMENTS
@@ -155,6 +161,7 @@ start_main:
 	.type	leaves_sort, @function
 leaves_sort:
 	.cfi_startproc
+	_CET_ENDBR
 	mov	(%rsp), %rax
 	cmp	%rsi, %rax
 	je	1f
@@ -209,6 +216,7 @@ leaves_sort:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	.irp	register, rbp, r12, rbx, rdi, rsi
 	push	%\register
 	.cfi_adjust_cfa_offset 8
@@ -275,6 +283,7 @@ leaves_sort:
 	.type	plan_unwinding, @function
 plan_unwinding:
 	.cfi_startproc
+	_CET_ENDBR
 	lea	8(%rsp), %rdx
 	mov	$LAYOUT_UNWINDING, %ecx
 	mov	(%rsp), %r8
@@ -398,6 +407,7 @@ plan_unwinding:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	SLOW_HOOK \arguments
 	.cfi_endproc
 	.size	\name, .-\name
@@ -425,6 +435,7 @@ plan_unwinding:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	LOOK_IN_FRONT \otherwise
 	SLOW_HOOK 0, 5
 	.cfi_endproc
@@ -451,6 +462,7 @@ plan_unwinding:
 	.type	shim_ask, @function
 shim_ask:
 	.cfi_startproc
+	_CET_ENDBR
 	jmp	plan_asking_enter
 	.cfi_endproc
 	.size	shim_ask, .-shim_ask
@@ -470,6 +482,7 @@ shim_ask:
 arch_call_guarded:
 	.cfi_startproc
 	.cfi_personality 0x1b, guard_personality
+	_CET_ENDBR
 	push	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
@@ -497,6 +510,7 @@ arch_call_guarded:
 	ret
 	.cfi_restore_state
 arch_guard_caught:
+	_CET_ENDBR
 	mov	%rax, %rdi
 	call	guard_caught
 	mov	$1, %eax
@@ -515,6 +529,7 @@ arch_guard_caught:
 	.type	arch_call_on_stack, @function
 arch_call_on_stack:
 	.cfi_startproc
+	_CET_ENDBR
 	push	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
@@ -547,6 +562,7 @@ arch_call_on_stack:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	KEEP_ARGUMENTS
 	mov	%esi, %ecx
 	lea	ARGUMENTS_SIZE+8(%rsp), %rsi
@@ -571,6 +587,7 @@ arch_call_on_stack:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	KEEP_ARGUMENTS
 	mov	\context, %rdi
 	mov	$\real, %esi
@@ -595,6 +612,7 @@ arch_call_on_stack:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	KEEP_ARGUMENTS
 	mov	ARGUMENTS_SIZE(%rsp), %rcx
 	call	\call
@@ -627,6 +645,7 @@ arch_call_on_stack:
 edge_thread_start:
 	.cfi_startproc
 	.cfi_personality 0x1b, edge_thread_personality
+	_CET_ENDBR
 	sub	$24, %rsp		/* struct begun */
 	.cfi_adjust_cfa_offset 24
 	mov	%rsp, %rsi
@@ -662,6 +681,7 @@ edge_thread_start:
 vfork:
 __vfork:
 	.cfi_startproc
+	_CET_ENDBR
 	sub	$8, %rsp
 	.cfi_adjust_cfa_offset 8
 	call	edge_vfork_before
@@ -699,6 +719,7 @@ __vfork:
 	.type	syscall, @function
 syscall:
 	.cfi_startproc
+	_CET_ENDBR
 	cmp	$57, %rdi		/* SYS_fork */
 	je	edge_syscall_fork
 	cmp	$56, %rdi		/* SYS_clone */
@@ -751,6 +772,7 @@ arch_syscall_returns:
 	.type	arch_call_with_mask, @function
 arch_call_with_mask:
 	.cfi_startproc
+	_CET_ENDBR
 	push	%rbx
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbx, 0
@@ -861,6 +883,7 @@ arch_call_ends:
 	.type	\name, @function
 \name:
 	.cfi_startproc
+	_CET_ENDBR
 	ELSE_NEXT \number
 	jmp	\ours
 	.cfi_endproc
@@ -879,6 +902,7 @@ arch_call_ends:
  */
 	.macro	COUNT_ARC from, offset, number
 	.cfi_startproc
+	_CET_ENDBR
 	ELSE_NEXT \number
 	cmpb	$0, monitor_counts_arcs(%rip)
 	jne	2f
