@@ -5,7 +5,7 @@
  *     malloc & co.      shim_memory(), or static storage
  *     stdio             the recording's log
  *     exit, abort       return an error; the program goes on
- *     getenv            configuration is read once, by shim/config.c
+ *     getenv            configuration is read once, by shim/runtime/config.c
  *     memcpy & co. from libc may be interposed by the program: __builtin_memcpy
  *     for constant sizes, loops otherwise
  */

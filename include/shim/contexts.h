@@ -73,7 +73,7 @@ shim_profiler_enable_call_context_introspection(void) SHIM_INIT;
  * next size, up to 512 KiB; and where the contract does not allow the call.
  *
  * Contract: sync.  Cost: the first question at a place in the program reads debug
- * information, blocks signals and takes the lock of shim/state.h; later ones look
+ * information, blocks signals and takes the lock of the runtime; later ones look
  * up a table, and copy.  What is neither on the stack nor in the function's object
  * takes a system call.
  */

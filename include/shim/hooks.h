@@ -91,7 +91,7 @@ extern "C" {
  * be, or hooks are and ENTERLEAVE would not be.  Rows E-26 to E-30, P-12.
  *
  * Contract: async (the hooks follow when it returns; takes the lock of
- * shim/state.h if ENTERLEAVE changes).
+ * the runtime if ENTERLEAVE changes).
  */
 SHIM_API enum shim_result shim_set_event_mask(
 	SHIM_IN struct shim_handle *handle, SHIM_IN uint32_t mask) SHIM_ASYNC;
@@ -301,7 +301,7 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if 32
  * mappers and filters are set in the process.
- * Contract: async; takes the lock of shim/state.h.
+ * Contract: async; takes the lock of the runtime.
  */
 typedef uintptr_t (*shim_function_id_mapper)(shim_function function, int *hook);
 typedef uintptr_t (*shim_function_id_mapper2)(shim_function function,
@@ -337,7 +337,7 @@ enum shim_call_instrumentation_flags {
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if 32
  * mappers and filters are set in the process.
- * Contract: async; takes the lock of shim/state.h.
+ * Contract: async; takes the lock of the runtime.
  */
 typedef enum shim_call_instrumentation_flags (
 	*shim_call_instrumentation_filter_callback)(
@@ -351,7 +351,7 @@ shim_profiler_set_call_instrumentation_filter_callback(
  * shim_filters_invalidate - ask all filters again
  *
  * Each function is asked for anew before its next event.  Row M-55.
- * Returns SHIM_OK.  Contract: async; takes the lock of shim/state.h.
+ * Returns SHIM_OK.  Contract: async; takes the lock of the runtime.
  */
 SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
 
@@ -398,7 +398,7 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  *
  * Contract: sync.  Cost: the first question about arguments or results at a call
  * of a hook reads debug information, blocks signals and takes the lock of
- * shim/state.h; later ones look up a table, and copy.  What is computed after
+ * the runtime; later ones look up a table, and copy.  What is computed after
  * the hook is computed twice.
  */
 SHIM_API enum shim_result shim_get_function_enter3_info(
@@ -478,7 +478,7 @@ shim_get_frame_instance(SHIM_IN shim_frame_info frame,
  * Returns SHIM_OK; SHIM_E_FAIL if shim does not run here, or the program has
  * forbidden itself the system calls this takes.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h.  The
+ * Contract: async; blocks signals and takes the lock of the runtime.  The
  * first time takes some 3 ms for each MB of code that calls hooks: it is looked
  * through, and the process gets its own copy of the pages that change.  Later it
  * is 15 ns a call site.
@@ -491,7 +491,7 @@ SHIM_API enum shim_result shim_calls_stop(void) SHIM_ASYNC;
  * Undoes shim_calls_stop, however often that was called; does nothing without
  * one.  Results as there.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h.
+ * Contract: async; blocks signals and takes the lock of the runtime.
  */
 SHIM_API enum shim_result shim_calls_start(void) SHIM_ASYNC;
 

@@ -9,7 +9,7 @@
  * has gone, SHIM_E_DATAINCOMPLETE (rows C-29, E-38, P-8).  Objects are known from
  * when dlopen returns, while there are hooks of modules, mappers or filters; before,
  * and without, the first question about a function of one looks at what is mapped
- * now, with signals blocked and the lock of shim/state.h.  SHIM_E_FAIL is also
+ * now, with signals blocked and the lock of the runtime.  SHIM_E_FAIL is also
  * the answer of those that list or read when the program has forbidden itself the
  * system calls that this takes; SHIM_E_OUTOFMEMORY that of all that are not async,
  * without memory for what is to be read: the same question may have an answer later
@@ -159,7 +159,7 @@ shim_function_from_address2(SHIM_IN const void *address,
  * nothing is known; SHIM_E_DATAINCOMPLETE if it is in an image that has gone.
  *
  * Contract: async; the first time in an object blocks signals, takes the lock of
- * shim/state.h and reads the object's file.  Cost: later a few binary searches.
+ * the runtime and reads the object's file.  Cost: later a few binary searches.
  */
 SHIM_API enum shim_result
 shim_function_find(SHIM_IN const void *address,

@@ -260,7 +260,7 @@ shim_thread_create(SHIM_IN void (*call)(void *argument),
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
  * SHIM_E_OUTOFMEMORY when the thread is new to shim, which then takes the lock of
- * shim/state.h to make a record of it.
+ * the runtime to make a record of it.
  *
  * Contract: async.  Cost: some loads.  The CLR and Tru64 have no counterpart, the
  * profilers of Mono use thread-local variables of its runtime.

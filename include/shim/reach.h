@@ -44,7 +44,7 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
  * system does not say what is mapped, or somebody else is at it;
  * SHIM_E_PROFILER_DETACHING.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h for a moment.
+ * Contract: async; blocks signals and takes the lock of the runtime for a moment.
  * Cost: reads all of these once; 49 bytes a block.
  */
 SHIM_API enum shim_result

@@ -26,7 +26,7 @@ struct shim_record;
  * Returns the file, which lives as long as the process, or NULL, also if an argument
  * is NULL.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h for as
+ * Contract: async; blocks signals and takes the lock of the runtime for as
  * long as the system calls take.
  */
 SHIM_API struct shim_record *
@@ -108,7 +108,7 @@ SHIM_API void shim_thread_watch(void) SHIM_ASYNC;
  * on its alternate stack there, else SHIM_STACK_THREAD.  When the bounds cannot
  * be known they are guessed around @sp.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h.
+ * Contract: async; blocks signals and takes the lock of the runtime.
  */
 enum shim_stack { SHIM_STACK_THREAD, SHIM_STACK_SIGNAL };
 SHIM_API enum shim_stack shim_stack_find(SHIM_IN uintptr_t sp,
@@ -120,7 +120,7 @@ SHIM_API enum shim_stack shim_stack_find(SHIM_IN uintptr_t sp,
  *
  * Cheap if it is; otherwise looks at what is loaded now.  Call it once per
  * function, when it is seen for the first time.
- * Contract: async; blocks signals and takes the lock of shim/state.h.
+ * Contract: async; blocks signals and takes the lock of the runtime.
  */
 SHIM_API void shim_image_note(SHIM_IN shim_function function) SHIM_ASYNC;
 

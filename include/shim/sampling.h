@@ -67,7 +67,7 @@ shim_profiler_enable_sampling(SHIM_IN struct shim_handle *handle) SHIM_INIT;
  * calling thread could be given no timer; SHIM_E_PROFILER_DETACHING.  After a
  * failure everything is as before.
  *
- * Contract: async; blocks signals and takes the lock of shim/state.h.
+ * Contract: async; blocks signals and takes the lock of the runtime.
  */
 SHIM_API enum shim_result
 shim_profiler_set_sample_mode(SHIM_IN struct shim_handle *handle,

@@ -46,7 +46,7 @@ struct shim_open_calls {
  * cannot do this on.
  *
  * Contract: async; the first walk of a thread, and in an object that is not yet
- * known, blocks signals and takes the lock of shim/state.h.
+ * known, blocks signals and takes the lock of the runtime.
  */
 SHIM_API enum shim_result
 shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,

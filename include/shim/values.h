@@ -103,7 +103,7 @@ enum shim_type_kind {
  * some; SHIM_E_OUTOFMEMORY.
  *
  * Contract: triggers.  Cost: reads debug information once per function, which
- * takes milliseconds, blocks signals and takes the lock of shim/state.h; later it
+ * takes milliseconds, blocks signals and takes the lock of the runtime; later it
  * looks up a table, takes no lock and copies.
  */
 SHIM_API enum shim_result

@@ -147,7 +147,7 @@ static const char *safe_name(const char *path)
 	return name;
 }
 
-/* As shim/monitor_file.c names them: the first has the set's name. */
+/* As shim/monitor/monitor_file.c names them: the first has the set's name. */
 static const char *object_file(const struct pchist *histogram, uint32_t i,
 			       uint32_t number)
 {

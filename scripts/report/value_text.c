@@ -1,6 +1,6 @@
 #include "value_text.h"
 
-#include <print.h>
+#include <print/print.h>
 
 /* An address leads nowhere here. */
 static bool is_address(const struct shim_typetree_node *node)

@@ -1,5 +1,5 @@
 /*
- * The other end of shim/control.c, where the protocol is described.
+ * The other end of shim/module/control.c, where the protocol is described.
  *
  * Where a process records is read out of its mappings: it has its `meta` file
  * mapped, and the socket lies beside that.

@@ -15,7 +15,7 @@ struct filter {
 /*
  * filter_add - append a list of items, or with @FILE those of a file
  *
- * The grammar is that of shim/callspec.h.  Returns false if an item is none or
+ * The grammar is that of shim/dispatch/callspec.h.  Returns false if an item is none or
  * the file cannot be read or has no items; then @filter->error says so, with the
  * file and its line.
  */

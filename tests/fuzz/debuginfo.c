@@ -8,9 +8,9 @@
  * A run's damage depends on SEED and the number of the run alone.
  */
 #define _GNU_SOURCE
-#include "../../shim/callsite.h"
-#include "../../shim/debuginfo/debuginfo.h"
-#include "../../shim/print.h"
+#include "../../shim/inspect/callsite.h"
+#include "../../shim/inspect/debuginfo/debuginfo.h"
+#include "../../shim/print/print.h"
 
 #include <dwarf.h>
 #include <elf.h>

@@ -1,11 +1,11 @@
 /*
  * definitions FILE - no definition of a class in FILE is overlooked
  *
- * Asks shim/debuginfo/definitions.c of each unit for all classes of all units,
+ * Asks shim/inspect/debuginfo/definitions.c of each unit for all classes of all units,
  * and compares the places with a walk.  Where classes are only declared it has
  * to say so of half of them, at least: what always says yes saves nothing.
  */
-#include "../../shim/debuginfo/definitions.h"
+#include "../../shim/inspect/debuginfo/definitions.h"
 
 #include <dwarf.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * In place of libshim-debuginfo.so: a reader of debug information that fails,
  * as FAULT says.
  */
-#include "../../shim/debuginfo/debuginfo.h"
+#include "../../shim/inspect/debuginfo/debuginfo.h"
 
 #include <errno.h>
 #include <stdlib.h>

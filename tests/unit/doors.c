@@ -3,7 +3,7 @@
  * what the core wants of them.
  */
 #include "arch.h"
-#include "module.h"
+#include "module/module.h"
 
 #include <shim/hooks.h>
 #include <shim/record.h>

@@ -61,7 +61,7 @@
 #define sys_timer_delete real_timer_delete
 #define sys_signal_thread real_signal_thread
 #define sys_queue_signal real_queue_signal
-#include "sys.c"
+#include "os/sys.c"
 #undef sys_forbid
 #undef sys_is_forbidden
 #undef sys_open
@@ -123,7 +123,7 @@
 #undef sys_signal_thread
 #undef sys_queue_signal
 #undef SHIM_SYS_H
-#include "sys.h"
+#include "os/sys.h"
 
 unsigned fake_calls;
 static unsigned fail_at;

@@ -1,5 +1,5 @@
 /*
- * A system that fails on demand: the functions of shim/sys.h, each of which
+ * A system that fails on demand: the functions of shim/os/sys.h, each of which
  * does what it should unless a test has asked for something else.
  */
 #ifndef FAKE_SYS_H

@@ -5,8 +5,8 @@
  * --nightly runs it with that (-Db_sanitize=thread) and for 10^6 cycles.  Rows M-70
  * and P-16.
  */
-#include "events.h"
-#include "thread.h"
+#include "runtime/events.h"
+#include "runtime/thread.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * What runs apart may fail in any way, and the program does not notice.
  */
 #define _GNU_SOURCE
-#include "apart.h"
-#include "sys.h"
+#include "inspect/isolated_call.h"
+#include "os/sys.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

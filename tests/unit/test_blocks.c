@@ -1,7 +1,7 @@
 /*
  * The table of blocks: what is put in comes out, whatever it is.
  */
-#include "blocks.h"
+#include "heap/heap_table.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,7 +1,7 @@
 /*
  * The grammar of --filter (row M-82).
  */
-#include "callspec.h"
+#include "dispatch/callspec.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,7 +1,7 @@
 /*
  * Chance without floating point, beside floating point.
  */
-#include "chance.h"
+#include "heap/poisson.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,9 +1,9 @@
 /*
  * The coarse clock: where it is found, and that it is done without.
  */
-#include "clock.h"
 #include "fake_sys.h"
-#include "log.h"
+#include "os/clock.h"
+#include "runtime/log.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-#include "config.h"
-#include "log.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

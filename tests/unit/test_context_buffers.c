@@ -2,7 +2,7 @@
  * Buffers of call contexts: what comes between two steps of taking one.
  */
 #define _GNU_SOURCE
-#include "context_buffers.h"
+#include "inspect/context_buffers.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

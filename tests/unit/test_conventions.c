@@ -4,10 +4,10 @@
  * missing.
  */
 #define _GNU_SOURCE
-#include "image.h"
-#include "state.h"
-#include "symbols.h"
-#include "thread.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -4,11 +4,11 @@
  * fails, the code that has traps is the code that goes on, or has none.
  */
 #define _GNU_SOURCE
-#include "coverage.h"
+#include "coverage/coverage.h"
 #include "fake_sys.h"
-#include "image.h"
-#include "state.h"
-#include "thread.h"
+#include "image/image.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,9 +1,9 @@
 /*
  * The decision tables of hooks, masks and generations (section 3.2).
  */
-#include "events.h"
-#include "plan.h"
-#include "state.h"
+#include "dispatch/plan.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
 
 #include "recording.h"
 

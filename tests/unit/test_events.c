@@ -1,9 +1,9 @@
 /*
  * Profilers and their hooks, while shim starts and later.
  */
-#include "events.h"
-#include "state.h"
-#include "thread.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -8,13 +8,13 @@
  * a forked child.
  */
 #define _GNU_SOURCE
-#include "config.h"
-#include "events.h"
 #include "fake_sys.h"
-#include "image.h"
-#include "record.h"
+#include "image/image.h"
 #include "recording.h"
-#include "state.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/record.h"
+#include "runtime/state.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -2,9 +2,9 @@
  * What modules are told of images, and symbol tables that are damaged.
  */
 #define _GNU_SOURCE
-#include "events.h"
-#include "image.h"
-#include "symbols.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "runtime/events.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -6,7 +6,7 @@
  * and calls a function; what it calls in turn, the hook, notes all registers and
  * goes back to probe().
  */
-#include "decode/decode.h"
+#include "inspect/decode/decode.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -2,7 +2,7 @@
  * /proc/self/maps, as the kernel writes it and in pieces of any size.
  */
 #include "fake_sys.h"
-#include "maps.h"
+#include "os/maps.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -3,7 +3,7 @@
  * writes: each is run, and when the called function is entered, what was said must
  * be what is in the registers.
  */
-#include "decode/passed.h"
+#include "inspect/decode/passed.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,7 +1,7 @@
 /*
  * Printing from trees made by hand, of memory that is not there.
  */
-#include "print.h"
+#include "print/print.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -4,9 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "fake_sys.h"
-#include "sample.h"
-#include "state.h"
-#include "thread.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
+#include "sampling/sample.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

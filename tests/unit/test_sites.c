@@ -3,11 +3,11 @@
  * functions, its code, and the slots of its hooks.
  */
 #define _GNU_SOURCE
+#include "dispatch/call_sites.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/scan.h"
 #include "fake_sys.h"
-#include "image.h"
-#include "scan.h"
-#include "sites.h"
-#include "table.h"
+#include "image/image.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

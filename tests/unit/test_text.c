@@ -1,4 +1,4 @@
-#include "text.h"
+#include "os/text.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -563,6 +563,7 @@ def failing_reader(fault, line):
         shutil.copy(name, directory)
     run_tool('gcc', '-O0', '-w', '-shared', '-fPIC', '-DFAULT=%d' % fault,
              '-I', arguments.INCLUDE,
+             '-I', os.path.join(arguments.INCLUDE, '..', 'shim'),
              os.path.join(shimtest.PROGRAMS, 'bad_debuginfo.c'), '-o',
              os.path.join(directory, 'libshim-debuginfo.so'))
     path = build('plain', 'gcc', '-O0', False)

@@ -172,7 +172,7 @@ def a_new_event_is_one_line():
                    '(struct shim_profiler *, int number))\n')
     caller = os.path.join(directory, 'caller.c')
     with open(caller, 'w') as file:
-        file.write('#include "events.h"\nvoid call(void);\n'
+        file.write('#include "runtime/events.h"\nvoid call(void);\n'
                    'void call(void) { RAISE(dummy, 7); }\n')
     module = os.path.join(directory, 'module.c')
     with open(module, 'w') as file:
@@ -183,7 +183,7 @@ def a_new_event_is_one_line():
                    '{ shim_profiler_on_dummy(shim_profiler_create(0), on);\n'
                    '  return SHIM_OK; }\n')
     made = []
-    for source in (os.path.join(top, 'shim', 'events.c'), caller, module):
+    for source in (os.path.join(top, 'shim', 'runtime', 'events.c'), caller, module):
         made.append(os.path.join(directory, os.path.basename(source) + '.o'))
         output_of('cc', '-std=gnu11', '-Wall', '-Wextra', '-Werror',
                   '-fvisibility=hidden', '-I', include,

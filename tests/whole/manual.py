@@ -163,7 +163,8 @@ def the_overview_names_each_verb():
 
 @test
 def variables_are_those_of_the_library():
-    with open(os.path.join(SOURCES, '..', '..', 'shim', 'config.def')) as file:
+    with open(os.path.join(SOURCES, '..', '..', 'shim', 'runtime',
+                           'config.def')) as file:
         names = re.findall(r'^(?:LONG_)?OPTION\((\w+),', file.read(), re.M)
     text = section(source('profrun.1'), 'ENVIRONMENT')
     for name in names:

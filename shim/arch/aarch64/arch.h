@@ -37,7 +37,7 @@ bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 extern char arch_guard_caught[];
 
 /* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
- * The first three belong to frame.c.  The last two are a frame record. */
+ * The first three belong to dispatch/slow_hook.c.  The last two are a frame record. */
 struct arch_frame {
 	const void *entry;
 	uint16_t event;

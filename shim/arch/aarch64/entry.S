@@ -6,7 +6,7 @@
  * through x16, which such a pad admits.  Return addresses in here are not
  * signed: their frames are short and ours.
  */
-#include "layout.h"
+#include "runtime/asm_offsets.h"
 
 	.text
 
@@ -94,7 +94,7 @@
  *     x1  its call site
  *
  * One jump to whoever is interested; before there is a table, to where that is made.
- * Images whose slots could be bound directly (shim/table.c) do not even come here.
+ * Images whose slots could be bound directly (shim/dispatch/hook_table.c) do not even come here.
  */
 	.macro	COMPILER_HOOK name, event
 	FUNCTION \name
@@ -167,7 +167,7 @@
 	END	start_main
 
 /*
- * Leave hooks of profilers that want to know how functions end (shim/leaves.c):
+ * Leave hooks of profilers that want to know how functions end (shim/dispatch/leaves.c):
  *
  *     x0  the function          x30  return address into the program
  *     x1  its call site
@@ -289,7 +289,7 @@
 	END	plan_unwinding
 
 /*
- * Hooks of profilers that may ask questions (shim/frame.c), for which a struct
+ * Hooks of profilers that may ask questions (shim/dispatch/slow_hook.c), for which a struct
  * arch_frame is put on the stack:
  *
  *     (sp+160) x29, x30, the return address into the program
@@ -394,7 +394,7 @@
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
  * returned, true if an exception came out of it.  The unwinder asks
- * guard_personality (shim/guard.c), which sends it to arch_guard_caught with
+ * guard_personality (shim/runtime/guard.c), which sends it to arch_guard_caught with
  * the exception in x0.
  *
  *     (sp+16)  FPCR, FPSR: what was computed left flags

@@ -4,7 +4,7 @@
  * when the real setjmp is called with a stack pointer that is known.
  */
 #include "arch.h"
-#include "edge.h"
+#include "edge/edge.h"
 
 #include <shim/banned.h>
 

@@ -4,7 +4,7 @@
  * be seen on a processor: an emulator does not notice what is written through
  * /proc/self/mem, and has no caches that could be out of date.
  */
-#include "scan.h"
+#include "dispatch/scan.h"
 
 #include <shim/banned.h>
 

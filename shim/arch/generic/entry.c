@@ -3,7 +3,7 @@
  * the profiler, where the compiler does not make a jump of it.
  */
 #include "arch.h"
-#include "layout.h"
+#include "runtime/asm_offsets.h"
 
 #include <stddef.h>
 
@@ -242,7 +242,7 @@ typedef int (*start_function)(main_function program, int count,
 			      void (*fini)(void), void (*rtld_fini)(void),
 			      void *stack_end);
 
-/* shim/edge_start.c */
+/* shim/edge/start.c */
 void *edge_start_main(void *program);
 void *edge_main_begins(void);
 int edge_main_returned(int status);

@@ -2,7 +2,7 @@
  * Instructions of no processor: there is nothing to switch, and the table is
  * what turns the hooks off.
  */
-#include "scan.h"
+#include "dispatch/scan.h"
 
 #include <shim/banned.h>
 

@@ -36,7 +36,7 @@ bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 extern char arch_guard_caught[];
 
 /* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
- * The first three belong to frame.c. */
+ * The first three belong to dispatch/slow_hook.c. */
 struct arch_frame {
 	const void *entry;
 	uint16_t event;

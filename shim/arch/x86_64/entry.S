@@ -2,7 +2,7 @@
  * The ways in that C cannot express: symbols of ours that must not put a frame
  * between the program and what it called.
  */
-#include "layout.h"
+#include "runtime/asm_offsets.h"
 
 #include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
 
@@ -39,7 +39,7 @@
  *     rsi  its call site
  *
  * One jump to whoever is interested; before there is a table, to where that is made.
- * Images whose slots could be bound directly (shim/table.c) do not even come here.
+ * Images whose slots could be bound directly (shim/dispatch/hook_table.c) do not even come here.
  */
 	.p2align 4
 	.macro	COMPILER_HOOK name, event
@@ -147,7 +147,7 @@ start_main:
 	.size	start_main, .-start_main
 
 /*
- * Leave hooks of profilers that want to know how functions end (shim/leaves.c):
+ * Leave hooks of profilers that want to know how functions end (shim/dispatch/leaves.c):
  *
  *     rdi  the function          (rsp)  return address into the program
  *     rsi  its call site
@@ -292,7 +292,7 @@ plan_unwinding:
 	.size	plan_unwinding, .-plan_unwinding
 
 /*
- * Hooks of profilers that may ask questions (shim/frame.c), for which a struct
+ * Hooks of profilers that may ask questions (shim/dispatch/slow_hook.c), for which a struct
  * arch_frame is put on the stack:
  *
  *     (rsp+120) return address into the program
@@ -300,11 +300,11 @@ plan_unwinding:
  *     (rsp+104) rdi, the function
  *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
  *     (rsp)     entry of the plan, event, which registers there are, errno (for
- *               frame.c), room for what is asked, what is known in front
+ *               dispatch/slow_hook.c), room for what is asked, what is known in front
  *     (rsp-160) rdx, rcx, r8, r9, xmm0 to xmm7, of a function that begins: where
  *               what it does not use may still be (struct arch_arguments)
  *
- * These last ones are not kept if it is known in front (shim/known.h) that the
+ * These last ones are not kept if it is known in front (shim/inspect/code_cache.h) that the
  * arguments of this call of a hook are elsewhere: arch_frame_near.
  *
  * With one such profiler its hook is called from here: thread->frame says so to
@@ -470,7 +470,7 @@ shim_ask:
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
  * returned, true if an exception came out of it.  The unwinder asks
- * guard_personality (shim/guard.c), which sends it to arch_guard_caught with
+ * guard_personality (shim/runtime/guard.c), which sends it to arch_guard_caught with
  * the exception in rax.
  */
 	.p2align 4
@@ -802,7 +802,7 @@ arch_call_ends:
 /*
  * Where signal handlers return to, with a ucontext at rsp.  Unwinders know the
  * first two instructions of libc's by sight; these are the same, and have the
- * same description.  The marks for resume.c are made before.
+ * same description.  The marks for sampling/syscall_restart.c are made before.
  */
 	.macro	IN_CONTEXT register, low, high
 	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
@@ -866,7 +866,7 @@ arch_call_ends:
 	RESTORER arch_signal_return_fails, -4		/* EINTR */
 
 /*
- * <mon.h>, where a program may have other functions of these names (edge_monitor.c),
+ * <mon.h>, where a program may have other functions of these names (edge/monitor.c),
  * and the hooks of -pg.
  */
 	.macro	ELSE_NEXT number

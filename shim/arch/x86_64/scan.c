@@ -10,7 +10,7 @@
  * Eight bytes are looked at at once, in general registers: the vectors are the
  * program's.
  */
-#include "scan.h"
+#include "dispatch/scan.h"
 
 #include <shim/banned.h>
 

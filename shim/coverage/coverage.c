@@ -1,0 +1,510 @@
+#define _GNU_SOURCE
+#include "coverage/coverage.h"
+
+#include "coverage/sigtrap.h"
+#include "dispatch/call_sites.h"
+#include "dispatch/callspec.h"
+#include "dispatch/filter_cache.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/contract.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <link.h>
+#include <shim/cpu.h>
+#include <shim/hooks.h>
+#include <shim/info.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+/* Somebody wants it; and it has begun. */
+static bool is_enabled, is_on;
+struct coverage_object *coverage_objects;
+
+bool coverage_is_on(void)
+{
+	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
+}
+
+/* --- filters --- */
+
+/* The option --filter is one that all others have to agree with. */
+static bool has_option(void)
+{
+	return config.filter[0] != '\0';
+}
+
+bool coverage_has_filters(void)
+{
+	if (has_option())
+		return true;
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->coverage_filter)
+			return true;
+	return false;
+}
+
+struct question {
+	shim_coverage_filter_callback filter;
+	struct shim_profiler *profiler;
+	shim_function function;
+	bool is_wanted;
+};
+
+static void ask(struct question *question)
+{
+	if (question->filter(question->profiler, question->function))
+		question->is_wanted = true;
+}
+
+/* All of them, whatever the others say (row M-25). */
+bool coverage_wants(shim_function function)
+{
+	struct question question = { .function = function };
+	bool is_asked = false;
+
+	if (has_option() &&
+	    callspec_filter(NULL, function) == SHIM_CALL_INSTRUMENTATION_NONE)
+		return false;
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		struct guard guard;
+
+		if (!h->coverage_filter ||
+		    !guard_enter(&guard, h, EVENT_THREAD, 0, "filter"))
+			continue;
+		question.filter = h->coverage_filter;
+		question.profiler = h->profiler;
+		is_asked = true;
+		if (question.filter)
+			guard_call(&guard, (void (*)(void))ask,
+				   (uintptr_t)&question, 0, 0, 0, 0);
+		else
+			guard_leave(&guard);
+	}
+	return !is_asked || question.is_wanted;
+}
+
+enum shim_result shim_profiler_set_coverage_filter_callback(
+	struct shim_handle *handle, shim_coverage_filter_callback filter)
+{
+	ENTRY_ASYNC_OF(handle);
+	__atomic_store_n(&handle->coverage_filter, filter, __ATOMIC_RELEASE);
+	return SHIM_OK;
+}
+
+/* --- functions: those of which hooks tell, once --- */
+
+static struct shim_handle *functions;
+
+static void do_nothing(union shim_function_or_client function)
+{
+	(void)function;
+}
+
+/* A filter of calls is asked when a function is first called, and what nobody
+ * wants is not called again. */
+static enum shim_call_instrumentation_flags
+note_function(struct shim_profiler *profiler, shim_function function)
+{
+	(void)profiler;
+	if (coverage_wants(function))
+		RAISE(function_reached, function);
+	return SHIM_CALL_INSTRUMENTATION_NONE;
+}
+
+/* While a module is set up it gets no events: so what it would miss then does not
+ * happen before coverage_begin. */
+static bool start_functions(bool waits)
+{
+	functions = handle_create(NULL);
+	if (!functions)
+		return false;
+	functions->waits = waits;
+	return shim_set_enter_leave_function_hooks3(functions, do_nothing,
+						    do_nothing,
+						    NULL) == SHIM_OK &&
+	       shim_profiler_set_call_instrumentation_filter_callback(
+		       functions, note_function) == SHIM_OK;
+}
+
+enum shim_result shim_profiler_enable_coverage(void)
+{
+	ENTRY_INIT();
+	if (is_enabled)
+		return SHIM_OK;
+	if (!start_functions(contract_is_setting_up()))
+		return SHIM_E_OUTOFMEMORY;
+	is_enabled = true;
+	if (!contract_is_setting_up())
+		__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
+	return SHIM_OK;
+}
+
+bool coverage_begin(void)
+{
+	if (!is_enabled || coverage_is_on())
+		return false;
+	functions->waits = false;
+	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+void coverage_begin_late(void)
+{
+	if (!trap_start_late())
+		coverage_forgo_lines();
+	coverage_look();
+	coverage_watch_loader();
+}
+
+void coverage_begin_at_start(void)
+{
+	if (!coverage_is_on())
+		return;
+	if (!shim_is_single_threaded()) {
+		coverage_begin_late();
+		return;
+	}
+	coverage_look();
+	coverage_watch_loader();
+}
+
+/* --- objects --- */
+
+void coverage_add(struct coverage_object *object)
+{
+	object->next = __atomic_load_n(&coverage_objects, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&coverage_objects, &object->next,
+					    object, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void coverage_lack(const char *path, int error)
+{
+	log_error("its lines cannot be looked at: %s", path, error);
+}
+
+struct coverage_object *coverage_make(const struct image_entry *image,
+				      enum shim_coverage_state state)
+{
+	struct coverage_object *object =
+		shim_memory(sizeof(*object) + image->path_size);
+	char *path = (char *)(object + 1);
+
+	if (!object) {
+		coverage_lack(image->path, -ENOMEM);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < image->path_size; i++)
+		path[i] = image->path[i];
+	object->told.start = image->start;
+	object->told.end = image->end;
+	object->told.path = path;
+	object->told.state = state;
+	object->start = image->start;
+	object->size = image->end - image->start;
+	object->device = image->device;
+	object->inode = image->inode;
+	return object;
+}
+
+/* Ours, those that our handler for the signal may be in, and the runtime libraries of
+ * sanitizers, which have lines and block the signal without a call that we see. */
+static bool is_excluded(const struct image_entry *image)
+{
+	static const char *const names[] = {
+		"libshim",    "ld-",	 "libc.so", "libc.musl",  "libc-",
+		"libpthread", "[vdso]",	 "libasan", "libtsan",	  "liblsan",
+		"libubsan",   "libmsan", "libhwasan", "libclang_rt.",
+	};
+	const char *name = text_base(image->path);
+
+	if ((uintptr_t)is_excluded - image->start < image->end - image->start)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (text_after(name, names[i]))
+			return true;
+	return false;
+}
+
+static struct coverage_object *find_gone(const struct image_entry *image)
+{
+	for (struct coverage_object *o = coverage_objects; o; o = o->next)
+		if (o->start == 0 && o->device == image->device &&
+		    o->inode == image->inode &&
+		    o->size == image->end - image->start)
+			return o;
+	return NULL;
+}
+
+void coverage_tell(struct coverage_object *object)
+{
+	RAISE(coverage_object, &object->told);
+}
+
+static void look_at(struct coverage_object *object)
+{
+	coverage_tell(object);
+	if (!object->told.reached && object->told.line_count)
+		object->told.reached = shim_memory(object->told.line_count);
+	coverage_add(object);
+	if (!object->told.line_count)
+		return;
+	if (!object->told.reached)
+		coverage_lack(object->told.path, -ENOMEM);
+	else if (!trap_start())
+		coverage_lack(object->told.path, -EPERM);
+	else
+		coverage_set(object);
+}
+
+/* A file that came again has kept its lines, and where they are kept. */
+static void come_again(struct coverage_object *object, uintptr_t start)
+{
+	object->told.start = start;
+	object->told.end = start + object->size;
+	__atomic_store_n(&object->start, start, __ATOMIC_RELEASE);
+	if (object->told.reached)
+		coverage_set(object);
+}
+
+/* Of those libshim opens for itself, in spaces of their own, the loader does not
+ * tell. */
+struct search {
+	uintptr_t address;
+	bool is_found;
+};
+
+static int compare_object(struct dl_phdr_info *object, size_t size,
+			  void *argument)
+{
+	struct search *search = argument;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    search->address - (object->dlpi_addr + part->p_vaddr) <
+			    part->p_memsz)
+			search->is_found = true;
+	}
+	return search->is_found;
+}
+
+static bool is_the_programs(const struct image_entry *image)
+{
+	struct search search = { .address = image->start };
+
+	dl_iterate_phdr(compare_object, &search);
+	return search.is_found;
+}
+
+bool coverage_knows(uintptr_t address)
+{
+	for (const struct coverage_object *o = coverage_objects; o; o = o->next)
+		if (o->start != 0 && address - o->start < o->size)
+			return true;
+	return false;
+}
+
+void coverage_look_at(const struct image_entry *image)
+{
+	struct coverage_object *object;
+
+	if (coverage_knows(image->start))
+		return;
+	object = find_gone(image);
+	if (object) {
+		come_again(object, image->start);
+	} else if (is_excluded(image) || !is_the_programs(image)) {
+		object = coverage_make(image, SHIM_COVERAGE_NO_LINES);
+		if (object)
+			coverage_add(object);
+	} else {
+		object = coverage_read_lines(image);
+		if (object)
+			look_at(object);
+	}
+}
+
+/* The list may be replaced meanwhile; then whoever does that looks, too. */
+void coverage_look(void)
+{
+	struct image_entry *const *images;
+	uint32_t count;
+
+	if (!coverage_is_on())
+		return;
+	image_pin();
+	count = image_list(&images);
+	for (uint32_t i = 0; i < count; i++)
+		if (images[i]->id != 0 &&
+		    !__atomic_exchange_n(&images[i]->is_looked_at, true,
+					 __ATOMIC_ACQ_REL))
+			coverage_look_at(images[i]);
+	image_unpin();
+}
+
+void coverage_image_gone(uintptr_t start, uintptr_t end)
+{
+	coverage_points_gone(start, end);
+	for (struct coverage_object *o = coverage_objects; o; o = o->next)
+		if (o->start >= start && o->start < end)
+			__atomic_store_n(&o->start, 0, __ATOMIC_RELEASE);
+}
+
+/* --- what was reached --- */
+
+static const struct coverage_object *find_object(uintptr_t address)
+{
+	for (const struct coverage_object *o =
+		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
+	     o; o = o->next) {
+		uintptr_t start = __atomic_load_n(&o->start, __ATOMIC_ACQUIRE);
+
+		if (start != 0 && address - start < o->size &&
+		    o->told.state == SHIM_COVERAGE_LINES)
+			return o;
+	}
+	return NULL;
+}
+
+struct answer {
+	struct shim_handle *handle;
+	shim_coverage_data_callback callback;
+	shim_function function;
+};
+
+static void tell(const struct answer *answer,
+		 const struct shim_coverage_data *data)
+{
+	struct guard guard;
+
+	if (!guard_enter(&guard, answer->handle, EVENT_THREAD, 0, "coverage"))
+		return;
+	guard_call(&guard, (void (*)(void))answer->callback,
+		   (uintptr_t)answer->handle->profiler, (uintptr_t)data, 0, 0,
+		   0);
+}
+
+static const char *file_name(const struct shim_coverage_object *object,
+			     uint32_t number)
+{
+	const char *name = object->files;
+
+	while (number-- > 0)
+		name += text_length(name) + 1;
+	return name;
+}
+
+/* @before: bytes of the parts that come first. */
+static void tell_range(const struct answer *answer,
+		       const struct coverage_object *object, uint64_t begin,
+		       uint64_t end, uint64_t before)
+{
+	const struct shim_coverage_object *told = &object->told;
+
+	for (uint32_t i = coverage_find_line(told, begin);
+	     i < told->line_count && told->lines[i].offset < end; i++) {
+		const struct shim_coverage_line *line = &told->lines[i];
+		struct shim_coverage_data data = {
+			.function = answer->function,
+			.code_offset = before + line->offset - begin,
+			.counter = told->reached[i],
+			.file_name = file_name(told, line->file),
+			.line = line->line,
+			.column = line->column,
+		};
+
+		if (line->line != 0)
+			tell(answer, &data);
+	}
+}
+
+#define RANGES_MAX 16
+
+static int read_symbols(void *function)
+{
+	struct image_entry *image = image_find((uintptr_t)function);
+
+	return image ? symbols_read(image) : 0;
+}
+
+static enum shim_result tell_lines(const struct answer *answer,
+				   const struct coverage_object *object)
+{
+	struct shim_code_range ranges[RANGES_MAX];
+	bool is_looked_at = false;
+	uint64_t before = 0;
+	uint32_t count = 0;
+
+	shim_function_ranges(answer->function, RANGES_MAX, &count, ranges);
+	for (uint32_t i = 0; i < count && i < RANGES_MAX; i++) {
+		uint64_t begin = ranges[i].start - object->start;
+		uint64_t end = begin + ranges[i].size;
+		uint32_t line = coverage_find_line(&object->told, begin);
+
+		is_looked_at |= line < object->told.line_count &&
+				object->told.lines[line].offset < end;
+		tell_range(answer, object, begin, end, before);
+		before += ranges[i].size;
+	}
+	return is_looked_at ? SHIM_OK : SHIM_E_FAIL;
+}
+
+static int has_hooks(void *function)
+{
+	return sites_has((uintptr_t)function);
+}
+
+/* Without lines: whether a hook has told of it, or would. */
+static enum shim_result tell_function(const struct answer *answer)
+{
+	const struct verdict *verdict = verdict_find(answer->function);
+	struct shim_coverage_data data = { .function = answer->function };
+
+	data.counter = verdict && functions->filter_slot >= 0 &&
+		       verdict->asked[functions->filter_slot] != 0;
+	if ((data.counter == 0 &&
+	     state_slowly(has_hooks, (void *)answer->function) != 1) ||
+	    !coverage_wants(answer->function))
+		return SHIM_E_FAIL;
+	tell(answer, &data);
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_profiler_get_coverage_data(struct shim_handle *handle,
+				shim_function function,
+				shim_coverage_data_callback callback)
+{
+	struct answer answer = { handle, callback, function };
+	const struct coverage_object *object;
+	enum shim_result r;
+
+	ENTRY_PROGRAM_ITSELF_OF(handle);
+	if (!callback)
+		return SHIM_E_INVALIDARG;
+	if (!coverage_is_on())
+		return SHIM_E_FAIL;
+	state_slowly(read_symbols, (void *)function);
+	r = shim_function_info(function, NULL, NULL);
+	if (r != SHIM_OK)
+		return r;
+	object = find_object(function);
+	if (!object)
+		return tell_function(&answer);
+	r = tell_lines(&answer, object);
+	/* What filters did not want then is not wanted now (row M-26). */
+	return r == SHIM_OK || coverage_has_filters() ? r :
+							 tell_function(&answer);
+}

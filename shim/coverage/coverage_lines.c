@@ -1,0 +1,495 @@
+/*
+ * A trap is one byte at the beginning of an instruction.  All of an object's are
+ * set by few writes; each is taken away by the first thread that runs into it,
+ * which puts back the byte that was there and goes on.  So a thread may come from a
+ * trap that is gone already: what matters is that there was one.
+ */
+#include "coverage/coverage.h"
+
+#include "arch.h"
+#include "coverage/sigtrap.h"
+#include "dispatch/call_sites.h"
+#include "dispatch/patch.h"
+#include "image/elf_file.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "inspect/helper.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <shim/info.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+static bool has_given_up;
+
+/* --- does the file have lines? --- */
+
+/* -errno: that could not be found out. */
+static int has_table(const struct elf_file *file)
+{
+	bool found = false;
+	void *memory;
+	size_t size;
+	int r = elf_load_section(file, file->names, &memory, &size);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < file->section_count && !found; i++) {
+		uint32_t name = file->sections[i].sh_name;
+
+		found = name < size &&
+			(text_equal((char *)memory + name, ".debug_line") ||
+			 text_equal((char *)memory + name, ".zdebug_line"));
+	}
+	sys_unmap(memory, size + 1);
+	return found;
+}
+
+struct look {
+	const struct image_entry *image;
+	bool has_lines;
+};
+
+static int look_into(void *argument)
+{
+	struct look *look = argument;
+	struct elf_file file;
+	int r;
+
+	/* What was stripped off the program may lie beside it. */
+	look->has_lines = look->image->flags & SHIM_IMAGE_PROGRAM;
+	if (look->has_lines)
+		return 0;
+	r = elf_open(look->image, &file);
+	if (r == 0) {
+		r = has_table(&file);
+		elf_close(&file);
+	}
+	look->has_lines = r > 0;
+	if (elf_is_refused(r))
+		coverage_lack(look->image->path, r);
+	return 0;
+}
+
+/* --- its code --- */
+
+static void find_code(const struct image_entry *image,
+		      struct debuginfo_question *question)
+{
+	Elf64_Ehdr elf;
+	Elf64_Phdr part;
+
+	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0 ||
+	    elf.e_phentsize != sizeof(part))
+		return;
+	for (unsigned i = 0; i < elf.e_phnum; i++) {
+		uintptr_t at = image->start + elf.e_phoff + i * sizeof(part);
+
+		if (sys_peek((const void *)at, &part, sizeof(part)) < 0)
+			return;
+		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) ||
+		    question->range_count == DEBUGINFO_RANGES)
+			continue;
+		question->ranges[question->range_count++] =
+			(struct debuginfo_range){ part.p_vaddr, part.p_filesz };
+	}
+}
+
+/* --- its lines --- */
+
+struct reading {
+	const struct image_entry *image;
+	struct coverage_object *object;
+};
+
+/* What is kept of a row if it is wanted. */
+static bool is_in(const struct image_entry *image,
+		  const struct debuginfo_row *row)
+{
+	uint64_t offset = row->address + image->bias - image->start;
+
+	return offset < image->end - image->start && offset < UINT32_MAX;
+}
+
+static void take_rows(struct coverage_object *object,
+		      const struct image_entry *image,
+		      const struct debuginfo_lines *found)
+{
+	struct shim_coverage_line *to = (void *)object->told.lines;
+	uint32_t count = 0;
+
+	for (uint64_t i = 0; i < found->row_count; i++) {
+		const struct debuginfo_row *row = &found->rows[i];
+
+		if (!is_in(image, row) || row->file >= found->file_count)
+			continue;
+		to[count++] = (struct shim_coverage_line){
+			.offset = (uint32_t)(row->address + image->bias -
+					     image->start),
+			.line = row->line,
+			.file = row->file,
+			.column = row->column,
+		};
+	}
+	object->told.line_count = count;
+}
+
+static void take_lines(const struct debuginfo_answer *answer, void *argument)
+{
+	const struct debuginfo_lines *found = answer->data;
+	struct reading *reading = argument;
+	struct coverage_object *object =
+		coverage_make(reading->image, SHIM_COVERAGE_LINES);
+	size_t rows_size, size;
+	char *memory;
+
+	if (found->row_count > UINT32_MAX / sizeof(struct shim_coverage_line))
+		return;
+	rows_size = found->row_count * sizeof(struct shim_coverage_line);
+	size = rows_size + found->row_count + found->files_size;
+	memory = object ? shim_memory(size) : NULL;
+	if (!memory) {
+		coverage_lack(reading->image->path, -ENOMEM);
+		return;
+	}
+	object->told.lines = (void *)memory;
+	object->originals = (uint8_t *)memory + rows_size;
+	object->told.files = memory + rows_size + found->row_count;
+	object->told.file_count = found->file_count;
+	object->told.files_size = found->files_size;
+	object->told.dropped = (uint32_t)found->dropped;
+	for (uint32_t i = 0; i < found->files_size; i++)
+		((char *)object->told.files)[i] = found->files[i];
+	take_rows(object, reading->image, found);
+	reading->object = object;
+}
+
+/* --- those that filters want --- */
+
+static int read_symbols(void *image)
+{
+	return symbols_read(image);
+}
+
+/* Asks for a function once: its lines come one after the other. */
+struct choice {
+	const struct image_entry *image;
+	const struct symbols_function *last;
+	bool is_wanted;
+};
+
+static bool is_chosen(struct choice *choice, uint32_t offset)
+{
+	const struct image_entry *image = choice->image;
+	const struct symbols_function *function =
+		image->symbols ?
+			symbols_find(image->symbols,
+				     image->start + offset - image->bias) :
+			NULL;
+
+	if (!function)
+		return false;
+	if (function != choice->last)
+		choice->is_wanted = coverage_wants(function->start +
+						   image->bias);
+	choice->last = function;
+	return choice->is_wanted;
+}
+
+static void choose(struct coverage_object *object,
+		   const struct image_entry *image)
+{
+	struct shim_coverage_line *lines = (void *)object->told.lines;
+	struct choice choice = { .image = image };
+	uint32_t kept = 0;
+
+	if (!coverage_has_filters())
+		return;
+	state_slowly(read_symbols, (void *)image);
+	for (uint32_t i = 0; i < object->told.line_count; i++)
+		if (is_chosen(&choice, lines[i].offset))
+			lines[kept++] = lines[i];
+	object->told.line_count = kept;
+}
+
+struct coverage_object *coverage_read_lines(const struct image_entry *image)
+{
+	struct reading reading = { .image = image };
+	struct look look = { .image = image };
+	struct debuginfo_question question = {
+		.image = image->id,
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+		.device = image->device,
+		.inode = image->inode,
+	};
+	enum shim_result r = SHIM_OK;
+
+	if (ARCH_TRAP_SIZE == 0)
+		return coverage_make(image, SHIM_COVERAGE_UNSUPPORTED);
+	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
+		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
+	state_slowly(look_into, &look);
+	if (look.has_lines) {
+		find_code(image, &question);
+		r = helper_ask(HELPER_LINETABLE, &question, NULL, take_lines,
+			       &reading);
+	}
+	if (r == SHIM_E_OUTOFMEMORY)
+		log_line("no memory to read line numbers in: no lines: %s",
+			 image->path);
+	if (!reading.object)
+		return coverage_make(image, SHIM_COVERAGE_NO_LINES);
+	choose(reading.object, image);
+	return reading.object;
+}
+
+/* --- finding --- */
+
+uint32_t coverage_find_line(const struct shim_coverage_object *object,
+			    uint64_t offset)
+{
+	uint32_t low = 0, high = object->line_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (object->lines[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* --- setting --- */
+
+/* Of code, that is written at once. */
+#define WINDOW 65536
+
+static unsigned char window[WINDOW];
+
+struct work {
+	struct coverage_object *object;
+	struct patch patch;
+	bool sets;		/* or takes away */
+	int error;
+};
+
+/* What the byte at a line is to become. */
+static void change(struct work *work, uint32_t line, unsigned char *byte)
+{
+	struct coverage_object *object = work->object;
+
+	if (object->told.lines[line].line == 0)
+		return;
+	if (!work->sets) {
+		if (*byte == ARCH_TRAP)
+			*byte = object->originals[line];
+		return;
+	}
+	/* The program's own trap is left to it (coverage_take). */
+	object->originals[line] = *byte;
+	if (!object->told.reached[line])
+		*byte = ARCH_TRAP;
+}
+
+/* The code may just have been unmapped, by a thread or before a fork. */
+static int read_window(uintptr_t address, size_t size)
+{
+	int r = sys_peek((const void *)address, window, size);
+
+	if (r == 0 || r == -EFAULT)
+		return r;
+	for (size_t i = 0; i < size; i++)
+		window[i] = ((const volatile unsigned char *)address)[i];
+	return 0;
+}
+
+/* From @line on, as many lines as fit; returns the first that does not. */
+static uint32_t change_window(struct work *work, uint32_t line)
+{
+	const struct shim_coverage_object *told = &work->object->told;
+	uint32_t first = told->lines[line].offset, last = first;
+	uintptr_t address = work->object->start + first;
+	uint32_t end = line;
+
+	while (end < told->line_count &&
+	       told->lines[end].offset - first < WINDOW)
+		last = told->lines[end++].offset;
+	work->error = read_window(address, last - first + 1);
+	if (work->error < 0)
+		return end;
+	/* Several lines at an address are the first one's: it has the byte. */
+	for (; line < end; line++)
+		if (line == 0 ||
+		    told->lines[line].offset != told->lines[line - 1].offset)
+			change(work, line,
+			       &window[told->lines[line].offset - first]);
+	work->error = patch_write(&work->patch, address, window,
+				  last - first + 1);
+	return end;
+}
+
+static int change_all(void *argument)
+{
+	struct work *work = argument;
+	struct coverage_object *object = work->object;
+	uint32_t line = 0;
+
+	if (object->start == 0 || (work->sets && has_given_up))
+		return 0;
+	object->is_set = object->is_set || work->sets;
+	/* Calls of hooks are found while they can be seen. */
+	if (work->sets)
+		sites_has(object->start);
+	patch_open(&work->patch, object->start, object->start + object->size);
+	while (line < object->told.line_count && work->error == 0)
+		line = change_window(work, line);
+	patch_close(&work->patch);
+	sys_sync_cores();
+	if (work->error == 0)
+		object->is_set = work->sets;
+	return work->error;
+}
+
+/* Code that could not be written at once may be byte by byte. */
+static int put_back_all(void *argument)
+{
+	struct coverage_object *object = argument;
+	const struct shim_coverage_object *told = &object->told;
+	bool is_left = false;
+
+	for (uint32_t i = 0; i < told->line_count && object->start != 0; i++) {
+		uintptr_t address = object->start + told->lines[i].offset;
+
+		if (told->lines[i].line == 0 ||
+		    (i > 0 && told->lines[i].offset == told->lines[i - 1].offset))
+			continue;
+		if (read_window(address, 1) < 0)
+			break;	/* it is unmapped */
+		if (window[0] == ARCH_TRAP)
+			is_left |= patch_put_back(address,
+						  object->originals[i]) < 0;
+	}
+	sys_sync_cores();
+	object->is_set = is_left;
+	return 0;
+}
+
+static void take_away(struct coverage_object *object)
+{
+	struct work work = { .object = object, .sets = false };
+
+	if (object->is_set && state_slowly(change_all, &work) < 0)
+		state_slowly(put_back_all, object);
+}
+
+void coverage_set(struct coverage_object *object)
+{
+	struct work work = { .object = object, .sets = true };
+
+	state_slowly(change_all, &work);
+	if (work.error == 0)
+		return;
+	coverage_lack(object->told.path, work.error);
+	take_away(object);
+	object->told.state = SHIM_COVERAGE_UNWRITABLE;
+}
+
+void coverage_forgo_lines(void)
+{
+	__atomic_store_n(&has_given_up, true, __ATOMIC_RELEASE);
+}
+
+void coverage_give_up(const char *reason)
+{
+	bool is_left = false;
+
+	if (!coverage_is_on() ||
+	    __atomic_exchange_n(&has_given_up, true, __ATOMIC_ACQ_REL))
+		return;
+	for (struct coverage_object *o = coverage_objects; o; o = o->next) {
+		take_away(o);
+		is_left |= o->is_set;
+	}
+	/* Who runs into what could not be taken away, takes it then. */
+	if (coverage_leave_loader() && !is_left && trap_stop())
+		log_line("%s: from now on no line is seen", reason);
+}
+
+/* --- in the signal handler --- */
+
+struct trap_byte {
+	uintptr_t address;
+	unsigned char original;
+};
+
+static int put_back_slowly(void *argument)
+{
+	const struct trap_byte *byte = argument;
+
+	return patch_put_back(byte->address, byte->original);
+}
+
+static bool put_back(struct trap_byte byte)
+{
+	long r;
+	int fd;
+
+	if (*(const volatile uint8_t *)byte.address == byte.original)
+		return true;
+	fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
+	r = fd;
+	if (fd >= 0) {
+		r = sys_write_at(fd, &byte.original, 1, byte.address);
+		sys_close(fd);
+	}
+	if (r == 1 || state_quietly(put_back_slowly, &byte) == 0)
+		return true;
+	log_line("%s", "code could not be put back as it was: every way to "
+		       "write it is refused");
+	return false;
+}
+
+static void note(struct coverage_object *object, uint32_t line)
+{
+	const struct shim_coverage_object *told = &object->told;
+	uint32_t offset = told->lines[line].offset;
+
+	for (; line < told->line_count && told->lines[line].offset == offset;
+	     line++)
+		__atomic_store_n(&told->reached[line], 1, __ATOMIC_RELAXED);
+}
+
+enum coverage_taken coverage_take(uintptr_t address)
+{
+	for (struct coverage_object *o =
+		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
+	     o; o = o->next) {
+		uintptr_t start = __atomic_load_n(&o->start, __ATOMIC_ACQUIRE);
+		uint32_t line;
+
+		if (start == 0 || address - start >= o->size || !o->is_set)
+			continue;
+		line = coverage_find_line(&o->told, address - start);
+		if (line == o->told.line_count ||
+		    o->told.lines[line].offset != address - start ||
+		    o->told.lines[line].line == 0 ||
+		    o->originals[line] == ARCH_TRAP)
+			continue;
+		note(o, line);
+		return put_back((struct trap_byte){ address,
+						    o->originals[line] }) ?
+			       COVERAGE_TAKEN :
+			       COVERAGE_STUCK;
+	}
+	return COVERAGE_NOT_OURS;
+}

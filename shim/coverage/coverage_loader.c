@@ -1,0 +1,131 @@
+/*
+ * The loader calls a function that does nothing whenever it has mapped objects, for
+ * debuggers to stop there (<link.h>, r_brk): before it relocates them, and so
+ * before anything of them runs.  That is where we look at them, too, by a trap that
+ * stays.
+ */
+#define _GNU_SOURCE
+#include "coverage/coverage.h"
+
+#include "arch.h"
+#include "coverage/sigtrap.h"
+#include "dispatch/patch.h"
+#include "image/elf_file.h"
+#include "image/image.h"
+#include "inspect/helper.h"
+#include "os/lookup.h"
+#include "os/sys.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <link.h>
+
+#include <shim/banned.h>
+
+static const struct r_debug *loader;
+static uintptr_t trap;	/* 0: not set */
+static size_t length;	/* of the instruction there; 0: it returns */
+static unsigned char original;
+
+static int write_trap(unsigned char byte)
+{
+	uintptr_t address = loader->r_brk;
+	struct patch patch;
+	int r;
+
+	patch_open(&patch, address, address + 1);
+	r = patch_write(&patch, address, &byte, 1);
+	patch_close(&patch);
+	return r;
+}
+
+static int set(void *unused)
+{
+	(void)unused;
+	if (!arch_is_nothing((const void *)loader->r_brk, &length))
+		return -ENOSYS;
+	original = *(const unsigned char *)loader->r_brk;
+	__atomic_store_n(&trap, loader->r_brk, __ATOMIC_RELEASE);
+	return write_trap(ARCH_TRAP);
+}
+
+static int take_away(void *unused)
+{
+	(void)unused;
+	return write_trap(original);
+}
+
+void coverage_watch_loader(void)
+{
+	if (!coverage_is_on() || trap != 0 || !trap_start())
+		return;
+	loader = lookup_list();
+	if (!loader || loader->r_brk == 0)
+		return;
+	/* What we open later, with all signals blocked, must not run into it. */
+	helper_prepare();
+	state_slowly(set, NULL);
+}
+
+bool coverage_leave_loader(void)
+{
+	return trap == 0 || state_slowly(take_away, NULL) == 0;
+}
+
+void coverage_prepare(void)
+{
+	if (trap != 0)
+		helper_prepare();
+}
+
+struct find {
+	uintptr_t address;
+	struct image_entry *entry;
+};
+
+static int describe(void *argument)
+{
+	const struct find *find = argument;
+
+	return image_describe(find->address, find->entry);
+}
+
+/* With the loader's lock, so nothing may be loaded by us; the object is not ready,
+ * so nothing else may be told of it. */
+static void look(void)
+{
+	static struct image_entry entry;
+	static uint64_t number;
+
+	if (loader->r_state != RT_CONSISTENT || !helper_is_open() ||
+	    coverage_has_filters())
+		return;
+	for (const struct link_map *map = loader->r_map; map; map = map->l_next) {
+		struct find find = { (uintptr_t)map->l_ld, &entry };
+		int r;
+
+		if (coverage_knows(find.address))
+			continue;
+		r = state_slowly(describe, &find);
+		if (elf_is_refused(r))
+			log_error("the lines that its constructors reach are "
+				  "not looked at: %s", map->l_name, r);
+		if (r < 0)
+			continue;
+		entry.id = 1ull << 63 | ++number;
+		coverage_look_at(&entry);
+	}
+}
+
+bool coverage_take_loader(uintptr_t address, ucontext_t *context)
+{
+	int before = errno;
+
+	if (address != __atomic_load_n(&trap, __ATOMIC_ACQUIRE) || trap == 0)
+		return false;
+	look();
+	errno = before;
+	ARCH_TRAP_DO(context, length);
+	return true;
+}

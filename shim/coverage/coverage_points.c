@@ -1,0 +1,237 @@
+/*
+ * Programs that were made to count (-fsanitize-coverage): where, they say
+ * themselves, in tables (clang) or by calling (gcc).  Counts are kept where the
+ * profiler wants them, in its recording.
+ */
+#include "coverage/coverage.h"
+
+#include "image/image.h"
+#include "os/sys.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <shim/cpu.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+/* A guard is the number of its object, from 1 on, and its own in there. */
+#define OBJECTS_MAX 255
+#define GUARD_BITS 24
+#define GUARD_MASK ((1u << GUARD_BITS) - 1)
+
+/* One of these for an object that has code which calls, or guards. */
+struct points {
+	struct coverage_object *object;
+	uintptr_t start, size;	/* of its code; by guards: 0 */
+	uint64_t *counts;
+	uint32_t *guards, guard_count;
+};
+
+static struct points all[OBJECTS_MAX + 1];
+static uint32_t used;	/* how many of them, but for the first */
+static bool is_shared;
+static uint32_t is_busy;
+
+void coverage_forks(void)
+{
+	if (used)
+		__atomic_store_n(&is_shared, true, __ATOMIC_RELEASE);
+}
+
+static inline void add_one(uint64_t *count)
+{
+	if (shim_is_single_threaded() && !is_shared)
+		shim_fetch_add(count, 1);
+	else
+		__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
+/* --- objects --- */
+
+static struct coverage_object *describe(uintptr_t address)
+{
+	struct coverage_object *object = NULL;
+	struct image_entry *image;
+
+	image_pin();
+	image = image_find(address);
+	if (!image) {
+		image_unpin();
+		image_look_again();
+		image_pin();
+		image = image_find(address);
+	}
+	if (image)
+		object = coverage_make(image, SHIM_COVERAGE_POINTS);
+	image_unpin();
+	return object;
+}
+
+/* @lines NULL: a place for every four bytes of the object. */
+static uint64_t *keep(struct coverage_object *object,
+		      const struct shim_coverage_line *lines, uint64_t count)
+{
+	if (count > GUARD_MASK)
+		return NULL;
+	object->told.lines = lines;
+	object->told.line_count = (uint32_t)count;
+	coverage_tell(object);
+	if (!object->told.counts)
+		object->told.counts = shim_memory(count * sizeof(uint64_t));
+	return object->told.counts;
+}
+
+/* A signal handler that comes between is not waited for: what it counts is lost,
+ * as what an object counts whose table is full. */
+static bool begin(void)
+{
+	return used < OBJECTS_MAX &&
+	       !__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE);
+}
+
+static void end(void)
+{
+	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
+static void publish(const struct points *points)
+{
+	all[used + 1] = *points;
+	__atomic_store_n(&used, used + 1, __ATOMIC_RELEASE);
+}
+
+/* --- by calls --- */
+
+static struct points *find(uintptr_t code)
+{
+	uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = count; i > 0; i--)
+		if (code - all[i].start < all[i].size)
+			return &all[i];
+	return NULL;
+}
+
+/* Called for the first time by this object; without memory its counts go where
+ * nobody looks. */
+static void add_object(uintptr_t code)
+{
+	struct points points = { .start = code & ~4095ul, .size = 4096 };
+	uint64_t signals = shim_signals_block();
+
+	if (begin()) {
+		points.object = describe(code);
+		if (points.object) {
+			points.start = points.object->start;
+			points.size = points.object->size;
+			points.counts = keep(points.object, NULL,
+					     points.size / 4 + 1);
+		}
+		publish(&points);
+		end();
+	}
+	shim_signals_restore(signals);
+}
+
+void coverage_count_at(uintptr_t code)
+{
+	static struct points *last = all;
+	struct points *points = __atomic_load_n(&last, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(code - points->start >= points->size, 0)) {
+		if (!coverage_is_on() || state_get() != STATE_RUNNING)
+			return;
+		points = find(code);
+		if (!points) {
+			add_object(code);
+			points = find(code);
+		}
+		if (!points)
+			return;
+		__atomic_store_n(&last, points, __ATOMIC_RELAXED);
+	}
+	if (points->counts)
+		add_one(&points->counts[(code - points->start) / 4]);
+}
+
+void coverage_points_gone(uintptr_t start, uintptr_t end)
+{
+	for (uint32_t i = 1; i <= used; i++)
+		if (all[i].start >= start && all[i].start < end)
+			all[i].size = 0;
+}
+
+/* --- by guards --- */
+
+void coverage_count(uint32_t guard)
+{
+	const struct points *points = &all[guard >> GUARD_BITS];
+
+	if (points->counts)
+		add_one(&points->counts[guard & GUARD_MASK]);
+}
+
+/* Every file of an object says so, of all of them; their places come next. */
+void coverage_number(uint32_t *guards, uint32_t *guards_end)
+{
+	struct points points = { .guards = guards };
+	uint64_t count = (uint64_t)(guards_end - guards);
+	uint64_t signals;
+
+	if (!coverage_is_on() || count == 0 || count > GUARD_MASK || guards[0])
+		return;
+	signals = shim_signals_block();
+	if (begin()) {
+		points.guard_count = (uint32_t)count;
+		publish(&points);
+		for (uint32_t i = 0; i < count; i++)
+			guards[i] = used << GUARD_BITS | i;
+		end();
+	}
+	shim_signals_restore(signals);
+}
+
+/* Those that were numbered last and have no places yet. */
+static struct points *find_guards(uint64_t count)
+{
+	for (uint32_t i = used; i > 0; i--)
+		if (all[i].guard_count == count && !all[i].object)
+			return &all[i];
+	return NULL;
+}
+
+static struct shim_coverage_line *
+read_places(const struct coverage_object *object, const uintptr_t *places,
+	    uint64_t count)
+{
+	struct shim_coverage_line *lines =
+		shim_memory(count * sizeof(struct shim_coverage_line));
+
+	for (uint64_t i = 0; lines && i < count; i++)
+		lines[i].offset = (uint32_t)(places[2 * i] - object->start);
+	return lines;
+}
+
+void coverage_place(const uintptr_t *places, const uintptr_t *places_end)
+{
+	uint64_t count = (uint64_t)(places_end - places) / 2;
+	uint64_t signals = shim_signals_block();
+	struct points *points = NULL;
+
+	if (coverage_is_on() && count > 0 && begin()) {
+		points = find_guards(count);
+		if (points)
+			points->object = describe(places[0]);
+		if (points && points->object) {
+			struct shim_coverage_line *lines = read_places(
+				points->object, places, count);
+
+			if (lines)
+				points->counts = keep(points->object, lines,
+						      count);
+		}
+		end();
+	}
+	shim_signals_restore(signals);
+}

@@ -1,0 +1,96 @@
+#include "coverage/sigtrap.h"
+
+#include "arch.h"
+#include "coverage/coverage.h"
+#include "os/sys.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/kept_signals.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <ucontext.h>
+
+#include <shim/banned.h>
+
+#define TRAP_BIT (1ull << (SIGTRAP - 1))
+
+enum { NEVER, ON, STOPPED };
+
+static int status;
+
+bool trap_is_on(void)
+{
+	return __atomic_load_n(&status, __ATOMIC_ACQUIRE) == ON;
+}
+
+static void handle(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
+
+	sample_stack_after(interrupted);
+	if (info->si_code <= 0) {
+		kept_take_sent(signal, info, interrupted);
+		return;
+	}
+	switch (coverage_take(address)) {
+	case COVERAGE_TAKEN: ARCH_TRAP_GO_BACK(interrupted); return;
+	case COVERAGE_STUCK: kept_end_program(signal); return;
+	case COVERAGE_NOT_OURS: break;
+	}
+	if (!coverage_take_loader(address, interrupted))
+		kept_take_raised(signal, info, interrupted, false);
+}
+
+/* --- on and off --- */
+
+static int install(void *unused)
+{
+	(void)unused;
+	if (status != NEVER)
+		return 0;
+	if (kept_start(SIGTRAP, handle) < 0)
+		return -EBUSY;
+	__atomic_store_n(&status, ON, __ATOMIC_RELEASE);
+	return 0;
+}
+
+bool trap_start(void)
+{
+	uint64_t mask;
+
+	if (trap_is_on())
+		return true;
+	/* It may have begun with the signal blocked. */
+	if (sys_unblock_signals(0, &mask) < 0)
+		return false;
+	state_slowly(install, NULL);
+	if (!trap_is_on())
+		return false;
+	if (hidden_thread_begins(mask) == 0)
+		return true;
+	trap_stop();
+	return false;
+}
+
+static int uninstall(void *unused)
+{
+	(void)unused;
+	if (status != ON)
+		return -1;
+	kept_stop(SIGTRAP);
+	__atomic_store_n(&status, STOPPED, __ATOMIC_RELEASE);
+	return 0;
+}
+
+bool trap_stop(void)
+{
+	bool stopped = state_slowly(uninstall, NULL) == 0;
+
+	if (stopped && (hidden_blocked() & TRAP_BIT))
+		sys_block_signal(SIGTRAP, true);
+	if (stopped && (hidden_pending() & TRAP_BIT))
+		sys_signal_thread(SIGTRAP);
+	return stopped;
+}

@@ -1,0 +1,105 @@
+/*
+ * Traps in a program that already runs: what its threads and handlers have blocked
+ * was blocked in earnest, and the kernel ends a program that runs into a trap with
+ * its signal blocked.
+ */
+#include "coverage/sigtrap.h"
+
+#include "image/image.h"
+#include "os/sys.h"
+#include "os/tasks.h"
+#include "os/text.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/log.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define SIGNALS	 64
+#define TRAP_BIT (1ull << (SIGTRAP - 1))
+
+/* A thread of the program may block all signals for a moment, for us or itself. */
+#define TRIES 50
+#define PAUSE_MS 2
+
+/* As edge/signals.c does it with those that are set from now on. */
+static void free_handler(int signal)
+{
+	struct sys_action action;
+
+	if (signal == SIGKILL || signal == SIGSTOP || signal == SIGTRAP ||
+	    sys_signal_action(signal, NULL, &action) < 0 ||
+	    action.handler == (void *)SIG_DFL ||
+	    action.handler == (void *)SIG_IGN || !(action.mask & TRAP_BIT) ||
+	    image_is_ours((uintptr_t)action.handler))
+		return;
+	hidden_mask_handler(signal, hidden_masks_handler(signal) | TRAP_BIT);
+	action.mask &= ~TRAP_BIT;
+	sys_signal_action(signal, &action, NULL);
+}
+
+struct search {
+	uint32_t tid;	/* of one that blocks it */
+};
+
+static bool is_free(uint32_t tid, void *argument)
+{
+	struct search *search = argument;
+	uint64_t blocked;
+
+	if (tasks_is_own(tid) || tasks_blocked(tid, &blocked) < 0 ||
+	    !(blocked & TRAP_BIT))
+		return true;
+	search->tid = tid;
+	return false;
+}
+
+static int look_at_threads(uint32_t *tid)
+{
+	struct search search = { 0 };
+	int r = 1;
+
+	for (unsigned i = 0; i < TRIES && r == 1; i++) {
+		if (i > 0)
+			sys_sleep_ms(PAUSE_MS);
+		r = tasks_each(is_free, &search);
+	}
+	*tid = search.tid;
+	return r == 1 ? -EBUSY : r;
+}
+
+static void complain(uint32_t tid, int error)
+{
+	char memory[32];
+	struct text text;
+
+	text_init(&text, memory, sizeof(memory));
+	text_add_number(&text, tid);
+	if (error == -EBUSY)
+		log_line("the thread %s blocks SIGTRAP: no line is looked at",
+			 memory);
+	else
+		log_error("what threads block is not known, so no line is "
+			  "looked at%s", "", error);
+}
+
+bool trap_start_late(void)
+{
+	uint32_t tid;
+	int r;
+
+	if (trap_is_on())
+		return true;
+	if (!trap_start())
+		return false;
+	for (int signal = 1; signal <= SIGNALS; signal++)
+		free_handler(signal);
+	r = look_at_threads(&tid);
+	if (r == 0)
+		return true;
+	complain(tid, r);
+	trap_stop();
+	return false;
+}

@@ -1,0 +1,643 @@
+/*
+ * A site has two reasons to be off: all are, or it was filtered.  What stands in
+ * the program's code is noted for each site, so that a change that failed
+ * half-way, or must wait, is made up for by the next.
+ */
+#include "dispatch/call_sites.h"
+
+#include "dispatch/hook_table.h"
+#include "dispatch/patch.h"
+#include "dispatch/scan.h"
+#include "image/image.h"
+#include "os/maps.h"
+#include "os/sys.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define PAGE	    4096u
+#define IMAGES_MAX  256
+#define TEXTS_MAX   8
+#define BUFFER_SIZE (64u << 10)
+
+struct site {
+	uint32_t offset;	/* from the start of the image */
+	uint32_t depth : 28;	/* from the start of its function */
+	uint32_t kind : 2;	/* enum scan_kind */
+	uint32_t filtered : 1;
+	uint32_t off : 1;	/* its code says so */
+};
+
+struct image {
+	struct sites_image memory;
+	struct site *sites;
+	uint32_t count, room;
+	uint32_t off;		/* how many are */
+	uint32_t rejected;
+	uint32_t end;		/* offset behind the last site found */
+	bool scanned;
+	bool unwritable;
+	bool confirmed;		/* sites_add has named it since the fork */
+};
+
+static struct image images[IMAGES_MAX];
+static unsigned image_count;
+static bool all_off;
+/* Some image may not be as it should be. */
+static bool unsettled;
+
+/* --- images --- */
+
+static struct image *find_image(uintptr_t address)
+{
+	for (unsigned i = 0; i < image_count; i++)
+		if (address >= images[i].memory.start &&
+		    address < images[i].memory.end)
+			return &images[i];
+	return NULL;
+}
+
+static bool has_slots(const struct sites_image *memory)
+{
+	uintptr_t slot;
+
+	return table_slots(memory->start, memory->end, &slot, 1) > 0;
+}
+
+void sites_add(const struct sites_image *memory)
+{
+	struct image *known = find_image(memory->start);
+
+	if (known && known->memory.start == memory->start &&
+	    known->memory.frames == memory->frames) {
+		known->memory.end = memory->end;
+		known->confirmed = true;
+		return;
+	}
+	sites_remove(memory->start, memory->end);
+	if (image_count == IMAGES_MAX || !has_slots(memory))
+		return;
+	images[image_count++] =
+		(struct image){ .memory = *memory, .confirmed = true };
+	unsettled |= all_off;
+}
+
+static void forget(struct image *image)
+{
+	if (image->sites)
+		sys_unmap(image->sites, image->room * sizeof(*image->sites));
+	*image = images[--image_count];
+}
+
+void sites_remove(uintptr_t start, uintptr_t end)
+{
+	for (unsigned i = 0; i < image_count;) {
+		if (images[i].memory.start < end && images[i].memory.end > start)
+			forget(&images[i]);
+		else
+			i++;
+	}
+}
+
+void sites_fork_begin(void)
+{
+	for (unsigned i = 0; i < image_count; i++)
+		images[i].confirmed = false;
+}
+
+/* What the code says and what we think it says: another thread of the parent
+ * may have been about to change both. */
+static void look_again(struct image *image)
+{
+	image->off = 0;
+	for (uint32_t i = 0; i < image->count; i++) {
+		struct site *site = &image->sites[i];
+		const unsigned char *byte = (const unsigned char *)
+			(image->memory.start + site->offset);
+
+		site->off = *byte == scan_forms[site->kind].off;
+		image->off += site->off;
+	}
+}
+
+void sites_fork_end(void)
+{
+	for (unsigned i = 0; i < image_count;) {
+		if (images[i].confirmed)
+			look_again(&images[i++]);
+		else
+			forget(&images[i]);
+	}
+	unsettled = true;
+}
+
+/* --- finding its sites --- */
+
+/* What maps_read collects of an image. */
+struct texts {
+	const struct image *image;
+	struct view text[TEXTS_MAX];
+	unsigned count;
+	struct view frames;	/* the mapping that holds the index */
+	bool hidden;		/* it has code that is not for us */
+};
+
+/* A mapping may be larger than the image: neighbours are merged. */
+static struct view part_of(const struct map *map,
+			   const struct sites_image *memory)
+{
+	uintptr_t start = map->start, end = map->end;
+
+	if (start < memory->start)
+		start = memory->start;
+	if (end > memory->end)
+		end = memory->end;
+	return (struct view){ start, end > start ? end - start : 0,
+			      (const unsigned char *)start };
+}
+
+static bool note_map(const struct map *map, void *argument)
+{
+	struct texts *texts = argument;
+	const struct sites_image *memory = &texts->image->memory;
+	struct view view = part_of(map, memory);
+
+	if (view.size == 0)
+		return map->start < memory->end;
+	if (map->readable && view_at(&view, memory->frames, 1))
+		texts->frames = view;
+	if (!map->executable)
+		return true;
+	/* What is shared would change in its file, for everybody. */
+	if (!map->readable || map->shared || texts->count == TEXTS_MAX)
+		texts->hidden = true;
+	else
+		texts->text[texts->count++] = view;
+	return true;
+}
+
+/* What may go is looked at in a copy. */
+static int copy_view(struct view *view)
+{
+	void *memory;
+	int r = sys_map(view->size, &memory);
+
+	if (r == 0) {
+		r = sys_peek((const void *)view->start, memory, view->size);
+		if (r < 0)
+			sys_unmap(memory, view->size);
+	}
+	view->bytes = r == 0 ? memory : NULL;
+	return r;
+}
+
+static void drop_view(struct view *view)
+{
+	if (view->bytes && view->bytes != (const unsigned char *)view->start)
+		sys_unmap((void *)view->bytes, view->size);
+}
+
+static int make_room(struct image *image, uint32_t room)
+{
+	struct site *sites, *before = image->sites;
+	size_t size_before = image->room * sizeof(*sites);
+	void *memory;
+	int r = sys_map(room * sizeof(*sites), &memory);
+
+	if (r < 0)
+		return r;
+	sites = memory;
+	for (uint32_t i = 0; i < image->count; i++)
+		sites[i] = before[i];
+	/* In this order: a child forked meanwhile goes on with them. */
+	image->sites = sites;
+	image->room = room;
+	if (before)
+		sys_unmap(before, size_before);
+	return 0;
+}
+
+struct search {
+	struct image *image;
+	struct frames frames;
+	int error;
+};
+
+/* Two that overlap cannot both be what they look like: neither is taken. */
+static bool overlaps(struct image *image, uint32_t offset, uint32_t end)
+{
+	bool is_inside = offset < image->end;
+
+	if (is_inside && image->count > 0) {
+		const struct site *before = &image->sites[image->count - 1];
+
+		if (before->offset + scan_forms[before->kind].size > offset) {
+			image->count--;
+			image->rejected++;
+		}
+	}
+	if (end > image->end)
+		image->end = end;
+	return is_inside;
+}
+
+static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
+{
+	struct search *search = argument;
+	struct image *image = search->image;
+	uint32_t offset = (uint32_t)(address - image->memory.start);
+	uint32_t size = scan_forms[kind].size;
+	struct frame_range function;
+
+	if (overlaps(image, offset, offset + size) ||
+	    !frames_find(&search->frames, address, &function) ||
+	    function.end - address < size ||
+	    address - function.start >= 1u << 28) {
+		image->rejected++;
+		return true;
+	}
+	if (image->count == image->room) {
+		search->error = make_room(image, image->room * 2);
+		if (search->error < 0)
+			return false;
+	}
+	image->sites[image->count++] = (struct site){
+		.offset = offset,
+		.depth = (uint32_t)(address - function.start),
+		.kind = kind,
+	};
+	return true;
+}
+
+static int scan_texts(struct image *image, const struct texts *texts)
+{
+	struct search search = { .image = image };
+	struct scan scan = { .slot_count = 0 };
+	uint32_t room = 512;
+
+	scan.slot_count = table_slots(image->memory.start, image->memory.end,
+				      scan.slots, SCAN_SLOTS_MAX);
+	if (!frames_open(&search.frames, &texts->frames, image->memory.frames))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < texts->count; i++) {
+		scan_stubs(&scan, &texts->text[i], &search.frames);
+		room += (uint32_t)(texts->text[i].size / 32);
+	}
+	search.error = make_room(image, room);
+	for (unsigned i = 0; search.error == 0 && i < texts->count; i++)
+		scan_calls(&scan, &texts->text[i], note_site, &search);
+	return search.error;
+}
+
+static int copy_texts(struct texts *texts)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < texts->count; i++)
+		texts->text[i].bytes = NULL;
+	texts->frames.bytes = NULL;
+	for (unsigned i = 0; r == 0 && i < texts->count; i++)
+		r = copy_view(&texts->text[i]);
+	return r < 0 ? r : copy_view(&texts->frames);
+}
+
+static int scan_image(struct image *image)
+{
+	struct texts texts = { .image = image };
+	int r = maps_read(note_map, &texts);
+
+	if (r < 0)
+		return r;
+	if (texts.hidden || texts.count == 0 || texts.frames.size == 0 ||
+	    image->memory.end - image->memory.start > UINT32_MAX)
+		return -ENOEXEC;
+	if (image->memory.may_go)
+		r = copy_texts(&texts);
+	if (r == 0)
+		r = scan_texts(image, &texts);
+	for (unsigned i = 0; i < texts.count; i++)
+		drop_view(&texts.text[i]);
+	drop_view(&texts.frames);
+	return r;
+}
+
+/* The first time an image is asked for.  What fails for want of memory or a
+ * descriptor is tried again the next time. */
+static int learn(struct image *image)
+{
+	int r;
+
+	if (image->scanned)
+		return image->unwritable && image->count == 0 ? -EACCES : 0;
+	if (image->memory.may_go && image_is_closing())
+		return -EBUSY;
+	image->count = image->rejected = image->end = 0;
+	r = scan_image(image);
+	if (r < 0)
+		image->count = 0;
+	if (r < 0 && r != -ENOEXEC)
+		return r;
+	image->scanned = true;
+	image->unwritable = r < 0;
+	return r;
+}
+
+/* --- changing what its code says --- */
+
+static unsigned char buffer[BUFFER_SIZE];
+
+/* A run of code that is written at once. */
+struct run {
+	uint32_t first, last;	/* sites, the last one included */
+	uintptr_t start;
+	size_t size;
+};
+
+static bool wants_off(const struct site *site)
+{
+	return all_off || site->filtered;
+}
+
+static uintptr_t address_of(const struct image *image, uint32_t number)
+{
+	return image->memory.start + image->sites[number].offset;
+}
+
+static int read_code(const struct image *image, uintptr_t start, size_t size)
+{
+	const unsigned char *from = (const unsigned char *)start;
+	size_t i = 0;
+
+	if (image->memory.may_go)
+		return sys_peek((const void *)start, buffer, size);
+	for (; i + 8 <= size; i += 8) {
+		__builtin_memcpy(buffer + i, from + i, 8);
+		/* Or it becomes a call of memcpy, and ours is slow. */
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; i < size; i++)
+		buffer[i] = from[i];
+	return 0;
+}
+
+/* Changes the sites of the run in the buffer.  Who else has put something there
+ * (a debugger's breakpoint) keeps it. */
+static void change_buffer(struct image *image, const struct run *run)
+{
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		const struct site *site = &image->sites[i];
+		const struct scan_form *form = &scan_forms[site->kind];
+		unsigned char *byte =
+			buffer + (address_of(image, i) - run->start);
+
+		if (*byte == form->on || *byte == form->off)
+			*byte = wants_off(site) ? form->off : form->on;
+	}
+}
+
+static void note_buffer(struct image *image, const struct run *run)
+{
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		struct site *site = &image->sites[i];
+
+		image->off -= site->off;
+		site->off = buffer[address_of(image, i) - run->start] ==
+			    scan_forms[site->kind].off;
+		image->off += site->off;
+	}
+}
+
+static int write_run(struct image *image, struct patch *patch,
+		     const struct run *run)
+{
+	int r = read_code(image, run->start, run->size);
+
+	if (r < 0)
+		return r;
+	change_buffer(image, run);
+	r = patch_write(patch, run->start, buffer, run->size);
+	if (r == 0)
+		note_buffer(image, run);
+	return r;
+}
+
+/* Makes the run one site longer unless a page would lie between, which would
+ * be copied for nothing. */
+static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
+{
+	uintptr_t last = run->start + run->size - 1;
+
+	if (run->size == 0 || address / PAGE > last / PAGE + 1 ||
+	    address + 1 - run->start > BUFFER_SIZE)
+		return false;
+	run->last = number;
+	run->size = address + 1 - run->start;
+	return true;
+}
+
+static int write_sites(struct image *image, struct patch *patch, uint32_t first,
+		       uint32_t end)
+{
+	struct run run = { .size = 0 };
+	int r = 0;
+
+	for (uint32_t i = first; r == 0 && i < end; i++) {
+		uintptr_t address;
+
+		if (wants_off(&image->sites[i]) == image->sites[i].off)
+			continue;
+		address = address_of(image, i);
+		if (extend_run(&run, i, address))
+			continue;
+		if (run.size > 0)
+			r = write_run(image, patch, &run);
+		run = (struct run){ i, i, address, 1 };
+	}
+	if (r == 0 && run.size > 0)
+		r = write_run(image, patch, &run);
+	return r;
+}
+
+static bool is_settled(const struct image *image, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (wants_off(&image->sites[i]) != image->sites[i].off)
+			return false;
+	return true;
+}
+
+/* Makes the code of the sites from @first to @end say what it should. */
+static int settle_sites(struct image *image, uint32_t first, uint32_t end)
+{
+	struct patch patch;
+	int r;
+
+	if (is_settled(image, first, end))
+		return 0;
+	if (image->memory.may_go && image_is_closing()) {
+		unsettled = true;
+		return -EBUSY;
+	}
+	patch_open(&patch, image->memory.start, image->memory.end);
+	r = write_sites(image, &patch, first, end);
+	patch_close(&patch);
+	image->unwritable = r < 0;
+	return r;
+}
+
+/* @find: images that were not looked at yet, too. */
+static int settle_all(bool find)
+{
+	int result = 0;
+
+	unsettled = false;
+	for (unsigned i = 0; i < image_count; i++) {
+		struct image *image = &images[i];
+		int r = find ? learn(image) : 0;
+
+		if (r == 0)
+			r = settle_sites(image, 0, image->count);
+		if (r == -EBUSY)
+			unsettled = true;
+		if (r < 0 && result == 0)
+			result = r;
+	}
+	/* Whoever runs the old code still, stops to. */
+	sys_sync_cores();
+	return result;
+}
+
+/* --- what others ask for --- */
+
+int sites_switch_all(bool on)
+{
+	/* All are on until they are known. */
+	if (on && !all_off)
+		return 0;
+	all_off = !on;
+	return settle_all(all_off);
+}
+
+void sites_settle(void)
+{
+	if (unsettled && !image_is_closing())
+		settle_all(all_off);
+}
+
+/* The first site that is not before @offset. */
+static uint32_t find_site(const struct image *image, uint32_t offset)
+{
+	uint32_t low = 0, high = image->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (image->sites[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct site *find_call(const struct image *image, uint32_t end,
+			      enum scan_kind kind)
+{
+	uint32_t offset = end - scan_forms[kind].size;
+	uint32_t i = find_site(image, offset);
+
+	if (i == image->count || image->sites[i].offset != offset ||
+	    image->sites[i].kind != kind)
+		return NULL;
+	return &image->sites[i];
+}
+
+/* No synchronization for these: a thread that is late calls once more. */
+int sites_switch_call(uintptr_t return_address, bool on)
+{
+	struct image *image = find_image(return_address);
+	struct site *site;
+	uint32_t end, i;
+	int r;
+
+	if (!image)
+		return -ENOENT;
+	r = learn(image);
+	if (r < 0)
+		return r;
+	end = (uint32_t)(return_address - image->memory.start);
+	site = find_call(image, end, SCAN_CALL);
+	if (!site)
+		site = find_call(image, end, SCAN_CALL_SLOT);
+	if (!site)
+		return -ENOENT;
+	site->filtered = !on;
+	i = (uint32_t)(site - image->sites);
+	return settle_sites(image, i, i + 1);
+}
+
+bool sites_has(uintptr_t function)
+{
+	struct image *image = find_image(function);
+	uint32_t offset, i;
+
+	if (!image || learn(image) < 0)
+		return false;
+	offset = (uint32_t)(function - image->memory.start);
+	i = find_site(image, offset);
+	return i < image->count &&
+	       image->sites[i].offset - image->sites[i].depth == offset;
+}
+
+int sites_switch_jumps(uintptr_t function, bool on)
+{
+	struct image *image = find_image(function);
+	uint32_t offset, first, i;
+	int r, count = 0;
+
+	if (!image)
+		return -ENOENT;
+	r = learn(image);
+	if (r < 0)
+		return r;
+	offset = (uint32_t)(function - image->memory.start);
+	first = find_site(image, offset);
+	for (i = first; i < image->count; i++) {
+		struct site *site = &image->sites[i];
+
+		if (site->offset - site->depth != offset)
+			break;
+		if (scan_forms[site->kind].jumps) {
+			site->filtered = !on;
+			count++;
+		}
+	}
+	r = settle_sites(image, first, i);
+	if (r < 0)
+		return r;
+	return count > 0 ? count : -ENOENT;
+}
+
+int sites_unfilter_all(void)
+{
+	for (unsigned i = 0; i < image_count; i++)
+		for (uint32_t j = 0; j < images[i].count; j++)
+			images[i].sites[j].filtered = 0;
+	return settle_all(all_off);
+}
+
+struct sites_state sites_state(void)
+{
+	struct sites_state state = { .images = image_count };
+
+	for (unsigned i = 0; i < image_count; i++) {
+		const struct image *image = &images[i];
+
+		state.sites += image->count;
+		state.rejected += image->rejected;
+		state.images_unwritable += image->unwritable;
+		state.off += image->off;
+	}
+	return state;
+}

@@ -1,0 +1,648 @@
+#include "dispatch/callspec.h"
+
+#include "dispatch/filter_cache.h"
+#include "image/symbols.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+#define NAME_SIZE 1024
+
+enum kind { ALL, NONE, PROGRAM, OBJECT, NAMESPACE, CLASS, METHOD, SOURCE };
+
+struct part {
+	const char *text;
+	size_t length;
+};
+
+struct rule {
+	enum kind kind;
+	bool excludes;
+	struct part part;
+};
+
+/* Of one mapping, which also has the text that they point into. */
+static struct rule *rules;
+static size_t rule_count;
+static size_t room;
+static void *memory;
+static size_t memory_size;
+
+/* --- the list --- */
+
+static bool is_word(struct part part, const char *word)
+{
+	size_t i = 0;
+
+	while (i < part.length && word[i] && part.text[i] == word[i])
+		i++;
+	return i == part.length && word[i] == '\0';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct part trim(struct part part)
+{
+	while (part.length > 0 && is_blank(part.text[0]))
+		part.text++, part.length--;
+	while (part.length > 0 && is_blank(part.text[part.length - 1]))
+		part.length--;
+	return part;
+}
+
+static bool read_item(struct part item, struct rule *rule)
+{
+	static const struct {
+		char letter;
+		enum kind kind;
+	} kinds[] = { { 'N', NAMESPACE }, { 'T', CLASS }, { 'M', METHOD },
+		      { 'F', SOURCE } };
+
+	rule->excludes = item.length > 0 && item.text[0] == '-';
+	if (rule->excludes)
+		item.text++, item.length--;
+	if (item.length == 0)
+		return false;
+	rule->part = item;
+	if (is_word(item, "all"))
+		rule->kind = ALL;
+	else if (is_word(item, "none") || is_word(item, "disabled"))
+		rule->kind = NONE;
+	else if (is_word(item, "program"))
+		rule->kind = PROGRAM;
+	else
+		rule->kind = OBJECT;
+	if (item.length < 2 || item.text[1] != ':')
+		return true;
+	rule->part = (struct part){ item.text + 2, item.length - 2 };
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (kinds[i].letter == item.text[0]) {
+			rule->kind = kinds[i].kind;
+			return rule->part.length > 0;
+		}
+	}
+	return false;
+}
+
+static void forget(void)
+{
+	if (memory)
+		sys_unmap(memory, memory_size);
+	memory = rules = NULL;
+	rule_count = 0;
+}
+
+/* Room for @items rules, and behind them for text: at its begin. */
+static char *make_room(size_t items, size_t text_size)
+{
+	forget();
+	memory_size = items * sizeof(*rules) + text_size;
+	if (sys_map(memory_size, &memory) < 0) {
+		memory = NULL;
+		return NULL;
+	}
+	rules = memory;
+	room = items;
+	return (char *)(rules + items);
+}
+
+static size_t count_items(const char *list)
+{
+	size_t items = 1;
+
+	for (; *list; list++)
+		items += *list == ',';
+	return items;
+}
+
+static void refuse_item(struct part item)
+{
+	char text[100];
+	struct text copy;
+
+	text_init(&copy, text, sizeof(text));
+	text_add_part(&copy, item.text, item.length);
+	log_line("--filter: all functions are recorded: '%s' is no item: there "
+		 "are all, none, program, OBJECT, N:namespace, T:class, "
+		 "M:function, F:file, each with or without '-'", text);
+	forget();
+}
+
+bool callspec_read(const char *list)
+{
+	size_t size = text_length(list) + 1;
+	char *at = make_room(count_items(list), size);
+
+	if (!at) {
+		log_line("--filter: %s", "all functions are recorded: there is no memory "
+			"for the list");
+		return false;
+	}
+	for (size_t i = 0; i < size; i++)
+		at[i] = list[i];
+	while (*at) {
+		struct part item = { at, 0 };
+
+		while (at[item.length] && at[item.length] != ',')
+			item.length++;
+		at += item.length;
+		if (*at == ',')
+			at++;
+		item = trim(item);
+		if (item.length == 0)
+			continue;
+		if (!read_item(item, &rules[rule_count])) {
+			refuse_item(item);
+			return false;
+		}
+		rule_count++;
+	}
+	return true;
+}
+
+static bool has(enum kind kind)
+{
+	for (size_t i = 0; i < rule_count; i++)
+		if (rules[i].kind == kind)
+			return true;
+	return false;
+}
+
+bool callspec_needs_symbols(void)
+{
+	return has(NAMESPACE) || has(CLASS) || has(METHOD);
+}
+
+bool callspec_needs_files(void)
+{
+	return has(SOURCE);
+}
+
+/* --- matching --- */
+
+/* Recursion is as deep as there are stars. */
+static bool fits(struct part pattern, struct part text)
+{
+	while (pattern.length > 0 && pattern.text[0] != '*') {
+		if (text.length == 0 || (pattern.text[0] != '?' &&
+					 pattern.text[0] != text.text[0]))
+			return false;
+		pattern.text++, pattern.length--;
+		text.text++, text.length--;
+	}
+	if (pattern.length == 0)
+		return text.length == 0;
+	pattern.text++, pattern.length--;
+	if (pattern.length == 0)
+		return true;
+	for (;; text.text++, text.length--) {
+		if (fits(pattern, text))
+			return true;
+		if (text.length == 0)
+			return false;
+	}
+}
+
+static struct part part_of(const char *text)
+{
+	return (struct part){ text, text_length(text) };
+}
+
+/*
+ * The parts of a C++ linker name, "a", "Class", "run" of _ZN1a5Class3runEv.
+ * Template arguments are passed over; what is only a reference to an earlier
+ * part ("S0_") is left out.
+ */
+#define PARTS_MAX 16
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *read_source_name(const char *at, struct part *part)
+{
+	size_t length = 0;
+
+	for (; is_digit(*at); at++)
+		length = length * 10 + (size_t)(*at - '0');
+	for (size_t i = 0; i < length; i++)
+		if (at[i] == '\0')
+			return NULL;
+	*part = (struct part){ at, length };
+	return at + length;
+}
+
+/* @at is behind the I of template arguments; returns behind their E. */
+static const char *pass_arguments(const char *at)
+{
+	struct part unused;
+	int depth = 1;
+
+	while (depth > 0) {
+		if (*at == '\0')
+			return NULL;
+		if (is_digit(*at)) {
+			at = read_source_name(at, &unused);
+			if (!at)
+				return NULL;
+			continue;
+		}
+		if (*at == 'I' || *at == 'N' || *at == 'X' || *at == 'F')
+			depth++;
+		if (*at == 'L') {	/* a literal: its value is no name */
+			while (*at && *at != 'E')
+				at++;
+			continue;
+		}
+		if (*at == 'E')
+			depth--;
+		at++;
+	}
+	return at;
+}
+
+static const char *read_part(const char *at, struct part parts[PARTS_MAX],
+			     unsigned *count)
+{
+	if (is_digit(*at))
+		return read_source_name(at, &parts[(*count)++]);
+	if (at[0] == 'S' && at[1] == 't') {
+		parts[(*count)++] = (struct part){ "std", 3 };
+		return at + 2;
+	}
+	if (at[0] == 'S') {
+		at++;
+		while (*at && *at != '_' && !(*at >= 'a' && *at <= 'z'))
+			at++;
+		return *at ? at + 1 : at;
+	}
+	if (*at == 'I')
+		return pass_arguments(at + 1);
+	if ((*at == 'C' || *at == 'D') && is_digit(at[1]) && *count > 0) {
+		parts[*count] = parts[*count - 1];
+		(*count)++;
+		return at + 2;
+	}
+	parts[(*count)++] = (struct part){ "operator", 8 };
+	return at + text_length(at);
+}
+
+static unsigned read_parts(const char *name, struct part parts[PARTS_MAX])
+{
+	const char *at = text_after(name, "_Z");
+	bool nested = false;
+	unsigned count = 0;
+
+	while (at && *at == 'Z')	/* a local function: what it is in */
+		at++;
+	if (!at)
+		return 0;
+	if (*at == 'N') {
+		at++;
+		nested = true;
+	}
+	while (*at == 'K' || *at == 'V' || *at == 'r' || *at == 'L')
+		at++;
+	if (!nested && at[0] == 'S' && at[1] == 't') {
+		parts[count++] = (struct part){ "std", 3 };
+		at += 2;
+	}
+	if (!nested)
+		return is_digit(*at) && read_source_name(at, &parts[count]) ?
+			       count + 1 :
+			       count;
+	while (at && *at && *at != 'E' && count < PARTS_MAX)
+		at = read_part(at, parts, &count);
+	return at ? count : 0;
+}
+
+/* Whether the names in @pattern, separated by "::", fit parts [@from, ...). */
+static bool fits_parts(struct part pattern, const struct part *parts,
+		       unsigned from, unsigned count)
+{
+	while (pattern.length > 0) {
+		struct part first = { pattern.text, 0 };
+
+		while (first.length < pattern.length &&
+		       !(pattern.text[first.length] == ':'))
+			first.length++;
+		pattern.text += first.length;
+		pattern.length -= first.length;
+		while (pattern.length > 0 && pattern.text[0] == ':')
+			pattern.text++, pattern.length--;
+		if (from >= count || !fits(first, parts[from]))
+			return false;
+		from++;
+	}
+	return true;
+}
+
+static bool fits_class(struct part pattern, const struct part *parts,
+		       unsigned count)
+{
+	unsigned names = 1;
+
+	for (size_t i = 0; i + 1 < pattern.length; i++)
+		names += pattern.text[i] == ':' && pattern.text[i + 1] == ':';
+	return count > names &&
+	       fits_parts(pattern, parts, count - 1 - names, count - 1);
+}
+
+static struct part base_name(const char *path)
+{
+	const char *base = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			base = path + 1;
+	return part_of(base);
+}
+
+/* libfoo and libfoo.so fit libfoo.so.1. */
+static bool fits_object(struct part pattern, const char *path)
+{
+	struct part whole = base_name(path), part = whole;
+
+	if (fits(pattern, whole))
+		return true;
+	for (part.length = 1; part.length < whole.length; part.length++)
+		if (whole.text[part.length] == '.' && fits(pattern, part))
+			return true;
+	return false;
+}
+
+/* A name as rules look at it. */
+struct subject {
+	const char *object, *file;
+	bool is_program;
+	struct part name;
+	struct part parts[PARTS_MAX];
+	unsigned count;
+};
+
+static bool applies(const struct rule *rule, const struct subject *subject)
+{
+	struct part part = rule->part;
+	const struct part *parts = subject->parts;
+	unsigned count = subject->count;
+
+	switch (rule->kind) {
+	case ALL:
+	case NONE: return true;
+	case PROGRAM: return subject->is_program;
+	case OBJECT: return fits_object(part, subject->object);
+	case NAMESPACE:
+		return count > 1 && fits_parts(part, parts, 0, count - 1);
+	case CLASS: return fits_class(part, parts, count);
+	case METHOD:
+		return fits(part, subject->name) ||
+		       (count > 0 && fits(part, parts[count - 1]));
+	case SOURCE:
+		return *subject->file &&
+		       (fits(part, base_name(subject->file)) ||
+			fits(part, part_of(subject->file)));
+	}
+	return false;
+}
+
+bool callspec_admits(const char *object, bool is_program, const char *name,
+		     const char *file)
+{
+	struct subject subject = {
+		.object = object,
+		.file = file,
+		.is_program = is_program,
+		.name = part_of(name),
+	};
+
+	subject.count = read_parts(name, subject.parts);
+	for (size_t i = rule_count; i-- > 0;)
+		if (applies(&rules[i], &subject))
+			return rules[i].excludes == (rules[i].kind == NONE);
+	return rule_count == 0 || rules[0].excludes;
+}
+
+/* --- the filter --- */
+
+struct question {
+	shim_function function;
+	const char *file;
+	bool is_admitted;
+};
+
+/* On our own stack: the program's may be a page. */
+static int decide(void *argument)
+{
+	static char path[NAME_SIZE], name[NAME_SIZE];
+	struct question *question = argument;
+	uint32_t flags = 0;
+	shim_image image;
+
+	path[0] = name[0] = '\0';
+	if (shim_function_info(question->function, &image, NULL) == SHIM_OK)
+		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),
+				NULL, path);
+	if (callspec_needs_symbols())
+		shim_function_name(question->function, sizeof(name), NULL,
+				   name);
+	question->is_admitted = callspec_admits(
+		path, flags & SHIM_IMAGE_PROGRAM, name, question->file);
+	return 0;
+}
+
+/* A forked child takes it from a thread that is not there. */
+static void lock_file(int *lock)
+{
+	int self = sys_gettid(), owner = 0;
+
+	while (!__atomic_compare_exchange_n(lock, &owner, self, false,
+					    __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (!sys_is_alive(sys_getpid(), owner))
+			continue;
+		owner = 0;
+		sys_yield();
+	}
+}
+
+/* With all signals blocked: a handler may ask the same. */
+static void decide_with_file(struct question *question)
+{
+	static char file[NAME_SIZE];
+	static int lock;
+	uint64_t signals;
+
+	if (sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return;
+	lock_file(&lock);
+	file[0] = '\0';
+	shim_function_file(question->function, sizeof(file), NULL, file);
+	question->file = file;
+	state_slowly(decide, question);
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(signals);
+}
+
+enum shim_call_instrumentation_flags
+callspec_filter(struct shim_profiler *profiler, shim_function function)
+{
+	struct question question = { function, "", true };
+
+	(void)profiler;
+	if (callspec_needs_files())
+		decide_with_file(&question);
+	else
+		state_slowly(decide, &question);
+	return question.is_admitted ?
+		       SHIM_CALL_INSTRUMENTATION_ENTER |
+			       SHIM_CALL_INSTRUMENTATION_LEAVE |
+			       SHIM_CALL_INSTRUMENTATION_TAIL_CALL |
+			       SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE :
+		       SHIM_CALL_INSTRUMENTATION_NONE;
+}
+
+/* --- the option --- */
+
+/* Copies a line up to its comment, which may be where it is. */
+static size_t join_line(const char *line, size_t length, char *list)
+{
+	size_t end = 0;
+
+	while (end < length && !(line[end] == '#' &&
+				 (end == 0 || is_blank(line[end - 1]))))
+		end++;
+	for (size_t i = 0; i < end; i++)
+		list[i] = line[i];
+	list[end] = ',';
+	return end + 1;
+}
+
+void callspec_join(char *text)
+{
+	char *at = text, *list = text;
+
+	for (bool is_last = false; !is_last;) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != '\n')
+			length++;
+		is_last = !at[length];
+		/* The comma comes where the newline was at most. */
+		list += join_line(at, length, list);
+		at += length + 1;
+	}
+	list[-1] = '\0';
+}
+
+/* @text: mapped, @size bytes with room for a NUL. */
+static bool read_all(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+	long r;
+
+	while (n < size - 1) {
+		r = sys_read(fd, text + n, size - 1 - n);
+		if (r < 0)
+			return false;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	text[n] = '\0';
+	return true;
+}
+
+static int read_file(const char *path, void **text, size_t *size)
+{
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	uint64_t device, inode, length;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_file(fd, &device, &inode, &length);
+	*size = length + 1;
+	if (r == 0)
+		r = sys_map(*size, text);
+	if (r == 0 && !read_all(fd, *text, *size)) {
+		sys_unmap(*text, *size);
+		r = -EIO;
+	}
+	sys_close(fd);
+	return r;
+}
+
+static bool read_list_of_file(const char *path)
+{
+	void *text;
+	size_t size;
+	bool is_good;
+	int r;
+
+	r = read_file(path, &text, &size);
+	if (r < 0) {
+		log_error("--filter: all functions are recorded: %s", path, r);
+		return false;
+	}
+	callspec_join(text);
+	is_good = callspec_read(text);
+	sys_unmap(text, size);
+	if (is_good && rule_count == 0)
+		log_line("--filter: all functions are recorded: %s has no items",
+			 path);
+	return is_good && rule_count > 0;
+}
+
+/* What is not in force is not in the recording either. */
+void callspec_configure(void)
+{
+	const char *filter = config.filter;
+	uint32_t before = log_end();
+	bool is_good;
+
+	config.filter = "";
+	if (filter[0] == '@')
+		is_good = read_list_of_file(filter + 1);
+	else if (filter[0])
+		is_good = callspec_read(filter);
+	else
+		return;
+	if (is_good)
+		config.filter = (const char *)(rules + room);
+	else
+		log_about_setting(before);
+}
+
+void callspec_start(void)
+{
+	if (config.filter[0] == '\0')
+		return;
+	if (callspec_needs_symbols() || callspec_needs_files())
+		symbols_enable();
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (!h->builtin || h->filter)
+			continue;
+		h->filter = callspec_filter;
+		h->filter_slot = verdict_take(h, true);
+	}
+}
+
+void callspec_prepare(void)
+{
+	if (callspec_needs_files())
+		shim_function_file((shim_function)callspec_prepare, 0, NULL,
+				   NULL);
+}

@@ -1,0 +1,296 @@
+/*
+ * What a profiler wants of calls: its event mask, its hooks of one generation,
+ * its mapper and its filter.  The tables of section 3.2 and Appendix B.
+ */
+#include "dispatch/plan.h"
+#include "runtime/contract.h"
+#include "runtime/log.h"
+#include "sampling/snapshot.h"
+
+#include <shim/banned.h>
+
+#define SLOW_FLAGS                                                             \
+	(SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FUNCTION_RETVAL |             \
+	 SHIM_ENABLE_FRAME_INFO)
+
+static bool has_any(void *const hooks[3])
+{
+	return hooks[0] || hooks[1] || hooks[2];
+}
+
+#define HAS_HOOKS(kind) has_any((void *const *)(kind))
+
+/* --- the mask --- */
+
+static bool is_init(void)
+{
+	return contract_allows(CONTRACT_INIT);
+}
+
+static enum shim_result check_mask(const struct shim_handle *handle,
+				   uint32_t low, uint32_t high)
+{
+	bool is_fast = HAS_HOOKS(handle->fast), is_slow = HAS_HOOKS(handle->slow);
+
+	if (high & ~SHIM_HIGH_ALL)
+		return SHIM_E_INVALIDARG;
+	if (!is_init())
+		return ((handle->mask ^ low) & SHIM_MONITOR_IMMUTABLE) ||
+				       ((handle->mask_high ^ high) &
+					SHIM_HIGH_IMMUTABLE) ?
+			       SHIM_E_FAIL :
+			       SHIM_OK;
+	if (is_fast && (low & SLOW_FLAGS))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (is_slow && !(low & SLOW_FLAGS))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if ((is_fast || is_slow) && !(low & SHIM_MONITOR_ENTERLEAVE))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
+				      uint32_t high)
+{
+	uint32_t before;
+	enum shim_result r;
+
+	ENTRY_ASYNC_OF(handle);
+	r = check_mask(handle, low, high);
+	if (r != SHIM_OK)
+		return r;
+	before = __atomic_exchange_n(&handle->mask, low, __ATOMIC_ACQ_REL);
+	__atomic_store_n(&handle->mask_high, high, __ATOMIC_RELEASE);
+	handle_set_tells(handle);
+	if ((before ^ low) & SHIM_MONITOR_ENTERLEAVE)
+		plan_changed();
+	if (low & ~before & SHIM_ENABLE_STACK_SNAPSHOT)
+		snapshot_get_ready();
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_event_mask(struct shim_handle *handle, uint32_t mask)
+{
+	ENTRY_ASYNC_OF(handle);
+	return shim_set_event_mask2(handle, mask, 0);
+}
+
+enum shim_result shim_get_event_mask(struct shim_handle *handle, uint32_t *mask)
+{
+	ENTRY_ASYNC_OF(handle);
+	if (!mask)
+		return SHIM_E_INVALIDARG;
+	*mask = handle->mask;
+	return SHIM_OK;
+}
+
+enum shim_result shim_get_event_mask2(struct shim_handle *handle, uint32_t *low,
+				      uint32_t *high)
+{
+	ENTRY_ASYNC_OF(handle);
+	if (low)
+		*low = handle->mask;
+	if (high)
+		*high = handle->mask_high;
+	return SHIM_OK;
+}
+
+/* --- hooks --- */
+
+/* The kinds of hooks; of the places a handle has for them one is used. */
+enum hooks_kind { FAST, SLOW, ELT2, ELT1 };
+
+static void **place_of(struct shim_handle *handle, enum hooks_kind kind)
+{
+	switch (kind) {
+	case FAST: return (void **)handle->fast;
+	case SLOW: return (void **)handle->slow;
+	case ELT2: return (void **)handle->elt2;
+	default: return (void **)handle->elt1;
+	}
+}
+
+/* Row E-32: the newest generation wins, and says S_OK to the others. */
+static bool is_outdone(const struct shim_handle *handle, enum hooks_kind kind)
+{
+	bool has_newer = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow);
+	bool outdone = (kind == ELT2 && has_newer) ||
+		       (kind == ELT1 && (has_newer || HAS_HOOKS(handle->elt2)));
+
+	if (outdone)
+		log_line("%s", "a profiler sets hooks of an older generation "
+			       "after newer ones: they were ignored");
+	return outdone;
+}
+
+/* The procedure of section 3.2, from its step 4 on. */
+static enum shim_result set_hooks(struct shim_handle *handle,
+				  enum hooks_kind kind, void *const hooks[3])
+{
+	bool asks = handle->mask & SLOW_FLAGS;
+
+	if (!has_any(hooks))
+		return SHIM_E_INVALIDARG;
+	if ((kind == FAST && asks) || (kind == SLOW && !asks))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (is_outdone(handle, kind))
+		return SHIM_OK;
+	for (int of = FAST; of <= ELT1; of++)
+		for (int i = 0; i < 3; i++)
+			place_of(handle, of)[i] = of == (int)kind ? hooks[i] :
+								    NULL;
+	handle_set_tells(handle);
+	plan_changed();
+	return SHIM_OK;
+}
+
+#define SET_HOOKS(handle, kind)                                                \
+	set_hooks(handle, kind,                                                \
+		  (void *const[]){ (void *)enter, (void *)leave,               \
+				   (void *)tailcall })
+
+enum shim_result shim_set_enter_leave_function_hooks3(
+	struct shim_handle *handle, shim_function_hook enter,
+	shim_function_hook leave, shim_function_hook tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, FAST);
+}
+
+enum shim_result shim_set_enter_leave_function_hooks3_with_info(
+	struct shim_handle *handle, shim_function_hook_with_info enter,
+	shim_function_hook_with_info leave,
+	shim_function_hook_with_info tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, SLOW);
+}
+
+enum shim_result shim_set_enter_leave_function_hooks2(
+	struct shim_handle *handle, shim_enter_hook2 enter,
+	shim_leave_hook2 leave, shim_tailcall_hook2 tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, ELT2);
+}
+
+enum shim_result shim_set_enter_leave_function_hooks(
+	struct shim_handle *handle, shim_function_hook1 enter,
+	shim_function_hook1 leave, shim_function_hook1 tailcall)
+{
+	ENTRY_INIT_OF(handle);
+	return SET_HOOKS(handle, ELT1);
+}
+
+enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
+				      shim_frame_hook enter,
+				      shim_frame_hook leave)
+{
+	ENTRY_INIT_OF(handle);
+	handle->frame[0] = enter;
+	handle->frame[1] = leave;
+	plan_changed();
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_raw_leave_hooks(struct shim_handle *handle)
+{
+	ENTRY_INIT_OF(handle);
+	handle->raw_leaves = true;
+	plan_changed();
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_asking_hook(struct shim_handle *handle,
+				      shim_asking_hook hook)
+{
+	ENTRY_INIT_OF(handle);
+	handle->asking = hook;
+	handle_set_tells(handle);
+	plan_changed();
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
+					shim_function_hook enter,
+					shim_function_hook leave)
+{
+	ENTRY_INIT_OF(handle);
+	if (!enter || !leave)
+		return SHIM_E_INVALIDARG;
+	handle->restarted[0] = enter;
+	handle->restarted[1] = leave;
+	return SHIM_OK;
+}
+
+/* --- filters and mappers --- */
+
+static int take_slots(void *argument)
+{
+	struct shim_handle *handle = argument;
+	bool has_mapper = handle->mapper || handle->mapper2;
+
+	if (handle->filter && handle->filter_slot < 0)
+		handle->filter_slot = verdict_take(handle, true);
+	else if (handle->filter)
+		verdict_invalidate(handle->filter_slot);
+	else if (handle->filter_slot >= 0) {
+		verdict_release(handle->filter_slot);
+		handle->filter_slot = -1;
+	}
+	if (has_mapper && handle->mapper_slot < 0)
+		handle->mapper_slot = verdict_take(handle, false);
+	if (state_get() == STATE_RUNNING)
+		plan_update();
+	return 0;
+}
+
+static enum shim_result choose(struct shim_handle *handle)
+{
+	state_slowly(take_slots, handle);
+	if ((handle->filter && handle->filter_slot < 0) ||
+	    ((handle->mapper || handle->mapper2) && handle->mapper_slot < 0))
+		return SHIM_E_OUTOFMEMORY;
+	return SHIM_OK;
+}
+
+enum shim_result shim_set_function_id_mapper(struct shim_handle *handle,
+					     shim_function_id_mapper mapper)
+{
+	ENTRY_ASYNC_OF(handle);
+	handle->mapper = mapper;
+	return choose(handle);
+}
+
+enum shim_result shim_set_function_id_mapper2(struct shim_handle *handle,
+					      shim_function_id_mapper2 mapper,
+					      void *client_data)
+{
+	ENTRY_ASYNC_OF(handle);
+	handle->mapper_data = client_data;
+	handle->mapper2 = mapper;
+	return choose(handle);
+}
+
+enum shim_result shim_profiler_set_call_instrumentation_filter_callback(
+	struct shim_handle *handle,
+	shim_call_instrumentation_filter_callback filter)
+{
+	ENTRY_ASYNC_OF(handle);
+	handle->filter = filter;
+	return choose(handle);
+}
+
+static int invalidate(void *unused)
+{
+	(void)unused;
+	verdict_invalidate_filters();
+	return 0;
+}
+
+enum shim_result shim_filters_invalidate(void)
+{
+	ENTRY_ASYNC();
+	state_slowly(invalidate, NULL);
+	return SHIM_OK;
+}

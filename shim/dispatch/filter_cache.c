@@ -1,0 +1,422 @@
+#include "dispatch/filter_cache.h"
+
+#include "dispatch/call_sites.h"
+#include "dispatch/plan.h"
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+struct slot {
+	struct shim_handle *handle;	/* NULL: free */
+	bool is_filter;
+	uint16_t age;			/* of the answers that count */
+};
+
+static struct slot slots[VERDICT_SLOTS];
+uint32_t verdict_version = 1;
+
+struct verdict_map *verdict_map;
+static int single_filter = -1, single_mapper = -1;
+
+/* --- slots --- */
+
+static void renew(int slot)
+{
+	if (++slots[slot].age == 0)
+		slots[slot].age = 1;
+	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
+	sites_unfilter_all();
+}
+
+int verdict_take(struct shim_handle *handle, bool is_filter)
+{
+	for (int i = 0; i < VERDICT_SLOTS; i++) {
+		if (slots[i].handle)
+			continue;
+		slots[i].is_filter = is_filter;
+		renew(i);
+		__atomic_store_n(&slots[i].handle, handle, __ATOMIC_RELEASE);
+		return i;
+	}
+	return -1;
+}
+
+void verdict_release(int slot)
+{
+	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
+	renew(slot);
+}
+
+void verdict_single(int filter, int mapper)
+{
+	if (filter == single_filter && mapper == single_mapper)
+		return;
+	single_filter = filter;
+	single_mapper = mapper;
+	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
+}
+
+void verdict_invalidate(int slot)
+{
+	plan_filters_changed();
+	renew(slot);
+	plan_filters_changed();
+}
+
+void verdict_invalidate_filters(void)
+{
+	plan_filters_changed();
+	for (int i = 0; i < VERDICT_SLOTS; i++)
+		if (slots[i].handle && slots[i].is_filter)
+			renew(i);
+	plan_filters_changed();
+}
+
+/* --- records --- */
+
+struct verdict *verdict_find(shim_function function)
+{
+	struct verdict_map *m = __atomic_load_n(&verdict_map, __ATOMIC_ACQUIRE);
+
+	if (!m)
+		return NULL;
+	for (size_t i = verdict_hash(function) & m->mask;; i = (i + 1) & m->mask) {
+		struct verdict *record =
+			__atomic_load_n(&m->records[i], __ATOMIC_ACQUIRE);
+
+		if (!record || record->function == function)
+			return record;
+	}
+}
+
+static void put(struct verdict_map *m, struct verdict *record)
+{
+	size_t i = verdict_hash(record->function) & m->mask;
+
+	while (m->records[i])
+		i = (i + 1) & m->mask;
+	__atomic_store_n(&m->records[i], record, __ATOMIC_RELEASE);
+	m->used++;
+}
+
+static bool make_room(void)
+{
+	size_t size = verdict_map ? (verdict_map->mask + 1) * 2 : 4096;
+	struct verdict_map *larger;
+	void *memory;
+
+	if (verdict_map && verdict_map->used * 2 <= verdict_map->mask)
+		return true;
+	if (sys_map(sizeof(*larger) + size * sizeof(void *), &memory) < 0)
+		return false;
+	larger = memory;
+	larger->mask = size - 1;
+	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++)
+		if (verdict_map->records[i])
+			put(larger, verdict_map->records[i]);
+	__atomic_store_n(&verdict_map, larger, __ATOMIC_RELEASE);
+	return true;
+}
+
+static struct verdict *allocate(void)
+{
+	static struct verdict *block;
+	static size_t left;
+	void *memory;
+
+	if (left == 0) {
+		if (sys_map(64 * sizeof(*block), &memory) < 0)
+			return NULL;
+		block = memory;
+		left = 64;
+	}
+	left--;
+	return block++;
+}
+
+static int add(void *argument)
+{
+	shim_function function = *(shim_function *)argument;
+	struct verdict *record;
+
+	if (verdict_find(function))
+		return 0;
+	if (!make_room())
+		return -1;
+	record = allocate();
+	if (!record)
+		return -1;
+	record->function = function;
+	put(verdict_map, record);
+	return 0;
+}
+
+void verdict_forget(uintptr_t low, uintptr_t high)
+{
+	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++) {
+		struct verdict *record = verdict_map->records[i];
+
+		if (!record || record->function < low ||
+		    record->function >= high)
+			continue;
+		record->life++;
+		record->version = 0;
+		record->stubborn = 0;
+		for (int slot = 0; slot < VERDICT_SLOTS; slot++)
+			record->asked[slot] = 0;
+	}
+}
+
+/* --- asking --- */
+
+struct question {
+	struct shim_handle *handle;
+	shim_function function;
+	bool is_filter;
+	uint8_t flags;
+	uintptr_t client;
+};
+
+static void ask_filter(struct question *question)
+{
+	shim_call_instrumentation_filter_callback filter =
+		question->handle->filter;
+
+	if (filter)
+		question->flags = (uint8_t)filter(question->handle->profiler,
+						  question->function);
+}
+
+static void ask_mapper(struct question *question)
+{
+	struct shim_handle *handle = question->handle;
+	int hook = 1;
+
+	if (handle->mapper2)
+		question->client = handle->mapper2(question->function,
+						   handle->mapper_data, &hook);
+	else if (handle->mapper)
+		question->client = handle->mapper(question->function, &hook);
+	if (!hook)
+		question->flags = 0;
+	if (question->client == 0)
+		question->client = question->function;
+}
+
+static void ask_it(struct question *question)
+{
+	if (question->is_filter)
+		ask_filter(question);
+	else
+		ask_mapper(question);
+}
+
+/* What @record is asked about, and the answer to be published. */
+struct answer {
+	struct verdict *record;
+	uint32_t life, now;
+	int number;
+	uint16_t age;
+	struct question question;
+};
+
+/* The first one counts. */
+static int publish(void *argument)
+{
+	const struct answer *answer = argument;
+	struct verdict *record = answer->record;
+	int number = answer->number;
+
+	if (record->life != answer->life || record->asked[number] == answer->age)
+		return 0;
+	record->flags[number] = answer->question.flags;
+	record->client[number] = answer->question.client;
+	__atomic_store_n(&record->asked[number], answer->age, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Without the system calls that the lock takes nobody else publishes either. */
+static void do_slowly(int (*work)(void *), struct answer *answer)
+{
+	if (state_slowly(work, answer) < 0)
+		work(answer);
+}
+
+static void ask(struct thread *self, struct answer *answer)
+{
+	struct question *question = &answer->question;
+	struct guard guard;
+	uint32_t before;
+
+	*question = (struct question){
+		.handle = slots[answer->number].handle,
+		.function = answer->record->function,
+		.is_filter = slots[answer->number].is_filter,
+		.flags = 0xff,
+		.client = answer->record->function,
+	};
+	if (!question->handle ||
+	    !guard_enter(&guard, question->handle, EVENT_THREAD, 0,
+			 question->is_filter ? "filter" : "mapper"))
+		return;
+	/* Our own profilers have no guard; their filter asks as well. */
+	before = self->state;
+	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)question);
+	self->state = before;
+	guard_leave(&guard);
+	do_slowly(publish, answer);
+}
+
+static void sum_up(struct verdict *record)
+{
+	int filter = single_filter, mapper = single_mapper;
+
+	record->single_flags = 0xff;
+	record->single_client = record->function;
+	if (filter >= 0)
+		record->single_flags = record->flags[filter];
+	if (mapper >= 0) {
+		record->single_flags &= record->flags[mapper];
+		record->single_client = record->client[mapper];
+	}
+}
+
+/* All have been asked. */
+static int finish(void *argument)
+{
+	const struct answer *answer = argument;
+	struct verdict *record = answer->record;
+
+	if (record->life != answer->life || record->version == answer->now)
+		return 0;
+	sum_up(record);
+	__atomic_store_n(&record->version, answer->now, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void ask_all(struct thread *self, struct verdict *record, uint32_t now)
+{
+	struct answer answer = {
+		.record = record,
+		.life = __atomic_load_n(&record->life, __ATOMIC_ACQUIRE),
+		.now = now,
+	};
+
+	/* Who is asked may ask back: where it is, and what it is called. */
+	shim_image_note(record->function);
+	self->asking_sp = (uintptr_t)&answer;
+	self->asking = record;
+	for (int i = 0; i < VERDICT_SLOTS; i++) {
+		answer.number = i;
+		answer.age = slots[i].age;
+		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
+		    __atomic_load_n(&record->asked[i], __ATOMIC_ACQUIRE) !=
+			    answer.age)
+			ask(self, &answer);
+	}
+	self->asking = NULL;
+	do_slowly(finish, &answer);
+}
+
+/* --- one at a time --- */
+
+/* How long a thread waits for another one's answer. */
+#define WAIT_YIELDS 100
+#define WAIT_STEPS  (WAIT_YIELDS + 1000)	/* a second more */
+
+static bool is_known(const struct verdict *record, uint32_t now)
+{
+	return __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) == now;
+}
+
+static void release(struct verdict *record, uint32_t tid)
+{
+	__atomic_compare_exchange_n(&record->asker, &tid, 0, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* Whether the calling task is the one that asks now; false: it is known, or it asks
+ * beside another one. */
+static bool claim(struct verdict *record, uint32_t now, uint32_t tid)
+{
+	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
+		uint32_t owner = 0;
+
+		if (is_known(record, now))
+			return false;
+		if (__atomic_compare_exchange_n(&record->asker, &owner, tid,
+						false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED) ||
+		    owner == tid)
+			return true;
+		if (waited < WAIT_YIELDS) {
+			sys_yield();
+			continue;
+		}
+		/* It may have been cancelled in there, or be the parent's. */
+		if (!sys_is_alive(sys_getpid(), (int)owner))
+			release(record, owner);
+		sys_sleep_ms(1);
+	}
+	return false;
+}
+
+static bool is_asker(const struct verdict *record, uint32_t tid)
+{
+	return __atomic_load_n(&record->asker, __ATOMIC_RELAXED) == tid;
+}
+
+/* Of tasks that share a record of a thread one may be. */
+static bool is_asking(const struct thread *self, uint32_t tid)
+{
+	const struct verdict *asking =
+		__atomic_load_n(&self->asking, __ATOMIC_RELAXED);
+
+	return asking && (!(self->state & THREAD_SHARED) ||
+			  is_asker(asking, tid));
+}
+
+static struct verdict *find_or_add(shim_function function)
+{
+	struct verdict *record = verdict_find(function);
+
+	if (record)
+		return record;
+	state_slowly(add, &function);
+	return verdict_find(function);
+}
+
+const struct verdict *verdict_get(struct thread *self, shim_function function)
+{
+	uint32_t now = __atomic_load_n(&verdict_version, __ATOMIC_ACQUIRE), tid;
+	struct verdict *record = verdict_find(function);
+	bool claimed;
+
+	if (record && is_known(record, now))
+		return record;
+	tid = (uint32_t)sys_gettid();
+	if (is_asking(self, tid))
+		return NULL;
+	record = find_or_add(function);
+	if (!record || (self->state & THREAD_SHARED && is_asker(record, tid)))
+		return NULL;
+	claimed = (int)tid > 0 && claim(record, now, tid);
+	if (!is_known(record, now))
+		ask_all(self, record, now);
+	if (claimed)
+		release(record, tid);
+	return record;
+}
+
+void verdict_jumped(struct thread *self, uintptr_t sp)
+{
+	if (!self->asking || self->asking_sp >= sp)
+		return;
+	release(self->asking, (uint32_t)sys_gettid());
+	self->asking = NULL;
+}

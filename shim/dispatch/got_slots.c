@@ -1,0 +1,232 @@
+#include "dispatch/got_slots.h"
+
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/state.h"
+
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096
+
+struct slot {
+	uintptr_t place;
+	uint8_t family, function;
+	bool is_relro;		/* its page is read-only */
+	bool may_go;
+	void *pointed;		/* where we have pointed it, or NULL */
+	/* What leads into here is not yet resolved, and will lead to our door. */
+	uintptr_t lazy_start, lazy_end;
+};
+
+/* All of a family that does not stay: where it leads may change again. */
+static struct slot first_slots[512];
+static struct slot *slots = first_slots;
+static size_t slot_room = sizeof(first_slots) / sizeof(*first_slots);
+static unsigned slot_count;
+
+static struct family {
+	bool stays, passes;
+	bool doors_are_first;
+	struct slots_function targets[SLOTS_FUNCTIONS];
+} families[SLOTS_FAMILIES];
+
+static const char *const names[SLOTS_FAMILIES][SLOTS_FUNCTIONS] = {
+	[SLOTS_ALLOCATIONS] = {
+		"malloc", "calloc", "realloc", "reallocarray", "free",
+		"posix_memalign", "aligned_alloc", "memalign", "valloc",
+		"pvalloc",
+	},
+	[SLOTS_LOCKS] = {
+		"pthread_mutex_lock", "pthread_mutex_trylock",
+		"pthread_mutex_timedlock", "pthread_mutex_clocklock",
+		"pthread_rwlock_rdlock", "pthread_rwlock_tryrdlock",
+		"pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock",
+		"pthread_rwlock_wrlock", "pthread_rwlock_trywrlock",
+		"pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock",
+		"pthread_cond_wait", "pthread_cond_timedwait",
+		"pthread_cond_clockwait", "pthread_cond_init",
+		"pthread_cond_destroy", "pthread_cond_signal",
+		"pthread_cond_broadcast", "pthread_spin_lock",
+		"pthread_spin_trylock", "sem_wait", "sem_trywait",
+		"sem_timedwait", "sem_clockwait", "mtx_lock", "mtx_trylock",
+		"mtx_timedlock", "cnd_wait", "cnd_timedwait",
+	},
+};
+
+static int find(enum slots_family family, const char *name)
+{
+	for (int i = 0; i < SLOTS_FUNCTIONS && names[family][i]; i++)
+		if (text_equal(name, names[family][i]))
+			return i;
+	return -1;
+}
+
+/* The names of locks have few beginnings; images call thousands of functions. */
+static enum slots_family family_of(const char *name)
+{
+	bool is_lock = text_after(name, "pthread_") ||
+		       text_after(name, "sem_") || text_after(name, "mtx_") ||
+		       text_after(name, "cnd_");
+
+	return is_lock ? SLOTS_LOCKS : SLOTS_ALLOCATIONS;
+}
+
+static struct slots_function *target_of(const struct slot *slot)
+{
+	return &families[slot->family].targets[slot->function];
+}
+
+static bool leads_to_door(const struct slot *slot)
+{
+	uintptr_t value;
+
+	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
+		return false;
+	if (value == (uintptr_t)target_of(slot)->door ||
+	    (slot->pointed && value == (uintptr_t)slot->pointed))
+		return true;
+	return families[slot->family].doors_are_first && value >= slot->lazy_start &&
+	       value < slot->lazy_end;
+}
+
+static void point(struct slot *slot)
+{
+	void *target = target_of(slot)->target;
+	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
+
+	if (!target || !leads_to_door(slot))
+		return;
+	slot->pointed = target;
+	if (slot->may_go) {
+		sys_poke((void *)slot->place, &target, sizeof(target));
+		return;
+	}
+	/* Refused by a hardened kernel: it goes on coming by. */
+	if (slot->is_relro && sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
+		return;
+	__atomic_store_n((void **)slot->place, target, __ATOMIC_RELEASE);
+	if (slot->is_relro)
+		sys_protect(page, PAGE, PROT_READ);
+}
+
+static bool make_room(void)
+{
+	struct slot *more;
+	void *memory;
+
+	if (slot_count < slot_room)
+		return true;
+	if (sys_map(2 * slot_room * sizeof(*slots), &memory) < 0)
+		return false;
+	more = memory;
+	for (unsigned i = 0; i < slot_count; i++)
+		more[i] = slots[i];
+	if (slots != first_slots)
+		sys_unmap(slots, slot_room * sizeof(*slots));
+	slots = more;
+	slot_room *= 2;
+	return true;
+}
+
+void slots_found(const struct table_image *image, const char *name,
+		 uintptr_t place, bool is_undefined)
+{
+	enum slots_family family = family_of(name);
+	struct slot slot;
+	int function;
+
+	if (!is_undefined || families[family].stays)
+		return;
+	function = find(family, name);
+	if (function < 0)
+		return;
+	slot = (struct slot){
+		.place = place,
+		.family = (uint8_t)family,
+		.function = (uint8_t)function,
+		.is_relro = place - image->relro < image->relro_size,
+		.may_go = image->may_go,
+	};
+	/* Who comes later may have libraries of its own that come first. */
+	if (!image->may_go) {
+		slot.lazy_start = image->bias;
+		slot.lazy_end = image->dynamic;
+	}
+	/* One that cannot be remembered goes on coming by. */
+	if (!make_room())
+		return;
+	if (families[family].passes)
+		point(&slot);
+	slots[slot_count++] = slot;
+}
+
+/* Points those of a family that passes, and forgets those of one that stays. */
+static void settle(enum slots_family family)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < slot_count; i++) {
+		if (slots[i].family == family && families[family].passes)
+			point(&slots[i]);
+		if (slots[i].family != family || families[family].passes)
+			slots[kept++] = slots[i];
+	}
+	slot_count = kept;
+}
+
+struct passing {
+	enum slots_family family;
+	const struct slots_function *functions;
+	bool is_first;
+};
+
+static int pass_by(void *argument)
+{
+	const struct passing *passing = argument;
+	const struct slots_function *functions = passing->functions;
+	enum slots_family family = passing->family;
+
+	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
+		int number = find(family, functions[i].name);
+
+		if (number >= 0)
+			families[family].targets[number] = functions[i];
+	}
+	families[family].doors_are_first = passing->is_first;
+	families[family].passes = true;
+	settle(family);
+	return 0;
+}
+
+void slots_pass_by(enum slots_family family,
+		   const struct slots_function functions[SLOTS_FUNCTIONS],
+		   bool is_first)
+{
+	struct passing passing = { family, functions, is_first };
+
+	state_slowly(pass_by, &passing);
+}
+
+static int stay(void *family)
+{
+	families[*(enum slots_family *)family].stays = true;
+	settle(*(enum slots_family *)family);
+	return 0;
+}
+
+void slots_stay(enum slots_family family)
+{
+	state_slowly(stay, &family);
+}
+
+void slots_forget(uintptr_t start, uintptr_t end)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < slot_count; i++)
+		if (slots[i].place < start || slots[i].place >= end)
+			slots[kept++] = slots[i];
+	slot_count = kept;
+}

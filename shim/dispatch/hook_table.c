@@ -1,0 +1,372 @@
+#include "dispatch/hook_table.h"
+
+#include "arch.h"
+#include "dispatch/got_slots.h"
+#include "os/lookup.h"
+#include "os/pages.h"
+#include "os/sys.h"
+#include "os/text.h"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096
+#define OBJECTS_MAX 16384	/* more are not looked at */
+
+/* entry.S */
+void table_nothing(void);
+void __cyg_profile_func_enter(void *function, void *site);
+void __cyg_profile_func_exit(void *function, void *site);
+
+typedef void (*hook)(void);
+
+/* enter, leave: what entry.S jumps through.  NULL until shim has started, also where
+ * the loader has not yet relocated us (edge/early.c). */
+__attribute__((visibility("hidden"))) hook table_current[2];
+
+/* Of an image's dynamic section. */
+struct dynamic {
+	uintptr_t symbols, strings, jumps, relocations, slots;
+	size_t jumps_size, relocations_size;
+	bool is_symbolic;	/* what the image defines comes first for it */
+};
+
+struct slot {
+	hook *place;
+	bool leaves;
+	bool is_relro;		/* its page is read-only */
+	bool may_go;
+};
+
+static struct slot slots[512];
+static unsigned slot_count;
+
+static uintptr_t edge_of(bool leaves)
+{
+	return leaves ? (uintptr_t)__cyg_profile_func_exit :
+			(uintptr_t)__cyg_profile_func_enter;
+}
+
+static void point(const struct slot *slot)
+{
+	hook target = table_current[slot->leaves];
+	void *page = (void *)((uintptr_t)slot->place & ~(uintptr_t)(PAGE - 1));
+
+	if (!target)
+		return;
+	if (slot->may_go) {
+		sys_poke(slot->place, &target, sizeof(target));
+		return;
+	}
+	if (!slot->is_relro) {
+		__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Refused by a hardened kernel: the jump stays, which works as well. */
+	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
+		return;
+	__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
+	sys_protect(page, PAGE, PROT_READ);
+}
+
+static void point_all(void)
+{
+	for (unsigned i = 0; i < slot_count; i++)
+		if (slots[i].leaves)
+			point(&slots[i]);
+	for (unsigned i = 0; i < slot_count; i++)
+		if (!slots[i].leaves)
+			point(&slots[i]);
+}
+
+void table_point(void *enter, void *leave)
+{
+	hook enter_hook = enter ? (hook)enter : table_nothing;
+	hook leave_hook = leave ? (hook)leave : table_nothing;
+
+	if (table_current[0] == enter_hook && table_current[1] == leave_hook)
+		return;
+	/* Leaves first: whoever is attached meanwhile sees a leave without an
+	 * enter, as of any call that is open, but no enter whose leave it will
+	 * miss.  (Who is detached is out of the plan already.) */
+	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
+	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
+	point_all();
+}
+
+void *table_hook(bool leaves)
+{
+	return (void *)__atomic_load_n(&table_current[leaves], __ATOMIC_ACQUIRE);
+}
+
+void table_forked(void)
+{
+	point_all();
+}
+
+void table_start(void)
+{
+	table_point(NULL, NULL);
+}
+
+/* --- slots that are not yet resolved --- */
+
+static bool opens_deep;
+
+void table_opens_deep(void)
+{
+	__atomic_store_n(&opens_deep, true, __ATOMIC_RELEASE);
+}
+
+/* The loader asks the program's own objects first, in their order. */
+static bool is_first(bool leaves)
+{
+	static enum { UNKNOWN, OURS, ANOTHER } first[2];
+
+	if (first[leaves] == UNKNOWN)
+		first[leaves] = lookup_first(leaves ? "__cyg_profile_func_exit" :
+						      "__cyg_profile_func_enter") ==
+						(void *)edge_of(leaves) ?
+					OURS :
+					ANOTHER;
+	return first[leaves] == OURS;
+}
+
+/* Objects in another namespace have hooks of their own there: libc's, which are empty.
+ * @map, which the loader keeps in the object's second slot, may go meanwhile. */
+static bool is_in_our_namespace(uintptr_t map)
+{
+	const struct r_debug *list = lookup_list();
+
+	for (unsigned i = 0; map && i < OBJECTS_MAX; i++) {
+		struct link_map object;
+
+		if (map == (uintptr_t)list->r_map)
+			return true;
+		if (sys_peek((const void *)map, &object, sizeof(object)) < 0)
+			return false;
+		map = (uintptr_t)object.l_prev;
+	}
+	return false;
+}
+
+static bool will_lead_to_us(const struct table_image *image,
+			    const struct dynamic *dynamic, bool leaves,
+			    bool is_undefined)
+{
+	uintptr_t map;
+
+	if (!is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
+		return false;
+	if (image->may_go && __atomic_load_n(&opens_deep, __ATOMIC_ACQUIRE))
+		return false;
+	return dynamic->slots &&
+	       sys_peek((const void *)(dynamic->slots + sizeof(map)), &map,
+			sizeof(map)) == 0 &&
+	       is_in_our_namespace(map);
+}
+
+/* A slot leads to us, or, not yet resolved, back into its own image.  If the
+ * program has hooks of its own it leads there and is not ours to change. */
+static bool is_ours(const struct table_image *image,
+		    const struct dynamic *dynamic, uintptr_t value, bool leaves,
+		    bool is_undefined)
+{
+	return value == edge_of(leaves) ||
+	       (value >= image->bias && value < image->dynamic &&
+		will_lead_to_us(image, dynamic, leaves, is_undefined));
+}
+
+static void add_slot(const struct table_image *image,
+		     const struct dynamic *dynamic, uintptr_t place, bool leaves,
+		     bool is_undefined)
+{
+	uintptr_t value;
+	bool is_relro = place >= image->relro &&
+			place - image->relro < image->relro_size;
+	struct slot slot = {
+		.place = (hook *)place,
+		.leaves = leaves,
+		.is_relro = is_relro,
+		.may_go = image->may_go,
+	};
+
+	if (slot_count == sizeof(slots) / sizeof(*slots) ||
+	    sys_peek((const void *)place, &value, sizeof(value)) < 0 ||
+	    !is_ours(image, dynamic, value, leaves, is_undefined))
+		return;
+	slots[slot_count++] = slot;
+	point(&slot);
+}
+
+/* The loader turns the addresses in there into real ones, sooner or later. */
+static uintptr_t real(const struct table_image *image, uintptr_t address)
+{
+	return address < image->bias ? address + image->bias : address;
+}
+
+static bool read_dynamic(const struct table_image *image,
+			 struct dynamic *dynamic)
+{
+	Elf64_Dyn entry;
+
+	*dynamic = (struct dynamic){ 0 };
+	for (size_t at = 0; at + sizeof(entry) <= image->dynamic_size;
+	     at += sizeof(entry)) {
+		if (pages_read((const void *)(image->dynamic + at), &entry,
+			       sizeof(entry)) < 0)
+			return false;
+		switch (entry.d_tag) {
+		case DT_NULL: at = image->dynamic_size; break;
+		case DT_SYMTAB:
+			dynamic->symbols = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			dynamic->strings = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_PLTGOT:
+			dynamic->slots = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_SYMBOLIC: dynamic->is_symbolic = true; break;
+		case DT_FLAGS:
+			dynamic->is_symbolic |= entry.d_un.d_val & DF_SYMBOLIC;
+			break;
+		case DT_JMPREL:
+			dynamic->jumps = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ: dynamic->jumps_size = entry.d_un.d_val; break;
+		case DT_RELA:
+			dynamic->relocations = real(image, entry.d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			dynamic->relocations_size = entry.d_un.d_val;
+			break;
+		}
+	}
+	return dynamic->symbols && dynamic->strings;
+}
+
+/* Of the longest name that is looked for. */
+#define NAME_SIZE sizeof("pthread_rwlock_clockrdlock")
+
+/* The first scan runs before the program can have unloaded anything. */
+static int read_from(const struct table_image *image, const void *from,
+		     void *to, size_t size)
+{
+	if (image->may_go)
+		return pages_read(from, to, size);
+	for (size_t i = 0; i < size; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+	return 0;
+}
+
+/* The name of a symbol if it is not longer than our names are. */
+static bool read_name(const struct table_image *image,
+		      const struct dynamic *dynamic, size_t number,
+		      char name[NAME_SIZE], bool *is_undefined)
+{
+	const char *at;
+	Elf64_Sym symbol;
+
+	if (read_from(image, (const Elf64_Sym *)dynamic->symbols + number,
+		      &symbol, sizeof(symbol)))
+		return false;
+	*is_undefined = symbol.st_shndx == SHN_UNDEF;
+	at = (const char *)dynamic->strings + symbol.st_name;
+	if (image->may_go)
+		return pages_read_text(at, name, NAME_SIZE);
+	for (size_t i = 0; i < NAME_SIZE; i++) {
+		name[i] = at[i];
+		if (at[i] == '\0')
+			return true;
+	}
+	return false;
+}
+
+static void scan_relocations(const struct table_image *image,
+			     const struct dynamic *dynamic, uintptr_t start,
+			     size_t size)
+{
+	static Elf64_Rela part[64];
+	const Elf64_Rela *next = (const Elf64_Rela *)start;
+	size_t left = size / sizeof(*next), have = 0;
+	const Elf64_Rela *r = NULL;
+
+	for (; left > 0; left--, next++, r++, have--) {
+		const char *rest;
+		char name[NAME_SIZE];
+		bool is_undefined;
+
+		if (have == 0) {
+			have = left < 64 ? left : 64;
+			r = part;
+			if (read_from(image, next, part, have * sizeof(*part)))
+				return;
+		}
+		if (ELF64_R_TYPE(r->r_info) != ARCH_RELOC_JUMP_SLOT &&
+		    ELF64_R_TYPE(r->r_info) != ARCH_RELOC_GLOB_DAT)
+			continue;
+		if (!read_name(image, dynamic, ELF64_R_SYM(r->r_info), name,
+			       &is_undefined))
+			continue;
+		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
+			slots_found(image, name, image->bias + r->r_offset,
+				    is_undefined);
+		rest = text_after(name, "__cyg_profile_func_");
+		if (rest && text_equal(rest, "enter"))
+			add_slot(image, dynamic, image->bias + r->r_offset,
+				 false, is_undefined);
+		else if (rest && text_equal(rest, "exit"))
+			add_slot(image, dynamic, image->bias + r->r_offset,
+				 true, is_undefined);
+	}
+}
+
+void table_bind(const struct table_image *image)
+{
+	struct dynamic dynamic;
+
+	if (!image->dynamic)
+		return;
+	pages_begin();
+	if (read_dynamic(image, &dynamic)) {
+		if (dynamic.jumps)
+			scan_relocations(image, &dynamic, dynamic.jumps,
+					 dynamic.jumps_size);
+		if (dynamic.relocations)
+			scan_relocations(image, &dynamic, dynamic.relocations,
+					 dynamic.relocations_size);
+	}
+	pages_end();
+}
+
+unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
+		     unsigned room)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < slot_count && count < room; i++) {
+		uintptr_t place = (uintptr_t)slots[i].place;
+
+		if (place >= start && place < end)
+			places[count++] = place;
+	}
+	return count;
+}
+
+void table_unbind(uintptr_t start, uintptr_t end)
+{
+	unsigned kept = 0;
+
+	slots_forget(start, end);
+	for (unsigned i = 0; i < slot_count; i++) {
+		uintptr_t place = (uintptr_t)slots[i].place;
+
+		if (place < start || place >= end)
+			slots[kept++] = slots[i];
+	}
+	slot_count = kept;
+}

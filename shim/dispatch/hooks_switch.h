@@ -1,0 +1,21 @@
+/*
+ * Stopping and starting all calls of the hooks; what users see of it is in
+ * <shim/hooks.h>.
+ */
+#ifndef SHIM_HOOKS_SWITCH_H
+#define SHIM_HOOKS_SWITCH_H
+
+#include <stdbool.h>
+
+/* In a forked child: calls are stopped or not as they were in the parent, which
+ * may have been about to change that.  State lock held. */
+void calls_forked(void);
+
+/* Stops them, unless the user has; the last of as many ends of that starts them. */
+void calls_pause(bool begins);
+
+/* Writes into the recording which call sites there are and how many are off.
+ * State lock held. */
+void calls_note(void);
+
+#endif

@@ -1,0 +1,97 @@
+#include "dispatch/leaves.h"
+
+#include "inspect/code.h"
+#include "runtime/asm_offsets.h"
+#include "runtime/landings.h"
+
+#include <shim/banned.h>
+
+/* entry.S: */
+void leaves_sort(void);
+void table_nothing(void);
+
+/* What it jumps to; entry.S knows the first. */
+__attribute__((visibility("hidden"))) struct leaves_hooks leaves_hooks;
+
+/* Return addresses of calls that return, or, with this bit, of calls that return
+ * unless a landing pad runs. */
+#define UNLESS_LANDED (1ull << LAYOUT_LEAVES_BIT)
+
+__attribute__((visibility("hidden"))) uint64_t
+	leaves_front[1u << (32 - LAYOUT_LEAVES_SHIFT)];
+
+/* Of what is in there. */
+static uint32_t age;
+
+/* Called by entry.S, which jumps to what it returns. */
+__attribute__((visibility("hidden"))) void *
+leaves_decide(shim_function function, const void *site, uintptr_t frame,
+	      uintptr_t return_address);
+
+static void *or_nothing(void *hook)
+{
+	return hook ? hook : (void *)table_nothing;
+}
+
+void *leaves_sort_to(const struct leaves_hooks *hooks)
+{
+	__atomic_store_n(&leaves_hooks.leave, or_nothing(hooks->leave),
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&leaves_hooks.tail_call, or_nothing(hooks->tail_call),
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&leaves_hooks.unwinding, or_nothing(hooks->unwinding),
+			 __ATOMIC_RELEASE);
+	return (void *)leaves_sort;
+}
+
+void leaves_forget(void)
+{
+	__atomic_add_fetch(&age, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < sizeof(leaves_front) / sizeof(*leaves_front);
+	     i++)
+		if (__atomic_load_n(&leaves_front[i], __ATOMIC_SEQ_CST))
+			__atomic_store_n(&leaves_front[i], 0, __ATOMIC_SEQ_CST);
+}
+
+/* A forgetting thread finds it there, or is seen here. */
+static void put_in_front(uintptr_t return_address, uint64_t entry,
+			 uint32_t before)
+{
+	uint64_t *place =
+		&leaves_front[(uint32_t)return_address *
+				      (uint32_t)LAYOUT_FRONT_FACTOR >>
+			      LAYOUT_LEAVES_SHIFT];
+
+	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&age, __ATOMIC_SEQ_CST) != before)
+		__atomic_store_n(place, 0, __ATOMIC_SEQ_CST);
+}
+
+void *leaves_decide(shim_function function, const void *site, uintptr_t frame,
+		    uintptr_t return_address)
+{
+	const struct plan_call call = {
+		.event = PLAN_LEAVE,
+		.function = function,
+		.site = site,
+		.frame = frame,
+		.return_address = return_address,
+	};
+	uint32_t before = __atomic_load_n(&age, __ATOMIC_SEQ_CST);
+	uintptr_t target;
+
+	switch (code_leave_kind(&call, &target)) {
+	case CODE_RETURNS:
+		put_in_front(return_address, return_address, before);
+		break;
+	case CODE_DEPENDS:
+		put_in_front(return_address, return_address | UNLESS_LANDED,
+			     before);
+		if (landings_count > 0 && landings_has(frame))
+			return leaves_hooks.unwinding;
+		break;
+	case CODE_TAIL_CALLS: return leaves_hooks.tail_call;
+	case CODE_UNWINDS: return leaves_hooks.unwinding;
+	}
+	return leaves_hooks.leave;
+}

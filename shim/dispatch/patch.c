@@ -1,0 +1,183 @@
+/*
+ * Through /proc/self/mem first: it writes what is not writable, so there is no
+ * moment in which another thread finds writable code, no protection to be put
+ * back, and no address is taken out of the other processors' caches.  Where that
+ * is refused (the kernel may forbid it, /proc may be missing) the code is made
+ * writable for as long as it takes.
+ */
+#include "dispatch/patch.h"
+
+#include "os/maps.h"
+#include "os/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096u
+
+void patch_open(struct patch *patch, uintptr_t start, uintptr_t end)
+{
+	*patch = (struct patch){ .start = start, .end = end };
+	patch->fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
+}
+
+static int write_file(struct patch *patch, uintptr_t address,
+		      const unsigned char *bytes, size_t size)
+{
+	while (size > 0) {
+		long r = sys_write_at(patch->fd, bytes, size, address);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -EIO;
+		bytes += r;
+		address += (uintptr_t)r;
+		size -= (size_t)r;
+	}
+	return 0;
+}
+
+static bool note_map(const struct map *map, void *argument)
+{
+	struct patch *patch = argument;
+	struct patch_map *last;
+
+	if (!map->executable || map->end <= patch->start ||
+	    map->start >= patch->end)
+		return true;
+	if (patch->map_count == PATCH_MAPS)
+		return false;
+	last = &patch->maps[patch->map_count++];
+	last->start = map->start;
+	last->end = map->end;
+	last->protection = PROT_EXEC | (map->readable ? PROT_READ : 0) |
+			   (map->writable ? PROT_WRITE : 0);
+	return true;
+}
+
+static void protect_again(struct patch *patch)
+{
+	while (patch->map_count > 0) {
+		struct patch_map *map = &patch->maps[--patch->map_count];
+
+		/* As one piece it was writable, as one it changes back: there
+		 * is nothing that could be missing for that. */
+		sys_protect((void *)map->start, map->end - map->start,
+			    map->protection);
+	}
+}
+
+static int make_writable(struct patch *patch)
+{
+	unsigned count, i;
+	int r = maps_read(note_map, patch);
+
+	count = patch->map_count;
+	if (r == 0 && (count == 0 || count == PATCH_MAPS))
+		r = -EFAULT;
+	for (i = 0; r == 0 && i < count; i++)
+		r = sys_protect((void *)patch->maps[i].start,
+				patch->maps[i].end - patch->maps[i].start,
+				PROT_READ | PROT_WRITE | PROT_EXEC);
+	if (r < 0) {
+		patch->map_count = i > 0 ? i - 1 : 0;
+		protect_again(patch);
+	}
+	return r;
+}
+
+static bool is_equal_word(uintptr_t address, const unsigned char *bytes)
+{
+	uint64_t word, wanted;
+
+	__builtin_memcpy(&word, (const void *)address, sizeof(word));
+	__builtin_memcpy(&wanted, bytes, sizeof(wanted));
+	return word == wanted;
+}
+
+static int write_memory(struct patch *patch, uintptr_t address,
+			const unsigned char *bytes, size_t size)
+{
+	volatile unsigned char *memory = (volatile unsigned char *)address;
+	size_t i = 0;
+
+	if (patch->map_count == 0) {
+		int r = make_writable(patch);
+
+		if (r < 0)
+			return r;
+	}
+	while (i < size) {
+		if (size - i >= 8 && is_equal_word(address + i, bytes + i)) {
+			i += 8;
+			continue;
+		}
+		if (memory[i] != bytes[i])
+			memory[i] = bytes[i];
+		i++;
+	}
+	return 0;
+}
+
+int patch_write(struct patch *patch, uintptr_t address,
+		const unsigned char *bytes, size_t size)
+{
+	if (patch->fd >= 0) {
+		if (write_file(patch, address, bytes, size) == 0)
+			return 0;
+		sys_close(patch->fd);
+		patch->fd = -1;
+	}
+	return write_memory(patch, address, bytes, size);
+}
+
+/* --- what must not stay --- */
+
+static bool is_there(uintptr_t address, unsigned char byte)
+{
+	return *(const volatile unsigned char *)address == byte;
+}
+
+/* Code is not writable, and nobody says what else it is: where the files that tell
+ * it cannot be read it is what code is nearly always. */
+static void write_page(uintptr_t address, unsigned char byte)
+{
+	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
+
+	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
+		return;
+	__atomic_store_n((unsigned char *)address, byte, __ATOMIC_RELEASE);
+	sys_protect(page, PAGE, PROT_READ | PROT_EXEC);
+}
+
+int patch_put_back(uintptr_t address, unsigned char byte)
+{
+	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
+	struct patch patch;
+
+	patch_open(&patch, address, address + 1);
+	patch_write(&patch, address, &byte, 1);
+	patch_close(&patch);
+	/* The program may have made it writable. */
+	if (!is_there(address, byte))
+		sys_poke((void *)address, &byte, 1);
+	if (!is_there(address, byte))
+		write_page(address, byte);
+	/* The whole page as it is in the file. */
+	if (!is_there(address, byte))
+		sys_drop(page, PAGE);
+	return is_there(address, byte) ? 0 : -EPERM;
+}
+
+void patch_close(struct patch *patch)
+{
+	if (patch->fd >= 0)
+		sys_close(patch->fd);
+	patch->fd = -1;
+	protect_again(patch);
+}

@@ -1,0 +1,584 @@
+#include "dispatch/plan.h"
+
+#include "dispatch/call_sites.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/hooks_switch.h"
+#include "dispatch/leaves.h"
+#include "dispatch/slow_hook.h"
+#include "inspect/code.h"
+#include "inspect/context.h"
+#include "os/sys.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <shim/banned.h>
+
+/* entry.S: call the hooks of a chain. */
+void plan_enter(shim_function function, const void *site);
+void plan_leave(shim_function function, const void *site);
+void plan_tailcall(shim_function function, const void *site);
+void plan_unwinding(shim_function function, const void *site);
+/* entry.S: put a frame on the stack; the second pair saves registers in it. */
+void plan_slow_enter(shim_function function, const void *site);
+void plan_slow_leave(shim_function function, const void *site);
+void plan_slow_tailcall(shim_function function, const void *site);
+void plan_inspecting_enter(shim_function function, const void *site);
+void plan_inspecting_leave(shim_function function, const void *site);
+void plan_inspecting_tailcall(shim_function function, const void *site);
+void plan_inspecting_unwinding(shim_function function, const void *site);
+/* ... those that calls keep: for who comes from code of ours. */
+void plan_asking_enter(shim_function function, const void *site);
+
+const struct plan *plan_current;
+
+static struct plan *retired;
+static bool is_paused, is_finished;
+/* What the plan there is says; it may go while somebody reads it elsewhere. */
+static bool is_tracking, is_decoding, is_landing, is_watching;
+/* Something of the program was unwound: it may be again. */
+static bool has_landed;
+
+/* --- making one --- */
+
+/* The newest generation of hooks that the handle has. */
+static bool add_hooks(struct plan_entry *entry, const struct shim_handle *handle)
+{
+	for (int i = 0; i < 3; i++) {
+		if (handle->fast[i])
+			entry->hooks[i] = (void *)handle->fast[i];
+		if (i < 2 && handle->frame[i] && handle->fast[i])
+			entry->hooks[i] = (void *)handle->frame[i];
+	}
+	entry->kind = handle->frame[0] || handle->frame[1] ? PLAN_FRAME :
+							     PLAN_FAST;
+	entry->asks = handle->asking && handle->fast[0];
+	if (entry->hooks[0] || entry->hooks[1] || entry->hooks[2])
+		return true;
+	for (int i = 0; i < 3; i++) {
+		if (handle->slow[i]) {
+			entry->kind = PLAN_SLOW;
+			entry->hooks[i] = (void *)handle->slow[i];
+		} else if (handle->elt2[i]) {
+			entry->kind = PLAN_ELT2;
+			entry->hooks[i] = (void *)handle->elt2[i];
+		} else if (handle->elt1[i]) {
+			entry->kind = PLAN_ELT1;
+			entry->hooks[i] = (void *)handle->elt1[i];
+		}
+	}
+	return entry->hooks[0] || entry->hooks[1] || entry->hooks[2];
+}
+
+/* Who has no hook for tail calls hears of a leave. */
+static void add_tail_calls(struct plan_entry *entry)
+{
+	entry->tail_calls = entry->hooks[2] != NULL;
+	if (!entry->tail_calls)
+		entry->hooks[2] = entry->hooks[1];
+}
+
+static bool wants_methods(const struct shim_handle *handle)
+{
+	return handle->filter &&
+	       (handle->method_enter || handle->method_leave ||
+		handle->method_tail_call || handle->method_exception_leave);
+}
+
+static bool is_wanted(const struct shim_handle *handle)
+{
+	return handle->status == HANDLE_ACTIVE && !handle->broken &&
+	       !handle->waits &&
+	       (handle->mask & SHIM_MONITOR_ENTERLEAVE) &&
+	       (handle->builtin || !is_finished);
+}
+
+static void add_entry(struct plan *plan, const struct plan_entry *entry)
+{
+	plan->entries[plan->count++] = *entry;
+	plan->decides |= entry->filter >= 0 || entry->mapper >= 0;
+	plan->asks |= entry->asks;
+	plan->slow |= entry->asks ||
+		      (entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1);
+	plan->inspects |= entry->asks || (plan->slow &&
+			  (entry->handle->mask & (SHIM_ENABLE_FUNCTION_ARGS |
+						  SHIM_ENABLE_FUNCTION_RETVAL)));
+	plan->inspects |= entry->kind == PLAN_METHOD && context_is_enabled() &&
+			  (entry->handle->method_enter ||
+			   entry->handle->method_leave);
+	plan->tracks |= entry->kind == PLAN_METHOD &&
+			(entry->handle->method_tail_call ||
+			 entry->handle->method_exception_leave);
+	plan->tail_calls |= entry->tail_calls && entry->hooks[2];
+	plan->sorts_landed |= !entry->raw &&
+			      (entry->hooks[1] ||
+			       (entry->kind == PLAN_METHOD &&
+				entry->handle->method_leave));
+}
+
+/* With lists of frames (dispatch/frame_exits.h) it is known how each of them ends. */
+static void choose_sorting(struct plan *plan)
+{
+	plan->sorts_landed &= !plan->tracks;
+	plan->sorts = !plan->tracks &&
+		      (plan->tail_calls ||
+		       (plan->sorts_landed &&
+			__atomic_load_n(&has_landed, __ATOMIC_ACQUIRE)));
+}
+
+static bool has_methods(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->entries[i].kind == PLAN_METHOD)
+			return true;
+	return false;
+}
+
+/* They lie behind the entries. */
+static void make_chains(struct plan *plan)
+{
+	void **next = (void **)&plan->entries[plan->room];
+
+	for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++) {
+		plan->chains[event] = next;
+		for (uint32_t i = 0; i < plan->count; i++)
+			if (plan->entries[i].hooks[event])
+				*next++ = plan->entries[i].hooks[event];
+		*next++ = NULL;
+	}
+}
+
+static void make(struct plan *plan)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		struct plan_entry entry = {
+			.handle = h,
+			.raw = h->raw_leaves,
+			.filter = h->filter_slot,
+			.mapper = h->mapper_slot,
+		};
+
+		if (!is_wanted(h))
+			continue;
+		if (add_hooks(&entry, h)) {
+			add_tail_calls(&entry);
+			add_entry(plan, &entry);
+		}
+		if (wants_methods(h)) {
+			struct plan_entry methods = {
+				.kind = PLAN_METHOD,
+				.handle = h,
+				.tail_calls = h->method_tail_call != NULL,
+				.filter = h->filter_slot,
+				.mapper = -1,
+			};
+
+			add_entry(plan, &methods);
+		}
+	}
+	choose_sorting(plan);
+	if (plan->decides || plan->tracks)
+		return;
+	if (!plan->slow && !has_methods(plan))
+		make_chains(plan);
+	if (plan->count == 1 && plan->slow) {
+		plan->single_entry = &plan->entries[0];
+		for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++)
+			plan->single[event] =
+				frame_single_hook(&plan->entries[0], event);
+	}
+}
+
+/* --- the table --- */
+
+/* Hooks of a module that may go must be counted while they run. */
+static bool is_direct(const struct plan *plan)
+{
+	return plan->count == 1 && !plan->decides && !plan->tracks &&
+	       plan->entries[0].kind <= PLAN_FRAME &&
+	       !plan->entries[0].handle->may_go;
+}
+
+/*
+ * One fast profiler with a filter or a mapper: nothing but the question whether
+ * it wants the function is before its hook, which then runs as if it had been
+ * called directly.
+ */
+static shim_site_hook chosen_hooks[3], undecided_hooks[3];
+
+#define CHOOSING(name, event, flag)                                            \
+	static void name(shim_function function, const void *site)             \
+	{                                                                      \
+		const struct verdict *verdict = verdict_look(function);        \
+                                                                               \
+		if (!verdict || !(verdict->single_flags & (flag))) {           \
+			undecided_hooks[event](function, site);                \
+			return;                                                \
+		}                                                              \
+		chosen_hooks[event](verdict->single_client, site);             \
+	}
+
+CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
+CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE)
+CHOOSING(choose_tailcall, PLAN_TAILCALL, SHIM_CALL_INSTRUMENTATION_TAIL_CALL)
+
+static bool is_choice(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+
+	return plan->count == 1 && plan->decides && !plan->tracks &&
+	       entry->kind <= PLAN_FRAME && !entry->handle->may_go &&
+	       entry->handle->fast[0] && entry->handle->fast[1];
+}
+
+/* Whether the table leads to it, and not straight to a hook. */
+static bool is_run(const struct plan *plan)
+{
+	return plan->count > 0 && !is_paused && !is_direct(plan) &&
+	       !is_choice(plan);
+}
+
+/* What is called, or jumped to, for each event; NULL: nothing. */
+struct ways {
+	void *enter, *leave, *tail_call, *unwinding;
+};
+
+static void point_ways(const struct plan *plan, const struct ways *ways)
+{
+	const struct leaves_hooks hooks = { ways->leave, ways->tail_call,
+					    ways->unwinding };
+
+	table_point(ways->enter,
+		    plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
+}
+
+static bool has_raw(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->entries[i].raw)
+			return true;
+	return false;
+}
+
+/* Stubs for the hooks of one profiler, or of several. */
+static void point_at_stubs(const struct plan *plan, struct ways ways)
+{
+	const struct plan_entry *entry = plan->single_entry;
+
+	if (entry && !entry->asks) {
+		ways.enter = entry->hooks[PLAN_ENTER] ? ways.enter : NULL;
+		ways.leave = entry->hooks[PLAN_LEAVE] ? ways.leave : NULL;
+	}
+	if (!plan->tail_calls)
+		ways.tail_call = ways.leave;
+	if (!has_raw(plan))
+		ways.unwinding = NULL;
+	point_ways(plan, &ways);
+}
+
+/* One profiler's own hooks. */
+static void point_at_hooks(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+	const struct shim_handle *handle = entry->handle;
+
+	point_ways(plan, &(struct ways){
+				 (void *)handle->fast[0],
+				 (void *)handle->fast[1],
+				 entry->hooks[2],
+				 entry->raw ? (void *)handle->fast[1] : NULL,
+			 });
+}
+
+static void point_at_choice(const struct plan *plan)
+{
+	const struct plan_entry *entry = &plan->entries[0];
+
+	verdict_single(entry->filter, entry->mapper);
+	for (int i = PLAN_ENTER; i <= PLAN_TAILCALL; i++)
+		chosen_hooks[i] = (shim_site_hook)(void (*)(void))
+					  entry->handle->fast[i];
+	undecided_hooks[PLAN_ENTER] =
+		plan->asks ? plan_asking_enter : plan_enter;
+	undecided_hooks[PLAN_LEAVE] = plan_leave;
+	undecided_hooks[PLAN_TAILCALL] = plan_tailcall;
+	point_ways(plan, &(struct ways){
+				 (void *)choose_enter,
+				 (void *)choose_leave,
+				 entry->tail_calls ? (void *)choose_tailcall :
+						     (void *)choose_leave,
+				 entry->raw ? (void *)choose_leave : NULL,
+			 });
+}
+
+static void point_at(const struct plan *plan)
+{
+	if (is_choice(plan))
+		point_at_choice(plan);
+	else if (is_direct(plan))
+		point_at_hooks(plan);
+	else if (plan->inspects)
+		point_at_stubs(plan, (struct ways){ plan_inspecting_enter,
+						    plan_inspecting_leave,
+						    plan_inspecting_tailcall,
+						    plan_inspecting_unwinding });
+	else if (plan->slow)
+		point_at_stubs(plan, (struct ways){ plan_slow_enter,
+						    plan_slow_leave,
+						    plan_slow_tailcall,
+						    plan_inspecting_unwinding });
+	else
+		point_at_stubs(plan, (struct ways){ plan_enter, plan_leave,
+						    plan_tailcall,
+						    plan_unwinding });
+}
+
+/* What was off is on: before any hook is, and once more when all are.  Between
+ * the two an enter may be seen whose leave is not. */
+static void begin_again(void)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		for (int i = 0; i < 2; i++)
+			if (h->fast[i] && h->restarted[i])
+				h->fast[i] = h->restarted[i];
+	}
+	RAISE_TO(AUDIENCE_BUILTIN, calls_started);
+}
+
+/*
+ * Off has two switches, one behind the other: the call sites in the program's
+ * code, which make it cheap, and the table, which makes it sure.  Calls through
+ * a pointer, objects that come later, code that may not be written: whatever
+ * still calls, calls nothing.
+ */
+static void point(const struct plan *plan)
+{
+	static bool is_off;
+
+	if (plan->count > 0 && !is_paused) {
+		if (is_off)
+			begin_again();
+		point_at(plan);
+		if (is_off) {
+			sites_switch_all(true);
+			begin_again();
+			calls_note();
+		}
+		is_off = false;
+		return;
+	}
+	table_point(NULL, NULL);
+	if (!is_off) {
+		sites_switch_all(false);
+		calls_note();
+	}
+	is_off = true;
+}
+
+void plan_filters_changed(void)
+{
+	if (!plan_current)
+		return;
+	begin_again();
+	point(plan_current);
+}
+
+/* --- old plans --- */
+
+/* The first plan needs no memory from the system, and is free again later. */
+#define SPARE_ROOM 8
+#define PLAN_SIZE(room)                                                        \
+	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) +            \
+	 3 * ((room) + 1) * sizeof(void *))
+
+static _Alignas(struct plan) char spare_memory[PLAN_SIZE(SPARE_ROOM)];
+static struct plan *const spare = (struct plan *)spare_memory;
+
+static struct plan *allocate(void)
+{
+	size_t count = 0, size;
+	struct plan *plan;
+	void *memory;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		count += 2;
+	if (count <= SPARE_ROOM && spare->size == 0) {
+		*spare = (struct plan){ .size = sizeof(spare_memory),
+					.room = SPARE_ROOM };
+		return spare;
+	}
+	size = PLAN_SIZE(count);
+	if (sys_map(size, &memory) < 0)
+		return NULL;
+	plan = memory;
+	plan->size = size;
+	plan->room = (uint32_t)count;
+	return plan;
+}
+
+static void retire(struct plan *plan)
+{
+	if (!plan || plan->size == 0)
+		return;
+	plan->next = retired;
+	retired = plan;
+}
+
+/* Not waiting: who is in a plan may want the lock we hold. */
+static void free_retired(void)
+{
+	const struct thread *self = thread_current;
+
+	if (!retired || (self && (self->dispatching || self->frame)) ||
+	    !plan_wait(0))
+		return;
+	while (retired) {
+		struct plan *plan = retired;
+
+		retired = plan->next;
+		if (plan == spare)
+			plan->size = 0;
+		else
+			sys_unmap(plan, plan->size);
+	}
+}
+
+/* No memory for a plan: what needs none goes on, a profiler of ours that stays. */
+static struct plan nothing;
+
+static void give_up(void)
+{
+	struct plan *before = (struct plan *)plan_current;
+	const struct shim_handle *left = NULL;
+	unsigned count = 0;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (h->builtin && is_wanted(h) && h->fast[0]) {
+			left = h;
+			count++;
+		}
+	}
+	log_line("%s", "no memory for a change of hooks: those of modules are "
+		       "off");
+	__atomic_store_n(&is_tracking, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&plan_current, &nothing, __ATOMIC_RELEASE);
+	retire(before);
+	if (count == 1 && !is_paused)
+		table_point((void *)left->fast[0], (void *)left->fast[1]);
+	else
+		table_point(NULL, NULL);
+}
+
+/* Our own profilers look for themselves. */
+static bool has_module(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (!plan->entries[i].handle->builtin ||
+		    plan->entries[i].filter >= 0)
+			return true;
+	return false;
+}
+
+void plan_update(void)
+{
+	struct plan *before = (struct plan *)plan_current, *plan;
+	bool is_early, decided;
+
+	free_retired();
+	plan = allocate();
+	if (!plan) {
+		give_up();
+		return;
+	}
+	make(plan);
+	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_decoding,
+			 plan->tracks || plan->inspects || plan->tail_calls,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&is_watching, has_module(plan), __ATOMIC_RELEASE);
+	__atomic_store_n(&is_landing, plan->sorts || plan->sorts_landed,
+			 __ATOMIC_RELEASE);
+	/* The table has many slots, the plan is one pointer: whoever comes in
+	 * or goes sees no enter without its leave if it is the plan that
+	 * decides.  So the way through the plan is opened before the new one is
+	 * there, and closed when it is. */
+	decided = before && (before->decides || plan->decides);
+	if (decided)
+		begin_again();
+	is_early = before && is_run(plan);
+	if (is_early)
+		point(plan);
+	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
+	sites_unfilter_all();
+	if (!is_early)
+		point(plan);
+	if (decided)
+		begin_again();
+	retire(before);
+	free_retired();
+}
+
+bool plan_is_tracking(void)
+{
+	return __atomic_load_n(&is_tracking, __ATOMIC_ACQUIRE);
+}
+
+bool plan_watches_images(void)
+{
+	return __atomic_load_n(&is_watching, __ATOMIC_ACQUIRE);
+}
+
+bool plan_landed(void)
+{
+	if (!__atomic_load_n(&is_landing, __ATOMIC_ACQUIRE))
+		return false;
+	if (!__atomic_exchange_n(&has_landed, true, __ATOMIC_ACQ_REL))
+		plan_changed();
+	return true;
+}
+
+void plan_forked(bool paused)
+{
+	is_paused = paused;
+	table_forked();
+	if (plan_current)
+		point(plan_current);
+}
+
+static int update(void *unused)
+{
+	(void)unused;
+	if (state_get() == STATE_RUNNING)
+		plan_update();
+	return 0;
+}
+
+void plan_changed(void)
+{
+	state_slowly(update, NULL);
+}
+
+void plan_start_code(void)
+{
+	if (__atomic_load_n(&is_decoding, __ATOMIC_ACQUIRE))
+		code_start();
+}
+
+void plan_finish(void)
+{
+	is_finished = true;
+	plan_update();
+}
+
+void plan_pause(bool paused)
+{
+	is_paused = paused;
+	plan_update();
+}
+
+void plan_forget(struct shim_handle *handle)
+{
+	if (handle->filter_slot >= 0)
+		verdict_release(handle->filter_slot);
+	if (handle->mapper_slot >= 0)
+		verdict_release(handle->mapper_slot);
+}

@@ -1,0 +1,410 @@
+/*
+ * C++ exceptions: thrown, caught, and what they unwind.
+ *
+ * The functions of the C++ library are stubs (arch/.../entry) that jump to the
+ * real ones, so that nobody who walks the stack finds us there.  An object may
+ * bring a library of its own, or have come with one that only it can see: then
+ * the definition that follows ours is none, and it is looked for from the
+ * object that called, where the dynamic linker would have found it without us.
+ *
+ * The personality routine is asked at every frame; when it says that the frame
+ * has a landing pad, everything deeper is gone.  _Unwind_GetCFA is then the
+ * stack pointer that the frame had at its call.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "dispatch/frame_exits.h"
+#include "dispatch/plan.h"
+#include "inspect/info.h"
+#include "os/lookup.h"
+#include "runtime/contract.h"
+#include "runtime/events.h"
+#include "runtime/landings.h"
+#include "runtime/log.h"
+#include "unwind/lsda.h"
+#include "unwind/unwind.h"
+
+#include <shim/cpu.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* --- the real functions --- */
+
+struct function {
+	const char *name;
+	const char *library;
+	void *real;	/* the one that follows ours, if there is one */
+};
+
+/* What was found from a caller.  Of use until the program closes a library. */
+struct known {
+	uint32_t is_busy;
+	uint32_t closes;
+	const struct function *function;
+	const void *caller;
+	void *real;
+};
+
+static struct known known[256];
+
+static struct known *place_of(const struct function *function,
+			      const void *caller)
+{
+	uintptr_t hash = ((uintptr_t)caller >> 1) ^ ((uintptr_t)function >> 3);
+
+	return &known[(hash ^ hash >> 8) % 256];
+}
+
+static bool begin_use(struct known *place)
+{
+	return __atomic_exchange_n(&place->is_busy, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+static void end_use(struct known *place)
+{
+	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
+}
+
+static void *recall(const struct function *function, const void *caller)
+{
+	struct known *place = place_of(function, caller);
+	void *real = NULL;
+
+	if (!begin_use(place))
+		return NULL;
+	if (place->function == function && place->caller == caller &&
+	    place->closes == edge_closes())
+		real = place->real;
+	end_use(place);
+	return real;
+}
+
+static void remember(const struct function *function, const void *caller,
+		     void *real, uint32_t closes)
+{
+	struct known *place = place_of(function, caller);
+
+	if (!begin_use(place))
+		return;
+	place->function = function;
+	place->caller = caller;
+	place->real = real;
+	place->closes = closes;
+	end_use(place);
+}
+
+static void *find_from(const struct function *function, const void *caller)
+{
+	uint32_t closes = edge_closes();
+	void *real = recall(function, caller);
+
+	if (real)
+		return real;
+	if (caller)
+		real = lookup_near(caller, function->name);
+	if (!real)
+		real = lookup_beside(function->library, function->name);
+	if (real)
+		remember(function, caller, real, closes);
+	return real;
+}
+
+static void *find(struct function *function, const void *caller)
+{
+	if (!function->real)
+		function->real = edge_next(function->name);
+	return function->real ? function->real : find_from(function, caller);
+}
+
+/* As ld.so ends a program that lacks a symbol. */
+static void missing(void)
+{
+	log_line("%s", "no C++ library where a program throws");
+	log_give_up();
+	_exit(127);
+}
+
+static void *find_or_end(struct function *function, const void *caller)
+{
+	void *real = find(function, caller);
+
+	return real ? real : (void *)missing;
+}
+
+/* What a profiler throws in a callback is its own affair. */
+static bool is_told(void)
+{
+	return state_get() == STATE_RUNNING &&
+	       !(thread_current && thread_current->guard);
+}
+
+/* --- what is thrown --- */
+
+#define GNU   0x474e5543432b2b00ull /* "GNUCC++" */
+#define CLANG 0x434c4e47432b2b00ull /* "CLNGC++" */
+
+/* Where the C++ libraries have these before the unwinder's header; their own
+ * header is as long. */
+#define GNU_HEADER   80
+#define CLANG_HEADER 96
+
+/* The thrown object, right behind the header; of std::rethrow_exception, that
+ * of the exception it stands for.  NULL: it is another language's. */
+static const void *object_of(const struct _Unwind_Exception *exception)
+{
+	uint64_t class = exception->exception_class;
+
+	if (class == GNU || class == CLANG)
+		return exception + 1;
+	if (class == (GNU | 1))
+		return *(void **)((uintptr_t)exception - GNU_HEADER);
+	return NULL;
+}
+
+/* The object of the exception that the C++ library has at @header. */
+static const void *object_at(uintptr_t header)
+{
+	const struct _Unwind_Exception *gnu = (void *)(header + GNU_HEADER);
+	const struct _Unwind_Exception *clang = (void *)(header + CLANG_HEADER);
+
+	if ((gnu->exception_class & ~1ull) == GNU)
+		return object_of(gnu);
+	if (clang->exception_class == CLANG)
+		return object_of(clang);
+	return NULL;
+}
+
+static struct function throw_function = { "__cxa_throw", "libstdc++.so.6",
+					  NULL };
+static struct function rethrow_function = { "__cxa_rethrow", "libstdc++.so.6",
+					    NULL };
+static struct function begin_function = { "__cxa_begin_catch",
+					  "libstdc++.so.6", NULL };
+static struct function end_function = { "__cxa_end_catch", "libstdc++.so.6",
+					NULL };
+static struct function globals_function = { "__cxa_get_globals",
+					    "libstdc++.so.6", NULL };
+static struct function type_function = { "__cxa_current_exception_type",
+					 "libstdc++.so.6", NULL };
+
+/* Called by the stubs. */
+HIDDEN void *edge_throws(const void *object, const void *type, void *destructor,
+			 const void *caller);
+HIDDEN void *edge_rethrows(long a, long b, long c, const void *caller);
+HIDDEN void *edge_catches(const struct _Unwind_Exception *exception, long b,
+			  long c, const void *caller);
+HIDDEN void *edge_caught(long a, long b, long c, const void *caller);
+
+void *edge_throws(const void *object, const void *type, void *destructor,
+		  const void *caller)
+{
+	(void)destructor;
+	if (is_told())
+		RAISE(exception_throw, object, type);
+	return find_or_end(&throw_function, caller);
+}
+
+static void tell_rethrow(const void *caller)
+{
+	void **(*globals)(void) =
+		(void **(*)(void))find(&globals_function, caller);
+	const void *(*type)(void) =
+		(const void *(*)(void))find(&type_function, caller);
+	uintptr_t caught = globals ? (uintptr_t)*globals() : 0;
+
+	RAISE(exception_throw, caught ? object_at(caught) : NULL,
+	      type ? type() : NULL);
+}
+
+void *edge_rethrows(long a, long b, long c, const void *caller)
+{
+	(void)a, (void)b, (void)c;
+	if (is_told() && events_counts.exception_throw > 0)
+		tell_rethrow(caller);
+	return find_or_end(&rethrow_function, caller);
+}
+
+void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
+		   const void *caller)
+{
+	(void)b, (void)c;
+	track_caught(SHIM_CALLER_SP);
+	if (landings_count > 0)
+		landings_caught(SHIM_CALLER_SP);
+	if (is_told())
+		RAISE(exception_catcher_enter, object_of(exception));
+	return find_or_end(&begin_function, caller);
+}
+
+void *edge_caught(long a, long b, long c, const void *caller)
+{
+	(void)a, (void)b, (void)c;
+	if (is_told())
+		RAISE(exception_catcher_leave);
+	return find_or_end(&end_function, caller);
+}
+
+/* --- clauses --- */
+
+static bool clauses;
+
+enum shim_result shim_profiler_enable_clauses(void)
+{
+	ENTRY_INIT();
+	__atomic_store_n(&clauses, true, __ATOMIC_RELEASE);
+	return SHIM_OK;
+}
+
+/* The unwinder's, wherever the program has it. */
+static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
+static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
+static _Unwind_Word (*get_gr)(struct _Unwind_Context *, int);
+static _Unwind_Ptr (*get_start)(struct _Unwind_Context *);
+static void *(*get_table)(struct _Unwind_Context *);
+
+static void *find_unwinder(const char *name)
+{
+	void *real = lookup_first(name);
+
+	return real ? real : lookup_beside("libgcc_s.so.1", name);
+}
+
+static void resolve_unwinder(void)
+{
+	get_ip = (_Unwind_Ptr(*)(struct _Unwind_Context *))find_unwinder(
+		"_Unwind_GetIP");
+	get_gr = (_Unwind_Word(*)(struct _Unwind_Context *, int))find_unwinder(
+		"_Unwind_GetGR");
+	get_start = (_Unwind_Ptr(*)(struct _Unwind_Context *))find_unwinder(
+		"_Unwind_GetRegionStart");
+	get_table = (void *(*)(struct _Unwind_Context *))find_unwinder(
+		"_Unwind_GetLanguageSpecificData");
+	get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))find_unwinder(
+		"_Unwind_GetCFA");
+}
+
+/* The routine has told the unwinder where to go on, and what for. */
+static void tell_clause(_Unwind_Action actions, const void *object,
+			struct _Unwind_Context *context)
+{
+	enum shim_clause type = actions & _UA_HANDLER_FRAME ?
+					SHIM_CLAUSE_CATCH :
+					SHIM_CLAUSE_FINALLY;
+	uintptr_t start, whole, lsda = 0;
+	int64_t filter;
+	int number;
+
+	if (!get_ip || !get_gr || !get_start || !get_table)
+		return;
+	start = get_start(context);
+	filter = (int64_t)get_gr(context, __builtin_eh_return_data_regno(1));
+	number = lsda_number(get_table(context), start, get_ip(context),
+			     (int32_t)filter);
+	/* A part that the compiler has cut off has a table of its own. */
+	whole = start ? info_whole(start) : 0;
+	if (whole != start && walk_code(whole, &lsda) == whole && number >= 0)
+		number += lsda_count((const uint8_t *)lsda, whole);
+	RAISE(exception_clause, whole, number < 0 ? 0 : (uint32_t)number, type,
+	      object);
+}
+
+/* --- unwinding --- */
+
+/* Where the tables do not tell. */
+#define FRAME_SIZE_MAX 65536
+
+typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
+					   _Unwind_Exception_Class class,
+					   struct _Unwind_Exception *exception,
+					   struct _Unwind_Context *context);
+
+static struct function cxx = { "__gxx_personality_v0", "libstdc++.so.6", NULL };
+static struct function c = { "__gcc_personality_v0", "libgcc_s.so.1", NULL };
+
+static uintptr_t get_register(void *context, int number)
+{
+	return get_gr(context, number);
+}
+
+/* How far up the frame goes that a landing pad is about to run in. */
+static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
+{
+	uintptr_t end = 0;
+
+	if (get_gr && get_ip)
+		end = walk_end(get_ip(context), sp, get_register, context);
+	return end > sp ? end : sp + FRAME_SIZE_MAX;
+}
+
+static void land(_Unwind_Action actions,
+		 const struct _Unwind_Exception *exception,
+		 struct _Unwind_Context *context)
+{
+	const void *object =
+		actions & _UA_FORCE_UNWIND ? NULL : object_of(exception);
+	uintptr_t sp;
+
+	if (!get_cfa)
+		return;
+	sp = get_cfa(context);
+	guard_unwound(sp);
+	track_unwound(sp, object, true);
+	if (plan_landed())
+		landings_begin(sp, find_end(context, sp));
+	RAISE(frames_unwound, sp);
+	if (__atomic_load_n(&clauses, __ATOMIC_ACQUIRE) && is_told() &&
+	    events_counts.exception_clause > 0)
+		tell_clause(actions, object, context);
+}
+
+static _Unwind_Reason_Code run(struct function *function, int version,
+			       _Unwind_Action actions,
+			       _Unwind_Exception_Class class,
+			       struct _Unwind_Exception *exception,
+			       struct _Unwind_Context *context)
+{
+	_Unwind_Reason_Code result;
+	personality real;
+
+	if (!get_cfa)
+		resolve_unwinder();
+	real = (personality)find(function,
+				 get_ip ? (void *)get_ip(context) : NULL);
+	if (!real)
+		return _URC_FATAL_PHASE1_ERROR;
+	/* What unwinds everything ends the thread. */
+	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE))
+		edge_thread_unwinds();
+	result = real(version, actions, class, exception, context);
+	if ((actions & _UA_CLEANUP_PHASE) && result == _URC_INSTALL_CONTEXT)
+		land(actions, exception, context);
+	return result;
+}
+
+EDGE _Unwind_Reason_Code __gxx_personality_v0(
+	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
+EDGE _Unwind_Reason_Code __gcc_personality_v0(
+	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
+
+_Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions,
+					 _Unwind_Exception_Class class,
+					 struct _Unwind_Exception *exception,
+					 struct _Unwind_Context *context)
+{
+	return run(&cxx, version, actions, class, exception, context);
+}
+
+_Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
+					 _Unwind_Exception_Class class,
+					 struct _Unwind_Exception *exception,
+					 struct _Unwind_Context *context)
+{
+	return run(&c, version, actions, class, exception, context);
+}

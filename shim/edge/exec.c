@@ -1,0 +1,256 @@
+/*
+ * The exec family: told before it happens.  Nothing else changes, not even in
+ * the child of a vfork, where profilers run with the parent's memory.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "os/text.h"
+#include "runtime/events.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/kept_signals.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <shim/banned.h>
+
+#define FIND(pointer, name) \
+	(pointer ? (void)0 : (void)(*(void **)&pointer = edge_next(name)))
+
+typedef int (*exec_function)(const char *path, char *const arguments[],
+			     char *const environment[]);
+typedef int (*exec_plain_function)(const char *path, char *const arguments[]);
+
+static exec_function real_execve, real_execvpe;
+static exec_plain_function real_execv, real_execvp;
+static int (*real_fexecve)(int fd, char *const arguments[],
+			   char *const environment[]);
+static int (*real_execveat)(int directory, const char *path,
+			    char *const arguments[], char *const environment[],
+			    int flags);
+
+static void tell(const char *path)
+{
+	int before = errno;
+
+	if (!real_execve) /* before our constructor */
+		edge_exec_resolve();
+	if (state_get() == STATE_RUNNING && path)
+		RAISE(executing, path);
+	sample_exec_begins();
+	kept_exec_begins();
+	edge_exec_ends();
+	hidden_exec_begins();
+	errno = before;
+}
+
+/* exec has returned. */
+static int failed(int result)
+{
+	int error = errno;
+
+	edge_exec_goes_on();
+	sample_exec_failed();
+	kept_exec_failed();
+	hidden_exec_failed();
+	errno = error;
+	return result;
+}
+
+static int missing(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+EDGE int execve(const char *path, char *const arguments[],
+		char *const environment[])
+{
+	tell(path);
+	return failed(real_execve ? real_execve(path, arguments, environment) :
+				    missing());
+}
+
+EDGE int execvpe(const char *file, char *const arguments[],
+		 char *const environment[])
+{
+	tell(file);
+	return failed(real_execvpe ?
+			      real_execvpe(file, arguments, environment) :
+			      missing());
+}
+
+EDGE int execv(const char *path, char *const arguments[])
+{
+	tell(path);
+	return failed(real_execv ? real_execv(path, arguments) : missing());
+}
+
+EDGE int execvp(const char *file, char *const arguments[])
+{
+	tell(file);
+	return failed(real_execvp ? real_execvp(file, arguments) : missing());
+}
+
+EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	char path[40];
+	struct text text;
+
+	text_init(&text, path, sizeof(path));
+	text_add(&text, "/proc/self/fd/");
+	text_add_number(&text, (uint64_t)(unsigned)fd);
+	tell(path);
+	return failed(real_fexecve ? real_fexecve(fd, arguments, environment) :
+				     missing());
+}
+
+EDGE int execveat(int directory, const char *path, char *const arguments[],
+		  char *const environment[], int flags)
+{
+	tell(path);
+	return failed(real_execveat ? real_execveat(directory, path, arguments,
+						    environment, flags) :
+				      missing());
+}
+
+/* --- arguments one by one: into an array on the stack, as libc does --- */
+
+static size_t count_rest(va_list arguments)
+{
+	size_t count = 1;
+
+	while (va_arg(arguments, char *))
+		count++;
+	return count;
+}
+
+/* The array is as long as what the caller has put on the same stack. */
+#define GATHER(array, first)                                                   \
+	va_list list_;                                                         \
+	size_t count_;                                                         \
+	va_start(list_, first);                                                \
+	count_ = 1 + count_rest(list_);                                        \
+	va_end(list_);                                                         \
+	char *array[count_];                                                   \
+	array[0] = (char *)(first);                                            \
+	va_start(list_, first);                                                \
+	for (size_t i_ = 1; i_ < count_; i_++)                                 \
+		array[i_] = va_arg(list_, char *)
+
+EDGE int execl(const char *path, const char *first, ...)
+{
+	GATHER(arguments, first);
+	va_end(list_);
+	return execv(path, arguments);
+}
+
+EDGE int execlp(const char *file, const char *first, ...)
+{
+	GATHER(arguments, first);
+	va_end(list_);
+	return execvp(file, arguments);
+}
+
+EDGE int execle(const char *path, const char *first, ...)
+{
+	char *const *environment;
+
+	GATHER(arguments, first);
+	environment = va_arg(list_, char *const *);
+	va_end(list_);
+	return execve(path, arguments, environment);
+}
+
+/* --- children that libc makes, which have the signals of who makes them --- */
+
+#define SPAWNING(result, failure, call) \
+	do { \
+		hidden_spawn_begins(); \
+		result = real ? call : failure; \
+		keep_error(hidden_spawn_ends); \
+	} while (0)
+
+static void keep_error(void (*call)(void))
+{
+	int before = errno;
+
+	call();
+	errno = before;
+}
+
+typedef int (*spawner)(pid_t *, const char *,
+		       const posix_spawn_file_actions_t *,
+		       const posix_spawnattr_t *, char *const[], char *const[]);
+
+EDGE int posix_spawn(pid_t *pid, const char *path,
+		     const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attributes,
+		     char *const arguments[], char *const environment[])
+{
+	static spawner real;
+	int result;
+
+	FIND(real, "posix_spawn");
+	SPAWNING(result, ENOSYS,
+		 real(pid, path, actions, attributes, arguments, environment));
+	return result;
+}
+
+EDGE int posix_spawnp(pid_t *pid, const char *file,
+		      const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *attributes,
+		      char *const arguments[], char *const environment[])
+{
+	static spawner real;
+	int result;
+
+	FIND(real, "posix_spawnp");
+	SPAWNING(result, ENOSYS,
+		 real(pid, file, actions, attributes, arguments, environment));
+	return result;
+}
+
+/* These names are none that our own code may call. */
+EDGE int run_command(const char *command) __asm__("system");
+
+int run_command(const char *command)
+{
+	static int (*real)(const char *);
+	int result;
+
+	FIND(real, "system");
+	SPAWNING(result, missing(), real(command));
+	return result;
+}
+
+EDGE void *open_command(const char *command,
+			const char *modes) __asm__("popen");
+
+/* A FILE. */
+void *open_command(const char *command, const char *modes)
+{
+	static void *(*real)(const char *, const char *);
+	void *result;
+
+	FIND(real, "popen");
+	SPAWNING(result, NULL, real(command, modes));
+	return result;
+}
+
+void edge_exec_resolve(void)
+{
+	real_execve = (exec_function)edge_next("execve");
+	real_execvpe = (exec_function)edge_next("execvpe");
+	real_execv = (exec_plain_function)edge_next("execv");
+	real_execvp = (exec_plain_function)edge_next("execvp");
+	real_fexecve = (int (*)(int, char *const[], char *const[]))edge_next(
+		"fexecve");
+	real_execveat = (int (*)(int, const char *, char *const[],
+				 char *const[], int))edge_next("execveat");
+}

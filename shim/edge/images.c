@@ -1,0 +1,278 @@
+/*
+ * Objects that come and go while the program runs.
+ *
+ * dlopen looks at who called it: a name without a slash is looked for where
+ * that object says (RPATH, RUNPATH); $ORIGIN is where it lies.  So dlopen is a
+ * stub that jumps; what it jumps to is a function of ours only if the caller
+ * makes no difference and somebody wants to know how it ends.  Otherwise what
+ * came is noticed by the first call in it (shim_image_note).
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "coverage/coverage.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "inspect/code.h"
+#include "inspect/code_cache.h"
+#include "inspect/debuginfo_prefetch.h"
+#include "os/text.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+#include "unwind/unwind.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+typedef void *(*opener)(const char *path, int flags);
+typedef void *(*space_opener)(Lmid_t space, const char *path, int flags);
+
+static opener real_dlopen;
+static space_opener real_dlmopen;
+static int (*real_dlclose)(void *handle);
+static uint32_t closes;
+
+static void look_again(void)
+{
+	image_look_again();
+	coverage_look();
+	ahead_look();
+	image_raise_pending();
+}
+
+/* --- does it matter who calls? --- */
+
+struct search {
+	uintptr_t caller;
+	bool is_first;
+	bool is_free;
+};
+
+static bool contains(const struct dl_phdr_info *object, uintptr_t address)
+{
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    address - (object->dlpi_addr + part->p_vaddr) <
+			    part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool has_tag(const struct dl_phdr_info *object, ElfW(Sxword) tag,
+		    ElfW(Xword) bits)
+{
+	const ElfW(Dyn) *entry = NULL;
+
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(object->dlpi_addr +
+					       object->dlpi_phdr[i].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == tag && (entry->d_un.d_val & bits))
+			return true;
+	return false;
+}
+
+/* An RPATH also holds for what its object loaded; the program's own holds for
+ * all, ours included. */
+static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
+{
+	const ElfW(Xword) any = ~(ElfW(Xword))0;
+	struct search *search = argument;
+
+	(void)size;
+	if (!search->is_first && has_tag(object, DT_RPATH, any))
+		search->is_free = false;
+	search->is_first = false;
+	if (contains(object, search->caller) &&
+	    (has_tag(object, DT_RPATH, any) ||
+	     has_tag(object, DT_RUNPATH, any) ||
+	     has_tag(object, DT_FLAGS_1, DF_1_NODEFLIB)))
+		search->is_free = false;
+	return 0;
+}
+
+static bool is_free(const char *path, const void *caller)
+{
+	struct search search = {
+		.caller = (uintptr_t)caller,
+		.is_first = true,
+		.is_free = true,
+	};
+	bool has_slash = false;
+
+	for (const char *at = path; *at; at++) {
+		if (*at == '$')
+			return false;
+		has_slash |= *at == '/';
+	}
+	if (!has_slash)
+		dl_iterate_phdr(look_at, &search);
+	return search.is_free;
+}
+
+/* --- opening --- */
+
+static bool is_watched(const char *path, int flags)
+{
+	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
+	       (coverage_is_on() || ahead_is_on() || plan_watches_images() ||
+		(events_counts.image_loading | events_counts.image_failed |
+		 events_counts.image_loaded));
+}
+
+/* True if the loader's text was taken, and the program's dlerror() would not
+ * find it any more. */
+static bool tell_failure(const char *path)
+{
+	char copy[512];
+	struct text text;
+	const char *reason;
+
+	if (events_counts.image_failed == 0)
+		return false;
+	reason = dlerror();
+	text_init(&text, copy, sizeof(copy));
+	text_add(&text, reason ? reason : "");
+	RAISE(image_failed, path, copy);
+	return true;
+}
+
+/* That it fails again leaves the text where the program looks for it. */
+static void *open_watched(const char *path, int flags)
+{
+	void *handle = real_dlopen(path, flags);
+
+	if (!handle && tell_failure(path))
+		handle = real_dlopen(path, flags);
+	if (handle)
+		look_again();
+	return handle;
+}
+
+static void *open_watched_in(Lmid_t space, const char *path, int flags)
+{
+	void *handle = real_dlmopen(space, path, flags);
+
+	if (!handle && tell_failure(path))
+		handle = real_dlmopen(space, path, flags);
+	if (handle)
+		look_again();
+	return handle;
+}
+
+/* Called by the stubs in entry.S, which jump to what they return. */
+HIDDEN void *edge_opens(const char *path, int flags, long unused,
+			const void *caller);
+HIDDEN void *edge_opens_in(Lmid_t space, const char *path, int flags,
+			   const void *caller);
+
+void *edge_opens(const char *path, int flags, long unused, const void *caller)
+{
+	(void)unused;
+	if (!real_dlopen)
+		edge_images_resolve();
+	if (flags & RTLD_DEEPBIND)
+		table_opens_deep();
+	image_opening(false);
+	if (!is_watched(path, flags))
+		return (void *)real_dlopen;
+	coverage_prepare();
+	RAISE(image_loading, path);
+	if (is_free(path, caller))
+		return (void *)open_watched;
+	image_opening(true);
+	return (void *)real_dlopen;
+}
+
+void *edge_opens_in(Lmid_t space, const char *path, int flags,
+		    const void *caller)
+{
+	(void)space;
+	if (!real_dlmopen)
+		edge_images_resolve();
+	if (flags & RTLD_DEEPBIND)
+		table_opens_deep();
+	image_opening(false);
+	if (!is_watched(path, flags))
+		return (void *)real_dlmopen;
+	coverage_prepare();
+	RAISE(image_loading, path);
+	if (is_free(path, caller))
+		return (void *)open_watched_in;
+	image_opening(true);
+	return (void *)real_dlmopen;
+}
+
+void *edge_open(const char *path, int flags)
+{
+	void *handle;
+
+	if (!real_dlopen)
+		edge_images_resolve();
+	handle = real_dlopen(path, flags);
+	if (handle && path && (events_counts.image_loaded > 0 || ahead_is_on()))
+		look_again();
+	return handle;
+}
+
+/* --- closing --- */
+
+/* A handle is the loader's description of the object.  The program itself, the
+ * first of them, stays.  What modules were not told of does not end for them
+ * either (row P-66). */
+static void tell_unloading(const struct link_map *object)
+{
+	shim_image image;
+
+	if (object && object->l_prev &&
+	    shim_image_from_address(object->l_ld, &image) == SHIM_OK &&
+	    image_was_told(image))
+		RAISE(image_unloading, image);
+}
+
+EDGE int dlclose(void *handle)
+{
+	int result;
+
+	if (!real_dlclose)
+		edge_images_resolve();
+	if (state_get() != STATE_RUNNING)
+		return real_dlclose(handle);
+	/* What goes without having been known would never have been there. */
+	if (image_is_unseen())
+		image_look_again();
+	if (events_counts.image_unloading > 0)
+		tell_unloading(handle);
+	image_closing(1);
+	result = real_dlclose(handle);
+	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
+	code_closed();
+	known_closed();
+	image_closing(0);
+	walk_closed();
+	image_raise_pending();
+	return result;
+}
+
+uint32_t edge_closes(void)
+{
+	return __atomic_load_n(&closes, __ATOMIC_ACQUIRE);
+}
+
+void edge_images_resolve(void)
+{
+	real_dlopen = (opener)edge_next("dlopen");
+	real_dlmopen = (space_opener)edge_next("dlmopen");
+	real_dlclose = (int (*)(void *))edge_next("dlclose");
+}

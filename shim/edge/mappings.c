@@ -1,0 +1,144 @@
+/*
+ * What the program maps: calls go on to whoever would have got them without us, and
+ * are told to those who want to know of allocations.  So that the doors can have
+ * libc's names this file does without <shim/banned.h>.
+ */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS	/* it makes one name of mmap and mmap64 */
+#include "edge/edge.h"
+
+#include "heap/allocations.h"
+#include "heap/mappings.h"
+#include "runtime/thread.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
+static int (*next_munmap)(void *, size_t);
+static void *(*next_mremap)(void *, size_t, size_t, int, ...);
+static int (*next_brk)(void *);
+static void *(*next_sbrk)(intptr_t);
+
+void edge_mappings_resolve(void)
+{
+	next_mmap = edge_next("mmap");
+	next_munmap = edge_next("munmap");
+	next_mremap = edge_next("mremap");
+	next_brk = edge_next("brk");
+	next_sbrk = edge_next("sbrk");
+}
+
+/* Not what profilers do, in their callbacks, slow hooks and threads. */
+static bool is_told(void)
+{
+	return allocations_are_told() && allocations_are_the_programs();
+}
+
+/* Before we know who is behind us there is the system. */
+static void *map(void *address, size_t size, int protection, int flags, int fd,
+		 off_t offset)
+{
+	if (next_mmap)
+		return next_mmap(address, size, protection, flags, fd, offset);
+	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd,
+			       offset);
+}
+
+EDGE void *mmap(void *address, size_t size, int protection, int flags, int fd,
+		off_t offset)
+{
+	void *mapped = map(address, size, protection, flags, fd, offset);
+
+	if (__builtin_expect(is_told(), 0) && mapped != MAP_FAILED)
+		mappings_got((uintptr_t)mapped, size, protection, flags);
+	return mapped;
+}
+
+EDGE void *mmap64(void *address, size_t size, int protection, int flags, int fd,
+		  off64_t offset)
+{
+	return mmap(address, size, protection, flags, fd, offset);
+}
+
+EDGE int munmap(void *address, size_t size)
+{
+	/* Of others' memory as well as of the program's: what is not aligned is
+	 * going to be refused. */
+	if (__builtin_expect(is_told(), 0) && (uintptr_t)address % 4096 == 0 &&
+	    size != 0)
+		mappings_give((uintptr_t)address, size);
+	if (next_munmap)
+		return next_munmap(address, size);
+	return (int)syscall(SYS_munmap, address, size);
+}
+
+static void *remap(void *address, size_t size, size_t new_size, int flags,
+		   void *new_address)
+{
+	if (next_mremap)
+		return next_mremap(address, size, new_size, flags, new_address);
+	return (void *)syscall(SYS_mremap, address, size, new_size, flags,
+			       new_address);
+}
+
+/* Of size 0 it maps the same once more. */
+EDGE void *mremap(void *address, size_t size, size_t new_size, int flags, ...)
+{
+	struct mappings_change change = { .is_known = false };
+	void *new_address = NULL, *moved;
+	va_list more;
+
+	if (flags & MREMAP_FIXED) {
+		va_start(more, flags);
+		new_address = va_arg(more, void *);
+		va_end(more);
+	}
+	if (!__builtin_expect(is_told(), 0))
+		return remap(address, size, new_size, flags, new_address);
+	if (size != 0)
+		mappings_change_begins(&change, (uintptr_t)address, size);
+	moved = remap(address, size, new_size, flags, new_address);
+	if (moved == MAP_FAILED)
+		mappings_changed(&change, 0, 0);
+	else if (change.is_known)
+		mappings_changed(&change, (uintptr_t)moved, new_size);
+	else if (size == 0)
+		mappings_got((uintptr_t)moved, new_size, PROT_READ | PROT_WRITE,
+			     MAP_SHARED);
+	return moved;
+}
+
+EDGE void *sbrk(intptr_t change)
+{
+	void *before;
+
+	if (!next_sbrk) {
+		errno = ENOMEM;
+		return (void *)-1;
+	}
+	before = next_sbrk(change);
+	if (__builtin_expect(is_told(), 0) && change != 0 &&
+	    before != (void *)-1)
+		mappings_break_moved((uintptr_t)before,
+				     (uintptr_t)before + (uintptr_t)change);
+	return before;
+}
+
+EDGE int brk(void *end)
+{
+	void *before = next_sbrk ? next_sbrk(0) : NULL;
+	int result;
+
+	if (!next_brk) {
+		errno = ENOMEM;
+		return -1;
+	}
+	result = next_brk(end);
+	if (__builtin_expect(is_told(), 0) && result == 0 && before != end)
+		mappings_break_moved((uintptr_t)before, (uintptr_t)end);
+	return result;
+}

@@ -1,0 +1,483 @@
+/*
+ * Locks: a call tries first, and if that works it is over; who has to wait says so
+ * before and after.
+ *
+ * Each door is one load and a jump; where calls come through a slot of their image,
+ * not even that: it leads to what tries, or to libc if nobody wants to know
+ * (dispatch/got_slots.h).  What a call returns, errno,
+ * and whether it is a point of cancellation are libc's affair: whatever could be
+ * answered otherwise than by trying is left to it.
+ *
+ * libc has two versions of condition variables.  Theirs are of one size and both
+ * begin as zeros, but they do not mix; so all functions that use one go by here, and
+ * on to the newer ones.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "dispatch/got_slots.h"
+#include "edge/lock_events.h"
+#include "os/lookup.h"
+#include "runtime/log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <shim/cpu.h>
+#include <threads.h>
+#include <time.h>
+
+#include <shim/banned.h>
+
+#define COLD __attribute__((cold, noinline))
+#define LINE __attribute__((aligned(64)))	/* of the instruction cache */
+
+typedef const struct timespec *deadline;
+
+/* function(result, name, parameters, arguments) */
+#define EACH_TRIED(F)                                                          \
+	F(int, pthread_mutex_lock, (pthread_mutex_t * l), (l))                 \
+	F(int, pthread_mutex_trylock, (pthread_mutex_t * l), (l))              \
+	F(int, pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t),     \
+	  (l, t))                                                              \
+	F(int, pthread_mutex_clocklock,                                        \
+	  (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t))           \
+	F(int, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))             \
+	F(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l))          \
+	F(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, deadline t), \
+	  (l, t))                                                              \
+	F(int, pthread_rwlock_clockrdlock,                                     \
+	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))          \
+	F(int, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l))             \
+	F(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l))          \
+	F(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, deadline t), \
+	  (l, t))                                                              \
+	F(int, pthread_rwlock_clockwrlock,                                     \
+	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))          \
+	F(int, pthread_spin_lock, (pthread_spinlock_t * l), (l))               \
+	F(int, pthread_spin_trylock, (pthread_spinlock_t * l), (l))            \
+	F(int, sem_wait, (sem_t * l), (l))                                     \
+	F(int, sem_trywait, (sem_t * l), (l))                                  \
+	F(int, sem_timedwait, (sem_t * l, deadline t), (l, t))                 \
+	F(int, sem_clockwait, (sem_t * l, clockid_t c, deadline t), (l, c, t)) \
+	F(int, mtx_lock, (mtx_t * l), (l))                                     \
+	F(int, mtx_trylock, (mtx_t * l), (l))                                  \
+	F(int, mtx_timedlock, (mtx_t * l, deadline t), (l, t))
+
+#define EACH_CONDITION(F)                                                      \
+	F(int, pthread_cond_wait, (pthread_cond_t * l, pthread_mutex_t * m),   \
+	  (l, m))                                                              \
+	F(int, pthread_cond_timedwait,                                         \
+	  (pthread_cond_t * l, pthread_mutex_t * m, deadline t), (l, m, t))    \
+	F(int, pthread_cond_clockwait,                                         \
+	  (pthread_cond_t * l, pthread_mutex_t * m, clockid_t c, deadline t),  \
+	  (l, m, c, t))                                                        \
+	F(int, cnd_wait, (cnd_t * l, mtx_t * m), (l, m))                       \
+	F(int, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
+
+/* Only so that they are of the same version. */
+#define EACH_OTHER(F)                                                          \
+	F(int, pthread_cond_init,                                              \
+	  (pthread_cond_t * l, const pthread_condattr_t *a), (l, a))           \
+	F(int, pthread_cond_destroy, (pthread_cond_t * l), (l))                \
+	F(int, pthread_cond_signal, (pthread_cond_t * l), (l))                 \
+	F(int, pthread_cond_broadcast, (pthread_cond_t * l), (l))
+
+#define EACH(F) EACH_TRIED(F) EACH_CONDITION(F) EACH_OTHER(F)
+
+struct functions {
+#define FIELD(result, name, parameters, arguments) result(*name) parameters;
+	EACH(FIELD)
+#undef FIELD
+};
+
+/* libc's, or of whoever comes after us. */
+static struct functions next;
+
+/* --- what comes of it --- */
+
+static int of_c11(int result)
+{
+	return result == thrd_success  ? 0 :
+	       result == thrd_busy     ? EBUSY :
+	       result == thrd_timedout ? ETIMEDOUT :
+	       result == thrd_nomem    ? ENOMEM :
+					 EINVAL;
+}
+
+/* Who died with the lock has left it to us. */
+static int of_pthread(int result)
+{
+	return result == EOWNERDEAD ? 0 : result;
+}
+
+static int of_semaphore(int result)
+{
+	return result == 0 ? 0 : errno;
+}
+
+/* --- calls that are told: they try, wait, or fail --- */
+
+/*
+ * WAIT(name, ...) is the call that has to wait, ASK(name, ...) one that asks libc
+ * without trying: it does not wait, and may fail.
+ */
+#define WAIT(kind, mutex, outcome, name, parameters, arguments)                \
+	static COLD int wait_##name parameters                                 \
+	{                                                                      \
+		struct shim_lock lock;                                         \
+		int result;                                                    \
+                                                                               \
+		locks_wait_begins(&lock, l, kind, mutex);                      \
+		result = next.name arguments;                                  \
+		locks_wait_ended(&lock, outcome(result));                      \
+		return result;                                                 \
+	}
+
+#define ASK(kind, outcome, name, parameters, arguments)                        \
+	static int ask_##name parameters                                       \
+	{                                                                      \
+		int result = next.name arguments;                              \
+                                                                               \
+		if (__builtin_expect(result == 0, 1))                          \
+			return 0;                                              \
+		if (outcome(result) != 0)                                      \
+			locks_failed(l, kind, outcome(result));                \
+		return result;                                                 \
+	}
+
+/* Without @tries libc is asked at once: it looks at what it was given before it tries,
+ * or is faster. */
+#define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments)    \
+	WAIT(kind, NULL, outcome, name, parameters, arguments)                 \
+	ASK(kind, outcome, name, parameters, arguments)                        \
+	static LINE int told_##name parameters                                 \
+	{                                                                      \
+		int result;                                                    \
+                                                                               \
+		if (tries) {                                                   \
+			result = tried(l);                                     \
+			if (__builtin_expect(result == 0, 1))                  \
+				return 0;                                      \
+			if (result == (busy))                                  \
+				return wait_##name arguments;                  \
+			if (outcome(result) == 0)                              \
+				return result;                                 \
+		}                                                              \
+		return ask_##name arguments;                                   \
+	}
+
+#define ONLY_TRY(kind, outcome, name, parameters, arguments)                   \
+	static int told_##name parameters                                      \
+	{                                                                      \
+		int result = next.name arguments;                              \
+                                                                               \
+		if (__builtin_expect(outcome(result) != 0, 0))                 \
+			locks_failed(l, kind, outcome(result));                \
+		return result;                                                 \
+	}
+
+static bool is_clock(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+static bool is_time(deadline time)
+{
+	return time && time->tv_nsec >= 0 && time->tv_nsec < 1000000000;
+}
+
+#ifdef __GLIBC__
+#define KIND_ROBUST 16
+#define KIND_SHARED 128
+
+/* It keeps a robust mutex locked that it refuses to who tries, because nothing can
+ * be recovered: then the next call would wait for ever. */
+static bool looks_free(const pthread_mutex_t *mutex)
+{
+	return (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) &
+		FUTEX_TID_MASK) == 0;
+}
+#endif
+
+/*
+ * Whether trying is of no use.  While there is one thread, libc takes a free mutex
+ * in less time than it tries one, and nobody can come between; a robust one is not
+ * tried.  Who finds that one taken a moment later waits untold.
+ */
+static inline bool is_asked(const void *lock)
+{
+#ifdef __GLIBC__
+	const pthread_mutex_t *mutex = lock;	/* mtx_t is one, too */
+	int kind = mutex->__data.__kind;
+
+	if (__builtin_expect(kind & KIND_ROBUST, 0))
+		return looks_free(mutex);
+	return shim_is_single_threaded() && mutex->__data.__lock == 0 &&
+	       (kind & KIND_SHARED) == 0;
+#else
+	(void)lock;
+	return false;
+#endif
+}
+
+static inline bool is_robust(const void *lock)
+{
+#ifdef __GLIBC__
+	return ((const pthread_mutex_t *)lock)->__data.__kind & KIND_ROBUST;
+#else
+	(void)lock;
+	return false;
+#endif
+}
+
+static int try_mutex(pthread_mutex_t *mutex)
+{
+	return is_robust(mutex) ? EBUSY : next.pthread_mutex_trylock(mutex);
+}
+
+/*
+ * A time that is over is a try, too: with it a lock that is free is taken, and who
+ * would have to wait is told so without a system call.  libc takes as long for that
+ * as for what may wait, and longer for tryrdlock.
+ */
+static bool reads_by_time;
+
+static inline __attribute__((always_inline)) int
+try_read(pthread_rwlock_t *lock)
+{
+	static const struct timespec over = { .tv_sec = -1 };
+	int result;
+
+	if (__builtin_expect(!reads_by_time, 0))
+		return next.pthread_rwlock_tryrdlock(lock);
+	result = next.pthread_rwlock_timedrdlock(lock, &over);
+	/* (Nor does trying tell that the writer is who asks.) */
+	return result == ETIMEDOUT || result == EDEADLK ? EBUSY : result;
+}
+
+/* Not if the two are not of one library: who counts what is locked would miss some. */
+static void choose_tries(void)
+{
+	Dl_info locks, times;
+
+	reads_by_time =
+		dladdr((void *)next.pthread_rwlock_rdlock, &locks) &&
+		dladdr((void *)next.pthread_rwlock_timedrdlock, &times) &&
+		locks.dli_fbase == times.dli_fbase;
+}
+
+#define MUTEX(plain, name, parameters, arguments)                              \
+	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain,              \
+	    name, parameters, arguments)
+#define READ(plain, name, parameters, arguments)                               \
+	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, try_read, plain, name,          \
+	    parameters, arguments)
+#define WRITE(plain, name, parameters, arguments)                              \
+	TRY(SHIM_LOCK_WRITE, of_pthread, EBUSY, next.pthread_rwlock_trywrlock, \
+	    plain, name, parameters, arguments)
+
+MUTEX(!is_asked(l), pthread_mutex_lock, (pthread_mutex_t * l), (l))
+MUTEX(!is_asked(l), pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t), (l, t))
+MUTEX(is_clock(c) && !is_asked(l), pthread_mutex_clocklock,
+      (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t))
+ONLY_TRY(SHIM_LOCK_MUTEX, of_pthread, pthread_mutex_trylock,
+	 (pthread_mutex_t * l), (l))
+
+READ(true, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
+READ(is_time(t), pthread_rwlock_timedrdlock,
+     (pthread_rwlock_t * l, deadline t), (l, t))
+READ(is_clock(c) && is_time(t), pthread_rwlock_clockrdlock,
+     (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))
+ONLY_TRY(SHIM_LOCK_READ, of_pthread, pthread_rwlock_tryrdlock,
+	 (pthread_rwlock_t * l), (l))
+
+WRITE(true, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l))
+WRITE(is_time(t), pthread_rwlock_timedwrlock,
+      (pthread_rwlock_t * l, deadline t), (l, t))
+WRITE(is_clock(c) && is_time(t), pthread_rwlock_clockwrlock,
+      (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))
+ONLY_TRY(SHIM_LOCK_WRITE, of_pthread, pthread_rwlock_trywrlock,
+	 (pthread_rwlock_t * l), (l))
+
+TRY(SHIM_LOCK_SPIN, of_pthread, EBUSY, next.pthread_spin_trylock, true,
+    pthread_spin_lock, (pthread_spinlock_t * l), (l))
+ONLY_TRY(SHIM_LOCK_SPIN, of_pthread, pthread_spin_trylock,
+	 (pthread_spinlock_t * l), (l))
+
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l), mtx_lock,
+    (mtx_t * l), (l))
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l), mtx_timedlock,
+    (mtx_t * l, deadline t), (l, t))
+ONLY_TRY(SHIM_LOCK_MUTEX, of_c11, mtx_trylock, (mtx_t * l), (l))
+
+/* Semaphores say what is wrong in errno, and are points of cancellation even when
+ * they need not wait. */
+static inline int try_semaphore(sem_t *l)
+{
+	int *error = &errno, before = *error;
+	int result;
+
+	pthread_testcancel();
+	result = next.sem_trywait(l);
+	if (__builtin_expect(result == 0, 1))
+		return 0;
+	result = *error;
+	*error = before;
+	return result;
+}
+
+#define SEMAPHORE(tries, name, parameters, arguments)                          \
+	WAIT(SHIM_LOCK_SEMAPHORE, NULL, of_semaphore, name, parameters,        \
+	     arguments)                                                        \
+	ASK(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments)    \
+	static int told_##name parameters                                      \
+	{                                                                      \
+		int error = tries ? try_semaphore(l) : EINVAL;                 \
+                                                                               \
+		if (__builtin_expect(error == 0, 1))                           \
+			return 0;                                              \
+		return error == EAGAIN ? wait_##name arguments :               \
+					 ask_##name arguments;                 \
+	}
+
+SEMAPHORE(true, sem_wait, (sem_t * l), (l))
+SEMAPHORE(is_time(t), sem_timedwait, (sem_t * l, deadline t), (l, t))
+SEMAPHORE((is_clock(c) && is_time(t)), sem_clockwait,
+	  (sem_t * l, clockid_t c, deadline t), (l, c, t))
+ONLY_TRY(SHIM_LOCK_SEMAPHORE, of_semaphore, sem_trywait, (sem_t * l), (l))
+
+#define CONDITION(outcome, name, parameters, arguments)                        \
+	WAIT(SHIM_LOCK_CONDITION, m, outcome, name, parameters, arguments)     \
+	static int told_##name parameters                                      \
+	{                                                                      \
+		return wait_##name arguments;                                  \
+	}
+
+CONDITION(of_pthread, pthread_cond_wait,
+	  (pthread_cond_t * l, pthread_mutex_t * m), (l, m))
+CONDITION(of_pthread, pthread_cond_timedwait,
+	  (pthread_cond_t * l, pthread_mutex_t * m, deadline t), (l, m, t))
+CONDITION(of_pthread, pthread_cond_clockwait,
+	  (pthread_cond_t * l, pthread_mutex_t * m, clockid_t c, deadline t),
+	  (l, m, c, t))
+CONDITION(of_c11, cnd_wait, (cnd_t * l, mtx_t * m), (l, m))
+CONDITION(of_c11, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
+
+/* --- calls that come before we are ready --- */
+
+/* What the loader wants meanwhile may be an allocator with locks of its own. */
+#define EARLY(result, name, parameters, arguments)                             \
+	static COLD result early_##name parameters                             \
+	{                                                                      \
+		result(*real) parameters =                                     \
+			(result(*) parameters)edge_next(#name);                \
+                                                                               \
+		return real ? real arguments : ENOSYS;                         \
+	}
+EACH(EARLY)
+#undef EARLY
+
+/* --- the doors --- */
+
+static struct functions doors = {
+#define BEGIN(result, name, parameters, arguments) .name = early_##name,
+	EACH(BEGIN)
+#undef BEGIN
+};
+
+#define DOOR(result, name, parameters, arguments)                              \
+	EDGE result name parameters;                                           \
+	result name parameters                                                 \
+	{                                                                      \
+		return doors.name arguments;                                   \
+	}
+EACH(DOOR)
+#undef DOOR
+
+#define OPEN(name, to) __atomic_store_n(&doors.name, to, __ATOMIC_RELEASE)
+
+/* All of them are found before one is used: they call each other. */
+void edge_locks_resolve(void)
+{
+#define FIND(result, name, parameters, arguments)                              \
+	next.name = (result(*) parameters)edge_next(#name);
+	EACH(FIND)
+#undef FIND
+#define OPEN_NEXT(result, name, parameters, arguments)                         \
+	if (next.name)                                                         \
+		OPEN(name, next.name);
+	EACH(OPEN_NEXT)
+#undef OPEN_NEXT
+}
+
+/* --- whether they are told --- */
+
+static bool is_ours(void)
+{
+	return lookup_first("pthread_mutex_lock") == (void *)pthread_mutex_lock;
+}
+
+/* Leads all slots to where the doors lead. */
+static void pass_by(void)
+{
+	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
+	unsigned count = 0;
+
+#define PASS(result, name, parameters, arguments)                              \
+	functions[count++] = (struct slots_function){                          \
+		#name, (void *)name, (void *)doors.name                        \
+	};
+	EACH(PASS)
+#undef PASS
+	slots_pass_by(SLOTS_LOCKS, functions, is_ours());
+}
+
+static bool is_complete(void)
+{
+#define HAS(result, name, parameters, arguments) &&next.name
+	return true EACH(HAS);
+#undef HAS
+}
+
+static void listen(void)
+{
+	if (!is_complete()) {
+		log_line("%s", "the C library lacks some kinds of locks: they "
+			       "are not seen");
+		return;
+	}
+	/* A sanitizer's go on to ours. */
+	if (!is_ours())
+		log_line("%s", "the program has locks of its own: of them those "
+			       "are seen that go on to libc's");
+	choose_tries();
+#define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
+	EACH_TRIED(OPEN_TOLD)
+	EACH_CONDITION(OPEN_TOLD)
+#undef OPEN_TOLD
+}
+
+void edge_locks_decide(bool is_last_chance)
+{
+	static bool decided;
+
+	if (decided || !locks_decide(is_last_chance))
+		return;
+	decided = true;
+	if (locks_are_told())
+		listen();
+	pass_by();
+}
+
+/* The doors first: a call that comes by one is told or not. */
+void edge_locks_begin_late(void)
+{
+	if (!locks_wait_for_late())
+		return;
+	listen();
+	pass_by();
+	locks_begin_late();
+}

@@ -1,0 +1,124 @@
+/*
+ * Thread pointers that the program moves: what is ours of a thread is found by them, as
+ * is libc's.  As long as one is elsewhere calls are not recorded.
+ */
+#include "edge/edge.h"
+
+#include "arch.h"
+#include "dispatch/hooks_switch.h"
+#include "runtime/log.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+#ifdef SYS_arch_prctl
+#include <asm/prctl.h>
+
+#include <shim/banned.h>
+
+#define MOVED_MAX 32
+
+/* From libc's, which is 0 where none is moved, to the program's. */
+static struct {
+	uintptr_t from, to;
+} moved[MOVED_MAX];
+static bool is_told;
+
+__attribute__((visibility("hidden"))) long
+edge_syscall_pointer(long number, long code, unsigned long address);
+
+static int find_moved(uintptr_t to)
+{
+	for (int i = 0; i < MOVED_MAX; i++)
+		if (__atomic_load_n(&moved[i].from, __ATOMIC_ACQUIRE) != 0 &&
+		    moved[i].to == to)
+			return i;
+	return -1;
+}
+
+/* The calling thread's: -1 if there are too many. */
+static int note_moved(uintptr_t from, uintptr_t to)
+{
+	for (int i = 0; i < MOVED_MAX; i++) {
+		uintptr_t none = 0;
+
+		if (__atomic_compare_exchange_n(&moved[i].from, &none, from,
+						false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			moved[i].to = to;
+			return i;
+		}
+	}
+	return -1;
+}
+
+static long set_pointer(uintptr_t address)
+{
+	return arch_syscall(SYS_arch_prctl, ARCH_SET_FS, (long)address, 0, 0, 0,
+			    0);
+}
+
+static long leave(uintptr_t from, uintptr_t to)
+{
+	int i = note_moved(from, to);
+	long r;
+
+	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+		log_line("%s", "the program moves a thread pointer: while it is "
+			       "elsewhere no thread's calls are recorded");
+	calls_pause(true);
+	r = set_pointer(to);
+	/* Of what is not noted the end will not be known. */
+	if (r < 0 && i >= 0) {
+		__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
+		calls_pause(false);
+	}
+	return r;
+}
+
+/* Nothing of the thread's is used while its pointer is elsewhere. */
+static long move(uintptr_t to)
+{
+	uintptr_t now = 0;
+	long r = arch_syscall(SYS_arch_prctl, ARCH_GET_FS, (long)&now, 0, 0, 0,
+			      0);
+	int i;
+
+	if (r < 0 || now == to)
+		return set_pointer(to);
+	i = find_moved(now);
+	if (i < 0)
+		return leave(now, to);
+	r = set_pointer(to);
+	if (r < 0)
+		return r;
+	if (to != moved[i].from) {
+		moved[i].to = to;
+		return r;
+	}
+	__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
+	calls_pause(false);
+	return r;
+}
+
+long edge_syscall_pointer(long number, long code, unsigned long address)
+{
+	long r = code == ARCH_SET_FS ? move(address) :
+				       arch_syscall(number, code, (long)address,
+						    0, 0, 0, 0);
+
+	if (r >= 0)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+EDGE int arch_prctl(int code, unsigned long address);
+
+int arch_prctl(int code, unsigned long address)
+{
+	return (int)edge_syscall_pointer(SYS_arch_prctl, code, address);
+}
+
+#endif

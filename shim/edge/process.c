@@ -1,0 +1,389 @@
+/*
+ * Processes: fork and its relatives, the ends that skip the exit handlers, and
+ * the moment a program forbids itself (and so us) system calls.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "arch.h"
+#include "coverage/coverage.h"
+#include "dispatch/frame_exits.h"
+#include "image/image.h"
+#include "monitor/monitor.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/record.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <shim/cpu.h>
+#include <shim/format.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* --- fork --- */
+
+static int begin_again(void *unused)
+{
+	(void)unused;
+	if (record_fork() == 0)
+		image_forked();
+	return 0;
+}
+
+/* A fork that takes longer than a sample's period would begin again for ever. */
+static void before_fork(void)
+{
+	sample_signal_block(true);
+	coverage_forks();
+	state_fork_begins();
+}
+
+static void in_parent(void)
+{
+	state_fork_ended();
+	sample_signal_block(false);
+}
+
+/* Its profilers let go of what is the parent's, and get nothing else. */
+static void give_up(void)
+{
+	log_line("%s", "a forked child is not recorded: another thread was in "
+		       "the middle of something");
+	record_give_up();
+	RAISE(forked);
+	sample_give_up();
+	/* What needs system calls to go on must not be in its way. */
+	coverage_give_up("a forked child is not recorded");
+	sys_forbid();
+}
+
+static void in_child(void)
+{
+	bool is_whole = state_forked();
+
+	if (state_get() != STATE_RUNNING)
+		return;
+	if (!is_whole) {
+		give_up();
+		return;
+	}
+	thread_forked();
+	state_slowly(begin_again, NULL);
+	RAISE(forked);
+	/* Not before profilers have let go of what is the parent's. */
+	sample_forked();
+}
+
+/* Every fork that goes through libc runs this, daemon and forkpty too. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			     void (*child)(void), void *object)
+	__attribute__((weak));
+
+static pid_t (*real_Fork)(void);
+
+EDGE pid_t _Fork(void);
+
+pid_t _Fork(void)
+{
+	pid_t pid;
+
+	if (!real_Fork)
+		real_Fork = (pid_t(*)(void))edge_next("_Fork");
+	before_fork();
+	pid = real_Fork();
+	if (pid == 0)
+		in_child();
+	else
+		in_parent();
+	return pid;
+}
+
+/* syscall(SYS_fork) and a clone that copies the memory: from entry.S. */
+HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
+			      long e);
+
+long edge_syscall_fork(long number, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	before_fork();
+	result = arch_syscall(number, a, b, c, d, e, 0);
+	if (result == 0)
+		in_child();
+	else
+		in_parent();
+	if (result < 0) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+HIDDEN long edge_syscall_failed(long result);
+
+long edge_syscall_failed(long result)
+{
+	errno = (int)-result;
+	return -1;
+}
+
+/* --- vfork and clone: another task with our thread-local data --- */
+
+HIDDEN void edge_vfork_before(void);
+HIDDEN long edge_vfork_after(long result);
+
+void edge_vfork_before(void)
+{
+	RAISE(data_shared, 1);
+}
+
+/* The child was in calls that are none of the parent's any more: they lie below
+ * where vfork returns to (entry.S). */
+long edge_vfork_after(long result)
+{
+	track_unwound(SHIM_CALLER_SP + 16, NULL, false);
+	RAISE(data_shared, 0);
+	return result < 0 ? edge_syscall_failed(result) : result;
+}
+
+typedef int (*clone_function)(int (*)(void *), void *, int, void *, ...);
+
+static clone_function real_clone;
+
+EDGE int clone(int (*call)(void *), void *stack, int flags, void *argument,
+	       ...);
+
+/* The child begins in @call on a stack of its own, not in here; only without
+ * CLONE_VM it has a copy of everything, and needs a recording of its own. */
+struct start {
+	int (*call)(void *);
+	void *argument;
+};
+
+static int start_copied(void *argument)
+{
+	struct start *start = argument;
+
+	in_child();
+	return start->call(start->argument);
+}
+
+int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
+{
+	struct start start = { call, argument };
+	void *parent_tid, *tls, *child_tid;
+	va_list arguments;
+	int result;
+
+	if (!real_clone)
+		real_clone = (clone_function)edge_next("clone");
+	va_start(arguments, argument);
+	parent_tid = va_arg(arguments, void *);
+	tls = va_arg(arguments, void *);
+	child_tid = va_arg(arguments, void *);
+	va_end(arguments);
+	if ((flags & CLONE_VM) == 0) {
+		before_fork();
+		result = real_clone(start_copied, stack, flags, &start,
+				    parent_tid, tls, child_tid);
+		in_parent();
+		return result;
+	}
+	if (flags & CLONE_SETTLS)
+		return real_clone(call, stack, flags, argument, parent_tid, tls,
+				  child_tid);
+	/* For good: nobody tells when that task ends. */
+	if (thread_current) {
+		thread_current->state |= THREAD_SHARED;
+		thread_current->roomy_size = 0;
+	}
+	RAISE(data_shared, 1);
+	return real_clone(call, stack, flags, argument, parent_tid, tls,
+			  child_tid);
+}
+
+/* --- ends --- */
+
+/* Ours, if it may be written: a vfork child ends with our memory, but it is not us. */
+static struct shim_meta *own_meta(void)
+{
+	struct shim_meta *meta = record_meta();
+
+	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
+		return NULL;
+	return meta;
+}
+
+static void note_end(enum shim_end end, int status)
+{
+	struct shim_meta *meta = own_meta();
+
+	if (!meta)
+		return;
+	meta->end = end;
+	meta->exit_status = (uint32_t)status & 0xff;
+	meta->end_clock = clock_read();
+	clock_note(meta);
+}
+
+void edge_exec_ends(void)
+{
+	note_end(SHIM_END_EXEC, 0);
+}
+
+void edge_exec_goes_on(void)
+{
+	struct shim_meta *meta = own_meta();
+
+	if (!meta || meta->end != SHIM_END_EXEC)
+		return;
+	meta->end_clock = 0;
+	meta->end = SHIM_END_UNKNOWN;
+}
+
+static void (*real_exit_now)(int) __attribute__((noreturn));
+static void (*real_exit)(int) __attribute__((noreturn));
+static void (*real_quick_exit)(int) __attribute__((noreturn));
+static void (*real_abort)(void) __attribute__((noreturn));
+
+typedef void (*exit_function)(int) __attribute__((noreturn));
+typedef void (*abort_function)(void) __attribute__((noreturn));
+
+EDGE void _exit(int status)
+{
+	if (!real_exit_now)
+		real_exit_now = (exit_function)edge_next("_exit");
+	edge_shutdown_ends();
+	note_end(SHIM_END_EXIT, status);
+	real_exit_now(status);
+}
+
+EDGE void _Exit(int status)
+{
+	_exit(status);
+}
+
+EDGE void exit(int status)
+{
+	if (!real_exit)
+		real_exit = (exit_function)edge_next("exit");
+	edge_shutdown_begins();
+	real_exit(status);
+}
+
+EDGE void quick_exit(int status)
+{
+	if (!real_quick_exit)
+		real_quick_exit = (exit_function)edge_next("quick_exit");
+	edge_shutdown_begins();
+	note_end(SHIM_END_EXIT, status);
+	real_quick_exit(status);
+}
+
+EDGE void abort(void)
+{
+	if (!real_abort)
+		real_abort = (abort_function)edge_next("abort");
+	edge_shutdown_begins();
+	monitor_finish();
+	note_end(SHIM_END_ABORT, 0);
+	real_abort();
+}
+
+/* --- seccomp --- */
+
+static void close_clock(void)
+{
+	if (state_get() != STATE_RUNNING)
+		return;
+	clock_close();
+	RAISE(clock_closing);
+}
+
+static void close_system(void)
+{
+	static bool closed;
+
+	if (state_get() != STATE_RUNNING ||
+	    __atomic_exchange_n(&closed, true, __ATOMIC_ACQ_REL))
+		return;
+	clock_note(record_meta());
+	RAISE(system_closing);
+	sample_stop();
+	coverage_give_up("the program restricts its system calls");
+	log_line("%s", "the program restricts its system calls (seccomp): no "
+		       "more of ours, new call paths may be lost");
+	sys_forbid();
+}
+
+/* The strict mode takes the processor's counter away as well. */
+static void before_prctl(long option, unsigned long argument)
+{
+	if (option == PR_SET_SECCOMP)
+		close_system();
+	if (option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT)
+		close_clock();
+	if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)
+		close_clock();
+}
+
+HIDDEN void edge_syscall_closing(long number, long operation, long argument);
+
+void edge_syscall_closing(long number, long operation, long argument)
+{
+	if (number == SYS_prctl)
+		before_prctl(operation, (unsigned long)argument);
+	else if (operation == SECCOMP_SET_MODE_STRICT)
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	else if (operation == SECCOMP_SET_MODE_FILTER)
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER);
+}
+
+EDGE int prctl(int option, ...);
+
+int prctl(int option, ...)
+{
+	static int (*real)(int, ...);
+	unsigned long a, b, c, d;
+	va_list arguments;
+	int result;
+
+	va_start(arguments, option);
+	a = va_arg(arguments, unsigned long);
+	b = va_arg(arguments, unsigned long);
+	c = va_arg(arguments, unsigned long);
+	d = va_arg(arguments, unsigned long);
+	va_end(arguments);
+	if (!real)
+		real = (int (*)(int, ...))edge_next("prctl");
+	before_prctl(option, a);
+	result = real(option, a, b, c, d);
+	if (option == PR_SET_NAME && result == 0)
+		edge_thread_named((const char *)a);
+	return result;
+}
+
+void edge_process_resolve(void)
+{
+	real_Fork = (pid_t(*)(void))edge_next("_Fork");
+	real_clone = (clone_function)edge_next("clone");
+	real_exit_now = (exit_function)edge_next("_exit");
+	real_exit = (exit_function)edge_next("exit");
+	real_quick_exit = (exit_function)edge_next("quick_exit");
+	real_abort = (abort_function)edge_next("abort");
+	if (__register_atfork)
+		__register_atfork(before_fork, in_parent, in_child, NULL);
+}

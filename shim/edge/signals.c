@@ -1,0 +1,638 @@
+/*
+ * Keeps the signals that are ours from the program: they are in no mask that
+ * the kernel gets, nobody waits for them, and what the program sets for them is
+ * kept apart and used when somebody sends one.  The program reads back what it
+ * has set (runtime/hidden_signals.h).  Programs that choose a real-time signal by SIGRTMAX get
+ * another one than the sampler's.  While there are none each of these is one
+ * comparison.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "arch.h"
+#include "coverage/coverage.h"
+#include "coverage/sigtrap.h"
+#include "os/sys.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/kept_signals.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+typedef void (*handler)(int);
+
+static struct {
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	handler (*signal)(int, handler);
+	handler (*sysv_signal)(int, handler);
+	handler (*sigset)(int, handler);
+	int (*sigignore)(int);
+	int (*siginterrupt)(int, int);
+	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*sigpending)(sigset_t *);
+	int (*signalfd)(int, const sigset_t *, int);
+	int (*sigwait)(const sigset_t *, int *);
+	int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
+	int (*sigtimedwait)(const sigset_t *, siginfo_t *,
+			    const struct timespec *);
+	int (*sigaltstack)(const stack_t *, stack_t *);
+	int (*current_sigrtmax)(void);
+} real;
+
+#define FIND(name, symbol)                                                     \
+	(*(void **)&real.name ? (void)0 :                                      \
+				(void)(*(void **)&real.name = edge_next(symbol)))
+
+static int hidden(void)
+{
+	return __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
+}
+
+/* What the kernel sees of a set: all the signals there are. */
+static uint64_t *bits_of(sigset_t *set)
+{
+	return (uint64_t *)set;
+}
+
+/* A copy of @set without our signals; @set itself if they are not in there. */
+static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+{
+	uint64_t bits = hidden_signals();
+
+	if (!set || !(*bits_of((sigset_t *)set) & bits))
+		return set;
+	*copy = *set;
+	*bits_of(copy) &= ~bits;
+	return copy;
+}
+
+const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy)
+{
+	return without(set, copy);
+}
+
+static uint64_t hidden_in(const sigset_t *set)
+{
+	return *bits_of((sigset_t *)set) & hidden_signals();
+}
+
+/* What the program is to see in a set that the kernel has told. */
+static void show(sigset_t *set, uint64_t hidden_ones)
+{
+	uint64_t ours = hidden_signals();
+
+	if (set)
+		*bits_of(set) = (*bits_of(set) & ~ours) | (hidden_ones & ours);
+}
+
+/* --- what happens on a signal --- */
+
+static void get_program_action(struct sigaction *action)
+{
+	*action = (struct sigaction){ .sa_flags = 0 };
+	*bits_of(&action->sa_mask) = sample_program_action.mask;
+	action->sa_flags = (int)sample_program_action.flags;
+	action->sa_handler = (handler)sample_program_action.handler;
+}
+
+static void set_program_action(const struct sigaction *action)
+{
+	sample_program_action.mask =
+		hidden_as_kept(*bits_of((sigset_t *)&action->sa_mask));
+	sample_program_action.flags = (uint64_t)action->sa_flags;
+	sample_program_action.handler = (void *)action->sa_handler;
+}
+
+static handler set_program_handler(handler call)
+{
+	handler before = (handler)sample_program_action.handler;
+
+	sample_program_action = (struct sys_action){ .handler = (void *)call };
+	return before;
+}
+
+/* One thread at a time: it takes two steps. */
+static int set_watched(int signal, const struct sigaction *action,
+		       struct sigaction *before)
+{
+	uint64_t mask = 0;
+	bool begun;
+	int result;
+
+	if (!action || hidden() == 0)
+		return real.sigaction(signal, action, before);
+	begun = resume_set_begin(&mask);
+	result = real.sigaction(signal, action, before);
+	if (result == 0)
+		resume_watch_handlers_of(signal);
+	if (begun)
+		resume_set_end(mask);
+	return result;
+}
+
+static int set_action(int signal, const struct sigaction *action,
+		      struct sigaction *before)
+{
+	uint64_t ours = action ? hidden_in(&action->sa_mask) : 0, old;
+	struct sigaction given;
+	int result;
+
+	if (action) {
+		given = *action;
+		*bits_of(&given.sa_mask) &= ~hidden_signals();
+	}
+	result = set_watched(signal, action ? &given : NULL, before);
+	if (result != 0)
+		return result;
+	old = action ? hidden_mask_handler(signal, ours) :
+		       hidden_masks_handler(signal);
+	if (before)
+		show(&before->sa_mask, old);
+	return result;
+}
+
+/* As the kernel is to have it. */
+static int set_any(int signal, const struct sigaction *action,
+		   struct sigaction *before)
+{
+	if (hidden_signals() == 0)
+		return real.sigaction(signal, action, before);
+	if (kept_is_on(signal)) {
+		kept_set(signal, action, before);
+		return 0;
+	}
+	return set_action(signal, action, before);
+}
+
+EDGE int sigaction(int signal, const struct sigaction *action,
+		   struct sigaction *before)
+{
+	struct sigaction old;
+
+	FIND(sigaction, "sigaction");
+	if (!real.sigaction) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (edge_asked_is(signal))
+		return edge_asked_set(signal, action, before, set_any);
+	if (hidden_signals() == 0)
+		return real.sigaction(signal, action, before);
+	if (kept_is_on(signal)) {
+		kept_set(signal, action, before);
+		return 0;
+	}
+	if (signal == hidden()) {
+		get_program_action(&old);
+		if (action)
+			set_program_action(action);
+		if (before)
+			*before = old;
+		return 0;
+	}
+	return set_action(signal, action, before);
+}
+
+/* sigset() blocks and unblocks it as well; a signal that was blocked had SIG_HOLD. */
+static bool hold(int signal, bool is_held)
+{
+	sigset_t set = { { 0 } }, before = { { 0 } };
+
+	*bits_of(&set) = hidden_bit(signal);
+	sigprocmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+	return *bits_of(&before) & hidden_bit(signal);
+}
+
+#define FLAGS_signal	  SA_RESTART
+#define FLAGS_sysv_signal ((int)SA_RESETHAND | SA_NODEFER)
+#define FLAGS_sigset	  0
+
+/* There is a handler of ours. */
+static bool is_caught(int signal)
+{
+	return edge_asked_is(signal) || kept_is_on(signal);
+}
+
+/* @alone: it is not sigset(). */
+static handler set_caught_handler(int signal, handler call, int flags,
+				  bool alone)
+{
+	struct sigaction action = { .sa_flags = flags }, before;
+	bool was_held;
+
+	FIND(sigaction, "sigaction");
+	action.sa_handler = call;
+	if (alone && flags == SA_RESTART)
+		*bits_of(&action.sa_mask) = hidden_bit(signal);
+	if (call == SIG_ERR ||
+	    sigaction(signal, call == SIG_HOLD ? NULL : &action, &before) != 0)
+		return SIG_ERR;
+	was_held = !alone && hold(signal, call == SIG_HOLD);
+	return was_held ? SIG_HOLD : before.sa_handler;
+}
+
+/* The old ways.  All that libc makes of them is a call of its own sigaction. */
+/* @alone: one thread at a time; not where the mask changes, too. */
+#define HANDLER_SETTER(name, symbol, alone) \
+	{ \
+		handler before; \
+		uint64_t mask = 0; \
+		bool begun; \
+\
+		FIND(name, symbol); \
+		if (!real.name) { \
+			errno = ENOSYS; \
+			return SIG_ERR; \
+		} \
+		if (signal_ != 0 && signal_ == hidden()) \
+			return set_program_handler(call); \
+		if (is_caught(signal_)) \
+			return set_caught_handler(signal_, call, FLAGS_##name, \
+						  alone); \
+		if (hidden() == 0) \
+			return real.name(signal_, call); \
+		begun = (alone) && resume_set_begin(&mask); \
+		before = real.name(signal_, call); \
+		if (before != SIG_ERR) \
+			resume_watch_handlers_of(signal_); \
+		if (begun) \
+			resume_set_end(mask); \
+		return before; \
+	}
+
+EDGE handler signal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal", true)
+
+EDGE handler bsd_signal(int signal_, handler call);
+EDGE handler ssignal(int signal_, handler call);
+EDGE handler sysv_signal(int signal_, handler call);
+EDGE handler __sysv_signal(int signal_, handler call);
+EDGE handler sigset(int signal_, handler call);
+
+handler bsd_signal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal", true)
+
+handler ssignal(int signal_, handler call)
+HANDLER_SETTER(signal, "signal", true)
+
+handler sysv_signal(int signal_, handler call)
+HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
+
+handler __sysv_signal(int signal_, handler call)
+HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
+
+handler sigset(int signal_, handler call)
+HANDLER_SETTER(sigset, "sigset", false)
+
+EDGE int sigignore(int signal_);
+
+int sigignore(int signal_)
+{
+	FIND(sigignore, "sigignore");
+	if (signal_ != 0 && signal_ == hidden()) {
+		set_program_handler(SIG_IGN);
+		return 0;
+	}
+	if (is_caught(signal_))
+		return set_caught_handler(signal_, SIG_IGN, 0, true) ==
+				       SIG_ERR ?
+			       -1 :
+			       0;
+	return real.sigignore ? real.sigignore(signal_) : -1;
+}
+
+EDGE int siginterrupt(int signal_, int flag);
+
+int siginterrupt(int signal_, int flag)
+{
+	uint64_t mask = 0;
+	bool begun;
+	int result;
+
+	FIND(siginterrupt, "siginterrupt");
+	if (signal_ != 0 && signal_ == hidden())
+		return 0;
+	if (is_caught(signal_)) {
+		struct sigaction action;
+
+		sigaction(signal_, NULL, &action);
+		action.sa_flags &= ~SA_RESTART;
+		action.sa_flags |= flag ? 0 : SA_RESTART;
+		return sigaction(signal_, &action, NULL);
+	}
+	if (hidden() == 0 || !real.siginterrupt)
+		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
+					   -1;
+	begun = resume_set_begin(&mask);
+	result = real.siginterrupt(signal_, flag);
+	if (result == 0)
+		resume_watch_handlers_of(signal_);
+	if (begun)
+		resume_set_end(mask);
+	return result;
+}
+
+/* --- masks --- */
+
+/* A callback in our handler, where the program is shown a mask without our signal,
+ * may well set it again: the next sample would come into this one. */
+static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
+{
+	int signal = hidden();
+
+	if (how != SIG_SETMASK || !set || !signal || !thread_current ||
+	    !thread_current->sample_context)
+		return without(set, copy);
+	*copy = *set;
+	*bits_of(copy) &= ~hidden_signals();
+	*bits_of(copy) |= hidden_bit(signal);
+	return copy;
+}
+
+/* What the program has made of ours.  Last: one that it unblocks may come. */
+static void change(int how, const sigset_t *set)
+{
+	uint64_t blocked = hidden_blocked();
+
+	if (how == SIG_SETMASK)
+		hidden_block(hidden_in(set));
+	else if (how == SIG_BLOCK)
+		hidden_block(blocked | hidden_in(set));
+	else
+		hidden_block(blocked & ~hidden_in(set));
+}
+
+/* The program's set may be the same memory as the one that it gets. */
+static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
+		    const sigset_t *set, sigset_t *before)
+{
+	sigset_t copy, given;
+	int result;
+
+	if (hidden_signals() == 0) {
+		result = set_real(how, set, before);
+		/* There are some now, which it may just have blocked. */
+		if (set && hidden_signals() != 0)
+			hidden_thread_begins(0);
+		return result;
+	}
+	if (set)
+		given = *set;
+	result = set_real(how, set ? for_mask(how, &given, &copy) : NULL, before);
+	if (result != 0)
+		return result;
+	show(before, hidden_blocked());
+	if (set)
+		change(how, &given);
+	return result;
+}
+
+EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+	FIND(sigprocmask, "sigprocmask");
+	if (!real.sigprocmask) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return set_mask(real.sigprocmask, how, set, before);
+}
+
+EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+	FIND(pthread_sigmask, "pthread_sigmask");
+	return real.pthread_sigmask ? set_mask(real.pthread_sigmask, how, set,
+					       before) :
+				      ENOSYS;
+}
+
+EDGE int sigpending(sigset_t *set)
+{
+	int result;
+
+	FIND(sigpending, "sigpending");
+	result = real.sigpending ? real.sigpending(set) : -1;
+	/* That of holes is with the kernel (runtime/kept_signals.c). */
+	if (result == 0)
+		show(set,
+		     hidden_pending() | (*bits_of(set) & hidden_bit(SIGBUS)));
+	return result;
+}
+
+/* --- waiting --- */
+
+/* That of holes comes to a thread that waits for it, whether it is blocked or
+ * not. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+{
+	const sigset_t *rest = without(set, copy);
+
+	if (rest == copy)
+		*bits_of(copy) |=
+			*bits_of((sigset_t *)set) & hidden_bit(SIGBUS);
+	return rest;
+}
+
+/* Who waits for that signal alone gets it, and we have none any more. */
+static void wait_for(const sigset_t *set)
+{
+	if (set && trap_is_on() &&
+	    *bits_of((sigset_t *)set) == hidden_bit(SIGTRAP))
+		coverage_give_up("the program waits for SIGTRAP");
+}
+
+EDGE int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t copy;
+
+	FIND(signalfd, "signalfd");
+	if (!real.signalfd) {
+		errno = ENOSYS;
+		return -1;
+	}
+	wait_for(set);
+	return real.signalfd(fd, without_ours(set, &copy), flags);
+}
+
+EDGE int sigwait(const sigset_t *set, int *signal_)
+{
+	sigset_t copy;
+
+	FIND(sigwait, "sigwait");
+	if (!real.sigwait)
+		return ENOSYS;
+	wait_for(set);
+	return real.sigwait(without_ours(set, &copy), signal_);
+}
+
+EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	sigset_t copy;
+
+	FIND(sigwaitinfo, "sigwaitinfo");
+	if (!real.sigwaitinfo) {
+		errno = ENOSYS;
+		return -1;
+	}
+	wait_for(set);
+	return real.sigwaitinfo(without_ours(set, &copy), info);
+}
+
+EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
+		      const struct timespec *timeout)
+{
+	sigset_t copy;
+
+	FIND(sigtimedwait, "sigtimedwait");
+	if (!real.sigtimedwait) {
+		errno = ENOSYS;
+		return -1;
+	}
+	wait_for(set);
+	return real.sigtimedwait(without_ours(set, &copy), info, timeout);
+}
+
+/* --- the same by their numbers: from entry.S --- */
+
+#if defined(SYS_rt_sigprocmask) && defined(SYS_rt_sigaction)
+
+HIDDEN long edge_syscall_signals(long number, long a, long b, long c, long d);
+
+static long raw_mask(int how, uintptr_t set, uintptr_t before, size_t size)
+{
+	uint64_t given = 0, old;
+	sigset_t signals = { { 0 } };
+	long r;
+
+	if (set && sys_peek((const void *)set, &given, sizeof(given)) < 0)
+		return -EFAULT;
+	*bits_of(&signals) = given;
+	given &= ~hidden_signals();
+	r = arch_syscall(SYS_rt_sigprocmask, how, set ? (long)&given : 0,
+			 (long)&old, (long)size, 0, 0);
+	if (r < 0)
+		return r;
+	old = (old & ~hidden_signals()) | (hidden_blocked() & hidden_signals());
+	if (set)
+		change(how, &signals);
+	return before ? sys_poke((void *)before, &old, sizeof(old)) : 0;
+}
+
+static void swap_own(int signal, const struct sys_action *action,
+		     struct sys_action *before)
+{
+	if (kept_is_on(signal)) {
+		kept_swap(signal, action, before);
+		return;
+	}
+	*before = sample_program_action;
+	if (action)
+		sample_program_action = *action;
+}
+
+static long raw_action(int signal, uintptr_t action, uintptr_t before,
+		       size_t size)
+{
+	bool is_own = signal > 0 && signal <= 64 &&
+		      (hidden_bit(signal) & hidden_signals());
+	struct sys_action given, old = { 0 };
+	uint64_t masked;
+	long r = 0;
+
+	if (action && sys_peek((const void *)action, &given, sizeof(given)) < 0)
+		return -EFAULT;
+	masked = given.mask & hidden_signals();
+	given.mask &= ~masked;
+	if (is_own)
+		swap_own(signal, action ? &given : NULL, &old);
+	else
+		r = arch_syscall(SYS_rt_sigaction, signal,
+				 action ? (long)&given : 0, (long)&old,
+				 (long)size, 0, 0);
+	if (r < 0)
+		return r;
+	old.mask |= action ? hidden_mask_handler(signal, masked) :
+			     hidden_masks_handler(signal);
+	return before ? sys_poke((void *)before, &old, sizeof(old)) : 0;
+}
+
+long edge_syscall_signals(long number, long a, long b, long c, long d)
+{
+	long r;
+
+	if (hidden_signals() == 0 || d != sizeof(uint64_t))
+		r = arch_syscall(number, a, b, c, d, 0, 0);
+	else if (number == SYS_rt_sigprocmask)
+		r = raw_mask((int)a, (uintptr_t)b, (uintptr_t)c, (size_t)d);
+	else
+		r = raw_action((int)a, (uintptr_t)b, (uintptr_t)c, (size_t)d);
+	if (r >= 0)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+#endif
+
+/* --- the signal stack that we may have given the thread --- */
+
+EDGE int sigaltstack(const stack_t *stack, stack_t *before)
+{
+	stack_t old;
+	bool ours;
+
+	FIND(sigaltstack, "sigaltstack");
+	if (!real.sigaltstack) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (hidden_signals() == 0 || real.sigaltstack(NULL, &old) != 0)
+		return real.sigaltstack(stack, before);
+	ours = sample_is_our_stack(old.ss_sp);
+	/* To have none is what it believes to have. */
+	if (ours && stack && (stack->ss_flags & SS_DISABLE))
+		stack = NULL;
+	if (real.sigaltstack(stack, before) != 0)
+		return -1;
+	if (ours && before)
+		*before = (stack_t){ .ss_flags = SS_DISABLE };
+	return 0;
+}
+
+/* --- SIGRTMAX --- */
+
+EDGE int __libc_current_sigrtmax(void)
+{
+	int last;
+
+	FIND(current_sigrtmax, "__libc_current_sigrtmax");
+	last = real.current_sigrtmax ? real.current_sigrtmax() : 64;
+	return last == hidden() ? last - 1 : last;
+}
+
+/* In the constructor: some are called in signal handlers. */
+void edge_signals_resolve(void)
+{
+	FIND(sigaction, "sigaction");
+	FIND(signal, "signal");
+	FIND(sysv_signal, "__sysv_signal");
+	FIND(sigset, "sigset");
+	FIND(sigignore, "sigignore");
+	FIND(siginterrupt, "siginterrupt");
+	FIND(sigprocmask, "sigprocmask");
+	FIND(pthread_sigmask, "pthread_sigmask");
+	FIND(sigpending, "sigpending");
+	FIND(signalfd, "signalfd");
+	FIND(sigwait, "sigwait");
+	FIND(sigwaitinfo, "sigwaitinfo");
+	FIND(sigtimedwait, "sigtimedwait");
+	FIND(sigaltstack, "sigaltstack");
+	FIND(current_sigrtmax, "__libc_current_sigrtmax");
+}

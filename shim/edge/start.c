@@ -1,0 +1,242 @@
+/*
+ * How shim gets in: as a constructor, or earlier, with the first hooked call
+ * (edge/early.c); how it learns that main begins, and of a regular end.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "coverage/coverage.h"
+#include "dispatch/callspec.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "inspect/debuginfo_prefetch.h"
+#include "module/control.h"
+#include "module/module.h"
+#include "os/clock.h"
+#include "os/lookup.h"
+#include "os/sys.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/log.h"
+#include "runtime/record.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <dlfcn.h>
+#include <shim/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <shim/banned.h>
+
+void *edge_next(const char *name)
+{
+	return lookup_is_possible() ? lookup_next(name) : dlsym(RTLD_NEXT, name);
+}
+
+/* --- main: both functions are called by stubs in arch/.../entry --- */
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+HIDDEN void *edge_start_main(void *program);
+HIDDEN void *edge_main_begins(void);
+HIDDEN int edge_main_returned(int status);
+
+/* Then main does get a frame of ours below it. */
+HIDDEN bool edge_main_is_awaited;
+
+static void *program_main;
+
+/* Keeps the program's main for later; returns libc's __libc_start_main, of which all
+ * versions are one. */
+void *edge_start_main(void *program)
+{
+	void *start = edge_next("__libc_start_main");
+
+	program_main = program;
+	if (!start) {
+		/* As ld.so ends a program that lacks a symbol. */
+		log_line("%s", "no __libc_start_main but ours");
+		log_give_up();
+		_exit(127);
+	}
+	return start;
+}
+
+void *edge_main_begins(void)
+{
+	plan_start_code();
+	edge_thread_main();
+	edge_allocations_decide(true);
+	edge_locks_decide(true);
+	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
+	/* A constructor may have asked for it. */
+	coverage_look();
+	coverage_watch_loader();
+	ahead_look();
+	RAISE(runtime_initialized);
+	state_begin_main();
+	return program_main;
+}
+
+int edge_main_returned(int status)
+{
+	edge_shutdown_begins();
+	return status;
+}
+
+/* --- the end --- */
+
+/* Once, whichever way the process ends; a vfork child is not the process. */
+static bool is_first(bool *done)
+{
+	struct shim_meta *meta = record_meta();
+
+	return meta && !sys_is_forbidden() &&
+	       (int)meta->pid == sys_getpid() &&
+	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
+}
+
+void edge_shutdown_begins(void)
+{
+	static bool done;
+
+	if (is_first(&done))
+		RAISE(runtime_shutdown_begin);
+}
+
+void edge_shutdown_ends(void)
+{
+	static bool done;
+
+	edge_shutdown_begins();
+	if (!is_first(&done))
+		return;
+	RAISE(runtime_shutdown_end);
+	events_finish();
+	control_finish();
+}
+
+/* After the program's own exit handlers: it was registered before them. */
+static void note_exit(int status, void *unused)
+{
+	struct shim_meta *meta = record_meta();
+
+	(void)unused;
+	edge_shutdown_ends();
+	if (!meta || sys_is_forbidden())
+		return;
+	meta->end = SHIM_END_EXIT;
+	meta->exit_status = (uint32_t)status & 0xff;
+	meta->end_clock = clock_read();
+	clock_note(meta);
+}
+
+/* --- constructor and destructor --- */
+
+/* glibc's; elsewhere an exit is seen by its _exit or not at all. */
+extern int on_exit(void (*call)(int, void *), void *argument)
+	__attribute__((weak));
+extern int __cxa_at_quick_exit(void (*call)(void *), void *object)
+	__attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void end_quickly(void *unused)
+{
+	(void)unused;
+	edge_shutdown_ends();
+}
+
+/* profrun asks whether a module can be loaded: the answer is on stdout. */
+static void try_module(void)
+{
+	char memory[512];
+	struct text text;
+	bool is_found;
+
+	text_init(&text, memory, sizeof(memory));
+	is_found = module_try(config.try, &text);
+	sys_write(1, memory, text.length);
+	_exit(is_found ? 0 : 1);
+}
+
+static void start(void)
+{
+	bool started_early = state_get() != STATE_LOADED;
+
+	edge_allocations_resolve();
+	edge_mappings_resolve();
+	edge_jump_resolve();
+	edge_locks_resolve();
+	edge_monitor_resolve();
+	edge_process_resolve();
+	edge_signals_resolve();
+	edge_waits_resolve();
+	edge_thread_resolve();
+	edge_images_resolve();
+	edge_exec_resolve();
+	state_start();
+	if (config.try[0] && config.disable[0] == '1')
+		try_module();
+	if (state_get() != STATE_RUNNING) {
+		edge_allocations_decide(true);
+		edge_locks_decide(true);
+		edge_monitor_load();
+		if (config.disable[0] != '1')
+			log_speak();
+		return;
+	}
+	/* Whatever was loaded since, or not yet ready then. */
+	if (started_early)
+		image_look_again();
+	if (on_exit)
+		on_exit(note_exit, NULL);
+	if (__cxa_at_quick_exit)
+		__cxa_at_quick_exit(end_quickly, __dso_handle);
+	callspec_prepare();
+	edge_thread_main();
+	module_start();
+	log_speak();
+	edge_allocations_decide(false);
+	edge_locks_decide(false);
+	coverage_begin_at_start();
+	ahead_look();
+	image_raise_pending();
+	edge_asked_load();
+	edge_monitor_load();
+	hidden_thread_begins(0);
+	/* The program's constructors are sampled, too. */
+	if (sample_is_wanted())
+		thread_get();
+	control_start();
+}
+
+void edge_start(void)
+{
+	static bool begun;
+
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL)) {
+		/* Another thread is at it, or this one: with a profiler that
+		 * is being started. */
+		state_start();
+		return;
+	}
+	start();
+	edge_early_again();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	edge_start();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+	struct shim_meta *meta = record_meta();
+
+	if (meta && meta->end == SHIM_END_EXIT && !sys_is_forbidden()) {
+		meta->end_clock = clock_read();
+		clock_note(meta);
+	}
+}

@@ -1,0 +1,445 @@
+/*
+ * Threads.  One begins in a stub of ours (arch/.../entry), which goes on to the
+ * program's function: by a jump, or by a call if somebody wants to know when it
+ * returns.  It ends with the last round of its destructors.
+ *
+ * Threads that libc makes for itself, and those made by raw system calls, get a
+ * record with their first event but none of the events below.
+ */
+#define _GNU_SOURCE
+#include "edge/edge.h"
+
+#include "arch.h"
+#include "dispatch/frame_exits.h"
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/runtime_threads.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <shim/record.h>
+#include <threads.h>
+#include <unwind.h>
+
+#include <shim/banned.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* --- what the new thread is told --- */
+
+struct start {
+	uint32_t taken;
+	void *(*call)(void *argument);
+	void *argument;
+	/* Of its stack, as far as the program has chosen it: where it begins, how
+	 * large it is; 0: libc knows. */
+	uintptr_t stack_low;
+	size_t stack_size;
+	uint64_t blocked;	/* signals that its creator has, runtime/hidden_signals.h */
+};
+
+/* As many as threads have been created and have not begun, at once. */
+struct pool {
+	struct pool *next;
+	struct start starts[64];
+};
+
+static struct pool first_pool;
+
+static struct start *take_from(struct pool *pool)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		struct start *start = &pool->starts[i];
+
+		if (__atomic_load_n(&start->taken, __ATOMIC_RELAXED) == 0 &&
+		    __atomic_exchange_n(&start->taken, 1, __ATOMIC_ACQUIRE) ==
+			    0)
+			return start;
+	}
+	return NULL;
+}
+
+static struct start *take(void)
+{
+	struct pool *more, *next = NULL;
+	struct start *start;
+
+	for (struct pool *pool = &first_pool; pool;
+	     pool = __atomic_load_n(&pool->next, __ATOMIC_ACQUIRE)) {
+		start = take_from(pool);
+		if (start)
+			return start;
+	}
+	more = shim_memory(sizeof(*more));
+	if (!more)
+		return NULL;
+	more->starts[0].taken = 1;
+	do {
+		next = __atomic_load_n(&first_pool.next, __ATOMIC_ACQUIRE);
+		more->next = next;
+	} while (!__atomic_compare_exchange_n(&first_pool.next, &next, more,
+					      false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+	return &more->starts[0];
+}
+
+static void give_back(struct start *start)
+{
+	__atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
+}
+
+/* --- its events, each once --- */
+
+static pthread_t (*real_self)(void);
+
+/* A thread of the program between its thread_started and its thread_exited. */
+static bool is_alive(const struct thread *self)
+{
+	return self && state_get() == STATE_RUNNING &&
+	       (self->state & (THREAD_STARTED | THREAD_ENDED | THREAD_OWN)) ==
+		       THREAD_STARTED;
+}
+
+static void note_started(struct thread *self)
+{
+	if (real_self)
+		self->pthread = (uintptr_t)real_self();
+	self->state |= THREAD_STARTED;
+}
+
+static void begin(uintptr_t stack_low)
+{
+	struct thread *self = thread_get();
+
+	if (!self || (self->state & (THREAD_STARTED | THREAD_OWN)))
+		return;
+	self->least_stack_low = stack_low;
+	note_started(self);
+	RAISE(thread_started, self->id);
+}
+
+/* It is told to each profiler when that is ready (events_catch_up). */
+void edge_thread_main(void)
+{
+	struct thread *self;
+
+	if (state_get() != STATE_RUNNING || sys_gettid() != sys_getpid())
+		return;
+	self = thread_get();
+	if (self)
+		note_started(self);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->waits)
+			events_catch_up(h);
+}
+
+static void stop(void)
+{
+	struct thread *self = thread_current;
+
+	if (!is_alive(self) || (self->state & THREAD_STOPPING))
+		return;
+	self->state |= THREAD_STOPPING;
+	RAISE(thread_stopping, self->id);
+}
+
+void edge_thread_unwinds(void)
+{
+	stop();
+}
+
+static void end(void)
+{
+	struct thread *self = thread_current;
+
+	if (!is_alive(self))
+		return;
+	RAISE(thread_stopped, self->id);
+	/* Before it is told: who lists threads from then on finds it no more. */
+	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
+			 __ATOMIC_SEQ_CST);
+	RAISE(thread_exited, self->id);
+	sample_thread_gone(self);
+}
+
+/* --- the beginning: called by the stub in entry.S --- */
+
+struct begun {
+	void *argument;
+	uint64_t is_watched;	/* the function's return */
+};
+
+HIDDEN void *edge_thread_begins(struct start *start, struct begun *begun);
+HIDDEN void edge_thread_returned(void);
+HIDDEN void *edge_thread_start(void *start);
+
+void *edge_thread_begins(struct start *start, struct begun *begun)
+{
+	void *(*call)(void *) = start->call;
+	uintptr_t stack_low = start->stack_low;
+	uint64_t blocked = start->blocked;
+
+	/* libc's block is at the upper end. */
+	if (stack_low == 0 && start->stack_size != 0)
+		stack_low = arch_thread_pointer() - start->stack_size;
+	begun->argument = start->argument;
+	give_back(start);
+	hidden_thread_begins(blocked);
+	begin(stack_low);
+	begun->is_watched = events_counts.thread_stopping > 0;
+	return (void *)call;
+}
+
+void edge_thread_returned(void)
+{
+	stop();
+}
+
+/* The stub's, when it is on the stack: all frames of the program are gone. */
+HIDDEN _Unwind_Reason_Code edge_thread_personality(
+	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
+
+_Unwind_Reason_Code edge_thread_personality(int version, _Unwind_Action actions,
+					    _Unwind_Exception_Class class,
+					    struct _Unwind_Exception *exception,
+					    struct _Unwind_Context *context)
+{
+	(void)version;
+	(void)class;
+	(void)exception;
+	(void)context;
+	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE)) {
+		stop();
+		track_ended();
+	}
+	return _URC_CONTINUE_UNWIND;
+}
+
+typedef int (*creator)(pthread_t *thread, const pthread_attr_t *attributes,
+		       void *(*call)(void *), void *argument);
+typedef int (*c11_creator)(thrd_t *thread, thrd_start_t call, void *argument);
+
+static creator real_create;
+static c11_creator real_c11_create;
+
+static int (*real_getstack)(const pthread_attr_t *attributes, void **low,
+			    size_t *size);
+
+/* What lies below it may be mapped with it: memory of the program's, or another
+ * stack. */
+static void note_stack(struct start *start, const pthread_attr_t *attributes)
+{
+	void *low = NULL;
+	size_t size = 0;
+
+	start->stack_low = start->stack_size = 0;
+	if (!attributes || !real_getstack ||
+	    real_getstack(attributes, &low, &size) != 0)
+		return;
+	start->stack_size = size;
+	if ((uintptr_t)low + size != 0)
+		start->stack_low = (uintptr_t)low;
+}
+
+static struct start *prepare(const pthread_attr_t *attributes,
+			     void *(*call)(void *), void *argument)
+{
+	struct start *start;
+
+	if (state_get() != STATE_RUNNING)
+		return NULL;
+	start = take();
+	if (start) {
+		start->call = call;
+		start->argument = argument;
+		start->blocked = hidden_blocked();
+		note_stack(start, attributes);
+	}
+	return start;
+}
+
+EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			void *(*call)(void *), void *argument)
+{
+	struct start *start = prepare(attributes, call, argument);
+	int result;
+
+	if (!real_create)
+		real_create = (creator)edge_next("pthread_create");
+	if (!real_create)
+		return ENOSYS;
+	if (!start)
+		return real_create(thread, attributes, call, argument);
+	result = real_create(thread, attributes, edge_thread_start, start);
+	if (result != 0)
+		give_back(start);
+	return result;
+}
+
+/* Its function returns an int, which the stub hands on in the same register. */
+EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
+{
+	struct start *start =
+		prepare(NULL, (void *(*)(void *))(void (*)(void))call,
+			argument);
+	int result;
+
+	if (!real_c11_create)
+		real_c11_create = (c11_creator)edge_next("thrd_create");
+	if (!real_c11_create)
+		return thrd_error;
+	if (!start)
+		return real_c11_create(thread, call, argument);
+	result = real_c11_create(
+		thread, (thrd_start_t)(void (*)(void))edge_thread_start, start);
+	if (result != thrd_success)
+		give_back(start);
+	return result;
+}
+
+/* --- the end --- */
+
+static void *real_exit, *real_c11_exit;
+
+/* Called by stubs, which jump to what they get: who unwinds the stack finds no
+ * frame of ours. */
+HIDDEN void *edge_thread_exits(void);
+HIDDEN void *edge_c11_thread_exits(void);
+
+void *edge_thread_exits(void)
+{
+	if (!real_exit)
+		real_exit = edge_next("pthread_exit");
+	stop();
+	return real_exit;
+}
+
+void *edge_c11_thread_exits(void)
+{
+	if (!real_c11_exit)
+		real_c11_exit = edge_next("thrd_exit");
+	stop();
+	return real_c11_exit;
+}
+
+static pthread_key_t key;
+static bool have_key;
+
+/*
+ * Set again in every round but the last, so that the program's own destructors
+ * have run by then.  (One that is called again in the last round, by a key made
+ * after ours, runs later still; nothing can be last of all.)
+ */
+static void ended(void *value)
+{
+	uintptr_t round = (uintptr_t)value;
+
+	if (round == 1) {
+		stop();
+		track_ended();
+		RAISE(thread_ended);
+	}
+	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	    pthread_setspecific(key, (void *)(round + 1)) == 0)
+		return;
+	if (round > 1)
+		RAISE_TO(AUDIENCE_BUILTIN, thread_ended);
+	end();
+	if (thread_current && (thread_current->state & THREAD_OWN))
+		own_thread_ends(thread_current);
+}
+
+/* The value is stored in the thread itself for the first keys of a process,
+ * and ours is one of them: nothing is allocated. */
+void shim_thread_watch(void)
+{
+	if (have_key && !pthread_getspecific(key))
+		pthread_setspecific(key, (void *)1);
+}
+
+bool edge_thread_is_watched(void)
+{
+	return have_key && pthread_getspecific(key);
+}
+
+/* --- names --- */
+
+#define NAME_SIZE 16
+
+static int (*real_set_name)(pthread_t thread, const char *name);
+
+/* As the kernel keeps it. */
+static void name(struct thread *thread, const char *given)
+{
+	char copy[NAME_SIZE] = { 0 };
+
+	for (unsigned i = 0; i < NAME_SIZE - 1 && given[i]; i++)
+		copy[i] = given[i];
+	for (unsigned i = 0; i < NAME_SIZE; i++)
+		thread->name[i] = copy[i];
+	if (is_alive(thread))
+		RAISE(thread_name, thread->id, copy);
+}
+
+struct search {
+	uintptr_t pthread;
+	struct thread *found;
+};
+
+static bool compare(struct thread *thread, void *argument)
+{
+	struct search *search = argument;
+
+	if (thread->pthread != search->pthread || !is_alive(thread))
+		return true;
+	search->found = thread;
+	return false;
+}
+
+EDGE int pthread_setname_np(pthread_t thread, const char *given)
+{
+	struct search search = { .pthread = (uintptr_t)thread };
+	int result;
+
+	if (!real_set_name)
+		edge_thread_resolve();
+	if (!real_set_name)
+		return ENOSYS;
+	result = real_set_name(thread, given);
+	if (result == 0 && state_get() == STATE_RUNNING) {
+		thread_each(compare, &search);
+		if (search.found)
+			name(search.found, given);
+	}
+	return result;
+}
+
+void edge_thread_named(const char *given)
+{
+	if (thread_current)
+		name(thread_current, given);
+}
+
+void edge_thread_resolve(void)
+{
+	static bool done;
+
+	real_create = (creator)edge_next("pthread_create");
+	real_c11_create = (c11_creator)edge_next("thrd_create");
+	real_exit = edge_next("pthread_exit");
+	real_c11_exit = edge_next("thrd_exit");
+	real_getstack = (int (*)(const pthread_attr_t *, void **, size_t *))
+		edge_next("pthread_attr_getstack");
+	real_self = (pthread_t(*)(void))edge_next("pthread_self");
+	real_set_name = (int (*)(pthread_t, const char *))edge_next(
+		"pthread_setname_np");
+	if (!done) {
+		done = true;
+		have_key = pthread_key_create(&key, ended) == 0 && key < 32;
+	}
+}

@@ -1,0 +1,488 @@
+#include "heap/allocations.h"
+
+#include "heap/allocations_sampled.h"
+#include "heap/heap_table.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+
+#include <shim/cpu.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+enum mode { KEEPING, TELLING, IGNORING };
+
+static enum mode mode;
+static bool asked, wants_all;
+static uint64_t wanted_period, wanted_seed;
+
+/* The coarse clock, or 0. */
+static const volatile uint64_t no_tick;
+static const volatile uint64_t *tick = &no_tick;
+static struct shim_allocation_counts counts;
+
+/* --- serial numbers --- */
+
+/* The thread's number, from 1 on, and how many it has given. */
+#define SERIAL_THREAD (1ull << 40)
+
+static __thread uint64_t next_serial;
+/* Of the block that the thread got last, or 0. */
+static __thread uint64_t last_serial;
+static uint64_t serial_threads;
+
+/* A handler that comes between begins another thread's worth of numbers: none is
+ * given twice. */
+static uint64_t make_serial(void)
+{
+	uint64_t serial = shim_fetch_add(&next_serial, 1);
+
+	if (__builtin_expect(serial < SERIAL_THREAD, 0)) {
+		serial = __atomic_add_fetch(&serial_threads, 1,
+					    __ATOMIC_RELAXED) * SERIAL_THREAD;
+		next_serial = serial + 1;
+	}
+	return serial;
+}
+
+/* --- telling --- */
+
+/* Not a profiler's, in its callbacks, its slow hooks or its threads, nor what the
+ * loader gets for libraries of ours. */
+static inline bool is_the_programs(void)
+{
+	const struct thread *self = thread_current;
+	uint32_t state = !self	     ? 0 :
+			 self->frame ? thread_get_state(self) :
+				       self->state;
+
+	return (state & THREAD_NOT_THE_PROGRAM) == 0;
+}
+
+/* The one of shim's own profilers that is told, and never leaves: without a guard,
+ * which takes longer than what it does. */
+static struct shim_handle *own;
+
+static void find_tick(void)
+{
+	uint64_t length = 0;
+	const volatile uint64_t *found = shim_tick(&length);
+
+	blocks_set_clock(length);
+	if (found)
+		tick = found;
+}
+
+static void find_own(void)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->builtin && h->allocation)
+			own = h;
+}
+
+#define TELL(event, ...)                                                       \
+	do {                                                                   \
+		if (events_counts.event > (own != NULL))                       \
+			RAISE_TO(AUDIENCE_MODULES, event, __VA_ARGS__);        \
+		if (own)                                                       \
+			own->event(own->profiler, __VA_ARGS__);                \
+	} while (0)
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* A block that is not told is the thread's last one all the same. */
+static bool is_wanted(size_t size)
+{
+	bool wanted = sampled_finds(size);
+
+	if (!wanted)
+		last_serial = 0;
+	return wanted;
+}
+
+static inline bool add(struct shim_block *block, uint64_t *note)
+{
+	bool added = blocks_add(block, *note);
+
+	if (added)
+		sampled_add(block->address);
+	else
+		count(&counts.untold);
+	last_serial = block->serial;
+	return added;
+}
+
+static inline bool take(uintptr_t address, struct shim_block *block, uint64_t *note)
+{
+	if (!sampled_may_have(address) || !blocks_take(address, block, note)) {
+		if (sampled_period == 0)
+			count(&counts.unknown);
+		return false;
+	}
+	sampled_remove(address);
+	sampled_weigh(block);
+	block->is_last = block->serial == last_serial;
+	return true;
+}
+
+static void tell_got(uintptr_t address, size_t size, size_t alignment,
+		     enum shim_allocation_kind kind)
+{
+	uint64_t no_word = 0;
+	struct shim_block block = {
+		.address = address,
+		.size = size,
+		.alignment = alignment,
+		.kind = kind,
+		.clock = *tick,
+		.note = &no_word,
+	};
+
+	if (!is_wanted(size))
+		return;
+	block.serial = make_serial();
+	sampled_weigh(&block);
+	add(&block, &no_word);
+	TELL(allocation, &block);
+}
+
+static void tell_release(struct shim_block *block, uint64_t *note)
+{
+	block->note = note;
+	TELL(release, block);
+}
+
+static void tell_gives(uintptr_t address)
+{
+	struct shim_block block;
+	uint64_t note;
+
+	if (take(address, &block, &note))
+		tell_release(&block, &note);
+}
+
+/* As after it as before it, one that is not told is none. */
+static void tell_changed(struct allocations_change *change, uintptr_t address,
+			 size_t size)
+{
+	struct shim_block after = change->before;
+
+	if (!is_wanted(size)) {
+		tell_release(&change->before, &change->note);
+		return;
+	}
+	after.address = address;
+	after.size = size;
+	after.alignment = 0;
+	after.kind = SHIM_ALLOCATION_REALLOC;
+	after.clock = *tick;
+	sampled_weigh(&after);
+	change->before.note = &change->note;
+	if (!add(&after, &change->note))
+		after.note = &change->note;
+	TELL(reallocation, &change->before, &after);
+}
+
+/* --- before it is known --- */
+
+struct kept {
+	uintptr_t before, after;	/* which; 0: there is none */
+	size_t size, alignment;
+	uint32_t kind;
+	uint32_t is_whole;
+};
+
+#define KEPT_FIRST  256
+#define KEPT_PIECES 10
+
+static struct kept kept_first[KEPT_FIRST];
+static struct kept *kept_pieces[KEPT_PIECES] = { kept_first };
+static uint32_t kept_count, kept_told;
+
+/* The pieces are of 256, 256, 512, 1024 and so on. */
+static struct kept *kept_at(uint32_t number, bool make)
+{
+	unsigned piece = number < KEPT_FIRST ? 0 :
+			 24 - (unsigned)__builtin_clz(number);
+	uint32_t first = piece ? KEPT_FIRST << (piece - 1) : 0;
+	size_t size = ((size_t)KEPT_FIRST << (piece ? piece - 1 : 0)) *
+		      sizeof(struct kept);
+	struct kept *entries, *none = NULL;
+	void *memory;
+
+	if (piece >= KEPT_PIECES)
+		return NULL;
+	entries = __atomic_load_n(&kept_pieces[piece], __ATOMIC_ACQUIRE);
+	if (!entries && make && sys_map(size, &memory) == 0) {
+		entries = memory;
+		if (!__atomic_compare_exchange_n(&kept_pieces[piece], &none,
+						 entries, false,
+						 __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+			sys_unmap(memory, size);
+			entries = none;
+		}
+	}
+	return entries ? &entries[number - first] : NULL;
+}
+
+static void keep(uintptr_t before, uintptr_t after, size_t size,
+		 size_t alignment, enum shim_allocation_kind kind)
+{
+	uint32_t number;
+	struct kept *kept;
+
+	number = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
+	if (number < KEPT_FIRST << (KEPT_PIECES - 1))
+		number = __atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED);
+	kept = kept_at(number, true);
+	if (!kept) {
+		count(&counts.early_lost);
+		return;
+	}
+	*kept = (struct kept){ before, after, size, alignment, kind, 0 };
+	__atomic_store_n(&kept->is_whole, 1, __ATOMIC_RELEASE);
+}
+
+static void tell(const struct kept *kept)
+{
+	struct allocations_change change;
+
+	if (!kept->before) {
+		tell_got(kept->after, kept->size, kept->alignment, kept->kind);
+		return;
+	}
+	if (!kept->after) {
+		tell_gives(kept->before);
+		return;
+	}
+	if (take(kept->before, &change.before, &change.note))
+		tell_changed(&change, kept->after, kept->size);
+	else
+		tell_got(kept->after, kept->size, 0, kept->kind);
+}
+
+static void tell_kept(void)
+{
+	uint32_t end = __atomic_load_n(&kept_count, __ATOMIC_ACQUIRE);
+
+	for (; kept_told < end; kept_told++) {
+		const struct kept *kept = kept_at(kept_told, false);
+
+		if (kept && __atomic_load_n(&kept->is_whole, __ATOMIC_ACQUIRE))
+			tell(kept);
+	}
+}
+
+static enum mode get_mode(void)
+{
+	return __atomic_load_n(&mode, __ATOMIC_ACQUIRE);
+}
+
+static void set_mode(enum mode to)
+{
+	__atomic_store_n(&mode, to, __ATOMIC_RELEASE);
+}
+
+static void get_ready(void)
+{
+	find_own();
+	find_tick();
+	sampled_start(wants_all ? 0 : wanted_period, wanted_seed);
+}
+
+bool allocations_wait_for_late(void)
+{
+	return asked && get_mode() == IGNORING;
+}
+
+void allocations_begin_late(void)
+{
+	get_ready();
+	set_mode(TELLING);
+}
+
+bool allocations_decide(bool is_last_chance)
+{
+	if (get_mode() == KEEPING && asked) {
+		get_ready();
+		tell_kept();
+		set_mode(TELLING);
+		tell_kept();
+	} else if (get_mode() == KEEPING && is_last_chance) {
+		set_mode(IGNORING);
+	}
+	return get_mode() != KEEPING;
+}
+
+bool allocations_are_told(void)
+{
+	return get_mode() == TELLING;
+}
+
+bool allocations_are_the_programs(void)
+{
+	return is_the_programs();
+}
+
+bool allocations_are_all_told(void)
+{
+	return allocations_are_told() && sampled_period == 0 &&
+	       __atomic_load_n(&counts.untold, __ATOMIC_RELAXED) == 0;
+}
+
+void allocations_complete(struct shim_block *block)
+{
+	block->is_last = 0;
+	sampled_weigh(block);
+}
+
+/* --- from the doors --- */
+
+void allocations_got(void *pointer, size_t size, size_t alignment,
+		     enum shim_allocation_kind kind)
+{
+	enum mode now = get_mode();
+
+	if (now == IGNORING || !is_the_programs())
+		return;
+	if (now == TELLING)
+		tell_got((uintptr_t)pointer, size, alignment, kind);
+	else
+		keep(0, (uintptr_t)pointer, size, alignment, kind);
+}
+
+void allocations_gives(void *pointer)
+{
+	enum mode now = get_mode();
+
+	blocks_fetch((uintptr_t)pointer);
+	if (now == IGNORING || !is_the_programs())
+		return;
+	if (now == TELLING)
+		tell_gives((uintptr_t)pointer);
+	else
+		keep((uintptr_t)pointer, 0, 0, 0, 0);
+}
+
+void allocations_change_begins(struct allocations_change *change,
+			       void *pointer)
+{
+	change->is_known = get_mode() == TELLING && is_the_programs() &&
+			   take((uintptr_t)pointer, &change->before,
+				&change->note);
+	change->before.address = (uintptr_t)pointer;
+}
+
+static void keep_changed(const struct allocations_change *change,
+			 uintptr_t address, size_t size)
+{
+	if (is_the_programs() && (address || size == 0))
+		keep(change->before.address, address, size, 0,
+		     SHIM_ALLOCATION_REALLOC);
+}
+
+void allocations_changed(struct allocations_change *change, void *pointer,
+			 size_t size)
+{
+	if (get_mode() == KEEPING)
+		keep_changed(change, (uintptr_t)pointer, size);
+	else if (!change->is_known && pointer)
+		allocations_got(pointer, size, 0, SHIM_ALLOCATION_REALLOC);
+	else if (change->is_known && pointer)
+		tell_changed(change, (uintptr_t)pointer, size);
+	else if (change->is_known && size == 0)
+		tell_release(&change->before, &change->note);
+	else if (change->is_known)
+		add(&change->before, &change->note);
+}
+
+/* --- who wants them --- */
+
+/* The program itself asks before main; a module, while it is set up. */
+static enum shim_result ask(const char *function, const void *caller)
+{
+	if (!asked && !contract_is_setting_up() &&
+	    (get_mode() != KEEPING || state_main_started()))
+		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT, function,
+					caller);
+	asked = true;
+	return SHIM_OK;
+}
+
+enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
+{
+	enum shim_result result;
+
+	ENTRY_INIT_OF(handle);
+	result = ask(__func__, __builtin_return_address(0));
+	if (result != SHIM_OK)
+		return result;
+	if (get_mode() == TELLING && sampled_period != 0)
+		return SHIM_S_FALSE;
+	wants_all = true;
+	return SHIM_OK;
+}
+
+enum shim_result
+shim_profiler_enable_sampled_allocations(struct shim_handle *handle,
+					 uint64_t period, uint64_t seed)
+{
+	enum shim_result result;
+
+	ENTRY_INIT_OF(handle);
+	if (period < 2 || period > SHIM_ALLOCATION_PERIOD_MAX)
+		return SHIM_E_INVALIDARG;
+	result = ask(__func__, __builtin_return_address(0));
+	if (result == SHIM_OK && (!wanted_period || period < wanted_period)) {
+		wanted_period = period;
+		wanted_seed = seed;
+	}
+	return result;
+}
+
+struct walk {
+	shim_block_callback callback;
+	void *client_data;
+};
+
+static int walk_blocks(void *argument)
+{
+	const struct walk *walk = argument;
+	uint64_t position = 0;
+	struct shim_block block;
+
+	while (blocks_next(&position, &block)) {
+		allocations_complete(&block);
+		if (walk->callback(&block, walk->client_data) != SHIM_OK)
+			return SHIM_S_FALSE;
+	}
+	return SHIM_OK;
+}
+
+enum shim_result shim_block_walk(shim_block_callback callback,
+				 void *client_data)
+{
+	struct walk walk = { callback, client_data };
+
+	ENTRY_ASYNC();
+	if (!callback)
+		return SHIM_E_INVALIDARG;
+	return (enum shim_result)events_run("of shim_block_walk", walk_blocks,
+					    &walk);
+}
+
+enum shim_result
+shim_allocation_counts(struct shim_allocation_counts *counted)
+{
+	ENTRY_ASYNC();
+	if (!counted)
+		return SHIM_E_INVALIDARG;
+	*counted = counts;
+	return SHIM_OK;
+}

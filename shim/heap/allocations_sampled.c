@@ -1,0 +1,68 @@
+#include "heap/allocations_sampled.h"
+
+#include "heap/poisson.h"
+
+#include <shim/cpu.h>
+
+#include <shim/banned.h>
+
+uint64_t sampled_period;
+__thread int64_t sampled_until;
+uint16_t sampled_told[1u << (64 - SAMPLED_SHIFT)];
+
+static uint64_t first_state, threads;
+static __thread uint64_t state;
+
+void sampled_start(uint64_t period, uint64_t seed)
+{
+	first_state = seed ? seed : shim_clock() ^ (uintptr_t)&seed << 20;
+	first_state = chance_next(&first_state);	/* not near that of others */
+	sampled_period = period;
+}
+
+/* Each thread has numbers of its own; with a seed, and threads that begin to
+ * allocate in the same order, the same in each run. */
+static void start_thread(void)
+{
+	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+	uint64_t mixed = first_state + number * 0xd1342543de82ef95ull;
+
+	state = chance_next(&mixed) | 1;
+}
+
+bool sampled_is_due(size_t size)
+{
+	bool is_first = state == 0;
+
+	if (is_first)
+		start_thread();
+	sampled_until = (int64_t)chance_gap(&state, sampled_period);
+	if (!is_first)
+		return true;
+	sampled_until -= (int64_t)(size | (size == 0));
+	return sampled_until <= 0 && sampled_is_due(size);
+}
+
+void sampled_work_out_weight(struct shim_block *block)
+{
+	uint64_t mixed = block->serial ^ first_state;
+	struct chance_weight weight =
+		chance_weight(block->size | (block->size == 0), sampled_period,
+			      chance_next(&mixed));
+
+	block->weight = weight.blocks;
+	block->weight_bytes = block->size ? weight.bytes : 0;
+}
+
+/* One that is full stays so: its blocks are looked for in vain. */
+void sampled_change(uintptr_t address, int by)
+{
+	uint16_t *place = sampled_place(address);
+	uint16_t count = __atomic_load_n(place, __ATOMIC_RELAXED);
+
+	while (count != UINT16_MAX &&
+	       !__atomic_compare_exchange_n(place, &count,
+					    (uint16_t)(count + by), false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}

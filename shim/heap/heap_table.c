@@ -1,0 +1,353 @@
+#include "heap/heap_table.h"
+
+#include "os/sys.h"
+
+#include <shim/cpu.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+#define TABLES 12
+#define FIRST_BITS 11		/* entries of the first table: 2^ */
+#define MORE_BITS 2
+#define WAYS 16			/* entries that an address may be in */
+
+/*
+ * What is known of a block, in half a cache line.  By what it was called and its
+ * alignment stand in the bits that no address has.  Its clock is kept in units
+ * that are shorter than any tick.
+ */
+struct entry {
+	uint64_t key;		/* 0: free */
+	uint64_t facts;		/* size, and the low bits of its clock above it */
+	uint64_t serial;
+	uint64_t note;
+};
+
+_Static_assert(sizeof(struct entry) == 32, "two to a cache line");
+
+#define KIND_MASK      0x7ull
+#define ADDRESS_MASK   0x0000fffffffffff8ull
+#define ALIGNMENT_AT   48	/* 6 bits: log 2, and one more; 0: none */
+#define CLOCK_HIGH_AT  54	/* 9 bits */
+#define IS_LARGE       (1ull << 63)	/* its size takes all of @facts: no clock */
+#define SIZE_BITS      36
+#define SIZE_MASK      ((1ull << SIZE_BITS) - 1)
+#define CLOCK_LOW_BITS (64 - SIZE_BITS)
+#define CLOCK_MASK     ((1ull << (CLOCK_LOW_BITS + 9)) - 1)
+
+#define RESERVED 1ull		/* the key of an entry that is being filled */
+
+static struct entry *tables[TABLES];
+
+/* Tables before this one are full, or were: who is looked for is probably not
+ * there.  How often there was no room in it; where races lose one, no matter. */
+static unsigned first;
+static uint64_t refusals;
+
+static unsigned clock_shift;
+
+static unsigned bits_of(unsigned table)
+{
+	return FIRST_BITS + MORE_BITS * table;
+}
+
+/* --- tables --- */
+
+#define HUGE_PAGE (2ul << 20)
+
+/* Large ones in large pages, if the system has some: blocks are anywhere in
+ * them. */
+static int map_table(size_t size, void **memory)
+{
+	char *all, *table;
+	int r;
+
+	if (size < HUGE_PAGE)
+		return sys_map(size, memory);
+	r = sys_map(size + HUGE_PAGE, memory);
+	if (r < 0)
+		return r;
+	all = *memory;
+	table = (char *)(((uintptr_t)all + HUGE_PAGE - 1) & -HUGE_PAGE);
+	if (table != all)
+		sys_unmap(all, (size_t)(table - all));
+	if (table != all + HUGE_PAGE)
+		sys_unmap(table + size, (size_t)(all + HUGE_PAGE - table));
+	sys_prefer_huge(table, size);
+	*memory = table;
+	return 0;
+}
+
+/* Of the table that another thread may just have made as well. */
+static struct entry *make_table(unsigned table)
+{
+	size_t size = sizeof(struct entry) << bits_of(table);
+	struct entry *none = NULL;
+	void *memory;
+
+	if (map_table(size, &memory) < 0)
+		return NULL;
+	if (__atomic_compare_exchange_n(&tables[table], &none,
+					(struct entry *)memory, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return memory;
+	sys_unmap(memory, size);
+	return none;
+}
+
+static struct entry *get_table(unsigned table)
+{
+	return __atomic_load_n(&tables[table], __ATOMIC_ACQUIRE);
+}
+
+/* Its ways are where this is, with the lower bits changed in any way. */
+static inline uint64_t first_way(unsigned table, uintptr_t address)
+{
+	return (address >> 3) * 0x9e3779b97f4a7c15ull >> (64 - bits_of(table));
+}
+
+/* --- entries --- */
+
+static inline uint64_t key_of(const struct shim_block *block)
+{
+	uint64_t key = (block->address & ADDRESS_MASK) | block->kind;
+
+	if (block->alignment)
+		key |= (64 - (uint64_t)__builtin_clzll(block->alignment))
+		       << ALIGNMENT_AT;
+	if (__builtin_expect(block->size > SIZE_MASK, 0))
+		return key | IS_LARGE;
+	return key | (block->clock >> clock_shift & CLOCK_MASK) >>
+			     CLOCK_LOW_BITS << CLOCK_HIGH_AT;
+}
+
+static inline uint64_t facts_of(const struct shim_block *block)
+{
+	if (__builtin_expect(block->size > SIZE_MASK, 0))
+		return block->size;
+	return block->size | block->clock >> clock_shift << SIZE_BITS;
+}
+
+static inline void read(const struct entry *entry, uint64_t key,
+			struct shim_block *block)
+{
+	unsigned alignment = key >> ALIGNMENT_AT & 0x3f;
+	uint64_t facts = entry->facts;
+
+	block->serial = entry->serial;
+	block->alignment = alignment ? 1ull << (alignment - 1) : 0;
+	block->kind = key & KIND_MASK;
+	if (__builtin_expect((key & IS_LARGE) != 0, 0)) {
+		block->size = facts;
+		block->clock = 0;
+		return;
+	}
+	block->size = facts & SIZE_MASK;
+	block->clock = (facts >> SIZE_BITS |
+			(key >> CLOCK_HIGH_AT & 0x1ff) << CLOCK_LOW_BITS)
+		       << clock_shift;
+}
+
+static inline bool reserve(uint64_t *key)
+{
+	uint64_t none = 0;
+
+	if (__builtin_expect(shim_is_single_threaded(), 1))
+		return shim_replace(key, NULL, (void *)RESERVED);
+	return __atomic_compare_exchange_n(key, &none, RESERVED, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline struct entry *claim(struct entry *table, uint64_t way)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct entry *entry = &table[way ^ i];
+
+		if (__atomic_load_n(&entry->key, __ATOMIC_RELAXED) == 0 &&
+		    reserve(&entry->key))
+			return entry;
+	}
+	return NULL;
+}
+
+static inline void fill(struct entry *entry, struct shim_block *block,
+			uint64_t note)
+{
+	entry->facts = facts_of(block);
+	entry->serial = block->serial;
+	entry->note = note;
+	block->note = &entry->note;
+	__atomic_store_n(&entry->key, key_of(block), __ATOMIC_RELEASE);
+}
+
+/* --- adding --- */
+
+static unsigned get_first(void)
+{
+	return __atomic_load_n(&first, __ATOMIC_RELAXED);
+}
+
+static void refuse(unsigned table)
+{
+	uint64_t count = __atomic_load_n(&refusals, __ATOMIC_RELAXED) + 1;
+
+	if (table != get_first() || table + 1 == TABLES)
+		return;
+	if (count > 1ull << (bits_of(table) - 5)) {
+		__atomic_store_n(&first, table + 1, __ATOMIC_RELAXED);
+		count = 0;
+	}
+	__atomic_store_n(&refusals, count, __ATOMIC_RELAXED);
+}
+
+static __attribute__((cold, noinline)) struct entry *
+claim_slowly(unsigned begin, uintptr_t address)
+{
+	for (unsigned t = begin; t < TABLES; t++) {
+		struct entry *table = get_table(t), *entry;
+
+		if (!table)
+			table = make_table(t);
+		if (!table)
+			return NULL;
+		entry = claim(table, first_way(t, address));
+		if (entry)
+			return entry;
+		refuse(t);
+	}
+	return NULL;
+}
+
+bool blocks_add(struct shim_block *block, uint64_t note)
+{
+	unsigned t = get_first();
+	struct entry *table = get_table(t), *entry = NULL;
+
+	if (__builtin_expect((block->address & ~ADDRESS_MASK) != 0, 0))
+		return false;
+	if (__builtin_expect(table != NULL, 1))
+		entry = claim(table, first_way(t, block->address));
+	if (__builtin_expect(!entry, 0))
+		entry = claim_slowly(t, block->address);
+	if (!entry)
+		return false;
+	fill(entry, block, note);
+	return true;
+}
+
+/* --- taking --- */
+
+static inline struct entry *find(struct entry *table, unsigned number,
+				 uintptr_t address, uint64_t *key)
+{
+	uint64_t way = first_way(number, address);
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct entry *entry = &table[way ^ i];
+
+		*key = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
+		if (((*key ^ address) & ADDRESS_MASK) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+static __attribute__((cold, noinline)) struct entry *
+find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
+{
+	struct entry *table, *entry;
+
+	for (unsigned t = begin + 1; t < TABLES && (table = get_table(t)); t++)
+		if ((entry = find(table, t, address, key)))
+			return entry;
+	while (begin-- > 0)
+		if ((table = get_table(begin)) &&
+		    (entry = find(table, begin, address, key)))
+			return entry;
+	return NULL;
+}
+
+/* Of many blocks all of this is out of the caches: it comes at the same time, with
+ * what the allocator is going to look at. */
+void blocks_fetch(uintptr_t address)
+{
+	unsigned t = get_first();
+	struct entry *table = get_table(t);
+
+	__builtin_prefetch((const void *)(address - 16), 1);
+	if (table)
+		__builtin_prefetch(&table[first_way(t, address)], 1);
+}
+
+bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note)
+{
+	unsigned t = get_first();
+	struct entry *table = get_table(t), *entry = NULL;
+	uint64_t key;
+
+	if (__builtin_expect((address & ~ADDRESS_MASK) != 0, 0))
+		return false;
+	/* There was no memory for the table, perhaps. */
+	if (__builtin_expect(table != NULL, 1))
+		entry = find(table, t, address, &key);
+	if (__builtin_expect(!entry, 0))
+		entry = find_slowly(t, address, &key);
+	if (!entry)
+		return false;
+	block->address = address;
+	read(entry, key, block);
+	block->note = NULL;
+	*note = entry->note;
+	__atomic_store_n(&entry->key, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* --- all of them --- */
+
+/* What is there now may be another block than a moment ago. */
+static bool copy_whole(struct entry *entry, struct shim_block *block)
+{
+	uint64_t key = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
+
+	if (key == 0 || key == RESERVED)
+		return false;
+	block->address = key & ADDRESS_MASK;
+	read(entry, key, block);
+	block->note = &entry->note;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key &&
+	       entry->serial == block->serial;
+}
+
+bool blocks_next(uint64_t *position, struct shim_block *block)
+{
+	uint64_t base = 0;
+
+	for (unsigned t = 0; t < TABLES && get_table(t); t++) {
+		uint64_t room = 1ull << bits_of(t);
+
+		while (*position < base + room) {
+			uint64_t at = (*position)++ - base;
+
+			if (copy_whole(&get_table(t)[at], block))
+				return true;
+		}
+		base += room;
+	}
+	return false;
+}
+
+uint64_t blocks_room(void)
+{
+	uint64_t room = 0;
+
+	for (unsigned t = 0; t < TABLES && get_table(t); t++)
+		room += 1ull << bits_of(t);
+	return room;
+}
+
+void blocks_set_clock(uint64_t tick)
+{
+	clock_shift = tick < 2 ? 0 : 62 - (unsigned)__builtin_clzll(tick);
+}

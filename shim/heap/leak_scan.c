@@ -1,0 +1,371 @@
+#include "heap/leak_roots.h"
+
+#include "heap/allocations.h"
+#include "heap/heap_table.h"
+#include "heap/mappings.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+
+#include <errno.h>
+#include <shim/cpu.h>
+#include <shim/reach.h>
+
+#include <shim/banned.h>
+
+#define MONOTONIC 1
+
+struct found {
+	uintptr_t address;
+	uint64_t size;
+	uint64_t position;	/* for blocks_next */
+};
+
+/* Words are copied here before they are looked at, if other threads may take their
+ * memory away. */
+#define PIECE (64u << 10)
+
+/* A search; all of it is one piece of memory. */
+struct search {
+	struct found *blocks;	/* by address */
+	uint32_t *waiting;	/* reached, and not yet looked into */
+	uint8_t *marks;		/* enum shim_reach */
+	uint64_t *piece;
+	uint64_t count, room, waiting_count;
+	uintptr_t low, high;	/* all blocks are in here */
+	struct reach_roots roots;
+	uint64_t end_ns;
+	uint64_t looked_at;	/* bytes since the last look at the clock */
+	uint64_t self;		/* the lost block that others are reached from */
+	enum shim_reach mark;
+	bool is_alone, is_late;
+	void *memory;
+	size_t size;
+};
+
+/* --- the blocks, by address --- */
+
+static size_t align(size_t size)
+{
+	return (size + 63) & ~(size_t)63;
+}
+
+/* For as many as there could be; what is not used is not there. */
+static int make_room(struct search *search)
+{
+	uint64_t room = blocks_room();
+	char *at;
+	int r;
+
+	search->room = room;
+	if (room > UINT32_MAX)
+		return -ENOMEM;
+	search->size = align(room * sizeof(struct found)) +
+		       align(room * sizeof(struct found)) + align(room) + PIECE;
+	r = sys_map(search->size, &search->memory);
+	if (r < 0)
+		return r;
+	at = search->memory;
+	search->blocks = (void *)at;
+	at += align(room * sizeof(struct found));
+	search->waiting = (void *)at;
+	at += align(room * sizeof(struct found));
+	search->marks = (void *)at;
+	search->piece = (void *)(at + align(room));
+	return 0;
+}
+
+static void collect(struct search *search)
+{
+	uint64_t position = 0;
+	struct shim_block block;
+
+	while (search->count < search->room &&
+	       blocks_next(&position, &block))
+		search->blocks[search->count++] = (struct found){
+			block.address, block.size, position - 1
+		};
+}
+
+#define DIGIT_BITS 11
+#define DIGITS	   4		/* of what addresses have above their lowest bits */
+
+/* Radix: four times from one of the two arrays to the other. */
+static void sort(struct search *search)
+{
+	struct found *from = search->blocks, *to = (void *)search->waiting;
+	uint64_t *counts = search->piece;
+
+	for (unsigned digit = 0; digit < DIGITS; digit++) {
+		unsigned shift = 3 + digit * DIGIT_BITS;
+		const uint64_t mask = (1u << DIGIT_BITS) - 1;
+		uint64_t sum = 0;
+		struct found *swap;
+
+		for (unsigned i = 0; i <= mask; i++)
+			counts[i] = 0;
+		for (uint64_t i = 0; i < search->count; i++)
+			counts[from[i].address >> shift & mask]++;
+		for (unsigned i = 0; i <= mask; i++) {
+			uint64_t here = counts[i];
+
+			counts[i] = sum;
+			sum += here;
+		}
+		for (uint64_t i = 0; i < search->count; i++)
+			to[counts[from[i].address >> shift & mask]++] = from[i];
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (search->count) {
+		const struct found *last = &search->blocks[search->count - 1];
+
+		search->low = search->blocks[0].address;
+		search->high = last->address + last->size + 1;
+	}
+}
+
+/* --- following pointers --- */
+
+static bool is_late(struct search *search, uint64_t size)
+{
+	uint64_t now_ns;
+
+	search->looked_at += size;
+	if (search->looked_at >= PIECE) {
+		search->looked_at = 0;
+		if (sys_time_ns(MONOTONIC, &now_ns) == 0 &&
+		    now_ns >= search->end_ns)
+			search->is_late = true;
+	}
+	return search->is_late;
+}
+
+static void look_at(struct search *search, uintptr_t word)
+{
+	uint64_t low = 0, high = search->count;
+	const struct found *block;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (search->blocks[middle].address <= word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low-- == 0)
+		return;
+	block = &search->blocks[low];
+	if (word - block->address >= block->size && word != block->address)
+		return;
+	if (search->mark == SHIM_REACH_FROM_LOST && low == search->self)
+		return;
+	if (search->marks[low] != SHIM_REACH_LOST)
+		return;
+	search->marks[low] = (uint8_t)search->mark;
+	search->waiting[search->waiting_count++] = (uint32_t)low;
+}
+
+static void look_at_words(struct search *search, const uintptr_t *words,
+			  size_t count)
+{
+	uintptr_t low = search->low, size = search->high - low;
+
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t word = ((const volatile uintptr_t *)words)[i];
+
+		if (__builtin_expect(word - low < size, 0))
+			look_at(search, word);
+	}
+}
+
+static bool look_into(struct search *search, uintptr_t low, size_t size)
+{
+	const uintptr_t *words = (const uintptr_t *)low;
+
+	if (!search->is_alone ||
+	    !reach_is_readable(&search->roots, low, low + size)) {
+		if (sys_peek(words, search->piece, size) < 0)
+			return false;
+		words = search->piece;
+	}
+	look_at_words(search, words, size / 8);
+	return true;
+}
+
+/* What cannot be read is left out, page by page; and this search, which may be
+ * where the program has unmapped a part of a block. */
+static bool scan(uintptr_t low, uintptr_t high, void *argument)
+{
+	struct search *search = argument;
+	uintptr_t own = (uintptr_t)search->memory;
+	size_t size, most = PIECE;
+
+	low = (low + 7) & ~(uintptr_t)7;
+	high &= ~(uintptr_t)7;
+	while (low < high) {
+		size = most - low % most;
+		if (size > high - low)
+			size = high - low;
+		if (low - own < search->size) {
+			low = own + search->size;
+			continue;
+		}
+		if (own - low < size)
+			size = own - low;
+		if (is_late(search, size + 64))
+			return false;
+		if (look_into(search, low, size) || most == 4096)
+			low += size;
+		else
+			most = 4096;
+	}
+	return true;
+}
+
+static bool follow(struct search *search)
+{
+	while (search->waiting_count > 0) {
+		const struct found *block =
+			&search->blocks[search->waiting[--search->waiting_count]];
+
+		if (!scan(block->address, block->address + block->size, search))
+			return false;
+	}
+	return true;
+}
+
+/* From each lost block that is not reached from another one before it. */
+static bool follow_lost(struct search *search)
+{
+	search->mark = SHIM_REACH_FROM_LOST;
+	for (uint64_t i = 0; i < search->count; i++) {
+		if (search->marks[i] != SHIM_REACH_LOST)
+			continue;
+		search->self = i;
+		search->waiting[search->waiting_count++] = (uint32_t)i;
+		if (!follow(search))
+			return false;
+	}
+	return true;
+}
+
+/* Whether a block begins in [low, high). */
+static bool has_blocks(const struct search *search, uintptr_t low,
+		       uintptr_t high)
+{
+	uint64_t begin = 0, end = search->count;
+
+	while (begin < end) {
+		uint64_t middle = begin + (end - begin) / 2;
+
+		if (search->blocks[middle].address < low)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin < search->count && search->blocks[begin].address < high;
+}
+
+/* What the program has mapped; not if it is where an allocator has its blocks. */
+static bool scan_mappings(struct search *search)
+{
+	uintptr_t low = 0, high = 0;
+
+	while ((high = mappings_next(high, &low)) != 0)
+		if (!has_blocks(search, low, high) && !scan(low, high, search))
+			return false;
+	return true;
+}
+
+/* --- */
+
+/* This and tell have what blocks are called in their frames, and so not in their
+ * caller's, where the stack begins to count, also the next time. */
+#define APART __attribute__((noinline))
+
+struct telling {
+	const struct search *search;
+	shim_reach_callback callback;
+	void *client_data;
+};
+
+static int tell(void *argument)
+{
+	const struct telling *telling = argument;
+	const struct search *search = telling->search;
+
+	for (uint64_t i = 0; i < search->count; i++) {
+		const struct found *found = &search->blocks[i];
+		uint64_t position = found->position;
+		struct shim_block block;
+
+		if (!blocks_next(&position, &block) ||
+		    block.address != found->address ||
+		    position != found->position + 1)
+			continue;
+		allocations_complete(&block);
+		if (telling->callback(&block, (enum shim_reach)search->marks[i],
+				      telling->client_data) != SHIM_OK)
+			return SHIM_S_FALSE;
+	}
+	return SHIM_OK;
+}
+
+APART static enum shim_result look(struct search *search, uint64_t limit_ns)
+{
+	uint64_t now_ns;
+	int r;
+
+	if (sys_time_ns(MONOTONIC, &now_ns) < 0)
+		return SHIM_E_FAIL;
+	search->end_ns = now_ns + limit_ns < now_ns ? UINT64_MAX :
+						      now_ns + limit_ns;
+	r = make_room(search);
+	if (r < 0)
+		return SHIM_E_OUTOFMEMORY;
+	r = reach_roots_find(&search->roots);
+	if (r < 0)
+		return r == -ENOMEM ? SHIM_E_OUTOFMEMORY : SHIM_E_FAIL;
+	search->is_alone = search->roots.is_alone;
+	collect(search);
+	sort(search);
+	search->mark = SHIM_REACH_REACHED;
+	if (reach_roots_each(&search->roots,
+			     (uintptr_t)__builtin_frame_address(0), scan,
+			     search) &&
+	    scan_mappings(search) && follow(search) && follow_lost(search))
+		return SHIM_OK;
+	return SHIM_E_NOT_YET_AVAILABLE;
+}
+
+enum shim_result shim_block_reach(shim_reach_callback callback,
+				  void *client_data, uint64_t limit_ns)
+{
+	static bool busy;
+	static struct search search;
+	struct telling telling = { &search, callback, client_data };
+	enum shim_result result;
+
+	ENTRY_ASYNC();
+	if (!callback)
+		return SHIM_E_INVALIDARG;
+	if (!allocations_are_all_told())
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
+		return SHIM_E_FAIL;
+	search = (struct search){ .count = 0 };
+	/* What callers have in registers alone is in this frame from here on. */
+	__builtin_unwind_init();
+	result = look(&search, limit_ns);
+	if (result == SHIM_OK)
+		result = (enum shim_result)events_run("of shim_block_reach",
+						      tell, &telling);
+	if (search.roots.regions)
+		reach_roots_free(&search.roots);
+	if (search.memory)
+		sys_unmap(search.memory, search.size);
+	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+	return result;
+}

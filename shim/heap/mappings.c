@@ -1,0 +1,223 @@
+#include "heap/mappings.h"
+
+#include "heap/allocations.h"
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096ul
+
+struct entry {
+	uintptr_t low, high;
+	uint64_t serial, note;
+	uint32_t protection, flags;
+};
+
+/* The lock of state.h. */
+static struct entry *entries;
+static size_t count, room;
+static uint64_t last_serial;
+
+/* --- the list --- */
+
+static bool make_room(void)
+{
+	size_t more = room ? room * 2 : 4 * PAGE / sizeof(struct entry);
+	void *memory;
+
+	if (count < room)
+		return true;
+	if (sys_map(more * sizeof(struct entry), &memory) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		((struct entry *)memory)[i] = entries[i];
+	if (entries)
+		sys_unmap(entries, room * sizeof(struct entry));
+	entries = memory;
+	room = more;
+	return true;
+}
+
+static int add(void *argument)
+{
+	const struct entry *entry = argument;
+
+	if (!make_room())
+		return -1;
+	entries[count++] = *entry;
+	return 0;
+}
+
+struct taking {
+	uintptr_t low, high;
+	struct entry taken;
+	bool found;
+};
+
+/* Cuts what is in the range out of the first one that has some of it.  Without room
+ * for a further piece of it, that piece is not known any more. */
+static int take(void *argument)
+{
+	struct taking *taking = argument;
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = &entries[i], rest = *entry;
+
+		if (entry->low >= taking->high || entry->high <= taking->low)
+			continue;
+		taking->taken = *entry;
+		if (taking->taken.low < taking->low)
+			taking->taken.low = taking->low;
+		if (taking->taken.high > taking->high)
+			taking->taken.high = taking->high;
+		entry->high = taking->taken.low;
+		rest.low = taking->taken.high;
+		if (entry->low == entry->high)
+			*entry = entries[--count];
+		if (rest.low < rest.high)
+			add(&rest);
+		taking->found = true;
+		return 0;
+	}
+	taking->found = false;
+	return 0;
+}
+
+static bool take_one(struct taking *taking)
+{
+	return state_slowly(take, taking) == 0 && taking->found;
+}
+
+static struct shim_mapping describe(const struct entry *entry, uint64_t *note)
+{
+	*note = entry->note;
+	return (struct shim_mapping){
+		.address = entry->low,
+		.size = entry->high - entry->low,
+		.serial = entry->serial,
+		.protection = entry->protection,
+		.flags = entry->flags,
+		.note = note,
+	};
+}
+
+static size_t whole_pages(size_t size)
+{
+	return (size + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* --- from the doors --- */
+
+void mappings_give(uintptr_t address, size_t size)
+{
+	struct taking taking = { .low = address,
+				 .high = address + whole_pages(size) };
+	uint64_t note;
+
+	while (take_one(&taking)) {
+		struct shim_mapping mapping = describe(&taking.taken, &note);
+
+		RAISE(unmapping, &mapping);
+	}
+}
+
+static void keep(const struct shim_mapping *mapping)
+{
+	struct entry entry = {
+		.low = mapping->address,
+		.high = mapping->address + mapping->size,
+		.serial = mapping->serial,
+		.note = *mapping->note,
+		.protection = mapping->protection,
+		.flags = mapping->flags,
+	};
+
+	state_slowly(add, &entry);
+}
+
+void mappings_got(uintptr_t address, size_t size, int protection, int flags)
+{
+	uint64_t note = 0;
+	struct shim_mapping mapping = {
+		.address = address,
+		.size = whole_pages(size),
+		.protection = (uint32_t)protection,
+		.flags = (uint32_t)flags,
+		.note = &note,
+	};
+
+	mappings_give(address, size);
+	mapping.serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
+	RAISE(mapping, &mapping);
+	keep(&mapping);
+}
+
+void mappings_change_begins(struct mappings_change *change, uintptr_t address,
+			    size_t size)
+{
+	struct taking taking = { .low = address,
+				 .high = address + whole_pages(size) };
+
+	change->is_known = take_one(&taking);
+	if (change->is_known)
+		change->before = describe(&taking.taken, &change->note);
+}
+
+void mappings_changed(struct mappings_change *change, uintptr_t address,
+		      size_t size)
+{
+	struct shim_mapping after = change->before;
+	uint64_t note = change->note;
+
+	if (!change->is_known)
+		return;
+	change->before.note = &change->note;
+	if (address) {
+		mappings_give(address, size);
+		after.address = address;
+		after.size = whole_pages(size);
+	}
+	after.note = &note;
+	if (address)
+		RAISE(remapping, &change->before, &after);
+	keep(&after);
+}
+
+void mappings_break_moved(uintptr_t before, uintptr_t after)
+{
+	RAISE(break_moved, before, after);
+}
+
+/* --- where pointers may be --- */
+
+struct looking {
+	uintptr_t at, low, high;
+};
+
+static int find_next(void *argument)
+{
+	struct looking *looking = argument;
+
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].high > looking->at &&
+		    (entries[i].protection & PROT_WRITE) &&
+		    (looking->high == 0 || entries[i].low < looking->low)) {
+			looking->low = entries[i].low;
+			looking->high = entries[i].high;
+		}
+	return 0;
+}
+
+uintptr_t mappings_next(uintptr_t at, uintptr_t *low)
+{
+	struct looking looking = { .at = at };
+
+	if (state_slowly(find_next, &looking) < 0)
+		return 0;
+	*low = looking.low;
+	return looking.high;
+}

@@ -1,0 +1,105 @@
+#include "heap/poisson.h"
+
+#include <shim/banned.h>
+
+typedef unsigned __int128 wide;
+
+uint64_t chance_next(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+#define LN2_63 0x58b90bfbe8e7bcd5ull	/* ln 2, times 2^63 */
+
+/* log2 of @x, which is not 0, times 2^32: what the number between 1 and 2 squared
+ * comes to says it, bit by bit. */
+static uint64_t log2_32(uint64_t x)
+{
+	unsigned zeros = (unsigned)__builtin_clzll(x);
+	uint64_t mantissa = x << zeros, log = 63 - zeros;
+
+	for (unsigned i = 0; i < 32; i++) {
+		wide square = (wide)mantissa * mantissa;
+		unsigned bit = (unsigned)(square >> 127);
+
+		mantissa = (uint64_t)(square >> (63 + bit));
+		log = log << 1 | bit;
+	}
+	return log;
+}
+
+uint64_t chance_gap(uint64_t *state, uint64_t period)
+{
+	uint64_t log = (64ull << 32) - log2_32(chance_next(state) | 1);
+	wide gap = (wide)log * LN2_63 >> 55;	/* times 2^40 */
+
+	return (uint64_t)(gap * period >> 40) + 1;
+}
+
+#define ONE (1ull << 62)
+
+/* @part / @whole, times 2^62; less than 1. */
+static uint64_t divide_62(uint64_t part, uint64_t whole)
+{
+	uint64_t quotient = 0;
+
+	for (unsigned i = 0; i < 62; i++) {
+		part *= 2;
+		quotient *= 2;
+		if (part >= whole) {
+			part -= whole;
+			quotient++;
+		}
+	}
+	return quotient;
+}
+
+/* 1 - exp(-x) for an @x of at most 1, both times 2^62: x - x^2/2! + x^3/3! ... */
+static uint64_t found_62(uint64_t x)
+{
+	uint64_t term = x, sum = 0;
+
+	for (unsigned i = 2; term != 0; i++) {
+		sum += i % 2 ? -term : term;
+		term = (uint64_t)((wide)term * x >> 62) / i;
+	}
+	return sum;
+}
+
+/* How likely a block is found, times 2^62. */
+static uint64_t probability_62(uint64_t size, uint64_t period)
+{
+	uint64_t whole = size / period;
+	uint64_t found = found_62(divide_62(size % period, period));
+	uint64_t missed = ONE - found;
+
+	if (whole == 0)
+		return found;
+	if (whole > 43)
+		return ONE;
+	while (whole-- > 0)
+		missed = (uint64_t)((wide)missed * (ONE - found_62(ONE)) >> 62);
+	return ONE - missed;
+}
+
+struct chance_weight chance_weight(uint64_t size, uint64_t period,
+				   uint64_t dice)
+{
+	uint64_t probability = probability_62(size, period);
+	unsigned zeros;
+	wide weight;		/* times 2^32 */
+
+	if (probability == 0)	/* nobody finds those */
+		return (struct chance_weight){ period, period };
+	zeros = (unsigned)__builtin_clzll(probability);
+	weight = UINT64_MAX / (probability << zeros >> 32) + 1;
+	weight = weight << zeros >> 2;
+	return (struct chance_weight){
+		(uint64_t)((weight + (uint32_t)dice) >> 32),
+		(uint64_t)((weight * size + (1u << 31)) >> 32),
+	};
+}

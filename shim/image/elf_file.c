@@ -1,0 +1,190 @@
+#include "image/elf_file.h"
+
+#include "image/image.h"
+#include "os/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+/* More than any file has; it keeps all sums below within their types. */
+#define SECTION_SIZE_MAX (1u << 30)
+#define SECTIONS_MAX (1u << 16)
+
+/* 0 or -errno; -ENOEXEC if it is not that long. */
+static int read_all(const struct elf_source *source, uint64_t offset, void *to,
+		    size_t size)
+{
+	char *at = to;
+
+	if (offset > source->size || size > source->size - offset)
+		return -ENOEXEC;
+	if (source->fd < 0)
+		return sys_peek((const void *)(source->memory + offset), to,
+				size);
+	while (size > 0) {
+		long r = sys_read_at(source->fd, at, size, offset);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -ENOEXEC;
+		at += r;
+		offset += (uint64_t)r;
+		size -= (size_t)r;
+	}
+	return 0;
+}
+
+static int open_source(const struct image_entry *image, const char *path,
+		       struct elf_source *source, bool *is_same)
+{
+	uint64_t device, inode;
+	int r;
+
+	*is_same = true;
+	if (!(image->flags & SHIM_IMAGE_DISK)) {
+		source->fd = -1;
+		source->memory = image->start;
+		source->size = image->end - image->start;
+		return 0;
+	}
+	/* NONBLOCK: a fifo may have the name now. */
+	r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	if (r < 0)
+		return r;
+	source->fd = r;
+	r = sys_file(source->fd, &device, &inode, &source->size);
+	if (r < 0)
+		sys_close(source->fd);
+	*is_same = r == 0 && device == image->device && inode == image->inode;
+	return r;
+}
+
+/* The program's own file is to be had when its name is gone or another's. */
+static int open_any_source(const struct image_entry *image,
+			   struct elf_source *source, bool *is_same)
+{
+	int r = open_source(image, image->path, source, is_same);
+
+	if (!(image->flags & SHIM_IMAGE_PROGRAM) || (r == 0 && *is_same))
+		return r;
+	if (r == 0)
+		sys_close(source->fd);
+	return open_source(image, "/proc/self/exe", source, is_same);
+}
+
+static int read_sections(struct elf_file *file)
+{
+	Elf64_Ehdr elf;
+	Elf64_Shdr first;
+	uint64_t count;
+	void *memory;
+	int r = read_all(&file->source, 0, &elf, sizeof(elf));
+
+	if (r < 0)
+		return r;
+	if (elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
+	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
+	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0)
+		return -ENOEXEC;
+	r = read_all(&file->source, elf.e_shoff, &first, sizeof(first));
+	if (r < 0)
+		return r;
+	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
+	file->names =
+		elf.e_shstrndx == SHN_XINDEX ? first.sh_link : elf.e_shstrndx;
+	if (count == 0 || count > SECTIONS_MAX)
+		return -ENOEXEC;
+	file->sections_size = count * sizeof(Elf64_Shdr);
+	r = sys_map(file->sections_size, &memory);
+	if (r < 0)
+		return r;
+	r = read_all(&file->source, elf.e_shoff, memory, file->sections_size);
+	if (r < 0) {
+		sys_unmap(memory, file->sections_size);
+		return r;
+	}
+	file->sections = memory;
+	file->section_count = (uint32_t)count;
+	return 0;
+}
+
+int elf_load_section(const struct elf_file *file, uint32_t number,
+		     void **memory, size_t *size)
+{
+	const Elf64_Shdr *section = &file->sections[number];
+	int r;
+
+	if (number >= file->section_count || section->sh_type == SHT_NOBITS ||
+	    section->sh_size > SECTION_SIZE_MAX)
+		return -ENOEXEC;
+	*size = section->sh_size;
+	r = sys_map(*size + 1, memory);
+	if (r < 0)
+		return r;
+	r = read_all(&file->source, section->sh_offset, *memory, *size);
+	if (r < 0)
+		sys_unmap(*memory, *size + 1);
+	return r;
+}
+
+/* 1, 0, or -errno: that could not be found out. */
+static int has_build_id(const struct elf_file *file,
+			const struct image_entry *image)
+{
+	unsigned char id[IMAGE_BUILD_ID_SIZE + 16];
+	uint32_t size = image->build_id_size;
+	int r = 0;
+
+	for (uint32_t i = 0; i < file->section_count; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+		bool same = true;
+
+		if (section->sh_type != SHT_NOTE ||
+		    section->sh_size != size + 16)
+			continue;
+		r = read_all(&file->source, section->sh_offset, id, size + 16);
+		for (uint32_t k = 0; r == 0 && k < size; k++)
+			same = same && id[16 + k] == image->build_id[k];
+		if (r == 0 && same)
+			return 1;
+	}
+	return r;
+}
+
+void elf_close(struct elf_file *file)
+{
+	if (file->sections)
+		sys_unmap(file->sections, file->sections_size);
+	if (file->source.fd >= 0)
+		sys_close(file->source.fd);
+}
+
+bool elf_is_refused(int error)
+{
+	return error < 0 && error != -ENOENT && error != -ENOEXEC &&
+	       error != -ENOTDIR && error != -ESPIPE;
+}
+
+int elf_open(const struct image_entry *image, struct elf_file *file)
+{
+	bool is_same;
+	int r;
+
+	*file = (struct elf_file){ .source.fd = -1 };
+	r = open_any_source(image, &file->source, &is_same);
+	if (r < 0)
+		return r;
+	r = read_sections(file);
+	if (r == 0 && file->source.fd >= 0) {
+		r = image->build_id_size ? has_build_id(file, image) : is_same;
+		r = r == 0 ? -ENOENT : r;
+	}
+	if (r < 0)
+		elf_close(file);
+	return r < 0 ? r : 0;
+}

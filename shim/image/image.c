@@ -1,0 +1,927 @@
+/*
+ * /proc/self/maps is the one source: it is true in a constructor, in a signal
+ * handler, under dlmopen, and needs no lock of the loader.  An image is a run
+ * of mappings of one file that begins at offset 0 and has code in it.
+ */
+#include "image/image.h"
+
+#include "coverage/coverage.h"
+#include "dispatch/call_sites.h"
+#include "dispatch/filter_cache.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/hooks_switch.h"
+#include "image/image_facts.h"
+#include "image/image_file.h"
+#include "image/symbols.h"
+#include "os/maps.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <shim/info.h>
+#include <shim/record.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+#define IMAGES_MAX 4096
+#define CHUNK 32
+#define GONE_MAX 256
+#define INDEX_BITS 16
+
+/* How long who closes an image waits for another thread's callbacks. */
+#define TELLING_YIELDS 100
+#define TELLING_WAIT (TELLING_YIELDS + 1000) /* a second more */
+
+enum image_status {
+	IMAGE_FREE,
+	IMAGE_LOADED,
+	IMAGE_GONE, /* somebody may read it still */
+};
+
+/* Images are never unmapped, so that a stale id can be looked at. */
+static struct image_entry *chunks[IMAGES_MAX / CHUNK];
+static uint32_t image_count;
+static uint32_t scans;
+static uint32_t generations;
+static uint64_t notices; /* the number of the last one */
+static uint32_t notices_left;
+static bool is_unseen; /* something was opened, and not looked at */
+
+/* What readers walk: replaced whole. */
+struct range {
+	uintptr_t low, high;
+};
+
+struct list {
+	struct list *older; /* of those that wait to be unmapped */
+	size_t size;	    /* of this memory */
+	uint32_t count, gone_count;
+	struct range *gone;
+	struct image_entry *images[];
+};
+
+static struct list *list;
+static struct list *old_lists;
+static bool list_is_old;
+static uint32_t readers;
+
+/* Where images were.  When there are too many places, the last one becomes as
+ * large as it takes. */
+static struct range gone[GONE_MAX];
+static uint32_t gone_count;
+
+/* The run of mappings being read. */
+static struct {
+	struct image_entry image;
+	bool has_code;
+	char path[IMAGE_PATH_SIZE];
+} run;
+
+/* --- for readers --- */
+
+static struct image_entry *at(uint32_t index)
+{
+	return &chunks[index / CHUNK][index % CHUNK];
+}
+
+void image_pin(void)
+{
+	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+}
+
+void image_unpin(void)
+{
+	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
+}
+
+/* Index of the last image that begins at or below @address, + 1. */
+static uint32_t find_below(const struct list *l, uintptr_t address)
+{
+	uint32_t low = 0, high = l->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (l->images[middle]->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_there(const struct image_entry *image)
+{
+	return __atomic_load_n(&image->id, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool image_is_ours(uintptr_t address)
+{
+	static uintptr_t low, high;
+	struct image_entry *image;
+
+	if (__atomic_load_n(&high, __ATOMIC_ACQUIRE) == 0) {
+		image_pin();
+		image = image_find((uintptr_t)&image_is_ours);
+		if (image) {
+			low = image->start;
+			__atomic_store_n(&high, image->end, __ATOMIC_RELEASE);
+		}
+		image_unpin();
+	}
+	return address - low < high - low;
+}
+
+struct image_entry *image_find(uintptr_t address)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+	uint32_t i = l ? find_below(l, address) : 0;
+
+	/* One that is gone may still be in the list, above the one that took
+	 * its place. */
+	for (; i > 0; i--) {
+		struct image_entry *image = l->images[i - 1];
+
+		if (!is_there(image))
+			continue;
+		return address < __atomic_load_n(&image->end,
+						 __ATOMIC_RELAXED) ?
+			       image :
+			       NULL;
+	}
+	return NULL;
+}
+
+bool image_was_at(uintptr_t address)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+
+	for (uint32_t i = 0; l && i < l->gone_count; i++)
+		if (address >= l->gone[i].low && address < l->gone[i].high)
+			return true;
+	return false;
+}
+
+struct image_entry *image_get(shim_image id, bool *has_been)
+{
+	uint32_t index = id & ((1u << INDEX_BITS) - 1);
+	struct image_entry *image;
+
+	*has_been = false;
+	if (index >= __atomic_load_n(&image_count, __ATOMIC_ACQUIRE))
+		return NULL;
+	image = at(index);
+	*has_been = id >> INDEX_BITS != 0 &&
+		    id >> INDEX_BITS <=
+			    __atomic_load_n(&image->made, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&image->id, __ATOMIC_SEQ_CST) == id &&
+			       *has_been ?
+		       image :
+		       NULL;
+}
+
+uint32_t image_list(struct image_entry *const **images)
+{
+	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
+
+	*images = l ? l->images : NULL;
+	return l ? l->count : 0;
+}
+
+/* --- what they read --- */
+
+/* Whoever begins to read after this was called finds the new list and none of
+ * the ids that have gone. */
+static void reclaim(void)
+{
+	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+		return;
+	while (old_lists) {
+		struct list *older = old_lists->older;
+
+		sys_unmap(old_lists, old_lists->size);
+		old_lists = older;
+	}
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+
+		if (image->status != IMAGE_GONE)
+			continue;
+		symbols_free(image);
+		if (image->unload_notice == 0)
+			image->status = IMAGE_FREE;
+	}
+}
+
+static void fill(struct list *l)
+{
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+		uint32_t place = l->count;
+
+		if (image->status != IMAGE_LOADED)
+			continue;
+		while (place > 0 &&
+		       l->images[place - 1]->start > image->start) {
+			l->images[place] = l->images[place - 1];
+			place--;
+		}
+		l->images[place] = image;
+		l->count++;
+	}
+	l->gone = (struct range *)&l->images[image_count];
+	for (uint32_t i = 0; i < gone_count; i++)
+		l->gone[i] = gone[i];
+	l->gone_count = gone_count;
+}
+
+static void publish(void)
+{
+	size_t size = sizeof(struct list) + image_count * sizeof(void *) +
+		      gone_count * sizeof(struct range);
+	void *memory;
+	struct list *l;
+
+	if (sys_map(size, &memory) < 0)
+		return;
+	l = memory;
+	l->size = size;
+	fill(l);
+	if (list) {
+		list->older = old_lists;
+		old_lists = list;
+	}
+	__atomic_store_n(&list, l, __ATOMIC_SEQ_CST);
+	list_is_old = false;
+}
+
+static void note_gone(uintptr_t low, uintptr_t high)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < gone_count; i++) {
+		if (gone[i].high < low || gone[i].low > high) {
+			gone[kept++] = gone[i];
+			continue;
+		}
+		low = gone[i].low < low ? gone[i].low : low;
+		high = gone[i].high > high ? gone[i].high : high;
+	}
+	gone_count = kept;
+	if (gone_count == GONE_MAX) {
+		struct range *last = &gone[--gone_count];
+
+		low = last->low < low ? last->low : low;
+		high = last->high > high ? last->high : high;
+	}
+	gone[gone_count++] = (struct range){ low, high };
+}
+
+/* --- finding the difference --- */
+
+static struct image_entry *find_known(const struct image_entry *like)
+{
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+
+		if (image->status == IMAGE_LOADED &&
+		    image->start == like->start &&
+		    image->inode == like->inode &&
+		    image->device == like->device)
+			return image;
+	}
+	return NULL;
+}
+
+static struct image_entry *add_place(void)
+{
+	struct image_entry *image;
+	void *memory;
+
+	if (image_count == IMAGES_MAX)
+		return NULL;
+	if (image_count % CHUNK == 0) {
+		if (sys_map(CHUNK * sizeof(struct image_entry), &memory) < 0)
+			return NULL;
+		chunks[image_count / CHUNK] = memory;
+	}
+	image = at(image_count);
+	image->index = image_count;
+	__atomic_store_n(&image_count, image_count + 1, __ATOMIC_RELEASE);
+	return image;
+}
+
+/* Modules may never be told of what went, if nothing that is safe happens. */
+static struct image_entry *drop_notice(void)
+{
+	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+		return NULL;
+	for (uint32_t i = 0; i < image_count; i++) {
+		if (at(i)->status == IMAGE_GONE) {
+			symbols_free(at(i));
+			at(i)->unload_notice = 0;
+			return at(i);
+		}
+	}
+	return NULL;
+}
+
+static struct image_entry *find_free(void)
+{
+	struct image_entry *image;
+
+	for (uint32_t i = 0; i < image_count; i++)
+		if (at(i)->status == IMAGE_FREE)
+			return at(i);
+	image = add_place();
+	return image ? image : drop_notice();
+}
+
+static uint64_t next_notice(void)
+{
+	__atomic_store_n(&notices_left, 1, __ATOMIC_RELEASE);
+	return ++notices;
+}
+
+static struct image_entry *add_image(const struct image_facts *facts,
+				     const char *path)
+{
+	struct image_entry *image = find_free();
+	struct text text;
+
+	if (!image) {
+		image_file_lose();
+		return NULL;
+	}
+	image->start = run.image.start;
+	image->end = run.image.end;
+	image->device = run.image.device;
+	image->inode = run.image.inode;
+	image->bias = facts->bias;
+	image->flags = path[0] == '/' ? SHIM_IMAGE_DISK : SHIM_IMAGE_DYNAMIC;
+	if (scans > 1)
+		image->flags |= SHIM_IMAGE_COLLECTIBLE;
+	if (getauxval(AT_PHDR) - image->start < image->end - image->start)
+		image->flags |= SHIM_IMAGE_PROGRAM;
+	image->build_id_size = facts->build_id_size;
+	for (uint32_t i = 0; i < facts->build_id_size; i++)
+		image->build_id[i] = facts->build_id[i];
+	text_init(&text, image->path, sizeof(image->path));
+	text_add(&text, path);
+	image->path_size = (uint32_t)text.length + 1;
+	image->scan = scans;
+	image->status = IMAGE_LOADED;
+	image->symbols = NULL;
+	image->has_hooks = image->is_looked_at = image->is_opened = false;
+	image->load_notice = next_notice();
+	image->came = image->load_notice;
+	image->unload_notice = 0;
+	image_file_add(image);
+	if (symbols_are_enabled())
+		symbols_read(image);
+	__atomic_store_n(&image->made, image->made + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&image->id, image->made << INDEX_BITS | image->index,
+			 __ATOMIC_SEQ_CST);
+	list_is_old = true;
+	return image;
+}
+
+static void find_sites(const struct image_entry *image)
+{
+	sites_add(&(struct sites_image){
+		.start = image->start,
+		.end = image->end,
+		.frames = image->frames,
+		.may_go = image->may_go,
+	});
+}
+
+/* libshim.so itself may be part of the program. */
+static void note_hooks(struct image_entry *image)
+{
+	uintptr_t here = (uintptr_t)&note_hooks, slot;
+	bool has_hooks = table_slots(image->start, image->end, &slot, 1) > 0 ||
+			 (here - image->start < image->end - image->start &&
+			  (image->flags & SHIM_IMAGE_PROGRAM));
+
+	__atomic_store_n(&image->has_hooks, has_hooks, __ATOMIC_RELEASE);
+}
+
+static void end_run(void)
+{
+	struct image_entry *image;
+	struct image_facts facts;
+
+	if (!run.has_code)
+		return;
+	run.has_code = false;
+	image = find_known(&run.image);
+	if (image) {
+		image->scan = scans;
+		__atomic_store_n(&image->end, run.image.end, __ATOMIC_RELAXED);
+		return;
+	}
+	if (!image_read_facts(run.image.start, &facts))
+		return;
+	image = add_image(&facts, run.path);
+	table_bind(&(struct table_image){
+		.bias = facts.bias,
+		.dynamic = facts.dynamic,
+		.dynamic_size = facts.dynamic_size,
+		.relro = facts.relro,
+		.relro_size = facts.relro_size,
+		.may_go = scans > 1,
+	});
+	if (image) {
+		image->frames = facts.frames;
+		image->may_go = scans > 1;
+		note_hooks(image);
+		find_sites(image);
+	}
+}
+
+/* A mapping of the file's start begins an image, unless linkers put the next
+ * segment right behind the last (lld): then it has the same page again. */
+static bool begins_image(const struct map *map)
+{
+	if (run.image.inode != map->inode || run.image.device != map->device)
+		return true;
+	if (map->offset != 0)
+		return false;
+	return map->start != run.image.end ||
+	       map->start - run.image.start >= image_read_span(run.image.start);
+}
+
+static bool next_map(const struct map *map, void *unused)
+{
+	struct text path;
+
+	(void)unused;
+	if (map->path[0] != '/' && !text_equal(map->path, "[vdso]")) {
+		/* bss and the like lie between the mappings of an image, too:
+		 * only another file or a new offset 0 ends the run. */
+		return true;
+	}
+	if (begins_image(map)) {
+		end_run();
+		run.image.start = map->start;
+		run.image.device = map->device;
+		run.image.inode = map->inode;
+		text_init(&path, run.path, sizeof(run.path));
+		text_add(&path, map->path);
+		if (map->offset != 0)
+			run.image.inode = ~0ull; /* a piece of something */
+	}
+	run.image.end = map->end;
+	if (map->executable && run.image.inode != ~0ull)
+		run.has_code = true;
+	return true;
+}
+
+static void forget(struct image_entry *image)
+{
+	uint32_t generation = ++generations;
+
+	if (generation > SHIM_GENERATION_MAX)
+		generation = SHIM_GENERATION_MAX;
+	image->generation = generation;
+	image_file_end(image);
+	table_unbind(image->start, image->end);
+	verdict_forget(image->start, image->end);
+	sites_remove(image->start, image->end);
+	coverage_image_gone(image->start, image->end);
+	/* Ours may be called here, and must be before the address is used
+	 * again. */
+	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
+		 generation);
+	image->load_notice = 0;
+	image->unload_notice = next_notice();
+	image->status = IMAGE_GONE;
+	__atomic_store_n(&image->id, 0, __ATOMIC_SEQ_CST);
+	note_gone(image->start, image->end);
+	list_is_old = true;
+}
+
+struct description {
+	uintptr_t address;
+	struct image_entry *entry;
+	bool is_found;
+};
+
+static bool describe_map(const struct map *map, void *argument)
+{
+	struct description *wanted = argument;
+	struct image_entry *entry = wanted->entry;
+	struct text path;
+
+	if (map->path[0] != '/')
+		return true;
+	if (map->offset == 0 &&
+	    (map->inode != entry->inode || map->device != entry->device ||
+	     map->start != entry->end)) {
+		entry->start = map->start;
+		entry->device = map->device;
+		entry->inode = map->inode;
+		text_init(&path, entry->path, sizeof(entry->path));
+		text_add(&path, map->path);
+		entry->path_size = (uint32_t)path.length + 1;
+	}
+	entry->end = map->end;
+	wanted->is_found = wanted->address >= map->start &&
+			   wanted->address < map->end &&
+			   map->inode == entry->inode &&
+			   map->device == entry->device;
+	return !wanted->is_found;
+}
+
+int image_describe(uintptr_t address, struct image_entry *entry)
+{
+	struct description wanted = { .address = address, .entry = entry };
+	struct image_facts facts;
+	int r;
+
+	*entry = (struct image_entry){ .flags = SHIM_IMAGE_DISK };
+	r = maps_read(describe_map, &wanted);
+	if (r < 0)
+		return r;
+	if (!wanted.is_found || !image_read_facts(entry->start, &facts))
+		return -ENOENT;
+	entry->end = entry->start + image_read_span(entry->start);
+	entry->bias = facts.bias;
+	entry->build_id_size = facts.build_id_size;
+	for (uint32_t i = 0; i < facts.build_id_size; i++)
+		entry->build_id[i] = facts.build_id[i];
+	return 0;
+}
+
+int image_scan(void)
+{
+	int r;
+
+	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
+		log_line("%s", "functions will be shown as numbers");
+	scans++;
+	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
+	run.has_code = false;
+	run.image.inode = ~0ull;
+	r = maps_read(next_map, NULL);
+	if (r < 0)
+		return r;
+	end_run();
+	for (uint32_t i = 0; i < image_count; i++)
+		if (at(i)->status == IMAGE_LOADED && at(i)->scan != scans)
+			forget(at(i));
+	sites_settle();
+	if (list_is_old)
+		publish();
+	reclaim();
+	return 0;
+}
+
+bool image_lacks_memory(void)
+{
+	return list_is_old;
+}
+
+void image_forked(void)
+{
+	image_file_open();
+	for (uint32_t i = 0; i < image_count; i++) {
+		at(i)->record = NULL;
+		if (at(i)->status == IMAGE_LOADED)
+			image_file_add(at(i));
+	}
+	sites_fork_begin();
+	if (image_scan() == 0) {
+		for (uint32_t i = 0; i < image_count; i++)
+			if (at(i)->status == IMAGE_LOADED)
+				find_sites(at(i));
+		sites_fork_end();
+	}
+	calls_forked();
+}
+
+/* --- telling modules --- */
+
+/* The load_notice of an image while it is told. */
+#define TELLING UINT64_MAX
+
+struct notice {
+	struct image_entry *image;
+	shim_image id; /* it came; 0: it went */
+	uintptr_t low, high;
+	uint32_t generation;
+};
+
+static uint64_t *oldest_notice(struct image_entry **which)
+{
+	uint64_t *oldest = NULL;
+
+	for (uint32_t i = 0; i < image_count; i++) {
+		struct image_entry *image = at(i);
+		uint64_t *notice = image->status == IMAGE_LOADED ?
+					   &image->load_notice :
+					   &image->unload_notice;
+
+		if (image->status == IMAGE_FREE || *notice == 0 ||
+		    *notice == TELLING || (oldest && *notice > *oldest))
+			continue;
+		oldest = notice;
+		*which = image;
+	}
+	return oldest;
+}
+
+static void take(struct image_entry *image, struct notice *notice)
+{
+	*notice = (struct notice){
+		.image = image,
+		.id = image->id,
+		.low = image->start,
+		.high = image->end,
+		.generation = image->generation,
+	};
+	if (notice->id)
+		__atomic_store_n(&image->load_notice, TELLING,
+				 __ATOMIC_RELEASE);
+	else
+		image->unload_notice = 0;
+}
+
+static int take_oldest(void *argument)
+{
+	struct image_entry *image = NULL;
+
+	if (oldest_notice(&image)) {
+		take(image, argument);
+		return 1;
+	}
+	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
+	reclaim();
+	return 0;
+}
+
+static bool is_loaded(shim_image id)
+{
+	bool has_been, found;
+
+	image_pin();
+	found = image_get(id, &has_been) != NULL;
+	image_unpin();
+	return found;
+}
+
+static void tell(const struct notice *notice)
+{
+	if (notice->id == 0)
+		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
+			 notice->high, notice->generation);
+	else if (is_loaded(notice->id))
+		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+	/* Unless its place has another image now. */
+	if (notice->id)
+		__atomic_compare_exchange_n(&notice->image->load_notice,
+					    &(uint64_t){ TELLING }, 0, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/*
+ * One thread tells, so that a module hears of an image's end after its
+ * beginning; what another brings meanwhile is told by the first.  Whoever told
+ * and ended without coming back here has no claim.
+ */
+static struct {
+	int tid;
+	uintptr_t frame;
+} teller;
+
+/* Whose own callbacks we are called by; they may be on another stack. */
+static bool is_teller(int self, uintptr_t frame)
+{
+	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
+	       (teller.frame > frame ||
+		(thread_current && thread_current->on_callback_stack));
+}
+
+static bool begin_telling(int self, uintptr_t frame)
+{
+	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+
+	if (owner == self ? is_teller(self, frame) :
+			    owner != 0 && sys_is_alive(sys_getpid(), owner))
+		return false;
+	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	teller.frame = frame;
+	return true;
+}
+
+void image_raise_pending(void)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct notice notice;
+	int r = 0;
+
+	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
+		if (!begin_telling(sys_gettid(), frame))
+			return;
+		while ((r = state_slowly(take_oldest, &notice)) > 0)
+			tell(&notice);
+		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* Of all that had come by @until, the first that came after @after. */
+struct catching_up {
+	uint64_t after, until;
+	shim_image id;
+};
+
+static int take_next(void *argument)
+{
+	struct catching_up *catching_up = argument;
+	uint64_t came = UINT64_MAX;
+
+	for (uint32_t i = 0; i < image_count; i++) {
+		const struct image_entry *image = at(i);
+
+		if (image->status != IMAGE_LOADED ||
+		    image->came <= catching_up->after ||
+		    image->came > catching_up->until || image->came >= came)
+			continue;
+		came = image->came;
+		catching_up->id = image->id;
+	}
+	catching_up->after = came;
+	return came != UINT64_MAX;
+}
+
+void image_note_came(struct shim_handle *handle)
+{
+	image_raise_pending();
+	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
+}
+
+void image_catch_up(struct shim_handle *handle)
+{
+	struct catching_up catching_up = { .until = handle->images_until };
+
+	handle->images_until = 0;
+	if (!handle->image_loaded)
+		return;
+	while (state_slowly(take_next, &catching_up) > 0)
+		RAISE_ONE(handle, image_loaded, catching_up.id);
+}
+
+/* 0: nothing to tell; TELLING: somebody does. */
+static uint64_t load_notice_of(shim_image id)
+{
+	struct image_entry *image;
+	bool has_been;
+	uint64_t notice = 0;
+
+	image_pin();
+	image = image_get(id, &has_been);
+	if (image)
+		notice = __atomic_load_n(&image->load_notice, __ATOMIC_ACQUIRE);
+	image_unpin();
+	return notice;
+}
+
+static int take_this(void *argument)
+{
+	struct notice *notice = argument;
+	struct image_entry *image;
+	bool has_been;
+
+	image = image_get(notice->id, &has_been);
+	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
+		return 0;
+	take(image, notice);
+	return 1;
+}
+
+bool image_was_told(shim_image id)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct notice notice = { .id = id };
+	int self = sys_gettid(), owner;
+
+	for (unsigned waited = 0; waited < TELLING_WAIT; waited++) {
+		uint64_t left = load_notice_of(id);
+
+		if (left == 0)
+			return true;
+		if (sys_is_forbidden())
+			return false;
+		if (is_teller(self, frame)) {
+			if (state_slowly(take_this, &notice) > 0)
+				tell(&notice);
+			return true;
+		}
+		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+		if (left != TELLING)
+			image_raise_pending();
+		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
+			return true; /* a callback did not return */
+		if (waited < TELLING_YIELDS)
+			sys_yield();
+		else
+			sys_sleep_ms(1);
+	}
+	return false;
+}
+
+/* --- looking again --- */
+
+static bool is_known(uintptr_t address)
+{
+	bool found;
+
+	image_pin();
+	found = image_find(address) != NULL;
+	image_unpin();
+	return found;
+}
+
+static int scan(void *unused)
+{
+	(void)unused;
+	return image_scan();
+}
+
+void image_look_again(void)
+{
+	state_slowly(scan, NULL);
+}
+
+static int closing;
+
+static int begin_closing(void *unused)
+{
+	(void)unused;
+	__atomic_fetch_add(&closing, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+void image_closing(int begins)
+{
+	if (begins) {
+		/* With the lock, so that nothing goes while it is held. */
+		if (state_slowly(begin_closing, NULL) < 0)
+			begin_closing(NULL);
+		return;
+	}
+	__atomic_fetch_add(&closing, -1, __ATOMIC_ACQ_REL);
+	image_look_again();
+}
+
+bool image_is_closing(void)
+{
+	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
+}
+
+/* Code that belongs to no file (generated at run time) would make us look
+ * again for each of its functions. */
+static uintptr_t hopeless[8];
+
+void image_opening(bool unseen)
+{
+	for (unsigned i = 0; i < 8; i++)
+		hopeless[i] = 0;
+	if (unseen)
+		__atomic_store_n(&is_unseen, true, __ATOMIC_RELEASE);
+}
+
+bool image_is_unseen(void)
+{
+	return __atomic_load_n(&is_unseen, __ATOMIC_ACQUIRE);
+}
+
+void image_look_for(uintptr_t address)
+{
+	static unsigned next;
+	uintptr_t region = address >> 21;
+
+	if (is_known(address))
+		return;
+	for (unsigned i = 0; i < 8; i++)
+		if (hopeless[i] == region)
+			return;
+	image_look_again();
+	if (!is_known(address))
+		hopeless[next++ % 8] = region;
+}
+
+void shim_image_note(shim_function function)
+{
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0)
+		image_look_again();
+	else
+		image_look_for(function);
+}

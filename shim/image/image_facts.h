@@ -1,0 +1,28 @@
+/*
+ * What the memory says about an image.
+ */
+#ifndef SHIM_IMAGE_FACTS_H
+#define SHIM_IMAGE_FACTS_H
+
+#include "image/image.h"
+
+#include <stddef.h>
+
+struct image_facts {
+	uintptr_t bias;
+	uintptr_t dynamic;
+	size_t dynamic_size;
+	uintptr_t relro;
+	size_t relro_size;
+	uintptr_t frames;	/* .eh_frame_hdr; 0: it has none */
+	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
+	uint32_t build_id_size;
+};
+
+/* Of the image mapped at @start; false if it is no ELF image of this machine.  Memory
+ * that goes meanwhile is no error. */
+bool image_read_facts(uintptr_t start, struct image_facts *facts);
+/* How far the segments of the image at @start reach, or 0. */
+uintptr_t image_read_span(uintptr_t start);
+
+#endif

@@ -1,0 +1,134 @@
+#include "inspect/code_cache.h"
+
+#include "os/sys.h"
+
+#include <shim/banned.h>
+
+#define BLOCK_SIZE (64u << 10)
+#define ROOM_FIRST 1024u
+
+uint32_t known_current_age = 1;
+const struct known *known_fronts[2][KNOWN_FRONT_SIZE];
+
+void known_closed(void)
+{
+	const struct known **front = known_fronts[0];
+
+	__atomic_add_fetch(&known_current_age, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < sizeof(known_fronts) / sizeof(*front); i++)
+		if (__atomic_load_n(&front[i], __ATOMIC_SEQ_CST))
+			__atomic_store_n(&front[i], NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Whoever closes an object meanwhile finds it there, or is seen here. */
+void known_put_in_front(enum known_front front, const struct known *entry)
+{
+	const struct known **place =
+		&known_fronts[front][known_front_place(entry->address)];
+
+	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
+	if (entry->age != __atomic_load_n(&known_current_age, __ATOMIC_SEQ_CST))
+		__atomic_store_n(place, NULL, __ATOMIC_SEQ_CST);
+}
+
+void *known_allocate(size_t size)
+{
+	static char *block;
+	static size_t left;
+	void *memory;
+
+	size = (size + 15) / 16 * 16;
+	if (size > BLOCK_SIZE / 4)
+		return sys_map(size, &memory) < 0 ? NULL : memory;
+	if (size > left) {
+		if (sys_map(BLOCK_SIZE, &memory) < 0)
+			return NULL;
+		block = memory;
+		left = BLOCK_SIZE;
+	}
+	memory = block;
+	block += size;
+	left -= size;
+	return memory;
+}
+
+/* Where what is about the same lies, or would. */
+static struct known **find_place(struct known_slots *in,
+				 const struct known *entry)
+{
+	for (uint32_t i = known_start(entry->address, entry->site);; i++) {
+		struct known **place = &in->entries[i & in->mask];
+
+		if (!*place || known_is(*place, entry->address,
+					entry->function, entry->site))
+			return place;
+	}
+}
+
+/* A reader may still be in the old slots, which therefore stay. */
+static bool make_room(struct known_table *table)
+{
+	struct known_slots *slots = table->slots, *larger;
+	uint32_t room = slots ? (slots->mask + 1) * 2 : ROOM_FIRST;
+
+	if (slots && slots->used * 2 <= slots->mask)
+		return true;
+	larger = known_allocate(sizeof(*larger) + room * sizeof(void *));
+	if (!larger)
+		return false;
+	larger->mask = room - 1;
+	for (uint32_t i = 0; slots && i <= slots->mask; i++) {
+		struct known *old = slots->entries[i];
+
+		if (!old)
+			continue;
+		*find_place(larger, old) = old;
+		larger->used++;
+	}
+	__atomic_store_n(&table->slots, larger, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* But for the age. */
+static bool is_equal(const struct known *a, const struct known *b)
+{
+	const unsigned char *x = (const void *)(a + 1), *y = (const void *)(b + 1);
+
+	if (a->size != b->size)
+		return false;
+	for (size_t i = 0; i < a->size - sizeof(*a); i++)
+		if (x[i] != y[i])
+			return false;
+	return true;
+}
+
+bool known_publish(struct known_table *table, struct known *entry)
+{
+	struct known **place;
+
+	if (!make_room(table))
+		return false;
+	place = find_place(table->slots, entry);
+	__atomic_store_n(&table->slots->used, table->slots->used + !*place,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
+	return true;
+}
+
+const struct known *known_keep(struct known_table *table,
+			       const struct known *draft)
+{
+	struct known *old = table->slots ? *find_place(table->slots, draft) :
+					   NULL;
+	struct known *kept;
+
+	if (old && is_equal(old, draft)) {
+		__atomic_store_n(&old->age, draft->age, __ATOMIC_RELEASE);
+		return old;
+	}
+	kept = known_allocate(draft->size);
+	if (!kept)
+		return NULL;
+	__builtin_memcpy(kept, draft, draft->size);
+	return known_publish(table, kept) ? kept : NULL;
+}

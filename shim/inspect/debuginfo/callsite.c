@@ -1,0 +1,453 @@
+/*
+ * What a caller passes, from its call_site_parameters: expressions made of what
+ * functions keep for their callers.  What else they are made of is left out, and
+ * with it the parameter.
+ *
+ * Memory is only read in the caller's frame, where an address rule of its own
+ * says that there is some: nothing else has run since the call but the first
+ * instructions of the function, but other threads may have written elsewhere.
+ */
+#include "inspect/debuginfo/callsite.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 64
+#define SP	  7	/* DWARF's numbers of registers */
+#define BP	  6
+#define XMM0	  17
+
+/* --- where --- */
+
+static bool returns_to(Dwarf_Die *site, uint64_t address)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Addr at;
+
+	if (dwarf_attr(site, DW_AT_call_return_pc, &attribute) ||
+	    (dwarf_tag(site) == DW_TAG_GNU_call_site &&
+	     dwarf_attr(site, DW_AT_low_pc, &attribute)))
+		return dwarf_formaddr(&attribute, &at) == 0 && at == address;
+	return false;
+}
+
+static bool find_site(Dwarf_Die *parent, uint64_t address, unsigned depth,
+		      Dwarf_Die *site)
+{
+	Dwarf_Die die;
+
+	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			*site = die;
+			if (returns_to(&die, address))
+				return true;
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+			if (find_site(&die, address, depth + 1, site))
+				return true;
+			break;
+		default: break;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+/* --- the caller's frame --- */
+
+struct frame {
+	uint64_t bias;
+	bool has_cfa;
+	int cfa_register; /* SP or BP ... */
+	int64_t cfa;	  /* ... and so much more */
+	int base_register; /* what DW_OP_fbreg is relative to; -1: not known */
+	int64_t base;
+};
+
+/* At the call, which is before the return address. */
+static void find_cfa(const struct callsite_place *place, struct frame *frame)
+{
+	Dwarf_CFI *tables[2] = { dwarf_getcfi_elf(place->elf),
+				 dwarf_getcfi(place->dwarf) };
+
+	for (int i = 0; i < 2 && !frame->has_cfa; i++) {
+		Dwarf_Frame *found = NULL;
+		Dwarf_Op *operations;
+		size_t count;
+
+		if (!tables[i] || dwarf_cfi_addrframe(tables[i],
+						      place->address - 1,
+						      &found) != 0)
+			continue;
+		if (dwarf_frame_cfa(found, &operations, &count) == 0 &&
+		    count == 1 && operations[0].atom == DW_OP_bregx) {
+			frame->cfa_register = (int)operations[0].number;
+			frame->cfa = (int64_t)operations[0].number2;
+			frame->has_cfa = frame->cfa_register == SP ||
+					 frame->cfa_register == BP;
+		}
+		free(found);
+	}
+}
+
+static void find_base(Dwarf_Die *caller, struct frame *frame)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	size_t count;
+
+	frame->base_register = -1;
+	if (!dwarf_attr_integrate(caller, DW_AT_frame_base, &attribute) ||
+	    dwarf_getlocation(&attribute, &operations, &count) != 0 ||
+	    count != 1)
+		return;
+	switch (operations[0].atom) {
+	case DW_OP_call_frame_cfa:
+		if (!frame->has_cfa)
+			return;
+		frame->base_register = frame->cfa_register;
+		frame->base = frame->cfa;
+		return;
+	case DW_OP_reg6: frame->base_register = BP; return;
+	case DW_OP_reg7: frame->base_register = SP; return;
+	default: return;
+	}
+}
+
+/* --- expressions --- */
+
+/* The processor's number of a register that functions keep, or -1. */
+static int kept_register(uint64_t number)
+{
+	switch (number) {
+	case 3: return 3;
+	case BP: return 5;
+	case 12:
+	case 13:
+	case 14:
+	case 15: return (int)number;
+	default: return -1;
+	}
+}
+
+static bool add(struct callsite_value *value, unsigned operation,
+		unsigned number, int64_t constant)
+{
+	if (value->count == CALLSITE_STEPS_MAX)
+		return false;
+	value->steps[value->count++] = (struct callsite_step){
+		.operation = (uint8_t)operation,
+		.number = (uint8_t)number,
+		.value = constant,
+	};
+	return true;
+}
+
+static bool add_register(struct callsite_value *value, uint64_t number,
+			 int64_t offset)
+{
+	int kept = kept_register(number);
+
+	if (number == SP)
+		return add(value, CALLSITE_SP, 0, offset);
+	return kept >= 0 && add(value, CALLSITE_REGISTER, (unsigned)kept, offset);
+}
+
+/* Whether the last step is an address in the caller's frame. */
+static bool is_in_frame(const struct frame *frame,
+			const struct callsite_value *value, uint64_t size)
+{
+	const struct callsite_step *last = &value->steps[value->count - 1];
+	bool is_sp = value->count > 0 && last->operation == CALLSITE_SP;
+	bool is_bp = value->count > 0 && last->operation == CALLSITE_REGISTER &&
+		     last->number == 5;
+
+	if (!frame->has_cfa || size == 0 || size > 8)
+		return false;
+	if (is_sp && frame->cfa_register == SP)
+		return last->value >= 0 &&
+		       last->value + (int64_t)size <= frame->cfa;
+	/* How far down it goes is not known: what compilers put where is. */
+	return is_bp && frame->cfa_register == BP && last->value < 0 &&
+	       last->value >= -4096;
+}
+
+static bool add_load(const struct frame *frame, struct callsite_value *value,
+		     uint64_t size)
+{
+	return is_in_frame(frame, value, size) &&
+	       add(value, CALLSITE_LOAD, (unsigned)size, 0);
+}
+
+static bool add_plain(struct callsite_value *value, const Dwarf_Op *operation)
+{
+	switch (operation->atom) {
+	case DW_OP_plus: return add(value, CALLSITE_PLUS, 0, 0);
+	case DW_OP_minus: return add(value, CALLSITE_MINUS, 0, 0);
+	case DW_OP_mul: return add(value, CALLSITE_MULTIPLY, 0, 0);
+	case DW_OP_and: return add(value, CALLSITE_AND, 0, 0);
+	case DW_OP_or: return add(value, CALLSITE_OR, 0, 0);
+	case DW_OP_xor: return add(value, CALLSITE_XOR, 0, 0);
+	case DW_OP_shl: return add(value, CALLSITE_SHIFT_LEFT, 0, 0);
+	case DW_OP_shr: return add(value, CALLSITE_SHIFT_RIGHT, 0, 0);
+	case DW_OP_shra: return add(value, CALLSITE_SHIFT_SIGNED, 0, 0);
+	case DW_OP_neg: return add(value, CALLSITE_NEGATE, 0, 0);
+	case DW_OP_not: return add(value, CALLSITE_NOT, 0, 0);
+	case DW_OP_plus_uconst:
+		return add(value, CALLSITE_CONSTANT, 0,
+			   (int64_t)operation->number) &&
+		       add(value, CALLSITE_PLUS, 0, 0);
+	default: return false;
+	}
+}
+
+static bool add_operation(const struct frame *frame,
+			  struct callsite_value *value,
+			  const Dwarf_Op *operation)
+{
+	unsigned atom = operation->atom;
+	int64_t first = (int64_t)operation->number;
+
+	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
+		return add(value, CALLSITE_CONSTANT, 0, atom - DW_OP_lit0);
+	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
+		return add_register(value, atom - DW_OP_breg0, first);
+	switch (atom) {
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+	case DW_OP_constu:
+	case DW_OP_consts: return add(value, CALLSITE_CONSTANT, 0, first);
+	case DW_OP_addr:
+		return add(value, CALLSITE_CONSTANT, 0,
+			   first + (int64_t)frame->bias);
+	case DW_OP_bregx:
+		return add_register(value, operation->number,
+				    (int64_t)operation->number2);
+	case DW_OP_fbreg:
+		return frame->base_register >= 0 &&
+		       add_register(value, (uint64_t)frame->base_register,
+				    frame->base + first);
+	case DW_OP_call_frame_cfa:
+		return frame->has_cfa &&
+		       add_register(value, (uint64_t)frame->cfa_register,
+				    frame->cfa);
+	case DW_OP_deref: return add_load(frame, value, 8);
+	case DW_OP_deref_size:
+		return add_load(frame, value, operation->number);
+	case DW_OP_stack_value:
+	case DW_OP_nop: return true;
+	default: return add_plain(value, operation);
+	}
+}
+
+/* How deep the stack is after each step: at the end there is one value. */
+static bool is_balanced(const struct callsite_value *value)
+{
+	int depth = 0;
+
+	for (unsigned i = 0; i < value->count; i++) {
+		switch (value->steps[i].operation) {
+		case CALLSITE_CONSTANT:
+		case CALLSITE_REGISTER:
+		case CALLSITE_SP: depth++; break;
+		case CALLSITE_LOAD:
+		case CALLSITE_NEGATE:
+		case CALLSITE_NOT: break;
+		default: depth--;
+		}
+		if (depth < 1 || depth > CALLSITE_DEPTH_MAX)
+			return false;
+	}
+	return depth == 1;
+}
+
+static bool read_expression(const struct frame *frame,
+			    Dwarf_Attribute *attribute,
+			    struct callsite_value *value)
+{
+	Dwarf_Op *operations;
+	size_t count;
+
+	value->count = 0;
+	if (dwarf_getlocation(attribute, &operations, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!add_operation(frame, value, &operations[i]))
+			return false;
+	return is_balanced(value);
+}
+
+static bool is_made_by_clang(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *producer;
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return true;
+	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
+					       &attribute));
+	return !producer || strncmp(producer, "GNU ", 4) != 0;
+}
+
+/* --- parameters --- */
+
+/* DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9, xmm0 to xmm7 to the processor's,
+ * and one more; 0: no register. */
+static uint8_t entry_of(Dwarf_Die *parameter)
+{
+	static const uint8_t general[] = { [1] = 2, [2] = 1, [4] = 6,
+					   [5] = 7, [8] = 8, [9] = 9 };
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	uint64_t number;
+	size_t count;
+
+	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
+	    dwarf_getlocation(&attribute, &operations, &count) != 0 ||
+	    count != 1)
+		return 0;
+	if (operations[0].atom == DW_OP_regx)
+		number = operations[0].number;
+	else if (operations[0].atom >= DW_OP_reg0 &&
+		 operations[0].atom <= DW_OP_reg31)
+		number = operations[0].atom - DW_OP_reg0;
+	else
+		return 0;
+	if (number >= XMM0 && number < XMM0 + 8)
+		return (uint8_t)(17 + number - XMM0);
+	return number < sizeof(general) && general[number] ?
+		       (uint8_t)(general[number] + 1) :
+		       0;
+}
+
+static bool read_parameter(Dwarf_Die *parameter, const struct frame *frame,
+			   struct callsite_value *value)
+{
+	Dwarf_Attribute attribute;
+
+	value->entry = entry_of(parameter);
+	value->size = 8;
+	return value->entry != 0 &&
+	       (dwarf_attr(parameter, DW_AT_call_value, &attribute) ||
+		dwarf_attr(parameter, DW_AT_GNU_call_site_value, &attribute)) &&
+	       read_expression(frame, &attribute, value);
+}
+
+void callsite_read(Dwarf_Die *caller, const struct callsite_place *place,
+		   struct callsite *callsite)
+{
+	struct frame frame = { .bias = place->bias };
+	Dwarf_Die site, child;
+
+	callsite->is_loose = is_made_by_clang(caller);
+	if (!find_site(caller, place->address, 0, &site) ||
+	    dwarf_child(&site, &child) != 0)
+		return;
+	find_cfa(place, &frame);
+	find_base(caller, &frame);
+	do {
+		if (dwarf_tag(&child) != DW_TAG_call_site_parameter &&
+		    dwarf_tag(&child) != DW_TAG_GNU_call_site_parameter)
+			continue;
+		if (callsite->count < CALLSITE_VALUES_MAX &&
+		    read_parameter(&child, &frame,
+				   &callsite->values[callsite->count]))
+			callsite->count++;
+	} while (dwarf_siblingof(&child, &child) == 0);
+}
+
+const char *callsite_called(Dwarf_Die *caller, uint64_t address)
+{
+	Dwarf_Die site, called;
+	Dwarf_Attribute attribute;
+	const char *name;
+
+	if (!find_site(caller, address, 0, &site) ||
+	    !(dwarf_attr(&site, DW_AT_call_origin, &attribute) ||
+	      dwarf_attr(&site, DW_AT_abstract_origin, &attribute)) ||
+	    !dwarf_formref_die(&attribute, &called))
+		return NULL;
+	name = dwarf_formstring(dwarf_attr_integrate(
+		&called, DW_AT_linkage_name, &attribute));
+	return name ? name : dwarf_diename(&called);
+}
+
+/* --- who knows whom --- */
+
+/* What is compiled at once shares its table of abbreviations, link-time
+ * optimization included: clang's.  gcc's says so in its name. */
+static bool find_translation(Dwarf_Die *function, uint64_t *translation)
+{
+	const char *name;
+	Dwarf_Die unit;
+	Dwarf_Off abbreviations;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL) ||
+	    !dwarf_cu_die(unit.cu, &unit, NULL, &abbreviations, NULL, NULL, NULL,
+			  NULL))
+		return false;
+	name = dwarf_diename(&unit);
+	*translation = abbreviations;
+	return !name || strcmp(name, "<artificial>") != 0;
+}
+
+static bool is_weak_in(Elf_Scn *section, const GElf_Shdr *header,
+		       uint64_t address)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize :
+					    0;
+	bool is_weak = false;
+	GElf_Sym symbol;
+
+	for (size_t i = 0; data && i < count; i++) {
+		if (!gelf_getsym(data, (int)i, &symbol) ||
+		    symbol.st_value != address ||
+		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+			continue;
+		if (GELF_ST_BIND(symbol.st_info) != STB_WEAK)
+			return false;
+		is_weak = true;
+	}
+	return is_weak;
+}
+
+/* Another definition may be the one that is linked. */
+static bool is_weak(Elf *elf, uint64_t address)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_SYMTAB)
+			return is_weak_in(section, &header, address);
+	return false;
+}
+
+bool callsite_sees(Dwarf_Die *caller, Dwarf_Die *callee, Elf *elf,
+		   uint64_t address)
+{
+	uint64_t here, there;
+
+	if (!find_translation(caller, &here) ||
+	    !find_translation(callee, &there))
+		return true;
+	if (here != there)
+		return false;
+	/* clang's, which looks into no definition that may not be used. */
+	return !(is_made_by_clang(callee) && is_weak(elf, address));
+}

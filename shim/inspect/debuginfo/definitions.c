@@ -1,0 +1,431 @@
+/*
+ * Which units may define a class.  Names of clang's DWARF 5 are indices into a
+ * table that each unit has of its own: a name that is not in the table is not
+ * in the unit.  If it is there, and the unit has more than a declaration of it,
+ * then somewhere in its bytes is the code of an abbreviation for definitions,
+ * and behind it the index.  Bytes that look so by chance cost a walk, no more;
+ * units that are written in another way are always walked through.
+ */
+#define _GNU_SOURCE
+#include "inspect/debuginfo/definitions.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_MAX 512
+#define STRINGS_MAX 256
+#define INDICES_MAX 16
+#define SHAPES_MAX 64
+#define FILTER_BITS 8192
+#define UNKNOWN SIZE_MAX
+
+struct bytes {
+	const unsigned char *start;
+	size_t size;
+};
+
+/* How an entry begins: the code of its abbreviation, what is not asked for, and
+ * the index of its name. */
+struct shape {
+	unsigned char code[5];
+	size_t code_size, distance, index_size;
+};
+
+/* One name: what is found may lead to a search for another, in between. */
+static struct {
+	Dwarf *dwarf; /* NULL: none */
+	char name[NAME_MAX];
+	bool is_everywhere; /* it is not known where it is not */
+	struct bytes info, table;
+	/* Where .debug_str has the name, or the end of it. */
+	uint32_t strings[STRINGS_MAX];
+	size_t string_count;
+	unsigned char filter[FILTER_BITS / 8]; /* of them */
+} wanted;
+
+bool definitions_is_class(int tag)
+{
+	return tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
+}
+
+/* --- sections --- */
+
+static struct bytes read_section(Elf_Scn *section, const GElf_Shdr *header)
+{
+	struct bytes none = { NULL, 0 };
+	Elf_Data *data;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		return none;
+	data = elf_getdata(section, NULL);
+	return data && data->d_buf ?
+		       (struct bytes){ data->d_buf, data->d_size } :
+		       none;
+}
+
+/* libdw has loaded it. */
+static struct bytes find_section(Dwarf *dwarf, const char *wanted_name)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return (struct bytes){ NULL, 0 };
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name =
+			gelf_getshdr(section, &header) ?
+				elf_strptr(elf, names, header.sh_name) :
+				NULL;
+
+		if (name && strcmp(name, wanted_name) == 0)
+			return read_section(section, &header);
+	}
+	return (struct bytes){ NULL, 0 };
+}
+
+static uint32_t read_word(const unsigned char *at)
+{
+	uint32_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+/* --- strings --- */
+
+static void add_string(size_t offset)
+{
+	if (wanted.string_count == STRINGS_MAX || offset > UINT32_MAX) {
+		wanted.is_everywhere = true;
+		return;
+	}
+	wanted.strings[wanted.string_count++] = (uint32_t)offset;
+	wanted.filter[offset % FILTER_BITS / 8] |=
+		(unsigned char)(1 << offset % 8);
+}
+
+static bool is_wanted(uint32_t string)
+{
+	if (!(wanted.filter[string % FILTER_BITS / 8] & 1 << string % 8))
+		return false;
+	for (size_t i = 0; i < wanted.string_count; i++)
+		if (wanted.strings[i] == string)
+			return true;
+	return false;
+}
+
+/* Entries are named in parts: "a::b" may be b in a.  @end is what the last of
+ * them ends with: the string may begin before it, where another part does. */
+static void add_beginnings(const unsigned char *strings,
+			   const unsigned char *found, const char *end)
+{
+	for (;;) {
+		if (end == wanted.name ||
+		    (end - wanted.name > 1 && strncmp(end - 2, "::", 2) == 0))
+			add_string((size_t)(found - strings));
+		if (end == wanted.name || found == strings ||
+		    (char)found[-1] != end[-1])
+			return;
+		found--;
+		end--;
+	}
+}
+
+/* All of them: linkers may let strings share their ends. */
+static void find_strings(struct bytes strings)
+{
+	const unsigned char *at = strings.start, *end = at + strings.size;
+	const char *last = wanted.name;
+
+	for (const char *next = last; (next = strstr(next, "::")); last = next)
+		next += 2;
+	if (*last == '\0')
+		wanted.is_everywhere = true;
+	while (!wanted.is_everywhere &&
+	       (at = memmem(at, (size_t)(end - at), last, strlen(last) + 1)))
+		add_beginnings(strings.start, at++, last);
+}
+
+static void look_for(Dwarf *dwarf, const char *name)
+{
+	struct bytes strings = find_section(dwarf, ".debug_str");
+
+	definitions_forget();
+	strcpy(wanted.name, name);
+	wanted.info = find_section(dwarf, ".debug_info");
+	wanted.table = find_section(dwarf, ".debug_str_offsets");
+	/* The same bytes that libdw reads. */
+	if (!wanted.info.start || !wanted.table.start || !strings.start ||
+	    (const void *)dwarf_getstring(dwarf, 0, NULL) != strings.start)
+		wanted.is_everywhere = true;
+	else
+		find_strings(strings);
+	wanted.dwarf = dwarf;
+}
+
+void definitions_forget(void)
+{
+	memset(&wanted, 0, sizeof(wanted));
+}
+
+/* --- one unit --- */
+
+/* The table of @unit, without its head. */
+static bool find_table(Dwarf_Die *unit, struct bytes *table)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word base;
+	uint32_t length;
+
+	if (!dwarf_attr(unit, DW_AT_str_offsets_base, &attribute) ||
+	    dwarf_formudata(&attribute, &base) != 0 || base < 8 ||
+	    base > wanted.table.size)
+		return false;
+	length = read_word(wanted.table.start + base - 8);
+	if (length < 4 || length - 4 > wanted.table.size - base)
+		return false;
+	table->start = wanted.table.start + base;
+	table->size = length - 4;
+	return true;
+}
+
+/* How many indices mean the name; UNKNOWN: too many. */
+static size_t find_indices(struct bytes table, uint32_t *indices)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table.size / 4; i++) {
+		if (!is_wanted(read_word(table.start + i * 4)))
+			continue;
+		if (count == INDICES_MAX)
+			return UNKNOWN;
+		indices[count++] = (uint32_t)i;
+	}
+	return count;
+}
+
+static size_t size_of(unsigned form)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const: return 0;
+	case DW_FORM_data1:
+	case DW_FORM_flag:
+	case DW_FORM_ref1:
+	case DW_FORM_strx1: return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2: return 2;
+	case DW_FORM_strx3: return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4: return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8: return 8;
+	default: return UNKNOWN;
+	}
+}
+
+static bool is_index(unsigned form)
+{
+	return form == DW_FORM_strx1 || form == DW_FORM_strx2 ||
+	       form == DW_FORM_strx3 || form == DW_FORM_strx4;
+}
+
+/* As compilers write it: without bytes that say nothing. */
+static void write_code(struct shape *shape, unsigned code)
+{
+	shape->code_size = 0;
+	do {
+		unsigned char rest = code > 0x7f ? 0x80 : 0;
+
+		shape->code[shape->code_size++] =
+			(unsigned char)((code & 0x7f) | rest);
+		code >>= 7;
+	} while (code);
+}
+
+enum reading { READ, OF_NO_USE, NOT_UNDERSTOOD };
+
+/* Of a class; of no use are declarations and what has no name. */
+static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
+{
+	size_t count, distance = 0;
+	unsigned name, form;
+	bool has_name = false, is_elsewhere = false;
+
+	if (dwarf_getattrcnt(abbreviation, &count) != 0)
+		return NOT_UNDERSTOOD;
+	write_code(shape, dwarf_getabbrevcode(abbreviation));
+	for (size_t i = 0; i < count; i++) {
+		if (dwarf_getabbrevattr(abbreviation, i, &name, &form, NULL) !=
+		    0)
+			return NOT_UNDERSTOOD;
+		if (name == DW_AT_declaration)
+			return OF_NO_USE;
+		if (name == DW_AT_specification ||
+		    name == DW_AT_abstract_origin)
+			is_elsewhere = true;
+		if (name == DW_AT_name && !has_name) {
+			has_name = true;
+			shape->distance = distance;
+			shape->index_size =
+				is_index(form) ? size_of(form) : UNKNOWN;
+		}
+		if (distance != UNKNOWN)
+			distance = size_of(form) == UNKNOWN ?
+					   UNKNOWN :
+					   distance + size_of(form);
+	}
+	if (!has_name)
+		return is_elsewhere ? NOT_UNDERSTOOD : OF_NO_USE;
+	return shape->distance == UNKNOWN || shape->index_size == UNKNOWN ?
+		       NOT_UNDERSTOOD :
+		       READ;
+}
+
+/* How many definitions of classes in @unit may begin; UNKNOWN: one is not
+ * understood. */
+static size_t read_shapes(Dwarf_Die *unit, struct shape *shapes)
+{
+	size_t count = 0, length;
+	Dwarf_Abbrev *abbreviation;
+
+	for (Dwarf_Off at = 0;; at += length) {
+		enum reading reading;
+
+		abbreviation = dwarf_getabbrev(unit, at, &length);
+		if (abbreviation == DWARF_END_ABBREV)
+			return count;
+		if (!abbreviation || count == SHAPES_MAX)
+			return UNKNOWN;
+		if (!definitions_is_class(
+			    (int)dwarf_getabbrevtag(abbreviation)))
+			continue;
+		reading = read_shape(abbreviation, &shapes[count]);
+		if (reading == NOT_UNDERSTOOD)
+			return UNKNOWN;
+		count += reading == READ;
+	}
+}
+
+/* From its first entry on. */
+static bool find_bytes(Dwarf_Die *unit, struct bytes *bytes)
+{
+	Dwarf_Off start = dwarf_dieoffset(unit), end;
+	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
+	uint8_t offset_size;
+
+	if (dwarf_next_unit(dwarf, start - dwarf_cuoffset(unit), &end, NULL,
+			    NULL, NULL, NULL, &offset_size, NULL, NULL) != 0 ||
+	    offset_size != 4 || end > wanted.info.size || start > end ||
+	    unit->addr != (const void *)(wanted.info.start + start))
+		return false;
+	bytes->start = wanted.info.start + start;
+	bytes->size = end - start;
+	return true;
+}
+
+/* Offsets into the bytes of a unit. */
+struct places {
+	Dwarf_Off *offsets;
+	size_t count, room;
+};
+
+static void add_place(struct places *places, ptrdiff_t offset)
+{
+	if (places->count < places->room)
+		places->offsets[places->count] = (Dwarf_Off)offset;
+	places->count++;
+}
+
+static bool has_shape(const unsigned char *start, const unsigned char *index,
+		      const struct shape *shape)
+{
+	size_t before = shape->code_size + shape->distance;
+
+	return before <= (size_t)(index - start) &&
+	       memcmp(index - before, shape->code, shape->code_size) == 0;
+}
+
+/* As memmem does, which is slow for so few bytes. */
+static const unsigned char *find_text(const unsigned char *at,
+				      const unsigned char *end,
+				      const unsigned char *text, size_t size)
+{
+	for (; (size_t)(end - at) >= size; at++) {
+		at = memchr(at, text[0], (size_t)(end - at) - size + 1);
+		if (!at || memcmp(at, text, size) == 0)
+			return at;
+	}
+	return NULL;
+}
+
+/* Where entries with an index of this size begin. */
+static void find_entries(struct bytes bytes, const struct shape *shapes,
+			 size_t count, uint32_t index, size_t size,
+			 struct places *places)
+{
+	const unsigned char *at = bytes.start, *end = at + bytes.size;
+	unsigned char text[4];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (unsigned char)(index >> 8 * i);
+	if (size < 4 && index >> 8 * size)
+		return;
+	for (; (at = find_text(at, end, text, size)); at++)
+		for (size_t i = 0; i < count; i++)
+			if (shapes[i].index_size == size &&
+			    has_shape(bytes.start, at, &shapes[i]))
+				add_place(places, at - bytes.start -
+							  shapes[i].distance -
+							  shapes[i].code_size);
+}
+
+static bool uses(const struct shape *shapes, size_t count, size_t size)
+{
+	for (size_t i = 0; i < count; i++)
+		if (shapes[i].index_size == size)
+			return true;
+	return false;
+}
+
+size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
+			Dwarf_Off *offsets)
+{
+	struct places places = { .offsets = offsets, .room = room };
+	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
+	struct shape shapes[SHAPES_MAX];
+	uint32_t indices[INDICES_MAX];
+	struct bytes table, bytes;
+	size_t index_count, count;
+
+	if (strlen(name) >= NAME_MAX)
+		return DEFINITIONS_UNKNOWN;
+	if (wanted.dwarf != dwarf || strcmp(wanted.name, name) != 0)
+		look_for(dwarf, name);
+	if (wanted.is_everywhere)
+		return DEFINITIONS_UNKNOWN;
+	if (!find_table(unit, &table) || !find_bytes(unit, &bytes))
+		return DEFINITIONS_UNKNOWN;
+	index_count = find_indices(table, indices);
+	/* If it has no index, the name may be written in another way. */
+	count = read_shapes(unit, shapes);
+	if (index_count == UNKNOWN || count == UNKNOWN)
+		return DEFINITIONS_UNKNOWN;
+	for (size_t i = 0; i < index_count; i++)
+		for (size_t size = 1; size <= 4; size++)
+			if (uses(shapes, count, size))
+				find_entries(bytes, shapes, count, indices[i],
+					     size, &places);
+	if (places.count > room)
+		return DEFINITIONS_UNKNOWN;
+	for (size_t i = 0; i < places.count; i++)
+		offsets[i] += dwarf_dieoffset(unit);
+	return places.count;
+}

@@ -1,0 +1,408 @@
+/*
+ * What comes after a leave hook: x86-64, decoded by Zydis.
+ *
+ * From the hook on the way is followed to where the function is left, which is
+ * a few instructions away: registers are brought back, the stack pointer goes
+ * up, and then comes a `ret`, or a `jmp` that finds the return address on top
+ * of the stack.  Where there is a choice (the stack protector, a cleanup that all
+ * ends share) both ways are followed.
+ */
+#include "inspect/decode/decode.h"
+#include "inspect/decode/instruction.h"
+#include "inspect/decode/passed.h"
+
+#include <string.h>
+
+#define STEPS_MAX   96	/* in all; the longest way seen took 24 */
+#define CHOICES_MAX 4
+
+/* --- linkage tables --- */
+
+/* A slot that is not bound yet leads back to `push number; jmp`. */
+static uintptr_t bound(const uintptr_t *slot)
+{
+	uintptr_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	const uint8_t *code = (const uint8_t *)value;
+
+	if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
+		code += 4;
+	return code[0] == 0x68 ? 0 : value;
+}
+
+/* --- following --- */
+
+struct way {
+	uintptr_t at;
+	uintptr_t sp;
+	bool knows_sp;
+};
+
+struct walk {
+	const struct decode_question *question;
+	struct decode_answer *answer;
+	struct way way;
+	struct way choices[CHOICES_MAX];
+	unsigned choice_count, steps;
+	bool has_ended;		/* this way */
+	bool is_partial;	/* not all ways were followed */
+};
+
+static void lower(struct way *way, const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH: way->sp -= 8; return;
+	case ZYDIS_MNEMONIC_POP: way->sp += 8; return;
+	case ZYDIS_MNEMONIC_LEAVE: way->knows_sp = false; return;
+	default: break;
+	}
+	if (!instruction_is_register(to, ZYDIS_REGISTER_RSP) ||
+	    !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return;
+	if (instruction->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
+	    from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		way->sp += (uintptr_t)from->imm.value.s;
+	else if (instruction->head.mnemonic == ZYDIS_MNEMONIC_SUB &&
+		 from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		way->sp -= (uintptr_t)from->imm.value.s;
+	else if (instruction->head.mnemonic == ZYDIS_MNEMONIC_LEA &&
+		 from->mem.base == ZYDIS_REGISTER_RSP &&
+		 from->mem.index == ZYDIS_REGISTER_NONE)
+		way->sp += (uintptr_t)from->mem.disp.value;
+	else
+		way->knows_sp = false;
+}
+
+/* Where nothing was optimized both ends of a function share one call of the hook. */
+static void end(struct walk *walk, enum decode_end how)
+{
+	enum decode_end *known = &walk->answer->end;
+
+	walk->has_ended = true;
+	if (*known == DECODE_UNKNOWN)
+		*known = how;
+	else if ((*known == DECODE_UNWIND) != (how == DECODE_UNWIND))
+		*known = DECODE_DEPENDS;
+}
+
+/* Without the stack pointer: a jump forward or back out of what has been seen
+ * of the function. */
+static bool is_tail_call(const struct walk *walk, uintptr_t target)
+{
+	if (walk->way.knows_sp)
+		return *(const uintptr_t *)walk->way.sp == walk->question->site;
+	return target != 0 && (target < walk->question->function ||
+			       target > walk->question->code + 4096);
+}
+
+static void jump(struct walk *walk, const struct instruction *branch)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	instruction_target(branch, &target, &slot);
+	if (!is_tail_call(walk, target)) {
+		if (target)
+			walk->way.at = target;
+		else
+			walk->steps = STEPS_MAX; /* a table */
+		return;
+	}
+	/* Several ways may share one `ret`. */
+	if (target) {
+		struct instruction first;
+
+		if (target > walk->question->function &&
+		    target < walk->question->code + 4096 &&
+		    instruction_decode(&first, target) &&
+		    first.head.mnemonic == ZYDIS_MNEMONIC_RET) {
+			end(walk, DECODE_RETURN);
+			return;
+		}
+		slot = instruction_slot_behind(target);
+	}
+	/* This hook was inlined, and the function ends with its own. */
+	if (slot && instruction_is_slot_of(slot, "__cyg_profile_func_exit")) {
+		end(walk, DECODE_RETURN);
+		return;
+	}
+	end(walk, DECODE_TAIL_CALL);
+	if (walk->answer->end != DECODE_TAIL_CALL)
+		return;
+	walk->answer->target = slot ? 0 : target;
+	walk->answer->slot = slot;
+}
+
+/* Other calls mean that the function goes on: the hook's was inlined in it. */
+static bool resumes(const struct instruction *call)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	instruction_target(call, &target, &slot);
+	if (target)
+		slot = instruction_slot_behind(target);
+	return slot && instruction_is_slot_of(slot, "_Unwind_Resume");
+}
+
+static void choose_later(struct walk *walk, uintptr_t target)
+{
+	struct way *other = &walk->choices[walk->choice_count];
+
+	if (!target || walk->choice_count == CHOICES_MAX) {
+		walk->is_partial = true;
+		return;
+	}
+	*other = walk->way;
+	other->at = target;
+	walk->choice_count++;
+}
+
+static bool choose_other(struct walk *walk)
+{
+	if (walk->choice_count == 0)
+		return false;
+	walk->way = walk->choices[--walk->choice_count];
+	walk->has_ended = false;
+	return true;
+}
+
+/* False when there is no more to follow. */
+static bool step(struct walk *walk)
+{
+	struct instruction instruction;
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	if (!instruction_decode(&instruction, walk->way.at))
+		return choose_other(walk);
+	walk->way.at = instruction_next(&instruction);
+	switch (instruction.head.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+		end(walk, DECODE_RETURN);
+		break;
+	case ZYDIS_CATEGORY_CALL:
+		if (!resumes(&instruction))
+			return choose_other(walk);
+		end(walk, DECODE_UNWIND);
+		break;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		jump(walk, &instruction);
+		break;
+	case ZYDIS_CATEGORY_COND_BR:
+		instruction_target(&instruction, &target, &slot);
+		choose_later(walk, target);
+		break;
+	default:
+		lower(&walk->way, &instruction);
+		break;
+	}
+	return !walk->has_ended || choose_other(walk);
+}
+
+static void follow(const struct decode_question *question,
+		   struct decode_answer *answer)
+{
+	struct walk walk = {
+		.question = question,
+		.answer = answer,
+		.way = { question->code, question->sp, true },
+	};
+
+	*answer = (struct decode_answer){ .end = DECODE_UNKNOWN };
+	while (step(&walk) && ++walk.steps < STEPS_MAX)
+		;
+	walk.is_partial |= walk.steps >= STEPS_MAX;
+	if (walk.is_partial && answer->end == DECODE_RETURN)
+		answer->end = DECODE_DEPENDS;
+}
+
+/* --- who called --- */
+
+static bool leads_to(uintptr_t target, const uintptr_t *slot,
+		     uintptr_t function)
+{
+	if (target == function)
+		return true;
+	if (target)
+		slot = instruction_slot_behind(target);
+	return slot && bound(slot) == function;
+}
+
+/* Of those that functions keep: the others have gone. */
+static uint8_t kept_register(const ZydisDecodedOperand *operand)
+{
+	switch (operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
+			operand->reg.value :
+			ZYDIS_REGISTER_NONE) {
+	case ZYDIS_REGISTER_RBX: return 3;
+	case ZYDIS_REGISTER_RBP: return 5;
+	case ZYDIS_REGISTER_R12: return 12;
+	case ZYDIS_REGISTER_R13: return 13;
+	case ZYDIS_REGISTER_R14: return 14;
+	case ZYDIS_REGISTER_R15: return 15;
+	default: return 0;
+	}
+}
+
+/* A call of another length may end with the same bytes, but not with the same
+ * target.  `call *register`: its value says more. */
+static bool is_call(struct decode_call *call)
+{
+	struct instruction instruction;
+	const uintptr_t *slot;
+	uintptr_t target;
+
+	for (unsigned length = 5; length <= 6; length++)
+		if (instruction_decode(&instruction, call->site - length) &&
+		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
+		    instruction.head.length == length) {
+			instruction_target(&instruction, &target, &slot);
+			/* Memory that may be written is no proof. */
+			if (target && leads_to(target, NULL, call->function))
+				return true;
+		}
+	for (unsigned length = 2; length <= 3; length++)
+		if (instruction_decode(&instruction, call->site - length) &&
+		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
+		    instruction.head.length == length) {
+			call->number = kept_register(&instruction.operands[0]);
+			if (call->number)
+				return true;
+		}
+	return false;
+}
+
+/* `add %rcx, %rax; jmp *%rax` and `jmp *table(, %rax, 8)`, as opposed to the end of
+ * a function, where the stack pointer has just been put back. */
+static bool is_table(const struct instruction *before,
+		     const struct instruction *jump)
+{
+	const ZydisDecodedOperand *operand = &jump->operands[0];
+
+	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return operand->mem.index != ZYDIS_REGISTER_NONE &&
+		       operand->mem.scale == 8;
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       before->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
+	       instruction_is_register(&before->operands[0], operand->reg.value);
+}
+
+/* From one end to the other: any jump that may lead out of it. */
+static bool may_leave(const struct decode_call *call)
+{
+	struct instruction instruction, before = { .at = 0 };
+	const uintptr_t *slot;
+	uintptr_t target;
+
+	for (uintptr_t at = call->function; at < call->end;
+	     at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at))
+			return true;
+		if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR ||
+		    instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+			instruction_target(&instruction, &target, &slot);
+			if (target < call->function || target >= call->end) {
+				if (target)
+					slot = instruction_slot_behind(target);
+				if (!is_table(&before, &instruction) &&
+				    !(slot && instruction_is_slot_of(slot,
+							 "__cyg_profile_func_"
+							 "exit")))
+					return true;
+			}
+		}
+		before = instruction;
+	}
+	return false;
+}
+
+static bool calls(struct decode_call *call)
+{
+	call->number = 0;
+	return is_call(call) && !(call->may_tail_call && may_leave(call));
+}
+
+/* --- what came before a call --- */
+
+static uint32_t bit_of(ZydisRegister given)
+{
+	int number = instruction_register_number(given);
+
+	return number >= 0 ? 1u << number : 0;
+}
+
+/* The registers it reads, for addresses too. */
+static uint32_t find_sources(const struct instruction *instruction)
+{
+	uint32_t sources = 0;
+
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			sources |= bit_of(operand->mem.base) |
+				   bit_of(operand->mem.index);
+		else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			 (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ))
+			sources |= bit_of(operand->reg.value);
+	}
+	return sources;
+}
+
+static void note_writes(struct decode_way *way, uint32_t count,
+			const struct instruction *instruction)
+{
+	uint32_t sources = find_sources(instruction);
+
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+		int number;
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		number = instruction_register_number(operand->reg.value);
+		if (number < 0)
+			continue;
+		way->written[number] = count;
+		way->sources[number] = sources;
+	}
+}
+
+/* Instructions are counted from the start, and then back from the call. */
+static bool way(struct decode_way *way)
+{
+	struct instruction instruction;
+	uint32_t count = 1;
+
+	memset(way->written, 0, sizeof(way->written));
+	memset(way->sources, 0, sizeof(way->sources));
+	for (uintptr_t at = way->caller;; at = instruction_next(&instruction), count++) {
+		if (at >= way->site || !instruction_decode(&instruction, at))
+			return false;
+		if (instruction_next(&instruction) == way->site)
+			break;
+		note_writes(way, count, &instruction);
+	}
+	for (int i = 0; i < 32; i++)
+		way->written[i] = count - way->written[i];
+	return true;
+}
+
+extern const struct decode shim_decode __attribute__((visibility("default")));
+
+const struct decode shim_decode = {
+	.version = DECODE_VERSION,
+	.follow = follow,
+	.bound = bound,
+	.arguments = decode_arguments,
+	.calls = calls,
+	.way = way,
+	.passed = passed_find,
+	.result = decode_result,
+	.run = decode_run,
+};

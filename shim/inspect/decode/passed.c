@@ -1,0 +1,793 @@
+/*
+ * What a caller passes, from its own code: x86-64.
+ *
+ * The instructions before a call that nobody can jump between are followed, from
+ * the first of them on.  What is in a register or in the caller's frame has a
+ * number; what is loaded or computed gets a new one, and what is copied keeps it.
+ * An argument that has the same number as something that is still there when the
+ * hook is called, is that: a register that functions keep, a slot of the caller's
+ * frame, an address in it, a constant.
+ *
+ * Landing pads of exceptions need no look: compilers give them blocks of their own,
+ * which nothing falls into.
+ */
+#include "inspect/decode/passed.h"
+
+#include "inspect/decode/instruction.h"
+
+#include <string.h>
+
+#define FACTS_MAX 64
+#define CODE_MAX  (1u << 19) /* bytes of a caller that are looked at */
+#define RANGES_MAX 16
+#define SP	  DECODE_SP
+#define BP	  5
+#define VECTOR	  16 /* the first of the vector registers' numbers */
+/* How far below its frame pointer a function's own are believed to be. */
+#define FRAME_MAX 4096
+
+/* Two values of the same number differ by what their offsets do, as far as both
+ * are known. */
+struct value {
+	uint32_t number;
+	uint32_t size; /* bytes that are known, from the lowest */
+	int64_t offset;
+};
+
+enum { NONE, CONSTANT, FIRST_NUMBER };
+
+struct fact {
+	uint32_t base; /* the number of its address ... */
+	uint32_t size;
+	int64_t offset; /* ... and so much more */
+	struct value value;
+};
+
+static struct {
+	struct value general[16];
+	struct value vectors[16][2]; /* their lower eightbytes */
+	struct fact facts[FACTS_MAX];
+	uint32_t fact_count, last_number;
+	bool has_frame_pointer;
+} now;
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- values --- */
+
+static struct value new_value(void)
+{
+	return (struct value){ .number = ++now.last_number, .size = 8 };
+}
+
+static struct value constant(int64_t value)
+{
+	return (struct value){ CONSTANT, 8, value };
+}
+
+static struct value plus(struct value value, int64_t by)
+{
+	value.offset = (int64_t)((uint64_t)value.offset + (uint64_t)by);
+	return value;
+}
+
+/* The lowest @size bytes. */
+static struct value cut(struct value value, uint32_t size)
+{
+	value.size = smaller(value.size, size);
+	return value;
+}
+
+/* Zeros are put behind the lowest 4 bytes. */
+static struct value extend(struct value value)
+{
+	if (value.number == CONSTANT && value.size >= 4)
+		return constant((int64_t)(uint32_t)value.offset);
+	return cut(value, 4);
+}
+
+/* --- memory --- */
+
+static bool is_in_frame(const struct value *place)
+{
+	return place->number == now.general[SP].number ||
+	       (now.has_frame_pointer &&
+		place->number == now.general[BP].number);
+}
+
+static uint32_t bytes_of(const ZydisDecodedOperand *operand)
+{
+	return operand->size / 8;
+}
+
+static bool is_memory(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+/* The address an operand means, as a value. */
+static bool place_of(const ZydisDecodedOperand *operand, struct value *place)
+{
+	ZydisRegister base = operand->mem.base;
+	int number = instruction_register_number(base);
+
+	if (operand->mem.index != ZYDIS_REGISTER_NONE || number < 0 ||
+	    number >= VECTOR ||
+	    ZydisRegisterGetClass(base) != ZYDIS_REGCLASS_GPR64 ||
+	    operand->mem.segment == ZYDIS_REGISTER_FS ||
+	    operand->mem.segment == ZYDIS_REGISTER_GS)
+		return false;
+	*place = now.general[number];
+	if (place->size < 8)
+		return false;
+	if (operand->mem.disp.has_displacement)
+		*place = plus(*place, operand->mem.disp.value);
+	return true;
+}
+
+/* What is written may be anywhere that is not known to be elsewhere. */
+static void forget(const struct value *place, uint32_t size)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < now.fact_count; i++) {
+		const struct fact *fact = &now.facts[i];
+
+		if (fact->base == place->number &&
+		    (fact->offset >= place->offset + size ||
+		     fact->offset + fact->size <= place->offset))
+			now.facts[kept++] = *fact;
+	}
+	now.fact_count = kept;
+}
+
+static void note(const struct value *place, uint32_t size, struct value value)
+{
+	if (now.fact_count == FACTS_MAX || !is_in_frame(place))
+		return;
+	now.facts[now.fact_count++] =
+		(struct fact){ place->number, size, place->offset, value };
+}
+
+static void store(const struct value *place, uint32_t size, struct value value)
+{
+	forget(place, size);
+	value.size = smaller(value.size, size);
+	note(place, size, value);
+}
+
+static struct value load(const struct value *place, uint32_t size)
+{
+	struct value value;
+
+	for (uint32_t i = 0; i < now.fact_count; i++)
+		if (now.facts[i].base == place->number &&
+		    now.facts[i].offset == place->offset &&
+		    now.facts[i].value.size >= size)
+			return cut(now.facts[i].value, size);
+	value = cut(new_value(), size);
+	note(place, size, value);
+	return value;
+}
+
+/* --- operands --- */
+
+static bool is_high_byte(ZydisRegister given)
+{
+	return given >= ZYDIS_REGISTER_AH && given <= ZYDIS_REGISTER_BH;
+}
+
+static struct value *general(const ZydisDecodedOperand *operand)
+{
+	int number = operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
+			     instruction_register_number(operand->reg.value) :
+			     -1;
+
+	return number >= 0 && number < VECTOR ? &now.general[number] : NULL;
+}
+
+static struct value *vector(const ZydisDecodedOperand *operand)
+{
+	int number = operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
+			     instruction_register_number(operand->reg.value) :
+			     -1;
+
+	return number >= VECTOR ? now.vectors[number - VECTOR] : NULL;
+}
+
+/* @size bytes of it, from @from on. */
+static struct value read_memory(const ZydisDecodedOperand *operand,
+				uint32_t from, uint32_t size)
+{
+	struct value place;
+
+	if (!place_of(operand, &place))
+		return cut(new_value(), size);
+	place = plus(place, from);
+	return load(&place, size);
+}
+
+static struct value read(const ZydisDecodedOperand *operand)
+{
+	const struct value *from = general(operand);
+
+	if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return constant(operand->imm.value.s);
+	if (is_memory(operand) && operand->size > 0 && operand->size <= 64)
+		return read_memory(operand, 0, bytes_of(operand));
+	if (!from || is_high_byte(operand->reg.value))
+		return new_value();
+	return cut(*from, bytes_of(operand));
+}
+
+/* What is addressed so is no stack. */
+static bool is_global(const ZydisDecodedOperand *operand)
+{
+	return operand->mem.base == ZYDIS_REGISTER_RIP &&
+	       operand->mem.index == ZYDIS_REGISTER_NONE;
+}
+
+static void write(const ZydisDecodedOperand *operand, struct value value)
+{
+	struct value *to = general(operand), place;
+
+	if (is_memory(operand) && is_global(operand))
+		return;
+	if (is_memory(operand)) {
+		if (operand->size > 0 && place_of(operand, &place))
+			store(&place, bytes_of(operand), value);
+		else
+			now.fact_count = 0;
+	} else if (to) {
+		*to = is_high_byte(operand->reg.value) ? new_value() :
+		      bytes_of(operand) == 4	       ? extend(value) :
+							 cut(value, bytes_of(operand));
+	}
+}
+
+/* --- what instructions do --- */
+
+/* Whatever it writes is new. */
+static void spoil(const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+		struct value *halves = vector(operand);
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (halves)
+			halves[0] = new_value(), halves[1] = new_value();
+		else if (general(operand) == &now.general[SP])
+			now.general[SP] = new_value(), now.fact_count = 0;
+		else
+			write(operand, new_value());
+	}
+}
+
+static void push(const struct instruction *instruction)
+{
+	struct value value = read(&instruction->operands[0]);
+	struct value *sp = &now.general[SP];
+
+	if (instruction->head.operand_width != 64) {
+		spoil(instruction);
+		return;
+	}
+	*sp = plus(*sp, -8);
+	store(sp, 8, value);
+}
+
+static void pop(const struct instruction *instruction)
+{
+	struct value value;
+
+	if (instruction->head.operand_width != 64 ||
+	    general(&instruction->operands[0]) == &now.general[SP]) {
+		spoil(instruction);
+		return;
+	}
+	value = load(&now.general[SP], 8);
+	now.general[SP] = plus(now.general[SP], 8);
+	write(&instruction->operands[0], value);
+}
+
+static void add(const struct instruction *instruction, int sign)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *by = &instruction->operands[1];
+
+	if (general(to) && by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	    !is_high_byte(to->reg.value))
+		write(to, plus(read(to), sign * by->imm.value.s));
+	else
+		spoil(instruction);
+}
+
+/* What is put behind it is not looked at. */
+static void load_part(const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+
+	write(&instruction->operands[0], cut(read(from), bytes_of(from)));
+}
+
+static void load_address(const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+	struct value place;
+
+	if (is_global(from))
+		place = constant((int64_t)instruction_next(instruction) +
+				 from->mem.disp.value);
+	else if (!place_of(from, &place))
+		place = new_value();
+	write(&instruction->operands[0], place);
+}
+
+static bool is_cleared(const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *operands = instruction->operands;
+	unsigned last = instruction->head.operand_count_visible - 1u;
+
+	return (last == 1 || last == 2) &&
+	       operands[last].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       instruction_is_register(&operands[last - 1],
+				       operands[last].reg.value);
+}
+
+static void clear(const struct instruction *instruction)
+{
+	struct value *halves = vector(&instruction->operands[0]);
+
+	if (!is_cleared(instruction))
+		spoil(instruction);
+	else if (halves)
+		halves[0] = halves[1] = constant(0);
+	else
+		write(&instruction->operands[0], constant(0));
+}
+
+/* --- vectors --- */
+
+/* The lowest @size bytes, alone: a register that is loaded has zeros behind them,
+ * and one that is copied to keeps what it had. */
+static void move_low(const struct instruction *instruction, uint32_t size,
+		     bool clears)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+	struct value *halves = vector(to), *others = vector(from);
+	struct value value;
+
+	if (is_memory(from))
+		value = read_memory(from, 0, size);
+	else
+		value = cut(others ? others[0] : read(from), size);
+	if (!halves) {
+		write(to, value);
+		return;
+	}
+	clears |= is_memory(from);
+	halves[0] = clears && size == 4 ? extend(value) : value;
+	if (clears)
+		halves[1] = constant(0);
+}
+
+static void move_whole(const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+	struct value *halves = vector(to), *others = vector(from);
+	struct value values[2], place;
+
+	for (uint32_t i = 0; i < 2; i++)
+		values[i] = others ? others[i] : read_memory(from, i * 8, 8);
+	if (halves) {
+		halves[0] = values[0];
+		halves[1] = values[1];
+	} else if (place_of(to, &place)) {
+		forget(&place, bytes_of(to));
+		store(&place, 8, values[0]);
+		place = plus(place, 8);
+		store(&place, 8, values[1]);
+	} else if (!is_global(to)) {
+		now.fact_count = 0;
+	}
+}
+
+static void move_half(const struct instruction *instruction, int half)
+{
+	const ZydisDecodedOperand *to = &instruction->operands[0];
+	const ZydisDecodedOperand *from = &instruction->operands[1];
+	struct value *halves = vector(to), *others = vector(from);
+
+	if (halves && is_memory(from))
+		halves[half] = read_memory(from, 0, 8);
+	else if (others && is_memory(to))
+		write(to, others[half]);
+	else
+		spoil(instruction);
+}
+
+/* The lower half of the last becomes the upper one. */
+static void join(const struct instruction *instruction)
+{
+	unsigned count = instruction->head.operand_count_visible;
+	struct value *to = vector(&instruction->operands[0]);
+	struct value *low = vector(&instruction->operands[count == 3 ? 1 : 0]);
+	const ZydisDecodedOperand *last = &instruction->operands[count - 1u];
+	struct value *high = vector(last), values[2];
+
+	if (!to || !low) {
+		spoil(instruction);
+		return;
+	}
+	values[0] = low[0];
+	values[1] = high ? high[0] : read_memory(last, 0, 8);
+	to[0] = values[0];
+	to[1] = values[1];
+}
+
+static bool is_plain_move(const struct instruction *instruction)
+{
+	return instruction->head.operand_count_visible == 2 &&
+	       instruction->head.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED;
+}
+
+/* False: it is none of these. */
+static bool execute_vector(const struct instruction *instruction)
+{
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_MOVSS:
+	case ZYDIS_MNEMONIC_VMOVSS: move_low(instruction, 4, false); break;
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_VMOVSD: move_low(instruction, 8, false); break;
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_VMOVD: move_low(instruction, 4, true); break;
+	case ZYDIS_MNEMONIC_MOVQ:
+	case ZYDIS_MNEMONIC_VMOVQ: move_low(instruction, 8, true); break;
+	case ZYDIS_MNEMONIC_MOVAPS:
+	case ZYDIS_MNEMONIC_MOVAPD:
+	case ZYDIS_MNEMONIC_MOVUPS:
+	case ZYDIS_MNEMONIC_MOVUPD:
+	case ZYDIS_MNEMONIC_MOVDQA:
+	case ZYDIS_MNEMONIC_MOVDQU:
+	case ZYDIS_MNEMONIC_VMOVAPS:
+	case ZYDIS_MNEMONIC_VMOVAPD:
+	case ZYDIS_MNEMONIC_VMOVUPS:
+	case ZYDIS_MNEMONIC_VMOVUPD:
+	case ZYDIS_MNEMONIC_VMOVDQA:
+	case ZYDIS_MNEMONIC_VMOVDQU: move_whole(instruction); break;
+	case ZYDIS_MNEMONIC_MOVLPS:
+	case ZYDIS_MNEMONIC_MOVLPD: move_half(instruction, 0); break;
+	case ZYDIS_MNEMONIC_MOVHPS:
+	case ZYDIS_MNEMONIC_MOVHPD: move_half(instruction, 1); break;
+	default: return false;
+	}
+	return true;
+}
+
+static void execute(const struct instruction *instruction)
+{
+	if (instruction->head.meta.category == ZYDIS_CATEGORY_STRINGOP) {
+		spoil(instruction);
+		now.fact_count = 0;
+		return;
+	}
+	if (is_plain_move(instruction) && execute_vector(instruction))
+		return;
+	switch (instruction->head.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		write(&instruction->operands[0],
+		      read(&instruction->operands[1]));
+		return;
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD: load_part(instruction); return;
+	case ZYDIS_MNEMONIC_PUSH: push(instruction); return;
+	case ZYDIS_MNEMONIC_POP: pop(instruction); return;
+	case ZYDIS_MNEMONIC_ADD: add(instruction, 1); return;
+	case ZYDIS_MNEMONIC_SUB:
+		if (is_cleared(instruction))
+			clear(instruction);
+		else
+			add(instruction, -1);
+		return;
+	case ZYDIS_MNEMONIC_LEA: load_address(instruction); return;
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_VXORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+	case ZYDIS_MNEMONIC_VXORPD: clear(instruction); return;
+	case ZYDIS_MNEMONIC_PUNPCKLQDQ:
+	case ZYDIS_MNEMONIC_VPUNPCKLQDQ:
+	case ZYDIS_MNEMONIC_UNPCKLPD:
+	case ZYDIS_MNEMONIC_VUNPCKLPD:
+	case ZYDIS_MNEMONIC_MOVLHPS: join(instruction); return;
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_VZEROUPPER: return;
+	default: spoil(instruction);
+	}
+}
+
+/* --- where nobody jumps between --- */
+
+/*
+ * The caller that was looked at last, as one after the other of a large function's
+ * calls are asked about: a bit for each byte of its code at which instructions
+ * begin that may be jumped to, or come back to.
+ */
+static struct {
+	struct decode_range ranges[RANGES_MAX];
+	uint32_t range_count, age;
+	bool is_understood, has_frame_pointer;
+	uint64_t begins[CODE_MAX / 64];
+} caller;
+
+static bool is_known(const struct decode_passed *passed)
+{
+	return caller.range_count == passed->range_count &&
+	       caller.age == passed->age &&
+	       memcmp(caller.ranges, passed->ranges,
+		      passed->range_count * sizeof(*passed->ranges)) == 0;
+}
+
+/* The number of the byte in all of the code, or CODE_MAX. */
+static size_t place_in_code(uintptr_t at)
+{
+	size_t before = 0;
+
+	for (uint32_t i = 0; i < caller.range_count; i++) {
+		const struct decode_range *range = &caller.ranges[i];
+
+		if (at >= range->start && at < range->end)
+			return before + (at - range->start);
+		before += range->end - range->start;
+	}
+	return CODE_MAX;
+}
+
+static void may_begin(uintptr_t at)
+{
+	size_t place = place_in_code(at);
+
+	if (place < CODE_MAX)
+		caller.begins[place / 64] |= 1ull << place % 64;
+}
+
+/* What is behind it is reached by a jump, or by what was called. */
+static bool ends_run(const struct instruction *instruction)
+{
+	switch (instruction->head.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSRET:
+	case ZYDIS_CATEGORY_SYSTEM:
+	case ZYDIS_CATEGORY_INTERRUPT: return true;
+	default: return false;
+	}
+}
+
+/* How it sets the frame pointer: once, and to the stack pointer. */
+struct frame_pointer {
+	uint32_t writes;
+	bool is_set;
+};
+
+static void note_frame_pointer(struct frame_pointer *pointer,
+			       const struct instruction *instruction)
+{
+	const ZydisDecodedOperand *operands = instruction->operands;
+
+	if (instruction->head.mnemonic == ZYDIS_MNEMONIC_POP ||
+	    instruction->head.mnemonic == ZYDIS_MNEMONIC_LEAVE)
+		return;
+	for (unsigned i = 0; i < instruction->head.operand_count; i++)
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+		    instruction_register_number(operands[i].reg.value) == BP)
+			pointer->writes++;
+	pointer->is_set |=
+		instruction->head.mnemonic == ZYDIS_MNEMONIC_MOV &&
+		instruction_is_register(&operands[0], ZYDIS_REGISTER_RBP) &&
+		instruction_is_register(&operands[1], ZYDIS_REGISTER_RSP);
+}
+
+/* False: it may jump anywhere. */
+static bool look_at(const struct instruction *instruction)
+{
+	ZydisInstructionCategory category = instruction->head.meta.category;
+	const uintptr_t *slot;
+	uintptr_t target;
+
+	if (ends_run(instruction))
+		may_begin(instruction_next(instruction));
+	if (category != ZYDIS_CATEGORY_UNCOND_BR &&
+	    category != ZYDIS_CATEGORY_COND_BR)
+		return true;
+	instruction_target(instruction, &target, &slot);
+	may_begin(target);
+	return target || slot;
+}
+
+static bool look_at_range(const struct decode_range *range,
+			  struct frame_pointer *pointer)
+{
+	struct instruction instruction;
+
+	may_begin(range->start);
+	for (uintptr_t at = range->start; at < range->end;
+	     at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at) ||
+		    !look_at(&instruction))
+			return false;
+		note_frame_pointer(pointer, &instruction);
+	}
+	return true;
+}
+
+static void look_at_caller(const struct decode_passed *passed)
+{
+	struct frame_pointer pointer = { .writes = 0 };
+	size_t size = 0;
+
+	memset(&caller, 0, sizeof(caller));
+	caller.range_count = passed->range_count;
+	caller.age = passed->age;
+	memcpy(caller.ranges, passed->ranges,
+	       passed->range_count * sizeof(*passed->ranges));
+	for (uint32_t i = 0; i < caller.range_count; i++)
+		size += caller.ranges[i].end - caller.ranges[i].start;
+	caller.is_understood = size <= CODE_MAX;
+	for (uint32_t i = 0; i < caller.range_count && caller.is_understood; i++)
+		caller.is_understood = look_at_range(&caller.ranges[i],
+						     &pointer);
+	caller.has_frame_pointer = pointer.is_set && pointer.writes == 1;
+}
+
+/* The last place before the site at which something may begin; 0: none. */
+static uintptr_t find_begin(uintptr_t site)
+{
+	size_t place = place_in_code(site - 1), last = place;
+
+	if (place == CODE_MAX)
+		return 0;
+	while (!(caller.begins[place / 64] & 1ull << place % 64))
+		if (place-- == 0)
+			return 0;
+	return site - 1 - (last - place);
+}
+
+/* True if a call ends at the site. */
+static bool run(uintptr_t begin, uintptr_t site)
+{
+	struct instruction instruction;
+
+	memset(&now, 0, sizeof(now));
+	now.last_number = FIRST_NUMBER;
+	now.has_frame_pointer = caller.has_frame_pointer;
+	for (int i = 0; i < 16; i++) {
+		now.general[i] = new_value();
+		now.vectors[i][0] = new_value();
+		now.vectors[i][1] = new_value();
+	}
+	for (uintptr_t at = begin; at < site;
+	     at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at))
+			return false;
+		if (instruction_next(&instruction) == site)
+			return instruction.head.meta.category ==
+			       ZYDIS_CATEGORY_CALL;
+		execute(&instruction);
+	}
+	return false;
+}
+
+/* --- what is still there in the hook --- */
+
+static const uint8_t kept_registers[] = { 3, BP, 12, 13, 14, 15 };
+
+static void take(struct callsite_value *to, uint32_t size, unsigned operation,
+		 unsigned number, int64_t value)
+{
+	to->size = (uint8_t)size;
+	to->count = 1;
+	to->steps[0] = (struct callsite_step){ (uint8_t)operation,
+					       (uint8_t)number, value };
+}
+
+static void then(struct callsite_value *to, unsigned operation,
+		 unsigned number, int64_t value)
+{
+	to->steps[to->count++] = (struct callsite_step){ (uint8_t)operation,
+							 (uint8_t)number,
+							 value };
+}
+
+/* A slot that has it, if that is more than is known. */
+static void find_slot(struct value value, const struct fact *fact,
+		      struct callsite_value *to)
+{
+	const struct value *sp = &now.general[SP], *bp = &now.general[BP];
+	int64_t above = fact->offset - sp->offset;
+	int64_t below = fact->offset - bp->offset;
+	int64_t more = (int64_t)((uint64_t)value.offset -
+				 (uint64_t)fact->value.offset);
+	uint32_t size = smaller(value.size, fact->value.size);
+
+	if (fact->value.number != value.number || size <= to->size)
+		return;
+	if (fact->base == sp->number && above >= 0)
+		take(to, size, CALLSITE_SP, 0, above);
+	else if (fact->base == bp->number && below < 0 && below >= -FRAME_MAX)
+		take(to, size, CALLSITE_REGISTER, BP, below);
+	else
+		return;
+	then(to, CALLSITE_LOAD, fact->size, 0);
+	if (more) {
+		then(to, CALLSITE_CONSTANT, 0, more);
+		then(to, CALLSITE_PLUS, 0, 0);
+	}
+}
+
+static void find_value(struct value value, struct callsite_value *to)
+{
+	const struct value *sp = &now.general[SP];
+
+	to->count = to->size = 0;
+	if (value.number == CONSTANT)
+		take(to, value.size, CALLSITE_CONSTANT, 0, value.offset);
+	else if (value.number == sp->number)
+		take(to, value.size, CALLSITE_SP, 0, value.offset - sp->offset);
+	for (unsigned i = 0; i < sizeof(kept_registers); i++) {
+		const struct value *kept = &now.general[kept_registers[i]];
+		uint32_t size = smaller(value.size, kept->size);
+
+		if (kept->number == value.number && size > to->size)
+			take(to, size, CALLSITE_REGISTER, kept_registers[i],
+			     (int64_t)((uint64_t)value.offset -
+				       (uint64_t)kept->offset));
+	}
+	for (uint32_t i = 0; i < now.fact_count; i++)
+		find_slot(value, &now.facts[i], to);
+}
+
+static void pass(struct decode_passed *passed, unsigned entry,
+		 struct value value)
+{
+	struct callsite_value *to = &passed->values[passed->count];
+
+	find_value(value, to);
+	to->entry = (uint8_t)(entry + 1);
+	passed->count += to->count > 0;
+}
+
+bool passed_find(struct decode_passed *passed)
+{
+	static const uint8_t integers[] = { 7, 6, 2, 1, 8, 9 };
+	uintptr_t begin;
+
+	passed->count = 0;
+	if (passed->range_count > RANGES_MAX)
+		return false;
+	if (!is_known(passed))
+		look_at_caller(passed);
+	begin = caller.is_understood ? find_begin(passed->site) : 0;
+	if (begin == 0 || !run(begin, passed->site) || now.general[SP].size < 8)
+		return false;
+	for (unsigned i = 0; i < sizeof(integers); i++)
+		pass(passed, integers[i], now.general[integers[i]]);
+	for (unsigned i = 0; i < 8; i++) {
+		pass(passed, VECTOR + i, now.vectors[i][0]);
+		pass(passed, VECTOR + CALLSITE_UPPER + i, now.vectors[i][1]);
+	}
+	return true;
+}

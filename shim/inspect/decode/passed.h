@@ -1,0 +1,12 @@
+/*
+ * What a caller passes, from its own code.
+ */
+#ifndef SHIM_DECODE_PASSED_H
+#define SHIM_DECODE_PASSED_H
+
+#include "inspect/decode/decode.h"
+
+/* One call at a time. */
+bool passed_find(struct decode_passed *passed);
+
+#endif

@@ -1,0 +1,900 @@
+/*
+ * A recipe for the result of a function, from the code after its leave hook:
+ * x86-64, System V.
+ *
+ * The ways from the hook to `ret` are written down as operations, then all that
+ * the result does not depend on is taken out: mostly one move is left.  An
+ * instruction that is not understood ends a way, and so does a call, which
+ * means that the function goes on: its hook was inlined.
+ */
+#include "inspect/decode/decode.h"
+#include "inspect/decode/instruction.h"
+#include "inspect/decode/translate.h"
+
+#include <string.h>
+
+#define OPERATIONS_MAX 384
+#define WAYS_MAX 16
+#define SP 4
+#define BP 5
+
+struct draft {
+	const struct decode_leaving *leaving;
+	struct operation operations[OPERATIONS_MAX];
+	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not the first of its own */
+	unsigned count;
+	struct {
+		unsigned branch;
+		uintptr_t address;
+	} ways[WAYS_MAX];
+	unsigned way_count;
+	bool is_straight, is_full;
+};
+
+static struct draft draft; /* one call at a time */
+
+/* --- ways --- */
+
+static bool is_inside(uintptr_t address)
+{
+	const struct decode_leaving *leaving = draft.leaving;
+
+	for (uint32_t i = 0; i < leaving->range_count; i++)
+		if (address - leaving->ranges[i].start <
+		    leaving->ranges[i].end - leaving->ranges[i].start)
+			return true;
+	return false;
+}
+
+static struct operation *add(unsigned code, uintptr_t address)
+{
+	struct operation *operation;
+
+	if (draft.count == OPERATIONS_MAX) {
+		draft.is_full = true;
+		return &draft.operations[OPERATIONS_MAX - 1];
+	}
+	draft.addresses[draft.count] = address;
+	operation = &draft.operations[draft.count++];
+	translate_clear(operation, code);
+	return operation;
+}
+
+static void stop(enum shim_unavailable reason)
+{
+	add(OPERATION_STOP, 0)->reason = (uint8_t)reason;
+}
+
+static bool calls(const struct instruction *call, const char *name)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	instruction_target(call, &target, &slot);
+	if (target)
+		slot = instruction_slot_behind(target);
+	return slot && instruction_is_slot_of(slot, name);
+}
+
+/* What comes after an exception, or before a loop that was a tail call.  Any
+ * other call means that the function goes on. */
+static enum shim_unavailable reason_of_call(const struct instruction *call)
+{
+	if (calls(call, "_Unwind_Resume") || calls(call, "__stack_chk_fail") ||
+	    calls(call, "__cyg_profile_func_enter"))
+		return SHIM_UNAVAILABLE_NOT_RETURNED;
+	return SHIM_UNAVAILABLE_INLINED;
+}
+
+/* Where the stack protector has found what it looks for. */
+static bool fails(uintptr_t at)
+{
+	struct instruction instruction;
+
+	for (int i = 0; i < 4 && instruction_decode(&instruction, at); i++) {
+		if (instruction.head.meta.category == ZYDIS_CATEGORY_CALL)
+			return calls(&instruction, "__stack_chk_fail");
+		if (instruction.head.meta.category == ZYDIS_CATEGORY_RET ||
+		    instruction.head.meta.category ==
+			    ZYDIS_CATEGORY_UNCOND_BR ||
+		    instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR)
+			break;
+		at = instruction_next(&instruction);
+	}
+	return false;
+}
+
+static bool find_known(uintptr_t address, unsigned *at)
+{
+	for (unsigned i = 0; i < draft.count; i++) {
+		if (draft.addresses[i] != address)
+			continue;
+		*at = i;
+		return true;
+	}
+	return false;
+}
+
+/* Where it goes on; 0: nowhere. */
+static uintptr_t branch(const struct instruction *instruction)
+{
+	int condition = translate_condition(instruction);
+	uintptr_t target, next = instruction_next(instruction);
+	const uintptr_t *slot;
+	struct operation *operation;
+
+	instruction_target(instruction, &target, &slot);
+	if (condition < 0 || !is_inside(target) ||
+	    draft.way_count == WAYS_MAX) {
+		stop(SHIM_UNAVAILABLE_CODE);
+		return 0;
+	}
+	if (fails(target) || fails(next)) {
+		operation = add(OPERATION_GUARD, instruction->at);
+		operation->condition = (uint8_t)condition;
+		if (fails(target))
+			return next;
+		operation->condition ^= 1;
+		return target;
+	}
+	draft.ways[draft.way_count].branch = draft.count;
+	draft.ways[draft.way_count++].address = target;
+	operation = add(OPERATION_BRANCH, instruction->at);
+	operation->condition = (uint8_t)condition;
+	draft.is_straight = false;
+	return next;
+}
+
+static uintptr_t jump(const struct instruction *instruction)
+{
+	uintptr_t target;
+	const uintptr_t *slot;
+
+	instruction_target(instruction, &target, &slot);
+	if (target && is_inside(target) && target != draft.leaving->function)
+		return target;
+	/* A tail call, or a table. */
+	stop(target || slot ? SHIM_UNAVAILABLE_NOT_RETURNED :
+			      SHIM_UNAVAILABLE_CODE);
+	return 0;
+}
+
+static uintptr_t add_translated(const struct instruction *instruction)
+{
+	struct operation operations[TRANSLATE_OPERATIONS_MAX];
+	int count = translate(instruction, operations);
+
+	if (count < 0) {
+		stop(SHIM_UNAVAILABLE_CODE);
+		return 0;
+	}
+	for (int i = 0; i < count; i++)
+		*add(0, i == 0 ? instruction->at : 0) = operations[i];
+	return instruction_next(instruction);
+}
+
+/* One instruction.  Where the way goes on; 0: nowhere. */
+static uintptr_t follow(uintptr_t at)
+{
+	struct instruction instruction;
+	struct operation *operation;
+
+	if (!is_inside(at) || !instruction_decode(&instruction, at)) {
+		stop(SHIM_UNAVAILABLE_CODE);
+		return 0;
+	}
+	switch (instruction.head.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+		operation = add(OPERATION_RETURN, at);
+		operation->base = SP;
+		return 0;
+	case ZYDIS_CATEGORY_CALL: stop(reason_of_call(&instruction)); return 0;
+	case ZYDIS_CATEGORY_UNCOND_BR: return jump(&instruction);
+	case ZYDIS_CATEGORY_COND_BR: return branch(&instruction);
+	default: return add_translated(&instruction);
+	}
+}
+
+static void follow_way(uintptr_t at)
+{
+	unsigned known;
+
+	while (at && !draft.is_full) {
+		if (find_known(at, &known)) {
+			add(OPERATION_JUMP, 0)->target = (uint16_t)known;
+			draft.is_straight = false;
+			break;
+		}
+		at = follow(at);
+	}
+}
+
+static void write_down(void)
+{
+	follow_way(draft.leaving->hook);
+	for (unsigned i = 0; i < draft.way_count && !draft.is_full; i++) {
+		draft.operations[draft.ways[i].branch].target =
+			(uint16_t)draft.count;
+		follow_way(draft.ways[i].address);
+	}
+}
+
+/* --- what an operation reads and writes --- */
+
+/* Registers by the parts that are written one by one: of the general ones the
+ * first byte, the second and the rest, of vectors 4, 4, 8 and 16 bytes. */
+struct set {
+	uint64_t general, vectors;
+};
+
+#define FLAGS_BIT (1ull << 48)
+#define LONGS_BIT (1ull << 49)
+
+static uint64_t general_bits(unsigned place, uint32_t size)
+{
+	if (place >= REGISTER_HIGH && place < REGISTER_HIGH + 4)
+		return 2ull << (place - REGISTER_HIGH) * 3;
+	if (place >= REGISTER_KEPT)
+		return 0;
+	return (size == 1 ? 1ull : size == 2 ? 3ull : 7ull) << place * 3;
+}
+
+static uint64_t vector_bits(unsigned place, uint32_t from, uint32_t size)
+{
+	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
+	uint64_t bits = 0;
+
+	if (place < REGISTER_VECTOR || place >= REGISTER_HIGH)
+		return 0;
+	for (unsigned i = 0; i < 4; i++)
+		if (from < starts[i + 1] && starts[i] < from + size)
+			bits |= 1ull << i;
+	return bits << (place - REGISTER_VECTOR) * 4;
+}
+
+/* Only what is written as a whole. */
+static uint64_t covered_bits(unsigned place, uint32_t from, uint32_t size)
+{
+	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
+	uint64_t bits = 0;
+
+	if (place < REGISTER_VECTOR || place >= REGISTER_HIGH)
+		return 0;
+	for (unsigned i = 0; i < 4; i++)
+		if (from <= starts[i] && starts[i + 1] <= from + size)
+			bits |= 1ull << i;
+	return bits << (place - REGISTER_VECTOR) * 4;
+}
+
+static bool uses_memory(const struct operation *operation)
+{
+	return operation->to == PLACE_MEMORY ||
+	       operation->first == PLACE_MEMORY ||
+	       operation->second == PLACE_MEMORY ||
+	       operation->third == PLACE_MEMORY ||
+	       operation->code == OPERATION_ADDRESS ||
+	       operation->code == OPERATION_RETURN;
+}
+
+static bool is_flow(const struct operation *operation)
+{
+	return operation->code >= OPERATION_GUARD;
+}
+
+static bool is_long(const struct operation *operation)
+{
+	return operation->code >= OPERATION_LONG_PUSH &&
+	       operation->code <= OPERATION_LONG;
+}
+
+/* `xor %eax, %eax`: the same, whatever it was. */
+static bool is_zero(const struct operation *operation)
+{
+	unsigned index = operation->number / 4;
+
+	if (operation->first != operation->second ||
+	    operation->first >= PLACE_MEMORY)
+		return false;
+	if (operation->code == OPERATION_INTEGER)
+		return index == INDEX_XOR || index == INDEX_SUB ||
+		       index == INDEX_SBB;
+	return operation->code == OPERATION_VECTOR &&
+	       (index == INDEX_PXOR || index == INDEX_XORPS ||
+		index == INDEX_XORPD || index == INDEX_PCMPEQD ||
+		index == INDEX_PCMPEQB || index == INDEX_PCMPEQW);
+}
+
+static void add_read(struct set *set, unsigned place, uint32_t offset,
+		     uint32_t size)
+{
+	set->general |= general_bits(place, size);
+	set->vectors |= vector_bits(place, offset, size);
+}
+
+/* Of the first's bytes behind what is computed, those that are wanted. */
+static uint64_t first_bits(const struct operation *operation,
+			   const struct set *after)
+{
+	uint32_t scalar = operation->scalar;
+	uint64_t upper = vector_bits(REGISTER_VECTOR, scalar, 16 - scalar);
+	uint64_t wanted =
+		after->vectors >> (operation->to - REGISTER_VECTOR) * 4;
+
+	if (operation->first < REGISTER_VECTOR ||
+	    operation->first >= REGISTER_HIGH)
+		return 0;
+	wanted = (wanted & upper) << (operation->first - REGISTER_VECTOR) * 4;
+	return operation->is_unary ?
+		       wanted :
+		       wanted | vector_bits(operation->first, 0, scalar);
+}
+
+/* If what is in @after is wanted of it. */
+static struct set reads(const struct operation *operation,
+			const struct set *after)
+{
+	struct set set = { 0, 0 };
+
+	if (uses_memory(operation)) {
+		add_read(&set, operation->base, 0, 8);
+		add_read(&set, operation->index, 0, 8);
+	}
+	if (is_long(operation))
+		set.general |= LONGS_BIT;
+	if (operation->tests_flags)
+		set.general |= FLAGS_BIT;
+	if (is_zero(operation))
+		return set;
+	switch (operation->code) {
+	case OPERATION_PAIR:
+		add_read(&set, 0, 0, operation->size);
+		if (operation->size > 1 && operation->immediate)
+			add_read(&set, 2, 0, operation->size);
+		break;
+	case OPERATION_SET:
+	case OPERATION_SELECT:
+	case OPERATION_GUARD:
+	case OPERATION_BRANCH: set.general |= FLAGS_BIT; break;
+	case OPERATION_VECTOR:
+	case OPERATION_SHUFFLE:
+	case OPERATION_FROM_INTEGER:
+	case OPERATION_COMPARE:
+		if (operation->scalar)
+			set.vectors |= first_bits(operation, after);
+		else
+			set.vectors |= vector_bits(
+				operation->first, 0,
+				operation->code == OPERATION_COMPARE ?
+					operation->from_size :
+					(uint32_t)operation->width);
+		break;
+	default: break;
+	}
+	if (is_long(operation))
+		return set;
+	set.general |= general_bits(operation->first, operation->size);
+	add_read(&set, operation->second, operation->from_offset,
+		 operation->from_size);
+	set.vectors |= vector_bits(operation->third, 0, operation->from_size);
+	return set;
+}
+
+static struct set writes(const struct operation *operation)
+{
+	struct set set = { 0, 0 };
+
+	if (operation->sets_flags && !operation->keeps_flags)
+		set.general |= FLAGS_BIT;
+	switch (operation->code) {
+	case OPERATION_PAIR:
+		set.general |= general_bits(
+			0, operation->size == 1 ? 2 : operation->size);
+		if (operation->size > 1)
+			set.general |= general_bits(2, operation->size);
+		return set;
+	case OPERATION_VECTOR_MOVE:
+		set.general |= general_bits(operation->to, 8);
+		set.vectors |= covered_bits(operation->to, operation->to_offset,
+					    operation->size);
+		set.vectors |=
+			covered_bits(operation->to, 0, operation->cleared);
+		return set;
+	case OPERATION_BROADCAST:
+		set.vectors |= covered_bits(operation->to, 0, 32);
+		return set;
+	case OPERATION_SHUFFLE:
+	case OPERATION_VECTOR:
+	case OPERATION_FROM_INTEGER:
+		set.vectors |=
+			covered_bits(operation->to, 0,
+				     operation->cleared > operation->width ?
+					     operation->cleared :
+					     operation->width);
+		return set;
+	default:
+		if (is_flow(operation) || is_long(operation))
+			return set;
+		set.general |= general_bits(operation->to, operation->size);
+		return set;
+	}
+}
+
+/* --- what the result depends on --- */
+
+static struct set needed(const struct decode_recipe *recipe)
+{
+	struct set set = { 0, 0 };
+	unsigned integers = 0, vectors = 0;
+	uint32_t left = recipe->result_size;
+
+	if (recipe->is_address) {
+		add_read(&set, 0, 0, 8);
+	} else if (recipe->long_count) {
+		set.general |= LONGS_BIT;
+	} else if (recipe->is_split) {
+		add_read(&set, REGISTER_VECTOR, 0, 16);
+		add_read(&set, REGISTER_VECTOR + 1, 0, 16);
+	} else if (recipe->is_whole) {
+		add_read(&set, REGISTER_VECTOR, 0, recipe->result_size);
+	} else {
+		for (int i = 0; i < 2 && recipe->classes[i]; i++) {
+			uint32_t size = left < 8 ? left : 8;
+
+			if (recipe->classes[i] == PROTOTYPE_INTEGER)
+				add_read(&set, integers++ * 2, 0, size);
+			else
+				add_read(&set, REGISTER_VECTOR + vectors++, 0,
+					 size);
+			left -= size;
+		}
+	}
+	return set;
+}
+
+static struct set live[OPERATIONS_MAX + 1]; /* before each */
+
+static struct set live_after(unsigned i)
+{
+	const struct operation *operation = &draft.operations[i];
+	struct set set = { 0, 0 };
+
+	if (operation->code == OPERATION_RETURN ||
+	    operation->code == OPERATION_STOP)
+		return set;
+	if (operation->code == OPERATION_JUMP)
+		return live[operation->target];
+	set = live[i + 1];
+	if (operation->code == OPERATION_BRANCH) {
+		set.general |= live[operation->target].general;
+		set.vectors |= live[operation->target].vectors;
+	}
+	return set;
+}
+
+static bool is_wanted(const struct operation *operation, struct set after,
+		      bool keeps_guards)
+{
+	struct set set = writes(operation);
+
+	if (operation->code == OPERATION_GUARD)
+		return keeps_guards;
+	if (operation->code == OPERATION_NOTHING)
+		return false;
+	if (is_flow(operation) || operation->to == PLACE_MEMORY)
+		return true;
+	if (operation->sets_flags && (after.general & FLAGS_BIT))
+		return true;
+	if (is_long(operation))
+		return (after.general & LONGS_BIT) != 0;
+	/* What is written in part only is wanted by who wants any part. */
+	if (operation->to >= REGISTER_VECTOR && operation->to < REGISTER_HIGH)
+		set.vectors |= vector_bits(operation->to, operation->to_offset,
+					   operation->size);
+	return (set.general & after.general) || (set.vectors & after.vectors);
+}
+
+/* What has to be known before each operation, until nothing changes. */
+static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
+{
+	struct set end = needed(recipe);
+	bool changes = true;
+
+	memset(live, 0, sizeof(live));
+	while (changes) {
+		changes = false;
+		for (unsigned i = draft.count; i-- > 0;) {
+			const struct operation *operation =
+				&draft.operations[i];
+			struct set after = live_after(i), read, written;
+
+			if (operation->code == OPERATION_RETURN)
+				after = end;
+			if (is_wanted(operation, after, keeps_guards)) {
+				read = reads(operation, &after);
+				written = writes(operation);
+				after.general &= ~written.general;
+				after.vectors &= ~written.vectors;
+				after.general |= read.general;
+				after.vectors |= read.vectors;
+			}
+			changes |= after.general != live[i].general ||
+				   after.vectors != live[i].vectors;
+			live[i] = after;
+		}
+	}
+}
+
+static void remove_rest(bool keeps_guards)
+{
+	static uint16_t places[OPERATIONS_MAX + 1];
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < draft.count; i++) {
+		places[i] = (uint16_t)kept;
+		if (is_wanted(&draft.operations[i], live_after(i),
+			      keeps_guards))
+			kept++;
+		else
+			draft.operations[i].code = OPERATION_NOTHING;
+	}
+	kept = 0;
+	for (unsigned i = 0; i < draft.count; i++) {
+		struct operation *operation = &draft.operations[i];
+
+		if (operation->code == OPERATION_NOTHING)
+			continue;
+		if (!(live_after(i).general & FLAGS_BIT))
+			operation->sets_flags = operation->keeps_flags = false;
+		if (operation->code == OPERATION_BRANCH ||
+		    operation->code == OPERATION_JUMP)
+			operation->target = places[operation->target];
+		draft.operations[kept++] = *operation;
+	}
+	draft.count = kept;
+}
+
+/* --- what is relative to registers as they were at the hook --- */
+
+struct relative {
+	bool is_known;
+	uint8_t number;
+	int64_t offset;
+};
+
+static struct relative relatives[16];
+
+static void find_relative(unsigned place, struct relative *found)
+{
+	found->is_known = false;
+	if (place < REGISTER_KEPT)
+		*found = relatives[place];
+}
+
+/* Whether somebody looks at the flags it sets. */
+static bool flags_matter(unsigned at)
+{
+	static const struct set nothing;
+
+	for (unsigned i = at + 1; i < draft.count; i++) {
+		if (reads(&draft.operations[i], &nothing).general & FLAGS_BIT)
+			return true;
+		if (writes(&draft.operations[i]).general & FLAGS_BIT)
+			return false;
+	}
+	return false;
+}
+
+static void rebase(struct operation *operation)
+{
+	struct relative found;
+
+	find_relative(operation->base, &found);
+	if (found.is_known) {
+		operation->base = REGISTER_KEPT + found.number;
+		operation->displacement += found.offset;
+	}
+	find_relative(operation->index, &found);
+	if (found.is_known) {
+		operation->index = REGISTER_KEPT + found.number;
+		operation->displacement += found.offset * operation->scale;
+	}
+}
+
+static void replace(uint8_t *place)
+{
+	struct relative found;
+
+	find_relative(*place, &found);
+	if (found.is_known && found.offset == 0)
+		*place = REGISTER_KEPT + found.number;
+}
+
+/* What it makes of its register, if that is still relative to one. */
+static struct relative follow_relative(const struct operation *operation,
+				       bool is_add, bool is_sub)
+{
+	struct relative found = { .is_known = false };
+	unsigned from = operation->second;
+
+	if (operation->size != 8)
+		return found;
+	if (operation->code == OPERATION_MOVE && from < REGISTER_KEPT)
+		found = relatives[from];
+	if (operation->code == OPERATION_ADDRESS &&
+	    operation->index == PLACE_NONE && operation->base < REGISTER_KEPT) {
+		found = relatives[operation->base];
+		found.offset += operation->displacement;
+	}
+	if ((is_add || is_sub) && from == PLACE_IMMEDIATE &&
+	    operation->first < REGISTER_KEPT) {
+		found = relatives[operation->first];
+		found.offset +=
+			is_add ? operation->immediate : -operation->immediate;
+	}
+	return found;
+}
+
+/* The stack pointer goes up in steps that nobody needs then. */
+static void make_relative(void)
+{
+	static const uint8_t kept[] = { 3, SP, BP, 12, 13, 14, 15 };
+
+	memset(relatives, 0, sizeof(relatives));
+	for (size_t i = 0; i < sizeof(kept); i++)
+		relatives[kept[i]] = (struct relative){ true, kept[i], 0 };
+	for (unsigned i = 0; i < draft.count; i++) {
+		struct operation *operation = &draft.operations[i];
+		bool is_integer = operation->code == OPERATION_INTEGER &&
+				  operation->to < REGISTER_KEPT;
+		bool is_add = is_integer && operation->number / 4 == INDEX_ADD;
+		bool is_sub = is_integer && operation->number / 4 == INDEX_SUB;
+		struct relative result =
+			follow_relative(operation, is_add, is_sub);
+
+		if (uses_memory(operation))
+			rebase(operation);
+		if (!is_zero(operation)) {
+			replace(&operation->first);
+			replace(&operation->second);
+		}
+		if (result.is_known && !flags_matter(i)) {
+			uint8_t to = operation->to;
+
+			translate_clear(operation, OPERATION_ADDRESS);
+			operation->size = 8;
+			operation->to = to;
+			operation->base = REGISTER_KEPT + result.number;
+			operation->displacement = result.offset;
+		}
+		if (operation->code == OPERATION_PAIR)
+			relatives[0].is_known = relatives[2].is_known = false;
+		else if (operation->to < REGISTER_KEPT)
+			relatives[operation->to] = result;
+		else if (operation->to >= REGISTER_HIGH &&
+			 operation->to < REGISTER_HIGH + 4)
+			relatives[operation->to - REGISTER_HIGH].is_known =
+				false;
+	}
+}
+
+/* --- --- */
+
+/* Loads that the program does only if the stack is as it should be. */
+static bool needs_guards(void)
+{
+	bool is_guarded = false;
+
+	if (!draft.is_straight)
+		return true;
+	for (unsigned i = 0; i < draft.count; i++) {
+		const struct operation *operation = &draft.operations[i];
+
+		is_guarded |= operation->code == OPERATION_GUARD;
+		if (is_guarded && uses_memory(operation) &&
+		    operation->code != OPERATION_ADDRESS &&
+		    operation->code != OPERATION_RETURN &&
+		    operation->base != REGISTER_KEPT + SP &&
+		    is_wanted(operation, live_after(i), false))
+			return true;
+	}
+	return false;
+}
+
+static bool is_available(const struct set *set)
+{
+	static const uint8_t kept[] = { 3, SP, BP, 12, 13, 14, 15 };
+	uint64_t general = set->general & ~LONGS_BIT;
+
+	for (size_t i = 0; i < sizeof(kept); i++)
+		general &= ~general_bits(kept[i], 8);
+	return general == 0 && set->vectors == 0;
+}
+
+/* The only end, or RETURN. */
+static const struct operation *find_end(void)
+{
+	const struct operation *end = NULL;
+
+	for (unsigned i = 0; i < draft.count; i++) {
+		const struct operation *operation = &draft.operations[i];
+
+		if (operation->code == OPERATION_RETURN)
+			return operation;
+		if (operation->code == OPERATION_STOP)
+			end = operation;
+	}
+	return end;
+}
+
+/*
+ * A value that is larger than two eightbytes, of a type that may be returned in
+ * several ways.  No register that returns something survives the hook's call:
+ * so those that are written after it tell.  A vector is in one register if the
+ * processor has such; without, gcc has it in memory, clang in two.  Two long
+ * doubles are a complex one.
+ */
+static bool set_wide(struct decode_recipe *recipe)
+{
+	struct set written = { 0, 0 };
+	bool is_full = false, in_two, in_memory;
+	int longs = 0;
+
+	for (unsigned i = 0; i < draft.count; i++) {
+		const struct operation *operation = &draft.operations[i];
+		struct set set = writes(operation);
+
+		/* It is what the stack protector compares. */
+		if (!operation->is_thread_local)
+			written.general |= set.general;
+		written.vectors |= set.vectors;
+		is_full |=
+			(set.vectors & vector_bits(REGISTER_VECTOR, 16, 16)) &&
+			(operation->width == 32 ||
+			 operation->to_offset + operation->size == 32);
+		longs += operation->code == OPERATION_LONG_PUSH ||
+			 operation->code == OPERATION_LONG_COPY;
+		if (operation->code == OPERATION_LONG_POP ||
+		    operation->code == OPERATION_LONG)
+			longs -= operation->width;
+	}
+	in_two = (written.vectors & 0x77) == 0x77;
+	in_memory =
+		(written.general & general_bits(0, 8)) == general_bits(0, 8);
+	if (longs == 2 && draft.is_straight)
+		recipe->long_count = 2;
+	else if (longs)
+		return false;
+	else if (is_full)
+		recipe->is_whole = true;
+	else if (in_two != in_memory) {
+		recipe->is_split = in_two;
+		recipe->is_address = in_memory;
+	} else
+		return false;
+	return true;
+}
+
+static bool set_result(const struct prototype_value *value,
+		       struct decode_recipe *recipe)
+{
+	recipe->result_size = value->size;
+	switch (value->kind) {
+	case PROTOTYPE_MEMORY:
+	case PROTOTYPE_REFERENCE: recipe->is_address = true; return true;
+	case PROTOTYPE_X87:
+		recipe->long_count = (uint8_t)(value->size / 16);
+		return value->size == 16 || value->size == 32;
+	case PROTOTYPE_REGISTERS:
+		recipe->is_whole = value->is_whole;
+		recipe->classes[0] = value->classes[0];
+		recipe->classes[1] = value->classes[1];
+		return value->size > 0 && value->size <= 16;
+	case PROTOTYPE_UNKNOWN:
+		if (!value->is_wide || value->size != 32)
+			return false;
+		return set_wide(recipe);
+	default: return false;
+	}
+}
+
+static bool is_relative(const struct operation *operation)
+{
+	return operation->base >= REGISTER_KEPT &&
+	       operation->base < REGISTER_VECTOR &&
+	       operation->index == PLACE_NONE && !operation->is_thread_local;
+}
+
+/* A move to rax, and that is all. */
+static void simplify(struct decode_recipe *recipe)
+{
+	const struct operation *first = &draft.operations[0],
+			       *end = &draft.operations[1];
+	struct decode_simple simple = { .is_simple = true };
+	bool is_alone = recipe->is_address ||
+			(recipe->classes[0] == PROTOTYPE_INTEGER &&
+			 recipe->classes[1] == PROTOTYPE_NO_CLASS);
+
+	if (draft.count != 2 || !is_alone || first->to != 0 ||
+	    first->size < 4 || end->code != OPERATION_RETURN ||
+	    !is_relative(end) ||
+	    end->displacement != (int32_t)end->displacement)
+		return;
+	simple.return_number = end->base - REGISTER_KEPT;
+	simple.return_offset = (int32_t)end->displacement;
+	if (first->code == OPERATION_ADDRESS && first->size == 8 &&
+	    is_relative(first)) {
+		simple.number = first->base - REGISTER_KEPT;
+		simple.offset = first->displacement;
+	} else if (first->code != OPERATION_MOVE) {
+		return;
+	} else if (first->second == PLACE_IMMEDIATE) {
+		simple.offset = first->immediate;
+	} else if (first->second >= REGISTER_KEPT &&
+		   first->second < REGISTER_VECTOR &&
+		   first->from_size >= recipe->result_size) {
+		simple.number = first->second - REGISTER_KEPT;
+	} else if (first->second == PLACE_MEMORY && is_relative(first)) {
+		simple.number = first->base - REGISTER_KEPT;
+		simple.offset = first->displacement;
+		simple.is_loaded = true;
+		simple.size = first->from_size;
+	} else {
+		return;
+	}
+	recipe->simple = simple;
+}
+
+static enum shim_unavailable make(struct decode_recipe *recipe)
+{
+	const struct operation *end;
+	bool keeps_guards;
+
+	write_down();
+	if (draft.is_full)
+		return SHIM_UNAVAILABLE_CODE;
+	end = find_end();
+	if (!end)
+		return SHIM_UNAVAILABLE_CODE;
+	if (end->code == OPERATION_STOP)
+		return end->reason;
+	if (!set_result(draft.leaving->value, recipe))
+		return SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	if (draft.is_straight)
+		make_relative();
+	find_live(recipe, !draft.is_straight);
+	keeps_guards = needs_guards();
+	if (keeps_guards)
+		find_live(recipe, true);
+	if (!is_available(&live[0]))
+		return SHIM_UNAVAILABLE_CODE;
+	recipe->copies = !draft.is_straight || live[0].general & ~LONGS_BIT;
+	remove_rest(keeps_guards);
+	simplify(recipe);
+	return SHIM_AVAILABLE;
+}
+
+bool decode_result(const struct decode_leaving *leaving,
+		   struct decode_recipe *recipe, uint32_t room)
+{
+	uint32_t size;
+
+	memset(&draft, 0, sizeof(draft));
+	memset(recipe, 0, sizeof(*recipe));
+	draft.leaving = leaving;
+	draft.is_straight = true;
+	recipe->size = sizeof(*recipe);
+	recipe->reason =
+		(uint8_t)(is_inside(leaving->hook) ? make(recipe) :
+						     SHIM_UNAVAILABLE_INLINED);
+	if (recipe->reason)
+		return true;
+	size = (uint32_t)(sizeof(*recipe) +
+			  draft.count * sizeof(draft.operations[0]));
+	if (size > room)
+		return false;
+	recipe->size = size;
+	recipe->count = (uint16_t)draft.count;
+	memcpy(recipe->operations, draft.operations,
+	       draft.count * sizeof(draft.operations[0]));
+	return true;
+}

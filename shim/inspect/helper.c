@@ -1,0 +1,360 @@
+#define _GNU_SOURCE
+#include "inspect/helper.h"
+
+#include "arch.h"
+#include "image/image.h"
+#include "inspect/isolated_call.h"
+#include "os/lookup.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/log.h"
+#include "runtime/thread.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define STACK_SIZE (1u << 20) /* libdw and demanglers recurse */
+#define SIGNAL_STACK_SIZE (64u << 10)
+#define WAIT_MAX 20000	      /* yields; a second or more */
+#define LIBRARY_SIZE (16u << 20) /* with all that it needs */
+#define FAULTS_MAX 8	      /* then it is left alone */
+#define FAULTS_OF_TIMEOUT 4   /* what one counts for */
+#define HELPER_FILE_NAME "libshim-debuginfo.so"
+
+enum helper_state {
+	HELPER_NONE,
+	HELPER_OPENING,
+	HELPER_OPEN,
+	HELPER_MISSING, /* or broken: a fork came while it worked */
+};
+
+static uint32_t state;
+static int opener, owner; /* tids */
+static const struct debuginfo *helper;
+static char *stack_top; /* above it is the signal stack */
+static unsigned faults;
+
+/* --- opening --- */
+
+static bool find_path(char *path, size_t size)
+{
+	const struct image_entry *self;
+	struct text text;
+	bool found;
+
+	image_pin();
+	self = image_find((uintptr_t)&find_path);
+	found = self != NULL;
+	if (found) {
+		text_init(&text, path, size);
+		text_add_part(&text, self->path,
+			      (size_t)(text_base(self->path) - self->path));
+		text_add(&text, HELPER_FILE_NAME);
+		found = !text.cut && path[0] == '/';
+	}
+	image_unpin();
+	return found;
+}
+
+/* Not through our own dlmopen, which would tell of it: to callbacks, here, with
+ * signals blocked.  glibc's; where there is none, there is no helper. */
+static void *open_file(const char *path)
+{
+	void *(*open)(Lmid_t, const char *, int) =
+		(void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
+
+	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+/* The loader does not say why it could not open a file. */
+static bool has_memory(void)
+{
+	void *memory;
+
+	if (sys_map(LIBRARY_SIZE, &memory) < 0)
+		return false;
+	sys_unmap(memory, LIBRARY_SIZE);
+	return true;
+}
+
+static int open_helper(void *unused)
+{
+	static char path[IMAGE_PATH_SIZE + sizeof(HELPER_FILE_NAME)];
+	const struct debuginfo *found = NULL;
+	void *library = NULL;
+
+	(void)unused;
+	if (!has_memory())
+		return -ENOMEM;
+	if (find_path(path, sizeof(path)))
+		library = open_file(path);
+	if (!library && !has_memory())
+		return -ENOMEM;
+	if (library)
+		found = lookup_in(library, DEBUGINFO_SYMBOL);
+	if (!found || found->version != DEBUGINFO_VERSION) {
+		log_line("%s cannot be used: no lines, no template arguments, no "
+			 "arguments",
+			 path[0] ? path : HELPER_FILE_NAME);
+		return -ENOENT;
+	}
+	found->start();
+	helper = found;
+	return 0;
+}
+
+static bool make_stack(void)
+{
+	void *memory;
+
+	if (stack_top)
+		return true;
+	if (sys_map(STACK_SIZE + SIGNAL_STACK_SIZE, &memory) < 0)
+		return false;
+	/* What runs over it must not run into something else. */
+	sys_protect(memory, 4096, 0);
+	stack_top = (char *)memory + STACK_SIZE;
+	return true;
+}
+
+static void set_state(enum helper_state next)
+{
+	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+}
+
+/* Without memory, the next question opens it. */
+static enum helper_state open_now(int self)
+{
+	bool before = thread_ours_begins();
+	enum helper_state next = HELPER_MISSING;
+	int r;
+
+	__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
+	r = make_stack() ? arch_call_on_stack(open_helper, NULL, stack_top) :
+			   -ENOMEM;
+	/* Here, once, and not in each forked child. */
+	if (r == 0)
+		image_look_again();
+	if (r == 0 || r == -ENOMEM)
+		next = r == 0 ? HELPER_OPEN : HELPER_NONE;
+	__atomic_store_n(&opener, 0, __ATOMIC_RELEASE);
+	set_state(next);
+	thread_ours_ends(before);
+	return next;
+}
+
+/*
+ * Whoever opens may have to wait for the loader's lock, whose owner may be in a
+ * constructor whose hook asks us: so nobody waits for the opener for ever.
+ */
+static enum shim_result open_once(int self)
+{
+	uint32_t now = HELPER_NONE;
+
+	if (__atomic_compare_exchange_n(&state, &now, HELPER_OPENING, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+	    open_now(self) == HELPER_NONE)
+		return SHIM_E_OUTOFMEMORY;
+	for (unsigned i = 0; i < WAIT_MAX; i++) {
+		int tid = __atomic_load_n(&opener, __ATOMIC_ACQUIRE);
+
+		now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+		if (now == HELPER_OPEN)
+			return SHIM_OK;
+		if (now == HELPER_MISSING)
+			return SHIM_E_FUNCTION_NOT_IL;
+		if (now == HELPER_NONE)
+			return SHIM_E_OUTOFMEMORY;
+		if (tid && !sys_is_alive(sys_getpid(), tid))
+			set_state(HELPER_MISSING);
+		sys_yield();
+	}
+	return SHIM_E_NOT_YET_AVAILABLE;
+}
+
+bool helper_is_open(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == HELPER_OPEN;
+}
+
+void helper_prepare(void)
+{
+	uint64_t signals;
+	int before = errno;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != HELPER_NONE ||
+	    sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return;
+	open_once(sys_gettid());
+	errno = before;
+	sys_restore_signals(signals);
+}
+
+/* --- asking --- */
+
+static enum shim_result lock(int self)
+{
+	for (unsigned i = 0; i < WAIT_MAX; i++) {
+		int nobody = 0;
+
+		if (__atomic_compare_exchange_n(&owner, &nobody, self, false,
+						__ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return SHIM_OK;
+		if (nobody == self)
+			return SHIM_E_NOT_YET_AVAILABLE;
+		if (!sys_is_alive(sys_getpid(), nobody)) {
+			/* This is the child of a fork that came while another
+			 * thread was in there, and is not here. */
+			set_state(HELPER_MISSING);
+			return SHIM_E_FUNCTION_NOT_IL;
+		}
+		sys_yield();
+	}
+	return SHIM_E_NOT_YET_AVAILABLE;
+}
+
+struct job {
+	enum helper_verb verb;
+	const struct debuginfo_question *question;
+	const char *name;
+	struct debuginfo_answer answer;
+};
+
+static int demangle(struct job *job)
+{
+	const char *name = helper->demangle(job->name);
+
+	if (!name)
+		return -ENOENT;
+	job->answer.data = name;
+	job->answer.count = text_length(name) + 1;
+	return 0;
+}
+
+static int work(void *argument)
+{
+	struct job *job = argument;
+
+	switch (job->verb) {
+	case HELPER_LINES: return helper->lines(job->question, &job->answer);
+	case HELPER_FILE: return helper->file(job->question, &job->answer);
+	case HELPER_TEMPLATE_ARGUMENTS:
+		return helper->template_arguments(job->question, &job->answer);
+	case HELPER_PROTOTYPE:
+		return helper->prototype(job->question, &job->answer);
+	case HELPER_CALLSITE:
+		return helper->callsite(job->question, &job->answer);
+	case HELPER_CALLED: return helper->called(job->question, &job->answer);
+	case HELPER_SIGNATURE:
+		return helper->signature(job->question, &job->answer);
+	case HELPER_LOCALS:
+		return helper->locals(job->question, &job->answer);
+	case HELPER_LINETABLE:
+		return helper->linetable(job->question, &job->answer);
+	case HELPER_OPEN_IMAGE:
+		return helper->open(job->question, &job->answer);
+	case HELPER_DEMANGLE: return demangle(job);
+	}
+	return -EINVAL;
+}
+
+static void note_refusal(int error)
+{
+	static bool noted;
+
+	if (!noted)
+		log_error("no process to read debug information in: no lines, no "
+			  "arguments%s",
+			  "", error);
+	noted = true;
+}
+
+/* What it reads may be damaged, and libdw not up to that: so it runs apart, with
+ * the thread-local data of the calling thread, as which it must not be told of. */
+static int work_apart(void *job)
+{
+	bool before = thread_ours_begins();
+	int result = 0, r = apart_call(work, job, stack_top, SIGNAL_STACK_SIZE,
+				       &result);
+
+	thread_ours_ends(before);
+	if (r < 0 && r != -EFAULT && r != -ETIME)
+		note_refusal(r);
+	return r < 0 ? r : result;
+}
+
+/* It has not come back from what it was doing. */
+static void note_fault(const struct job *job, int error)
+{
+	const char *about = job->question ? job->question->path : job->name;
+
+	log_line(error == -ETIME ?
+			 "debug information takes too long to read, it may be "
+			 "damaged: no lines, no arguments: %s" :
+			 "debug information is damaged: no lines, no arguments: "
+			 "%s",
+		 about);
+	helper->abandon(job->question ? job->question->image : 0);
+	faults += error == -ETIME ? FAULTS_OF_TIMEOUT : 1;
+	if (faults >= FAULTS_MAX)
+		set_state(HELPER_MISSING);
+}
+
+static enum shim_result translate(const struct job *job, int r)
+{
+	switch (r) {
+	case 0: return SHIM_OK;
+	case -ENOMEM: return SHIM_E_OUTOFMEMORY;
+	case -EFAULT:
+	case -ETIME: note_fault(job, r); break;
+	case -EAGAIN: return SHIM_E_NOT_YET_AVAILABLE;
+	}
+	return SHIM_E_FUNCTION_NOT_IL;
+}
+
+static enum shim_result ask(struct job *job,
+			    void (*take)(const struct debuginfo_answer *answer,
+					 void *argument),
+			    void *argument)
+{
+	int self = sys_gettid(), r;
+	enum shim_result result = open_once(self);
+
+	if (result == SHIM_OK)
+		result = lock(self);
+	if (result != SHIM_OK)
+		return result;
+	r = arch_call_on_stack(work_apart, job, stack_top);
+	if (r == 0)
+		take(&job->answer, argument);
+	result = translate(job, r);
+	if (job->answer.trouble && job->question)
+		log_line("no debug information, %s: no lines, no arguments: %s",
+			 job->answer.trouble, job->question->path);
+	__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	return result;
+}
+
+enum shim_result
+helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
+	   const char *name,
+	   void (*take)(const struct debuginfo_answer *answer, void *argument),
+	   void *argument)
+{
+	struct job job = { .verb = verb, .question = question, .name = name };
+	enum shim_result result;
+	uint64_t signals;
+	int before = errno;
+
+	/* A handler of the program must not leave by a jump, nor run on a stack
+	 * that is in use. */
+	if (sys_is_forbidden() || sys_block_signals(&signals) < 0)
+		return SHIM_E_FUNCTION_NOT_IL;
+	result = ask(&job, take, argument);
+	errno = before;
+	sys_restore_signals(signals);
+	return result;
+}

@@ -1,0 +1,46 @@
+/*
+ * The way to libshim-debuginfo.so (debuginfo/debuginfo.h).
+ *
+ * It takes time and stack and a lock of its own, so it is for SHIM_TRIGGERS
+ * functions; the state lock must not be held.  What is asked runs on a stack of
+ * ours with all signals blocked.
+ */
+#ifndef SHIM_HELPER_H
+#define SHIM_HELPER_H
+
+#include "inspect/debuginfo/debuginfo.h"
+
+#include <shim/shim.h>
+#include <stdbool.h>
+
+enum helper_verb {
+	HELPER_LINES,
+	HELPER_FILE,
+	HELPER_TEMPLATE_ARGUMENTS,
+	HELPER_PROTOTYPE,
+	HELPER_CALLSITE,
+	HELPER_CALLED,
+	HELPER_SIGNATURE,
+	HELPER_LOCALS,
+	HELPER_LINETABLE,
+	HELPER_OPEN_IMAGE, /* no answer: what comes later takes less time */
+	HELPER_DEMANGLE,   /* @name; the answer counts its NUL */
+};
+
+/* Opens it, if nobody has yet: whoever may not open an object later. */
+void helper_prepare(void);
+/* Whether it is open. */
+bool helper_is_open(void);
+
+/*
+ * Asks, and calls take(answer, argument) while nobody else can.  Returns
+ * SHIM_OK; SHIM_E_FUNCTION_NOT_IL if there is no helper or no answer;
+ * SHIM_E_NOT_YET_AVAILABLE if another thread has been in there for long.
+ */
+enum shim_result
+helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
+	   const char *name,
+	   void (*take)(const struct debuginfo_answer *answer, void *argument),
+	   void *argument);
+
+#endif

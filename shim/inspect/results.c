@@ -1,0 +1,331 @@
+#include "inspect/results.h"
+
+#include "inspect/code.h"
+#include "inspect/code_cache.h"
+#include "inspect/info.h"
+#include "inspect/prototype.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
+
+#include <shim/record.h>
+#include <stddef.h>
+
+#include <shim/banned.h>
+
+#define DRAFT_SIZE (32u << 10)
+#define RANGES_MAX 16
+
+struct recipe {
+	struct known known;
+	uint32_t length; /* of the result */
+	enum shim_result result;
+	struct decode_recipe code;
+};
+
+/* Of a thread, when it has asked once: the program's stack may be small. */
+struct results_space {
+	uint32_t generation; /* how often a recipe was followed */
+	bool is_known;	     /* what comes next, of the last prototype */
+	struct prototype_value value;
+	struct decode_machine machine;
+};
+
+static struct known_table recipes, near_table;
+
+static inline const struct recipe *find(uintptr_t address, uintptr_t function)
+{
+	return (const void *)known_find(&recipes, address, function, 0);
+}
+
+/* --- making one --- */
+
+struct job {
+	const struct arch_frame *frame;
+	const struct results_space *space;
+	uint32_t age; /* before anything was looked at */
+	const struct recipe *made;
+};
+
+static _Alignas(struct recipe) unsigned char draft[DRAFT_SIZE];
+
+/* What the code does: for who returns something. */
+static void decode(const struct job *job, struct recipe *recipe)
+{
+	static struct decode_range ranges[RANGES_MAX];
+	struct decode_leaving leaving = {
+		.function = recipe->known.function,
+		.hook = recipe->known.address,
+		.value = &job->space->value,
+		.ranges = ranges,
+	};
+	bool may_come;
+	const struct decode *decoder = code_decoder(&may_come);
+
+	recipe->code.reason = SHIM_UNAVAILABLE_CODE;
+	if (!decoder) {
+		/* Asked too early, it is asked again. */
+		if (may_come)
+			recipe->known.age = 0;
+		return;
+	}
+	leaving.range_count =
+		info_code_ranges(recipe->known.function, RANGES_MAX, ranges);
+	if (!decoder->result(&leaving, &recipe->code,
+			     DRAFT_SIZE -
+				     (uint32_t)offsetof(struct recipe, code)))
+		recipe->code.reason = SHIM_UNAVAILABLE_CODE;
+	else
+		recipe->known.size = (uint32_t)offsetof(struct recipe, code) +
+			       recipe->code.size;
+}
+
+static void draw_up(const struct job *job, struct recipe *recipe)
+{
+	const struct results_space *space = job->space;
+
+	__builtin_memset(recipe, 0, sizeof(*recipe));
+	recipe->known.address = job->frame->return_address;
+	recipe->known.function = job->frame->function;
+	recipe->known.age = job->age;
+	recipe->known.size = sizeof(*recipe);
+	if (!space->is_known) {
+		recipe->result = SHIM_E_FUNCTION_NOT_IL;
+		recipe->code.reason = SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION;
+		return;
+	}
+	recipe->length = space->value.size;
+	if (space->value.kind == PROTOTYPE_NOTHING)
+		recipe->code.reason = SHIM_UNAVAILABLE_NONE;
+	else if (space->value.kind == PROTOTYPE_UNKNOWN &&
+		 !space->value.is_wide)
+		recipe->code.reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	else
+		decode(job, recipe);
+}
+
+static bool set_base(const struct arch_frame *frame, unsigned number,
+		     struct results_place *place)
+{
+	const void *at = arch_frame_at(frame, number, false);
+
+	if (number == DECODE_SP) {
+		place->offset += (int32_t)(ARCH_FRAME_CFA(frame) -
+					   (uintptr_t)frame);
+		return true;
+	}
+	if (at)
+		place->base = (int32_t)((uintptr_t)at - (uintptr_t)frame);
+	return at;
+}
+
+/* The same without a copy of what is there already. */
+static bool set_place(const struct arch_frame *frame,
+		      const struct recipe *recipe, struct results_near *near)
+{
+	const struct decode_simple *simple = &recipe->code.simple;
+	struct results_place *place = &near->place;
+
+	if (!set_base(frame, simple->number, place))
+		return false;
+	if (recipe->code.is_address)
+		return !simple->is_loaded;
+	if (simple->is_loaded)
+		return simple->size >= recipe->length;
+	place->offset = place->base;
+	place->base = 0;
+	return simple->number != DECODE_SP && simple->offset == 0;
+}
+
+/* State lock held. */
+static void keep_near(const struct arch_frame *frame,
+		      const struct recipe *recipe)
+{
+	const struct decode_simple *simple = &recipe->code.simple;
+	const struct known *kept;
+	struct results_near near;
+
+	__builtin_memset(&near, 0, sizeof(near));
+	near.known = recipe->known;
+	near.known.size = sizeof(near);
+	near.length = recipe->length;
+	near.place.offset = (int32_t)simple->offset;
+	near.return_place.offset = simple->return_offset;
+	if (!simple->is_simple || !frame->has_registers ||
+	    recipe->known.age == 0 ||
+	    simple->offset != (int32_t)simple->offset ||
+	    !set_base(frame, simple->return_number, &near.return_place) ||
+	    !set_place(frame, recipe, &near))
+		return;
+	kept = known_keep(&near_table, &near.known);
+	if (kept)
+		known_put_in_front(KNOWN_LEAVES, kept);
+}
+
+/* State lock held. */
+static int keep(void *argument)
+{
+	struct job *job = argument;
+	struct recipe *recipe = (struct recipe *)draft;
+
+	draw_up(job, recipe);
+	job->made = (const void *)known_keep(&recipes, &recipe->known);
+	if (job->made)
+		keep_near(job->frame, job->made);
+	return job->made ? 0 : -1;
+}
+
+static void take(const struct debuginfo_answer *answer, void *argument)
+{
+	struct results_space *space = argument;
+
+	space->is_known = true;
+	space->value = *(const struct prototype_value *)answer->data;
+}
+
+static enum shim_result make(struct thread *self,
+			     const struct arch_frame *frame,
+			     const struct recipe **recipe)
+{
+	struct job job = {
+		.frame = frame,
+		.age = known_age(),
+		.space = self->results,
+	};
+	enum shim_result r;
+
+	self->results->is_known = false;
+	r = info_ask_prototype(frame->function, frame->return_address, take,
+			       self->results);
+	if (r == SHIM_E_NOT_YET_AVAILABLE)
+		return r;
+	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
+	    !job.made)
+		return SHIM_E_UNEXPECTED;
+	*recipe = job.made;
+	return SHIM_OK;
+}
+
+/* --- following one --- */
+
+static inline uintptr_t read_register(const struct arch_frame *frame,
+				      unsigned number)
+{
+	uintptr_t value = 0; /* also of none */
+
+	if (number == DECODE_SP)
+		return ARCH_FRAME_CFA(frame);
+	arch_frame_register(frame, number, &value);
+	return value;
+}
+
+#define TAKE(number) registers[number] = read_register(frame, number)
+
+static void take_registers(const struct arch_frame *frame, uint64_t *registers)
+{
+	TAKE(3);
+	TAKE(DECODE_SP);
+	TAKE(5);
+	TAKE(12);
+	TAKE(13);
+	TAKE(14);
+	TAKE(15);
+}
+
+static uint64_t load(uintptr_t address, uint32_t size)
+{
+	switch (size) {
+	case 1: return *(const volatile uint8_t *)address;
+	case 2: return *(const volatile uint16_t *)address;
+	case 4: return *(const volatile uint32_t *)address;
+	default: return *(const volatile uint64_t *)address;
+	}
+}
+
+/* As run does, for the recipes there are most of. */
+static inline void run_simple(struct results_space *space,
+			      const struct arch_frame *frame,
+			      const struct recipe *recipe,
+			      struct results_value *value)
+{
+	const struct decode_simple *simple = &recipe->code.simple;
+	uintptr_t at = read_register(frame, simple->return_number) +
+		       (uintptr_t)(intptr_t)simple->return_offset,
+		  result;
+
+	value->start = 0;
+	value->reason = SHIM_UNAVAILABLE_INLINED;
+	if (*(const uintptr_t *)at != (uintptr_t)frame->site)
+		return;
+	value->reason = SHIM_AVAILABLE;
+	result = (uintptr_t)simple->offset;
+	if (simple->number)
+		result += read_register(frame, simple->number);
+	if (simple->is_loaded)
+		result = load(result, simple->size);
+	value->start = result;
+	if (recipe->code.is_address)
+		return;
+	space->generation++;
+	__builtin_memcpy(space->machine.result, &result, sizeof(result));
+	value->start = (uintptr_t)space->machine.result;
+}
+
+/* Again, if a handler has followed one in the same place. */
+static void run(struct results_space *space, const struct arch_frame *frame,
+		const struct recipe *recipe, struct results_value *value)
+{
+	bool may_come;
+	const struct decode *decoder = code_decoder(&may_come);
+	uint32_t generation;
+
+	do {
+		generation = ++space->generation;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		take_registers(frame, &space->machine.registers[REGISTER_KEPT]);
+		value->reason =
+			decoder->run(&recipe->code, &space->machine,
+				     (uintptr_t)frame->site, &value->start);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(&space->generation, __ATOMIC_RELAXED) !=
+		 generation);
+}
+
+static __attribute__((noinline)) enum shim_result
+find_slowly(struct thread *self, const struct arch_frame *frame,
+	    const struct recipe *recipe, struct results_value *value)
+{
+	enum shim_result r;
+
+	*value = (struct results_value){ .reason = SHIM_UNAVAILABLE_CODE };
+	if (!self->results)
+		self->results = shim_memory(sizeof(*self->results));
+	if (!self->results)
+		return SHIM_E_UNEXPECTED;
+	if (!recipe) {
+		r = make(self, frame, &recipe);
+		if (r != SHIM_OK)
+			return r;
+	}
+	value->length = recipe->length;
+	value->reason = recipe->code.reason;
+	if (value->reason == SHIM_AVAILABLE && frame->has_registers)
+		run(self->results, frame, recipe, value);
+	else if (value->reason == SHIM_AVAILABLE)
+		value->reason = SHIM_UNAVAILABLE_CODE;
+	return recipe->result;
+}
+
+enum shim_result results_find(struct thread *self,
+			      const struct arch_frame *frame,
+			      struct results_value *value)
+{
+	const struct recipe *recipe =
+		find(frame->return_address, frame->function);
+
+	if (!recipe || !self->results || !recipe->code.simple.is_simple ||
+	    !frame->has_registers)
+		return find_slowly(self, frame, recipe, value);
+	value->length = recipe->length;
+	run_simple(self->results, frame, recipe, value);
+	return SHIM_OK;
+}

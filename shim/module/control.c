@@ -1,0 +1,534 @@
+/*
+ * Two threads.  The server has a table of descriptors of its own, so that the
+ * program neither sees nor closes its socket, and no descriptor of the program
+ * stays open in it.  The worker has the program's table, because modules are
+ * loaded on it, and what they open must be open on the program's threads, where
+ * their callbacks run; it also makes the thread that detaches them.
+ *
+ * Who may come in: our own user and root.  What comes in is not trusted to be
+ * well-formed: it has a length and a time limit.
+ */
+#define _GNU_SOURCE
+#include "module/control.h"
+
+#include "module/module.h"
+#include "os/sys.h"
+#include "os/tasks.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/record.h"
+#include "runtime/runtime_threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <shim/format.h>
+#include <shim/heap.h>
+#include <shim/hooks.h>
+#include <shim/trace.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <shim/banned.h>
+
+#define NAME "control"
+#define PATH_SIZE 2048
+#define LINE_SIZE 65536
+#define DATA_SIZE_MAX (1u << 20)
+#define ANSWER_SIZE 65536
+#define REQUEST_MS 2000
+#define ALONE_MS 1000
+
+/* --- the worker --- */
+
+enum task { TASK_NONE, TASK_LOAD, TASK_UNLOAD, TASK_EXIT };
+
+static struct {
+	uint32_t task;		/* of enum task; set by the server ... */
+	const char *description;
+	const void *data;
+	uint32_t data_size;
+	enum shim_result result;
+	struct text text;
+} job;
+
+static void work(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		uint32_t task = __atomic_load_n(&job.task, __ATOMIC_ACQUIRE);
+
+		if (sys_is_forbidden())
+			sys_park();
+		switch (task) {
+		case TASK_LOAD:
+			job.result = module_load(job.description, job.data,
+						 job.data_size, &job.text);
+			break;
+		case TASK_UNLOAD:
+			job.result = module_unload(job.description, &job.text);
+			break;
+		case TASK_EXIT:
+			/* What libc does when the last thread ends. */
+			exit(0);
+		default:
+			sys_wait(&job.task, TASK_NONE, 0);
+			continue;
+		}
+		/* ... and taken back here. */
+		__atomic_store_n(&job.task, TASK_NONE, __ATOMIC_RELEASE);
+		sys_wake(&job.task);
+	}
+}
+
+static void give(enum task task)
+{
+	__atomic_store_n(&job.task, task, __ATOMIC_RELEASE);
+	sys_wake(&job.task);
+	while (__atomic_load_n(&job.task, __ATOMIC_ACQUIRE) != TASK_NONE)
+		sys_wait(&job.task, task, 0);
+}
+
+/* --- requests --- */
+
+struct request {
+	char line[LINE_SIZE];
+	void *data;
+	uint32_t data_size;
+	struct text answer;
+};
+
+static void add_line(struct text *answer, const char *key, const char *value)
+{
+	text_add(answer, key);
+	text_add(answer, value);
+	text_add(answer, "\n");
+}
+
+static void add_number(struct text *answer, const char *key, uint64_t number)
+{
+	text_add(answer, key);
+	text_add_number(answer, number);
+	text_add(answer, "\n");
+}
+
+static bool count_thread(struct thread *thread, void *argument)
+{
+	uint32_t *counts = argument;
+
+	if (!sys_is_alive(sys_getpid(), (int)thread->tid))
+		return true;
+	counts[(thread->state & THREAD_OWN) != 0]++;
+	return true;
+}
+
+static const char *status_name(uint32_t status)
+{
+	static const char *const names[] = { "none",	  "detaching",
+					     "starting",  "attaching",
+					     "active",	  "loading" };
+
+	return status < sizeof(names) / sizeof(*names) ? names[status] : "?";
+}
+
+static void add_modules(struct text *answer)
+{
+	const struct module *module;
+
+	for (uint32_t i = 0; (module = module_get(i)); i++) {
+		uint32_t status =
+			__atomic_load_n(&module->status, __ATOMIC_ACQUIRE);
+
+		if (status == MODULE_NONE)
+			continue;
+		text_add(answer, "module ");
+		text_add(answer, module->name);
+		text_add(answer, " ");
+		text_add(answer, status_name(status));
+		add_line(answer, " ", module->path);
+	}
+}
+
+static void add_handles(struct text *answer)
+{
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		const char *name = h->builtin ? "(shim)" :
+				   h->module  ? h->module->name :
+						"(program)";
+
+		text_add(answer, "handle ");
+		text_add_number(answer, h->serial);
+		text_add(answer, " ");
+		text_add(answer, name);
+		add_line(answer, "", h->broken ? " switched off" :
+				     h->waits  ? " starting" :
+						 " active");
+	}
+}
+
+static bool calls_are_off(void)
+{
+	const struct shim_meta *meta = record_meta();
+
+	return meta && meta->switched % 2 != 0;
+}
+
+static enum shim_result status(struct request *request)
+{
+	struct text *answer = &request->answer;
+	uint32_t threads[2] = { 0, 0 };
+
+	thread_each(count_thread, threads);
+	add_number(answer, "pid ", (uint64_t)sys_getpid());
+	add_line(answer, "recording ", record_directory());
+	add_line(answer, "profile ", config.profile);
+	add_line(answer, "calls ", calls_are_off() ? "off" : "on");
+	if (record_meta()) {
+		add_number(answer, "sites ", record_meta()->sites);
+		add_number(answer, "sites-off ", record_meta()->sites_off);
+	}
+	add_number(answer, "threads ", threads[0]);
+	add_modules(answer);
+	add_handles(answer);
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+	if (events_counts.name > 0)                                            \
+		add_number(answer, "event " #name " ", events_counts.name);
+#include <shim/events.def>
+#undef SHIM_DEFINE_EVENT
+	return SHIM_OK;
+}
+
+static enum shim_result hand_on(struct request *request, enum task task,
+				const char *description)
+{
+	char memory[1024];
+
+	text_init(&job.text, memory, sizeof(memory));
+	job.description = description;
+	job.data = request->data;
+	job.data_size = request->data_size;
+	give(task);
+	if (job.text.length > 0)
+		add_line(&request->answer, "", memory);
+	return job.result;
+}
+
+/* The word at *@at, which is cut off; *@at goes behind it. */
+static char *next_word(char **at)
+{
+	char *word = *at;
+
+	while (**at && **at != ' ')
+		(*at)++;
+	if (**at == ' ')
+		*(*at)++ = '\0';
+	return word;
+}
+
+static enum shim_result look_at_heap(struct request *request)
+{
+	uint32_t number = 0;
+	enum shim_result r = shim_heap_look(&number);
+
+	if (r == SHIM_OK)
+		add_number(&request->answer, "heap snapshot ", number);
+	if (r != SHIM_S_FALSE)
+		return r;
+	add_line(&request->answer, "",
+		 "the program's memory is not recorded (-p memory)");
+	return SHIM_E_INCONSISTENT_WITH_FLAGS;
+}
+
+static enum shim_result switch_trace(struct request *request, int is_on)
+{
+	if (events_counts.trace_switched == 0) {
+		add_line(&request->answer, "",
+			 "the program is not traced (-p trace)");
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	}
+	return shim_trace_switch(is_on);
+}
+
+static enum shim_result do_request(struct request *request, const char *verb,
+				   const char *rest)
+{
+	if (text_equal(verb, "status") && !*rest)
+		return status(request);
+	if (text_equal(verb, "stop") && !*rest)
+		return shim_calls_stop();
+	if (text_equal(verb, "start") && !*rest)
+		return shim_calls_start();
+	if (text_equal(verb, "trace-start") && !*rest)
+		return switch_trace(request, 1);
+	if (text_equal(verb, "trace-stop") && !*rest)
+		return switch_trace(request, 0);
+	if (text_equal(verb, "heap") && !*rest)
+		return look_at_heap(request);
+	if (text_equal(verb, "load") && *rest)
+		return hand_on(request, TASK_LOAD, rest);
+	if (text_equal(verb, "unload") && *rest && request->data_size == 0)
+		return hand_on(request, TASK_UNLOAD, rest);
+	return SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT;
+}
+
+/* --- a connection --- */
+
+static uint64_t now_ms(void)
+{
+	uint64_t now = 0;
+
+	sys_time_ns(CLOCK_MONOTONIC, &now);
+	return now / 1000000;
+}
+
+struct connection {
+	int fd;
+	uint64_t until_ms;
+};
+
+/* Some bytes; 0 or less at the end, when the time is over, or after an error. */
+static long read_some(struct connection *connection, void *memory, size_t size)
+{
+	uint64_t now = now_ms();
+
+	if (now >= connection->until_ms ||
+	    sys_wait_input(connection->fd,
+			   (unsigned)(connection->until_ms - now)) <= 0)
+		return -ETIMEDOUT;
+	return sys_read(connection->fd, memory, size);
+}
+
+static bool read_all(struct connection *connection, void *memory, size_t size)
+{
+	char *at = memory;
+
+	while (size > 0) {
+		long r = read_some(connection, at, size);
+
+		if (r <= 0)
+			return false;
+		at += r;
+		size -= (size_t)r;
+	}
+	return true;
+}
+
+/* A byte at a time: what follows the line is not part of it. */
+static bool read_line(struct connection *connection, char line[LINE_SIZE])
+{
+	for (size_t i = 0; i < LINE_SIZE; i++) {
+		if (read_some(connection, &line[i], 1) != 1 || line[i] == '\0')
+			return false;
+		if (line[i] == '\n') {
+			line[i] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+static void send_all(struct connection *connection, const char *text,
+		     size_t size)
+{
+	while (size > 0 && now_ms() < connection->until_ms) {
+		long r = sys_send(connection->fd, text, size);
+
+		if (r == -EAGAIN) {
+			sys_sleep_ms(1);
+			continue;
+		}
+		if (r <= 0)
+			return;
+		text += r;
+		size -= (size_t)r;
+	}
+}
+
+static bool read_data(struct connection *connection, struct request *request,
+		      const char *size)
+{
+	uint64_t number = text_read_decimal(&size);
+
+	if (*size || number > DATA_SIZE_MAX)
+		return false;
+	if (number == 0)
+		return true;
+	if (sys_map(number, &request->data) < 0)
+		return false;
+	request->data_size = (uint32_t)number;
+	return read_all(connection, request->data, number);
+}
+
+static enum shim_result read_request(struct connection *connection,
+				     struct request *request)
+{
+	char *at = request->line, *verb, *size = NULL;
+
+	if (!read_line(connection, request->line) ||
+	    !text_equal(next_word(&at), "shim"))
+		return SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT;
+	if (!text_equal(next_word(&at), "1"))
+		return SHIM_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+	verb = next_word(&at);
+	if (*at)
+		size = next_word(&at);
+	if (size && !read_data(connection, request, size))
+		return SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT;
+	/* The worker may take as long as it likes. */
+	connection->until_ms = UINT64_MAX;
+	return do_request(request, verb, at);
+}
+
+static void answer(struct connection *connection, struct request *request,
+		   enum shim_result result)
+{
+	struct text *text = &request->answer;
+
+	connection->until_ms = now_ms() + REQUEST_MS;
+	send_all(connection, text->start, text->length);
+	text_init(text, text->start, text->size);
+	add_number(text, "result ", (uint32_t)result);
+	send_all(connection, text->start, text->length);
+}
+
+static void serve_one(int fd)
+{
+	static struct request request;
+	static char memory[ANSWER_SIZE];
+	struct connection connection = { fd, now_ms() + REQUEST_MS };
+	unsigned uid, user;
+
+	/* Silence is all a stranger gets. */
+	if (sys_peer(fd, &uid) < 0 || sys_user(&user) < 0 ||
+	    (uid != 0 && uid != user))
+		return;
+	request.data = NULL;
+	request.data_size = 0;
+	text_init(&request.answer, memory, sizeof(memory));
+	answer(&connection, &request, read_request(&connection, &request));
+	if (request.data)
+		sys_unmap(request.data, request.data_size);
+}
+
+/* --- the server --- */
+
+static uint32_t is_ready;
+
+/* The state of a task: the word after the name, which is in parentheses. */
+static char task_state(const char *path)
+{
+	char text[128];
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	long size = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		sys_close(fd);
+	for (long i = size - 3; i > 0; i--)
+		if (text[i] == ')')
+			return text[i + 2];
+	return '?';
+}
+
+static bool is_ours(uint32_t tid, void *unused)
+{
+	(void)unused;
+	return tid == (uint32_t)sys_getpid() || tasks_is_own(tid);
+}
+
+/*
+ * Libc ends a process when its last thread ends, and counts ours.  So when main
+ * has left by pthread_exit and nobody else is there, we do it.
+ */
+static bool is_alone(void)
+{
+	return task_state("/proc/self/stat") == 'Z' &&
+	       tasks_each(is_ours, NULL) == 0;
+}
+
+static int open_socket(void)
+{
+	char path[64];
+	struct text text;
+	int directory, fd;
+
+	/* Lines for a log on standard error must not end in a connection. */
+	for (int i = 0; i < 3; i++)
+		sys_open("/dev/null", O_RDWR, 0);
+	directory = record_open_directory();
+	if (directory < 0)
+		return directory;
+	/* A socket's path is short, a recording's may be long. */
+	text_init(&text, path, sizeof(path));
+	text_add(&text, "/proc/thread-self/fd/");
+	text_add_number(&text, (uint64_t)directory);
+	text_add(&text, "/" NAME);
+	fd = sys_listen(path);
+	sys_close(directory);
+	return fd;
+}
+
+static int open_door(void)
+{
+	int r = sys_hide_files();
+
+	return r < 0 ? r : open_socket();
+}
+
+static void serve(void *unused)
+{
+	int door = open_door(), fd;
+
+	(void)unused;
+	if (door < 0)
+		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL",
+			  door);
+	__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
+	sys_wake(&is_ready);
+	for (;;) {
+		if (sys_is_forbidden())
+			sys_park();
+		if (door < 0)
+			sys_sleep_ms(ALONE_MS);
+		else if (sys_wait_input(door, ALONE_MS) > 0 &&
+			 (fd = sys_accept(door)) >= 0) {
+			serve_one(fd);
+			sys_close(fd);
+			continue;
+		}
+		if (is_alone())
+			give(TASK_EXIT);
+	}
+}
+
+/* Both are made here, by a thread with the program's descriptors. */
+void control_start(void)
+{
+	int r;
+
+	if (config.control[0] != '1')
+		return;
+	r = own_start(work, NULL, 0, NULL, "shim-worker");
+	if (r == 0)
+		r = own_start(serve, NULL, 256u << 10, NULL, "shim-control");
+	if (r < 0) {
+		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL", r);
+		return;
+	}
+	/* Who reads main's list of descriptors reads none of ours. */
+	while (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
+		sys_wait(&is_ready, 0, 0);
+}
+
+void control_finish(void)
+{
+	int directory;
+
+	if (!is_ready)
+		return;
+	directory = record_open_directory();
+	if (directory < 0)
+		return;
+	sys_remove_at(directory, NAME);
+	sys_close(directory);
+}

@@ -1,0 +1,203 @@
+#include "module/detach.h"
+
+#include "module/module.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/runtime_threads.h"
+
+#include <time.h>
+
+#include <shim/banned.h>
+
+#define EXPECTED_MS 5000
+#define PAUSE_MAX_MS 600000
+/* Its stack also carries detach_succeeded, cleanup and the destructors of the
+ * module: what is not touched costs nothing. */
+#define STACK_SIZE (512u << 10)
+
+struct pending {
+	struct shim_handle *handle;	/* NULL: not used */
+	uint32_t expected_ms;
+	uint32_t pause_ms;		/* the next one */
+	uint64_t when_ms;		/* it is looked at again */
+};
+
+static struct pending pendings[SHIM_PROFILERS_MAX];
+static uint32_t changes;	/* counts reasons to look again */
+/* The thread that does this: pid << 32 | 1 while it runs.  With the pid, so
+ * that a forked child knows that it has none. */
+static uint64_t worker;
+
+static uint64_t now_ms(void)
+{
+	uint64_t now = 0;
+
+	sys_time_ns(CLOCK_MONOTONIC, &now);
+	return now / 1000000;
+}
+
+/* --- one handle --- */
+
+/* It is told although it is on its way, and what it calls answers
+ * SHIM_E_PROFILER_DETACHING: the guard names it. */
+static void say_detached(struct shim_handle *handle)
+{
+	shim_detach_succeeded_callback callback = handle->detach_succeeded;
+	struct guard guard;
+
+	if (!callback || handle->broken)
+		return;
+	guard_enter_last(&guard, handle, "detach_succeeded");
+	guard_call(&guard, (void (*)(void))callback,
+		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
+}
+
+/* The first check comes at once; then they are at 1, 2, 4 ... ms, and no longer
+ * apart than twice what was expected (row P-68). */
+static void put_off(struct pending *pending, uint64_t now)
+{
+	uint64_t longest = 2ull * pending->expected_ms;
+
+	pending->when_ms = now + pending->pause_ms;
+	pending->pause_ms *= 2;
+	if (pending->pause_ms > longest)
+		pending->pause_ms = (uint32_t)longest;
+	if (pending->pause_ms > PAUSE_MAX_MS)
+		pending->pause_ms = PAUSE_MAX_MS;
+}
+
+/* Whether it has gone. */
+static bool check(struct pending *pending, uint64_t now)
+{
+	struct shim_handle *handle = pending->handle;
+
+	if (now < pending->when_ms)
+		return false;
+	if (!handle_wait(handle, 0)) {
+		put_off(pending, now);
+		return false;
+	}
+	say_detached(handle);
+	/* Before the handle can be somebody else's, who wants it detached. */
+	__atomic_store_n(&pending->handle, NULL, __ATOMIC_RELEASE);
+	handle_free(handle);
+	return true;
+}
+
+/* --- the thread --- */
+
+/* How long to sleep; 0: nothing is left to do. */
+static uint32_t run_once(void)
+{
+	uint64_t next = UINT64_MAX, now;
+
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
+		struct pending *pending = &pendings[i];
+
+		if (!__atomic_load_n(&pending->handle, __ATOMIC_ACQUIRE))
+			continue;
+		now = now_ms();
+		if (!check(pending, now) && pending->when_ms < next)
+			next = pending->when_ms;
+	}
+	/* A module's threads are not waited for: the last of them says so
+	 * (detach_look_again). */
+	module_sweep();
+	if (next == UINT64_MAX)
+		return 0;
+	now = now_ms();
+	return next > now ? (uint32_t)(next - now) : 1;
+}
+
+static uint64_t this_process(void)
+{
+	return (uint64_t)(uint32_t)sys_getpid() << 32 | 1;
+}
+
+static void work(void *unused)
+{
+	uint32_t seen, pause_ms;
+	uint64_t self;
+
+	(void)unused;
+	for (;;) {
+		self = this_process();
+		seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+		pause_ms = run_once();
+		/* Without system calls nobody can be waited for. */
+		if (pause_ms > 0 && sys_is_forbidden())
+			sys_park();
+		if (pause_ms > 0) {
+			sys_wait(&changes, seen, pause_ms);
+			continue;
+		}
+		/* Gone, unless somebody came before we said so. */
+		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&changes, __ATOMIC_SEQ_CST) == seen ||
+		    __atomic_exchange_n(&worker, self, __ATOMIC_SEQ_CST) == self)
+			return;
+	}
+}
+
+void detach_look_again(void)
+{
+	uint64_t self = this_process();
+
+	__atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&worker, self, __ATOMIC_SEQ_CST) == self) {
+		sys_wake(&changes);
+		return;
+	}
+	if (own_start(work, NULL, STACK_SIZE, NULL, "shim-detach") < 0) {
+		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
+		log_line("%s", "cannot start a thread: a profiler stays until "
+			       "another one is detached");
+	}
+}
+
+/* --- asking for it --- */
+
+bool detach_begin(struct shim_handle *handle, uint32_t expected_ms)
+{
+	struct pending *pending = &pendings[handle->number];
+
+	struct module *module = handle->module;
+
+	module_handle_goes(handle);
+	if (!handle_retire(handle))
+		return false;
+	pending->expected_ms = expected_ms ? expected_ms : EXPECTED_MS;
+	pending->pause_ms = 1;
+	pending->when_ms = 0;
+	__atomic_store_n(&pending->handle, handle, __ATOMIC_RELEASE);
+	if (module)
+		module_handle_went(module);
+	detach_look_again();
+	return true;
+}
+
+bool detach_is_pending(const struct module *module)
+{
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
+		const struct shim_handle *handle = __atomic_load_n(
+			&pendings[i].handle, __ATOMIC_ACQUIRE);
+
+		if (handle && handle->module == module)
+			return true;
+	}
+	return false;
+}
+
+enum shim_result shim_profiler_detach(struct shim_handle *handle,
+				      uint32_t expected_ms)
+{
+	ENTRY_PROGRAM_OF(handle);
+	if (handle->waits)
+		return SHIM_E_PROFILER_NOT_YET_INITIALIZED;
+	if (handle->builtin)
+		return SHIM_E_INVALIDARG;
+	return detach_begin(handle, expected_ms) ? SHIM_OK :
+						   SHIM_E_PROFILER_DETACHING;
+}

@@ -1,0 +1,1020 @@
+#define _GNU_SOURCE
+#include "monitor/monitor.h"
+
+#include "image/image.h"
+#include "os/segments.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <shim/format.h>
+#include <shim/info.h>
+#include <shim/sampling.h>
+
+#include <shim/banned.h>
+
+#define FREQUENCY_HZ 250
+
+static struct monitor_flags flags;
+static struct monitor_directory directory;
+static uint32_t frequency_hz = FREQUENCY_HZ;
+static bool is_wanted;		/* -p pchist */
+static bool is_default;		/* it goes on without the program's doing */
+static int owner_pid;
+static shim_image last_permanent;	/* later images came by dlopen */
+static struct shim_handle *handle;
+
+static struct monitor_set *shared;	/* the process's, or NULL */
+static struct monitor_set *all;		/* those of threads */
+static __thread struct monitor_set *own
+	__attribute__((tls_model("initial-exec")));
+static uint64_t threads = 1;	/* that have been seen, the first included */
+static __thread uint64_t number __attribute__((tls_model("initial-exec")));
+static uint32_t readers;	/* threads that look at sets without the lock */
+
+/* --- counting --- */
+
+static bool is_gmon(void)
+{
+	return !text_equal(config.prof_format, "mon");
+}
+
+static uint64_t bin_of(const struct monitor_range *range, uintptr_t pc)
+{
+	if (range->step)
+		return (pc - range->base) / range->step;
+	return (uint64_t)((unsigned __int128)(pc - range->low) * range->bins /
+			  (range->high - range->low));
+}
+
+/* A counter that is full stays so. */
+#define ADD_SATURATED(type, largest)                                           \
+	do {                                                                   \
+		type *counter_ = (type *)range->counters + bin;                \
+		type before_ = __atomic_load_n(counter_, __ATOMIC_RELAXED);    \
+		uint32_t fits_;                                                \
+		do {                                                           \
+			fits_ = (largest) - before_;                           \
+			if (fits_ > count)                                     \
+				fits_ = count;                                 \
+		} while (!__atomic_compare_exchange_n(                         \
+			counter_, &before_, (type)(before_ + fits_), false,    \
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED));                  \
+		if (fits_ < count)                                             \
+			__atomic_add_fetch(&range->saturated, count - fits_,   \
+					   __ATOMIC_RELAXED);                  \
+	} while (0)
+
+static void add_to(struct monitor_range *range, uint64_t bin, uint32_t count)
+{
+	if (range->width == 2)
+		ADD_SATURATED(uint16_t, UINT16_MAX);
+	else
+		ADD_SATURATED(uint32_t, UINT32_MAX);
+}
+
+static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
+{
+	if (!__atomic_load_n(&set->counts, __ATOMIC_RELAXED))
+		return false;
+	for (uint32_t i = 0; i < set->range_count; i++) {
+		struct monitor_range *range = &set->ranges[i];
+
+		if (pc - range->low < range->high - range->low &&
+		    !__atomic_load_n(&range->is_gone, __ATOMIC_RELAXED)) {
+			add_to(range, bin_of(range, pc), count);
+			return true;
+		}
+	}
+	__atomic_add_fetch(set->kept ? &set->kept->outside : &set->outside,
+			   count, __ATOMIC_RELAXED);
+	return false;
+}
+
+static struct monitor_set *current(void)
+{
+	return flags.threads ? own :
+			       __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+}
+
+static int make_own(void *unused);
+
+static bool count_at(uintptr_t pc, uint32_t count)
+{
+	struct monitor_set *set;
+	bool found = false;
+
+	if (flags.threads && is_default && !own)
+		state_slowly(make_own, NULL);
+	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+	set = current();
+	if (set)
+		found = add_to_set(set, pc, count);
+	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
+	return found;
+}
+
+int monitor_add(uintptr_t pc, uint32_t count)
+{
+	return count_at(pc, count) ? 0 : -EINVAL;
+}
+
+static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
+			  const void *context, uint32_t weight)
+{
+	(void)profiler;
+	(void)context;
+	count_at(ip, weight);
+}
+
+/* --- ranges --- */
+
+/* From the first to the last byte of an image's code, in its file; and where it
+ * begins to run. */
+static bool find_code(const struct image_entry *image, uintptr_t *low,
+		      uintptr_t *high, uintptr_t *entry)
+{
+	struct segments segments = segments_at(image->start);
+	Elf64_Ehdr elf;
+	Elf64_Phdr part;
+
+	*low = UINTPTR_MAX;
+	*high = 0;
+	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0)
+		return false;
+	*entry = elf.e_entry;
+	while (segments_next(&segments, &part)) {
+		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X))
+			continue;
+		if (part.p_vaddr < *low)
+			*low = part.p_vaddr;
+		if (part.p_vaddr + part.p_memsz > *high)
+			*high = part.p_vaddr + part.p_memsz;
+	}
+	return *low < *high;
+}
+
+/* What the range's object tells of it; images are pinned. */
+static int place(struct monitor_range *range, const struct monitor_wish *wish)
+{
+	const struct image_entry *image = image_find(wish->low);
+	struct text path;
+	uintptr_t low, high;
+
+	if (!image || wish->high > image->end ||
+	    !find_code(image, &low, &high, &range->entry) ||
+	    wish->low >= image->bias + high || wish->high <= image->bias + low)
+		return -EINVAL;
+	range->low = wish->low;
+	range->high = wish->high;
+	range->bias = image->bias;
+	text_init(&path, range->path, sizeof(range->path));
+	text_add(&path, image->path);
+	return 0;
+}
+
+static bool is_wish_valid(const struct monitor_wish *wish, uint32_t width)
+{
+	if (wish->low >= wish->high)
+		return false;
+	return !wish->counters ||
+	       (wish->size >= width && wish->size <= INTPTR_MAX);
+}
+
+/* The step divides the range: gprof wants equal scales. */
+static void divide(struct monitor_range *range)
+{
+	range->step = flags.step ? flags.step : range->high - range->low;
+	range->base = range->low;
+	if (flags.step)
+		range->base -= (range->low - range->bias) % flags.step;
+	range->bins = (range->high - range->base + range->step - 1) /
+		      range->step;
+	range->end = range->base + range->bins * range->step;
+	range->width = sizeof(uint32_t);
+}
+
+static void take_counters(struct monitor_range *range,
+			  const struct monitor_wish *wish, uint32_t width)
+{
+	range->base = range->low;
+	range->end = range->high;
+	range->width = width;
+	range->counters = wish->counters;
+	range->bins = wish->size / width;
+	if (range->bins > range->high - range->low)
+		range->bins = range->high - range->low;
+}
+
+/* --- sets --- */
+
+struct request {
+	const struct monitor_wish *wishes;
+	uint32_t count;
+	uint32_t width;		/* of the program's counters */
+	bool by_default;
+};
+
+static bool is_given(const struct monitor_range *range)
+{
+	return range->step == 0;	/* the program's own counters */
+}
+
+static int give_counters(struct monitor_set *set)
+{
+	int r = 0;
+
+	if (monitor_keep(set))
+		return 0;
+	for (uint32_t i = 0; i < set->range_count && r == 0; i++) {
+		struct monitor_range *range = &set->ranges[i];
+
+		if (!range->counters)
+			r = sys_map(range->bins * range->width,
+				    &range->counters);
+	}
+	return r;
+}
+
+static void free_set(struct monitor_set *set)
+{
+	monitor_keep_done(set, true);
+	for (uint32_t i = 0; i < set->range_count; i++) {
+		struct monitor_range *range = &set->ranges[i];
+
+		if (range->counters && !is_given(range) && !set->kept)
+			sys_unmap(range->counters, range->bins * range->width);
+	}
+	sys_unmap(set, set->size);
+}
+
+static int fill_set(struct monitor_set *set, const struct request *request)
+{
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct monitor_wish *wish = &request->wishes[i];
+		struct monitor_range *range = &set->ranges[set->range_count];
+		int r = place(range, wish);
+
+		if (r < 0)
+			return r;
+		if (monitor_is_named(flags.excluded, flags.excluded_count,
+				     image_find(wish->low)))
+			continue;
+		set->range_count++;
+		if (wish->counters)
+			take_counters(range, wish, request->width);
+		else
+			divide(range);
+	}
+	return give_counters(set);
+}
+
+static int make_set(const struct request *request, struct monitor_set **set)
+{
+	size_t size = sizeof(**set) + request->count *
+					      sizeof((*set)->ranges[0]);
+	void *memory;
+	int r = sys_map(size, &memory);
+
+	if (r < 0)
+		return r;
+	*set = memory;
+	(*set)->size = size;
+	image_pin();
+	r = fill_set(*set, request);
+	image_unpin();
+	if (r < 0)
+		free_set(*set);
+	return r;
+}
+
+static bool overlap(const struct request *request)
+{
+	for (uint32_t i = 0; i < request->count; i++)
+		for (uint32_t n = 0; n < i; n++)
+			if (request->wishes[i].low < request->wishes[n].high &&
+			    request->wishes[n].low < request->wishes[i].high)
+				return true;
+	return false;
+}
+
+/* What was opened may not have been looked at yet. */
+static void look_for(const struct request *request)
+{
+	bool is_known = true;
+
+	image_pin();
+	for (uint32_t i = 0; i < request->count; i++)
+		is_known &= image_find(request->wishes[i].low) != NULL;
+	image_unpin();
+	if (!is_known)
+		image_scan();
+}
+
+static int check(const struct request *request)
+{
+	struct monitor_range range;
+	int r = 0;
+
+	if (request->count > MONITOR_RANGES_MAX || overlap(request))
+		return -EINVAL;
+	look_for(request);
+	image_pin();
+	for (uint32_t i = 0; i < request->count && r == 0; i++)
+		r = is_wish_valid(&request->wishes[i], request->width) ?
+			    place(&range, &request->wishes[i]) :
+			    -EINVAL;
+	image_unpin();
+	return r;
+}
+
+static bool is_like(const struct monitor_set *set,
+		    const struct request *request)
+{
+	if (set->range_count != request->count)
+		return false;
+	for (uint32_t i = 0; i < request->count; i++)
+		if (set->ranges[i].is_gone ||
+		    set->ranges[i].low != request->wishes[i].low ||
+		    set->ranges[i].high != request->wishes[i].high ||
+		    is_given(&set->ranges[i]) !=
+			    (request->wishes[i].counters != NULL) ||
+		    (is_given(&set->ranges[i]) &&
+		     set->ranges[i].counters != request->wishes[i].counters))
+			return false;
+	return true;
+}
+
+/* No reader finds @set any more; those that have found it are waited for, or it
+ * stays for ever. */
+static void retire(struct monitor_set *set)
+{
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		if (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) == 0) {
+			free_set(set);
+			return;
+		}
+		sys_yield();
+	}
+}
+
+/* In the order in which threads came. */
+static uint64_t get_number(void)
+{
+	if (number == 0)
+		number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+	return number;
+}
+
+static void put_in_place(struct monitor_set *set)
+{
+	struct monitor_set *before = current(), **at = &all;
+
+	set->counts = true;
+	if (!flags.threads) {
+		__atomic_store_n(&shared, set, __ATOMIC_SEQ_CST);
+	} else {
+		set->thread = get_number();
+		own = set;
+		while (*at && *at != before)
+			at = &(*at)->next;
+		if (*at)
+			*at = before->next;
+		set->next = all;
+		all = set;
+	}
+	if (before)
+		retire(before);
+}
+
+/* --- what goes on without the program --- */
+
+static bool is_wanted_image(const struct image_entry *image, bool with_all)
+{
+	if (image->id == 0 || image->id > last_permanent ||
+	    image == image_find((uintptr_t)&is_wanted_image))
+		return false;
+	if (flags.included_count > 0)
+		return monitor_is_named(flags.included, flags.included_count,
+					image);
+	return with_all || (image->flags & SHIM_IMAGE_PROGRAM);
+}
+
+static struct monitor_wish found[MONITOR_RANGES_MAX];
+
+/* The program comes first: its file has the set's name. */
+static uint32_t find_objects(bool with_all)
+{
+	struct image_entry *const *images;
+	uint32_t count = 0, all_images;
+	uintptr_t low, high, entry;
+
+	image_pin();
+	all_images = image_list(&images);
+	for (uint32_t i = 0; i < all_images && count < MONITOR_RANGES_MAX; i++) {
+		const struct image_entry *image = images[i];
+
+		if (!is_wanted_image(image, with_all) ||
+		    !find_code(image, &low, &high, &entry))
+			continue;
+		found[count++] = (struct monitor_wish){
+			.low = image->bias + low,
+			.high = image->bias + high,
+		};
+		if (image->flags & SHIM_IMAGE_PROGRAM) {
+			struct monitor_wish first = found[0];
+
+			found[0] = found[count - 1];
+			found[count - 1] = first;
+		}
+	}
+	image_unpin();
+	return count;
+}
+
+static void find_default(struct request *request, bool by_default)
+{
+	/* Files for prof have all objects in one: row T-7. */
+	bool with_all = flags.all || (!by_default && !is_gmon());
+
+	*request = (struct request){
+		.wishes = found,
+		.count = find_objects(with_all),
+		.by_default = by_default,
+	};
+	for (uint32_t i = 0; i < flags.included_count; i++) {
+		bool is_there = false;
+
+		image_pin();
+		for (uint32_t n = 0; n < request->count && !is_there; n++) {
+			const struct image_entry *image =
+				image_find(found[n].low);
+
+			is_there = image && monitor_is_named(&flags.included[i],
+							     1, image);
+		}
+		image_unpin();
+		if (!is_there)
+			log_line("PROFFLAGS: -incobj %s: no such object is "
+				 "loaded",
+				 flags.included[i]);
+	}
+}
+
+/* --- the sampler --- */
+
+static void on_forked(struct shim_profiler *profiler);
+static void on_executing(struct shim_profiler *profiler, const char *path);
+static void on_shutdown(struct shim_profiler *profiler);
+static void on_system_closing(struct shim_profiler *profiler);
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation);
+static void on_thread_started(struct shim_profiler *profiler,
+			      shim_thread thread);
+
+static int make_handle(void)
+{
+	if (handle)
+		return 0;
+	handle = handle_create(NULL);
+	if (!handle || sample_enable(handle) < 0)
+		return -EAGAIN;
+	shim_profiler_on_sample_hit(handle, on_sample_hit);
+	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_executing(handle, on_executing);
+	shim_profiler_on_runtime_shutdown_end(handle, on_shutdown);
+	shim_profiler_on_system_closing(handle, on_system_closing);
+	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
+	if (flags.threads)
+		shim_profiler_on_thread_started(handle, on_thread_started);
+	return 0;
+}
+
+/* Who has the sampler decides when and how often it looks. */
+static int sample(bool on)
+{
+	uint32_t mode = SHIM_SAMPLE_NONE;
+
+	if (shim_profiler_get_sample_mode(handle, &mode, NULL) != SHIM_OK) {
+		if (on && mode == SHIM_SAMPLE_NONE)
+			log_line("%s", "pchist: another profiler has the "
+				       "sampler, and has not started it");
+		return 0;
+	}
+	if ((mode != SHIM_SAMPLE_NONE) == on)
+		return 0;
+	return shim_profiler_set_sample_mode(
+		       handle, on ? SHIM_SAMPLE_PROCESS : SHIM_SAMPLE_NONE,
+		       frequency_hz) == SHIM_OK ?
+		       0 :
+		       -EAGAIN;
+}
+
+static uint32_t rate_hz(void)
+{
+	uint32_t mode, rate = 0;
+
+	if (handle)
+		shim_profiler_get_sample_mode(handle, &mode, &rate);
+	return rate ? rate : frequency_hz;
+}
+
+/* --- starting --- */
+
+static int name_of(const struct monitor_set *set,
+		   char name[MONITOR_PATH_SIZE])
+{
+	return monitor_name(&flags, &directory, is_gmon(), set->thread, name);
+}
+
+static void keep_name(struct monitor_set *set)
+{
+	static char name[MONITOR_PATH_SIZE];
+
+	if (set->kept && name_of(set, name) == 0)
+		monitor_keep_name(set, name, is_gmon(), rate_hz());
+}
+
+static int go_on(struct monitor_set *set)
+{
+	set->is_stopped = false;
+	monitor_keep_done(set, false);
+	__atomic_store_n(&set->counts, true, __ATOMIC_RELAXED);
+	monitor_counts_arcs = true;
+	return sample(true);
+}
+
+/* Later calls are ignored, but for switching on: row T-36. */
+static bool is_ignored(const struct monitor_set *set,
+		       const struct request *request)
+{
+	if (request->by_default || flags.disable_default)
+		return false;
+	return is_default || (!flags.threads && set && !set->is_stopped);
+}
+
+/* All threads have the same counters, and so give the same arguments: row T-18. */
+static bool is_others(const struct monitor_set *set)
+{
+	return set && !flags.threads && !set->is_stopped &&
+	       set->starter != sys_gettid();
+}
+
+static int start(void *argument)
+{
+	struct request *request = argument, objects;
+	struct monitor_set *set = current();
+	int r;
+
+	monitor_read_directory(&directory);
+	if (request->count == 0) {
+		find_default(&objects, request->by_default);
+		request = &objects;
+	}
+	r = check(request);
+	if (r == 0)
+		r = make_handle();
+	if (r < 0)
+		return r;
+	if (set && (is_ignored(set, request) || is_like(set, request)))
+		return go_on(set);
+	if (is_others(set) && !request->by_default)
+		return -EINVAL;
+	r = make_set(request, &set);
+	if (r < 0)
+		return r;
+	set->starter = sys_gettid();
+	owner_pid = sys_getpid();
+	put_in_place(set);
+	r = go_on(set);
+	keep_name(set);
+	return r;
+}
+
+static int make_own(void *unused)
+{
+	struct request request;
+	struct monitor_set *set;
+
+	(void)unused;
+	if (own || !is_default)
+		return 0;
+	find_default(&request, true);
+	if (make_set(&request, &set) == 0) {
+		put_in_place(set);
+		keep_name(set);
+	}
+	return 0;
+}
+
+static void on_thread_started(struct shim_profiler *profiler,
+			      shim_thread thread)
+{
+	(void)profiler;
+	(void)thread;
+	get_number();
+	if (is_default && !own)
+		state_slowly(make_own, NULL);
+}
+
+int monitor_start(uintptr_t low, uintptr_t high)
+{
+	struct monitor_wish wish = { .low = low, .high = high };
+	struct request request = { .wishes = &wish };
+
+	request.count = low || high;
+	return state_slowly(start, &request);
+}
+
+int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
+		     bool is_wide)
+{
+	struct request request = { wishes, count, is_wide ? 4 : 2, false };
+
+	if (is_gmon() && config.monitor_gmon[0] != '1')
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++)
+		if (!wishes[i].counters)
+			return -EINVAL;
+	if (count == 0)
+		return -EINVAL;
+	return state_slowly(start, &request);
+}
+
+int monitor_control(bool on)
+{
+	struct monitor_set *set = current();
+	int before;
+
+	if (!set)
+		return -EINVAL;
+	before = set->counts;
+	if (on && set->is_stopped) {
+		set->is_stopped = false;
+		monitor_keep_done(set, false);
+		sample(true);
+	}
+	__atomic_store_n(&set->counts, on, __ATOMIC_RELAXED);
+	if (!flags.threads)
+		__atomic_store_n(&monitor_counts_arcs, on, __ATOMIC_RELAXED);
+	return before;
+}
+
+/* --- writing; the lock is held --- */
+
+static int complain(const char *name, int r)
+{
+	static bool said;
+
+	if (r < 0 && !said)
+		log_error("the profile could not be written to %s", name, r);
+	said |= r < 0;
+	return r;
+}
+
+static int write_set(struct monitor_set *set, bool zeroes, const char *name)
+{
+	struct monitor_output output = {
+		.name = name,
+		.is_gmon = is_gmon(),
+		.zeroes = zeroes,
+		.has_arcs = set == shared || (!shared && !set->next),
+		.rate_hz = rate_hz(),
+	};
+
+	return complain(name, monitor_write_set(set, &output));
+}
+
+static int write_one(struct monitor_set *set, bool zeroes)
+{
+	static char name[MONITOR_PATH_SIZE];
+	int r = name_of(set, name);
+
+	return r < 0 ? complain("its name", r) : write_set(set, zeroes, name);
+}
+
+struct writing {
+	bool zeroes;
+	bool is_interrupted;	/* the environment may be half changed */
+	bool is_last;
+};
+
+static int write_all(void *argument)
+{
+	const struct writing *writing = argument;
+	int result = 0;
+
+	if (owner_pid != sys_getpid())
+		return 0;
+	if (!writing->is_interrupted)
+		monitor_read_directory(&directory);
+	for (struct monitor_set *set = shared ? shared : all; set;
+	     set = set->next) {
+		int r = set->is_stopped ? 0 : write_one(set, writing->zeroes);
+
+		if (r < 0)
+			result = r;
+		else if (writing->is_last)
+			monitor_keep_done(set, true);
+	}
+	return result;
+}
+
+int monitor_write(void)
+{
+	struct writing writing = { flags.signal != 0, true, false };
+
+	return state_slowly(write_all, &writing);
+}
+
+static int stop(void *unused)
+{
+	struct monitor_set *set = current();
+	int r;
+
+	(void)unused;
+	monitor_read_directory(&directory);
+	if (!set || set->is_stopped || owner_pid != sys_getpid())
+		return 0;
+	__atomic_store_n(&set->counts, false, __ATOMIC_RELAXED);
+	set->is_stopped = true;
+	if (!flags.threads) {
+		monitor_counts_arcs = false;
+		sample(false);
+	}
+	r = write_one(set, false);
+	monitor_keep_done(set, r == 0);
+	return r;
+}
+
+int monitor_stop(void)
+{
+	return state_slowly(stop, NULL);
+}
+
+static void say(const char *format, uint64_t count)
+{
+	char memory[32];
+	struct text text;
+
+	text_init(&text, memory, sizeof(memory));
+	text_add_number(&text, count);
+	if (count)
+		log_line(format, memory);
+}
+
+static void say_losses(void)
+{
+	uint64_t saturated = 0;
+
+	for (uint32_t i = 0; shared && i < shared->range_count; i++)
+		saturated += shared->ranges[i].saturated;
+	say("monitor: %s samples came when their counter was full", saturated);
+	say("gmon.out: %s calls had no room in the table of arcs",
+	    monitor_lost_arcs());
+}
+
+void monitor_finish(void)
+{
+	struct writing writing = { false, false, true };
+
+	if (!shared && !all)
+		return;
+	if (state_slowly(write_all, &writing) == 0 &&
+	    owner_pid == sys_getpid())
+		say_losses();
+}
+
+/* The last time that files can be written. */
+static void on_system_closing(struct shim_profiler *profiler)
+{
+	struct writing writing = { false, true, false };
+
+	(void)profiler;
+	state_slowly(write_all, &writing);
+}
+
+static void on_shutdown(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	monitor_finish();
+}
+
+/* --- other processes --- */
+
+/* The counters are the parent's, in its recording; others are made. */
+static void begin_again(struct monitor_set *set)
+{
+	set->kept = NULL;
+	for (uint32_t i = 0; i < set->range_count; i++)
+		set->ranges[i].counters = NULL;
+	if (give_counters(set) < 0)
+		set->range_count = 0;
+	else
+		keep_name(set);
+}
+
+static void empty_set(struct monitor_set *set)
+{
+	set->outside = 0;
+	if (set->kept) {
+		begin_again(set);
+		return;
+	}
+	for (uint32_t i = 0; i < set->range_count; i++) {
+		struct monitor_range *range = &set->ranges[i];
+		char *bytes = range->counters;
+
+		range->saturated = 0;
+		if (!is_given(range) &&
+		    sys_empty(bytes, range->bins * range->width) == 0)
+			continue;
+		for (uint64_t n = 0; n < range->bins * range->width; n++)
+			if (bytes[n])
+				bytes[n] = 0;
+	}
+}
+
+/* What was counted is the parent's, and so are the other threads. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	owner_pid = sys_getpid();
+	monitor_name_child();
+	readers = 0;
+	if (shared)
+		empty_set(shared);
+	if (own)
+		empty_set(own);
+	all = own;
+	if (own)
+		own->next = NULL;
+	monitor_forget_arcs();
+}
+
+/* Other code may come to where it was. */
+static void forget_range(struct monitor_set *set, uintptr_t low, uintptr_t high)
+{
+	for (uint32_t i = 0; i < set->range_count; i++)
+		if (set->ranges[i].low < high && low < set->ranges[i].high)
+			__atomic_store_n(&set->ranges[i].is_gone, true,
+					 __ATOMIC_RELAXED);
+}
+
+struct span {
+	uintptr_t low, high;
+};
+
+static int forget(void *argument)
+{
+	const struct span *span = argument;
+
+	for (struct monitor_set *set = shared ? shared : all; set;
+	     set = set->next)
+		forget_range(set, span->low, span->high);
+	return 0;
+}
+
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation)
+{
+	struct span span = { low, high };
+
+	(void)profiler;
+	(void)generation;
+	state_slowly(forget, &span);
+}
+
+static bool has_counted(const struct monitor_set *set)
+{
+	for (uint32_t i = 0; i < set->range_count; i++) {
+		const struct monitor_range *range = &set->ranges[i];
+		const char *bytes = range->counters;
+
+		for (uint64_t n = 0; n < range->bins * range->width; n++)
+			if (bytes[n])
+				return true;
+	}
+	for (struct monitor_arc *arc = monitor_next_arc(NULL); arc;
+	     arc = monitor_next_arc(arc))
+		if (arc->calls)
+			return true;
+	return false;
+}
+
+/* NAME.1, NAME.2...: the new program will want NAME. */
+static int number_name(char name[MONITOR_PATH_SIZE])
+{
+	size_t length = text_length(name);
+	unsigned uid, mode;
+
+	for (uint64_t n = 1; n < 10000; n++) {
+		struct text text;
+
+		text_init(&text, name + length, MONITOR_PATH_SIZE - length);
+		text_add(&text, ".");
+		text_add_number(&text, n);
+		if (text.cut)
+			return -ENAMETOOLONG;
+		if (sys_file_owner(name, &uid, &mode) < 0)
+			return 0;
+	}
+	return -EEXIST;
+}
+
+static int write_before_exec(void *unused)
+{
+	static char name[MONITOR_PATH_SIZE];
+
+	(void)unused;
+	for (struct monitor_set *set = shared ? shared : all; set;
+	     set = set->next) {
+		if (set->is_stopped || !has_counted(set) ||
+		    name_of(set, name) < 0 || number_name(name) < 0)
+			continue;
+		/* If there is no new program, it goes on from 0. */
+		write_set(set, true, name);
+	}
+	return 0;
+}
+
+static void on_executing(struct shim_profiler *profiler, const char *path)
+{
+	(void)profiler;
+	(void)path;
+	if (owner_pid == sys_getpid())
+		state_slowly(write_before_exec, NULL);
+}
+
+/* --- the beginning --- */
+
+static const char *frequency_of(const char *arguments)
+{
+	const char *rest = text_after(arguments, "hz=");
+	uint64_t hz;
+
+	if (!rest || *rest < '0' || *rest > '9')
+		return arguments;
+	hz = text_read_decimal(&rest);
+	if (hz == 0 || hz > SHIM_SAMPLE_FREQUENCY_MAX)
+		return arguments;
+	frequency_hz = (uint32_t)hz;
+	return rest;
+}
+
+int pchist_start(const char *arguments)
+{
+	if (*frequency_of(arguments))
+		return -1;
+	is_wanted = true;
+	return 0;
+}
+
+static void find_last_permanent(void)
+{
+	struct image_entry *const *images;
+	uint32_t count;
+
+	image_pin();
+	count = image_list(&images);
+	for (uint32_t i = 0; i < count; i++)
+		if (images[i]->id > last_permanent)
+			last_permanent = images[i]->id;
+	image_unpin();
+}
+
+static int prepare(void *unused)
+{
+	(void)unused;
+	return make_handle();
+}
+
+void monitor_load(void (*establish)(int signal))
+{
+	struct request request = { .by_default = true };
+	int r;
+
+	monitor_remember_program();
+	monitor_read_flags(&flags);
+	monitor_read_directory(&directory);
+	find_last_permanent();
+	number = 1;
+	if (flags.threads)
+		state_slowly(prepare, NULL);
+	if (flags.signal)
+		establish(flags.signal);
+	if (flags.disable_default || (directory.is_set && !directory.path[0]))
+		return;
+	if (!is_wanted && !directory.is_set && !flags.is_given)
+		return;
+	r = state_slowly(start, &request);
+	if (r < 0)
+		log_error("default profiling was not %s", "started", r);
+	is_default = r == 0;
+}

@@ -1,0 +1,379 @@
+#define _GNU_SOURCE
+#include "os/lookup.h"
+
+#include "os/text.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+/* glibc's. */
+#pragma weak dladdr1
+
+/* The loader's; where it is not exported the program's dynamic section leads there. */
+extern struct r_debug _r_debug __attribute__((weak));
+/* The dynamic section of the object that this code is part of. */
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
+
+/* --- the list --- */
+
+static const ElfW(Dyn) *program_dynamic(void)
+{
+	const ElfW(Phdr) *part = (const void *)getauxval(AT_PHDR);
+	size_t count = getauxval(AT_PHNUM);
+	uintptr_t bias = 0, dynamic = 0, first_page;
+	bool is_known = false;
+
+	/* A loader that was started as a command has no PT_PHDR, but its headers at
+	 * its beginning. */
+	first_page = (uintptr_t)part & -(uintptr_t)4096;
+	for (size_t i = 0; part && i < count; i++) {
+		if (part[i].p_type == PT_PHDR)
+			bias = (uintptr_t)part - part[i].p_vaddr;
+		else if (part[i].p_type == PT_LOAD && part[i].p_offset == 0 &&
+			 !is_known)
+			bias = first_page - part[i].p_vaddr;
+		is_known |= part[i].p_type == PT_PHDR;
+		if (part[i].p_type == PT_DYNAMIC)
+			dynamic = part[i].p_vaddr;
+	}
+	return dynamic ? (const void *)(bias + dynamic) : NULL;
+}
+
+const struct r_debug *lookup_list(void)
+{
+	const ElfW(Dyn) *entry;
+
+	if (&_r_debug && _r_debug.r_map)
+		return &_r_debug;
+	for (entry = program_dynamic(); entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_DEBUG)
+			return (const void *)entry->d_un.d_ptr;
+	return NULL;
+}
+
+/* --- one object --- */
+
+struct object {
+	const ElfW(Sym) *symbols;
+	const char *strings;
+	const uint32_t *gnu_hash, *hash;
+	const uint16_t *versions;
+	size_t soname;		/* in the strings; 0: none */
+};
+
+/* The loader has made addresses of the offsets, but for objects whose dynamic
+ * section it may not write. */
+static const void *real(const struct link_map *map, uintptr_t address)
+{
+	return (const void *)(address < map->l_addr ? address + map->l_addr :
+						      address);
+}
+
+static bool read_object(const struct link_map *map, struct object *object)
+{
+	*object = (struct object){ 0 };
+	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL;
+	     entry++) {
+		const void *at = real(map, entry->d_un.d_ptr);
+
+		switch (entry->d_tag) {
+		case DT_SYMTAB: object->symbols = at; break;
+		case DT_STRTAB: object->strings = at; break;
+		case DT_GNU_HASH: object->gnu_hash = at; break;
+		case DT_HASH: object->hash = at; break;
+		case DT_VERSYM: object->versions = at; break;
+		case DT_SONAME: object->soname = entry->d_un.d_val; break;
+		}
+	}
+	return object->symbols && object->strings;
+}
+
+struct wanted {
+	const char *name;
+	uint32_t gnu_hash, hash;
+};
+
+static struct wanted want(const char *name)
+{
+	struct wanted wanted = { .name = name, .gnu_hash = 5381 };
+
+	for (const unsigned char *at = (const void *)name; *at; at++) {
+		uint32_t high;
+
+		wanted.gnu_hash = wanted.gnu_hash * 33 + *at;
+		wanted.hash = (wanted.hash << 4) + *at;
+		high = wanted.hash & 0xf0000000u;
+		wanted.hash = (wanted.hash ^ high >> 24) & ~high;
+	}
+	return wanted;
+}
+
+/* Versions 0 and 1 are none; a hidden one is not the default. */
+static bool is_default(const struct object *object, uint32_t index)
+{
+	return !object->versions || (object->versions[index] & 0x7fff) < 2 ||
+	       !(object->versions[index] & 0x8000);
+}
+
+static bool fits(const struct object *object, uint32_t index, const char *name)
+{
+	const ElfW(Sym) *symbol = &object->symbols[index];
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+	       (type <= STT_FUNC || type == STT_GNU_IFUNC) &&
+	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+	       text_equal(object->strings + symbol->st_name, name) &&
+	       is_default(object, index);
+}
+
+/* nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[], chain[]; a chain
+ * ends with an odd hash. */
+static const ElfW(Sym) *find_gnu(const struct object *object,
+				 const struct wanted *wanted)
+{
+	const uint32_t *table = object->gnu_hash;
+	const uint32_t *buckets =
+		table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(*table));
+	const uint32_t *chain = buckets + table[0] - table[1];
+	uint32_t index = table[0] ? buckets[wanted->gnu_hash % table[0]] : 0;
+
+	for (; index >= table[1] && index != 0; index++) {
+		if ((chain[index] | 1) == (wanted->gnu_hash | 1) &&
+		    fits(object, index, wanted->name))
+			return &object->symbols[index];
+		if (chain[index] & 1)
+			break;
+	}
+	return NULL;
+}
+
+/* nbucket, nchain, buckets[], chain[] */
+static const ElfW(Sym) *find_old(const struct object *object,
+				 const struct wanted *wanted)
+{
+	const uint32_t *table = object->hash;
+	uint32_t index = table[0] ? table[2 + wanted->hash % table[0]] : 0;
+
+	for (; index != 0; index = table[2 + table[0] + index])
+		if (fits(object, index, wanted->name))
+			return &object->symbols[index];
+	return NULL;
+}
+
+static void *look_into(const struct link_map *map, const struct wanted *wanted,
+		       size_t *size)
+{
+	const ElfW(Sym) *symbol = NULL;
+	struct object object;
+	uintptr_t address;
+
+	if (!read_object(map, &object))
+		return NULL;
+	if (object.gnu_hash)
+		symbol = find_gnu(&object, wanted);
+	else if (object.hash)
+		symbol = find_old(&object, wanted);
+	if (!symbol)
+		return NULL;
+	address = symbol->st_shndx == SHN_ABS ? symbol->st_value :
+						map->l_addr + symbol->st_value;
+	*size = symbol->st_size;
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+		address = ((uintptr_t(*)(void))address)();
+	return (void *)address;
+}
+
+/* --- those of the start --- */
+
+/* The last of them: what the program opens later comes behind it, and may go. */
+static const struct link_map *last;
+
+static const struct link_map *first_object(void)
+{
+	const struct r_debug *list = lookup_list();
+	const struct link_map *first = list ? list->r_map : NULL, *map = first;
+
+	if (map && !__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
+		while (map->l_next)
+			map = map->l_next;
+		__atomic_store_n(&last, map, __ATOMIC_RELEASE);
+	}
+	return first;
+}
+
+static const struct link_map *after(const struct link_map *map)
+{
+	return map == last ? NULL : map->l_next;
+}
+
+static void *search(const struct link_map *map, const char *name, size_t *size)
+{
+	struct wanted wanted = want(name);
+	void *found = NULL;
+
+	for (; map && !found; map = after(map))
+		found = look_into(map, &wanted, size);
+	return found;
+}
+
+void *lookup_first_sized(const char *name, size_t *size)
+{
+	return search(first_object(), name, size);
+}
+
+void *lookup_first(const char *name)
+{
+	size_t size;
+
+	return lookup_first_sized(name, &size);
+}
+
+static const struct link_map *find_ours(void)
+{
+	const struct link_map *map = first_object();
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = after(map);
+	return map;
+}
+
+bool lookup_is_possible(void)
+{
+	return find_ours() != NULL;
+}
+
+/* A program that opened us itself has libc in front of us: then there is no order,
+ * and all objects but ours are searched. */
+static bool are_first(const struct link_map *ours)
+{
+	size_t size;
+
+	return search(after(ours), "__libc_start_main", &size) != NULL;
+}
+
+void *lookup_next(const char *name)
+{
+	const struct link_map *ours = find_ours(), *map;
+	struct wanted wanted = want(name);
+	void *found;
+	size_t size;
+
+	if (!ours)
+		return NULL;
+	found = search(after(ours), name, &size);
+	if (found || are_first(ours))
+		return found;
+	for (map = first_object(); map && !found; map = after(map))
+		if (map != ours)
+			found = look_into(map, &wanted, &size);
+	return found;
+}
+
+void *lookup_in(const struct link_map *object, const char *name)
+{
+	struct wanted wanted = want(name);
+	size_t size;
+
+	return look_into(object, &wanted, &size);
+}
+
+/* --- those that came later --- */
+
+#define NEEDED_MAX 64
+
+static bool is_named(const struct link_map *map, const char *name)
+{
+	struct object object;
+
+	return text_equal(text_base(map->l_name), name) ||
+	       (read_object(map, &object) && object.soname &&
+		text_equal(object.strings + object.soname, name));
+}
+
+static const struct link_map *find_named(const char *name)
+{
+	const struct link_map *map = lookup_list()->r_map;
+
+	while (map && !is_named(map, text_base(name)))
+		map = map->l_next;
+	return map;
+}
+
+/* An object and what it needs, in the loader's order. */
+struct family {
+	const struct link_map *members[NEEDED_MAX];
+	unsigned count;
+};
+
+static void add(struct family *family, const struct link_map *map)
+{
+	for (unsigned i = 0; i < family->count; i++)
+		if (family->members[i] == map)
+			return;
+	if (map && family->count < NEEDED_MAX)
+		family->members[family->count++] = map;
+}
+
+static void add_needed(struct family *family, const struct link_map *map)
+{
+	struct object object;
+
+	if (!read_object(map, &object))
+		return;
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_NEEDED)
+			add(family, find_named(object.strings +
+					       entry->d_un.d_val));
+}
+
+struct question {
+	const struct link_map *from;	/* NULL: the object with this name */
+	const char *object;
+	const char *symbol;
+	void *found;
+};
+
+/* Called with the loader's lock: no object comes or goes. */
+static int answer(struct dl_phdr_info *unused, size_t size, void *argument)
+{
+	struct question *question = argument;
+	struct wanted wanted = want(question->symbol);
+	struct family family = { .count = 0 };
+
+	(void)unused;
+	if (!question->from)
+		question->from = find_named(question->object);
+	add(&family, question->from);
+	for (unsigned i = 0; i < family.count && !question->found; i++) {
+		question->found = look_into(family.members[i], &wanted, &size);
+		add_needed(&family, family.members[i]);
+	}
+	return 1;
+}
+
+void *lookup_near(const void *code, const char *name)
+{
+	struct question question = { .symbol = name };
+	Dl_info info;
+
+	if (lookup_list() &&
+	    dladdr1 && dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
+		dl_iterate_phdr(answer, &question);
+	return question.found;
+}
+
+void *lookup_beside(const char *object, const char *name)
+{
+	struct question question = { .object = object, .symbol = name };
+
+	if (lookup_list())
+		dl_iterate_phdr(answer, &question);
+	return question.found;
+}

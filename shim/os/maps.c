@@ -1,0 +1,163 @@
+#define _GNU_SOURCE
+#include "os/maps.h"
+
+#include "os/sys.h"
+#include "os/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <shim/banned.h>
+
+static char buffer[8192];
+
+static bool is_there(const char *path)
+{
+	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return fd >= 0;
+}
+
+#define NEWLINE "\\012"
+
+static bool has_newline(const char *path)
+{
+	while (*path != '\0' && !text_after(path, NEWLINE))
+		path++;
+	return *path != '\0';
+}
+
+/* The kernel writes a newline in a path as NEWLINE, and a backslash as it is: a file
+ * whose name has those four characters is that file. */
+static void restore_newlines(char *path)
+{
+	const char *at = path, *after;
+	char *to = path;
+
+	if (path[0] != '/' || !has_newline(path) || is_there(path))
+		return;
+	while (*at != '\0') {
+		after = text_after(at, NEWLINE);
+		*to++ = after ? '\n' : *at;
+		at = after ? after : at + 1;
+	}
+	*to = '\0';
+}
+
+static void parse(char *text, struct map *map)
+{
+	const char *line = text;
+
+	uint64_t major, minor;
+
+	map->start = text_read_hex(&line);
+	line++;
+	map->end = text_read_hex(&line);
+	line++;
+	map->readable = line[0] == 'r';
+	map->writable = line[1] == 'w';
+	map->executable = line[2] == 'x';
+	map->shared = line[3] == 's';
+	line += 5;
+	map->offset = text_read_hex(&line);
+	line++;
+	major = text_read_hex(&line);
+	line++;
+	minor = text_read_hex(&line);
+	line++;
+	map->device = major << 32 | minor;
+	map->inode = text_read_decimal(&line);
+	while (*line == ' ')
+		line++;
+	map->path = line;
+	restore_newlines(text + (line - text));
+}
+
+/* Where the first thread has ended, and others go on, the process has no map. */
+static const char *const paths[] = { "/proc/self/maps",
+				     "/proc/thread-self/maps" };
+
+/* @is_empty: nothing was in there. */
+static int read_file(const char *path,
+		     bool (*each)(const struct map *map, void *argument),
+		     void *argument, bool *is_empty)
+{
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	size_t have = 0;
+	bool go_on = true;
+	long r = 0;
+
+	*is_empty = true;
+	if (fd < 0)
+		return fd;
+	while (go_on) {
+		size_t begin = 0;
+
+		r = sys_read(fd, buffer + have, sizeof(buffer) - have);
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			break;
+		*is_empty = false;
+		have += (size_t)r;
+		for (size_t i = begin; go_on && i < have; i++) {
+			struct map map;
+
+			if (buffer[i] != '\n')
+				continue;
+			buffer[i] = '\0';
+			if (i - begin > 32) {
+				parse(buffer + begin, &map);
+				go_on = each(&map, argument);
+			}
+			begin = i + 1;
+		}
+		/* A path may have any length; one that fills the buffer is
+		 * dropped with its line. */
+		if (begin == 0 && have == sizeof(buffer))
+			begin = have;
+		for (size_t i = begin; i < have; i++)
+			buffer[i - begin] = buffer[i];
+		have -= begin;
+	}
+	sys_close(fd);
+	return r < 0 ? (int)r : 0;
+}
+
+int maps_read(bool (*each)(const struct map *map, void *argument),
+	      void *argument)
+{
+	bool is_empty;
+	int r = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		r = read_file(paths[i], each, argument, &is_empty);
+		if (!is_empty || (r < 0 && r != -ESRCH))
+			return r;
+	}
+	return -ESRCH;
+}
+
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
+	      char name[64])
+{
+	static bool is_unknown;
+	int r = -ESRCH;
+
+	if (__atomic_load_n(&is_unknown, __ATOMIC_RELAXED))
+		return -ENOTTY;
+	for (unsigned i = 0; i < 2 && r == -ESRCH; i++) {
+		int fd = sys_open(paths[i], O_RDONLY | O_CLOEXEC, 0);
+
+		if (fd < 0)
+			return fd;
+		r = sys_find_mapping(fd, address, low, high, name);
+		sys_close(fd);
+	}
+	/* An older kernel: each thread would open it once for nothing. */
+	if (r == -ENOTTY)
+		__atomic_store_n(&is_unknown, true, __ATOMIC_RELAXED);
+	return r;
+}

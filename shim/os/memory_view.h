@@ -1,0 +1,27 @@
+/*
+ * A piece of an image's memory, to be read without trusting what stands in it:
+ * the memory itself, or a copy of what another thread may unmap meanwhile.
+ */
+#ifndef SHIM_MEMORY_VIEW_H
+#define SHIM_MEMORY_VIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct view {
+	uintptr_t start;		/* the address it has in the program */
+	size_t size;
+	const unsigned char *bytes;	/* where it can be read */
+};
+
+/* The @size bytes at @address, or NULL if they are not all in there. */
+static inline const unsigned char *view_at(const struct view *view,
+					   uintptr_t address, size_t size)
+{
+	if (address < view->start || size > view->size ||
+	    address - view->start > view->size - size)
+		return NULL;
+	return view->bytes + (address - view->start);
+}
+
+#endif

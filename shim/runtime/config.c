@@ -1,0 +1,144 @@
+#include "runtime/config.h"
+
+#include "os/text.h"
+#include "runtime/log.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <shim/banned.h>
+
+extern char **environ;
+/* glibc's: where the kernel has put the number of arguments, these, and behind them
+ * the environment. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* Of a few bytes each, they fill the 6 MiB that the kernel allows. */
+#define ARGUMENTS_MAX (1u << 22)
+
+struct config config = {
+#define OPTION(name, size, value, help)
+#define LONG_OPTION(name, help) .name = "",
+#include "runtime/config.def"
+#undef OPTION
+#undef LONG_OPTION
+};
+
+bool config_is_complete(void)
+{
+	return environ != NULL;
+}
+
+/* libc may not have begun yet. */
+static char **variables(void)
+{
+	const uintptr_t *stack = &__libc_stack_end ? __libc_stack_end : NULL;
+
+	if (environ || !stack || stack[0] > ARGUMENTS_MAX ||
+	    stack[1 + stack[0]] != 0)
+		return environ;
+	return (char **)(stack + 2 + stack[0]);
+}
+
+const char *config_variable(const char *name)
+{
+	for (char **entry = variables(); entry && *entry; entry++) {
+		const char *value = text_after(*entry, name);
+
+		if (value && *value == '=')
+			return value + 1;
+	}
+	return NULL;
+}
+
+/* "SHIM_NAME": options are written small in config.def. */
+static void variable_name(const char *name, struct text *text)
+{
+	text_add(text, "SHIM_");
+	for (; *name; name++) {
+		char c = *name >= 'a' && *name <= 'z' ? (char)(*name - 32) :
+							*name;
+
+		text_add_part(text, &c, 1);
+	}
+}
+
+static void read_option(const char *name, char *place, size_t size,
+			const char *value)
+{
+	char memory[64];
+	struct text variable, copy;
+	const char *given;
+
+	text_init(&variable, memory, sizeof(memory));
+	variable_name(name, &variable);
+	given = config_variable(memory);
+	text_init(&copy, place, size);
+	text_add(&copy, given && *given ? given : value);
+	if (copy.cut) {
+		log_setting("%s is too long and was not used", memory);
+		text_init(&copy, place, size);
+		text_add(&copy, value);
+	}
+}
+
+static const char *read_long_option(const char *name)
+{
+	struct text variable;
+	const char *given;
+	char memory[64];
+
+	text_init(&variable, memory, sizeof(memory));
+	variable_name(name, &variable);
+	given = config_variable(memory);
+	return given ? given : "";
+}
+
+static bool is_known(const char *variable, size_t length)
+{
+	char memory[64];
+	struct text name;
+
+#define LONG_OPTION(option, help)                                              \
+	text_init(&name, memory, sizeof(memory));                              \
+	variable_name(#option, &name);                                         \
+	if (name.length == length && text_after(variable, memory))             \
+		return true;
+#define OPTION(option, size, value, help) LONG_OPTION(option, help)
+#include "runtime/config.def"
+#undef OPTION
+#undef LONG_OPTION
+	return false;
+}
+
+/* A variable that looks like ours and is not is most often a typing error. */
+static void report_unknown(void)
+{
+	for (char **entry = variables(); entry && *entry; entry++) {
+		size_t length = 0;
+		char memory[64];
+		struct text name;
+
+		if (!text_after(*entry, "SHIM_"))
+			continue;
+		while ((*entry)[length] && (*entry)[length] != '=')
+			length++;
+		if (is_known(*entry, length) ||
+		    text_after(*entry, "SHIM_LIB")) /* profrun's own */
+			continue;
+		text_init(&name, memory, sizeof(memory));
+		text_add_part(&name, *entry, length);
+		log_setting("%s is no setting of shim; it was ignored", memory);
+	}
+}
+
+void config_read(void)
+{
+#define OPTION(name, size, value, help)                                        \
+	read_option(#name, config.name, size, value);
+#define LONG_OPTION(name, help) config.name = read_long_option(#name);
+#include "runtime/config.def"
+#undef OPTION
+#undef LONG_OPTION
+	report_unknown();
+}

@@ -1,0 +1,26 @@
+/*
+ * The settings, read once from the environment the process began with.
+ */
+#ifndef SHIM_CONFIG_H
+#define SHIM_CONFIG_H
+
+#include <stdbool.h>
+
+struct config {
+#define OPTION(name, size, value, help) char name[size];
+#define LONG_OPTION(name, help) const char *name;
+#include "runtime/config.def"
+#undef OPTION
+#undef LONG_OPTION
+};
+
+extern struct config config;
+
+void config_read(void);
+/* Has libc the environment?  Not before its constructor: until then it is read where
+ * the kernel has put it. */
+bool config_is_complete(void);
+/* The value of an environment variable, or NULL. */
+const char *config_variable(const char *name);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * The first line of every public function: is it called from where its contract
+ * allows?  The order of the answers is that of row P-56.
+ */
+#ifndef SHIM_CONTRACT_H
+#define SHIM_CONTRACT_H
+
+#include "dispatch/slow_hook.h"
+#include "module/module.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum contract {
+	CONTRACT_ASYNC,
+	CONTRACT_SYNC,
+	CONTRACT_TRIGGERS,
+	/* TRIGGERS, and any thread of the program outside of callbacks. */
+	CONTRACT_PROGRAM,
+	CONTRACT_INIT,
+};
+
+/* A slow hook is a place for anything, unless a callback came on top of it. */
+static inline uint32_t thread_get_state(const struct thread *self)
+{
+	if (frame_answers(self) &&
+	    (!self->guard || self->guard->frame != self->frame))
+		return THREAD_CALLBACK | THREAD_TRIGGERS;
+	return self->state;
+}
+
+static inline bool contract_allows(enum contract contract)
+{
+	const struct thread *self = thread_current;
+	uint32_t state = self ? thread_get_state(self) : 0;
+
+	/* Whatever it has interrupted: a callback, a slow hook, malloc. */
+	if (self && (self->state & THREAD_SIGNAL))
+		return contract == CONTRACT_ASYNC;
+	if (contract == CONTRACT_INIT)
+		return (state & THREAD_INIT) || state_get() == STATE_LOADED ||
+		       (!(state & (THREAD_CALLBACK | THREAD_OWN)) &&
+			!state_main_started());
+	if (contract == CONTRACT_ASYNC || !self ||
+	    (state & (THREAD_OWN | THREAD_INIT)))
+		return true;
+	if (contract == CONTRACT_SYNC)
+		return state & THREAD_CALLBACK;
+	if (state & THREAD_CALLBACK)
+		return state & THREAD_TRIGGERS;
+	return contract == CONTRACT_PROGRAM;
+}
+
+/* Whether a module's init function runs, also while the program does. */
+static inline bool contract_is_setting_up(void)
+{
+	return thread_current && (thread_current->state & THREAD_INIT);
+}
+
+static inline bool contract_is_detaching(const struct shim_handle *handle)
+{
+	const struct thread *self = thread_current;
+
+	if (handle && handle_get_status(handle) == HANDLE_DETACHING)
+		return true;
+	if (self && self->guard &&
+	    handle_get_status(self->guard->handle) == HANDLE_DETACHING)
+		return true;
+	return self && frame_answers(self) &&
+	       handle_get_status(frame_get_handle(self)) == HANDLE_DETACHING;
+}
+
+/* Where most questions are asked: in a slow hook that nothing came on top of. */
+static inline bool contract_is_in_hook(const struct thread *self)
+{
+	return self && !self->guard && frame_answers(self) &&
+	       handle_get_status(frame_get_handle(self)) == HANDLE_ACTIVE;
+}
+
+/* The same of the hook that got @info, and for what it is @told. */
+static inline bool contract_is_hook_told(shim_elt_info info,
+					 enum handle_tells told)
+{
+	const struct arch_frame *frame = (const struct arch_frame *)info;
+	const struct thread *self = thread_current;
+	const struct plan_entry *entry;
+
+	if (UNLIKELY(!self) || UNLIKELY(!frame) ||
+	    UNLIKELY(self->frame != frame) || UNLIKELY(self->guard))
+		return false;
+	entry = frame->entry;
+	return entry && (__atomic_load_n(&entry->handle->tells,
+					 __ATOMIC_RELAXED) & told);
+}
+
+static inline enum shim_result
+contract_check_all(enum contract contract, const struct shim_handle *handle,
+		   bool has_handle)
+{
+	if (has_handle && !handle_is_valid(handle))
+		handle = NULL;
+	if (contract_is_detaching(handle))
+		return SHIM_E_PROFILER_DETACHING;
+	if (!contract_allows(contract))
+		return contract == CONTRACT_INIT ?
+			       SHIM_E_CALL_ONLY_FROM_INIT :
+			       SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
+	return has_handle && !handle ? SHIM_E_INVALIDARG : SHIM_OK;
+}
+
+static inline __attribute__((always_inline)) enum shim_result
+contract_check(enum contract contract, const struct shim_handle *handle,
+	       bool has_handle)
+{
+	if (contract == CONTRACT_SYNC && !has_handle &&
+	    contract_is_in_hook(thread_current))
+		return SHIM_OK;
+	return contract_check_all(contract, handle, has_handle);
+}
+
+/* Gives @result back.  In the checked mode the log says what was refused. */
+__attribute__((cold)) enum shim_result
+contract_refused(enum shim_result result, const char *function,
+		 const void *caller);
+
+#define ENTRY_AS_(contract, handle, has, name)                                 \
+	do {                                                                   \
+		enum shim_result r_ = contract_check(contract, handle, has);   \
+		if (r_ != SHIM_OK)                                             \
+			return contract_refused(r_, name,                      \
+						__builtin_return_address(0));  \
+	} while (0)
+
+#define ENTRY_(contract, handle, has) ENTRY_AS_(contract, handle, has, __func__)
+
+/* For questions that hooks ask at each call: if the hook is not one that is
+ * @told, @otherwise answers, which begins with ENTRY_SYNC. */
+#define ENTRY_SYNC_ELSE(info, told, otherwise)                                 \
+	do {                                                                   \
+		if (UNLIKELY(!contract_is_hook_told(info, told)))              \
+			return otherwise;                                      \
+	} while (0)
+
+#define ENTRY_ASYNC()	 ENTRY_(CONTRACT_ASYNC, NULL, false)
+#define ENTRY_SYNC()	 ENTRY_(CONTRACT_SYNC, NULL, false)
+/* ... which the public function @name goes on in. */
+#define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
+#define ENTRY_TRIGGERS() ENTRY_(CONTRACT_TRIGGERS, NULL, false)
+#define ENTRY_PROGRAM()	 ENTRY_(CONTRACT_PROGRAM, NULL, false)
+#define ENTRY_INIT()	 ENTRY_(CONTRACT_INIT, NULL, false)
+
+/* The same for functions that are given a handle, which is checked as well. */
+#define ENTRY_ASYNC_OF(handle)	  ENTRY_(CONTRACT_ASYNC, handle, true)
+#define ENTRY_TRIGGERS_OF(handle) ENTRY_(CONTRACT_TRIGGERS, handle, true)
+#define ENTRY_PROGRAM_OF(handle)  ENTRY_(CONTRACT_PROGRAM, handle, true)
+#define ENTRY_INIT_OF(handle)	  ENTRY_(CONTRACT_INIT, handle, true)
+
+/* A module's code that asks outside of callbacks is a fast hook, not the program. */
+#define ENTRY_PROGRAM_ITSELF_OF(handle)                                        \
+	ENTRY_(module_has_code_at((uintptr_t)__builtin_return_address(0)) ?    \
+		       CONTRACT_TRIGGERS :                                     \
+		       CONTRACT_PROGRAM,                                       \
+	       handle, true)
+
+#endif

@@ -1,0 +1,750 @@
+#include "runtime/events.h"
+
+#include "arch.h"
+#include "dispatch/nested.h"
+#include "dispatch/plan.h"
+#include "dispatch/slow_hook.h"
+#include "image/image.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+/* What a callback may use of the stack it is called on (row P-29). */
+#define CALLBACK_STACK (384ul << 10)
+
+struct events_counts events_counts;
+
+static struct shim_handle handles[SHIM_PROFILERS_MAX];
+static struct shim_handle *newest;
+static uint64_t serials;
+
+/* --- handles --- */
+
+bool handle_is_valid(const struct shim_handle *handle)
+{
+	uintptr_t offset = (uintptr_t)handle - (uintptr_t)handles;
+
+	return offset < sizeof(handles) && offset % sizeof(*handles) == 0 &&
+	       handle_get_status(handle) != HANDLE_NONE;
+}
+
+struct shim_handle *events_first(void)
+{
+	return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+}
+
+struct shim_handle *events_next(struct shim_handle *handle)
+{
+	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
+}
+
+struct creation {
+	struct shim_profiler *profiler;
+	struct shim_handle *handle;
+};
+
+static int create(void *argument)
+{
+	struct creation *creation = argument;
+
+	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
+		struct shim_handle *handle = &handles[i];
+
+		if (handle->status != HANDLE_NONE)
+			continue;
+		*handle = (struct shim_handle){
+			.profiler = creation->profiler,
+			.next = newest,
+			.serial = ++serials,
+			.number = i,
+			.builtin = state_starts_builtins(),
+			.may_go = state_main_started(),
+			.waits = thread_current &&
+				 (thread_current->state & THREAD_INIT),
+			.module = thread_current ? thread_current->module : NULL,
+			.mask = SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE,
+			.mapper_slot = -1,
+			.filter_slot = -1,
+		};
+		__atomic_store_n(&handle->status, HANDLE_ACTIVE,
+				 __ATOMIC_RELEASE);
+		__atomic_store_n(&newest, handle, __ATOMIC_RELEASE);
+		creation->handle = handle;
+		return 0;
+	}
+	return -1;
+}
+
+struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
+{
+	struct creation creation = { .profiler = profiler };
+	enum shim_result r = contract_check(CONTRACT_INIT, NULL, false);
+
+	if (r != SHIM_OK) {
+		contract_refused(r, __func__, __builtin_return_address(0));
+		return NULL;
+	}
+	if (state_starts_builtins()) {	/* with the lock */
+		create(&creation);
+		return creation.handle;
+	}
+	state_slowly(create, &creation);
+	if (creation.handle && !contract_is_setting_up() &&
+	    !state_main_started())
+		image_note_came(creation.handle);
+	return creation.handle;
+}
+
+void events_catch_up(struct shim_handle *handle)
+{
+	struct thread *self = thread_current;
+
+	if (handle->images_until != 0)
+		image_catch_up(handle);
+	if (!handle->knows_main && self && (self->state & THREAD_STARTED)) {
+		handle->knows_main = true;
+		RAISE_ONE(handle, thread_started, self->id);
+	}
+}
+
+struct shim_handle *handle_create(struct shim_profiler *profiler)
+{
+	struct creation creation = { .profiler = profiler };
+
+	state_slowly(create, &creation);
+	if (creation.handle) {
+		creation.handle->builtin = true;
+		creation.handle->waits = false;
+		creation.handle->module = NULL;
+	}
+	return creation.handle;
+}
+
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+	void shim_profiler_on_##name(struct shim_handle *handle,               \
+				     shim_##name##_callback callback)          \
+	{                                                                      \
+		shim_##name##_callback before;                                 \
+                                                                               \
+		if (!handle_is_valid(handle) ||                                \
+		    handle_get_status(handle) != HANDLE_ACTIVE) {              \
+			contract_refused(SHIM_E_INVALIDARG, __func__,          \
+					 __builtin_return_address(0));         \
+			return;                                                \
+		}                                                              \
+		if (callback)                                                  \
+			__atomic_add_fetch(&events_counts.name, 1,             \
+					   __ATOMIC_RELAXED);                  \
+		before = __atomic_exchange_n(&handle->name, callback,          \
+					     __ATOMIC_ACQ_REL);                \
+		if (before)                                                    \
+			__atomic_sub_fetch(&events_counts.name, 1,             \
+					   __ATOMIC_RELAXED);                  \
+		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE)              \
+			plan_changed();                                        \
+	}
+#include <shim/events.def>
+#undef SHIM_DEFINE_EVENT
+
+enum shim_result
+shim_profiler_set_cleanup_callback(struct shim_handle *handle,
+				   shim_cleanup_callback cleanup)
+{
+	ENTRY_ASYNC_OF(handle);
+	__atomic_store_n(&handle->cleanup, cleanup, __ATOMIC_RELEASE);
+	return SHIM_OK;
+}
+
+enum shim_result shim_thread_data(struct shim_handle *handle, void ***data)
+{
+	struct thread *self;
+
+	ENTRY_ASYNC_OF(handle);
+	if (!data)
+		return SHIM_E_INVALIDARG;
+	self = thread_get();
+	if (!self)
+		return SHIM_E_OUTOFMEMORY;
+	*data = &self->data[handle->number];
+	return SHIM_OK;
+}
+
+static void remove_callbacks(struct shim_handle *handle)
+{
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL))        \
+		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_RELAXED);
+#include <shim/events.def>
+#undef SHIM_DEFINE_EVENT
+}
+
+/* --- leaving --- */
+
+static int unlink_handle(void *argument)
+{
+	struct shim_handle *handle = argument;
+
+	for (struct shim_handle **place = &newest; *place;
+	     place = &(*place)->next) {
+		if (*place == handle) {
+			__atomic_store_n(place, handle->next, __ATOMIC_RELEASE);
+			break;
+		}
+	}
+	plan_update();
+	sample_handle_left(handle);
+	return 0;
+}
+
+static uint8_t tells_of(uint32_t mask)
+{
+	bool arguments = mask & SHIM_ENABLE_FUNCTION_ARGS;
+	bool result = mask & SHIM_ENABLE_FUNCTION_RETVAL;
+
+	if (mask & SHIM_ENABLE_FRAME_INFO)
+		return (arguments ? 0 : HANDLE_TELLS_ENTER_FRAME) |
+		       (result ? 0 : HANDLE_TELLS_LEAVE_FRAME);
+	return (arguments ? HANDLE_TELLS_ARGUMENTS : 0) |
+	       (result ? HANDLE_TELLS_RESULT : 0);
+}
+
+void handle_set_tells(struct shim_handle *handle)
+{
+	const uint32_t mask = handle->mask;
+	uint8_t tells = 0;
+
+	if (handle->asking && handle->fast[0])
+		tells = HANDLE_TELLS_ARGUMENTS;
+	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
+		tells = tells_of(mask);
+	__atomic_store_n(&handle->tells, tells, __ATOMIC_SEQ_CST);
+	/* Who detaches it meanwhile has cleared it, or is seen here. */
+	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)
+		__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
+}
+
+bool handle_retire(struct shim_handle *handle)
+{
+	uint32_t active = HANDLE_ACTIVE;
+
+	if (!__atomic_compare_exchange_n(&handle->status, &active,
+					 HANDLE_DETACHING, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
+	state_slowly(unlink_handle, handle);
+	return true;
+}
+
+/* Pins of all tasks that share a record with another one: a count of its own
+ * would be no one's (row P-17). */
+static uint32_t shared_pins[SHIM_PROFILERS_MAX];
+
+static uint32_t count_pins(const struct thread *thread, unsigned number)
+{
+	if (thread->state & THREAD_SHARED)
+		return __atomic_load_n(&shared_pins[number], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&thread->pins[number], __ATOMIC_ACQUIRE);
+}
+
+bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
+{
+	return thread_wait(count_pins, handle->number, timeout_ms) &&
+	       plan_wait(timeout_ms);
+}
+
+/* Also of one that was switched off: it still has what it would give back. */
+static void clean_up(struct shim_handle *handle)
+{
+	shim_cleanup_callback cleanup = __atomic_exchange_n(
+		&handle->cleanup, NULL, __ATOMIC_ACQ_REL);
+	struct guard guard;
+
+	if (!cleanup)
+		return;
+	guard_enter_last(&guard, handle, "cleanup");
+	guard_call(&guard, (void (*)(void))cleanup,
+		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
+}
+
+/* The next handle of that number begins without. */
+static bool forget_data(struct thread *thread, void *handle)
+{
+	thread->data[((const struct shim_handle *)handle)->number] = NULL;
+	return true;
+}
+
+void handle_free(struct shim_handle *handle)
+{
+	remove_callbacks(handle);
+	clean_up(handle);
+	plan_forget(handle);
+	thread_each(forget_data, handle);
+	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
+}
+
+bool handle_is_current(const struct shim_handle *handle)
+{
+	const struct thread *self = thread_current;
+
+	for (struct guard *g = self ? self->guard : NULL; g; g = g->outer)
+		if (g->handle == handle)
+			return true;
+	return self && frame_get_handle(self) == handle;
+}
+
+enum shim_result shim_profiler_destroy(struct shim_handle *handle)
+{
+	ENTRY_PROGRAM_OF(handle);
+	if (handle_is_current(handle))
+		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
+				__func__, __builtin_return_address(0));
+	if (!handle_retire(handle))
+		return SHIM_E_PROFILER_DETACHING;
+	while (!handle_wait(handle, 1000))
+		;
+	handle_free(handle);
+	return SHIM_OK;
+}
+
+enum shim_result shim_profiler_quiesce(struct shim_handle *handle)
+{
+	ENTRY_PROGRAM_OF(handle);
+	if (handle_is_current(handle))
+		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
+				__func__, __builtin_return_address(0));
+	while (!handle_wait(handle, 1000))
+		;
+	return SHIM_OK;
+}
+
+static int without_modules(void *unused)
+{
+	(void)unused;
+	plan_finish();
+	return 0;
+}
+
+void events_finish(void)
+{
+	state_slowly(without_modules, NULL);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->builtin)
+			remove_callbacks(h);
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (!h->builtin)
+			clean_up(h);
+}
+
+/* --- around a callback --- */
+
+/* The bits that a callback has for itself; others may be set meanwhile. */
+#define STATE_OF_CALLBACKS                                                     \
+	((uint32_t)(THREAD_CALLBACK | THREAD_TRIGGERS | THREAD_INIT |          \
+		    THREAD_SIGNAL))
+
+static uint32_t state_in(uint32_t state, enum event_context context)
+{
+	if (context == EVENT_SIGNAL)
+		return state | THREAD_SIGNAL;
+	state = (state | THREAD_CALLBACK) & ~(uint32_t)THREAD_INIT;
+	return context == EVENT_QUIET ? state & ~(uint32_t)THREAD_TRIGGERS :
+					state | THREAD_TRIGGERS;
+}
+
+static bool is_callable(const struct shim_handle *handle)
+{
+	return handle_get_status(handle) == HANDLE_ACTIVE && !handle->broken &&
+	       !handle->waits;
+}
+
+/* No state, no errno, no exceptions: they would be those of both tasks. */
+static bool enter_shared(struct guard *guard)
+{
+	uint32_t *pins = &shared_pins[guard->handle->number];
+
+	__atomic_add_fetch(pins, 1, __ATOMIC_SEQ_CST);
+	guard->is_shared = is_callable(guard->handle);
+	if (!guard->is_shared)
+		__atomic_sub_fetch(pins, 1, __ATOMIC_SEQ_CST);
+	return guard->is_shared;
+}
+
+static void put_up(struct guard *guard, struct thread *self,
+		   enum event_context context, const char *name)
+{
+	guard->kind = context;
+	guard->context = 0;
+	guard->name = name;
+	guard->outer = self->guard;
+	guard->state = self->state;
+	guard->error = *self->error;
+	guard->thread = self;
+	guard->frame = self->frame;
+	self->guard = guard;
+	self->state = state_in(self->state, context);
+}
+
+bool guard_enter(struct guard *guard, struct shim_handle *handle,
+		 enum event_context context, uint32_t flag, const char *name)
+{
+	struct thread *self;
+
+	guard->handle = handle;
+	guard->thread = NULL;
+	guard->is_shared = false;
+	if (handle->builtin)
+		return true;
+	if (flag != 0 && (handle->mask & flag) == 0)
+		return false;
+	self = thread_get();
+	if (!self)
+		return false;
+	if (self->state & THREAD_SHARED)
+		return enter_shared(guard);
+	guard->pins = self->pins[handle->number];
+	self->pins[handle->number] = guard->pins + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!is_callable(handle)) {
+		self->pins[handle->number] = guard->pins;
+		return false;
+	}
+	put_up(guard, self, context, name);
+	return true;
+}
+
+void guard_enter_last(struct guard *guard, struct shim_handle *handle,
+		      const char *name)
+{
+	struct thread *self = thread_get();
+
+	*guard = (struct guard){ .handle = handle };
+	if (!self || (self->state & THREAD_SHARED))
+		return;
+	guard->pins = self->pins[handle->number]++;
+	put_up(guard, self, EVENT_THREAD, name);
+}
+
+void guard_leave(struct guard *guard)
+{
+	struct thread *self = guard->thread;
+
+	if (guard->is_shared)
+		__atomic_sub_fetch(&shared_pins[guard->handle->number], 1,
+				   __ATOMIC_SEQ_CST);
+	if (!self)
+		return;
+	self->state = (self->state & ~STATE_OF_CALLBACKS) |
+		      (guard->state & STATE_OF_CALLBACKS);
+	self->guard = guard->outer;
+	*self->error = guard->error;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->pins[guard->handle->number] = guard->pins;
+}
+
+static void switch_off(struct shim_handle *handle, const char *name,
+		       const char *how)
+{
+	__atomic_store_n(&handle->broken, true, __ATOMIC_RELEASE);
+	log_line("a profiler's callback %s %s; the profiler was switched off",
+		 name, how);
+}
+
+/* A callback that runs on a stack of ours is below whatever the thread goes on
+ * with. */
+static bool is_below(const struct thread *self, const struct guard *guard,
+		     uintptr_t sp)
+{
+	uintptr_t ours = (uintptr_t)self->callback_stack;
+
+	return (uintptr_t)guard < sp ||
+	       (ours && (uintptr_t)guard - ours < CALLBACK_STACK &&
+		sp - ours >= CALLBACK_STACK);
+}
+
+static void leave_below(uintptr_t sp, bool by_jump)
+{
+	struct thread *self = thread_current;
+
+	if (!self)
+		return;
+	nested_jumped(self, sp);
+	while (self->guard && is_below(self, self->guard, sp)) {
+		self->on_callback_stack = false;
+		if (by_jump)
+			switch_off(self->guard->handle, self->guard->name,
+				   "was left by a jump");
+		guard_leave(self->guard);
+	}
+	verdict_jumped(self, sp);
+	if (self->dispatch_sp < sp)
+		self->dispatching = 0;
+}
+
+void guard_threw(struct guard *guard)
+{
+	switch_off(guard->handle, guard->name, "threw an exception");
+}
+
+void guard_jumped(uintptr_t sp)
+{
+	leave_below(sp, true);
+}
+
+void guard_unwound(uintptr_t sp)
+{
+	leave_below(sp, false);
+}
+
+/* --- on which stack --- */
+
+struct call {
+	void (*callback)(void);
+	uintptr_t arguments[5];
+};
+
+static int call_plainly(void *argument)
+{
+	const struct call *call = argument;
+	const uintptr_t *a = call->arguments;
+
+	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t))
+		 call->callback)(a[0], a[1], a[2], a[3], a[4]);
+	return 0;
+}
+
+static int call_guarded(void *argument)
+{
+	const struct call *call = argument;
+	const uintptr_t *a = call->arguments;
+
+	return arch_call_guarded(call->callback, a[0], a[1], a[2], a[3], a[4]);
+}
+
+/*
+ * What lies below a stack that the program has made is its own affair: of a thread's
+ * own stack alone it is known that it goes on as far as its mapping.
+ */
+static __attribute__((noinline)) void look_for_room(struct thread *self,
+						    uintptr_t sp)
+{
+	uintptr_t low, high;
+
+	if (sp - self->stack_low < self->stack_high - self->stack_low)
+		return;
+	if (shim_stack_find(sp, &low, &high) == SHIM_STACK_THREAD &&
+	    stack_is_own(low, high)) {
+		if (self->least_stack_low - low < high - low)
+			low = self->least_stack_low;
+		if (high - low > CALLBACK_STACK &&
+		    !(self->state & THREAD_SHARED)) {
+			self->roomy_low = low + CALLBACK_STACK;
+			self->roomy_size = high - self->roomy_low;
+		}
+	}
+	self->stack_low = low;
+	self->stack_high = high;
+}
+
+bool events_has_room(struct thread *self)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	if (self->state & THREAD_SHARED)
+		return false;
+	if (self->on_callback_stack || sp - self->roomy_low < self->roomy_size)
+		return true;
+	look_for_room(self, sp);
+	return sp - self->roomy_low < self->roomy_size;
+}
+
+/*
+ * On another stack the kernel takes the program's alternate stack for unused, also if
+ * we come from a handler that runs there: the next signal's frame would be written over
+ * it.  So none comes until we are back.
+ */
+static int call_on(char *memory, int (*call)(void *), void *argument)
+{
+	bool in_use = false, is_blocked;
+	uintptr_t low, high;
+	uint64_t signals;
+	int result;
+
+	is_blocked = sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
+		     sys_block_signals(&signals) == 0;
+	result = arch_call_on_stack(call, argument, memory + CALLBACK_STACK);
+	if (is_blocked)
+		sys_restore_signals(signals);
+	return result;
+}
+
+/*
+ * Tasks that share a record cannot have the stack that belongs to it: each takes one
+ * of these while it needs it.  One that is left by a jump is not given back.
+ */
+#define SPARE_STACKS 16
+
+static struct spare {
+	uint32_t is_taken;
+	char *memory;
+} spares[SPARE_STACKS];
+
+static struct spare *take_spare(uintptr_t sp)
+{
+	struct spare *found = NULL;
+
+	for (struct spare *s = spares; s < spares + SPARE_STACKS; s++)
+		if (s->memory && sp - (uintptr_t)s->memory < CALLBACK_STACK)
+			return NULL; /* it runs on one already */
+	for (struct spare *s = spares; !found && s < spares + SPARE_STACKS; s++)
+		if (__atomic_exchange_n(&s->is_taken, 1, __ATOMIC_ACQUIRE) == 0)
+			found = s;
+	if (found && !found->memory)
+		__atomic_store_n(&found->memory, shim_memory(CALLBACK_STACK),
+				 __ATOMIC_RELEASE);
+	if (!found || found->memory)
+		return found;
+	__atomic_store_n(&found->is_taken, 0, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int call_on_spare(int (*call)(void *), void *argument)
+{
+	struct spare *spare = take_spare((uintptr_t)__builtin_frame_address(0));
+	int result;
+
+	if (!spare)
+		return call(argument);
+	result = call_on(spare->memory, call, argument);
+	__atomic_store_n(&spare->is_taken, 0, __ATOMIC_RELEASE);
+	return result;
+}
+
+int events_call_on(char **memory, int (*call)(void *), void *argument)
+{
+	if (!*memory)
+		*memory = shim_memory(CALLBACK_STACK);
+	return *memory ? call_on(*memory, call, argument) : call(argument);
+}
+
+int events_call_apart(struct thread *self, int (*call)(void *), void *argument)
+{
+	int result;
+
+	if (self && (self->state & THREAD_SHARED))
+		return call_on_spare(call, argument);
+	if (!self || self->on_callback_stack)
+		return call(argument);
+	self->on_callback_stack = true;
+	result = events_call_on(&self->callback_stack, call, argument);
+	self->on_callback_stack = false;
+	return result;
+}
+
+struct run {
+	int (*call)(void *argument);
+	void *argument;
+	int result;
+};
+
+static void run_it(struct run *run)
+{
+	run->result = run->call(run->argument);
+}
+
+static int run_guarded(void *run)
+{
+	return arch_call_guarded((void (*)(void))run_it, (uintptr_t)run, 0, 0,
+				 0, 0);
+}
+
+/* It is the calling profiler's, if that is known. */
+static int run_threw(const char *name)
+{
+	struct thread *self = thread_current;
+
+	if (self && self->guard)
+		switch_off(self->guard->handle, name, "threw an exception");
+	else
+		log_line("a profiler's callback %s threw an exception", name);
+	return (int)SHIM_E_UNEXPECTED;
+}
+
+int events_run(const char *name, int (*call)(void *), void *argument)
+{
+	struct run run = { .call = call, .argument = argument };
+
+	return run_guarded(&run) ? run_threw(name) : run.result;
+}
+
+int events_run_apart(struct thread *self, const char *name,
+		     int (*call)(void *), void *argument)
+{
+	struct run run = { .call = call, .argument = argument };
+
+	return events_call_apart(self, run_guarded, &run) ? run_threw(name) :
+							    run.result;
+}
+
+void events_thread_threw(const struct module *module)
+{
+	bool any = false;
+
+	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+		if (!module || h->module != module)
+			continue;
+		switch_off(h, "of a thread", "threw an exception");
+		any = true;
+	}
+	if (!any)
+		log_line("%s", "a profiler's thread threw an exception");
+}
+
+static bool call_somewhere(struct thread *self, const struct call *call)
+{
+	bool threw;
+
+	if (events_has_room(self))
+		return call_guarded((void *)call);
+	self->on_callback_stack = true;
+	threw = events_call_on(&self->callback_stack, call_guarded,
+			       (void *)call);
+	self->on_callback_stack = false;
+	return threw;
+}
+
+void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a)
+{
+	struct call call = { callback, { a } };
+
+	if (!guard->thread && guard->is_shared)
+		call_on_spare(call_plainly, &call);
+	else if (!guard->thread)
+		call_plainly(&call);
+	else if (call_somewhere(guard->thread, &call))
+		guard_threw(guard);
+}
+
+void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
+		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
+{
+	struct call call = { callback, { a, b, c, d, e } };
+
+	if (!guard->thread) {
+		if (callback && guard->is_shared)
+			call_on_spare(call_plainly, &call);
+		else if (callback)
+			call_plainly(&call);
+		guard_leave(guard);
+		return;
+	}
+	if (callback && call_somewhere(guard->thread, &call))
+		guard_threw(guard);
+	guard_leave(guard);
+}

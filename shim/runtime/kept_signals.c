@@ -1,0 +1,249 @@
+#include "runtime/kept_signals.h"
+
+#include "arch.h"
+#include "os/sys.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <shim/banned.h>
+
+static struct kept {
+	int signal;
+	bool is_on;
+	kept_handler handler;
+	struct sys_action program;
+} all[] = { { .signal = SIGTRAP }, { .signal = SIGBUS } };
+
+static uint64_t on;
+
+#define EACH(kept) \
+	for (struct kept *kept = all; kept < all + sizeof(all) / sizeof(*all); \
+	     kept++)
+
+uint64_t kept_signals(void)
+{
+	return __atomic_load_n(&on, __ATOMIC_ACQUIRE);
+}
+
+bool kept_is_on(int signal)
+{
+	return signal > 0 && signal <= 64 &&
+	       (kept_signals() & hidden_bit(signal));
+}
+
+static struct kept *find(int signal)
+{
+	return &all[signal != SIGTRAP];
+}
+
+static bool is_blocked(int signal)
+{
+	return hidden_blocked() & hidden_bit(signal);
+}
+
+static void block(int signal, bool blocked)
+{
+	hidden_block(blocked ? hidden_blocked() | hidden_bit(signal) :
+			       hidden_blocked() & ~hidden_bit(signal));
+}
+
+/* --- on and off --- */
+
+static bool has_handler(const struct sys_action *action)
+{
+	return action->handler != (void *)SIG_DFL &&
+	       action->handler != (void *)SIG_IGN;
+}
+
+/* System calls go on after it as the program wants it, and the program's
+ * handler runs on the stack that it has chosen; but lines may have a handler on
+ * any stack. */
+static uint64_t flags_for(const struct kept *kept)
+{
+	const uint64_t both = SA_RESTART | SA_ONSTACK;
+
+	return kept->signal == SIGTRAP || !has_handler(&kept->program) ?
+		       both :
+		       kept->program.flags & both;
+}
+
+static int establish(const struct kept *kept, struct sys_action *before)
+{
+	struct sys_action action = {
+		.handler = (void *)kept->handler,
+		.flags = flags_for(kept) | SA_SIGINFO | SA_NODEFER |
+			 ARCH_HAS_RESTORER,
+		.restorer = arch_signal_return,
+		/* Callbacks have lines, and write to files. */
+		.mask = ~(hidden_bit(SIGTRAP) | hidden_bit(SIGBUS)),
+	};
+
+	return sys_signal_action(kept->signal, &action, before);
+}
+
+int kept_start(int signal, kept_handler handler)
+{
+	struct kept *kept = find(signal);
+	int r;
+
+	kept->handler = handler;
+	kept->program = (struct sys_action){ .handler = NULL };
+	r = establish(kept, &kept->program);
+	if (r < 0)
+		return r;
+	sys_keep_open(kept_signals() | hidden_bit(signal));
+	__atomic_fetch_or(&on, hidden_bit(signal), __ATOMIC_RELEASE);
+	if (has_handler(&kept->program))
+		establish(kept, NULL);
+	return 0;
+}
+
+void kept_stop(int signal)
+{
+	__atomic_fetch_and(&on, ~hidden_bit(signal), __ATOMIC_RELEASE);
+	sys_signal_action(signal, &find(signal)->program, NULL);
+	sys_keep_open(kept_signals());
+}
+
+/* --- the program's --- */
+
+static void set(struct kept *kept, const struct sys_action *action)
+{
+	uint64_t before = flags_for(kept);
+
+	kept->program = *action;
+	if (flags_for(kept) != before)
+		establish(kept, NULL);
+}
+
+void kept_swap(int signal, const struct sys_action *action,
+	       struct sys_action *before)
+{
+	*before = find(signal)->program;
+	if (action)
+		set(find(signal), action);
+}
+
+void kept_set(int signal, const struct sigaction *action,
+	      struct sigaction *before)
+{
+	struct sys_action old = find(signal)->program,
+			  new = { .handler = NULL };
+
+	if (action) {
+		new.mask = hidden_as_kept(*(const uint64_t *)&action->sa_mask);
+		new.flags = (uint64_t)action->sa_flags;
+		new.handler = (void *)action->sa_handler;
+		set(find(signal), &new);
+	}
+	if (before) {
+		*before = (struct sigaction){ .sa_flags = (int)old.flags };
+		*(uint64_t *)&before->sa_mask = old.mask;
+		before->sa_handler = (void (*)(int))old.handler;
+	}
+}
+
+/* --- one that is not ours --- */
+
+typedef void (*plain_handler)(int signal);
+
+/* As the kernel would have begun it: with what it blocks, but for the signals
+ * that code of the handler may need. */
+static void call_handler(int signal, const struct sys_action *action,
+			 siginfo_t *info, ucontext_t *context)
+{
+	const uint64_t mask = *(uint64_t *)&context->uc_sigmask | action->mask;
+	const struct sys_action none = { .handler = NULL };
+	bool before = is_blocked(signal);
+
+	if (action->flags & SA_RESETHAND)
+		set(find(signal), &none);
+	block(signal, before || !(action->flags & SA_NODEFER) ||
+			      (action->mask & hidden_bit(signal)));
+	sys_restore_signals(mask & ~kept_signals());
+	if (action->flags & SA_SIGINFO)
+		((kept_handler)action->handler)(signal, info, context);
+	else
+		((plain_handler)action->handler)(signal);
+	block(signal, before);
+}
+
+void kept_end_program(int signal)
+{
+	struct sys_action none = { .handler = NULL };
+
+	sys_signal_action(signal, &none, NULL);
+	sys_signal_thread(signal);
+	sys_block_signal(signal, false);
+}
+
+/* What the processor says cannot be blocked or ignored.  The kernel then tells
+ * a core file what it was. */
+void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
+		      bool again)
+{
+	struct sys_action action = find(signal)->program,
+			  none = { .handler = NULL };
+
+	if (has_handler(&action) && !is_blocked(signal))
+		call_handler(signal, &action, info, context);
+	else if (!again || sys_signal_action(signal, &none, NULL) < 0)
+		kept_end_program(signal);
+}
+
+/* It comes when the thread lets it through, or asks for it. */
+static void put_off(int signal, siginfo_t *info, ucontext_t *context)
+{
+	*(uint64_t *)&context->uc_sigmask |= hidden_bit(signal);
+	sys_block_signal(signal, true);
+	sys_send_again(sys_gettid(), signal, info);
+}
+
+static bool is_own_thread(void)
+{
+	return thread_current && (thread_current->state & THREAD_OWN);
+}
+
+/* Where we have blocked all other signals nobody of the program is to run: it
+ * comes when that is over. */
+void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context)
+{
+	struct sys_action action = find(signal)->program;
+
+	if (is_own_thread()) {
+		sys_send_again(sys_getpid(), signal, info);
+	} else if (hidden_is_quiet(*(const uint64_t *)&context->uc_sigmask)) {
+		put_off(signal, info, context);
+	} else if (is_blocked(signal)) {
+		hidden_pend(signal);
+		if (signal == SIGBUS)
+			put_off(signal, info, context);
+	} else if (has_handler(&action)) {
+		call_handler(signal, &action, info, context);
+	} else if (action.handler == (void *)SIG_DFL) {
+		kept_end_program(signal);
+	}
+}
+
+/* --- exec --- */
+
+static bool is_ignored(const struct kept *kept)
+{
+	return kept_is_on(kept->signal) &&
+	       kept->program.handler == (void *)SIG_IGN;
+}
+
+void kept_exec_begins(void)
+{
+	EACH(kept)
+	if (is_ignored(kept))
+		sys_signal_action(kept->signal, &kept->program, NULL);
+}
+
+void kept_exec_failed(void)
+{
+	EACH(kept)
+	if (is_ignored(kept))
+		establish(kept, NULL);
+}

@@ -1,0 +1,242 @@
+#include "runtime/log.h"
+
+#include "os/sys.h"
+#include "os/text.h"
+#include "os/trust.h"
+#include "runtime/config.h"
+
+#include <errno.h>
+#include <shim/format.h>
+#include <stdarg.h>
+
+#include <shim/banned.h>
+
+#define LOG_LINE 256
+
+static char waiting[2048];
+static uint32_t waiting_size;
+static struct shim_meta *target;
+/* Lines about settings, until log_speak(). */
+static char about_settings[2048];
+static uint32_t about_settings_size;
+
+/* What is standard error when the process begins, and the program may close. */
+static struct sys_status standard_error;
+static bool is_started;
+
+void log_start(void)
+{
+	if (is_started)
+		return;
+	is_started = true;
+	if (sys_get_status(2, &standard_error) < 0)
+		standard_error = (struct sys_status){ .mode = 0 };
+}
+
+/* Something else may have its number by now; and nobody waits for a reader. */
+static bool has_standard_error(void)
+{
+	struct sys_status now;
+
+	log_start();
+	return standard_error.mode != 0 && sys_get_status(2, &now) == 0 &&
+	       now.device == standard_error.device &&
+	       now.inode == standard_error.inode && sys_is_writable(2);
+}
+
+static void print(const char *text, uint32_t size)
+{
+	static const char name[] = "shim: ";
+	char memory[sizeof(name) + LOG_LINE];
+	struct text line;
+
+	if (!has_standard_error())
+		return;
+	text_init(&line, memory, sizeof(memory));
+	text_add(&line, name);
+	text_add_part(&line, text, size);
+	sys_write(2, line.start, line.length);
+}
+
+static void append(char *memory, uint32_t room, uint32_t *size,
+		   const char *line, uint32_t length)
+{
+	uint32_t at = __atomic_fetch_add(size, length, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < length && at + i < room; i++)
+		memory[at + i] = line[i];
+}
+
+static void put(const char *line, uint32_t length)
+{
+	if (target)
+		append(target->log, sizeof(target->log), &target->log_size,
+		       line, length);
+	else
+		append(waiting, sizeof(waiting), &waiting_size, line, length);
+	if (config.verbose[0] == '1')
+		print(line, length);
+}
+
+static void log_arguments(const char *format, va_list arguments)
+{
+	char memory[LOG_LINE];
+	struct text line;
+
+	text_init(&line, memory, sizeof(memory) - 1);
+	for (; *format; format++) {
+		if (format[0] == '%' && format[1] == 's') {
+			text_add(&line, va_arg(arguments, const char *));
+			format++;
+		} else {
+			text_add_part(&line, format, 1);
+		}
+	}
+	memory[line.length++] = '\n';
+	put(memory, (uint32_t)line.length);
+}
+
+void log_line(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_arguments(format, arguments);
+	va_end(arguments);
+}
+
+uint32_t log_end(void)
+{
+	return target ? target->log_size : waiting_size;
+}
+
+static uint32_t smaller(size_t a, size_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+void log_about_setting(uint32_t since)
+{
+	const char *text = target ? target->log : waiting;
+	uint32_t end = target ? smaller(target->log_size, sizeof(target->log)) :
+				smaller(waiting_size, sizeof(waiting));
+
+	if (since < end)
+		append(about_settings, sizeof(about_settings),
+		       &about_settings_size, text + since, end - since);
+}
+
+void log_setting(const char *format, ...)
+{
+	uint32_t since = log_end();
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_arguments(format, arguments);
+	va_end(arguments);
+	log_about_setting(since);
+}
+
+/* profrun prints the log at the end; `profrun record` has become the program. */
+static bool is_to_speak(void)
+{
+	const char *speaker = config.speak;
+
+	if (config.verbose[0] == '1')
+		return false;
+	return config.dir[0] != '/' ||
+	       text_read_decimal(&speaker) == (uint64_t)sys_getpid();
+}
+
+static void print_lines(const char *text, uint32_t size)
+{
+	uint32_t length;
+
+	for (uint32_t at = 0; at < size; at += length) {
+		length = 0;
+		while (at + length < size && text[at + length++] != '\n')
+			continue;
+		print(text + at, length);
+	}
+}
+
+void log_speak(void)
+{
+	if (is_to_speak())
+		print_lines(about_settings, smaller(about_settings_size,
+						    sizeof(about_settings)));
+	about_settings_size = 0;
+}
+
+void log_error(const char *format, const char *name, int error)
+{
+	char memory[224];
+	struct text line;
+
+	text_init(&line, memory, sizeof(memory));
+	for (; *format; format++) {
+		if (format[0] == '%' && format[1] == 's') {
+			text_add(&line, name);
+			format++;
+		} else {
+			text_add_part(&line, format, 1);
+		}
+	}
+	log_line("%s: %s", memory, log_reason(error));
+}
+
+void log_to(struct shim_meta *meta)
+{
+	target = meta;
+	if (meta && waiting_size > 0) {
+		uint32_t size = waiting_size < sizeof(waiting) ?
+					waiting_size :
+					(uint32_t)sizeof(waiting);
+
+		append(meta->log, sizeof(meta->log), &meta->log_size, waiting,
+		       size);
+		waiting_size = 0;
+	}
+}
+
+const char *log_waiting(size_t *size)
+{
+	*size = waiting_size < sizeof(waiting) ? waiting_size : sizeof(waiting);
+	return waiting;
+}
+
+void log_give_up(void)
+{
+	size_t size;
+	const char *text = log_waiting(&size);
+
+	if (config.verbose[0] != '1')
+		print_lines(text, (uint32_t)size);
+	waiting_size = 0;
+	about_settings_size = 0;
+}
+
+const char *log_reason(int error)
+{
+	if (trust_reason(error))
+		return trust_reason(error);
+	switch (-error) {
+	case ENOSPC: return "no space left on the device";
+	case EDQUOT: return "the disk quota is used up";
+	case EFBIG: return "the file size limit (RLIMIT_FSIZE) is reached";
+	case ENOMEM: return "no memory or address space left (RLIMIT_AS?)";
+	case EACCES: return "permission denied";
+	case EPERM: return "not permitted";
+	case EROFS: return "the file system is read-only";
+	case ENOENT: return "no such file or directory";
+	case ENOTDIR: return "not a directory";
+	case EEXIST: return "it exists already";
+	case EMFILE: return "too many open files in this process";
+	case ENFILE: return "too many open files in the system";
+	case ENAMETOOLONG: return "the name is too long";
+	case ELOOP: return "a symbolic link";
+	case EAGAIN: return "resources are exhausted for now";
+	case EIO: return "input/output error";
+	default: return "unexpected error";
+	}
+}

@@ -1,0 +1,42 @@
+/*
+ * What the program says for its timeline goes to whoever keeps one.
+ */
+#include "runtime/contract.h"
+#include "runtime/events.h"
+
+#define SHIM_MARKS_ARE_HERE
+#include <shim/heap.h>
+#include <shim/mark.h>
+#include <shim/trace.h>
+
+#include <shim/banned.h>
+
+enum shim_result shim_mark_tell(enum shim_mark_kind kind, const char *text,
+				uint64_t bits)
+{
+	ENTRY_ASYNC();
+	if (!text || (unsigned)kind > SHIM_COUNTER)
+		return SHIM_E_INVALIDARG;
+	RAISE(marked, kind, text, bits);
+	return SHIM_OK;
+}
+
+enum shim_result shim_trace_switch(int is_on)
+{
+	ENTRY_ASYNC();
+	RAISE(trace_switched, is_on != 0);
+	return SHIM_OK;
+}
+
+enum shim_result shim_heap_look(uint32_t *number)
+{
+	uint32_t taken = 0;
+
+	ENTRY_ASYNC();
+	if (events_counts.heap_asked == 0)
+		return SHIM_S_FALSE;
+	RAISE(heap_asked, &taken);
+	if (number)
+		*number = taken;
+	return taken ? SHIM_OK : SHIM_E_FAIL;
+}

@@ -1,0 +1,240 @@
+/*
+ * Blocks are allocated before they are mapped, because a store into a hole of a full
+ * disk would be a SIGBUS in the program.
+ */
+#include "runtime/record_file.h"
+
+#include "os/directory.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "os/trust.h"
+#include "runtime/hole.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#include <shim/banned.h>
+
+#define NAME_SIZE 48
+
+/* They stay as long as the process. */
+struct record_file {
+	const struct directory *directory;
+	uint64_t device, inode;		/* the file that was made */
+	uint64_t end;
+	unsigned user;
+	char name[NAME_SIZE];
+};
+
+#define ROOM 4096
+
+/* Small pieces of memory that is never given back. */
+static void *take(size_t size)
+{
+	static char *next;
+	static size_t left;
+	void *memory;
+
+	if (left < size) {
+		if (sys_map(ROOM, &memory) < 0)
+			return NULL;
+		next = memory;
+		left = ROOM;
+	}
+	memory = next;
+	next += size;
+	left -= size;
+	return memory;
+}
+
+/* Growing past RLIMIT_FSIZE would send the program a SIGXFSZ. */
+static int check_size(uint64_t end)
+{
+	uint64_t limit;
+
+	if (sys_limit(RLIMIT_FSIZE, &limit) == 0 && end > limit)
+		return -EFBIG;
+	return 0;
+}
+
+/* --- the file that was made --- */
+
+/* O_NONBLOCK: it could be a FIFO by now. */
+static int open_in(const struct record_file *file, int flags)
+{
+	int directory = directory_open(file->directory), fd;
+
+	if (directory < 0)
+		return directory;
+	fd = sys_open_at(directory, file->name,
+			 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+			 0600);
+	sys_close(directory);
+	return fd;
+}
+
+static int remember(int fd, struct record_file *file)
+{
+	struct sys_status status;
+	int r = sys_get_status(fd, &status);
+
+	if (r < 0)
+		return r;
+	file->device = status.device;
+	file->inode = status.inode;
+	file->user = status.user;
+	return 0;
+}
+
+static int check(int fd, const struct record_file *file)
+{
+	struct sys_status status;
+	int r = sys_get_status(fd, &status);
+
+	if (r == 0)
+		r = trust_file(&status);
+	if (r < 0)
+		return r;
+	if (status.device != file->device || status.inode != file->inode ||
+	    status.user != file->user)
+		return -TRUST_REPLACED;
+	return status.size < file->end ? -TRUST_SHORTENED : 0;
+}
+
+static int open_again(const struct record_file *file, int flags)
+{
+	int fd = open_in(file, flags), r;
+
+	if (fd < 0)
+		return fd;
+	r = check(fd, file);
+	if (r < 0)
+		sys_close(fd);
+	return r < 0 ? r : fd;
+}
+
+/* The name is free for the next try. */
+static void remove_file(const struct record_file *file)
+{
+	int directory = directory_open(file->directory);
+
+	if (directory < 0)
+		return;
+	sys_remove_at(directory, file->name);
+	sys_close(directory);
+}
+
+/* --- mapping --- */
+
+static int map_part(int fd, struct record_file *file, size_t size,
+		    void **memory)
+{
+	int r = sys_allocate(fd, file->end, size);
+
+	if (r == 0)
+		r = sys_map_file(fd, file->end, size, memory);
+	if (r < 0)
+		return r;
+	hole_watch(*memory, size, file->name);
+	file->end += size;
+	return 0;
+}
+
+static int create(struct record_file *file, size_t size, void **memory)
+{
+	int fd, r = check_size(size);
+
+	if (r < 0)
+		return r;
+	fd = open_in(file, O_RDWR | O_CREAT | O_EXCL);
+	if (fd < 0)
+		return fd;
+	r = remember(fd, file);
+	if (r == 0)
+		r = map_part(fd, file, size, memory);
+	sys_close(fd);
+	if (r < 0)
+		remove_file(file);
+	return r;
+}
+
+int record_file_extend(struct record_file *file, size_t size, void **memory)
+{
+	int fd, r = check_size(file->end + size);
+
+	if (r < 0)
+		return r;
+	fd = open_again(file, O_RDWR);
+	if (fd < 0)
+		return fd;
+	r = map_part(fd, file, size, memory);
+	sys_close(fd);
+	return r;
+}
+
+int record_file_create(const struct directory *directory, const char *name,
+		       size_t size, struct record_file **made, void **memory)
+{
+	static struct record_file *next;
+	struct record_file *file = next ? next : take(sizeof(*file));
+	struct text text;
+	int r;
+
+	next = file;
+	if (!file)
+		return -ENOMEM;
+	file->directory = directory;
+	file->end = 0;
+	text_init(&text, file->name, sizeof(file->name));
+	text_add(&text, name);
+	r = create(file, size, memory);
+	if (r == 0) {
+		*made = file;
+		next = NULL;
+	}
+	return r;
+}
+
+uint64_t record_file_end(const struct record_file *file)
+{
+	return file->end;
+}
+
+/* --- what does not stay mapped --- */
+
+static int write_all(int fd, uint64_t offset, const char *at, size_t size)
+{
+	long r;
+
+	while (size > 0) {
+		r = sys_write_at(fd, at, size, offset);
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -ENOSPC;
+		at += r;
+		offset += (uint64_t)r;
+		size -= (size_t)r;
+	}
+	return 0;
+}
+
+int record_file_write(struct record_file *file, uint64_t offset,
+		      const void *memory, size_t size)
+{
+	uint64_t end = offset + size;
+	int fd, r = check_size(end);
+
+	if (r < 0)
+		return r;
+	fd = open_again(file, O_WRONLY);
+	if (fd < 0)
+		return fd;
+	r = write_all(fd, offset, memory, size);
+	sys_close(fd);
+	if (r == 0 && file->end < end)
+		file->end = end;
+	return r;
+}

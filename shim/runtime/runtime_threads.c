@@ -1,0 +1,155 @@
+#include "runtime/runtime_threads.h"
+
+#include "arch.h"
+#include "dispatch/slow_hook.h"
+#include "edge/edge.h"
+#include "module/detach.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <shim/banned.h>
+
+struct start {
+	void (*call)(void *argument);
+	void *argument;
+	struct module *module;
+	const char *name;
+	uint32_t runs;	/* the thread has read this */
+};
+
+/*
+ * All but the two that libc sends its own threads (32: cancel, 33: setuid on every
+ * thread): with 33 blocked here, the program's setuid would never return.  And but
+ * SIGTRAP: code with lines may run here, and the loader, which is waited for, too.
+ */
+#define OWN_SIGNALS (~(3ull << 31 | 1ull << (SIGTRAP - 1)))
+
+void own_thread_ends(struct thread *self)
+{
+	struct module *module = __atomic_exchange_n(&self->module, NULL,
+						    __ATOMIC_ACQ_REL);
+
+	if (module)
+		detach_look_again();
+}
+
+static void *run(void *argument)
+{
+	struct start *start = argument;
+	void (*call)(void *) = start->call;
+	struct thread *self;
+
+	sys_restore_signals(OWN_SIGNALS);
+	argument = start->argument;
+	if (start->name)
+		sys_name_thread(start->name);
+	self = thread_get_own();
+	if (self)
+		self->module = start->module;
+	__atomic_store_n(&start->runs, self ? 1 : 2, __ATOMIC_RELEASE);
+	sys_wake(&start->runs);
+	/* Unknown, it would not keep its module from being unmapped. */
+	if (!self)
+		return NULL;
+	if (arch_call_guarded((void (*)(void))call, (uintptr_t)argument, 0, 0,
+			      0, 0))
+		events_thread_threw(self->module);
+	/* Not before its destructors have run, which may be the module's. */
+	if (!edge_thread_is_watched())
+		own_thread_ends(self);
+	return NULL;
+}
+
+static int create(struct start *start, size_t stack_size)
+{
+	typedef int (*create_function)(pthread_t *, const pthread_attr_t *,
+				       void *(*)(void *), void *);
+	create_function real = (create_function)edge_next("pthread_create");
+	pthread_attr_t attributes;
+	pthread_t thread;
+	uint64_t signals;
+	int r;
+
+	if (!real || pthread_attr_init(&attributes) != 0)
+		return -ENOSYS;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	if (stack_size != 0)
+		pthread_attr_setstacksize(&attributes, stack_size);
+	/* It begins with our mask; it must not take a signal before it has its
+	 * own. */
+	r = sys_block_signals(&signals);
+	if (r == 0) {
+		r = -real(&thread, &attributes, run, start);
+		sys_restore_signals(signals);
+	}
+	pthread_attr_destroy(&attributes);
+	return r;
+}
+
+int own_start(void (*call)(void *argument), void *argument, size_t stack_size,
+	      struct module *module, const char *name)
+{
+	struct start start = { call, argument, module, name, 0 };
+	int r = create(&start, stack_size);
+
+	if (r < 0)
+		return r;
+	while (__atomic_load_n(&start.runs, __ATOMIC_ACQUIRE) == 0)
+		sys_wait(&start.runs, 0, 0);
+	return start.runs == 1 ? 0 : -ENOMEM;
+}
+
+struct search {
+	const struct module *module;
+	int pid;
+};
+
+/* Not counted but looked for: threads end in many ways, and a forked child has
+ * none of them. */
+static bool is_not_of(struct thread *thread, void *argument)
+{
+	const struct search *search = argument;
+
+	return !(thread->state & THREAD_OWN) ||
+	       __atomic_load_n(&thread->module, __ATOMIC_ACQUIRE) !=
+		       search->module ||
+	       !sys_is_alive(search->pid, (int)thread->tid);
+}
+
+bool own_has_threads(const struct module *module)
+{
+	struct search search = { module, sys_getpid() };
+
+	return !thread_each(is_not_of, &search);
+}
+
+static struct module *calling_module(void)
+{
+	const struct thread *self = thread_current;
+
+	if (!self)
+		return NULL;
+	if (self->state & THREAD_INIT)
+		return self->module;
+	/* Also on a thread of ours: attach_complete comes on one. */
+	if (self->guard)
+		return self->guard->handle->module;
+	if (frame_answers(self))
+		return frame_get_handle(self)->module;
+	return self->state & THREAD_OWN ? self->module : NULL;
+}
+
+enum shim_result shim_thread_create(void (*call)(void *argument),
+				    void *argument)
+{
+	ENTRY_TRIGGERS();
+	if (!call)
+		return SHIM_E_INVALIDARG;
+	return own_start(call, argument, 0, calling_module(), NULL) < 0 ?
+		       SHIM_E_OUTOFMEMORY :
+		       SHIM_OK;
+}

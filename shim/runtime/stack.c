@@ -1,0 +1,125 @@
+/*
+ * What the system knows of the calling task's stacks.
+ */
+#include "arch.h"
+#include "os/maps.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/state.h"
+
+#include "runtime/thread.h"
+
+#include <shim/record.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+
+#include <shim/banned.h>
+
+struct request {
+	uintptr_t sp, low, high;
+	uintptr_t gap;		/* end of the mapping below */
+	bool found, grows;
+};
+
+static bool each(const struct map *map, void *argument)
+{
+	struct request *request = argument;
+
+	if (request->sp >= map->end) {
+		request->gap = map->end;
+		return true;
+	}
+	if (request->sp >= map->start) {
+		request->found = true;
+		request->low = map->start;
+		request->high = map->end;
+		request->grows = text_equal(map->path, "[stack]");
+	}
+	return false;
+}
+
+/* With many threads there are many mappings; what lies below one matters for the
+ * first thread's stack alone. */
+static void find(struct request *request)
+{
+	char name[64];
+
+	request->found = maps_find(request->sp, &request->low, &request->high,
+				   name) == 0 && !text_equal(name, "[stack]");
+	if (!request->found)
+		maps_read(each, request);
+}
+
+static int look(void *argument)
+{
+	struct request *request = argument;
+	uint64_t limit;
+	uintptr_t block = arch_thread_pointer();
+
+	find(request);
+	if (!request->found)
+		return 0;
+	/* The kernel makes one mapping of a thread's stack and whatever was put
+	 * right above it. */
+	if (!request->grows) {
+		if (block > request->sp && block < request->high)
+			request->high = (block & ~4095ul) + 4096;
+		return 0;
+	}
+	/* The first thread's stack grows on demand. */
+	if (sys_limit(RLIMIT_STACK, &limit) < 0 ||
+	    limit >= request->high - request->gap)
+		request->low = request->gap;
+	else
+		request->low = request->high - limit;
+	return 0;
+}
+
+/* The memory of a thread's own stack stays for as long as the thread runs: libc
+ * has put its control block there, and the kernel its gifts for the first. */
+bool stack_is_own(uintptr_t low, uintptr_t high)
+{
+	static uintptr_t known;
+	uintptr_t gift = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (gift == 0) {
+		gift = getauxval(AT_RANDOM);
+		__atomic_store_n(&known, gift, __ATOMIC_RELAXED);
+	}
+	return arch_thread_pointer() - low < high - low ||
+	       gift - low < high - low;
+}
+
+/* Apart from what is above, and jumped to: there may be little stack. */
+static __attribute__((noinline)) enum shim_stack
+find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	struct request request = { .sp = sp };
+
+	state_slowly(look, &request);
+	if (request.found) {
+		*low = request.low;
+		*high = request.high;
+	} else {
+		*low = sp > (4ul << 20) ? (sp - (4ul << 20)) & ~4095ul : 0;
+		*high = (sp & ~4095ul) + (64ul << 10);
+	}
+	return SHIM_STACK_THREAD;
+}
+
+static __attribute__((noinline)) bool
+is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	bool in_use = false;
+
+	/* The kernel tells by the stack pointer, so ask on this stack. */
+	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
+	       sp - *low < *high - *low;
+}
+
+enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	if (is_on_signal_stack(sp, low, high))
+		return SHIM_STACK_SIGNAL;
+	return find_thread_stack(sp, low, high);
+}

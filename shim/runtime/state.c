@@ -1,0 +1,307 @@
+#include "runtime/state.h"
+
+#include "arch.h"
+#include "dispatch/callspec.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "inspect/code_cache.h"
+#include "module/builtin_list.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
+#include "runtime/record.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+/* hooks/builtin.c */
+int builtin_start(const char *profile);
+
+static enum state state;
+static bool main_started;
+static int lock_owner; /* tid, 0: free, -tid: that thread is forking */
+static int lock_before; /* the owner it was taken from */
+static int lock_waiters; /* asleep until it is free */
+static char stack[65536] __attribute__((aligned(64)));
+
+enum state state_get(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+bool state_main_started(void)
+{
+	return __atomic_load_n(&main_started, __ATOMIC_ACQUIRE);
+}
+
+void state_begin_main(void)
+{
+	__atomic_store_n(&main_started, true, __ATOMIC_RELEASE);
+}
+
+#define MONOTONIC 1
+#define FORK_NS	  250000000u /* it may not get a processor for as long */
+#define YIELDS	  32
+#define SLEEP_MS  250
+
+/* Thousands of threads that yield to each other get nowhere. */
+static void wait_a_little(int owner, unsigned yields)
+{
+	if (yields < YIELDS) {
+		sys_yield();
+		return;
+	}
+	__atomic_add_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
+	sys_wait((uint32_t *)&lock_owner, (uint32_t)owner, SLEEP_MS);
+	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * A thread that forks keeps the others out only so that its child finds
+ * everything whole.  It may be waiting for what one of them has, in libc, and so
+ * they do not wait for ever.  Apart: new call paths come by with little stack.
+ */
+static __attribute__((noinline)) void wait_for_lock(int self, int before)
+{
+	uint64_t begin_ns, now_ns;
+	unsigned yields = 0;
+
+	sys_time_ns(MONOTONIC, &begin_ns);
+	do {
+		sys_time_ns(MONOTONIC, &now_ns);
+		if (before != -self &&
+		    (before >= 0 || now_ns - begin_ns < FORK_NS)) {
+			wait_a_little(before, yields++);
+			before = 0;
+		}
+	} while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
+					      __ATOMIC_ACQUIRE,
+					      __ATOMIC_RELAXED));
+	lock_before = before;
+}
+
+static void lock(int self)
+{
+	int before = 0;
+
+	if (__atomic_compare_exchange_n(&lock_owner, &before, self, false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		lock_before = 0;
+	else
+		wait_for_lock(self, before);
+}
+
+static void wake_a_waiter(void)
+{
+	if (__atomic_load_n(&lock_waiters, __ATOMIC_SEQ_CST) > 0)
+		sys_wake_one((uint32_t *)&lock_owner);
+}
+
+/* In this order: who falls asleep sees the new owner, or is seen here. */
+static void unlock(int to)
+{
+	__atomic_store_n(&lock_owner, to, __ATOMIC_SEQ_CST);
+	wake_a_waiter();
+}
+
+static inline __attribute__((always_inline)) int
+do_quietly(int (*work)(void *argument), void *argument)
+{
+	int self = sys_gettid(), r;
+
+	if (self <= 0)
+		return -EPERM;
+	if (__atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == self) {
+		r = work(argument);
+	} else {
+		lock(self);
+		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
+		/* A handler of the thread that forks. */
+		unlock(lock_before == -self ? -self : 0);
+	}
+	return r;
+}
+
+int state_quietly(int (*work)(void *argument), void *argument)
+{
+	return do_quietly(work, argument);
+}
+
+/* With no frame more than it takes: new call paths come by with little stack. */
+int state_slowly(int (*work)(void *argument), void *argument)
+{
+	uint64_t signals;
+	int r;
+
+	if (sys_is_forbidden())
+		return -EPERM;
+	r = sys_block_signals(&signals);
+	if (r < 0)
+		return r;
+	r = do_quietly(work, argument);
+	sys_restore_signals(signals);
+	return r;
+}
+
+void state_fork_begins(void)
+{
+	int self = sys_is_forbidden() ? 0 : sys_gettid();
+
+	if (self > 0 &&
+	    __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) != -self) {
+		uint64_t signals;
+
+		/* Nobody may see it held by a thread that does not work. */
+		if (sys_block_signals(&signals) < 0)
+			return;
+		lock(self);
+		unlock(-self);
+		sys_restore_signals(signals);
+	}
+}
+
+void state_fork_ended(void)
+{
+	int self = sys_is_forbidden() ? 0 : sys_gettid(), held = -self;
+
+	if (self > 0 &&
+	    __atomic_compare_exchange_n(&lock_owner, &held, 0, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		wake_a_waiter();
+}
+
+bool state_forked(void)
+{
+	lock_waiters = 0;
+	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
+}
+
+bool state_is_held(void)
+{
+	return __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == sys_gettid();
+}
+
+static bool starts_builtins;
+
+bool state_starts_builtins(void)
+{
+	return starts_builtins;
+}
+
+struct late_start {
+	const char *profile;
+	int result;
+};
+
+static int start_late(void *argument)
+{
+	struct late_start *late = argument;
+	size_t size = text_length(late->profile) + 1;
+	char *copy = known_allocate(size);	/* it stays: they point into it */
+
+	late->result = -3;
+	if (!copy)
+		return -ENOMEM;
+	__builtin_memcpy(copy, late->profile, size);
+	starts_builtins = true;
+	late->result = builtin_start(copy);
+	starts_builtins = false;
+	if (late->result == 0) {
+		callspec_start();
+		plan_update();
+	}
+	return 0;
+}
+
+int state_start_builtin(const char *profile)
+{
+	struct late_start late = { .profile = profile, .result = -3 };
+
+	state_slowly(start_late, &late);
+	return late.result;
+}
+
+/* Whoever runs a program with another's rights is not to see into it. */
+static bool is_privileged(void)
+{
+	bool differs = true;
+	int r = sys_identity(&differs);
+
+	if (r < 0) {
+		log_error("nothing is recorded: cannot tell %s",
+			  "whose rights the program has", r);
+		log_give_up();
+	}
+	return differs || getauxval(AT_SECURE) != 0;
+}
+
+static void read_settings(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	log_start();
+	if (!is_privileged())
+		config_read();
+	else
+		config.disable[0] = '1';
+}
+
+bool state_wants_modules(void)
+{
+	read_settings();
+	return config.disable[0] != '1' && profile_has_modules();
+}
+
+static int start(void *unused)
+{
+	enum state next = STATE_OFF;
+	int r;
+
+	(void)unused;
+	if (state_get() != STATE_LOADED)
+		return 0;
+	read_settings();
+	if (config.disable[0] != '1') {
+		callspec_configure();
+		clock_start();
+		r = record_start();
+		if (r == 0) {
+			image_scan();
+			starts_builtins = true;
+			r = profile_start();
+			starts_builtins = false;
+			callspec_start();
+		}
+		if (r == 0)
+			next = STATE_RUNNING;
+	}
+	table_start();
+	if (next == STATE_RUNNING)
+		plan_update();
+	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void state_start(void)
+{
+	int r = state_slowly(start, NULL);
+
+	if (state_get() == STATE_LOADED) {
+		/* Not even signals could be blocked: nothing of ours would
+		 * work, and the table must lead somewhere. */
+		log_error("nothing is recorded: %s fails", "a system call", r);
+		log_give_up();
+		table_start();
+		__atomic_store_n(&state, STATE_OFF, __ATOMIC_RELEASE);
+	}
+}

@@ -1,0 +1,598 @@
+#define _GNU_SOURCE
+#include "sampling/sample.h"
+
+#include "arch.h"
+#include "coverage/sigtrap.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "sampling/snapshot.h"
+
+#include <errno.h>
+#include <shim/record.h>
+#include <shim/sampling.h>
+#include <ucontext.h>
+
+#include <shim/banned.h>
+
+#define SIGNAL_LAST 64
+#define SIGNAL_FIRST 60
+#define FREQUENCY_FIRST_HZ 100
+#define MONOTONIC 1
+#define MONOTONIC_COARSE 6
+#define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
+
+int sample_signal;
+struct sys_action sample_program_action;
+
+static struct shim_handle *owner;
+static uint32_t mode, frequency_hz;
+static struct shim_sample_counts counts;
+static char ours;	/* its address is our timers' value */
+static bool is_asked;	/* snapshots of other threads are wanted */
+
+static void count(uint64_t *counter, uint64_t many)
+{
+	__atomic_add_fetch(counter, many, __ATOMIC_RELAXED);
+}
+
+/* --- where there is too little stack --- */
+
+/*
+ * A signal takes some kilobytes (with AVX-512, 3.5) of whatever stack is in use.
+ * Threads of libc have room for that, those made by hand may not.  A thread
+ * without a signal stack gets one of ours then, which the program does not see
+ * (edge/signals.c); with one, our handler uses that, as any other would.
+ */
+#define STACK_IS_SMALL (32u << 10)
+#define SIGNAL_STACK_SIZE (64u << 10)
+#define LIBC_STACK_MAX (1ul << 30)
+
+static bool has_small_stacks;
+
+static bool make_signal_stack(struct thread *self)
+{
+	if (!self->signal_stack)
+		self->signal_stack = shim_memory(SIGNAL_STACK_SIZE);
+	return self->signal_stack != NULL;
+}
+
+static void use_signal_stack(struct thread *self)
+{
+	uintptr_t low, high;
+	bool in_use;
+
+	if (sys_signal_stack(&low, &high, &in_use) == 0 && low == high &&
+	    make_signal_stack(self))
+		sys_set_signal_stack(self->signal_stack, SIGNAL_STACK_SIZE);
+}
+
+/* What the kernel will go back to. */
+static void use_signal_stack_after(struct thread *self, ucontext_t *context)
+{
+	if (!(context->uc_stack.ss_flags & SS_DISABLE) ||
+	    !make_signal_stack(self))
+		return;
+	context->uc_stack = (stack_t){ .ss_sp = self->signal_stack,
+				       .ss_size = SIGNAL_STACK_SIZE };
+}
+
+void sample_stack_after(ucontext_t *context)
+{
+	if (has_small_stacks && thread_current)
+		use_signal_stack_after(thread_current, context);
+}
+
+/* libc puts a thread's control block at the upper end of its stack. */
+static bool may_be_small(void)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t low, high;
+
+	if (arch_thread_pointer() - sp < LIBC_STACK_MAX ||
+	    sys_gettid() == sys_getpid())
+		return false;
+	shim_stack_find(sp, &low, &high);
+	return high - low < STACK_IS_SMALL;
+}
+
+void sample_stack_created(size_t size)
+{
+	if ((sample_signal == 0 && !trap_is_on()) || size >= STACK_IS_SMALL)
+		return;
+	has_small_stacks = true;
+	if (thread_current)
+		use_signal_stack(thread_current);
+}
+
+bool sample_is_our_stack(const void *low)
+{
+	return low && thread_current && low == thread_current->signal_stack;
+}
+
+/* --- a sample --- */
+
+typedef void (*plain_handler)(int signal);
+typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
+
+/* Somebody has sent the program a signal that it, too, could have chosen. */
+static void hand_on(int signal, siginfo_t *info, void *context)
+{
+	struct sys_action action = sample_program_action;
+
+	if (hidden_blocked() & hidden_bit(signal)) {
+		hidden_pend(signal);
+		return;
+	}
+	if (action.handler == (void *)SIG_IGN)
+		return;
+	if (action.handler == (void *)SIG_DFL) {
+		sys_signal_action(signal, &action, NULL);
+		sys_signal_thread(signal);
+		sys_block_signal(signal, false);
+		return;
+	}
+	if (action.flags & SA_SIGINFO)
+		((full_handler)action.handler)(signal, info, context);
+	else
+		((plain_handler)action.handler)(signal);
+}
+
+static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
+{
+	const void *outer = self->sample_context;
+
+	count(&counts.accepted, weight);
+	self->sample_context = context;
+	RAISE(sample_hit, ARCH_CONTEXT_IP(context), context, weight);
+	self->sample_context = outer;
+}
+
+/*
+ * Callbacks may take longer than the time between two samples, and the program
+ * would not come on any more.  They get half of a thread's time; what comes
+ * before they may again counts for the next sample.
+ */
+static void raise_in_turn(struct thread *self, ucontext_t *context,
+			  uint32_t weight)
+{
+	uint64_t begin_ns = 0, end_ns = 0;
+	uint64_t share_ns = weight * (uint64_t)(500000000u / frequency_hz);
+
+	weight += self->sample_weight;
+	if (self->sample_debt_ns > share_ns) {
+		self->sample_debt_ns -= share_ns;
+		self->sample_weight = weight;
+		return;
+	}
+	self->sample_weight = 0;
+	sys_time_ns(MONOTONIC, &begin_ns);
+	raise_hit(self, context, weight);
+	if (sys_time_ns(MONOTONIC, &end_ns) == 0 && end_ns > begin_ns)
+		self->sample_debt_ns = end_ns - begin_ns;
+}
+
+static void take(ucontext_t *context, uint32_t weight)
+{
+	struct thread *self = thread_current;
+
+	count(&counts.sent, weight);
+	count(&counts.received, weight);
+	count(&counts.signals, 1);
+	if (!self || __atomic_load_n(&mode, __ATOMIC_RELAXED) ==
+			     SHIM_SAMPLE_NONE) {
+		count(&counts.lost, weight);
+		return;
+	}
+	if (has_small_stacks)
+		use_signal_stack_after(self, context);
+	/* The other clocks' timers are not looked at more often than that. */
+	if (mode == SHIM_SAMPLE_REAL)
+		raise_in_turn(self, context, weight);
+	else
+		raise_hit(self, context, weight);
+	if (resume_call(self, context))
+		count(&counts.resumed, 1);
+}
+
+/* To whoever has asked for a snapshot of this thread. */
+static void show(ucontext_t *context)
+{
+	struct thread *self = thread_current;
+
+	if (!self)
+		return;
+	if (has_small_stacks)
+		use_signal_stack_after(self, context);
+	snapshot_answer(self, context);
+	resume_call(self, context);
+}
+
+static void handle(int signal, siginfo_t *info, void *context)
+{
+	int *error = thread_current ? thread_current->error : &errno;
+	int before = *error;
+
+	/* Callbacks have lines. */
+	if (trap_is_on())
+		sys_block_signal(SIGTRAP, false);
+	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
+		take(context, 1 + (uint32_t)info->si_overrun);
+	else if (info->si_code == SI_QUEUE &&
+		 info->si_value.sival_ptr == &snapshot_value)
+		show(context);
+	else
+		hand_on(signal, info, context);
+	*error = before;
+}
+
+/* --- timers; the state lock is held --- */
+
+static void remove_timer(struct thread *thread)
+{
+	if (!thread->has_timer)
+		return;
+	thread->has_timer = false;
+	sys_timer_delete(thread->timer);
+}
+
+/* How far apart the kernel's ticks are; 0: not known. */
+static uint64_t tick_ns(void)
+{
+	static uint64_t ns;
+
+	if (ns == 0 && sys_clock_resolution(MONOTONIC_COARSE, &ns) < 0)
+		ns = 0;
+	return ns;
+}
+
+/*
+ * The first sample is taken after any part of a period: else what takes less than a
+ * period, of a thread or process, would never be found, however many there are.
+ * Timers of processor time are looked at by ticks only, the last of which is half a
+ * tick before the end, on average: so much earlier it has to be.
+ */
+static uint64_t first_sample_ns(uint64_t period_ns)
+{
+	uint64_t any = clock_read() * 0x9e3779b97f4a7c15u >> 32;
+	uint64_t first_ns = 1 + any % period_ns, tick = tick_ns();
+
+	if (mode == SHIM_SAMPLE_REAL)
+		return first_ns;
+	if (period_ns <= tick || first_ns <= tick / 2)
+		return 1;
+	return first_ns - tick / 2;
+}
+
+static int set_timer(struct thread *thread)
+{
+	uint64_t period_ns;
+	int r = 0;
+
+	if (mode == SHIM_SAMPLE_NONE || (thread->state & THREAD_OWN))
+		return 0;
+	if (!thread->has_timer) {
+		r = sys_timer_make(mode == SHIM_SAMPLE_REAL ? MONOTONIC :
+							      PROCESSOR_TIME,
+				   (int)thread->tid, sample_signal, &ours,
+				   &thread->timer);
+		thread->has_timer = r == 0;
+	}
+	if (r == 0) {
+		period_ns = 1000000000u / frequency_hz;
+		r = sys_timer_set(thread->timer, first_sample_ns(period_ns),
+				  period_ns);
+	}
+	if (r < 0)
+		remove_timer(thread);
+	return r;
+}
+
+/* Threads that have ended without our seeing it are none. */
+static bool set_each(struct thread *thread, void *unused)
+{
+	int r;
+
+	(void)unused;
+	if (thread->state & THREAD_ENDED)
+		return true;
+	r = set_timer(thread);
+	if (r < 0 && sys_is_alive(sys_getpid(), (int)thread->tid)) {
+		count(&counts.timers_failed, 1);
+		log_error("the thread %s is not sampled", thread->name, r);
+	}
+	return true;
+}
+
+static bool remove_each(struct thread *thread, void *unused)
+{
+	(void)unused;
+	remove_timer(thread);
+	return true;
+}
+
+static int came(void *argument)
+{
+	return set_each(argument, NULL) ? 0 : -1;
+}
+
+static int gone(void *argument)
+{
+	remove_timer(argument);
+	return 0;
+}
+
+static bool is_on(void)
+{
+	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
+}
+
+bool sample_is_wanted(void)
+{
+	return is_on() || __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
+}
+
+void sample_thread_came(struct thread *thread)
+{
+	if ((!sample_is_wanted() && !trap_is_on()) ||
+	    (thread->state & THREAD_OWN))
+		return;
+	if (may_be_small())
+		use_signal_stack(thread);
+	if (!sample_is_wanted())
+		return;
+	/* Who made it may have kept the signal from it. */
+	hidden_thread_begins(0);
+	state_slowly(came, thread);
+}
+
+void sample_thread_gone(struct thread *thread)
+{
+	if (thread->has_timer)
+		state_slowly(gone, thread);
+}
+
+/* Its timers are the parent's. */
+void sample_forked(void)
+{
+	counts = (struct shim_sample_counts){ 0 };
+	sample_signal_block(false);
+	snapshot_forked();
+	resume_forked();
+	if (thread_current) {
+		thread_current->rests &= ~1u;
+		sample_thread_came(thread_current);
+	}
+}
+
+/*
+ * What is still pending would end the new program, which has no handler for it,
+ * and what is blocked would stay so in there.  The other threads' go with them.
+ * (In the child of a vfork, which has no timers, the record is the parent's.)
+ */
+static bool is_of_another(const struct thread *self)
+{
+	return !self || (int)self->tid != sys_gettid();
+}
+
+void sample_exec_begins(void)
+{
+	if (!sample_is_wanted())
+		return;
+	if (!is_of_another(thread_current)) {
+		sample_thread_gone(thread_current);
+		snapshot_close(thread_current);
+	}
+	/* Delivered here, if there is one. */
+	sample_signal_block(false);
+}
+
+void sample_exec_failed(void)
+{
+	if (!sample_is_wanted() || is_of_another(thread_current))
+		return;
+	snapshot_open(thread_current);
+	state_slowly(came, thread_current);
+}
+
+void sample_give_up(void)
+{
+	sample_signal_block(false);
+	mode = SHIM_SAMPLE_NONE;
+}
+
+void sample_signal_block(bool blocked)
+{
+	if (sample_is_wanted())
+		sys_block_signal(sample_signal, blocked);
+}
+
+/* Out of a handler of the program that ran while we went on with a call. */
+void sample_jumped(void)
+{
+	struct thread *self = thread_current;
+
+	if (!self || !(self->rests & 1))
+		return;
+	self->rests++;
+	sys_block_signal(sample_signal, false);
+}
+
+static int stop(void *unused)
+{
+	(void)unused;
+	mode = SHIM_SAMPLE_NONE;
+	thread_each(remove_each, NULL);
+	return 0;
+}
+
+void sample_stop(void)
+{
+	if (is_on())
+		state_slowly(stop, NULL);
+}
+
+/* --- who may --- */
+
+static int install(void *unused)
+{
+	struct sys_action action = {
+		.handler = (void *)handle,
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			 ARCH_HAS_RESTORER,
+		.restorer = arch_signal_return,
+		/* It writes to files of the recording. */
+		.mask = ~hidden_bit(SIGBUS),
+	};
+	struct sys_action before;
+
+	(void)unused;
+	for (int signal = SIGNAL_LAST; signal >= SIGNAL_FIRST; signal--) {
+		if (sys_signal_action(signal, NULL, &before) < 0)
+			continue;
+		if (before.handler != (void *)SIG_DFL)
+			continue;
+		if (sys_signal_action(signal, &action, NULL) < 0)
+			continue;
+		__atomic_store_n(&sample_signal, signal, __ATOMIC_RELEASE);
+		for (int other = 1; other <= SIGNAL_LAST; other++)
+			resume_watch_handlers_of(other);
+		return 0;
+	}
+	return -EBUSY;
+}
+
+int sample_signal_want(void)
+{
+	int r = 0;
+
+	if (ARCH_HAS_RESTORER == 0)
+		return -ENOSYS;
+	if (sample_signal == 0)
+		r = install(NULL);
+	if (r == 0)
+		__atomic_store_n(&is_asked, true, __ATOMIC_RELEASE);
+	return r;
+}
+
+static int enable(void *argument)
+{
+	struct shim_handle *handle_ = argument;
+
+	if (ARCH_HAS_RESTORER == 0) {
+		/* The program's calls would fail with EINTR. */
+		log_line("%s", "nothing is sampled: on this processor calls "
+			       "that are interrupted cannot be gone on with");
+		return -ENOSYS;
+	}
+	if (sample_signal == 0 && install(NULL) < 0)
+		return -EBUSY;
+	if (frequency_hz == 0)
+		frequency_hz = FREQUENCY_FIRST_HZ;
+	handle_->samples = true;
+	if (!owner)
+		owner = handle_;
+	return 0;
+}
+
+int sample_enable(struct shim_handle *handle_)
+{
+	return state_slowly(enable, handle_);
+}
+
+/* Builtin profilers begin with the lock held. */
+enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
+{
+	ENTRY_INIT_OF(handle);
+	return sample_enable(handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+/* The one that has waited longest. */
+void sample_handle_left(struct shim_handle *handle)
+{
+	handle->samples = false;
+	if (owner != handle)
+		return;
+	owner = NULL;
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->samples)
+			owner = h;
+	if (!owner) {
+		frequency_hz = FREQUENCY_FIRST_HZ;
+		stop(NULL);
+	}
+}
+
+/* --- the mode --- */
+
+struct change {
+	struct shim_handle *handle;
+	uint32_t mode, frequency_hz;
+};
+
+static bool is_real(uint32_t which)
+{
+	return which == SHIM_SAMPLE_REAL;
+}
+
+static int change_mode(void *argument)
+{
+	struct change *change = argument;
+	struct change before = { owner, mode, frequency_hz };
+	struct thread *self = thread_current;
+
+	if (owner != change->handle)
+		return -EPERM;
+	if (change->mode == SHIM_SAMPLE_NONE ||
+	    is_real(change->mode) != is_real(mode))
+		thread_each(remove_each, NULL);
+	frequency_hz = change->frequency_hz;
+	__atomic_store_n(&mode, change->mode, __ATOMIC_RELEASE);
+	if (self && set_timer(self) < 0) {
+		mode = before.mode;
+		frequency_hz = before.frequency_hz;
+		thread_each(remove_each, NULL);
+		thread_each(set_each, NULL);
+		return -EAGAIN;
+	}
+	thread_each(set_each, NULL);
+	return 0;
+}
+
+enum shim_result shim_profiler_set_sample_mode(struct shim_handle *handle,
+					       uint32_t mode_,
+					       uint32_t frequency_hz_)
+{
+	struct change change = { handle, mode_, frequency_hz_ };
+
+	ENTRY_ASYNC_OF(handle);
+	if (mode_ > SHIM_SAMPLE_THREAD || frequency_hz_ == 0)
+		return SHIM_E_INVALIDARG;
+	if (change.frequency_hz > SHIM_SAMPLE_FREQUENCY_MAX)
+		change.frequency_hz = SHIM_SAMPLE_FREQUENCY_MAX;
+	return state_slowly(change_mode, &change) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+enum shim_result shim_profiler_get_sample_mode(struct shim_handle *handle,
+					       uint32_t *mode_,
+					       uint32_t *frequency_hz_)
+{
+	ENTRY_ASYNC_OF(handle);
+	if (mode_)
+		*mode_ = mode;
+	if (frequency_hz_)
+		*frequency_hz_ = frequency_hz;
+	return owner == handle ? SHIM_OK : SHIM_S_FALSE;
+}
+
+enum shim_result shim_sample_counts(struct shim_sample_counts *counts_)
+{
+	ENTRY_ASYNC();
+	if (!counts_)
+		return SHIM_E_INVALIDARG;
+	*counts_ = counts;
+	return SHIM_OK;
+}

@@ -1,0 +1,345 @@
+/*
+ * Walks of the calling thread's stack (<shim/stack.h>).  They run on the stack
+ * for callbacks, so that it does not matter how much of the program's is left.
+ */
+#define _GNU_SOURCE
+#include "arch.h"
+#include "dispatch/call_sites.h"
+#include "image/image.h"
+#include "inspect/info.h"
+#include "os/sys.h"
+#include "runtime/contract.h"
+#include "runtime/events.h"
+#include "runtime/output.h"
+#include "sampling/snapshot.h"
+
+#include <shim/hooks.h>
+
+#include <shim/banned.h>
+
+/* What somebody says is a ucontext_t. */
+static bool begin_in(struct walk *walk, struct thread *self,
+		     const void *context)
+{
+	ucontext_t copy;
+
+	if (sys_peek(context, &copy, CONTEXT_SIZE_MIN) < 0)
+		return false;
+	walk_from_context(walk, &copy, self);
+	return walk->known != 0;
+}
+
+/* The interrupted place, or who called us. */
+static bool begin(struct walk *walk, struct thread *self, const void *context)
+{
+	if (self && self->sample_context &&
+	    (!context || context == self->sample_context)) {
+		walk_from_context(walk, self->sample_context, self);
+		return walk->known != 0;
+	}
+	if (context)
+		return begin_in(walk, self, context);
+	*walk = (struct walk){ .is_exact = true };
+	walk->known = ARCH_GET_OWN_REGISTERS(walk->registers);
+	if (walk->known == 0)
+		return false;
+	walk_begin(walk, self);
+	/* Our own code is not what anybody wants to see. */
+	while (image_is_ours(walk->registers[WALK_IP]))
+		if (!walk_step(walk))
+			return false;
+	return true;
+}
+
+bool snapshot_callers(const struct walk *walk, shim_function *functions,
+		      uint32_t room, uint32_t *count)
+{
+	struct shim_open_calls calls = {
+		.sp = walk->registers[WALK_SP],
+		.function = walk->function,
+		.room = room,
+		.functions = functions,
+	};
+
+	RAISE(calls_wanted, &calls);
+	*count = calls.count;
+	return calls.is_whole;
+}
+
+/* --- addresses --- */
+
+enum wanted { ADDRESSES, PARTS, FUNCTIONS };
+
+struct listing {
+	struct walk walk;
+	struct thread *self;
+	const void *context;
+	enum wanted wanted;
+	uint32_t count, total;
+	uintptr_t *addresses;
+};
+
+/* What is told beyond our room is only counted. */
+static bool add_callers(struct listing *listing)
+{
+	shim_function beyond[32];
+	bool has_room = listing->total < listing->count;
+	uint32_t count;
+	bool is_whole = snapshot_callers(
+		&listing->walk,
+		has_room ? listing->addresses + listing->total : beyond,
+		has_room ? listing->count - listing->total : 32, &count);
+
+	listing->total += count;
+	return is_whole;
+}
+
+static int list(void *argument)
+{
+	struct listing *listing = argument;
+	struct walk *walk = &listing->walk;
+	bool goes_on = true;
+
+	while (goes_on && listing->total < SHIM_STACK_DEPTH_MAX) {
+		uintptr_t address = walk->registers[WALK_IP];
+
+		goes_on = walk_step(walk);
+		if (listing->wanted != ADDRESSES)
+			address = walk->function;
+		if (listing->total < listing->count)
+			listing->addresses[listing->total] =
+				listing->wanted == FUNCTIONS && address != 0 ?
+					info_whole(address) :
+					address;
+		listing->total++;
+	}
+	if (listing->wanted != ADDRESSES && !goes_on && !walk->is_last &&
+	    add_callers(listing))
+		return SHIM_OK;
+	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
+}
+
+static enum shim_result list_stack(const void *context, enum wanted wanted,
+				   uint32_t count, uint32_t *total,
+				   uintptr_t *addresses)
+{
+	struct listing job = { .self = thread_current,
+			       .wanted = wanted,
+			       .count = count,
+			       .addresses = addresses };
+	int result;
+
+	if (!output_is_valid(count, addresses))
+		return SHIM_E_INVALIDARG;
+	if (!begin(&job.walk, job.self, context))
+		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
+	result = events_call_apart(job.self, list, &job);
+	if (total)
+		*total = job.total;
+	return (enum shim_result)result;
+}
+
+enum shim_result shim_stack_addresses(const void *context, uint32_t count,
+				      uint32_t *total, uintptr_t *addresses)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, ADDRESSES, count, total, addresses);
+}
+
+enum shim_result shim_stack_functions(const void *context, uint32_t count,
+				      uint32_t *total, shim_function *functions)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, FUNCTIONS, count, total, functions);
+}
+
+enum shim_result shim_stack_parts(const void *context, uint32_t count,
+				  uint32_t *total, shim_function *parts)
+{
+	ENTRY_ASYNC();
+	return list_stack(context, PARTS, count, total, parts);
+}
+
+/* --- snapshots --- */
+
+#define CALLBACK "of shim_do_stack_snapshot"
+
+static bool may_snapshot(const struct thread *self)
+{
+	const struct shim_handle *handle = NULL;
+
+	if (self && frame_answers(self))
+		handle = frame_get_handle(self);
+	else if (self && self->guard)
+		handle = self->guard->handle;
+	if (handle)
+		return handle->mask & SHIM_ENABLE_STACK_SNAPSHOT;
+	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+		if (h->mask & SHIM_ENABLE_STACK_SNAPSHOT)
+			return true;
+	return false;
+}
+
+struct snapshot {
+	struct walk walk;
+	const struct snapshot_request *request;	/* of another thread */
+	shim_snapshot_callback callback;
+	uint32_t flags;
+	void *client_data;
+	bool in_run;	/* the frame before was not instrumented */
+};
+
+static int is_hooked(void *function)
+{
+	return sites_has(*(const shim_function *)function);
+}
+
+/* Which function it is told as.  False: it belongs to the run before. */
+static bool find_told(struct snapshot *snapshot, shim_function *function)
+{
+	bool was_in_run = snapshot->in_run;
+
+	if (!(snapshot->flags & SHIM_SNAPSHOT_COALESCE))
+		return true;
+	snapshot->in_run = *function == 0 ||
+			   state_slowly(is_hooked, function) != 1;
+	if (!snapshot->in_run)
+		return true;
+	*function = 0;
+	return !was_in_run;
+}
+
+static enum shim_result tell(struct snapshot *snapshot, shim_function function,
+			     uint32_t known, const uintptr_t *registers)
+{
+	bool wants = snapshot->flags & SHIM_SNAPSHOT_REGISTER_CONTEXT;
+	struct shim_snapshot_context context = { .known = known };
+
+	if (function != 0)
+		function = info_whole(function);
+	if (!find_told(snapshot, &function))
+		return SHIM_OK;
+	for (unsigned i = 0; i < WALK_REGISTERS; i++)
+		context.registers[i] = known >> i & 1 ? registers[i] : 0;
+	return snapshot->callback(function, registers[WALK_IP],
+				  registers[WALK_SP],
+				  wants ? sizeof(context) : 0,
+				  wants ? &context : NULL,
+				  snapshot->client_data);
+}
+
+/* Where the walk could not go on: their registers are not known. */
+static int tell_callers(struct snapshot *snapshot)
+{
+	shim_function functions[SNAPSHOT_CALLERS_MAX];
+	uintptr_t registers[WALK_REGISTERS] = { 0 };
+	uint32_t count;
+	bool is_whole = snapshot_callers(&snapshot->walk, functions,
+					 SNAPSHOT_CALLERS_MAX, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		registers[WALK_IP] = functions[i];
+		if (tell(snapshot, functions[i], 1u << WALK_IP, registers) !=
+		    SHIM_OK)
+			return SHIM_E_STACKSNAPSHOT_ABORTED;
+	}
+	return is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
+}
+
+static int take_snapshot(void *argument)
+{
+	struct snapshot *snapshot = argument;
+	struct walk *walk = &snapshot->walk;
+	uint32_t depth = 0;
+
+	do {
+		if (tell(snapshot, walk_function(walk), walk->known,
+			 walk->registers) != SHIM_OK)
+			return SHIM_E_STACKSNAPSHOT_ABORTED;
+	} while (++depth < SHIM_STACK_DEPTH_MAX && walk_step(walk));
+	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
+		       SHIM_OK :
+		       tell_callers(snapshot);
+}
+
+static int tell_all(void *argument)
+{
+	struct snapshot *snapshot = argument;
+	const struct snapshot_request *request = snapshot->request;
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct snapshot_frame *frame = &request->frames[i];
+
+		if (tell(snapshot, frame->function, frame->known,
+			 frame->registers) != SHIM_OK)
+			return SHIM_E_STACKSNAPSHOT_ABORTED;
+	}
+	if (request->count == 0)
+		return SHIM_E_FAIL;
+	return request->is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
+}
+
+static enum shim_result take_of_other(struct thread *self, shim_thread id,
+				      struct snapshot *snapshot)
+{
+	struct snapshot_request *request;
+	enum shim_result result = snapshot_ask(self, id, &request);
+
+	if (result != SHIM_OK)
+		return result;
+	snapshot->request = request;
+	result = (enum shim_result)events_run_apart(self, CALLBACK, tell_all,
+						    snapshot);
+	snapshot_give_back(request);
+	return result;
+}
+
+static bool is_other(const struct thread *self, shim_thread thread)
+{
+	return thread != 0 && !(self && self->id == thread);
+}
+
+static bool is_code(uintptr_t address)
+{
+	bool found;
+
+	image_pin();
+	found = image_find(address) != NULL;
+	image_unpin();
+	return found;
+}
+
+enum shim_result shim_do_stack_snapshot(shim_thread thread,
+					shim_snapshot_callback callback,
+					uint32_t flags, void *client_data,
+					const void *context,
+					uint32_t context_size)
+{
+	const uint32_t all = SHIM_SNAPSHOT_REGISTER_CONTEXT |
+			     SHIM_SNAPSHOT_X86_OPTIMIZED |
+			     SHIM_SNAPSHOT_COALESCE;
+	struct thread *self = thread_current;
+	struct snapshot job = { .callback = callback,
+				.flags = flags,
+				.client_data = client_data };
+
+	ENTRY_ASYNC();
+	if (state_get() != STATE_RUNNING)
+		return SHIM_E_STACKSNAPSHOT_UNSAFE;
+	if (!may_snapshot(self))
+		return SHIM_E_INCONSISTENT_WITH_FLAGS;
+	if (!callback || (flags & ~all) ||
+	    (context && (context_size < CONTEXT_SIZE_MIN ||
+			 is_other(self, thread))))
+		return SHIM_E_INVALIDARG;
+	if (is_other(self, thread))
+		return take_of_other(self, thread, &job);
+	if (!self)
+		return SHIM_OK;
+	if (!begin(&job.walk, self, context))
+		return SHIM_E_FAIL;
+	if (context && !is_code(job.walk.registers[WALK_IP]))
+		return SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX;
+	return (enum shim_result)events_run_apart(self, CALLBACK, take_snapshot,
+						  &job);
+}

@@ -1,0 +1,428 @@
+#define _GNU_SOURCE
+#include "sampling/snapshot.h"
+
+#include "arch.h"
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <errno.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+#define MONOTONIC    1
+#define ANSWER_NS    500000000u	/* later than this it does not answer */
+#define LOOK_MS	     5u		/* is it still there? */
+#define REQUESTS_MAX 64
+#define PHASE_BITS   3
+
+enum phase {
+	PHASE_ASKED = 1,
+	PHASE_SHOWING,	/* the thread writes into it */
+	PHASE_SHOWN,
+	PHASE_LEFT,	/* nobody waits for it any more */
+};
+
+/* In thread->asked: which request and which turn of it; nobody may ask. */
+#define REQUEST_BITS 8
+#define CLOSED	     UINT64_MAX
+
+char snapshot_value;
+
+static struct snapshot_request *requests[REQUESTS_MAX];
+
+/* --- requests --- */
+
+static uint32_t state_of(uint64_t asked, enum phase phase)
+{
+	return (uint32_t)(asked >> REQUEST_BITS) << PHASE_BITS | phase;
+}
+
+static bool move(struct snapshot_request *request, uint64_t asked,
+		 enum phase from, enum phase to)
+{
+	uint32_t before = state_of(asked, from);
+
+	return __atomic_compare_exchange_n(&request->state, &before,
+					   state_of(asked, to), false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static bool is_in(const struct snapshot_request *request, uint64_t asked,
+		  enum phase phase)
+{
+	return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE) ==
+	       state_of(asked, phase);
+}
+
+/* They stay for ever: one that was left may still be written. */
+static struct snapshot_request *request_at(unsigned i)
+{
+	struct snapshot_request *request, *none = NULL;
+
+	request = __atomic_load_n(&requests[i], __ATOMIC_ACQUIRE);
+	if (request)
+		return request;
+	request = shim_memory(sizeof(*request));
+	if (request && !__atomic_compare_exchange_n(&requests[i], &none,
+						    request, false,
+						    __ATOMIC_ACQ_REL,
+						    __ATOMIC_ACQUIRE))
+		request = none;
+	return request;
+}
+
+static struct snapshot_request *take_request(struct thread *self,
+					     uint64_t *asked)
+{
+	for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+		struct snapshot_request *request = request_at(i);
+		uint32_t turn;
+
+		if (!request)
+			return NULL;
+		if (__atomic_exchange_n(&request->is_used, true,
+					__ATOMIC_ACQUIRE))
+			continue;
+		turn = (request->state >> PHASE_BITS) + 1;
+		*asked = (uint64_t)turn << REQUEST_BITS | (i + 1);
+		request->owner = self;
+		request->count = 0;
+		request->is_whole = false;
+		return request;
+	}
+	return NULL;
+}
+
+void snapshot_give_back(struct snapshot_request *request)
+{
+	__atomic_store_n(&request->is_used, false, __ATOMIC_RELEASE);
+}
+
+/* --- walking --- */
+
+static void write_frames(struct walk *walk, struct snapshot_request *request)
+{
+	bool goes_on = walk->known != 0;
+
+	while (goes_on && request->count < SHIM_STACK_DEPTH_MAX) {
+		struct snapshot_frame *frame =
+			&request->frames[request->count++];
+
+		frame->known = walk->known;
+		for (unsigned i = 0; i < WALK_REGISTERS; i++)
+			frame->registers[i] = walk->registers[i];
+		goes_on = walk_step(walk);
+		frame->function = walk->function;
+	}
+	request->is_whole = walk->is_last ||
+			    request->count == SHIM_STACK_DEPTH_MAX;
+}
+
+/* Those that a walk does not find. */
+static void write_callers(const struct walk *walk,
+			  struct snapshot_request *request)
+{
+	shim_function functions[SNAPSHOT_CALLERS_MAX];
+	uint32_t count, room = SHIM_STACK_DEPTH_MAX - request->count;
+
+	request->is_whole = snapshot_callers(
+		walk, functions,
+		room < SNAPSHOT_CALLERS_MAX ? room : SNAPSHOT_CALLERS_MAX,
+		&count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct snapshot_frame *frame =
+			&request->frames[request->count++];
+
+		*frame = (struct snapshot_frame){ .function = functions[i],
+						  .known = 1u << WALK_IP };
+		frame->registers[WALK_IP] = functions[i];
+	}
+}
+
+struct showing {
+	struct walk walk;
+	struct snapshot_request *request;
+	struct thread *target;
+};
+
+static int show(void *argument)
+{
+	struct showing *showing = argument;
+
+	write_frames(&showing->walk, showing->request);
+	if (!showing->request->is_whole)
+		write_callers(&showing->walk, showing->request);
+	return 0;
+}
+
+void snapshot_answer(struct thread *self, const ucontext_t *context)
+{
+	struct showing showing;
+	uint64_t asked;
+
+	/* In this order: who asks after that sends another signal. */
+	__atomic_store_n(&self->is_signalled, false, __ATOMIC_SEQ_CST);
+	asked = __atomic_load_n(&self->asked, __ATOMIC_SEQ_CST);
+	if (asked == 0 || asked == CLOSED)
+		return;
+	showing.request =
+		requests[(asked & ((1u << REQUEST_BITS) - 1)) - 1];
+	if (!move(showing.request, asked, PHASE_ASKED, PHASE_SHOWING))
+		return;
+	walk_from_context(&showing.walk, context, self);
+	events_call_apart(self, show, &showing);
+	if (move(showing.request, asked, PHASE_SHOWING, PHASE_SHOWN))
+		sys_wake(&showing.request->state);
+	else
+		snapshot_give_back(showing.request);
+}
+
+/* --- a thread that sleeps --- */
+
+/*
+ * Our signal is blocked where sampling/syscall_restart.c goes on with a call.  What is above the
+ * interrupted place does not change until it returns; all is read through the
+ * kernel, which says no where there is nothing.
+ */
+static int look(void *argument)
+{
+	struct showing *showing = argument;
+	struct thread *target = showing->target;
+	uint32_t rests = __atomic_load_n(&target->rests, __ATOMIC_ACQUIRE);
+	ucontext_t copy;
+
+	showing->request->count = 0;
+	if (!(rests & 1) ||
+	    sys_peek(target->rest_context, &copy, CONTEXT_SIZE_MIN) < 0)
+		return false;
+	walk_from_context(&showing->walk, &copy, NULL);
+	write_frames(&showing->walk, showing->request);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&target->rests, __ATOMIC_RELAXED) == rests;
+}
+
+static bool find_resting(struct thread *self, struct thread *target,
+			 struct snapshot_request *request)
+{
+	struct showing showing = { .request = request, .target = target };
+
+	return (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) &&
+	       events_call_apart(self, look, &showing);
+}
+
+/* --- asking --- */
+
+static uint64_t now_ns(void)
+{
+	uint64_t time_ns = 0;
+
+	sys_time_ns(MONOTONIC, &time_ns);
+	return time_ns;
+}
+
+static bool is_there(const struct thread *target, shim_thread id)
+{
+	return __atomic_load_n(&target->id, __ATOMIC_ACQUIRE) == id &&
+	       !(target->state & THREAD_ENDED) &&
+	       sys_is_alive(sys_getpid(), (int)target->tid);
+}
+
+/* One at a time. */
+static bool begin(struct thread *target, uint64_t asked, uint64_t until_ns)
+{
+	uint64_t nobody = 0;
+
+	while (!__atomic_compare_exchange_n(&target->asked, &nobody, asked,
+					    false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED)) {
+		if (nobody == CLOSED || now_ns() > until_ns)
+			return false;
+		nobody = 0;
+		sys_sleep_ms(1);
+	}
+	return true;
+}
+
+/* One that has not arrived yet will do. */
+static int send(struct thread *target)
+{
+	int r;
+
+	if (__atomic_exchange_n(&target->is_signalled, true, __ATOMIC_SEQ_CST))
+		return 0;
+	r = sys_queue_signal((int)target->tid, sample_signal, &snapshot_value);
+	if (r < 0)
+		__atomic_store_n(&target->is_signalled, false,
+				 __ATOMIC_RELEASE);
+	return r;
+}
+
+/* The thread has begun to write: that does not take long, if it runs. */
+static enum shim_result leave(struct snapshot_request *request, uint64_t asked,
+			      enum shim_result result)
+{
+	if (move(request, asked, PHASE_ASKED, PHASE_LEFT)) {
+		snapshot_give_back(request);
+		return result;
+	}
+	for (unsigned i = 0; i < ANSWER_NS / 1000000; i += LOOK_MS) {
+		if (is_in(request, asked, PHASE_SHOWN))
+			return SHIM_OK;
+		sys_wait(&request->state, state_of(asked, PHASE_SHOWING),
+			 LOOK_MS);
+	}
+	/* It gives the request back. */
+	return move(request, asked, PHASE_SHOWING, PHASE_LEFT) ? result :
+								 SHIM_OK;
+}
+
+static enum shim_result wait(struct thread *self, struct thread *target,
+			     struct snapshot_request *request, uint64_t asked,
+			     uint64_t until_ns)
+{
+	const enum shim_result result = SHIM_E_STACKSNAPSHOT_UNSAFE;
+
+	if (send(target) < 0)
+		return leave(request, asked, result);
+	while (!is_in(request, asked, PHASE_SHOWN)) {
+		sys_wait(&request->state, state_of(asked, PHASE_ASKED),
+			 LOOK_MS);
+		if (!is_in(request, asked, PHASE_ASKED))
+			break;
+		if (!is_there(target, request->target))
+			return leave(request, asked,
+				     SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+		/* It has gone to sleep before the signal came. */
+		if (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) {
+			if (!move(request, asked, PHASE_ASKED, PHASE_SHOWN))
+				break;
+			if (find_resting(self, target, request))
+				return SHIM_OK;
+			move(request, asked, PHASE_SHOWN, PHASE_ASKED);
+			send(target);
+		}
+		if (now_ns() > until_ns)
+			break;
+	}
+	return leave(request, asked, result);
+}
+
+static enum shim_result ask(struct thread *self, struct thread *target,
+			    struct snapshot_request *request, uint64_t asked)
+{
+	uint64_t until_ns = now_ns() + ANSWER_NS;
+	enum shim_result result;
+
+	if (!begin(target, asked, until_ns)) {
+		snapshot_give_back(request);
+		return SHIM_E_STACKSNAPSHOT_UNSAFE;
+	}
+	__atomic_store_n(&request->state, state_of(asked, PHASE_ASKED),
+			 __ATOMIC_RELEASE);
+	result = wait(self, target, request, asked, until_ns);
+	__atomic_store_n(&target->asked, 0, __ATOMIC_RELEASE);
+	return result;
+}
+
+static bool is_ready;	/* there is the signal */
+
+static int get_ready(void *unused)
+{
+	int r = sample_signal_want();
+
+	(void)unused;
+	if (r == 0)
+		__atomic_store_n(&is_ready, true, __ATOMIC_RELEASE);
+	return r;
+}
+
+bool snapshot_get_ready(void)
+{
+	return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) ||
+	       state_slowly(get_ready, NULL) == 0;
+}
+
+static bool may_ask(const struct thread *self, const struct thread *target)
+{
+	/* In a sample nothing interrupts this thread: two of them would wait for
+	 * each other. */
+	if (self && self->sample_context)
+		return false;
+	/* The record of a task that uses another's thread-local data is that
+	 * one's, and threads of ours have all signals blocked. */
+	return !(target->state & (THREAD_SHARED | THREAD_OWN)) &&
+	       !state_is_held();
+}
+
+enum shim_result snapshot_ask(struct thread *self, shim_thread id,
+			      struct snapshot_request **request)
+{
+	struct thread *target;
+	enum shim_result result;
+	uint64_t asked = 0;
+	bool has_been;
+
+	target = thread_find(id, &has_been);
+	if (!target || !is_there(target, id))
+		return SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+	if (ARCH_HAS_RESTORER == 0)
+		return SHIM_E_NOTIMPL;
+	if (!may_ask(self, target) || !snapshot_get_ready())
+		return SHIM_E_STACKSNAPSHOT_UNSAFE;
+	*request = take_request(self, &asked);
+	if (!*request)
+		return SHIM_E_OUTOFMEMORY;
+	(*request)->target = id;
+	if (find_resting(self, target, *request))
+		return SHIM_OK;
+	(*request)->count = 0;
+	result = ask(self, target, *request, asked);
+	if (result != SHIM_OK)
+		*request = NULL;
+	return result;
+}
+
+/* --- exec and fork --- */
+
+/* What is under way arrives; a signal that came later would end the program
+ * that is executed. */
+void snapshot_close(struct thread *self)
+{
+	uint64_t nobody = 0, until_ns = now_ns() + 2ull * ANSWER_NS;
+
+	while (!__atomic_compare_exchange_n(&self->asked, &nobody, CLOSED,
+					    false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED) &&
+	       nobody != CLOSED && now_ns() < until_ns) {
+		nobody = 0;
+		sys_yield();
+	}
+}
+
+void snapshot_open(struct thread *self)
+{
+	uint64_t closed = CLOSED;
+
+	__atomic_compare_exchange_n(&self->asked, &closed, 0, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static bool forget(struct thread *thread, void *unused)
+{
+	(void)unused;
+	thread->asked = 0;
+	thread->is_signalled = false;
+	return true;
+}
+
+/* What the calling thread reads stays. */
+void snapshot_forked(void)
+{
+	thread_each(forget, NULL);
+	for (unsigned i = 0; i < REQUESTS_MAX && requests[i]; i++)
+		if (requests[i]->owner != thread_current)
+			snapshot_give_back(requests[i]);
+}

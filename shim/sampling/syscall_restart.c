@@ -1,0 +1,352 @@
+/*
+ * System calls that our signal has interrupted.
+ *
+ * SA_RESTART is not enough: many calls that wait for a time or for several things
+ * fail with EINTR for any handler.  So the handler itself goes on with them: with
+ * our signal blocked, so that a sleep is disturbed once, and with the program's
+ * mask, so that its own signals interrupt it as they would.  The expiries of the
+ * timer meanwhile are one signal, which arrives when the call has returned, with
+ * their number: a sleep weighs what it was long.
+ *
+ * Calls that the kernel can go on with by itself (poll, nanosleep, futex) are
+ * left to it, to the nanosecond: restart_syscall, which also refuses if anything
+ * came in between.  Others are done again from the beginning, as soon as they
+ * are interrupted for the first time: a timeout that is given as a distance then
+ * ends late by up to one period.
+ *
+ * One that has done a part of its work when our signal comes does the rest, too
+ * (sampling/syscall_restart_part.c).
+ *
+ * A call of which a handler of the program has made EINTR just before must not be
+ * gone on with.  That is why those return through a restorer of ours, which marks
+ * the registers they return to: a system call leaves its return address in one
+ * that nobody has a use for, and there it is taken away.  The mark is gone with
+ * the next call.
+ */
+#define _GNU_SOURCE
+#include "sampling/sample.h"
+
+#include "arch.h"
+#include "os/sys.h"
+#include "sampling/syscall_restart_part.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <shim/banned.h>
+
+#define MASK_SIZE 8
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* --- what kinds there are --- */
+
+enum kind {
+	KIND_NONE,
+	KIND_KERNEL,	/* the kernel knows how to go on */
+	KIND_AGAIN,	/* from the beginning */
+	KIND_MASKED,	/* the same, with a mask while it waits */
+};
+
+static bool is_absolute(const struct arch_call *call)
+{
+	return call->number == SYS_clock_nanosleep &&
+	       (call->arguments[1] & TIMER_ABSTIME);
+}
+
+static enum kind find_kind(const struct arch_call *call)
+{
+	switch (call->number) {
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_futex:
+		if (!call->failed || is_absolute(call))
+			return KIND_AGAIN;
+		return KIND_KERNEL;
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+	case SYS_pause:
+#endif
+	case SYS_pselect6:
+	case SYS_ppoll:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_rt_sigsuspend:
+		return KIND_MASKED;
+	case SYS_read:
+	case SYS_write:
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_connect:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_rt_sigtimedwait:
+	case SYS_semtimedop:
+	case SYS_semop:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_io_getevents:
+#ifdef SYS_select
+	case SYS_select:
+#endif
+		return KIND_AGAIN;
+	}
+	return KIND_NONE;
+}
+
+/* --- going on --- */
+
+struct masked {
+	const uint64_t *mask;
+	size_t size;
+};
+
+static long again(const struct arch_call *call)
+{
+	const long *a = call->arguments;
+
+	return arch_syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Where the mask is among the arguments, and what stands for a call that has
+ * none: the mask changes in the same moment as the wait begins. */
+static void use_mask(struct arch_call *call, uint64_t *mask,
+		     struct masked *masked)
+{
+	const uint64_t own = 1ull << (sample_signal - 1);
+	const uint64_t *given = NULL;
+	long *a = call->arguments;
+
+	switch (call->number) {
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+		call->number = SYS_epoll_pwait;
+		a[4] = 0;
+		break;
+	case SYS_pause:
+		call->number = SYS_rt_sigsuspend;
+		a[0] = 0;
+		break;
+#endif
+	}
+	switch (call->number) {
+	case SYS_ppoll: given = (const uint64_t *)a[3]; break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2: given = (const uint64_t *)a[4]; break;
+	case SYS_rt_sigsuspend: given = (const uint64_t *)a[0]; break;
+	case SYS_pselect6:
+		if (a[5])
+			given = ((const struct masked *)a[5])->mask;
+		break;
+	}
+	if (given)
+		*mask = *given;
+	*mask |= own;
+	masked->mask = mask;
+	masked->size = MASK_SIZE;
+	switch (call->number) {
+	case SYS_ppoll: a[3] = (long)mask, a[4] = MASK_SIZE; break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2: a[4] = (long)mask, a[5] = MASK_SIZE; break;
+	case SYS_rt_sigsuspend: a[0] = (long)mask, a[1] = MASK_SIZE; break;
+	case SYS_pselect6: a[5] = (long)masked; break;
+	}
+}
+
+/*
+ * Handlers of the program are about to run, of signals that have come meanwhile.
+ * Will the call fail for it?  One that has failed already, will.  The first that
+ * runs decides; what has no handler disturbs nobody, and is nevertheless pending
+ * as long as all signals are blocked.
+ */
+static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
+{
+	struct sys_action action = { 0 };
+	uint64_t pending;
+
+	*fails = call->failed;
+	if (sys_pending_signals(&pending) < 0)
+		return false;
+	pending &= ~(mask | 1ull << (sample_signal - 1));
+	for (; pending != 0; pending &= pending - 1) {
+		if (sys_signal_action(__builtin_ctzll(pending) + 1, NULL,
+				      &action) < 0 ||
+		    action.handler == (void *)SIG_DFL ||
+		    action.handler == (void *)SIG_IGN)
+			continue;
+		*fails |= !(action.flags & SA_RESTART);
+		return true;
+	}
+	return false;
+}
+
+static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
+{
+	uint64_t all, waiting = mask | 1ull << (sample_signal - 1);
+	struct arch_call restart = { .number = SYS_restart_syscall };
+	struct masked masked;
+	long result;
+
+	/* With its temporary mask the kernel has given us the one it will put
+	 * back. */
+	if (kind == KIND_MASKED) {
+		use_mask(call, &mask, &masked);
+		return again(call);
+	}
+	if (sys_block_signals(&all) < 0)
+		return -EINTR;
+	do
+		result = arch_call_with_mask(kind == KIND_KERNEL ? &restart :
+								   call,
+					     &waiting);
+	while (result == ARCH_RESTARTS && !call->failed);
+	sys_restore_signals(all);
+	return result == ARCH_RESTARTS ? -EINTR : result;
+}
+
+static bool add_part(const struct part_rest *rest, long result, long *done)
+{
+	unsigned length;
+
+	if (!rest->length) {
+		*done += result;
+		return true;
+	}
+	if (sys_peek(rest->length, &length, sizeof(length)) < 0)
+		return false;
+	length += (unsigned)result;
+	return sys_poke(rest->length, &length, sizeof(length)) == 0;
+}
+
+/* What goes wrong in the rest is for the next call. */
+static long do_rest(const struct arch_call *call, uint64_t mask)
+{
+	long done = call->part, result;
+	struct part_rest rest;
+	bool fails;
+
+	while (part_find_rest(call, done, &rest)) {
+		if (is_pending(call, mask, &fails))
+			break;
+		result = go_on(KIND_AGAIN, &rest.call, mask);
+		if (result <= 0 || !add_part(&rest, result, &done))
+			break;
+	}
+	return done;
+}
+
+/* Its stack stays as it is meanwhile, and our signal is blocked: whoever wants to
+ * see it looks for itself. */
+static void rest_begin(struct thread *self, const ucontext_t *context)
+{
+	self->rest_context = context;
+	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_RELEASE);
+}
+
+/* A jump out of a handler of the program may have been before us. */
+static void rest_end(struct thread *self)
+{
+	__atomic_store_n(&self->rests, (self->rests | 1) + 1, __ATOMIC_RELEASE);
+}
+
+static bool resume_rest(struct thread *self, ucontext_t *context,
+			struct arch_call *call, uint64_t mask)
+{
+	struct part_rest rest;
+	long result;
+
+	if (!part_find_rest(call, call->part, &rest))
+		return false;
+	rest_begin(self, context);
+	result = do_rest(call, mask);
+	rest_end(self);
+	call->part = result;
+	ARCH_SET_RESULT(context, call, result);
+	return true;
+}
+
+bool resume_call(struct thread *self, ucontext_t *context)
+{
+	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
+	bool fails;
+	struct arch_call call;
+	enum kind kind;
+	long result = -EINTR;
+
+	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
+		return false;
+	if (call.part > 0)
+		return resume_rest(self, context, &call, mask);
+	kind = find_kind(&call);
+	if (kind == KIND_NONE)
+		return false;
+	if (kind == KIND_AGAIN && is_pending(&call, mask, &fails)) {
+		if (!fails)
+			return false;
+	} else {
+		rest_begin(self, context);
+		result = go_on(kind, &call, mask);
+		rest_end(self);
+	}
+	ARCH_SET_RESULT(context, &call, result);
+	return true;
+}
+
+void resume_watch_handlers_of(int signal)
+{
+	struct sys_action action;
+	void (*restorer)(void);
+
+	if (ARCH_HAS_RESTORER == 0 || signal == sample_signal ||
+	    sys_signal_action(signal, NULL, &action) < 0 ||
+	    action.handler == (void *)SIG_DFL ||
+	    action.handler == (void *)SIG_IGN)
+		return;
+	restorer = action.flags & SA_RESTART ? arch_signal_return_restarts :
+					       arch_signal_return_fails;
+	if (action.restorer == restorer)
+		return;
+	action.flags |= ARCH_HAS_RESTORER;
+	action.restorer = restorer;
+	sys_signal_action(signal, &action, NULL);
+}
+
+/* --- one at a time: else what another thread sets meanwhile is lost --- */
+
+static uint32_t is_setting;
+
+bool resume_set_begin(uint64_t *mask)
+{
+	if (sys_is_forbidden() || sys_block_signals(mask) < 0)
+		return false;
+	while (__atomic_exchange_n(&is_setting, 1, __ATOMIC_ACQUIRE) != 0)
+		sys_yield();
+	return true;
+}
+
+void resume_set_end(uint64_t mask)
+{
+	__atomic_store_n(&is_setting, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(mask);
+}
+
+void resume_forked(void)
+{
+	is_setting = 0;
+}
