@@ -354,13 +354,14 @@ void coverage_look(void)
 	image_unpin();
 }
 
-void coverage_image_gone(uintptr_t start, uintptr_t end)
+static void image_gone(uintptr_t start, uintptr_t end)
 {
-	coverage_points_gone(start, end);
 	for (struct coverage_object *o = coverage_objects; o; o = o->next)
 		if (o->start >= start && o->start < end)
 			__atomic_store_n(&o->start, 0, __ATOMIC_RELEASE);
 }
+
+SUBSCRIBE(image_went, image_gone);
 
 /* --- what was reached --- */
 

@@ -52,8 +52,6 @@ void coverage_look_at(const struct image_entry *image);
 bool coverage_knows(uintptr_t address);
 /* What will be needed while the program loads an object. */
 void coverage_prepare(void);
-/* [@start, @end) is unloaded.  State lock held. */
-void coverage_image_gone(uintptr_t start, uintptr_t end);
 
 /* Whether a filter wants the function; true if there is none. */
 bool coverage_wants(shim_function function);
@@ -77,8 +75,6 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 void coverage_watch_loader(void);
 /* False: its trap is still there. */
 bool coverage_leave_loader(void);
-/* The loader has run into the trap at @address: goes on with @context. */
-bool coverage_take_loader(uintptr_t address, ucontext_t *context);
 
 /* --- coverage_points.c --- */
 
@@ -89,8 +85,6 @@ void coverage_count_at(uintptr_t code);
 void coverage_number(uint32_t *guards, uint32_t *end);
 void coverage_place(const uintptr_t *places, const uintptr_t *end);
 void coverage_count(uint32_t guard);
-/* [@start, @end) is unloaded. */
-void coverage_points_gone(uintptr_t start, uintptr_t end);
 /* From now on other processes count in the same places. */
 void coverage_forks(void);
 
@@ -105,10 +99,6 @@ void coverage_forgo_lines(void);
 void coverage_set(struct coverage_object *object);
 /* All code is as it was; for good.  Its lines are not seen any more: @reason. */
 void coverage_give_up(const char *reason);
-/* Is there a trap of ours at @address?  Then it is reached, and gone; or it is there
- * for good. */
-enum coverage_taken { COVERAGE_NOT_OURS, COVERAGE_TAKEN, COVERAGE_STUCK };
-enum coverage_taken coverage_take(uintptr_t address);
 /* The first line at or after @offset. */
 uint32_t coverage_find_line(const struct shim_coverage_object *object,
 			    uint64_t offset);

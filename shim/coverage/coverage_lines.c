@@ -295,7 +295,7 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 			*byte = object->originals[line];
 		return;
 	}
-	/* The program's own trap is left to it (coverage_take). */
+	/* The program's own trap is left to it (take_trap). */
 	object->originals[line] = *byte;
 	if (!object->told.reached[line])
 		*byte = ARCH_TRAP;
@@ -469,7 +469,9 @@ static void note(struct coverage_object *object, uint32_t line)
 		__atomic_store_n(&told->reached[line], 1, __ATOMIC_RELAXED);
 }
 
-enum coverage_taken coverage_take(uintptr_t address)
+/* Is there a trap of ours at @address?  Then it is reached, and gone; or it is there
+ * for good. */
+static enum trap_owner take(uintptr_t address, ucontext_t *context)
 {
 	for (struct coverage_object *o =
 		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
@@ -486,10 +488,20 @@ enum coverage_taken coverage_take(uintptr_t address)
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);
-		return put_back((struct trap_byte){ address,
-						    o->originals[line] }) ?
-			       COVERAGE_TAKEN :
-			       COVERAGE_STUCK;
+		if (!put_back((struct trap_byte){ address,
+						  o->originals[line] }))
+			return TRAP_STAYS;
+		ARCH_TRAP_GO_BACK(context);
+		return TRAP_OURS;
 	}
-	return COVERAGE_NOT_OURS;
+	return TRAP_NOT_OURS;
 }
+
+static void take_trap(uintptr_t address, ucontext_t *context,
+		      enum trap_owner *whose)
+{
+	if (*whose == TRAP_NOT_OURS)
+		*whose = take(address, context);
+}
+
+SUBSCRIBE(trap_taken, take_trap);

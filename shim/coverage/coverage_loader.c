@@ -118,14 +118,18 @@ static void look(void)
 	}
 }
 
-bool coverage_take_loader(uintptr_t address, ucontext_t *context)
+/* The loader has run into the trap at @address: goes on with @context. */
+static void take_trap(uintptr_t address, ucontext_t *context,
+		      enum trap_owner *whose)
 {
 	int before = errno;
 
 	if (address != __atomic_load_n(&trap, __ATOMIC_ACQUIRE) || trap == 0)
-		return false;
+		return;
 	look();
 	errno = before;
 	ARCH_TRAP_DO(context, length);
-	return true;
+	*whose = TRAP_OURS;
 }
+
+SUBSCRIBE(trap_taken, take_trap);

@@ -155,12 +155,14 @@ void coverage_count_at(uintptr_t code)
 		add_one(&points->counts[(code - points->start) / 4]);
 }
 
-void coverage_points_gone(uintptr_t start, uintptr_t end)
+static void points_gone(uintptr_t start, uintptr_t end)
 {
 	for (uint32_t i = 1; i <= used; i++)
 		if (all[i].start >= start && all[i].start < end)
 			all[i].size = 0;
 }
+
+SUBSCRIBE(image_went, points_gone);
 
 /* --- by guards --- */
 

@@ -1,7 +1,6 @@
 #include "coverage/sigtrap.h"
 
 #include "arch.h"
-#include "coverage/coverage.h"
 #include "os/sys.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/kept_signals.h"
@@ -28,19 +27,20 @@ static void handle(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
 	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
+	enum trap_owner whose = TRAP_NOT_OURS;
 
 	sample_stack_after(interrupted);
 	if (info->si_code <= 0) {
 		kept_take_sent(signal, info, interrupted);
 		return;
 	}
-	switch (coverage_take(address)) {
-	case COVERAGE_TAKEN: ARCH_TRAP_GO_BACK(interrupted); return;
-	case COVERAGE_STUCK: kept_end_program(signal); return;
-	case COVERAGE_NOT_OURS: break;
+	NOTIFY(trap_taken, address, interrupted, &whose);
+	switch (whose) {
+	case TRAP_OURS: return;
+	case TRAP_STAYS: kept_end_program(signal); return;
+	case TRAP_NOT_OURS: break;
 	}
-	if (!coverage_take_loader(address, interrupted))
-		kept_take_raised(signal, info, interrupted, false);
+	kept_take_raised(signal, info, interrupted, false);
 }
 
 /* --- on and off --- */

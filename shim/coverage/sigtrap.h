@@ -5,9 +5,17 @@
 #ifndef SHIM_SIGTRAP_H
 #define SHIM_SIGTRAP_H
 
+#include "runtime/subscribe.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <ucontext.h>
+
+/* A thread has run into a trap at @address.  Whoever has set it says so: it goes on
+ * with @context, or the trap is there for good. */
+enum trap_owner { TRAP_NOT_OURS, TRAP_OURS, TRAP_STAYS };
+TOPIC(trap_taken, uintptr_t address, ucontext_t *context, enum trap_owner *whose);
 
 /* The handler is in place.  Once it was, it may be stopped but not started again. */
 bool trap_start(void);

@@ -49,7 +49,7 @@ static bool is_free(uint32_t tid, void *argument)
 	struct search *search = argument;
 	uint64_t blocked;
 
-	if (tasks_is_own(tid) || tasks_blocked(tid, &blocked) < 0 ||
+	if (thread_is_own(tid) || tasks_blocked(tid, &blocked) < 0 ||
 	    !(blocked & TRAP_BIT))
 		return true;
 	search->tid = tid;

@@ -9,6 +9,8 @@
 #ifndef SHIM_CALL_SITES_H
 #define SHIM_CALL_SITES_H
 
+#include "runtime/subscribe.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,5 +64,8 @@ struct sites_state {
 };
 
 struct sites_state sites_state(void);
+
+/* Sites were switched on or off.  State lock held. */
+TOPIC(sites_switched, void);
 
 #endif

@@ -4,7 +4,7 @@
 #include "arch.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/frame_exits.h"
-#include "dispatch/hooks_switch.h"
+#include "dispatch/nested.h"
 #include "dispatch/plan.h"
 #include "dispatch/slow_hook.h"
 #include "inspect/code_cache.h"
@@ -179,7 +179,7 @@ static int switch_off(void *argument)
 
 	if (r == -ENOENT && call->event == PLAN_LEAVE)
 		r = sites_switch_jumps(call->function, false);
-	calls_note();
+	NOTIFY(sites_switched);
 	return r;
 }
 
@@ -270,3 +270,29 @@ void plan_general(shim_function function, const void *site, uintptr_t frame,
 	call.target = 0;
 	plan_dispatch(&call);
 }
+
+/* entry.S: the program's registers are in @frame. */
+void frame_run(struct arch_frame *frame);
+
+void frame_run(struct arch_frame *frame)
+{
+	struct plan_call call;
+
+	call.event = frame->event;
+	call.function = frame->function;
+	call.site = frame->site;
+	call.frame = ARCH_FRAME_CFA(frame);
+	call.return_address = frame->return_address;
+	call.registers = frame;
+	call.target = 0;
+	plan_dispatch(&call);
+}
+
+static void await(uint32_t timeout_ms, bool *is_out)
+{
+	*is_out = *is_out && plan_wait(timeout_ms);
+}
+
+SUBSCRIBE(hooks_awaited, await);
+SUBSCRIBE(stack_leaving, nested_jumped);
+SUBSCRIBE(stack_left, verdict_jumped);

@@ -5,7 +5,6 @@
 #include "dispatch/plan.h"
 #include "runtime/contract.h"
 #include "runtime/log.h"
-#include "sampling/snapshot.h"
 
 #include <shim/banned.h>
 
@@ -65,7 +64,7 @@ enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
 	if ((before ^ low) & SHIM_MONITOR_ENTERLEAVE)
 		plan_changed();
 	if (low & ~before & SHIM_ENABLE_STACK_SNAPSHOT)
-		snapshot_get_ready();
+		NOTIFY(snapshots_wanted);
 	return SHIM_OK;
 }
 

@@ -1,7 +1,6 @@
 #include "dispatch/filter_cache.h"
 
 #include "dispatch/call_sites.h"
-#include "dispatch/plan.h"
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/state.h"
@@ -62,18 +61,18 @@ void verdict_single(int filter, int mapper)
 
 void verdict_invalidate(int slot)
 {
-	plan_filters_changed();
+	NOTIFY(filters_change);
 	renew(slot);
-	plan_filters_changed();
+	NOTIFY(filters_change);
 }
 
 void verdict_invalidate_filters(void)
 {
-	plan_filters_changed();
+	NOTIFY(filters_change);
 	for (int i = 0; i < VERDICT_SLOTS; i++)
 		if (slots[i].handle && slots[i].is_filter)
 			renew(i);
-	plan_filters_changed();
+	NOTIFY(filters_change);
 }
 
 /* --- records --- */

@@ -13,6 +13,8 @@
 #ifndef SHIM_FILTER_CACHE_H
 #define SHIM_FILTER_CACHE_H
 
+#include "runtime/subscribe.h"
+
 #include <shim/hooks.h>
 #include <stdbool.h>
 
@@ -92,5 +94,8 @@ const struct verdict *verdict_get(struct thread *self, shim_function function);
 
 /* @self goes on at @sp: perhaps it has left a filter or mapper. */
 void verdict_jumped(struct thread *self, uintptr_t sp);
+
+/* Before and after a filter says something else.  State lock held. */
+TOPIC(filters_change, void);
 
 #endif

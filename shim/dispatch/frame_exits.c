@@ -408,7 +408,8 @@ void track_ended(void)
 		leave_below(self, track, NOT_YET, NULL);
 }
 
-void track_forget(struct thread *thread)
+/* A new thread gets the lists of one that is gone. */
+static void forget(struct thread *thread)
 {
 	thread->track = NULL;
 	for (struct track *t = thread->tracks; t; t = t->next) {
@@ -416,3 +417,5 @@ void track_forget(struct thread *thread)
 		t->low = t->high = 0;
 	}
 }
+
+SUBSCRIBE(thread_reset, forget);

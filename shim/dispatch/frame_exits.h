@@ -25,7 +25,4 @@ void track_stack_created(uintptr_t low, uintptr_t high);
 /* Nothing of the program is on the calling thread's own stack any more. */
 void track_ended(void);
 
-/* A new thread gets the lists of one that is gone. */
-void track_forget(struct thread *thread);
-
 #endif

@@ -14,7 +14,8 @@
 
 static uint32_t switched;		/* odd: stopped */
 
-void calls_note(void)
+/* Writes into the recording which call sites there are and how many are off. */
+static void calls_note(void)
 {
 	struct shim_meta *meta = record_meta();
 	struct sites_state state;
@@ -29,6 +30,8 @@ void calls_note(void)
 	meta->site_images = state.images;
 	meta->site_images_unwritable = state.images_unwritable;
 }
+
+SUBSCRIBE(sites_switched, calls_note);
 
 static int stop(void *unused)
 {

@@ -14,8 +14,4 @@ void calls_forked(void);
 /* Stops them, unless the user has; the last of as many ends of that starts them. */
 void calls_pause(bool begins);
 
-/* Writes into the recording which call sites there are and how many are off.
- * State lock held. */
-void calls_note(void);
-
 #endif

@@ -44,7 +44,7 @@ void *leaves_sort_to(const struct leaves_hooks *hooks)
 	return (void *)leaves_sort;
 }
 
-void leaves_forget(void)
+static void forget(void)
 {
 	__atomic_add_fetch(&age, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < sizeof(leaves_front) / sizeof(*leaves_front);
@@ -52,6 +52,8 @@ void leaves_forget(void)
 		if (__atomic_load_n(&leaves_front[i], __ATOMIC_SEQ_CST))
 			__atomic_store_n(&leaves_front[i], 0, __ATOMIC_SEQ_CST);
 }
+
+SUBSCRIBE(code_forgotten, forget);
 
 /* A forgetting thread finds it there, or is seen here. */
 static void put_in_front(uintptr_t return_address, uint64_t entry,

@@ -22,8 +22,4 @@ struct leaves_hooks {
 /* What the table leads to so that these are called. */
 void *leaves_sort_to(const struct leaves_hooks *hooks);
 
-/* What was found out is to be found out again: the program has closed an object,
- * or code can be read now. */
-void leaves_forget(void);
-
 #endif

@@ -2,7 +2,6 @@
 
 #include "dispatch/call_sites.h"
 #include "dispatch/hook_table.h"
-#include "dispatch/hooks_switch.h"
 #include "dispatch/leaves.h"
 #include "dispatch/slow_hook.h"
 #include "inspect/code.h"
@@ -361,7 +360,7 @@ static void point(const struct plan *plan)
 		if (is_off) {
 			sites_switch_all(true);
 			begin_again();
-			calls_note();
+			NOTIFY(sites_switched);
 		}
 		is_off = false;
 		return;
@@ -369,12 +368,14 @@ static void point(const struct plan *plan)
 	table_point(NULL, NULL);
 	if (!is_off) {
 		sites_switch_all(false);
-		calls_note();
+		NOTIFY(sites_switched);
 	}
 	is_off = true;
 }
 
-void plan_filters_changed(void)
+/* Before and after a filter says something else: functions may be on whose calls
+ * were not seen. */
+static void filters_changed(void)
 {
 	if (!plan_current)
 		return;
@@ -582,3 +583,15 @@ void plan_forget(struct shim_handle *handle)
 	if (handle->mapper_slot >= 0)
 		verdict_release(handle->mapper_slot);
 }
+
+static void after_leaving(struct shim_handle *handle)
+{
+	(void)handle;
+	plan_update();
+}
+
+SUBSCRIBE(filters_change, filters_changed);
+SUBSCRIBE(hooks_changed, plan_changed);
+SUBSCRIBE(profiler_left, after_leaving);
+SUBSCRIBE(profiler_gone, plan_forget);
+SUBSCRIBE(modules_finished, plan_finish);

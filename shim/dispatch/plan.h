@@ -10,36 +10,9 @@
 #define SHIM_PLAN_H
 
 #include "dispatch/filter_cache.h"
-#include "runtime/events.h"
+#include "runtime/hook.h"
 
 #include <stdbool.h>
-
-enum plan_kind {
-	PLAN_FAST,	/* ELT3 fast */
-	PLAN_FRAME,	/* ... that brought a hook for this case */
-	PLAN_SLOW,	/* ELT3 slow */
-	PLAN_ELT2,
-	PLAN_ELT1,
-	PLAN_METHOD,	/* method_* events */
-};
-
-enum plan_event {
-	PLAN_ENTER,
-	PLAN_LEAVE,
-	PLAN_TAILCALL,
-	PLAN_EXCEPTION,
-	PLAN_UNWINDING,	/* a leave hook of a function that is being unwound */
-};
-
-struct plan_entry {
-	enum plan_kind kind;
-	bool asks;		/* fast, and its enter hook may hand over */
-	bool raw;		/* its leave hook is called for PLAN_UNWINDING */
-	bool tail_calls;	/* it has a hook for them; else they are leaves */
-	int filter, mapper;	/* slots of verdicts, or -1 */
-	struct shim_handle *handle;
-	void *hooks[3];		/* enter, leave, tailcall */
-};
 
 struct plan {
 	/* The hooks of the only profiler, if they are slow; for entry.S. */
@@ -77,17 +50,6 @@ bool plan_watches_images(void);
  * Async; takes the state lock the first time. */
 bool plan_landed(void);
 
-/* One call of a hook, as far as it is known. */
-struct plan_call {
-	enum plan_event event;
-	shim_function function;
-	const void *site;
-	uintptr_t frame;		/* the program's stack pointer */
-	uintptr_t return_address;	/* into the program */
-	struct arch_frame *registers;	/* or NULL */
-	uintptr_t target;		/* of a tail call; exception */
-};
-
 /* After anything changed that a plan is made of.  State lock held. */
 void plan_update(void);
 /* The same for who does not hold it; nothing before shim runs. */
@@ -106,10 +68,6 @@ void plan_forked(bool paused);
 void plan_forget(struct shim_handle *handle);
 /* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */
 void plan_pause(bool paused);
-
-/* Before and after a filter says something else: functions may be on whose calls
- * were not seen.  State lock held. */
-void plan_filters_changed(void);
 
 /* Runs the plan there is; what the table points at comes here. */
 void plan_dispatch(const struct plan_call *call);

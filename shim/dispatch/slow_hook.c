@@ -10,26 +10,9 @@
 
 #include <shim/banned.h>
 
-/* entry.S: the program's registers are in @frame. */
-void frame_run(struct arch_frame *frame);
-
 _Static_assert(sizeof(struct frame_info) <=
 		       sizeof(((struct arch_frame *)0)->info),
 	       "it lies in there");
-
-void frame_run(struct arch_frame *frame)
-{
-	struct plan_call call;
-
-	call.event = frame->event;
-	call.function = frame->function;
-	call.site = frame->site;
-	call.frame = ARCH_FRAME_CFA(frame);
-	call.return_address = frame->return_address;
-	call.registers = frame;
-	call.target = 0;
-	plan_dispatch(&call);
-}
 
 static shim_frame_info fill(struct arch_frame *frame)
 {

@@ -23,23 +23,6 @@ struct frame_info {
 void frame_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client);
 
-/* Whether @self is in an ELT3 slow hook, which may ask questions. */
-static inline bool frame_answers(const struct thread *self)
-{
-	const struct arch_frame *frame = self->frame;
-	const struct plan_entry *entry = frame ? frame->entry : NULL;
-
-	return entry && (entry->kind == PLAN_SLOW || entry->asks);
-}
-
-/* Whose slow, ELT2 or ELT1 hook it is in, or NULL. */
-static inline struct shim_handle *frame_get_handle(const struct thread *self)
-{
-	return self->frame && self->frame->entry ?
-		       ((const struct plan_entry *)self->frame->entry)->handle :
-		       NULL;
-}
-
 /* What entry.S may call as a slow hook for @entry, or NULL. */
 void *frame_single_hook(const struct plan_entry *entry, enum plan_event event);
 

@@ -11,6 +11,7 @@
 
 #include "dispatch/got_slots.h"
 #include "heap/allocations.h"
+#include "module/module.h"
 #include "os/lookup.h"
 #include "runtime/log.h"
 
@@ -101,7 +102,7 @@ static void resolve(void)
 
 	if (__atomic_exchange_n(&resolving, true, __ATOMIC_ACQ_REL))
 		return;
-#define RESOLVE(name) next.name = (__typeof__(next.name))edge_next(#name);
+#define RESOLVE(name) next.name = (__typeof__(next.name))lookup_real(#name);
 	EACH(RESOLVE)
 #undef RESOLVE
 	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
@@ -405,7 +406,7 @@ void edge_allocations_decide(bool is_last_chance)
 }
 
 /* The doors first: a call that comes by one is told or not. */
-void edge_allocations_begin_late(void)
+static void begin_late(void)
 {
 	if (!allocations_wait_for_late())
 		return;
@@ -413,6 +414,8 @@ void edge_allocations_begin_late(void)
 	get_ready();
 	allocations_begin_late();
 }
+
+SUBSCRIBE(module_attached, begin_late);
 
 void edge_allocations_resolve(void)
 {

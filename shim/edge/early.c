@@ -16,6 +16,7 @@
 #include "arch.h"
 #include "dispatch/hook_table.h"
 #include "module/builtin_list.h"
+#include "module/start.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/record.h"
@@ -58,7 +59,7 @@ static bool may_start(void)
 		return true;
 	if (!is_relocated() || !has_thread_data())
 		return false;
-	known = config_is_complete() || !state_wants_modules();
+	known = config_is_complete() || !start_wants_modules();
 	return known;
 }
 

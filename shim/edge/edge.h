@@ -9,12 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The definition of @name that comes after ours; NULL: there is none.  Async, but
- * takes a microsecond: looked up once.
- */
-void *edge_next(const char *name);
-
 /* Starts all of shim: in the constructor, or with the first call of a hook if libc is
  * ready by then.  Once. */
 void edge_start(void);
@@ -37,10 +31,6 @@ void edge_waits_resolve(void);
 /* In the constructor, when shim has started or is off. */
 void edge_monitor_load(void);
 
-/* dlopen for what we load ourselves: modules are told that it came, not that it
- * was asked for or could not be had. */
-void *edge_open(const char *path, int flags);
-
 /* How often the program has closed one: what was found may be gone. */
 uint32_t edge_closes(void);
 
@@ -56,17 +46,10 @@ void edge_allocations_decide(bool is_last_chance);
 /* The same of locks. */
 void edge_locks_decide(bool is_last_chance);
 
-/* A module that was attached has been set up and may have asked for them: they are
- * told from now on. */
-void edge_allocations_begin_late(void);
-void edge_locks_begin_late(void);
-
 /* main's thread begins.  A thread is about to unwind all of its stack.  The
  * calling thread has given itself a name. */
 void edge_thread_main(void);
 void edge_thread_unwinds(void);
-/* Whether somebody hears of the end of the calling thread's destructors. */
-bool edge_thread_is_watched(void);
 void edge_thread_named(const char *name);
 
 /* The process is about to end, and: nothing of the program will run but its

@@ -117,7 +117,7 @@ static void *find_from(const struct function *function, const void *caller)
 static void *find(struct function *function, const void *caller)
 {
 	if (!function->real)
-		function->real = edge_next(function->name);
+		function->real = lookup_real(function->name);
 	return function->real ? function->real : find_from(function, caller);
 }
 

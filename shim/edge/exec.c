@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "edge/edge.h"
 
+#include "os/lookup.h"
 #include "os/text.h"
 #include "runtime/events.h"
 #include "runtime/hidden_signals.h"
@@ -20,7 +21,7 @@
 #include <shim/banned.h>
 
 #define FIND(pointer, name) \
-	(pointer ? (void)0 : (void)(*(void **)&pointer = edge_next(name)))
+	(pointer ? (void)0 : (void)(*(void **)&pointer = lookup_real(name)))
 
 typedef int (*exec_function)(const char *path, char *const arguments[],
 			     char *const environment[]);
@@ -245,12 +246,12 @@ void *open_command(const char *command, const char *modes)
 
 void edge_exec_resolve(void)
 {
-	real_execve = (exec_function)edge_next("execve");
-	real_execvpe = (exec_function)edge_next("execvpe");
-	real_execv = (exec_plain_function)edge_next("execv");
-	real_execvp = (exec_plain_function)edge_next("execvp");
-	real_fexecve = (int (*)(int, char *const[], char *const[]))edge_next(
+	real_execve = (exec_function)lookup_real("execve");
+	real_execvpe = (exec_function)lookup_real("execvpe");
+	real_execv = (exec_plain_function)lookup_real("execv");
+	real_execvp = (exec_plain_function)lookup_real("execvp");
+	real_fexecve = (int (*)(int, char *const[], char *const[]))lookup_real(
 		"fexecve");
 	real_execveat = (int (*)(int, const char *, char *const[],
-				 char *const[], int))edge_next("execveat");
+				 char *const[], int))lookup_real("execveat");
 }

@@ -17,6 +17,8 @@
 #include "inspect/code.h"
 #include "inspect/code_cache.h"
 #include "inspect/debuginfo_prefetch.h"
+#include "module/open.h"
+#include "os/lookup.h"
 #include "os/text.h"
 #include "runtime/events.h"
 #include "runtime/state.h"
@@ -38,14 +40,6 @@ static opener real_dlopen;
 static space_opener real_dlmopen;
 static int (*real_dlclose)(void *handle);
 static uint32_t closes;
-
-static void look_again(void)
-{
-	image_look_again();
-	coverage_look();
-	ahead_look();
-	image_raise_pending();
-}
 
 /* --- does it matter who calls? --- */
 
@@ -156,7 +150,7 @@ static void *open_watched(const char *path, int flags)
 	if (!handle && tell_failure(path))
 		handle = real_dlopen(path, flags);
 	if (handle)
-		look_again();
+		open_look_again();
 	return handle;
 }
 
@@ -167,7 +161,7 @@ static void *open_watched_in(Lmid_t space, const char *path, int flags)
 	if (!handle && tell_failure(path))
 		handle = real_dlmopen(space, path, flags);
 	if (handle)
-		look_again();
+		open_look_again();
 	return handle;
 }
 
@@ -212,18 +206,6 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 		return (void *)open_watched_in;
 	image_opening(true);
 	return (void *)real_dlmopen;
-}
-
-void *edge_open(const char *path, int flags)
-{
-	void *handle;
-
-	if (!real_dlopen)
-		edge_images_resolve();
-	handle = real_dlopen(path, flags);
-	if (handle && path && (events_counts.image_loaded > 0 || ahead_is_on()))
-		look_again();
-	return handle;
 }
 
 /* --- closing --- */
@@ -272,7 +254,7 @@ uint32_t edge_closes(void)
 
 void edge_images_resolve(void)
 {
-	real_dlopen = (opener)edge_next("dlopen");
-	real_dlmopen = (space_opener)edge_next("dlmopen");
-	real_dlclose = (int (*)(void *))edge_next("dlclose");
+	real_dlopen = (opener)lookup_real("dlopen");
+	real_dlmopen = (space_opener)lookup_real("dlmopen");
+	real_dlclose = (int (*)(void *))lookup_real("dlclose");
 }

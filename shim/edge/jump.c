@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "dispatch/frame_exits.h"
+#include "os/lookup.h"
 #include "runtime/events.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/landings.h"
@@ -33,7 +34,7 @@ void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 	if (which == SETJMP || (which == SIGSETJMP && with_mask))
 		hidden_jump_saved(buffer);
 	if (!real_savers[which])
-		real_savers[which] = edge_next(savers[which]);
+		real_savers[which] = lookup_real(savers[which]);
 	RAISE(jump_saved, buffer, sp);
 	return real_savers[which];
 }
@@ -50,7 +51,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 					   int value)
 {
 	if (!real_jumpers[which])
-		real_jumpers[which] = (jumper)edge_next(jumpers[which]);
+		real_jumpers[which] = (jumper)lookup_real(jumpers[which]);
 	hidden_jump_taken(buffer);
 	guard_jumped(arch_jump_sp(buffer));
 	sample_jumped();
@@ -110,7 +111,7 @@ static void keep_open(ucontext_t *context)
 void *edge_context_switched(ucontext_t *context, unsigned which)
 {
 	if (!real_switchers[which])
-		real_switchers[which] = edge_next(switchers[which]);
+		real_switchers[which] = lookup_real(switchers[which]);
 	keep_open(context);
 	RAISE(stack_switched, ARCH_CONTEXT_SP(context));
 	return real_switchers[which];
@@ -127,7 +128,7 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 	if (!real_makecontext)
 		real_makecontext =
 			(void (*)(ucontext_t *, void (*)(void), int, ...))
-				edge_next("makecontext");
+				lookup_real("makecontext");
 	va_start(arguments, count);
 	for (int i = 0; i < count && i < 16; i++)
 		a[i] = va_arg(arguments, long);
@@ -143,9 +144,9 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 void edge_jump_resolve(void)
 {
 	for (unsigned i = 0; i < 3; i++)
-		real_savers[i] = edge_next(savers[i]);
+		real_savers[i] = lookup_real(savers[i]);
 	for (unsigned i = 0; i < 4; i++)
-		real_jumpers[i] = (jumper)edge_next(jumpers[i]);
+		real_jumpers[i] = (jumper)lookup_real(jumpers[i]);
 	for (unsigned i = 0; i < 2; i++)
-		real_switchers[i] = edge_next(switchers[i]);
+		real_switchers[i] = lookup_real(switchers[i]);
 }

@@ -9,6 +9,7 @@
 
 #include "heap/allocations.h"
 #include "heap/mappings.h"
+#include "os/lookup.h"
 #include "runtime/thread.h"
 
 #include <errno.h>
@@ -25,11 +26,11 @@ static void *(*next_sbrk)(intptr_t);
 
 void edge_mappings_resolve(void)
 {
-	next_mmap = edge_next("mmap");
-	next_munmap = edge_next("munmap");
-	next_mremap = edge_next("mremap");
-	next_brk = edge_next("brk");
-	next_sbrk = edge_next("sbrk");
+	next_mmap = lookup_real("mmap");
+	next_munmap = lookup_real("munmap");
+	next_mremap = lookup_real("mremap");
+	next_brk = lookup_real("brk");
+	next_sbrk = lookup_real("sbrk");
 }
 
 /* Not what profilers do, in their callbacks, slow hooks and threads. */

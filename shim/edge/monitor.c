@@ -12,6 +12,7 @@
 
 #include "arch.h"
 #include "monitor/monitor.h"
+#include "os/lookup.h"
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -251,26 +252,26 @@ static void establish(int signal)
 /* A definition of the program's own. */
 static void find_others(void)
 {
-	edge_monitor_next[NEXT_MONITOR] = edge_next("monitor");
-	edge_monitor_next[NEXT_SIGNAL] = edge_next("monitor_signal");
-	edge_monitor_next[NEXT_HITS] = edge_next("monitor_hits");
+	edge_monitor_next[NEXT_MONITOR] = lookup_real("monitor");
+	edge_monitor_next[NEXT_SIGNAL] = lookup_real("monitor_signal");
+	edge_monitor_next[NEXT_HITS] = lookup_real("monitor_hits");
 }
 
 void edge_monitor_resolve(void)
 {
 	find_others();
-	real.monstartup = (void (*)(char *, char *))edge_next("monstartup");
-	real.moncontrol = (void (*)(int))edge_next("moncontrol");
-	real.start = (void (*)(unsigned long, unsigned long))edge_next(
+	real.monstartup = (void (*)(char *, char *))lookup_real("monstartup");
+	real.moncontrol = (void (*)(int))lookup_real("moncontrol");
+	real.start = (void (*)(unsigned long, unsigned long))lookup_real(
 		"__monstartup");
-	real.clean = (void (*)(void))edge_next("_mcleanup");
+	real.clean = (void (*)(void))lookup_real("_mcleanup");
 }
 
 void edge_monitor_load(void)
 {
 	if (is_off()) {
-		edge_monitor_next[NEXT_MCOUNT] = edge_next("_mcount");
-		edge_monitor_next[NEXT_FENTRY] = edge_next("__fentry__");
+		edge_monitor_next[NEXT_MCOUNT] = lookup_real("_mcount");
+		edge_monitor_next[NEXT_FENTRY] = lookup_real("__fentry__");
 	} else {
 		monitor_load(establish);
 	}

@@ -17,6 +17,7 @@
 
 #include "dispatch/got_slots.h"
 #include "edge/lock_events.h"
+#include "module/module.h"
 #include "os/lookup.h"
 #include "runtime/log.h"
 
@@ -373,7 +374,7 @@ CONDITION(of_c11, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
 	static COLD result early_##name parameters                             \
 	{                                                                      \
 		result(*real) parameters =                                     \
-			(result(*) parameters)edge_next(#name);                \
+			(result(*) parameters)lookup_real(#name);                \
                                                                                \
 		return real ? real arguments : ENOSYS;                         \
 	}
@@ -403,7 +404,7 @@ EACH(DOOR)
 void edge_locks_resolve(void)
 {
 #define FIND(result, name, parameters, arguments)                              \
-	next.name = (result(*) parameters)edge_next(#name);
+	next.name = (result(*) parameters)lookup_real(#name);
 	EACH(FIND)
 #undef FIND
 #define OPEN_NEXT(result, name, parameters, arguments)                         \
@@ -473,7 +474,7 @@ void edge_locks_decide(bool is_last_chance)
 }
 
 /* The doors first: a call that comes by one is told or not. */
-void edge_locks_begin_late(void)
+static void begin_late(void)
 {
 	if (!locks_wait_for_late())
 		return;
@@ -481,3 +482,5 @@ void edge_locks_begin_late(void)
 	pass_by();
 	locks_begin_late();
 }
+
+SUBSCRIBE(module_attached, begin_late);

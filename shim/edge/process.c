@@ -11,6 +11,7 @@
 #include "image/image.h"
 #include "monitor/monitor.h"
 #include "os/clock.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
@@ -101,7 +102,7 @@ pid_t _Fork(void)
 	pid_t pid;
 
 	if (!real_Fork)
-		real_Fork = (pid_t(*)(void))edge_next("_Fork");
+		real_Fork = (pid_t(*)(void))lookup_real("_Fork");
 	before_fork();
 	pid = real_Fork();
 	if (pid == 0)
@@ -189,7 +190,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 	int result;
 
 	if (!real_clone)
-		real_clone = (clone_function)edge_next("clone");
+		real_clone = (clone_function)lookup_real("clone");
 	va_start(arguments, argument);
 	parent_tid = va_arg(arguments, void *);
 	tls = va_arg(arguments, void *);
@@ -265,7 +266,7 @@ typedef void (*abort_function)(void) __attribute__((noreturn));
 EDGE void _exit(int status)
 {
 	if (!real_exit_now)
-		real_exit_now = (exit_function)edge_next("_exit");
+		real_exit_now = (exit_function)lookup_real("_exit");
 	edge_shutdown_ends();
 	note_end(SHIM_END_EXIT, status);
 	real_exit_now(status);
@@ -279,7 +280,7 @@ EDGE void _Exit(int status)
 EDGE void exit(int status)
 {
 	if (!real_exit)
-		real_exit = (exit_function)edge_next("exit");
+		real_exit = (exit_function)lookup_real("exit");
 	edge_shutdown_begins();
 	real_exit(status);
 }
@@ -287,7 +288,7 @@ EDGE void exit(int status)
 EDGE void quick_exit(int status)
 {
 	if (!real_quick_exit)
-		real_quick_exit = (exit_function)edge_next("quick_exit");
+		real_quick_exit = (exit_function)lookup_real("quick_exit");
 	edge_shutdown_begins();
 	note_end(SHIM_END_EXIT, status);
 	real_quick_exit(status);
@@ -296,7 +297,7 @@ EDGE void quick_exit(int status)
 EDGE void abort(void)
 {
 	if (!real_abort)
-		real_abort = (abort_function)edge_next("abort");
+		real_abort = (abort_function)lookup_real("abort");
 	edge_shutdown_begins();
 	monitor_finish();
 	note_end(SHIM_END_ABORT, 0);
@@ -368,7 +369,7 @@ int prctl(int option, ...)
 	d = va_arg(arguments, unsigned long);
 	va_end(arguments);
 	if (!real)
-		real = (int (*)(int, ...))edge_next("prctl");
+		real = (int (*)(int, ...))lookup_real("prctl");
 	before_prctl(option, a);
 	result = real(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0)
@@ -378,12 +379,12 @@ int prctl(int option, ...)
 
 void edge_process_resolve(void)
 {
-	real_Fork = (pid_t(*)(void))edge_next("_Fork");
-	real_clone = (clone_function)edge_next("clone");
-	real_exit_now = (exit_function)edge_next("_exit");
-	real_exit = (exit_function)edge_next("exit");
-	real_quick_exit = (exit_function)edge_next("quick_exit");
-	real_abort = (abort_function)edge_next("abort");
+	real_Fork = (pid_t(*)(void))lookup_real("_Fork");
+	real_clone = (clone_function)lookup_real("clone");
+	real_exit_now = (exit_function)lookup_real("_exit");
+	real_exit = (exit_function)lookup_real("exit");
+	real_quick_exit = (exit_function)lookup_real("quick_exit");
+	real_abort = (abort_function)lookup_real("abort");
 	if (__register_atfork)
 		__register_atfork(before_fork, in_parent, in_child, NULL);
 }

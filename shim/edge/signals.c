@@ -12,6 +12,7 @@
 #include "arch.h"
 #include "coverage/coverage.h"
 #include "coverage/sigtrap.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/kept_signals.h"
@@ -49,7 +50,7 @@ static struct {
 
 #define FIND(name, symbol)                                                     \
 	(*(void **)&real.name ? (void)0 :                                      \
-				(void)(*(void **)&real.name = edge_next(symbol)))
+				(void)(*(void **)&real.name = lookup_real(symbol)))
 
 static int hidden(void)
 {

@@ -30,11 +30,6 @@
 
 #include <shim/banned.h>
 
-void *edge_next(const char *name)
-{
-	return lookup_is_possible() ? lookup_next(name) : dlsym(RTLD_NEXT, name);
-}
-
 /* --- main: both functions are called by stubs in arch/.../entry --- */
 
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -52,7 +47,7 @@ static void *program_main;
  * versions are one. */
 void *edge_start_main(void *program)
 {
-	void *start = edge_next("__libc_start_main");
+	void *start = lookup_real("__libc_start_main");
 
 	program_main = program;
 	if (!start) {
@@ -87,36 +82,6 @@ int edge_main_returned(int status)
 }
 
 /* --- the end --- */
-
-/* Once, whichever way the process ends; a vfork child is not the process. */
-static bool is_first(bool *done)
-{
-	struct shim_meta *meta = record_meta();
-
-	return meta && !sys_is_forbidden() &&
-	       (int)meta->pid == sys_getpid() &&
-	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
-}
-
-void edge_shutdown_begins(void)
-{
-	static bool done;
-
-	if (is_first(&done))
-		RAISE(runtime_shutdown_begin);
-}
-
-void edge_shutdown_ends(void)
-{
-	static bool done;
-
-	edge_shutdown_begins();
-	if (!is_first(&done))
-		return;
-	RAISE(runtime_shutdown_end);
-	events_finish();
-	control_finish();
-}
 
 /* After the program's own exit handlers: it was registered before them. */
 static void note_exit(int status, void *unused)

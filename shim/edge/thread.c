@@ -11,6 +11,7 @@
 
 #include "arch.h"
 #include "dispatch/frame_exits.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/hidden_signals.h"
@@ -270,7 +271,7 @@ EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	int result;
 
 	if (!real_create)
-		real_create = (creator)edge_next("pthread_create");
+		real_create = (creator)lookup_real("pthread_create");
 	if (!real_create)
 		return ENOSYS;
 	if (!start)
@@ -290,7 +291,7 @@ EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 	int result;
 
 	if (!real_c11_create)
-		real_c11_create = (c11_creator)edge_next("thrd_create");
+		real_c11_create = (c11_creator)lookup_real("thrd_create");
 	if (!real_c11_create)
 		return thrd_error;
 	if (!start)
@@ -314,7 +315,7 @@ HIDDEN void *edge_c11_thread_exits(void);
 void *edge_thread_exits(void)
 {
 	if (!real_exit)
-		real_exit = edge_next("pthread_exit");
+		real_exit = lookup_real("pthread_exit");
 	stop();
 	return real_exit;
 }
@@ -322,7 +323,7 @@ void *edge_thread_exits(void)
 void *edge_c11_thread_exits(void)
 {
 	if (!real_c11_exit)
-		real_c11_exit = edge_next("thrd_exit");
+		real_c11_exit = lookup_real("thrd_exit");
 	stop();
 	return real_c11_exit;
 }
@@ -360,12 +361,17 @@ void shim_thread_watch(void)
 {
 	if (have_key && !pthread_getspecific(key))
 		pthread_setspecific(key, (void *)1);
+	if (thread_current)
+		thread_current->is_watched = have_key && pthread_getspecific(key);
 }
 
-bool edge_thread_is_watched(void)
+static void watch(struct thread *self)
 {
-	return have_key && pthread_getspecific(key);
+	(void)self;
+	shim_thread_watch();
 }
+
+SUBSCRIBE(thread_came, watch);
 
 /* --- names --- */
 
@@ -429,14 +435,14 @@ void edge_thread_resolve(void)
 {
 	static bool done;
 
-	real_create = (creator)edge_next("pthread_create");
-	real_c11_create = (c11_creator)edge_next("thrd_create");
-	real_exit = edge_next("pthread_exit");
-	real_c11_exit = edge_next("thrd_exit");
+	real_create = (creator)lookup_real("pthread_create");
+	real_c11_create = (c11_creator)lookup_real("thrd_create");
+	real_exit = lookup_real("pthread_exit");
+	real_c11_exit = lookup_real("thrd_exit");
 	real_getstack = (int (*)(const pthread_attr_t *, void **, size_t *))
-		edge_next("pthread_attr_getstack");
-	real_self = (pthread_t(*)(void))edge_next("pthread_self");
-	real_set_name = (int (*)(pthread_t, const char *))edge_next(
+		lookup_real("pthread_attr_getstack");
+	real_self = (pthread_t(*)(void))lookup_real("pthread_self");
+	real_set_name = (int (*)(pthread_t, const char *))lookup_real(
 		"pthread_setname_np");
 	if (!done) {
 		done = true;

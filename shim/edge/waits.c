@@ -7,6 +7,7 @@
 #include "edge/edge.h"
 
 #include "coverage/coverage.h"
+#include "os/lookup.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/state.h"
 
@@ -22,7 +23,7 @@
 #include <shim/banned.h>
 
 #define FIND(pointer, name)                                                    \
-	(pointer ? (void)0 : (void)(*(void **)&pointer = edge_next(name)))
+	(pointer ? (void)0 : (void)(*(void **)&pointer = lookup_real(name)))
 
 static int (*real_sigsuspend)(const sigset_t *);
 static int (*real_pselect)(int, fd_set *, fd_set *, fd_set *,

@@ -5,11 +5,6 @@
  */
 #include "image/image.h"
 
-#include "coverage/coverage.h"
-#include "dispatch/call_sites.h"
-#include "dispatch/filter_cache.h"
-#include "dispatch/hook_table.h"
-#include "dispatch/hooks_switch.h"
 #include "image/image_facts.h"
 #include "image/image_file.h"
 #include "image/symbols.h"
@@ -390,27 +385,6 @@ static struct image_entry *add_image(const struct image_facts *facts,
 	return image;
 }
 
-static void find_sites(const struct image_entry *image)
-{
-	sites_add(&(struct sites_image){
-		.start = image->start,
-		.end = image->end,
-		.frames = image->frames,
-		.may_go = image->may_go,
-	});
-}
-
-/* libshim.so itself may be part of the program. */
-static void note_hooks(struct image_entry *image)
-{
-	uintptr_t here = (uintptr_t)&note_hooks, slot;
-	bool has_hooks = table_slots(image->start, image->end, &slot, 1) > 0 ||
-			 (here - image->start < image->end - image->start &&
-			  (image->flags & SHIM_IMAGE_PROGRAM));
-
-	__atomic_store_n(&image->has_hooks, has_hooks, __ATOMIC_RELEASE);
-}
-
 static void end_run(void)
 {
 	struct image_entry *image;
@@ -428,20 +402,11 @@ static void end_run(void)
 	if (!image_read_facts(run.image.start, &facts))
 		return;
 	image = add_image(&facts, run.path);
-	table_bind(&(struct table_image){
-		.bias = facts.bias,
-		.dynamic = facts.dynamic,
-		.dynamic_size = facts.dynamic_size,
-		.relro = facts.relro,
-		.relro_size = facts.relro_size,
-		.may_go = scans > 1,
-	});
 	if (image) {
 		image->frames = facts.frames;
 		image->may_go = scans > 1;
-		note_hooks(image);
-		find_sites(image);
 	}
+	NOTIFY(image_came, image, &facts, scans > 1);
 }
 
 /* A mapping of the file's start begins an image, unless linkers put the next
@@ -490,10 +455,7 @@ static void forget(struct image_entry *image)
 		generation = SHIM_GENERATION_MAX;
 	image->generation = generation;
 	image_file_end(image);
-	table_unbind(image->start, image->end);
-	verdict_forget(image->start, image->end);
-	sites_remove(image->start, image->end);
-	coverage_image_gone(image->start, image->end);
+	NOTIFY(image_went, image->start, image->end);
 	/* Ours may be called here, and must be before the address is used
 	 * again. */
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
@@ -575,7 +537,7 @@ int image_scan(void)
 	for (uint32_t i = 0; i < image_count; i++)
 		if (at(i)->status == IMAGE_LOADED && at(i)->scan != scans)
 			forget(at(i));
-	sites_settle();
+	NOTIFY(images_scanned);
 	if (list_is_old)
 		publish();
 	reclaim();
@@ -589,20 +551,20 @@ bool image_lacks_memory(void)
 
 void image_forked(void)
 {
+	int r;
+
 	image_file_open();
 	for (uint32_t i = 0; i < image_count; i++) {
 		at(i)->record = NULL;
 		if (at(i)->status == IMAGE_LOADED)
 			image_file_add(at(i));
 	}
-	sites_fork_begin();
-	if (image_scan() == 0) {
-		for (uint32_t i = 0; i < image_count; i++)
-			if (at(i)->status == IMAGE_LOADED)
-				find_sites(at(i));
-		sites_fork_end();
-	}
-	calls_forked();
+	NOTIFY(images_fork);
+	r = image_scan();
+	for (uint32_t i = 0; r == 0 && i < image_count; i++)
+		if (at(i)->status == IMAGE_LOADED)
+			NOTIFY(image_forked_as_well, at(i));
+	NOTIFY(images_forked, r == 0);
 }
 
 /* --- telling modules --- */
@@ -767,16 +729,21 @@ void image_note_came(struct shim_handle *handle)
 	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
 }
 
-void image_catch_up(struct shim_handle *handle)
+static void catch_up(struct shim_handle *handle)
 {
 	struct catching_up catching_up = { .until = handle->images_until };
 
+	if (handle->images_until == 0)
+		return;
 	handle->images_until = 0;
 	if (!handle->image_loaded)
 		return;
 	while (state_slowly(take_next, &catching_up) > 0)
 		RAISE_ONE(handle, image_loaded, catching_up.id);
 }
+
+SUBSCRIBE(profiler_came, image_note_came);
+SUBSCRIBE(profiler_catches_up, catch_up);
 
 /* 0: nothing to tell; TELLING: somebody does. */
 static uint64_t load_notice_of(shim_image id)

@@ -10,6 +10,8 @@
 #ifndef SHIM_IMAGE_H
 #define SHIM_IMAGE_H
 
+#include "runtime/subscribe.h"
+
 #include <shim/shim.h>
 #include <stdbool.h>
 
@@ -79,14 +81,27 @@ void image_look_for(uintptr_t address);
  * lock is held, and the program is between two instructions of its own. */
 void image_raise_pending(void);
 
-/*
- * A profiler that is set up before main is told of the images that are there, too:
- * @handle is ready for events from now on; and now it is told of what had come by
- * then.
- */
+/* A profiler that is set up before main is told of the images that are there, too:
+ * of those that had come when @handle was ready for events. */
 struct shim_handle;
 void image_note_came(struct shim_handle *handle);
-void image_catch_up(struct shim_handle *handle);
+
+/*
+ * For rooms above, with the state lock held.  An image came: @image is NULL if there
+ * is no room for it; @may_go: another thread may unload it while we look.
+ */
+struct image_facts;
+TOPIC(image_came, struct image_entry *image, const struct image_facts *facts,
+      bool may_go);
+/* The one that was at [@start, @end) went. */
+TOPIC(image_went, uintptr_t start, uintptr_t end);
+/* All that came and went is known. */
+TOPIC(images_scanned, void);
+/* In a forked child: before images are looked at, for each that is still there, and
+ * then, with whether they could be looked at. */
+TOPIC(images_fork, void);
+TOPIC(image_forked_as_well, struct image_entry *image);
+TOPIC(images_forked, bool is_complete);
 
 /*
  * Whether modules have been told that @id came: if not, they are told now, or,

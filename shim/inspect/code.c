@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "inspect/code.h"
 
-#include "dispatch/leaves.h"
 #include "os/lookup.h"
 #include "os/text.h"
 #include "runtime/log.h"
@@ -63,7 +62,7 @@ void code_start(void)
 		log_line("%s", FILE_NAME " cannot be used: tail calls will "
 			       "look like returns, arguments and results are not "
 			       "available");
-	leaves_forget();
+	NOTIFY(code_forgotten);
 	errno = before;
 }
 
@@ -157,7 +156,7 @@ void code_closed(void)
 {
 	if (__atomic_load_n(&sites, __ATOMIC_ACQUIRE))
 		state_slowly(forget, NULL);
-	leaves_forget();
+	NOTIFY(code_forgotten);
 }
 
 /* --- the question --- */

@@ -4,8 +4,9 @@
 #ifndef SHIM_CODE_H
 #define SHIM_CODE_H
 
-#include "dispatch/plan.h"
 #include "inspect/decode/decode.h"
+#include "runtime/hook.h"
+#include "runtime/subscribe.h"
 
 enum code_leave {
 	CODE_RETURNS,
@@ -43,6 +44,9 @@ bool code_way(struct decode_way *way);
 bool code_passed(struct decode_passed *passed);
 /* The decoder, or NULL and whether there may be one later. */
 const struct decode *code_decoder(bool *may_come);
+
+/* What was known of the code is not any more. */
+TOPIC(code_forgotten, void);
 
 /* The program has closed an object: its addresses may be used again. */
 void code_closed(void);

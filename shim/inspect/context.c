@@ -22,7 +22,7 @@ enum shim_result shim_profiler_enable_call_context_introspection(void)
 {
 	ENTRY_INIT();
 	if (!__atomic_exchange_n(&is_enabled, true, __ATOMIC_ACQ_REL))
-		plan_changed();
+		NOTIFY(hooks_changed);
 	return SHIM_OK;
 }
 

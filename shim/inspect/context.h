@@ -9,8 +9,8 @@
 #ifndef SHIM_CONTEXT_H
 #define SHIM_CONTEXT_H
 
-#include "dispatch/plan.h"
 #include "runtime/events.h"
+#include "runtime/hook.h"
 
 #include <shim/contexts.h>
 

@@ -46,19 +46,20 @@ static void add_place(struct text *text, uintptr_t address)
 	text_add_number(text, offset);
 }
 
-enum shim_result contract_refused(enum shim_result result,
-				  const char *function, const void *caller)
+static void tell(enum shim_result result, const char *function,
+		 const void *caller)
 {
 	const char *why = shim_result_text(result);
 	char memory[200];
 	struct text text;
 
 	if (config.check[0] != '1' || !is_new((uintptr_t)caller))
-		return result;
+		return;
 	text_init(&text, memory, sizeof(memory));
 	/* It returns there: the call is before it. */
 	add_place(&text, (uintptr_t)caller - 1);
 	log_line("SHIM_CHECK: %s called by %s: %s (%s)", function, memory,
 		 shim_result_name(result), why ? why : "");
-	return result;
 }
+
+SUBSCRIBE(call_refused, tell);

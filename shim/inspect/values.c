@@ -1,6 +1,5 @@
 #include "inspect/values.h"
 
-#include "dispatch/plan.h"
 #include "inspect/callsite.h"
 #include "inspect/code.h"
 #include "inspect/code_cache.h"

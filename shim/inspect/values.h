@@ -8,8 +8,8 @@
 #define SHIM_VALUES_INTERNAL_H
 
 #include "arch.h"
-#include "dispatch/plan.h"
 #include "inspect/code_cache.h"
+#include "runtime/hook.h"
 
 #include <shim/hooks.h>
 #include <shim/values.h>

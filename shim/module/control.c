@@ -433,7 +433,7 @@ static char task_state(const char *path)
 static bool is_ours(uint32_t tid, void *unused)
 {
 	(void)unused;
-	return tid == (uint32_t)sys_getpid() || tasks_is_own(tid);
+	return tid == (uint32_t)sys_getpid() || thread_is_own(tid);
 }
 
 /*

@@ -103,7 +103,7 @@ static uint32_t run_once(void)
 			next = pending->when_ms;
 	}
 	/* A module's threads are not waited for: the last of them says so
-	 * (detach_look_again). */
+	 * (module_thread_ended). */
 	module_sweep();
 	if (next == UINT64_MAX)
 		return 0;
@@ -156,6 +156,8 @@ void detach_look_again(void)
 			       "another one is detached");
 	}
 }
+
+SUBSCRIBE(module_thread_ended, detach_look_again);
 
 /* --- asking for it --- */
 

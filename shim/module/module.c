@@ -4,11 +4,11 @@
 #include "arch.h"
 #include "coverage/coverage.h"
 #include "dispatch/plan.h"
-#include "edge/edge.h"
 #include "image/image.h"
 #include "module/builtin_list.h"
 #include "module/detach.h"
 #include "module/module_find.h"
+#include "module/start.h"
 #include "os/sys.h"
 #include "runtime/config.h"
 #include "runtime/contract.h"
@@ -233,10 +233,8 @@ static void activate_handles(const struct module *module, bool attached)
 	plan_changed();
 	if (covers && attached)
 		coverage_begin_late();
-	if (attached) {
-		edge_allocations_begin_late();
-		edge_locks_begin_late();
-	}
+	if (attached)
+		NOTIFY(module_attached);
 	plan_start_code();
 	for (uint32_t i = 0; attached && i < handles.count; i++)
 		RAISE_ONE(handles.handle[i], attach_complete);
@@ -323,7 +321,7 @@ static void note_code(struct module *module, uintptr_t init)
 	image_unpin();
 }
 
-bool module_has_code_at(uintptr_t address)
+static void has_code_at(uintptr_t address, bool *is_module)
 {
 	for (uint32_t i = 0; i < MODULES_MAX; i++) {
 		uintptr_t high = __atomic_load_n(&modules[i].code_high,
@@ -331,10 +329,11 @@ bool module_has_code_at(uintptr_t address)
 
 		if (high != 0 && address < high &&
 		    address >= modules[i].code_low)
-			return true;
+			*is_module = true;
 	}
-	return false;
 }
+
+SUBSCRIBE(module_code_asked, has_code_at);
 
 static enum shim_result start_module(struct module *module, struct text *text)
 {
@@ -457,7 +456,7 @@ static enum shim_result load(struct request *request, bool is_lasting,
  * and it is too late. */
 int builtin_find(const char *profile);
 
-static enum shim_result start_builtin(const char *description, bool is_late,
+static enum shim_result begin_builtin(const char *description, bool is_late,
 				      struct text *text)
 {
 	if (is_late) {
@@ -465,7 +464,7 @@ static enum shim_result start_builtin(const char *description, bool is_late,
 			       "the program (SHIM_PROFILE)");
 		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
 	}
-	switch (state_start_builtin(description)) {
+	switch (start_builtin(description)) {
 	case 0:
 	case 1:
 		return SHIM_OK;
@@ -494,11 +493,11 @@ enum shim_result module_load(const char *description, const void *data,
 	/* Those in the library begin with the program or not at all. */
 	switch (builtin_find(description)) {
 	case 1:
-		return start_builtin(description, state_main_started(), text);
+		return begin_builtin(description, state_main_started(), text);
 	case 2:
 		return SHIM_OK;
 	case 3:
-		return start_builtin(description, true, text);
+		return begin_builtin(description, true, text);
 	}
 	return load(&request, false, text);
 }

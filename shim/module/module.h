@@ -9,6 +9,7 @@
 #define SHIM_MODULE_H
 
 #include "os/text.h"
+#include "runtime/subscribe.h"
 
 #include <shim/profiler.h>
 #include <stdbool.h>
@@ -58,8 +59,9 @@ void module_handle_goes(struct shim_handle *handle);
 /* ... and after: if it was the last one, the module goes, too. */
 void module_handle_went(struct module *module);
 
-/* Whether the code there is a module's, and not the program's.  Async. */
-bool module_has_code_at(uintptr_t address);
+/* A module that was attached has been set up and may have asked for events that nobody
+ * wanted at the start. */
+TOPIC(module_attached, void);
 
 /* Unloads modules that are to go and are not in use. */
 void module_sweep(void);

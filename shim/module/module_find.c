@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "module/module_find.h"
 
-#include "edge/edge.h"
+#include "module/open.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/trust.h"
@@ -86,7 +86,7 @@ static void take(struct module_search *search, void *library, const char *path)
 static bool open_library(struct module_search *search, const char *path)
 {
 	bool before = thread_ours_begins();
-	void *library = edge_open(path, RTLD_NOW | RTLD_LOCAL);
+	void *library = module_open(path, RTLD_NOW | RTLD_LOCAL);
 	const char *error, *rest;
 
 	thread_ours_ends(before);
@@ -199,7 +199,7 @@ static bool open_in(struct module_search *search, const char *directory,
 
 static bool open_program(struct module_search *search)
 {
-	void *program = edge_open(NULL, RTLD_NOW);
+	void *program = module_open(NULL, RTLD_NOW);
 	char name[128];
 
 	if (!program) {

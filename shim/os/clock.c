@@ -3,7 +3,6 @@
 #include "os/maps.h"
 #include "os/sys.h"
 #include "os/text.h"
-#include "runtime/log.h"
 
 #include <shim/cpu.h>
 #include <shim/record.h>
@@ -166,16 +165,15 @@ static void measure_tick(void)
 	}
 }
 
-void clock_start(void)
+bool clock_start(void)
 {
 	if (sys_clock_is_readable() < 0) {
 		clock_close();
-		return;
+		return true;
 	}
 	clock_hz = measure_hz();
 	measure_tick();
-	if (!tick)
-		log_line("%s", "the kernel's clock tick was not found");
+	return tick != NULL;
 }
 
 const volatile uint64_t *shim_tick(uint64_t *length)

@@ -7,12 +7,13 @@
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct shim_meta;
 
-/* Finds both; call once, with the state lock held. */
-void clock_start(void);
+/* Finds both; call once, with the state lock held.  False: no tick was found. */
+bool clock_start(void);
 /* Writes what is known into a new recording. */
 void clock_describe(struct shim_meta *meta);
 /* The exact clock, or the coarse one where the exact one would fault. */

@@ -276,6 +276,11 @@ void *lookup_next(const char *name)
 	return found;
 }
 
+void *lookup_real(const char *name)
+{
+	return lookup_is_possible() ? lookup_next(name) : dlsym(RTLD_NEXT, name);
+}
+
 void *lookup_in(const struct link_map *object, const char *name)
 {
 	struct wanted wanted = want(name);

@@ -23,6 +23,8 @@ void *lookup_first_sized(const char *name, size_t *size);
 
 /* The first definition after ours: where the program's calls would go without us. */
 void *lookup_next(const char *name);
+/* The same, wherever we are: by dlsym if the loader's list lacks us. */
+void *lookup_real(const char *name);
 /* False: the loader's list lacks us (we are in a namespace of our own). */
 bool lookup_is_possible(void);
 

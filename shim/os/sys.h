@@ -6,6 +6,8 @@
 #ifndef SHIM_SYS_H
 #define SHIM_SYS_H
 
+#include "os/sys_action.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,8 +75,7 @@ int sys_unblock_signals(uint64_t signals, uint64_t *before);
 /* What would be delivered if it were not blocked. */
 int sys_pending_signals(uint64_t *signals);
 
-/* As sample.h describes one; NULL for what is not asked for. */
-struct sys_action;
+/* NULL for what is not asked for. */
 int sys_signal_action(int signal, const struct sys_action *action,
 		      struct sys_action *before);
 /* Sends @signal to a thread of this process, which then ends, or it would have

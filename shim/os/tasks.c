@@ -2,7 +2,6 @@
 
 #include "os/sys.h"
 #include "os/text.h"
-#include "runtime/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,17 +41,6 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument)
 	}
 	sys_close(fd);
 	return (int)size;
-}
-
-static bool is_another(struct thread *thread, void *tid)
-{
-	return !(thread->state & THREAD_OWN) ||
-	       thread->tid != *(const uint32_t *)tid;
-}
-
-bool tasks_is_own(uint32_t tid)
-{
-	return !thread_each(is_another, &tid);
 }
 
 static bool read_digits(const char *at, uint64_t *number)

@@ -11,9 +11,6 @@
  * ended it, or -errno: not all were listed. */
 int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
 
-/* Whether the task is a thread of ours or of a module. */
-bool tasks_is_own(uint32_t tid);
-
 /* The signals that the task blocks; -errno: it has gone, or that is not told. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 

@@ -5,9 +5,8 @@
 #ifndef SHIM_CONTRACT_H
 #define SHIM_CONTRACT_H
 
-#include "dispatch/slow_hook.h"
-#include "module/module.h"
 #include "runtime/events.h"
+#include "runtime/hook.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
@@ -51,6 +50,17 @@ static inline bool contract_allows(enum contract contract)
 	if (state & THREAD_CALLBACK)
 		return state & THREAD_TRIGGERS;
 	return contract == CONTRACT_PROGRAM;
+}
+
+/* Whether the code there is a module's, and not the program's: subscribers say so. */
+TOPIC(module_code_asked, uintptr_t address, bool *is_module);
+
+static inline bool contract_is_module_code(uintptr_t address)
+{
+	bool is_module = false;
+
+	NOTIFY(module_code_asked, address, &is_module);
+	return is_module;
 }
 
 /* Whether a module's init function runs, also while the program does. */
@@ -120,7 +130,11 @@ contract_check(enum contract contract, const struct shim_handle *handle,
 	return contract_check_all(contract, handle, has_handle);
 }
 
-/* Gives @result back.  In the checked mode the log says what was refused. */
+/* A profiler's call of @function was refused with @result; it returns to @caller. */
+TOPIC(call_refused, enum shim_result result, const char *function,
+      const void *caller);
+
+/* Gives @result back, and tells of it. */
 __attribute__((cold)) enum shim_result
 contract_refused(enum shim_result result, const char *function,
 		 const void *caller);
@@ -159,7 +173,8 @@ contract_refused(enum shim_result result, const char *function,
 
 /* A module's code that asks outside of callbacks is a fast hook, not the program. */
 #define ENTRY_PROGRAM_ITSELF_OF(handle)                                        \
-	ENTRY_(module_has_code_at((uintptr_t)__builtin_return_address(0)) ?    \
+	ENTRY_(contract_is_module_code(                                        \
+		       (uintptr_t)__builtin_return_address(0)) ?               \
 		       CONTRACT_TRIGGERS :                                     \
 		       CONTRACT_PROGRAM,                                       \
 	       handle, true)

@@ -1,15 +1,11 @@
 #include "runtime/events.h"
 
 #include "arch.h"
-#include "dispatch/nested.h"
-#include "dispatch/plan.h"
-#include "dispatch/slow_hook.h"
-#include "image/image.h"
 #include "os/sys.h"
 #include "runtime/contract.h"
+#include "runtime/hook.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
-#include "sampling/sample.h"
 
 #include <shim/record.h>
 
@@ -23,6 +19,7 @@ struct events_counts events_counts;
 static struct shim_handle handles[SHIM_PROFILERS_MAX];
 static struct shim_handle *newest;
 static uint64_t serials;
+static bool starts_builtins;
 
 /* --- handles --- */
 
@@ -44,6 +41,11 @@ struct shim_handle *events_next(struct shim_handle *handle)
 	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
 }
 
+void events_start_builtins(bool begins)
+{
+	starts_builtins = begins;
+}
+
 struct creation {
 	struct shim_profiler *profiler;
 	struct shim_handle *handle;
@@ -63,7 +65,7 @@ static int create(void *argument)
 			.next = newest,
 			.serial = ++serials,
 			.number = i,
-			.builtin = state_starts_builtins(),
+			.builtin = starts_builtins,
 			.may_go = state_main_started(),
 			.waits = thread_current &&
 				 (thread_current->state & THREAD_INIT),
@@ -90,14 +92,14 @@ struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
 		contract_refused(r, __func__, __builtin_return_address(0));
 		return NULL;
 	}
-	if (state_starts_builtins()) {	/* with the lock */
+	if (starts_builtins) {	/* with the lock */
 		create(&creation);
 		return creation.handle;
 	}
 	state_slowly(create, &creation);
 	if (creation.handle && !contract_is_setting_up() &&
 	    !state_main_started())
-		image_note_came(creation.handle);
+		NOTIFY(profiler_came, creation.handle);
 	return creation.handle;
 }
 
@@ -105,8 +107,7 @@ void events_catch_up(struct shim_handle *handle)
 {
 	struct thread *self = thread_current;
 
-	if (handle->images_until != 0)
-		image_catch_up(handle);
+	NOTIFY(profiler_catches_up, handle);
 	if (!handle->knows_main && self && (self->state & THREAD_STARTED)) {
 		handle->knows_main = true;
 		RAISE_ONE(handle, thread_started, self->id);
@@ -147,7 +148,7 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 			__atomic_sub_fetch(&events_counts.name, 1,             \
 					   __ATOMIC_RELAXED);                  \
 		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE)              \
-			plan_changed();                                        \
+			NOTIFY(hooks_changed);                                   \
 	}
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -197,8 +198,7 @@ static int unlink_handle(void *argument)
 			break;
 		}
 	}
-	plan_update();
-	sample_handle_left(handle);
+	NOTIFY(profiler_left, handle);
 	return 0;
 }
 
@@ -255,8 +255,11 @@ static uint32_t count_pins(const struct thread *thread, unsigned number)
 
 bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
 {
-	return thread_wait(count_pins, handle->number, timeout_ms) &&
-	       plan_wait(timeout_ms);
+	bool is_out = thread_wait(count_pins, handle->number, timeout_ms);
+
+	if (is_out)
+		NOTIFY(hooks_awaited, timeout_ms, &is_out);
+	return is_out;
 }
 
 /* Also of one that was switched off: it still has what it would give back. */
@@ -284,7 +287,7 @@ void handle_free(struct shim_handle *handle)
 {
 	remove_callbacks(handle);
 	clean_up(handle);
-	plan_forget(handle);
+	NOTIFY(profiler_gone, handle);
 	thread_each(forget_data, handle);
 	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
 }
@@ -327,7 +330,7 @@ enum shim_result shim_profiler_quiesce(struct shim_handle *handle)
 static int without_modules(void *unused)
 {
 	(void)unused;
-	plan_finish();
+	NOTIFY(modules_finished);
 	return 0;
 }
 
@@ -474,7 +477,7 @@ static void leave_below(uintptr_t sp, bool by_jump)
 
 	if (!self)
 		return;
-	nested_jumped(self, sp);
+	NOTIFY(stack_leaving, self, sp);
 	while (self->guard && is_below(self, self->guard, sp)) {
 		self->on_callback_stack = false;
 		if (by_jump)
@@ -482,7 +485,7 @@ static void leave_below(uintptr_t sp, bool by_jump)
 				   "was left by a jump");
 		guard_leave(self->guard);
 	}
-	verdict_jumped(self, sp);
+	NOTIFY(stack_left, self, sp);
 	if (self->dispatch_sp < sp)
 		self->dispatching = 0;
 }

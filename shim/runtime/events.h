@@ -9,6 +9,7 @@
 #ifndef SHIM_EVENTS_H
 #define SHIM_EVENTS_H
 
+#include "runtime/subscribe.h"
 #include "runtime/thread.h"
 
 #include <shim/coverage.h>
@@ -103,6 +104,28 @@ enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 #define EVENT_FLAG_EXCEPTIONS	   SHIM_MONITOR_EXCEPTIONS
 #define EVENT_FLAG_OBJECT_ALLOCATED SHIM_MONITOR_OBJECT_ALLOCATED
 
+/* A profiler was made before main; it is ready for what came before it. */
+TOPIC(profiler_came, struct shim_handle *handle);
+TOPIC(profiler_catches_up, struct shim_handle *handle);
+/* Something has changed that hooks are called by; the state lock is not held. */
+TOPIC(hooks_changed, void);
+/* The profiler is not in the list any more; state lock held. */
+TOPIC(profiler_left, struct shim_handle *handle);
+/* Whether no thread is in a hook: *@is_out turns false if one still was after
+ * @timeout_ms. */
+TOPIC(hooks_awaited, uint32_t timeout_ms, bool *is_out);
+/* Nothing of it is called any more: what it had is free. */
+TOPIC(profiler_gone, struct shim_handle *handle);
+/* At the end of the process: hooks of modules are not called any more.  State lock
+ * held. */
+TOPIC(modules_finished, void);
+/* A profiler may take snapshots from now on. */
+TOPIC(snapshots_wanted, void);
+/* @self is going on at @sp: what it is in below that will not return. */
+TOPIC(stack_leaving, struct thread *self, uintptr_t sp);
+/* @self goes on at @sp: what it was in below that does not return. */
+TOPIC(stack_left, struct thread *self, uintptr_t sp);
+
 /* What is on the stack of a thread around a call into a profiler. */
 struct guard {
 	struct guard *outer;
@@ -129,6 +152,9 @@ struct shim_handle *handle_create(struct shim_profiler *profiler);
 /* Before main, on its thread: tells @handle, which is ready for events, what came
  * before it was. */
 void events_catch_up(struct shim_handle *handle);
+
+/* Profilers that are made from now on are part of the library, or: no longer. */
+void events_start_builtins(bool begins);
 
 /* Undoes shim_profiler_create: nothing of @handle is called from now on, but
  * some thread may still be in it.  False if somebody else does so already. */

@@ -2,7 +2,6 @@
 
 #include "os/sys.h"
 #include "runtime/kept_signals.h"
-#include "sampling/sample.h"
 
 #include <setjmp.h>
 
@@ -10,6 +9,7 @@
 
 #define SIGNALS 64
 
+static uint64_t ours;
 static __thread uint64_t blocked, pending;
 
 /* By handler; two of 64 bits each would do, but are not needed often. */
@@ -17,9 +17,12 @@ static uint64_t masks[SIGNALS];
 
 uint64_t hidden_signals(void)
 {
-	int signal = __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ours, __ATOMIC_ACQUIRE) | kept_signals();
+}
 
-	return (signal ? hidden_bit(signal) : 0) | kept_signals();
+void hidden_take(int signal)
+{
+	__atomic_fetch_or(&ours, hidden_bit(signal), __ATOMIC_RELEASE);
 }
 
 uint64_t hidden_blocked(void)

@@ -23,6 +23,8 @@ static inline uint64_t hidden_as_kept(uint64_t mask)
 
 /* As a mask, like all sets here; 0: none, and nothing below need be called. */
 uint64_t hidden_signals(void);
+/* @signal is one of ours from now on; as those of runtime/kept_signals.h are. */
+void hidden_take(int signal);
 
 /* Those of them that the calling thread has blocked, as far as it knows.  One that is
  * unblocked and was sent meanwhile may come at once. */

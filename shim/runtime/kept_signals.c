@@ -4,7 +4,7 @@
 #include "os/sys.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/state.h"
-#include "sampling/sample.h"
+#include "runtime/thread.h"
 
 #include <shim/banned.h>
 

@@ -1,9 +1,7 @@
 #include "runtime/runtime_threads.h"
 
 #include "arch.h"
-#include "dispatch/slow_hook.h"
-#include "edge/edge.h"
-#include "module/detach.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/contract.h"
 
@@ -34,7 +32,7 @@ void own_thread_ends(struct thread *self)
 						    __ATOMIC_ACQ_REL);
 
 	if (module)
-		detach_look_again();
+		NOTIFY(module_thread_ended);
 }
 
 static void *run(void *argument)
@@ -59,7 +57,7 @@ static void *run(void *argument)
 			      0, 0))
 		events_thread_threw(self->module);
 	/* Not before its destructors have run, which may be the module's. */
-	if (!edge_thread_is_watched())
+	if (!self->is_watched)
 		own_thread_ends(self);
 	return NULL;
 }
@@ -68,7 +66,7 @@ static int create(struct start *start, size_t stack_size)
 {
 	typedef int (*create_function)(pthread_t *, const pthread_attr_t *,
 				       void *(*)(void *), void *);
-	create_function real = (create_function)edge_next("pthread_create");
+	create_function real = (create_function)lookup_real("pthread_create");
 	pthread_attr_t attributes;
 	pthread_t thread;
 	uint64_t signals;

@@ -8,6 +8,8 @@
 #ifndef SHIM_RUNTIME_THREADS_H
 #define SHIM_RUNTIME_THREADS_H
 
+#include "runtime/subscribe.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +25,9 @@ int own_start(void (*call)(void *argument), void *argument, size_t stack_size,
  * more of its code. */
 struct thread;
 void own_thread_ends(struct thread *self);
+
+/* ... which was a module's. */
+TOPIC(module_thread_ended, void);
 
 /* Whether a thread that belongs to @module is still in its code. */
 bool own_has_threads(const struct module *module);

@@ -1,28 +1,13 @@
 #include "runtime/state.h"
 
 #include "arch.h"
-#include "dispatch/callspec.h"
-#include "dispatch/hook_table.h"
-#include "dispatch/plan.h"
-#include "image/image.h"
-#include "inspect/code_cache.h"
-#include "module/builtin_list.h"
-#include "os/clock.h"
 #include "os/sys.h"
-#include "os/text.h"
-#include "runtime/config.h"
 #include "runtime/log.h"
-#include "runtime/record.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/auxv.h>
 
 #include <shim/banned.h>
-
-/* hooks/builtin.c */
-int builtin_start(const char *profile);
 
 static enum state state;
 static bool main_started;
@@ -188,107 +173,16 @@ bool state_is_held(void)
 	return __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == sys_gettid();
 }
 
-static bool starts_builtins;
-
-bool state_starts_builtins(void)
-{
-	return starts_builtins;
-}
-
-struct late_start {
-	const char *profile;
-	int result;
-};
-
-static int start_late(void *argument)
-{
-	struct late_start *late = argument;
-	size_t size = text_length(late->profile) + 1;
-	char *copy = known_allocate(size);	/* it stays: they point into it */
-
-	late->result = -3;
-	if (!copy)
-		return -ENOMEM;
-	__builtin_memcpy(copy, late->profile, size);
-	starts_builtins = true;
-	late->result = builtin_start(copy);
-	starts_builtins = false;
-	if (late->result == 0) {
-		callspec_start();
-		plan_update();
-	}
-	return 0;
-}
-
-int state_start_builtin(const char *profile)
-{
-	struct late_start late = { .profile = profile, .result = -3 };
-
-	state_slowly(start_late, &late);
-	return late.result;
-}
-
-/* Whoever runs a program with another's rights is not to see into it. */
-static bool is_privileged(void)
-{
-	bool differs = true;
-	int r = sys_identity(&differs);
-
-	if (r < 0) {
-		log_error("nothing is recorded: cannot tell %s",
-			  "whose rights the program has", r);
-		log_give_up();
-	}
-	return differs || getauxval(AT_SECURE) != 0;
-}
-
-static void read_settings(void)
-{
-	static bool done;
-
-	if (done)
-		return;
-	done = true;
-	log_start();
-	if (!is_privileged())
-		config_read();
-	else
-		config.disable[0] = '1';
-}
-
-bool state_wants_modules(void)
-{
-	read_settings();
-	return config.disable[0] != '1' && profile_has_modules();
-}
-
 static int start(void *unused)
 {
-	enum state next = STATE_OFF;
-	int r;
+	bool runs = false;
 
 	(void)unused;
 	if (state_get() != STATE_LOADED)
 		return 0;
-	read_settings();
-	if (config.disable[0] != '1') {
-		callspec_configure();
-		clock_start();
-		r = record_start();
-		if (r == 0) {
-			image_scan();
-			starts_builtins = true;
-			r = profile_start();
-			starts_builtins = false;
-			callspec_start();
-		}
-		if (r == 0)
-			next = STATE_RUNNING;
-	}
-	table_start();
-	if (next == STATE_RUNNING)
-		plan_update();
-	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+	NOTIFY(starting, &runs);
+	__atomic_store_n(&state, runs ? STATE_RUNNING : STATE_OFF,
+			 __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -301,7 +195,7 @@ void state_start(void)
 		 * work, and the table must lead somewhere. */
 		log_error("nothing is recorded: %s fails", "a system call", r);
 		log_give_up();
-		table_start();
+		NOTIFY(start_failed);
 		__atomic_store_n(&state, STATE_OFF, __ATOMIC_RELEASE);
 	}
 }

@@ -9,6 +9,8 @@
 #ifndef SHIM_STATE_H
 #define SHIM_STATE_H
 
+#include "runtime/subscribe.h"
+
 #include <stdbool.h>
 
 /* LOADED moves to RUNNING or OFF once and stays. */
@@ -19,8 +21,11 @@ enum state state_get(void);
 /* Starts shim if nobody has yet; returns when it runs or is off. */
 void state_start(void);
 
-/* Whether there will be modules to load then.  Before it has started. */
-bool state_wants_modules(void);
+/* Starts all that is above, once, with the lock; sets *@runs if something will be
+ * recorded. */
+TOPIC(starting, bool *runs);
+/* Instead, if not even that can be done. */
+TOPIC(start_failed, void);
 
 /* Runs work(argument) as described above; returns what it returns, or -EPERM
  * without calling it when system calls are forbidden. */
@@ -37,13 +42,6 @@ int state_quietly(int (*work)(void *argument), void *argument);
  */
 bool state_main_started(void);
 void state_begin_main(void);
-
-/* Whether the profilers that are part of the library are being started. */
-bool state_starts_builtins(void);
-
-/* Before main: starts one of those as they are started at the beginning.  Returns what
- * builtin_start does (hooks/builtin.c); -3 also without memory. */
-int state_start_builtin(const char *profile);
 
 /* Whether the calling thread has the lock. */
 bool state_is_held(void);

@@ -1,9 +1,7 @@
 #include "runtime/thread.h"
 
-#include "dispatch/frame_exits.h"
 #include "os/sys.h"
 #include "runtime/state.h"
-#include "sampling/sample.h"
 
 #include <errno.h>
 #include <shim/record.h>
@@ -90,7 +88,7 @@ static int make(void *argument)
 		thread = add_chunk(&index);
 	if (!thread)
 		return -1;
-	sample_thread_gone(thread);
+	NOTIFY(thread_reset, thread);
 	/* A reader that finds another id than before has read two threads. */
 	__atomic_store_n(&thread->id, 0, __ATOMIC_SEQ_CST);
 	thread->state = making->state;
@@ -108,12 +106,11 @@ static int make(void *argument)
 	thread->sample_weight = 0;
 	thread->rests &= ~1u;
 	thread->asked = 0;
-	thread->is_signalled = false;
+	thread->is_signalled = thread->is_watched = false;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;
 	thread->hook_depth = 0;
 	thread->module = NULL;
-	track_forget(thread);
 	thread->dispatching = 0;
 	thread->asking = NULL;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
@@ -141,8 +138,7 @@ static struct thread *get(uint32_t state)
 	thread = making.thread;
 	thread->error = &errno;
 	thread_current = thread;
-	shim_thread_watch();
-	sample_thread_came(thread);
+	NOTIFY(thread_came, thread);
 	return thread;
 }
 
@@ -193,6 +189,17 @@ bool thread_each(bool (*each)(struct thread *thread, void *argument),
 		    !each(at(i), argument))
 			return false;
 	return true;
+}
+
+static bool is_another(struct thread *thread, void *tid)
+{
+	return !(thread->state & THREAD_OWN) ||
+	       thread->tid != *(const uint32_t *)tid;
+}
+
+bool thread_is_own(uint32_t tid)
+{
+	return !thread_each(is_another, &tid);
 }
 
 void thread_forked(void)

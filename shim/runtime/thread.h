@@ -10,6 +10,7 @@
 #define SHIM_THREAD_H
 
 #include "runtime/landings.h"
+#include "runtime/subscribe.h"
 
 #include <shim/profiler.h>
 #include <stdbool.h>
@@ -98,6 +99,7 @@ struct thread {
 	const void *rest_context;	/* ... which was interrupted there */
 	uint64_t asked;		/* who wants its stack: sampling/snapshot_remote.c */
 	bool is_signalled;	/* the signal for that is under way */
+	bool is_watched;	/* edge/thread.c hears of its end */
 	uint32_t dropped;	/* calls made by slow hooks: not events */
 	/* How often it is in the code of a profiler, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];
@@ -128,6 +130,15 @@ void thread_ours_ends(bool before);
 
 /* The record of @id, or NULL and whether there was such a thread. */
 struct thread *thread_find(shim_thread id, bool *has_been);
+
+/* A record is about to belong to another thread: what was kept for the last one goes.
+ * State lock held. */
+TOPIC(thread_reset, struct thread *thread);
+/* The calling thread has got its record. */
+TOPIC(thread_came, struct thread *thread);
+
+/* Whether the task is a thread of ours or of a module. */
+bool thread_is_own(uint32_t tid);
 
 /* Calls each(thread, argument) for every record in use, until false. */
 bool thread_each(bool (*each)(struct thread *thread, void *argument),

@@ -2,7 +2,6 @@
 #include "sampling/sample.h"
 
 #include "arch.h"
-#include "coverage/sigtrap.h"
 #include "os/clock.h"
 #include "os/sys.h"
 #include "runtime/contract.h"
@@ -25,8 +24,6 @@
 #define MONOTONIC_COARSE 6
 #define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
 
-int sample_signal;
-struct sys_action sample_program_action;
 
 static struct shim_handle *owner;
 static uint32_t mode, frequency_hz;
@@ -101,7 +98,7 @@ static bool may_be_small(void)
 
 void sample_stack_created(size_t size)
 {
-	if ((sample_signal == 0 && !trap_is_on()) || size >= STACK_IS_SMALL)
+	if (hidden_signals() == 0 || size >= STACK_IS_SMALL)
 		return;
 	has_small_stacks = true;
 	if (thread_current)
@@ -217,7 +214,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 	int before = *error;
 
 	/* Callbacks have lines. */
-	if (trap_is_on())
+	if (hidden_signals() & hidden_bit(SIGTRAP))
 		sys_block_signal(SIGTRAP, false);
 	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
 		take(context, 1 + (uint32_t)info->si_overrun);
@@ -335,9 +332,11 @@ bool sample_is_wanted(void)
 	return is_on() || __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
 }
 
-void sample_thread_came(struct thread *thread)
+static void thread_came(struct thread *thread)
 {
-	if ((!sample_is_wanted() && !trap_is_on()) ||
+	const bool is_trapped = hidden_signals() & hidden_bit(SIGTRAP);
+
+	if ((!sample_is_wanted() && !is_trapped) ||
 	    (thread->state & THREAD_OWN))
 		return;
 	if (may_be_small())
@@ -349,11 +348,15 @@ void sample_thread_came(struct thread *thread)
 	state_slowly(came, thread);
 }
 
+SUBSCRIBE(thread_came, thread_came);
+
 void sample_thread_gone(struct thread *thread)
 {
 	if (thread->has_timer)
 		state_slowly(gone, thread);
 }
+
+SUBSCRIBE(thread_reset, sample_thread_gone);
 
 /* Its timers are the parent's. */
 void sample_forked(void)
@@ -364,7 +367,7 @@ void sample_forked(void)
 	resume_forked();
 	if (thread_current) {
 		thread_current->rests &= ~1u;
-		sample_thread_came(thread_current);
+		thread_came(thread_current);
 	}
 }
 
@@ -458,6 +461,7 @@ static int install(void *unused)
 		if (sys_signal_action(signal, &action, NULL) < 0)
 			continue;
 		__atomic_store_n(&sample_signal, signal, __ATOMIC_RELEASE);
+		hidden_take(signal);
 		for (int other = 1; other <= SIGNAL_LAST; other++)
 			resume_watch_handlers_of(other);
 		return 0;
@@ -511,7 +515,8 @@ enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
 }
 
 /* The one that has waited longest. */
-void sample_handle_left(struct shim_handle *handle)
+/* State lock held. */
+static void handle_left(struct shim_handle *handle)
 {
 	handle->samples = false;
 	if (owner != handle)
@@ -596,3 +601,5 @@ enum shim_result shim_sample_counts(struct shim_sample_counts *counts_)
 	*counts_ = counts;
 	return SHIM_OK;
 }
+
+SUBSCRIBE(profiler_left, handle_left);

@@ -13,14 +13,6 @@
 
 #include <signal.h>
 
-/* As the kernel has it. */
-struct sys_action {
-	void *handler;
-	uint64_t flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
-
 /* Ours, or 0; never changes again. */
 extern int sample_signal __attribute__((visibility("hidden")));
 
@@ -35,8 +27,7 @@ bool sample_is_wanted(void);
  * for samples.  0, or -errno if there is none.  State lock held. */
 int sample_signal_want(void);
 
-/* A thread has a record; its record is going to have no thread. */
-void sample_thread_came(struct thread *thread);
+/* The thread's record is going to have no thread. */
 void sample_thread_gone(struct thread *thread);
 /* In a forked child, when the calling thread is the only one. */
 void sample_forked(void);
@@ -59,9 +50,6 @@ void sample_jumped(void);
 void sample_stop(void);
 /* shim_profiler_enable_sampling at any time: 0 or -EBUSY. */
 int sample_enable(struct shim_handle *handle);
-/* State lock held. */
-void sample_handle_left(struct shim_handle *handle);
-
 /*
  * Goes on with the system call that our signal has interrupted in @context, as
  * if there had been none; with all signals blocked.  Returns when it is done:

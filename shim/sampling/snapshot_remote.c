@@ -426,3 +426,10 @@ void snapshot_forked(void)
 		if (requests[i]->owner != thread_current)
 			snapshot_give_back(requests[i]);
 }
+
+static void prepare(void)
+{
+	snapshot_get_ready();
+}
+
+SUBSCRIBE(snapshots_wanted, prepare);

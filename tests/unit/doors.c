@@ -8,19 +8,13 @@
 #include <shim/hooks.h>
 #include <shim/record.h>
 
+void shim_thread_watch(void)
+{
+}
+
 void table_nothing(void);
 
 void table_nothing(void)
-{
-}
-
-bool module_has_code_at(uintptr_t address)
-{
-	(void)address;
-	return false;
-}
-
-void shim_thread_watch(void)
 {
 }
 

@@ -3,7 +3,6 @@
  */
 #include "fake_sys.h"
 #include "os/clock.h"
-#include "runtime/log.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -11,7 +10,6 @@
 #include <shim/format.h>
 #include <shim/record.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 static struct shim_meta meta;
@@ -21,10 +19,8 @@ static void expect_none(const char *maps)
 	uint64_t length;
 
 	fake_file("/proc/self/maps", maps, 4096);
-	clock_start();
+	cr_expect(clock_start() == false);
 	cr_expect(shim_tick(&length) == NULL);
-	log_to(&meta);
-	cr_expect(strstr(meta.log, "tick was not found") != NULL);
 	clock_describe(&meta);
 	cr_expect(eq(u64, meta.tick, 0));
 	cr_expect(gt(u64, meta.clock_hz, 1000000));
@@ -56,10 +52,8 @@ Test(clock, the_tick_is_not_looked_for_for_ever, .timeout = 20)
 	uint64_t length;
 
 	fake_slow(20000000);
-	clock_start();
+	cr_expect(clock_start() == false);
 	cr_expect(shim_tick(&length) == NULL);
-	log_to(&meta);
-	cr_expect(strstr(meta.log, "tick was not found") != NULL);
 	cr_expect(lt(u32, fake_calls, 1000));
 }
 

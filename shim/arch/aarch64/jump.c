@@ -5,6 +5,7 @@
  */
 #include "arch.h"
 #include "edge/edge.h"
+#include "os/lookup.h"
 
 #include <shim/banned.h>
 
@@ -31,7 +32,7 @@ static uintptr_t measure(int (*saver)(void *), size_t below)
 /* When the library is loaded: dlsym may not be called in a signal handler. */
 __attribute__((constructor)) static void learn(void)
 {
-	int (*saver)(void *) = (int (*)(void *))edge_next("_setjmp");
+	int (*saver)(void *) = (int (*)(void *))lookup_real("_setjmp");
 
 	if (saver) {
 		secret.value = measure(saver, 0);

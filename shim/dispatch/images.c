@@ -1,0 +1,73 @@
+/*
+ * Images come and go: their slots lead to the hooks, their call sites are found, and
+ * what was known of their addresses is forgotten.
+ */
+#include "dispatch/call_sites.h"
+#include "dispatch/filter_cache.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/hooks_switch.h"
+#include "image/image.h"
+#include "image/image_facts.h"
+
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+static void find_sites(struct image_entry *image)
+{
+	sites_add(&(struct sites_image){
+		.start = image->start,
+		.end = image->end,
+		.frames = image->frames,
+		.may_go = image->may_go,
+	});
+}
+
+/* libshim.so itself may be part of the program. */
+static void note_hooks(struct image_entry *image)
+{
+	uintptr_t here = (uintptr_t)&note_hooks, slot;
+	bool has_hooks = table_slots(image->start, image->end, &slot, 1) > 0 ||
+			 (here - image->start < image->end - image->start &&
+			  (image->flags & SHIM_IMAGE_PROGRAM));
+
+	__atomic_store_n(&image->has_hooks, has_hooks, __ATOMIC_RELEASE);
+}
+
+static void came(struct image_entry *image, const struct image_facts *facts,
+		 bool may_go)
+{
+	table_bind(&(struct table_image){
+		.bias = facts->bias,
+		.dynamic = facts->dynamic,
+		.dynamic_size = facts->dynamic_size,
+		.relro = facts->relro,
+		.relro_size = facts->relro_size,
+		.may_go = may_go,
+	});
+	if (image) {
+		note_hooks(image);
+		find_sites(image);
+	}
+}
+
+static void went(uintptr_t start, uintptr_t end)
+{
+	table_unbind(start, end);
+	verdict_forget(start, end);
+	sites_remove(start, end);
+}
+
+static void forked(bool is_complete)
+{
+	if (is_complete)
+		sites_fork_end();
+	calls_forked();
+}
+
+SUBSCRIBE(image_came, came);
+SUBSCRIBE(image_went, went);
+SUBSCRIBE(images_scanned, sites_settle);
+SUBSCRIBE(images_fork, sites_fork_begin);
+SUBSCRIBE(image_forked_as_well, find_sites);
+SUBSCRIBE(images_forked, forked);

@@ -1,0 +1,33 @@
+/*
+ * Libraries that shim loads: modules, and what they are found with.
+ */
+#include "module/open.h"
+
+#include "coverage/coverage.h"
+#include "image/image.h"
+#include "inspect/debuginfo_prefetch.h"
+#include "os/lookup.h"
+#include "runtime/events.h"
+
+#include <shim/banned.h>
+
+void open_look_again(void)
+{
+	image_look_again();
+	coverage_look();
+	ahead_look();
+	image_raise_pending();
+}
+
+void *module_open(const char *path, int flags)
+{
+	static void *(*real)(const char *path, int flags);
+	void *handle;
+
+	if (!real)
+		real = (void *(*)(const char *, int))lookup_real("dlopen");
+	handle = real(path, flags);
+	if (handle && path && (events_counts.image_loaded > 0 || ahead_is_on()))
+		open_look_again();
+	return handle;
+}

@@ -1,0 +1,126 @@
+/*
+ * The start: settings are read, the recording is made, images are found, the
+ * profilers that are part of the library are started, and then hooks lead to them.
+ * Modules come later, without the lock (module.c).
+ */
+#include "module/start.h"
+
+#include "dispatch/callspec.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "inspect/code_cache.h"
+#include "module/builtin_list.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/log.h"
+#include "runtime/record.h"
+#include "runtime/state.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+/* hooks/builtin.c */
+int builtin_start(const char *profile);
+
+/* Whoever runs a program with another's rights is not to see into it. */
+static bool is_privileged(void)
+{
+	bool differs = true;
+	int r = sys_identity(&differs);
+
+	if (r < 0) {
+		log_error("nothing is recorded: cannot tell %s",
+			  "whose rights the program has", r);
+		log_give_up();
+	}
+	return differs || getauxval(AT_SECURE) != 0;
+}
+
+static void read_settings(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	log_start();
+	if (!is_privileged())
+		config_read();
+	else
+		config.disable[0] = '1';
+}
+
+bool start_wants_modules(void)
+{
+	read_settings();
+	return config.disable[0] != '1' && profile_has_modules();
+}
+
+struct late_start {
+	const char *profile;
+	int result;
+};
+
+static int start_late(void *argument)
+{
+	struct late_start *late = argument;
+	size_t size = text_length(late->profile) + 1;
+	char *copy = known_allocate(size);	/* it stays: they point into it */
+
+	late->result = -3;
+	if (!copy)
+		return -ENOMEM;
+	__builtin_memcpy(copy, late->profile, size);
+	events_start_builtins(true);
+	late->result = builtin_start(copy);
+	events_start_builtins(false);
+	if (late->result == 0) {
+		callspec_start();
+		plan_update();
+	}
+	return 0;
+}
+
+int start_builtin(const char *profile)
+{
+	struct late_start late = { .profile = profile, .result = -3 };
+
+	state_slowly(start_late, &late);
+	return late.result;
+}
+
+/* Whether anything is recorded. */
+static bool start_recording(void)
+{
+	bool any;
+
+	callspec_configure();
+	if (!clock_start())
+		log_line("%s", "the kernel's clock tick was not found");
+	if (record_start() != 0)
+		return false;
+	image_scan();
+	events_start_builtins(true);
+	any = profile_start() == 0;
+	events_start_builtins(false);
+	callspec_start();
+	return any;
+}
+
+static void start(bool *runs)
+{
+	read_settings();
+	*runs = config.disable[0] != '1' && start_recording();
+	table_start();
+	if (*runs)
+		plan_update();
+}
+
+SUBSCRIBE(starting, start);
+SUBSCRIBE(start_failed, table_start);

@@ -1,0 +1,11 @@
+/*
+ * The signal that samples come by, and what the program believes it has set for it.
+ */
+#include "sampling/sample.h"
+
+#include "os/sys.h"
+
+#include <shim/banned.h>
+
+int sample_signal;
+struct sys_action sample_program_action;
