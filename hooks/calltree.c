@@ -56,7 +56,7 @@ static void lose_call(struct tree *tree, uintptr_t sp)
 {
 	if (tree->lost_depth++ == 0)
 		tree->lost_sp = sp;
-	shim_add(&tree->root->lost[tree->lost_cause], 1);
+	shim_local_add(&tree->root->lost[tree->lost_cause], 1);
 	trace_lose(tree, tree->lost_cause);
 }
 
@@ -105,7 +105,7 @@ static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
 		node_trust(node);
 	node->frame = frame;
 	node->start = time;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 }
 
 /* The call's node, or NULL if it is lost. */
@@ -303,11 +303,11 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	if (tree_is_settled(&current))
 		clock = 0;
 	if (UNLIKELY(by_is_wanted) && by_find(function)) {
-		shim_ask(function, site);
+		shim_hook_defer(function, site);
 		return;
 	}
 	if (UNLIKELY(trace_asks_arguments) && trace_asks(function)) {
-		shim_ask(function, site);
+		shim_hook_defer(function, site);
 		return;
 	}
 	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
@@ -317,7 +317,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 	}
 	/* What calls cost is being measured, and something came between. */
 	if (UNLIKELY(!tree)) {
-		tree_hot.trace->last = shim_clock() >> TRACE_SHIFT;
+		tree_hot.trace->last = shim_clock_read() >> TRACE_SHIFT;
 		return;
 	}
 	place = cache_place(hint_of(function, site, frame));
@@ -333,7 +333,7 @@ tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		*place = node;
 	}
 	if (tree_is_traced) {
-		clock = clock ? clock : shim_clock();
+		clock = clock ? clock : shim_clock_read();
 		if (!tree_open_traced(node, frame, clock))
 			open_current(node, frame);
 		return;
@@ -358,7 +358,7 @@ leave_missed(uint64_t function, const void *site, uintptr_t sp)
 		    (function | SHIM_NODE_EXACT) &&
 	    !is_in_doubt(node)) {
 		uint64_t now = tree_mode == COUNTS && !tree_is_traced ?
-				       0 : shim_clock();
+				       0 : shim_clock_read();
 
 		if (tree_is_traced) {
 			if (!tree_close_traced(node, now))
@@ -382,7 +382,7 @@ static COLD void leave_ticked(struct shim_node *node, uint64_t start,
 		node_ticked(node, before, after);
 	if (before == start)
 		return;
-	shim_add(&node->time, before - start);
+	shim_local_add(&node->time, before - start);
 	node_choose_clock(node);
 }
 
@@ -404,7 +404,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 					  0);
 			return;
 		}
-		time = shim_clock();
+		time = shim_clock_read();
 	}
 	current = tree_hot.current;
 	node = *place;
@@ -432,7 +432,7 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	if (!is_traced)
 		node->frame = frame;
 	if (clock != TRACED)
-		shim_add(&node->calls, 1);
+		shim_local_add(&node->calls, 1);
 	if (clock == COARSE) {
 		node->start = after = *tree_hot.tick;
 		if (UNLIKELY(after != tree_hot.last))
@@ -465,7 +465,7 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	if (clock == EXACT)
 		extra = (struct shim_extra_node *)node->extra;
 	if (clock == EXACT || is_traced)
-		now = shim_clock();
+		now = shim_clock_read();
 	if (is_traced) {
 		trace = tree_hot.trace;
 		word = trace_leave_word(now >> TRACE_SHIFT);
@@ -487,7 +487,7 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 		    UNLIKELY(now != start))
 			leave_ticked(node, start, now, after);
 	} else if (clock == EXACT) {
-		shim_add(&node->time, duration);
+		shim_local_add(&node->time, duration);
 		if (LIKELY(extra != NULL))
 			count_duration(extra, last);
 		else
@@ -837,12 +837,12 @@ static enum clock choose_mode(void)
 
 int tree_start(void)
 {
-	static struct shim_handle *handle;
+	static struct shim_profiler_handle *handle;
 	struct shim_meta *meta = shim_record_meta();
 	const shim_site_hook *hooks;
 	uint64_t tick_length;
 
-	tree_tick = shim_tick(&tick_length);
+	tree_tick = shim_clock_coarse(&tick_length);
 	tree_mode = choose_mode();
 	hooks = tree_is_traced ? tree_traced_hooks[tree_mode] :
 				 tree_hooks[tree_mode];
@@ -853,16 +853,16 @@ int tree_start(void)
 		handle = shim_profiler_create(NULL);
 		tree_listen(handle);
 	}
-	shim_set_enter_leave_function_hooks3(handle, SHIM_SITE_HOOK(hooks[0]),
+	shim_profiler_set_enter_leave_function_hooks3(handle, SHIM_SITE_HOOK(hooks[0]),
 					     SHIM_SITE_HOOK(hooks[1]), NULL);
 	hooks = hooks_again[tree_is_traced][tree_mode];
-	shim_set_restart_hooks(handle, SHIM_SITE_HOOK(hooks[0]),
+	shim_profiler_set_restart_hooks(handle, SHIM_SITE_HOOK(hooks[0]),
 			       SHIM_SITE_HOOK(hooks[1]));
-	shim_set_frame_hooks(handle, hooks_at[tree_is_traced][tree_mode][0],
+	shim_profiler_set_chained_hooks(handle, hooks_at[tree_is_traced][tree_mode][0],
 			     hooks_at[tree_is_traced][tree_mode][1]);
-	shim_set_raw_leave_hooks(handle);
+	shim_profiler_set_raw_leave_hooks(handle);
 	if (by_is_wanted || trace_asks_arguments)
-		shim_set_asking_hook(handle, enter_asked);
+		shim_profiler_set_deferred_hook(handle, enter_asked);
 	if (by_is_wanted)
 		by_start();
 	return 0;

@@ -118,7 +118,7 @@ struct hot {
 					 * this very data: a clone without its
 					 * own, a vfork child */
 	enum shim_lost cause;
-	bool no_clock;			/* shim_clock() would fault here */
+	bool no_clock;			/* shim_clock_read() would fault here */
 	uint32_t starts;		/* the tree's */
 };
 
@@ -175,7 +175,7 @@ static inline uint64_t now(void)
 {
 	if (UNLIKELY(tree_hot.no_clock))
 		return tree_tick ? *tree_tick : 0;
-	return shim_clock();
+	return shim_clock_read();
 }
 
 static inline uint64_t address_of(const struct shim_node *node)
@@ -438,7 +438,7 @@ bool tree_open_asked(struct shim_node *node, uint64_t frame,
 /* --- calltree_events.c --- */
 
 /* Asks for them all. */
-void tree_listen(struct shim_handle *handle);
+void tree_listen(struct shim_profiler_handle *handle);
 
 /* --- calltree_open.c --- */
 
@@ -575,7 +575,7 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 	if (UNLIKELY(is_in_doubt(node)))
 		node_trust(node);
 	node->frame = frame;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 	if (tree_mode != COUNTS || tree_is_traced)
 		node->start = is_exact(node) || tree_is_traced ? now() :
 								 *tree_tick;
@@ -629,7 +629,7 @@ static inline void count_duration(struct shim_extra_node *extra,
 		return;
 	}
 	bucket = 63u - (unsigned)__builtin_clzll(duration);
-	shim_add(SHORTEST_COMMON < 1ull << SHIM_SHORT_BUCKETS ?
+	shim_local_add(SHORTEST_COMMON < 1ull << SHIM_SHORT_BUCKETS ?
 			 shim_bucket(extra, bucket) :
 			 &extra->bucket[bucket - SHIM_SHORT_BUCKETS],
 		 1);
@@ -642,7 +642,7 @@ static inline void count_call(struct shim_node *node, uint64_t duration)
 	node->frame = 0;
 	if (tree_mode == TRACED)
 		return;
-	shim_add(&node->time, duration);
+	shim_local_add(&node->time, duration);
 	if (tree_mode == EXACT) {
 		struct shim_extra_node *extra =
 			(struct shim_extra_node *)node->extra;

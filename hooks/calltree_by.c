@@ -246,7 +246,7 @@ static uint64_t *find_slot(struct decisions *in, shim_function function,
 static struct decisions *make_decisions(uint64_t count)
 {
 	struct decisions *made =
-		shim_memory(sizeof(*made) + count * sizeof(made->slot[0]));
+		shim_memory_map(sizeof(*made) + count * sizeof(made->slot[0]));
 
 	if (made)
 		made->mask = count - 1;
@@ -285,7 +285,7 @@ static void decide(shim_function function, unsigned by)
 	for (;;) {
 		uint64_t word, *slot = find_slot(in, function, &word);
 
-		if (shim_replace(slot, (void *)word,
+		if (shim_local_cas(slot, (void *)word,
 				 (void *)(function | SAYS(by)))) {
 			__atomic_fetch_add(&in->used, word == 0,
 					   __ATOMIC_RELAXED);
@@ -672,7 +672,7 @@ bool by_describe(struct tree *tree, uint16_t group)
 	struct shim_group_node *node;
 
 	if (!tree->described)
-		tree->described = shim_memory((UINT16_MAX + 1) / 8);
+		tree->described = shim_memory_map((UINT16_MAX + 1) / 8);
 	if (tree->described && (tree->described[group >> 3] & bit))
 		return true;
 	node = tree_take(tree, sizeof(*node));
@@ -709,8 +709,8 @@ static bool make_groups(void)
 	while (size < 2 * group_count)
 		size *= 2;
 	slot_mask = size - 1;
-	slots = shim_memory(size * sizeof(*slots));
-	groups = shim_memory(group_count * sizeof(*groups));
+	slots = shim_memory_map(size * sizeof(*slots));
+	groups = shim_memory_map(group_count * sizeof(*groups));
 	if (!slots || !groups) {
 		groups = NULL;
 		return false;

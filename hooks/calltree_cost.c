@@ -37,10 +37,10 @@ static uint64_t time_calls(uint64_t (*function)(const struct measured *hooks,
 
 	/* The best of a few: interruptions only add. */
 	for (int round = 0; round < 4; round++) {
-		before = shim_clock();
+		before = shim_clock_read();
 		for (uint64_t i = 0; i < calls; i++)
 			value = function(hooks, value);
-		before = shim_clock() - before;
+		before = shim_clock_read() - before;
 		if (before < best)
 			best = before;
 	}
@@ -77,7 +77,7 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 				 .tick = &cost_no_tick };
 	trace = (struct trace){ .cursor = (uint64_t)records,
 				.limit = (uint64_t)records + sizeof(records),
-				.last = shim_clock() >> TRACE_SHIFT };
+				.last = shim_clock_read() >> TRACE_SHIFT };
 	bare = time_calls(plain, &hooks, calls);
 	total = time_calls(hooked, &hooks, calls);
 	tree_hot = saved;
@@ -119,14 +119,14 @@ static void measure_unseen(struct shim_cost *cost)
 	uint64_t best = ~0ull, before, ticked = 0;
 
 	for (int round = 0; round < 8; round++) {
-		before = shim_clock();
+		before = shim_clock_read();
 		for (uint64_t i = 0; i < rounds; i++) {
 #pragma GCC unroll 16
 			for (uint64_t j = 0; j < looks; j++)
 				if (UNLIKELY(look(tick, last)))
 					ticked++;
 		}
-		before = shim_clock() - before;
+		before = shim_clock_read() - before;
 		if (before < best)
 			best = before;
 	}

@@ -183,7 +183,7 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 	for (node = innermost; !is_root(node); node = parent_of(node))
 		depth++;
 	size = (depth + 1) * sizeof(*path);
-	path = shim_memory(size);
+	path = shim_memory_map(size);
 	if (!path)
 		return;
 	for (node = innermost; !is_root(node); node = parent_of(node))
@@ -202,7 +202,7 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 		if (parents & FRAME_IN_DOUBT)
 			node_doubt(node);
 	}
-	shim_memory_empty(path, size);
+	shim_memory_discard(path, size);
 }
 
 static void on_forked(struct shim_profiler *profiler)
@@ -259,7 +259,7 @@ static void on_calls_started(struct shim_profiler *profiler)
 
 /* Another task runs with this thread's data: a vfork child, a clone without
  * data of its own.  It is found by its tid, and so is this thread. */
-static void on_data_shared(struct shim_profiler *profiler, int begins)
+static void on_tls_shared(struct shim_profiler *profiler, int begins)
 {
 	struct place at;
 	bool is_there = find_mine(&at);
@@ -328,7 +328,7 @@ static void on_system_closing(struct shim_profiler *profiler)
 	publish(&at);
 }
 
-static void on_clock_closing(struct shim_profiler *profiler)
+static void on_clock_unavailable(struct shim_profiler *profiler)
 {
 	struct place at;
 
@@ -354,9 +354,9 @@ static void on_thread_name(struct shim_profiler *profiler, shim_thread thread,
 		trace_thread_named(at.tree, name);
 }
 
-void tree_listen(struct shim_handle *handle)
+void tree_listen(struct shim_profiler_handle *handle)
 {
-	shim_profiler_on_calls_wanted(handle, tree_tell_open);
+	shim_profiler_on_open_calls_requested(handle, tree_tell_open);
 	shim_profiler_on_thread_name(handle, on_thread_name);
 	shim_profiler_on_jump_saved(handle, on_jump_saved);
 	shim_profiler_on_jump_taken(handle, on_jump_taken);
@@ -365,9 +365,9 @@ void tree_listen(struct shim_handle *handle)
 	shim_profiler_on_stack_switched(handle, on_stack_switched);
 	shim_profiler_on_forked(handle, on_forked);
 	shim_profiler_on_calls_started(handle, on_calls_started);
-	shim_profiler_on_data_shared(handle, on_data_shared);
+	shim_profiler_on_tls_shared(handle, on_tls_shared);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
-	shim_profiler_on_clock_closing(handle, on_clock_closing);
+	shim_profiler_on_clock_unavailable(handle, on_clock_unavailable);
 	shim_profiler_on_system_closing(handle, on_system_closing);
 }

@@ -27,7 +27,7 @@ void *tree_get_memory(struct tree *tree, size_t least, size_t *size,
 	*cause = SHIM_LOST_MEMORY;
 	*size = (size_t)65536 << (tree->chunk_count < 12 ? tree->chunk_count :
 							    12);
-	return shim_memory(*size);
+	return shim_memory_map(*size);
 }
 
 /* Another chunk than @full; false: there is none.  Asking costs system calls: not
@@ -70,7 +70,7 @@ struct table *tree_make_table(uint64_t shift)
 {
 	size_t slots = (size_t)1 << (64 - shift);
 	struct table *table =
-		shim_memory(sizeof(*table) + slots * sizeof(*table->slot));
+		shim_memory_map(sizeof(*table) + slots * sizeof(*table->slot));
 
 	if (table)
 		table->shift = shift;
@@ -83,7 +83,7 @@ static void insert(struct table *table, struct shim_node *node)
 	uint64_t i = hash(parent_of(node), address_of(node), node->group) >>
 		     table->shift;
 
-	while (!shim_replace(&table->slot[i], NULL, node))
+	while (!shim_local_cas(&table->slot[i], NULL, node))
 		i = (i + 1) & mask;
 	table->used++;
 }
@@ -104,7 +104,7 @@ static bool make_table_room(struct tree *tree)
 		if (old->slot[i])
 			insert(table, old->slot[i]);
 	__atomic_store_n(&tree->table, table, __ATOMIC_RELEASE);
-	shim_memory_empty((char *)old + 4096,
+	shim_memory_discard((char *)old + 4096,
 			  sizeof(*old) + slots * sizeof(*old->slot) - 4096);
 	return true;
 }
@@ -201,7 +201,7 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
 
 	if (bucket >= SHIM_BUCKETS)
 		bucket = SHIM_BUCKETS - 1;
-	shim_add(shim_bucket(extra, bucket), 1);
+	shim_local_add(shim_bucket(extra, bucket), 1);
 	if (duration < extra->min)
 		extra->min = duration;
 	if (duration > extra->max)
@@ -238,12 +238,12 @@ static void add_self(struct shim_node *node, uint64_t time)
 	do {
 		extra = __atomic_load_n(&node->extra, __ATOMIC_RELAXED);
 		if (extra && !(extra & SHIM_EXTRA_SELF)) {
-			shim_add(&((struct shim_memory_node *)extra)->self,
+			shim_local_add(&((struct shim_memory_node *)extra)->self,
 				 time);
 			return;
 		}
 		more = (extra | SHIM_EXTRA_SELF) + 2 * time;
-	} while (!shim_replace(&node->extra, (void *)extra, (void *)more));
+	} while (!shim_local_cas(&node->extra, (void *)extra, (void *)more));
 }
 
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)

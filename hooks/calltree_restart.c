@@ -134,7 +134,7 @@ static void doubt(const struct tree *tree, struct shim_node *node)
 		/* A coroutine's: nobody will know how long it took. */
 		if (frame_waits(node->frame)) {
 			node->frame &= ~(uint64_t)FRAME_WAITS;
-			shim_add(&tree->trace->info->filtered, 1);
+			shim_local_add(&tree->trace->info->filtered, 1);
 		}
 		node_doubt(node);
 	}

@@ -22,7 +22,7 @@ static void *take_private(struct tree *tree, size_t size)
 
 	size = (size + 15) & ~(size_t)15;
 	if ((size_t)(tree->pool_end - memory) < size) {
-		memory = shim_memory(16384);
+		memory = shim_memory_map(16384);
 		if (!memory)
 			return NULL;
 		tree->pool_end = memory + 16384;
@@ -228,7 +228,7 @@ static struct tree *take_unfinished(void)
 	struct tree *tree = __atomic_exchange_n(&unfinished, NULL,
 						__ATOMIC_ACQ_REL);
 
-	return tree ? tree : shim_memory(sizeof(*tree));
+	return tree ? tree : shim_memory_map(sizeof(*tree));
 }
 
 static bool make_file(struct tree *tree, enum shim_lost *cause)
@@ -263,7 +263,7 @@ static bool finish(struct tree *tree, enum shim_lost *cause)
 	if (!tree->table)
 		tree->table = tree_make_table(64 - 9);
 	if (!tree->cache)
-		tree->cache = shim_memory(CACHE_MAX * sizeof(*tree->cache));
+		tree->cache = shim_memory_map(CACHE_MAX * sizeof(*tree->cache));
 	if (!tree->table || !tree->cache)
 		return false;
 	tree->cache_mask = cache_mask_of(CACHE_MIN);
@@ -480,7 +480,7 @@ struct shim_node *tree_look_at(const struct tree *tree)
 {
 	struct hot hot;
 
-	if (!tree->hot || !shim_memory_copy(&hot, tree->hot, sizeof(hot)))
+	if (!tree->hot || !shim_memory_read(&hot, tree->hot, sizeof(hot)))
 		return NULL;
 	return hot.tree == tree && hot.current != &tree_nobody ? hot.current :
 	       tree->current;

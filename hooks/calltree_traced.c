@@ -24,7 +24,7 @@ static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock,
 		return false;
 	}
 	tree_hot.current = node;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 	node->start = clock;
 	if (arguments)
 		trace_put_before(trace, at, time, word, arguments);
@@ -45,7 +45,7 @@ bool tree_open_asked(struct shim_node *node, uint64_t frame,
 	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
 	       !trace_options.min_clock &&
 	       !trace_is_counted(address_of(node)) &&
-	       put_short(node, frame, shim_clock(), arguments);
+	       put_short(node, frame, shim_clock_read(), arguments);
 }
 
 /* There was no room, and it is not time to ask again; counts it. */
@@ -56,8 +56,8 @@ static bool is_lost(struct trace *trace, const struct shim_node *node,
 	    trace->is_copying || trace_is_off || trace->muted_at ||
 	    node->hits == TRACE_LEFT_OUT)
 		return false;
-	shim_add(&trace->info->lost[trace->cause], 1);
-	shim_add(&trace->lost_calls, 1);
+	shim_local_add(&trace->info->lost[trace->cause], 1);
+	shim_local_add(&trace->lost_calls, 1);
 	return true;
 }
 
@@ -73,7 +73,7 @@ static bool open_left_out(struct shim_node *node, uint64_t frame,
 		return false;
 	tree_hot.current = node;
 	node->frame = frame | FRAME_LEFT_OUT;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 	node->start = clock;
 	return true;
 }
@@ -90,9 +90,9 @@ static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
 		return false;
 	tree_hot.current = node;
 	node->frame = frame | FRAME_LEFT_OUT;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 	node->start = clock;
-	shim_add(&trace->info->filtered, 1);
+	shim_local_add(&trace->info->filtered, 1);
 	trace->muted_at = node;
 	trace_set_limit(trace);
 	return true;
@@ -121,7 +121,7 @@ static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
 		return false;
 	}
 	tree_hot.current = node;
-	shim_add(&node->calls, 1);
+	shim_local_add(&node->calls, 1);
 	trace_release(trace);
 	return true;
 }
@@ -141,7 +141,7 @@ static bool close_waiting(struct shim_node *node, uint64_t clock,
 	tree_hot.current = parent_of(node);
 	trace_end_waiting(trace, node->start);
 	count_call(node, duration);
-	shim_add(&trace->info->too_short, 1);
+	shim_local_add(&trace->info->too_short, 1);
 	trace_release(trace);
 	return true;
 }

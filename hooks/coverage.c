@@ -216,7 +216,7 @@ static bool is_label(const char *text)
 /* The label is the report's, which finds it among the settings. */
 int coverage_start(const char *arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (*arguments && !is_label(arguments))
 		return -1;

@@ -43,7 +43,7 @@ static struct throws *throws_of(struct tree *tree)
 
 	if (throws)
 		return throws;
-	throws = shim_memory(sizeof(*throws));
+	throws = shim_memory_map(sizeof(*throws));
 	if (!throws) {
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return NULL;
@@ -129,7 +129,7 @@ static bool count(struct tree *tree, struct throws *throws, uint64_t node,
 				       1);
 		return false;
 	}
-	shim_add(&found->count, 1);
+	shim_local_add(&found->count, 1);
 	return true;
 }
 
@@ -237,7 +237,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 int exceptions_start(const char *arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!unwound_read_arguments(arguments, &unwinds))
 		return -1;

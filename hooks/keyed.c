@@ -18,7 +18,7 @@ static struct keyed_table *make_table(uint64_t shift)
 {
 	size_t slots = (size_t)1 << (64 - shift);
 	struct keyed_table *table =
-		shim_memory(sizeof(*table) + slots * sizeof(*table->slot));
+		shim_memory_map(sizeof(*table) + slots * sizeof(*table->slot));
 
 	if (table)
 		table->shift = shift;
@@ -29,7 +29,7 @@ static void insert(struct keyed_table *table, struct keyed_node *node)
 {
 	uint64_t i = place_of(table, node->key), mask = slots_of(table) - 1;
 
-	while (!shim_replace(&table->slot[i & mask], NULL, node))
+	while (!shim_local_cas(&table->slot[i & mask], NULL, node))
 		i++;
 	table->used++;
 }
@@ -50,7 +50,7 @@ static bool make_room(struct keyed_table **place)
 			insert(table, old->slot[i]);
 	__atomic_store_n(place, table, __ATOMIC_RELEASE);
 	if (slots > 512)
-		shim_memory_empty((char *)old + 4096,
+		shim_memory_discard((char *)old + 4096,
 				  slots * sizeof(*old->slot) - 4096);
 	return true;
 }

@@ -70,7 +70,7 @@ static bool has_waits(struct tree *tree)
 
 	if (tree->waits)
 		return true;
-	waits = shim_memory(sizeof(*waits));
+	waits = shim_memory_map(sizeof(*waits));
 	if (!waits) {
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return false;
@@ -137,7 +137,7 @@ static void raise_max(struct shim_lock_node *node, uint64_t time)
 	uint64_t max = node->max;
 
 	while (time > max &&
-	       !shim_replace(&node->max, (void *)max, (void *)time))
+	       !shim_local_cas(&node->max, (void *)max, (void *)time))
 		max = node->max;
 }
 
@@ -146,10 +146,10 @@ static void end_wait(struct shim_lock_node *node, uint64_t began,
 {
 	uint64_t time = ended > began ? ended - began : 0;
 
-	shim_add(&node->time, time);
+	shim_local_add(&node->time, time);
 	raise_max(node, time);
 	if (failed)
-		shim_add(&node->failures, 1);
+		shim_local_add(&node->failures, 1);
 	if (node->start == began)
 		node->start = 0;
 }
@@ -191,7 +191,7 @@ static void on_contention(struct shim_profiler *profiler,
 	node = find_node(&at, lock, holder);
 	if (!node)
 		return;
-	shim_add(&node->waits, 1);
+	shim_local_add(&node->waits, 1);
 	node->start = lock->began;
 	lock->note = (uint64_t)node | generation << NOTE_SHIFT;
 	begin_open(at.tree->waits, lock, node);
@@ -234,7 +234,7 @@ static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
 	}
 	node = find_node(&at, lock, NULL);
 	if (node)
-		shim_add(&node->refusals, 1);
+		shim_local_add(&node->refusals, 1);
 }
 
 /* --- waits that are left otherwise --- */
@@ -305,7 +305,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 int locks_start(const char *arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!unwound_read_arguments(arguments, &unwinds))
 		return -1;

@@ -93,7 +93,7 @@ static COLD struct shim_memory_node *make(struct tree *tree,
 	__atomic_store_n(&memory->function, SHIM_NODE_MEMORY, __ATOMIC_RELEASE);
 	self = __atomic_exchange_n(place_of(node), (uint64_t)memory,
 				  __ATOMIC_RELAXED);
-	shim_add(&memory->self, self >> 1);
+	shim_local_add(&memory->self, self >> 1);
 	return memory;
 }
 
@@ -249,11 +249,11 @@ static void count_allocation(struct shim_memory_node *memory,
 
 	if (UNLIKELY(bucket >= SHIM_BUCKETS))
 		bucket = SHIM_BUCKETS - 1;
-	shim_add(&memory->allocations, weight);
-	shim_add(&memory->allocated_bytes, block->weight_bytes);
-	shim_add(&memory->sizes[bucket], weight);
+	shim_local_add(&memory->allocations, weight);
+	shim_local_add(&memory->allocated_bytes, block->weight_bytes);
+	shim_local_add(&memory->sizes[bucket], weight);
 	if (UNLIKELY(period != 0))
-		shim_add(&memory->samples, 1);
+		shim_local_add(&memory->samples, 1);
 	*block->note = note_of(memory);
 }
 
@@ -297,7 +297,7 @@ static void count_long_life(struct shim_memory_node *memory,
 		bucket = SHIM_LIVES_BUCKETS - 1;
 	counter = block->clock ? &lives->bucket[bucket] : &lives->unknown;
 	if (shim_is_single_threaded())
-		shim_add(counter, block->weight);
+		shim_local_add(counter, block->weight);
 	else
 		__atomic_fetch_add(counter, block->weight, __ATOMIC_RELAXED);
 }
@@ -321,10 +321,10 @@ static void count_release(struct shim_memory_node *memory,
 
 	if (LIKELY(memory->owner == (uint64_t)tree_hot.tree &&
 		   !tree_hot.shared)) {
-		shim_add(&memory->releases, weight);
-		shim_add(&memory->released_bytes, block->weight_bytes);
+		shim_local_add(&memory->releases, weight);
+		shim_local_add(&memory->released_bytes, block->weight_bytes);
 		if (block->is_last && is_gone)
-			shim_add(&memory->temporary, weight);
+			shim_local_add(&memory->temporary, weight);
 	} else {
 		__atomic_fetch_add(&memory->other_releases, weight,
 				   __ATOMIC_RELAXED);
@@ -356,7 +356,7 @@ static void on_allocation(struct shim_profiler *profiler,
 	note_live(block->clock);
 }
 
-static void on_release(struct shim_profiler *profiler,
+static void on_deallocation(struct shim_profiler *profiler,
 		       const struct shim_block *block)
 {
 	struct shim_memory_node *memory = find_noted(*block->note);
@@ -387,7 +387,7 @@ static void on_reallocation(struct shim_profiler *profiler,
 	to = find_here();
 	if (UNLIKELY(!to)) {
 		*after->note = 0;
-		on_release(profiler, before);
+		on_deallocation(profiler, before);
 		shim_record_lost_other(SHIM_LOST_ALLOCATIONS, tree_hot.cause,
 				       after->weight);
 		return;
@@ -398,7 +398,7 @@ static void on_reallocation(struct shim_profiler *profiler,
 	keep(to);
 	count_release(from, before, false);
 	count_allocation(to, after);
-	shim_add(&to->reallocations, after->weight);
+	shim_local_add(&to->reallocations, after->weight);
 	end_change(change);
 	note_live(after->clock);
 }
@@ -425,8 +425,8 @@ static void on_mapping(struct shim_profiler *profiler,
 		shim_record_lost_other(SHIM_LOST_MAPPINGS, tree_hot.cause, 1);
 		return;
 	}
-	shim_add(&memory->mappings, 1);
-	shim_add(&memory->mapped_bytes, mapping->size);
+	shim_local_add(&memory->mappings, 1);
+	shim_local_add(&memory->mapped_bytes, mapping->size);
 	*mapping->note = note_of(memory);
 }
 
@@ -482,7 +482,7 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 	(void)profiler;
 	if (!heap)
 		return;
-	if (shim_allocation_counts(&counts) == SHIM_OK) {
+	if (shim_get_allocation_counts(&counts) == SHIM_OK) {
 		heap->untold = counts.untold;
 		heap->unknown = counts.unknown;
 		heap->early_lost = counts.early_lost;
@@ -491,13 +491,13 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 		heap->leaks = SHIM_LEAKS_OFF;
 		return;
 	}
-	result = shim_block_reach(on_reach, NULL, memory_leaks_ms * 1000000);
+	result = shim_heap_find_leaks(on_reach, NULL, memory_leaks_ms * 1000000);
 	heap->leaks_clock = now() - begin;
 	heap->leaks = memory_leaks_of(result);
 }
 
 /* Or somebody wants to know it now. */
-static void on_heap_asked(struct shim_profiler *profiler, uint32_t *number)
+static void on_heap_snapshot_requested(struct shim_profiler *profiler, uint32_t *number)
 {
 	(void)profiler;
 	*number = memory_snapshot_take(memory_leaks_ms);
@@ -561,7 +561,7 @@ static bool parse(const char *at)
 }
 
 /* Of one byte each is all of them. */
-static bool enable(struct shim_handle *handle)
+static bool enable(struct shim_profiler_handle *handle)
 {
 	if (period <= 1) {
 		period = 0;
@@ -573,7 +573,7 @@ static bool enable(struct shim_handle *handle)
 
 int memory_start(const char *arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!parse(arguments))
 		return -1;
@@ -588,7 +588,7 @@ int memory_start(const char *arguments)
 				"memory does not work beside calltree:exact");
 		return -2;
 	}
-	shim_tick(&tick_length);
+	shim_clock_coarse(&tick_length);
 	if (shim_record_meta())
 		memory_snapshot_period = snapshots_ms *
 					 shim_record_meta()->clock_hz / 1000;
@@ -596,13 +596,13 @@ int memory_start(const char *arguments)
 	if (!handle || !enable(handle))
 		return -1;
 	shim_profiler_on_allocation(handle, on_allocation);
-	shim_profiler_on_release(handle, on_release);
+	shim_profiler_on_deallocation(handle, on_deallocation);
 	shim_profiler_on_reallocation(handle, on_reallocation);
 	shim_profiler_on_mapping(handle, on_mapping);
 	shim_profiler_on_unmapping(handle, on_unmapping);
 	shim_profiler_on_remapping(handle, on_remapping);
 	shim_profiler_on_forked(handle, on_forked);
-	shim_profiler_on_heap_asked(handle, on_heap_asked);
+	shim_profiler_on_heap_snapshot_requested(handle, on_heap_snapshot_requested);
 	shim_profiler_on_runtime_shutdown_end(handle, on_runtime_shutdown_end);
 	return 0;
 }

@@ -115,7 +115,7 @@ static void fill(uint64_t limit_ms)
 {
 	current->leaks = SHIM_LEAKS_OFF;
 	if (limit_ms)
-		current->leaks = memory_leaks_of(shim_block_reach(
+		current->leaks = memory_leaks_of(shim_heap_find_leaks(
 			on_reach, NULL, limit_ms * 1000000));
 	if (current->leaks != SHIM_LEAKS_KNOWN)
 		shim_block_walk(on_block, NULL);

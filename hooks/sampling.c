@@ -40,7 +40,7 @@ int sampling_start(const char *arguments);
 static struct samples *all;
 static __thread struct samples *own
 	__attribute__((tls_model("initial-exec")));
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static uint64_t period_ns;
 static uint32_t mode = SHIM_SAMPLE_PROCESS;
 
@@ -98,7 +98,7 @@ static struct shim_node **place_of(const struct samples *samples,
 static bool grow_table(struct samples *samples)
 {
 	uint64_t room = samples->room ? samples->room * 2 : TABLE_MIN;
-	struct shim_node **table = shim_memory(room * sizeof(*table));
+	struct shim_node **table = shim_memory_map(room * sizeof(*table));
 
 	if (!table)
 		return false;
@@ -170,7 +170,7 @@ static struct samples *make(uint32_t tid, enum shim_lost *cause)
 	if (!record)
 		return NULL;
 	*cause = SHIM_LOST_MEMORY;
-	samples = shim_memory(sizeof(*samples));
+	samples = shim_memory_map(sizeof(*samples));
 	if (!samples)
 		return NULL;
 	samples->tid = tid;
@@ -282,10 +282,10 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 		return;
 	}
 	node->hits++;
-	shim_add(&node->calls, weight);
+	shim_local_add(&node->calls, weight);
 	if (mode == SHIM_SAMPLE_REAL && !samples->is_ending && !shim_clock_is_closed()) {
 		samples->root->last_node = (uint64_t)node;
-		samples->root->last_clock = shim_clock();
+		samples->root->last_clock = shim_clock_read();
 	}
 }
 

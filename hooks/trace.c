@@ -50,7 +50,7 @@ int trace_start(const char *arguments);
 /* @arguments: separated by commas.  0, or -1 if one is none. */
 int trace_start(const char *arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	while (*arguments) {
 		size_t size = 0;

@@ -150,10 +150,10 @@ trace_put(struct trace *trace, char *at, uint64_t time, uint32_t word)
 	trace_fence();
 	if (word & SHIM_TRACE_LEAVE) {
 		*(volatile trace_u16 *)at = (uint16_t)word;
-		shim_add(&trace->cursor, 2);
+		shim_local_add(&trace->cursor, 2);
 	} else {
 		*(volatile trace_u32 *)at = word;
-		shim_add(&trace->cursor, 4);
+		shim_local_add(&trace->cursor, 4);
 	}
 	trace_fence();
 	trace->last = time;
@@ -188,7 +188,7 @@ static inline bool trace_has_room(const struct trace *trace,
 
 	if (next > trace->end)
 		return false;
-	shim_add((uint64_t *)((next - sizeof(next)) & ~(sizeof(next) - 1)), 0);
+	shim_local_add((uint64_t *)((next - sizeof(next)) & ~(sizeof(next) - 1)), 0);
 	return true;
 }
 
@@ -206,10 +206,10 @@ static inline void trace_put_before(struct trace *trace, char *at,
 	*(volatile trace_u32 *)at = word;
 	record->place = NULL;
 	if (next <= *(volatile uint64_t *)&trace->end &&
-	    shim_replace(&trace->cursor, at, (void *)next))
+	    shim_local_cas(&trace->cursor, at, (void *)next))
 		record->place = at + 4;
 	else
-		shim_add(&trace->cursor, 4);
+		shim_local_add(&trace->cursor, 4);
 	trace_fence();
 	trace->last = time;
 	trace_fence();
@@ -225,7 +225,7 @@ static inline bool trace_is_silent(struct trace *trace,
 		return false;
 	if (node->hits != TRACE_LEFT_OUT && !trace->muted_at)
 		return trace->is_paused && trace_is_off;
-	shim_add(&trace->info->filtered, 1);
+	shim_local_add(&trace->info->filtered, 1);
 	return true;
 }
 

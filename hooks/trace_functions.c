@@ -65,7 +65,7 @@ static bool make_room(void)
 	if (word_of(table.count))
 		return true;
 	if (!table.slots)
-		table.slots = shim_memory(SLOTS * sizeof(*table.slots));
+		table.slots = shim_memory_map(SLOTS * sizeof(*table.slots));
 	table.cause = table.slots ? SHIM_LOST_LIMIT : SHIM_LOST_MEMORY;
 	if (!table.slots || table.chunks == SHIM_FILE_CHUNKS)
 		return false;
@@ -147,5 +147,5 @@ void trace_functions_restart(void)
 	table.chunks = table.count = table.lock = 0;
 	table.retry_clock = 0;
 	if (slots)
-		shim_memory_empty(slots, SLOTS * sizeof(*slots));
+		shim_memory_discard(slots, SLOTS * sizeof(*slots));
 }

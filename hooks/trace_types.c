@@ -89,7 +89,7 @@ static void *keep(const void *from, size_t size)
 	char *kept;
 
 	if ((size_t)(piece_end - piece) < size) {
-		piece = shim_memory(PIECE);
+		piece = shim_memory_map(PIECE);
 		piece_end = piece ? piece + PIECE : NULL;
 	}
 	if (!piece)
@@ -166,7 +166,7 @@ static bool find_type(shim_type type, struct known_type *known)
 		}
 	*known = (struct known_type){ .type = type };
 	if (!types)
-		types = shim_memory(TYPES * sizeof(*types));
+		types = shim_memory_map(TYPES * sizeof(*types));
 	/* Of those that cannot be remembered values are text. */
 	if (!types || file.type_count == TYPES)
 		return true;

@@ -123,10 +123,10 @@ bool trace_asks(shim_function function)
 void trace_values_restart(void)
 {
 	if (arguments_of)
-		shim_memory_empty(arguments_of,
+		shim_memory_discard(arguments_of,
 				  FUNCTIONS * sizeof(*arguments_of));
 	if (results_of)
-		shim_memory_empty(results_of, FUNCTIONS * sizeof(*results_of));
+		shim_memory_discard(results_of, FUNCTIONS * sizeof(*results_of));
 }
 
 /* --- raw values --- */
@@ -484,25 +484,25 @@ static uintptr_t choose(shim_function function, void *unused, int *hook)
 void trace_values_prepare(bool arguments, bool results)
 {
 	if (arguments)
-		arguments_of = shim_memory(FUNCTIONS * sizeof(*arguments_of));
+		arguments_of = shim_memory_map(FUNCTIONS * sizeof(*arguments_of));
 	if (results)
-		results_of = shim_memory(FUNCTIONS * sizeof(*results_of));
+		results_of = shim_memory_map(FUNCTIONS * sizeof(*results_of));
 	trace_asks_arguments = arguments && arguments_of;
 	asks_results = results;
 }
 
 bool trace_values_start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!asks_results)
 		return true;
 	handle = shim_profiler_create(NULL);
-	return handle && shim_set_raw_leave_hooks(handle) == SHIM_OK &&
-	       shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	return handle && shim_profiler_set_raw_leave_hooks(handle) == SHIM_OK &&
+	       shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					   SHIM_ENABLE_FUNCTION_RETVAL) ==
 		       SHIM_OK &&
-	       shim_set_function_id_mapper2(handle, choose, NULL) == SHIM_OK &&
-	       shim_set_enter_leave_function_hooks3_with_info(
+	       shim_profiler_set_function_id_mapper2(handle, choose, NULL) == SHIM_OK &&
+	       shim_profiler_set_enter_leave_function_hooks3_with_info(
 		       handle, NULL, put_result, NULL) == SHIM_OK;
 }

@@ -53,7 +53,7 @@ void trace_unmute(struct trace *trace)
 	trace->muted_at = NULL;
 	trace_fence();
 	end = *(volatile uint64_t *)&trace->end;
-	shim_replace(&trace->limit, NULL, (void *)(end - MARGIN));
+	shim_local_cas(&trace->limit, NULL, (void *)(end - MARGIN));
 	if (is_muted(trace) || __atomic_load_n(&trace_is_off, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&trace->limit, 0, __ATOMIC_SEQ_CST);
 }
@@ -260,7 +260,7 @@ static bool next_block(struct trace *trace, struct shim_node *innermost)
 
 static void count_lost(struct trace *trace)
 {
-	shim_add(&trace->info->lost[trace->cause], 1);
+	shim_local_add(&trace->info->lost[trace->cause], 1);
 	trace->lost_calls++;
 }
 
@@ -296,7 +296,7 @@ static void settle_record(struct trace *trace)
 			*(volatile trace_u16 *)at = (uint16_t)word;
 		else
 			*(volatile trace_u32 *)at = word;
-		shim_add(&trace->cursor, size);
+		shim_local_add(&trace->cursor, size);
 		trace_fence();
 	}
 	*(volatile uint64_t *)&trace->busy = 0;
@@ -621,7 +621,7 @@ static bool is_too_short(struct tree *tree, struct shim_node *node)
 
 	trace_end_waiting(trace, node->start);
 	if (!trace_has_waited(node, now())) {
-		shim_add(&trace->info->too_short, 1);
+		shim_local_add(&trace->info->too_short, 1);
 		return true;
 	}
 	if (trace->is_lost)
@@ -638,7 +638,7 @@ static bool is_left_out(struct tree *tree, struct shim_node *node)
 	struct trace *trace = tree->trace;
 
 	if (node->hits == TRACE_LEFT_OUT || trace->muted_at) {
-		shim_add(&trace->info->filtered, 1);
+		shim_local_add(&trace->info->filtered, 1);
 		return true;
 	}
 	if (!is_recording(tree, parent_of(node)))
@@ -646,7 +646,7 @@ static bool is_left_out(struct tree *tree, struct shim_node *node)
 	if (trace_skips(address_of(node))) {
 		trace->muted_at = node;
 		trace_set_limit(trace);
-		shim_add(&trace->info->filtered, 1);
+		shim_local_add(&trace->info->filtered, 1);
 		return true;
 	}
 	return false;
@@ -710,7 +710,7 @@ void trace_lose(struct tree *tree, enum shim_lost cause)
 	struct trace *trace = tree->trace;
 
 	if (trace)
-		shim_add(&trace->info->lost[cause], 1);
+		shim_local_add(&trace->info->lost[cause], 1);
 }
 
 /* --- threads --- */
@@ -726,7 +726,7 @@ struct trace *trace_make(enum shim_lost *cause)
 	if (!record)
 		return NULL;
 	*cause = SHIM_LOST_MEMORY;
-	trace = shim_memory(sizeof(*trace));
+	trace = shim_memory_map(sizeof(*trace));
 	if (!trace)
 		return NULL;
 	trace->record = record;

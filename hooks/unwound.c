@@ -18,7 +18,7 @@ static struct room *get_room(struct tree *tree)
 
 	if (room)
 		return room;
-	room = shim_memory(sizeof(*room));
+	room = shim_memory_map(sizeof(*room));
 	if (!room)
 		tree->lost_cause = SHIM_LOST_MEMORY;
 	tree->unwinding = room;
@@ -50,14 +50,14 @@ struct shim_node *unwound_find(struct tree *tree, struct shim_node *root)
 	if (!room)
 		return NULL;
 	if (shim_fetch_add(&room->is_used, 1) != 0) {
-		shim_add(&room->is_used, (uint64_t)-1);
+		shim_local_add(&room->is_used, (uint64_t)-1);
 		return root;
 	}
 	shim_stack_parts(NULL, SHIM_STACK_DEPTH_MAX, &count, room->stack);
 	if (count > SHIM_STACK_DEPTH_MAX)
 		count = SHIM_STACK_DEPTH_MAX;
 	node = find_path(tree, root, room->stack, count);
-	shim_add(&room->is_used, (uint64_t)-1);
+	shim_local_add(&room->is_used, (uint64_t)-1);
 	return node;
 }
 

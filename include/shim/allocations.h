@@ -2,7 +2,7 @@
  * Allocations: the blocks of memory that the program gets and gives back.
  *
  * A profiler that wants them enables them while it is set up and gets three
- * events (<shim/events.def>): allocation, release, reallocation.  They come from
+ * events (<shim/events.def>): allocation, deallocation, reallocation.  They come from
  * malloc, calloc, realloc, reallocarray, free, posix_memalign, aligned_alloc,
  * memalign, valloc and pvalloc, whoever calls them: the program, its libraries,
  * libc itself, operator new.  Calls that fail are no events, nor are those of
@@ -78,7 +78,7 @@ struct shim_block {
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_profiler_enable_allocations(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+shim_profiler_enable_allocations(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /* Larger periods are refused. */
 #define SHIM_ALLOCATION_PERIOD_MAX (1ull << 40)
@@ -99,7 +99,7 @@ shim_profiler_enable_allocations(SHIM_IN struct shim_handle *handle) SHIM_INIT;
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_profiler_enable_sampled_allocations(SHIM_IN struct shim_handle *handle,
+shim_profiler_enable_sampled_allocations(SHIM_IN struct shim_profiler_handle *handle,
 					 SHIM_IN uint64_t period,
 					 SHIM_IN uint64_t seed) SHIM_INIT;
 
@@ -142,14 +142,14 @@ struct shim_allocation_counts {
 #endif
 
 /*
- * shim_allocation_counts - what could not be told as it should
+ * shim_get_allocation_counts - what could not be told as it should
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.
  *
  * Contract: async.
  */
 SHIM_API enum shim_result
-shim_allocation_counts(SHIM_OUT struct shim_allocation_counts *counts)
+shim_get_allocation_counts(SHIM_OUT struct shim_allocation_counts *counts)
 	SHIM_ASYNC;
 
 #ifdef __cplusplus

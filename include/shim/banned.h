@@ -2,7 +2,7 @@
  * Include this last in code that runs inside the program: it makes the compiler
  * refuse what may allocate, lock, print or end there.
  *
- *     malloc & co.      shim_memory(), or static storage
+ *     malloc & co.      shim_memory_map(), or static storage
  *     stdio             the recording's log
  *     exit, abort       return an error; the program goes on
  *     getenv            configuration is read once, by shim/runtime/config.c

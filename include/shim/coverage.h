@@ -60,7 +60,7 @@ SHIM_API enum shim_result shim_profiler_enable_coverage(void) SHIM_INIT;
 typedef int (*shim_coverage_filter_callback)(struct shim_profiler *profiler,
 					     shim_function function);
 SHIM_API enum shim_result shim_profiler_set_coverage_filter_callback(
-	SHIM_IN struct shim_handle *handle,
+	SHIM_IN struct shim_profiler_handle *handle,
 	SHIM_IN shim_coverage_filter_callback filter) SHIM_ASYNC;
 
 /*
@@ -90,14 +90,14 @@ struct shim_coverage_data {
  * SHIM_E_FAIL if coverage is not enabled, or nothing is looked at there: no filter
  * wanted it, it has no line table and was not compiled with the hooks.
  *
- * Contract: triggers; also code of the program itself, outside of callbacks.  May
+ * Contract: may block; also code of the program itself, outside of callbacks.  May
  * read symbols.
  */
 typedef void (*shim_coverage_data_callback)(
 	struct shim_profiler *profiler, const struct shim_coverage_data *data);
 SHIM_API enum shim_result shim_profiler_get_coverage_data(
-	SHIM_IN struct shim_handle *handle, SHIM_IN shim_function function,
-	SHIM_IN shim_coverage_data_callback callback) SHIM_TRIGGERS;
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN shim_function function,
+	SHIM_IN shim_coverage_data_callback callback) SHIM_MAY_BLOCK;
 
 /* --- for profilers that keep what was reached: coverage_object and
  * function_reached in <shim/events.def> --- */

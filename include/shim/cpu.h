@@ -30,7 +30,7 @@ static inline bool shim_is_single_threaded(void)
 #if defined(__x86_64__)
 
 /* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */
-static inline uint64_t shim_clock(void)
+static inline uint64_t shim_clock_read(void)
 {
 	/* It clears the upper halves of both registers. */
 	uint64_t low, high;
@@ -39,7 +39,7 @@ static inline uint64_t shim_clock(void)
 	return high << 32 | low;
 }
 
-static inline void shim_add(uint64_t *counter, uint64_t value)
+static inline void shim_local_add(uint64_t *counter, uint64_t value)
 {
 	__asm__("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
 }
@@ -52,7 +52,7 @@ static inline uint64_t shim_fetch_add(uint64_t *counter, uint64_t value)
 }
 
 /* If *place is @old, make it @new; tells whether it did. */
-static inline bool shim_replace(void *place, void *old, void *new_value)
+static inline bool shim_local_cas(void *place, void *old, void *new_value)
 {
 	bool done;
 
@@ -88,7 +88,7 @@ static inline uintptr_t shim_hook_caller(uintptr_t sp)
 
 #include <time.h>
 
-static inline uint64_t shim_clock(void)
+static inline uint64_t shim_clock_read(void)
 {
 #if defined(__aarch64__)
 	uint64_t now;
@@ -159,7 +159,7 @@ static inline uintptr_t shim_hook_caller(uintptr_t sp)
 
 #endif
 
-static inline void shim_add(uint64_t *counter, uint64_t value)
+static inline void shim_local_add(uint64_t *counter, uint64_t value)
 {
 	__atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
 }
@@ -169,7 +169,7 @@ static inline uint64_t shim_fetch_add(uint64_t *counter, uint64_t value)
 	return __atomic_fetch_add(counter, value, __ATOMIC_ACQ_REL);
 }
 
-static inline bool shim_replace(void *place, void *old, void *new_value)
+static inline bool shim_local_cas(void *place, void *old, void *new_value)
 {
 	return __atomic_compare_exchange_n((void **)place, &old, new_value, 0,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

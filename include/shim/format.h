@@ -97,7 +97,7 @@ enum shim_end {
 	SHIM_END_ABORT,		/* abort */
 };
 
-enum shim_clock {
+enum shim_clock_read {
 	SHIM_CLOCK_TSC = 1,	/* the processor's time stamp counter */
 	SHIM_CLOCK_MONOTONIC_NS = 2,
 };
@@ -127,7 +127,7 @@ struct shim_meta {
 	uint32_t size;			/* of this structure */
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint32_t clock;			/* enum shim_clock */
+	uint32_t clock;			/* enum shim_clock_read */
 	uint32_t end;			/* enum shim_end */
 	uint32_t exit_status;		/* with SHIM_END_EXIT, if it was known */
 	uint32_t forked;		/* 1: began with a fork, not with exec */

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /*
- * shim_heap_look - what shim_heap_snapshot calls
+ * shim_heap_snapshot_now - what shim_heap_snapshot calls
  *
  * Blocks that live all the while are written down, of others some; what other threads
  * do meanwhile with their pointers is seen at one moment or another, and not at all if
@@ -30,14 +30,14 @@ extern "C" {
  * Contract: async; `profrun ctl PID heap` does the same.  Cost: reads what the program
  * has in memory once, for at most a second (memory:leaks=MS), on the calling thread.
  */
-SHIM_API enum shim_result shim_heap_look(SHIM_OUT_OPT uint32_t *number) SHIM_ASYNC;
+SHIM_API enum shim_result shim_heap_snapshot_now(SHIM_OUT_OPT uint32_t *number) SHIM_ASYNC;
 #ifndef SHIM_MARKS_ARE_HERE
-#pragma weak shim_heap_look
+#pragma weak shim_heap_snapshot_now
 
 SHIM_QUIET static inline void shim_heap_snapshot(void)
 {
-	if (shim_heap_look)
-		shim_heap_look(0);
+	if (shim_heap_snapshot_now)
+		shim_heap_snapshot_now(0);
 }
 
 #endif

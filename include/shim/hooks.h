@@ -77,12 +77,12 @@ extern "C" {
 #define SHIM_HIGH_IMMUTABLE		     0x8u
 
 /*
- * shim_set_event_mask, shim_set_event_mask2 - what @handle wants
+ * shim_profiler_set_event_mask, shim_profiler_set_event_mask2 - what @handle wants
  *
  * A callback is called if it is set and its event's flag is in the mask; hooks
  * if MONITOR_ENTERLEAVE is.  A new profiler has MONITOR_ALL but the immutable
  * ones, so that one that knows callbacks only needs no mask.
- * shim_set_event_mask clears the high word.
+ * shim_profiler_set_event_mask clears the high word.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle or unknown high bits;
  * SHIM_E_FAIL if a bit of MONITOR_IMMUTABLE would change after initialization;
@@ -93,15 +93,15 @@ extern "C" {
  * Contract: async (the hooks follow when it returns; takes the lock of
  * the runtime if ENTERLEAVE changes).
  */
-SHIM_API enum shim_result shim_set_event_mask(
-	SHIM_IN struct shim_handle *handle, SHIM_IN uint32_t mask) SHIM_ASYNC;
+SHIM_API enum shim_result shim_profiler_set_event_mask(
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN uint32_t mask) SHIM_ASYNC;
 SHIM_API enum shim_result
-shim_set_event_mask2(SHIM_IN struct shim_handle *handle, SHIM_IN uint32_t low,
+shim_profiler_set_event_mask2(SHIM_IN struct shim_profiler_handle *handle, SHIM_IN uint32_t low,
 		     SHIM_IN uint32_t high) SHIM_ASYNC;
 SHIM_API enum shim_result shim_get_event_mask(
-	SHIM_IN struct shim_handle *handle, SHIM_OUT uint32_t *mask) SHIM_ASYNC;
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_OUT uint32_t *mask) SHIM_ASYNC;
 SHIM_API enum shim_result shim_get_event_mask2(
-	SHIM_IN struct shim_handle *handle, SHIM_OUT_OPT uint32_t *low,
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_OUT_OPT uint32_t *low,
 	SHIM_OUT_OPT uint32_t *high) SHIM_ASYNC;
 
 /* --- ELT3 --- */
@@ -131,8 +131,8 @@ typedef void (*shim_function_hook_with_info)(
 	union shim_function_or_client function, shim_elt_info info);
 
 /*
- * shim_set_enter_leave_function_hooks3 - fast hooks
- * shim_set_enter_leave_function_hooks3_with_info - slow hooks
+ * shim_profiler_set_enter_leave_function_hooks3 - fast hooks
+ * shim_profiler_set_enter_leave_function_hooks3_with_info - slow hooks
  *
  * At least one of the three must be there; NULL means that one is not wanted.
  * Without a @tailcall hook, a function that ends by a tail call calls the leave hook.
@@ -151,18 +151,18 @@ typedef void (*shim_function_hook_with_info)(
  *
  * Contract: init.
  */
-SHIM_API enum shim_result shim_set_enter_leave_function_hooks3(
-	SHIM_IN struct shim_handle *handle, SHIM_IN shim_function_hook enter,
+SHIM_API enum shim_result shim_profiler_set_enter_leave_function_hooks3(
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN shim_function_hook enter,
 	SHIM_IN shim_function_hook leave,
 	SHIM_IN shim_function_hook tailcall) SHIM_INIT;
-SHIM_API enum shim_result shim_set_enter_leave_function_hooks3_with_info(
-	SHIM_IN struct shim_handle *handle,
+SHIM_API enum shim_result shim_profiler_set_enter_leave_function_hooks3_with_info(
+	SHIM_IN struct shim_profiler_handle *handle,
 	SHIM_IN shim_function_hook_with_info enter,
 	SHIM_IN shim_function_hook_with_info leave,
 	SHIM_IN shim_function_hook_with_info tailcall) SHIM_INIT;
 
 /*
- * shim_set_frame_hooks - what stands in for fast hooks that need their frame
+ * shim_profiler_set_chained_hooks - what stands in for fast hooks that need their frame
  *
  * When several profilers have hooks, something of ours is on the stack, and
  * these are called instead: @frame is what SHIM_CALLER_SP would have been.  NULL: the fast hooks are called anyway.
@@ -173,12 +173,12 @@ SHIM_API enum shim_result shim_set_enter_leave_function_hooks3_with_info(
 typedef void (*shim_frame_hook)(shim_function function, const void *site,
 				uintptr_t frame);
 SHIM_API enum shim_result
-shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_chained_hooks(SHIM_IN struct shim_profiler_handle *handle,
 		     SHIM_IN shim_frame_hook enter,
 		     SHIM_IN shim_frame_hook leave) SHIM_INIT;
 
 /*
- * shim_set_raw_leave_hooks - leave hooks are called as compilers call them
+ * shim_profiler_set_raw_leave_hooks - leave hooks are called as compilers call them
  *
  * Of functions compiled by gcc also while they are unwound: for profilers that find
  * out by their frames how calls end.  Row E-16.
@@ -187,14 +187,14 @@ shim_set_frame_hooks(SHIM_IN struct shim_handle *handle,
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_set_raw_leave_hooks(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+shim_profiler_set_raw_leave_hooks(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
- * shim_set_asking_hook - lets a fast enter hook ask about single calls
- * shim_ask - the fast enter hook that is running hands its call over
+ * shim_profiler_set_deferred_hook - lets a fast enter hook ask about single calls
+ * shim_hook_defer - the fast enter hook that is running hands its call over
  *
  * For fast hooks that want to know more of a few calls: the others stay as fast
- * as they are.  The last thing that an enter hook does is `shim_ask(function,
+ * as they are.  The last thing that an enter hook does is `shim_hook_defer(function,
  * site)`, as a tail call, so that the stack and the registers that calls keep are
  * the program's again: compilers do that when they optimize and nothing that the
  * hook has on its stack is in use.  @hook is called instead, and may do what slow
@@ -207,21 +207,21 @@ shim_set_raw_leave_hooks(SHIM_IN struct shim_handle *handle) SHIM_INIT;
  * When several profilers have hooks, or @handle may go, @hook is called for every
  * enter in place of the fast hook: nothing can be handed over there.
  *
- * shim_set_asking_hook returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT;
+ * shim_profiler_set_deferred_hook returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT;
  * SHIM_E_INVALIDARG.  NULL: no such hook.
- * Contract: init; shim_ask async, in a fast enter hook of a profiler that has an
+ * Contract: init; shim_hook_defer async, in a fast enter hook of a profiler that has an
  * asking hook.
  */
-typedef void (*shim_asking_hook)(shim_function function, const void *site,
+typedef void (*shim_deferred_hook)(shim_function function, const void *site,
 				 uintptr_t frame, shim_elt_info info);
 SHIM_API enum shim_result
-shim_set_asking_hook(SHIM_IN struct shim_handle *handle,
-		     SHIM_IN shim_asking_hook hook) SHIM_INIT;
-SHIM_API void shim_ask(SHIM_IN shim_function function,
+shim_profiler_set_deferred_hook(SHIM_IN struct shim_profiler_handle *handle,
+		     SHIM_IN shim_deferred_hook hook) SHIM_INIT;
+SHIM_API void shim_hook_defer(SHIM_IN shim_function function,
 		       SHIM_IN const void *site) SHIM_ASYNC;
 
 /*
- * shim_set_restart_hooks - fast hooks that ask one question more
+ * shim_profiler_set_restart_hooks - fast hooks that ask one question more
  *
  * They take the place of the fast hooks for good just before the first
  * calls_started: programs whose calls are never off do not pay for the question
@@ -231,7 +231,7 @@ SHIM_API void shim_ask(SHIM_IN shim_function function,
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_set_restart_hooks(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_restart_hooks(SHIM_IN struct shim_profiler_handle *handle,
 		       SHIM_IN shim_function_hook enter,
 		       SHIM_IN shim_function_hook leave) SHIM_INIT;
 
@@ -260,7 +260,7 @@ typedef void (*shim_tailcall_hook2)(shim_function function, uintptr_t client,
 				    shim_frame_info frame);
 
 /*
- * shim_set_enter_leave_function_hooks, ...2 - hooks of generation 1 and 2
+ * shim_profiler_set_enter_leave_function_hooks, ...2 - hooks of generation 1 and 2
  *
  * Newer hooks of the same handle win whatever the order: then the answer is
  * SHIM_OK, the log gets a line, and nothing changes.  Row E-32.  @frame is 0
@@ -271,22 +271,22 @@ typedef void (*shim_tailcall_hook2)(shim_function function, uintptr_t client,
  * what shim_get_function_leave3_info says, found before the hook is called; what
  * cannot be had, also for want of debug information, has a start of 0.
  *
- * Returns and contract as shim_set_enter_leave_function_hooks3, but flags are
+ * Returns and contract as shim_profiler_set_enter_leave_function_hooks3, but flags are
  * not looked at.
  */
-SHIM_API enum shim_result shim_set_enter_leave_function_hooks(
-	SHIM_IN struct shim_handle *handle, SHIM_IN shim_function_hook1 enter,
+SHIM_API enum shim_result shim_profiler_set_enter_leave_function_hooks(
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN shim_function_hook1 enter,
 	SHIM_IN shim_function_hook1 leave,
 	SHIM_IN shim_function_hook1 tailcall) SHIM_INIT;
-SHIM_API enum shim_result shim_set_enter_leave_function_hooks2(
-	SHIM_IN struct shim_handle *handle, SHIM_IN shim_enter_hook2 enter,
+SHIM_API enum shim_result shim_profiler_set_enter_leave_function_hooks2(
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN shim_enter_hook2 enter,
 	SHIM_IN shim_leave_hook2 leave,
 	SHIM_IN shim_tailcall_hook2 tailcall) SHIM_INIT;
 
 /* --- which functions, and under what name --- */
 
 /*
- * shim_set_function_id_mapper, ...mapper2 - what hooks are told of a function
+ * shim_profiler_set_function_id_mapper, ...mapper2 - what hooks are told of a function
  *
  * Asked once for each function, before its first event: what it returns is what
  * hooks get instead of the function (0: the function itself), and *@hook, which
@@ -307,10 +307,10 @@ typedef uintptr_t (*shim_function_id_mapper)(shim_function function, int *hook);
 typedef uintptr_t (*shim_function_id_mapper2)(shim_function function,
 					      void *client_data, int *hook);
 SHIM_API enum shim_result
-shim_set_function_id_mapper(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_function_id_mapper(SHIM_IN struct shim_profiler_handle *handle,
 			    SHIM_IN shim_function_id_mapper mapper) SHIM_ASYNC;
 SHIM_API enum shim_result
-shim_set_function_id_mapper2(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_function_id_mapper2(SHIM_IN struct shim_profiler_handle *handle,
 			     SHIM_IN shim_function_id_mapper2 mapper,
 			     SHIM_IN void *client_data) SHIM_ASYNC;
 
@@ -344,7 +344,7 @@ typedef enum shim_call_instrumentation_flags (
 	struct shim_profiler *profiler, shim_function function);
 SHIM_API enum shim_result
 shim_profiler_set_call_instrumentation_filter_callback(
-	SHIM_IN struct shim_handle *handle,
+	SHIM_IN struct shim_profiler_handle *handle,
 	SHIM_IN shim_call_instrumentation_filter_callback filter) SHIM_ASYNC;
 
 /*
@@ -455,17 +455,17 @@ shim_get_value_reason(SHIM_IN shim_elt_info info, SHIM_IN uint32_t position,
  * SHIM_E_FAIL if the function has no name; SHIM_E_DATAINCOMPLETE if its image has
  * gone; SHIM_E_NOT_YET_AVAILABLE and SHIM_E_OUTOFMEMORY as shim_function_demangled_name.
  *
- * Contract: triggers.  Cost: two searches; where there are several names, debug
+ * Contract: may block.  Cost: two searches; where there are several names, debug
  * information is read.
  */
 SHIM_API enum shim_result
 shim_get_frame_instance(SHIM_IN shim_frame_info frame,
 			SHIM_OUT_OPT shim_function *code, SHIM_IN uint32_t count,
 			SHIM_OUT_OPT uint32_t *total,
-			SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_TRIGGERS;
+			SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_MAY_BLOCK;
 
 /*
- * shim_calls_stop - from now on no hook is called
+ * shim_hooks_disable - from now on no hook is called
  *
  * The instructions that call the hooks are changed in place, one byte each, in
  * everything that is loaded and while other threads run it; a call that is off
@@ -483,17 +483,17 @@ shim_get_frame_instance(SHIM_IN shim_frame_info frame,
  * through, and the process gets its own copy of the pages that change.  Later it
  * is 15 ns a call site.
  */
-SHIM_API enum shim_result shim_calls_stop(void) SHIM_ASYNC;
+SHIM_API enum shim_result shim_hooks_disable(void) SHIM_ASYNC;
 
 /*
- * shim_calls_start - hooks are called again
+ * shim_hooks_enable - hooks are called again
  *
- * Undoes shim_calls_stop, however often that was called; does nothing without
+ * Undoes shim_hooks_disable, however often that was called; does nothing without
  * one.  Results as there.
  *
  * Contract: async; blocks signals and takes the lock of the runtime.
  */
-SHIM_API enum shim_result shim_calls_start(void) SHIM_ASYNC;
+SHIM_API enum shim_result shim_hooks_enable(void) SHIM_ASYNC;
 
 #ifdef __cplusplus
 }

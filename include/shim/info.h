@@ -36,7 +36,7 @@ extern "C" {
  * shim_enum_clone copies the position as well.  shim_enum_destroy(NULL) is
  * allowed.  All: SHIM_E_INVALIDARG for NULL; clone: SHIM_E_OUTOFMEMORY.
  *
- * Contract: async, clone triggers; one thread at a time for one enumeration.
+ * Contract: async, clone may block; one thread at a time for one enumeration.
  */
 struct shim_enum;
 SHIM_API enum shim_result
@@ -49,7 +49,7 @@ SHIM_API enum shim_result
 shim_enum_reset(SHIM_IN struct shim_enum *enumeration) SHIM_ASYNC;
 SHIM_API enum shim_result
 shim_enum_clone(SHIM_IN struct shim_enum *enumeration,
-		SHIM_OUT struct shim_enum **copy) SHIM_TRIGGERS;
+		SHIM_OUT struct shim_enum **copy) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_enum_count(SHIM_IN struct shim_enum *enumeration,
 		SHIM_OUT uint32_t *count) SHIM_ASYNC;
@@ -70,14 +70,14 @@ SHIM_API void shim_enum_destroy(SHIM_IN struct shim_enum *enumeration)
  * P-30, P-36, P-66.
  *
  * Return SHIM_OK, SHIM_E_INVALIDARG, SHIM_E_DATAINCOMPLETE, SHIM_E_OUTOFMEMORY.
- * Contract: images and functions triggers (functions read symbol tables),
+ * Contract: images and functions may block (functions read symbol tables),
  * threads sync.
  */
 SHIM_API enum shim_result
-shim_image_enumerate(SHIM_OUT struct shim_enum **enumeration) SHIM_TRIGGERS;
+shim_image_enumerate(SHIM_OUT struct shim_enum **enumeration) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_function_enumerate(SHIM_IN shim_image image,
-			SHIM_OUT struct shim_enum **enumeration) SHIM_TRIGGERS;
+			SHIM_OUT struct shim_enum **enumeration) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_thread_enumerate(SHIM_OUT struct shim_enum **enumeration) SHIM_SYNC;
 
@@ -126,7 +126,7 @@ shim_image_from_address(SHIM_IN const void *address,
  * shim_symbols_enable - read symbol tables when images are loaded
  *
  * Then the async functions below know every function.  Without it they know an
- * image only after a TRIGGERS function has read it, and answer
+ * image only after a MAY_BLOCK function has read it, and answer
  * SHIM_E_NOT_YET_AVAILABLE before that.
  *
  * Returns SHIM_OK or SHIM_E_CALL_ONLY_FROM_INIT.  Contract: init.
@@ -141,14 +141,14 @@ SHIM_API enum shim_result shim_symbols_enable(void) SHIM_INIT;
  * SHIM_E_NOT_YET_AVAILABLE.  Contract: async.
  *
  * shim_function_from_address2 - the same, reading symbols if need be
- * (GetFunctionFromIP2).  Contract: triggers.
+ * (GetFunctionFromIP2).  Contract: may block.
  */
 SHIM_API enum shim_result
 shim_function_from_address(SHIM_IN const void *address,
 			   SHIM_OUT shim_function *function) SHIM_ASYNC;
 SHIM_API enum shim_result
 shim_function_from_address2(SHIM_IN const void *address,
-			    SHIM_OUT shim_function *function) SHIM_TRIGGERS;
+			    SHIM_OUT shim_function *function) SHIM_MAY_BLOCK;
 
 /*
  * shim_function_find - the same for any code, whatever has been read
@@ -190,7 +190,7 @@ shim_function_info(SHIM_IN shim_function function,
  * shim_function_demangled_name - as the source has it: `ns::f(int)`
  *
  * The linker name if there is no other, or nothing that could tell (a C++
- * runtime, libshim-debuginfo.so).  Contract: triggers.
+ * runtime, libshim-debuginfo.so).  Contract: may block.
  */
 SHIM_API enum shim_result
 shim_function_name(SHIM_IN shim_function function, SHIM_IN uint32_t count,
@@ -201,19 +201,19 @@ shim_function_demangled_name(SHIM_IN shim_function function,
 			     SHIM_IN uint32_t count,
 			     SHIM_OUT_OPT uint32_t *total,
 			     SHIM_OUT_SIZE_IS(count, total) char *name)
-	SHIM_TRIGGERS;
+	SHIM_MAY_BLOCK;
 
 /*
  * shim_function_aliases - all names of the function's address (row E-78)
  *
  * One string each, NUL-terminated, one after the other, the first that of
- * shim_function_name; @count and *@total are bytes.  Contract: triggers.
+ * shim_function_name; @count and *@total are bytes.  Contract: may block.
  */
 SHIM_API enum shim_result
 shim_function_aliases(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		      SHIM_OUT_OPT uint32_t *total,
 		      SHIM_OUT_SIZE_IS(count, total) char *names)
-	SHIM_TRIGGERS;
+	SHIM_MAY_BLOCK;
 
 /* shim_function_code - its hot part (GetCodeInfo); fails as its name does.
  * Async. */
@@ -252,18 +252,18 @@ struct shim_line {
  * absolute as far as the compiler told.  SHIM_E_FUNCTION_NOT_IL if there is no
  * debug information for it, or no libshim-debuginfo.so beside libshim.so (the
  * log says so); SHIM_E_OUTOFMEMORY; SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
- * some.  Contract: triggers; reads debug information, and takes the loader's
+ * some.  Contract: may block; reads debug information, and takes the loader's
  * lock the first time.
  */
 SHIM_API enum shim_result
 shim_function_lines(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		    SHIM_OUT_OPT uint32_t *total,
 		    SHIM_OUT_SIZE_IS(count, total) struct shim_line *lines)
-	SHIM_TRIGGERS;
+	SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_function_file(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		   SHIM_OUT_OPT uint32_t *total,
-		   SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_TRIGGERS;
+		   SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_MAY_BLOCK;
 
 /*
  * shim_function_template_arguments - of which instance (GetFunctionInfo2)
@@ -272,14 +272,14 @@ shim_function_file(SHIM_IN shim_function function, SHIM_IN uint32_t count,
  * the classes it is a member of, outermost first, then its own; what stands for
  * an address is "?".  Types are spelt as the compiler spells them ("long int",
  * "long").  @count and *@total are bytes; a total of 0 if it is no template.
- * Fails as shim_function_lines.  Contract: triggers.
+ * Fails as shim_function_lines.  Contract: may block.
  */
 SHIM_API enum shim_result
 shim_function_template_arguments(SHIM_IN shim_function function,
 				 SHIM_IN uint32_t count,
 				 SHIM_OUT_OPT uint32_t *total,
 				 SHIM_OUT_SIZE_IS(count, total) char *names)
-	SHIM_TRIGGERS;
+	SHIM_MAY_BLOCK;
 
 /* --- threads --- */
 
@@ -318,11 +318,11 @@ shim_runtime_info(SHIM_OUT_OPT uint16_t *major, SHIM_OUT_OPT uint16_t *minor,
 		  SHIM_OUT_SIZE_IS(count, total) char *version) SHIM_SYNC;
 
 /* shim_process_info - its id, and the program's path (GetAppDomainInfo).
- * Contract: triggers. */
+ * Contract: may block. */
 SHIM_API enum shim_result
 shim_process_info(SHIM_OUT_OPT uint32_t *pid, SHIM_IN uint32_t count,
 		  SHIM_OUT_OPT uint32_t *total,
-		  SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_TRIGGERS;
+		  SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_MAY_BLOCK;
 
 #ifdef __cplusplus
 }

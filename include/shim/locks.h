@@ -44,7 +44,7 @@ struct shim_lock {
 	/* Of lock_failed, as errno has it: EBUSY (only tried), ETIMEDOUT, EINTR,
 	 * EDEADLK, ...  Else 0. */
 	int32_t error;
-	/* By shim_clock(), or the coarse clock where that is closed: when it was
+	/* By shim_clock_read(), or the coarse clock where that is closed: when it was
 	 * found taken (0: only tried), and when that ended; 0: not yet. */
 	uint64_t began;
 	uint64_t ended;
@@ -66,7 +66,7 @@ struct shim_lock {
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_profiler_enable_locks(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+shim_profiler_enable_locks(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
  * shim_lock_holder - which task holds the lock now

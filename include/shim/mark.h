@@ -31,7 +31,7 @@ enum shim_mark_kind {
 };
 
 /*
- * shim_mark_tell - what the functions below call
+ * shim_mark_emit - what the functions below call
  *
  * @text is what there is to say, a range's name or a counter's, and ends in a NUL; it
  * is copied, up to 240 bytes.  @bits are those of a counter's value, a double, and 0
@@ -43,29 +43,29 @@ enum shim_mark_kind {
  * Contract: async.  Cost: one load if nobody wants to know; 50 ns in a trace.
  */
 SHIM_API enum shim_result
-shim_mark_tell(SHIM_IN enum shim_mark_kind kind, SHIM_IN const char *text,
+shim_mark_emit(SHIM_IN enum shim_mark_kind kind, SHIM_IN const char *text,
 	       SHIM_IN uint64_t bits) SHIM_ASYNC;
 #ifndef SHIM_MARKS_ARE_HERE
-#pragma weak shim_mark_tell
+#pragma weak shim_mark_emit
 
 /* Something happens now. */
 SHIM_QUIET static inline void shim_mark(const char *text)
 {
-	if (shim_mark_tell)
-		shim_mark_tell(SHIM_MARK, text, 0);
+	if (shim_mark_emit)
+		shim_mark_emit(SHIM_MARK, text, 0);
 }
 
 /* Ranges of one thread need not nest: what ends is the latest of that name. */
 SHIM_QUIET static inline void shim_range_begin(const char *name)
 {
-	if (shim_mark_tell)
-		shim_mark_tell(SHIM_RANGE_BEGIN, name, 0);
+	if (shim_mark_emit)
+		shim_mark_emit(SHIM_RANGE_BEGIN, name, 0);
 }
 
 SHIM_QUIET static inline void shim_range_end(const char *name)
 {
-	if (shim_mark_tell)
-		shim_mark_tell(SHIM_RANGE_END, name, 0);
+	if (shim_mark_emit)
+		shim_mark_emit(SHIM_RANGE_END, name, 0);
 }
 
 /* A number that is @value from now on. */
@@ -77,8 +77,8 @@ SHIM_QUIET static inline void shim_counter(const char *name, double value)
 	} both;
 
 	both.value = value;
-	if (shim_mark_tell)
-		shim_mark_tell(SHIM_COUNTER, name, both.bits);
+	if (shim_mark_emit)
+		shim_mark_emit(SHIM_COUNTER, name, both.bits);
 }
 
 #endif

@@ -13,7 +13,7 @@
  *
  *     SHIM_PROFILER_MODULE(example)
  *     {
- *             struct shim_handle *handle = shim_profiler_create(NULL);
+ *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
  *
  *             shim_profiler_on_thread_started(handle, started);
  *             return SHIM_OK;
@@ -69,7 +69,7 @@ SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
 		const char *description __attribute__((unused)))
 
 struct shim_profiler;		/* yours; shim only hands it back */
-struct shim_handle;
+struct shim_profiler_handle;
 struct shim_call_context;
 struct shim_block;		/* <shim/allocations.h> */
 struct shim_mapping;		/* <shim/mappings.h> */
@@ -96,12 +96,12 @@ struct shim_coverage_object;	/* <shim/coverage.h> */
  * SHIM_E_PROFILER_DETACHING if it has not left yet; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw, or the
  * failure that it returned.
  *
- * Contract: triggers; also the program, outside of callbacks.  Takes the
+ * Contract: may block; also the program, outside of callbacks.  Takes the
  * loader's lock.
  */
 SHIM_API enum shim_result
 shim_profiler_load(SHIM_IN const char *description, SHIM_IN const void *data,
-		   SHIM_IN uint32_t size) SHIM_TRIGGERS;
+		   SHIM_IN uint32_t size) SHIM_MAY_BLOCK;
 
 /*
  * shim_profiler_attach_data - what the one who attached this module sent
@@ -123,7 +123,7 @@ shim_profiler_attach_data(SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
  * Contract: init.
  */
 #define SHIM_PROFILERS_MAX 256
-SHIM_API struct shim_handle *
+SHIM_API struct shim_profiler_handle *
 shim_profiler_create(SHIM_IN struct shim_profiler *profiler) SHIM_INIT;
 
 /*
@@ -136,10 +136,10 @@ shim_profiler_create(SHIM_IN struct shim_profiler *profiler) SHIM_INIT;
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_UNSUPPORTED_CALL_SEQUENCE from a
  * callback or hook of @handle; SHIM_E_PROFILER_DETACHING if it is going already.
  *
- * Contract: triggers; also the program, outside of callbacks.
+ * Contract: may block; also the program, outside of callbacks.
  */
 SHIM_API enum shim_result
-shim_profiler_destroy(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
+shim_profiler_destroy(SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
 
 /*
  * shim_profiler_quiesce - wait until no other thread is in @handle's code
@@ -148,10 +148,10 @@ shim_profiler_destroy(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
  * removed will not be called any more.  Row M-69.  Returns as
  * shim_profiler_destroy.
  *
- * Contract: triggers; also the program, outside of callbacks.
+ * Contract: may block; also the program, outside of callbacks.
  */
 SHIM_API enum shim_result
-shim_profiler_quiesce(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
+shim_profiler_quiesce(SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
 
 /*
  * shim_profiler_detach - leave, from inside
@@ -165,11 +165,11 @@ shim_profiler_quiesce(SHIM_IN struct shim_handle *handle) SHIM_TRIGGERS;
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
  * SHIM_E_PROFILER_NOT_YET_INITIALIZED inside the module's init function.
  *
- * Contract: triggers; also the program, outside of callbacks.
+ * Contract: may block; also the program, outside of callbacks.
  */
 SHIM_API enum shim_result
-shim_profiler_detach(SHIM_IN struct shim_handle *handle,
-		     SHIM_IN uint32_t expected_ms) SHIM_TRIGGERS;
+shim_profiler_detach(SHIM_IN struct shim_profiler_handle *handle,
+		     SHIM_IN uint32_t expected_ms) SHIM_MAY_BLOCK;
 
 /*
  * shim_profiler_set_cleanup_callback - called last of all, once
@@ -183,7 +183,7 @@ shim_profiler_detach(SHIM_IN struct shim_handle *handle,
  */
 typedef void (*shim_cleanup_callback)(struct shim_profiler *profiler);
 SHIM_API enum shim_result
-shim_profiler_set_cleanup_callback(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_cleanup_callback(SHIM_IN struct shim_profiler_handle *handle,
 				   SHIM_IN shim_cleanup_callback cleanup)
 	SHIM_ASYNC;
 
@@ -224,7 +224,7 @@ enum shim_clause {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	typedef void(*shim_##name##_callback) parameters;                      \
 	SHIM_API void shim_profiler_on_##name(                                 \
-		SHIM_IN struct shim_handle *handle,                            \
+		SHIM_IN struct shim_profiler_handle *handle,                            \
 		SHIM_IN shim_##name##_callback callback) SHIM_ASYNC;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -239,11 +239,11 @@ enum shim_clause {
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_OUTOFMEMORY if the system refuses.
  *
- * Contract: triggers; also from init.
+ * Contract: may block; also from init.
  */
 SHIM_API enum shim_result
 shim_thread_create(SHIM_IN void (*call)(void *argument),
-		   SHIM_IN void *argument) SHIM_TRIGGERS;
+		   SHIM_IN void *argument) SHIM_MAY_BLOCK;
 
 /*
  * shim_thread_data - a pointer of @handle's own in the calling thread
@@ -266,7 +266,7 @@ shim_thread_create(SHIM_IN void (*call)(void *argument),
  * profilers of Mono use thread-local variables of its runtime.
  */
 SHIM_API enum shim_result
-shim_thread_data(SHIM_IN struct shim_handle *handle,
+shim_thread_data(SHIM_IN struct shim_profiler_handle *handle,
 		 SHIM_OUT void ***data) SHIM_ASYNC;
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
 						void *client_data);
 
 /*
- * shim_block_reach - for each block that lives, whether it can be reached
+ * shim_heap_find_leaks - for each block that lives, whether it can be reached
  *
  * Takes at most @limit_ns, about, to find out; then calls @callback for each block
  * that has lived all the time, in the order of their addresses.  Other threads may
@@ -48,7 +48,7 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
  * Cost: reads all of these once; 49 bytes a block.
  */
 SHIM_API enum shim_result
-shim_block_reach(SHIM_IN shim_reach_callback callback,
+shim_heap_find_leaks(SHIM_IN shim_reach_callback callback,
 		 SHIM_IN void *client_data, SHIM_IN uint64_t limit_ns)
 	SHIM_ASYNC;
 

@@ -75,22 +75,22 @@ SHIM_API void shim_record_lost_other(SHIM_IN enum shim_lost_kind kind,
 SHIM_API void shim_record_log(SHIM_IN const char *line) SHIM_ASYNC;
 
 /*
- * shim_memory - @size bytes of zeroed private memory, or NULL.
+ * shim_memory_map - @size bytes of zeroed private memory, or NULL.
  *
- * It is never given back whole; shim_memory_empty gives its pages back, after
+ * It is never given back whole; shim_memory_discard gives its pages back, after
  * which it reads as zero again, so that an interrupted reader stays safe.
  * Contract: async; one system call each.
  */
-SHIM_API void *shim_memory(SHIM_IN size_t size) SHIM_ASYNC;
-SHIM_API void shim_memory_empty(SHIM_IN void *memory,
+SHIM_API void *shim_memory_map(SHIM_IN size_t size) SHIM_ASYNC;
+SHIM_API void shim_memory_discard(SHIM_IN void *memory,
 				SHIM_IN size_t size) SHIM_ASYNC;
 
 /*
- * shim_memory_copy - copies @size bytes from where there may be none
+ * shim_memory_read - copies @size bytes from where there may be none
  *
  * Returns false if they cannot be read.  Contract: async; a system call.
  */
-SHIM_API bool shim_memory_copy(SHIM_OUT void *to, SHIM_IN const void *from,
+SHIM_API bool shim_memory_read(SHIM_OUT void *to, SHIM_IN const void *from,
 			       SHIM_IN size_t size) SHIM_ASYNC;
 
 /* What the system says of the calling task; all are system calls, async. */
@@ -130,15 +130,15 @@ SHIM_API uint64_t shim_signals_block(void) SHIM_ASYNC;
 SHIM_API void shim_signals_restore(SHIM_IN uint64_t token) SHIM_ASYNC;
 
 /*
- * shim_tick - the coarse clock: a word the kernel sets to shim_clock() at every
+ * shim_clock_coarse - the coarse clock: a word the kernel sets to shim_clock_read() at every
  * timer tick; *@length gets how many clock units a tick is long.  NULL if there
  * is none on this machine.  Async.
  */
 SHIM_API const volatile uint64_t *
-shim_tick(SHIM_OUT uint64_t *length) SHIM_ASYNC;
+shim_clock_coarse(SHIM_OUT uint64_t *length) SHIM_ASYNC;
 
 /*
- * shim_clock_is_closed - whether shim_clock() would fault on the calling thread
+ * shim_clock_is_closed - whether shim_clock_read() would fault on the calling thread
  *
  * The program forbade it, here or where this thread or process came from.
  * Contract: async; a system call once somebody in the process forbade it.

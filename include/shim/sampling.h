@@ -55,7 +55,7 @@ enum shim_sample_mode {
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_profiler_enable_sampling(SHIM_IN struct shim_handle *handle) SHIM_INIT;
+shim_profiler_enable_sampling(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
  * shim_profiler_set_sample_mode - start, change or (SHIM_SAMPLE_NONE) stop
@@ -70,7 +70,7 @@ shim_profiler_enable_sampling(SHIM_IN struct shim_handle *handle) SHIM_INIT;
  * Contract: async; blocks signals and takes the lock of the runtime.
  */
 SHIM_API enum shim_result
-shim_profiler_set_sample_mode(SHIM_IN struct shim_handle *handle,
+shim_profiler_set_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
 			      SHIM_IN uint32_t mode,
 			      SHIM_IN uint32_t frequency_hz) SHIM_ASYNC;
 
@@ -84,7 +84,7 @@ shim_profiler_set_sample_mode(SHIM_IN struct shim_handle *handle,
  * Contract: async.
  */
 SHIM_API enum shim_result
-shim_profiler_get_sample_mode(SHIM_IN struct shim_handle *handle,
+shim_profiler_get_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
 			      SHIM_OUT_OPT uint32_t *mode,
 			      SHIM_OUT_OPT uint32_t *frequency_hz) SHIM_ASYNC;
 
@@ -109,14 +109,14 @@ struct shim_sample_counts {
 #endif
 
 /*
- * shim_sample_counts - what has become of the samples
+ * shim_get_sample_counts - what has become of the samples
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.  Row M-42.
  *
  * Contract: async.
  */
 SHIM_API enum shim_result
-shim_sample_counts(SHIM_OUT struct shim_sample_counts *counts) SHIM_ASYNC;
+shim_get_sample_counts(SHIM_OUT struct shim_sample_counts *counts) SHIM_ASYNC;
 
 #ifdef __cplusplus
 #pragma GCC diagnostic pop

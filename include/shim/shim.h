@@ -7,19 +7,19 @@
  *                    init function, or by the program itself before main
  *     SHIM_SYNC      inside a callback or a slow hook, on its thread; not in
  *                    a SIGNAL callback, such as sample_hit
- *     SHIM_TRIGGERS  the same, but not in a QUIET callback: it may allocate,
+ *     SHIM_MAY_BLOCK  the same, but not in a QUIET callback: it may allocate,
  *                    open files, wait for other threads
  *     SHIM_ASYNC     anywhere, also in a signal handler and in a fast hook:
  *                    allocates nothing, leaves errno alone
  *
  * Threads that shim does not know, and a module's own (shim_thread_create), may
- * call SHIM_SYNC and SHIM_TRIGGERS functions at any time (row P-36); tasks that
+ * call SHIM_SYNC and SHIM_MAY_BLOCK functions at any time (row P-36); tasks that
  * share the thread-local data of others (clone), never.  Whoever breaks a contract
  * gets an error, in this order (row P-56):
  *
  *     SHIM_E_PROFILER_DETACHING          the profiler, or the one whose callback
  *                                        runs, is being detached
- *     SHIM_E_UNSUPPORTED_CALL_SEQUENCE   SYNC or TRIGGERS, and not called there
+ *     SHIM_E_UNSUPPORTED_CALL_SEQUENCE   SYNC or MAY_BLOCK, and not called there
  *     SHIM_E_CALL_ONLY_FROM_INIT         INIT, and too late
  *     SHIM_E_INVALIDARG                  then come the arguments
  *
@@ -45,12 +45,12 @@ extern "C" {
 #if defined(__clang__)
 #define SHIM_INIT     __attribute__((annotate("shim:init")))
 #define SHIM_SYNC     __attribute__((annotate("shim:sync")))
-#define SHIM_TRIGGERS __attribute__((annotate("shim:triggers")))
+#define SHIM_MAY_BLOCK __attribute__((annotate("shim:may_block")))
 #define SHIM_ASYNC    __attribute__((annotate("shim:async")))
 #else
 #define SHIM_INIT
 #define SHIM_SYNC
-#define SHIM_TRIGGERS
+#define SHIM_MAY_BLOCK
 #define SHIM_ASYNC
 #endif
 

@@ -31,7 +31,7 @@ extern "C" {
  * Contract: init.
  */
 SHIM_API enum shim_result
-shim_profiler_ask_signal(SHIM_IN struct shim_handle *handle,
+shim_profiler_ask_signal(SHIM_IN struct shim_profiler_handle *handle,
 			 SHIM_IN int signal) SHIM_INIT;
 
 /* Whether a profiler may ask for it. */

@@ -21,7 +21,7 @@ extern "C" {
 /*
  * A profiler that keeps account of the open calls itself (calltree does) knows
  * callers where code says nothing about its stack: this is what the event
- * calls_wanted asks it for.  The walk of functions goes on with what it says.
+ * open_calls_requested asks it for.  The walk of functions goes on with what it says.
  */
 struct shim_open_calls {
 	uintptr_t sp;		/* of the last frame that was found ... */
@@ -59,7 +59,7 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
  *
  * The same with where each function begins, also where the compiler has cut it in
  * parts (f.cold is f); 0: not known.  Where the walk cannot go on it goes on with
- * the calls that calltree, or another profiler that answers calls_wanted, knows to
+ * the calls that calltree, or another profiler that answers open_calls_requested, knows to
  * be open: then those of functions without hooks are missing.  Returns as
  * shim_stack_addresses.
  *
@@ -85,7 +85,7 @@ shim_stack_parts(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		 SHIM_OUT_SIZE_IS(count, total) shim_function *parts)
 	SHIM_ASYNC;
 
-/* What shim_do_stack_snapshot may be asked for. */
+/* What shim_stack_snapshot may be asked for. */
 enum shim_snapshot_flags {
 	SHIM_SNAPSHOT_DEFAULT = 0,
 	SHIM_SNAPSHOT_REGISTER_CONTEXT = 1,	/* @context is filled */
@@ -114,7 +114,7 @@ typedef enum shim_result (*shim_snapshot_callback)(
 	uint32_t context_size, const void *context, void *client_data);
 
 /*
- * shim_do_stack_snapshot - walk the stack of a thread
+ * shim_stack_snapshot - walk the stack of a thread
  *
  * @thread 0 is the calling one.  @context, a ucontext_t of @context_size bytes,
  * is where to begin in the calling thread; NULL as in shim_stack_addresses.  What
@@ -146,7 +146,7 @@ typedef enum shim_result (*shim_snapshot_callback)(
  * Contract: async, as shim_stack_addresses.
  */
 SHIM_API enum shim_result
-shim_do_stack_snapshot(SHIM_IN shim_thread thread,
+shim_stack_snapshot(SHIM_IN shim_thread thread,
 		       SHIM_IN shim_snapshot_callback callback,
 		       SHIM_IN uint32_t flags, SHIM_IN void *client_data,
 		       SHIM_IN const void *context,

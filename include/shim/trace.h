@@ -18,7 +18,7 @@ extern "C" {
  *
  * From now on calls of all threads are recorded (@is_on is not 0), or are not.  The
  * hooks are called all the same, so each thread knows what it is in when it goes
- * on; shim_calls_stop() of <shim/hooks.h> costs less while it is off.  Each thread
+ * on; shim_hooks_disable() of <shim/hooks.h> costs less while it is off.  Each thread
  * heeds it with its next call.
  *
  * Returns SHIM_OK, also if nobody traces.

@@ -102,22 +102,22 @@ enum shim_type_kind {
  * its parameters; SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
  * some; SHIM_E_OUTOFMEMORY.
  *
- * Contract: triggers.  Cost: reads debug information once per function, which
+ * Contract: may block.  Cost: reads debug information once per function, which
  * takes milliseconds, blocks signals and takes the lock of the runtime; later it
  * looks up a table, takes no lock and copies.
  */
 SHIM_API enum shim_result
 shim_get_parameter_count(SHIM_IN shim_function function,
-			 SHIM_OUT uint32_t *parameter_count) SHIM_TRIGGERS;
+			 SHIM_OUT uint32_t *parameter_count) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_get_parameter_info(SHIM_IN shim_function function,
 			SHIM_IN uint32_t position, SHIM_OUT_OPT shim_type *type,
 			SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
 			SHIM_OUT_SIZE_IS(count, total) char *name)
-	SHIM_TRIGGERS;
+	SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_get_result_type(SHIM_IN shim_function function,
-		     SHIM_OUT shim_type *type) SHIM_TRIGGERS;
+		     SHIM_OUT shim_type *type) SHIM_MAY_BLOCK;
 
 /*
  * shim_get_type_info - what kind of type @type is

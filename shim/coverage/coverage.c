@@ -45,7 +45,7 @@ bool coverage_has_filters(void)
 {
 	if (has_option())
 		return true;
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (h->coverage_filter)
 			return true;
 	return false;
@@ -73,7 +73,7 @@ bool coverage_wants(shim_function function)
 	if (has_option() &&
 	    callspec_filter(NULL, function) == SHIM_CALL_INSTRUMENTATION_NONE)
 		return false;
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		struct guard guard;
 
 		if (!h->coverage_filter ||
@@ -92,7 +92,7 @@ bool coverage_wants(shim_function function)
 }
 
 enum shim_result shim_profiler_set_coverage_filter_callback(
-	struct shim_handle *handle, shim_coverage_filter_callback filter)
+	struct shim_profiler_handle *handle, shim_coverage_filter_callback filter)
 {
 	ENTRY_ASYNC_OF(handle);
 	__atomic_store_n(&handle->coverage_filter, filter, __ATOMIC_RELEASE);
@@ -101,7 +101,7 @@ enum shim_result shim_profiler_set_coverage_filter_callback(
 
 /* --- functions: those of which hooks tell, once --- */
 
-static struct shim_handle *functions;
+static struct shim_profiler_handle *functions;
 
 static void do_nothing(union shim_function_or_client function)
 {
@@ -127,7 +127,7 @@ static bool start_functions(bool waits)
 	if (!functions)
 		return false;
 	functions->waits = waits;
-	return shim_set_enter_leave_function_hooks3(functions, do_nothing,
+	return shim_profiler_set_enter_leave_function_hooks3(functions, do_nothing,
 						    do_nothing,
 						    NULL) == SHIM_OK &&
 	       shim_profiler_set_call_instrumentation_filter_callback(
@@ -196,7 +196,7 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state)
 {
 	struct coverage_object *object =
-		shim_memory(sizeof(*object) + image->path_size);
+		shim_memory_map(sizeof(*object) + image->path_size);
 	char *path = (char *)(object + 1);
 
 	if (!object) {
@@ -254,7 +254,7 @@ static void look_at(struct coverage_object *object)
 {
 	coverage_tell(object);
 	if (!object->told.reached && object->told.line_count)
-		object->told.reached = shim_memory(object->told.line_count);
+		object->told.reached = shim_memory_map(object->told.line_count);
 	coverage_add(object);
 	if (!object->told.line_count)
 		return;
@@ -380,7 +380,7 @@ static const struct coverage_object *find_object(uintptr_t address)
 }
 
 struct answer {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	shim_coverage_data_callback callback;
 	shim_function function;
 };
@@ -484,7 +484,7 @@ static enum shim_result tell_function(const struct answer *answer)
 }
 
 enum shim_result
-shim_profiler_get_coverage_data(struct shim_handle *handle,
+shim_profiler_get_coverage_data(struct shim_profiler_handle *handle,
 				shim_function function,
 				shim_coverage_data_callback callback)
 {

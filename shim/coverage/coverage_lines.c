@@ -153,7 +153,7 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 		return;
 	rows_size = found->row_count * sizeof(struct shim_coverage_line);
 	size = rows_size + found->row_count + found->files_size;
-	memory = object ? shim_memory(size) : NULL;
+	memory = object ? shim_memory_map(size) : NULL;
 	if (!memory) {
 		coverage_lack(reading->image->path, -ENOMEM);
 		return;

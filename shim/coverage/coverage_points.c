@@ -78,7 +78,7 @@ static uint64_t *keep(struct coverage_object *object,
 	object->told.line_count = (uint32_t)count;
 	coverage_tell(object);
 	if (!object->told.counts)
-		object->told.counts = shim_memory(count * sizeof(uint64_t));
+		object->told.counts = shim_memory_map(count * sizeof(uint64_t));
 	return object->told.counts;
 }
 
@@ -208,7 +208,7 @@ read_places(const struct coverage_object *object, const uintptr_t *places,
 	    uint64_t count)
 {
 	struct shim_coverage_line *lines =
-		shim_memory(count * sizeof(struct shim_coverage_line));
+		shim_memory_map(count * sizeof(struct shim_coverage_line));
 
 	for (uint64_t i = 0; lines && i < count; i++)
 		lines[i].offset = (uint32_t)(places[2 * i] - object->start);

@@ -632,7 +632,7 @@ void callspec_start(void)
 		return;
 	if (callspec_needs_symbols() || callspec_needs_files())
 		symbols_enable();
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		if (!h->builtin || h->filter)
 			continue;
 		h->filter = callspec_filter;

@@ -45,7 +45,7 @@ static const uint8_t flag_of[] = {
 static void raise_method(const struct plan_entry *entry,
 			 const struct plan_call *call, uint8_t flags)
 {
-	struct shim_handle *handle = entry->handle;
+	struct shim_profiler_handle *handle = entry->handle;
 
 	switch (call->event) {
 	case PLAN_ENTER:

@@ -26,7 +26,7 @@ static bool is_init(void)
 	return contract_allows(CONTRACT_INIT);
 }
 
-static enum shim_result check_mask(const struct shim_handle *handle,
+static enum shim_result check_mask(const struct shim_profiler_handle *handle,
 				   uint32_t low, uint32_t high)
 {
 	bool is_fast = HAS_HOOKS(handle->fast), is_slow = HAS_HOOKS(handle->slow);
@@ -48,7 +48,7 @@ static enum shim_result check_mask(const struct shim_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
+enum shim_result shim_profiler_set_event_mask2(struct shim_profiler_handle *handle, uint32_t low,
 				      uint32_t high)
 {
 	uint32_t before;
@@ -68,13 +68,13 @@ enum shim_result shim_set_event_mask2(struct shim_handle *handle, uint32_t low,
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_event_mask(struct shim_handle *handle, uint32_t mask)
+enum shim_result shim_profiler_set_event_mask(struct shim_profiler_handle *handle, uint32_t mask)
 {
 	ENTRY_ASYNC_OF(handle);
-	return shim_set_event_mask2(handle, mask, 0);
+	return shim_profiler_set_event_mask2(handle, mask, 0);
 }
 
-enum shim_result shim_get_event_mask(struct shim_handle *handle, uint32_t *mask)
+enum shim_result shim_get_event_mask(struct shim_profiler_handle *handle, uint32_t *mask)
 {
 	ENTRY_ASYNC_OF(handle);
 	if (!mask)
@@ -83,7 +83,7 @@ enum shim_result shim_get_event_mask(struct shim_handle *handle, uint32_t *mask)
 	return SHIM_OK;
 }
 
-enum shim_result shim_get_event_mask2(struct shim_handle *handle, uint32_t *low,
+enum shim_result shim_get_event_mask2(struct shim_profiler_handle *handle, uint32_t *low,
 				      uint32_t *high)
 {
 	ENTRY_ASYNC_OF(handle);
@@ -99,7 +99,7 @@ enum shim_result shim_get_event_mask2(struct shim_handle *handle, uint32_t *low,
 /* The kinds of hooks; of the places a handle has for them one is used. */
 enum hooks_kind { FAST, SLOW, ELT2, ELT1 };
 
-static void **place_of(struct shim_handle *handle, enum hooks_kind kind)
+static void **place_of(struct shim_profiler_handle *handle, enum hooks_kind kind)
 {
 	switch (kind) {
 	case FAST: return (void **)handle->fast;
@@ -110,7 +110,7 @@ static void **place_of(struct shim_handle *handle, enum hooks_kind kind)
 }
 
 /* Row E-32: the newest generation wins, and says S_OK to the others. */
-static bool is_outdone(const struct shim_handle *handle, enum hooks_kind kind)
+static bool is_outdone(const struct shim_profiler_handle *handle, enum hooks_kind kind)
 {
 	bool has_newer = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow);
 	bool outdone = (kind == ELT2 && has_newer) ||
@@ -123,7 +123,7 @@ static bool is_outdone(const struct shim_handle *handle, enum hooks_kind kind)
 }
 
 /* The procedure of section 3.2, from its step 4 on. */
-static enum shim_result set_hooks(struct shim_handle *handle,
+static enum shim_result set_hooks(struct shim_profiler_handle *handle,
 				  enum hooks_kind kind, void *const hooks[3])
 {
 	bool asks = handle->mask & SLOW_FLAGS;
@@ -148,16 +148,16 @@ static enum shim_result set_hooks(struct shim_handle *handle,
 		  (void *const[]){ (void *)enter, (void *)leave,               \
 				   (void *)tailcall })
 
-enum shim_result shim_set_enter_leave_function_hooks3(
-	struct shim_handle *handle, shim_function_hook enter,
+enum shim_result shim_profiler_set_enter_leave_function_hooks3(
+	struct shim_profiler_handle *handle, shim_function_hook enter,
 	shim_function_hook leave, shim_function_hook tailcall)
 {
 	ENTRY_INIT_OF(handle);
 	return SET_HOOKS(handle, FAST);
 }
 
-enum shim_result shim_set_enter_leave_function_hooks3_with_info(
-	struct shim_handle *handle, shim_function_hook_with_info enter,
+enum shim_result shim_profiler_set_enter_leave_function_hooks3_with_info(
+	struct shim_profiler_handle *handle, shim_function_hook_with_info enter,
 	shim_function_hook_with_info leave,
 	shim_function_hook_with_info tailcall)
 {
@@ -165,23 +165,23 @@ enum shim_result shim_set_enter_leave_function_hooks3_with_info(
 	return SET_HOOKS(handle, SLOW);
 }
 
-enum shim_result shim_set_enter_leave_function_hooks2(
-	struct shim_handle *handle, shim_enter_hook2 enter,
+enum shim_result shim_profiler_set_enter_leave_function_hooks2(
+	struct shim_profiler_handle *handle, shim_enter_hook2 enter,
 	shim_leave_hook2 leave, shim_tailcall_hook2 tailcall)
 {
 	ENTRY_INIT_OF(handle);
 	return SET_HOOKS(handle, ELT2);
 }
 
-enum shim_result shim_set_enter_leave_function_hooks(
-	struct shim_handle *handle, shim_function_hook1 enter,
+enum shim_result shim_profiler_set_enter_leave_function_hooks(
+	struct shim_profiler_handle *handle, shim_function_hook1 enter,
 	shim_function_hook1 leave, shim_function_hook1 tailcall)
 {
 	ENTRY_INIT_OF(handle);
 	return SET_HOOKS(handle, ELT1);
 }
 
-enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
+enum shim_result shim_profiler_set_chained_hooks(struct shim_profiler_handle *handle,
 				      shim_frame_hook enter,
 				      shim_frame_hook leave)
 {
@@ -192,7 +192,7 @@ enum shim_result shim_set_frame_hooks(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_raw_leave_hooks(struct shim_handle *handle)
+enum shim_result shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	handle->raw_leaves = true;
@@ -200,8 +200,8 @@ enum shim_result shim_set_raw_leave_hooks(struct shim_handle *handle)
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_asking_hook(struct shim_handle *handle,
-				      shim_asking_hook hook)
+enum shim_result shim_profiler_set_deferred_hook(struct shim_profiler_handle *handle,
+				      shim_deferred_hook hook)
 {
 	ENTRY_INIT_OF(handle);
 	handle->asking = hook;
@@ -210,7 +210,7 @@ enum shim_result shim_set_asking_hook(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
+enum shim_result shim_profiler_set_restart_hooks(struct shim_profiler_handle *handle,
 					shim_function_hook enter,
 					shim_function_hook leave)
 {
@@ -226,7 +226,7 @@ enum shim_result shim_set_restart_hooks(struct shim_handle *handle,
 
 static int take_slots(void *argument)
 {
-	struct shim_handle *handle = argument;
+	struct shim_profiler_handle *handle = argument;
 	bool has_mapper = handle->mapper || handle->mapper2;
 
 	if (handle->filter && handle->filter_slot < 0)
@@ -244,7 +244,7 @@ static int take_slots(void *argument)
 	return 0;
 }
 
-static enum shim_result choose(struct shim_handle *handle)
+static enum shim_result choose(struct shim_profiler_handle *handle)
 {
 	state_slowly(take_slots, handle);
 	if ((handle->filter && handle->filter_slot < 0) ||
@@ -253,7 +253,7 @@ static enum shim_result choose(struct shim_handle *handle)
 	return SHIM_OK;
 }
 
-enum shim_result shim_set_function_id_mapper(struct shim_handle *handle,
+enum shim_result shim_profiler_set_function_id_mapper(struct shim_profiler_handle *handle,
 					     shim_function_id_mapper mapper)
 {
 	ENTRY_ASYNC_OF(handle);
@@ -261,7 +261,7 @@ enum shim_result shim_set_function_id_mapper(struct shim_handle *handle,
 	return choose(handle);
 }
 
-enum shim_result shim_set_function_id_mapper2(struct shim_handle *handle,
+enum shim_result shim_profiler_set_function_id_mapper2(struct shim_profiler_handle *handle,
 					      shim_function_id_mapper2 mapper,
 					      void *client_data)
 {
@@ -272,7 +272,7 @@ enum shim_result shim_set_function_id_mapper2(struct shim_handle *handle,
 }
 
 enum shim_result shim_profiler_set_call_instrumentation_filter_callback(
-	struct shim_handle *handle,
+	struct shim_profiler_handle *handle,
 	shim_call_instrumentation_filter_callback filter)
 {
 	ENTRY_ASYNC_OF(handle);

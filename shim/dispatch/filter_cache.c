@@ -10,7 +10,7 @@
 #include <shim/banned.h>
 
 struct slot {
-	struct shim_handle *handle;	/* NULL: free */
+	struct shim_profiler_handle *handle;	/* NULL: free */
 	bool is_filter;
 	uint16_t age;			/* of the answers that count */
 };
@@ -31,7 +31,7 @@ static void renew(int slot)
 	sites_unfilter_all();
 }
 
-int verdict_take(struct shim_handle *handle, bool is_filter)
+int verdict_take(struct shim_profiler_handle *handle, bool is_filter)
 {
 	for (int i = 0; i < VERDICT_SLOTS; i++) {
 		if (slots[i].handle)
@@ -173,7 +173,7 @@ void verdict_forget(uintptr_t low, uintptr_t high)
 /* --- asking --- */
 
 struct question {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	shim_function function;
 	bool is_filter;
 	uint8_t flags;
@@ -192,7 +192,7 @@ static void ask_filter(struct question *question)
 
 static void ask_mapper(struct question *question)
 {
-	struct shim_handle *handle = question->handle;
+	struct shim_profiler_handle *handle = question->handle;
 	int hook = 1;
 
 	if (handle->mapper2)
@@ -264,7 +264,7 @@ static void ask(struct thread *self, struct answer *answer)
 		return;
 	/* Our own profilers have no guard; their filter asks as well. */
 	before = self->state;
-	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)question);
 	self->state = before;
 	guard_leave(&guard);

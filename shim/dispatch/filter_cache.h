@@ -77,7 +77,7 @@ struct thread;
 void verdict_single(int filter, int mapper);
 
 /* A slot for @handle's filter or mapper, or -1.  State lock held. */
-int verdict_take(struct shim_handle *handle, bool is_filter);
+int verdict_take(struct shim_profiler_handle *handle, bool is_filter);
 void verdict_release(int slot);
 /* What the slot's owner said before no longer counts. */
 void verdict_invalidate(int slot);

@@ -41,7 +41,7 @@ struct track {
 static bool make_room(struct track *track)
 {
 	uint32_t room = track->room * 4;
-	struct open_frame *frames = shim_memory(room * sizeof(*frames));
+	struct open_frame *frames = shim_memory_map(room * sizeof(*frames));
 
 	if (!frames)
 		return false;
@@ -96,7 +96,7 @@ static struct track *make(struct thread *self)
 		track = track->next;
 	if (track)
 		return track;
-	track = shim_memory(PAGE);
+	track = shim_memory_map(PAGE);
 	if (!track)
 		return NULL;
 	track->frames = track->first;

@@ -98,13 +98,13 @@ static enum shim_result do_slowly(int (*work)(void *unused))
 	return SHIM_OK;
 }
 
-enum shim_result shim_calls_stop(void)
+enum shim_result shim_hooks_disable(void)
 {
 	ENTRY_ASYNC();
 	return do_slowly(stop);
 }
 
-enum shim_result shim_calls_start(void)
+enum shim_result shim_hooks_enable(void)
 {
 	ENTRY_ASYNC();
 	return do_slowly(start);

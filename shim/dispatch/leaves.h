@@ -2,7 +2,7 @@
  * How a function ends that calls the leave hook: it returns, it calls another one
  * in its place (a tail call), or it is unwound.  The leave hooks of profilers are
  * called for the first, their tail-call hooks for the second, and for the third
- * only what wants it (shim_set_raw_leave_hooks): gcc calls the hook then, clang
+ * only what wants it (shim_profiler_set_raw_leave_hooks): gcc calls the hook then, clang
  * does not.
  *
  * Nearly all of it is in the code behind the call of the hook.  It is read once

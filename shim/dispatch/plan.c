@@ -40,7 +40,7 @@ static bool has_landed;
 /* --- making one --- */
 
 /* The newest generation of hooks that the handle has. */
-static bool add_hooks(struct plan_entry *entry, const struct shim_handle *handle)
+static bool add_hooks(struct plan_entry *entry, const struct shim_profiler_handle *handle)
 {
 	for (int i = 0; i < 3; i++) {
 		if (handle->fast[i])
@@ -76,14 +76,14 @@ static void add_tail_calls(struct plan_entry *entry)
 		entry->hooks[2] = entry->hooks[1];
 }
 
-static bool wants_methods(const struct shim_handle *handle)
+static bool wants_methods(const struct shim_profiler_handle *handle)
 {
 	return handle->filter &&
 	       (handle->method_enter || handle->method_leave ||
 		handle->method_tail_call || handle->method_exception_leave);
 }
 
-static bool is_wanted(const struct shim_handle *handle)
+static bool is_wanted(const struct shim_profiler_handle *handle)
 {
 	return handle->status == HANDLE_ACTIVE && !handle->broken &&
 	       !handle->waits &&
@@ -148,7 +148,7 @@ static void make_chains(struct plan *plan)
 
 static void make(struct plan *plan)
 {
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		struct plan_entry entry = {
 			.handle = h,
 			.raw = h->raw_leaves,
@@ -278,7 +278,7 @@ static void point_at_stubs(const struct plan *plan, struct ways ways)
 static void point_at_hooks(const struct plan *plan)
 {
 	const struct plan_entry *entry = &plan->entries[0];
-	const struct shim_handle *handle = entry->handle;
+	const struct shim_profiler_handle *handle = entry->handle;
 
 	point_ways(plan, &(struct ways){
 				 (void *)handle->fast[0],
@@ -335,7 +335,7 @@ static void point_at(const struct plan *plan)
  * the two an enter may be seen whose leave is not. */
 static void begin_again(void)
 {
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		for (int i = 0; i < 2; i++)
 			if (h->fast[i] && h->restarted[i])
 				h->fast[i] = h->restarted[i];
@@ -400,7 +400,7 @@ static struct plan *allocate(void)
 	struct plan *plan;
 	void *memory;
 
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		count += 2;
 	if (count <= SPARE_ROOM && spare->size == 0) {
 		*spare = (struct plan){ .size = sizeof(spare_memory),
@@ -449,10 +449,10 @@ static struct plan nothing;
 static void give_up(void)
 {
 	struct plan *before = (struct plan *)plan_current;
-	const struct shim_handle *left = NULL;
+	const struct shim_profiler_handle *left = NULL;
 	unsigned count = 0;
 
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		if (h->builtin && is_wanted(h) && h->fast[0]) {
 			left = h;
 			count++;
@@ -576,7 +576,7 @@ void plan_pause(bool paused)
 	plan_update();
 }
 
-void plan_forget(struct shim_handle *handle)
+void plan_forget(struct shim_profiler_handle *handle)
 {
 	if (handle->filter_slot >= 0)
 		verdict_release(handle->filter_slot);
@@ -584,7 +584,7 @@ void plan_forget(struct shim_handle *handle)
 		verdict_release(handle->mapper_slot);
 }
 
-static void after_leaving(struct shim_handle *handle)
+static void after_leaving(struct shim_profiler_handle *handle)
 {
 	(void)handle;
 	plan_update();

@@ -65,8 +65,8 @@ void plan_finish(void);
  * whether it was paused is what @paused says.  State lock held. */
 void plan_forked(bool paused);
 /* @handle is going; its slots are free. */
-void plan_forget(struct shim_handle *handle);
-/* All hooks off, and on again (ctl stop, shim_calls_stop).  State lock held. */
+void plan_forget(struct shim_profiler_handle *handle);
+/* All hooks off, and on again (ctl stop, shim_hooks_disable).  State lock held. */
 void plan_pause(bool paused);
 
 /* Runs the plan there is; what the table points at comes here. */

@@ -418,7 +418,7 @@ enum shim_result shim_get_frame_instance(shim_frame_info frame,
 	uintptr_t start = 0;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!self || !frame_answers(self))
 		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
 	if (frame == 0 || frame != (shim_frame_info)self->frame->info ||

@@ -97,7 +97,7 @@ void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 
 /* --- who wants them --- */
 
-enum shim_result shim_profiler_enable_locks(struct shim_handle *handle)
+enum shim_result shim_profiler_enable_locks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	/* The program itself asks before main; a module, while it is set up. */

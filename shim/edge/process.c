@@ -148,7 +148,7 @@ HIDDEN long edge_vfork_after(long result);
 
 void edge_vfork_before(void)
 {
-	RAISE(data_shared, 1);
+	RAISE(tls_shared, 1);
 }
 
 /* The child was in calls that are none of the parent's any more: they lie below
@@ -156,7 +156,7 @@ void edge_vfork_before(void)
 long edge_vfork_after(long result)
 {
 	track_unwound(SHIM_CALLER_SP + 16, NULL, false);
-	RAISE(data_shared, 0);
+	RAISE(tls_shared, 0);
 	return result < 0 ? edge_syscall_failed(result) : result;
 }
 
@@ -211,7 +211,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 		thread_current->state |= THREAD_SHARED;
 		thread_current->roomy_size = 0;
 	}
-	RAISE(data_shared, 1);
+	RAISE(tls_shared, 1);
 	return real_clone(call, stack, flags, argument, parent_tid, tls,
 			  child_tid);
 }
@@ -311,7 +311,7 @@ static void close_clock(void)
 	if (state_get() != STATE_RUNNING)
 		return;
 	clock_close();
-	RAISE(clock_closing);
+	RAISE(clock_unavailable);
 }
 
 static void close_system(void)

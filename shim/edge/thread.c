@@ -75,7 +75,7 @@ static struct start *take(void)
 		if (start)
 			return start;
 	}
-	more = shim_memory(sizeof(*more));
+	more = shim_memory_map(sizeof(*more));
 	if (!more)
 		return NULL;
 	more->starts[0].taken = 1;
@@ -133,7 +133,7 @@ void edge_thread_main(void)
 	self = thread_get();
 	if (self)
 		note_started(self);
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (!h->waits)
 			events_catch_up(h);
 }

@@ -17,7 +17,7 @@ void asked_load(void (*establish)(int signal))
 			establish(signal);
 }
 
-enum shim_result shim_profiler_ask_signal(struct shim_handle *handle,
+enum shim_result shim_profiler_ask_signal(struct shim_profiler_handle *handle,
 					  int signal)
 {
 	ENTRY_INIT_OF(handle);

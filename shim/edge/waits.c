@@ -144,7 +144,7 @@ static struct timer_call *keep_timer_call(const struct sigevent *event)
 		if (call->function == event->sigev_notify_function &&
 		    call->value.sival_ptr == event->sigev_value.sival_ptr)
 			return call;
-	call = shim_memory(sizeof(*call));
+	call = shim_memory_map(sizeof(*call));
 	if (!call)
 		return NULL;
 	call->function = event->sigev_notify_function;

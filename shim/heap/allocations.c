@@ -63,12 +63,12 @@ static inline bool is_the_programs(void)
 
 /* The one of shim's own profilers that is told, and never leaves: without a guard,
  * which takes longer than what it does. */
-static struct shim_handle *own;
+static struct shim_profiler_handle *own;
 
 static void find_tick(void)
 {
 	uint64_t length = 0;
-	const volatile uint64_t *found = shim_tick(&length);
+	const volatile uint64_t *found = shim_clock_coarse(&length);
 
 	blocks_set_clock(length);
 	if (found)
@@ -77,7 +77,7 @@ static void find_tick(void)
 
 static void find_own(void)
 {
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (h->builtin && h->allocation)
 			own = h;
 }
@@ -151,10 +151,10 @@ static void tell_got(uintptr_t address, size_t size, size_t alignment,
 	TELL(allocation, &block);
 }
 
-static void tell_release(struct shim_block *block, uint64_t *note)
+static void tell_deallocation(struct shim_block *block, uint64_t *note)
 {
 	block->note = note;
-	TELL(release, block);
+	TELL(deallocation, block);
 }
 
 static void tell_gives(uintptr_t address)
@@ -163,7 +163,7 @@ static void tell_gives(uintptr_t address)
 	uint64_t note;
 
 	if (take(address, &block, &note))
-		tell_release(&block, &note);
+		tell_deallocation(&block, &note);
 }
 
 /* As after it as before it, one that is not told is none. */
@@ -173,7 +173,7 @@ static void tell_changed(struct allocations_change *change, uintptr_t address,
 	struct shim_block after = change->before;
 
 	if (!is_wanted(size)) {
-		tell_release(&change->before, &change->note);
+		tell_deallocation(&change->before, &change->note);
 		return;
 	}
 	after.address = address;
@@ -397,7 +397,7 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 	else if (change->is_known && pointer)
 		tell_changed(change, (uintptr_t)pointer, size);
 	else if (change->is_known && size == 0)
-		tell_release(&change->before, &change->note);
+		tell_deallocation(&change->before, &change->note);
 	else if (change->is_known)
 		add(&change->before, &change->note);
 }
@@ -415,7 +415,7 @@ static enum shim_result ask(const char *function, const void *caller)
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
+enum shim_result shim_profiler_enable_allocations(struct shim_profiler_handle *handle)
 {
 	enum shim_result result;
 
@@ -430,7 +430,7 @@ enum shim_result shim_profiler_enable_allocations(struct shim_handle *handle)
 }
 
 enum shim_result
-shim_profiler_enable_sampled_allocations(struct shim_handle *handle,
+shim_profiler_enable_sampled_allocations(struct shim_profiler_handle *handle,
 					 uint64_t period, uint64_t seed)
 {
 	enum shim_result result;
@@ -478,7 +478,7 @@ enum shim_result shim_block_walk(shim_block_callback callback,
 }
 
 enum shim_result
-shim_allocation_counts(struct shim_allocation_counts *counted)
+shim_get_allocation_counts(struct shim_allocation_counts *counted)
 {
 	ENTRY_ASYNC();
 	if (!counted)

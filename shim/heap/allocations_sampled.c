@@ -15,7 +15,7 @@ static __thread uint64_t state;
 
 void sampled_start(uint64_t period, uint64_t seed)
 {
-	first_state = seed ? seed : shim_clock() ^ (uintptr_t)&seed << 20;
+	first_state = seed ? seed : shim_clock_read() ^ (uintptr_t)&seed << 20;
 	first_state = chance_next(&first_state);	/* not near that of others */
 	sampled_period = period;
 }

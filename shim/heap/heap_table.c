@@ -154,7 +154,7 @@ static inline bool reserve(uint64_t *key)
 	uint64_t none = 0;
 
 	if (__builtin_expect(shim_is_single_threaded(), 1))
-		return shim_replace(key, NULL, (void *)RESERVED);
+		return shim_local_cas(key, NULL, (void *)RESERVED);
 	return __atomic_compare_exchange_n(key, &none, RESERVED, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }

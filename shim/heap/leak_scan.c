@@ -340,7 +340,7 @@ APART static enum shim_result look(struct search *search, uint64_t limit_ns)
 	return SHIM_E_NOT_YET_AVAILABLE;
 }
 
-enum shim_result shim_block_reach(shim_reach_callback callback,
+enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
 				  void *client_data, uint64_t limit_ns)
 {
 	static bool busy;
@@ -360,7 +360,7 @@ enum shim_result shim_block_reach(shim_reach_callback callback,
 	__builtin_unwind_init();
 	result = look(&search, limit_ns);
 	if (result == SHIM_OK)
-		result = (enum shim_result)events_run("of shim_block_reach",
+		result = (enum shim_result)events_run("of shim_heap_find_leaks",
 						      tell, &telling);
 	if (search.roots.regions)
 		reach_roots_free(&search.roots);

@@ -118,7 +118,7 @@ enum shim_result shim_enum_clone(struct shim_enum *enumeration,
 	enum shim_result r;
 	uint64_t *ids;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!is_valid(enumeration) || !copy)
 		return SHIM_E_INVALIDARG;
 	r = enumeration_make(enumeration->count, &made, &ids);

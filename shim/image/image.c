@@ -723,13 +723,13 @@ static int take_next(void *argument)
 	return came != UINT64_MAX;
 }
 
-void image_note_came(struct shim_handle *handle)
+void image_note_came(struct shim_profiler_handle *handle)
 {
 	image_raise_pending();
 	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
 }
 
-static void catch_up(struct shim_handle *handle)
+static void catch_up(struct shim_profiler_handle *handle)
 {
 	struct catching_up catching_up = { .until = handle->images_until };
 

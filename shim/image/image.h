@@ -83,8 +83,8 @@ void image_raise_pending(void);
 
 /* A profiler that is set up before main is told of the images that are there, too:
  * of those that had come when @handle was ready for events. */
-struct shim_handle;
-void image_note_came(struct shim_handle *handle);
+struct shim_profiler_handle;
+void image_note_came(struct shim_profiler_handle *handle);
 
 /*
  * For rooms above, with the state lock held.  An image came: @image is NULL if there

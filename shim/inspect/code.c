@@ -125,7 +125,7 @@ static void add(const struct site *site)
 
 	if (!sites || sites->used * 2 >= room) {
 		room = room ? room * 2 : 1024;
-		larger = shim_memory(sizeof(*larger) +
+		larger = shim_memory_map(sizeof(*larger) +
 				     room * sizeof(struct site));
 		if (!larger)
 			return;
@@ -144,7 +144,7 @@ static int forget(void *unused)
 	if (sites) {
 		uint32_t mask = sites->mask;
 
-		shim_memory_empty(sites, sizeof(*sites) +
+		shim_memory_discard(sites, sizeof(*sites) +
 						 (mask + 1) *
 							 sizeof(struct site));
 		sites->mask = mask;

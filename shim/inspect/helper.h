@@ -1,7 +1,7 @@
 /*
  * The way to libshim-debuginfo.so (debuginfo/debuginfo.h).
  *
- * It takes time and stack and a lock of its own, so it is for SHIM_TRIGGERS
+ * It takes time and stack and a lock of its own, so it is for SHIM_MAY_BLOCK
  * functions; the state lock must not be held.  What is asked runs on a stack of
  * ours with all signals blocked.
  */

@@ -160,7 +160,7 @@ enum shim_result shim_image_enumerate(struct shim_enum **enumeration)
 {
 	struct request request = { 0 };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!enumeration)
 		return SHIM_E_INVALIDARG;
 	return enumerate(list_images, &request, enumeration);
@@ -218,7 +218,7 @@ enum shim_result shim_function_enumerate(shim_image image,
 {
 	struct request request = { .id = image };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!enumeration)
 		return SHIM_E_INVALIDARG;
 	return enumerate(list_functions, &request, enumeration);
@@ -360,7 +360,7 @@ enum shim_result shim_function_from_address2(const void *address,
 {
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!function || !address)
 		return SHIM_E_INVALIDARG;
 	r = read_symbols((uintptr_t)address);
@@ -417,7 +417,7 @@ enum shim_result shim_function_aliases(shim_function function, uint32_t count,
 	struct place place;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!output_is_valid(count, names))
 		return SHIM_E_INVALIDARG;
 	r = read_symbols(function);
@@ -772,7 +772,7 @@ enum shim_result shim_function_lines(shim_function function, uint32_t count,
 {
 	struct output output = { sizeof(*lines), count, total, lines };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	return ask(HELPER_LINES, function, &output);
 }
 
@@ -781,7 +781,7 @@ enum shim_result shim_function_file(shim_function function, uint32_t count,
 {
 	struct output output = { 0, count, total, path };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	return ask(HELPER_FILE, function, &output);
 }
 
@@ -791,7 +791,7 @@ enum shim_result shim_function_template_arguments(shim_function function,
 {
 	struct output output = { 0, count, total, names };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	return ask(HELPER_TEMPLATE_ARGUMENTS, function, &output);
 }
 
@@ -818,7 +818,7 @@ enum shim_result shim_function_demangled_name(shim_function function,
 	struct place place;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
 	r = read_symbols(function);

@@ -71,7 +71,7 @@ uintptr_t info_code_end(shim_function function);
 /*
  * What @address belongs to: the name of a function, else of an image's file, cut
  * to @size bytes with its NUL, and how far it is from its start.  With @may_read
- * symbols are read that have not been (which takes what TRIGGERS functions may).
+ * symbols are read that have not been (which takes what MAY_BLOCK functions may).
  * False: nothing that is known.
  */
 bool info_name_address(uintptr_t address, bool may_read, char *name,

@@ -255,7 +255,7 @@ enum shim_result shim_process_info(uint32_t *pid, uint32_t count,
 {
 	struct process process = { count, total, path, SHIM_E_FAIL };
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!output_is_valid(count, path))
 		return SHIM_E_INVALIDARG;
 	state_slowly(read_path, &process);

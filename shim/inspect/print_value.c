@@ -61,7 +61,7 @@ static bool find_name(void *unused, uintptr_t address, char *name, size_t size,
 		      uint64_t *offset)
 {
 	(void)unused;
-	return info_name_address(address, contract_allows(CONTRACT_TRIGGERS),
+	return info_name_address(address, contract_allows(CONTRACT_MAY_BLOCK),
 				 name, size, offset);
 }
 

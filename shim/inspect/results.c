@@ -298,7 +298,7 @@ find_slowly(struct thread *self, const struct arch_frame *frame,
 
 	*value = (struct results_value){ .reason = SHIM_UNAVAILABLE_CODE };
 	if (!self->results)
-		self->results = shim_memory(sizeof(*self->results));
+		self->results = shim_memory_map(sizeof(*self->results));
 	if (!self->results)
 		return SHIM_E_UNEXPECTED;
 	if (!recipe) {

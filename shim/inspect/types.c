@@ -283,7 +283,7 @@ enum shim_result shim_get_parameter_count(shim_function function,
 	const struct signature *signature;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!parameter_count)
 		return SHIM_E_INVALIDARG;
 	r = find_signature(function, &signature);
@@ -301,7 +301,7 @@ enum shim_result shim_get_parameter_info(shim_function function,
 	const struct value *value;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
 	r = find_signature(function, &signature);
@@ -324,7 +324,7 @@ enum shim_result shim_get_result_type(shim_function function, shim_type *type)
 	const struct signature *signature;
 	enum shim_result r;
 
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!type)
 		return SHIM_E_INVALIDARG;
 	r = find_signature(function, &signature);

@@ -553,7 +553,7 @@ static enum shim_result make(struct thread *self,
 	enum shim_result r;
 
 	if (!self->values)
-		self->values = shim_memory(sizeof(*self->values));
+		self->values = shim_memory_map(sizeof(*self->values));
 	if (!self->values)
 		return SHIM_E_UNEXPECTED;
 	job.space = self->values;

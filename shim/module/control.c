@@ -152,7 +152,7 @@ static void add_modules(struct text *answer)
 
 static void add_handles(struct text *answer)
 {
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		const char *name = h->builtin ? "(shim)" :
 				   h->module  ? h->module->name :
 						"(program)";
@@ -229,7 +229,7 @@ static char *next_word(char **at)
 static enum shim_result look_at_heap(struct request *request)
 {
 	uint32_t number = 0;
-	enum shim_result r = shim_heap_look(&number);
+	enum shim_result r = shim_heap_snapshot_now(&number);
 
 	if (r == SHIM_OK)
 		add_number(&request->answer, "heap snapshot ", number);
@@ -256,9 +256,9 @@ static enum shim_result do_request(struct request *request, const char *verb,
 	if (text_equal(verb, "status") && !*rest)
 		return status(request);
 	if (text_equal(verb, "stop") && !*rest)
-		return shim_calls_stop();
+		return shim_hooks_disable();
 	if (text_equal(verb, "start") && !*rest)
-		return shim_calls_start();
+		return shim_hooks_enable();
 	if (text_equal(verb, "trace-start") && !*rest)
 		return switch_trace(request, 1);
 	if (text_equal(verb, "trace-stop") && !*rest)

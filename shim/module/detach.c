@@ -18,7 +18,7 @@
 #define STACK_SIZE (512u << 10)
 
 struct pending {
-	struct shim_handle *handle;	/* NULL: not used */
+	struct shim_profiler_handle *handle;	/* NULL: not used */
 	uint32_t expected_ms;
 	uint32_t pause_ms;		/* the next one */
 	uint64_t when_ms;		/* it is looked at again */
@@ -42,7 +42,7 @@ static uint64_t now_ms(void)
 
 /* It is told although it is on its way, and what it calls answers
  * SHIM_E_PROFILER_DETACHING: the guard names it. */
-static void say_detached(struct shim_handle *handle)
+static void say_detached(struct shim_profiler_handle *handle)
 {
 	shim_detach_succeeded_callback callback = handle->detach_succeeded;
 	struct guard guard;
@@ -71,7 +71,7 @@ static void put_off(struct pending *pending, uint64_t now)
 /* Whether it has gone. */
 static bool check(struct pending *pending, uint64_t now)
 {
-	struct shim_handle *handle = pending->handle;
+	struct shim_profiler_handle *handle = pending->handle;
 
 	if (now < pending->when_ms)
 		return false;
@@ -161,7 +161,7 @@ SUBSCRIBE(module_thread_ended, detach_look_again);
 
 /* --- asking for it --- */
 
-bool detach_begin(struct shim_handle *handle, uint32_t expected_ms)
+bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms)
 {
 	struct pending *pending = &pendings[handle->number];
 
@@ -183,7 +183,7 @@ bool detach_begin(struct shim_handle *handle, uint32_t expected_ms)
 bool detach_is_pending(const struct module *module)
 {
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
-		const struct shim_handle *handle = __atomic_load_n(
+		const struct shim_profiler_handle *handle = __atomic_load_n(
 			&pendings[i].handle, __ATOMIC_ACQUIRE);
 
 		if (handle && handle->module == module)
@@ -192,7 +192,7 @@ bool detach_is_pending(const struct module *module)
 	return false;
 }
 
-enum shim_result shim_profiler_detach(struct shim_handle *handle,
+enum shim_result shim_profiler_detach(struct shim_profiler_handle *handle,
 				      uint32_t expected_ms)
 {
 	ENTRY_PROGRAM_OF(handle);

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 struct module;
-struct shim_handle;
+struct shim_profiler_handle;
 
 /* Retires @handle; the rest follows.  False if it was on its way already.
  * Never with the state lock held. */
-bool detach_begin(struct shim_handle *handle, uint32_t expected_ms);
+bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms);
 
 /* Whether a handle of @module is on its way. */
 bool detach_is_pending(const struct module *module);

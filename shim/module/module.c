@@ -162,14 +162,14 @@ static void forget(struct module *module)
 /* --- handles of a module --- */
 
 struct handles {
-	struct shim_handle *handle[SHIM_PROFILERS_MAX];
+	struct shim_profiler_handle *handle[SHIM_PROFILERS_MAX];
 	uint32_t count;
 };
 
 static void collect(struct handles *handles, const struct module *module)
 {
 	handles->count = 0;
-	for (struct shim_handle *h = events_first();
+	for (struct shim_profiler_handle *h = events_first();
 	     h && handles->count < SHIM_PROFILERS_MAX; h = events_next(h))
 		if (h->module == module)
 			handles->handle[handles->count++] = h;
@@ -177,7 +177,7 @@ static void collect(struct handles *handles, const struct module *module)
 
 static bool has_handles(const struct module *module)
 {
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (h->module == module)
 			return true;
 	return detach_is_pending(module);
@@ -189,7 +189,7 @@ static void destroy_handles(const struct module *module)
 
 	collect(&handles, module);
 	for (uint32_t i = 0; i < handles.count; i++) {
-		struct shim_handle *handle = handles.handle[i];
+		struct shim_profiler_handle *handle = handles.handle[i];
 
 		if (!handle_retire(handle))
 			continue;
@@ -206,7 +206,7 @@ static int let_go(void *argument)
 	struct handles *handles = argument;
 
 	for (uint32_t i = 0; i < handles->count; i++) {
-		struct shim_handle *handle = handles->handle[i];
+		struct shim_profiler_handle *handle = handles->handle[i];
 
 		__atomic_store_n(&handle->waits, false, __ATOMIC_RELEASE);
 		if (handle->filter_slot >= 0)
@@ -567,7 +567,7 @@ void module_start(void)
 
 /* With the table pointing straight at its hooks, no thread has said that it is
  * in them (plan.c), and none can be waited for. */
-void module_handle_goes(struct shim_handle *handle)
+void module_handle_goes(struct shim_profiler_handle *handle)
 {
 	struct module *module = handle->module;
 

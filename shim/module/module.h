@@ -55,7 +55,7 @@ bool module_try(const char *description, struct text *text);
 enum shim_result module_unload(const char *name, struct text *text);
 
 /* Before @handle is retired: can its module be unmapped afterwards? */
-void module_handle_goes(struct shim_handle *handle);
+void module_handle_goes(struct shim_profiler_handle *handle);
 /* ... and after: if it was the last one, the module goes, too. */
 void module_handle_went(struct module *module);
 

@@ -28,7 +28,7 @@ static bool is_wanted;		/* -p pchist */
 static bool is_default;		/* it goes on without the program's doing */
 static int owner_pid;
 static shim_image last_permanent;	/* later images came by dlopen */
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 
 static struct monitor_set *shared;	/* the process's, or NULL */
 static struct monitor_set *all;		/* those of threads */

@@ -38,7 +38,7 @@ bool shim_clock_is_closed(void)
 uint64_t clock_read(void)
 {
 	if (!shim_clock_is_closed())
-		return shim_clock();
+		return shim_clock_read();
 	return tick ? *tick : 0;
 }
 
@@ -81,11 +81,11 @@ static struct reading read_clocks(void)
 	if (shim_clock_is_closed())
 		return read_coarse_clocks();
 	for (int i = 0; i < 50 && best_apart > CLOSE; i++) {
-		uint64_t before = shim_clock(), mono_ns, apart;
+		uint64_t before = shim_clock_read(), mono_ns, apart;
 
 		if (sys_time_ns(CLOCK_MONOTONIC, &mono_ns) < 0)
 			break;
-		apart = shim_clock() - before;
+		apart = shim_clock_read() - before;
 		if (apart < best_apart) {
 			best = (struct reading){ before + apart / 2, mono_ns };
 			best_apart = apart;
@@ -176,7 +176,7 @@ bool clock_start(void)
 	return tick != NULL;
 }
 
-const volatile uint64_t *shim_tick(uint64_t *length)
+const volatile uint64_t *shim_clock_coarse(uint64_t *length)
 {
 	if (length)
 		*length = tick_length;

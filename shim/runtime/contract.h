@@ -15,8 +15,8 @@
 enum contract {
 	CONTRACT_ASYNC,
 	CONTRACT_SYNC,
-	CONTRACT_TRIGGERS,
-	/* TRIGGERS, and any thread of the program outside of callbacks. */
+	CONTRACT_MAY_BLOCK,
+	/* MAY_BLOCK, and any thread of the program outside of callbacks. */
 	CONTRACT_PROGRAM,
 	CONTRACT_INIT,
 };
@@ -26,7 +26,7 @@ static inline uint32_t thread_get_state(const struct thread *self)
 {
 	if (frame_answers(self) &&
 	    (!self->guard || self->guard->frame != self->frame))
-		return THREAD_CALLBACK | THREAD_TRIGGERS;
+		return THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	return self->state;
 }
 
@@ -48,7 +48,7 @@ static inline bool contract_allows(enum contract contract)
 	if (contract == CONTRACT_SYNC)
 		return state & THREAD_CALLBACK;
 	if (state & THREAD_CALLBACK)
-		return state & THREAD_TRIGGERS;
+		return state & THREAD_MAY_BLOCK;
 	return contract == CONTRACT_PROGRAM;
 }
 
@@ -69,7 +69,7 @@ static inline bool contract_is_setting_up(void)
 	return thread_current && (thread_current->state & THREAD_INIT);
 }
 
-static inline bool contract_is_detaching(const struct shim_handle *handle)
+static inline bool contract_is_detaching(const struct shim_profiler_handle *handle)
 {
 	const struct thread *self = thread_current;
 
@@ -106,7 +106,7 @@ static inline bool contract_is_hook_told(shim_elt_info info,
 }
 
 static inline enum shim_result
-contract_check_all(enum contract contract, const struct shim_handle *handle,
+contract_check_all(enum contract contract, const struct shim_profiler_handle *handle,
 		   bool has_handle)
 {
 	if (has_handle && !handle_is_valid(handle))
@@ -121,7 +121,7 @@ contract_check_all(enum contract contract, const struct shim_handle *handle,
 }
 
 static inline __attribute__((always_inline)) enum shim_result
-contract_check(enum contract contract, const struct shim_handle *handle,
+contract_check(enum contract contract, const struct shim_profiler_handle *handle,
 	       bool has_handle)
 {
 	if (contract == CONTRACT_SYNC && !has_handle &&
@@ -161,13 +161,13 @@ contract_refused(enum shim_result result, const char *function,
 #define ENTRY_SYNC()	 ENTRY_(CONTRACT_SYNC, NULL, false)
 /* ... which the public function @name goes on in. */
 #define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
-#define ENTRY_TRIGGERS() ENTRY_(CONTRACT_TRIGGERS, NULL, false)
+#define ENTRY_MAY_BLOCK() ENTRY_(CONTRACT_MAY_BLOCK, NULL, false)
 #define ENTRY_PROGRAM()	 ENTRY_(CONTRACT_PROGRAM, NULL, false)
 #define ENTRY_INIT()	 ENTRY_(CONTRACT_INIT, NULL, false)
 
 /* The same for functions that are given a handle, which is checked as well. */
 #define ENTRY_ASYNC_OF(handle)	  ENTRY_(CONTRACT_ASYNC, handle, true)
-#define ENTRY_TRIGGERS_OF(handle) ENTRY_(CONTRACT_TRIGGERS, handle, true)
+#define ENTRY_MAY_BLOCK_OF(handle) ENTRY_(CONTRACT_MAY_BLOCK, handle, true)
 #define ENTRY_PROGRAM_OF(handle)  ENTRY_(CONTRACT_PROGRAM, handle, true)
 #define ENTRY_INIT_OF(handle)	  ENTRY_(CONTRACT_INIT, handle, true)
 
@@ -175,7 +175,7 @@ contract_refused(enum shim_result result, const char *function,
 #define ENTRY_PROGRAM_ITSELF_OF(handle)                                        \
 	ENTRY_(contract_is_module_code(                                        \
 		       (uintptr_t)__builtin_return_address(0)) ?               \
-		       CONTRACT_TRIGGERS :                                     \
+		       CONTRACT_MAY_BLOCK :                                     \
 		       CONTRACT_PROGRAM,                                       \
 	       handle, true)
 

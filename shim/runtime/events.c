@@ -16,14 +16,14 @@
 
 struct events_counts events_counts;
 
-static struct shim_handle handles[SHIM_PROFILERS_MAX];
-static struct shim_handle *newest;
+static struct shim_profiler_handle handles[SHIM_PROFILERS_MAX];
+static struct shim_profiler_handle *newest;
 static uint64_t serials;
 static bool starts_builtins;
 
 /* --- handles --- */
 
-bool handle_is_valid(const struct shim_handle *handle)
+bool handle_is_valid(const struct shim_profiler_handle *handle)
 {
 	uintptr_t offset = (uintptr_t)handle - (uintptr_t)handles;
 
@@ -31,12 +31,12 @@ bool handle_is_valid(const struct shim_handle *handle)
 	       handle_get_status(handle) != HANDLE_NONE;
 }
 
-struct shim_handle *events_first(void)
+struct shim_profiler_handle *events_first(void)
 {
 	return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 }
 
-struct shim_handle *events_next(struct shim_handle *handle)
+struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle)
 {
 	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
 }
@@ -48,7 +48,7 @@ void events_start_builtins(bool begins)
 
 struct creation {
 	struct shim_profiler *profiler;
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 };
 
 static int create(void *argument)
@@ -56,11 +56,11 @@ static int create(void *argument)
 	struct creation *creation = argument;
 
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
-		struct shim_handle *handle = &handles[i];
+		struct shim_profiler_handle *handle = &handles[i];
 
 		if (handle->status != HANDLE_NONE)
 			continue;
-		*handle = (struct shim_handle){
+		*handle = (struct shim_profiler_handle){
 			.profiler = creation->profiler,
 			.next = newest,
 			.serial = ++serials,
@@ -83,7 +83,7 @@ static int create(void *argument)
 	return -1;
 }
 
-struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
+struct shim_profiler_handle *shim_profiler_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
 	enum shim_result r = contract_check(CONTRACT_INIT, NULL, false);
@@ -103,7 +103,7 @@ struct shim_handle *shim_profiler_create(struct shim_profiler *profiler)
 	return creation.handle;
 }
 
-void events_catch_up(struct shim_handle *handle)
+void events_catch_up(struct shim_profiler_handle *handle)
 {
 	struct thread *self = thread_current;
 
@@ -114,7 +114,7 @@ void events_catch_up(struct shim_handle *handle)
 	}
 }
 
-struct shim_handle *handle_create(struct shim_profiler *profiler)
+struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
 
@@ -128,7 +128,7 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 }
 
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	void shim_profiler_on_##name(struct shim_handle *handle,               \
+	void shim_profiler_on_##name(struct shim_profiler_handle *handle,               \
 				     shim_##name##_callback callback)          \
 	{                                                                      \
 		shim_##name##_callback before;                                 \
@@ -154,7 +154,7 @@ struct shim_handle *handle_create(struct shim_profiler *profiler)
 #undef SHIM_DEFINE_EVENT
 
 enum shim_result
-shim_profiler_set_cleanup_callback(struct shim_handle *handle,
+shim_profiler_set_cleanup_callback(struct shim_profiler_handle *handle,
 				   shim_cleanup_callback cleanup)
 {
 	ENTRY_ASYNC_OF(handle);
@@ -162,7 +162,7 @@ shim_profiler_set_cleanup_callback(struct shim_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_thread_data(struct shim_handle *handle, void ***data)
+enum shim_result shim_thread_data(struct shim_profiler_handle *handle, void ***data)
 {
 	struct thread *self;
 
@@ -176,7 +176,7 @@ enum shim_result shim_thread_data(struct shim_handle *handle, void ***data)
 	return SHIM_OK;
 }
 
-static void remove_callbacks(struct shim_handle *handle)
+static void remove_callbacks(struct shim_profiler_handle *handle)
 {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL))        \
@@ -189,9 +189,9 @@ static void remove_callbacks(struct shim_handle *handle)
 
 static int unlink_handle(void *argument)
 {
-	struct shim_handle *handle = argument;
+	struct shim_profiler_handle *handle = argument;
 
-	for (struct shim_handle **place = &newest; *place;
+	for (struct shim_profiler_handle **place = &newest; *place;
 	     place = &(*place)->next) {
 		if (*place == handle) {
 			__atomic_store_n(place, handle->next, __ATOMIC_RELEASE);
@@ -214,7 +214,7 @@ static uint8_t tells_of(uint32_t mask)
 	       (result ? HANDLE_TELLS_RESULT : 0);
 }
 
-void handle_set_tells(struct shim_handle *handle)
+void handle_set_tells(struct shim_profiler_handle *handle)
 {
 	const uint32_t mask = handle->mask;
 	uint8_t tells = 0;
@@ -229,7 +229,7 @@ void handle_set_tells(struct shim_handle *handle)
 		__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
 }
 
-bool handle_retire(struct shim_handle *handle)
+bool handle_retire(struct shim_profiler_handle *handle)
 {
 	uint32_t active = HANDLE_ACTIVE;
 
@@ -253,7 +253,7 @@ static uint32_t count_pins(const struct thread *thread, unsigned number)
 	return __atomic_load_n(&thread->pins[number], __ATOMIC_ACQUIRE);
 }
 
-bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
+bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms)
 {
 	bool is_out = thread_wait(count_pins, handle->number, timeout_ms);
 
@@ -263,7 +263,7 @@ bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms)
 }
 
 /* Also of one that was switched off: it still has what it would give back. */
-static void clean_up(struct shim_handle *handle)
+static void clean_up(struct shim_profiler_handle *handle)
 {
 	shim_cleanup_callback cleanup = __atomic_exchange_n(
 		&handle->cleanup, NULL, __ATOMIC_ACQ_REL);
@@ -279,11 +279,11 @@ static void clean_up(struct shim_handle *handle)
 /* The next handle of that number begins without. */
 static bool forget_data(struct thread *thread, void *handle)
 {
-	thread->data[((const struct shim_handle *)handle)->number] = NULL;
+	thread->data[((const struct shim_profiler_handle *)handle)->number] = NULL;
 	return true;
 }
 
-void handle_free(struct shim_handle *handle)
+void handle_free(struct shim_profiler_handle *handle)
 {
 	remove_callbacks(handle);
 	clean_up(handle);
@@ -292,7 +292,7 @@ void handle_free(struct shim_handle *handle)
 	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
 }
 
-bool handle_is_current(const struct shim_handle *handle)
+bool handle_is_current(const struct shim_profiler_handle *handle)
 {
 	const struct thread *self = thread_current;
 
@@ -302,7 +302,7 @@ bool handle_is_current(const struct shim_handle *handle)
 	return self && frame_get_handle(self) == handle;
 }
 
-enum shim_result shim_profiler_destroy(struct shim_handle *handle)
+enum shim_result shim_profiler_destroy(struct shim_profiler_handle *handle)
 {
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
@@ -316,7 +316,7 @@ enum shim_result shim_profiler_destroy(struct shim_handle *handle)
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_quiesce(struct shim_handle *handle)
+enum shim_result shim_profiler_quiesce(struct shim_profiler_handle *handle)
 {
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
@@ -337,10 +337,10 @@ static int without_modules(void *unused)
 void events_finish(void)
 {
 	state_slowly(without_modules, NULL);
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (!h->builtin)
 			remove_callbacks(h);
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (!h->builtin)
 			clean_up(h);
 }
@@ -349,7 +349,7 @@ void events_finish(void)
 
 /* The bits that a callback has for itself; others may be set meanwhile. */
 #define STATE_OF_CALLBACKS                                                     \
-	((uint32_t)(THREAD_CALLBACK | THREAD_TRIGGERS | THREAD_INIT |          \
+	((uint32_t)(THREAD_CALLBACK | THREAD_MAY_BLOCK | THREAD_INIT |          \
 		    THREAD_SIGNAL))
 
 static uint32_t state_in(uint32_t state, enum event_context context)
@@ -357,11 +357,11 @@ static uint32_t state_in(uint32_t state, enum event_context context)
 	if (context == EVENT_SIGNAL)
 		return state | THREAD_SIGNAL;
 	state = (state | THREAD_CALLBACK) & ~(uint32_t)THREAD_INIT;
-	return context == EVENT_QUIET ? state & ~(uint32_t)THREAD_TRIGGERS :
-					state | THREAD_TRIGGERS;
+	return context == EVENT_QUIET ? state & ~(uint32_t)THREAD_MAY_BLOCK :
+					state | THREAD_MAY_BLOCK;
 }
 
-static bool is_callable(const struct shim_handle *handle)
+static bool is_callable(const struct shim_profiler_handle *handle)
 {
 	return handle_get_status(handle) == HANDLE_ACTIVE && !handle->broken &&
 	       !handle->waits;
@@ -394,7 +394,7 @@ static void put_up(struct guard *guard, struct thread *self,
 	self->state = state_in(self->state, context);
 }
 
-bool guard_enter(struct guard *guard, struct shim_handle *handle,
+bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name)
 {
 	struct thread *self;
@@ -422,7 +422,7 @@ bool guard_enter(struct guard *guard, struct shim_handle *handle,
 	return true;
 }
 
-void guard_enter_last(struct guard *guard, struct shim_handle *handle,
+void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 		      const char *name)
 {
 	struct thread *self = thread_get();
@@ -451,7 +451,7 @@ void guard_leave(struct guard *guard)
 	self->pins[guard->handle->number] = guard->pins;
 }
 
-static void switch_off(struct shim_handle *handle, const char *name,
+static void switch_off(struct shim_profiler_handle *handle, const char *name,
 		       const char *how)
 {
 	__atomic_store_n(&handle->broken, true, __ATOMIC_RELEASE);
@@ -609,7 +609,7 @@ static struct spare *take_spare(uintptr_t sp)
 		if (__atomic_exchange_n(&s->is_taken, 1, __ATOMIC_ACQUIRE) == 0)
 			found = s;
 	if (found && !found->memory)
-		__atomic_store_n(&found->memory, shim_memory(CALLBACK_STACK),
+		__atomic_store_n(&found->memory, shim_memory_map(CALLBACK_STACK),
 				 __ATOMIC_RELEASE);
 	if (!found || found->memory)
 		return found;
@@ -632,7 +632,7 @@ static int call_on_spare(int (*call)(void *), void *argument)
 int events_call_on(char **memory, int (*call)(void *), void *argument)
 {
 	if (!*memory)
-		*memory = shim_memory(CALLBACK_STACK);
+		*memory = shim_memory_map(CALLBACK_STACK);
 	return *memory ? call_on(*memory, call, argument) : call(argument);
 }
 
@@ -699,7 +699,7 @@ void events_thread_threw(const struct module *module)
 {
 	bool any = false;
 
-	for (struct shim_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
 		if (!module || h->module != module)
 			continue;
 		switch_off(h, "of a thread", "threw an exception");

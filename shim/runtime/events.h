@@ -31,9 +31,9 @@ enum handle_tells {
 	HANDLE_TELLS_LEAVE_FRAME = 8,
 };
 
-struct shim_handle {
+struct shim_profiler_handle {
 	struct shim_profiler *profiler;
-	struct shim_handle *next;
+	struct shim_profiler_handle *next;
 	uint64_t serial;	/* newer ones have larger */
 	unsigned number;	/* of its pins */
 	uint32_t status;
@@ -52,7 +52,7 @@ struct shim_handle {
 	/* ELT; one kind at a time (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
-	shim_asking_hook asking;		/* of fast ones, or NULL */
+	shim_deferred_hook asking;		/* of fast ones, or NULL */
 	shim_function_hook restarted[2];	/* fast, after calls were off */
 	shim_function_hook_with_info slow[3];
 	void (*elt2[3])(void);
@@ -83,15 +83,15 @@ struct events_counts {
 extern struct events_counts events_counts
 	__attribute__((visibility("hidden")));
 
-bool handle_is_valid(const struct shim_handle *handle);
+bool handle_is_valid(const struct shim_profiler_handle *handle);
 
-static inline uint32_t handle_get_status(const struct shim_handle *handle)
+static inline uint32_t handle_get_status(const struct shim_profiler_handle *handle)
 {
 	return __atomic_load_n(&handle->status, __ATOMIC_ACQUIRE);
 }
 
 /* After its mask or its hooks have changed. */
-void handle_set_tells(struct shim_handle *handle);
+void handle_set_tells(struct shim_profiler_handle *handle);
 
 /* The state a callback runs in; the words of events.def. */
 enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
@@ -105,17 +105,17 @@ enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 #define EVENT_FLAG_OBJECT_ALLOCATED SHIM_MONITOR_OBJECT_ALLOCATED
 
 /* A profiler was made before main; it is ready for what came before it. */
-TOPIC(profiler_came, struct shim_handle *handle);
-TOPIC(profiler_catches_up, struct shim_handle *handle);
+TOPIC(profiler_came, struct shim_profiler_handle *handle);
+TOPIC(profiler_catches_up, struct shim_profiler_handle *handle);
 /* Something has changed that hooks are called by; the state lock is not held. */
 TOPIC(hooks_changed, void);
 /* The profiler is not in the list any more; state lock held. */
-TOPIC(profiler_left, struct shim_handle *handle);
+TOPIC(profiler_left, struct shim_profiler_handle *handle);
 /* Whether no thread is in a hook: *@is_out turns false if one still was after
  * @timeout_ms. */
 TOPIC(hooks_awaited, uint32_t timeout_ms, bool *is_out);
 /* Nothing of it is called any more: what it had is free. */
-TOPIC(profiler_gone, struct shim_handle *handle);
+TOPIC(profiler_gone, struct shim_profiler_handle *handle);
 /* At the end of the process: hooks of modules are not called any more.  State lock
  * held. */
 TOPIC(modules_finished, void);
@@ -131,7 +131,7 @@ struct guard {
 	struct guard *outer;
 	uint16_t pins;		/* the thread's of the handle, before */
 	int error;		/* errno, before */
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	struct thread *thread;	/* NULL: nothing of it was noted */
 	bool is_shared;		/* because another task uses its record, too */
 	enum event_context kind;
@@ -147,36 +147,36 @@ enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
 
 /* shim_profiler_create at any time, for what is part of the library; NULL if
  * there is no room. */
-struct shim_handle *handle_create(struct shim_profiler *profiler);
+struct shim_profiler_handle *handle_create(struct shim_profiler *profiler);
 
 /* Before main, on its thread: tells @handle, which is ready for events, what came
  * before it was. */
-void events_catch_up(struct shim_handle *handle);
+void events_catch_up(struct shim_profiler_handle *handle);
 
 /* Profilers that are made from now on are part of the library, or: no longer. */
 void events_start_builtins(bool begins);
 
 /* Undoes shim_profiler_create: nothing of @handle is called from now on, but
  * some thread may still be in it.  False if somebody else does so already. */
-bool handle_retire(struct shim_handle *handle);
+bool handle_retire(struct shim_profiler_handle *handle);
 /* Whether no thread is in a retired handle's code; waits up to @timeout_ms. */
-bool handle_wait(struct shim_handle *handle, uint32_t timeout_ms);
+bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms);
 /* Calls its cleanup callback and gives its memory back. */
-void handle_free(struct shim_handle *handle);
+void handle_free(struct shim_profiler_handle *handle);
 /* Whether the calling thread is in a callback or slow hook of @handle. */
-bool handle_is_current(const struct shim_handle *handle);
+bool handle_is_current(const struct shim_profiler_handle *handle);
 
 /* At the end of the process: no more events; then everybody's cleanup. */
 void events_finish(void);
 
-struct shim_handle *events_first(void);
-struct shim_handle *events_next(struct shim_handle *handle);
+struct shim_profiler_handle *events_first(void);
+struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle);
 
 /* Pins @handle and puts @guard up; false: do not call it. */
-bool guard_enter(struct guard *guard, struct shim_handle *handle,
+bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
 /* The same for the last calls of a profiler that is leaving or switched off. */
-void guard_enter_last(struct guard *guard, struct shim_handle *handle,
+void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 		      const char *name);
 void guard_leave(struct guard *guard);
 /* An exception came out of what was called in it. */
@@ -230,7 +230,7 @@ void events_thread_threw(const struct module *module);
  */
 #define RAISE_ONE(target, event, ...)                                          \
 	do {                                                                   \
-		struct shim_handle *one_ = (target);                           \
+		struct shim_profiler_handle *one_ = (target);                           \
 		shim_##event##_callback callback_ =                            \
 			__atomic_load_n(&one_->event, __ATOMIC_RELAXED);       \
 		struct guard guard_;                                           \
@@ -252,7 +252,7 @@ void events_thread_threw(const struct module *module);
 		if (__atomic_load_n(&events_counts.event, __ATOMIC_RELAXED) == \
 		    0)                                                         \
 			break;                                                 \
-		for (struct shim_handle *each_ = events_first(); each_;        \
+		for (struct shim_profiler_handle *each_ = events_first(); each_;        \
 		     each_ = events_next(each_)) {                             \
 			if (each_->serial >= passed_)                          \
 				continue;                                      \

@@ -30,7 +30,7 @@ struct plan_entry {
 	bool raw;		/* its leave hook is called for PLAN_UNWINDING */
 	bool tail_calls;	/* it has a hook for them; else they are leaves */
 	int filter, mapper;	/* slots of verdicts, or -1 */
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	void *hooks[3];		/* enter, leave, tailcall */
 };
 
@@ -55,7 +55,7 @@ static inline bool frame_answers(const struct thread *self)
 }
 
 /* Whose slow, ELT2 or ELT1 hook it is in, or NULL. */
-static inline struct shim_handle *frame_get_handle(const struct thread *self)
+static inline struct shim_profiler_handle *frame_get_handle(const struct thread *self)
 {
 	return self->frame && self->frame->entry ?
 		       ((const struct plan_entry *)self->frame->entry)->handle :

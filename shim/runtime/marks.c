@@ -11,7 +11,7 @@
 
 #include <shim/banned.h>
 
-enum shim_result shim_mark_tell(enum shim_mark_kind kind, const char *text,
+enum shim_result shim_mark_emit(enum shim_mark_kind kind, const char *text,
 				uint64_t bits)
 {
 	ENTRY_ASYNC();
@@ -28,14 +28,14 @@ enum shim_result shim_trace_switch(int is_on)
 	return SHIM_OK;
 }
 
-enum shim_result shim_heap_look(uint32_t *number)
+enum shim_result shim_heap_snapshot_now(uint32_t *number)
 {
 	uint32_t taken = 0;
 
 	ENTRY_ASYNC();
-	if (events_counts.heap_asked == 0)
+	if (events_counts.heap_snapshot_requested == 0)
 		return SHIM_S_FALSE;
-	RAISE(heap_asked, &taken);
+	RAISE(heap_snapshot_requested, &taken);
 	if (number)
 		*number = taken;
 	return taken ? SHIM_OK : SHIM_E_FAIL;

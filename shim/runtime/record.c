@@ -791,7 +791,7 @@ void shim_record_log(const char *line)
 		log_line("%s", line);
 }
 
-void *shim_memory(size_t size)
+void *shim_memory_map(size_t size)
 {
 	void *memory;
 
@@ -800,7 +800,7 @@ void *shim_memory(size_t size)
 
 /* The system refuses it for memory that the program has locked, or altogether: then
  * what is there is overwritten, and nothing else, so that no page comes of it. */
-void shim_memory_empty(void *memory, size_t size)
+void shim_memory_discard(void *memory, size_t size)
 {
 	uint64_t *word = memory;
 
@@ -811,7 +811,7 @@ void shim_memory_empty(void *memory, size_t size)
 			((volatile uint64_t *)word)[i] = 0;
 }
 
-bool shim_memory_copy(void *to, const void *from, size_t size)
+bool shim_memory_read(void *to, const void *from, size_t size)
 {
 	return sys_peek(from, to, size) == 0;
 }

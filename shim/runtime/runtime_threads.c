@@ -144,7 +144,7 @@ static struct module *calling_module(void)
 enum shim_result shim_thread_create(void (*call)(void *argument),
 				    void *argument)
 {
-	ENTRY_TRIGGERS();
+	ENTRY_MAY_BLOCK();
 	if (!call)
 		return SHIM_E_INVALIDARG;
 	return own_start(call, argument, 0, calling_module(), NULL) < 0 ?

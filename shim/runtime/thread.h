@@ -25,7 +25,7 @@ struct verdict;
 
 enum thread_state {
 	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
-	THREAD_TRIGGERS = 2,	/* ... that may do what takes time */
+	THREAD_MAY_BLOCK = 2,	/* ... that may do what takes time */
 	THREAD_INIT = 4,	/* inside a module's init function */
 	THREAD_OWN = 8,		/* a thread of a module or of ours */
 	THREAD_ENDED = 16,	/* its last event was raised */

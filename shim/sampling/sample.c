@@ -25,7 +25,7 @@
 #define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
 
 
-static struct shim_handle *owner;
+static struct shim_profiler_handle *owner;
 static uint32_t mode, frequency_hz;
 static struct shim_sample_counts counts;
 static char ours;	/* its address is our timers' value */
@@ -53,7 +53,7 @@ static bool has_small_stacks;
 static bool make_signal_stack(struct thread *self)
 {
 	if (!self->signal_stack)
-		self->signal_stack = shim_memory(SIGNAL_STACK_SIZE);
+		self->signal_stack = shim_memory_map(SIGNAL_STACK_SIZE);
 	return self->signal_stack != NULL;
 }
 
@@ -484,7 +484,7 @@ int sample_signal_want(void)
 
 static int enable(void *argument)
 {
-	struct shim_handle *handle_ = argument;
+	struct shim_profiler_handle *handle_ = argument;
 
 	if (ARCH_HAS_RESTORER == 0) {
 		/* The program's calls would fail with EINTR. */
@@ -502,13 +502,13 @@ static int enable(void *argument)
 	return 0;
 }
 
-int sample_enable(struct shim_handle *handle_)
+int sample_enable(struct shim_profiler_handle *handle_)
 {
 	return state_slowly(enable, handle_);
 }
 
 /* Builtin profilers begin with the lock held. */
-enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
+enum shim_result shim_profiler_enable_sampling(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	return sample_enable(handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
@@ -516,13 +516,13 @@ enum shim_result shim_profiler_enable_sampling(struct shim_handle *handle)
 
 /* The one that has waited longest. */
 /* State lock held. */
-static void handle_left(struct shim_handle *handle)
+static void handle_left(struct shim_profiler_handle *handle)
 {
 	handle->samples = false;
 	if (owner != handle)
 		return;
 	owner = NULL;
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (h->samples)
 			owner = h;
 	if (!owner) {
@@ -534,7 +534,7 @@ static void handle_left(struct shim_handle *handle)
 /* --- the mode --- */
 
 struct change {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	uint32_t mode, frequency_hz;
 };
 
@@ -567,7 +567,7 @@ static int change_mode(void *argument)
 	return 0;
 }
 
-enum shim_result shim_profiler_set_sample_mode(struct shim_handle *handle,
+enum shim_result shim_profiler_set_sample_mode(struct shim_profiler_handle *handle,
 					       uint32_t mode_,
 					       uint32_t frequency_hz_)
 {
@@ -581,7 +581,7 @@ enum shim_result shim_profiler_set_sample_mode(struct shim_handle *handle,
 	return state_slowly(change_mode, &change) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
-enum shim_result shim_profiler_get_sample_mode(struct shim_handle *handle,
+enum shim_result shim_profiler_get_sample_mode(struct shim_profiler_handle *handle,
 					       uint32_t *mode_,
 					       uint32_t *frequency_hz_)
 {
@@ -593,7 +593,7 @@ enum shim_result shim_profiler_get_sample_mode(struct shim_handle *handle,
 	return owner == handle ? SHIM_OK : SHIM_S_FALSE;
 }
 
-enum shim_result shim_sample_counts(struct shim_sample_counts *counts_)
+enum shim_result shim_get_sample_counts(struct shim_sample_counts *counts_)
 {
 	ENTRY_ASYNC();
 	if (!counts_)

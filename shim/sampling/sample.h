@@ -49,7 +49,7 @@ void sample_jumped(void);
 /* No system call may be made any more. */
 void sample_stop(void);
 /* shim_profiler_enable_sampling at any time: 0 or -EBUSY. */
-int sample_enable(struct shim_handle *handle);
+int sample_enable(struct shim_profiler_handle *handle);
 /*
  * Goes on with the system call that our signal has interrupted in @context, as
  * if there had been none; with all signals blocked.  Returns when it is done:

@@ -61,7 +61,7 @@ bool snapshot_callers(const struct walk *walk, shim_function *functions,
 		.functions = functions,
 	};
 
-	RAISE(calls_wanted, &calls);
+	RAISE(open_calls_requested, &calls);
 	*count = calls.count;
 	return calls.is_whole;
 }
@@ -162,11 +162,11 @@ enum shim_result shim_stack_parts(const void *context, uint32_t count,
 
 /* --- snapshots --- */
 
-#define CALLBACK "of shim_do_stack_snapshot"
+#define CALLBACK "of shim_stack_snapshot"
 
 static bool may_snapshot(const struct thread *self)
 {
-	const struct shim_handle *handle = NULL;
+	const struct shim_profiler_handle *handle = NULL;
 
 	if (self && frame_answers(self))
 		handle = frame_get_handle(self);
@@ -174,7 +174,7 @@ static bool may_snapshot(const struct thread *self)
 		handle = self->guard->handle;
 	if (handle)
 		return handle->mask & SHIM_ENABLE_STACK_SNAPSHOT;
-	for (struct shim_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
 		if (h->mask & SHIM_ENABLE_STACK_SNAPSHOT)
 			return true;
 	return false;
@@ -309,7 +309,7 @@ static bool is_code(uintptr_t address)
 	return found;
 }
 
-enum shim_result shim_do_stack_snapshot(shim_thread thread,
+enum shim_result shim_stack_snapshot(shim_thread thread,
 					shim_snapshot_callback callback,
 					uint32_t flags, void *client_data,
 					const void *context,

@@ -65,7 +65,7 @@ static struct snapshot_request *request_at(unsigned i)
 	request = __atomic_load_n(&requests[i], __ATOMIC_ACQUIRE);
 	if (request)
 		return request;
-	request = shim_memory(sizeof(*request));
+	request = shim_memory_map(sizeof(*request));
 	if (request && !__atomic_compare_exchange_n(&requests[i], &none,
 						    request, false,
 						    __ATOMIC_ACQ_REL,

@@ -15,12 +15,12 @@
 #include <time.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks
-#pragma weak shim_set_enter_leave_function_hooks2
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_function_id_mapper
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_function_id_mapper
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_on_method_leave
@@ -206,7 +206,7 @@ choose(struct shim_profiler *profiler, shim_function function)
 
 QUIETLY static void set_methods(const char *how)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	shim_profiler_on_method_enter(handle, entered);
 	shim_profiler_on_method_leave(handle, left);
@@ -233,24 +233,24 @@ QUIETLY static char **arguments_of(int *count)
 QUIETLY static void set_slow(shim_function_hook_with_info enter,
 			     shim_function_hook_with_info leave, uint32_t mask)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE | mask);
-	shim_set_enter_leave_function_hooks3_with_info(
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE | mask);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(
 		handle, enter, leave, tells_tailcalls ? slow_tailcall : NULL);
 }
 
-QUIETLY static struct shim_handle *set_fast_hooks(shim_function_hook enter,
+QUIETLY static struct shim_profiler_handle *set_fast_hooks(shim_function_hook enter,
 						  shim_function_hook leave)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(
+	shim_profiler_set_enter_leave_function_hooks3(
 		handle, enter, leave, tells_tailcalls ? fast_tailcall : NULL);
 	return handle;
 }
 
-QUIETLY static struct shim_handle *set_fast(void)
+QUIETLY static struct shim_profiler_handle *set_fast(void)
 {
 	return set_fast_hooks(fast_enter, fast_leave);
 }
@@ -302,17 +302,17 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (strcmp(mode, "slow-result") == 0)
 		set_slow(slow_enter, asking_leave, SHIM_ENABLE_FUNCTION_RETVAL);
 	if (strcmp(mode, "elt2") == 0)
-		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
 	if (strcmp(mode, "elt1") == 0)
-		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
 	if (strncmp(mode, "method", 6) == 0)
 		set_methods(mode + 6);
 	if (strcmp(mode, "mapped") == 0)
-		shim_set_function_id_mapper(set_fast(), include);
+		shim_profiler_set_function_id_mapper(set_fast(), include);
 	if (strcmp(mode, "excluded") == 0)
-		shim_set_function_id_mapper(set_fast(), exclude);
+		shim_profiler_set_function_id_mapper(set_fast(), exclude);
 }
 
 static __thread volatile int sink;

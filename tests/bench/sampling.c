@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#pragma weak shim_sample_counts
+#pragma weak shim_get_sample_counts
 
 #define SLICES	  4000000
 #define FOOTPRINT (1u << 20)
@@ -68,7 +68,7 @@ static uint64_t count_signals(int is_bare)
 
 	if (is_bare)
 		return signals;
-	shim_sample_counts(&counts);
+	shim_get_sample_counts(&counts);
 	return counts.signals;
 }
 
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 	if (argc < 6)
 		return 2;
 	is_bare = strcmp(argv[1], "bare") == 0;
-	if (!is_bare && !shim_sample_counts)
+	if (!is_bare && !shim_get_sample_counts)
 		return 2;
 	memory = malloc(FOOTPRINT * sizeof(*memory));
 	for (uint32_t i = 0; i < FOOTPRINT; i++)

@@ -107,8 +107,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *log = getenv("TOGGLE_LOG"), *file = getenv("TOGGLE_DUMP");
 	const char *program = getenv("TOGGLE_PROGRAM");
 
-	stop = (int (*)(void))dlsym(RTLD_DEFAULT, "shim_calls_stop");
-	start = (int (*)(void))dlsym(RTLD_DEFAULT, "shim_calls_start");
+	stop = (int (*)(void))dlsym(RTLD_DEFAULT, "shim_hooks_disable");
+	start = (int (*)(void))dlsym(RTLD_DEFAULT, "shim_hooks_enable");
 	if (!stop || !start)
 		return;
 	if (getenv("TOGGLE_OFF"))

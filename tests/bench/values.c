@@ -289,7 +289,7 @@ static void ends(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(values)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	const char *path = strchr(description, ':');
 	char *times;
 	enum shim_result result;
@@ -307,11 +307,11 @@ SHIM_PROFILER_MODULE(values)
 	shim_profiler_on_runtime_initialized(handle, begins);
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
 	all.opening_ns = now_ns();
-	result = shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	result = shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						     SHIM_ENABLE_FUNCTION_ARGS |
 						     SHIM_ENABLE_FUNCTION_RETVAL);
 	if (SHIM_FAILED(result))
 		return result;
-	return shim_set_enter_leave_function_hooks3_with_info(handle, entered,
+	return shim_profiler_set_enter_leave_function_hooks3_with_info(handle, entered,
 							      left, NULL);
 }

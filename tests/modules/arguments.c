@@ -133,7 +133,7 @@ static uintptr_t map_function(shim_function id, void *unused, int *hook)
 	has_results = matches(options.results, name);
 	if (!has_arguments && !has_results)
 		return 0;
-	function = shim_memory(sizeof(*function) + strlen(name) + 1);
+	function = shim_memory_map(sizeof(*function) + strlen(name) + 1);
 	if (!function)
 		return 0;
 	function->id = id;
@@ -180,7 +180,7 @@ static struct calls *my_calls(void)
 			return mine;
 		if (mine)
 			continue;
-		mine = shim_memory(sizeof(*mine));
+		mine = shim_memory_map(sizeof(*mine));
 		if (!mine)
 			return NULL;
 		mine->thread = self;
@@ -479,20 +479,20 @@ static void complete_path(void)
 
 SHIM_PROFILER_MODULE(arguments)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	enum shim_result result;
 
 	if (!handle || !read_options(description))
 		return SHIM_E_FAIL;
 	complete_path();
-	result = shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	result = shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						     SHIM_ENABLE_FUNCTION_ARGS |
 						     SHIM_ENABLE_FUNCTION_RETVAL);
 	if (result == SHIM_OK)
-		result = shim_set_function_id_mapper2(handle, map_function,
+		result = shim_profiler_set_function_id_mapper2(handle, map_function,
 						      NULL);
 	if (result == SHIM_OK)
-		result = shim_set_enter_leave_function_hooks3_with_info(
+		result = shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, entered, left, tail_called);
 	return result;
 }

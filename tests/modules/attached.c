@@ -103,7 +103,7 @@ static void cleanup(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(attached)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	enum shim_result result;
 
 	result = shim_profiler_attach_data(sizeof(data), &data_size, data);
@@ -113,5 +113,5 @@ SHIM_PROFILER_MODULE(attached)
 	shim_profiler_on_attach_complete(handle, on_attached);
 	shim_profiler_on_detach_succeeded(handle, on_detached);
 	shim_profiler_set_cleanup_callback(handle, cleanup);
-	return shim_set_enter_leave_function_hooks3(handle, entered, left, NULL);
+	return shim_profiler_set_enter_leave_function_hooks3(handle, entered, left, NULL);
 }

@@ -129,7 +129,7 @@ static void ends(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(context)
 {
-	struct shim_handle *handle = shim_profiler_create(&self);
+	struct shim_profiler_handle *handle = shim_profiler_create(&self);
 	const char *path = strchr(description, ':');
 	const char *names = path ? strchr(path + 1, ':') : NULL;
 	char file[4096];

@@ -57,7 +57,7 @@ static void on_cleanup(shim_profiler *self)
 SHIM_PROFILER_MODULE(cxx)
 {
 	auto self = std::make_unique<shim_profiler>();
-	shim_handle *handle;
+	shim_profiler_handle *handle;
 
 	self->path = arguments_of(description);
 	handle = shim_profiler_create(self.get());

@@ -49,15 +49,15 @@ static void ends(struct shim_profiler *profiler)
 /* "elt2:FILE" */
 SHIM_PROFILER_MODULE(elt2)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	path = strchr(description, ':');
 	if (!handle || !path)
 		return SHIM_E_FAIL;
 	path++;
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FRAME_INFO);
-	return shim_set_enter_leave_function_hooks2(handle, entered, left,
+	return shim_profiler_set_enter_leave_function_hooks2(handle, entered, left,
 						    tail);
 }

@@ -38,7 +38,7 @@ static void ends(struct shim_profiler *profiler)
 /* "elt3_fast:FILE" */
 SHIM_PROFILER_MODULE(elt3_fast)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	path = strchr(description, ':');
 	if (!path)
@@ -48,6 +48,6 @@ SHIM_PROFILER_MODULE(elt3_fast)
 	if (!handle)
 		return SHIM_E_FAIL;
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
-	return shim_set_enter_leave_function_hooks3(handle, entered, left,
+	return shim_profiler_set_enter_leave_function_hooks3(handle, entered, left,
 						    NULL);
 }

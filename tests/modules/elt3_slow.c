@@ -54,7 +54,7 @@ static void ends(struct shim_profiler *profiler)
 /* "elt3_slow:FILE" */
 SHIM_PROFILER_MODULE(elt3_slow)
 {
-	struct shim_handle *handle = shim_profiler_create(&self);
+	struct shim_profiler_handle *handle = shim_profiler_create(&self);
 	const char *path = strchr(description, ':');
 	enum shim_result result;
 
@@ -62,10 +62,10 @@ SHIM_PROFILER_MODULE(elt3_slow)
 		return SHIM_E_FAIL;
 	self.path = path + 1;
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
-	result = shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	result = shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						     SHIM_ENABLE_FRAME_INFO);
 	if (SHIM_FAILED(result))
 		return result;
-	return shim_set_enter_leave_function_hooks3_with_info(handle, entered,
+	return shim_profiler_set_enter_leave_function_hooks3_with_info(handle, entered,
 							      left, NULL);
 }

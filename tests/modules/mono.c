@@ -56,7 +56,7 @@ static void ends(struct shim_profiler *profiler)
 /* "mono:FILE" */
 SHIM_PROFILER_MODULE(mono)
 {
-	struct shim_handle *handle = shim_profiler_create(&self);
+	struct shim_profiler_handle *handle = shim_profiler_create(&self);
 	const char *path = strchr(description, ':');
 
 	if (!handle || !path)

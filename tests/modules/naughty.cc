@@ -87,7 +87,7 @@ SHIM_PROFILER_MODULE(naughty)
 {
 	std::string text(description);
 	size_t first = text.find(':'), second = text.find(':', first + 1);
-	shim_handle *handle = shim_profiler_create(nullptr);
+	shim_profiler_handle *handle = shim_profiler_create(nullptr);
 
 	what = text.substr(first + 1, second - first - 1);
 	path = text.substr(second + 1);

@@ -32,7 +32,7 @@ struct stack {
 	struct place places[PLACES];
 };
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static struct stack all;	/* what the threads that have exited had */
 static unsigned long samples, open_calls, untidy;
 
@@ -179,7 +179,7 @@ SHIM_PROFILER_MODULE(shadow)
 	shim_profiler_on_thread_exited(handle, exited);
 	shim_profiler_on_sample_hit(handle, hit);
 	shim_profiler_on_runtime_shutdown_end(handle, ended);
-	shim_set_enter_leave_function_hooks3(handle, enter, leave, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(handle, enter, leave, NULL);
 	shim_profiler_enable_sampling(handle);
 	return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
 }

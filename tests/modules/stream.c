@@ -323,7 +323,7 @@ static const char *wanted;
 
 __attribute__((constructor)) static void begin(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	wanted = getenv("STREAM_EVENTS");
 	if (!shim_profiler_create || !getenv("STREAM") || !wanted)

@@ -27,13 +27,13 @@
 #pragma weak shim_profiler_enable_allocations
 #pragma weak shim_profiler_enable_sampled_allocations
 #pragma weak shim_profiler_on_allocation
-#pragma weak shim_profiler_on_release
+#pragma weak shim_profiler_on_deallocation
 #pragma weak shim_profiler_on_reallocation
 #pragma weak shim_block_walk
-#pragma weak shim_allocation_counts
+#pragma weak shim_get_allocation_counts
 
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static const char *loaded;
 static const char *behind = "libc.so";	/* whose malloc the program would call */
 
@@ -92,7 +92,7 @@ QUIET static void on_allocation(struct shim_profiler *profiler,
 	errno = EXDEV;	/* nobody must see it */
 }
 
-QUIET static void on_release(struct shim_profiler *profiler,
+QUIET static void on_deallocation(struct shim_profiler *profiler,
 			     const struct shim_block *block)
 {
 	(void)profiler;
@@ -440,7 +440,7 @@ static void walk(void)
 	EXPECT(shim_block_walk(NULL, &left) == SHIM_E_INVALIDARG);
 	for (int i = 0; i < 100; i++)
 		free(block[i]);
-	EXPECT(shim_allocation_counts(&counts) == SHIM_OK);
+	EXPECT(shim_get_allocation_counts(&counts) == SHIM_OK);
 	EXPECT(counts.untold == 0 && counts.early_lost == 0);
 	EXPECT(shim_profiler_enable_allocations(handle) ==
 	       SHIM_E_CALL_ONLY_FROM_INIT);
@@ -552,7 +552,7 @@ __attribute__((constructor)) static void first(int count, char **arguments)
 		EXPECT(shim_profiler_enable_allocations(handle) == SHIM_OK &&
 		       shim_profiler_enable_allocations(handle) == SHIM_OK);
 	shim_profiler_on_allocation(handle, on_allocation);
-	shim_profiler_on_release(handle, on_release);
+	shim_profiler_on_deallocation(handle, on_deallocation);
 	shim_profiler_on_reallocation(handle, on_reallocation);
 }
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_value_reason
@@ -147,16 +147,16 @@ QUIETLY static void on_leave(union shim_function_or_client function,
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FUNCTION_ARGS |
 					    SHIM_ENABLE_FUNCTION_RETVAL |
 					    SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, on_enter,
 						       on_leave, NULL);
 }
 

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_value_reason
-#pragma weak shim_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define CALLED	__attribute__((noinline))
@@ -312,7 +312,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	static char arguments[4096];
 	int file = open("/proc/self/cmdline", O_RDONLY);
 	const char *at = arguments;
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (read(file, arguments, sizeof(arguments) - 1) <= 0 ||
 	    !shim_profiler_create)
@@ -325,12 +325,12 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	mask |= strchr(at, 'f') ? SHIM_ENABLE_FRAME_INFO : 0;
 	strncpy(what, at + strlen(at) + 1, sizeof(what) - 1);
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, mask);
+	shim_profiler_set_event_mask(handle, mask);
 	if (strcmp(what, "elt2") == 0)
-		shim_set_enter_leave_function_hooks2(handle, on_enter2, NULL,
+		shim_profiler_set_enter_leave_function_hooks2(handle, on_enter2, NULL,
 						     NULL);
 	else
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, on_enter, on_leave, NULL);
 }
 

@@ -13,8 +13,8 @@ int outside(int a, short b)
 #else
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 
@@ -56,12 +56,12 @@ QUIETLY static void leave(union shim_function_or_client function,
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FUNCTION_ARGS |
 					    SHIM_ENABLE_FUNCTION_RETVAL);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
 						       NULL);
 }
 

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_asking_hook
-#pragma weak shim_ask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_deferred_hook
+#pragma weak shim_hook_defer
 #pragma weak shim_get_function_enter3_info
 
 #define QUIETLY __attribute__((no_instrument_function))
@@ -125,18 +125,18 @@ QUIETLY static void ignore(union shim_function_or_client function)
 
 __attribute__((constructor)) QUIETLY static void start(int argc, char **argv)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create || argc < 2)
 		return;
 	both = argv[1][0] == '2';
-	ask_it = shim_ask;
+	ask_it = shim_hook_defer;
 	handle = shim_profiler_create(NULL);
-	shim_set_enter_leave_function_hooks3(handle, SHIM_SITE_HOOK(enter),
+	shim_profiler_set_enter_leave_function_hooks3(handle, SHIM_SITE_HOOK(enter),
 					     leave, NULL);
-	shim_set_asking_hook(handle, ask);
+	shim_profiler_set_deferred_hook(handle, ask);
 	if (both)
-		shim_set_enter_leave_function_hooks3(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks3(shim_profiler_create(NULL),
 						     ignore, ignore, NULL);
 }
 

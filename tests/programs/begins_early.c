@@ -36,7 +36,7 @@ PLAIN static void on_initialized(struct shim_profiler *profiler)
 
 PLAIN __attribute__((constructor(101))) static void embed(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!getenv("EMBEDS") || !shim_profiler_create)
 		return;

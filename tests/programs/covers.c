@@ -24,7 +24,7 @@ struct shim_profiler {
 };
 
 static struct shim_profiler one = { "one", 0, 0, 0 }, two = { "two", 0, 0, 0 };
-static struct shim_handle *handle, *other;
+static struct shim_profiler_handle *handle, *other;
 static volatile int zero;
 static unsigned told, objects, lines;
 

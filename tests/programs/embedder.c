@@ -15,7 +15,7 @@ WEAK(shim_profiler_create);
 WEAK(shim_profiler_api_version);
 WEAK(shim_profiler_on_runtime_shutdown_end);
 WEAK(shim_profiler_set_cleanup_callback);
-WEAK(shim_set_enter_leave_function_hooks3);
+WEAK(shim_profiler_set_enter_leave_function_hooks3);
 
 struct shim_profiler {
 	int number;
@@ -50,12 +50,12 @@ PLAIN static void ends(struct shim_profiler *profiler)
 
 PLAIN static enum shim_result set_up(struct shim_profiler *profiler)
 {
-	struct shim_handle *handle = shim_profiler_create(profiler);
+	struct shim_profiler_handle *handle = shim_profiler_create(profiler);
 
 	if (!handle)
 		return SHIM_E_FAIL;
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
-	return shim_set_enter_leave_function_hooks3(handle, entered, left,
+	return shim_profiler_set_enter_leave_function_hooks3(handle, entered, left,
 						    NULL);
 }
 

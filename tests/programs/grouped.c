@@ -129,8 +129,8 @@ int parse(int kind, enum colour colour, _Bool flag, char letter,
 	}
 	if (pauses > 0 && kind % 7 == 1) {
 		pauses--;
-		switch_calls("shim_calls_stop");
-		switch_calls("shim_calls_start");
+		switch_calls("shim_hooks_disable");
+		switch_calls("shim_hooks_enable");
 	}
 	if (kind % 10 == 3) /* recursion */
 		parse(kind + 1, colour, !flag, letter, text, ratio, pointer,

@@ -20,13 +20,13 @@
 #pragma weak shim_profiler_on_method_leave
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
 #pragma weak shim_filters_invalidate
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks
-#pragma weak shim_set_enter_leave_function_hooks2
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_function_id_mapper
-#pragma weak shim_set_function_id_mapper2
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_function_id_mapper
+#pragma weak shim_profiler_set_function_id_mapper2
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_function_tailcall3_info
@@ -447,29 +447,29 @@ QUIETLY static void on_started(struct shim_profiler *profiler,
 
 /* --- setting up --- */
 
-static struct shim_handle *first;
+static struct shim_profiler_handle *first;
 
 QUIETLY static void set_fast(void)
 {
 	first = shim_profiler_create(NULL);
-	shim_set_enter_leave_function_hooks3(first, fast_enter, fast_leave,
+	shim_profiler_set_enter_leave_function_hooks3(first, fast_enter, fast_leave,
 					     NULL);
 }
 
 QUIETLY static void set_slow(void)
 {
 	first = shim_profiler_create(NULL);
-	shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
 					   SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(first, slow_enter,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(first, slow_enter,
 						       slow_leave, NULL);
 }
 
 QUIETLY static void set_other(void)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, other_enter, other_leave,
+	shim_profiler_set_enter_leave_function_hooks3(handle, other_enter, other_leave,
 					     NULL);
 }
 
@@ -508,38 +508,38 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (is("spoil-two"))
 		set_other(), set_slow();
 	if (is("tail-fast"))
-		shim_set_enter_leave_function_hooks3(
+		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave,
 			fast_tailcall);
 	/* A tail call is a leave to who has no hook for it. */
 	if (is("tail-fast-without"))
-		shim_set_enter_leave_function_hooks3(
+		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave, NULL);
 	if (is("tail-two-without")) {
-		shim_set_enter_leave_function_hooks3(
+		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave, NULL);
-		shim_set_enter_leave_function_hooks3(
+		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), NULL, NULL, other_tailcall);
 	}
 	if (strncmp(wanted, "tail-slow", 9) == 0) {
 		first = shim_profiler_create(NULL);
-		shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE |
 						   SHIM_ENABLE_FRAME_INFO);
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			first, slow_enter, slow_leave,
 			is("tail-slow") ? slow_tailcall : NULL);
 	}
 	if (is("tail-elt2"))
-		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, tailcall2);
 	if (is("tail-elt1"))
-		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, tailcall1);
 	if (is("elt2") || is("spoil-elt2"))
-		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
 	if (is("elt1") || is("spoil-elt1"))
-		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
 	if (is("small-stack"))
 		shim_profiler_on_thread_started(shim_profiler_create(NULL),
@@ -551,18 +551,18 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (is("mapper") || is("mapper-zero") || is("mapper-again") ||
 	    is("mapper-threads")) {
 		set_fast();
-		shim_set_function_id_mapper(first, map);
+		shim_profiler_set_function_id_mapper(first, map);
 	}
 	if (is("mapper-elt2")) {
 		first = shim_profiler_create(NULL);
-		shim_set_enter_leave_function_hooks2(first, enter2, leave2,
+		shim_profiler_set_enter_leave_function_hooks2(first, enter2, leave2,
 						     NULL);
-		shim_set_function_id_mapper(first, map);
+		shim_profiler_set_function_id_mapper(first, map);
 	}
 	if (is("mapper2")) {
 		set_fast();
-		shim_set_function_id_mapper(first, map);
-		shim_set_function_id_mapper2(first, map2, &asked);
+		shim_profiler_set_function_id_mapper(first, map);
+		shim_profiler_set_function_id_mapper2(first, map2, &asked);
 	}
 	if (is("filter") || is("spoil-callback") || is("inside-callback"))
 		set_mono(SHIM_CALL_INSTRUMENTATION_ENTER |
@@ -606,7 +606,7 @@ static uint32_t masks[2];
 QUIETLY static void set_mask(int number)
 {
 	if (masks[number])
-		shim_set_event_mask(first, masks[number] |
+		shim_profiler_set_event_mask(first, masks[number] |
 						   (is("inside-slow") ?
 							    SHIM_ENABLE_FRAME_INFO :
 							    0));
@@ -744,7 +744,7 @@ QUIETLY static void cancel_in_callback(void)
 /* Off and on again between two calls; on and off; each while calls are open. */
 QUIETLY static void switch_inside(void)
 {
-	if (!shim_set_event_mask)
+	if (!shim_profiler_set_event_mask)
 		return;
 	masks[0] = SHIM_MONITOR_THREADS;
 	masks[1] = SHIM_MONITOR_ENTERLEAVE;
@@ -782,17 +782,17 @@ QUIETLY int main(void)
 		sink += hop(1);
 	else
 		outer(2);
-	if (is("mapper-again") && shim_set_function_id_mapper) {
-		shim_set_function_id_mapper(first, map_again);
+	if (is("mapper-again") && shim_profiler_set_function_id_mapper) {
+		shim_profiler_set_function_id_mapper(first, map_again);
 		note_more("|");
 		outer(1);
 	}
-	if (is("toggle") && shim_set_event_mask) {
-		shim_set_event_mask(first, SHIM_MONITOR_THREADS);
+	if (is("toggle") && shim_profiler_set_event_mask) {
+		shim_profiler_set_event_mask(first, SHIM_MONITOR_THREADS);
 		note_more("|");
 		outer(1);
 		note_more("|");
-		shim_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE);
+		shim_profiler_set_event_mask(first, SHIM_MONITOR_ENTERLEAVE);
 		outer(1);
 	}
 	if (is("destroy") && shim_profiler_destroy) {

@@ -11,8 +11,8 @@
 #include <shim/info.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_function_tailcall3_info
@@ -84,14 +84,14 @@ QUIETLY static void tail_call(union shim_function_or_client function,
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		abort();
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle,
+	shim_profiler_set_event_mask(handle,
 			    SHIM_MONITOR_ENTERLEAVE | SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
 						       tail_call);
 }
 

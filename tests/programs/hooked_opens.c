@@ -19,10 +19,10 @@
 #pragma weak shim_profiler_create
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_function_id_mapper
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_function_id_mapper
 #pragma weak shim_symbols_enable
 #pragma weak shim_function_name
 #pragma weak shim_function_info
@@ -137,7 +137,7 @@ QUIETLY static void read_kind(void)
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	read_kind();
 	if (!shim_profiler_create)
@@ -145,18 +145,18 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	handle = shim_profiler_create(NULL);
 	shim_symbols_enable();
 	if (is("fast"))
-		shim_set_enter_leave_function_hooks3(handle, fast_enter,
+		shim_profiler_set_enter_leave_function_hooks3(handle, fast_enter,
 						     fast_leave, NULL);
 	if (is("slow")) {
-		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						    SHIM_ENABLE_FRAME_INFO);
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, slow_enter, NULL, NULL);
 	}
 	if (is("mapper")) {
-		shim_set_enter_leave_function_hooks3(handle, mapped_enter, NULL,
+		shim_profiler_set_enter_leave_function_hooks3(handle, mapped_enter, NULL,
 						     NULL);
-		shim_set_function_id_mapper(handle, map);
+		shim_profiler_set_function_id_mapper(handle, map);
 	}
 	if (is("filter")) {
 		shim_profiler_set_call_instrumentation_filter_callback(handle,

@@ -20,10 +20,10 @@
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_on_method_leave
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_function_id_mapper
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_function_id_mapper
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define THREADS 16
@@ -159,7 +159,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	char arguments[4096] = "";
 	int file = open("/proc/self/cmdline", O_RDONLY);
 	ssize_t size = read(file, arguments, sizeof(arguments) - 1);
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	close(file);
 	if (size > 0)
@@ -169,9 +169,9 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		return;
 	handle = shim_profiler_create(NULL);
 	if (is("slow")) {
-		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						    SHIM_ENABLE_FRAME_INFO);
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, slow_enter, slow_leave, NULL);
 	} else if (is("filter")) {
 		shim_profiler_set_call_instrumentation_filter_callback(handle,
@@ -179,11 +179,11 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_profiler_on_method_enter(handle, on_enter);
 		shim_profiler_on_method_leave(handle, on_leave);
 	} else {
-		shim_set_enter_leave_function_hooks3(handle, fast_enter,
+		shim_profiler_set_enter_leave_function_hooks3(handle, fast_enter,
 						     fast_leave, NULL);
 	}
 	if (!is("filter"))
-		shim_set_function_id_mapper(handle, map);
+		shim_profiler_set_function_id_mapper(handle, map);
 }
 
 /* --- what is done --- */

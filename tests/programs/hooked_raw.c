@@ -15,15 +15,15 @@
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_on_method_leave
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define FLAGS                                                                  \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |    \
 	 CLONE_SYSVSEM | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID)
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static unsigned long enters, leaves;
 static volatile int sink;
 
@@ -76,9 +76,9 @@ QUIETLY static void slow_leave(union shim_function_or_client function,
 QUIETLY static void set_up(int slow)
 {
 	if (slow) {
-		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 						    SHIM_ENABLE_FRAME_INFO);
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, slow_enter, slow_leave, NULL);
 		return;
 	}

@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks
-#pragma weak shim_set_enter_leave_function_hooks2
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
 
@@ -208,7 +208,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	char arguments[4096] = "", *at = arguments;
 	int file = open("/proc/self/cmdline", O_RDONLY);
 	ssize_t size = read(file, arguments, sizeof(arguments) - 1);
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	close(file);
 	if (size <= 0)
@@ -220,18 +220,18 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (!shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, mask);
+	shim_profiler_set_event_mask(handle, mask);
 	if (is("slow") || is("two"))
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, slow_enter, slow_leave, NULL);
 	if (is("two"))
-		shim_set_enter_leave_function_hooks3(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks3(shim_profiler_create(NULL),
 						     other_enter, NULL, NULL);
 	if (is("elt2"))
-		shim_set_enter_leave_function_hooks2(handle, enter2, leave2,
+		shim_profiler_set_enter_leave_function_hooks2(handle, enter2, leave2,
 						     NULL);
 	if (is("elt1"))
-		shim_set_enter_leave_function_hooks(handle, enter1, leave1,
+		shim_profiler_set_enter_leave_function_hooks(handle, enter1, leave1,
 						    NULL);
 }
 

@@ -20,13 +20,13 @@
 #pragma weak shim_profiler_on_method_enter
 #pragma weak shim_profiler_on_method_leave
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks
-#pragma weak shim_set_enter_leave_function_hooks2
-#pragma weak shim_set_enter_leave_function_hooks3
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_function_id_mapper
-#pragma weak shim_set_raw_leave_hooks
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_function_id_mapper
+#pragma weak shim_profiler_set_raw_leave_hooks
 
 #define QUIETLY __attribute__((no_instrument_function))
 #define CALLED	__attribute__((noinline))
@@ -155,40 +155,40 @@ QUIETLY static bool is(const char *name)
 
 QUIETLY static void set_fast(bool tailcall)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, fast_enter, fast_leave,
+	shim_profiler_set_enter_leave_function_hooks3(handle, fast_enter, fast_leave,
 					     tailcall ? fast_tailcall : NULL);
 	if (is("mapped") || is("mapped+tail"))
-		shim_set_function_id_mapper(handle, map);
+		shim_profiler_set_function_id_mapper(handle, map);
 	if (is("raw"))
-		shim_set_raw_leave_hooks(handle);
+		shim_profiler_set_raw_leave_hooks(handle);
 }
 
 QUIETLY static void set_other(bool raw)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, other_enter, other_leave,
+	shim_profiler_set_enter_leave_function_hooks3(handle, other_enter, other_leave,
 					     NULL);
 	if (raw)
-		shim_set_raw_leave_hooks(handle);
+		shim_profiler_set_raw_leave_hooks(handle);
 }
 
 QUIETLY static void set_slow(bool tailcall)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(
+	shim_profiler_set_enter_leave_function_hooks3_with_info(
 		handle, slow_enter, slow_leave,
 		tailcall ? slow_tailcall : NULL);
 }
 
 QUIETLY static void set_methods()
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	shim_profiler_on_method_enter(handle, on_enter);
 	shim_profiler_on_method_leave(handle, on_leave);
@@ -227,10 +227,10 @@ QUIETLY __attribute__((constructor)) static void start()
 	if (is("slow-raw-beside"))
 		set_other(true), set_slow(false);
 	if (is("elt2"))
-		shim_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
 	if (is("elt1"))
-		shim_set_enter_leave_function_hooks(shim_profiler_create(NULL),
+		shim_profiler_set_enter_leave_function_hooks(shim_profiler_create(NULL),
 						    enter1, leave1, NULL);
 	if (is("methods"))
 		set_methods();

@@ -28,7 +28,7 @@
 #pragma weak shim_profiler_on_method_tail_call
 #pragma weak shim_profiler_on_jump_saved
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
-#pragma weak shim_set_enter_leave_function_hooks3
+#pragma weak shim_profiler_set_enter_leave_function_hooks3
 #pragma weak shim_profiler_enable_call_context_introspection
 #pragma weak shim_call_context_get_this
 #pragma weak shim_call_context_get_argument
@@ -681,11 +681,11 @@ QUIETLY static const char *first_argument(void)
 	return strlen(text) + 1 < size ? text + strlen(text) + 1 : "";
 }
 
-QUIETLY static struct shim_handle *
+QUIETLY static struct shim_profiler_handle *
 profile(shim_method_enter_callback enter, shim_method_leave_callback leave,
 	shim_call_instrumentation_filter_callback filter)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	shim_profiler_on_method_enter(handle, enter);
 	shim_profiler_on_method_leave(handle, leave);
@@ -695,7 +695,7 @@ profile(shim_method_enter_callback enter, shim_method_leave_callback leave,
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	mode = first_argument();
 	if (!shim_profiler_create)
@@ -707,7 +707,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (is("others") || is("first"))
 		profile(plain, plain, choose_plain);
 	if (is("others"))
-		shim_set_enter_leave_function_hooks3(
+		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast, fast, NULL);
 	if (is("tracks"))
 		shim_profiler_on_method_tail_call(handle, tail_called);

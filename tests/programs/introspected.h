@@ -187,7 +187,7 @@ choose(struct shim_profiler *profiler, shim_function function)
 
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		return;

@@ -747,7 +747,7 @@ static const struct {
 
 __attribute__((constructor)) static void first(int count, char **arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		return;

@@ -87,7 +87,7 @@ QUIET static void on_break_moved(struct shim_profiler *profiler,
 
 QUIET __attribute__((constructor)) static void start(void)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	EXPECT(shim_profiler_enable_allocations(handle) == SHIM_OK);
 	shim_profiler_on_mapping(handle, on_mapping);

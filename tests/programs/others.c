@@ -25,14 +25,14 @@
 #pragma weak shim_profiler_on_sample_hit
 #pragma weak shim_profiler_enable_sampling
 #pragma weak shim_profiler_set_sample_mode
-#pragma weak shim_set_event_mask
-#pragma weak shim_do_stack_snapshot
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_stack_snapshot
 #pragma weak shim_thread_current
 
 #define APART __attribute__((noinline, noclone))
 #define QUIET __attribute__((no_instrument_function))
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static volatile bool ends;
 static volatile double sink;
 static const char *itself;
@@ -75,7 +75,7 @@ QUIET static enum shim_result note(shim_function function, uintptr_t ip,
 QUIET static int ask(shim_thread thread, uint32_t flags, struct stack *stack)
 {
 	stack->count = 0;
-	return shim_do_stack_snapshot(thread, note, flags, stack, NULL, 0);
+	return shim_stack_snapshot(thread, note, flags, stack, NULL, 0);
 }
 
 QUIET static bool has(const struct stack *stack, void *function)
@@ -227,7 +227,7 @@ static void answers(void)
 		if (!has(&stack, compute) || !has(&stack, work))
 			printf("wrong: computing: %u frames\n", stack.count);
 	}
-	expect(shim_do_stack_snapshot(other.id, note, 0, &stack, &stack, 4096),
+	expect(shim_stack_snapshot(other.id, note, 0, &stack, &stack, 4096),
 	       SHIM_E_INVALIDARG, "a context of another thread");
 	stop_at_each(other.id, 3);
 	end(&other);
@@ -592,7 +592,7 @@ __attribute__((constructor)) static void set_up(int argc, char **argv)
 	if (argc < 2 || !shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	expect(shim_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
+	expect(shim_profiler_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
 	       "mask");
 	if (strcmp(argv[1], "answers") == 0)
 		shim_profiler_on_thread_started(shim_profiler_create(NULL),

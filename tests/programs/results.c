@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_enter_leave_function_hooks2
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_enter_leave_function_hooks2
 #pragma weak shim_get_function_leave3_info
 
 #define QUIETLY __attribute__((no_instrument_function, noinline))
@@ -393,20 +393,20 @@ QUIETLY static void run_small_stack(void)
 QUIETLY __attribute__((constructor)) static void start(int count,
 							char **arguments)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		abort();
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FUNCTION_RETVAL |
 					    SHIM_ENABLE_FRAME_INFO);
 	if (count > 1 && strcmp(arguments[1], "elt2") == 0) {
-		shim_set_enter_leave_function_hooks2(handle, NULL, leave2,
+		shim_profiler_set_enter_leave_function_hooks2(handle, NULL, leave2,
 						     NULL);
 		return;
 	}
-	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, on_enter,
 						       on_leave, NULL);
 }
 

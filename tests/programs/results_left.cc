@@ -12,9 +12,9 @@
 #include <cstring>
 
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
-#pragma weak shim_set_raw_leave_hooks
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_raw_leave_hooks
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_value_reason
 
@@ -144,17 +144,17 @@ QUIETLY static void on_enter(union shim_function_or_client, shim_elt_info)
 
 QUIETLY __attribute__((constructor)) static void start(int count, char **, char **)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 
 	if (!shim_profiler_create)
 		abort();
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FUNCTION_RETVAL |
 					    SHIM_ENABLE_FRAME_INFO);
 	if (count > 1)
-		shim_set_raw_leave_hooks(handle);
-	shim_set_enter_leave_function_hooks3_with_info(handle, on_enter,
+		shim_profiler_set_raw_leave_hooks(handle);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, on_enter,
 						       on_leave, NULL);
 }
 

@@ -39,13 +39,13 @@
 #pragma weak shim_profiler_enable_sampling
 #pragma weak shim_profiler_set_sample_mode
 #pragma weak shim_profiler_get_sample_mode
-#pragma weak shim_sample_counts
+#pragma weak shim_get_sample_counts
 
 #define THREADS 4
 
 static const char *wanted = "";
 static uint32_t mode, frequency_hz = 100;
-static struct shim_handle *first, *second, *third, *watcher;
+static struct shim_profiler_handle *first, *second, *third, *watcher;
 
 /* --- hits --- */
 
@@ -142,7 +142,7 @@ static void in_threads(unsigned count, void *(*call)(void *))
 
 static uint32_t got_mode, got_frequency;
 
-static int get(struct shim_handle *handle)
+static int get(struct shim_profiler_handle *handle)
 {
 	got_mode = got_frequency = 77;
 	return shim_profiler_get_sample_mode(handle, &got_mode, &got_frequency);
@@ -1060,9 +1060,9 @@ static void report(void)
 {
 	struct shim_sample_counts counts = { 0 };
 
-	if (!shim_sample_counts)
+	if (!shim_get_sample_counts)
 		return;
-	shim_sample_counts(&counts);
+	shim_get_sample_counts(&counts);
 	printf("hits %lu weight %lu processor %.3f\n", hits, weight,
 	       processor_time());
 	printf("sent %llu received %llu accepted %llu lost %llu resumed %llu "

@@ -24,9 +24,9 @@
 #pragma weak shim_profiler_on_sample_hit
 #pragma weak shim_profiler_enable_sampling
 #pragma weak shim_profiler_set_sample_mode
-#pragma weak shim_set_event_mask
+#pragma weak shim_profiler_set_event_mask
 #pragma weak shim_stack_addresses
-#pragma weak shim_do_stack_snapshot
+#pragma weak shim_stack_snapshot
 #pragma weak shim_thread_current
 
 #define DEPTH 256
@@ -34,7 +34,7 @@
 
 static const char *wanted = "";
 static uintptr_t library_swap; /* libc's swapcontext */
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static unsigned long walks, frames, unfinished, wrong;
 
 static void complain(const char *what, uintptr_t ours, uintptr_t theirs)
@@ -300,7 +300,7 @@ static APART double cost_of(unsigned depth)
 	return best + depth * 0;
 }
 
-/* --- shim_do_stack_snapshot --- */
+/* --- shim_stack_snapshot --- */
 
 static unsigned told, stop_after;
 static uint32_t last_size;
@@ -336,18 +336,18 @@ static APART void snapshots(void)
 
 	getcontext(&context);
 	shim_thread_current(&self);
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, NULL, 0),
+	expect(shim_stack_snapshot(0, tell, 0, &told, NULL, 0),
 	       SHIM_E_INCONSISTENT_WITH_FLAGS, "no flag");
-	expect(shim_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
+	expect(shim_profiler_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
 	       "mask");
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, NULL, 0), SHIM_OK,
+	expect(shim_stack_snapshot(0, tell, 0, &told, NULL, 0), SHIM_OK,
 	       "self");
 	if (told < 3 || last_size != 0 ||
 	    first_function != (shim_function)snapshots)
 		printf("wrong: %u frames, context %u, in %lx\n", told, last_size,
 		       (unsigned long)first_function);
 	told = 0;
-	expect(shim_do_stack_snapshot(self, tell,
+	expect(shim_stack_snapshot(self, tell,
 				      SHIM_SNAPSHOT_REGISTER_CONTEXT |
 					      SHIM_SNAPSHOT_X86_OPTIMIZED,
 				      &told, &context, sizeof(context)),
@@ -356,29 +356,29 @@ static APART void snapshots(void)
 		printf("wrong: context %u\n", last_size);
 	told = 0;
 	stop_after = 2;
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, NULL, 0),
+	expect(shim_stack_snapshot(0, tell, 0, &told, NULL, 0),
 	       SHIM_E_STACKSNAPSHOT_ABORTED, "ended");
 	expect((int)told, 2, "frames until then");
 	stop_after = 0;
-	expect(shim_do_stack_snapshot(0, tell, 8, &told, NULL, 0),
+	expect(shim_stack_snapshot(0, tell, 8, &told, NULL, 0),
 	       SHIM_E_INVALIDARG, "flags");
-	expect(shim_do_stack_snapshot(0, NULL, 0, &told, NULL, 0),
+	expect(shim_stack_snapshot(0, NULL, 0, &told, NULL, 0),
 	       SHIM_E_INVALIDARG, "no callback");
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, &context, 8),
+	expect(shim_stack_snapshot(0, tell, 0, &told, &context, 8),
 	       SHIM_E_INVALIDARG, "short context");
-	expect(shim_do_stack_snapshot(self + (1ull << 40), tell, 0, &told, NULL,
+	expect(shim_stack_snapshot(self + (1ull << 40), tell, 0, &told, NULL,
 				      0),
 	       SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD, "nobody");
 #ifdef __x86_64__
 	context.uc_mcontext.gregs[REG_RIP] = 0x1000;
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, &context,
+	expect(shim_stack_snapshot(0, tell, 0, &told, &context,
 				      sizeof(context)),
 	       SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX, "no code");
 	/* A stack that leads nowhere, and one that leads to itself. */
 	getcontext(&context);
 	context.uc_mcontext.gregs[REG_RSP] = 0x123456789000;
 	context.uc_mcontext.gregs[REG_RBP] = 0x123456789000;
-	expect(shim_do_stack_snapshot(0, tell, 0, &told, &context,
+	expect(shim_stack_snapshot(0, tell, 0, &told, &context,
 				      sizeof(context)),
 	       SHIM_E_UNEXPECTED, "a broken stack");
 #endif

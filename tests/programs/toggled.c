@@ -25,12 +25,12 @@ QUIET static void switch_calls(const char *name)
 
 QUIET static void stop(void)
 {
-	switch_calls("shim_calls_stop");
+	switch_calls("shim_hooks_disable");
 }
 
 QUIET static void start(void)
 {
-	switch_calls("shim_calls_start");
+	switch_calls("shim_hooks_enable");
 }
 
 /* Ends in a jump to the leave hook. */

@@ -157,8 +157,8 @@ APART void *work(void *argument)
 QUIET static void *toggle(void *unused)
 {
 	typedef int (*function)();
-	function stop = (function)dlsym(RTLD_DEFAULT, "shim_calls_stop");
-	function start = (function)dlsym(RTLD_DEFAULT, "shim_calls_start");
+	function stop = (function)dlsym(RTLD_DEFAULT, "shim_hooks_disable");
+	function start = (function)dlsym(RTLD_DEFAULT, "shim_hooks_enable");
 
 	for (int i = 0; i < TOGGLES; i++) {
 		if (stop)

@@ -265,13 +265,13 @@ static void nap(unsigned)
 }
 
 /* Whoever looks on writes down what lives, now and then. */
-extern "C" int shim_heap_look(unsigned *number);
-#pragma weak shim_heap_look
+extern "C" int shim_heap_snapshot_now(unsigned *number);
+#pragma weak shim_heap_snapshot_now
 
 static void look(unsigned n)
 {
-	if (n % 8 == 0 && shim_heap_look)
-		shim_heap_look(nullptr);
+	if (n % 8 == 0 && shim_heap_snapshot_now)
+		shim_heap_snapshot_now(nullptr);
 }
 
 static void (*const things[10])(unsigned) = {

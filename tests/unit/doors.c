@@ -48,7 +48,7 @@ void plan_inspecting_leave(void)
 {
 }
 
-void shim_ask(shim_function function, const void *site)
+void shim_hook_defer(shim_function function, const void *site)
 {
 	(void)function;
 	(void)site;

@@ -52,7 +52,7 @@ static void *set_callbacks(void *handle)
 static void come_and_go(void)
 {
 	for (unsigned long i = 0; i < cycles; i++) {
-		struct shim_handle *handle;
+		struct shim_profiler_handle *handle;
 
 		__atomic_store_n(&profilers[1].is_there, 1, __ATOMIC_RELAXED);
 		handle = shim_profiler_create(&profilers[1]);
@@ -73,7 +73,7 @@ static void come_and_go(void)
 int main(int argc, char **argv)
 {
 	pthread_t threads[2 * THREADS];
-	struct shim_handle *stays;
+	struct shim_profiler_handle *stays;
 
 	if (argc > 1)
 		cycles = strtoul(argv[1], NULL, 10);

@@ -67,7 +67,7 @@ static struct {
 } subjects[3];
 
 static enum subject subject;
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 
 #define S (&subjects[subject])
 
@@ -128,8 +128,8 @@ O(shim_thread_data, handle, out[0])
 O(shim_get_event_mask, handle, out[0])
 O(shim_get_event_mask2, handle, out[0], out[1])
 O(shim_profiler_get_sample_mode, handle, out[0], out[1])
-O(shim_sample_counts, out[0])
-O(shim_allocation_counts, out[0])
+O(shim_get_sample_counts, out[0])
+O(shim_get_allocation_counts, out[0])
 
 static shim_type type;
 static const char *const printed = "k\xc3\xa4se \xf0\x9f\x90\x9f";
@@ -213,9 +213,9 @@ static const struct function functions[] = {
 	{ ROW(shim_get_event_mask), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_get_event_mask2), .outputs = 2, .sizes = { 4, 4 } },
 	{ ROW(shim_profiler_get_sample_mode), .outputs = 2, .sizes = { 4, 4 } },
-	{ ROW(shim_allocation_counts), .outputs = 1,
+	{ ROW(shim_get_allocation_counts), .outputs = 1,
 	  .sizes = { sizeof(struct shim_allocation_counts) } },
-	{ ROW(shim_sample_counts), .outputs = 1,
+	{ ROW(shim_get_sample_counts), .outputs = 1,
 	  .sizes = { sizeof(struct shim_sample_counts) } },
 	{ ROW(shim_enum_count), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_enum_remaining), .outputs = 1, .sizes = { 4 } },
@@ -276,7 +276,7 @@ static void set_up(void)
 	self = thread_get();
 	cr_assert(holds(self != NULL));
 	/* As in a callback. */
-	self->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 
 	subjects[GOOD].function = (shim_function)utf8;
 	subjects[GOOD].address = (const char *)utf8 + 1;

@@ -49,7 +49,7 @@ static bool computes(void)
 
 static int run(unsigned n, bool for_good)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	sigset_t none;
 	int found = 0;
 

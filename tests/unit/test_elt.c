@@ -118,19 +118,19 @@ static uint32_t subset(int bits)
 Test(elt, hooks_agree_with_the_flags)
 {
 	for (int bits = 0; bits < 8; bits++) {
-		struct shim_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-		cr_assert(eq(int, shim_set_event_mask(handle, subset(bits)),
+		cr_assert(eq(int, shim_profiler_set_event_mask(handle, subset(bits)),
 			     SHIM_OK));
 		cr_expect(eq(int,
-			     shim_set_enter_leave_function_hooks3(handle, fast,
+			     shim_profiler_set_enter_leave_function_hooks3(handle, fast,
 								  fast, fast),
 			     bits ? SHIM_E_INCONSISTENT_WITH_FLAGS : SHIM_OK),
 			  "%d", bits);
 		handle = shim_profiler_create(NULL);
-		shim_set_event_mask(handle, subset(bits));
+		shim_profiler_set_event_mask(handle, subset(bits));
 		cr_expect(eq(int,
-			     shim_set_enter_leave_function_hooks3_with_info(
+			     shim_profiler_set_enter_leave_function_hooks3_with_info(
 				     handle, slow, slow, slow),
 			     bits ? SHIM_OK : SHIM_E_INCONSISTENT_WITH_FLAGS),
 			  "%d", bits);
@@ -140,22 +140,22 @@ Test(elt, hooks_agree_with_the_flags)
 /* Row E-25. */
 Test(elt, at_least_one_hook_is_wanted)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	for (int bits = 0; bits < 8; bits++)
 		cr_expect(eq(int,
-			     shim_set_enter_leave_function_hooks3(
+			     shim_profiler_set_enter_leave_function_hooks3(
 				     handle, bits & 1 ? fast : NULL,
 				     bits & 2 ? fast : NULL,
 				     bits & 4 ? fast : NULL),
 			     bits ? SHIM_OK : SHIM_E_INVALIDARG),
 			  "%d", bits);
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks(handle, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks(handle, NULL, NULL,
 							 NULL),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks2(handle, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks2(handle, NULL, NULL,
 							  NULL),
 		     SHIM_E_INVALIDARG));
 }
@@ -163,18 +163,18 @@ Test(elt, at_least_one_hook_is_wanted)
 /* Row E-28. */
 Test(elt, hooks_may_be_set_before_they_are_wanted)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_NONE);
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_NONE);
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(handle, fast, fast,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast,
 							  fast),
 		     SHIM_OK));
 	cr_expect(handle->fast[0] == fast);
 	handle = shim_profiler_create(NULL);
-	shim_set_event_mask(handle, SLOW_FLAG);
+	shim_profiler_set_event_mask(handle, SLOW_FLAG);
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3_with_info(
+		     shim_profiler_set_enter_leave_function_hooks3_with_info(
 			     handle, slow, NULL, NULL),
 		     SHIM_OK));
 	cr_expect(handle->slow[0] == slow);
@@ -183,16 +183,16 @@ Test(elt, hooks_may_be_set_before_they_are_wanted)
 /* Row E-24. */
 Test(elt, the_last_call_wins_as_a_whole)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, fast, fast, fast);
-	shim_set_enter_leave_function_hooks3(handle, NULL, fast, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast, fast);
+	shim_profiler_set_enter_leave_function_hooks3(handle, NULL, fast, NULL);
 	cr_expect(handle->fast[0] == NULL);
 	cr_expect(handle->fast[1] == fast);
 	cr_expect(handle->fast[2] == NULL);
 }
 
-static int generation(const struct shim_handle *handle)
+static int generation(const struct shim_profiler_handle *handle)
 {
 	return handle->fast[0] ? 3 : handle->elt2[0] ? 2 : handle->elt1[0] ? 1 :
 									     0;
@@ -205,20 +205,20 @@ Test(elt, the_newest_generation_wins)
 					 { 2, 3, 1 }, { 3, 1, 2 }, { 3, 2, 1 } };
 
 	for (int i = 0; i < 6; i++) {
-		struct shim_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 		int newest = 0;
 
 		for (int j = 0; j < 3; j++) {
 			enum shim_result r = SHIM_E_FAIL;
 
 			if (orders[i][j] == 1)
-				r = shim_set_enter_leave_function_hooks(
+				r = shim_profiler_set_enter_leave_function_hooks(
 					handle, hook1, NULL, NULL);
 			if (orders[i][j] == 2)
-				r = shim_set_enter_leave_function_hooks2(
+				r = shim_profiler_set_enter_leave_function_hooks2(
 					handle, enter2, NULL, NULL);
 			if (orders[i][j] == 3)
-				r = shim_set_enter_leave_function_hooks3(
+				r = shim_profiler_set_enter_leave_function_hooks3(
 					handle, fast, NULL, NULL);
 			if (orders[i][j] > newest)
 				newest = orders[i][j];
@@ -249,18 +249,18 @@ Test(elt, the_mask_may_not_contradict_hooks)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct shim_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 		if (cases[i].is_slow) {
-			shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+			shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 							    SLOW_FLAG);
-			shim_set_enter_leave_function_hooks3_with_info(
+			shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, slow, slow, NULL);
 		} else {
-			shim_set_enter_leave_function_hooks3(handle, fast,
+			shim_profiler_set_enter_leave_function_hooks3(handle, fast,
 							     fast, NULL);
 		}
-		cr_expect(eq(int, shim_set_event_mask(handle, cases[i].mask),
+		cr_expect(eq(int, shim_profiler_set_event_mask(handle, cases[i].mask),
 			     cases[i].want),
 			  "case %zu", i);
 	}
@@ -268,26 +268,26 @@ Test(elt, the_mask_may_not_contradict_hooks)
 
 Test(elt, a_mask_is_what_was_set)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	uint32_t low = 1, high = 1;
 
 	cr_assert(eq(int, shim_get_event_mask(handle, &low), SHIM_OK));
 	cr_expect(eq(u32, low,
 		     SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE));
-	shim_set_event_mask2(handle, SHIM_MONITOR_THREADS, SHIM_HIGH_BASIC_GC);
+	shim_profiler_set_event_mask2(handle, SHIM_MONITOR_THREADS, SHIM_HIGH_BASIC_GC);
 	shim_get_event_mask2(handle, &low, &high);
 	cr_expect(eq(u32, low, SHIM_MONITOR_THREADS));
 	cr_expect(eq(u32, high, SHIM_HIGH_BASIC_GC));
-	shim_set_event_mask(handle, SHIM_MONITOR_THREADS);
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_THREADS);
 	shim_get_event_mask2(handle, NULL, &high);
 	cr_expect(eq(u32, high, 0), "the high word is cleared");
-	cr_expect(eq(int, shim_set_event_mask2(handle, 0, 0x200),
+	cr_expect(eq(int, shim_profiler_set_event_mask2(handle, 0, 0x200),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int, shim_get_event_mask(handle, NULL),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int, shim_get_event_mask(NULL, &low), SHIM_E_INVALIDARG));
 	cr_expect(eq(int,
-		     shim_get_event_mask((struct shim_handle *)((char *)handle +
+		     shim_get_event_mask((struct shim_profiler_handle *)((char *)handle +
 								8),
 					 &low),
 		     SHIM_E_INVALIDARG));
@@ -296,28 +296,28 @@ Test(elt, a_mask_is_what_was_set)
 /* Rows E-23, E-28, 3.2: after initialization. */
 Test(elt, afterwards_only_what_is_mutable_may_change)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, fast, fast, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast, NULL);
 	state_start();
 	state_begin_main();
-	cr_expect(eq(int, shim_set_event_mask(handle, SHIM_MONITOR_THREADS),
+	cr_expect(eq(int, shim_profiler_set_event_mask(handle, SHIM_MONITOR_THREADS),
 		     SHIM_OK));
-	cr_expect(eq(int, shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE),
+	cr_expect(eq(int, shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE),
 		     SHIM_OK));
 	for (uint32_t bit = 1; bit; bit <<= 1)
 		cr_expect(eq(int,
-			     shim_set_event_mask(handle,
+			     shim_profiler_set_event_mask(handle,
 						 SHIM_MONITOR_ENTERLEAVE | bit),
 			     SHIM_MONITOR_IMMUTABLE & bit ? SHIM_E_FAIL :
 							    SHIM_OK),
 			  "%#x", bit);
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks(handle, hook1, NULL,
+		     shim_profiler_set_enter_leave_function_hooks(handle, hook1, NULL,
 							 NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(NULL, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL,
 							  NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT),
 		  "before the arguments (row P-56)");
@@ -330,24 +330,24 @@ static void again(union shim_function_or_client function)
 
 Test(elt, restart_hooks_stand_in_once_calls_were_off)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_enter_leave_function_hooks3(handle, fast, fast, fast);
-	cr_expect(eq(int, shim_set_restart_hooks(handle, again, NULL),
+	shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast, fast);
+	cr_expect(eq(int, shim_profiler_set_restart_hooks(handle, again, NULL),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_set_restart_hooks(NULL, again, again),
+	cr_expect(eq(int, shim_profiler_set_restart_hooks(NULL, again, again),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_set_restart_hooks(handle, again, again),
+	cr_expect(eq(int, shim_profiler_set_restart_hooks(handle, again, again),
 		     SHIM_OK));
 	state_start();
-	shim_calls_stop();
+	shim_hooks_disable();
 	cr_expect(handle->fast[0] == fast);
-	shim_calls_start();
+	shim_hooks_enable();
 	cr_expect(handle->fast[0] == again);
 	cr_expect(handle->fast[1] == again);
 	cr_expect(handle->fast[2] == fast);
 	state_begin_main();
-	cr_expect(eq(int, shim_set_restart_hooks(handle, again, again),
+	cr_expect(eq(int, shim_profiler_set_restart_hooks(handle, again, again),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
 
@@ -362,17 +362,17 @@ static void asking(shim_function function, const void *site, uintptr_t frame,
 
 Test(elt, asking_hooks_are_set_like_the_others)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	cr_expect(eq(int, shim_set_asking_hook(NULL, asking),
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(NULL, asking),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_set_asking_hook(handle, asking), SHIM_OK));
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking), SHIM_OK));
 	cr_expect(handle->asking == asking);
-	cr_expect(eq(int, shim_set_asking_hook(handle, NULL), SHIM_OK));
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, NULL), SHIM_OK));
 	cr_expect(handle->asking == NULL);
 	state_start();
 	state_begin_main();
-	cr_expect(eq(int, shim_set_asking_hook(handle, asking),
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
 
@@ -380,21 +380,21 @@ Test(elt, asking_hooks_are_set_like_the_others)
  * one, and the answers come in the order of section 3.2. */
 Test(elt, the_first_fault_is_told)
 {
-	struct shim_handle *leaving = shim_profiler_create(NULL);
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *leaving = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ALL | SLOW_FLAG);
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ALL | SLOW_FLAG);
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(NULL, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL,
 							  NULL),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(handle, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL, NULL,
 							  NULL),
 		     SHIM_E_INVALIDARG),
 		  "before the flags");
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(handle, fast, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, NULL,
 							  NULL),
 		     SHIM_E_INCONSISTENT_WITH_FLAGS));
 	cr_expect(handle->fast[0] == NULL, "nothing changed");
@@ -402,32 +402,32 @@ Test(elt, the_first_fault_is_told)
 	state_start();
 	state_begin_main();
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(handle, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL, NULL,
 							  NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(handle, fast, fast,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast,
 							  fast),
 		     SHIM_E_CALL_ONLY_FROM_INIT),
 		  "before the flags");
 	cr_assert(handle_retire(leaving));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3(leaving, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks3(leaving, NULL, NULL,
 							  NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks3_with_info(
+		     shim_profiler_set_enter_leave_function_hooks3_with_info(
 			     leaving, NULL, NULL, NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks2(leaving, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks2(leaving, NULL, NULL,
 							  NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
-		     shim_set_enter_leave_function_hooks(leaving, NULL, NULL,
+		     shim_profiler_set_enter_leave_function_hooks(leaving, NULL, NULL,
 							 NULL),
 		     SHIM_E_PROFILER_DETACHING));
-	cr_expect(eq(int, shim_set_event_mask2(leaving, ~0u, ~0u),
+	cr_expect(eq(int, shim_profiler_set_event_mask2(leaving, ~0u, ~0u),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int, shim_get_event_mask(leaving, NULL),
 		     SHIM_E_PROFILER_DETACHING));
@@ -439,24 +439,24 @@ Test(elt, the_first_fault_is_told)
 Test(elt, newer_hooks_take_the_place_of_older_ones)
 {
 	for (int is_slow = 0; is_slow < 2; is_slow++) {
-		struct shim_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 		enum shim_result r;
 
-		shim_set_enter_leave_function_hooks(handle, hook1, hook1,
+		shim_profiler_set_enter_leave_function_hooks(handle, hook1, hook1,
 						    hook1);
 		cr_expect(handle->elt1[0] && handle->elt1[1] &&
 			  handle->elt1[2]);
-		shim_set_enter_leave_function_hooks2(handle, enter2, NULL,
+		shim_profiler_set_enter_leave_function_hooks2(handle, enter2, NULL,
 						     NULL);
 		cr_expect(handle->elt2[0] && !handle->elt1[0] &&
 			  !handle->elt1[1] && !handle->elt1[2]);
 		if (is_slow) {
-			shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+			shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 							    SLOW_FLAG);
-			r = shim_set_enter_leave_function_hooks3_with_info(
+			r = shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, NULL, slow, NULL);
 		} else {
-			r = shim_set_enter_leave_function_hooks3(handle, NULL,
+			r = shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
 								 fast, NULL);
 		}
 		cr_expect(eq(int, r, SHIM_OK));
@@ -470,10 +470,10 @@ Test(elt, newer_hooks_take_the_place_of_older_ones)
 		/* Of one kind the last call wins; of the other it is refused,
 		 * and nothing changes: the flags do not allow both. */
 		if (is_slow)
-			r = shim_set_enter_leave_function_hooks3(handle, fast,
+			r = shim_profiler_set_enter_leave_function_hooks3(handle, fast,
 								 fast, fast);
 		else
-			r = shim_set_enter_leave_function_hooks3_with_info(
+			r = shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, slow, slow, slow);
 		cr_expect(eq(int, r, SHIM_E_INCONSISTENT_WITH_FLAGS));
 		cr_expect(handle->slow[0] == NULL && handle->fast[0] == NULL);

@@ -24,18 +24,18 @@ Test(events, a_handle_is_made_while_there_is_room)
 
 Test(events, hooks_want_a_handle_and_one_hook_at_least)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	cr_expect(eq(int, shim_set_enter_leave_function_hooks3(NULL, hook, hook,
+	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(NULL, hook, hook,
 							       NULL),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_set_enter_leave_function_hooks3(handle, NULL,
+	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
 							       NULL, NULL),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_set_enter_leave_function_hooks3(handle, hook,
+	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, hook,
 							       NULL, NULL),
 		     SHIM_OK));
-	cr_expect(eq(int, shim_set_enter_leave_function_hooks3(handle, NULL,
+	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
 							       hook, NULL),
 		     SHIM_OK));
 	cr_expect(handle->fast[0] == NULL);
@@ -44,14 +44,14 @@ Test(events, hooks_want_a_handle_and_one_hook_at_least)
 
 Test(events, nothing_can_be_made_after_the_start)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	setenv("SHIM_DIR", "/nonexistent", 1);
 	state_start();
 	state_begin_main();
 	cr_assert(eq(int, state_get(), STATE_OFF));
 	cr_expect(shim_profiler_create(NULL) == NULL);
-	cr_expect(eq(int, shim_set_enter_leave_function_hooks3(handle, hook,
+	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, hook,
 							       hook, NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
@@ -65,7 +65,7 @@ static void first_forked(struct shim_profiler *profiler)
 
 Test(events, an_event_goes_to_all_who_asked_newest_first)
 {
-	struct shim_handle *handles[3];
+	struct shim_profiler_handle *handles[3];
 
 	for (long i = 0; i < 3; i++)
 		handles[i] = shim_profiler_create((void *)(i + 1));
@@ -95,7 +95,7 @@ static void nobody(void)
 {
 }
 
-static void set_all(struct shim_handle *handle, void (*callback)(void))
+static void set_all(struct shim_profiler_handle *handle, void (*callback)(void))
 {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
 	shim_profiler_on_##name(handle, (shim_##name##_callback)callback);
@@ -117,7 +117,7 @@ static bool is_counted(uint32_t wanted)
 /* Rows M-66, M-67, M-70. */
 Test(events, callbacks_are_counted_once_each)
 {
-	struct shim_handle *handles[2] = { shim_profiler_create(NULL),
+	struct shim_profiler_handle *handles[2] = { shim_profiler_create(NULL),
 					   shim_profiler_create(NULL) };
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -144,7 +144,7 @@ static void clean_up(struct shim_profiler *profiler)
 Test(events, no_callback_is_left_when_cleanup_is_called)
 {
 	for (int i = 0; i < 3; i++) {
-		struct shim_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 		set_all(handle, nobody);
 		shim_profiler_set_cleanup_callback(handle, clean_up);
@@ -158,7 +158,7 @@ Test(events, no_callback_is_left_when_cleanup_is_called)
 
 /* --- inside a callback --- */
 
-static struct shim_handle *inner, *outer;
+static struct shim_profiler_handle *inner, *outer;
 static uint32_t states[2];
 static int pins[2];
 
@@ -187,7 +187,7 @@ Test(events, a_callback_inside_a_callback_leaves_its_state_and_pin)
 	shim_profiler_on_frames_unwound(inner, quiet);
 	shim_profiler_on_frames_unwound(outer, quiet);
 	RAISE(runtime_initialized);
-	cr_expect(eq(u32, states[0], THREAD_CALLBACK | THREAD_TRIGGERS));
+	cr_expect(eq(u32, states[0], THREAD_CALLBACK | THREAD_MAY_BLOCK));
 	cr_expect(eq(u32, states[1], THREAD_CALLBACK));
 	cr_expect(eq(u32, thread_current->state, 0));
 	cr_expect(eq(int, pins[0], 1));
@@ -203,7 +203,7 @@ Test(events, a_callback_inside_a_callback_leaves_its_state_and_pin)
 #define HAMMERS 8
 #define BLOWS	20000
 
-static struct shim_handle *anvils[2];
+static struct shim_profiler_handle *anvils[2];
 static pthread_barrier_t all_there;
 static unsigned long heard;
 static bool stop;
@@ -221,7 +221,7 @@ static unsigned long heard_so_far(void)
 
 static void *hammer(void *number)
 {
-	struct shim_handle *anvil = anvils[(uintptr_t)number % 2];
+	struct shim_profiler_handle *anvil = anvils[(uintptr_t)number % 2];
 
 	pthread_barrier_wait(&all_there);
 	for (int i = 0; i < BLOWS || heard_so_far() < 1000; i++) {

@@ -67,14 +67,14 @@ static void on_unloaded(struct shim_profiler *profiler, uintptr_t low,
 	told[count++].low = low;
 }
 
-static struct shim_handle *listen(void)
+static struct shim_profiler_handle *listen(void)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	shim_profiler_on_image_loaded(handle, on_loaded);
 	shim_profiler_on_image_unloaded(handle, on_unloaded);
 	/* What the tests ask between events, they ask as in a callback. */
-	thread_get()->state |= THREAD_CALLBACK | THREAD_TRIGGERS;
+	thread_get()->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	return handle;
 }
 

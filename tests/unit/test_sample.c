@@ -58,7 +58,7 @@ enum found {
 
 static int run(unsigned n, bool for_good, uint32_t wanted)
 {
-	struct shim_handle *handle;
+	struct shim_profiler_handle *handle;
 	struct shim_sample_counts counts;
 	uint32_t mode = 77, frequency_hz = 0;
 	int found = 0;
@@ -79,7 +79,7 @@ static int run(unsigned n, bool for_good, uint32_t wanted)
 	if (fake_failed() && strcmp(fake_failed(), "restore_signals") == 0)
 		found |= FOUND_BLOCKED;
 	fake_fail(0, 0, false);
-	if (shim_sample_counts(&counts) == SHIM_OK && counts.timers_failed == 1)
+	if (shim_get_sample_counts(&counts) == SHIM_OK && counts.timers_failed == 1)
 		found |= FOUND_TOLD;
 	spin(0.02);
 	if (hits > 0)

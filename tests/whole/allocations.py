@@ -126,7 +126,7 @@ extern "C" void on_reallocation(struct shim_profiler *, const shim_block *,
 
 __attribute__((constructor)) static void start()
 {
-        shim_handle *handle = shim_profiler_create(nullptr);
+        shim_profiler_handle *handle = shim_profiler_create(nullptr);
 
         shim_profiler_enable_allocations(handle);
         shim_profiler_on_allocation(handle, on_allocation);

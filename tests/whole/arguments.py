@@ -617,8 +617,8 @@ STRING = r'''
 #include <shim/hooks.h>
 #include <string>
 #pragma weak shim_profiler_create
-#pragma weak shim_set_event_mask
-#pragma weak shim_set_enter_leave_function_hooks3_with_info
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #define QUIETLY __attribute__((no_instrument_function))
 
@@ -640,11 +640,11 @@ QUIETLY static void enter(union shim_function_or_client function,
 
 QUIETLY __attribute__((constructor)) static void start()
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 				    SHIM_ENABLE_FUNCTION_ARGS);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
 }
 
 static volatile double sum;

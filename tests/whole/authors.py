@@ -75,7 +75,7 @@ def told(name, text, program=None, suffix='.c', also='', log=(), **more):
 # --- M-11: what is not async is refused in sample_hit ---
 
 REFUSED = r'''
-static struct shim_handle *handle, *other;
+static struct shim_profiler_handle *handle, *other;
 static unsigned long hits;
 
 static void nothing(void *unused)
@@ -172,9 +172,9 @@ SHIM_PROFILER_MODULE(refused)
 	shim_profiler_on_sample_hit(handle, hit);
 	shim_profiler_on_thread_started(other, started);
 	shim_profiler_on_runtime_shutdown_end(handle, ended);
-	shim_set_event_mask(other, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(other, SHIM_MONITOR_ENTERLEAVE |
 			    SHIM_MONITOR_THREADS | SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(other, enter, NULL, NULL);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(other, enter, NULL, NULL);
 	shim_profiler_enable_sampling(handle);
 	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
 	/* ... and in here. */
@@ -281,7 +281,7 @@ static void ended(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(exited)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	READ_PATH;
 	shim_profiler_on_runtime_initialized(handle, initialized);
@@ -381,13 +381,13 @@ static void walks(shim_profiler *)
 {
 	static char yes;
 
-	say("snapshot %08x", (unsigned)shim_do_stack_snapshot(
+	say("snapshot %08x", (unsigned)shim_stack_snapshot(
 				     0, frame, SHIM_SNAPSHOT_DEFAULT, nullptr,
 				     nullptr, 0));
 	say("blocks %08x", (unsigned)shim_block_walk(block, nullptr));
-	say("reach %08x", (unsigned)shim_block_reach(reached, &yes, ~0ull));
+	say("reach %08x", (unsigned)shim_heap_find_leaks(reached, &yes, ~0ull));
 	/* It can be asked again: nothing was left half done. */
-	say("again %d", shim_block_reach(reached, nullptr, ~0ull) !=
+	say("again %d", shim_heap_find_leaks(reached, nullptr, ~0ull) !=
 			SHIM_E_FAIL);
 }
 
@@ -408,11 +408,11 @@ static void cleanup(shim_profiler *profiler)
 	throw std::runtime_error("out of a cleanup");
 }
 
-static shim_handle *make(const char *name)
+static shim_profiler_handle *make(const char *name)
 {
-	shim_handle *handle = shim_profiler_create((shim_profiler *)name);
+	shim_profiler_handle *handle = shim_profiler_create((shim_profiler *)name);
 
-	shim_set_event_mask(handle, (SHIM_MONITOR_ALL &
+	shim_profiler_set_event_mask(handle, (SHIM_MONITOR_ALL &
 				     ~SHIM_MONITOR_IMMUTABLE) |
 				    SHIM_ENABLE_STACK_SNAPSHOT);
 	shim_profiler_on_runtime_shutdown_begin(handle, shutdown_begin);
@@ -425,7 +425,7 @@ SHIM_PROFILER_MODULE(throws)
 	READ_PATH;
 	make("good");
 	shim_profiler_on_runtime_initialized(make("throws"), throws);
-	shim_handle *handle = make("walks");
+	shim_profiler_handle *handle = make("walks");
 	shim_profiler_on_runtime_shutdown_begin(handle, walks);
 	return shim_profiler_enable_allocations(handle);
 }
@@ -436,8 +436,8 @@ SHIM_PROFILER_MODULE(throws)
 def whatever_throws_the_program_goes_on():
     lines = told('throws', THROWS, suffix='.cc', log=[
         'runtime_initialized threw an exception',
-        'shim_do_stack_snapshot threw', 'shim_block_walk threw',
-        'shim_block_reach threw', 'cleanup threw', 'cleanup threw', 'cleanup threw'])
+        'shim_stack_snapshot threw', 'shim_block_walk threw',
+        'shim_heap_find_leaks threw', 'cleanup threw', 'cleanup threw', 'cleanup threw'])
     expect_equal(lines, [
         'snapshot 8000ffff', 'blocks 8000ffff', 'reach 8000ffff', 'again 1',
         'shutdown begin good', 'cleanup walks', 'cleanup throws',
@@ -472,7 +472,7 @@ static void cleanup(shim_profiler *)
 SHIM_PROFILER_MODULE(threads)
 {
 	READ_PATH;
-	shim_handle *handle = shim_profiler_create(
+	shim_profiler_handle *handle = shim_profiler_create(
 		(shim_profiler *)strstr(path, "exits"));
 
 	shim_profiler_on_attach_complete(handle, attached);
@@ -600,20 +600,20 @@ static void ended(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(large)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	const char *what = strchr(description, '#');
 
 	READ_PATH;
 	*strchr(path, '#') = '\0';
 	shim_profiler_on_runtime_shutdown_end(handle, ended);
 	if (!strcmp(what, "#slow") || !strcmp(what, "#mapped")) {
-		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 				    SHIM_ENABLE_FUNCTION_ARGS);
-		shim_set_enter_leave_function_hooks3_with_info(handle, enter,
+		shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter,
 							       leave, NULL);
 	}
 	if (!strcmp(what, "#mapped"))
-		shim_set_function_id_mapper(handle, map);
+		shim_profiler_set_function_id_mapper(handle, map);
 	if (!strcmp(what, "#filter")) {
 		shim_profiler_on_method_enter(handle, method_enter);
 		shim_profiler_on_method_leave(handle, method_leave);
@@ -621,9 +621,9 @@ SHIM_PROFILER_MODULE(large)
 								       filter);
 	}
 	if (!strcmp(what, "#elt2"))
-		shim_set_enter_leave_function_hooks2(handle, enter2, NULL, NULL);
+		shim_profiler_set_enter_leave_function_hooks2(handle, enter2, NULL, NULL);
 	if (!strcmp(what, "#elt1"))
-		shim_set_enter_leave_function_hooks(handle, enter1, NULL, NULL);
+		shim_profiler_set_enter_leave_function_hooks(handle, enter1, NULL, NULL);
 	return SHIM_OK;
 }
 '''
@@ -651,7 +651,7 @@ def filters_mappers_and_slow_hooks_have_enough_stack():
 LATE = r'''
 #include <dlfcn.h>
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static unsigned long enters, leaves, reached, lines;
 static shim_function leaf;
 
@@ -809,7 +809,7 @@ static void open_library(void *unused)
 
 SHIM_PROFILER_MODULE(among)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	READ_PATH;
 	shim_profiler_enable_sampling(handle);
@@ -931,12 +931,12 @@ static void attached(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(shared)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	enum shim_result result;
 
 	READ_PATH;
 	shim_profiler_on_allocation(handle, allocated);
-	shim_profiler_on_release(handle, released);
+	shim_profiler_on_deallocation(handle, released);
 	shim_profiler_on_reallocation(handle, reallocated);
 	shim_profiler_on_lock_contention(handle, contended);
 	shim_profiler_on_lock_acquired(handle, was_acquired);
@@ -975,7 +975,7 @@ def allocations_and_locks_may_be_enabled_late():
 PARTS = r'''
 #include <dlfcn.h>
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 static const char *const names[] = { "cut", "catches", "never" };
 static shim_function functions[3], beyond;
 
@@ -1071,7 +1071,7 @@ static void thrown(struct shim_profiler *profiler, const void *exception,
 	shim_stack_functions(NULL, 64, &count, stack);
 	for (uint32_t i = 0; i < count; i++)
 		listed += stack[i] == functions[1];
-	shim_do_stack_snapshot(0, frame, 0, &told, NULL, 0);
+	shim_stack_snapshot(0, frame, 0, &told, NULL, 0);
 	say("thrown: listed %d, told %d", listed, told);
 }
 
@@ -1087,7 +1087,7 @@ SHIM_PROFILER_MODULE(parts)
 {
 	handle = shim_profiler_create(NULL);
 	READ_PATH;
-	shim_set_event_mask(handle, (SHIM_MONITOR_ALL &
+	shim_profiler_set_event_mask(handle, (SHIM_MONITOR_ALL &
 				     ~SHIM_MONITOR_IMMUTABLE) |
 				    SHIM_ENABLE_STACK_SNAPSHOT);
 	shim_profiler_on_runtime_initialized(handle, initialized);
@@ -1200,7 +1200,7 @@ static void ended(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(finds)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	READ_PATH;
 	shim_profiler_on_method_enter(handle, enter);
@@ -1291,7 +1291,7 @@ static void initialized(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(begins)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	READ_PATH;
 	shim_profiler_on_image_loaded(handle, on_loaded);
@@ -1436,7 +1436,7 @@ static void initialized(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(starves)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	READ_PATH;
 	shim_profiler_on_runtime_initialized(handle, initialized);
@@ -1462,7 +1462,7 @@ def what_had_no_memory_is_asked_again():
 # --- for authors: a pointer for each thread and profiler ---
 
 KEEPS = r'''
-static struct shim_handle *handle, *other;
+static struct shim_profiler_handle *handle, *other;
 static unsigned long calls, summed, samples, wrong, begun, refused, late;
 
 struct kept {
@@ -1559,7 +1559,7 @@ SHIM_PROFILER_MODULE(keeps)
 	shim_profiler_on_thread_exited(handle, exited);
 	shim_profiler_on_sample_hit(handle, hit);
 	shim_profiler_on_runtime_shutdown_end(handle, ended);
-	shim_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
 	shim_profiler_enable_sampling(handle);
 	return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
 }
@@ -1578,7 +1578,7 @@ def each_thread_has_a_pointer_for_each_profiler():
 # --- P-47, for authors: the checked mode says who broke a contract ---
 
 BREAKS = r'''
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 
 __attribute__((noinline)) static void list_too_early(void)
 {
@@ -1611,7 +1611,7 @@ static void initialized(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	make_too_late();
-	shim_profiler_on_runtime_shutdown_end((struct shim_handle *)&handle,
+	shim_profiler_on_runtime_shutdown_end((struct shim_profiler_handle *)&handle,
 					      on_event);
 	say("info %08x", (unsigned)shim_get_function_enter3_info(
 				 1, 1, NULL, NULL, NULL));
@@ -1622,7 +1622,7 @@ SHIM_PROFILER_MODULE(breaks)
 	READ_PATH;
 	handle = shim_profiler_create(NULL);
 	shim_profiler_on_runtime_initialized(handle, initialized);
-	return shim_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+	return shim_profiler_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
 }
 '''
 

@@ -39,7 +39,7 @@ ALLOWED = {
     'ASYNC': set(PLACES) - {'detaching'},
     'SYNC': {'init', 'callback', 'quiet callback', 'slow hook', 'mapper',
              'own thread'},
-    'TRIGGERS': {'init', 'callback', 'slow hook', 'mapper', 'own thread'},
+    'MAY_BLOCK': {'init', 'callback', 'slow hook', 'mapper', 'own thread'},
 }
 # "also the program, outside of callbacks", says their docstring.  A signal
 # handler and a fast hook look like the program to us.
@@ -49,7 +49,7 @@ PROGRAM = {'shim_profiler_load', 'shim_profiler_destroy',
 SLOW_HOOK_ONLY = re.compile(
     'shim_get_function_(enter|leave|tailcall)3_info|shim_get_value_reason|'
     'shim_get_frame_instance')
-REFUSED = {'INIT': INIT, 'SYNC': SEQUENCE, 'TRIGGERS': SEQUENCE}
+REFUSED = {'INIT': INIT, 'SYNC': SEQUENCE, 'MAY_BLOCK': SEQUENCE}
 
 # They answer nothing that could be compared, or would end the test.
 NO_RESULT = {'const char *', 'void', 'void *', 'size_t'}
@@ -77,11 +77,11 @@ VALUES = {
     'shim_record_lost_other': '(shim_record_lost_other(SHIM_LOST_ALLOCATIONS,'
                               ' SHIM_LOST_MEMORY, 1), true)',
     'shim_record_log': '(shim_record_log("a line"), true)',
-    'shim_memory': '(a_page = shim_memory(4096)) != NULL && !*a_page',
-    'shim_memory_empty': '(*a_page = 1, shim_memory_empty(a_page, 4096),'
+    'shim_memory_map': '(a_page = shim_memory_map(4096)) != NULL && !*a_page',
+    'shim_memory_discard': '(*a_page = 1, shim_memory_discard(a_page, 4096),'
                          ' !*a_page)',
-    'shim_memory_copy': 'shim_memory_copy(&size, &low, sizeof(size)) &&'
-                        ' !shim_memory_copy(&size, (void *)8, 1)',
+    'shim_memory_read': 'shim_memory_read(&size, &low, sizeof(size)) &&'
+                        ' !shim_memory_read(&size, (void *)8, 1)',
     'shim_thread_id': 'shim_thread_id() == (uint32_t)syscall(SYS_gettid)',
     'shim_thread_is_alive': 'shim_thread_is_alive(shim_thread_id())',
     'shim_thread_name': '(shim_thread_name(name), *name != 0)',
@@ -91,7 +91,7 @@ VALUES = {
     'shim_image_note': '(shim_image_note((shim_function)on_block), true)',
     'shim_signals_block': '(shim_signals_restore(shim_signals_block()), true)',
     'shim_signals_restore': '(shim_signals_restore(shim_signals_block()), true)',
-    'shim_tick': 'shim_tick(&length) == NULL || length > 0',
+    'shim_clock_coarse': 'shim_clock_coarse(&length) == NULL || length > 0',
     'shim_clock_is_closed': '!shim_clock_is_closed()',
     'shim_record_meta': 'shim_record_meta() != NULL',
     'shim_block_walk': 'shim_block_walk(on_block, NULL) != SHIM_E_UNEXPECTED',
@@ -142,7 +142,7 @@ def argument(function, parameter):
     """A value for it: a good one where there is one."""
     kind = parameter.rsplit(' ', 1)[0] if '(*' not in parameter else 'call'
     pointer = '*' in parameter
-    if 'struct shim_handle' in parameter:
+    if 'struct shim_profiler_handle' in parameter:
         return 'NULL' if function.name in HANDLES_THAT_STAY else 'a_handle'
     if not pointer and 'shim_function' == kind:
         return '(shim_function)contexts_target'
@@ -171,7 +171,7 @@ MODULE = r'''
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct shim_handle *a_handle, *slow_handle, *mapper_handle, *leaving;
+static struct shim_profiler_handle *a_handle, *slow_handle, *mapper_handle, *leaving;
 static shim_image an_image;
 static shim_thread a_thread;
 static volatile const char *now;	/* the place to be tried next */
@@ -320,17 +320,17 @@ SHIM_PROFILER_MODULE(contexts)
 	shim_profiler_on_runtime_initialized(a_handle, on_started);
 	shim_profiler_on_thread_name(a_handle, on_callback);
 	shim_profiler_on_frames_unwound(a_handle, on_quiet);
-	shim_set_enter_leave_function_hooks3(a_handle, on_enter, NULL, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(a_handle, on_enter, NULL, NULL);
 	slow_handle = shim_profiler_create(NULL);
-	shim_set_event_mask(slow_handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(slow_handle, SHIM_MONITOR_ENTERLEAVE |
 					 SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(slow_handle,
+	shim_profiler_set_enter_leave_function_hooks3_with_info(slow_handle,
 						       on_enter_slow, NULL,
 						       NULL);
 	mapper_handle = shim_profiler_create(NULL);
-	shim_set_enter_leave_function_hooks3(mapper_handle, on_enter, NULL,
+	shim_profiler_set_enter_leave_function_hooks3(mapper_handle, on_enter, NULL,
 					     NULL);
-	shim_set_function_id_mapper(mapper_handle, map);
+	shim_profiler_set_function_id_mapper(mapper_handle, map);
 	leaving = shim_profiler_create(NULL);
 	shim_profiler_on_detach_succeeded(leaving, on_detached);
 	now = init;
@@ -363,7 +363,7 @@ def module_source(functions):
         call = '%s(%s)' % (function.name, arguments)
         if function.name == 'shim_profiler_create':
             # No result code: a handle or none.
-            calls.append('\t{ struct shim_handle *h = %s; tell("%s", place, '
+            calls.append('\t{ struct shim_profiler_handle *h = %s; tell("%s", place, '
                          'h ? 0 : place == detaching ? 0x%s : 0x%s); }' % (
                              call, function.name, DETACHING, INIT))
             continue
@@ -376,8 +376,8 @@ def module_source(functions):
     text = MODULE.replace('@CALLS@', '\n'.join(calls))
     text = text.replace('@LOCALS@', LOCALS)
     text = text.replace('@INCLUDES@', INCLUDES)
-    return text.replace('static struct shim_handle *a_handle',
-                        OPEN + '\nstatic struct shim_handle *a_handle', 1)
+    return text.replace('static struct shim_profiler_handle *a_handle',
+                        OPEN + '\nstatic struct shim_profiler_handle *a_handle', 1)
 
 
 def expected(function, place):
@@ -451,7 +451,7 @@ HANDLER = r'''
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct shim_handle *a_handle;
+static struct shim_profiler_handle *a_handle;
 static shim_image an_image;
 static shim_thread a_thread;
 static char buffer[4096];
@@ -503,7 +503,7 @@ def async_functions_may_interrupt_anything():
     calls = []
     for function in declarations():
         # A file each time, and memory that is never given back.
-        if re.match('shim_record_(open|grow|write)|shim_memory(_empty)?$',
+        if re.match('shim_record_(open|grow|write)|shim_memory_(map|discard)$',
                     function.name):
             continue
         if function.contract == 'ASYNC' and function.name in VALUES:

@@ -87,7 +87,7 @@ MODULE(NAME)
 		return SHIM_E_INVALIDARG;
 	tell(NULL, strlen(description) < 4096 ? description : "much");
 	for (int i = 0; i < HANDLES; i++) {
-		struct shim_handle *handle = shim_profiler_create(
+		struct shim_profiler_handle *handle = shim_profiler_create(
 			HANDLES == 1 ? NULL :
 			(struct shim_profiler *)numbers[i]);
 
@@ -708,12 +708,12 @@ static void raised(struct shim_profiler *profiler, shim_thread thread)
 
 SHIM_PROFILER_MODULE(early)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 	FILE *file = fopen(strchr(description, ':') + 1, "w");
 	enum shim_result result;
 
 	shim_profiler_on_thread_started(handle, raised);
-	result = shim_set_enter_leave_function_hooks3(handle, called, called,
+	result = shim_profiler_set_enter_leave_function_hooks3(handle, called, called,
 						      NULL);
 	usleep(100000);
 	fprintf(file, "%lu %lu\n", calls, events);
@@ -847,7 +847,7 @@ CODES = r'''
 #include <string.h>
 
 static char path[4096], text[8192];
-static struct shim_handle *first, *second, *third;
+static struct shim_profiler_handle *first, *second, *third;
 
 static void note(const char *what, unsigned result)
 {
@@ -868,7 +868,7 @@ static void attached(struct shim_profiler *profiler)
 
 	(void)profiler;
 	NOTE(shim_profiler_attach_data(0, &size, NULL));
-	NOTE(shim_set_enter_leave_function_hooks3(first, NULL, NULL, NULL));
+	NOTE(shim_profiler_set_enter_leave_function_hooks3(first, NULL, NULL, NULL));
 	NOTE(shim_profiler_create(NULL) != NULL);
 	NOTE(shim_profiler_destroy(second));
 	NOTE(shim_profiler_destroy(second));
@@ -876,7 +876,7 @@ static void attached(struct shim_profiler *profiler)
 	NOTE(shim_profiler_quiesce(first));
 	NOTE(shim_profiler_quiesce(third));
 	NOTE(shim_thread_create(NULL, NULL));
-	NOTE(shim_profiler_detach((struct shim_handle *)text, 0));
+	NOTE(shim_profiler_detach((struct shim_profiler_handle *)text, 0));
 	NOTE(shim_profiler_detach(first, 10));
 	NOTE(shim_profiler_detach(first, 10));
 	NOTE(shim_get_event_mask(first, &mask));
@@ -918,7 +918,7 @@ SHIM_PROFILER_MODULE(codes)
 	NOTE(shim_profiler_attach_data(1, &size, NULL));
 	NOTE(shim_profiler_attach_data(0, &size, NULL));
 	note("size", size);
-	NOTE(shim_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL));
+	NOTE(shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL));
 	return SHIM_OK;
 }
 '''
@@ -928,9 +928,9 @@ shim_profiler_detach(first, 0) 80131373
 shim_profiler_attach_data(1, &size, NULL) 80070057
 shim_profiler_attach_data(0, &size, NULL) 00000000
 size 00000003
-shim_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL) 80070057
+shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL, NULL) 80070057
 shim_profiler_attach_data(0, &size, NULL) 80131356
-shim_set_enter_leave_function_hooks3(first, NULL, NULL, NULL) 80131356
+shim_profiler_set_enter_leave_function_hooks3(first, NULL, NULL, NULL) 80131356
 shim_profiler_create(NULL) != NULL 00000000
 second 00000000
 shim_profiler_destroy(second) 00000000
@@ -939,7 +939,7 @@ shim_profiler_destroy(first) 80131363
 shim_profiler_quiesce(first) 80131363
 shim_profiler_quiesce(third) 00000000
 shim_thread_create(NULL, NULL) 80070057
-shim_profiler_detach((struct shim_handle *)text, 0) 80070057
+shim_profiler_detach((struct shim_profiler_handle *)text, 0) 80070057
 shim_profiler_detach(first, 10) 00000000
 shim_profiler_detach(first, 10) 80131367
 shim_get_event_mask(first, &mask) 80131367
@@ -976,7 +976,7 @@ HAMMER = r'''
 #include <stdio.h>
 #include <string.h>
 
-static struct shim_handle *handle, *quiet;
+static struct shim_profiler_handle *handle, *quiet;
 static char path[4096];
 static unsigned long calls, late;
 static unsigned running = 9, rounds;
@@ -1179,7 +1179,7 @@ static void detached(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(holes)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	strcpy(path, strchr(description, ':') + 1);
 	shim_profiler_on_thread_started(handle, started);
@@ -1273,7 +1273,7 @@ static void attached(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(loads)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	strcpy(path, strchr(description, ':') + 1);
 	shim_profiler_on_image_loading(handle, loading);
@@ -1360,7 +1360,7 @@ static void unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 SHIM_PROFILER_MODULE(nested)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	strcpy(path, strchr(description, ':') + 1);
 	library = strchr(path, ':');

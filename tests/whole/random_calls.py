@@ -27,7 +27,7 @@ LEFT_OUT = {
     'shim_enum_next': 'takes what shim_enum_clone made; see below',
     'shim_record_open': 'a file each time',
     'shim_record_grow': 'up to 64 MiB each time',
-    'shim_memory_empty': 'takes what shim_memory made; contexts.py calls it',
+    'shim_memory_discard': 'takes what shim_memory_map made; contexts.py calls it',
     'shim_signals_restore': 'blocks what the random number says',
 }
 
@@ -35,7 +35,7 @@ LEFT_OUT = {
 def argument(function, parameter):
     """C text of a random value for it."""
     pointer = '*' in parameter
-    if 'struct shim_handle' in parameter:
+    if 'struct shim_profiler_handle' in parameter:
         return 'random_handle()'
     if 'struct shim_enum **' in parameter:
         return 'maybe(&an_enum)'
@@ -76,7 +76,7 @@ MODULE = r'''
 #include <unistd.h>
 
 static __thread uint64_t seed;
-static struct shim_handle *handles[4];
+static struct shim_profiler_handle *handles[4];
 static struct shim_record *a_record;
 static pthread_rwlock_t memory_of_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct shim_lock a_lock = { .address = (uintptr_t)&memory_of_lock };
@@ -110,14 +110,14 @@ static uintptr_t random_address(void)
 	}
 }
 
-static struct shim_handle *random_handle(void)
+static struct shim_profiler_handle *random_handle(void)
 {
 	uint64_t n = random_number();
 
 	if (n % 4 == 0)
-		return (struct shim_handle *)random_address();
+		return (struct shim_profiler_handle *)random_address();
 	if (n % 16 == 1)
-		return (struct shim_handle *)((char *)handles[0] +
+		return (struct shim_profiler_handle *)((char *)handles[0] +
 					      n / 16 % 100000 * 8);
 	return handles[n / 16 % 4];
 }
@@ -199,9 +199,9 @@ static void on_name(struct shim_profiler *p, shim_thread t, const char *n)
 	pthread_create(&thread, NULL, run_beside, NULL);
 	run_calls(0);
 	pthread_join(thread, NULL);
-	shim_calls_start();
+	shim_hooks_enable();
 	for (int i = 0; i < 4; i++)
-		shim_set_event_mask(handles[i], SHIM_MONITOR_ALL &
+		shim_profiler_set_event_mask(handles[i], SHIM_MONITOR_ALL &
 						~SHIM_MONITOR_IMMUTABLE);
 }
 
@@ -240,7 +240,7 @@ SHIM_PROFILER_MODULE(random)
 	calls = (unsigned long)atol(getenv("RANDOM_CALLS"));
 	for (int i = 0; i < 4; i++)
 		handles[i] = shim_profiler_create((void *)path);
-	shim_set_enter_leave_function_hooks3(handles[0], on_enter, on_leave,
+	shim_profiler_set_enter_leave_function_hooks3(handles[0], on_enter, on_leave,
 					     NULL);
 	shim_profiler_on_thread_name(handles[1], on_name);
 	shim_profiler_on_runtime_shutdown_end(handles[1], on_end);

@@ -51,13 +51,13 @@ static void end(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(slow)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	strcpy(path, strchr(description, ':') + 1);
 	shim_profiler_on_runtime_shutdown_begin(handle, end);
-	shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 				    SHIM_ENABLE_FRAME_INFO);
-	shim_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter, NULL, NULL);
 	return SHIM_OK;
 }
 '''
@@ -149,17 +149,17 @@ static void end(struct shim_profiler *profiler)
 
 SHIM_PROFILER_MODULE(aligned)
 {
-	struct shim_handle *handle = shim_profiler_create(NULL);
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
 	strcpy(path, strrchr(description, ':') + 1);
 	shim_profiler_on_runtime_shutdown_begin(handle, end);
 	if (strstr(description, "slow")) {
-		shim_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FRAME_INFO);
-		shim_set_enter_leave_function_hooks3_with_info(
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
 			handle, enter_slowly, enter_slowly, NULL);
 	} else {
-		shim_set_enter_leave_function_hooks3(handle, enter, enter, NULL);
+		shim_profiler_set_enter_leave_function_hooks3(handle, enter, enter, NULL);
 	}
 	return SHIM_OK;
 }
@@ -186,7 +186,7 @@ PLACES = r'''
 #include <shim/info.h>
 #include <stdio.h>
 
-static struct shim_handle *handle;
+static struct shim_profiler_handle *handle;
 
 static void tell(struct shim_profiler *profiler,
 		 const struct shim_coverage_data *data)

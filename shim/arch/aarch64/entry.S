@@ -383,13 +383,13 @@
 	SLOW_HOOK plan_asking_enter, 0, 1
 
 /*
- * shim_ask(function, site), at the end of a fast enter hook: the program's frame
+ * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
  * and the registers that functions keep are as they were at the call of that
  * hook.
  */
-	FUNCTION shim_ask
+	FUNCTION shim_hook_defer
 	b	plan_asking_enter
-	END	shim_ask
+	END	shim_hook_defer
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)

@@ -132,9 +132,9 @@ SLOW_HOOK(plan_inspecting_enter, 0)
 SLOW_HOOK(plan_asking_enter, 0)
 SLOW_HOOK(plan_inspecting_leave, 1)
 
-void shim_ask(uintptr_t function, const void *site);
+void shim_hook_defer(uintptr_t function, const void *site);
 
-__attribute__((visibility("default"))) void shim_ask(uintptr_t function,
+__attribute__((visibility("default"))) void shim_hook_defer(uintptr_t function,
 						     const void *site)
 {
 	plan_asking_enter((void *)function, (void *)site);

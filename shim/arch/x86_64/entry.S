@@ -454,18 +454,18 @@ plan_unwinding:
 	LOOKING_FUNCTION plan_asking_enter, unknown_asking_enter
 
 /*
- * shim_ask(function, site), at the end of a fast enter hook: the program's frame
+ * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
  * and the registers that functions keep are as they were at the call of that
  * hook.
  */
-	.globl	shim_ask
-	.type	shim_ask, @function
-shim_ask:
+	.globl	shim_hook_defer
+	.type	shim_hook_defer, @function
+shim_hook_defer:
 	.cfi_startproc
 	_CET_ENDBR
 	jmp	plan_asking_enter
 	.cfi_endproc
-	.size	shim_ask, .-shim_ask
+	.size	shim_hook_defer, .-shim_hook_defer
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)

@@ -842,7 +842,7 @@ static bool find_register(const struct state *state, int number, uint32_t size,
 }
 
 /* Where @size bytes of what register @number held at the entry are: what calls
- * keep comes first, because some hooks are asked behind one (shim_ask). */
+ * keep comes first, because some hooks are asked behind one (shim_hook_defer). */
 static struct decode_place find(const struct state *state, int number,
 				uint32_t size)
 {
