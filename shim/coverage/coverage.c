@@ -158,7 +158,7 @@ bool coverage_begin(void)
 
 void coverage_begin_late(void)
 {
-	if (!trap_start_late())
+	if (!sigtrap_start_late())
 		coverage_forgo_lines();
 	coverage_look();
 	coverage_watch_loader();
@@ -260,7 +260,7 @@ static void look_at(struct coverage_object *object)
 		return;
 	if (!object->told.reached)
 		coverage_lack(object->told.path, -ENOMEM);
-	else if (!trap_start())
+	else if (!sigtrap_start())
 		coverage_lack(object->told.path, -EPERM);
 	else
 		coverage_set(object);
@@ -464,13 +464,13 @@ static enum shim_result tell_lines(const struct answer *answer,
 
 static int has_hooks(void *function)
 {
-	return sites_has((uintptr_t)function);
+	return call_sites_has((uintptr_t)function);
 }
 
 /* Without lines: whether a hook has told of it, or would. */
 static enum shim_result tell_function(const struct answer *answer)
 {
-	const struct verdict *verdict = verdict_find(answer->function);
+	const struct filter_answer *verdict = filter_cache_find(answer->function);
 	struct shim_coverage_data data = { .function = answer->function };
 
 	data.counter = verdict && functions->filter_slot >= 0 &&

@@ -349,7 +349,7 @@ static int change_all(void *argument)
 	object->is_set = object->is_set || work->sets;
 	/* Calls of hooks are found while they can be seen. */
 	if (work->sets)
-		sites_has(object->start);
+		call_sites_has(object->start);
 	patch_open(&work->patch, object->start, object->start + object->size);
 	while (line < object->told.line_count && work->error == 0)
 		line = change_window(work, line);
@@ -421,7 +421,7 @@ void coverage_give_up(const char *reason)
 		is_left |= o->is_set;
 	}
 	/* Who runs into what could not be taken away, takes it then. */
-	if (coverage_leave_loader() && !is_left && trap_stop())
+	if (coverage_leave_loader() && !is_left && sigtrap_stop())
 		log_line("%s: from now on no line is seen", reason);
 }
 
@@ -471,7 +471,7 @@ static void note(struct coverage_object *object, uint32_t line)
 
 /* Is there a trap of ours at @address?  Then it is reached, and gone; or it is there
  * for good. */
-static enum trap_owner take(uintptr_t address, ucontext_t *context)
+static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
 {
 	for (struct coverage_object *o =
 		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
@@ -498,10 +498,10 @@ static enum trap_owner take(uintptr_t address, ucontext_t *context)
 }
 
 static void take_trap(uintptr_t address, ucontext_t *context,
-		      enum trap_owner *whose)
+		      enum sigtrap_owner *whose)
 {
 	if (*whose == TRAP_NOT_OURS)
 		*whose = take(address, context);
 }
 
-SUBSCRIBE(trap_taken, take_trap);
+SUBSCRIBE(sigtrap_taken, take_trap);

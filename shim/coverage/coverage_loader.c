@@ -58,7 +58,7 @@ static int take_away(void *unused)
 
 void coverage_watch_loader(void)
 {
-	if (!coverage_is_on() || trap != 0 || !trap_start())
+	if (!coverage_is_on() || trap != 0 || !sigtrap_start())
 		return;
 	loader = lookup_list();
 	if (!loader || loader->r_brk == 0)
@@ -120,7 +120,7 @@ static void look(void)
 
 /* The loader has run into the trap at @address: goes on with @context. */
 static void take_trap(uintptr_t address, ucontext_t *context,
-		      enum trap_owner *whose)
+		      enum sigtrap_owner *whose)
 {
 	int before = errno;
 
@@ -132,4 +132,4 @@ static void take_trap(uintptr_t address, ucontext_t *context,
 	*whose = TRAP_OURS;
 }
 
-SUBSCRIBE(trap_taken, take_trap);
+SUBSCRIBE(sigtrap_taken, take_trap);

@@ -18,7 +18,7 @@ enum { NEVER, ON, STOPPED };
 
 static int status;
 
-bool trap_is_on(void)
+bool sigtrap_is_on(void)
 {
 	return __atomic_load_n(&status, __ATOMIC_ACQUIRE) == ON;
 }
@@ -27,14 +27,14 @@ static void handle(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
 	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
-	enum trap_owner whose = TRAP_NOT_OURS;
+	enum sigtrap_owner whose = TRAP_NOT_OURS;
 
 	sample_stack_after(interrupted);
 	if (info->si_code <= 0) {
 		kept_take_sent(signal, info, interrupted);
 		return;
 	}
-	NOTIFY(trap_taken, address, interrupted, &whose);
+	NOTIFY(sigtrap_taken, address, interrupted, &whose);
 	switch (whose) {
 	case TRAP_OURS: return;
 	case TRAP_STAYS: kept_end_program(signal); return;
@@ -56,21 +56,21 @@ static int install(void *unused)
 	return 0;
 }
 
-bool trap_start(void)
+bool sigtrap_start(void)
 {
 	uint64_t mask;
 
-	if (trap_is_on())
+	if (sigtrap_is_on())
 		return true;
 	/* It may have begun with the signal blocked. */
 	if (sys_unblock_signals(0, &mask) < 0)
 		return false;
 	state_slowly(install, NULL);
-	if (!trap_is_on())
+	if (!sigtrap_is_on())
 		return false;
 	if (hidden_thread_begins(mask) == 0)
 		return true;
-	trap_stop();
+	sigtrap_stop();
 	return false;
 }
 
@@ -84,7 +84,7 @@ static int uninstall(void *unused)
 	return 0;
 }
 
-bool trap_stop(void)
+bool sigtrap_stop(void)
 {
 	bool stopped = state_slowly(uninstall, NULL) == 0;
 

@@ -14,16 +14,16 @@
 
 /* A thread has run into a trap at @address.  Whoever has set it says so: it goes on
  * with @context, or the trap is there for good. */
-enum trap_owner { TRAP_NOT_OURS, TRAP_OURS, TRAP_STAYS };
-TOPIC(trap_taken, uintptr_t address, ucontext_t *context, enum trap_owner *whose);
+enum sigtrap_owner { TRAP_NOT_OURS, TRAP_OURS, TRAP_STAYS };
+TOPIC(sigtrap_taken, uintptr_t address, ucontext_t *context, enum sigtrap_owner *whose);
 
 /* The handler is in place.  Once it was, it may be stopped but not started again. */
-bool trap_start(void);
+bool sigtrap_start(void);
 /* The same while the program runs; false, and it is said, if a thread of it blocks
  * the signal. */
-bool trap_start_late(void);
+bool sigtrap_start_late(void);
 /* The program has its signal back; false if it had it. */
-bool trap_stop(void);
-bool trap_is_on(void);
+bool sigtrap_stop(void);
+bool sigtrap_is_on(void);
 
 #endif

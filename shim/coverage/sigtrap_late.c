@@ -85,14 +85,14 @@ static void complain(uint32_t tid, int error)
 			  "looked at%s", "", error);
 }
 
-bool trap_start_late(void)
+bool sigtrap_start_late(void)
 {
 	uint32_t tid;
 	int r;
 
-	if (trap_is_on())
+	if (sigtrap_is_on())
 		return true;
-	if (!trap_start())
+	if (!sigtrap_start())
 		return false;
 	for (int signal = 1; signal <= SIGNALS; signal++)
 		free_handler(signal);
@@ -100,6 +100,6 @@ bool trap_start_late(void)
 	if (r == 0)
 		return true;
 	complain(tid, r);
-	trap_stop();
+	sigtrap_stop();
 	return false;
 }

@@ -30,7 +30,7 @@ struct site {
 };
 
 struct image {
-	struct sites_image memory;
+	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
 	uint32_t off;		/* how many are */
@@ -38,7 +38,7 @@ struct image {
 	uint32_t end;		/* offset behind the last site found */
 	bool scanned;
 	bool unwritable;
-	bool confirmed;		/* sites_add has named it since the fork */
+	bool confirmed;		/* call_sites_add has named it since the fork */
 };
 
 static struct image images[IMAGES_MAX];
@@ -58,14 +58,14 @@ static struct image *find_image(uintptr_t address)
 	return NULL;
 }
 
-static bool has_slots(const struct sites_image *memory)
+static bool has_slots(const struct call_sites_image *memory)
 {
 	uintptr_t slot;
 
-	return table_slots(memory->start, memory->end, &slot, 1) > 0;
+	return hook_table_slots(memory->start, memory->end, &slot, 1) > 0;
 }
 
-void sites_add(const struct sites_image *memory)
+void call_sites_add(const struct call_sites_image *memory)
 {
 	struct image *known = find_image(memory->start);
 
@@ -75,7 +75,7 @@ void sites_add(const struct sites_image *memory)
 		known->confirmed = true;
 		return;
 	}
-	sites_remove(memory->start, memory->end);
+	call_sites_remove(memory->start, memory->end);
 	if (image_count == IMAGES_MAX || !has_slots(memory))
 		return;
 	images[image_count++] =
@@ -90,7 +90,7 @@ static void forget(struct image *image)
 	*image = images[--image_count];
 }
 
-void sites_remove(uintptr_t start, uintptr_t end)
+void call_sites_remove(uintptr_t start, uintptr_t end)
 {
 	for (unsigned i = 0; i < image_count;) {
 		if (images[i].memory.start < end && images[i].memory.end > start)
@@ -100,7 +100,7 @@ void sites_remove(uintptr_t start, uintptr_t end)
 	}
 }
 
-void sites_fork_begin(void)
+void call_sites_fork_begin(void)
 {
 	for (unsigned i = 0; i < image_count; i++)
 		images[i].confirmed = false;
@@ -121,7 +121,7 @@ static void look_again(struct image *image)
 	}
 }
 
-void sites_fork_end(void)
+void call_sites_fork_end(void)
 {
 	for (unsigned i = 0; i < image_count;) {
 		if (images[i].confirmed)
@@ -145,7 +145,7 @@ struct texts {
 
 /* A mapping may be larger than the image: neighbours are merged. */
 static struct view part_of(const struct map *map,
-			   const struct sites_image *memory)
+			   const struct call_sites_image *memory)
 {
 	uintptr_t start = map->start, end = map->end;
 
@@ -160,7 +160,7 @@ static struct view part_of(const struct map *map,
 static bool note_map(const struct map *map, void *argument)
 {
 	struct texts *texts = argument;
-	const struct sites_image *memory = &texts->image->memory;
+	const struct call_sites_image *memory = &texts->image->memory;
 	struct view view = part_of(map, memory);
 
 	if (view.size == 0)
@@ -251,7 +251,7 @@ static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
 	struct frame_range function;
 
 	if (overlaps(image, offset, offset + size) ||
-	    !frames_find(&search->frames, address, &function) ||
+	    !fde_find(&search->frames, address, &function) ||
 	    function.end - address < size ||
 	    address - function.start >= 1u << 28) {
 		image->rejected++;
@@ -276,9 +276,9 @@ static int scan_texts(struct image *image, const struct texts *texts)
 	struct scan scan = { .slot_count = 0 };
 	uint32_t room = 512;
 
-	scan.slot_count = table_slots(image->memory.start, image->memory.end,
+	scan.slot_count = hook_table_slots(image->memory.start, image->memory.end,
 				      scan.slots, SCAN_SLOTS_MAX);
-	if (!frames_open(&search.frames, &texts->frames, image->memory.frames))
+	if (!fde_open(&search.frames, &texts->frames, image->memory.frames))
 		return -ENOEXEC;
 	for (unsigned i = 0; i < texts->count; i++) {
 		scan_stubs(&scan, &texts->text[i], &search.frames);
@@ -510,7 +510,7 @@ static int settle_all(bool find)
 
 /* --- what others ask for --- */
 
-int sites_switch_all(bool on)
+int call_sites_switch_all(bool on)
 {
 	/* All are on until they are known. */
 	if (on && !all_off)
@@ -519,7 +519,7 @@ int sites_switch_all(bool on)
 	return settle_all(all_off);
 }
 
-void sites_settle(void)
+void call_sites_settle(void)
 {
 	if (unsettled && !image_is_closing())
 		settle_all(all_off);
@@ -554,7 +554,7 @@ static struct site *find_call(const struct image *image, uint32_t end,
 }
 
 /* No synchronization for these: a thread that is late calls once more. */
-int sites_switch_call(uintptr_t return_address, bool on)
+int call_sites_switch_call(uintptr_t return_address, bool on)
 {
 	struct image *image = find_image(return_address);
 	struct site *site;
@@ -577,7 +577,7 @@ int sites_switch_call(uintptr_t return_address, bool on)
 	return settle_sites(image, i, i + 1);
 }
 
-bool sites_has(uintptr_t function)
+bool call_sites_has(uintptr_t function)
 {
 	struct image *image = find_image(function);
 	uint32_t offset, i;
@@ -590,7 +590,7 @@ bool sites_has(uintptr_t function)
 	       image->sites[i].offset - image->sites[i].depth == offset;
 }
 
-int sites_switch_jumps(uintptr_t function, bool on)
+int call_sites_switch_jumps(uintptr_t function, bool on)
 {
 	struct image *image = find_image(function);
 	uint32_t offset, first, i;
@@ -619,7 +619,7 @@ int sites_switch_jumps(uintptr_t function, bool on)
 	return count > 0 ? count : -ENOENT;
 }
 
-int sites_unfilter_all(void)
+int call_sites_unfilter_all(void)
 {
 	for (unsigned i = 0; i < image_count; i++)
 		for (uint32_t j = 0; j < images[i].count; j++)
@@ -627,9 +627,9 @@ int sites_unfilter_all(void)
 	return settle_all(all_off);
 }
 
-struct sites_state sites_state(void)
+struct call_sites_state sites_state(void)
 {
-	struct sites_state state = { .images = image_count };
+	struct call_sites_state state = { .images = image_count };
 
 	for (unsigned i = 0; i < image_count; i++) {
 		const struct image *image = &images[i];

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* An image in memory, as far as finding its calls needs it. */
-struct sites_image {
+struct call_sites_image {
 	uintptr_t start, end;
 	uintptr_t frames;	/* .eh_frame_hdr; 0: it has none */
 	/* Another thread may unload it while we look: do not touch it. */
@@ -23,39 +23,39 @@ struct sites_image {
 };
 
 /* Remembers an image if the table found slots of the hooks in it. */
-void sites_add(const struct sites_image *image);
+void call_sites_add(const struct call_sites_image *image);
 /* Forgets the calls in an address range that is gone. */
-void sites_remove(uintptr_t start, uintptr_t end);
+void call_sites_remove(uintptr_t start, uintptr_t end);
 
-/* In a forked child: what sites_add has not named again between these two is
- * gone, the rest as it was.  sites_settle comes next. */
-void sites_fork_begin(void);
-void sites_fork_end(void);
+/* In a forked child: what call_sites_add has not named again between these two is
+ * gone, the rest as it was.  call_sites_settle comes next. */
+void call_sites_fork_begin(void);
+void call_sites_fork_end(void);
 
 /*
  * Turns all calls off; or on again, but for those that were switched off one
  * by one.  Returns 0, or -errno if that of some could not be changed: then the
  * table must see to it.
  */
-int sites_switch_all(bool on);
+int call_sites_switch_all(bool on);
 
 /* The call that returns to @return_address.  -ENOENT: there is none known;
  * -EBUSY: not now, its object may be about to go. */
-int sites_switch_call(uintptr_t return_address, bool on);
+int call_sites_switch_call(uintptr_t return_address, bool on);
 
 /* The jumps to the leave hook that end @function.  How many, or as above. */
-int sites_switch_jumps(uintptr_t function, bool on);
+int call_sites_switch_jumps(uintptr_t function, bool on);
 
 /* All that were switched off one by one are on again. */
-int sites_unfilter_all(void);
+int call_sites_unfilter_all(void);
 
 /* Does what had to wait until no object was about to go. */
-void sites_settle(void);
+void call_sites_settle(void);
 
 /* Whether the function that begins there calls hooks, switched on or off. */
-bool sites_has(uintptr_t function);
+bool call_sites_has(uintptr_t function);
 
-struct sites_state {
+struct call_sites_state {
 	uint32_t sites;			/* known */
 	uint32_t off;			/* of them */
 	uint32_t rejected;		/* looked like one, in no function */
@@ -63,9 +63,9 @@ struct sites_state {
 	uint32_t images_unwritable;	/* switched by the table only */
 };
 
-struct sites_state sites_state(void);
+struct call_sites_state sites_state(void);
 
 /* Sites were switched on or off.  State lock held. */
-TOPIC(sites_switched, void);
+TOPIC(call_sites_switched, void);
 
 #endif

@@ -636,7 +636,7 @@ void callspec_start(void)
 		if (!h->builtin || h->filter)
 			continue;
 		h->filter = callspec_filter;
-		h->filter_slot = verdict_take(h, true);
+		h->filter_slot = filter_cache_take(h, true);
 	}
 }
 

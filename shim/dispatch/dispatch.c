@@ -121,7 +121,7 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 	if (call->event == PLAN_EXCEPTION)
 		return;
 	if (entry->asks && call->event == PLAN_ENTER) {
-		frame_call(self, entry, call, client);
+		slow_hook_call(self, entry, call, client);
 		return;
 	}
 	hook = entry->hooks[call->event];
@@ -134,14 +134,14 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 	else if (entry->kind == PLAN_FRAME)
 		((shim_frame_hook)hook)(client, call->site, call->frame);
 	else
-		frame_call(self, entry, call, client);
+		slow_hook_call(self, entry, call, client);
 }
 
 /* Whether anybody has a use for this event of this function. */
 static bool run_decided(const struct plan *plan, struct thread *self,
 			const struct plan_call *call)
 {
-	const struct verdict *verdict = verdict_get(self, call->function);
+	const struct filter_answer *verdict = filter_cache_get(self, call->function);
 	bool wanted = false;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -175,11 +175,11 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 static int switch_off(void *argument)
 {
 	const struct plan_call *call = argument;
-	int r = sites_switch_call(call->return_address, false);
+	int r = call_sites_switch_call(call->return_address, false);
 
 	if (r == -ENOENT && call->event == PLAN_LEAVE)
-		r = sites_switch_jumps(call->function, false);
-	NOTIFY(sites_switched);
+		r = call_sites_switch_jumps(call->function, false);
+	NOTIFY(call_sites_switched);
 	return r;
 }
 
@@ -187,7 +187,7 @@ static int switch_off(void *argument)
  * asked for and found unwanted. */
 static void forgo(const struct plan_call *call)
 {
-	struct verdict *verdict = verdict_find(call->function);
+	struct filter_answer *verdict = filter_cache_find(call->function);
 
 	if (!verdict || verdict->stubborn >= 16)
 		return;
@@ -228,7 +228,7 @@ void plan_dispatch(const struct plan_call *call)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	plan = __atomic_load_n(&plan_current, __ATOMIC_ACQUIRE);
 	if (plan && plan->tracks)
-		track_run(plan, self, call);
+		frame_exits_run(plan, self, call);
 	else if (plan)
 		plan_run(plan, self, call);
 	/* Who waits for this may free what was read until here. */
@@ -250,8 +250,8 @@ IS_AT(thread, roomy_size, LAYOUT_THREAD_ROOMY_SIZE);
 IS_AT(plan, single, LAYOUT_PLAN_SINGLE);
 IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
 IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);
-IS_AT(known, address, 0);
-IS_AT(known, function, 8);
+IS_AT(code_cache_entry, address, 0);
+IS_AT(code_cache_entry, function, 8);
 _Static_assert(PLAN_UNWINDING == LAYOUT_UNWINDING, "runtime/asm_offsets.h");
 _Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "runtime/asm_offsets.h");
 
@@ -295,4 +295,4 @@ static void await(uint32_t timeout_ms, bool *is_out)
 
 SUBSCRIBE(hooks_awaited, await);
 SUBSCRIBE(stack_leaving, nested_jumped);
-SUBSCRIBE(stack_left, verdict_jumped);
+SUBSCRIBE(stack_left, filter_cache_jumped);

@@ -230,15 +230,15 @@ static int take_slots(void *argument)
 	bool has_mapper = handle->mapper || handle->mapper2;
 
 	if (handle->filter && handle->filter_slot < 0)
-		handle->filter_slot = verdict_take(handle, true);
+		handle->filter_slot = filter_cache_take(handle, true);
 	else if (handle->filter)
-		verdict_invalidate(handle->filter_slot);
+		filter_cache_invalidate(handle->filter_slot);
 	else if (handle->filter_slot >= 0) {
-		verdict_release(handle->filter_slot);
+		filter_cache_release(handle->filter_slot);
 		handle->filter_slot = -1;
 	}
 	if (has_mapper && handle->mapper_slot < 0)
-		handle->mapper_slot = verdict_take(handle, false);
+		handle->mapper_slot = filter_cache_take(handle, false);
 	if (state_get() == STATE_RUNNING)
 		plan_update();
 	return 0;
@@ -283,7 +283,7 @@ enum shim_result shim_profiler_set_call_instrumentation_filter_callback(
 static int invalidate(void *unused)
 {
 	(void)unused;
-	verdict_invalidate_filters();
+	filter_cache_invalidate_filters();
 	return 0;
 }
 

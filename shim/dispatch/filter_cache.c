@@ -16,9 +16,9 @@ struct slot {
 };
 
 static struct slot slots[VERDICT_SLOTS];
-uint32_t verdict_version = 1;
+uint32_t filter_cache_version = 1;
 
-struct verdict_map *verdict_map;
+struct filter_cache_map *filter_cache_map;
 static int single_filter = -1, single_mapper = -1;
 
 /* --- slots --- */
@@ -27,11 +27,11 @@ static void renew(int slot)
 {
 	if (++slots[slot].age == 0)
 		slots[slot].age = 1;
-	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
-	sites_unfilter_all();
+	__atomic_add_fetch(&filter_cache_version, 1, __ATOMIC_ACQ_REL);
+	call_sites_unfilter_all();
 }
 
-int verdict_take(struct shim_profiler_handle *handle, bool is_filter)
+int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
 {
 	for (int i = 0; i < VERDICT_SLOTS; i++) {
 		if (slots[i].handle)
@@ -44,29 +44,29 @@ int verdict_take(struct shim_profiler_handle *handle, bool is_filter)
 	return -1;
 }
 
-void verdict_release(int slot)
+void filter_cache_release(int slot)
 {
 	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
 	renew(slot);
 }
 
-void verdict_single(int filter, int mapper)
+void filter_cache_single(int filter, int mapper)
 {
 	if (filter == single_filter && mapper == single_mapper)
 		return;
 	single_filter = filter;
 	single_mapper = mapper;
-	__atomic_add_fetch(&verdict_version, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&filter_cache_version, 1, __ATOMIC_ACQ_REL);
 }
 
-void verdict_invalidate(int slot)
+void filter_cache_invalidate(int slot)
 {
 	NOTIFY(filters_change);
 	renew(slot);
 	NOTIFY(filters_change);
 }
 
-void verdict_invalidate_filters(void)
+void filter_cache_invalidate_filters(void)
 {
 	NOTIFY(filters_change);
 	for (int i = 0; i < VERDICT_SLOTS; i++)
@@ -77,14 +77,14 @@ void verdict_invalidate_filters(void)
 
 /* --- records --- */
 
-struct verdict *verdict_find(shim_function function)
+struct filter_answer *filter_cache_find(shim_function function)
 {
-	struct verdict_map *m = __atomic_load_n(&verdict_map, __ATOMIC_ACQUIRE);
+	struct filter_cache_map *m = __atomic_load_n(&filter_cache_map, __ATOMIC_ACQUIRE);
 
 	if (!m)
 		return NULL;
-	for (size_t i = verdict_hash(function) & m->mask;; i = (i + 1) & m->mask) {
-		struct verdict *record =
+	for (size_t i = filter_cache_hash(function) & m->mask;; i = (i + 1) & m->mask) {
+		struct filter_answer *record =
 			__atomic_load_n(&m->records[i], __ATOMIC_ACQUIRE);
 
 		if (!record || record->function == function)
@@ -92,9 +92,9 @@ struct verdict *verdict_find(shim_function function)
 	}
 }
 
-static void put(struct verdict_map *m, struct verdict *record)
+static void put(struct filter_cache_map *m, struct filter_answer *record)
 {
-	size_t i = verdict_hash(record->function) & m->mask;
+	size_t i = filter_cache_hash(record->function) & m->mask;
 
 	while (m->records[i])
 		i = (i + 1) & m->mask;
@@ -104,26 +104,26 @@ static void put(struct verdict_map *m, struct verdict *record)
 
 static bool make_room(void)
 {
-	size_t size = verdict_map ? (verdict_map->mask + 1) * 2 : 4096;
-	struct verdict_map *larger;
+	size_t size = filter_cache_map ? (filter_cache_map->mask + 1) * 2 : 4096;
+	struct filter_cache_map *larger;
 	void *memory;
 
-	if (verdict_map && verdict_map->used * 2 <= verdict_map->mask)
+	if (filter_cache_map && filter_cache_map->used * 2 <= filter_cache_map->mask)
 		return true;
 	if (sys_map(sizeof(*larger) + size * sizeof(void *), &memory) < 0)
 		return false;
 	larger = memory;
 	larger->mask = size - 1;
-	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++)
-		if (verdict_map->records[i])
-			put(larger, verdict_map->records[i]);
-	__atomic_store_n(&verdict_map, larger, __ATOMIC_RELEASE);
+	for (size_t i = 0; filter_cache_map && i <= filter_cache_map->mask; i++)
+		if (filter_cache_map->records[i])
+			put(larger, filter_cache_map->records[i]);
+	__atomic_store_n(&filter_cache_map, larger, __ATOMIC_RELEASE);
 	return true;
 }
 
-static struct verdict *allocate(void)
+static struct filter_answer *allocate(void)
 {
-	static struct verdict *block;
+	static struct filter_answer *block;
 	static size_t left;
 	void *memory;
 
@@ -140,9 +140,9 @@ static struct verdict *allocate(void)
 static int add(void *argument)
 {
 	shim_function function = *(shim_function *)argument;
-	struct verdict *record;
+	struct filter_answer *record;
 
-	if (verdict_find(function))
+	if (filter_cache_find(function))
 		return 0;
 	if (!make_room())
 		return -1;
@@ -150,14 +150,14 @@ static int add(void *argument)
 	if (!record)
 		return -1;
 	record->function = function;
-	put(verdict_map, record);
+	put(filter_cache_map, record);
 	return 0;
 }
 
-void verdict_forget(uintptr_t low, uintptr_t high)
+void filter_cache_forget(uintptr_t low, uintptr_t high)
 {
-	for (size_t i = 0; verdict_map && i <= verdict_map->mask; i++) {
-		struct verdict *record = verdict_map->records[i];
+	for (size_t i = 0; filter_cache_map && i <= filter_cache_map->mask; i++) {
+		struct filter_answer *record = filter_cache_map->records[i];
 
 		if (!record || record->function < low ||
 		    record->function >= high)
@@ -216,7 +216,7 @@ static void ask_it(struct question *question)
 
 /* What @record is asked about, and the answer to be published. */
 struct answer {
-	struct verdict *record;
+	struct filter_answer *record;
 	uint32_t life, now;
 	int number;
 	uint16_t age;
@@ -227,7 +227,7 @@ struct answer {
 static int publish(void *argument)
 {
 	const struct answer *answer = argument;
-	struct verdict *record = answer->record;
+	struct filter_answer *record = answer->record;
 	int number = answer->number;
 
 	if (record->life != answer->life || record->asked[number] == answer->age)
@@ -271,7 +271,7 @@ static void ask(struct thread *self, struct answer *answer)
 	do_slowly(publish, answer);
 }
 
-static void sum_up(struct verdict *record)
+static void sum_up(struct filter_answer *record)
 {
 	int filter = single_filter, mapper = single_mapper;
 
@@ -289,7 +289,7 @@ static void sum_up(struct verdict *record)
 static int finish(void *argument)
 {
 	const struct answer *answer = argument;
-	struct verdict *record = answer->record;
+	struct filter_answer *record = answer->record;
 
 	if (record->life != answer->life || record->version == answer->now)
 		return 0;
@@ -298,7 +298,7 @@ static int finish(void *argument)
 	return 0;
 }
 
-static void ask_all(struct thread *self, struct verdict *record, uint32_t now)
+static void ask_all(struct thread *self, struct filter_answer *record, uint32_t now)
 {
 	struct answer answer = {
 		.record = record,
@@ -328,12 +328,12 @@ static void ask_all(struct thread *self, struct verdict *record, uint32_t now)
 #define WAIT_YIELDS 100
 #define WAIT_STEPS  (WAIT_YIELDS + 1000)	/* a second more */
 
-static bool is_known(const struct verdict *record, uint32_t now)
+static bool is_known(const struct filter_answer *record, uint32_t now)
 {
 	return __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) == now;
 }
 
-static void release(struct verdict *record, uint32_t tid)
+static void release(struct filter_answer *record, uint32_t tid)
 {
 	__atomic_compare_exchange_n(&record->asker, &tid, 0, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -341,7 +341,7 @@ static void release(struct verdict *record, uint32_t tid)
 
 /* Whether the calling task is the one that asks now; false: it is known, or it asks
  * beside another one. */
-static bool claim(struct verdict *record, uint32_t now, uint32_t tid)
+static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 {
 	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
 		uint32_t owner = 0;
@@ -365,7 +365,7 @@ static bool claim(struct verdict *record, uint32_t now, uint32_t tid)
 	return false;
 }
 
-static bool is_asker(const struct verdict *record, uint32_t tid)
+static bool is_asker(const struct filter_answer *record, uint32_t tid)
 {
 	return __atomic_load_n(&record->asker, __ATOMIC_RELAXED) == tid;
 }
@@ -373,27 +373,27 @@ static bool is_asker(const struct verdict *record, uint32_t tid)
 /* Of tasks that share a record of a thread one may be. */
 static bool is_asking(const struct thread *self, uint32_t tid)
 {
-	const struct verdict *asking =
+	const struct filter_answer *asking =
 		__atomic_load_n(&self->asking, __ATOMIC_RELAXED);
 
 	return asking && (!(self->state & THREAD_SHARED) ||
 			  is_asker(asking, tid));
 }
 
-static struct verdict *find_or_add(shim_function function)
+static struct filter_answer *find_or_add(shim_function function)
 {
-	struct verdict *record = verdict_find(function);
+	struct filter_answer *record = filter_cache_find(function);
 
 	if (record)
 		return record;
 	state_slowly(add, &function);
-	return verdict_find(function);
+	return filter_cache_find(function);
 }
 
-const struct verdict *verdict_get(struct thread *self, shim_function function)
+const struct filter_answer *filter_cache_get(struct thread *self, shim_function function)
 {
-	uint32_t now = __atomic_load_n(&verdict_version, __ATOMIC_ACQUIRE), tid;
-	struct verdict *record = verdict_find(function);
+	uint32_t now = __atomic_load_n(&filter_cache_version, __ATOMIC_ACQUIRE), tid;
+	struct filter_answer *record = filter_cache_find(function);
 	bool claimed;
 
 	if (record && is_known(record, now))
@@ -412,7 +412,7 @@ const struct verdict *verdict_get(struct thread *self, shim_function function)
 	return record;
 }
 
-void verdict_jumped(struct thread *self, uintptr_t sp)
+void filter_cache_jumped(struct thread *self, uintptr_t sp)
 {
 	if (!self->asking || self->asking_sp >= sp)
 		return;

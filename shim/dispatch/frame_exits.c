@@ -291,7 +291,7 @@ static void leave(const struct plan *plan, struct thread *self,
 	plan_run(plan, self, &call);
 }
 
-void track_run(const struct plan *plan, struct thread *self,
+void frame_exits_run(const struct plan *plan, struct thread *self,
 	       const struct plan_call *call)
 {
 	struct track *track = find_or_make(self, call->frame);
@@ -333,7 +333,7 @@ static void leave_below(struct thread *self, struct track *track, uintptr_t sp,
 	end_use(self, before);
 }
 
-void track_unwound(uintptr_t sp, const void *exception, bool is_pad)
+void frame_exits_unwound(uintptr_t sp, const void *exception, bool is_pad)
 {
 	struct thread *self = thread_current;
 	struct track *track = self ? find(self, sp) : NULL;
@@ -348,7 +348,7 @@ void track_unwound(uintptr_t sp, const void *exception, bool is_pad)
 	}
 }
 
-void track_caught(uintptr_t sp)
+void frame_exits_caught(uintptr_t sp)
 {
 	struct thread *self = thread_current;
 	struct track *track = self ? find(self, sp) : NULL;
@@ -357,7 +357,7 @@ void track_caught(uintptr_t sp)
 		top(track)->is_unwinding = false;
 }
 
-void track_jumped(uintptr_t sp)
+void frame_exits_jumped(uintptr_t sp)
 {
 	struct thread *self = thread_current;
 	uintptr_t here = SHIM_CALLER_SP;
@@ -366,10 +366,10 @@ void track_jumped(uintptr_t sp)
 	/* A handler that leaves its stack is gone; a coroutine may come back. */
 	if (from && from->is_signal && !contains(from, sp))
 		leave_below(self, from, NOT_YET, NULL);
-	track_unwound(sp, NULL, false);
+	frame_exits_unwound(sp, NULL, false);
 }
 
-void track_stack_created(uintptr_t low, uintptr_t high)
+void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 {
 	struct thread *self;
 	struct track *track;
@@ -398,7 +398,7 @@ void track_stack_created(uintptr_t low, uintptr_t high)
 	track->high = high;
 }
 
-void track_ended(void)
+void frame_exits_ended(void)
 {
 	struct thread *self = thread_current;
 	struct track *track =

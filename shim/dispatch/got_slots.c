@@ -29,7 +29,7 @@ static unsigned slot_count;
 static struct family {
 	bool stays, passes;
 	bool doors_are_first;
-	struct slots_function targets[SLOTS_FUNCTIONS];
+	struct got_slots_function targets[SLOTS_FUNCTIONS];
 } families[SLOTS_FAMILIES];
 
 static const char *const names[SLOTS_FAMILIES][SLOTS_FUNCTIONS] = {
@@ -55,7 +55,7 @@ static const char *const names[SLOTS_FAMILIES][SLOTS_FUNCTIONS] = {
 	},
 };
 
-static int find(enum slots_family family, const char *name)
+static int find(enum got_slots_family family, const char *name)
 {
 	for (int i = 0; i < SLOTS_FUNCTIONS && names[family][i]; i++)
 		if (text_equal(name, names[family][i]))
@@ -64,7 +64,7 @@ static int find(enum slots_family family, const char *name)
 }
 
 /* The names of locks have few beginnings; images call thousands of functions. */
-static enum slots_family family_of(const char *name)
+static enum got_slots_family family_of(const char *name)
 {
 	bool is_lock = text_after(name, "pthread_") ||
 		       text_after(name, "sem_") || text_after(name, "mtx_") ||
@@ -73,7 +73,7 @@ static enum slots_family family_of(const char *name)
 	return is_lock ? SLOTS_LOCKS : SLOTS_ALLOCATIONS;
 }
 
-static struct slots_function *target_of(const struct slot *slot)
+static struct got_slots_function *target_of(const struct slot *slot)
 {
 	return &families[slot->family].targets[slot->function];
 }
@@ -130,10 +130,10 @@ static bool make_room(void)
 	return true;
 }
 
-void slots_found(const struct table_image *image, const char *name,
+void got_slots_found(const struct hook_table_image *image, const char *name,
 		 uintptr_t place, bool is_undefined)
 {
-	enum slots_family family = family_of(name);
+	enum got_slots_family family = family_of(name);
 	struct slot slot;
 	int function;
 
@@ -163,7 +163,7 @@ void slots_found(const struct table_image *image, const char *name,
 }
 
 /* Points those of a family that passes, and forgets those of one that stays. */
-static void settle(enum slots_family family)
+static void settle(enum got_slots_family family)
 {
 	unsigned kept = 0;
 
@@ -177,16 +177,16 @@ static void settle(enum slots_family family)
 }
 
 struct passing {
-	enum slots_family family;
-	const struct slots_function *functions;
+	enum got_slots_family family;
+	const struct got_slots_function *functions;
 	bool is_first;
 };
 
 static int pass_by(void *argument)
 {
 	const struct passing *passing = argument;
-	const struct slots_function *functions = passing->functions;
-	enum slots_family family = passing->family;
+	const struct got_slots_function *functions = passing->functions;
+	enum got_slots_family family = passing->family;
 
 	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
 		int number = find(family, functions[i].name);
@@ -200,8 +200,8 @@ static int pass_by(void *argument)
 	return 0;
 }
 
-void slots_pass_by(enum slots_family family,
-		   const struct slots_function functions[SLOTS_FUNCTIONS],
+void got_slots_pass_by(enum got_slots_family family,
+		   const struct got_slots_function functions[SLOTS_FUNCTIONS],
 		   bool is_first)
 {
 	struct passing passing = { family, functions, is_first };
@@ -211,17 +211,17 @@ void slots_pass_by(enum slots_family family,
 
 static int stay(void *family)
 {
-	families[*(enum slots_family *)family].stays = true;
-	settle(*(enum slots_family *)family);
+	families[*(enum got_slots_family *)family].stays = true;
+	settle(*(enum got_slots_family *)family);
 	return 0;
 }
 
-void slots_stay(enum slots_family family)
+void got_slots_stay(enum got_slots_family family)
 {
 	state_slowly(stay, &family);
 }
 
-void slots_forget(uintptr_t start, uintptr_t end)
+void got_slots_forget(uintptr_t start, uintptr_t end)
 {
 	unsigned kept = 0;
 

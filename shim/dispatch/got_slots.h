@@ -14,12 +14,12 @@
 #include "dispatch/hook_table.h"
 
 /* Decided one by one. */
-enum slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
+enum got_slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
 
 #define SLOTS_FUNCTIONS 40	/* of a family, at most */
 
 /* What is behind our doors, and the doors. */
-struct slots_function {
+struct got_slots_function {
 	const char *name;
 	void *door;
 	void *target;
@@ -29,20 +29,20 @@ struct slots_function {
  * @name is called through @place; @is_undefined: by the image's own word it is
  * another's.  Remembered, or dealt with at once when it is decided.
  */
-void slots_found(const struct table_image *image, const char *name,
+void got_slots_found(const struct hook_table_image *image, const char *name,
 		 uintptr_t place, bool is_undefined);
 
 /* Decides that calls need not come by; or, once more, that they go somewhere else
  * now, such as back to the doors.  @is_first: ours are the first of these names that
  * the images of the program's start find.  Takes the state lock. */
-void slots_pass_by(enum slots_family family,
-		   const struct slots_function functions[SLOTS_FUNCTIONS],
+void got_slots_pass_by(enum got_slots_family family,
+		   const struct got_slots_function functions[SLOTS_FUNCTIONS],
 		   bool is_first);
 
 /* Decides that they shall. */
-void slots_stay(enum slots_family family);
+void got_slots_stay(enum got_slots_family family);
 
 /* Forgets an address range that is gone. */
-void slots_forget(uintptr_t start, uintptr_t end);
+void got_slots_forget(uintptr_t start, uintptr_t end);
 
 #endif

@@ -82,7 +82,7 @@ static void point_all(void)
 			point(&slots[i]);
 }
 
-void table_point(void *enter, void *leave)
+void hook_table_point(void *enter, void *leave)
 {
 	hook enter_hook = enter ? (hook)enter : table_nothing;
 	hook leave_hook = leave ? (hook)leave : table_nothing;
@@ -97,26 +97,26 @@ void table_point(void *enter, void *leave)
 	point_all();
 }
 
-void *table_hook(bool leaves)
+void *hook_table_hook(bool leaves)
 {
 	return (void *)__atomic_load_n(&table_current[leaves], __ATOMIC_ACQUIRE);
 }
 
-void table_forked(void)
+void hook_table_forked(void)
 {
 	point_all();
 }
 
-void table_start(void)
+void hook_table_start(void)
 {
-	table_point(NULL, NULL);
+	hook_table_point(NULL, NULL);
 }
 
 /* --- slots that are not yet resolved --- */
 
 static bool opens_deep;
 
-void table_opens_deep(void)
+void hook_table_opens_deep(void)
 {
 	__atomic_store_n(&opens_deep, true, __ATOMIC_RELEASE);
 }
@@ -153,7 +153,7 @@ static bool is_in_our_namespace(uintptr_t map)
 	return false;
 }
 
-static bool will_lead_to_us(const struct table_image *image,
+static bool will_lead_to_us(const struct hook_table_image *image,
 			    const struct dynamic *dynamic, bool leaves,
 			    bool is_undefined)
 {
@@ -171,7 +171,7 @@ static bool will_lead_to_us(const struct table_image *image,
 
 /* A slot leads to us, or, not yet resolved, back into its own image.  If the
  * program has hooks of its own it leads there and is not ours to change. */
-static bool is_ours(const struct table_image *image,
+static bool is_ours(const struct hook_table_image *image,
 		    const struct dynamic *dynamic, uintptr_t value, bool leaves,
 		    bool is_undefined)
 {
@@ -180,7 +180,7 @@ static bool is_ours(const struct table_image *image,
 		will_lead_to_us(image, dynamic, leaves, is_undefined));
 }
 
-static void add_slot(const struct table_image *image,
+static void add_slot(const struct hook_table_image *image,
 		     const struct dynamic *dynamic, uintptr_t place, bool leaves,
 		     bool is_undefined)
 {
@@ -203,12 +203,12 @@ static void add_slot(const struct table_image *image,
 }
 
 /* The loader turns the addresses in there into real ones, sooner or later. */
-static uintptr_t real(const struct table_image *image, uintptr_t address)
+static uintptr_t real(const struct hook_table_image *image, uintptr_t address)
 {
 	return address < image->bias ? address + image->bias : address;
 }
 
-static bool read_dynamic(const struct table_image *image,
+static bool read_dynamic(const struct hook_table_image *image,
 			 struct dynamic *dynamic)
 {
 	Elf64_Dyn entry;
@@ -253,7 +253,7 @@ static bool read_dynamic(const struct table_image *image,
 #define NAME_SIZE sizeof("pthread_rwlock_clockrdlock")
 
 /* The first scan runs before the program can have unloaded anything. */
-static int read_from(const struct table_image *image, const void *from,
+static int read_from(const struct hook_table_image *image, const void *from,
 		     void *to, size_t size)
 {
 	if (image->may_go)
@@ -264,7 +264,7 @@ static int read_from(const struct table_image *image, const void *from,
 }
 
 /* The name of a symbol if it is not longer than our names are. */
-static bool read_name(const struct table_image *image,
+static bool read_name(const struct hook_table_image *image,
 		      const struct dynamic *dynamic, size_t number,
 		      char name[NAME_SIZE], bool *is_undefined)
 {
@@ -286,7 +286,7 @@ static bool read_name(const struct table_image *image,
 	return false;
 }
 
-static void scan_relocations(const struct table_image *image,
+static void scan_relocations(const struct hook_table_image *image,
 			     const struct dynamic *dynamic, uintptr_t start,
 			     size_t size)
 {
@@ -313,7 +313,7 @@ static void scan_relocations(const struct table_image *image,
 			       &is_undefined))
 			continue;
 		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
-			slots_found(image, name, image->bias + r->r_offset,
+			got_slots_found(image, name, image->bias + r->r_offset,
 				    is_undefined);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
@@ -325,7 +325,7 @@ static void scan_relocations(const struct table_image *image,
 	}
 }
 
-void table_bind(const struct table_image *image)
+void hook_table_bind(const struct hook_table_image *image)
 {
 	struct dynamic dynamic;
 
@@ -343,7 +343,7 @@ void table_bind(const struct table_image *image)
 	pages_end();
 }
 
-unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
+unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 		     unsigned room)
 {
 	unsigned count = 0;
@@ -357,11 +357,11 @@ unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 	return count;
 }
 
-void table_unbind(uintptr_t start, uintptr_t end)
+void hook_table_unbind(uintptr_t start, uintptr_t end)
 {
 	unsigned kept = 0;
 
-	slots_forget(start, end);
+	got_slots_forget(start, end);
 	for (unsigned i = 0; i < slot_count; i++) {
 		uintptr_t place = (uintptr_t)slots[i].place;
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* An image in memory, as far as binding needs it. */
-struct table_image {
+struct hook_table_image {
 	uintptr_t bias;
 	uintptr_t dynamic;
 	size_t dynamic_size;
@@ -25,26 +25,26 @@ struct table_image {
 };
 
 /* Ends the time in which a hooked call starts shim: it leads to nothing, until
- * table_point.  State lock held. */
-void table_start(void);
+ * hook_table_point.  State lock held. */
+void hook_table_start(void);
 /* Points the table and all bound slots at these hooks; NULL is nothing. */
-void table_point(void *enter, void *leave);
+void hook_table_point(void *enter, void *leave);
 /* What a call leads to; NULL until shim has started. */
-void *table_hook(bool leaves);
+void *hook_table_hook(bool leaves);
 /* In a forked child: another thread of the parent may have been half-way
  * through the slots. */
-void table_forked(void);
+void hook_table_forked(void);
 
 /* Remembers the slots of an image and points them at the hooks. */
-void table_bind(const struct table_image *image);
+void hook_table_bind(const struct hook_table_image *image);
 /* The slots in an address range: stores as many as there is room for and returns
  * how many it stored. */
-unsigned table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
+unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 		     unsigned room);
 /* The program opens an object that asks what came with it first (RTLD_DEEPBIND).
  * From now on the loader decides where slots of such objects lead. */
-void table_opens_deep(void);
+void hook_table_opens_deep(void);
 /* Forgets the slots in an address range that is gone. */
-void table_unbind(uintptr_t start, uintptr_t end);
+void hook_table_unbind(uintptr_t start, uintptr_t end);
 
 #endif

@@ -18,7 +18,7 @@ static uint32_t switched;		/* odd: stopped */
 static void calls_note(void)
 {
 	struct shim_meta *meta = record_meta();
-	struct sites_state state;
+	struct call_sites_state state;
 
 	if (!meta)
 		return;
@@ -31,7 +31,7 @@ static void calls_note(void)
 	meta->site_images_unwritable = state.images_unwritable;
 }
 
-SUBSCRIBE(sites_switched, calls_note);
+SUBSCRIBE(call_sites_switched, calls_note);
 
 static int stop(void *unused)
 {
@@ -76,15 +76,15 @@ static int end_pause(void *unused)
 	return 0;
 }
 
-void calls_pause(bool begins)
+void hooks_switch_pause(bool begins)
 {
 	if (state_get() == STATE_RUNNING)
 		state_slowly(begins ? begin_pause : end_pause, NULL);
 }
 
-void calls_forked(void)
+void hooks_switch_forked(void)
 {
-	sites_settle();
+	call_sites_settle();
 	plan_forked(switched % 2 != 0);
 	if (switched != 0)
 		calls_note();

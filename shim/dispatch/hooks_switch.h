@@ -9,9 +9,9 @@
 
 /* In a forked child: calls are stopped or not as they were in the parent, which
  * may have been about to change that.  State lock held. */
-void calls_forked(void);
+void hooks_switch_forked(void);
 
 /* Stops them, unless the user has; the last of as many ends of that starts them. */
-void calls_pause(bool begins);
+void hooks_switch_pause(bool begins);
 
 #endif

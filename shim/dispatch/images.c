@@ -15,7 +15,7 @@
 
 static void find_sites(struct image_entry *image)
 {
-	sites_add(&(struct sites_image){
+	call_sites_add(&(struct call_sites_image){
 		.start = image->start,
 		.end = image->end,
 		.frames = image->frames,
@@ -27,7 +27,7 @@ static void find_sites(struct image_entry *image)
 static void note_hooks(struct image_entry *image)
 {
 	uintptr_t here = (uintptr_t)&note_hooks, slot;
-	bool has_hooks = table_slots(image->start, image->end, &slot, 1) > 0 ||
+	bool has_hooks = hook_table_slots(image->start, image->end, &slot, 1) > 0 ||
 			 (here - image->start < image->end - image->start &&
 			  (image->flags & SHIM_IMAGE_PROGRAM));
 
@@ -37,7 +37,7 @@ static void note_hooks(struct image_entry *image)
 static void came(struct image_entry *image, const struct image_facts *facts,
 		 bool may_go)
 {
-	table_bind(&(struct table_image){
+	hook_table_bind(&(struct hook_table_image){
 		.bias = facts->bias,
 		.dynamic = facts->dynamic,
 		.dynamic_size = facts->dynamic_size,
@@ -53,21 +53,21 @@ static void came(struct image_entry *image, const struct image_facts *facts,
 
 static void went(uintptr_t start, uintptr_t end)
 {
-	table_unbind(start, end);
-	verdict_forget(start, end);
-	sites_remove(start, end);
+	hook_table_unbind(start, end);
+	filter_cache_forget(start, end);
+	call_sites_remove(start, end);
 }
 
 static void forked(bool is_complete)
 {
 	if (is_complete)
-		sites_fork_end();
-	calls_forked();
+		call_sites_fork_end();
+	hooks_switch_forked();
 }
 
 SUBSCRIBE(image_came, came);
 SUBSCRIBE(image_went, went);
-SUBSCRIBE(images_scanned, sites_settle);
-SUBSCRIBE(images_fork, sites_fork_begin);
+SUBSCRIBE(images_scanned, call_sites_settle);
+SUBSCRIBE(images_fork, call_sites_fork_begin);
 SUBSCRIBE(image_forked_as_well, find_sites);
 SUBSCRIBE(images_forked, forked);

@@ -34,16 +34,16 @@ static void use(struct thread *self, const struct hook_level *level)
 
 struct search {
 	struct thread *self;
-	struct walk walk;
+	struct unwind walk;
 };
 
 /* So that the stack of a handler need not be read by system calls. */
-static void find_stack(struct walk *walk, struct thread *self)
+static void find_stack(struct unwind *walk, struct thread *self)
 {
 	uintptr_t sp = walk->registers[WALK_SP], low, high;
 	bool in_use = false;
 
-	walk_begin(walk, self);
+	unwind_begin(walk, self);
 	if (walk->stack_high == 0 &&
 	    sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
 	    sp - low < high - low) {
@@ -57,15 +57,15 @@ static int find_caller(void *argument)
 {
 	struct search *search = argument;
 	const uintptr_t frame = (uintptr_t)search->self->frame;
-	struct walk *walk = &search->walk;
+	struct unwind *walk = &search->walk;
 	uintptr_t sp;
 
 	find_stack(walk, search->self);
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
-		if (walk_is_handlers(walk))
+		if (unwind_is_handlers(walk))
 			return NESTED_HANDLER;
 		sp = walk->registers[WALK_SP];
-		if (!walk_step(walk))
+		if (!unwind_step(walk))
 			return walk->is_last ? NESTED_LEFT : NESTED_CALL;
 		if (frame >= sp && frame < walk->registers[WALK_SP])
 			return NESTED_CALL;

@@ -183,7 +183,7 @@ static void make(struct plan *plan)
 		plan->single_entry = &plan->entries[0];
 		for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++)
 			plan->single[event] =
-				frame_single_hook(&plan->entries[0], event);
+				slow_hook_single(&plan->entries[0], event);
 	}
 }
 
@@ -207,7 +207,7 @@ static shim_site_hook chosen_hooks[3], undecided_hooks[3];
 #define CHOOSING(name, event, flag)                                            \
 	static void name(shim_function function, const void *site)             \
 	{                                                                      \
-		const struct verdict *verdict = verdict_look(function);        \
+		const struct filter_answer *verdict = filter_cache_look(function);        \
                                                                                \
 		if (!verdict || !(verdict->single_flags & (flag))) {           \
 			undecided_hooks[event](function, site);                \
@@ -246,7 +246,7 @@ static void point_ways(const struct plan *plan, const struct ways *ways)
 	const struct leaves_hooks hooks = { ways->leave, ways->tail_call,
 					    ways->unwinding };
 
-	table_point(ways->enter,
+	hook_table_point(ways->enter,
 		    plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
 }
 
@@ -292,7 +292,7 @@ static void point_at_choice(const struct plan *plan)
 {
 	const struct plan_entry *entry = &plan->entries[0];
 
-	verdict_single(entry->filter, entry->mapper);
+	filter_cache_single(entry->filter, entry->mapper);
 	for (int i = PLAN_ENTER; i <= PLAN_TAILCALL; i++)
 		chosen_hooks[i] = (shim_site_hook)(void (*)(void))
 					  entry->handle->fast[i];
@@ -358,17 +358,17 @@ static void point(const struct plan *plan)
 			begin_again();
 		point_at(plan);
 		if (is_off) {
-			sites_switch_all(true);
+			call_sites_switch_all(true);
 			begin_again();
-			NOTIFY(sites_switched);
+			NOTIFY(call_sites_switched);
 		}
 		is_off = false;
 		return;
 	}
-	table_point(NULL, NULL);
+	hook_table_point(NULL, NULL);
 	if (!is_off) {
-		sites_switch_all(false);
-		NOTIFY(sites_switched);
+		call_sites_switch_all(false);
+		NOTIFY(call_sites_switched);
 	}
 	is_off = true;
 }
@@ -464,9 +464,9 @@ static void give_up(void)
 	__atomic_store_n(&plan_current, &nothing, __ATOMIC_RELEASE);
 	retire(before);
 	if (count == 1 && !is_paused)
-		table_point((void *)left->fast[0], (void *)left->fast[1]);
+		hook_table_point((void *)left->fast[0], (void *)left->fast[1]);
 	else
-		table_point(NULL, NULL);
+		hook_table_point(NULL, NULL);
 }
 
 /* Our own profilers look for themselves. */
@@ -509,7 +509,7 @@ void plan_update(void)
 	if (is_early)
 		point(plan);
 	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
-	sites_unfilter_all();
+	call_sites_unfilter_all();
 	if (!is_early)
 		point(plan);
 	if (decided)
@@ -540,7 +540,7 @@ bool plan_landed(void)
 void plan_forked(bool paused)
 {
 	is_paused = paused;
-	table_forked();
+	hook_table_forked();
 	if (plan_current)
 		point(plan_current);
 }
@@ -579,9 +579,9 @@ void plan_pause(bool paused)
 void plan_forget(struct shim_profiler_handle *handle)
 {
 	if (handle->filter_slot >= 0)
-		verdict_release(handle->filter_slot);
+		filter_cache_release(handle->filter_slot);
 	if (handle->mapper_slot >= 0)
-		verdict_release(handle->mapper_slot);
+		filter_cache_release(handle->mapper_slot);
 }
 
 static void after_leaving(struct shim_profiler_handle *handle)

@@ -10,13 +10,13 @@
 
 #include <shim/banned.h>
 
-_Static_assert(sizeof(struct frame_info) <=
+_Static_assert(sizeof(struct slow_hook_info) <=
 		       sizeof(((struct arch_frame *)0)->info),
 	       "it lies in there");
 
 static shim_frame_info fill(struct arch_frame *frame)
 {
-	struct frame_info *info = (struct frame_info *)frame->info;
+	struct slow_hook_info *info = (struct slow_hook_info *)frame->info;
 
 	info->size = sizeof(*info);
 	info->version = 1;
@@ -105,7 +105,7 @@ static void run_asking(union shim_function_or_client function,
 }
 
 /* A hook of generation 1 does not look at the second argument. */
-void *frame_single_hook(const struct plan_entry *entry, enum plan_event event)
+void *slow_hook_single(const struct plan_entry *entry, enum plan_event event)
 {
 	void *hook = entry->hooks[event];
 
@@ -154,7 +154,7 @@ static void run_hook(struct thread *self, struct hook_call *this)
 	self->is_hook_apart = false;
 }
 
-void frame_call(struct thread *self, const struct plan_entry *entry,
+void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client)
 {
 	struct arch_frame *frame = call->registers;

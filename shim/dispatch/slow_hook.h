@@ -10,7 +10,7 @@
 #include "runtime/thread.h"
 
 /* What shim_frame_info points to (section 3.4), in struct arch_frame. */
-struct frame_info {
+struct slow_hook_info {
 	uint16_t size;
 	uint16_t version;	/* 1 */
 	shim_function function;
@@ -20,10 +20,10 @@ struct frame_info {
 };
 
 /* Calls @entry's slow, ELT2 or ELT1 hook. */
-void frame_call(struct thread *self, const struct plan_entry *entry,
+void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 		const struct plan_call *call, uintptr_t client);
 
 /* What entry.S may call as a slow hook for @entry, or NULL. */
-void *frame_single_hook(const struct plan_entry *entry, enum plan_event event);
+void *slow_hook_single(const struct plan_entry *entry, enum plan_event event);
 
 #endif

@@ -350,36 +350,36 @@ static void find_news(void)
 
 static void pass_by(void)
 {
-	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
+	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 	/* What the loader got from us must not reach the allocator. */
 	if (behind() == &early_allocator || early_used)
 		return;
 #define PASS(name)                                                             \
-	functions[count++] = (struct slots_function){                          \
+	functions[count++] = (struct got_slots_function){                          \
 		#name, (void *)name, (void *)next.name                         \
 	};                                                                     \
 	if (next.name)                                                         \
 		__atomic_store_n(&doors.name, next.name, __ATOMIC_RELEASE);
 	EACH(PASS)
 #undef PASS
-	slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
+	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
 /* Calls that were passed by come back. */
 static void open_doors(void)
 {
-	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
+	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 #define OPEN(name)                                                             \
-	functions[count++] = (struct slots_function){ #name, (void *)name,     \
+	functions[count++] = (struct got_slots_function){ #name, (void *)name,     \
 						      (void *)name };          \
 	__atomic_store_n(&doors.name, told_##name, __ATOMIC_RELEASE);
 	EACH(OPEN)
 #undef OPEN
-	slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
+	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
 static void get_ready(void)
@@ -401,7 +401,7 @@ void edge_allocations_decide(bool is_last_chance)
 		pass_by();
 		return;
 	}
-	slots_stay(SLOTS_ALLOCATIONS);
+	got_slots_stay(SLOTS_ALLOCATIONS);
 	get_ready();
 }
 

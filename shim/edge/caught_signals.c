@@ -104,5 +104,5 @@ static void establish(int signal)
 
 void edge_asked_load(void)
 {
-	asked_load(establish);
+	user_signals_load(establish);
 }

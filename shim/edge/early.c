@@ -108,7 +108,7 @@ static uint32_t next;
 
 static void call(const struct call *call)
 {
-	hook_function hook = (hook_function)table_hook(call->leaves);
+	hook_function hook = (hook_function)hook_table_hook(call->leaves);
 
 	hook(call->function, call->site);
 }
@@ -153,5 +153,5 @@ void *edge_early(uintptr_t function, const void *site, unsigned event)
 	else
 		state_start();
 	edge_early_again();
-	return table_hook(event != 0);
+	return hook_table_hook(event != 0);
 }

@@ -42,7 +42,7 @@ struct function {
 };
 
 /* What was found from a caller.  Of use until the program closes a library. */
-struct known {
+struct code_cache_entry {
 	uint32_t is_busy;
 	uint32_t closes;
 	const struct function *function;
@@ -50,9 +50,9 @@ struct known {
 	void *real;
 };
 
-static struct known known[256];
+static struct code_cache_entry known[256];
 
-static struct known *place_of(const struct function *function,
+static struct code_cache_entry *place_of(const struct function *function,
 			      const void *caller)
 {
 	uintptr_t hash = ((uintptr_t)caller >> 1) ^ ((uintptr_t)function >> 3);
@@ -60,19 +60,19 @@ static struct known *place_of(const struct function *function,
 	return &known[(hash ^ hash >> 8) % 256];
 }
 
-static bool begin_use(struct known *place)
+static bool begin_use(struct code_cache_entry *place)
 {
 	return __atomic_exchange_n(&place->is_busy, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
-static void end_use(struct known *place)
+static void end_use(struct code_cache_entry *place)
 {
 	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
 }
 
 static void *recall(const struct function *function, const void *caller)
 {
-	struct known *place = place_of(function, caller);
+	struct code_cache_entry *place = place_of(function, caller);
 	void *real = NULL;
 
 	if (!begin_use(place))
@@ -87,7 +87,7 @@ static void *recall(const struct function *function, const void *caller)
 static void remember(const struct function *function, const void *caller,
 		     void *real, uint32_t closes)
 {
-	struct known *place = place_of(function, caller);
+	struct code_cache_entry *place = place_of(function, caller);
 
 	if (!begin_use(place))
 		return;
@@ -233,7 +233,7 @@ void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
 		   const void *caller)
 {
 	(void)b, (void)c;
-	track_caught(SHIM_CALLER_SP);
+	frame_exits_caught(SHIM_CALLER_SP);
 	if (landings_count > 0)
 		landings_caught(SHIM_CALLER_SP);
 	if (is_told())
@@ -307,7 +307,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 			     (int32_t)filter);
 	/* A part that the compiler has cut off has a table of its own. */
 	whole = start ? info_whole(start) : 0;
-	if (whole != start && walk_code(whole, &lsda) == whole && number >= 0)
+	if (whole != start && unwind_code(whole, &lsda) == whole && number >= 0)
 		number += lsda_count((const uint8_t *)lsda, whole);
 	RAISE(exception_clause, whole, number < 0 ? 0 : (uint32_t)number, type,
 	      object);
@@ -337,7 +337,7 @@ static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
 	uintptr_t end = 0;
 
 	if (get_gr && get_ip)
-		end = walk_end(get_ip(context), sp, get_register, context);
+		end = unwind_end(get_ip(context), sp, get_register, context);
 	return end > sp ? end : sp + FRAME_SIZE_MAX;
 }
 
@@ -353,7 +353,7 @@ static void land(_Unwind_Action actions,
 		return;
 	sp = get_cfa(context);
 	guard_unwound(sp);
-	track_unwound(sp, object, true);
+	frame_exits_unwound(sp, object, true);
 	if (plan_landed())
 		landings_begin(sp, find_end(context, sp));
 	RAISE(frames_unwound, sp);

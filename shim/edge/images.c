@@ -120,7 +120,7 @@ static bool is_free(const char *path, const void *caller)
 static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
-	       (coverage_is_on() || ahead_is_on() || plan_watches_images() ||
+	       (coverage_is_on() || prefetch_is_on() || plan_watches_images() ||
 		(events_counts.image_loading | events_counts.image_failed |
 		 events_counts.image_loaded));
 }
@@ -177,7 +177,7 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 	if (!real_dlopen)
 		edge_images_resolve();
 	if (flags & RTLD_DEEPBIND)
-		table_opens_deep();
+		hook_table_opens_deep();
 	image_opening(false);
 	if (!is_watched(path, flags))
 		return (void *)real_dlopen;
@@ -196,7 +196,7 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 	if (!real_dlmopen)
 		edge_images_resolve();
 	if (flags & RTLD_DEEPBIND)
-		table_opens_deep();
+		hook_table_opens_deep();
 	image_opening(false);
 	if (!is_watched(path, flags))
 		return (void *)real_dlmopen;
@@ -240,9 +240,9 @@ EDGE int dlclose(void *handle)
 	result = real_dlclose(handle);
 	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
 	code_closed();
-	known_closed();
+	code_cache_closed();
 	image_closing(0);
-	walk_closed();
+	unwind_closed();
 	image_raise_pending();
 	return result;
 }

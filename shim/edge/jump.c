@@ -55,7 +55,7 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 	hidden_jump_taken(buffer);
 	guard_jumped(arch_jump_sp(buffer));
 	sample_jumped();
-	track_jumped(arch_jump_sp(buffer));
+	frame_exits_jumped(arch_jump_sp(buffer));
 	landings_cut(arch_jump_sp(buffer));
 	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
 	real_jumpers[which](buffer, value);
@@ -134,7 +134,7 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 		a[i] = va_arg(arguments, long);
 	va_end(arguments);
 	sample_stack_created(context->uc_stack.ss_size);
-	track_stack_created(low, low + context->uc_stack.ss_size);
+	frame_exits_stack_created(low, low + context->uc_stack.ss_size);
 	RAISE(stack_created, low, low + context->uc_stack.ss_size);
 	real_makecontext(context, call, count, a[0], a[1], a[2], a[3], a[4],
 			 a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],

@@ -424,16 +424,16 @@ static bool is_ours(void)
 /* Leads all slots to where the doors lead. */
 static void pass_by(void)
 {
-	struct slots_function functions[SLOTS_FUNCTIONS] = { 0 };
+	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 #define PASS(result, name, parameters, arguments)                              \
-	functions[count++] = (struct slots_function){                          \
+	functions[count++] = (struct got_slots_function){                          \
 		#name, (void *)name, (void *)doors.name                        \
 	};
 	EACH(PASS)
 #undef PASS
-	slots_pass_by(SLOTS_LOCKS, functions, is_ours());
+	got_slots_pass_by(SLOTS_LOCKS, functions, is_ours());
 }
 
 static bool is_complete(void)

@@ -67,12 +67,12 @@ static long leave(uintptr_t from, uintptr_t to)
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
 		log_line("%s", "the program moves a thread pointer: while it is "
 			       "elsewhere no thread's calls are recorded");
-	calls_pause(true);
+	hooks_switch_pause(true);
 	r = set_pointer(to);
 	/* Of what is not noted the end will not be known. */
 	if (r < 0 && i >= 0) {
 		__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
-		calls_pause(false);
+		hooks_switch_pause(false);
 	}
 	return r;
 }
@@ -98,7 +98,7 @@ static long move(uintptr_t to)
 		return r;
 	}
 	__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
-	calls_pause(false);
+	hooks_switch_pause(false);
 	return r;
 }
 

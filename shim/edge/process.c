@@ -155,7 +155,7 @@ void edge_vfork_before(void)
  * where vfork returns to (entry.S). */
 long edge_vfork_after(long result)
 {
-	track_unwound(SHIM_CALLER_SP + 16, NULL, false);
+	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);
 	RAISE(tls_shared, 0);
 	return result < 0 ? edge_syscall_failed(result) : result;
 }

@@ -130,12 +130,12 @@ static int set_watched(int signal, const struct sigaction *action,
 
 	if (!action || hidden() == 0)
 		return real.sigaction(signal, action, before);
-	begun = resume_set_begin(&mask);
+	begun = syscall_restart_set_begin(&mask);
 	result = real.sigaction(signal, action, before);
 	if (result == 0)
-		resume_watch_handlers_of(signal);
+		syscall_restart_watch_handlers_of(signal);
 	if (begun)
-		resume_set_end(mask);
+		syscall_restart_set_end(mask);
 	return result;
 }
 
@@ -260,12 +260,12 @@ static handler set_caught_handler(int signal, handler call, int flags,
 						  alone); \
 		if (hidden() == 0) \
 			return real.name(signal_, call); \
-		begun = (alone) && resume_set_begin(&mask); \
+		begun = (alone) && syscall_restart_set_begin(&mask); \
 		before = real.name(signal_, call); \
 		if (before != SIG_ERR) \
-			resume_watch_handlers_of(signal_); \
+			syscall_restart_watch_handlers_of(signal_); \
 		if (begun) \
-			resume_set_end(mask); \
+			syscall_restart_set_end(mask); \
 		return before; \
 	}
 
@@ -332,12 +332,12 @@ int siginterrupt(int signal_, int flag)
 	if (hidden() == 0 || !real.siginterrupt)
 		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
 					   -1;
-	begun = resume_set_begin(&mask);
+	begun = syscall_restart_set_begin(&mask);
 	result = real.siginterrupt(signal_, flag);
 	if (result == 0)
-		resume_watch_handlers_of(signal_);
+		syscall_restart_watch_handlers_of(signal_);
 	if (begun)
-		resume_set_end(mask);
+		syscall_restart_set_end(mask);
 	return result;
 }
 
@@ -444,7 +444,7 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 /* Who waits for that signal alone gets it, and we have none any more. */
 static void wait_for(const sigset_t *set)
 {
-	if (set && trap_is_on() &&
+	if (set && sigtrap_is_on() &&
 	    *bits_of((sigset_t *)set) == hidden_bit(SIGTRAP))
 		coverage_give_up("the program waits for SIGTRAP");
 }

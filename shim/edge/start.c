@@ -69,7 +69,7 @@ void *edge_main_begins(void)
 	/* A constructor may have asked for it. */
 	coverage_look();
 	coverage_watch_loader();
-	ahead_look();
+	prefetch_look();
 	RAISE(runtime_initialized);
 	state_begin_main();
 	return program_main;
@@ -166,7 +166,7 @@ static void start(void)
 	edge_allocations_decide(false);
 	edge_locks_decide(false);
 	coverage_begin_at_start();
-	ahead_look();
+	prefetch_look();
 	image_raise_pending();
 	edge_asked_load();
 	edge_monitor_load();

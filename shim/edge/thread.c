@@ -216,7 +216,7 @@ _Unwind_Reason_Code edge_thread_personality(int version, _Unwind_Action actions,
 	(void)context;
 	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE)) {
 		stop();
-		track_ended();
+		frame_exits_ended();
 	}
 	return _URC_CONTINUE_UNWIND;
 }
@@ -342,7 +342,7 @@ static void ended(void *value)
 
 	if (round == 1) {
 		stop();
-		track_ended();
+		frame_exits_ended();
 		RAISE(thread_ended);
 	}
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
@@ -352,7 +352,7 @@ static void ended(void *value)
 		RAISE_TO(AUDIENCE_BUILTIN, thread_ended);
 	end();
 	if (thread_current && (thread_current->state & THREAD_OWN))
-		own_thread_ends(thread_current);
+		runtime_thread_ends(thread_current);
 }
 
 /* The value is stored in the thread itself for the first keys of a process,

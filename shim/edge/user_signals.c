@@ -9,7 +9,7 @@
 static uint64_t asked;		/* bit N: the signal N */
 static void (*establish_it)(int signal);
 
-void asked_load(void (*establish)(int signal))
+void user_signals_load(void (*establish)(int signal))
 {
 	establish_it = establish;
 	for (int signal = 1; signal < 64; signal++)

@@ -8,6 +8,6 @@
 #include <stdint.h>
 
 /* Has all of them caught, and each that comes later, by @establish. */
-void asked_load(void (*establish)(int signal));
+void user_signals_load(void (*establish)(int signal));
 
 #endif

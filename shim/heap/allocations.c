@@ -70,7 +70,7 @@ static void find_tick(void)
 	uint64_t length = 0;
 	const volatile uint64_t *found = shim_clock_coarse(&length);
 
-	blocks_set_clock(length);
+	heap_table_set_clock(length);
 	if (found)
 		tick = found;
 }
@@ -107,7 +107,7 @@ static bool is_wanted(size_t size)
 
 static inline bool add(struct shim_block *block, uint64_t *note)
 {
-	bool added = blocks_add(block, *note);
+	bool added = heap_table_add(block, *note);
 
 	if (added)
 		sampled_add(block->address);
@@ -119,7 +119,7 @@ static inline bool add(struct shim_block *block, uint64_t *note)
 
 static inline bool take(uintptr_t address, struct shim_block *block, uint64_t *note)
 {
-	if (!sampled_may_have(address) || !blocks_take(address, block, note)) {
+	if (!sampled_may_have(address) || !heap_table_take(address, block, note)) {
 		if (sampled_period == 0)
 			count(&counts.unknown);
 		return false;
@@ -361,7 +361,7 @@ void allocations_gives(void *pointer)
 {
 	enum mode now = get_mode();
 
-	blocks_fetch((uintptr_t)pointer);
+	heap_table_fetch((uintptr_t)pointer);
 	if (now == IGNORING || !is_the_programs())
 		return;
 	if (now == TELLING)
@@ -446,18 +446,18 @@ shim_profiler_enable_sampled_allocations(struct shim_profiler_handle *handle,
 	return result;
 }
 
-struct walk {
+struct unwind {
 	shim_block_callback callback;
 	void *client_data;
 };
 
 static int walk_blocks(void *argument)
 {
-	const struct walk *walk = argument;
+	const struct unwind *walk = argument;
 	uint64_t position = 0;
 	struct shim_block block;
 
-	while (blocks_next(&position, &block)) {
+	while (heap_table_next(&position, &block)) {
 		allocations_complete(&block);
 		if (walk->callback(&block, walk->client_data) != SHIM_OK)
 			return SHIM_S_FALSE;
@@ -468,7 +468,7 @@ static int walk_blocks(void *argument)
 enum shim_result shim_block_walk(shim_block_callback callback,
 				 void *client_data)
 {
-	struct walk walk = { callback, client_data };
+	struct unwind walk = { callback, client_data };
 
 	ENTRY_ASYNC();
 	if (!callback)

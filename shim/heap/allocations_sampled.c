@@ -16,7 +16,7 @@ static __thread uint64_t state;
 void sampled_start(uint64_t period, uint64_t seed)
 {
 	first_state = seed ? seed : shim_clock_read() ^ (uintptr_t)&seed << 20;
-	first_state = chance_next(&first_state);	/* not near that of others */
+	first_state = poisson_next(&first_state);	/* not near that of others */
 	sampled_period = period;
 }
 
@@ -27,7 +27,7 @@ static void start_thread(void)
 	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
 	uint64_t mixed = first_state + number * 0xd1342543de82ef95ull;
 
-	state = chance_next(&mixed) | 1;
+	state = poisson_next(&mixed) | 1;
 }
 
 bool sampled_is_due(size_t size)
@@ -36,7 +36,7 @@ bool sampled_is_due(size_t size)
 
 	if (is_first)
 		start_thread();
-	sampled_until = (int64_t)chance_gap(&state, sampled_period);
+	sampled_until = (int64_t)poisson_gap(&state, sampled_period);
 	if (!is_first)
 		return true;
 	sampled_until -= (int64_t)(size | (size == 0));
@@ -46,9 +46,9 @@ bool sampled_is_due(size_t size)
 void sampled_work_out_weight(struct shim_block *block)
 {
 	uint64_t mixed = block->serial ^ first_state;
-	struct chance_weight weight =
-		chance_weight(block->size | (block->size == 0), sampled_period,
-			      chance_next(&mixed));
+	struct poisson_weight weight =
+		poisson_weight(block->size | (block->size == 0), sampled_period,
+			      poisson_next(&mixed));
 
 	block->weight = weight.blocks;
 	block->weight_bytes = block->size ? weight.bytes : 0;

@@ -219,7 +219,7 @@ claim_slowly(unsigned begin, uintptr_t address)
 	return NULL;
 }
 
-bool blocks_add(struct shim_block *block, uint64_t note)
+bool heap_table_add(struct shim_block *block, uint64_t note)
 {
 	unsigned t = get_first();
 	struct entry *table = get_table(t), *entry = NULL;
@@ -270,7 +270,7 @@ find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
 
 /* Of many blocks all of this is out of the caches: it comes at the same time, with
  * what the allocator is going to look at. */
-void blocks_fetch(uintptr_t address)
+void heap_table_fetch(uintptr_t address)
 {
 	unsigned t = get_first();
 	struct entry *table = get_table(t);
@@ -280,7 +280,7 @@ void blocks_fetch(uintptr_t address)
 		__builtin_prefetch(&table[first_way(t, address)], 1);
 }
 
-bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note)
+bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note)
 {
 	unsigned t = get_first();
 	struct entry *table = get_table(t), *entry = NULL;
@@ -320,7 +320,7 @@ static bool copy_whole(struct entry *entry, struct shim_block *block)
 	       entry->serial == block->serial;
 }
 
-bool blocks_next(uint64_t *position, struct shim_block *block)
+bool heap_table_next(uint64_t *position, struct shim_block *block)
 {
 	uint64_t base = 0;
 
@@ -338,7 +338,7 @@ bool blocks_next(uint64_t *position, struct shim_block *block)
 	return false;
 }
 
-uint64_t blocks_room(void)
+uint64_t heap_table_room(void)
 {
 	uint64_t room = 0;
 
@@ -347,7 +347,7 @@ uint64_t blocks_room(void)
 	return room;
 }
 
-void blocks_set_clock(uint64_t tick)
+void heap_table_set_clock(uint64_t tick)
 {
 	clock_shift = tick < 2 ? 0 : 62 - (unsigned)__builtin_clzll(tick);
 }

@@ -15,24 +15,24 @@
 
 /* Puts @block in; block->note becomes the address of its word, with *@note in it.
  * False: no memory, and it is as it was. */
-bool blocks_add(struct shim_block *block, uint64_t note);
+bool heap_table_add(struct shim_block *block, uint64_t note);
 
 /* Soon there is going to be a question about @address, which is about to go back to
  * the allocator. */
-void blocks_fetch(uintptr_t address);
+void heap_table_fetch(uintptr_t address);
 
 /* Takes the block at @address out; false: it is not there.  block->note is NULL,
  * *@note is what it was. */
-bool blocks_take(uintptr_t address, struct shim_block *block, uint64_t *note);
+bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note);
 
 /* The one after *@position, which is 0 at first; false: there is none. */
-bool blocks_next(uint64_t *position, struct shim_block *block);
+bool heap_table_next(uint64_t *position, struct shim_block *block);
 
 /* How many there may be before more memory is needed. */
-uint64_t blocks_room(void);
+uint64_t heap_table_room(void);
 
 /* How long the ticks of the coarse clock are: blocks' clocks are kept by halves of
  * them or less.  Before there are any. */
-void blocks_set_clock(uint64_t tick);
+void heap_table_set_clock(uint64_t tick);
 
 #endif

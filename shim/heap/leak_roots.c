@@ -14,8 +14,8 @@
 
 #include <shim/banned.h>
 
-#define REGIONS_SIZE (REACH_REGIONS_MAX * sizeof(struct reach_region))
-#define THREADS_SIZE (REACH_THREADS_MAX * sizeof(struct reach_thread))
+#define REGIONS_SIZE (REACH_REGIONS_MAX * sizeof(struct leak_roots_region))
+#define THREADS_SIZE (REACH_THREADS_MAX * sizeof(struct leak_roots_thread))
 #define RED_ZONE     128u
 #define THREAD_SIZE  4096u	/* what lies above the address of its data */
 
@@ -31,7 +31,7 @@ static bool is_ours(const struct image_entry *image)
 
 /* Where the memory of an object ends that has more of it than its file; and how
  * much it has for each thread. */
-static void read_segments(struct reach_roots *roots,
+static void read_segments(struct leak_roots *roots,
 			  const struct image_entry *image)
 {
 	Elf64_Ehdr elf;
@@ -56,7 +56,7 @@ static void read_segments(struct reach_roots *roots,
 
 /* In memory that has no name what follows an object's is the rest of its data, and
  * there anything may follow. */
-static void add_data(struct reach_roots *roots, struct reach_region *region,
+static void add_data(struct leak_roots *roots, struct leak_roots_region *region,
 		     const struct map *map)
 {
 	const struct image_entry *image;
@@ -79,14 +79,14 @@ static void add_data(struct reach_roots *roots, struct reach_region *region,
 
 static bool add_region(const struct map *map, void *argument)
 {
-	struct reach_roots *roots = argument;
-	struct reach_region *region = &roots->regions[roots->region_count];
+	struct leak_roots *roots = argument;
+	struct leak_roots_region *region = &roots->regions[roots->region_count];
 
 	if (!map->readable)
 		return true;
 	if (roots->region_count == REACH_REGIONS_MAX)
 		return false;
-	*region = (struct reach_region){
+	*region = (struct leak_roots_region){
 		.low = map->start,
 		.high = map->end,
 		.writable = map->writable,
@@ -107,7 +107,7 @@ static int read_regions(void *argument)
 /* --- threads --- */
 
 /* "NUMBER ARGUMENT... SP PC", "-1 SP PC" or "running". */
-static void parse_thread(const char *text, struct reach_thread *thread)
+static void parse_thread(const char *text, struct leak_roots_thread *thread)
 {
 	const char *at = text;
 	unsigned arguments = 6;
@@ -132,9 +132,9 @@ static void parse_thread(const char *text, struct reach_thread *thread)
 	}
 }
 
-static void add_thread(struct reach_roots *roots, const char *tid)
+static void add_thread(struct leak_roots *roots, const char *tid)
 {
-	struct reach_thread *thread = &roots->threads[roots->thread_count];
+	struct leak_roots_thread *thread = &roots->threads[roots->thread_count];
 	struct text path;
 	static char name[64], text[256];
 	long size = -1;
@@ -165,7 +165,7 @@ struct name {
 	char text[];
 };
 
-static void read_threads(struct reach_roots *roots)
+static void read_threads(struct leak_roots *roots)
 {
 	static char names[4096] __attribute__((aligned(8)));
 	int fd = sys_open("/proc/self/task",
@@ -189,7 +189,7 @@ static void read_threads(struct reach_roots *roots)
 
 static bool add_thread_data(struct thread *thread, void *argument)
 {
-	struct reach_roots *roots = argument;
+	struct leak_roots *roots = argument;
 
 	for (unsigned i = 0; i < roots->thread_count; i++)
 		if (roots->threads[i].tid == thread->tid) {
@@ -199,7 +199,7 @@ static bool add_thread_data(struct thread *thread, void *argument)
 	/* Libc keeps the stacks of threads that have gone, with what it has for
 	 * them, for the next ones. */
 	if (roots->thread_count < REACH_THREADS_MAX && thread != thread_current)
-		roots->threads[roots->thread_count++] = (struct reach_thread){
+		roots->threads[roots->thread_count++] = (struct leak_roots_thread){
 			.data = thread->pthread,
 			.is_gone = true,
 		};
@@ -208,12 +208,12 @@ static bool add_thread_data(struct thread *thread, void *argument)
 
 /* --- */
 
-int reach_roots_find(struct reach_roots *roots)
+int leak_roots_find(struct leak_roots *roots)
 {
 	void *memory;
 	int r;
 
-	*roots = (struct reach_roots){ .regions = NULL };
+	*roots = (struct leak_roots){ .regions = NULL };
 	r = sys_map(REGIONS_SIZE, &memory);
 	if (r < 0)
 		return r;
@@ -230,11 +230,11 @@ int reach_roots_find(struct reach_roots *roots)
 	if (r == 0 && roots->region_count == REACH_REGIONS_MAX)
 		r = -ENOMEM;
 	if (r < 0)
-		reach_roots_free(roots);
+		leak_roots_free(roots);
 	return r;
 }
 
-void reach_roots_free(struct reach_roots *roots)
+void leak_roots_free(struct leak_roots *roots)
 {
 	sys_unmap(roots->regions, REGIONS_SIZE);
 	if (roots->threads)
@@ -242,7 +242,7 @@ void reach_roots_free(struct reach_roots *roots)
 }
 
 /* The last region that begins at or below @address, or NULL. */
-static const struct reach_region *region_of(const struct reach_roots *roots,
+static const struct leak_roots_region *region_of(const struct leak_roots *roots,
 					    uintptr_t address)
 {
 	unsigned low = 0, high = roots->region_count;
@@ -261,7 +261,7 @@ static const struct reach_region *region_of(const struct reach_roots *roots,
 /* --- */
 
 struct scan {
-	const struct reach_roots *roots;
+	const struct leak_roots *roots;
 	bool (*scan)(uintptr_t low, uintptr_t high, void *argument);
 	void *argument;
 };
@@ -270,7 +270,7 @@ struct scan {
 static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 			bool is_first)
 {
-	const struct reach_region *region = region_of(scan->roots, data);
+	const struct leak_roots_region *region = region_of(scan->roots, data);
 	uintptr_t low, high;
 
 	if (region && data < region->high) {
@@ -294,7 +294,7 @@ static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 
 static bool scan_gone(const struct scan *scan, uintptr_t data)
 {
-	const struct reach_region *region = region_of(scan->roots, data);
+	const struct leak_roots_region *region = region_of(scan->roots, data);
 
 	if (!region || data >= region->high)
 		return true;
@@ -305,10 +305,10 @@ static bool scan_gone(const struct scan *scan, uintptr_t data)
 
 static bool scan_others(const struct scan *scan)
 {
-	const struct reach_roots *roots = scan->roots;
+	const struct leak_roots *roots = scan->roots;
 
 	for (unsigned i = 0; i < roots->thread_count; i++) {
-		const struct reach_thread *thread = &roots->threads[i];
+		const struct leak_roots_thread *thread = &roots->threads[i];
 		bool is_first = thread->tid == (uint32_t)sys_getpid();
 		uintptr_t sp = thread->sp < RED_ZONE ? 0 :
 						       thread->sp - RED_ZONE;
@@ -334,7 +334,7 @@ static bool scan_others(const struct scan *scan)
 	return true;
 }
 
-bool reach_roots_each(const struct reach_roots *roots, uintptr_t sp,
+bool leak_roots_each(const struct leak_roots *roots, uintptr_t sp,
 		      bool (*each)(uintptr_t low, uintptr_t high,
 				   void *argument),
 		      void *argument)
@@ -351,11 +351,11 @@ bool reach_roots_each(const struct reach_roots *roots, uintptr_t sp,
 	       scan_others(&scan);
 }
 
-bool reach_is_readable(const struct reach_roots *roots, uintptr_t low,
+bool leak_is_readable(const struct leak_roots *roots, uintptr_t low,
 		       uintptr_t high)
 {
-	const struct reach_region *region = region_of(roots, low);
-	const struct reach_region *end = roots->regions + roots->region_count;
+	const struct leak_roots_region *region = region_of(roots, low);
+	const struct leak_roots_region *end = roots->regions + roots->region_count;
 
 	for (; region && region < end && region->low <= low; region++) {
 		if (region->is_file)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct reach_region {
+struct leak_roots_region {
 	uintptr_t low, high;
 	bool writable;
 	bool is_data;		/* of a loaded object that is not ours */
@@ -16,7 +16,7 @@ struct reach_region {
 	bool is_file;		/* which may become shorter at any time */
 };
 
-struct reach_thread {
+struct leak_roots_thread {
 	uint32_t tid;
 	bool is_gone;
 	uintptr_t data;		/* what libc and the program keep for it is below,
@@ -28,30 +28,30 @@ struct reach_thread {
 #define REACH_REGIONS_MAX 65536
 #define REACH_THREADS_MAX 4096
 
-struct reach_roots {
-	struct reach_region *regions;	/* readable ones, by address */
+struct leak_roots {
+	struct leak_roots_region *regions;	/* readable ones, by address */
 	unsigned region_count;
 	uintptr_t data_end;	/* of the object that the last one is of, or 0 */
 	uintptr_t first_thread_size;	/* of what the first thread's data takes */
-	struct reach_thread *threads;	/* all but the calling one, and some that
+	struct leak_roots_thread *threads;	/* all but the calling one, and some that
 					 * have gone */
 	bool is_alone;			/* the calling thread */
 	unsigned thread_count;
 };
 
 /* Looks at what there is.  0 or -errno; then nothing is left behind. */
-int reach_roots_find(struct reach_roots *roots);
-void reach_roots_free(struct reach_roots *roots);
+int leak_roots_find(struct leak_roots *roots);
+void leak_roots_free(struct leak_roots *roots);
 
 /* Calls scan(low, high) for each root, until it returns false; @sp is where the
  * calling thread's stack begins to count. */
-bool reach_roots_each(const struct reach_roots *roots, uintptr_t sp,
+bool leak_roots_each(const struct leak_roots *roots, uintptr_t sp,
 		      bool (*scan)(uintptr_t low, uintptr_t high,
 				   void *argument),
 		      void *argument);
 
 /* Whether all of it could be read when the roots were found, and still can. */
-bool reach_is_readable(const struct reach_roots *roots, uintptr_t low,
+bool leak_is_readable(const struct leak_roots *roots, uintptr_t low,
 		       uintptr_t high);
 
 #endif

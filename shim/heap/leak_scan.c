@@ -17,7 +17,7 @@
 struct found {
 	uintptr_t address;
 	uint64_t size;
-	uint64_t position;	/* for blocks_next */
+	uint64_t position;	/* for heap_table_next */
 };
 
 /* Words are copied here before they are looked at, if other threads may take their
@@ -32,7 +32,7 @@ struct search {
 	uint64_t *piece;
 	uint64_t count, room, waiting_count;
 	uintptr_t low, high;	/* all blocks are in here */
-	struct reach_roots roots;
+	struct leak_roots roots;
 	uint64_t end_ns;
 	uint64_t looked_at;	/* bytes since the last look at the clock */
 	uint64_t self;		/* the lost block that others are reached from */
@@ -52,7 +52,7 @@ static size_t align(size_t size)
 /* For as many as there could be; what is not used is not there. */
 static int make_room(struct search *search)
 {
-	uint64_t room = blocks_room();
+	uint64_t room = heap_table_room();
 	char *at;
 	int r;
 
@@ -80,7 +80,7 @@ static void collect(struct search *search)
 	struct shim_block block;
 
 	while (search->count < search->room &&
-	       blocks_next(&position, &block))
+	       heap_table_next(&position, &block))
 		search->blocks[search->count++] = (struct found){
 			block.address, block.size, position - 1
 		};
@@ -185,7 +185,7 @@ static bool look_into(struct search *search, uintptr_t low, size_t size)
 	const uintptr_t *words = (const uintptr_t *)low;
 
 	if (!search->is_alone ||
-	    !reach_is_readable(&search->roots, low, low + size)) {
+	    !leak_is_readable(&search->roots, low, low + size)) {
 		if (sys_peek(words, search->piece, size) < 0)
 			return false;
 		words = search->piece;
@@ -301,7 +301,7 @@ static int tell(void *argument)
 		uint64_t position = found->position;
 		struct shim_block block;
 
-		if (!blocks_next(&position, &block) ||
+		if (!heap_table_next(&position, &block) ||
 		    block.address != found->address ||
 		    position != found->position + 1)
 			continue;
@@ -325,14 +325,14 @@ APART static enum shim_result look(struct search *search, uint64_t limit_ns)
 	r = make_room(search);
 	if (r < 0)
 		return SHIM_E_OUTOFMEMORY;
-	r = reach_roots_find(&search->roots);
+	r = leak_roots_find(&search->roots);
 	if (r < 0)
 		return r == -ENOMEM ? SHIM_E_OUTOFMEMORY : SHIM_E_FAIL;
 	search->is_alone = search->roots.is_alone;
 	collect(search);
 	sort(search);
 	search->mark = SHIM_REACH_REACHED;
-	if (reach_roots_each(&search->roots,
+	if (leak_roots_each(&search->roots,
 			     (uintptr_t)__builtin_frame_address(0), scan,
 			     search) &&
 	    scan_mappings(search) && follow(search) && follow_lost(search))
@@ -363,7 +363,7 @@ enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
 		result = (enum shim_result)events_run("of shim_heap_find_leaks",
 						      tell, &telling);
 	if (search.roots.regions)
-		reach_roots_free(&search.roots);
+		leak_roots_free(&search.roots);
 	if (search.memory)
 		sys_unmap(search.memory, search.size);
 	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);

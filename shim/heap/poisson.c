@@ -4,7 +4,7 @@
 
 typedef unsigned __int128 wide;
 
-uint64_t chance_next(uint64_t *state)
+uint64_t poisson_next(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
 
@@ -32,9 +32,9 @@ static uint64_t log2_32(uint64_t x)
 	return log;
 }
 
-uint64_t chance_gap(uint64_t *state, uint64_t period)
+uint64_t poisson_gap(uint64_t *state, uint64_t period)
 {
-	uint64_t log = (64ull << 32) - log2_32(chance_next(state) | 1);
+	uint64_t log = (64ull << 32) - log2_32(poisson_next(state) | 1);
 	wide gap = (wide)log * LN2_63 >> 55;	/* times 2^40 */
 
 	return (uint64_t)(gap * period >> 40) + 1;
@@ -86,7 +86,7 @@ static uint64_t probability_62(uint64_t size, uint64_t period)
 	return ONE - missed;
 }
 
-struct chance_weight chance_weight(uint64_t size, uint64_t period,
+struct poisson_weight poisson_weight(uint64_t size, uint64_t period,
 				   uint64_t dice)
 {
 	uint64_t probability = probability_62(size, period);
@@ -94,11 +94,11 @@ struct chance_weight chance_weight(uint64_t size, uint64_t period,
 	wide weight;		/* times 2^32 */
 
 	if (probability == 0)	/* nobody finds those */
-		return (struct chance_weight){ period, period };
+		return (struct poisson_weight){ period, period };
 	zeros = (unsigned)__builtin_clzll(probability);
 	weight = UINT64_MAX / (probability << zeros >> 32) + 1;
 	weight = weight << zeros >> 2;
-	return (struct chance_weight){
+	return (struct poisson_weight){
 		(uint64_t)((weight + (uint32_t)dice) >> 32),
 		(uint64_t)((weight * size + (1u << 31)) >> 32),
 	};

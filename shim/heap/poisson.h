@@ -13,18 +13,18 @@
 #include <stdint.h>
 
 /* The next number; @state may begin with any, and never comes to an end. */
-uint64_t chance_next(uint64_t *state);
+uint64_t poisson_next(uint64_t *state);
 
 /* How many bytes go by until the next is looked at. */
-uint64_t chance_gap(uint64_t *state, uint64_t period);
+uint64_t poisson_gap(uint64_t *state, uint64_t period);
 
 /* What a found block of @size stands for. */
-struct chance_weight {
+struct poisson_weight {
 	uint64_t blocks;	/* rounded up or down by @dice, any number, so that the
 				 * mean is right */
 	uint64_t bytes;
 };
-struct chance_weight chance_weight(uint64_t size, uint64_t period,
+struct poisson_weight poisson_weight(uint64_t size, uint64_t period,
 				   uint64_t dice);
 
 #endif

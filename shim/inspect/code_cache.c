@@ -7,31 +7,31 @@
 #define BLOCK_SIZE (64u << 10)
 #define ROOM_FIRST 1024u
 
-uint32_t known_current_age = 1;
-const struct known *known_fronts[2][KNOWN_FRONT_SIZE];
+uint32_t code_cache_current_age = 1;
+const struct code_cache_entry *code_cache_fronts[2][KNOWN_FRONT_SIZE];
 
-void known_closed(void)
+void code_cache_closed(void)
 {
-	const struct known **front = known_fronts[0];
+	const struct code_cache_entry **front = code_cache_fronts[0];
 
-	__atomic_add_fetch(&known_current_age, 1, __ATOMIC_SEQ_CST);
-	for (size_t i = 0; i < sizeof(known_fronts) / sizeof(*front); i++)
+	__atomic_add_fetch(&code_cache_current_age, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < sizeof(code_cache_fronts) / sizeof(*front); i++)
 		if (__atomic_load_n(&front[i], __ATOMIC_SEQ_CST))
 			__atomic_store_n(&front[i], NULL, __ATOMIC_SEQ_CST);
 }
 
 /* Whoever closes an object meanwhile finds it there, or is seen here. */
-void known_put_in_front(enum known_front front, const struct known *entry)
+void code_cache_put_in_front(enum code_cache_front front, const struct code_cache_entry *entry)
 {
-	const struct known **place =
-		&known_fronts[front][known_front_place(entry->address)];
+	const struct code_cache_entry **place =
+		&code_cache_fronts[front][code_cache_front_place(entry->address)];
 
 	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
-	if (entry->age != __atomic_load_n(&known_current_age, __ATOMIC_SEQ_CST))
+	if (entry->age != __atomic_load_n(&code_cache_current_age, __ATOMIC_SEQ_CST))
 		__atomic_store_n(place, NULL, __ATOMIC_SEQ_CST);
 }
 
-void *known_allocate(size_t size)
+void *code_cache_allocate(size_t size)
 {
 	static char *block;
 	static size_t left;
@@ -53,32 +53,32 @@ void *known_allocate(size_t size)
 }
 
 /* Where what is about the same lies, or would. */
-static struct known **find_place(struct known_slots *in,
-				 const struct known *entry)
+static struct code_cache_entry **find_place(struct code_cache_slots *in,
+				 const struct code_cache_entry *entry)
 {
-	for (uint32_t i = known_start(entry->address, entry->site);; i++) {
-		struct known **place = &in->entries[i & in->mask];
+	for (uint32_t i = code_cache_start(entry->address, entry->site);; i++) {
+		struct code_cache_entry **place = &in->entries[i & in->mask];
 
-		if (!*place || known_is(*place, entry->address,
+		if (!*place || code_cache_is(*place, entry->address,
 					entry->function, entry->site))
 			return place;
 	}
 }
 
 /* A reader may still be in the old slots, which therefore stay. */
-static bool make_room(struct known_table *table)
+static bool make_room(struct code_cache *table)
 {
-	struct known_slots *slots = table->slots, *larger;
+	struct code_cache_slots *slots = table->slots, *larger;
 	uint32_t room = slots ? (slots->mask + 1) * 2 : ROOM_FIRST;
 
 	if (slots && slots->used * 2 <= slots->mask)
 		return true;
-	larger = known_allocate(sizeof(*larger) + room * sizeof(void *));
+	larger = code_cache_allocate(sizeof(*larger) + room * sizeof(void *));
 	if (!larger)
 		return false;
 	larger->mask = room - 1;
 	for (uint32_t i = 0; slots && i <= slots->mask; i++) {
-		struct known *old = slots->entries[i];
+		struct code_cache_entry *old = slots->entries[i];
 
 		if (!old)
 			continue;
@@ -90,7 +90,7 @@ static bool make_room(struct known_table *table)
 }
 
 /* But for the age. */
-static bool is_equal(const struct known *a, const struct known *b)
+static bool is_equal(const struct code_cache_entry *a, const struct code_cache_entry *b)
 {
 	const unsigned char *x = (const void *)(a + 1), *y = (const void *)(b + 1);
 
@@ -102,9 +102,9 @@ static bool is_equal(const struct known *a, const struct known *b)
 	return true;
 }
 
-bool known_publish(struct known_table *table, struct known *entry)
+bool code_cache_publish(struct code_cache *table, struct code_cache_entry *entry)
 {
-	struct known **place;
+	struct code_cache_entry **place;
 
 	if (!make_room(table))
 		return false;
@@ -115,20 +115,20 @@ bool known_publish(struct known_table *table, struct known *entry)
 	return true;
 }
 
-const struct known *known_keep(struct known_table *table,
-			       const struct known *draft)
+const struct code_cache_entry *code_cache_keep(struct code_cache *table,
+			       const struct code_cache_entry *draft)
 {
-	struct known *old = table->slots ? *find_place(table->slots, draft) :
+	struct code_cache_entry *old = table->slots ? *find_place(table->slots, draft) :
 					   NULL;
-	struct known *kept;
+	struct code_cache_entry *kept;
 
 	if (old && is_equal(old, draft)) {
 		__atomic_store_n(&old->age, draft->age, __ATOMIC_RELEASE);
 		return old;
 	}
-	kept = known_allocate(draft->size);
+	kept = code_cache_allocate(draft->size);
 	if (!kept)
 		return NULL;
 	__builtin_memcpy(kept, draft, draft->size);
-	return known_publish(table, kept) ? kept : NULL;
+	return code_cache_publish(table, kept) ? kept : NULL;
 }

@@ -12,37 +12,37 @@
 #include <stdint.h>
 
 /* Begins every entry. */
-struct known {
+struct code_cache_entry {
 	uintptr_t address, function; /* what it is about ... */
 	uintptr_t site;		     /* ... and 0: wherever that is called from */
 	uint32_t age;		     /* 0: it is to be found out again */
 	uint32_t size;		     /* of all of the entry, in bytes */
 };
 
-struct known_slots {
+struct code_cache_slots {
 	uint32_t mask, used;
-	struct known *entries[]; /* each store publishes one */
+	struct code_cache_entry *entries[]; /* each store publishes one */
 };
 
-struct known_table {
-	struct known_slots *slots;
+struct code_cache {
+	struct code_cache_slots *slots;
 };
 
 /* Entries of another age may be about code that has gone.  They stay, because
  * somebody may be reading them. */
-extern uint32_t known_current_age;
+extern uint32_t code_cache_current_age;
 
-static inline uint32_t known_age(void)
+static inline uint32_t code_cache_age(void)
 {
-	return __atomic_load_n(&known_current_age, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&code_cache_current_age, __ATOMIC_ACQUIRE);
 }
 
-static inline uint32_t known_start(uintptr_t address, uintptr_t site)
+static inline uint32_t code_cache_start(uintptr_t address, uintptr_t site)
 {
 	return (uint32_t)((address ^ site << 20) * 0x61c88647u >> 24);
 }
 
-static inline bool known_is(const struct known *entry, uintptr_t address,
+static inline bool code_cache_is(const struct code_cache_entry *entry, uintptr_t address,
 			    uintptr_t function, uintptr_t site)
 {
 	return entry->address == address && entry->function == function &&
@@ -50,25 +50,25 @@ static inline bool known_is(const struct known *entry, uintptr_t address,
 }
 
 /* NULL: nothing is known that is still true. */
-static inline const struct known *known_find(const struct known_table *table,
+static inline const struct code_cache_entry *code_cache_find(const struct code_cache *table,
 					     uintptr_t address,
 					     uintptr_t function, uintptr_t site)
 {
-	struct known_slots *in =
+	struct code_cache_slots *in =
 		__atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
-	const struct known *at;
+	const struct code_cache_entry *at;
 
 	if (!in)
 		return NULL;
-	for (uint32_t i = known_start(address, site);; i++) {
+	for (uint32_t i = code_cache_start(address, site);; i++) {
 		at = __atomic_load_n(&in->entries[i & in->mask],
 				     __ATOMIC_ACQUIRE);
 		if (!at)
 			return NULL;
-		if (known_is(at, address, function, site))
+		if (code_cache_is(at, address, function, site))
 			break;
 	}
-	return __atomic_load_n(&at->age, __ATOMIC_ACQUIRE) == known_age() ?
+	return __atomic_load_n(&at->age, __ATOMIC_ACQUIRE) == code_cache_age() ?
 		       at :
 		       NULL;
 }
@@ -78,34 +78,34 @@ static inline const struct known *known_find(const struct known_table *table,
  * often opened and closed many times: an entry that says the same becomes valid
  * again.  Returns the entry, or NULL without memory.  State lock held.
  */
-const struct known *known_keep(struct known_table *table,
-			       const struct known *draft);
+const struct code_cache_entry *code_cache_keep(struct code_cache *table,
+			       const struct code_cache_entry *draft);
 
 /* Makes @entry, which stays, what is known.  False: no memory.  State lock held. */
-bool known_publish(struct known_table *table, struct known *entry);
+bool code_cache_publish(struct code_cache *table, struct code_cache_entry *entry);
 
 /* Some of them are wanted at each call: they have one place each, which entry.S
  * knows, too, and lose it to others. */
 #define KNOWN_FRONT_SIZE (1u << (32 - LAYOUT_FRONT_SHIFT))
 
-enum known_front { KNOWN_ENTERS, KNOWN_LEAVES };
+enum code_cache_front { KNOWN_ENTERS, KNOWN_LEAVES };
 
-extern const struct known *known_fronts[2][KNOWN_FRONT_SIZE]
+extern const struct code_cache_entry *code_cache_fronts[2][KNOWN_FRONT_SIZE]
 	__attribute__((visibility("hidden")));
 
-static inline uint32_t known_front_place(uintptr_t address)
+static inline uint32_t code_cache_front_place(uintptr_t address)
 {
 	return (uint32_t)address * (uint32_t)LAYOUT_FRONT_FACTOR >>
 	       LAYOUT_FRONT_SHIFT;
 }
 
 /* NULL: it may be known all the same. */
-static inline const struct known *
-known_find_in_front(enum known_front front, uintptr_t address,
+static inline const struct code_cache_entry *
+code_cache_find_in_front(enum code_cache_front front, uintptr_t address,
 		    uintptr_t function)
 {
-	const struct known *at = __atomic_load_n(
-		&known_fronts[front][known_front_place(address)],
+	const struct code_cache_entry *at = __atomic_load_n(
+		&code_cache_fronts[front][code_cache_front_place(address)],
 		__ATOMIC_ACQUIRE);
 
 	return at && at->address == address && at->function == function ? at :
@@ -113,21 +113,21 @@ known_find_in_front(enum known_front front, uintptr_t address,
 }
 
 /* Puts @entry, which is kept, there.  State lock held. */
-void known_put_in_front(enum known_front front, const struct known *entry);
+void code_cache_put_in_front(enum code_cache_front front, const struct code_cache_entry *entry);
 
 /* How many entries there are. */
-static inline uint32_t known_count(const struct known_table *table)
+static inline uint32_t code_cache_count(const struct code_cache *table)
 {
-	const struct known_slots *slots =
+	const struct code_cache_slots *slots =
 		__atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
 
 	return slots ? __atomic_load_n(&slots->used, __ATOMIC_RELAXED) : 0;
 }
 
 /* Memory that is never given back, or NULL.  State lock held. */
-void *known_allocate(size_t size);
+void *code_cache_allocate(size_t size);
 
 /* The program has closed an object: its addresses may be used again. */
-void known_closed(void);
+void code_cache_closed(void);
 
 #endif

@@ -13,12 +13,12 @@
 
 static bool is_on;
 
-bool ahead_is_on(void)
+bool prefetch_is_on(void)
 {
 	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
 }
 
-void ahead_enable(void)
+void prefetch_enable(void)
 {
 	symbols_enable();
 	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
@@ -27,7 +27,7 @@ void ahead_enable(void)
 enum shim_result shim_values_enable(void)
 {
 	ENTRY_INIT();
-	ahead_enable();
+	prefetch_enable();
 	return SHIM_OK;
 }
 
@@ -47,12 +47,12 @@ static void open(const struct image_entry *image)
 	helper_ask(HELPER_OPEN_IMAGE, &question, NULL, take_nothing, NULL);
 }
 
-void ahead_look(void)
+void prefetch_look(void)
 {
 	struct image_entry *const *images;
 	uint32_t count;
 
-	if (!ahead_is_on())
+	if (!prefetch_is_on())
 		return;
 	image_pin();
 	count = image_list(&images);

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 /* From now on: shim_values_enable. */
-void ahead_enable(void);
-bool ahead_is_on(void);
+void prefetch_enable(void);
+bool prefetch_is_on(void);
 
 /* Opens that of the images with hooks that came since.  Takes what helper_ask
  * does, and the state lock, which must not be held. */
-void ahead_look(void);
+void prefetch_look(void);
 
 #endif

@@ -277,7 +277,7 @@ static void note_refusal(int error)
 static int work_apart(void *job)
 {
 	bool before = thread_ours_begins();
-	int result = 0, r = apart_call(work, job, stack_top, SIGNAL_STACK_SIZE,
+	int result = 0, r = isolated_call(work, job, stack_top, SIGNAL_STACK_SIZE,
 				       &result);
 
 	thread_ours_ends(before);

@@ -348,7 +348,7 @@ enum shim_result shim_function_find(const void *address,
 	r = function_at(address, function);
 	if (r == SHIM_OK || r == SHIM_E_DATAINCOMPLETE)
 		return r;
-	start = walk_code((uintptr_t)address, NULL);
+	start = unwind_code((uintptr_t)address, NULL);
 	if (start == 0)
 		return SHIM_E_FAIL;
 	*function = start;

@@ -183,7 +183,7 @@ static int run(int *result)
 }
 #endif
 
-int apart_call(int (*call)(void *argument), void *argument, void *stack,
+int isolated_call(int (*call)(void *argument), void *argument, void *stack,
 	       size_t size, int *result)
 {
 	work.call = call;

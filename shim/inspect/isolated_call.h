@@ -18,7 +18,7 @@
  * is half changed, and its memory is lost; another -errno if no process can be
  * made.
  */
-int apart_call(int (*call)(void *argument), void *argument, void *stack,
+int isolated_call(int (*call)(void *argument), void *argument, void *stack,
 	       size_t size, int *result);
 
 #endif

@@ -12,13 +12,13 @@
 #define STACK_MAX 8
 
 struct locals {
-	struct known known;
+	struct code_cache_entry known;
 	enum shim_result result;
 	uintptr_t start, end, bias; /* of its image */
 	struct variables variables; /* ... and what lies behind it */
 };
 
-static struct known_table table;
+static struct code_cache table;
 
 /* --- making one --- */
 
@@ -38,11 +38,11 @@ static int keep(void *argument)
 	size_t more = job->variables ?
 			      job->variables->size - sizeof(*job->variables) :
 			      0;
-	struct locals *locals = known_allocate(sizeof(*locals) + more);
+	struct locals *locals = code_cache_allocate(sizeof(*locals) + more);
 
 	if (!locals)
 		return -1;
-	locals->known = (struct known){
+	locals->known = (struct code_cache_entry){
 		.address = job->frame->return_address,
 		.function = job->frame->function,
 		.age = job->age,
@@ -55,7 +55,7 @@ static int keep(void *argument)
 	if (job->variables)
 		__builtin_memcpy(&locals->variables, job->variables,
 				 job->variables->size);
-	if (!known_publish(&table, &locals->known))
+	if (!code_cache_publish(&table, &locals->known))
 		return -1;
 	job->made = locals;
 	return 0;
@@ -75,7 +75,7 @@ static enum shim_result make(const struct arch_frame *frame,
 {
 	struct job job = {
 		.frame = frame,
-		.age = known_age(),
+		.age = code_cache_age(),
 		.result = SHIM_E_FUNCTION_NOT_IL,
 	};
 	enum shim_result r;
@@ -99,7 +99,7 @@ static enum shim_result make(const struct arch_frame *frame,
 enum shim_result locals_find(const struct arch_frame *frame,
 			     const struct locals **locals)
 {
-	*locals = (const void *)known_find(&table, frame->return_address,
+	*locals = (const void *)code_cache_find(&table, frame->return_address,
 					   frame->function, 0);
 	return *locals ? (*locals)->result : make(frame, locals);
 }
@@ -111,7 +111,7 @@ const struct variables *locals_variables(const struct locals *locals)
 
 /* --- following one --- */
 
-struct walk {
+struct unwind {
 	const struct thread *self;
 	const struct arch_frame *frame;
 	const struct locals *locals;
@@ -123,7 +123,7 @@ struct walk {
 	bool has_failed;
 };
 
-static uint64_t pop(struct walk *walk)
+static uint64_t pop(struct unwind *walk)
 {
 	if (walk->count == 0) {
 		walk->has_failed = true;
@@ -132,7 +132,7 @@ static uint64_t pop(struct walk *walk)
 	return walk->numbers[--walk->count];
 }
 
-static void push(struct walk *walk, uint64_t number)
+static void push(struct unwind *walk, uint64_t number)
 {
 	if (walk->count == STACK_MAX)
 		walk->has_failed = true;
@@ -156,7 +156,7 @@ static void copy(unsigned char *to, const unsigned char *from, size_t size)
 }
 
 /* Below the stack pointer nothing is anybody's any more. */
-static bool is_on_stack(const struct walk *walk, uintptr_t address, size_t size)
+static bool is_on_stack(const struct unwind *walk, uintptr_t address, size_t size)
 {
 	uintptr_t sp = ARCH_FRAME_CFA(walk->frame);
 	const struct thread *self = walk->self;
@@ -166,13 +166,13 @@ static bool is_on_stack(const struct walk *walk, uintptr_t address, size_t size)
 	       size <= self->stack_high - address;
 }
 
-static bool is_in_image(const struct walk *walk, uintptr_t address, size_t size)
+static bool is_in_image(const struct unwind *walk, uintptr_t address, size_t size)
 {
 	return address >= walk->locals->start && address < walk->locals->end &&
 	       size <= walk->locals->end - address;
 }
 
-static void read(struct walk *walk, uintptr_t address, void *to, size_t size)
+static void read(struct unwind *walk, uintptr_t address, void *to, size_t size)
 {
 	if (is_on_stack(walk, address, size) ||
 	    (!walk->is_computed && is_in_image(walk, address, size)))
@@ -182,7 +182,7 @@ static void read(struct walk *walk, uintptr_t address, void *to, size_t size)
 		walk->has_failed = true;
 }
 
-static void take_bytes(struct walk *walk, const struct variable_step *step)
+static void take_bytes(struct unwind *walk, const struct variable_step *step)
 {
 	uint64_t number = pop(walk);
 	uint32_t size = (uint32_t)step->value;
@@ -200,7 +200,7 @@ static void take_bytes(struct walk *walk, const struct variable_step *step)
 	walk->left -= size;
 }
 
-static uint64_t read_register(struct walk *walk, unsigned number)
+static uint64_t read_register(struct unwind *walk, unsigned number)
 {
 	uintptr_t value = 0;
 
@@ -228,7 +228,7 @@ static uint64_t calculate(enum variable_step_kind kind, uint64_t lower,
 	}
 }
 
-static void load(struct walk *walk, unsigned size)
+static void load(struct unwind *walk, unsigned size)
 {
 	uint64_t number = 0;
 
@@ -236,7 +236,7 @@ static void load(struct walk *walk, unsigned size)
 	push(walk, number);
 }
 
-static void follow(struct walk *walk, const struct variable_step *step)
+static void follow(struct unwind *walk, const struct variable_step *step)
 {
 	uint64_t upper, lower;
 
@@ -286,7 +286,7 @@ enum shim_unavailable locals_read_value(const struct thread *self,
 	const struct variable *variable = &locals->variables.variables[number];
 	const struct variable_step *steps =
 		variables_steps(&locals->variables, variable);
-	struct walk walk = {
+	struct unwind walk = {
 		.self = self,
 		.frame = frame,
 		.locals = locals,

@@ -16,7 +16,7 @@
 #define RANGES_MAX 16
 
 struct recipe {
-	struct known known;
+	struct code_cache_entry known;
 	uint32_t length; /* of the result */
 	enum shim_result result;
 	struct decode_recipe code;
@@ -30,11 +30,11 @@ struct results_space {
 	struct decode_machine machine;
 };
 
-static struct known_table recipes, near_table;
+static struct code_cache recipes, near_table;
 
 static inline const struct recipe *find(uintptr_t address, uintptr_t function)
 {
-	return (const void *)known_find(&recipes, address, function, 0);
+	return (const void *)code_cache_find(&recipes, address, function, 0);
 }
 
 /* --- making one --- */
@@ -141,7 +141,7 @@ static void keep_near(const struct arch_frame *frame,
 		      const struct recipe *recipe)
 {
 	const struct decode_simple *simple = &recipe->code.simple;
-	const struct known *kept;
+	const struct code_cache_entry *kept;
 	struct results_near near;
 
 	__builtin_memset(&near, 0, sizeof(near));
@@ -156,9 +156,9 @@ static void keep_near(const struct arch_frame *frame,
 	    !set_base(frame, simple->return_number, &near.return_place) ||
 	    !set_place(frame, recipe, &near))
 		return;
-	kept = known_keep(&near_table, &near.known);
+	kept = code_cache_keep(&near_table, &near.known);
 	if (kept)
-		known_put_in_front(KNOWN_LEAVES, kept);
+		code_cache_put_in_front(KNOWN_LEAVES, kept);
 }
 
 /* State lock held. */
@@ -168,7 +168,7 @@ static int keep(void *argument)
 	struct recipe *recipe = (struct recipe *)draft;
 
 	draw_up(job, recipe);
-	job->made = (const void *)known_keep(&recipes, &recipe->known);
+	job->made = (const void *)code_cache_keep(&recipes, &recipe->known);
 	if (job->made)
 		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
@@ -188,7 +188,7 @@ static enum shim_result make(struct thread *self,
 {
 	struct job job = {
 		.frame = frame,
-		.age = known_age(),
+		.age = code_cache_age(),
 		.space = self->results,
 	};
 	enum shim_result r;

@@ -51,7 +51,7 @@ struct results_place {
  * call.
  */
 struct results_near {
-	struct known known;
+	struct code_cache_entry known;
 	struct results_place place, return_place;
 	uint32_t length;
 };
@@ -70,7 +70,7 @@ static inline uintptr_t results_look(const struct arch_frame *frame,
 static inline bool results_find_in_front(const struct arch_frame *frame,
 					 struct shim_argument_range *range)
 {
-	const struct results_near *near = (const void *)known_find_in_front(
+	const struct results_near *near = (const void *)code_cache_find_in_front(
 		KNOWN_LEAVES, frame->return_address, frame->function);
 
 	/* (Where the call was inlined, another function returns.) */

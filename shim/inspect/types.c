@@ -66,8 +66,8 @@ static shim_type add_type(const struct shim_typetree *tree)
 	if (type_count == CHUNK * CHUNKS)
 		return 0;
 	if (!*chunk)
-		*chunk = known_allocate(CHUNK * sizeof(**chunk));
-	kept = *chunk ? known_allocate(tree->size) : NULL;
+		*chunk = code_cache_allocate(CHUNK * sizeof(**chunk));
+	kept = *chunk ? code_cache_allocate(tree->size) : NULL;
 	if (!kept)
 		return 0;
 	copy(kept, tree, tree->size);
@@ -134,17 +134,17 @@ struct value {
 };
 
 struct signature {
-	struct known known;	/* @address is the function, too */
+	struct code_cache_entry known;	/* @address is the function, too */
 	enum shim_result result;
 	uint32_t value_count;	/* the result, the parameters */
 	struct value values[];	/* then the text */
 };
 
-static struct known_table signatures;
+static struct code_cache signatures;
 
 static const struct signature *find(uintptr_t function)
 {
-	return (const void *)known_find(&signatures, function, function, 0);
+	return (const void *)code_cache_find(&signatures, function, function, 0);
 }
 
 /* --- making one --- */
@@ -221,7 +221,7 @@ static int keep(void *argument)
 	struct signature *draft = draw_up(job);
 
 	if (draft)
-		job->made = (const void *)known_keep(&signatures, &draft->known);
+		job->made = (const void *)code_cache_keep(&signatures, &draft->known);
 	return job->made ? 0 : -ENOMEM;
 }
 
@@ -251,7 +251,7 @@ static enum shim_result make(shim_function function,
 {
 	struct job job = {
 		.function = function,
-		.age = known_age(),
+		.age = code_cache_age(),
 	};
 
 	job.result = info_ask(HELPER_SIGNATURE, function, take, &job);

@@ -30,7 +30,7 @@ struct part {
 };
 
 struct recipe {
-	struct known known;
+	struct code_cache_entry known;
 	enum shim_result result;
 	/* Of a site at which the caller says no more: what to follow. */
 	const struct recipe *same;
@@ -58,13 +58,13 @@ struct values_space {
 	} told;
 };
 
-static struct known_table recipes, site_recipes, near_table;
+static struct code_cache recipes, site_recipes, near_table;
 
-static inline const struct recipe *find(const struct known_table *in,
+static inline const struct recipe *find(const struct code_cache *in,
 					uintptr_t address, uintptr_t function,
 					uintptr_t site)
 {
-	return (const void *)known_find(in, address, function, site);
+	return (const void *)code_cache_find(in, address, function, site);
 }
 
 /* --- making one --- */
@@ -192,16 +192,16 @@ static void keep_near(const struct arch_frame *frame,
 		unsigned char room[sizeof(struct values_near) +
 				   PROTOTYPE_VALUES_MAX * 8];
 	} near_draft;
-	const struct known *kept;
+	const struct code_cache_entry *kept;
 
 	__builtin_memset(&near_draft, 0, sizeof(near_draft));
 	if (recipe->result != SHIM_OK || recipe->asks_caller ||
 	    !frame->has_registers || recipe->known.age == 0 ||
 	    !draw_up_near(frame, recipe, &near_draft.near))
 		return;
-	kept = known_keep(&near_table, &near_draft.near.known);
+	kept = code_cache_keep(&near_table, &near_draft.near.known);
 	if (kept && near_draft.near.has_registers == 1)
-		known_put_in_front(KNOWN_ENTERS, kept);
+		code_cache_put_in_front(KNOWN_ENTERS, kept);
 }
 
 /* Debug information of the caller may help with what the function does not use. */
@@ -492,7 +492,7 @@ static int keep(void *argument)
 	else
 		draw_up(job, recipe);
 	recipe->known.size = (uint32_t)size_of(recipe);
-	job->made = (const void *)known_keep(job->primary ? &site_recipes :
+	job->made = (const void *)code_cache_keep(job->primary ? &site_recipes :
 							    &recipes,
 					     &recipe->known);
 	if (job->made && !job->primary)
@@ -548,7 +548,7 @@ static enum shim_result make(struct thread *self,
 	struct job job = {
 		.frame = frame,
 		.primary = primary,
-		.age = known_age(),
+		.age = code_cache_age(),
 	};
 	enum shim_result r;
 
@@ -582,7 +582,7 @@ static const struct recipe *find_site(struct thread *self,
 		     primary->known.function, site);
 
 	if (!recipe && (site == 0 ||
-			known_count(&site_recipes) >= SITES_MAX ||
+			code_cache_count(&site_recipes) >= SITES_MAX ||
 			make(self, frame, primary, &recipe) != SHIM_OK))
 		return primary;
 	if (recipe->same)
@@ -609,7 +609,7 @@ enum shim_result values_find(struct thread *self,
 
 const struct values_near *values_find_near(const struct arch_frame *frame)
 {
-	const struct values_near *near = (const void *)known_find(
+	const struct values_near *near = (const void *)code_cache_find(
 		&near_table, frame->return_address, frame->function, 0);
 
 	return near && ARCH_FRAME_REGISTERS(frame) >= near->has_registers ?

@@ -44,7 +44,7 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
  * that need but what functions keep are in front, for who asks at each call.
  */
 struct values_near {
-	struct known known;
+	struct code_cache_entry known;
 	uint16_t has_registers;
 	uint32_t size; /* of what is told, in bytes */
 	struct values_head {
@@ -67,7 +67,7 @@ values_find_in_front(const struct arch_frame *frame)
 	return arch_frame_near(frame);
 #else
 	return frame->has_registers && frame->event == PLAN_ENTER ?
-		       (const void *)known_find_in_front(
+		       (const void *)code_cache_find_in_front(
 			       KNOWN_ENTERS, frame->return_address,
 			       frame->function) :
 		       NULL;

@@ -104,12 +104,12 @@ static bool start(char *item)
 	return r >= 0;
 }
 
-bool profile_has_builtin(void)
+bool builtin_list_has_any(void)
 {
 	return has_builtin;
 }
 
-bool profile_has_modules(void)
+bool builtin_list_has_modules(void)
 {
 	cut();
 	for (const char *item = after(NULL); item; item = after(item))
@@ -118,7 +118,7 @@ bool profile_has_modules(void)
 	return false;
 }
 
-int profile_start(void)
+int builtin_list_start(void)
 {
 	bool any = false;
 
@@ -134,7 +134,7 @@ int profile_start(void)
 	return any ? 0 : -1;
 }
 
-const char *profile_next(const char *item)
+const char *builtin_list_next(const char *item)
 {
 	return after(item);
 }

@@ -8,16 +8,16 @@
 
 /* Starts those that are part of the library.  0, or -1 if nothing is left to
  * start either: then the log says so.  State lock held. */
-int profile_start(void);
+int builtin_list_start(void);
 
-/* Whether there are others in the list.  Before profile_start. */
-bool profile_has_modules(void);
+/* Whether there are others in the list.  Before builtin_list_start. */
+bool builtin_list_has_modules(void);
 
 /* Whether one of those runs. */
-bool profile_has_builtin(void);
+bool builtin_list_has_any(void);
 
 /* The item after @item, or the first for NULL, of those that are modules, in the
  * order they were given; NULL at the end.  They live as long as the process. */
-const char *profile_next(const char *item);
+const char *builtin_list_next(const char *item);
 
 #endif

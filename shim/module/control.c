@@ -508,9 +508,9 @@ void control_start(void)
 
 	if (config.control[0] != '1')
 		return;
-	r = own_start(work, NULL, 0, NULL, "shim-worker");
+	r = runtime_thread_start(work, NULL, 0, NULL, "shim-worker");
 	if (r == 0)
-		r = own_start(serve, NULL, 256u << 10, NULL, "shim-control");
+		r = runtime_thread_start(serve, NULL, 256u << 10, NULL, "shim-control");
 	if (r < 0) {
 		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL", r);
 		return;

@@ -150,7 +150,7 @@ void detach_look_again(void)
 		sys_wake(&changes);
 		return;
 	}
-	if (own_start(work, NULL, STACK_SIZE, NULL, "shim-detach") < 0) {
+	if (runtime_thread_start(work, NULL, STACK_SIZE, NULL, "shim-detach") < 0) {
 		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
 		log_line("%s", "cannot start a thread: a profiler stays until "
 			       "another one is detached");

@@ -210,9 +210,9 @@ static int let_go(void *argument)
 
 		__atomic_store_n(&handle->waits, false, __ATOMIC_RELEASE);
 		if (handle->filter_slot >= 0)
-			verdict_invalidate(handle->filter_slot);
+			filter_cache_invalidate(handle->filter_slot);
 		if (handle->mapper_slot >= 0)
-			verdict_invalidate(handle->mapper_slot);
+			filter_cache_invalidate(handle->mapper_slot);
 	}
 	return 0;
 }
@@ -543,12 +543,12 @@ uint32_t shim_profiler_api_version(void)
 
 void module_start(void)
 {
-	const char *item = profile_next(NULL);
-	bool any = profile_has_builtin();
+	const char *item = builtin_list_next(NULL);
+	bool any = builtin_list_has_any();
 	char memory[512];
 	struct text text;
 
-	for (; item; item = profile_next(item)) {
+	for (; item; item = builtin_list_next(item)) {
 		struct request request = { .description = item };
 
 		uint32_t before = log_end();
@@ -610,7 +610,7 @@ static void sweep(struct module *module)
 {
 	if (get_status(module) != MODULE_DETACHING || has_handles(module))
 		return;
-	if (!own_has_threads(module)) {
+	if (!runtime_threads_has(module)) {
 		unload(module);
 	} else if (!module->said_threads) {
 		module->said_threads = true;

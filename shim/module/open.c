@@ -15,7 +15,7 @@ void open_look_again(void)
 {
 	image_look_again();
 	coverage_look();
-	ahead_look();
+	prefetch_look();
 	image_raise_pending();
 }
 
@@ -27,7 +27,7 @@ void *module_open(const char *path, int flags)
 	if (!real)
 		real = (void *(*)(const char *, int))lookup_real("dlopen");
 	handle = real(path, flags);
-	if (handle && path && (events_counts.image_loaded > 0 || ahead_is_on()))
+	if (handle && path && (events_counts.image_loaded > 0 || prefetch_is_on()))
 		open_look_again();
 	return handle;
 }

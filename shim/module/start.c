@@ -59,7 +59,7 @@ static void read_settings(void)
 bool start_wants_modules(void)
 {
 	read_settings();
-	return config.disable[0] != '1' && profile_has_modules();
+	return config.disable[0] != '1' && builtin_list_has_modules();
 }
 
 struct late_start {
@@ -71,7 +71,7 @@ static int start_late(void *argument)
 {
 	struct late_start *late = argument;
 	size_t size = text_length(late->profile) + 1;
-	char *copy = known_allocate(size);	/* it stays: they point into it */
+	char *copy = code_cache_allocate(size);	/* it stays: they point into it */
 
 	late->result = -3;
 	if (!copy)
@@ -107,7 +107,7 @@ static bool start_recording(void)
 		return false;
 	image_scan();
 	events_start_builtins(true);
-	any = profile_start() == 0;
+	any = builtin_list_start() == 0;
 	events_start_builtins(false);
 	callspec_start();
 	return any;
@@ -117,10 +117,10 @@ static void start(bool *runs)
 {
 	read_settings();
 	*runs = config.disable[0] != '1' && start_recording();
-	table_start();
+	hook_table_start();
 	if (*runs)
 		plan_update();
 }
 
 SUBSCRIBE(starting, start);
-SUBSCRIBE(start_failed, table_start);
+SUBSCRIBE(start_failed, hook_table_start);

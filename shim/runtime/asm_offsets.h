@@ -20,7 +20,7 @@
 /* PLAN_UNWINDING */
 #define LAYOUT_UNWINDING 4
 
-/* The place in known_fronts that an address has. */
+/* The place in code_cache_fronts that an address has. */
 #define LAYOUT_FRONT_FACTOR 0x9e3779b1
 #define LAYOUT_FRONT_SHIFT  20
 

@@ -26,7 +26,7 @@ struct start {
  */
 #define OWN_SIGNALS (~(3ull << 31 | 1ull << (SIGTRAP - 1)))
 
-void own_thread_ends(struct thread *self)
+void runtime_thread_ends(struct thread *self)
 {
 	struct module *module = __atomic_exchange_n(&self->module, NULL,
 						    __ATOMIC_ACQ_REL);
@@ -58,7 +58,7 @@ static void *run(void *argument)
 		events_thread_threw(self->module);
 	/* Not before its destructors have run, which may be the module's. */
 	if (!self->is_watched)
-		own_thread_ends(self);
+		runtime_thread_ends(self);
 	return NULL;
 }
 
@@ -88,7 +88,7 @@ static int create(struct start *start, size_t stack_size)
 	return r;
 }
 
-int own_start(void (*call)(void *argument), void *argument, size_t stack_size,
+int runtime_thread_start(void (*call)(void *argument), void *argument, size_t stack_size,
 	      struct module *module, const char *name)
 {
 	struct start start = { call, argument, module, name, 0 };
@@ -118,7 +118,7 @@ static bool is_not_of(struct thread *thread, void *argument)
 	       !sys_is_alive(search->pid, (int)thread->tid);
 }
 
-bool own_has_threads(const struct module *module)
+bool runtime_threads_has(const struct module *module)
 {
 	struct search search = { module, sys_getpid() };
 
@@ -147,7 +147,7 @@ enum shim_result shim_thread_create(void (*call)(void *argument),
 	ENTRY_MAY_BLOCK();
 	if (!call)
 		return SHIM_E_INVALIDARG;
-	return own_start(call, argument, 0, calling_module(), NULL) < 0 ?
+	return runtime_thread_start(call, argument, 0, calling_module(), NULL) < 0 ?
 		       SHIM_E_OUTOFMEMORY :
 		       SHIM_OK;
 }

@@ -18,18 +18,18 @@ struct module;
 /* Runs call(argument) on a new thread, which belongs to @module if that is not
  * NULL; @stack_size 0 is libc's default.  It is known as ours when this
  * returns.  0 or -errno.  Never with the state lock held. */
-int own_start(void (*call)(void *argument), void *argument, size_t stack_size,
+int runtime_thread_start(void (*call)(void *argument), void *argument, size_t stack_size,
 	      struct module *module, const char *name);
 
 /* The calling thread, which is @self, is one of ours or of a module, and runs no
  * more of its code. */
 struct thread;
-void own_thread_ends(struct thread *self);
+void runtime_thread_ends(struct thread *self);
 
 /* ... which was a module's. */
 TOPIC(module_thread_ended, void);
 
 /* Whether a thread that belongs to @module is still in its code. */
-bool own_has_threads(const struct module *module);
+bool runtime_threads_has(const struct module *module);
 
 #endif

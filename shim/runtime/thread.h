@@ -21,7 +21,7 @@ struct module;
 struct track;
 struct results_space;
 struct values_space;
-struct verdict;
+struct filter_answer;
 
 enum thread_state {
 	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
@@ -76,7 +76,7 @@ struct thread {
 	struct track *tracks;	/* the frames it is in (dispatch/frame_exits.c); ... */
 	struct track *track;	/* ... where they were found last, or NULL */
 	struct landing landings[LANDINGS_MAX];	/* as many as landings_count says */
-	struct verdict *asking;	/* it is in a filter or mapper, about that ... */
+	struct filter_answer *asking;	/* it is in a filter or mapper, about that ... */
 	uintptr_t asking_sp;	/* ... from there */
 	struct values_space *values;	/* what its slow hooks were told */
 	uint32_t hook_depth;	/* of slow hooks in handlers (nested.h) */

@@ -191,7 +191,7 @@ static void take(ucontext_t *context, uint32_t weight)
 		raise_in_turn(self, context, weight);
 	else
 		raise_hit(self, context, weight);
-	if (resume_call(self, context))
+	if (syscall_restart_call(self, context))
 		count(&counts.resumed, 1);
 }
 
@@ -205,7 +205,7 @@ static void show(ucontext_t *context)
 	if (has_small_stacks)
 		use_signal_stack_after(self, context);
 	snapshot_answer(self, context);
-	resume_call(self, context);
+	syscall_restart_call(self, context);
 }
 
 static void handle(int signal, siginfo_t *info, void *context)
@@ -364,7 +364,7 @@ void sample_forked(void)
 	counts = (struct shim_sample_counts){ 0 };
 	sample_signal_block(false);
 	snapshot_forked();
-	resume_forked();
+	syscall_restart_forked();
 	if (thread_current) {
 		thread_current->rests &= ~1u;
 		thread_came(thread_current);
@@ -463,7 +463,7 @@ static int install(void *unused)
 		__atomic_store_n(&sample_signal, signal, __ATOMIC_RELEASE);
 		hidden_take(signal);
 		for (int other = 1; other <= SIGNAL_LAST; other++)
-			resume_watch_handlers_of(other);
+			syscall_restart_watch_handlers_of(other);
 		return 0;
 	}
 	return -EBUSY;

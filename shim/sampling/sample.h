@@ -55,15 +55,15 @@ int sample_enable(struct shim_profiler_handle *handle);
  * if there had been none; with all signals blocked.  Returns when it is done:
  * after the thread's sleep, where the program's handlers may run.
  */
-bool resume_call(struct thread *self, ucontext_t *context);
+bool syscall_restart_call(struct thread *self, ucontext_t *context);
 
 /* The program's handlers are to return the way sampling/syscall_restart.c needs. */
-void resume_watch_handlers_of(int signal);
+void syscall_restart_watch_handlers_of(int signal);
 
 /* Around setting one in more than one step. */
-bool resume_set_begin(uint64_t *mask);
-void resume_set_end(uint64_t mask);
+bool syscall_restart_set_begin(uint64_t *mask);
+void syscall_restart_set_end(uint64_t mask);
 /* In a forked child: whoever was between the two is not there. */
-void resume_forked(void);
+void syscall_restart_forked(void);
 
 #endif

@@ -18,40 +18,40 @@
 #include <shim/banned.h>
 
 /* What somebody says is a ucontext_t. */
-static bool begin_in(struct walk *walk, struct thread *self,
+static bool begin_in(struct unwind *walk, struct thread *self,
 		     const void *context)
 {
 	ucontext_t copy;
 
 	if (sys_peek(context, &copy, CONTEXT_SIZE_MIN) < 0)
 		return false;
-	walk_from_context(walk, &copy, self);
+	unwind_from_context(walk, &copy, self);
 	return walk->known != 0;
 }
 
 /* The interrupted place, or who called us. */
-static bool begin(struct walk *walk, struct thread *self, const void *context)
+static bool begin(struct unwind *walk, struct thread *self, const void *context)
 {
 	if (self && self->sample_context &&
 	    (!context || context == self->sample_context)) {
-		walk_from_context(walk, self->sample_context, self);
+		unwind_from_context(walk, self->sample_context, self);
 		return walk->known != 0;
 	}
 	if (context)
 		return begin_in(walk, self, context);
-	*walk = (struct walk){ .is_exact = true };
+	*walk = (struct unwind){ .is_exact = true };
 	walk->known = ARCH_GET_OWN_REGISTERS(walk->registers);
 	if (walk->known == 0)
 		return false;
-	walk_begin(walk, self);
+	unwind_begin(walk, self);
 	/* Our own code is not what anybody wants to see. */
 	while (image_is_ours(walk->registers[WALK_IP]))
-		if (!walk_step(walk))
+		if (!unwind_step(walk))
 			return false;
 	return true;
 }
 
-bool snapshot_callers(const struct walk *walk, shim_function *functions,
+bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 		      uint32_t room, uint32_t *count)
 {
 	struct shim_open_calls calls = {
@@ -71,7 +71,7 @@ bool snapshot_callers(const struct walk *walk, shim_function *functions,
 enum wanted { ADDRESSES, PARTS, FUNCTIONS };
 
 struct listing {
-	struct walk walk;
+	struct unwind walk;
 	struct thread *self;
 	const void *context;
 	enum wanted wanted;
@@ -97,13 +97,13 @@ static bool add_callers(struct listing *listing)
 static int list(void *argument)
 {
 	struct listing *listing = argument;
-	struct walk *walk = &listing->walk;
+	struct unwind *walk = &listing->walk;
 	bool goes_on = true;
 
 	while (goes_on && listing->total < SHIM_STACK_DEPTH_MAX) {
 		uintptr_t address = walk->registers[WALK_IP];
 
-		goes_on = walk_step(walk);
+		goes_on = unwind_step(walk);
 		if (listing->wanted != ADDRESSES)
 			address = walk->function;
 		if (listing->total < listing->count)
@@ -181,7 +181,7 @@ static bool may_snapshot(const struct thread *self)
 }
 
 struct snapshot {
-	struct walk walk;
+	struct unwind walk;
 	const struct snapshot_request *request;	/* of another thread */
 	shim_snapshot_callback callback;
 	uint32_t flags;
@@ -191,7 +191,7 @@ struct snapshot {
 
 static int is_hooked(void *function)
 {
-	return sites_has(*(const shim_function *)function);
+	return call_sites_has(*(const shim_function *)function);
 }
 
 /* Which function it is told as.  False: it belongs to the run before. */
@@ -249,14 +249,14 @@ static int tell_callers(struct snapshot *snapshot)
 static int take_snapshot(void *argument)
 {
 	struct snapshot *snapshot = argument;
-	struct walk *walk = &snapshot->walk;
+	struct unwind *walk = &snapshot->walk;
 	uint32_t depth = 0;
 
 	do {
-		if (tell(snapshot, walk_function(walk), walk->known,
+		if (tell(snapshot, unwind_function(walk), walk->known,
 			 walk->registers) != SHIM_OK)
 			return SHIM_E_STACKSNAPSHOT_ABORTED;
-	} while (++depth < SHIM_STACK_DEPTH_MAX && walk_step(walk));
+	} while (++depth < SHIM_STACK_DEPTH_MAX && unwind_step(walk));
 	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
 		       SHIM_OK :
 		       tell_callers(snapshot);

@@ -35,7 +35,7 @@ struct snapshot_request {
 /* Which calls a profiler knows to be open where @walk could not go on, on the
  * calling thread; true: the last of them has no caller. */
 #define SNAPSHOT_CALLERS_MAX 128
-bool snapshot_callers(const struct walk *walk, shim_function *functions,
+bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 		      uint32_t room, uint32_t *count);
 
 /* The signal's value when it is for this. */

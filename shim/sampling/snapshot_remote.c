@@ -103,7 +103,7 @@ void snapshot_give_back(struct snapshot_request *request)
 
 /* --- walking --- */
 
-static void write_frames(struct walk *walk, struct snapshot_request *request)
+static void write_frames(struct unwind *walk, struct snapshot_request *request)
 {
 	bool goes_on = walk->known != 0;
 
@@ -114,7 +114,7 @@ static void write_frames(struct walk *walk, struct snapshot_request *request)
 		frame->known = walk->known;
 		for (unsigned i = 0; i < WALK_REGISTERS; i++)
 			frame->registers[i] = walk->registers[i];
-		goes_on = walk_step(walk);
+		goes_on = unwind_step(walk);
 		frame->function = walk->function;
 	}
 	request->is_whole = walk->is_last ||
@@ -122,7 +122,7 @@ static void write_frames(struct walk *walk, struct snapshot_request *request)
 }
 
 /* Those that a walk does not find. */
-static void write_callers(const struct walk *walk,
+static void write_callers(const struct unwind *walk,
 			  struct snapshot_request *request)
 {
 	shim_function functions[SNAPSHOT_CALLERS_MAX];
@@ -143,7 +143,7 @@ static void write_callers(const struct walk *walk,
 }
 
 struct showing {
-	struct walk walk;
+	struct unwind walk;
 	struct snapshot_request *request;
 	struct thread *target;
 };
@@ -172,7 +172,7 @@ void snapshot_answer(struct thread *self, const ucontext_t *context)
 		requests[(asked & ((1u << REQUEST_BITS) - 1)) - 1];
 	if (!move(showing.request, asked, PHASE_ASKED, PHASE_SHOWING))
 		return;
-	walk_from_context(&showing.walk, context, self);
+	unwind_from_context(&showing.walk, context, self);
 	events_call_apart(self, show, &showing);
 	if (move(showing.request, asked, PHASE_SHOWING, PHASE_SHOWN))
 		sys_wake(&showing.request->state);
@@ -198,7 +198,7 @@ static int look(void *argument)
 	if (!(rests & 1) ||
 	    sys_peek(target->rest_context, &copy, CONTEXT_SIZE_MIN) < 0)
 		return false;
-	walk_from_context(&showing->walk, &copy, NULL);
+	unwind_from_context(&showing->walk, &copy, NULL);
 	write_frames(&showing->walk, showing->request);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&target->rests, __ATOMIC_RELAXED) == rests;

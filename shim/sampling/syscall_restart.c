@@ -281,7 +281,7 @@ static bool resume_rest(struct thread *self, ucontext_t *context,
 	return true;
 }
 
-bool resume_call(struct thread *self, ucontext_t *context)
+bool syscall_restart_call(struct thread *self, ucontext_t *context)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
 	bool fails;
@@ -308,7 +308,7 @@ bool resume_call(struct thread *self, ucontext_t *context)
 	return true;
 }
 
-void resume_watch_handlers_of(int signal)
+void syscall_restart_watch_handlers_of(int signal)
 {
 	struct sys_action action;
 	void (*restorer)(void);
@@ -331,7 +331,7 @@ void resume_watch_handlers_of(int signal)
 
 static uint32_t is_setting;
 
-bool resume_set_begin(uint64_t *mask)
+bool syscall_restart_set_begin(uint64_t *mask)
 {
 	if (sys_is_forbidden() || sys_block_signals(mask) < 0)
 		return false;
@@ -340,13 +340,13 @@ bool resume_set_begin(uint64_t *mask)
 	return true;
 }
 
-void resume_set_end(uint64_t mask)
+void syscall_restart_set_end(uint64_t mask)
 {
 	__atomic_store_n(&is_setting, 0, __ATOMIC_RELEASE);
 	sys_restore_signals(mask);
 }
 
-void resume_forked(void)
+void syscall_restart_forked(void)
 {
 	is_setting = 0;
 }

@@ -57,7 +57,7 @@ static unsigned size_of(unsigned char encoding)
 	return 0;
 }
 
-bool frames_open(struct frames *frames, const struct view *view,
+bool fde_open(struct frames *frames, const struct view *view,
 		 uintptr_t index)
 {
 	const unsigned char *header = view_at(view, index, 4);
@@ -201,7 +201,7 @@ static uint32_t find_pair(const struct frames *frames, uintptr_t address)
 	return low;
 }
 
-bool frames_find(struct frames *frames, uintptr_t address,
+bool fde_find(struct frames *frames, uintptr_t address,
 		 struct frame_range *range)
 {
 	if (frames->count == 0)

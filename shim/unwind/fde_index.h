@@ -25,12 +25,12 @@ struct frames {
 };
 
 /* False if there is no index at @index that can be searched. */
-bool frames_open(struct frames *frames, const struct view *view,
+bool fde_open(struct frames *frames, const struct view *view,
 		 uintptr_t index);
 
 /* The function, or the part of one, that holds @address.  False: none does.
  * Cheap if the addresses asked for ascend. */
-bool frames_find(struct frames *frames, uintptr_t address,
+bool fde_find(struct frames *frames, uintptr_t address,
 		 struct frame_range *range);
 
 #endif

@@ -511,7 +511,7 @@ static bool find_row(struct machine *machine, uintptr_t address)
 
 /* --- the stack --- */
 
-static bool load(const struct walk *walk, uintptr_t at, uintptr_t *value)
+static bool load(const struct unwind *walk, uintptr_t at, uintptr_t *value)
 {
 	if (at >= walk->stack_low && at < walk->stack_high &&
 	    walk->stack_high - at >= sizeof(*value)) {
@@ -521,7 +521,7 @@ static bool load(const struct walk *walk, uintptr_t at, uintptr_t *value)
 	return sys_peek((const void *)at, value, sizeof(*value)) == 0;
 }
 
-static bool holds(const struct walk *walk, unsigned number)
+static bool holds(const struct unwind *walk, unsigned number)
 {
 	return number < WALK_REGISTERS && (walk->known >> number & 1);
 }
@@ -530,7 +530,7 @@ static bool holds(const struct walk *walk, unsigned number)
 
 /* The part of DWARF's expressions that compilers and libc use here: for stacks
  * they have aligned, in stubs, behind signal handlers. */
-static bool evaluate(const struct walk *walk, const struct tables *tables,
+static bool evaluate(const struct unwind *walk, const struct tables *tables,
 		     const struct rule *rule, const uintptr_t *first,
 		     uintptr_t *result)
 {
@@ -613,7 +613,7 @@ static bool evaluate(const struct walk *walk, const struct tables *tables,
 /* --- one step, by the tables --- */
 
 /* The CFA lies above all that is in use, but where the stack changes. */
-static bool find_cfa(const struct walk *walk, const struct machine *machine,
+static bool find_cfa(const struct unwind *walk, const struct machine *machine,
 		     const struct tables *tables, uintptr_t *cfa)
 {
 	const struct rule *rule = &machine->row.cfa;
@@ -626,10 +626,10 @@ static bool find_cfa(const struct walk *walk, const struct machine *machine,
 	return true;
 }
 
-static bool apply(struct walk *walk, const struct machine *machine,
+static bool apply(struct unwind *walk, const struct machine *machine,
 		  const struct tables *tables)
 {
-	struct walk next = *walk;
+	struct unwind next = *walk;
 	uintptr_t cfa;
 
 	if (!find_cfa(walk, machine, tables, &cfa))
@@ -688,7 +688,7 @@ static bool apply(struct walk *walk, const struct machine *machine,
  * the registers that functions keep are in memory at distances from it.  A
  * reader that meets a writer sees a wrong sum.
  */
-struct known {
+struct code_cache_entry {
 	uint64_t address, function, places, cfa, sum;
 };
 
@@ -699,7 +699,7 @@ enum known_flags {
 	KNOWN_SIGNAL = 8,	/* and so for this reason */
 };
 
-static struct known cache[1u << CACHE_BITS];
+static struct code_cache_entry cache[1u << CACHE_BITS];
 static uint32_t epoch;	/* of what may be in there */
 
 static const uint8_t kept[] = { 3, 6, 12, 13, 14, 15 };
@@ -708,7 +708,7 @@ static const uint8_t kept[] = { 3, 6, 12, 13, 14, 15 };
 #define PLACE_MASK 0x3ffu
 #define PLACE_SAME 0x200u	/* -512: no such place */
 
-static struct known *place_of(uintptr_t address)
+static struct code_cache_entry *place_of(uintptr_t address)
 {
 	uint64_t hash = address * 0x9e3779b97f4a7c15ull;
 
@@ -721,15 +721,15 @@ static uint64_t key_of(uintptr_t address, bool is_exact)
 	       (uint64_t)__atomic_load_n(&epoch, __ATOMIC_ACQUIRE) << 48;
 }
 
-static uint64_t sum_of(const struct known *known)
+static uint64_t sum_of(const struct code_cache_entry *known)
 {
 	return ~(known->address ^ known->function * 5 ^ known->places ^
 		 known->cfa * 3);
 }
 
-static bool find_known(uint64_t key, struct known *found)
+static bool find_known(uint64_t key, struct code_cache_entry *found)
 {
-	const struct known *at = place_of(key);
+	const struct code_cache_entry *at = place_of(key);
 
 	found->address = __atomic_load_n(&at->address, __ATOMIC_RELAXED);
 	found->function = __atomic_load_n(&at->function, __ATOMIC_RELAXED);
@@ -741,8 +741,8 @@ static bool find_known(uint64_t key, struct known *found)
 
 static void keep(uint64_t key, uint64_t function, uint64_t places, uint64_t cfa)
 {
-	const struct known new = { key, function, places, cfa, 0 };
-	struct known *at = place_of(key);
+	const struct code_cache_entry new = { key, function, places, cfa, 0 };
+	struct code_cache_entry *at = place_of(key);
 
 	__atomic_store_n(&at->address, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->function, function, __ATOMIC_RELAXED);
@@ -789,7 +789,7 @@ static void keep_row(uint64_t key, const struct machine *machine)
 	keep(key, machine->entry.start, places, cfa);
 }
 
-static bool step_simply(struct walk *walk, const struct known *known)
+static bool step_simply(struct unwind *walk, const struct code_cache_entry *known)
 {
 	unsigned number = known->cfa >> 8 & 0xff;
 	int64_t ip_place = (int64_t)(int16_t)(known->cfa >> 16) * 8;
@@ -825,7 +825,7 @@ static bool step_simply(struct walk *walk, const struct known *known)
 /* --- the way out --- */
 
 /* Where a call is, not where it comes back to, which may be another function. */
-static uintptr_t inside(const struct walk *walk)
+static uintptr_t inside(const struct unwind *walk)
 {
 	return walk->registers[WALK_IP] - !walk->is_exact;
 }
@@ -864,7 +864,7 @@ static bool open_entry(uintptr_t address, struct tables *tables,
 	       address - entry->start < entry->end - entry->start;
 }
 
-uintptr_t walk_function(const struct walk *walk)
+uintptr_t unwind_function(const struct unwind *walk)
 {
 	struct tables tables;
 	struct entry entry;
@@ -872,7 +872,7 @@ uintptr_t walk_function(const struct walk *walk)
 	return open_entry(inside(walk), &tables, &entry) ? entry.start : 0;
 }
 
-uintptr_t walk_code(uintptr_t address, uintptr_t *lsda)
+uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda)
 {
 	struct tables tables;
 	struct entry entry;
@@ -884,9 +884,9 @@ uintptr_t walk_code(uintptr_t address, uintptr_t *lsda)
 	return entry.start;
 }
 
-bool walk_is_handlers(const struct walk *walk)
+bool unwind_is_handlers(const struct unwind *walk)
 {
-	struct known known;
+	struct code_cache_entry known;
 	struct machine machine;
 	struct tables tables;
 	uint64_t key = key_of(walk->registers[WALK_IP], walk->is_exact);
@@ -903,7 +903,7 @@ bool walk_is_handlers(const struct walk *walk)
 	return machine.entry.is_signal_frame;
 }
 
-static bool step_by_tables(struct walk *walk, uint64_t key)
+static bool step_by_tables(struct unwind *walk, uint64_t key)
 {
 	uintptr_t address = inside(walk);
 	struct machine machine;
@@ -922,12 +922,12 @@ static bool step_by_tables(struct walk *walk, uint64_t key)
 	return apply(walk, &machine, &tables);
 }
 
-bool walk_step(struct walk *walk)
+bool unwind_step(struct unwind *walk)
 {
 	uint64_t key = key_of(walk->registers[WALK_IP], walk->is_exact);
 	uintptr_t sp = walk->registers[WALK_SP];
 	uintptr_t ip = walk->registers[WALK_IP];
-	struct known known;
+	struct code_cache_entry known;
 	bool done;
 
 	walk->function = 0;
@@ -964,7 +964,7 @@ static void find_own_stack(struct thread *self, uintptr_t sp)
 	}
 }
 
-void walk_begin(struct walk *walk, struct thread *self)
+void unwind_begin(struct unwind *walk, struct thread *self)
 {
 	uintptr_t sp = walk->registers[WALK_SP];
 
@@ -978,19 +978,19 @@ void walk_begin(struct walk *walk, struct thread *self)
 	}
 }
 
-void walk_from_context(struct walk *walk, const void *context,
+void unwind_from_context(struct unwind *walk, const void *context,
 			 struct thread *self)
 {
-	*walk = (struct walk){ .is_exact = true };
+	*walk = (struct unwind){ .is_exact = true };
 	walk->known = ARCH_GET_REGISTERS((const ucontext_t *)context,
 					   walk->registers);
-	walk_begin(walk, self);
+	unwind_begin(walk, self);
 }
 
-uintptr_t walk_end(uintptr_t ip, uintptr_t sp,
+uintptr_t unwind_end(uintptr_t ip, uintptr_t sp,
 		   uintptr_t (*read)(void *argument, int number), void *argument)
 {
-	struct walk walk = { .is_exact = true };
+	struct unwind walk = { .is_exact = true };
 	uintptr_t own[WALK_REGISTERS];
 
 	/* A processor without walks. */
@@ -1003,10 +1003,10 @@ uintptr_t walk_end(uintptr_t ip, uintptr_t sp,
 	walk.registers[WALK_SP] = sp;
 	walk.registers[WALK_IP] = ip;
 	walk.known |= 1u << WALK_SP | 1u << WALK_IP;
-	return walk_step(&walk) ? walk.registers[WALK_SP] : 0;
+	return unwind_step(&walk) ? walk.registers[WALK_SP] : 0;
 }
 
-void walk_closed(void)
+void unwind_closed(void)
 {
 	if ((uint16_t)__atomic_add_fetch(&epoch, 1, __ATOMIC_ACQ_REL) != 0)
 		return;

@@ -445,13 +445,13 @@ SHAPE(switch);
 
 /* --- where they are --- */
 
-struct walk {
+struct unwind {
 	struct recording_shape *to;
 	uint32_t file, room;
 	const struct file *at;
 };
 
-static void add(struct walk *walk, const struct shape *shape, uint64_t offset,
+static void add(struct unwind *walk, const struct shape *shape, uint64_t offset,
 		uint64_t size, uint64_t address)
 {
 	struct recording_shape *to = walk->to;
@@ -482,7 +482,7 @@ static void add(struct walk *walk, const struct shape *shape, uint64_t offset,
 		loaded;                                                     \
 	})
 
-static void walk_meta(struct walk *walk)
+static void walk_meta(struct unwind *walk)
 {
 	struct shim_meta meta = LOAD(walk, shim_meta, 0);
 	uint64_t at = offsetof(struct shim_meta, strings);
@@ -499,7 +499,7 @@ static void walk_meta(struct walk *walk)
 	}
 }
 
-static void walk_images(struct walk *walk)
+static void walk_images(struct unwind *walk)
 {
 	uint64_t at = LOAD(walk, shim_images, 0).header_size;
 	struct shim_image_record image;
@@ -555,7 +555,7 @@ static const struct shape *shape_of(uint64_t word, bool is_sampled,
 	return is_sampled ? &sample_root_shape : &thread_shape;
 }
 
-static void walk_nodes(struct walk *walk, const struct shim_chunk *chunk,
+static void walk_nodes(struct unwind *walk, const struct shim_chunk *chunk,
 		       bool is_sampled)
 {
 	uint64_t at = chunk->offset, end = at + chunk->size, size;
@@ -582,7 +582,7 @@ static void walk_nodes(struct walk *walk, const struct shim_chunk *chunk,
 	}
 }
 
-static void walk_types(struct walk *walk, uint64_t at, uint64_t end)
+static void walk_types(struct unwind *walk, uint64_t at, uint64_t end)
 {
 	struct shim_typetree tree = LOAD(walk, shim_typetree, at);
 
@@ -600,7 +600,7 @@ static void walk_types(struct walk *walk, uint64_t at, uint64_t end)
 	}
 }
 
-static void walk_values(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_values(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	uint64_t at = chunk->offset, end = at + chunk->size;
 
@@ -619,7 +619,7 @@ static void walk_values(struct walk *walk, const struct shim_chunk *chunk)
 	}
 }
 
-static void walk_lines(struct walk *walk, uint64_t at)
+static void walk_lines(struct unwind *walk, uint64_t at)
 {
 	struct shim_coverage_lines head = LOAD(walk, shim_coverage_lines, at);
 
@@ -634,7 +634,7 @@ static void walk_lines(struct walk *walk, uint64_t at)
 	add(walk, &text_shape, at + head.files_size, head.path_size, 0);
 }
 
-static void walk_coverage(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_coverage(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	uint64_t at = chunk->offset, end = at + chunk->size;
 
@@ -656,7 +656,7 @@ static void walk_coverage(struct walk *walk, const struct shim_chunk *chunk)
 	}
 }
 
-static void walk_words(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_words(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	uint64_t end = chunk->offset + chunk->size;
 
@@ -665,7 +665,7 @@ static void walk_words(struct walk *walk, const struct shim_chunk *chunk)
 		add(walk, &word_shape, at, 8, 0);
 }
 
-static void walk_histogram(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_histogram(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	struct shim_histogram head = LOAD(walk, shim_histogram, chunk->offset);
 	uint64_t at = chunk->offset + sizeof(head);
@@ -678,7 +678,7 @@ static void walk_histogram(struct walk *walk, const struct shim_chunk *chunk)
 	}
 }
 
-static void walk_arcs(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_arcs(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	uint64_t end = chunk->offset + chunk->size;
 
@@ -687,7 +687,7 @@ static void walk_arcs(struct walk *walk, const struct shim_chunk *chunk)
 		add(walk, &arc_shape, at, sizeof(struct shim_arc), 0);
 }
 
-static void walk_chunk(struct walk *walk, const struct shim_chunk *chunk)
+static void walk_chunk(struct unwind *walk, const struct shim_chunk *chunk)
 {
 	const char *kind = walk->at->kind;
 
@@ -705,7 +705,7 @@ static void walk_chunk(struct walk *walk, const struct shim_chunk *chunk)
 		walk_arcs(walk, chunk);
 }
 
-static uint64_t record_size(const struct walk *walk, uint64_t at)
+static uint64_t record_size(const struct unwind *walk, uint64_t at)
 {
 	uint16_t head[2];
 
@@ -717,7 +717,7 @@ static uint64_t record_size(const struct walk *walk, uint64_t at)
 	return head[0] >> 8 ? (head[0] >> 8) * 2u : head[1] * 2u;
 }
 
-static void walk_block(struct walk *walk, uint64_t at, uint64_t end)
+static void walk_block(struct unwind *walk, uint64_t at, uint64_t end)
 {
 	uint64_t size;
 
@@ -732,7 +732,7 @@ static void walk_block(struct walk *walk, uint64_t at, uint64_t end)
 	}
 }
 
-static void walk_trace(struct walk *walk)
+static void walk_trace(struct unwind *walk)
 {
 	uint64_t at;
 
@@ -742,7 +742,7 @@ static void walk_trace(struct walk *walk)
 			   at + SHIM_TRACE_BLOCK);
 }
 
-static void walk_chunked(struct walk *walk)
+static void walk_chunked(struct unwind *walk)
 {
 	struct shim_file head = LOAD(walk, shim_file, 0);
 
@@ -760,7 +760,7 @@ static void walk_chunked(struct walk *walk)
 		walk_chunk(walk, &head.chunk[i]);
 }
 
-static void walk_gaps(struct walk *walk)
+static void walk_gaps(struct unwind *walk)
 {
 	uint64_t at = sizeof(struct shim_gaps);
 
@@ -769,7 +769,7 @@ static void walk_gaps(struct walk *walk)
 		add(walk, &switch_shape, at, sizeof(struct shim_switch), 0);
 }
 
-static void walk_text(struct walk *walk)
+static void walk_text(struct unwind *walk)
 {
 	const unsigned char *at = walk->at->data, *end = at + walk->at->size;
 
@@ -782,7 +782,7 @@ static void walk_text(struct walk *walk)
 	}
 }
 
-static void walk_file(struct walk *walk)
+static void walk_file(struct unwind *walk)
 {
 	const char *kind = walk->at->kind;
 
@@ -857,7 +857,7 @@ static int compare_places(const void *left, const void *right)
 
 void shapes_read(struct recording_shape *recording, const char *path)
 {
-	struct walk walk = { .to = recording };
+	struct unwind walk = { .to = recording };
 
 	*recording = (struct recording_shape){ .place_count = 0 };
 	recording->files = calloc(FILES_MAX, sizeof(*recording->files));

@@ -23,7 +23,7 @@ static int run(int (*call)(void *), void *argument, int *result)
 	int r;
 
 	sys_block_signals(&before);
-	r = apart_call(call, argument, stack, sizeof(stack), result);
+	r = isolated_call(call, argument, stack, sizeof(stack), result);
 	sys_restore_signals(before);
 	return r;
 }
@@ -176,7 +176,7 @@ Test(apart, where_system_calls_are_forbidden_nothing_runs)
 	int five = 5, result;
 
 	sys_forbid();
-	cr_assert(eq(int, apart_call(add, &five, stack, sizeof(stack), &result),
+	cr_assert(eq(int, isolated_call(add, &five, stack, sizeof(stack), &result),
 		     -EPERM));
 	cr_assert(eq(int, seen, 0));
 }

@@ -20,17 +20,17 @@ Test(blocks, all_that_is_known_of_one_comes_back)
 	struct shim_block got, block;
 	uint64_t note;
 
-	blocks_set_clock(1000);
+	heap_table_set_clock(1000);
 	for (unsigned i = 0; i < 6; i++) {
 		block = make(0x7ffffffffff8 - i * 8, sizes[i]);
 		block.alignment = i ? 1ull << (i * 10) : 0;
 		block.kind = SHIM_ALLOCATION_ALIGNED;
 		block.clock = 0x123456789ab;
-		cr_assert(blocks_add(&block, 77 + i));
+		cr_assert(heap_table_add(&block, 77 + i));
 		cr_assert(eq(u64, *block.note, 77 + i));
 	}
 	for (unsigned i = 0; i < 6; i++) {
-		cr_assert(blocks_take(0x7ffffffffff8 - i * 8, &got, &note));
+		cr_assert(heap_table_take(0x7ffffffffff8 - i * 8, &got, &note));
 		cr_assert(eq(u64, got.address, 0x7ffffffffff8 - i * 8));
 		cr_assert(eq(u64, got.size, sizes[i]));
 		cr_assert(eq(u64, got.serial, got.address * 3));
@@ -41,7 +41,7 @@ Test(blocks, all_that_is_known_of_one_comes_back)
 			cr_assert(le(u64, 0x123456789ab - got.clock, 499));
 		else
 			cr_assert(eq(u64, got.clock, 0));
-		cr_assert(not(blocks_take(got.address, &got, &note)));
+		cr_assert(not(heap_table_take(got.address, &got, &note)));
 	}
 }
 
@@ -51,12 +51,12 @@ Test(blocks, what_is_no_blocks_address_is_not_found)
 	struct shim_block block = make(0x10000, 8), got;
 	uint64_t note;
 
-	cr_assert(blocks_add(&block, 1));
+	cr_assert(heap_table_add(&block, 1));
 	for (unsigned i = 1; i < 64; i++)
-		cr_assert(not(blocks_take(0x10000 + i, &got, &note)));
+		cr_assert(not(heap_table_take(0x10000 + i, &got, &note)));
 	block.address = 0x20001;
-	cr_assert(not(blocks_add(&block, 1)));
-	cr_assert(blocks_take(0x10000, &got, &note));
+	cr_assert(not(heap_table_add(&block, 1)));
+	cr_assert(heap_table_take(0x10000, &got, &note));
 }
 
 #define ROOM 40000u
@@ -75,19 +75,19 @@ Test(blocks, many_come_and_go, .timeout = 60)
 		random = random * 1103515245u + 12345u;
 		at = (random >> 8) % ROOM;
 		if (size_of[at]) {
-			cr_assert(blocks_take((at + 1) * 16, &got, &note));
+			cr_assert(heap_table_take((at + 1) * 16, &got, &note));
 			cr_assert(eq(u64, got.size, size_of[at]));
 			size_of[at] = 0;
 			live--;
 		} else {
 			struct shim_block block = make((at + 1) * 16, i + 1);
 
-			cr_assert(blocks_add(&block, i));
+			cr_assert(heap_table_add(&block, i));
 			size_of[at] = i + 1;
 			live++;
 		}
 	}
-	while (blocks_next(&position, &got)) {
+	while (heap_table_next(&position, &got)) {
 		cr_assert(eq(u64, got.size, size_of[got.address / 16 - 1]));
 		found++;
 	}

@@ -20,7 +20,7 @@ Test(chance, a_block_stands_for_one_over_the_chance_that_it_is_found)
 			double blocks = 0, bytes = 0;
 
 			for (uint64_t k = 0; k < 4096; k++) {
-				struct chance_weight weight = chance_weight(
+				struct poisson_weight weight = poisson_weight(
 					sizes[j], periods[i],
 					k << 20 | 1 << 19);
 
@@ -45,7 +45,7 @@ Test(chance, gaps_are_exponential)
 		unsigned below = 0;
 
 		for (unsigned k = 0; k < count; k++) {
-			double gap = (double)chance_gap(&state, periods[i]);
+			double gap = (double)poisson_gap(&state, periods[i]);
 
 			gap -= 0.5;
 			sum += gap / period;

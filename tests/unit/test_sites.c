@@ -187,22 +187,22 @@ static const uint32_t sites[GOOD] = { CALL_ENTER, CALL_MOLD,  CALL_SLOT,
 static const unsigned char bytes_off[GOOD] = { 0xa9, 0xa9, 0x85, 0xa9,
 					       0xc3, 0xc3, 0xa9 };
 
-static struct sites_image about;
+static struct call_sites_image about;
 
 static void add_image(bool may_go)
 {
-	about = (struct sites_image){
+	about = (struct call_sites_image){
 		.start = (uintptr_t)image,
 		.end = (uintptr_t)image + SIZE,
 		.frames = (uintptr_t)image + INDEX,
 		.may_go = may_go,
 	};
-	sites_add(&about);
+	call_sites_add(&about);
 }
 
 static void make_image(void)
 {
-	struct table_image bind;
+	struct hook_table_image bind;
 
 	/* Pages that are nothing keep it apart from its neighbours. */
 	image = mmap(NULL, SIZE + 0x2000, PROT_NONE,
@@ -215,12 +215,12 @@ static void make_image(void)
 	make_code();
 	memcpy(text, image + TEXT, sizeof(text));
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
-	bind = (struct table_image){
+	bind = (struct hook_table_image){
 		.bias = (uintptr_t)image,
 		.dynamic = (uintptr_t)image + DYNAMIC,
 		.dynamic_size = 5 * sizeof(Elf64_Dyn),
 	};
-	table_bind(&bind);
+	hook_table_bind(&bind);
 	add_image(false);
 }
 
@@ -271,9 +271,9 @@ static const char *protection(void)
 
 Test(sites, what_leads_to_a_hook_inside_a_function_is_switched, .init = make_image)
 {
-	struct sites_state state;
+	struct call_sites_state state;
 
-	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(is_off(ALL));
 	state = sites_state();
 	cr_assert(eq(u32, state.sites, GOOD));
@@ -281,7 +281,7 @@ Test(sites, what_leads_to_a_hook_inside_a_function_is_switched, .init = make_ima
 	cr_assert(eq(u32, state.rejected, 2));
 	cr_assert(eq(u32, state.images, 1));
 	cr_assert(eq(u32, state.images_unwritable, 0));
-	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(eq(int, call_sites_switch_all(true), 0));
 	cr_assert(is_as_before());
 	cr_assert(eq(u32, sites_state().off, 0));
 }
@@ -290,20 +290,20 @@ Test(sites, nothing_is_looked_for_before_something_is_switched, .init = make_ima
 {
 	unsigned before = fake_calls;
 
-	cr_assert(eq(int, sites_switch_all(true), 0));
-	cr_assert(eq(int, sites_unfilter_all(), 0));
-	sites_settle();
+	cr_assert(eq(int, call_sites_switch_all(true), 0));
+	cr_assert(eq(int, call_sites_unfilter_all(), 0));
+	call_sites_settle();
 	cr_assert(eq(u32, sites_state().sites, 0));
 	cr_assert(le(uint, fake_calls - before, 1));
 }
 
 Test(sites, an_image_without_hooks_is_not_remembered)
 {
-	static const struct sites_image other = { 0x10000, 0x20000, 0, false };
+	static const struct call_sites_image other = { 0x10000, 0x20000, 0, false };
 
-	sites_add(&other);
+	call_sites_add(&other);
 	cr_assert(eq(u32, sites_state().images, 0));
-	cr_assert(eq(int, sites_switch_call(0x10010, false), -ENOENT));
+	cr_assert(eq(int, call_sites_switch_call(0x10010, false), -ENOENT));
 }
 
 Test(sites, of_two_that_overlap_none_is_taken, .init = make_image)
@@ -316,7 +316,7 @@ Test(sites, of_two_that_overlap_none_is_taken, .init = make_image)
 	memcpy(both + 1, &to_stub, 4);
 	memcpy(both + 6, &to_slot, 4);
 	change_text(OVERLAP, both, sizeof(both));
-	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(is_off(ALL));
 	cr_assert(eq(u32, sites_state().rejected, 4));
 }
@@ -325,19 +325,19 @@ Test(sites, a_filtered_call_stays_off_when_all_are_on, .init = make_image)
 {
 	const uintptr_t base = (uintptr_t)image;
 
-	cr_assert(eq(int, sites_switch_call(base + CALL_MOLD + 5, false), 0));
+	cr_assert(eq(int, call_sites_switch_call(base + CALL_MOLD + 5, false), 0));
 	cr_assert(is_off(1 << 1));
-	cr_assert(eq(int, sites_switch_call(base + CALL_SLOT + 6, false), 0));
+	cr_assert(eq(int, call_sites_switch_call(base + CALL_SLOT + 6, false), 0));
 	cr_assert(is_off(1 << 1 | 1 << 2));
 	cr_assert(eq(u32, sites_state().off, 2));
-	sites_switch_all(false);
+	call_sites_switch_all(false);
 	cr_assert(is_off(ALL));
 	/* On while all are off: only later. */
-	cr_assert(eq(int, sites_switch_call(base + CALL_MOLD + 5, true), 0));
+	cr_assert(eq(int, call_sites_switch_call(base + CALL_MOLD + 5, true), 0));
 	cr_assert(is_off(ALL));
-	sites_switch_all(true);
+	call_sites_switch_all(true);
 	cr_assert(is_off(1 << 2));
-	cr_assert(eq(int, sites_unfilter_all(), 0));
+	cr_assert(eq(int, call_sites_unfilter_all(), 0));
 	cr_assert(is_as_before());
 }
 
@@ -345,9 +345,9 @@ Test(sites, the_jumps_of_a_function_are_switched_together, .init = make_image)
 {
 	const uintptr_t base = (uintptr_t)image;
 
-	cr_assert(eq(int, sites_switch_jumps(base + FIRST, false), 2));
+	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, false), 2));
 	cr_assert(is_off(1 << 4 | 1 << 5));
-	cr_assert(eq(int, sites_switch_jumps(base + FIRST, true), 2));
+	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, true), 2));
 	cr_assert(is_as_before());
 }
 
@@ -355,18 +355,18 @@ Test(sites, what_is_no_site_is_refused, .init = make_image)
 {
 	const uintptr_t base = (uintptr_t)image;
 
-	cr_expect(eq(int, sites_switch_call(base + CALL_OTHER + 5, false),
+	cr_expect(eq(int, call_sites_switch_call(base + CALL_OTHER + 5, false),
 		     -ENOENT));
-	cr_expect(eq(int, sites_switch_call(base + JUMP_LEAVE + 5, false),
+	cr_expect(eq(int, call_sites_switch_call(base + JUMP_LEAVE + 5, false),
 		     -ENOENT));
-	cr_expect(eq(int, sites_switch_call(base + NOWHERE + 5, false),
+	cr_expect(eq(int, call_sites_switch_call(base + NOWHERE + 5, false),
 		     -ENOENT));
-	cr_expect(eq(int, sites_switch_call(base, false), -ENOENT));
-	cr_expect(eq(int, sites_switch_call(1, false), -ENOENT));
-	cr_expect(eq(int, sites_switch_jumps(base + SECOND, false), -ENOENT));
-	cr_expect(eq(int, sites_switch_jumps(base + FIRST + 1, false),
+	cr_expect(eq(int, call_sites_switch_call(base, false), -ENOENT));
+	cr_expect(eq(int, call_sites_switch_call(1, false), -ENOENT));
+	cr_expect(eq(int, call_sites_switch_jumps(base + SECOND, false), -ENOENT));
+	cr_expect(eq(int, call_sites_switch_jumps(base + FIRST + 1, false),
 		     -ENOENT));
-	cr_expect(eq(int, sites_switch_jumps(base + SIZE, false), -ENOENT));
+	cr_expect(eq(int, call_sites_switch_jumps(base + SIZE, false), -ENOENT));
 	cr_expect(is_as_before());
 }
 
@@ -375,50 +375,50 @@ Test(sites, a_breakpoint_on_a_site_stays, .init = make_image)
 	change_text(CALL_ENTER, "\xcc", 1);
 	/* Found before the breakpoint was put there. */
 	change_text(CALL_ENTER, "\xe8", 1);
-	sites_switch_all(false);
-	sites_switch_all(true);
+	call_sites_switch_all(false);
+	call_sites_switch_all(true);
 	change_text(CALL_ENTER, "\xcc", 1);
-	sites_switch_all(false);
+	call_sites_switch_all(false);
 	cr_assert(is_off(ALL & ~1u));
-	sites_switch_all(true);
+	call_sites_switch_all(true);
 	cr_assert(is_as_before());
 }
 
 Test(sites, an_image_that_is_gone_is_not_touched, .init = make_image)
 {
-	sites_switch_all(false);
-	sites_remove(about.start, about.start + 1);
+	call_sites_switch_all(false);
+	call_sites_remove(about.start, about.start + 1);
 	cr_assert(eq(u32, sites_state().images, 0));
 	munmap(image, SIZE);
-	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(eq(int, call_sites_switch_all(true), 0));
 }
 
 Test(sites, one_that_comes_while_all_are_off_is_switched_off, .init = make_image)
 {
-	sites_remove(about.start, about.end);
-	sites_switch_all(false);
+	call_sites_remove(about.start, about.end);
+	call_sites_switch_all(false);
 	cr_assert(is_as_before());
 	add_image(true);
 	cr_assert(is_as_before());
-	sites_settle();
+	call_sites_settle();
 	cr_assert(is_off(ALL));
 }
 
 Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
 {
-	sites_remove(about.start, about.end);
+	call_sites_remove(about.start, about.end);
 	add_image(true);
 	image_closing(1);
-	cr_assert(eq(int, sites_switch_all(false), -EBUSY));
-	cr_assert(eq(int, sites_switch_call(about.start + CALL_MOLD + 5, false),
+	cr_assert(eq(int, call_sites_switch_all(false), -EBUSY));
+	cr_assert(eq(int, call_sites_switch_call(about.start + CALL_MOLD + 5, false),
 		     -EBUSY));
-	sites_settle();
+	call_sites_settle();
 	cr_assert(is_as_before());
 	cr_assert(eq(u32, sites_state().sites, 0), "it was looked at");
 	image_closing(0);
 	cr_assert(is_off(ALL));
 	image_closing(1);
-	cr_assert(eq(int, sites_switch_all(true), -EBUSY));
+	cr_assert(eq(int, call_sites_switch_all(true), -EBUSY));
 	cr_assert(is_off(ALL));
 	image_closing(0);
 	cr_assert(is_as_before());
@@ -426,25 +426,25 @@ Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
 
 Test(sites, a_forked_child_knows_what_is_off, .init = make_image)
 {
-	sites_switch_call((uintptr_t)image + CALL_MOLD + 5, false);
-	sites_switch_all(false);
-	sites_fork_begin();
-	sites_add(&about);
-	sites_fork_end();
+	call_sites_switch_call((uintptr_t)image + CALL_MOLD + 5, false);
+	call_sites_switch_all(false);
+	call_sites_fork_begin();
+	call_sites_add(&about);
+	call_sites_fork_end();
 	cr_assert(eq(u32, sites_state().off, GOOD));
-	sites_switch_all(true);
+	call_sites_switch_all(true);
 	cr_assert(is_off(1 << 1));
 	/* A thread of the parent had written this, and not yet noted it. */
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE);
 	image[CALL_SLOT] = 0x85;
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
-	sites_fork_begin();
-	sites_add(&about);
-	sites_fork_end();
-	sites_settle();
+	call_sites_fork_begin();
+	call_sites_add(&about);
+	call_sites_fork_end();
+	call_sites_settle();
 	cr_assert(is_off(1 << 1));
-	sites_fork_begin();
-	sites_fork_end();
+	call_sites_fork_begin();
+	call_sites_fork_end();
 	cr_assert(eq(u32, sites_state().images, 0));
 }
 
@@ -462,11 +462,11 @@ Test(sites, a_damaged_index_does_no_harm, .init = make_image, .timeout = 120)
 		before = image[at];
 		for (unsigned i = 0; i < sizeof(values); i++) {
 			image[at] = values[i];
-			sites_remove(about.start, about.end);
+			call_sites_remove(about.start, about.end);
 			add_image(i % 2 != 0);
-			sites_switch_all(false);
+			call_sites_switch_all(false);
 			cr_assert(le(u32, sites_state().sites, GOOD + BAD));
-			sites_switch_all(true);
+			call_sites_switch_all(true);
 			cr_assert(is_as_before(), "byte %#x is %#x", at,
 				  values[i]);
 		}
@@ -483,7 +483,7 @@ Test(sites, an_entry_that_begins_elsewhere_is_not_believed, .init = make_image)
 	memcpy(&value, image + entry + 8, 4);
 	put32(entry + 8, value - 16);
 	put32(entry + 12, 256);
-	sites_switch_all(false);
+	call_sites_switch_all(false);
 	cr_assert(is_off(ALL & ~(1u << 6)));
 }
 
@@ -497,8 +497,8 @@ Test(sites, an_index_is_not_read_behind_its_end, .init = make_image)
 		struct frames frames;
 
 		memcpy(copy, image, size);
-		if (frames_open(&frames, &view, (uintptr_t)image + INDEX)) {
-			bool found = frames_find(&frames,
+		if (fde_open(&frames, &view, (uintptr_t)image + INDEX)) {
+			bool found = fde_find(&frames,
 						 (uintptr_t)image + SECOND + 1,
 						 &range);
 
@@ -513,10 +513,10 @@ Test(sites, pages_without_sites_are_not_written, .init = make_image)
 	static char names[64];
 	unsigned writes = 0;
 
-	sites_switch_all(false);
+	call_sites_switch_all(false);
 	fake_fail(0, 0, false);
 	fake_note_names(names, sizeof(names));
-	sites_switch_all(true);
+	call_sites_switch_all(true);
 	fake_note_names(NULL, 0);
 	for (unsigned i = 0; i < sizeof(names); i++)
 		writes += names[i] == 'w';
@@ -525,20 +525,20 @@ Test(sites, pages_without_sites_are_not_written, .init = make_image)
 
 Test(sites, without_an_index_no_site_is_taken, .init = make_image)
 {
-	sites_remove(about.start, about.end);
+	call_sites_remove(about.start, about.end);
 	about.frames = 0;
-	sites_add(&about);
-	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	call_sites_add(&about);
+	cr_assert(eq(int, call_sites_switch_all(false), -ENOEXEC));
 	cr_assert(is_as_before());
 	cr_assert(eq(u32, sites_state().images_unwritable, 1));
-	cr_assert(eq(int, sites_switch_call(about.start + CALL_MOLD + 5, false),
+	cr_assert(eq(int, call_sites_switch_call(about.start + CALL_MOLD + 5, false),
 		     -EACCES));
 }
 
 Test(sites, code_that_cannot_be_read_is_left_alone, .init = make_image)
 {
 	mprotect(image + TEXT, TEXT_SIZE, PROT_EXEC);
-	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	cr_assert(eq(int, call_sites_switch_all(false), -ENOEXEC));
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
 	cr_assert(is_as_before());
 }
@@ -549,7 +549,7 @@ Test(sites, code_that_is_shared_is_left_alone, .init = make_image)
 	     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	put(TEXT, text, sizeof(text));
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
-	cr_assert(eq(int, sites_switch_all(false), -ENOEXEC));
+	cr_assert(eq(int, call_sites_switch_all(false), -ENOEXEC));
 	cr_assert(is_as_before());
 }
 
@@ -563,25 +563,25 @@ static void fail_each(int error, bool for_good)
 		const char *failed;
 		int r;
 
-		sites_remove(about.start, about.end);
+		call_sites_remove(about.start, about.end);
 		add_image(n % 2 != 0);
 		fake_fail(n, error, for_good);
-		r = sites_switch_all(false);
+		r = call_sites_switch_all(false);
 		failed = fake_failed();
 		fake_fail(0, 0, false);
 		if (!failed) {
-			sites_switch_all(true);
+			call_sites_switch_all(true);
 			break;
 		}
 		failures += r < 0;
 		cr_assert(r < 0 || is_off(ALL), "call %u (%s)", n, failed);
 		cr_assert(eq(str, (char *)protection(), "r-x"), "call %u (%s)",
 			  n, failed);
-		cr_assert(eq(int, sites_switch_all(true), 0), "%s", failed);
+		cr_assert(eq(int, call_sites_switch_all(true), 0), "%s", failed);
 		cr_assert(is_as_before(), "call %u (%s)", n, failed);
-		cr_assert(eq(int, sites_switch_all(false), 0), "%s", failed);
+		cr_assert(eq(int, call_sites_switch_all(false), 0), "%s", failed);
 		cr_assert(is_off(ALL), "call %u (%s)", n, failed);
-		sites_switch_all(true);
+		call_sites_switch_all(true);
 	}
 	cr_assert(gt(uint, failures, 1));
 }
@@ -599,10 +599,10 @@ Test(sites, all_system_calls_may_fail_from_one_on, .init = make_image)
 
 Test(sites, an_interrupted_write_is_tried_again, .init = make_image)
 {
-	sites_switch_all(false);
-	sites_switch_all(true);
+	call_sites_switch_all(false);
+	call_sites_switch_all(true);
 	fake_fail(2, EINTR, false);
-	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(eq(str, (char *)fake_failed(), "write_at"));
 	cr_assert(is_off(ALL));
 	/* open, three times write, close, and the processors: no other way. */
@@ -612,10 +612,10 @@ Test(sites, an_interrupted_write_is_tried_again, .init = make_image)
 /* The other way to write, and its protections. */
 Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment, .init = make_image)
 {
-	sites_switch_all(false);
-	sites_switch_all(true);
+	call_sites_switch_all(false);
+	call_sites_switch_all(true);
 	fake_fail(1, EACCES, false);
-	cr_assert(eq(int, sites_switch_all(false), 0));
+	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(eq(str, (char *)fake_failed(), "open"));
 	cr_assert(is_off(ALL));
 	cr_assert(eq(str, (char *)protection(), "r-x"));
@@ -624,9 +624,9 @@ Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment, .init = mak
 Test(sites, protections_that_the_program_chose_stay, .init = make_image)
 {
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
-	sites_switch_all(false);
+	call_sites_switch_all(false);
 	fake_fail(1, EACCES, false);
-	cr_assert(eq(int, sites_switch_all(true), 0));
+	cr_assert(eq(int, call_sites_switch_all(true), 0));
 	cr_assert(is_as_before());
 	cr_assert(eq(str, (char *)protection(), "rwx"));
 }

@@ -418,7 +418,7 @@ plan_unwinding:
 	mov	(%rsp), %rax
 	imul	$LAYOUT_FRONT_FACTOR, %eax, %r11d
 	shr	$LAYOUT_FRONT_SHIFT, %r11d
-	lea	known_fronts(%rip), %r10
+	lea	code_cache_fronts(%rip), %r10
 	mov	(%r10, %r11, 8), %r10
 	test	%r10, %r10
 	jz	\otherwise

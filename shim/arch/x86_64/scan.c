@@ -83,7 +83,7 @@ static bool is_in_stubs(const struct view *text, struct frames *frames,
 	struct frame_range range;
 	const unsigned char *first;
 
-	if (!frames_find(frames, address, &range))
+	if (!fde_find(frames, address, &range))
 		return true;
 	first = view_at(text, range.start, 8);
 	if (!first)

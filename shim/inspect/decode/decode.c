@@ -37,7 +37,7 @@ struct way {
 	bool knows_sp;
 };
 
-struct walk {
+struct unwind {
 	const struct decode_question *question;
 	struct decode_answer *answer;
 	struct way way;
@@ -76,7 +76,7 @@ static void lower(struct way *way, const struct instruction *instruction)
 }
 
 /* Where nothing was optimized both ends of a function share one call of the hook. */
-static void end(struct walk *walk, enum decode_end how)
+static void end(struct unwind *walk, enum decode_end how)
 {
 	enum decode_end *known = &walk->answer->end;
 
@@ -89,7 +89,7 @@ static void end(struct walk *walk, enum decode_end how)
 
 /* Without the stack pointer: a jump forward or back out of what has been seen
  * of the function. */
-static bool is_tail_call(const struct walk *walk, uintptr_t target)
+static bool is_tail_call(const struct unwind *walk, uintptr_t target)
 {
 	if (walk->way.knows_sp)
 		return *(const uintptr_t *)walk->way.sp == walk->question->site;
@@ -97,7 +97,7 @@ static bool is_tail_call(const struct walk *walk, uintptr_t target)
 			       target > walk->question->code + 4096);
 }
 
-static void jump(struct walk *walk, const struct instruction *branch)
+static void jump(struct unwind *walk, const struct instruction *branch)
 {
 	uintptr_t target;
 	const uintptr_t *slot;
@@ -147,7 +147,7 @@ static bool resumes(const struct instruction *call)
 	return slot && instruction_is_slot_of(slot, "_Unwind_Resume");
 }
 
-static void choose_later(struct walk *walk, uintptr_t target)
+static void choose_later(struct unwind *walk, uintptr_t target)
 {
 	struct way *other = &walk->choices[walk->choice_count];
 
@@ -160,7 +160,7 @@ static void choose_later(struct walk *walk, uintptr_t target)
 	walk->choice_count++;
 }
 
-static bool choose_other(struct walk *walk)
+static bool choose_other(struct unwind *walk)
 {
 	if (walk->choice_count == 0)
 		return false;
@@ -170,7 +170,7 @@ static bool choose_other(struct walk *walk)
 }
 
 /* False when there is no more to follow. */
-static bool step(struct walk *walk)
+static bool step(struct unwind *walk)
 {
 	struct instruction instruction;
 	uintptr_t target;
@@ -205,7 +205,7 @@ static bool step(struct walk *walk)
 static void follow(const struct decode_question *question,
 		   struct decode_answer *answer)
 {
-	struct walk walk = {
+	struct unwind walk = {
 		.question = question,
 		.answer = answer,
 		.way = { question->code, question->sp, true },

@@ -62,7 +62,7 @@ struct way {
 	struct state state;
 };
 
-struct walk {
+struct unwind {
 	const struct decode_location *location;
 	struct way way;
 	struct way choices[CHOICES_MAX];
@@ -596,7 +596,7 @@ static bool has_slot(const struct state *state, const struct slot *wanted)
 }
 
 /* The hook's call is reached. */
-static void meet(struct walk *walk)
+static void meet(struct unwind *walk)
 {
 	struct state *state = &walk->way.state;
 	struct state *met = &walk->met;
@@ -621,7 +621,7 @@ static void meet(struct walk *walk)
 		met->widest = state->widest;
 }
 
-static bool choose_other(struct walk *walk)
+static bool choose_other(struct unwind *walk)
 {
 	if (walk->choice_count == 0)
 		return false;
@@ -629,7 +629,7 @@ static bool choose_other(struct walk *walk)
 	return true;
 }
 
-static bool fail(struct walk *walk)
+static bool fail(struct unwind *walk)
 {
 	walk->has_failed = true;
 	return false;
@@ -637,7 +637,7 @@ static bool fail(struct walk *walk)
 
 /* Only forward, and no further than the hook: what loops before it is called
  * for the first time is not followed. */
-static bool branch(struct walk *walk, const struct instruction *instruction,
+static bool branch(struct unwind *walk, const struct instruction *instruction,
 		   bool is_choice)
 {
 	uintptr_t target = target_of(instruction);
@@ -673,7 +673,7 @@ static void note_width(struct state *state,
 }
 
 /* False when there is no more to follow. */
-static bool step(struct walk *walk)
+static bool step(struct unwind *walk)
 {
 	struct instruction instruction;
 
@@ -730,7 +730,7 @@ static bool is_jumped_into(const struct decode_location *location)
 static bool walk_to_hook(const struct decode_location *location,
 			 struct state *met)
 {
-	static struct walk walk; /* one at a time, and it is large */
+	static struct unwind walk; /* one at a time, and it is large */
 	struct value *registers = walk.way.state.registers;
 
 	memset(&walk, 0, sizeof(walk));

@@ -5,7 +5,7 @@
 
 /* --- the operations there are --- */
 
-struct known {
+struct code_cache_entry {
 	uint16_t mnemonic, vex; /* 0: there is none */
 	uint8_t kind, size;
 };
@@ -17,7 +17,7 @@ struct known {
 #define BOTH(NAME, kind, size)                                                 \
 	{ ZYDIS_MNEMONIC_##NAME, ZYDIS_MNEMONIC_V##NAME, kind, size },
 
-static const struct known known[] = {
+static const struct code_cache_entry known[] = {
 #define INTEGER(NAME, name) PLAIN(NAME, KIND_INTEGER)
 #define INTEGER_UNARY(NAME, name) PLAIN(NAME, KIND_INTEGER_UNARY)
 #define INTEGER_SHIFT(NAME, name) PLAIN(NAME, KIND_INTEGER_SHIFT)
@@ -48,7 +48,7 @@ static const struct known known[] = {
 
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 
-static const struct known *find(ZydisMnemonic mnemonic, unsigned *number)
+static const struct code_cache_entry *find(ZydisMnemonic mnemonic, unsigned *number)
 {
 	for (unsigned i = 0; i < KNOWN_COUNT; i++) {
 		if (mnemonic == 0 || (known[i].mnemonic != mnemonic &&
@@ -201,7 +201,7 @@ static void set_flags(const struct instruction *instruction,
 }
 
 static int integer(const struct instruction *instruction,
-		   const struct known *found, unsigned number,
+		   const struct code_cache_entry *found, unsigned number,
 		   struct operation *operation)
 {
 	unsigned operands[3] = { PLACE_NONE, PLACE_NONE, PLACE_NONE };
@@ -651,7 +651,7 @@ static int shuffle(const struct instruction *instruction, bool of_two,
 
 /* From `op first, second` or `op to, first, second`. */
 static int vector(const struct instruction *instruction,
-		  const struct known *found, unsigned number,
+		  const struct code_cache_entry *found, unsigned number,
 		  struct operation *operation)
 {
 	unsigned count = instruction->head.operand_count_visible;
@@ -928,7 +928,7 @@ static int translate_known(const struct instruction *instruction,
 			   struct operation *operations)
 {
 	ZydisMnemonic mnemonic = instruction->head.mnemonic;
-	const struct known *found;
+	const struct code_cache_entry *found;
 	unsigned number;
 
 	if (mnemonic == ZYDIS_MNEMONIC_IMUL &&
