@@ -95,7 +95,7 @@ static void make_index(void)
 	functions = 0;
 }
 
-/* What table.c finds the slots by. */
+/* What hook_table.c finds the slots by. */
 static void make_dynamic(void)
 {
 	static const char names[] =
