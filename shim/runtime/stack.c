@@ -119,6 +119,10 @@ is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 
 enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
+	uintptr_t unwanted_low, unwanted_high;
+
+	low = low ? low : &unwanted_low;
+	high = high ? high : &unwanted_high;
 	if (is_on_signal_stack(sp, low, high))
 		return SHIM_STACK_SIGNAL;
 	return find_thread_stack(sp, low, high);
