@@ -379,7 +379,7 @@ def compare(family, optimize, cxx, **how):
                         len(value) == 16 and len(word) == 32 and
                         word[:16] == value):    # Virtual
                 right += 1
-            elif word == '0' and family == 'clang' and type in dict(CXX_TYPES):
+            elif word == '0' and type in dict(CXX_TYPES):
                 missing += 1    # it is there, and its class nowhere
                 why[type, '3', n in program.used] += 1
             else:
