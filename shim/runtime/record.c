@@ -778,7 +778,7 @@ void shim_record_lost(enum shim_lost cause)
 void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
 			    uint64_t count)
 {
-	if (lost_meta)
+	if (lost_meta && kind < SHIM_LOST_KINDS && cause < SHIM_LOST_CAUSES)
 		__atomic_fetch_add(&lost_meta->lost_others[kind][cause], count,
 				   __ATOMIC_RELAXED);
 }

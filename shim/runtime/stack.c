@@ -117,12 +117,20 @@ is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 	       sp - *low < *high - *low;
 }
 
-enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+/* Apart: calls on a stack that is not known come by with little of it. */
+static __attribute__((noinline)) enum shim_stack
+find_partly(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	uintptr_t unwanted_low, unwanted_high;
 
-	low = low ? low : &unwanted_low;
-	high = high ? high : &unwanted_high;
+	return shim_stack_find(sp, low ? low : &unwanted_low,
+			       high ? high : &unwanted_high);
+}
+
+enum shim_stack shim_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	if (!low || !high)
+		return find_partly(sp, low, high);
 	if (is_on_signal_stack(sp, low, high))
 		return SHIM_STACK_SIGNAL;
 	return find_thread_stack(sp, low, high);
