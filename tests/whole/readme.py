@@ -113,7 +113,9 @@ def its_profrun_commands_run():
             if command == 'profrun html':
                 said += ' '.join(content(page) for page in
                                  glob.glob(directory + '/profrun.app.*.html'))
-            expect('work' in said, command)
+            # A run that takes less than a tick of the coarse clock may have all its
+            # time in main.
+            expect(re.search(r'\b(work|main)\b', said), command)
 
 
 @test
