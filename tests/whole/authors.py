@@ -779,6 +779,13 @@ AMONG_LINES = r"""
 #include <pthread.h>
 
 static int samples, objects;
+static volatile int is_attached;
+
+static void complete(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	is_attached = 1;
+}
 
 static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		const void *context, uint32_t weight)
@@ -798,10 +805,15 @@ static void object(struct shim_profiler *profiler,
 
 static void open_library(void *unused)
 {
-	void *library = dlopen("@LIBRARY@", RTLD_NOW);
-	int (*work)(int) = library ? (int (*)(int))dlsym(library, "work") : NULL;
+	int (*work)(int);
+	void *library;
 
 	(void)unused;
+	/* Before that nothing is told. */
+	while (!is_attached)
+		usleep(1000);
+	library = dlopen("@LIBRARY@", RTLD_NOW);
+	work = library ? (int (*)(int))dlsym(library, "work") : NULL;
 	say("work %d", work ? work(3) : -1);
 	dlclose(library);
 	say("closed, objects %d", objects > 0);
@@ -815,6 +827,7 @@ SHIM_PROFILER_MODULE(among)
 	shim_profiler_enable_sampling(handle);
 	shim_profiler_on_sample_hit(handle, hit);
 	shim_profiler_on_coverage_object(handle, object);
+	shim_profiler_on_attach_complete(handle, complete);
 	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_REAL, 100);
 	return shim_thread_create(open_library, NULL);
 }
