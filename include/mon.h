@@ -22,6 +22,22 @@
  * the calls of the program return 0 and only switch it on again, unless
  * PROFFLAGS says -disable_default; so do all calls after the first one (until
  * monitor(0)), when all threads have the same counters.
+ *
+ * Example: profile the function `work` alone.
+ *
+ *     #include <mon.h>
+ *
+ *     void work(void);
+ *     void work_end(void);
+ *
+ *     int main(void)
+ *     {
+ *             static unsigned short counters[4096];
+ *
+ *             monitor(work, work_end, counters, sizeof(counters), 0);
+ *             work();
+ *             return monitor(0, 0, 0, 0, 0);
+ *     }
  */
 #ifndef MON_H
 #define MON_H
@@ -56,13 +72,15 @@ struct monitor_args {
  *
  * Only monitor(0) can be had when files are for gprof: they are, unless
  * SHIM_PROF_FORMAT=mon is set, or SHIM_MONITOR_GMON=1 allows the others.
+ *
+ * Tru64: monitor(3).
  */
 int monitor(char *lowpc, char *highpc, char *buffer, size_t bufsiz,
 	    size_t last);
 
 /* Both forms are one function. */
-#define monitor(lowpc, highpc, buffer, bufsiz, last)                           \
-	monitor((char *)(intptr_t)(lowpc), (char *)(intptr_t)(highpc),         \
+#define monitor(lowpc, highpc, buffer, bufsiz, last) \
+	monitor((char *)(intptr_t)(lowpc), (char *)(intptr_t)(highpc), \
 		(char *)(buffer), bufsiz, last)
 
 /*
@@ -70,6 +88,8 @@ int monitor(char *lowpc, char *highpc, char *buffer, size_t bufsiz,
  *
  * Counters have 32 bits and count 8 bytes of code together, or what -stride
  * says.  Both 0: the program, and the libraries that PROFFLAGS names.
+ *
+ * Tru64: monstartup(3).
  */
 int monstartup(char *lowpc, char *highpc);
 
@@ -78,6 +98,8 @@ int monstartup(char *lowpc, char *highpc);
  *
  * Of the process; of the calling thread with -threads.  Returns the mode before,
  * 0 or 1.
+ *
+ * Tru64: moncontrol(3).
  */
 int moncontrol(int mode);
 
@@ -86,6 +108,8 @@ int moncontrol(int mode);
  *
  * A handler for signals: async-signal-safe, keeps errno, does not look at its
  * argument.  What is counted goes on from where it is, or from 0 with -sigdump.
+ *
+ * Tru64: monitor_signal(3).
  */
 void monitor_signal(int signal);
 
@@ -107,21 +131,22 @@ int monitor_hits(const void *pc, unsigned int count);
 struct mon_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t header_size;	/* of this */
-	uint32_t rate_hz;	/* a count is 1/rate_hz seconds */
+	uint32_t header_size; /* of this */
+	uint32_t rate_hz;     /* a count is 1/rate_hz seconds */
 	uint32_t range_count;
 	uint32_t pid;
-	uint32_t thread;	/* its sequence number; 0: the process */
-	uint64_t outside;	/* counts in none of the ranges */
+	uint32_t thread;  /* its sequence number; 0: the process */
+	uint64_t outside; /* counts in none of the ranges */
 };
 
 /* Addresses are those of the object's file. */
 struct mon_range {
-	uint64_t low, high;	/* counter i is for [low + i * (high - low) / bins, */
-	uint64_t bins;		/* low + (i + 1) * (high - low) / bins) */
-	uint64_t saturated;	/* counts for which a counter had no room */
-	uint32_t path_size;	/* of the object's path, a multiple of 8: NULs */
-	uint32_t reserved;	/* 0 */
+	uint64_t low,
+		high;  /* counter i is for [low + i * (high - low) / bins, */
+	uint64_t bins; /* low + (i + 1) * (high - low) / bins) */
+	uint64_t saturated; /* counts for which a counter had no room */
+	uint32_t path_size; /* of the object's path, a multiple of 8: NULs */
+	uint32_t reserved;  /* 0 */
 };
 
 #ifdef __cplusplus

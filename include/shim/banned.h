@@ -1,13 +1,32 @@
 /*
- * Include this last in code that runs inside the program: it makes the compiler
- * refuse what may allocate, lock, print or end there.
+ * Code that runs inside the program includes this header last.  The compiler
+ * then refuses functions that may allocate, lock, print or end the process
+ * there.
  *
- *     malloc & co.      shim_memory_map(), or static storage
- *     stdio             the recording's log
- *     exit, abort       return an error; the program goes on
- *     getenv            configuration is read once, by shim/runtime/config.c
- *     memcpy & co. from libc may be interposed by the program: __builtin_memcpy
- *     for constant sizes, loops otherwise
+ *     refused           use instead
+ *     malloc and kin    shim_memory_map(), or static storage
+ *     stdio             shim_record_log()
+ *     exit, abort       return an error; the program continues
+ *     getenv            arguments of the profiler
+ *
+ * The program may interpose memcpy and kin: use __builtin_memcpy for constant
+ * sizes, loops otherwise.
+ *
+ * Example: a hook that cannot call printf by mistake.
+ *
+ *     #include <shim/hooks.h>
+ *     #include <stdio.h>
+ *
+ *     #include <shim/banned.h>
+ *
+ *     static uint64_t calls;
+ *
+ *     void entered(union shim_function_or_client function);
+ *     void entered(union shim_function_or_client function)
+ *     {
+ *             (void)function;
+ *             __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+ *     }
  */
 #ifndef SHIM_BANNED_H
 #define SHIM_BANNED_H

@@ -1,8 +1,25 @@
 /*
- * What a hook needs of the processor.  The read-modify-write operations here
- * are one instruction: a signal on the same thread comes before or after, never
- * in between.  They are not atomic against other threads and cost no more than
- * the plain ones.
+ * The stack pointer, the clock and the counters that a fast hook needs.
+ *
+ * shim_local_add and its kin are one instruction each: a signal handler on the
+ * same thread runs before or after it, never in between.  They are not atomic
+ * against other threads (on x86-64) and cost no more than plain operations.
+ *
+ * Example: a counter for each thread, and the caller's stack pointer.
+ *
+ *     #include <shim/cpu.h>
+ *     #include <shim/hooks.h>
+ *
+ *     static __thread uint64_t calls;
+ *     static __thread uintptr_t last_sp;
+ *
+ *     void entered(union shim_function_or_client function);
+ *     void entered(union shim_function_or_client function)
+ *     {
+ *             (void)function;
+ *             shim_local_add(&calls, 1);
+ *             last_sp = SHIM_CALLER_SP;
+ *     }
  */
 #ifndef SHIM_CPU_H
 #define SHIM_CPU_H
@@ -10,16 +27,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The stack pointer that the caller of the function that uses this had.  (Of what
- * other compilers call so, clang has something else on AArch64.) */
+/* The stack pointer of the caller of the function that uses this, before the
+ * call.  (On AArch64, clang's __builtin_dwarf_cfa is another address.) */
 #if defined(__aarch64__) && defined(__clang__)
 #define SHIM_CALLER_SP ((uintptr_t)__builtin_sponentry())
 #else
 #define SHIM_CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 
-/* Whether there is one thread as far as libc knows, whose allocator then needs no
- * locked instruction either. */
+/* libc's flag for processes with a single thread, whose counters need no locked
+ * instruction. */
 extern char __libc_single_threaded __attribute__((weak));
 
 static inline bool shim_is_single_threaded(void)
@@ -29,10 +46,10 @@ static inline bool shim_is_single_threaded(void)
 
 #if defined(__x86_64__)
 
-/* The clock of exact times: SHIM_CLOCK_TSC in <shim/format.h>. */
+/* Reads the exact clock: SHIM_CLOCK_TSC in <shim/format.h>. */
 static inline uint64_t shim_clock_read(void)
 {
-	/* It clears the upper halves of both registers. */
+	/* rdtsc clears the upper halves of both registers. */
 	uint64_t low, high;
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
@@ -51,7 +68,7 @@ static inline uint64_t shim_fetch_add(uint64_t *counter, uint64_t value)
 	return value;
 }
 
-/* If *place is @old, make it @new; tells whether it did. */
+/* Changes *place from @old to @new_value; returns false if it was not @old. */
 static inline bool shim_local_cas(void *place, void *old, void *new_value)
 {
 	bool done;
@@ -64,9 +81,9 @@ static inline bool shim_local_cas(void *place, void *old, void *new_value)
 }
 
 /*
- * Whether a frame that called a hook with its stack pointer at @sp, and returns
- * to @site, ends below or at @end: a call pushed @site as its last word.  Reads
- * the stack between the two, and one word below.
+ * Whether the frame that called a hook at stack pointer @sp, and returns to
+ * @site, ends at or below @end: a call pushed @site as the frame's last word.
+ * Reads the stack between the two, and one word below.
  */
 static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 				   uintptr_t end)
@@ -77,7 +94,7 @@ static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 	return false;
 }
 
-/* Where the code goes on that called a hook with its stack pointer at @sp; 0:
+/* The return address of the code that called a hook at stack pointer @sp; 0:
  * not known. */
 static inline uintptr_t shim_hook_caller(uintptr_t sp)
 {
@@ -105,7 +122,7 @@ static inline uint64_t shim_clock_read(void)
 
 #if defined(__aarch64__)
 
-/* A return address without the signature that it may have (xpaclri). */
+/* Removes the signature from a return address (xpaclri). */
 static inline uintptr_t shim_unsigned(uintptr_t address)
 {
 	register uintptr_t x30 __asm__("x30") = address;
@@ -115,14 +132,14 @@ static inline uintptr_t shim_unsigned(uintptr_t address)
 }
 
 /*
- * The hook, and who it has called, keep frame records: where the record of the
- * caller is, and where they return to.  The outermost below @sp is of who was
- * called by the program, which may have put anything where its own should be.
+ * The hook and the functions that it called keep frame records: the address of
+ * the caller's record, and the return address.  The outermost record below @sp
+ * belongs to the function that the program called; the program may have put
+ * anything in its own.
  */
 static inline uintptr_t shim_hook_caller(uintptr_t sp)
 {
-	const uintptr_t *record =
-		(const uintptr_t *)__builtin_frame_address(0);
+	const uintptr_t *record = (const uintptr_t *)__builtin_frame_address(0);
 
 	for (int i = 0; i < 64 && record[0] < sp; i++) {
 		if (record[0] <= (uintptr_t)record || record[0] % 16 != 0)
@@ -132,8 +149,8 @@ static inline uintptr_t shim_hook_caller(uintptr_t sp)
 	return record[0] < sp ? 0 : shim_unsigned(record[1]);
 }
 
-/* A frame may end anywhere above @sp, but at it if the function is gone and
- * jumped to the hook. */
+/* A frame may end anywhere above @sp; at @sp only if the function jumped to the
+ * hook. */
 static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 				   uintptr_t end)
 {
@@ -143,7 +160,7 @@ static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 
 #else
 
-/* Where return addresses lie is not known here, so it is guessed. */
+/* The place of return addresses is unknown on this processor: an estimate. */
 static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 				   uintptr_t end)
 {

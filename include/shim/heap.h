@@ -1,9 +1,19 @@
 /*
- * A look at the heap while the program runs: with -p memory what lives now goes into
- * the recording, by path, and what of it nothing points to.
+ * Heap snapshots: with -p memory, a program writes its allocated blocks, by
+ * call path, and its unreachable blocks into the recording.
  *
- * The program is not linked to shim: where that is not there, shim_heap_snapshot does
+ * The program is not linked to shim: without shim, shim_heap_snapshot does
  * nothing.
+ *
+ * Example:
+ *
+ *     #include <shim/heap.h>
+ *
+ *     void loaded(void);
+ *     void loaded(void)
+ *     {
+ *             shim_heap_snapshot();
+ *     }
  */
 #ifndef SHIM_HEAP_H
 #define SHIM_HEAP_H
@@ -16,21 +26,25 @@ extern "C" {
 #endif
 
 /*
- * shim_heap_snapshot_now - what shim_heap_snapshot calls
+ * shim_heap_snapshot_now - take a heap snapshot
  *
- * Blocks that live all the while are written down, of others some; what other threads
- * do meanwhile with their pointers is seen at one moment or another, and not at all if
- * they are in a register (<shim/reach.h>).  With memory:period=SIZE these are estimates
- * and nothing is said of what is lost.  *@number, if @number is not NULL, gets the
- * snapshot's number in the process, from 1 on.  Row M-83.
+ * The snapshot has all blocks that are allocated the whole time, and some of
+ * the others.  Other threads run meanwhile: shim may see a pointer before or
+ * after a change, and not at all if it is in a register (<shim/reach.h>).  With
+ * memory:period=SIZE, numbers are estimates and unreachable blocks are not
+ * searched.  *@number, unless @number is NULL, gets the snapshot's number in
+ * the process, from 1 on.
  *
- * Returns SHIM_OK; SHIM_S_FALSE if nobody looks at memory; SHIM_E_FAIL if there is no
- * room for it or somebody else is at it.  (What did not fit is counted in it.)
+ * Returns SHIM_OK; SHIM_S_FALSE if no profiler records memory; SHIM_E_FAIL
+ * without room for the snapshot, or if a snapshot is already in progress.  The
+ * snapshot counts the blocks that did not fit.
  *
- * Contract: async; `profrun ctl PID heap` does the same.  Cost: reads what the program
- * has in memory once, for at most a second (memory:leaks=MS), on the calling thread.
+ * Contract: async; `profrun ctl PID heap` does the same.  Cost: reads the
+ * program's memory once, on the calling thread, for at most a second
+ * (memory:leaks=MS).  CLR: ForceGC.  Mono: mono_gc_collect.
  */
-SHIM_API enum shim_result shim_heap_snapshot_now(SHIM_OUT_OPT uint32_t *number) SHIM_ASYNC;
+SHIM_API enum shim_result
+shim_heap_snapshot_now(SHIM_OUT_OPT uint32_t *number) SHIM_ASYNC;
 #ifndef SHIM_MARKS_ARE_HERE
 #pragma weak shim_heap_snapshot_now
 

@@ -1,19 +1,34 @@
 /*
- * Questions a profiler may ask: about functions, images, threads, the process.
+ * Queries about functions, images, threads and the process.
  *
- * The conventions are those of <shim/shim.h>.  A string's or array's buffer may
- * be NULL if its length is 0.  A string that does not fit is cut, between two
- * characters of UTF-8, and still ends in a NUL (row C-20).
+ * The conventions are those of <shim/shim.h>.  A buffer may be NULL if its
+ * length is 0. A string that does not fit is cut between two characters of
+ * UTF-8 and still ends in a NUL.
  *
- * Ids are checked: one that never was gives SHIM_E_INVALIDARG; one whose object
- * has gone, SHIM_E_DATAINCOMPLETE (rows C-29, E-38, P-8).  Objects are known from
- * when dlopen returns, while there are hooks of modules, mappers or filters; before,
- * and without, the first question about a function of one looks at what is mapped
- * now, with signals blocked and the lock of the runtime.  SHIM_E_FAIL is also
- * the answer of those that list or read when the program has forbidden itself the
- * system calls that this takes; SHIM_E_OUTOFMEMORY that of all that are not async,
- * without memory for what is to be read: the same question may have an answer later
- * (row P-48).
+ * All ids are checked: an id that never existed gives SHIM_E_INVALIDARG; the id
+ * of an object that is gone gives SHIM_E_DATAINCOMPLETE.  shim knows an object
+ * from the return of dlopen on, if modules have hooks, mappers or filters;
+ * otherwise the first query about one of its functions scans the mapped
+ * objects, with signals blocked and the lock of the runtime.  Functions that
+ * list or read return SHIM_E_FAIL if the program has forbidden itself the
+ * system calls that they need.  All functions that are not async return
+ * SHIM_E_OUTOFMEMORY without memory for the answer; the same query may succeed
+ * later.
+ *
+ * Example: print the name of a function.
+ *
+ *     #include <shim/info.h>
+ *     #include <stdio.h>
+ *
+ *     void print_name(shim_function function);
+ *     void print_name(shim_function function)
+ *     {
+ *             char name[256];
+ *
+ *             if (shim_function_demangled_name(function, sizeof(name), NULL, name) ==
+ *                 SHIM_OK)
+ *                     puts(name);
+ *     }
  */
 #ifndef SHIM_INFO_H
 #define SHIM_INFO_H
@@ -24,25 +39,31 @@
 extern "C" {
 #endif
 
-/* --- enumerations (rows C-30 to C-35) --- */
+/* --- enumerations --- */
 
 /*
- * A snapshot of ids, taken when it was made: elements may have gone since.
+ * A snapshot of ids; elements may be gone by the time they are read.
  *
- * shim_enum_next copies up to @count ids and stores how many in *@fetched (which
- * may be NULL if @count is 1): SHIM_OK if all @count came, SHIM_S_FALSE if fewer.
- * shim_enum_skip passes over @count: SHIM_S_FALSE if the end came first.
- * shim_enum_count is how many there are in all, shim_enum_remaining from here.
- * shim_enum_clone copies the position as well.  shim_enum_destroy(NULL) is
- * allowed.  All: SHIM_E_INVALIDARG for NULL; clone: SHIM_E_OUTOFMEMORY.
+ * shim_enum_next - copy up to @count ids; *@fetched (optional if @count is 1) gets their
+ * number.  SHIM_OK if all @count were copied, SHIM_S_FALSE if fewer.
+ * shim_enum_skip - skip @count ids; SHIM_S_FALSE if fewer were left
+ * shim_enum_reset - go back to the first id
+ * shim_enum_clone - copy the enumeration with its position; SHIM_E_OUTOFMEMORY
+ * shim_enum_count - the number of all ids
+ * shim_enum_remaining - the number of ids from the position on
+ * shim_enum_destroy - free the enumeration; NULL has no effect
+ *
+ * All return SHIM_E_INVALIDARG for NULL.
  *
  * Contract: async, clone may block; one thread at a time for one enumeration.
+ * CLR: ICorProfilerFunctionEnum, ICorProfilerModuleEnum,
+ * ICorProfilerThreadEnum.  Mono: none.
  */
 struct shim_enum;
 SHIM_API enum shim_result
 shim_enum_next(SHIM_IN struct shim_enum *enumeration, SHIM_IN uint32_t count,
-	       SHIM_OUT uint64_t *ids, SHIM_OUT_OPT uint32_t *fetched)
-	SHIM_ASYNC;
+	       SHIM_OUT uint64_t *ids,
+	       SHIM_OUT_OPT uint32_t *fetched) SHIM_ASYNC;
 SHIM_API enum shim_result shim_enum_skip(SHIM_IN struct shim_enum *enumeration,
 					 SHIM_IN uint32_t count) SHIM_ASYNC;
 SHIM_API enum shim_result
@@ -50,28 +71,30 @@ shim_enum_reset(SHIM_IN struct shim_enum *enumeration) SHIM_ASYNC;
 SHIM_API enum shim_result
 shim_enum_clone(SHIM_IN struct shim_enum *enumeration,
 		SHIM_OUT struct shim_enum **copy) SHIM_MAY_BLOCK;
-SHIM_API enum shim_result
-shim_enum_count(SHIM_IN struct shim_enum *enumeration,
-		SHIM_OUT uint32_t *count) SHIM_ASYNC;
+SHIM_API enum shim_result shim_enum_count(SHIM_IN struct shim_enum *enumeration,
+					  SHIM_OUT uint32_t *count) SHIM_ASYNC;
 SHIM_API enum shim_result
 shim_enum_remaining(SHIM_IN struct shim_enum *enumeration,
 		    SHIM_OUT uint32_t *count) SHIM_ASYNC;
-SHIM_API void shim_enum_destroy(SHIM_IN struct shim_enum *enumeration)
-	SHIM_ASYNC;
+SHIM_API void
+shim_enum_destroy(SHIM_IN struct shim_enum *enumeration) SHIM_ASYNC;
 
 /*
- * shim_image_enumerate - all loaded images (EnumModules)
- * shim_function_enumerate - all functions of @image, 0: of all (EnumJITedFunctions)
- * shim_thread_enumerate - all threads of the program (EnumThreads)
+ * shim_image_enumerate - all loaded images
+ * shim_function_enumerate - all functions of @image; of all images if it is 0
+ * shim_thread_enumerate - all threads of the program
  *
- * Images are listed before their image_loaded and not after their
- * image_unloaded; functions those that have a symbol, once whatever names they
- * have; threads not from their thread_exited on, and never a profiler's own.  Rows
- * P-30, P-36, P-66.
+ * An image is listed before its image_loaded and no longer after its
+ * image_unloaded.  A function is listed once if it has a symbol, however many
+ * names it has.  A thread is not listed from its thread_exited on; threads of
+ * profilers are never listed.
  *
- * Return SHIM_OK, SHIM_E_INVALIDARG, SHIM_E_DATAINCOMPLETE, SHIM_E_OUTOFMEMORY.
+ * Return SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE if @image was
+ * unloaded; SHIM_E_OUTOFMEMORY.
+ *
  * Contract: images and functions may block (functions read symbol tables),
- * threads sync.
+ * threads sync.  CLR: EnumModules, EnumJITedFunctions, EnumThreads.  Mono:
+ * mono_assembly_foreach.
  */
 SHIM_API enum shim_result
 shim_image_enumerate(SHIM_OUT struct shim_enum **enumeration) SHIM_MAY_BLOCK;
@@ -83,22 +106,25 @@ shim_thread_enumerate(SHIM_OUT struct shim_enum **enumeration) SHIM_SYNC;
 
 /* --- images --- */
 
-/* Row 2.3 GetModuleInfo2: the values are the CLR's. */
+/* The values are those of CLR: COR_PRF_MODULE_FLAGS. */
 enum shim_image_flags {
 	SHIM_IMAGE_DISK = 1,
-	SHIM_IMAGE_DYNAMIC = 4,		/* generated code: the vdso */
-	SHIM_IMAGE_COLLECTIBLE = 8,	/* came by dlopen and may go */
+	SHIM_IMAGE_DYNAMIC = 4,	    /* generated code: the vdso */
+	SHIM_IMAGE_COLLECTIBLE = 8, /* loaded by dlopen, may be unloaded */
 	SHIM_IMAGE_FLAT_LAYOUT = 0x20,
-	SHIM_IMAGE_PROGRAM = 0x1000,	/* ours: the program itself */
+	SHIM_IMAGE_PROGRAM = 0x1000, /* of shim only: the program itself */
 };
 
 /*
- * shim_image_info - where an image lies and comes from (GetModuleInfo2)
+ * shim_image_info - address, size, flags and file of an image
  *
- * *@base is where its first byte is mapped, *@bias what is to be added to an
- * address in the file, *@flags enum shim_image_flags, @path its file.
+ * *@base is the address of its first byte, *@size its size in memory, *@bias
+ * the difference between addresses in memory and in the file, *@flags enum
+ * shim_image_flags, @path its file.
  *
- * Contract: async.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE if it was unloaded.
+ *
+ * Contract: async.  CLR: GetModuleInfo2.  Mono: mono_image_get_filename.
  */
 SHIM_API enum shim_result
 shim_image_info(SHIM_IN shim_image image, SHIM_OUT_OPT const void **base,
@@ -107,15 +133,25 @@ shim_image_info(SHIM_IN shim_image image, SHIM_OUT_OPT const void **base,
 		SHIM_OUT_OPT uint32_t *total,
 		SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_ASYNC;
 
-/* shim_image_build_id - its bytes; a total of 0 if it has none.  Async. */
-SHIM_API enum shim_result
-shim_image_build_id(SHIM_IN shim_image image, SHIM_IN uint32_t count,
-		    SHIM_OUT_OPT uint32_t *total,
-		    SHIM_OUT_SIZE_IS(count, total) unsigned char *id)
-	SHIM_ASYNC;
+/*
+ * shim_image_build_id - the build id of an image; *@total is 0 if it has none
+ *
+ * Returns as shim_image_info.  Contract: async.  CLR: GetAssemblyInfo.  Mono:
+ * mono_image_get_guid.
+ */
+SHIM_API enum shim_result shim_image_build_id(
+	SHIM_IN shim_image image, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) unsigned char *id) SHIM_ASYNC;
 
-/* shim_image_from_address - the image that covers @address.  SHIM_E_FAIL if none
- * does, SHIM_E_DATAINCOMPLETE if one did that has gone.  Async. */
+/*
+ * shim_image_from_address - the image that contains @address
+ *
+ * Returns SHIM_OK; SHIM_E_FAIL if none does; SHIM_E_DATAINCOMPLETE if an image
+ * that was unloaded did; SHIM_E_INVALIDARG.
+ *
+ * Contract: async.  CLR: GetFunctionFromIP, GetFunctionInfo.  Mono: none.
+ */
 SHIM_API enum shim_result
 shim_image_from_address(SHIM_IN const void *address,
 			SHIM_OUT shim_image *image) SHIM_ASYNC;
@@ -123,25 +159,32 @@ shim_image_from_address(SHIM_IN const void *address,
 /* --- functions --- */
 
 /*
- * shim_symbols_enable - read symbol tables when images are loaded
+ * shim_profiler_enable_symbols - read symbol tables when images are loaded
  *
- * Then the async functions below know every function.  Without it they know an
- * image only after a MAY_BLOCK function has read it, and answer
- * SHIM_E_NOT_YET_AVAILABLE before that.
+ * The async functions below then know every function.  Without this call they
+ * know the functions of an image only after a MAY_BLOCK function has read its
+ * symbols, and return SHIM_E_NOT_YET_AVAILABLE before.
  *
- * Returns SHIM_OK or SHIM_E_CALL_ONLY_FROM_INIT.  Contract: init.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_CALL_ONLY_FROM_INIT.
+ *
+ * Contract: init.  CLR: COR_PRF_ENABLE_JIT_MAPS.  Mono: none.
  */
-SHIM_API enum shim_result shim_symbols_enable(void) SHIM_INIT;
+SHIM_API enum shim_result shim_profiler_enable_symbols(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
- * shim_function_from_address - the function that @address lies in
+ * shim_function_from_address - the function that contains @address
+ * shim_function_from_address2 - the same; reads symbols if necessary
  *
- * GetFunctionFromIP; a function's cold part is the function.  SHIM_E_FAIL if it
- * lies in none, SHIM_E_DATAINCOMPLETE if in an image that has gone;
- * SHIM_E_NOT_YET_AVAILABLE.  Contract: async.
+ * The cold part of a function belongs to the function.
  *
- * shim_function_from_address2 - the same, reading symbols if need be
- * (GetFunctionFromIP2).  Contract: may block.
+ * Return SHIM_OK; SHIM_E_FAIL if no function contains @address;
+ * SHIM_E_DATAINCOMPLETE if an image that was unloaded did;
+ * SHIM_E_NOT_YET_AVAILABLE (the first one only); SHIM_E_INVALIDARG.
+ *
+ * Contract: async; shim_function_from_address2 may block.  CLR:
+ * GetFunctionFromIP, GetFunctionFromIP2.  Mono: mono_jit_info_table_find.
  */
 SHIM_API enum shim_result
 shim_function_from_address(SHIM_IN const void *address,
@@ -151,27 +194,34 @@ shim_function_from_address2(SHIM_IN const void *address,
 			    SHIM_OUT shim_function *function) SHIM_MAY_BLOCK;
 
 /*
- * shim_function_find - the same for any code, whatever has been read
+ * shim_function_find - the code range that contains @address, read or not
  *
- * Reads the object's symbols if need be, and where there is no symbol, in a stripped
- * program, goes by the table for exceptions: then *@function is where the code that
- * holds @address begins, be it a function or the part of one.  SHIM_E_FAIL if
- * nothing is known; SHIM_E_DATAINCOMPLETE if it is in an image that has gone.
+ * Reads the object's symbols if necessary.  Code without a symbol, in a
+ * stripped program, is looked up in the table for exceptions: *@function is
+ * then the start of the function, or of the part of a function, that contains
+ * @address.
  *
- * Contract: async; the first time in an object blocks signals, takes the lock of
- * the runtime and reads the object's file.  Cost: later a few binary searches.
+ * Returns SHIM_OK; SHIM_E_FAIL if nothing is known; SHIM_E_DATAINCOMPLETE if
+ * its image was unloaded; SHIM_E_INVALIDARG.
+ *
+ * Contract: async; the first query in an object blocks signals, takes the lock
+ * of the runtime and reads the object's file.  Cost: later a few binary
+ * searches.  CLR: GetFunctionFromIP2.  Mono: mono_jit_info_table_find.
  */
 SHIM_API enum shim_result
 shim_function_find(SHIM_IN const void *address,
 		   SHIM_OUT shim_function *function) SHIM_ASYNC;
 
 /*
- * A function is asked about by its first address: one inside of it is an
- * SHIM_E_INVALIDARG, as far as symbols are known.
+ * shim_function_info - the image of a function, and its address in the file
  *
- * shim_function_info - where a function belongs (GetFunctionInfo)
+ * This function and those below take the first address of a function; interior
+ * addresses return SHIM_E_INVALIDARG if symbols are known.
  *
- * *@image, and *@offset: its address in the file.  Contract: async.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE if its image was
+ * unloaded.
+ *
+ * Contract: async.  CLR: GetFunctionInfo.  Mono: mono_method_get_class.
  */
 SHIM_API enum shim_result
 shim_function_info(SHIM_IN shim_function function,
@@ -179,64 +229,82 @@ shim_function_info(SHIM_IN shim_function function,
 		   SHIM_OUT_OPT uint64_t *offset) SHIM_ASYNC;
 
 /*
- * shim_function_name - its linker name
+ * shim_function_name - the linker name of a function
  *
- * Of several, a global one, then one that is no compiler's clone, then the first
- * in the symbol table.  A function that is chosen when its image is loaded
- * (target_clones, ifunc) has its name where callers go for it.
- * SHIM_E_NOT_YET_AVAILABLE; SHIM_E_FAIL if it has none.
- * Contract: async.
+ * Of several names it is a global one, then one that is no clone of the
+ * compiler's, then the first in the symbol table.  A function that is chosen
+ * when its image is loaded (target_clones, ifunc) has its name at the address
+ * that callers use.
  *
- * shim_function_demangled_name - as the source has it: `ns::f(int)`
+ * Returns SHIM_OK; SHIM_E_FAIL if it has no name; SHIM_E_NOT_YET_AVAILABLE;
+ * SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE.
  *
- * The linker name if there is no other, or nothing that could tell (a C++
- * runtime, libshim-debuginfo.so).  Contract: may block.
+ * Contract: async.  CLR: GetTokenAndMetaDataFromFunction.  Mono:
+ * mono_method_get_name.
  */
 SHIM_API enum shim_result
 shim_function_name(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		   SHIM_OUT_OPT uint32_t *total,
 		   SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_ASYNC;
-SHIM_API enum shim_result
-shim_function_demangled_name(SHIM_IN shim_function function,
-			     SHIM_IN uint32_t count,
-			     SHIM_OUT_OPT uint32_t *total,
-			     SHIM_OUT_SIZE_IS(count, total) char *name)
-	SHIM_MAY_BLOCK;
 
 /*
- * shim_function_aliases - all names of the function's address (row E-78)
+ * shim_function_demangled_name - the name as the source has it: `ns::f(int)`
  *
- * One string each, NUL-terminated, one after the other, the first that of
- * shim_function_name; @count and *@total are bytes.  Contract: may block.
+ * It is the linker name if there is no other, or if nothing can demangle it (a
+ * C++ runtime or libshim-debuginfo.so can).  Returns as shim_function_name.
+ *
+ * Contract: may block.  CLR: none.  Mono: mono_method_full_name.
+ */
+SHIM_API enum shim_result shim_function_demangled_name(
+	SHIM_IN shim_function function, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_MAY_BLOCK;
+
+/*
+ * shim_function_aliases - all names of a function's address
+ *
+ * The names are in sequence, each with its NUL; the first is that of
+ * shim_function_name.  @count and *@total are in bytes.  Returns as
+ * shim_function_name.
+ *
+ * Contract: may block.  No counterpart.
+ */
+SHIM_API enum shim_result shim_function_aliases(
+	SHIM_IN shim_function function, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) char *names) SHIM_MAY_BLOCK;
+
+/*
+ * shim_function_code - address and size of a function's hot part
+ *
+ * Returns as shim_function_name.  Contract: async.  CLR: GetCodeInfo.  Mono:
+ * mono_jit_info_get_code_start, mono_jit_info_get_code_size.
  */
 SHIM_API enum shim_result
-shim_function_aliases(SHIM_IN shim_function function, SHIM_IN uint32_t count,
-		      SHIM_OUT_OPT uint32_t *total,
-		      SHIM_OUT_SIZE_IS(count, total) char *names)
-	SHIM_MAY_BLOCK;
-
-/* shim_function_code - its hot part (GetCodeInfo); fails as its name does.
- * Async. */
-SHIM_API enum shim_result shim_function_code(SHIM_IN shim_function function,
-					     SHIM_OUT_OPT const void **start,
-					     SHIM_OUT_OPT uint32_t *size)
-	SHIM_ASYNC;
+shim_function_code(SHIM_IN shim_function function,
+		   SHIM_OUT_OPT const void **start,
+		   SHIM_OUT_OPT uint32_t *size) SHIM_ASYNC;
 
 struct shim_code_range {
 	uintptr_t start;
 	size_t size;
 };
 
-/* shim_function_ranges - all its parts, the hot one first (GetCodeInfo2).
- * Async. */
-SHIM_API enum shim_result
-shim_function_ranges(SHIM_IN shim_function function, SHIM_IN uint32_t count,
-		     SHIM_OUT_OPT uint32_t *total,
-		     SHIM_OUT_SIZE_IS(count, total)
-			     struct shim_code_range *ranges) SHIM_ASYNC;
+/*
+ * shim_function_ranges - all parts of a function, the hot one first
+ *
+ * Returns as shim_function_name.  Contract: async.  CLR: GetCodeInfo2.  Mono:
+ * none.
+ */
+SHIM_API enum shim_result shim_function_ranges(
+	SHIM_IN shim_function function, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count,
+			 total) struct shim_code_range *ranges) SHIM_ASYNC;
 
-/* A line's piece of code: bytes [@start, @end) of the function, its parts
- * counted through in the order of shim_function_ranges.  @line 0: no line. */
+/* The code of a line: bytes [@start, @end) of the function, whose parts are
+ * counted in the order of shim_function_ranges.  @line 0: code without a
+ * line.  CLR:  COR_DEBUG_IL_TO_NATIVE_MAP. */
 struct shim_line {
 	uint32_t line;
 	uint32_t column;
@@ -245,57 +313,68 @@ struct shim_line {
 };
 
 /*
- * shim_function_lines - which code belongs to which line (GetILToNativeMapping)
+ * shim_function_lines - the lines of a function's code
  * shim_function_file - the source file of its first line
  *
- * A line of a function that was inlined into this one counts as well; @path is
- * absolute as far as the compiler told.  SHIM_E_FUNCTION_NOT_IL if there is no
- * debug information for it, or no libshim-debuginfo.so beside libshim.so (the
- * log says so); SHIM_E_OUTOFMEMORY; SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
- * some.  Contract: may block; reads debug information, and takes the loader's
- * lock the first time.
+ * Lines of functions that were inlined into it are included.  @path is absolute
+ * as far as the compiler recorded it.
+ *
+ * Return SHIM_OK; SHIM_E_FUNCTION_NOT_IL without debug information for the
+ * function, or without libshim-debuginfo.so beside libshim.so (the log says
+ * so); SHIM_E_OUTOFMEMORY; SHIM_E_NOT_YET_AVAILABLE if another thread takes
+ * long to read debug information; SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE.
+ *
+ * Contract: may block; reads debug information, and takes the loader's lock the
+ * first time.  CLR: GetILToNativeMapping.  Mono:
+ * mono_debug_lookup_source_location.
  */
-SHIM_API enum shim_result
-shim_function_lines(SHIM_IN shim_function function, SHIM_IN uint32_t count,
-		    SHIM_OUT_OPT uint32_t *total,
-		    SHIM_OUT_SIZE_IS(count, total) struct shim_line *lines)
-	SHIM_MAY_BLOCK;
+SHIM_API enum shim_result shim_function_lines(
+	SHIM_IN shim_function function, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) struct shim_line *lines) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_function_file(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 		   SHIM_OUT_OPT uint32_t *total,
 		   SHIM_OUT_SIZE_IS(count, total) char *path) SHIM_MAY_BLOCK;
 
 /*
- * shim_function_template_arguments - of which instance (GetFunctionInfo2)
+ * shim_function_template_arguments - the template arguments of an instance
  *
- * One string each ("int", "42"), NUL-terminated, one after the other: those of
- * the classes it is a member of, outermost first, then its own; what stands for
- * an address is "?".  Types are spelt as the compiler spells them ("long int",
- * "long").  @count and *@total are bytes; a total of 0 if it is no template.
- * Fails as shim_function_lines.  Contract: may block.
+ * The arguments ("int", "42") are in sequence, each with its NUL: those of the
+ * classes that the function is a member of, outermost first, then its own.  An
+ * argument that is an address is "?".  Types are spelt as the compiler spells
+ * them ("long int" or "long").  @count and *@total are in bytes; *@total is 0
+ * if it is no template.
+ *
+ * Returns as shim_function_lines.
+ *
+ * Contract: may block.  CLR: GetFunctionInfo2.  Mono: none.
  */
-SHIM_API enum shim_result
-shim_function_template_arguments(SHIM_IN shim_function function,
-				 SHIM_IN uint32_t count,
-				 SHIM_OUT_OPT uint32_t *total,
-				 SHIM_OUT_SIZE_IS(count, total) char *names)
-	SHIM_MAY_BLOCK;
+SHIM_API enum shim_result shim_function_template_arguments(
+	SHIM_IN shim_function function, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) char *names) SHIM_MAY_BLOCK;
 
 /* --- threads --- */
 
 /*
  * shim_thread_current - the calling thread
  *
- * SHIM_E_NOT_MANAGED_THREAD if it is none of the program's: one of a profiler, or
- * one whose thread_exited has been raised.  Async.
+ * Returns SHIM_OK; SHIM_E_NOT_MANAGED_THREAD for a thread of a profiler, and
+ * for a thread whose thread_exited has been raised; SHIM_E_INVALIDARG.
+ *
+ * Contract: async.  CLR: GetCurrentThreadID.  Mono: mono_thread_current.
  */
 SHIM_API enum shim_result
 shim_thread_current(SHIM_OUT shim_thread *thread) SHIM_ASYNC;
 
 /*
- * shim_thread_info - the system's id of a thread, its pthread_t (0: none) and
- * the name it has now.  SHIM_E_DATAINCOMPLETE from its thread_exited on.
- * Contract: sync.
+ * shim_thread_info - the kernel's id of a thread, its pthread_t (0: none) and its name
+ *
+ * Returns SHIM_OK; SHIM_E_DATAINCOMPLETE from its thread_exited on;
+ * SHIM_E_INVALIDARG.
+ *
+ * Contract: sync.  CLR: GetThreadInfo.  Mono: mono_thread_get_name.
  */
 SHIM_API enum shim_result
 shim_thread_info(SHIM_IN shim_thread thread, SHIM_OUT_OPT uint32_t *tid,
@@ -306,10 +385,16 @@ shim_thread_info(SHIM_IN shim_thread thread, SHIM_OUT_OPT uint32_t *tid,
 /* --- the process --- */
 
 /*
- * shim_runtime_info - what runs here (GetRuntimeInformation)
+ * shim_runtime_info - the versions of shim and of the system
  *
- * The version of shim, and @version: one line with those of shim, libc, the
- * kernel, and the compiler of the program as far as known.  Contract: sync.
+ * *@major, *@minor and *@patch are the version of shim.  @version is one line
+ * with the versions of shim, libc, the kernel, and, if known, the program's
+ * compiler.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG.
+ *
+ * Contract: sync.  CLR: GetRuntimeInformation.  Mono:
+ * mono_get_runtime_build_info.
  */
 SHIM_API enum shim_result
 shim_runtime_info(SHIM_OUT_OPT uint16_t *major, SHIM_OUT_OPT uint16_t *minor,
@@ -317,8 +402,14 @@ shim_runtime_info(SHIM_OUT_OPT uint16_t *major, SHIM_OUT_OPT uint16_t *minor,
 		  SHIM_OUT_OPT uint32_t *total,
 		  SHIM_OUT_SIZE_IS(count, total) char *version) SHIM_SYNC;
 
-/* shim_process_info - its id, and the program's path (GetAppDomainInfo).
- * Contract: may block. */
+/*
+ * shim_process_info - the process id, and the path of the program
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_FAIL.
+ *
+ * Contract: may block.  CLR: GetAppDomainInfo.  Mono:
+ * mono_domain_get_friendly_name.
+ */
 SHIM_API enum shim_result
 shim_process_info(SHIM_OUT_OPT uint32_t *pid, SHIM_IN uint32_t count,
 		  SHIM_OUT_OPT uint32_t *total,

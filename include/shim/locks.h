@@ -1,18 +1,39 @@
 /*
- * Locks: who waits for them, and who was refused.
+ * Locks: waits for locks, and failed attempts to take one.
  *
- * A profiler that wants them enables them while it is set up and gets three
- * events (<shim/events.def>): lock_contention when the calling thread is about to
- * wait, then lock_acquired or lock_failed.  They come from pthread mutexes,
- * read-write locks, condition variables and spinlocks, from semaphores, and from
- * the mutexes and condition variables of <threads.h> and C++, which are those.  A
- * lock that is free is no event, nor are those of callbacks, slow hooks and threads
- * of profilers, of libc's own locks (stdio, malloc, the loader), and of what
- * programs build from futexes themselves (std::atomic::wait, std::latch).
+ * A profiler enables them in its init function and gets three events
+ * (<shim/events.def>): lock_contention when the calling thread is about to
+ * wait, then lock_acquired or lock_failed.  Events come from pthread mutexes,
+ * read-write locks, condition variables and spinlocks, from semaphores, and
+ * from the mutexes and condition variables of <threads.h> and C++, which use
+ * those.  No event comes from a lock that is free, from callbacks, slow hooks
+ * and threads of profilers, from libc's own locks (stdio, malloc, the loader),
+ * and from what programs build with futexes (std::atomic::wait, std::latch).
  *
- * If nobody enables them the program calls libc as it always did.  A wait that the
- * thread leaves by cancellation, by longjmp or by an exception out of a signal
- * handler has no second event.  Waits before profilers are set up are not told.
+ * Unless a profiler enables them, the program calls libc directly.  A wait that
+ * ends by cancellation, by longjmp or by an exception out of a signal handler
+ * has no second event.  Waits before profilers are set up raise no events.
+ *
+ * Example: the longest wait, in units of shim_clock_read().
+ *
+ *     #include <shim/locks.h>
+ *
+ *     static uint64_t longest;
+ *
+ *     static void acquired(struct shim_profiler *profiler, struct shim_lock *lock)
+ *     {
+ *             (void)profiler;
+ *             if (lock->ended - lock->began > longest)
+ *                     longest = lock->ended - lock->began;
+ *     }
+ *
+ *     SHIM_PROFILER_MODULE(longest)
+ *     {
+ *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+ *
+ *             shim_profiler_on_lock_acquired(handle, acquired);
+ *             return shim_profiler_enable_locks(handle);
+ *     }
  */
 #ifndef SHIM_LOCKS_H
 #define SHIM_LOCKS_H
@@ -25,64 +46,64 @@ extern "C" {
 
 enum shim_lock_kind {
 	SHIM_LOCK_MUTEX = 0,
-	SHIM_LOCK_READ = 1,		/* a read-write lock, to read ... */
-	SHIM_LOCK_WRITE = 2,		/* ... and to write */
-	/* Every wait for one: being signalled, and getting the mutex again. */
+	SHIM_LOCK_READ = 1,  /* a read-write lock, for reading */
+	SHIM_LOCK_WRITE = 2, /* a read-write lock, for writing */
+	/* A wait for a condition: for its signal, and then for its mutex. */
 	SHIM_LOCK_CONDITION = 3,
 	SHIM_LOCK_SEMAPHORE = 4,
 	SHIM_LOCK_SPIN = 5,
 };
 
 /*
- * What an event is about.  It is valid while the callback runs, and at the same
- * address in the events of one wait: in the frame of the call that waits.
+ * A wait.  The struct is in the frame of the call that waits: valid while the
+ * callback runs, and at the same address in all events of one wait.
  */
 struct shim_lock {
-	uintptr_t address;	/* of the mutex, condition, ... */
-	uintptr_t mutex;	/* of a condition; else 0 */
-	uint32_t kind;		/* enum shim_lock_kind */
-	/* Of lock_failed, as errno has it: EBUSY (only tried), ETIMEDOUT, EINTR,
+	uintptr_t address; /* of the mutex, condition variable, ... */
+	uintptr_t mutex;   /* of a condition variable; else 0 */
+	uint32_t kind;	   /* enum shim_lock_kind */
+	/* In lock_failed an errno: EBUSY (a trylock), ETIMEDOUT, EINTR,
 	 * EDEADLK, ...  Else 0. */
 	int32_t error;
-	/* By shim_clock_read(), or the coarse clock where that is closed: when it was
-	 * found taken (0: only tried), and when that ended; 0: not yet. */
+	/* Begin (0: a trylock) and end (0: not yet) of the wait by
+	 * shim_clock_read(), or by the coarse clock if that is closed. */
 	uint64_t began;
 	uint64_t ended;
-	/* A word of this wait, 0 at first, for the profilers that are part of
-	 * shim: others leave it alone. */
+	/* A word of this wait, 0 at first.  Reserved for shim's own
+	 * profilers. */
 	uint64_t note;
 };
 
 /*
- * shim_profiler_enable_locks - ask for the events of locks
+ * shim_profiler_enable_locks - enable lock events
  *
- * Without it they are not raised.  For the whole process, whichever handle asked, and
- * from then on; for a module that is attached, when its init function has returned:
- * of a wait that had begun by then nothing is told (row P-65).
+ * Applies to the whole process from now on, whichever handle calls it.  For a
+ * module that is attached, events begin when its init function has returned; a
+ * wait that began before raises no event.
  *
- * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
- * SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING.
+ * Returns SHIM_OK, also if locks were enabled; SHIM_E_INVALIDARG for a wrong
+ * @handle; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING.
  *
- * Contract: init.
+ * Contract: init.  No counterpart (Mono's monitor events need no such call).
  */
-SHIM_API enum shim_result
-shim_profiler_enable_locks(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
+SHIM_API enum shim_result shim_profiler_enable_locks(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
- * shim_lock_holder - which task holds the lock now
+ * shim_lock_holder - the task that holds a lock now
  *
- * *@tid gets its number as the system has it: of a mutex its owner, of a read-write
- * lock its writer.  @lock is that of an event.
+ * *@tid gets the kernel's id of the owner of a mutex, or of the writer of a
+ * read-write lock.  @lock is that of an event.
  *
- * Returns SHIM_OK; SHIM_S_FALSE and 0 if nobody holds it or that cannot be known:
- * of readers, conditions, semaphores and spinlocks; SHIM_E_INVALIDARG;
- * SHIM_E_PROFILER_DETACHING.
+ * Returns SHIM_OK; SHIM_S_FALSE, with a *@tid of 0, if no task holds the lock
+ * or the holder is unknown, as of readers, condition variables, semaphores and
+ * spinlocks; SHIM_E_INVALIDARG for NULL; SHIM_E_PROFILER_DETACHING.
  *
- * Contract: async.  Takes no lock: by the time it returns it may be another's.
+ * Contract: async.  Takes no lock: the holder may have changed when it returns.
+ * No counterpart.
  */
-SHIM_API enum shim_result
-shim_lock_holder(SHIM_IN const struct shim_lock *lock,
-		 SHIM_OUT uint32_t *tid) SHIM_ASYNC;
+SHIM_API enum shim_result shim_lock_holder(SHIM_IN const struct shim_lock *lock,
+					   SHIM_OUT uint32_t *tid) SHIM_ASYNC;
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,34 @@
 /*
- * Mappings: memory that the program asks the system for.
+ * Mappings: memory that the program gets from mmap and brk.
  *
- * Those who have enabled allocations (<shim/allocations.h>) get events of mmap,
- * munmap and mremap as well, and of brk and sbrk: mapping, unmapping, remapping,
- * break_moved (<shim/events.def>).  They are what the program and its libraries call
- * by these names.  What libc's own allocator and loader map, and stacks of threads,
- * they map without them; nor is told what was mapped before profilers were set up.
+ * A profiler that has enabled allocations (<shim/allocations.h>) also gets the
+ * events mapping, unmapping, remapping and break_moved (<shim/events.def>) for
+ * calls of mmap, munmap, mremap, brk and sbrk by the program and its libraries.
+ * Mappings made inside libc (its allocator, its loader, stacks of threads)
+ * bypass these functions and raise no events, nor do mappings made before
+ * profilers were set up.
+ *
+ * Example: count the bytes that are mapped.
+ *
+ *     #include <shim/allocations.h>
+ *     #include <shim/mappings.h>
+ *
+ *     static uint64_t bytes;
+ *
+ *     static void mapped(struct shim_profiler *profiler,
+ *                        const struct shim_mapping *mapping)
+ *     {
+ *             (void)profiler;
+ *             __atomic_add_fetch(&bytes, mapping->size, __ATOMIC_RELAXED);
+ *     }
+ *
+ *     SHIM_PROFILER_MODULE(mapped)
+ *     {
+ *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+ *
+ *             shim_profiler_on_mapping(handle, mapped);
+ *             return shim_profiler_enable_allocations(handle);
+ *     }
  */
 #ifndef SHIM_MAPPINGS_H
 #define SHIM_MAPPINGS_H
@@ -17,17 +40,18 @@ extern "C" {
 #endif
 
 /*
- * A mapping or, in an unmapping, what goes of it.  Valid while the callback runs.
+ * A mapping or, in an unmapping, the part of it that is unmapped.  Valid while
+ * the callback runs.
  */
 struct shim_mapping {
 	uintptr_t address;
-	uint64_t size;		/* bytes; whole pages */
-	/* No two mappings of a process have the same; what is left when a part goes
-	 * keeps it, and so does one that mremap moves. */
+	uint64_t size; /* bytes; whole pages */
+	/* Unique in the process.  The rest of a mapping that is partly unmapped
+	 * keeps it, and so does a mapping that mremap moves. */
 	uint64_t serial;
-	uint32_t protection;	/* as mmap was given them */
+	uint32_t protection; /* the arguments of mmap */
 	uint32_t flags;
-	/* A word that is kept with it, for the profilers that are part of shim. */
+	/* A word that stays with the mapping.  Reserved for shim's own profilers. */
 	uint64_t *note;
 };
 

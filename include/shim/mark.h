@@ -1,17 +1,22 @@
 /*
- * What a program can say about itself, for its timeline: that something happened,
- * that a range of time begins and ends, what a number is now.
+ * Marks: a program notes in its timeline that something happened, that a range
+ * of time begins or ends, or the value of a counter.
+ *
+ * The program is not linked to shim: without shim, and without a profiler that
+ * records marks, these calls do nothing.  -p trace records them; any profiler
+ * can set a callback for the event `marked` of <shim/events.def>.
+ *
+ * Example:
  *
  *     #include <shim/mark.h>
  *
- *     shim_range_begin("load");
- *     ...
- *     shim_counter("files", 17);
- *     shim_range_end("load");
- *
- * The program is not linked to shim: where that is not there, or nobody traces, these
- * calls do nothing.  (-p trace keeps them; any profiler can ask for the event
- * `marked` of <shim/events.def>.)
+ *     void load(int count);
+ *     void load(int count)
+ *     {
+ *             shim_range_begin("load");
+ *             shim_counter("files", count);
+ *             shim_range_end("load");
+ *     }
  */
 #ifndef SHIM_MARK_H
 #define SHIM_MARK_H
@@ -31,31 +36,32 @@ enum shim_mark_kind {
 };
 
 /*
- * shim_mark_emit - what the functions below call
+ * shim_mark_emit - record a mark
  *
- * @text is what there is to say, a range's name or a counter's, and ends in a NUL; it
- * is copied, up to 240 bytes.  @bits are those of a counter's value, a double, and 0
- * for other kinds.
+ * @text is the text of a mark, or the name of a range or counter.  It ends in a
+ * NUL and is copied, up to 240 bytes.  @bits are the bits of a counter's value,
+ * a double; 0 for other kinds.
  *
- * Returns SHIM_OK, also if nobody wants to know; SHIM_E_INVALIDARG for another kind
- * or if @text is NULL.
+ * Returns SHIM_OK, also if no profiler records marks; SHIM_E_INVALIDARG if
+ * @kind is unknown or @text is NULL.
  *
- * Contract: async.  Cost: one load if nobody wants to know; 50 ns in a trace.
+ * Contract: async.  Cost: one load if no profiler records marks; 50 ns in a
+ * trace.  CLR: EventPipeWriteEvent.  Mono: none.
  */
-SHIM_API enum shim_result
-shim_mark_emit(SHIM_IN enum shim_mark_kind kind, SHIM_IN const char *text,
-	       SHIM_IN uint64_t bits) SHIM_ASYNC;
+SHIM_API enum shim_result shim_mark_emit(SHIM_IN enum shim_mark_kind kind,
+					 SHIM_IN const char *text,
+					 SHIM_IN uint64_t bits) SHIM_ASYNC;
 #ifndef SHIM_MARKS_ARE_HERE
 #pragma weak shim_mark_emit
 
-/* Something happens now. */
+/* A moment. */
 SHIM_QUIET static inline void shim_mark(const char *text)
 {
 	if (shim_mark_emit)
 		shim_mark_emit(SHIM_MARK, text, 0);
 }
 
-/* Ranges of one thread need not nest: what ends is the latest of that name. */
+/* Ranges of one thread need not nest: an end closes the latest range of that name. */
 SHIM_QUIET static inline void shim_range_begin(const char *name)
 {
 	if (shim_mark_emit)
@@ -68,7 +74,7 @@ SHIM_QUIET static inline void shim_range_end(const char *name)
 		shim_mark_emit(SHIM_RANGE_END, name, 0);
 }
 
-/* A number that is @value from now on. */
+/* The value of a counter from now on. */
 SHIM_QUIET static inline void shim_counter(const char *name, double value)
 {
 	union {

@@ -1,28 +1,39 @@
 /*
- * Profilers: who gets which events.
+ * Profilers: handles, and the callbacks that they get for events.
  *
- * A profiler is a handle with a pointer of its own and one callback per event
- * it wants.  Any number of them live side by side; each event goes to all that
- * asked for it, newest profiler first.
+ * A profiler is a handle with a pointer of its own and one callback for each
+ * event that it wants.  A process has any number of profilers; each event goes
+ * to all that have a callback for it, the newest profiler first.
  *
- * A module is a shared library with one profiler (or more) in it:
+ * A module is a shared library with one profiler or more:
+ * libshim-profiler-NAME.so. `profrun -p NAME:ARGUMENTS` loads it and passes the
+ * whole "NAME:ARGUMENTS" to its init function.  In -p and SHIM_PROFILE, a
+ * backslash precedes a semicolon that belongs to the arguments.  A program can
+ * be its own profiler: it declares these functions weak, so that it also runs
+ * without shim.
  *
- *     libshim-profiler-example.so
+ * Example: a module that prints each thread that starts.
  *
  *     #include <shim/profiler.h>
+ *     #include <stdio.h>
+ *
+ *     static void started(struct shim_profiler *profiler, shim_thread thread)
+ *     {
+ *             (void)profiler;
+ *             fprintf(stderr, "thread %llu\n", (unsigned long long)thread);
+ *     }
  *
  *     SHIM_PROFILER_MODULE(example)
  *     {
  *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
  *
+ *             if (!handle)
+ *                     return SHIM_E_FAIL;
  *             shim_profiler_on_thread_started(handle, started);
  *             return SHIM_OK;
  *     }
  *
- * `profrun -p example:arguments` loads it; its init function gets the whole
- * "example:arguments".  In -p and SHIM_PROFILE a backslash precedes a semicolon
- * that belongs to the arguments.  A program can do the same without a module,
- * through weak symbols, so that it also runs without shim.
+ * A complete ELT profiler is the example calls.c, also shown in shim(7).
  */
 #ifndef SHIM_PROFILER_H
 #define SHIM_PROFILER_H
@@ -34,15 +45,22 @@ extern "C" {
 #endif
 
 /*
- * What a module was compiled against.  shim refuses one that is older than
- * SHIM_PROFILER_API_OLDEST or newer than itself (rows M-72 to M-74).
+ * The version of the interface that a module is compiled against.  shim refuses
+ * a module that is older than SHIM_PROFILER_API_OLDEST or newer than shim
+ * itself.
  *
  *     1  modules, handles, events, hooks, filters, queries
+ *
+ * Mono: MONO_PROFILER_API_VERSION.
  */
 #define SHIM_PROFILER_API_VERSION 1
 #define SHIM_PROFILER_API_OLDEST  1
 
-/* The version of the library that runs.  Contract: async. */
+/*
+ * shim_profiler_api_version - SHIM_PROFILER_API_VERSION of the library that runs
+ *
+ * Contract: async.  CLR: GetRuntimeInformation.  Mono: none.
+ */
 SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
@@ -55,191 +73,226 @@ SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
 /*
  * SHIM_PROFILER_MODULE - begins a module's init function
  *
- * @name must be that of the library, libshim-profiler-NAME.so.  The function
- * gets `description`, a string that lives as long as the module; it returns
- * SHIM_OK; SHIM_E_PROFILER_CANCEL_ACTIVATION to leave quietly, or any other
- * failure to be unloaded with a line in the log.  Rows M-2 to M-4, C-5, P-62.
+ * @name is the NAME of the library, libshim-profiler-NAME.so.  The function
+ * gets `description`, a string that lives as long as the module.  It returns
+ * SHIM_OK; SHIM_E_PROFILER_CANCEL_ACTIVATION to be unloaded without a message;
+ * or any other failure to be unloaded with a line in the log.
+ *
+ * CLR: Initialize, InitializeForAttach.  Mono:
+ * mono_profiler_init_NAME.
  */
-#define SHIM_PROFILER_MODULE(name)                                             \
-	SHIM_EXTERN_C SHIM_EXPORT const uint32_t shim_profiler_module_api;     \
-	const uint32_t shim_profiler_module_api = SHIM_PROFILER_API_VERSION;   \
-	SHIM_EXTERN_C SHIM_EXPORT enum shim_result shim_profiler_init_##name(  \
-		const char *description);                                      \
-	enum shim_result shim_profiler_init_##name(                            \
-		const char *description __attribute__((unused)))
+#define SHIM_PROFILER_MODULE(name) \
+	SHIM_EXTERN_C SHIM_EXPORT const uint32_t shim_profiler_module_api; \
+	const uint32_t shim_profiler_module_api = SHIM_PROFILER_API_VERSION; \
+	SHIM_EXTERN_C SHIM_EXPORT enum shim_result shim_profiler_init_##name( \
+		const char *description); \
+	enum shim_result shim_profiler_init_##name(const char *description \
+						   __attribute__((unused)))
 
-struct shim_profiler;		/* yours; shim only hands it back */
+struct shim_profiler; /* the profiler's own; shim passes it on */
 struct shim_profiler_handle;
 struct shim_call_context;
-struct shim_block;		/* <shim/allocations.h> */
-struct shim_mapping;		/* <shim/mappings.h> */
-struct shim_open_calls;		/* <shim/stack.h> */
-struct shim_lock;		/* <shim/locks.h> */
-struct shim_coverage_object;	/* <shim/coverage.h> */
+struct shim_block;	     /* <shim/allocations.h> */
+struct shim_mapping;	     /* <shim/mappings.h> */
+struct shim_open_calls;	     /* <shim/stack.h> */
+struct shim_lock;	     /* <shim/locks.h> */
+struct shim_coverage_object; /* <shim/coverage.h> */
 
 /*
  * shim_profiler_load - load a module
  *
  * @description is "NAME" or "NAME:ARGUMENTS"; NULL and "default" mean the call
- * tree.  The profilers that come with shim are started by their names, before main;
- * calls that are open then are not theirs.  A module is looked for in the program
- * itself (a function shim_profiler_init_NAME), beside libshim.so, in the
- * directories of SHIM_MODULE_PATH, then wherever the dynamic linker looks; NAME may
- * also be a path to a module.  Loading what is loaded does nothing.  After main has begun this attaches: the module gets
- * attach_complete when it is in place, and @data (may be NULL, @size 0) is what
- * shim_profiler_attach_data gives it.  Rows M-13 to M-17, P-63.
+ * tree.  NAME of a profiler of shim's own starts that profiler, before main
+ * only; it does not record calls that are open at that time.  shim looks for a
+ * module in the program itself (a function shim_profiler_init_NAME), beside
+ * libshim.so, in the directories of SHIM_MODULE_PATH, then where the dynamic
+ * linker looks.  NAME may also be a path to a module.  A module that is loaded
+ * already is not loaded again.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG if @description is no name; SHIM_E_FAIL if
- * it was not found or does not fit (the log says why), or shim is off;
- * SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER for one of shim's own after main has
- * begun, and for pchist, which monstartup() starts at any time;
- * SHIM_E_PROFILER_DETACHING if it has not left yet; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw, or the
- * failure that it returned.
+ * After main has begun, this call attaches the module: the module gets
+ * attach_complete when all its callbacks are active, and
+ * shim_profiler_attach_data gives it the @size bytes of @data.  @data may be
+ * NULL if @size is 0.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @description has no valid name;
+ * SHIM_E_FAIL if the module was not found or does not fit (the log says why),
+ * or shim is off; SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER after main has
+ * begun, for a profiler of shim's own, and for pchist, which monstartup()
+ * starts at any time; SHIM_E_PROFILER_DETACHING if the same module is still
+ * being detached; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function
+ * threw an exception; or the failure that its init function returned.
  *
  * Contract: may block; also the program, outside of callbacks.  Takes the
- * loader's lock.
+ * loader's lock.  CLR: ICLRProfiling::AttachProfiler.  Mono:
+ * mono_profiler_load.
  */
 SHIM_API enum shim_result
 shim_profiler_load(SHIM_IN const char *description, SHIM_IN const void *data,
 		   SHIM_IN uint32_t size) SHIM_MAY_BLOCK;
 
 /*
- * shim_profiler_attach_data - what the one who attached this module sent
+ * shim_profiler_attach_data - the data that came with the request to attach
  *
- * At most @count bytes to @data, and in *@total how many there are; 0 if it was
- * not attached.  Contract: init.
+ * Copies at most @count bytes to @data.  *@total is the size of the data in
+ * bytes, 0 if the module was not attached.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @data is NULL and @count is not 0;
+ * SHIM_E_CALL_ONLY_FROM_INIT.
+ *
+ * Contract: init.  CLR: InitializeForAttach.  Mono: none.
  */
 SHIM_API enum shim_result
 shim_profiler_attach_data(SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
 			  SHIM_OUT_SIZE_IS(count, total) void *data) SHIM_INIT;
 
 /*
- * shim_profiler_create - a new profiler
+ * shim_profiler_create - create a profiler
  *
- * @profiler is passed to every callback of this handle and may be NULL.
- * Returns the handle, or NULL if there are too many (SHIM_PROFILERS_MAX) or it
- * is too late.  Rows M-18, M-19.
+ * shim passes @profiler, which may be NULL, to every callback of the new
+ * handle.
  *
- * Contract: init.
+ * Returns the handle; NULL if SHIM_PROFILERS_MAX handles exist or
+ * initialization is over.
+ *
+ * Contract: init.  CLR: none, it has one profiler.  Mono: mono_profiler_create.
  */
 #define SHIM_PROFILERS_MAX 256
 SHIM_API struct shim_profiler_handle *
 shim_profiler_create(SHIM_IN struct shim_profiler *profiler) SHIM_INIT;
 
 /*
- * shim_profiler_destroy - undo shim_profiler_create
+ * shim_profiler_destroy - destroy a profiler
  *
- * From now on none of @handle's callbacks and hooks is called; waits until no
- * other thread is in one, calls the cleanup callback, and forgets the handle.
- * In a callback of @handle itself it fails.  Row M-20.
+ * Removes all callbacks and hooks of @handle, waits until no other thread runs
+ * one, calls the cleanup callback, and frees the handle.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_UNSUPPORTED_CALL_SEQUENCE from a
- * callback or hook of @handle; SHIM_E_PROFILER_DETACHING if it is going already.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_UNSUPPORTED_CALL_SEQUENCE in a callback or hook of @handle itself;
+ * SHIM_E_PROFILER_DETACHING if it is being destroyed already.
  *
- * Contract: may block; also the program, outside of callbacks.
+ * Contract: may block; also the program, outside of callbacks.  No counterpart.
  */
-SHIM_API enum shim_result
-shim_profiler_destroy(SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
+SHIM_API enum shim_result shim_profiler_destroy(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
 
 /*
- * shim_profiler_quiesce - wait until no other thread is in @handle's code
+ * shim_profiler_quiesce - wait until no other thread runs code of @handle
  *
- * What was set before the call is what runs after it: a callback that was
- * removed will not be called any more.  Row M-69.  Returns as
- * shim_profiler_destroy.
+ * Afterwards, a callback that was removed before this call is no longer running
+ * and will not run again.
  *
- * Contract: may block; also the program, outside of callbacks.
+ * Returns as shim_profiler_destroy.
+ *
+ * Contract: may block; also the program, outside of callbacks.  No counterpart.
  */
-SHIM_API enum shim_result
-shim_profiler_quiesce(SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
+SHIM_API enum shim_result shim_profiler_quiesce(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_MAY_BLOCK;
 
 /*
- * shim_profiler_detach - leave, from inside
+ * shim_profiler_detach - detach the calling profiler
  *
- * Returns at once.  From now on @handle gets no events and its calls fail with
- * SHIM_E_PROFILER_DETACHING; when no thread is in its code, at the latest checks
- * after @expected_ms (0: 5000) and again with growing pauses, it gets
- * detach_succeeded, its cleanup callback, and its module is unloaded when that
- * was the last handle of it.  Rows P-67 to P-71.
+ * Returns at once.  From now on @handle gets no events, and functions that are
+ * called for it fail with SHIM_E_PROFILER_DETACHING.  shim checks after
+ * @expected_ms milliseconds at the latest (0: 5000), then with growing pauses,
+ * whether a thread still runs code of @handle.  When no thread does, @handle
+ * gets detach_succeeded and its cleanup callback.  shim unloads the module with
+ * the last of its handles.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
- * SHIM_E_PROFILER_NOT_YET_INITIALIZED inside the module's init function.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_PROFILER_DETACHING if it is being detached already;
+ * SHIM_E_PROFILER_NOT_YET_INITIALIZED in the module's init function.
  *
- * Contract: may block; also the program, outside of callbacks.
+ * Contract: may block; also the program, outside of callbacks.  CLR:
+ * RequestProfilerDetach.  Mono: none.
  */
 SHIM_API enum shim_result
 shim_profiler_detach(SHIM_IN struct shim_profiler_handle *handle,
 		     SHIM_IN uint32_t expected_ms) SHIM_MAY_BLOCK;
 
 /*
- * shim_profiler_set_cleanup_callback - called last of all, once
+ * shim_profiler_set_cleanup_callback - set the last callback of a handle
  *
- * After every other event of @handle, at the end of the process or of the
- * handle, also if it was switched off; it may free what @profiler points to.
- * NULL: none.  Rows M-21, M-22.
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.
+ * shim calls @cleanup once, after every other event of @handle: at the end of
+ * the process or of the handle, also if the profiler was switched off.
+ * @cleanup may free what @profiler points to.  NULL removes the callback.
  *
- * Contract: async.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_PROFILER_DETACHING.
+ *
+ * Contract: async.  CLR: Shutdown.  Mono:
+ * mono_profiler_set_cleanup_callback.
  */
 typedef void (*shim_cleanup_callback)(struct shim_profiler *profiler);
-SHIM_API enum shim_result
-shim_profiler_set_cleanup_callback(SHIM_IN struct shim_profiler_handle *handle,
-				   SHIM_IN shim_cleanup_callback cleanup)
-	SHIM_ASYNC;
+SHIM_API enum shim_result shim_profiler_set_cleanup_callback(
+	SHIM_IN struct shim_profiler_handle *handle,
+	SHIM_IN shim_cleanup_callback cleanup) SHIM_ASYNC;
 
 /*
- * shim_profiler_enable_clauses - ask for exception_clause events
+ * shim_profiler_enable_clauses - enable exception_clause events
  *
- * They cost the program an extra look at every frame that is unwound.  For the
- * whole process.  Row M-75.  Returns SHIM_OK, or SHIM_E_CALL_ONLY_FROM_INIT.
+ * Applies to the whole process, whichever handle calls it.  Cost: one more look
+ * at every frame that an exception unwinds.
  *
- * Contract: init.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_CALL_ONLY_FROM_INIT.
+ *
+ * Contract: init.  CLR: COR_PRF_MONITOR_EXCEPTIONS.  Mono:
+ * mono_profiler_enable_clauses.
  */
-SHIM_API enum shim_result shim_profiler_enable_clauses(void) SHIM_INIT;
+SHIM_API enum shim_result shim_profiler_enable_clauses(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
-/* The kinds of exception_clause. */
+/* The kinds of exception_clause.  CLR: COR_PRF_CLAUSE_TYPE. */
 enum shim_clause {
 	SHIM_CLAUSE_NONE = 0,
 	SHIM_CLAUSE_FILTER = 1,
 	SHIM_CLAUSE_CATCH = 2,
-	SHIM_CLAUSE_FINALLY = 3,	/* destructors */
+	SHIM_CLAUSE_FINALLY = 3, /* destructors */
 };
 
 /*
  * shim_profiler_on_EVENT - set, replace or (NULL) remove a callback
  *
- * The types and the events are those of <shim/events.def>.  Any thread may do
- * so at any time; another that is already in the old callback stays in it (see
- * shim_profiler_quiesce).  A wrong @handle is ignored.  Rows M-10, M-66 to M-70.
+ * <shim/events.def> lists the events with the types of their callbacks.  Any
+ * thread may call this at any time.  Another thread that already runs the old
+ * callback finishes it (see shim_profiler_quiesce).  A wrong @handle is
+ * ignored.
  *
- * A callback that throws is left, its profiler is switched off for good, and
- * the log says so; so is one that is left by longjmp.  That is so of everything
- * shim calls: filters, mappers, cleanup, callbacks of walks (which end, with
- * SHIM_E_UNEXPECTED), and threads of shim_thread_create, where it switches all
- * profilers of the module off.  Row P-21.  The program's errno and
- * floating point exception flags are kept for it; its signal mask is not.
+ * A callback that throws an exception or is left by longjmp ends there; shim
+ * switches its profiler off for good, and the log says so.  The same holds for
+ * filters, mappers, cleanup callbacks, and callbacks of walks (the walk then
+ * ends with SHIM_E_UNEXPECTED); a thread of shim_thread_create that throws
+ * switches off all profilers of its module.
  *
- * Contract: async.
+ * shim restores the program's errno and floating point state (exception flags and
+ * masks, rounding) after a callback and after a slow hook.  It does not restore the
+ * signal mask and the cancellation state, because that takes a system call: a
+ * callback that changes them restores them itself.
+ *
+ * Contract: async.  CLR: ICorProfilerCallback.  Mono:
+ * mono_profiler_set_EVENT_callback.
  */
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	typedef void(*shim_##name##_callback) parameters;                      \
-	SHIM_API void shim_profiler_on_##name(                                 \
-		SHIM_IN struct shim_profiler_handle *handle,                            \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	typedef void(*shim_##name##_callback) parameters; \
+	SHIM_API void shim_profiler_on_##name( \
+		SHIM_IN struct shim_profiler_handle *handle, \
 		SHIM_IN shim_##name##_callback callback) SHIM_ASYNC;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 
 /*
- * shim_thread_create - a thread of the profiler's own
+ * shim_thread_create - create a thread of the profiler's own
  *
- * Runs call(argument).  It is no thread of the program: it gets no events, is
- * not enumerated, has all signals blocked, and may call any function but INIT
- * ones at any time.  Its module is not unloaded before it has ended, and its
- * destructors have run.  Row P-36.
+ * The thread runs call(argument).  It raises no events, enumerations do not
+ * list it, and all signals are blocked in it.  It may call any function but
+ * INIT functions at any time.  shim unloads its module only after the thread
+ * has ended and its destructors have run.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_OUTOFMEMORY if the system refuses.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @call is NULL; SHIM_E_OUTOFMEMORY if
+ * the kernel refuses the thread.
  *
- * Contract: may block; also from init.
+ * Contract: may block; also from init.  CLR: InitializeCurrentThread.  Mono:
+ * none.
  */
 SHIM_API enum shim_result
 shim_thread_create(SHIM_IN void (*call)(void *argument),
@@ -248,22 +301,24 @@ shim_thread_create(SHIM_IN void (*call)(void *argument),
 /*
  * shim_thread_data - a pointer of @handle's own in the calling thread
  *
- * *@data gets the address of the pointer, which is NULL when a thread begins, and
- * stays where it is until the thread has ended.  Hooks, callbacks and samples on
- * that thread find the same one, also while thread-local variables do not exist yet
- * or any more, and in libraries that came by dlopen, whose thread-local variables a
- * signal handler may not touch first.  What the pointer points to is the profiler's:
- * thread_exited is the moment to give it back and to set the pointer to NULL (fast
- * hooks are still called then: libc may go on with destructors).  In a forked child the thread that
- * called fork has what it had.  Tasks that share the thread-local data of another
- * (clone) share the pointer.
+ * *@data gets the address of the pointer.  The pointer is NULL when a thread
+ * begins and keeps its address until the thread has ended.  Hooks, callbacks
+ * and samples on the thread find the same pointer, even before thread-local
+ * variables exist and after they are destroyed, and in a module that came by
+ * dlopen, whose thread-local variables a signal handler may not touch first.
+ * The profiler owns what the pointer points to.  It should free that in
+ * thread_exited and set the pointer to NULL: fast hooks may still run on the
+ * thread then, because libc may run more destructors.  In a fork child, the
+ * thread that called fork keeps its pointer.  A task that shares the
+ * thread-local data of another (clone) shares the pointer.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING;
- * SHIM_E_OUTOFMEMORY when the thread is new to shim, which then takes the lock of
- * the runtime to make a record of it.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle or NULL;
+ * SHIM_E_PROFILER_DETACHING; SHIM_E_OUTOFMEMORY if the thread is new to shim
+ * and there is no memory for its record.
  *
- * Contract: async.  Cost: some loads.  The CLR and Tru64 have no counterpart, the
- * profilers of Mono use thread-local variables of its runtime.
+ * Contract: async.  Takes the lock of the runtime if the thread is new to shim.
+ * Cost: some loads.  No counterpart (profilers of Mono use thread-local
+ * variables of its runtime).
  */
 SHIM_API enum shim_result
 shim_thread_data(SHIM_IN struct shim_profiler_handle *handle,

@@ -1,12 +1,35 @@
 /*
- * Reach: which blocks of memory the program can still get at.
+ * Leaks: the blocks of memory to which the program has no pointer.
  *
- * Begins at what is no block - the data of loaded objects, the stacks of threads
- * with what they keep beside them, memory that the program has mapped - and follows
- * whatever looks like the address of a block, or of a place in one, from block to
- * block.  So what is said to be lost is, unless its address is kept where nobody
- * looks (compressed, in a file, in a register of another thread); what is said to be
- * reached may be lost all the same.  Blocks are those of <shim/allocations.h>.
+ * The scan starts at the roots: all memory outside heap blocks, which is the
+ * data of loaded objects, the stacks of threads with their thread-local
+ * storage, and mapped memory.  It follows each word that could be an address in
+ * a block (interior addresses included) from block to block.  A block that the
+ * scan calls lost is unreachable, unless its address exists only in a form or
+ * place that the scan does not read (compressed, in a file, in a register of
+ * another thread).  A block that the scan calls reached may be unreachable all
+ * the same.  Blocks are those of <shim/allocations.h>.
+ *
+ * Example: count the bytes of unreachable blocks, in one second at most.
+ *
+ *     #include <shim/reach.h>
+ *
+ *     static enum shim_result add(const struct shim_block *block,
+ *                                 enum shim_reach reach, void *client_data)
+ *     {
+ *             if (reach != SHIM_REACH_REACHED)
+ *                     *(uint64_t *)client_data += block->size;
+ *             return SHIM_OK;
+ *     }
+ *
+ *     uint64_t leaked_bytes(void);
+ *     uint64_t leaked_bytes(void)
+ *     {
+ *             uint64_t bytes = 0;
+ *
+ *             shim_heap_find_leaks(add, &bytes, 1000000000);
+ *             return bytes;
+ *     }
  */
 #ifndef SHIM_REACH_H
 #define SHIM_REACH_H
@@ -18,39 +41,41 @@ extern "C" {
 #endif
 
 enum shim_reach {
-	SHIM_REACH_LOST = 0,	/* no pointer to it was found */
-	SHIM_REACH_FROM_LOST = 1,	/* only in blocks that are lost */
+	SHIM_REACH_LOST = 0,	  /* the scan found no pointer to it */
+	SHIM_REACH_FROM_LOST = 1, /* pointers to it only in lost blocks */
 	SHIM_REACH_REACHED = 2,
 };
 
-/* Anything but SHIM_OK ends the walk. */
+/* Any result but SHIM_OK ends the walk. */
 typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
 						enum shim_reach reach,
 						void *client_data);
 
 /*
- * shim_heap_find_leaks - for each block that lives, whether it can be reached
+ * shim_heap_find_leaks - call @callback for each block with its reach
  *
- * Takes at most @limit_ns, about, to find out; then calls @callback for each block
- * that has lived all the time, in the order of their addresses.  Other threads may
- * run meanwhile: what they do with their pointers is seen at one moment or another.
- * What the callback may do is what the caller may.  Rows C-4, 2.1 number 53.
+ * Scans for about @limit_ns nanoseconds at most.  Then calls @callback, in the
+ * order of addresses, for each block that was allocated the whole time.  Other
+ * threads may run meanwhile: the scan sees a pointer before or after a change.
+ * @callback may call what the caller may call.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG without @callback; SHIM_S_FALSE when the
- * callback ended it; SHIM_E_UNEXPECTED when it threw an exception;
- * SHIM_E_NOT_YET_AVAILABLE when the time was over, and nothing is known;
- * SHIM_E_INCONSISTENT_WITH_FLAGS if not all allocations are told, nobody has
- * enabled them, or some could not be noted; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if the
- * system does not say what is mapped, or somebody else is at it;
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @callback is NULL; SHIM_S_FALSE if
+ * @callback ended the walk; SHIM_E_UNEXPECTED if it threw an exception;
+ * SHIM_E_NOT_YET_AVAILABLE if the time was over, before any call of @callback;
+ * SHIM_E_INCONSISTENT_WITH_FLAGS if allocations are not enabled or sampled, or
+ * some blocks had no room in the table; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if the
+ * kernel does not list the mappings, or a scan is already in progress;
  * SHIM_E_PROFILER_DETACHING.
  *
- * Contract: async; blocks signals and takes the lock of the runtime for a moment.
- * Cost: reads all of these once; 49 bytes a block.
+ * Contract: async; blocks signals and takes the lock of the runtime for a
+ * moment.  Cost: reads all roots and blocks once; 49 bytes of memory for each
+ * block.  CLR: RootReferences, ObjectReferences.  Mono:
+ * mono_profiler_set_gc_roots_callback.
  */
 SHIM_API enum shim_result
 shim_heap_find_leaks(SHIM_IN shim_reach_callback callback,
-		 SHIM_IN void *client_data, SHIM_IN uint64_t limit_ns)
-	SHIM_ASYNC;
+		     SHIM_IN void *client_data,
+		     SHIM_IN uint64_t limit_ns) SHIM_ASYNC;
 
 #ifdef __cplusplus
 }

@@ -1,16 +1,40 @@
 /*
- * Sampling: where the program's threads are, many times a second.
+ * Sampling: interrupts the program's threads many times a second.
  *
- * A profiler that wants samples enables them while it is set up, chooses a mode,
- * and gets sample_hit events (<shim/events.def>) on the interrupted threads.  One
- * sampler serves all profilers; the first that enabled it decides how often it
- * looks, the others only see the hits.  Rows M-32 to M-43.
+ * A profiler enables sampling in its init function, sets a mode, and gets
+ * sample_hit events (<shim/events.def>) on the interrupted threads.  One
+ * sampler serves all profilers.  The first profiler that enabled it sets mode
+ * and frequency; all profilers get the hits.
  *
- * Each thread has a timer of its own, which sends it a real-time signal that
- * the program does not see: it cannot be blocked, waited for or read, and
- * whoever asks finds it unused.  Calls of the system that the signal interrupts
- * go on where they were; none of them fails with EINTR for our sake, and a
- * thread that sleeps is woken once in all of its sleep.
+ * Each thread has a timer of its own, which sends a real-time signal.  The
+ * program does not see that signal: it cannot block it, wait for it or read it,
+ * and finds it unused. A system call that the signal interrupts continues; none
+ * fails with EINTR because of shim, and a thread that sleeps is woken once in
+ * its whole sleep.
+ *
+ * Example: count samples of the program's processor time, 1000 a second.
+ *
+ *     #include <shim/sampling.h>
+ *
+ *     static uint64_t samples;
+ *
+ *     static void hit(struct shim_profiler *profiler, uintptr_t ip,
+ *                     const void *context, uint32_t weight)
+ *     {
+ *             (void)profiler, (void)ip, (void)context;
+ *             __atomic_add_fetch(&samples, weight, __ATOMIC_RELAXED);
+ *     }
+ *
+ *     SHIM_PROFILER_MODULE(samples)
+ *     {
+ *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+ *
+ *             shim_profiler_on_sample_hit(handle, hit);
+ *             if (shim_profiler_enable_sampling(handle) != SHIM_OK)
+ *                     return SHIM_E_FAIL;
+ *             return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS,
+ *                                                  1000);
+ *     }
  */
 #ifndef SHIM_SAMPLING_H
 #define SHIM_SAMPLING_H
@@ -22,13 +46,20 @@ extern "C" {
 #endif
 
 /*
- * What makes a timer advance.
+ * What a timer measures.
  *
- * PROCESS and THREAD: the time a thread spends on a processor; the program as a
- * whole is hit @frequency_hz times per second of it.  The kernel looks at these
- * timers at its own ticks only (mostly 250 a second): a hit weighs as much as
- * has gone by.  REAL: time, also while a thread sleeps; its sleep is one hit,
- * which comes when it ends and weighs as much as it was long.
+ * PROCESS and THREAD: the processor time of the thread.  With PROCESS the whole
+ * program gets @frequency_hz hits per second of its processor time.  The weight
+ * of a hit is the number of periods of that time since the last one: mostly
+ * one, and more after the thread has slept or waited for a processor.  (The
+ * kernel checks timers of processor time at its own ticks only, mostly 250 a
+ * second.  A higher frequency has a second timer, which runs while the thread
+ * runs.)
+ *
+ * REAL: real time, also while a thread sleeps.  A sleep is one hit, at its end;
+ * its weight is the length of the sleep in periods.
+ *
+ * NONE, PROCESS and REAL are Mono's MonoProfilerSampleMode.
  */
 enum shim_sample_mode {
 	SHIM_SAMPLE_NONE = 0,
@@ -37,37 +68,37 @@ enum shim_sample_mode {
 	SHIM_SAMPLE_THREAD = 3,
 };
 
-/* More often than this is this often. */
+/* Hz; higher rates are clamped to this one. */
 #define SHIM_SAMPLE_FREQUENCY_MAX 20000
 
 /*
- * shim_profiler_enable_sampling - ask for the sampler
+ * shim_profiler_enable_sampling - enable the sampler
  *
- * Without it shim_profiler_set_sample_mode has no effect.  The first handle that
- * calls it owns mode and frequency, which are SHIM_SAMPLE_NONE and 100 Hz; when
- * it is destroyed the next one does.  Rows M-33, M-34.
+ * Without it shim_profiler_set_sample_mode has no effect.  The first handle
+ * that calls it owns mode and frequency, which are SHIM_SAMPLE_NONE and 100 Hz;
+ * when that handle is destroyed, the next one owns them.
  *
- * Returns SHIM_OK, also to those who come later; SHIM_E_INVALIDARG;
- * SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING; SHIM_E_FAIL if no
- * signal is left, the system refuses its handler, or the processor is not an
- * x86-64: elsewhere the program would see its system calls interrupted.
+ * Returns SHIM_OK, also if sampling was enabled; SHIM_E_INVALIDARG for a wrong
+ * @handle; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_PROFILER_DETACHING; SHIM_E_FAIL
+ * if no signal is free, the kernel refuses the handler, or the processor is not
+ * an x86-64 (on others the program would see interrupted system calls).
  *
- * Contract: init.
+ * Contract: init.  CLR: none.  Mono: mono_profiler_enable_sampling.
  */
-SHIM_API enum shim_result
-shim_profiler_enable_sampling(SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
+SHIM_API enum shim_result shim_profiler_enable_sampling(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /*
- * shim_profiler_set_sample_mode - start, change or (SHIM_SAMPLE_NONE) stop
+ * shim_profiler_set_sample_mode - start, change or (SHIM_SAMPLE_NONE) stop sampling
  *
- * @frequency_hz is per thread, in hits a second.  Rows M-35 to M-38.
+ * @frequency_hz is in hits per second, for each thread.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG if the mode is none of the above or the
- * frequency 0, whoever asks; SHIM_E_FAIL if @handle is not the owner, or the
- * calling thread could be given no timer; SHIM_E_PROFILER_DETACHING.  After a
- * failure everything is as before.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @mode is unknown or @frequency_hz is 0,
+ * for any handle; SHIM_E_FAIL if @handle is not the owner, or the calling
+ * thread got no timer; SHIM_E_PROFILER_DETACHING.  A failure changes nothing.
  *
- * Contract: async; blocks signals and takes the lock of the runtime.
+ * Contract: async; blocks signals and takes the lock of the runtime.  CLR:
+ * none.  Mono: mono_profiler_set_sample_mode.
  */
 SHIM_API enum shim_result
 shim_profiler_set_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
@@ -75,13 +106,13 @@ shim_profiler_set_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
 			      SHIM_IN uint32_t frequency_hz) SHIM_ASYNC;
 
 /*
- * shim_profiler_get_sample_mode - and may @handle change it?
+ * shim_profiler_get_sample_mode - the mode, and whether @handle may change it
  *
- * Returns SHIM_OK if it is the owner, SHIM_S_FALSE if it is not: both fill the
- * outputs, with SHIM_SAMPLE_NONE and 0 if nobody has enabled sampling.
- * SHIM_E_INVALIDARG, SHIM_E_PROFILER_DETACHING.  Row M-39.
+ * Returns SHIM_OK if @handle is the owner, SHIM_S_FALSE if it is not.  Both
+ * fill the outputs, with SHIM_SAMPLE_NONE and 0 if sampling is not enabled.
+ * SHIM_E_INVALIDARG for a wrong @handle; SHIM_E_PROFILER_DETACHING.
  *
- * Contract: async.
+ * Contract: async.  CLR: none.  Mono: mono_profiler_get_sample_mode.
  */
 SHIM_API enum shim_result
 shim_profiler_get_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
@@ -89,31 +120,32 @@ shim_profiler_get_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
 			      SHIM_OUT_OPT uint32_t *frequency_hz) SHIM_ASYNC;
 
 /*
- * Of the process since it began (a forked child: since the fork), in hits by
- * weight.  What a thread has slept since its last hit is not yet in them.
+ * Counts of the process since its start (of a fork child: since the fork), in
+ * hits by weight.  The time that a thread has slept since its last hit is not
+ * included yet.
  */
 struct shim_sample_counts {
-	uint64_t sent;		/* the timers have expired so often */
-	uint64_t received;	/* and so many of these reached a thread, */
-	uint64_t signals;	/* by so many signals */
-	uint64_t accepted;	/* for which sample_hit was raised */
-	uint64_t lost;		/* there was no safe moment for it */
-	uint64_t resumed;	/* calls of the system that were gone on with */
-	uint64_t timers_failed;	/* threads for which the system had no timer */
+	uint64_t sent;		/* expirations of the timers */
+	uint64_t received;	/* expirations that reached a thread, */
+	uint64_t signals;	/* in this many signals */
+	uint64_t accepted;	/* expirations with a sample_hit */
+	uint64_t lost;		/* expirations without a safe moment for one */
+	uint64_t resumed;	/* system calls that were continued */
+	uint64_t timers_failed; /* threads that got no timer */
 };
 
-/* A struct of the same name is there on purpose. */
+/* The function and the struct share their name, as stat(2) does. */
 #ifdef __cplusplus
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 /*
- * shim_get_sample_counts - what has become of the samples
+ * shim_get_sample_counts - how many samples were taken and lost
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_PROFILER_DETACHING.  Row M-42.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for NULL; SHIM_E_PROFILER_DETACHING.
  *
- * Contract: async.
+ * Contract: async.  No counterpart.
  */
 SHIM_API enum shim_result
 shim_get_sample_counts(SHIM_OUT struct shim_sample_counts *counts) SHIM_ASYNC;

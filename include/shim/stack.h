@@ -1,10 +1,24 @@
 /*
- * Stacks: who called whom, for any code, instrumented or not.
+ * Call stacks of any code, instrumented or not.
  *
- * What is needed is the table for exceptions that compilers write by default,
- * also into stripped programs.  A walk may interrupt anything (malloc, the
- * dynamic linker, another walk) and meet any stack: it takes no lock of the
- * program, and what cannot be read ends it.  Row P-45.
+ * The unwinder reads .eh_frame, the table for exceptions that compilers write
+ * by default, also for stripped programs.  A walk may interrupt any code
+ * (malloc, the dynamic linker, another walk) and find any stack: it takes no
+ * lock of the program, and memory that cannot be read ends the walk.
+ *
+ * Example: count the frames of the calling thread.
+ *
+ *     #include <shim/stack.h>
+ *
+ *     uint32_t depth(void);
+ *     uint32_t depth(void)
+ *     {
+ *             uintptr_t addresses[64];
+ *             uint32_t total = 0;
+ *
+ *             shim_stack_addresses(NULL, 64, &total, addresses);
+ *             return total;
+ *     }
  */
 #ifndef SHIM_STACK_H
 #define SHIM_STACK_H
@@ -15,99 +29,105 @@
 extern "C" {
 #endif
 
-/* A walk goes no further. */
+/* Frames; a walk ends there. */
 #define SHIM_STACK_DEPTH_MAX 1024
 
 /*
- * A profiler that keeps account of the open calls itself (calltree does) knows
- * callers where code says nothing about its stack: this is what the event
- * open_calls_requested asks it for.  The walk of functions goes on with what it says.
+ * Open calls, for the event open_calls_requested.  A profiler that tracks open
+ * calls (calltree does) fills it, and shim_stack_functions continues with these
+ * functions where the unwinder cannot.
  */
 struct shim_open_calls {
-	uintptr_t sp;		/* of the last frame that was found ... */
-	shim_function function;	/* ... and its function; 0: not known */
-	uint32_t room;		/* in @functions, for its callers */
-	uint32_t count;		/* how many are there, the innermost first */
+	uintptr_t sp; /* of the last frame that the unwinder found ... */
+	shim_function function; /* ... and its function; 0: not known */
+	uint32_t room;		/* elements of @functions, for its callers */
+	uint32_t count;		/* elements filled, the innermost call first */
 	shim_function *functions;
-	uint32_t is_whole;	/* the last of them has no caller */
+	uint32_t is_whole; /* the last element has no caller */
 };
 
 /*
- * shim_stack_addresses - where each frame of the calling thread stands
+ * shim_stack_addresses - the addresses of the calling thread's frames
  *
- * From the innermost outwards: the address in @context, a ucontext_t as signal
- * handlers get it, and then the return addresses of its callers.  @context NULL:
- * in sample_hit the interrupted place, elsewhere the caller of this function.
+ * @addresses gets, from the innermost frame outwards, the address in @context,
+ * a ucontext_t of a signal handler, and the return addresses of its callers.
+ * With a NULL @context the walk begins at the interrupted code in sample_hit,
+ * and at the caller of this function elsewhere.
  *
- * Returns SHIM_OK if the walk came to the end of the stack, SHIM_S_FALSE if it
- * could not go on (@addresses holds what it found, *@total how many);
- * SHIM_E_INVALIDARG if @context cannot be read, or @addresses is NULL and @count
- * is not 0; SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors that shim
- * cannot do this on.
+ * Returns SHIM_OK if the walk reached the end of the stack; SHIM_S_FALSE if it
+ * could not continue (@addresses has the frames before); SHIM_E_INVALIDARG if
+ * @context cannot be read, or @addresses is NULL and @count is not 0;
+ * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors without an unwinder
+ * of shim's.
  *
- * Contract: async; the first walk of a thread, and in an object that is not yet
- * known, blocks signals and takes the lock of the runtime.
+ * Contract: async; the first walk of a thread, and the first in an object,
+ * blocks signals and takes the lock of the runtime.  CLR: DoStackSnapshot.
+ * Mono: mono_stack_walk_async_safe.
  */
 SHIM_API enum shim_result
 shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		     SHIM_OUT_OPT uint32_t *total,
-		     SHIM_OUT_SIZE_IS(count, total) uintptr_t *addresses)
-	SHIM_ASYNC;
+		     SHIM_OUT_SIZE_IS(count, total)
+			     uintptr_t *addresses) SHIM_ASYNC;
 
 /*
- * shim_stack_functions - which functions these frames are in
+ * shim_stack_functions - the functions of the calling thread's frames
  *
- * The same with where each function begins, also where the compiler has cut it in
- * parts (f.cold is f); 0: not known.  Where the walk cannot go on it goes on with
- * the calls that calltree, or another profiler that answers open_calls_requested, knows to
- * be open: then those of functions without hooks are missing.  Returns as
- * shim_stack_addresses.
+ * As shim_stack_addresses, with the first address of each function, also for a
+ * part that the compiler split off (f.cold is f); 0: not known.  Where the
+ * unwinder cannot continue, open calls of calltree follow, or of another
+ * profiler that handles open_calls_requested; functions without hooks are then
+ * missing.
  *
- * Contract: async, as shim_stack_addresses, and as shim_function_find (<shim/info.h>).
+ * Returns as shim_stack_addresses.
+ *
+ * Contract: async, as shim_stack_addresses, and as shim_function_find
+ * (<shim/info.h>).  CLR: DoStackSnapshot.  Mono: mono_stack_walk_async_safe.
  */
 SHIM_API enum shim_result
 shim_stack_functions(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		     SHIM_OUT_OPT uint32_t *total,
-		     SHIM_OUT_SIZE_IS(count, total) shim_function *functions)
-	SHIM_ASYNC;
+		     SHIM_OUT_SIZE_IS(count, total)
+			     shim_function *functions) SHIM_ASYNC;
 
 /*
- * shim_stack_parts - where the code of these frames begins
+ * shim_stack_parts - the code ranges of the calling thread's frames
  *
- * The same, but a part that the compiler has cut off is told as it is: no symbols
- * are read, and none looked up.  For profilers whose readers have the symbols.
+ * As shim_stack_functions, but a part that the compiler split off keeps its own
+ * first address: no symbols are read or searched.  For profilers whose report
+ * has the symbols.
  *
- * Contract: async, as shim_stack_addresses.
+ * Contract: async, as shim_stack_addresses.  No counterpart.
  */
 SHIM_API enum shim_result
 shim_stack_parts(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		 SHIM_OUT_OPT uint32_t *total,
-		 SHIM_OUT_SIZE_IS(count, total) shim_function *parts)
-	SHIM_ASYNC;
+		 SHIM_OUT_SIZE_IS(count, total)
+			 shim_function *parts) SHIM_ASYNC;
 
-/* What shim_stack_snapshot may be asked for. */
+/* Flags of shim_stack_snapshot.  CLR: COR_PRF_SNAPSHOT_INFO. */
 enum shim_snapshot_flags {
 	SHIM_SNAPSHOT_DEFAULT = 0,
-	SHIM_SNAPSHOT_REGISTER_CONTEXT = 1,	/* @context is filled */
-	SHIM_SNAPSHOT_X86_OPTIMIZED = 2,	/* allowed, and makes no difference */
-	/* Frames of functions without hooks are told once for each run of them,
-	 * as function 0 and with the innermost one's address. */
+	SHIM_SNAPSHOT_REGISTER_CONTEXT = 1, /* the callback gets @context */
+	SHIM_SNAPSHOT_X86_OPTIMIZED = 2,    /* accepted, without effect */
+	/* A run of functions without hooks is one frame, with function 0 and the
+	 * innermost address. */
 	SHIM_SNAPSHOT_COALESCE = 4,
 };
 
-/* What a callback gets with REGISTER_CONTEXT: the registers of its frame, by
- * their DWARF numbers; @known says which, as bits.  16 is the address. */
+/* With REGISTER_CONTEXT: the registers of the frame, by DWARF number; bits
+ * of @known say which are known.  Number 16 is the address. */
 struct shim_snapshot_context {
 	uint64_t known;
 	uint64_t registers[17];
 };
 
 /*
- * Called for each frame, from the innermost outwards, instrumented or not.
- * @function is the function that holds @ip, as of shim_stack_functions, 0 if that is
- * not known.  @frame is the frame's stack pointer.  Where the walk cannot go on, and a profiler knows
- * which calls are open, these follow with @ip being @function and @frame 0.
- * Anything but SHIM_OK ends the walk.
+ * shim calls it for each frame, from the innermost outwards, instrumented or
+ * not.  @function is the function that holds @ip, as in shim_stack_functions;
+ * 0: not known.  @frame is the frame's stack pointer.  Open calls that follow
+ * where the unwinder cannot continue have @ip equal to @function, and a @frame
+ * of 0. Any result but SHIM_OK ends the walk.  CLR: StackSnapshotCallback.
  */
 typedef enum shim_result (*shim_snapshot_callback)(
 	shim_function function, uintptr_t ip, uintptr_t frame,
@@ -116,41 +136,41 @@ typedef enum shim_result (*shim_snapshot_callback)(
 /*
  * shim_stack_snapshot - walk the stack of a thread
  *
- * @thread 0 is the calling one.  @context, a ucontext_t of @context_size bytes,
- * is where to begin in the calling thread; NULL as in shim_stack_addresses.  What
- * the callback may do is what the caller may.
+ * @thread 0 is the calling thread.  @context, a ucontext_t of @context_size
+ * bytes, is the point of the calling thread where the walk begins; NULL as in
+ * shim_stack_addresses.  @callback may call what the caller may call.
  *
- * Another thread is interrupted, walks its stack itself and goes on; the callback
- * is called in the caller when that is done.  A thread that sleeps in a call of
- * the system is not woken twice: it is shown as it was when it went to sleep.
+ * Another thread is interrupted, walks its own stack and continues; @callback
+ * then runs in the caller.  A thread that sleeps in a system call is
+ * interrupted only once: later snapshots show its stack as it was when it went
+ * to sleep.
  *
- * Returns SHIM_OK, also for a calling thread without a record, of which no frame
- * is told; in this order SHIM_E_STACKSNAPSHOT_UNSAFE before shim has started;
- * SHIM_E_INCONSISTENT_WITH_FLAGS if the profiler whose callback this is, or none
- * outside of callbacks, has SHIM_ENABLE_STACK_SNAPSHOT; SHIM_E_INVALIDARG for
- * other flags, no callback, a @context too short or of another thread;
- * SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX if @context is in no known code;
- * SHIM_E_STACKSNAPSHOT_ABORTED when the callback ended it; SHIM_E_FAIL if there
- * was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its end, or the
- * callback threw an exception;
- * SHIM_E_PROFILER_DETACHING.
+ * Returns SHIM_OK, also for a calling thread without a record, which has no
+ * frames.  The errors, in this order: SHIM_E_STACKSNAPSHOT_UNSAFE before shim
+ * has started; SHIM_E_INCONSISTENT_WITH_FLAGS unless the profiler whose
+ * callback runs has SHIM_ENABLE_STACK_SNAPSHOT (outside of callbacks: unless
+ * any profiler has it); SHIM_E_INVALIDARG for unknown flags, no callback, or a
+ * @context that is too short or of another thread;
+ * SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX if @context is in unknown code;
+ * SHIM_E_STACKSNAPSHOT_ABORTED if @callback ended the walk; SHIM_E_FAIL if
+ * there was no frame; SHIM_E_UNEXPECTED if the stack could not be read to its
+ * end, or @callback threw an exception; SHIM_E_PROFILER_DETACHING.
  *
- * For another thread also, before the callback was called:
- * SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD if it is none or has ended;
- * SHIM_E_STACKSNAPSHOT_UNSAFE from sample_hit, for a thread of shim's or of a
- * module, and if it has not answered after half a second: it blocks all signals by
- * a system call of its own, waits for the child of a vfork, or is stopped;
- * SHIM_E_OUTOFMEMORY; SHIM_E_NOTIMPL on processors other than the x86-64.  Rows
- * P-44, P-45, E-72.
+ * The further errors for another thread, before any call of @callback:
+ * SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD if there is no such thread or it has
+ * ended; SHIM_E_STACKSNAPSHOT_UNSAFE in sample_hit, for a thread of shim's or
+ * of a module, and for a thread that does not answer in half a second because
+ * it blocks all signals by a system call of its own, waits for a vfork child,
+ * or is stopped; SHIM_E_OUTOFMEMORY; SHIM_E_NOTIMPL on processors other than
+ * the x86-64.
  *
- * Contract: async, as shim_stack_addresses.
+ * Contract: async, as shim_stack_addresses.  CLR: DoStackSnapshot.  Mono:
+ * mono_stack_walk_async_safe.
  */
-SHIM_API enum shim_result
-shim_stack_snapshot(SHIM_IN shim_thread thread,
-		       SHIM_IN shim_snapshot_callback callback,
-		       SHIM_IN uint32_t flags, SHIM_IN void *client_data,
-		       SHIM_IN const void *context,
-		       SHIM_IN uint32_t context_size) SHIM_ASYNC;
+SHIM_API enum shim_result shim_stack_snapshot(
+	SHIM_IN shim_thread thread, SHIM_IN shim_snapshot_callback callback,
+	SHIM_IN uint32_t flags, SHIM_IN void *client_data,
+	SHIM_IN const void *context, SHIM_IN uint32_t context_size) SHIM_ASYNC;
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,21 @@
 /*
- * Tracing a part of a run: -p trace records from the start, -p trace:off from the
- * first shim_trace_start() on, both until shim_trace_stop().
+ * Tracing a part of a run.
  *
- * The program is not linked to shim: where that is not there these do nothing.
+ * -p trace records from the start, -p trace:off from the first
+ * shim_trace_start() on; both stop at shim_trace_stop().  The program is not
+ * linked to shim: without shim these calls do nothing.
+ *
+ * Example:
+ *
+ *     #include <shim/trace.h>
+ *
+ *     void request(void (*serve)(void));
+ *     void request(void (*serve)(void))
+ *     {
+ *             shim_trace_start();
+ *             serve();
+ *             shim_trace_stop();
+ *     }
  */
 #ifndef SHIM_TRACE_H
 #define SHIM_TRACE_H
@@ -14,15 +27,16 @@ extern "C" {
 #endif
 
 /*
- * shim_trace_switch - what the functions below call
+ * shim_trace_switch - trace calls (@is_on is not 0), or do not
  *
- * From now on calls of all threads are recorded (@is_on is not 0), or are not.  The
- * hooks are called all the same, so each thread knows what it is in when it goes
- * on; shim_hooks_disable() of <shim/hooks.h> costs less while it is off.  Each thread
- * heeds it with its next call.
+ * Applies to all threads; each thread follows with its next call.  Hooks run
+ * all the same, so each thread knows its open calls when tracing starts again;
+ * shim_hooks_disable() of <shim/hooks.h> costs less while it is off.
  *
- * Returns SHIM_OK, also if nobody traces.
+ * Returns SHIM_OK, also if no profiler traces.
+ *
  * Contract: async; `profrun ctl PID trace-start` and trace-stop do the same.
+ * CLR: none.  Mono: none.  Tru64: moncontrol(3).
  */
 SHIM_API enum shim_result shim_trace_switch(SHIM_IN int is_on) SHIM_ASYNC;
 #ifndef SHIM_MARKS_ARE_HERE

@@ -1,14 +1,30 @@
 /*
- * A type as debug information describes it: one piece of memory without a pointer,
- * so that it can be compared, kept and written to a file.  shim_get_type_tree gives
- * it, N.values of a recording has it (<shim/format.h>), and values are printed from
- * it.
+ * A type of the program as one piece of memory without a pointer, so that it
+ * can be compared, kept and written to a file.
+ *
+ * shim_get_type_tree returns it, N.values of a recording contains it
+ * (<shim/format.h>), and values are printed by it.
  *
  *     struct shim_typetree
  *     struct shim_typetree_node[node_count]	nodes[0] is the type itself
- *     struct shim_typetree_part[part_count]	what nodes consist of
- *     char[text_size]				names, a NUL after each; the
+ *     struct shim_typetree_part[part_count]	the parts of nodes
+ *     char[text_size]				names, each with its NUL; the
  *						first is empty
+ *
+ * Example: the name of a type's first field.
+ *
+ *     #include <shim/typetree.h>
+ *
+ *     const char *first_field(const struct shim_typetree *tree);
+ *     const char *first_field(const struct shim_typetree *tree)
+ *     {
+ *             const struct shim_typetree_node *type = shim_typetree_nodes(tree);
+ *
+ *             if (type->kind != SHIM_TYPE_STRUCT || type->count == 0)
+ *                     return "";
+ *             return shim_typetree_text(tree) +
+ *                    shim_typetree_parts(tree)[type->first].name;
+ *     }
  */
 #ifndef SHIM_TYPETREE_H
 #define SHIM_TYPETREE_H
@@ -19,30 +35,29 @@
 
 #define SHIM_TYPETREE_NODES_MAX 4096
 #define SHIM_TYPETREE_PARTS_MAX 16384
-#define SHIM_TYPETREE_TEXT_MAX (1u << 20)
+#define SHIM_TYPETREE_TEXT_MAX	(1u << 20)
 
-/* What is more than its fields. */
+/* Classes that are printed by another form than their fields. */
 enum shim_typetree_form {
 	SHIM_TYPETREE_PLAIN,
-	/* parts[0]: a pointer to characters; parts[1]: how many, from there on
-	 * if it is SHIM_TYPETREE_INDIRECT.  std::string, std::string_view */
+	/* std::string, std::string_view.  parts[0]: a pointer to characters; parts[1]:
+	 * their number, at the end of that pointer if it is
+	 * SHIM_TYPETREE_INDIRECT. */
 	SHIM_TYPETREE_TEXT,
-	/* parts[0], parts[1]: pointers to the first element and behind the
-	 * last;
-	 * @inner, the type of one */
+	/* std::vector.  parts[0], parts[1]: pointers to the first element and behind
+	 * the last; @inner: the type of an element. */
 	SHIM_TYPETREE_SEQUENCE,
-	/* parts[0]: what is printed in its place.  std::unique_ptr, std::array
-	 */
+	/* std::unique_ptr, std::array.  parts[0] is printed in its place. */
 	SHIM_TYPETREE_WRAPPER,
-	/* parts[0] if parts[1], a bool, is true.  std::optional */
+	/* std::optional.  parts[0] if parts[1], a bool, is true. */
 	SHIM_TYPETREE_OPTIONAL,
-	/* As SHIM_TYPETREE_TEXT if the lowest bit of parts[2], a byte, is set; else
-	 * the characters are parts[3], and the rest of that byte is how many.
-	 * libc++'s std::string */
+	/* libc++'s std::string.  As SHIM_TYPETREE_TEXT if the lowest bit of
+	 * parts[2], a byte, is set; else the characters are parts[3], and
+	 * the rest of that byte is their number. */
 	SHIM_TYPETREE_SHORT_TEXT,
 };
 
-/* How the bytes of a number are to be read. */
+/* The format of a number. */
 enum shim_typetree_format {
 	SHIM_TYPETREE_INTEGER,
 	SHIM_TYPETREE_BINARY16,
@@ -53,36 +68,36 @@ enum shim_typetree_format {
 };
 
 struct shim_typetree_node {
-	uint64_t size;		/* bytes */
-	uint32_t name;		/* an offset into the text */
-	uint32_t inner;		/* a node: pointee, element; 0: none */
-	uint32_t first, count;	/* of the parts: fields, enumerators */
-	uint64_t elements;	/* of an array or vector */
-	uint8_t kind;		/* enum shim_type_kind */
+	uint64_t size;	       /* bytes */
+	uint32_t name;	       /* offset in the text */
+	uint32_t inner;	       /* node of the pointee or element; 0: none */
+	uint32_t first, count; /* parts: fields, enumerators */
+	uint64_t elements;     /* of an array or vector */
+	uint8_t kind;	       /* enum shim_type_kind */
 	uint8_t form;
-	uint8_t format;		/* of a number, also of a complex one's halves */
-	uint8_t is_cut;		/* its fields are not here */
-	uint8_t is_signed;	/* of an enumeration */
-	uint8_t is_flags;	/* ... whose enumerators may be combined */
+	uint8_t format;	   /* of a number, or of each half of a complex one */
+	uint8_t is_cut;	   /* the tree lacks its fields */
+	uint8_t is_signed; /* of an enumeration */
+	uint8_t is_flags; /* of an enumeration: its enumerators may be combined */
 	uint8_t unused[2];
 };
 
 enum { SHIM_TYPETREE_INDIRECT = 1 };
 
-/* A field: @value is its offset in bytes.  An enumerator: its value. */
+/* A field: @value is its offset in bytes.  An enumerator: @value is its value. */
 struct shim_typetree_part {
 	int64_t value;
 	uint32_t name;
 	uint32_t node;
-	uint8_t bit, bits;	/* of a bit field from @value on; 0: none */
+	uint8_t bit, bits; /* position and size of a bit field; 0: none */
 	uint8_t flags;
 	uint8_t unused[5];
-	/* SHIM_TYPETREE_INDIRECT: the part is @value bytes from where the pointer
-	 * before it leads. */
+	/* SHIM_TYPETREE_INDIRECT: the part is @value bytes behind the target of the
+	 * pointer that is the part before. */
 };
 
 struct shim_typetree {
-	uint32_t size; /* of all of it: a multiple of 8 */
+	uint32_t size; /* bytes of the whole tree, a multiple of 8 */
 	uint32_t node_count, part_count, text_size;
 };
 
@@ -108,9 +123,9 @@ static inline const char *shim_typetree_text(const struct shim_typetree *tree)
 	return (const char *)(shim_typetree_parts(tree) + tree->part_count);
 }
 
-/* --- what is all in its bytes --- */
+/* --- values whose bytes are all that their text depends on --- */
 
-/* Whether @part lies within the value. */
+/* Whether @part is within the value. */
 static inline bool shim_typetree_has_part(const struct shim_typetree *tree,
 					  const struct shim_typetree_node *node,
 					  const struct shim_typetree_part *part)
@@ -169,9 +184,9 @@ shim_typetree_is_plain_node(const struct shim_typetree *tree,
 }
 
 /*
- * Whether the bytes of a value are all that its text is made of: no address in it
- * is followed or named, and all that is printed lies in it.  Of a tree that can be
- * printed from.
+ * Whether the text of a value depends on its bytes alone: no address in it is
+ * read or named, and all printed parts are within it.  @tree must be valid for
+ * printing.
  */
 static inline bool shim_typetree_is_plain(const struct shim_typetree *tree)
 {

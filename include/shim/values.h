@@ -1,9 +1,26 @@
 /*
- * Values of the program: arguments, results and locals, as debug information
- * describes them; their types, and how they are printed.
+ * Values of the program, by debug information: the types of arguments, results
+ * and locals, and values as text.
  *
- * A string's buffer is as in <shim/info.h>: cut between two characters, it still
- * ends in a NUL, and a short one is a success.
+ * A string that does not fit its buffer is cut between two characters of UTF-8
+ * and still ends in a NUL; a short buffer is a success.
+ *
+ * Example: print an int of the program.
+ *
+ *     #include <shim/values.h>
+ *     #include <stdio.h>
+ *
+ *     void show(shim_function function, const void *argument);
+ *     void show(shim_function function, const void *argument)
+ *     {
+ *             shim_type type;
+ *             char text[64];
+ *
+ *             if (shim_get_parameter_info(function, 0, &type, 0, NULL, NULL) == SHIM_OK &&
+ *                 shim_print_value(type, argument, 0, sizeof(text), NULL, text) ==
+ *                         SHIM_OK)
+ *                     puts(text);
+ *     }
  */
 #ifndef SHIM_VALUES_H
 #define SHIM_VALUES_H
@@ -14,119 +31,131 @@
 extern "C" {
 #endif
 
-/* Why a value cannot be had.  A value that can is never a guess. */
+/* Why a value is not available.  A value that is available is never a guess. */
 enum shim_unavailable {
 	SHIM_AVAILABLE = 0,
-	/* The function has none: it returns void, or the position is too high. */
+	/* There is no such value: the function returns void, or the position is too
+	 * high. */
 	SHIM_UNAVAILABLE_NONE,
-	/* Compiled without -g, stripped, or the file is not the one that was
-	 * loaded. */
+	/* The object was compiled without -g or stripped, or its file is not
+	 * the one that was loaded. */
 	SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION,
-	/* Its type or the way it is passed is not understood. */
+	/* shim does not understand its type or how it is passed. */
 	SHIM_UNAVAILABLE_NOT_UNDERSTOOD,
-	/* The function does not use it, and it is nowhere any more. */
+	/* The function does not use it, and no copy is left. */
 	SHIM_UNAVAILABLE_OPTIMIZED_OUT,
-	/* It was there, and has been overwritten by now. */
+	/* It has been overwritten. */
 	SHIM_UNAVAILABLE_CLOBBERED,
-	/* The call was inlined: there is no place for it. */
+	/* The call was inlined: the value has no storage. */
 	SHIM_UNAVAILABLE_INLINED,
-	/* The function does not return here: it jumps to another one, or is
-	 * unwound. */
+	/* The function ends by a tail call or is unwound. */
 	SHIM_UNAVAILABLE_NOT_RETURNED,
-	/* shim cannot read this processor's code, or the code is not followed
-	 * that far. */
+	/* shim cannot decode this processor's code, or not far enough. */
 	SHIM_UNAVAILABLE_CODE,
-	/* The function has just been entered, and has not made it yet. */
+	/* The function has just been entered and has not computed it. */
 	SHIM_UNAVAILABLE_NOT_YET,
 };
 
-/* shim_unavailable_text - what it means, in a few words ("optimized out"), or
- * NULL.  The string lives as long as the process.  Contract: async. */
+/*
+ * shim_unavailable_text - the meaning of @reason in a few words ("optimized out")
+ *
+ * The string lives as long as the process.  Returns NULL if @reason is unknown.
+ *
+ * Contract: async.  No counterpart.
+ */
 SHIM_API const char *shim_unavailable_text(SHIM_IN int reason) SHIM_ASYNC;
 
 /*
- * shim_values_enable - open debug information when images are loaded
+ * shim_profiler_enable_values - open debug information when images are loaded
  *
- * The first question about an object's functions has its debug information
- * opened, which takes milliseconds, and more if it is large.  With this that is
- * done at the start and, as far as dlopen can be watched (<shim/info.h>), at
- * the end of it, and not in the hook that asks.  Objects that call no hooks are
- * left out.  Symbols are read as shim_symbols_enable has them read.
+ * Without this call, the first query about a function of an object opens the
+ * object's debug information, which takes milliseconds, and more if it is
+ * large.  With it, that happens at the start and, as far as shim sees dlopen
+ * (<shim/info.h>), at the end of dlopen, and not in the hook.  Objects that
+ * call no hooks are left out.  Symbols are read as by
+ * shim_profiler_enable_symbols.
  *
- * Returns SHIM_OK or SHIM_E_CALL_ONLY_FROM_INIT.  Contract: init.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
+ * SHIM_E_CALL_ONLY_FROM_INIT.
+ *
+ * Contract: init.  No counterpart.
  */
-SHIM_API enum shim_result shim_values_enable(void) SHIM_INIT;
+SHIM_API enum shim_result shim_profiler_enable_values(
+	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
 /* --- types --- */
 
 /*
- * A type of the program, as its debug information describes it.  0 is none.  It
- * stays valid as long as the process lives, also when the object it was found in
- * is closed; what looks the same is the same type.
+ * A type of the program; 0 is no type.  It is valid as long as the process
+ * lives, also after its object was unloaded.  Types that look the same are the
+ * same type.  CLR: ClassID.  Mono: MonoClass.
  */
 typedef uintptr_t shim_type;
 
-/* Names of types (typedef) and const are looked through. */
+/* The kind of a type behind typedef and const. */
 enum shim_type_kind {
 	SHIM_TYPE_VOID,
 	SHIM_TYPE_BOOL,
-	SHIM_TYPE_CHARACTER,	  /* char, wchar_t, char32_t ... */
-	SHIM_TYPE_SIGNED,	  /* also signed char */
-	SHIM_TYPE_UNSIGNED,	  /* also unsigned char */
+	SHIM_TYPE_CHARACTER, /* char, wchar_t, char32_t ... */
+	SHIM_TYPE_SIGNED,    /* also signed char */
+	SHIM_TYPE_UNSIGNED,  /* also unsigned char */
 	SHIM_TYPE_FLOAT,
 	SHIM_TYPE_COMPLEX,
 	SHIM_TYPE_ENUM,
 	SHIM_TYPE_POINTER,
 	SHIM_TYPE_MEMBER_POINTER, /* `int A::*` */
-	SHIM_TYPE_REFERENCE,	  /* its value is an address */
+	SHIM_TYPE_REFERENCE,	  /* the value is an address */
 	SHIM_TYPE_ARRAY,
-	SHIM_TYPE_VECTOR,	  /* of a processor */
-	SHIM_TYPE_STRUCT,	  /* struct, class */
+	SHIM_TYPE_VECTOR, /* a vector of the processor */
+	SHIM_TYPE_STRUCT, /* struct, class */
 	SHIM_TYPE_UNION,
 	SHIM_TYPE_FUNCTION,
-	SHIM_TYPE_UNKNOWN,	  /* not understood; it has a size */
+	SHIM_TYPE_UNKNOWN, /* not understood; its size is known */
 };
 
 /*
- * shim_get_parameter_count - how many parameters @function was declared with
- * shim_get_parameter_info - the type and the name of one
- * shim_get_result_type - what it returns: SHIM_TYPE_VOID if nothing
+ * shim_get_parameter_count - the number of parameters in @function's declaration
+ * shim_get_parameter_info - type and name of a parameter
+ * shim_get_result_type - type of the result; SHIM_TYPE_VOID if there is none
  *
- * @position counts from 0 as the ranges of shim_get_function_enter3_info do:
- * `this` first, what the compiler adds left out.  A parameter without a name has
- * an empty one.
+ * @position counts from 0, as the ranges of shim_get_function_enter3_info do:
+ * `this` first, without parameters that the compiler adds.  A parameter without
+ * a name has an empty one.
  *
- * Return SHIM_OK; SHIM_E_INVALIDARG if @position is too high, and for a function
- * that never was; SHIM_E_DATAINCOMPLETE if its image has gone;
- * SHIM_E_FUNCTION_NOT_IL if there is no debug information for it, or not for all
- * its parameters; SHIM_E_NOT_YET_AVAILABLE if another thread takes long to read
- * some; SHIM_E_OUTOFMEMORY.
+ * Return SHIM_OK; SHIM_E_INVALIDARG if @position is too high, and for an
+ * address that never was a function; SHIM_E_DATAINCOMPLETE if its image was
+ * unloaded; SHIM_E_FUNCTION_NOT_IL if there is no debug information for it or
+ * for one of its parameters; SHIM_E_NOT_YET_AVAILABLE if another thread takes
+ * long to read it; SHIM_E_OUTOFMEMORY.
  *
- * Contract: may block.  Cost: reads debug information once per function, which
- * takes milliseconds, blocks signals and takes the lock of the runtime; later it
- * looks up a table, takes no lock and copies.
+ * Contract: may block.  Cost: the first query about a function reads debug
+ * information, which takes milliseconds, blocks signals and takes the lock of
+ * the runtime; later queries look up a table, take no lock and copy.  CLR:
+ * GetFunctionInfo.  Mono: mono_method_signature.
  */
 SHIM_API enum shim_result
 shim_get_parameter_count(SHIM_IN shim_function function,
 			 SHIM_OUT uint32_t *parameter_count) SHIM_MAY_BLOCK;
-SHIM_API enum shim_result
-shim_get_parameter_info(SHIM_IN shim_function function,
-			SHIM_IN uint32_t position, SHIM_OUT_OPT shim_type *type,
-			SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
-			SHIM_OUT_SIZE_IS(count, total) char *name)
-	SHIM_MAY_BLOCK;
+SHIM_API enum shim_result shim_get_parameter_info(
+	SHIM_IN shim_function function, SHIM_IN uint32_t position,
+	SHIM_OUT_OPT shim_type *type, SHIM_IN uint32_t count,
+	SHIM_OUT_OPT uint32_t *total,
+	SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_MAY_BLOCK;
 SHIM_API enum shim_result
 shim_get_result_type(SHIM_IN shim_function function,
 		     SHIM_OUT shim_type *type) SHIM_MAY_BLOCK;
 
 /*
- * shim_get_type_info - what kind of type @type is
+ * shim_get_type_info - kind, size and name of a type
  *
- * *@kind; *@size, the bytes of a value (0: unknown, or none); @name, as the source
- * has it: "const char *", "struct point", "std::vector<int>"; basic types as
- * their compiler spells them ("long int", "long").
+ * *@size is the size of a value in bytes, 0 if unknown or none.  @name is the
+ * name in the source: "const char *", "struct point", "std::vector<int>"; basic
+ * types are spelt as their compiler spells them ("long int" or "long").
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG if @type is none.  Contract: async.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @type is no type.
+ *
+ * Contract: async.  CLR: GetClassIDInfo2, GetClassLayout.  Mono:
+ * mono_type_get_name.
  */
 SHIM_API enum shim_result
 shim_get_type_info(SHIM_IN shim_type type,
@@ -136,13 +165,15 @@ shim_get_type_info(SHIM_IN shim_type type,
 		   SHIM_OUT_SIZE_IS(count, total) char *name) SHIM_ASYNC;
 
 /*
- * shim_get_type_tree - all that is known of @type: a struct shim_typetree
- * (<shim/typetree.h>), its struct and what is behind it
+ * shim_get_type_tree - a type with its fields: a struct shim_typetree
+ * (<shim/typetree.h>) and the data behind it
  *
- * *@total gets its bytes.  What does not fit is left out: then *@total is more than
- * @count, and @tree is not to be used.
+ * *@total gets its size in bytes.  If *@total is more than @count, @tree is
+ * incomplete and must not be used.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG if @type is none.  Contract: async.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @type is no type.
+ *
+ * Contract: async.  CLR: GetClassLayout.  Mono: mono_class_get_fields.
  */
 SHIM_API enum shim_result
 shim_get_type_tree(SHIM_IN shim_type type, SHIM_IN uint32_t count,
@@ -152,12 +183,12 @@ shim_get_type_tree(SHIM_IN shim_type type, SHIM_IN uint32_t count,
 /* --- printing --- */
 
 enum shim_print_flags {
-	/* A JSON value, and not text for people. */
+	/* A JSON value instead of plain text. */
 	SHIM_PRINT_JSON = 1,
-	/* At most 1024 bytes of a string and 256 elements of an array, and not 64
-	 * and 16. */
+	/* Up to 1024 bytes of a string and 256 elements of an array, instead of 64 and
+	 * 16. */
 	SHIM_PRINT_LONG = 2,
-	/* What pointers lead to is not read, and addresses get no names: the same
+	/* Do not read behind pointers, and do not name addresses: the same
 	 * value has the same text in every process. */
 	SHIM_PRINT_PLAIN = 4,
 };
@@ -165,42 +196,42 @@ enum shim_print_flags {
 /*
  * shim_print_value - a value as text
  *
- * @value is where it lies, for instance the start of a range of
- * shim_get_function_enter3_info; as many bytes as its type has are read there,
- * of a reference those of an address.  But an object that C++ passes by its
- * address is given itself, and so is its type.
+ * @value is the value's address, for instance the start of a range of
+ * shim_get_function_enter3_info.  The function reads as many bytes as the type
+ * has; for a reference, those of an address.  For an object that C++ passes by
+ * its address, pass the object and its own type.
  *
  *     -7  'a'  true  1.5  inf  1 + 2i    numbers
  *     GREEN  A|B  (enum colour) 7        enumerators, also as flags
  *     "text"  "tex"...                   char *, char[], std::string, ...: cut
  *     0x401136 <main+4>  NULL            pointers
- *     0x10 (unreadable)                  one to what is not memory
+ *     0x10 (unreadable)                  a pointer to unmapped memory
  *     {a = 1, b = {...}}                 classes, one level deep; unions
  *     [1, 2, ...]                        arrays, cut
  *     {size 3: 1, 2, 3}                  std::vector
- *     (unknown)                          what is not understood
+ *     (unknown)                          not understood
  *
  * References show their object, smart pointers the pointer, std::optional its
- * value or `nullopt`.  Control characters, quotes, and what is not UTF-8 come as
- * \n, \" or \xNN.
+ * value or `nullopt`.  Control characters, quotes and bytes that are not UTF-8
+ * appear as \n, \" or \xNN.
  *
- * With SHIM_PRINT_JSON: numbers, true, false, null, strings, arrays, objects of
- * the fields.  A pointer, a character, an enumerator and what is not a finite
- * number are strings; a string that was cut is {"cut": "tex"}, an unreadable
- * place {"unreadable": "0x10"}, an array that was cut ends in "...", a
- * std::vector is {"size": 3, "elements": [1, 2, 3]}, a complex number {"real": 1,
- * "imaginary": 2}, nested classes are "{...}".  What is not UTF-8 comes as the
- * characters \xNN.
+ * With SHIM_PRINT_JSON: numbers, true, false, null, strings, arrays, and
+ * objects of the fields.  Pointers, characters, enumerators and numbers that
+ * are not finite are strings. A string that was cut is {"cut": "tex"},
+ * unreadable memory {"unreadable": "0x10"}.  An array that was cut ends in
+ * "...".  A std::vector is {"size": 3, "elements": [1, 2, 3]}, a complex number
+ * {"real": 1, "imaginary": 2}; nested classes are "{...}".  Bytes that are not
+ * UTF-8 appear as the characters \xNN.
  *
- * What pointers lead to is asked of the system, so that a wrong one does no harm;
- * where the program has forbidden itself that, it is unreadable.  Other threads
- * may change it meanwhile.
+ * The kernel reads the memory behind pointers, so a wrong pointer does no harm;
+ * if the program has forbidden itself that system call, the memory is
+ * unreadable.  Other threads may change it meanwhile.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @type, unknown @flags or a NULL
- * @value; SHIM_E_OUTOFMEMORY, the first times only.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @type, unknown @flags or a
+ * NULL @value; SHIM_E_OUTOFMEMORY, in the first calls only.
  *
- * Contract: sync.  Cost: a microsecond or less for a number; a system call for
- * each piece of memory that is read.
+ * Contract: sync.  Cost: at most a microsecond for a number; a system call for
+ * each piece of memory that is read.  No counterpart.
  */
 SHIM_API enum shim_result
 shim_print_value(SHIM_IN shim_type type, SHIM_IN const void *value,

@@ -1,6 +1,6 @@
 /*
- * The file is mapped and every offset checked.  What is not as it should be is not
- * known, and nothing is said of it.
+ * The file is mapped and every offset is checked.  A field whose sections are damaged
+ * stays unset.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -39,7 +39,7 @@ static bool contains(struct piece piece, const char *text)
 	return memmem(piece.start, piece.size, text, strlen(text)) != NULL;
 }
 
-/* One that may be looked up by its name, and what is in it. */
+/* Notes what section @name shows. */
 static void look_at(struct built *built, const char *name, struct piece piece)
 {
 	if (strcmp(name, ".symtab") == 0)
@@ -55,15 +55,15 @@ static void look_at(struct built *built, const char *name, struct piece piece)
 		built->is_clang = contains(piece, "clang version");
 	else if (strcmp(name, ".debug_str") == 0 ||
 		 strcmp(name, ".debug_line_str") == 0)
-		built->has_exclusions |=
-			contains(piece, "-finstrument-functions-exclude-file-"
-					"list=");
+		built->has_exclusions |= contains(
+			piece, "-finstrument-functions-exclude-file-"
+			       "list=");
 }
 
 static bool read_sections(struct built *built, const struct file *file)
 {
 	const ElfW(Ehdr) *header = (const void *)file->start;
-	const ElfW(Shdr) *table;
+	const ElfW(Shdr) * table;
 	struct piece all, names, piece;
 
 	if (file->size < sizeof(*header) ||

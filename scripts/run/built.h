@@ -1,20 +1,21 @@
-/* How a program was compiled, as far as its file tells. */
+/* How a program was compiled, as its file shows. */
 #ifndef RUN_BUILT_H
 #define RUN_BUILT_H
 
 #include <stdbool.h>
 
 struct built {
-	bool is_known;		/* the sections could be read */
-	bool has_symbols;	/* .symtab, or a link to a file with it */
-	bool has_debug;		/* -g, or such a link */
-	bool is_cxx;		/* uses the C++ library */
-	bool is_clang;		/* else gcc */
-	bool has_exclusions;	/* -finstrument-functions-exclude-file-list=,
-				 * known of gcc's programs with -g */
+	bool is_known;	  /* the sections could be read */
+	bool has_symbols; /* .symtab, or a link to a file with it */
+	bool has_debug;	  /* -g, or such a link */
+	bool is_cxx;	  /* uses the C++ library */
+	bool is_clang;	  /* else gcc */
+	/* -finstrument-functions-exclude-file-list=; visible only in programs of gcc
+	 * with -g */
+	bool has_exclusions;
 };
 
-/* built_read - what the sections of the ELF file @path tell */
+/* built_read - read the sections of the ELF file @path */
 void built_read(struct built *built, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A thread of this process reads what /proc and the kernel's counters of events say
- * of the program, from time to time, and appends a line for each number to the
- * recording (see <shim/format.h>).
+ * A thread of this process reads /proc and the kernel's event counters of the program
+ * at intervals, and appends a line for each number to the recording (see
+ * <shim/format.h>).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,8 +34,8 @@ static int file_error;
 static pthread_t reader;
 static bool has_reader;
 
-/* What a processor counts, the kernel's code aside, where it does and may be asked;
- * and what the kernel itself counts. */
+/* Events of the processor without the kernel's code, if they are available and allowed,
+ * and events of the kernel itself. */
 static struct event {
 	uint32_t type;
 	uint64_t config;
@@ -74,7 +74,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The text of /proc/PID/@name; "" where it cannot be read. */
+/* The text of /proc/PID/@name; "" if it cannot be read. */
 static const char *read_file(const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -101,7 +101,7 @@ static void put(uint64_t time_ns, double value, const char *name)
 		file_error = errno != 0 ? errno : ENOSPC;
 }
 
-/* Kilobytes behind a word of smaps_rollup. */
+/* Writes the kilobytes after a word of smaps_rollup. */
 static void put_memory(uint64_t time_ns, const char *text, const char *word,
 		       const char *name)
 {
@@ -111,8 +111,8 @@ static void put_memory(uint64_t time_ns, const char *text, const char *word,
 		put(time_ns, strtod(at + strlen(word), NULL) * 1024, name);
 }
 
-/* What is behind the name of the program, which may hold anything: from the
- * third field on. */
+/* Reads the third and later fields: the program's name before them may hold
+ * anything. */
 static void put_times(uint64_t time_ns, const char *text)
 {
 	static uint64_t last_ns;
@@ -122,7 +122,8 @@ static void put_times(uint64_t time_ns, const char *text)
 	double used;
 
 	if (at == NULL ||
-	    sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu",
+	    sscanf(at + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu",
 		   &minor, &major, &user, &system) != 4)
 		return;
 	put(time_ns, (double)(minor + major), "page faults");
@@ -135,7 +136,8 @@ static void put_times(uint64_t time_ns, const char *text)
 	last_used = used;
 }
 
-/* Of the program, and of the threads and processes that it starts from now on. */
+/* Opens the counters of the program, and of all threads and processes that it starts
+ * from now on. */
 static void open_events(void)
 {
 	struct perf_event_attr about = {
@@ -163,8 +165,8 @@ static void close_events(void)
 			close(events[i].fd);
 }
 
-/* What was counted a part of the time only, because others were counted in the same
- * place, is not known. */
+/* An event that was counted for only a part of the time, because other events shared
+ * its counter, is left out. */
 static void put_events(uint64_t time_ns)
 {
 	struct {
@@ -201,7 +203,7 @@ static void *read_again_and_again(void *unused)
 
 	while (!(polled.revents & POLLIN)) {
 		read_all();
-		/* The directory is there in a moment. */
+		/* The directory will exist in a moment. */
 		poll(&polled, 1, file >= 0 ? (int)period : 1);
 	}
 	return unused;
@@ -218,8 +220,9 @@ void counters_begin(int child, unsigned period_ms, const char *where,
 	has_directory = is_there;
 	open_events();
 	stop = eventfd(0, EFD_CLOEXEC);
-	r = stop < 0 ? errno :
-		       pthread_create(&reader, NULL, read_again_and_again, NULL);
+	r = stop < 0 ?
+		    errno :
+		    pthread_create(&reader, NULL, read_again_and_again, NULL);
 	has_reader = r == 0;
 	if (r != 0)
 		say("--counters: %s; the program runs without", strerror(r));

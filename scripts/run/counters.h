@@ -1,23 +1,22 @@
-/* What the system counts of the program: memory, processor time, faults, and events
- * of its processors where that can be had. */
+/* The system's counters of the program: memory, processor time, page faults, and
+ * processor events if they are available. */
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H
 
 #include <stdbool.h>
 
 /*
- * counters_begin - every @period_ms read what the system says of @child
+ * counters_begin - read the system's counters of @child every @period_ms
  *
- * It is noted in @directory once *@is_there, which another process sets.
+ * They are written to @directory once another process has set *@is_there.
  */
 void counters_begin(int child, unsigned period_ms, const char *directory,
 		    const bool *is_there);
 
-/* counters_end - no more of it; if it could not be written, that is said if it
- * @is_wanted */
+/* counters_end - stop; if @is_wanted, report that they could not be written */
 void counters_end(bool is_wanted);
 
-/* counters_remove - as if nothing had been noted */
+/* counters_remove - remove the counters from the recording */
 void counters_remove(void);
 
 #endif

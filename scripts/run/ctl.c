@@ -1,8 +1,8 @@
 /*
  * The other end of shim/module/control.c, where the protocol is described.
  *
- * Where a process records is read out of its mappings: it has its `meta` file
- * mapped, and the socket lies beside that.
+ * The process's mappings show its recording: its `meta` file is mapped, and the socket
+ * is in the same directory.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -23,9 +23,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <shim/clr.h>
 #include <shim/format.h>
 #include <shim/shim.h>
 
+#include "common/copy.h"
 #include "ctl.h"
 #include "say.h"
 
@@ -46,23 +48,29 @@ static const char help[] =
 	"The exit status is 1 if that fails; the message begins with the name of the\n"
 	"result.\n";
 
+#define SHIM_DEFINE_RESULT(name, value, text) { (int)value, #name, text },
+static const struct {
+	int result;
+	const char *name, *text;
+} results[] = {
+#include <shim/results.def>
+	SHIM_CLR_RESULTS(SHIM_DEFINE_RESULT)
+};
+#undef SHIM_DEFINE_RESULT
+
 static const char *name_of(int result)
 {
-	switch (result) {
-#define SHIM_DEFINE_RESULT(name, value, text) case name: return #name;
-#include <shim/results.def>
-#undef SHIM_DEFINE_RESULT
-	}
+	for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++)
+		if (results[i].result == result)
+			return results[i].name;
 	return "unknown result";
 }
 
 static const char *text_of(int result)
 {
-	switch (result) {
-#define SHIM_DEFINE_RESULT(name, value, text) case name: return text;
-#include <shim/results.def>
-#undef SHIM_DEFINE_RESULT
-	}
+	for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++)
+		if (results[i].result == result)
+			return results[i].text;
 	return "shim in the program is newer than this profrun";
 }
 
@@ -78,7 +86,7 @@ static int usage(void)
 	return STATUS_USAGE;
 }
 
-/* --- where it records ---------------------------------------------------- */
+/* --- the recording of a process ------------------------------------------ */
 
 static bool read_meta(const char *path, long pid, struct shim_meta *meta)
 {
@@ -94,7 +102,7 @@ static bool read_meta(const char *path, long pid, struct shim_meta *meta)
 	return ok;
 }
 
-/* The kernel has written each newline as \012. */
+/* The kernel writes each newline in a name as \012. */
 static void restore_newlines(char *path)
 {
 	char *at = path;
@@ -113,7 +121,7 @@ static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
 	return read_meta(path, pid, meta);
 }
 
-/* From the mappings of one task; the path without "/meta". */
+/* Reads the mappings of one task; the path is without "/meta". */
 static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 {
 	FILE *file = fopen(maps, "re");
@@ -142,7 +150,7 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 	return found;
 }
 
-/* A main that left by pthread_exit has no mappings; its threads do. */
+/* A main thread that ended by pthread_exit has no mappings; other threads have. */
 static bool find_recording(long pid, char directory[PATH_MAX])
 {
 	char name[PATH_MAX];
@@ -165,10 +173,11 @@ static bool find_recording(long pid, char directory[PATH_MAX])
 
 /* --- talking ------------------------------------------------------------- */
 
-/* Through /proc/self/fd: the path of a socket is short. */
+/* Connects through /proc/self/fd: the path of a socket must be short. */
 static int open_socket(const char *directory)
 {
-	/* The program may be stopped, or have forbidden itself to answer. */
+	/* The program may be stopped, or its own system call filter may forbid an
+	 * answer. */
 	static const struct timeval patience = { 30, 0 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int at, fd, r;
@@ -202,7 +211,8 @@ static int no_door(long pid, const char *directory)
 			    " SHIM_CONTROL=1)");
 	snprintf(path, sizeof(path),
 		 "it was forked, by %" PRIu32 ": forked children cannot be"
-		 " controlled", meta.parent_pid);
+		 " controlled",
+		 meta.parent_pid);
 	return fail(SHIM_E_DEBUGGING_DISABLED, path);
 }
 
@@ -222,8 +232,8 @@ static int open_door(long pid, bool *failed)
 		return fail(SHIM_E_IPC_FAILED, "the process belongs to another"
 					       " user");
 	if (!find_recording(pid, directory)) {
-		snprintf(text, sizeof(text),
-			 "shim does not record process %ld", pid);
+		snprintf(text, sizeof(text), "shim does not record process %ld",
+			 pid);
 		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, text);
 	}
 	fd = open_socket(directory);
@@ -301,7 +311,8 @@ static int ask(long pid, const char *verb, const char *description,
 		sent = asprintf(&line, "shim 1 %s %zu %s\n", verb, size,
 				description) > 0;
 	if (sent) {
-		/* If it says no before it has read all, it has an answer. */
+		/* A program that refuses before it has read all data still sends an
+		 * answer. */
 		if (write_all(fd, line, strlen(line)))
 			write_all(fd, data, size);
 		free(line);
@@ -311,14 +322,18 @@ static int ask(long pid, const char *verb, const char *description,
 
 /* --- the verbs ----------------------------------------------------------- */
 
-/* Says what is wrong with the words that were given for @verb. */
+/* Reports wrong arguments of @verb. */
 static int wrong_words(const char *verb)
 {
 	static const char *const verbs[][2] = {
-		{ "status", "nothing" }, { "stop", "nothing" },
-		{ "start", "nothing" }, { "heap", "nothing" },
-		{ "trace-start", "nothing" }, { "trace-stop", "nothing" },
-		{ "load", "NAME[:ARGS] [--data FILE]" }, { "unload", "NAME" },
+		{ "status", "nothing" },
+		{ "stop", "nothing" },
+		{ "start", "nothing" },
+		{ "heap", "nothing" },
+		{ "trace-start", "nothing" },
+		{ "trace-stop", "nothing" },
+		{ "load", "NAME[:ARGS] [--data FILE]" },
+		{ "unload", "NAME" },
 		{ "snapshot", "[-o DIR]" },
 	};
 
@@ -349,7 +364,7 @@ static int read_data(const char *path, void **data, size_t *size)
 	return 0;
 }
 
-/* The program may stand elsewhere: a path is made absolute here. */
+/* The program may have another working directory: the path is made absolute here. */
 static char *absolute_item(const char *item)
 {
 	size_t length = strcspn(item, ":");
@@ -359,7 +374,7 @@ static char *absolute_item(const char *item)
 	if (strchr(path, '/') == NULL || realpath(path, real) == NULL)
 		return strdup(item);
 	return asprintf(&result, "%s%s", real, item + length) < 0 ? NULL :
-								     result;
+								    result;
 }
 
 static int load(long pid, int words, char **word)
@@ -384,32 +399,26 @@ static int load(long pid, int words, char **word)
 	return status;
 }
 
-/* Files grow while they are copied; a reader takes what is there. */
+/* Files may grow during the copy; a reader accepts any size. */
 static bool copy_file(int from, int to, const char *name)
 {
-	static char buffer[1 << 16];
 	int in, out;
-	ssize_t r;
+	bool ok;
 
-	in = openat(from, name,
-		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (in < 0)
 		return false;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	while (out >= 0 && (r = read(in, buffer, sizeof(buffer))) > 0)
-		if (write(out, buffer, r) != r) {
-			close(out);
-			out = -1;
-		}
+	ok = out >= 0 && copy_with_holes(in, out) == 0;
+	if (out >= 0 && close(out))
+		ok = false;
 	close(in);
-	if (out >= 0)
-		close(out);
-	return out >= 0;
+	return ok;
 }
 
 /*
- * The files of threads before `images` and `meta`: what those say of what the
- * others hold is then not too old.
+ * The files of threads are copied before `images` and `meta`, so that those two are not
+ * older than the data that they describe.
  */
 static bool copy_files(int from, int to)
 {
@@ -452,7 +461,7 @@ static bool copy_process(const char *directory, const char *output)
 	return ok;
 }
 
-/* Recordings can be read at any time, so the program is not even asked. */
+/* Recordings can be read at any time, so this needs no answer of the program. */
 static int snapshot(long pid, int words, char **word)
 {
 	char directory[PATH_MAX], output[PATH_MAX];
@@ -483,8 +492,8 @@ int ctl(int words, char **word)
 	char *end;
 	long pid;
 
-	if (words > 0 && (strcmp(word[0], "--help") == 0 ||
-			  strcmp(word[0], "-h") == 0)) {
+	if (words > 0 &&
+	    (strcmp(word[0], "--help") == 0 || strcmp(word[0], "-h") == 0)) {
 		fputs(help, stdout);
 		return 0;
 	}
@@ -506,12 +515,11 @@ int ctl(int words, char **word)
 	verb = word[1];
 	words -= 2;
 	word += 2;
-	if (words == 0 && (strcmp(verb, "status") == 0 ||
-			   strcmp(verb, "start") == 0 ||
-			   strcmp(verb, "stop") == 0 ||
-			   strcmp(verb, "heap") == 0 ||
-			   strcmp(verb, "trace-start") == 0 ||
-			   strcmp(verb, "trace-stop") == 0))
+	if (words == 0 &&
+	    (strcmp(verb, "status") == 0 || strcmp(verb, "start") == 0 ||
+	     strcmp(verb, "stop") == 0 || strcmp(verb, "heap") == 0 ||
+	     strcmp(verb, "trace-start") == 0 ||
+	     strcmp(verb, "trace-stop") == 0))
 		return ask(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)
 		return load(pid, words, word);

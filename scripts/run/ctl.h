@@ -1,8 +1,8 @@
-/* `profrun ctl`: asking shim in a program that runs. */
+/* `profrun ctl`: commands for shim in a running program. */
 #ifndef RUN_CTL_H
 #define RUN_CTL_H
 
-/* ctl - do what @word says: PID, verb, and what it needs */
+/* ctl - run the command in @word: PID, verb, arguments */
 int ctl(int words, char **word);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Says in plain words why there is no data.  The main check is to do it: a
- * probe, this very program, runs with the library preloaded, calls the hooks
- * as instrumented code would, and its recording is looked into.  The others
- * say why that, or somebody's program, would not work.
+ * Reports in plain words why there is no data.  The main check is a probe: this same
+ * program runs with the library preloaded and calls the hooks as instrumented code
+ * does, and its recording is read.  The other checks find reasons why the probe or a
+ * user's program would not work.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "say.h"
 
 #define ENOUGH_SPACE ((unsigned long long)64 << 20)
-#define PROBE_CALLS 1000
+#define PROBE_CALLS  1000
 
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
@@ -156,7 +156,7 @@ static int remove_entry(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
-/* Records the probe in a directory of its own beside where recordings go. */
+/* Records the probe in a new directory below the working directory. */
 static void check_recording(const char *library)
 {
 	char directory[] = ".profrun-doctor.XXXXXX", path[PATH_MAX];
@@ -292,8 +292,8 @@ static void check_hooks(const struct program *program)
 			" they are");
 }
 
-/* Templates and accessors of the C++ library are functions like all others, and
- * recording a call of them takes longer than they do. */
+/* Templates and accessors of the C++ library are instrumented like all functions, and
+ * recording their calls takes longer than the calls. */
 static void advise_on_cxx(const struct built *built)
 {
 	if (!built->is_cxx || built->has_exclusions)
@@ -394,7 +394,8 @@ int doctor(const char *library, const char *report, int words, char **word)
 		say("doctor: one program at a time");
 		return STATUS_USAGE;
 	}
-	/* Where files may hardly grow, the answer may be cut, but is given. */
+	/* With a small limit on file sizes, the answer may be cut, but profrun does not
+	 * end. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (realpath(library, path) == NULL)
 		snprintf(path, sizeof(path), "%s", library);

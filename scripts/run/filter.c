@@ -1,3 +1,8 @@
+/*
+ * The value of --filter: joins its pieces and files into one list.  A long
+ * list goes into a file, because the environment of a program has limited
+ * room.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +13,8 @@
 
 #include "filter.h"
 
-/* What does not fit goes into a file: a program's environment has room for so
- * much, and less for programs that it starts with long arguments. */
+/* A longer list goes into a file: a program's environment has limited room, and less if
+ * the program starts others with long arguments. */
 #define VARIABLE_MAX 4096
 
 static const char blanks[] = " \t\r\n";
@@ -141,9 +146,10 @@ static bool add_file(struct filter *filter, const char *path)
 	}
 	is_good = add_lines(filter, file, path);
 	fclose(file);
-	if (is_good && (filter->list == NULL || strlen(filter->list) == before)) {
-		snprintf(filter->error, sizeof(filter->error), "%s has no items",
-			 path);
+	if (is_good &&
+	    (filter->list == NULL || strlen(filter->list) == before)) {
+		snprintf(filter->error, sizeof(filter->error),
+			 "%s has no items", path);
 		return false;
 	}
 	return is_good;
@@ -164,7 +170,7 @@ bool filter_add(struct filter *filter, const char *text)
 
 /* --- for the program ------------------------------------------------------ */
 
-/* One item a line. */
+/* Writes one item a line. */
 static int write_list(const char *list, const char *path)
 {
 	int fd, r = 0;

@@ -1,4 +1,4 @@
-/* The list of --filter: of any length, given in pieces and in files. */
+/* The list of --filter, of any length, from arguments and files. */
 #ifndef RUN_FILTER_H
 #define RUN_FILTER_H
 
@@ -7,25 +7,25 @@
 #include <stddef.h>
 
 struct filter {
-	char *list;		/* items with commas between; NULL: none */
-	size_t size;		/* of the memory */
+	char *list;  /* items with commas between; NULL: none */
+	size_t size; /* of the memory */
 	char error[PATH_MAX + 512];
 };
 
 /*
- * filter_add - append a list of items, or with @FILE those of a file
+ * filter_add - append a list of items, or with @FILE the items of a file
  *
- * The grammar is that of shim/dispatch/callspec.h.  Returns false if an item is none or
- * the file cannot be read or has no items; then @filter->error says so, with the
- * file and its line.
+ * The grammar is that of shim/dispatch/callspec.h.  Returns false if an item is wrong,
+ * or the file cannot be read or has no items; @filter->error is then the message, with
+ * the file and its line.
  */
 bool filter_add(struct filter *filter, const char *text);
 
 /*
  * filter_export - set SHIM_FILTER for the program
  *
- * A list that is long for a variable goes into the file "filter" of the
- * recording @directory.  Returns 0 or -errno.
+ * A list that is too long for a variable goes into the file "filter" of the recording
+ * @directory.  Returns 0 or -errno.
  */
 int filter_export(const struct filter *filter, const char *directory);
 

@@ -1,8 +1,8 @@
 /*
- * The kernel tells of each switch from a thread to another whoever asks for it from
- * outside, without a right to see anything else.  So the program has nothing to
- * do and sees nothing: one thread of this process takes from a ring for each
- * processor what there is and appends it to the recording (struct shim_gaps).
+ * The kernel reports each context switch of a program to another process of the user,
+ * which needs no further rights.  So the program itself does nothing: a thread of this
+ * process reads one ring buffer for each processor and appends the events to the
+ * recording (struct shim_gaps).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,11 +29,12 @@
 #include <shim/format.h>
 
 #define PROCESSORS_MAX 512
-/* What each user may lock for each processor by default, and a quarter of it full. */
-#define RING_PAGES   128u
-#define WAKE_BYTES   (RING_PAGES / 4 * 4096u)
-#define PAUSE_MS     200
-#define BUFFERED     2048
+/* The pages that each user may lock for each processor by default; a wakeup at a
+ * quarter of them. */
+#define RING_PAGES 128u
+#define WAKE_BYTES (RING_PAGES / 4 * 4096u)
+#define PAUSE_MS   200
+#define BUFFERED   2048
 
 struct ring {
 	int fd;
@@ -42,7 +43,7 @@ struct ring {
 	uint64_t size;
 };
 
-/* A record of the kernel's, with what was asked for behind it. */
+/* A record of the kernel, with the fields that perf_event_attr requested. */
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
@@ -77,7 +78,7 @@ static void write_at_end(const void *memory, size_t size)
 		file_error = errno != 0 ? errno : ENOSPC;
 }
 
-/* Whether there is a place for what was seen. */
+/* Whether the file is open, or can be created now. */
 static bool open_file(void)
 {
 	if (file >= 0 || file_error != 0)
@@ -98,7 +99,7 @@ static void flush(void)
 	buffered = 0;
 }
 
-/* --- what the kernel says ----------------------------------------------- */
+/* --- records of the kernel ---------------------------------------------- */
 
 static void take_switch(const struct switch_record *record)
 {
@@ -112,7 +113,8 @@ static void take_switch(const struct switch_record *record)
 		.tid = record->tid,
 		.processor = record->processor,
 		.kind = !is_off ? SHIM_SWITCH_ON :
-			record->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
+			record->header.misc &
+					PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
 				  SHIM_SWITCH_PREEMPTED :
 				  SHIM_SWITCH_WAITS,
 	};
@@ -130,7 +132,7 @@ static void take_record(const void *record)
 		head.lost += lost->lost;
 }
 
-/* Records may go round the end of the ring. */
+/* A record may wrap around the end of the ring. */
 static void copy_out(const struct ring *from, uint64_t at, void *to,
 		     size_t size)
 {
@@ -141,7 +143,8 @@ static void copy_out(const struct ring *from, uint64_t at, void *to,
 
 static void drain(struct ring *from)
 {
-	uint64_t end = __atomic_load_n(&from->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t end = __atomic_load_n(&from->page->data_head,
+				       __ATOMIC_ACQUIRE);
 	uint64_t at = from->page->data_tail;
 	uint64_t record[16];
 	struct perf_event_header header;
@@ -178,7 +181,7 @@ static void *read_rings(void *unused)
 	while (!(polled[rings].revents & POLLIN)) {
 		poll(polled, rings + 1, PAUSE_MS);
 		drain_all();
-		/* Whose thread is gone is ready for ever. */
+		/* A ring whose thread has ended is always ready. */
 		for (unsigned i = 0; i < rings; i++)
 			if (polled[i].revents & (POLLHUP | POLLERR))
 				polled[i].fd = -1;
@@ -211,14 +214,14 @@ static int open_ring(struct ring *new, int child, int processor)
 	void *memory = MAP_FAILED;
 	int error;
 
-	new->fd = (int)syscall(SYS_perf_event_open, &about, child, processor, -1,
-			       PERF_FLAG_FD_CLOEXEC);
+	new->fd = (int)syscall(SYS_perf_event_open, &about, child, processor,
+			       -1, PERF_FLAG_FD_CLOEXEC);
 	if (new->fd < 0)
 		return -errno;
 	for (; pages > 0 && memory == MAP_FAILED; pages /= 2) {
 		memory = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE,
 			      MAP_SHARED, new->fd, 0);
-		new->size = pages * page;
+		new->size = pages *page;
 	}
 	if (memory == MAP_FAILED) {
 		error = -errno;
@@ -230,7 +233,7 @@ static int open_ring(struct ring *new, int child, int processor)
 	return 0;
 }
 
-/* Processors may be switched off. */
+/* Processors may be offline. */
 static int open_rings(int child)
 {
 	long processors = sysconf(_SC_NPROCESSORS_CONF);
@@ -259,7 +262,8 @@ static void say_refused(int error)
 	level[strcspn(level, "\n")] = '\0';
 	say("--gaps: the kernel does not tell when threads have no processor: %s"
 	    " (perf_event_open; /proc/sys/kernel/perf_event_paranoid is %s, 2 or"
-	    " less would do); the program runs without", strerror(error), level);
+	    " less would do); the program runs without",
+	    strerror(error), level);
 }
 
 void gaps_prepare(void)

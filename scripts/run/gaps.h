@@ -1,4 +1,5 @@
-/* When threads of the program had no processor, as the kernel sees it. */
+/* Times when threads of the program had no processor, by the kernel's scheduling
+ * events. */
 #ifndef RUN_GAPS_H
 #define RUN_GAPS_H
 
@@ -7,24 +8,24 @@
 /*
  * gaps_prepare - before the child is started
  *
- * From then on gaps_wait() in the child returns when gaps_begin() has been called.
+ * After it, gaps_wait() in the child returns when gaps_begin() has been called.
  */
 void gaps_prepare(void);
 void gaps_wait(void);
 
 /*
- * gaps_begin - look at @child and at all threads and processes it will start
+ * gaps_begin - watch @child, and all threads and processes that it will start
  *
- * They are noted in @directory once *@is_there, which another process sets.  If the
- * kernel does not allow that, says so, and nothing is noted.
+ * The gaps are written to @directory once another process has set *@is_there.  If the
+ * kernel does not allow this, a message says so, and no gaps are recorded.
  */
 void gaps_begin(int child, const char *directory, const bool *is_there);
 
-/* gaps_end - what is left is written; if anything was lost, it is said; that it cannot
- * be written only if it @is_wanted: a program was started */
+/* gaps_end - write the rest and report lost events; if @is_wanted (a program was
+ * started), also report that the gaps could not be written */
 void gaps_end(bool is_wanted);
 
-/* gaps_remove - as if nothing had been noted */
+/* gaps_remove - remove the gaps from the recording */
 void gaps_remove(void);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Runs `shim-report finish`, which writes the gmon.out of a program that ended
+ * before it could write it.  The directory is the one that the program would
+ * have used (PROFFLAGS, PROFDIR).
+ */
 #include "histograms.h"
 
 #include <stdlib.h>
@@ -58,9 +63,10 @@ static const char *find_directory(void)
 static int become_finish(void *data)
 {
 	const struct finish *finish = data;
-	const char *word[] = { finish->report, "finish", "--if-any", "-o",
-			       finish->directory, "--", finish->recording,
-			       NULL };
+	const char *word[] = { finish->report,	  "finish",
+			       "--if-any",	  "-o",
+			       finish->directory, "--",
+			       finish->recording, NULL };
 
 	execv(finish->report, (char **)word);
 	return STATUS_FAILED;

@@ -1,13 +1,12 @@
-/* gmon.out of a program that a signal has ended before it could write it. */
+/* Writes gmon.out of a program that a signal ended before it could write the file. */
 #ifndef RUN_HISTOGRAMS_H
 #define RUN_HISTOGRAMS_H
 
 /*
- * histograms_finish - write them, as @report does, if there are any in @recording
+ * histograms_finish - write the histograms in @recording, if any, with @report
  *
- * They go where the user says that such files go: PROFDIR, or -dirname in PROFFLAGS, or
- * the working directory.  The program may have moved, and what it says of it is not
- * asked.
+ * They go to the directory that the user gave in PROFDIR or with -dirname in PROFFLAGS,
+ * or to the working directory.  A change of directory by the program is ignored.
  */
 void histograms_finish(const char *report, const char *recording);
 

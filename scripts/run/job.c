@@ -13,20 +13,22 @@
 
 #include "job.h"
 
-#define RANKS_MAX 10000000
+#define RANKS_MAX	 10000000
 #define LOOKS_PER_SECOND 20
 
 struct starter {
 	const char *size, *rank;
-	const char *id[2];	/* together, or NULL */
+	const char *id[2]; /* both together identify the job; NULL: none */
 };
 
 static const struct starter starters[] = {
-	{ "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+	{ "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_RANK",
 	  { "PMIX_NAMESPACE", NULL } },
 	{ "PMI_SIZE", "PMI_RANK", { "PMI_JOBID", NULL } },
-	/* A batch script itself has no step. */
-	{ "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+	/* Only a job step has this variable, not a batch script itself. */
+	{ "SLURM_STEP_NUM_TASKS",
+	  "SLURM_PROCID",
 	  { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
 };
 
@@ -46,7 +48,7 @@ static int read_number(const char *name, unsigned int *number)
 	return 1;
 }
 
-/* The starter itself is the parent of all ranks of a host. */
+/* Without an id, the parent's pid: the starter is the parent of all ranks of a host. */
 static void find_id(struct job *job, const struct starter *starter)
 {
 	const char *first = starter->id[0] ? getenv(starter->id[0]) : NULL;

@@ -1,3 +1,8 @@
+/*
+ * Checks modules before the program starts: a child process loads each with
+ * dlopen, so a module that fails or crashes is reported and does not reach the
+ * program.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +22,21 @@
 
 #define TIMEOUT_S 5
 
-/* What the library wrote about a module, of a process that only looked for it. */
+/* The library's answer about a module, from a process that only tries it. */
 struct trial {
 	enum { TRIED_WELL, TRIED_BADLY, TRIED_CRASHED, TRIED_TOO_LONG } result;
 	char text[1024];
 };
 
-/* --- a process that opens one --------------------------------------------- */
+/* --- a process that opens a module ---------------------------------------- */
 
-/* The library does it as it is loaded (SHIM_TRY), and ends the process. */
+/* The library tries the module when it is loaded (SHIM_TRY), and ends the process. */
 static void become_trial(const char *library, const char *name, int answer)
 {
 	int null = open("/dev/null", O_RDWR);
 	static const struct rlimit no_core;
 
-	/* What a module prints or dumps here is nobody's business. */
+	/* Output and core dumps of a module are not wanted here. */
 	dup2(null, 0);
 	dup2(answer, 1);
 	dup2(null, 2);
@@ -55,7 +60,7 @@ static void wait_for(pid_t child, struct trial *trial)
 	end.tv_sec += TIMEOUT_S;
 	do {
 		r = waitpid(child, &status, WNOHANG);
-		/* Where SIGCHLD is ignored nobody can tell how it went. */
+		/* With SIGCHLD ignored, there is no status to wait for. */
 		if (r < 0 && errno == ECHILD)
 			return;
 		if (r == child) {
@@ -72,7 +77,7 @@ static void wait_for(pid_t child, struct trial *trial)
 	trial->result = TRIED_TOO_LONG;
 }
 
-/* A module that prints comes before the answer, which is the last that fits. */
+/* Output of a module precedes the answer; the last part that fits is kept. */
 static void read_answer(int answer, struct trial *trial)
 {
 	size_t n = 0;
@@ -118,7 +123,7 @@ static bool is_in_program(const struct program *program, const char *item)
 	return program_exports(program->path, symbol) != EXPORT_MISSING;
 }
 
-/* A module may use what only the program has. */
+/* A module may use symbols that only the program has. */
 static bool is_completed_by(const struct program *program, const char *text)
 {
 	static const char words[] = "undefined symbol: ";
@@ -134,7 +139,7 @@ static bool is_completed_by(const struct program *program, const char *text)
 	       program_exports(program->path, symbol) != EXPORT_MISSING;
 }
 
-/* Relative to where the program will start, which is here. */
+/* Paths are relative to the working directory, where the program starts too. */
 static bool make_absolute(const char *item, char *absolute, size_t size)
 {
 	size_t length = strcspn(item, ":");
@@ -166,7 +171,8 @@ static void refuse(const char *item, const char *format, ...)
 		say("%s; did you mean '%s'?", text, meant);
 	else
 		say("%s; there are %s, and what NAME finds as"
-		    " libshim-profiler-NAME.so", text, settings_profilers());
+		    " libshim-profiler-NAME.so",
+		    text, settings_profilers());
 	exit(STATUS_USAGE);
 }
 
@@ -189,8 +195,10 @@ static void check_module(const struct settings *settings,
 		refuse(item, "profiler '%.*s' crashes when it is loaded",
 		       length, item);
 	case TRIED_TOO_LONG:
-		refuse(item, "profiler '%.*s' does not return when it is loaded"
-			     " (%d s)", length, item, TIMEOUT_S);
+		refuse(item,
+		       "profiler '%.*s' does not return when it is loaded"
+		       " (%d s)",
+		       length, item, TIMEOUT_S);
 	}
 }
 
@@ -199,8 +207,10 @@ static void check(const struct settings *settings,
 		  char *absolute, size_t size)
 {
 	if (!make_absolute(item, absolute, size))
-		refuse(item, "profiler '%.*s' was not found: there is no such"
-			     " file", (int)strcspn(item, ":"), item);
+		refuse(item,
+		       "profiler '%.*s' was not found: there is no such"
+		       " file",
+		       (int)strcspn(item, ":"), item);
 	if (!settings_is_builtin(item))
 		check_module(settings, program, absolute);
 }

@@ -1,4 +1,4 @@
-/* Profilers in libraries of their own, before the program gets to load them. */
+/* Checks profilers in separate libraries before the program loads them. */
 #ifndef RUN_MODULES_H
 #define RUN_MODULES_H
 
@@ -8,12 +8,12 @@
 #include "settings.h"
 
 /*
- * modules_check - refuse what cannot be recorded (status 2)
+ * modules_check - refuse modules that cannot record (status 2)
  *
- * Each module of @settings, or of SHIM_PROFILE, is opened in a process made for
- * it.  If that does not find it, cannot load it or breaks, a message says why,
- * and this does not return.  (A module that lacks a symbol which the program has
- * is good.)  Paths become absolute.
+ * Each module of @settings, or of SHIM_PROFILE, is opened in a new process.  If the
+ * module is not found, cannot be loaded or crashes, a message says why, and this
+ * function does not return.  (A module may lack a symbol that the program has.)  Paths
+ * become absolute.
  */
 void modules_check(struct settings *settings, const struct program *program);
 

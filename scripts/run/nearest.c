@@ -1,8 +1,11 @@
+/*
+ * Finds the name that a user may have meant, by edit distance.
+ */
 #include <string.h>
 
 #include "nearest.h"
 
-#define LENGTH_MAX 40
+#define LENGTH_MAX   40
 #define DISTANCE_MAX 3
 
 static unsigned least(unsigned a, unsigned b)
@@ -10,8 +13,8 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Row i of the table: what it takes to turn i letters of @a into j of @b.  The
- * rows before are kept for letters that are swapped. */
+/* Row i of the table: the number of changes that turn i letters of @a into j of @b.
+ * The two rows before are kept for swapped letters. */
 static unsigned distance(const char *a, size_t a_length, const char *b,
 			 size_t b_length)
 {

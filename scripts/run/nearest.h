@@ -1,14 +1,14 @@
-/* What somebody may have meant who made a typing error. */
+/* The word that a user with a typing error may have meant. */
 #ifndef RUN_NEAREST_H
 #define RUN_NEAREST_H
 
 #include <stddef.h>
 
-/* A word and what the best of those compared with it so far differs by. */
+/* A word, and the nearest candidate so far with its distance. */
 struct nearest {
 	const char *word;
 	size_t length;
-	const char *best;	/* NULL: none is near */
+	const char *best; /* NULL: none is near */
 	unsigned distance;
 };
 
@@ -18,9 +18,9 @@ void nearest_begin(struct nearest *nearest, const char *word, size_t length);
 /*
  * nearest_add - compare with the first @length characters of @candidate
  *
- * It becomes the best if fewer letters are wrong, missing, too many or in the
- * wrong order than with the best so far; more than a third of the word, or more
- * than three, is another word.
+ * The candidate becomes the best if it has fewer wrong, missing, extra or swapped
+ * letters than the best so far.  More than three of these, or more than a third of the
+ * word, make it another word.
  */
 void nearest_add(struct nearest *nearest, const char *candidate, size_t length);
 

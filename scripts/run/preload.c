@@ -1,3 +1,8 @@
+/*
+ * The entry for libshim.so in LD_PRELOAD.  The dynamic linker splits that list
+ * at blanks and colons; a library in a directory with a blank is named without
+ * its directory, which goes into LD_LIBRARY_PATH.
+ */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +26,7 @@ const char *preload_error(const char *library)
 	return NULL;
 }
 
-/* In front, once. */
+/* Puts @directory in front of LD_LIBRARY_PATH, once. */
 static void search_in(const char *directory, size_t length)
 {
 	const char *old = getenv("LD_LIBRARY_PATH");

@@ -1,15 +1,16 @@
-/* How LD_PRELOAD names a library. */
+/* The name of a library in LD_PRELOAD. */
 #ifndef RUN_PRELOAD_H
 #define RUN_PRELOAD_H
 
-/* preload_error - NULL, or why no list can name the file @library */
+/* preload_error - NULL, or the reason why LD_PRELOAD cannot name the file @library */
 const char *preload_error(const char *library);
 
 /*
- * preload_entry - what stands for @library in LD_PRELOAD
+ * preload_entry - the entry for @library in LD_PRELOAD
  *
- * Its path; or, as a blank ends an entry, its name, and its directory is put in front
- * of LD_LIBRARY_PATH, where blanks are letters.  There is no preload_error().
+ * The entry is the path.  A blank ends an entry, so for a path with blanks the entry is
+ * the file name, and its directory goes to the front of LD_LIBRARY_PATH, which may have
+ * blanks.  preload_error() must be NULL.
  */
 const char *preload_entry(const char *library);
 

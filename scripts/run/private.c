@@ -1,6 +1,6 @@
 /*
- * In directories that others may write, names lead to what they like.  So a directory
- * is opened, looked at, and used by its descriptor.
+ * In directories that other users may write, they decide what a name leads to.  So a
+ * directory is opened, checked, and used by its descriptor.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,8 +47,8 @@ int private_open(int above, const char *name)
 	return fd < 0 ? fd : finish(fd, check(fd));
 }
 
-/* The umask may have taken bits away, a default ACL may have added some.  Its name
- * may be another's by now, its descriptor is not. */
+/* The umask may have removed bits, and a default ACL may have added some.  By now the
+ * directory's name may lead elsewhere, but its descriptor does not. */
 static void give_mode(int fd)
 {
 	struct stat st;

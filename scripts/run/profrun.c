@@ -1,9 +1,9 @@
 /*
  * profrun - profile a program; see profrun --help
  *
- * Finds the parts of shim, which lie at fixed places from here, and hands the arguments
- * to the one that does the verb, untouched.  (A shell would need descriptors to read a
- * script, and the program may have to do with four.)
+ * Finds the parts of shim by their fixed places relative to this file, and passes the
+ * arguments unchanged to the part for the verb.  (A shell would need descriptors to
+ * read a script, and the program may have only four.)
  */
 #include <errno.h>
 #include <limits.h>
@@ -45,7 +45,7 @@ static const char usage[] =
 	"page; there are also `profrun help profilers`, `recording` and `modules`.\n"
 	"`profrun -- PROGRAM` runs a program that is named like a verb.\n";
 
-/* Where this file is: its directory, and what that is below. */
+/* The path of this file, its directory, and the prefix of the installation. */
 static char me[PATH_MAX], here[PATH_MAX], top[PATH_MAX];
 static char run[PATH_MAX], report[PATH_MAX], library[PATH_MAX];
 
@@ -64,7 +64,7 @@ __attribute__((format(printf, 2, 3))) static void put(char path[PATH_MAX],
 	}
 }
 
-/* @directory is as the build was told: mostly below the prefix. */
+/* @directory is as configured: usually relative to the prefix. */
 static void put_installed(char path[PATH_MAX], const char *directory,
 			  const char *name)
 {
@@ -74,7 +74,7 @@ static void put_installed(char path[PATH_MAX], const char *directory,
 		put(path, "%s/%s/%s", top, directory, name);
 }
 
-/* Through links. */
+/* Finds the path of this file, with links resolved. */
 static void find_me(const char *name)
 {
 	ssize_t length = readlink("/proc/self/exe", me, sizeof(me) - 1);
@@ -92,7 +92,7 @@ static void find_me(const char *name)
 		*slash = '\0';
 }
 
-/* The installation may have been moved as a whole. */
+/* The installation may have been moved as a whole, so its prefix is computed. */
 static void find_top(void)
 {
 	size_t length = strlen(here), bin = strlen(BINDIR);
@@ -109,7 +109,7 @@ static void find_parts(void)
 	char built[PATH_MAX];
 
 	put(built, "%s/scripts/run/shim-run", here);
-	if (access(built, X_OK) == 0) {		/* not installed: a build */
+	if (access(built, X_OK) == 0) { /* not installed: a build */
 		strcpy(run, built);
 		put(report, "%s/scripts/report/shim-report", here);
 		put(library, "%s/shim/libshim.so.0", here);
@@ -128,7 +128,8 @@ static void find_parts(void)
 		put(library, "%s", given);
 }
 
-/* @words, how many there are, then those of the command line from @word on. */
+/* Executes @part with @count @words, then the words of the command line from @word
+ * on. */
 static void become(const char *part, const char *const *words, int count,
 		   char **word)
 {
@@ -166,7 +167,8 @@ static bool is_among(const char *word, const char *const *list)
 	return *list != NULL;
 }
 
-static const char *const run_verbs[] = { "run", "record", "doctor", "ctl", NULL };
+static const char *const run_verbs[] = { "run", "record", "doctor", "ctl",
+					 NULL };
 static const char *const report_verbs[] = {
 	"report", "replay", "export", "html", "gprof",
 	"merge",  "diff",   "finish", "info", NULL,
@@ -179,7 +181,7 @@ static void print_usage(FILE *to)
 		exit(STATUS_FAILED);
 }
 
-/* Returns if there is no page, or nothing to show it. */
+/* Returns if there is no page, or no program to show it. */
 static void show_page(const char *page)
 {
 	const char *section = strrchr(page, '.') + 1;
@@ -195,7 +197,7 @@ static void show_page(const char *page)
 			execlp("man", "man", path[i], (char *)NULL);
 }
 
-/* The page of @verb, as man shows it; what --help prints if there is none. */
+/* Shows the page of @verb with man; without a page, the text of --help. */
 static int help(const char *verb)
 {
 	static const char *const others[][2] = {
@@ -206,7 +208,8 @@ static int help(const char *verb)
 		{ "modules", "shim.7" },
 		{ "shim", "shim.7" },
 	};
-	bool is_verb = is_among(verb, run_verbs) || is_among(verb, report_verbs);
+	bool is_verb = is_among(verb, run_verbs) ||
+		       is_among(verb, report_verbs);
 	const char *page = NULL;
 	char name[64];
 

@@ -1,7 +1,7 @@
 /*
- * What kind of file a program is.  This reads ELF files by hand, because
- * neither readelf nor libelf need be there where programs run, and only the
- * parts that the dynamic linker itself goes by: sections may be stripped.
+ * Reads properties of a program's file.  This file parses ELF itself, because readelf
+ * and libelf may be missing, and reads only the parts that the dynamic linker uses:
+ * sections may be stripped.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -41,7 +41,7 @@ struct elf {
 
 /* --- finding ------------------------------------------------------------ */
 
-/* Returns 0 if @path can be executed as far as one can tell, else an errno. */
+/* Returns 0 if @path seems executable, else an errno. */
 static int try_path(const char *path)
 {
 	struct stat st;
@@ -81,13 +81,13 @@ static int search_path(struct program *program)
 	}
 }
 
-/* A verb with a typing error is taken for a program. */
+/* A mistyped verb is taken for a program: suggest the verb. */
 static void say_not_found(const char *name)
 {
 	static const char *const verbs[] = {
-		"run",	  "record", "report", "export", "html",	  "replay",
-		"diff",	  "merge",  "gprof",  "finish", "info",	  "doctor",
-		"ctl",	  "help",   NULL,
+		"run",	  "record", "report", "export", "html",
+		"replay", "diff",   "merge",  "gprof",	"finish",
+		"info",	  "doctor", "ctl",    "help",	NULL,
 	};
 	const char *meant = nearest_to(name, verbs);
 
@@ -142,7 +142,7 @@ static bool read_at(int fd, void *memory, size_t size, uint64_t offset)
 	return true;
 }
 
-/* The kind of file that can share a process with us is the kind we are. */
+/* A file of profrun's own kind can share a process with the library. */
 static bool is_our_kind(const ElfW(Ehdr) * header)
 {
 	ElfW(Ehdr) ours;
@@ -159,7 +159,7 @@ static bool is_our_kind(const ElfW(Ehdr) * header)
 	return ok;
 }
 
-/* The address @address of the loaded file, as an offset in the file. */
+/* Converts @address of the loaded file to an offset in the file. */
 static bool find_offset(const struct elf *elf, uint64_t address,
 			uint64_t *offset)
 {
@@ -264,9 +264,9 @@ static const char *string_at(const struct elf *elf, uint64_t offset)
 /* --- symbols ------------------------------------------------------------ */
 
 /*
- * A symbol that the file refers to has its name in .dynstr, perhaps as the
- * tail of a longer one.  That is cheaper to see than counting symbols, which
- * the dynamic linker's tables say nothing about where they are undefined.
+ * A symbol that the file refers to has its name in .dynstr, perhaps as the tail of a
+ * longer name.  A search there is cheaper than counting symbols: the dynamic linker's
+ * tables do not have the number of undefined ones.
  */
 static bool mentions(const struct elf *elf, const char *name)
 {
@@ -275,7 +275,7 @@ static bool mentions(const struct elf *elf, const char *name)
 		      strlen(name) + 1) != NULL;
 }
 
-/* The dynamic symbols that are defined here: those a GNU hash table covers. */
+/* The dynamic symbols that the file defines: those of its GNU hash table. */
 struct symbols {
 	uint64_t offset; /* of the table in the file */
 	uint64_t first;
@@ -349,7 +349,7 @@ static bool find_symbol(const struct elf *elf, const char *name,
 
 /* --- looking at programs ------------------------------------------------ */
 
-/* "#!" and the path after it. */
+/* Reads "#!" and the path after it. */
 static void read_script(struct program *program, int fd)
 {
 	char line[256];
@@ -366,8 +366,8 @@ static void read_script(struct program *program, int fd)
 	strcpy(program->interpreter, start);
 }
 
-/* gcc's runtimes refuse to start unless they come first; clang's are part of
- * the program. */
+/* gcc's runtimes refuse to start unless they are loaded first; clang's are part of the
+ * program. */
 static bool is_sanitizer(const char *name)
 {
 	static const char *const names[] = { "libasan.so", "libtsan.so",
@@ -404,11 +404,11 @@ static void inspect_elf(struct program *program, const struct elf *elf)
 		read_at(elf->fd, program->interpreter, interpreter->p_filesz,
 			interpreter->p_offset);
 	/* The dynamic linker can be run as a program, and has a name. */
-	program->is_static =
-		interpreter == NULL && !find_dynamic(elf, DT_SONAME, &unused);
+	program->is_static = interpreter == NULL &&
+			     !find_dynamic(elf, DT_SONAME, &unused);
 	program->calls_hooks = mentions(elf, HOOK);
-	program->has_hooks =
-		program->calls_hooks && find_symbol(elf, HOOK, &unused);
+	program->has_hooks = program->calls_hooks &&
+			     find_symbol(elf, HOOK, &unused);
 	inspect_needed(program, elf);
 }
 

@@ -1,4 +1,4 @@
-/* The file that is going to be run: where it is and what can be told of it. */
+/* The file of the program to run: its path and its properties. */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
 
@@ -6,19 +6,19 @@
 #include <stdbool.h>
 
 struct program {
-	const char *name;	/* as it was typed */
-	char path[PATH_MAX];	/* what is executed */
+	const char *name;    /* as it was typed */
+	char path[PATH_MAX]; /* the file that is executed */
 
 	bool is_elf;
-	bool is_foreign;	/* another processor, word size or byte order */
-	bool is_static;		/* no dynamic linker gets to see it */
-	bool is_privileged;	/* runs setuid, setgid or with capabilities */
-	bool calls_hooks;	/* refers to __cyg_profile_func_enter ... */
-	bool has_hooks;		/* ... and defines it itself */
+	bool is_foreign;    /* another processor, word size or byte order */
+	bool is_static;	    /* no dynamic linker loads it */
+	bool is_privileged; /* runs setuid, setgid or with capabilities */
+	bool calls_hooks;   /* refers to __cyg_profile_func_enter ... */
+	bool has_hooks;	    /* ... and defines it itself */
 
 	/* The interpreter of a script, or the dynamic linker; may be empty. */
 	char interpreter[PATH_MAX];
-	/* The sanitizer runtime that insists on being loaded first, or empty. */
+	/* The sanitizer runtime that must be loaded first, or empty. */
 	char sanitizer[64];
 };
 
@@ -31,24 +31,24 @@ struct program {
 int program_find(struct program *program, const char *name);
 
 /*
- * program_inspect - read what matters for profiling out of the file
+ * program_inspect - read the properties that matter for profiling
  *
- * The file is read with bounds checked throughout, and not much of it: some
- * 20 us for an ordinary program.  What cannot be read is left unset.
+ * All bounds are checked, and little of the file is read: about 20 us for an ordinary
+ * program.  Properties that cannot be read are left unset.
  */
 void program_inspect(struct program *program);
 
 /* Exports of a library, as program_exports() finds them. */
 enum program_export {
 	EXPORT_MISSING,
-	EXPORT_VERSIONED,	/* programs that want another version miss it */
+	EXPORT_VERSIONED, /* programs that need another version do not find it */
 	EXPORT_PLAIN,
 };
 
 /* program_exports - whether and how the library @path exports @symbol */
 enum program_export program_exports(const char *path, const char *symbol);
 
-/* What `uname -m` would call the machine that the file is for, or a guess. */
+/* The name that `uname -m` has for the machine of the file, or a guess. */
 const char *program_machine(const char *path);
 
 #endif

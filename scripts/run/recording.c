@@ -1,7 +1,7 @@
 /*
- * The directory of a recording: made before the program starts, looked into
- * when it has ended.  What is in there was written by somebody else's process
- * and may be damaged, so nothing in it is believed without a look.
+ * The directory of a recording: created before the program starts, read after it has
+ * ended.  Another user's program wrote the files and may have damaged them, so
+ * everything in them is checked.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -22,11 +22,11 @@
 #include "say.h"
 
 #define NAME_LENGTH_MAX 100
-#define SUFFIX_MAX 10000
-#define LOG_LINES_MAX 50
+#define SUFFIX_MAX	10000
+#define LOG_LINES_MAX	50
 #define COMMON_LOG_SIZE 65536
 
-/* The library has room for this much of SHIM_DIR. */
+/* The library's limit for SHIM_DIR. */
 #define PATH_LENGTH_MAX 1023
 
 /* --- making it ---------------------------------------------------------- */
@@ -59,7 +59,7 @@ static const char *rank(void)
 	return "0";
 }
 
-/* @name as a part of a file name: no slash, nothing unprintable. */
+/* Appends @name as a part of a file name: no slash, only printable characters. */
 static void append_name(char *path, const char *name)
 {
 	size_t n = strlen(path), end = n + NAME_LENGTH_MAX;
@@ -122,7 +122,7 @@ static int expand(const char *pattern, const char *program, char path[PATH_MAX])
 	return n < PATH_LENGTH_MAX - sizeof(".10000") ? 0 : -ENAMETOOLONG;
 }
 
-/* Those that are missing are the user's alone. */
+/* Creates missing parents, with access for the user only. */
 static void make_parents(char *path)
 {
 	char *slash = path;
@@ -134,7 +134,7 @@ static void make_parents(char *path)
 	}
 }
 
-/* What the ranks of a job have together, whichever of them made it. */
+/* The directory that all ranks of a job share, whichever rank made it. */
 static int check_parent(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -174,9 +174,8 @@ int recording_create(const char *pattern, enum recording_kind kind,
 		return r;
 	r = make_directory(path);
 	n = strlen(path);
-	for (int i = 1; r == -EEXIST && !(kind & RECORDING_FIXED) &&
-			i < SUFFIX_MAX;
-	     i++) {
+	for (int i = 1;
+	     r == -EEXIST && !(kind & RECORDING_FIXED) && i < SUFFIX_MAX; i++) {
 		snprintf(path + n, PATH_MAX - n, ".%d", i);
 		r = make_directory(path);
 	}
@@ -216,7 +215,7 @@ void recording_close(const char *path, int wait_status)
 	close(end);
 }
 
-/* --- looking into it ---------------------------------------------------- */
+/* --- reading it --------------------------------------------------------- */
 
 /* Returns how many bytes were read; fewer than @size at the end or on error. */
 static size_t read_at(int fd, void *memory, size_t size, uint64_t offset)
@@ -264,8 +263,8 @@ static int is_process(const struct dirent *entry)
 
 typedef bool (*visit_process)(int directory, const char *name, void *data);
 
-/* Calls @visit for the directory of every process, in order, until it returns
- * false.  Returns how many directories there were, or -1. */
+/* Calls @visit for the directory of every process, in order, until it returns false.
+ * Returns the number of directories, or -1. */
 static int for_each_process(const char *path, visit_process visit, void *data)
 {
 	bool is_wanted = true;
@@ -320,7 +319,7 @@ static bool count_process(int directory, const char *name, void *data)
 	return true;
 }
 
-/* @name: of the process, or NULL. */
+/* @name is the name of the process, or NULL. */
 static void say_lines(struct log *log, const char *name, char *line)
 {
 	char *next;
@@ -354,7 +353,7 @@ static bool say_process_log(int directory, const char *name, void *data)
 	return true;
 }
 
-/* Of processes that have no directory in it. */
+/* Prints messages of processes without a directory in the recording. */
 static void say_common_log(const char *path, struct log *log)
 {
 	static char text[COMMON_LOG_SIZE];
@@ -426,7 +425,7 @@ static bool file_has_calls(int directory, const char *name)
 
 	fd = open_file(directory, name);
 	if (fd < 0)
-		/* The report says that there are too few. */
+		/* Assume calls: the report tells about too few descriptors. */
 		return errno == EMFILE || errno == ENFILE;
 	if (read_at(fd, &file, sizeof(file), 0) == sizeof(file) &&
 	    memcmp(file.magic, SHIM_FILE_MAGIC, 8) == 0 &&
@@ -436,7 +435,7 @@ static bool file_has_calls(int directory, const char *name)
 			found = has_calls(fd, file.chunk[i].offset,
 					  file.chunk[i].size);
 	else
-		found = true; /* the report knows what to say about it */
+		found = true; /* the report explains what is wrong */
 	close(fd);
 	return found;
 }

@@ -7,17 +7,17 @@
 
 #define RECORDING_PATTERN "profrun.%n.%p"
 
-/* What has been recorded. */
+/* The content of a recording. */
 enum recording_content {
-	RECORDING_NOTHING,	/* the library has not been in any process */
-	RECORDING_NO_CALLS,	/* it was there, but nothing called it */
-	RECORDING_CALLS,	/* there are calls, or lost ones */
+	RECORDING_NOTHING,  /* no process has loaded the library */
+	RECORDING_NO_CALLS, /* the library was loaded, but not called */
+	RECORDING_CALLS,    /* there are calls, or lost ones */
 };
 
 /*
- * recording_pattern_error - what is wrong with @pattern
+ * recording_pattern_error - check @pattern
  *
- * Returns NULL, or a message.
+ * Returns NULL, or a message about the error.
  */
 const char *recording_pattern_error(const char *pattern);
 
@@ -30,8 +30,10 @@ const char *recording_pattern_error(const char *pattern);
  * Returns 0, or an error for recording_error().
  */
 enum recording_kind {
-	RECORDING_FIXED = 1,	/* it must not be there; else .1, .2 ... are tried */
-	RECORDING_OF_RANK = 2,	/* the one above is the job's, and must be ours */
+	RECORDING_FIXED =
+		1, /* it must not exist; without this flag .1, .2 ... are tried */
+	RECORDING_OF_RANK =
+		2, /* its parent is the job's directory, and must be the user's */
 };
 int recording_create(const char *pattern, enum recording_kind kind,
 		     const char *program, char path[PATH_MAX]);
@@ -40,23 +42,23 @@ const char *recording_error(int error);
 /* recording_remove - remove the directory again, if only a filter is in it */
 void recording_remove(const char *path);
 
-/* recording_close - note in it that and how the program has ended */
+/* recording_close - record how the program ended */
 void recording_close(const char *path, int wait_status);
 
 /*
- * recording_say_log - say what the library had to say in the processes
+ * recording_say_log - print the messages that the library logged in the processes
  *
- * Returns whether some process could not be recorded at all, and has said why.
+ * Returns whether a process could not be recorded at all, and logged the reason.
  */
 bool recording_say_log(const char *path);
 
-/* Whether a process could still begin to record: 0, or an error for
+/* Whether a further process could begin to record: 0, or an error for
  * recording_error(). */
 int recording_try_room(const char *path);
 
 enum recording_content recording_content(const char *path);
 
-/* Whether some process has counted for monitor(3). */
+/* Whether a process has counted for monitor(3). */
 bool recording_has_histograms(const char *path);
 
 #endif

@@ -5,7 +5,7 @@
  *     shim-run doctor LIBRARY REPORT [PROGRAM]
  *     shim-run ctl PID VERB ...
  *
- * profrun knows where libshim.so.0 and shim-run's siblings are and hands them on.
+ * profrun passes the paths of libshim.so.0 and of shim-run's siblings.
  *
  * `record` becomes the program.  `run` starts it as a child, waits, and then
  * has the report written.  Whatever fails on our side, the program still runs.
@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/stack.h"
 #include "counters.h"
 #include "ctl.h"
 #include "doctor.h"
@@ -32,10 +33,9 @@
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
-#include "stack.h"
 #include "supervise.h"
 
-/* How long rank 0 waits for the others to end. */
+/* The seconds that rank 0 waits for the ends of the other ranks. */
 #define JOB_SECONDS 10
 
 extern char **environ;
@@ -45,10 +45,10 @@ static struct program program;
 static struct job job;
 static bool is_sampled_instead;
 
-/* What the child tells its parent before it becomes the program. */
+/* The child's message to its parent before it executes the program. */
 struct start {
-	bool has_failed;	  /* it did not become the program */
-	bool is_made;		  /* the directory */
+	bool has_failed;	  /* the program was not executed */
+	bool is_made;		  /* the directory exists */
 	char directory[PATH_MAX]; /* of the recording; empty: none */
 };
 
@@ -86,7 +86,7 @@ static void warn_of_program(void)
 			    "only the libraries and programs it uses can be seen");
 }
 
-/* What has no hooks can still be sampled; and what it uses may have some. */
+/* A program without hooks can still be sampled, and its libraries may have hooks. */
 static void choose_profile(void)
 {
 	const char *given = getenv("SHIM_PROFILE");
@@ -100,7 +100,7 @@ static void choose_profile(void)
 		 "calltree;sampling");
 }
 
-/* What has paths that can be found by unwinding, and is not told to. */
+/* Whether profiler @item can find paths by unwinding and has no such option yet. */
 static bool could_unwind(const char *item)
 {
 	static const char *const names[] = { "memory", "locks", "exceptions" };
@@ -113,7 +113,7 @@ static bool could_unwind(const char *item)
 	return false;
 }
 
-/* Where nothing is instrumented, paths are found by unwinding. */
+/* In a program without instrumentation, paths come from unwinding. */
 static void choose_unwinding(void)
 {
 	static char text[sizeof(settings.profile)];
@@ -127,7 +127,8 @@ static void choose_unwinding(void)
 	while ((item = settings_next_profiler(&rest)) != NULL) {
 		snprintf(longer, sizeof(longer), "%s%s", item,
 			 !could_unwind(item) ? "" :
-			 strchr(item, ':')   ? ",unwind" : ":unwind");
+			 strchr(item, ':')   ? ",unwind" :
+					       ":unwind");
 		if (!settings_add_profiler(settings.profile,
 					   sizeof(settings.profile), longer)) {
 			say("%s: too long with what it needs here",
@@ -137,7 +138,7 @@ static void choose_unwinding(void)
 	}
 }
 
-/* Appends @entry to a list for LD_PRELOAD, which knows no empty entries. */
+/* Appends @entry to a list for LD_PRELOAD, which has no empty entries. */
 static void append_entry(char *list, size_t size, const char *entry,
 			 size_t length)
 {
@@ -151,7 +152,7 @@ static void append_entry(char *list, size_t size, const char *entry,
 	list[n + length] = '\0';
 }
 
-/* The sanitizer that wants to be first, what was there, then us. */
+/* The order: the sanitizer that must be first, the former entries, libshim. */
 static void set_preload(void)
 {
 	const char *entry = preload_entry(settings.library);
@@ -159,7 +160,7 @@ static void set_preload(void)
 	size_t size, length;
 	char *list;
 
-	/* Ours comes last, even where an outer profrun has put it there. */
+	/* libshim comes last, even if an outer profrun has put it into the list. */
 	if (old == NULL)
 		old = "";
 	size = strlen(old) + sizeof(program.sanitizer) + PATH_MAX + 4;
@@ -191,8 +192,8 @@ static bool check_library(void)
 	return error == NULL;
 }
 
-/* The ranks of a job have a directory together, which is one recording, unless
- * the names that were asked for differ anyhow. */
+/* All ranks of a job share one directory, which is one recording, unless the user's
+ * pattern gives each rank its own name. */
 static bool has_job_directory(void)
 {
 	return job.size > 1 && !(settings.is_output_given &&
@@ -224,22 +225,23 @@ static int export_filter(const char *directory)
 	r = filter_export(&settings.filter, directory);
 	if (r == 0)
 		return 0;
-	say("%s: cannot keep the list of --filter: %s", directory, strerror(-r));
+	say("%s: cannot keep the list of --filter: %s", directory,
+	    strerror(-r));
 	return STATUS_FAILED;
 }
 
-/* Returns 0, or the status to end with before anything was started. */
+/* Returns 0, or the status to exit with before anything is started. */
 static int make_recording(struct start *start)
 {
 	int r;
 
 	if (settings.is_disabled || !check_library())
 		return 0;
-	r = recording_create(choose_output(),
-			     (settings.is_output_given ? RECORDING_FIXED : 0) |
-				     (has_job_directory() ? RECORDING_OF_RANK :
-							    0),
-			     program.name, start->directory);
+	r = recording_create(
+		choose_output(),
+		(settings.is_output_given ? RECORDING_FIXED : 0) |
+			(has_job_directory() ? RECORDING_OF_RANK : 0),
+		program.name, start->directory);
 	if (r == -EEXIST && settings.is_output_given) {
 		say("%s: exists; a recording is never overwritten (%%p in the"
 		    " name makes it unique)",
@@ -262,7 +264,7 @@ static void set_environment(const char *directory)
 {
 	char speaker[24];
 
-	/* We say what there is to say, and these are about us. */
+	/* These variables are about profrun, which prints the messages itself. */
 	unsetenv("SHIM_VERBOSE");
 	unsetenv("SHIM_QUIET");
 	unsetenv("SHIM_NO_REPORT");
@@ -276,7 +278,7 @@ static void set_environment(const char *directory)
 		snprintf(speaker, sizeof(speaker), "%ld", (long)getpid());
 		setenv("SHIM_SPEAK", speaker, 1);
 	}
-	/* ld.so would complain on the program's stderr. */
+	/* Otherwise ld.so would complain on the program's stderr. */
 	if (!program.is_foreign)
 		set_preload();
 	if (settings.is_verbose) {
@@ -307,7 +309,7 @@ static void execute_script(void)
 	free(copy);
 }
 
-/* Returns only if that fails: the status to end with. */
+/* Executes the program.  Returns only on failure: the status to exit with. */
 static int execute(void)
 {
 	int error;
@@ -325,7 +327,7 @@ static int execute(void)
 	return STATUS_NOT_EXECUTABLE;
 }
 
-/* Becomes the program, or returns the status to end with. */
+/* Executes the program, or returns the status to exit with. */
 static int become_program(void *data)
 {
 	struct start *start = data;
@@ -336,7 +338,8 @@ static int become_program(void *data)
 	status = make_recording(start);
 	if (status == 0) {
 		if (start->directory[0] != '\0') {
-			__atomic_store_n(&start->is_made, true, __ATOMIC_RELEASE);
+			__atomic_store_n(&start->is_made, true,
+					 __ATOMIC_RELEASE);
 			set_environment(start->directory);
 		}
 		if (settings.is_record && !settings.is_quiet &&
@@ -381,7 +384,8 @@ static void say_nothing_recorded(enum recording_content content,
 		    name, settings.library, name);
 	else if (is_sampled_instead)
 		say("nothing was recorded: %s did not compute for long enough"
-		    " to be sampled", name);
+		    " to be sampled",
+		    name);
 	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
@@ -425,8 +429,8 @@ static void conclude_job(char *directory)
 	ended = job_wait(&job, directory, JOB_SECONDS);
 	if (ended < job.size)
 		say("%u of %u ranks have ended, or left a recording here;"
-		    " `profrun report %s` has all that come", ended, job.size,
-		    directory);
+		    " `profrun report %s` has all that come",
+		    ended, job.size, directory);
 	write_report(directory);
 	say("recording: %s", directory);
 }
@@ -517,7 +521,7 @@ static int do_verb(int words, char **word)
 		return STATUS_USAGE;
 	if (strcmp(word[1], "probe") == 0)
 		return doctor_probe();
-	/* The library was to answer that, and is not here. */
+	/* The library should have answered this verb; it was not loaded. */
 	if (strcmp(word[1], "try") == 0)
 		return 0;
 	if (strcmp(word[1], "ctl") == 0)

@@ -1,6 +1,6 @@
 /*
- * Messages.  Each is one write, so that lines of several processes do not mix,
- * and each passes through the same sieve for what is no text (../characters.h).
+ * Messages.  Each is one write, so that lines of several processes do not mix, and each
+ * passes the same filter for characters that are not text (common/characters.h).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../characters.h"
+#include "common/characters.h"
 #include "say.h"
 
 #define TEXT_SIZE 8192
@@ -28,7 +28,7 @@ static void write_all(int fd, const char *text, size_t size)
 	}
 }
 
-/* What a step takes at most: four bytes as \xNN, and the NUL of sprintf. */
+/* The longest output of a step: four bytes as \xNN, and the NUL of sprintf. */
 #define STEP_MAX (4 * 4 + 1)
 
 static size_t escape(const char *text, char *line, size_t size)

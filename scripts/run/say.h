@@ -1,8 +1,8 @@
-/* What profrun has to say: to stderr, a line at a time. */
+/* Messages of profrun: to stderr, one line at a time. */
 #ifndef RUN_SAY_H
 #define RUN_SAY_H
 
-/* Statuses of our own; every other one is the program's. */
+/* profrun's own statuses; every other one is the program's. */
 enum {
 	STATUS_USAGE = 2,
 	STATUS_FAILED = 125,
@@ -13,13 +13,12 @@ enum {
 /*
  * say - write "profrun: " and the message as one line to stderr
  *
- * Control characters, what reorders text and what is not UTF-8 are written as
- * \xNN: names of programs and directories may be anything.
+ * Control characters, characters that reorder text, and invalid UTF-8 are written as
+ * \xNN: names of programs and directories may hold anything.
  */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* say_plainly - the same without "profrun: ", to stdout */
-void say_plainly(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+void say_plainly(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

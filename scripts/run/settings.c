@@ -1,6 +1,6 @@
 /*
- * Options.  Everything a user can get wrong is found here, before anything is
- * run: nobody should learn about a typing error after an hour.
+ * Options.  All errors of a user are found here, before anything runs: a typing error
+ * must not show up after an hour.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -16,48 +16,7 @@
 #include "say.h"
 #include "settings.h"
 
-#include <shim/signals.h>
-
-/* FUNCTION/ARGUMENT: the last '/' counts, an operator may have one. */
-static bool is_by(const char *value)
-{
-	const char *slash = strrchr(value, '/');
-
-	return slash != NULL && slash > value && slash[1] != '\0' &&
-	       strcmp(slash, "/0") != 0 && slash - value < 128 &&
-	       strlen(slash) <= 128;
-}
-
-static bool is_by_limit(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	return digits > 0 && digits <= 4 && value[digits] == '\0' &&
-	       atoi(value) >= 1 && atoi(value) <= 8000;
-}
-
-static bool is_rate(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	return digits > 0 && digits <= 5 && value[digits] == '\0' &&
-	       atoi(value) >= 1 && atoi(value) <= 20000;
-}
-
-static bool is_clock(const char *value)
-{
-	return strcmp(value, "cpu") == 0 || strcmp(value, "wall") == 0 ||
-	       strcmp(value, "thread") == 0;
-}
-
-/* A test's name, as lcov takes it. */
-static bool is_label(const char *value)
-{
-	return value[0] != '\0' && strlen(value) <= 200 &&
-	       value[strspn(value, "abcdefghijklmnopqrstuvwxyz"
-				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ==
-		       '\0';
-}
+#include "options/options.h"
 
 static bool is_number(const char *value)
 {
@@ -66,119 +25,6 @@ static bool is_number(const char *value)
 	return digits > 0 && digits <= 9 && value[digits] == '\0';
 }
 
-static bool is_day_ms(const char *value)
-{
-	return is_number(value) && atoi(value) >= 1 && atoi(value) <= 86400000;
-}
-
-/* Bytes, at most 1024 GiB: 512K. */
-static bool is_size(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-	const char *unit = value + digits;
-
-	return digits > 0 && digits <= 9 && value[0] != '0' &&
-	       (*unit == '\0' || (strchr("KMG", *unit) && unit[1] == '\0')) &&
-	       (*unit != 'G' || atoi(value) <= 1024);
-}
-
-static bool is_ring(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-	unsigned long number = strtoul(value, NULL, 10);
-
-	if (digits == 0 || digits > 7 || number > 1ul << 20 ||
-	    value[digits] == '\0' || value[digits + 1] != '\0')
-		return false;
-	return (value[digits] == 'K' && number >= 1024) ||
-	       (value[digits] == 'M' && number >= 1) ||
-	       (value[digits] == 'G' && number >= 1 && number <= 1024);
-}
-
-static bool is_duration(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-	const char *unit = value + digits;
-
-	return digits > 0 && digits <= 6 && atol(value) > 0 &&
-	       (strcmp(unit, "ns") == 0 || strcmp(unit, "us") == 0 ||
-		strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0);
-}
-
-static bool is_depth(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	return digits > 0 && digits <= 9 && value[digits] == '\0' &&
-	       atol(value) > 0;
-}
-
-static bool is_function(const char *value)
-{
-	return *value != '\0' && strlen(value) < 128;
-}
-
-static bool is_signal(const char *value)
-{
-	if (shim_signal_named(value, strlen(value)) != 0)
-		return true;
-	say("'%s' is no signal that can switch tracing: there are names and"
-	    " numbers as of kill -l, but for KILL, STOP, those that faults send,"
-	    " and what libc and shim use (TRAP, 32, 33, 60 to 64)", value);
-	return false;
-}
-
-/* FUNCTION/N */
-static bool is_every(const char *value)
-{
-	const char *slash = strrchr(value, '/');
-
-	return slash != NULL && slash > value && slash - value < 128 &&
-	       is_depth(slash + 1);
-}
-
-/* The profilers there are and what may stand behind the colon: words, and values
- * behind a word that ends in '='. */
-static const struct {
-	const char *name;
-	struct {
-		const char *word;
-		const char *value;	/* for people */
-		bool (*check)(const char *value);
-	} arguments[10];
-} profilers[] = {
-	{ "calltree",
-	  { { "exact", "", NULL },
-	    { "counts", "", NULL },
-	    { "by=", "FUNCTION/ARGUMENT", is_by },
-	    { "by-limit=", "1...8000", is_by_limit } } },
-	{ "exceptions", { { "unwind", "", NULL } } },
-	{ "locks", { { "unwind", "", NULL } } },
-	{ "coverage", { { "label=", "NAME", is_label } } },
-	{ "memory",
-	  { { "period=", "SIZE", is_size },
-	    { "seed=", "N", is_number },
-	    { "leaks=", "MS", is_number },
-	    { "snapshots=", "1...86400000", is_day_ms },
-	    { "unwind", "", NULL } } },
-	{ "none", { { NULL, NULL, NULL } } },
-	{ "pchist", { { "hz=", "1...20000", is_rate } } },
-	{ "sampling",
-	  { { "hz=", "1...20000", is_rate },
-	    { "clock=", "cpu|wall|thread", is_clock } } },
-	{ "trace",
-	  { { "ring=", "1M...1024G", is_ring },
-	    { "min=", "TIME", is_duration },
-	    { "depth=", "N", is_depth },
-	    { "every=", "FUNCTION/N", is_every },
-	    { "trigger=", "FUNCTION", is_function },
-	    { "args=", "FUNCTION", is_function },
-	    { "results=", "FUNCTION", is_function },
-	    { "signal=", "SIGNAL", is_signal },
-	    { "off", "", NULL } } },
-};
-#define PROFILERS (sizeof(profilers) / sizeof(profilers[0]))
-
 static void usage_error(const struct settings *settings)
 {
 	fprintf(stderr, "Try 'profrun %s --help'.\n",
@@ -186,7 +32,7 @@ static void usage_error(const struct settings *settings)
 	exit(STATUS_USAGE);
 }
 
-/* Lines of the help, as they come out. */
+/* Lines of the help, as they are printed. */
 static const char common_help[] =
 	"  -p, --profile NAME[:ARGS]  what to record; may be repeated:\n"
 	"                             calltree         calls and times (default)\n"
@@ -267,7 +113,7 @@ static void help(const struct settings *settings)
 	exit(0);
 }
 
-/* An option that is given again adds to its list; false if that gets too long. */
+/* Appends a repeated option to its list; false if the list gets too long. */
 static bool append(char *list, size_t size, char separator, const char *item)
 {
 	size_t n = strlen(list);
@@ -282,33 +128,29 @@ static bool append(char *list, size_t size, char separator, const char *item)
 
 /* --- profilers ---------------------------------------------------------- */
 
-/* All names, or what may stand behind one of them. */
-static const char *list_of(int row)
+/* The first option of the profiler after that of @option, or NULL. */
+static const struct profiler_option *
+next_profiler(const struct profiler_option *option)
 {
-	static char text[512];
-	size_t n = 0;
+	const struct profiler_option *next = option;
 
-	text[0] = '\0';
-	for (size_t i = 0; n < sizeof(text); i++) {
-		const char *word, *value = "";
-
-		if (row < 0 && i < PROFILERS) {
-			word = profilers[i].name;
-		} else if (row >= 0 && profilers[row].arguments[i].word) {
-			word = profilers[row].arguments[i].word;
-			value = profilers[row].arguments[i].value;
-		} else {
-			break;
-		}
-		n += snprintf(text + n, sizeof(text) - n, "%s%s%s",
-			      i > 0 ? ", " : "", word, value);
+	while (next != NULL) {
+		option = next;
+		next = options_next(next);
 	}
-	return text;
+	return ++option < profiler_options + OPTIONS_COUNT ? option : NULL;
 }
 
 const char *settings_profilers(void)
 {
-	return list_of(-1);
+	static char text[256];
+	size_t n = 0;
+
+	for (const struct profiler_option *at = profiler_options;
+	     at != NULL && n < sizeof(text); at = next_profiler(at))
+		n += snprintf(text + n, sizeof(text) - n, "%s%s",
+			      n > 0 ? ", " : "", at->profiler);
+	return text;
 }
 
 static void bad_profile(const struct settings *settings, const char *what,
@@ -325,61 +167,53 @@ const char *settings_nearest_profiler(const char *profiler)
 	struct nearest nearest;
 
 	nearest_begin(&nearest, profiler, strcspn(profiler, ":"));
-	for (size_t i = 0; i < PROFILERS; i++)
-		nearest_add(&nearest, profilers[i].name,
-			    strlen(profilers[i].name));
+	for (const struct profiler_option *at = profiler_options; at != NULL;
+	     at = next_profiler(at))
+		nearest_add(&nearest, at->profiler, strlen(at->profiler));
 	return nearest.best;
 }
 
-/* The word before '=' is what is compared. */
-static const char *nearest_argument(int row, const char *argument)
+/* The key that the user may have meant instead of an unknown one of @profiler, or
+ * NULL. */
+static const struct profiler_option *
+nearest_key(const char *profiler, const struct option_error *error)
 {
+	const struct profiler_option *option = options_find(profiler);
+	const struct profiler_option *best = NULL;
 	struct nearest nearest;
 
-	nearest_begin(&nearest, argument, strcspn(argument, "="));
-	for (int i = 0; profilers[row].arguments[i].word != NULL; i++) {
-		const char *word = profilers[row].arguments[i].word;
+	nearest_begin(&nearest, error->item, strcspn(error->item, "=,"));
+	for (; option != NULL && error->option == NULL;
+	     option = options_next(option)) {
+		const char *before = nearest.best;
 
-		if (strncmp(word, argument, nearest.length) != 0)
-			nearest_add(&nearest, word, strcspn(word, "="));
+		if (option->key != NULL)
+			nearest_add(&nearest, option->key, strlen(option->key));
+		if (nearest.best != before)
+			best = option;
 	}
-	return nearest.best;
+	return best;
 }
 
 static void bad_argument(const struct settings *settings, const char *what,
-			 const char *argument, int row, const char *where)
+			 const struct option_error *error, const char *where)
 {
-	const char *meant = nearest_argument(row, argument);
+	const struct profiler_option *meant = nearest_key(what, error);
+	char reason[600];
 
+	options_explain(what, error, reason, sizeof(reason));
 	if (meant != NULL)
-		say("%s: '%s' in '%s': did you mean '%s'?  What may stand behind"
-		    " %s: is %s, with commas between", where, argument, what,
-		    meant, profilers[row].name, list_of(row));
-	else if (profilers[row].arguments[0].word == NULL)
-		say("%s: '%s': %s takes no arguments", where, what,
-		    profilers[row].name);
+		say("%s: '%s': did you mean '%s%s'?  %s", where, what,
+		    meant->key, meant->kind == OPTION_WORD ? "" : "=", reason);
 	else
-		say("%s: '%s' in '%s': what may stand behind %s: is %s, with"
-		    " commas between", where, argument, what,
-		    profilers[row].name, list_of(row));
+		say("%s: '%s': %s", where, what, reason);
 	usage_error(settings);
-}
-
-/* The row of NAME[:ARGS], or -1. */
-static int find_builtin(const char *text)
-{
-	size_t length = strcspn(text, ":");
-
-	for (size_t i = 0; i < PROFILERS; i++)
-		if (strlen(profilers[i].name) == length &&
-		    strncmp(profilers[i].name, text, length) == 0)
-			return i;
-	return -1;
 }
 
 bool settings_is_builtin(const char *profiler)
 {
-	return find_builtin(profiler) >= 0 || strcmp(profiler, "default") == 0;
+	return options_find(profiler) != NULL ||
+	       strcmp(profiler, "default") == 0;
 }
 
 const char *settings_given_profile(const struct settings *settings)
@@ -436,36 +270,7 @@ bool settings_records_calls(const struct settings *settings)
 	return records;
 }
 
-static bool is_argument(int row, const char *argument)
-{
-	for (int j = 0; profilers[row].arguments[j].word != NULL; j++) {
-		const char *word = profilers[row].arguments[j].word;
-		size_t length = strlen(word);
-
-		if (profilers[row].arguments[j].check == NULL ?
-		    strcmp(argument, word) == 0 :
-		    strncmp(argument, word, length) == 0 &&
-		    profilers[row].arguments[j].check(argument + length))
-			return true;
-	}
-	return false;
-}
-
-/* The first of several, with commas between, that may not stand there, or NULL;
- * free() it. */
-static char *find_bad_argument(int row, const char *arguments)
-{
-	char *copy = strdup(arguments), *rest = copy, *item, *bad = NULL;
-
-	while (copy != NULL && bad == NULL &&
-	       (item = strsep(&rest, ",")) != NULL)
-		if (!is_argument(row, item))
-			bad = strdup(item);
-	free(copy);
-	return bad;
-}
-
-/* A module's init function is named after it: an identifier, or a path. */
+/* A module's init function has its name: it is an identifier, or a path. */
 static bool is_module_name(const char *text)
 {
 	size_t length = strcspn(text, ":");
@@ -478,20 +283,18 @@ static bool is_module_name(const char *text)
 	return length > 0 && length < 64;
 }
 
-/* One NAME[:ARGS]. */
+/* Checks one NAME[:ARGS]. */
 static void check_profiler(const struct settings *settings, const char *text,
 			   const char *where)
 {
 	const char *colon = strchr(text, ':');
-	int row = find_builtin(text);
-	char *bad = NULL;
+	struct option_error error;
 
-	if (row < 0 && !is_module_name(text))
+	if (options_find(text) == NULL && !is_module_name(text))
 		bad_profile(settings, text, where);
-	if (row >= 0 && colon != NULL)
-		bad = find_bad_argument(row, colon + 1);
-	if (bad != NULL)
-		bad_argument(settings, text, bad, row, where);
+	if (options_find(text) != NULL && colon != NULL &&
+	    !options_read(text, colon + 1, NULL, &error))
+		bad_argument(settings, text, &error, where);
 }
 
 static void check_profile(const struct settings *settings, const char *text,
@@ -519,78 +322,32 @@ static void add_profile(struct settings *settings, const char *text)
 
 /* --- profilers that go together ------------------------------------------ */
 
-/* Whether @argument is among those of NAME:ARGUMENT,... */
-static bool has_argument(const char *item, const char *argument)
+static const struct profiler_option *options_of(const char *item)
 {
-	size_t length = strlen(argument);
-
-	for (item = strchr(item, ':'); item != NULL; item = strchr(item, ','))
-		if (strncmp(++item, argument, length) == 0 &&
-		    (item[length] == '\0' || item[length] == ','))
-			return true;
-	return false;
+	return options_find(strcmp(item, "default") == 0 ? "calltree" : item);
 }
 
-static bool is_profiler(const char *item, const char *name)
-{
-	int row = find_builtin(strcmp(item, "default") == 0 ? "calltree" : item);
-
-	return row >= 0 && strcmp(profilers[row].name, name) == 0;
-}
-
-/* The first of @items with @name, or NULL. */
-static const char *find_item(char **items, const char *name)
-{
-	while (*items != NULL && !is_profiler(*items, name))
-		items++;
-	return *items;
-}
-
-/* One of each: the library records the first. */
+/* Refuses a profiler that is given twice: the library would run only the first. */
 static void check_twice(const struct settings *settings, char **items)
 {
 	for (; *items != NULL; items++) {
-		int row = find_builtin(*items);
-		const char *other;
+		const struct profiler_option *option = options_of(*items);
+		char **other = items + 1;
 
-		if (row < 0)
-			continue;
-		other = find_item(items + 1, profilers[row].name);
-		if (other == NULL || strcmp(*items, other) == 0)
+		while (*other != NULL && options_of(*other) != option)
+			other++;
+		if (option == NULL || *other == NULL ||
+		    strcmp(*items, *other) == 0)
 			continue;
 		say("'%s' and '%s' cannot be recorded together: what may stand"
 		    " behind %s: goes in one list, with commas between, or in"
-		    " runs of their own", *items, other, profilers[row].name);
+		    " runs of their own",
+		    *items, *other, option->profiler);
 		usage_error(settings);
 	}
 }
 
-/* Its nodes have no room for memory where every call is timed, which a trace
- * beside a call tree does, too. */
-static void check_memory(const struct settings *settings, char **items)
-{
-	const char *memory = find_item(items, "memory");
-	const char *calltree = find_item(items, "calltree");
-	const char *trace = find_item(items, "trace");
-
-	if (memory == NULL || calltree == NULL ||
-	    has_argument(calltree, "counts") ||
-	    (trace == NULL && !has_argument(calltree, "exact")))
-		return;
-	if (trace != NULL)
-		say("'%s', '%s' and '%s' cannot be recorded together yet: beside"
-		    " trace, calltree times every call, and memory cannot be"
-		    " recorded then (leave one of them out, or count calls with"
-		    " calltree:counts)", memory, trace, calltree);
-	else
-		say("'%s' and '%s' cannot be recorded together yet: memory"
-		    " cannot be recorded where every call is timed (use"
-		    " calltree or calltree:counts, or a run for each)",
-		    memory, calltree);
-	usage_error(settings);
-}
-
-/* NULL-terminated. */
+/* Splits @list into a NULL-terminated array. */
 static char **split(char *list)
 {
 	char **items = calloc(strlen(list) / 2 + 2, sizeof(*items)), *item;
@@ -607,17 +364,15 @@ void settings_check_together(const struct settings *settings)
 	char *copy = strdup(settings_given_profile(settings));
 	char **items = copy != NULL ? split(copy) : NULL;
 
-	if (items != NULL) {
+	if (items != NULL)
 		check_twice(settings, items);
-		check_memory(settings, items);
-	}
 	free(items);
 	free(copy);
 }
 
 /* --- the filter --------------------------------------------------------- */
 
-/* Given more than once, the lists follow each other. */
+/* Lists of repeated options are joined. */
 static void add_filter(struct settings *settings, const char *text,
 		       const char *where)
 {
@@ -678,8 +433,8 @@ static void add_limit(struct settings *settings, const char *number)
 
 /* --- variables ---------------------------------------------------------- */
 
-/* Names that are nobody's are the library's to complain about: it also looks
- * when there is no profrun. */
+/* The library complains about unknown names: it reads the variables also without
+ * profrun. */
 
 static bool is_set(const char *name)
 {
@@ -700,13 +455,22 @@ static void read_variables(struct settings *settings)
 	settings->is_disabled = is_set("SHIM_DISABLE");
 	settings->is_quiet = is_set("SHIM_QUIET");
 	settings->is_verbose = is_set("SHIM_VERBOSE");
-	settings->wants_report =
-		!settings->is_record && !is_set("SHIM_NO_REPORT");
+	settings->wants_report = !settings->is_record &&
+				 !is_set("SHIM_NO_REPORT");
 }
 
 /* --- all of it ---------------------------------------------------------- */
 
-enum { OPT_CONTROL = 256, OPT_GAPS, OPT_COUNTERS, OPT_NO_REPORT, OPT_SORT, OPT_LIMIT, OPT_TREE, OPT_THREADS };
+enum {
+	OPT_CONTROL = 256,
+	OPT_GAPS,
+	OPT_COUNTERS,
+	OPT_NO_REPORT,
+	OPT_SORT,
+	OPT_LIMIT,
+	OPT_TREE,
+	OPT_THREADS
+};
 
 #define COMMON_OPTIONS \
 	{ "profile", required_argument, NULL, 'p' }, \
@@ -736,10 +500,11 @@ static const struct option run_options[] = {
 static void read_period(struct settings *settings, const char *text)
 {
 	settings->counters_ms = text == NULL ? 1000 : (unsigned)atoi(text);
-	if (text == NULL || (is_number(text) && strlen(text) <= 6 &&
-			     settings->counters_ms > 0))
+	if (text == NULL ||
+	    (is_number(text) && strlen(text) <= 6 && settings->counters_ms > 0))
 		return;
-	say("--counters: '%s' is no time in milliseconds, from 1 to 999999", text);
+	say("--counters: '%s' is no time in milliseconds, from 1 to 999999",
+	    text);
 	usage_error(settings);
 }
 
@@ -776,9 +541,9 @@ void settings_read(struct settings *settings, int words, char **word)
 	settings->is_record = strcmp(word[0], "record") == 0;
 	options = settings->is_record ? record_options : run_options;
 	read_variables(settings);
-	word[0] = "profrun"; /* getopt begins its messages with it */
-	while ((option = getopt_long(words, word, "+p:o:F:qvh", options, NULL)) !=
-	       -1)
+	word[0] = "profrun"; /* getopt starts its messages with it */
+	while ((option = getopt_long(words, word, "+p:o:F:qvh", options,
+				     NULL)) != -1)
 		read_option(settings, option);
 	if (optind >= words) {
 		say("which program?");

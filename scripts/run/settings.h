@@ -1,4 +1,4 @@
-/* What the user asked for: options, else the SHIM_ variables. */
+/* The user's settings: options, else the SHIM_ variables. */
 #ifndef RUN_SETTINGS_H
 #define RUN_SETTINGS_H
 
@@ -8,64 +8,64 @@
 #include "filter.h"
 
 #define REPORT_OPTIONS_MAX 64
-#define PROFILE_SIZE 131000
+#define PROFILE_SIZE	   131000
 
 struct settings {
-	bool is_record;			/* run only, no report */
+	bool is_record; /* only record; no report */
 	bool is_quiet;
 	bool is_verbose;
 	bool wants_report;
 
-	/* For SHIM_PROFILE; empty: as it is.  The library has room for this,
-	 * and the system for a variable no longer. */
+	/* For SHIM_PROFILE; empty: the variable stays as it is.  The size is the
+	 * library's limit, and that of the system for one variable. */
 	char profile[PROFILE_SIZE];
-	bool is_disabled;		/* SHIM_DISABLE: nothing of ours */
-	struct filter filter;		/* which functions */
-	bool has_control;		/* let `profrun ctl` in */
-	bool has_gaps;			/* note when threads had no processor */
-	unsigned counters_ms;		/* note the system's counters; 0: no */
-	const char *output;		/* pattern for the recording's name */
+	bool is_disabled;     /* SHIM_DISABLE: run without shim */
+	struct filter filter; /* the functions to record */
+	bool has_control;     /* allow `profrun ctl` */
+	bool has_gaps;	      /* record when threads had no processor */
+	unsigned counters_ms; /* the system's counters' period; 0: none */
+	const char *output;   /* pattern for the recording's name */
 	bool is_output_given;
 
-	char library[PATH_MAX];		/* libshim.so.0 */
-	const char *report;		/* shim-report */
-	/* Options handed to the report, NULL-terminated. */
+	char library[PATH_MAX]; /* libshim.so.0 */
+	const char *report;	/* shim-report */
+	/* Options for the report, NULL-terminated. */
 	const char *report_option[REPORT_OPTIONS_MAX + 1];
 
-	char **command;			/* the program and its arguments */
+	char **command; /* the program and its arguments */
 };
 
-/* settings_profilers - the names of those in the library, as one text */
+/* settings_profilers - the names of the built-in profilers, as one text */
 const char *settings_profilers(void);
 
 /*
- * settings_next_profiler - the first of *@list, which goes on behind it, or NULL
+ * settings_next_profiler - take the first of *@list, which moves behind it; NULL: none.
  * settings_add_profiler - the reverse; false: it does not fit into @size
  *
- * They are separated by semicolons; one that a backslash precedes belongs to the
- * profiler's arguments, and so does the second of two backslashes.
+ * Semicolons separate the profilers.  A semicolon after a backslash belongs to the
+ * profiler's arguments; two backslashes stand for one.
  */
 char *settings_next_profiler(char **list);
 bool settings_add_profiler(char *list, size_t size, const char *item);
 
-/* settings_given_profile - what is to be recorded: NAME[:ARGS];... */
+/* settings_given_profile - the profilers to run: NAME[:ARGS];... */
 const char *settings_given_profile(const struct settings *settings);
 
-/* settings_nearest_profiler - the name in the library that NAME[:ARGS] may have
- * been meant for, or NULL */
+/* settings_nearest_profiler - the built-in profiler that NAME[:ARGS] may mean, or
+ * NULL */
 const char *settings_nearest_profiler(const char *profiler);
 
 /*
  * settings_check_together - refuse profilers that cannot record together
  *
- * Then a message says why, and this does not return (status 2).
+ * In that case a message says why, and the function does not return (status 2).
  */
 void settings_check_together(const struct settings *settings);
 
-/* settings_is_builtin - whether NAME[:ARGS] is in the library */
+/* settings_is_builtin - whether NAME[:ARGS] is a built-in profiler */
 bool settings_is_builtin(const char *profiler);
 
-/* settings_records_calls - whether the call tree is among what was asked for */
+/* settings_records_calls - whether the profilers record the call tree */
 bool settings_records_calls(const struct settings *settings);
 
 /*

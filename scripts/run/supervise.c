@@ -1,13 +1,13 @@
 /*
- * The program's stand-in.  Whoever started profrun has this process for its
- * child, sends it signals, stops it and waits for it; the program is one
- * further down.  This makes the two look like one.
+ * The program's stand-in.  The process that started profrun has this process as its
+ * child, sends it signals, stops it and waits for it; the program is this process's
+ * child.  This file makes the two look like one.
  *
- * All signals are blocked here and taken one by one.  The hard question is
- * whether a signal should be passed on: one sent to the whole process group
- * has already reached the program, and two SIGINTs are not one.  siginfo does
- * not tell.  So a third process, the witness, sits in the group with all
- * signals blocked: what is pending there too was sent to the group.
+ * All signals are blocked here and taken one by one.  The problem is whether to forward
+ * a signal: one that was sent to the whole process group has already reached the
+ * program, and must not arrive twice.  siginfo does not show this.  So a third process,
+ * the witness, is in the group with all signals blocked: a signal that is also pending
+ * there was sent to the group.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,7 @@
 static const int timers[] = { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF };
 #define TIMERS (sizeof(timers) / sizeof(timers[0]))
 
-/* What this process was given, and the child shall have. */
+/* The state of this process at its start, which the child gets. */
 static sigset_t original_mask;
 static struct sigaction original_chld;
 static struct itimerval original_timer[TIMERS];
@@ -40,8 +40,8 @@ static int original_death_signal;
 static sigset_t all_signals;
 static pid_t witness = -1;
 
-/* An interval timer survives an exec but not a fork: hand ours on, or the
- * SIGALRM of `alarm(5); exec(...)` would hit us. */
+/* An interval timer survives an exec but not a fork: the child gets it, otherwise the
+ * SIGALRM of `alarm(5); exec(...)` would end this process. */
 static void take_timers(void)
 {
 	static const struct itimerval none;
@@ -64,7 +64,7 @@ void supervise_begin(void)
 
 	sigfillset(&all_signals);
 	sigprocmask(SIG_BLOCK, &all_signals, &original_mask);
-	/* Where SIGCHLD is ignored, children leave no status behind. */
+	/* With SIGCHLD ignored, children leave no status. */
 	sigaction(SIGCHLD, &default_action, &original_chld);
 	prctl(PR_GET_PDEATHSIG, &original_death_signal);
 	take_timers();
@@ -74,7 +74,8 @@ static void become_as_before(void)
 {
 	sigaction(SIGCHLD, &original_chld, NULL);
 	give_timers();
-	/* Asked for by whoever started us: when we die so shall the program. */
+	/* The parent of this process requested this signal: the program gets it, too,
+	 * when this process ends. */
 	if (original_death_signal != 0)
 		prctl(PR_SET_PDEATHSIG, original_death_signal);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
@@ -87,7 +88,7 @@ static void watch(pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* Nobody shall wait for the end of a pipe because of us. */
+	/* An open pipe here would keep its reader waiting for the end. */
 	if (syscall(SYS_close_range, 0, ~0u, 0) < 0)
 		for (int fd = 0; fd < 1024; fd++)
 			close(fd);
@@ -133,8 +134,8 @@ static uint64_t pending_at_witness(void)
 	return line == NULL ? 0 : strtoull(line + 8, NULL, 16);
 }
 
-/* Whether the whole group was sent @signal.  Then the witness has done its
- * duty: it cannot forget, so another one takes its place. */
+/* Whether @signal was sent to the whole group.  The signal stays pending at the
+ * witness, so a new witness then takes its place. */
 static bool went_to_group(int signal)
 {
 	pid_t old = witness;
@@ -150,24 +151,25 @@ static bool went_to_group(int signal)
 
 static void pass_on(pid_t child, siginfo_t *info)
 {
-	/* Asked in any case: the answer must not lie there for the next one. */
+	/* Checked in any case: the signal must not stay pending at the witness for the
+	 * next check. */
 	if (went_to_group(info->si_signo))
 		return;
 	switch (info->si_code) {
 	case SI_QUEUE:
-		/* With its value, which kill() would lose. */
+		/* Forwarded with its value, which kill() would lose. */
 		if (syscall(SYS_rt_sigqueueinfo, child, info->si_signo, info) ==
 		    0)
 			return;
 		break;
 	case SI_USER:
 	case SI_TKILL:
-		/* The program signals its parent, not itself. */
+		/* The program sent the signal to its parent, not to itself. */
 		if (info->si_pid == child)
 			return;
 		break;
 	default:
-		/* From the terminal, or from a timer or a child of ours. */
+		/* From the terminal, or from a timer or a child of this process. */
 		return;
 	}
 	kill(child, info->si_signo);
@@ -180,15 +182,15 @@ static bool is_pending(int signal)
 	return sigpending(&pending) == 0 && sigismember(&pending, signal) > 0;
 }
 
-/* Stop like the child, so that the shell sees it, until continued. */
+/* Stops like the child, so that the shell sees it, until this process is continued. */
 static void stop_too(int signal)
 {
 	static const struct sigaction default_action;
 	struct sigaction old;
 	sigset_t set;
 
-	/* Stopping discards a SIGCONT that has already come; then the child is
-	 * the one to be continued. */
+	/* A stop discards a SIGCONT that has already come; in that case the child is to
+	 * be continued instead. */
 	if (is_pending(SIGCONT))
 		return;
 	if (signal != SIGSTOP)
@@ -241,7 +243,7 @@ int supervise_wait(int child)
 
 /* --- ending ------------------------------------------------------------- */
 
-/* There is one core file to be written, the program's. */
+/* Only the program writes a core file. */
 static void die_by(int signal)
 {
 	static const struct sigaction default_action;

@@ -1,3 +1,8 @@
+/*
+ * The public functions of coverage, and the list of scanned objects.  An
+ * object is scanned once, when it is loaded; its lines stay in a list that
+ * only grows, so queries read it without a lock.
+ */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
 
@@ -24,7 +29,7 @@
 
 #include <shim/banned.h>
 
-/* Somebody wants it; and it has begun. */
+/* A profiler has enabled coverage; coverage has begun. */
 static bool is_enabled, is_on;
 struct coverage_object *coverage_objects;
 
@@ -35,7 +40,7 @@ bool coverage_is_on(void)
 
 /* --- filters --- */
 
-/* The option --filter is one that all others have to agree with. */
+/* The option --filter excludes functions whatever the other filters answer. */
 static bool has_option(void)
 {
 	return config.filter[0] != '\0';
@@ -45,7 +50,8 @@ bool coverage_has_filters(void)
 {
 	if (has_option())
 		return true;
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (h->coverage_filter)
 			return true;
 	return false;
@@ -64,7 +70,7 @@ static void ask(struct question *question)
 		question->is_wanted = true;
 }
 
-/* All of them, whatever the others say (row M-25). */
+/* Calls all filters, whatever the others answer (row M-25). */
 bool coverage_wants(shim_function function)
 {
 	struct question question = { .function = function };
@@ -73,7 +79,8 @@ bool coverage_wants(shim_function function)
 	if (has_option() &&
 	    callspec_filter(NULL, function) == SHIM_CALL_INSTRUMENTATION_NONE)
 		return false;
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		struct guard guard;
 
 		if (!h->coverage_filter ||
@@ -91,15 +98,16 @@ bool coverage_wants(shim_function function)
 	return !is_asked || question.is_wanted;
 }
 
-enum shim_result shim_profiler_set_coverage_filter_callback(
-	struct shim_profiler_handle *handle, shim_coverage_filter_callback filter)
+enum shim_result
+shim_profiler_set_coverage_filter_callback(struct shim_profiler_handle *handle,
+					   shim_coverage_filter_callback filter)
 {
 	ENTRY_ASYNC_OF(handle);
 	__atomic_store_n(&handle->coverage_filter, filter, __ATOMIC_RELEASE);
 	return SHIM_OK;
 }
 
-/* --- functions: those of which hooks tell, once --- */
+/* --- functions: recorded by hooks, once --- */
 
 static struct shim_profiler_handle *functions;
 
@@ -108,8 +116,7 @@ static void do_nothing(union shim_function_or_client function)
 	(void)function;
 }
 
-/* A filter of calls is asked when a function is first called, and what nobody
- * wants is not called again. */
+/* A filter that runs at the first call of a function, and wants no further calls. */
 static enum shim_call_instrumentation_flags
 note_function(struct shim_profiler *profiler, shim_function function)
 {
@@ -119,24 +126,24 @@ note_function(struct shim_profiler *profiler, shim_function function)
 	return SHIM_CALL_INSTRUMENTATION_NONE;
 }
 
-/* While a module is set up it gets no events: so what it would miss then does not
- * happen before coverage_begin. */
+/* A module gets no events while it is set up, so no function is noted before
+ * coverage_begin. */
 static bool start_functions(bool waits)
 {
 	functions = handle_create(NULL);
 	if (!functions)
 		return false;
 	functions->waits = waits;
-	return shim_profiler_set_enter_leave_function_hooks3(functions, do_nothing,
-						    do_nothing,
-						    NULL) == SHIM_OK &&
+	return shim_profiler_set_enter_leave_function_hooks3(
+		       functions, do_nothing, do_nothing, NULL) == SHIM_OK &&
 	       shim_profiler_set_call_instrumentation_filter_callback(
 		       functions, note_function) == SHIM_OK;
 }
 
-enum shim_result shim_profiler_enable_coverage(void)
+enum shim_result
+shim_profiler_enable_coverage(struct shim_profiler_handle *handle)
 {
-	ENTRY_INIT();
+	ENTRY_INIT_OF(handle);
 	if (is_enabled)
 		return SHIM_OK;
 	if (!start_functions(contract_is_setting_up()))
@@ -195,8 +202,8 @@ void coverage_lack(const char *path, int error)
 struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state)
 {
-	struct coverage_object *object =
-		shim_memory_map(sizeof(*object) + image->path_size);
+	struct coverage_object *object = shim_memory_map(sizeof(*object) +
+							 image->path_size);
 	char *path = (char *)(object + 1);
 
 	if (!object) {
@@ -216,13 +223,13 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 	return object;
 }
 
-/* Ours, those that our handler for the signal may be in, and the runtime libraries of
- * sanitizers, which have lines and block the signal without a call that we see. */
+/* Excludes shim, objects whose code shim's SIGTRAP handler may run, and the runtime
+ * libraries of sanitizers, which have lines and block the signal unseen by shim. */
 static bool is_excluded(const struct image_entry *image)
 {
 	static const char *const names[] = {
-		"libshim",    "ld-",	 "libc.so", "libc.musl",  "libc-",
-		"libpthread", "[vdso]",	 "libasan", "libtsan",	  "liblsan",
+		"libshim",    "ld-",	 "libc.so",   "libc.musl",    "libc-",
+		"libpthread", "[vdso]",	 "libasan",   "libtsan",      "liblsan",
 		"libubsan",   "libmsan", "libhwasan", "libclang_rt.",
 	};
 	const char *name = text_base(image->path);
@@ -266,7 +273,7 @@ static void look_at(struct coverage_object *object)
 		coverage_set(object);
 }
 
-/* A file that came again has kept its lines, and where they are kept. */
+/* A file that is loaded again keeps its lines and the memory for their results. */
 static void come_again(struct coverage_object *object, uintptr_t start)
 {
 	object->told.start = start;
@@ -276,8 +283,8 @@ static void come_again(struct coverage_object *object, uintptr_t start)
 		coverage_set(object);
 }
 
-/* Of those libshim opens for itself, in spaces of their own, the loader does not
- * tell. */
+/* Searches the objects that the loader lists.  Those that libshim opens in namespaces
+ * of their own are not among them. */
 struct search {
 	uintptr_t address;
 	bool is_found;
@@ -336,7 +343,7 @@ void coverage_look_at(const struct image_entry *image)
 	}
 }
 
-/* The list may be replaced meanwhile; then whoever does that looks, too. */
+/* The list may be replaced meanwhile; the thread that does that scans, too. */
 void coverage_look(void)
 {
 	struct image_entry *const *images;
@@ -363,7 +370,7 @@ static void image_gone(uintptr_t start, uintptr_t end)
 
 SUBSCRIBE(image_went, image_gone);
 
-/* --- what was reached --- */
+/* --- results --- */
 
 static const struct coverage_object *find_object(uintptr_t address)
 {
@@ -407,7 +414,7 @@ static const char *file_name(const struct shim_coverage_object *object,
 	return name;
 }
 
-/* @before: bytes of the parts that come first. */
+/* @before: the size of the function's earlier parts in bytes. */
 static void tell_range(const struct answer *answer,
 		       const struct coverage_object *object, uint64_t begin,
 		       uint64_t end, uint64_t before)
@@ -467,10 +474,12 @@ static int has_hooks(void *function)
 	return call_sites_has((uintptr_t)function);
 }
 
-/* Without lines: whether a hook has told of it, or would. */
+/* Without lines: reports whether a hook of the function was called, if it calls
+ * hooks. */
 static enum shim_result tell_function(const struct answer *answer)
 {
-	const struct filter_answer *verdict = filter_cache_find(answer->function);
+	const struct filter_answer *verdict = filter_cache_find(
+		answer->function);
 	struct shim_coverage_data data = { .function = answer->function };
 
 	data.counter = verdict && functions->filter_slot >= 0 &&
@@ -505,7 +514,7 @@ shim_profiler_get_coverage_data(struct shim_profiler_handle *handle,
 	if (!object)
 		return tell_function(&answer);
 	r = tell_lines(&answer, object);
-	/* What filters did not want then is not wanted now (row M-26). */
+	/* Functions that filters have excluded stay excluded (row M-26). */
 	return r == SHIM_OK || coverage_has_filters() ? r :
-							 tell_function(&answer);
+							tell_function(&answer);
 }

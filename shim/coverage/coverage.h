@@ -1,10 +1,10 @@
 /*
- * Coverage (<shim/coverage.h>): the objects that are looked at, and their lines.
+ * Coverage (<shim/coverage.h>): the scanned objects, and their lines.
  *
- *     coverage.c          what profilers ask and are told
- *     coverage_lines.c    an object's lines, and the traps on them
- *     coverage_points.c   what programs count themselves
- *     coverage/sigtrap.c              the signal
+ *     coverage.c          the public functions and the list of objects
+ *     coverage_lines.c    the lines of an object, and their traps
+ *     coverage_points.c   programs that count themselves
+ *     sigtrap.c           the signal
  */
 #ifndef SHIM_COVERAGE_INTERNAL_H
 #define SHIM_COVERAGE_INTERNAL_H
@@ -17,18 +17,18 @@
 struct image_entry;
 
 /*
- * Objects are pushed to a list that readers, also signal handlers, walk without a
- * lock; none ever leaves.  One that was unloaded lies nowhere until the same file
- * is loaded again: its lines are as they were.
+ * A scanned object.  Objects are pushed to a list and never removed; readers, also
+ * signal handlers, walk it without a lock.  An unloaded object has no address until the
+ * same file is loaded again, and keeps its lines.
  */
 struct coverage_object {
 	struct shim_coverage_object told;
 	struct coverage_object *next;
-	uintptr_t start;	/* where it is; 0: it has gone */
+	uintptr_t start; /* its address; 0: it was unloaded */
 	uintptr_t size;
-	uint64_t device, inode;	/* of its file */
-	uint8_t *originals;	/* what the code is where each line begins */
-	bool is_set;		/* it has traps */
+	uint64_t device, inode; /* of its file */
+	uint8_t *originals; /* the code's byte at the beginning of each line */
+	bool is_set;	    /* it has traps */
 };
 
 extern struct coverage_object *coverage_objects
@@ -36,68 +36,68 @@ extern struct coverage_object *coverage_objects
 
 bool coverage_is_on(void);
 
-/* The module that has enabled it is set up; whether this is its beginning.  Hooks
- * follow with the next plan.  Then, if the program already runs: what is loaded is
- * looked at. */
+/* Begins coverage when the module that has enabled it is set up; true if this call
+ * begins it.  The next plan adds the hooks.  If the program already runs, the caller
+ * then calls coverage_begin_late, which scans the loaded objects. */
 bool coverage_begin(void);
 void coverage_begin_late(void);
-/* In the constructor: the program may have threads. */
+/* In shim's constructor: the program may have threads already. */
 void coverage_begin_at_start(void);
 
-/* Looks at the objects that have come; no lock of ours is held. */
+/* Scans the new objects; no lock of shim is held. */
 void coverage_look(void);
-/* ... at one, which need not be known to image.h. */
+/* Scans one object, which need not be in the list of image.h. */
 void coverage_look_at(const struct image_entry *image);
-/* Whether what is loaded at @address was looked at. */
+/* Whether the object at @address was scanned. */
 bool coverage_knows(uintptr_t address);
-/* What will be needed while the program loads an object. */
+/* Opens the helper for debug information before the program loads an object. */
 void coverage_prepare(void);
 
 /* Whether a filter wants the function; true if there is none. */
 bool coverage_wants(shim_function function);
 bool coverage_has_filters(void);
 
-/* Profilers are told of it, and may say where what it reaches is kept. */
+/* Raises coverage_object: profilers may provide the memory for its results. */
 void coverage_tell(struct coverage_object *object);
 
 /* Makes the object known to readers. */
 void coverage_add(struct coverage_object *object);
 
-/* Says that lines of the object at @path are not looked at. */
+/* Logs that the lines of the object at @path are not recorded. */
 void coverage_lack(const char *path, int error);
 
-/* The object's path and state are told, its other lists are empty. */
+/* Makes an object with the path and @state, without lines; NULL without memory. */
 struct coverage_object *coverage_make(const struct image_entry *image,
 				      enum shim_coverage_state state);
 
-/* --- coverage_loader.c: objects are looked at before anything of them runs --- */
+/* --- coverage_loader.c: scans objects before any of their code runs --- */
 
 void coverage_watch_loader(void);
-/* False: its trap is still there. */
+/* Removes the trap in the loader; false if it is still there. */
 bool coverage_leave_loader(void);
 
 /* --- coverage_points.c --- */
 
-/* The compiled-in counter at @code has been reached. */
+/* Counts at @code, which calls a compiled-in counter. */
 void coverage_count_at(uintptr_t code);
-/* Those of an object are numbered: @guards, and what they stand for, two words
- * each, of which the first is an address. */
+/* Numbers the @guards of an object; then sets their places: two words for each, of
+ * which the first is an address. */
 void coverage_number(uint32_t *guards, uint32_t *end);
 void coverage_place(const uintptr_t *places, const uintptr_t *end);
 void coverage_count(uint32_t guard);
-/* From now on other processes count in the same places. */
+/* From now on, child processes count in the same memory. */
 void coverage_forks(void);
 
 /* --- coverage_lines.c --- */
 
-/* An object with the lines of @image that are wanted.  NULL: none, for want of
- * memory. */
+/* Makes an object with the lines of @image that filters want; NULL without memory. */
 struct coverage_object *coverage_read_lines(const struct image_entry *image);
-/* No traps from now on; there are none yet. */
+/* Forbids traps, before any was set. */
 void coverage_forgo_lines(void);
-/* Sets the traps of those that were not reached. */
+/* Sets traps at lines that were not reached. */
 void coverage_set(struct coverage_object *object);
-/* All code is as it was; for good.  Its lines are not seen any more: @reason. */
+/* Removes all traps, for good: from now on no line is recorded.  The log has
+ * @reason. */
 void coverage_give_up(const char *reason);
 /* The first line at or after @offset. */
 uint32_t coverage_find_line(const struct shim_coverage_object *object,

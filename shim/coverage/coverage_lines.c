@@ -1,8 +1,8 @@
 /*
- * A trap is one byte at the beginning of an instruction.  All of an object's are
- * set by few writes; each is taken away by the first thread that runs into it,
- * which puts back the byte that was there and goes on.  So a thread may come from a
- * trap that is gone already: what matters is that there was one.
+ * The lines of an object, and their traps.  A trap is one byte at the beginning of an
+ * instruction.  Few writes set all traps of an object.  The first thread that hits a
+ * trap removes it: it restores the original byte and continues.  So another thread may
+ * come from a trap that was removed already; it counts as well.
  */
 #include "coverage/coverage.h"
 
@@ -30,7 +30,7 @@ static bool has_given_up;
 
 /* --- does the file have lines? --- */
 
-/* -errno: that could not be found out. */
+/* Returns 1 or 0; -errno if the file cannot be read. */
 static int has_table(const struct elf_file *file)
 {
 	bool found = false;
@@ -62,7 +62,7 @@ static int look_into(void *argument)
 	struct elf_file file;
 	int r;
 
-	/* What was stripped off the program may lie beside it. */
+	/* The program's debug information may be in a separate file. */
 	look->has_lines = look->image->flags & SHIM_IMAGE_PROGRAM;
 	if (look->has_lines)
 		return 0;
@@ -77,38 +77,40 @@ static int look_into(void *argument)
 	return 0;
 }
 
-/* --- its code --- */
+/* --- the code of the file --- */
 
-static void find_code(const struct image_entry *image,
-		      struct debuginfo_question *question)
+static int find_code(const struct image_entry *image,
+		     struct debuginfo_question *question)
 {
 	Elf64_Ehdr elf;
 	Elf64_Phdr part;
+	int r = sys_peek((const void *)image->start, &elf, sizeof(elf));
 
-	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0 ||
-	    elf.e_phentsize != sizeof(part))
-		return;
+	if (r < 0 || elf.e_phentsize != sizeof(part))
+		return r;
 	for (unsigned i = 0; i < elf.e_phnum; i++) {
 		uintptr_t at = image->start + elf.e_phoff + i * sizeof(part);
 
-		if (sys_peek((const void *)at, &part, sizeof(part)) < 0)
-			return;
+		r = sys_peek((const void *)at, &part, sizeof(part));
+		if (r < 0)
+			return r;
 		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) ||
 		    question->range_count == DEBUGINFO_RANGES)
 			continue;
 		question->ranges[question->range_count++] =
 			(struct debuginfo_range){ part.p_vaddr, part.p_filesz };
 	}
+	return 0;
 }
 
-/* --- its lines --- */
+/* --- the lines of the file --- */
 
 struct reading {
 	const struct image_entry *image;
 	struct coverage_object *object;
 };
 
-/* What is kept of a row if it is wanted. */
+/* Whether the row's address is in the image. */
 static bool is_in(const struct image_entry *image,
 		  const struct debuginfo_row *row)
 {
@@ -144,13 +146,15 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 {
 	const struct debuginfo_lines *found = answer->data;
 	struct reading *reading = argument;
-	struct coverage_object *object =
-		coverage_make(reading->image, SHIM_COVERAGE_LINES);
+	struct coverage_object *object = coverage_make(reading->image,
+						       SHIM_COVERAGE_LINES);
 	size_t rows_size, size;
 	char *memory;
 
-	if (found->row_count > UINT32_MAX / sizeof(struct shim_coverage_line))
+	if (found->row_count > UINT32_MAX / sizeof(struct shim_coverage_line)) {
+		coverage_lack(reading->image->path, -EFBIG);
 		return;
+	}
 	rows_size = found->row_count * sizeof(struct shim_coverage_line);
 	size = rows_size + found->row_count + found->files_size;
 	memory = object ? shim_memory_map(size) : NULL;
@@ -170,14 +174,14 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 	reading->object = object;
 }
 
-/* --- those that filters want --- */
+/* --- filters --- */
 
 static int read_symbols(void *image)
 {
 	return symbols_read(image);
 }
 
-/* Asks for a function once: its lines come one after the other. */
+/* Calls the filters once for each function, whose lines follow each other. */
 struct choice {
 	const struct image_entry *image;
 	const struct symbols_function *last;
@@ -208,10 +212,13 @@ static void choose(struct coverage_object *object,
 	struct shim_coverage_line *lines = (void *)object->told.lines;
 	struct choice choice = { .image = image };
 	uint32_t kept = 0;
+	int r;
 
 	if (!coverage_has_filters())
 		return;
-	state_slowly(read_symbols, (void *)image);
+	r = state_slowly(read_symbols, (void *)image);
+	if (elf_is_refused(r))
+		coverage_lack(image->path, r);
 	for (uint32_t i = 0; i < object->told.line_count; i++)
 		if (is_chosen(&choice, lines[i].offset))
 			lines[kept++] = lines[i];
@@ -238,12 +245,19 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
 	state_slowly(look_into, &look);
 	if (look.has_lines) {
-		find_code(image, &question);
+		int error = find_code(image, &question);
+
+		if (error < 0)
+			coverage_lack(image->path, error);
 		r = helper_ask(HELPER_LINETABLE, &question, NULL, take_lines,
 			       &reading);
 	}
 	if (r == SHIM_E_OUTOFMEMORY)
 		log_line("no memory to read line numbers in: no lines: %s",
+			 image->path);
+	if (r == SHIM_E_NOT_YET_AVAILABLE)
+		log_line("line numbers could not be read, another thread or a "
+			 "failing system call was in the way: no lines: %s",
 			 image->path);
 	if (!reading.object)
 		return coverage_make(image, SHIM_COVERAGE_NO_LINES);
@@ -269,9 +283,9 @@ uint32_t coverage_find_line(const struct shim_coverage_object *object,
 	return low;
 }
 
-/* --- setting --- */
+/* --- setting and removing traps --- */
 
-/* Of code, that is written at once. */
+/* The size of code that is written at once. */
 #define WINDOW 65536
 
 static unsigned char window[WINDOW];
@@ -279,11 +293,11 @@ static unsigned char window[WINDOW];
 struct work {
 	struct coverage_object *object;
 	struct patch patch;
-	bool sets;		/* or takes away */
+	bool sets; /* false: removes */
 	int error;
 };
 
-/* What the byte at a line is to become. */
+/* Changes the byte at a line. */
 static void change(struct work *work, uint32_t line, unsigned char *byte)
 {
 	struct coverage_object *object = work->object;
@@ -295,13 +309,13 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 			*byte = object->originals[line];
 		return;
 	}
-	/* The program's own trap is left to it (take_trap). */
+	/* A trap of the program itself is not taken (take). */
 	object->originals[line] = *byte;
 	if (!object->told.reached[line])
 		*byte = ARCH_TRAP;
 }
 
-/* The code may just have been unmapped, by a thread or before a fork. */
+/* The code may just have been unmapped by a thread of this process or its parent. */
 static int read_window(uintptr_t address, size_t size)
 {
 	int r = sys_peek((const void *)address, window, size);
@@ -313,7 +327,7 @@ static int read_window(uintptr_t address, size_t size)
 	return 0;
 }
 
-/* From @line on, as many lines as fit; returns the first that does not. */
+/* Changes the lines from @line on that fit into the window; returns the next line. */
 static uint32_t change_window(struct work *work, uint32_t line)
 {
 	const struct shim_coverage_object *told = &work->object->told;
@@ -327,7 +341,7 @@ static uint32_t change_window(struct work *work, uint32_t line)
 	work->error = read_window(address, last - first + 1);
 	if (work->error < 0)
 		return end;
-	/* Several lines at an address are the first one's: it has the byte. */
+	/* Of several lines at an address, the first has the original byte. */
 	for (; line < end; line++)
 		if (line == 0 ||
 		    told->lines[line].offset != told->lines[line - 1].offset)
@@ -347,7 +361,7 @@ static int change_all(void *argument)
 	if (object->start == 0 || (work->sets && has_given_up))
 		return 0;
 	object->is_set = object->is_set || work->sets;
-	/* Calls of hooks are found while they can be seen. */
+	/* Scans for call sites of hooks before traps hide them. */
 	if (work->sets)
 		call_sites_has(object->start);
 	patch_open(&work->patch, object->start, object->start + object->size);
@@ -360,7 +374,7 @@ static int change_all(void *argument)
 	return work->error;
 }
 
-/* Code that could not be written at once may be byte by byte. */
+/* If the code cannot be written at once, tries byte by byte. */
 static int put_back_all(void *argument)
 {
 	struct coverage_object *object = argument;
@@ -371,10 +385,11 @@ static int put_back_all(void *argument)
 		uintptr_t address = object->start + told->lines[i].offset;
 
 		if (told->lines[i].line == 0 ||
-		    (i > 0 && told->lines[i].offset == told->lines[i - 1].offset))
+		    (i > 0 &&
+		     told->lines[i].offset == told->lines[i - 1].offset))
 			continue;
 		if (read_window(address, 1) < 0)
-			break;	/* it is unmapped */
+			break; /* the object was unmapped */
 		if (window[0] == ARCH_TRAP)
 			is_left |= patch_put_back(address,
 						  object->originals[i]) < 0;
@@ -420,7 +435,7 @@ void coverage_give_up(const char *reason)
 		take_away(o);
 		is_left |= o->is_set;
 	}
-	/* Who runs into what could not be taken away, takes it then. */
+	/* The handler stays if a trap could not be removed. */
 	if (coverage_leave_loader() && !is_left && sigtrap_stop())
 		log_line("%s: from now on no line is seen", reason);
 }
@@ -469,8 +484,8 @@ static void note(struct coverage_object *object, uint32_t line)
 		__atomic_store_n(&told->reached[line], 1, __ATOMIC_RELAXED);
 }
 
-/* Is there a trap of ours at @address?  Then it is reached, and gone; or it is there
- * for good. */
+/* If shim has a trap at @address, counts the line as reached and removes the trap;
+ * TRAP_STAYS if it cannot be removed. */
 static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
 {
 	for (struct coverage_object *o =
@@ -488,8 +503,8 @@ static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);
-		if (!put_back((struct trap_byte){ address,
-						  o->originals[line] }))
+		if (!put_back(
+			    (struct trap_byte){ address, o->originals[line] }))
 			return TRAP_STAYS;
 		ARCH_TRAP_GO_BACK(context);
 		return TRAP_OURS;

@@ -1,8 +1,7 @@
 /*
- * The loader calls a function that does nothing whenever it has mapped objects, for
- * debuggers to stop there (<link.h>, r_brk): before it relocates them, and so
- * before anything of them runs.  That is where we look at them, too, by a trap that
- * stays.
+ * Scans objects before any of their code runs.  After mapping objects and before
+ * relocating them, the loader calls an empty function, at which debuggers set a
+ * breakpoint (<link.h>, r_brk).  shim sets a trap there that stays.
  */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
@@ -24,8 +23,8 @@
 #include <shim/banned.h>
 
 static const struct r_debug *loader;
-static uintptr_t trap;	/* 0: not set */
-static size_t length;	/* of the instruction there; 0: it returns */
+static uintptr_t trap; /* 0: not set */
+static size_t length;  /* of the instruction there; 0: a return */
 static unsigned char original;
 
 static int write_trap(unsigned char byte)
@@ -56,16 +55,31 @@ static int take_away(void *unused)
 	return write_trap(original);
 }
 
+static void complain(int error)
+{
+	log_error(
+		"the lines that constructors of libraries reach, which dlopen "
+		"loads, are not looked at%s",
+		"", error);
+}
+
 void coverage_watch_loader(void)
 {
+	int r;
+
 	if (!coverage_is_on() || trap != 0 || !sigtrap_start())
 		return;
 	loader = lookup_list();
-	if (!loader || loader->r_brk == 0)
+	if (!loader || loader->r_brk == 0) {
+		complain(-ENOENT);
 		return;
-	/* What we open later, with all signals blocked, must not run into it. */
+	}
+	/* The helper is opened first: loading it later, with all signals
+	 * blocked, would hit the trap. */
 	helper_prepare();
-	state_slowly(set, NULL);
+	r = state_slowly(set, NULL);
+	if (r < 0)
+		complain(r);
 }
 
 bool coverage_leave_loader(void)
@@ -91,8 +105,8 @@ static int describe(void *argument)
 	return image_describe(find->address, find->entry);
 }
 
-/* With the loader's lock, so nothing may be loaded by us; the object is not ready,
- * so nothing else may be told of it. */
+/* Runs with the loader's lock held, so shim may load nothing.  The objects are not
+ * relocated yet, so no event is raised for them. */
 static void look(void)
 {
 	static struct image_entry entry;
@@ -101,7 +115,8 @@ static void look(void)
 	if (loader->r_state != RT_CONSISTENT || !helper_is_open() ||
 	    coverage_has_filters())
 		return;
-	for (const struct link_map *map = loader->r_map; map; map = map->l_next) {
+	for (const struct link_map *map = loader->r_map; map;
+	     map = map->l_next) {
 		struct find find = { (uintptr_t)map->l_ld, &entry };
 		int r;
 
@@ -110,7 +125,8 @@ static void look(void)
 		r = state_slowly(describe, &find);
 		if (elf_is_refused(r))
 			log_error("the lines that its constructors reach are "
-				  "not looked at: %s", map->l_name, r);
+				  "not looked at: %s",
+				  map->l_name, r);
 		if (r < 0)
 			continue;
 		entry.id = 1ull << 63 | ++number;
@@ -118,7 +134,8 @@ static void look(void)
 	}
 }
 
-/* The loader has run into the trap at @address: goes on with @context. */
+/* The loader has hit the trap at @address: executes the original instruction in
+ * @context. */
 static void take_trap(uintptr_t address, ucontext_t *context,
 		      enum sigtrap_owner *whose)
 {

@@ -1,12 +1,13 @@
 /*
- * Programs that were made to count (-fsanitize-coverage): where, they say
- * themselves, in tables (clang) or by calling (gcc).  Counts are kept where the
- * profiler wants them, in its recording.
+ * Programs that the compiler makes count (-fsanitize-coverage).  The places are in
+ * tables (clang), or are the addresses of the calls (gcc).  The profiler provides the
+ * memory for the counts, in its recording.
  */
 #include "coverage/coverage.h"
 
 #include "image/image.h"
 #include "os/sys.h"
+#include "runtime/log.h"
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -15,21 +16,21 @@
 
 #include <shim/banned.h>
 
-/* A guard is the number of its object, from 1 on, and its own in there. */
+/* A guard consists of the number of its object, from 1 on, and its own number there. */
 #define OBJECTS_MAX 255
-#define GUARD_BITS 24
-#define GUARD_MASK ((1u << GUARD_BITS) - 1)
+#define GUARD_BITS  24
+#define GUARD_MASK  ((1u << GUARD_BITS) - 1)
 
-/* One of these for an object that has code which calls, or guards. */
+/* An object whose code calls counters or has guards. */
 struct points {
 	struct coverage_object *object;
-	uintptr_t start, size;	/* of its code; by guards: 0 */
+	uintptr_t start, size; /* of the object; 0 with guards */
 	uint64_t *counts;
 	uint32_t *guards, guard_count;
 };
 
 static struct points all[OBJECTS_MAX + 1];
-static uint32_t used;	/* how many of them, but for the first */
+static uint32_t used; /* number of entries in use; all[0] never is */
 static bool is_shared;
 static uint32_t is_busy;
 
@@ -64,30 +65,54 @@ static struct coverage_object *describe(uintptr_t address)
 	}
 	if (image)
 		object = coverage_make(image, SHIM_COVERAGE_POINTS);
+	else
+		log_line("%s", "an object that counts is not known: what it "
+			       "counts is lost");
 	image_unpin();
 	return object;
 }
 
-/* @lines NULL: a place for every four bytes of the object. */
+static void complain(const struct coverage_object *object, int error)
+{
+	log_error("what it counts is lost: %s", object->told.path, error);
+}
+
+/* @lines is NULL for a count for every four bytes of the object. */
 static uint64_t *keep(struct coverage_object *object,
 		      const struct shim_coverage_line *lines, uint64_t count)
 {
-	if (count > GUARD_MASK)
+	if (count > GUARD_MASK) {
+		complain(object, -EFBIG);
 		return NULL;
+	}
 	object->told.lines = lines;
 	object->told.line_count = (uint32_t)count;
 	coverage_tell(object);
 	if (!object->told.counts)
 		object->told.counts = shim_memory_map(count * sizeof(uint64_t));
+	if (!object->told.counts)
+		complain(object, -ENOMEM);
 	return object->told.counts;
 }
 
-/* A signal handler that comes between is not waited for: what it counts is lost,
- * as what an object counts whose table is full. */
+/* A thread or signal handler that comes while another is busy does not wait: its counts
+ * are lost.  So are the counts of an object when the table is full. */
 static bool begin(void)
 {
-	return used < OBJECTS_MAX &&
-	       !__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE);
+	static bool is_told;
+
+	if (used < OBJECTS_MAX &&
+	    !__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE))
+		return true;
+	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+		log_line(
+			"%s",
+			used < OBJECTS_MAX ?
+				"two threads began to count at once: what one of "
+				"them counted meanwhile is lost" :
+				"more than 255 objects count: what the others count "
+				"is lost");
+	return false;
 }
 
 static void end(void)
@@ -101,7 +126,7 @@ static void publish(const struct points *points)
 	__atomic_store_n(&used, used + 1, __ATOMIC_RELEASE);
 }
 
-/* --- by calls --- */
+/* --- counting by calls --- */
 
 static struct points *find(uintptr_t code)
 {
@@ -113,8 +138,7 @@ static struct points *find(uintptr_t code)
 	return NULL;
 }
 
-/* Called for the first time by this object; without memory its counts go where
- * nobody looks. */
+/* Adds the object of @code at its first call.  Without memory it has no counts. */
 static void add_object(uintptr_t code)
 {
 	struct points points = { .start = code & ~4095ul, .size = 4096 };
@@ -164,7 +188,7 @@ static void points_gone(uintptr_t start, uintptr_t end)
 
 SUBSCRIBE(image_went, points_gone);
 
-/* --- by guards --- */
+/* --- counting by guards --- */
 
 void coverage_count(uint32_t guard)
 {
@@ -174,7 +198,8 @@ void coverage_count(uint32_t guard)
 		add_one(&points->counts[guard & GUARD_MASK]);
 }
 
-/* Every file of an object says so, of all of them; their places come next. */
+/* Every source file of an object calls this for all guards of the object; the calls for
+ * the places follow. */
 void coverage_number(uint32_t *guards, uint32_t *guards_end)
 {
 	struct points points = { .guards = guards };
@@ -194,7 +219,7 @@ void coverage_number(uint32_t *guards, uint32_t *guards_end)
 	shim_signals_restore(signals);
 }
 
-/* Those that were numbered last and have no places yet. */
+/* The guards that were numbered last and have no places yet. */
 static struct points *find_guards(uint64_t count)
 {
 	for (uint32_t i = used; i > 0; i--)
@@ -207,9 +232,11 @@ static struct shim_coverage_line *
 read_places(const struct coverage_object *object, const uintptr_t *places,
 	    uint64_t count)
 {
-	struct shim_coverage_line *lines =
-		shim_memory_map(count * sizeof(struct shim_coverage_line));
+	struct shim_coverage_line *lines = shim_memory_map(
+		count * sizeof(struct shim_coverage_line));
 
+	if (!lines)
+		complain(object, -ENOMEM);
 	for (uint64_t i = 0; lines && i < count; i++)
 		lines[i].offset = (uint32_t)(places[2 * i] - object->start);
 	return lines;

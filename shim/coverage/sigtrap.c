@@ -1,3 +1,8 @@
+/*
+ * The handler of SIGTRAP while traps are set.  The kernel has only this handler.  The
+ * program's own is stored in runtime/kept_signals.c, which calls it for a SIGTRAP that
+ * no trap of shim has raised.
+ */
 #include "coverage/sigtrap.h"
 
 #include "arch.h"
@@ -62,7 +67,7 @@ bool sigtrap_start(void)
 
 	if (sigtrap_is_on())
 		return true;
-	/* It may have begun with the signal blocked. */
+	/* The thread may have begun with the signal blocked. */
 	if (sys_unblock_signals(0, &mask) < 0)
 		return false;
 	state_slowly(install, NULL);

@@ -1,6 +1,6 @@
 /*
- * SIGTRAP, while lines are looked at (coverage.h): ours, and the program does not
- * see it (runtime/kept_signals.h).
+ * SIGTRAP while lines are recorded (coverage.h): shim handles it, hidden from the
+ * program (runtime/kept_signals.h).
  */
 #ifndef SHIM_SIGTRAP_H
 #define SHIM_SIGTRAP_H
@@ -12,17 +12,19 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* A thread has run into a trap at @address.  Whoever has set it says so: it goes on
- * with @context, or the trap is there for good. */
+/* A thread has hit a trap at @address.  The subscriber that has set it changes @context
+ * and sets *@whose: TRAP_OURS, the thread continues; TRAP_STAYS, the trap cannot be
+ * removed. */
 enum sigtrap_owner { TRAP_NOT_OURS, TRAP_OURS, TRAP_STAYS };
-TOPIC(sigtrap_taken, uintptr_t address, ucontext_t *context, enum sigtrap_owner *whose);
+TOPIC(sigtrap_taken, uintptr_t address, ucontext_t *context,
+      enum sigtrap_owner *whose);
 
-/* The handler is in place.  Once it was, it may be stopped but not started again. */
+/* Installs the handler; false on failure.  After a stop it cannot be started again. */
 bool sigtrap_start(void);
-/* The same while the program runs; false, and it is said, if a thread of it blocks
- * the signal. */
+/* The same while the program runs; false, with a line in the log, if a thread of the
+ * program blocks the signal. */
 bool sigtrap_start_late(void);
-/* The program has its signal back; false if it had it. */
+/* Gives the signal back to the program; false if shim did not have it. */
 bool sigtrap_stop(void);
 bool sigtrap_is_on(void);
 

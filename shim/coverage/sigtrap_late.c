@@ -1,7 +1,7 @@
 /*
- * Traps in a program that already runs: what its threads and handlers have blocked
- * was blocked in earnest, and the kernel ends a program that runs into a trap with
- * its signal blocked.
+ * Starts traps in a program that already runs.  Its threads and handlers may have
+ * blocked SIGTRAP in the kernel's masks, and the kernel ends a program that hits a trap
+ * with SIGTRAP blocked.
  */
 #include "coverage/sigtrap.h"
 
@@ -20,11 +20,12 @@
 #define SIGNALS	 64
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
 
-/* A thread of the program may block all signals for a moment, for us or itself. */
-#define TRIES 50
+/* A thread may block all signals for a moment, in code of shim or of the program. */
+#define TRIES	 50
 #define PAUSE_MS 2
 
-/* As edge/signals.c does it with those that are set from now on. */
+/* Removes SIGTRAP from a handler's mask, as edge/signals.c does for handlers that are
+ * set later. */
 static void free_handler(int signal)
 {
 	struct sys_action action;
@@ -41,7 +42,7 @@ static void free_handler(int signal)
 }
 
 struct search {
-	uint32_t tid;	/* of one that blocks it */
+	uint32_t tid; /* of a thread that blocks it */
 };
 
 static bool is_free(uint32_t tid, void *argument)
@@ -82,7 +83,8 @@ static void complain(uint32_t tid, int error)
 			 memory);
 	else
 		log_error("what threads block is not known, so no line is "
-			  "looked at%s", "", error);
+			  "looked at%s",
+			  "", error);
 }
 
 bool sigtrap_start_late(void)

@@ -1,7 +1,7 @@
 /*
- * A site has two reasons to be off: all are, or it was filtered.  What stands in
- * the program's code is noted for each site, so that a change that failed
- * half-way, or must wait, is made up for by the next.
+ * Finds the call sites of hooks and switches them off and on.  A site is off if all
+ * are, or if it was filtered.  Each site stores the state of its code, so that the
+ * next change completes one that failed half-way or had to wait.
  */
 #include "dispatch/call_sites.h"
 
@@ -22,29 +22,29 @@
 #define BUFFER_SIZE (64u << 10)
 
 struct site {
-	uint32_t offset;	/* from the start of the image */
-	uint32_t depth : 28;	/* from the start of its function */
-	uint32_t kind : 2;	/* enum scan_kind */
+	uint32_t offset;     /* from the start of the image */
+	uint32_t depth : 28; /* from the start of its function */
+	uint32_t kind : 2;   /* enum scan_kind */
 	uint32_t filtered : 1;
-	uint32_t off : 1;	/* its code says so */
+	uint32_t off : 1; /* the state of its code */
 };
 
 struct image {
 	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
-	uint32_t off;		/* how many are */
+	uint32_t off; /* number of sites whose code is off */
 	uint32_t rejected;
-	uint32_t end;		/* offset behind the last site found */
+	uint32_t end; /* offset behind the last site found */
 	bool scanned;
 	bool unwritable;
-	bool confirmed;		/* call_sites_add has named it since the fork */
+	bool confirmed; /* call_sites_add has named it since the fork */
 };
 
 static struct image images[IMAGES_MAX];
 static unsigned image_count;
 static bool all_off;
-/* Some image may not be as it should be. */
+/* The code of some image may differ from the wanted state. */
 static bool unsettled;
 
 /* --- images --- */
@@ -78,8 +78,8 @@ void call_sites_add(const struct call_sites_image *memory)
 	call_sites_remove(memory->start, memory->end);
 	if (image_count == IMAGES_MAX || !has_slots(memory))
 		return;
-	images[image_count++] =
-		(struct image){ .memory = *memory, .confirmed = true };
+	images[image_count++] = (struct image){ .memory = *memory,
+						.confirmed = true };
 	unsettled |= all_off;
 }
 
@@ -93,7 +93,8 @@ static void forget(struct image *image)
 void call_sites_remove(uintptr_t start, uintptr_t end)
 {
 	for (unsigned i = 0; i < image_count;) {
-		if (images[i].memory.start < end && images[i].memory.end > start)
+		if (images[i].memory.start < end &&
+		    images[i].memory.end > start)
 			forget(&images[i]);
 		else
 			i++;
@@ -106,15 +107,16 @@ void call_sites_fork_begin(void)
 		images[i].confirmed = false;
 }
 
-/* What the code says and what we think it says: another thread of the parent
- * may have been about to change both. */
+/* Reads the state of each site from its code: another thread of the parent may have
+ * been changing both. */
 static void look_again(struct image *image)
 {
 	image->off = 0;
 	for (uint32_t i = 0; i < image->count; i++) {
 		struct site *site = &image->sites[i];
-		const unsigned char *byte = (const unsigned char *)
-			(image->memory.start + site->offset);
+		const unsigned char *byte =
+			(const unsigned char *)(image->memory.start +
+						site->offset);
 
 		site->off = *byte == scan_forms[site->kind].off;
 		image->off += site->off;
@@ -132,18 +134,18 @@ void call_sites_fork_end(void)
 	unsettled = true;
 }
 
-/* --- finding its sites --- */
+/* --- finding the sites of an image --- */
 
-/* What maps_read collects of an image. */
+/* The mappings of an image, collected by maps_read. */
 struct texts {
 	const struct image *image;
 	struct view text[TEXTS_MAX];
 	unsigned count;
-	struct view frames;	/* the mapping that holds the index */
-	bool hidden;		/* it has code that is not for us */
+	struct view frames; /* the mapping that holds the index */
+	bool hidden;	    /* it has code that shim must not change */
 };
 
-/* A mapping may be larger than the image: neighbours are merged. */
+/* The part of a mapping in the image: the kernel merges adjacent mappings. */
 static struct view part_of(const struct map *map,
 			   const struct call_sites_image *memory)
 {
@@ -169,7 +171,7 @@ static bool note_map(const struct map *map, void *argument)
 		texts->frames = view;
 	if (!map->executable)
 		return true;
-	/* What is shared would change in its file, for everybody. */
+	/* A store into a shared mapping would change the file. */
 	if (!map->readable || map->shared || texts->count == TEXTS_MAX)
 		texts->hidden = true;
 	else
@@ -177,7 +179,7 @@ static bool note_map(const struct map *map, void *argument)
 	return true;
 }
 
-/* What may go is looked at in a copy. */
+/* An image that may be unloaded is scanned in a copy. */
 static int copy_view(struct view *view)
 {
 	void *memory;
@@ -210,7 +212,7 @@ static int make_room(struct image *image, uint32_t room)
 	sites = memory;
 	for (uint32_t i = 0; i < image->count; i++)
 		sites[i] = before[i];
-	/* In this order: a child forked meanwhile goes on with them. */
+	/* In this order, a child that is forked meanwhile has valid sites. */
 	image->sites = sites;
 	image->room = room;
 	if (before)
@@ -224,7 +226,7 @@ struct search {
 	int error;
 };
 
-/* Two that overlap cannot both be what they look like: neither is taken. */
+/* Of two candidates that overlap, at least one is no call: both are rejected. */
 static bool overlaps(struct image *image, uint32_t offset, uint32_t end)
 {
 	bool is_inside = offset < image->end;
@@ -276,8 +278,9 @@ static int scan_texts(struct image *image, const struct texts *texts)
 	struct scan scan = { .slot_count = 0 };
 	uint32_t room = 512;
 
-	scan.slot_count = hook_table_slots(image->memory.start, image->memory.end,
-				      scan.slots, SCAN_SLOTS_MAX);
+	scan.slot_count = hook_table_slots(image->memory.start,
+					   image->memory.end, scan.slots,
+					   SCAN_SLOTS_MAX);
 	if (!fde_open(&search.frames, &texts->frames, image->memory.frames))
 		return -ENOEXEC;
 	for (unsigned i = 0; i < texts->count; i++) {
@@ -322,8 +325,8 @@ static int scan_image(struct image *image)
 	return r;
 }
 
-/* The first time an image is asked for.  What fails for want of memory or a
- * descriptor is tried again the next time. */
+/* Scans an image at its first use.  A failure for lack of memory or descriptors is
+ * not stored: the next call tries again. */
 static int learn(struct image *image)
 {
 	int r;
@@ -343,13 +346,13 @@ static int learn(struct image *image)
 	return r;
 }
 
-/* --- changing what its code says --- */
+/* --- changing the code of an image --- */
 
 static unsigned char buffer[BUFFER_SIZE];
 
-/* A run of code that is written at once. */
+/* A range of code that is written at once. */
 struct run {
-	uint32_t first, last;	/* sites, the last one included */
+	uint32_t first, last; /* sites, the last one included */
 	uintptr_t start;
 	size_t size;
 };
@@ -373,7 +376,7 @@ static int read_code(const struct image *image, uintptr_t start, size_t size)
 		return sys_peek((const void *)start, buffer, size);
 	for (; i + 8 <= size; i += 8) {
 		__builtin_memcpy(buffer + i, from + i, 8);
-		/* Or it becomes a call of memcpy, and ours is slow. */
+		/* Keeps the compiler from calling memcpy: shim's is slow. */
 		__asm__ volatile("" ::: "memory");
 	}
 	for (; i < size; i++)
@@ -381,15 +384,15 @@ static int read_code(const struct image *image, uintptr_t start, size_t size)
 	return 0;
 }
 
-/* Changes the sites of the run in the buffer.  Who else has put something there
- * (a debugger's breakpoint) keeps it. */
+/* Changes the sites of the run in the buffer.  Bytes that are neither on nor off, such
+ * as a debugger's breakpoint, stay. */
 static void change_buffer(struct image *image, const struct run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		const struct site *site = &image->sites[i];
 		const struct scan_form *form = &scan_forms[site->kind];
-		unsigned char *byte =
-			buffer + (address_of(image, i) - run->start);
+		unsigned char *byte = buffer +
+				      (address_of(image, i) - run->start);
 
 		if (*byte == form->on || *byte == form->off)
 			*byte = wants_off(site) ? form->off : form->on;
@@ -422,8 +425,8 @@ static int write_run(struct image *image, struct patch *patch,
 	return r;
 }
 
-/* Makes the run one site longer unless a page would lie between, which would
- * be copied for nothing. */
+/* Adds a site to the run, unless a whole page without sites lies between: writing it
+ * would copy the page in vain. */
 static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 {
 	uintptr_t last = run->start + run->size - 1;
@@ -467,7 +470,7 @@ static bool is_settled(const struct image *image, uint32_t first, uint32_t end)
 	return true;
 }
 
-/* Makes the code of the sites from @first to @end say what it should. */
+/* Writes the wanted state into the code of the sites from @first to @end. */
 static int settle_sites(struct image *image, uint32_t first, uint32_t end)
 {
 	struct patch patch;
@@ -486,7 +489,7 @@ static int settle_sites(struct image *image, uint32_t first, uint32_t end)
 	return r;
 }
 
-/* @find: images that were not looked at yet, too. */
+/* @find: also scans images that were not scanned yet. */
 static int settle_all(bool find)
 {
 	int result = 0;
@@ -503,16 +506,16 @@ static int settle_all(bool find)
 		if (r < 0 && result == 0)
 			result = r;
 	}
-	/* Whoever runs the old code still, stops to. */
+	/* From now on no thread executes the old code. */
 	sys_sync_cores();
 	return result;
 }
 
-/* --- what others ask for --- */
+/* --- interface --- */
 
 int call_sites_switch_all(bool on)
 {
-	/* All are on until they are known. */
+	/* Sites of images that were not scanned are on. */
 	if (on && !all_off)
 		return 0;
 	all_off = !on;
@@ -525,7 +528,7 @@ void call_sites_settle(void)
 		settle_all(all_off);
 }
 
-/* The first site that is not before @offset. */
+/* The first site at @offset or behind it. */
 static uint32_t find_site(const struct image *image, uint32_t offset)
 {
 	uint32_t low = 0, high = image->count;
@@ -553,7 +556,7 @@ static struct site *find_call(const struct image *image, uint32_t end,
 	return &image->sites[i];
 }
 
-/* No synchronization for these: a thread that is late calls once more. */
+/* Without synchronization of the processors: a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
 	struct image *image = find_image(return_address);

@@ -1,10 +1,10 @@
 /*
- * The instructions in the program that call the hooks, and switching them off
- * and on while it runs.  A call that is off costs what a test of a register
- * costs; nothing of ours is reached.
+ * Call sites: the instructions of the program that call the hooks.  They are switched
+ * off and on while the program runs.  A call that is off costs as much as the test of
+ * a register, and does not reach shim.
  *
- * Nobody pays for this before something is switched for the first time: until
- * then images are only remembered.  State lock held for all of these.
+ * Until the first switch, images are only remembered, which costs nothing else.  All
+ * functions: state lock held.
  */
 #ifndef SHIM_CALL_SITES_H
 #define SHIM_CALL_SITES_H
@@ -14,53 +14,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An image in memory, as far as finding its calls needs it. */
+/* The properties of an image that are needed to find its call sites. */
 struct call_sites_image {
 	uintptr_t start, end;
-	uintptr_t frames;	/* .eh_frame_hdr; 0: it has none */
-	/* Another thread may unload it while we look: do not touch it. */
+	uintptr_t frames; /* .eh_frame_hdr; 0: it has none */
+	/* Another thread may unload it at any time: read it by system calls only. */
 	bool may_go;
 };
 
-/* Remembers an image if the table found slots of the hooks in it. */
+/* Remembers an image if the hook table has slots in it. */
 void call_sites_add(const struct call_sites_image *image);
-/* Forgets the calls in an address range that is gone. */
+/* Forgets the call sites in an address range that was unmapped. */
 void call_sites_remove(uintptr_t start, uintptr_t end);
 
-/* In a forked child: what call_sites_add has not named again between these two is
- * gone, the rest as it was.  call_sites_settle comes next. */
+/* In a forked child: images that call_sites_add does not name again between these two
+ * are forgotten; the others stay.  The caller calls call_sites_settle next. */
 void call_sites_fork_begin(void);
 void call_sites_fork_end(void);
 
 /*
- * Turns all calls off; or on again, but for those that were switched off one
- * by one.  Returns 0, or -errno if that of some could not be changed: then the
- * table must see to it.
+ * Switches all calls off; or on again, except those that were switched off one by
+ * one.  Returns 0, or -errno if some code could not be changed: then the hook table
+ * must switch those calls.
  */
 int call_sites_switch_all(bool on);
 
-/* The call that returns to @return_address.  -ENOENT: there is none known;
- * -EBUSY: not now, its object may be about to go. */
+/* Switches the call that returns to @return_address.  Returns 0; -ENOENT if that
+ * call site is unknown; -EBUSY while its object may be unloaded; -errno. */
 int call_sites_switch_call(uintptr_t return_address, bool on);
 
-/* The jumps to the leave hook that end @function.  How many, or as above. */
+/* Switches the jumps to the leave hook that end @function.  Returns how many, or an
+ * error as above. */
 int call_sites_switch_jumps(uintptr_t function, bool on);
 
-/* All that were switched off one by one are on again. */
+/* Switches on all calls that were switched off one by one. */
 int call_sites_unfilter_all(void);
 
-/* Does what had to wait until no object was about to go. */
+/* Makes the changes that had to wait while an object was being unloaded. */
 void call_sites_settle(void);
 
-/* Whether the function that begins there calls hooks, switched on or off. */
+/* Whether the function at @function calls hooks, switched on or off. */
 bool call_sites_has(uintptr_t function);
 
 struct call_sites_state {
-	uint32_t sites;			/* known */
-	uint32_t off;			/* of them */
-	uint32_t rejected;		/* looked like one, in no function */
-	uint32_t images;		/* with calls of hooks */
-	uint32_t images_unwritable;	/* switched by the table only */
+	uint32_t sites;	   /* known call sites */
+	uint32_t off;	   /* of these, switched off */
+	uint32_t rejected; /* candidates that overlap or are in no function */
+	uint32_t images;   /* with call sites */
+	uint32_t images_unwritable; /* switched by the hook table only */
 };
 
 struct call_sites_state sites_state(void);

@@ -1,3 +1,8 @@
+/*
+ * The option --filter: parses the list of items and decides for a function by
+ * its name, object and source file.  The last item that fits decides.  Every
+ * part is parsed in place: nothing is allocated while a hook runs.
+ */
 #include "dispatch/callspec.h"
 
 #include "dispatch/filter_cache.h"
@@ -30,7 +35,7 @@ struct rule {
 	struct part part;
 };
 
-/* Of one mapping, which also has the text that they point into. */
+/* In one mapping with the text that the rules point into. */
 static struct rule *rules;
 static size_t rule_count;
 static size_t room;
@@ -67,7 +72,9 @@ static bool read_item(struct part item, struct rule *rule)
 	static const struct {
 		char letter;
 		enum kind kind;
-	} kinds[] = { { 'N', NAMESPACE }, { 'T', CLASS }, { 'M', METHOD },
+	} kinds[] = { { 'N', NAMESPACE },
+		      { 'T', CLASS },
+		      { 'M', METHOD },
 		      { 'F', SOURCE } };
 
 	rule->excludes = item.length > 0 && item.text[0] == '-';
@@ -104,7 +111,7 @@ static void forget(void)
 	rule_count = 0;
 }
 
-/* Room for @items rules, and behind them for text: at its begin. */
+/* Maps room for @items rules and the text behind them; returns the text's address. */
 static char *make_room(size_t items, size_t text_size)
 {
 	forget();
@@ -136,7 +143,8 @@ static void refuse_item(struct part item)
 	text_add_part(&copy, item.text, item.length);
 	log_line("--filter: all functions are recorded: '%s' is no item: there "
 		 "are all, none, program, OBJECT, N:namespace, T:class, "
-		 "M:function, F:file, each with or without '-'", text);
+		 "M:function, F:file, each with or without '-'",
+		 text);
 	forget();
 }
 
@@ -146,8 +154,9 @@ bool callspec_read(const char *list)
 	char *at = make_room(count_items(list), size);
 
 	if (!at) {
-		log_line("--filter: %s", "all functions are recorded: there is no memory "
-			"for the list");
+		log_line("--filter: %s",
+			 "all functions are recorded: there is no memory "
+			 "for the list");
 		return false;
 	}
 	for (size_t i = 0; i < size; i++)
@@ -192,12 +201,12 @@ bool callspec_needs_files(void)
 
 /* --- matching --- */
 
-/* Recursion is as deep as there are stars. */
+/* The depth of the recursion is the number of stars. */
 static bool fits(struct part pattern, struct part text)
 {
 	while (pattern.length > 0 && pattern.text[0] != '*') {
-		if (text.length == 0 || (pattern.text[0] != '?' &&
-					 pattern.text[0] != text.text[0]))
+		if (text.length == 0 ||
+		    (pattern.text[0] != '?' && pattern.text[0] != text.text[0]))
 			return false;
 		pattern.text++, pattern.length--;
 		text.text++, text.length--;
@@ -221,9 +230,8 @@ static struct part part_of(const char *text)
 }
 
 /*
- * The parts of a C++ linker name, "a", "Class", "run" of _ZN1a5Class3runEv.
- * Template arguments are passed over; what is only a reference to an earlier
- * part ("S0_") is left out.
+ * Splits a C++ linker name into parts: "a", "Class", "run" for _ZN1a5Class3runEv.
+ * Template arguments and references to earlier parts ("S0_") are left out.
  */
 #define PARTS_MAX 16
 
@@ -262,7 +270,7 @@ static const char *pass_arguments(const char *at)
 		}
 		if (*at == 'I' || *at == 'N' || *at == 'X' || *at == 'F')
 			depth++;
-		if (*at == 'L') {	/* a literal: its value is no name */
+		if (*at == 'L') { /* a literal: its value is no name */
 			while (*at && *at != 'E')
 				at++;
 			continue;
@@ -306,7 +314,7 @@ static unsigned read_parts(const char *name, struct part parts[PARTS_MAX])
 	bool nested = false;
 	unsigned count = 0;
 
-	while (at && *at == 'Z')	/* a local function: what it is in */
+	while (at && *at == 'Z') /* a local name: the enclosing function */
 		at++;
 	if (!at)
 		return 0;
@@ -384,7 +392,7 @@ static bool fits_object(struct part pattern, const char *path)
 	return false;
 }
 
-/* A name as rules look at it. */
+/* The names of a function, for rules. */
 struct subject {
 	const char *object, *file;
 	bool is_program;
@@ -443,7 +451,7 @@ struct question {
 	bool is_admitted;
 };
 
-/* On our own stack: the program's may be a page. */
+/* Runs on shim's stack: the program's may be one page. */
 static int decide(void *argument)
 {
 	static char path[NAME_SIZE], name[NAME_SIZE];
@@ -463,7 +471,8 @@ static int decide(void *argument)
 	return 0;
 }
 
-/* A forked child takes it from a thread that is not there. */
+/* In a forked child the owner may be a thread that does not exist: the lock is taken
+ * from it. */
 static void lock_file(int *lock)
 {
 	int self = sys_gettid(), owner = 0;
@@ -478,7 +487,7 @@ static void lock_file(int *lock)
 	}
 }
 
-/* With all signals blocked: a handler may ask the same. */
+/* With all signals blocked: a handler may need the same lock. */
 static void decide_with_file(struct question *question)
 {
 	static char file[NAME_SIZE];
@@ -516,13 +525,13 @@ callspec_filter(struct shim_profiler *profiler, shim_function function)
 
 /* --- the option --- */
 
-/* Copies a line up to its comment, which may be where it is. */
+/* Copies a line without its comment; @line and @list may be the same. */
 static size_t join_line(const char *line, size_t length, char *list)
 {
 	size_t end = 0;
 
-	while (end < length && !(line[end] == '#' &&
-				 (end == 0 || is_blank(line[end - 1]))))
+	while (end < length &&
+	       !(line[end] == '#' && (end == 0 || is_blank(line[end - 1]))))
 		end++;
 	for (size_t i = 0; i < end; i++)
 		list[i] = line[i];
@@ -540,7 +549,7 @@ void callspec_join(char *text)
 		while (at[length] && at[length] != '\n')
 			length++;
 		is_last = !at[length];
-		/* The comma comes where the newline was at most. */
+		/* The comma overwrites at most the newline. */
 		list += join_line(at, length, list);
 		at += length + 1;
 	}
@@ -567,7 +576,8 @@ static bool read_all(int fd, char *text, size_t size)
 
 static int read_file(const char *path, void **text, size_t *size)
 {
-	int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			  0);
 	uint64_t device, inode, length;
 	int r;
 
@@ -601,12 +611,13 @@ static bool read_list_of_file(const char *path)
 	is_good = callspec_read(text);
 	sys_unmap(text, size);
 	if (is_good && rule_count == 0)
-		log_line("--filter: all functions are recorded: %s has no items",
-			 path);
+		log_line(
+			"--filter: all functions are recorded: %s has no items",
+			path);
 	return is_good && rule_count > 0;
 }
 
-/* What is not in force is not in the recording either. */
+/* config.filter, which is recorded, is empty unless the filter is in force. */
 void callspec_configure(void)
 {
 	const char *filter = config.filter;
@@ -628,11 +639,13 @@ void callspec_configure(void)
 
 void callspec_start(void)
 {
+	ASSERT_LOCKED();
 	if (config.filter[0] == '\0')
 		return;
 	if (callspec_needs_symbols() || callspec_needs_files())
 		symbols_enable();
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		if (!h->builtin || h->filter)
 			continue;
 		h->filter = callspec_filter;

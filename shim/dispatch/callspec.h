@@ -1,6 +1,6 @@
 /*
- * Which functions the option --filter lets through (row M-82): a list of items
- * separated by commas, of which the last that fits a function decides.
+ * The option --filter chooses functions (row M-82).  It is a list of items separated
+ * by commas; the last item that fits a function decides.
  *
  *     all               every function
  *     none, disabled    none
@@ -21,32 +21,31 @@
 #include <shim/hooks.h>
 #include <stdbool.h>
 
-/* Takes the list apart.  False, and a line in the log, if it cannot be read. */
+/* Parses the list.  False, with a line in the log, if it is invalid. */
 bool callspec_read(const char *list);
 /*
- * Makes one list of the lines of a file, in place: with one or more items on a line
- * and commas between them.  Blanks around them do not count, and '#' at the begin of
- * a line or behind a blank begins a comment.
+ * Makes one list of the lines of a file, in place.  A line has one or more items
+ * separated by commas.  Blanks around items are ignored.  '#' at the beginning of a
+ * line or behind a blank begins a comment.
  */
 void callspec_join(char *text);
-/* Whether it needs names, and source files. */
+/* Whether the list needs names of functions, or source files. */
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
 
-/* Reads SHIM_FILTER; empties it if it cannot be read.  After config_read. */
+/* Parses SHIM_FILTER; empties it if it is invalid.  After config_read. */
 void callspec_configure(void);
-/* Gives our own profilers the filter that SHIM_FILTER asks for.  State lock
- * held, after they have been made. */
+/* Gives built-in profilers without a filter that of SHIM_FILTER.  State lock held,
+ * after they were created. */
 void callspec_start(void);
-/* Opens what will be needed and must not be opened in a hook. */
+/* Opens the helper for debug information if needed: a hook must not do it. */
 void callspec_prepare(void);
 
-/* What a filter callback answers. */
+/* A filter callback for SHIM_FILTER. */
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function);
 
-/* Whether the function of these names is let through; an empty string is not
- * known. */
+/* Whether the list admits a function with these names; "" is an unknown name. */
 bool callspec_admits(const char *object, bool is_program, const char *name,
 		     const char *file);
 

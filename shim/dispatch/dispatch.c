@@ -1,5 +1,5 @@
 /*
- * Running a plan: the calls that entry.S does not deal with itself.
+ * Runs plans: all calls of hooks that entry.S does not handle itself.
  */
 #include "arch.h"
 #include "dispatch/call_sites.h"
@@ -17,7 +17,8 @@
 
 #include <shim/banned.h>
 
-/* Threads whose record another task uses as well: their own counts lie. */
+/* The number of calls by tasks that share a record: a count in the record would be
+ * wrong. */
 static uint32_t shared;
 
 static uint32_t count_dispatching(const struct thread *thread, unsigned number)
@@ -41,7 +42,7 @@ static const uint8_t flag_of[] = {
 	[PLAN_EXCEPTION] = SHIM_CALL_INSTRUMENTATION_EXCEPTION_LEAVE,
 };
 
-/* @flags: what the profiler's filter said. */
+/* @flags: the answer of the profiler's filter. */
 static void raise_method(const struct plan_entry *entry,
 			 const struct plan_call *call, uint8_t flags)
 {
@@ -73,8 +74,9 @@ static void raise_method(const struct plan_entry *entry,
 }
 
 /*
- * What an event is to a profiler: a tail call, without a hook for it, is a leave, and
- * so is the end of a function that is unwound, for who wants to know it.
+ * Translates an event for a profiler.  A tail call is a leave for a profiler without a
+ * tailcall hook.  The end of an unwound function is a leave for a profiler with raw
+ * leave hooks, and nothing for the others.
  */
 static bool find_event(const struct plan_entry *entry,
 		       const struct plan_call *call, enum plan_event *event)
@@ -127,7 +129,7 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 	hook = entry->hooks[call->event];
 	if (!hook)
 		return;
-	/* There is no frame hook for tail calls: nothing is left to look at. */
+	/* Tail calls have no frame hook: the fast hook runs. */
 	if (entry->kind == PLAN_FAST ||
 	    (entry->kind == PLAN_FRAME && call->event == PLAN_TAILCALL))
 		((void (*)(uintptr_t, const void *))hook)(client, call->site);
@@ -137,11 +139,13 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 		slow_hook_call(self, entry, call, client);
 }
 
-/* Whether anybody has a use for this event of this function. */
+/* Calls the hooks of profilers that want this event of this function; false if none
+ * does. */
 static bool run_decided(const struct plan *plan, struct thread *self,
 			const struct plan_call *call)
 {
-	const struct filter_answer *verdict = filter_cache_get(self, call->function);
+	const struct filter_answer *verdict = filter_cache_get(self,
+							       call->function);
 	bool wanted = false;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -170,7 +174,7 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 	return wanted;
 }
 
-/* --- functions nobody wants --- */
+/* --- functions that no profiler wants --- */
 
 static int switch_off(void *argument)
 {
@@ -183,8 +187,8 @@ static int switch_off(void *argument)
 	return r;
 }
 
-/* The call tells which site it came from; what cannot be switched goes on being
- * asked for and found unwanted. */
+/* Switches off the call site of @call.  A site that cannot be switched keeps calling;
+ * after 16 failures it is not tried again. */
 static void forgo(const struct plan_call *call)
 {
 	struct filter_answer *verdict = filter_cache_find(call->function);
@@ -207,8 +211,8 @@ void plan_run(const struct plan *plan, struct thread *self,
 		call_hook(self, &plan->entries[i], call, call->function, 0);
 }
 
-/* The count is put back to what it was, not decremented: frames of ours that
- * were jumped over are forgotten with it. */
+/* The count is restored, not decremented: that also drops calls in it that a jump has
+ * left. */
 void plan_dispatch(const struct plan_call *call)
 {
 	struct thread *self = thread_get();
@@ -231,14 +235,15 @@ void plan_dispatch(const struct plan_call *call)
 		frame_exits_run(plan, self, call);
 	else if (plan)
 		plan_run(plan, self, call);
-	/* Who waits for this may free what was read until here. */
+	/* A thread in plan_wait may free the plan from here on. */
 	__atomic_store_n(&self->dispatching, before, __ATOMIC_RELEASE);
 	if (self->state & THREAD_SHARED)
 		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
 }
 
-#define IS_AT(where, field, offset)                                            \
-	_Static_assert(offsetof(struct where, field) == (offset), "runtime/asm_offsets.h")
+#define IS_AT(where, field, offset) \
+	_Static_assert(offsetof(struct where, field) == (offset), \
+		       "runtime/asm_offsets.h")
 
 IS_AT(thread, state, LAYOUT_THREAD_STATE);
 IS_AT(thread, frame, LAYOUT_THREAD_FRAME);
@@ -255,7 +260,8 @@ IS_AT(code_cache_entry, function, 8);
 _Static_assert(PLAN_UNWINDING == LAYOUT_UNWINDING, "runtime/asm_offsets.h");
 _Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "runtime/asm_offsets.h");
 
-/* The fields are set one by one: the compiler would clear the whole first. */
+/* Sets the fields one by one: for an initializer, the compiler clears the whole struct
+ * first. */
 void plan_general(shim_function function, const void *site, uintptr_t frame,
 		  uint32_t event, uintptr_t return_address)
 {

@@ -1,6 +1,6 @@
 /*
- * What a profiler wants of calls: its event mask, its hooks of one generation,
- * its mapper and its filter.  The tables of section 3.2 and Appendix B.
+ * The settings of a profiler for calls: its event mask, its hooks of one generation,
+ * its mapper and its filter.  Section 3.2 and Appendix B have the rules as tables.
  */
 #include "dispatch/plan.h"
 #include "runtime/contract.h"
@@ -8,8 +8,8 @@
 
 #include <shim/banned.h>
 
-#define SLOW_FLAGS                                                             \
-	(SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FUNCTION_RETVAL |             \
+#define SLOW_FLAGS \
+	(SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FUNCTION_RETVAL | \
 	 SHIM_ENABLE_FRAME_INFO)
 
 static bool has_any(void *const hooks[3])
@@ -29,7 +29,8 @@ static bool is_init(void)
 static enum shim_result check_mask(const struct shim_profiler_handle *handle,
 				   uint32_t low, uint32_t high)
 {
-	bool is_fast = HAS_HOOKS(handle->fast), is_slow = HAS_HOOKS(handle->slow);
+	bool is_fast = HAS_HOOKS(handle->fast),
+	     is_slow = HAS_HOOKS(handle->slow);
 
 	if (high & ~SHIM_HIGH_ALL)
 		return SHIM_E_INVALIDARG;
@@ -48,8 +49,9 @@ static enum shim_result check_mask(const struct shim_profiler_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_event_mask2(struct shim_profiler_handle *handle, uint32_t low,
-				      uint32_t high)
+enum shim_result
+shim_profiler_set_event_mask2(struct shim_profiler_handle *handle, uint32_t low,
+			      uint32_t high)
 {
 	uint32_t before;
 	enum shim_result r;
@@ -68,13 +70,15 @@ enum shim_result shim_profiler_set_event_mask2(struct shim_profiler_handle *hand
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_event_mask(struct shim_profiler_handle *handle, uint32_t mask)
+enum shim_result
+shim_profiler_set_event_mask(struct shim_profiler_handle *handle, uint32_t mask)
 {
 	ENTRY_ASYNC_OF(handle);
 	return shim_profiler_set_event_mask2(handle, mask, 0);
 }
 
-enum shim_result shim_get_event_mask(struct shim_profiler_handle *handle, uint32_t *mask)
+enum shim_result shim_get_event_mask(struct shim_profiler_handle *handle,
+				     uint32_t *mask)
 {
 	ENTRY_ASYNC_OF(handle);
 	if (!mask)
@@ -83,8 +87,8 @@ enum shim_result shim_get_event_mask(struct shim_profiler_handle *handle, uint32
 	return SHIM_OK;
 }
 
-enum shim_result shim_get_event_mask2(struct shim_profiler_handle *handle, uint32_t *low,
-				      uint32_t *high)
+enum shim_result shim_get_event_mask2(struct shim_profiler_handle *handle,
+				      uint32_t *low, uint32_t *high)
 {
 	ENTRY_ASYNC_OF(handle);
 	if (low)
@@ -96,10 +100,11 @@ enum shim_result shim_get_event_mask2(struct shim_profiler_handle *handle, uint3
 
 /* --- hooks --- */
 
-/* The kinds of hooks; of the places a handle has for them one is used. */
+/* The kinds of hooks; a handle uses one of them. */
 enum hooks_kind { FAST, SLOW, ELT2, ELT1 };
 
-static void **place_of(struct shim_profiler_handle *handle, enum hooks_kind kind)
+static void **place_of(struct shim_profiler_handle *handle,
+		       enum hooks_kind kind)
 {
 	switch (kind) {
 	case FAST: return (void **)handle->fast;
@@ -109,8 +114,9 @@ static void **place_of(struct shim_profiler_handle *handle, enum hooks_kind kind
 	}
 }
 
-/* Row E-32: the newest generation wins, and says S_OK to the others. */
-static bool is_outdone(const struct shim_profiler_handle *handle, enum hooks_kind kind)
+/* Row E-32: the newest generation wins; setting an older one returns S_OK. */
+static bool is_outdone(const struct shim_profiler_handle *handle,
+		       enum hooks_kind kind)
 {
 	bool has_newer = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow);
 	bool outdone = (kind == ELT2 && has_newer) ||
@@ -122,7 +128,7 @@ static bool is_outdone(const struct shim_profiler_handle *handle, enum hooks_kin
 	return outdone;
 }
 
-/* The procedure of section 3.2, from its step 4 on. */
+/* Section 3.2, from step 4 on. */
 static enum shim_result set_hooks(struct shim_profiler_handle *handle,
 				  enum hooks_kind kind, void *const hooks[3])
 {
@@ -143,9 +149,9 @@ static enum shim_result set_hooks(struct shim_profiler_handle *handle,
 	return SHIM_OK;
 }
 
-#define SET_HOOKS(handle, kind)                                                \
-	set_hooks(handle, kind,                                                \
-		  (void *const[]){ (void *)enter, (void *)leave,               \
+#define SET_HOOKS(handle, kind) \
+	set_hooks(handle, kind, \
+		  (void *const[]){ (void *)enter, (void *)leave, \
 				   (void *)tailcall })
 
 enum shim_result shim_profiler_set_enter_leave_function_hooks3(
@@ -181,9 +187,9 @@ enum shim_result shim_profiler_set_enter_leave_function_hooks(
 	return SET_HOOKS(handle, ELT1);
 }
 
-enum shim_result shim_profiler_set_chained_hooks(struct shim_profiler_handle *handle,
-				      shim_frame_hook enter,
-				      shim_frame_hook leave)
+enum shim_result
+shim_profiler_set_chained_hooks(struct shim_profiler_handle *handle,
+				shim_frame_hook enter, shim_frame_hook leave)
 {
 	ENTRY_INIT_OF(handle);
 	handle->frame[0] = enter;
@@ -192,7 +198,8 @@ enum shim_result shim_profiler_set_chained_hooks(struct shim_profiler_handle *ha
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *handle)
+enum shim_result
+shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	handle->raw_leaves = true;
@@ -200,8 +207,9 @@ enum shim_result shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_deferred_hook(struct shim_profiler_handle *handle,
-				      shim_deferred_hook hook)
+enum shim_result
+shim_profiler_set_deferred_hook(struct shim_profiler_handle *handle,
+				shim_deferred_hook hook)
 {
 	ENTRY_INIT_OF(handle);
 	handle->asking = hook;
@@ -210,9 +218,10 @@ enum shim_result shim_profiler_set_deferred_hook(struct shim_profiler_handle *ha
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_restart_hooks(struct shim_profiler_handle *handle,
-					shim_function_hook enter,
-					shim_function_hook leave)
+enum shim_result
+shim_profiler_set_restart_hooks(struct shim_profiler_handle *handle,
+				shim_function_hook enter,
+				shim_function_hook leave)
 {
 	ENTRY_INIT_OF(handle);
 	if (!enter || !leave)
@@ -253,17 +262,19 @@ static enum shim_result choose(struct shim_profiler_handle *handle)
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_set_function_id_mapper(struct shim_profiler_handle *handle,
-					     shim_function_id_mapper mapper)
+enum shim_result
+shim_profiler_set_function_id_mapper(struct shim_profiler_handle *handle,
+				     shim_function_id_mapper mapper)
 {
 	ENTRY_ASYNC_OF(handle);
 	handle->mapper = mapper;
 	return choose(handle);
 }
 
-enum shim_result shim_profiler_set_function_id_mapper2(struct shim_profiler_handle *handle,
-					      shim_function_id_mapper2 mapper,
-					      void *client_data)
+enum shim_result
+shim_profiler_set_function_id_mapper2(struct shim_profiler_handle *handle,
+				      shim_function_id_mapper2 mapper,
+				      void *client_data)
 {
 	ENTRY_ASYNC_OF(handle);
 	handle->mapper_data = client_data;

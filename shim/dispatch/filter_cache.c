@@ -1,3 +1,8 @@
+/*
+ * The answers of filters and mappers, by function.  A lookup is one hash and
+ * takes no lock.  Each slot has a generation: an answer with an
+ * older one is stale, so a new filter costs no walk through the table.
+ */
 #include "dispatch/filter_cache.h"
 
 #include "dispatch/call_sites.h"
@@ -10,9 +15,9 @@
 #include <shim/banned.h>
 
 struct slot {
-	struct shim_profiler_handle *handle;	/* NULL: free */
+	struct shim_profiler_handle *handle; /* NULL: free */
 	bool is_filter;
-	uint16_t age;			/* of the answers that count */
+	uint16_t age; /* the generation of valid answers */
 };
 
 static struct slot slots[VERDICT_SLOTS];
@@ -33,6 +38,7 @@ static void renew(int slot)
 
 int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
 {
+	ASSERT_LOCKED();
 	for (int i = 0; i < VERDICT_SLOTS; i++) {
 		if (slots[i].handle)
 			continue;
@@ -46,12 +52,15 @@ int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
 
 void filter_cache_release(int slot)
 {
+	ASSERT_LOCKED();
+	SHIM_ASSERT(slot >= 0 && slot < VERDICT_SLOTS && slots[slot].handle);
 	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
 	renew(slot);
 }
 
 void filter_cache_single(int filter, int mapper)
 {
+	ASSERT_LOCKED();
 	if (filter == single_filter && mapper == single_mapper)
 		return;
 	single_filter = filter;
@@ -79,13 +88,15 @@ void filter_cache_invalidate_filters(void)
 
 struct filter_answer *filter_cache_find(shim_function function)
 {
-	struct filter_cache_map *m = __atomic_load_n(&filter_cache_map, __ATOMIC_ACQUIRE);
+	struct filter_cache_map *m = __atomic_load_n(&filter_cache_map,
+						     __ATOMIC_ACQUIRE);
 
 	if (!m)
 		return NULL;
-	for (size_t i = filter_cache_hash(function) & m->mask;; i = (i + 1) & m->mask) {
-		struct filter_answer *record =
-			__atomic_load_n(&m->records[i], __ATOMIC_ACQUIRE);
+	for (size_t i = filter_cache_hash(function) & m->mask;;
+	     i = (i + 1) & m->mask) {
+		struct filter_answer *record = __atomic_load_n(
+			&m->records[i], __ATOMIC_ACQUIRE);
 
 		if (!record || record->function == function)
 			return record;
@@ -96,6 +107,8 @@ static void put(struct filter_cache_map *m, struct filter_answer *record)
 {
 	size_t i = filter_cache_hash(record->function) & m->mask;
 
+	/* A search in a full table would never end. */
+	SHIM_ASSERT(m->used < m->mask);
 	while (m->records[i])
 		i = (i + 1) & m->mask;
 	__atomic_store_n(&m->records[i], record, __ATOMIC_RELEASE);
@@ -104,11 +117,13 @@ static void put(struct filter_cache_map *m, struct filter_answer *record)
 
 static bool make_room(void)
 {
-	size_t size = filter_cache_map ? (filter_cache_map->mask + 1) * 2 : 4096;
+	size_t size = filter_cache_map ? (filter_cache_map->mask + 1) * 2 :
+					 4096;
 	struct filter_cache_map *larger;
 	void *memory;
 
-	if (filter_cache_map && filter_cache_map->used * 2 <= filter_cache_map->mask)
+	if (filter_cache_map &&
+	    filter_cache_map->used * 2 <= filter_cache_map->mask)
 		return true;
 	if (sys_map(sizeof(*larger) + size * sizeof(void *), &memory) < 0)
 		return false;
@@ -156,7 +171,9 @@ static int add(void *argument)
 
 void filter_cache_forget(uintptr_t low, uintptr_t high)
 {
-	for (size_t i = 0; filter_cache_map && i <= filter_cache_map->mask; i++) {
+	ASSERT_LOCKED();
+	for (size_t i = 0; filter_cache_map && i <= filter_cache_map->mask;
+	     i++) {
 		struct filter_answer *record = filter_cache_map->records[i];
 
 		if (!record || record->function < low ||
@@ -214,7 +231,7 @@ static void ask_it(struct question *question)
 		ask_mapper(question);
 }
 
-/* What @record is asked about, and the answer to be published. */
+/* A question to one slot about @record, and its answer. */
 struct answer {
 	struct filter_answer *record;
 	uint32_t life, now;
@@ -223,14 +240,15 @@ struct answer {
 	struct question question;
 };
 
-/* The first one counts. */
+/* The first answer wins. */
 static int publish(void *argument)
 {
 	const struct answer *answer = argument;
 	struct filter_answer *record = answer->record;
 	int number = answer->number;
 
-	if (record->life != answer->life || record->asked[number] == answer->age)
+	if (record->life != answer->life ||
+	    record->asked[number] == answer->age)
 		return 0;
 	record->flags[number] = answer->question.flags;
 	record->client[number] = answer->question.client;
@@ -238,7 +256,7 @@ static int publish(void *argument)
 	return 0;
 }
 
-/* Without the system calls that the lock takes nobody else publishes either. */
+/* If the system calls of the lock are forbidden, no other thread publishes either. */
 static void do_slowly(int (*work)(void *), struct answer *answer)
 {
 	if (state_slowly(work, answer) < 0)
@@ -262,7 +280,7 @@ static void ask(struct thread *self, struct answer *answer)
 	    !guard_enter(&guard, question->handle, EVENT_THREAD, 0,
 			 question->is_filter ? "filter" : "mapper"))
 		return;
-	/* Our own profilers have no guard; their filter asks as well. */
+	/* Built-in profilers have no guard; their filter calls SYNC functions, too. */
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)question);
@@ -285,7 +303,7 @@ static void sum_up(struct filter_answer *record)
 	}
 }
 
-/* All have been asked. */
+/* Publishes the record after all slots have answered. */
 static int finish(void *argument)
 {
 	const struct answer *answer = argument;
@@ -298,7 +316,8 @@ static int finish(void *argument)
 	return 0;
 }
 
-static void ask_all(struct thread *self, struct filter_answer *record, uint32_t now)
+static void ask_all(struct thread *self, struct filter_answer *record,
+		    uint32_t now)
 {
 	struct answer answer = {
 		.record = record,
@@ -306,7 +325,7 @@ static void ask_all(struct thread *self, struct filter_answer *record, uint32_t 
 		.now = now,
 	};
 
-	/* Who is asked may ask back: where it is, and what it is called. */
+	/* A filter or mapper may query the function's image and name. */
 	shim_image_note(record->function);
 	self->asking_sp = (uintptr_t)&answer;
 	self->asking = record;
@@ -322,11 +341,11 @@ static void ask_all(struct thread *self, struct filter_answer *record, uint32_t 
 	do_slowly(finish, &answer);
 }
 
-/* --- one at a time --- */
+/* --- one asker at a time --- */
 
-/* How long a thread waits for another one's answer. */
+/* The time that a thread waits for another thread's answer. */
 #define WAIT_YIELDS 100
-#define WAIT_STEPS  (WAIT_YIELDS + 1000)	/* a second more */
+#define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
 
 static bool is_known(const struct filter_answer *record, uint32_t now)
 {
@@ -339,8 +358,8 @@ static void release(struct filter_answer *record, uint32_t tid)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* Whether the calling task is the one that asks now; false: it is known, or it asks
- * beside another one. */
+/* Whether the calling task becomes the asker.  False: the answers are known, or the
+ * wait was too long and it asks besides the other task. */
 static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 {
 	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
@@ -357,7 +376,8 @@ static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 			sys_yield();
 			continue;
 		}
-		/* It may have been cancelled in there, or be the parent's. */
+		/* The owner may have been cancelled, or be a thread of the
+		 * parent. */
 		if (!sys_is_alive(sys_getpid(), (int)owner))
 			release(record, owner);
 		sys_sleep_ms(1);
@@ -370,14 +390,15 @@ static bool is_asker(const struct filter_answer *record, uint32_t tid)
 	return __atomic_load_n(&record->asker, __ATOMIC_RELAXED) == tid;
 }
 
-/* Of tasks that share a record of a thread one may be. */
+/* Whether the calling task runs a filter or mapper.  If tasks share the thread's
+ * record, only the asker does. */
 static bool is_asking(const struct thread *self, uint32_t tid)
 {
-	const struct filter_answer *asking =
-		__atomic_load_n(&self->asking, __ATOMIC_RELAXED);
+	const struct filter_answer *asking = __atomic_load_n(&self->asking,
+							     __ATOMIC_RELAXED);
 
-	return asking && (!(self->state & THREAD_SHARED) ||
-			  is_asker(asking, tid));
+	return asking &&
+	       (!(self->state & THREAD_SHARED) || is_asker(asking, tid));
 }
 
 static struct filter_answer *find_or_add(shim_function function)
@@ -390,9 +411,11 @@ static struct filter_answer *find_or_add(shim_function function)
 	return filter_cache_find(function);
 }
 
-const struct filter_answer *filter_cache_get(struct thread *self, shim_function function)
+const struct filter_answer *filter_cache_get(struct thread *self,
+					     shim_function function)
 {
-	uint32_t now = __atomic_load_n(&filter_cache_version, __ATOMIC_ACQUIRE), tid;
+	uint32_t now = __atomic_load_n(&filter_cache_version, __ATOMIC_ACQUIRE),
+		 tid;
 	struct filter_answer *record = filter_cache_find(function);
 	bool claimed;
 

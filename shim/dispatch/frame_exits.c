@@ -1,3 +1,8 @@
+/*
+ * How each frame was left: return, tail call or unwinding.  A frame is
+ * identified by its stack pointer.  Frames below the stack pointer of a later
+ * event are gone: they were unwound, unless a leave hook said otherwise.
+ */
 #include "dispatch/frame_exits.h"
 
 #include "inspect/code.h"
@@ -7,37 +12,37 @@
 
 #include <shim/banned.h>
 
-/* A frame of the free part has @frame NOT_YET: a signal handler between our
- * taking it and our filling it does not take it for one that is gone. */
+/* Free frames of a list have @frame NOT_YET: a signal handler that comes before a new
+ * frame is filled does not take it for one that is gone. */
 #define NOT_YET UINTPTR_MAX
 
 struct open_frame {
 	shim_function function;
 	const void *site;
 	uintptr_t frame;
-	const void *exception;	/* what its landing pad runs for ... */
-	bool is_unwinding;	/* ... while it does */
+	const void *exception; /* the cause of its landing pad ... */
+	bool is_unwinding;     /* ... which runs */
 };
 
 struct track {
 	struct track *next;
-	uintptr_t low, high;	/* the stack; both 0: of a thread before */
-	bool is_signal;		/* an alternate one: empty between handlers */
-	bool is_exact;		/* the program said where it is */
+	uintptr_t low, high; /* the stack; both 0: the list is free */
+	bool is_signal;	     /* an alternate stack: empty between handlers */
+	bool is_exact;	     /* the program has declared the stack */
 	uint32_t count, room;
-	uintptr_t landed;	/* the stack pointer of the last landing pad */
+	uintptr_t landed; /* the stack pointer of the last landing pad */
 	struct open_frame *frames;
 	struct open_frame first[];
 };
 
-/* Coroutines may be many: a page each. */
+/* A list begins with one page: there may be many coroutines. */
 #define PAGE	   4096
 #define FIRST_ROOM ((PAGE - sizeof(struct track)) / sizeof(struct open_frame))
 
 /* --- the lists --- */
 
-/* Old ones stay as they are: a handler may have come into who fills one.  They
- * are never more than the new one. */
+/* Old arrays stay mapped: this handler may have interrupted code that fills one.
+ * Together they are smaller than the new one. */
 static bool make_room(struct track *track)
 {
 	uint32_t room = track->room * 4;
@@ -63,15 +68,15 @@ static void empty(struct track *track)
 		track->frames[--track->count].frame = NOT_YET;
 }
 
-/* What a stack pointer points at was pushed last: it may be the upper end of
- * the stack, and is never the lower one. */
+/* A stack pointer points at the last pushed word: it may be the upper end of the
+ * stack, but never the lower end. */
 static bool contains(const struct track *track, uintptr_t sp)
 {
 	return sp - 1 - track->low < track->high - track->low;
 }
 
-/* What was made a stack may lie inside what the system takes for one: the
- * smallest is right, and they are few. */
+/* A coroutine's stack may lie inside a stack that the kernel knows: the smallest match
+ * is right.  There are few lists. */
 static struct track *find(struct thread *self, uintptr_t sp)
 {
 	struct track *best = self->track;
@@ -158,8 +163,8 @@ static void leave_top(const struct plan *plan, struct thread *self,
 		plan_run(plan, self, &call);
 }
 
-/* It goes on in the frame outside: one machine frame may be of several
- * functions, inlined into each other, whose leave hooks follow. */
+/* The unwinding continues in the next outer frame: functions inlined into each other
+ * share one machine frame, and their leave hooks follow. */
 static void unwind_top(const struct plan *plan, struct thread *self,
 		       struct track *track)
 {
@@ -172,8 +177,8 @@ static void unwind_top(const struct plan *plan, struct thread *self,
 	}
 }
 
-/* Below the new frame nothing is alive; in the same place only what it was
- * inlined into, which returns to where it does. */
+/* Frames below the new one are gone.  A frame at the same address is alive only if the
+ * new function was inlined into it: then both have the same call site. */
 static bool is_gone(const struct open_frame *open, const struct plan_call *call)
 {
 	if (open->frame != call->frame)
@@ -182,9 +187,9 @@ static bool is_gone(const struct open_frame *open, const struct plan_call *call)
 }
 
 /*
- * A function inlined into the one that caught an exception shares its frame, so
- * nobody can tell that it ended, until it is entered again: recursion would
- * have a frame of its own.
+ * A function inlined into the one that caught an exception shares its frame, so its
+ * end is unseen until it is entered again in that frame.  (A recursive call would have
+ * a frame of its own.)
  */
 static bool is_entered_again(const struct track *track,
 			     const struct plan_call *call)
@@ -202,7 +207,7 @@ static bool is_entered_again(const struct track *track,
 	return false;
 }
 
-/* Again, if a handler came that needed more room. */
+/* Repeats if a signal handler has replaced the array meanwhile. */
 static void fill(const struct track *track, uint32_t at,
 		 const struct plan_call *call)
 {
@@ -217,8 +222,7 @@ static void fill(const struct track *track, uint32_t at,
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		frames[at].frame = call->frame;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	} while (frames !=
-		 __atomic_load_n(&track->frames, __ATOMIC_RELAXED));
+	} while (frames != __atomic_load_n(&track->frames, __ATOMIC_RELAXED));
 }
 
 static void enter(const struct plan *plan, struct thread *self,
@@ -226,8 +230,8 @@ static void enter(const struct plan *plan, struct thread *self,
 {
 	uint32_t at;
 
-	while (track->count > 0 && (is_gone(top(track), call) ||
-				    is_entered_again(track, call)))
+	while (track->count > 0 &&
+	       (is_gone(top(track), call) || is_entered_again(track, call)))
 		leave_top(plan, self, track, NULL);
 	if (track->count + 1 >= track->room && !make_room(track)) {
 		self->dropped++;
@@ -240,11 +244,12 @@ static void enter(const struct plan *plan, struct thread *self,
 }
 
 /*
- * The frame that @call leaves, counted from 1; 0: it was entered while nobody
- * listened.  Called from inside its function the hook finds the stack pointer
- * where the enter hook did, or lower; jumped to at its end, higher, where the
- * caller had it.  So of those below it is the outermost, of the others the
- * innermost.
+ * The frame that @call leaves, counted from 1; 0: its enter was not seen.
+ *
+ * A leave hook that is jumped to at the function's end has the caller's stack pointer:
+ * its frame is below, and the outermost one there.  A leave hook that is called inside
+ * the function has the stack pointer of the enter hook or a lower one: its frame is
+ * the innermost one at or above it.  A frame below takes precedence.
  */
 static uint32_t find_left(const struct track *track,
 			  const struct plan_call *call)
@@ -278,7 +283,7 @@ static void leave(const struct plan *plan, struct thread *self,
 		unwind_top(plan, self, track);
 		return;
 	}
-	/* Jumped to, the hook returns to the caller: the function has. */
+	/* A hook that is jumped to returns to the caller: the function returns. */
 	if (top(track)->frame >= call.frame)
 		how = code_leave_kind(&call, &call.target);
 	if (how == CODE_UNWINDS) {
@@ -292,7 +297,7 @@ static void leave(const struct plan *plan, struct thread *self,
 }
 
 void frame_exits_run(const struct plan *plan, struct thread *self,
-	       const struct plan_call *call)
+		     const struct plan_call *call)
 {
 	struct track *track = find_or_make(self, call->frame);
 
@@ -304,9 +309,9 @@ void frame_exits_run(const struct plan *plan, struct thread *self,
 		leave(plan, self, track, call);
 }
 
-/* --- what no hook tells --- */
+/* --- exits without a hook --- */
 
-/* As plan_dispatch does it: the plan stays while we use it. */
+/* As plan_dispatch: the plan is not freed until end_use. */
 static const struct plan *begin_use(struct thread *self, uint32_t *before)
 {
 	*before = self->dispatching;
@@ -363,7 +368,7 @@ void frame_exits_jumped(uintptr_t sp)
 	uintptr_t here = SHIM_CALLER_SP;
 	struct track *from = self ? find(self, here) : NULL;
 
-	/* A handler that leaves its stack is gone; a coroutine may come back. */
+	/* A jump off the signal stack ends the handler; a coroutine may come back. */
 	if (from && from->is_signal && !contains(from, sp))
 		leave_below(self, from, NOT_YET, NULL);
 	frame_exits_unwound(sp, NULL, false);
@@ -381,10 +386,10 @@ void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 		return;
 	track = find(self, low + 1);
 	if (track && track->low == low && track->high == high) {
-		empty(track); /* used again */
+		empty(track); /* the memory is a stack again */
 		return;
 	}
-	/* One in another: what is inside the larger may be in either. */
+	/* The new stack is inside this one: addresses may be in either. */
 	if (track)
 		track->is_exact = false;
 	self->track = NULL;
@@ -401,14 +406,13 @@ void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 void frame_exits_ended(void)
 {
 	struct thread *self = thread_current;
-	struct track *track =
-		self ? find(self, SHIM_CALLER_SP) : NULL;
+	struct track *track = self ? find(self, SHIM_CALLER_SP) : NULL;
 
 	if (track)
 		leave_below(self, track, NOT_YET, NULL);
 }
 
-/* A new thread gets the lists of one that is gone. */
+/* A new thread reuses the lists of a thread that is gone. */
 static void forget(struct thread *thread)
 {
 	thread->track = NULL;

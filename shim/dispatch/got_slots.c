@@ -1,3 +1,8 @@
+/*
+ * GOT slots of images for the allocator and for locks.  Without a profiler
+ * that enables their events, a slot holds libc's address and a call costs
+ * nothing; with one, it holds the address of shim's function.
+ */
 #include "dispatch/got_slots.h"
 
 #include "os/sys.h"
@@ -13,14 +18,15 @@
 struct slot {
 	uintptr_t place;
 	uint8_t family, function;
-	bool is_relro;		/* its page is read-only */
+	bool is_relro; /* its page is read-only */
 	bool may_go;
-	void *pointed;		/* where we have pointed it, or NULL */
-	/* What leads into here is not yet resolved, and will lead to our door. */
+	void *pointed; /* the value that shim has stored, or NULL */
+	/* A slot that points into this range is unresolved; the loader will resolve
+	 * it to the wrapper. */
 	uintptr_t lazy_start, lazy_end;
 };
 
-/* All of a family that does not stay: where it leads may change again. */
+/* The slots of families that may bypass the wrappers, now or later. */
 static struct slot first_slots[512];
 static struct slot *slots = first_slots;
 static size_t slot_room = sizeof(first_slots) / sizeof(*first_slots);
@@ -63,7 +69,7 @@ static int find(enum got_slots_family family, const char *name)
 	return -1;
 }
 
-/* The names of locks have few beginnings; images call thousands of functions. */
+/* Few prefixes tell the families apart: images call thousands of functions. */
 static enum got_slots_family family_of(const char *name)
 {
 	bool is_lock = text_after(name, "pthread_") ||
@@ -87,8 +93,8 @@ static bool leads_to_door(const struct slot *slot)
 	if (value == (uintptr_t)target_of(slot)->door ||
 	    (slot->pointed && value == (uintptr_t)slot->pointed))
 		return true;
-	return families[slot->family].doors_are_first && value >= slot->lazy_start &&
-	       value < slot->lazy_end;
+	return families[slot->family].doors_are_first &&
+	       value >= slot->lazy_start && value < slot->lazy_end;
 }
 
 static void point(struct slot *slot)
@@ -103,8 +109,9 @@ static void point(struct slot *slot)
 		sys_poke((void *)slot->place, &target, sizeof(target));
 		return;
 	}
-	/* Refused by a hardened kernel: it goes on coming by. */
-	if (slot->is_relro && sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
+	/* A hardened kernel may refuse: the slot keeps leading to the wrapper. */
+	if (slot->is_relro &&
+	    sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
 		return;
 	__atomic_store_n((void **)slot->place, target, __ATOMIC_RELEASE);
 	if (slot->is_relro)
@@ -131,7 +138,7 @@ static bool make_room(void)
 }
 
 void got_slots_found(const struct hook_table_image *image, const char *name,
-		 uintptr_t place, bool is_undefined)
+		     uintptr_t place, bool is_undefined)
 {
 	enum got_slots_family family = family_of(name);
 	struct slot slot;
@@ -149,12 +156,13 @@ void got_slots_found(const struct hook_table_image *image, const char *name,
 		.is_relro = place - image->relro < image->relro_size,
 		.may_go = image->may_go,
 	};
-	/* Who comes later may have libraries of its own that come first. */
+	/* Objects that are loaded later may have libraries that the loader
+	 * searches before shim. */
 	if (!image->may_go) {
 		slot.lazy_start = image->bias;
 		slot.lazy_end = image->dynamic;
 	}
-	/* One that cannot be remembered goes on coming by. */
+	/* A slot that cannot be stored keeps leading to the wrapper. */
 	if (!make_room())
 		return;
 	if (families[family].passes)
@@ -162,7 +170,7 @@ void got_slots_found(const struct hook_table_image *image, const char *name,
 	slots[slot_count++] = slot;
 }
 
-/* Points those of a family that passes, and forgets those of one that stays. */
+/* Points the slots of a family that bypasses; forgets those of one that stays. */
 static void settle(enum got_slots_family family)
 {
 	unsigned kept = 0;
@@ -200,9 +208,10 @@ static int pass_by(void *argument)
 	return 0;
 }
 
-void got_slots_pass_by(enum got_slots_family family,
-		   const struct got_slots_function functions[SLOTS_FUNCTIONS],
-		   bool is_first)
+void got_slots_pass_by(
+	enum got_slots_family family,
+	const struct got_slots_function functions[SLOTS_FUNCTIONS],
+	bool is_first)
 {
 	struct passing passing = { family, functions, is_first };
 

@@ -1,3 +1,8 @@
+/*
+ * The table of the two hooks, and the GOT slots through which images call
+ * them.  A slot is one aligned word, so one store changes the hook while other
+ * threads call it.
+ */
 #include "dispatch/hook_table.h"
 
 #include "arch.h"
@@ -6,6 +11,7 @@
 #include "os/pages.h"
 #include "os/sys.h"
 #include "os/text.h"
+#include "runtime/state.h"
 
 #include <elf.h>
 #include <link.h>
@@ -13,8 +19,8 @@
 
 #include <shim/banned.h>
 
-#define PAGE 4096
-#define OBJECTS_MAX 16384	/* more are not looked at */
+#define PAGE	    4096
+#define OBJECTS_MAX 16384 /* more are not looked at */
 
 /* entry.S */
 void table_nothing(void);
@@ -23,21 +29,21 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 typedef void (*hook)(void);
 
-/* enter, leave: what entry.S jumps through.  NULL until shim has started, also where
- * the loader has not yet relocated us (edge/early.c). */
+/* The enter and leave hook that entry.S jumps to.  NULL until shim has started, also
+ * before the loader has relocated shim (edge/early.c). */
 __attribute__((visibility("hidden"))) hook table_current[2];
 
-/* Of an image's dynamic section. */
+/* Entries of an image's dynamic section. */
 struct dynamic {
 	uintptr_t symbols, strings, jumps, relocations, slots;
 	size_t jumps_size, relocations_size;
-	bool is_symbolic;	/* what the image defines comes first for it */
+	bool is_symbolic; /* the image's own definitions come first */
 };
 
 struct slot {
 	hook *place;
 	bool leaves;
-	bool is_relro;		/* its page is read-only */
+	bool is_relro; /* its page is read-only */
 	bool may_go;
 };
 
@@ -65,7 +71,7 @@ static void point(const struct slot *slot)
 		__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Refused by a hardened kernel: the jump stays, which works as well. */
+	/* A hardened kernel may refuse: then the jump stays, which works too. */
 	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
 		return;
 	__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
@@ -89,9 +95,9 @@ void hook_table_point(void *enter, void *leave)
 
 	if (table_current[0] == enter_hook && table_current[1] == leave_hook)
 		return;
-	/* Leaves first: whoever is attached meanwhile sees a leave without an
-	 * enter, as of any call that is open, but no enter whose leave it will
-	 * miss.  (Who is detached is out of the plan already.) */
+	/* Leaves first: a profiler that is being attached may see a leave
+	 * without an enter, as of any open call, but no enter whose leave it
+	 * will miss.  (A detached profiler has left the plan already.) */
 	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
 	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
 	point_all();
@@ -99,7 +105,8 @@ void hook_table_point(void *enter, void *leave)
 
 void *hook_table_hook(bool leaves)
 {
-	return (void *)__atomic_load_n(&table_current[leaves], __ATOMIC_ACQUIRE);
+	return (void *)__atomic_load_n(&table_current[leaves],
+				       __ATOMIC_ACQUIRE);
 }
 
 void hook_table_forked(void)
@@ -109,6 +116,7 @@ void hook_table_forked(void)
 
 void hook_table_start(void)
 {
+	ASSERT_LOCKED();
 	hook_table_point(NULL, NULL);
 }
 
@@ -121,22 +129,25 @@ void hook_table_opens_deep(void)
 	__atomic_store_n(&opens_deep, true, __ATOMIC_RELEASE);
 }
 
-/* The loader asks the program's own objects first, in their order. */
+/* Whether the loader finds shim's definition first.  It searches the program's objects
+ * in their order. */
 static bool is_first(bool leaves)
 {
 	static enum { UNKNOWN, OURS, ANOTHER } first[2];
 
 	if (first[leaves] == UNKNOWN)
-		first[leaves] = lookup_first(leaves ? "__cyg_profile_func_exit" :
-						      "__cyg_profile_func_enter") ==
+		first[leaves] = lookup_first(
+					leaves ? "__cyg_profile_func_exit" :
+						 "__cyg_profile_func_enter") ==
 						(void *)edge_of(leaves) ?
 					OURS :
 					ANOTHER;
 	return first[leaves] == OURS;
 }
 
-/* Objects in another namespace have hooks of their own there: libc's, which are empty.
- * @map, which the loader keeps in the object's second slot, may go meanwhile. */
+/* Objects in another namespace call the hooks of that namespace: libc's, which are
+ * empty.  @map, the loader's entry from the object's second slot, may be freed at any
+ * time. */
 static bool is_in_our_namespace(uintptr_t map)
 {
 	const struct r_debug *list = lookup_list();
@@ -169,8 +180,8 @@ static bool will_lead_to_us(const struct hook_table_image *image,
 	       is_in_our_namespace(map);
 }
 
-/* A slot leads to us, or, not yet resolved, back into its own image.  If the
- * program has hooks of its own it leads there and is not ours to change. */
+/* Whether shim may change a slot: it leads to shim, or is unresolved (it leads into its
+ * own image) and will.  If the program defines hooks, the slot leads to these. */
 static bool is_ours(const struct hook_table_image *image,
 		    const struct dynamic *dynamic, uintptr_t value, bool leaves,
 		    bool is_undefined)
@@ -181,8 +192,8 @@ static bool is_ours(const struct hook_table_image *image,
 }
 
 static void add_slot(const struct hook_table_image *image,
-		     const struct dynamic *dynamic, uintptr_t place, bool leaves,
-		     bool is_undefined)
+		     const struct dynamic *dynamic, uintptr_t place,
+		     bool leaves, bool is_undefined)
 {
 	uintptr_t value;
 	bool is_relro = place >= image->relro &&
@@ -202,7 +213,7 @@ static void add_slot(const struct hook_table_image *image,
 	point(&slot);
 }
 
-/* The loader turns the addresses in there into real ones, sooner or later. */
+/* An address of the dynamic section, whether or not the loader has relocated it. */
 static uintptr_t real(const struct hook_table_image *image, uintptr_t address)
 {
 	return address < image->bias ? address + image->bias : address;
@@ -249,10 +260,10 @@ static bool read_dynamic(const struct hook_table_image *image,
 	return dynamic->symbols && dynamic->strings;
 }
 
-/* Of the longest name that is looked for. */
+/* The size of the longest name that is searched. */
 #define NAME_SIZE sizeof("pthread_rwlock_clockrdlock")
 
-/* The first scan runs before the program can have unloaded anything. */
+/* An image that may not be unloaded, as in the first scan, is read directly. */
 static int read_from(const struct hook_table_image *image, const void *from,
 		     void *to, size_t size)
 {
@@ -263,7 +274,7 @@ static int read_from(const struct hook_table_image *image, const void *from,
 	return 0;
 }
 
-/* The name of a symbol if it is not longer than our names are. */
+/* Reads the name of a symbol; false if it is longer than all searched names. */
 static bool read_name(const struct hook_table_image *image,
 		      const struct dynamic *dynamic, size_t number,
 		      char name[NAME_SIZE], bool *is_undefined)
@@ -314,7 +325,7 @@ static void scan_relocations(const struct hook_table_image *image,
 			continue;
 		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
 			got_slots_found(image, name, image->bias + r->r_offset,
-				    is_undefined);
+					is_undefined);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
 			add_slot(image, dynamic, image->bias + r->r_offset,
@@ -344,7 +355,7 @@ void hook_table_bind(const struct hook_table_image *image)
 }
 
 unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
-		     unsigned room)
+			  unsigned room)
 {
 	unsigned count = 0;
 

@@ -1,3 +1,8 @@
+/*
+ * Disables and enables all hooks: plan_pause does the work.  The count of
+ * switches is odd while hooks are disabled; pauses (of shim itself, for
+ * example in a fork) nest and do not enable what the program has disabled.
+ */
 #include "dispatch/hooks_switch.h"
 
 #include "dispatch/call_sites.h"
@@ -12,9 +17,9 @@
 
 #include <shim/banned.h>
 
-static uint32_t switched;		/* odd: stopped */
+static uint32_t switched; /* odd: disabled */
 
-/* Writes into the recording which call sites there are and how many are off. */
+/* Writes the number of call sites, and of those that are off, into the recording. */
 static void calls_note(void)
 {
 	struct shim_meta *meta = record_meta();
@@ -84,6 +89,7 @@ void hooks_switch_pause(bool begins)
 
 void hooks_switch_forked(void)
 {
+	ASSERT_LOCKED();
 	call_sites_settle();
 	plan_forked(switched % 2 != 0);
 	if (switched != 0)

@@ -1,6 +1,7 @@
 /*
- * Images come and go: their slots lead to the hooks, their call sites are found, and
- * what was known of their addresses is forgotten.
+ * Handles loaded and unloaded images: points the slots of a new image at the hooks and
+ * registers it for call_sites.h; forgets all data about the addresses of an unloaded
+ * one.
  */
 #include "dispatch/call_sites.h"
 #include "dispatch/filter_cache.h"
@@ -23,11 +24,12 @@ static void find_sites(struct image_entry *image)
 	});
 }
 
-/* libshim.so itself may be part of the program. */
+/* Code of libshim.so may be linked into the program: then the program has hooks. */
 static void note_hooks(struct image_entry *image)
 {
 	uintptr_t here = (uintptr_t)&note_hooks, slot;
-	bool has_hooks = hook_table_slots(image->start, image->end, &slot, 1) > 0 ||
+	bool has_hooks = hook_table_slots(image->start, image->end, &slot, 1) >
+				 0 ||
 			 (here - image->start < image->end - image->start &&
 			  (image->flags & SHIM_IMAGE_PROGRAM));
 

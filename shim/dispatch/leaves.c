@@ -1,3 +1,8 @@
+/*
+ * Sorts calls of the leave hook into returns, tail calls and unwinding.  The
+ * code behind a call site decides; the result is kept by call site, so a later
+ * leave costs one comparison.
+ */
 #include "dispatch/leaves.h"
 
 #include "inspect/code.h"
@@ -10,17 +15,17 @@
 void leaves_sort(void);
 void table_nothing(void);
 
-/* What it jumps to; entry.S knows the first. */
+/* The hooks that leaves_sort jumps to; entry.S uses the first field. */
 __attribute__((visibility("hidden"))) struct leaves_hooks leaves_hooks;
 
-/* Return addresses of calls that return, or, with this bit, of calls that return
- * unless a landing pad runs. */
+/* Return addresses of leave hook calls behind which the function returns; with this
+ * bit: returns unless a landing pad runs. */
 #define UNLESS_LANDED (1ull << LAYOUT_LEAVES_BIT)
 
-__attribute__((visibility("hidden"))) uint64_t
-	leaves_front[1u << (32 - LAYOUT_LEAVES_SHIFT)];
+__attribute__((visibility("hidden")))
+uint64_t leaves_front[1u << (32 - LAYOUT_LEAVES_SHIFT)];
 
-/* Of what is in there. */
+/* Incremented when the entries are cleared. */
 static uint32_t age;
 
 /* Called by entry.S, which jumps to what it returns. */
@@ -55,14 +60,14 @@ static void forget(void)
 
 SUBSCRIBE(code_forgotten, forget);
 
-/* A forgetting thread finds it there, or is seen here. */
+/* A thread that clears the table meanwhile finds the entry, or its new age is seen
+ * here. */
 static void put_in_front(uintptr_t return_address, uint64_t entry,
 			 uint32_t before)
 {
-	uint64_t *place =
-		&leaves_front[(uint32_t)return_address *
-				      (uint32_t)LAYOUT_FRONT_FACTOR >>
-			      LAYOUT_LEAVES_SHIFT];
+	uint64_t *place = &leaves_front[(uint32_t)return_address *
+						(uint32_t)LAYOUT_FRONT_FACTOR >>
+					LAYOUT_LEAVES_SHIFT];
 
 	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&age, __ATOMIC_SEQ_CST) != before)

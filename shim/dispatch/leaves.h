@@ -1,13 +1,13 @@
 /*
- * How a function ends that calls the leave hook: it returns, it calls another one
- * in its place (a tail call), or it is unwound.  The leave hooks of profilers are
- * called for the first, their tail-call hooks for the second, and for the third
- * only what wants it (shim_profiler_set_raw_leave_hooks): gcc calls the hook then, clang
- * does not.
+ * How a function ends that calls the leave hook: it returns, it makes a tail call, or
+ * it is unwound.  A return calls the leave hooks of profilers, a tail call their
+ * tailcall hooks.  Unwinding calls only leave hooks of profilers that want it
+ * (shim_profiler_set_raw_leave_hooks): code of gcc calls the leave hook then, code of
+ * clang does not.
  *
- * Nearly all of it is in the code behind the call of the hook.  It is read once
- * for each place, and then a table in front says that the place returns: the hook
- * follows after a comparison, as if the program had called it.
+ * The code behind the call of the hook nearly always decides.  It is read once for
+ * each call site.  From then on a table has the sites that return: the hook runs
+ * after one comparison, as if the program had called it.
  */
 #ifndef SHIM_LEAVES_H
 #define SHIM_LEAVES_H
@@ -19,7 +19,7 @@ struct leaves_hooks {
 	void *unwinding;
 };
 
-/* What the table leads to so that these are called. */
+/* Sets the hooks; returns the leave hook for the hook table, which calls them. */
 void *leaves_sort_to(const struct leaves_hooks *hooks);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Slow hooks in signal handlers that interrupt a slow hook.  A thread has one
+ * block of memory for the values of a hook; a nested hook saves the part that
+ * the interrupted hook uses, and gets a stack of its own.
+ */
 #include "dispatch/nested.h"
 
 #include "arch.h"
@@ -20,7 +25,7 @@ static void save(const struct thread *self, struct hook_level *level)
 	level->is_hook_apart = self->is_hook_apart;
 }
 
-/* But for the frame. */
+/* Restores all but the frame. */
 static void use(struct thread *self, const struct hook_level *level)
 {
 	self->values = level->values;
@@ -30,14 +35,14 @@ static void use(struct thread *self, const struct hook_level *level)
 	self->is_hook_apart = level->is_hook_apart;
 }
 
-/* --- whose call it is --- */
+/* --- the caller of the hook --- */
 
 struct search {
 	struct thread *self;
 	struct unwind walk;
 };
 
-/* So that the stack of a handler need not be read by system calls. */
+/* Finds the bounds of a handler's stack, which then is read without system calls. */
 static void find_stack(struct unwind *walk, struct thread *self)
 {
 	uintptr_t sp = walk->registers[WALK_SP], low, high;
@@ -52,7 +57,7 @@ static void find_stack(struct unwind *walk, struct thread *self)
 	}
 }
 
-/* From frame to frame, until the one that a handler returns to, or that of the hook. */
+/* Walks the frames up to that of a handler's return, or that of the hook. */
 static int find_caller(void *argument)
 {
 	struct search *search = argument;
@@ -73,7 +78,7 @@ static int find_caller(void *argument)
 	return NESTED_CALL;
 }
 
-/* A handler that comes while we are at it takes the next place. */
+/* A handler that comes meanwhile uses the next level. */
 static enum nested begin(struct thread *self)
 {
 	uint32_t depth = self->hook_depth;
@@ -98,7 +103,7 @@ static enum nested begin(struct thread *self)
 	return whose;
 }
 
-/* Back to what the innermost hook has interrupted. */
+/* Returns to the state that the innermost hook has interrupted. */
 static void leave(struct thread *self)
 {
 	if (self->hook_depth > 0) {

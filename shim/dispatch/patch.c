@@ -1,14 +1,14 @@
 /*
- * Through /proc/self/mem first: it writes what is not writable, so there is no
- * moment in which another thread finds writable code, no protection to be put
- * back, and no address is taken out of the other processors' caches.  Where that
- * is refused (the kernel may forbid it, /proc may be missing) the code is made
- * writable for as long as it takes.
+ * Changes the program's code, through /proc/self/mem first.  That file writes pages
+ * that are not writable: code never becomes writable, no protection has to be
+ * restored, and no processor's address cache is flushed.  If the kernel refuses it or
+ * /proc is missing, the code is made writable for the duration of the change.
  */
 #include "dispatch/patch.h"
 
 #include "os/maps.h"
 #include "os/sys.h"
+#include "runtime/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 
 void patch_open(struct patch *patch, uintptr_t start, uintptr_t end)
 {
+	ASSERT_LOCKED();
 	*patch = (struct patch){ .start = start, .end = end };
 	patch->fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
 }
@@ -65,8 +66,8 @@ static void protect_again(struct patch *patch)
 	while (patch->map_count > 0) {
 		struct patch_map *map = &patch->maps[--patch->map_count];
 
-		/* As one piece it was writable, as one it changes back: there
-		 * is nothing that could be missing for that. */
+		/* The change of a whole mapping splits none, so it needs no
+		 * memory and cannot fail. */
 		sys_protect((void *)map->start, map->end - map->start,
 			    map->protection);
 	}
@@ -136,15 +137,15 @@ int patch_write(struct patch *patch, uintptr_t address,
 	return write_memory(patch, address, bytes, size);
 }
 
-/* --- what must not stay --- */
+/* --- putting a byte back --- */
 
 static bool is_there(uintptr_t address, unsigned char byte)
 {
 	return *(const volatile unsigned char *)address == byte;
 }
 
-/* Code is not writable, and nobody says what else it is: where the files that tell
- * it cannot be read it is what code is nearly always. */
+/* If the files with the protections cannot be read, the page is taken for readable and
+ * executable, as code nearly always is. */
 static void write_page(uintptr_t address, unsigned char byte)
 {
 	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
@@ -160,15 +161,16 @@ int patch_put_back(uintptr_t address, unsigned char byte)
 	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
 	struct patch patch;
 
+	ASSERT_LOCKED();
 	patch_open(&patch, address, address + 1);
 	patch_write(&patch, address, &byte, 1);
 	patch_close(&patch);
-	/* The program may have made it writable. */
+	/* If the program has made the page writable. */
 	if (!is_there(address, byte))
 		sys_poke((void *)address, &byte, 1);
 	if (!is_there(address, byte))
 		write_page(address, byte);
-	/* The whole page as it is in the file. */
+	/* Drops the page, which is then read from its file again. */
 	if (!is_there(address, byte))
 		sys_drop(page, PAGE);
 	return is_there(address, byte) ? 0 : -EPERM;

@@ -1,6 +1,6 @@
 /*
- * Changing the program's code.  No page of it is ever left writable, and what
- * the program made of its protections stays.
+ * Changes the program's code.  No page stays writable, and all pages keep the
+ * protection that the program has set.
  */
 #ifndef SHIM_PATCH_H
 #define SHIM_PATCH_H
@@ -11,29 +11,30 @@
 #define PATCH_MAPS 8
 
 struct patch {
-	uintptr_t start, end;		/* what may be changed */
-	int fd;				/* -1: not, or not any more */
-	unsigned map_count;		/* mappings that are writable for now */
+	uintptr_t start, end; /* the range that may be changed */
+	int fd;		      /* of /proc/self/mem; -1: not used */
+	unsigned map_count;   /* mappings that are writable for now */
 	struct patch_map {
 		uintptr_t start, end;
 		int protection;
 	} maps[PATCH_MAPS];
 };
 
-/* State lock held from open to close, and nothing loaded or unloaded there. */
+/* From open to close, the state lock is held and no object is loaded or unloaded
+ * in the range. */
 void patch_open(struct patch *patch, uintptr_t start, uintptr_t end);
 
-/* Makes the @size bytes at @address those of @bytes.  Only such that differ may
- * be seen to change, each at once.  0 or -errno. */
+/* Copies @size bytes to @address.  Other threads see only bytes change that differ,
+ * each at once.  Returns 0 or -errno. */
 int patch_write(struct patch *patch, uintptr_t address,
 		const unsigned char *bytes, size_t size);
 
 void patch_close(struct patch *patch);
 
 /*
- * Makes the byte at @address what it is in the object's file, @byte, whatever it
- * takes: other changes of that page may go, too.  0, or -EPERM: all was refused.
- * State lock held.
+ * Restores the byte at @address to @byte, its value in the object's file, by all
+ * means: other changes of that page may be lost.  Returns 0, or -EPERM if the kernel
+ * refuses all ways.  State lock held.
  */
 int patch_put_back(uintptr_t address, unsigned char byte);
 

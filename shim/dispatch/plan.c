@@ -1,3 +1,9 @@
+/*
+ * Builds the plan: which hooks of which profilers run on enter, leave and tail
+ * call, and what the table and the stubs must call for that.  A plan is built
+ * aside and published by one store; the old one is freed when no thread runs
+ * it.
+ */
 #include "dispatch/plan.h"
 
 #include "dispatch/call_sites.h"
@@ -25,22 +31,23 @@ void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
 void plan_inspecting_tailcall(shim_function function, const void *site);
 void plan_inspecting_unwinding(shim_function function, const void *site);
-/* ... those that calls keep: for who comes from code of ours. */
+/* The same with only the registers that calls preserve: for calls from C code. */
 void plan_asking_enter(shim_function function, const void *site);
 
 const struct plan *plan_current;
 
 static struct plan *retired;
 static bool is_paused, is_finished;
-/* What the plan there is says; it may go while somebody reads it elsewhere. */
+/* Copies of fields of the current plan: the plan may be freed while they are read. */
 static bool is_tracking, is_decoding, is_landing, is_watching;
-/* Something of the program was unwound: it may be again. */
+/* A function of the program was unwound: others may be. */
 static bool has_landed;
 
-/* --- making one --- */
+/* --- making a plan --- */
 
 /* The newest generation of hooks that the handle has. */
-static bool add_hooks(struct plan_entry *entry, const struct shim_profiler_handle *handle)
+static bool add_hooks(struct plan_entry *entry,
+		      const struct shim_profiler_handle *handle)
 {
 	for (int i = 0; i < 3; i++) {
 		if (handle->fast[i])
@@ -68,7 +75,7 @@ static bool add_hooks(struct plan_entry *entry, const struct shim_profiler_handl
 	return entry->hooks[0] || entry->hooks[1] || entry->hooks[2];
 }
 
-/* Who has no hook for tail calls hears of a leave. */
+/* Without a tailcall hook, a tail call runs the leave hook. */
 static void add_tail_calls(struct plan_entry *entry)
 {
 	entry->tail_calls = entry->hooks[2] != NULL;
@@ -86,8 +93,7 @@ static bool wants_methods(const struct shim_profiler_handle *handle)
 static bool is_wanted(const struct shim_profiler_handle *handle)
 {
 	return handle->status == HANDLE_ACTIVE && !handle->broken &&
-	       !handle->waits &&
-	       (handle->mask & SHIM_MONITOR_ENTERLEAVE) &&
+	       !handle->waits && (handle->mask & SHIM_MONITOR_ENTERLEAVE) &&
 	       (handle->builtin || !is_finished);
 }
 
@@ -98,9 +104,10 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 	plan->asks |= entry->asks;
 	plan->slow |= entry->asks ||
 		      (entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1);
-	plan->inspects |= entry->asks || (plan->slow &&
-			  (entry->handle->mask & (SHIM_ENABLE_FUNCTION_ARGS |
-						  SHIM_ENABLE_FUNCTION_RETVAL)));
+	plan->inspects |= entry->asks ||
+			  (plan->slow && (entry->handle->mask &
+					  (SHIM_ENABLE_FUNCTION_ARGS |
+					   SHIM_ENABLE_FUNCTION_RETVAL)));
 	plan->inspects |= entry->kind == PLAN_METHOD && context_is_enabled() &&
 			  (entry->handle->method_enter ||
 			   entry->handle->method_leave);
@@ -108,13 +115,13 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 			(entry->handle->method_tail_call ||
 			 entry->handle->method_exception_leave);
 	plan->tail_calls |= entry->tail_calls && entry->hooks[2];
-	plan->sorts_landed |= !entry->raw &&
-			      (entry->hooks[1] ||
-			       (entry->kind == PLAN_METHOD &&
-				entry->handle->method_leave));
+	plan->sorts_landed |= !entry->raw && (entry->hooks[1] ||
+					      (entry->kind == PLAN_METHOD &&
+					       entry->handle->method_leave));
 }
 
-/* With lists of frames (dispatch/frame_exits.h) it is known how each of them ends. */
+/* A plan with lists of frames (dispatch/frame_exits.h) needs no sorting: the lists tell
+ * how each frame ends. */
 static void choose_sorting(struct plan *plan)
 {
 	plan->sorts_landed &= !plan->tracks;
@@ -132,7 +139,7 @@ static bool has_methods(const struct plan *plan)
 	return false;
 }
 
-/* They lie behind the entries. */
+/* The chains are stored behind the entries. */
 static void make_chains(struct plan *plan)
 {
 	void **next = (void **)&plan->entries[plan->room];
@@ -148,7 +155,8 @@ static void make_chains(struct plan *plan)
 
 static void make(struct plan *plan)
 {
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		struct plan_entry entry = {
 			.handle = h,
 			.raw = h->raw_leaves,
@@ -182,14 +190,14 @@ static void make(struct plan *plan)
 	if (plan->count == 1 && plan->slow) {
 		plan->single_entry = &plan->entries[0];
 		for (int event = PLAN_ENTER; event <= PLAN_TAILCALL; event++)
-			plan->single[event] =
-				slow_hook_single(&plan->entries[0], event);
+			plan->single[event] = slow_hook_single(
+				&plan->entries[0], event);
 	}
 }
 
 /* --- the table --- */
 
-/* Hooks of a module that may go must be counted while they run. */
+/* The hooks of a module that may be detached must be counted while they run. */
 static bool is_direct(const struct plan *plan)
 {
 	return plan->count == 1 && !plan->decides && !plan->tracks &&
@@ -198,22 +206,22 @@ static bool is_direct(const struct plan *plan)
 }
 
 /*
- * One fast profiler with a filter or a mapper: nothing but the question whether
- * it wants the function is before its hook, which then runs as if it had been
- * called directly.
+ * One fast profiler with a filter or a mapper: these functions look up whether it wants
+ * the function, and call its hook as the program would.
  */
 static shim_site_hook chosen_hooks[3], undecided_hooks[3];
 
-#define CHOOSING(name, event, flag)                                            \
-	static void name(shim_function function, const void *site)             \
-	{                                                                      \
-		const struct filter_answer *verdict = filter_cache_look(function);        \
-                                                                               \
-		if (!verdict || !(verdict->single_flags & (flag))) {           \
-			undecided_hooks[event](function, site);                \
-			return;                                                \
-		}                                                              \
-		chosen_hooks[event](verdict->single_client, site);             \
+#define CHOOSING(name, event, flag) \
+	static void name(shim_function function, const void *site) \
+	{ \
+		const struct filter_answer *verdict = filter_cache_look( \
+			function); \
+\
+		if (!verdict || !(verdict->single_flags & (flag))) { \
+			undecided_hooks[event](function, site); \
+			return; \
+		} \
+		chosen_hooks[event](verdict->single_client, site); \
 	}
 
 CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
@@ -229,14 +237,14 @@ static bool is_choice(const struct plan *plan)
 	       entry->handle->fast[0] && entry->handle->fast[1];
 }
 
-/* Whether the table leads to it, and not straight to a hook. */
+/* Whether the hook table leads to the plan, and not straight to a hook. */
 static bool is_run(const struct plan *plan)
 {
 	return plan->count > 0 && !is_paused && !is_direct(plan) &&
 	       !is_choice(plan);
 }
 
-/* What is called, or jumped to, for each event; NULL: nothing. */
+/* The code that is called or jumped to for each event; NULL: none. */
 struct ways {
 	void *enter, *leave, *tail_call, *unwinding;
 };
@@ -247,7 +255,7 @@ static void point_ways(const struct plan *plan, const struct ways *ways)
 					    ways->unwinding };
 
 	hook_table_point(ways->enter,
-		    plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
+			 plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
 }
 
 static bool has_raw(const struct plan *plan)
@@ -258,7 +266,7 @@ static bool has_raw(const struct plan *plan)
 	return false;
 }
 
-/* Stubs for the hooks of one profiler, or of several. */
+/* Points the table at stubs of entry.S, which run the hooks of the plan. */
 static void point_at_stubs(const struct plan *plan, struct ways ways)
 {
 	const struct plan_entry *entry = plan->single_entry;
@@ -274,7 +282,7 @@ static void point_at_stubs(const struct plan *plan, struct ways ways)
 	point_ways(plan, &ways);
 }
 
-/* One profiler's own hooks. */
+/* Points the table at the hooks of the only profiler. */
 static void point_at_hooks(const struct plan *plan)
 {
 	const struct plan_entry *entry = &plan->entries[0];
@@ -294,10 +302,10 @@ static void point_at_choice(const struct plan *plan)
 
 	filter_cache_single(entry->filter, entry->mapper);
 	for (int i = PLAN_ENTER; i <= PLAN_TAILCALL; i++)
-		chosen_hooks[i] = (shim_site_hook)(void (*)(void))
-					  entry->handle->fast[i];
-	undecided_hooks[PLAN_ENTER] =
-		plan->asks ? plan_asking_enter : plan_enter;
+		chosen_hooks[i] = (shim_site_hook)(void (*)(
+			void))entry->handle->fast[i];
+	undecided_hooks[PLAN_ENTER] = plan->asks ? plan_asking_enter :
+						   plan_enter;
 	undecided_hooks[PLAN_LEAVE] = plan_leave;
 	undecided_hooks[PLAN_TAILCALL] = plan_tailcall;
 	point_ways(plan, &(struct ways){
@@ -316,26 +324,28 @@ static void point_at(const struct plan *plan)
 	else if (is_direct(plan))
 		point_at_hooks(plan);
 	else if (plan->inspects)
-		point_at_stubs(plan, (struct ways){ plan_inspecting_enter,
-						    plan_inspecting_leave,
-						    plan_inspecting_tailcall,
-						    plan_inspecting_unwinding });
+		point_at_stubs(plan,
+			       (struct ways){ plan_inspecting_enter,
+					      plan_inspecting_leave,
+					      plan_inspecting_tailcall,
+					      plan_inspecting_unwinding });
 	else if (plan->slow)
-		point_at_stubs(plan, (struct ways){ plan_slow_enter,
-						    plan_slow_leave,
-						    plan_slow_tailcall,
-						    plan_inspecting_unwinding });
+		point_at_stubs(plan,
+			       (struct ways){ plan_slow_enter, plan_slow_leave,
+					      plan_slow_tailcall,
+					      plan_inspecting_unwinding });
 	else
-		point_at_stubs(plan, (struct ways){ plan_enter, plan_leave,
-						    plan_tailcall,
-						    plan_unwinding });
+		point_at_stubs(plan,
+			       (struct ways){ plan_enter, plan_leave,
+					      plan_tailcall, plan_unwinding });
 }
 
-/* What was off is on: before any hook is, and once more when all are.  Between
- * the two an enter may be seen whose leave is not. */
+/* Hooks go on after they were off: called before the first call and again after all
+ * call sites are on.  Between the two, an enter may be seen whose leave is not. */
 static void begin_again(void)
 {
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		for (int i = 0; i < 2; i++)
 			if (h->fast[i] && h->restarted[i])
 				h->fast[i] = h->restarted[i];
@@ -344,10 +354,10 @@ static void begin_again(void)
 }
 
 /*
- * Off has two switches, one behind the other: the call sites in the program's
- * code, which make it cheap, and the table, which makes it sure.  Calls through
- * a pointer, objects that come later, code that may not be written: whatever
- * still calls, calls nothing.
+ * Two switches turn hooks off: the call sites in the program's code, which makes it
+ * cheap, and the hook table, which makes it complete.  Calls through a pointer, of
+ * objects that are loaded later, and in code that cannot be written still reach the
+ * table, whose hooks then are empty.
  */
 static void point(const struct plan *plan)
 {
@@ -373,8 +383,8 @@ static void point(const struct plan *plan)
 	is_off = true;
 }
 
-/* Before and after a filter says something else: functions may be on whose calls
- * were not seen. */
+/* Before and after the answers of a filter change: a function may be switched on while
+ * it has calls that were not seen. */
 static void filters_changed(void)
 {
 	if (!plan_current)
@@ -385,10 +395,10 @@ static void filters_changed(void)
 
 /* --- old plans --- */
 
-/* The first plan needs no memory from the system, and is free again later. */
+/* A small plan, such as the first, uses static memory and maps none. */
 #define SPARE_ROOM 8
-#define PLAN_SIZE(room)                                                        \
-	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) +            \
+#define PLAN_SIZE(room) \
+	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) + \
 	 3 * ((room) + 1) * sizeof(void *))
 
 static _Alignas(struct plan) char spare_memory[PLAN_SIZE(SPARE_ROOM)];
@@ -400,7 +410,8 @@ static struct plan *allocate(void)
 	struct plan *plan;
 	void *memory;
 
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		count += 2;
 	if (count <= SPARE_ROOM && spare->size == 0) {
 		*spare = (struct plan){ .size = sizeof(spare_memory),
@@ -424,7 +435,7 @@ static void retire(struct plan *plan)
 	retired = plan;
 }
 
-/* Not waiting: who is in a plan may want the lock we hold. */
+/* Does not wait: a thread in a plan may wait for the lock that is held here. */
 static void free_retired(void)
 {
 	const struct thread *self = thread_current;
@@ -443,7 +454,8 @@ static void free_retired(void)
 	}
 }
 
-/* No memory for a plan: what needs none goes on, a profiler of ours that stays. */
+/* Without memory for a plan, only a single built-in profiler with fast hooks goes on:
+ * it needs no plan. */
 static struct plan nothing;
 
 static void give_up(void)
@@ -452,7 +464,8 @@ static void give_up(void)
 	const struct shim_profiler_handle *left = NULL;
 	unsigned count = 0;
 
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		if (h->builtin && is_wanted(h) && h->fast[0]) {
 			left = h;
 			count++;
@@ -469,7 +482,8 @@ static void give_up(void)
 		hook_table_point(NULL, NULL);
 }
 
-/* Our own profilers look for themselves. */
+/* Whether the plan has a module's profiler or a filter.  Built-in profilers look for
+ * images themselves. */
 static bool has_module(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++)
@@ -484,6 +498,7 @@ void plan_update(void)
 	struct plan *before = (struct plan *)plan_current, *plan;
 	bool is_early, decided;
 
+	ASSERT_LOCKED();
 	free_retired();
 	plan = allocate();
 	if (!plan) {
@@ -498,10 +513,10 @@ void plan_update(void)
 	__atomic_store_n(&is_watching, has_module(plan), __ATOMIC_RELEASE);
 	__atomic_store_n(&is_landing, plan->sorts || plan->sorts_landed,
 			 __ATOMIC_RELEASE);
-	/* The table has many slots, the plan is one pointer: whoever comes in
-	 * or goes sees no enter without its leave if it is the plan that
-	 * decides.  So the way through the plan is opened before the new one is
-	 * there, and closed when it is. */
+	/* The table has many slots, but the plan is one pointer.  While all
+	 * calls go through the plan, a profiler that is attached or detached
+	 * sees no enter without its leave.  So the slots are pointed at a new
+	 * plan before it is published, and at hooks after that. */
 	decided = before && (before->decides || plan->decides);
 	if (decided)
 		begin_again();
@@ -539,6 +554,7 @@ bool plan_landed(void)
 
 void plan_forked(bool paused)
 {
+	ASSERT_LOCKED();
 	is_paused = paused;
 	hook_table_forked();
 	if (plan_current)
@@ -572,6 +588,7 @@ void plan_finish(void)
 
 void plan_pause(bool paused)
 {
+	ASSERT_LOCKED();
 	is_paused = paused;
 	plan_update();
 }

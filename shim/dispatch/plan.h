@@ -1,10 +1,10 @@
 /*
- * What happens on enter and leave, for the profilers there are.
+ * The plan: the hooks that run on enter and leave.
  *
- * With one fast profiler that wants every function the table points at its
- * hooks, and nothing of ours is in the way.  Otherwise a plan is made: a list of
- * hooks, which the functions in plan.c (and behind entry.S, dispatch/slow_hook.c) run.
- * A plan is replaced whole; who runs one says so in thread->dispatching.
+ * With one fast profiler that wants every function, the hook table points at its hooks
+ * and no code of shim runs between.  Otherwise a plan lists the hooks; dispatch.c,
+ * slow_hook.c and entry.S run it.  A plan is replaced whole.  A thread that runs one
+ * counts that in thread->dispatching.
  */
 #ifndef SHIM_PLAN_H
 #define SHIM_PLAN_H
@@ -15,63 +15,62 @@
 #include <stdbool.h>
 
 struct plan {
-	/* The hooks of the only profiler, if they are slow; for entry.S. */
+	/* For entry.S: the hooks of the only profiler, if they are slow. */
 	void *single[3];
 	const struct plan_entry *single_entry;
-	/* If there are only fast ones that want everything: the hooks, then
-	 * NULL; for entry.S, too. */
+	/* For entry.S: all hooks and a NULL, if they are fast and want every
+	 * function. */
 	void **chains[3];
-	struct plan *next;	/* an older one that is out of use */
+	struct plan *next; /* an older plan that is not freed yet */
 	size_t size;
 	uint32_t count, room;
-	bool decides;		/* someone has a filter or mapper */
-	bool slow;		/* someone needs a frame */
-	bool inspects;		/* ... with the registers, or a context */
-	bool asks;		/* a fast one does, of some calls */
-	bool tracks;		/* someone asks how frames are left */
-	bool tail_calls;	/* someone has a hook for them */
-	bool sorts;		/* leaves are sorted (leaves.h), if there are ... */
-	bool sorts_landed;	/* ... and, only then, when something was unwound */
+	bool decides;	   /* a profiler has a filter or mapper */
+	bool slow;	   /* a hook needs a frame */
+	bool inspects;	   /* a hook needs the registers, or a context */
+	bool asks;	   /* a fast hook has a deferred hook */
+	bool tracks;	   /* a profiler wants to know how frames are left */
+	bool tail_calls;   /* a profiler has a tailcall hook */
+	bool sorts;	   /* leaves are sorted (leaves.h) */
+	bool sorts_landed; /* leaves are sorted after the first unwinding */
 	struct plan_entry entries[];
 };
 
-/* To be read only by who has said so in thread->dispatching or thread->frame,
- * or has the state lock: otherwise it may go. */
+/* Only for a thread that has set thread->dispatching or thread->frame or has the state
+ * lock: the plan may be freed otherwise. */
 extern const struct plan *plan_current;
 
-/* Whether the plan there is tracks.  Async. */
+/* Whether the current plan tracks.  Async. */
 bool plan_is_tracking(void);
 
-/* Whether somebody is told of functions by their addresses: hooks of modules, mappers
- * and filters.  Then what is opened is looked at at once.  Async. */
+/* Whether hooks of modules, mappers or filters get addresses of functions: then an
+ * image is scanned as soon as it is loaded.  Async. */
 bool plan_watches_images(void);
 
-/* A landing pad is about to run.  Tells whether anybody is interested in that.
- * Async; takes the state lock the first time. */
+/* A landing pad is about to run.  Returns whether the plan needs to know it.  Async;
+ * takes the state lock the first time. */
 bool plan_landed(void);
 
-/* After anything changed that a plan is made of.  State lock held. */
+/* Makes a new plan after the settings of a profiler have changed.  State lock held. */
 void plan_update(void);
-/* The same for who does not hold it; nothing before shim runs. */
+/* The same without the lock held; does nothing before shim runs. */
 void plan_changed(void);
 /* Waits until every other thread was seen outside of plans (thread_wait). */
 bool plan_wait(uint32_t timeout_ms);
-/* Opens the decoder if the plan reads code (code_start); where dlopen may be called.
- */
+/* Opens the decoder if the plan reads code (code_start).  It may call dlopen. */
 void plan_start_code(void);
-/* No hooks of modules any more. */
+/* Removes the hooks of modules. */
 void plan_finish(void);
-/* In a forked child: the parent may have been about to change something, and
- * whether it was paused is what @paused says.  State lock held. */
+/* In a forked child: points the table again, since the parent may have been changing
+ * it.  @paused: hooks are disabled.  State lock held. */
 void plan_forked(bool paused);
-/* @handle is going; its slots are free. */
+/* Releases the slots of @handle, which is being removed. */
 void plan_forget(struct shim_profiler_handle *handle);
-/* All hooks off, and on again (ctl stop, shim_hooks_disable).  State lock held. */
+/* Switches all hooks off or on (ctl stop, shim_hooks_disable).  State lock held. */
 void plan_pause(bool paused);
 
-/* Runs the plan there is; what the table points at comes here. */
+/* Runs the current plan: the stubs that the table points at call it. */
 void plan_dispatch(const struct plan_call *call);
-/* Calls everybody's hook. */
+/* Calls the hooks of all profilers in @plan that want @call. */
 void plan_run(const struct plan *plan, struct thread *self,
 	      const struct plan_call *call);
 

@@ -1,11 +1,11 @@
 /*
- * Finds the instructions that call the hooks, and knows which byte of theirs
- * to change so that they do not: any mix of old and new bytes is a valid
- * instruction of the same length, so a thread may run them meanwhile.
+ * Finds the instructions that call the hooks, and the byte that switches each off.
+ * Only that byte changes, and both values make a valid instruction of the same
+ * length: a thread may run it meanwhile.
  *
- * Nothing is disassembled.  An instruction is taken for what it looks like if
- * it leads to a hook and lies in a function: four bytes of offset that do so by
- * chance are one in four thousand million.
+ * Nothing is disassembled.  Bytes that look like a call, lead to a hook and lie in a
+ * function are taken for a call: by chance, one in four thousand million offsets of
+ * four bytes does that.
  */
 #ifndef SHIM_SCAN_H
 #define SHIM_SCAN_H
@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the hooks are called: by an instruction or as the last thing a function
- * does, through a stub of the linker's or through the slot itself. */
+/* How a hook is called: by a call or by a jump at the function's end, through a stub
+ * of the linker or through the GOT slot itself. */
 enum scan_kind {
 	SCAN_CALL,
 	SCAN_CALL_SLOT,
@@ -27,9 +27,9 @@ enum scan_kind {
 };
 
 struct scan_form {
-	unsigned char on, off;	/* the first byte */
-	unsigned char size;	/* of the instruction */
-	bool jumps;		/* the function ends there: off returns */
+	unsigned char on, off; /* the first byte */
+	unsigned char size;    /* of the instruction */
+	bool jumps;	       /* the function ends there: off is a return */
 };
 
 extern const struct scan_form scan_forms[SCAN_KINDS];
@@ -38,19 +38,19 @@ extern const struct scan_form scan_forms[SCAN_KINDS];
 #define SCAN_STUBS_MAX 64
 
 struct scan {
-	uintptr_t slots[SCAN_SLOTS_MAX]; /* hold the addresses of the hooks */
+	uintptr_t slots[SCAN_SLOTS_MAX]; /* GOT slots of the hooks */
 	unsigned slot_count;
-	uintptr_t stubs[SCAN_STUBS_MAX]; /* scan_stubs: jump through these */
+	uintptr_t stubs[SCAN_STUBS_MAX]; /* stubs that jump through these */
 	unsigned stub_count;
 	uintptr_t stubs_low, stubs_high;
 };
 
-/* Notes the stubs in @text.  To be called for all texts of an image first. */
+/* Stores the stubs in @text.  Call it for all texts of an image first. */
 void scan_stubs(struct scan *scan, const struct view *text,
 		struct frames *frames);
 
-/* Calls @found for what looks like a call of a hook in @text, in ascending
- * order, until it returns false. */
+/* Calls @found for each instruction of @text that looks like a call of a hook, in
+ * ascending order, until it returns false. */
 void scan_calls(const struct scan *scan, const struct view *text,
 		bool (*found)(uintptr_t address, enum scan_kind kind,
 			      void *argument),

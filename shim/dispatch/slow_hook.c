@@ -1,3 +1,8 @@
+/*
+ * Calls slow hooks, and answers their queries.  The assembly saves the
+ * registers of the call in a frame on the stack; eltInfo is that frame's
+ * address, so a query finds the call without a search.
+ */
 #include "dispatch/slow_hook.h"
 
 #include "arch.h"
@@ -26,7 +31,7 @@ static shim_frame_info fill(struct arch_frame *frame)
 	return (shim_frame_info)info;
 }
 
-/* A thread whose data another task has as well, is not told. */
+/* The arguments; none if another task shares the thread's data. */
 static struct shim_argument_info *tell(const struct plan_entry *entry,
 				       const struct arch_frame *frame)
 {
@@ -38,7 +43,8 @@ static struct shim_argument_info *tell(const struct plan_entry *entry,
 		       NULL;
 }
 
-/* Without a frame of its own the thread's memory is another task's as well. */
+/* The result; empty if self->frame is another frame: then another task shares the
+ * thread's memory. */
 static void find_result(const struct arch_frame *frame,
 			struct shim_argument_range *range)
 {
@@ -80,20 +86,18 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 	case PLAN_LEAVE:
 		call_leave2((shim_leave_hook2)hook, entry, frame, client, info);
 		break;
-	default:
-		((shim_tailcall_hook2)hook)(frame->function, client, info);
+	default: ((shim_tailcall_hook2)hook)(frame->function, client, info);
 	}
 }
 
-static void run_elt2(union shim_function_or_client function,
-		     shim_elt_info info)
+static void run_elt2(union shim_function_or_client function, shim_elt_info info)
 {
 	struct arch_frame *frame = (struct arch_frame *)info;
 
 	call_elt2(frame->entry, frame, function.client);
 }
 
-/* It is told where it is, as the fast hook was that handed the call over. */
+/* Calls a deferred hook, with the call site and frame that the fast hook got. */
 static void run_asking(union shim_function_or_client function,
 		       shim_elt_info info)
 {
@@ -104,7 +108,7 @@ static void run_asking(union shim_function_or_client function,
 			      ARCH_FRAME_CFA(frame), info);
 }
 
-/* A hook of generation 1 does not look at the second argument. */
+/* entry.S passes two arguments; a hook of generation 1 ignores the second. */
 void *slow_hook_single(const struct plan_entry *entry, enum plan_event event)
 {
 	void *hook = entry->hooks[event];
@@ -142,7 +146,7 @@ static int call_hook(void *argument)
 	return 0;
 }
 
-/* Our own profilers get along with what there is of the stack. */
+/* Built-in profilers need little stack and run on any. */
 static void run_hook(struct thread *self, struct hook_call *this)
 {
 	if (events_has_room(self) || this->entry->handle->builtin) {
@@ -155,18 +159,21 @@ static void run_hook(struct thread *self, struct hook_call *this)
 }
 
 void slow_hook_call(struct thread *self, const struct plan_entry *entry,
-		const struct plan_call *call, uintptr_t client)
+		    const struct plan_call *call, uintptr_t client)
 {
 	struct arch_frame *frame = call->registers;
+	struct arch_floating floating;
 	enum nested whose;
 
-	/* (Who counts calls has to know of those in a signal handler, too.) */
+	/* A profiler that counts calls needs those of signal handlers, too. */
 	if (entry->asks && (self->frame || !frame)) {
+		arch_floating_keep(&floating);
 		entry->handle->asking(client, call->site, call->frame, 0);
+		arch_floating_restore(&floating);
 		return;
 	}
 	whose = nested_begin(self);
-	/* What a slow hook calls is not the program's doing (row E-36). */
+	/* Calls by a slow hook are not the program's (row E-36). */
 	if (whose == NESTED_CALL) {
 		self->dropped++;
 		return;
@@ -174,10 +181,12 @@ void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 	frame->entry = entry;
 	frame->event = call->event;
 	frame->error = (uint32_t)*self->error;
-	/* Where it would be another task's as well, nothing can be asked. */
+	/* If tasks share the record, the hook can make no queries. */
 	if (!(self->state & THREAD_SHARED))
 		self->frame = frame;
+	arch_floating_keep(&floating);
 	run_hook(self, &(struct hook_call){ self, entry, call, client });
+	arch_floating_restore(&floating);
 	*self->error = (int)frame->error;
 	if (whose == NESTED_HANDLER)
 		nested_end(self);
@@ -185,10 +194,10 @@ void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 		__atomic_store_n(&self->frame, NULL, __ATOMIC_RELEASE);
 }
 
-/* --- what a slow hook may ask --- */
+/* --- queries of slow hooks --- */
 
-/* The frame of the hook that runs, if it is one of that kind and flags ask for
- * what it can tell. */
+/* Finds the frame of the running hook, if the hook is for @event and its profiler has
+ * enabled one of @flags. */
 static inline __attribute__((always_inline)) enum shim_result
 find(shim_elt_info info, enum plan_event event, uint32_t flags,
      struct arch_frame **found, uint32_t *mask)
@@ -211,7 +220,7 @@ find(shim_elt_info info, enum plan_event event, uint32_t flags,
 _Static_assert(sizeof(struct shim_argument_range) == 16, "section 3.4");
 _Static_assert(sizeof(struct shim_argument_info) == 24, "section 3.4");
 
-/* Room for one range more than there are, as the CLR wants it. */
+/* With room for one range more than there are, as in the CLR. */
 static uint32_t needed(const struct recipe *recipe)
 {
 	return (uint32_t)(sizeof(struct shim_argument_info) +
@@ -219,8 +228,7 @@ static uint32_t needed(const struct recipe *recipe)
 				  sizeof(struct shim_argument_range));
 }
 
-static enum shim_result tell_arguments(struct arch_frame *frame,
-				       uint32_t *size,
+static enum shim_result tell_arguments(struct arch_frame *frame, uint32_t *size,
 				       struct shim_argument_info *arguments)
 {
 	const struct values_near *near;
@@ -245,8 +253,7 @@ static enum shim_result tell_arguments(struct arch_frame *frame,
 	return SHIM_OK;
 }
 
-/* On failure nothing is written but the size (row C-28; the CLR has written the
- * frame by then). */
+/* On failure only the size is written (row C-28; the CLR also writes the frame). */
 static __attribute__((noinline)) enum shim_result
 tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
 	   uint32_t *size, struct shim_argument_info *arguments)
@@ -257,10 +264,11 @@ tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
 
 	ENTRY_SYNC_AS("shim_get_function_enter3_info");
 	r = find(info, PLAN_ENTER,
-		 SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO, &found, &mask);
+		 SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO, &found,
+		 &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, "shim_get_function_enter3_info",
-				__builtin_return_address(0));
+					__builtin_return_address(0));
 	if (function == 0)
 		return SHIM_E_INVALIDARG;
 	if ((mask & SHIM_ENABLE_FRAME_INFO) && !frame)
@@ -290,7 +298,8 @@ tell_enter_frame(shim_function function, shim_elt_info info,
 	return SHIM_OK;
 }
 
-/* What is asked at each call is answered here, what is not as usual there. */
+/* The fast path answers here what hooks query at each call; tell_enter_frame and
+ * tell_enter answer the rest. */
 enum shim_result
 shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 			      shim_frame_info *frame, uint32_t *size,
@@ -299,9 +308,9 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	const struct arch_frame *found = (const struct arch_frame *)info;
 	const struct values_near *near;
 
-	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_ARGUMENTS,
-			tell_enter_frame(function, info, frame, size,
-					 arguments));
+	ENTRY_SYNC_ELSE(
+		info, HANDLE_TELLS_ARGUMENTS,
+		tell_enter_frame(function, info, frame, size, arguments));
 	near = values_find_in_front(found);
 	if (UNLIKELY(!near) || UNLIKELY(function == 0) || UNLIKELY(!size) ||
 	    UNLIKELY(!arguments) || UNLIKELY(*size < near->size))
@@ -336,10 +345,11 @@ tell_leave(shim_elt_info info, shim_frame_info *frame,
 
 	ENTRY_SYNC_AS("shim_get_function_leave3_info");
 	r = find(info, PLAN_LEAVE,
-		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found, &mask);
+		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found,
+		 &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, "shim_get_function_leave3_info",
-				__builtin_return_address(0));
+					__builtin_return_address(0));
 	if (!frame)
 		return SHIM_E_INVALIDARG;
 	if (mask & SHIM_ENABLE_FUNCTION_RETVAL) {
@@ -382,9 +392,9 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 	return SHIM_OK;
 }
 
-enum shim_result
-shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
-				 shim_frame_info *frame)
+enum shim_result shim_get_function_tailcall3_info(shim_function function,
+						  shim_elt_info info,
+						  shim_frame_info *frame)
 {
 	struct arch_frame *found;
 	enum shim_result r;
@@ -394,14 +404,15 @@ shim_get_function_tailcall3_info(shim_function function, shim_elt_info info,
 	r = find(info, PLAN_TAILCALL, SHIM_ENABLE_FRAME_INFO, &found, &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, __func__,
-				__builtin_return_address(0));
+					__builtin_return_address(0));
 	if (function == 0 || !frame)
 		return SHIM_E_INVALIDARG;
 	*frame = fill(found);
 	return SHIM_OK;
 }
 
-/* A hook that was jumped to returns to where the function does. */
+/* A hook that was jumped to has the return address of the function: then the ip is
+ * unknown. */
 static uintptr_t ip_of(const struct arch_frame *frame)
 {
 	return frame->return_address == (uintptr_t)frame->site ?
@@ -431,7 +442,7 @@ enum shim_result shim_get_frame_instance(shim_frame_info frame,
 	return r;
 }
 
-/* Why an argument of the function that begins cannot be had. */
+/* The reason why an argument of the entered function is not available. */
 static enum shim_result find_reason(const struct arch_frame *frame,
 				    uint32_t position,
 				    enum shim_unavailable *reason)
@@ -477,7 +488,7 @@ enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
 		 &frame, &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, __func__,
-				__builtin_return_address(0));
+					__builtin_return_address(0));
 	if (!reason)
 		return SHIM_E_INVALIDARG;
 	r = is_result ? find_result_reason(frame, &found) :

@@ -1,10 +1,10 @@
 /*
- * The allocator: calls go on to whoever would have got them without us, and are
- * told when somebody wants to know.
+ * Wrappers of the allocator.  They call the next definition, which the program would
+ * have called without shim, and raise events if a profiler has enabled allocations.
  *
- * Each door is one load and a jump; where calls come through a slot of their image
- * and nobody wants to know, not even that (dispatch/got_slots.h).  So that the doors can have
- * libc's names this file does without <shim/banned.h>; it calls none of them.
+ * Each wrapper is one load and a jump.  If no profiler has enabled allocations, GOT
+ * slots bypass the wrappers (dispatch/got_slots.h).  The wrappers have libc's names, so
+ * this file does not include <shim/banned.h>; it calls none of these functions.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -18,16 +18,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define EACH(FUNCTION)                                                         \
-	FUNCTION(malloc)                                                       \
-	FUNCTION(calloc)                                                       \
-	FUNCTION(realloc)                                                      \
-	FUNCTION(reallocarray)                                                 \
-	FUNCTION(free)                                                         \
-	FUNCTION(posix_memalign)                                               \
-	FUNCTION(aligned_alloc)                                                \
-	FUNCTION(memalign)                                                     \
-	FUNCTION(valloc)                                                       \
+#define EACH(FUNCTION) \
+	FUNCTION(malloc) \
+	FUNCTION(calloc) \
+	FUNCTION(realloc) \
+	FUNCTION(reallocarray) \
+	FUNCTION(free) \
+	FUNCTION(posix_memalign) \
+	FUNCTION(aligned_alloc) \
+	FUNCTION(memalign) \
+	FUNCTION(valloc) \
 	FUNCTION(pvalloc)
 
 struct allocator {
@@ -43,7 +43,7 @@ struct allocator {
 	void *(*pvalloc)(size_t);
 };
 
-/* --- while the loader looks for the allocator, it may want memory --- */
+/* --- memory for the loader while it looks up the allocator --- */
 
 static char early[4096] __attribute__((aligned(16)));
 static size_t early_used;
@@ -91,7 +91,7 @@ static const struct allocator early_allocator = {
 	.free = early_free,
 };
 
-/* --- the allocator behind us --- */
+/* --- the next allocator --- */
 
 static struct allocator next;
 static bool found;
@@ -115,37 +115,24 @@ static inline const struct allocator *behind(void)
 	return __builtin_expect(found, 1) ? &next : &early_allocator;
 }
 
-/* --- calls that are told --- */
+/* --- calls that raise events --- */
 
-/* The frame of the last call of the allocator, 0 when it is over: what lies below
- * are its own functions, which it may call by their names. */
+/* The frame that called the next allocator; 0 outside of calls.  Calls from frames
+ * below it come from the allocator itself and raise no events. */
 static __thread uintptr_t inside;
 
-uintptr_t edge_allocations_hide(void)
-{
-	uintptr_t before = inside;
-
-	inside = UINTPTR_MAX;
-	return before;
-}
-
-void edge_allocations_show(uintptr_t before)
-{
-	inside = before;
-}
-
-#define HERE ((uintptr_t)__builtin_frame_address(0))
+#define HERE	    ((uintptr_t)__builtin_frame_address(0))
 #define IS_INSIDE() (HERE < inside)
 
-#define BEHIND(call)                                                           \
-	({                                                                     \
-		uintptr_t outer_ = inside;                                     \
-		__typeof__(behind()->call) result_;                            \
-                                                                               \
-		inside = HERE;                                                 \
-		result_ = behind()->call;                                      \
-		inside = outer_;                                               \
-		result_;                                                       \
+#define BEHIND(call) \
+	({ \
+		uintptr_t outer_ = inside; \
+		__typeof__(behind()->call) result_; \
+\
+		inside = HERE; \
+		result_ = behind()->call; \
+		inside = outer_; \
+		result_; \
 	})
 
 static void *got(void *pointer, size_t size, size_t alignment,
@@ -162,12 +149,12 @@ static void *no_memory(void)
 	return NULL;
 }
 
-/* Where operator new is, and the one that aligns; of new[] they are called. */
+/* The code of operator new, and of the one with an alignment; new[] calls them. */
 static struct {
 	uintptr_t low, size;
 } news[2];
 
-#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define CALLER	      ((uintptr_t)__builtin_return_address(0))
 #define IS_NEW(which) (CALLER - news[which].low < news[which].size)
 
 static void *told_malloc(size_t size)
@@ -177,7 +164,7 @@ static void *told_malloc(size_t size)
 						    SHIM_ALLOCATION_MALLOC);
 }
 
-/* Its product fits, or there is no memory of that size. */
+/* The product does not overflow: the allocator would have returned NULL. */
 static void *told_calloc(size_t count, size_t size)
 {
 	return got(BEHIND(calloc(count, size)), count * size, 0,
@@ -202,7 +189,8 @@ static void *told_realloc(void *pointer, size_t size)
 	return moved;
 }
 
-/* Not the allocator's own, which may call realloc where we hear of it, or not. */
+/* Avoids the allocator's own function: it may call realloc through a wrapper or
+ * directly. */
 static void *told_reallocarray(void *pointer, size_t count, size_t size)
 {
 	size_t all;
@@ -239,32 +227,32 @@ static int told_posix_memalign(void **pointer, size_t alignment, size_t size)
 	return result;
 }
 
-#define TOLD_ALIGNED(name)                                                     \
-	static void *told_##name(size_t alignment, size_t size)                \
-	{                                                                      \
-		return behind()->name ?                                        \
-			       got(BEHIND(name(alignment, size)), size,        \
-				   alignment,                                  \
-				   IS_NEW(1) ? SHIM_ALLOCATION_NEW :           \
-					       SHIM_ALLOCATION_ALIGNED) :      \
-			       no_memory();                                    \
+#define TOLD_ALIGNED(name) \
+	static void *told_##name(size_t alignment, size_t size) \
+	{ \
+		return behind()->name ? \
+			       got(BEHIND(name(alignment, size)), size, \
+				   alignment, \
+				   IS_NEW(1) ? SHIM_ALLOCATION_NEW : \
+					       SHIM_ALLOCATION_ALIGNED) : \
+			       no_memory(); \
 	}
 
 TOLD_ALIGNED(aligned_alloc)
 TOLD_ALIGNED(memalign)
 
-#define TOLD_PAGES(name)                                                       \
-	static void *told_##name(size_t size)                                  \
-	{                                                                      \
-		return behind()->name ? got(BEHIND(name(size)), size, 4096,    \
-					    SHIM_ALLOCATION_ALIGNED) :         \
-					no_memory();                           \
+#define TOLD_PAGES(name) \
+	static void *told_##name(size_t size) \
+	{ \
+		return behind()->name ? got(BEHIND(name(size)), size, 4096, \
+					    SHIM_ALLOCATION_ALIGNED) : \
+					no_memory(); \
 	}
 
 TOLD_PAGES(valloc)
 TOLD_PAGES(pvalloc)
 
-/* --- the doors --- */
+/* --- the wrappers: each jumps through this table --- */
 
 static struct allocator doors = {
 #define BEGIN(name) .name = told_##name,
@@ -326,7 +314,7 @@ void *pvalloc(size_t size)
 	return doors.pvalloc(size);
 }
 
-/* --- whether they are told --- */
+/* --- whether they raise events --- */
 
 static bool is_first_malloc(void)
 {
@@ -353,29 +341,28 @@ static void pass_by(void)
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
-	/* What the loader got from us must not reach the allocator. */
+	/* free() of the early memory must not reach the allocator. */
 	if (behind() == &early_allocator || early_used)
 		return;
-#define PASS(name)                                                             \
-	functions[count++] = (struct got_slots_function){                          \
-		#name, (void *)name, (void *)next.name                         \
-	};                                                                     \
-	if (next.name)                                                         \
+#define PASS(name) \
+	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
+							  (void *)next.name }; \
+	if (next.name) \
 		__atomic_store_n(&doors.name, next.name, __ATOMIC_RELEASE);
 	EACH(PASS)
 #undef PASS
 	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
-/* Calls that were passed by come back. */
+/* GOT slots lead to the wrappers again. */
 static void open_doors(void)
 {
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
-#define OPEN(name)                                                             \
-	functions[count++] = (struct got_slots_function){ #name, (void *)name,     \
-						      (void *)name };          \
+#define OPEN(name) \
+	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
+							  (void *)name }; \
 	__atomic_store_n(&doors.name, told_##name, __ATOMIC_RELEASE);
 	EACH(OPEN)
 #undef OPEN
@@ -405,7 +392,7 @@ void edge_allocations_decide(bool is_last_chance)
 	get_ready();
 }
 
-/* The doors first: a call that comes by one is told or not. */
+/* The wrappers come first: from here on a call may raise its event or not. */
 static void begin_late(void)
 {
 	if (!allocations_wait_for_late())

@@ -1,7 +1,7 @@
 /*
- * Catches the signals that profilers have asked for.  The handler is ours, with the
- * flags and the mask of the program's, which is called last of all: nothing of ours is
- * on the stack then.
+ * Catches the signals that profilers have enabled.  shim's handler has the flags and
+ * the mask of the program's handler and calls that one last, by a jump, so that no
+ * frame of shim is on the stack.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -16,8 +16,8 @@
 
 typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
 
-static uint64_t caught;			/* bit N: the signal N */
-static struct sigaction kept[64];	/* what the program has set */
+static uint64_t caught;		  /* bit N: signal N */
+static struct sigaction kept[64]; /* what the program has set */
 
 bool edge_asked_is(int signal)
 {
@@ -33,7 +33,7 @@ static full_handler program_handler(int signal)
 		return NULL;
 	if (kept[signal].sa_flags & (int)SA_RESETHAND)
 		*(void *volatile *)&kept[signal].sa_sigaction = (void *)SIG_DFL;
-	/* Others get two arguments too many, which does no harm. */
+	/* A handler without SA_SIGINFO ignores the other two arguments. */
 	return (full_handler)call;
 }
 
@@ -49,7 +49,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 		next(signal, info, context);
 }
 
-/* What the kernel is told in the place of @wanted. */
+/* The action that the kernel gets instead of @wanted. */
 static struct sigaction ours_for(const struct sigaction *wanted)
 {
 	struct sigaction action = *wanted;
@@ -64,7 +64,7 @@ static struct sigaction ours_for(const struct sigaction *wanted)
 	return action;
 }
 
-/* A signal may come at any time: its handler is set last. */
+/* A signal may arrive at any time, so the handler is stored last. */
 static void keep(int signal, const struct sigaction *action)
 {
 	kept[signal].sa_flags = action->sa_flags;

@@ -1,6 +1,6 @@
 /*
- * What -fsanitize-coverage makes programs call: gcc's trace-pc and clang's
- * trace-pc-guard with pc-table.
+ * The functions that code built with -fsanitize-coverage calls: gcc's trace-pc and
+ * clang's trace-pc-guard with pc-table.
  */
 #include "edge/edge.h"
 
@@ -19,7 +19,7 @@ void __sanitizer_cov_trace_pc(void)
 	coverage_count_at((uintptr_t)__builtin_return_address(0));
 }
 
-/* 0: it has no number. */
+/* A guard of 0 has no number. */
 void __sanitizer_cov_trace_pc_guard(uint32_t *guard)
 {
 	if (*guard)

@@ -1,15 +1,15 @@
 /*
  * Calls of hooks before shim has started.
  *
- * Code of the program runs before there is a runtime to run in.  IFUNC resolvers run
- * while the loader relocates objects: this one may not be relocated yet, and what
- * threads have of their own is not filled in.  The functions of .preinit_array and the
- * constructors of libraries that begin first (-z initfirst) run before libc has begun.
- * Such calls are kept here and called again when the profilers have started; what does
- * not fit is counted as lost.
+ * Some code of the program runs before libc and shim are ready.  IFUNC resolvers run
+ * while the loader relocates objects: shim may not be relocated yet, and thread-local
+ * storage is not initialized.  The functions of .preinit_array and the constructors of
+ * libraries with -z initfirst run before libc has started.  This file keeps such calls
+ * and repeats them when the profilers have started; calls that do not fit are counted
+ * as lost.
  *
- * Until is_relocated() nothing may be used that the loader has to fill in: only what
- * is in this file, reached from the program counter.
+ * Until is_relocated(), code may use only what needs no relocation: the data of this
+ * file, addressed relative to the program counter.
  */
 #include "edge/edge.h"
 
@@ -26,12 +26,12 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* entry.S: returns the hook to go on with, or NULL: there is none. */
+/* Called by entry.S; returns the hook to call, or NULL if there is none yet. */
 HIDDEN void *edge_early(uintptr_t function, const void *site, unsigned event);
 
 typedef void (*hook_function)(uintptr_t function, const void *site);
 
-/* --- what can be used --- */
+/* --- what is ready --- */
 
 #define MARK 0x7368696d
 
@@ -44,13 +44,13 @@ static bool is_relocated(void)
 	return relocated == &here;
 }
 
-/* The loader fills in the thread's data last, over whatever is there. */
+/* The loader initializes thread-local storage last, over its previous content. */
 static bool has_thread_data(void)
 {
 	return arch_has_thread_pointer() && marked == MARK;
 }
 
-/* Modules are opened and may use all of libc. */
+/* Starting opens modules, if any are wanted; they may use all of libc. */
 static bool may_start(void)
 {
 	static bool known;
@@ -63,7 +63,7 @@ static bool may_start(void)
 	return known;
 }
 
-/* --- what is kept --- */
+/* --- kept calls --- */
 
 struct call {
 	uintptr_t function;
@@ -71,15 +71,15 @@ struct call {
 	bool leaves;
 };
 
-/* As many calls open at once, at most: each has a frame when they are called again. */
+/* Also limits the depth: each open call has a frame when the calls are repeated. */
 #define CALLS_MAX 1024
 
 static struct call calls[CALLS_MAX];
-static uint32_t count, open;	/* of calls; of these that have not been left */
+static uint32_t count, open; /* entries of calls; entered and not left */
 static uint32_t lost_depth;
 static uint64_t lost;
 
-/* The leave of each call that was kept fits, too. */
+/* Reserves room for the leave of each kept call. */
 static bool has_room(bool leaves)
 {
 	if (leaves)
@@ -95,14 +95,14 @@ static void keep(uintptr_t function, const void *site, bool leaves)
 		return;
 	}
 	if (leaves && open == 0)
-		return;	/* of a call that began before the first hook */
+		return; /* the call began before the first hook */
 	open += leaves ? -1u : 1;
 	calls[count].function = function;
 	calls[count].site = site;
 	calls[count++].leaves = leaves;
 }
 
-/* --- and called again --- */
+/* --- repeating them --- */
 
 static uint32_t next;
 
@@ -113,7 +113,7 @@ static void call(const struct call *call)
 	hook(call->function, call->site);
 }
 
-/* The call and those in it: each in a frame of its own, as they were. */
+/* Repeats a call and its callees, each in a frame of its own, as the first time. */
 static __attribute__((noinline)) void call_again(void)
 {
 	call(&calls[next++]);
@@ -121,7 +121,7 @@ static __attribute__((noinline)) void call_again(void)
 		call_again();
 	if (next < count)
 		call(&calls[next++]);
-	/* No jump: the frame of the call lasts until its leave has been called. */
+	/* Prevents a tail call: the frame must last until the leave hook returns. */
 	__asm__ volatile("");
 }
 
@@ -134,9 +134,10 @@ void edge_early_again(void)
 			call_again();
 		record_lose(SHIM_LOST_OTHER, lost);
 		if (lost > 0)
-			log_line("%s", "calls were made before libc had begun, "
-				       "more than are kept until then: the rest "
-				       "is lost");
+			log_line("%s",
+				 "calls were made before libc had begun, "
+				 "more than are kept until then: the rest "
+				 "is lost");
 	}
 	count = next = 0;
 	lost = 0;

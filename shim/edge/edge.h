@@ -1,5 +1,5 @@
 /*
- * For the files that stand between the program and libc (edge_*.c).
+ * What the files of edge/, which wrap libc functions, share.
  */
 #ifndef SHIM_EDGE_H
 #define SHIM_EDGE_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts all of shim: in the constructor, or with the first call of a hook if libc is
- * ready by then.  Once. */
+/* Starts all of shim, once: in the constructor, or at the first call of a hook if libc
+ * is ready by then. */
 void edge_start(void);
-/* The profilers have started: calls of hooks from before are made again. */
+/* Repeats the calls of hooks from before the profilers started. */
 void edge_early_again(void);
 
-/* What each file looks up, in the constructor. */
+/* Look up the libc functions of each file; called in the constructor. */
 void edge_allocations_resolve(void);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
@@ -28,44 +28,42 @@ void edge_signals_resolve(void);
 void edge_thread_resolve(void);
 void edge_waits_resolve(void);
 
-/* In the constructor, when shim has started or is off. */
+/* Called in the constructor, when shim has started or is off. */
 void edge_monitor_load(void);
 
-/* How often the program has closed one: what was found may be gone. */
+/* The number of dlclose calls; a symbol found before the last one may be unmapped. */
 uint32_t edge_closes(void);
 
-/* What libc allocates for the calling thread between the two is for us, such as the
- * text of what dlsym has not found. */
-uintptr_t edge_allocations_hide(void);
-void edge_allocations_show(uintptr_t before);
-
-/* Profilers have been set up: are allocations told?  If not, and this was the last
- * chance, nothing of ours is in their way from now on. */
+/* Profilers have been set up: decides whether allocations raise events.  If none has
+ * enabled them by the last chance, calls bypass the wrappers from now on. */
 void edge_allocations_decide(bool is_last_chance);
 
-/* The same of locks. */
+/* The same for locks. */
 void edge_locks_decide(bool is_last_chance);
 
-/* main's thread begins.  A thread is about to unwind all of its stack.  The
- * calling thread has given itself a name. */
+/* The main thread begins.  The calling thread is about to unwind all of its stack.
+ * The calling thread has named itself. */
 void edge_thread_main(void);
 void edge_thread_unwinds(void);
 void edge_thread_named(const char *name);
 
-/* The process is about to end, and: nothing of the program will run but its
- * objects' destructors.  They raise the events and may be called again. */
+/* The process is about to end.  Only destructors of the program's objects will still
+ * run.  Both raise their event; further calls do nothing. */
 void edge_shutdown_begins(void);
 void edge_shutdown_ends(void);
 
-/* The process is about to become another program, and: it has not. */
+/* The process is about to execute another program.  exec has failed. */
 void edge_exec_ends(void);
 void edge_exec_goes_on(void);
 
-/* @set, or a copy of it without the signals that must not be blocked. */
+/* @set, or @copy without the signals that must not be blocked. */
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);
 
-/* Whether a profiler gets @signal (edge/caught_signals.c).  What the program sets for it, with
- * @set to have it done; and all that were asked for until now are caught. */
+/*
+ * Signals that profilers have enabled (edge/caught_signals.c).  edge_asked_is: whether
+ * @signal is one.  edge_asked_set: the program's sigaction for one; @set installs an
+ * action in the kernel.  edge_asked_load: catches all that are enabled by now.
+ */
 typedef int (*edge_action_setter)(int signal, const struct sigaction *action,
 				  struct sigaction *before);
 bool edge_asked_is(int signal);

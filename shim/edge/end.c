@@ -1,5 +1,5 @@
 /*
- * The end of the process, as profilers are told of it: once, whichever way it ends.
+ * The events at the end of the process: raised once, whichever way it ends.
  */
 #include "edge/edge.h"
 
@@ -12,13 +12,12 @@
 
 #include <shim/banned.h>
 
-/* Once, whichever way the process ends; a vfork child is not the process. */
+/* True once for each @done; false in a vfork child, which shares the memory. */
 static bool is_first(bool *done)
 {
 	struct shim_meta *meta = record_meta();
 
-	return meta && !sys_is_forbidden() &&
-	       (int)meta->pid == sys_getpid() &&
+	return meta && !sys_is_forbidden() && (int)meta->pid == sys_getpid() &&
 	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
 }
 

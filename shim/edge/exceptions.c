@@ -1,15 +1,14 @@
 /*
- * C++ exceptions: thrown, caught, and what they unwind.
+ * C++ exceptions: throws, catches, and the frames they unwind.
  *
- * The functions of the C++ library are stubs (arch/.../entry) that jump to the
- * real ones, so that nobody who walks the stack finds us there.  An object may
- * bring a library of its own, or have come with one that only it can see: then
- * the definition that follows ours is none, and it is looked for from the
- * object that called, where the dynamic linker would have found it without us.
+ * The wrappers of the C++ library's functions are stubs (arch/.../entry.S) that jump to
+ * the real ones, so that an unwinder finds no frame of shim.  An object may have a C++
+ * library that only it can see.  There is then no definition after shim's, and the
+ * search begins at the calling object, as the dynamic linker's would without shim.
  *
- * The personality routine is asked at every frame; when it says that the frame
- * has a landing pad, everything deeper is gone.  _Unwind_GetCFA is then the
- * stack pointer that the frame had at its call.
+ * The unwinder calls the personality routine for every frame.  When the routine reports
+ * a landing pad in a frame, all deeper frames are gone.  _Unwind_GetCFA then returns
+ * the stack pointer that the frame had at its call.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -38,10 +37,10 @@
 struct function {
 	const char *name;
 	const char *library;
-	void *real;	/* the one that follows ours, if there is one */
+	void *real; /* the definition after shim's; NULL if there is none */
 };
 
-/* What was found from a caller.  Of use until the program closes a library. */
+/* A definition found for a caller.  Valid until the program closes a library. */
 struct code_cache_entry {
 	uint32_t is_busy;
 	uint32_t closes;
@@ -53,7 +52,7 @@ struct code_cache_entry {
 static struct code_cache_entry known[256];
 
 static struct code_cache_entry *place_of(const struct function *function,
-			      const void *caller)
+					 const void *caller)
 {
 	uintptr_t hash = ((uintptr_t)caller >> 1) ^ ((uintptr_t)function >> 3);
 
@@ -121,7 +120,7 @@ static void *find(struct function *function, const void *caller)
 	return function->real ? function->real : find_from(function, caller);
 }
 
-/* As ld.so ends a program that lacks a symbol. */
+/* Ends the program as ld.so does if a symbol is missing. */
 static void missing(void)
 {
 	log_line("%s", "no C++ library where a program throws");
@@ -136,25 +135,24 @@ static void *find_or_end(struct function *function, const void *caller)
 	return real ? real : (void *)missing;
 }
 
-/* What a profiler throws in a callback is its own affair. */
+/* Exceptions that a profiler throws in a callback raise no events. */
 static bool is_told(void)
 {
 	return state_get() == STATE_RUNNING &&
 	       !(thread_current && thread_current->guard);
 }
 
-/* --- what is thrown --- */
+/* --- throwing and catching --- */
 
 #define GNU   0x474e5543432b2b00ull /* "GNUCC++" */
 #define CLANG 0x434c4e47432b2b00ull /* "CLNGC++" */
 
-/* Where the C++ libraries have these before the unwinder's header; their own
- * header is as long. */
+/* The offset of the unwinder's header in the C++ library's header, which it ends. */
 #define GNU_HEADER   80
 #define CLANG_HEADER 96
 
-/* The thrown object, right behind the header; of std::rethrow_exception, that
- * of the exception it stands for.  NULL: it is another language's. */
+/* The thrown object, which follows the header; for std::rethrow_exception, the object
+ * of the original exception.  NULL for exceptions of other languages. */
 static const void *object_of(const struct _Unwind_Exception *exception)
 {
 	uint64_t class = exception->exception_class;
@@ -166,7 +164,7 @@ static const void *object_of(const struct _Unwind_Exception *exception)
 	return NULL;
 }
 
-/* The object of the exception that the C++ library has at @header. */
+/* The object of the exception with the C++ library's header at @header. */
 static const void *object_at(uintptr_t header)
 {
 	const struct _Unwind_Exception *gnu = (void *)(header + GNU_HEADER);
@@ -183,8 +181,8 @@ static struct function throw_function = { "__cxa_throw", "libstdc++.so.6",
 					  NULL };
 static struct function rethrow_function = { "__cxa_rethrow", "libstdc++.so.6",
 					    NULL };
-static struct function begin_function = { "__cxa_begin_catch",
-					  "libstdc++.so.6", NULL };
+static struct function begin_function = { "__cxa_begin_catch", "libstdc++.so.6",
+					  NULL };
 static struct function end_function = { "__cxa_end_catch", "libstdc++.so.6",
 					NULL };
 static struct function globals_function = { "__cxa_get_globals",
@@ -211,10 +209,10 @@ void *edge_throws(const void *object, const void *type, void *destructor,
 
 static void tell_rethrow(const void *caller)
 {
-	void **(*globals)(void) =
-		(void **(*)(void))find(&globals_function, caller);
-	const void *(*type)(void) =
-		(const void *(*)(void))find(&type_function, caller);
+	void **(*globals)(void) = (void **(*)(void))find(&globals_function,
+							 caller);
+	const void *(*type)(void) = (const void *(*)(void))find(&type_function,
+								caller);
 	uintptr_t caught = globals ? (uintptr_t)*globals() : 0;
 
 	RAISE(exception_throw, caught ? object_at(caught) : NULL,
@@ -253,14 +251,15 @@ void *edge_caught(long a, long b, long c, const void *caller)
 
 static bool clauses;
 
-enum shim_result shim_profiler_enable_clauses(void)
+enum shim_result
+shim_profiler_enable_clauses(struct shim_profiler_handle *handle)
 {
-	ENTRY_INIT();
+	ENTRY_INIT_OF(handle);
 	__atomic_store_n(&clauses, true, __ATOMIC_RELEASE);
 	return SHIM_OK;
 }
 
-/* The unwinder's, wherever the program has it. */
+/* Functions of the unwinder that the program uses. */
 static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
 static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
 static _Unwind_Word (*get_gr)(struct _Unwind_Context *, int);
@@ -288,7 +287,7 @@ static void resolve_unwinder(void)
 		"_Unwind_GetCFA");
 }
 
-/* The routine has told the unwinder where to go on, and what for. */
+/* The personality routine has set the landing pad and the filter in @context. */
 static void tell_clause(_Unwind_Action actions, const void *object,
 			struct _Unwind_Context *context)
 {
@@ -305,7 +304,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 	filter = (int64_t)get_gr(context, __builtin_eh_return_data_regno(1));
 	number = lsda_number(get_table(context), start, get_ip(context),
 			     (int32_t)filter);
-	/* A part that the compiler has cut off has a table of its own. */
+	/* A part of a function that the compiler split off has its own table. */
 	whole = start ? info_whole(start) : 0;
 	if (whole != start && unwind_code(whole, &lsda) == whole && number >= 0)
 		number += lsda_count((const uint8_t *)lsda, whole);
@@ -315,7 +314,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 
 /* --- unwinding --- */
 
-/* Where the tables do not tell. */
+/* Assumed if the unwind tables do not give the size. */
 #define FRAME_SIZE_MAX 65536
 
 typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
@@ -331,7 +330,7 @@ static uintptr_t get_register(void *context, int number)
 	return get_gr(context, number);
 }
 
-/* How far up the frame goes that a landing pad is about to run in. */
+/* The upper end of the frame whose landing pad is about to run. */
 static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
 {
 	uintptr_t end = 0;
@@ -345,8 +344,8 @@ static void land(_Unwind_Action actions,
 		 const struct _Unwind_Exception *exception,
 		 struct _Unwind_Context *context)
 {
-	const void *object =
-		actions & _UA_FORCE_UNWIND ? NULL : object_of(exception);
+	const void *object = actions & _UA_FORCE_UNWIND ? NULL :
+							  object_of(exception);
 	uintptr_t sp;
 
 	if (!get_cfa)
@@ -377,7 +376,7 @@ static _Unwind_Reason_Code run(struct function *function, int version,
 				 get_ip ? (void *)get_ip(context) : NULL);
 	if (!real)
 		return _URC_FATAL_PHASE1_ERROR;
-	/* What unwinds everything ends the thread. */
+	/* A forced unwind ends the thread. */
 	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE))
 		edge_thread_unwinds();
 	result = real(version, actions, class, exception, context);

@@ -1,6 +1,7 @@
 /*
- * The exec family: told before it happens.  Nothing else changes, not even in
- * the child of a vfork, where profilers run with the parent's memory.
+ * Wrappers of the exec family, which raise `executing` before the call.  In a vfork
+ * child, profilers run with the parent's memory.  Also wrappers of the functions that
+ * create a child and execute a program in it.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -39,7 +40,7 @@ static void tell(const char *path)
 {
 	int before = errno;
 
-	if (!real_execve) /* before our constructor */
+	if (!real_execve) /* before shim's constructor */
 		edge_exec_resolve();
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
@@ -50,7 +51,7 @@ static void tell(const char *path)
 	errno = before;
 }
 
-/* exec has returned. */
+/* exec has returned, so it failed. */
 static int failed(int result)
 {
 	int error = errno;
@@ -131,18 +132,18 @@ static size_t count_rest(va_list arguments)
 	return count;
 }
 
-/* The array is as long as what the caller has put on the same stack. */
-#define GATHER(array, first)                                                   \
-	va_list list_;                                                         \
-	size_t count_;                                                         \
-	va_start(list_, first);                                                \
-	count_ = 1 + count_rest(list_);                                        \
-	va_end(list_);                                                         \
-	char *array[count_];                                                   \
-	array[0] = (char *)(first);                                            \
-	va_start(list_, first);                                                \
-	for (size_t i_ = 1; i_ < count_; i_++)                                 \
-		array[i_] = va_arg(list_, char *)
+/* The caller's arguments are on the same stack and as large as the array. */
+#define GATHER(array, first) \
+	va_list list_; \
+	size_t count_; \
+	va_start(list_, first); \
+	count_ = 1 + count_rest(list_); \
+	va_end(list_); \
+	char *array[count_]; \
+	array[0] = (char *)(first); \
+	va_start(list_, first); \
+	for (size_t i_ = 1; i_ < count_; i_++) \
+	array[i_] = va_arg(list_, char *)
 
 EDGE int execl(const char *path, const char *first, ...)
 {
@@ -168,7 +169,7 @@ EDGE int execle(const char *path, const char *first, ...)
 	return execve(path, arguments, environment);
 }
 
-/* --- children that libc makes, which have the signals of who makes them --- */
+/* --- children that libc creates: they inherit the caller's signals --- */
 
 #define SPAWNING(result, failure, call) \
 	do { \
@@ -217,7 +218,7 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 	return result;
 }
 
-/* These names are none that our own code may call. */
+/* shim's own code may not call these two, so they are defined under other names. */
 EDGE int run_command(const char *command) __asm__("system");
 
 int run_command(const char *command)
@@ -233,7 +234,7 @@ int run_command(const char *command)
 EDGE void *open_command(const char *command,
 			const char *modes) __asm__("popen");
 
-/* A FILE. */
+/* Returns a FILE. */
 void *open_command(const char *command, const char *modes)
 {
 	static void *(*real)(const char *, const char *);

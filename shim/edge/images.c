@@ -1,11 +1,11 @@
 /*
- * Objects that come and go while the program runs.
+ * Wrappers of dlopen and dlclose.
  *
- * dlopen looks at who called it: a name without a slash is looked for where
- * that object says (RPATH, RUNPATH); $ORIGIN is where it lies.  So dlopen is a
- * stub that jumps; what it jumps to is a function of ours only if the caller
- * makes no difference and somebody wants to know how it ends.  Otherwise what
- * came is noticed by the first call in it (shim_image_note).
+ * dlopen depends on its caller: the caller's object gives the search path for a name
+ * without a slash (RPATH, RUNPATH), and its directory is $ORIGIN.  So the wrapper of
+ * dlopen is a stub that jumps.  It jumps to a function of shim only if the caller makes
+ * no difference and a profiler needs the result.  Otherwise shim notices a new object
+ * at the first call in it (shim_image_note).
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -41,7 +41,7 @@ static space_opener real_dlmopen;
 static int (*real_dlclose)(void *handle);
 static uint32_t closes;
 
-/* --- does it matter who calls? --- */
+/* --- does the result depend on the caller? --- */
 
 struct search {
 	uintptr_t caller;
@@ -77,8 +77,8 @@ static bool has_tag(const struct dl_phdr_info *object, ElfW(Sxword) tag,
 	return false;
 }
 
-/* An RPATH also holds for what its object loaded; the program's own holds for
- * all, ours included. */
+/* The RPATH of an object also applies to the objects that it loaded.  The program's
+ * applies to all objects, including shim. */
 static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
 {
 	const ElfW(Xword) any = ~(ElfW(Xword))0;
@@ -125,8 +125,8 @@ static bool is_watched(const char *path, int flags)
 		 events_counts.image_loaded));
 }
 
-/* True if the loader's text was taken, and the program's dlerror() would not
- * find it any more. */
+/* True if it took the loader's message, so that the program's dlerror() would return
+ * none. */
 static bool tell_failure(const char *path)
 {
 	char copy[512];
@@ -142,7 +142,7 @@ static bool tell_failure(const char *path)
 	return true;
 }
 
-/* That it fails again leaves the text where the program looks for it. */
+/* The second failure leaves a message for the program's dlerror(). */
 static void *open_watched(const char *path, int flags)
 {
 	void *handle = real_dlopen(path, flags);
@@ -165,7 +165,7 @@ static void *open_watched_in(Lmid_t space, const char *path, int flags)
 	return handle;
 }
 
-/* Called by the stubs in entry.S, which jump to what they return. */
+/* Called by the stubs in entry.S, which jump to the returned function. */
 HIDDEN void *edge_opens(const char *path, int flags, long unused,
 			const void *caller);
 HIDDEN void *edge_opens_in(Lmid_t space, const char *path, int flags,
@@ -210,9 +210,8 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 
 /* --- closing --- */
 
-/* A handle is the loader's description of the object.  The program itself, the
- * first of them, stays.  What modules were not told of does not end for them
- * either (row P-66). */
+/* A handle is the loader's link map of the object.  The program itself is the first one
+ * and stays.  No image_unloading without an image_loaded before it (row P-66). */
 static void tell_unloading(const struct link_map *object)
 {
 	shim_image image;
@@ -231,7 +230,7 @@ EDGE int dlclose(void *handle)
 		edge_images_resolve();
 	if (state_get() != STATE_RUNNING)
 		return real_dlclose(handle);
-	/* What goes without having been known would never have been there. */
+	/* An image that is unloaded before shim sees it would never be recorded. */
 	if (image_is_unseen())
 		image_look_again();
 	if (events_counts.image_unloading > 0)

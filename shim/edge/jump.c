@@ -1,6 +1,6 @@
 /*
- * Ways to leave frames that no leave hook sees: longjmp and kin, and
- * coroutines, which leave a whole stack.
+ * Wrappers of functions that leave frames without a leave hook: longjmp and its
+ * variants, and coroutine switches, which leave a whole stack.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -30,7 +30,7 @@ edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask);
 
 void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 {
-	/* Buffers for cancellation have no room for a mask. */
+	/* Buffers for thread cancellation have no room for a mask. */
 	if (which == SETJMP || (which == SIGSETJMP && with_mask))
 		hidden_jump_saved(buffer);
 	if (!real_savers[which])
@@ -96,7 +96,7 @@ static void (*real_makecontext)(ucontext_t *context, void (*call)(void),
 __attribute__((visibility("hidden"))) void *
 edge_context_switched(ucontext_t *context, unsigned which);
 
-/* One that the program has made, or changed, may block any signal. */
+/* Removes shim's signals from a mask that the program may have changed. */
 static void keep_open(ucontext_t *context)
 {
 	uint64_t *mask = (uint64_t *)&context->uc_sigmask;
@@ -126,9 +126,8 @@ void makecontext(ucontext_t *context, void (*call)(void), int count, ...)
 	va_list arguments;
 
 	if (!real_makecontext)
-		real_makecontext =
-			(void (*)(ucontext_t *, void (*)(void), int, ...))
-				lookup_real("makecontext");
+		real_makecontext = (void (*)(ucontext_t *, void (*)(void), int,
+					     ...))lookup_real("makecontext");
 	va_start(arguments, count);
 	for (int i = 0; i < count && i < 16; i++)
 		a[i] = va_arg(arguments, long);

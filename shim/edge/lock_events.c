@@ -1,3 +1,8 @@
+/*
+ * Events of locks, raised for waits that edge/mutex.c reports.  Whether locks raise
+ * events is decided once, when profilers are set up; only a module that is attached
+ * later changes that.
+ */
 #include "edge/lock_events.h"
 
 #include "os/clock.h"
@@ -46,17 +51,16 @@ bool locks_are_told(void)
 	return get_mode() == TELLING;
 }
 
-/* Not in the callbacks, slow hooks and threads of a profiler. */
+/* False in the callbacks, slow hooks and threads of a profiler. */
 static bool is_told(void)
 {
 	const struct thread *self = thread_current;
 	uint32_t state = self ? thread_get_state(self) : 0;
 
-	return get_mode() == TELLING &&
-	       (state & THREAD_NOT_THE_PROGRAM) == 0;
+	return get_mode() == TELLING && (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
-/* --- telling --- */
+/* --- raising the events --- */
 
 void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
 		       enum shim_lock_kind kind, const void *mutex)
@@ -95,29 +99,29 @@ void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 	RAISE(lock_failed, &lock);
 }
 
-/* --- who wants them --- */
+/* --- enabling them --- */
 
 enum shim_result shim_profiler_enable_locks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
-	/* The program itself asks before main; a module, while it is set up. */
+	/* The program may enable locks before main, a module during its setup. */
 	if (!asked && !contract_is_setting_up() &&
 	    (get_mode() != UNDECIDED || state_main_started()))
-		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT,
-				__func__, __builtin_return_address(0));
+		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT, __func__,
+					__builtin_return_address(0));
 	asked = true;
 	return SHIM_OK;
 }
 
-/* --- who holds them --- */
+/* --- the holder of a lock --- */
 
-/* Where libc keeps it, as its headers tell. */
+/* libc's headers declare the fields that name it. */
 static uint32_t read_holder(const struct shim_lock *lock)
 {
 #ifdef __GLIBC__
 	const pthread_mutex_t *mutex = (const pthread_mutex_t *)lock->address;
-	const pthread_rwlock_t *rwlock =
-		(const pthread_rwlock_t *)lock->address;
+	const pthread_rwlock_t *rwlock = (const pthread_rwlock_t *)
+						 lock->address;
 
 	if (lock->kind == SHIM_LOCK_MUTEX)
 		return (uint32_t)__atomic_load_n(&mutex->__data.__owner,

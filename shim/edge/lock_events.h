@@ -1,5 +1,5 @@
 /*
- * Locks: from the doors of edge/mutex.c to those who want events.
+ * Events of locks, raised for what the wrappers of edge/mutex.c report.
  */
 #ifndef SHIM_EDGE_LOCK_EVENTS_H
 #define SHIM_EDGE_LOCK_EVENTS_H
@@ -7,20 +7,21 @@
 #include <shim/locks.h>
 #include <stdbool.h>
 
-/* Around the call that waits; @error: what came of it, 0 if the lock is ours. */
+/* Around the call that waits.  @error is its result, 0 if it got the lock. */
 void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
 		       enum shim_lock_kind kind, const void *mutex);
 void locks_wait_ended(struct shim_lock *lock, int error);
 
-/* A call that did not wait has failed. */
+/* A call failed without waiting. */
 void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 		  int error);
 
-/* Profilers have been set up: are locks told?  Decided when somebody has asked, or
- * this was the last chance. */
+/* Profilers have been set up: decides whether locks raise events.  True if decided: a
+ * profiler has enabled them, or this was the last chance. */
 bool locks_decide(bool is_last_chance);
 
-/* Somebody has asked when that was over; and they are told from now on. */
+/* Whether a profiler has enabled locks after that decision; raises their events from
+ * now on; whether locks raise events. */
 bool locks_wait_for_late(void);
 void locks_begin_late(void);
 bool locks_are_told(void);

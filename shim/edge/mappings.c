@@ -1,15 +1,16 @@
 /*
- * What the program maps: calls go on to whoever would have got them without us, and
- * are told to those who want to know of allocations.  So that the doors can have
- * libc's names this file does without <shim/banned.h>.
+ * Wrappers of mmap and brk.  They call the next definition, which the program would
+ * have called without shim, and raise events if a profiler has enabled allocations.
+ * The wrappers have libc's names, so this file does not include <shim/banned.h>.
  */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS	/* it makes one name of mmap and mmap64 */
+#undef _FILE_OFFSET_BITS /* it renames mmap to mmap64 */
 #include "edge/edge.h"
 
 #include "heap/allocations.h"
 #include "heap/mappings.h"
 #include "os/lookup.h"
+#include "os/sys.h"
 #include "runtime/thread.h"
 
 #include <errno.h>
@@ -33,20 +34,31 @@ void edge_mappings_resolve(void)
 	next_sbrk = lookup_real("sbrk");
 }
 
-/* Not what profilers do, in their callbacks, slow hooks and threads. */
+/* False in the callbacks, slow hooks and threads of a profiler. */
 static bool is_told(void)
 {
 	return allocations_are_told() && allocations_are_the_programs();
 }
 
-/* Before we know who is behind us there is the system. */
+/* Makes the system call; used before libc's function is found. */
+static long call_system(long number, long a, long b, long c, long d, long e,
+			long f)
+{
+	long r = sys_pass_on(number, a, b, c, d, e, f);
+
+	if (r >= 0 || r < -4095)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
 static void *map(void *address, size_t size, int protection, int flags, int fd,
 		 off_t offset)
 {
 	if (next_mmap)
 		return next_mmap(address, size, protection, flags, fd, offset);
-	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd,
-			       offset);
+	return (void *)call_system(SYS_mmap, (long)address, (long)size,
+				   protection, flags, fd, offset);
 }
 
 EDGE void *mmap(void *address, size_t size, int protection, int flags, int fd,
@@ -67,14 +79,14 @@ EDGE void *mmap64(void *address, size_t size, int protection, int flags, int fd,
 
 EDGE int munmap(void *address, size_t size)
 {
-	/* Of others' memory as well as of the program's: what is not aligned is
-	 * going to be refused. */
+	/* Raised for any memory.  The kernel refuses an address that is not aligned. */
 	if (__builtin_expect(is_told(), 0) && (uintptr_t)address % 4096 == 0 &&
 	    size != 0)
 		mappings_give((uintptr_t)address, size);
 	if (next_munmap)
 		return next_munmap(address, size);
-	return (int)syscall(SYS_munmap, address, size);
+	return (int)call_system(SYS_munmap, (long)address, (long)size, 0, 0, 0,
+				0);
 }
 
 static void *remap(void *address, size_t size, size_t new_size, int flags,
@@ -82,11 +94,11 @@ static void *remap(void *address, size_t size, size_t new_size, int flags,
 {
 	if (next_mremap)
 		return next_mremap(address, size, new_size, flags, new_address);
-	return (void *)syscall(SYS_mremap, address, size, new_size, flags,
-			       new_address);
+	return (void *)call_system(SYS_mremap, (long)address, (long)size,
+				   (long)new_size, flags, (long)new_address, 0);
 }
 
-/* Of size 0 it maps the same once more. */
+/* With size 0, it maps the same memory a second time. */
 EDGE void *mremap(void *address, size_t size, size_t new_size, int flags, ...)
 {
 	struct mappings_change change = { .is_known = false };

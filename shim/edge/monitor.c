@@ -1,11 +1,10 @@
 /*
- * monitor(3) for programs that call it, and what those compiled with -pg call
- * without knowing: theirs is the same gmon.out, so that libc does not write one,
- * too.
+ * monitor(3), and the functions that code compiled with -pg calls.  Both fill the same
+ * gmon.out, and libc writes none.
  *
- * When shim is off, libc's functions do what they would have done.  The entries
- * of what a program may have under the same name are stubs (arch/.../entry.S):
- * they jump to the definition after ours, if there is one.
+ * When shim is off, libc's functions run as without shim.  Functions that a program may
+ * define under the same name are stubs (arch/.../entry.S), which jump to the definition
+ * after shim's if there is one.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -25,11 +24,11 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* To jump to instead of what is here; NULL: none. */
+/* The definitions after shim's, which the stubs jump to; NULL if there is none. */
 HIDDEN void *edge_monitor_next[5];
 enum { NEXT_MONITOR, NEXT_SIGNAL, NEXT_HITS, NEXT_MCOUNT, NEXT_FENTRY };
 
-/* libc's, which return nothing. */
+/* libc's functions, which return nothing. */
 static struct {
 	void (*monstartup)(char *, char *);
 	void (*moncontrol)(int);
@@ -55,8 +54,7 @@ static bool is_off(void)
 HIDDEN int edge_monitor(char *low, char *high, char *buffer, size_t size,
 			size_t last);
 
-static int start_traditional(char *low, char *high, char *buffer,
-			     size_t size)
+static int start_traditional(char *low, char *high, char *buffer, size_t size)
 {
 	struct monitor_wish wish = { (uintptr_t)low, (uintptr_t)high, buffer,
 				     size };
@@ -64,12 +62,13 @@ static int start_traditional(char *low, char *high, char *buffer,
 	return monitor_start_in(&wish, 1, false);
 }
 
-/* By decreasing addresses, in the program's own array: row T-23. */
+/* Sorts the program's own array by decreasing addresses (row T-23). */
 static void sort(struct monitor_args *ranges, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		for (size_t n = i; n > 0 && (uintptr_t)ranges[n].lowpc >
-					     (uintptr_t)ranges[n - 1].lowpc;
+		for (size_t n = i;
+		     n > 0 && (uintptr_t)ranges[n].lowpc >
+				      (uintptr_t)ranges[n - 1].lowpc;
 		     n--) {
 			struct monitor_args range = ranges[n];
 
@@ -90,16 +89,16 @@ static int start_extended(struct monitor_args *ranges, size_t count)
 		return -EAGAIN;
 	sort(ranges, count);
 	for (size_t i = 0; i < count; i++)
-		wishes[i] = (struct monitor_wish){
-			(uintptr_t)ranges[i].lowpc, (uintptr_t)ranges[i].highpc,
-			ranges[i].buffer, ranges[i].bufsiz
-		};
+		wishes[i] = (struct monitor_wish){ (uintptr_t)ranges[i].lowpc,
+						   (uintptr_t)ranges[i].highpc,
+						   ranges[i].buffer,
+						   ranges[i].bufsiz };
 	r = monitor_start_in(wishes, (uint32_t)count, true);
 	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 	return r;
 }
 
-/* Callers without a declaration pass 32 bits. */
+/* A caller without a declaration passes -1 as 32 bits. */
 static bool is_minus_one(char *low)
 {
 	return (uint32_t)(uintptr_t)low == UINT32_MAX &&
@@ -107,8 +106,7 @@ static bool is_minus_one(char *low)
 		(uintptr_t)low >> 32 == UINT32_MAX);
 }
 
-int edge_monitor(char *low, char *high, char *buffer, size_t size,
-		 size_t last)
+int edge_monitor(char *low, char *high, char *buffer, size_t size, size_t last)
 {
 	if (is_off())
 		return answer(-ENOSYS);
@@ -118,8 +116,8 @@ int edge_monitor(char *low, char *high, char *buffer, size_t size,
 		return answer(start_traditional(low, high, buffer, size));
 	if (high || last)
 		return answer(-EINVAL);
-	return answer(start_extended((struct monitor_args *)(void *)buffer,
-				     size));
+	return answer(
+		start_extended((struct monitor_args *)(void *)buffer, size));
 }
 
 HIDDEN void edge_monitor_signal(int signal);
@@ -141,7 +139,7 @@ int edge_monitor_hits(const void *pc, unsigned int count)
 	return !is_off() && monitor_add((uintptr_t)pc, count) == 0 ? 0 : -1;
 }
 
-/* --- what libc has as well --- */
+/* --- functions that libc has, too --- */
 
 EDGE int monstartup(char *low, char *high)
 {
@@ -163,8 +161,8 @@ EDGE int moncontrol(int mode)
 	return 0;
 }
 
-/* What a program that was compiled with -pg asked for before we began: the first
- * library that is initialized has __gmon_start__ called, if the program has it. */
+/* A call of __monstartup before shim started: the first library that is initialized
+ * calls __gmon_start__ of a program that was compiled with -pg. */
 static struct {
 	bool is_over, is_asked;
 	unsigned long low, high;
@@ -194,7 +192,7 @@ EDGE void _mcleanup(void)
 		real.clean();
 }
 
-/* --- elsewhere than on x86-64 --- */
+/* --- processors without stubs for these --- */
 
 #ifndef ARCH_HAS_MONITOR_ENTRIES
 
@@ -208,8 +206,7 @@ EDGE int monitor_hits(const void *pc, unsigned int count)
 	return edge_monitor_hits(pc, count);
 }
 
-EDGE int monitor(char *low, char *high, char *buffer, size_t size,
-		 size_t last)
+EDGE int monitor(char *low, char *high, char *buffer, size_t size, size_t last)
 {
 	return edge_monitor(low, high, buffer, size, last);
 }
@@ -239,7 +236,7 @@ EDGE void __fentry__(void)
 
 #endif
 
-/* --- the beginning --- */
+/* --- start --- */
 
 static void establish(int signal)
 {
@@ -249,7 +246,7 @@ static void establish(int signal)
 	sigaction(signal, &action, NULL);
 }
 
-/* A definition of the program's own. */
+/* Finds definitions of the program. */
 static void find_others(void)
 {
 	edge_monitor_next[NEXT_MONITOR] = lookup_real("monitor");

@@ -1,16 +1,15 @@
 /*
- * Locks: a call tries first, and if that works it is over; who has to wait says so
- * before and after.
+ * Wrappers of the functions that take locks.  A call tries to take the lock first.  If
+ * it has to wait, it raises events before and after the wait.
  *
- * Each door is one load and a jump; where calls come through a slot of their image,
- * not even that: it leads to what tries, or to libc if nobody wants to know
- * (dispatch/got_slots.h).  What a call returns, errno,
- * and whether it is a point of cancellation are libc's affair: whatever could be
- * answered otherwise than by trying is left to it.
+ * Each wrapper is one load and a jump.  A call through a GOT slot costs less: the slot
+ * leads to the function that tries, or to libc if no profiler has enabled locks
+ * (dispatch/got_slots.h).  The result, errno, and cancellation are as in libc: a case
+ * that trying would answer differently goes to libc at once.
  *
- * libc has two versions of condition variables.  Theirs are of one size and both
- * begin as zeros, but they do not mix; so all functions that use one go by here, and
- * on to the newer ones.
+ * libc has two versions of condition variables.  Both have the same size and begin as
+ * zeros, but they do not mix.  So all functions of condition variables have wrappers,
+ * which call the newer version.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -33,57 +32,57 @@
 #include <shim/banned.h>
 
 #define COLD __attribute__((cold, noinline))
-#define LINE __attribute__((aligned(64)))	/* of the instruction cache */
+#define LINE __attribute__((aligned(64))) /* of the instruction cache */
 
 typedef const struct timespec *deadline;
 
 /* function(result, name, parameters, arguments) */
-#define EACH_TRIED(F)                                                          \
-	F(int, pthread_mutex_lock, (pthread_mutex_t * l), (l))                 \
-	F(int, pthread_mutex_trylock, (pthread_mutex_t * l), (l))              \
-	F(int, pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t),     \
-	  (l, t))                                                              \
-	F(int, pthread_mutex_clocklock,                                        \
-	  (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t))           \
-	F(int, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))             \
-	F(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l))          \
+#define EACH_TRIED(F) \
+	F(int, pthread_mutex_lock, (pthread_mutex_t * l), (l)) \
+	F(int, pthread_mutex_trylock, (pthread_mutex_t * l), (l)) \
+	F(int, pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t), \
+	  (l, t)) \
+	F(int, pthread_mutex_clocklock, \
+	  (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t)) \
+	F(int, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l)) \
+	F(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l)) \
 	F(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, deadline t), \
-	  (l, t))                                                              \
-	F(int, pthread_rwlock_clockrdlock,                                     \
-	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))          \
-	F(int, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l))             \
-	F(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l))          \
+	  (l, t)) \
+	F(int, pthread_rwlock_clockrdlock, \
+	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t)) \
+	F(int, pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l)) \
+	F(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l)) \
 	F(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, deadline t), \
-	  (l, t))                                                              \
-	F(int, pthread_rwlock_clockwrlock,                                     \
-	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))          \
-	F(int, pthread_spin_lock, (pthread_spinlock_t * l), (l))               \
-	F(int, pthread_spin_trylock, (pthread_spinlock_t * l), (l))            \
-	F(int, sem_wait, (sem_t * l), (l))                                     \
-	F(int, sem_trywait, (sem_t * l), (l))                                  \
-	F(int, sem_timedwait, (sem_t * l, deadline t), (l, t))                 \
+	  (l, t)) \
+	F(int, pthread_rwlock_clockwrlock, \
+	  (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t)) \
+	F(int, pthread_spin_lock, (pthread_spinlock_t * l), (l)) \
+	F(int, pthread_spin_trylock, (pthread_spinlock_t * l), (l)) \
+	F(int, sem_wait, (sem_t * l), (l)) \
+	F(int, sem_trywait, (sem_t * l), (l)) \
+	F(int, sem_timedwait, (sem_t * l, deadline t), (l, t)) \
 	F(int, sem_clockwait, (sem_t * l, clockid_t c, deadline t), (l, c, t)) \
-	F(int, mtx_lock, (mtx_t * l), (l))                                     \
-	F(int, mtx_trylock, (mtx_t * l), (l))                                  \
+	F(int, mtx_lock, (mtx_t * l), (l)) \
+	F(int, mtx_trylock, (mtx_t * l), (l)) \
 	F(int, mtx_timedlock, (mtx_t * l, deadline t), (l, t))
 
-#define EACH_CONDITION(F)                                                      \
-	F(int, pthread_cond_wait, (pthread_cond_t * l, pthread_mutex_t * m),   \
-	  (l, m))                                                              \
-	F(int, pthread_cond_timedwait,                                         \
-	  (pthread_cond_t * l, pthread_mutex_t * m, deadline t), (l, m, t))    \
-	F(int, pthread_cond_clockwait,                                         \
-	  (pthread_cond_t * l, pthread_mutex_t * m, clockid_t c, deadline t),  \
-	  (l, m, c, t))                                                        \
-	F(int, cnd_wait, (cnd_t * l, mtx_t * m), (l, m))                       \
+#define EACH_CONDITION(F) \
+	F(int, pthread_cond_wait, (pthread_cond_t * l, pthread_mutex_t * m), \
+	  (l, m)) \
+	F(int, pthread_cond_timedwait, \
+	  (pthread_cond_t * l, pthread_mutex_t * m, deadline t), (l, m, t)) \
+	F(int, pthread_cond_clockwait, \
+	  (pthread_cond_t * l, pthread_mutex_t * m, clockid_t c, deadline t), \
+	  (l, m, c, t)) \
+	F(int, cnd_wait, (cnd_t * l, mtx_t * m), (l, m)) \
 	F(int, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
 
-/* Only so that they are of the same version. */
-#define EACH_OTHER(F)                                                          \
-	F(int, pthread_cond_init,                                              \
-	  (pthread_cond_t * l, const pthread_condattr_t *a), (l, a))           \
-	F(int, pthread_cond_destroy, (pthread_cond_t * l), (l))                \
-	F(int, pthread_cond_signal, (pthread_cond_t * l), (l))                 \
+/* Wrapped only to call the same version of condition variables. */
+#define EACH_OTHER(F) \
+	F(int, pthread_cond_init, \
+	  (pthread_cond_t * l, const pthread_condattr_t *a), (l, a)) \
+	F(int, pthread_cond_destroy, (pthread_cond_t * l), (l)) \
+	F(int, pthread_cond_signal, (pthread_cond_t * l), (l)) \
 	F(int, pthread_cond_broadcast, (pthread_cond_t * l), (l))
 
 #define EACH(F) EACH_TRIED(F) EACH_CONDITION(F) EACH_OTHER(F)
@@ -94,10 +93,10 @@ struct functions {
 #undef FIELD
 };
 
-/* libc's, or of whoever comes after us. */
+/* The definitions after shim's, usually libc's. */
 static struct functions next;
 
-/* --- what comes of it --- */
+/* --- results as errors: 0 if the call got the lock --- */
 
 static int of_c11(int result)
 {
@@ -108,7 +107,7 @@ static int of_c11(int result)
 					 EINVAL;
 }
 
-/* Who died with the lock has left it to us. */
+/* The last holder died with the lock, and the caller has it now. */
 static int of_pthread(int result)
 {
 	return result == EOWNERDEAD ? 0 : result;
@@ -119,65 +118,65 @@ static int of_semaphore(int result)
 	return result == 0 ? 0 : errno;
 }
 
-/* --- calls that are told: they try, wait, or fail --- */
+/* --- calls that raise events: they try, wait, or fail --- */
 
 /*
- * WAIT(name, ...) is the call that has to wait, ASK(name, ...) one that asks libc
- * without trying: it does not wait, and may fail.
+ * WAIT(name, ...) defines the call that has to wait.  ASK(name, ...) defines the call
+ * of libc without trying; it does not wait, and may fail.
  */
-#define WAIT(kind, mutex, outcome, name, parameters, arguments)                \
-	static COLD int wait_##name parameters                                 \
-	{                                                                      \
-		struct shim_lock lock;                                         \
-		int result;                                                    \
-                                                                               \
-		locks_wait_begins(&lock, l, kind, mutex);                      \
-		result = next.name arguments;                                  \
-		locks_wait_ended(&lock, outcome(result));                      \
-		return result;                                                 \
+#define WAIT(kind, mutex, outcome, name, parameters, arguments) \
+	static COLD int wait_##name parameters \
+	{ \
+		struct shim_lock lock; \
+		int result; \
+\
+		locks_wait_begins(&lock, l, kind, mutex); \
+		result = next.name arguments; \
+		locks_wait_ended(&lock, outcome(result)); \
+		return result; \
 	}
 
-#define ASK(kind, outcome, name, parameters, arguments)                        \
-	static int ask_##name parameters                                       \
-	{                                                                      \
-		int result = next.name arguments;                              \
-                                                                               \
-		if (__builtin_expect(result == 0, 1))                          \
-			return 0;                                              \
-		if (outcome(result) != 0)                                      \
-			locks_failed(l, kind, outcome(result));                \
-		return result;                                                 \
+#define ASK(kind, outcome, name, parameters, arguments) \
+	static int ask_##name parameters \
+	{ \
+		int result = next.name arguments; \
+\
+		if (__builtin_expect(result == 0, 1)) \
+			return 0; \
+		if (outcome(result) != 0) \
+			locks_failed(l, kind, outcome(result)); \
+		return result; \
 	}
 
-/* Without @tries libc is asked at once: it looks at what it was given before it tries,
- * or is faster. */
-#define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments)    \
-	WAIT(kind, NULL, outcome, name, parameters, arguments)                 \
-	ASK(kind, outcome, name, parameters, arguments)                        \
-	static LINE int told_##name parameters                                 \
-	{                                                                      \
-		int result;                                                    \
-                                                                               \
-		if (tries) {                                                   \
-			result = tried(l);                                     \
-			if (__builtin_expect(result == 0, 1))                  \
-				return 0;                                      \
-			if (result == (busy))                                  \
-				return wait_##name arguments;                  \
-			if (outcome(result) == 0)                              \
-				return result;                                 \
-		}                                                              \
-		return ask_##name arguments;                                   \
+/* If @tries is false it calls libc at once: libc checks its arguments first, or is
+ * faster. */
+#define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments) \
+	WAIT(kind, NULL, outcome, name, parameters, arguments) \
+	ASK(kind, outcome, name, parameters, arguments) \
+	static LINE int told_##name parameters \
+	{ \
+		int result; \
+\
+		if (tries) { \
+			result = tried(l); \
+			if (__builtin_expect(result == 0, 1)) \
+				return 0; \
+			if (result == (busy)) \
+				return wait_##name arguments; \
+			if (outcome(result) == 0) \
+				return result; \
+		} \
+		return ask_##name arguments; \
 	}
 
-#define ONLY_TRY(kind, outcome, name, parameters, arguments)                   \
-	static int told_##name parameters                                      \
-	{                                                                      \
-		int result = next.name arguments;                              \
-                                                                               \
-		if (__builtin_expect(outcome(result) != 0, 0))                 \
-			locks_failed(l, kind, outcome(result));                \
-		return result;                                                 \
+#define ONLY_TRY(kind, outcome, name, parameters, arguments) \
+	static int told_##name parameters \
+	{ \
+		int result = next.name arguments; \
+\
+		if (__builtin_expect(outcome(result) != 0, 0)) \
+			locks_failed(l, kind, outcome(result)); \
+		return result; \
 	}
 
 static bool is_clock(clockid_t clock)
@@ -194,8 +193,8 @@ static bool is_time(deadline time)
 #define KIND_ROBUST 16
 #define KIND_SHARED 128
 
-/* It keeps a robust mutex locked that it refuses to who tries, because nothing can
- * be recovered: then the next call would wait for ever. */
+/* glibc's trylock leaves a robust mutex locked if it refuses it as not recoverable; the
+ * next call would wait for ever. */
 static bool looks_free(const pthread_mutex_t *mutex)
 {
 	return (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) &
@@ -204,14 +203,15 @@ static bool looks_free(const pthread_mutex_t *mutex)
 #endif
 
 /*
- * Whether trying is of no use.  While there is one thread, libc takes a free mutex
- * in less time than it tries one, and nobody can come between; a robust one is not
- * tried.  Who finds that one taken a moment later waits untold.
+ * Whether to call libc without trying.  While the process has one thread, libc takes a
+ * free mutex faster than it tries one, and no other thread can take it in between.  A
+ * robust mutex is never tried; if another thread takes a free one in between, the wait
+ * raises no event.
  */
 static inline bool is_asked(const void *lock)
 {
 #ifdef __GLIBC__
-	const pthread_mutex_t *mutex = lock;	/* mtx_t is one, too */
+	const pthread_mutex_t *mutex = lock; /* mtx_t is one, too */
 	int kind = mutex->__data.__kind;
 
 	if (__builtin_expect(kind & KIND_ROBUST, 0))
@@ -240,9 +240,9 @@ static int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * A time that is over is a try, too: with it a lock that is free is taken, and who
- * would have to wait is told so without a system call.  libc takes as long for that
- * as for what may wait, and longer for tryrdlock.
+ * A timed call whose time is over is a try: it takes a free lock, and returns ETIMEDOUT
+ * for another without a system call.  In libc it is as fast as rdlock; tryrdlock is
+ * slower.
  */
 static bool reads_by_time;
 
@@ -255,41 +255,43 @@ try_read(pthread_rwlock_t *lock)
 	if (__builtin_expect(!reads_by_time, 0))
 		return next.pthread_rwlock_tryrdlock(lock);
 	result = next.pthread_rwlock_timedrdlock(lock, &over);
-	/* (Nor does trying tell that the writer is who asks.) */
+	/* tryrdlock does not return EDEADLK to the writer either. */
 	return result == ETIMEDOUT || result == EDEADLK ? EBUSY : result;
 }
 
-/* Not if the two are not of one library: who counts what is locked would miss some. */
+/* Both functions must be of one library: a library that wraps one of them to count the
+ * locks held would miss some. */
 static void choose_tries(void)
 {
 	Dl_info locks, times;
 
-	reads_by_time =
-		dladdr((void *)next.pthread_rwlock_rdlock, &locks) &&
-		dladdr((void *)next.pthread_rwlock_timedrdlock, &times) &&
-		locks.dli_fbase == times.dli_fbase;
+	reads_by_time = dladdr((void *)next.pthread_rwlock_rdlock, &locks) &&
+			dladdr((void *)next.pthread_rwlock_timedrdlock,
+			       &times) &&
+			locks.dli_fbase == times.dli_fbase;
 }
 
-#define MUTEX(plain, name, parameters, arguments)                              \
-	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain,              \
-	    name, parameters, arguments)
-#define READ(plain, name, parameters, arguments)                               \
-	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, try_read, plain, name,          \
+#define MUTEX(plain, name, parameters, arguments) \
+	TRY(SHIM_LOCK_MUTEX, of_pthread, EBUSY, try_mutex, plain, name, \
 	    parameters, arguments)
-#define WRITE(plain, name, parameters, arguments)                              \
+#define READ(plain, name, parameters, arguments) \
+	TRY(SHIM_LOCK_READ, of_pthread, EBUSY, try_read, plain, name, \
+	    parameters, arguments)
+#define WRITE(plain, name, parameters, arguments) \
 	TRY(SHIM_LOCK_WRITE, of_pthread, EBUSY, next.pthread_rwlock_trywrlock, \
 	    plain, name, parameters, arguments)
 
 MUTEX(!is_asked(l), pthread_mutex_lock, (pthread_mutex_t * l), (l))
-MUTEX(!is_asked(l), pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t), (l, t))
+MUTEX(!is_asked(l), pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t),
+      (l, t))
 MUTEX(is_clock(c) && !is_asked(l), pthread_mutex_clocklock,
       (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t))
 ONLY_TRY(SHIM_LOCK_MUTEX, of_pthread, pthread_mutex_trylock,
 	 (pthread_mutex_t * l), (l))
 
 READ(true, pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l))
-READ(is_time(t), pthread_rwlock_timedrdlock,
-     (pthread_rwlock_t * l, deadline t), (l, t))
+READ(is_time(t), pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, deadline t),
+     (l, t))
 READ(is_clock(c) && is_time(t), pthread_rwlock_clockrdlock,
      (pthread_rwlock_t * l, clockid_t c, deadline t), (l, c, t))
 ONLY_TRY(SHIM_LOCK_READ, of_pthread, pthread_rwlock_tryrdlock,
@@ -308,14 +310,14 @@ TRY(SHIM_LOCK_SPIN, of_pthread, EBUSY, next.pthread_spin_trylock, true,
 ONLY_TRY(SHIM_LOCK_SPIN, of_pthread, pthread_spin_trylock,
 	 (pthread_spinlock_t * l), (l))
 
-TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l), mtx_lock,
-    (mtx_t * l), (l))
-TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l), mtx_timedlock,
-    (mtx_t * l, deadline t), (l, t))
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l),
+    mtx_lock, (mtx_t * l), (l))
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l),
+    mtx_timedlock, (mtx_t * l, deadline t), (l, t))
 ONLY_TRY(SHIM_LOCK_MUTEX, of_c11, mtx_trylock, (mtx_t * l), (l))
 
-/* Semaphores say what is wrong in errno, and are points of cancellation even when
- * they need not wait. */
+/* Calls of semaphores return errors in errno, and are cancellation points even if they
+ * do not wait. */
 static inline int try_semaphore(sem_t *l)
 {
 	int *error = &errno, before = *error;
@@ -330,18 +332,18 @@ static inline int try_semaphore(sem_t *l)
 	return result;
 }
 
-#define SEMAPHORE(tries, name, parameters, arguments)                          \
-	WAIT(SHIM_LOCK_SEMAPHORE, NULL, of_semaphore, name, parameters,        \
-	     arguments)                                                        \
-	ASK(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments)    \
-	static int told_##name parameters                                      \
-	{                                                                      \
-		int error = tries ? try_semaphore(l) : EINVAL;                 \
-                                                                               \
-		if (__builtin_expect(error == 0, 1))                           \
-			return 0;                                              \
-		return error == EAGAIN ? wait_##name arguments :               \
-					 ask_##name arguments;                 \
+#define SEMAPHORE(tries, name, parameters, arguments) \
+	WAIT(SHIM_LOCK_SEMAPHORE, NULL, of_semaphore, name, parameters, \
+	     arguments) \
+	ASK(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments) \
+	static int told_##name parameters \
+	{ \
+		int error = tries ? try_semaphore(l) : EINVAL; \
+\
+		if (__builtin_expect(error == 0, 1)) \
+			return 0; \
+		return error == EAGAIN ? wait_##name arguments : \
+					 ask_##name arguments; \
 	}
 
 SEMAPHORE(true, sem_wait, (sem_t * l), (l))
@@ -350,38 +352,38 @@ SEMAPHORE((is_clock(c) && is_time(t)), sem_clockwait,
 	  (sem_t * l, clockid_t c, deadline t), (l, c, t))
 ONLY_TRY(SHIM_LOCK_SEMAPHORE, of_semaphore, sem_trywait, (sem_t * l), (l))
 
-#define CONDITION(outcome, name, parameters, arguments)                        \
-	WAIT(SHIM_LOCK_CONDITION, m, outcome, name, parameters, arguments)     \
-	static int told_##name parameters                                      \
-	{                                                                      \
-		return wait_##name arguments;                                  \
+#define CONDITION(outcome, name, parameters, arguments) \
+	WAIT(SHIM_LOCK_CONDITION, m, outcome, name, parameters, arguments) \
+	static int told_##name parameters \
+	{ \
+		return wait_##name arguments; \
 	}
 
 CONDITION(of_pthread, pthread_cond_wait,
-	  (pthread_cond_t * l, pthread_mutex_t * m), (l, m))
+	  (pthread_cond_t * l, pthread_mutex_t *m), (l, m))
 CONDITION(of_pthread, pthread_cond_timedwait,
-	  (pthread_cond_t * l, pthread_mutex_t * m, deadline t), (l, m, t))
+	  (pthread_cond_t * l, pthread_mutex_t *m, deadline t), (l, m, t))
 CONDITION(of_pthread, pthread_cond_clockwait,
-	  (pthread_cond_t * l, pthread_mutex_t * m, clockid_t c, deadline t),
+	  (pthread_cond_t * l, pthread_mutex_t *m, clockid_t c, deadline t),
 	  (l, m, c, t))
-CONDITION(of_c11, cnd_wait, (cnd_t * l, mtx_t * m), (l, m))
-CONDITION(of_c11, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
+CONDITION(of_c11, cnd_wait, (cnd_t * l, mtx_t *m), (l, m))
+CONDITION(of_c11, cnd_timedwait, (cnd_t * l, mtx_t *m, deadline t), (l, m, t))
 
-/* --- calls that come before we are ready --- */
+/* --- calls before the start --- */
 
-/* What the loader wants meanwhile may be an allocator with locks of its own. */
-#define EARLY(result, name, parameters, arguments)                             \
-	static COLD result early_##name parameters                             \
-	{                                                                      \
-		result(*real) parameters =                                     \
-			(result(*) parameters)lookup_real(#name);                \
-                                                                               \
-		return real ? real arguments : ENOSYS;                         \
+/* The loader may call an allocator that uses locks. */
+#define EARLY(result, name, parameters, arguments) \
+	static COLD result early_##name parameters \
+	{ \
+		result(*real) \
+			parameters = (result(*) parameters)lookup_real(#name); \
+\
+		return real ? real arguments : ENOSYS; \
 	}
 EACH(EARLY)
 #undef EARLY
 
-/* --- the doors --- */
+/* --- the wrappers: each jumps through this table --- */
 
 static struct functions doors = {
 #define BEGIN(result, name, parameters, arguments) .name = early_##name,
@@ -389,47 +391,47 @@ static struct functions doors = {
 #undef BEGIN
 };
 
-#define DOOR(result, name, parameters, arguments)                              \
-	EDGE result name parameters;                                           \
-	result name parameters                                                 \
-	{                                                                      \
-		return doors.name arguments;                                   \
+#define DOOR(result, name, parameters, arguments) \
+	EDGE result name parameters; \
+	result name parameters \
+	{ \
+		return doors.name arguments; \
 	}
 EACH(DOOR)
 #undef DOOR
 
 #define OPEN(name, to) __atomic_store_n(&doors.name, to, __ATOMIC_RELEASE)
 
-/* All of them are found before one is used: they call each other. */
+/* Finds all of them before it opens one: they call each other. */
 void edge_locks_resolve(void)
 {
-#define FIND(result, name, parameters, arguments)                              \
+#define FIND(result, name, parameters, arguments) \
 	next.name = (result(*) parameters)lookup_real(#name);
 	EACH(FIND)
 #undef FIND
-#define OPEN_NEXT(result, name, parameters, arguments)                         \
-	if (next.name)                                                         \
+#define OPEN_NEXT(result, name, parameters, arguments) \
+	if (next.name) \
 		OPEN(name, next.name);
 	EACH(OPEN_NEXT)
 #undef OPEN_NEXT
 }
 
-/* --- whether they are told --- */
+/* --- whether they raise events --- */
 
 static bool is_ours(void)
 {
 	return lookup_first("pthread_mutex_lock") == (void *)pthread_mutex_lock;
 }
 
-/* Leads all slots to where the doors lead. */
+/* Lets all GOT slots bypass the wrappers, to the functions in their table. */
 static void pass_by(void)
 {
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
-#define PASS(result, name, parameters, arguments)                              \
-	functions[count++] = (struct got_slots_function){                          \
-		#name, (void *)name, (void *)doors.name                        \
+#define PASS(result, name, parameters, arguments) \
+	functions[count++] = (struct got_slots_function){ \
+		#name, (void *)name, (void *)doors.name \
 	};
 	EACH(PASS)
 #undef PASS
@@ -450,10 +452,11 @@ static void listen(void)
 			       "are not seen");
 		return;
 	}
-	/* A sanitizer's go on to ours. */
+	/* A sanitizer's functions call shim's. */
 	if (!is_ours())
-		log_line("%s", "the program has locks of its own: of them those "
-			       "are seen that go on to libc's");
+		log_line("%s",
+			 "the program has locks of its own: of them those "
+			 "are seen that go on to libc's");
 	choose_tries();
 #define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
 	EACH_TRIED(OPEN_TOLD)
@@ -473,7 +476,7 @@ void edge_locks_decide(bool is_last_chance)
 	pass_by();
 }
 
-/* The doors first: a call that comes by one is told or not. */
+/* The wrappers come first: from here on a call may raise its events or not. */
 static void begin_late(void)
 {
 	if (!locks_wait_for_late())

@@ -1,11 +1,12 @@
 /*
- * Thread pointers that the program moves: what is ours of a thread is found by them, as
- * is libc's.  As long as one is elsewhere calls are not recorded.
+ * Thread pointers that the program moves (ARCH_SET_FS).  shim and libc find their
+ * thread-local storage by them.  While any is moved, shim records no calls.
  */
 #include "edge/edge.h"
 
 #include "arch.h"
 #include "dispatch/hooks_switch.h"
+#include "os/sys.h"
 #include "runtime/log.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 #define MOVED_MAX 32
 
-/* From libc's, which is 0 where none is moved, to the program's. */
+/* The moved pointers: libc's value (0 in a free entry) and the program's. */
 static struct {
 	uintptr_t from, to;
 } moved[MOVED_MAX];
@@ -37,7 +38,7 @@ static int find_moved(uintptr_t to)
 	return -1;
 }
 
-/* The calling thread's: -1 if there are too many. */
+/* Adds the calling thread's; -1 if there are too many. */
 static int note_moved(uintptr_t from, uintptr_t to)
 {
 	for (int i = 0; i < MOVED_MAX; i++) {
@@ -55,8 +56,8 @@ static int note_moved(uintptr_t from, uintptr_t to)
 
 static long set_pointer(uintptr_t address)
 {
-	return arch_syscall(SYS_arch_prctl, ARCH_SET_FS, (long)address, 0, 0, 0,
-			    0);
+	return sys_pass_on(SYS_arch_prctl, ARCH_SET_FS, (long)address, 0, 0, 0,
+			   0);
 }
 
 static long leave(uintptr_t from, uintptr_t to)
@@ -65,11 +66,12 @@ static long leave(uintptr_t from, uintptr_t to)
 	long r;
 
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
-		log_line("%s", "the program moves a thread pointer: while it is "
-			       "elsewhere no thread's calls are recorded");
+		log_line("%s",
+			 "the program moves a thread pointer: while it is "
+			 "elsewhere no thread's calls are recorded");
 	hooks_switch_pause(true);
 	r = set_pointer(to);
-	/* Of what is not noted the end will not be known. */
+	/* Without an entry the move back goes unnoticed, so the pause stays. */
 	if (r < 0 && i >= 0) {
 		__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
 		hooks_switch_pause(false);
@@ -77,12 +79,12 @@ static long leave(uintptr_t from, uintptr_t to)
 	return r;
 }
 
-/* Nothing of the thread's is used while its pointer is elsewhere. */
+/* Uses no thread-local storage while the pointer is moved. */
 static long move(uintptr_t to)
 {
 	uintptr_t now = 0;
-	long r = arch_syscall(SYS_arch_prctl, ARCH_GET_FS, (long)&now, 0, 0, 0,
-			      0);
+	long r = sys_pass_on(SYS_arch_prctl, ARCH_GET_FS, (long)&now, 0, 0, 0,
+			     0);
 	int i;
 
 	if (r < 0 || now == to)
@@ -104,9 +106,9 @@ static long move(uintptr_t to)
 
 long edge_syscall_pointer(long number, long code, unsigned long address)
 {
-	long r = code == ARCH_SET_FS ? move(address) :
-				       arch_syscall(number, code, (long)address,
-						    0, 0, 0, 0);
+	long r = code == ARCH_SET_FS ?
+			 move(address) :
+			 sys_pass_on(number, code, (long)address, 0, 0, 0, 0);
 
 	if (r >= 0)
 		return r;

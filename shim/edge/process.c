@@ -1,6 +1,6 @@
 /*
- * Processes: fork and its relatives, the ends that skip the exit handlers, and
- * the moment a program forbids itself (and so us) system calls.
+ * Wrappers for processes: fork and its variants, exits that skip the exit handlers, and
+ * the calls by which a program forbids itself, and so shim, system calls.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -44,7 +44,8 @@ static int begin_again(void *unused)
 	return 0;
 }
 
-/* A fork that takes longer than a sample's period would begin again for ever. */
+/* The sampler's signal would restart for ever a fork that takes longer than a
+ * period. */
 static void before_fork(void)
 {
 	sample_signal_block(true);
@@ -58,7 +59,7 @@ static void in_parent(void)
 	sample_signal_block(false);
 }
 
-/* Its profilers let go of what is the parent's, and get nothing else. */
+/* Profilers of the child let go of the parent's data, and get no further event. */
 static void give_up(void)
 {
 	log_line("%s", "a forked child is not recorded: another thread was in "
@@ -66,7 +67,7 @@ static void give_up(void)
 	record_give_up();
 	RAISE(forked);
 	sample_give_up();
-	/* What needs system calls to go on must not be in its way. */
+	/* Coverage needs system calls, so it ends first. */
 	coverage_give_up("a forked child is not recorded");
 	sys_forbid();
 }
@@ -84,7 +85,7 @@ static void in_child(void)
 	thread_forked();
 	state_slowly(begin_again, NULL);
 	RAISE(forked);
-	/* Not before profilers have let go of what is the parent's. */
+	/* After profilers have let go of the parent's data. */
 	sample_forked();
 }
 
@@ -112,7 +113,7 @@ pid_t _Fork(void)
 	return pid;
 }
 
-/* syscall(SYS_fork) and a clone that copies the memory: from entry.S. */
+/* Called by entry.S for syscall(SYS_fork) and a clone that copies the memory. */
 HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
 			      long e);
 
@@ -121,7 +122,7 @@ long edge_syscall_fork(long number, long a, long b, long c, long d, long e)
 	long result;
 
 	before_fork();
-	result = arch_syscall(number, a, b, c, d, e, 0);
+	result = sys_pass_on(number, a, b, c, d, e, 0);
 	if (result == 0)
 		in_child();
 	else
@@ -141,7 +142,7 @@ long edge_syscall_failed(long result)
 	return -1;
 }
 
-/* --- vfork and clone: another task with our thread-local data --- */
+/* --- vfork and clone: another task with the caller's thread-local storage --- */
 
 HIDDEN void edge_vfork_before(void);
 HIDDEN long edge_vfork_after(long result);
@@ -151,8 +152,8 @@ void edge_vfork_before(void)
 	RAISE(tls_shared, 1);
 }
 
-/* The child was in calls that are none of the parent's any more: they lie below
- * where vfork returns to (entry.S). */
+/* Ends the calls that the child made: their frames are below the one that vfork returns
+ * to (entry.S). */
 long edge_vfork_after(long result)
 {
 	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);
@@ -167,8 +168,8 @@ static clone_function real_clone;
 EDGE int clone(int (*call)(void *), void *stack, int flags, void *argument,
 	       ...);
 
-/* The child begins in @call on a stack of its own, not in here; only without
- * CLONE_VM it has a copy of everything, and needs a recording of its own. */
+/* A child of clone begins in its function, on a stack of its own.  Without CLONE_VM it
+ * has a copy of the memory, and needs a recording of its own. */
 struct start {
 	int (*call)(void *);
 	void *argument;
@@ -206,7 +207,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 	if (flags & CLONE_SETTLS)
 		return real_clone(call, stack, flags, argument, parent_tid, tls,
 				  child_tid);
-	/* For good: nobody tells when that task ends. */
+	/* Stays set: shim does not learn when that task ends. */
 	if (thread_current) {
 		thread_current->state |= THREAD_SHARED;
 		thread_current->roomy_size = 0;
@@ -216,9 +217,9 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 			  child_tid);
 }
 
-/* --- ends --- */
+/* --- exits --- */
 
-/* Ours, if it may be written: a vfork child ends with our memory, but it is not us. */
+/* NULL if it may not be written: a vfork child exits with its parent's memory. */
 static struct shim_meta *own_meta(void)
 {
 	struct shim_meta *meta = record_meta();
@@ -330,7 +331,7 @@ static void close_system(void)
 	sys_forbid();
 }
 
-/* The strict mode takes the processor's counter away as well. */
+/* The strict mode of seccomp also forbids reading the processor's counter. */
 static void before_prctl(long option, unsigned long argument)
 {
 	if (option == PR_SET_SECCOMP)

@@ -1,10 +1,10 @@
 /*
- * Keeps the signals that are ours from the program: they are in no mask that
- * the kernel gets, nobody waits for them, and what the program sets for them is
- * kept apart and used when somebody sends one.  The program reads back what it
- * has set (runtime/hidden_signals.h).  Programs that choose a real-time signal by SIGRTMAX get
- * another one than the sampler's.  While there are none each of these is one
- * comparison.
+ * Hides shim's signals from the program.  The wrappers remove them from the masks and
+ * sets that the kernel gets.  An action that the program sets for one is stored and
+ * used when the program sends that signal.  The program reads back what it has set
+ * (runtime/hidden_signals.h).  A program that chooses a real-time signal by SIGRTMAX
+ * gets another one than the sampler's.  While shim has no signals, each wrapper costs
+ * one comparison.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -48,22 +48,23 @@ static struct {
 	int (*current_sigrtmax)(void);
 } real;
 
-#define FIND(name, symbol)                                                     \
-	(*(void **)&real.name ? (void)0 :                                      \
-				(void)(*(void **)&real.name = lookup_real(symbol)))
+#define FIND(name, symbol) \
+	(*(void **)&real.name ? \
+		 (void)0 : \
+		 (void)(*(void **)&real.name = lookup_real(symbol)))
 
 static int hidden(void)
 {
 	return __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
 }
 
-/* What the kernel sees of a set: all the signals there are. */
+/* The part of a set that the kernel reads: all signals. */
 static uint64_t *bits_of(sigset_t *set)
 {
 	return (uint64_t *)set;
 }
 
-/* A copy of @set without our signals; @set itself if they are not in there. */
+/* @copy, set to @set without shim's signals; @set itself if it has none of them. */
 static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 {
 	uint64_t bits = hidden_signals();
@@ -85,7 +86,7 @@ static uint64_t hidden_in(const sigset_t *set)
 	return *bits_of((sigset_t *)set) & hidden_signals();
 }
 
-/* What the program is to see in a set that the kernel has told. */
+/* Changes a set from the kernel to what the program may see. */
 static void show(sigset_t *set, uint64_t hidden_ones)
 {
 	uint64_t ours = hidden_signals();
@@ -94,7 +95,7 @@ static void show(sigset_t *set, uint64_t hidden_ones)
 		*bits_of(set) = (*bits_of(set) & ~ours) | (hidden_ones & ours);
 }
 
-/* --- what happens on a signal --- */
+/* --- actions --- */
 
 static void get_program_action(struct sigaction *action)
 {
@@ -106,8 +107,8 @@ static void get_program_action(struct sigaction *action)
 
 static void set_program_action(const struct sigaction *action)
 {
-	sample_program_action.mask =
-		hidden_as_kept(*bits_of((sigset_t *)&action->sa_mask));
+	sample_program_action.mask = hidden_as_kept(
+		*bits_of((sigset_t *)&action->sa_mask));
 	sample_program_action.flags = (uint64_t)action->sa_flags;
 	sample_program_action.handler = (void *)action->sa_handler;
 }
@@ -120,7 +121,7 @@ static handler set_program_handler(handler call)
 	return before;
 }
 
-/* One thread at a time: it takes two steps. */
+/* Takes two steps, so one thread at a time runs it. */
 static int set_watched(int signal, const struct sigaction *action,
 		       struct sigaction *before)
 {
@@ -160,7 +161,7 @@ static int set_action(int signal, const struct sigaction *action,
 	return result;
 }
 
-/* As the kernel is to have it. */
+/* Sets the action in the kernel, without shim's signals. */
 static int set_any(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
@@ -202,7 +203,7 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 	return set_action(signal, action, before);
 }
 
-/* sigset() blocks and unblocks it as well; a signal that was blocked had SIG_HOLD. */
+/* sigset() also blocks or unblocks the signal.  True if it was blocked: SIG_HOLD. */
 static bool hold(int signal, bool is_held)
 {
 	sigset_t set = { { 0 } }, before = { { 0 } };
@@ -216,13 +217,13 @@ static bool hold(int signal, bool is_held)
 #define FLAGS_sysv_signal ((int)SA_RESETHAND | SA_NODEFER)
 #define FLAGS_sigset	  0
 
-/* There is a handler of ours. */
+/* Whether shim's handler is installed for it. */
 static bool is_caught(int signal)
 {
 	return edge_asked_is(signal) || kept_is_on(signal);
 }
 
-/* @alone: it is not sigset(). */
+/* @alone: false for sigset(). */
 static handler set_caught_handler(int signal, handler call, int flags,
 				  bool alone)
 {
@@ -240,8 +241,8 @@ static handler set_caught_handler(int signal, handler call, int flags,
 	return was_held ? SIG_HOLD : before.sa_handler;
 }
 
-/* The old ways.  All that libc makes of them is a call of its own sigaction. */
-/* @alone: one thread at a time; not where the mask changes, too. */
+/* The older functions; libc's versions call its own sigaction. */
+/* @alone: one thread at a time; false for sigset(), which also changes the mask. */
 #define HANDLER_SETTER(name, symbol, alone) \
 	{ \
 		handler before; \
@@ -270,30 +271,32 @@ static handler set_caught_handler(int signal, handler call, int flags,
 	}
 
 EDGE handler signal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal", true)
+	HANDLER_SETTER(signal, "signal", true)
 
-EDGE handler bsd_signal(int signal_, handler call);
+		EDGE handler bsd_signal(int signal_, handler call);
 EDGE handler ssignal(int signal_, handler call);
 EDGE handler sysv_signal(int signal_, handler call);
 EDGE handler __sysv_signal(int signal_, handler call);
 EDGE handler sigset(int signal_, handler call);
 
 handler bsd_signal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal", true)
+	HANDLER_SETTER(signal, "signal", true)
 
-handler ssignal(int signal_, handler call)
-HANDLER_SETTER(signal, "signal", true)
+		handler ssignal(int signal_, handler call)
+			HANDLER_SETTER(signal, "signal", true)
 
-handler sysv_signal(int signal_, handler call)
-HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
+				handler
+	sysv_signal(int signal_, handler call)
+		HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
 
-handler __sysv_signal(int signal_, handler call)
-HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
+			handler
+	__sysv_signal(int signal_, handler call)
+		HANDLER_SETTER(sysv_signal, "__sysv_signal", true)
 
-handler sigset(int signal_, handler call)
-HANDLER_SETTER(sigset, "sigset", false)
+			handler sigset(int signal_, handler call)
+				HANDLER_SETTER(sigset, "sigset", false)
 
-EDGE int sigignore(int signal_);
+					EDGE int sigignore(int signal_);
 
 int sigignore(int signal_)
 {
@@ -343,8 +346,9 @@ int siginterrupt(int signal_, int flag)
 
 /* --- masks --- */
 
-/* A callback in our handler, where the program is shown a mask without our signal,
- * may well set it again: the next sample would come into this one. */
+/* A callback in the sampler's handler may set again the mask that it read, which lacks
+ * shim's signal.  The signal stays blocked, or the next sample would interrupt this
+ * one. */
 static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
 {
 	int signal = hidden();
@@ -358,7 +362,8 @@ static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
 	return copy;
 }
 
-/* What the program has made of ours.  Last: one that it unblocks may come. */
+/* Notes which of shim's signals the program blocks.  Called last: a signal that this
+ * unblocks may arrive. */
 static void change(int how, const sigset_t *set)
 {
 	uint64_t blocked = hidden_blocked();
@@ -371,7 +376,7 @@ static void change(int how, const sigset_t *set)
 		hidden_block(blocked & ~hidden_in(set));
 }
 
-/* The program's set may be the same memory as the one that it gets. */
+/* @set and @before may be the same memory. */
 static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
 		    const sigset_t *set, sigset_t *before)
 {
@@ -380,14 +385,15 @@ static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
 
 	if (hidden_signals() == 0) {
 		result = set_real(how, set, before);
-		/* There are some now, which it may just have blocked. */
+		/* shim has signals since then; the call may have blocked them. */
 		if (set && hidden_signals() != 0)
 			hidden_thread_begins(0);
 		return result;
 	}
 	if (set)
 		given = *set;
-	result = set_real(how, set ? for_mask(how, &given, &copy) : NULL, before);
+	result = set_real(how, set ? for_mask(how, &given, &copy) : NULL,
+			  before);
 	if (result != 0)
 		return result;
 	show(before, hidden_blocked());
@@ -409,9 +415,9 @@ EDGE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 EDGE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
 	FIND(pthread_sigmask, "pthread_sigmask");
-	return real.pthread_sigmask ? set_mask(real.pthread_sigmask, how, set,
-					       before) :
-				      ENOSYS;
+	return real.pthread_sigmask ?
+		       set_mask(real.pthread_sigmask, how, set, before) :
+		       ENOSYS;
 }
 
 EDGE int sigpending(sigset_t *set)
@@ -420,7 +426,7 @@ EDGE int sigpending(sigset_t *set)
 
 	FIND(sigpending, "sigpending");
 	result = real.sigpending ? real.sigpending(set) : -1;
-	/* That of holes is with the kernel (runtime/kept_signals.c). */
+	/* The kernel keeps a pending SIGBUS (runtime/kept_signals.c). */
 	if (result == 0)
 		show(set,
 		     hidden_pending() | (*bits_of(set) & hidden_bit(SIGBUS)));
@@ -429,19 +435,18 @@ EDGE int sigpending(sigset_t *set)
 
 /* --- waiting --- */
 
-/* That of holes comes to a thread that waits for it, whether it is blocked or
- * not. */
+/* SIGBUS stays in the set: a thread that waits for it gets it, blocked or not. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
 	const sigset_t *rest = without(set, copy);
 
 	if (rest == copy)
-		*bits_of(copy) |=
-			*bits_of((sigset_t *)set) & hidden_bit(SIGBUS);
+		*bits_of(copy) |= *bits_of((sigset_t *)set) &
+				  hidden_bit(SIGBUS);
 	return rest;
 }
 
-/* Who waits for that signal alone gets it, and we have none any more. */
+/* A thread that waits for SIGTRAP alone gets it; shim stops using it. */
 static void wait_for(const sigset_t *set)
 {
 	if (set && sigtrap_is_on() &&
@@ -500,7 +505,7 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	return real.sigtimedwait(without_ours(set, &copy), info, timeout);
 }
 
-/* --- the same by their numbers: from entry.S --- */
+/* --- the same as raw system calls, from entry.S --- */
 
 #if defined(SYS_rt_sigprocmask) && defined(SYS_rt_sigaction)
 
@@ -516,8 +521,8 @@ static long raw_mask(int how, uintptr_t set, uintptr_t before, size_t size)
 		return -EFAULT;
 	*bits_of(&signals) = given;
 	given &= ~hidden_signals();
-	r = arch_syscall(SYS_rt_sigprocmask, how, set ? (long)&given : 0,
-			 (long)&old, (long)size, 0, 0);
+	r = sys_pass_on(SYS_rt_sigprocmask, how, set ? (long)&given : 0,
+			(long)&old, (long)size, 0, 0);
 	if (r < 0)
 		return r;
 	old = (old & ~hidden_signals()) | (hidden_blocked() & hidden_signals());
@@ -554,9 +559,9 @@ static long raw_action(int signal, uintptr_t action, uintptr_t before,
 	if (is_own)
 		swap_own(signal, action ? &given : NULL, &old);
 	else
-		r = arch_syscall(SYS_rt_sigaction, signal,
-				 action ? (long)&given : 0, (long)&old,
-				 (long)size, 0, 0);
+		r = sys_pass_on(SYS_rt_sigaction, signal,
+				action ? (long)&given : 0, (long)&old,
+				(long)size, 0, 0);
 	if (r < 0)
 		return r;
 	old.mask |= action ? hidden_mask_handler(signal, masked) :
@@ -569,7 +574,7 @@ long edge_syscall_signals(long number, long a, long b, long c, long d)
 	long r;
 
 	if (hidden_signals() == 0 || d != sizeof(uint64_t))
-		r = arch_syscall(number, a, b, c, d, 0, 0);
+		r = sys_pass_on(number, a, b, c, d, 0, 0);
 	else if (number == SYS_rt_sigprocmask)
 		r = raw_mask((int)a, (uintptr_t)b, (uintptr_t)c, (size_t)d);
 	else
@@ -582,7 +587,7 @@ long edge_syscall_signals(long number, long a, long b, long c, long d)
 
 #endif
 
-/* --- the signal stack that we may have given the thread --- */
+/* --- the signal stack, which shim may have set for the thread --- */
 
 EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 {
@@ -597,7 +602,7 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 	if (hidden_signals() == 0 || real.sigaltstack(NULL, &old) != 0)
 		return real.sigaltstack(stack, before);
 	ours = sample_is_our_stack(old.ss_sp);
-	/* To have none is what it believes to have. */
+	/* The program knows of no stack, so there is none to disable. */
 	if (ours && stack && (stack->ss_flags & SS_DISABLE))
 		stack = NULL;
 	if (real.sigaltstack(stack, before) != 0)
@@ -618,7 +623,7 @@ EDGE int __libc_current_sigrtmax(void)
 	return last == hidden() ? last - 1 : last;
 }
 
-/* In the constructor: some are called in signal handlers. */
+/* Runs in the constructor, because signal handlers call some of them. */
 void edge_signals_resolve(void)
 {
 	FIND(sigaction, "sigaction");

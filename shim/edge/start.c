@@ -1,6 +1,6 @@
 /*
- * How shim gets in: as a constructor, or earlier, with the first hooked call
- * (edge/early.c); how it learns that main begins, and of a regular end.
+ * The start of shim: in a constructor, or earlier, at the first hooked call
+ * (edge/early.c).  Also the start and return of main, and regular exits.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -23,14 +23,13 @@
 #include "runtime/state.h"
 #include "sampling/sample.h"
 
-#include <dlfcn.h>
 #include <shim/format.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <shim/banned.h>
 
-/* --- main: both functions are called by stubs in arch/.../entry --- */
+/* --- main: stubs in arch/.../entry.S call these functions --- */
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -38,20 +37,20 @@ HIDDEN void *edge_start_main(void *program);
 HIDDEN void *edge_main_begins(void);
 HIDDEN int edge_main_returned(int status);
 
-/* Then main does get a frame of ours below it. */
+/* If set, the stub calls main instead of jumping to it, so it has a frame below it. */
 HIDDEN bool edge_main_is_awaited;
 
 static void *program_main;
 
-/* Keeps the program's main for later; returns libc's __libc_start_main, of which all
- * versions are one. */
+/* Stores the program's main; returns libc's __libc_start_main.  All its versions are
+ * the same function. */
 void *edge_start_main(void *program)
 {
 	void *start = lookup_real("__libc_start_main");
 
 	program_main = program;
 	if (!start) {
-		/* As ld.so ends a program that lacks a symbol. */
+		/* Ends the program as ld.so does if a symbol is missing. */
 		log_line("%s", "no __libc_start_main but ours");
 		log_give_up();
 		_exit(127);
@@ -66,7 +65,7 @@ void *edge_main_begins(void)
 	edge_allocations_decide(true);
 	edge_locks_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
-	/* A constructor may have asked for it. */
+	/* A constructor may have enabled it. */
 	coverage_look();
 	coverage_watch_loader();
 	prefetch_look();
@@ -83,7 +82,7 @@ int edge_main_returned(int status)
 
 /* --- the end --- */
 
-/* After the program's own exit handlers: it was registered before them. */
+/* Runs after the program's exit handlers: it was registered before them. */
 static void note_exit(int status, void *unused)
 {
 	struct shim_meta *meta = record_meta();
@@ -100,7 +99,7 @@ static void note_exit(int status, void *unused)
 
 /* --- constructor and destructor --- */
 
-/* glibc's; elsewhere an exit is seen by its _exit or not at all. */
+/* Functions of glibc; without them shim sees an exit only by _exit. */
 extern int on_exit(void (*call)(int, void *), void *argument)
 	__attribute__((weak));
 extern int __cxa_at_quick_exit(void (*call)(void *), void *object)
@@ -113,7 +112,7 @@ static void end_quickly(void *unused)
 	edge_shutdown_ends();
 }
 
-/* profrun asks whether a module can be loaded: the answer is on stdout. */
+/* Tells profrun whether a module can be loaded; the answer goes to stdout. */
 static void try_module(void)
 {
 	char memory[512];
@@ -152,7 +151,7 @@ static void start(void)
 			log_speak();
 		return;
 	}
-	/* Whatever was loaded since, or not yet ready then. */
+	/* Finds objects that were loaded since, or were not ready then. */
 	if (started_early)
 		image_look_again();
 	if (on_exit)
@@ -171,7 +170,7 @@ static void start(void)
 	edge_asked_load();
 	edge_monitor_load();
 	hidden_thread_begins(0);
-	/* The program's constructors are sampled, too. */
+	/* Samples the program's constructors, too. */
 	if (sample_is_wanted())
 		thread_get();
 	control_start();
@@ -182,8 +181,8 @@ void edge_start(void)
 	static bool begun;
 
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL)) {
-		/* Another thread is at it, or this one: with a profiler that
-		 * is being started. */
+		/* Another thread is starting shim, or this one is and starts a
+		 * profiler right now. */
 		state_start();
 		return;
 	}

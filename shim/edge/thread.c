@@ -1,10 +1,11 @@
 /*
- * Threads.  One begins in a stub of ours (arch/.../entry), which goes on to the
- * program's function: by a jump, or by a call if somebody wants to know when it
- * returns.  It ends with the last round of its destructors.
+ * Wrappers for threads, and the events of their life.  A thread begins in a stub of
+ * shim (arch/.../entry.S).  The stub jumps to the program's function, or calls it if a
+ * profiler wants the event thread_stopping.  A thread ends in the last round of its
+ * destructors.
  *
- * Threads that libc makes for itself, and those made by raw system calls, get a
- * record with their first event but none of the events below.
+ * Threads that libc creates for itself, and threads created by raw system calls, get a
+ * record at their first event, but raise none of the events below.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -30,20 +31,20 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* --- what the new thread is told --- */
+/* --- what a new thread gets from its creator --- */
 
 struct start {
 	uint32_t taken;
 	void *(*call)(void *argument);
 	void *argument;
-	/* Of its stack, as far as the program has chosen it: where it begins, how
-	 * large it is; 0: libc knows. */
+	/* The stack, if the program has chosen it; 0 otherwise. */
 	uintptr_t stack_low;
 	size_t stack_size;
-	uint64_t blocked;	/* signals that its creator has, runtime/hidden_signals.h */
+	/* the creator's hidden signals, runtime/hidden_signals.h */
+	uint64_t blocked;
 };
 
-/* As many as threads have been created and have not begun, at once. */
+/* One entry for each thread that has been created and has not begun. */
 struct pool {
 	struct pool *next;
 	struct start starts[64];
@@ -123,7 +124,7 @@ static void begin(uintptr_t stack_low)
 	RAISE(thread_started, self->id);
 }
 
-/* It is told to each profiler when that is ready (events_catch_up). */
+/* Each profiler gets its thread_started when it is ready (events_catch_up). */
 void edge_thread_main(void)
 {
 	struct thread *self;
@@ -133,7 +134,8 @@ void edge_thread_main(void)
 	self = thread_get();
 	if (self)
 		note_started(self);
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (!h->waits)
 			events_catch_up(h);
 }
@@ -160,18 +162,18 @@ static void end(void)
 	if (!is_alive(self))
 		return;
 	RAISE(thread_stopped, self->id);
-	/* Before it is told: who lists threads from then on finds it no more. */
+	/* Set before the event: from then on lists of threads lack this one. */
 	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
 			 __ATOMIC_SEQ_CST);
 	RAISE(thread_exited, self->id);
 	sample_thread_gone(self);
 }
 
-/* --- the beginning: called by the stub in entry.S --- */
+/* --- the start: called by the stub in entry.S --- */
 
 struct begun {
 	void *argument;
-	uint64_t is_watched;	/* the function's return */
+	uint64_t is_watched; /* the function's return */
 };
 
 HIDDEN void *edge_thread_begins(struct start *start, struct begun *begun);
@@ -184,7 +186,7 @@ void *edge_thread_begins(struct start *start, struct begun *begun)
 	uintptr_t stack_low = start->stack_low;
 	uint64_t blocked = start->blocked;
 
-	/* libc's block is at the upper end. */
+	/* libc's control block is at the upper end of the stack. */
 	if (stack_low == 0 && start->stack_size != 0)
 		stack_low = arch_thread_pointer() - start->stack_size;
 	begun->argument = start->argument;
@@ -200,7 +202,8 @@ void edge_thread_returned(void)
 	stop();
 }
 
-/* The stub's, when it is on the stack: all frames of the program are gone. */
+/* The stub's personality routine: when the unwinder calls it, all frames of the program
+ * are gone. */
 HIDDEN _Unwind_Reason_Code edge_thread_personality(
 	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
 	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
@@ -231,8 +234,7 @@ static c11_creator real_c11_create;
 static int (*real_getstack)(const pthread_attr_t *attributes, void **low,
 			    size_t *size);
 
-/* What lies below it may be mapped with it: memory of the program's, or another
- * stack. */
+/* Notes the stack's lower end: the memory below may belong to the same mapping. */
 static void note_stack(struct start *start, const pthread_attr_t *attributes)
 {
 	void *low = NULL;
@@ -282,12 +284,11 @@ EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return result;
 }
 
-/* Its function returns an int, which the stub hands on in the same register. */
+/* The function returns an int; the stub leaves it in the same register. */
 EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 {
-	struct start *start =
-		prepare(NULL, (void *(*)(void *))(void (*)(void))call,
-			argument);
+	struct start *start = prepare(
+		NULL, (void *(*)(void *))(void (*)(void))call, argument);
 	int result;
 
 	if (!real_c11_create)
@@ -307,8 +308,8 @@ EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 
 static void *real_exit, *real_c11_exit;
 
-/* Called by stubs, which jump to what they get: who unwinds the stack finds no
- * frame of ours. */
+/* Called by stubs, which jump to the returned function, so that an unwinder finds no
+ * frame of shim. */
 HIDDEN void *edge_thread_exits(void);
 HIDDEN void *edge_c11_thread_exits(void);
 
@@ -332,9 +333,9 @@ static pthread_key_t key;
 static bool have_key;
 
 /*
- * Set again in every round but the last, so that the program's own destructors
- * have run by then.  (One that is called again in the last round, by a key made
- * after ours, runs later still; nothing can be last of all.)
+ * The destructor of shim's key.  It sets the key again in every round but the last, so
+ * that the program's destructors have run by then.  (In the last round, destructors of
+ * keys created after shim's still run later.)
  */
 static void ended(void *value)
 {
@@ -355,14 +356,15 @@ static void ended(void *value)
 		runtime_thread_ends(thread_current);
 }
 
-/* The value is stored in the thread itself for the first keys of a process,
- * and ours is one of them: nothing is allocated. */
+/* Allocates nothing: libc stores the values of the first 32 keys in the thread itself,
+ * and shim's key is one of them. */
 void shim_thread_watch(void)
 {
 	if (have_key && !pthread_getspecific(key))
 		pthread_setspecific(key, (void *)1);
 	if (thread_current)
-		thread_current->is_watched = have_key && pthread_getspecific(key);
+		thread_current->is_watched = have_key &&
+					     pthread_getspecific(key);
 }
 
 static void watch(struct thread *self)
@@ -379,7 +381,7 @@ SUBSCRIBE(thread_came, watch);
 
 static int (*real_set_name)(pthread_t thread, const char *name);
 
-/* As the kernel keeps it. */
+/* Cuts the name to the kernel's length. */
 static void name(struct thread *thread, const char *given)
 {
 	char copy[NAME_SIZE] = { 0 };
@@ -439,8 +441,8 @@ void edge_thread_resolve(void)
 	real_c11_create = (c11_creator)lookup_real("thrd_create");
 	real_exit = lookup_real("pthread_exit");
 	real_c11_exit = lookup_real("thrd_exit");
-	real_getstack = (int (*)(const pthread_attr_t *, void **, size_t *))
-		lookup_real("pthread_attr_getstack");
+	real_getstack = (int (*)(const pthread_attr_t *, void **,
+				 size_t *))lookup_real("pthread_attr_getstack");
 	real_self = (pthread_t(*)(void))lookup_real("pthread_self");
 	real_set_name = (int (*)(pthread_t, const char *))lookup_real(
 		"pthread_setname_np");

@@ -1,3 +1,7 @@
+/*
+ * The set of signals that profilers have enabled: one word of bits, which
+ * signal handlers read.
+ */
 #include "edge/user_signals.h"
 
 #include "runtime/contract.h"
@@ -6,7 +10,7 @@
 
 #include <shim/banned.h>
 
-static uint64_t asked;		/* bit N: the signal N */
+static uint64_t asked; /* bit N: signal N */
 static void (*establish_it)(int signal);
 
 void user_signals_load(void (*establish)(int signal))

@@ -1,7 +1,8 @@
 /*
- * What blocks signals for the length of a call, or where a function of the program
- * begins: those that are ours stay out of it (runtime/hidden_signals.h), for handlers may run
- * meanwhile, and run into traps.  While there are none each of these is one comparison.
+ * Wrappers of functions that set a signal mask during a call, or for a function of the
+ * program.  They remove shim's signals from the mask (runtime/hidden_signals.h),
+ * because handlers may run meanwhile and hit traps.  While shim has no signals, each
+ * wrapper costs one comparison.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -22,7 +23,7 @@
 
 #include <shim/banned.h>
 
-#define FIND(pointer, name)                                                    \
+#define FIND(pointer, name) \
 	(pointer ? (void)0 : (void)(*(void **)&pointer = lookup_real(name)))
 
 static int (*real_sigsuspend)(const sigset_t *);
@@ -115,10 +116,10 @@ EDGE int epoll_pwait2(int fd, struct epoll_event *events, int count,
 		      missing();
 }
 
-/* --- timers that call --- */
+/* --- timers with SIGEV_THREAD --- */
 
-/* libc calls the program's function in a thread of its own making, with all signals
- * blocked.  Of a function and its argument there is one of these. */
+/* libc calls the program's function in a thread that it creates with all signals
+ * blocked.  There is one of these for each function and argument. */
 struct timer_call {
 	struct timer_call *next;
 	void (*function)(union sigval value);
@@ -138,7 +139,8 @@ static void begin_timer_call(union sigval ours)
 static struct timer_call *keep_timer_call(const struct sigevent *event)
 {
 	struct timer_call *first = __atomic_load_n(&timer_calls,
-						   __ATOMIC_ACQUIRE), *call;
+						   __ATOMIC_ACQUIRE),
+			  *call;
 
 	for (call = first; call; call = call->next)
 		if (call->function == event->sigev_notify_function &&
@@ -176,7 +178,7 @@ EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 	return real_timer_create(clock, &given, timer);
 }
 
-/* A thread that is traced stops at traps, and its tracer takes them for its own. */
+/* A traced thread stops at shim's traps, and its tracer takes them for its own. */
 EDGE long ptrace(enum __ptrace_request request, ...)
 {
 	static long (*real)(enum __ptrace_request, ...);
@@ -194,7 +196,7 @@ EDGE long ptrace(enum __ptrace_request request, ...)
 	return real ? real(request, a, b, c) : missing();
 }
 
-/* In the constructor: some are called in signal handlers. */
+/* Runs in the constructor, because signal handlers call some of them. */
 void edge_waits_resolve(void)
 {
 	FIND(real_sigsuspend, "sigsuspend");

@@ -1,3 +1,7 @@
+/*
+ * Events of allocations.  A buffer keeps calls from before profilers are set up,
+ * because only then it is known whether a profiler enables their events.
+ */
 #include "heap/allocations.h"
 
 #include "heap/allocations_sampled.h"
@@ -18,39 +22,40 @@ static enum mode mode;
 static bool asked, wants_all;
 static uint64_t wanted_period, wanted_seed;
 
-/* The coarse clock, or 0. */
+/* The coarse clock; a constant 0 if there is none. */
 static const volatile uint64_t no_tick;
 static const volatile uint64_t *tick = &no_tick;
 static struct shim_allocation_counts counts;
 
 /* --- serial numbers --- */
 
-/* The thread's number, from 1 on, and how many it has given. */
+/* A serial number is a thread's number (from 1) times this, plus a count. */
 #define SERIAL_THREAD (1ull << 40)
 
 static __thread uint64_t next_serial;
-/* Of the block that the thread got last, or 0. */
+/* The serial number of the thread's last block, or 0. */
 static __thread uint64_t last_serial;
 static uint64_t serial_threads;
 
-/* A handler that comes between begins another thread's worth of numbers: none is
- * given twice. */
+/* A signal handler that interrupts this takes the numbers of another thread, so no
+ * number is used twice. */
 static uint64_t make_serial(void)
 {
 	uint64_t serial = shim_fetch_add(&next_serial, 1);
 
 	if (__builtin_expect(serial < SERIAL_THREAD, 0)) {
 		serial = __atomic_add_fetch(&serial_threads, 1,
-					    __ATOMIC_RELAXED) * SERIAL_THREAD;
+					    __ATOMIC_RELAXED) *
+			 SERIAL_THREAD;
 		next_serial = serial + 1;
 	}
 	return serial;
 }
 
-/* --- telling --- */
+/* --- raising events --- */
 
-/* Not a profiler's, in its callbacks, its slow hooks or its threads, nor what the
- * loader gets for libraries of ours. */
+/* False in a profiler's callbacks, slow hooks and threads, and while the loader
+ * allocates for libraries that shim loads. */
 static inline bool is_the_programs(void)
 {
 	const struct thread *self = thread_current;
@@ -61,8 +66,8 @@ static inline bool is_the_programs(void)
 	return (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
-/* The one of shim's own profilers that is told, and never leaves: without a guard,
- * which takes longer than what it does. */
+/* The built-in profiler that has these callbacks.  It is never detached, so it is
+ * called without a guard, which would take longer than the callback. */
 static struct shim_profiler_handle *own;
 
 static void find_tick(void)
@@ -77,17 +82,18 @@ static void find_tick(void)
 
 static void find_own(void)
 {
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (h->builtin && h->allocation)
 			own = h;
 }
 
-#define TELL(event, ...)                                                       \
-	do {                                                                   \
-		if (events_counts.event > (own != NULL))                       \
-			RAISE_TO(AUDIENCE_MODULES, event, __VA_ARGS__);        \
-		if (own)                                                       \
-			own->event(own->profiler, __VA_ARGS__);                \
+#define TELL(event, ...) \
+	do { \
+		if (events_counts.event > (own != NULL)) \
+			RAISE_TO(AUDIENCE_MODULES, event, __VA_ARGS__); \
+		if (own) \
+			own->event(own->profiler, __VA_ARGS__); \
 	} while (0)
 
 static void count(uint64_t *counter)
@@ -95,7 +101,7 @@ static void count(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* A block that is not told is the thread's last one all the same. */
+/* A block that is not sampled is still the thread's last block. */
 static bool is_wanted(size_t size)
 {
 	bool wanted = sampled_finds(size);
@@ -117,9 +123,11 @@ static inline bool add(struct shim_block *block, uint64_t *note)
 	return added;
 }
 
-static inline bool take(uintptr_t address, struct shim_block *block, uint64_t *note)
+static inline bool take(uintptr_t address, struct shim_block *block,
+			uint64_t *note)
 {
-	if (!sampled_may_have(address) || !heap_table_take(address, block, note)) {
+	if (!sampled_may_have(address) ||
+	    !heap_table_take(address, block, note)) {
 		if (sampled_period == 0)
 			count(&counts.unknown);
 		return false;
@@ -166,7 +174,8 @@ static void tell_gives(uintptr_t address)
 		tell_deallocation(&block, &note);
 }
 
-/* As after it as before it, one that is not told is none. */
+/* The new block is sampled like any other; if it is not, only the old one is reported,
+ * as freed. */
 static void tell_changed(struct allocations_change *change, uintptr_t address,
 			 size_t size)
 {
@@ -188,10 +197,10 @@ static void tell_changed(struct allocations_change *change, uintptr_t address,
 	TELL(reallocation, &change->before, &after);
 }
 
-/* --- before it is known --- */
+/* --- calls before the decision --- */
 
 struct kept {
-	uintptr_t before, after;	/* which; 0: there is none */
+	uintptr_t before, after; /* freed and new address; 0: none */
 	size_t size, alignment;
 	uint32_t kind;
 	uint32_t is_whole;
@@ -204,11 +213,12 @@ static struct kept kept_first[KEPT_FIRST];
 static struct kept *kept_pieces[KEPT_PIECES] = { kept_first };
 static uint32_t kept_count, kept_told;
 
-/* The pieces are of 256, 256, 512, 1024 and so on. */
+/* The pieces have 256, 256, 512, 1024 ... entries. */
 static struct kept *kept_at(uint32_t number, bool make)
 {
-	unsigned piece = number < KEPT_FIRST ? 0 :
-			 24 - (unsigned)__builtin_clz(number);
+	unsigned piece = number < KEPT_FIRST ?
+				 0 :
+				 24 - (unsigned)__builtin_clz(number);
 	uint32_t first = piece ? KEPT_FIRST << (piece - 1) : 0;
 	size_t size = ((size_t)KEPT_FIRST << (piece ? piece - 1 : 0)) *
 		      sizeof(struct kept);
@@ -220,10 +230,9 @@ static struct kept *kept_at(uint32_t number, bool make)
 	entries = __atomic_load_n(&kept_pieces[piece], __ATOMIC_ACQUIRE);
 	if (!entries && make && sys_map(size, &memory) == 0) {
 		entries = memory;
-		if (!__atomic_compare_exchange_n(&kept_pieces[piece], &none,
-						 entries, false,
-						 __ATOMIC_ACQ_REL,
-						 __ATOMIC_ACQUIRE)) {
+		if (!__atomic_compare_exchange_n(
+			    &kept_pieces[piece], &none, entries, false,
+			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 			sys_unmap(memory, size);
 			entries = none;
 		}
@@ -342,7 +351,7 @@ void allocations_complete(struct shim_block *block)
 	sampled_weigh(block);
 }
 
-/* --- from the doors --- */
+/* --- reports of the wrappers --- */
 
 void allocations_got(void *pointer, size_t size, size_t alignment,
 		     enum shim_allocation_kind kind)
@@ -370,8 +379,7 @@ void allocations_gives(void *pointer)
 		keep((uintptr_t)pointer, 0, 0, 0, 0);
 }
 
-void allocations_change_begins(struct allocations_change *change,
-			       void *pointer)
+void allocations_change_begins(struct allocations_change *change, void *pointer)
 {
 	change->is_known = get_mode() == TELLING && is_the_programs() &&
 			   take((uintptr_t)pointer, &change->before,
@@ -402,9 +410,9 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 		add(&change->before, &change->note);
 }
 
-/* --- who wants them --- */
+/* --- enabling them --- */
 
-/* The program itself asks before main; a module, while it is set up. */
+/* The program may enable allocations before main, a module during its setup. */
 static enum shim_result ask(const char *function, const void *caller)
 {
 	if (!asked && !contract_is_setting_up() &&
@@ -415,7 +423,8 @@ static enum shim_result ask(const char *function, const void *caller)
 	return SHIM_OK;
 }
 
-enum shim_result shim_profiler_enable_allocations(struct shim_profiler_handle *handle)
+enum shim_result
+shim_profiler_enable_allocations(struct shim_profiler_handle *handle)
 {
 	enum shim_result result;
 

@@ -1,8 +1,8 @@
 /*
- * Allocations: from the doors of edge/allocations.c to those who want events.
+ * Events of allocations, raised for calls that edge/allocations.c reports.
  *
- * Until it is known whether anybody does, calls are kept; then they are told in
- * their order, or forgotten.
+ * Until it is decided whether a profiler enables them, shim keeps the calls.  Then it
+ * raises their events in order, or drops them.
  */
 #ifndef SHIM_ALLOCATIONS_INSIDE_H
 #define SHIM_ALLOCATIONS_INSIDE_H
@@ -10,14 +10,14 @@
 #include <shim/allocations.h>
 #include <stdbool.h>
 
-/* @pointer, which the allocator has just given out, is not NULL. */
+/* The allocator has returned @pointer, which is not NULL. */
 void allocations_got(void *pointer, size_t size, size_t alignment,
 		     enum shim_allocation_kind kind);
-/* @pointer is about to go back to the allocator. */
+/* The caller is about to free @pointer. */
 void allocations_gives(void *pointer);
 
-/* Around a realloc of @pointer: it may be anybody's as soon as the allocator has
- * it. */
+/* Around a realloc of @pointer.  Takes the block out of the table first: another thread
+ * may get the same address before realloc returns. */
 struct allocations_change {
 	struct shim_block before;
 	uint64_t note;
@@ -25,24 +25,25 @@ struct allocations_change {
 };
 void allocations_change_begins(struct allocations_change *change,
 			       void *pointer);
-/* It is now @pointer; NULL: nothing has changed or, for a @size of 0, it was given
- * back. */
+/* The block is now at @pointer.  NULL: realloc failed, or freed it if @size is 0. */
 void allocations_changed(struct allocations_change *change, void *pointer,
 			 size_t size);
 
-/* Profilers have been set up: tells what was kept if somebody has enabled
- * allocations, forgets it if this was the last chance; false: go on keeping. */
+/* Profilers have been set up.  Raises the events of kept calls if a profiler has
+ * enabled allocations; drops the calls if this was the last chance.  False: still
+ * undecided. */
 bool allocations_decide(bool is_last_chance);
 
-/* Somebody has asked when that was over; and they are told from now on. */
+/* Whether a profiler has enabled allocations after that decision; raises their events
+ * from now on; whether allocations raise events. */
 bool allocations_wait_for_late(void);
 void allocations_begin_late(void);
 bool allocations_are_told(void);
-/* What the calling thread does now is not a profiler's. */
+/* Whether the calling thread runs the program's code, not a profiler's. */
 bool allocations_are_the_programs(void);
-/* ... and none is left out, by chance or for want of memory. */
+/* Whether the table has all blocks: no sampling, and memory never ran out. */
 bool allocations_are_all_told(void);
-/* Fills in what is not kept with a block. */
+/* Fills in the fields that the table does not store. */
 void allocations_complete(struct shim_block *block);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Samples allocations.  Each thread counts down the bytes to its next sample
+ * (heap/poisson.c), so an allocation that is not sampled costs one subtraction.
+ */
 #include "heap/allocations_sampled.h"
 
 #include "heap/poisson.h"
@@ -16,12 +20,12 @@ static __thread uint64_t state;
 void sampled_start(uint64_t period, uint64_t seed)
 {
 	first_state = seed ? seed : shim_clock_read() ^ (uintptr_t)&seed << 20;
-	first_state = poisson_next(&first_state);	/* not near that of others */
+	first_state = poisson_next(&first_state); /* near seeds differ, too */
 	sampled_period = period;
 }
 
-/* Each thread has numbers of its own; with a seed, and threads that begin to
- * allocate in the same order, the same in each run. */
+/* Each thread has its own random numbers.  They are the same in each run with the same
+ * seed, if the threads first allocate in the same order. */
 static void start_thread(void)
 {
 	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
@@ -46,15 +50,15 @@ bool sampled_is_due(size_t size)
 void sampled_work_out_weight(struct shim_block *block)
 {
 	uint64_t mixed = block->serial ^ first_state;
-	struct poisson_weight weight =
-		poisson_weight(block->size | (block->size == 0), sampled_period,
-			      poisson_next(&mixed));
+	struct poisson_weight weight = poisson_weight(
+		block->size | (block->size == 0), sampled_period,
+		poisson_next(&mixed));
 
 	block->weight = weight.blocks;
 	block->weight_bytes = block->size ? weight.bytes : 0;
 }
 
-/* One that is full stays so: its blocks are looked for in vain. */
+/* A counter at its maximum stays there; its addresses are then looked up in vain. */
 void sampled_change(uintptr_t address, int by)
 {
 	uint16_t *place = sampled_place(address);

@@ -1,7 +1,8 @@
 /*
- * Which allocations are told when not all are wanted (heap/poisson.h): about one in so
- * many bytes.  What is not told is not noted either, so that most calls cost a
- * subtraction, and most releases a look at a small table.
+ * Sampling of allocations (heap/poisson.h): on average one byte in each period is
+ * sampled, and the block with it raises events.  Other blocks are not in the table.  So
+ * most allocations cost one subtraction, and most releases one look-up in a small
+ * table.
  */
 #ifndef SHIM_ALLOCATIONS_SAMPLED_H
 #define SHIM_ALLOCATIONS_SAMPLED_H
@@ -11,19 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many bytes it takes on average until one is found; 0: all allocations are
- * told. */
+/* The average number of bytes from one sample to the next; 0: all allocations raise
+ * events. */
 extern uint64_t sampled_period __attribute__((visibility("hidden")));
 
-/* Once, before anything is told; @seed 0: by chance. */
+/* Called once, before any event.  @seed 0: a random seed. */
 void sampled_start(uint64_t period, uint64_t seed);
 
-/* Bytes of the thread until the next one; at first there are none. */
+/* Bytes that the thread allocates until its next sample; 0 in a new thread. */
 extern __thread int64_t sampled_until __attribute__((visibility("hidden")));
 
 bool sampled_is_due(size_t size);
 
-/* Whether a new block is told. */
+/* Whether a new block is sampled. */
 static inline bool sampled_finds(size_t size)
 {
 	if (sampled_period == 0)
@@ -35,7 +36,7 @@ static inline bool sampled_finds(size_t size)
 
 void sampled_work_out_weight(struct shim_block *block);
 
-/* Fills in what a block stands for, by its size and serial number. */
+/* Computes the weight of a block from its size and serial number. */
 static inline void sampled_weigh(struct shim_block *block)
 {
 	block->weight = 1;
@@ -44,7 +45,7 @@ static inline void sampled_weigh(struct shim_block *block)
 		sampled_work_out_weight(block);
 }
 
-/* How many blocks with about this address are told. */
+/* The number of sampled blocks for each hash of an address. */
 #define SAMPLED_SHIFT 51
 extern uint16_t sampled_told[1u << (64 - SAMPLED_SHIFT)]
 	__attribute__((visibility("hidden")));

@@ -1,5 +1,11 @@
+/*
+ * The table of live blocks, by address.  Only the thread that owns a block changes its
+ * entry.  So adding and removing need no lock, only one compare-and-swap for a free
+ * entry.
+ */
 #include "heap/heap_table.h"
 
+#include "os/assert.h"
 #include "os/sys.h"
 
 #include <shim/cpu.h>
@@ -7,19 +13,18 @@
 
 #include <shim/banned.h>
 
-#define TABLES 12
-#define FIRST_BITS 11		/* entries of the first table: 2^ */
-#define MORE_BITS 2
-#define WAYS 16			/* entries that an address may be in */
+#define TABLES	   12
+#define FIRST_BITS 11 /* log2 of the entries in the first table */
+#define MORE_BITS  2
+#define WAYS	   16 /* entries that an address may be in */
 
 /*
- * What is known of a block, in half a cache line.  By what it was called and its
- * alignment stand in the bits that no address has.  Its clock is kept in units
- * that are shorter than any tick.
+ * A block, in half a cache line.  Its kind and alignment are in bits of the key that no
+ * address uses.  Its clock is stored in units shorter than a tick.
  */
 struct entry {
-	uint64_t key;		/* 0: free */
-	uint64_t facts;		/* size, and the low bits of its clock above it */
+	uint64_t key;	/* 0: free */
+	uint64_t facts; /* size, and above it the low bits of the clock */
 	uint64_t serial;
 	uint64_t note;
 };
@@ -28,20 +33,20 @@ _Static_assert(sizeof(struct entry) == 32, "two to a cache line");
 
 #define KIND_MASK      0x7ull
 #define ADDRESS_MASK   0x0000fffffffffff8ull
-#define ALIGNMENT_AT   48	/* 6 bits: log 2, and one more; 0: none */
-#define CLOCK_HIGH_AT  54	/* 9 bits */
-#define IS_LARGE       (1ull << 63)	/* its size takes all of @facts: no clock */
+#define ALIGNMENT_AT   48	    /* 6 bits: log2 plus 1; 0: none */
+#define CLOCK_HIGH_AT  54	    /* 9 bits */
+#define IS_LARGE       (1ull << 63) /* the size fills @facts; no clock */
 #define SIZE_BITS      36
 #define SIZE_MASK      ((1ull << SIZE_BITS) - 1)
 #define CLOCK_LOW_BITS (64 - SIZE_BITS)
 #define CLOCK_MASK     ((1ull << (CLOCK_LOW_BITS + 9)) - 1)
 
-#define RESERVED 1ull		/* the key of an entry that is being filled */
+#define RESERVED 1ull /* the key of an entry that is being filled */
 
 static struct entry *tables[TABLES];
 
-/* Tables before this one are full, or were: who is looked for is probably not
- * there.  How often there was no room in it; where races lose one, no matter. */
+/* The table to search first: earlier ones are or were full, so they probably lack the
+ * address.  @refusals: how often it had no room; races may lose some. */
 static unsigned first;
 static uint64_t refusals;
 
@@ -56,8 +61,7 @@ static unsigned bits_of(unsigned table)
 
 #define HUGE_PAGE (2ul << 20)
 
-/* Large ones in large pages, if the system has some: blocks are anywhere in
- * them. */
+/* Large tables get huge pages if the system has some, because accesses are random. */
 static int map_table(size_t size, void **memory)
 {
 	char *all, *table;
@@ -79,7 +83,7 @@ static int map_table(size_t size, void **memory)
 	return 0;
 }
 
-/* Of the table that another thread may just have made as well. */
+/* Another thread may create the same table at the same time; one of them is used. */
 static struct entry *make_table(unsigned table)
 {
 	size_t size = sizeof(struct entry) << bits_of(table);
@@ -101,7 +105,7 @@ static struct entry *get_table(unsigned table)
 	return __atomic_load_n(&tables[table], __ATOMIC_ACQUIRE);
 }
 
-/* Its ways are where this is, with the lower bits changed in any way. */
+/* The ways of an address are this index with any change of its low 4 bits. */
 static inline uint64_t first_way(unsigned table, uintptr_t address)
 {
 	return (address >> 3) * 0x9e3779b97f4a7c15ull >> (64 - bits_of(table));
@@ -144,8 +148,8 @@ static inline void read(const struct entry *entry, uint64_t key,
 		return;
 	}
 	block->size = facts & SIZE_MASK;
-	block->clock = (facts >> SIZE_BITS |
-			(key >> CLOCK_HIGH_AT & 0x1ff) << CLOCK_LOW_BITS)
+	block->clock = (facts >> SIZE_BITS | (key >> CLOCK_HIGH_AT & 0x1ff)
+						     << CLOCK_LOW_BITS)
 		       << clock_shift;
 }
 
@@ -174,6 +178,7 @@ static inline struct entry *claim(struct entry *table, uint64_t way)
 static inline void fill(struct entry *entry, struct shim_block *block,
 			uint64_t note)
 {
+	SHIM_ASSERT(entry->key == RESERVED);
 	entry->facts = facts_of(block);
 	entry->serial = block->serial;
 	entry->note = note;
@@ -236,7 +241,7 @@ bool heap_table_add(struct shim_block *block, uint64_t note)
 	return true;
 }
 
-/* --- taking --- */
+/* --- removing --- */
 
 static inline struct entry *find(struct entry *table, unsigned number,
 				 uintptr_t address, uint64_t *key)
@@ -268,8 +273,8 @@ find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
 	return NULL;
 }
 
-/* Of many blocks all of this is out of the caches: it comes at the same time, with
- * what the allocator is going to look at. */
+/* With many blocks, the entry and the allocator's header are in no cache.  Prefetches
+ * both at the same time. */
 void heap_table_fetch(uintptr_t address)
 {
 	unsigned t = get_first();
@@ -280,7 +285,8 @@ void heap_table_fetch(uintptr_t address)
 		__builtin_prefetch(&table[first_way(t, address)], 1);
 }
 
-bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note)
+bool heap_table_take(uintptr_t address, struct shim_block *block,
+		     uint64_t *note)
 {
 	unsigned t = get_first();
 	struct entry *table = get_table(t), *entry = NULL;
@@ -288,7 +294,7 @@ bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note
 
 	if (__builtin_expect((address & ~ADDRESS_MASK) != 0, 0))
 		return false;
-	/* There was no memory for the table, perhaps. */
+	/* There may have been no memory for the table. */
 	if (__builtin_expect(table != NULL, 1))
 		entry = find(table, t, address, &key);
 	if (__builtin_expect(!entry, 0))
@@ -303,9 +309,9 @@ bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note
 	return true;
 }
 
-/* --- all of them --- */
+/* --- walking --- */
 
-/* What is there now may be another block than a moment ago. */
+/* Another thread may replace the block while it is copied; false then. */
 static bool copy_whole(struct entry *entry, struct shim_block *block)
 {
 	uint64_t key = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);

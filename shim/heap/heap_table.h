@@ -1,11 +1,11 @@
 /*
- * The blocks of memory that live, by address.
+ * The live blocks of memory, by address.
  *
  * An address is in one of sixteen neighbouring entries of one of a few tables, most
- * often in the first two, which are one cache line.  Each table is four times as
- * large as the one before it and comes when that is full.  Nothing is ever moved,
- * and whoever has a block is the only one to touch its entry: so there is no lock,
- * a signal handler may come at any time, and a forked child finds what there was.
+ * often in the first two, which share a cache line.  Each table is four times as large
+ * as the one before it and is created when that one is full.  Entries never move, and
+ * only the thread that owns a block changes its entry.  So there is no lock, a signal
+ * handler may run at any time, and a fork child has its parent's blocks.
  */
 #ifndef SHIM_HEAP_TABLE_H
 #define SHIM_HEAP_TABLE_H
@@ -13,26 +13,26 @@
 #include <shim/allocations.h>
 #include <stdbool.h>
 
-/* Puts @block in; block->note becomes the address of its word, with *@note in it.
- * False: no memory, and it is as it was. */
+/* Adds @block; block->note becomes the address of its word, which holds @note.  False
+ * if there is no memory; @block is then unchanged. */
 bool heap_table_add(struct shim_block *block, uint64_t note);
 
-/* Soon there is going to be a question about @address, which is about to go back to
- * the allocator. */
+/* Prefetches the entry of @address, which is about to be freed. */
 void heap_table_fetch(uintptr_t address);
 
-/* Takes the block at @address out; false: it is not there.  block->note is NULL,
- * *@note is what it was. */
-bool heap_table_take(uintptr_t address, struct shim_block *block, uint64_t *note);
+/* Removes the block at @address; false if there is none.  block->note becomes NULL,
+ * *@note the value of its word. */
+bool heap_table_take(uintptr_t address, struct shim_block *block,
+		     uint64_t *note);
 
-/* The one after *@position, which is 0 at first; false: there is none. */
+/* The block after *@position, which is 0 at first; false if there is none. */
 bool heap_table_next(uint64_t *position, struct shim_block *block);
 
-/* How many there may be before more memory is needed. */
+/* The number of blocks that fit without more memory. */
 uint64_t heap_table_room(void);
 
-/* How long the ticks of the coarse clock are: blocks' clocks are kept by halves of
- * them or less.  Before there are any. */
+/* Sets the tick of the coarse clock.  Blocks store their clock in units of at most half
+ * a tick.  Called before there are blocks. */
 void heap_table_set_clock(uint64_t tick);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * The roots of the leak scan: writable segments of images, stacks and registers of
+ * sleeping threads, and thread-local storage.  They come from the kernel's lists in
+ * /proc; shim trusts no list of the program.
+ */
 #include "heap/leak_roots.h"
 
 #include "arch.h"
@@ -17,9 +22,9 @@
 #define REGIONS_SIZE (REACH_REGIONS_MAX * sizeof(struct leak_roots_region))
 #define THREADS_SIZE (REACH_THREADS_MAX * sizeof(struct leak_roots_thread))
 #define RED_ZONE     128u
-#define THREAD_SIZE  4096u	/* what lies above the address of its data */
+#define THREAD_SIZE  4096u /* of libc's data above the thread pointer */
 
-/* --- what is mapped --- */
+/* --- mapped memory --- */
 
 static bool is_ours(const struct image_entry *image)
 {
@@ -29,8 +34,8 @@ static bool is_ours(const struct image_entry *image)
 	       (uintptr_t)&ours < image->end;
 }
 
-/* Where the memory of an object ends that has more of it than its file; and how
- * much it has for each thread. */
+/* Finds the end of an object's data in memory, which may exceed its file (.bss), and
+ * the size of its thread-local storage. */
 static void read_segments(struct leak_roots *roots,
 			  const struct image_entry *image)
 {
@@ -54,8 +59,8 @@ static void read_segments(struct leak_roots *roots,
 	}
 }
 
-/* In memory that has no name what follows an object's is the rest of its data, and
- * there anything may follow. */
+/* An anonymous mapping after an object's begins with the rest of the object's data;
+ * after data_end it may contain anything. */
 static void add_data(struct leak_roots *roots, struct leak_roots_region *region,
 		     const struct map *map)
 {
@@ -106,7 +111,7 @@ static int read_regions(void *argument)
 
 /* --- threads --- */
 
-/* "NUMBER ARGUMENT... SP PC", "-1 SP PC" or "running". */
+/* Parses "NUMBER ARGUMENT... SP PC", "-1 SP PC" or "running". */
 static void parse_thread(const char *text, struct leak_roots_thread *thread)
 {
 	const char *at = text;
@@ -168,8 +173,8 @@ struct name {
 static void read_threads(struct leak_roots *roots)
 {
 	static char names[4096] __attribute__((aligned(8)));
-	int fd = sys_open("/proc/self/task",
-			  O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	int fd = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+			  0);
 	long size;
 
 	if (fd < 0)
@@ -196,13 +201,14 @@ static bool add_thread_data(struct thread *thread, void *argument)
 			roots->threads[i].data = thread->pthread;
 			return true;
 		}
-	/* Libc keeps the stacks of threads that have gone, with what it has for
-	 * them, for the next ones. */
+	/* libc keeps the stack and the data of a thread that has ended for a
+	 * later thread. */
 	if (roots->thread_count < REACH_THREADS_MAX && thread != thread_current)
-		roots->threads[roots->thread_count++] = (struct leak_roots_thread){
-			.data = thread->pthread,
-			.is_gone = true,
-		};
+		roots->threads[roots->thread_count++] =
+			(struct leak_roots_thread){
+				.data = thread->pthread,
+				.is_gone = true,
+			};
 	return true;
 }
 
@@ -243,7 +249,7 @@ void leak_roots_free(struct leak_roots *roots)
 
 /* The last region that begins at or below @address, or NULL. */
 static const struct leak_roots_region *region_of(const struct leak_roots *roots,
-					    uintptr_t address)
+						 uintptr_t address)
 {
 	unsigned low = 0, high = roots->region_count;
 
@@ -266,7 +272,7 @@ struct scan {
 	void *argument;
 };
 
-/* The stack with data above it, or one of both; 0: there is none. */
+/* Scans a thread's stack and the data above it, or one of them; 0: unknown. */
 static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 			bool is_first)
 {
@@ -279,7 +285,8 @@ static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 							   region->high;
 		if (sp >= low && sp < high)
 			low = sp;
-		else if (is_first && data - low > scan->roots->first_thread_size)
+		else if (is_first &&
+			 data - low > scan->roots->first_thread_size)
 			low = data - scan->roots->first_thread_size;
 		if (!scan->scan(low, high, scan->argument))
 			return false;
@@ -298,9 +305,11 @@ static bool scan_gone(const struct scan *scan, uintptr_t data)
 
 	if (!region || data >= region->high)
 		return true;
-	return scan->scan(data, data + THREAD_SIZE < region->high ?
-					data + THREAD_SIZE :
-					region->high, scan->argument);
+	return scan->scan(data,
+			  data + THREAD_SIZE < region->high ?
+				  data + THREAD_SIZE :
+				  region->high,
+			  scan->argument);
 }
 
 static bool scan_others(const struct scan *scan)
@@ -322,22 +331,21 @@ static bool scan_others(const struct scan *scan)
 				(uintptr_t)(thread->arguments + 6),
 				scan->argument))
 			return false;
-		/* Where the first thread is, nobody says. */
+		/* The first thread is running, so its stack pointer is unknown. */
 		for (unsigned j = 0; is_first && !sp && j < roots->region_count;
 		     j++)
 			if (roots->regions[j].is_stack &&
 			    !scan->scan(roots->regions[j].low,
-					roots->regions[j].high,
-					scan->argument))
+					roots->regions[j].high, scan->argument))
 				return false;
 	}
 	return true;
 }
 
 bool leak_roots_each(const struct leak_roots *roots, uintptr_t sp,
-		      bool (*each)(uintptr_t low, uintptr_t high,
-				   void *argument),
-		      void *argument)
+		     bool (*each)(uintptr_t low, uintptr_t high,
+				  void *argument),
+		     void *argument)
 {
 	const struct scan scan = { roots, each, argument };
 
@@ -352,10 +360,11 @@ bool leak_roots_each(const struct leak_roots *roots, uintptr_t sp,
 }
 
 bool leak_is_readable(const struct leak_roots *roots, uintptr_t low,
-		       uintptr_t high)
+		      uintptr_t high)
 {
 	const struct leak_roots_region *region = region_of(roots, low);
-	const struct leak_roots_region *end = roots->regions + roots->region_count;
+	const struct leak_roots_region *end = roots->regions +
+					      roots->region_count;
 
 	for (; region && region < end && region->low <= low; region++) {
 		if (region->is_file)

@@ -1,3 +1,8 @@
+/*
+ * Finds unreachable blocks: a mark phase over a sorted copy of the table of
+ * blocks.  The scan is conservative: each aligned word that could be an
+ * address in a block counts as a pointer to it.
+ */
 #include "heap/leak_roots.h"
 
 #include "heap/allocations.h"
@@ -17,25 +22,24 @@
 struct found {
 	uintptr_t address;
 	uint64_t size;
-	uint64_t position;	/* for heap_table_next */
+	uint64_t position; /* for heap_table_next */
 };
 
-/* Words are copied here before they are looked at, if other threads may take their
- * memory away. */
+/* The size of the buffer that words are copied to if other threads may unmap them. */
 #define PIECE (64u << 10)
 
-/* A search; all of it is one piece of memory. */
+/* A search; its arrays are in one mapping, @memory. */
 struct search {
-	struct found *blocks;	/* by address */
-	uint32_t *waiting;	/* reached, and not yet looked into */
-	uint8_t *marks;		/* enum shim_reach */
+	struct found *blocks; /* by address */
+	uint32_t *waiting;    /* reached, and not yet scanned */
+	uint8_t *marks;	      /* enum shim_reach */
 	uint64_t *piece;
 	uint64_t count, room, waiting_count;
-	uintptr_t low, high;	/* all blocks are in here */
+	uintptr_t low, high; /* the range of all blocks */
 	struct leak_roots roots;
 	uint64_t end_ns;
-	uint64_t looked_at;	/* bytes since the last look at the clock */
-	uint64_t self;		/* the lost block that others are reached from */
+	uint64_t looked_at; /* bytes scanned since the clock was read */
+	uint64_t self;	    /* the lost block whose pointers are followed */
 	enum shim_reach mark;
 	bool is_alone, is_late;
 	void *memory;
@@ -49,7 +53,7 @@ static size_t align(size_t size)
 	return (size + 63) & ~(size_t)63;
 }
 
-/* For as many as there could be; what is not used is not there. */
+/* Makes room for the most blocks that there can be; unused pages take no memory. */
 static int make_room(struct search *search)
 {
 	uint64_t room = heap_table_room();
@@ -87,9 +91,9 @@ static void collect(struct search *search)
 }
 
 #define DIGIT_BITS 11
-#define DIGITS	   4		/* of what addresses have above their lowest bits */
+#define DIGITS	   4 /* of an address without its lowest 3 bits */
 
-/* Radix: four times from one of the two arrays to the other. */
+/* Radix sort: four passes, each from one of the two arrays to the other. */
 static void sort(struct search *search)
 {
 	struct found *from = search->blocks, *to = (void *)search->waiting;
@@ -194,7 +198,7 @@ static bool look_into(struct search *search, uintptr_t low, size_t size)
 	return true;
 }
 
-/* What cannot be read is left out, page by page; and this search, which may be
+/* Skips pages that cannot be read.  Also skips the memory of this search, which may be
  * where the program has unmapped a part of a block. */
 static bool scan(uintptr_t low, uintptr_t high, void *argument)
 {
@@ -228,7 +232,8 @@ static bool follow(struct search *search)
 {
 	while (search->waiting_count > 0) {
 		const struct found *block =
-			&search->blocks[search->waiting[--search->waiting_count]];
+			&search->blocks
+				 [search->waiting[--search->waiting_count]];
 
 		if (!scan(block->address, block->address + block->size, search))
 			return false;
@@ -236,7 +241,7 @@ static bool follow(struct search *search)
 	return true;
 }
 
-/* From each lost block that is not reached from another one before it. */
+/* Follows each lost block that is not reached from an earlier one. */
 static bool follow_lost(struct search *search)
 {
 	search->mark = SHIM_REACH_FROM_LOST;
@@ -268,7 +273,7 @@ static bool has_blocks(const struct search *search, uintptr_t low,
 	return begin < search->count && search->blocks[begin].address < high;
 }
 
-/* What the program has mapped; not if it is where an allocator has its blocks. */
+/* Scans mappings of the program, except those in which an allocator has its blocks. */
 static bool scan_mappings(struct search *search)
 {
 	uintptr_t low = 0, high = 0;
@@ -281,8 +286,8 @@ static bool scan_mappings(struct search *search)
 
 /* --- */
 
-/* This and tell have what blocks are called in their frames, and so not in their
- * caller's, where the stack begins to count, also the next time. */
+/* Keeps addresses of blocks in the frames of look() and tell(), below the caller's
+ * frame, where the scanned part of the stack begins, in this search and the next. */
 #define APART __attribute__((noinline))
 
 struct telling {
@@ -333,15 +338,15 @@ APART static enum shim_result look(struct search *search, uint64_t limit_ns)
 	sort(search);
 	search->mark = SHIM_REACH_REACHED;
 	if (leak_roots_each(&search->roots,
-			     (uintptr_t)__builtin_frame_address(0), scan,
-			     search) &&
+			    (uintptr_t)__builtin_frame_address(0), scan,
+			    search) &&
 	    scan_mappings(search) && follow(search) && follow_lost(search))
 		return SHIM_OK;
 	return SHIM_E_NOT_YET_AVAILABLE;
 }
 
 enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
-				  void *client_data, uint64_t limit_ns)
+				      void *client_data, uint64_t limit_ns)
 {
 	static bool busy;
 	static struct search search;
@@ -356,7 +361,7 @@ enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
 		return SHIM_E_FAIL;
 	search = (struct search){ .count = 0 };
-	/* What callers have in registers alone is in this frame from here on. */
+	/* Saves registers of the callers, which may hold pointers, in this frame. */
 	__builtin_unwind_init();
 	result = look(&search, limit_ns);
 	if (result == SHIM_OK)

@@ -1,3 +1,7 @@
+/*
+ * The list of mappings that the program made.  They are few, so a list under the state
+ * lock is enough.
+ */
 #include "heap/mappings.h"
 
 #include "heap/allocations.h"
@@ -17,7 +21,7 @@ struct entry {
 	uint32_t protection, flags;
 };
 
-/* The lock of state.h. */
+/* Under the state lock. */
 static struct entry *entries;
 static size_t count, room;
 static uint64_t last_serial;
@@ -58,8 +62,8 @@ struct taking {
 	bool found;
 };
 
-/* Cuts what is in the range out of the first one that has some of it.  Without room
- * for a further piece of it, that piece is not known any more. */
+/* Cuts the range out of the first mapping that overlaps it.  If the list has no room
+ * for the piece above the range, that piece is forgotten. */
 static int take(void *argument)
 {
 	struct taking *taking = argument;
@@ -110,7 +114,7 @@ static size_t whole_pages(size_t size)
 	return (size + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* --- from the doors --- */
+/* --- reports of the wrappers --- */
 
 void mappings_give(uintptr_t address, size_t size)
 {
@@ -192,7 +196,7 @@ void mappings_break_moved(uintptr_t before, uintptr_t after)
 	RAISE(break_moved, before, after);
 }
 
-/* --- where pointers may be --- */
+/* --- roots of the leak scan --- */
 
 struct looking {
 	uintptr_t at, low, high;

@@ -1,9 +1,9 @@
 /*
- * Mappings: what the program has mapped by itself, from the doors of
- * edge/mappings.c to those who have enabled allocations.
+ * Mappings that the program makes itself, and their events, raised for calls that
+ * edge/mappings.c reports.
  *
- * They are few and change at the cost of a system call, so they stand in one list,
- * under the lock of state.h.
+ * They are few, and each change costs a system call anyway, so they are in one list
+ * under the state lock.
  */
 #ifndef SHIM_MAPPINGS_INSIDE_H
 #define SHIM_MAPPINGS_INSIDE_H
@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What was at [address, address + size) has gone, or goes now: tells it. */
+/* The program unmaps [address, address + size): raises the events of what was there. */
 void mappings_give(uintptr_t address, size_t size);
-/* It is there now; whatever was there before has gone. */
+/* The program has mapped this range; earlier mappings there are gone. */
 void mappings_got(uintptr_t address, size_t size, int protection, int flags);
 
-/* Around mremap of what is at @address: takes it out. */
+/* Around mremap of the range at @address: takes it out of the list. */
 struct mappings_change {
 	struct shim_mapping before;
 	uint64_t note;
@@ -25,14 +25,14 @@ struct mappings_change {
 };
 void mappings_change_begins(struct mappings_change *change, uintptr_t address,
 			    size_t size);
-/* It is now at @address; 0: nothing has changed. */
+/* The range is now at @address; 0: mremap failed. */
 void mappings_changed(struct mappings_change *change, uintptr_t address,
 		      size_t size);
 
 void mappings_break_moved(uintptr_t before, uintptr_t after);
 
-/* The end of the first one that ends above @at and is written to, and where it
- * begins; 0: there is none. */
+/* Returns the end of the first writable mapping that ends above @at, and its start in
+ * *@low; 0 if there is none. */
 uintptr_t mappings_next(uintptr_t at, uintptr_t *low);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Random gaps between samples, exponentially distributed, in integer
+ * arithmetic: code inside the program must not touch floating point registers.
+ */
 #include "heap/poisson.h"
 
 #include <shim/banned.h>
@@ -13,10 +17,10 @@ uint64_t poisson_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-#define LN2_63 0x58b90bfbe8e7bcd5ull	/* ln 2, times 2^63 */
+#define LN2_63 0x58b90bfbe8e7bcd5ull /* ln 2, times 2^63 */
 
-/* log2 of @x, which is not 0, times 2^32: what the number between 1 and 2 squared
- * comes to says it, bit by bit. */
+/* log2(@x) times 2^32; @x is not 0.  Squares the mantissa for each bit: the bit is 1 if
+ * the square is at least 2. */
 static uint64_t log2_32(uint64_t x)
 {
 	unsigned zeros = (unsigned)__builtin_clzll(x);
@@ -35,7 +39,7 @@ static uint64_t log2_32(uint64_t x)
 uint64_t poisson_gap(uint64_t *state, uint64_t period)
 {
 	uint64_t log = (64ull << 32) - log2_32(poisson_next(state) | 1);
-	wide gap = (wide)log * LN2_63 >> 55;	/* times 2^40 */
+	wide gap = (wide)log * LN2_63 >> 55; /* times 2^40 */
 
 	return (uint64_t)(gap * period >> 40) + 1;
 }
@@ -70,7 +74,7 @@ static uint64_t found_62(uint64_t x)
 	return sum;
 }
 
-/* How likely a block is found, times 2^62. */
+/* The probability that a block is sampled, times 2^62. */
 static uint64_t probability_62(uint64_t size, uint64_t period)
 {
 	uint64_t whole = size / period;
@@ -87,13 +91,13 @@ static uint64_t probability_62(uint64_t size, uint64_t period)
 }
 
 struct poisson_weight poisson_weight(uint64_t size, uint64_t period,
-				   uint64_t dice)
+				     uint64_t dice)
 {
 	uint64_t probability = probability_62(size, period);
 	unsigned zeros;
-	wide weight;		/* times 2^32 */
+	wide weight; /* times 2^32 */
 
-	if (probability == 0)	/* nobody finds those */
+	if (probability == 0) /* such a block is never sampled */
 		return (struct poisson_weight){ period, period };
 	zeros = (unsigned)__builtin_clzll(probability);
 	weight = UINT64_MAX / (probability << zeros >> 32) + 1;

@@ -1,30 +1,30 @@
 /*
- * Chance, without floating point: which bytes are looked at when not all are, and
- * what one that was stands for.
+ * Poisson sampling of bytes, without floating point: the gaps between samples, and the
+ * weight of a sampled block.
  *
- * Bytes are looked at one by one, each with the same small probability whatever
- * went before: so the gaps are exponential, a block of s bytes is found with
- * probability 1 - exp(-s / period), and counted 1 over that, sums are right on
- * average, of any blocks.
+ * Each byte is sampled with the same small probability, independently of the others.
+ * So the gaps are exponential, and a block of s bytes is sampled with probability 1 -
+ * exp(-s / period).  Each sampled block counts as 1 over that, so that sums over any
+ * blocks are right on average.
  */
 #ifndef SHIM_POISSON_H
 #define SHIM_POISSON_H
 
 #include <stdint.h>
 
-/* The next number; @state may begin with any, and never comes to an end. */
+/* The next random number.  @state may start with any value. */
 uint64_t poisson_next(uint64_t *state);
 
-/* How many bytes go by until the next is looked at. */
+/* The number of bytes until the next sample. */
 uint64_t poisson_gap(uint64_t *state, uint64_t period);
 
-/* What a found block of @size stands for. */
+/* The weight of a sampled block of @size. */
 struct poisson_weight {
-	uint64_t blocks;	/* rounded up or down by @dice, any number, so that the
-				 * mean is right */
+	/* rounded by the random number @dice, so that the mean is right */
+	uint64_t blocks;
 	uint64_t bytes;
 };
 struct poisson_weight poisson_weight(uint64_t size, uint64_t period,
-				   uint64_t dice);
+				     uint64_t dice);
 
 #endif

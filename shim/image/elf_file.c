@@ -1,3 +1,8 @@
+/*
+ * Reads sections of an ELF file.  Files are read by system calls, never
+ * mapped: a mapped file that another process truncates would raise SIGBUS in
+ * the program.
+ */
 #include "image/elf_file.h"
 
 #include "image/image.h"
@@ -9,11 +14,11 @@
 
 #include <shim/banned.h>
 
-/* More than any file has; it keeps all sums below within their types. */
+/* Larger than in any real file; all sums below stay within their types. */
 #define SECTION_SIZE_MAX (1u << 30)
-#define SECTIONS_MAX (1u << 16)
+#define SECTIONS_MAX	 (1u << 16)
 
-/* 0 or -errno; -ENOEXEC if it is not that long. */
+/* Returns 0 or -errno; -ENOEXEC if the file is too short. */
 static int read_all(const struct elf_source *source, uint64_t offset, void *to,
 		    size_t size)
 {
@@ -51,7 +56,7 @@ static int open_source(const struct image_entry *image, const char *path,
 		source->size = image->end - image->start;
 		return 0;
 	}
-	/* NONBLOCK: a fifo may have the name now. */
+	/* O_NONBLOCK: a FIFO may have the name now. */
 	r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (r < 0)
 		return r;
@@ -63,7 +68,7 @@ static int open_source(const struct image_entry *image, const char *path,
 	return r;
 }
 
-/* The program's own file is to be had when its name is gone or another's. */
+/* /proc/self/exe leads to the program's file even if its name was removed or reused. */
 static int open_any_source(const struct image_entry *image,
 			   struct elf_source *source, bool *is_same)
 {
@@ -95,8 +100,8 @@ static int read_sections(struct elf_file *file)
 	if (r < 0)
 		return r;
 	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
-	file->names =
-		elf.e_shstrndx == SHN_XINDEX ? first.sh_link : elf.e_shstrndx;
+	file->names = elf.e_shstrndx == SHN_XINDEX ? first.sh_link :
+						     elf.e_shstrndx;
 	if (count == 0 || count > SECTIONS_MAX)
 		return -ENOEXEC;
 	file->sections_size = count * sizeof(Elf64_Shdr);
@@ -132,7 +137,7 @@ int elf_load_section(const struct elf_file *file, uint32_t number,
 	return r;
 }
 
-/* 1, 0, or -errno: that could not be found out. */
+/* Returns 1 or 0; -errno if the file cannot be read. */
 static int has_build_id(const struct elf_file *file,
 			const struct image_entry *image)
 {

@@ -1,8 +1,7 @@
 /*
- * Reading an ELF file by ourselves: libelf would be a second dependency of
- * libshim.so, which has libc alone, and allocates.  Nothing in a file is
- * trusted.  Files are read, not mapped: who shortens a mapped file kills the
- * program.
+ * Reads ELF files without libelf: libshim.so depends on libc only, and libelf
+ * allocates.  Nothing in a file is trusted.  Files are read, not mapped: if another
+ * process truncates a mapped file, the program gets SIGBUS.
  */
 #ifndef SHIM_ELF_FILE_H
 #define SHIM_ELF_FILE_H
@@ -14,7 +13,7 @@
 
 struct image_entry;
 
-/* A file, or (the vdso) memory. */
+/* A file, or memory (for the vdso). */
 struct elf_source {
 	int fd; /* -1: memory */
 	uintptr_t memory;
@@ -26,21 +25,21 @@ struct elf_file {
 	Elf64_Shdr *sections;
 	size_t sections_size;
 	uint32_t section_count;
-	uint32_t names; /* the section with their names */
+	uint32_t names; /* the section with the names of sections */
 };
 
 /*
- * Opens the file @image came from and reads its section headers.  0 or -errno;
- * -ENOENT if another has its name now.  Where a file system tells two device
- * numbers for a file the build-id decides.
+ * Opens the file of @image and reads its section headers.  Returns 0 or -errno;
+ * -ENOENT if another file has its name now.  The build-id decides that, if the image
+ * has one: some file systems report two device numbers for a file.
  */
 int elf_open(const struct image_entry *image, struct elf_file *file);
 void elf_close(struct elf_file *file);
-/* Whether @error is the system's: the file may be there and have everything. */
+/* Whether @error is a failure of the system: the file itself may be complete. */
 bool elf_is_refused(int error);
 
-/* The contents of section @number with a NUL behind them, to be given to
- * sys_unmap with *@size + 1.  0 or -errno. */
+/* Reads section @number into *@memory, with a NUL behind it; the caller calls
+ * sys_unmap with *@size + 1.  Returns 0 or -errno. */
 int elf_load_section(const struct elf_file *file, uint32_t number,
 		     void **memory, size_t *size);
 

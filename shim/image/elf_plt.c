@@ -1,3 +1,7 @@
+/*
+ * Finds the PLT entries of ifuncs.  Their relocations name the resolver.  The entry's
+ * address is the function's address, for which the symbol table has no name.
+ */
 #include "image/elf_plt.h"
 
 #include "arch.h"
@@ -9,15 +13,15 @@
 
 #include <shim/banned.h>
 
-/* More than any file has. */
+/* Larger than in any real file. */
 #define ENTRIES_MAX 65536
 
-/* Entries begin at multiples of this. */
+/* Entries begin at multiples of this size. */
 #define ENTRY_ALIGN 8
 
 struct work {
 	const struct elf_file *file;
-	const char *names;	/* of sections */
+	const char *names; /* of sections */
 	size_t names_size;
 	struct elf_plt_entry *entries;
 	uint32_t count, room;
@@ -32,7 +36,7 @@ static bool is_linkage_table(const struct work *work, const Elf64_Shdr *section)
 	       (text_after(name, ".plt") || text_equal(name, ".iplt"));
 }
 
-/* Calls each(work, section, its contents) for relocations, or linkage tables. */
+/* Calls each(work, section, contents, size) for all relocations, or all PLTs. */
 static int each_section(struct work *work, uint32_t type,
 			void (*each)(struct work *work,
 				     const Elf64_Shdr *section,
@@ -75,7 +79,7 @@ static void take_relocations(struct work *work, const Elf64_Shdr *section,
 	}
 }
 
-/* A shell sort: they mostly are in order already. */
+/* A Shell sort: the entries mostly are in order already. */
 static void sort(const struct work *work)
 {
 	for (uint32_t gap = work->count / 2; gap > 0; gap /= 2)

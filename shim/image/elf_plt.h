@@ -1,7 +1,7 @@
 /*
- * The entries of a file's linkage tables that jump to what a function chooses when
- * the file is loaded (target_clones, ifunc).  The address of such a function is
- * that of its entry, in the file itself.
+ * PLT entries of ifuncs (target_clones): an entry jumps to the function that a resolver
+ * chooses when the file is loaded.  The address of an ifunc is the address of its
+ * entry, in the file itself.
  */
 #ifndef SHIM_ELF_PLT_H
 #define SHIM_ELF_PLT_H
@@ -12,13 +12,13 @@
 struct elf_file;
 
 struct elf_plt_entry {
-	uint64_t slot;		/* it jumps through that */
-	uint64_t chooser;	/* the function that fills it */
-	uint64_t address;	/* the entry; 0: there is none */
+	uint64_t slot;	  /* the GOT slot that the entry jumps through */
+	uint64_t chooser; /* the resolver, which fills the slot */
+	uint64_t address; /* of the entry; 0: there is none */
 };
 
-/* @entries get memory to be given to sys_unmap with *@size, or NULL if there are
- * none.  Addresses are those in the file.  0 or -errno. */
+/* Stores the entries in *@entries, or NULL if there are none; the caller unmaps *@size
+ * bytes.  Addresses are those in the file.  Returns 0 or -errno. */
 int elf_plt_read(const struct elf_file *file, struct elf_plt_entry **entries,
 		 uint32_t *count, size_t *size);
 

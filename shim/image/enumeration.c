@@ -1,3 +1,7 @@
+/*
+ * Enumerations: snapshots of ids.  A snapshot is one mapping that is filled
+ * once, so the reader needs no lock and ids that disappear do not disturb it.
+ */
 #include "image/enumeration.h"
 
 #include "os/sys.h"
@@ -151,8 +155,8 @@ enum shim_result shim_enum_remaining(struct shim_enum *enumeration,
 	return SHIM_OK;
 }
 
-/* Whoever takes it out of the list unmaps it: twice does nothing.  A profiler
- * that is being detached may give back, too. */
+/* The call that removes it from the list unmaps it; a second call does nothing.  A
+ * profiler that is being detached may call it too. */
 void shim_enum_destroy(struct shim_enum *enumeration)
 {
 	struct shim_enum **place, *expected = enumeration;

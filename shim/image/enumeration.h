@@ -1,6 +1,6 @@
 /*
- * Snapshots of ids, in memory of our own.  A handle is looked up among those
- * that exist before anything behind it is touched.
+ * Snapshots of ids, in memory of shim.  A handle is looked up in the list of existing
+ * enumerations before it is used.
  */
 #ifndef SHIM_ENUMERATION_H
 #define SHIM_ENUMERATION_H
@@ -9,10 +9,10 @@
 
 #define ENUMERATIONS_MAX 1024
 
-/* One with room for @count ids, in *@ids; it has none yet. */
+/* Makes an enumeration with room for @count ids at *@ids.  It has none yet. */
 enum shim_result enumeration_make(uint32_t count, struct shim_enum **made,
 				  uint64_t **ids);
-/* It has @count ids. */
+/* Sets the number of ids, after the caller has stored them. */
 void enumeration_fill(struct shim_enum *made, uint32_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * /proc/self/maps is the one source: it is true in a constructor, in a signal
- * handler, under dlmopen, and needs no lock of the loader.  An image is a run
- * of mappings of one file that begins at offset 0 and has code in it.
+ * Finds images in /proc/self/maps, the only source.  It is correct in a constructor, in
+ * a signal handler and under dlmopen, and needs no lock of the loader.  An image is a
+ * run of mappings of one file that begins at offset 0 and contains code.
  */
 #include "image/image.h"
 
@@ -23,36 +23,36 @@
 #include <shim/banned.h>
 
 #define IMAGES_MAX 4096
-#define CHUNK 32
-#define GONE_MAX 256
+#define CHUNK	   32
+#define GONE_MAX   256
 #define INDEX_BITS 16
 
-/* How long who closes an image waits for another thread's callbacks. */
+/* The time that a thread that closes an image waits for another thread's callbacks. */
 #define TELLING_YIELDS 100
-#define TELLING_WAIT (TELLING_YIELDS + 1000) /* a second more */
+#define TELLING_WAIT   (TELLING_YIELDS + 1000) /* and then 1000 ms */
 
 enum image_status {
 	IMAGE_FREE,
 	IMAGE_LOADED,
-	IMAGE_GONE, /* somebody may read it still */
+	IMAGE_GONE, /* a thread may still read it */
 };
 
-/* Images are never unmapped, so that a stale id can be looked at. */
+/* Entries are never unmapped, so that a stale id can be checked. */
 static struct image_entry *chunks[IMAGES_MAX / CHUNK];
 static uint32_t image_count;
 static uint32_t scans;
 static uint32_t generations;
 static uint64_t notices; /* the number of the last one */
 static uint32_t notices_left;
-static bool is_unseen; /* something was opened, and not looked at */
+static bool is_unseen; /* an object was opened without a scan */
 
-/* What readers walk: replaced whole. */
+/* The list that readers walk; it is replaced whole. */
 struct range {
 	uintptr_t low, high;
 };
 
 struct list {
-	struct list *older; /* of those that wait to be unmapped */
+	struct list *older; /* the next list that waits to be unmapped */
 	size_t size;	    /* of this memory */
 	uint32_t count, gone_count;
 	struct range *gone;
@@ -64,8 +64,7 @@ static struct list *old_lists;
 static bool list_is_old;
 static uint32_t readers;
 
-/* Where images were.  When there are too many places, the last one becomes as
- * large as it takes. */
+/* Ranges of unloaded images.  When the array is full, the last range is extended. */
 static struct range gone[GONE_MAX];
 static uint32_t gone_count;
 
@@ -136,7 +135,7 @@ struct image_entry *image_find(uintptr_t address)
 	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
 	uint32_t i = l ? find_below(l, address) : 0;
 
-	/* One that is gone may still be in the list, above the one that took
+	/* An unloaded image may still be in the list, above the image that took
 	 * its place. */
 	for (; i > 0; i--) {
 		struct image_entry *image = l->images[i - 1];
@@ -187,10 +186,10 @@ uint32_t image_list(struct image_entry *const **images)
 	return l ? l->count : 0;
 }
 
-/* --- what they read --- */
+/* --- the list --- */
 
-/* Whoever begins to read after this was called finds the new list and none of
- * the ids that have gone. */
+/* Frees old lists and entries.  A reader that begins later finds the new list, and no
+ * id of an unloaded image. */
 static void reclaim(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
@@ -310,7 +309,8 @@ static struct image_entry *add_place(void)
 	return image;
 }
 
-/* Modules may never be told of what went, if nothing that is safe happens. */
+/* Reuses an entry whose image_unloaded is pending: there may never be a safe moment to
+ * raise it. */
 static struct image_entry *drop_notice(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
@@ -409,8 +409,8 @@ static void end_run(void)
 	NOTIFY(image_came, image, &facts, scans > 1);
 }
 
-/* A mapping of the file's start begins an image, unless linkers put the next
- * segment right behind the last (lld): then it has the same page again. */
+/* A mapping of offset 0 begins an image.  With lld, a segment right behind the last one
+ * may map that page again: then it belongs to the same image. */
 static bool begins_image(const struct map *map)
 {
 	if (run.image.inode != map->inode || run.image.device != map->device)
@@ -427,8 +427,8 @@ static bool next_map(const struct map *map, void *unused)
 
 	(void)unused;
 	if (map->path[0] != '/' && !text_equal(map->path, "[vdso]")) {
-		/* bss and the like lie between the mappings of an image, too:
-		 * only another file or a new offset 0 ends the run. */
+		/* Anonymous memory such as .bss may lie between the mappings of
+		 * an image: only another file or a new offset 0 ends the run. */
 		return true;
 	}
 	if (begins_image(map)) {
@@ -439,7 +439,7 @@ static bool next_map(const struct map *map, void *unused)
 		text_init(&path, run.path, sizeof(run.path));
 		text_add(&path, map->path);
 		if (map->offset != 0)
-			run.image.inode = ~0ull; /* a piece of something */
+			run.image.inode = ~0ull; /* no image */
 	}
 	run.image.end = map->end;
 	if (map->executable && run.image.inode != ~0ull)
@@ -456,8 +456,8 @@ static void forget(struct image_entry *image)
 	image->generation = generation;
 	image_file_end(image);
 	NOTIFY(image_went, image->start, image->end);
-	/* Ours may be called here, and must be before the address is used
-	 * again. */
+	/* Built-in profilers may be called here; they must be before the
+	 * address is used again. */
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
 		 generation);
 	image->load_notice = 0;
@@ -506,6 +506,7 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 	struct image_facts facts;
 	int r;
 
+	ASSERT_LOCKED();
 	*entry = (struct image_entry){ .flags = SHIM_IMAGE_DISK };
 	r = maps_read(describe_map, &wanted);
 	if (r < 0)
@@ -524,6 +525,7 @@ int image_scan(void)
 {
 	int r;
 
+	ASSERT_LOCKED();
 	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
 		log_line("%s", "functions will be shown as numbers");
 	scans++;
@@ -546,6 +548,7 @@ int image_scan(void)
 
 bool image_lacks_memory(void)
 {
+	ASSERT_LOCKED();
 	return list_is_old;
 }
 
@@ -567,14 +570,14 @@ void image_forked(void)
 	NOTIFY(images_forked, r == 0);
 }
 
-/* --- telling modules --- */
+/* --- events for modules --- */
 
-/* The load_notice of an image while it is told. */
+/* The load_notice of an image while its event is raised. */
 #define TELLING UINT64_MAX
 
 struct notice {
 	struct image_entry *image;
-	shim_image id; /* it came; 0: it went */
+	shim_image id; /* of a loaded image; 0: it was unloaded */
 	uintptr_t low, high;
 	uint32_t generation;
 };
@@ -644,7 +647,7 @@ static void tell(const struct notice *notice)
 			 notice->high, notice->generation);
 	else if (is_loaded(notice->id))
 		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
-	/* Unless its place has another image now. */
+	/* Unless the entry has another image now. */
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,
 					    &(uint64_t){ TELLING }, 0, false,
@@ -652,16 +655,17 @@ static void tell(const struct notice *notice)
 }
 
 /*
- * One thread tells, so that a module hears of an image's end after its
- * beginning; what another brings meanwhile is told by the first.  Whoever told
- * and ended without coming back here has no claim.
+ * One thread raises the events, so that a module gets image_unloaded after
+ * image_loaded.  It also raises events of other threads that come meanwhile.  If it
+ * ends without a return to here, another thread takes over.
  */
 static struct {
 	int tid;
 	uintptr_t frame;
 } teller;
 
-/* Whose own callbacks we are called by; they may be on another stack. */
+/* Whether this thread raises the events and a callback of it calls here, maybe on
+ * another stack. */
 static bool is_teller(int self, uintptr_t frame)
 {
 	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
@@ -698,7 +702,7 @@ void image_raise_pending(void)
 	}
 }
 
-/* Of all that had come by @until, the first that came after @after. */
+/* Finds the first image after @after, of those up to @until. */
 struct catching_up {
 	uint64_t after, until;
 	shim_image id;
@@ -745,7 +749,7 @@ static void catch_up(struct shim_profiler_handle *handle)
 SUBSCRIBE(profiler_came, image_note_came);
 SUBSCRIBE(profiler_catches_up, catch_up);
 
-/* 0: nothing to tell; TELLING: somebody does. */
+/* 0: no event is pending; TELLING: a thread raises it. */
 static uint64_t load_notice_of(shim_image id)
 {
 	struct image_entry *image;
@@ -804,7 +808,7 @@ bool image_was_told(shim_image id)
 	return false;
 }
 
-/* --- looking again --- */
+/* --- scanning again --- */
 
 static bool is_known(uintptr_t address)
 {
@@ -839,7 +843,7 @@ static int begin_closing(void *unused)
 void image_closing(int begins)
 {
 	if (begins) {
-		/* With the lock, so that nothing goes while it is held. */
+		/* With the lock: no object is unloaded while it is held. */
 		if (state_slowly(begin_closing, NULL) < 0)
 			begin_closing(NULL);
 		return;
@@ -850,11 +854,12 @@ void image_closing(int begins)
 
 bool image_is_closing(void)
 {
+	ASSERT_LOCKED();
 	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
 }
 
-/* Code that belongs to no file (generated at run time) would make us look
- * again for each of its functions. */
+/* Regions of code in no file, which is generated at run time: without them, each of its
+ * functions would cause a scan. */
 static uintptr_t hopeless[8];
 
 void image_opening(bool unseen)

@@ -1,11 +1,11 @@
 /*
- * The objects the program has loaded: recorded when they come and when they go,
- * so that the report can name every address whatever was there later, and kept
- * in memory for whoever asks.
+ * Images: the objects that the program has loaded.  Each is recorded when it is loaded
+ * and when it is unloaded, so that the report can name an address that was used again
+ * later.  A list of them is kept in memory.
  *
- * Readers take no lock.  They say that they read (image_pin); what has gone is
- * no longer found at once, but its memory is used again only when nobody reads.
- * A reader that never ends, killed or left by a jump, costs memory, no more.
+ * Readers take no lock, but pin the list (image_pin).  An unloaded image is no longer
+ * found, but its entry is reused only when no thread reads.  A reader that never ends
+ * (its thread was killed, or left by a jump) costs only memory.
  */
 #ifndef SHIM_IMAGE_H
 #define SHIM_IMAGE_H
@@ -18,111 +18,112 @@
 struct symbols;
 struct shim_image_record;
 
-#define IMAGE_PATH_SIZE 2048
+#define IMAGE_PATH_SIZE	    2048
 #define IMAGE_BUILD_ID_SIZE 64
 
 struct image_entry {
-	shim_image id;	      /* 0: it has gone, or never was */
-	uintptr_t start, end; /* end may grow */
+	shim_image id;	      /* 0: unloaded, or unused */
+	uintptr_t start, end; /* @end may grow */
 	uintptr_t bias;
 	uint64_t device, inode;
 	uint32_t flags; /* enum shim_image_flags */
 	uint32_t build_id_size;
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	struct symbols *symbols; /* see symbols.h; NULL: not read yet */
-	shim_image told;	 /* in the log that it has none */
+	shim_image told;	 /* the id for which the log says it has none */
 	uint32_t path_size;	 /* with the NUL */
 	char path[IMAGE_PATH_SIZE];
 
-	/* image.c's */
+	/* for image.c */
 	uint32_t index;
-	uint64_t made; /* how many ids this place has had */
-	uint32_t scan; /* the last one that saw it */
+	uint64_t made; /* number of ids that this entry has had */
+	uint32_t scan; /* the last scan that found it */
 	uint32_t status;
-	struct shim_image_record *record; /* NULL: it did not fit */
-	uint64_t came;		/* the order in which images came */
-	uint64_t load_notice;	/* in which order modules are told; */
-	uint64_t unload_notice; /* 0: nothing to tell */
+	struct shim_image_record *record; /* NULL: no room in the file */
+	uint64_t came;			  /* the order of loading */
+	uint64_t load_notice;		  /* the order of events for modules; */
+	uint64_t unload_notice;		  /* 0: no event to raise */
 	uint32_t generation;
-	uintptr_t frames; /* what dispatch/call_sites.h wants of it */
-	bool may_go;
-	bool has_hooks;	   /* its code calls them, as far as is known */
-	bool is_looked_at; /* coverage.h's */
-	bool is_opened;	   /* inspect/debuginfo_prefetch.h's */
+	uintptr_t frames;  /* .eh_frame_hdr; 0: it has none */
+	bool may_go;	   /* another thread may unload it */
+	bool has_hooks;	   /* its code is known to call hooks */
+	bool is_looked_at; /* for coverage.h */
+	bool is_opened;	   /* for inspect/debuginfo_prefetch.h */
 };
 
-/* Compares what is loaded with what is known; records the difference, binds
- * the hooks of what is new, and tells our own profilers what is gone.  State
- * lock held. */
+/* Compares the memory map with the list of images.  Records the difference, notifies
+ * subscribers, and raises image_unloaded to built-in profilers.  Returns 0 or -errno.
+ * State lock held. */
 int image_scan(void);
 
-/* The last scan has found images that are not listed, without memory for a longer
- * list.  State lock held. */
+/* Whether the last scan lacked memory for a new list.  State lock held. */
 bool image_lacks_memory(void);
 
 /*
- * What is mapped at @address, as an image that nobody else is told of: its program
- * may not be ready yet.  0; -ENOENT if that is no image.  State lock held.
+ * Describes the image at @address in @entry, without recording it or notifying
+ * subscribers: its program may not be ready yet.  Returns 0; -ENOENT if no image is
+ * there; -errno.  State lock held.
  */
 int image_describe(uintptr_t address, struct image_entry *entry);
 
-/* The same for who does not hold the lock. */
+/* As image_scan, without the state lock held. */
 void image_look_again(void);
 
-/* Something is being opened.  What is @unseen will not be looked at when it is
- * there, but by image_look_for, and before anything is closed. */
+/* The program opens an object.  If it is @unseen, no scan follows: image_look_for will
+ * find the object, or a scan before any object is closed. */
 void image_opening(bool unseen);
 bool image_is_unseen(void);
 
-/* Looks again if no image is known at @address and one may be. */
+/* Scans if no image is known at @address and there may be one. */
 void image_look_for(uintptr_t address);
 
-/* Tells modules what came and went since.  Only where they may be called: no
- * lock is held, and the program is between two instructions of its own. */
+/* Raises the pending events of loaded and unloaded images to modules.  Only where
+ * modules may be called: no lock is held, and the program is between two instructions
+ * of its own. */
 void image_raise_pending(void);
 
-/* A profiler that is set up before main is told of the images that are there, too:
- * of those that had come when @handle was ready for events. */
+/* Notes the images that are loaded now: @handle, created before main, will get their
+ * events when it is ready (profiler_catches_up). */
 struct shim_profiler_handle;
 void image_note_came(struct shim_profiler_handle *handle);
 
 /*
- * For rooms above, with the state lock held.  An image came: @image is NULL if there
- * is no room for it; @may_go: another thread may unload it while we look.
+ * For rooms above, with the state lock held.  An image was loaded.  @image is NULL if
+ * there is no room for an entry; @may_go: another thread may unload it at any time.
  */
 struct image_facts;
 TOPIC(image_came, struct image_entry *image, const struct image_facts *facts,
       bool may_go);
-/* The one that was at [@start, @end) went. */
+/* The image at [@start, @end) was unloaded. */
 TOPIC(image_went, uintptr_t start, uintptr_t end);
-/* All that came and went is known. */
+/* A scan is complete. */
 TOPIC(images_scanned, void);
-/* In a forked child: before images are looked at, for each that is still there, and
- * then, with whether they could be looked at. */
+/* In a forked child: before the scan; for each image that is still loaded; and after
+ * the scan, with its success. */
 TOPIC(images_fork, void);
 TOPIC(image_forked_as_well, struct image_entry *image);
 TOPIC(images_forked, bool is_complete);
 
 /*
- * Whether modules have been told that @id came: if not, they are told now, or,
- * if another thread is at it, waited for.  A second at most: it may want what
- * the calling thread has (the loader's lock, in a destructor); then false.
+ * Makes sure that image_loaded of @id was raised to modules: raises it, or waits for
+ * the thread that does.  Waits for a second at most, then returns false: the other
+ * thread may wait for a lock of the calling thread (the loader's, in a destructor).
  */
 bool image_was_told(shim_image id);
 
-/* Around dlclose: 1 before, 0 after.  Between the two an address may already
- * belong to what another thread has just loaded. */
+/* Around dlclose: 1 before, 0 after.  Between the two, an address may already belong
+ * to an object that another thread has just loaded. */
 void image_closing(int begins);
-/* Is someone between the two?  State lock held: whoever wants to begin waits.
- */
+/* Whether a thread is between the two.  State lock held: until it is released, no
+ * thread can begin. */
 bool image_is_closing(void);
 
-/* In a forked child: writes all of them into its own recording. */
+/* In a forked child: writes all images into its own recording. */
 void image_forked(void);
 
 /* --- reading; async --- */
 
-/* What the functions below return stays until image_unpin. */
+/* Results of the functions below are valid until image_unpin. */
 void image_pin(void);
 void image_unpin(void);
 
@@ -131,12 +132,12 @@ bool image_is_ours(uintptr_t address);
 
 /* The image that covers @address, or NULL. */
 struct image_entry *image_find(uintptr_t address);
-/* Whether an image that has gone covered it. */
+/* Whether an image that was unloaded covered @address. */
 bool image_was_at(uintptr_t address);
-/* The image of @id, or NULL and whether there was one. */
+/* The image of @id, or NULL; *@has_been tells whether there was one. */
 struct image_entry *image_get(shim_image id, bool *has_been);
-/* Their number; images[] are in the order of their addresses.  An id may have
- * become 0 since. */
+/* Returns the number of images; *@images gets them in the order of their addresses.
+ * An id may have become 0 since. */
 uint32_t image_list(struct image_entry *const **images);
 
 #endif

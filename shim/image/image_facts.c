@@ -1,5 +1,5 @@
 /*
- * The program headers of an image as they were mapped: its file may be another by now.
+ * Reads the program headers of an image from memory: its file may have been replaced.
  */
 #include "image/image_facts.h"
 
@@ -9,7 +9,8 @@
 
 #include <shim/banned.h>
 
-static void read_build_id(uintptr_t at, uint64_t size, struct image_facts *facts)
+static void read_build_id(uintptr_t at, uint64_t size,
+			  struct image_facts *facts)
 {
 	Elf64_Nhdr note;
 	char name[4];
@@ -50,8 +51,8 @@ bool image_read_facts(uintptr_t start, struct image_facts *facts)
 		return false;
 	for (int pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < elf.e_phnum; i++) {
-			uintptr_t at =
-				start + elf.e_phoff + i * sizeof(program);
+			uintptr_t at = start + elf.e_phoff +
+				       i * sizeof(program);
 
 			if (sys_peek((const void *)at, &program,
 				     sizeof(program)) < 0)
@@ -59,10 +60,9 @@ bool image_read_facts(uintptr_t start, struct image_facts *facts)
 			if (pass == 0) {
 				if (program.p_type != PT_LOAD || have_bias)
 					continue;
-				facts->bias =
-					start -
-					((program.p_vaddr - program.p_offset) &
-					 ~(uintptr_t)4095);
+				facts->bias = start - ((program.p_vaddr -
+							program.p_offset) &
+						       ~(uintptr_t)4095);
 				have_bias = true;
 			} else if (program.p_type == PT_NOTE) {
 				read_build_id(facts->bias + program.p_vaddr,

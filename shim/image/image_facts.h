@@ -1,5 +1,5 @@
 /*
- * What the memory says about an image.
+ * Properties of an image, read from its memory.
  */
 #ifndef SHIM_IMAGE_FACTS_H
 #define SHIM_IMAGE_FACTS_H
@@ -14,15 +14,15 @@ struct image_facts {
 	size_t dynamic_size;
 	uintptr_t relro;
 	size_t relro_size;
-	uintptr_t frames;	/* .eh_frame_hdr; 0: it has none */
+	uintptr_t frames; /* .eh_frame_hdr; 0: it has none */
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	uint32_t build_id_size;
 };
 
-/* Of the image mapped at @start; false if it is no ELF image of this machine.  Memory
- * that goes meanwhile is no error. */
+/* Reads them for the image mapped at @start; false if it is no 64-bit ELF image.  If
+ * the image is unmapped meanwhile, that is no error. */
 bool image_read_facts(uintptr_t start, struct image_facts *facts);
-/* How far the segments of the image at @start reach, or 0. */
+/* The size of the address range of the image's segments, or 0. */
 uintptr_t image_read_span(uintptr_t start);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Records do not move and are as long as they say; a new window is mapped when one is
- * full, and the old ones stay, for the ends of what is in them.
+ * Writes the file "images".  Records have different lengths and do not move.  When a
+ * window is full, a new one is mapped.  Old windows stay mapped: the end of an image is
+ * written into its record.
  */
 #include "image/image_file.h"
 
@@ -16,7 +17,7 @@
 
 #define WINDOW_SIZE (128u << 10)
 
-/* Where the next record goes. */
+/* The file, and the position of the next record. */
 static struct shim_images *header;
 static struct record_file *file;
 static char *window;
@@ -50,8 +51,8 @@ int image_file_open(void)
 	return 0;
 }
 
-/* Room for @size bytes.  A record does not lie across windows: the last one
- * before a new window is made as long as the old window. */
+/* Makes room for @size bytes.  No record crosses windows: the last record of a window
+ * is extended to its end. */
 static struct shim_image_record *make_room(uint32_t size)
 {
 	static struct shim_image_record *last;
@@ -82,10 +83,10 @@ void image_file_lose(void)
 
 void image_file_add(struct image_entry *image)
 {
-	uint32_t size =
-		(uint32_t)(sizeof(struct shim_image_record) + image->build_id_size +
-			   image->path_size + 7) &
-		~7u;
+	uint32_t size = (uint32_t)(sizeof(struct shim_image_record) +
+				   image->build_id_size + image->path_size +
+				   7) &
+			~7u;
 	struct shim_image_record *record = make_room(size);
 
 	image->record = record;
@@ -104,8 +105,8 @@ void image_file_add(struct image_entry *image)
 	for (uint32_t i = 0; i < image->build_id_size; i++)
 		record->text[i] = image->build_id[i];
 	for (uint32_t i = 0; i < image->path_size; i++)
-		record->text[image->build_id_size + i] =
-			(unsigned char)image->path[i];
+		record->text[image->build_id_size + i] = (unsigned char)
+								 image->path[i];
 	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The file "images" of a recording: which objects were loaded, where and when.  State
- * lock held.
+ * The file "images" of a recording: the loaded objects, with their addresses and times.
+ * All functions: state lock held.
  */
 #ifndef SHIM_IMAGE_FILE_H
 #define SHIM_IMAGE_FILE_H
@@ -9,14 +9,16 @@
 
 struct image_entry;
 
-/* A new one; in a forked child beside its parent's.  0, or -errno, which the log says. */
+/* Creates the file; a forked child creates its own.  Returns 0, or -errno, which the
+ * log has. */
 int image_file_open(void);
 bool image_file_is_open(void);
-/* Sets image->record, which is NULL if there was no room: that is counted. */
+/* Writes a record and sets image->record: NULL if there was no room, which is
+ * counted. */
 void image_file_add(struct image_entry *image);
-/* Counts one that is not even known. */
+/* Counts an image that has no entry. */
 void image_file_lose(void);
-/* It has gone, as the generation that it has. */
+/* Writes the end and the generation of an unloaded image. */
 void image_file_end(const struct image_entry *image);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * The DT_SONAME of a loaded object, read from its mapped dynamic section.
+ */
 #include "image/soname.h"
 
 #include "os/segments.h"
@@ -20,8 +23,7 @@ static bool find_dynamic(const struct image_entry *image, uintptr_t *dynamic)
 	return false;
 }
 
-/* The dynamic linker has made addresses of the offsets, but for the kernel's
- * object. */
+/* The loader has relocated the addresses, except in the vdso. */
 static bool find_name(const struct image_entry *image, uintptr_t dynamic,
 		      uintptr_t *name)
 {

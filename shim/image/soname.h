@@ -1,5 +1,5 @@
 /*
- * What an object calls itself, whatever its file is called: DT_SONAME.
+ * The name that an object gives itself (DT_SONAME), whatever its file's name is.
  */
 #ifndef SHIM_SONAME_H
 #define SHIM_SONAME_H
@@ -8,7 +8,7 @@
 
 #define SONAME_SIZE 256
 
-/* False: it has none, or one too long.  @image is pinned. */
+/* False if it has none or a longer one.  The caller has pinned @image. */
 bool soname_read(const struct image_entry *image, char name[SONAME_SIZE]);
 
 #endif

@@ -28,14 +28,14 @@ struct raw {
 	uint64_t value;
 	uint32_t size;
 	uint32_t section;
-	uint32_t name;	 /* of the string table */
-	uint32_t length; /* without a version */
-	uint32_t file;	 /* which source it is local to; 0: global */
+	uint32_t name;	 /* in the string table */
+	uint32_t length; /* of the name without a version */
+	uint32_t file;	 /* the source file of a local symbol; 0: global */
 	uint32_t function;
-	uint32_t order;	 /* in the table */
+	uint32_t order; /* in the table */
 	bool has_dot;
 	bool is_part;
-	bool is_chooser; /* of another function: STT_GNU_IFUNC */
+	bool is_chooser; /* the resolver of an ifunc: STT_GNU_IFUNC */
 };
 
 struct work {
@@ -75,8 +75,8 @@ static bool ends_in(const char *name, uint32_t length, const char *suffix)
 	return true;
 }
 
-/* How long the name is without "f.cold", "f.cold.1", "f.part.0", "f.__part.0"
- * of the compiler; the same if it is no part of another function. */
+/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1",
+ * "f.part.0", "f.__part.0"; @length if it is no part of another function. */
 static uint32_t whole_length(const char *name, uint32_t length)
 {
 	uint32_t dot = length;
@@ -98,8 +98,8 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	const char *name;
 
-	/* One that is undefined and has a value is a library's: the program
-	 * takes its own entry of a linkage table for it. */
+	/* An undefined symbol with a value is a library's function: the value
+	 * is the program's own PLT entry, which it uses as the address. */
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    (symbol->st_shndx == SHN_UNDEF && symbol->st_value == 0) ||
 	    symbol->st_shndx == SHN_ABS ||
@@ -124,12 +124,12 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 		raw->length = i + 1;
 		raw->has_dot |= name[i] == '.';
 	}
-	raw->is_part =
-		raw->has_dot && whole_length(name, raw->length) < raw->length;
+	raw->is_part = raw->has_dot &&
+		       whole_length(name, raw->length) < raw->length;
 	return raw->length > 0;
 }
 
-/* Only files with such symbols are looked through. */
+/* Reads the PLT only if the file has ifuncs. */
 static int read_plt(struct work *work, uint32_t all)
 {
 	for (uint32_t i = 0; i < all; i++)
@@ -140,20 +140,20 @@ static int read_plt(struct work *work, uint32_t all)
 	return 0;
 }
 
-/* Far more than any file takes. */
+/* Far more than any real file needs. */
 #define CHOOSER_STEPS_MAX (1u << 24)
 
-/* What a function chooses has its name, too, at the entry that jumps there: the
- * program takes the address of that entry for the function's. */
+/* Gives the PLT entry of an ifunc the name of its resolver: the program uses that
+ * entry as the function's address. */
 static void take_choosers(struct work *work)
 {
 	uint32_t symbols = work->count, room = work->entry_count;
 	uint32_t steps = 0;
 
 	for (uint32_t i = 0; i < symbols; i++) {
-		for (uint32_t n = 0; work->raw[i].is_chooser &&
-				     n < work->entry_count && room > 0 &&
-				     steps < CHOOSER_STEPS_MAX;
+		for (uint32_t n = 0;
+		     work->raw[i].is_chooser && n < work->entry_count &&
+		     room > 0 && steps < CHOOSER_STEPS_MAX;
 		     n++, steps++) {
 			const struct elf_plt_entry *entry = &work->entries[n];
 
@@ -210,9 +210,9 @@ static bool is_same_name(const struct work *work, const struct raw *a,
 }
 
 /*
- * By address, and the name to show first: a global one, then one that is not a
- * compiler's clone, then the first in the table.  The report chooses as this
- * does, if it knows nothing better.
+ * Sorts by address.  At one address, the name to show comes first: a global name, then
+ * a name that is no compiler's clone, then the first in the table.  The report chooses
+ * by the same order, if it knows nothing better.
  */
 static bool is_before(const struct raw *a, const struct raw *b)
 {
@@ -245,7 +245,7 @@ static void sift(const struct work *work, uint32_t root, uint32_t count)
 	}
 }
 
-/* A heap: in place, and never worse than n log n whatever the file says. */
+/* Heap sort: in place, and never worse than n log n for any file. */
 static void sort(const struct work *work)
 {
 	for (uint32_t i = work->count / 2; i > 0; i--)
@@ -259,7 +259,7 @@ static void sort(const struct work *work)
 	}
 }
 
-/* --- whose part a part is --- */
+/* --- the function that a part belongs to --- */
 
 static uint32_t hash_name(const char *name, uint32_t length)
 {
@@ -299,8 +299,8 @@ static int hash_names(struct work *work)
 	return 0;
 }
 
-/* The function @part was split from: of the same source file, else a global
- * one, else any of that name; NULL if the linker has dropped it. */
+/* The function that @part was split from: one of the same source file, else a global
+ * one, else any with that name; NULL if the linker has removed it. */
 static struct raw *find_whole(const struct work *work, const struct raw *part)
 {
 	const char *name = work->strings + part->name;
@@ -350,8 +350,8 @@ static uint32_t end_of_group(const struct work *work, uint32_t first)
 	return i;
 }
 
-/* A symbol without size, of an assembler file, goes on to the next one or the
- * end of its section. */
+/* The size of a group.  A symbol without size, from assembly, extends to the next
+ * symbol or the end of its section. */
 static uint32_t group_size(const struct work *work, uint32_t first,
 			   uint32_t end)
 {
@@ -378,8 +378,8 @@ static uint32_t group_size(const struct work *work, uint32_t first,
 
 #define NO_FUNCTION UINT32_MAX
 
-/* Decides for each group whether it is a function or a part of one; returns how
- * many functions there are. */
+/* Decides for each group whether it is a function or a part of one; returns the number
+ * of functions. */
 static uint32_t number_functions(const struct work *work)
 {
 	uint32_t count = 0;
@@ -401,8 +401,8 @@ static uint32_t number_functions(const struct work *work)
 	return count;
 }
 
-/* A part of a part is a part of the whole.  A name gets shorter each time, so
- * this ends. */
+/* A part may be part of another part.  The name gets shorter each time, so the loop
+ * ends. */
 static uint32_t function_of(const struct work *work, const struct raw *raw)
 {
 	while (raw->function == NO_FUNCTION)
@@ -410,8 +410,8 @@ static uint32_t function_of(const struct work *work, const struct raw *raw)
 	return raw->function;
 }
 
-/* A name may be in the table more than once, with different versions: close to
- * each other. */
+/* A name may be in the table several times, with different versions, close to each
+ * other. */
 #define NAMES_LOOKED_AT 64
 
 static bool has_been(const struct work *work, uint32_t first, uint32_t i)
@@ -553,7 +553,7 @@ static int index_table(struct work *work, uint32_t number,
 		return r;
 	work->table = memory;
 	r = elf_load_section(work->file, section->sh_link, &memory,
-			 &work->strings_size);
+			     &work->strings_size);
 	if (r < 0)
 		return r;
 	work->strings = memory;
@@ -581,7 +581,7 @@ static void free_work(struct work *work)
 		sys_unmap(work->hash, work->hash_size * sizeof(uint32_t));
 }
 
-/* .symtab, or .dynsym if it was stripped. */
+/* Indexes .symtab, or .dynsym if the file was stripped. */
 static int index_file(struct elf_file *file, const struct image_entry *image,
 		      struct symbols **result)
 {
@@ -604,7 +604,7 @@ static int index_file(struct elf_file *file, const struct image_entry *image,
 	return 0;
 }
 
-/* What may be better the next time. */
+/* Whether another try may succeed. */
 static bool is_passing(int error)
 {
 	return error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
@@ -617,6 +617,7 @@ int symbols_read(struct image_entry *image)
 	struct elf_file file;
 	int r;
 
+	ASSERT_LOCKED();
 	if (image->symbols)
 		return 0;
 	r = elf_open(image, &file);
@@ -639,6 +640,7 @@ void symbols_free(struct image_entry *image)
 {
 	struct symbols *symbols = image->symbols;
 
+	ASSERT_LOCKED();
 	image->symbols = NULL;
 	if (symbols && symbols != &symbols_none)
 		sys_unmap(symbols, symbols->size);
@@ -720,6 +722,7 @@ void symbols_read_compiler(const struct image_entry *image, char *text,
 {
 	struct elf_file file;
 
+	ASSERT_LOCKED();
 	text[0] = '\0';
 	if (elf_open(image, &file) < 0)
 		return;

@@ -1,9 +1,9 @@
 /*
- * The functions of an image: where they begin and end and what they are called.
+ * The functions of an image: their addresses, sizes and names.
  *
- * An index is built whole, published with one store and never changed, so that
- * a reader, who has pinned its image, needs no lock.  Addresses in it are those
- * in the file.
+ * An index is built whole, published with one store and never changed, so that a
+ * reader needs no lock.  The reader has pinned the image.  Addresses are those in the
+ * file.
  */
 #ifndef SHIM_SYMBOLS_H
 #define SHIM_SYMBOLS_H
@@ -23,8 +23,8 @@ struct symbols_range {
 struct symbols_function {
 	uint64_t start;
 	uint32_t size;
-	uint32_t part, part_count;  /* of symbols->parts: but for the first */
-	uint32_t names, names_size; /* of symbols->text: NUL after each */
+	uint32_t part, part_count;  /* in symbols->parts: its other ranges */
+	uint32_t names, names_size; /* in symbols->text, a NUL after each */
 };
 
 struct symbols {
@@ -32,25 +32,25 @@ struct symbols {
 	uint32_t function_count, range_count, part_count;
 	const struct symbols_function *functions; /* by address */
 	const struct symbols_range *ranges;	  /* by address */
-	const uint32_t *outer;		   /* the range around each, + 1 */
+	const uint32_t *outer; /* the enclosing range + 1; 0: none */
 	const struct symbols_range *parts; /* by function */
 	const char *text;
 };
 
-/* What image->symbols is when the file has gone or has no symbols. */
+/* The value of image->symbols if the file was removed or has no symbols. */
 extern const struct symbols symbols_none;
 
-/* Reads the image's symbols unless that is done.  0 or -errno, and then it may
- * be tried again.  State lock held. */
+/* Reads the image's symbols unless that was done.  Returns 0, or -errno if another try
+ * may succeed.  State lock held. */
 int symbols_read(struct image_entry *image);
-/* State lock held, and nobody reads. */
+/* State lock held; no thread reads. */
 void symbols_free(struct image_entry *image);
 
-/* From now on each image is read when it comes; those that are here, now. */
+/* Reads the symbols of all images, and from now on those of each new image. */
 void symbols_enable(void);
 bool symbols_are_enabled(void);
 
-/* The function that @address lies in, or NULL. */
+/* The function that contains @address, or NULL. */
 const struct symbols_function *symbols_find(const struct symbols *symbols,
 					    uint64_t address);
 

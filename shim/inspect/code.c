@@ -1,3 +1,8 @@
+/*
+ * Queries about the program's code that need a disassembler: how a function ends, and
+ * the registers at a call.  libshim-code.so (decode/) answers them; shim opens it from
+ * the directory of libshim.so at the first query.
+ */
 #define _GNU_SOURCE
 #include "inspect/code.h"
 
@@ -34,12 +39,12 @@ static void *open_beside_us(void)
 	text_init(&text, path, sizeof(path));
 	text_add_part(&text, self.dli_fname, (size_t)(base - self.dli_fname));
 	text_add(&text, FILE_NAME);
-	/* Not through our own dlopen, which would tell of it.  In a namespace
-	 * of its own: the program may have another Zydis. */
+	/* Bypasses shim's wrapper of dlopen, which would raise events.  A
+	 * namespace of its own, because the program may have another Zydis. */
 	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
-	return text.cut || !open ? NULL :
-				   open(LM_ID_NEWLM, path,
-					RTLD_NOW | RTLD_LOCAL);
+	return text.cut || !open ?
+		       NULL :
+		       open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
 }
 
 void code_start(void)
@@ -59,17 +64,18 @@ void code_start(void)
 	if (found && found->version == DECODE_VERSION)
 		__atomic_store_n(&decode, found, __ATOMIC_RELEASE);
 	else
-		log_line("%s", FILE_NAME " cannot be used: tail calls will "
-			       "look like returns, arguments and results are not "
-			       "available");
+		log_line("%s", FILE_NAME
+			 " cannot be used: tail calls will "
+			 "look like returns, arguments and results are not "
+			 "available");
 	NOTIFY(code_forgotten);
 	errno = before;
 }
 
-/* --- what is known: a table of open addressing that only grows --- */
+/* --- stored answers: a table with open addressing that only grows --- */
 
 struct site {
-	uintptr_t address;	/* 0: free; written last */
+	uintptr_t address; /* 0: free; written last */
 	uintptr_t target;
 	const uintptr_t *slot;
 	enum code_leave kind;
@@ -117,7 +123,7 @@ static void put(struct sites *in, const struct site *given)
 	in->used++;
 }
 
-/* A reader may still be in the old table, which therefore stays. */
+/* The old table is never freed, because a reader may still use it. */
 static void add(const struct site *site)
 {
 	uint32_t room = sites ? sites->mask + 1 : 0;
@@ -126,7 +132,7 @@ static void add(const struct site *site)
 	if (!sites || sites->used * 2 >= room) {
 		room = room ? room * 2 : 1024;
 		larger = shim_memory_map(sizeof(*larger) +
-				     room * sizeof(struct site));
+					 room * sizeof(struct site));
 		if (!larger)
 			return;
 		larger->mask = room - 1;
@@ -144,9 +150,9 @@ static int forget(void *unused)
 	if (sites) {
 		uint32_t mask = sites->mask;
 
-		shim_memory_discard(sites, sizeof(*sites) +
-						 (mask + 1) *
-							 sizeof(struct site));
+		shim_memory_discard(sites,
+				    sizeof(*sites) +
+					    (mask + 1) * sizeof(struct site));
 		sites->mask = mask;
 	}
 	return 0;
@@ -159,7 +165,7 @@ void code_closed(void)
 	NOTIFY(code_forgotten);
 }
 
-/* --- the question --- */
+/* --- queries --- */
 
 struct job {
 	const struct plan_call *call;
@@ -227,6 +233,7 @@ bool code_find_arguments(const struct decode_location *location,
 	const struct decode *helper = __atomic_load_n(&decode,
 						      __ATOMIC_ACQUIRE);
 
+	ASSERT_LOCKED();
 	if (helper && location->end)
 		helper->arguments(location, frame, places);
 	return helper || __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
@@ -237,6 +244,7 @@ bool code_calls(struct decode_call *call)
 	const struct decode *helper = __atomic_load_n(&decode,
 						      __ATOMIC_ACQUIRE);
 
+	ASSERT_LOCKED();
 	return helper && call->end && helper->calls(call);
 }
 
@@ -254,6 +262,7 @@ bool code_way(struct decode_way *way)
 	const struct decode *helper = __atomic_load_n(&decode,
 						      __ATOMIC_ACQUIRE);
 
+	ASSERT_LOCKED();
 	return helper && way->caller && helper->way(way);
 }
 
@@ -262,5 +271,6 @@ bool code_passed(struct decode_passed *passed)
 	const struct decode *helper = __atomic_load_n(&decode,
 						      __ATOMIC_ACQUIRE);
 
+	ASSERT_LOCKED();
 	return helper && helper->passed(passed);
 }

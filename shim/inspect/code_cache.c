@@ -1,6 +1,11 @@
+/*
+ * Tables for facts about the program's code.  An entry is complete when its pointer is
+ * stored, so readers take no lock.  A full table is replaced by a larger one.
+ */
 #include "inspect/code_cache.h"
 
 #include "os/sys.h"
+#include "runtime/state.h"
 
 #include <shim/banned.h>
 
@@ -20,14 +25,19 @@ void code_cache_closed(void)
 			__atomic_store_n(&front[i], NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Whoever closes an object meanwhile finds it there, or is seen here. */
-void code_cache_put_in_front(enum code_cache_front front, const struct code_cache_entry *entry)
+/* If an object is closed meanwhile, either the closing thread removes the entry, or
+ * this function sees the new age. */
+void code_cache_put_in_front(enum code_cache_front front,
+			     const struct code_cache_entry *entry)
 {
 	const struct code_cache_entry **place =
-		&code_cache_fronts[front][code_cache_front_place(entry->address)];
+		&code_cache_fronts[front]
+				  [code_cache_front_place(entry->address)];
 
+	ASSERT_LOCKED();
 	__atomic_store_n(place, entry, __ATOMIC_SEQ_CST);
-	if (entry->age != __atomic_load_n(&code_cache_current_age, __ATOMIC_SEQ_CST))
+	if (entry->age !=
+	    __atomic_load_n(&code_cache_current_age, __ATOMIC_SEQ_CST))
 		__atomic_store_n(place, NULL, __ATOMIC_SEQ_CST);
 }
 
@@ -37,6 +47,7 @@ void *code_cache_allocate(size_t size)
 	static size_t left;
 	void *memory;
 
+	ASSERT_LOCKED();
 	size = (size + 15) / 16 * 16;
 	if (size > BLOCK_SIZE / 4)
 		return sys_map(size, &memory) < 0 ? NULL : memory;
@@ -52,20 +63,20 @@ void *code_cache_allocate(size_t size)
 	return memory;
 }
 
-/* Where what is about the same lies, or would. */
-static struct code_cache_entry **find_place(struct code_cache_slots *in,
-				 const struct code_cache_entry *entry)
+/* The place of the entry with the same key, or the free place for it. */
+static struct code_cache_entry **
+find_place(struct code_cache_slots *in, const struct code_cache_entry *entry)
 {
 	for (uint32_t i = code_cache_start(entry->address, entry->site);; i++) {
 		struct code_cache_entry **place = &in->entries[i & in->mask];
 
 		if (!*place || code_cache_is(*place, entry->address,
-					entry->function, entry->site))
+					     entry->function, entry->site))
 			return place;
 	}
 }
 
-/* A reader may still be in the old slots, which therefore stay. */
+/* The old slots are never freed, because a reader may still use them. */
 static bool make_room(struct code_cache *table)
 {
 	struct code_cache_slots *slots = table->slots, *larger;
@@ -89,10 +100,12 @@ static bool make_room(struct code_cache *table)
 	return true;
 }
 
-/* But for the age. */
-static bool is_equal(const struct code_cache_entry *a, const struct code_cache_entry *b)
+/* Compares everything except the age. */
+static bool is_equal(const struct code_cache_entry *a,
+		     const struct code_cache_entry *b)
 {
-	const unsigned char *x = (const void *)(a + 1), *y = (const void *)(b + 1);
+	const unsigned char *x = (const void *)(a + 1),
+			    *y = (const void *)(b + 1);
 
 	if (a->size != b->size)
 		return false;
@@ -102,10 +115,12 @@ static bool is_equal(const struct code_cache_entry *a, const struct code_cache_e
 	return true;
 }
 
-bool code_cache_publish(struct code_cache *table, struct code_cache_entry *entry)
+bool code_cache_publish(struct code_cache *table,
+			struct code_cache_entry *entry)
 {
 	struct code_cache_entry **place;
 
+	ASSERT_LOCKED();
 	if (!make_room(table))
 		return false;
 	place = find_place(table->slots, entry);
@@ -115,13 +130,15 @@ bool code_cache_publish(struct code_cache *table, struct code_cache_entry *entry
 	return true;
 }
 
-const struct code_cache_entry *code_cache_keep(struct code_cache *table,
-			       const struct code_cache_entry *draft)
+const struct code_cache_entry *
+code_cache_keep(struct code_cache *table, const struct code_cache_entry *draft)
 {
-	struct code_cache_entry *old = table->slots ? *find_place(table->slots, draft) :
-					   NULL;
+	struct code_cache_entry *old = table->slots ? *find_place(table->slots,
+								  draft) :
+						      NULL;
 	struct code_cache_entry *kept;
 
+	ASSERT_LOCKED();
 	if (old && is_equal(old, draft)) {
 		__atomic_store_n(&old->age, draft->age, __ATOMIC_RELEASE);
 		return old;

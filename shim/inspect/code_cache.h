@@ -1,6 +1,6 @@
 /*
- * What was found out about the program's code, and is kept: tables of open
- * addressing that only grow and are read without a lock, by signal handlers too.
+ * Stored answers about the program's code: tables with open addressing that only grow.
+ * Readers take no lock, so signal handlers may read them.
  */
 #ifndef SHIM_CODE_CACHE_H
 #define SHIM_CODE_CACHE_H
@@ -13,10 +13,10 @@
 
 /* Begins every entry. */
 struct code_cache_entry {
-	uintptr_t address, function; /* what it is about ... */
-	uintptr_t site;		     /* ... and 0: wherever that is called from */
-	uint32_t age;		     /* 0: it is to be found out again */
-	uint32_t size;		     /* of all of the entry, in bytes */
+	uintptr_t address, function; /* the key, with @site */
+	uintptr_t site;		     /* the call site; 0: any */
+	uint32_t age;  /* valid if it is the current age; 0: never */
+	uint32_t size; /* of the whole entry, in bytes */
 };
 
 struct code_cache_slots {
@@ -28,8 +28,8 @@ struct code_cache {
 	struct code_cache_slots *slots;
 };
 
-/* Entries of another age may be about code that has gone.  They stay, because
- * somebody may be reading them. */
+/* Entries of another age may describe code that was unloaded.  They are never freed,
+ * because a thread may be reading them. */
 extern uint32_t code_cache_current_age;
 
 static inline uint32_t code_cache_age(void)
@@ -42,20 +42,21 @@ static inline uint32_t code_cache_start(uintptr_t address, uintptr_t site)
 	return (uint32_t)((address ^ site << 20) * 0x61c88647u >> 24);
 }
 
-static inline bool code_cache_is(const struct code_cache_entry *entry, uintptr_t address,
-			    uintptr_t function, uintptr_t site)
+static inline bool code_cache_is(const struct code_cache_entry *entry,
+				 uintptr_t address, uintptr_t function,
+				 uintptr_t site)
 {
 	return entry->address == address && entry->function == function &&
 	       entry->site == site;
 }
 
-/* NULL: nothing is known that is still true. */
-static inline const struct code_cache_entry *code_cache_find(const struct code_cache *table,
-					     uintptr_t address,
-					     uintptr_t function, uintptr_t site)
+/* NULL if there is no valid entry. */
+static inline const struct code_cache_entry *
+code_cache_find(const struct code_cache *table, uintptr_t address,
+		uintptr_t function, uintptr_t site)
 {
-	struct code_cache_slots *in =
-		__atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
+	struct code_cache_slots *in = __atomic_load_n(&table->slots,
+						      __ATOMIC_ACQUIRE);
 	const struct code_cache_entry *at;
 
 	if (!in)
@@ -74,18 +75,20 @@ static inline const struct code_cache_entry *code_cache_find(const struct code_c
 }
 
 /*
- * Keeps a copy of @draft, whose padding is compared as well.  The same library is
- * often opened and closed many times: an entry that says the same becomes valid
- * again.  Returns the entry, or NULL without memory.  State lock held.
+ * Stores a copy of @draft.  If there is an equal entry, it becomes valid again, because
+ * the same library is often opened and closed many times; the comparison includes the
+ * padding.  Returns the entry, or NULL without memory.  State lock held.
  */
-const struct code_cache_entry *code_cache_keep(struct code_cache *table,
-			       const struct code_cache_entry *draft);
+const struct code_cache_entry *
+code_cache_keep(struct code_cache *table, const struct code_cache_entry *draft);
 
-/* Makes @entry, which stays, what is known.  False: no memory.  State lock held. */
-bool code_cache_publish(struct code_cache *table, struct code_cache_entry *entry);
+/* Publishes @entry, which must stay valid memory.  False if there is no memory.  State
+ * lock held. */
+bool code_cache_publish(struct code_cache *table,
+			struct code_cache_entry *entry);
 
-/* Some of them are wanted at each call: they have one place each, which entry.S
- * knows, too, and lose it to others. */
+/* The front tables, for entries that each call needs: each address has one place, which
+ * entry.S reads, too, and a later entry replaces an earlier one. */
 #define KNOWN_FRONT_SIZE (1u << (32 - LAYOUT_FRONT_SHIFT))
 
 enum code_cache_front { KNOWN_ENTERS, KNOWN_LEAVES };
@@ -99,10 +102,10 @@ static inline uint32_t code_cache_front_place(uintptr_t address)
 	       LAYOUT_FRONT_SHIFT;
 }
 
-/* NULL: it may be known all the same. */
+/* NULL if the front table has no entry; the table itself may have one. */
 static inline const struct code_cache_entry *
 code_cache_find_in_front(enum code_cache_front front, uintptr_t address,
-		    uintptr_t function)
+			 uintptr_t function)
 {
 	const struct code_cache_entry *at = __atomic_load_n(
 		&code_cache_fronts[front][code_cache_front_place(address)],
@@ -112,22 +115,23 @@ code_cache_find_in_front(enum code_cache_front front, uintptr_t address,
 									  NULL;
 }
 
-/* Puts @entry, which is kept, there.  State lock held. */
-void code_cache_put_in_front(enum code_cache_front front, const struct code_cache_entry *entry);
+/* Puts @entry, which is never freed, into the front table.  State lock held. */
+void code_cache_put_in_front(enum code_cache_front front,
+			     const struct code_cache_entry *entry);
 
-/* How many entries there are. */
+/* The number of entries. */
 static inline uint32_t code_cache_count(const struct code_cache *table)
 {
-	const struct code_cache_slots *slots =
-		__atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
+	const struct code_cache_slots *slots = __atomic_load_n(
+		&table->slots, __ATOMIC_ACQUIRE);
 
 	return slots ? __atomic_load_n(&slots->used, __ATOMIC_RELAXED) : 0;
 }
 
-/* Memory that is never given back, or NULL.  State lock held. */
+/* Allocates memory that is never freed; NULL if there is none.  State lock held. */
 void *code_cache_allocate(size_t size);
 
-/* The program has closed an object: its addresses may be used again. */
+/* The program has closed an object, so its addresses may be reused. */
 void code_cache_closed(void);
 
 #endif

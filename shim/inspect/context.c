@@ -1,3 +1,8 @@
+/*
+ * Call contexts.  A context is a number with a generation: it leads to its
+ * call only through the guard of the callback that got it, so a context that
+ * is used later or elsewhere finds nothing.
+ */
 #include "inspect/context.h"
 
 #include "arch.h"
@@ -18,9 +23,10 @@ bool context_is_enabled(void)
 	return __atomic_load_n(&is_enabled, __ATOMIC_ACQUIRE);
 }
 
-enum shim_result shim_profiler_enable_call_context_introspection(void)
+enum shim_result shim_profiler_enable_call_context_introspection(
+	struct shim_profiler_handle *handle)
 {
-	ENTRY_INIT();
+	ENTRY_INIT_OF(handle);
 	if (!__atomic_exchange_n(&is_enabled, true, __ATOMIC_ACQ_REL))
 		NOTIFY(hooks_changed);
 	return SHIM_OK;
@@ -28,7 +34,7 @@ enum shim_result shim_profiler_enable_call_context_introspection(void)
 
 /* --- contexts --- */
 
-/* Records of threads are used again, their numbers go on. */
+/* A thread's record is reused for other threads, but its context numbers go on. */
 struct shim_call_context *context_begin(struct guard *guard,
 					const struct plan_call *call)
 {
@@ -41,7 +47,7 @@ struct shim_call_context *context_begin(struct guard *guard,
 	return (struct shim_call_context *)guard->context;
 }
 
-/* What interrupts a callback may not ask for it. */
+/* NULL in a signal handler that interrupts the callback. */
 static const struct plan_call *
 find_call(const struct shim_call_context *context)
 {
@@ -60,7 +66,7 @@ find_call(const struct shim_call_context *context)
 
 /* --- values --- */
 
-/* At @start, or a variable of @locals. */
+/* A value in memory at @start, or a variable of @locals. */
 struct value {
 	enum shim_unavailable reason;
 	uint32_t size;
@@ -70,15 +76,15 @@ struct value {
 	const char *name;
 };
 
-/* A leave hook that was jumped to: the frame it is of has gone. */
+/* Whether the function jumped to its leave hook, so that its frame is gone. */
 static bool was_jumped_to(const struct plan_call *call)
 {
 	return call->event == PLAN_LEAVE &&
 	       call->return_address == (uintptr_t)call->site;
 }
 
-/* The number of the argument at @position, among all parameters that were
- * declared; the first may be `this`. */
+/* The number of the argument at @position among all declared parameters, of which the
+ * first may be `this`. */
 static bool find_passed(enum shim_call_value kind, uint32_t position,
 			bool has_this, uint32_t count, uint32_t *number)
 {
@@ -96,8 +102,8 @@ static enum shim_result find_at_enter(const struct plan_call *call,
 {
 	struct shim_argument_range range;
 	const struct recipe *recipe;
-	enum shim_result r =
-		values_find(thread_current, call->registers, &recipe);
+	enum shim_result r = values_find(thread_current, call->registers,
+					 &recipe);
 	uint32_t number;
 
 	if (r != SHIM_OK)
@@ -128,7 +134,7 @@ static void tell_variable(const struct plan_call *call,
 		value->reason = SHIM_UNAVAILABLE_NOT_YET;
 	else if (!variable->is_static && was_jumped_to(call))
 		value->reason = SHIM_UNAVAILABLE_CLOBBERED;
-	/* More than any buffer holds. */
+	/* Larger than any buffer. */
 	else if (variable->size > CONTEXT_BUFFER_MAX)
 		value->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 }
@@ -200,7 +206,7 @@ static enum shim_result find_result(const struct plan_call *call,
 	return r;
 }
 
-/* SHIM_OK, also if it is not available. */
+/* Returns SHIM_OK also if the value is unavailable. */
 static enum shim_result find_value(const struct plan_call *call,
 				   enum shim_call_value kind, uint32_t position,
 				   struct value *value)
@@ -229,7 +235,7 @@ static void copy(unsigned char *to, const unsigned char *from, size_t size)
 		*to++ = *from++;
 }
 
-/* A buffer with it, or NULL; the reason may be found only now. */
+/* Returns a buffer with the value, or NULL; sets the reason if reading fails. */
 static void *copy_value(const struct plan_call *call, struct value *value)
 {
 	void *buffer;
@@ -304,7 +310,7 @@ size_t shim_call_context_get_size(const void *buffer)
 	return context_buffer_size(buffer);
 }
 
-/* --- about them --- */
+/* --- queries about values --- */
 
 static enum shim_result count_arguments(const struct plan_call *call,
 					bool *has_this, uint32_t *count)
@@ -342,7 +348,7 @@ static enum shim_result count_locals(const struct plan_call *call,
 	return r;
 }
 
-/* One that is nowhere is one, too. */
+/* Counts a result that is unavailable, too. */
 static enum shim_result count_results(const struct plan_call *call,
 				      uint32_t *count)
 {
@@ -377,7 +383,7 @@ enum shim_result shim_call_context_get_count(struct shim_call_context *context,
 	return r;
 }
 
-/* Whether it can be read is known when it has been. */
+/* Reads the value once, to find out whether it can be read. */
 static void try(const struct plan_call *call, struct value *value)
 {
 	void *buffer = value->locals ? copy_value(call, value) : NULL;

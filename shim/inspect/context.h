@@ -1,10 +1,9 @@
 /*
- * Call contexts: what a callback for a call may ask about it (rows M-57 to
+ * Call contexts: a callback for a call queries the call through one (rows M-57 to
  * M-65).
  *
- * A context is a number that is used once: it leads to the call only through the
- * guard of the callback that got it, so that nobody else's and no later use of it
- * finds anything.
+ * A context is a number that is used once.  It leads to the call only through the guard
+ * of the callback that got it.  So a use in another callback or later finds nothing.
  */
 #ifndef SHIM_CONTEXT_H
 #define SHIM_CONTEXT_H
@@ -14,11 +13,11 @@
 
 #include <shim/contexts.h>
 
-/* Whether somebody has asked for contexts.  Async. */
+/* Whether a profiler has enabled contexts.  Async. */
 bool context_is_enabled(void);
 
-/* What the callback that is about to be called in @guard is given for @call;
- * NULL if it cannot ask. */
+/* Returns the context of @call for the callback that is about to run in @guard; NULL if
+ * it cannot query. */
 struct shim_call_context *context_begin(struct guard *guard,
 					const struct plan_call *call);
 

@@ -1,9 +1,8 @@
 /*
- * One region, in equal parts for blocks of each size.  The free blocks of a
- * size are a list whose head is changed by compare-and-swap, with a count
- * beside it so that a head that was seen is not taken for a later one.  What
- * each block is used for stands in a table of its own: nothing a profiler
- * writes past its buffer reaches it.
+ * One region, in equal parts for blocks of each size.  The free blocks of a size are a
+ * list, whose head is changed by compare-and-swap.  The head contains a count of
+ * changes, against the ABA problem.  The state of blocks is in a separate table, so
+ * writes of a profiler past its buffer do not reach it.
  */
 #include "inspect/context_buffers.h"
 
@@ -14,9 +13,9 @@
 
 #include <shim/banned.h>
 
-#define PART ((size_t)4 << 20)
+#define PART	 ((size_t)4 << 20)
 #define SMALLEST 5 /* 32 bytes; the next ones are 4 times as large */
-#define PARTS 8
+#define PARTS	 8
 
 /* 32 bytes to 512 KiB. */
 static unsigned shift_of(unsigned part)
@@ -25,13 +24,13 @@ static unsigned shift_of(unsigned part)
 }
 
 struct block {
-	uint32_t size; /* what it was asked for; 0: it is free ... */
-	uint32_t next; /* ... and this is the next one, counted from 1 */
+	uint32_t size; /* bytes that the caller wants; 0: free, */
+	uint32_t next; /* and this is the next free one, from 1 */
 };
 
 struct part {
-	uint64_t head;	/* how often it was changed, and the first one */
-	uint32_t fresh; /* that many were used at all */
+	uint64_t head;	/* count of changes, and the first block */
+	uint32_t fresh; /* number of blocks used so far */
 };
 
 struct pool {
@@ -47,13 +46,13 @@ static uint32_t count_of(unsigned part)
 	return (uint32_t)(PART >> shift_of(part));
 }
 
-/* The smaller blocks are a quarter as large, and four times as many. */
+/* Each smaller size is a quarter as large, and has four times as many blocks. */
 #define TABLE_SIZE \
 	(sizeof(struct pool) + \
 	 (PART >> SMALLEST) * sizeof(struct block) * 4 / 3)
 
-/* Its memory is there when it is touched.  Two threads may make one: the second
- * is not used. */
+/* Maps the pool; pages take memory when they are touched.  If two threads map one, the
+ * second is dropped. */
 static struct pool *get(void)
 {
 	struct pool *made = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
@@ -79,7 +78,7 @@ static struct pool *get(void)
 	return before;
 }
 
-/* One that was used before, counted from 1; 0: there is none. */
+/* Takes a block from the list, counted from 1; 0 if there is none. */
 static uint32_t pop(struct part *part, const struct block *blocks)
 {
 	uint64_t head = __atomic_load_n(&part->head, __ATOMIC_ACQUIRE), next;
@@ -156,7 +155,7 @@ void *context_buffer_take(size_t size)
 	return NULL;
 }
 
-/* The block that begins at @buffer, and its part and number; or NULL. */
+/* The block that begins at @buffer, with its part and number; NULL if there is none. */
 static struct block *find(const void *buffer, unsigned *part, uint32_t *number)
 {
 	const struct pool *in = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);

@@ -1,7 +1,7 @@
 /*
- * The copies of values that profilers are given.  They are taken and given back
- * in the program's place, so they come from memory of ours, without a lock and
- * without a system call but for the first.
+ * Buffers for copies of values that profilers get.  Hooks take and return them, so they
+ * come from shim's memory, without a lock, and without a system call except for the
+ * first.
  */
 #ifndef SHIM_CONTEXT_BUFFERS_H
 #define SHIM_CONTEXT_BUFFERS_H
@@ -11,13 +11,13 @@
 
 #define CONTEXT_BUFFER_MAX (512u << 10)
 
-/* @size bytes, or NULL: it is too much, or all are in use.  Async. */
+/* Takes @size bytes; NULL if that is too much, or all are in use.  Async. */
 void *context_buffer_take(size_t size);
 
-/* What was taken; false: @buffer is none.  Async. */
+/* Returns a buffer; false if @buffer is none.  Async. */
 bool context_buffer_give_back(void *buffer);
 
-/* The size that was asked for; 0: @buffer is none.  Async. */
+/* The size that the caller took; 0 if @buffer is none.  Async. */
 size_t context_buffer_size(const void *buffer);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Opens debug information of images before a hook needs it, at the start and
+ * at the end of dlopen.
+ */
 #include "inspect/debuginfo_prefetch.h"
 
 #include "image/image.h"
@@ -24,9 +28,10 @@ void prefetch_enable(void)
 	__atomic_store_n(&is_on, true, __ATOMIC_RELEASE);
 }
 
-enum shim_result shim_values_enable(void)
+enum shim_result
+shim_profiler_enable_values(struct shim_profiler_handle *handle)
 {
-	ENTRY_INIT();
+	ENTRY_INIT_OF(handle);
 	prefetch_enable();
 	return SHIM_OK;
 }

@@ -1,19 +1,18 @@
 /*
- * Debug information that is opened before anybody asks: opening takes longer than
- * any question later, and is better waited for at the start, and in dlopen, than in
- * a hook.
+ * Opens debug information before the first query.  Opening takes longer than any later
+ * query, so the program waits at the start and in dlopen instead of in a hook.
  */
 #ifndef SHIM_DEBUGINFO_PREFETCH_H
 #define SHIM_DEBUGINFO_PREFETCH_H
 
 #include <stdbool.h>
 
-/* From now on: shim_values_enable. */
+/* Prefetches from now on: shim_profiler_enable_values. */
 void prefetch_enable(void);
 bool prefetch_is_on(void);
 
-/* Opens that of the images with hooks that came since.  Takes what helper_ask
- * does, and the state lock, which must not be held. */
+/* Opens the debug information of new images with hooks.  Takes the locks of helper_ask,
+ * and the state lock, which the caller must not hold. */
 void prefetch_look(void);
 
 #endif

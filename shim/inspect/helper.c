@@ -1,3 +1,8 @@
+/*
+ * Calls functions of libshim-debuginfo.so.  It is loaded in a namespace of its own
+ * (dlmopen), so its libdw and malloc are not the program's.  Calls run one at a time,
+ * on a stack of shim, with all signals blocked.
+ */
 #define _GNU_SOURCE
 #include "inspect/helper.h"
 
@@ -15,19 +20,19 @@
 
 #include <shim/banned.h>
 
-#define STACK_SIZE (1u << 20) /* libdw and demanglers recurse */
+#define STACK_SIZE	  (1u << 20) /* libdw and demanglers recurse */
 #define SIGNAL_STACK_SIZE (64u << 10)
-#define WAIT_MAX 20000	      /* yields; a second or more */
-#define LIBRARY_SIZE (16u << 20) /* with all that it needs */
-#define FAULTS_MAX 8	      /* then it is left alone */
-#define FAULTS_OF_TIMEOUT 4   /* what one counts for */
-#define HELPER_FILE_NAME "libshim-debuginfo.so"
+#define WAIT_MAX	  20000	      /* yields; a second or more */
+#define LIBRARY_SIZE	  (16u << 20) /* with its dependencies */
+#define FAULTS_MAX	  8	      /* then shim stops using it */
+#define FAULTS_OF_TIMEOUT 4	      /* a timeout counts as this many */
+#define HELPER_FILE_NAME  "libshim-debuginfo.so"
 
 enum helper_state {
 	HELPER_NONE,
 	HELPER_OPENING,
 	HELPER_OPEN,
-	HELPER_MISSING, /* or broken: a fork came while it worked */
+	HELPER_MISSING, /* or broken by a fork during a call */
 };
 
 static uint32_t state;
@@ -58,17 +63,18 @@ static bool find_path(char *path, size_t size)
 	return found;
 }
 
-/* Not through our own dlmopen, which would tell of it: to callbacks, here, with
- * signals blocked.  glibc's; where there is none, there is no helper. */
+/* Calls glibc's dlmopen: shim's wrapper would raise events, here with signals blocked.
+ * A libc without dlmopen has no helper. */
 static void *open_file(const char *path)
 {
-	void *(*open)(Lmid_t, const char *, int) =
-		(void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
+	void *(*open)(Lmid_t, const char *,
+		      int) = (void *(*)(Lmid_t, const char *,
+					int))lookup_next("dlmopen");
 
 	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* The loader does not say why it could not open a file. */
+/* The loader does not tell whether it failed for lack of memory. */
 static bool has_memory(void)
 {
 	void *memory;
@@ -95,9 +101,10 @@ static int open_helper(void *unused)
 	if (library)
 		found = lookup_in(library, DEBUGINFO_SYMBOL);
 	if (!found || found->version != DEBUGINFO_VERSION) {
-		log_line("%s cannot be used: no lines, no template arguments, no "
-			 "arguments",
-			 path[0] ? path : HELPER_FILE_NAME);
+		log_line(
+			"%s cannot be used: no lines, no template arguments, no "
+			"arguments",
+			path[0] ? path : HELPER_FILE_NAME);
 		return -ENOENT;
 	}
 	found->start();
@@ -113,7 +120,7 @@ static bool make_stack(void)
 		return true;
 	if (sys_map(STACK_SIZE + SIGNAL_STACK_SIZE, &memory) < 0)
 		return false;
-	/* What runs over it must not run into something else. */
+	/* A guard page below the stack. */
 	sys_protect(memory, 4096, 0);
 	stack_top = (char *)memory + STACK_SIZE;
 	return true;
@@ -124,7 +131,7 @@ static void set_state(enum helper_state next)
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 }
 
-/* Without memory, the next question opens it. */
+/* If there is no memory, the next query tries again. */
 static enum helper_state open_now(int self)
 {
 	bool before = thread_ours_begins();
@@ -134,7 +141,7 @@ static enum helper_state open_now(int self)
 	__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
 	r = make_stack() ? arch_call_on_stack(open_helper, NULL, stack_top) :
 			   -ENOMEM;
-	/* Here, once, and not in each forked child. */
+	/* Once here, so that not each fork child does it. */
 	if (r == 0)
 		image_look_again();
 	if (r == 0 || r == -ENOMEM)
@@ -146,8 +153,8 @@ static enum helper_state open_now(int self)
 }
 
 /*
- * Whoever opens may have to wait for the loader's lock, whose owner may be in a
- * constructor whose hook asks us: so nobody waits for the opener for ever.
+ * The opener may wait for the loader's lock, whose owner may be in a constructor whose
+ * hook makes a query.  So other threads wait for the opener for a limited time only.
  */
 static enum shim_result open_once(int self)
 {
@@ -192,7 +199,7 @@ void helper_prepare(void)
 	sys_restore_signals(signals);
 }
 
-/* --- asking --- */
+/* --- queries --- */
 
 static enum shim_result lock(int self)
 {
@@ -206,8 +213,8 @@ static enum shim_result lock(int self)
 		if (nobody == self)
 			return SHIM_E_NOT_YET_AVAILABLE;
 		if (!sys_is_alive(sys_getpid(), nobody)) {
-			/* This is the child of a fork that came while another
-			 * thread was in there, and is not here. */
+			/* In a fork child: the thread that held the lock does
+			 * not exist here. */
 			set_state(HELPER_MISSING);
 			return SHIM_E_FUNCTION_NOT_IL;
 		}
@@ -250,8 +257,7 @@ static int work(void *argument)
 	case HELPER_CALLED: return helper->called(job->question, &job->answer);
 	case HELPER_SIGNATURE:
 		return helper->signature(job->question, &job->answer);
-	case HELPER_LOCALS:
-		return helper->locals(job->question, &job->answer);
+	case HELPER_LOCALS: return helper->locals(job->question, &job->answer);
 	case HELPER_LINETABLE:
 		return helper->linetable(job->question, &job->answer);
 	case HELPER_OPEN_IMAGE:
@@ -266,19 +272,21 @@ static void note_refusal(int error)
 	static bool noted;
 
 	if (!noted)
-		log_error("no process to read debug information in: no lines, no "
-			  "arguments%s",
-			  "", error);
+		log_error(
+			"no process to read debug information in: no lines, no "
+			"arguments%s",
+			"", error);
 	noted = true;
 }
 
-/* What it reads may be damaged, and libdw not up to that: so it runs apart, with
- * the thread-local data of the calling thread, as which it must not be told of. */
+/* Debug information may be damaged, and libdw may crash on it, so the query runs in an
+ * isolated call.  That has the thread-local storage of the calling thread, which is
+ * marked so that nothing it does raises events. */
 static int work_apart(void *job)
 {
 	bool before = thread_ours_begins();
-	int result = 0, r = isolated_call(work, job, stack_top, SIGNAL_STACK_SIZE,
-				       &result);
+	int result = 0,
+	    r = isolated_call(work, job, stack_top, SIGNAL_STACK_SIZE, &result);
 
 	thread_ours_ends(before);
 	if (r < 0 && r != -EFAULT && r != -ETIME)
@@ -286,17 +294,18 @@ static int work_apart(void *job)
 	return r < 0 ? r : result;
 }
 
-/* It has not come back from what it was doing. */
+/* Notes that a query crashed or timed out. */
 static void note_fault(const struct job *job, int error)
 {
 	const char *about = job->question ? job->question->path : job->name;
 
-	log_line(error == -ETIME ?
-			 "debug information takes too long to read, it may be "
-			 "damaged: no lines, no arguments: %s" :
-			 "debug information is damaged: no lines, no arguments: "
-			 "%s",
-		 about);
+	log_line(
+		error == -ETIME ?
+			"debug information takes too long to read, it may be "
+			"damaged: no lines, no arguments: %s" :
+			"debug information is damaged: no lines, no arguments: "
+			"%s",
+		about);
 	helper->abandon(job->question ? job->question->image : 0);
 	faults += error == -ETIME ? FAULTS_OF_TIMEOUT : 1;
 	if (faults >= FAULTS_MAX)
@@ -349,10 +358,12 @@ helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
 	uint64_t signals;
 	int before = errno;
 
-	/* A handler of the program must not leave by a jump, nor run on a stack
-	 * that is in use. */
-	if (sys_is_forbidden() || sys_block_signals(&signals) < 0)
+	/* A handler of the program must neither leave this by longjmp nor make a
+	 * query on the stack that is in use. */
+	if (sys_is_forbidden())
 		return SHIM_E_FUNCTION_NOT_IL;
+	if (sys_block_signals(&signals) < 0)
+		return SHIM_E_NOT_YET_AVAILABLE;
 	result = ask(&job, take, argument);
 	errno = before;
 	sys_restore_signals(signals);

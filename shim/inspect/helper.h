@@ -1,9 +1,9 @@
 /*
- * The way to libshim-debuginfo.so (debuginfo/debuginfo.h).
+ * Calls libshim-debuginfo.so (debuginfo/debuginfo.h).
  *
- * It takes time and stack and a lock of its own, so it is for SHIM_MAY_BLOCK
- * functions; the state lock must not be held.  What is asked runs on a stack of
- * ours with all signals blocked.
+ * A call takes time, stack, and a lock of its own, so it is for SHIM_MAY_BLOCK
+ * functions; the caller must not hold the state lock.  The query runs on a stack of
+ * shim with all signals blocked.
  */
 #ifndef SHIM_HELPER_H
 #define SHIM_HELPER_H
@@ -23,19 +23,19 @@ enum helper_verb {
 	HELPER_SIGNATURE,
 	HELPER_LOCALS,
 	HELPER_LINETABLE,
-	HELPER_OPEN_IMAGE, /* no answer: what comes later takes less time */
+	HELPER_OPEN_IMAGE, /* no answer; later queries take less time */
 	HELPER_DEMANGLE,   /* @name; the answer counts its NUL */
 };
 
-/* Opens it, if nobody has yet: whoever may not open an object later. */
+/* Opens it if it is not open, for callers that may not open an object later. */
 void helper_prepare(void);
 /* Whether it is open. */
 bool helper_is_open(void);
 
 /*
- * Asks, and calls take(answer, argument) while nobody else can.  Returns
+ * Makes the query, and calls take(answer, argument) with the lock held.  Returns
  * SHIM_OK; SHIM_E_FUNCTION_NOT_IL if there is no helper or no answer;
- * SHIM_E_NOT_YET_AVAILABLE if another thread has been in there for long.
+ * SHIM_E_NOT_YET_AVAILABLE if another thread holds the lock for long.
  */
 enum shim_result
 helper_ask(enum helper_verb verb, const struct debuginfo_question *question,

@@ -1,6 +1,6 @@
 /*
- * What profilers ask about images and functions.  Async functions read what is
- * in memory (image.h, symbols.h); the others may have it read first.
+ * Queries of profilers about images and functions.  Async functions use what is in
+ * memory (image.h, symbols.h); the others may read files first.
  */
 #include "image/enumeration.h"
 #include "image/image.h"
@@ -19,7 +19,7 @@
 
 #include <shim/banned.h>
 
-/* --- finding what is asked about; the image must be pinned --- */
+/* --- finding the place of a query; the image must be pinned --- */
 
 struct place {
 	struct image_entry *image;
@@ -38,8 +38,8 @@ static enum shim_result find_image(shim_image id, struct image_entry **image)
 	return has_been ? SHIM_E_DATAINCOMPLETE : SHIM_E_INVALIDARG;
 }
 
-/* What is asked about may have come without our hearing of it.  Nothing is looked
- * for by who has been called by us with the lock. */
+/* The image of @address may be loaded without shim's knowledge.  A caller that shim
+ * called with the state lock held cannot search for it. */
 static void look_for(uintptr_t address)
 {
 	bool found;
@@ -58,14 +58,14 @@ static enum shim_result find_address(uintptr_t address, struct place *place)
 		return image_was_at(address) ? SHIM_E_DATAINCOMPLETE :
 					       SHIM_E_INVALIDARG;
 	place->address = address - place->image->bias;
-	place->symbols =
-		__atomic_load_n(&place->image->symbols, __ATOMIC_ACQUIRE);
+	place->symbols = __atomic_load_n(&place->image->symbols,
+					 __ATOMIC_ACQUIRE);
 	if (place->symbols)
 		place->function = symbols_find(place->symbols, place->address);
 	return SHIM_OK;
 }
 
-/* An address inside of a function is none. */
+/* Interior addresses are no functions. */
 static enum shim_result find_function(shim_function function,
 				      struct place *place)
 {
@@ -77,7 +77,7 @@ static enum shim_result find_function(shim_function function,
 	return r;
 }
 
-/* ... and one with a symbol. */
+/* The same; the function must have a symbol. */
 static enum shim_result find_symbol(shim_function function, struct place *place)
 {
 	enum shim_result r = find_function(function, place);
@@ -93,7 +93,7 @@ static int read_at(void *address)
 {
 	struct image_entry *image = image_find((uintptr_t)address);
 
-	/* It may have come without our hearing of it. */
+	/* The image may be loaded without shim's knowledge. */
 	if (!image) {
 		image_scan();
 		image = image_find((uintptr_t)address);
@@ -103,7 +103,7 @@ static int read_at(void *address)
 	return symbols_read(image);
 }
 
-/* What else cannot be read now is found missing by who asks then. */
+/* If symbols cannot be read, the failure surfaces at the next lookup. */
 static enum shim_result read_symbols(uintptr_t address)
 {
 	struct place place;
@@ -126,7 +126,7 @@ struct request {
 	enum shim_result result;
 };
 
-/* Looks first: what came without our hearing of it is there, too. */
+/* Scans first, so that images are listed that were loaded without shim's knowledge. */
 static int list_images(void *argument)
 {
 	struct request *request = argument;
@@ -196,8 +196,8 @@ static int list_functions(void *argument)
 	}
 	request->result = SHIM_E_OUTOFMEMORY;
 	if (count < UINT32_MAX)
-		request->result =
-			enumeration_make((uint32_t)count, &request->made, &ids);
+		request->result = enumeration_make((uint32_t)count,
+						   &request->made, &ids);
 	if (request->result != SHIM_OK)
 		return 0;
 	for (uint32_t i = 0; i < image_count; i++) {
@@ -206,8 +206,8 @@ static int list_functions(void *argument)
 		if (!is_wanted(images[i], request->id) || !symbols)
 			continue;
 		for (uint32_t k = 0; k < symbols->function_count; k++)
-			ids[n++] =
-				symbols->functions[k].start + images[i]->bias;
+			ids[n++] = symbols->functions[k].start +
+				   images[i]->bias;
 	}
 	enumeration_fill(request->made, n);
 	return 0;
@@ -288,11 +288,12 @@ enum shim_result shim_image_from_address(const void *address, shim_image *image)
 	return r == SHIM_E_INVALIDARG ? SHIM_E_FAIL : r;
 }
 
-/* --- functions: what symbol tables say --- */
+/* --- functions: from symbol tables --- */
 
-enum shim_result shim_symbols_enable(void)
+enum shim_result
+shim_profiler_enable_symbols(struct shim_profiler_handle *handle)
 {
-	ENTRY_INIT();
+	ENTRY_INIT_OF(handle);
 	symbols_enable();
 	return SHIM_OK;
 }
@@ -487,7 +488,7 @@ enum shim_result shim_function_ranges(shim_function function, uint32_t count,
 	return r;
 }
 
-/* --- functions: what debug information says --- */
+/* --- functions: from debug information --- */
 
 static void take(const struct debuginfo_answer *answer, void *argument)
 {
@@ -520,8 +521,8 @@ static void describe(const struct place *place,
 	const struct symbols_function *function = place->function;
 
 	info_describe(place->image, question);
-	question->ranges[0] =
-		(struct debuginfo_range){ function->start, function->size };
+	question->ranges[0] = (struct debuginfo_range){ function->start,
+							function->size };
 	question->range_count = 1;
 	for (uint32_t i = 0; i < function->part_count &&
 			     question->range_count < DEBUGINFO_RANGES;
@@ -534,7 +535,8 @@ static void describe(const struct place *place,
 	}
 }
 
-/* Without a symbol there is nothing to ask about: once for each image. */
+/* Debug information cannot be queried without a symbol; logs that once for each
+ * image. */
 static void note_no_symbol(const struct place *place)
 {
 	shim_image id = place->image->id;
@@ -549,12 +551,11 @@ static void note_no_symbol(const struct place *place)
 		 place->image->path);
 }
 
-/* The image stays pinned while it is asked about. */
-enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
-			     uintptr_t site,
-			     void (*use)(const struct debuginfo_answer *answer,
-					 void *argument),
-			     void *argument)
+/* The image stays pinned during the query. */
+enum shim_result
+info_ask_at(enum helper_verb verb, shim_function function, uintptr_t site,
+	    void (*use)(const struct debuginfo_answer *answer, void *argument),
+	    void *argument)
 {
 	struct debuginfo_question question;
 	struct place place;
@@ -579,10 +580,9 @@ enum shim_result info_ask_at(enum helper_verb verb, shim_function function,
 }
 
 /*
- * A function of an object without hooks has run one that was inlined into
- * another object (clang, what headers define): that one's debug information
- * describes it, and the function's own, which may be large (libc), is left
- * alone.
+ * Whether a function of an object without hooks was inlined into another object, whose
+ * hook runs (clang, functions in headers).  The debug information of the other object
+ * describes it, so shim need not read the function's own, which may be large (libc).
  */
 static bool is_inlined_elsewhere(const struct place *function,
 				 const struct place *hook)
@@ -626,11 +626,11 @@ bool info_is_called_from_outside(uintptr_t site, shim_function function,
 
 	read_symbols(site - 1);
 	image_pin();
-	is_outside =
-		find_address(site - 1, &place) == SHIM_OK &&
-		find_address(function, &called) == SHIM_OK &&
-		place.image != called.image && place.function &&
-		!__atomic_load_n(&place.image->has_hooks, __ATOMIC_ACQUIRE);
+	is_outside = find_address(site - 1, &place) == SHIM_OK &&
+		     find_address(function, &called) == SHIM_OK &&
+		     place.image != called.image && place.function &&
+		     !__atomic_load_n(&place.image->has_hooks,
+				      __ATOMIC_ACQUIRE);
 	if (is_outside)
 		*caller = place.function->start + place.image->bias;
 	image_unpin();
@@ -638,11 +638,10 @@ bool info_is_called_from_outside(uintptr_t site, shim_function function,
 }
 
 /* A call that does not return may be the last instruction of its function. */
-enum shim_result
-info_ask_callsite(enum helper_verb verb, uintptr_t site, shim_function function,
-		  void (*use)(const struct debuginfo_answer *answer,
-			      void *argument),
-		  void *argument)
+enum shim_result info_ask_callsite(
+	enum helper_verb verb, uintptr_t site, shim_function function,
+	void (*use)(const struct debuginfo_answer *answer, void *argument),
+	void *argument)
 {
 	struct debuginfo_question question;
 	struct place place, called;
@@ -836,10 +835,10 @@ enum shim_result shim_function_demangled_name(shim_function function,
 
 struct called {
 	shim_function function;
-	uint32_t name;	/* of those of its address: where that one is */
+	uint32_t name; /* its place among the names of its address */
 };
 
-/* The linker makes one function of several with the same code. */
+/* The linker merges functions with the same code. */
 static void find_called(const struct debuginfo_answer *answer, void *argument)
 {
 	struct called *called = argument;
@@ -870,7 +869,7 @@ static bool has_several_names(shim_function function)
 	return has_several;
 }
 
-/* The compiler's copies for some callers have a name with a dot behind. */
+/* The compiler's copies of a function for some callers append a dot to its name. */
 static const char *name_copy(const char *name, uintptr_t code)
 {
 	struct place place;
@@ -899,10 +898,11 @@ enum shim_result info_tell_instance(shim_function function, uintptr_t ip,
 	image_pin();
 	r = find_symbol(function, &place);
 	if (r == SHIM_OK) {
-		if (ip == 0 || function_at((const void *)(ip - 1), code) != SHIM_OK)
+		if (ip == 0 ||
+		    function_at((const void *)(ip - 1), code) != SHIM_OK)
 			*code = function;
-		r = tell_demangled(name_copy(names_of(&place) + called.name, *code),
-				   name);
+		r = tell_demangled(
+			name_copy(names_of(&place) + called.name, *code), name);
 	}
 	image_unpin();
 	return r;

@@ -1,5 +1,5 @@
 /*
- * What profilers ask about threads and the process.
+ * Queries of profilers about threads and the process.
  */
 #define _GNU_SOURCE
 #include "image/enumeration.h"
@@ -24,8 +24,8 @@ static bool is_of_program(const struct thread *thread)
 	return !(state & (THREAD_OWN | THREAD_ENDED));
 }
 
-/* Who ended without our hearing of it is not there either; and another thread
- * may have taken over the record while it was read. */
+/* False also if the thread ended without shim's knowledge, or if another thread has
+ * taken the record meanwhile. */
 static bool is_there(const struct thread *thread, shim_thread id)
 {
 	return is_of_program(thread) &&
@@ -46,7 +46,7 @@ enum shim_result shim_thread_current(shim_thread *thread)
 	return SHIM_OK;
 }
 
-/* The name it has now; the one it began with when that cannot be read. */
+/* Reads the thread's current name; its first name if that cannot be read. */
 static void read_name(const struct thread *thread, char name[16])
 {
 	char path[48];
@@ -151,7 +151,7 @@ enum shim_result shim_thread_enumerate(struct shim_enum **enumeration)
 
 /* --- the process --- */
 
-/* glibc's. */
+/* Defined by glibc only. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 static char version[512];

@@ -1,3 +1,8 @@
+/*
+ * Calls a function in a child that shares the memory of the process
+ * (CLONE_VM).  If the function faults, the child dies and the program does
+ * not.
+ */
 #define _GNU_SOURCE
 #include "inspect/isolated_call.h"
 
@@ -5,44 +10,32 @@
 #include "os/sys.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #include <shim/banned.h>
 
-#define CPU_SECONDS_MAX 4
-#define TRIES 3
-#define REAL_SECONDS_MAX 30 /* it may wait for a lock that nobody will open */
+#define CPU_SECONDS_MAX	 4
+#define TRIES		 3
+#define REAL_SECONDS_MAX 30 /* it may wait for a lock that stays locked */
 
 enum end { END_UNKNOWN, END_RETURNED, END_CRASHED, END_LATE };
 
-/* One at a time: the caller sees to that. */
+/* The caller ensures one call at a time. */
 static struct {
 	int (*call)(void *argument);
 	void *argument;
 	void *stack;
 	size_t stack_size;
-	/* Told by the process. */
+	/* Written by the child. */
 	enum end end;
 	int result;
 } work;
 
 #ifndef ARCH_NO_APART
-/* --- in the process --- */
-
-/* What the kernel reads, which is not what libc's sigaction takes. */
-struct kernel_action {
-	void (*handler)(int);
-	unsigned long flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
+/* --- in the child --- */
 
 static const int ends[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGABRT,
 			    SIGTRAP, SIGSYS, SIGPROF, SIGALRM };
@@ -51,15 +44,13 @@ static void leave(void) __attribute__((noreturn));
 
 static void leave(void)
 {
-	for (;;)
-		arch_syscall(SYS_exit_group, work.end != END_RETURNED, 0, 0, 0,
-			     0, 0);
+	sys_end_process(work.end != END_RETURNED);
 }
 
 static void on_signal(int number)
 {
-	work.end =
-		number == SIGPROF || number == SIGALRM ? END_LATE : END_CRASHED;
+	work.end = number == SIGPROF || number == SIGALRM ? END_LATE :
+							    END_CRASHED;
 	leave();
 }
 
@@ -67,53 +58,42 @@ static void never(void)
 {
 }
 
-/* The handlers are the process's own, the program keeps its. */
+/* The child has its own signal handlers; the program's stay unchanged. */
 static void catch_signals(void)
 {
-	struct kernel_action action = {
-		.handler = on_signal,
+	struct sys_action action = {
+		.handler = (void *)on_signal,
 		.flags = SA_ONSTACK | 0x04000000 /* SA_RESTORER */,
 		.restorer = never,
 		.mask = ~0ull,
 	};
-	stack_t stack = { .ss_sp = work.stack, .ss_size = work.stack_size };
 	uint64_t blocked = ~0ull;
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		arch_syscall(SYS_rt_sigaction, ends[i], (long)&action, 0,
-			     sizeof(action.mask), 0, 0);
+		sys_signal_action(ends[i], &action, NULL);
 		blocked &= ~(1ull << (ends[i] - 1));
 	}
-	arch_syscall(SYS_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
-	arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0,
-		     sizeof(blocked), 0, 0);
+	sys_set_signal_stack(work.stack, work.stack_size);
+	sys_restore_signals(blocked);
 }
 
-static void limit_time(void)
-{
-	struct itimerval cpu = { .it_value.tv_sec = CPU_SECONDS_MAX };
-	struct itimerval real = { .it_value.tv_sec = REAL_SECONDS_MAX };
-
-	arch_syscall(SYS_setitimer, ITIMER_PROF, (long)&cpu, 0, 0, 0, 0);
-	arch_syscall(SYS_setitimer, ITIMER_REAL, (long)&real, 0, 0, 0, 0);
-}
-
-/* Whose frame must not return: the other process is in the one below. */
+/* The child must not return from this frame: its parent uses the one above. */
 static void be_process(void) __attribute__((noreturn, noinline));
 
 static void be_process(void)
 {
 	/* Ends with the thread that waits. */
-	arch_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+	sys_end_with_parent();
 	catch_signals();
-	limit_time();
+	sys_limit_time(ITIMER_PROF, CPU_SECONDS_MAX);
+	sys_limit_time(ITIMER_REAL, REAL_SECONDS_MAX);
 	work.result = work.call(work.argument);
 	work.end = END_RETURNED;
 	leave();
 }
 #endif
 
-/* --- in ours --- */
+/* --- in the parent --- */
 
 static bool is_equal(const char *a, const char *b, long size)
 {
@@ -122,8 +102,8 @@ static bool is_equal(const char *a, const char *b, long size)
 	return size == 0;
 }
 
-/* After unshare(CLONE_NEWPID) the first child is the init of a namespace, which
- * is to be the program's. */
+/* After unshare(CLONE_NEWPID) the first child becomes the init of the new namespace,
+ * and the program must be the one to create it. */
 static bool is_namespace_ours(void)
 {
 	char now[64], next[64];
@@ -141,35 +121,19 @@ static int run(int *result)
 	return 0;
 }
 #else
-/*
- * As vfork does, which lets us wait without a time limit of our own, and which
- * emulators know; without SIGCHLD, so that wait() does not see it.  arch_syscall
- * is inlined: both processes go on in this frame, ours after the other has left.
- */
-static long make_process(void)
-{
-	long pid = arch_syscall(SYS_clone, CLONE_VM | CLONE_VFORK, 0, 0, 0, 0,
-				0);
-
-	if (pid == 0)
-		be_process();
-	return pid;
-}
-
 static int run(int *result)
 {
 	long pid = -EINTR, r = -EINTR;
 	int status = -1;
 
 	for (int i = 0; i < TRIES && pid < 0; i++)
-		pid = make_process();
+		pid = sys_run_sharing(be_process);
 	if (pid < 0)
 		return (int)pid;
 	for (int i = 0; i < TRIES && r < 0; i++)
-		r = arch_syscall(SYS_wait4, pid, (long)&status, __WALL, 0, 0,
-				 0);
-	/* Emulators make a copy of us instead, whose answer is lost; but it has
-	 * shown that the call does no harm. */
+		r = sys_wait_process(pid, &status);
+	/* Emulators give the child a copy of the memory, so its result is lost; but
+	 * the call did not crash, so the parent can make it. */
 	if (work.end == END_UNKNOWN && status == 0) {
 		*result = work.call(work.argument);
 		return 0;
@@ -184,7 +148,7 @@ static int run(int *result)
 #endif
 
 int isolated_call(int (*call)(void *argument), void *argument, void *stack,
-	       size_t size, int *result)
+		  size_t size, int *result)
 {
 	work.call = call;
 	work.argument = argument;

@@ -1,3 +1,8 @@
+/*
+ * Values of local variables at a hook.  At the first query at a call site, debug
+ * information gives the place of each variable; later queries read registers and memory
+ * by that list.
+ */
 #include "inspect/locals.h"
 
 #include "inspect/code_cache.h"
@@ -5,7 +10,6 @@
 #include "os/sys.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
-
 
 #include <shim/banned.h>
 
@@ -15,19 +19,19 @@ struct locals {
 	struct code_cache_entry known;
 	enum shim_result result;
 	uintptr_t start, end, bias; /* of its image */
-	struct variables variables; /* ... and what lies behind it */
+	struct variables variables; /* followed by its parts */
 };
 
 static struct code_cache table;
 
-/* --- making one --- */
+/* --- reading debug information --- */
 
 struct job {
 	const struct arch_frame *frame;
-	uint32_t age; /* before anything was looked at */
+	uint32_t age; /* the age before the query */
 	enum shim_result result;
 	uintptr_t start, end, bias;
-	const struct variables *variables; /* NULL: nothing is known */
+	const struct variables *variables; /* NULL: none */
 	const struct locals *made;
 };
 
@@ -40,6 +44,7 @@ static int keep(void *argument)
 			      0;
 	struct locals *locals = code_cache_allocate(sizeof(*locals) + more);
 
+	ASSERT_LOCKED();
 	if (!locals)
 		return -1;
 	locals->known = (struct code_cache_entry){
@@ -100,7 +105,7 @@ enum shim_result locals_find(const struct arch_frame *frame,
 			     const struct locals **locals)
 {
 	*locals = (const void *)code_cache_find(&table, frame->return_address,
-					   frame->function, 0);
+						frame->function, 0);
 	return *locals ? (*locals)->result : make(frame, locals);
 }
 
@@ -109,7 +114,7 @@ const struct variables *locals_variables(const struct locals *locals)
 	return &locals->variables;
 }
 
-/* --- following one --- */
+/* --- evaluating a variable --- */
 
 struct unwind {
 	const struct thread *self;
@@ -119,7 +124,7 @@ struct unwind {
 	unsigned count;
 	unsigned char *value;
 	uint32_t left;
-	bool is_computed; /* a place is not as debug information says it */
+	bool is_computed; /* a step has loaded memory: trusts no address */
 	bool has_failed;
 };
 
@@ -155,8 +160,9 @@ static void copy(unsigned char *to, const unsigned char *from, size_t size)
 		*to++ = *from++;
 }
 
-/* Below the stack pointer nothing is anybody's any more. */
-static bool is_on_stack(const struct unwind *walk, uintptr_t address, size_t size)
+/* Memory below the stack pointer is not in use. */
+static bool is_on_stack(const struct unwind *walk, uintptr_t address,
+			size_t size)
 {
 	uintptr_t sp = ARCH_FRAME_CFA(walk->frame);
 	const struct thread *self = walk->self;
@@ -166,7 +172,8 @@ static bool is_on_stack(const struct unwind *walk, uintptr_t address, size_t siz
 	       size <= self->stack_high - address;
 }
 
-static bool is_in_image(const struct unwind *walk, uintptr_t address, size_t size)
+static bool is_in_image(const struct unwind *walk, uintptr_t address,
+			size_t size)
 {
 	return address >= walk->locals->start && address < walk->locals->end &&
 	       size <= walk->locals->end - address;
@@ -284,8 +291,8 @@ enum shim_unavailable locals_read_value(const struct thread *self,
 					uint32_t number, void *value)
 {
 	const struct variable *variable = &locals->variables.variables[number];
-	const struct variable_step *steps =
-		variables_steps(&locals->variables, variable);
+	const struct variable_step *steps = variables_steps(&locals->variables,
+							    variable);
 	struct unwind walk = {
 		.self = self,
 		.frame = frame,

@@ -1,6 +1,6 @@
 /*
- * Printing values of this process: its memory is read through the system, and
- * addresses get the names of symbol tables.
+ * Prints values of this process.  System calls read its memory, and symbol tables give
+ * the names for addresses.
  */
 #include "inspect/info.h"
 #include "inspect/types.h"
@@ -13,7 +13,7 @@
 
 #define FLAGS (SHIM_PRINT_JSON | SHIM_PRINT_LONG | SHIM_PRINT_PLAIN)
 
-/* --- room to work in: as much as there are threads that print at once --- */
+/* --- working memory, for threads that print at the same time --- */
 
 #define SPACES 32
 
@@ -32,8 +32,7 @@ static struct print_space *take_space(void)
 		if (space)
 			return space;
 	}
-	return sys_map(sizeof(struct print_space), &memory) < 0 ? NULL :
-								  memory;
+	return sys_map(sizeof(struct print_space), &memory) < 0 ? NULL : memory;
 }
 
 static void give_space(struct print_space *space)
@@ -49,7 +48,7 @@ static void give_space(struct print_space *space)
 	sys_unmap(space, sizeof(*space));
 }
 
-/* --- what printing asks for --- */
+/* --- callbacks of the printer --- */
 
 static int read_memory(void *unused, uintptr_t from, void *to, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * How the parameters and the result of a function travel, as its debug
- * information and the calling convention say: what libshim-debuginfo.so tells
- * and libshim-code.so looks for in the code.
+ * How a function passes its parameters and result, by its debug information and the
+ * calling convention.  libshim-debuginfo.so describes it, and libshim-code.so finds the
+ * values in the code.
  */
 #ifndef SHIM_PROTOTYPE_H
 #define SHIM_PROTOTYPE_H
@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 enum prototype_kind {
-	/* It is not known how, nor therefore where those behind it are. */
+	/* Unknown, so the places of the later parameters are unknown, too. */
 	PROTOTYPE_UNKNOWN,
-	PROTOTYPE_NOTHING,   /* an empty class, or void: takes no place */
-	PROTOTYPE_REGISTERS, /* if there are enough left; or else in memory */
-	PROTOTYPE_MEMORY,    /* on the stack; a result, where the caller says */
-	PROTOTYPE_X87,	     /* on the stack; a result, in st0 */
-	PROTOTYPE_REFERENCE, /* the address of a C++ object is passed instead */
+	PROTOTYPE_NOTHING,   /* an empty class, or void: not passed */
+	PROTOTYPE_REGISTERS, /* if enough are left; otherwise in memory */
+	PROTOTYPE_MEMORY, /* on the stack; a result: at the caller's address */
+	PROTOTYPE_X87,	  /* on the stack; a result: in st0 */
+	PROTOTYPE_REFERENCE, /* the address of a C++ object is passed */
 };
 
 enum prototype_class { PROTOTYPE_NO_CLASS, PROTOTYPE_INTEGER, PROTOTYPE_SSE };
@@ -23,24 +23,25 @@ enum prototype_class { PROTOTYPE_NO_CLASS, PROTOTYPE_INTEGER, PROTOTYPE_SSE };
 struct prototype_value {
 	uint32_t size;
 	uint8_t kind;
-	uint8_t classes[2];  /* of its eightbytes */
-	uint8_t used[2];     /* bytes of each before what only fills it up; 0: all */
-	uint8_t is_aligned;  /* to 16 bytes, on the stack */
-	uint8_t is_whole;    /* both eightbytes in one register */
-	uint8_t is_split;    /* each eightbyte goes where there is room */
-	uint8_t is_odd;	     /* where on the stack, compilers disagree */
-	/* What the function never reads, its callers may leave out. */
+	uint8_t classes[2]; /* of its eightbytes */
+	uint8_t used
+		[2]; /* bytes of each that are not padding at its end; 0: all of them */
+	uint8_t is_aligned; /* to 16 bytes, on the stack */
+	uint8_t is_whole;   /* both eightbytes in one register */
+	uint8_t is_split;   /* eightbytes may be in registers and memory */
+	uint8_t is_odd; /* compilers disagree about its place on the stack */
+	/* Callers may omit it if the function never reads it. */
 	uint8_t is_optional;
 	uint8_t is_this;
-	uint8_t is_hidden;   /* the compiler's own: nobody declared it */
-	uint8_t may_tail_call; /* a result: of a function that may jump to others */
-	/* It is not known how, but 32 bytes of which the code tells: a vector,
-	 * or a complex number of clang's. */
+	uint8_t is_hidden;     /* the compiler added it */
+	uint8_t may_tail_call; /* result: the function may make tail calls */
+	/* Passed in an unknown way, but the code shows its 32 bytes: a vector, or a
+	 * complex number in clang. */
 	uint8_t is_wide;
-	/* A vector of 32 or 64 bytes: in one register, if the processor that the
-	 * function is compiled for has such. */
+	/* A vector of 32 or 64 bytes, in one register if the function is compiled
+	 * for a processor that has such registers. */
 	uint8_t is_vector;
-	/* Of the result: parameters are missing behind it. */
+	/* Result: its parameters are missing. */
 	uint8_t is_alone;
 };
 

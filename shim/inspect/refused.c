@@ -1,6 +1,6 @@
 /*
- * The checked mode (SHIM_CHECK=1): which calls of profilers were refused, and where
- * they come from.
+ * The checked mode (SHIM_CHECK=1): logs which calls of profilers were refused, and
+ * their callers.
  */
 #include "runtime/contract.h"
 
@@ -11,12 +11,12 @@
 
 #include <shim/banned.h>
 
-/* Each place is told once.  The log has no room for more. */
+/* Each place is logged once.  The log has no room for more. */
 #define PLACES_MAX 48
 
 static uintptr_t places[PLACES_MAX];
 
-/* Whether it is told now. */
+/* True if the place is logged now. */
 static bool is_new(uintptr_t place)
 {
 	for (unsigned i = 0; i < PLACES_MAX; i++) {
@@ -56,7 +56,7 @@ static void tell(enum shim_result result, const char *function,
 	if (config.check[0] != '1' || !is_new((uintptr_t)caller))
 		return;
 	text_init(&text, memory, sizeof(memory));
-	/* It returns there: the call is before it. */
+	/* @caller is a return address; the call is before it. */
 	add_place(&text, (uintptr_t)caller - 1);
 	log_line("SHIM_CHECK: %s called by %s: %s (%s)", function, memory,
 		 shim_result_name(result), why ? why : "");

@@ -1,3 +1,8 @@
+/*
+ * Results of functions at their leave hooks.  A recipe contains how the code after the
+ * hook computes the result.  Running it on the saved registers gives the result before
+ * the program has computed it.
+ */
 #include "inspect/results.h"
 
 #include "inspect/code.h"
@@ -22,10 +27,10 @@ struct recipe {
 	struct decode_recipe code;
 };
 
-/* Of a thread, when it has asked once: the program's stack may be small. */
+/* Memory of a thread from its first query on: the program's stack may be small. */
 struct results_space {
-	uint32_t generation; /* how often a recipe was followed */
-	bool is_known;	     /* what comes next, of the last prototype */
+	uint32_t generation; /* number of runs of recipes */
+	bool is_known; /* whether @value is set, from the last prototype */
 	struct prototype_value value;
 	struct decode_machine machine;
 };
@@ -37,18 +42,18 @@ static inline const struct recipe *find(uintptr_t address, uintptr_t function)
 	return (const void *)code_cache_find(&recipes, address, function, 0);
 }
 
-/* --- making one --- */
+/* --- making a recipe --- */
 
 struct job {
 	const struct arch_frame *frame;
 	const struct results_space *space;
-	uint32_t age; /* before anything was looked at */
+	uint32_t age; /* the age before the query */
 	const struct recipe *made;
 };
 
 static _Alignas(struct recipe) unsigned char draft[DRAFT_SIZE];
 
-/* What the code does: for who returns something. */
+/* Makes the recipe from the code, for functions with a result. */
 static void decode(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_range ranges[RANGES_MAX];
@@ -63,26 +68,27 @@ static void decode(const struct job *job, struct recipe *recipe)
 
 	recipe->code.reason = SHIM_UNAVAILABLE_CODE;
 	if (!decoder) {
-		/* Asked too early, it is asked again. */
+		/* The decoder may come later; the next query tries again. */
 		if (may_come)
 			recipe->known.age = 0;
 		return;
 	}
-	leaving.range_count =
-		info_code_ranges(recipe->known.function, RANGES_MAX, ranges);
+	leaving.range_count = info_code_ranges(recipe->known.function,
+					       RANGES_MAX, ranges);
 	if (!decoder->result(&leaving, &recipe->code,
 			     DRAFT_SIZE -
 				     (uint32_t)offsetof(struct recipe, code)))
 		recipe->code.reason = SHIM_UNAVAILABLE_CODE;
 	else
 		recipe->known.size = (uint32_t)offsetof(struct recipe, code) +
-			       recipe->code.size;
+				     recipe->code.size;
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
 {
 	const struct results_space *space = job->space;
 
+	ASSERT_LOCKED();
 	__builtin_memset(recipe, 0, sizeof(*recipe));
 	recipe->known.address = job->frame->return_address;
 	recipe->known.function = job->frame->function;
@@ -118,7 +124,7 @@ static bool set_base(const struct arch_frame *frame, unsigned number,
 	return at;
 }
 
-/* The same without a copy of what is there already. */
+/* Stores the simple form of the recipe as places in the frame. */
 static bool set_place(const struct arch_frame *frame,
 		      const struct recipe *recipe, struct results_near *near)
 {
@@ -144,6 +150,7 @@ static void keep_near(const struct arch_frame *frame,
 	const struct code_cache_entry *kept;
 	struct results_near near;
 
+	ASSERT_LOCKED();
 	__builtin_memset(&near, 0, sizeof(near));
 	near.known = recipe->known;
 	near.known.size = sizeof(near);
@@ -167,6 +174,7 @@ static int keep(void *argument)
 	struct job *job = argument;
 	struct recipe *recipe = (struct recipe *)draft;
 
+	ASSERT_LOCKED();
 	draw_up(job, recipe);
 	job->made = (const void *)code_cache_keep(&recipes, &recipe->known);
 	if (job->made)
@@ -205,12 +213,12 @@ static enum shim_result make(struct thread *self,
 	return SHIM_OK;
 }
 
-/* --- following one --- */
+/* --- running a recipe --- */
 
 static inline uintptr_t read_register(const struct arch_frame *frame,
 				      unsigned number)
 {
-	uintptr_t value = 0; /* also of none */
+	uintptr_t value = 0; /* also for no register */
 
 	if (number == DECODE_SP)
 		return ARCH_FRAME_CFA(frame);
@@ -241,7 +249,7 @@ static uint64_t load(uintptr_t address, uint32_t size)
 	}
 }
 
-/* As run does, for the recipes there are most of. */
+/* As run(), for recipes of the simple form. */
 static inline void run_simple(struct results_space *space,
 			      const struct arch_frame *frame,
 			      const struct recipe *recipe,
@@ -270,7 +278,7 @@ static inline void run_simple(struct results_space *space,
 	value->start = (uintptr_t)space->machine.result;
 }
 
-/* Again, if a handler has followed one in the same place. */
+/* Runs the recipe again if a signal handler has run one in the same memory. */
 static void run(struct results_space *space, const struct arch_frame *frame,
 		const struct recipe *recipe, struct results_value *value)
 {
@@ -282,9 +290,9 @@ static void run(struct results_space *space, const struct arch_frame *frame,
 		generation = ++space->generation;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		take_registers(frame, &space->machine.registers[REGISTER_KEPT]);
-		value->reason =
-			decoder->run(&recipe->code, &space->machine,
-				     (uintptr_t)frame->site, &value->start);
+		value->reason = decoder->run(&recipe->code, &space->machine,
+					     (uintptr_t)frame->site,
+					     &value->start);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	} while (__atomic_load_n(&space->generation, __ATOMIC_RELAXED) !=
 		 generation);
@@ -319,8 +327,8 @@ enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value)
 {
-	const struct recipe *recipe =
-		find(frame->return_address, frame->function);
+	const struct recipe *recipe = find(frame->return_address,
+					   frame->function);
 
 	if (!recipe || !self->results || !recipe->code.simple.is_simple ||
 	    !frame->has_registers)

@@ -1,3 +1,7 @@
+/*
+ * Types and names from debug information, stored for the life of the process.  Equal
+ * types are stored once, and found by a hash of their description.
+ */
 #include "inspect/types.h"
 
 #include "inspect/code_cache.h"
@@ -14,8 +18,8 @@
 
 #include <shim/banned.h>
 
-#define CHUNK	   1024u
-#define CHUNKS	   1024u
+#define CHUNK  1024u
+#define CHUNKS 1024u
 
 static uint32_t hash_bytes(const void *memory, size_t size)
 {
@@ -76,7 +80,7 @@ static shim_type add_type(const struct shim_typetree *tree)
 	return type_count;
 }
 
-/* Which type has which content: open addressing, never emptied. */
+/* The types by content: open addressing, entries are never removed. */
 static struct {
 	uint32_t mask;
 	uint32_t *types; /* 0: none */
@@ -89,8 +93,8 @@ static uint32_t *find_content(uint32_t *types, uint32_t mask,
 		uint32_t *place = &types[i & mask];
 		const struct shim_typetree *at = types_find(*place);
 
-		if (!at || (at->size == tree->size &&
-			    is_equal(at, tree, tree->size)))
+		if (!at ||
+		    (at->size == tree->size && is_equal(at, tree, tree->size)))
 			return place;
 	}
 }
@@ -118,6 +122,7 @@ shim_type types_keep(const struct shim_typetree *tree, size_t size)
 {
 	uint32_t *place;
 
+	ASSERT_LOCKED();
 	if (!print_is_valid(tree, size) || !make_content_room())
 		return 0;
 	place = find_content(contents.types, contents.mask, tree);
@@ -134,26 +139,27 @@ struct value {
 };
 
 struct signature {
-	struct code_cache_entry known;	/* @address is the function, too */
+	struct code_cache_entry known; /* @address is also the function */
 	enum shim_result result;
-	uint32_t value_count;	/* the result, the parameters */
-	struct value values[];	/* then the text */
+	uint32_t value_count;  /* the result, the parameters */
+	struct value values[]; /* then the text */
 };
 
 static struct code_cache signatures;
 
 static const struct signature *find(uintptr_t function)
 {
-	return (const void *)code_cache_find(&signatures, function, function, 0);
+	return (const void *)code_cache_find(&signatures, function, function,
+					     0);
 }
 
-/* --- making one --- */
+/* --- making a signature --- */
 
 struct job {
 	uintptr_t function;
-	uint32_t age; /* before anything was looked at */
+	uint32_t age; /* the age before the query */
 	enum shim_result result;
-	/* The answer, and behind it room for a draft. */
+	/* The answer, and after it room for a draft. */
 	char *memory;
 	size_t size, room;
 	const struct signature *made;
@@ -185,8 +191,8 @@ static bool keep_values(const struct job *job, struct signature *draft)
 	for (size_t at = 0; at < job->size; at += value_at(job, at)->size) {
 		const struct typetree_value *from = value_at(job, at);
 
-		value->type =
-			types_keep(typetree_of(from), from->size - sizeof(*from));
+		value->type = types_keep(typetree_of(from),
+					 from->size - sizeof(*from));
 		if (value->type == 0)
 			return false;
 		value->name = used;
@@ -203,14 +209,16 @@ static struct signature *draw_up(const struct job *job)
 	struct signature *draft = (void *)(job->memory + job->size);
 	size_t text_size;
 
+	ASSERT_LOCKED();
 	draft->known.address = job->function;
 	draft->known.function = job->function;
 	draft->known.age = job->age;
 	draft->result = job->result;
 	draft->value_count = count_values(job, &text_size);
 	draft->known.size = (uint32_t)(sizeof(*draft) +
-				 draft->value_count * sizeof(struct value) +
-				 text_size);
+				       draft->value_count *
+					       sizeof(struct value) +
+				       text_size);
 	return keep_values(job, draft) ? draft : NULL;
 }
 
@@ -220,8 +228,10 @@ static int keep(void *argument)
 	struct job *job = argument;
 	struct signature *draft = draw_up(job);
 
+	ASSERT_LOCKED();
 	if (draft)
-		job->made = (const void *)code_cache_keep(&signatures, &draft->known);
+		job->made = (const void *)code_cache_keep(&signatures,
+							  &draft->known);
 	return job->made ? 0 : -ENOMEM;
 }
 
@@ -237,7 +247,7 @@ static bool map(struct job *job, size_t size)
 	return true;
 }
 
-/* Nobody else can ask meanwhile, so that keeping waits. */
+/* The lock of queries is held here, so the answer is stored later. */
 static void take(const struct debuginfo_answer *answer, void *argument)
 {
 	struct job *job = argument;
@@ -275,7 +285,7 @@ static enum shim_result find_signature(shim_function function,
 	return *signature ? (*signature)->result : make(function, signature);
 }
 
-/* --- what profilers ask --- */
+/* --- queries of profilers --- */
 
 enum shim_result shim_get_parameter_count(shim_function function,
 					  uint32_t *parameter_count)
@@ -312,8 +322,7 @@ enum shim_result shim_get_parameter_info(shim_function function,
 	value = &signature->values[position + 1];
 	if (type)
 		*type = value->type;
-	output_text((const char *)(signature->values +
-				   signature->value_count) +
+	output_text((const char *)(signature->values + signature->value_count) +
 			    value->name,
 		    value->name_size, count, total, name);
 	return SHIM_OK;

@@ -1,3 +1,7 @@
+/*
+ * Arguments at enter hooks.  At the first query at a call site, shim finds the place of
+ * each parameter and stores it as a recipe, which later queries use.
+ */
 #include "inspect/values.h"
 
 #include "inspect/callsite.h"
@@ -16,15 +20,15 @@
 
 #include <shim/banned.h>
 
-#define REGISTER_MAX 16 /* bytes of what comes in registers */
+#define REGISTER_MAX 16 /* bytes of an argument in registers */
 
 /* Site recipes take some hundred bytes each. */
-#define SITES_MAX    (1u << 15)
+#define SITES_MAX (1u << 15)
 
 struct part {
 	struct prototype_value value;
 	struct decode_places places;
-	/* What the caller says of its eightbytes, if count is not 0. */
+	/* The caller's expressions for its eightbytes, if count is not 0. */
 	struct callsite_value told[2];
 	bool is_told;
 };
@@ -32,24 +36,24 @@ struct part {
 struct recipe {
 	struct code_cache_entry known;
 	enum shim_result result;
-	/* Of a site at which the caller says no more: what to follow. */
+	/* For a site whose caller adds nothing: the recipe to use. */
 	const struct recipe *same;
-	bool asks_caller;	     /* there are recipes for sites */
+	bool asks_caller; /* each site has a recipe of its own */
 	bool may_tail_call;
-	uint8_t guard;		     /* the register it is called by, or 0 */
-	uint32_t count; /* of parts, which are parameters */
+	uint8_t guard;	/* the register with the callee's address, or 0 */
+	uint32_t count; /* of parts, one for each parameter */
 	uint32_t declared_count, total_size;
 	struct decode_frame frame;
 	struct part parts[];
 };
 
-/* Of a thread, when it has asked once: the program's stack may be small. */
+/* Memory of a thread from its first query on: the program's stack may be small. */
 struct values_space {
 	unsigned char spilled[PROTOTYPE_VALUES_MAX][REGISTER_MAX];
 	struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	uint32_t value_count; /* 0: no debug information */
 	struct callsite callsite;
-	/* For hooks that are told without asking. */
+	/* The answer of values_tell(). */
 	union {
 		struct shim_argument_info info;
 		unsigned char bytes[sizeof(struct shim_argument_info) +
@@ -67,32 +71,32 @@ static inline const struct recipe *find(const struct code_cache *in,
 	return (const void *)code_cache_find(in, address, function, site);
 }
 
-/* --- making one --- */
+/* --- making a recipe --- */
 
 struct job {
 	const struct arch_frame *frame;
 	struct values_space *space;
-	const struct recipe *primary; /* NULL: this is it */
-	uint32_t age;	/* before anything was looked at */
+	const struct recipe *primary; /* NULL: this is the primary */
+	uint32_t age;		      /* the age before the query */
 	const struct recipe *made;
 };
 
-static _Alignas(struct recipe) unsigned char
-	draft[sizeof(struct recipe) +
-	      PROTOTYPE_VALUES_MAX * sizeof(struct part)];
+static _Alignas(struct recipe) unsigned char draft[sizeof(struct recipe) +
+						   PROTOTYPE_VALUES_MAX *
+							   sizeof(struct part)];
 
 static size_t size_of(const struct recipe *recipe)
 {
 	return sizeof(*recipe) + recipe->count * sizeof(recipe->parts[0]);
 }
 
-/* Where the program has it in memory, or 0: an object's address may have come in
- * a register. */
+/* The argument's address if it is in the program's memory, or 0; the address of an
+ * object may be in a register. */
 static uintptr_t find_memory(const struct arch_frame *frame,
 			     const struct recipe *recipe,
 			     const struct part *part);
 
-/* Why it cannot be had as it is, or 0. */
+/* Why the argument is unavailable without the caller, or 0. */
 static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 {
 	const struct decode_places *places = &part->places;
@@ -121,7 +125,7 @@ static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 	return SHIM_AVAILABLE;
 }
 
-/* Where the stack pointer was is known for the frame's own part alone. */
+/* The simple form uses only places at a fixed distance from the hook's frame. */
 static bool find_near(const struct arch_frame *frame,
 		      const struct recipe *recipe, const struct part *part,
 		      uintptr_t *address)
@@ -167,16 +171,15 @@ static bool draw_up_near(const struct arch_frame *frame,
 	for (uint32_t i = 0; i < recipe->count; i++) {
 		if (!find_near(frame, recipe, &recipe->parts[i], &address))
 			return false;
-		near->parts[i].distance =
-			(int32_t)(address - (uintptr_t)frame);
-		/* What is below it, is there then. */
+		near->parts[i].distance = (int32_t)(address - (uintptr_t)frame);
+		/* arch_arguments, which are below the frame, must exist. */
 		if (address < (uintptr_t)frame)
 			near->has_registers = ARCH_FRAME_ALL;
 		near->parts[i].length = recipe->parts[i].value.size;
 	}
-	near->known.size =
-		(uint32_t)(sizeof(*near) + (recipe->count ? recipe->count : 1) *
-						   sizeof(near->parts[0]));
+	near->known.size = (uint32_t)(sizeof(*near) +
+				      (recipe->count ? recipe->count : 1) *
+					      sizeof(near->parts[0]));
 	near->size = (uint32_t)(sizeof(struct shim_argument_info) +
 				recipe->count *
 					sizeof(struct shim_argument_range));
@@ -194,6 +197,7 @@ static void keep_near(const struct arch_frame *frame,
 	} near_draft;
 	const struct code_cache_entry *kept;
 
+	ASSERT_LOCKED();
 	__builtin_memset(&near_draft, 0, sizeof(near_draft));
 	if (recipe->result != SHIM_OK || recipe->asks_caller ||
 	    !frame->has_registers || recipe->known.age == 0 ||
@@ -204,7 +208,8 @@ static void keep_near(const struct arch_frame *frame,
 		code_cache_put_in_front(KNOWN_ENTERS, kept);
 }
 
-/* Debug information of the caller may help with what the function does not use. */
+/* The caller's debug information may help with arguments that the function does not
+ * use. */
 static void set_reasons(struct recipe *recipe)
 {
 	for (uint32_t i = 0; i < recipe->count; i++) {
@@ -216,8 +221,8 @@ static void set_reasons(struct recipe *recipe)
 	}
 }
 
-/* What debug information has damaged sizes and classes of, is not where it says,
- * and shows when it is asked about for the first time. */
+/* Damaged debug information may give wrong sizes and classes; the first query detects
+ * memory that cannot be read. */
 static void doubt(const struct job *job, struct recipe *recipe)
 {
 	for (uint32_t i = 0; i < recipe->count; i++) {
@@ -249,7 +254,7 @@ static void locate(const struct job *job, struct recipe *recipe)
 	__builtin_memset(places, 0, sizeof(places));
 	for (uint32_t i = 0; i < PROTOTYPE_VALUES_MAX; i++)
 		places[i].reason = SHIM_UNAVAILABLE_CODE;
-	/* Asked too early, it is asked again. */
+	/* The decoder may come later; the next query tries again. */
 	if (!code_find_arguments(&location, &recipe->frame, places))
 		recipe->known.age = 0;
 	for (uint32_t i = 0; i < recipe->count; i++)
@@ -262,6 +267,7 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 {
 	const struct values_space *space = job->space;
 
+	ASSERT_LOCKED();
 	__builtin_memset(draft, 0, sizeof(draft));
 	recipe->known.address = job->frame->return_address;
 	recipe->known.function = job->frame->function;
@@ -285,7 +291,7 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 	locate(job, recipe);
 }
 
-/* --- what the caller knows --- */
+/* --- what the caller passed --- */
 
 static int kept_index(unsigned number)
 {
@@ -297,7 +303,7 @@ static int kept_index(unsigned number)
 	return -1;
 }
 
-/* Whether what the expression is made of can be had in the hook. */
+/* Whether the hook can read all operands of the expression. */
 static bool is_within_reach(const struct recipe *recipe,
 			    const struct callsite_value *value)
 {
@@ -325,9 +331,9 @@ static bool is_source(const struct decode_way *way, unsigned entry,
 	       way->written[number] > way->written[entry];
 }
 
-/* Whether the argument was put into its register from what the expression is made
- * of, which has not changed since.  For clang, what is added to memory is what was
- * loaded from there. */
+/* Whether the operands of the expression have not changed since the argument's register
+ * was written from them.  In clang's expressions, a sum with memory stands for the
+ * value loaded from there. */
 static bool is_unchanged(const struct decode_way *way,
 			 const struct callsite_value *value)
 {
@@ -346,7 +352,7 @@ static bool is_unchanged(const struct decode_way *way,
 	return true;
 }
 
-/* Leaves out what clang may not have seen change. */
+/* Drops clang's expressions whose operands may have changed. */
 static void check(struct callsite *callsite, uintptr_t site)
 {
 	static struct decode_way way;
@@ -363,8 +369,8 @@ static void check(struct callsite *callsite, uintptr_t site)
 	callsite->count = kept;
 }
 
-/* What the caller's code does comes before what its debug information says: it is
- * what was done. */
+/* The caller's code has precedence over its debug information, because the code is what
+ * runs. */
 static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 {
 	static struct decode_range ranges[DEBUGINFO_RANGES];
@@ -373,22 +379,23 @@ static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 	passed.site = site;
 	passed.age = age;
 	passed.ranges = ranges;
-	passed.range_count =
-		info_code_ranges(callsite->caller, DEBUGINFO_RANGES, ranges);
-	/* There may be more of them. */
+	passed.range_count = info_code_ranges(callsite->caller,
+					      DEBUGINFO_RANGES, ranges);
+	/* The caller may have more ranges. */
 	if (passed.range_count == DEBUGINFO_RANGES || !code_passed(&passed))
 		return;
-	for (uint32_t i = 0; i < callsite->count &&
-			     passed.count < CALLSITE_VALUES_MAX; i++)
+	for (uint32_t i = 0;
+	     i < callsite->count && passed.count < CALLSITE_VALUES_MAX; i++)
 		passed.values[passed.count++] = callsite->values[i];
 	__builtin_memcpy(callsite->values, passed.values,
 			 sizeof(passed.values));
 	callsite->count = passed.count;
 }
 
-/* What the caller has put into where @size bytes came in. */
-static bool is_told(const struct recipe *recipe, const struct callsite *callsite,
-		    unsigned entry, uint32_t size, struct callsite_value *told)
+/* Finds the caller's expression for the @size bytes that came in register @entry. */
+static bool is_told(const struct recipe *recipe,
+		    const struct callsite *callsite, unsigned entry,
+		    uint32_t size, struct callsite_value *told)
 {
 	for (uint32_t i = 0; i < callsite->count; i++) {
 		const struct callsite_value *value = &callsite->values[i];
@@ -402,7 +409,7 @@ static bool is_told(const struct recipe *recipe, const struct callsite *callsite
 	return false;
 }
 
-/* gcc passes whatever there is; but it does not fill all of an object. */
+/* gcc passes all arguments, but may leave parts of an object unset. */
 static bool is_passed(const struct part *part)
 {
 	return !part->value.is_optional &&
@@ -416,7 +423,7 @@ static uint32_t eightbyte_size(const struct part *part, int i)
 	return part->value.kind == PROTOTYPE_REFERENCE || left > 8 ? 8 : left;
 }
 
-/* Tells whether it can be had now. */
+/* Returns whether the argument is available now. */
 static bool complete(const struct recipe *recipe,
 		     const struct callsite *callsite, struct part *part)
 {
@@ -436,14 +443,13 @@ static bool complete(const struct recipe *recipe,
 }
 
 /*
- * The call is proven to be one of this function: by the instruction before the
- * return address, and because the function does not jump to others, which might
- * jump back with other arguments and the same return address.  Whoever else has
- * been in between would have been called in its place.
+ * The caller's values are valid only if this call is proven to be one of this function:
+ * by the instruction before the return address, and because the function makes no tail
+ * calls, whose callees might jump back with other arguments and the same return
+ * address.
  *
- * What a function does not use, and what of an object it does not read, its
- * callers may leave out, if they were compiled with it: then debug information
- * describes whatever is in the register.
+ * Callers compiled together with the function may omit arguments, and parts of objects,
+ * that it does not use; then debug information describes whatever is in the register.
  */
 static void draw_up_site(const struct job *job, struct recipe *recipe)
 {
@@ -487,14 +493,14 @@ static int keep(void *argument)
 	struct job *job = argument;
 	struct recipe *recipe = (struct recipe *)draft;
 
+	ASSERT_LOCKED();
 	if (job->primary)
 		draw_up_site(job, recipe);
 	else
 		draw_up(job, recipe);
 	recipe->known.size = (uint32_t)size_of(recipe);
-	job->made = (const void *)code_cache_keep(job->primary ? &site_recipes :
-							    &recipes,
-					     &recipe->known);
+	job->made = (const void *)code_cache_keep(
+		job->primary ? &site_recipes : &recipes, &recipe->known);
 	if (job->made && !job->primary)
 		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
@@ -529,8 +535,8 @@ static enum shim_result ask(const struct job *job, struct values_space *space)
 					  space);
 	}
 	space->callsite = (struct callsite){ .is_complete = true };
-	/* Its code tells what it passes: it is not worth opening libc's debug
-	 * information in a hook. */
+	/* The caller's code shows what it passes; a hook should not wait for
+	 * libc's debug information to be opened. */
 	if (info_is_called_from_outside((uintptr_t)job->frame->site,
 					job->frame->function,
 					&space->callsite.caller))
@@ -567,23 +573,24 @@ static enum shim_result make(struct thread *self,
 	return job.made->result;
 }
 
-/* The caller's registers are those the function has kept. */
+/* Whether the register with the callee's address confirms the call; the function has
+ * saved the caller's registers. */
 static bool is_called_by(const struct arch_frame *frame,
 			 const struct recipe *recipe);
 
-/* What cannot be known for the site, is as it is everywhere. */
+/* If there is no recipe for the site, the primary recipe is used. */
 static const struct recipe *find_site(struct thread *self,
 				      const struct arch_frame *frame,
 				      const struct recipe *primary)
 {
 	uintptr_t site = (uintptr_t)frame->site;
-	const struct recipe *recipe =
-		find(&site_recipes, primary->known.address,
-		     primary->known.function, site);
+	const struct recipe *recipe = find(&site_recipes,
+					   primary->known.address,
+					   primary->known.function, site);
 
-	if (!recipe && (site == 0 ||
-			code_cache_count(&site_recipes) >= SITES_MAX ||
-			make(self, frame, primary, &recipe) != SHIM_OK))
+	if (!recipe &&
+	    (site == 0 || code_cache_count(&site_recipes) >= SITES_MAX ||
+	     make(self, frame, primary, &recipe) != SHIM_OK))
 		return primary;
 	if (recipe->same)
 		return primary;
@@ -630,12 +637,12 @@ bool values_has_this(const struct recipe *recipe)
 	return false;
 }
 
-/* --- following one --- */
+/* --- using a recipe --- */
 
 struct reader {
 	const struct arch_frame *frame;
 	const struct recipe *recipe;
-	uintptr_t base; /* the stack pointer at the entry ... */
+	uintptr_t base; /* the stack pointer at the entry */
 	bool has_base;
 };
 
@@ -722,7 +729,7 @@ static uintptr_t combine(const struct callsite_step *step, uintptr_t a,
 	}
 }
 
-/* libshim-debuginfo.so has seen to it that the address is in the frame. */
+/* libshim-debuginfo.so has checked that the address is in the frame. */
 static uintptr_t load(uintptr_t address, uint32_t size)
 {
 	uintptr_t value = 0;
@@ -731,9 +738,9 @@ static uintptr_t load(uintptr_t address, uint32_t size)
 	return value;
 }
 
-/* @value is what was put in last; false: it is not in there. */
-static bool put_in(const struct reader *reader, const struct callsite_step *step,
-		   uintptr_t *value)
+/* Stores the number that @step pushes in *@value; false if it is unavailable. */
+static bool put_in(const struct reader *reader,
+		   const struct callsite_step *step, uintptr_t *value)
 {
 	const struct decode_place *kept = reader->recipe->frame.kept;
 
@@ -767,7 +774,9 @@ static bool evaluate(const struct reader *reader,
 		case CALLSITE_LOAD:
 			stack[depth - 1] = load(stack[depth - 1], step->number);
 			break;
-		case CALLSITE_NEGATE: stack[depth - 1] = -stack[depth - 1]; break;
+		case CALLSITE_NEGATE:
+			stack[depth - 1] = -stack[depth - 1];
+			break;
 		case CALLSITE_NOT: stack[depth - 1] = ~stack[depth - 1]; break;
 		default:
 			depth--;
@@ -789,9 +798,9 @@ static bool read_eightbyte(const struct reader *reader, const struct part *part,
 	return read_place(reader, place, value);
 }
 
-/* Where the bytes of a value are in one piece, or 0. */
-static uintptr_t read_part(const struct reader *reader,
-			   const struct part *part, unsigned char *spilled)
+/* The address of the value's bytes in one piece, or 0. */
+static uintptr_t read_part(const struct reader *reader, const struct part *part,
+			   unsigned char *spilled)
 {
 	const struct decode_place *places = part->places.eightbytes;
 	uintptr_t value;
@@ -799,7 +808,7 @@ static uintptr_t read_part(const struct reader *reader,
 	if (part->places.reason != SHIM_AVAILABLE)
 		return 0;
 	if (part->value.kind == PROTOTYPE_NOTHING) {
-		/* All it has is padding. */
+		/* It consists of padding only. */
 		__builtin_memset(spilled, 0, REGISTER_MAX);
 		return (uintptr_t)spilled;
 	}

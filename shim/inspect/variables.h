@@ -1,25 +1,25 @@
 /*
- * The parameters and locals of a function at one place in its code: what
- * libshim-debuginfo.so makes of debug information there, and shim/inspect/locals.c
- * follows whenever the program is at that place.
+ * The parameters and locals of a function at one place in its code.
+ * libshim-debuginfo.so makes this from debug information, and shim/inspect/locals.c
+ * evaluates it whenever the program is at that place.
  */
 #ifndef SHIM_VARIABLES_H
 #define SHIM_VARIABLES_H
 
 #include <stdint.h>
 
-/* What is said of numbers is said of a stack of them, the last on top. */
+/* Steps work on a stack of numbers. */
 enum variable_step_kind {
 	VARIABLE_NUMBER,   /* @value */
-	VARIABLE_REGISTER, /* what register @number holds, and @value */
-	VARIABLE_ADDRESS,  /* where @value, an address in the file, is */
-	VARIABLE_LOAD,	   /* instead of an address the @number bytes there */
-	VARIABLE_PICK,	   /* again the one that is @number below the top */
+	VARIABLE_REGISTER, /* register @number, plus @value */
+	VARIABLE_ADDRESS,  /* the address in memory of @value in the file */
+	VARIABLE_LOAD,	   /* replaces an address by @number bytes there */
+	VARIABLE_PICK,	   /* copies the number that is @number below the top */
 	VARIABLE_DROP,
 	VARIABLE_SWAP,
 	VARIABLE_NEGATE,
 	VARIABLE_INVERT,
-	/* Instead of the two on top: the lower one and the upper one ... */
+	/* Replace the two numbers on top by their result (lower, upper): */
 	VARIABLE_ADD,
 	VARIABLE_SUBTRACT,
 	VARIABLE_MULTIPLY,
@@ -29,7 +29,7 @@ enum variable_step_kind {
 	VARIABLE_SHIFT_LEFT,
 	VARIABLE_SHIFT_RIGHT,
 	VARIABLE_SHIFT_SIGNED,
-	/* The top goes, and so many bytes are the next ones of the variable: */
+	/* Remove the top, and append bytes to the variable: */
 	VARIABLE_TAKE_MEMORY, /* @value bytes at that address */
 	VARIABLE_TAKE_NUMBER, /* its @value lowest bytes */
 };
@@ -41,22 +41,22 @@ struct variable_step {
 };
 
 struct variable {
-	uint32_t name; /* from the beginning of struct variables; ends in NUL */
+	uint32_t name; /* offset in struct variables; NUL-terminated */
 	uint32_t size;
 	uint32_t step, step_count;
 	uint8_t reason;	   /* enum shim_unavailable */
 	uint8_t is_static; /* it has a value before the function begins */
 	uint8_t is_this;
-	uint8_t is_hidden; /* the compiler's own parameter */
+	uint8_t is_hidden; /* a parameter that the compiler added */
 };
 
-/* In one piece: this, the parameters and locals, the steps, the names. */
+/* One piece of memory: this, the parameters and locals, the steps, the names. */
 struct variables {
 	uint32_t size;
 	uint32_t parameter_count;
 	uint32_t count;		   /* with the parameters, which are first */
-	uint32_t steps;		   /* where they begin */
-	uint32_t lacks_parameters; /* it is not known which */
+	uint32_t steps;		   /* offset of the steps */
+	uint32_t lacks_parameters; /* unknown parameters are missing */
 	struct variable variables[];
 };
 
@@ -67,7 +67,7 @@ variables_steps(const struct variables *of, const struct variable *variable)
 	       variable->step;
 }
 
-/* The number of the stack pointer; the others have the processor's. */
+/* The number of the stack pointer; registers have the processor's numbers. */
 #define VARIABLE_SP 4
 
 #define VARIABLES_MAX 512

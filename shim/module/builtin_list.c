@@ -1,16 +1,17 @@
+/*
+ * Parses SHIM_PROFILE and starts the built-in profilers, which are part of libshim.so.
+ */
 #include "module/builtin_list.h"
 
+#include "module/builtin.h"
 #include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
+#include "runtime/state.h"
 
 #include <shim/banned.h>
 
-/* hooks/builtin.c */
-int builtin_start(const char *profile);
-int builtin_find(const char *profile);
-
-/* The list, cut into strings; one that has been dealt with is empty. */
+/* The list, cut into strings; an item that is done is empty. */
 static char items[sizeof(config.profile) + 1];
 static char *items_end;
 static bool has_builtin;
@@ -24,7 +25,7 @@ static char *after(const char *item)
 	return next < items_end ? next : NULL;
 }
 
-/* A backslash makes a semicolon, or another backslash, one of the item's own. */
+/* A backslash makes the next semicolon or backslash a part of the item. */
 static void cut(void)
 {
 	const char *at = config.profile;
@@ -39,33 +40,12 @@ static void cut(void)
 	items_end = to;
 }
 
-static bool is_named(const char *item, const char *name)
-{
-	const char *rest = text_after(item, name);
-
-	return rest && (*rest == '\0' || *rest == ':');
-}
-
 static bool is_default(const char *item)
 {
 	return text_equal(item, "default");
 }
 
-/*
- * Who needs calls has them counted, if nobody was asked for that: so these come
- * first.  Trace may change how they are timed, which the others must know; and memory
- * notes whether somebody was asked for calls, and not who needs them.
- */
-static int rank_of(const char *item)
-{
-	if (is_default(item) || is_named(item, "calltree"))
-		return 0;
-	if (is_named(item, "trace"))
-		return 1;
-	return is_named(item, "memory") ? 2 : 3;
-}
-
-/* One of each: whatever else is asked of it cannot be followed. */
+/* Logs a second item of the same profiler with other arguments: only the first runs. */
 static void check_twice(const char *item)
 {
 	size_t size = 0;
@@ -80,13 +60,15 @@ static void check_twice(const char *item)
 		while (i < size && other[i] == item[i])
 			i++;
 		if (i == size && (other[i] == '\0' || other[i] == ':') &&
-		    builtin_find(item) && !text_equal(item, other))
+		    builtin_find(item) != BUILTIN_UNKNOWN &&
+		    !text_equal(item, other))
 			log_setting("profiler '%s': not beside '%s', which is "
-				    "recorded", other, item);
+				    "recorded",
+				    other, item);
 	}
 }
 
-/* Whether it runs, or is a module that may run later. */
+/* True if it runs, or is a module, which may run later. */
 static bool start(char *item)
 {
 	uint32_t before = log_end();
@@ -94,8 +76,6 @@ static bool start(char *item)
 
 	if (r == -1)
 		return true;
-	if (r == -2)
-		log_line("profiler '%s': it has no such arguments", item);
 	if (r < 0)
 		log_about_setting(before);
 	for (char *end = item + text_length(item); end > item;)
@@ -113,7 +93,7 @@ bool builtin_list_has_modules(void)
 {
 	cut();
 	for (const char *item = after(NULL); item; item = after(item))
-		if (!is_default(item) && builtin_find(item) == 0)
+		if (!is_default(item) && builtin_find(item) == BUILTIN_UNKNOWN)
 			return true;
 	return false;
 }
@@ -122,15 +102,16 @@ int builtin_list_start(void)
 {
 	bool any = false;
 
+	ASSERT_LOCKED();
 	cut();
 	for (char *item = after(NULL); item; item = after(item))
 		check_twice(item);
-	for (int rank = 0; rank <= 3; rank++)
-		for (char *item = after(NULL); item; item = after(item))
-			if (rank_of(item) == rank)
-				any |= start(item);
+	for (char *item = after(NULL); item; item = after(item))
+		any |= start(item);
+	builtin_begin();
 	if (!any)
-		log_setting("%s", "no profiler was started: nothing is recorded");
+		log_setting("%s",
+			    "no profiler was started: nothing is recorded");
 	return any ? 0 : -1;
 }
 

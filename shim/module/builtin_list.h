@@ -6,18 +6,18 @@
 
 #include <stdbool.h>
 
-/* Starts those that are part of the library.  0, or -1 if nothing is left to
- * start either: then the log says so.  State lock held. */
+/* Starts the built-in profilers of the list.  0; -1 if none runs and the list has no
+ * modules either, which the log says.  State lock held. */
 int builtin_list_start(void);
 
-/* Whether there are others in the list.  Before builtin_list_start. */
+/* Whether the list has modules.  Called before builtin_list_start. */
 bool builtin_list_has_modules(void);
 
-/* Whether one of those runs. */
+/* Whether a built-in profiler of the list runs. */
 bool builtin_list_has_any(void);
 
-/* The item after @item, or the first for NULL, of those that are modules, in the
- * order they were given; NULL at the end.  They live as long as the process. */
+/* The module after @item in the list, or the first for NULL; NULL at the end.  The
+ * strings live as long as the process. */
 const char *builtin_list_next(const char *item);
 
 #endif

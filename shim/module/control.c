@@ -1,12 +1,13 @@
 /*
- * Two threads.  The server has a table of descriptors of its own, so that the
- * program neither sees nor closes its socket, and no descriptor of the program
- * stays open in it.  The worker has the program's table, because modules are
- * loaded on it, and what they open must be open on the program's threads, where
- * their callbacks run; it also makes the thread that detaches them.
+ * The server for `profrun ctl`, in two threads.  The server thread has its own
+ * descriptor table: the program neither sees nor closes its socket, and the thread
+ * keeps no descriptor of the program open.  The worker thread has the program's table,
+ * because it loads modules, and files that they open must be open on the program's
+ * threads, where their callbacks run.  The worker also creates the thread that detaches
+ * them.
  *
- * Who may come in: our own user and root.  What comes in is not trusted to be
- * well-formed: it has a length and a time limit.
+ * The server accepts its own user and root.  It does not trust requests to be
+ * well-formed: each has a length and a time limit.
  */
 #define _GNU_SOURCE
 #include "module/control.h"
@@ -32,20 +33,20 @@
 
 #include <shim/banned.h>
 
-#define NAME "control"
-#define PATH_SIZE 2048
-#define LINE_SIZE 65536
+#define NAME	      "control"
+#define PATH_SIZE     2048
+#define LINE_SIZE     65536
 #define DATA_SIZE_MAX (1u << 20)
-#define ANSWER_SIZE 65536
-#define REQUEST_MS 2000
-#define ALONE_MS 1000
+#define ANSWER_SIZE   65536
+#define REQUEST_MS    2000
+#define ALONE_MS      1000
 
 /* --- the worker --- */
 
 enum task { TASK_NONE, TASK_LOAD, TASK_UNLOAD, TASK_EXIT };
 
 static struct {
-	uint32_t task;		/* of enum task; set by the server ... */
+	uint32_t task; /* of enum task; set by the server ... */
 	const char *description;
 	const void *data;
 	uint32_t data_size;
@@ -70,13 +71,11 @@ static void work(void *unused)
 			job.result = module_unload(job.description, &job.text);
 			break;
 		case TASK_EXIT:
-			/* What libc does when the last thread ends. */
+			/* As libc does when the last thread ends. */
 			exit(0);
-		default:
-			sys_wait(&job.task, TASK_NONE, 0);
-			continue;
+		default: sys_wait(&job.task, TASK_NONE, 0); continue;
 		}
-		/* ... and taken back here. */
+		/* ... and reset here. */
 		__atomic_store_n(&job.task, TASK_NONE, __ATOMIC_RELEASE);
 		sys_wake(&job.task);
 	}
@@ -125,9 +124,9 @@ static bool count_thread(struct thread *thread, void *argument)
 
 static const char *status_name(uint32_t status)
 {
-	static const char *const names[] = { "none",	  "detaching",
-					     "starting",  "attaching",
-					     "active",	  "loading" };
+	static const char *const names[] = { "none",	 "detaching",
+					     "starting", "attaching",
+					     "active",	 "loading" };
 
 	return status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
@@ -137,8 +136,8 @@ static void add_modules(struct text *answer)
 	const struct module *module;
 
 	for (uint32_t i = 0; (module = module_get(i)); i++) {
-		uint32_t status =
-			__atomic_load_n(&module->status, __ATOMIC_ACQUIRE);
+		uint32_t status = __atomic_load_n(&module->status,
+						  __ATOMIC_ACQUIRE);
 
 		if (status == MODULE_NONE)
 			continue;
@@ -152,7 +151,8 @@ static void add_modules(struct text *answer)
 
 static void add_handles(struct text *answer)
 {
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		const char *name = h->builtin ? "(shim)" :
 				   h->module  ? h->module->name :
 						"(program)";
@@ -161,9 +161,10 @@ static void add_handles(struct text *answer)
 		text_add_number(answer, h->serial);
 		text_add(answer, " ");
 		text_add(answer, name);
-		add_line(answer, "", h->broken ? " switched off" :
-				     h->waits  ? " starting" :
-						 " active");
+		add_line(answer, "",
+			 h->broken ? " switched off" :
+			 h->waits  ? " starting" :
+				     " active");
 	}
 }
 
@@ -191,8 +192,8 @@ static enum shim_result status(struct request *request)
 	add_number(answer, "threads ", threads[0]);
 	add_modules(answer);
 	add_handles(answer);
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	if (events_counts.name > 0)                                            \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	if (events_counts.name > 0) \
 		add_number(answer, "event " #name " ", events_counts.name);
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -214,7 +215,7 @@ static enum shim_result hand_on(struct request *request, enum task task,
 	return job.result;
 }
 
-/* The word at *@at, which is cut off; *@at goes behind it. */
+/* Cuts off the word at *@at and moves *@at behind it. */
 static char *next_word(char **at)
 {
 	char *word = *at;
@@ -287,7 +288,7 @@ struct connection {
 	uint64_t until_ms;
 };
 
-/* Some bytes; 0 or less at the end, when the time is over, or after an error. */
+/* Reads some bytes.  Returns 0 at the end; -ETIMEDOUT or -errno on failure. */
 static long read_some(struct connection *connection, void *memory, size_t size)
 {
 	uint64_t now = now_ms();
@@ -314,7 +315,7 @@ static bool read_all(struct connection *connection, void *memory, size_t size)
 	return true;
 }
 
-/* A byte at a time: what follows the line is not part of it. */
+/* Reads one byte at a time, so that the data after the line stays unread. */
 static bool read_line(struct connection *connection, char line[LINE_SIZE])
 {
 	for (size_t i = 0; i < LINE_SIZE; i++) {
@@ -375,7 +376,7 @@ static enum shim_result read_request(struct connection *connection,
 		size = next_word(&at);
 	if (size && !read_data(connection, request, size))
 		return SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT;
-	/* The worker may take as long as it likes. */
+	/* The worker has no time limit. */
 	connection->until_ms = UINT64_MAX;
 	return do_request(request, verb, at);
 }
@@ -399,7 +400,7 @@ static void serve_one(int fd)
 	struct connection connection = { fd, now_ms() + REQUEST_MS };
 	unsigned uid, user;
 
-	/* Silence is all a stranger gets. */
+	/* Other users get no answer. */
 	if (sys_peer(fd, &uid) < 0 || sys_user(&user) < 0 ||
 	    (uid != 0 && uid != user))
 		return;
@@ -415,7 +416,7 @@ static void serve_one(int fd)
 
 static uint32_t is_ready;
 
-/* The state of a task: the word after the name, which is in parentheses. */
+/* The state of a task: the letter after the name, which is in parentheses. */
 static char task_state(const char *path)
 {
 	char text[128];
@@ -437,8 +438,9 @@ static bool is_ours(uint32_t tid, void *unused)
 }
 
 /*
- * Libc ends a process when its last thread ends, and counts ours.  So when main
- * has left by pthread_exit and nobody else is there, we do it.
+ * Whether only threads of shim are left.  libc ends a process with its last thread, but
+ * counts shim's.  So shim ends the process after main left by pthread_exit and all
+ * other threads have ended.
  */
 static bool is_alone(void)
 {
@@ -452,13 +454,14 @@ static int open_socket(void)
 	struct text text;
 	int directory, fd;
 
-	/* Lines for a log on standard error must not end in a connection. */
+	/* Occupies 0 to 2: log lines on standard error must not go to a connection. */
 	for (int i = 0; i < 3; i++)
 		sys_open("/dev/null", O_RDWR, 0);
 	directory = record_open_directory();
 	if (directory < 0)
 		return directory;
-	/* A socket's path is short, a recording's may be long. */
+	/* The path of a socket is limited to 107 bytes; the recording's may be
+	 * longer. */
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/thread-self/fd/");
 	text_add_number(&text, (uint64_t)directory);
@@ -501,7 +504,7 @@ static void serve(void *unused)
 	}
 }
 
-/* Both are made here, by a thread with the program's descriptors. */
+/* Creates both threads, on a thread with the program's descriptors. */
 void control_start(void)
 {
 	int r;
@@ -510,12 +513,13 @@ void control_start(void)
 		return;
 	r = runtime_thread_start(work, NULL, 0, NULL, "shim-worker");
 	if (r == 0)
-		r = runtime_thread_start(serve, NULL, 256u << 10, NULL, "shim-control");
+		r = runtime_thread_start(serve, NULL, 256u << 10, NULL,
+					 "shim-control");
 	if (r < 0) {
 		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL", r);
 		return;
 	}
-	/* Who reads main's list of descriptors reads none of ours. */
+	/* Waits until the socket is out of the program's descriptor table. */
 	while (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
 		sys_wait(&is_ready, 0, 0);
 }

@@ -1,19 +1,18 @@
 /*
- * The door for `profrun ctl`: a socket in the recording, open only where
- * SHIM_CONTROL=1 asked for it.
+ * The socket for `profrun ctl`, in the recording; it exists only with SHIM_CONTROL=1.
  *
- * A request is one line, then as many bytes as it says:
+ * A request is one line, followed by SIZE bytes of data:
  *
  *     shim 1 VERB [SIZE DESCRIPTION]\n
  *     status | start | stop | load SIZE NAME[:ARGUMENTS] | unload 0 NAME
  *
- * The answer is lines of text, and last "result VALUE", a shim_result in
+ * The answer is lines of text.  The last line is "result VALUE", a shim_result in
  * decimal.
  */
 #ifndef SHIM_CONTROL_H
 #define SHIM_CONTROL_H
 
-/* From our constructor. */
+/* Called in shim's constructor. */
 void control_start(void);
 /* The process ends. */
 void control_finish(void);

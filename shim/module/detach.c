@@ -1,3 +1,7 @@
+/*
+ * Detaches profilers.  A profiler is freed when no thread runs its code.  A thread of
+ * shim checks for that, so no thread of the program waits.
+ */
 #include "module/detach.h"
 
 #include "module/module.h"
@@ -11,23 +15,23 @@
 
 #include <shim/banned.h>
 
-#define EXPECTED_MS 5000
+#define EXPECTED_MS  5000
 #define PAUSE_MAX_MS 600000
-/* Its stack also carries detach_succeeded, cleanup and the destructors of the
- * module: what is not touched costs nothing. */
+/* The thread also runs detach_succeeded, cleanup and the destructors of the module.
+ * Pages of the stack that are not touched cost nothing. */
 #define STACK_SIZE (512u << 10)
 
 struct pending {
-	struct shim_profiler_handle *handle;	/* NULL: not used */
+	struct shim_profiler_handle *handle; /* NULL: not used */
 	uint32_t expected_ms;
-	uint32_t pause_ms;		/* the next one */
-	uint64_t when_ms;		/* it is looked at again */
+	uint32_t pause_ms; /* the next pause */
+	uint64_t when_ms;  /* time of the next check */
 };
 
 static struct pending pendings[SHIM_PROFILERS_MAX];
-static uint32_t changes;	/* counts reasons to look again */
-/* The thread that does this: pid << 32 | 1 while it runs.  With the pid, so
- * that a forked child knows that it has none. */
+static uint32_t changes; /* counts reasons to check again */
+/* pid << 32 | 1 while the thread runs.  The pid tells a fork child that it has no such
+ * thread. */
 static uint64_t worker;
 
 static uint64_t now_ms(void)
@@ -40,8 +44,8 @@ static uint64_t now_ms(void)
 
 /* --- one handle --- */
 
-/* It is told although it is on its way, and what it calls answers
- * SHIM_E_PROFILER_DETACHING: the guard names it. */
+/* This callback runs although the profiler is being detached.  Functions that it calls
+ * return SHIM_E_PROFILER_DETACHING, because the guard names the profiler. */
 static void say_detached(struct shim_profiler_handle *handle)
 {
 	shim_detach_succeeded_callback callback = handle->detach_succeeded;
@@ -54,8 +58,8 @@ static void say_detached(struct shim_profiler_handle *handle)
 		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
 }
 
-/* The first check comes at once; then they are at 1, 2, 4 ... ms, and no longer
- * apart than twice what was expected (row P-68). */
+/* The first check is immediate.  The pauses are then 1, 2, 4 ... ms, at most twice the
+ * expected time (row P-68). */
 static void put_off(struct pending *pending, uint64_t now)
 {
 	uint64_t longest = 2ull * pending->expected_ms;
@@ -68,7 +72,7 @@ static void put_off(struct pending *pending, uint64_t now)
 		pending->pause_ms = PAUSE_MAX_MS;
 }
 
-/* Whether it has gone. */
+/* True if the handle was freed. */
 static bool check(struct pending *pending, uint64_t now)
 {
 	struct shim_profiler_handle *handle = pending->handle;
@@ -80,7 +84,7 @@ static bool check(struct pending *pending, uint64_t now)
 		return false;
 	}
 	say_detached(handle);
-	/* Before the handle can be somebody else's, who wants it detached. */
+	/* Cleared first: a freed handle may be reused and detached at once. */
 	__atomic_store_n(&pending->handle, NULL, __ATOMIC_RELEASE);
 	handle_free(handle);
 	return true;
@@ -88,7 +92,7 @@ static bool check(struct pending *pending, uint64_t now)
 
 /* --- the thread --- */
 
-/* How long to sleep; 0: nothing is left to do. */
+/* Returns the milliseconds to sleep; 0 if nothing is left to do. */
 static uint32_t run_once(void)
 {
 	uint64_t next = UINT64_MAX, now;
@@ -102,8 +106,8 @@ static uint32_t run_once(void)
 		if (!check(pending, now) && pending->when_ms < next)
 			next = pending->when_ms;
 	}
-	/* A module's threads are not waited for: the last of them says so
-	 * (module_thread_ended). */
+	/* Does not wait for a module's threads: the end of the last one raises
+	 * module_thread_ended. */
 	module_sweep();
 	if (next == UINT64_MAX)
 		return 0;
@@ -126,17 +130,18 @@ static void work(void *unused)
 		self = this_process();
 		seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 		pause_ms = run_once();
-		/* Without system calls nobody can be waited for. */
+		/* The thread cannot sleep without system calls. */
 		if (pause_ms > 0 && sys_is_forbidden())
 			sys_park();
 		if (pause_ms > 0) {
 			sys_wait(&changes, seen, pause_ms);
 			continue;
 		}
-		/* Gone, unless somebody came before we said so. */
+		/* The thread ends unless there was a change before this store. */
 		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&changes, __ATOMIC_SEQ_CST) == seen ||
-		    __atomic_exchange_n(&worker, self, __ATOMIC_SEQ_CST) == self)
+		    __atomic_exchange_n(&worker, self, __ATOMIC_SEQ_CST) ==
+			    self)
 			return;
 	}
 }
@@ -150,7 +155,8 @@ void detach_look_again(void)
 		sys_wake(&changes);
 		return;
 	}
-	if (runtime_thread_start(work, NULL, STACK_SIZE, NULL, "shim-detach") < 0) {
+	if (runtime_thread_start(work, NULL, STACK_SIZE, NULL, "shim-detach") <
+	    0) {
 		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
 		log_line("%s", "cannot start a thread: a profiler stays until "
 			       "another one is detached");
@@ -159,7 +165,7 @@ void detach_look_again(void)
 
 SUBSCRIBE(module_thread_ended, detach_look_again);
 
-/* --- asking for it --- */
+/* --- requests --- */
 
 bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms)
 {

@@ -1,8 +1,7 @@
 /*
- * Profilers that are leaving (rows P-67 to P-71).
+ * Profilers that are being detached (rows P-67 to P-71).
  *
- * Nobody waits for them but a thread of ours, which is there only while one
- * does.
+ * A thread of shim waits until they can be freed; it exists only while there are any.
  */
 #ifndef SHIM_DETACH_H
 #define SHIM_DETACH_H
@@ -13,14 +12,14 @@
 struct module;
 struct shim_profiler_handle;
 
-/* Retires @handle; the rest follows.  False if it was on its way already.
- * Never with the state lock held. */
+/* Retires @handle; a thread frees it later.  False if it is being detached already.
+ * The caller must not hold the state lock. */
 bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms);
 
-/* Whether a handle of @module is on its way. */
+/* Whether a handle of @module is being detached. */
 bool detach_is_pending(const struct module *module);
 
-/* Something that a module waited for has happened. */
+/* Lets the thread check again, because an unload that failed may now succeed. */
 void detach_look_again(void);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Loads, starts and unloads modules.  The loader and the module's own code run without
+ * the state lock; meanwhile the status of the module keeps other threads away.
+ */
 #define _GNU_SOURCE
 #include "module/module.h"
 
@@ -5,6 +9,7 @@
 #include "coverage/coverage.h"
 #include "dispatch/plan.h"
 #include "image/image.h"
+#include "module/builtin.h"
 #include "module/builtin_list.h"
 #include "module/detach.h"
 #include "module/module_find.h"
@@ -48,15 +53,16 @@ static bool is_identifier(const char *name)
 	const char *at = name;
 
 	for (; *at; at++)
-		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		if (!((*at >= 'a' && *at <= 'z') ||
+		      (*at >= 'A' && *at <= 'Z') ||
 		      (*at >= '0' && *at <= '9') || *at == '_'))
 			return false;
 	return at > name;
 }
 
-/* What was asked for: a name, or a path whose last part has the name. */
+/* A request to load: a name, or a path whose last part contains the name. */
 struct request {
-	char path[MODULE_PATH_SIZE];	/* empty: to be looked for */
+	char path[MODULE_PATH_SIZE]; /* empty: search by name */
 	char name[64];
 	const char *description;
 	const void *data;
@@ -128,8 +134,8 @@ static int claim(void *argument)
 	return 0;
 }
 
-/* It gives the whole description, for as long as the module lives; SHIM_PROFILE
- * lives longer. */
+/* The description must live as long as the module.  @is_lasting: it does already, as a
+ * part of SHIM_PROFILE. */
 static int keep_description(struct module *module, const char *description,
 			    bool is_lasting)
 {
@@ -177,7 +183,8 @@ static void collect(struct handles *handles, const struct module *module)
 
 static bool has_handles(const struct module *module)
 {
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (h->module == module)
 			return true;
 	return detach_is_pending(module);
@@ -199,8 +206,8 @@ static void destroy_handles(const struct module *module)
 	}
 }
 
-/* Their filters and mappers could not be asked: of functions that others have asked
- * for meanwhile, everything seemed to be known. */
+/* Until now shim did not call their filters and mappers, so the cached verdicts of
+ * functions that it saw meanwhile lack theirs. */
 static int let_go(void *argument)
 {
 	struct handles *handles = argument;
@@ -217,7 +224,7 @@ static int let_go(void *argument)
 	return 0;
 }
 
-/* Only now do they get events; before, the module was not ready for them. */
+/* The handles get events from now on; before, the module was not ready for them. */
 static void activate_handles(const struct module *module, bool attached)
 {
 	bool covers = coverage_begin();
@@ -227,7 +234,7 @@ static void activate_handles(const struct module *module, bool attached)
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		image_note_came(handles.handle[i]);
 	state_slowly(let_go, &handles);
-	/* What is there is told before what happens. */
+	/* Reports existing images and threads before new events. */
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		events_catch_up(handles.handle[i]);
 	plan_changed();
@@ -293,16 +300,6 @@ static void complain(struct text *text, const struct module *module,
 	log_line("%s", text->start + begin);
 }
 
-static const char *result_name(enum shim_result result)
-{
-	switch (result) {
-#define SHIM_DEFINE_RESULT(name, value, text) case name: return #name;
-#include <shim/results.def>
-#undef SHIM_DEFINE_RESULT
-	}
-	return "what is no result";
-}
-
 static void note_code(struct module *module, uintptr_t init)
 {
 	struct image_entry *image;
@@ -345,8 +342,7 @@ static enum shim_result start_module(struct module *module, struct text *text)
 	module_init_name(module, name);
 	init.function = (init_function)module_symbol(module->library, name);
 	note_code(module, (uintptr_t)init.function);
-	set_status(module,
-		   attached ? MODULE_ATTACHING : MODULE_INITIALIZING);
+	set_status(module, attached ? MODULE_ATTACHING : MODULE_INITIALIZING);
 	returned = run_init(module, &init);
 	module->data = NULL;
 	module->data_size = 0;
@@ -360,9 +356,12 @@ static enum shim_result start_module(struct module *module, struct text *text)
 		complain(text, module, "was not started: ",
 			 "its init function threw an exception");
 	} else if (init.result != SHIM_E_PROFILER_CANCEL_ACTIVATION) {
-		complain(text, module, "was not started: its init function "
-				       "returned ",
-			 result_name(init.result));
+		const char *result = shim_result_name(init.result);
+
+		complain(text, module,
+			 "was not started: its init function "
+			 "returned ",
+			 result ? result : "an unknown result");
 	}
 	destroy_handles(module);
 	return init.result;
@@ -378,19 +377,20 @@ static enum shim_result open_module(struct module *module,
 
 	if (module_find(&search, request->path)) {
 		if (search.reason.length > 0)
-			complain(text, module, "was found elsewhere: ",
-				 search.memory);
+			complain(text, module,
+				 "was found elsewhere: ", search.memory);
 		return SHIM_OK;
 	}
 	if (search.reason.length > 0)
 		complain(text, module, "was not loaded: ", search.memory);
 	else
-		complain(text, module, "was not found",
-			 request->path[0] ?
-				 ": there is no such file" :
-				 ", neither in the program, nor beside shim, in "
-				 "SHIM_MODULE_PATH, or among the system's "
-				 "libraries");
+		complain(
+			text, module, "was not found",
+			request->path[0] ?
+				": there is no such file" :
+				", neither in the program, nor beside shim, in "
+				"SHIM_MODULE_PATH, or among the system's "
+				"libraries");
 	return SHIM_E_FAIL;
 }
 
@@ -452,10 +452,6 @@ static enum shim_result load(struct request *request, bool is_lasting,
 	return r;
 }
 
-/* hooks/builtin.c: 0: no such name, 1: it does not run, 2: it does, 3: it does not,
- * and it is too late. */
-int builtin_find(const char *profile);
-
 static enum shim_result begin_builtin(const char *description, bool is_late,
 				      struct text *text)
 {
@@ -466,12 +462,8 @@ static enum shim_result begin_builtin(const char *description, bool is_late,
 	}
 	switch (start_builtin(description)) {
 	case 0:
-	case 1:
-		return SHIM_OK;
-	case -2:
-		log_line("profiler '%s': it has no such arguments",
-			 description);
-		return SHIM_E_INVALIDARG;
+	case 1: return SHIM_OK;
+	case -2: return SHIM_E_INVALIDARG;
 	}
 	return SHIM_E_FAIL;
 }
@@ -490,14 +482,13 @@ enum shim_result module_load(const char *description, const void *data,
 		text_add(text, "shim is off");
 		return SHIM_E_FAIL;
 	}
-	/* Those in the library begin with the program or not at all. */
+	/* Built-in profilers start with the program or not at all. */
 	switch (builtin_find(description)) {
-	case 1:
+	case BUILTIN_STOPPED:
 		return begin_builtin(description, state_main_started(), text);
-	case 2:
-		return SHIM_OK;
-	case 3:
-		return begin_builtin(description, true, text);
+	case BUILTIN_STARTED: return SHIM_OK;
+	case BUILTIN_TOO_LATE: return begin_builtin(description, true, text);
+	case BUILTIN_UNKNOWN: break;
 	}
 	return load(&request, false, text);
 }
@@ -560,13 +551,14 @@ void module_start(void)
 			log_about_setting(before);
 	}
 	if (!any)
-		log_setting("%s", "no profiler was started: nothing is recorded");
+		log_setting("%s",
+			    "no profiler was started: nothing is recorded");
 }
 
 /* --- unloading --- */
 
-/* With the table pointing straight at its hooks, no thread has said that it is
- * in them (plan.c), and none can be waited for. */
+/* If the hook table points directly at the module's hooks, threads do not note that
+ * they run them (plan.c), so shim cannot wait for them, and the code stays. */
 void module_handle_goes(struct shim_profiler_handle *handle)
 {
 	struct module *module = handle->module;
@@ -615,7 +607,8 @@ static void sweep(struct module *module)
 	} else if (!module->said_threads) {
 		module->said_threads = true;
 		log_line("profiler '%s' is detached but not unloaded: a thread "
-			 "of its own still runs", module->name);
+			 "of its own still runs",
+			 module->name);
 	}
 }
 
@@ -634,7 +627,7 @@ static struct module *find_module(const char *name)
 	return NULL;
 }
 
-/* Asking too late for a wait that is over would be waiting for the next one. */
+/* Checks the name as well: another module may have taken the entry. */
 static bool wait_until_gone(const struct module *module, const char *name)
 {
 	for (unsigned waited_ms = 0; waited_ms < UNLOAD_WAIT_MS; waited_ms++) {

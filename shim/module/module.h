@@ -1,9 +1,9 @@
 /*
- * Modules: profilers in libraries of their own, found by name, loaded, asked
- * for their version, and unloaded when their last handle has gone.
+ * Modules: profilers in libraries of their own.  shim finds a module by name, loads it,
+ * checks its version, and unloads it after its last handle.
  *
- * The table is changed under the state lock.  No lock of ours is held while the
- * loader or anything of a module runs.
+ * The state lock protects the table.  shim holds no lock while the loader or code of a
+ * module runs.
  */
 #ifndef SHIM_MODULE_H
 #define SHIM_MODULE_H
@@ -20,10 +20,10 @@
 enum module_status {
 	MODULE_NONE,
 	MODULE_DETACHING,
-	MODULE_INITIALIZING,	/* at the start */
-	MODULE_ATTACHING,	/* while the program runs */
+	MODULE_INITIALIZING, /* at the start */
+	MODULE_ATTACHING,    /* while the program runs */
 	MODULE_ACTIVE,
-	MODULE_LOADING,		/* nothing of it was called yet */
+	MODULE_LOADING, /* none of its code has run */
 };
 
 struct module {
@@ -31,39 +31,39 @@ struct module {
 	char name[64];
 	char path[512];
 	const char *description;
-	size_t description_size;	/* of its mapping, 0: not ours to unmap */
+	size_t description_size; /* of the mapping to unmap; 0: none */
 	void *library;
-	uintptr_t code_low, code_high;	/* where it lies; 0: in the program */
-	bool stays;			/* its code must not be unmapped */
-	bool said_threads;		/* the log has it that threads keep it */
+	uintptr_t code_low, code_high; /* its image; 0: in the program */
+	bool stays;		       /* its code must not be unmapped */
+	bool said_threads;	       /* logged that its threads still run */
 	const void *data;
 	uint32_t data_size;
 };
 
-/* Loads those of SHIM_PROFILE.  From our constructor. */
+/* Loads the modules of SHIM_PROFILE.  Called in shim's constructor. */
 void module_start(void);
 
-/* shim_profiler_load; @text gets what the log gets, for who asked. */
+/* As shim_profiler_load; @text gets a copy of the log's lines for the caller. */
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text);
 
-/* Whether the module @description is found and can be loaded; its init function is
- * not called.  If not, @text says why. */
+/* Whether the module @description is found and can be loaded; if not, @text says why.
+ * Does not call its init function. */
 bool module_try(const char *description, struct text *text);
 
-/* Detaches all handles of the module @name, and waits a while. */
+/* Detaches all handles of the module @name; waits up to 5 s until it is unloaded. */
 enum shim_result module_unload(const char *name, struct text *text);
 
-/* Before @handle is retired: can its module be unmapped afterwards? */
+/* Called before @handle is retired: notes whether its module's code must stay. */
 void module_handle_goes(struct shim_profiler_handle *handle);
-/* ... and after: if it was the last one, the module goes, too. */
+/* Called afterwards: if it was the last handle, the module is detached, too. */
 void module_handle_went(struct module *module);
 
-/* A module that was attached has been set up and may have asked for events that nobody
- * wanted at the start. */
+/* Raised when an attached module has been set up: it may have enabled events that no
+ * profiler had enabled at the start. */
 TOPIC(module_attached, void);
 
-/* Unloads modules that are to go and are not in use. */
+/* Unloads detached modules that are not in use. */
 void module_sweep(void);
 
 /* The @n-th entry of the table, or NULL. */

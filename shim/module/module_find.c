@@ -1,3 +1,7 @@
+/*
+ * Searches for a module's library in the order that shim(7) documents, and refuses a
+ * library that does not fit.
+ */
 #define _GNU_SOURCE
 #include "module/module_find.h"
 
@@ -17,8 +21,8 @@
 
 #include <shim/banned.h>
 
-static void refuse(struct module_search *search, const char *path, const char *why,
-		   const char *what)
+static void refuse(struct module_search *search, const char *path,
+		   const char *why, const char *what)
 {
 	if (search->reason.length > 0)
 		return;
@@ -28,7 +32,7 @@ static void refuse(struct module_search *search, const char *path, const char *w
 	text_add(&search->reason, what);
 }
 
-/* The program may have it in one of its libraries. */
+/* If @library is the program, searches its libraries, too. */
 void *module_symbol(void *library, const char *name)
 {
 	void *symbol = lookup_in(library, name);
@@ -48,22 +52,26 @@ void module_init_name(const struct module *module, char name[128])
 
 static bool fits(struct module_search *search, void *library, const char *path)
 {
-	const uint32_t *api = module_symbol(library, "shim_profiler_module_api");
+	const uint32_t *api = module_symbol(library,
+					    "shim_profiler_module_api");
 	char name[128];
 
 	module_init_name(search->module, name);
 	if (!api) {
-		refuse(search, path,
-		       "was not built with SHIM_PROFILER_MODULE", "");
+		refuse(search, path, "was not built with SHIM_PROFILER_MODULE",
+		       "");
 		return false;
 	}
 	if (*api < SHIM_PROFILER_API_OLDEST) {
-		refuse(search, path, "was built for an older shim: compile it "
-				     "again", "");
+		refuse(search, path,
+		       "was built for an older shim: compile it "
+		       "again",
+		       "");
 		return false;
 	}
 	if (*api > SHIM_PROFILER_API_VERSION) {
-		refuse(search, path, "was built for a newer shim than this", "");
+		refuse(search, path, "was built for a newer shim than this",
+		       "");
 		return false;
 	}
 	if (!module_symbol(library, name)) {
@@ -82,7 +90,7 @@ static void take(struct module_search *search, void *library, const char *path)
 	text_add(&text, path);
 }
 
-/* RTLD_NOW: a hook must not be the one who has a symbol looked up. */
+/* RTLD_NOW: hooks must not cause symbol lookups. */
 static bool open_library(struct module_search *search, const char *path)
 {
 	bool before = thread_ours_begins();
@@ -93,7 +101,7 @@ static bool open_library(struct module_search *search, const char *path)
 	if (!library) {
 		error = dlerror();
 		rest = error ? text_after(error, path) : NULL;
-		/* Not there is no reason; that something it needs is not there
+		/* A missing file is no reason to report; a missing dependency
 		 * is one. */
 		if (!rest || !text_after(rest, ": cannot open shared object "
 					       "file: No such file"))
@@ -112,7 +120,7 @@ static bool open_library(struct module_search *search, const char *path)
 	return false;
 }
 
-/* The name of what is open, without links. */
+/* The path of an open file, without symbolic links. */
 static int find_name(int fd, char name[MODULE_PATH_SIZE])
 {
 	char path[40];
@@ -129,8 +137,8 @@ static int find_name(int fd, char name[MODULE_PATH_SIZE])
 	return 0;
 }
 
-/* As trust.h has it, with the name that is to be opened; @name gets that of what is
- * refused. */
+/* Checks the file and the directories above it (os/trust.h).  @name gets the path to
+ * open, or the path that was refused. */
 static int check(int fd, char name[MODULE_PATH_SIZE])
 {
 	struct sys_status status;
@@ -144,10 +152,10 @@ static int check(int fd, char name[MODULE_PATH_SIZE])
 }
 
 /*
- * A file that is named by its path, directly or through SHIM_MODULE_PATH, must not
- * be one that somebody else could have put there or changed.  Nobody can change what
- * the name that was checked leads to, so it is opened by that: debuggers and whoever
- * lists the loaded objects look at it.
+ * A file given by its path, directly or through SHIM_MODULE_PATH, must not be one that
+ * another user could have created or changed.  No other user can replace the file
+ * behind the checked path, so it is opened by that path, which debuggers and lists of
+ * loaded objects show.
  */
 static bool open_checked(struct module_search *search, const char *path)
 {
@@ -207,7 +215,8 @@ static bool open_program(struct module_search *search)
 		return false;
 	}
 	module_init_name(search->module, name);
-	if (module_symbol(program, name) && fits(search, program, "the program")) {
+	if (module_symbol(program, name) &&
+	    fits(search, program, "the program")) {
 		take(search, program, "the program");
 		search->module->stays = true;
 		return true;
@@ -237,7 +246,8 @@ static void say_relative(const char *directory, size_t length)
 	text_init(&text, memory, sizeof(memory));
 	text_add_part(&text, directory, length);
 	log_setting("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
-		 "path", memory);
+		    "path",
+		    memory);
 }
 
 static bool open_in_module_path(struct module_search *search)
@@ -249,7 +259,7 @@ static bool open_in_module_path(struct module_search *search)
 
 		while (at[length] && at[length] != ':')
 			length++;
-		/* Where the program happens to stand is nobody's choice. */
+		/* The user did not choose the program's working directory. */
 		if (length > 0 && *at != '/')
 			say_relative(at, length);
 		else if (length > 0 && open_in(search, at, length, true))

@@ -1,24 +1,24 @@
 /*
- * Where a module's library is found, and whether it fits (rows M-15 to M-17).
+ * Finds a module's library and checks its version (rows M-15 to M-17).
  */
 #ifndef SHIM_MODULE_FIND_H
 #define SHIM_MODULE_FIND_H
 
 #include "module/module.h"
 
-#define MODULE_PREFIX "libshim-profiler-"
+#define MODULE_PREFIX	 "libshim-profiler-"
 #define MODULE_PATH_SIZE 4096
 
 struct module_search {
 	struct module *module;
-	/* Why the first one that was there could not be taken. */
+	/* Why the first library found was refused. */
 	char memory[512];
 	struct text reason;
 };
 
 /*
- * Looks for the library of search->module, by its name or, if it is not empty,
- * at @path, and opens it.  What does not fit is passed over.
+ * Finds and opens the library of search->module: at @path, or by the module's name if
+ * @path is empty.  It skips libraries that do not fit.
  */
 bool module_find(struct module_search *search, const char *path);
 

@@ -1,5 +1,5 @@
 /*
- * Libraries that shim loads: modules, and what they are found with.
+ * Opens libraries for shim: modules.  Images and coverage learn of each new object.
  */
 #include "module/open.h"
 
@@ -27,7 +27,8 @@ void *module_open(const char *path, int flags)
 	if (!real)
 		real = (void *(*)(const char *, int))lookup_real("dlopen");
 	handle = real(path, flags);
-	if (handle && path && (events_counts.image_loaded > 0 || prefetch_is_on()))
+	if (handle && path &&
+	    (events_counts.image_loaded > 0 || prefetch_is_on()))
 		open_look_again();
 	return handle;
 }

@@ -1,14 +1,13 @@
 /*
- * dlopen for what we load ourselves, and what is done whenever something came.
+ * dlopen for libraries that shim loads, and the steps after any dlopen.
  */
 #ifndef SHIM_OPEN_H
 #define SHIM_OPEN_H
 
-/* As dlopen: modules are told that it came, not that it was asked for or could not
- * be had. */
+/* As dlopen.  Raises image_loaded, but neither image_loading nor image_failed. */
 void *module_open(const char *path, int flags);
 
-/* Something was opened: whoever wants to know of images is told. */
+/* Finds new objects after a dlopen, and raises their events. */
 void open_look_again(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The start: settings are read, the recording is made, images are found, the
- * profilers that are part of the library are started, and then hooks lead to them.
- * Modules come later, without the lock (module.c).
+ * The start: reads the settings, creates the recording, finds the images, starts the
+ * built-in profilers, and then lets hooks lead to them.  Modules start later, without
+ * the lock (module.c).
  */
 #include "module/start.h"
 
@@ -10,6 +10,7 @@
 #include "dispatch/plan.h"
 #include "image/image.h"
 #include "inspect/code_cache.h"
+#include "module/builtin.h"
 #include "module/builtin_list.h"
 #include "os/clock.h"
 #include "os/sys.h"
@@ -25,10 +26,7 @@
 
 #include <shim/banned.h>
 
-/* hooks/builtin.c */
-int builtin_start(const char *profile);
-
-/* Whoever runs a program with another's rights is not to see into it. */
+/* A user who runs a program with other privileges must not see into it. */
 static bool is_privileged(void)
 {
 	bool differs = true;
@@ -71,7 +69,8 @@ static int start_late(void *argument)
 {
 	struct late_start *late = argument;
 	size_t size = text_length(late->profile) + 1;
-	char *copy = code_cache_allocate(size);	/* it stays: they point into it */
+	char *copy = code_cache_allocate(
+		size); /* never freed: profilers keep pointers to it */
 
 	late->result = -3;
 	if (!copy)
@@ -79,6 +78,7 @@ static int start_late(void *argument)
 	__builtin_memcpy(copy, late->profile, size);
 	events_start_builtins(true);
 	late->result = builtin_start(copy);
+	builtin_begin();
 	events_start_builtins(false);
 	if (late->result == 0) {
 		callspec_start();
@@ -95,7 +95,7 @@ int start_builtin(const char *profile)
 	return late.result;
 }
 
-/* Whether anything is recorded. */
+/* True if a profiler records. */
 static bool start_recording(void)
 {
 	bool any;

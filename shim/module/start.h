@@ -1,17 +1,16 @@
 /*
- * What happens when shim starts (runtime/state.h), in which order.
+ * The order of steps when shim starts (runtime/state.h).
  */
 #ifndef SHIM_START_H
 #define SHIM_START_H
 
 #include <stdbool.h>
 
-/* Whether there will be modules to load.  Before shim has started. */
+/* Whether there are modules to load.  May be called before shim has started. */
 bool start_wants_modules(void);
 
-/* Before main: starts a profiler that is part of the library as they are started at
- * the beginning.  Returns what builtin_start does (hooks/builtin.c); -3 also without
- * memory. */
+/* Starts a built-in profiler before main, as the list does at the start.  Returns what
+ * builtin_start does; also -3 if there is no memory. */
 int start_builtin(const char *profile);
 
 #endif

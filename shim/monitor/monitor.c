@@ -1,3 +1,7 @@
+/*
+ * monitor(3): sets of code ranges with counters, which the sampler's handler increments
+ * by atomic operations.
+ */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
 
@@ -8,11 +12,13 @@
 #include "runtime/config.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
+#include "runtime/record.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 #include "sampling/sample.h"
 
 #include <errno.h>
+#include <shim/builtin.h>
 #include <shim/format.h>
 #include <shim/info.h>
 #include <shim/sampling.h>
@@ -24,19 +30,19 @@
 static struct monitor_flags flags;
 static struct monitor_directory directory;
 static uint32_t frequency_hz = FREQUENCY_HZ;
-static bool is_wanted;		/* -p pchist */
-static bool is_default;		/* it goes on without the program's doing */
+static bool is_wanted;	/* -p pchist */
+static bool is_default; /* default profiling runs */
 static int owner_pid;
-static shim_image last_permanent;	/* later images came by dlopen */
+static shim_image last_permanent; /* later images came by dlopen */
 static struct shim_profiler_handle *handle;
 
-static struct monitor_set *shared;	/* the process's, or NULL */
-static struct monitor_set *all;		/* those of threads */
+static struct monitor_set *shared; /* the process's, or NULL */
+static struct monitor_set *all;	   /* the threads' sets */
 static __thread struct monitor_set *own
 	__attribute__((tls_model("initial-exec")));
-static uint64_t threads = 1;	/* that have been seen, the first included */
+static uint64_t threads = 1; /* the number of threads seen, with the first */
 static __thread uint64_t number __attribute__((tls_model("initial-exec")));
-static uint32_t readers;	/* threads that look at sets without the lock */
+static uint32_t readers; /* threads that use sets without the lock */
 
 /* --- counting --- */
 
@@ -53,22 +59,22 @@ static uint64_t bin_of(const struct monitor_range *range, uintptr_t pc)
 			  (range->high - range->low));
 }
 
-/* A counter that is full stays so. */
-#define ADD_SATURATED(type, largest)                                           \
-	do {                                                                   \
-		type *counter_ = (type *)range->counters + bin;                \
-		type before_ = __atomic_load_n(counter_, __ATOMIC_RELAXED);    \
-		uint32_t fits_;                                                \
-		do {                                                           \
-			fits_ = (largest) - before_;                           \
-			if (fits_ > count)                                     \
-				fits_ = count;                                 \
-		} while (!__atomic_compare_exchange_n(                         \
-			counter_, &before_, (type)(before_ + fits_), false,    \
-			__ATOMIC_RELAXED, __ATOMIC_RELAXED));                  \
-		if (fits_ < count)                                             \
-			__atomic_add_fetch(&range->saturated, count - fits_,   \
-					   __ATOMIC_RELAXED);                  \
+/* A counter stays at its largest value; @saturated counts the rest. */
+#define ADD_SATURATED(type, largest) \
+	do { \
+		type *counter_ = (type *)range->counters + bin; \
+		type before_ = __atomic_load_n(counter_, __ATOMIC_RELAXED); \
+		uint32_t fits_; \
+		do { \
+			fits_ = (largest)-before_; \
+			if (fits_ > count) \
+				fits_ = count; \
+		} while (!__atomic_compare_exchange_n( \
+			counter_, &before_, (type)(before_ + fits_), false, \
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
+		if (fits_ < count) \
+			__atomic_add_fetch(&range->saturated, count - fits_, \
+					   __ATOMIC_RELAXED); \
 	} while (0)
 
 static void add_to(struct monitor_range *range, uint64_t bin, uint32_t count)
@@ -99,8 +105,7 @@ static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
 
 static struct monitor_set *current(void)
 {
-	return flags.threads ? own :
-			       __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+	return flags.threads ? own : __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
 }
 
 static int make_own(void *unused);
@@ -135,8 +140,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 
 /* --- ranges --- */
 
-/* From the first to the last byte of an image's code, in its file; and where it
- * begins to run. */
+/* The range of an image's code and its entry point, as addresses in its file. */
 static bool find_code(const struct image_entry *image, uintptr_t *low,
 		      uintptr_t *high, uintptr_t *entry)
 {
@@ -160,7 +164,7 @@ static bool find_code(const struct image_entry *image, uintptr_t *low,
 	return *low < *high;
 }
 
-/* What the range's object tells of it; images are pinned. */
+/* Fills in what the range's object determines.  Images are pinned. */
 static int place(struct monitor_range *range, const struct monitor_wish *wish)
 {
 	const struct image_entry *image = image_find(wish->low);
@@ -187,7 +191,7 @@ static bool is_wish_valid(const struct monitor_wish *wish, uint32_t width)
 	       (wish->size >= width && wish->size <= INTPTR_MAX);
 }
 
-/* The step divides the range: gprof wants equal scales. */
+/* The counters cover a multiple of the step: gprof requires equal scales. */
 static void divide(struct monitor_range *range)
 {
 	range->step = flags.step ? flags.step : range->high - range->low;
@@ -217,13 +221,13 @@ static void take_counters(struct monitor_range *range,
 struct request {
 	const struct monitor_wish *wishes;
 	uint32_t count;
-	uint32_t width;		/* of the program's counters */
+	uint32_t width; /* of the program's counters */
 	bool by_default;
 };
 
 static bool is_given(const struct monitor_range *range)
 {
-	return range->step == 0;	/* the program's own counters */
+	return range->step == 0; /* the program's own counters */
 }
 
 static int give_counters(struct monitor_set *set)
@@ -277,8 +281,8 @@ static int fill_set(struct monitor_set *set, const struct request *request)
 
 static int make_set(const struct request *request, struct monitor_set **set)
 {
-	size_t size = sizeof(**set) + request->count *
-					      sizeof((*set)->ranges[0]);
+	size_t size = sizeof(**set) +
+		      request->count * sizeof((*set)->ranges[0]);
 	void *memory;
 	int r = sys_map(size, &memory);
 
@@ -304,7 +308,7 @@ static bool overlap(const struct request *request)
 	return false;
 }
 
-/* What was opened may not have been looked at yet. */
+/* shim may not have seen an object that the program just opened. */
 static void look_for(const struct request *request)
 {
 	bool is_known = true;
@@ -351,8 +355,8 @@ static bool is_like(const struct monitor_set *set,
 	return true;
 }
 
-/* No reader finds @set any more; those that have found it are waited for, or it
- * stays for ever. */
+/* No reader finds @set any more.  Waits for the readers that have it; if they do not
+ * finish, the set is never freed. */
 static void retire(struct monitor_set *set)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {
@@ -364,7 +368,7 @@ static void retire(struct monitor_set *set)
 	}
 }
 
-/* In the order in which threads came. */
+/* The thread's number, in the order in which threads came. */
 static uint64_t get_number(void)
 {
 	if (number == 0)
@@ -393,7 +397,7 @@ static void put_in_place(struct monitor_set *set)
 		retire(before);
 }
 
-/* --- what goes on without the program --- */
+/* --- default profiling --- */
 
 static bool is_wanted_image(const struct image_entry *image, bool with_all)
 {
@@ -417,7 +421,8 @@ static uint32_t find_objects(bool with_all)
 
 	image_pin();
 	all_images = image_list(&images);
-	for (uint32_t i = 0; i < all_images && count < MONITOR_RANGES_MAX; i++) {
+	for (uint32_t i = 0; i < all_images && count < MONITOR_RANGES_MAX;
+	     i++) {
 		const struct image_entry *image = images[i];
 
 		if (!is_wanted_image(image, with_all) ||
@@ -453,8 +458,8 @@ static void find_default(struct request *request, bool by_default)
 
 		image_pin();
 		for (uint32_t n = 0; n < request->count && !is_there; n++) {
-			const struct image_entry *image =
-				image_find(found[n].low);
+			const struct image_entry *image = image_find(
+				found[n].low);
 
 			is_there = image && monitor_is_named(&flags.included[i],
 							     1, image);
@@ -496,7 +501,7 @@ static int make_handle(void)
 	return 0;
 }
 
-/* Who has the sampler decides when and how often it looks. */
+/* The profiler that has the sampler decides its mode and its rate. */
 static int sample(bool on)
 {
 	uint32_t mode = SHIM_SAMPLE_NONE;
@@ -527,8 +532,7 @@ static uint32_t rate_hz(void)
 
 /* --- starting --- */
 
-static int name_of(const struct monitor_set *set,
-		   char name[MONITOR_PATH_SIZE])
+static int name_of(const struct monitor_set *set, char name[MONITOR_PATH_SIZE])
 {
 	return monitor_name(&flags, &directory, is_gmon(), set->thread, name);
 }
@@ -550,7 +554,7 @@ static int go_on(struct monitor_set *set)
 	return sample(true);
 }
 
-/* Later calls are ignored, but for switching on: row T-36. */
+/* Later calls of monitor(3) are ignored, except that they switch on (row T-36). */
 static bool is_ignored(const struct monitor_set *set,
 		       const struct request *request)
 {
@@ -559,7 +563,7 @@ static bool is_ignored(const struct monitor_set *set,
 	return is_default || (!flags.threads && set && !set->is_stopped);
 }
 
-/* All threads have the same counters, and so give the same arguments: row T-18. */
+/* Threads share the set, so all must give the same arguments (row T-18). */
 static bool is_others(const struct monitor_set *set)
 {
 	return set && !flags.threads && !set->is_stopped &&
@@ -701,7 +705,7 @@ static int write_one(struct monitor_set *set, bool zeroes)
 
 struct writing {
 	bool zeroes;
-	bool is_interrupted;	/* the environment may be half changed */
+	bool is_interrupted; /* in a signal handler: reads no environment */
 	bool is_last;
 };
 
@@ -786,12 +790,11 @@ void monitor_finish(void)
 
 	if (!shared && !all)
 		return;
-	if (state_slowly(write_all, &writing) == 0 &&
-	    owner_pid == sys_getpid())
+	if (state_slowly(write_all, &writing) == 0 && owner_pid == sys_getpid())
 		say_losses();
 }
 
-/* The last time that files can be written. */
+/* This is the last time that files can be written. */
 static void on_system_closing(struct shim_profiler *profiler)
 {
 	struct writing writing = { false, true, false };
@@ -808,7 +811,7 @@ static void on_shutdown(struct shim_profiler *profiler)
 
 /* --- other processes --- */
 
-/* The counters are the parent's, in its recording; others are made. */
+/* The counters are in the parent's recording; the child gets others. */
 static void begin_again(struct monitor_set *set)
 {
 	set->kept = NULL;
@@ -841,7 +844,7 @@ static void empty_set(struct monitor_set *set)
 	}
 }
 
-/* What was counted is the parent's, and so are the other threads. */
+/* The counts and the other threads belong to the parent. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -858,7 +861,7 @@ static void on_forked(struct shim_profiler *profiler)
 	monitor_forget_arcs();
 }
 
-/* Other code may come to where it was. */
+/* Other code may be loaded at these addresses. */
 static void forget_range(struct monitor_set *set, uintptr_t low, uintptr_t high)
 {
 	for (uint32_t i = 0; i < set->range_count; i++)
@@ -908,7 +911,7 @@ static bool has_counted(const struct monitor_set *set)
 	return false;
 }
 
-/* NAME.1, NAME.2...: the new program will want NAME. */
+/* Makes it NAME.1, NAME.2...: the new program will use NAME. */
 static int number_name(char name[MONITOR_PATH_SIZE])
 {
 	size_t length = text_length(name);
@@ -938,7 +941,7 @@ static int write_before_exec(void *unused)
 		if (set->is_stopped || !has_counted(set) ||
 		    name_of(set, name) < 0 || number_name(name) < 0)
 			continue;
-		/* If there is no new program, it goes on from 0. */
+		/* If exec fails, counting goes on from 0. */
 		write_set(set, true, name);
 	}
 	return 0;
@@ -952,28 +955,12 @@ static void on_executing(struct shim_profiler *profiler, const char *path)
 		state_slowly(write_before_exec, NULL);
 }
 
-/* --- the beginning --- */
+/* --- start --- */
 
-static const char *frequency_of(const char *arguments)
+void shim_monitor_by_default(uint32_t hz)
 {
-	const char *rest = text_after(arguments, "hz=");
-	uint64_t hz;
-
-	if (!rest || *rest < '0' || *rest > '9')
-		return arguments;
-	hz = text_read_decimal(&rest);
-	if (hz == 0 || hz > SHIM_SAMPLE_FREQUENCY_MAX)
-		return arguments;
-	frequency_hz = (uint32_t)hz;
-	return rest;
-}
-
-int pchist_start(const char *arguments)
-{
-	if (*frequency_of(arguments))
-		return -1;
+	frequency_hz = hz;
 	is_wanted = true;
-	return 0;
 }
 
 static void find_last_permanent(void)
@@ -1003,6 +990,9 @@ void monitor_load(void (*establish)(int signal))
 	monitor_remember_program();
 	monitor_read_flags(&flags);
 	monitor_read_directory(&directory);
+	/* Otherwise parent and child would overwrite each other's files. */
+	if (record_has_parent())
+		monitor_name_child();
 	find_last_permanent();
 	number = 1;
 	if (flags.threads)

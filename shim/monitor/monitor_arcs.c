@@ -1,9 +1,9 @@
 /*
- * Who calls whom in a program that was compiled with -pg: what mcount counts.
+ * Arcs (caller and callee) of a program compiled with -pg, which mcount counts.
  *
- * A table with open addressing.  A place is taken by its return address, and
- * belongs to whoever has written its function, too; two threads that make the
- * same arc at the same time make two of them, which readers add up.
+ * A table with open addressing.  A thread takes an entry by storing the return address,
+ * then stores the function.  Two threads that create the same arc at the same time get
+ * two entries, which readers add up.
  */
 #include "monitor/monitor.h"
 
@@ -14,13 +14,13 @@
 
 #include <shim/banned.h>
 
-#define ROOM  65536u
+#define ROOM   65536u
 #define PROBES 512u
 
 bool monitor_counts_arcs;
 
 static struct monitor_arc *table;
-static bool is_kept;	/* it lies in the recording */
+static bool is_kept; /* the table is in the recording */
 static uint64_t lost;
 
 _Static_assert(sizeof(struct monitor_arc) == sizeof(struct shim_arc), "layout");
@@ -30,8 +30,8 @@ static void *make_kept(void)
 	enum shim_lost cause;
 	size_t size;
 	void *memory;
-	struct shim_record *record =
-		shim_record_open("arcs", &memory, &size, &cause);
+	struct shim_record *record = shim_record_open("arcs", &memory, &size,
+						      &cause);
 
 	if (!record)
 		return NULL;
@@ -47,8 +47,7 @@ static void make_table(void)
 	if (!memory && sys_map(ROOM * sizeof(*table), &memory) < 0)
 		return;
 	if (!__atomic_compare_exchange_n(&table, &none, memory, false,
-					 __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED) &&
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
 	    !is_kept)
 		sys_unmap(memory, ROOM * sizeof(*table));
 }
@@ -65,7 +64,8 @@ static bool is_free(struct monitor_arc *arc, uintptr_t from)
 static struct monitor_arc *find(uintptr_t from, uintptr_t self)
 {
 	uint64_t i = (from * 0x9e3779b97f4a7c15ull ^ self) *
-			     0xff51afd7ed558ccdull >> 40;
+			     0xff51afd7ed558ccdull >>
+		     40;
 
 	for (uint32_t probe = 0; probe < PROBES; probe++, i++) {
 		struct monitor_arc *arc = &table[i % ROOM];
@@ -105,7 +105,7 @@ struct monitor_arc *monitor_next_arc(struct monitor_arc *arc)
 
 void monitor_forget_arcs(void)
 {
-	/* Then it is the parent's. */
+	/* A table in the recording belongs to the parent. */
 	if (is_kept)
 		table = NULL;
 	for (uint32_t i = 0; table && i < ROOM; i++)

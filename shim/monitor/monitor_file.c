@@ -1,18 +1,18 @@
 /*
  * gmon.out and mon.out.
  *
- * gprof knows the addresses of one object's file, so that each object of a set
- * gets a file of its own: the first (the program, if it is there) the set's
- * name, the others that and the object's name.  A file has its name only when it
- * is complete.  What is written is a copy: it is consistent whatever happens
- * meanwhile, and just that much is subtracted by -sigdump, so that no sample is
- * lost or written twice.
+ * gprof reads the addresses of one object only, so each object of a set gets a file of
+ * its own.  The first (the program, if it is in the set) gets the set's name; the
+ * others append the object's name.  A file gets its name when it is complete.  The file
+ * is written from a copy of the counters, so it is consistent.  -sigdump subtracts
+ * exactly that copy, so no sample is lost or written twice.
  */
 #include "monitor/monitor.h"
 
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/log.h"
+#include "runtime/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +29,10 @@
 
 static struct {
 	int fd;
-	int error;		/* of the first write that failed */
+	int error; /* of the first write that failed */
 	uint64_t offset;
 	size_t used;
-	char path[MONITOR_PATH_SIZE];	/* until it is complete */
+	char path[MONITOR_PATH_SIZE]; /* until it is complete */
 	char buffer[32768];
 } file;
 
@@ -59,14 +59,14 @@ static int open_file(const char *name)
 	file.used = 0;
 	file.fd = sys_create(file.path, flags, 0666);
 	if (file.fd == -EEXIST) {
-		/* Of a process that was killed. */
+		/* A process that was killed left it. */
 		sys_remove(file.path);
 		file.fd = sys_create(file.path, flags, 0666);
 	}
 	return file.fd < 0 ? file.fd : 0;
 }
 
-/* Beyond the limit the program would get a signal. */
+/* A write beyond the limit would send the program a signal. */
 static int check_limit(void)
 {
 	uint64_t limit;
@@ -139,7 +139,7 @@ static int close_file(const char *name)
 	return file.error;
 }
 
-/* --- a copy of the counters of a range; they end where it does --- */
+/* --- copies of the counters of a range --- */
 
 static uint32_t load(const struct monitor_range *range, uint64_t i)
 {
@@ -177,7 +177,7 @@ static int make_copy(const struct monitor_range *range, struct copy *copy)
 	if (r < 0)
 		return r;
 	copy->counts = memory;
-	/* Pages of zeros need not be touched. */
+	/* Does not touch pages of zeros. */
 	for (uint64_t i = 0; i < range->bins; i++) {
 		uint32_t count = load(range, i);
 
@@ -208,7 +208,7 @@ static void put_gmon_header(void)
 	put(zeros, sizeof(zeros));
 }
 
-/* What is too much for a record's 16 bits goes to further ones like it. */
+/* Counters of a record have 16 bits; the rest of a count goes to further records. */
 static void put_histogram(const struct monitor_range *range,
 			  const struct copy *copy, uint32_t rate_hz)
 {
@@ -263,8 +263,9 @@ static void put_arcs(const struct monitor_range *range)
 		if (!holds(range, arc->self))
 			continue;
 		arc->written = calls;
-		/* A return address may be the next function's first byte; who
-		 * calls from another object is none that gprof knows. */
+		/* A return address may be the next function's first byte, so
+		 * minus 1.  gprof does not know callers in other objects; the
+		 * object's entry point stands for them. */
 		put_arc(holds(range, arc->from - 1) ?
 				arc->from - 1 - range->bias :
 				range->entry,
@@ -326,7 +327,7 @@ static void put_mon_range(const struct monitor_range *range,
 struct part {
 	struct monitor_set *set;
 	const struct monitor_output *output;
-	const struct monitor_range *object;	/* only those like it, or NULL */
+	const struct monitor_range *object; /* only its object; NULL: all */
 };
 
 static struct copy copies[MONITOR_RANGES_MAX];
@@ -407,7 +408,8 @@ static int write_part(const struct part *part, const char *name)
 	return r;
 }
 
-/* Which object of the set range @i is the first of: 0, 1...; -1 if none. */
+/* The number (0, 1...) of the object whose first range is @i; -1 if it is not a first
+ * range. */
 static int object_number(const struct monitor_set *set, uint32_t i)
 {
 	int number = 0;
@@ -453,6 +455,7 @@ int monitor_write_set(struct monitor_set *set,
 	char path[MONITOR_PATH_SIZE];
 	int result = 0;
 
+	ASSERT_LOCKED();
 	if (!output->is_gmon)
 		return write_part(&part, output->name);
 	for (uint32_t i = 0; i < set->range_count; i++) {

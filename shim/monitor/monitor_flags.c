@@ -1,5 +1,5 @@
 /*
- * PROFDIR and PROFFLAGS, and what files are called.
+ * Parses PROFDIR and PROFFLAGS, and makes the names of files.
  */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
@@ -17,9 +17,9 @@
 
 #include <shim/banned.h>
 
-#define INSTRUCTION 4	/* bytes, where -stride was invented */
+#define INSTRUCTION 4 /* bytes; -stride counts instructions of Alpha */
 
-static char words[8192];	/* the words of PROFFLAGS, each with a NUL */
+static char words[8192]; /* the words of PROFFLAGS, each with a NUL */
 
 /* --- words --- */
 
@@ -54,18 +54,18 @@ static const struct {
 	const char *name;
 	int number;
 } signals[] = {
-	{ "HUP", SIGHUP },	 { "INT", SIGINT },	{ "QUIT", SIGQUIT },
-	{ "ILL", SIGILL },	 { "TRAP", SIGTRAP },	{ "ABRT", SIGABRT },
-	{ "BUS", SIGBUS },	 { "FPE", SIGFPE },	{ "USR1", SIGUSR1 },
-	{ "SEGV", SIGSEGV },	 { "USR2", SIGUSR2 },	{ "PIPE", SIGPIPE },
-	{ "ALRM", SIGALRM },	 { "TERM", SIGTERM },	{ "CHLD", SIGCHLD },
-	{ "CONT", SIGCONT },	 { "TSTP", SIGTSTP },	{ "TTIN", SIGTTIN },
-	{ "TTOU", SIGTTOU },	 { "URG", SIGURG },	{ "XCPU", SIGXCPU },
-	{ "XFSZ", SIGXFSZ },	 { "WINCH", SIGWINCH }, { "IO", SIGIO },
-	{ "POLL", SIGPOLL },	 { "PWR", SIGPWR },	{ "SYS", SIGSYS },
+	{ "HUP", SIGHUP },   { "INT", SIGINT },	    { "QUIT", SIGQUIT },
+	{ "ILL", SIGILL },   { "TRAP", SIGTRAP },   { "ABRT", SIGABRT },
+	{ "BUS", SIGBUS },   { "FPE", SIGFPE },	    { "USR1", SIGUSR1 },
+	{ "SEGV", SIGSEGV }, { "USR2", SIGUSR2 },   { "PIPE", SIGPIPE },
+	{ "ALRM", SIGALRM }, { "TERM", SIGTERM },   { "CHLD", SIGCHLD },
+	{ "CONT", SIGCONT }, { "TSTP", SIGTSTP },   { "TTIN", SIGTTIN },
+	{ "TTOU", SIGTTOU }, { "URG", SIGURG },	    { "XCPU", SIGXCPU },
+	{ "XFSZ", SIGXFSZ }, { "WINCH", SIGWINCH }, { "IO", SIGIO },
+	{ "POLL", SIGPOLL }, { "PWR", SIGPWR },	    { "SYS", SIGSYS },
 };
 
-/* The real-time ones that libc leaves to programs. */
+/* The real-time signals that libc leaves to programs. */
 #define REALTIME_FIRST 34
 #define REALTIME_LAST  64
 
@@ -89,7 +89,7 @@ static int realtime(const char *name)
 		      REALTIME_LAST - (int)number;
 }
 
-/* 0: there is none of that name that could be had. */
+/* 0 if there is no such signal or the sampler uses it. */
 static int find_signal(const char *name)
 {
 	const char *rest = text_after(name, "SIG");
@@ -210,7 +210,8 @@ void monitor_read_flags(struct monitor_flags *flags)
 		.is_given = variable,
 		.step = 2 * INSTRUCTION,
 	};
-	/* A word is never longer than what it was, and has a blank behind it. */
+	/* A word is never longer than in the variable, and a blank or the end
+	 * follows it there. */
 	if (variable && text_length(variable) >= sizeof(words))
 		log_line("%s", "PROFFLAGS is too long and was not used");
 	else if (variable)
@@ -303,8 +304,8 @@ int monitor_name(const struct monitor_flags *flags,
 
 	text_init(&text, name, MONITOR_PATH_SIZE);
 	if (flags->directory || has_directory) {
-		text_add(&text, flags->directory ? flags->directory :
-						   directory->path);
+		text_add(&text,
+			 flags->directory ? flags->directory : directory->path);
 		text_add(&text, "/");
 	}
 	if (!has_pid && !thread && !has_directory) {

@@ -1,7 +1,7 @@
 /*
- * Counters that outlive the program: they lie in the recording, beside what it
- * takes to make a file of them (<shim/format.h>), so that `profrun finish` can do
- * what a program that was killed could not.
+ * Counters in the recording, which outlive the program.  The recording also has what a
+ * file needs (<shim/format.h>), so that `profrun finish` can write the file of a
+ * program that was killed.
  */
 #include "monitor/monitor.h"
 
@@ -53,12 +53,12 @@ static void fill(struct monitor_set *set, struct shim_histogram *kept)
 		to->counters = (uint64_t)at;
 		at += (range->bins * sizeof(uint32_t) + 7) & ~(size_t)7;
 	}
-	/* A reader believes it from here on. */
+	/* From here on the histogram is valid for readers. */
 	__atomic_store_n(&kept->range_count, set->range_count,
 			 __ATOMIC_RELEASE);
 }
 
-/* Room for all of it in one piece: what there is in any case, or more. */
+/* All of it must be in one piece: the record's first memory, or a larger one. */
 bool monitor_keep(struct monitor_set *set)
 {
 	struct shim_record *record;
@@ -69,7 +69,7 @@ bool monitor_keep(struct monitor_set *set)
 	set->kept = NULL;
 	for (uint32_t i = 0; i < set->range_count; i++)
 		if (set->ranges[i].counters)
-			return false;	/* the program's own */
+			return false; /* the program's own */
 	record = shim_record_open("pchist", &memory, &got, &cause);
 	if (!record)
 		return false;
@@ -82,7 +82,7 @@ bool monitor_keep(struct monitor_set *set)
 	return true;
 }
 
-/* A name is relative to where the program is; who reads it is somewhere else. */
+/* Stores an absolute name: a reader has another working directory than the program. */
 void monitor_keep_name(struct monitor_set *set, const char *name, bool is_gmon,
 		       uint32_t rate_hz)
 {

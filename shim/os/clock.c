@@ -1,3 +1,7 @@
+/*
+ * The exact and the coarse clock.  The coarse clock is a word of the kernel's
+ * [vvar] page; shim finds the word by comparing the page with the clocks.
+ */
 #include "os/clock.h"
 
 #include "os/maps.h"
@@ -19,7 +23,7 @@ static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t clock_hz;
 static uintptr_t vvar;
-static bool somebody_closed;	/* and who it begins may have inherited it */
+static bool somebody_closed; /* its new threads may have inherited that */
 static __thread bool closed;
 
 void clock_close(void)
@@ -51,11 +55,11 @@ static bool find_vvar(const struct map *map, void *argument)
 	return false;
 }
 
-/* Between any two system calls of a program that is traced there may be a tick. */
-#define TRIES 20
+/* In a traced program, a tick may come between any two system calls. */
+#define TRIES		20
 #define TRIES_WITH_TICK 5
 
-/* Both as they were at the last tick. */
+/* Reads the coarse counter and the coarse kernel clock of the same tick. */
 static struct reading read_coarse_clocks(void)
 {
 	struct reading now = { 0, 0 };
@@ -69,8 +73,8 @@ static struct reading read_coarse_clocks(void)
 	return now;
 }
 
-/* How many clock units a pair of readings may lie apart to be believed: a
- * system call takes a thousandth of a millisecond, a preemption far longer. */
+/* The largest distance of a valid pair of readings in clock units: a system call takes
+ * a microsecond, a preemption far longer. */
 #define CLOSE 2000
 
 static struct reading read_clocks(void)
@@ -94,7 +98,7 @@ static struct reading read_clocks(void)
 	return best;
 }
 
-/* Good to a thousandth: enough to tell the tick from other numbers. */
+/* Exact to 0.1 %, which is enough to tell the tick from other numbers. */
 static uint64_t measure_hz(void)
 {
 	struct reading a = read_clocks(), b;
@@ -108,7 +112,7 @@ static uint64_t measure_hz(void)
 			  (b.mono_ns - a.mono_ns));
 }
 
-/* Is @value what the counter showed @age_ns ago? */
+/* Whether @value is the counter's value of @age_ns ago. */
 static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
 {
 	uint64_t age, expected;
@@ -116,7 +120,8 @@ static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
 	if (value > now || now - value > clock_hz / 10)
 		return false;
 	age = now - value;
-	expected = (uint64_t)((unsigned __int128)age_ns * clock_hz / 1000000000u);
+	expected = (uint64_t)((unsigned __int128)age_ns * clock_hz /
+			      1000000000u);
 	return age + clock_hz / 100000 > expected &&
 	       age < expected + expected / 100 + clock_hz / 100000;
 }

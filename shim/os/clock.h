@@ -1,8 +1,8 @@
 /*
- * Where times come from.  The exact clock is the processor's counter.  The
- * coarse one costs a load: the kernel writes the counter's value at its last
- * timer tick into the page it shares with every process ([vvar]); it is found
- * by matching the page's words against the clocks.
+ * The clocks.  The exact clock is the processor's counter.  The coarse clock
+ * costs a load: the kernel writes the counter's value at its last timer tick
+ * into a page that it shares with every process ([vvar]).  shim finds the word
+ * by comparing the page with the clocks.
  */
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
@@ -12,15 +12,16 @@
 
 struct shim_meta;
 
-/* Finds both; call once, with the state lock held.  False: no tick was found. */
+/* Finds both clocks; called once, with the state lock held.  False if there
+ * is no coarse clock. */
 bool clock_start(void);
-/* Writes what is known into a new recording. */
+/* Writes the properties of the clocks into a new recording. */
 void clock_describe(struct shim_meta *meta);
 /* The exact clock, or the coarse one where the exact one would fault. */
 uint64_t clock_read(void);
 /* The calling thread is about to lose the exact clock. */
 void clock_close(void);
-/* Takes another reading, so that the reader knows how long a unit is. */
+/* Reads the clocks again, so that the report can compute the length of a unit. */
 void clock_note(struct shim_meta *meta);
 
 #endif

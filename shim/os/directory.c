@@ -1,3 +1,7 @@
+/*
+ * Directories of the recording.  A directory is opened again for each file,
+ * and must have the owner and inode that it had at first.
+ */
 #define _GNU_SOURCE
 #include "os/directory.h"
 
@@ -19,8 +23,9 @@ static int finish(int fd, int r)
 	return r < 0 ? r : fd;
 }
 
-/* The umask may have left less of a new one's mode, a default ACL may have added
- * something.  It is changed by its descriptor: its name may lead elsewhere by now. */
+/* The umask may have removed bits of a new directory's mode, and a default ACL may have
+ * added some.  The mode is set through the descriptor: the name may lead elsewhere by
+ * now. */
 static void give_mode(int fd, struct sys_status *status)
 {
 	unsigned user;

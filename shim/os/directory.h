@@ -1,9 +1,9 @@
 /*
- * A directory of the recording: its path, and which directory that was.
+ * A directory of the recording: its path and its identity.
  *
- * No descriptor of it stays open, so it is opened again for each file.  Whoever may
- * write above it could have put another one in its place meanwhile, and that one is
- * refused: the same directory belongs to the same user and has the same inode.
+ * No descriptor of it stays open, so it is opened again for each file.  A user
+ * who may write to a directory above could have replaced it meanwhile; a
+ * directory with another owner or inode is refused.
  */
 #ifndef SHIM_DIRECTORY_H
 #define SHIM_DIRECTORY_H
@@ -14,24 +14,24 @@
 #define DIRECTORY_PATH_SIZE 2048
 
 struct directory {
-	char path[DIRECTORY_PATH_SIZE];	/* absolute */
+	char path[DIRECTORY_PATH_SIZE]; /* absolute */
 	uint64_t device, inode;
 	unsigned user;
 };
 
 /* Each returns a descriptor (O_PATH), or -errno, or a reason of trust.h. */
 
-/* The one at its path, which must be ours alone. */
+/* Opens the directory at its path; it must give no other user any access. */
 int directory_find(struct directory *directory);
 
-/* Makes it; -EEXIST if there is something of that name. */
+/* Creates it; -EEXIST if the name is taken. */
 int directory_make(struct directory *directory);
 
-/* The same one again. */
+/* Opens it again, and checks its identity. */
 int directory_open(const struct directory *directory);
 
-/* Whether @directory, open as @fd, has a directory of ours that is called @name and
- * holds a file @file of ours. */
+/* Whether the directory @fd has a subdirectory @name of this user that
+ * contains a file @file of this user. */
 bool directory_holds(int fd, const char *name, const char *file);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Finds symbols in loaded objects by their hash tables.  dlsym may allocate
+ * with the program's malloc and changes the text of dlerror; this code does
+ * neither.
+ */
 #define _GNU_SOURCE
 #include "os/lookup.h"
 
@@ -12,25 +17,25 @@
 
 #include <shim/banned.h>
 
-/* glibc's. */
+/* Of glibc only. */
 #pragma weak dladdr1
 
-/* The loader's; where it is not exported the program's dynamic section leads there. */
+/* Of the loader.  If it is not exported, the program's dynamic section points to it. */
 extern struct r_debug _r_debug __attribute__((weak));
-/* The dynamic section of the object that this code is part of. */
+/* The dynamic section of the object that contains this code. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 
 /* --- the list --- */
 
-static const ElfW(Dyn) *program_dynamic(void)
+static const ElfW(Dyn) * program_dynamic(void)
 {
 	const ElfW(Phdr) *part = (const void *)getauxval(AT_PHDR);
 	size_t count = getauxval(AT_PHNUM);
 	uintptr_t bias = 0, dynamic = 0, first_page;
 	bool is_known = false;
 
-	/* A loader that was started as a command has no PT_PHDR, but its headers at
-	 * its beginning. */
+	/* A loader that was started as a command has no PT_PHDR; its headers are in
+	 * its first page. */
 	first_page = (uintptr_t)part & -(uintptr_t)4096;
 	for (size_t i = 0; part && i < count; i++) {
 		if (part[i].p_type == PT_PHDR)
@@ -47,11 +52,12 @@ static const ElfW(Dyn) *program_dynamic(void)
 
 const struct r_debug *lookup_list(void)
 {
-	const ElfW(Dyn) *entry;
+	const ElfW(Dyn) * entry;
 
 	if (&_r_debug && _r_debug.r_map)
 		return &_r_debug;
-	for (entry = program_dynamic(); entry && entry->d_tag != DT_NULL; entry++)
+	for (entry = program_dynamic(); entry && entry->d_tag != DT_NULL;
+	     entry++)
 		if (entry->d_tag == DT_DEBUG)
 			return (const void *)entry->d_un.d_ptr;
 	return NULL;
@@ -60,15 +66,15 @@ const struct r_debug *lookup_list(void)
 /* --- one object --- */
 
 struct object {
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *gnu_hash, *hash;
 	const uint16_t *versions;
-	size_t soname;		/* in the strings; 0: none */
+	size_t soname; /* in the strings; 0: none */
 };
 
-/* The loader has made addresses of the offsets, but for objects whose dynamic
- * section it may not write. */
+/* The loader has relocated the addresses, except in objects whose dynamic section is
+ * read-only. */
 static const void *real(const struct link_map *map, uintptr_t address)
 {
 	return (const void *)(address < map->l_addr ? address + map->l_addr :
@@ -78,8 +84,8 @@ static const void *real(const struct link_map *map, uintptr_t address)
 static bool read_object(const struct link_map *map, struct object *object)
 {
 	*object = (struct object){ 0 };
-	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL;
-	     entry++) {
+	for (const ElfW(Dyn) *entry = map->l_ld;
+	     entry && entry->d_tag != DT_NULL; entry++) {
 		const void *at = real(map, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
@@ -114,7 +120,7 @@ static struct wanted want(const char *name)
 	return wanted;
 }
 
-/* Versions 0 and 1 are none; a hidden one is not the default. */
+/* Indexes 0 and 1 mean no version; a hidden version is not the default. */
 static bool is_default(const struct object *object, uint32_t index)
 {
 	return !object->versions || (object->versions[index] & 0x7fff) < 2 ||
@@ -133,14 +139,15 @@ static bool fits(const struct object *object, uint32_t index, const char *name)
 	       is_default(object, index);
 }
 
-/* nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[], chain[]; a chain
- * ends with an odd hash. */
-static const ElfW(Sym) *find_gnu(const struct object *object,
-				 const struct wanted *wanted)
+/* The table: nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[], chain[].
+ * A chain ends with an odd hash. */
+static const ElfW(Sym) *
+	find_gnu(const struct object *object, const struct wanted *wanted)
 {
 	const uint32_t *table = object->gnu_hash;
-	const uint32_t *buckets =
-		table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(*table));
+	const uint32_t *buckets = table + 4 +
+				  table[2] *
+					  (sizeof(ElfW(Addr)) / sizeof(*table));
 	const uint32_t *chain = buckets + table[0] - table[1];
 	uint32_t index = table[0] ? buckets[wanted->gnu_hash % table[0]] : 0;
 
@@ -154,9 +161,9 @@ static const ElfW(Sym) *find_gnu(const struct object *object,
 	return NULL;
 }
 
-/* nbucket, nchain, buckets[], chain[] */
-static const ElfW(Sym) *find_old(const struct object *object,
-				 const struct wanted *wanted)
+/* The table: nbucket, nchain, buckets[], chain[]. */
+static const ElfW(Sym) *
+	find_old(const struct object *object, const struct wanted *wanted)
 {
 	const uint32_t *table = object->hash;
 	uint32_t index = table[0] ? table[2 + wanted->hash % table[0]] : 0;
@@ -190,9 +197,10 @@ static void *look_into(const struct link_map *map, const struct wanted *wanted,
 	return (void *)address;
 }
 
-/* --- those of the start --- */
+/* --- objects loaded at the start --- */
 
-/* The last of them: what the program opens later comes behind it, and may go. */
+/* The last of them.  Objects that the program opens later follow in the list, and may
+ * be unloaded. */
 static const struct link_map *last;
 
 static const struct link_map *first_object(void)
@@ -249,8 +257,8 @@ bool lookup_is_possible(void)
 	return find_ours() != NULL;
 }
 
-/* A program that opened us itself has libc in front of us: then there is no order,
- * and all objects but ours are searched. */
+/* Whether shim comes before libc.  If the program has opened shim by dlopen, it does
+ * not: then all objects except shim are searched. */
 static bool are_first(const struct link_map *ours)
 {
 	size_t size;
@@ -278,7 +286,8 @@ void *lookup_next(const char *name)
 
 void *lookup_real(const char *name)
 {
-	return lookup_is_possible() ? lookup_next(name) : dlsym(RTLD_NEXT, name);
+	return lookup_is_possible() ? lookup_next(name) :
+				      dlsym(RTLD_NEXT, name);
 }
 
 void *lookup_in(const struct link_map *object, const char *name)
@@ -289,7 +298,7 @@ void *lookup_in(const struct link_map *object, const char *name)
 	return look_into(object, &wanted, &size);
 }
 
-/* --- those that came later --- */
+/* --- objects loaded at any time --- */
 
 #define NEEDED_MAX 64
 
@@ -311,7 +320,7 @@ static const struct link_map *find_named(const char *name)
 	return map;
 }
 
-/* An object and what it needs, in the loader's order. */
+/* An object and its dependencies, in the loader's order. */
 struct family {
 	const struct link_map *members[NEEDED_MAX];
 	unsigned count;
@@ -332,20 +341,21 @@ static void add_needed(struct family *family, const struct link_map *map)
 
 	if (!read_object(map, &object))
 		return;
-	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL;
+	     entry++)
 		if (entry->d_tag == DT_NEEDED)
-			add(family, find_named(object.strings +
-					       entry->d_un.d_val));
+			add(family,
+			    find_named(object.strings + entry->d_un.d_val));
 }
 
 struct question {
-	const struct link_map *from;	/* NULL: the object with this name */
+	const struct link_map *from; /* NULL: the object with this name */
 	const char *object;
 	const char *symbol;
 	void *found;
 };
 
-/* Called with the loader's lock: no object comes or goes. */
+/* Called with the loader's lock held: no object is loaded or unloaded. */
 static int answer(struct dl_phdr_info *unused, size_t size, void *argument)
 {
 	struct question *question = argument;
@@ -368,8 +378,8 @@ void *lookup_near(const void *code, const char *name)
 	struct question question = { .symbol = name };
 	Dl_info info;
 
-	if (lookup_list() &&
-	    dladdr1 && dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
+	if (lookup_list() && dladdr1 &&
+	    dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
 		dl_iterate_phdr(answer, &question);
 	return question.found;
 }

@@ -1,3 +1,6 @@
+/*
+ * Reads /proc/self/maps line by line, without stdio.
+ */
 #define _GNU_SOURCE
 #include "os/maps.h"
 
@@ -29,8 +32,8 @@ static bool has_newline(const char *path)
 	return *path != '\0';
 }
 
-/* The kernel writes a newline in a path as NEWLINE, and a backslash as it is: a file
- * whose name has those four characters is that file. */
+/* The kernel writes a newline in a path as NEWLINE, and a backslash unchanged.  If a
+ * file exists whose name has those four characters, the path means that file. */
 static void restore_newlines(char *path)
 {
 	const char *at = path, *after;
@@ -75,11 +78,11 @@ static void parse(char *text, struct map *map)
 	restore_newlines(text + (line - text));
 }
 
-/* Where the first thread has ended, and others go on, the process has no map. */
+/* If the first thread has ended and others run on, /proc/self/maps is empty. */
 static const char *const paths[] = { "/proc/self/maps",
 				     "/proc/thread-self/maps" };
 
-/* @is_empty: nothing was in there. */
+/* *@is_empty tells whether the file was empty. */
 static int read_file(const char *path,
 		     bool (*each)(const struct map *map, void *argument),
 		     void *argument, bool *is_empty)
@@ -140,8 +143,7 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 	return -ESRCH;
 }
 
-int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
-	      char name[64])
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high, char name[64])
 {
 	static bool is_unknown;
 	int r = -ESRCH;
@@ -156,7 +158,7 @@ int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
 		r = sys_find_mapping(fd, address, low, high, name);
 		sys_close(fd);
 	}
-	/* An older kernel: each thread would open it once for nothing. */
+	/* An older kernel: later calls need not open the file. */
 	if (r == -ENOTTY)
 		__atomic_store_n(&is_unknown, true, __ATOMIC_RELAXED);
 	return r;

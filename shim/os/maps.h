@@ -1,7 +1,7 @@
 /*
- * The memory map of the process, as /proc/self/maps tells it.  It needs no lock
- * of the program or its loader, so it can be read at any moment; the state lock
- * must be held (it has one buffer).
+ * The memory map of the process, read from /proc/self/maps.  It needs no lock
+ * of the program or its loader, so it can be read at any moment.  There is one
+ * buffer: the caller holds the state lock.
  */
 #ifndef SHIM_MAPS_H
 #define SHIM_MAPS_H
@@ -14,15 +14,15 @@ struct map {
 	bool readable, writable, executable, shared;
 	uint64_t offset;
 	uint64_t device, inode;
-	const char *path;	/* "" for anonymous memory */
+	const char *path; /* "" for anonymous memory */
 };
 
 /* Calls @each for every mapping until it returns false. Returns 0 or -errno. */
 int maps_read(bool (*each)(const struct map *map, void *argument),
 	      void *argument);
 
-/* The one that holds @address, at once whatever there is besides; on an error
- * maps_read() may know more. */
+/* The bounds of the mapping that contains @address, without reading the
+ * others.  After an error maps_read() may still find it. */
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
 	      char name[64]);
 

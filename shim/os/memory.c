@@ -1,13 +1,13 @@
 /*
- * What compilers call by themselves, to clear or copy a structure.  libc's would
- * be the program's, if it has its own, and use its vector registers.
+ * The functions that compilers call by themselves, to clear or copy a structure.  Calls
+ * could reach functions of the program instead; libc's use vector registers.
  */
 #include <stddef.h>
 
 #include <shim/banned.h>
 
-/* Volatile accesses keep the compiler from recognizing the loops, and calling
- * what they define. */
+/* Volatile accesses keep the compiler from replacing the loops by calls of these
+ * functions. */
 #define PLAIN __attribute__((visibility("hidden"), noinline))
 
 void *memset(void *memory, int value, size_t size);

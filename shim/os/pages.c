@@ -1,3 +1,7 @@
+/*
+ * Reads memory that may be unmapped at any time, one page for each system
+ * call.
+ */
 #include "os/pages.h"
 
 #include "os/sys.h"
@@ -6,10 +10,10 @@
 
 #include <shim/banned.h>
 
-#define PAGE 4096u
-#define PAGES 128u	/* the names and symbols of libstdc++ */
+#define PAGE  4096u
+#define PAGES 128u /* room for the names and symbols of libstdc++ */
 
-static uintptr_t addresses[PAGES];	/* 0: none */
+static uintptr_t addresses[PAGES]; /* 0: none */
 static unsigned char bytes[PAGES][PAGE] __attribute__((aligned(PAGE)));
 
 void pages_begin(void)

@@ -1,6 +1,6 @@
 /*
- * Memory that another thread may unmap meanwhile, read by the page: what is looked at
- * in a table here and there takes one system call for all of a page.
+ * Memory that another thread may unmap at any time, read one page at a time:
+ * many reads of a table cost one system call for each page.
  */
 #ifndef SHIM_PAGES_H
 #define SHIM_PAGES_H
@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* State lock held in between; what is read is as it was after the first. */
+/* The caller holds the state lock from begin to end; repeated reads of a
+ * page return its content at the first read. */
 void pages_begin(void);
 void pages_end(void);
 
 /* 0 or -errno. */
 int pages_read(const void *from, void *to, size_t size);
 
-/* A string of less than @size bytes; false: it is longer, or not there. */
+/* Reads a string of less than @size bytes; false if it is longer or not mapped. */
 bool pages_read_text(const char *from, char *to, size_t size);
 
 #endif

@@ -6,8 +6,8 @@
  *     while (segments_next(&segments, &part))
  *             ...
  *
- * That ends as well where they cannot be read, which can happen at any time: the
- * program may unmap them.
+ * The loop also ends if a header cannot be read: the program may unmap the image at
+ * any time.
  */
 #ifndef SHIM_SEGMENTS_H
 #define SHIM_SEGMENTS_H

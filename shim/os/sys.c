@@ -1,3 +1,7 @@
+/*
+ * All system calls of shim, as raw instructions.  libc's wrappers set errno,
+ * may be interposed by the program, and are cancellation points.
+ */
 #define _GNU_SOURCE
 #include "os/sys.h"
 
@@ -18,9 +22,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <shim/banned.h>
@@ -46,7 +52,7 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 
 #define TRIES 3
 
-/* What is refused for a passing reason may well be had a moment later. */
+/* Repeats a call that fails for a reason that may pass. */
 static long try(long number, long a, long b, long c, long d, long e, long f)
 {
 	long r = -EINTR;
@@ -57,8 +63,8 @@ static long try(long number, long a, long b, long c, long d, long e, long f)
 	return r;
 }
 
-/* What the kernel never refuses by itself: a tracer or a sandbox does, and too
- * much depends on it. */
+/* Repeats a call that the kernel itself never refuses, but a tracer or a sandbox may:
+ * too much depends on it. */
 static long insist(long number, long a, long b, long c, long d)
 {
 	long r = -EPERM;
@@ -76,7 +82,7 @@ static size_t append(char *text, size_t size, size_t at, const char *what)
 	return at;
 }
 
-/* Whatever the program's umask is, our files have their mode, or we could not
+/* New files get their mode whatever the program's umask is: otherwise shim could not
  * open them again. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 {
@@ -148,7 +154,7 @@ int sys_get_status(int fd, struct sys_status *status)
 	return 0;
 }
 
-/* What was opened with O_PATH has its mode set by a name of the descriptor. */
+/* The mode of a descriptor of O_PATH is set through its name in /proc. */
 int sys_set_mode(int fd, unsigned mode)
 {
 	char path[40];
@@ -294,7 +300,7 @@ int sys_drop(void *memory, size_t size)
 
 	if (r != -EINVAL)
 		return r;
-	/* It is locked. */
+	/* The pages are locked. */
 	call(SYS_munlock, (long)memory, (long)size, 0, 0, 0, 0);
 	r = sys_empty(memory, size);
 	call(SYS_mlock, (long)memory, (long)size, 0, 0, 0, 0);
@@ -346,14 +352,15 @@ change_mask_again(int how, const uint64_t *set, uint64_t *before)
 			   sizeof(*set));
 }
 
-/* Hooks do it on small stacks: what is seldom is apart. */
+/* Hooks call it on small stacks: the rare case is in a function of its own. */
 static inline int change_mask(int how, const uint64_t *set, uint64_t *before)
 {
 	int r = (int)call(SYS_rt_sigprocmask, how, (long)set, (long)before,
 			  sizeof(*set), 0, 0);
 
-	return __builtin_expect(r < 0, 0) ? change_mask_again(how, set, before) :
-					    r;
+	return __builtin_expect(r < 0, 0) ?
+		       change_mask_again(how, set, before) :
+		       r;
 }
 
 int sys_block_signals(uint64_t *before)
@@ -391,7 +398,8 @@ static uint64_t bit_of(int signal)
 	return 1ull << (signal - 1);
 }
 
-/* What the program may have waiting already stays its own. */
+/* Removes a signal that shim's call has raised, unless it was pending before (@before):
+ * then it is the program's. */
 static void drop_signal(int signal, uint64_t before)
 {
 	uint64_t one = bit_of(signal);
@@ -400,6 +408,48 @@ static void drop_signal(int signal, uint64_t before)
 	if (!(before & one))
 		call(SYS_rt_sigtimedwait, (long)&one, 0, (long)&no_time,
 		     sizeof(one), 0, 0);
+}
+
+long sys_pass_on(long number, long a, long b, long c, long d, long e, long f)
+{
+	return arch_syscall(number, a, b, c, d, e, f);
+}
+
+/* The flags are those of vfork, which emulators know.  arch_syscall is inlined: both
+ * processes go on in this frame, the parent after the child has ended. */
+long sys_run_sharing(void (*process)(void))
+{
+	long pid;
+
+	if (forbidden)
+		return -EPERM;
+	pid = arch_syscall(SYS_clone, CLONE_VM | CLONE_VFORK, 0, 0, 0, 0, 0);
+	if (pid == 0)
+		process();
+	return pid;
+}
+
+int sys_wait_process(long pid, int *status)
+{
+	return (int)call(SYS_wait4, pid, (long)status, __WALL, 0, 0, 0);
+}
+
+void sys_end_process(int status)
+{
+	for (;;)
+		arch_syscall(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+int sys_end_with_parent(void)
+{
+	return (int)call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+}
+
+int sys_limit_time(int timer, unsigned seconds)
+{
+	struct itimerval limit = { .it_value.tv_sec = seconds };
+
+	return (int)call(SYS_setitimer, timer, (long)&limit, 0, 0, 0, 0);
 }
 
 long sys_write(int fd, const void *buffer, size_t size)
@@ -454,6 +504,12 @@ int sys_set_signal_stack(void *low, size_t size)
 	return (int)call(SYS_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
 }
 
+/* The id of the thread's CPU clock, in the kernel's encoding. */
+static int clock_of_thread(int tid)
+{
+	return (int)(~(unsigned)tid << 3 | 6);
+}
+
 int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
@@ -462,9 +518,7 @@ int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
 
 	event._sigev_un._tid = tid;
 	if (clock == 0)
-		/* The scheduler's clock of that thread, in the kernel's way of
-		 * writing it. */
-		clock = (int)(~(unsigned)tid << 3 | 6);
+		clock = clock_of_thread(tid);
 	return (int)call(SYS_timer_create, clock, (long)&event, (long)timer, 0,
 			 0, 0);
 }
@@ -524,8 +578,10 @@ _Static_assert(sizeof(struct query) == 104, "layout");
 int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 		     uintptr_t *high, char name[64])
 {
-	struct query query = { .size = sizeof(query), .address = address,
-			       .name_size = 64, .name = (uintptr_t)name };
+	struct query query = { .size = sizeof(query),
+			       .address = address,
+			       .name_size = 64,
+			       .name = (uintptr_t)name };
 	int r;
 
 	name[0] = '\0';
@@ -547,6 +603,11 @@ int sys_time_ns(int clock, uint64_t *time_ns)
 		*time_ns = (uint64_t)now.tv_sec * 1000000000u +
 			   (uint64_t)now.tv_nsec;
 	return r;
+}
+
+int sys_thread_time_ns(int tid, uint64_t *time_ns)
+{
+	return sys_time_ns(clock_of_thread(tid), time_ns);
 }
 
 int sys_clock_resolution(int clock, uint64_t *resolution_ns)
@@ -622,20 +683,20 @@ void sys_sleep_ms(unsigned time_ms)
 {
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	/* Not nanosleep: a call of the program that our signal has interrupted,
-	 * and that the kernel is to go on with, would be forgotten for it. */
+	/* Not nanosleep: the kernel would forget a call of the program that
+	 * shim's signal has interrupted and that it has to restart. */
 	call(SYS_ppoll, 0, 0, (long)&time, 0, 0, 0);
 }
 
-/* Kernels without the command, or sandboxes: a thread that runs is through its
- * instructions long before a sleep ends. */
+/* If the kernel or a sandbox refuses the command, a sleep is long enough for other
+ * threads to execute their pending instructions. */
 void sys_barrier(void)
 {
 	static bool registered;
 
 	if (!registered) {
-		call(SYS_membarrier,
-		     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
+		call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+		     0, 0, 0, 0, 0);
 		registered = true;
 	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -650,11 +711,12 @@ long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
 		   0);
 }
 
-/* A process says once that it will ask for this; execve and some forks forget. */
+/* A process has to register once for this command; execve and some forks undo that. */
 int sys_sync_cores(void)
 {
-	const long sync = 1 << 5;	/* MEMBARRIER_CMD_PRIVATE_EXPEDITED_... */
-	const long announce = 1 << 6;	/* ..._SYNC_CORE, REGISTER_..._SYNC_CORE */
+	const long sync = 1 << 5; /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_... */
+	const long announce = 1
+			      << 6; /* ..._SYNC_CORE, REGISTER_..._SYNC_CORE */
 	int r = (int)call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
 
 	if (r != -EPERM)
@@ -667,7 +729,7 @@ static int copy(long number, void *ours, const void *theirs, size_t size)
 {
 	struct iovec local = { ours, size };
 	struct iovec remote = { (void *)theirs, size };
-	/* The first thread, whose number the process has, may have ended. */
+	/* Not the process id: the first thread may have ended. */
 	long r = call(number, sys_gettid(), (long)&local, 1, (long)&remote, 1,
 		      0);
 
@@ -695,7 +757,7 @@ static int read_memory(const void *from, void *to, size_t size)
 	return r == (long)size ? 0 : -EFAULT;
 }
 
-/* A sandbox may not have the system call, or refuse it. */
+/* A sandbox may lack or refuse the system call: then /proc is read. */
 int sys_peek(const void *from, void *to, size_t size)
 {
 	int r = copy(SYS_process_vm_readv, to, from, size);
@@ -771,7 +833,7 @@ int sys_hide_files(void)
 
 	if (r < 0)
 		return r;
-	/* Kernels without it are older than the last one of Debian 10. */
+	/* Kernels before Linux 5.9 lack the call. */
 	if (call(SYS_close_range, 0, -1l, 0, 0, 0, 0) < 0)
 		for (int fd = 0; fd < 65536; fd++)
 			sys_close(fd);
@@ -792,7 +854,7 @@ int sys_listen(const char *path)
 		       0);
 	if (fd < 0)
 		return fd;
-	/* It is born with this mode, less the program's umask. */
+	/* The socket's file is created with this mode, less the umask. */
 	call(SYS_fchmod, fd, 0600, 0, 0, 0, 0);
 	r = (int)call(SYS_bind, fd, (long)&address, sizeof(address), 0, 0, 0);
 	if (r == 0)

@@ -1,7 +1,7 @@
 /*
- * The operating system, all of it: every system call shim makes is one of these
- * functions, so that a test can replace this file and make the n-th one fail.
- * They return 0 or a value, or -errno; errno itself is never touched.
+ * The system calls of shim.  Every system call is in sys.c, so that a test can
+ * replace that file and let the n-th call fail.  Functions return 0 or a value,
+ * or -errno; errno itself stays untouched.
  */
 #ifndef SHIM_SYS_H
 #define SHIM_SYS_H
@@ -12,51 +12,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* After this every function below fails with -EPERM and calls nothing: the
- * program has forbidden system calls and would be killed for ours. */
+/* From now on every function below returns -EPERM and makes no system call:
+ * the program has forbidden system calls, and the kernel would kill it for
+ * shim's. */
 void sys_forbid(void);
 bool sys_is_forbidden(void);
 
 int sys_open(const char *path, int flags, unsigned mode);
-/* The same of a name in @directory, a descriptor or AT_FDCWD, as of the others
- * that have one. */
+/* The same for a name relative to @directory, a descriptor or AT_FDCWD; so
+ * are the other functions with @directory. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode);
-/* Creates a file as everybody does: what the umask leaves of @mode. */
+/* Creates a file; the umask applies to @mode. */
 int sys_create(const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 long sys_read(int fd, void *buffer, size_t size);
 long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
-/* What fd is: @device as struct map has it, and how long.  -ESPIPE if it is no
- * regular file. */
+/* The identity and size of a file; @device as in struct map.  -ESPIPE if @fd
+ * is not a regular file. */
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
-/* What the descriptor is of (trust.h); O_PATH is enough. */
+/* The status of the descriptor's file (trust.h); a descriptor of O_PATH is enough. */
 struct sys_status;
 int sys_get_status(int fd, struct sys_status *status);
-/* Whatever the descriptor was opened for, and the umask is. */
+/* Works with any access mode of @fd; the umask does not apply. */
 int sys_set_mode(int fd, unsigned mode);
-/* No signal comes of it: SIGPIPE, SIGXFSZ. */
+/* Raises neither SIGPIPE nor SIGXFSZ. */
 long sys_write(int fd, const void *buffer, size_t size);
-/* Whether a write of some kilobytes would not have to wait. */
+/* Whether a write of some kilobytes would not block. */
 bool sys_is_writable(int fd);
 int sys_remove(const char *path);
 int sys_remove_at(int directory, const char *name);
 int sys_remove_directory(const char *path);
 int sys_rename(const char *path, const char *to);
-/* The umask may leave less of @mode. */
+/* The umask applies to @mode. */
 int sys_make_directory_at(int directory, const char *name, unsigned mode);
 long sys_read_link(const char *path, char *buffer, size_t size);
 int sys_get_directory(char *buffer, size_t size);
-/* Makes [offset, offset + size) of the file exist with its blocks allocated. */
+/* Allocates the disk blocks of [offset, offset + size) of the file. */
 int sys_allocate(int fd, uint64_t offset, uint64_t size);
 int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
-/* Private memory in the place of what is mapped there. */
+/* Replaces the mappings there by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);
 int sys_unmap(void *memory, size_t size);
 int sys_empty(void *memory, size_t size);
-/* The same where the pages may be locked in memory, and stay that. */
+/* The same for pages that may be locked in memory; they stay locked. */
 int sys_drop(void *memory, size_t size);
-/* In large pages, if the system has some to give. */
+/* Asks for huge pages. */
 void sys_prefer_huge(void *memory, size_t size);
 int sys_protect(void *memory, size_t size, int protection);
 int sys_gettid(void);
@@ -64,96 +65,119 @@ int sys_getpid(void);
 int sys_getppid(void);
 bool sys_is_alive(int pid, int tid);
 int sys_thread_name(char name[16]);
-/* All but those that were last given to the second. */
+/* Blocks all signals but those of the last sys_keep_open. */
 int sys_block_signals(uint64_t *before);
 void sys_keep_open(uint64_t signals);
 int sys_restore_signals(uint64_t before);
-/* In the calling thread's mask. */
+/* Blocks or unblocks one signal in the calling thread. */
 int sys_block_signal(int signal, bool blocked);
-/* Takes @signals out of that mask, which was *@before. */
+/* Unblocks @signals in the calling thread; *@before gets the mask before. */
 int sys_unblock_signals(uint64_t signals, uint64_t *before);
-/* What would be delivered if it were not blocked. */
+/* The signals that are pending and blocked. */
 int sys_pending_signals(uint64_t *signals);
 
-/* NULL for what is not asked for. */
+/* @action and @before may be NULL. */
 int sys_signal_action(int signal, const struct sys_action *action,
 		      struct sys_action *before);
-/* Sends @signal to a thread of this process, which then ends, or it would have
- * been no use. */
+/* Sends @signal to the calling thread. */
 void sys_signal_thread(int signal);
-/* Sends it to another one, with @value; -ESRCH: it has ended. */
+/* Sends @signal with @value to thread @tid; -ESRCH if it has ended. */
 int sys_queue_signal(int tid, int signal, void *value);
 
-/* Hands on one that came, with what came with it. */
+/* Sends a signal again, with the siginfo that it came with. */
 int sys_send_again(int tid, int signal, const void *info);
 
-/* A timer that sends @signal with @value to a thread; it stands still at first.
- * @clock is a number of time.h, or 0 for the thread's processor time. */
+/* Creates a timer that sends @signal with @value to a thread.  The timer is
+ * not running at first.  @clock is a clock id, or 0 for the thread's
+ * processor time. */
 int sys_timer_make(int clock, int tid, int signal, void *value, int *timer);
 int sys_timer_set(int timer, uint64_t first_ns, uint64_t period_ns);
 int sys_timer_delete(int timer);
-/* For the calling thread's handlers that want one. */
+/* Sets the alternate signal stack of the calling thread. */
 int sys_set_signal_stack(void *low, size_t size);
-/* RLIMIT_*: the soft limit. */
+/*
+ * A system call that the program makes, passed on unchanged: also when shim's
+ * own are forbidden.  For calls of the program only.
+ */
+long sys_pass_on(long number, long a, long b, long c, long d, long e, long f);
+
+/*
+ * Runs @process, which must not return, in a child that shares the memory of
+ * this process, and waits as vfork does.  No SIGCHLD is sent at its end.
+ * Returns the child's id, or -errno.
+ */
+long sys_run_sharing(void (*process)(void));
+/* Waits for such a child; *@status is that of wait4. */
+int sys_wait_process(long pid, int *status);
+/* For the child itself: its end, the end that its parent's thread brings it,
+ * and limits of its time (ITIMER_*). */
+void sys_end_process(int status) __attribute__((noreturn));
+int sys_end_with_parent(void);
+int sys_limit_time(int timer, unsigned seconds);
+
+/* The soft limit of a resource, RLIMIT_*. */
 int sys_limit(int which, uint64_t *limit);
-/* Where the mapping that holds @address lies and what it is called, of
- * /proc/self/maps, which is open as @maps; an error of any kind: look there. */
+/* The bounds and name of the mapping that contains @address; @maps is an open
+ * /proc/self/maps.  After any error the caller must read that file. */
 int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 		     uintptr_t *high, char name[64]);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
 int sys_time_ns(int clock, uint64_t *time_ns);
-/* How far apart the values of @clock are. */
+/* The processor time of a thread of this process. */
+int sys_thread_time_ns(int tid, uint64_t *time_ns);
+/* The resolution of @clock in nanoseconds. */
 int sys_clock_resolution(int clock, uint64_t *resolution_ns);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);
 /* "Linux 6.1.0" */
 int sys_kernel(char *text, size_t size);
-/* Whether the program has rights that its user has not. */
+/* Whether the program has privileges that its user does not have. */
 int sys_identity(bool *privileged);
 void sys_yield(void);
 void sys_sleep_ms(unsigned time_ms);
-/* Every thread of the process has passed a memory barrier when it returns. */
+/* Every thread of the process passes a memory barrier before it returns. */
 void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);
-/* When it returns, no thread runs code as it was before. */
+/* After it returns, no thread executes stale instructions. */
 int sys_sync_cores(void);
-/* Who owns a file, and its mode with type. */
+/* The owner and the mode (with type) of a file. */
 int sys_file_owner(const char *path, unsigned *uid, unsigned *mode);
-/* The effective user. */
+/* The effective user id. */
 int sys_user(unsigned *user);
 int sys_name_thread(const char *name);
-/* Sleeps while *@word is @value, until somebody wakes it, for @time_ms (0: as
- * long as it takes). */
+/* Sleeps while *@word is @value, until sys_wake or sys_wake_one on @word,
+ * for at most @time_ms (0: without limit). */
 void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
 void sys_wake_one(uint32_t *word);
 void sys_wake(uint32_t *word);
 
-/* For a thread of ours when system calls are forbidden: never returns.  One call
- * is made, of a kind that no program with threads can do without. */
+/* Parks a thread of shim when system calls are forbidden; never returns.  It
+ * makes one system call, of a kind that every program with threads must
+ * allow. */
 void sys_park(void) __attribute__((noreturn));
 
 /* --- for the control thread --- */
 
-/* A table of descriptors of its own for the calling thread, empty. */
+/* Gives the calling thread an empty descriptor table of its own. */
 int sys_hide_files(void);
-/* A socket at @path, for its owner only. */
+/* A listening socket at @path, with access for its owner only. */
 int sys_listen(const char *path);
-/* Waits for input on @fd; 0 if there is none after @time_ms. */
+/* Waits for input on @fd; returns 0 if there is none within @time_ms. */
 int sys_wait_input(int fd, unsigned time_ms);
 int sys_accept(int fd);
-/* The user at the other end. */
+/* The user id of the peer. */
 int sys_peer(int fd, unsigned *uid);
-/* Like sys_write, never a signal. */
+/* As sys_write: raises no signal. */
 long sys_send(int fd, const void *buffer, size_t size);
-/* The names in a directory: struct linux_dirent64. */
+/* Reads directory entries: struct linux_dirent64. */
 long sys_read_directory(int fd, void *buffer, size_t size);
 
-/* This process's memory as a file. */
+/* Opens the memory of this process as a file. */
 int sys_open_memory(int flags);
-/* Copies from this process's own memory; a bad address is -EFAULT. */
+/* Copies from memory of this process; -EFAULT if it is not mapped. */
 int sys_peek(const void *from, void *to, size_t size);
-/* Stores into it; what is not writable memory is -EFAULT. */
+/* Copies to memory of this process; -EFAULT if it is not writable. */
 int sys_poke(void *to, const void *from, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a signal does, as the kernel has it.
+ * The action of a signal, in the kernel's layout.
  */
 #ifndef SHIM_SYS_ACTION_H
 #define SHIM_SYS_ACTION_H

@@ -1,3 +1,6 @@
+/*
+ * Lists the tasks of the process from /proc/self/task.
+ */
 #include "os/tasks.h"
 
 #include "os/sys.h"
@@ -47,7 +50,8 @@ static bool read_digits(const char *at, uint64_t *number)
 {
 	*number = 0;
 	for (unsigned i = 0; i < 16; i++, at++) {
-		unsigned digit = *at >= '0' && *at <= '9' ? (unsigned)*at - '0' :
+		unsigned digit = *at >= '0' && *at <= '9' ?
+					 (unsigned)*at - '0' :
 				 *at >= 'a' && *at <= 'f' ?
 					 (unsigned)*at - 'a' + 10 :
 					 16;

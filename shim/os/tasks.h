@@ -1,5 +1,6 @@
 /*
- * The tasks of the process as the kernel lists them: also those that we have not met.
+ * The tasks of the process, listed by the kernel; shim may not have seen them
+ * yet.
  */
 #ifndef SHIM_TASKS_H
 #define SHIM_TASKS_H
@@ -7,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls each(tid, argument) for every task until it says false.  0, 1 if @each has
- * ended it, or -errno: not all were listed. */
+/* Calls each(tid, argument) for every task until it returns false.  Returns
+ * 0; 1 if @each ended the list; -errno if not all tasks were listed. */
 int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
 
-/* The signals that the task blocks; -errno: it has gone, or that is not told. */
+/* The signal mask of a task; -errno if the task has ended or the kernel refuses. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 
 #endif

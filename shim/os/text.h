@@ -1,6 +1,6 @@
 /*
- * Strings without libc: a buffer that is appended to and always terminated.
- * What does not fit is cut and remembered.
+ * Strings without libc: a buffer that text is appended to, always terminated.
+ * Text that does not fit is cut, and @cut remembers that.
  */
 #ifndef SHIM_TEXT_H
 #define SHIM_TEXT_H
@@ -11,19 +11,22 @@
 
 struct text {
 	char *start;
-	size_t size;		/* of the memory */
-	size_t length;		/* without the NUL */
+	size_t size;   /* of the memory */
+	size_t length; /* without the NUL */
 	bool cut;
 };
 
 void text_init(struct text *text, char *memory, size_t size);
 void text_add(struct text *text, const char *string);
 void text_add_part(struct text *text, const char *string, size_t length);
+/* Adds @string with bytes as \xNN if a terminal would do more than print them: control
+ * characters, marks that change the direction of text, and invalid UTF-8. */
+void text_add_harmless(struct text *text, const char *string);
 void text_add_number(struct text *text, uint64_t number);
 
 size_t text_length(const char *string);
 bool text_equal(const char *a, const char *b);
-/* What follows @prefix in @string, or NULL if it does not begin with it. */
+/* The part of @string behind @prefix; NULL if @string does not begin with it. */
 const char *text_after(const char *string, const char *prefix);
 /* The part of a path after its last slash. */
 const char *text_base(const char *path);

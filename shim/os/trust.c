@@ -1,3 +1,6 @@
+/*
+ * Checks owner and mode of a file and of each directory above it.
+ */
 #define _GNU_SOURCE
 #include "os/trust.h"
 
@@ -48,7 +51,7 @@ static int look_at(const char *path, struct sys_status *status)
 	return r;
 }
 
-/* In a user namespace root may have no number: whoever has "/" is as good. */
+/* In a user namespace, root may have no id: then the owner of "/" counts as root. */
 static int trust_directory(const char *path, unsigned user, unsigned root)
 {
 	struct sys_status status;

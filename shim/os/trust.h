@@ -1,8 +1,8 @@
 /*
- * Whose a file or directory is, and who else may change it.  What other users could
- * have prepared, or could change later, is not used.
+ * The owner of a file or directory, and the access of other users.  shim does
+ * not use files that other users could have prepared or could change later.
  *
- * The reasons are numbers like those of the system (-errno), beyond all of them.
+ * The reasons are numbers like -errno, beyond all values of errno.
  */
 #ifndef SHIM_TRUST_H
 #define SHIM_TRUST_H
@@ -13,39 +13,41 @@ struct sys_status {
 	uint64_t device, inode;
 	uint64_t size;
 	unsigned user;
-	unsigned mode;		/* with the type */
-	unsigned links;		/* names */
+	unsigned mode;	/* with the type */
+	unsigned links; /* names */
 };
 
 enum trust {
-	TRUST_OWNER = 5001,	/* it belongs to another user */
-	TRUST_ACCESS,		/* others may read or write it */
-	TRUST_WRITE,		/* others may write it */
-	TRUST_REPLACED,		/* it is not the one that it was */
-	TRUST_KIND,		/* not a regular file */
-	TRUST_LINKS,		/* it has more names than one */
-	TRUST_SHORTENED,	/* it ends before it did */
+	TRUST_OWNER = 5001, /* another user owns it */
+	TRUST_ACCESS,	    /* others may read or write it */
+	TRUST_WRITE,	    /* others may write it */
+	TRUST_REPLACED,	    /* another file or directory has its name */
+	TRUST_KIND,	    /* not a regular file */
+	TRUST_LINKS,	    /* it has more than one link */
+	TRUST_SHORTENED,    /* it was truncated */
 };
 
-/* It is the effective user's, and nobody else has any access.  0 or -errno. */
+/* Checks that the effective user owns it and no other user has any access.
+ * Returns 0, -errno or a reason. */
 int trust_own(const struct sys_status *status);
 
-/* It is a regular file of the user or root that nobody else may write: its code may run
- * here. */
+/* Checks that it is a regular file of the user or of root that no other user
+ * may write: its code may run here. */
 int trust_code(const struct sys_status *status);
 
 /*
- * So are all the directories above the file @path, which is absolute, and none of them
- * is a link.  On failure @path ends behind the first that is not.  Where everybody may
- * write but only take away what is his own (/tmp), nobody can replace the file; and
- * what root lets a group write is root's business.
+ * Checks all directories above the file @path, which is absolute: owned by the
+ * user or root, and no links.  On failure @path ends behind the first one that
+ * fails.  A directory that all may write is accepted if it is sticky (/tmp): no
+ * other user can replace the file there.  Root may let a group write to its own
+ * directories.
  */
 int trust_above(char *path);
 
-/* It is a regular file with one name. */
+/* Checks that it is a regular file with one link. */
 int trust_file(const struct sys_status *status);
 
-/* What -errno means, if it is one of the above; else NULL. */
+/* The text of a reason; NULL for other errors. */
 const char *trust_reason(int error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * With integers only: this runs where the program's floating point state must
- * stay as it is.
+ * Converts floating point numbers with integer arithmetic, because the program's
+ * floating point state must not change.
  */
 #include "print/floating.h"
 
@@ -8,7 +8,7 @@
 
 struct layout {
 	unsigned size, mantissa_bits, exponent_bits;
-	bool has_one; /* the highest bit of the mantissa is there */
+	bool has_one; /* the leading 1 of the mantissa is stored */
 };
 
 static const struct layout layouts[] = {
@@ -92,11 +92,11 @@ static int compare(const struct print_big *a, const struct print_big *b,
 	for (uint32_t i = count; i-- > 0;) {
 		rest = rest * ((int64_t)1 << 32) + word(a, i) +
 		       (b ? word(b, i) : 0) - word(c, i);
-		/* What is below cannot make up for it. */
+		/* Lower words cannot change the sign any more. */
 		if (rest > 1 || rest < -1)
 			break;
 	}
-	/* -1 may still be made up for by what was below: it was all seen. */
+	/* A rest of -1 is final here: the loop has seen all words. */
 	return rest > 0 ? 1 : rest < 0 ? -1 : 0;
 }
 
@@ -105,8 +105,8 @@ static void subtract(struct print_big *big, const struct print_big *other)
 	uint64_t borrow = 0;
 
 	for (uint32_t i = 0; i < big->count; i++) {
-		uint64_t rest =
-			(uint64_t)big->words[i] - word(other, i) - borrow;
+		uint64_t rest = (uint64_t)big->words[i] - word(other, i) -
+				borrow;
 
 		big->words[i] = (uint32_t)rest;
 		borrow = rest >> 63;
@@ -153,24 +153,24 @@ void floating_take_apart(uint8_t format, const uint32_t words[4],
 	uint32_t *mantissa = number->mantissa;
 	bool has_one;
 
-	number->is_negative =
-		take_bits(words, bits + layout->exponent_bits, 1) != 0;
+	number->is_negative = take_bits(words, bits + layout->exponent_bits,
+					1) != 0;
 	for (unsigned i = 0; i < 4; i++)
 		mantissa[i] = words[i];
 	keep_bits(mantissa, bits);
 	has_one = layout->has_one ? take_bits(mantissa, one, 1) != 0 :
 				    exponent != 0;
 	keep_bits(mantissa, one);
-	number->is_infinite =
-		exponent == all && floating_is_zero(mantissa) && has_one;
-	/* What no processor makes of its own is none, either. */
+	number->is_infinite = exponent == all && floating_is_zero(mantissa) &&
+			      has_one;
+	/* An x87 number without its leading 1 is invalid: treated as NaN. */
 	number->is_nan = (exponent == all && !number->is_infinite) ||
 			 (exponent != 0 && !has_one);
 	number->is_edge = exponent > 1 && floating_is_zero(mantissa);
 	if (has_one)
 		mantissa[one / 32] |= 1u << one % 32;
-	number->exponent =
-		(int)(exponent ? exponent : 1) - (int)(all >> 1) - (int)one;
+	number->exponent = (int)(exponent ? exponent : 1) - (int)(all >> 1) -
+			   (int)one;
 }
 
 static int bit_length(const uint32_t words[4])
@@ -182,18 +182,18 @@ static int bit_length(const uint32_t words[4])
 	return length;
 }
 
-/* floor(x log10(2)) + 1.  Its error is a millionth for the largest @x there is,
- * and no power of two is that near to one of ten. */
+/* floor(x log10(2)) + 1.  The error is 1e-6 for the largest @x, and no power of two is
+ * that close to a power of ten. */
 static int estimate_power(int x)
 {
 	return (int)(x * 5171655946ll >> 34) + 1;
 }
 
 /*
- * Prepares value / scale, which is the number by 10^power, and how far above
- * and below it what is read back as the same number may be (Steele and White's
- * algorithm, with exact integers).  Returns the power: 0.1 <= value / scale
- * < 1.
+ * Computes value / scale, which is the number divided by 10^power, and the distances
+ * above and below it within which a decimal reads back as the same number (Steele and
+ * White's algorithm, with exact integers).  Returns the power; value / scale is about
+ * 0.1 to 1.
  */
 static int prepare(struct print_space *space, const struct floating *number)
 {
@@ -237,7 +237,7 @@ unsigned floating_digits(struct print_space *space,
 			 const struct floating *number, char digits[40],
 			 int *power)
 {
-	/* A number half way is read as the even one. */
+	/* A decimal half-way between two numbers reads back as the even one. */
 	int limit = number->mantissa[0] & 1 ? 1 : 0;
 	bool is_low, is_high;
 	unsigned n = 0;

@@ -1,4 +1,4 @@
-/* Binary floating point numbers of any format, taken apart and as decimal
+/* Splits binary floating point numbers of any format, and converts them to decimal
  * digits. */
 #ifndef SHIM_FLOATING_H
 #define SHIM_FLOATING_H
@@ -7,13 +7,13 @@
 
 struct floating {
 	bool is_negative, is_infinite, is_nan;
-	bool is_edge; /* the next smaller one is only half as far as the next */
+	bool is_edge; /* the gap below it is half of the gap above it */
 	uint32_t mantissa[4];
 	int exponent; /* of two */
 };
 
-/* How many bytes of a number of @format mean something; enum shim_typetree_format.
- */
+/* The number of bytes of a number that are not padding; @format is an enum
+ * shim_typetree_format. */
 unsigned floating_size(uint8_t format);
 
 void floating_take_apart(uint8_t format, const uint32_t words[4],
@@ -22,9 +22,9 @@ void floating_take_apart(uint8_t format, const uint32_t words[4],
 bool floating_is_zero(const uint32_t words[4]);
 
 /*
- * The fewest @digits that are read back as @number, which is finite and not 0,
- * and of these the nearest; how many.  The number is 0.DIGITS by 10^*@power.
- * Works in @space.
+ * The shortest @digits that read back as @number, and of these the nearest.  @number is
+ * finite and not 0.  Returns the count of digits; the number is 0.DIGITS times
+ * 10^*@power.  Uses @space as working memory.
  */
 unsigned floating_digits(struct print_space *space,
 			 const struct floating *number, char digits[40],

@@ -1,15 +1,19 @@
+/*
+ * Prints a value by its type tree.  A callback reads the memory that pointers lead to,
+ * so the same code prints values of the live process and of a recording.
+ */
 #include "print/print.h"
 
 #include "print/floating.h"
 
 #include <shim/banned.h>
 
-#define DEPTH_MAX    8  /* some 300 bytes of the program's stack each */
+#define DEPTH_MAX    8 /* each level takes about 300 bytes of stack */
 #define PAGE_SIZE    4096u
 #define SHORT_TEXT   64u
 #define SHORT_LIST   16u
 #define LONG_LIST    256u
-#define SHORT_LENGTH 4096u  /* of all the text, after which lists end */
+#define SHORT_LENGTH 4096u /* bytes of text after which lists end */
 #define LONG_LENGTH  65536u
 
 struct printer {
@@ -25,7 +29,7 @@ struct printer {
 	bool is_cut; /* nothing more fits */
 };
 
-/* Bytes of the value itself, or of memory that has to be asked for. */
+/* Bytes of the value itself, or of memory that the callback reads. */
 struct place {
 	uintptr_t address;
 	bool is_own;
@@ -36,7 +40,7 @@ static void print_node(struct printer *printer, uint32_t index,
 
 /* --- text --- */
 
-/* A character is there as a whole or not at all. */
+/* Appends @bytes, one character, as a whole or not at all. */
 static void put(struct printer *printer, const char *bytes, size_t size)
 {
 	if (!printer->is_cut && printer->length + size < printer->size) {
@@ -55,7 +59,7 @@ static void put_string(struct printer *printer, const char *string)
 		put(printer, string, 1);
 }
 
-/* One or the other. */
+/* Appends the string for the format in use. */
 static void put_either(struct printer *printer, const char *plain,
 		       const char *json)
 {
@@ -93,8 +97,9 @@ static void put_decimal(struct printer *printer, uint64_t number)
 		put(printer, &digits[n], 1);
 }
 
-/* The length of the UTF-8 sequence at @text; 0: there is none. */
-static size_t decode(const unsigned char *text, size_t size, uint32_t *character)
+/* The length of the UTF-8 sequence at @text; 0 if it is invalid. */
+static size_t decode(const unsigned char *text, size_t size,
+		     uint32_t *character)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t c = text[0];
@@ -134,26 +139,26 @@ static size_t encode(uint32_t c, char *text)
 	return length;
 }
 
-/* C0, DEL, C1, line and paragraph separators, and what reorders text. */
+/* False for C0, DEL, C1, line and paragraph separators, and marks that change the
+ * direction of text. */
 static bool is_harmless(uint32_t c)
 {
 	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) &&
-	       !(c >= 0x200e && c <= 0x200f) &&
-	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069) &&
-	       c != 0x61c && c != 0xfeff;
+	       !(c >= 0x200e && c <= 0x200f) && !(c >= 0x2028 && c <= 0x202e) &&
+	       !(c >= 0x2066 && c <= 0x2069) && c != 0x61c && c != 0xfeff;
 }
 
 static void put_byte_escape(struct printer *printer, unsigned char byte)
 {
 	char escape[] = { '\\', 'x', hex_digit(byte >> 4), hex_digit(byte) };
 
-	/* In JSON the characters of the escape, for there is none of bytes. */
+	/* JSON has no escape for bytes, so it gets the characters "\xNN". */
 	put_either(printer, "", "\\");
 	for (size_t i = 0; i < sizeof(escape); i++)
 		put(printer, &escape[i], 1);
 }
 
-/* All that is not harmless is in the first plane. */
+/* All characters that need it are in the first plane of Unicode. */
 static void put_json_escape(struct printer *printer, uint32_t c)
 {
 	put_string(printer, "\\u");
@@ -177,14 +182,17 @@ static const char *short_escape(uint32_t c, char quote)
 	}
 }
 
-/* The character at the front of @text, as it stands between two @quote. */
+/* Appends the first character of @text, escaped for a string in @quote.  Returns its
+ * size in @text. */
 static size_t put_escaped(struct printer *printer, const unsigned char *text,
 			  size_t size, char quote)
 {
 	uint32_t c;
 	size_t length = decode(text, size, &c);
-	const char *escape =
-		length ? short_escape(c, printer->is_json ? '"' : quote) : NULL;
+	const char *escape = length ?
+				     short_escape(c, printer->is_json ? '"' :
+									quote) :
+				     NULL;
 
 	if (length == 0) {
 		put_byte_escape(printer, text[0]);
@@ -224,7 +232,7 @@ static void put_name(struct printer *printer, const char *name)
 			'\0');
 }
 
-/* What is a word in text and a string in JSON. */
+/* Appends a word: bare in text, a string in JSON. */
 static void put_word(struct printer *printer, const char *word)
 {
 	put_either(printer, "", "\"");
@@ -253,7 +261,7 @@ static bool read(struct printer *printer, uintptr_t from, void *to, size_t size)
 	       job->read(job->argument, from, to, size) == 0;
 }
 
-/* What is read is often followed by what is read next. */
+/* Reads ahead: the next read is often of the following bytes. */
 static bool move_window(struct printer *printer, uintptr_t from)
 {
 	struct print_space *space = printer->space;
@@ -275,7 +283,8 @@ static bool get_piece(struct printer *printer, uintptr_t from, void *to,
 	struct print_space *space = printer->space;
 	uintptr_t offset = from - space->window_start;
 
-	if (offset >= space->window_size || size > space->window_size - offset) {
+	if (offset >= space->window_size ||
+	    size > space->window_size - offset) {
 		if (!move_window(printer, from))
 			return false;
 		offset = 0;
@@ -284,7 +293,7 @@ static bool get_piece(struct printer *printer, uintptr_t from, void *to,
 	return true;
 }
 
-/* At most a window. */
+/* @size is at most PRINT_WINDOW. */
 static bool get(struct printer *printer, struct place place, void *to,
 		size_t size)
 {
@@ -367,7 +376,7 @@ static bool get_integer(struct printer *printer,
 	return true;
 }
 
-/* Bits [bit, bit + bits) of the bytes from @place on. */
+/* Reads bits [bit, bit + bits) of the bytes at @place. */
 static bool get_bits(struct printer *printer,
 		     const struct shim_typetree_part *part, struct place place,
 		     bool with_sign, struct integer *number)
@@ -385,7 +394,7 @@ static bool get_bits(struct printer *printer,
 	return true;
 }
 
-/* Divides by a thousand million; returns what is left. */
+/* Divides @words by 10^9; returns the remainder. */
 static uint32_t divide(uint32_t words[4])
 {
 	uint64_t rest = 0;
@@ -444,9 +453,9 @@ static void put_character(struct printer *printer, struct integer number,
 		uint32_t c = (uint32_t)number.low;
 
 		length = encode(c > 0x10ffff ? 0 : c, text);
-		/* No character, but a number. */
-		if (c > 0x10ffff || decode((unsigned char *)text, length,
-					   &decoded) != length) {
+		/* Prints an invalid character as a number. */
+		if (c > 0x10ffff ||
+		    decode((unsigned char *)text, length, &decoded) != length) {
 			put_decimal(printer, number.low);
 			return;
 		}
@@ -476,8 +485,7 @@ static bool has_names_for(const struct printer *printer,
 	if (!node->is_flags || value == 0)
 		return false;
 	for (; value; value &= value - 1)
-		if (!find_enumerator(printer, node,
-				     (int64_t)(value & -value)))
+		if (!find_enumerator(printer, node, (int64_t)(value & -value)))
 			return false;
 	return true;
 }
@@ -501,8 +509,8 @@ static void put_enumerator(struct printer *printer,
 			   const struct shim_typetree_node *node,
 			   struct integer number)
 {
-	const struct shim_typetree_part *part =
-		find_enumerator(printer, node, (int64_t)number.low);
+	const struct shim_typetree_part *part = find_enumerator(
+		printer, node, (int64_t)number.low);
 
 	if (part) {
 		put_word(printer, printer->names + part->name);
@@ -526,7 +534,7 @@ static void put_number(struct printer *printer,
 {
 	switch (node->kind) {
 	case SHIM_TYPE_BOOL:
-		/* Anything else no compiler makes. */
+		/* Prints an invalid bool as a number. */
 		if (number.low > 1)
 			put_decimal(printer, number.low);
 		else
@@ -682,7 +690,7 @@ static size_t text_max(const struct printer *printer)
 	return printer->is_long ? PRINT_TEXT_MAX : SHORT_TEXT;
 }
 
-/* As many bytes as can be read, at most @wanted; a string ends before its NUL. */
+/* Reads as many bytes as possible, at most @wanted, and with @to_nul up to the NUL. */
 static size_t get_text(struct printer *printer, struct place place,
 		       size_t wanted, bool to_nul, bool *has_end)
 {
@@ -712,7 +720,7 @@ static size_t get_text(struct printer *printer, struct place place,
 	return got;
 }
 
-/* Between two characters; what is no UTF-8 is cut anywhere. */
+/* The size of @text cut to @max bytes, between two characters if it is UTF-8. */
 static size_t cut_text(const unsigned char *text, size_t size, size_t max)
 {
 	size_t back = 0;
@@ -724,7 +732,7 @@ static size_t cut_text(const unsigned char *text, size_t size, size_t max)
 	return (text[max - back] & 0xc0) == 0x80 ? max : max - back;
 }
 
-/* @length: how many bytes it has, or TO_NUL; @room: how many there may be. */
+/* @length: the bytes of the string, or TO_NUL; @room: the most bytes there can be. */
 static void print_text(struct printer *printer, struct place place,
 		       uint64_t length, uint64_t room)
 {
@@ -740,7 +748,7 @@ static void print_text(struct printer *printer, struct place place,
 		put_unreadable(printer, place.address);
 		return;
 	}
-	/* An array that is full has no NUL. */
+	/* A full array has no NUL. */
 	is_cut = !has_end && got != length && got != room;
 	shown = cut_text(printer->space->text, got, max);
 	is_cut |= shown < got;
@@ -826,8 +834,8 @@ static void print_reference(struct printer *printer,
 		print_node(printer, node->inner, object);
 }
 
-/* A field's is its offset; -1 is NULL, for 0 is the first one's.  A function's
- * is its address, or odd for a virtual one. */
+/* A pointer to a field is its offset; -1 is NULL, because 0 is the first field.  A
+ * pointer to a function is its address, or an odd number if the function is virtual. */
 static void print_member_pointer(struct printer *printer,
 				 const struct shim_typetree_node *node,
 				 struct place place)
@@ -932,7 +940,7 @@ static void print_class(struct printer *printer,
 	put_string(printer, "}");
 }
 
-/* --- what is known of the C++ library --- */
+/* --- classes of the C++ library --- */
 
 static struct place place_of(const struct shim_typetree_part *part,
 			     struct place place)
@@ -999,13 +1007,12 @@ static void print_sequence(struct printer *printer,
 		put_elision(printer);
 		return;
 	}
-	if (!get_address(printer, place_of(&parts[0], place),
-			 &first.address) ||
+	if (!get_address(printer, place_of(&parts[0], place), &first.address) ||
 	    !get_address(printer, place_of(&parts[1], place), &last.address)) {
 		put_unreadable(printer, place.address);
 		return;
 	}
-	/* Not yet constructed, or no longer there. */
+	/* The container is not yet constructed, or destroyed. */
 	if (last.address < first.address ||
 	    (last.address - first.address) % size != 0) {
 		put_elision(printer);
@@ -1062,7 +1069,7 @@ static bool print_form(struct printer *printer,
 	return true;
 }
 
-/* --- all of it --- */
+/* --- any value --- */
 
 static void print_kind(struct printer *printer,
 		       const struct shim_typetree_node *node,
@@ -1137,7 +1144,6 @@ size_t print_write(const struct print_job *job, char *text, size_t size)
 		job->space->window_size = 0;
 	if (size > 0)
 		text[0] = '\0';
-	print_node(&printer, 0,
-		   (struct place){ (uintptr_t)job->value, true });
+	print_node(&printer, 0, (struct place){ (uintptr_t)job->value, true });
 	return printer.length + 1;
 }

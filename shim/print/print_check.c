@@ -1,6 +1,5 @@
 /*
- * Whether a tree of types may be printed from, whatever its bytes are: then
- * print.c asks no more.
+ * Checks a type tree of any bytes, so that print.c can use it without checks.
  */
 #include "print/floating.h"
 #include "print/print.h"
@@ -13,7 +12,7 @@ struct check {
 	const struct shim_typetree_part *parts;
 };
 
-/* Those behind it, so that there is no way round. */
+/* Nodes lead to later nodes only, so that there is no cycle. */
 static bool leads_on(const struct check *check, uint32_t from, uint32_t to)
 {
 	return to > from && to < check->tree->node_count;
@@ -86,8 +85,7 @@ static bool is_part_valid(const struct check *check, uint32_t node,
 		inner->kind <= SHIM_TYPE_UNSIGNED);
 }
 
-/* The characters are in the value, and there is nothing behind it to be read.
- */
+/* The characters of a short string are inside the value. */
 static bool is_short_text_valid(const struct check *check,
 				const struct shim_typetree_node *node)
 {

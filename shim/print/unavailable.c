@@ -1,4 +1,4 @@
-/* Why there is no value, in words: those of the program and of its report. */
+/* The texts for reasons why a value is unavailable, shared by shim and the report. */
 #include <shim/values.h>
 #include <stddef.h>
 
@@ -20,8 +20,7 @@ const char *shim_unavailable_text(int reason)
 		[SHIM_UNAVAILABLE_NOT_YET] = "not made yet",
 	};
 
-	return reason >= 0 &&
-			       (size_t)reason <
+	return reason >= 0 && (size_t)reason <
 				       sizeof(texts) / sizeof(texts[0]) ?
 		       texts[reason] :
 		       NULL;

@@ -1,6 +1,6 @@
 /*
- * Where the assembly of any processor finds what it needs of struct thread and
- * struct plan, in bytes; dispatch.c asserts it.
+ * Offsets in bytes of the fields of struct thread and struct plan that assembly
+ * uses, for all processors; dispatch.c asserts them.
  */
 #ifndef SHIM_ASM_OFFSETS_H
 #define SHIM_ASM_OFFSETS_H
@@ -20,15 +20,15 @@
 /* PLAN_UNWINDING */
 #define LAYOUT_UNWINDING 4
 
-/* The place in code_cache_fronts that an address has. */
+/* Hash an address to its index in code_cache_fronts. */
 #define LAYOUT_FRONT_FACTOR 0x9e3779b1
 #define LAYOUT_FRONT_SHIFT  20
 
-/* The same for leaves_front, and the bit that says "unless a pad runs". */
+/* The same for leaves_front; the bit means "unless a landing pad runs". */
 #define LAYOUT_LEAVES_SHIFT 20
 #define LAYOUT_LEAVES_BIT   63
 
-/* A bit of the state. */
+/* THREAD_SHARED, a bit of the thread's state. */
 #define LAYOUT_THREAD_SHARED 32
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Reads the settings from libc's environment, or before libc has one, from the
+ * stack, where the kernel has put it.
+ */
 #include "runtime/config.h"
 
 #include "os/text.h"
@@ -9,11 +13,11 @@
 #include <shim/banned.h>
 
 extern char **environ;
-/* glibc's: where the kernel has put the number of arguments, these, and behind them
- * the environment. */
+/* Set by glibc to what the kernel stored: the number of arguments, the arguments, a
+ * NULL, and the environment. */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* Of a few bytes each, they fill the 6 MiB that the kernel allows. */
+/* The kernel allows 6 MiB for all arguments: fewer than this many. */
 #define ARGUMENTS_MAX (1u << 22)
 
 struct config config = {
@@ -29,7 +33,7 @@ bool config_is_complete(void)
 	return environ != NULL;
 }
 
-/* libc may not have begun yet. */
+/* Before libc's constructor, environ is NULL. */
 static char **variables(void)
 {
 	const uintptr_t *stack = &__libc_stack_end ? __libc_stack_end : NULL;
@@ -51,7 +55,7 @@ const char *config_variable(const char *name)
 	return NULL;
 }
 
-/* "SHIM_NAME": options are written small in config.def. */
+/* "SHIM_NAME" for "name". */
 static void variable_name(const char *name, struct text *text)
 {
 	text_add(text, "SHIM_");
@@ -99,10 +103,10 @@ static bool is_known(const char *variable, size_t length)
 	char memory[64];
 	struct text name;
 
-#define LONG_OPTION(option, help)                                              \
-	text_init(&name, memory, sizeof(memory));                              \
-	variable_name(#option, &name);                                         \
-	if (name.length == length && text_after(variable, memory))             \
+#define LONG_OPTION(option, help) \
+	text_init(&name, memory, sizeof(memory)); \
+	variable_name(#option, &name); \
+	if (name.length == length && text_after(variable, memory)) \
 		return true;
 #define OPTION(option, size, value, help) LONG_OPTION(option, help)
 #include "runtime/config.def"
@@ -111,7 +115,7 @@ static bool is_known(const char *variable, size_t length)
 	return false;
 }
 
-/* A variable that looks like ours and is not is most often a typing error. */
+/* An unknown variable SHIM_... is most often a typing error. */
 static void report_unknown(void)
 {
 	for (char **entry = variables(); entry && *entry; entry++) {
@@ -134,7 +138,7 @@ static void report_unknown(void)
 
 void config_read(void)
 {
-#define OPTION(name, size, value, help)                                        \
+#define OPTION(name, size, value, help) \
 	read_option(#name, config.name, size, value);
 #define LONG_OPTION(name, help) config.name = read_long_option(#name);
 #include "runtime/config.def"

@@ -1,5 +1,5 @@
 /*
- * The settings, read once from the environment the process began with.
+ * The settings, read once from the environment at the start.
  */
 #ifndef SHIM_CONFIG_H
 #define SHIM_CONFIG_H
@@ -8,7 +8,7 @@
 
 struct config {
 #define OPTION(name, size, value, help) char name[size];
-#define LONG_OPTION(name, help) const char *name;
+#define LONG_OPTION(name, help)		const char *name;
 #include "runtime/config.def"
 #undef OPTION
 #undef LONG_OPTION
@@ -17,8 +17,8 @@ struct config {
 extern struct config config;
 
 void config_read(void);
-/* Has libc the environment?  Not before its constructor: until then it is read where
- * the kernel has put it. */
+/* Whether libc has the environment.  Before its constructor has run, shim reads it
+ * from the stack, where the kernel has put it. */
 bool config_is_complete(void);
 /* The value of an environment variable, or NULL. */
 const char *config_variable(const char *name);

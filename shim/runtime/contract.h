@@ -1,6 +1,6 @@
 /*
- * The first line of every public function: is it called from where its contract
- * allows?  The order of the answers is that of row P-56.
+ * The first line of every public function checks that its contract allows the
+ * call.  The order of the errors is that of row P-56.
  */
 #ifndef SHIM_CONTRACT_H
 #define SHIM_CONTRACT_H
@@ -21,7 +21,7 @@ enum contract {
 	CONTRACT_INIT,
 };
 
-/* A slow hook is a place for anything, unless a callback came on top of it. */
+/* A slow hook allows everything, unless a callback runs on top of it. */
 static inline uint32_t thread_get_state(const struct thread *self)
 {
 	if (frame_answers(self) &&
@@ -35,7 +35,7 @@ static inline bool contract_allows(enum contract contract)
 	const struct thread *self = thread_current;
 	uint32_t state = self ? thread_get_state(self) : 0;
 
-	/* Whatever it has interrupted: a callback, a slow hook, malloc. */
+	/* It may have interrupted a callback, a slow hook, or malloc. */
 	if (self && (self->state & THREAD_SIGNAL))
 		return contract == CONTRACT_ASYNC;
 	if (contract == CONTRACT_INIT)
@@ -52,7 +52,8 @@ static inline bool contract_allows(enum contract contract)
 	return contract == CONTRACT_PROGRAM;
 }
 
-/* Whether the code there is a module's, and not the program's: subscribers say so. */
+/* Whether the code at @address belongs to a module and not to the program.  A
+ * subscriber sets *@is_module. */
 TOPIC(module_code_asked, uintptr_t address, bool *is_module);
 
 static inline bool contract_is_module_code(uintptr_t address)
@@ -63,13 +64,14 @@ static inline bool contract_is_module_code(uintptr_t address)
 	return is_module;
 }
 
-/* Whether a module's init function runs, also while the program does. */
+/* Whether the calling thread runs a module's init function, before main or later. */
 static inline bool contract_is_setting_up(void)
 {
 	return thread_current && (thread_current->state & THREAD_INIT);
 }
 
-static inline bool contract_is_detaching(const struct shim_profiler_handle *handle)
+static inline bool
+contract_is_detaching(const struct shim_profiler_handle *handle)
 {
 	const struct thread *self = thread_current;
 
@@ -82,14 +84,16 @@ static inline bool contract_is_detaching(const struct shim_profiler_handle *hand
 	       handle_get_status(frame_get_handle(self)) == HANDLE_DETACHING;
 }
 
-/* Where most questions are asked: in a slow hook that nothing came on top of. */
+/* Whether @self is in a slow hook with no callback on top of it.  Most queries come
+ * from there. */
 static inline bool contract_is_in_hook(const struct thread *self)
 {
 	return self && !self->guard && frame_answers(self) &&
 	       handle_get_status(frame_get_handle(self)) == HANDLE_ACTIVE;
 }
 
-/* The same of the hook that got @info, and for what it is @told. */
+/* Whether @self is in the slow hook that got @info, with no callback on top of it,
+ * and the hook gets the data of @told. */
 static inline bool contract_is_hook_told(shim_elt_info info,
 					 enum handle_tells told)
 {
@@ -101,13 +105,14 @@ static inline bool contract_is_hook_told(shim_elt_info info,
 	    UNLIKELY(self->frame != frame) || UNLIKELY(self->guard))
 		return false;
 	entry = frame->entry;
-	return entry && (__atomic_load_n(&entry->handle->tells,
-					 __ATOMIC_RELAXED) & told);
+	return entry &&
+	       (__atomic_load_n(&entry->handle->tells, __ATOMIC_RELAXED) &
+		told);
 }
 
 static inline enum shim_result
-contract_check_all(enum contract contract, const struct shim_profiler_handle *handle,
-		   bool has_handle)
+contract_check_all(enum contract contract,
+		   const struct shim_profiler_handle *handle, bool has_handle)
 {
 	if (has_handle && !handle_is_valid(handle))
 		handle = NULL;
@@ -121,8 +126,8 @@ contract_check_all(enum contract contract, const struct shim_profiler_handle *ha
 }
 
 static inline __attribute__((always_inline)) enum shim_result
-contract_check(enum contract contract, const struct shim_profiler_handle *handle,
-	       bool has_handle)
+contract_check(enum contract contract,
+	       const struct shim_profiler_handle *handle, bool has_handle)
 {
 	if (contract == CONTRACT_SYNC && !has_handle &&
 	    contract_is_in_hook(thread_current))
@@ -134,49 +139,49 @@ contract_check(enum contract contract, const struct shim_profiler_handle *handle
 TOPIC(call_refused, enum shim_result result, const char *function,
       const void *caller);
 
-/* Gives @result back, and tells of it. */
-__attribute__((cold)) enum shim_result
-contract_refused(enum shim_result result, const char *function,
-		 const void *caller);
+/* Notifies subscribers of the refused call; returns @result. */
+__attribute__((cold)) enum shim_result contract_refused(enum shim_result result,
+							const char *function,
+							const void *caller);
 
-#define ENTRY_AS_(contract, handle, has, name)                                 \
-	do {                                                                   \
-		enum shim_result r_ = contract_check(contract, handle, has);   \
-		if (r_ != SHIM_OK)                                             \
-			return contract_refused(r_, name,                      \
-						__builtin_return_address(0));  \
+#define ENTRY_AS_(contract, handle, has, name) \
+	do { \
+		enum shim_result r_ = contract_check(contract, handle, has); \
+		if (r_ != SHIM_OK) \
+			return contract_refused(r_, name, \
+						__builtin_return_address(0)); \
 	} while (0)
 
 #define ENTRY_(contract, handle, has) ENTRY_AS_(contract, handle, has, __func__)
 
-/* For questions that hooks ask at each call: if the hook is not one that is
- * @told, @otherwise answers, which begins with ENTRY_SYNC. */
-#define ENTRY_SYNC_ELSE(info, told, otherwise)                                 \
-	do {                                                                   \
-		if (UNLIKELY(!contract_is_hook_told(info, told)))              \
-			return otherwise;                                      \
+/* For queries that hooks make at each call.  If the caller is no hook that gets
+ * @told, returns @otherwise, a call of a function that begins with ENTRY_SYNC. */
+#define ENTRY_SYNC_ELSE(info, told, otherwise) \
+	do { \
+		if (UNLIKELY(!contract_is_hook_told(info, told))) \
+			return otherwise; \
 	} while (0)
 
-#define ENTRY_ASYNC()	 ENTRY_(CONTRACT_ASYNC, NULL, false)
-#define ENTRY_SYNC()	 ENTRY_(CONTRACT_SYNC, NULL, false)
-/* ... which the public function @name goes on in. */
+#define ENTRY_ASYNC() ENTRY_(CONTRACT_ASYNC, NULL, false)
+#define ENTRY_SYNC()  ENTRY_(CONTRACT_SYNC, NULL, false)
+/* The same in a helper that the public function @name continues in. */
 #define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
-#define ENTRY_MAY_BLOCK() ENTRY_(CONTRACT_MAY_BLOCK, NULL, false)
-#define ENTRY_PROGRAM()	 ENTRY_(CONTRACT_PROGRAM, NULL, false)
-#define ENTRY_INIT()	 ENTRY_(CONTRACT_INIT, NULL, false)
+#define ENTRY_MAY_BLOCK()   ENTRY_(CONTRACT_MAY_BLOCK, NULL, false)
+#define ENTRY_PROGRAM()	    ENTRY_(CONTRACT_PROGRAM, NULL, false)
+#define ENTRY_INIT()	    ENTRY_(CONTRACT_INIT, NULL, false)
 
-/* The same for functions that are given a handle, which is checked as well. */
-#define ENTRY_ASYNC_OF(handle)	  ENTRY_(CONTRACT_ASYNC, handle, true)
+/* The same for functions with a handle, which they check too. */
+#define ENTRY_ASYNC_OF(handle)	   ENTRY_(CONTRACT_ASYNC, handle, true)
 #define ENTRY_MAY_BLOCK_OF(handle) ENTRY_(CONTRACT_MAY_BLOCK, handle, true)
-#define ENTRY_PROGRAM_OF(handle)  ENTRY_(CONTRACT_PROGRAM, handle, true)
-#define ENTRY_INIT_OF(handle)	  ENTRY_(CONTRACT_INIT, handle, true)
+#define ENTRY_PROGRAM_OF(handle)   ENTRY_(CONTRACT_PROGRAM, handle, true)
+#define ENTRY_INIT_OF(handle)	   ENTRY_(CONTRACT_INIT, handle, true)
 
-/* A module's code that asks outside of callbacks is a fast hook, not the program. */
-#define ENTRY_PROGRAM_ITSELF_OF(handle)                                        \
-	ENTRY_(contract_is_module_code(                                        \
-		       (uintptr_t)__builtin_return_address(0)) ?               \
-		       CONTRACT_MAY_BLOCK :                                     \
-		       CONTRACT_PROGRAM,                                       \
+/* Module code that calls outside of callbacks is a fast hook, not the program. */
+#define ENTRY_PROGRAM_ITSELF_OF(handle) \
+	ENTRY_(contract_is_module_code( \
+		       (uintptr_t)__builtin_return_address(0)) ? \
+		       CONTRACT_MAY_BLOCK : \
+		       CONTRACT_PROGRAM, \
 	       handle, true)
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Handles, and how events reach their callbacks.  Readers walk the list of
+ * handles without a lock: a thread pins a handle while it runs its code, and a
+ * handle is freed when no thread has pinned it.
+ */
 #include "runtime/events.h"
 
 #include "arch.h"
@@ -11,7 +16,7 @@
 
 #include <shim/banned.h>
 
-/* What a callback may use of the stack it is called on (row P-29). */
+/* The stack that a callback may use (row P-29). */
 #define CALLBACK_STACK (384ul << 10)
 
 struct events_counts events_counts;
@@ -22,6 +27,21 @@ static uint64_t serials;
 static bool starts_builtins;
 
 /* --- handles --- */
+
+/* The list is newest first and has only handles in use.  Falling serials also
+ * exclude a cycle. */
+static __attribute__((unused)) bool list_is_whole(void)
+{
+	uint64_t serial = UINT64_MAX;
+
+	for (const struct shim_profiler_handle *handle = newest; handle;
+	     handle = handle->next) {
+		if (handle->status == HANDLE_NONE || handle->serial >= serial)
+			return false;
+		serial = handle->serial;
+	}
+	return true;
+}
 
 bool handle_is_valid(const struct shim_profiler_handle *handle)
 {
@@ -69,7 +89,8 @@ static int create(void *argument)
 			.may_go = state_main_started(),
 			.waits = thread_current &&
 				 (thread_current->state & THREAD_INIT),
-			.module = thread_current ? thread_current->module : NULL,
+			.module = thread_current ? thread_current->module :
+						   NULL,
 			.mask = SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE,
 			.mapper_slot = -1,
 			.filter_slot = -1,
@@ -78,12 +99,14 @@ static int create(void *argument)
 				 __ATOMIC_RELEASE);
 		__atomic_store_n(&newest, handle, __ATOMIC_RELEASE);
 		creation->handle = handle;
+		SHIM_ASSERT(list_is_whole());
 		return 0;
 	}
 	return -1;
 }
 
-struct shim_profiler_handle *shim_profiler_create(struct shim_profiler *profiler)
+struct shim_profiler_handle *
+shim_profiler_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
 	enum shim_result r = contract_check(CONTRACT_INIT, NULL, false);
@@ -92,7 +115,7 @@ struct shim_profiler_handle *shim_profiler_create(struct shim_profiler *profiler
 		contract_refused(r, __func__, __builtin_return_address(0));
 		return NULL;
 	}
-	if (starts_builtins) {	/* with the lock */
+	if (starts_builtins) { /* with the lock */
 		create(&creation);
 		return creation.handle;
 	}
@@ -127,28 +150,28 @@ struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 	return creation.handle;
 }
 
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	void shim_profiler_on_##name(struct shim_profiler_handle *handle,               \
-				     shim_##name##_callback callback)          \
-	{                                                                      \
-		shim_##name##_callback before;                                 \
-                                                                               \
-		if (!handle_is_valid(handle) ||                                \
-		    handle_get_status(handle) != HANDLE_ACTIVE) {              \
-			contract_refused(SHIM_E_INVALIDARG, __func__,          \
-					 __builtin_return_address(0));         \
-			return;                                                \
-		}                                                              \
-		if (callback)                                                  \
-			__atomic_add_fetch(&events_counts.name, 1,             \
-					   __ATOMIC_RELAXED);                  \
-		before = __atomic_exchange_n(&handle->name, callback,          \
-					     __ATOMIC_ACQ_REL);                \
-		if (before)                                                    \
-			__atomic_sub_fetch(&events_counts.name, 1,             \
-					   __ATOMIC_RELAXED);                  \
-		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE)              \
-			NOTIFY(hooks_changed);                                   \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	void shim_profiler_on_##name(struct shim_profiler_handle *handle, \
+				     shim_##name##_callback callback) \
+	{ \
+		shim_##name##_callback before; \
+\
+		if (!handle_is_valid(handle) || \
+		    handle_get_status(handle) != HANDLE_ACTIVE) { \
+			contract_refused(SHIM_E_INVALIDARG, __func__, \
+					 __builtin_return_address(0)); \
+			return; \
+		} \
+		if (callback) \
+			__atomic_add_fetch(&events_counts.name, 1, \
+					   __ATOMIC_RELAXED); \
+		before = __atomic_exchange_n(&handle->name, callback, \
+					     __ATOMIC_ACQ_REL); \
+		if (before) \
+			__atomic_sub_fetch(&events_counts.name, 1, \
+					   __ATOMIC_RELAXED); \
+		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE) \
+			NOTIFY(hooks_changed); \
 	}
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -162,7 +185,8 @@ shim_profiler_set_cleanup_callback(struct shim_profiler_handle *handle,
 	return SHIM_OK;
 }
 
-enum shim_result shim_thread_data(struct shim_profiler_handle *handle, void ***data)
+enum shim_result shim_thread_data(struct shim_profiler_handle *handle,
+				  void ***data)
 {
 	struct thread *self;
 
@@ -178,8 +202,8 @@ enum shim_result shim_thread_data(struct shim_profiler_handle *handle, void ***d
 
 static void remove_callbacks(struct shim_profiler_handle *handle)
 {
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL))        \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL)) \
 		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_RELAXED);
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -198,6 +222,7 @@ static int unlink_handle(void *argument)
 			break;
 		}
 	}
+	SHIM_ASSERT(list_is_whole());
 	NOTIFY(profiler_left, handle);
 	return 0;
 }
@@ -224,7 +249,8 @@ void handle_set_tells(struct shim_profiler_handle *handle)
 	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
 		tells = tells_of(mask);
 	__atomic_store_n(&handle->tells, tells, __ATOMIC_SEQ_CST);
-	/* Who detaches it meanwhile has cleared it, or is seen here. */
+	/* A thread that detaches it meanwhile has cleared @tells after this
+	 * store, or its new status is seen here. */
 	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)
 		__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
 }
@@ -242,8 +268,8 @@ bool handle_retire(struct shim_profiler_handle *handle)
 	return true;
 }
 
-/* Pins of all tasks that share a record with another one: a count of its own
- * would be no one's (row P-17). */
+/* Pins of all tasks that share a record: none of them could count in the record
+ * alone (row P-17). */
 static uint32_t shared_pins[SHIM_PROFILERS_MAX];
 
 static uint32_t count_pins(const struct thread *thread, unsigned number)
@@ -262,7 +288,7 @@ bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms)
 	return is_out;
 }
 
-/* Also of one that was switched off: it still has what it would give back. */
+/* A profiler that was switched off is cleaned up too: it still owns resources. */
 static void clean_up(struct shim_profiler_handle *handle)
 {
 	shim_cleanup_callback cleanup = __atomic_exchange_n(
@@ -272,14 +298,15 @@ static void clean_up(struct shim_profiler_handle *handle)
 	if (!cleanup)
 		return;
 	guard_enter_last(&guard, handle, "cleanup");
-	guard_call(&guard, (void (*)(void))cleanup,
-		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
+	guard_call(&guard, (void (*)(void))cleanup, (uintptr_t)handle->profiler,
+		   0, 0, 0, 0);
 }
 
-/* The next handle of that number begins without. */
+/* The next handle with this number must begin without data. */
 static bool forget_data(struct thread *thread, void *handle)
 {
-	thread->data[((const struct shim_profiler_handle *)handle)->number] = NULL;
+	thread->data[((const struct shim_profiler_handle *)handle)->number] =
+		NULL;
 	return true;
 }
 
@@ -307,7 +334,7 @@ enum shim_result shim_profiler_destroy(struct shim_profiler_handle *handle)
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
 		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
-				__func__, __builtin_return_address(0));
+					__func__, __builtin_return_address(0));
 	if (!handle_retire(handle))
 		return SHIM_E_PROFILER_DETACHING;
 	while (!handle_wait(handle, 1000))
@@ -321,7 +348,7 @@ enum shim_result shim_profiler_quiesce(struct shim_profiler_handle *handle)
 	ENTRY_PROGRAM_OF(handle);
 	if (handle_is_current(handle))
 		return contract_refused(SHIM_E_UNSUPPORTED_CALL_SEQUENCE,
-				__func__, __builtin_return_address(0));
+					__func__, __builtin_return_address(0));
 	while (!handle_wait(handle, 1000))
 		;
 	return SHIM_OK;
@@ -337,19 +364,21 @@ static int without_modules(void *unused)
 void events_finish(void)
 {
 	state_slowly(without_modules, NULL);
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (!h->builtin)
 			remove_callbacks(h);
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (!h->builtin)
 			clean_up(h);
 }
 
 /* --- around a callback --- */
 
-/* The bits that a callback has for itself; others may be set meanwhile. */
-#define STATE_OF_CALLBACKS                                                     \
-	((uint32_t)(THREAD_CALLBACK | THREAD_MAY_BLOCK | THREAD_INIT |          \
+/* The bits that the end of a callback restores; others may change meanwhile. */
+#define STATE_OF_CALLBACKS \
+	((uint32_t)(THREAD_CALLBACK | THREAD_MAY_BLOCK | THREAD_INIT | \
 		    THREAD_SIGNAL))
 
 static uint32_t state_in(uint32_t state, enum event_context context)
@@ -367,7 +396,8 @@ static bool is_callable(const struct shim_profiler_handle *handle)
 	       !handle->waits;
 }
 
-/* No state, no errno, no exceptions: they would be those of both tasks. */
+/* Saves neither state nor errno and catches no exception: the record belongs to both
+ * tasks. */
 static bool enter_shared(struct guard *guard)
 {
 	uint32_t *pins = &shared_pins[guard->handle->number];
@@ -459,8 +489,7 @@ static void switch_off(struct shim_profiler_handle *handle, const char *name,
 		 name, how);
 }
 
-/* A callback that runs on a stack of ours is below whatever the thread goes on
- * with. */
+/* A callback on the thread's callback stack is also below an @sp on another stack. */
 static bool is_below(const struct thread *self, const struct guard *guard,
 		     uintptr_t sp)
 {
@@ -517,8 +546,8 @@ static int call_plainly(void *argument)
 	const struct call *call = argument;
 	const uintptr_t *a = call->arguments;
 
-	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t))
-		 call->callback)(a[0], a[1], a[2], a[3], a[4]);
+	((void (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+		   uintptr_t))call->callback)(a[0], a[1], a[2], a[3], a[4]);
 	return 0;
 }
 
@@ -531,8 +560,8 @@ static int call_guarded(void *argument)
 }
 
 /*
- * What lies below a stack that the program has made is its own affair: of a thread's
- * own stack alone it is known that it goes on as far as its mapping.
+ * Only a thread's own stack is known to extend to the end of its mapping.  A stack
+ * that the program has made may share its mapping with other data of the program.
  */
 static __attribute__((noinline)) void look_for_room(struct thread *self,
 						    uintptr_t sp)
@@ -568,9 +597,9 @@ bool events_has_room(struct thread *self)
 }
 
 /*
- * On another stack the kernel takes the program's alternate stack for unused, also if
- * we come from a handler that runs there: the next signal's frame would be written over
- * it.  So none comes until we are back.
+ * A handler of the program may run on the alternate signal stack.  After a switch to
+ * another stack, the kernel takes the alternate one for unused, and the next signal's
+ * frame would overwrite that handler's.  So signals stay blocked until the return.
  */
 static int call_on(char *memory, int (*call)(void *), void *argument)
 {
@@ -588,8 +617,8 @@ static int call_on(char *memory, int (*call)(void *), void *argument)
 }
 
 /*
- * Tasks that share a record cannot have the stack that belongs to it: each takes one
- * of these while it needs it.  One that is left by a jump is not given back.
+ * Tasks that share a record cannot use its callback stack: each takes a spare stack
+ * for the call.  A spare stack that is left by a jump is never given back.
  */
 #define SPARE_STACKS 16
 
@@ -604,12 +633,13 @@ static struct spare *take_spare(uintptr_t sp)
 
 	for (struct spare *s = spares; s < spares + SPARE_STACKS; s++)
 		if (s->memory && sp - (uintptr_t)s->memory < CALLBACK_STACK)
-			return NULL; /* it runs on one already */
+			return NULL; /* already on a spare stack */
 	for (struct spare *s = spares; !found && s < spares + SPARE_STACKS; s++)
 		if (__atomic_exchange_n(&s->is_taken, 1, __ATOMIC_ACQUIRE) == 0)
 			found = s;
 	if (found && !found->memory)
-		__atomic_store_n(&found->memory, shim_memory_map(CALLBACK_STACK),
+		__atomic_store_n(&found->memory,
+				 shim_memory_map(CALLBACK_STACK),
 				 __ATOMIC_RELEASE);
 	if (!found || found->memory)
 		return found;
@@ -667,7 +697,7 @@ static int run_guarded(void *run)
 				 0, 0);
 }
 
-/* It is the calling profiler's, if that is known. */
+/* Switches the calling profiler off, if it is known. */
 static int run_threw(const char *name)
 {
 	struct thread *self = thread_current;
@@ -686,8 +716,8 @@ int events_run(const char *name, int (*call)(void *), void *argument)
 	return run_guarded(&run) ? run_threw(name) : run.result;
 }
 
-int events_run_apart(struct thread *self, const char *name,
-		     int (*call)(void *), void *argument)
+int events_run_apart(struct thread *self, const char *name, int (*call)(void *),
+		     void *argument)
 {
 	struct run run = { .call = call, .argument = argument };
 
@@ -699,7 +729,8 @@ void events_thread_threw(const struct module *module)
 {
 	bool any = false;
 
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h)) {
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h)) {
 		if (!module || h->module != module)
 			continue;
 		switch_off(h, "of a thread", "threw an exception");

@@ -1,10 +1,11 @@
 /*
- * The profilers there are, and how an event reaches them.
+ * The handles of profilers, and how an event reaches them.
  *
- * Handles are in a list, newest first, which readers walk without a lock.  A
- * handle's memory is never unmapped and is used again only when nobody walks
- * the list; who calls a profiler's code pins its handle, by a plain counter of
- * its own thread, and who wants it gone waits for these counters (thread_wait).
+ * Handles form a list, newest first, which readers walk without a lock.  A
+ * handle's memory is never unmapped.  A thread pins a handle while it runs the
+ * profiler's code, by a plain counter of its own.  A thread that removes the
+ * handle waits until these counters are 0 (thread_wait); then the memory may be
+ * reused.
  */
 #ifndef SHIM_EVENTS_H
 #define SHIM_EVENTS_H
@@ -18,42 +19,42 @@
 struct module;
 struct plan_call;
 
-enum handle_status {	/* row P-59 */
-	HANDLE_NONE,
-	HANDLE_DETACHING,
-	HANDLE_ACTIVE,
+enum handle_status { /* row P-59 */
+		     HANDLE_NONE,
+		     HANDLE_DETACHING,
+		     HANDLE_ACTIVE,
 };
 
 enum handle_tells {
-	HANDLE_TELLS_ARGUMENTS = 1,	/* ... and not the frame */
+	HANDLE_TELLS_ARGUMENTS = 1, /* without the frame */
 	HANDLE_TELLS_RESULT = 2,
-	HANDLE_TELLS_ENTER_FRAME = 4,	/* ... and nothing else */
-	HANDLE_TELLS_LEAVE_FRAME = 8,
+	HANDLE_TELLS_ENTER_FRAME = 4, /* without the arguments */
+	HANDLE_TELLS_LEAVE_FRAME = 8, /* without the result */
 };
 
 struct shim_profiler_handle {
 	struct shim_profiler *profiler;
 	struct shim_profiler_handle *next;
-	uint64_t serial;	/* newer ones have larger */
-	unsigned number;	/* of its pins */
+	uint64_t serial; /* larger for newer handles */
+	unsigned number; /* index of its pins and data in struct thread */
 	uint32_t status;
-	uint8_t tells;		/* of enum handle_tells: what its slow hooks are
-				   told, while it is active */
-	bool builtin;		/* ours: never leaves, so is never pinned */
-	bool may_go;		/* came while the program ran */
-	bool waits;		/* its module's init has not returned */
-	bool broken;		/* threw, and gets nothing any more */
-	bool raw_leaves;	/* its leave hook is called while unwinding, too */
+	/* of enum handle_tells: data that its slow hooks get while it is active */
+	uint8_t tells;
+	bool builtin;	 /* part of shim: never leaves, so never pinned */
+	bool may_go;	 /* created after main began */
+	bool waits;	 /* its module's init function has not returned */
+	bool broken;	 /* switched off after an exception or jump */
+	bool raw_leaves; /* its leave hook is also called while unwinding */
 	struct module *module;
-	uint64_t images_until;	/* it is to be told of those that came by then */
-	bool knows_main;	/* it was told that main's thread has started */
+	uint64_t images_until; /* the last image notice to catch up on */
+	bool knows_main; /* its thread_started for main's thread was raised */
 	uint32_t mask, mask_high;
 
-	/* ELT; one kind at a time (elt.c) */
+	/* ELT hooks; one kind at a time (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
-	shim_deferred_hook asking;		/* of fast ones, or NULL */
-	shim_function_hook restarted[2];	/* fast, after calls were off */
+	shim_deferred_hook asking;	 /* of a fast enter hook, or NULL */
+	shim_function_hook restarted[2]; /* fast hooks after hooks were off */
 	shim_function_hook_with_info slow[3];
 	void (*elt2[3])(void);
 	shim_function_hook1 elt1[3];
@@ -62,214 +63,220 @@ struct shim_profiler_handle {
 	shim_function_id_mapper2 mapper2;
 	void *mapper_data;
 	shim_call_instrumentation_filter_callback filter;
-	bool samples;		/* has enabled sampling */
+	bool samples; /* has enabled sampling */
 	shim_coverage_filter_callback coverage_filter;
-	int mapper_slot, filter_slot;	/* of dispatch/filter_cache.c, or -1 */
+	int mapper_slot, filter_slot; /* of dispatch/filter_cache.c, or -1 */
 
 	shim_cleanup_callback cleanup;
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	shim_##name##_callback name;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 };
 
-/* How many handles have a callback for it: 0 is a load and a branch. */
+/* For each event, the number of handles with a callback for it.  At 0 an event costs
+ * a load and a branch. */
 struct events_counts {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) uint32_t name;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 };
 
-extern struct events_counts events_counts
-	__attribute__((visibility("hidden")));
+extern struct events_counts events_counts __attribute__((visibility("hidden")));
 
 bool handle_is_valid(const struct shim_profiler_handle *handle);
 
-static inline uint32_t handle_get_status(const struct shim_profiler_handle *handle)
+static inline uint32_t
+handle_get_status(const struct shim_profiler_handle *handle)
 {
 	return __atomic_load_n(&handle->status, __ATOMIC_ACQUIRE);
 }
 
-/* After its mask or its hooks have changed. */
+/* Computes @tells again after the mask or the hooks have changed. */
 void handle_set_tells(struct shim_profiler_handle *handle);
 
-/* The state a callback runs in; the words of events.def. */
+/* The contexts of callbacks in events.def. */
 enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 
-#define EVENT_FLAG_ALWAYS	   0u
-#define EVENT_FLAG_APPDOMAIN_LOADS SHIM_MONITOR_APPDOMAIN_LOADS
-#define EVENT_FLAG_MODULE_LOADS	   SHIM_MONITOR_MODULE_LOADS
-#define EVENT_FLAG_THREADS	   SHIM_MONITOR_THREADS
-#define EVENT_FLAG_ENTERLEAVE	   SHIM_MONITOR_ENTERLEAVE
-#define EVENT_FLAG_EXCEPTIONS	   SHIM_MONITOR_EXCEPTIONS
+#define EVENT_FLAG_ALWAYS	    0u
+#define EVENT_FLAG_APPDOMAIN_LOADS  SHIM_MONITOR_APPDOMAIN_LOADS
+#define EVENT_FLAG_MODULE_LOADS	    SHIM_MONITOR_MODULE_LOADS
+#define EVENT_FLAG_THREADS	    SHIM_MONITOR_THREADS
+#define EVENT_FLAG_ENTERLEAVE	    SHIM_MONITOR_ENTERLEAVE
+#define EVENT_FLAG_EXCEPTIONS	    SHIM_MONITOR_EXCEPTIONS
 #define EVENT_FLAG_OBJECT_ALLOCATED SHIM_MONITOR_OBJECT_ALLOCATED
 
-/* A profiler was made before main; it is ready for what came before it. */
+/* A profiler was created before main. */
 TOPIC(profiler_came, struct shim_profiler_handle *handle);
+/* The profiler is ready for events that were raised before it was created. */
 TOPIC(profiler_catches_up, struct shim_profiler_handle *handle);
-/* Something has changed that hooks are called by; the state lock is not held. */
+/* The hooks or callbacks of a profiler have changed; the state lock is not held. */
 TOPIC(hooks_changed, void);
-/* The profiler is not in the list any more; state lock held. */
+/* The profiler was removed from the list; state lock held. */
 TOPIC(profiler_left, struct shim_profiler_handle *handle);
-/* Whether no thread is in a hook: *@is_out turns false if one still was after
- * @timeout_ms. */
+/* Waits until no thread is in a hook; *@is_out becomes false if a thread still is
+ * after @timeout_ms. */
 TOPIC(hooks_awaited, uint32_t timeout_ms, bool *is_out);
-/* Nothing of it is called any more: what it had is free. */
+/* No code of the profiler will be called again; subscribers free its resources. */
 TOPIC(profiler_gone, struct shim_profiler_handle *handle);
-/* At the end of the process: hooks of modules are not called any more.  State lock
+/* At the end of the process: hooks of modules are no longer called.  State lock
  * held. */
 TOPIC(modules_finished, void);
-/* A profiler may take snapshots from now on. */
+/* A profiler has enabled stack snapshots. */
 TOPIC(snapshots_wanted, void);
-/* @self is going on at @sp: what it is in below that will not return. */
+/* @self is about to continue at @sp: calls below will not return. */
 TOPIC(stack_leaving, struct thread *self, uintptr_t sp);
-/* @self goes on at @sp: what it was in below that does not return. */
+/* The same, after the guards of callbacks below @sp were removed. */
 TOPIC(stack_left, struct thread *self, uintptr_t sp);
 
-/* What is on the stack of a thread around a call into a profiler. */
+/* Stored on the stack of a thread around a call into a profiler. */
 struct guard {
 	struct guard *outer;
-	uint16_t pins;		/* the thread's of the handle, before */
-	int error;		/* errno, before */
+	uint16_t pins; /* the thread's pins of the handle, before */
+	int error;     /* errno, before */
 	struct shim_profiler_handle *handle;
-	struct thread *thread;	/* NULL: nothing of it was noted */
-	bool is_shared;		/* because another task uses its record, too */
+	struct thread *thread; /* NULL: nothing of the thread was saved ... */
+	bool is_shared;	       /* ... because another task uses its record */
 	enum event_context kind;
-	uintptr_t context;	/* what its callback was told of ... */
-	const struct plan_call *call;	/* ... this call; 0: nothing */
-	const char *name;	/* of the event, for the log */
-	uint32_t state;		/* the thread's, before */
-	const struct arch_frame *frame;	/* the slow hook it came in, or NULL */
+	uintptr_t context;	      /* the context of the call; 0: none */
+	const struct plan_call *call; /* the call that the callback is about */
+	const char *name;	      /* of the event, for the log */
+	uint32_t state;		      /* the thread's, before */
+	const struct arch_frame *frame; /* the slow hook below, or NULL */
 };
 
-/* Who gets an event. */
+/* The profilers that get an event. */
 enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
 
-/* shim_profiler_create at any time, for what is part of the library; NULL if
+/* shim_profiler_create at any time, for profilers that are part of shim; NULL if
  * there is no room. */
 struct shim_profiler_handle *handle_create(struct shim_profiler *profiler);
 
-/* Before main, on its thread: tells @handle, which is ready for events, what came
- * before it was. */
+/* Before main, on its thread: raises to @handle the events that came before the
+ * handle was ready. */
 void events_catch_up(struct shim_profiler_handle *handle);
 
-/* Profilers that are made from now on are part of the library, or: no longer. */
+/* Whether profilers that are created from now on are part of shim. */
 void events_start_builtins(bool begins);
 
-/* Undoes shim_profiler_create: nothing of @handle is called from now on, but
- * some thread may still be in it.  False if somebody else does so already. */
+/* Undoes shim_profiler_create: no new call of @handle begins from now on, but a
+ * thread may still be in its code.  False if another thread has done so already. */
 bool handle_retire(struct shim_profiler_handle *handle);
 /* Whether no thread is in a retired handle's code; waits up to @timeout_ms. */
 bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms);
-/* Calls its cleanup callback and gives its memory back. */
+/* Calls its cleanup callback and frees the handle. */
 void handle_free(struct shim_profiler_handle *handle);
 /* Whether the calling thread is in a callback or slow hook of @handle. */
 bool handle_is_current(const struct shim_profiler_handle *handle);
 
-/* At the end of the process: no more events; then everybody's cleanup. */
+/* At the end of the process: removes the callbacks of all modules, then calls their
+ * cleanup callbacks. */
 void events_finish(void);
 
 struct shim_profiler_handle *events_first(void);
 struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle);
 
-/* Pins @handle and puts @guard up; false: do not call it. */
+/* Pins @handle and sets up @guard; false if the profiler must not be called. */
 bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
-/* The same for the last calls of a profiler that is leaving or switched off. */
+/* The same for the last call of a profiler that is leaving or switched off. */
 void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 		      const char *name);
 void guard_leave(struct guard *guard);
-/* An exception came out of what was called in it. */
+/* The callback of @guard threw an exception. */
 void guard_threw(struct guard *guard);
 
-/* The calling thread goes on at @sp: callbacks below it will not return. */
+/* The calling thread jumped to @sp: callbacks below will not return, and their
+ * profilers are switched off. */
 void guard_jumped(uintptr_t sp);
-/* The same when it was unwound, which is the thread's end. */
+/* The same for the unwinding at the thread's end, which switches nothing off. */
 void guard_unwound(uintptr_t sp);
 
-/* Runs callback(a) where there is room for it; a C++ exception ends there and
+/* Runs callback(a) on a stack with enough room.  A C++ exception ends there and
  * switches the profiler off. */
 void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a);
 
-/* The same of callback(a, b, c, d, e), and leaves its guard. */
+/* The same for callback(a, b, c, d, e); then leaves the guard. */
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e);
 
-/* Whether a profiler's code has enough of the stack that the thread runs on. */
+/* Whether the stack that the thread runs on has enough room for a profiler's code. */
 bool events_has_room(struct thread *self);
 
-/* Runs call(argument) on a stack at *@memory, which is made if there is none; without
- * memory, here. */
+/* Runs call(argument) on the stack *@memory, which it maps if it is NULL.  Without
+ * memory it uses the current stack. */
 int events_call_on(char **memory, int (*call)(void *), void *argument);
 
-/* Runs call(argument) on the stack for callbacks, or goes on there. */
+/* Runs call(argument) on the stack for callbacks, which may be the current one. */
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
 
 /*
- * The same for what calls back the profiler that called us, here or apart: a walk.
- * An exception that comes out of it ends it, with SHIM_E_UNEXPECTED, and switches
- * that profiler off; @name is said in the log.
+ * Runs call(argument), which calls the calling profiler back, as a stack walk does:
+ * events_run on the current stack, events_run_apart on the stack for callbacks.  An
+ * exception ends the call with SHIM_E_UNEXPECTED and switches the profiler off; the
+ * log then has @name.
  */
 int events_run(const char *name, int (*call)(void *), void *argument);
-int events_run_apart(struct thread *self, const char *name,
-		     int (*call)(void *), void *argument);
+int events_run_apart(struct thread *self, const char *name, int (*call)(void *),
+		     void *argument);
 
-/* What a thread of @module's runs has thrown an exception. */
+/* The code of a thread of @module has thrown an exception. */
 void events_thread_threw(const struct module *module);
 
-#define EVENT_ARGUMENTS_(a, b, c, d, e, ...)                                   \
-	(uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c), (uintptr_t)(d),        \
+#define EVENT_ARGUMENTS_(a, b, c, d, e, ...) \
+	(uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c), (uintptr_t)(d), \
 		(uintptr_t)(e)
 #define EVENT_ARGUMENTS(...) EVENT_ARGUMENTS_(__VA_ARGS__, 0, 0, 0, 0, 0)
 
 /*
- * RAISE(event, arguments...) calls everybody's callback, newest profiler first.
- * RAISE_TO(AUDIENCE_..., event, ...) those of some only; RAISE_ONE(handle, ...)
- * that one's.  The arguments are not looked at when nobody asked; they may use
- * the guard of the callback, which is called guard_.
+ * RAISE(event, arguments...) calls the callbacks of all profilers, newest first;
+ * RAISE_TO(AUDIENCE_..., event, ...) those of an audience; RAISE_ONE(handle, ...)
+ * that of one.  The arguments are evaluated only if a profiler has a callback.  They
+ * may use the guard of the callback, which is called guard_.
  */
-#define RAISE_ONE(target, event, ...)                                          \
-	do {                                                                   \
-		struct shim_profiler_handle *one_ = (target);                           \
-		shim_##event##_callback callback_ =                            \
-			__atomic_load_n(&one_->event, __ATOMIC_RELAXED);       \
-		struct guard guard_;                                           \
-		if (!callback_ ||                                              \
-		    !guard_enter(&guard_, one_, event_context_##event,         \
-				 event_flag_##event, #event))                  \
-			break;                                                 \
-		/* Once more: the handle was not pinned then. */               \
-		callback_ = __atomic_load_n(&one_->event, __ATOMIC_ACQUIRE);   \
-		guard_call(&guard_, (void (*)(void))callback_,                 \
-			   EVENT_ARGUMENTS(one_->profiler, ##__VA_ARGS__));    \
+#define RAISE_ONE(target, event, ...) \
+	do { \
+		struct shim_profiler_handle *one_ = (target); \
+		shim_##event##_callback callback_ = __atomic_load_n( \
+			&one_->event, __ATOMIC_RELAXED); \
+		struct guard guard_; \
+		if (!callback_ || \
+		    !guard_enter(&guard_, one_, event_context_##event, \
+				 event_flag_##event, #event)) \
+			break; \
+		/* Again: the handle was not pinned before. */ \
+		callback_ = __atomic_load_n(&one_->event, __ATOMIC_ACQUIRE); \
+		guard_call(&guard_, (void (*)(void))callback_, \
+			   EVENT_ARGUMENTS(one_->profiler, ##__VA_ARGS__)); \
 	} while (0)
 
-/* A handle that went while we stood at it may be in the list again, as a new
- * one further up: what has been passed is known by its serial. */
-#define RAISE_TO(audience, event, ...)                                         \
-	do {                                                                   \
-		uint64_t passed_ = UINT64_MAX;                                 \
+/* The handle at the cursor may be freed and reused as a new one at the head of the
+ * list meanwhile.  The serial tells which handles were passed. */
+#define RAISE_TO(audience, event, ...) \
+	do { \
+		uint64_t passed_ = UINT64_MAX; \
 		if (__atomic_load_n(&events_counts.event, __ATOMIC_RELAXED) == \
-		    0)                                                         \
-			break;                                                 \
-		for (struct shim_profiler_handle *each_ = events_first(); each_;        \
-		     each_ = events_next(each_)) {                             \
-			if (each_->serial >= passed_)                          \
-				continue;                                      \
-			passed_ = each_->serial;                               \
-			if ((audience) == AUDIENCE_ALL ||                      \
-			    each_->builtin == ((audience) == AUDIENCE_BUILTIN)) \
-				RAISE_ONE(each_, event, ##__VA_ARGS__);        \
-		}                                                              \
+		    0) \
+			break; \
+		for (struct shim_profiler_handle *each_ = events_first(); \
+		     each_; each_ = events_next(each_)) { \
+			if (each_->serial >= passed_) \
+				continue; \
+			passed_ = each_->serial; \
+			if ((audience) == AUDIENCE_ALL || \
+			    each_->builtin == \
+				    ((audience) == AUDIENCE_BUILTIN)) \
+				RAISE_ONE(each_, event, ##__VA_ARGS__); \
+		} \
 	} while (0)
 
 #define RAISE(event, ...) RAISE_TO(AUDIENCE_ALL, event, ##__VA_ARGS__)
 
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
-	static const enum event_context event_context_##name                   \
-		__attribute__((unused)) = EVENT_##context;                     \
-	static const uint32_t event_flag_##name __attribute__((unused)) =      \
-		EVENT_FLAG_##flag;
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	static const enum event_context event_context_##name \
+		__attribute__((unused)) = EVENT_##context; \
+	static const uint32_t event_flag_##name \
+		__attribute__((unused)) = EVENT_FLAG_##flag;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 

@@ -1,13 +1,13 @@
 /*
- * Exceptions that come out of a profiler's callback end there.
+ * Ends exceptions that a profiler's callback throws.
  *
- * arch_call_guarded has this personality routine.  It says "a handler" to every
- * exception, so that nothing above is unwound, and goes on behind the call.  A
- * forced unwinding (pthread_exit, cancellation) is let through: the thread ends,
- * and what we noted of the callback goes with its frames.
+ * arch_call_guarded has this personality routine.  It claims to handle every
+ * exception, so that no frame above is unwound, and continues behind the call.  A
+ * forced unwinding (pthread_exit, cancellation) passes: the thread ends, and the
+ * guards of its callbacks are left.
  *
- * The unwinder is the program's own, wherever it has it: found by name when
- * something was thrown, never before.
+ * The unwinder is the program's own.  It is looked up by name after an exception was
+ * thrown, never before.
  */
 #define _GNU_SOURCE
 #include "arch.h"
@@ -20,11 +20,9 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-HIDDEN _Unwind_Reason_Code guard_personality(int version,
-					     _Unwind_Action actions,
-					     _Unwind_Exception_Class class,
-					     struct _Unwind_Exception *exception,
-					     struct _Unwind_Context *context);
+HIDDEN _Unwind_Reason_Code guard_personality(
+	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 HIDDEN void guard_caught(struct _Unwind_Exception *exception);
 
 static void *find_unwinder(const char *name)
@@ -34,7 +32,7 @@ static void *find_unwinder(const char *name)
 	return found ? found : lookup_beside("libgcc_s.so.1", name);
 }
 
-/* Ours has the same name. */
+/* The next definition: shim defines the same name. */
 static void *find_next(const char *name)
 {
 	void *found = lookup_next(name);
@@ -63,10 +61,10 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 	}
 	if (actions & _UA_SEARCH_PHASE)
 		return _URC_HANDLER_FOUND;
-	set_gr = (void (*)(struct _Unwind_Context *, int, _Unwind_Word))
-		find_unwinder("_Unwind_SetGR");
-	set_ip = (void (*)(struct _Unwind_Context *, _Unwind_Ptr))
-		find_unwinder("_Unwind_SetIP");
+	set_gr = (void (*)(struct _Unwind_Context *, int,
+			   _Unwind_Word))find_unwinder("_Unwind_SetGR");
+	set_ip = (void (*)(struct _Unwind_Context *, _Unwind_Ptr))find_unwinder(
+		"_Unwind_SetIP");
 	if (!set_gr || !set_ip)
 		return _URC_FATAL_PHASE2_ERROR;
 	set_gr(context, 0, (_Unwind_Word)exception);
@@ -75,7 +73,7 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 }
 #endif
 
-/* As a catch block would: the C++ library counts uncaught exceptions. */
+/* Does as a catch block does: the C++ library counts uncaught exceptions. */
 void guard_caught(struct _Unwind_Exception *exception)
 {
 	void *(*begin)(void *) = (void *(*)(void *))find_next(
@@ -89,6 +87,6 @@ void guard_caught(struct _Unwind_Exception *exception)
 		begin(exception);
 		end();
 	} else if (delete) {
-		delete(exception);
+		delete (exception);
 	}
 }

@@ -1,3 +1,7 @@
+/*
+ * Keeps shim's signals out of the kernel's signal masks.  The program sees the
+ * masks that it has set.
+ */
 #include "runtime/hidden_signals.h"
 
 #include "os/sys.h"
@@ -12,7 +16,7 @@
 static uint64_t ours;
 static __thread uint64_t blocked, pending;
 
-/* By handler; two of 64 bits each would do, but are not needed often. */
+/* For each signal, the hidden signals that its handler blocks. */
 static uint64_t masks[SIGNALS];
 
 uint64_t hidden_signals(void)
@@ -41,7 +45,7 @@ void hidden_block(uint64_t signals)
 
 	blocked = signals;
 	pending &= signals;
-	/* The kernel has it (runtime/kept_signals.c). */
+	/* A blocked SIGBUS is pending in the kernel (runtime/kept_signals.c). */
 	if (come & hidden_bit(SIGBUS))
 		sys_block_signal(SIGBUS, false);
 	come &= ~hidden_bit(SIGBUS);
@@ -92,8 +96,8 @@ uint64_t hidden_mask_handler(int signal, uint64_t signals)
 		       0;
 }
 
-/* Only the signal of holes: its thread may have to wait for the child, and its
- * handlers run meanwhile. */
+/* Blocks SIGBUS alone.  The thread may have to wait for the child and run handlers
+ * meanwhile, so the other hidden signals stay open. */
 void hidden_spawn_begins(void)
 {
 	kept_exec_begins();
@@ -123,11 +127,11 @@ void hidden_exec_failed(void)
 }
 
 /*
- * Masks of libc have room for 1,024 signals, of which the kernel fills in the first 64:
- * what the program believes of ours is in the last words, behind a mark, and stays with
- * the buffer.
+ * libc's masks have room for 1,024 signals, of which the kernel uses the first 64.
+ * The hidden signals that the program has blocked are stored in the last word of the
+ * buffer's mask, behind a mark.
  */
-#define JUMP_MARK 0x736967736a6d7073ull
+#define JUMP_MARK  0x736967736a6d7073ull
 #define JUMP_WORDS (sizeof(((struct __jmp_buf_tag *)0)->__saved_mask) / 8)
 
 static uint64_t *jump_word(struct __jmp_buf_tag *buffer, unsigned from_end)

@@ -1,7 +1,8 @@
 /*
- * Signals that are ours, and what the program believes of them: the trap's (coverage/sigtrap.h),
- * that of holes (hole.h) and the sampler's (sample.h).  No thread may have them blocked.  A thread that blocks
- * all signals has all others blocked, and is told that these are, too.
+ * Signals of shim, and the program's view of them: those of
+ * runtime/kept_signals.h and that of the sampler (sample.h).  The kernel's mask
+ * of a thread never has them.  If a thread blocks all signals, the kernel blocks all
+ * others, and the thread sees these as blocked, too.
  */
 #ifndef SHIM_HIDDEN_SIGNALS_H
 #define SHIM_HIDDEN_SIGNALS_H
@@ -15,49 +16,51 @@ static inline uint64_t hidden_bit(int signal)
 	return 1ull << (signal - 1);
 }
 
-/* A mask as the kernel keeps it. */
+/* @mask as the kernel stores it. */
 static inline uint64_t hidden_as_kept(uint64_t mask)
 {
 	return mask & ~(hidden_bit(SIGKILL) | hidden_bit(SIGSTOP));
 }
 
-/* As a mask, like all sets here; 0: none, and nothing below need be called. */
+/* The set of hidden signals, as a mask.  If it is 0, there is nothing to hide. */
 uint64_t hidden_signals(void);
-/* @signal is one of ours from now on; as those of runtime/kept_signals.h are. */
+/* Adds @signal to the set; runtime/kept_signals.h adds its own. */
 void hidden_take(int signal);
 
-/* Those of them that the calling thread has blocked, as far as it knows.  One that is
- * unblocked and was sent meanwhile may come at once. */
+/* The hidden signals that the calling thread believes to be blocked.  A
+ * signal that was sent while it was blocked may arrive as soon as it is
+ * unblocked. */
 uint64_t hidden_blocked(void);
 void hidden_block(uint64_t signals);
 
-/* Whether @mask is ours: libc lets no program block the signals that are its own. */
+/* Whether shim has set @mask: it has signals that libc lets no program block. */
 bool hidden_is_quiet(uint64_t mask);
 
-/* The calling thread has got one that it has blocked. */
+/* The calling thread got a hidden signal that it believes to be blocked. */
 void hidden_pend(int signal);
 uint64_t hidden_pending(void);
 
-/* The calling thread begins, whose creator had @blocked; or takes part from now on.
- * What the kernel has blocked for it is unblocked.  0 or -errno: it is still. */
+/* The calling thread begins, with the mask @blocked of its creator; or shim
+ * sees it for the first time.  Unblocks the hidden signals in the kernel's
+ * mask.  Returns 0, or -errno if they are still blocked. */
 int hidden_thread_begins(uint64_t blocked);
 
-/* Handlers of @signal are to run with these blocked; those from before. */
+/* Sets the hidden signals that handlers of @signal block; returns those before. */
 uint64_t hidden_mask_handler(int signal, uint64_t blocked);
 uint64_t hidden_masks_handler(int signal);
 
-/* A jmp_buf is filled in, with the mask; it is jumped to, which libc does with the
- * kernel's mask, where ours are not. */
+/* A jmp_buf with a mask was filled, or is jumped to.  libc stores the
+ * kernel's mask, which lacks the hidden signals. */
 void hidden_jump_saved(void *buffer);
 void hidden_jump_taken(const void *buffer);
 
-/* The calling thread makes a child that becomes another program, which is to find
- * them as the program has left them; and it has. */
+/* Around the creation of a child that executes another program: the child
+ * inherits the hidden signals as the program has set them. */
 void hidden_spawn_begins(void);
 void hidden_spawn_ends(void);
 
-/* The calling thread becomes another program, which finds them blocked as it should;
- * it could not. */
+/* Around execve: the new program inherits the hidden signals as the program
+ * has blocked them; hidden_exec_failed undoes that. */
 void hidden_exec_begins(void);
 void hidden_exec_failed(void);
 

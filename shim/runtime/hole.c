@@ -1,3 +1,7 @@
+/*
+ * Handles SIGBUS for files of the recording that another process truncated: maps zeroed
+ * private memory from the page to the end of the mapping.  The store is then repeated.
+ */
 #include "runtime/hole.h"
 
 #include "arch.h"
@@ -5,6 +9,7 @@
 #include "runtime/kept_signals.h"
 #include "runtime/log.h"
 #include "runtime/record.h"
+#include "runtime/state.h"
 
 #include <stdint.h>
 
@@ -13,16 +18,16 @@
 #define PAGE 4096u
 #define MANY 127
 
-/* Mapped for as long as the process lives. */
+/* A mapping of a file; it lasts as long as the process. */
 struct part {
 	uintptr_t start;
-	uintptr_t end; /* of what may be a hole: less and less */
+	uintptr_t end; /* of the part that maps the file; it only falls */
 	const char *name;
 	uint64_t size;
-	bool is_said; /* in the first part of a file: of all of it */
+	bool is_said; /* valid in the first part of a file, for all its parts */
 };
 
-/* Read by the handler, at any time: it only grows. */
+/* The handler may read the list at any time; it only grows. */
 struct parts {
 	struct parts *next;
 	uint64_t count;
@@ -37,6 +42,7 @@ void hole_watch(const void *memory, size_t size, const char *name)
 	struct part *part;
 	void *fresh;
 
+	ASSERT_LOCKED();
 	if (!last || last->count == MANY) {
 		if (sys_map(sizeof(*last), &fresh) < 0)
 			return;
@@ -83,8 +89,8 @@ static void say_once(struct part *of)
 	record_is_short(of->name, (const void *)of->start);
 }
 
-/* From the page at @address to the end of what is still mapped to the file.
- * Another thread may be about to do it. */
+/* Maps private memory from the page of @address to part->end.  Another thread may be
+ * doing the same. */
 static bool fill(struct part *part, uintptr_t address)
 {
 	uintptr_t page = address & -(uintptr_t)PAGE;
@@ -119,6 +125,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 void hole_start(void)
 {
+	ASSERT_LOCKED();
 	if (ARCH_HAS_RESTORER == 0 || kept_is_on(SIGBUS))
 		return;
 	kept_start(SIGBUS, handle);

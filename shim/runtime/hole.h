@@ -1,8 +1,9 @@
 /*
- * A file of the recording that somebody makes shorter: what was mapped there is
- * a hole, and the next store would end the program by SIGBUS.  The signal is
- * ours (runtime/kept_signals.h); for a hole of ours there is private memory from then on, which
- * reads as zero, and the log says so once for each file.
+ * Files of the recording that another process truncates.  The mapping then has
+ * a hole, and the next store would end the program by SIGBUS.  shim handles
+ * that signal (runtime/kept_signals.h): it maps private memory, which reads as
+ * zero, over a hole in a file of the recording.  The log says so once for each
+ * file.
  */
 #ifndef SHIM_HOLE_H
 #define SHIM_HOLE_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* State lock held.  @name stays. */
+/* State lock held.  @name must stay valid. */
 void hole_start(void);
 void hole_watch(const void *memory, size_t size, const char *name);
 

@@ -1,3 +1,7 @@
+/*
+ * Signals whose handler is shim's.  Handlers that the program sets for them
+ * are stored here and called for signals that are not shim's.
+ */
 #include "runtime/kept_signals.h"
 
 #include "arch.h"
@@ -56,9 +60,8 @@ static bool has_handler(const struct sys_action *action)
 	       action->handler != (void *)SIG_IGN;
 }
 
-/* System calls go on after it as the program wants it, and the program's
- * handler runs on the stack that it has chosen; but lines may have a handler on
- * any stack. */
+/* With a handler of the program for SIGBUS, its choice of SA_RESTART and SA_ONSTACK
+ * applies.  SIGTRAP always has both: traps may be hit on any stack. */
 static uint64_t flags_for(const struct kept *kept)
 {
 	const uint64_t both = SA_RESTART | SA_ONSTACK;
@@ -75,7 +78,7 @@ static int establish(const struct kept *kept, struct sys_action *before)
 		.flags = flags_for(kept) | SA_SIGINFO | SA_NODEFER |
 			 ARCH_HAS_RESTORER,
 		.restorer = arch_signal_return,
-		/* Callbacks have lines, and write to files. */
+		/* Callbacks may hit traps, and holes in files. */
 		.mask = ~(hidden_bit(SIGTRAP) | hidden_bit(SIGBUS)),
 	};
 
@@ -87,6 +90,7 @@ int kept_start(int signal, kept_handler handler)
 	struct kept *kept = find(signal);
 	int r;
 
+	ASSERT_LOCKED();
 	kept->handler = handler;
 	kept->program = (struct sys_action){ .handler = NULL };
 	r = establish(kept, &kept->program);
@@ -101,12 +105,13 @@ int kept_start(int signal, kept_handler handler)
 
 void kept_stop(int signal)
 {
+	ASSERT_LOCKED();
 	__atomic_fetch_and(&on, ~hidden_bit(signal), __ATOMIC_RELEASE);
 	sys_signal_action(signal, &find(signal)->program, NULL);
 	sys_keep_open(kept_signals());
 }
 
-/* --- the program's --- */
+/* --- the program's handlers --- */
 
 static void set(struct kept *kept, const struct sys_action *action)
 {
@@ -144,12 +149,12 @@ void kept_set(int signal, const struct sigaction *action,
 	}
 }
 
-/* --- one that is not ours --- */
+/* --- signals that are not shim's --- */
 
 typedef void (*plain_handler)(int signal);
 
-/* As the kernel would have begun it: with what it blocks, but for the signals
- * that code of the handler may need. */
+/* Runs the program's handler as the kernel would, with the signals blocked that it
+ * blocks.  shim's signals stay open: the handler's code may need them. */
 static void call_handler(int signal, const struct sys_action *action,
 			 siginfo_t *info, ucontext_t *context)
 {
@@ -178,8 +183,8 @@ void kept_end_program(int signal)
 	sys_block_signal(signal, false);
 }
 
-/* What the processor says cannot be blocked or ignored.  The kernel then tells
- * a core file what it was. */
+/* A signal that the processor raised cannot be blocked or ignored.  If the instruction
+ * runs again with the default action, the core file has the signal's cause. */
 void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		      bool again)
 {
@@ -192,7 +197,8 @@ void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		kept_end_program(signal);
 }
 
-/* It comes when the thread lets it through, or asks for it. */
+/* Leaves the signal pending and blocked: it arrives when the thread unblocks it or
+ * waits for it. */
 static void put_off(int signal, siginfo_t *info, ucontext_t *context)
 {
 	*(uint64_t *)&context->uc_sigmask |= hidden_bit(signal);
@@ -205,8 +211,8 @@ static bool is_own_thread(void)
 	return thread_current && (thread_current->state & THREAD_OWN);
 }
 
-/* Where we have blocked all other signals nobody of the program is to run: it
- * comes when that is over. */
+/* While shim has blocked all other signals, no handler of the program may run: the
+ * signal arrives when shim restores the mask. */
 void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context)
 {
 	struct sys_action action = find(signal)->program;

@@ -1,12 +1,16 @@
+/*
+ * Landing pads that run on a thread.  Their stack pointers form a list,
+ * because a destructor may throw and catch exceptions of its own.
+ */
 #include "runtime/landings.h"
 
 #include "runtime/thread.h"
 
 #include <shim/banned.h>
 
-/* How far below its frame a pad calls __cxa_begin_catch. */
+/* A landing pad calls __cxa_begin_catch at most this far below its frame. */
 #define CALL_DISTANCE 4096
-/* Frames that are further apart are on different stacks, unless both are on the
+/* Frames with a larger distance are on different stacks, unless both are on the
  * thread's own. */
 #define STACK_DISTANCE (256u << 10)
 
@@ -50,7 +54,7 @@ void landings_begin(uintptr_t sp, uintptr_t end)
 	if (!self)
 		return;
 	landings_cut(sp);
-	/* Again in the same frame: an exception that was thrown in a catch. */
+	/* A second landing in a frame: a catch block threw an exception. */
 	for (unsigned i = landings_count; i-- > 0;)
 		if (self->landings[i].sp == sp)
 			remove_at(self, i);
@@ -74,8 +78,8 @@ void landings_caught(uintptr_t sp)
 	}
 }
 
-/* The program runs in @frame, so what ends below it is gone: somebody has caught
- * an exception that we do not know. */
+/* The program runs in @frame, so frames below it are gone: an exception was caught
+ * unseen. */
 bool landings_has(uintptr_t frame)
 {
 	struct thread *self = thread_current;
@@ -85,8 +89,7 @@ bool landings_has(uintptr_t frame)
 
 		if (frame >= landing->sp && frame < landing->end)
 			return true;
-		if (is_below(self, landing->sp, frame) &&
-		    landing->end <= frame)
+		if (is_below(self, landing->sp, frame) && landing->end <= frame)
 			remove_at(self, i);
 	}
 	return false;

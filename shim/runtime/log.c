@@ -1,3 +1,7 @@
+/*
+ * The log of the recording.  Lines that come before there is a recording wait
+ * in a buffer; a recording that cannot begin prints them to standard error.
+ */
 #include "runtime/log.h"
 
 #include "os/sys.h"
@@ -20,7 +24,7 @@ static struct shim_meta *target;
 static char about_settings[2048];
 static uint32_t about_settings_size;
 
-/* What is standard error when the process begins, and the program may close. */
+/* The file that standard error was at the start; the program may close it. */
 static struct sys_status standard_error;
 static bool is_started;
 
@@ -33,7 +37,7 @@ void log_start(void)
 		standard_error = (struct sys_status){ .mode = 0 };
 }
 
-/* Something else may have its number by now; and nobody waits for a reader. */
+/* Descriptor 2 may be another file by now, and a write must not wait for a reader. */
 static bool has_standard_error(void)
 {
 	struct sys_status now;
@@ -86,7 +90,8 @@ static void log_arguments(const char *format, va_list arguments)
 	text_init(&line, memory, sizeof(memory) - 1);
 	for (; *format; format++) {
 		if (format[0] == '%' && format[1] == 's') {
-			text_add(&line, va_arg(arguments, const char *));
+			text_add_harmless(&line,
+					  va_arg(arguments, const char *));
 			format++;
 		} else {
 			text_add_part(&line, format, 1);
@@ -137,7 +142,8 @@ void log_setting(const char *format, ...)
 	log_about_setting(since);
 }
 
-/* profrun prints the log at the end; `profrun record` has become the program. */
+/* profrun prints the log at the end.  `profrun record` cannot: it has become the
+ * program. */
 static bool is_to_speak(void)
 {
 	const char *speaker = config.speak;

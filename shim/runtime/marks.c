@@ -1,5 +1,6 @@
 /*
- * What the program says for its timeline goes to whoever keeps one.
+ * Functions that a program calls: marks, the switch of tracing, and heap snapshots.
+ * Each raises an event.
  */
 #include "runtime/contract.h"
 #include "runtime/events.h"

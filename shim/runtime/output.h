@@ -1,6 +1,6 @@
 /*
- * How a public function fills a caller's buffer (rows C-7 to C-28): the same
- * everywhere.  Arguments are checked before anything is written.
+ * How all public functions fill a caller's buffer (rows C-7 to C-28).  Arguments are
+ * checked before anything is written.
  */
 #ifndef SHIM_OUTPUT_H
 #define SHIM_OUTPUT_H
@@ -8,7 +8,7 @@
 #include <shim/shim.h>
 #include <stdbool.h>
 
-/* The caller's. */
+/* The caller's buffer and count. */
 struct output {
 	size_t element; /* 0: text */
 	uint32_t count;
@@ -26,7 +26,7 @@ static inline uint32_t output_saturate(uint64_t number)
 	return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
-/* *total = how many elements there are, and how many of them fit. */
+/* Stores the number of elements in *@total; returns how many of them fit. */
 static inline uint32_t output_count(uint64_t all, uint32_t count,
 				    uint32_t *total)
 {
@@ -36,8 +36,8 @@ static inline uint32_t output_count(uint64_t all, uint32_t count,
 }
 
 /*
- * @size bytes of text, the NUL of the last string included.  One that does not
- * fit is cut between two characters, and ends in a NUL.
+ * Copies @size bytes of text, including the NUL of the last string.  Text that does
+ * not fit is cut between two characters, and ends in a NUL.
  */
 static inline void output_text(const char *text, size_t size, uint32_t count,
 			       uint32_t *total, char *buffer)

@@ -1,3 +1,8 @@
+/*
+ * The directory and the files of the recording.  Files are mapped and shared
+ * with the disk, and their blocks are allocated before the first store, so a
+ * full disk is an error code and not SIGBUS.
+ */
 #include "runtime/record.h"
 
 #include "os/clock.h"
@@ -19,25 +24,25 @@
 
 #include <shim/banned.h>
 
-#define PAGE 4096
+#define PAGE	  4096
 #define PATH_SIZE DIRECTORY_PATH_SIZE
 
-/* The first file of a process and the following ones: the main thread of a
- * program has more to say than its workers. */
-#define FIRST_SIZE (256u << 10)
-#define NEXT_SIZE  (64u << 10)
+/* The initial sizes of a process's first file and of the following ones: the main
+ * thread records more than workers do. */
+#define FIRST_SIZE     (256u << 10)
+#define NEXT_SIZE      (64u << 10)
 #define CHUNK_SIZE_MAX (64u << 20)
 
 struct shim_record {
 	struct shim_file *file;
 	struct record_file *on_disk;
-	uint64_t size;			/* of the first part and the chunks */
+	uint64_t size; /* of the first part and the chunks */
 };
 
-static struct directory base;		/* the recording */
-static struct directory directory;	/* this process's part of it */
+static struct directory base;	   /* the recording */
+static struct directory directory; /* this process's part of it */
 static struct shim_meta *meta;
-/* Where losses are counted: in a child without a recording, its parent's. */
+/* Where losses are counted: a child without a recording uses its parent's meta. */
 static struct shim_meta *lost_meta;
 static uint32_t files;
 
@@ -98,8 +103,9 @@ int record_create(const char *name, size_t size, struct record_file **file,
 
 static const char *rank(void)
 {
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-					     "PMI_RANK", "SLURM_PROCID" };
+	static const char *const names[] = { "OMPI_COMM_WORLD_RANK",
+					     "PMIX_RANK", "PMI_RANK",
+					     "SLURM_PROCID" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (config_variable(names[i]))
@@ -147,7 +153,7 @@ static void expand(const char *pattern, struct text *text)
 	}
 }
 
-/* Has process @pid recorded into what is open as @fd? */
+/* Whether process @pid has recorded into the directory @fd. */
 static bool holds(int fd, int pid)
 {
 	char name[32];
@@ -159,7 +165,8 @@ static bool holds(int fd, int pid)
 	return directory_holds(fd, name, "meta");
 }
 
-/* What is there is ours, and this process or its parent has recorded into it. */
+/* Whether @base belongs to the user, and this process or its parent has recorded
+ * into it. */
 static bool goes_on(void)
 {
 	int fd = directory_find(&base);
@@ -174,8 +181,18 @@ static bool goes_on(void)
 	return is_known;
 }
 
-/* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist.  What a
- * recorded process became by exec, or started, goes on with its recording. */
+bool record_has_parent(void)
+{
+	int fd = directory_find(&base);
+	bool has_parent = fd >= 0 && holds(fd, sys_getppid());
+
+	if (fd >= 0)
+		sys_close(fd);
+	return has_parent;
+}
+
+/* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist.  A program that a
+ * recorded process executes or starts continues that process's recording. */
 static int make_new(struct text *name)
 {
 	size_t length = name->length;
@@ -222,8 +239,7 @@ static int make_base(void)
 	return text.cut ? -ENAMETOOLONG : make_new(&text);
 }
 
-/* BASE/PID.N, the first N that is free: a pid has many images, one after the
- * other. */
+/* Makes BASE/PID.N with the first free N: a process may execute several programs. */
 static int make_directory(void)
 {
 	int above = directory_open(&base), fd = -EEXIST;
@@ -307,7 +323,7 @@ static void describe(bool forked)
 	add_string("profile", config.profile);
 	if (config.filter[0])
 		add_string("filter", config.filter);
-	/* Last: only now does a reader accept it. */
+	/* Last: from now on a reader accepts the file. */
 	__atomic_store_n(&meta->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
 }
 
@@ -340,18 +356,19 @@ static int open_process(bool forked)
 /* --- when there is no room --- */
 
 #define MONOTONIC_COARSE 6
-#define PAUSE_NS 1000000000u
+#define PAUSE_NS	 1000000000u
 
-/* On a full disk nobody asks again before that: the program would be slowed down, and
- * nothing won. */
+/* On a full disk no allocation is tried before that time: tries would only slow the
+ * program down. */
 static uint64_t pause_end_ns;
-static int pause_error;		/* 0: it is not full, as far as is known */
-static uint32_t said;		/* the causes that the log names: a bit each */
+static int pause_error; /* 0: the disk is not known to be full */
+static uint32_t said;	/* the causes that the log has, a bit each */
 
 static int pausing(void)
 {
 	uint64_t now_ns;
 
+	ASSERT_LOCKED();
 	if (pause_error == 0 || sys_time_ns(MONOTONIC_COARSE, &now_ns) < 0 ||
 	    now_ns >= pause_end_ns)
 		return 0;
@@ -368,11 +385,13 @@ static void begin_pause(int error)
 	pause_error = error;
 }
 
-/* Does what takes room, if there may be some.  State lock held. */
+/* Runs work(argument), which allocates disk space, unless the disk was full less than
+ * PAUSE_NS ago.  State lock held. */
 static int try_room(int (*work)(void *argument), void *argument)
 {
 	int r = pausing();
 
+	ASSERT_LOCKED();
 	if (r < 0)
 		return r;
 	r = work(argument);
@@ -394,7 +413,7 @@ static const char *advice(enum shim_lost cause)
 	}
 }
 
-/* Each cause once.  Apart: it would be on small stacks with what succeeds. */
+/* Logs each cause once.  Not inlined: its frame would cost stack on success, too. */
 static __attribute__((noinline)) enum shim_lost note_failure(int error)
 {
 	enum shim_lost cause = cause_of(error);
@@ -403,12 +422,12 @@ static __attribute__((noinline)) enum shim_lost note_failure(int error)
 	if (cause != SHIM_LOST_FORBIDDEN &&
 	    !(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
 		log_line("%s: what comes from here on may be lost, and is "
-			 "counted%s: %s", log_reason(error), advice(cause),
-			 directory.path);
+			 "counted%s: %s",
+			 log_reason(error), advice(cause), directory.path);
 	return cause;
 }
 
-/* --- when there is none --- */
+/* --- when there is no recording --- */
 
 static void add_lines(struct text *text)
 {
@@ -443,7 +462,8 @@ static int open_log(int above)
 	return fd;
 }
 
-/* In the recording of the other processes, where profrun looks for it. */
+/* Writes the waiting lines to the file "log" in the recording's directory, which
+ * profrun reads. */
 static bool leave_word(void)
 {
 	static char memory[3072];
@@ -468,6 +488,7 @@ int record_start(void)
 {
 	int r = make_base();
 
+	ASSERT_LOCKED();
 	if (r < 0)
 		log_error("cannot make the recording %s",
 			  base.path[0] ? base.path : config.output, r);
@@ -484,7 +505,7 @@ void record_is_short(const char *name, const void *memory)
 {
 	bool is_meta = memory == meta;
 
-	/* The log is in there. */
+	/* meta contains the log. */
 	if (is_meta)
 		log_to(NULL);
 	log_line(
@@ -495,7 +516,7 @@ void record_is_short(const char *name, const void *memory)
 		log_give_up();
 }
 
-/* Its parent's log is the only one that it can reach. */
+/* The parent's log is the only one that the child can reach. */
 static void tell_parent(void)
 {
 	char number[24];
@@ -645,9 +666,8 @@ static int extend_file(void *argument)
 	offset = record_file_end(record->on_disk);
 	r = record_file_extend(record->on_disk, size, &request->memory);
 	if (r == -ENOSPC && size > NEXT_SIZE && request->least <= NEXT_SIZE) {
-		size = NEXT_SIZE;	/* the last corner of the disk */
-		r = record_file_extend(record->on_disk, size,
-				       &request->memory);
+		size = NEXT_SIZE; /* the last free space of the disk */
+		r = record_file_extend(record->on_disk, size, &request->memory);
 	}
 	if (r < 0)
 		return r;
@@ -680,7 +700,7 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 	return request.memory;
 }
 
-/* --- what does not stay mapped --- */
+/* --- writing without mapping --- */
 
 struct writing {
 	struct shim_record *record;
@@ -730,10 +750,9 @@ static struct shim_lost_thread *lost_slot(uint32_t tid)
 	for (slot = at->lost; slot < last; slot++) {
 		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
 
-		if (owner == 0 &&
-		    __atomic_compare_exchange_n(&slot->tid, &owner, tid, false,
-						__ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
+		if (owner == 0 && __atomic_compare_exchange_n(
+					  &slot->tid, &owner, tid, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			__atomic_fetch_add(&at->lost_threads, 1,
 					   __ATOMIC_RELAXED);
 			return slot;
@@ -745,8 +764,8 @@ static struct shim_lost_thread *lost_slot(uint32_t tid)
 	return last;
 }
 
-/* The calling thread's, in the meta of that time: where nothing can be recorded, every
- * call counts here.  (A task that shares the thread's data counts as the thread.) */
+/* The calling thread's slot in own_slot_meta: without a recording, every call is
+ * counted there.  (A task that shares the thread's data counts as the thread.) */
 static __thread struct shim_lost_thread *own_slot;
 static __thread const struct shim_meta *own_slot_meta;
 
@@ -754,7 +773,7 @@ static void find_own_slot(void)
 {
 	int tid = sys_gettid();
 
-	/* Without a name of its own the call still counts. */
+	/* If the thread id is unknown, the call still counts. */
 	own_slot = lost_slot(tid > 0 ? (uint32_t)tid : 1);
 	if (tid > 0)
 		own_slot_meta = lost_meta;
@@ -798,8 +817,8 @@ void *shim_memory_map(size_t size)
 	return sys_map(size, &memory) < 0 ? NULL : memory;
 }
 
-/* The system refuses it for memory that the program has locked, or altogether: then
- * what is there is overwritten, and nothing else, so that no page comes of it. */
+/* The kernel refuses memory that the program has locked, or forbids the call: then
+ * only words that are not zero are overwritten, so that no page is allocated. */
 void shim_memory_discard(void *memory, size_t size)
 {
 	uint64_t *word = memory;
@@ -825,7 +844,7 @@ uint32_t shim_thread_id(void)
 
 bool shim_thread_is_alive(uint32_t tid)
 {
-	/* A vfork child with a tree is a process of its own. */
+	/* A vfork child that records is a process of its own. */
 	return sys_is_alive((int)meta->pid, (int)tid) ||
 	       sys_is_alive((int)tid, (int)tid);
 }
@@ -840,8 +859,8 @@ uint64_t shim_signals_block(void)
 {
 	uint64_t before = 0;
 
-	/* Bit 63 is signal 64, which nobody blocks by itself: it says that
-	 * there is nothing to restore. */
+	/* All bits set means that there is nothing to restore: the kernel's
+	 * masks never have SIGKILL. */
 	return sys_block_signals(&before) < 0 ? ~0ull : before;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Blocks are allocated before they are mapped, because a store into a hole of a full
- * disk would be a SIGBUS in the program.
+ * Files of the recording.  Blocks are allocated before they are mapped: a store into a
+ * hole of a file on a full disk would raise SIGBUS in the program.
  */
 #include "runtime/record_file.h"
 
@@ -19,10 +19,10 @@
 
 #define NAME_SIZE 48
 
-/* They stay as long as the process. */
+/* Never freed. */
 struct record_file {
 	const struct directory *directory;
-	uint64_t device, inode;		/* the file that was made */
+	uint64_t device, inode; /* of the file that was created */
 	uint64_t end;
 	unsigned user;
 	char name[NAME_SIZE];
@@ -30,7 +30,7 @@ struct record_file {
 
 #define ROOM 4096
 
-/* Small pieces of memory that is never given back. */
+/* Allocates small pieces of memory that are never freed. */
 static void *take(size_t size)
 {
 	static char *next;
@@ -49,7 +49,7 @@ static void *take(size_t size)
 	return memory;
 }
 
-/* Growing past RLIMIT_FSIZE would send the program a SIGXFSZ. */
+/* Growth past RLIMIT_FSIZE would send SIGXFSZ to the program. */
 static int check_size(uint64_t end)
 {
 	uint64_t limit;
@@ -59,9 +59,9 @@ static int check_size(uint64_t end)
 	return 0;
 }
 
-/* --- the file that was made --- */
+/* --- opening the same file again --- */
 
-/* O_NONBLOCK: it could be a FIFO by now. */
+/* O_NONBLOCK: another process may have put a FIFO there. */
 static int open_in(const struct record_file *file, int flags)
 {
 	int directory = directory_open(file->directory), fd;
@@ -115,7 +115,7 @@ static int open_again(const struct record_file *file, int flags)
 	return r < 0 ? r : fd;
 }
 
-/* The name is free for the next try. */
+/* Frees the name for the next try. */
 static void remove_file(const struct record_file *file)
 {
 	int directory = directory_open(file->directory);
@@ -202,7 +202,7 @@ uint64_t record_file_end(const struct record_file *file)
 	return file->end;
 }
 
-/* --- what does not stay mapped --- */
+/* --- writing without mapping --- */
 
 static int write_all(int fd, uint64_t offset, const char *at, size_t size)
 {

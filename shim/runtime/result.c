@@ -1,3 +1,8 @@
+/*
+ * Names and texts of results, including those of the CLR that shim never returns: a
+ * module's init function may return any of them.
+ */
+#include <shim/clr.h>
 #include <shim/shim.h>
 
 #include <shim/banned.h>
@@ -8,6 +13,7 @@ static const struct {
 } results[] = {
 #define SHIM_DEFINE_RESULT(name, value, text) { name, #name, text },
 #include <shim/results.def>
+	SHIM_CLR_RESULTS(SHIM_DEFINE_RESULT)
 #undef SHIM_DEFINE_RESULT
 };
 

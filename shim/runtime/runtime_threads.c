@@ -1,3 +1,7 @@
+/*
+ * Threads of shim and of modules.  libc's pthread_create creates them, because modules
+ * call libc on them.  Nearly all signals are blocked (OWN_SIGNALS).
+ */
 #include "runtime/runtime_threads.h"
 
 #include "arch.h"
@@ -16,13 +20,14 @@ struct start {
 	void *argument;
 	struct module *module;
 	const char *name;
-	uint32_t runs;	/* the thread has read this */
+	uint32_t runs; /* the thread has read this */
 };
 
 /*
- * All but the two that libc sends its own threads (32: cancel, 33: setuid on every
- * thread): with 33 blocked here, the program's setuid would never return.  And but
- * SIGTRAP: code with lines may run here, and the loader, which is waited for, too.
+ * All signals are blocked except three.  libc sends 32 (cancel) and 33 (setuid on
+ * every thread) to its threads: with 33 blocked, the program's setuid would never
+ * return.  SIGTRAP stays open because these threads may run code with traps, also in
+ * the loader.
  */
 #define OWN_SIGNALS (~(3ull << 31 | 1ull << (SIGTRAP - 1)))
 
@@ -50,13 +55,13 @@ static void *run(void *argument)
 		self->module = start->module;
 	__atomic_store_n(&start->runs, self ? 1 : 2, __ATOMIC_RELEASE);
 	sys_wake(&start->runs);
-	/* Unknown, it would not keep its module from being unmapped. */
+	/* A thread without a record cannot keep its module from being unmapped. */
 	if (!self)
 		return NULL;
 	if (arch_call_guarded((void (*)(void))call, (uintptr_t)argument, 0, 0,
 			      0, 0))
 		events_thread_threw(self->module);
-	/* Not before its destructors have run, which may be the module's. */
+	/* A watched thread ends after its destructors, which may be the module's. */
 	if (!self->is_watched)
 		runtime_thread_ends(self);
 	return NULL;
@@ -77,8 +82,8 @@ static int create(struct start *start, size_t stack_size)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	if (stack_size != 0)
 		pthread_attr_setstacksize(&attributes, stack_size);
-	/* It begins with our mask; it must not take a signal before it has its
-	 * own. */
+	/* The thread inherits this mask; it must take no signal before it has
+	 * set its own. */
 	r = sys_block_signals(&signals);
 	if (r == 0) {
 		r = -real(&thread, &attributes, run, start);
@@ -88,8 +93,9 @@ static int create(struct start *start, size_t stack_size)
 	return r;
 }
 
-int runtime_thread_start(void (*call)(void *argument), void *argument, size_t stack_size,
-	      struct module *module, const char *name)
+int runtime_thread_start(void (*call)(void *argument), void *argument,
+			 size_t stack_size, struct module *module,
+			 const char *name)
 {
 	struct start start = { call, argument, module, name, 0 };
 	int r = create(&start, stack_size);
@@ -106,7 +112,7 @@ struct search {
 	int pid;
 };
 
-/* Not counted but looked for: threads end in many ways, and a forked child has
+/* Threads are searched, not counted: they end in many ways, and a forked child has
  * none of them. */
 static bool is_not_of(struct thread *thread, void *argument)
 {
@@ -133,7 +139,7 @@ static struct module *calling_module(void)
 		return NULL;
 	if (self->state & THREAD_INIT)
 		return self->module;
-	/* Also on a thread of ours: attach_complete comes on one. */
+	/* Also on shim's own threads: attach_complete is raised on one. */
 	if (self->guard)
 		return self->guard->handle->module;
 	if (frame_answers(self))
@@ -147,7 +153,8 @@ enum shim_result shim_thread_create(void (*call)(void *argument),
 	ENTRY_MAY_BLOCK();
 	if (!call)
 		return SHIM_E_INVALIDARG;
-	return runtime_thread_start(call, argument, 0, calling_module(), NULL) < 0 ?
+	return runtime_thread_start(call, argument, 0, calling_module(), NULL) <
+			       0 ?
 		       SHIM_E_OUTOFMEMORY :
 		       SHIM_OK;
 }

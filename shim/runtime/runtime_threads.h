@@ -1,9 +1,9 @@
 /*
- * Threads that are not the program's: a module's (shim_thread_create), and ours
- * while somebody detaches or where `profrun ctl` was let in.
+ * Threads of shim and of modules: those of shim_thread_create, the thread that
+ * waits for profilers to detach, and the thread that serves `profrun ctl`.
  *
- * They are libc's threads, because what runs on them calls libc; made by the
- * real pthread_create, and with all signals blocked.
+ * The real pthread_create creates them, because code on them calls libc.  All signals
+ * are blocked in them, except SIGTRAP and two of libc.
  */
 #ifndef SHIM_RUNTIME_THREADS_H
 #define SHIM_RUNTIME_THREADS_H
@@ -15,21 +15,23 @@
 
 struct module;
 
-/* Runs call(argument) on a new thread, which belongs to @module if that is not
- * NULL; @stack_size 0 is libc's default.  It is known as ours when this
- * returns.  0 or -errno.  Never with the state lock held. */
-int runtime_thread_start(void (*call)(void *argument), void *argument, size_t stack_size,
-	      struct module *module, const char *name);
+/* Runs call(argument) on a new thread.  The thread belongs to @module unless
+ * that is NULL.  A @stack_size of 0 is libc's default.  shim knows the
+ * thread as its own when this returns.  Returns 0 or -errno.  Never with the
+ * state lock held. */
+int runtime_thread_start(void (*call)(void *argument), void *argument,
+			 size_t stack_size, struct module *module,
+			 const char *name);
 
-/* The calling thread, which is @self, is one of ours or of a module, and runs no
- * more of its code. */
+/* The calling thread @self, which belongs to shim or a module, runs no more
+ * of its code. */
 struct thread;
 void runtime_thread_ends(struct thread *self);
 
-/* ... which was a module's. */
+/* A thread of a module has ended. */
 TOPIC(module_thread_ended, void);
 
-/* Whether a thread that belongs to @module is still in its code. */
+/* Whether a thread of @module still runs the module's code. */
 bool runtime_threads_has(const struct module *module);
 
 #endif

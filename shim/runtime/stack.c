@@ -1,5 +1,6 @@
 /*
- * What the system knows of the calling task's stacks.
+ * Finds the bounds of the stack that the calling task runs on, from the kernel's
+ * mappings and signal stack.
  */
 #include "arch.h"
 #include "os/maps.h"
@@ -17,7 +18,7 @@
 
 struct request {
 	uintptr_t sp, low, high;
-	uintptr_t gap;		/* end of the mapping below */
+	uintptr_t gap; /* end of the mapping below */
 	bool found, grows;
 };
 
@@ -38,14 +39,15 @@ static bool each(const struct map *map, void *argument)
 	return false;
 }
 
-/* With many threads there are many mappings; what lies below one matters for the
- * first thread's stack alone. */
+/* maps_find reads one mapping, also among many.  The mapping below matters only for
+ * the first thread's stack, which grows: then all are read. */
 static void find(struct request *request)
 {
 	char name[64];
 
 	request->found = maps_find(request->sp, &request->low, &request->high,
-				   name) == 0 && !text_equal(name, "[stack]");
+				   name) == 0 &&
+			 !text_equal(name, "[stack]");
 	if (!request->found)
 		maps_read(each, request);
 }
@@ -59,8 +61,7 @@ static int look(void *argument)
 	find(request);
 	if (!request->found)
 		return 0;
-	/* The kernel makes one mapping of a thread's stack and whatever was put
-	 * right above it. */
+	/* The kernel may merge a thread's stack with the mapping right above it. */
 	if (!request->grows) {
 		if (block > request->sp && block < request->high)
 			request->high = (block & ~4095ul) + 4096;
@@ -75,8 +76,8 @@ static int look(void *argument)
 	return 0;
 }
 
-/* The memory of a thread's own stack stays for as long as the thread runs: libc
- * has put its control block there, and the kernel its gifts for the first. */
+/* A thread's own stack contains libc's control block, or for the first thread the
+ * bytes of AT_RANDOM.  It stays mapped while the thread runs. */
 bool stack_is_own(uintptr_t low, uintptr_t high)
 {
 	static uintptr_t known;
@@ -90,7 +91,7 @@ bool stack_is_own(uintptr_t low, uintptr_t high)
 	       gift - low < high - low;
 }
 
-/* Apart from what is above, and jumped to: there may be little stack. */
+/* Not inlined, and a tail call of shim_stack_find: there may be little stack. */
 static __attribute__((noinline)) enum shim_stack
 find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
@@ -112,12 +113,12 @@ is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	bool in_use = false;
 
-	/* The kernel tells by the stack pointer, so ask on this stack. */
+	/* The kernel looks at the stack pointer, so this call is made on this stack. */
 	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
 	       sp - *low < *high - *low;
 }
 
-/* Apart: calls on a stack that is not known come by with little of it. */
+/* Not inlined: there may be little stack. */
 static __attribute__((noinline)) enum shim_stack
 find_partly(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {

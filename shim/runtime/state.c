@@ -1,3 +1,6 @@
+/*
+ * The lock of the runtime.  Work under the lock runs on a stack of shim.
+ */
 #include "runtime/state.h"
 
 #include "arch.h"
@@ -11,9 +14,9 @@
 
 static enum state state;
 static bool main_started;
-static int lock_owner; /* tid, 0: free, -tid: that thread is forking */
-static int lock_before; /* the owner it was taken from */
-static int lock_waiters; /* asleep until it is free */
+static int lock_owner;	 /* tid, 0: free, -tid: that thread is forking */
+static int lock_before;	 /* the owner's predecessor: 0, or minus a tid */
+static int lock_waiters; /* threads that sleep until it is free */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
@@ -32,9 +35,10 @@ void state_begin_main(void)
 }
 
 #define MONOTONIC 1
-#define FORK_NS	  250000000u /* it may not get a processor for as long */
-#define YIELDS	  32
-#define SLEEP_MS  250
+/* A thread that forks may have to wait as long for a processor. */
+#define FORK_NS	 250000000u
+#define YIELDS	 32
+#define SLEEP_MS 250
 
 /* Thousands of threads that yield to each other get nowhere. */
 static void wait_a_little(int owner, unsigned yields)
@@ -49,9 +53,10 @@ static void wait_a_little(int owner, unsigned yields)
 }
 
 /*
- * A thread that forks keeps the others out only so that its child finds
- * everything whole.  It may be waiting for what one of them has, in libc, and so
- * they do not wait for ever.  Apart: new call paths come by with little stack.
+ * A thread that forks holds the lock only so that its child finds all data
+ * consistent.  In libc it may wait for a lock that a waiting thread has, so the
+ * others take the lock from it after FORK_NS.  Not inlined: new call paths come here
+ * with little stack.
  */
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
@@ -89,7 +94,7 @@ static void wake_a_waiter(void)
 		sys_wake_one((uint32_t *)&lock_owner);
 }
 
-/* In this order: who falls asleep sees the new owner, or is seen here. */
+/* In this order, a thread that falls asleep sees the new owner, or is woken. */
 static void unlock(int to)
 {
 	__atomic_store_n(&lock_owner, to, __ATOMIC_SEQ_CST);
@@ -108,7 +113,8 @@ do_quietly(int (*work)(void *argument), void *argument)
 	} else {
 		lock(self);
 		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
-		/* A handler of the thread that forks. */
+		SHIM_ASSERT(state_is_held());
+		/* In a signal handler of a forking thread, that thread keeps it. */
 		unlock(lock_before == -self ? -self : 0);
 	}
 	return r;
@@ -119,7 +125,19 @@ int state_quietly(int (*work)(void *argument), void *argument)
 	return do_quietly(work, argument);
 }
 
-/* With no frame more than it takes: new call paths come by with little stack. */
+static __attribute__((noinline, cold)) int complain(int error)
+{
+	static bool is_told;
+
+	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+		log_error(
+			"signals cannot be blocked, so work that takes a lock is "
+			"left out%s",
+			"", error);
+	return error;
+}
+
+/* Uses few frames: new call paths come here with little stack. */
 int state_slowly(int (*work)(void *argument), void *argument)
 {
 	uint64_t signals;
@@ -129,7 +147,7 @@ int state_slowly(int (*work)(void *argument), void *argument)
 		return -EPERM;
 	r = sys_block_signals(&signals);
 	if (r < 0)
-		return r;
+		return complain(r);
 	r = do_quietly(work, argument);
 	sys_restore_signals(signals);
 	return r;
@@ -143,7 +161,8 @@ void state_fork_begins(void)
 	    __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) != -self) {
 		uint64_t signals;
 
-		/* Nobody may see it held by a thread that does not work. */
+		/* No handler may run between lock and unlock: it would take the
+		 * lock for its own. */
 		if (sys_block_signals(&signals) < 0)
 			return;
 		lock(self);
@@ -168,6 +187,14 @@ bool state_forked(void)
 	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
 }
 
+#ifdef SHIM_ASSERTIONS
+bool state_is_protected(void)
+{
+	return state_get() == STATE_LOADED || sys_is_forbidden() ||
+	       state_is_held();
+}
+#endif
+
 bool state_is_held(void)
 {
 	return __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == sys_gettid();
@@ -191,8 +218,8 @@ void state_start(void)
 	int r = state_slowly(start, NULL);
 
 	if (state_get() == STATE_LOADED) {
-		/* Not even signals could be blocked: nothing of ours would
-		 * work, and the table must lead somewhere. */
+		/* Signals could not be blocked, so shim cannot work.  The
+		 * subscribers still have to set up the hook table. */
 		log_error("nothing is recorded: %s fails", "a system call", r);
 		log_give_up();
 		NOTIFY(start_failed);

@@ -1,3 +1,7 @@
+/*
+ * Records of threads.  A record is never unmapped, so readers take no lock; it
+ * is reused when its task is gone.
+ */
 #include "runtime/thread.h"
 
 #include "os/sys.h"
@@ -12,9 +16,8 @@
 #define CHUNKS_MAX 1024
 #define INDEX_BITS 16
 
-/* How many threads are asked whether they are still there before a new one gets
- * a record of its own: with all of them, many threads would take their number
- * squared. */
+/* How many records are checked for a task that has ended before a new thread gets a
+ * new record.  Checking all would take quadratic time for many threads. */
 #define ASKED_MAX 64
 
 __thread struct thread *thread_current;
@@ -33,7 +36,8 @@ static uint32_t count(void)
 	return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * CHUNK;
 }
 
-/* A record whose task is gone, or that never was used.  A task has one. */
+/* Finds a record that was never used or whose task is gone.  A task that has a record
+ * keeps it. */
 static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 {
 	static uint32_t next;
@@ -45,7 +49,7 @@ static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 		if (thread->id == 0 || thread->tid == tid)
 			return thread;
 	}
-	/* First those that said good-bye: the others are mostly alive. */
+	/* First threads whose end was seen: the others are mostly alive. */
 	for (uint32_t i = 0; i < count(); i++) {
 		*index = i;
 		if ((at(i)->state & THREAD_ENDED) &&
@@ -74,7 +78,7 @@ static struct thread *add_chunk(uint32_t *index)
 }
 
 struct making {
-	uint32_t state;		/* that the record begins with */
+	uint32_t state; /* the initial state of the record */
 	struct thread *thread;
 };
 
@@ -88,6 +92,8 @@ static int make(void *argument)
 		thread = add_chunk(&index);
 	if (!thread)
 		return -1;
+	ASSERT_LOCKED();
+	SHIM_ASSERT(index / CHUNK < chunk_count && thread == at(index));
 	NOTIFY(thread_reset, thread);
 	/* A reader that finds another id than before has read two threads. */
 	__atomic_store_n(&thread->id, 0, __ATOMIC_SEQ_CST);
@@ -115,7 +121,7 @@ static int make(void *argument)
 	thread->asking = NULL;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
 		thread->pins[i] = 0;
-		/* A page that is not in use stays so. */
+		/* No store into pages that are not in use yet. */
 		if (thread->data[i])
 			thread->data[i] = NULL;
 	}
@@ -133,8 +139,8 @@ static struct thread *get(uint32_t state)
 
 	if (state_slowly(make, &making) < 0)
 		return NULL;
-	/* A signal handler may have made one while we waited for the lock: it
-	 * has the same task and so the same record. */
+	/* A signal handler may have made the record while this thread waited
+	 * for the lock: the task is the same, so the record is. */
 	thread = making.thread;
 	thread->error = &errno;
 	thread_current = thread;
@@ -208,7 +214,7 @@ void thread_forked(void)
 		if (at(i) != thread_current)
 			at(i)->id = 0;
 	for (uint32_t i = 0; i < count(); i++)
-		at(i)->has_timer = false;
+		at(i)->has_timer = at(i)->has_fine_timer = false;
 	if (thread_current)
 		thread_current->tid = (uint32_t)sys_gettid();
 }
@@ -223,7 +229,7 @@ struct wait {
 	int pid;
 };
 
-/* The task of a record may have died in there: then it is not in there. */
+/* A task that died inside counts as outside. */
 static bool see_outside(struct thread *thread, void *argument)
 {
 	struct wait *wait = argument;

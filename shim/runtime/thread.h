@@ -1,10 +1,10 @@
 /*
- * The threads we have met, each with what others must be able to read of it:
- * whose code it is in.
+ * The records of threads.  Other threads read them: they say which profiler's code a
+ * thread is in.
  *
- * A thread gets its record when it begins (edge/thread.c) or when it is first
- * needed.  Records are never unmapped, so a reader needs no lock; one is used
- * again when its task is gone.
+ * A thread gets its record when it begins (edge/thread.c) or when it first needs one.
+ * Records are never unmapped, so a reader needs no lock.  A record is reused when its
+ * task is gone.
  */
 #ifndef SHIM_THREAD_H
 #define SHIM_THREAD_H
@@ -24,24 +24,24 @@ struct values_space;
 struct filter_answer;
 
 enum thread_state {
-	THREAD_CALLBACK = 1,	/* inside a callback, mapper or slow hook ... */
-	THREAD_MAY_BLOCK = 2,	/* ... that may do what takes time */
-	THREAD_INIT = 4,	/* inside a module's init function */
-	THREAD_OWN = 8,		/* a thread of a module or of ours */
-	THREAD_ENDED = 16,	/* its last event was raised */
-	THREAD_SHARED = 32,	/* another task uses the same thread-local data */
-	THREAD_STARTED = 64,	/* its thread_started was due ... */
-	THREAD_STOPPING = 128,	/* ... and its thread_stopping */
-	THREAD_OURS = 256,	/* the loader does something for us */
-	THREAD_SIGNAL = 512,	/* inside a callback that may interrupt anything */
+	THREAD_CALLBACK = 1,  /* inside a callback, mapper or slow hook ... */
+	THREAD_MAY_BLOCK = 2, /* ... that may call MAY_BLOCK functions */
+	THREAD_INIT = 4,      /* inside a module's init function */
+	THREAD_OWN = 8,	      /* a thread of a module or of shim */
+	THREAD_ENDED = 16,    /* its last event was raised */
+	THREAD_SHARED = 32,   /* another task uses the same thread-local data */
+	THREAD_STARTED = 64,  /* its thread_started was due ... */
+	THREAD_STOPPING = 128, /* ... and its thread_stopping */
+	THREAD_OURS = 256,     /* its calls, as of the loader, are shim's */
+	THREAD_SIGNAL = 512, /* inside a callback that may interrupt anything */
 };
 
-/* What a thread in one of these states does is not what the program does. */
+/* In these states, a thread does not act for the program. */
 #define THREAD_NOT_THE_PROGRAM \
 	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS | \
 	 THREAD_SIGNAL)
 
-/* What belongs to the slow hook that a thread is in. */
+/* The fields of struct thread that belong to the slow hook that the thread is in. */
 struct hook_level {
 	struct arch_frame *frame;
 	struct values_space *values;
@@ -50,60 +50,68 @@ struct hook_level {
 	bool on_callback_stack, is_hook_apart;
 };
 
-/* Handlers in each other, each with a slow hook in it. */
+/* The depth of nested signal handlers with a slow hook in each. */
 #define HOOK_LEVELS 3
 
 struct thread {
-	shim_thread id;		/* 0: free */
+	shim_thread id; /* 0: free */
 	uint32_t tid;
-	uint32_t state;		/* of enum thread_state; its own thread writes */
-	struct arch_frame *frame;	/* it is in that slow hook */
-	uint32_t dispatching;	/* how deep it is in plans ... */
-	uintptr_t dispatch_sp;	/* ... and where the outermost began */
-	int *error;		/* its errno */
-	/* Where its stack pointer is if a profiler's code may run right there; a
-	 * size of 0: nowhere, or not known yet. */
+	uint32_t state; /* of enum thread_state; written by its thread */
+	struct arch_frame *frame; /* of the slow hook it is in, or NULL */
+	uint32_t dispatching;	  /* the number of nested plans it is in */
+	uintptr_t dispatch_sp;	  /* the stack pointer of the outermost */
+	int *error;		  /* its errno */
+	/* The stack pointers at which its stack has room for a profiler's code; a
+	 * size of 0: none, or not known yet. */
 	uintptr_t roomy_low, roomy_size;
 	uintptr_t pthread;
 	char name[16];
-	struct guard *guard;	/* the innermost callback on its stack */
-	uintptr_t stack_low, stack_high;	/* last seen, for callbacks */
-	uintptr_t least_stack_low;	/* of its own, as the program wanted it */
-	char *callback_stack;	/* for callbacks where there is little of it */
+	struct guard *guard; /* the innermost callback on its stack */
+	uintptr_t stack_low, stack_high; /* last seen, for callbacks */
+	uintptr_t least_stack_low; /* the low end that the program has set */
+	char *callback_stack; /* for callbacks if its stack has little room */
 	bool on_callback_stack;
-	bool is_hook_apart;	/* what runs there is the hook of @frame */
-	struct module *module;	/* whose init function it runs */
-	struct track *tracks;	/* the frames it is in (dispatch/frame_exits.c); ... */
-	struct track *track;	/* ... where they were found last, or NULL */
-	struct landing landings[LANDINGS_MAX];	/* as many as landings_count says */
-	struct filter_answer *asking;	/* it is in a filter or mapper, about that ... */
-	uintptr_t asking_sp;	/* ... from there */
-	struct values_space *values;	/* what its slow hooks were told */
-	uint32_t hook_depth;	/* of slow hooks in handlers (nested.h) */
-	struct hook_level outer_levels[HOOK_LEVELS];	/* what they interrupted */
-	struct hook_level own_levels[HOOK_LEVELS];	/* what they have */
-	uintptr_t contexts;	/* how many calls callbacks were told of */
-	struct results_space *results;	/* ... of results */
-	int timer;		/* of sample.c, if has_timer */
-	bool has_timer;
-	/* Its stack from the system, when it is known; 0: not yet. */
+	bool is_hook_apart;    /* the hook of @frame runs there */
+	struct module *module; /* its owner, or whose init function it runs */
+	struct track *tracks;  /* open frames (dispatch/frame_exits.c) */
+	struct track *track;   /* the list that was found last, or NULL */
+	/* landings_count of them are used */
+	struct landing landings[LANDINGS_MAX];
+	/* the answer whose filter or mapper runs ... */
+	struct filter_answer *asking;
+	uintptr_t asking_sp;	     /* ... and its stack pointer there */
+	struct values_space *values; /* of its slow hooks */
+	uint32_t hook_depth;	     /* of slow hooks in handlers (nested.h) */
+	struct hook_level outer_levels[HOOK_LEVELS]; /* the interrupted ones */
+	struct hook_level own_levels[HOOK_LEVELS]; /* of the handlers' hooks */
+	uintptr_t contexts; /* the number of calls that callbacks were about */
+	struct results_space *results; /* of its slow hooks */
+	int timer, fine_timer; /* of sampling/sample_timers.c, if present */
+	bool has_timer, has_fine_timer;
+	bool is_fine;  /* @fine_timer runs, and @timer does not */
+	bool was_idle; /* at the last signal of a timer */
+	/* Its processor time at the last signal of a timer, and up to which samples
+	 * were weighted. */
+	uint64_t sample_seen_ns, sample_counted_ns;
+	/* The bounds of its own stack; 0: not known yet. */
 	uintptr_t own_stack_low, own_stack_high;
 	uint32_t own_stack_tries;
-	const void *sample_context;	/* of the sample it is in */
-	/* What its samples have taken beyond their share, and the weight of those
-	 * that were left out for it. */
+	const void *sample_context; /* of the sample it is in */
+	/* The time that its samples took beyond their share, and the weight of the
+	 * samples that were left out for it. */
 	uint64_t sample_debt_ns;
 	uint32_t sample_weight;
-	char *signal_stack;	/* ours, if it ever needed one */
-	uint32_t rests;		/* odd: in a call that sampling/syscall_restart.c goes on with ... */
-	const void *rest_context;	/* ... which was interrupted there */
-	uint64_t asked;		/* who wants its stack: sampling/snapshot_remote.c */
-	bool is_signalled;	/* the signal for that is under way */
-	bool is_watched;	/* edge/thread.c hears of its end */
-	uint32_t dropped;	/* calls made by slow hooks: not events */
-	/* How often it is in the code of a profiler, by handle. */
+	char *signal_stack; /* made by shim, or NULL */
+	/* odd: in a call that sampling/syscall_restart.c repeats */
+	uint32_t rests;
+	const void *rest_context; /* the context that the signal interrupted */
+	uint64_t asked;	   /* requests for its stack (snapshot_remote.c) */
+	bool is_signalled; /* the signal for that was sent */
+	bool is_watched;   /* edge/thread.c is notified of its end */
+	uint32_t dropped;  /* calls made by slow hooks, which raise no events */
+	/* The number of its calls that are in a profiler's code, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];
-	/* What profilers keep for it, by handle (shim_thread_data). */
+	/* The profilers' data for it, by handle (shim_thread_data). */
 	void *data[SHIM_PROFILERS_MAX];
 };
 
@@ -111,33 +119,33 @@ struct thread {
 extern __thread struct thread *thread_current
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* The calling thread's record, made if there is none; NULL if there is no room.
- * Blocks signals and takes the state lock when it makes one. */
+/* The calling thread's record; makes one if there is none.  NULL if there is no room.
+ * Blocks signals and takes the state lock while it makes one. */
 struct thread *thread_get(void);
 
-/* The same of a thread of ours or of a module, with its first instruction: it is
- * never one of the program's, for nobody who lists them. */
+/* The same for a thread of shim or of a module, called first on it: lists of the
+ * program's threads never contain it. */
 struct thread *thread_get_own(void);
 
-/* stack.c: whether [@low, @high), which shim_stack_find has found, is the stack that
- * the calling thread was made with. */
+/* stack.c: whether [@low, @high) of shim_stack_find is the stack that the calling
+ * thread was created with. */
 bool stack_is_own(uintptr_t low, uintptr_t high);
 
-/* What the calling thread does from here on is done for us: profilers are not told
- * of its allocations and locks.  What it gives goes back to thread_ours_ends. */
+/* From here on the calling thread works for shim: its allocations and locks raise no
+ * events.  Pass the result to thread_ours_ends. */
 bool thread_ours_begins(void);
 void thread_ours_ends(bool before);
 
-/* The record of @id, or NULL and whether there was such a thread. */
+/* The record of @id, or NULL; *@has_been tells whether there was such a thread. */
 struct thread *thread_find(shim_thread id, bool *has_been);
 
-/* A record is about to belong to another thread: what was kept for the last one goes.
+/* A record is about to be reused: subscribers free what they kept for the last thread.
  * State lock held. */
 TOPIC(thread_reset, struct thread *thread);
-/* The calling thread has got its record. */
+/* The calling thread has its record now. */
 TOPIC(thread_came, struct thread *thread);
 
-/* Whether the task is a thread of ours or of a module. */
+/* Whether the task is a thread of shim or of a module. */
 bool thread_is_own(uint32_t tid);
 
 /* Calls each(thread, argument) for every record in use, until false. */
@@ -148,10 +156,9 @@ bool thread_each(bool (*each)(struct thread *thread, void *argument),
 void thread_forked(void);
 
 /*
- * Waits until every other thread was seen outside: a count that is_inside reads
- * was 0 once.  Gives up after @timeout_ms (0: looks once); tells whether it
- * succeeded.  Whoever enters from now on must find what the caller has changed:
- * this begins with a barrier on all threads.
+ * Waits until every other thread was seen outside: is_inside returned 0 once.  Gives
+ * up after @timeout_ms (0: looks once); returns whether it succeeded.  It begins with
+ * a barrier on all threads, so a thread that enters later sees the caller's changes.
  */
 bool thread_wait(uint32_t (*is_inside)(const struct thread *thread,
 				       unsigned number),

@@ -1,3 +1,8 @@
+/*
+ * The sampler: a timer for each thread, and one signal.  The handler raises
+ * sample_hit.  In a thread without a record, or after sampling was switched off, it
+ * counts the sample as lost.
+ */
 #define _GNU_SOURCE
 #include "sampling/sample.h"
 
@@ -8,6 +13,7 @@
 #include "runtime/hidden_signals.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sampling/sample_timers.h"
 #include "sampling/snapshot.h"
 
 #include <errno.h>
@@ -17,36 +23,32 @@
 
 #include <shim/banned.h>
 
-#define SIGNAL_LAST 64
-#define SIGNAL_FIRST 60
+#define SIGNAL_LAST	   64
+#define SIGNAL_FIRST	   60
 #define FREQUENCY_FIRST_HZ 100
-#define MONOTONIC 1
-#define MONOTONIC_COARSE 6
-#define PROCESSOR_TIME 0	/* of the thread: sys_timer_make */
-
+#define MONOTONIC	   1
 
 static struct shim_profiler_handle *owner;
 static uint32_t mode, frequency_hz;
 static struct shim_sample_counts counts;
-static char ours;	/* its address is our timers' value */
-static bool is_asked;	/* snapshots of other threads are wanted */
+static bool is_asked; /* the signal is needed for snapshots */
 
 static void count(uint64_t *counter, uint64_t many)
 {
 	__atomic_add_fetch(counter, many, __ATOMIC_RELAXED);
 }
 
-/* --- where there is too little stack --- */
+/* --- small stacks --- */
 
 /*
- * A signal takes some kilobytes (with AVX-512, 3.5) of whatever stack is in use.
- * Threads of libc have room for that, those made by hand may not.  A thread
- * without a signal stack gets one of ours then, which the program does not see
- * (edge/signals.c); with one, our handler uses that, as any other would.
+ * A signal takes some kilobytes (3.5 with AVX-512) of the current stack.  Threads of
+ * libc have room for that; stacks that the program makes may not.  Then a thread
+ * without a signal stack gets one of shim, which the program does not see
+ * (edge/signals.c).  With one, shim's handler uses it, as any handler does.
  */
-#define STACK_IS_SMALL (32u << 10)
+#define STACK_IS_SMALL	  (32u << 10)
 #define SIGNAL_STACK_SIZE (64u << 10)
-#define LIBC_STACK_MAX (1ul << 30)
+#define LIBC_STACK_MAX	  (1ul << 30)
 
 static bool has_small_stacks;
 
@@ -67,7 +69,7 @@ static void use_signal_stack(struct thread *self)
 		sys_set_signal_stack(self->signal_stack, SIGNAL_STACK_SIZE);
 }
 
-/* What the kernel will go back to. */
+/* Sets the signal stack that the kernel restores when the handler returns. */
 static void use_signal_stack_after(struct thread *self, ucontext_t *context)
 {
 	if (!(context->uc_stack.ss_flags & SS_DISABLE) ||
@@ -112,10 +114,15 @@ bool sample_is_our_stack(const void *low)
 
 /* --- a sample --- */
 
+static struct sample_rate rate_now(void)
+{
+	return (struct sample_rate){ mode, frequency_hz, sample_signal };
+}
+
 typedef void (*plain_handler)(int signal);
 typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
 
-/* Somebody has sent the program a signal that it, too, could have chosen. */
+/* A process has sent the program this signal: passes it to the program's action. */
 static void hand_on(int signal, siginfo_t *info, void *context)
 {
 	struct sys_action action = sample_program_action;
@@ -149,9 +156,9 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 }
 
 /*
- * Callbacks may take longer than the time between two samples, and the program
- * would not come on any more.  They get half of a thread's time; what comes
- * before they may again counts for the next sample.
+ * Callbacks may take longer than the time between two samples, and the program would
+ * not make progress.  So they get half of a thread's time.  The weight of samples that
+ * are left out is added to the next one.
  */
 static void raise_in_turn(struct thread *self, ucontext_t *context,
 			  uint32_t weight)
@@ -172,30 +179,34 @@ static void raise_in_turn(struct thread *self, ucontext_t *context,
 		self->sample_debt_ns = end_ns - begin_ns;
 }
 
-static void take(ucontext_t *context, uint32_t weight)
+static void take(ucontext_t *context, const siginfo_t *info)
 {
 	struct thread *self = thread_current;
+	struct sample_rate rate = rate_now();
+	uint32_t weight = 1 + (uint32_t)info->si_overrun;
 
+	if (self && rate.mode != SHIM_SAMPLE_NONE)
+		weight = timers_weigh(self, info, &rate);
 	count(&counts.sent, weight);
 	count(&counts.received, weight);
 	count(&counts.signals, 1);
-	if (!self || __atomic_load_n(&mode, __ATOMIC_RELAXED) ==
-			     SHIM_SAMPLE_NONE) {
+	if (!self ||
+	    __atomic_load_n(&mode, __ATOMIC_RELAXED) == SHIM_SAMPLE_NONE) {
 		count(&counts.lost, weight);
 		return;
 	}
 	if (has_small_stacks)
 		use_signal_stack_after(self, context);
-	/* The other clocks' timers are not looked at more often than that. */
-	if (mode == SHIM_SAMPLE_REAL)
+	/* Timers that expire at the kernel's ticks cannot come too often. */
+	if (weight > 0 && (rate.mode == SHIM_SAMPLE_REAL || self->is_fine))
 		raise_in_turn(self, context, weight);
-	else
+	else if (weight > 0)
 		raise_hit(self, context, weight);
 	if (syscall_restart_call(self, context))
 		count(&counts.resumed, 1);
 }
 
-/* To whoever has asked for a snapshot of this thread. */
+/* Answers a request for a snapshot of this thread. */
 static void show(ucontext_t *context)
 {
 	struct thread *self = thread_current;
@@ -213,11 +224,11 @@ static void handle(int signal, siginfo_t *info, void *context)
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
 
-	/* Callbacks have lines. */
+	/* Callbacks may hit traps. */
 	if (hidden_signals() & hidden_bit(SIGTRAP))
 		sys_block_signal(SIGTRAP, false);
-	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &ours)
-		take(context, 1 + (uint32_t)info->si_overrun);
+	if (timers_have_sent(info))
+		take(context, info);
 	else if (info->si_code == SI_QUEUE &&
 		 info->si_value.sival_ptr == &snapshot_value)
 		show(context);
@@ -228,67 +239,16 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 /* --- timers; the state lock is held --- */
 
-static void remove_timer(struct thread *thread)
-{
-	if (!thread->has_timer)
-		return;
-	thread->has_timer = false;
-	sys_timer_delete(thread->timer);
-}
-
-/* How far apart the kernel's ticks are; 0: not known. */
-static uint64_t tick_ns(void)
-{
-	static uint64_t ns;
-
-	if (ns == 0 && sys_clock_resolution(MONOTONIC_COARSE, &ns) < 0)
-		ns = 0;
-	return ns;
-}
-
-/*
- * The first sample is taken after any part of a period: else what takes less than a
- * period, of a thread or process, would never be found, however many there are.
- * Timers of processor time are looked at by ticks only, the last of which is half a
- * tick before the end, on average: so much earlier it has to be.
- */
-static uint64_t first_sample_ns(uint64_t period_ns)
-{
-	uint64_t any = clock_read() * 0x9e3779b97f4a7c15u >> 32;
-	uint64_t first_ns = 1 + any % period_ns, tick = tick_ns();
-
-	if (mode == SHIM_SAMPLE_REAL)
-		return first_ns;
-	if (period_ns <= tick || first_ns <= tick / 2)
-		return 1;
-	return first_ns - tick / 2;
-}
-
 static int set_timer(struct thread *thread)
 {
-	uint64_t period_ns;
-	int r = 0;
+	struct sample_rate rate = rate_now();
 
 	if (mode == SHIM_SAMPLE_NONE || (thread->state & THREAD_OWN))
 		return 0;
-	if (!thread->has_timer) {
-		r = sys_timer_make(mode == SHIM_SAMPLE_REAL ? MONOTONIC :
-							      PROCESSOR_TIME,
-				   (int)thread->tid, sample_signal, &ours,
-				   &thread->timer);
-		thread->has_timer = r == 0;
-	}
-	if (r == 0) {
-		period_ns = 1000000000u / frequency_hz;
-		r = sys_timer_set(thread->timer, first_sample_ns(period_ns),
-				  period_ns);
-	}
-	if (r < 0)
-		remove_timer(thread);
-	return r;
+	return timers_set(thread, &rate);
 }
 
-/* Threads that have ended without our seeing it are none. */
+/* A thread may have ended unseen: then its failure does not count. */
 static bool set_each(struct thread *thread, void *unused)
 {
 	int r;
@@ -307,7 +267,7 @@ static bool set_each(struct thread *thread, void *unused)
 static bool remove_each(struct thread *thread, void *unused)
 {
 	(void)unused;
-	remove_timer(thread);
+	timers_remove(thread);
 	return true;
 }
 
@@ -318,7 +278,7 @@ static int came(void *argument)
 
 static int gone(void *argument)
 {
-	remove_timer(argument);
+	timers_remove(argument);
 	return 0;
 }
 
@@ -343,7 +303,7 @@ static void thread_came(struct thread *thread)
 		use_signal_stack(thread);
 	if (!sample_is_wanted())
 		return;
-	/* Who made it may have kept the signal from it. */
+	/* The thread may have inherited a mask that blocks the signal. */
 	hidden_thread_begins(0);
 	state_slowly(came, thread);
 }
@@ -358,7 +318,7 @@ void sample_thread_gone(struct thread *thread)
 
 SUBSCRIBE(thread_reset, sample_thread_gone);
 
-/* Its timers are the parent's. */
+/* The timers of the records belong to the parent. */
 void sample_forked(void)
 {
 	counts = (struct shim_sample_counts){ 0 };
@@ -372,9 +332,9 @@ void sample_forked(void)
 }
 
 /*
- * What is still pending would end the new program, which has no handler for it,
- * and what is blocked would stay so in there.  The other threads' go with them.
- * (In the child of a vfork, which has no timers, the record is the parent's.)
+ * Before execve: a pending signal would end the new program, which has no handler for
+ * it, and a blocked one would stay blocked there.  The timers of other threads end with
+ * them.  (A child of vfork has no timers: the record is its parent's.)
  */
 static bool is_of_another(const struct thread *self)
 {
@@ -389,7 +349,7 @@ void sample_exec_begins(void)
 		sample_thread_gone(thread_current);
 		snapshot_close(thread_current);
 	}
-	/* Delivered here, if there is one. */
+	/* A pending signal is delivered here. */
 	sample_signal_block(false);
 }
 
@@ -413,7 +373,7 @@ void sample_signal_block(bool blocked)
 		sys_block_signal(sample_signal, blocked);
 }
 
-/* Out of a handler of the program that ran while we went on with a call. */
+/* The jump may leave a handler of the program that ran while shim continued a call. */
 void sample_jumped(void)
 {
 	struct thread *self = thread_current;
@@ -426,6 +386,7 @@ void sample_jumped(void)
 
 static int stop(void *unused)
 {
+	ASSERT_LOCKED();
 	(void)unused;
 	mode = SHIM_SAMPLE_NONE;
 	thread_each(remove_each, NULL);
@@ -438,7 +399,7 @@ void sample_stop(void)
 		state_slowly(stop, NULL);
 }
 
-/* --- who may --- */
+/* --- enabling --- */
 
 static int install(void *unused)
 {
@@ -447,7 +408,7 @@ static int install(void *unused)
 		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
 			 ARCH_HAS_RESTORER,
 		.restorer = arch_signal_return,
-		/* It writes to files of the recording. */
+		/* Stores into the recording's files may raise SIGBUS. */
 		.mask = ~hidden_bit(SIGBUS),
 	};
 	struct sys_action before;
@@ -473,6 +434,7 @@ int sample_signal_want(void)
 {
 	int r = 0;
 
+	ASSERT_LOCKED();
 	if (ARCH_HAS_RESTORER == 0)
 		return -ENOSYS;
 	if (sample_signal == 0)
@@ -507,22 +469,24 @@ int sample_enable(struct shim_profiler_handle *handle_)
 	return state_slowly(enable, handle_);
 }
 
-/* Builtin profilers begin with the lock held. */
-enum shim_result shim_profiler_enable_sampling(struct shim_profiler_handle *handle)
+/* Built-in profilers call this with the lock held. */
+enum shim_result
+shim_profiler_enable_sampling(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	return sample_enable(handle) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
-/* The one that has waited longest. */
-/* State lock held. */
+/* The next owner is the profiler that has waited longest.  State lock held. */
 static void handle_left(struct shim_profiler_handle *handle)
 {
+	ASSERT_LOCKED();
 	handle->samples = false;
 	if (owner != handle)
 		return;
 	owner = NULL;
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (h->samples)
 			owner = h;
 	if (!owner) {
@@ -567,9 +531,9 @@ static int change_mode(void *argument)
 	return 0;
 }
 
-enum shim_result shim_profiler_set_sample_mode(struct shim_profiler_handle *handle,
-					       uint32_t mode_,
-					       uint32_t frequency_hz_)
+enum shim_result
+shim_profiler_set_sample_mode(struct shim_profiler_handle *handle,
+			      uint32_t mode_, uint32_t frequency_hz_)
 {
 	struct change change = { handle, mode_, frequency_hz_ };
 
@@ -581,9 +545,9 @@ enum shim_result shim_profiler_set_sample_mode(struct shim_profiler_handle *hand
 	return state_slowly(change_mode, &change) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
-enum shim_result shim_profiler_get_sample_mode(struct shim_profiler_handle *handle,
-					       uint32_t *mode_,
-					       uint32_t *frequency_hz_)
+enum shim_result
+shim_profiler_get_sample_mode(struct shim_profiler_handle *handle,
+			      uint32_t *mode_, uint32_t *frequency_hz_)
 {
 	ENTRY_ASYNC_OF(handle);
 	if (mode_)

@@ -1,10 +1,10 @@
 /*
  * The sampler (<shim/sampling.h>).
  *
- * A thread's timer is made when the thread is first seen, by itself or by whoever
- * starts sampling, and goes with it; a fork leaves none.  The signal is the
- * highest real-time signal that nobody had when sampling was enabled; what keeps
- * it from the program is in edge/signals.c.
+ * A thread's timer is created when shim first sees the thread, on that thread or on the
+ * one that starts sampling.  It is deleted with the thread; a forked child has none.
+ * The signal is the highest real-time signal without a handler when sampling was
+ * enabled.  edge/signals.c hides it from the program.
  */
 #ifndef SHIM_SAMPLE_H
 #define SHIM_SAMPLE_H
@@ -13,57 +13,60 @@
 
 #include <signal.h>
 
-/* Ours, or 0; never changes again. */
+/* The signal of samples; 0 until it is chosen, once. */
 extern int sample_signal __attribute__((visibility("hidden")));
 
-/* What the program thinks it has set for that signal. */
+/* The action that the program has set for that signal. */
 extern struct sys_action sample_program_action
 	__attribute__((visibility("hidden")));
 
-/* Somebody wants samples, or snapshots of other threads. */
+/* Whether a profiler wants samples, or snapshots of other threads. */
 bool sample_is_wanted(void);
 
-/* Snapshots of other threads are going to be asked for: there is the signal, as
- * for samples.  0, or -errno if there is none.  State lock held. */
+/* Installs the signal for snapshots of other threads.  Returns 0, or -errno if no
+ * signal is free.  State lock held. */
 int sample_signal_want(void);
 
-/* The thread's record is going to have no thread. */
+/* The record of the thread is about to be reused. */
 void sample_thread_gone(struct thread *thread);
 /* In a forked child, when the calling thread is the only one. */
 void sample_forked(void);
-/* There, instead: it is not sampled. */
+/* In a forked child instead: it is not sampled. */
 void sample_give_up(void);
-/* Coroutines with stacks that a signal would overflow are about to run. */
+/* Coroutines with stacks of @size bytes, which a signal may overflow, are about to
+ * run. */
 void sample_stack_created(size_t size);
-/* In a handler: the calling thread may go on with such a stack. */
+/* In a signal handler: the calling thread may continue on such a stack. */
 void sample_stack_after(ucontext_t *context);
-/* Whether @low is the signal stack that we gave the calling thread. */
+/* Whether @low is the signal stack that shim gave the calling thread. */
 bool sample_is_our_stack(const void *low);
-/* The calling thread is about to execute another program; it could not. */
+/* The calling thread is about to execute another program; execve has failed. */
 void sample_exec_begins(void);
 void sample_exec_failed(void);
-/* Keeps the signal from the calling thread for a while. */
+/* Blocks or unblocks the signal in the calling thread. */
 void sample_signal_block(bool blocked);
 /* The calling thread is about to jump out of its frames. */
 void sample_jumped(void);
-/* No system call may be made any more. */
+/* Deletes all timers: from now on no system call may be made. */
 void sample_stop(void);
-/* shim_profiler_enable_sampling at any time: 0 or -EBUSY. */
+/* shim_profiler_enable_sampling at any time.  Returns 0 or -errno. */
 int sample_enable(struct shim_profiler_handle *handle);
 /*
- * Goes on with the system call that our signal has interrupted in @context, as
- * if there had been none; with all signals blocked.  Returns when it is done:
- * after the thread's sleep, where the program's handlers may run.
+ * Continues the system call that shim's signal has interrupted in @context, as if there
+ * had been no signal.  Called in the signal's handler; meanwhile the program's handlers
+ * may run.  Returns when the call is done, which may be after a long sleep; false if it
+ * did nothing.
  */
 bool syscall_restart_call(struct thread *self, ucontext_t *context);
 
-/* The program's handlers are to return the way sampling/syscall_restart.c needs. */
+/* Makes the program's handlers of @signal return as sampling/syscall_restart.c
+ * needs. */
 void syscall_restart_watch_handlers_of(int signal);
 
-/* Around setting one in more than one step. */
+/* Around a change of a handler in more than one step. */
 bool syscall_restart_set_begin(uint64_t *mask);
 void syscall_restart_set_end(uint64_t mask);
-/* In a forked child: whoever was between the two is not there. */
+/* In a forked child: a thread between the two does not exist there. */
 void syscall_restart_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The signal that samples come by, and what the program believes it has set for it.
+ * The signal of samples, and the action that the program has set for it.
  */
 #include "sampling/sample.h"
 

@@ -1,6 +1,6 @@
 /*
- * Walks of the calling thread's stack (<shim/stack.h>).  They run on the stack
- * for callbacks, so that it does not matter how much of the program's is left.
+ * Walks the calling thread's stack (<shim/stack.h>).  The walk runs on the stack for
+ * callbacks, so it needs little room on the program's.
  */
 #define _GNU_SOURCE
 #include "arch.h"
@@ -17,7 +17,7 @@
 
 #include <shim/banned.h>
 
-/* What somebody says is a ucontext_t. */
+/* Begins at a ucontext_t of the caller, which is copied: it may be invalid. */
 static bool begin_in(struct unwind *walk, struct thread *self,
 		     const void *context)
 {
@@ -29,7 +29,7 @@ static bool begin_in(struct unwind *walk, struct thread *self,
 	return walk->known != 0;
 }
 
-/* The interrupted place, or who called us. */
+/* Begins at the interrupted context of a sample, at @context, or at the caller. */
 static bool begin(struct unwind *walk, struct thread *self, const void *context)
 {
 	if (self && self->sample_context &&
@@ -44,7 +44,7 @@ static bool begin(struct unwind *walk, struct thread *self, const void *context)
 	if (walk->known == 0)
 		return false;
 	unwind_begin(walk, self);
-	/* Our own code is not what anybody wants to see. */
+	/* Leaves out frames of shim. */
 	while (image_is_ours(walk->registers[WALK_IP]))
 		if (!unwind_step(walk))
 			return false;
@@ -79,7 +79,7 @@ struct listing {
 	uintptr_t *addresses;
 };
 
-/* What is told beyond our room is only counted. */
+/* Adds the open calls of profilers; calls for which there is no room are counted. */
 static bool add_callers(struct listing *listing)
 {
 	shim_function beyond[32];
@@ -174,7 +174,8 @@ static bool may_snapshot(const struct thread *self)
 		handle = self->guard->handle;
 	if (handle)
 		return handle->mask & SHIM_ENABLE_STACK_SNAPSHOT;
-	for (struct shim_profiler_handle *h = events_first(); h; h = events_next(h))
+	for (struct shim_profiler_handle *h = events_first(); h;
+	     h = events_next(h))
 		if (h->mask & SHIM_ENABLE_STACK_SNAPSHOT)
 			return true;
 	return false;
@@ -182,11 +183,11 @@ static bool may_snapshot(const struct thread *self)
 
 struct snapshot {
 	struct unwind walk;
-	const struct snapshot_request *request;	/* of another thread */
+	const struct snapshot_request *request; /* of another thread */
 	shim_snapshot_callback callback;
 	uint32_t flags;
 	void *client_data;
-	bool in_run;	/* the frame before was not instrumented */
+	bool in_run; /* the frame before was not instrumented */
 };
 
 static int is_hooked(void *function)
@@ -194,7 +195,8 @@ static int is_hooked(void *function)
 	return call_sites_has(*(const shim_function *)function);
 }
 
-/* Which function it is told as.  False: it belongs to the run before. */
+/* Sets the function that is reported for a frame: 0 for a run of frames that are not
+ * instrumented.  False if the frame belongs to the run before. */
 static bool find_told(struct snapshot *snapshot, shim_function *function)
 {
 	bool was_in_run = snapshot->in_run;
@@ -221,14 +223,14 @@ static enum shim_result tell(struct snapshot *snapshot, shim_function function,
 		return SHIM_OK;
 	for (unsigned i = 0; i < WALK_REGISTERS; i++)
 		context.registers[i] = known >> i & 1 ? registers[i] : 0;
-	return snapshot->callback(function, registers[WALK_IP],
-				  registers[WALK_SP],
-				  wants ? sizeof(context) : 0,
-				  wants ? &context : NULL,
-				  snapshot->client_data);
+	return snapshot->callback(
+		function, registers[WALK_IP], registers[WALK_SP],
+		wants ? sizeof(context) : 0, wants ? &context : NULL,
+		snapshot->client_data);
 }
 
-/* Where the walk could not go on: their registers are not known. */
+/* Reports the open calls above the frame at which the walk has stopped.  Their
+ * registers are unknown. */
 static int tell_callers(struct snapshot *snapshot)
 {
 	shim_function functions[SNAPSHOT_CALLERS_MAX];
@@ -310,10 +312,9 @@ static bool is_code(uintptr_t address)
 }
 
 enum shim_result shim_stack_snapshot(shim_thread thread,
-					shim_snapshot_callback callback,
-					uint32_t flags, void *client_data,
-					const void *context,
-					uint32_t context_size)
+				     shim_snapshot_callback callback,
+				     uint32_t flags, void *client_data,
+				     const void *context, uint32_t context_size)
 {
 	const uint32_t all = SHIM_SNAPSHOT_REGISTER_CONTEXT |
 			     SHIM_SNAPSHOT_X86_OPTIMIZED |
@@ -329,8 +330,8 @@ enum shim_result shim_stack_snapshot(shim_thread thread,
 	if (!may_snapshot(self))
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	if (!callback || (flags & ~all) ||
-	    (context && (context_size < CONTEXT_SIZE_MIN ||
-			 is_other(self, thread))))
+	    (context &&
+	     (context_size < CONTEXT_SIZE_MIN || is_other(self, thread))))
 		return SHIM_E_INVALIDARG;
 	if (is_other(self, thread))
 		return take_of_other(self, thread, &job);

@@ -1,7 +1,7 @@
 /*
- * The stack of another thread, which walks it itself: it is sent the sampler's
- * signal and writes what it finds where the one who asked can read it.  Nobody
- * waits for long: a thread that does not answer has its reasons.
+ * Snapshots of another thread's stack.  The caller sends the sampler's signal to the
+ * target thread, which walks its own stack and writes the frames into the caller's
+ * request.  The caller waits for a limited time: the target may be unable to answer.
  */
 #ifndef SHIM_SNAPSHOT_H
 #define SHIM_SNAPSHOT_H
@@ -12,7 +12,7 @@
 #include <shim/stack.h>
 #include <ucontext.h>
 
-/* What a walk reads of a ucontext_t; the kernel's are shorter than libc's. */
+/* The part of a ucontext_t that a walk reads; the kernel's is shorter than libc's. */
 #define CONTEXT_SIZE_MIN \
 	(offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t))
 
@@ -23,42 +23,43 @@ struct snapshot_frame {
 };
 
 struct snapshot_request {
-	uint32_t state;		/* its turn << PHASE_BITS | enum phase */
+	uint32_t state; /* its turn << PHASE_BITS | enum phase */
 	bool is_used;
 	const struct thread *owner;
 	shim_thread target;
-	bool is_whole;		/* the walk came to the end */
+	bool is_whole; /* the walk reached the outermost frame */
 	uint32_t count;
 	struct snapshot_frame frames[SHIM_STACK_DEPTH_MAX];
 };
 
-/* Which calls a profiler knows to be open where @walk could not go on, on the
- * calling thread; true: the last of them has no caller. */
+/* Asks profilers for the open calls of the calling thread above the frame at which
+ * @walk has stopped.  True if the last of them has no caller. */
 #define SNAPSHOT_CALLERS_MAX 128
 bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 		      uint32_t room, uint32_t *count);
 
-/* The signal's value when it is for this. */
+/* The value of a signal for a snapshot. */
 extern char snapshot_value __attribute__((visibility("hidden")));
 
-/* Before anybody has blocked all signals, if possible.  False: there is no signal
- * for it. */
+/* Installs the signal, if possible before a thread blocks all signals.  False if no
+ * signal is free. */
 bool snapshot_get_ready(void);
 
-/* @id's stack in *@request, to be given back; or why there is none. */
+/* Stores the stack of thread @id in *@request, which the caller gives back; or returns
+ * an error. */
 enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 			      struct snapshot_request **request);
 void snapshot_give_back(struct snapshot_request *request);
 
-/* The calling thread, interrupted in @context by our signal: whoever has asked
- * gets its stack. */
+/* Answers the request for the calling thread, which shim's signal has interrupted in
+ * @context. */
 void snapshot_answer(struct thread *self, const ucontext_t *context);
 
-/* No more signals to the calling thread for this; and again. */
+/* Forbids and allows again requests to the calling thread. */
 void snapshot_close(struct thread *self);
 void snapshot_open(struct thread *self);
 
-/* In a forked child, where nobody asks. */
+/* In a forked child, where no other thread has requests. */
 void snapshot_forked(void);
 
 #endif

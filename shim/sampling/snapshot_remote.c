@@ -1,3 +1,9 @@
+/*
+ * Stacks of other threads.  The caller puts a request into the thread's record and
+ * sends the signal of samples; the thread walks its own stack and writes the frames
+ * into the request.  The phase of the request tells which of the two may use it, so
+ * that a late answer does no harm.
+ */
 #define _GNU_SOURCE
 #include "sampling/snapshot.h"
 
@@ -13,19 +19,19 @@
 #include <shim/banned.h>
 
 #define MONOTONIC    1
-#define ANSWER_NS    500000000u	/* later than this it does not answer */
-#define LOOK_MS	     5u		/* is it still there? */
+#define ANSWER_NS    500000000u /* the longest wait for an answer */
+#define LOOK_MS	     5u		/* the time between checks of the target */
 #define REQUESTS_MAX 64
 #define PHASE_BITS   3
 
 enum phase {
 	PHASE_ASKED = 1,
-	PHASE_SHOWING,	/* the thread writes into it */
+	PHASE_SHOWING, /* the target writes into it */
 	PHASE_SHOWN,
-	PHASE_LEFT,	/* nobody waits for it any more */
+	PHASE_LEFT, /* the caller no longer waits */
 };
 
-/* In thread->asked: which request and which turn of it; nobody may ask. */
+/* thread->asked has the number of the request and its turn; CLOSED: no requests. */
 #define REQUEST_BITS 8
 #define CLOSED	     UINT64_MAX
 
@@ -57,7 +63,7 @@ static bool is_in(const struct snapshot_request *request, uint64_t asked,
 	       state_of(asked, phase);
 }
 
-/* They stay for ever: one that was left may still be written. */
+/* Requests are never freed: the target may still write into one that was left. */
 static struct snapshot_request *request_at(unsigned i)
 {
 	struct snapshot_request *request, *none = NULL;
@@ -66,10 +72,9 @@ static struct snapshot_request *request_at(unsigned i)
 	if (request)
 		return request;
 	request = shim_memory_map(sizeof(*request));
-	if (request && !__atomic_compare_exchange_n(&requests[i], &none,
-						    request, false,
-						    __ATOMIC_ACQ_REL,
-						    __ATOMIC_ACQUIRE))
+	if (request &&
+	    !__atomic_compare_exchange_n(&requests[i], &none, request, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		request = none;
 	return request;
 }
@@ -121,7 +126,7 @@ static void write_frames(struct unwind *walk, struct snapshot_request *request)
 			    request->count == SHIM_STACK_DEPTH_MAX;
 }
 
-/* Those that a walk does not find. */
+/* Adds the callers that the walk has not found. */
 static void write_callers(const struct unwind *walk,
 			  struct snapshot_request *request)
 {
@@ -163,13 +168,12 @@ void snapshot_answer(struct thread *self, const ucontext_t *context)
 	struct showing showing;
 	uint64_t asked;
 
-	/* In this order: who asks after that sends another signal. */
+	/* In this order, a caller with a later request sends another signal. */
 	__atomic_store_n(&self->is_signalled, false, __ATOMIC_SEQ_CST);
 	asked = __atomic_load_n(&self->asked, __ATOMIC_SEQ_CST);
 	if (asked == 0 || asked == CLOSED)
 		return;
-	showing.request =
-		requests[(asked & ((1u << REQUEST_BITS) - 1)) - 1];
+	showing.request = requests[(asked & ((1u << REQUEST_BITS) - 1)) - 1];
 	if (!move(showing.request, asked, PHASE_ASKED, PHASE_SHOWING))
 		return;
 	unwind_from_context(&showing.walk, context, self);
@@ -183,9 +187,9 @@ void snapshot_answer(struct thread *self, const ucontext_t *context)
 /* --- a thread that sleeps --- */
 
 /*
- * Our signal is blocked where sampling/syscall_restart.c goes on with a call.  What is above the
- * interrupted place does not change until it returns; all is read through the
- * kernel, which says no where there is nothing.
+ * The signal is blocked while sampling/syscall_restart.c continues a call of the
+ * thread.  The stack above the interrupted context does not change until that returns.
+ * It is read by the kernel, which reports memory that is not mapped.
  */
 static int look(void *argument)
 {
@@ -213,7 +217,7 @@ static bool find_resting(struct thread *self, struct thread *target,
 	       events_call_apart(self, look, &showing);
 }
 
-/* --- asking --- */
+/* --- the caller's side --- */
 
 static uint64_t now_ns(void)
 {
@@ -230,7 +234,7 @@ static bool is_there(const struct thread *target, shim_thread id)
 	       sys_is_alive(sys_getpid(), (int)target->tid);
 }
 
-/* One at a time. */
+/* A thread has one request at a time: waits until it has none. */
 static bool begin(struct thread *target, uint64_t asked, uint64_t until_ns)
 {
 	uint64_t nobody = 0;
@@ -246,7 +250,7 @@ static bool begin(struct thread *target, uint64_t asked, uint64_t until_ns)
 	return true;
 }
 
-/* One that has not arrived yet will do. */
+/* A signal that has not arrived yet is enough. */
 static int send(struct thread *target)
 {
 	int r;
@@ -260,7 +264,8 @@ static int send(struct thread *target)
 	return r;
 }
 
-/* The thread has begun to write: that does not take long, if it runs. */
+/* Ends the wait.  If the target has begun to write, waits for the end of that: it takes
+ * little time, if the target runs. */
 static enum shim_result leave(struct snapshot_request *request, uint64_t asked,
 			      enum shim_result result)
 {
@@ -274,7 +279,7 @@ static enum shim_result leave(struct snapshot_request *request, uint64_t asked,
 		sys_wait(&request->state, state_of(asked, PHASE_SHOWING),
 			 LOOK_MS);
 	}
-	/* It gives the request back. */
+	/* From now on the target gives the request back. */
 	return move(request, asked, PHASE_SHOWING, PHASE_LEFT) ? result :
 								 SHIM_OK;
 }
@@ -295,7 +300,7 @@ static enum shim_result wait(struct thread *self, struct thread *target,
 		if (!is_there(target, request->target))
 			return leave(request, asked,
 				     SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-		/* It has gone to sleep before the signal came. */
+		/* The target went to sleep before the signal came. */
 		if (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) {
 			if (!move(request, asked, PHASE_ASKED, PHASE_SHOWN))
 				break;
@@ -327,7 +332,7 @@ static enum shim_result ask(struct thread *self, struct thread *target,
 	return result;
 }
 
-static bool is_ready;	/* there is the signal */
+static bool is_ready; /* the signal is installed */
 
 static int get_ready(void *unused)
 {
@@ -347,12 +352,12 @@ bool snapshot_get_ready(void)
 
 static bool may_ask(const struct thread *self, const struct thread *target)
 {
-	/* In a sample nothing interrupts this thread: two of them would wait for
-	 * each other. */
+	/* In a sample, all signals are blocked: two threads could wait for each
+	 * other. */
 	if (self && self->sample_context)
 		return false;
-	/* The record of a task that uses another's thread-local data is that
-	 * one's, and threads of ours have all signals blocked. */
+	/* Tasks that share thread-local data share a record, and shim's own
+	 * threads have all signals blocked. */
 	return !(target->state & (THREAD_SHARED | THREAD_OWN)) &&
 	       !state_is_held();
 }
@@ -387,8 +392,8 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 
 /* --- exec and fork --- */
 
-/* What is under way arrives; a signal that came later would end the program
- * that is executed. */
+/* Waits until a signal that was sent has arrived, and forbids others: a later one would
+ * end the new program. */
 void snapshot_close(struct thread *self)
 {
 	uint64_t nobody = 0, until_ns = now_ns() + 2ull * ANSWER_NS;
@@ -418,7 +423,7 @@ static bool forget(struct thread *thread, void *unused)
 	return true;
 }
 
-/* What the calling thread reads stays. */
+/* Frees all requests except those of the calling thread. */
 void snapshot_forked(void)
 {
 	thread_each(forget, NULL);

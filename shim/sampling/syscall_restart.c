@@ -1,27 +1,25 @@
 /*
- * System calls that our signal has interrupted.
+ * Restarts system calls that shim's signal has interrupted.
  *
- * SA_RESTART is not enough: many calls that wait for a time or for several things
- * fail with EINTR for any handler.  So the handler itself goes on with them: with
- * our signal blocked, so that a sleep is disturbed once, and with the program's
- * mask, so that its own signals interrupt it as they would.  The expiries of the
- * timer meanwhile are one signal, which arrives when the call has returned, with
- * their number: a sleep weighs what it was long.
+ * SA_RESTART is not enough: many calls that wait for a time or for several objects fail
+ * with EINTR after any handler.  So the handler itself continues them.  shim's signal
+ * is blocked meanwhile, so that a sleep is interrupted once.  The program's mask is in
+ * force, so that its own signals interrupt the call as usual.  The timer's expiries
+ * meanwhile become one signal with their number, which arrives after the call: the
+ * weight of the sample is the length of the sleep.
  *
- * Calls that the kernel can go on with by itself (poll, nanosleep, futex) are
- * left to it, to the nanosecond: restart_syscall, which also refuses if anything
- * came in between.  Others are done again from the beginning, as soon as they
- * are interrupted for the first time: a timeout that is given as a distance then
+ * The kernel itself continues poll, nanosleep and futex, exactly to the nanosecond, by
+ * restart_syscall, which refuses if another signal came in between.  Other calls are
+ * repeated from the beginning when they are first interrupted: a relative timeout then
  * ends late by up to one period.
  *
- * One that has done a part of its work when our signal comes does the rest, too
+ * A call that has done a part of its work when the signal comes also does the rest
  * (sampling/syscall_restart_part.c).
  *
- * A call of which a handler of the program has made EINTR just before must not be
- * gone on with.  That is why those return through a restorer of ours, which marks
- * the registers they return to: a system call leaves its return address in one
- * that nobody has a use for, and there it is taken away.  The mark is gone with
- * the next call.
+ * A call that has just failed with EINTR for a handler of the program must not be
+ * continued.  So the program's handlers return through a restorer of shim, which marks
+ * the restored registers: a system call leaves its return address in a register that no
+ * code uses, and the restorer clears it.  The next call removes the mark.
  */
 #define _GNU_SOURCE
 #include "sampling/sample.h"
@@ -43,13 +41,13 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-/* --- what kinds there are --- */
+/* --- kinds of calls --- */
 
 enum kind {
 	KIND_NONE,
-	KIND_KERNEL,	/* the kernel knows how to go on */
-	KIND_AGAIN,	/* from the beginning */
-	KIND_MASKED,	/* the same, with a mask while it waits */
+	KIND_KERNEL, /* the kernel can continue it */
+	KIND_AGAIN,  /* repeated from the beginning */
+	KIND_MASKED, /* the same, with a signal mask while it waits */
 };
 
 static bool is_absolute(const struct arch_call *call)
@@ -78,8 +76,7 @@ static enum kind find_kind(const struct arch_call *call)
 	case SYS_ppoll:
 	case SYS_epoll_pwait:
 	case SYS_epoll_pwait2:
-	case SYS_rt_sigsuspend:
-		return KIND_MASKED;
+	case SYS_rt_sigsuspend: return KIND_MASKED;
 	case SYS_read:
 	case SYS_write:
 	case SYS_readv:
@@ -110,7 +107,7 @@ static enum kind find_kind(const struct arch_call *call)
 	return KIND_NONE;
 }
 
-/* --- going on --- */
+/* --- continuing --- */
 
 struct masked {
 	const uint64_t *mask;
@@ -121,11 +118,11 @@ static long again(const struct arch_call *call)
 {
 	const long *a = call->arguments;
 
-	return arch_syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return sys_pass_on(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Where the mask is among the arguments, and what stands for a call that has
- * none: the mask changes in the same moment as the wait begins. */
+/* Puts the mask into the arguments.  A call without a mask is replaced by one that has:
+ * the mask changes at the moment when the wait begins. */
 static void use_mask(struct arch_call *call, uint64_t *mask,
 		     struct masked *masked)
 {
@@ -170,10 +167,10 @@ static void use_mask(struct arch_call *call, uint64_t *mask,
 }
 
 /*
- * Handlers of the program are about to run, of signals that have come meanwhile.
- * Will the call fail for it?  One that has failed already, will.  The first that
- * runs decides; what has no handler disturbs nobody, and is nevertheless pending
- * as long as all signals are blocked.
+ * Whether handlers of the program are about to run, for signals that came meanwhile.
+ * *@fails tells whether the call will fail for that: if it has failed already, or by
+ * the flags of the first handler.  Signals without a handler are pending too while all
+ * signals are blocked, but do not interrupt the call.
  */
 static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 {
@@ -203,8 +200,8 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 	struct masked masked;
 	long result;
 
-	/* With its temporary mask the kernel has given us the one it will put
-	 * back. */
+	/* In a call with a temporary mask, @mask is the mask that the kernel
+	 * will restore. */
 	if (kind == KIND_MASKED) {
 		use_mask(call, &mask, &masked);
 		return again(call);
@@ -212,9 +209,8 @@ static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 	if (sys_block_signals(&all) < 0)
 		return -EINTR;
 	do
-		result = arch_call_with_mask(kind == KIND_KERNEL ? &restart :
-								   call,
-					     &waiting);
+		result = arch_call_with_mask(
+			kind == KIND_KERNEL ? &restart : call, &waiting);
 	while (result == ARCH_RESTARTS && !call->failed);
 	sys_restore_signals(all);
 	return result == ARCH_RESTARTS ? -EINTR : result;
@@ -234,7 +230,7 @@ static bool add_part(const struct part_rest *rest, long result, long *done)
 	return sys_poke(rest->length, &length, sizeof(length)) == 0;
 }
 
-/* What goes wrong in the rest is for the next call. */
+/* An error in the rest is left to the program's next call. */
 static long do_rest(const struct arch_call *call, uint64_t mask)
 {
 	long done = call->part, result;
@@ -251,15 +247,15 @@ static long do_rest(const struct arch_call *call, uint64_t mask)
 	return done;
 }
 
-/* Its stack stays as it is meanwhile, and our signal is blocked: whoever wants to
- * see it looks for itself. */
+/* Meanwhile the thread's stack does not change and shim's signal is blocked: a thread
+ * that wants a snapshot reads the stack itself. */
 static void rest_begin(struct thread *self, const ucontext_t *context)
 {
 	self->rest_context = context;
 	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_RELEASE);
 }
 
-/* A jump out of a handler of the program may have been before us. */
+/* A jump out of a handler of the program may have ended it before. */
 static void rest_end(struct thread *self)
 {
 	__atomic_store_n(&self->rests, (self->rests | 1) + 1, __ATOMIC_RELEASE);
@@ -327,7 +323,7 @@ void syscall_restart_watch_handlers_of(int signal)
 	sys_signal_action(signal, &action, NULL);
 }
 
-/* --- one at a time: else what another thread sets meanwhile is lost --- */
+/* --- one change at a time: otherwise that of another thread could be lost --- */
 
 static uint32_t is_setting;
 

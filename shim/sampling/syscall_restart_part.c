@@ -1,3 +1,7 @@
+/*
+ * System calls that were interrupted after a part of their work: computes the
+ * arguments of a call that does the rest.
+ */
 #define _GNU_SOURCE
 #include "sampling/syscall_restart_part.h"
 
@@ -9,10 +13,10 @@
 
 #include <shim/banned.h>
 
-#define PIECES 8	/* that are read at once */
+#define PIECES 8 /* read at once */
 
-/* What a regular file takes a part of has its reasons: a limit, or a disk that is
- * full. */
+/* A partial write to a regular file is no interruption: a limit was reached, or the
+ * disk is full. */
 static bool is_regular(long fd)
 {
 	uint64_t device, inode, size;
@@ -32,9 +36,9 @@ static bool move_on(struct arch_call *call, unsigned buffer, unsigned size,
 	return true;
 }
 
-/* --- in many --- */
+/* --- memory in many pieces --- */
 
-/* Where the @done-th byte is; all before it are of pieces that are done. */
+/* Finds the piece of byte @done, and its rest; earlier pieces are done. */
 static bool find_piece(const struct iovec *pieces, size_t count, size_t done,
 		       size_t *number, struct iovec *rest)
 {
@@ -70,7 +74,7 @@ static bool is_begun(const struct iovec *pieces, size_t number,
 	       whole.iov_len != rest->iov_len;
 }
 
-/* First what is left of a piece, then those behind it. */
+/* The rest of a piece that has begun, else the pieces behind it. */
 static bool rest_of_pieces(struct arch_call *call, long done)
 {
 	const struct iovec *pieces = (const struct iovec *)call->arguments[1];
@@ -91,7 +95,7 @@ static bool rest_of_pieces(struct arch_call *call, long done)
 	return true;
 }
 
-/* Names and control data have gone with the first part. */
+/* Addresses and control data were sent with the first part. */
 static bool rest_of_message(struct part_rest *to, const void *from, long done,
 			    long in_one_piece)
 {
@@ -119,7 +123,7 @@ static bool rest_of_message(struct part_rest *to, const void *from, long done,
 	return true;
 }
 
-/* The last that counts may have been cut itself. */
+/* The last message that was counted may have been cut. */
 static bool rest_of_messages(struct part_rest *to, long done)
 {
 	struct arch_call *call = &to->call;
@@ -170,7 +174,7 @@ bool part_find_rest(const struct arch_call *given, long done,
 		return !(a[3] & (MSG_WAITFORONE | MSG_DONTWAIT)) && a[4] == 0 &&
 		       move_on(call, 1, 2, done, sizeof(struct mmsghdr));
 	case SYS_getrandom: return move_on(call, 0, 1, done, 1);
-	/* At the end of the file it does nothing. */
+	/* At the end of the file, the repeated call does nothing. */
 	case SYS_sendfile:
 		return is_regular(a[1]) && move_on(call, 3, 3, done, 0);
 	case SYS_copy_file_range: return move_on(call, 4, 4, done, 0);

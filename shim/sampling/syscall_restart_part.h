@@ -1,9 +1,9 @@
 /*
- * Calls that have done a part of their work when a signal came, and return with
- * that: what is left to do of them.
+ * Calls that had done a part of their work when a signal came, and return that: the
+ * call for the rest.
  *
- * Left as they are: splice, tee, vmsplice and reads, for which a part is an
- * everyday answer that cannot be told from one that was cut.
+ * Not continued: splice, tee, vmsplice and reads.  They often return a part, which
+ * cannot be told from an interrupted call.
  */
 #ifndef SHIM_SYSCALL_RESTART_PART_H
 #define SHIM_SYSCALL_RESTART_PART_H
@@ -15,13 +15,13 @@
 
 struct part_rest {
 	struct arch_call call;
-	struct msghdr message;	/* which that may point to */
-	unsigned *length;	/* what it does is added here; NULL: to what is done */
+	struct msghdr message; /* @call may point to it */
+	/* the result is added here; NULL: to the bytes done */
+	unsigned *length;
 };
 
-/* The call that does what comes behind the first @done bytes (or messages) of
- * @call, or some of it.  False: there is nothing, or it was no signal that cut
- * it. */
+/* Computes the call for the rest of @call behind the first @done bytes (or messages),
+ * or for a part of that.  False if there is no rest, or no signal has cut the call. */
 bool part_find_rest(const struct arch_call *call, long done,
 		    struct part_rest *rest);
 

@@ -1,12 +1,12 @@
 /*
- * Only the form that all linkers write is understood: pairs of 32-bit offsets
- * from the index, sorted.  Whatever is not as it should be is "no function".
+ * Searches the index for exceptions.  Only the form that all linkers write is read:
+ * sorted pairs of 32-bit offsets from the index.  Invalid data counts as "no function".
  */
 #include "unwind/fde_index.h"
 
 #include <shim/banned.h>
 
-/* How an address is written (DWARF exception headers). */
+/* Encodings of addresses (DWARF exception headers). */
 #define FORMAT_MASK	0x0f
 #define FORMAT_ABSOLUTE 0x00
 #define FORMAT_UDATA4	0x03
@@ -19,11 +19,11 @@
 #define BASE_INDEX	0x30
 
 struct pair {
-	int32_t start;		/* of the function */
-	int32_t entry;		/* its entry in .eh_frame */
+	int32_t start; /* of the function */
+	int32_t entry; /* its entry in .eh_frame */
 };
 
-/* memcpy's job; it may lie at any address. */
+/* Reads a number at any alignment. */
 static uint64_t read_number(const unsigned char *at, unsigned size)
 {
 	uint64_t value = 0;
@@ -44,21 +44,23 @@ static struct pair pair_at(const struct frames *frames, uint32_t number)
 
 static uintptr_t start_of(const struct frames *frames, uint32_t number)
 {
-	return frames->index + (uintptr_t)(intptr_t)pair_at(frames,
-							    number).start;
+	return frames->index +
+	       (uintptr_t)(intptr_t)pair_at(frames, number).start;
 }
 
 static unsigned size_of(unsigned char encoding)
 {
 	switch (encoding & FORMAT_MASK) {
-	case FORMAT_UDATA4: case FORMAT_SDATA4: return 4;
-	case FORMAT_ABSOLUTE: case FORMAT_UDATA8: case FORMAT_SDATA8: return 8;
+	case FORMAT_UDATA4:
+	case FORMAT_SDATA4: return 4;
+	case FORMAT_ABSOLUTE:
+	case FORMAT_UDATA8:
+	case FORMAT_SDATA8: return 8;
 	}
 	return 0;
 }
 
-bool fde_open(struct frames *frames, const struct view *view,
-		 uintptr_t index)
+bool fde_open(struct frames *frames, const struct view *view, uintptr_t index)
 {
 	const unsigned char *header = view_at(view, index, 4);
 	uintptr_t at = index + 4;
@@ -66,8 +68,8 @@ bool fde_open(struct frames *frames, const struct view *view,
 
 	*frames = (struct frames){ .view = *view, .index = index };
 	if (!header || header[0] != 1 || !size_of(header[1]) ||
-	    (header[2] & ~FORMAT_MASK) != 0 ||
-	    size_of(header[2]) != 4 || header[3] != (BASE_INDEX | FORMAT_SDATA4))
+	    (header[2] & ~FORMAT_MASK) != 0 || size_of(header[2]) != 4 ||
+	    header[3] != (BASE_INDEX | FORMAT_SDATA4))
 		return false;
 	at += size_of(header[1]);
 	count = view_at(view, at, 4);
@@ -79,8 +81,8 @@ bool fde_open(struct frames *frames, const struct view *view,
 	return frames->table != NULL && frames->count > 0;
 }
 
-/* The augmentation of a CIE is a string and, if that begins with z, a length
- * and one item per further letter: R says how the addresses are written. */
+/* Reads the augmentation of a CIE: a string and, if that begins with z, a length and
+ * one item for each further letter.  R is the encoding of addresses. */
 static bool read_encoding(const struct view *view, uintptr_t cie,
 			  unsigned char *encoding)
 {
@@ -101,8 +103,8 @@ static bool read_encoding(const struct view *view, uintptr_t cie,
 	*encoding = FORMAT_ABSOLUTE;
 	if (*letters != 'z')
 		return at < end && *letters == '\0';
-	/* Two alignments, the return register, and the length of the items:
-	 * numbers of 7 bits a byte. */
+	/* Skips two alignments, the return register, and the length of the
+	 * items: numbers with 7 bits in each byte. */
 	for (int number = 0; number < 4; number++) {
 		while (at < end && (*at & 0x80))
 			at++;
@@ -119,7 +121,8 @@ static bool read_encoding(const struct view *view, uintptr_t cie,
 			at += 1 + size_of(*at);
 			break;
 		case 'L': at++; break;
-		case 'S': case 'B': break;
+		case 'S':
+		case 'B': break;
 		default: return false;
 		}
 	}
@@ -151,8 +154,7 @@ static uintptr_t read_address(const struct frames *frames,
 	return value;
 }
 
-/* What the entry that pair @number leads to says: it must begin where the pair
- * says it does. */
+/* Reads the range of the entry of pair @number; it must begin at the pair's address. */
 static bool read_entry(struct frames *frames, uint32_t number,
 		       struct frame_range *range)
 {
@@ -178,14 +180,14 @@ static bool read_entry(struct frames *frames, uint32_t number,
 	       range->end > range->start;
 }
 
-/* The last pair that does not begin behind @address. */
+/* The last pair that begins at or below @address. */
 static uint32_t find_pair(const struct frames *frames, uintptr_t address)
 {
 	uint32_t low = 0, high = frames->count;
 
 	if (start_of(frames, frames->last) <= address) {
 		low = frames->last;
-		/* The next one most likely. */
+		/* Most likely it is one of the next pairs. */
 		for (uint32_t i = low + 1; i < low + 4 && i < high; i++)
 			if (start_of(frames, i) > address)
 				return i - 1;
@@ -202,7 +204,7 @@ static uint32_t find_pair(const struct frames *frames, uintptr_t address)
 }
 
 bool fde_find(struct frames *frames, uintptr_t address,
-		 struct frame_range *range)
+	      struct frame_range *range)
 {
 	if (frames->count == 0)
 		return false;

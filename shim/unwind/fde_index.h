@@ -1,6 +1,6 @@
 /*
- * Which function an address belongs to: the index that every image brings for
- * exceptions (.eh_frame_hdr and .eh_frame), whatever else was stripped.
+ * The function of an address, from the index for exceptions that every image
+ * has (.eh_frame_hdr and .eh_frame), even a stripped one.
  */
 #ifndef SHIM_FDE_INDEX_H
 #define SHIM_FDE_INDEX_H
@@ -14,23 +14,22 @@ struct frame_range {
 };
 
 struct frames {
-	struct view view;		/* holds the index and what it leads to */
-	uintptr_t index;		/* .eh_frame_hdr */
-	const unsigned char *table;	/* its sorted pairs of 32-bit offsets */
+	struct view view;	    /* contains the index and .eh_frame */
+	uintptr_t index;	    /* .eh_frame_hdr */
+	const unsigned char *table; /* its sorted pairs of 32-bit offsets */
 	uint32_t count;
-	uint32_t last;			/* where the last answer came from */
-	struct frame_range range;	/* it; empty: none yet */
-	uintptr_t cie;			/* the last one that was read */
-	unsigned char encoding;		/* of the addresses below it */
+	uint32_t last;		  /* entry of the last result */
+	struct frame_range range; /* the last result; empty: none yet */
+	uintptr_t cie;		  /* the last CIE that was read */
+	unsigned char encoding;	  /* of addresses in its FDEs */
 };
 
-/* False if there is no index at @index that can be searched. */
-bool fde_open(struct frames *frames, const struct view *view,
-		 uintptr_t index);
+/* Returns false if there is no index at @index that can be searched. */
+bool fde_open(struct frames *frames, const struct view *view, uintptr_t index);
 
-/* The function, or the part of one, that holds @address.  False: none does.
- * Cheap if the addresses asked for ascend. */
+/* The function, or the part of one, that contains @address; false if there
+ * is none.  Cheap for ascending addresses. */
 bool fde_find(struct frames *frames, uintptr_t address,
-		 struct frame_range *range);
+	      struct frame_range *range);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Reads the table of exception handlers (LSDA) of a function.  The table is trusted:
+ * the C++ runtime reads it too.
+ */
 #include "unwind/lsda.h"
 
 #include <stdbool.h>
@@ -5,7 +9,7 @@
 
 #include <shim/banned.h>
 
-/* How values are written: DW_EH_PE_*, as far as compilers use them here. */
+/* Encodings of values: the DW_EH_PE_* that compilers use here. */
 enum {
 	ABSOLUTE = 0x00,
 	ULEB128 = 0x01,
@@ -73,10 +77,10 @@ struct site {
 };
 
 struct sites {
-	const uint8_t *at, *end;	/* the call sites not yet read ... */
-	const uint8_t *actions;		/* ... and what follows them */
+	const uint8_t *at, *end; /* the call sites not yet read ... */
+	const uint8_t *actions;	 /* ... and what follows them */
 	uint8_t encoding;
-	uint64_t base;			/* of landing pads */
+	uint64_t base; /* of landing pads */
 };
 
 static bool open_sites(struct sites *sites, const uint8_t *at, uintptr_t start)
@@ -177,8 +181,8 @@ int lsda_number(const uint8_t *table, uintptr_t start, uintptr_t pad,
 
 		if (site.pad == 0 || is_repeated(first, &site, sites.at))
 			continue;
-		/* The unwinder may land for its destructors where only catch
-		 * clauses are listed. */
+		/* The unwinder may land at a pad for destructors although only
+		 * catch clauses are listed. */
 		if (is_it && fallback < 0)
 			fallback = number;
 		if (count_clauses(&sites, site.action, is_it, filter, &number))

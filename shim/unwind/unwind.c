@@ -1,3 +1,8 @@
+/*
+ * The unwinder.  It executes the rules of .eh_frame for one frame at a time.  The
+ * rules for an address are kept in a table that is read without a lock, so most steps
+ * cost one lookup.
+ */
 #define _GNU_SOURCE
 #include "unwind/unwind.h"
 
@@ -14,22 +19,22 @@
 
 #include <shim/banned.h>
 
-/* --- what is read of images --- */
+/* --- reading images --- */
 
-#define IMAGES_MAX 4096
+#define IMAGES_MAX	 4096
 #define MONOTONIC_COARSE 6
 
-/* The segment that holds an image's tables; by the image's index. */
+/* The segment with an image's tables; by the image's index. */
 struct tables {
-	shim_image id;		/* written last */
+	shim_image id; /* written last */
 	uintptr_t low, high;
-	uintptr_t index;	/* .eh_frame_hdr */
+	uintptr_t index; /* .eh_frame_hdr */
 	bool may_go;
 };
 
 static struct tables known_tables[IMAGES_MAX];
 
-/* Reads @size bytes of them. */
+/* Copies @size bytes of the segment. */
 static bool get(const struct tables *tables, uintptr_t at, void *to,
 		size_t size)
 {
@@ -42,8 +47,7 @@ static bool get(const struct tables *tables, uintptr_t at, void *to,
 	return true;
 }
 
-static bool find_segment(const struct image_entry *image,
-			 struct tables *tables)
+static bool find_segment(const struct image_entry *image, struct tables *tables)
 {
 	struct segments segments = segments_at(image->start);
 	Elf64_Phdr part;
@@ -88,7 +92,7 @@ static bool copy_tables(uintptr_t address, struct tables *tables)
 	return found;
 }
 
-/* --- a cursor in them --- */
+/* --- a cursor in the tables --- */
 
 struct cursor {
 	const struct tables *tables;
@@ -146,14 +150,16 @@ static int64_t read_sleb(struct cursor *cursor)
 	return (int64_t)value;
 }
 
-/* DW_EH_PE_*: as compilers write addresses in these tables. */
+/* Reads an address with an encoding DW_EH_PE_* that compilers use in these tables. */
 static uintptr_t read_address(struct cursor *cursor, unsigned encoding,
 			      uintptr_t base)
 {
 	uintptr_t place = cursor->at, value;
 
 	switch (encoding & 0x0f) {
-	case 0x00: case 0x04: case 0x0c: value = read_fixed(cursor, 8); break;
+	case 0x00:
+	case 0x04:
+	case 0x0c: value = read_fixed(cursor, 8); break;
 	case 0x02: value = read_fixed(cursor, 2); break;
 	case 0x03: value = read_fixed(cursor, 4); break;
 	case 0x0a: value = (uintptr_t)read_signed(cursor, 2); break;
@@ -172,20 +178,20 @@ static uintptr_t read_address(struct cursor *cursor, unsigned encoding,
 /* --- the entry of a function --- */
 
 struct entry {
-	struct cursor initial, program;	/* instructions */
+	struct cursor initial, program; /* instructions */
 	uintptr_t start, end;		/* of the function */
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t return_register;
 	bool is_signal_frame;
-	bool has_sizes;			/* the common part's letters begin with z */
+	bool has_sizes; /* the augmentation begins with z */
 	uint8_t lsda_encoding;
-	uintptr_t lsda;			/* its table of handlers, or 0 */
+	uintptr_t lsda; /* the function's table of handlers, or 0 */
 };
 
 #define NO_LSDA 0xff
 
-/* The length of what begins here; the cursor goes behind it and ends with it. */
+/* Reads the length at @at; the cursor then covers the bytes behind it. */
 static bool open_part(struct cursor *cursor, uintptr_t at)
 {
 	uint64_t length;
@@ -211,7 +217,7 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 	if (!open_part(&cursor, at) || read_fixed(&cursor, 4) != 0)
 		return false;
 	if (read_fixed(&cursor, 1) == 4)
-		return false;	/* with sizes of its own; nobody writes it */
+		return false; /* version 4, which compilers do not write */
 	while ((letters[count] = (char)read_fixed(&cursor, 1)) != '\0')
 		if (++count == sizeof(letters))
 			return false;
@@ -231,8 +237,8 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 				read_address(&cursor,
 					     read_fixed(&cursor, 1) & 0x7f, 0);
 			else if (letters[i] == 'L')
-				entry->lsda_encoding =
-					(uint8_t)read_fixed(&cursor, 1);
+				entry->lsda_encoding = (uint8_t)read_fixed(
+					&cursor, 1);
 			else if (letters[i] == 'S')
 				entry->is_signal_frame = true;
 			else
@@ -246,7 +252,7 @@ static bool read_common(struct entry *entry, struct cursor cursor, uintptr_t at,
 	return !cursor.failed;
 }
 
-/* 0 as it stands there: it has none. */
+/* A stored 0 means that there is none. */
 static uintptr_t read_lsda(struct cursor cursor, unsigned encoding)
 {
 	struct cursor raw = cursor;
@@ -290,7 +296,7 @@ static bool read_entry(struct entry *entry, const struct tables *tables,
 	return !cursor.failed;
 }
 
-/* Its place in the sorted index: pairs of offsets. */
+/* Searches the sorted index, pairs of offsets, for the entry of @address. */
 static uintptr_t find_entry(const struct tables *tables, uintptr_t address)
 {
 	struct cursor cursor = { .tables = tables,
@@ -327,26 +333,26 @@ static uintptr_t find_entry(const struct tables *tables, uintptr_t address)
 	return tables->index + (uintptr_t)(intptr_t)pair[1];
 }
 
-/* --- how its registers are found --- */
+/* --- the rules for registers --- */
 
 enum how {
-	HOW_SAME,	/* or not known: callers' registers that are not kept */
+	HOW_SAME, /* or unknown, if functions do not preserve it */
 	HOW_UNDEFINED,
-	HOW_AT,		/* in memory, at CFA + value */
-	HOW_IS,		/* CFA + value */
+	HOW_AT, /* in memory, at CFA + value */
+	HOW_IS, /* CFA + value */
 	HOW_REGISTER,
-	HOW_EXPRESSION,		/* in memory, where that says */
+	HOW_EXPRESSION, /* in memory, at the expression's result */
 	HOW_EXPRESSION_IS,
 };
 
 struct rule {
 	uint8_t how;
-	uint32_t size;		/* of an expression */
-	int64_t value;		/* or where it begins */
+	uint32_t size; /* of an expression */
+	int64_t value; /* or the address of the expression */
 };
 
 struct row {
-	struct rule cfa;	/* HOW_IS: register in size; or an expression */
+	struct rule cfa; /* HOW_IS: register in size; or an expression */
 	struct rule rules[WALK_REGISTERS];
 };
 
@@ -362,7 +368,7 @@ struct machine {
 
 static struct rule *rule_of(struct machine *machine, uint64_t number)
 {
-	static struct rule other;	/* vector registers, written and unread */
+	static struct rule other; /* for vector registers; never read */
 
 	return number < WALK_REGISTERS ? &machine->row.rules[number] : &other;
 }
@@ -371,8 +377,8 @@ static void set(struct machine *machine, uint64_t number, enum how how,
 		int64_t value)
 {
 	if (number < WALK_REGISTERS)
-		*rule_of(machine, number) =
-			(struct rule){ .how = (uint8_t)how, .value = value };
+		*rule_of(machine, number) = (struct rule){ .how = (uint8_t)how,
+							   .value = value };
 }
 
 static void read_expression(struct cursor *cursor, struct rule *rule,
@@ -390,7 +396,7 @@ static void read_expression(struct cursor *cursor, struct rule *rule,
 	cursor->at += size;
 }
 
-/* One DW_CFA_*; false: not understood, or no room. */
+/* Executes one DW_CFA_*; false if it is unknown or there is no room. */
 static bool execute(struct machine *machine, struct cursor *cursor)
 {
 	uint64_t op = read_fixed(cursor, 1), number;
@@ -413,16 +419,18 @@ static bool execute(struct machine *machine, struct cursor *cursor)
 	}
 	switch (op) {
 	case 0x00: return true;
-	case 0x01:	/* to an address, which none of ours writes */
-		return false;
+	case 0x01: /* set_loc: not written by compilers */ return false;
 	case 0x02:
-		machine->at += read_fixed(cursor, 1) * machine->entry.code_align;
+		machine->at += read_fixed(cursor, 1) *
+			       machine->entry.code_align;
 		return true;
 	case 0x03:
-		machine->at += read_fixed(cursor, 2) * machine->entry.code_align;
+		machine->at += read_fixed(cursor, 2) *
+			       machine->entry.code_align;
 		return true;
 	case 0x04:
-		machine->at += read_fixed(cursor, 4) * machine->entry.code_align;
+		machine->at += read_fixed(cursor, 4) *
+			       machine->entry.code_align;
 		return true;
 	case 0x05:
 		number = read_uleb(cursor);
@@ -435,7 +443,9 @@ static bool execute(struct machine *machine, struct cursor *cursor)
 			machine->row.rules[number] =
 				machine->initial.rules[number];
 		return true;
-	case 0x07: set(machine, read_uleb(cursor), HOW_UNDEFINED, 0); return true;
+	case 0x07:
+		set(machine, read_uleb(cursor), HOW_UNDEFINED, 0);
+		return true;
 	case 0x08: set(machine, read_uleb(cursor), HOW_SAME, 0); return true;
 	case 0x09:
 		number = read_uleb(cursor);
@@ -451,7 +461,8 @@ static bool execute(struct machine *machine, struct cursor *cursor)
 			return false;
 		machine->row = machine->remembered[--machine->depth];
 		return true;
-	case 0x0c: case 0x12:
+	case 0x0c:
+	case 0x12:
 		*cfa = (struct rule){ .how = HOW_IS };
 		cfa->size = (uint32_t)read_uleb(cursor);
 		cfa->value = op == 0x0c ? (int64_t)read_uleb(cursor) :
@@ -461,7 +472,8 @@ static bool execute(struct machine *machine, struct cursor *cursor)
 	case 0x0e: cfa->value = (int64_t)read_uleb(cursor); return true;
 	case 0x13: cfa->value = read_sleb(cursor) * align; return true;
 	case 0x0f: read_expression(cursor, cfa, HOW_EXPRESSION_IS); return true;
-	case 0x10: case 0x16:
+	case 0x10:
+	case 0x16:
 		number = read_uleb(cursor);
 		read_expression(cursor, &rule,
 				op == 0x10 ? HOW_EXPRESSION :
@@ -472,18 +484,20 @@ static bool execute(struct machine *machine, struct cursor *cursor)
 		number = read_uleb(cursor);
 		set(machine, number, HOW_AT, read_sleb(cursor) * align);
 		return true;
-	case 0x14: case 0x15:
+	case 0x14:
+	case 0x15:
 		number = read_uleb(cursor);
 		set(machine, number, HOW_IS,
 		    (op == 0x14 ? (int64_t)read_uleb(cursor) :
-				  read_sleb(cursor)) * align);
+				  read_sleb(cursor)) *
+			    align);
 		return true;
-	case 0x2e: read_uleb(cursor); return true;	/* of GNU, arguments */
+	case 0x2e: read_uleb(cursor); return true; /* GNU_args_size */
 	}
 	return false;
 }
 
-/* Up to what holds at @address. */
+/* Executes instructions up to the row of @address. */
 static bool run(struct machine *machine, struct cursor cursor,
 		uintptr_t address)
 {
@@ -504,8 +518,7 @@ static bool find_row(struct machine *machine, uintptr_t address)
 		return false;
 	machine->initial = machine->row;
 	machine->at = machine->entry.start;
-	/* An instruction that advances beyond it is where we stop, before what
-	 * it leads to is executed. */
+	/* run() stops behind an instruction that advances beyond @address. */
 	return run(machine, machine->entry.program, address);
 }
 
@@ -528,8 +541,8 @@ static bool holds(const struct unwind *walk, unsigned number)
 
 #define DEPTH 16
 
-/* The part of DWARF's expressions that compilers and libc use here: for stacks
- * they have aligned, in stubs, behind signal handlers. */
+/* Evaluates the DWARF expressions that compilers and libc use here: for aligned stacks,
+ * in stubs, and behind signal handlers. */
 static bool evaluate(const struct unwind *walk, const struct tables *tables,
 		     const struct rule *rule, const uintptr_t *first,
 		     uintptr_t *result)
@@ -578,8 +591,8 @@ static bool evaluate(const struct unwind *walk, const struct tables *tables,
 			stack[depth - 1] += read_uleb(&cursor);
 			continue;
 		case 0x06:
-			if (depth < 1 || !load(walk, stack[depth - 1],
-					       &stack[depth - 1]))
+			if (depth < 1 ||
+			    !load(walk, stack[depth - 1], &stack[depth - 1]))
 				return false;
 			continue;
 		case 0x96: continue;
@@ -612,7 +625,6 @@ static bool evaluate(const struct unwind *walk, const struct tables *tables,
 
 /* --- one step, by the tables --- */
 
-/* The CFA lies above all that is in use, but where the stack changes. */
 static bool find_cfa(const struct unwind *walk, const struct machine *machine,
 		     const struct tables *tables, uintptr_t *cfa)
 {
@@ -643,15 +655,14 @@ static bool apply(struct unwind *walk, const struct machine *machine,
 
 		switch (rule->how) {
 		case HOW_SAME:
-			/* Behind a call only what functions keep. */
+			/* After a call, only registers that functions preserve
+			 * are known. */
 			if (i != WALK_SP)
-				good = holds(walk, i) &&
-				       (0xf048u >> i & 1);
+				good = holds(walk, i) && (0xf048u >> i & 1);
 			break;
 		case HOW_UNDEFINED: good = false; break;
 		case HOW_AT:
-			good = load(walk, cfa + (uintptr_t)rule->value,
-				    value);
+			good = load(walk, cfa + (uintptr_t)rule->value, value);
 			break;
 		case HOW_IS: *value = cfa + (uintptr_t)rule->value; break;
 		case HOW_REGISTER:
@@ -679,14 +690,14 @@ static bool apply(struct unwind *walk, const struct machine *machine,
 	return true;
 }
 
-/* --- what is known already --- */
+/* --- the table of known rows --- */
 
 #define CACHE_BITS 15
 
 /*
- * What most rows say: CFA is a register and a distance; the return address and
- * the registers that functions keep are in memory at distances from it.  A
- * reader that meets a writer sees a wrong sum.
+ * The common form of a row: the CFA is a register plus a distance; the return address
+ * and the registers that functions preserve are in memory at distances from it.  A
+ * reader that interferes with a writer finds a wrong sum.
  */
 struct code_cache_entry {
 	uint64_t address, function, places, cfa, sum;
@@ -694,19 +705,19 @@ struct code_cache_entry {
 
 enum known_flags {
 	KNOWN_SIMPLE = 1,
-	KNOWN_LAST = 2,		/* it has no caller */
-	KNOWN_COMPLEX = 4,	/* the tables must be read each time */
-	KNOWN_SIGNAL = 8,	/* and so for this reason */
+	KNOWN_LAST = 2,	   /* the frame has no caller */
+	KNOWN_COMPLEX = 4, /* the tables must be read each time */
+	KNOWN_SIGNAL = 8,  /* a signal frame, which is complex */
 };
 
 static struct code_cache_entry cache[1u << CACHE_BITS];
-static uint32_t epoch;	/* of what may be in there */
+static uint32_t epoch; /* part of the key of valid entries */
 
 static const uint8_t kept[] = { 3, 6, 12, 13, 14, 15 };
 
 #define PLACE_BITS 10
 #define PLACE_MASK 0x3ffu
-#define PLACE_SAME 0x200u	/* -512: no such place */
+#define PLACE_SAME 0x200u /* -512: the register is unchanged */
 
 static struct code_cache_entry *place_of(uintptr_t address)
 {
@@ -751,7 +762,8 @@ static void keep(uint64_t key, uint64_t function, uint64_t places, uint64_t cfa)
 	__atomic_store_n(&at->sum, sum_of(&new), __ATOMIC_RELAXED);
 }
 
-/* cfa: flags 8, register 8, return address's place / 8 signed 16, distance 32 */
+/* Bits of @cfa: 8 flags, 8 register, 16 distance / 8 of the return address (signed),
+ * 32 distance of the CFA. */
 static void keep_row(uint64_t key, const struct machine *machine)
 {
 	const struct row *row = &machine->row;
@@ -789,7 +801,8 @@ static void keep_row(uint64_t key, const struct machine *machine)
 	keep(key, machine->entry.start, places, cfa);
 }
 
-static bool step_simply(struct unwind *walk, const struct code_cache_entry *known)
+static bool step_simply(struct unwind *walk,
+			const struct code_cache_entry *known)
 {
 	unsigned number = known->cfa >> 8 & 0xff;
 	int64_t ip_place = (int64_t)(int16_t)(known->cfa >> 16) * 8;
@@ -822,9 +835,10 @@ static bool step_simply(struct unwind *walk, const struct code_cache_entry *know
 	return true;
 }
 
-/* --- the way out --- */
+/* --- stepping --- */
 
-/* Where a call is, not where it comes back to, which may be another function. */
+/* An address inside the call instruction: the return address may be in another
+ * function. */
 static uintptr_t inside(const struct unwind *walk)
 {
 	return walk->registers[WALK_IP] - !walk->is_exact;
@@ -832,13 +846,13 @@ static uintptr_t inside(const struct unwind *walk)
 
 #define LOOK_AGAIN_NS 20000000u
 
-/* Looking for what is new takes long, and code that is in no file stays
- * unknown. */
+/* Limits scans for new images to one in LOOK_AGAIN_NS: a scan takes long, and code that
+ * is in no file stays unknown. */
 static bool may_look(void)
 {
 	static uint64_t next_ns;
-	uint64_t now_ns = 0, due_ns = __atomic_load_n(&next_ns,
-						      __ATOMIC_RELAXED);
+	uint64_t now_ns = 0,
+		 due_ns = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
 
 	return sys_time_ns(MONOTONIC_COARSE, &now_ns) == 0 &&
 	       now_ns >= due_ns &&
@@ -931,7 +945,7 @@ bool unwind_step(struct unwind *walk)
 	bool done;
 
 	walk->function = 0;
-	/* As whoever makes a stack says that it ends. */
+	/* A return address of 0 marks the end of a stack. */
 	if (ip == 0 && !walk->is_exact)
 		return walk->is_last = true, false;
 	if (!find_known(key, &known) || (known.cfa & KNOWN_COMPLEX))
@@ -942,14 +956,15 @@ bool unwind_step(struct unwind *walk)
 		return walk->is_last = true, false;
 	else
 		done = step_simply(walk, &known);
-	/* A broken stack may lead anywhere, but not for ever. */
+	/* A step that changes nothing would repeat for ever, as on a broken
+	 * stack. */
 	return done && (walk->registers[WALK_SP] != sp ||
 			walk->registers[WALK_IP] != ip);
 }
 
 #define TRIES_MAX 8
 
-/* It may be on another one when we look. */
+/* Tries several times: the thread may run on another stack at a try. */
 static void find_own_stack(struct thread *self, uintptr_t sp)
 {
 	uintptr_t low, high;
@@ -983,17 +998,18 @@ void unwind_from_context(struct unwind *walk, const void *context,
 {
 	*walk = (struct unwind){ .is_exact = true };
 	walk->known = ARCH_GET_REGISTERS((const ucontext_t *)context,
-					   walk->registers);
+					 walk->registers);
 	unwind_begin(walk, self);
 }
 
 uintptr_t unwind_end(uintptr_t ip, uintptr_t sp,
-		   uintptr_t (*read)(void *argument, int number), void *argument)
+		     uintptr_t (*read)(void *argument, int number),
+		     void *argument)
 {
 	struct unwind walk = { .is_exact = true };
 	uintptr_t own[WALK_REGISTERS];
 
-	/* A processor without walks. */
+	/* This processor has no unwinder. */
 	if (!ARCH_GET_OWN_REGISTERS(own))
 		return 0;
 	for (unsigned i = 0; i < sizeof(kept); i++) {

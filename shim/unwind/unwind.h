@@ -1,12 +1,12 @@
 /*
- * From a frame to its caller's, for any code that was compiled with tables for
- * exceptions (which is the default): no frame pointers, no symbols, no debug
- * information and no lock of the loader are needed.
+ * Unwinds from a frame to its caller's, for any code that was compiled with tables for
+ * exceptions (the default).  It needs no frame pointers, no symbols, no debug
+ * information and no lock of the loader.
  *
- * It may interrupt anything.  What is read is either known to be mapped for as
- * long as it is read (the thread's own stack, images that never go) or copied by
- * the kernel, which says no where it is not.  What it learns of a place in the
- * code it keeps in a table that is read and written without a lock.
+ * It may interrupt anything.  It reads memory directly only if that stays mapped (the
+ * thread's own stack, images that are never unloaded).  Other memory is copied by the
+ * kernel, which reports memory that is not mapped.  Results for an address are kept in
+ * a table that is read and written without a lock.
  */
 #ifndef SHIM_UNWIND_H
 #define SHIM_UNWIND_H
@@ -14,51 +14,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* By their DWARF numbers; 7 is the stack pointer, 16 the address. */
+/* Registers by their DWARF numbers; 7 is the stack pointer, 16 the instruction
+ * pointer. */
 #define WALK_REGISTERS 17
-#define WALK_SP 7
-#define WALK_IP 16
+#define WALK_SP	       7
+#define WALK_IP	       16
 
 struct thread;
 
 struct unwind {
 	uintptr_t registers[WALK_REGISTERS];
-	uint32_t known;		/* which of them, as bits */
-	bool is_exact;		/* the address is where it stands, not behind a call */
-	bool is_last;		/* there is no caller: the code says so */
-	uintptr_t stack_low, stack_high;	/* can be read as it is */
-	uintptr_t function;	/* of the frame that unwind_step has left; 0: not known */
+	uint32_t known; /* the known registers, as bits */
+	bool is_exact; /* the address is an interrupted one, no return address */
+	bool is_last;  /* the tables say that there is no caller */
+	uintptr_t stack_low, stack_high; /* memory that can be read directly */
+	uintptr_t function; /* of the frame that unwind_step left; 0: unknown */
 };
 
-/* Begins with an interrupted place, a ucontext_t, of the calling thread; or with
- * the registers, known and is_exact that are set. */
+/* Begin a walk of the calling thread: at an interrupted context (a ucontext_t); or with
+ * the fields registers, known and is_exact, which the caller has set. */
 void unwind_from_context(struct unwind *walk, const void *context,
-		       struct thread *self);
+			 struct thread *self);
 void unwind_begin(struct unwind *walk, struct thread *self);
 
-/* Goes to the caller.  False: there is none (is_last), or it is not known. */
+/* Goes to the caller's frame.  False if there is none (is_last), or it is unknown. */
 bool unwind_step(struct unwind *walk);
 
-/* Whether this frame is what a signal handler returns to. */
+/* Whether a signal handler returns to this frame. */
 bool unwind_is_handlers(const struct unwind *walk);
 
-/* Where the function begins, or the part of it, whose code this frame is in; 0:
- * not known. */
+/* The start of the function of this frame, or of the part that contains the code; 0 if
+ * unknown. */
 uintptr_t unwind_function(const struct unwind *walk);
 
-/* The same of any code at @address, and its table of handlers, or 0. */
+/* The same for any code at @address; *@lsda gets its table of handlers, or 0. */
 uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda);
 
 /*
- * The upper end of the frame that stands at @ip with this stack pointer, or 0;
- * read(@argument, number) tells what it has in the registers that functions keep, by
- * their DWARF numbers.
+ * The upper end of the frame at @ip with the stack pointer @sp, or 0.  read(@argument,
+ * number) returns the registers that functions preserve, by their DWARF numbers.
  */
 uintptr_t unwind_end(uintptr_t ip, uintptr_t sp,
-		   uintptr_t (*read)(void *argument, int number),
-		   void *argument);
+		     uintptr_t (*read)(void *argument, int number),
+		     void *argument);
 
-/* The program has closed an object: its addresses may be used again. */
+/* The program has closed an object: its addresses may be reused. */
 void unwind_closed(void);
 
 #endif

@@ -112,7 +112,8 @@ QUIETLY static void asking_leave(union shim_function_or_client function,
 	shim_frame_info frame;
 
 	if (shim_get_function_leave3_info(function.function, info, &frame,
-					  &result) == SHIM_OK && result.start)
+					  &result) == SHIM_OK &&
+	    result.start)
 		leaves += *(const unsigned *)result.start & 1;
 }
 
@@ -213,7 +214,7 @@ QUIETLY static void set_methods(const char *how)
 	shim_profiler_set_call_instrumentation_filter_callback(handle, choose);
 	asks = strcmp(how, "s-asking") == 0;
 	if (strcmp(how, "s") != 0)
-		shim_profiler_enable_call_context_introspection();
+		shim_profiler_enable_call_context_introspection(handle);
 }
 
 QUIETLY static char **arguments_of(int *count)
@@ -240,8 +241,8 @@ QUIETLY static void set_slow(shim_function_hook_with_info enter,
 		handle, enter, leave, tells_tailcalls ? slow_tailcall : NULL);
 }
 
-QUIETLY static struct shim_profiler_handle *set_fast_hooks(shim_function_hook enter,
-						  shim_function_hook leave)
+QUIETLY static struct shim_profiler_handle *
+set_fast_hooks(shim_function_hook enter, shim_function_hook leave)
 {
 	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
@@ -302,11 +303,11 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (strcmp(mode, "slow-result") == 0)
 		set_slow(slow_enter, asking_leave, SHIM_ENABLE_FUNCTION_RETVAL);
 	if (strcmp(mode, "elt2") == 0)
-		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
-						     enter2, leave2, NULL);
+		shim_profiler_set_enter_leave_function_hooks2(
+			shim_profiler_create(NULL), enter2, leave2, NULL);
 	if (strcmp(mode, "elt1") == 0)
-		shim_profiler_set_enter_leave_function_hooks(shim_profiler_create(NULL),
-						    enter1, leave1, NULL);
+		shim_profiler_set_enter_leave_function_hooks(
+			shim_profiler_create(NULL), enter1, leave1, NULL);
 	if (strncmp(mode, "method", 6) == 0)
 		set_methods(mode + 6);
 	if (strcmp(mode, "mapped") == 0)

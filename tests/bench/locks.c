@@ -28,22 +28,22 @@ static double now(void)
 }
 
 /* The least of many short rounds: what else the machine does is not in it. */
-#define MEASURE(kind, take, give)                                              \
-	do {                                                                   \
-		double least = 1e9;                                            \
-                                                                               \
-		for (int round = 0; round < ROUNDS; round++) {                 \
-			double ns = now();                                     \
-                                                                               \
-			for (int i = 0; i < CALLS; i++) {                      \
-				take;                                          \
-				give;                                          \
-			}                                                      \
-			ns = (now() - ns) / CALLS;                             \
-			if (ns < least)                                        \
-				least = ns;                                    \
-		}                                                              \
-		printf("%d %s %.2f\n", threads, kind, least);                  \
+#define MEASURE(kind, take, give) \
+	do { \
+		double least = 1e9; \
+\
+		for (int round = 0; round < ROUNDS; round++) { \
+			double ns = now(); \
+\
+			for (int i = 0; i < CALLS; i++) { \
+				take; \
+				give; \
+			} \
+			ns = (now() - ns) / CALLS; \
+			if (ns < least) \
+				least = ns; \
+		} \
+		printf("%d %s %.2f\n", threads, kind, least); \
 	} while (0)
 
 static void measure(int threads)

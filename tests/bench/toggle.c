@@ -95,7 +95,8 @@ static void dump(const char *name)
 	while (fgets(line, sizeof(line), maps))
 		if (strstr(line, self) &&
 		    sscanf(line, "%lx-%lx %*c%*c%c%*c %lx", &low, &high,
-			   &execute, &offset) == 4 && execute == 'x' &&
+			   &execute, &offset) == 4 &&
+		    execute == 'x' &&
 		    pwrite(fd, (void *)low, high - low, (off_t)offset) !=
 			    (ssize_t)(high - low))
 			_exit(4);

@@ -16,8 +16,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define ROOM	  (1u << 16)
-#define WAYS	  (SHIM_UNAVAILABLE_CODE + 1)
+#define ROOM	   (1u << 16)
+#define WAYS	   (SHIM_UNAVAILABLE_CODE + 1)
 #define RANGES_MAX 64
 
 /* What a debugger reads where it stops. */
@@ -102,7 +102,8 @@ static uint64_t now_ns(void)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	getrusage(RUSAGE_CHILDREN, &apart);
 	return (uint64_t)(now.tv_sec + apart.ru_utime.tv_sec +
-			  apart.ru_stime.tv_sec) * 1000000000 +
+			  apart.ru_stime.tv_sec) *
+		       1000000000 +
 	       (uint64_t)(apart.ru_utime.tv_usec + apart.ru_stime.tv_usec) *
 		       1000 +
 	       (uint64_t)now.tv_nsec;
@@ -303,15 +304,15 @@ SHIM_PROFILER_MODULE(values)
 		all.is_first_only = strcmp(times + 1, "first") == 0;
 		all.times = (uint32_t)atoi(times + 1);
 	}
-	shim_values_enable();
+	shim_profiler_enable_values(handle);
 	shim_profiler_on_runtime_initialized(handle, begins);
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
 	all.opening_ns = now_ns();
-	result = shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
-						     SHIM_ENABLE_FUNCTION_ARGS |
-						     SHIM_ENABLE_FUNCTION_RETVAL);
+	result = shim_profiler_set_event_mask(
+		handle, SHIM_MONITOR_ENTERLEAVE | SHIM_ENABLE_FUNCTION_ARGS |
+				SHIM_ENABLE_FUNCTION_RETVAL);
 	if (SHIM_FAILED(result))
 		return result;
-	return shim_profiler_set_enter_leave_function_hooks3_with_info(handle, entered,
-							      left, NULL);
+	return shim_profiler_set_enter_leave_function_hooks3_with_info(
+		handle, entered, left, NULL);
 }

@@ -28,9 +28,9 @@
 
 extern const struct debuginfo shim_debuginfo;
 
-#define SECONDS_MAX 4
+#define SECONDS_MAX   4
 #define FUNCTIONS_MAX 4096
-#define STACK_SIZE (1u << 20) /* what libshim.so gives it */
+#define STACK_SIZE    (1u << 20) /* what libshim.so gives it */
 
 #define CALLS_MAX 3 /* of a function */
 
@@ -103,8 +103,8 @@ static void find_build_id(const Elf64_Shdr *section)
 
 static void find_functions(const Elf64_Shdr *section)
 {
-	const Elf64_Sym *symbols =
-		(const void *)(original + section->sh_offset);
+	const Elf64_Sym *symbols = (const void *)(original +
+						  section->sh_offset);
 
 	if (section->sh_type != SHT_SYMTAB)
 		return;
@@ -128,8 +128,8 @@ static bool begins_function(uint64_t address)
 /* What looks like a call of a function in the file: on x86-64. */
 static void find_calls(struct function *function, const unsigned char *code)
 {
-	for (uint64_t i = 0; i + 5 <= function->size &&
-			     function->call_count < CALLS_MAX; i++) {
+	for (uint64_t i = 0;
+	     i + 5 <= function->size && function->call_count < CALLS_MAX; i++) {
 		uint64_t site = function->start + i + 5;
 		int32_t distance;
 
@@ -152,10 +152,10 @@ static void find_calls_in(const Elf64_Shdr *section)
 		if (functions[i].start >= section->sh_addr &&
 		    functions[i].start + functions[i].size <=
 			    section->sh_addr + section->sh_size)
-			find_calls(&functions[i],
-				   original + section->sh_offset +
-					   functions[i].start -
-					   section->sh_addr);
+			find_calls(&functions[i], original +
+							  section->sh_offset +
+							  functions[i].start -
+							  section->sh_addr);
 }
 
 /* --- damage --- */
@@ -226,8 +226,8 @@ static void damage_section(void)
 	const Elf64_Ehdr *header = (const void *)original;
 	size_t count;
 	const Elf64_Shdr *all = sections(&count), *section;
-	const char *names =
-		(const char *)original + all[header->e_shstrndx].sh_offset;
+	const char *names = (const char *)original +
+			    all[header->e_shstrndx].sh_offset;
 
 	for (unsigned i = 0; i < 1000; i++) {
 		section = &all[random_number(count)];

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define CLASSES_MAX 256
-#define DEPTH_MAX 32
-#define ROOM 256
-#define PLACES_MAX 16
+#define DEPTH_MAX   32
+#define ROOM	    256
+#define PLACES_MAX  16
 
 struct class
 {

@@ -22,7 +22,7 @@
 
 #define PATH_SIZE 4096
 #define FILES_MAX 1024
-#define HEAD	  1024		/* of a file: short, and it decides a lot */
+#define HEAD	  1024 /* of a file: short, and it decides a lot */
 
 static const struct reader consumers[] = {
 	{ { "report" } },
@@ -51,6 +51,7 @@ static const struct reader consumers[] = {
 	{ { "export", "perfetto", "-o", "OUTPUT" } },
 	{ { "export", "ctf", "-o", "OUTPUT" } },
 	{ { "export", "massif" } },
+	{ { "export", "order" } },
 	{ { "export", "gmon", "-o", "OUTPUT" } },
 	{ { "export", "lcov" } },
 	{ { "export", "cobertura" } },
@@ -61,7 +62,7 @@ static const struct reader consumers[] = {
 #define CONSUMERS (sizeof(consumers) / sizeof(consumers[0]))
 
 static char recording[PATH_SIZE];
-static bool applies[CONSUMERS];		/* to this recording, as it was */
+static bool applies[CONSUMERS]; /* to this recording, as it was */
 static unsigned failures, runs;
 
 /* Returns the exit status. */
@@ -85,7 +86,7 @@ static int run(unsigned number, const char *what)
 
 struct file {
 	char *path;
-	const char *kind;	/* its name without digits */
+	const char *kind; /* its name without digits */
 };
 
 static struct file files[FILES_MAX];

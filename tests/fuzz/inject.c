@@ -2,9 +2,12 @@
  * inject LIBRARY ANSWER N ERROR PROGRAM [ARG...] - makes a system call fail
  *
  * Runs PROGRAM and all it starts, and counts the system calls that are made by
- * code of LIBRARY, whoever has called it.  The N-th of them is not made and
- * fails with ERROR (its number); so does every one after it if N is negative.
- * With 0 none fails.
+ * code of LIBRARY, whoever has called it, but for those of the program that it passes
+ * on: they are made from the addresses FIRST to LAST of LIBRARY that the variable
+ * PASSED_ON=FIRST-LAST names.  The N-th of them is not made and
+ * fails with ERROR (its number); so does every one after it if N is negative, but
+ * for what a kernel never refuses for good: masks and handlers of signals, without
+ * which nobody could undo what he has done, and numbers of tasks.  With 0 none fails.
  *
  * The file ANSWER gets a line: how many there were, which (its number, or -1)
  * failed, and the wait status of PROGRAM; with 0 another, with the number of
@@ -36,6 +39,7 @@ struct task {
 	pid_t tid;
 	bool is_failing;     /* in the call that fails */
 	uintptr_t low, high; /* the library's code; 0: not known yet */
+	uintptr_t base;	     /* and its first byte */
 };
 
 static struct task task[TASKS];
@@ -45,6 +49,7 @@ static long count, fail_at, failed = -1;
 static uint16_t number[CALLS];
 static int error;
 static bool for_good;
+static unsigned long passed_low, passed_high; /* in the library */
 
 static struct task *find(pid_t tid)
 {
@@ -69,16 +74,18 @@ static void forget(pid_t tid)
 static void find_library(struct task *of)
 {
 	char path[64], line[PATH_MAX + 128];
-	unsigned long low, high;
+	unsigned long low, high, offset;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", of->tid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%lx-%lx r-xp", &low, &high) == 2 &&
+		if (sscanf(line, "%lx-%lx r-xp %lx", &low, &high, &offset) ==
+			    3 &&
 		    strstr(line, " r-xp ") && strstr(line, library)) {
 			of->low = low;
 			of->high = high;
+			of->base = low - offset;
 		}
 	if (file)
 		fclose(file);
@@ -91,6 +98,12 @@ static bool is_fit(uint64_t call)
 	       call != SYS_exit_group;
 }
 
+static bool is_never_refused(uint64_t call)
+{
+	return call == SYS_rt_sigprocmask || call == SYS_rt_sigaction ||
+	       call == SYS_gettid || call == SYS_getpid;
+}
+
 static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
 {
 	if (of->high == 0)
@@ -98,10 +111,15 @@ static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
 	if (info->instruction_pointer < of->low ||
 	    info->instruction_pointer > of->high || !is_fit(info->entry.nr))
 		return false;
+	if (info->instruction_pointer - of->base >= passed_low &&
+	    info->instruction_pointer - of->base < passed_high)
+		return false;
 	if (fail_at == 0 && count < CALLS)
 		number[count] = (uint16_t)info->entry.nr;
 	count++;
 	if (fail_at == 0 || count < fail_at || (count > fail_at && !for_good))
+		return false;
+	if (for_good && is_never_refused(info->entry.nr))
 		return false;
 	if (failed < 0)
 		failed = (long)info->entry.nr;
@@ -240,6 +258,10 @@ int main(int words, char **word)
 	for_good = fail_at < 0;
 	fail_at = labs(fail_at);
 	error = atoi(word[4]);
+	if (getenv("PASSED_ON"))
+		sscanf(getenv("PASSED_ON"), "%lx-%lx", &passed_low,
+		       &passed_high);
+	unsetenv("PASSED_ON");
 	pid = answer ? start(word + 5) : -1;
 	if (pid < 0) {
 		perror("inject");

@@ -21,7 +21,7 @@
 struct now {
 	unsigned char *data;
 	uint64_t size, room;
-	uint64_t apparent;		/* its end, if there is a hole behind it */
+	uint64_t apparent; /* its end, if there is a hole behind it */
 	bool is_changed, is_gone;
 };
 
@@ -33,7 +33,7 @@ static struct {
 	uint32_t count;
 } by_shape[SHAPES_MAX];
 static uint32_t shape_count;
-static char *extras[EXTRAS_MAX];	/* paths that were made; the last first */
+static char *extras[EXTRAS_MAX]; /* paths that were made; the last first */
 static uint32_t extra_count;
 static char *what;
 static size_t what_used;
@@ -129,8 +129,9 @@ static const char *path_of(const char *name)
 static void write_file(const char *path, const unsigned char *data,
 		       uint64_t size, uint64_t apparent)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-			    O_NOFOLLOW, 0600);
+	int fd = open(path,
+		      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
 
 	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size ||
 	    ftruncate(fd, (off_t)apparent))
@@ -161,8 +162,7 @@ static const struct place *any_addressed(uint32_t file)
 	for (int tries = 0; tries < 50; tries++) {
 		const struct place *place = any_place();
 
-		if (place->address &&
-		    (place->file == file || one_in(4)))
+		if (place->address && (place->file == file || one_in(4)))
 			return place;
 	}
 	return NULL;
@@ -173,12 +173,38 @@ static const struct place *any_addressed(uint32_t file)
 static uint64_t odd_number(uint64_t old)
 {
 	static const uint64_t known[] = {
-		0, 1, 2, 3, 7, 8, 63, 64, 65, 255, 256, 4095, 4096, 65535,
-		65536, (1u << 24) - 1, 0x7fffffff, 0x80000000, 0xffffffff,
-		1ull << 32, 1ull << 40, (1ull << 47) - 1, 1ull << 48,
-		INT64_MAX, 1ull << 63, UINT64_MAX, UINT64_MAX - 1,
-		UINT64_MAX - 7, UINT64_MAX - 63, UINT64_MAX / 2 - 63,
-		1000000000, 10000000000000000000u,
+		0,
+		1,
+		2,
+		3,
+		7,
+		8,
+		63,
+		64,
+		65,
+		255,
+		256,
+		4095,
+		4096,
+		65535,
+		65536,
+		(1u << 24) - 1,
+		0x7fffffff,
+		0x80000000,
+		0xffffffff,
+		1ull << 32,
+		1ull << 40,
+		(1ull << 47) - 1,
+		1ull << 48,
+		INT64_MAX,
+		1ull << 63,
+		UINT64_MAX,
+		UINT64_MAX - 1,
+		UINT64_MAX - 7,
+		UINT64_MAX - 63,
+		UINT64_MAX / 2 - 63,
+		1000000000,
+		10000000000000000000u,
 	};
 
 	switch (any(8)) {
@@ -241,9 +267,9 @@ static uint64_t odd_word(uint64_t old)
 	case 0: return (0xfff0ull + any(16)) << 48 | (old & SHIM_NODE_ADDRESS);
 	case 1: return (0xfff0ull + any(16)) << 48 | any(70000);
 	case 2: return (old & SHIM_NODE_ADDRESS) | any(32768) << 48;
-	case 3: return from->is_changed ?
-		       load(from, other->offset, 8) :
-		       odd_number(old);
+	case 3:
+		return from->is_changed ? load(from, other->offset, 8) :
+					  odd_number(old);
 	case 4: return (old & ~SHIM_NODE_ADDRESS) | any(1ull << 48);
 	default: return odd_number(old);
 	}
@@ -264,15 +290,34 @@ static uint64_t odd_head(uint64_t old)
 static void put_text(struct now *to, uint64_t offset, uint64_t size)
 {
 	static const char *const texts[] = {
-		"", "\x1b[31m\x1b]0;x\a", "a\nb\r\n\tc", "=cmd|' /C calc'!A0",
-		"<script>alert(1)</script>", "\"',;\\%s%n%999999d", "../../../x",
-		"/dev/stdin", "/dev/zero", "/etc/passwd", "/proc/self/mem",
-		"\xe2\x80\xae\xc2\x9b\xff\xfe\xed\xa0\x80", "_ZN1aIiE1bEv",
-		"_Z1fIiLi5EEvv", "profile=calltree;memory;locks;exceptions;trace",
-		"profile=coverage:label=x;sampling", "status 9 mono-ns 9",
-		"command=", "program=\x1b[1m", "SHIMFILE", "SHIMMETA",
-		"9223372036854775807 1 1e308 x", "calltree", "sampling",
-		"trace", "-1 -1 nan ", "+1", "@SUM(1)",
+		"",
+		"\x1b[31m\x1b]0;x\a",
+		"a\nb\r\n\tc",
+		"=cmd|' /C calc'!A0",
+		"<script>alert(1)</script>",
+		"\"',;\\%s%n%999999d",
+		"../../../x",
+		"/dev/stdin",
+		"/dev/zero",
+		"/etc/passwd",
+		"/proc/self/mem",
+		"\xe2\x80\xae\xc2\x9b\xff\xfe\xed\xa0\x80",
+		"_ZN1aIiE1bEv",
+		"_Z1fIiLi5EEvv",
+		"profile=calltree;memory;locks;exceptions;trace",
+		"profile=coverage:label=x;sampling",
+		"status 9 mono-ns 9",
+		"command=",
+		"program=\x1b[1m",
+		"SHIMFILE",
+		"SHIMMETA",
+		"9223372036854775807 1 1e308 x",
+		"calltree",
+		"sampling",
+		"trace",
+		"-1 -1 nan ",
+		"+1",
+		"@SUM(1)",
 	};
 	const char *text = texts[any(sizeof(texts) / sizeof(*texts))];
 	size_t length = strlen(text);
@@ -311,14 +356,15 @@ static void change_field(void)
 		put_text(to, at, size);
 		return;
 	}
-	if (size > 8) {		/* one of many numbers */
+	if (size > 8) { /* one of many numbers */
 		at += 8 * any(size / 8);
 		size = 8;
 	}
 	old = load(to, at, size);
 	switch (field->kind) {
 	case FIELD_COUNT:
-		value = one_in(2) ? odd_number(old) : odd_size(place->file, old);
+		value = one_in(2) ? odd_number(old) :
+				    odd_size(place->file, old);
 		break;
 	case FIELD_SIZE: value = odd_size(place->file, old); break;
 	case FIELD_LINK:
@@ -390,7 +436,7 @@ static void shift(void)
 
 /* --- chunks --- */
 
-#define CHUNK_AT(i)                                                         \
+#define CHUNK_AT(i) \
 	(offsetof(struct shim_file, chunk) + (i) * sizeof(struct shim_chunk))
 
 static struct shim_chunk chunk_of(const struct now *from, uint32_t i)
@@ -429,24 +475,24 @@ static void change_chunks(void)
 		return;
 	chunk = chunk_of(to, (uint32_t)any(count));
 	switch (any(4)) {
-	case 0:			/* the same again and again */
+	case 0: /* the same again and again */
 		for (i = 0; i < SHIM_FILE_CHUNKS; i++)
 			put_chunk(to, i, chunk);
 		store(to, offsetof(struct shim_file, chunks), SHIM_FILE_CHUNKS,
 		      4);
 		break;
-	case 1:			/* all of the file, whatever is in it */
+	case 1: /* all of the file, whatever is in it */
 		chunk.offset = any(3) * 8;
 		chunk.size = to->size - chunk.offset;
 		put_chunk(to, (uint32_t)any(count), chunk);
 		break;
-	case 2:			/* overlapping in memory */
+	case 2: /* overlapping in memory */
 		chunk.address += 64 * any(100);
 		put_chunk(to, (uint32_t)any(SHIM_FILE_CHUNKS), chunk);
 		store(to, offsetof(struct shim_file, chunks),
 		      count + any(SHIM_FILE_CHUNKS - count + 1), 4);
 		break;
-	default:		/* a hole behind it */
+	default: /* a hole behind it */
 		to->apparent = 1ull << (20 + any(22));
 		chunk.size = to->apparent - chunk.offset;
 		put_chunk(to, count - 1, chunk);
@@ -475,8 +521,8 @@ static uint64_t append(struct now *to, uint64_t size)
 /* --- many of something --- */
 
 static const char *const linear[] = {
-	"node", "thread", "group", "extra", "memory", "lives", "snapshot", "alive", "lock",
-	"throw", "word", "sample_root", "arc",
+	"node",	 "thread", "group", "extra", "memory",	    "lives", "snapshot",
+	"alive", "lock",   "throw", "word",  "sample_root", "arc",
 };
 
 static uint64_t how_many(uint32_t size)
@@ -489,8 +535,8 @@ static uint64_t how_many(uint32_t size)
 /* Copies of one node behind all others, which are alike or not. */
 static void repeat_node(void)
 {
-	const struct place *place =
-		any_of(linear[any(sizeof(linear) / sizeof(*linear))]);
+	const struct place *place = any_of(
+		linear[any(sizeof(linear) / sizeof(*linear))]);
 	bool has_words, has_links, is_chain;
 	uint64_t count, at, i, address;
 	struct now *to;
@@ -505,8 +551,9 @@ static void repeat_node(void)
 	is_chain = one_in(3);
 	address = chunk_of(to, 0).address + at - chunk_of(to, 0).offset;
 	for (i = 0; i < count; i++, at += place->size) {
-		memcpy(to->data + at, shape->files[place->file].data +
-				      place->offset, place->size);
+		memcpy(to->data + at,
+		       shape->files[place->file].data + place->offset,
+		       place->size);
 		if (has_words)
 			store(to, at, load(to, at, 8) + i, 8);
 		if (has_links)
@@ -530,13 +577,15 @@ static void change_parents(void)
 	if (!place)
 		return;
 	to = touch(place->file);
-	for (first = place; first > shape->places &&
-			    first[-1].shape == place->shape &&
-			    first[-1].file == place->file; first--)
+	for (first = place;
+	     first > shape->places && first[-1].shape == place->shape &&
+	     first[-1].file == place->file;
+	     first--)
 		;
-	for (i = 0; first + i < shape->places + shape->place_count &&
-		    first[i].shape == place->shape &&
-		    first[i].file == place->file; i++)
+	for (i = 0;
+	     first + i < shape->places + shape->place_count &&
+	     first[i].shape == place->shape && first[i].file == place->file;
+	     i++)
 		count++;
 	last = first[count - 1].address;
 	for (i = 0; i < count; i++) {
@@ -568,7 +617,7 @@ static void repeat_image(void)
 	count = how_many((uint32_t)record);
 	for (at = place->offset; load(to, at, 4); at += load(to, at, 4))
 		;
-	if (at > to->size)	/* it was changed before */
+	if (at > to->size) /* it was changed before */
 		return;
 	grow(to, at + (count + 1) * record);
 	for (i = 0; i < count; i++, at += record) {
@@ -578,7 +627,7 @@ static void repeat_image(void)
 			store(to, at + 8, load(to, at + 8, 8) + i * 4096, 8);
 			store(to, at + 16, load(to, at + 16, 8) + i * 4096, 8);
 		}
-		if (is_other)		/* the build-id, or the path */
+		if (is_other) /* the build-id, or the path */
 			store(to, at + sizeof(struct shim_image_record),
 			      any(UINT64_MAX), 8);
 	}
@@ -663,9 +712,10 @@ static void note_extra(const char *path)
 /* The same file under further names, of its kind or of another. */
 static void link_file(void)
 {
-	static const char *const kinds[] = { "calltree", "sampling", "trace",
-					     "functions", "values", "coverage",
-					     "pchist", "arcs" };
+	static const char *const kinds[] = { "calltree", "sampling",
+					     "trace",	 "functions",
+					     "values",	 "coverage",
+					     "pchist",	 "arcs" };
 	const struct file *file = &shape->files[any(shape->file_count)];
 	const char *slash = strrchr(file->path, '/'), *kind = file->kind;
 	uint64_t count = some(one_in(20) ? 1000 : 30), first = any(2000);
@@ -698,8 +748,9 @@ static void link_process(void)
 	if (!slash)
 		return;
 	length = (size_t)(slash - one->path) + 1;
-	for (uint64_t i = 0; i < count && extra_count + shape->file_count + 1 <
-						  EXTRAS_MAX; i++) {
+	for (uint64_t i = 0;
+	     i < count && extra_count + shape->file_count + 1 < EXTRAS_MAX;
+	     i++) {
 		snprintf(directory, sizeof(directory), "%llu.%llu",
 			 (unsigned long long)(first + i),
 			 (unsigned long long)any(3));
@@ -778,8 +829,8 @@ void mutate_begin(const char *path, const struct recording_shape *recording)
 			fail("memory");
 	}
 	for (uint32_t i = 0; i < shape->place_count; i++) {
-		if (i == 0 || shape->places[i].shape !=
-				      shape->places[i - 1].shape) {
+		if (i == 0 ||
+		    shape->places[i].shape != shape->places[i - 1].shape) {
 			by_shape[shape_count].count = 0;
 			by_shape[shape_count++].first = &shape->places[i];
 		}
@@ -793,13 +844,13 @@ void mutate(char said[WHAT_SIZE])
 		void (*change)(void);
 		unsigned weight;
 	} changes[] = {
-		{ change_field, 60 },	{ copy_place, 4 },
-		{ move_bytes, 3 },	{ shift, 4 },
-		{ change_chunks, 4 },	{ repeat_node, 7 },
-		{ change_parents, 3 },	{ repeat_image, 3 },
-		{ repeat_record, 6 },	{ repeat_block, 2 },
-		{ link_file, 2 },	{ link_process, 2 },
-		{ cut_file, 2 },	{ replace_file, 1 },
+		{ change_field, 60 },  { copy_place, 4 },
+		{ move_bytes, 3 },     { shift, 4 },
+		{ change_chunks, 4 },  { repeat_node, 7 },
+		{ change_parents, 3 }, { repeat_image, 3 },
+		{ repeat_record, 6 },  { repeat_block, 2 },
+		{ link_file, 2 },      { link_process, 2 },
+		{ cut_file, 2 },       { replace_file, 1 },
 	};
 	unsigned count = one_in(2) ? 1 : 1 + (unsigned)any(6);
 

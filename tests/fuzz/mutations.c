@@ -30,48 +30,80 @@ struct verb {
 	const char *options[OPTIONS_MAX][2];
 };
 
-#define FILTERS                                                             \
-	{ "--raw" }, { "--mangled" }, { "--samples" }, { "--trace" },       \
-	{ "--memory" }, { "--locks" }, { "--process", "1" }
-#define SORTS                                                               \
-	{ "--sort", "self" }, { "--sort", "calls" }, { "--sort", "mean" },  \
-	{ "--sort", "max" }, { "--sort", "bytes" }, { "--sort", "peak" },   \
-	{ "--sort", "lost" }
-#define VALUES                                                              \
-	{ "--value", "self" }, { "--value", "total" },                      \
-	{ "--value", "calls" }, { "--value", "samples" },                   \
-	{ "--value", "bytes" }, { "--value", "allocations" },               \
-	{ "--value", "peak" }, { "--value", "leaked" },                     \
-	{ "--value", "lost" }, { "--value", "waits" }
+#define FILTERS \
+	{ "--raw" }, { "--mangled" }, { "--samples" }, { "--trace" }, \
+		{ "--memory" }, { "--locks" }, \
+	{ \
+		"--process", "1" \
+	}
+#define SORTS \
+	{ "--sort", "self" }, { "--sort", "calls" }, { "--sort", "mean" }, \
+		{ "--sort", "max" }, { "--sort", "bytes" }, \
+		{ "--sort", "peak" }, \
+	{ \
+		"--sort", "lost" \
+	}
+#define VALUES \
+	{ "--value", "self" }, { "--value", "total" }, { "--value", "calls" }, \
+		{ "--value", "samples" }, { "--value", "bytes" }, \
+		{ "--value", "allocations" }, { "--value", "peak" }, \
+		{ "--value", "leaked" }, { "--value", "lost" }, \
+	{ \
+		"--value", "waits" \
+	}
 
 static const struct verb verbs[] = {
-	{ { "report" }, 30,
-	  { { "--limit", "0" }, { "--tree" }, { "--min-percent", "0" },
-	    { "--depth", "1000000" }, { "--callers", "main" },
-	    { "--callees", "main" }, { "--histogram", "main" },
-	    { "--threads" }, { "--ranks" }, { "--format", "json" },
-	    { "--format", "csv" }, { "--coverage" }, { "--exceptions" },
-	    { "--color", "always" }, SORTS, FILTERS } },
+	{ { "report" },
+	  30,
+	  { { "--limit", "0" },
+	    { "--tree" },
+	    { "--min-percent", "0" },
+	    { "--depth", "1000000" },
+	    { "--callers", "main" },
+	    { "--callees", "main" },
+	    { "--histogram", "main" },
+	    { "--threads" },
+	    { "--ranks" },
+	    { "--format", "json" },
+	    { "--format", "csv" },
+	    { "--coverage" },
+	    { "--exceptions" },
+	    { "--color", "always" },
+	    SORTS,
+	    FILTERS } },
 	{ { "info" }, 4, { { "--raw" } } },
-	{ { "replay" }, 8,
-	  { { "--from", "10us" }, { "--to", "1ms" },
-	    { "--min-duration", "1us" }, { "--limit", "100" },
-	    { "--depth", "3" }, { "--thread", "1" },
-	    { "--function", "main" }, { "--mangled" } } },
-	{ { "html", "-o", "OUTPUT" }, 10,
-	  { { "--max-paths", "50" }, { "--max-calls", "20" },
-	    { "--against", "RECORDING" }, FILTERS } },
-	{ { "export", "folded" }, 5,
-	  { VALUES, FILTERS, { "--threads" }, { "--max-depth", "1000000" },
+	{ { "replay" },
+	  8,
+	  { { "--from", "10us" },
+	    { "--to", "1ms" },
+	    { "--min-duration", "1us" },
+	    { "--limit", "100" },
+	    { "--depth", "3" },
+	    { "--thread", "1" },
+	    { "--function", "main" },
+	    { "--mangled" } } },
+	{ { "html", "-o", "OUTPUT" },
+	  10,
+	  { { "--max-paths", "50" },
+	    { "--max-calls", "20" },
+	    { "--against", "RECORDING" },
+	    FILTERS } },
+	{ { "export", "folded" },
+	  5,
+	  { VALUES,
+	    FILTERS,
+	    { "--threads" },
+	    { "--max-depth", "1000000" },
 	    { "--exceptions" } } },
 	{ { "export", "json" }, 5, { { "--threads" }, FILTERS } },
-	{ { "export", "csv" }, 4,
+	{ { "export", "csv" },
+	  4,
 	  { { "--threads" }, { "--exceptions" }, FILTERS } },
-	{ { "export", "pprof", "-o", "OUTPUT" }, 4,
+	{ { "export", "pprof", "-o", "OUTPUT" },
+	  4,
 	  { VALUES, FILTERS, { "--max-depth", "1000000" } } },
 	{ { "export", "callgrind" }, 4, { VALUES, FILTERS } },
-	{ { "export", "speedscope" }, 4,
-	  { VALUES, FILTERS, { "--threads" } } },
+	{ { "export", "speedscope" }, 4, { VALUES, FILTERS, { "--threads" } } },
 	{ { "export", "massif" }, 3, { FILTERS } },
 	{ { "export", "order" }, 2, { VALUES, { "--object", "libc.so.6" } } },
 	{ { "export", "gmon", "-o", "OUTPUT" }, 3, { FILTERS } },
@@ -82,10 +114,15 @@ static const struct verb verbs[] = {
 	{ { "export", "lcov" }, 3, { { NULL } } },
 	{ { "export", "cobertura" }, 3, { { NULL } } },
 	{ { "merge", "-o", "OUTPUT" }, 2, { { NULL } } },
-	{ { "diff", "RECORDING" }, 4,
-	  { { "--limit", "0" }, { "--format", "json" },
-	    { "--format", "csv" }, { "--value", "calls" },
-	    { "--value", "bytes" }, { "--value", "lost" }, FILTERS } },
+	{ { "diff", "RECORDING" },
+	  4,
+	  { { "--limit", "0" },
+	    { "--format", "json" },
+	    { "--format", "csv" },
+	    { "--value", "calls" },
+	    { "--value", "bytes" },
+	    { "--value", "lost" },
+	    FILTERS } },
 	{ { "finish" }, 2, { { "--if-any" } } },
 	{ { "conclude" }, 2, { { NULL } } },
 };
@@ -96,7 +133,7 @@ enum use { USE_UNKNOWN, USE_GOOD, USE_NONE };
 struct base {
 	char path[PATH_SIZE];
 	struct recording_shape shape;
-	unsigned weight;		/* how many kinds of structures it has */
+	unsigned weight; /* how many kinds of structures it has */
 	/* What is to be had of it, as it is: of a verb alone, and of each option. */
 	enum use uses[VERBS][1 + OPTIONS_MAX];
 };
@@ -191,8 +228,8 @@ static void print_words(const struct reader *reader)
 
 static void note_costs(uint64_t number, const struct outcome *outcome)
 {
-	statuses[outcome->status >= 0 && outcome->status < 3 ?
-			 outcome->status : 3]++;
+	statuses[outcome->status >= 0 && outcome->status < 3 ? outcome->status :
+							       3]++;
 	if (outcome->seconds > slowest) {
 		slowest = outcome->seconds;
 		slowest_case = number;
@@ -254,7 +291,8 @@ static void find_bases(const char *directory)
 		shapes_read(&base->shape, base->path);
 		base->weight = 0;
 		for (uint32_t n = 0; n < base->shape.place_count; n++)
-			base->weight += n == 0 || base->shape.places[n].shape !=
+			base->weight += n == 0 ||
+					base->shape.places[n].shape !=
 						base->shape.places[n - 1].shape;
 		/* They are read in half the time. */
 		if (!strncmp(entries[i]->d_name, "unnamed.", 8))
@@ -278,8 +316,9 @@ static void tell(uint64_t done, uint64_t all, uint64_t failures)
 		return;
 	last = now;
 	printf("%llu of %llu, %llu failed; slowest %.1f s (case %llu), largest "
-	       "%u MiB (case %llu)\n", (unsigned long long)done,
-	       (unsigned long long)all, (unsigned long long)failures, slowest,
+	       "%u MiB (case %llu)\n",
+	       (unsigned long long)done, (unsigned long long)all,
+	       (unsigned long long)failures, slowest,
 	       (unsigned long long)slowest_case, largest,
 	       (unsigned long long)largest_case);
 	fflush(stdout);
@@ -301,8 +340,8 @@ int main(int words, char **word)
 	first = words > 4 ? strtoull(word[4], NULL, 10) : 0;
 	if (!directory)
 		fail(word[1]);
-	find_bases(directory);
 	readers_begin(directory);
+	find_bases(directory);
 	for (i = 0; i < count; i++) {
 		failures += !run_case(seed, first + i,
 				      words > 5 && i + 1 == count);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +19,22 @@
 
 int report_main(int words, char **word);
 
-static char scratch[PATH_SIZE];
+/* The words are this program's own, which has forked. */
+struct request {
+	struct reader reader;
+	char recording[PATH_SIZE];
+};
+
+/* What was said comes behind it. */
+struct answer {
+	int status;	    /* of wait4(), */
+	struct rusage used; /* and this, too */
+};
+
+static char scratch[PATH_SIZE], said[SAID_SIZE];
 static uint64_t state;
+static int server = -1;
+static pid_t server_pid;
 
 void fail(const char *what)
 {
@@ -70,18 +85,6 @@ static void remove_outputs(void)
 		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	if (mkdir(scratch, 0700))
 		fail(scratch);
-}
-
-void readers_begin(const char *directory)
-{
-	snprintf(scratch, sizeof(scratch), "%s/.readers.XXXXXX", directory);
-	if (!mkdtemp(scratch))
-		fail(directory);
-}
-
-void readers_end(void)
-{
-	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* --- one run --- */
@@ -155,10 +158,13 @@ static const char *problem_of(const struct outcome *outcome, int status,
 {
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status) == SIGXCPU ||
-		       WTERMSIG(status) == SIGKILL ? "takes too long" :
-		       WTERMSIG(status) == SIGALRM ? "waits" :
-		       WTERMSIG(status) == SIGXFSZ ? "writes too much" :
-						     strsignal(WTERMSIG(status));
+				       WTERMSIG(status) == SIGKILL ?
+			       "takes too long" :
+		       WTERMSIG(status) == SIGALRM ?
+			       "waits" :
+		       WTERMSIG(status) == SIGXFSZ ?
+			       "writes too much" :
+			       strsignal(WTERMSIG(status));
 	if (strstr(outcome->said, "Sanitizer") ||
 	    strstr(outcome->said, "runtime error"))
 		return "a sanitizer";
@@ -182,12 +188,10 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-struct outcome readers_run(const struct reader *reader, const char *recording)
+static struct answer run(const struct reader *reader, const char *recording)
 {
-	static char said[SAID_SIZE];
-	struct outcome outcome = { .said = said };
-	int log = memfd_create("log", MFD_CLOEXEC), status = 0;
-	struct rusage used;
+	struct answer answer = { 0 };
+	int log = memfd_create("log", MFD_CLOEXEC);
 	ssize_t size;
 	pid_t child;
 
@@ -195,16 +199,76 @@ struct outcome readers_run(const struct reader *reader, const char *recording)
 	child = fork();
 	if (child == 0)
 		read_once(reader, recording, log);
-	if (child < 0 || log < 0 || wait4(child, &status, 0, &used) != child)
+	if (child < 0 || log < 0 ||
+	    wait4(child, &answer.status, 0, &answer.used) != child)
 		fail("fork");
 	size = pread(log, said, sizeof(said) - 1, 0);
 	said[size > 0 ? size : 0] = '\0';
 	close(log);
 	remove_outputs();
-	outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	outcome.seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
-	outcome.mib = (unsigned)(used.ru_maxrss >> 10);
-	outcome.problem = problem_of(&outcome, status,
+	return answer;
+}
+
+/* --- the process that forks them --- */
+
+static _Noreturn void serve(int from)
+{
+	struct request request;
+	struct answer answer;
+
+	while (recv(from, &request, sizeof(request), 0) == sizeof(request)) {
+		answer = run(&request.reader, request.recording);
+		if (send(from, &answer, sizeof(answer), MSG_NOSIGNAL) < 0 ||
+		    send(from, said, strlen(said) + 1, MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+void readers_begin(const char *directory)
+{
+	int pair[2];
+
+	snprintf(scratch, sizeof(scratch), "%s/.readers.XXXXXX", directory);
+	if (!mkdtemp(scratch) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		fail(directory);
+	fflush(NULL);
+	server_pid = fork();
+	if (server_pid < 0)
+		fail("fork");
+	if (server_pid == 0) {
+		close(pair[0]);
+		serve(pair[1]);
+	}
+	close(pair[1]);
+	server = pair[0];
+}
+
+void readers_end(void)
+{
+	close(server);
+	waitpid(server_pid, NULL, 0);
+	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct outcome readers_run(const struct reader *reader, const char *recording)
+{
+	struct request request = { .reader = *reader };
+	struct outcome outcome = { .said = said };
+	struct answer answer;
+
+	snprintf(request.recording, sizeof(request.recording), "%s", recording);
+	if (send(server, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
+	    recv(server, &answer, sizeof(answer), 0) != sizeof(answer) ||
+	    recv(server, said, sizeof(said), 0) <= 0)
+		fail("the process that reads");
+	outcome.status = WIFEXITED(answer.status) ? WEXITSTATUS(answer.status) :
+						    -1;
+	outcome.seconds = seconds_of(answer.used.ru_utime) +
+			  seconds_of(answer.used.ru_stime);
+	outcome.mib = (unsigned)(answer.used.ru_maxrss >> 10);
+	outcome.problem = problem_of(&outcome, answer.status,
 				     !strcmp(reader->words[0], "merge"));
 	return outcome;
 }

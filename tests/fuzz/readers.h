@@ -17,18 +17,23 @@
 
 /* "OUTPUT" and "RECORDING" stand for what they say; the recording comes last. */
 struct reader {
-	const char *words[READER_WORDS];	/* the verb first; NULL ends them */
+	const char *words[READER_WORDS]; /* the verb first; NULL ends them */
 };
 
 struct outcome {
-	int status;			/* of its exit; -1: there was none */
-	const char *problem;		/* NULL: it did what it may */
-	const char *said;		/* on stderr */
-	double seconds;			/* of processor time */
-	unsigned mib;			/* it had at most */
+	int status;	     /* of its exit; -1: there was none */
+	const char *problem; /* NULL: it did what it may */
+	const char *said;    /* on stderr */
+	double seconds;	     /* of processor time */
+	unsigned mib;	     /* it had at most */
 };
 
-/* Where outputs go, and for how long: readers_end() removes it. */
+/*
+ * readers_begin - makes a place for outputs in @directory, which readers_end() removes
+ *
+ * Comes before the program has much memory: the process that forks the readers is as
+ * large as it is now, and a fork of a large one takes longer than most readers.
+ */
 void readers_begin(const char *directory);
 void readers_end(void);
 

@@ -15,13 +15,15 @@
 
 #define FILES_MAX 256
 
-#define FIELD(type, field, kind)                                            \
-	{ #field, offsetof(struct type, field),                             \
-	  sizeof(((struct type *)0)->field), FIELD_##kind }
-#define SHAPE(name)                                                         \
-	static const struct shape name##_shape = {                          \
-		#name, name##_fields,                                       \
-		sizeof(name##_fields) / sizeof(*name##_fields)              \
+#define FIELD(type, field, kind) \
+	{ \
+#field, offsetof(struct type, field), \
+			sizeof(((struct type *)0)->field), FIELD_##kind \
+	}
+#define SHAPE(name) \
+	static const struct shape name##_shape = { \
+		#name, name##_fields, \
+		sizeof(name##_fields) / sizeof(*name##_fields) \
 	}
 
 /* --- all structures --- */
@@ -88,14 +90,10 @@ static const struct field text_fields[] = { { "text", 0, 0, FIELD_TEXT } };
 SHAPE(text);
 
 static const struct field file_fields[] = {
-	FIELD(shim_file, magic, TEXT),
-	FIELD(shim_file, version, VERSION),
-	FIELD(shim_file, header_size, SIZE),
-	FIELD(shim_file, kind, TEXT),
-	FIELD(shim_file, pid, NUMBER),
-	FIELD(shim_file, number, NUMBER),
-	FIELD(shim_file, tid, NUMBER),
-	FIELD(shim_file, chunks, COUNT),
+	FIELD(shim_file, magic, TEXT),	     FIELD(shim_file, version, VERSION),
+	FIELD(shim_file, header_size, SIZE), FIELD(shim_file, kind, TEXT),
+	FIELD(shim_file, pid, NUMBER),	     FIELD(shim_file, number, NUMBER),
+	FIELD(shim_file, tid, NUMBER),	     FIELD(shim_file, chunks, COUNT),
 };
 SHAPE(file);
 
@@ -293,10 +291,8 @@ SHAPE(block);
 
 /* Of any record: its head, and what may be behind it. */
 static const struct field record_fields[] = {
-	{ "head", 0, 2, FIELD_HEAD },
-	{ "size", 2, 2, FIELD_COUNT },
-	{ "word", 2, 4, FIELD_COUNT },
-	{ "time", 2, 6, FIELD_CLOCK },
+	{ "head", 0, 2, FIELD_HEAD },  { "size", 2, 2, FIELD_COUNT },
+	{ "word", 2, 4, FIELD_COUNT }, { "time", 2, 6, FIELD_CLOCK },
 	{ "rest", 4, 0, FIELD_TEXT },
 };
 SHAPE(record);
@@ -466,20 +462,20 @@ static void add(struct unwind *walk, const struct shape *shape, uint64_t offset,
 		if (!to->places)
 			fail("memory");
 	}
-	to->places[to->place_count++] = (struct place){
-		shape, walk->file, (uint32_t)size, offset, address
-	};
+	to->places[to->place_count++] = (struct place){ shape, walk->file,
+							(uint32_t)size, offset,
+							address };
 }
 
-#define LOAD(walk, type, offset)                                            \
-	({                                                                  \
-		struct type loaded = { 0 };                                 \
-		uint64_t from = (offset);                                   \
-		if (from <= (walk)->at->size &&                             \
-		    sizeof(loaded) <= (walk)->at->size - from)              \
-			memcpy(&loaded, (walk)->at->data + from,            \
-			       sizeof(loaded));                             \
-		loaded;                                                     \
+#define LOAD(walk, type, offset) \
+	({ \
+		struct type loaded = { 0 }; \
+		uint64_t from = (offset); \
+		if (from <= (walk)->at->size && \
+		    sizeof(loaded) <= (walk)->at->size - from) \
+			memcpy(&loaded, (walk)->at->data + from, \
+			       sizeof(loaded)); \
+		loaded; \
 	})
 
 static void walk_meta(struct unwind *walk)
@@ -565,8 +561,8 @@ static void walk_nodes(struct unwind *walk, const struct shim_chunk *chunk,
 		uint64_t address = chunk->address + at - chunk->offset;
 
 		if (word >> 48 == SHIM_NODE_TYPE >> 48) {
-			struct shim_type_node type =
-				LOAD(walk, shim_type_node, at);
+			struct shim_type_node type = LOAD(walk, shim_type_node,
+							  at);
 
 			add(walk, &type_shape, at, sizeof(type), address);
 			add(walk, &text_shape, at + sizeof(type),
@@ -639,8 +635,8 @@ static void walk_coverage(struct unwind *walk, const struct shim_chunk *chunk)
 	uint64_t at = chunk->offset, end = at + chunk->size;
 
 	while (at < end) {
-		struct shim_coverage_functions head =
-			LOAD(walk, shim_coverage_functions, at);
+		struct shim_coverage_functions head = LOAD(
+			walk, shim_coverage_functions, at);
 
 		if (head.kind == 0 || head.size == 0)
 			return;
@@ -749,8 +745,9 @@ static void walk_chunked(struct unwind *walk)
 	add(walk, &file_shape, 0, sizeof(head), 0);
 	/* And the first that is not there. */
 	for (uint32_t i = 0; i < SHIM_FILE_CHUNKS && i <= head.chunks; i++)
-		add(walk, &chunk_shape, offsetof(struct shim_file, chunk) +
-					i * sizeof(struct shim_chunk),
+		add(walk, &chunk_shape,
+		    offsetof(struct shim_file, chunk) +
+			    i * sizeof(struct shim_chunk),
 		    sizeof(struct shim_chunk), 0);
 	if (!strcmp(walk->at->kind, "trace")) {
 		walk_trace(walk);
@@ -774,10 +771,12 @@ static void walk_text(struct unwind *walk)
 	const unsigned char *at = walk->at->data, *end = at + walk->at->size;
 
 	while (at < end) {
-		const unsigned char *line = memchr(at, '\n', (size_t)(end - at));
+		const unsigned char *line = memchr(at, '\n',
+						   (size_t)(end - at));
 		size_t size = (size_t)((line ? line : end) - at);
 
-		add(walk, &text_shape, (uint64_t)(at - walk->at->data), size, 0);
+		add(walk, &text_shape, (uint64_t)(at - walk->at->data), size,
+		    0);
 		at += size + 1;
 	}
 }
@@ -825,8 +824,7 @@ static int note_file(const char *path, const struct stat *about, int kind,
 	const char *dot;
 
 	(void)place;
-	if (kind != FTW_F || about->st_size == 0 ||
-	    to->file_count == FILES_MAX)
+	if (kind != FTW_F || about->st_size == 0 || to->file_count == FILES_MAX)
 		return 0;
 	file->path = strdup(path + path_start);
 	dot = strrchr(file->path, '/');

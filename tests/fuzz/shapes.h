@@ -11,12 +11,12 @@
 
 enum field_kind {
 	FIELD_NUMBER,
-	FIELD_COUNT,		/* of what follows, or is elsewhere in the file */
-	FIELD_SIZE,		/* in bytes; an offset */
-	FIELD_LINK,		/* an address where the program had the file */
+	FIELD_COUNT, /* of what follows, or is elsewhere in the file */
+	FIELD_SIZE,  /* in bytes; an offset */
+	FIELD_LINK,  /* an address where the program had the file */
 	FIELD_CLOCK,
-	FIELD_WORD,		/* a function word; which kind of node it is */
-	FIELD_HEAD,		/* of a record of a trace */
+	FIELD_WORD, /* a function word; which kind of node it is */
+	FIELD_HEAD, /* of a record of a trace */
 	FIELD_FLAG,
 	FIELD_VERSION,
 	FIELD_TEXT,
@@ -40,21 +40,21 @@ struct place {
 	uint32_t file;
 	uint32_t size;
 	uint64_t offset;
-	uint64_t address;	/* the program's; 0: none */
+	uint64_t address; /* the program's; 0: none */
 };
 
 struct file {
-	char *path;		/* in the recording */
-	const char *kind;	/* "calltree", "trace", ... or its name */
-	unsigned char *data;	/* as it was */
+	char *path;	     /* in the recording */
+	const char *kind;    /* "calltree", "trace", ... or its name */
+	unsigned char *data; /* as it was */
 	uint64_t size;
-	uint64_t used;		/* from here on all is zero */
+	uint64_t used; /* from here on all is zero */
 };
 
 struct recording_shape {
 	struct file *files;
 	uint32_t file_count;
-	struct place *places;	/* by shape, then by file */
+	struct place *places; /* by shape, then by file */
 	uint32_t place_count;
 	uint64_t first_clock, last_clock;
 };

@@ -142,10 +142,10 @@ SHIM_PROFILER_MODULE(context)
 	self.file = fopen(file, "w");
 	if (!self.file)
 		return SHIM_E_FAIL;
-	shim_symbols_enable();
+	shim_profiler_enable_symbols(handle);
 	shim_profiler_on_method_enter(handle, entered);
 	shim_profiler_on_method_leave(handle, left);
 	shim_profiler_on_runtime_shutdown_end(handle, ends);
 	shim_profiler_set_call_instrumentation_filter_callback(handle, choose);
-	return shim_profiler_enable_call_context_introspection();
+	return shim_profiler_enable_call_context_introspection(handle);
 }

@@ -361,5 +361,5 @@ __attribute__((constructor)) static void begin(void)
 		shim_profiler_set_call_instrumentation_filter_callback(handle,
 								       all);
 	if (strchr(wanted, '?') && !getenv("STREAM_NO_CLAUSES"))
-		shim_profiler_enable_clauses();
+		shim_profiler_enable_clauses(handle);
 }

@@ -24,7 +24,7 @@ TYPE again(TYPE value)
 #pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_get_function_enter3_info
 #pragma weak shim_get_function_leave3_info
-#pragma weak shim_values_enable
+#pragma weak shim_profiler_enable_values
 
 #define QUIETLY __attribute__((no_instrument_function))
 
@@ -62,7 +62,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, enter, leave,
 						       NULL);
 #ifdef AHEAD
-	shim_values_enable();
+	shim_profiler_enable_values(handle);
 #endif
 }
 

@@ -108,7 +108,7 @@ PLAIN __attribute__((constructor)) static void set_up(void)
 		return;
 	handle = shim_profiler_create(&one);
 	other = shim_profiler_create(&two);
-	printf("enable: %s\n", shim_result_name(shim_profiler_enable_coverage()));
+	printf("enable: %s\n", shim_result_name(shim_profiler_enable_coverage(handle)));
 	shim_profiler_set_coverage_filter_callback(handle, ask);
 	shim_profiler_set_coverage_filter_callback(other, ask);
 	shim_profiler_on_function_reached(handle, reached);
@@ -124,7 +124,7 @@ int main(void)
 		return 0;
 	if (!handle)
 		handle = shim_profiler_create(&one);
-	printf("late: %s\n", shim_result_name(shim_profiler_enable_coverage()));
+	printf("late: %s\n", shim_result_name(shim_profiler_enable_coverage(handle)));
 	first(1);
 	first(1);
 	third(1);

@@ -100,11 +100,22 @@ QUIETLY static int is(const char *name)
 QUIETLY static unsigned read_floating(void)
 {
 	unsigned mxcsr;
-	unsigned short x87;
+	unsigned short status, control;
 
 	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
-	__asm__ volatile("fnstsw %0" : "=m"(x87));
-	return mxcsr | (unsigned)(x87 & 0x3f) << 16;
+	__asm__ volatile("fnstsw %0" : "=m"(status));
+	__asm__ volatile("fnstcw %0" : "=m"(control));
+	return (mxcsr ^ (unsigned)control) | (unsigned)(status & 0x3f) << 16;
+}
+
+/* Other ways to round, and an exception that is not masked. */
+QUIETLY static void change_floating(void)
+{
+	unsigned mxcsr = 0x7d80;
+	unsigned short control = 0x0a7f;
+
+	__asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+	__asm__ volatile("fldcw %0" : : "m"(control));
 }
 
 QUIETLY static void clear_floating(void)
@@ -118,6 +129,10 @@ QUIETLY static void clear_floating(void)
 QUIETLY static unsigned read_floating(void)
 {
 	return 0;
+}
+
+QUIETLY static void change_floating(void)
+{
 }
 
 QUIETLY static void clear_floating(void)
@@ -137,6 +152,7 @@ QUIETLY static void spoil(void)
 		return;
 	divided /= 3;
 	longer /= 3;
+	change_floating();
 	errno = ERANGE;
 }
 

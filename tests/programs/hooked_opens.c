@@ -23,7 +23,7 @@
 #pragma weak shim_profiler_set_enter_leave_function_hooks3
 #pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
 #pragma weak shim_profiler_set_function_id_mapper
-#pragma weak shim_symbols_enable
+#pragma weak shim_profiler_enable_symbols
 #pragma weak shim_function_name
 #pragma weak shim_function_info
 #pragma weak shim_image_info
@@ -143,7 +143,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (!shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	shim_symbols_enable();
+	shim_profiler_enable_symbols(handle);
 	if (is("fast"))
 		shim_profiler_set_enter_leave_function_hooks3(handle, fast_enter,
 						     fast_leave, NULL);

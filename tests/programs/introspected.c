@@ -693,16 +693,16 @@ profile(shim_method_enter_callback enter, shim_method_leave_callback leave,
 	return handle;
 }
 
+static struct shim_profiler_handle *handle;
+
 QUIETLY __attribute__((constructor)) static void start(void)
 {
-	struct shim_profiler_handle *handle;
-
 	mode = first_argument();
 	if (!shim_profiler_create)
 		return;
 	if (is("first"))
-		CHECK(shim_profiler_enable_call_context_introspection() ==
-		      SHIM_OK);
+		CHECK(shim_profiler_enable_call_context_introspection(
+			      shim_profiler_create(NULL)) == SHIM_OK);
 	handle = profile(entered, left, choose);
 	if (is("others") || is("first"))
 		profile(plain, plain, choose_plain);
@@ -715,8 +715,8 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_profiler_on_jump_saved(handle, jump_saved);
 	if (is("off") || is("late") || is("first"))
 		return;
-	CHECK(shim_profiler_enable_call_context_introspection() == SHIM_OK);
-	CHECK(shim_profiler_enable_call_context_introspection() == SHIM_OK);
+	CHECK(shim_profiler_enable_call_context_introspection(handle) == SHIM_OK);
+	CHECK(shim_profiler_enable_call_context_introspection(handle) == SHIM_OK);
 }
 
 static const struct {
@@ -737,7 +737,7 @@ QUIETLY int main(void)
 	if (!shim_profiler_create)
 		return 1;
 	if (is("late"))
-		CHECK(shim_profiler_enable_call_context_introspection() ==
+		CHECK(shim_profiler_enable_call_context_introspection(handle) ==
 		      SHIM_E_CALL_ONLY_FROM_INIT);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (!is(cases[i].name))

@@ -18,7 +18,7 @@
 #pragma weak shim_profiler_set_call_instrumentation_filter_callback
 #pragma weak shim_profiler_enable_call_context_introspection
 #pragma weak shim_function_name
-#pragma weak shim_symbols_enable
+#pragma weak shim_profiler_enable_symbols
 #pragma weak shim_call_context_get_this
 #pragma weak shim_call_context_get_argument
 #pragma weak shim_call_context_get_local
@@ -192,11 +192,11 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	if (!shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	shim_symbols_enable();
+	shim_profiler_enable_symbols(handle);
 	shim_profiler_on_method_enter(handle, entered);
 	shim_profiler_on_method_leave(handle, left);
 	shim_profiler_set_call_instrumentation_filter_callback(handle, choose);
-	if (shim_profiler_enable_call_context_introspection() != SHIM_OK)
+	if (shim_profiler_enable_call_context_introspection(handle) != SHIM_OK)
 		printf("not enabled\n");
 }
 

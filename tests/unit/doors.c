@@ -48,6 +48,13 @@ void plan_inspecting_leave(void)
 {
 }
 
+#ifdef __x86_64__
+void arch_floating_restore(const struct arch_floating *floating)
+{
+	(void)floating;
+}
+#endif
+
 void shim_hook_defer(shim_function function, const void *site)
 {
 	(void)function;
@@ -93,7 +100,7 @@ void leaves_sort(void)
 {
 }
 
-#ifndef ARCH_GENERIC	/* which has these in its arch.h */
+#ifndef ARCH_GENERIC /* which has these in its arch.h */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e)
 {
@@ -114,7 +121,7 @@ int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
 __asm__("	.text\n"
 	"	.globl arch_call_with_mask\n"
 	"arch_call_with_mask:\n"
-	"	mov $-38, %rax\n"	/* ENOSYS */
+	"	mov $-38, %rax\n" /* ENOSYS */
 	"	ret\n"
 	"	.globl arch_signal_return, arch_signal_return_restarts\n"
 	"	.globl arch_signal_return_fails\n"

@@ -1,66 +1,70 @@
 #define _GNU_SOURCE
 #include "fake_sys.h"
 
-#define sys_forbid	     real_forbid
-#define sys_is_forbidden     real_is_forbidden
-#define sys_open	     real_open
-#define sys_close	     real_close
-#define sys_read	     real_read
-#define sys_read_at	     real_read_at
-#define sys_file	     real_file
-#define sys_write	     real_write
-#define sys_open_at	     real_open_at
-#define sys_get_status	     real_get_status
-#define sys_set_mode	     real_set_mode
-#define sys_remove_at	     real_remove_at
+#define sys_forbid	      real_forbid
+#define sys_is_forbidden      real_is_forbidden
+#define sys_open	      real_open
+#define sys_close	      real_close
+#define sys_read	      real_read
+#define sys_read_at	      real_read_at
+#define sys_file	      real_file
+#define sys_write	      real_write
+#define sys_open_at	      real_open_at
+#define sys_get_status	      real_get_status
+#define sys_set_mode	      real_set_mode
+#define sys_remove_at	      real_remove_at
 #define sys_make_directory_at real_make_directory_at
-#define sys_user	     real_user
-#define sys_is_writable	     real_is_writable
-#define sys_remove_directory real_remove_directory
-#define sys_remove	     real_remove
-#define sys_rename	     real_rename
-#define sys_create	     real_create
-#define sys_read_link	     real_read_link
-#define sys_get_directory    real_get_directory
-#define sys_allocate	     real_allocate
-#define sys_map_file	     real_map_file
-#define sys_map		     real_map
-#define sys_unmap	     real_unmap
-#define sys_empty	     real_empty
-#define sys_protect	     real_protect
-#define sys_gettid	     real_gettid
-#define sys_getpid	     real_getpid
-#define sys_getppid	     real_getppid
-#define sys_is_alive	     real_is_alive
-#define sys_thread_name	     real_thread_name
-#define sys_block_signals    real_block_signals
-#define sys_restore_signals  real_restore_signals
-#define sys_limit	     real_limit
-#define sys_find_mapping real_find_mapping
-#define sys_signal_stack     real_signal_stack
-#define sys_time_ns	     real_time_ns
-#define sys_clock_resolution real_clock_resolution
+#define sys_user	      real_user
+#define sys_is_writable	      real_is_writable
+#define sys_remove_directory  real_remove_directory
+#define sys_remove	      real_remove
+#define sys_rename	      real_rename
+#define sys_create	      real_create
+#define sys_read_link	      real_read_link
+#define sys_get_directory     real_get_directory
+#define sys_allocate	      real_allocate
+#define sys_map_file	      real_map_file
+#define sys_map		      real_map
+#define sys_unmap	      real_unmap
+#define sys_empty	      real_empty
+#define sys_protect	      real_protect
+#define sys_gettid	      real_gettid
+#define sys_getpid	      real_getpid
+#define sys_getppid	      real_getppid
+#define sys_is_alive	      real_is_alive
+#define sys_thread_name	      real_thread_name
+#define sys_block_signals     real_block_signals
+#define sys_restore_signals   real_restore_signals
+#define sys_limit	      real_limit
+#define sys_find_mapping      real_find_mapping
+#define sys_signal_stack      real_signal_stack
+#define sys_time_ns	      real_time_ns
+#define sys_clock_resolution  real_clock_resolution
 #define sys_clock_is_readable real_clock_is_readable
-#define sys_host_name	     real_host_name
-#define sys_kernel	     real_kernel
-#define sys_identity	     real_identity
-#define sys_yield	     real_yield
-#define sys_sleep_ms	     real_sleep_ms
-#define sys_barrier	     real_barrier
-#define sys_write_at	     real_write_at
-#define sys_sync_cores	     real_sync_cores
-#define sys_peek	     real_peek
-#define sys_poke	     real_poke
-#define sys_open_memory	     real_open_memory
-#define sys_block_signal real_block_signal
-#define sys_pending_signals real_pending_signals
-#define sys_signal_action real_signal_action
-#define sys_timer_make real_timer_make
-#define sys_set_signal_stack real_set_signal_stack
-#define sys_timer_set real_timer_set
-#define sys_timer_delete real_timer_delete
-#define sys_signal_thread real_signal_thread
-#define sys_queue_signal real_queue_signal
+#define sys_host_name	      real_host_name
+#define sys_kernel	      real_kernel
+#define sys_identity	      real_identity
+#define sys_yield	      real_yield
+#define sys_sleep_ms	      real_sleep_ms
+#define sys_barrier	      real_barrier
+#define sys_write_at	      real_write_at
+#define sys_sync_cores	      real_sync_cores
+#define sys_peek	      real_peek
+#define sys_poke	      real_poke
+#define sys_open_memory	      real_open_memory
+#define sys_block_signal      real_block_signal
+#define sys_pending_signals   real_pending_signals
+#define sys_signal_action     real_signal_action
+#define sys_timer_make	      real_timer_make
+#define sys_set_signal_stack  real_set_signal_stack
+#define sys_timer_set	      real_timer_set
+#define sys_timer_delete      real_timer_delete
+#define sys_signal_thread     real_signal_thread
+#define sys_queue_signal      real_queue_signal
+#define sys_run_sharing	      real_run_sharing
+#define sys_wait_process      real_wait_process
+#define sys_limit_time	      real_limit_time
+#define sys_end_with_parent   real_end_with_parent
 #include "os/sys.c"
 #undef sys_forbid
 #undef sys_is_forbidden
@@ -122,6 +126,10 @@
 #undef sys_timer_delete
 #undef sys_signal_thread
 #undef sys_queue_signal
+#undef sys_run_sharing
+#undef sys_wait_process
+#undef sys_limit_time
+#undef sys_end_with_parent
 #undef SHIM_SYS_H
 #include "os/sys.h"
 
@@ -176,8 +184,8 @@ void fake_file(const char *path, const char *text, unsigned piece)
 /* 0, or the negative error this call has to return. */
 static int fails(const char *name)
 {
-	unsigned call_number =
-		__atomic_add_fetch(&fake_calls, 1, __ATOMIC_RELAXED);
+	unsigned call_number = __atomic_add_fetch(&fake_calls, 1,
+						  __ATOMIC_RELAXED);
 
 	if (names && call_number < names_room)
 		names[call_number] = name[0];
@@ -190,26 +198,23 @@ static int fails(const char *name)
 }
 
 /* A call that may fail. */
-#define FAKE(type, name, parameters, arguments)                                \
-	type sys_##name parameters                                             \
-	{                                                                      \
-		int r = fails(#name);                                          \
-                                                                               \
-		return r ? r : real_##name arguments;                          \
+#define FAKE(type, name, parameters, arguments) \
+	type sys_##name parameters \
+	{ \
+		int r = fails(#name); \
+\
+		return r ? r : real_##name arguments; \
 	}
 
 FAKE(int, close, (int fd), (fd))
 FAKE(long, read_at, (int fd, void *buffer, size_t size, uint64_t offset),
      (fd, buffer, size, offset))
-FAKE(int, file,
-     (int fd, uint64_t *device, uint64_t *inode, uint64_t *size),
+FAKE(int, file, (int fd, uint64_t *device, uint64_t *inode, uint64_t *size),
      (fd, device, inode, size))
-FAKE(long, write, (int fd, const void *buffer, size_t size),
-     (fd, buffer, size))
+FAKE(long, write, (int fd, const void *buffer, size_t size), (fd, buffer, size))
 FAKE(int, open_at, (int directory, const char *name, int flags, unsigned mode),
      (directory, name, flags, mode))
-FAKE(int, get_status, (int fd, struct sys_status *status),
-     (fd, (void *)status))
+FAKE(int, get_status, (int fd, struct sys_status *status), (fd, (void *)status))
 FAKE(int, set_mode, (int fd, unsigned mode), (fd, mode))
 FAKE(int, remove_at, (int directory, const char *name), (directory, name))
 FAKE(int, make_directory_at, (int directory, const char *name, unsigned mode),
@@ -243,7 +248,7 @@ FAKE(int, find_mapping,
      (int maps, uintptr_t address, uintptr_t *low, uintptr_t *high,
       char name[64]),
      (maps, address, low, high, name))
-FAKE(int, signal_stack, (uintptr_t *low, uintptr_t *high, bool *in_use),
+FAKE(int, signal_stack, (uintptr_t * low, uintptr_t *high, bool *in_use),
      (low, high, in_use))
 FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),
      (clock, resolution_ns))
@@ -253,17 +258,20 @@ FAKE(int, kernel, (char *text, size_t size), (text, size))
 FAKE(int, identity, (bool *privileged), (privileged))
 
 FAKE(int, block_signal, (int signal, bool blocked), (signal, blocked))
-FAKE(int, pending_signals, (uint64_t *signals), (signals))
+FAKE(int, pending_signals, (uint64_t * signals), (signals))
 FAKE(int, signal_action,
      (int signal, const struct sys_action *action, struct sys_action *before),
      (signal, (const void *)action, (void *)before))
 FAKE(int, set_signal_stack, (void *low, size_t size), (low, size))
-FAKE(int, timer_make,
-     (int clock, int tid, int signal, void *value, int *timer),
+FAKE(int, timer_make, (int clock, int tid, int signal, void *value, int *timer),
      (clock, tid, signal, value, timer))
 FAKE(int, timer_set, (int timer, uint64_t first_ns, uint64_t period_ns),
      (timer, first_ns, period_ns))
 FAKE(int, timer_delete, (int timer), (timer))
+FAKE(long, run_sharing, (void (*process)(void)), (process))
+FAKE(int, wait_process, (long pid, int *status), (pid, status))
+FAKE(int, limit_time, (int timer, unsigned seconds), (timer, seconds))
+FAKE(int, end_with_parent, (void), ())
 FAKE(int, queue_signal, (int tid, int signal, void *value),
      (tid, signal, value))
 
@@ -280,7 +288,7 @@ int sys_time_ns(int clock, uint64_t *time_ns)
 }
 
 /* These cannot fail, but when they are forbidden. */
-FAKE(int, block_signals, (uint64_t *before), (before))
+FAKE(int, block_signals, (uint64_t * before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
 
 int sys_open_memory(int flags)

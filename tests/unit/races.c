@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 	stays = shim_profiler_create(&profilers[0]);
 	for (int i = 0; i < 2 * THREADS; i++)
 		pthread_create(&threads[i], NULL,
-			       i < THREADS ? raise_events : set_callbacks, stays);
+			       i < THREADS ? raise_events : set_callbacks,
+			       stays);
 	come_and_go();
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2 * THREADS; i++)
@@ -92,5 +93,6 @@ int main(int argc, char **argv)
 	printf("%lu cycles, %lu calls, %lu of them of what had gone\n", cycles,
 	       heard, heard_gone);
 	/* A count without a callback is harmless, and none is left over. */
-	return heard_gone != 0 || heard < cycles / 2 || events_counts.forked != 0;
+	return heard_gone != 0 || heard < cycles / 2 ||
+	       events_counts.forked != 0;
 }

@@ -48,9 +48,7 @@ static void read_chunk(struct recording *recording, const char *at,
 			add_lost(recording, thread->lost);
 			at += sizeof(*thread);
 			break;
-		case 0xfffe:
-			at += sizeof(struct shim_extra_node);
-			break;
+		case 0xfffe: at += sizeof(struct shim_extra_node); break;
 		default:
 			if (node->function) {
 				recording->calls += node->calls;

@@ -11,9 +11,9 @@ struct recording {
 	uint64_t open;
 	uint64_t lost[SHIM_LOST_CAUSES];
 	uint64_t lost_all;
-	unsigned processes;	/* with a meta */
+	unsigned processes; /* with a meta */
 	unsigned files;
-	unsigned broken;	/* chunks that the file does not have */
+	unsigned broken; /* chunks that the file does not have */
 };
 
 /* Adds up all processes of the recording in @directory. */

@@ -81,12 +81,12 @@ Test(callspec, functions_are_let_through_as_listed)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		cr_assert(callspec_read(cases[i].list), "%s", cases[i].list);
-		cr_expect(eq(int,
-			     callspec_admits(cases[i].object,
-					     cases[i].is_program,
-					     cases[i].name, cases[i].file),
-			     cases[i].want),
-			  "%s: %s", cases[i].list, cases[i].name);
+		cr_expect(
+			eq(int,
+			   callspec_admits(cases[i].object, cases[i].is_program,
+					   cases[i].name, cases[i].file),
+			   cases[i].want),
+			"%s: %s", cases[i].list, cases[i].name);
 	}
 }
 

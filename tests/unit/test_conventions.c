@@ -13,6 +13,7 @@
 #include <criterion/new/assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <shim/clr.h>
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <shim/query.h>
@@ -26,10 +27,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define CANARY 0xa5
-#define OUTPUTS_MAX 4
+#define CANARY		0xa5
+#define OUTPUTS_MAX	4
 #define OUTPUT_SIZE_MAX 64
-#define BUFFER_SIZE 65536
+#define BUFFER_SIZE	65536
 
 /* Two, three and four bytes a character; aliases; a function with lines. */
 #define UTF8_NAME "k\xc3\xa4se_\xe6\xbc\xa2\xe5\xad\x97_\xf0\x9f\x90\x9f"
@@ -154,8 +155,8 @@ O(shim_enum_count, enumeration, out[0])
 O(shim_enum_remaining, enumeration, out[0])
 O(shim_enum_clone, enumeration, out[0])
 
-#define TEXT true
-#define ARRAY false
+#define TEXT	  true
+#define ARRAY	  false
 #define ROW(name) #name, .call = call_##name
 
 static const struct function functions[] = {
@@ -563,7 +564,8 @@ Test(conventions, every_output_may_be_left_out, .init = set_up)
 							      memcmp(o.bytes[i],
 								     all.bytes
 									     [i],
-								     OUTPUT_SIZE_MAX) == 0),
+								     OUTPUT_SIZE_MAX) ==
+								      0),
 						"%s: without %x: %u", f->name,
 						missing, i);
 				cr_expect(holds(!f->element || !has_total ||
@@ -594,9 +596,10 @@ Test(conventions, outputs_are_as_wide_as_they_are_declared, .init = set_up)
 				cr_expect(
 					holds(!is_untouched(o.bytes[i],
 							    f->sizes[i]) &&
-					      is_untouched(o.bytes[i] +
-								   f->sizes[i],
-							   OUTPUT_SIZE_MAX - f->sizes[i])),
+					      is_untouched(
+						      o.bytes[i] + f->sizes[i],
+						      OUTPUT_SIZE_MAX -
+							      f->sizes[i])),
 					"%s: output %u", f->name, i);
 			dispose(f, &o);
 		}
@@ -781,8 +784,8 @@ Test(conventions, a_million_ids_at_random_crash_nothing, .init = set_up,
 				subjects[GOOD].image = random_id();
 				subjects[GOOD].function = random_id();
 				subjects[GOOD].thread = random_id();
-				subjects[GOOD].address =
-					(const void *)random_id();
+				subjects[GOOD].address = (const void *)
+					random_id();
 				prepare(f, &o, 0);
 				r = f->call(o.out, f->element ? 64 : 0,
 					    &o.total,
@@ -1063,10 +1066,11 @@ Test(conventions, a_total_that_grows_after_the_first_pass_is_told_by_the_next,
 	cr_assert(eq(int, shim_thread_current(&self), SHIM_OK));
 	for (unsigned growths = 0; growths <= 2; growths++) {
 		pthread_setname_np(pthread_self(), "one");
-		cr_expect(eq(uint, ask_until_it_fits(self, names, growths, name),
+		cr_expect(eq(uint,
+			     ask_until_it_fits(self, names, growths, name),
 			     2 + growths));
-		cr_expect(eq(str, name, (char *)(growths ? names[growths - 1] :
-							   "one")));
+		cr_expect(eq(str, name,
+			     (char *)(growths ? names[growths - 1] : "one")));
 	}
 }
 
@@ -1179,8 +1183,9 @@ Test(conventions, without_memory_a_buffer_stays_as_it_is, .init = set_up)
 
 Test(conventions, signals_that_are_not_to_be_had_are_refused, .init = set_up)
 {
-	static const int others[] = { -1, 0, 65, 1 << 30, SIGKILL, SIGSTOP,
-				      SIGSEGV, SIGTRAP, 32, 33, 60, 64 };
+	static const int others[] = { -1,      0,	65,	 1 << 30,
+				      SIGKILL, SIGSTOP, SIGSEGV, SIGTRAP,
+				      32,      33,	60,	 64 };
 
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 		cr_expect(eq(int, shim_profiler_ask_signal(handle, others[i]),
@@ -1196,11 +1201,12 @@ Test(conventions, signals_that_are_not_to_be_had_are_refused, .init = set_up)
 
 Test(conventions, every_result_has_its_name_and_text, .init = set_up)
 {
-#define SHIM_DEFINE_RESULT(name, value, text)                                  \
+#define SHIM_DEFINE_RESULT(name, value, text) \
 	cr_expect(eq(str, (char *)shim_result_name(name), #name)); \
 	cr_expect(eq(str, (char *)shim_result_text(name), text)); \
 	cr_expect(eq(u32, (uint32_t)name, value));
 #include <shim/results.def>
+	SHIM_CLR_RESULTS(SHIM_DEFINE_RESULT)
 #undef SHIM_DEFINE_RESULT
 	cr_expect(holds(shim_result_name(12345) == NULL));
 	cr_expect(holds(shim_result_text(12345) == NULL));

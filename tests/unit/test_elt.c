@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <shim/clr.h>
 #include <stdlib.h>
 
 #define SLOW_FLAG SHIM_ENABLE_FRAME_INFO
@@ -118,22 +119,25 @@ static uint32_t subset(int bits)
 Test(elt, hooks_agree_with_the_flags)
 {
 	for (int bits = 0; bits < 8; bits++) {
-		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(
+			NULL);
 
-		cr_assert(eq(int, shim_profiler_set_event_mask(handle, subset(bits)),
+		cr_assert(eq(int,
+			     shim_profiler_set_event_mask(handle, subset(bits)),
 			     SHIM_OK));
 		cr_expect(eq(int,
-			     shim_profiler_set_enter_leave_function_hooks3(handle, fast,
-								  fast, fast),
+			     shim_profiler_set_enter_leave_function_hooks3(
+				     handle, fast, fast, fast),
 			     bits ? SHIM_E_INCONSISTENT_WITH_FLAGS : SHIM_OK),
 			  "%d", bits);
 		handle = shim_profiler_create(NULL);
 		shim_profiler_set_event_mask(handle, subset(bits));
-		cr_expect(eq(int,
-			     shim_profiler_set_enter_leave_function_hooks3_with_info(
-				     handle, slow, slow, slow),
-			     bits ? SHIM_OK : SHIM_E_INCONSISTENT_WITH_FLAGS),
-			  "%d", bits);
+		cr_expect(
+			eq(int,
+			   shim_profiler_set_enter_leave_function_hooks3_with_info(
+				   handle, slow, slow, slow),
+			   bits ? SHIM_OK : SHIM_E_INCONSISTENT_WITH_FLAGS),
+			"%d", bits);
 	}
 }
 
@@ -151,12 +155,12 @@ Test(elt, at_least_one_hook_is_wanted)
 			     bits ? SHIM_OK : SHIM_E_INVALIDARG),
 			  "%d", bits);
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks(handle, NULL, NULL,
-							 NULL),
+		     shim_profiler_set_enter_leave_function_hooks(handle, NULL,
+								  NULL, NULL),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks2(handle, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks2(handle, NULL,
+								   NULL, NULL),
 		     SHIM_E_INVALIDARG));
 }
 
@@ -167,8 +171,8 @@ Test(elt, hooks_may_be_set_before_they_are_wanted)
 
 	shim_profiler_set_event_mask(handle, SHIM_MONITOR_NONE);
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast,
-							  fast),
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast,
+								   fast, fast),
 		     SHIM_OK));
 	cr_expect(handle->fast[0] == fast);
 	handle = shim_profiler_create(NULL);
@@ -194,18 +198,23 @@ Test(elt, the_last_call_wins_as_a_whole)
 
 static int generation(const struct shim_profiler_handle *handle)
 {
-	return handle->fast[0] ? 3 : handle->elt2[0] ? 2 : handle->elt1[0] ? 1 :
-									     0;
+	return handle->fast[0] ? 3 :
+	       handle->elt2[0] ? 2 :
+	       handle->elt1[0] ? 1 :
+				 0;
 }
 
 /* Row E-32: in every order, all say yes, and the newest stays. */
 Test(elt, the_newest_generation_wins)
 {
-	static const int orders[][3] = { { 1, 2, 3 }, { 1, 3, 2 }, { 2, 1, 3 },
-					 { 2, 3, 1 }, { 3, 1, 2 }, { 3, 2, 1 } };
+	static const int orders[][3] = {
+		{ 1, 2, 3 }, { 1, 3, 2 }, { 2, 1, 3 },
+		{ 2, 3, 1 }, { 3, 1, 2 }, { 3, 2, 1 }
+	};
 
 	for (int i = 0; i < 6; i++) {
-		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(
+			NULL);
 		int newest = 0;
 
 		for (int j = 0; j < 3; j++) {
@@ -249,20 +258,23 @@ Test(elt, the_mask_may_not_contradict_hooks)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(
+			NULL);
 
 		if (cases[i].is_slow) {
-			shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
-							    SLOW_FLAG);
+			shim_profiler_set_event_mask(
+				handle, SHIM_MONITOR_ENTERLEAVE | SLOW_FLAG);
 			shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, slow, slow, NULL);
 		} else {
-			shim_profiler_set_enter_leave_function_hooks3(handle, fast,
-							     fast, NULL);
+			shim_profiler_set_enter_leave_function_hooks3(
+				handle, fast, fast, NULL);
 		}
-		cr_expect(eq(int, shim_profiler_set_event_mask(handle, cases[i].mask),
-			     cases[i].want),
-			  "case %zu", i);
+		cr_expect(
+			eq(int,
+			   shim_profiler_set_event_mask(handle, cases[i].mask),
+			   cases[i].want),
+			"case %zu", i);
 	}
 }
 
@@ -272,9 +284,9 @@ Test(elt, a_mask_is_what_was_set)
 	uint32_t low = 1, high = 1;
 
 	cr_assert(eq(int, shim_get_event_mask(handle, &low), SHIM_OK));
-	cr_expect(eq(u32, low,
-		     SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE));
-	shim_profiler_set_event_mask2(handle, SHIM_MONITOR_THREADS, SHIM_HIGH_BASIC_GC);
+	cr_expect(eq(u32, low, SHIM_MONITOR_ALL & ~SHIM_MONITOR_IMMUTABLE));
+	shim_profiler_set_event_mask2(handle, SHIM_MONITOR_THREADS,
+				      SHIM_HIGH_BASIC_GC);
 	shim_get_event_mask2(handle, &low, &high);
 	cr_expect(eq(u32, low, SHIM_MONITOR_THREADS));
 	cr_expect(eq(u32, high, SHIM_HIGH_BASIC_GC));
@@ -283,14 +295,15 @@ Test(elt, a_mask_is_what_was_set)
 	cr_expect(eq(u32, high, 0), "the high word is cleared");
 	cr_expect(eq(int, shim_profiler_set_event_mask2(handle, 0, 0x200),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_get_event_mask(handle, NULL),
-		     SHIM_E_INVALIDARG));
+	cr_expect(
+		eq(int, shim_get_event_mask(handle, NULL), SHIM_E_INVALIDARG));
 	cr_expect(eq(int, shim_get_event_mask(NULL, &low), SHIM_E_INVALIDARG));
-	cr_expect(eq(int,
-		     shim_get_event_mask((struct shim_profiler_handle *)((char *)handle +
-								8),
-					 &low),
-		     SHIM_E_INVALIDARG));
+	cr_expect(
+		eq(int,
+		   shim_get_event_mask(
+			   (struct shim_profiler_handle *)((char *)handle + 8),
+			   &low),
+		   SHIM_E_INVALIDARG));
 }
 
 /* Rows E-23, E-28, 3.2: after initialization. */
@@ -301,24 +314,27 @@ Test(elt, afterwards_only_what_is_mutable_may_change)
 	shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast, NULL);
 	state_start();
 	state_begin_main();
-	cr_expect(eq(int, shim_profiler_set_event_mask(handle, SHIM_MONITOR_THREADS),
-		     SHIM_OK));
-	cr_expect(eq(int, shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE),
-		     SHIM_OK));
-	for (uint32_t bit = 1; bit; bit <<= 1)
-		cr_expect(eq(int,
-			     shim_profiler_set_event_mask(handle,
-						 SHIM_MONITOR_ENTERLEAVE | bit),
-			     SHIM_MONITOR_IMMUTABLE & bit ? SHIM_E_FAIL :
-							    SHIM_OK),
-			  "%#x", bit);
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks(handle, hook1, NULL,
-							 NULL),
+		     shim_profiler_set_event_mask(handle, SHIM_MONITOR_THREADS),
+		     SHIM_OK));
+	cr_expect(eq(
+		int,
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE),
+		SHIM_OK));
+	for (uint32_t bit = 1; bit; bit <<= 1)
+		cr_expect(
+			eq(int,
+			   shim_profiler_set_event_mask(
+				   handle, SHIM_MONITOR_ENTERLEAVE | bit),
+			   SHIM_MONITOR_IMMUTABLE &bit ? SHIM_E_FAIL : SHIM_OK),
+			"%#x", bit);
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks(handle, hook1,
+								  NULL, NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL,
+								   NULL, NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT),
 		  "before the arguments (row P-56)");
 }
@@ -366,9 +382,11 @@ Test(elt, asking_hooks_are_set_like_the_others)
 
 	cr_expect(eq(int, shim_profiler_set_deferred_hook(NULL, asking),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking), SHIM_OK));
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking),
+		     SHIM_OK));
 	cr_expect(handle->asking == asking);
-	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, NULL), SHIM_OK));
+	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, NULL),
+		     SHIM_OK));
 	cr_expect(handle->asking == NULL);
 	state_start();
 	state_begin_main();
@@ -385,47 +403,47 @@ Test(elt, the_first_fault_is_told)
 
 	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ALL | SLOW_FLAG);
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(NULL, NULL,
+								   NULL, NULL),
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
+								   NULL, NULL),
 		     SHIM_E_INVALIDARG),
 		  "before the flags");
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast,
+								   NULL, NULL),
 		     SHIM_E_INCONSISTENT_WITH_FLAGS));
 	cr_expect(handle->fast[0] == NULL, "nothing changed");
 
 	state_start();
 	state_begin_main();
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
+								   NULL, NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(handle, fast, fast,
-							  fast),
+		     shim_profiler_set_enter_leave_function_hooks3(handle, fast,
+								   fast, fast),
 		     SHIM_E_CALL_ONLY_FROM_INIT),
 		  "before the flags");
 	cr_assert(handle_retire(leaving));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks3(leaving, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks3(
+			     leaving, NULL, NULL, NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
 		     shim_profiler_set_enter_leave_function_hooks3_with_info(
 			     leaving, NULL, NULL, NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks2(leaving, NULL, NULL,
-							  NULL),
+		     shim_profiler_set_enter_leave_function_hooks2(
+			     leaving, NULL, NULL, NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int,
-		     shim_profiler_set_enter_leave_function_hooks(leaving, NULL, NULL,
-							 NULL),
+		     shim_profiler_set_enter_leave_function_hooks(leaving, NULL,
+								  NULL, NULL),
 		     SHIM_E_PROFILER_DETACHING));
 	cr_expect(eq(int, shim_profiler_set_event_mask2(leaving, ~0u, ~0u),
 		     SHIM_E_PROFILER_DETACHING));
@@ -439,25 +457,26 @@ Test(elt, the_first_fault_is_told)
 Test(elt, newer_hooks_take_the_place_of_older_ones)
 {
 	for (int is_slow = 0; is_slow < 2; is_slow++) {
-		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(
+			NULL);
 		enum shim_result r;
 
-		shim_profiler_set_enter_leave_function_hooks(handle, hook1, hook1,
-						    hook1);
+		shim_profiler_set_enter_leave_function_hooks(handle, hook1,
+							     hook1, hook1);
 		cr_expect(handle->elt1[0] && handle->elt1[1] &&
 			  handle->elt1[2]);
-		shim_profiler_set_enter_leave_function_hooks2(handle, enter2, NULL,
-						     NULL);
+		shim_profiler_set_enter_leave_function_hooks2(handle, enter2,
+							      NULL, NULL);
 		cr_expect(handle->elt2[0] && !handle->elt1[0] &&
 			  !handle->elt1[1] && !handle->elt1[2]);
 		if (is_slow) {
-			shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
-							    SLOW_FLAG);
+			shim_profiler_set_event_mask(
+				handle, SHIM_MONITOR_ENTERLEAVE | SLOW_FLAG);
 			r = shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, NULL, slow, NULL);
 		} else {
-			r = shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
-								 fast, NULL);
+			r = shim_profiler_set_enter_leave_function_hooks3(
+				handle, NULL, fast, NULL);
 		}
 		cr_expect(eq(int, r, SHIM_OK));
 		cr_expect(handle->elt2[0] == NULL && handle->elt1[0] == NULL);
@@ -470,8 +489,8 @@ Test(elt, newer_hooks_take_the_place_of_older_ones)
 		/* Of one kind the last call wins; of the other it is refused,
 		 * and nothing changes: the flags do not allow both. */
 		if (is_slow)
-			r = shim_profiler_set_enter_leave_function_hooks3(handle, fast,
-								 fast, fast);
+			r = shim_profiler_set_enter_leave_function_hooks3(
+				handle, fast, fast, fast);
 		else
 			r = shim_profiler_set_enter_leave_function_hooks3_with_info(
 				handle, slow, slow, slow);

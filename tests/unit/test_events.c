@@ -5,6 +5,13 @@
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
+#include <shim/allocations.h>
+#include <shim/contexts.h>
+#include <shim/coverage.h>
+#include <shim/info.h>
+#include <shim/locks.h>
+#include <shim/sampling.h>
+
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <pthread.h>
@@ -22,21 +29,50 @@ Test(events, a_handle_is_made_while_there_is_room)
 	cr_assert(shim_profiler_create(NULL) == NULL);
 }
 
+Test(events, functions_that_enable_want_a_handle)
+{
+	enum shim_result (*const enable[])(struct shim_profiler_handle *) = {
+		shim_profiler_enable_coverage,
+		shim_profiler_enable_call_context_introspection,
+		shim_profiler_enable_symbols,
+		shim_profiler_enable_values,
+		shim_profiler_enable_sampling,
+		shim_profiler_enable_allocations,
+		shim_profiler_enable_locks,
+	};
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+	char none[64];
+
+	for (size_t i = 0; i < sizeof(enable) / sizeof(*enable); i++) {
+		cr_expect(eq(int, enable[i](NULL), SHIM_E_INVALIDARG));
+		cr_expect(eq(
+			int,
+			enable[i]((struct shim_profiler_handle *)(void *)none),
+			SHIM_E_INVALIDARG));
+	}
+	for (size_t i = 0; i < 4; i++)
+		cr_expect(eq(int, enable[i](handle), SHIM_OK));
+}
+
 Test(events, hooks_want_a_handle_and_one_hook_at_least)
 {
 	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
 
-	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(NULL, hook, hook,
-							       NULL),
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks3(NULL, hook,
+								   hook, NULL),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
-							       NULL, NULL),
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
+								   NULL, NULL),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, hook,
-							       NULL, NULL),
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, hook,
+								   NULL, NULL),
 		     SHIM_OK));
-	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
-							       hook, NULL),
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, NULL,
+								   hook, NULL),
 		     SHIM_OK));
 	cr_expect(handle->fast[0] == NULL);
 	cr_expect(handle->fast[1] == hook);
@@ -51,8 +87,9 @@ Test(events, nothing_can_be_made_after_the_start)
 	state_begin_main();
 	cr_assert(eq(int, state_get(), STATE_OFF));
 	cr_expect(shim_profiler_create(NULL) == NULL);
-	cr_expect(eq(int, shim_profiler_set_enter_leave_function_hooks3(handle, hook,
-							       hook, NULL),
+	cr_expect(eq(int,
+		     shim_profiler_set_enter_leave_function_hooks3(handle, hook,
+								   hook, NULL),
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
 
@@ -97,7 +134,7 @@ static void nobody(void)
 
 static void set_all(struct shim_profiler_handle *handle, void (*callback)(void))
 {
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	shim_profiler_on_##name(handle, (shim_##name##_callback)callback);
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -107,7 +144,7 @@ static bool is_counted(uint32_t wanted)
 {
 	bool same = true;
 
-#define SHIM_DEFINE_EVENT(name, context, flag, parameters)                     \
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	same &= events_counts.name == wanted;
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
@@ -117,8 +154,9 @@ static bool is_counted(uint32_t wanted)
 /* Rows M-66, M-67, M-70. */
 Test(events, callbacks_are_counted_once_each)
 {
-	struct shim_profiler_handle *handles[2] = { shim_profiler_create(NULL),
-					   shim_profiler_create(NULL) };
+	struct shim_profiler_handle *handles[2] = {
+		shim_profiler_create(NULL), shim_profiler_create(NULL)
+	};
 
 	for (unsigned i = 0; i < 2; i++) {
 		set_all(handles[i], nobody);
@@ -144,7 +182,8 @@ static void clean_up(struct shim_profiler *profiler)
 Test(events, no_callback_is_left_when_cleanup_is_called)
 {
 	for (int i = 0; i < 3; i++) {
-		struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+		struct shim_profiler_handle *handle = shim_profiler_create(
+			NULL);
 
 		set_all(handle, nobody);
 		shim_profiler_set_cleanup_callback(handle, clean_up);

@@ -33,9 +33,9 @@ extern shim_site_hook table_current[2];
 
 /* Of one run, shared with the process that runs. */
 struct outcome {
-	unsigned long calls[2];	/* made while shim was running; as a child */
+	unsigned long calls[2]; /* made while shim was running; as a child */
 	unsigned system_calls;
-	char failed[32];	/* the function that failed */
+	char failed[32]; /* the function that failed */
 	int errno_after;
 	int is_done;
 	char names[65536];
@@ -49,7 +49,8 @@ static __attribute__((noinline)) void call(uintptr_t function, int depth)
 {
 	table_current[0](function, NULL);
 	if (state_get() == STATE_RUNNING)
-		__atomic_fetch_add(&outcome->calls[is_child], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&outcome->calls[is_child], 1,
+				   __ATOMIC_RELAXED);
 	if (depth > 0) {
 		call(function + 16, depth - 1);
 		call(function + 32, depth - 1);
@@ -68,11 +69,18 @@ static void *call_all(void *depth)
 	return NULL;
 }
 
+static int begin_again(void *unused)
+{
+	(void)unused;
+	if (record_fork() == 0)
+		image_forked();
+	return 0;
+}
+
 static void begin_as_child(void)
 {
 	state_forked();
-	if (record_fork() == 0)
-		image_forked();
+	state_quietly(begin_again, NULL);
 	RAISE(forked);
 }
 
@@ -109,8 +117,7 @@ static int run_apart(unsigned n, int error, bool for_good, const char *profile)
 	if (pid == 0) {
 		alarm(20);
 		if (n == 0)
-			fake_note_names(outcome->names,
-					sizeof(outcome->names));
+			fake_note_names(outcome->names, sizeof(outcome->names));
 		fake_fail(n, error, for_good);
 		run(profile);
 		if (fake_failed())
@@ -210,8 +217,7 @@ static void fail_each(unsigned turn, bool for_good)
 	for (unsigned n = 1; n <= calls; n++) {
 		if (names[n] == 'p' && (n + turn) % stride != 0)
 			continue;
-		expect_nothing_missing(n,
-				       errors[(n / 3 + turn) % errors_count],
+		expect_nothing_missing(n, errors[(n / 3 + turn) % errors_count],
 				       for_good,
 				       profiles[(n + turn) % COUNT(profiles)]);
 	}

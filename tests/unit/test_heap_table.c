@@ -9,14 +9,16 @@
 
 static struct shim_block make(uintptr_t address, uint64_t size)
 {
-	return (struct shim_block){ .address = address, .size = size,
+	return (struct shim_block){ .address = address,
+				    .size = size,
 				    .serial = address * 3 };
 }
 
 Test(blocks, all_that_is_known_of_one_comes_back)
 {
-	static const uint64_t sizes[] = { 0, 1, (1ull << 36) - 1, 1ull << 36,
-					  1ull << 62, UINT64_MAX };
+	static const uint64_t sizes[] = {
+		0, 1, (1ull << 36) - 1, 1ull << 36, 1ull << 62, UINT64_MAX
+	};
 	struct shim_block got, block;
 	uint64_t note;
 

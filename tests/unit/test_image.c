@@ -332,8 +332,8 @@ static void mislead(void)
 	Elf64_Shdr *section = (Elf64_Shdr *)(damaged + elf->e_shoff);
 
 	for (unsigned i = 0; i < elf->e_shnum; i++, section++) {
-		Elf64_Sym *symbols =
-			(Elf64_Sym *)(damaged + section->sh_offset);
+		Elf64_Sym *symbols = (Elf64_Sym *)(damaged +
+						   section->sh_offset);
 		size_t n = section->sh_size / sizeof(*symbols);
 
 		if (section->sh_type != SHT_SYMTAB &&
@@ -367,8 +367,10 @@ static void damage(unsigned how)
 		if (how % 8 < 4 || at + 8 > size)
 			damaged[at] = (unsigned char)next_random();
 		else
-			*(uint64_t *)(damaged + (at & ~7ul)) =
-				next_random() % 3 ? next_random() : ~0ull >> 1;
+			*(uint64_t *)(damaged +
+				      (at & ~7ul)) = next_random() % 3 ?
+							     next_random() :
+							     ~0ull >> 1;
 	}
 }
 

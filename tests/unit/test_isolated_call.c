@@ -176,7 +176,8 @@ Test(apart, where_system_calls_are_forbidden_nothing_runs)
 	int five = 5, result;
 
 	sys_forbid();
-	cr_assert(eq(int, isolated_call(add, &five, stack, sizeof(stack), &result),
+	cr_assert(eq(int,
+		     isolated_call(add, &five, stack, sizeof(stack), &result),
 		     -EPERM));
 	cr_assert(eq(int, seen, 0));
 }

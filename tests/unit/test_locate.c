@@ -22,8 +22,8 @@
 struct state {
 	uint64_t registers[16]; /* by their numbers */
 	uint64_t vectors[16][2];
-	uint64_t hook; /* where its call returns to */
-	uint64_t sp;   /* probe's */
+	uint64_t hook;		   /* where its call returns to */
+	uint64_t sp;		   /* probe's */
 	unsigned char stack[4096]; /* from the hook's on */
 };
 
@@ -84,89 +84,103 @@ __asm__(".text\n"
  * Prologues, as the assembler reads them.  @lost: what must not be there, of
  * "DC89" (rdx, rcx, r8, r9), "0" to "7" (vectors) and "ab" (the stack); whatever is there must be right.  @kept: what must be there.
  */
-#define PROLOGUES                                                              \
-	P(nothing, "nop", "", "DC89")                                          \
-	P(exchanged, "xchg %rdx, %rcx", "DC", "89")                            \
-	P(exchanged_memory, "mov %rdx, -8(%rsp); xchg %rcx, -8(%rsp)", "C",   \
-	  "D89")                                                               \
-	P(moved_if, "test %rdi, %rdi; cmovne %rcx, %rdx", "D", "C89")          \
-	P(counted_zeros, "lzcnt %rdx, %rdx", "D", "C89")                       \
-	P(trailing_zeros, "tzcnt %rcx, %rcx", "C", "D89")                      \
-	P(stored_again, "sub $64, %rsp; mov %rcx, (%rsp); mov %rdx, 8(%rsp); " \
-			"lea (%rsp), %rdi; mov $2, %ecx; xor %eax, %eax; "     \
-			"rep stosq; xor %edx, %edx",                           \
-	  "DC", "")                                                            \
-	P(stored_one, "sub $64, %rsp; mov %rdx, (%rsp); lea (%rsp), %rdi; "    \
-		      "xor %eax, %eax; stosq; xor %edx, %edx",                 \
-	  "D", "")                                                             \
-	P(pushed, "push %rdx; push %rcx; pop %rdx; pop %rcx", "", "DC89")      \
-	P(pushed_and_lost, "push %rdx; pop %rcx", "C", "D89")                  \
-	P(pushed_short, "push %dx; push %cx; push %r8; xor %r8d, %r8d", "", "") \
-	P(popped_short, "sub $16, %rsp; pop %cx; push %rdx; xor %edx, %edx",   \
-	  "C", "")                                                             \
-	P(pushed_flags, "mov %rsp, %rbp; mov %rdx, -8(%rsp); pushf; "          \
-			"xor %edx, %edx",                                      \
-	  "D", "C89")                                                          \
-	P(lowest_byte, "mov $7, %dl", "D", "C89")                              \
-	P(second_byte, "mov $7, %dh", "D", "C89")                              \
-	P(lower_half, "mov %edx, %edx; mov $7, %cx", "C", "89")                \
-	P(byte_of_memory, "push %rdx; movb $9, 3(%rsp); xor %edx, %edx", "D",  \
-	  "C89")                                                               \
-	P(multiplied, "mov $1000, %eax; mul %rcx", "D", "C89")                 \
-	P(identified, "xor %eax, %eax; cpuid", "DC", "89")                     \
-	P(timed, "rdtsc", "D", "")                                             \
-	P(called, "call 7f; jmp 8f; 7: xor %edx, %edx; ret; 8:", "D", "")      \
-	P(looped, "loop 7f; 7:", "C", "D89")                                   \
-	P(jumped_by_count, "jrcxz 7f; nop; 7:", "", "D89")                     \
-	P(either_way, "test %rdi, %rdi; je 7f; mov $1, %edx; 7:", "D", "C89")  \
-	P(sign_of_rax, "cqo", "D", "C89")                                           \
-	P(compared, "xor %eax, %eax; lock cmpxchg %rcx, -16(%rsp); "           \
-		    "xadd %rdx, %rcx",                                         \
-	  "DC", "89")                                                          \
+#define PROLOGUES \
+	P(nothing, "nop", "", "DC89") \
+	P(exchanged, "xchg %rdx, %rcx", "DC", "89") \
+	P(exchanged_memory, "mov %rdx, -8(%rsp); xchg %rcx, -8(%rsp)", "C", \
+	  "D89") \
+	P(moved_if, "test %rdi, %rdi; cmovne %rcx, %rdx", "D", "C89") \
+	P(counted_zeros, "lzcnt %rdx, %rdx", "D", "C89") \
+	P(trailing_zeros, "tzcnt %rcx, %rcx", "C", "D89") \
+	P(stored_again, \
+	  "sub $64, %rsp; mov %rcx, (%rsp); mov %rdx, 8(%rsp); " \
+	  "lea (%rsp), %rdi; mov $2, %ecx; xor %eax, %eax; " \
+	  "rep stosq; xor %edx, %edx", \
+	  "DC", "") \
+	P(stored_one, \
+	  "sub $64, %rsp; mov %rdx, (%rsp); lea (%rsp), %rdi; " \
+	  "xor %eax, %eax; stosq; xor %edx, %edx", \
+	  "D", "") \
+	P(pushed, "push %rdx; push %rcx; pop %rdx; pop %rcx", "", "DC89") \
+	P(pushed_and_lost, "push %rdx; pop %rcx", "C", "D89") \
+	P(pushed_short, "push %dx; push %cx; push %r8; xor %r8d, %r8d", "", \
+	  "") \
+	P(popped_short, "sub $16, %rsp; pop %cx; push %rdx; xor %edx, %edx", \
+	  "C", "") \
+	P(pushed_flags, \
+	  "mov %rsp, %rbp; mov %rdx, -8(%rsp); pushf; " \
+	  "xor %edx, %edx", \
+	  "D", "C89") \
+	P(lowest_byte, "mov $7, %dl", "D", "C89") \
+	P(second_byte, "mov $7, %dh", "D", "C89") \
+	P(lower_half, "mov %edx, %edx; mov $7, %cx", "C", "89") \
+	P(byte_of_memory, "push %rdx; movb $9, 3(%rsp); xor %edx, %edx", "D", \
+	  "C89") \
+	P(multiplied, "mov $1000, %eax; mul %rcx", "D", "C89") \
+	P(identified, "xor %eax, %eax; cpuid", "DC", "89") \
+	P(timed, "rdtsc", "D", "") \
+	P(called, "call 7f; jmp 8f; 7: xor %edx, %edx; ret; 8:", "D", "") \
+	P(looped, "loop 7f; 7:", "C", "D89") \
+	P(jumped_by_count, "jrcxz 7f; nop; 7:", "", "D89") \
+	P(either_way, "test %rdi, %rdi; je 7f; mov $1, %edx; 7:", "D", "C89") \
+	P(sign_of_rax, "cqo", "D", "C89") \
+	P(compared, \
+	  "xor %eax, %eax; lock cmpxchg %rcx, -16(%rsp); " \
+	  "xadd %rdx, %rcx", \
+	  "DC", "89") \
 	P(left, "push %rbp; mov %rsp, %rbp; push %rdx; leave; xor %edx, %edx", \
-	  "D", "")                                                             \
-	P(wrote_elsewhere, "push %rdx; lea (%rsp), %rbx; add $0, %rbx; "       \
-			   "movq $5, (%rbx); xor %edx, %edx",                  \
-	  "D", "C89")                                                          \
-	P(wrote_by_index, "push %rdx; xor %eax, %eax; movq $5, (%rsp,%rax,8); " \
-			  "xor %edx, %edx",                                    \
-	  "D", "C89")                                                          \
-	P(wrote_an_argument, "movq $5, 8(%rsp)", "a", "DC89")                  \
+	  "D", "") \
+	P(wrote_elsewhere, \
+	  "push %rdx; lea (%rsp), %rbx; add $0, %rbx; " \
+	  "movq $5, (%rbx); xor %edx, %edx", \
+	  "D", "C89") \
+	P(wrote_by_index, \
+	  "push %rdx; xor %eax, %eax; movq $5, (%rsp,%rax,8); " \
+	  "xor %edx, %edx", \
+	  "D", "C89") \
+	P(wrote_an_argument, "movq $5, 8(%rsp)", "a", "DC89") \
 	P(zeroed, "pxor %xmm0, %xmm0; xorps %xmm1, %xmm1", "01", "DC89234567") \
-	P(merged, "movss %xmm1, %xmm0; movlhps %xmm3, %xmm2", "0", "1")        \
-	P(inserted, "movlps %xmm1, -16(%rsp); movhps -16(%rsp), %xmm2; "       \
-		    "pinsrw $0, %edx, %xmm3",                                  \
-	  "3", "1")                                                            \
-	P(restored, "sub $520, %rsp; and $-16, %rsp; fxsave (%rsp); "          \
-		    "movq $0, 160(%rsp); fxrstor (%rsp)",                      \
-	  "0", "")                                                             \
-	P(saved_over, "sub $528, %rsp; and $-16, %rsp; mov %rdx, 160(%rsp); "  \
-		      "fxsave (%rsp); xor %edx, %edx",                         \
-	  "D", "C89")                                                          \
-	P(by_half_an_address, "push %rdx; xor %edx, %edx; push %rcx; "         \
-			      "pop %rcx; pop %rax; mov %rax, %rbx",            \
-	  "", "DC89")                                                          \
+	P(merged, "movss %xmm1, %xmm0; movlhps %xmm3, %xmm2", "0", "1") \
+	P(inserted, \
+	  "movlps %xmm1, -16(%rsp); movhps -16(%rsp), %xmm2; " \
+	  "pinsrw $0, %edx, %xmm3", \
+	  "3", "1") \
+	P(restored, \
+	  "sub $520, %rsp; and $-16, %rsp; fxsave (%rsp); " \
+	  "movq $0, 160(%rsp); fxrstor (%rsp)", \
+	  "0", "") \
+	P(saved_over, \
+	  "sub $528, %rsp; and $-16, %rsp; mov %rdx, 160(%rsp); " \
+	  "fxsave (%rsp); xor %edx, %edx", \
+	  "D", "C89") \
+	P(by_half_an_address, \
+	  "push %rdx; xor %edx, %edx; push %rcx; " \
+	  "pop %rcx; pop %rax; mov %rax, %rbx", \
+	  "", "DC89") \
 	P(swapped_bytes, "bswap %rdx; shl $1, %rcx; neg %r8; not %r9", "DC89", \
-	  "")                                                                  \
-	P(bits_set, "bts $3, %rdx; sete %cl; adc $1, %r8; inc %r9", "DC89", "") \
-	P(doubled, "shld $3, %rcx, %rdx", "D", "C89")                          \
-	P(aligned_twice, "push %rdx; and $-32, %rsp; push %rcx; "              \
-			 "and $-64, %rsp; push %r8; xor %edx, %edx; "          \
-			 "xor %ecx, %ecx",                                     \
-	  "", "")                                                              \
-	P(stack_elsewhere, "mov %rsp, %rbx; lea -256(%rsp), %rsp; push %rdx; " \
-			   "xchg %rbx, %rsp; xor %edx, %edx; mov %rbx, %rsp",  \
+	  "") \
+	P(bits_set, "bts $3, %rdx; sete %cl; adc $1, %r8; inc %r9", "DC89", \
+	  "") \
+	P(doubled, "shld $3, %rcx, %rdx", "D", "C89") \
+	P(aligned_twice, \
+	  "push %rdx; and $-32, %rsp; push %rcx; " \
+	  "and $-64, %rsp; push %r8; xor %edx, %edx; " \
+	  "xor %ecx, %ecx", \
+	  "", "") \
+	P(stack_elsewhere, \
+	  "mov %rsp, %rbx; lea -256(%rsp), %rsp; push %rdx; " \
+	  "xchg %rbx, %rsp; xor %edx, %edx; mov %rbx, %rsp", \
 	  "", "C89")
 
 /* The hook's call is aligned by nobody: it uses no vectors on the stack. */
-#define P(name, code, lost, kept)                                              \
-	"\n" #name ":\n\t" code "\n\t"                                         \
-	"mov $0, %edi; mov $0, %esi\n\t"                                       \
+#define P(name, code, lost, kept) \
+	"\n" #name ":\n\t" code "\n\t" \
+	"mov $0, %edi; mov $0, %esi\n\t" \
 	"call hook\n" #name "_called:\n\tud2\n" #name "_end:\n"
 __asm__(".text\n" PROLOGUES);
 #undef P
 
-#define P(name, code, lost, kept)                                              \
+#define P(name, code, lost, kept) \
 	extern const char name[], name##_called[], name##_end[];
 PROLOGUES
 #undef P
@@ -174,7 +188,7 @@ PROLOGUES
 static const struct {
 	const char *name, *at, *hook, *end, *lost, *kept;
 } prologues[] = {
-#define P(name, code, lost, kept)                                              \
+#define P(name, code, lost, kept) \
 	{ #name, name, name##_called, name##_end, lost, kept },
 	PROLOGUES
 #undef P
@@ -256,8 +270,8 @@ static void check(size_t n, const struct decode_frame *frame,
 			cr_expect(not(is_found), "%s: %c is lost",
 				  prologues[n].name, letter);
 		if (strchr(prologues[n].kept, letter))
-			cr_expect(is_found, "%s: %c is there", prologues[n].name,
-				  letter);
+			cr_expect(is_found, "%s: %c is there",
+				  prologues[n].name, letter);
 	}
 }
 

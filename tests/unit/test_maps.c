@@ -123,9 +123,11 @@ Test(maps, an_interrupted_read_is_tried_again)
 
 Test(maps, newline_in_a_path_is_restored)
 {
-	read_all("00400000-00401000 r--p 00000000 fe:00 1319   /a\\012b/\\012\n"
-		 "00401000-00402000 r--p 00000000 fe:00 1319   /a\\01\\0123 (deleted)\n"
-		 "00403000-00404000 r--p 00000000 00:00 0   [a\\012b]\n", 7);
+	read_all(
+		"00400000-00401000 r--p 00000000 fe:00 1319   /a\\012b/\\012\n"
+		"00401000-00402000 r--p 00000000 fe:00 1319   /a\\01\\0123 (deleted)\n"
+		"00403000-00404000 r--p 00000000 00:00 0   [a\\012b]\n",
+		7);
 	cr_assert(eq(uint, count, 3));
 	cr_assert(eq(str, paths[0], "/a\nb/\n"));
 	cr_assert(eq(str, paths[1], "/a\\01\n3 (deleted)"));
@@ -138,8 +140,8 @@ Test(maps, backslash_and_digits_in_the_name_of_a_file_are_kept)
 	int fd = mkstemp(path);
 
 	cr_assert(fd >= 0);
-	snprintf(line, sizeof(line), "00400000-00401000 r--p 00000000 fe:00 1 %s\n",
-		 path);
+	snprintf(line, sizeof(line),
+		 "00400000-00401000 r--p 00000000 fe:00 1 %s\n", path);
 	read_all(line, 4096);
 	unlink(path);
 	cr_assert(eq(str, paths[0], path));

@@ -8,8 +8,9 @@
 #include <math.h>
 
 static const uint64_t periods[] = { 2, 100, 4096, 524288, 1ull << 40 };
-static const uint64_t sizes[] = { 1, 16, 100, 4096, 100000, 524288, 5000000,
-				  1ull << 35, 1ull << 41 };
+static const uint64_t sizes[] = { 1,	   16,	       100,
+				  4096,	   100000,     524288,
+				  5000000, 1ull << 35, 1ull << 41 };
 
 Test(chance, a_block_stands_for_one_over_the_chance_that_it_is_found)
 {
@@ -29,7 +30,8 @@ Test(chance, a_block_stands_for_one_over_the_chance_that_it_is_found)
 			}
 			cr_assert(lt(dbl, fabs(blocks - wanted),
 				     wanted * 1e-8 + 1.0 / 4096));
-			cr_assert(lt(dbl, fabs(bytes - wanted * (double)sizes[j]),
+			cr_assert(lt(dbl,
+				     fabs(bytes - wanted * (double)sizes[j]),
 				     bytes * 1e-8 + 1));
 		}
 }

@@ -92,8 +92,8 @@ static const struct shim_typetree *pack(void)
 	tree->node_count = made.node_count;
 	tree->part_count = made.part_count;
 	tree->text_size = made.text_size;
-	tree->size = (uint32_t)(sizeof(*tree) + nodes + parts +
-				made.text_size + 7) &
+	tree->size = (uint32_t)(sizeof(*tree) + nodes + parts + made.text_size +
+				7) &
 		     ~7u;
 	memcpy(packed + sizeof(*tree), made.nodes, nodes);
 	memcpy(packed + sizeof(*tree) + nodes, made.parts, parts);
@@ -120,8 +120,8 @@ static int read_memory(void *unused, uintptr_t from, void *to, size_t size)
 	(void)unused;
 	cr_expect(holds(from / 4096 == (from + size - 1) / 4096),
 		  "two pages at once");
-	if (++reads == failing_read || from < BASE || from - BASE > memory_size ||
-	    size > memory_size - (from - BASE))
+	if (++reads == failing_read || from < BASE ||
+	    from - BASE > memory_size || size > memory_size - (from - BASE))
 		return -EFAULT;
 	memcpy(to, memory + (from - BASE), size);
 	return 0;
@@ -161,7 +161,7 @@ static const char *print_flags(const void *value, uint32_t flags)
 	return text;
 }
 
-#define EXPECT(value, flags, want)                                             \
+#define EXPECT(value, flags, want) \
 	cr_expect(eq(str, (char *)print_flags(value, flags), (char *)(want)))
 
 static const char *print_one(uint8_t kind, uint64_t size, uint8_t format,
@@ -207,8 +207,7 @@ Test(print, integers_of_every_size)
 		{ SHIM_TYPE_CHARACTER, 1, '"', 0, "'\"'", "\"\\\"\"" },
 		{ SHIM_TYPE_CHARACTER, 1, 0, 0, "'\\x00'", "\"\\u0000\"" },
 		{ SHIM_TYPE_CHARACTER, 1, '\n', 0, "'\\n'", "\"\\n\"" },
-		{ SHIM_TYPE_CHARACTER, 1, 0xe9, 0, "'\\xe9'",
-		  "\"\\\\xe9\"" },
+		{ SHIM_TYPE_CHARACTER, 1, 0xe9, 0, "'\\xe9'", "\"\\\\xe9\"" },
 		{ SHIM_TYPE_CHARACTER, 2, 0xe9, 0, "'\xc3\xa9'",
 		  "\"\xc3\xa9\"" },
 		{ SHIM_TYPE_CHARACTER, 4, 0x1f41f, 0, "'\xf0\x9f\x90\x9f'",
@@ -254,16 +253,28 @@ Test(print, floating_point_as_people_write_it)
 		double value;
 		const char *want;
 	} cases[] = {
-		{ 0.0, "0" }, { -0.0, "-0" }, { 1, "1" }, { -1.5, "-1.5" },
-		{ 0.1, "0.1" }, { 10, "10" }, { 100.25, "100.25" },
-		{ 0.0001, "0.0001" }, { 0.00001, "1e-05" }, { 9.5, "9.5" },
-		{ 1e15, "1000000000000000" }, { 1e16, "1e+16" },
-		{ 1e22, "1e+22" }, { 1e23, "1e+23" }, { 5e-324, "5e-324" },
+		{ 0.0, "0" },
+		{ -0.0, "-0" },
+		{ 1, "1" },
+		{ -1.5, "-1.5" },
+		{ 0.1, "0.1" },
+		{ 10, "10" },
+		{ 100.25, "100.25" },
+		{ 0.0001, "0.0001" },
+		{ 0.00001, "1e-05" },
+		{ 9.5, "9.5" },
+		{ 1e15, "1000000000000000" },
+		{ 1e16, "1e+16" },
+		{ 1e22, "1e+22" },
+		{ 1e23, "1e+23" },
+		{ 5e-324, "5e-324" },
 		{ 2.2250738585072014e-308, "2.2250738585072014e-308" },
 		{ 1.7976931348623157e308, "1.7976931348623157e+308" },
 		{ 9007199254740993.0, "9007199254740992" },
-		{ 1.0 / 3, "0.3333333333333333" }, { INFINITY, "inf" },
-		{ -INFINITY, "-inf" }, { NAN, "nan" },
+		{ 1.0 / 3, "0.3333333333333333" },
+		{ INFINITY, "inf" },
+		{ -INFINITY, "-inf" },
+		{ NAN, "nan" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -273,8 +284,8 @@ Test(print, floating_point_as_people_write_it)
 	cr_expect(eq(str, (char *)print_float(3.4028235e38f),
 		     (char *)"3.4028235e+38"));
 	cr_expect(eq(str, (char *)print_float(1e-45f), (char *)"1e-45"));
-	cr_expect(eq(str, (char *)print_float(16777216.0f),
-		     (char *)"16777216"));
+	cr_expect(
+		eq(str, (char *)print_float(16777216.0f), (char *)"16777216"));
 }
 
 static uint64_t state = 88172645463325252ull;
@@ -339,8 +350,14 @@ Test(print, a_number_is_read_back_as_itself_and_none_is_shorter)
 Test(print, so_is_a_long_double)
 {
 	static const long double cases[] = {
-		0.1L, 1e4932L, 3.6e-4951L, 1.18973149535723176502e4932L,
-		3.14159265358979323846L, -1, 1e-4000L, 12345678901234567890.0L,
+		0.1L,
+		1e4932L,
+		3.6e-4951L,
+		1.18973149535723176502e4932L,
+		3.14159265358979323846L,
+		-1,
+		1e-4000L,
+		12345678901234567890.0L,
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -609,8 +626,8 @@ Test(print, a_bit_field_may_span_nine_bytes)
 {
 	unsigned char bytes[9] = { 0x80, 1, 2, 3, 4, 5, 6, 7, 0x7f };
 	struct shim_typetree_node *class = add_node(SHIM_TYPE_STRUCT, 16);
-	struct shim_typetree_part *field =
-		add_field(class, 0, "a", add_node(SHIM_TYPE_UNSIGNED, 8));
+	struct shim_typetree_part *field = add_field(
+		class, 0, "a", add_node(SHIM_TYPE_UNSIGNED, 8));
 
 	field->bit = 7;
 	field->bits = 64;
@@ -751,7 +768,8 @@ Test(print, vectors_of_the_library)
 	class = make_form(SHIM_TYPETREE_SEQUENCE, 16, 0);
 	class->inner = index_of(add_node(SHIM_TYPE_SIGNED, 4));
 	EXPECT(value, 0, "{size 3: 1, 2, -3}");
-	EXPECT(value, SHIM_PRINT_JSON, "{\"size\": 3, \"elements\": [1, 2, -3]}");
+	EXPECT(value, SHIM_PRINT_JSON,
+	       "{\"size\": 3, \"elements\": [1, 2, -3]}");
 	cr_expect(eq(u32, reads, 1));
 	value[2] = BASE + 80;
 	EXPECT(value, 0,
@@ -765,8 +783,7 @@ Test(print, vectors_of_the_library)
 	EXPECT(value, 0, "{...}");
 	value[1] = 0x10;
 	value[2] = 0x18;
-	EXPECT(value, 0,
-	       "{size 2: 0x10 (unreadable), 0x14 (unreadable)}");
+	EXPECT(value, 0, "{size 2: 0x10 (unreadable), 0x14 (unreadable)}");
 }
 
 Test(print, wrappers_and_optionals)
@@ -881,7 +898,9 @@ Test(print, whichever_read_fails_the_rest_is_printed)
 Test(print, without_a_way_to_read_all_pointers_are_unreadable)
 {
 	uintptr_t at = prepare_all();
-	struct print_job job = { .tree = pack(), .value = &at, .space = &space };
+	struct print_job job = { .tree = pack(),
+				 .value = &at,
+				 .space = &space };
 
 	print_write(&job, text, sizeof(text));
 	cr_expect(eq(str, text, (char *)"0x10000000 (unreadable)"));
@@ -1002,7 +1021,8 @@ Test(print, numbers_and_what_is_made_of_them_are_plain)
 Test(print, what_an_address_is_part_of_is_not_plain)
 {
 	static const uint8_t kinds[] = { SHIM_TYPE_POINTER, SHIM_TYPE_REFERENCE,
-					 SHIM_TYPE_FUNCTION, SHIM_TYPE_UNKNOWN };
+					 SHIM_TYPE_FUNCTION,
+					 SHIM_TYPE_UNKNOWN };
 	struct shim_typetree_node *class;
 
 	for (unsigned i = 0; i < sizeof(kinds); i++) {
@@ -1035,8 +1055,8 @@ Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
 	make_plain_class();
 	size = pack()->size;
 	for (int i = 0; i < 50000; i++) {
-		const struct shim_typetree_node *node =
-			shim_typetree_nodes(job.tree);
+		const struct shim_typetree_node *node = shim_typetree_nodes(
+			job.tree);
 
 		memcpy(copy, packed, size);
 		for (uint64_t n = random_bits() % 3 + 1; n > 0; n--)

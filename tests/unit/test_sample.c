@@ -49,11 +49,11 @@ enum found {
 	FOUND_HITS = 1,
 	FOUND_ENABLED = 2,
 	FOUND_SET = 4,
-	FOUND_FAILED = 8,	/* a system call */
+	FOUND_FAILED = 8, /* a system call */
 	FOUND_WRONG = 16,
-	FOUND_BLOCKED = 32,	/* it was the one that lets signals in again,
-				 * which only seccomp can refuse */
-	FOUND_TOLD = 64,	/* that a thread has no timer */
+	/* it was the one that lets signals in again, which only seccomp can refuse */
+	FOUND_BLOCKED = 32,
+	FOUND_TOLD = 64, /* that a thread has no timer */
 };
 
 static int run(unsigned n, bool for_good, uint32_t wanted)
@@ -79,7 +79,8 @@ static int run(unsigned n, bool for_good, uint32_t wanted)
 	if (fake_failed() && strcmp(fake_failed(), "restore_signals") == 0)
 		found |= FOUND_BLOCKED;
 	fake_fail(0, 0, false);
-	if (shim_get_sample_counts(&counts) == SHIM_OK && counts.timers_failed == 1)
+	if (shim_get_sample_counts(&counts) == SHIM_OK &&
+	    counts.timers_failed == 1)
 		found |= FOUND_TOLD;
 	spin(0.02);
 	if (hits > 0)
@@ -119,7 +120,7 @@ Test(sample, any_system_call_may_fail, .timeout = 120)
 			for (int for_good = 0; for_good < 2; for_good++) {
 				found = run_apart(n, for_good, modes[m]);
 				refused += !(found & FOUND_SET);
-				cr_expect(eq(int, found & FOUND_WRONG, 0),
+				cr_expect(eq(int, found &FOUND_WRONG, 0),
 					  "call %u: %d", n, found);
 				cr_expect(lt(int, found, 1000), "call %u: %d",
 					  n, found);
@@ -128,8 +129,9 @@ Test(sample, any_system_call_may_fail, .timeout = 120)
 				if ((found & (FOUND_SET | FOUND_BLOCKED |
 					      FOUND_TOLD)) == FOUND_SET &&
 				    !for_good)
-					cr_expect(eq(int, found & FOUND_HITS,
-						     FOUND_HITS), "call %u", n);
+					cr_expect(eq(int, found &FOUND_HITS,
+						     FOUND_HITS),
+						  "call %u", n);
 			}
 		cr_expect(lt(u32, n, CALLS_MAX));
 		cr_expect(gt(u32, refused, 2));

@@ -25,8 +25,8 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 /* Offsets in the image. */
 enum {
-	INDEX = 0x0000,		/* .eh_frame_hdr */
-	FRAMES = 0x0100,	/* .eh_frame */
+	INDEX = 0x0000,	 /* .eh_frame_hdr */
+	FRAMES = 0x0100, /* .eh_frame */
 	TEXT = 0x1000,
 	STUBS = TEXT,
 	CODE = TEXT + 0x100,
@@ -37,12 +37,12 @@ enum {
 	STRINGS = DATA + 0x400,
 	RELOCATIONS = DATA + 0x500,
 	SIZE = DATA + 0x1000,
-	ENTER = DATA + 0x80,	/* slots */
+	ENTER = DATA + 0x80, /* slots */
 	LEAVE = DATA + 0x88,
 };
 
 static unsigned char *image;
-static unsigned char text[TEXT_SIZE];	/* as it was before any switching */
+static unsigned char text[TEXT_SIZE]; /* as it was before any switching */
 static uint32_t functions;
 static uint32_t frames_end;
 
@@ -83,8 +83,8 @@ static void add_function(uint32_t start, uint32_t end)
 static void make_index(void)
 {
 	static const unsigned char cie[] = {
-		20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b,
-		0x0c, 7, 8, 0x90, 1, 0, 0,
+		20, 0,	  0,  0, 0,    0,    0, 0, 1,	 'z', 'R', 0,
+		1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0,
 	};
 	static const unsigned char head[] = { 1, 0x1b, 0x03, 0x3b };
 
@@ -100,7 +100,8 @@ static void make_dynamic(void)
 {
 	static const char names[] =
 		"\0__cyg_profile_func_enter\0__cyg_profile_func_exit";
-	const Elf64_Sym symbols[] = { { 0 }, { .st_name = 1 },
+	const Elf64_Sym symbols[] = { { 0 },
+				      { .st_name = 1 },
 				      { .st_name = 26 } };
 	const Elf64_Rela relocations[] = {
 		{ ENTER, ELF64_R_INFO(1ul, R_X86_64_JUMP_SLOT), 0 },
@@ -144,20 +145,20 @@ static void make_stubs(void)
 /* Two functions with a site of each kind, and what only looks like one. */
 enum {
 	FIRST = CODE,
-	SECOND = TEXT + 0x10004,	/* just less than 64 KiB behind a stub */
+	SECOND = TEXT + 0x10004, /* just less than 64 KiB behind a stub */
 	CALL_ENTER = FIRST + 2,
 	CALL_MOLD = FIRST + 8,
 	CALL_OTHER = FIRST + 16,
-	CALL_INSIDE = FIRST + 24,	/* leads into a stub */
+	CALL_INSIDE = FIRST + 24, /* leads into a stub */
 	CALL_SLOT = FIRST + 32,
-	CALL_PREFIX = FIRST + 41,	/* a byte before it */
+	CALL_PREFIX = FIRST + 41, /* a byte before it */
 	JUMP_LEAVE = FIRST + 50,
 	JUMP_LAST = FIRST + 58,
 	FIRST_END = JUMP_LAST + 6,
-	CUT_OFF = SECOND + 30,		/* ends behind its function */
+	CUT_OFF = SECOND + 30, /* ends behind its function */
 	SECOND_END = CUT_OFF + 4,
 	NOWHERE = SECOND + 64,
-	OVERLAP = SECOND + 10,		/* two that share bytes */
+	OVERLAP = SECOND + 10, /* two that share bytes */
 	SECOND_CALL = SECOND + 1,
 	GOOD = 7,
 	BAD = 4,
@@ -181,7 +182,7 @@ static void make_code(void)
 	add_function(SECOND, SECOND_END);
 }
 
-static const uint32_t sites[GOOD] = { CALL_ENTER, CALL_MOLD,  CALL_SLOT,
+static const uint32_t sites[GOOD] = { CALL_ENTER,  CALL_MOLD,  CALL_SLOT,
 				      CALL_PREFIX, JUMP_LEAVE, JUMP_LAST,
 				      SECOND_CALL };
 static const unsigned char bytes_off[GOOD] = { 0xa9, 0xa9, 0x85, 0xa9,
@@ -269,7 +270,8 @@ static const char *protection(void)
 	return found;
 }
 
-Test(sites, what_leads_to_a_hook_inside_a_function_is_switched, .init = make_image)
+Test(sites, what_leads_to_a_hook_inside_a_function_is_switched,
+     .init = make_image)
 {
 	struct call_sites_state state;
 
@@ -286,7 +288,8 @@ Test(sites, what_leads_to_a_hook_inside_a_function_is_switched, .init = make_ima
 	cr_assert(eq(u32, sites_state().off, 0));
 }
 
-Test(sites, nothing_is_looked_for_before_something_is_switched, .init = make_image)
+Test(sites, nothing_is_looked_for_before_something_is_switched,
+     .init = make_image)
 {
 	unsigned before = fake_calls;
 
@@ -299,7 +302,8 @@ Test(sites, nothing_is_looked_for_before_something_is_switched, .init = make_ima
 
 Test(sites, an_image_without_hooks_is_not_remembered)
 {
-	static const struct call_sites_image other = { 0x10000, 0x20000, 0, false };
+	static const struct call_sites_image other = { 0x10000, 0x20000, 0,
+						       false };
 
 	call_sites_add(&other);
 	cr_assert(eq(u32, sites_state().images, 0));
@@ -325,15 +329,18 @@ Test(sites, a_filtered_call_stays_off_when_all_are_on, .init = make_image)
 {
 	const uintptr_t base = (uintptr_t)image;
 
-	cr_assert(eq(int, call_sites_switch_call(base + CALL_MOLD + 5, false), 0));
+	cr_assert(eq(int, call_sites_switch_call(base + CALL_MOLD + 5, false),
+		     0));
 	cr_assert(is_off(1 << 1));
-	cr_assert(eq(int, call_sites_switch_call(base + CALL_SLOT + 6, false), 0));
+	cr_assert(eq(int, call_sites_switch_call(base + CALL_SLOT + 6, false),
+		     0));
 	cr_assert(is_off(1 << 1 | 1 << 2));
 	cr_assert(eq(u32, sites_state().off, 2));
 	call_sites_switch_all(false);
 	cr_assert(is_off(ALL));
 	/* On while all are off: only later. */
-	cr_assert(eq(int, call_sites_switch_call(base + CALL_MOLD + 5, true), 0));
+	cr_assert(
+		eq(int, call_sites_switch_call(base + CALL_MOLD + 5, true), 0));
 	cr_assert(is_off(ALL));
 	call_sites_switch_all(true);
 	cr_assert(is_off(1 << 2));
@@ -363,10 +370,12 @@ Test(sites, what_is_no_site_is_refused, .init = make_image)
 		     -ENOENT));
 	cr_expect(eq(int, call_sites_switch_call(base, false), -ENOENT));
 	cr_expect(eq(int, call_sites_switch_call(1, false), -ENOENT));
-	cr_expect(eq(int, call_sites_switch_jumps(base + SECOND, false), -ENOENT));
+	cr_expect(eq(int, call_sites_switch_jumps(base + SECOND, false),
+		     -ENOENT));
 	cr_expect(eq(int, call_sites_switch_jumps(base + FIRST + 1, false),
 		     -ENOENT));
-	cr_expect(eq(int, call_sites_switch_jumps(base + SIZE, false), -ENOENT));
+	cr_expect(
+		eq(int, call_sites_switch_jumps(base + SIZE, false), -ENOENT));
 	cr_expect(is_as_before());
 }
 
@@ -393,7 +402,8 @@ Test(sites, an_image_that_is_gone_is_not_touched, .init = make_image)
 	cr_assert(eq(int, call_sites_switch_all(true), 0));
 }
 
-Test(sites, one_that_comes_while_all_are_off_is_switched_off, .init = make_image)
+Test(sites, one_that_comes_while_all_are_off_is_switched_off,
+     .init = make_image)
 {
 	call_sites_remove(about.start, about.end);
 	call_sites_switch_all(false);
@@ -410,7 +420,8 @@ Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
 	add_image(true);
 	image_closing(1);
 	cr_assert(eq(int, call_sites_switch_all(false), -EBUSY));
-	cr_assert(eq(int, call_sites_switch_call(about.start + CALL_MOLD + 5, false),
+	cr_assert(eq(int,
+		     call_sites_switch_call(about.start + CALL_MOLD + 5, false),
 		     -EBUSY));
 	call_sites_settle();
 	cr_assert(is_as_before());
@@ -498,9 +509,8 @@ Test(sites, an_index_is_not_read_behind_its_end, .init = make_image)
 
 		memcpy(copy, image, size);
 		if (fde_open(&frames, &view, (uintptr_t)image + INDEX)) {
-			bool found = fde_find(&frames,
-						 (uintptr_t)image + SECOND + 1,
-						 &range);
+			bool found = fde_find(
+				&frames, (uintptr_t)image + SECOND + 1, &range);
 
 			cr_assert(eq(int, found, size == frames_end));
 		}
@@ -531,7 +541,8 @@ Test(sites, without_an_index_no_site_is_taken, .init = make_image)
 	cr_assert(eq(int, call_sites_switch_all(false), -ENOEXEC));
 	cr_assert(is_as_before());
 	cr_assert(eq(u32, sites_state().images_unwritable, 1));
-	cr_assert(eq(int, call_sites_switch_call(about.start + CALL_MOLD + 5, false),
+	cr_assert(eq(int,
+		     call_sites_switch_call(about.start + CALL_MOLD + 5, false),
 		     -EACCES));
 }
 
@@ -577,9 +588,11 @@ static void fail_each(int error, bool for_good)
 		cr_assert(r < 0 || is_off(ALL), "call %u (%s)", n, failed);
 		cr_assert(eq(str, (char *)protection(), "r-x"), "call %u (%s)",
 			  n, failed);
-		cr_assert(eq(int, call_sites_switch_all(true), 0), "%s", failed);
+		cr_assert(eq(int, call_sites_switch_all(true), 0), "%s",
+			  failed);
 		cr_assert(is_as_before(), "call %u (%s)", n, failed);
-		cr_assert(eq(int, call_sites_switch_all(false), 0), "%s", failed);
+		cr_assert(eq(int, call_sites_switch_all(false), 0), "%s",
+			  failed);
 		cr_assert(is_off(ALL), "call %u (%s)", n, failed);
 		call_sites_switch_all(true);
 	}
@@ -610,7 +623,8 @@ Test(sites, an_interrupted_write_is_tried_again, .init = make_image)
 }
 
 /* The other way to write, and its protections. */
-Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment, .init = make_image)
+Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment,
+     .init = make_image)
 {
 	call_sites_switch_all(false);
 	call_sites_switch_all(true);

@@ -108,3 +108,37 @@ Test(text, reads_numbers_up_to_what_is_none)
 	cr_assert(eq(u64, text_read_hex(&at), 0));
 	cr_assert(eq(chr, *at, 'g'));
 }
+
+/* As scripts/common/characters.c has it for readers. */
+Test(text, what_a_terminal_acts_on_is_escaped)
+{
+	static const struct {
+		const char *given, *wanted;
+	} all[] = {
+		{ "a b~", "a b~" },
+		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
+		  "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
+		{ "a\x1b[31m\n\x7f", "a\\x1b[31m\\x0a\\x7f" },
+		{ "\xc2\x9b\xc2\xa0", "\\xc2\\x9b\xc2\xa0" },
+		{ "\x9b", "\\x9b" },
+		{ "\xe2\x80\xaex\xe2\x81\xa6",
+		  "\\xe2\\x80\\xaex\\xe2\\x81\\xa6" },
+		{ "\xd8\x9c\xef\xbb\xbf", "\\xd8\\x9c\\xef\\xbb\\xbf" },
+		{ "\xe2\x80\xa8\xe2\x80\x8e\xe2\x80\x8d",
+		  "\\xe2\\x80\\xa8\\xe2\\x80\\x8e\xe2\x80\x8d" },
+		{ "\xc0\x80\xe0\x80\x80\xed\xa0\x80",
+		  "\\xc0\\x80\\xe0\\x80\\x80\\xed\\xa0\\x80" },
+		{ "\xf4\x90\x80\x80\xf0\x80\x80\x80\xff",
+		  "\\xf4\\x90\\x80\\x80\\xf0\\x80\\x80\\x80\\xff" },
+		{ "\xe2\x82", "\\xe2\\x82" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		char memory[128];
+		struct text text;
+
+		text_init(&text, memory, sizeof(memory));
+		text_add_harmless(&text, all[i].given);
+		cr_expect(eq(str, memory, (char *)all[i].wanted));
+	}
+}

@@ -98,8 +98,10 @@ def libraries_that_samples_are_in_are_not_named():
 
 # --- what costs much ---
 
-CURES = ['-finstrument-functions -finstrument-functions-exclude-file-list='
-         '/usr/include', '-finstrument-functions-after-inlining']
+AFTER_INLINING = '-finstrument-functions-after-inlining'
+CURES = ['-finstrument-functions -finstrument-functions-exclude-function-list='
+         'spin\n', AFTER_INLINING]
+CXX_CURES = ['-finstrument-functions ' + EXCLUDE + '/usr/include', AFTER_INLINING]
 
 
 @test
@@ -109,7 +111,8 @@ def many_trivial_calls_get_the_flags_that_leave_them_out():
                                   (1100000, 300, False)):
         for profile in ('calltree', 'calltree:exact', 'calltree:counts'):
             output = record([program, str(calls), str(length)], profile).output
-            head = '\n'.join(head_of(output))
+            head = '\n'.join(head_of(output)) + '\n'
+            expect(EXCLUDE not in head, 'a cure for C++: ' + head)
             is_told = all(cure in head for cure in CURES)
             expect_equal(is_told, wanted and profile != 'calltree:counts',
                          '%s, %d calls of %d:\n%s' % (profile, calls, length,
@@ -117,6 +120,15 @@ def many_trivial_calls_get_the_flags_that_leave_them_out():
     # Nothing is subtracted there that could be compared.
     raw = shimtest.shim_report('report', '--raw', output)
     expect('longer than the program' not in raw, raw)
+
+
+@test
+def trivial_calls_of_cxx_get_the_flag_for_its_headers():
+    program = compile('trivial_cxx.cc', optimize='-O2')
+    head = '\n'.join(head_of(record([program, '3000000', '0'],
+                                    'calltree').output))
+    expect(all(cure in head for cure in CXX_CURES), head)
+    expect('exclude-function-list' not in head, head)
 
 
 @test

@@ -719,7 +719,7 @@ SHIM_PROFILER_MODULE(late)
 	shim_profiler_set_call_instrumentation_filter_callback(handle, all);
 	shim_profiler_on_function_reached(handle, is_reached);
 	shim_profiler_on_attach_complete(handle, attached);
-	return shim_profiler_enable_coverage();
+	return shim_profiler_enable_coverage(handle);
 }
 '''
 
@@ -1107,8 +1107,10 @@ SHIM_PROFILER_MODULE(parts)
 	shim_profiler_on_runtime_shutdown_begin(handle, ended);
 	shim_profiler_on_exception_clause(handle, clause);
 	shim_profiler_on_exception_throw(handle, thrown);
-	shim_profiler_enable_clauses();
-	return shim_profiler_enable_coverage();
+	if (shim_profiler_enable_clauses(NULL) != SHIM_E_INVALIDARG)
+		return SHIM_E_FAIL;
+	shim_profiler_enable_clauses(handle);
+	return shim_profiler_enable_coverage(handle);
 }
 '''
 

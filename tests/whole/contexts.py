@@ -489,7 +489,7 @@ static void on_started(struct shim_profiler *p)
 SHIM_PROFILER_MODULE(handler)
 {
 	a_handle = shim_profiler_create(NULL);
-	shim_symbols_enable();
+	shim_profiler_enable_symbols(a_handle);
 	shim_profiler_enable_sampling(a_handle);
 	shim_profiler_on_runtime_initialized(a_handle, on_started);
 	return SHIM_OK;

@@ -6,6 +6,7 @@ the first and the fifth must be there, none of the third, and of the others what
 called until, or from, then.
 """
 import csv
+import glob
 import io
 import os
 import subprocess
@@ -37,10 +38,10 @@ class Program:
         self.process.stdin.flush()
         self.answer()
 
-    def ctl(self, verb):
-        done = subprocess.run([PROFRUN, 'ctl', str(self.process.pid), verb],
+    def ctl(self, *words):
+        done = subprocess.run([PROFRUN, 'ctl', str(self.process.pid), *words],
                               capture_output=True, text=True)
-        expect_equal((done.returncode, done.stderr), (0, ''), verb)
+        expect_equal((done.returncode, done.stderr), (0, ''), words)
         return done.stdout
 
     def end(self):
@@ -137,6 +138,28 @@ def a_snapshot_of_busy_threads_holds_what_was_called_by_then():
             expect(0 < got <= calls, (tid, name, got, calls))
         else:
             expect_equal(got, 0, (tid, name))
+
+
+@test
+def a_snapshot_keeps_the_holes_of_files():
+    program = Program('calltree:counts')
+    output = new_directory('snapshot') + '/s'
+    directory, = glob.glob(program.output + '/*.0')
+    with open(directory + '/99.sparse', 'wb') as file:
+        file.seek(8 << 20)
+        file.write(b'x')
+        file.truncate(16 << 20)
+    try:
+        program.ctl('snapshot', '-o', output)
+    finally:
+        program.process.kill()
+        program.process.wait()
+    path, = glob.glob(output + '/*.0/99.sparse')
+    about = os.stat(path)
+    expect_equal(about.st_size, 16 << 20, 'size')
+    expect(0 < about.st_blocks * 512 <= 1 << 20, about.st_blocks)
+    with open(path, 'rb') as file:
+        expect_equal(file.read().strip(b'\0'), b'x', 'what is in it')
 
 
 @test

@@ -95,11 +95,26 @@ def verbs_of_ctl_are_those_of_its_page():
     expect_equal(sorted(written), sorted(words), 'ctl')
 
 
+def formats():
+    done = profrun('export')
+    return re.findall(r'\w+', done.stderr.split('which format?')[1]
+                      .split('\n')[0])
+
+
+@test
+def each_format_of_export_is_fuzzed():
+    known = formats()
+    expect(len(known) > 10, known)
+    for name in ('flips.c', 'mutations.c'):
+        with open(os.path.join(SOURCES, '..', '..', 'tests', 'fuzz',
+                               name)) as file:
+            fuzzed = re.findall(r'"export", "(\w+)"', file.read())
+        expect_equal(sorted(set(fuzzed)), sorted(known), name)
+
+
 @test
 def formats_of_export_are_those_of_its_page():
-    done = profrun('export')
-    known = re.findall(r'\w+', done.stderr.split('which format?')[1]
-                       .split('\n')[0])
+    known = formats()
     expect_equal(sorted(defined(section(page_of('export'), 'FORMATS'))),
                  sorted(known), 'FORMATS')
     for name in known:
@@ -137,7 +152,7 @@ def profilers_and_their_arguments_are_those_of_the_page():
         body = re.search(r'^# %s\n(.*?)(?=^# |\Z)' % name.upper(), page,
                          re.M | re.S).group(1)
         error = profrun('-p', name + ':?', 'true').stderr
-        taken = re.search(r'behind %s: is (.*), with commas' % name, error)
+        taken = re.search(r"'\?': %s takes (?!no arguments)(.*)" % name, error)
         words = [] if not taken else [
             re.match(r'[a-z-]+=?', word).group(0)
             for word in taken.group(1).split(', ')]

@@ -735,24 +735,15 @@ def what_was_not_recorded_is_not_shown():
 
 
 @test
-def beside_exact_times_there_is_none():
-    for profile in 'calltree:exact;memory', 'memory;calltree:exact':
-        output = remembered('all', profile=profile)
-        text = shim_report('info', output)
-        expect('memory does not work beside calltree:exact' in text, text)
-        expect('no such arguments' not in text, text)
-
-
-# What is started later may not change how calls are timed.
-@test
-def beside_calls_and_trace_there_is_none_in_any_order():
-    for names in itertools.permutations(('calltree', 'memory', 'trace')):
+def beside_exact_times_and_traces_it_is_the_same():
+    """In any order of the names: whatever times calls exactly has the word beside the
+    path."""
+    for names in (*itertools.permutations(('calltree', 'memory', 'trace')),
+                  ('calltree:exact', 'memory'), ('memory', 'calltree:exact'),
+                  ('memory', 'trace'), ('calltree:counts', 'memory', 'trace')):
         output = remembered('all', profile=';'.join(names))
-        text = shim_report('info', output)
-        expect('memory does not work beside both calltree and trace' in text, text)
-    for profile in 'memory;trace', 'trace;memory', 'calltree:counts;memory;trace':
-        expect_equal(folded(remembered('all', profile=profile), 'bytes'),
-                     ALL['bytes'], profile)
+        for value, wanted in ALL.items():
+            expect_equal(folded(output, value), wanted, '%s: %s' % (names, value))
 
 
 @test

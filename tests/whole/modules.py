@@ -141,6 +141,16 @@ def the_example_modules_count_what_there_is():
                              {'main': 1, 'leaf': 1000}, 'calltree')
 
 
+@test
+def the_example_of_a_complete_profiler_counts_each_function():
+    path = new_file()
+    result = load('calls:' + path)
+    expect_alike(result)
+    expect_log(result)
+    expect_equal(sorted(content(path).splitlines()), ['1 main', '1000 leaf'],
+                 'calls')
+
+
 def calls_printed(program, options, **more):
     """The lines of the example that prints calls, without the threads' ids."""
     path = new_file()
@@ -413,14 +423,15 @@ def what_cannot_be_loaded_is_one_line_and_the_program_runs():
                      {'main': 1, 'leaf': 1000}, 'calltree')
     result = load('calltree:nonsense')
     expect_alike(result)
-    expect_log(result, 'it has no such arguments', 'no profiler was started')
+    expect_log(result, "'nonsense': calltree takes exact, counts, by=",
+               'no profiler was started')
 
 
 @test
 def an_init_function_that_fails_leaves_nothing():
     for result_name, line in {
             'SHIM_E_OUTOFMEMORY': 'returned SHIM_E_OUTOFMEMORY',
-            '(enum shim_result)-5': 'returned what is no result',
+            '(enum shim_result)-5': 'returned an unknown result',
             'SHIM_E_PROFILER_CANCEL_ACTIVATION': None}.items():
         directory = tale('one', '-DANSWER=' + result_name, '-DHANDLES=2')
         lines, result = tell('one:FILE', directory)
@@ -587,7 +598,7 @@ def the_example_of_the_manual_works_as_it_is_typed():
         text = file.read()
     blocks = [block.replace('\\\\', '\\') for block in
               re.findall(r'^```\n(.*?)^```$', text, re.M | re.S)]
-    source, = [b for b in blocks if 'SHIM_PROFILER_MODULE' in b]
+    source, = [b for b in blocks if 'SHIM_PROFILER_MODULE(example)' in b]
     build, = [b for b in blocks if 'libshim-profiler-example.so' in b]
     directory = new_directory('manual')
     with open(os.path.join(directory, 'example.c'), 'w') as file:
@@ -1020,10 +1031,11 @@ static void end(void)
 	fclose(file);
 }
 
-/* Eight set and remove the same callback. */
+/* Eight set and remove the same callback, until the program has had its turns. */
 static void hammer(void *unused)
 {
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 500 || (i < 500000 &&
+	     __atomic_load_n(&calls, __ATOMIC_RELAXED) <= 100); i++) {
 		shim_profiler_on_method_enter(handle, entered);
 		shim_profiler_on_method_enter(handle, NULL);
 	}

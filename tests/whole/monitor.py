@@ -272,7 +272,8 @@ def what_has_no_such_arguments_is_not_started():
     for arguments in 'hz=0', 'hz=1000000000', 'hz=', 'hz=12x', 'x':
         ran = Run('burn=1', flags=None, profile='none;pchist:' + arguments)
         expect_equal(ran.files(), [], arguments)
-        expect('it has no such arguments' in ran.log(), ran.log())
+        expect("'%s': pchist takes hz=1...20000" % arguments in ran.log(),
+               ran.log())
 
 
 # --- PROFFLAGS; rows T-59 to T-77 ---
@@ -757,6 +758,20 @@ def a_child_has_a_file_of_its_own_without_profdir():
     # Both want the same name.
     ran = Run('hit=first:3', 'fork=4', flags='-nopids')
     expect_equal(ran.files(), ['gmon.out'], '-nopids')
+
+
+@test
+def a_child_that_is_another_program_has_a_file_of_its_own():
+    ran = Run('-c', program() + ' hit=first:3; exit 7', binary='/bin/sh')
+    child, parent = ran.files()
+    expect_equal(parent, 'gmon.out', 'the shell')
+    expect(re.fullmatch(r'\d+\.' + re.escape(os.path.basename(program())), child),
+           child)
+    expect_equal(Gmon(ran.path(child)).sum(), 3, 'the child')
+    # What replaces a program is no child.
+    ran = Run('-c', 'exec %s hit=first:3' % program(), binary='/bin/sh')
+    expect_equal([Gmon(ran.path('gmon.out')).sum(), ran.files()[0]],
+                 [3, 'gmon.out'], 'exec')
 
 
 @test

@@ -61,7 +61,8 @@ def a_recording_that_nobody_would_write_crashes_no_reader():
         raise Skipped('no program with sanitizers')
     top, seed = recordings(), os.environ.get('SEED', '1')
     if 'MUTATIONS' in os.environ:
-        run(top, int(os.environ['MUTATIONS']), seed, 0)
+        run(top, int(os.environ['MUTATIONS']), seed,
+            int(os.environ.get('FIRST', '0')))
         return
     end, first, step = time.monotonic() + SECONDS, 0, 50
     while time.monotonic() < end:

@@ -17,7 +17,8 @@ from profile_proto import Profile
 from shimtest import (compile, expect, expect_equal, linker_name,
                       new_directory, record, shim_report, test)
 
-PROTO = os.path.join(shimtest.PROGRAMS, '..', '..', 'scripts', 'report')
+PROTO = os.path.join(shimtest.PROGRAMS, '..', '..', 'scripts', 'report',
+                     'export')
 
 
 def export_to(path, output, *arguments):

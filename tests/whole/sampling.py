@@ -67,6 +67,14 @@ def all_threads_that_compute_are_hit_by_their_own_time():
 
 
 @test
+def samples_of_processor_time_come_between_ticks():
+    # A tick is 4 ms or 10 ms on most systems: four samples in one, or ten.
+    run_ = Sampled('spin', PROCESS, '1000')
+    expect(run_.hits > 0.6 * run_.weight, '%d samples, which weigh %d' % (
+        run_.hits, run_.weight))
+
+
+@test
 def who_sleeps_has_no_processor_time():
     run_ = Sampled('sleep', PROCESS, '1000', '1')
     expect(run_.weight <= 1000 * run_.processor + 5,

@@ -4,10 +4,17 @@
 Self times of the coarse clock: tests/programs/selftimes.c knows where its time goes.
 """
 import collections
+import glob
+import os
+import struct
 
 import shimtest
 from shimtest import compile, expect, json_of, linker_name, \
     new_directory, run, test
+
+
+# A struct shim_thread_node: where the first one is, and words in it.
+ROOT, START, LAST = 0x1000, 4, 15
 
 
 def self_ms(output):
@@ -65,6 +72,23 @@ def the_call_that_is_open_in_the_end_has_its_time():
     ms, _ = recorded('ends')
     expect(ms['last_one'] > 500, 'last_one %.0f ms' % ms['last_one'])
     expect(sum(ms.values()) < 1.5 * ms['last_one'], str(ms))
+
+
+# The coarse clock lags behind the other one by a tick or more.
+@test
+def a_last_tick_before_the_start_takes_no_time_away():
+    output = new_directory('recording')
+    run([compile('selftimes.c', 'gcc', '-O2'), 'ends'], output, 'calltree')
+    name, = glob.glob(os.path.join(output, '*', '0.calltree'))
+    with open(name, 'r+b') as file:
+        file.seek(ROOT)
+        root = list(struct.unpack('<16Q', file.read(128)))
+        expect(root[0] >> 48 == 0xffff, 'no thread at %#x' % ROOT)
+        root[LAST] = root[START] - 10 ** 7
+        file.seek(ROOT)
+        file.write(struct.pack('<16Q', *root))
+    ms, _ = self_ms(output)
+    expect(ms['last_one'] > 500, 'last_one %.0f ms' % ms['last_one'])
 
 
 if __name__ == '__main__':

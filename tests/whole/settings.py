@@ -85,29 +85,45 @@ def names_in_messages_do_nothing_to_a_terminal():
 
 
 @test
-def every_combination_is_recorded_or_refused():
-    wrong, refused = [], []
+def lines_of_the_library_do_nothing_to_a_terminal():
+    name = '/nowhere/a\x1b[31m\x9b\u202eb\nshim: all is well'
+    for verbose in '0', '1':
+        done = run(['/bin/true'], LD_PRELOAD=shimtest.library, SHIM_OUTPUT=name,
+                   SHIM_VERBOSE=verbose)
+        lines = done.stderr.splitlines()
+        expect_equal((len(lines), done.stderr[-1:]), (1, '\n'), lines)
+        expect('/nowhere' in lines[0] and not re.search(
+            '[\x00-\x1f\x7f-\x9f\u202e]', lines[0]), lines)
+
+
+@test
+def too_few_files_are_named_as_the_reason():
+    """The report cannot read what the library could write."""
+    done = subprocess.run(
+        ['sh', '-c', 'ulimit -n 5; exec "$@"', 'sh', PROFRUN, '-o',
+         os.path.join(new_directory('recording'), 'it'), everything()],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+        cwd=new_directory('run'), env=environment())
+    expect_equal((done.returncode, done.stdout), (3, 'caught\n'), done.stderr)
+    expect('too many open files (raise the limit, ulimit -n' in done.stderr and
+           '-finstrument-functions' not in done.stderr and
+           'no call was recorded' not in done.stderr, done.stderr)
+
+
+@test
+def every_combination_is_recorded():
+    wrong = []
     for names in combinations():
         output = os.path.join(new_directory('recording'), 'it')
         words = [w for name in names for w in ('-p', name)]
         done = profrun('record', '-q', '-o', output, *words, everything())
-        if done.returncode == 2:
-            refused.append(names)
-            if not re.search('cannot be recorded together', done.stderr) or \
-               os.path.exists(output) or done.stdout:
-                wrong.append('%s: refused with: %s' % (names, done.stderr))
-        elif done.returncode != 3 or done.stdout != 'caught\n':
+        if done.returncode != 3 or done.stdout != 'caught\n':
             wrong.append('%s: status %d: %s' % (names, done.returncode,
                                                 done.stderr))
         elif lacking(output, names):
             wrong.append('%s: nothing of %s' % (names,
                                                 lacking(output, names)))
     expect(not wrong, '\n'.join(wrong))
-    # What is refused has memory, and every call timed.
-    for names in refused:
-        expect('memory' in names and
-               ('calltree:exact' in names or 'trace' in names), names)
-    expect(len(refused) > 5, refused)
 
 
 @test
@@ -122,6 +138,68 @@ def one_profiler_in_two_ways_is_refused():
             names[0], names[-1]) in done.stderr, done.stderr)
     done = profrun('-q', '-p', 'calltree', '-p', 'calltree', everything())
     expect_equal(done.returncode, 3, 'the same twice')
+
+
+# Each kind of value, and what is wrong with it.
+BAD_VALUES = [
+    ('calltree:counts=1', "'counts=1': calltree takes counts"),
+    ('calltree:by=f', "'by=f': calltree takes by=FUNCTION/ARGUMENT, names"),
+    ('calltree:by=f/0', "'by=f/0': calltree takes"),
+    ('calltree:by-limit=8001', "'by-limit=8001': calltree takes by-limit=1...8000"),
+    ('calltree:' + ','.join(['by=f/%d' % (i + 1) for i in range(9)]),
+     "'by=f/9' is one too many: calltree takes by=FUNCTION/ARGUMENT at most 8 times"),
+    ('coverage:label=a-b', "'label=a-b': coverage takes label=NAME of at most 200"),
+    ('exceptions:unwound', "'unwound': exceptions takes unwind"),
+    ('locks:', None),
+    ('memory:period=0', "'period=0': memory takes period=SIZE, in bytes"),
+    ('memory:period=1025G', "'period=1025G': memory takes period=SIZE"),
+    ('memory:seed=12345678901234567890', "'seed=12345678901234567890': memory"),
+    ('memory:leaks=1,,unwind', "'': memory takes period=SIZE, seed=N, leaks=MS"),
+    ('memory:snapshots=86400001', 'takes snapshots=1...86400000'),
+    ('none:x', "'x': none takes no arguments"),
+    ('pchist:hz=20001', "'hz=20001': pchist takes hz=1...20000"),
+    ('sampling:clock=cpu|wall', 'sampling takes clock=cpu|wall|thread'),
+    ('sampling:clock=', 'sampling takes clock=cpu|wall|thread'),
+    ('trace:ring=1023K', "'ring=1023K': trace takes ring=1M...1024G"),
+    ('trace:min=10', "'min=10': trace takes min=TIME, from 1ns to 999999s"),
+    ('trace:depth=0', "'depth=0': trace takes depth=N"),
+    ('trace:every=f/0', "'every=f/0': trace takes every=FUNCTION/N"),
+    ('trace:trigger=' + 'f' * 128, 'trace takes trigger=FUNCTION, names of at most 127'),
+    ('trace:signal=KILL', "'signal=KILL': trace takes signal=SIGNAL, a name or a number"),
+    ('trace:off=1', "'off=1': trace takes off"),
+]
+
+
+@test
+def a_bad_value_is_told_with_what_is_allowed():
+    """By profrun before the program is started, and by the profiler without it."""
+    for profile, wanted in BAD_VALUES:
+        done = profrun('record', '-q', '-o', new_directory('recording') + '/it',
+                       '-p', profile, everything())
+        output = os.path.join(new_directory('recording'), 'it')
+        result = run([everything()], SHIM_OUTPUT=output, SHIM_PROFILE=profile,
+                     LD_PRELOAD=shimtest.library)
+        expect_equal((result.status, result.stdout), (3, 'caught\n'), profile)
+        if wanted is None:
+            expect_equal((done.returncode, done.stderr, result.stderr), (3, '', ''),
+                         profile)
+            continue
+        expect_equal((done.returncode, done.stdout), (2, ''), profile)
+        expect(wanted in done.stderr, '%s: %s' % (profile, done.stderr))
+        expect(wanted in result.stderr, '%s: %s' % (profile, result.stderr))
+
+
+@test
+def help_and_completion_name_each_option():
+    help = profrun('--help').stdout + profrun('run', '--help').stdout
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                         'hooks', 'options', 'options.def')
+    with open(table) as file:
+        options = re.findall(r'^OPTION\((\w+), \w+, "([a-z-]+)", (\w+)', file.read(),
+                             re.M)
+    expect(len(options) > 20, options)
+    for profiler, key, kind in options:
+        expect(re.search(r'\b%s\b' % key, help), '%s:%s' % (profiler, key))
 
 
 # --- names ---
@@ -242,8 +320,8 @@ def preloaded_alone_what_is_not_followed_is_said_once():
     expect_equal(alone().stderr, '', 'nothing to say')
     for profile, more, line in (
             ('calltre;calltree', {}, "'calltre' was not found"),
-            ('calltree;sampling:hertz=3', {}, 'it has no such arguments'),
-            ('calltree:exact;memory', {}, 'memory does not work beside'),
+            ('calltree;sampling:hertz=3', {}, "'hertz=3': sampling takes hz="),
+            ('calltree;sampling:hz=0', {}, "'hz=0': sampling takes hz=1...20000"),
             ('calltree;calltree:counts', {}, "'calltree:counts': not beside"),
             ('calltree', {'SHIM_FILTER': 'M:f,Q:x'}, "'Q:x' is no item"),
             ('calltree', {'SHIM_FILTER': '@/no/file'}, '/no/file: no such'),
@@ -359,6 +437,27 @@ def a_file_of_items_that_cannot_be_read_is_refused():
         result = alone(SHIM_FILTER='@' + path)
         expect(re.search('^shim: --filter: all functions are recorded: .*',
                          result.stderr), result.stderr)
+
+
+def unknown_in(words):
+    output = os.path.join(new_directory('recording'), 'it')
+    profrun('record', '-q', '-o', output, '-F', words, everything())
+    return [l.split('named ')[1] for l in
+            shimtest.shim_report('report', output).splitlines()
+            if 'no object was loaded' in l]
+
+
+@test
+def a_filter_names_objects_that_are_there():
+    for words in ('all', 'program', 'all,-libc.so', 'all,-libc', '-lib*.6, program',
+                  'M:main,-M:nothing', 'everything', 'none,every*ng',
+                  '??ery*i*,all'):
+        expect_equal(unknown_in(words), [], words)
+    line, = unknown_in('all,-main')
+    expect_equal(line, "'main': --filter leaves nothing out and lets nothing through "
+                 'by that (a function is M:main)', 'a function')
+    line, = unknown_in('all,-a, b*,-c*x , d?,M:e')
+    expect(line.startswith("'a', 'b*', 'c*x' and 1 more: "), line)
 
 
 @test

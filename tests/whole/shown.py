@@ -220,8 +220,8 @@ SHIM_PROFILER_MODULE(places)
 {
 	(void)description;
 	handle = shim_profiler_create(NULL);
-	shim_symbols_enable();
-	shim_profiler_enable_coverage();
+	shim_profiler_enable_symbols(handle);
+	shim_profiler_enable_coverage(handle);
 	shim_profiler_on_runtime_shutdown_begin(handle, end);
 	return SHIM_OK;
 }

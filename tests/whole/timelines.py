@@ -11,7 +11,7 @@ from shimtest import (compile, expect, expect_equal, new_directory, record,
                       shim_report, test)
 
 PROTO = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
-                     'scripts', 'report')
+                     'scripts', 'report', 'export')
 PROGRAMS = ['coroutines.c', 'exceptions.cc', 'longjmp.c']
 MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
                             'include')]

@@ -38,12 +38,12 @@ def info_of(made):
 def what_is_no_option_is_refused():
     names = ['args=f%d' % i for i in range(17)]
     for options in ('ring=', 'ring=1', 'ring=1T', 'ring=1MM', 'ring=K',
-                    'ring=1023K', 'ring=1025G', 'ring=1048577K', 'ring=1048577M',
+                    'ring=1023K', 'ring=1025G', 'ring=1048577M',
                     # These would be others if digits were not counted.
                     'ring=18446744073709551617M', 'min=18446744073709551617us',
                     'every=two/18446744073709551617', 'every=two/99999999999',
                     'depth=18446744073709551617', 'min=', 'min=1', 'min=us',
-                    'min=0us', 'min=1m', 'min=1uss', 'min=1000000us', 'min=-1us',
+                    'min=0us', 'min=1m', 'min=1uss', 'min=1000000s', 'min=-1us',
                     'every=two', 'every=two/', 'every=/2', 'every=two/0',
                     'every=two/2x', 'every=two/-1', 'depth=', 'depth=0',
                     'depth=1x', 'depth=4294967296', 'args=', 'results=',
@@ -60,6 +60,7 @@ def what_is_no_option_is_refused():
 def options_up_to_the_last_number_are_taken():
     names = ['args=f%d' % i for i in range(16)]
     for options in ('ring=1024K', 'ring=1048576K', 'ring=1024G', 'min=999999s', 'min=1ns',
+                    'ring=1048577K', 'min=1000000us',
                     'every=two/9999999999', 'depth=4294967295',
                     'args=' + 'x' * 127, 'off', ','.join(names)):
         expect(glob.glob(traced(options).output + '/*/*.trace') or

@@ -5,6 +5,7 @@ Traces that are written here, record by record, as <shim/format.h> has them: wha
 reader makes of each.
 """
 import glob
+import json
 import os
 import re
 import shutil
@@ -97,6 +98,7 @@ def write(*blocks):
     shutil.copytree(base(), copy)
     path, = glob.glob(copy + '/*/*.trace')
     data = bytearray(recorded['head'])
+    struct.pack_into('<Q', data, 4096 + 16, len(blocks))    # begun
     for number, block in enumerate(blocks, 1):
         track, ordinal, records = block if isinstance(block, tuple) else (
             0, 1, block)
@@ -338,6 +340,38 @@ def what_is_no_record_ends_its_block():
                  [(0, 'main;')], 'a kind that is not known')
     expect_equal(shown(c.leave(), said='a call ends that never began (and 0'),
                  [], 'an end alone')
+
+
+def damage_of(recording):
+    """What json, the report and info say of it."""
+    json_, text_, info = (
+        run([shimtest.report, *words, recording]).stdout
+        for words in (['export', 'json'], ['report'], ['info']))
+    figures = json.loads(json_)['trace_damage']
+    told = re.search(r'parts of the trace LOST \((\d+) blocks missing, (\d+) damaged: '
+                     r'(.*) unread\)', text_)
+    expect_equal('nothing lost' in text_, not told, text_)
+    expect_equal('are not read' in info, bool(told), info)
+    return tuple(figures.values()), told and told.groups()
+
+
+@test
+def what_cannot_be_read_of_a_trace_is_counted():
+    c = clock()
+    good = c.enter(MAIN) + c.enter(ONE) + c.leave()
+    expect_equal(damage_of(write(good + c.leave())), ((0, 0, 0), None), 'sound')
+    bad = good + head(NAME, 22) + b'\xff' * 1022 + bytes(6)
+    expect_equal(damage_of(write(bad, stack(MAIN) + c.leave())),
+                 ((0, 1, 1024), ('0', '1', '1.0 KiB')), 'damaged')
+    recording = write(good, stack(MAIN), stack(MAIN), stack(MAIN) + c.leave())
+    path, = glob.glob(recording + '/*/*.trace')
+    with open(path, 'r+b') as file:
+        file.seek(4096 + 16)
+        file.write(struct.pack('<Q', 5))        # begun
+        file.seek(FIRST + BLOCK)
+        file.write(bytes(BLOCK))                # the second
+    expect_equal(damage_of(recording), ((2, 0, 0), ('2', '0', '0 B')),
+                 'missing')
 
 
 @test

@@ -1,5 +1,5 @@
 /*
- * AArch64: what shim/ needs of the processor.  The same list as for x86-64.
+ * What shim needs of the processor, for AArch64.  x86-64 has the same list.
  */
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A system call without libc: errno stays alone, no PLT, no cancellation
+/* A system call without libc: it keeps errno, uses no PLT, and is no cancellation
  * point.  Returns -errno on failure. */
 static inline long arch_syscall(long number, long a, long b, long c, long d,
 				long e, long f)
@@ -27,33 +27,59 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return x0;
 }
 
-/* Run call(argument) on the stack that ends at @top (entry.S). */
+/* Runs call(argument) on the stack that ends at @top (entry.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e) and tells whether it threw (entry.S). */
+/* Calls callback(a, b, c, d, e); returns true if it threw (entry.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
-/* Where it goes on then, with the exception in register 0. */
+/* The landing pad for the exception, which is in register 0. */
 extern char arch_guard_caught[];
 
-/* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
- * The first three belong to dispatch/slow_hook.c.  The last two are a frame record. */
+/* The floating point state of a thread: modes, such as rounding, and exception
+ * flags. */
+struct arch_floating {
+	uintptr_t fpcr, fpsr;
+};
+
+static inline void arch_floating_keep(struct arch_floating *floating)
+{
+	__asm__ volatile("mrs %0, fpcr\n\tmrs %1, fpsr"
+			 : "=r"(floating->fpcr), "=r"(floating->fpsr));
+}
+
+/* A hook may use floating point and change its modes; the program continues with the
+ * state that it had. */
+static inline void arch_floating_restore(const struct arch_floating *floating)
+{
+	struct arch_floating now;
+
+	arch_floating_keep(&now);
+	if (now.fpcr != floating->fpcr)
+		__asm__ volatile("msr fpcr, %0" : : "r"(floating->fpcr));
+	if (now.fpsr != floating->fpsr)
+		__asm__ volatile("msr fpsr, %0" : : "r"(floating->fpsr));
+}
+
+/* The frame that entry.S pushes for a slow hook; shim_elt_info points to it.  The first
+ * three fields belong to dispatch/slow_hook.c.  The last two are a frame record. */
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	uint16_t has_registers;	/* @saved */
-	uint32_t error;		/* errno, before */
+	uint16_t has_registers; /* whether @saved is filled */
+	uint32_t error;		/* errno before the hook */
 	uintptr_t info[5];
 	uintptr_t function;
 	const void *site;
 	uintptr_t unused;
-	uintptr_t saved[10];	/* x19 to x28 */
+	struct arch_floating floating;
+	uintptr_t saved[10]; /* x19 to x28 */
 	uintptr_t frame_pointer;
 	uintptr_t return_address;
 };
 
-/* What a register held when the hook was called; false: not known.  Of those
- * that arguments come in nobody could say on this processor what they are. */
+/* The value of a register at the call of the hook; false if unknown.  Argument
+ * registers are not saved: no code on this processor finds out what they contain. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
@@ -77,14 +103,14 @@ static inline const void *arch_frame_at(const struct arch_frame *frame,
 	return 0;
 }
 
-/* The program's stack pointer when it called the hook. */
+/* The program's stack pointer at the call of the hook. */
 #define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
 
-/* The stack pointer a jmp_buf resumes with, or 0: not known (jump.c). */
+/* The stack pointer that a jmp_buf restores; 0 if unknown (jump.c). */
 uintptr_t arch_jump_sp(const void *buffer);
 
-/* The thread control block: libc puts it, and thread-local data above it, at
- * the upper end of a thread's stack. */
+/* The thread control block.  libc puts it at the upper end of a thread's stack, and
+ * thread-local storage above it. */
 static inline uintptr_t arch_thread_pointer(void)
 {
 	uintptr_t pointer;
@@ -93,17 +119,17 @@ static inline uintptr_t arch_thread_pointer(void)
 	return pointer;
 }
 
-/* Has libc given the thread a control block?  Loaders before glibc 2.35 do that when
- * all objects are relocated. */
+/* Whether libc has given the thread a control block.  Loaders before glibc 2.35 do so
+ * after they have relocated all objects. */
 static inline bool arch_has_thread_pointer(void)
 {
 	return arch_thread_pointer() != 0;
 }
 
-/* Where a ucontext keeps its stack pointer. */
+/* The stack pointer in a ucontext. */
 #define ARCH_CONTEXT_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
 
-#define ARCH_RESTARTS		    (-512)
+#define ARCH_RESTARTS (-512)
 struct arch_call;
 static inline long arch_call_with_mask(const struct arch_call *call,
 				       const uint64_t *mask)
@@ -115,8 +141,8 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 
 #define ARCH_CONTEXT_IP(context) ((uintptr_t)(context)->uc_mcontext.pc)
 
-/* The kernel brings its own way back from a handler; which call a signal has
- * interrupted is not looked for, nor are stacks walked yet. */
+/* The kernel provides the return from a signal handler.  Interrupted system calls are
+ * not found, and stacks are not unwound yet. */
 #define ARCH_HAS_RESTORER 0
 static inline void arch_signal_return(void)
 {
@@ -136,19 +162,19 @@ struct arch_call {
 };
 
 #define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)
-#define ARCH_GET_OWN_REGISTERS(to) ((void)(to), 0u)
+#define ARCH_GET_OWN_REGISTERS(to)	((void)(to), 0u)
 #define ARCH_FIND_CALL(context, call, read) \
 	((void)(context), (void)(call), (void)(read), false)
 #define ARCH_SET_RESULT(context, call, result) \
 	((void)(context), (void)(call), (void)(result))
 
-/* Relocations that bind a function symbol to a slot holding its address. */
+/* Relocations that store the address of a function in a GOT slot. */
 #define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */
-#define ARCH_RELOC_IRELATIVE 1032 /* R_AARCH64_IRELATIVE: to what a function chooses */
+/* R_AARCH64_IRELATIVE: a resolver function chooses the target */
+#define ARCH_RELOC_IRELATIVE 1032
 
-/* An entry of a linkage table, [bti c] adrp x16, page; ldr x17, [x16, offset], and
- * how long one is at most. */
+/* The largest size of a PLT entry: [bti c] adrp x16, page; ldr x17, [x16, offset]. */
 #define ARCH_PLT_SIZE 16
 
 static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
@@ -164,17 +190,18 @@ static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 	    (words[at + 1] & 0xffc003ff) != 0xf9400211)
 		return false;
 	pages = (uintptr_t)((intptr_t)((uintptr_t)(words[at] >> 5 & 0x7ffff)
-				       << 45) >> 43);
+				       << 45) >>
+			    43);
 	pages |= words[at] >> 29 & 3;
 	*slot = ((address + 4 * at) & ~(uintptr_t)0xfff) + (pages << 12) +
 		(words[at + 1] >> 10 & 0xfff) * 8;
 	return true;
 }
 
-/* No lines are waited for here. */
-#define ARCH_TRAP_SIZE 0
-#define ARCH_TRAP 0
-#define ARCH_TRAP_GO_BACK(context) ((void)(context))
+/* No traps. */
+#define ARCH_TRAP_SIZE		      0
+#define ARCH_TRAP		      0
+#define ARCH_TRAP_GO_BACK(context)    ((void)(context))
 #define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
 #define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
 

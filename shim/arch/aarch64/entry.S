@@ -1,10 +1,10 @@
 /*
- * The ways in that C cannot express: symbols of ours that must not put a frame
- * between the program and what it called.
+ * Entry points that C cannot express: wrappers that must not leave a frame between the
+ * program and the function that it called.
  *
- * Everything begins with a landing pad for indirect branches, and jumps on
- * through x16, which such a pad admits.  Return addresses in here are not
- * signed: their frames are short and ours.
+ * Each function begins with a landing pad for indirect branches, and jumps through x16,
+ * which such a pad admits.  Return addresses in this file are not signed: their frames
+ * are short-lived and shim's own.
  */
 #include "runtime/asm_offsets.h"
 
@@ -25,8 +25,8 @@
 	.endm
 
 /*
- * Around a call of ours in the way of another one: the registers that arguments
- * come in are kept, and the return address with them.
+ * Around a call that a wrapper makes before it jumps: save the argument registers and
+ * the return address.
  *
  *     (sp+16)  x0 to x8
  *     (sp)     x29, x30
@@ -58,7 +58,7 @@
 	.cfi_restore x30
 	.endm
 
-/* A frame of two registers, for a call that is not the last thing. */
+/* A frame of two registers, for a call that is not a tail call. */
 	.macro	BEGIN_FRAME
 	stp	x29, x30, [sp, #-16]!
 	.cfi_adjust_cfa_offset 16
@@ -79,7 +79,7 @@
 	ldr	\register, [\register, #:lo12:\symbol]
 	.endm
 
-/* \register becomes the thread; x9 goes. */
+/* Loads the thread into \register; changes x9. */
 	.macro	LOAD_THREAD register
 	mrs	\register, tpidr_el0
 	adrp	x9, :gottprel:thread_current
@@ -93,8 +93,8 @@
  *     x0  the function          x30  return address into it
  *     x1  its call site
  *
- * One jump to whoever is interested; before there is a table, to where that is made.
- * Images whose slots could be bound directly (shim/dispatch/hook_table.c) do not even come here.
+ * One jump to the hook in the table, or to `early` until there is a table.  Images
+ * whose GOT slots shim could bind directly (shim/dispatch/hook_table.c) bypass this.
  */
 	.macro	COMPILER_HOOK name, event
 	FUNCTION \name
@@ -109,16 +109,16 @@
 	COMPILER_HOOK __cyg_profile_func_enter, 0
 	COMPILER_HOOK __cyg_profile_func_exit, 1
 
-/* The hook of an event nobody wants. */
+/* The hook of an event that no profiler wants. */
 	.hidden	table_nothing
 	FUNCTION table_nothing
 	ret
 	END	table_nothing
 
 /*
- * A hook whose number is in w2, until shim has started: start, then go where the
- * table points by then.  Program code calls us between two of its own
- * instructions, so only what the hook itself may change is changed.
+ * The hook whose number is in w2, until shim has started: starts shim, then jumps to
+ * the hook in the table.  The program may have values in argument registers, so this
+ * saves them.
  */
 	.hidden	early
 	FUNCTION early
@@ -137,11 +137,11 @@
  *
  *     x0, x1, x2 ...  arguments        x30  return address
  *
- * Neither leaves a frame, so that main stands where it would without us.
+ * Neither leaves a frame, so the frame of main is where it would be without shim.
  */
 	FUNCTION __libc_start_main
 	KEEP_ARGUMENTS
-	bl	edge_start_main		/* returns libc's */
+	bl	edge_start_main		/* returns libc's function */
 	mov	x16, x0
 	RESTORE_ARGUMENTS
 	adrp	x0, start_main
@@ -152,14 +152,14 @@
 	.hidden	start_main
 	FUNCTION start_main
 	KEEP_ARGUMENTS
-	bl	edge_main_begins	/* returns the program's */
+	bl	edge_main_begins	/* returns the program's main */
 	mov	x16, x0
 	RESTORE_ARGUMENTS
 	adrp	x17, edge_main_is_awaited
 	ldrb	w17, [x17, #:lo12:edge_main_is_awaited]
 	cbnz	w17, 1f
 	br	x16
-1:	BEGIN_FRAME			/* somebody wants to know the return */
+1:	BEGIN_FRAME			/* a profiler wants the return of main */
 	blr	x16
 	bl	edge_main_returned	/* returns its argument */
 	END_FRAME
@@ -167,14 +167,14 @@
 	END	start_main
 
 /*
- * Leave hooks of profilers that want to know how functions end (shim/dispatch/leaves.c):
+ * Leave hooks of profilers that distinguish how functions end (shim/dispatch/leaves.c):
  *
  *     x0  the function          x30  return address into the program
  *     x1  its call site
  *
- * Jumped to at the end of the function, it returns to the call site: the function
- * has returned.  Nobody reads code on this processor, so that only landing pads make
- * a difference.
+ * If the return address is the call site, the function ended with a jump to the hook:
+ * it has returned.  Otherwise only landing pads make a difference, because shim does
+ * not decode code on this processor.
  */
 	.hidden	leaves_sort
 	FUNCTION leaves_sort
@@ -195,7 +195,7 @@
 	mov	x29, sp
 	add	x2, sp, #32
 	mov	x3, x30
-	bl	leaves_decide		/* returns where to go */
+	bl	leaves_decide		/* returns the hook */
 	mov	x9, x0
 	ldp	x0, x1, [sp, #16]
 	ldp	x29, x30, [sp], #32
@@ -206,16 +206,15 @@
 	END	leaves_sort
 
 /*
- * Several profilers with fast hooks that want every function: their hooks, one
- * after the other, each with the stack pointer the program had.
+ * Several profilers with fast hooks that want every function: calls their hooks one
+ * after the other, each with the program's stack pointer.
  *
  *     (sp+48)  x0, x1: the function, the call site
- *     (sp+16)  x19, x20, x21: the thread, the next hook, the thread's count of
- *              plans
+ *     (sp+16)  x19, x20, x21: the thread, the next hook, the thread's plans in use
  *     (sp)     x29, x30
  *
- * thread->dispatching says that a plan is being read, until it is put back.  All
- * else is done by plan_general.
+ * thread->dispatching is raised while a plan is in use.  plan_general() handles all
+ * other cases.
  */
 	.set	HOOKS_SIZE, 64
 
@@ -279,7 +278,7 @@
 	FAST_HOOKS plan_leave, 1
 	FAST_HOOKS plan_tailcall, 2
 
-/* What is so rare that it goes the general way: PLAN_UNWINDING. */
+/* PLAN_UNWINDING is so rare that plan_general() handles it. */
 	.hidden	plan_unwinding
 	FUNCTION plan_unwinding
 	mov	x2, sp
@@ -289,24 +288,25 @@
 	END	plan_unwinding
 
 /*
- * Hooks of profilers that may ask questions (shim/dispatch/slow_hook.c), for which a struct
- * arch_frame is put on the stack:
+ * Slow hooks, which may query arguments and more (shim/dispatch/slow_hook.c).  A struct
+ * arch_frame for them is on the stack:
  *
- *     (sp+160) x29, x30, the return address into the program
- *     (sp+80)  x19 to x28, if arguments are asked for
+ *     (sp+176) x29, x30, the return address into the program
+ *     (sp+96)  x19 to x28, if profilers query arguments
+ *     (sp+80)  FPCR, FPSR
  *     (sp+56)  x0, x1: the function, the call site
  *     (sp)     entry of the plan, event, whether there are registers, errno,
- *              room for what is asked
+ *              room for queries
  *
- * With one such profiler its hook is called from here: thread->frame says so to
- * whoever is asked a question, and to who waits for threads to be out of hooks.
- * It is set before the plan is read.  All else is done by frame_run.  To the
- * program this is a call as any other, so nothing else is kept.
+ * If there is one such profiler, this code calls its hook.  thread->frame then tells
+ * queries, and threads that wait until no thread is in a hook, that this thread is in
+ * one.  It is set before the plan is read.  frame_run() handles all other cases.  For
+ * the program this is an ordinary call, so nothing else is saved.
  */
-	.set	FRAME_SIZE, 176
+	.set	FRAME_SIZE, 192
 
 	.macro	LEAVE_SLOW_HOOK
-	ldp	x29, x30, [sp, #160]
+	ldp	x29, x30, [sp, #176]
 	add	sp, sp, #FRAME_SIZE
 	.cfi_adjust_cfa_offset -FRAME_SIZE
 	.cfi_restore x29
@@ -319,22 +319,22 @@
 	FUNCTION \name
 	sub	sp, sp, #FRAME_SIZE
 	.cfi_adjust_cfa_offset FRAME_SIZE
-	stp	x29, x30, [sp, #160]
-	.cfi_rel_offset x29, 160
-	.cfi_rel_offset x30, 168
-	add	x29, sp, #160
+	stp	x29, x30, [sp, #176]
+	.cfi_rel_offset x29, 176
+	.cfi_rel_offset x30, 184
+	add	x29, sp, #176
 	stp	x0, x1, [sp, #56]
 	mov	w10, #\event
 	.if	\saves
 	movk	w10, #1, lsl #16
-	stp	x19, x20, [sp, #80]
-	stp	x21, x22, [sp, #96]
-	stp	x23, x24, [sp, #112]
-	stp	x25, x26, [sp, #128]
-	stp	x27, x28, [sp, #144]
+	stp	x19, x20, [sp, #96]
+	stp	x21, x22, [sp, #112]
+	stp	x23, x24, [sp, #128]
+	stp	x25, x26, [sp, #144]
+	stp	x27, x28, [sp, #160]
 	.endif
 	str	w10, [sp, #8]
-	str	xzr, [sp]		/* not in a hook yet, if a handler asks */
+	str	xzr, [sp]		/* tells signal handlers: not in a hook yet */
 	.if	\event != LAYOUT_UNWINDING
 	LOAD_THREAD x10
 	cbz	x10, 2f
@@ -354,7 +354,18 @@
 	ldr	x11, [x10, #LAYOUT_THREAD_ERRNO]
 	ldr	w11, [x11]
 	str	w11, [sp, #12]
+	mrs	x10, fpcr
+	mrs	x11, fpsr
+	stp	x10, x11, [sp, #80]
 	blr	x12
+	ldp	x10, x11, [sp, #80]
+	mrs	x12, fpcr
+	cmp	x10, x12
+	b.ne	4f
+	mrs	x12, fpsr
+	cmp	x11, x12
+	b.ne	4f
+3:
 	LOAD_THREAD x10
 	ldr	w11, [sp, #12]
 	ldr	x12, [x10, #LAYOUT_THREAD_ERRNO]
@@ -364,6 +375,9 @@
 	.cfi_remember_state
 	LEAVE_SLOW_HOOK
 	.cfi_restore_state
+4:	msr	fpcr, x10
+	msr	fpsr, x11
+	b	3b
 1:	add	x11, x10, #LAYOUT_THREAD_FRAME
 	stlr	xzr, [x11]
 	.endif
@@ -384,8 +398,7 @@
 
 /*
  * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
- * and the registers that functions keep are as they were at the call of that
- * hook.
+ * and the callee-saved registers are as they were at the call of that hook.
  */
 	FUNCTION shim_hook_defer
 	b	plan_asking_enter
@@ -393,11 +406,11 @@
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
- * returned, true if an exception came out of it.  The unwinder asks
- * guard_personality (shim/runtime/guard.c), which sends it to arch_guard_caught with
- * the exception in x0.
+ * returned, true if it threw.  The unwinder calls guard_personality
+ * (shim/runtime/guard.c), which lets it resume at arch_guard_caught with the exception
+ * in x0.
  *
- *     (sp+16)  FPCR, FPSR: what was computed left flags
+ *     (sp+16)  FPCR, FPSR: the floating point state
  *     (sp)     x29, x30
  */
 	.hidden	arch_call_guarded
@@ -461,8 +474,8 @@ arch_guard_caught:
 /*
  * uintptr_t arch_measure_jump(int (*saver)(void *), void *buffer, size_t below)
  *
- * Has the stack pointer saved in @buffer, and tells what it was: @below bytes
- * (a multiple of 16) from here.
+ * Lets @saver save the stack pointer in @buffer, and returns that stack pointer: @below
+ * bytes (a multiple of 16) below the frame.
  */
 	.hidden	arch_measure_jump
 	FUNCTION arch_measure_jump
@@ -481,8 +494,8 @@ arch_guard_caught:
 	END	arch_measure_jump
 
 /*
- * setjmp and kin save their caller's frame, so ours must be gone when the real
- * one runs: note the buffer, then jump.
+ * setjmp and its variants save their caller's frame, so shim's frame must be gone when
+ * the real function runs: note the buffer, then jump.
  *
  *     x0  the buffer            x30  return address; sp is where the program
  *     w1  savemask                   goes on
@@ -505,7 +518,7 @@ arch_guard_caught:
 	JUMP_SAVER __sigsetjmp, 2
 
 /*
- * swapcontext(from, to) and setcontext(to): the same, for coroutines.
+ * swapcontext(from, to) and setcontext(to): the same for coroutines.
  */
 	.macro	CONTEXT_SWITCHER name, real, context
 	FUNCTION \name
@@ -523,9 +536,9 @@ arch_guard_caught:
 	CONTEXT_SWITCHER setcontext, 1, x0
 
 /*
- * Functions that look at who called them, or at the frames above: a C function
- * with the same arguments, and the return address as the fourth, says where to
- * jump.
+ * Functions that depend on their caller or on the frames above.  A C function gets the
+ * same arguments, and the return address as the fourth, and returns the address to jump
+ * to.
  */
 	.macro	FORWARD name, call
 	FUNCTION \name
@@ -548,11 +561,11 @@ arch_guard_caught:
 	FORWARD	thrd_exit, edge_c11_thread_exits
 
 /*
- * What a new thread begins with instead of the program's function:
+ * The start of a new thread, instead of the program's function:
  *
  *     x0  struct start          x30  return address into libc
  *
- * It jumps to that function, or calls it if its return is waited for.
+ * It jumps to that function, or calls it if a profiler wants its return.
  */
 	.hidden	edge_thread_start
 	FUNCTION edge_thread_start
@@ -581,10 +594,10 @@ arch_guard_caught:
 	END	edge_thread_start
 
 /*
- * vfork returns twice to the same frame, which the child may overwrite in
- * between: the return address waits in its register, which the system call
- * keeps.  The child runs on the parent's stack and thread-local data, so
- * profilers are told before and after.
+ * vfork returns twice to the same frame, which the child may overwrite in between, so
+ * the return address stays in its register, which the system call preserves.  The child
+ * runs on the parent's stack and thread-local storage, so events are raised before and
+ * after.
  */
 	.globl	__vfork
 	.type	__vfork, %function
@@ -608,9 +621,9 @@ __vfork:
 	.size	__vfork, .-__vfork
 
 /*
- * syscall(number, ...): numbers that matter to us go through C.  The rest are
- * done as libc does them; a raw clone that returns on another stack must find
- * no frame of ours there.
+ * syscall(number, ...): C functions handle the numbers that shim must see.  The others
+ * are made here as in libc; a raw clone that returns on another stack must find no
+ * frame of shim there.
  */
 	FUNCTION syscall
 	cmp	x0, #220		/* SYS_clone */
@@ -639,11 +652,11 @@ __vfork:
 	b	1b
 	END	syscall
 
-/* To whoever may jump here, a landing pad is there. */
+/* Marks this code as having landing pads for indirect branches (BTI). */
 	.section .note.gnu.property, "a"
 	.p2align 3
-	.word	4			/* of the name */
-	.word	16			/* of what follows it */
+	.word	4			/* size of the name */
+	.word	16			/* size of the descriptor */
 	.word	5			/* NT_GNU_PROPERTY_TYPE_0 */
 	.asciz	"GNU"
 	.word	0xc0000000		/* GNU_PROPERTY_AARCH64_FEATURE_1_AND */

@@ -1,7 +1,7 @@
 /*
- * Where a jmp_buf has the stack pointer.  C libraries agree on the place, and
- * some hide what is there by a secret that they keep to themselves: it shows
- * when the real setjmp is called with a stack pointer that is known.
+ * Reads the stack pointer in a jmp_buf.  C libraries store it in the same word; some
+ * encode it by XOR with a secret.  shim finds the secret by calling the real setjmp
+ * with a known stack pointer.
  */
 #include "arch.h"
 #include "edge/edge.h"
@@ -10,13 +10,13 @@
 #include <shim/banned.h>
 
 #define SP_WORD	    13
-#define BUFFER_SIZE 64	/* words: larger than any */
+#define BUFFER_SIZE 64 /* words; larger than any jmp_buf */
 
 /* entry.S */
 uintptr_t arch_measure_jump(int (*saver)(void *), void *buffer, size_t below);
 
 static struct {
-	bool is_measured;	/* written last */
+	bool is_measured; /* written last */
 	bool is_known;
 	uintptr_t value;
 } secret;
@@ -29,14 +29,14 @@ static uintptr_t measure(int (*saver)(void *), size_t below)
 	return buffer[SP_WORD] ^ sp;
 }
 
-/* When the library is loaded: dlsym may not be called in a signal handler. */
+/* Runs in a constructor, because a signal handler must not look up symbols. */
 __attribute__((constructor)) static void learn(void)
 {
 	int (*saver)(void *) = (int (*)(void *))lookup_real("_setjmp");
 
 	if (saver) {
 		secret.value = measure(saver, 0);
-		/* The same for another one, or it is no such thing. */
+		/* A second stack pointer must give the same secret. */
 		secret.is_known = measure(saver, 1008) == secret.value;
 	}
 	__atomic_store_n(&secret.is_measured, true, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /*
- * No call site is switched, and the table is what turns the hooks off.  It could
- * be done (bl and nop may change into each other while they are run), but has to
- * be seen on a processor: an emulator does not notice what is written through
- * /proc/self/mem, and has no caches that could be out of date.
+ * Finds no call sites, so the hook table alone switches hooks off.  Patching call sites
+ * is possible (bl and nop may replace each other while threads run them), but needs a
+ * test on a real processor: an emulator does not notice writes through /proc/self/mem,
+ * and has no stale caches.
  */
 #include "dispatch/scan.h"
 

@@ -1,7 +1,8 @@
 /*
- * Any processor: plain C, correct, not fast.  The same list as for x86-64.
- * What only assembly can do is missing: setjmp, coroutines and vfork are not
- * noticed, and frames they end are found by their addresses.
+ * What shim needs of the processor, for any processor: plain C, correct, not fast.
+ * x86-64 has the same list.  Features that need assembly are missing: shim does not
+ * notice setjmp, coroutines and vfork, and finds the frames that they end by their
+ * addresses.
  */
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* <unistd.h> has many names that are ours as well. */
+/* Declared here because <unistd.h> declares many names that shim defines. */
 extern long syscall(long number, ...);
 
 static inline long arch_syscall(long number, long a, long b, long c, long d,
@@ -25,7 +26,7 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return result;
 }
 
-/* On the stack there is: programs with tiny stacks need a port. */
+/* Uses the current stack: programs with tiny stacks need a port. */
 static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 				     void *top)
 {
@@ -33,10 +34,10 @@ static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 	return call(argument);
 }
 
-/* A process that shares our memory would return into our frames. */
+/* A child that shares the memory would overwrite frames of its parent. */
 #define ARCH_NO_APART
 
-/* Exceptions of callbacks are not caught here: they end the program. */
+/* Exceptions of callbacks are not caught: they end the program. */
 #define ARCH_NO_GUARD
 static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 				     uintptr_t b, uintptr_t c, uintptr_t d,
@@ -47,12 +48,27 @@ static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 	return false;
 }
 
-/* What a slow hook is given. */
+/* The floating point state; empty, because saving it needs assembly. */
+struct arch_floating {
+	char unused;
+};
+
+static inline void arch_floating_keep(struct arch_floating *floating)
+{
+	(void)floating;
+}
+
+static inline void arch_floating_restore(const struct arch_floating *floating)
+{
+	(void)floating;
+}
+
+/* The frame of a slow hook; shim_elt_info points to it. */
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	uint16_t has_registers;	/* 0 */
-	uint32_t error;		/* errno, before */
+	uint16_t has_registers; /* 0 */
+	uint32_t error;		/* errno before the hook */
 	uintptr_t info[5];
 	uintptr_t function;
 	const void *site;
@@ -97,8 +113,8 @@ static inline bool arch_has_thread_pointer(void)
 
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
 
-/* The kernel brings its own way back from a handler; which call a signal has
- * interrupted is not known. */
+/* The kernel provides the return from a signal handler.  The interrupted system call is
+ * not known. */
 #define ARCH_HAS_RESTORER 0
 static inline void arch_signal_return(void)
 {
@@ -117,7 +133,7 @@ struct arch_call {
 	long part;
 };
 
-#define ARCH_RESTARTS		    (-512)
+#define ARCH_RESTARTS (-512)
 struct arch_call;
 static inline long arch_call_with_mask(const struct arch_call *call,
 				       const uint64_t *mask)
@@ -127,9 +143,9 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 	return -38; /* ENOSYS */
 }
 
-#define ARCH_CONTEXT_IP(context) ((void)(context), (uintptr_t)0)
+#define ARCH_CONTEXT_IP(context)	((void)(context), (uintptr_t)0)
 #define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)
-#define ARCH_GET_OWN_REGISTERS(to) ((void)(to), 0u)
+#define ARCH_GET_OWN_REGISTERS(to)	((void)(to), 0u)
 #define ARCH_FIND_CALL(context, call, read) \
 	((void)(context), (void)(call), (void)(read), false)
 #define ARCH_SET_RESULT(context, call, result) \
@@ -140,15 +156,15 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu
 #define ARCH_RELOC_IRELATIVE 0xffffffffu
 
-/* Entries of linkage tables are not understood. */
+/* PLT entries are not decoded. */
 #define ARCH_PLT_SIZE 1
 #define arch_plt_slot(code, address, slot) \
 	((void)(code), (void)(address), (void)(slot), false)
 
-/* No lines are waited for here. */
-#define ARCH_TRAP_SIZE 0
-#define ARCH_TRAP 0
-#define ARCH_TRAP_GO_BACK(context) ((void)(context))
+/* No traps. */
+#define ARCH_TRAP_SIZE		      0
+#define ARCH_TRAP		      0
+#define ARCH_TRAP_GO_BACK(context)    ((void)(context))
 #define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
 #define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
 

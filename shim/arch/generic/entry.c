@@ -1,6 +1,6 @@
 /*
- * The compiler's hooks in plain C: one frame of ours between the program and
- * the profiler, where the compiler does not make a jump of it.
+ * The compiler's hooks in plain C.  A frame of shim is between the program and the
+ * profiler, unless the compiler makes the call a jump.
  */
 #include "arch.h"
 #include "runtime/asm_offsets.h"
@@ -16,7 +16,7 @@ void __cyg_profile_func_exit(void *function, void *site);
 void table_nothing(void *function, void *site);
 void *edge_early(uintptr_t function, const void *site, unsigned event);
 
-/* Until shim has started the table is empty. */
+/* The table is empty until shim has started. */
 static inline void call_hook(unsigned event, void *function, void *site)
 {
 	hook next = table_current[event];
@@ -45,7 +45,8 @@ void table_nothing(void *function, void *site)
 	(void)site;
 }
 
-/* How functions end is told for calls whose hook is called from inside. */
+/* Finds how a function ends if the hook's return address is not the call site: the
+ * function called the hook from inside, not by a jump at its end. */
 extern __attribute__((visibility("hidden"))) hook leaves_hooks[3];
 void *leaves_decide(uintptr_t function, const void *site, uintptr_t frame,
 		    uintptr_t return_address);
@@ -57,9 +58,9 @@ void leaves_sort(void *function, void *site)
 	hook decided = leaves_hooks[0];
 
 	if (address != site)
-		decided = (hook)leaves_decide(
-			(uintptr_t)function, site,
-			(uintptr_t)__builtin_dwarf_cfa(), (uintptr_t)address);
+		decided = (hook)leaves_decide((uintptr_t)function, site,
+					      (uintptr_t)__builtin_dwarf_cfa(),
+					      (uintptr_t)address);
 	decided(function, site);
 }
 
@@ -71,19 +72,19 @@ void plan_inspecting_enter(void *function, void *site);
 void plan_asking_enter(void *function, void *site);
 void plan_inspecting_leave(void *function, void *site);
 
-#define SLOW_HOOK(name, number)                                                 \
-	void name(void *function, void *site)                                  \
-	{                                                                      \
-		struct arch_frame frame = {                                    \
-			.event = number,                                       \
-			.function = (uintptr_t)function,                       \
-			.site = site,                                          \
-			.return_address =                                      \
-				(uintptr_t)__builtin_return_address(0),        \
-			.cfa = (uintptr_t)__builtin_dwarf_cfa(),               \
-		};                                                             \
-                                                                               \
-		frame_run(&frame);                                             \
+#define SLOW_HOOK(name, number) \
+	void name(void *function, void *site) \
+	{ \
+		struct arch_frame frame = { \
+			.event = number, \
+			.function = (uintptr_t)function, \
+			.site = site, \
+			.return_address = (uintptr_t)__builtin_return_address( \
+				0), \
+			.cfa = (uintptr_t)__builtin_dwarf_cfa(), \
+		}; \
+\
+		frame_run(&frame); \
 	}
 
 void plan_general(uintptr_t function, const void *site, uintptr_t frame,
@@ -135,12 +136,12 @@ SLOW_HOOK(plan_inspecting_leave, 1)
 void shim_hook_defer(uintptr_t function, const void *site);
 
 __attribute__((visibility("default"))) void shim_hook_defer(uintptr_t function,
-						     const void *site)
+							    const void *site)
 {
 	plan_asking_enter((void *)function, (void *)site);
 }
 
-/* --- functions that a port makes jumps of --- */
+/* --- functions for which a port has stubs that jump --- */
 
 #define EDGE __attribute__((visibility("default")))
 
@@ -171,7 +172,7 @@ void __cxa_end_catch(void);
 void pthread_exit(void *result);
 void thrd_exit(int result);
 
-/* To libc we are the caller then, which has no search path of its own. */
+/* libc takes shim for the caller, so the caller's search path is not used. */
 EDGE void *dlopen(const char *path, int flags)
 {
 	return ((void *(*)(const char *, int))edge_opens(
@@ -181,15 +182,15 @@ EDGE void *dlopen(const char *path, int flags)
 EDGE void *dlmopen(long space, const char *path, int flags)
 {
 	return ((void *(*)(long, const char *, int))edge_opens_in(
-		space, path, flags,
-		__builtin_return_address(0)))(space, path, flags);
+		space, path, flags, __builtin_return_address(0)))(space, path,
+								  flags);
 }
 
 EDGE void __cxa_throw(void *object, void *type, void (*destructor)(void *))
 {
 	((void (*)(void *, void *, void (*)(void *)))edge_throws(
-		object, type, (void *)destructor,
-		__builtin_return_address(0)))(object, type, destructor);
+		object, type, (void *)destructor, __builtin_return_address(0)))(
+		object, type, destructor);
 	__builtin_unreachable();
 }
 
@@ -225,8 +226,8 @@ EDGE void thrd_exit(int result)
 void *edge_thread_start(void *start)
 {
 	struct begun begun;
-	void *(*call)(void *) =
-		(void *(*)(void *))edge_thread_begins(start, &begun);
+	void *(*call)(void *) = (void *(*)(void *))edge_thread_begins(start,
+								      &begun);
 	void *result = call(begun.argument);
 
 	if (begun.is_watched)
@@ -234,7 +235,7 @@ void *edge_thread_start(void *start)
 	return result;
 }
 
-/* On PowerPC libc gets main in a structure: there it stays unseen. */
+/* On PowerPC libc gets main in a structure, so shim does not see it. */
 #ifndef __powerpc__
 typedef int (*main_function)(int count, char **arguments, char **environment);
 typedef int (*start_function)(main_function program, int count,

@@ -1,6 +1,6 @@
 /*
- * Instructions of no processor: there is nothing to switch, and the table is
- * what turns the hooks off.
+ * Finds no call sites on an unknown processor, so the hook table alone switches hooks
+ * off.
  */
 #include "dispatch/scan.h"
 

@@ -1,5 +1,5 @@
 /*
- * x86-64: what shim/ needs of the processor.  The same list as in arch/generic.
+ * What shim needs of the processor, for x86-64.  arch/generic has the same list.
  */
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A system call without libc: errno stays alone, no PLT, no cancellation
+/* A system call without libc: it keeps errno, uses no PLT, and is no cancellation
  * point.  Returns -errno on failure. */
 static inline long arch_syscall(long number, long a, long b, long c, long d,
 				long e, long f)
@@ -26,32 +26,55 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return result;
 }
 
-/* Run call(argument) on the stack that ends at @top (entry.S). */
+/* Runs call(argument) on the stack that ends at @top (entry.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e) and tells whether it threw (entry.S). */
+/* Calls callback(a, b, c, d, e); returns true if it threw (entry.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
-/* Where it goes on then, with the exception in register 0. */
+/* The landing pad for the exception, which is in register 0. */
 extern char arch_guard_caught[];
 
-/* What entry.S puts on the stack for a slow hook; shim_elt_info points to it.
- * The first three belong to dispatch/slow_hook.c. */
+/* The floating point state of a thread: modes, such as rounding, and exception
+ * flags. */
+struct arch_floating {
+	uint32_t mxcsr;
+	uint16_t x87_control, x87_status;
+};
+
+/*
+ * A hook may use floating point and change its modes; the program continues with the
+ * state that it had.  Storing the state takes a few cycles, loading it 20 or more.
+ */
+static inline void arch_floating_keep(struct arch_floating *floating)
+{
+	__asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2"
+			 : "=m"(floating->mxcsr), "=m"(floating->x87_control),
+			   "=m"(floating->x87_status));
+}
+
+/* entry.S */
+void arch_floating_restore(const struct arch_floating *floating);
+
+/* The frame that entry.S pushes for a slow hook; shim_elt_info points to it.  The first
+ * three fields belong to dispatch/slow_hook.c. */
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	uint16_t has_registers;	/* 1: the six below; 2: arch_arguments, too; 5: the
-				   six and near */
-	uint32_t error;		/* errno, before */
+	/* 1: the six below; 2: also arch_arguments; 5: the six and @near */
+	uint16_t has_registers;
+	uint32_t error; /* errno before the hook */
 	uintptr_t info[4];
 	const void *near;
+	struct arch_floating floating;
+	uintptr_t unused;
 	uintptr_t rbx, rbp, r12, r13, r14, r15;
 	uintptr_t function;
 	const void *site;
 	uintptr_t return_address;
 };
 
-/* ... and before it, for an enter hook: registers that arguments come in. */
+/* Argument registers of an enter hook, which are below the frame. */
 struct arch_arguments {
 	uintptr_t rdx, rcx, r8, r9;
 	unsigned char vectors[8][16];
@@ -63,19 +86,19 @@ arch_frame_arguments(const struct arch_frame *frame)
 	return (const struct arch_arguments *)(const void *)frame - 1;
 }
 
-/* has_registers, when arch_arguments are there. */
+/* The value of has_registers if arch_arguments exist. */
 #define ARCH_FRAME_ALL		    2
 #define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers & 3)
 
-/* What entry.S found in front of what is known about this call of an enter hook:
- * that there is no need for arch_arguments. */
+/* The entry of the front table (inspect/code_cache.h) for this call of an enter hook,
+ * or NULL.  With an entry, the frame has no arch_arguments. */
 #define ARCH_HAS_NEAR
 static inline const void *arch_frame_near(const struct arch_frame *frame)
 {
 	return frame->event == 0 && frame->has_registers == 5 ? frame->near : 0;
 }
 
-/* Where a register is that was kept; NULL: nowhere.  @is_vector: of 16 bytes. */
+/* Where the frame has a register; NULL if it has not.  @is_vector: 16 bytes. */
 static inline const void *arch_frame_at(const struct arch_frame *frame,
 					unsigned number, bool is_vector)
 {
@@ -102,7 +125,7 @@ static inline const void *arch_frame_at(const struct arch_frame *frame,
 	return 0;
 }
 
-/* What a register held when the hook was called; false: not known. */
+/* The value of a register at the call of the hook; false if unknown. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
@@ -113,13 +136,13 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	return at;
 }
 
-/* The program's stack pointer when it called the hook. */
-#define ARCH_HAS_MONITOR_ENTRIES 1	/* entry.S */
+#define ARCH_HAS_MONITOR_ENTRIES 1 /* entry.S */
 
+/* The program's stack pointer at the call of the hook. */
 #define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
 
-/* The stack pointer a glibc jmp_buf resumes with, or 0 (libc hides it behind
- * the pointer guard of the thread control block). */
+/* The stack pointer that a glibc jmp_buf restores, or 0.  libc encodes it with the
+ * pointer guard in the thread control block. */
 static inline uintptr_t arch_jump_sp(const void *buffer)
 {
 	uintptr_t sp = ((const uintptr_t *)buffer)[6];
@@ -128,8 +151,8 @@ static inline uintptr_t arch_jump_sp(const void *buffer)
 	return sp;
 }
 
-/* Has libc given the thread a control block?  Loaders before glibc 2.35 do that when
- * all objects are relocated. */
+/* Whether libc has given the thread a control block.  Loaders before glibc 2.35 do so
+ * after they have relocated all objects. */
 static inline bool arch_has_thread_pointer(void)
 {
 	uintptr_t pointer = 0;
@@ -139,7 +162,7 @@ static inline bool arch_has_thread_pointer(void)
 	return pointer != 0;
 }
 
-/* The thread control block: libc puts it at the upper end of a thread's stack. */
+/* The thread control block, which libc puts at the upper end of a thread's stack. */
 static inline uintptr_t arch_thread_pointer(void)
 {
 	uintptr_t pointer;
@@ -148,15 +171,15 @@ static inline uintptr_t arch_thread_pointer(void)
 	return pointer;
 }
 
-/* Where a ucontext keeps its stack pointer. */
+/* The stack pointer in a ucontext. */
 #define ARCH_CONTEXT_SP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
 
-/* What the kernel is given to return from a signal handler with: it looks like
- * libc's to unwinders.  The others, for the program's handlers with and without
- * SA_RESTART, also mark a call that they come back from, and make one that has
- * not begun fail (entry.S). */
-#define ARCH_HAS_RESTORER 0x04000000	/* SA_RESTORER */
+/* Functions that return from a signal handler; unwinders take them for libc's.  The
+ * second and third are for the program's handlers with and without SA_RESTART: they
+ * also mark the system call that they return to, and let a call that has not begun fail
+ * (entry.S). */
+#define ARCH_HAS_RESTORER 0x04000000 /* SA_RESTORER */
 void arch_signal_return(void);
 void arch_signal_return_restarts(void);
 void arch_signal_return_fails(void);
@@ -165,25 +188,26 @@ void arch_signal_return_fails(void);
 struct arch_call {
 	long number;
 	long arguments[6];
-	bool failed;		/* with EINTR; else it would begin again ... */
-	long part;		/* ... or has done this much already */
+	bool failed; /* with EINTR; otherwise the kernel restarts it, or */
+	long part;   /* it has done this much already, if not 0 */
 };
 
 #define ARCH_RESTARTS (-512)
 
-/* Sets the mask and does the call; a handler that has run in between makes it
- * fail, with ARCH_RESTARTS if it has SA_RESTART (entry.S). */
+/* Sets the signal mask and makes the call.  If a handler runs in between, the call
+ * fails: with ARCH_RESTARTS if the handler has SA_RESTART (entry.S). */
 long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
 
 #define ARCH_SYSCALL_SIZE 2
 #define ARCH_CONTEXT_IP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[16 /* REG_RIP */])
 
-/* The end of entry.S's syscall(), which leaves the number below the stack. */
+/* The return address of the system call in entry.S's syscall(), which leaves the number
+ * below the stack. */
 extern char arch_syscall_returns[];
 
-/* The number in the last mov $NUMBER, %eax before a call, or -1: compilers put
- * nothing in between that changes it. */
+/* The number in the last mov $NUMBER, %eax before a system call, or -1.  Compilers put
+ * nothing in between that changes eax. */
 static inline long arch_number_before(const uint8_t *code, int size)
 {
 	for (int i = size - 5; i > 0; i--) {
@@ -191,7 +215,7 @@ static inline long arch_number_before(const uint8_t *code, int size)
 
 		if (is_move && code[i + 3] == 0 && code[i + 4] == 0)
 			return code[i + 1] | code[i + 2] << 8;
-		/* Another system call, or one of a function. */
+		/* Another system call, or a function call. */
 		if ((code[i] == 0x0f && code[i + 1] == 0x05) || code[i] == 0xe8)
 			return -1;
 	}
@@ -199,10 +223,10 @@ static inline long arch_number_before(const uint8_t *code, int size)
 }
 
 /*
- * Whether the registers of a context are those behind a call that gave EINTR, or
- * behind one that may have done a part of its work, or before one that the kernel
- * is about to begin again; @read(from, to, size) copies code and may fail.  The
- * kernel leaves the return address in rcx.
+ * Whether a signal interrupted a system call: the context is after a call that returned
+ * EINTR, after a call that may have done part of its work, or before a call that the
+ * kernel is about to restart.  @read(from, to, size) copies code and may fail.  The
+ * kernel leaves the return address of the call in rcx.
  */
 static inline bool arch_find_call(const long long *registers,
 				  struct arch_call *call,
@@ -229,7 +253,7 @@ static inline bool arch_find_call(const long long *registers,
 		return true;
 	if (end == (uintptr_t)arch_syscall_returns)
 		call->number = *(const long *)(registers[15] - 8);
-	else if (call->part > 0)	/* many are; nothing is in between */
+	else if (call->part > 0) /* frequent, so looks right before it only */
 		call->number = arch_number_before(code + sizeof(code) - 8, 6);
 	else
 		call->number = arch_number_before(code, sizeof(code) - 2);
@@ -239,16 +263,18 @@ static inline bool arch_find_call(const long long *registers,
 #define ARCH_FIND_CALL(context, call, read) \
 	arch_find_call((context)->uc_mcontext.gregs, call, read)
 
-/* It has returned @result instead, which will not be taken for our doing. */
-#define ARCH_SET_RESULT(context, call, result)                                 \
-	do {                                                                   \
-		if (!(call)->failed && (call)->part == 0)                      \
+/* Lets the call return @result; marks the context so that arch_find_call() does not
+ * find the call again. */
+#define ARCH_SET_RESULT(context, call, result) \
+	do { \
+		if (!(call)->failed && (call)->part == 0) \
 			(context)->uc_mcontext.gregs[16] += ARCH_SYSCALL_SIZE; \
-		(context)->uc_mcontext.gregs[13] = (result);                   \
-		(context)->uc_mcontext.gregs[14] = 0;                          \
+		(context)->uc_mcontext.gregs[13] = (result); \
+		(context)->uc_mcontext.gregs[14] = 0; \
 	} while (0)
 
-/* All registers of a context, by their DWARF numbers; which of them are known. */
+/* Copies all registers of a context to their DWARF numbers; returns the set of those
+ * copied. */
 static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 {
 	static const uint8_t order[] = { 13, 12, 14, 11, 9, 8, 10, 15, 0,
@@ -262,32 +288,32 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 #define ARCH_GET_REGISTERS(context, to) \
 	arch_get_registers((context)->uc_mcontext.gregs, to)
 
-/* Those that functions keep, here; the address is here, too. */
-#define ARCH_GET_OWN_REGISTERS(to)                                             \
-	({                                                                     \
-		uintptr_t *to_ = (to);                                         \
-		__asm__ volatile("mov %%rbx, 24(%0)\n\t"                       \
-				 "mov %%rbp, 48(%0)\n\t"                       \
-				 "mov %%rsp, 56(%0)\n\t"                       \
-				 "mov %%r12, 96(%0)\n\t"                       \
-				 "mov %%r13, 104(%0)\n\t"                      \
-				 "mov %%r14, 112(%0)\n\t"                      \
-				 "mov %%r15, 120(%0)\n\t"                      \
-				 "lea 0(%%rip), %%rax\n\t"                     \
-				 "mov %%rax, 128(%0)"                          \
-				 :                                             \
-				 : "r"(to_)                                    \
-				 : "rax", "memory");                           \
-		0x1f0c8u;                                                      \
+/* The callee-saved registers and the address of this place; returns the set of them. */
+#define ARCH_GET_OWN_REGISTERS(to) \
+	({ \
+		uintptr_t *to_ = (to); \
+		__asm__ volatile("mov %%rbx, 24(%0)\n\t" \
+				 "mov %%rbp, 48(%0)\n\t" \
+				 "mov %%rsp, 56(%0)\n\t" \
+				 "mov %%r12, 96(%0)\n\t" \
+				 "mov %%r13, 104(%0)\n\t" \
+				 "mov %%r14, 112(%0)\n\t" \
+				 "mov %%r15, 120(%0)\n\t" \
+				 "lea 0(%%rip), %%rax\n\t" \
+				 "mov %%rax, 128(%0)" \
+				 : \
+				 : "r"(to_) \
+				 : "rax", "memory"); \
+		0x1f0c8u; \
 	})
 
-/* Relocations that bind a function symbol to a slot holding its address. */
+/* Relocations that store the address of a function in a GOT slot. */
 #define ARCH_RELOC_JUMP_SLOT 7 /* R_X86_64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  6 /* R_X86_64_GLOB_DAT */
-#define ARCH_RELOC_IRELATIVE 37 /* R_X86_64_IRELATIVE: to what a function chooses */
+/* R_X86_64_IRELATIVE: a resolver function chooses the target */
+#define ARCH_RELOC_IRELATIVE 37
 
-/* An entry of a linkage table, [endbr64] [bnd] jmp *slot(%rip), and how long one is
- * at most. */
+/* The largest size of a PLT entry: [endbr64] [bnd] jmp *slot(%rip). */
 #define ARCH_PLT_SIZE 16
 
 static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
@@ -307,37 +333,37 @@ static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 	return true;
 }
 
-/* What code becomes where a line is waited for, and how the thread goes on that
- * has run into it when the code is as it was. */
+/* The trap instruction that coverage writes into code, and how a thread that hit it
+ * returns to the restored instruction. */
 #define ARCH_TRAP_SIZE 1
-#define ARCH_TRAP 0xcc
+#define ARCH_TRAP      0xcc
 #define ARCH_TRAP_GO_BACK(context) \
-	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] -= ARCH_TRAP_SIZE))
-/* ... or, where the trap stays, what it does in place of the instruction of
- * @length bytes that is under it; 0: it returns. */
-#define ARCH_TRAP_DO(context, length)                                          \
-	do {                                                                   \
-		long long *r_ = (context)->uc_mcontext.gregs;                  \
-		if ((length) > 0) {                                            \
-			r_[16] += (long long)(length) - ARCH_TRAP_SIZE;        \
-		} else {                                                       \
-			r_[16] = *(const long long *)r_[15 /* REG_RSP */];     \
-			r_[15] += 8;                                           \
-		}                                                              \
+	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] -= \
+		ARCH_TRAP_SIZE))
+/* If the trap stays: executes the replaced instruction, which is a no-op of @length
+ * bytes, or a return if @length is 0. */
+#define ARCH_TRAP_DO(context, length) \
+	do { \
+		long long *r_ = (context)->uc_mcontext.gregs; \
+		if ((length) > 0) { \
+			r_[16] += (long long)(length)-ARCH_TRAP_SIZE; \
+		} else { \
+			r_[16] = *(const long long *)r_[15 /* REG_RSP */]; \
+			r_[15] += 8; \
+		} \
 	} while (0)
 
-/* Whether that is something that does nothing, or a return. */
+/* Whether the instruction is a no-op of *@length bytes, or a return (*@length is 0). */
 static inline bool arch_is_nothing(const void *code, size_t *length)
 {
 	const unsigned char *byte = code;
 
-	*length = byte[0] == 0x90 ? 1 : 0;	/* nop */
+	*length = byte[0] == 0x90 ? 1 : 0; /* nop */
 	if (byte[0] == 0xf3 && byte[1] == 0x0f && byte[2] == 0x1e &&
 	    byte[3] == 0xfa)
-		*length = 4;			/* endbr64 */
+		*length = 4; /* endbr64 */
 	return *length > 0 || byte[0] == 0xc3;
 }
-
 
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 

@@ -1,16 +1,16 @@
 /*
- * The ways in that C cannot express: symbols of ours that must not put a frame
- * between the program and what it called.
+ * Entry points that C cannot express: wrappers that must not leave a frame between the
+ * program and the function that it called.
  */
 #include "runtime/asm_offsets.h"
 
-#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
 
 	.text
 
 /*
- * Around a call of ours in the way of another one: the registers that arguments
- * come in are kept, and the stack is aligned as a call wants it.
+ * Around a call that a wrapper makes before it jumps: save the argument registers and
+ * align the stack.
  */
 	.set	ARGUMENTS_SIZE, 56
 
@@ -38,8 +38,8 @@
  *     rdi  the function          (rsp)  return address into it
  *     rsi  its call site
  *
- * One jump to whoever is interested; before there is a table, to where that is made.
- * Images whose slots could be bound directly (shim/dispatch/hook_table.c) do not even come here.
+ * One jump to the hook in the table, or to `early` until there is a table.  Images
+ * whose GOT slots shim could bind directly (shim/dispatch/hook_table.c) bypass this.
  */
 	.p2align 4
 	.macro	COMPILER_HOOK name, event
@@ -62,7 +62,7 @@
 	COMPILER_HOOK __cyg_profile_func_enter, 0
 	COMPILER_HOOK __cyg_profile_func_exit, 1
 
-/* The hook of an event nobody wants. */
+/* The hook of an event that no profiler wants. */
 	.p2align 4
 	.globl	table_nothing
 	.hidden	table_nothing
@@ -75,16 +75,16 @@ table_nothing:
 	.size	table_nothing, .-table_nothing
 
 /*
- * A hook whose number is in edx, until shim has started: start, then go where the
- * table points by then.  Program code calls us between two of its own
- * instructions, so only what the hook itself may change is changed.
+ * The hook whose number is in edx, until shim has started: starts shim, then jumps to
+ * the hook in the table.  The program may have values in argument registers, so this
+ * saves them.
  */
 	.p2align 4
 	.type	early, @function
 early:
 	.cfi_startproc
 	KEEP_ARGUMENTS
-	sub	$128, %rsp		/* what slow hooks may be asked for */
+	sub	$128, %rsp		/* arguments that slow hooks may read */
 	.cfi_adjust_cfa_offset 128
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
 	movaps	%xmm\number, 16*\number(%rsp)
@@ -108,7 +108,7 @@ early:
  *
  *     rdi, rsi, rdx ...  arguments        (rsp)  return address
  *
- * Neither leaves a frame, so that main stands where it would without us.
+ * Neither leaves a frame, so the frame of main is where it would be without shim.
  */
 	.p2align 4
 	.globl	__libc_start_main
@@ -117,7 +117,7 @@ __libc_start_main:
 	.cfi_startproc
 	_CET_ENDBR
 	KEEP_ARGUMENTS
-	call	edge_start_main		/* returns libc's */
+	call	edge_start_main		/* returns libc's function */
 	RESTORE_ARGUMENTS
 	lea	start_main(%rip), %rdi
 	jmp	*%rax
@@ -130,12 +130,12 @@ start_main:
 	.cfi_startproc
 	_CET_ENDBR
 	KEEP_ARGUMENTS
-	call	edge_main_begins	/* returns the program's */
+	call	edge_main_begins	/* returns the program's main */
 	RESTORE_ARGUMENTS
 	cmpb	$0, edge_main_is_awaited(%rip)
 	jne	1f
 	jmp	*%rax
-1:	sub	$8, %rsp		/* somebody wants to know the return */
+1:	sub	$8, %rsp		/* a profiler wants the return of main */
 	.cfi_adjust_cfa_offset 8
 	call	*%rax
 	mov	%eax, %edi
@@ -147,13 +147,13 @@ start_main:
 	.size	start_main, .-start_main
 
 /*
- * Leave hooks of profilers that want to know how functions end (shim/dispatch/leaves.c):
+ * Leave hooks of profilers that distinguish how functions end (shim/dispatch/leaves.c):
  *
  *     rdi  the function          (rsp)  return address into the program
  *     rsi  its call site
  *
- * Jumped to at the end of the function, it returns to the call site: the function
- * has returned.  Else what is known of the return address decides.
+ * If the return address is the call site, the function ended with a jump to the hook:
+ * it has returned.  Otherwise the front table's entry for the return address decides.
  */
 	.p2align 4
 	.globl	leaves_sort
@@ -186,7 +186,7 @@ leaves_sort:
 	.cfi_adjust_cfa_offset 8
 	lea	32(%rsp), %rdx
 	mov	%rax, %rcx
-	call	leaves_decide		/* returns where to go */
+	call	leaves_decide		/* returns the hook */
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	pop	%rsi
@@ -198,16 +198,16 @@ leaves_sort:
 	.size	leaves_sort, .-leaves_sort
 
 /*
- * Several profilers with fast hooks that want every function: their hooks, one
- * after the other, each with the stack pointer the program had.
+ * Several profilers with fast hooks that want every function: calls their hooks one
+ * after the other, each with the program's stack pointer.
  *
  *     (rsp+40)  return address into the program
- *     (rsp+16)  rbx, r12, rbp: the thread, its count of plans, the next hook
+ *     (rsp+16)  rbx, r12, rbp: the thread, its plans in use, the next hook
  *     (rsp+8)   rdi, the function
  *     (rsp)     rsi, the call site
  *
- * thread->dispatching says that a plan is being read, until it is put back.  All
- * else is done by plan_general.
+ * thread->dispatching is raised while a plan is in use.  plan_general() handles all
+ * other cases.
  */
 	.macro	FAST_HOOKS name, event
 	.p2align 4
@@ -276,7 +276,7 @@ leaves_sort:
 	FAST_HOOKS plan_leave, 1
 	FAST_HOOKS plan_tailcall, 2
 
-/* What is so rare that it goes the general way: PLAN_UNWINDING. */
+/* PLAN_UNWINDING is so rare that plan_general() handles it. */
 	.p2align 4
 	.globl	plan_unwinding
 	.hidden	plan_unwinding
@@ -292,28 +292,47 @@ plan_unwinding:
 	.size	plan_unwinding, .-plan_unwinding
 
 /*
- * Hooks of profilers that may ask questions (shim/dispatch/slow_hook.c), for which a struct
- * arch_frame is put on the stack:
+ * Slow hooks, which may query arguments and more (shim/dispatch/slow_hook.c).  A struct
+ * arch_frame for them is on the stack:
  *
- *     (rsp+120) return address into the program
- *     (rsp+112) rsi, the call site
- *     (rsp+104) rdi, the function
- *     (rsp+56)  rbx, rbp, r12, r13, r14, r15, if arguments are asked for
+ *     (rsp+136) return address into the program
+ *     (rsp+128) rsi, the call site
+ *     (rsp+120) rdi, the function
+ *     (rsp+72)  rbx, rbp, r12, r13, r14, r15, if profilers query arguments
+ *     (rsp+56)  MXCSR, control and status word of the x87
  *     (rsp)     entry of the plan, event, which registers there are, errno (for
- *               dispatch/slow_hook.c), room for what is asked, what is known in front
- *     (rsp-160) rdx, rcx, r8, r9, xmm0 to xmm7, of a function that begins: where
- *               what it does not use may still be (struct arch_arguments)
+ *               dispatch/slow_hook.c), room for queries, the front table's entry
+ *     (rsp-160) rdx, rcx, r8, r9, xmm0 to xmm7, for enter hooks: arguments that the
+ *               function does not use may still be there (struct arch_arguments)
  *
- * These last ones are not kept if it is known in front (shim/inspect/code_cache.h) that the
- * arguments of this call of a hook are elsewhere: arch_frame_near.
+ * The last ones are not saved if the front table (shim/inspect/code_cache.h) says that
+ * this call of a hook has its arguments elsewhere: arch_frame_near.
  *
- * With one such profiler its hook is called from here: thread->frame says so to
- * whoever is asked a question, and to who waits for threads to be out of hooks.
- * It is set before the plan is read.  All else is done by frame_run: so are calls
- * where there is little stack.  To the program this is a call as any other, so
- * nothing else is kept.
+ * If there is one such profiler, this code calls its hook.  thread->frame then tells
+ * queries, and threads that wait until no thread is in a hook, that this thread is in
+ * one.  It is set before the plan is read.  frame_run() handles all other cases, and
+ * calls with little stack left.  For the program this is an ordinary call, so nothing
+ * else is saved.
  */
-	/* rbx: the thread; ebp: errno.  A store that changes nothing costs, too. */
+	/* Jumps to \otherwise if the floating point state differs from the one at
+	 * \kept of \base.  Compares the exception flags of the x87's status, not its
+	 * condition codes.  \scratch of \register: room for 8 bytes. */
+	.macro	FLOATING_CHANGED kept, base, scratch, register, otherwise
+	stmxcsr	\scratch(%\register)
+	fnstcw	4+\scratch(%\register)
+	fnstsw	%ax
+	mov	\scratch(%\register), %edx
+	movzwl	4+\scratch(%\register), %ecx
+	xor	6+\kept(%\base), %ax
+	xor	\kept(%\base), %edx
+	xor	4+\kept(%\base), %cx
+	and	$0x3f, %eax
+	or	%edx, %ecx
+	or	%ecx, %eax
+	jnz	\otherwise
+	.endm
+
+	/* rbx: the thread; ebp: errno, which is stored only if it changed. */
 	.macro	SLOW_HOOK event, registers, below=0
 	push	%rsi
 	.cfi_adjust_cfa_offset 8
@@ -334,8 +353,8 @@ plan_unwinding:
 	.endif
 	.cfi_rel_offset %rbp, 8
 	.cfi_rel_offset %rbx, 0
-	sub	$(56+\below), %rsp
-	.cfi_adjust_cfa_offset 56+\below
+	sub	$(72+\below), %rsp
+	.cfi_adjust_cfa_offset 72+\below
 	.if	\below
 	mov	%rdx, (%rsp)
 	mov	%rcx, 8(%rsp)
@@ -352,7 +371,7 @@ plan_unwinding:
 	mov	%r10, 48(%rsi)
 	.endif
 	movl	$(\event + (\registers << 16)), 8(%rsi)
-	movq	$0, (%rsi)		/* not in a hook yet, if a handler asks */
+	movq	$0, (%rsi)		/* tells signal handlers: not in a hook yet */
 	.if	\event == LAYOUT_UNWINDING
 	jmp	2f
 	.else
@@ -373,19 +392,23 @@ plan_unwinding:
 	mov	%rdx, (%rsi)
 	mov	LAYOUT_THREAD_ERRNO(%rbx), %rdx
 	mov	(%rdx), %ebp
+	stmxcsr	56(%rsi)
+	fnstcw	60(%rsi)
+	fnstsw	62(%rsi)
 	call	*%rcx
-	mov	LAYOUT_THREAD_ERRNO(%rbx), %rcx
+	FLOATING_CHANGED 56+\below, rsp, 16+\below, rsp, 5f
+6:	mov	LAYOUT_THREAD_ERRNO(%rbx), %rcx
 	movq	$0, LAYOUT_THREAD_FRAME(%rbx)
 	cmp	%ebp, (%rcx)
 	jne	4f
 	.endif
-3:	mov	\below+56(%rsp), %rbx
-	mov	\below+64(%rsp), %rbp
+3:	mov	\below+72(%rsp), %rbx
+	mov	\below+80(%rsp), %rbp
 	.cfi_remember_state
 	.cfi_restore %rbx
 	.cfi_restore %rbp
-	add	$(120+\below), %rsp
-	.cfi_adjust_cfa_offset -(120+\below)
+	add	$(136+\below), %rsp
+	.cfi_adjust_cfa_offset -(136+\below)
 	ret
 	.cfi_restore_state
 	.if	\event != LAYOUT_UNWINDING
@@ -397,6 +420,9 @@ plan_unwinding:
 	.if	\event != LAYOUT_UNWINDING
 4:	mov	%ebp, (%rcx)
 	jmp	3b
+5:	lea	56+\below(%rsp), %rdi
+	call	load_floating
+	jmp	6b
 	.endif
 	.endm
 
@@ -413,7 +439,8 @@ plan_unwinding:
 	.size	\name, .-\name
 	.endm
 
-	/* r10: what is known in front about this call of a hook; or goes there. */
+	/* r10: the front table's entry for this call; jumps to \otherwise without
+	 * one. */
 	.macro	LOOK_IN_FRONT otherwise
 	mov	(%rsp), %rax
 	imul	$LAYOUT_FRONT_FACTOR, %eax, %r11d
@@ -442,6 +469,31 @@ plan_unwinding:
 	.size	\name, .-\name
 	.endm
 
+/*
+ * arch_floating_restore(kept).  load_floating restores a state that has changed.  It
+ * reloads the x87's environment, because no instruction sets a single flag.
+ */
+	.p2align 4
+	.globl	arch_floating_restore
+	.hidden	arch_floating_restore
+	.type	arch_floating_restore, @function
+arch_floating_restore:
+	.cfi_startproc
+	_CET_ENDBR
+	FLOATING_CHANGED 0, rdi, -8, rsp, load_floating
+	ret
+load_floating:
+	ldmxcsr	(%rdi)
+	fnstenv	-32(%rsp)
+	mov	4(%rdi), %ax
+	mov	%ax, -32(%rsp)
+	mov	6(%rdi), %ax
+	mov	%ax, -28(%rsp)
+	fldenv	-32(%rsp)
+	ret
+	.cfi_endproc
+	.size	arch_floating_restore, .-arch_floating_restore
+
 	SLOW_FUNCTION plan_slow_enter, 0, 0
 	SLOW_FUNCTION plan_slow_leave, 1, 0
 	SLOW_FUNCTION plan_slow_tailcall, 2, 0
@@ -455,8 +507,7 @@ plan_unwinding:
 
 /*
  * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
- * and the registers that functions keep are as they were at the call of that
- * hook.
+ * and the callee-saved registers are as they were at the call of that hook.
  */
 	.globl	shim_hook_defer
 	.type	shim_hook_defer, @function
@@ -469,9 +520,9 @@ shim_hook_defer:
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)
- * returned, true if an exception came out of it.  The unwinder asks
- * guard_personality (shim/runtime/guard.c), which sends it to arch_guard_caught with
- * the exception in rax.
+ * returned, true if it threw.  The unwinder calls guard_personality
+ * (shim/runtime/guard.c), which lets it resume at arch_guard_caught with the exception
+ * in rax.
  */
 	.p2align 4
 	.globl	arch_call_guarded
@@ -489,7 +540,7 @@ arch_call_guarded:
 	mov	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
 	sub	$48, %rsp
-	stmxcsr	-8(%rbp)		/* what was computed left flags */
+	stmxcsr	-8(%rbp)		/* the floating point state */
 	fnstenv	-40(%rbp)
 	and	$-16, %rsp
 	mov	%rdi, %rax
@@ -521,7 +572,7 @@ arch_guard_caught:
 /*
  * int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
  *
- *     top -> (top-16) our frame: the old stack pointer in rbp
+ *     top ->  the stack of the call; the old stack pointer is in rbp
  */
 	.p2align 4
 	.globl	arch_call_on_stack
@@ -550,8 +601,8 @@ arch_call_on_stack:
 	.size	arch_call_on_stack, .-arch_call_on_stack
 
 /*
- * setjmp and kin save their caller's frame, so ours must be gone when the real
- * one runs: note the buffer, then jump.
+ * setjmp and its variants save their caller's frame, so shim's frame must be gone when
+ * the real function runs: note the buffer, then jump.
  *
  *     rdi  the buffer            (rsp)  return address; rsp+8 is where the
  *     esi  savemask                     program goes on
@@ -579,7 +630,7 @@ arch_call_on_stack:
 	JUMP_SAVER __sigsetjmp, 2
 
 /*
- * swapcontext(from, to) and setcontext(to): the same, for coroutines.
+ * swapcontext(from, to) and setcontext(to): the same for coroutines.
  */
 	.macro	CONTEXT_SWITCHER name, real, context
 	.p2align 4
@@ -602,9 +653,9 @@ arch_call_on_stack:
 	CONTEXT_SWITCHER setcontext, 1, %rdi
 
 /*
- * Functions that look at who called them, or at the frames above: a C function
- * with the same arguments, and the return address as the fourth, says where to
- * jump.
+ * Functions that depend on their caller or on the frames above.  A C function gets the
+ * same arguments, and the return address as the fourth, and returns the address to jump
+ * to.
  */
 	.macro	FORWARD name, call
 	.p2align 4
@@ -632,11 +683,11 @@ arch_call_on_stack:
 	FORWARD	thrd_exit, edge_c11_thread_exits
 
 /*
- * What a new thread begins with instead of the program's function:
+ * The start of a new thread, instead of the program's function:
  *
  *     rdi  struct start          (rsp)  return address into libc
  *
- * It jumps to that function, or calls it if its return is waited for.
+ * It jumps to that function, or calls it if a profiler wants its return.
  */
 	.p2align 4
 	.globl	edge_thread_start
@@ -668,10 +719,10 @@ edge_thread_start:
 	.size	edge_thread_start, .-edge_thread_start
 
 /*
- * vfork returns twice to the same frame, which the child may overwrite in
- * between: the return address waits in a register that the system call keeps.
- * The child runs on the parent's stack and thread-local data, so profilers
- * are told before and after.
+ * vfork returns twice to the same frame, which the child may overwrite in between, so
+ * the return address stays in a register that the system call preserves.  The child
+ * runs on the parent's stack and thread-local storage, so events are raised before and
+ * after.
  */
 	.p2align 4
 	.globl	vfork
@@ -710,9 +761,9 @@ __vfork:
 	.size	__vfork, .-__vfork
 
 /*
- * syscall(number, ...): numbers that matter to us go through C.  The rest are
- * done as libc does them; a raw clone that returns on another stack must find
- * no frame of ours there.
+ * syscall(number, ...): C functions handle the numbers that shim must see.  The others
+ * are made here as in libc; a raw clone that returns on another stack must find no
+ * frame of shim there.
  */
 	.p2align 4
 	.globl	syscall
@@ -762,9 +813,8 @@ arch_syscall_returns:
 	.size	syscall, .-syscall
 
 /*
- * arch_call_with_mask(call, mask): a system call with another mask of signals.  A
- * handler that runs between the two must not be lost on the call: who returns
- * into it from a handler (below) leaves it.
+ * arch_call_with_mask(call, mask): sets the signal mask, then makes a system call.  If
+ * a handler runs in between, its return (below) skips the call.
  */
 	.p2align 4
 	.globl	arch_call_with_mask
@@ -800,9 +850,10 @@ arch_call_ends:
 	.size	arch_call_with_mask, .-arch_call_with_mask
 
 /*
- * Where signal handlers return to, with a ucontext at rsp.  Unwinders know the
- * first two instructions of libc's by sight; these are the same, and have the
- * same description.  The marks for sampling/syscall_restart.c are made before.
+ * Where signal handlers return to, with a ucontext at rsp.  Unwinders recognize the two
+ * instructions of libc's function; these end with the same two, and have the same
+ * unwind information.  The code before them leaves marks for
+ * sampling/syscall_restart.c.
  */
 	.macro	IN_CONTEXT register, low, high
 	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
@@ -835,7 +886,7 @@ arch_call_ends:
 	IN_CONTEXT 0, 0x90, 1
 	IN_CONTEXT 2, 0x98, 1
 	IN_CONTEXT 16, 0xa8, 1
-	nop			/* who looks one byte before is in here, too */
+	nop			/* an unwinder looks up the address minus 1 */
 \name:
 	.if	\result
 	mov	168(%rsp), %rax		/* rip */
@@ -866,7 +917,7 @@ arch_call_ends:
 	RESTORER arch_signal_return_fails, -4		/* EINTR */
 
 /*
- * <mon.h>, where a program may have other functions of these names (edge/monitor.c),
+ * The functions of <mon.h>, whose names a program may define itself (edge/monitor.c),
  * and the hooks of -pg.
  */
 	.macro	ELSE_NEXT number
@@ -895,7 +946,7 @@ arch_call_ends:
 	ENTRY_OR_NEXT monitor_hits, edge_monitor_hits, 2
 
 /*
- * A function has begun.  Nothing but r11 may change.
+ * Called at the start of a function.  May change r11 only.
  *
  *     mcount       rbp: its frame, whose return address is at 8(rbp)
  *     __fentry__   at its first instruction: the return address is at 8(rsp)

@@ -1,14 +1,17 @@
 /*
+ * Finds the calls of the compiler's hooks, which shim switches off by replacing the
+ * first byte:
+ *
  *     call rel32       e8 ....       a9  test $..., %eax
  *     call *slot       ff 15 ....    85  test %edx, slot
  *     jmp rel32        e9 ....       c3  ret
  *     jmp *slot        ff 25 ....    c3  ret
  *
- * The flags, which test changes, are dead at a call.  A prefix (67 before a
- * call, f2 before a jump) means nothing to either.
+ * test changes only the flags, which are dead at a call.  A prefix (67 before a call,
+ * f2 before a jump) has no effect on either instruction.
  *
- * Eight bytes are looked at at once, in general registers: the vectors are the
- * program's.
+ * The search compares eight bytes at once in general registers, because vector
+ * registers belong to the program.
  */
 #include "dispatch/scan.h"
 
@@ -23,7 +26,8 @@ const struct scan_form scan_forms[SCAN_KINDS] = {
 	[SCAN_JUMP_SLOT] = { 0xff, 0xc3, 6, true },
 };
 
-/* The topmost bit of every byte that is 0; of others only above such a one. */
+/* Sets the highest bit of each byte that is 0; other bytes get it only above such a
+ * byte. */
 static inline uint64_t zero_bytes(uint64_t word)
 {
 	return (word - BYTES(0x01)) & ~word & BYTES(0x80);
@@ -37,7 +41,7 @@ static inline uint64_t word_at(const unsigned char *bytes)
 	return word;
 }
 
-/* Where an instruction leads whose offset are its last four bytes. */
+/* The target of an instruction that ends with the 4-byte @offset, at address @place. */
 static inline uintptr_t target_of(const unsigned char *offset, uintptr_t place)
 {
 	int32_t distance;
@@ -73,9 +77,9 @@ static bool is_landing(const unsigned char *bytes)
 }
 
 /*
- * Stubs lie in a section of their own, and that is one "function" if it is any
- * at all: it begins with a stub, or with the code that resolves them.  What a
- * compiler writes begins with neither.
+ * Whether @address is in a section of PLT stubs.  Unwind tables describe such a section
+ * as one function or not at all.  It begins with a stub, or with the code that resolves
+ * stubs; compiled functions begin with neither.
  */
 static bool is_in_stubs(const struct view *text, struct frames *frames,
 			uintptr_t address)
@@ -93,7 +97,7 @@ static bool is_in_stubs(const struct view *text, struct frames *frames,
 	if (first[0] == 0xf2)
 		first++;
 	return (first[0] == 0xff && (first[1] == 0x25 || first[1] == 0x35)) ||
-	       /* mold: the number of the slot goes to r11 */
+	       /* mold's stubs: the slot's number goes to r11 */
 	       (first[0] == 0x41 && (first[1] == 0xbb || first[1] == 0x53));
 }
 
@@ -108,8 +112,8 @@ static void add_stub(struct scan *scan, uintptr_t address)
 		scan->stubs_high = address;
 }
 
-/* A stub ends in jmp *slot at @address.  It may begin with endbr64, then with
- * bnd or mov $..., %r11d. */
+/* Adds the stub that ends with jmp *slot at @address, and each of its possible starts:
+ * endbr64, then bnd or mov $..., %r11d. */
 static void note_stub(struct scan *scan, const struct view *text,
 		      uintptr_t address)
 {
@@ -142,7 +146,7 @@ void scan_stubs(struct scan *scan, const struct view *text,
 {
 	size_t at = 0;
 
-	/* ff and, one byte further, 25. */
+	/* Searches for ff 25. */
 	for (; at + 9 <= text->size; at += 8) {
 		uint64_t hits = zero_bytes(
 			~word_at(text->bytes + at) |
@@ -188,13 +192,13 @@ static inline bool look_for_call(const struct finder *finder, size_t at)
 }
 
 /*
- * Every second call in a block of code leads a different way, but those to the
- * stubs, which lie close together, have the same upper half of their distance:
- * without asking for it we would stop at one in four words, for nothing.
+ * The upper half of the distance from a block of code to the stubs.  Stubs are close
+ * together, so their calls in a block usually share it.  Without this test the search
+ * would stop in vain at one word in four.
  */
 struct upper {
-	uint64_t mask;			/* 0: the block has more than one */
-	uint64_t third, fourth;		/* its bytes, in every byte */
+	uint64_t mask;		/* 0: there is more than one */
+	uint64_t third, fourth; /* its two bytes, each repeated 8 times */
 };
 
 static struct upper upper_half(const struct scan *scan, uintptr_t low,
@@ -210,19 +214,19 @@ static struct upper upper_half(const struct scan *scan, uintptr_t low,
 	};
 }
 
-/* e8 or e9 and, where it is known, the upper half; or ff and 15 or 25 (or 05
- * or 35) behind it.  Reads 12 bytes. */
+/* Finds e8 or e9 with the upper half, if there is only one; and ff followed by 15 or 25
+ * (or 05 or 35).  Reads 12 bytes. */
 static inline uint64_t find_hits(const unsigned char *bytes,
 				 const struct upper *upper)
 {
 	uint64_t word = word_at(bytes);
 
-	return zero_bytes(((word & BYTES(0xfe)) ^ BYTES(0xe8)) |
-			  (upper->mask &
-			   ((word_at(bytes + 3) ^ upper->third) |
-			    (word_at(bytes + 4) ^ upper->fourth)))) |
-	       zero_bytes(~word | ((word_at(bytes + 1) & BYTES(0xcf)) ^
-				   BYTES(0x05)));
+	return zero_bytes(
+		       ((word & BYTES(0xfe)) ^ BYTES(0xe8)) |
+		       (upper->mask & ((word_at(bytes + 3) ^ upper->third) |
+				       (word_at(bytes + 4) ^ upper->fourth)))) |
+	       zero_bytes(~word |
+			  ((word_at(bytes + 1) & BYTES(0xcf)) ^ BYTES(0x05)));
 }
 
 #define BLOCK 4096u
@@ -244,9 +248,9 @@ void scan_calls(const struct scan *scan, const struct view *text,
 					   text->start + at + BLOCK);
 		hits = find_hits(text->bytes + at, &upper);
 		for (; hits; hits &= hits - 1)
-			if (!look_for_call(&finder,
-					   at + (unsigned)__builtin_ctzll(
-							hits) / 8))
+			if (!look_for_call(
+				    &finder,
+				    at + (unsigned)__builtin_ctzll(hits) / 8))
 				return;
 	}
 	for (; at < text->size; at++)

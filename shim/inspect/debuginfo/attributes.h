@@ -1,5 +1,5 @@
 /*
- * Attributes of an entry of debug information, or of what it refers to for them.
+ * Reads attributes of a DIE, or of the DIE that it refers to for them.
  */
 #ifndef SHIM_DEBUGINFO_ATTRIBUTES_H
 #define SHIM_DEBUGINFO_ATTRIBUTES_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False, and *@number as it was: there is none, or it is no number. */
+/* False, without a change of *@number, if there is none or it is no number. */
 static inline bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 {
 	Dwarf_Attribute attribute;

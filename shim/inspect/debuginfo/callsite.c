@@ -1,11 +1,11 @@
 /*
- * What a caller passes, from its call_site_parameters: expressions made of what
- * functions keep for their callers.  What else they are made of is left out, and
- * with it the parameter.
+ * Finds the values that a caller passes from its call_site_parameters: expressions of
+ * callee-saved registers.  A parameter whose expression contains anything else is left
+ * out.
  *
- * Memory is only read in the caller's frame, where an address rule of its own
- * says that there is some: nothing else has run since the call but the first
- * instructions of the function, but other threads may have written elsewhere.
+ * Expressions read memory only in the caller's frame, as its unwind rule gives it.
+ * Since the call only the first instructions of the function have run there; other
+ * memory may have been written by other threads.
  */
 #include "inspect/debuginfo/callsite.h"
 
@@ -15,11 +15,11 @@
 #include <string.h>
 
 #define DEPTH_MAX 64
-#define SP	  7	/* DWARF's numbers of registers */
+#define SP	  7 /* DWARF's numbers of registers */
 #define BP	  6
 #define XMM0	  17
 
-/* --- where --- */
+/* --- addresses --- */
 
 static bool returns_to(Dwarf_Die *site, uint64_t address)
 {
@@ -64,13 +64,13 @@ static bool find_site(Dwarf_Die *parent, uint64_t address, unsigned depth,
 struct frame {
 	uint64_t bias;
 	bool has_cfa;
-	int cfa_register; /* SP or BP ... */
-	int64_t cfa;	  /* ... and so much more */
-	int base_register; /* what DW_OP_fbreg is relative to; -1: not known */
+	int cfa_register;  /* SP or BP */
+	int64_t cfa;	   /* offset from that register */
+	int base_register; /* the base of DW_OP_fbreg; -1: unknown */
 	int64_t base;
 };
 
-/* At the call, which is before the return address. */
+/* Finds the CFA at the call, which is before the return address. */
 static void find_cfa(const struct callsite_place *place, struct frame *frame)
 {
 	Dwarf_CFI *tables[2] = { dwarf_getcfi_elf(place->elf),
@@ -81,9 +81,9 @@ static void find_cfa(const struct callsite_place *place, struct frame *frame)
 		Dwarf_Op *operations;
 		size_t count;
 
-		if (!tables[i] || dwarf_cfi_addrframe(tables[i],
-						      place->address - 1,
-						      &found) != 0)
+		if (!tables[i] ||
+		    dwarf_cfi_addrframe(tables[i], place->address - 1,
+					&found) != 0)
 			continue;
 		if (dwarf_frame_cfa(found, &operations, &count) == 0 &&
 		    count == 1 && operations[0].atom == DW_OP_bregx) {
@@ -122,7 +122,7 @@ static void find_base(Dwarf_Die *caller, struct frame *frame)
 
 /* --- expressions --- */
 
-/* The processor's number of a register that functions keep, or -1. */
+/* The processor's number of a callee-saved register, or -1. */
 static int kept_register(uint64_t number)
 {
 	switch (number) {
@@ -156,7 +156,8 @@ static bool add_register(struct callsite_value *value, uint64_t number,
 
 	if (number == SP)
 		return add(value, CALLSITE_SP, 0, offset);
-	return kept >= 0 && add(value, CALLSITE_REGISTER, (unsigned)kept, offset);
+	return kept >= 0 &&
+	       add(value, CALLSITE_REGISTER, (unsigned)kept, offset);
 }
 
 /* Whether the last step is an address in the caller's frame. */
@@ -173,7 +174,8 @@ static bool is_in_frame(const struct frame *frame,
 	if (is_sp && frame->cfa_register == SP)
 		return last->value >= 0 &&
 		       last->value + (int64_t)size <= frame->cfa;
-	/* How far down it goes is not known: what compilers put where is. */
+	/* The frame's lower end is unknown; slots up to a page below rbp are
+	 * trusted. */
 	return is_bp && frame->cfa_register == BP && last->value < 0 &&
 	       last->value >= -4096;
 }
@@ -244,15 +246,14 @@ static bool add_operation(const struct frame *frame,
 		       add_register(value, (uint64_t)frame->cfa_register,
 				    frame->cfa);
 	case DW_OP_deref: return add_load(frame, value, 8);
-	case DW_OP_deref_size:
-		return add_load(frame, value, operation->number);
+	case DW_OP_deref_size: return add_load(frame, value, operation->number);
 	case DW_OP_stack_value:
 	case DW_OP_nop: return true;
 	default: return add_plain(value, operation);
 	}
 }
 
-/* How deep the stack is after each step: at the end there is one value. */
+/* Checks the depth of the stack at each step; one value is left at the end. */
 static bool is_balanced(const struct callsite_value *value)
 {
 	int depth = 0;
@@ -297,19 +298,20 @@ static bool is_made_by_clang(Dwarf_Die *function)
 
 	if (!dwarf_diecu(function, &unit, NULL, NULL))
 		return true;
-	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
-					       &attribute));
+	producer = dwarf_formstring(
+		dwarf_attr(&unit, DW_AT_producer, &attribute));
 	return !producer || strncmp(producer, "GNU ", 4) != 0;
 }
 
 /* --- parameters --- */
 
-/* DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9, xmm0 to xmm7 to the processor's,
- * and one more; 0: no register. */
+/* The processor's number plus 1 for DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9, and
+ * xmm0 to xmm7; 0: no such register. */
 static uint8_t entry_of(Dwarf_Die *parameter)
 {
-	static const uint8_t general[] = { [1] = 2, [2] = 1, [4] = 6,
-					   [5] = 7, [8] = 8, [9] = 9 };
+	static const uint8_t general[] = {
+		[1] = 2, [2] = 1, [4] = 6, [5] = 7, [8] = 8, [9] = 9
+	};
 	Dwarf_Attribute attribute;
 	Dwarf_Op *operations;
 	uint64_t number;
@@ -380,15 +382,16 @@ const char *callsite_called(Dwarf_Die *caller, uint64_t address)
 	      dwarf_attr(&site, DW_AT_abstract_origin, &attribute)) ||
 	    !dwarf_formref_die(&attribute, &called))
 		return NULL;
-	name = dwarf_formstring(dwarf_attr_integrate(
-		&called, DW_AT_linkage_name, &attribute));
+	name = dwarf_formstring(
+		dwarf_attr_integrate(&called, DW_AT_linkage_name, &attribute));
 	return name ? name : dwarf_diename(&called);
 }
 
-/* --- who knows whom --- */
+/* --- did the compiler see both functions? --- */
 
-/* What is compiled at once shares its table of abbreviations, link-time
- * optimization included: clang's.  gcc's says so in its name. */
+/* Identifies the translation of a function.  With clang, units compiled together share
+ * a table of abbreviations, also with link-time optimization; with gcc, the unit's name
+ * shows it. */
 static bool find_translation(Dwarf_Die *function, uint64_t *translation)
 {
 	const char *name;
@@ -396,8 +399,8 @@ static bool find_translation(Dwarf_Die *function, uint64_t *translation)
 	Dwarf_Off abbreviations;
 
 	if (!dwarf_diecu(function, &unit, NULL, NULL) ||
-	    !dwarf_cu_die(unit.cu, &unit, NULL, &abbreviations, NULL, NULL, NULL,
-			  NULL))
+	    !dwarf_cu_die(unit.cu, &unit, NULL, &abbreviations, NULL, NULL,
+			  NULL, NULL))
 		return false;
 	name = dwarf_diename(&unit);
 	*translation = abbreviations;
@@ -408,8 +411,9 @@ static bool is_weak_in(Elf_Scn *section, const GElf_Shdr *header,
 		       uint64_t address)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize :
-					    0;
+	size_t count = header->sh_entsize ?
+			       header->sh_size / header->sh_entsize :
+			       0;
 	bool is_weak = false;
 	GElf_Sym symbol;
 
@@ -425,7 +429,7 @@ static bool is_weak_in(Elf_Scn *section, const GElf_Shdr *header,
 	return is_weak;
 }
 
-/* Another definition may be the one that is linked. */
+/* A weak definition may be replaced by another one. */
 static bool is_weak(Elf *elf, uint64_t address)
 {
 	Elf_Scn *section = NULL;
@@ -448,6 +452,6 @@ bool callsite_sees(Dwarf_Die *caller, Dwarf_Die *callee, Elf *elf,
 		return true;
 	if (here != there)
 		return false;
-	/* clang's, which looks into no definition that may not be used. */
+	/* clang does not use a definition that may be replaced. */
 	return !(is_made_by_clang(callee) && is_weak(elf, address));
 }

@@ -1,9 +1,9 @@
 /*
- * libshim-debuginfo.so: lines, files, template arguments and names of functions
- * by libdw.
+ * libshim-debuginfo.so: lines, files, template arguments and names of functions from
+ * libdw.
  *
- * A thread that did not load this copy of libc has not all of its thread-local
- * data: enter() sees to that.
+ * A thread that did not load this copy of libc lacks some of its thread-local storage;
+ * enter() sets it up.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/debuginfo.h"
@@ -39,9 +39,9 @@
 
 static locale_t locale;
 
-/* <ctype.h> finds its tables through the thread's locale, which only uselocale
- * sets for a thread of another libc.  And libdw reads files, where that thread
- * could be cancelled. */
+/* <ctype.h> finds its tables through the thread's locale, which only uselocale sets for
+ * a thread of another libc.  Also disables cancellation: libdw reads files, which is a
+ * cancellation point. */
 static int enter(void)
 {
 	int before = 0;
@@ -58,7 +58,7 @@ static void leave(int before)
 	pthread_setcancelstate(before, NULL);
 }
 
-/* What was read without memory is not kept: there may be some the next time. */
+/* Drops what was read without enough memory, so that the next query reads it again. */
 static int leave_with(int before, const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer, int r)
 {
@@ -78,8 +78,7 @@ static int find(const struct debuginfo_question *question,
 {
 	Dwarf *dwarf = file_open(question, answer);
 
-	return units_find(dwarf, question->ranges[0].start, unit) ? 0 :
-								    -ENOENT;
+	return units_find(dwarf, question->ranges[0].start, unit) ? 0 : -ENOENT;
 }
 
 /* --- lines --- */
@@ -114,7 +113,7 @@ static bool add_line(const struct shim_line *line)
 	return true;
 }
 
-/* The rows of the table that lie in @range, which begins @offset bytes into the
+/* Adds the rows of the table in @range, which begins @offset bytes into the
  * function. */
 static bool add_lines(Dwarf_Lines *lines, size_t count,
 		      const struct debuginfo_range *range, uint64_t offset)
@@ -198,8 +197,8 @@ static int find_file(const struct debuginfo_question *question,
 		return -ENOENT;
 	free(text);
 	text = NULL;
-	directory =
-		dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
+	directory = dwarf_formstring(
+		dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
 	if (name[0] == '/' || !directory)
 		r = asprintf(&text, "%s", name);
 	else
@@ -211,7 +210,7 @@ static int find_file(const struct debuginfo_question *question,
 
 /* --- template arguments --- */
 
-/* The function at @address, in the unit that has it. */
+/* Finds the function at @address in its unit. */
 static bool find_definition(const struct debuginfo_question *question,
 			    struct debuginfo_answer *answer, Dwarf_Die *unit,
 			    uint64_t address, Dwarf_Die *function)
@@ -234,7 +233,8 @@ static bool is_named(Dwarf_Die *function, const char *names, size_t size)
 	return false;
 }
 
-/* The innermost part of @scope that @address lies in; false: there is none. */
+/* Moves @scope to the block or inlined function in it that contains @address; false if
+ * there is none. */
 static bool find_within(Dwarf_Die *scope, Dwarf_Addr address)
 {
 	Dwarf_Die die;
@@ -254,8 +254,8 @@ static bool find_within(Dwarf_Die *scope, Dwarf_Addr address)
 	return false;
 }
 
-/* What a function looks like that was inlined: the compiler has described it
- * for all such places. */
+/* Finds the description of an inlined function, which the compiler shares among all
+ * places where it was inlined. */
 static int find_inlined(const struct debuginfo_question *question,
 			struct debuginfo_answer *answer, Dwarf_Die *unit,
 			Dwarf_Die *function)
@@ -325,7 +325,7 @@ static char *(*cxa_demangle)(const char *name, char *buffer, size_t *size,
 			     int *status);
 static char *demangled;
 
-/* Whichever C++ runtime there is: this library must not depend on one. */
+/* Uses any C++ runtime found, because this library must not depend on one. */
 static void find_demangler(void)
 {
 	static const char *const libraries[] = { "libstdc++.so.6",
@@ -335,19 +335,19 @@ static void find_demangler(void)
 		void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
 
 		if (library)
-			*(void **)&cxa_demangle =
-				dlsym(library, "__cxa_demangle");
+			*(void **)&cxa_demangle = dlsym(library,
+							"__cxa_demangle");
 	}
 }
 
 /* --- prototypes --- */
 
-/* As the source has it: malloc's, or NULL. */
+/* The name in the source, from malloc, or NULL. */
 static char *demangle_function(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
-	const char *name = dwarf_formstring(dwarf_attr_integrate(
-		function, DW_AT_linkage_name, &attribute));
+	const char *name = dwarf_formstring(
+		dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
 	int status;
 
 	return name && cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) :
@@ -356,11 +356,11 @@ static char *demangle_function(Dwarf_Die *function)
 
 enum completeness {
 	COMPLETE,
-	BY_NAME,  /* the function's has them all */
+	BY_NAME, /* the function's name has all parameters */
 	LACKING,
 };
 
-/* It gets numbers and pointers, whoever wrote it, and has no other name. */
+/* main always gets numbers and pointers, and its name does not list them. */
 static bool is_main(Dwarf_Die *function)
 {
 	const char *name = dwarf_diename(function);
@@ -370,8 +370,8 @@ static bool is_main(Dwarf_Die *function)
 	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
 }
 
-/* C++'s extern "C": clang leaves out none where it optimizes, and no name says how
- * many there are otherwise. */
+/* extern "C" in C++: with optimization clang omits no parameter; without, the name does
+ * not show how many there are. */
 static bool is_described(Dwarf_Die *function)
 {
 	return (dwarf_hasattr_integrate(function, DW_AT_call_all_calls) ||
@@ -380,8 +380,8 @@ static bool is_described(Dwarf_Die *function)
 	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
 }
 
-/* A class or the name knows what clang leaves out.  (Where it optimizes, what is
- * not described may not be passed either.) */
+/* The class or the name has parameters that clang omits.  (With optimization, an
+ * omitted parameter may not be passed either.) */
 static enum completeness complete(Dwarf_Die *function,
 				  struct prototype_value *values, size_t *count)
 {
@@ -418,8 +418,7 @@ static int read_prototype(const struct debuginfo_question *question,
 		return r;
 	memset(values, 0, sizeof(values));
 	answer->data = values;
-	answer->count =
-		prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
+	answer->count = prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
 	if (answer->count == 0)
 		return -ENOENT;
 	*completeness = complete(&function, values, &answer->count);
@@ -445,7 +444,7 @@ static bool is_complete_call(const struct debuginfo_question *question,
 	if (question->callee == 0)
 		return true;
 	return units_find(file_open(question, answer), question->callee,
-			 &unit) &&
+			  &unit) &&
 	       find_definition(question, answer, &unit, question->callee,
 			       &callee) &&
 	       !callsite_sees(caller, &callee, file_elf(question),
@@ -523,7 +522,7 @@ static bool add_named_parameters(struct typetree_list *list,
 
 static struct typetree_list list;
 
-/* Of those functions whose prototype is known: the same parameters. */
+/* Answers for functions with a known prototype, with the same parameters. */
 static int find_signature(const struct debuginfo_question *question,
 			  struct debuginfo_answer *answer)
 {
@@ -532,17 +531,17 @@ static int find_signature(const struct debuginfo_question *question,
 	int r = read_prototype(question, answer, &completeness);
 
 	if (r == 0)
-		r = completeness == LACKING ? -ENOENT :
-					      find_function_asked(question,
-								  answer, &unit,
-								  &function);
+		r = completeness == LACKING ?
+			    -ENOENT :
+			    find_function_asked(question, answer, &unit,
+						&function);
 	if (r < 0)
 		return r;
 	written = prototype_written(&function);
 	list.size = 0;
 	if (!typetree_add(&list, &written, NULL) ||
 	    !(completeness == BY_NAME ? add_named_parameters(&list, &function) :
-			 add_parameters(&list, &function)))
+					add_parameters(&list, &function)))
 		return -ENOMEM;
 	answer->data = list.memory;
 	answer->count = list.size;
@@ -562,24 +561,24 @@ static int find_locals(const struct debuginfo_question *question,
 
 	if (r < 0)
 		return r;
-	/* The call is before where it returns to. */
+	/* The call is before its return address. */
 	variables = locals_read(&function, question->site - 1,
 				file_frames(question));
 	if (!variables)
 		return -ENOENT;
 	r = read_prototype(question, &prototype, &completeness);
-	variables->lacks_parameters =
-		r < 0 || completeness == LACKING ||
-		prototype.count - 1 > variables->parameter_count;
+	variables->lacks_parameters = r < 0 || completeness == LACKING ||
+				      prototype.count - 1 >
+					      variables->parameter_count;
 	answer->data = variables;
 	answer->count = 1;
 	return 0;
 }
 
-/* --- ahead of questions --- */
+/* --- prefetching --- */
 
-#define LARGE 0x40000	    /* of units: others are read in a millisecond */
-#define AHEAD_MAX 0x1000000 /* bytes that are read */
+#define LARGE	  0x40000   /* bytes; smaller units take a millisecond */
+#define AHEAD_MAX 0x1000000 /* bytes to read */
 
 static void read_large_units(Dwarf *dwarf)
 {
@@ -597,7 +596,7 @@ static void read_large_units(Dwarf *dwarf)
 	}
 }
 
-/* No unit is at 0: all are looked at. */
+/* Looks up address 0, which is in no unit, so libdw reads the ranges of all units. */
 static int open_image(const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer)
 {
@@ -610,7 +609,7 @@ static int open_image(const struct debuginfo_question *question,
 	return dwarf ? 0 : -ENOENT;
 }
 
-/* --- what libshim.so calls --- */
+/* --- interface for libshim.so --- */
 
 static char *no_environment[] = { NULL };
 
@@ -618,8 +617,8 @@ static void start(void)
 {
 	int before;
 
-	/* Of this libc only.  libdw would ask the network for what is missing
-	 * if DEBUGINFOD_URLS said so. */
+	/* The environment of this libc only.  With DEBUGINFOD_URLS, libdw would
+	 * download missing files. */
 	environ = no_environment;
 	locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	before = enter();
@@ -718,7 +717,7 @@ static int open_ahead(const struct debuginfo_question *question,
 			  open_image(question, answer));
 }
 
-/* Memory that was in use when it failed is not touched again. */
+/* Does not touch again memory that was in use when a call failed. */
 static void abandon(uint64_t image)
 {
 	file_abandon(image);
@@ -734,8 +733,8 @@ static const char *demangle(const char *name)
 	int before = enter(), status;
 
 	free(demangled);
-	demangled =
-		cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) : NULL;
+	demangled = cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) :
+				   NULL;
 	leave(before);
 	return demangled;
 }

@@ -1,11 +1,9 @@
 /*
- * What libshim.so asks of libshim-debuginfo.so, which is opened in a namespace
- * of its own when a profiler first wants what only debug information knows.
- * There it may use libdw and malloc: they are its own copies, and the program's
- * are never met.
+ * The interface of libshim-debuginfo.so.  libshim.so opens it in a namespace of its own
+ * when a profiler first needs debug information.  There it may use libdw and malloc:
+ * they are copies of its own, separate from the program's.
  *
- * One call at a time.  Strings and arrays that are given back stay until the
- * next call.
+ * One call at a time.  Returned strings and arrays are valid until the next call.
  */
 #ifndef SHIM_DEBUGINFO_DEBUGINFO_H
 #define SHIM_DEBUGINFO_DEBUGINFO_H
@@ -18,26 +16,26 @@
 #include <stdint.h>
 
 #define DEBUGINFO_VERSION 8
-#define DEBUGINFO_RANGES 16
+#define DEBUGINFO_RANGES  16
 
 struct debuginfo_range {
 	uint64_t start, size; /* addresses in the file */
 };
 
-/* A function. */
+/* A query about a function. */
 struct debuginfo_question {
-	uint64_t image; /* the same number means the same file */
+	uint64_t image; /* equal numbers mean the same file */
 	const char *path;
 	const unsigned char *build_id;
 	uint32_t build_id_size;
-	uint32_t range_count;	/* ranges[0] begins where the function does */
-	uint64_t device, inode; /* as /proc/self/maps has them */
+	uint32_t range_count;	/* ranges[0] starts at the function's start */
+	uint64_t device, inode; /* as in /proc/self/maps */
 	struct debuginfo_range ranges[DEBUGINFO_RANGES];
-	/* Of a call by the function: what is called (0: it is elsewhere), where it
-	 * returns to, and how far from the file's addresses those in memory are. */
+	/* For a call by the function: the callee (0: in another file), the return
+	 * address, and the difference of addresses in memory and in the file. */
 	uint64_t callee, site, bias;
-	/* Not NULL: the function is of another image, and was inlined where its
-	 * hook returns to @site: its linker names, each with its NUL. */
+	/* Not NULL: the function is from another image, and was inlined where its
+	 * hook returns to @site.  Its linker names, each with its NUL. */
 	const char *inlined;
 	uint64_t inlined_size;
 };
@@ -45,13 +43,13 @@ struct debuginfo_question {
 struct debuginfo_answer {
 	const void *data;
 	uint64_t count; /* elements */
-	/* Why there is nothing for the whole image; NULL if that is not so or
-	 * was told before. */
+	/* Why the whole image has no answers; NULL if it has, or the reason was
+	 * returned before. */
 	const char *trouble;
 };
 
-/* Where the lines of an image begin: the rows of its line table that begin a
- * statement, by address; line 0 is where code of no line follows.  Rows of one address are in the order of the table. */
+/* Rows of an image's line table that begin a statement, by address.  Line 0: the code
+ * that follows has no line.  Rows with the same address keep the table's order. */
 struct debuginfo_row {
 	uint64_t address;
 	uint32_t line, file;
@@ -67,11 +65,11 @@ struct debuginfo_lines {
 };
 
 /*
- * What libshim-debuginfo.so answers when it is asked for types: one of these for
- * each value, one after the other, the tree and then the name behind it.
+ * The answer of libshim-debuginfo.so to queries for types: one of these for each value,
+ * followed by the tree and then the name.
  */
 struct typetree_value {
-	uint32_t size;	    /* of all of it: a multiple of 8 */
+	uint32_t size;	    /* with tree and name; a multiple of 8 */
 	uint32_t name_size; /* with its NUL */
 };
 
@@ -81,8 +79,7 @@ typetree_of(const struct typetree_value *value)
 	return (const struct shim_typetree *)(value + 1);
 }
 
-static inline const char *
-typetree_name_of(const struct typetree_value *value)
+static inline const char *typetree_name_of(const struct typetree_value *value)
 {
 	return (const char *)typetree_of(value) + typetree_of(value)->size;
 }
@@ -94,29 +91,28 @@ typedef int debuginfo_call(const struct debuginfo_question *question,
 
 struct debuginfo {
 	uint32_t version;
-	/* First of all, once: loads what it may need later, because a library
-	 * must not be loaded while a lock is held. */
+	/* Called first, and once: loads the libraries that it may need later,
+	 * because none must be loaded while a lock is held. */
 	void (*start)(void);
 	debuginfo_call *lines;		    /* of struct shim_line */
 	debuginfo_call *file;		    /* of char */
 	debuginfo_call *template_arguments; /* of char */
 	debuginfo_call *prototype;	    /* of struct prototype_value */
 	debuginfo_call *callsite;	    /* of struct callsite */
-	/* The linker name by which the caller calls it: of char. */
+	/* The linker name by which the caller calls the function: of char. */
 	debuginfo_call *called;
-	/* Its result, then its parameters but for hidden ones: bytes of struct
+	/* The result, then the parameters without hidden ones: bytes of struct
 	 * typetree_value. */
 	debuginfo_call *signature;
-	/* Of the whole image; one struct debuginfo_lines.  @ranges are its code. */
+	/* The whole image: one struct debuginfo_lines.  @ranges are its code. */
 	debuginfo_call *linetable;
-	/* At the call that returns to @site; one struct variables. */
+	/* At the call that returns to @site: one struct variables. */
 	debuginfo_call *locals;
-	/* Of the whole image: reads what all other answers begin with.  None.
-	 */
+	/* The whole image: reads what all other queries need.  No answer. */
 	debuginfo_call *open;
-	/* The name as the source has it, or NULL. */
+	/* The name in the source, or NULL. */
 	const char *(*demangle)(const char *name);
-	/* A call about @image (0: no image) did not come back. */
+	/* A call about @image (0: no image) did not return. */
 	void (*abandon)(uint64_t image);
 };
 

@@ -1,10 +1,9 @@
 /*
- * Which units may define a class.  Names of clang's DWARF 5 are indices into a
- * table that each unit has of its own: a name that is not in the table is not
- * in the unit.  If it is there, and the unit has more than a declaration of it,
- * then somewhere in its bytes is the code of an abbreviation for definitions,
- * and behind it the index.  Bytes that look so by chance cost a walk, no more;
- * units that are written in another way are always walked through.
+ * Finds the units that may define a class.  In clang's DWARF 5, names are indices into
+ * a table of the unit, so a name that is not in the table is not in the unit.  If the
+ * unit has a definition of the name, its bytes contain the code of an abbreviation for
+ * definitions, followed by the index.  Bytes that look so by chance only cost time.
+ * Units in other formats must be read completely.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/definitions.h"
@@ -14,35 +13,35 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NAME_MAX 512
+#define NAME_MAX    512
 #define STRINGS_MAX 256
 #define INDICES_MAX 16
-#define SHAPES_MAX 64
+#define SHAPES_MAX  64
 #define FILTER_BITS 8192
-#define UNKNOWN SIZE_MAX
+#define UNKNOWN	    SIZE_MAX
 
 struct bytes {
 	const unsigned char *start;
 	size_t size;
 };
 
-/* How an entry begins: the code of its abbreviation, what is not asked for, and
- * the index of its name. */
+/* The start of a DIE: the code of its abbreviation, other attributes, and the index of
+ * its name. */
 struct shape {
 	unsigned char code[5];
 	size_t code_size, distance, index_size;
 };
 
-/* One name: what is found may lead to a search for another, in between. */
+/* The search for one name; a definition found may start a search for another name. */
 static struct {
 	Dwarf *dwarf; /* NULL: none */
 	char name[NAME_MAX];
-	bool is_everywhere; /* it is not known where it is not */
+	bool is_everywhere; /* any unit may have it */
 	struct bytes info, table;
-	/* Where .debug_str has the name, or the end of it. */
+	/* Offsets in .debug_str of the name, or of its last part. */
 	uint32_t strings[STRINGS_MAX];
 	size_t string_count;
-	unsigned char filter[FILTER_BITS / 8]; /* of them */
+	unsigned char filter[FILTER_BITS / 8]; /* of @strings */
 } wanted;
 
 bool definitions_is_class(int tag)
@@ -66,7 +65,7 @@ static struct bytes read_section(Elf_Scn *section, const GElf_Shdr *header)
 		       none;
 }
 
-/* libdw has loaded it. */
+/* Finds a section, which libdw has loaded. */
 static struct bytes find_section(Dwarf *dwarf, const char *wanted_name)
 {
 	Elf *elf = dwarf_getelf(dwarf);
@@ -77,10 +76,10 @@ static struct bytes find_section(Dwarf *dwarf, const char *wanted_name)
 	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
 		return (struct bytes){ NULL, 0 };
 	while ((section = elf_nextscn(elf, section))) {
-		const char *name =
-			gelf_getshdr(section, &header) ?
-				elf_strptr(elf, names, header.sh_name) :
-				NULL;
+		const char *name = gelf_getshdr(section, &header) ?
+					   elf_strptr(elf, names,
+						      header.sh_name) :
+					   NULL;
 
 		if (name && strcmp(name, wanted_name) == 0)
 			return read_section(section, &header);
@@ -119,8 +118,9 @@ static bool is_wanted(uint32_t string)
 	return false;
 }
 
-/* Entries are named in parts: "a::b" may be b in a.  @end is what the last of
- * them ends with: the string may begin before it, where another part does. */
+/* DIEs are named by parts of the name: "a::b" may be b in a.  The string at @found
+ * matches @end, the end of the name; adds each longer match that begins at a part of
+ * the name. */
 static void add_beginnings(const unsigned char *strings,
 			   const unsigned char *found, const char *end)
 {
@@ -136,7 +136,7 @@ static void add_beginnings(const unsigned char *strings,
 	}
 }
 
-/* All of them: linkers may let strings share their ends. */
+/* Finds all such strings; linkers may let strings share their ends. */
 static void find_strings(struct bytes strings)
 {
 	const unsigned char *at = strings.start, *end = at + strings.size;
@@ -159,7 +159,7 @@ static void look_for(Dwarf *dwarf, const char *name)
 	strcpy(wanted.name, name);
 	wanted.info = find_section(dwarf, ".debug_info");
 	wanted.table = find_section(dwarf, ".debug_str_offsets");
-	/* The same bytes that libdw reads. */
+	/* Checks that these are the bytes that libdw reads. */
 	if (!wanted.info.start || !wanted.table.start || !strings.start ||
 	    (const void *)dwarf_getstring(dwarf, 0, NULL) != strings.start)
 		wanted.is_everywhere = true;
@@ -175,7 +175,7 @@ void definitions_forget(void)
 
 /* --- one unit --- */
 
-/* The table of @unit, without its head. */
+/* The table of @unit without its header. */
 static bool find_table(Dwarf_Die *unit, struct bytes *table)
 {
 	Dwarf_Attribute attribute;
@@ -194,7 +194,7 @@ static bool find_table(Dwarf_Die *unit, struct bytes *table)
 	return true;
 }
 
-/* How many indices mean the name; UNKNOWN: too many. */
+/* Stores the indices of the name and returns their number; UNKNOWN: too many. */
 static size_t find_indices(struct bytes table, uint32_t *indices)
 {
 	size_t count = 0;
@@ -237,7 +237,7 @@ static bool is_index(unsigned form)
 	       form == DW_FORM_strx3 || form == DW_FORM_strx4;
 }
 
-/* As compilers write it: without bytes that say nothing. */
+/* Writes the code as compilers do, in the shortest form. */
 static void write_code(struct shape *shape, unsigned code)
 {
 	shape->code_size = 0;
@@ -252,7 +252,7 @@ static void write_code(struct shape *shape, unsigned code)
 
 enum reading { READ, OF_NO_USE, NOT_UNDERSTOOD };
 
-/* Of a class; of no use are declarations and what has no name. */
+/* Reads an abbreviation of classes; skips declarations and classes without a name. */
 static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
 {
 	size_t count, distance = 0;
@@ -274,8 +274,8 @@ static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
 		if (name == DW_AT_name && !has_name) {
 			has_name = true;
 			shape->distance = distance;
-			shape->index_size =
-				is_index(form) ? size_of(form) : UNKNOWN;
+			shape->index_size = is_index(form) ? size_of(form) :
+							     UNKNOWN;
 		}
 		if (distance != UNKNOWN)
 			distance = size_of(form) == UNKNOWN ?
@@ -289,8 +289,8 @@ static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
 		       READ;
 }
 
-/* How many definitions of classes in @unit may begin; UNKNOWN: one is not
- * understood. */
+/* Stores how definitions of classes in @unit may begin, and returns the number of these
+ * shapes; UNKNOWN if one is not supported. */
 static size_t read_shapes(Dwarf_Die *unit, struct shape *shapes)
 {
 	size_t count = 0, length;
@@ -314,7 +314,7 @@ static size_t read_shapes(Dwarf_Die *unit, struct shape *shapes)
 	}
 }
 
-/* From its first entry on. */
+/* The bytes of the unit from its first DIE on. */
 static bool find_bytes(Dwarf_Die *unit, struct bytes *bytes)
 {
 	Dwarf_Off start = dwarf_dieoffset(unit), end;
@@ -353,7 +353,7 @@ static bool has_shape(const unsigned char *start, const unsigned char *index,
 	       memcmp(index - before, shape->code, shape->code_size) == 0;
 }
 
-/* As memmem does, which is slow for so few bytes. */
+/* As memmem, which is slow for so few bytes. */
 static const unsigned char *find_text(const unsigned char *at,
 				      const unsigned char *end,
 				      const unsigned char *text, size_t size)
@@ -366,7 +366,7 @@ static const unsigned char *find_text(const unsigned char *at,
 	return NULL;
 }
 
-/* Where entries with an index of this size begin. */
+/* Finds DIEs that have @index in @size bytes. */
 static void find_entries(struct bytes bytes, const struct shape *shapes,
 			 size_t count, uint32_t index, size_t size,
 			 struct places *places)
@@ -414,7 +414,7 @@ size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
 	if (!find_table(unit, &table) || !find_bytes(unit, &bytes))
 		return DEFINITIONS_UNKNOWN;
 	index_count = find_indices(table, indices);
-	/* If it has no index, the name may be written in another way. */
+	/* A name without an index may be stored in another form. */
 	count = read_shapes(unit, shapes);
 	if (index_count == UNKNOWN || count == UNKNOWN)
 		return DEFINITIONS_UNKNOWN;

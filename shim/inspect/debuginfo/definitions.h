@@ -1,5 +1,5 @@
 /*
- * Which units may define a class, found out without a walk through them.
+ * Finds the places in a unit that may define a class, without reading all its DIEs.
  */
 #ifndef SHIM_DEBUGINFO_DEFINITIONS_H
 #define SHIM_DEBUGINFO_DEFINITIONS_H
@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether entries with this tag are classes, unions or enumerations. */
+/* Whether DIEs with this tag are classes, unions or enumerations. */
 bool definitions_is_class(int tag);
 
 #define DEFINITIONS_UNKNOWN SIZE_MAX
 
-/* Where in @unit definitions of @name, "a::b", may be: how many entries, and
- * there are no others; bytes may look like one by chance.  DEFINITIONS_UNKNOWN:
+/* Finds all places in @unit that may be definitions of @name, "a::b", and returns their
+ * number; bytes may look like a DIE by chance.  DEFINITIONS_UNKNOWN: definitions may be
  * anywhere, or in more than @room places. */
 size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
 			Dwarf_Off *offsets);
-/* Another file is read now: what is remembered is of no use. */
+/* Drops what is stored, because another file is read from now on. */
 void definitions_forget(void);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * The files debug information is read from: the one that was loaded, or what
- * was put beside it or into the system's directory.  Which of them belongs to
- * what is in memory, is told by its build id, or by what the file system and
- * the loaded file say.
+ * Finds the file with the debug information of an image: the loaded file, a file beside
+ * it, or one in the system's directory.  The build ID, or else the file system and the
+ * loaded file, show whether a file belongs to the image in memory.
  *
- * What is read is kept in memory, and no file stays open.
+ * The contents are kept in memory, and no file stays open.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/file.h"
@@ -25,25 +24,25 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define KEPT_MAX 4 /* programs that were split up call to and fro */
-#define HOPELESS_MAX 256
+#define KEPT_MAX      4 /* calls alternate between a program's libraries */
+#define HOPELESS_MAX  256
 #define SYSTEM_PREFIX "/usr/lib/debug"
 
-/* A file, and what it has in common with others (dwz). */
+/* A file, and the file with parts that it shares with others (dwz). */
 struct kept {
 	uint64_t image; /* 0: none */
-	uint64_t used;	/* when */
+	uint64_t used;	/* time of the last use */
 	Elf *elf, *common_elf;
 	Dwarf *dwarf, *common;
 	bool is_split_missing;
 	Elf *frames_elf;
-	Dwarf_CFI *frames; /* of .eh_frame; NULL: none, or not read yet */
+	Dwarf_CFI *frames; /* from .eh_frame; NULL: none, or not read yet */
 	bool has_read_frames;
 };
 
 static struct kept kept[KEPT_MAX];
 
-/* Images that have none. */
+/* Images without debug information. */
 static uint64_t hopeless[HOPELESS_MAX];
 static unsigned hopeless_count;
 
@@ -51,7 +50,7 @@ static void close_file(struct kept *file)
 {
 	struct kept closed = *file;
 
-	/* First: it may not come back. */
+	/* Cleared first: the calls below may crash. */
 	memset(file, 0, sizeof(*file));
 	unit_forget();
 	units_forget();
@@ -74,8 +73,8 @@ static void close_file(struct kept *file)
 
 struct search {
 	const struct debuginfo_question *question;
-	const char *trouble; /* what was wrong with the files so far */
-	/* What the loaded file says of the one beside it. */
+	const char *trouble; /* why the files so far were refused */
+	/* The debug link of the loaded file. */
 	char link[256];
 	GElf_Word checksum;
 	struct kept found;
@@ -103,7 +102,7 @@ static bool is_loaded_file(const struct search *search, int fd, Elf *elf)
 		       question->device;
 }
 
-/* The checksum of zlib, over the whole file. */
+/* Checks zlib's checksum of the whole file. */
 static bool has_checksum(int fd, GElf_Word wanted)
 {
 	static uint32_t table[256];
@@ -135,7 +134,8 @@ static bool is_linked_file(const struct search *search, int fd, Elf *elf)
 
 /* --- reading --- */
 
-/* Reads, and does not map: who shortens a mapped file kills the program. */
+/* Reads the file and does not map it: a mapped file that is truncated would kill the
+ * program. */
 static int open_elf(const char *path, Elf **elf)
 {
 	struct stat info;
@@ -180,13 +180,13 @@ static void note_link(struct search *search, Elf *elf)
 		strcpy(search->link, name);
 }
 
-/* What dwz took out of several files. */
+/* Reads the file into which dwz moved parts of several files. */
 static void read_common(struct kept *file, const char *beside)
 {
 	const char *name;
 	const void *wanted, *id;
-	ssize_t size =
-		dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name, &wanted);
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name,
+						    &wanted);
 	const char *slash = strrchr(beside, '/');
 	char path[4096];
 	int fd;
@@ -201,8 +201,8 @@ static void read_common(struct kept *file, const char *beside)
 		return;
 	if (dwelf_elf_gnu_build_id(file->common_elf, &id) == size &&
 	    memcmp(id, wanted, (size_t)size) == 0)
-		file->common =
-			dwarf_begin_elf(file->common_elf, DWARF_C_READ, NULL);
+		file->common = dwarf_begin_elf(file->common_elf, DWARF_C_READ,
+					       NULL);
 	if (file->common) {
 		elf_cntl(file->common_elf, ELF_C_FDDONE);
 		dwarf_setalt(file->dwarf, file->common);
@@ -210,8 +210,8 @@ static void read_common(struct kept *file, const char *beside)
 	close(fd);
 }
 
-/* What callers are asked about needs more than debug sections: who is weak, and
- * the rules for frames. */
+/* Queries about callers need more than debug sections: symbols, for weak definitions,
+ * and unwind rules. */
 static void load_sections(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -233,8 +233,7 @@ static void load_sections(Elf *elf)
 	}
 }
 
-/* libdw loads all debug sections when it begins, after which the file may be
- * closed. */
+/* libdw loads all debug sections at the start, so the file can be closed afterwards. */
 static bool read_dwarf(struct search *search, int fd, Elf *elf,
 		       const char *path)
 {
@@ -243,11 +242,11 @@ static bool read_dwarf(struct search *search, int fd, Elf *elf,
 	file->elf = elf;
 	file->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	if (!file->dwarf) {
-		search->trouble =
-			has_section(elf, ".debug_info") ||
-					has_section(elf, ".zdebug_info") ?
-				"it cannot be read" :
-				"built without -g or stripped";
+		search->trouble = has_section(elf, ".debug_info") ||
+						  has_section(elf,
+							      ".zdebug_info") ?
+					  "it cannot be read" :
+					  "built without -g or stripped";
 		close_file(file);
 		return false;
 	}
@@ -281,9 +280,9 @@ static bool try_file(struct search *search, const char *path,
 	return false;
 }
 
-/* --- where it may be --- */
+/* --- places to search --- */
 
-/* A main program may have been renamed or removed. */
+/* Tries the loaded file; the main program may have been renamed or removed. */
 static bool try_loaded(struct search *search)
 {
 	const char *trouble;
@@ -299,7 +298,7 @@ static bool try_loaded(struct search *search)
 	return false;
 }
 
-/* Where distributions put what they strip off. */
+/* Tries the directory where distributions put stripped debug information. */
 static bool try_build_id(struct search *search)
 {
 	const struct debuginfo_question *question = search->question;
@@ -336,7 +335,7 @@ static bool try_link(struct search *search)
 	return false;
 }
 
-/* --- what is kept --- */
+/* --- kept files --- */
 
 static bool is_hopeless(uint64_t image)
 {

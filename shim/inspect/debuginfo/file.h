@@ -1,5 +1,5 @@
 /*
- * The files debug information is read from.
+ * The files with debug information.
  */
 #ifndef SHIM_DEBUGINFO_FILE_H
 #define SHIM_DEBUGINFO_FILE_H
@@ -9,28 +9,28 @@
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 
-/* The debug information of the image that is asked about, which stays until the
- * next call; NULL: it has none.  The first time @answer is told why. */
+/* The debug information of the image in the query, valid until the next call; NULL if
+ * it has none.  The first time @answer gets the reason. */
 Dwarf *file_open(const struct debuginfo_question *question,
 		 struct debuginfo_answer *answer);
 
-/* The unit's other part, if its functions are in a file of their own; false if
- * that is missing, of which @answer is told once. */
+/* Replaces @unit by its other part if its functions are in a file of their own (split
+ * DWARF).  False if that file is missing; @answer gets that once. */
 bool file_open_split(const struct debuginfo_question *question,
 		     struct debuginfo_answer *answer, Dwarf_Die *unit);
 
-/* The file that is open. */
+/* The ELF file that is open. */
 Elf *file_elf(const struct debuginfo_question *question);
 
-/* How its frames are unwound: that is in the object itself, whatever was
- * stripped off. */
+/* The unwind tables, from the object itself: they are never stripped. */
 Dwarf_CFI *file_frames(const struct debuginfo_question *question);
 
-/* What was read of @image may lack parts: it is read again when it is asked for. */
+/* Drops what was read of @image, which may lack parts; the next query reads it
+ * again. */
 void file_forget(uint64_t image);
 
-/* Reading @image has failed badly: it is not tried again, and what was read
- * stays as it is.  0: nothing but that. */
+/* Reading @image crashed: it is not tried again, and its data is not touched.  0: no
+ * image; only leaves the data that was in use. */
 void file_abandon(uint64_t image);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Rows come in sequences, each of one piece of code.  A sequence counts if all of
- * it lies in the image's code: what the linker has thrown away begins at 0 or ends
- * beyond.  Where several describe the same code (inline functions of C++, of which
- * the linker keeps one) they have to agree about where instructions begin.
+ * Reads line tables.  Rows come in sequences, each for one piece of code.  A sequence
+ * is valid if all of it is in the image's code: one for code that the linker has
+ * discarded begins at 0 or ends outside.  If several describe the same code (inline
+ * functions of C++, of which the linker keeps one), they must agree about the starts of
+ * instructions.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/linetable.h"
@@ -46,7 +47,7 @@ static void *add_items(struct list *list, size_t size, size_t many)
 
 struct bytes {
 	const unsigned char *at, *end;
-	bool is_bad; /* something was asked for beyond the end */
+	bool is_bad; /* a read went beyond the end */
 };
 
 static bool find_section(Elf *elf, const char *wanted, struct bytes *bytes)
@@ -67,7 +68,7 @@ static bool find_section(Elf *elf, const char *wanted, struct bytes *bytes)
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || strcmp(name, wanted) != 0)
 			continue;
-		/* libdw has unpacked it. */
+		/* libdw has decompressed it. */
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || (header.sh_flags & SHF_COMPRESSED))
 			return false;
@@ -126,8 +127,8 @@ static int64_t read_signed(struct bytes *in)
 static const char *read_string(struct bytes *in)
 {
 	const char *text = (const char *)in->at;
-	const unsigned char *end =
-		memchr(in->at, 0, (size_t)(in->end - in->at));
+	const unsigned char *end = memchr(in->at, 0,
+					  (size_t)(in->end - in->at));
 
 	if (!end) {
 		in->is_bad = true;
@@ -161,7 +162,7 @@ static void skip(struct bytes *in, uint64_t size)
 /* --- names of files, each once --- */
 
 static struct list names;	/* of char */
-static struct list name_places; /* of uint32_t: where each begins */
+static struct list name_places; /* of uint32_t: the start of each name */
 static uint32_t *name_slots;	/* number + 1 */
 static size_t name_slots_mask;
 
@@ -200,7 +201,7 @@ static bool make_slots(void)
 	return true;
 }
 
-/* Takes "." and ".." out of an absolute name, so that a file has one. */
+/* Removes "." and ".." from an absolute name, so that each file has one name. */
 static void tidy(char *path)
 {
 	char *to = path, *at = path;
@@ -224,7 +225,7 @@ static void tidy(char *path)
 	*to = '\0';
 }
 
-/* The number of a name, UINT32_MAX without memory. */
+/* The number of a name; UINT32_MAX without memory. */
 static uint32_t add_name(const char *name)
 {
 	uint64_t slot = hash_name(name);
@@ -256,7 +257,7 @@ static uint32_t add_name(const char *name)
 
 /* --- units --- */
 
-/* Where the units of .debug_info say they were compiled, by their tables. */
+/* The directories in which units of .debug_info were compiled, by their line tables. */
 struct compiled {
 	uint64_t table;
 	const char *directory;
@@ -284,9 +285,9 @@ static bool read_directories(Dwarf *dwarf)
 		Dwarf_Word table;
 		const char *directory;
 
-		if (dwarf_formudata(dwarf_attr(&unit, DW_AT_stmt_list,
-					       &attribute),
-				    &table) != 0)
+		if (dwarf_formudata(
+			    dwarf_attr(&unit, DW_AT_stmt_list, &attribute),
+			    &table) != 0)
 			continue;
 		directory = dwarf_formstring(
 			dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
@@ -304,11 +305,12 @@ static bool read_directories(Dwarf *dwarf)
 static const char *find_directory(uint64_t table)
 {
 	struct compiled wanted = { .table = table };
-	const struct compiled *found =
-		compiled.count == 0 ?
-			NULL :
-			bsearch(&wanted, compiled.items, compiled.count,
-				sizeof(wanted), by_table);
+	const struct compiled *found = compiled.count == 0 ?
+					       NULL :
+					       bsearch(&wanted, compiled.items,
+						       compiled.count,
+						       sizeof(wanted),
+						       by_table);
 
 	return found && found->directory ? found->directory : "";
 }
@@ -316,10 +318,10 @@ static const char *find_directory(uint64_t table)
 struct entry {
 	const char *name;
 	uint64_t directory;
-	uint32_t number; /* of the name; UINT32_MAX: not asked for yet */
+	uint32_t number; /* of the name; UINT32_MAX: not needed so far */
 };
 
-/* A unit's table. */
+/* The line table of a unit. */
 struct unit {
 	struct bytes line, line_strings, strings;
 	uint64_t offset;
@@ -356,7 +358,7 @@ static void read_old_names(struct unit *unit, struct bytes *in)
 {
 	const char *name;
 
-	/* Files are counted from 1 there, directories from that of the unit. */
+	/* Before DWARF 5, files count from 1, and directory 0 is the unit's. */
 	add_directory(find_directory(unit->offset));
 	add_entry("?", 0);
 	while (*(name = read_string(in)) && add_directory(name))
@@ -425,8 +427,9 @@ static void read_new_list(struct unit *unit, struct bytes *in,
 
 		for (unsigned i = 0; i < formats; i++) {
 			const char *text = read_text(unit, in, forms[i]);
-			uint64_t number =
-				text ? 0 : read_number(unit, in, forms[i]);
+			uint64_t number = text ? 0 :
+						 read_number(unit, in,
+							     forms[i]);
 
 			if (kinds[i] == DW_LNCT_path && text)
 				name = text;
@@ -439,7 +442,7 @@ static void read_new_list(struct unit *unit, struct bytes *in,
 	}
 }
 
-/* False: nothing of it can be used. */
+/* False if the table cannot be used. */
 static bool read_header(struct unit *unit, struct bytes *in)
 {
 	uint64_t header_size;
@@ -541,7 +544,7 @@ struct machine {
 	const struct debuginfo_question *question;
 	uint64_t address, file, line, column;
 	bool is_statement;
-	bool is_odd; /* addresses of the sequence do not ascend */
+	bool is_odd; /* the sequence's addresses do not ascend */
 	bool has_begun;
 	uint64_t start;
 	size_t first;
@@ -575,7 +578,7 @@ static bool end_sequence(struct machine *machine)
 	struct debuginfo_row *all = rows.items;
 	struct sequence *sequence;
 
-	/* What begins at the end has no code. */
+	/* Rows at the end of the sequence have no code. */
 	while (rows.count > machine->first &&
 	       all[rows.count - 1].address >= machine->address)
 		rows.count--;
@@ -596,7 +599,7 @@ static bool end_sequence(struct machine *machine)
 	return sequence != NULL;
 }
 
-/* Code of no line: the last one's ends here. */
+/* Adds a row of line 0, which ends the code of the last line. */
 static bool add_end(const struct machine *machine,
 		    const struct debuginfo_row *last)
 {
@@ -694,11 +697,12 @@ static bool run_standard(struct machine *machine, const struct unit *unit,
 		machine->is_statement = !machine->is_statement;
 		break;
 	case DW_LNS_const_add_pc:
-		advance(machine, (255u - unit->opcode_base) /
-					 unit->line_range *
+		advance(machine, (255u - unit->opcode_base) / unit->line_range *
 					 unit->minimum_length);
 		break;
-	case DW_LNS_fixed_advance_pc: advance(machine, read_fixed(in, 2)); break;
+	case DW_LNS_fixed_advance_pc:
+		advance(machine, read_fixed(in, 2));
+		break;
 	case DW_LNS_set_basic_block:
 	case DW_LNS_set_prologue_end:
 	case DW_LNS_set_epilogue_begin: break;
@@ -715,8 +719,9 @@ static bool run_special(struct machine *machine, const struct unit *unit,
 	unsigned adjusted = opcode - unit->opcode_base;
 
 	advance(machine, adjusted / unit->line_range * unit->minimum_length);
-	machine->line += (uint64_t)(int64_t)(
-		unit->line_base + (int)(adjusted % unit->line_range));
+	machine->line += (uint64_t)(int64_t)(unit->line_base +
+					     (int)(adjusted %
+						   unit->line_range));
 	return add_row(machine);
 }
 
@@ -739,7 +744,7 @@ static bool run(const struct debuginfo_question *question,
 		else
 			goes_on = run_standard(&machine, unit, &in, opcode);
 	}
-	/* One that does not end is none. */
+	/* A sequence without an end is invalid. */
 	rows.count = machine.first;
 	return goes_on;
 }
@@ -783,7 +788,7 @@ static int by_start(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Do both begin the same instructions? */
+/* Whether both have the same starts of instructions. */
 static bool agree(const struct sequence *a, const struct sequence *b)
 {
 	const struct debuginfo_row *all = rows.items;
@@ -829,7 +834,7 @@ static uint64_t drop_contradictions(void)
 	return dropped;
 }
 
-/* The rows of those that are left, by address. */
+/* The rows of the valid sequences, by address. */
 static struct list sorted; /* of struct debuginfo_row */
 
 static bool collect(void)
@@ -852,7 +857,7 @@ static bool collect(void)
 	return true;
 }
 
-/* --- all of it --- */
+/* --- reading an image --- */
 
 static void empty(void)
 {
@@ -864,8 +869,9 @@ static void empty(void)
 
 void linetable_forget(void)
 {
-	struct list *lists[] = { &names,   &name_places, &compiled, &directories,
-				 &entries, &rows,	 &sequences, &sorted };
+	struct list *lists[] = { &names,       &name_places, &compiled,
+				 &directories, &entries,     &rows,
+				 &sequences,   &sorted };
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		*lists[i] = (struct list){ NULL, 0, 0 };

@@ -1,7 +1,7 @@
 /*
- * The line table of a whole image, read by ourselves: libdw sorts the rows of a
- * unit by their addresses, after which nobody knows any more which of them belong
- * to functions that the linker has thrown away.
+ * The line table of a whole image, read without libdw.  libdw sorts the rows of a unit
+ * by address, after which rows of functions that the linker has discarded cannot be
+ * told from others.
  */
 #ifndef SHIM_DEBUGINFO_LINETABLE_H
 #define SHIM_DEBUGINFO_LINETABLE_H
@@ -10,7 +10,7 @@
 
 debuginfo_call linetable_read;
 
-/* What was read last is left as it is. */
+/* Forgets what was read last, without touching its memory. */
 void linetable_forget(void);
 
 #endif

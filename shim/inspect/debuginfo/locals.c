@@ -1,12 +1,12 @@
 /*
- * A variable's place is an expression, or a list of them for parts of the code.
- * Each is translated into steps that need neither DWARF nor memory: the frame's
- * base is put in, registers that a call does not keep are refused.
+ * Finds the places of variables.  A place is an expression, or a list of expressions
+ * for parts of the code.  Each is translated to steps, which libshim.so evaluates
+ * without DWARF: the frame base is inserted, and caller-saved registers are refused.
  *
- * What an optimizing compiler says is believed only where it follows a value.
- * Of an object that lies in memory it says where, but leaves out stores that
- * nobody reads, and at the end of a function nobody reads any.  gcc has lists
- * for values only, clang also for objects, and for halves of values.
+ * With optimization, only places that follow a value are trusted.  For an object in
+ * memory the compiler gives the address, but omits stores that no code reads, and no
+ * code reads any at the end of a function.  gcc has lists for values only, clang also
+ * for objects and for halves of values.
  */
 #include "inspect/debuginfo/locals.h"
 
@@ -19,9 +19,9 @@
 
 #define DEPTH_MAX 64
 #define STEPS_MAX 4096
-#define TEXT_MAX 32768
+#define TEXT_MAX  32768
 
-/* --- the answer, as far as it is made --- */
+/* --- the answer under construction --- */
 
 static struct variable variables[VARIABLES_MAX];
 static struct variable_step steps[STEPS_MAX];
@@ -29,7 +29,7 @@ static char text[TEXT_MAX];
 static uint32_t variable_count, step_count, text_size;
 static bool is_too_much;
 
-/* For numbers of 8 bytes. */
+/* Aligned to 8 bytes. */
 static uint64_t answer[(sizeof(struct variables) + sizeof(variables) +
 			sizeof(steps) + sizeof(text)) /
 			       sizeof(uint64_t) +
@@ -63,12 +63,12 @@ static uint32_t add_text(const char *name)
 	return at;
 }
 
-/* Steps are of 8 bytes, names of one. */
+/* Steps need an alignment of 8 bytes, so the names come last. */
 static struct variables *put_together(uint32_t parameter_count)
 {
 	struct variables *of = (struct variables *)answer;
-	uint32_t at =
-		(uint32_t)(sizeof(*of) + variable_count * sizeof(variables[0]));
+	uint32_t at = (uint32_t)(sizeof(*of) +
+				 variable_count * sizeof(variables[0]));
 
 	at = (at + 7) / 8 * 8;
 	of->steps = at;
@@ -89,26 +89,26 @@ static struct variables *put_together(uint32_t parameter_count)
 
 struct function {
 	Dwarf_Die *die;
-	Dwarf_Die written; /* the function it is a copy of, perhaps itself */
+	Dwarf_Die written; /* the function as in the source, perhaps itself */
 	bool is_copy;
 	uint64_t place;
 	Dwarf_CFI *frames;
-	bool is_covered;   /* the place is in it, and not in one around it */
-	bool is_optimized; /* its objects in memory may be old ... */
-	bool is_followed;  /* ... but values are described as they change ... */
-	bool is_by_gcc;	   /* ... also those in memory */
+	bool is_covered; /* @place is in its own code, not in an outer one's */
+	bool is_optimized; /* its objects in memory may be out of date */
+	bool is_followed;  /* values are described as they change */
+	bool is_by_gcc;	   /* its lists also describe values in memory */
 };
 
 enum found_kind { IN_MEMORY, A_NUMBER, BYTES };
 
-/* One expression, as far as it is translated. */
+/* The translation of one expression so far. */
 struct found {
 	const struct function *function;
 	Dwarf_Attribute *attribute;
 	uint32_t size; /* of the variable */
 	uint32_t taken;
 	enum found_kind kind;
-	bool has_steps; /* for the part that is not taken yet */
+	bool has_steps; /* there are steps for the next part */
 	bool is_static;
 	bool reads_memory;
 	enum shim_unavailable reason;
@@ -120,8 +120,8 @@ static bool refuse(struct found *found, enum shim_unavailable reason)
 	return false;
 }
 
-/* DWARF's number of a register, as the processor counts, if it is one that a
- * function finds again after a call. */
+/* The processor's number for DWARF's number of a callee-saved register; others are
+ * refused. */
 static int kept_register(unsigned number)
 {
 #ifdef __x86_64__
@@ -165,7 +165,7 @@ static void add_number(int64_t number)
 static bool translate(struct found *found, const Dwarf_Op *ops, size_t count,
 		      unsigned depth);
 
-/* The stack pointer the caller will have, as unwinding finds it. */
+/* The caller's stack pointer (CFA), by the unwind rule. */
 static bool add_caller_sp(struct found *found, unsigned depth)
 {
 	Dwarf_Frame *frame;
@@ -195,14 +195,14 @@ static bool add_frame_base(struct found *found, unsigned depth)
 	    dwarf_getlocation_addr(&attribute, found->function->place, &ops,
 				   &count, 1) != 1)
 		return refuse(found, SHIM_UNAVAILABLE_NOT_UNDERSTOOD);
-	/* The register holds it. */
+	/* The register contains it. */
 	if (count == 1 && ops[0].atom >= DW_OP_reg0 &&
 	    ops[0].atom <= DW_OP_reg31)
 		return add_register(found, ops[0].atom - DW_OP_reg0, 0);
 	return translate(found, ops, count, depth + 1);
 }
 
-/* The bytes themselves. */
+/* Adds a constant of @size bytes. */
 static bool add_bytes(struct found *found, const unsigned char *bytes,
 		      size_t size)
 {
@@ -221,7 +221,7 @@ static bool add_bytes(struct found *found, const unsigned char *bytes,
 	return true;
 }
 
-/* What has been translated tells the next @size bytes. */
+/* Uses the steps so far for the next @size bytes of the variable. */
 static bool take(struct found *found, uint64_t size)
 {
 	if (found->kind == BYTES) {
@@ -229,7 +229,7 @@ static bool take(struct found *found, uint64_t size)
 		found->has_steps = false;
 		return true;
 	}
-	/* A part that is nowhere. */
+	/* The part has no place. */
 	if (!found->has_steps)
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
 	if (size > found->size - found->taken ||
@@ -269,7 +269,7 @@ static bool add_implicit(struct found *found, const Dwarf_Op *op)
 	return add_bytes(found, block.data, block.length);
 }
 
-/* Those that need no look at anything else. */
+/* Operations that translate one to one. */
 static const struct {
 	uint8_t atom, kind;
 } plain[] = {
@@ -357,11 +357,11 @@ static bool translate_one(struct found *found, const Dwarf_Op *op,
 	case DW_OP_nop: return true;
 	case DW_OP_stack_value: found->kind = A_NUMBER; return true;
 	case DW_OP_implicit_value: return add_implicit(found, op);
-	/* Known only from what was there at the entry ... */
+	/* Depends on a value at the entry, which is lost. */
 	case DW_OP_entry_value:
 	case DW_OP_GNU_entry_value:
 		return refuse(found, SHIM_UNAVAILABLE_CLOBBERED);
-	/* ... or a pointer to what is nowhere. */
+	/* A pointer to an object that was optimized out. */
 	case DW_OP_implicit_pointer:
 	case DW_OP_GNU_implicit_pointer:
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
@@ -380,7 +380,7 @@ static bool translate(struct found *found, const Dwarf_Op *ops, size_t count,
 				return false;
 			continue;
 		}
-		/* What it is, is said last. */
+		/* The operation that gives the kind must be the last. */
 		if (found->kind != IN_MEMORY)
 			return refuse(found, SHIM_UNAVAILABLE_NOT_UNDERSTOOD);
 		if (!translate_one(found, &ops[i], depth))
@@ -402,7 +402,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 	       dwarf_peel_type(type, type) == 0;
 }
 
-/* 0: it is not known, or found out only when the program runs. */
+/* The size of the variable; 0 if unknown, or only known when the program runs. */
 static uint32_t size_of(Dwarf_Die *die)
 {
 	Dwarf_Die type, of;
@@ -410,7 +410,7 @@ static uint32_t size_of(Dwarf_Die *die)
 
 	if (!type_of(die, &type))
 		return 0;
-	/* libdw takes every one for a pointer. */
+	/* libdw gives each pointer to a member the size of a pointer. */
 	of = type;
 	for (unsigned i = 0;
 	     i < DEPTH_MAX && dwarf_tag(&of) == DW_TAG_array_type; i++)
@@ -453,7 +453,7 @@ static bool add_constant(struct found *found, Dwarf_Attribute *attribute)
 		return refuse(found, SHIM_UNAVAILABLE_NOT_UNDERSTOOD);
 	if (form != DW_FORM_sdata)
 		number = (Dwarf_Sword)word;
-	/* Short ones may have a sign or not. */
+	/* A constant shorter than the variable may be signed or unsigned. */
 	if (found->size > 8 ||
 	    (form != DW_FORM_sdata && form != DW_FORM_udata &&
 	     bytes_of(form) < found->size &&
@@ -462,7 +462,7 @@ static bool add_constant(struct found *found, Dwarf_Attribute *attribute)
 	return add_bytes(found, (const unsigned char *)&number, found->size);
 }
 
-/* An expression without a list is for all of the scope. */
+/* Whether it is an expression without a list, which is valid in the whole scope. */
 static bool is_for_all(Dwarf_Attribute *attribute)
 {
 	unsigned form = dwarf_whatform(attribute);
@@ -521,7 +521,7 @@ static void add_variable(const struct function *function, Dwarf_Die *die)
 		return;
 	}
 	locate(&found, die);
-	/* The function was inlined; what is said is about another frame. */
+	/* The function was inlined, so the place is in another frame. */
 	if (!function->is_covered &&
 	    (found.reason != SHIM_AVAILABLE || !found.is_static))
 		found.reason = SHIM_UNAVAILABLE_INLINED;
@@ -544,7 +544,7 @@ static void add_variable(const struct function *function, Dwarf_Die *die)
 	}
 }
 
-/* --- which ones --- */
+/* --- selecting the variables --- */
 
 static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 {
@@ -554,8 +554,8 @@ static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 		dwarf_attr(die, DW_AT_abstract_origin, &attribute), origin);
 }
 
-/* The one among @function's own that stands for @variable, of the function as
- * it was written. */
+/* Finds the variable of @function that is a copy of @variable, which is of the function
+ * as in the source. */
 static bool find_copy(Dwarf_Die *function, Dwarf_Die *variable, Dwarf_Die *copy)
 {
 	Dwarf_Die child, origin;
@@ -580,9 +580,9 @@ static bool is_declared(Dwarf_Die *die)
 	       !has_flag(die, DW_AT_declaration);
 }
 
-/* Those of one kind of the function as it was written, which may be described
- * apart from the copies of it there are: parameters as prototype.c counts them,
- * and variables, of which static ones are not described again. */
+/* Adds all variables or parameters of the function as in the source, which may have a
+ * DIE separate from its copies: parameters as prototype.c counts them, and variables,
+ * of which copies do not repeat static ones. */
 static void add_written(const struct function *function, int tag)
 {
 	Dwarf_Die child, copy;
@@ -648,13 +648,12 @@ static void look_at_compiler(struct function *function)
 			dwarf_attr(&unit, DW_AT_producer, &attribute));
 	option = producer ? strstr(producer, " -O") : NULL;
 	function->is_by_gcc = producer && strncmp(producer, "GNU ", 4) == 0;
-	/* Compilers that optimize describe the calls, too; clang does not say
-	 * what it was told. */
-	function->is_followed =
-		has_flag(function->die, DW_AT_call_all_calls) ||
-		has_flag(function->die, DW_AT_GNU_all_call_sites);
-	function->is_optimized =
-		function->is_followed || (option && option[3] != '0');
+	/* Described calls show optimization, too: clang does not record its options. */
+	function->is_followed = has_flag(function->die, DW_AT_call_all_calls) ||
+				has_flag(function->die,
+					 DW_AT_GNU_all_call_sites);
+	function->is_optimized = function->is_followed ||
+				 (option && option[3] != '0');
 }
 
 struct variables *locals_read(Dwarf_Die *die, uint64_t place, Dwarf_CFI *frames)

@@ -1,5 +1,5 @@
 /*
- * What the variables of a function are at one place in its code, from DWARF.
+ * Reads from DWARF where the variables of a function are at one place in its code.
  */
 #ifndef SHIM_DEBUGINFO_LOCALS_H
 #define SHIM_DEBUGINFO_LOCALS_H
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 
 /*
- * The parameters of @function as it was written, and the variables of its scope
- * and of the blocks that @place lies in, in the order of their declaration;
- * statics too, the compiler's own not.  @place is an address in the file, that
- * of a call.  @frames may be NULL.  The answer stays until the next call; NULL:
- * there are too many.
+ * The parameters of @function as in the source, and the variables of its scope and of
+ * the blocks that contain @place, in the order of their declarations; with statics,
+ * without variables that the compiler added.  @place is the address of a call, in the
+ * file. @frames may be NULL.  The answer is valid until the next call; NULL if there
+ * are too many.
  */
 struct variables *locals_read(Dwarf_Die *function, uint64_t place,
 			      Dwarf_CFI *frames);

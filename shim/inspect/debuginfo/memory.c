@@ -1,7 +1,7 @@
 /*
- * The allocation functions of this library's namespace: libc's, and a note when
- * one of them fails.  libdw leaves out a section that it has no memory for, and
- * says then that there is no debug information.
+ * The allocation functions of this library's namespace: they call libc's and note
+ * failures. Without memory for a section, libdw ignores it and reports that there is no
+ * debug information.
  */
 #include "inspect/debuginfo/memory.h"
 
@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Larger requests come from damaged files. */
+/* Larger requests come from damaged files, and are not noted. */
 #define SIZE_CREDIBLE ((size_t)1 << 30)
 
 extern void *__libc_malloc(size_t size);

@@ -1,7 +1,7 @@
 /*
- * Types, as the System V calling convention for x86-64 sees them: each eightbyte
- * of a value has a class, and a class of C++ that is more than its bytes is
- * passed by its address.  What is not understood is PROTOTYPE_UNKNOWN.
+ * Classifies types by the System V calling convention for x86-64: each eightbyte of a
+ * value has a class, and a C++ class that is not trivial is passed by reference.
+ * Unsupported types are PROTOTYPE_UNKNOWN.
  */
 #include "inspect/debuginfo/prototype.h"
 
@@ -13,24 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 32
+#define DEPTH_MAX    32
 #define ELEMENTS_MAX 16 /* of an array that may be in registers */
 #define STEPS_MAX    4096
 
 enum eightbyte { NONE, INTEGER, SSE, X87, X87UP };
 
-/* What is found out about a type. */
+/* The classification of a type. */
 struct type {
 	uint64_t size;
 	uint64_t alignment;
 	enum eightbyte classes[2];
 	uint8_t used[2]; /* bytes of each up to the end of its last member */
 	bool is_unknown;
-	bool in_memory;	   /* by a field that is not aligned */
+	bool in_memory;	   /* because of a field that is not aligned */
 	bool by_reference; /* not trivial for the purposes of calls */
 	bool is_whole;
 	bool is_wide, is_vector;
-	/* How many types were looked at: damaged ones contain themselves. */
+	/* Number of types visited; damaged types may contain themselves. */
 	unsigned steps;
 };
 
@@ -39,8 +39,8 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 
 /* --- reading --- */
 
-/* Without qualifiers and names; an alignment one of them asks for is told.  A
- * class may be in a unit of its own. */
+/* Removes qualifiers and typedefs; *@alignment gets an alignment that one of them
+ * requires. A class may be in a unit of its own. */
 static bool peel(Dwarf_Die *die, uint64_t *alignment)
 {
 	Dwarf_Attribute attribute;
@@ -62,22 +62,22 @@ static bool peel(Dwarf_Die *die, uint64_t *alignment)
 		default: return true;
 		}
 		read_number(die, DW_AT_alignment, alignment);
-		if (!dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
-							    &attribute),
-				       die))
+		if (!dwarf_formref_die(
+			    dwarf_attr_integrate(die, DW_AT_type, &attribute),
+			    die))
 			return false;
 	}
 	return false;
 }
 
-/* The type of @die, peeled; false: void, or damaged. */
+/* The type of @die, peeled; false if it is void or damaged. */
 static bool type_of(Dwarf_Die *die, Dwarf_Die *type, uint64_t *alignment)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
-						      &attribute),
-				 type) &&
+	return dwarf_formref_die(
+		       dwarf_attr_integrate(die, DW_AT_type, &attribute),
+		       type) &&
 	       peel(type, alignment);
 }
 
@@ -101,8 +101,8 @@ static bool refers_to(Dwarf_Die *die, Dwarf_Die *class, bool *is_rvalue)
 	       type_of(&type, &target, &alignment) && is_same(&target, class);
 }
 
-/* The first parameter that was declared, and how many there are.  A template's
- * instance is no copy constructor: 0. */
+/* Finds the first declared parameter, and returns the number of parameters; 0 for an
+ * instance of a template, which is no copy constructor. */
 static unsigned first_declared(Dwarf_Die *function, Dwarf_Die *first)
 {
 	unsigned count = 0;
@@ -125,12 +125,12 @@ static unsigned first_declared(Dwarf_Die *function, Dwarf_Die *first)
 
 struct copying {
 	bool by_reference, is_unknown;
-	bool is_declared;  /* a constructor that copies or moves ... */
-	bool is_possible;  /* ... and is not deleted */
-	bool assigns_move; /* which deletes those nobody declared */
+	bool is_declared;  /* has a constructor that copies or moves */
+	bool is_possible;  /* and one that is not deleted */
+	bool assigns_move; /* which deletes implicit copy constructors */
 };
 
-/* Defaulted and implicit ones are as trivial as the fields are. */
+/* Whether the program defines it; others are trivial if all fields are. */
 static bool is_provided(Dwarf_Die *function)
 {
 	uint64_t defaulted = DW_DEFAULTED_no;
@@ -169,7 +169,7 @@ static void look_at_function(Dwarf_Die *class, const char *base,
 	if (strncmp(name, base, base_size) != 0 ||
 	    (name[base_size] != '\0' && name[base_size] != '<'))
 		return;
-	/* The others may have values by default. */
+	/* The other parameters may have default arguments. */
 	if (count > 1) {
 		copying->is_unknown = true;
 		return;
@@ -182,8 +182,8 @@ static void look_at_function(Dwarf_Die *class, const char *base,
 		copying->by_reference = true;
 }
 
-/* gcc 12 does not say how a class is passed, so that is worked out as the C++
- * ABI does: from its constructors and destructor. */
+/* gcc 12 does not record how a class is passed, so this applies the rules of the C++
+ * ABI to its constructors and destructor. */
 static void look_at_class(Dwarf_Die *class, struct type *type)
 {
 	const char *name = dwarf_diename(class);
@@ -223,8 +223,8 @@ static enum eightbyte merge(enum eightbyte a, enum eightbyte b)
 		return b;
 	if (a == INTEGER || b == INTEGER)
 		return INTEGER;
-	/* With anything else it is in memory, which one that has no partner
-	 * says as well. */
+	/* X87 with anything else is in memory; an X87UP without its X87 gives
+	 * the same. */
 	if (a >= X87 || b >= X87)
 		return X87UP;
 	return SSE;
@@ -250,7 +250,7 @@ static void put(struct type *type, uint64_t offset, uint64_t size,
 	}
 }
 
-/* What was found in the eightbytes so far goes with whoever looks further. */
+/* Copies the classes of the eightbytes so far. */
 static void hand_over(const struct type *from, struct type *to)
 {
 	for (int i = 0; i < 2; i++) {
@@ -299,7 +299,7 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 			put_scalar(type, offset, 8, 16, X87);
 			put(type, offset + 8, 8, X87UP);
 			type->size = 32;
-		} else { /* clang does not name it */
+		} else { /* clang gives no name */
 			type->is_unknown = true;
 			type->is_wide = size == 32;
 		}
@@ -320,8 +320,8 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 	}
 }
 
-/* The first bit of a bit field from the start of its class.  The old way counts
- * from the upper end of an integer. */
+/* The first bit of a bit field from the start of its class.  Older DWARF counts from
+ * the upper end of an integer. */
 static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
 {
 	uint64_t at = 0, size, from_top;
@@ -337,14 +337,14 @@ static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
 	return true;
 }
 
-static void classify_field(Dwarf_Die *field, uint64_t offset,
-			   struct type *type, unsigned depth)
+static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
+			   unsigned depth)
 {
 	struct type inner = { .steps = type->steps };
 	uint64_t at = 0, bits, first_bit, alignment = 0;
 	Dwarf_Die die;
 
-	/* A static one. */
+	/* A static member. */
 	if (dwarf_tag(field) == DW_TAG_member &&
 	    (has_flag(field, DW_AT_external) ||
 	     has_flag(field, DW_AT_declaration)))
@@ -367,7 +367,7 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 		}
 		return;
 	}
-	/* The base it shares with others: its place is an expression. */
+	/* A virtual base: its place is an expression. */
 	if (!read_number(field, DW_AT_data_member_location, &at) &&
 	    dwarf_hasattr(field, DW_AT_data_member_location)) {
 		type->by_reference = true;
@@ -378,8 +378,7 @@ static void classify_field(Dwarf_Die *field, uint64_t offset,
 	type->steps = inner.steps;
 	read_number(field, DW_AT_alignment, &alignment);
 	hand_over(&inner, type);
-	/* Whether a vector in a structure is in a register, is not worth
-	 * knowing. */
+	/* A vector in a structure is not supported. */
 	type->is_unknown |= inner.is_unknown || inner.is_whole;
 	type->in_memory |= inner.in_memory;
 	type->by_reference |= inner.by_reference;
@@ -394,8 +393,8 @@ static void classify_class(Dwarf_Die *die, uint64_t offset, struct type *type,
 {
 	Dwarf_Die child, defined;
 
-	/* clang describes a class where its constructors are, gcc where its
-	 * virtual functions are. */
+	/* clang describes a class in the unit of its constructors, gcc in the
+	 * unit of its virtual functions. */
 	if (has_flag(die, DW_AT_declaration) &&
 	    signature_find_definition(die, &defined))
 		die = &defined;
@@ -415,7 +414,7 @@ static void classify_class(Dwarf_Die *die, uint64_t offset, struct type *type,
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* How many elements; false if that is not a number. */
+/* The number of elements; false if it is not constant. */
 static bool count_elements(Dwarf_Die *array, uint64_t *count)
 {
 	uint64_t number;
@@ -452,7 +451,7 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		return;
 	}
 	if (has_flag(die, DW_AT_GNU_vector)) {
-		/* Larger ones depend on the processor. */
+		/* Larger vectors depend on the processor. */
 		classify(&of, 0, &element, depth + 1);
 		type->steps = element.steps;
 		type->size = element.size * count;
@@ -499,7 +498,7 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 		put_scalar(type, offset, 8, 8, INTEGER);
 		break;
 	case DW_TAG_ptr_to_member_type:
-		/* Of a function: what to call, and what to add to this. */
+		/* To a function: its address, and the adjustment of this. */
 		if (!type_of(die, &of, &alignment))
 			type->is_unknown = true;
 		else if (dwarf_tag(&of) == DW_TAG_subroutine_type)
@@ -515,9 +514,7 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 		break;
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-		classify_class(die, offset, type, depth);
-		break;
+	case DW_TAG_union_type: classify_class(die, offset, type, depth); break;
 	case DW_TAG_array_type: classify_array(die, offset, type, depth); break;
 	default: type->is_unknown = true;
 	}
@@ -532,8 +529,9 @@ static bool is_x87(const struct type *type)
 
 static void decide(const struct type *type, struct prototype_value *value)
 {
-	static const uint8_t classes[] = { [INTEGER] = PROTOTYPE_INTEGER,
-					   [SSE] = PROTOTYPE_SSE };
+	static const uint8_t classes[] = {
+		[INTEGER] = PROTOTYPE_INTEGER, [SSE] = PROTOTYPE_SSE
+	};
 
 	value->size = (uint32_t)type->size;
 	value->is_aligned = type->alignment == 16;
@@ -568,8 +566,8 @@ static const char *producer_of(Dwarf_Die *die)
 	Dwarf_Die unit;
 
 	return dwarf_diecu(die, &unit, NULL, NULL) ?
-		       dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
-						   &attribute)) :
+		       dwarf_formstring(
+			       dwarf_attr(&unit, DW_AT_producer, &attribute)) :
 		       NULL;
 }
 
@@ -580,18 +578,20 @@ static bool is_made_by_clang(Dwarf_Die *die)
 	return !producer || strncmp(producer, "GNU ", 4) != 0;
 }
 
-/* clang's has its halves wherever there is room for one, until version 18. */
+/* Before version 18, clang may split it between the last register and memory. */
 static void decide_int128(Dwarf_Die *die, struct prototype_value *value)
 {
 	const char *producer = producer_of(die);
-	const char *clang = producer ? strstr(producer, "clang version ") : NULL;
+	const char *clang = producer ? strstr(producer, "clang version ") :
+				       NULL;
 
 	value->is_split = clang && atoi(clang + 14) > 0 &&
 			  atoi(clang + 14) < 18;
 	value->is_odd = !value->is_split && is_made_by_clang(die);
 }
 
-/* An address in memory, or one in a register that is none of a frame. */
+/* Whether the place is behind an address: one in memory, or in a register other than
+ * the frame's. */
 static bool is_behind_address(const Dwarf_Op *place, size_t size)
 {
 	bool is_frame = place[0].atom == DW_OP_fbreg ||
@@ -604,8 +604,8 @@ static bool is_behind_address(const Dwarf_Op *place, size_t size)
 	       place[0].atom >= DW_OP_breg0 && place[0].atom <= DW_OP_breg31;
 }
 
-/* clang leaves out what it thinks that another object describes, std::string for
- * one.  Where @parameter is tells that it is passed by its address. */
+/* clang omits classes that another object should describe, such as std::string.  The
+ * place of @parameter shows whether it is passed by reference. */
 static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 {
 	Dwarf_Attribute attribute;
@@ -626,13 +626,14 @@ static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 	do {
 		offset = dwarf_getlocations(&attribute, offset, &base, &start,
 					    &end, &place, &size);
-		if (offset > 0 && (size == 0 || !is_behind_address(place, size)))
+		if (offset > 0 &&
+		    (size == 0 || !is_behind_address(place, size)))
 			return false;
 	} while (offset > 0);
 	return offset == 0;
 }
 
-/* Of the type of @die, a parameter or a function. */
+/* Classifies the type of @die, a parameter or a function. */
 static void read_value(Dwarf_Die *die, struct prototype_value *value)
 {
 	struct type type = { .size = 0 };
@@ -650,7 +651,7 @@ static void read_value(Dwarf_Die *die, struct prototype_value *value)
 		return;
 	}
 	classify(&of, 0, &type, 0);
-	/* `_Complex long double` by itself. */
+	/* `_Complex long double` outside of a class. */
 	if (dwarf_tag(&of) == DW_TAG_base_type && is_x87(&type)) {
 		decide(&type, value);
 		value->kind = type.is_unknown ? PROTOTYPE_UNKNOWN :
@@ -665,7 +666,7 @@ static void read_value(Dwarf_Die *die, struct prototype_value *value)
 	if (dwarf_tag(&of) == DW_TAG_base_type && type.size == 16 &&
 	    type.classes[0] == INTEGER)
 		decide_int128(die, value);
-	/* A name may ask for another alignment, which a number does not get. */
+	/* A typedef may require another alignment, which scalars do not get. */
 	if (alignment > 8 && alignment != type.alignment &&
 	    dwarf_tag(&of) != DW_TAG_base_type &&
 	    dwarf_tag(&of) != DW_TAG_enumeration_type &&
@@ -682,7 +683,7 @@ void prototype_classify(Dwarf_Die *die, struct prototype_value *value)
 	decide(&type, value);
 }
 
-/* Those whose functions are called as System V says. */
+/* Whether the language uses the System V calling convention. */
 static bool is_known_language(Dwarf_Die *function, bool *is_c)
 {
 	Dwarf_Die unit;
@@ -702,8 +703,8 @@ static bool is_known_language(Dwarf_Die *function, bool *is_c)
 	}
 }
 
-/* From version 5 on, only what is not optimized does not say that all its calls
- * are described. */
+/* From DWARF 5 on, only functions without optimization lack the attribute that all
+ * their calls are described. */
 static bool is_optimized(Dwarf_Die *function)
 {
 	Dwarf_Half version = 0;
@@ -715,17 +716,16 @@ static bool is_optimized(Dwarf_Die *function)
 	       dwarf_hasattr_integrate(function, DW_AT_call_all_calls);
 }
 
-/* The parameters are those of the function as it was written: a copy of it may
- * leave out some, or have them in another order. */
+/* A copy of a function may omit parameters, or have them in another order. */
 Dwarf_Die prototype_written(Dwarf_Die *function)
 {
 	Dwarf_Die die = *function, origin;
 	Dwarf_Attribute attribute;
 
 	for (unsigned i = 0; i < 4; i++) {
-		if (!dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin,
-						  &attribute),
-				       &origin))
+		if (!dwarf_formref_die(
+			    dwarf_attr(&die, DW_AT_abstract_origin, &attribute),
+			    &origin))
 			break;
 		die = origin;
 	}
@@ -750,13 +750,13 @@ static unsigned count_parameters(Dwarf_Die *function)
 	return count;
 }
 
-/* In the class it has no name. */
+/* In the declaration in its class, `this` has no name. */
 static bool is_this(Dwarf_Die *parameter, size_t position)
 {
 	const char *name = dwarf_diename(parameter);
 
 	return name ? strcmp(name, "this") == 0 ||
-			      strcmp(name, "__closure") == 0 :
+			       strcmp(name, "__closure") == 0 :
 		      position == 1;
 }
 
@@ -766,8 +766,8 @@ bool prototype_is_hidden(Dwarf_Die *parameter, size_t position)
 	       !is_this(parameter, position);
 }
 
-/* Those that clang adds to a constructor of a class with virtual bases are not
- * declared. */
+/* Counts parameters that clang adds to constructors of classes with virtual bases,
+ * which the declaration lacks. */
 static unsigned count_hidden(Dwarf_Die *function)
 {
 	unsigned count = 0;
@@ -801,7 +801,7 @@ Dwarf_Die prototype_listed(Dwarf_Die *function)
 		       written;
 }
 
-/* --- functions that are not called as they were written --- */
+/* --- functions that are not called as in the source --- */
 
 static bool is_made_with(Dwarf_Die *function, const char *option)
 {
@@ -811,8 +811,8 @@ static bool is_made_with(Dwarf_Die *function, const char *option)
 
 	if (!dwarf_diecu(function, &unit, NULL, NULL))
 		return false;
-	producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer,
-					       &attribute));
+	producer = dwarf_formstring(
+		dwarf_attr(&unit, DW_AT_producer, &attribute));
 	return producer && strstr(producer, option);
 }
 
@@ -822,15 +822,16 @@ static bool is_made_with(Dwarf_Die *function, const char *option)
 #define KNOWS_REGISTERS 0
 #endif
 
-/* Registers have numbers of DWARF's. */
+/* Counts of argument registers in use.  Register numbers below are DWARF's. */
 struct registers {
 	unsigned integers, vectors;
 };
 
-/* The register its first eightbyte comes in; false: in none, or it is not
- * known. */
+/* The register of the value's first eightbyte; false if there is none or it is
+ * unknown. */
 static bool take_register(struct registers *taken,
-			  const struct prototype_value *value, Dwarf_Word *which)
+			  const struct prototype_value *value,
+			  Dwarf_Word *which)
 {
 	static const uint8_t integers[] = { 5, 4, 1, 2, 8, 9 };
 	struct registers more = { 0, 0 };
@@ -856,9 +857,9 @@ static bool take_register(struct registers *taken,
 	return true;
 }
 
-/* The register @parameter is in at the entry of its function, as its debug
- * information has it.  gcc's is about all of the function where it has one place
- * only, and may be wrong there. */
+/* The register of @parameter at the entry of its function, by its debug information.
+ * If gcc gives one place only, that is for the whole function and may be wrong at the
+ * entry. */
 static bool read_register(Dwarf_Die *parameter, Dwarf_Addr entry, bool is_clang,
 			  Dwarf_Word *which)
 {
@@ -880,7 +881,7 @@ static bool read_register(Dwarf_Die *parameter, Dwarf_Addr entry, bool is_clang,
 	return true;
 }
 
-/* The parameter of @function that is @written, where it has its places. */
+/* Finds the parameter of @function that is a copy of @written and has its places. */
 static bool find_parameter(Dwarf_Die *function, Dwarf_Die *written,
 			   Dwarf_Die *parameter)
 {
@@ -905,15 +906,16 @@ static bool find_parameter(Dwarf_Die *function, Dwarf_Die *written,
 }
 
 /*
- * Compilers that know all callers may leave out a parameter, and others come in
- * its register.  Those that are described show it.
+ * A compiler that knows all callers may omit a parameter and pass others in its
+ * register. The registers of the described parameters show that.
  */
 static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 				 const struct prototype_value *values,
 				 size_t count)
 {
 	struct registers taken = { values[0].kind == PROTOTYPE_MEMORY ||
-					   values[0].kind == PROTOTYPE_REFERENCE,
+					   values[0].kind ==
+						   PROTOTYPE_REFERENCE,
 				   0 };
 	bool is_clang = is_made_by_clang(written);
 	Dwarf_Word expected, told;
@@ -928,7 +930,7 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
 			continue;
 		if (n < count && values[n].is_vector) {
-			taken.vectors = 8;	/* they may be others' or not */
+			taken.vectors = 8; /* unknown from here on */
 			n++;
 			continue;
 		}
@@ -964,7 +966,7 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 	read_number(function, DW_AT_calling_convention, &convention);
 	read_value(&written, &values[0]);
 	values[0].may_tail_call = is_made_by_clang(function);
-	/* Without a prototype a float comes as a double. */
+	/* Without a prototype a float is passed as a double. */
 	if (!is_known_language(&written, &is_c) ||
 	    (is_c && !has_flag(&written, DW_AT_prototyped)) ||
 	    is_made_with(&written, "-mlong-double-128"))
@@ -980,8 +982,8 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 			return 0;
 		read_value(&child, &values[count]);
 		values[count].is_optional = is_optional;
-		/* Constructors of classes with virtual bases have parameters
-		 * that some of their copies do not. */
+		/* Some copies of constructors of classes with virtual bases lack
+		 * their hidden parameters. */
 		if (has_flag(&child, DW_AT_artificial)) {
 			values[count].is_this = is_this(&child, count);
 			values[count].is_hidden = !values[count].is_this;
@@ -1015,8 +1017,8 @@ bool prototype_may_lack(Dwarf_Die *function)
 	       is_made_by_clang(function);
 }
 
-/* How many parameters are between the last pair of parentheses; -1: none is
- * there. */
+/* The number of parameters in the last pair of parentheses; -1 if there is no such
+ * pair. */
 static int count_in_name(const char *name)
 {
 	const char *end = strrchr(name, ')'), *at;

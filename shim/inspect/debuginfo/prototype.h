@@ -7,29 +7,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The result of @function, then its parameters: how many; 0: more than @room. */
+/* Stores the result of @function, then its parameters, and returns their number; 0 if
+ * there are more than @room. */
 size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
 		      size_t room);
 
-/* The function as it was written: its parameters are all there, in their order. */
+/* The DIE of the function as in the source: it has all parameters, in order. */
 Dwarf_Die prototype_written(Dwarf_Die *function);
-/* The same, or the declaration in its class, which has what clang leaves out,
- * without names. */
+/* The same, or the declaration in its class, which has the parameters that clang omits,
+ * but without names. */
 Dwarf_Die prototype_listed(Dwarf_Die *function);
-/* A parameter that the compiler added; @position counts from 1. */
+/* Whether the compiler added the parameter; @position counts from 1. */
 bool prototype_is_hidden(Dwarf_Die *parameter, size_t position);
 
-/* clang 14, without optimization, leaves out objects that are passed by their
- * address and not used.  The name, as the source has it, tells whether all are
- * there. */
+/* Without optimization, clang 14 omits unused objects that are passed by reference.
+ * The name in the source tells whether all parameters are there. */
 bool prototype_may_lack(Dwarf_Die *function);
 bool prototype_is_complete(const char *name,
 			   const struct prototype_value *values, size_t count);
 
-/* Whether callers may leave out what it does not use. */
+/* Whether callers may omit arguments that it does not use. */
 uint8_t prototype_is_optional(Dwarf_Die *function);
 
-/* How a type travels that is neither qualified nor another name for one. */
+/* How a type is passed that is neither qualified nor a typedef. */
 void prototype_classify(Dwarf_Die *die, struct prototype_value *value);
 
 #endif

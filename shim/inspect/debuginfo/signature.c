@@ -1,8 +1,7 @@
 /*
- * Parameters from a function's name: clang leaves out of its debug information
- * objects that are passed by their address and not used, and the name, as the
- * source has it, has the types of all.  A type whose name is not found is
- * PROTOTYPE_UNKNOWN.
+ * Reads parameters from a function's name.  clang's debug information omits unused
+ * objects that are passed by reference, but the name in the source has the types of all
+ * parameters.  A type whose name is not found is PROTOTYPE_UNKNOWN.
  */
 #include "inspect/debuginfo/signature.h"
 
@@ -15,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 32
-#define NAME_MAX 512
+#define DEPTH_MAX  32
+#define NAME_MAX   512
 #define PLACES_MAX 16
 
 /* --- the list --- */
 
-/* What is left of the list of parameters. */
+/* The unread rest of the list of parameters. */
 struct rest {
 	const char *at, *end;
 };
@@ -36,8 +35,8 @@ static bool closes(char c)
 	return c == ')' || c == '>' || c == ']' || c == '}';
 }
 
-/* The list is the last pair of parentheses.  A template's name begins with what
- * it returns, which may be what such a pair is about. */
+/* The list is the last pair of parentheses.  The name of a template's instance begins
+ * with its result type, which may contain such a pair. */
 static bool is_of_result(const char *plain, const char *list)
 {
 	static const char call[] = "operator()";
@@ -71,7 +70,7 @@ static bool has_next(struct rest *list)
 	return list->at < list->end && strncmp(list->at, "...", 3) != 0;
 }
 
-/* Copies one type; false: it is too long. */
+/* Copies one type; false if it is too long. */
 static bool take_type(struct rest *list, char *name)
 {
 	size_t size = 0;
@@ -134,7 +133,7 @@ static bool read_number(const char *name, struct prototype_value *value)
 	return true;
 }
 
-/* Outside of a template's arguments. */
+/* Searches @name outside of template arguments. */
 static bool contains(const char *name, const char *wanted)
 {
 	int depth = 0;
@@ -164,7 +163,7 @@ static bool read_pointer(const char *name, struct prototype_value *value)
 	return true;
 }
 
-/* What is left of @name behind that of @die: NULL if that is another. */
+/* The rest of @name after the name of @die; NULL if that does not match. */
 static const char *behind(Dwarf_Die *die, const char *name)
 {
 	const char *own = dwarf_diename(die);
@@ -176,7 +175,7 @@ static const char *behind(Dwarf_Die *die, const char *name)
 	return own && strncmp(name, own, length) == 0 ? name + length : NULL;
 }
 
-/* The definition. */
+/* Finds the definition of the type. */
 static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 		      Dwarf_Die *found)
 {
@@ -203,7 +202,7 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 	return false;
 }
 
-/* As find_type wants it, of a class that is in namespaces at most. */
+/* The name for find_type, of a class that is in namespaces at most. */
 static bool name_outermost(Dwarf_Die *class, char *name)
 {
 	Dwarf_Off offset = dwarf_dieoffset(class);
@@ -227,7 +226,7 @@ static bool name_outermost(Dwarf_Die *class, char *name)
 	return true;
 }
 
-/* The same; false: it is local to a file or a function. */
+/* The same for any class; false if it is local to a file or a function. */
 static bool name_class(Dwarf_Die *class, char *name)
 {
 	Dwarf_Die *scopes = NULL;
@@ -263,7 +262,7 @@ static bool is_cxx(Dwarf_Die *unit)
 	}
 }
 
-/* How it travels. */
+/* Whether both are passed in the same way. */
 static bool is_like(Dwarf_Die *a, Dwarf_Die *b)
 {
 	struct prototype_value first, second;
@@ -283,7 +282,8 @@ static bool has_same_number(Dwarf_Die *a, Dwarf_Die *b, unsigned name)
 	return first == second;
 }
 
-/* What is there by chance would have neither its size nor its line. */
+/* Whether @die is another definition of @found.  Bytes that only look like a DIE would
+ * have another size and line. */
 static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
 {
 	const char *name = dwarf_diename(die), *own = dwarf_diename(found);
@@ -295,8 +295,8 @@ static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
 	       is_like(found, die);
 }
 
-/* Whatever of them is a definition, is as @found is: the unit need not be
- * walked through. */
+/* Whether all definitions at @offsets are like @found, so that the unit need not be
+ * read. */
 static bool are_all_like(Dwarf *dwarf, Dwarf_Die *found,
 			 const Dwarf_Off *offsets, size_t count)
 {
@@ -309,7 +309,7 @@ static bool are_all_like(Dwarf *dwarf, Dwarf_Die *found,
 	return true;
 }
 
-/* A program has one definition; if it has two that differ, none is believed. */
+/* A program has one definition; if there are two that differ, none is used. */
 static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 {
 	Dwarf_CU *cu = NULL;
@@ -338,10 +338,10 @@ static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 	return is_found;
 }
 
-/* What was found, by where it is declared: looking takes milliseconds. */
+/* Definitions found, by their declarations, because a search takes milliseconds. */
 static struct definition {
 	const void *declared; /* NULL: none */
-	Dwarf_Die defined;    /* at NULL: nowhere */
+	Dwarf_Die defined;    /* address NULL: there is none */
 } definitions[1024];
 
 void signature_forget(void)
@@ -355,8 +355,7 @@ static void define(Dwarf_Die *declared, struct definition *definition)
 	char name[NAME_MAX];
 	Dwarf_Die unit, defined;
 
-	/* Who asks for the same while it is being looked for, is told nothing.
-	 */
+	/* A nested search for the same class finds nothing. */
 	definition->declared = declared->addr;
 	definition->defined.addr = NULL;
 	if (dwarf_diecu(declared, &unit, NULL, NULL) && is_cxx(&unit) &&

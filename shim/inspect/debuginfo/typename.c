@@ -1,6 +1,7 @@
 /*
- * A C declarator is built from the inside: what stands around the name that is
- * not there, `*` and `[3]` and `(int)`, is handed down to the type it belongs to.
+ * Prints names of types.  A C declarator is built from the inside: the parts around the
+ * missing name, such as `*`, `[3]` and `(int)`, are passed down to the type that they
+ * belong to.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/typename.h"
@@ -13,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX      32 /* damaged debug information goes round in circles */
+#define DEPTH_MAX      32 /* damaged debug information may have cycles */
 #define DECLARATOR_MAX 512
 #define ELISION	       "..."
 
-/* --- what encloses a type --- */
+/* --- scopes of a type --- */
 
-/* A namespace whose name the source need not write. */
+/* A namespace whose name the source may omit. */
 static bool is_version(const char *name)
 {
 	return name && (strcmp(name, "__cxx11") == 0 ||
@@ -74,7 +75,7 @@ bool typename_is_standard(Dwarf_Die *die)
 
 /* --- names that compilers make long --- */
 
-/* The template that the argument at @at belongs to is one of the library's. */
+/* Whether the argument at @at belongs to a template of the standard library. */
 static bool is_in_standard(const char *name, const char *at)
 {
 	int depth = 0;
@@ -108,12 +109,13 @@ static char *end_of_argument(char *at)
 	return at;
 }
 
-/* Arguments that the source leaves to the library. */
+/* Removes default arguments of the library's templates, which a source omits. */
 static void drop_arguments(char *name)
 {
 	static const char *const defaults[] = {
-		", std::allocator<", ", std::char_traits<", ", std::less<",
-		", std::default_delete<", ", std::hash<", ", std::equal_to<",
+		", std::allocator<", ", std::char_traits<",
+		", std::less<",	     ", std::default_delete<",
+		", std::hash<",	     ", std::equal_to<",
 	};
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++) {
@@ -125,7 +127,7 @@ static void drop_arguments(char *name)
 				continue;
 			}
 			end = end_of_argument(at + 2);
-			/* Not the space of `> >`. */
+			/* Also removes the space of `> >`. */
 			memmove(at, end, strlen(end) + 1);
 		}
 	}
@@ -157,9 +159,8 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
-						      &attribute),
-				 type);
+	return dwarf_formref_die(
+		dwarf_attr_integrate(die, DW_AT_type, &attribute), type);
 }
 
 static bool is_c(Dwarf_Die *die)
@@ -177,7 +178,7 @@ static bool is_c(Dwarf_Die *die)
 	}
 }
 
-/* "struct ": C's, and of what has no name. */
+/* "struct " in C, and for types without a name. */
 static const char *keyword(Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
@@ -342,9 +343,8 @@ static void print_member_pointer(Dwarf_Die *die, const char *declarator,
 	Dwarf_Die class;
 	const char *name = NULL;
 
-	if (dwarf_formref_die(dwarf_attr(die, DW_AT_containing_type,
-					 &attribute),
-			      &class))
+	if (dwarf_formref_die(
+		    dwarf_attr(die, DW_AT_containing_type, &attribute), &class))
 		name = dwarf_diename(&class);
 	snprintf(sign, sizeof(sign), "%s::*", name ? name : "?");
 	print_pointer(die, sign, declarator, out, depth);

@@ -1,5 +1,5 @@
 /*
- * The names of types as a source spells them.
+ * The names of types as in the source.
  */
 #ifndef SHIM_DEBUGINFO_TYPENAME_H
 #define SHIM_DEBUGINFO_TYPENAME_H
@@ -11,8 +11,8 @@
 /* "const char *", "struct point", "std::vector<int>"; @type NULL: "void". */
 void typename_print(Dwarf_Die *type, FILE *out);
 
-/* Whether @die is a direct member of namespace std, or of one that only gives
- * its contents a version. */
+/* Whether @die is a direct member of namespace std, or of an inline namespace in it
+ * that only marks a version. */
 bool typename_is_standard(Dwarf_Die *die);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Prints names of types and template arguments as C++ writes them, from DIEs.  Each
+ * part is appended to one buffer; recursion is limited, because debug information may
+ * be damaged.
+ */
 #include "inspect/debuginfo/types.h"
 
 #include <dwarf.h>
@@ -6,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Debug information may be damaged, and go round in circles. */
+/* Damaged debug information may have cycles. */
 #define DEPTH_MAX 32
 
 static void print_type(Dwarf_Die *die, FILE *out, unsigned depth);
@@ -25,7 +30,7 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-/* What encloses @die, outermost first; how many. */
+/* The scopes of @die, innermost first, with @die itself; returns their number. */
 static int scopes_of(Dwarf_Die *die, Dwarf_Die **scopes)
 {
 	int count = dwarf_getscopes_die(die, scopes);
@@ -190,7 +195,7 @@ static void print_value(Dwarf_Die *die, FILE *out)
 				&encoding);
 	if (!dwarf_attr(die, DW_AT_const_value, &attribute) ||
 	    dwarf_formsdata(&attribute, &number) != 0) {
-		/* The address of something. */
+		/* The argument is the address of an object or function. */
 		fputc('?', out);
 		return;
 	}
@@ -238,7 +243,7 @@ static void print_arguments(Dwarf_Die *parent, FILE *out, unsigned depth)
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* The declaration of what @die is a copy or the definition of. */
+/* The declaration that @die is a copy or the definition of. */
 static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 {
 	Dwarf_Attribute attribute;

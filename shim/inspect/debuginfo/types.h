@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * Prints the template arguments of @function (with code, in @unit), each with a
- * NUL: those of the classes it is a member of, outermost first, then its own.
+ * Prints the template arguments of @function (with code, in @unit), each with a NUL:
+ * first those of its classes, outermost first, then its own.
  */
 void types_print_arguments(Dwarf_Die *unit, Dwarf_Die *function, FILE *out);
 

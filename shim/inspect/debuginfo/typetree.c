@@ -1,11 +1,10 @@
 /*
- * Types compiled for printing: what a value's text needs is kept, the rest of
- * the debug information is not.  Classes are compiled one level deep, what
- * pointers lead to not at all.
+ * Compiles types for printing, with only the debug information that a value's text
+ * needs.  Classes are compiled one level deep.  The target of a pointer is compiled
+ * without its fields and without further targets.
  *
- * Of the C++ library's classes those with a form of their own (std::string ...)
- * are known by their name, and the fields that matter are looked for by theirs,
- * wherever they are: no offset is taken for granted.
+ * Classes of the C++ library with a form of their own (std::string ...) are known by
+ * name.  Their fields are found by name, too, so no offset is assumed.
  */
 #include "inspect/debuginfo/typetree.h"
 
@@ -26,11 +25,11 @@ struct builder {
 	char *text;
 	size_t node_count, node_room, part_count, part_room;
 	size_t text_size, text_room;
-	bool is_full;	/* of what is allowed */
+	bool is_full;	 /* a limit of the tree is reached */
 	bool has_failed; /* no memory */
 };
 
-/* Where in the tree: how many classes, and how deep in all. */
+/* The position in the tree: levels of classes, and levels in all. */
 struct place {
 	unsigned level, depth;
 	bool is_pointee;
@@ -61,7 +60,7 @@ static bool make_room(struct builder *builder, void **memory, size_t *room,
 	return true;
 }
 
-/* Their number is the index of the first. */
+/* Returns the index of the new node. */
 static uint32_t add_nodes(struct builder *builder)
 {
 	size_t at = builder->node_count;
@@ -145,12 +144,11 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type,
-						      &attribute),
-				 type);
+	return dwarf_formref_die(
+		dwarf_attr_integrate(die, DW_AT_type, &attribute), type);
 }
 
-/* Without names and qualifiers; false: void. */
+/* Removes typedefs and qualifiers; false if the type is void. */
 static bool peel(Dwarf_Die *die)
 {
 	for (unsigned i = 0; i < DEPTH_MAX; i++) {
@@ -188,8 +186,8 @@ static bool begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Where a field or a base lies.  Of a virtual base that is not in the debug
- * information but in the object. */
+/* The offset of a field or a base; false for a virtual base, whose offset is in the
+ * object. */
 static bool read_offset(Dwarf_Die *field, uint64_t *offset)
 {
 	uint64_t virtuality = 0;
@@ -203,7 +201,7 @@ static bool read_offset(Dwarf_Die *field, uint64_t *offset)
 	       read_number(field, DW_AT_data_member_location, offset);
 }
 
-/* One that is in each object, and that somebody declared. */
+/* Whether it is a field of each object that the source declares, or a base. */
 static bool is_field(Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
@@ -232,7 +230,7 @@ static bool points_to(Dwarf_Die *type, Dwarf_Die *target)
 	       dwarf_dieoffset(&to) == dwarf_dieoffset(target);
 }
 
-/* Looks in bases and fields, too; with @target, only a pointer to that will do. */
+/* Searches bases and fields, too; with @target, for a pointer to that only. */
 static bool find_pointer(Dwarf_Die *class, const char *name, Dwarf_Die *target,
 			 unsigned depth, struct found *found)
 {
@@ -310,8 +308,7 @@ static bool take_two(struct builder *builder, uint32_t node,
 {
 	uint32_t part = add_parts(builder, node, 2);
 
-	if (!goes_on(builder) ||
-	    !take_field(builder, part, &found[0], place) ||
+	if (!goes_on(builder) || !take_field(builder, part, &found[0], place) ||
 	    !take_field(builder, part + 1, &found[1], place))
 		return false;
 	builder->nodes[node].form = form;
@@ -333,7 +330,7 @@ static bool find_length_before(Dwarf_Die *class, struct found *length)
 	return true;
 }
 
-/* In a field of @class with that name. */
+/* Finds field @inner in field @name of @class. */
 static bool find_within(Dwarf_Die *class, const char *name, const char *inner,
 			struct found *found)
 {
@@ -346,8 +343,8 @@ static bool find_within(Dwarf_Die *class, const char *name, const char *inner,
 	return true;
 }
 
-/* libc++'s, as it is but where somebody has asked for another order of its
- * fields. */
+/* The default layout of libc++'s std::string; its alternative layout is not
+ * supported. */
 static bool compile_short_text(struct builder *builder, uint32_t node,
 			       Dwarf_Die *class, struct place place)
 {
@@ -450,7 +447,7 @@ static bool compile_array_class(struct builder *builder, uint32_t node,
 	       compile_wrapper(builder, node, &found, place);
 }
 
-/* What the class was made for. */
+/* The first template argument of the class. */
 static bool find_argument(Dwarf_Die *class, Dwarf_Die *argument)
 {
 	Dwarf_Die child;
@@ -464,7 +461,7 @@ static bool find_argument(Dwarf_Die *class, Dwarf_Die *argument)
 	return false;
 }
 
-/* It may hold more pointers, those of a deleter. */
+/* A smart pointer; it may have other pointers, in its deleter. */
 static bool compile_owner(struct builder *builder, uint32_t node,
 			  Dwarf_Die *class, struct place place)
 {
@@ -531,7 +528,7 @@ static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
 
 	if (read_number(field, DW_AT_data_bit_offset, first))
 		return true;
-	/* The older way counts from the upper end of an integer. */
+	/* Older DWARF counts from the upper end of an integer. */
 	if (!read_number(field, DW_AT_byte_size, &size) || size > 8 ||
 	    !read_number(field, DW_AT_bit_offset, &from_top) ||
 	    from_top + bits > size * 8)
@@ -559,17 +556,16 @@ static void compile_field(struct builder *builder, Dwarf_Die *field,
 		is_understood &= read_offset(field, &offset);
 	}
 	part.value = (int64_t)(base + offset);
-	part.name = add_text(builder,
-			     dwarf_tag(field) == DW_TAG_inheritance ?
-				     name_of(&type) :
-				     name_of(field));
+	part.name = add_text(builder, dwarf_tag(field) == DW_TAG_inheritance ?
+					      name_of(&type) :
+					      name_of(field));
 	part.node = is_understood ? compile(builder, &type, place) :
 				    add_nodes(builder);
 	if (goes_on(builder))
 		builder->parts[index] = part;
 }
 
-/* An anonymous struct or union whose fields are the outer one's. */
+/* An anonymous struct or union, whose fields belong to the outer one. */
 static bool is_transparent(Dwarf_Die *field, Dwarf_Die *type)
 {
 	return dwarf_tag(field) == DW_TAG_member && !dwarf_diename(field) &&
@@ -677,9 +673,8 @@ static int64_t read_enumerator(Dwarf_Die *die, bool without_sign)
 }
 
 /*
- * Enumerators that stand for bits: each is one, or some that have names as well.
- * What counts from 0 or 1 without a gap is no such thing: 3 of {A, B, C} is not
- * B|C.
+ * Whether enumerators are flags: each is one bit, or a combination of named bits.  An
+ * enumeration that counts from 0 or 1 without a gap is not: 3 in {A, B, C} is not B|C.
  */
 static bool are_flags(const struct shim_typetree_part *parts, size_t count)
 {
@@ -735,8 +730,8 @@ static void compile_enumeration(struct builder *builder, uint32_t node,
 			continue;
 		name = add_text(builder, name_of(&child));
 		builder->parts[at].name = name;
-		builder->parts[at++].value =
-			read_enumerator(&child, without_sign);
+		builder->parts[at++].value = read_enumerator(&child,
+							     without_sign);
 	} while (dwarf_siblingof(&child, &child) == 0);
 	builder->nodes[node].is_flags = are_flags(
 		&builder->parts[builder->nodes[node].first], count);
@@ -777,7 +772,7 @@ static uint8_t kind_of_base(Dwarf_Die *die, uint64_t size, uint8_t *format)
 
 	read_number(die, DW_AT_encoding, &encoding);
 	*format = SHIM_TYPETREE_INTEGER;
-	/* Their upper bits are anything. */
+	/* The upper bits of these types are undefined. */
 	if (strstr(name, "BitInt") || strstr(name, "ExtInt") || size == 0)
 		return SHIM_TYPE_UNKNOWN;
 	switch (encoding) {
@@ -813,7 +808,7 @@ static void compile_base(struct builder *builder, uint32_t node,
 	at->kind = kind_of_base(type, at->size, &at->format);
 }
 
-/* --- the others --- */
+/* --- other types --- */
 
 static void compile_pointer(struct builder *builder, uint32_t node,
 			    Dwarf_Die *type, struct place place)
@@ -824,8 +819,8 @@ static void compile_pointer(struct builder *builder, uint32_t node,
 
 	builder->nodes[node].size = sizeof(void *);
 	read_number(type, DW_AT_byte_size, &builder->nodes[node].size);
-	builder->nodes[node].kind =
-		is_reference ? SHIM_TYPE_REFERENCE : SHIM_TYPE_POINTER;
+	builder->nodes[node].kind = is_reference ? SHIM_TYPE_REFERENCE :
+						   SHIM_TYPE_POINTER;
 	if (place.is_pointee)
 		return;
 	place.is_pointee = !is_reference;
@@ -841,12 +836,12 @@ static bool read_dimension(Dwarf_Die *die, uint64_t *elements)
 		return true;
 	if (!read_number(die, DW_AT_upper_bound, elements))
 		return false;
-	/* -1 is how an array of none is described. */
+	/* An upper bound of -1 describes an array without elements. */
 	++*elements;
 	return *elements <= UINT32_MAX || *elements == 0;
 }
 
-/* An array of arrays has several dimensions, from the outside in. */
+/* An array of arrays has several dimensions, outermost first. */
 static uint32_t compile_dimensions(struct builder *builder, Dwarf_Die *type,
 				   Dwarf_Die dimension, uint32_t node,
 				   struct place place)
@@ -938,14 +933,16 @@ static void compile_peeled(struct builder *builder, uint32_t node,
 	case DW_TAG_union_type:
 		compile_class(builder, node, type, place);
 		break;
-	case DW_TAG_array_type: compile_array(builder, node, type, place); break;
+	case DW_TAG_array_type:
+		compile_array(builder, node, type, place);
+		break;
 	case DW_TAG_subroutine_type: at->kind = SHIM_TYPE_FUNCTION; break;
 	default: break;
 	}
 }
 
-/* A node for @type; what is not understood is SHIM_TYPE_UNKNOWN.  Nodes move
- * when more are added. */
+/* Adds a node for @type; unsupported types are SHIM_TYPE_UNKNOWN.  Nodes move when more
+ * are added. */
 static uint32_t compile(struct builder *builder, Dwarf_Die *type,
 			struct place place)
 {
@@ -961,8 +958,8 @@ static uint32_t compile(struct builder *builder, Dwarf_Die *type,
 		builder->nodes[node].kind = SHIM_TYPE_VOID;
 		peeled.addr = NULL;
 	}
-	if (node == 0 || (peeled.addr && dwarf_tag(&peeled) ==
-						 DW_TAG_enumeration_type))
+	if (node == 0 ||
+	    (peeled.addr && dwarf_tag(&peeled) == DW_TAG_enumeration_type))
 		name = add_type_name(builder, type);
 	if (!goes_on(builder))
 		return node;
@@ -974,7 +971,7 @@ static uint32_t compile(struct builder *builder, Dwarf_Die *type,
 
 /* --- an answer --- */
 
-/* Its memory is used again. */
+/* Its memory is reused for each answer. */
 static struct builder shared;
 
 static void begin(struct builder *builder)
@@ -987,7 +984,7 @@ static void begin(struct builder *builder)
 		builder->text[builder->text_size++] = '\0';
 }
 
-/* What is too large is not understood, but for its name. */
+/* A type that is too large becomes SHIM_TYPE_UNKNOWN with its name. */
 static void compile_root(struct builder *builder, Dwarf_Die *type)
 {
 	uint32_t name;

@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An answer that is being made: struct typetree_value, one after the other. */
+/* An answer under construction: a sequence of struct typetree_value. */
 struct typetree_list {
-	char *memory; /* malloc's; kept for the next answer */
+	char *memory; /* from malloc; reused for the next answer */
 	size_t size, room;
 };
 
-/* Adds what DW_AT_type of @die says, a parameter, a variable or a function (its
- * result), and @name, which may be NULL.  False: no memory. */
+/* Adds the type (DW_AT_type) of @die, which is a parameter, a variable or a function
+ * (its result), and @name, which may be NULL.  False if there is no memory. */
 bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name);
 
-/* The same of @type itself, which has no name but @type_name if it is NULL, for a
- * value that has none. */
+/* The same for @type itself and a value without a name; if @type is NULL, only the
+ * type's name @type_name is known. */
 bool typetree_add_type(struct typetree_list *list, Dwarf_Die *type,
 		       const char *type_name);
 

@@ -1,3 +1,7 @@
+/*
+ * Finds the functions of a compilation unit in one pass.  Most functions are outermost
+ * or in namespaces; the pass enters other DIEs only if a function is still missing.
+ */
 #include "inspect/debuginfo/unit.h"
 
 #include <dwarf.h>
@@ -5,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 64 /* damaged debug information goes round in circles */
+#define DEPTH_MAX 64 /* damaged debug information may have cycles */
 #define OPEN	  UINT64_MAX
 
-/* A function of several parts has no entry but the start of one. */
+/* The start of a function; one with several parts has one of these for each. */
 struct function {
 	Dwarf_Addr address;
 	Dwarf_Die die;
 };
 
-/* How far a unit was walked through.  Almost all functions are outermost, or in
- * namespaces; those of local classes are in functions, and compilers put what
- * classes define behind them, as a rule. */
+/* How much of a unit was read.  Almost all functions are outermost or in namespaces.
+ * Functions of local classes are inside functions.  Compilers usually put the
+ * definitions of members after their class. */
 enum reach {
 	REACH_NOTHING,
 	REACH_OUTERMOST,
@@ -28,13 +32,13 @@ struct unit {
 	Dwarf_CU *cu;
 	struct unit_scope *scopes;
 	struct function *functions; /* by address */
-	Dwarf_Off *classes;	    /* that are in no others */
+	Dwarf_Off *classes;	    /* outermost, or in namespaces */
 	size_t scope_count, scope_room, function_count, function_room;
 	size_t class_count, class_room;
 	enum reach reach;
 };
 
-/* Those that were asked about, of one file. */
+/* The units of one file that were read. */
 static struct {
 	struct unit *units;
 	size_t count, room;
@@ -58,9 +62,9 @@ static void *add(void **list, size_t *count, size_t *room, size_t element)
 
 static void add_start(struct unit *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
-	struct function *function =
-		add((void **)&unit->functions, &unit->function_count,
-		    &unit->function_room, sizeof(*function));
+	struct function *function = add(
+		(void **)&unit->functions, &unit->function_count,
+		&unit->function_room, sizeof(*function));
 
 	if (function)
 		*function = (struct function){ address, *die };
@@ -81,15 +85,16 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 
 static void add_scope(struct unit *unit, Dwarf_Die *die)
 {
-	struct unit_scope *scope =
-		add((void **)&unit->scopes, &unit->scope_count,
-		    &unit->scope_room, sizeof(*scope));
+	struct unit_scope *scope = add((void **)&unit->scopes,
+				       &unit->scope_count, &unit->scope_room,
+				       sizeof(*scope));
 
 	if (scope)
-		*scope = (struct unit_scope){ dwarf_dieoffset(die), OPEN, *die };
+		*scope = (struct unit_scope){ dwarf_dieoffset(die), OPEN,
+					      *die };
 }
 
-/* Scopes end where the next entry outside of them begins. */
+/* A scope ends where the next DIE outside of it begins. */
 static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
 {
 	for (size_t i = first; i < unit->scope_count; i++)
@@ -97,12 +102,12 @@ static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
 			unit->scopes[i].end = end;
 }
 
-/* --- kinds of entries --- */
+/* --- kinds of DIEs --- */
 
 #define KINDS 256
 
-/* Most entries of C++ are declarations of functions: what all entries of a kind
- * have or lack is asked once. */
+/* Most DIEs of C++ are declarations of functions, so this stores which attributes all
+ * DIEs of an abbreviation have. */
 struct kind {
 	const Dwarf_Abbrev *abbreviation;
 	bool has_code, is_declared;
@@ -110,7 +115,7 @@ struct kind {
 
 static struct kind kinds[KINDS];
 
-/* Of an entry whose tag has been asked for. */
+/* The kind of a DIE; its tag must have been read. */
 static const struct kind *kind_of(Dwarf_Die *die)
 {
 	struct kind *kind = &kinds[(uintptr_t)die->abbrev / 8 % KINDS];
@@ -125,7 +130,7 @@ static const struct kind *kind_of(Dwarf_Die *die)
 	return kind;
 }
 
-/* --- the walk --- */
+/* --- reading a unit --- */
 
 static void add_class(struct unit *unit, Dwarf_Die *die)
 {
@@ -143,7 +148,7 @@ static bool enter_class(struct unit *unit, Dwarf_Die *die)
 	return unit->reach == REACH_ALL;
 }
 
-/* Whether there may be more in it. */
+/* Returns whether the function may contain further functions. */
 static bool enter_function(struct unit *unit, Dwarf_Die *die)
 {
 	const struct kind *kind = kind_of(die);
@@ -189,7 +194,7 @@ static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 		case DW_TAG_lexical_block: break;
 		default: continue;
 		}
-		/* A local class has functions, too. */
+		/* A local class may have functions, too. */
 		walk(unit, &die, depth + 1);
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
@@ -200,7 +205,7 @@ static int by_address(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* The first of them, whatever the order of sorting is. */
+	/* qsort is not stable, so equal addresses are ordered by their DIEs. */
 	return (x->die.addr > y->die.addr) - (x->die.addr < y->die.addr);
 }
 
@@ -281,7 +286,7 @@ void unit_read(Dwarf_Die *unit)
 	know(unit, REACH_OUTERMOST);
 }
 
-/* The first that does not begin before @address. */
+/* The index of the first function that does not begin before @address. */
 static size_t find_first(const struct unit *in, Dwarf_Addr address)
 {
 	size_t low = 0, high = in ? in->function_count : 0;

@@ -1,5 +1,5 @@
 /*
- * What is where in a compilation unit, found in one walk through it.
+ * The scopes and functions of a compilation unit, found in one pass through it.
  */
 #ifndef SHIM_DEBUGINFO_UNIT_H
 #define SHIM_DEBUGINFO_UNIT_H
@@ -8,32 +8,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A namespace or class, and which of the unit's entries are in it. */
+/* A namespace or class, and the range of DIEs in it. */
 struct unit_scope {
 	Dwarf_Off start, end;
 	Dwarf_Die die;
 };
 
-/* The scopes of the unit that @die is in, by their start; how many. */
+/* The scopes of the unit of @die, sorted by start; returns their number. */
 size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes);
 
-/* Whether @class is in the unit itself, or in a namespace; then all scopes
- * around it are among those that unit_namespaces gives, by their start. */
+/* Whether @class is directly in the unit or in a namespace.  Then unit_namespaces
+ * returns all scopes around it, sorted by start. */
 bool unit_is_outermost(Dwarf_Die *class);
 size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes);
 
-/* Walks through @unit, as the first question about it would. */
+/* Reads @unit, as the first query about it would. */
 void unit_read(Dwarf_Die *unit);
 
-/* The definition of the function that begins at @address in @unit, or one of
- * whose parts does. */
+/* The definition of the function in @unit that, or a part of which, begins at
+ * @address. */
 bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 			Dwarf_Die *function);
 
-/* The one that @address lies in, if it is not in another's or in a class. */
+/* The function that contains @address, unless it is inside another function or a
+ * class. */
 bool unit_find_around(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die *function);
 
-/* Another file is read now: what is remembered is of no use. */
+/* Drops what is stored, because another file is read from now on. */
 void unit_forget(void);
 
 #endif

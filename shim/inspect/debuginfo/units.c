@@ -1,16 +1,22 @@
+/*
+ * Finds the compilation unit of an address.  The ranges of all units of a file
+ * are read once and sorted by start; each remembers the furthest end before
+ * it, which bounds the search, because ranges may overlap.  (.debug_aranges is
+ * often missing: clang does not write it.)
+ */
 #include "inspect/debuginfo/units.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
-/* Of one file: what each unit covers, by where it begins. */
+/* A range of a unit, in a list for each file, sorted by start. */
 struct span {
 	Dwarf_Addr start, end;
-	Dwarf_Addr furthest; /* the last end, of this and those before */
-	Dwarf_Off unit;	     /* where its entry is */
+	Dwarf_Addr furthest; /* the largest end of this and earlier ranges */
+	Dwarf_Off unit;	     /* offset of the unit's DIE */
 };
 
-#define KNOWN_MAX 4 /* programs that were split up call to and fro */
+#define KNOWN_MAX 4 /* calls alternate between a program's libraries */
 
 struct file {
 	Dwarf *dwarf; /* NULL: not read */
@@ -87,7 +93,7 @@ static const struct file *know(Dwarf *dwarf)
 	return file;
 }
 
-/* Several may say so: where the linker has folded what was equal. */
+/* Several units may cover an address, where the linker has merged equal functions. */
 static bool find_known(const struct file *file, uint64_t address,
 		       Dwarf_Off *unit)
 {
@@ -111,7 +117,7 @@ static bool find_known(const struct file *file, uint64_t address,
 	return is_found;
 }
 
-/* .debug_aranges is there already, and often not (clang). */
+/* .debug_aranges needs no reading of units, but is often missing (clang). */
 bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_Off at;

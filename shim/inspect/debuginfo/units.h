@@ -1,5 +1,5 @@
 /*
- * Which compilation unit describes an address.
+ * Finds the compilation unit that describes an address.
  */
 #ifndef SHIM_DEBUGINFO_UNITS_H
 #define SHIM_DEBUGINFO_UNITS_H
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first of the file's. */
+/* Finds the first such unit of the file. */
 bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit);
 
-/* Another file is read now: what is remembered is of no use. */
+/* Drops what is stored, because another file is read from now on. */
 void units_forget(void);
 
 #endif

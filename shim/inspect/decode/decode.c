@@ -1,11 +1,10 @@
 /*
- * What comes after a leave hook: x86-64, decoded by Zydis.
+ * Finds what the code does after a leave hook, for x86-64, decoded by Zydis.
  *
- * From the hook on the way is followed to where the function is left, which is
- * a few instructions away: registers are brought back, the stack pointer goes
- * up, and then comes a `ret`, or a `jmp` that finds the return address on top
- * of the stack.  Where there is a choice (the stack protector, a cleanup that all
- * ends share) both ways are followed.
+ * It follows the code from the hook to the end of the function, which is a few
+ * instructions away: the code restores registers and the stack pointer, then comes a
+ * `ret`, or a `jmp` with the return address on top of the stack.  At a branch (the
+ * stack protector, a cleanup that all ends share) it follows both paths.
  */
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
@@ -13,12 +12,12 @@
 
 #include <string.h>
 
-#define STEPS_MAX   96	/* in all; the longest way seen took 24 */
+#define STEPS_MAX   96 /* of all paths; the longest path seen took 24 */
 #define CHOICES_MAX 4
 
-/* --- linkage tables --- */
+/* --- PLT and GOT --- */
 
-/* A slot that is not bound yet leads back to `push number; jmp`. */
+/* A slot that is not bound yet leads to `push number; jmp` in the PLT. */
 static uintptr_t bound(const uintptr_t *slot)
 {
 	uintptr_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
@@ -43,8 +42,8 @@ struct unwind {
 	struct way way;
 	struct way choices[CHOICES_MAX];
 	unsigned choice_count, steps;
-	bool has_ended;		/* this way */
-	bool is_partial;	/* not all ways were followed */
+	bool has_ended;	 /* the current path */
+	bool is_partial; /* some paths were not followed */
 };
 
 static void lower(struct way *way, const struct instruction *instruction)
@@ -75,7 +74,7 @@ static void lower(struct way *way, const struct instruction *instruction)
 		way->knows_sp = false;
 }
 
-/* Where nothing was optimized both ends of a function share one call of the hook. */
+/* Without optimization, both ends of a function share one call of the hook. */
 static void end(struct unwind *walk, enum decode_end how)
 {
 	enum decode_end *known = &walk->answer->end;
@@ -87,8 +86,8 @@ static void end(struct unwind *walk, enum decode_end how)
 		*known = DECODE_DEPENDS;
 }
 
-/* Without the stack pointer: a jump forward or back out of what has been seen
- * of the function. */
+/* If the stack pointer is unknown: a jump to before the function, or to more than 4096
+ * bytes after the hook. */
 static bool is_tail_call(const struct unwind *walk, uintptr_t target)
 {
 	if (walk->way.knows_sp)
@@ -107,10 +106,10 @@ static void jump(struct unwind *walk, const struct instruction *branch)
 		if (target)
 			walk->way.at = target;
 		else
-			walk->steps = STEPS_MAX; /* a table */
+			walk->steps = STEPS_MAX; /* a jump table */
 		return;
 	}
-	/* Several ways may share one `ret`. */
+	/* Several paths may share one `ret`. */
 	if (target) {
 		struct instruction first;
 
@@ -123,7 +122,8 @@ static void jump(struct unwind *walk, const struct instruction *branch)
 		}
 		slot = instruction_slot_behind(target);
 	}
-	/* This hook was inlined, and the function ends with its own. */
+	/* This hook is of an inlined function; the function itself ends with its
+	 * own hook. */
 	if (slot && instruction_is_slot_of(slot, "__cyg_profile_func_exit")) {
 		end(walk, DECODE_RETURN);
 		return;
@@ -135,7 +135,8 @@ static void jump(struct unwind *walk, const struct instruction *branch)
 	walk->answer->slot = slot;
 }
 
-/* Other calls mean that the function goes on: the hook's was inlined in it. */
+/* Any other call means that the function continues: the hook is of an inlined
+ * function. */
 static bool resumes(const struct instruction *call)
 {
 	uintptr_t target;
@@ -169,7 +170,7 @@ static bool choose_other(struct unwind *walk)
 	return true;
 }
 
-/* False when there is no more to follow. */
+/* False when no path is left to follow. */
 static bool step(struct unwind *walk)
 {
 	struct instruction instruction;
@@ -180,24 +181,18 @@ static bool step(struct unwind *walk)
 		return choose_other(walk);
 	walk->way.at = instruction_next(&instruction);
 	switch (instruction.head.meta.category) {
-	case ZYDIS_CATEGORY_RET:
-		end(walk, DECODE_RETURN);
-		break;
+	case ZYDIS_CATEGORY_RET: end(walk, DECODE_RETURN); break;
 	case ZYDIS_CATEGORY_CALL:
 		if (!resumes(&instruction))
 			return choose_other(walk);
 		end(walk, DECODE_UNWIND);
 		break;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		jump(walk, &instruction);
-		break;
+	case ZYDIS_CATEGORY_UNCOND_BR: jump(walk, &instruction); break;
 	case ZYDIS_CATEGORY_COND_BR:
 		instruction_target(&instruction, &target, &slot);
 		choose_later(walk, target);
 		break;
-	default:
-		lower(&walk->way, &instruction);
-		break;
+	default: lower(&walk->way, &instruction); break;
 	}
 	return !walk->has_ended || choose_other(walk);
 }
@@ -219,7 +214,7 @@ static void follow(const struct decode_question *question,
 		answer->end = DECODE_DEPENDS;
 }
 
-/* --- who called --- */
+/* --- the caller --- */
 
 static bool leads_to(uintptr_t target, const uintptr_t *slot,
 		     uintptr_t function)
@@ -231,7 +226,7 @@ static bool leads_to(uintptr_t target, const uintptr_t *slot,
 	return slot && bound(slot) == function;
 }
 
-/* Of those that functions keep: the others have gone. */
+/* Only callee-saved registers still have their values. */
 static uint8_t kept_register(const ZydisDecodedOperand *operand)
 {
 	switch (operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
@@ -247,8 +242,8 @@ static uint8_t kept_register(const ZydisDecodedOperand *operand)
 	}
 }
 
-/* A call of another length may end with the same bytes, but not with the same
- * target.  `call *register`: its value says more. */
+/* A call of another length may end with the same bytes, but not with the same target.
+ * For `call *register`, the register's value decides. */
 static bool is_call(struct decode_call *call)
 {
 	struct instruction instruction;
@@ -260,7 +255,7 @@ static bool is_call(struct decode_call *call)
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
 			instruction_target(&instruction, &target, &slot);
-			/* Memory that may be written is no proof. */
+			/* A slot in writable memory proves nothing. */
 			if (target && leads_to(target, NULL, call->function))
 				return true;
 		}
@@ -275,8 +270,8 @@ static bool is_call(struct decode_call *call)
 	return false;
 }
 
-/* `add %rcx, %rax; jmp *%rax` and `jmp *table(, %rax, 8)`, as opposed to the end of
- * a function, where the stack pointer has just been put back. */
+/* Whether it is a jump table, `add %rcx, %rax; jmp *%rax` or `jmp *table(, %rax, 8)`,
+ * and not the end of a function, which has just restored the stack pointer. */
 static bool is_table(const struct instruction *before,
 		     const struct instruction *jump)
 {
@@ -287,10 +282,11 @@ static bool is_table(const struct instruction *before,
 		       operand->mem.scale == 8;
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       before->head.mnemonic == ZYDIS_MNEMONIC_ADD &&
-	       instruction_is_register(&before->operands[0], operand->reg.value);
+	       instruction_is_register(&before->operands[0],
+				       operand->reg.value);
 }
 
-/* From one end to the other: any jump that may lead out of it. */
+/* Whether any jump in the function may lead out of it. */
 static bool may_leave(const struct decode_call *call)
 {
 	struct instruction instruction, before = { .at = 0 };
@@ -302,15 +298,17 @@ static bool may_leave(const struct decode_call *call)
 		if (!instruction_decode(&instruction, at))
 			return true;
 		if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR ||
-		    instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+		    instruction.head.meta.category ==
+			    ZYDIS_CATEGORY_UNCOND_BR) {
 			instruction_target(&instruction, &target, &slot);
 			if (target < call->function || target >= call->end) {
 				if (target)
 					slot = instruction_slot_behind(target);
 				if (!is_table(&before, &instruction) &&
-				    !(slot && instruction_is_slot_of(slot,
-							 "__cyg_profile_func_"
-							 "exit")))
+				    !(slot &&
+				      instruction_is_slot_of(
+					      slot, "__cyg_profile_func_"
+						    "exit")))
 					return true;
 			}
 		}
@@ -325,7 +323,7 @@ static bool calls(struct decode_call *call)
 	return is_call(call) && !(call->may_tail_call && may_leave(call));
 }
 
-/* --- what came before a call --- */
+/* --- the code before a call --- */
 
 static uint32_t bit_of(ZydisRegister given)
 {
@@ -334,7 +332,7 @@ static uint32_t bit_of(ZydisRegister given)
 	return number >= 0 ? 1u << number : 0;
 }
 
-/* The registers it reads, for addresses too. */
+/* The registers that it reads, also for addresses. */
 static uint32_t find_sources(const struct instruction *instruction)
 {
 	uint32_t sources = 0;
@@ -373,7 +371,7 @@ static void note_writes(struct decode_way *way, uint32_t count,
 	}
 }
 
-/* Instructions are counted from the start, and then back from the call. */
+/* Counts instructions from the start, then converts to distances from the call. */
 static bool way(struct decode_way *way)
 {
 	struct instruction instruction;
@@ -381,7 +379,8 @@ static bool way(struct decode_way *way)
 
 	memset(way->written, 0, sizeof(way->written));
 	memset(way->sources, 0, sizeof(way->sources));
-	for (uintptr_t at = way->caller;; at = instruction_next(&instruction), count++) {
+	for (uintptr_t at = way->caller;;
+	     at = instruction_next(&instruction), count++) {
 		if (at >= way->site || !instruction_decode(&instruction, at))
 			return false;
 		if (instruction_next(&instruction) == way->site)

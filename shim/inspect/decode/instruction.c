@@ -1,10 +1,13 @@
+/*
+ * Decodes one instruction with Zydis, and finds the target of a branch.
+ */
 #define _GNU_SOURCE
 #include "inspect/decode/instruction.h"
 
 #include <link.h>
 #include <string.h>
 
-/* --- linkage tables --- */
+/* --- PLT and GOT --- */
 
 struct names {
 	const ElfW(Rela) * relocations[2];
@@ -30,8 +33,8 @@ static void read_dynamic(const ElfW(Dyn) * entry, struct names *names)
 	}
 }
 
-/* Whether the slot is the one for @name, of which it may not know the address
- * yet. */
+/* Finds the relocation of the slot and compares its symbol, so the slot need not be
+ * bound. */
 bool instruction_is_slot_of(const uintptr_t *slot, const char *name)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -66,7 +69,7 @@ bool instruction_is_slot_of(const uintptr_t *slot, const char *name)
 bool instruction_decode(struct instruction *instruction, uintptr_t at)
 {
 	static ZydisDecoder decoder;
-	static bool is_ready; /* a decoder of zeros has modes that are off */
+	static bool is_ready; /* a zeroed decoder has wrong modes */
 
 	if (!is_ready)
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
@@ -105,7 +108,6 @@ int instruction_register_number(ZydisRegister given)
 	}
 }
 
-/* Where a jump or a call leads, or the slot it reads that from. */
 void instruction_target(const struct instruction *branch, uintptr_t *target,
 			const uintptr_t **slot)
 {
@@ -124,7 +126,6 @@ void instruction_target(const struct instruction *branch, uintptr_t *target,
 					    (uintptr_t)operand->mem.disp.value);
 }
 
-/* The slot, if all there is at @target is a jump through it. */
 const uintptr_t *instruction_slot_behind(uintptr_t target)
 {
 	struct instruction instruction;

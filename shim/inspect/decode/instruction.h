@@ -1,5 +1,5 @@
 /*
- * One instruction of the program's, and where it leads.
+ * One instruction of the program, and its target.
  */
 #ifndef SHIM_DECODE_INSTRUCTION_H
 #define SHIM_DECODE_INSTRUCTION_H
@@ -22,19 +22,18 @@ uintptr_t instruction_next(const struct instruction *instruction);
 bool instruction_is_register(const ZydisDecodedOperand *operand,
 			     ZydisRegister wanted);
 
-/* The number of the register, whatever part of it is meant, vector registers from
- * 16; -1: of no kind that holds arguments. */
+/* The number of the whole register that @given is part of; vector registers from 16.
+ * -1 for kinds of registers that hold no arguments. */
 int instruction_register_number(ZydisRegister given);
 
-/* Where a jump or a call leads, or the slot it reads that from. */
+/* The target of a jump or call, or the slot that it reads the target from. */
 void instruction_target(const struct instruction *branch, uintptr_t *target,
 			const uintptr_t **slot);
 
-/* The slot, if all there is at @target is a jump through it. */
+/* The slot, if the code at @target is only a jump through it. */
 const uintptr_t *instruction_slot_behind(uintptr_t target);
 
-/* Whether the slot is the one for @name, of which it may not know the address
- * yet. */
+/* Whether the slot is the one for @name; it may not be bound yet. */
 bool instruction_is_slot_of(const uintptr_t *slot, const char *name);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * Where the parameters of a function are when it calls the enter hook: x86-64,
- * System V.
+ * Finds the parameters of a function when it calls the enter hook, for x86-64, System
+ * V.
  *
- * Debug information cannot be asked: compilers call the hook before the places
- * it describes are filled.  The code can: the few instructions from the entry
- * to the call are followed, and what registers and stack slots hold of the
- * values that came with the call is written down.  Nothing is guessed: an
- * instruction that is not understood makes what it writes unknown.
+ * Debug information does not help: compilers call the hook before the places it
+ * describes are filled.  So this follows the few instructions from the entry to the
+ * call, and tracks which registers and stack slots contain values from the entry.
+ * Nothing is guessed: the operands that an unsupported instruction writes become
+ * unknown.
  *
- * A value is known by where it was at the entry: a register, or a distance from
- * the stack pointer.  It is good for so many bytes from the lowest.
+ * A value is identified by its place at the entry: a register, or an offset from the
+ * stack pointer.  @size of its bytes are valid, from the lowest.
  */
 #include "inspect/decode/decode.h"
 
@@ -19,25 +19,25 @@
 #include <stddef.h>
 #include <string.h>
 
-#define STEPS_MAX   200	/* in all; the longest way seen took 35 */
+#define STEPS_MAX   200 /* of all paths; the longest path seen took 35 */
 #define CHOICES_MAX 4
 #define SLOTS_MAX   64
 #define SP	    DECODE_SP
 #define BP	    5
-#define VECTOR	    16 /* the first of the vector registers' numbers */
+#define VECTOR	    16 /* number of the first vector register */
 
 enum origin {
 	UNKNOWN,
-	ENTRY,	 /* what register @number held */
-	ADDRESS, /* the stack pointer at the entry, and @number */
-	ALIGNED, /* the same, of the stack pointer after it was aligned */
+	ENTRY,	 /* register @number at the entry */
+	ADDRESS, /* the stack pointer at the entry, plus @number */
+	ALIGNED, /* the stack pointer after its alignment, plus @number */
 	ZERO,
 };
 
 struct value {
 	enum origin origin;
-	uint32_t size;	/* bytes that are known, from the lowest */
-	uint32_t shift; /* the lowest is so many bytes from the register's */
+	uint32_t size;	/* known bytes, from the lowest */
+	uint32_t shift; /* bytes of the register below the lowest */
 	int64_t number;
 };
 
@@ -52,9 +52,9 @@ struct state {
 	struct value registers[2 * VECTOR];
 	struct slot slots[SLOTS_MAX];
 	uint32_t slot_count;
-	bool arguments_written; /* the part of the stack they came on */
-	bool is_foreign;	/* the function is not called as System V says */
-	uint32_t widest;	/* bytes of the vector registers it uses */
+	bool arguments_written; /* the function wrote to its stack arguments */
+	bool is_foreign;	/* not the System V calling convention */
+	uint32_t widest;	/* bytes of the widest vector register in use */
 };
 
 struct way {
@@ -67,7 +67,7 @@ struct unwind {
 	struct way way;
 	struct way choices[CHOICES_MAX];
 	unsigned choice_count, steps;
-	struct state met; /* what is true whichever way was taken */
+	struct state met; /* what is true on all paths */
 	bool has_met, has_failed;
 };
 
@@ -83,7 +83,7 @@ static bool is_memory(const ZydisDecodedOperand *operand)
 	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/* Where a direct jump leads, or 0. */
+/* The target of a direct jump, or 0. */
 static uintptr_t target_of(const struct instruction *branch)
 {
 	const uintptr_t *slot;
@@ -95,7 +95,7 @@ static uintptr_t target_of(const struct instruction *branch)
 
 /* --- memory --- */
 
-/* The place an operand means, if it is one in the frame. */
+/* The place of a memory operand, if it is in the frame. */
 static bool place_of(const struct state *state,
 		     const ZydisDecodedOperand *operand, struct value *place)
 {
@@ -103,7 +103,8 @@ static bool place_of(const struct state *state,
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE || base < 0 ||
 	    base >= VECTOR ||
-	    ZydisRegisterGetClass(operand->mem.base) != ZYDIS_REGCLASS_GPR64 || operand->mem.segment == ZYDIS_REGISTER_FS ||
+	    ZydisRegisterGetClass(operand->mem.base) != ZYDIS_REGCLASS_GPR64 ||
+	    operand->mem.segment == ZYDIS_REGISTER_FS ||
 	    operand->mem.segment == ZYDIS_REGISTER_GS)
 		return false;
 	*place = state->registers[base];
@@ -118,8 +119,8 @@ static bool place_of(const struct state *state,
 static bool overlaps(const struct slot *slot, const struct value *place,
 		     uint32_t size)
 {
-	/* What lies between the two bases is not known, but that both are below
-	 * what the caller has. */
+	/* The distance of the two bases is unknown, so the places may overlap;
+	 * both are below the caller's frame. */
 	if (slot->base != place->origin)
 		return true;
 	return slot->offset < place->number + size &&
@@ -132,8 +133,8 @@ static void forget_memory(struct state *state)
 	state->arguments_written = true;
 }
 
-static void store(struct state *state, const struct value *place,
-		  uint32_t size, const struct value *value)
+static void store(struct state *state, const struct value *place, uint32_t size,
+		  const struct value *value)
 {
 	uint32_t kept = 0;
 
@@ -141,10 +142,11 @@ static void store(struct state *state, const struct value *place,
 		if (!overlaps(&state->slots[i], place, size))
 			state->slots[kept++] = state->slots[i];
 	state->slot_count = kept;
-	/* Who keeps one of these for its caller, was declared ms_abi. */
+	/* A function that saves one of these is declared ms_abi. */
 	if (value->origin == ENTRY && value->number >= VECTOR + 8)
 		state->is_foreign = true;
-	/* Where the return address is, too: then this is not what it seems. */
+	/* Also if it overwrites the return address, which no normal function
+	 * does. */
 	if (place->origin == ADDRESS && place->number + size > 0)
 		state->arguments_written = true;
 	if (value->origin == UNKNOWN || value->origin == ZERO ||
@@ -175,7 +177,7 @@ static struct value load(const struct state *state, const struct value *place,
 	return value;
 }
 
-/* --- what instructions do --- */
+/* --- effects of instructions --- */
 
 static const struct value unknown = { .origin = UNKNOWN };
 
@@ -211,7 +213,7 @@ static struct value read(const struct state *state,
 	return value;
 }
 
-/* A part of an address is none. */
+/* A part of an address is unknown. */
 static void write(struct state *state, const ZydisDecodedOperand *operand,
 		  struct value value)
 {
@@ -232,8 +234,9 @@ static void write(struct state *state, const ZydisDecodedOperand *operand,
 		return;
 	number = instruction_register_number(operand->reg.value);
 	if (number >= 0)
-		state->registers[number] =
-			is_high_byte(operand->reg.value) ? unknown : value;
+		state->registers[number] = is_high_byte(operand->reg.value) ?
+						   unknown :
+						   value;
 }
 
 static void move_sp(struct state *state, int64_t by)
@@ -244,14 +247,14 @@ static void move_sp(struct state *state, int64_t by)
 		sp->number += by;
 }
 
-/* At the top of the stack. */
+/* The top of the stack. */
 static bool top(const struct state *state, struct value *place)
 {
 	*place = state->registers[SP];
 	return place->origin == ADDRESS || place->origin == ALIGNED;
 }
 
-/* It has moved by something else. */
+/* The stack pointer changed by an unknown amount. */
 static void lose_sp(struct state *state)
 {
 	state->registers[SP] = unknown;
@@ -288,7 +291,7 @@ static void pop(struct state *state, const struct instruction *instruction)
 	write(state, &instruction->operands[0], value);
 }
 
-/* Everything else an instruction writes is not known any more. */
+/* All operands that the instruction writes become unknown. */
 static void spoil(struct state *state, const struct instruction *instruction)
 {
 	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
@@ -297,12 +300,12 @@ static void spoil(struct state *state, const struct instruction *instruction)
 		if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 			write(state, operand, unknown);
 	}
-	/* Who moves the stack pointer, may have written there. */
+	/* The instruction may have written to the stack. */
 	if (state->registers[SP].origin == UNKNOWN)
 		forget_memory(state);
 }
 
-/* Registers are numbers here, and this reaches them all the same. */
+/* Whether the instruction has effects on registers or memory that are not tracked. */
 static bool is_too_much(const struct instruction *instruction)
 {
 	switch (instruction->head.meta.category) {
@@ -355,8 +358,7 @@ static void lea(struct state *state, const struct instruction *instruction)
 	write(state, &instruction->operands[0], place);
 }
 
-/* What lies below the stack pointer is not there any more when a call has been
- * made. */
+/* Drops slots below the stack pointer, which a call overwrites. */
 static void drop_below(struct state *state)
 {
 	const struct value *sp = &state->registers[SP];
@@ -365,7 +367,7 @@ static void drop_below(struct state *state)
 	for (uint32_t i = 0; i < state->slot_count; i++) {
 		const struct slot *slot = &state->slots[i];
 
-		/* Those of the other base were above it when it was aligned. */
+		/* Slots of the other base are above the aligned stack pointer. */
 		if (slot->base == sp->origin ? slot->offset >= sp->number :
 					       sp->origin == ALIGNED)
 			state->slots[kept++] = *slot;
@@ -381,7 +383,7 @@ static bool is_zero(const ZydisDecodedOperand *operand)
 
 static const struct value zero = { .origin = ZERO, .size = 8 };
 
-/* What is made of a register by whole bytes, as gcc stores the end of a structure. */
+/* A shift by whole bytes, by which gcc stores the end of a structure. */
 static void shift_right(struct state *state,
 			const struct instruction *instruction)
 {
@@ -412,7 +414,7 @@ static void unite(struct state *state, const struct instruction *instruction)
 		spoil(state, instruction);
 }
 
-/* `and $-32, %rsp`: once. */
+/* `and $-32, %rsp`; supported once. */
 static void align(struct state *state, const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
@@ -431,7 +433,7 @@ static void align(struct state *state, const struct instruction *instruction)
 		write(state, to, unknown);
 }
 
-/* Registers are larger than what these move. */
+/* The bytes that a move copies, which may be less than its registers. */
 static uint32_t moved_bytes(const struct instruction *instruction)
 {
 	switch (instruction->head.mnemonic) {
@@ -449,7 +451,7 @@ static uint32_t moved_bytes(const struct instruction *instruction)
 	}
 }
 
-/* Of a move: AVX-512's have a mask between the two operands. */
+/* The source of a move; AVX-512 has a mask between the two operands. */
 static const ZydisDecodedOperand *
 source_of(const struct instruction *instruction)
 {
@@ -468,8 +470,8 @@ source_of(const struct instruction *instruction)
 	}
 }
 
-/* A move between places: the lower bytes are the same, and a vector register
- * that is loaded from less is known for as much. */
+/* A move: the lower bytes are the same, and only as many bytes of a wider vector
+ * register are known. */
 static void copy(struct state *state, const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
@@ -491,8 +493,8 @@ static bool is_masked(const struct instruction *instruction)
 	       mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
 }
 
-/* A scalar move between registers has three operands with AVX: the lower part is
- * the last one's. */
+/* In AVX, a scalar move between registers has three operands; the lower part comes from
+ * the last one. */
 static bool copies_scalar(const struct instruction *instruction)
 {
 	return (instruction->head.mnemonic == ZYDIS_MNEMONIC_VMOVSD ||
@@ -573,7 +575,7 @@ static void execute(struct state *state, const struct instruction *instruction)
 	}
 }
 
-/* --- ways --- */
+/* --- paths --- */
 
 static bool is_equal(const struct value *a, const struct value *b)
 {
@@ -595,7 +597,7 @@ static bool has_slot(const struct state *state, const struct slot *wanted)
 	return false;
 }
 
-/* The hook's call is reached. */
+/* The path has reached the hook's call. */
 static void meet(struct unwind *walk)
 {
 	struct state *state = &walk->way.state;
@@ -635,8 +637,8 @@ static bool fail(struct unwind *walk)
 	return false;
 }
 
-/* Only forward, and no further than the hook: what loops before it is called
- * for the first time is not followed. */
+/* Follows forward jumps inside the function only, so a loop before the hook's call
+ * fails. */
 static bool branch(struct unwind *walk, const struct instruction *instruction,
 		   bool is_choice)
 {
@@ -672,7 +674,7 @@ static void note_width(struct state *state,
 	}
 }
 
-/* False when there is no more to follow. */
+/* False when no path is left to follow. */
 static bool step(struct unwind *walk)
 {
 	struct instruction instruction;
@@ -691,7 +693,7 @@ static bool step(struct unwind *walk)
 	if (instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
 		return branch(walk, &instruction, false);
 	if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR) {
-		spoil(&walk->way.state, &instruction); /* what `loop` counts */
+		spoil(&walk->way.state, &instruction); /* rcx, for `loop` */
 		return branch(walk, &instruction, true);
 	}
 	if (is_too_much(&instruction))
@@ -701,8 +703,8 @@ static bool step(struct unwind *walk)
 	return true;
 }
 
-/* A function that calls itself at its end may have become a loop around the
- * hook: there it finds other values than at the entry. */
+/* A compiler may turn a function that calls itself at its end into a loop around the
+ * hook; later rounds then have other values than the entry. */
 static bool is_jumped_into(const struct decode_location *location)
 {
 	uintptr_t at = location->hook;
@@ -712,7 +714,7 @@ static bool is_jumped_into(const struct decode_location *location)
 		uintptr_t target;
 
 		if (!instruction_decode(&instruction, at)) {
-			at++;	/* a table between instructions */
+			at++; /* data between instructions */
 			continue;
 		}
 		at = instruction_next(&instruction);
@@ -730,14 +732,15 @@ static bool is_jumped_into(const struct decode_location *location)
 static bool walk_to_hook(const struct decode_location *location,
 			 struct state *met)
 {
-	static struct unwind walk; /* one at a time, and it is large */
+	static struct unwind walk; /* too large for the stack */
 	struct value *registers = walk.way.state.registers;
 
 	memset(&walk, 0, sizeof(walk));
 	walk.location = location;
 	walk.way.at = location->function;
 	for (int i = 0; i < 2 * VECTOR; i++)
-		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 64, 0, i };
+		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 64, 0,
+					       i };
 	registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
 	while (step(&walk))
 		if (++walk.steps > STEPS_MAX)
@@ -751,17 +754,17 @@ static bool walk_to_hook(const struct decode_location *location,
 
 /* --- places --- */
 
-/* What the hook gets to know: what a called function keeps, and what arguments
- * come in, of which two hold the hook's own. */
+/* Registers that the hook can read: callee-saved ones, and argument registers except
+ * the two with the hook's own arguments. */
 static const uint8_t seen_registers[] = {
-	3, 5, 12, 13, 14, 15, 2, 1, 8, 9,
-	VECTOR, VECTOR + 1, VECTOR + 2, VECTOR + 3, VECTOR + 4, VECTOR + 5,
-	VECTOR + 6, VECTOR + 7
+	3,	    5,		12,	    13,		14,	    15,
+	2,	    1,		8,	    9,		VECTOR,	    VECTOR + 1,
+	VECTOR + 2, VECTOR + 3, VECTOR + 4, VECTOR + 5, VECTOR + 6, VECTOR + 7
 };
 #define KEPT_COUNT 6
 #define SEEN_COUNT (sizeof(seen_registers) / sizeof(seen_registers[0]))
 
-/* How the entry's stack pointer is found from the hook's registers. */
+/* Finds the stack pointer at the entry from the hook's registers. */
 static bool find_frame(const struct state *state, struct decode_frame *frame)
 {
 	const struct value *value = &state->registers[SP];
@@ -782,7 +785,8 @@ static bool holds(const struct value *value, int number, uint32_t size)
 	       value->shift == 0 && value->size >= size;
 }
 
-/* How many bytes of it follow in memory what is at @offset and lacks @shift. */
+/* The number of bytes of register @number, from byte @shift on, in memory at
+ * @offset. */
 static uint32_t bytes_behind(const struct state *state, int number,
 			     int64_t offset, uint32_t shift)
 {
@@ -791,14 +795,13 @@ static uint32_t bytes_behind(const struct state *state, int number,
 
 		if (slot->base == state->registers[SP].origin &&
 		    slot->offset == offset && slot->value.origin == ENTRY &&
-		    slot->value.number == number &&
-		    slot->value.shift == shift)
+		    slot->value.number == number && slot->value.shift == shift)
 			return slot->value.size;
 	}
 	return 0;
 }
 
-/* It was stored in one piece, or in several. */
+/* Whether the value is stored there, in one piece or several. */
 static bool is_stored_at(const struct state *state, const struct slot *slot,
 			 int number, uint32_t size)
 {
@@ -811,7 +814,7 @@ static bool is_stored_at(const struct state *state, const struct slot *slot,
 	return have >= size;
 }
 
-/* It has been copied: so it is used. */
+/* Whether the register was copied; then the function uses it. */
 static bool is_copied(const struct state *state, int number)
 {
 	for (int i = 0; i < 2 * VECTOR; i++)
@@ -823,7 +826,7 @@ static bool is_copied(const struct state *state, int number)
 	return false;
 }
 
-/* One of seen_registers from @first to @last. */
+/* Finds the value in seen_registers[@first] to [@last - 1]. */
 static bool find_register(const struct state *state, int number, uint32_t size,
 			  size_t first, size_t last, struct decode_place *place)
 {
@@ -841,8 +844,8 @@ static bool find_register(const struct state *state, int number, uint32_t size,
 	return false;
 }
 
-/* Where @size bytes of what register @number held at the entry are: what calls
- * keep comes first, because some hooks are asked behind one (shim_hook_defer). */
+/* Finds @size bytes of register @number at the entry.  Callee-saved registers come
+ * first, because some queries are made after a call (shim_hook_defer). */
 static struct decode_place find(const struct state *state, int number,
 				uint32_t size)
 {
@@ -867,7 +870,7 @@ static struct decode_place find(const struct state *state, int number,
 	return place;
 }
 
-/* --- what the function reads --- */
+/* --- stack arguments that the function reads --- */
 
 static void follow_sp(struct state *state, const struct state *met,
 		      const struct instruction *instruction)
@@ -885,7 +888,8 @@ static void follow_sp(struct state *state, const struct state *met,
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_LEA:
-		if (instruction_register_number(instruction->operands[0].reg.value) == SP)
+		if (instruction_register_number(
+			    instruction->operands[0].reg.value) == SP)
 			execute(state, instruction);
 		return;
 	default: return;
@@ -903,8 +907,9 @@ static bool reads(const struct state *state,
 		const ZydisDecodedOperand *operand = &instruction->operands[i];
 
 		if (!is_memory(operand) || !place_of(state, operand, &place) ||
-		    place.origin != ADDRESS || (!is_lea &&
-		    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)))
+		    place.origin != ADDRESS ||
+		    (!is_lea &&
+		     !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)))
 			continue;
 		if (place.number < offset + size &&
 		    place.number + (is_lea ? 1 : bytes_of(operand)) > offset)
@@ -914,8 +919,9 @@ static bool reads(const struct state *state,
 }
 
 /*
- * Whether the code reads these bytes of the stack, or takes their address: from
- * one end to the other, wherever it jumps.  What is not seen is not available.
+ * Whether any code of the function reads these bytes of the stack or takes their
+ * address, in the order of addresses, without regard to jumps.  If no code is found
+ * that does, the argument is unavailable.
  */
 static bool is_read(const struct decode_location *location,
 		    const struct state *met, int64_t offset, uint32_t size)
@@ -939,7 +945,7 @@ static bool is_read(const struct decode_location *location,
 
 /* --- the calling convention --- */
 
-/* What it has not given away yet. */
+/* The registers and the stack that are still free. */
 struct convention {
 	const struct decode_location *location;
 	const struct state *state;
@@ -951,7 +957,7 @@ struct convention {
 
 static const uint8_t integer_registers[] = { 7, 6, 2, 1, 8, 9 };
 
-/* Where nobody looks, there may be nothing. */
+/* The caller may omit an argument on the stack that the function does not read. */
 static bool is_unused(const struct convention *convention,
 		      const struct prototype_value *value)
 {
@@ -964,7 +970,7 @@ static void take_stack(struct convention *convention,
 		       const struct prototype_value *value, bool is_aligned,
 		       struct decode_places *places)
 {
-	/* Behind the return address, which is 8 bytes off 16. */
+	/* Arguments follow the return address, whose address is 8 modulo 16. */
 	if (is_aligned)
 		convention->stack = (convention->stack - 8 + 15) / 16 * 16 + 8;
 	places->in_memory = true;
@@ -989,7 +995,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Both eightbytes are in one vector register. */
+/* A value whose eightbytes are both in one vector register. */
 static void find_whole(const struct state *state, int number,
 		       struct decode_places *places)
 {
@@ -999,7 +1005,7 @@ static void find_whole(const struct state *state, int number,
 	places->eightbytes[1].offset += 8;
 }
 
-/* An eightbyte of a number that is split. */
+/* One eightbyte of a split number. */
 static void take_half(struct convention *convention,
 		      const struct prototype_value *value,
 		      struct decode_places *places, int i)
@@ -1009,9 +1015,9 @@ static void take_half(struct convention *convention,
 	struct prototype_value part = half;
 
 	if (convention->integers < 6) {
-		places->eightbytes[i] =
-			find(convention->state,
-			     integer_registers[convention->integers++], 8);
+		places->eightbytes[i] = find(
+			convention->state,
+			integer_registers[convention->integers++], 8);
 		places->eightbytes[i].is_unused &= value->is_optional;
 		return;
 	}
@@ -1022,14 +1028,14 @@ static void take_half(struct convention *convention,
 		places->reason = stack.reason;
 }
 
-/* What fills an eightbyte up, compilers need not copy. */
+/* Compilers need not copy the padding of an eightbyte. */
 static uint32_t bytes_used(const struct prototype_value *value, int i,
 			   uint32_t left)
 {
 	return smaller(left, value->used[i] ? value->used[i] : 8);
 }
 
-/* All of a value is in registers, or nothing. */
+/* A value is in registers as a whole, or not at all. */
 static void take_registers(struct convention *convention,
 			   const struct prototype_value *value,
 			   struct decode_places *places)
@@ -1050,7 +1056,7 @@ static void take_registers(struct convention *convention,
 		return;
 	}
 	if (vectors > 0 && convention->are_vectors_lost) {
-		/* In memory, if there is no room for the other half. */
+		/* The value is in memory if the other half has no register. */
 		convention->is_lost = integers > 0;
 		places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 		return;
@@ -1070,9 +1076,9 @@ static void take_registers(struct convention *convention,
 		if (value->is_whole)
 			find_whole(convention->state, number, places);
 		else
-			places->eightbytes[i] =
-				find(convention->state, number,
-				     bytes_used(value, i, left));
+			places->eightbytes[i] = find(
+				convention->state, number,
+				bytes_used(value, i, left));
 		for (int k = 0; k < 2; k++)
 			places->eightbytes[k].is_unused &= value->is_optional;
 		left -= smaller(left, 8);
@@ -1082,9 +1088,9 @@ static void take_registers(struct convention *convention,
 }
 
 /*
- * In a register of that width, if there are any for this function: those that it uses
- * say so.  If not, it is not known where those are that come behind it in vector
- * registers and in memory.
+ * A vector is in one register if the function is compiled for a processor with
+ * registers of that width, which shows if the function uses any.  Otherwise the places
+ * of later values in vector registers and in memory are unknown.
  */
 static void take_vector(struct convention *convention,
 			const struct prototype_value *value,
@@ -1093,7 +1099,8 @@ static void take_vector(struct convention *convention,
 	struct decode_place place;
 
 	places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
-	if (convention->state->widest < value->size || convention->vectors == 8) {
+	if (convention->state->widest < value->size ||
+	    convention->vectors == 8) {
 		convention->are_vectors_lost = convention->vectors < 8;
 		convention->is_stack_lost = true;
 		return;
@@ -1102,7 +1109,7 @@ static void take_vector(struct convention *convention,
 		return;
 	place = find(convention->state, VECTOR + (int)convention->vectors++,
 		     value->size);
-	/* The hook gets to know 16 bytes of registers. */
+	/* The hook can read 16 bytes of a vector register. */
 	if (place.where != DECODE_ABOVE_SP) {
 		places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
 		return;
@@ -1119,7 +1126,7 @@ static void take(struct convention *convention,
 		.size = 8,
 		.kind = PROTOTYPE_REGISTERS,
 		.classes = { PROTOTYPE_INTEGER },
-		/* Nor is an object filled that is not looked at. */
+		/* Callers may leave an object unset that is not read. */
 		.is_optional = 1,
 	};
 
@@ -1131,12 +1138,10 @@ static void take(struct convention *convention,
 	case PROTOTYPE_MEMORY:
 		take_stack(convention, value, value->is_aligned, places);
 		break;
-	case PROTOTYPE_X87:
-		take_stack(convention, value, true, places);
-		break;
+	case PROTOTYPE_X87: take_stack(convention, value, true, places); break;
 	case PROTOTYPE_REFERENCE:
 		take_registers(convention, &address, places);
-		/* The address is what may be on the stack, not the object. */
+		/* Only the address may be on the stack, not the object. */
 		break;
 	default:
 		if (value->is_vector)
@@ -1183,7 +1188,7 @@ void decode_arguments(const struct decode_location *location,
 	frame->is_overwritten = state.arguments_written;
 	for (size_t i = 0; i < KEPT_COUNT; i++)
 		frame->kept[i] = find(&state, seen_registers[i], 8);
-	/* The caller says where a large result goes. */
+	/* The caller passes the address for a large result. */
 	if (location->values[0].kind == PROTOTYPE_MEMORY ||
 	    location->values[0].kind == PROTOTYPE_REFERENCE)
 		convention.integers = 1;

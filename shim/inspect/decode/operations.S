@@ -1,11 +1,11 @@
 /*
- * Instructions of the program's that are run on copies of their operands: each
- * in 16 bytes of its own, four for each operation.
+ * Instructions of the program, which run on copies of their operands: each in 16 bytes
+ * of its own, four for each operation.
  */
-#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
 
 	.text
-	.set	FLAGS, 0x8d5	/* those that are computed */
+	.set	FLAGS, 0x8d5	/* arithmetic flags */
 
 	.macro	BEGIN
 	.p2align 4
@@ -23,7 +23,7 @@
 	ret
 	.endm
 
-/* Integers: rax is the first, and what comes of it; rcx the second. */
+/* Integers: rax is the first operand and the result, rcx the second. */
 	.macro	ALL_SIZES name
 	ONE	\name %cl, %al
 	ONE	\name %cx, %ax
@@ -88,8 +88,8 @@
 	ONE	\name %rcx
 	.endm
 
-/* Vectors: xmm0 is the first, and what comes of it; xmm1 and xmm2 the others;
- * integers are in rcx, and go to rax. */
+/* Vectors: xmm0 is the first operand and the result, xmm1 and xmm2 are the others.
+ * Integer operands are in rcx, integer results in rax. */
 	.macro	SCALAR_FORM name
 	ONE	\name %xmm1, %xmm0
 	NONE
@@ -146,7 +146,7 @@
 	NONE
 	.endm
 
-/* st(0) is the first, and what comes of it; st(1) the second. */
+/* st(0) is the first operand and the result, st(1) the second. */
 	.macro	LONG_DOUBLE_FORM name
 	ONE	\name %st(1), %st
 	NONE
@@ -189,8 +189,9 @@ operations:
 #include "inspect/decode/operations.def"
 
 /*
- * Each: edi the number of the operation, rsi struct operands (run.h): a, b and
- * c at 0, 32 and 64, integers at 96 (first) and 104 (second), flags at 112.
+ * Arguments of each function: edi, the number of the operation; rsi, struct operands
+ * (recipe.h): a, b and c at 0, 32 and 64, first at 96, second at 104, pair at 112,
+ * flags at 120.
  */
 	.set	FIRST, 96
 	.set	SECOND, 104
@@ -246,8 +247,7 @@ operations:
 	STORE_INTEGERS
 	END	operation_integer
 
-/* The flags are as the program has them before: the direction and others of
- * its process stay. */
+/* Runs with the program's arithmetic flags; the direction flag and others stay. */
 	FUNCTION operation_integer_flags
 	FIND
 	mov	OUT_FLAGS(%rsi), %r8
@@ -264,8 +264,8 @@ operations:
 	STORE_INTEGERS
 	END	operation_integer_flags
 
-/* Exceptions are masked, and those it raises forgotten: the program will have
- * them. */
+/* Masks floating point exceptions and drops their flags: the program will raise them
+ * itself. */
 	.macro	MASK_EXCEPTIONS
 	stmxcsr	-8(%rsp)
 	mov	-8(%rsp), %r9d
@@ -306,13 +306,13 @@ operations:
 	UNMASK_EXCEPTIONS
 	END	operation_vector_wide
 
-/* What is on the stack of long doubles is at 0 and 32 in memory; nothing is on
- * it when a function is called. */
+/* The operands are in memory at 0 and 32.  The x87 stack is empty when a function is
+ * called. */
 	FUNCTION operation_long_double
 	FIND
 	sub	$40, %rsp
 	.cfi_adjust_cfa_offset 40
-	fnstenv	(%rsp)			/* masks all */
+	fnstenv	(%rsp)			/* also masks all exceptions */
 	fldt	32(%rsi)
 	fldt	(%rsi)
 	call	*%rdi
@@ -324,8 +324,9 @@ operations:
 	END	operation_long_double
 
 /*
- * edi: 0 float, 1 double, 2 to 4 an integer of 2, 4 or 8 bytes; it is at 32, and
- * becomes a long double.  The other way: from 0, to 32.
+ * edi: 0 float, 1 double, 2 to 4 an integer of 2, 4 or 8 bytes.  operation_extend
+ * converts it from offset 32 to a long double at 0; operation_narrow converts back, to
+ * a float or a double only.
  */
 	FUNCTION operation_extend
 	sub	$40, %rsp

@@ -1,15 +1,14 @@
 /*
- * What a caller passes, from its own code: x86-64.
+ * Finds the values that a caller passes from its code, for x86-64: value numbering over
+ * the straight code before a call, into which no jump leads.
  *
- * The instructions before a call that nobody can jump between are followed, from
- * the first of them on.  What is in a register or in the caller's frame has a
- * number; what is loaded or computed gets a new one, and what is copied keeps it.
- * An argument that has the same number as something that is still there when the
- * hook is called, is that: a register that functions keep, a slot of the caller's
- * frame, an address in it, a constant.
+ * Each register and each slot of the caller's frame has a number.  A loaded or computed
+ * value gets a new number, and a copy keeps it.  An argument equals anything with the
+ * same number that still exists when the hook is called: a callee-saved register, a
+ * slot of the caller's frame, an address in it, or a constant.
  *
- * Landing pads of exceptions need no look: compilers give them blocks of their own,
- * which nothing falls into.
+ * Landing pads of exceptions need no check: compilers put them into blocks of their
+ * own, which no code falls into.
  */
 #include "inspect/decode/passed.h"
 
@@ -17,29 +16,29 @@
 
 #include <string.h>
 
-#define FACTS_MAX 64
-#define CODE_MAX  (1u << 19) /* bytes of a caller that are looked at */
+#define FACTS_MAX  64
+#define CODE_MAX   (1u << 19) /* bytes of a caller that are decoded */
 #define RANGES_MAX 16
-#define SP	  DECODE_SP
-#define BP	  5
-#define VECTOR	  16 /* the first of the vector registers' numbers */
-/* How far below its frame pointer a function's own are believed to be. */
+#define SP	   DECODE_SP
+#define BP	   5
+#define VECTOR	   16 /* number of the first vector register */
+/* Slots are assumed to be at most this many bytes below the frame pointer. */
 #define FRAME_MAX 4096
 
-/* Two values of the same number differ by what their offsets do, as far as both
- * are known. */
+/* Two values with the same number differ by the difference of their offsets, in the
+ * bytes that both know. */
 struct value {
 	uint32_t number;
-	uint32_t size; /* bytes that are known, from the lowest */
+	uint32_t size; /* known bytes, from the lowest */
 	int64_t offset;
 };
 
 enum { NONE, CONSTANT, FIRST_NUMBER };
 
 struct fact {
-	uint32_t base; /* the number of its address ... */
+	uint32_t base; /* the number of its address, */
 	uint32_t size;
-	int64_t offset; /* ... and so much more */
+	int64_t offset; /* and the offset from that */
 	struct value value;
 };
 
@@ -74,14 +73,15 @@ static struct value plus(struct value value, int64_t by)
 	return value;
 }
 
-/* The lowest @size bytes. */
+/* Keeps the lowest @size bytes. */
 static struct value cut(struct value value, uint32_t size)
 {
 	value.size = smaller(value.size, size);
 	return value;
 }
 
-/* Zeros are put behind the lowest 4 bytes. */
+/* Zero-extends a constant of 4 bytes; of other values, only the lowest 4 bytes stay
+ * known. */
 static struct value extend(struct value value)
 {
 	if (value.number == CONSTANT && value.size >= 4)
@@ -108,7 +108,7 @@ static bool is_memory(const ZydisDecodedOperand *operand)
 	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/* The address an operand means, as a value. */
+/* The address of a memory operand, as a value. */
 static bool place_of(const ZydisDecodedOperand *operand, struct value *place)
 {
 	ZydisRegister base = operand->mem.base;
@@ -128,7 +128,7 @@ static bool place_of(const ZydisDecodedOperand *operand, struct value *place)
 	return true;
 }
 
-/* What is written may be anywhere that is not known to be elsewhere. */
+/* Forgets all memory that the write may overlap. */
 static void forget(const struct value *place, uint32_t size)
 {
 	uint32_t kept = 0;
@@ -148,8 +148,8 @@ static void note(const struct value *place, uint32_t size, struct value value)
 {
 	if (now.fact_count == FACTS_MAX || !is_in_frame(place))
 		return;
-	now.facts[now.fact_count++] =
-		(struct fact){ place->number, size, place->offset, value };
+	now.facts[now.fact_count++] = (struct fact){ place->number, size,
+						     place->offset, value };
 }
 
 static void store(const struct value *place, uint32_t size, struct value value)
@@ -198,7 +198,7 @@ static struct value *vector(const ZydisDecodedOperand *operand)
 	return number >= VECTOR ? now.vectors[number - VECTOR] : NULL;
 }
 
-/* @size bytes of it, from @from on. */
+/* Reads @size bytes of the operand from byte @from on. */
 static struct value read_memory(const ZydisDecodedOperand *operand,
 				uint32_t from, uint32_t size)
 {
@@ -223,7 +223,7 @@ static struct value read(const ZydisDecodedOperand *operand)
 	return cut(*from, bytes_of(operand));
 }
 
-/* What is addressed so is no stack. */
+/* Memory at an address relative to rip is not on the stack. */
 static bool is_global(const ZydisDecodedOperand *operand)
 {
 	return operand->mem.base == ZYDIS_REGISTER_RIP &&
@@ -244,13 +244,13 @@ static void write(const ZydisDecodedOperand *operand, struct value value)
 	} else if (to) {
 		*to = is_high_byte(operand->reg.value) ? new_value() :
 		      bytes_of(operand) == 4	       ? extend(value) :
-							 cut(value, bytes_of(operand));
+					       cut(value, bytes_of(operand));
 	}
 }
 
-/* --- what instructions do --- */
+/* --- effects of instructions --- */
 
-/* Whatever it writes is new. */
+/* All operands that it writes get new numbers. */
 static void spoil(const struct instruction *instruction)
 {
 	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
@@ -307,7 +307,7 @@ static void add(const struct instruction *instruction, int sign)
 		spoil(instruction);
 }
 
-/* What is put behind it is not looked at. */
+/* The extension of the value is ignored. */
 static void load_part(const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *from = &instruction->operands[1];
@@ -353,8 +353,8 @@ static void clear(const struct instruction *instruction)
 
 /* --- vectors --- */
 
-/* The lowest @size bytes, alone: a register that is loaded has zeros behind them,
- * and one that is copied to keeps what it had. */
+/* Moves the lowest @size bytes.  A load, or @clears, clears the rest of a register;
+ * other copies between registers keep it. */
 static void move_low(const struct instruction *instruction, uint32_t size,
 		     bool clears)
 {
@@ -413,7 +413,7 @@ static void move_half(const struct instruction *instruction, int half)
 		spoil(instruction);
 }
 
-/* The lower half of the last becomes the upper one. */
+/* The lower half of the last operand becomes the upper half. */
 static void join(const struct instruction *instruction)
 {
 	unsigned count = instruction->head.operand_count_visible;
@@ -438,7 +438,7 @@ static bool is_plain_move(const struct instruction *instruction)
 	       instruction->head.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED;
 }
 
-/* False: it is none of these. */
+/* False for other instructions. */
 static bool execute_vector(const struct instruction *instruction)
 {
 	switch (instruction->head.mnemonic) {
@@ -516,12 +516,12 @@ static void execute(const struct instruction *instruction)
 	}
 }
 
-/* --- where nobody jumps between --- */
+/* --- straight code --- */
 
 /*
- * The caller that was looked at last, as one after the other of a large function's
- * calls are asked about: a bit for each byte of its code at which instructions
- * begin that may be jumped to, or come back to.
+ * The caller that was decoded last, because queries often concern one call of a large
+ * function after another.  @begins has a bit for each byte of its code to which a jump
+ * or a return may lead.
  */
 static struct {
 	struct decode_range ranges[RANGES_MAX];
@@ -538,7 +538,7 @@ static bool is_known(const struct decode_passed *passed)
 		      passed->range_count * sizeof(*passed->ranges)) == 0;
 }
 
-/* The number of the byte in all of the code, or CODE_MAX. */
+/* The index of the byte in all of the code, or CODE_MAX. */
 static size_t place_in_code(uintptr_t at)
 {
 	size_t before = 0;
@@ -561,7 +561,7 @@ static void may_begin(uintptr_t at)
 		caller.begins[place / 64] |= 1ull << place % 64;
 }
 
-/* What is behind it is reached by a jump, or by what was called. */
+/* Whether the next instruction is reached only by a jump or a return. */
 static bool ends_run(const struct instruction *instruction)
 {
 	switch (instruction->head.meta.category) {
@@ -576,7 +576,8 @@ static bool ends_run(const struct instruction *instruction)
 	}
 }
 
-/* How it sets the frame pointer: once, and to the stack pointer. */
+/* How the caller sets its frame pointer, which is usable if it is written once, with
+ * the stack pointer. */
 struct frame_pointer {
 	uint32_t writes;
 	bool is_set;
@@ -595,13 +596,14 @@ static void note_frame_pointer(struct frame_pointer *pointer,
 		    (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
 		    instruction_register_number(operands[i].reg.value) == BP)
 			pointer->writes++;
-	pointer->is_set |=
-		instruction->head.mnemonic == ZYDIS_MNEMONIC_MOV &&
-		instruction_is_register(&operands[0], ZYDIS_REGISTER_RBP) &&
-		instruction_is_register(&operands[1], ZYDIS_REGISTER_RSP);
+	pointer->is_set |= instruction->head.mnemonic == ZYDIS_MNEMONIC_MOV &&
+			   instruction_is_register(&operands[0],
+						   ZYDIS_REGISTER_RBP) &&
+			   instruction_is_register(&operands[1],
+						   ZYDIS_REGISTER_RSP);
 }
 
-/* False: it may jump anywhere. */
+/* False if the instruction may jump anywhere. */
 static bool look_at(const struct instruction *instruction)
 {
 	ZydisInstructionCategory category = instruction->head.meta.category;
@@ -647,13 +649,14 @@ static void look_at_caller(const struct decode_passed *passed)
 	for (uint32_t i = 0; i < caller.range_count; i++)
 		size += caller.ranges[i].end - caller.ranges[i].start;
 	caller.is_understood = size <= CODE_MAX;
-	for (uint32_t i = 0; i < caller.range_count && caller.is_understood; i++)
+	for (uint32_t i = 0; i < caller.range_count && caller.is_understood;
+	     i++)
 		caller.is_understood = look_at_range(&caller.ranges[i],
 						     &pointer);
 	caller.has_frame_pointer = pointer.is_set && pointer.writes == 1;
 }
 
-/* The last place before the site at which something may begin; 0: none. */
+/* The last address before the site to which a jump or return may lead; 0 if none. */
 static uintptr_t find_begin(uintptr_t site)
 {
 	size_t place = place_in_code(site - 1), last = place;
@@ -691,7 +694,7 @@ static bool run(uintptr_t begin, uintptr_t site)
 	return false;
 }
 
-/* --- what is still there in the hook --- */
+/* --- values that still exist in the hook --- */
 
 static const uint8_t kept_registers[] = { 3, BP, 12, 13, 14, 15 };
 
@@ -704,15 +707,15 @@ static void take(struct callsite_value *to, uint32_t size, unsigned operation,
 					       (uint8_t)number, value };
 }
 
-static void then(struct callsite_value *to, unsigned operation,
-		 unsigned number, int64_t value)
+static void then(struct callsite_value *to, unsigned operation, unsigned number,
+		 int64_t value)
 {
 	to->steps[to->count++] = (struct callsite_step){ (uint8_t)operation,
 							 (uint8_t)number,
 							 value };
 }
 
-/* A slot that has it, if that is more than is known. */
+/* Uses a slot with the value, if it has more bytes than the place found so far. */
 static void find_slot(struct value value, const struct fact *fact,
 		      struct callsite_value *to)
 {

@@ -1,5 +1,5 @@
 /*
- * What a caller passes, from its own code.
+ * Finds the values that a caller passes by decoding its code.
  */
 #ifndef SHIM_DECODE_PASSED_H
 #define SHIM_DECODE_PASSED_H

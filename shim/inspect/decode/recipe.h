@@ -1,7 +1,7 @@
 /*
- * A recipe for a function's result: what the code after a leave hook does to
- * it, as a small program for a machine of our own (run.c), which result.c
- * writes from the instructions and shortens to what the result depends on.
+ * A recipe for a function's result: what the code after a leave hook computes, as a
+ * small program for an interpreter (run.c).  result.c makes it from the instructions
+ * and keeps only operations on which the result depends.
  */
 #ifndef SHIM_DECODE_RECIPE_H
 #define SHIM_DECODE_RECIPE_H
@@ -12,93 +12,93 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an operation reads or writes. */
+/* Operands of operations. */
 enum {
-	REGISTER_GENERAL = 0,	/* 16, as they are by then */
-	REGISTER_KEPT = 16,	/* 16, as they were at the hook: those kept */
-	REGISTER_VECTOR = 32,	/* 16 */
-	REGISTER_HIGH = 48,	/* the second byte of the first four */
+	REGISTER_GENERAL = 0, /* 16, current values */
+	REGISTER_KEPT = 16, /* 16, callee-saved ones as they were at the hook */
+	REGISTER_VECTOR = 32, /* 16 */
+	REGISTER_HIGH = 48,   /* the second byte of the first four */
 	PLACE_MEMORY = 64,
 	PLACE_IMMEDIATE,
 	PLACE_NONE,
 };
 
 enum operation_code {
-	OPERATION_MOVE,		/* more bytes are 0 ... */
-	OPERATION_MOVE_SIGNED,	/* ... or the sign */
-	OPERATION_ADDRESS,	/* where its memory is */
-	OPERATION_SIGN,		/* all bits are the sign */
+	OPERATION_MOVE,	       /* zero-extends */
+	OPERATION_MOVE_SIGNED, /* sign-extends */
+	OPERATION_ADDRESS,     /* the address of its memory operand */
+	OPERATION_SIGN,	       /* all bits are the sign */
 	OPERATION_INTEGER,
-	OPERATION_PAIR,		/* of rax and rdx */
-	OPERATION_SET,		/* 1 on @condition, else 0 */
-	OPERATION_SELECT,	/* the second on @condition, else the first */
-	OPERATION_VECTOR_MOVE,	/* @size bytes; see @offsets, @cleared */
-	OPERATION_BROADCAST,	/* @size bytes, again and again in @width */
-	OPERATION_SHUFFLE,	/* dwords, by what @immediate says */
+	OPERATION_PAIR,	       /* of rax and rdx */
+	OPERATION_SET,	       /* 1 if @condition, else 0 */
+	OPERATION_SELECT,      /* the second if @condition, else the first */
+	OPERATION_VECTOR_MOVE, /* @size bytes; see @offsets, @cleared */
+	OPERATION_BROADCAST,   /* @size bytes, repeated in @width */
+	OPERATION_SHUFFLE,     /* dwords, by @immediate */
 	OPERATION_VECTOR,
 	OPERATION_FROM_INTEGER,
 	OPERATION_TO_INTEGER,
 	OPERATION_COMPARE,
-	OPERATION_LONG_PUSH,	/* a long double, from memory */
-	OPERATION_LONG_COPY,	/* ... from st(@immediate) */
-	OPERATION_LONG_POP,	/* to memory, or st(@immediate) */
+	OPERATION_LONG_PUSH, /* a long double, from memory */
+	OPERATION_LONG_COPY, /* pushes st(@immediate) */
+	OPERATION_LONG_POP,  /* to memory, or st(@immediate) */
 	OPERATION_LONG_EXCHANGE,
 	OPERATION_LONG,
-	/* From here on: where it goes on. */
-	OPERATION_GUARD,	/* not at all, on @condition */
-	OPERATION_BRANCH,	/* at @target, on @condition */
+	/* From here on: control flow. */
+	OPERATION_GUARD,  /* stops if @condition */
+	OPERATION_BRANCH, /* goes to @target if @condition */
 	OPERATION_JUMP,
-	OPERATION_STOP,		/* nowhere: @reason */
+	OPERATION_STOP, /* stops with @reason */
 	OPERATION_RETURN,
 	OPERATION_NOTHING,
 };
 
 struct operation {
 	uint8_t code;
-	uint8_t size;		/* in bytes */
+	uint8_t size; /* in bytes */
 	uint8_t to, first, second, third;
-	uint8_t from_size;	/* of the second, before it is extended */
-	uint8_t condition;	/* the processor's number */
-	/* Memory: what it is relative to. */
+	uint8_t from_size; /* size of the second before it is extended */
+	uint8_t condition; /* the processor's number */
+	/* The address of a memory operand. */
 	uint8_t base, index, scale;
 	bool is_thread_local;
-	/* Of vectors. */
+	/* For vectors. */
 	uint8_t to_offset, from_offset;
-	uint8_t width;		/* 16 or 32 */
-	uint8_t cleared;	/* bytes that are 0 if they are not written */
-	uint8_t scalar;		/* so many are computed; the first's follow */
-	bool is_unary;		/* the first is not computed with */
-	uint16_t number;	/* in operations.def, and the form */
+	uint8_t width;	 /* 16 or 32 */
+	uint8_t cleared; /* bytes that become 0 if not written */
+	uint8_t scalar;	 /* bytes computed; the rest come from the first */
+	bool is_unary;	 /* does not use the first operand */
+	uint16_t number; /* of operations.def, with the form */
 	uint16_t target;
 	uint8_t reason;
 	bool sets_flags;
-	bool tests_flags;	/* looks at those there were */
-	bool keeps_flags;	/* sets some, others stay as they were */
+	bool tests_flags; /* reads the flags before it */
+	bool keeps_flags; /* sets only some flags */
 	int64_t immediate;
 	int64_t displacement;
 };
 
-/* What most recipes are: one value, that of a kept register and so much more, or
- * what is in memory there. */
+/* The simple form of most recipes: the result is a callee-saved register plus @offset,
+ * or is in memory there. */
 struct decode_simple {
 	bool is_simple;
 	bool is_loaded;
-	uint8_t size;		/* of what is loaded */
-	uint8_t number;		/* of the register; 0: there is none */
-	uint8_t return_number;	/* where `ret` finds its address, the same way */
+	uint8_t size;	       /* of the value in memory */
+	uint8_t number;	       /* of the register; 0: none */
+	uint8_t return_number; /* register for the address that `ret` reads */
 	int32_t return_offset;
 	int64_t offset;
 };
 
 struct decode_recipe {
-	uint32_t size;		/* of all this, in bytes */
-	uint8_t reason;		/* why there is nothing to run; 0 */
-	bool is_whole;		/* in one vector register */
-	bool is_split;		/* in the lower halves of two */
-	bool is_address;	/* rax says where the result is */
-	uint8_t long_count;	/* in so many registers for long doubles */
-	uint8_t classes[2];	/* else; of enum prototype_class */
-	bool copies;		/* kept registers are written in part */
+	uint32_t size;	    /* of the whole recipe, in bytes */
+	uint8_t reason;	    /* why it cannot run; or 0 */
+	bool is_whole;	    /* the result is in one vector register */
+	bool is_split;	    /* in the lower halves of two */
+	bool is_address;    /* rax points to the result */
+	uint8_t long_count; /* in this many x87 registers */
+	uint8_t classes[2]; /* otherwise; enum prototype_class */
+	bool copies;	    /* callee-saved registers are partly written */
 	uint16_t count;
 	uint32_t result_size;
 	struct decode_simple simple;
@@ -114,20 +114,20 @@ struct store {
 	unsigned char bytes[32];
 };
 
-/* operations.S knows its layout. */
+/* operations.S uses this layout. */
 struct operands {
 	unsigned char a[32], b[32], c[32];
 	uint64_t first, second, pair, flags;
 };
 
-/* Of a thread: programs may have little stack. */
+/* Memory of the thread, because the program's stack may be small. */
 struct decode_machine {
 	uint64_t registers[32];
 	unsigned char vectors[16][32];
 	unsigned char longs[LONGS_MAX][16];
 	uint64_t flags;
 	uint32_t long_count, store_count;
-	/* What was written to memory: the program will do it itself. */
+	/* Writes to memory, kept here: the program will make them itself. */
 	struct store stores[STORES_MAX];
 	struct operands operands;
 	unsigned char result[32];
@@ -159,10 +159,10 @@ enum operation_kind {
 	KIND_LONG_DOUBLE_UNARY,
 };
 
-/* run.c.  No system call, no lock, no memory but the machine's; all registers but
- * those in operations.S are general ones. */
+/* run.c.  Makes no system call, takes no lock, and writes only to @machine.  Uses only
+ * general registers, except in operations.S. */
 enum shim_unavailable decode_run(const struct decode_recipe *recipe,
-				 struct decode_machine *machine,
-				 uintptr_t site, uintptr_t *start);
+				 struct decode_machine *machine, uintptr_t site,
+				 uintptr_t *start);
 
 #endif

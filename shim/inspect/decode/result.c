@@ -1,11 +1,11 @@
 /*
- * A recipe for the result of a function, from the code after its leave hook:
+ * Makes a recipe for the result of a function from the code after its leave hook, for
  * x86-64, System V.
  *
- * The ways from the hook to `ret` are written down as operations, then all that
- * the result does not depend on is taken out: mostly one move is left.  An
- * instruction that is not understood ends a way, and so does a call, which
- * means that the function goes on: its hook was inlined.
+ * It translates the paths from the hook to `ret` to operations, then removes operations
+ * on which the result does not depend; mostly one move is left.  An unsupported
+ * instruction ends a path, and so does a call, which means that the function continues:
+ * the hook is of an inlined function.
  */
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
@@ -14,14 +14,14 @@
 #include <string.h>
 
 #define OPERATIONS_MAX 384
-#define WAYS_MAX 16
-#define SP 4
-#define BP 5
+#define WAYS_MAX       16
+#define SP	       4
+#define BP	       5
 
 struct draft {
 	const struct decode_leaving *leaving;
 	struct operation operations[OPERATIONS_MAX];
-	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not the first of its own */
+	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not an instruction's first */
 	unsigned count;
 	struct {
 		unsigned branch;
@@ -33,7 +33,7 @@ struct draft {
 
 static struct draft draft; /* one call at a time */
 
-/* --- ways --- */
+/* --- paths --- */
 
 static bool is_inside(uintptr_t address)
 {
@@ -76,8 +76,8 @@ static bool calls(const struct instruction *call, const char *name)
 	return slot && instruction_is_slot_of(slot, name);
 }
 
-/* What comes after an exception, or before a loop that was a tail call.  Any
- * other call means that the function goes on. */
+/* These calls come after an exception, or before a loop that was a tail call.  Any
+ * other call means that the function continues. */
 static enum shim_unavailable reason_of_call(const struct instruction *call)
 {
 	if (calls(call, "_Unwind_Resume") || calls(call, "__stack_chk_fail") ||
@@ -86,7 +86,7 @@ static enum shim_unavailable reason_of_call(const struct instruction *call)
 	return SHIM_UNAVAILABLE_INLINED;
 }
 
-/* Where the stack protector has found what it looks for. */
+/* Whether the code at @at reports a failure of the stack protector. */
 static bool fails(uintptr_t at)
 {
 	struct instruction instruction;
@@ -115,7 +115,7 @@ static bool find_known(uintptr_t address, unsigned *at)
 	return false;
 }
 
-/* Where it goes on; 0: nowhere. */
+/* Returns where the path continues; 0 if it ends. */
 static uintptr_t branch(const struct instruction *instruction)
 {
 	int condition = translate_condition(instruction);
@@ -153,7 +153,7 @@ static uintptr_t jump(const struct instruction *instruction)
 	instruction_target(instruction, &target, &slot);
 	if (target && is_inside(target) && target != draft.leaving->function)
 		return target;
-	/* A tail call, or a table. */
+	/* A tail call, or a jump table. */
 	stop(target || slot ? SHIM_UNAVAILABLE_NOT_RETURNED :
 			      SHIM_UNAVAILABLE_CODE);
 	return 0;
@@ -173,7 +173,7 @@ static uintptr_t add_translated(const struct instruction *instruction)
 	return instruction_next(instruction);
 }
 
-/* One instruction.  Where the way goes on; 0: nowhere. */
+/* Translates one instruction.  Returns where the path continues; 0 if it ends. */
 static uintptr_t follow(uintptr_t at)
 {
 	struct instruction instruction;
@@ -221,8 +221,8 @@ static void write_down(void)
 
 /* --- what an operation reads and writes --- */
 
-/* Registers by the parts that are written one by one: of the general ones the
- * first byte, the second and the rest, of vectors 4, 4, 8 and 16 bytes. */
+/* Registers by their separately written parts: general ones have the first byte, the
+ * second and the rest; vectors have 4, 4, 8 and 16 bytes. */
 struct set {
 	uint64_t general, vectors;
 };
@@ -252,7 +252,7 @@ static uint64_t vector_bits(unsigned place, uint32_t from, uint32_t size)
 	return bits << (place - REGISTER_VECTOR) * 4;
 }
 
-/* Only what is written as a whole. */
+/* Only parts that are written as a whole. */
 static uint64_t covered_bits(unsigned place, uint32_t from, uint32_t size)
 {
 	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
@@ -287,7 +287,7 @@ static bool is_long(const struct operation *operation)
 	       operation->code <= OPERATION_LONG;
 }
 
-/* `xor %eax, %eax`: the same, whatever it was. */
+/* `xor %eax, %eax`: the result does not depend on the register. */
 static bool is_zero(const struct operation *operation)
 {
 	unsigned index = operation->number / 4;
@@ -311,14 +311,14 @@ static void add_read(struct set *set, unsigned place, uint32_t offset,
 	set->vectors |= vector_bits(place, offset, size);
 }
 
-/* Of the first's bytes behind what is computed, those that are wanted. */
+/* The live bytes of the first operand above the computed ones. */
 static uint64_t first_bits(const struct operation *operation,
 			   const struct set *after)
 {
 	uint32_t scalar = operation->scalar;
 	uint64_t upper = vector_bits(REGISTER_VECTOR, scalar, 16 - scalar);
-	uint64_t wanted =
-		after->vectors >> (operation->to - REGISTER_VECTOR) * 4;
+	uint64_t wanted = after->vectors >>
+			  (operation->to - REGISTER_VECTOR) * 4;
 
 	if (operation->first < REGISTER_VECTOR ||
 	    operation->first >= REGISTER_HIGH)
@@ -329,7 +329,7 @@ static uint64_t first_bits(const struct operation *operation,
 		       wanted | vector_bits(operation->first, 0, scalar);
 }
 
-/* If what is in @after is wanted of it. */
+/* The parts that the operation reads if @after is live after it. */
 static struct set reads(const struct operation *operation,
 			const struct set *after)
 {
@@ -396,8 +396,8 @@ static struct set writes(const struct operation *operation)
 		set.general |= general_bits(operation->to, 8);
 		set.vectors |= covered_bits(operation->to, operation->to_offset,
 					    operation->size);
-		set.vectors |=
-			covered_bits(operation->to, 0, operation->cleared);
+		set.vectors |= covered_bits(operation->to, 0,
+					    operation->cleared);
 		return set;
 	case OPERATION_BROADCAST:
 		set.vectors |= covered_bits(operation->to, 0, 32);
@@ -405,11 +405,11 @@ static struct set writes(const struct operation *operation)
 	case OPERATION_SHUFFLE:
 	case OPERATION_VECTOR:
 	case OPERATION_FROM_INTEGER:
-		set.vectors |=
-			covered_bits(operation->to, 0,
-				     operation->cleared > operation->width ?
-					     operation->cleared :
-					     operation->width);
+		set.vectors |= covered_bits(operation->to, 0,
+					    operation->cleared >
+							    operation->width ?
+						    operation->cleared :
+						    operation->width);
 		return set;
 	default:
 		if (is_flow(operation) || is_long(operation))
@@ -486,14 +486,14 @@ static bool is_wanted(const struct operation *operation, struct set after,
 		return true;
 	if (is_long(operation))
 		return (after.general & LONGS_BIT) != 0;
-	/* What is written in part only is wanted by who wants any part. */
+	/* A vector that is partly written is live if any part is. */
 	if (operation->to >= REGISTER_VECTOR && operation->to < REGISTER_HIGH)
 		set.vectors |= vector_bits(operation->to, operation->to_offset,
 					   operation->size);
 	return (set.general & after.general) || (set.vectors & after.vectors);
 }
 
-/* What has to be known before each operation, until nothing changes. */
+/* Liveness analysis: repeats until nothing changes. */
 static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 {
 	struct set end = needed(recipe);
@@ -553,7 +553,7 @@ static void remove_rest(bool keeps_guards)
 	draft.count = kept;
 }
 
-/* --- what is relative to registers as they were at the hook --- */
+/* --- values relative to registers at the hook --- */
 
 struct relative {
 	bool is_known;
@@ -570,7 +570,7 @@ static void find_relative(unsigned place, struct relative *found)
 		*found = relatives[place];
 }
 
-/* Whether somebody looks at the flags it sets. */
+/* Whether a later operation reads the flags that it sets. */
 static bool flags_matter(unsigned at)
 {
 	static const struct set nothing;
@@ -609,7 +609,7 @@ static void replace(uint8_t *place)
 		*place = REGISTER_KEPT + found.number;
 }
 
-/* What it makes of its register, if that is still relative to one. */
+/* The operation's result, if it is still relative to a register at the hook. */
 static struct relative follow_relative(const struct operation *operation,
 				       bool is_add, bool is_sub)
 {
@@ -628,13 +628,14 @@ static struct relative follow_relative(const struct operation *operation,
 	if ((is_add || is_sub) && from == PLACE_IMMEDIATE &&
 	    operation->first < REGISTER_KEPT) {
 		found = relatives[operation->first];
-		found.offset +=
-			is_add ? operation->immediate : -operation->immediate;
+		found.offset += is_add ? operation->immediate :
+					 -operation->immediate;
 	}
 	return found;
 }
 
-/* The stack pointer goes up in steps that nobody needs then. */
+/* Replaces values by register plus offset, so steps of the stack pointer become
+ * dead. */
 static void make_relative(void)
 {
 	static const uint8_t kept[] = { 3, SP, BP, 12, 13, 14, 15 };
@@ -648,8 +649,8 @@ static void make_relative(void)
 				  operation->to < REGISTER_KEPT;
 		bool is_add = is_integer && operation->number / 4 == INDEX_ADD;
 		bool is_sub = is_integer && operation->number / 4 == INDEX_SUB;
-		struct relative result =
-			follow_relative(operation, is_add, is_sub);
+		struct relative result = follow_relative(operation, is_add,
+							 is_sub);
 
 		if (uses_memory(operation))
 			rebase(operation);
@@ -679,7 +680,7 @@ static void make_relative(void)
 
 /* --- --- */
 
-/* Loads that the program does only if the stack is as it should be. */
+/* Whether loads depend on a successful check of the stack protector. */
 static bool needs_guards(void)
 {
 	bool is_guarded = false;
@@ -710,7 +711,7 @@ static bool is_available(const struct set *set)
 	return general == 0 && set->vectors == 0;
 }
 
-/* The only end, or RETURN. */
+/* A RETURN, or else the last STOP; NULL without any. */
 static const struct operation *find_end(void)
 {
 	const struct operation *end = NULL;
@@ -727,11 +728,11 @@ static const struct operation *find_end(void)
 }
 
 /*
- * A value that is larger than two eightbytes, of a type that may be returned in
- * several ways.  No register that returns something survives the hook's call:
- * so those that are written after it tell.  A vector is in one register if the
- * processor has such; without, gcc has it in memory, clang in two.  Two long
- * doubles are a complex one.
+ * A result larger than two eightbytes, of a type that may be returned in several ways.
+ * Result registers do not survive the hook's call, so the registers written after it
+ * show the way.  A vector is in one register if the processor has such registers;
+ * otherwise gcc has it in memory, clang in two registers.  Two long doubles are a
+ * complex number.
  */
 static bool set_wide(struct decode_recipe *recipe)
 {
@@ -743,14 +744,14 @@ static bool set_wide(struct decode_recipe *recipe)
 		const struct operation *operation = &draft.operations[i];
 		struct set set = writes(operation);
 
-		/* It is what the stack protector compares. */
+		/* Thread-local loads belong to the stack protector. */
 		if (!operation->is_thread_local)
 			written.general |= set.general;
 		written.vectors |= set.vectors;
-		is_full |=
-			(set.vectors & vector_bits(REGISTER_VECTOR, 16, 16)) &&
-			(operation->width == 32 ||
-			 operation->to_offset + operation->size == 32);
+		is_full |= (set.vectors &
+			    vector_bits(REGISTER_VECTOR, 16, 16)) &&
+			   (operation->width == 32 ||
+			    operation->to_offset + operation->size == 32);
 		longs += operation->code == OPERATION_LONG_PUSH ||
 			 operation->code == OPERATION_LONG_COPY;
 		if (operation->code == OPERATION_LONG_POP ||
@@ -758,8 +759,8 @@ static bool set_wide(struct decode_recipe *recipe)
 			longs -= operation->width;
 	}
 	in_two = (written.vectors & 0x77) == 0x77;
-	in_memory =
-		(written.general & general_bits(0, 8)) == general_bits(0, 8);
+	in_memory = (written.general & general_bits(0, 8)) ==
+		    general_bits(0, 8);
 	if (longs == 2 && draft.is_straight)
 		recipe->long_count = 2;
 	else if (longs)
@@ -804,7 +805,7 @@ static bool is_relative(const struct operation *operation)
 	       operation->index == PLACE_NONE && !operation->is_thread_local;
 }
 
-/* A move to rax, and that is all. */
+/* A recipe that is only a move to rax. */
 static void simplify(struct decode_recipe *recipe)
 {
 	const struct operation *first = &draft.operations[0],
@@ -883,9 +884,9 @@ bool decode_result(const struct decode_leaving *leaving,
 	draft.leaving = leaving;
 	draft.is_straight = true;
 	recipe->size = sizeof(*recipe);
-	recipe->reason =
-		(uint8_t)(is_inside(leaving->hook) ? make(recipe) :
-						     SHIM_UNAVAILABLE_INLINED);
+	recipe->reason = (uint8_t)(is_inside(leaving->hook) ?
+					   make(recipe) :
+					   SHIM_UNAVAILABLE_INLINED);
 	if (recipe->reason)
 		return true;
 	size = (uint32_t)(sizeof(*recipe) +

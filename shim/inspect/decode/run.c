@@ -1,14 +1,13 @@
 /*
  * Runs a recipe (recipe.h), in a hook, with the program's registers.
  *
- * It reads memory only where the program will read it on its way to `ret`, and
- * writes none: what the program would write is kept beside, and found there by
- * what reads it.
+ * It reads only memory that the program will read before `ret`, and writes none.
+ * Writes of the program are kept in a list, which later reads consult.
  */
 #include "inspect/decode/recipe.h"
 
 #define STEPS_MAX 512
-#define FLAGS 0x8d5u
+#define FLAGS	  0x8d5u
 
 /* operations.S */
 void operation_integer(uint32_t number, struct operands *operands);
@@ -49,14 +48,14 @@ static uintptr_t address_of(const struct decode_machine *machine,
 	if (operation->base != PLACE_NONE)
 		address += machine->registers[operation->base];
 	if (operation->index != PLACE_NONE)
-		address +=
-			machine->registers[operation->index] * operation->scale;
+		address += machine->registers[operation->index] *
+			   operation->scale;
 	if (operation->is_thread_local)
 		address += (uintptr_t)__builtin_thread_pointer();
 	return address;
 }
 
-/* What was stored last comes last. */
+/* Applies the stores in order, so the last one wins. */
 static void overlay(const struct decode_machine *machine, uintptr_t address,
 		    uint32_t size, unsigned char *bytes)
 {
@@ -72,7 +71,7 @@ static void overlay(const struct decode_machine *machine, uintptr_t address,
 	}
 }
 
-/* The program reads it in one piece, if it is one of these. */
+/* Reads sizes that the program reads in one access in one access, too. */
 static void load(uintptr_t address, uint32_t size, unsigned char *bytes)
 {
 	uint64_t value;
@@ -146,7 +145,7 @@ static uint64_t read(const struct decode_machine *machine,
 	return 0;
 }
 
-/* 32 bits clear the others, less does not. */
+/* A write of 32 bits clears the upper half; smaller writes keep the rest. */
 static bool write(struct decode_machine *machine,
 		  const struct operation *operation, uint64_t value)
 {
@@ -192,8 +191,8 @@ static bool compute(struct decode_machine *machine,
 {
 	struct operands *operands = &machine->operands;
 
-	operands->first =
-		read(machine, operation, operation->first, operation->size);
+	operands->first = read(machine, operation, operation->first,
+			       operation->size);
 	operands->second = read(machine, operation, operation->second,
 				operation->from_size);
 	if (operation->tests_flags || operation->keeps_flags) {
@@ -208,7 +207,7 @@ static bool compute(struct decode_machine *machine,
 	       write(machine, operation, operands->first);
 }
 
-/* The processor would raise an exception, here and not in the program. */
+/* Whether the division might raise an exception, which must not occur here. */
 static bool divides_badly(const struct operands *operands, uint32_t size,
 			  bool is_signed)
 {
@@ -220,7 +219,7 @@ static bool divides_badly(const struct operands *operands, uint32_t size,
 		return true;
 	if (!is_signed)
 		return high >= by;
-	/* Only what an extended sign makes, and not by -1. */
+	/* Accepts only a sign-extended dividend, and a divisor other than -1. */
 	return high != cut((uint64_t)((int64_t)extend(low, size) >> 63),
 			   size) ||
 	       extend(by, size) == UINT64_MAX;
@@ -233,8 +232,8 @@ static bool compute_pair(struct decode_machine *machine,
 
 	operands->first = machine->registers[0];
 	operands->pair = machine->registers[2];
-	operands->second =
-		read(machine, operation, operation->second, operation->size);
+	operands->second = read(machine, operation, operation->second,
+				operation->size);
 	if (operation->immediate &&
 	    divides_badly(operands, operation->size, operation->immediate == 2))
 		return false;
@@ -321,7 +320,7 @@ static void broadcast(struct decode_machine *machine,
 		to[i] = bytes[i % operation->size];
 }
 
-/* Two dwords of the first, two of the second; in each half of 16 bytes. */
+/* Takes two dwords of the first and two of the second, in each half of 16 bytes. */
 static void shuffle(struct decode_machine *machine,
 		    const struct operation *operation)
 {
@@ -334,8 +333,8 @@ static void shuffle(struct decode_machine *machine,
 	to = vector(machine, operation->to);
 	for (unsigned i = 0; i < operation->width / 4; i++) {
 		const unsigned char *from = i % 4 < 2 ? first : second;
-		unsigned which =
-			(unsigned)operation->immediate >> i % 4 * 2 & 3;
+		unsigned which = (unsigned)operation->immediate >> i % 4 * 2 &
+				 3;
 
 		copy(to + i * 4, from + i / 4 * 16 + which * 4, 4);
 	}
@@ -460,7 +459,7 @@ static bool copy_long(struct decode_machine *machine,
 	return true;
 }
 
-/* @width: it is gone then. */
+/* Removes the top if @width is set. */
 static bool pop_long(struct decode_machine *machine,
 		     const struct operation *operation)
 {
@@ -528,7 +527,7 @@ static bool compute_long(struct decode_machine *machine,
 	return true;
 }
 
-/* --- the way --- */
+/* --- running --- */
 
 static bool step(struct decode_machine *machine,
 		 const struct operation *operation)
@@ -581,7 +580,7 @@ static bool step(struct decode_machine *machine,
 	}
 }
 
-/* The end of the way, or NULL with the reason in *@reason. */
+/* Returns the operation at the end of the path, or NULL with *@reason. */
 static const struct operation *follow(const struct decode_recipe *recipe,
 				      struct decode_machine *machine,
 				      enum shim_unavailable *reason)
@@ -617,7 +616,7 @@ static const struct operation *follow(const struct decode_recipe *recipe,
 	return NULL;
 }
 
-/* What the program has yet to write there, it would not hold. */
+/* Whether the program has yet to write there, so that memory lacks the value. */
 static bool is_written(const struct decode_machine *machine, uintptr_t address,
 		       uint32_t size)
 {
@@ -644,11 +643,11 @@ static void put_together(const struct decode_recipe *recipe,
 		return;
 	}
 	for (uint32_t i = 0; i < 2 && recipe->classes[i]; i++) {
-		const void *from =
-			recipe->classes[i] == PROTOTYPE_INTEGER ?
-				(const void *)&machine
-					->registers[integers++ * 2] :
-				(const void *)machine->vectors[vectors++];
+		const void *from = recipe->classes[i] == PROTOTYPE_INTEGER ?
+					   (const void *)&machine
+						   ->registers[integers++ * 2] :
+					   (const void *)
+						   machine->vectors[vectors++];
 
 		copy(machine->result + i * 8, from, 8);
 	}
@@ -681,8 +680,8 @@ enum shim_unavailable decode_run(const struct decode_recipe *recipe,
 	end = follow(recipe, machine, &reason);
 	if (!end)
 		return reason;
-	/* It returns to where the function was called, or this is not its
-	 * `ret`. */
+	/* If it does not return to the call site of the function, this `ret` is
+	 * another function's. */
 	read_memory(machine, end, 8, (unsigned char *)&at);
 	if (at != site)
 		return SHIM_UNAVAILABLE_INLINED;

@@ -1,58 +1,63 @@
+/*
+ * Translates instructions to operations of a recipe.  operations.def lists the
+ * supported instructions; any other instruction ends the recipe, and the value is
+ * unavailable.
+ */
 #include "inspect/decode/translate.h"
 
 #define SP 4
 #define BP 5
 
-/* --- the operations there are --- */
+/* --- supported operations --- */
 
 struct code_cache_entry {
-	uint16_t mnemonic, vex; /* 0: there is none */
+	uint16_t mnemonic, vex; /* 0: none */
 	uint8_t kind, size;
 };
 
-/* In operations.def, imul with one operand needs a name. */
+/* operations.def needs a name for imul with one operand. */
 #define ZYDIS_MNEMONIC_IMUL_PAIR ZYDIS_MNEMONIC_INVALID
 
 #define PLAIN(NAME, kind) { ZYDIS_MNEMONIC_##NAME, 0, kind, 0 },
-#define BOTH(NAME, kind, size)                                                 \
+#define BOTH(NAME, kind, size) \
 	{ ZYDIS_MNEMONIC_##NAME, ZYDIS_MNEMONIC_V##NAME, kind, size },
 
 static const struct code_cache_entry known[] = {
-#define INTEGER(NAME, name) PLAIN(NAME, KIND_INTEGER)
-#define INTEGER_UNARY(NAME, name) PLAIN(NAME, KIND_INTEGER_UNARY)
-#define INTEGER_SHIFT(NAME, name) PLAIN(NAME, KIND_INTEGER_SHIFT)
-#define INTEGER_WIDE(NAME, name) PLAIN(NAME, KIND_INTEGER_WIDE)
-#define INTEGER_SWAP(NAME, name) PLAIN(NAME, KIND_INTEGER_SWAP)
-#define INTEGER_LAST(NAME, name) PLAIN(NAME, KIND_INTEGER_LAST)
-#define INTEGER_COUNT(NAME, name) PLAIN(NAME, KIND_INTEGER_COUNT)
-#define INTEGER_ONLY(NAME, name) PLAIN(NAME, KIND_INTEGER_ONLY)
-#define INTEGER_PAIR(NAME, name) PLAIN(NAME, KIND_INTEGER_PAIR)
-#define SCALAR(NAME, name, size) BOTH(NAME, KIND_SCALAR, size)
+#define INTEGER(NAME, name)	       PLAIN(NAME, KIND_INTEGER)
+#define INTEGER_UNARY(NAME, name)      PLAIN(NAME, KIND_INTEGER_UNARY)
+#define INTEGER_SHIFT(NAME, name)      PLAIN(NAME, KIND_INTEGER_SHIFT)
+#define INTEGER_WIDE(NAME, name)       PLAIN(NAME, KIND_INTEGER_WIDE)
+#define INTEGER_SWAP(NAME, name)       PLAIN(NAME, KIND_INTEGER_SWAP)
+#define INTEGER_LAST(NAME, name)       PLAIN(NAME, KIND_INTEGER_LAST)
+#define INTEGER_COUNT(NAME, name)      PLAIN(NAME, KIND_INTEGER_COUNT)
+#define INTEGER_ONLY(NAME, name)       PLAIN(NAME, KIND_INTEGER_ONLY)
+#define INTEGER_PAIR(NAME, name)       PLAIN(NAME, KIND_INTEGER_PAIR)
+#define SCALAR(NAME, name, size)       BOTH(NAME, KIND_SCALAR, size)
 #define SCALAR_UNARY(NAME, name, size) BOTH(NAME, KIND_SCALAR_UNARY, size)
 #define FROM_INTEGER(NAME, name, size) BOTH(NAME, KIND_FROM_INTEGER, size)
-#define TO_INTEGER(NAME, name, size) BOTH(NAME, KIND_TO_INTEGER, size)
-#define COMPARE(NAME, name, size) BOTH(NAME, KIND_COMPARE, size)
-#define PACKED(NAME, name) BOTH(NAME, KIND_PACKED, 16)
-#define PACKED_SHIFT(NAME, name) BOTH(NAME, KIND_PACKED_SHIFT, 16)
-#define PACKED_UNARY(NAME, name) BOTH(NAME, KIND_PACKED_UNARY, 16)
-#define NARROW(NAME, name) BOTH(NAME, KIND_NARROW, 16)
-#define NARROW_UNARY(NAME, name) BOTH(NAME, KIND_NARROW_UNARY, 16)
-#define FUSED(NAME, name, size)                                                \
-	{ 0, ZYDIS_MNEMONIC_##NAME, KIND_FUSED, size },
-#define FUSED_PACKED(NAME, name)                                               \
+#define TO_INTEGER(NAME, name, size)   BOTH(NAME, KIND_TO_INTEGER, size)
+#define COMPARE(NAME, name, size)      BOTH(NAME, KIND_COMPARE, size)
+#define PACKED(NAME, name)	       BOTH(NAME, KIND_PACKED, 16)
+#define PACKED_SHIFT(NAME, name)       BOTH(NAME, KIND_PACKED_SHIFT, 16)
+#define PACKED_UNARY(NAME, name)       BOTH(NAME, KIND_PACKED_UNARY, 16)
+#define NARROW(NAME, name)	       BOTH(NAME, KIND_NARROW, 16)
+#define NARROW_UNARY(NAME, name)       BOTH(NAME, KIND_NARROW_UNARY, 16)
+#define FUSED(NAME, name, size)	       { 0, ZYDIS_MNEMONIC_##NAME, KIND_FUSED, size },
+#define FUSED_PACKED(NAME, name) \
 	{ 0, ZYDIS_MNEMONIC_##NAME, KIND_FUSED_PACKED, 16 },
-#define LONG_DOUBLE(NAME, name) PLAIN(NAME, KIND_LONG_DOUBLE)
+#define LONG_DOUBLE(NAME, name)	      PLAIN(NAME, KIND_LONG_DOUBLE)
 #define LONG_DOUBLE_UNARY(NAME, name) PLAIN(NAME, KIND_LONG_DOUBLE_UNARY)
 #include "inspect/decode/operations.def"
 };
 
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 
-static const struct code_cache_entry *find(ZydisMnemonic mnemonic, unsigned *number)
+static const struct code_cache_entry *find(ZydisMnemonic mnemonic,
+					   unsigned *number)
 {
 	for (unsigned i = 0; i < KNOWN_COUNT; i++) {
-		if (mnemonic == 0 || (known[i].mnemonic != mnemonic &&
-				      known[i].vex != mnemonic))
+		if (mnemonic == 0 ||
+		    (known[i].mnemonic != mnemonic && known[i].vex != mnemonic))
 			continue;
 		*number = i * 4;
 		return &known[i];
@@ -105,8 +110,7 @@ static bool set_memory(const struct instruction *instruction,
 	if (instruction->head.address_width != 64 ||
 	    operand->mem.segment == ZYDIS_REGISTER_GS)
 		return false;
-	operation->is_thread_local =
-		operand->mem.segment == ZYDIS_REGISTER_FS;
+	operation->is_thread_local = operand->mem.segment == ZYDIS_REGISTER_FS;
 	operation->displacement = operand->mem.disp.has_displacement ?
 					  operand->mem.disp.value :
 					  0;
@@ -119,14 +123,13 @@ static bool set_memory(const struct instruction *instruction,
 		return true;
 	}
 	if (operand->mem.base != ZYDIS_REGISTER_NONE) {
-		operation->base =
-			(uint8_t)place_of_register(operand->mem.base);
+		operation->base = (uint8_t)place_of_register(operand->mem.base);
 		if (operation->base >= REGISTER_KEPT)
 			return false;
 	}
 	if (operand->mem.index != ZYDIS_REGISTER_NONE) {
-		operation->index =
-			(uint8_t)place_of_register(operand->mem.index);
+		operation->index = (uint8_t)place_of_register(
+			operand->mem.index);
 		operation->scale = operand->mem.scale;
 		if (operation->index >= REGISTER_KEPT)
 			return false;
@@ -134,7 +137,7 @@ static bool set_memory(const struct instruction *instruction,
 	return true;
 }
 
-/* What an operand means: PLACE_NONE if it is not understood. */
+/* The place of an operand; PLACE_NONE if it is not supported. */
 static unsigned place(const struct instruction *instruction, unsigned number,
 		      struct operation *operation)
 {
@@ -183,8 +186,8 @@ static bool is_general(unsigned place)
 
 /* --- integers --- */
 
-#define COMPUTED                                                               \
-	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF |              \
+#define COMPUTED \
+	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF | \
 	 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
 
 static void set_flags(const struct instruction *instruction,
@@ -210,7 +213,7 @@ static int integer(const struct instruction *instruction,
 
 	translate_clear(operation, OPERATION_INTEGER);
 	set_flags(instruction, operation);
-	/* `shl %eax`: the 1 is not written. */
+	/* `shl %eax`: the 1 is implicit. */
 	if (found->kind == KIND_INTEGER_SHIFT && count < 2)
 		count = 2;
 	for (unsigned i = 0; i < 3 && i < count; i++) {
@@ -236,7 +239,7 @@ static int integer(const struct instruction *instruction,
 			operation->keeps_flags = operation->sets_flags;
 		break;
 	case KIND_INTEGER_WIDE:
-		if (count == 3) {	/* imul */
+		if (count == 3) { /* imul */
 			operation->first = (uint8_t)operands[1];
 			operation->second = (uint8_t)operands[2];
 		}
@@ -271,7 +274,7 @@ static int integer(const struct instruction *instruction,
 	return 1;
 }
 
-/* A rotation that leaves the flags. */
+/* A rotation that keeps the flags. */
 static int rorx(const struct instruction *instruction,
 		struct operation *operation)
 {
@@ -295,10 +298,13 @@ static int pair(const struct instruction *instruction, unsigned number,
 	operation->second = (uint8_t)place(instruction, 0, operation);
 	operation->number = (uint16_t)(number + form_of(operation->size));
 	operation->sets_flags = true;
-	operation->immediate =
-		instruction->head.mnemonic == ZYDIS_MNEMONIC_DIV  ? 1 :
-		instruction->head.mnemonic == ZYDIS_MNEMONIC_IDIV ? 2 :
-								    0;
+	operation->immediate = instruction->head.mnemonic ==
+					       ZYDIS_MNEMONIC_DIV ?
+				       1 :
+			       instruction->head.mnemonic ==
+					       ZYDIS_MNEMONIC_IDIV ?
+				       2 :
+				       0;
 	return operation->second < REGISTER_KEPT ||
 			       operation->second == PLACE_MEMORY ?
 		       1 :
@@ -410,7 +416,7 @@ static int leave(struct operation *operations)
 	return 3;
 }
 
-/* All opcodes that look at flags end with the condition. */
+/* The low 4 bits of all opcodes that test flags are the condition. */
 static int conditional(const struct instruction *instruction,
 		       struct operation *operation, unsigned code)
 {
@@ -421,8 +427,7 @@ static int conditional(const struct instruction *instruction,
 	operation->to = (uint8_t)place(instruction, 0, operation);
 	if (code == OPERATION_SELECT) {
 		operation->first = operation->to;
-		operation->second =
-			(uint8_t)place(instruction, 1, operation);
+		operation->second = (uint8_t)place(instruction, 1, operation);
 		if (operation->second == PLACE_NONE)
 			return -1;
 	}
@@ -442,8 +447,8 @@ int translate_condition(const struct instruction *branch)
 
 /* --- vectors --- */
 
-static void vector_move(struct operation *operation, unsigned to,
-			unsigned from, unsigned size, unsigned cleared)
+static void vector_move(struct operation *operation, unsigned to, unsigned from,
+			unsigned size, unsigned cleared)
 {
 	operation->code = OPERATION_VECTOR_MOVE;
 	operation->to = (uint8_t)to;
@@ -452,7 +457,7 @@ static void vector_move(struct operation *operation, unsigned to,
 	operation->cleared = (uint8_t)cleared;
 }
 
-/* Moves of so many bytes, the lowest. */
+/* Moves of the lowest @size bytes. */
 static int move_lowest(const struct instruction *instruction, unsigned size,
 		       struct operation *operation)
 {
@@ -466,13 +471,13 @@ static int move_lowest(const struct instruction *instruction, unsigned size,
 	    (to >= REGISTER_HIGH && to < PLACE_MEMORY))
 		return -1;
 	vector_move(operation, to, from, size,
-		    !is_vector(to)	  ? 0 :
+		    !is_vector(to)	? 0 :
 		    is_vex(instruction) ? 32 :
-					    16);
+					  16);
 	return 1;
 }
 
-/* What is written over a copy of another register. */
+/* Writes a part over a copy of another register. */
 static int move_over(const struct instruction *instruction, unsigned from,
 		     unsigned offset, unsigned size,
 		     struct operation *operations)
@@ -517,7 +522,7 @@ static int move_scalar(const struct instruction *instruction, unsigned size,
 	return move_lowest(instruction, size, operations);
 }
 
-/* The lower or the upper half, to or from memory. */
+/* Moves the lower or the upper half to or from memory. */
 static int move_half(const struct instruction *instruction, unsigned offset,
 		     struct operation *operations)
 {
@@ -568,7 +573,8 @@ static int extract(const struct instruction *instruction, unsigned size,
 	return 1;
 }
 
-/* One of the second's dwords to a place in the first, and some are 0 then. */
+/* Copies a dword of the second into the first; a mask that clears dwords is not
+ * supported. */
 static int insert_float(const struct instruction *instruction,
 			struct operation *operations)
 {
@@ -580,12 +586,12 @@ static int insert_float(const struct instruction *instruction,
 	if (how & 15)
 		return -1;
 	if (count > 0 && is_vector(operations[count - 1].second))
-		operations[count - 1].from_offset =
-			(uint8_t)((how >> 6 & 3) * 4);
+		operations[count - 1].from_offset = (uint8_t)((how >> 6 & 3) *
+							      4);
 	return count;
 }
 
-/* By bytes: to the right if @sign is 1. */
+/* A shift by bytes, to the right if @sign is 1. */
 static int shift_bytes(const struct instruction *instruction, int sign,
 		       struct operation *operation)
 {
@@ -649,7 +655,7 @@ static int shuffle(const struct instruction *instruction, bool of_two,
 	return 1;
 }
 
-/* From `op first, second` or `op to, first, second`. */
+/* Translates `op first, second` or `op to, first, second`. */
 static int vector(const struct instruction *instruction,
 		  const struct code_cache_entry *found, unsigned number,
 		  struct operation *operation)
@@ -665,8 +671,8 @@ static int vector(const struct instruction *instruction,
 	operation->second = (uint8_t)place(instruction, last, operation);
 	operation->width = width == 32 ? 32 : 16;
 	operation->cleared = is_vex(instruction) ? 32 : 0;
-	operation->number =
-		(uint16_t)(number + (operation->width == 32 ? 1 : 0));
+	operation->number = (uint16_t)(number +
+				       (operation->width == 32 ? 1 : 0));
 	operation->size = operation->width;
 	operation->from_size = operation->width;
 	switch (found->kind) {
@@ -674,10 +680,12 @@ static int vector(const struct instruction *instruction,
 	case KIND_SCALAR_UNARY:
 		operation->scalar = found->size;
 		operation->is_unary = found->kind == KIND_SCALAR_UNARY;
-		operation->from_size = (uint8_t)(
-			found->mnemonic == ZYDIS_MNEMONIC_CVTSS2SD ? 4 :
-			found->mnemonic == ZYDIS_MNEMONIC_CVTSD2SS ? 8 :
-								     found->size);
+		operation->from_size =
+			(uint8_t)(found->mnemonic == ZYDIS_MNEMONIC_CVTSS2SD ?
+					  4 :
+				  found->mnemonic == ZYDIS_MNEMONIC_CVTSD2SS ?
+					  8 :
+					  found->size);
 		break;
 	case KIND_FROM_INTEGER:
 		operation->code = OPERATION_FROM_INTEGER;
@@ -695,7 +703,7 @@ static int vector(const struct instruction *instruction,
 		operation->code = OPERATION_TO_INTEGER;
 		operation->first = PLACE_NONE;
 		operation->from_size = found->size;
-		/* The mask of a wide one is not here. */
+		/* Wide masks are not supported. */
 		if (bytes_of(instruction, last) == 32)
 			return -1;
 		operation->size = width;
@@ -732,16 +740,14 @@ static int vector(const struct instruction *instruction,
 	case KIND_FUSED_PACKED:
 		operation->first = operation->to;
 		operation->third = operation->second;
-		operation->second =
-			(uint8_t)place(instruction, 1, operation);
+		operation->second = (uint8_t)place(instruction, 1, operation);
 		if (found->kind == KIND_FUSED)
 			operation->scalar = operation->from_size = found->size;
 		break;
 	default: break;
 	}
 	if (found->kind == KIND_PACKED_UNARY &&
-	    found->mnemonic == ZYDIS_MNEMONIC_MOVDDUP &&
-	    operation->width == 16)
+	    found->mnemonic == ZYDIS_MNEMONIC_MOVDDUP && operation->width == 16)
 		operation->from_size = 8;
 	if (!is_vector(operation->to) || operation->second >= PLACE_NONE ||
 	    (operation->second >= REGISTER_HIGH &&
@@ -761,7 +767,7 @@ static int depth_of(const ZydisDecodedOperand *operand)
 	return ZydisRegisterGetId(operand->reg.value);
 }
 
-/* The operand that is memory, or the last that is on the stack. */
+/* The memory operand, or the last operand on the x87 stack. */
 static const ZydisDecodedOperand *
 find_long(const struct instruction *instruction, bool *is_memory)
 {
@@ -774,8 +780,7 @@ find_long(const struct instruction *instruction, bool *is_memory)
 			*is_memory = true;
 			return operand;
 		}
-		if (depth_of(operand) >= 0 &&
-		    (!found || depth_of(operand) > 0))
+		if (depth_of(operand) >= 0 && (!found || depth_of(operand) > 0))
 			found = operand;
 	}
 	return found;
@@ -851,7 +856,8 @@ static int long_compute(const struct instruction *instruction,
 		operation->size = (uint8_t)(operand->size / 8);
 		form = form_of_long(operation->size, false);
 		operation->immediate = form;
-		return form >= 0 && set_memory(instruction, operand, operation) ?
+		return form >= 0 && set_memory(instruction, operand,
+					       operation) ?
 			       1 :
 			       -1;
 	}

@@ -1,0 +1,235 @@
+/*
+ * The coverage profiler: `-p coverage`.  It records the lines and functions that were
+ * reached.
+ *
+ * An object's lines go into the recording when they are first read, each with a byte
+ * that is set when the line is reached.  The byte exists only there, so the lines that
+ * were reached are on disk however the program ends.  Fork children set the bytes of
+ * their parent's recording.
+ */
+#include "options/start.h"
+
+#include <shim/coverage.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+#define FUNCTIONS_ROOM 1024
+
+static struct shim_record *record;
+static struct shim_coverage_functions *functions;
+
+/* --- room --- */
+
+/* The unused part of the file's last chunk. */
+static char *room;
+static size_t room_left;
+
+static void *take(size_t size)
+{
+	enum shim_lost cause;
+	void *memory;
+
+	size = (size + 7) & ~(size_t)7;
+	if (!record) {
+		record = shim_record_open(SHIM_COVERAGE_KIND, &memory,
+					  &room_left, &cause);
+		if (!record)
+			return NULL;
+		room = memory;
+	}
+	if (size <= room_left) {
+		memory = room;
+		room += size;
+		room_left -= size;
+		return memory;
+	}
+	memory = shim_record_grow(record, size, &room_left, &cause);
+	if (!memory) {
+		room_left = 0;
+		return NULL;
+	}
+	room = (char *)memory + size;
+	room_left -= size;
+	return memory;
+}
+
+/* --- lines --- */
+
+static size_t text_size(const char *text)
+{
+	size_t size = 1;
+
+	while (*text++)
+		size++;
+	return size;
+}
+
+static void copy(void *to, const void *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+}
+
+/* As much of the path as fits a line of the log. */
+static void say_lost(const char *path)
+{
+	char line[256] = "no room to record what is reached in ";
+	size_t length = text_size(line) - 1, more = text_size(path);
+
+	if (more > sizeof(line) - length)
+		more = sizeof(line) - length;
+	copy(line + length, path, more);
+	line[sizeof(line) - 1] = '\0';
+	shim_record_log(line);
+}
+
+static void keep_points(struct shim_coverage_object *object)
+{
+	size_t counts_size = object->line_count * sizeof(uint64_t);
+	size_t path_size = text_size(object->path);
+	size_t size = sizeof(struct shim_coverage_points) + counts_size +
+		      (object->lines ? object->line_count * sizeof(uint32_t) :
+				       0) +
+		      path_size;
+	struct shim_coverage_points *to = take(size);
+	uint32_t *offsets;
+
+	if (!to) {
+		say_lost(object->path);
+		return;
+	}
+	to->start = object->start;
+	to->end = object->end;
+	to->count = object->line_count;
+	to->has_offsets = object->lines != NULL;
+	to->path_size = (uint32_t)path_size;
+	object->counts = (uint64_t *)(to + 1);
+	offsets = (uint32_t *)(object->counts + object->line_count);
+	for (uint32_t i = 0; object->lines && i < object->line_count; i++)
+		*offsets++ = object->lines[i].offset;
+	copy(offsets, object->path, path_size);
+	to->size = (size + 7) & ~(size_t)7;
+	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_POINTS,
+			 __ATOMIC_RELEASE);
+}
+
+static void on_object(struct shim_profiler *profiler,
+		      struct shim_coverage_object *object)
+{
+	size_t lines_size = object->line_count *
+			    sizeof(struct shim_coverage_line);
+	size_t path_size = text_size(object->path);
+	size_t size = sizeof(struct shim_coverage_lines) + lines_size +
+		      object->line_count + object->files_size + path_size;
+	struct shim_coverage_lines *to;
+	char *at;
+
+	(void)profiler;
+	if (object->state == SHIM_COVERAGE_POINTS) {
+		keep_points(object);
+		return;
+	}
+	to = take(size);
+	if (!to) {
+		say_lost(object->path);
+		return;
+	}
+	to->start = object->start;
+	to->end = object->end;
+	to->state = object->state;
+	to->line_count = object->line_count;
+	to->file_count = object->file_count;
+	to->files_size = object->files_size;
+	to->path_size = (uint32_t)path_size;
+	to->dropped = object->dropped;
+	at = (char *)(to + 1);
+	copy(at, object->lines, lines_size);
+	at += lines_size;
+	object->reached = (uint8_t *)at;
+	at += object->line_count;
+	copy(at, object->files, object->files_size);
+	copy(at + object->files_size, object->path, path_size);
+	to->size = (size + 7) & ~(size_t)7;
+	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_LINES, __ATOMIC_RELEASE);
+}
+
+/* --- functions --- */
+
+static struct shim_coverage_functions *make_functions(void)
+{
+	size_t size = sizeof(*functions) + FUNCTIONS_ROOM * sizeof(uint64_t);
+	struct shim_coverage_functions *made = take(size);
+
+	if (!made)
+		return NULL;
+	made->room = FUNCTIONS_ROOM;
+	made->size = size;
+	__atomic_store_n(&made->kind, SHIM_COVERAGE_KIND_FUNCTIONS,
+			 __ATOMIC_RELEASE);
+	return made;
+}
+
+static uint32_t lock;
+
+/* Another thread holds the lock, for the time of a store, or of a system call once in
+ * 1024 functions. */
+static bool try_lock(void)
+{
+	uint32_t none = 0;
+
+	return __atomic_compare_exchange_n(&lock, &none, 1, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void on_function(struct shim_profiler *profiler, shim_function function)
+{
+	uint64_t signals = shim_signals_block();
+
+	(void)profiler;
+	while (!try_lock())
+		;
+	if (!functions || functions->count == functions->room)
+		functions = make_functions();
+	if (functions) {
+		functions->functions[functions->count] = function;
+		__atomic_store_n(&functions->count, functions->count + 1,
+				 __ATOMIC_RELEASE);
+	} else {
+		shim_record_lost(SHIM_LOST_OTHER);
+	}
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	shim_signals_restore(signals);
+	shim_image_note(function);
+}
+
+/* --- the process --- */
+
+/* The lines and functions reached so far stay in the parent's file. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	record = NULL;
+	functions = NULL;
+	room_left = 0;
+	lock = 0;
+}
+
+/* The report reads the label from the settings. */
+static bool start(void)
+{
+	struct shim_profiler_handle *handle;
+
+	handle = shim_profiler_create(NULL);
+	if (!handle || shim_profiler_enable_coverage(handle) != SHIM_OK) {
+		shim_record_log("coverage: what is reached cannot be found out "
+				"here");
+		return false;
+	}
+	shim_profiler_on_coverage_object(handle, on_object);
+	shim_profiler_on_function_reached(handle, on_function);
+	shim_profiler_on_forked(handle, on_forked);
+	return true;
+}
+
+BUILTIN(coverage, NULL, start);

@@ -1,0 +1,44 @@
+/*
+ * Declarations shared by the files of the memory profiler.
+ *
+ *     memory.c            allocations and releases, by path
+ *     memory_points.c     live bytes over time
+ *     memory_snapshots.c  live blocks by path, on request
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include "path/path.h"
+
+/* The time limit of the leak scan; 0: no scan. */
+extern uint64_t memory_leaks_ms;
+
+/* The period of snapshots in clock units; 0: only on request. */
+extern uint64_t memory_snapshot_period;
+
+/* The memory node of a block's note; NULL if the note is not of this process. */
+struct shim_memory_node *memory_of_note(uint64_t note);
+
+/* --- memory_points.c --- */
+
+/* The time from which memory_point_add() is to be called. */
+extern uint64_t memory_point_due;
+
+/* Makes the node of points in @tree; @length: of a tick, in clock units. */
+void memory_points_start(struct tree *tree, uint64_t length);
+COLD void memory_point_add(uint64_t clock, uint64_t live_bytes);
+
+/* A fork child starts again without points. */
+void memory_points_forked(void);
+
+/* --- memory_snapshots.c --- */
+
+/* Takes a snapshot.  Returns its number; 0: a snapshot is in progress, or no memory.
+ * The leak scan takes at most @limit_ms; 0: no scan. */
+uint32_t memory_snapshot_take(uint64_t limit_ms);
+void memory_snapshots_forked(void);
+
+/* The state of the leaks after a scan with @result. */
+enum shim_leaks memory_leaks_of(enum shim_result result);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * Live bytes over time.  The thread that allocates or releases when the next point is
+ * due, by the coarse clock, records it.  This needs no thread and no timer: without
+ * allocations nothing changes.  Snapshots at a period work the same way.
+ *
+ * If the process is killed during a write, the half that is being written does not
+ * count.
+ */
+#include "memory/memory.h"
+
+#include <shim/banned.h>
+
+#define NEVER UINT64_MAX
+
+uint64_t memory_point_due = NEVER;
+
+static struct shim_points_node *points;
+static uint64_t next_point, next_snapshot;
+
+void memory_points_start(struct tree *tree, uint64_t length)
+{
+	struct shim_points_node *made = tree_take(tree, sizeof(*made));
+
+	if (!made)
+		return;
+	made->interval = length;
+	__atomic_store_n(&made->function, SHIM_NODE_POINTS, __ATOMIC_RELEASE);
+	points = made;
+	next_point = 0;
+	next_snapshot = memory_snapshot_period ?
+				*tree_tick + memory_snapshot_period :
+				NEVER;
+	__atomic_store_n(&memory_point_due, 0, __ATOMIC_RELEASE);
+}
+
+void memory_points_forked(void)
+{
+	points = NULL;
+	memory_point_due = NEVER;
+}
+
+static void keep_every_other(void)
+{
+	uint64_t from = points->active & 1, to = from ^ 1, kept = 0;
+
+	for (uint64_t i = 0; i < SHIM_POINTS; i += 2)
+		points->half[to][kept++] = points->half[from][i];
+	points->count[to] = kept;
+	points->interval *= 2;
+	__atomic_store_n(&points->active, to, __ATOMIC_RELEASE);
+}
+
+static void add(uint64_t clock, uint64_t live_bytes)
+{
+	uint64_t half = points->active & 1, count = points->count[half];
+
+	if (count < SHIM_POINTS) {
+		points->half[half][count] = (struct shim_point){ clock,
+								 live_bytes };
+		__atomic_store_n(&points->count[half], ++count,
+				 __ATOMIC_RELEASE);
+	}
+	if (count >= SHIM_POINTS)
+		keep_every_other();
+	next_point = clock + points->interval;
+}
+
+/* The thread that takes memory_point_due away is alone here until it sets a new one. */
+COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
+{
+	uint64_t due = __atomic_load_n(&memory_point_due, __ATOMIC_ACQUIRE);
+
+	if (clock < due ||
+	    !__atomic_compare_exchange_n(&memory_point_due, &due, NEVER, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	if (clock >= next_point)
+		add(clock, live_bytes);
+	if (clock >= next_snapshot) {
+		memory_snapshot_take(memory_leaks_ms);
+		next_snapshot = *tree_tick + memory_snapshot_period;
+	}
+	due = next_point < next_snapshot ? next_point : next_snapshot;
+	__atomic_store_n(&memory_point_due, due, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,151 @@
+/*
+ * The start: profilers state what they need of the tree.  After all have been started,
+ * the tree begins with what serves all of them.
+ */
+#include "path/path.h"
+
+#include <shim/banned.h>
+
+/* A path is timed exactly while its calls take at least this long on average, checked
+ * every 32 calls.  A path with the coarse clock changes at twice as long. */
+#define LONG_NS 500
+
+/* The client that makes groups is first: calls in groups have nodes of their own. */
+void path_add_client(const struct path_client *client)
+{
+	unsigned i = 0;
+
+	while (path_clients[i] && path_clients[i] != client)
+		i++;
+	if (i == PATH_CLIENTS)
+		return;
+	path_clients[i] = client;
+	if (client->describe_group) {
+		path_clients[i] = path_clients[0];
+		path_clients[0] = client;
+	}
+}
+
+unsigned path_add_slot(void)
+{
+	static unsigned slots = 1; /* path_unwind.c has the first */
+
+	return slots < PATH_SLOTS ? slots++ : PATH_SLOTS - 1;
+}
+
+static struct shim_profiler_handle *handle;
+static enum clock needed_clock = COUNTS;
+static bool has_begun;
+
+/* Handles get events in the order in which they were created. */
+static bool has_handle(void)
+{
+	if (!handle)
+		handle = shim_profiler_create(NULL);
+	return handle != NULL;
+}
+
+static void say_late(const char *profiler)
+{
+	const char *why =
+		tree_has_file ?
+			": calls are counted and not timed, as a profiler that was started "
+			"before needs them" :
+			" cannot be started after trace: name both when the program is "
+			"started";
+	char text[160];
+	size_t n = 0;
+
+	while (*profiler && n < 40)
+		text[n++] = *profiler++;
+	while (*why && n < sizeof(text) - 1)
+		text[n++] = *why++;
+	text[n] = '\0';
+	shim_record_log(text);
+}
+
+bool tree_need_calls(enum clock clock, const char *profiler)
+{
+	if (has_begun && (!tree_has_file || clock > needed_clock)) {
+		say_late(profiler);
+		return tree_has_file;
+	}
+	if (!has_handle())
+		return false;
+	tree_has_file = true;
+	if (clock > needed_clock)
+		needed_clock = clock;
+	return true;
+}
+
+bool tree_need_writer(const struct path_writer *writer)
+{
+	if (has_begun) {
+		shim_record_log(
+			"trace cannot be started after profilers that "
+			"count calls: name all of them when the program "
+			"is started");
+		return false;
+	}
+	if (!has_handle())
+		return false;
+	path_writer = writer;
+	tree_is_traced = true;
+	return true;
+}
+
+/* With a writer, each call's clock is read anyway: then all calls are timed exactly. */
+static enum clock choose_mode(void)
+{
+	enum clock mode = needed_clock;
+
+	if (!tree_has_file)
+		return TRACED;
+	if (mode == COARSE && (tree_is_traced || !tree_tick))
+		mode = EXACT;
+	/* The clock was forbidden before this program was executed: no clock at all. */
+	return shim_clock_is_closed() ? COUNTS : mode;
+}
+
+static void set_hooks(void)
+{
+	const shim_site_hook *hooks = path_writer ?
+					      path_writer->hooks[tree_mode] :
+					      tree_hooks[tree_mode];
+	const shim_site_hook *again = path_writer ?
+					      path_writer->again[tree_mode] :
+					      tree_hooks_again[tree_mode];
+	const shim_frame_hook *at = tree_frame_hooks();
+
+	shim_profiler_set_enter_leave_function_hooks3(
+		handle, SHIM_SITE_HOOK(hooks[0]), SHIM_SITE_HOOK(hooks[1]),
+		NULL);
+	shim_profiler_set_restart_hooks(handle, SHIM_SITE_HOOK(again[0]),
+					SHIM_SITE_HOOK(again[1]));
+	shim_profiler_set_chained_hooks(handle, at[0], at[1]);
+	shim_profiler_set_raw_leave_hooks(handle);
+	for (const struct path_client **client = path_clients; *client;
+	     client++)
+		if ((*client)->enter)
+			shim_profiler_set_deferred_hook(handle,
+							tree_enter_deferred);
+}
+
+void tree_begin(void)
+{
+	struct shim_meta *meta = shim_record_meta();
+	uint64_t tick_length;
+
+	if (has_begun || !handle)
+		return;
+	has_begun = true;
+	tree_tick = shim_clock_coarse(&tick_length);
+	tree_mode = choose_mode();
+	tree_long_clock = meta->clock_hz ?
+				  meta->clock_hz / (1000000000 / LONG_NS) :
+				  1000;
+	tree_describe_cost(meta);
+	tree_listen(handle);
+	set_hooks();
+	TELL_CLIENTS(begin, handle);
+}

@@ -1,0 +1,498 @@
+/*
+ * The call-path engine: for every path of calls, how often it was taken and how long.
+ *
+ * A thread's tree is made of nodes in its mapped file, one per path, and the
+ * open calls are simply the nodes from `current` up to the root: a node is open
+ * at most once, because recursion makes a deeper path.  So the shadow stack
+ * needs no memory of its own and has no depth limit.
+ *
+ * Enter finds the child by a direct-mapped cache, indexed by values that nearly always
+ * tell paths apart (function, call site, stack pointer).  It verifies the entry in the
+ * node itself, so a signal may leave the cache wrong or torn at any time.  Behind the
+ * cache is a hash table of all paths; behind that a new node is made.  Every step
+ * leaves a state that a signal handler may build on: at worst the handler makes a
+ * second node for the same path, and the reader adds both.
+ *
+ * The fast path checks only that the child is right and that the stack pointer is below
+ * the parent's.  The check fails for a new thread, a thread without memory, a thread
+ * that shares its thread-local data, a jump, and another stack.
+ *
+ * Clocks.  Exact reads the processor's counter on both ends.  Adaptive does so only for
+ * paths whose calls are long.  The other paths read the kernel's tick, which costs a
+ * load: the difference of two ticks is nearly always 0, and right on average.
+ */
+#include "path/opening.h"
+
+#include "path/layout.h"
+
+#include <stddef.h>
+
+#include <shim/banned.h>
+
+/* --- the slow path --- */
+
+static void lose_call(struct tree *tree, uintptr_t sp)
+{
+	if (tree->lost_depth++ == 0)
+		tree->lost_sp = sp;
+	shim_local_add(&tree->root->lost[tree->lost_cause], 1);
+	if (path_writer)
+		path_writer->lost(tree, tree->lost_cause);
+}
+
+/*
+ * A function inlined into the one that caught an exception shares its frame, so its end
+ * goes unseen until the function is entered again: recursion would have a frame of its
+ * own.
+ */
+static struct shim_node *drop_inlined(const struct tree *tree,
+				      struct shim_node *current,
+				      uint64_t function, uint64_t frame)
+{
+	struct shim_node *node = current;
+
+	if (tree->landed != frame)
+		return current;
+	for (; frame_at(node) == frame && !is_root(node);
+	     node = parent_of(node))
+		if (address_of(node) == function)
+			return node_unwind(current, parent_of(node));
+	return current;
+}
+
+static void open_current(struct shim_node *node, uint64_t frame)
+{
+	uint64_t signals = tree_be_quiet();
+
+	tree_hot.current = node;
+	open_call(node, frame);
+	shim_signals_restore(signals);
+}
+
+static void close_current(struct shim_node *node)
+{
+	uint64_t signals = tree_be_quiet();
+	uint64_t duration = node_duration(node);
+
+	tree_hot.current = parent_of(node);
+	close_call(node, duration, false);
+	shim_signals_restore(signals);
+}
+
+/* As the fast path of exact times; @time has been read already. */
+static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
+{
+	if (UNLIKELY(is_in_doubt(node)))
+		node_trust(node);
+	node->frame = frame;
+	node->start = time;
+	shim_local_add(&node->calls, 1);
+}
+
+/* Enters a call in any state of the thread.  Returns its node, or NULL if the call is
+ * lost. */
+static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
+				      uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+	struct place at;
+	struct shim_node *node;
+	uint64_t frame;
+
+	if (!tree || tree_hot.shared)
+		tree = tree_get(sp);
+	if (!tree_find_place(&at, tree, sp)) {
+		shim_record_lost(tree_hot.cause);
+		return NULL;
+	}
+	tree = at.tree;
+	if (UNLIKELY(tree->lost_depth)) {
+		if (sp <= tree->lost_sp) {
+			lose_call(tree, sp);
+			return NULL;
+		}
+		tree->lost_depth = 0; /* those frames are gone */
+	}
+	frame = frame_of(sp, at.stack->low);
+	at.current = tree_drop_stale(at.stack, at.current, sp);
+	at.current = drop_inlined(tree, at.current, function, frame);
+	node = find(tree->table, at.current, function, group);
+	if (UNLIKELY(!node))
+		node = node_make(tree, at.current, function, group);
+	if (UNLIKELY(!node)) {
+		lose_call(tree, sp);
+		tree_publish(tree, at.stack, at.current);
+		return NULL;
+	}
+	tree_publish(tree, at.stack, node);
+	open_call(node, frame);
+	return node;
+}
+
+/* begin_own for the innermost open call, also while the fast path is off. */
+static COLD void begin_own_slowly(void)
+{
+	struct shim_node *current = tree_hot.current;
+
+	if (current == &tree_nobody && tree_hot.tree)
+		current = tree_hot.tree->current;
+	tree_begin_own(current);
+}
+
+static inline void begin_own(void)
+{
+	if (UNLIKELY(*tree_hot.tick != tree_hot.last))
+		begin_own_slowly();
+}
+
+static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
+					   uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+	struct shim_node *node = enter_anyhow(function, group, sp);
+
+	shim_signals_restore(signals);
+	tree_end_own();
+	return node;
+}
+
+/*
+ * Without room, which may last long, a lost call costs no system call.  A signal
+ * handler that comes between takes back what it adds to the depth, or jumps away, and
+ * then this function does not go on.
+ */
+static bool lose_quickly(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+
+	if (tree_hot.shared)
+		return false;
+	if (!tree) {
+		if (tree_hot.retry_clock == 0 || now() >= tree_hot.retry_clock)
+			return false;
+		shim_record_lost(tree_hot.cause);
+		return true;
+	}
+	if (tree->lost_depth == 0 || sp > tree->lost_sp ||
+	    !contains(tree->stack, sp))
+		return false;
+	lose_call(tree, sp);
+	return true;
+}
+
+/* The leave of such a call; false for the outermost one, whose leave has more to do. */
+static bool leave_lost(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+
+	if (tree_hot.shared)
+		return false;
+	if (!tree)
+		return true;
+	if (tree->lost_depth < 2 || !contains(tree->stack, sp))
+		return false;
+	tree->lost_depth--;
+	return true;
+}
+
+static void count_orphan(void)
+{
+	struct shim_meta *meta = shim_record_meta();
+
+	if (meta)
+		__atomic_fetch_add(&meta->orphans, 1, __ATOMIC_RELAXED);
+}
+
+static void leave_anyhow(uint64_t function, const void *site, uintptr_t sp)
+{
+	struct tree *tree = tree_hot.tree;
+	struct place at;
+	struct shim_node *node;
+	uint64_t duration;
+
+	if (tree_hot.shared)
+		tree = tree_of_task(shim_thread_id());
+	if (!tree_find_place(&at, tree, sp))
+		return; /* its enter was lost, and counted */
+	tree = at.tree;
+	if (UNLIKELY(tree->lost_depth)) {
+		if (--tree->lost_depth == 0)
+			tree_publish(tree, at.stack, at.current);
+		return;
+	}
+	node = tree_find_left(&at, function, site, sp);
+	if (!node) {
+		count_orphan();
+		if (is_in_doubt(at.current))
+			at.current = tree_drop_ended(at.stack, at.current,
+						     function, site, sp);
+		tree_publish(tree, at.stack, at.current);
+		return;
+	}
+	node_unwind(at.current, node);
+	node_trust(node);
+	duration = node_duration(node);
+	tree_publish(tree, at.stack, parent_of(node));
+	close_call(node, duration, false);
+}
+
+static COLD void leave_slowly(uint64_t function, const void *site, uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+
+	leave_anyhow(function, site, sp);
+	shim_signals_restore(signals);
+	tree_end_own();
+}
+
+/* --- the fast path --- */
+
+/* These hooks write nothing. */
+#define WRITE_SHIFT		     0
+#define write_enter_word(time, hits) ((uint32_t)((time) + (hits)))
+#define write_leave_word(time)	     ((uint32_t)(time))
+#define write_reserve(trace, time, word, becomes, at) \
+	((void)(trace), (void)(word), (void)(becomes), (void)(at), false)
+#define write_put(trace, at, time, word) \
+	((void)(trace), (void)(word), (void)(at))
+
+#include "path/enter.h"
+
+/* For a signal handler in the middle of a writer's fast path: completes the step and
+ * updates *@current. */
+static inline bool tree_is_settled(struct shim_node **current)
+{
+	if (LIKELY(!tree_is_traced || !tree_hot.trace ||
+		   !path_writer->settle(tree_hot.trace)))
+		return false;
+	*current = tree_hot.current;
+	return true;
+}
+
+static bool wants_arguments(shim_function function)
+{
+	for (const struct path_client **at = path_clients; *at; at++)
+		if ((*at)->wants_arguments && (*at)->wants_arguments(function))
+			return true;
+	return false;
+}
+
+__attribute__((noinline)) void tree_enter_missed(uint64_t function,
+						 const void *site, uintptr_t sp,
+						 struct shim_node *current,
+						 uint64_t clock)
+{
+	struct tree *tree = tree_hot.tree;
+	uint64_t frame = frame_here(sp);
+	struct shim_node *node, **place;
+
+	begin_own();
+	if (tree_is_settled(&current))
+		clock = 0;
+	if (UNLIKELY(path_clients[0] != NULL) && wants_arguments(function)) {
+		shim_hook_defer(function, site);
+		return;
+	}
+	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
+		if (current != &tree_nobody || !lose_quickly(sp))
+			enter_slowly(function, 0, sp);
+		return;
+	}
+	/* The cost of calls is being measured, and an interruption was too long for a
+	 * short record: start again with an empty buffer. */
+	if (UNLIKELY(!tree)) {
+		if (path_writer)
+			path_writer->measure();
+		return;
+	}
+	place = cache_place(hint_of(function, site, frame));
+	node = *place;
+	if ((node->function | SHIM_NODE_EXACT) !=
+		    (function | SHIM_NODE_EXACT) ||
+	    node->parent != (uint64_t)current) {
+		node = find(tree->table, current, function, 0);
+		if (UNLIKELY(!node)) {
+			enter_slowly(function, 0, sp);
+			return;
+		}
+		*place = node;
+	}
+	if (tree_is_traced) {
+		clock = clock ? clock : shim_clock_read();
+		if (!path_writer->open(node, frame, clock))
+			open_current(node, frame);
+		return;
+	}
+	tree_hot.current = node;
+	if (tree_mode == EXACT && clock)
+		open_timed(node, frame, clock);
+	else
+		open_call(node, frame);
+}
+
+__attribute__((noinline)) void tree_leave_missed(uint64_t function,
+						 const void *site, uintptr_t sp)
+{
+	struct shim_node *node = tree_hot.current;
+
+	begin_own();
+	tree_is_settled(&node);
+
+	/* The same function up to the flag: an exact path, or no room for a short
+	 * record. */
+	if ((node->function | SHIM_NODE_EXACT) ==
+		    (function | SHIM_NODE_EXACT) &&
+	    !is_in_doubt(node)) {
+		uint64_t now = tree_mode == COUNTS && !tree_is_traced ?
+				       0 :
+				       shim_clock_read();
+
+		if (tree_is_traced) {
+			if (!path_writer->close(node, now))
+				close_current(node);
+			return;
+		}
+		tree_hot.current = parent_of(node);
+		count_call(node, tree_mode == COUNTS ? 0 : now - node->start);
+		tree_end_own();
+		return;
+	}
+	if (node != &tree_nobody || !leave_lost(sp))
+		leave_slowly(function, site, sp);
+}
+
+#define IS_AT(where, field, offset) \
+	_Static_assert(offsetof(struct where, field) == (offset), "layout.h")
+
+IS_AT(hot, current, LAYOUT_HOT_CURRENT);
+IS_AT(hot, below, LAYOUT_HOT_BELOW);
+IS_AT(hot, cache_mask, LAYOUT_HOT_CACHE_MASK);
+IS_AT(hot, cache, LAYOUT_HOT_CACHE);
+IS_AT(shim_node, function, LAYOUT_NODE_FUNCTION);
+IS_AT(shim_node, parent, LAYOUT_NODE_PARENT);
+IS_AT(shim_node, calls, LAYOUT_NODE_CALLS);
+IS_AT(shim_node, time, LAYOUT_NODE_TIME);
+IS_AT(shim_node, start, LAYOUT_NODE_START);
+IS_AT(shim_node, frame, LAYOUT_NODE_FRAME);
+IS_AT(shim_node, extra, LAYOUT_NODE_EXTRA);
+IS_AT(shim_extra_node, last, LAYOUT_EXTRA_LAST);
+IS_AT(shim_extra_node, range_low, LAYOUT_EXTRA_RANGE_LOW);
+IS_AT(shim_extra_node, range_span, LAYOUT_EXTRA_RANGE_SPAN);
+IS_AT(shim_extra_node, bucket, LAYOUT_EXTRA_BUCKET);
+IS_AT(hot, trace, LAYOUT_HOT_TRACE);
+IS_AT(shim_node, hits, LAYOUT_NODE_HITS);
+_Static_assert(SHIM_SHORT_BUCKETS == LAYOUT_SHORT_BUCKETS, "layout.h");
+
+HOT void tree_exact_leave_any(shim_function function, const void *site)
+{
+	leave(function, site, SP, EXACT, false);
+}
+
+#ifndef HAS_ASSEMBLY /* calls_x86_64.S */
+HOT void tree_counts_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, COUNTS, false);
+}
+
+HOT void tree_exact_enter(shim_function function, const void *site)
+{
+	enter(function, site, SP, EXACT, false);
+}
+
+HOT void tree_exact_leave(shim_function function, const void *site)
+{
+	leave(function, site, SP, EXACT, false);
+}
+#endif
+
+static HOT void counts_leave(shim_function function, const void *site)
+{
+	leave(function, site, SP, COUNTS, false);
+}
+
+HOOKS(coarse, COARSE, false)
+
+const shim_site_hook tree_hooks[4][2] = {
+	[COUNTS] = { tree_counts_enter, counts_leave },
+	[COARSE] = { coarse_enter, coarse_leave },
+	[EXACT] = { tree_exact_enter, tree_exact_leave },
+};
+
+/* --- after a restart, and beside other profilers --- */
+
+RESTARTED(counts, COUNTS, false)
+RESTARTED(coarse, COARSE, false)
+RESTARTED(exact, EXACT, false)
+
+const shim_site_hook tree_hooks_again[4][2] = {
+	[COUNTS] = { counts_enter_again, counts_leave_again },
+	[COARSE] = { coarse_enter_again, coarse_leave_again },
+	[EXACT] = { exact_enter_again, exact_leave_again },
+};
+
+static const shim_frame_hook hooks_at[4][2] = {
+	[COUNTS] = { counts_enter_at, counts_leave_at },
+	[COARSE] = { coarse_enter_at, coarse_leave_at },
+	[EXACT] = { exact_enter_at, exact_leave_at },
+};
+
+/* The pair of the mode, here or of path_writer. */
+const shim_frame_hook *tree_frame_hooks(void)
+{
+	return path_writer ? path_writer->at[tree_mode] : hooks_at[tree_mode];
+}
+
+/* --- calls of groups, and with arguments --- */
+
+/* As open_current(); @arguments are written before any signal handler runs. */
+static void open_current_with(struct shim_node *node, uint64_t frame,
+			      void *arguments)
+{
+	uint64_t signals = tree_be_quiet();
+
+	tree_hot.current = node;
+	open_call(node, frame);
+	if (arguments)
+		path_writer->opened_with(node, arguments);
+	shim_signals_restore(signals);
+}
+
+void tree_begin_asking(shim_function function, const void *site, uintptr_t sp)
+{
+	if (must_look_back())
+		tree_look_back(function, site, sp, true);
+	begin_own();
+}
+
+struct shim_node *tree_enter_group(shim_function function, uint16_t group,
+				   uintptr_t sp, void *arguments)
+{
+	struct shim_node *current, *node = NULL;
+	uint64_t frame;
+
+	current = tree_hot.current;
+	tree_is_settled(&current);
+	frame = frame_here(sp);
+	if (LIKELY(current != &tree_nobody && frame <= current->frame))
+		node = find(tree_hot.tree->table, current, function, group);
+	if (UNLIKELY(!node))
+		return enter_slowly(function, group, sp);
+	if (tree_is_traced) {
+		if (!path_writer->open_with(node, frame, arguments))
+			open_current_with(node, frame, arguments);
+		return node;
+	}
+	tree_hot.current = node;
+	open_call(node, frame);
+	return node;
+}
+
+/* A call that tree_enter_missed deferred; beside other profilers, any call. */
+void tree_enter_deferred(shim_function function, const void *site, uintptr_t sp,
+			 shim_elt_info info)
+{
+	for (const struct path_client **at = path_clients; *at; at++)
+		if ((*at)->enter && (*at)->enter(function, site, sp, info))
+			return;
+	tree_frame_hooks()[0](function, site, sp);
+}

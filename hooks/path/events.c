@@ -1,0 +1,370 @@
+/*
+ * Events other than calls.  Each leaves the tree as if the calls that it ended had been
+ * left, and makes the stack that goes on the one in use.
+ */
+#include "path/opening.h"
+
+#include <shim/info.h>
+
+#include <shim/banned.h>
+
+/* The tree of the calling task and its state; false: it has no tree.  @at stays true
+ * whatever signal handlers do meanwhile. */
+static bool find_mine(struct place *at)
+{
+	at->tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+				     tree_hot.tree;
+	if (!at->tree)
+		return false;
+	at->current = tree_collect(at->tree);
+	at->stack = at->tree->stack;
+	tree_begin_own(at->current);
+	return true;
+}
+
+/* As find_mine(), but makes a tree if there is none. */
+static bool find_or_make_mine(struct place *at)
+{
+	return find_mine(at) ||
+	       (tree_get((uintptr_t)__builtin_frame_address(0)) &&
+		find_mine(at));
+}
+
+static void publish(const struct place *at)
+{
+	tree_publish(at->tree, at->stack, at->current);
+	tree_end_own();
+}
+
+/* Makes the stack that holds @sp the one in use. */
+static void switch_stack(struct place *at, uintptr_t sp)
+{
+	uint64_t signals = shim_signals_block();
+	struct tree *tree = at->tree;
+
+	tree->stack = at->stack;
+	tree->current = at->current;
+	tree_switch_stack(tree, sp);
+	at->stack = tree->stack;
+	at->current = tree->current;
+	publish(at);
+	shim_signals_restore(signals);
+}
+
+static struct jump *jump_of(struct tree *tree, const void *buffer)
+{
+	uintptr_t at = (uintptr_t)buffer;
+
+	return &tree->jumps[(at >> 4 ^ at >> 10) % JUMPS];
+}
+
+static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
+			  uintptr_t sp)
+{
+	struct place at;
+
+	(void)profiler;
+	if (!find_mine(&at))
+		return;
+	*jump_of(at.tree, buffer) = (struct jump){ buffer, at.current, sp };
+	tree_end_own();
+}
+
+/* Ends the calls whose frames lie below @sp on its stack. */
+static void cut(struct place *at, uintptr_t sp)
+{
+	struct tree *tree = at->tree;
+
+	if (tree->lost_depth && sp > tree->lost_sp)
+		tree->lost_depth = 0;
+	if (!contains(at->stack, sp))
+		switch_stack(at, sp);
+	at->current = tree_drop_stale(at->stack, at->current, sp);
+	publish(at);
+}
+
+static void take_jump(const void *buffer, uintptr_t sp)
+{
+	struct place at;
+	struct jump *jump;
+
+	if (!find_mine(&at))
+		return;
+	jump = jump_of(at.tree, buffer);
+	if (jump->buffer == buffer && (sp == 0 || jump->sp == sp) &&
+	    node_is_below(at.current, jump->node)) {
+		if (at.tree->lost_depth && jump->sp > at.tree->lost_sp)
+			at.tree->lost_depth = 0;
+		at.current = node_unwind(at.current, jump->node);
+		publish(&at);
+		sp = jump->sp;
+	}
+	if (sp)
+		cut(&at, sp);
+}
+
+static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
+			  uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+
+	(void)profiler;
+	take_jump(buffer, sp);
+	shim_signals_restore(signals);
+}
+
+static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+	struct place at;
+
+	(void)profiler;
+	if (find_mine(&at)) {
+		cut(&at, sp);
+		at.tree->landed = frame_at(at.current);
+	}
+	shim_signals_restore(signals);
+}
+
+static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
+			     uintptr_t high)
+{
+	struct place at;
+	struct stack *stack;
+	uint64_t signals;
+
+	(void)profiler;
+	low &= ~(uintptr_t)FRAME_FLAGS;
+	if (!find_or_make_mine(&at))
+		return;
+	signals = shim_signals_block();
+	for (stack = at.tree->stacks; stack; stack = stack->next)
+		if (stack->low == low && stack->high == high &&
+		    stack != &at.tree->main_stack)
+			break;
+	if (stack) {
+		/* The coroutine that used this memory before has ended. */
+		at.tree->stack = stack;
+		node_unwind(stack->current, stack->base);
+		at.tree->stack = at.stack;
+		stack->current = stack->base;
+	} else {
+		stack = tree_add_stack(at.tree, low, high);
+		if (stack)
+			tree_give_root(at.tree, stack);
+	}
+	publish(&at);
+	shim_signals_restore(signals);
+}
+
+static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
+{
+	struct stack *to;
+	struct place at;
+
+	(void)profiler;
+	if (!find_mine(&at))
+		return;
+	/* The stack may lie inside the one in use, such as in an array of a
+	 * function. */
+	to = tree_known_stack(at.tree, sp);
+	if (to && to != at.stack)
+		switch_stack(&at, sp);
+}
+
+/* The parent's open calls continue in the child, in a tree of its own that counts 0
+ * calls of them.  Their nodes belong to the parent, which runs on: a call that it has
+ * left meanwhile has frame 0, but was open at the fork. */
+static void copy_open_calls(struct place *at, struct shim_node *innermost)
+{
+	struct shim_node **path, *node;
+	uint64_t frame = at->tree->root->frame, parents;
+	size_t depth = 0, size;
+
+	for (node = innermost; !is_root(node); node = parent_of(node))
+		depth++;
+	size = (depth + 1) * sizeof(*path);
+	path = shim_memory_map(size);
+	if (!path)
+		return;
+	for (node = innermost; !is_root(node); node = parent_of(node))
+		path[--depth] = node;
+	for (size_t i = 0; path[i]; i++) {
+		node = node_make(at->tree, at->current, address_of(path[i]),
+				 path[i]->group);
+		if (!node)
+			break;
+		at->current = node;
+		parents = __atomic_load_n(&path[i]->frame, __ATOMIC_RELAXED);
+		if (parents & ~(uint64_t)FRAME_FLAGS)
+			frame = parents & ~(uint64_t)FRAME_FLAGS;
+		open_call(node, frame);
+		node->calls = 0;
+		if (parents & FRAME_IN_DOUBT)
+			node_doubt(node);
+	}
+	shim_memory_discard(path, size);
+}
+
+static void on_forked(struct shim_profiler *profiler)
+{
+	struct place parent, at;
+	bool has_parent = find_mine(&parent);
+	struct tree *tree;
+	struct stack stack;
+
+	(void)profiler;
+	/* The parent's cache stays until the child has one: interrupted code may be
+	 * about to read it, and verifies the entry that it finds. */
+	tree_hot = (struct hot){ .current = &tree_nobody,
+				 .below = HOT_NOWHERE,
+				 .cache = tree_hot.cache,
+				 .cache_mask = tree_hot.cache_mask,
+				 .tick = &cost_no_tick,
+				 .no_clock = tree_hot.no_clock };
+	tree_forget_all();
+	if (shim_record_meta())
+		tree_describe_cost(shim_record_meta());
+	TELL_CLIENTS(forked);
+	if (!has_parent)
+		return;
+	stack = *parent.stack;
+	if (!find_or_make_mine(&at))
+		return;
+	tree = at.tree;
+	tree->main_stack.low = stack.low;
+	tree->main_stack.high = stack.high;
+	tree->root->frame = frame_of(stack.high, stack.low);
+	if (tree->trace)
+		path_writer->copying(tree);
+	copy_open_calls(&at, parent.current);
+	tree->current = at.current;
+	if (tree->trace)
+		path_writer->copied(tree);
+	tree->starts = parent.tree->starts;
+	tree->stack->in_doubt = stack.in_doubt;
+	publish(&at);
+}
+
+/* Other threads' data are theirs: each looks at its own with its next event. */
+static void on_calls_started(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	__atomic_store_n(&tree_starts, tree_starts + 1, __ATOMIC_RELEASE);
+}
+
+/* Another task runs with this thread's data: a vfork child, or a clone without data of
+ * its own.  Both tasks are then found by their tids. */
+static void on_tls_shared(struct shim_profiler *profiler, int begins)
+{
+	struct place at;
+	bool is_there = find_mine(&at);
+
+	(void)profiler;
+	if (begins) {
+		tree_hot.shared++;
+		tree_hide();
+		if (is_there) {
+			at.tree->stack = at.stack;
+			at.tree->current = at.current;
+		}
+	} else if (--tree_hot.shared == 0 && is_there) {
+		publish(&at);
+	}
+}
+
+static void on_thread_ended(struct shim_profiler *profiler)
+{
+	struct place at;
+
+	(void)profiler;
+	if (find_mine(&at) && at.tree->tid == shim_thread_id()) {
+		at.current = node_unwind(at.current, NULL);
+		publish(&at);
+		if (at.tree->trace)
+			path_writer->thread_ended(at.tree);
+	}
+}
+
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation)
+{
+	(void)profiler;
+	TELL_CLIENTS(image_gone, low, high, generation);
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next) {
+		struct table *table = tree->table;
+
+		for (uint64_t i = 0; i < 1ull << (64 - table->shift); i++) {
+			struct shim_node *node = table->slot[i];
+
+			if (node && address_of(node) >= low &&
+			    address_of(node) < high)
+				node->function |= (uint64_t)generation << 48;
+		}
+	}
+}
+
+static void on_system_closing(struct shim_profiler *profiler)
+{
+	enum shim_lost cause;
+	struct place at;
+	void *memory;
+	size_t size;
+
+	(void)profiler;
+	if (!find_or_make_mine(&at))
+		return;
+	/* The last system calls: get 1 MiB for the nodes to come. */
+	memory = tree_get_memory(at.tree, 1u << 20, &size, &cause);
+	if (memory)
+		tree_add_chunk(at.tree, memory, size);
+	if (at.tree->trace)
+		path_writer->closing(at.tree);
+	at.tree->closed = true;
+	publish(&at);
+}
+
+static void on_clock_unavailable(struct shim_profiler *profiler)
+{
+	struct place at;
+
+	(void)profiler;
+	tree_hot.no_clock = true;
+	tree_hot.below = HOT_NOWHERE;
+	if (!find_mine(&at))
+		return;
+	at.tree->careful = true;
+	publish(&at);
+}
+
+static void on_thread_name(struct shim_profiler *profiler, shim_thread thread,
+			   const char *name)
+{
+	shim_thread mine;
+	struct place at;
+
+	(void)profiler;
+	/* Only its own thread writes a trace. */
+	if (shim_thread_current(&mine) == SHIM_OK && mine == thread &&
+	    find_mine(&at) && at.tree->trace)
+		path_writer->thread_named(at.tree, name);
+}
+
+void tree_listen(struct shim_profiler_handle *handle)
+{
+	shim_profiler_on_open_calls_requested(handle, tree_tell_open);
+	shim_profiler_on_thread_name(handle, on_thread_name);
+	shim_profiler_on_jump_saved(handle, on_jump_saved);
+	shim_profiler_on_jump_taken(handle, on_jump_taken);
+	shim_profiler_on_frames_unwound(handle, on_frames_unwound);
+	shim_profiler_on_stack_created(handle, on_stack_created);
+	shim_profiler_on_stack_switched(handle, on_stack_switched);
+	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_calls_started(handle, on_calls_started);
+	shim_profiler_on_tls_shared(handle, on_tls_shared);
+	shim_profiler_on_thread_ended(handle, on_thread_ended);
+	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
+	shim_profiler_on_clock_unavailable(handle, on_clock_unavailable);
+	shim_profiler_on_system_closing(handle, on_system_closing);
+}

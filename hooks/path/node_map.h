@@ -1,0 +1,41 @@
+/*
+ * Nodes that are found by a key of four words, in the file of a tree: data that
+ * profilers keep for a path beside its calls.
+ *
+ * Only its thread uses the table, but a signal handler may come at any time.  Then a
+ * key may get two nodes, and a reader adds both.
+ */
+#ifndef NODE_MAP_H
+#define NODE_MAP_H
+
+#include "path/path.h"
+
+#define NODE_MAP_WORDS 4
+
+/* The beginning of each such node. */
+struct map_node {
+	uint64_t function;
+	uint64_t key[NODE_MAP_WORDS];
+};
+
+struct node_map {
+	uint64_t shift;
+	uint64_t used;
+	struct map_node *slot[];
+};
+
+/* The node of @key, or NULL. */
+struct map_node *node_map_find(const struct node_map *table,
+			       const uint64_t key[NODE_MAP_WORDS]);
+
+/* Adds a node of @size bytes to @tree's file and @table.  @function 0: the caller
+ * stores the function when the node is complete.  NULL sets lost_cause. */
+struct map_node *node_map_add(struct node_map **table, struct tree *tree,
+			      const uint64_t key[NODE_MAP_WORDS], size_t size,
+			      uint64_t function);
+
+/* Marks with @generation the word @number of each key where it is in [@low, @high). */
+void node_map_image_gone(struct node_map *table, unsigned number, uintptr_t low,
+			 uintptr_t high, uint64_t generation);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * For an unwinder that could not continue: the open calls at that stack pointer.  This
+ * file only reads: it skips calls that a jump left open, and the next call ends those.
+ */
+#include "path/path.h"
+
+#include <shim/stack.h>
+
+#include <shim/banned.h>
+
+/* A signal handler's calls have the calls that it interrupted below them. */
+struct place_above {
+	const struct stack *stack;
+	const struct shim_node *node;
+};
+
+static bool find_current(struct place_above *at, uintptr_t sp)
+{
+	struct tree *tree = tree_hot.shared ? NULL : tree_hot.tree;
+	struct shim_node *current;
+
+	if (!tree || tree->lost_depth)
+		return false;
+	at->stack = tree->stack;
+	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
+	if (current == &tree_nobody)
+		current = tree->current;
+	else if (at->stack->is_signal)
+		at->stack = at->stack->interrupted;
+	at->node = current;
+	while (!contains(at->stack, sp) && at->stack->is_signal) {
+		at->node = at->stack->base;
+		at->stack = at->stack->interrupted;
+	}
+	if (!contains(at->stack, sp)) {
+		/* A coroutine in which no call has begun yet. */
+		at->stack = tree_known_stack(tree, sp);
+		if (!at->stack || at->stack->is_signal)
+			return false;
+		at->node = at->stack->current;
+	}
+	return at->node != NULL;
+}
+
+static bool is_call(const struct place_above *at)
+{
+	return at->node != at->stack->base && !is_root(at->node);
+}
+
+static uintptr_t sp_of(const struct place_above *at)
+{
+	return at->stack->low + frame_at(at->node);
+}
+
+static bool holds(struct place_above at, uintptr_t sp, shim_function function)
+{
+	for (; is_call(&at) && sp_of(&at) == sp; at.node = parent_of(at.node))
+		if (address_of(at.node) == function)
+			return true;
+	return false;
+}
+
+/* The unwinder has the function itself, with functions inlined into it: these share its
+ * frame. */
+static void pass_walked(struct place_above *at,
+			const struct shim_open_calls *calls)
+{
+	uintptr_t sp;
+
+	while (is_call(at) && (at->node->frame == 0 || sp_of(at) < calls->sp))
+		at->node = parent_of(at->node);
+	if (!is_call(at))
+		return;
+	sp = sp_of(at);
+	if (!holds(*at, sp, calls->function))
+		return;
+	while (is_call(at) && sp_of(at) == sp)
+		at->node = parent_of(at->node);
+}
+
+void tree_tell_open(struct shim_profiler *profiler,
+		    struct shim_open_calls *calls)
+{
+	struct place_above at;
+
+	(void)profiler;
+	if (calls->count > 0 || !find_current(&at, calls->sp))
+		return;
+	pass_walked(&at, calls);
+	while (calls->count < calls->room) {
+		if (!is_call(&at) && at.stack->is_signal) {
+			at.node = at.stack->base;
+			at.stack = at.stack->interrupted;
+		}
+		if (!is_call(&at))
+			break;
+		calls->functions[calls->count++] = address_of(at.node);
+		at.node = parent_of(at.node);
+	}
+	/* A coroutine has no caller. */
+	calls->is_whole = !is_call(&at) &&
+			  (calls->count > 0 ||
+			   at.stack != &tree_hot.tree->main_stack);
+}

@@ -1,0 +1,32 @@
+/*
+ * State that all files of the engine share: the current call of each thread, and what
+ * profilers need of the tree.
+ */
+#include "path/path.h"
+
+#include <shim/banned.h>
+
+/* A tick that never changes: a changing one could make the node of a measurement
+ * exact. */
+const uint64_t cost_no_tick;
+
+struct shim_node tree_nobody = { .function = ~0ull };
+struct shim_node tree_no_child = { .function = ~0ull,
+				   .parent = (uint64_t)&tree_nobody };
+static struct shim_node *no_cache[1] = { &tree_no_child };
+
+__thread struct hot tree_hot = { .current = &tree_nobody,
+				 .below = HOT_NOWHERE,
+				 .cache = no_cache,
+				 .tick = &cost_no_tick };
+
+enum clock tree_mode;
+bool tree_has_file;
+const volatile uint64_t *tree_tick;
+uint64_t tree_long_clock;
+
+bool tree_is_asked;
+bool tree_is_traced;
+
+const struct path_client *path_clients[PATH_CLIENTS + 1];
+const struct path_writer *path_writer;

@@ -1,0 +1,474 @@
+/*
+ * A thread's tree, the stacks of its calls, and the choice of both for an event.
+ */
+#include "path/opening.h"
+
+#include <shim/banned.h>
+
+/* How many trees are checked for an ended thread before a new thread gets a tree of its
+ * own. */
+#define ASKED_MAX 64
+
+struct tree *trees;
+struct tree *trees_asked;
+
+/* --- stacks --- */
+
+/* Private memory of trees, in small pieces. */
+static void *take_private(struct tree *tree, size_t size)
+{
+	char *memory = tree->pool;
+
+	size = (size + 15) & ~(size_t)15;
+	if ((size_t)(tree->pool_end - memory) < size) {
+		memory = shim_memory_map(16384);
+		if (!memory)
+			return NULL;
+		tree->pool_end = memory + 16384;
+	}
+	tree->pool = memory + size;
+	return memory;
+}
+
+/* A root at the upper end of its stack: all frames of the stack lie below it. */
+static struct shim_node *make_root(struct tree *tree, const struct stack *stack,
+				   bool coroutine)
+{
+	struct shim_thread_node *root = tree_take(tree, sizeof(*root));
+
+	if (!root)
+		return NULL;
+	root->frame = frame_of(stack->high, stack->low);
+	root->start = now();
+	root->coroutine = coroutine;
+	shim_thread_name(root->name);
+	__atomic_store_n(&root->function, SHIM_NODE_THREAD | tree->tid,
+			 __ATOMIC_RELEASE);
+	return (struct shim_node *)root;
+}
+
+struct stack *tree_add_stack(struct tree *tree, uintptr_t low, uintptr_t high)
+{
+	struct stack *stack = take_private(tree, sizeof(*stack));
+
+	if (!stack)
+		return NULL;
+	low &= ~(uintptr_t)FRAME_FLAGS;
+	*stack = (struct stack){ .low = low,
+				 .high = high,
+				 .next = tree->stacks };
+	tree->stacks = stack;
+	return stack;
+}
+
+struct stack *tree_known_stack(struct tree *tree, uintptr_t sp)
+{
+	struct stack *best = NULL;
+
+	/* A coroutine's stack may lie in a larger one: the smallest counts. */
+	for (struct stack *stack = tree->stacks; stack; stack = stack->next)
+		if (contains(stack, sp) &&
+		    (!best ||
+		     stack->high - stack->low < best->high - best->low))
+			best = stack;
+	return best;
+}
+
+void tree_give_root(struct tree *tree, struct stack *stack)
+{
+	stack->base = make_root(tree, stack, true);
+	if (stack->base)
+		stack->track = ++tree->tracks;
+	else
+		stack->base = tree->main_stack.base;
+	stack->current = stack->base;
+}
+
+/* The stack that holds @sp, added if it was not known. */
+static struct stack *find_stack(struct tree *tree, uintptr_t sp)
+{
+	uintptr_t low = sp & ~4095ul, high = low + 4096;
+	enum shim_stack kind = shim_stack_find(sp, &low, &high);
+	struct stack *stack = tree_known_stack(tree, sp);
+
+	if (stack && (kind == SHIM_STACK_THREAD || stack->is_signal))
+		return stack;
+	stack = tree_add_stack(tree, low, high);
+	if (!stack)
+		return tree->stack;
+	if (kind == SHIM_STACK_SIGNAL) {
+		stack->is_signal = true;
+	} else {
+		tree_give_root(tree, stack);
+		/* No event announced this stack, so none will tell when the thread
+		 * leaves it: check every call from now on. */
+		tree->careful = true;
+	}
+	return stack;
+}
+
+void tree_switch_stack(struct tree *tree, uintptr_t sp)
+{
+	struct stack *from = tree->stack, *to = tree_known_stack(tree, sp);
+
+	if (!to || to->is_signal)
+		to = find_stack(tree, sp);
+	if (to == from)
+		return;
+	/* The signal handler has ended, by a return or a jump. */
+	if (from->is_signal && node_is_below(tree->current, from->base))
+		tree->current = node_unwind(tree->current, from->base);
+	if (tree->trace)
+		path_writer->switching(tree, to);
+	from->current = tree->current;
+	if (to->is_signal) {
+		to->base = tree->current;
+		to->interrupted = from;
+	} else if (!from->is_signal || to->current != from->base) {
+		tree->current = to->current;
+	}
+	tree->stack = to;
+	if (tree->trace)
+		path_writer->switched(tree);
+}
+
+/* --- a thread and its tree --- */
+
+/*
+ * On a signal stack the fast path is off: its frames cannot be compared with those that
+ * the signal interrupted, and the next event must notice the handler's end.
+ */
+void tree_publish(struct tree *tree, struct stack *stack,
+		  struct shim_node *current)
+{
+	tree->stack = stack;
+	tree->current = current;
+	if (tree_hot.shared)
+		return;
+	if (tree->careful)
+		tree_hot.below = HOT_NOWHERE;
+	else if (!stack->is_signal)
+		tree_hot.below = stack->low - sizeof(uintptr_t);
+	/* In this order: a mask fits its cache and each later one. */
+	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
+	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
+			 __ATOMIC_RELEASE);
+	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;
+	tree_hot.tree = tree;
+	tree_hot.trace = tree->trace;
+	/* A value other than tree_starts makes the next call look back. */
+	tree_hot.starts = tree->starts - stack->in_doubt;
+	if (tree->careful || tree->lost_depth || stack->is_signal)
+		current = &tree_nobody;
+	__atomic_store_n(&tree_hot.current, current, __ATOMIC_RELEASE);
+}
+
+/* If the fast path did anything, a signal handler with a stack of its own has ended,
+ * whatever it left behind.  The result was read once: a signal handler changes
+ * tree->current. */
+struct shim_node *tree_collect(struct tree *tree)
+{
+	struct shim_node *current;
+
+	if (tree_is_traced && tree_hot.trace)
+		path_writer->settle(tree_hot.trace);
+	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
+	if (tree_hot.tree != tree || current == &tree_nobody)
+		return tree->current;
+	tree->current = current;
+	if (tree->stack->is_signal)
+		tree->stack = tree->stack->interrupted;
+	return current;
+}
+
+static bool begin_thread(struct tree *tree, uintptr_t sp)
+{
+	static uint64_t lives;
+	struct stack *stack = &tree->main_stack;
+
+	tree->hot = NULL;
+	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
+	*stack = (struct stack){ .low = sp & ~4095ul };
+	stack->high = stack->low + 4096;
+	shim_stack_find(sp, &stack->low, &stack->high);
+	stack->low &= ~(uintptr_t)FRAME_FLAGS;
+	stack->base = make_root(tree, stack, false);
+	if (!stack->base)
+		return false;
+	stack->current = stack->base;
+	tree->root = (struct shim_thread_node *)stack->base;
+	tree->stack = tree->stacks = stack;
+	tree->current = stack->current;
+	tree->careful = tree_hot.no_clock;
+	tree->lost_depth = 0;
+	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
+	if (tree->trace)
+		path_writer->thread_begins(tree);
+	return true;
+}
+
+/* The tree that could not be finished, for the next try: without memory there are many
+ * tries. */
+static struct tree *unfinished;
+
+static struct tree *take_unfinished(void)
+{
+	struct tree *tree = __atomic_exchange_n(&unfinished, NULL,
+						__ATOMIC_ACQ_REL);
+
+	return tree ? tree : shim_memory_map(sizeof(*tree));
+}
+
+static bool make_file(struct tree *tree, enum shim_lost *cause)
+{
+	void *memory;
+	size_t size;
+
+	if (tree->chunk_count > 0)
+		return true;
+	if (tree_has_file) {
+		tree->record = shim_record_open("calltree", &memory, &size,
+						cause);
+		if (!tree->record)
+			return false;
+	} else {
+		memory = tree_get_memory(tree, 0, &size, cause);
+		if (!memory)
+			return false;
+	}
+	return tree_add_chunk(tree, memory, size);
+}
+
+static bool finish(struct tree *tree, enum shim_lost *cause)
+{
+	if (!make_file(tree, cause))
+		return false;
+	if (tree_is_traced && !tree->trace)
+		tree->trace = path_writer->make(tree, cause);
+	if (tree_is_traced && !tree->trace)
+		return false;
+	*cause = SHIM_LOST_MEMORY;
+	if (!tree->table)
+		tree->table = tree_make_table(64 - 9);
+	if (!tree->cache)
+		tree->cache = shim_memory_map(CACHE_MAX * sizeof(*tree->cache));
+	if (!tree->table || !tree->cache)
+		return false;
+	tree->cache_mask = cache_mask_of(CACHE_MIN);
+	for (unsigned i = 0; i < CACHE_MIN; i++)
+		tree->cache[i] = &tree_no_child;
+	return true;
+}
+
+static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
+{
+	struct tree *tree = take_unfinished();
+
+	*cause = SHIM_LOST_MEMORY;
+	if (!tree)
+		return NULL;
+	tree->tid = tid;
+	if (!finish(tree, cause) || !begin_thread(tree, sp)) {
+		__atomic_store_n(&unfinished, tree, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	tree->next = __atomic_load_n(&trees, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&trees, &tree->next, tree, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return tree;
+}
+
+void tree_forget_all(void)
+{
+	trees = trees_asked = unfinished = NULL;
+}
+
+/* The next tree in a round through all of them, or NULL. */
+static struct tree *next_tree(void)
+{
+	struct tree *tree = __atomic_load_n(&trees_asked, __ATOMIC_ACQUIRE);
+
+	tree = tree ? tree->next : NULL;
+	if (!tree)
+		tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&trees_asked, tree, __ATOMIC_RELEASE);
+	return tree;
+}
+
+/* A tree whose thread has ended, or that this task's number had before.  Only some
+ * trees are checked: otherwise each new thread would check all threads. */
+static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
+{
+	struct tree *tree;
+
+	for (unsigned i = 0; i < ASKED_MAX && (tree = next_tree()); i++) {
+		uint32_t owner = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
+
+		if (owner != tid && shim_thread_is_alive(owner))
+			continue;
+		if (!__atomic_compare_exchange_n(&tree->tid, &owner, tid, false,
+						 __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		/* Calls that the ended thread left open have no end. */
+		if (!begin_thread(tree, sp))
+			continue;
+		return tree;
+	}
+	return NULL;
+}
+
+/* The latest tree of the number: an earlier task may have had it. */
+struct tree *tree_of_task(uint32_t tid)
+{
+	struct tree *found = NULL;
+
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next)
+		if (__atomic_load_n(&tree->tid, __ATOMIC_RELAXED) == tid &&
+		    (!found || found->life < tree->life))
+			found = tree;
+	return found;
+}
+
+COLD struct tree *tree_get(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+					      tree_hot.tree;
+	uint64_t signals;
+	uint32_t tid;
+
+	if (tree)
+		return tree;
+	tree_hot.no_clock = shim_clock_is_closed();
+	if (tree_hot.retry_clock && now() < tree_hot.retry_clock)
+		return NULL;
+	signals = shim_signals_block();
+	tid = shim_thread_id();
+	tree_hot.cause = SHIM_LOST_FORBIDDEN;
+	if (tid) {
+		tree = reuse_tree(tid, sp);
+		if (!tree)
+			tree = make_tree(tid, sp, &tree_hot.cause);
+	}
+	if (tree) {
+		tree_publish(tree, tree->stack, tree->current);
+		if (!tree_hot.shared) {
+			tree->hot = &tree_hot;
+			shim_thread_watch();
+		}
+	} else {
+		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
+	}
+	shim_signals_restore(signals);
+	return tree;
+}
+
+/* --- where an event happens --- */
+
+/* Whether the calling task is not the tree's, but shares its thread-local data.  All
+ * such tasks then take the slow path for good, and are told apart by tid. */
+static bool detect_sharing(struct tree *tree)
+{
+	uint32_t tid;
+
+	if (tree_hot.shared)
+		return false;
+	tid = shim_thread_id();
+	if (tid == 0 || tid == tree->tid)
+		return false;
+	tree_collect(tree);
+	tree_hot.shared = 1;
+	tree_hide();
+	return true;
+}
+
+/* The stack pointer is outside the stack in use: another task, or another stack. */
+static inline struct tree *settle(struct tree *tree, uintptr_t sp)
+{
+	uint64_t signals = shim_signals_block();
+
+	if (detect_sharing(tree)) {
+		tree = tree_get(sp);
+		if (!tree || contains(tree->stack, sp)) {
+			shim_signals_restore(signals);
+			return tree;
+		}
+	}
+	tree_collect(tree);
+	tree_switch_stack(tree, sp);
+	tree_publish(tree, tree->stack, tree->current);
+	shim_signals_restore(signals);
+	return tree;
+}
+
+/* Repeats settle() if a signal handler on another stack came after it. */
+static COLD bool settle_place(struct place *place, uintptr_t sp)
+{
+	struct tree *tree = place->tree;
+
+	for (int i = 0; i < 100 && !contains(place->stack, sp); i++) {
+		tree = place->tree = settle(tree, sp);
+		if (!tree)
+			return false;
+		place->current = tree_collect(tree);
+		place->stack = tree->stack;
+	}
+	return true;
+}
+
+bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
+{
+	place->tree = tree;
+	if (!tree)
+		return false;
+	place->current = tree_collect(tree);
+	place->stack = tree->stack;
+	if (contains(place->stack, sp))
+		return true;
+	/* Another stack. */
+	return settle_place(place, sp);
+}
+
+/* Calls that a jump or an exception left open have their frames below @sp.  (Frame 0:
+ * an enter that this signal handler interrupted.) */
+struct shim_node *tree_drop_stale(const struct stack *stack,
+				  struct shim_node *node, uintptr_t sp)
+{
+	uint64_t frame = frame_of(sp, stack->low);
+	struct ended_calls unwound = { 0 };
+
+	while (node != stack->base && !is_root(node) && node->frame != 0 &&
+	       node->frame < frame) {
+		node_end_unwound(node, &unwound);
+		node = parent_of(node);
+	}
+	node_count_unwound(&unwound);
+	return node;
+}
+
+struct shim_node *tree_find_caller(struct place *place, uintptr_t sp)
+{
+	struct shim_node *node;
+	uint64_t frame;
+
+	if (!tree_find_place(place, tree_get(sp), sp))
+		return NULL;
+	node = place->current;
+	frame = frame_of(sp, place->stack->low);
+	while (node != place->stack->base && !is_root(node) &&
+	       node->frame != 0 && frame_at(node) < frame)
+		node = parent_of(node);
+	return node;
+}
+
+struct shim_node *tree_look_at(const struct tree *tree)
+{
+	struct hot hot;
+
+	if (!tree->hot || !shim_memory_read(&hot, tree->hot, sizeof(hot)))
+		return NULL;
+	return hot.tree == tree && hot.current != &tree_nobody ? hot.current :
+								 tree->current;
+}

@@ -1,0 +1,366 @@
+/*
+ * The sampling profiler: `-p sampling[:hz=N,clock=cpu|wall|thread]`.
+ *
+ * Each thread has a tree of the stacks that were sampled on it, in a file of its own; a
+ * sample adds its weight to the innermost node.  Samples of one thread come one after
+ * the other and nothing interrupts them, so there is one writer and no lock.  The
+ * stored data is complete at any moment.
+ */
+#include "options/start.h"
+
+#include <shim/cpu.h>
+#include <shim/record.h>
+#include <shim/sampling.h>
+#include <shim/stack.h>
+
+#include <shim/banned.h>
+
+#define FREQUENCY_HZ  250
+#define DEPTH_MAX     SHIM_STACK_DEPTH_MAX
+#define TABLE_MIN     256
+#define RETRY_SAMPLES 64
+
+struct samples {
+	struct samples *next; /* in the list of all, which only grows */
+	uint32_t tid;	      /* of the thread that uses it, or used it last */
+	bool is_ending;
+	struct shim_record *record;
+	struct shim_sample_root *root;
+	char *at, *end; /* of the last chunk */
+	uint32_t chunks;
+	uint32_t retry; /* samples to lose before the next try */
+	enum shim_lost cause;
+	struct shim_node **table; /* of all paths: open addressing */
+	uint64_t room, used;
+	shim_function stack[DEPTH_MAX];
+};
+
+static struct samples *all;
+static __thread struct samples *own __attribute__((tls_model("initial-exec")));
+static struct shim_profiler_handle *handle;
+static uint64_t period_ns;
+static uint32_t mode = SHIM_SAMPLE_PROCESS;
+
+/* --- nodes --- */
+
+static void *take(struct samples *samples, size_t size)
+{
+	void *memory;
+	size_t got;
+
+	if ((size_t)(samples->end - samples->at) < size) {
+		if (samples->retry > 0 || samples->chunks == SHIM_FILE_CHUNKS) {
+			samples->retry -= samples->retry > 0;
+			return NULL;
+		}
+		memory = shim_record_grow(samples->record, size, &got,
+					  &samples->cause);
+		if (!memory) {
+			samples->retry = RETRY_SAMPLES;
+			return NULL;
+		}
+		samples->chunks++;
+		samples->at = memory;
+		samples->end = samples->at + got;
+	}
+	memory = samples->at;
+	samples->at += size;
+	return memory;
+}
+
+static uint64_t hash(uint64_t parent, uint64_t function)
+{
+	return (parent * 0x9e3779b97f4a7c15ull ^ function) *
+		       0xff51afd7ed558ccdull >>
+	       20;
+}
+
+static struct shim_node **place_of(const struct samples *samples,
+				   struct shim_node **table, uint64_t room,
+				   uint64_t parent, uint64_t function)
+{
+	uint64_t i = hash(parent, function);
+
+	(void)samples;
+	for (;; i++) {
+		struct shim_node **place = &table[i & (room - 1)];
+
+		if (!*place || ((*place)->parent == parent &&
+				(*place)->function == function))
+			return place;
+	}
+}
+
+/* The old table stays mapped: this file frees nothing. */
+static bool grow_table(struct samples *samples)
+{
+	uint64_t room = samples->room ? samples->room * 2 : TABLE_MIN;
+	struct shim_node **table = shim_memory_map(room * sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint64_t i = 0; i < samples->room; i++) {
+		struct shim_node *node = samples->table[i];
+
+		if (node)
+			*place_of(samples, table, room, node->parent,
+				  node->function) = node;
+	}
+	samples->table = table;
+	samples->room = room;
+	return true;
+}
+
+static struct shim_node *find_child(struct samples *samples, uint64_t parent,
+				    uint64_t function)
+{
+	struct shim_node **place, *node;
+
+	if (samples->used * 2 >= samples->room && !grow_table(samples)) {
+		samples->cause = SHIM_LOST_MEMORY;
+		return NULL;
+	}
+	place = place_of(samples, samples->table, samples->room, parent,
+			 function);
+	if (*place)
+		return *place;
+	node = take(samples, sizeof(*node));
+	if (!node)
+		return NULL;
+	if (function > SHIM_SAMPLE_CUT)
+		shim_image_note(function);
+	node->parent = parent;
+	node->coarse = 2;
+	__atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
+	*place = node;
+	samples->used++;
+	return node;
+}
+
+/* --- a thread's file --- */
+
+/* A root is not in the table: each thread that uses the file has its own. */
+static bool begin(struct samples *samples, uint32_t tid)
+{
+	struct shim_sample_root *root = take(samples, sizeof(*root));
+
+	if (!root)
+		return false;
+	root->period_ns = period_ns;
+	root->mode = mode;
+	shim_thread_name(root->name);
+	__atomic_store_n(&root->function, SHIM_NODE_THREAD | tid,
+			 __ATOMIC_RELEASE);
+	samples->root = root;
+	return true;
+}
+
+static struct samples *make(uint32_t tid, enum shim_lost *cause)
+{
+	struct shim_record *record;
+	struct samples *samples;
+	void *memory;
+	size_t size;
+
+	/* First: without memory for the record, begin() fails again and again. */
+	record = shim_record_open("sampling", &memory, &size, cause);
+	if (!record)
+		return NULL;
+	*cause = SHIM_LOST_MEMORY;
+	samples = shim_memory_map(sizeof(*samples));
+	if (!samples)
+		return NULL;
+	samples->tid = tid;
+	samples->record = record;
+	samples->chunks = 1;
+	samples->at = memory;
+	samples->end = samples->at + size;
+	samples->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&all, &samples->next, samples,
+					    false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	return samples;
+}
+
+/* Takes over the file of a thread that has ended. */
+static struct samples *reuse(uint32_t tid)
+{
+	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+	     samples; samples = samples->next) {
+		uint32_t owner = __atomic_load_n(&samples->tid,
+						 __ATOMIC_RELAXED);
+
+		if (owner != tid && shim_thread_is_alive(owner))
+			continue;
+		if (__atomic_compare_exchange_n(&samples->tid, &owner, tid,
+						false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return samples;
+	}
+	return NULL;
+}
+
+static struct samples *get_own(uint32_t weight)
+{
+	enum shim_lost cause = SHIM_LOST_OTHER;
+	struct samples *samples = own;
+	uint32_t tid;
+
+	if (samples)
+		return samples;
+	tid = shim_thread_id();
+	samples = reuse(tid);
+	if (!samples)
+		samples = make(tid, &cause);
+	if (samples && !begin(samples, tid)) {
+		cause = samples->cause;
+		samples = NULL;
+	}
+	if (!samples) {
+		while (weight-- > 0)
+			shim_record_lost(cause);
+		return NULL;
+	}
+	samples->is_ending = false;
+	own = samples;
+	shim_thread_watch();
+	return samples;
+}
+
+/* --- events --- */
+
+static struct shim_node *add_stack(struct samples *samples, uint32_t count,
+				   bool is_whole)
+{
+	uint64_t parent = (uint64_t)samples->root;
+	struct shim_node *node = NULL;
+
+	if (!is_whole) {
+		node = find_child(samples, parent, SHIM_SAMPLE_CUT);
+		if (!node)
+			return NULL;
+		parent = (uint64_t)node;
+	}
+	while (count-- > 0) {
+		uint64_t function = samples->stack[count] & SHIM_NODE_ADDRESS;
+
+		node = find_child(samples, parent,
+				  function ? function : SHIM_SAMPLE_UNKNOWN);
+		if (!node)
+			return NULL;
+		parent = (uint64_t)node;
+	}
+	return node;
+}
+
+static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
+			  const void *context, uint32_t weight)
+{
+	struct samples *samples = get_own(weight);
+	struct shim_node *node;
+	uint32_t count = 0;
+	bool is_whole;
+
+	(void)profiler;
+	if (!samples)
+		return;
+	is_whole = shim_stack_parts(context, DEPTH_MAX, &count,
+				    samples->stack) == SHIM_OK;
+	if (count == 0) {
+		samples->stack[0] = ip;
+		count = 1;
+	}
+	if (count > DEPTH_MAX)
+		count = DEPTH_MAX;
+	node = add_stack(samples, count, is_whole);
+	if (!node) {
+		samples->root->lost[samples->cause] += weight;
+		return;
+	}
+	node->hits++;
+	shim_local_add(&node->calls, weight);
+	if (mode == SHIM_SAMPLE_REAL && !samples->is_ending &&
+	    !shim_clock_is_closed()) {
+		samples->root->last_node = (uint64_t)node;
+		samples->root->last_clock = shim_clock_read();
+	}
+}
+
+static void on_thread_ended(struct shim_profiler *profiler)
+{
+	struct samples *samples = own;
+
+	(void)profiler;
+	if (!samples || samples->tid != shim_thread_id())
+		return;
+	/* The file is reused after the thread has ended: until then more samples may
+	 * come. */
+	samples->is_ending = true;
+	samples->root->last_clock = 0;
+}
+
+/* The child has a recording of its own. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	own = NULL;
+	all = NULL;
+}
+
+/* Other functions may use the image's addresses later. */
+static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
+			      uintptr_t high, uint32_t generation)
+{
+	(void)profiler;
+	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+	     samples; samples = samples->next) {
+		struct shim_node **table = samples->table;
+		uint64_t room = samples->room;
+
+		for (uint64_t i = 0; table && i < room; i++)
+			if (table[i] && table[i]->function >= low &&
+			    table[i]->function < high)
+				table[i]->function |= (uint64_t)generation
+						      << 48;
+	}
+}
+
+/* --- start --- */
+
+static uint64_t frequency_hz = FREQUENCY_HZ;
+
+static void take_option(enum option_name name, const struct option_value *value)
+{
+	static const uint32_t modes[] = {
+		SHIM_SAMPLE_PROCESS,
+		SHIM_SAMPLE_REAL,
+		SHIM_SAMPLE_THREAD,
+	};
+
+	if (name == OPTION_sampling_HZ)
+		frequency_hz = value->number;
+	else
+		mode = modes[value->number]; /* cpu|wall|thread */
+}
+
+static bool start(void)
+{
+	handle = shim_profiler_create(NULL);
+	if (!handle || shim_profiler_enable_sampling(handle) != SHIM_OK) {
+		shim_record_log("sampling: no samples can be taken here");
+		return false;
+	}
+	period_ns = 1000000000u / frequency_hz;
+	shim_profiler_on_sample_hit(handle, on_sample_hit);
+	shim_profiler_on_thread_ended(handle, on_thread_ended);
+	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
+	if (shim_profiler_set_sample_mode(handle, mode,
+					  (uint32_t)frequency_hz) == SHIM_OK)
+		return true;
+	shim_record_log("sampling: another profiler has the sampler");
+	return false;
+}
+
+BUILTIN(sampling, take_option, start);

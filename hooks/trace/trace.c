@@ -1,0 +1,74 @@
+/*
+ * The trace profiler: `-p trace`.  Every enter and leave with its time.
+ *
+ * The calls are those of the call-path engine (../path), which also detects their ends.
+ * The engine's hooks write the records.  Without calltree beside it, the tree is in
+ * private memory and counts nothing.
+ */
+#include "trace/trace.h"
+
+#include "options/start.h"
+
+#include <shim/mark.h>
+#include <shim/signals.h>
+
+#include <shim/banned.h>
+
+static const enum shim_trace_kind kinds[] = {
+	[SHIM_MARK] = SHIM_TRACE_MARK,
+	[SHIM_RANGE_BEGIN] = SHIM_TRACE_RANGE_BEGIN,
+	[SHIM_RANGE_END] = SHIM_TRACE_RANGE_END,
+};
+
+static void on_marked(struct shim_profiler *profiler, uint32_t kind,
+		      const char *text, uint64_t bits)
+{
+	size_t size = 0;
+
+	(void)profiler;
+	while (size < SHIM_TRACE_TEXT && text[size])
+		size++;
+	if (kind == SHIM_COUNTER)
+		trace_counter(text, bits);
+	else
+		trace_text(kinds[kind], text, size);
+}
+
+static void on_trace_switched(struct shim_profiler *profiler, int is_on)
+{
+	(void)profiler;
+	trace_switch(!is_on);
+}
+
+static void on_signalled(struct shim_profiler *profiler, int signal)
+{
+	(void)profiler;
+	if (signal == trace_options.signal)
+		trace_toggle();
+}
+
+static bool start(void)
+{
+	struct shim_profiler_handle *handle;
+
+	if (!tree_need_writer(&trace_writer))
+		return false;
+	handle = shim_profiler_create(NULL);
+	trace_prepare(handle);
+	trace_values_prepare(trace_is_wanted(TRACE_ARGUMENTS),
+			     trace_is_wanted(TRACE_RESULTS));
+	path_add_client(trace_asks_arguments ? &trace_asking_client :
+					       &trace_client);
+	shim_profiler_on_marked(handle, on_marked);
+	shim_profiler_on_trace_switched(handle, on_trace_switched);
+	if (!trace_options.signal)
+		return true;
+	shim_profiler_on_signalled(handle, on_signalled);
+	if (shim_profiler_ask_signal(handle, trace_options.signal) == SHIM_OK)
+		return true;
+	shim_record_log("trace: signal= cannot be followed: the signal is the "
+			"program's or another profiler's");
+	return false;
+}
+
+BUILTIN(trace, trace_take_option, start, .begin = tree_begin);

@@ -1,0 +1,197 @@
+/*
+ * A thread's trace from its beginning to its end, and the marks of the program.
+ */
+#include "trace/trace_blocks.h"
+
+#include <shim/banned.h>
+
+struct trace *trace_make(struct tree *tree, enum shim_lost *cause)
+{
+	struct shim_record *record;
+	struct trace *trace;
+	void *memory;
+	size_t size;
+
+	(void)tree;
+	record = shim_record_open("trace", &memory, &size, cause);
+	if (!record)
+		return NULL;
+	*cause = SHIM_LOST_MEMORY;
+	trace = shim_memory_map(sizeof(*trace));
+	if (!trace)
+		return NULL;
+	trace->record = record;
+	trace->info = memory;
+	trace->info->time_shift = TRACE_SHIFT;
+	trace->info->min_duration = trace_options.min_clock;
+	trace->info->ring_size = trace_options.ring_size;
+	trace->first_offset = trace->next_offset = size + 4096;
+	trace_add_stages(trace, (char *)memory + 4096, size - 4096);
+	trace->stage = trace->stage_count - 1; /* the first comes next */
+	trace->info->block_size = SHIM_TRACE_BLOCK;
+	return trace;
+}
+
+static void put_thread(struct trace *trace, enum shim_trace_kind kind,
+		       struct shim_node *innermost)
+{
+	struct shim_trace_thread *thread;
+	char *at = trace_take_timed(trace, sizeof(*thread), innermost);
+
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(*thread));
+	thread = (struct shim_trace_thread *)at;
+	__builtin_memcpy(at + 4, &trace->tid, sizeof(trace->tid));
+	for (unsigned i = 0; i < sizeof(thread->name); i++)
+		at[8 + i] = trace->name[i];
+	put_head(at, kind, sizeof(*thread));
+}
+
+void trace_thread_begins(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+
+	if (!trace)
+		return;
+	trace->tid = tree->tid;
+	trace->thread++;
+	trace->track = 0;
+	trace->muted_at = NULL;
+	trace->is_ended = false;
+	trace->busy = 0;
+	trace->held = NULL;
+	trace->info->waiting = 0;
+	shim_thread_name(trace->name);
+	tree->main_stack.resumes = trace->resumes;
+	if (trace->sequence == 0) {
+		if (!trace_next_block(trace, tree->current))
+			trace_begin_loss(trace);
+	} else if (!trace->is_lost) {
+		put_thread(trace, SHIM_TRACE_THREAD, tree->current);
+	}
+	trace_set_limit(trace);
+}
+
+void trace_thread_ended(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+	char *at;
+
+	if (!trace || trace->is_lost || trace->is_ended)
+		return;
+	trace->is_ended = true;
+	at = trace_take_timed(trace, 2, tree->current);
+	if (at)
+		put_head(at, SHIM_TRACE_ENDED, 2);
+}
+
+void trace_thread_named(struct tree *tree, const char *name)
+{
+	struct trace *trace = tree->trace;
+	unsigned i = 0;
+
+	if (!trace)
+		return;
+	for (; i < sizeof(trace->name) - 1 && name[i]; i++)
+		trace->name[i] = name[i];
+	for (; i < sizeof(trace->name); i++)
+		trace->name[i] = '\0';
+	if (!trace->is_lost)
+		put_thread(trace, SHIM_TRACE_NAME, tree->current);
+}
+
+void trace_close(struct tree *tree)
+{
+	struct trace *trace = tree->trace;
+
+	if (!trace || trace->is_closed)
+		return;
+	trace_add_stage(trace, 1u << 20);
+	trace->is_closed = true;
+}
+
+/* --- marks of the program --- */
+
+static struct trace *trace_for_text(struct tree **tree)
+{
+	struct trace *trace;
+
+	*tree = my_tree();
+	if (!*tree)
+		*tree = tree_get((uintptr_t)__builtin_frame_address(0));
+	trace = *tree ? (*tree)->trace : NULL;
+	if (!trace || trace->is_lost || trace->is_paused ||
+	    __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
+		return NULL;
+	trace_say_waiting(*tree, tree_collect(*tree));
+	trace_find_track(*tree, (*tree)->current);
+	return trace->is_lost ? NULL : trace;
+}
+
+static void put_text(char *at, const char *text, size_t size, size_t room)
+{
+	for (size_t i = 0; i < room; i++)
+		at[i] = i < size ? text[i] : '\0';
+}
+
+void trace_text(enum shim_trace_kind kind, const char *text, size_t size)
+{
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	size_t whole;
+	char *at;
+
+	if (!trace)
+		return;
+	if (size > SHIM_TRACE_TEXT)
+		size = SHIM_TRACE_TEXT;
+	whole = (size + 2 + 1) & ~(size_t)1;
+	at = trace_take_timed(trace, whole, tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, whole);
+	put_text(at + 2, text, size, whole - 2);
+	put_head(at, kind, whole);
+}
+
+/* Without a place right after its call's enter, a signal handler's records may come
+ * between: readers find the call. */
+void trace_put_values(const struct trace_record *record)
+{
+	size_t whole = trace_record_size(record);
+	char *at = record->place;
+	struct tree *tree;
+	struct trace *trace;
+
+	if (UNLIKELY(!at)) {
+		trace = trace_for_text(&tree);
+		at = trace ? trace_take(trace, whole, tree->current) : NULL;
+	}
+	if (UNLIKELY(!at))
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, whole);
+	put_text(at + 2, (const char *)record->bytes, record->size, whole - 2);
+	put_head(at, record->kind, whole);
+}
+
+void trace_counter(const char *name, uint64_t value)
+{
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	size_t size = 0, whole;
+	char *at;
+
+	if (!trace)
+		return;
+	while (size < SHIM_TRACE_TEXT && name[size])
+		size++;
+	whole = (sizeof(struct shim_trace_counter) + size + 1) & ~(size_t)1;
+	at = trace_take_timed(trace, whole, tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, whole);
+	__builtin_memcpy(at + 8, &value, sizeof(value));
+	put_text(at + 16, name, size, whole - 16);
+	put_head(at, SHIM_TRACE_COUNTER, whole);
+}

@@ -1,0 +1,72 @@
+/*
+ * Numbers for people: a time, a count, a size, each with a unit that leaves three or four
+ * digits.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/numbers.h"
+
+const char *human_ns(char text[SHORT_TEXT], double ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	size_t unit = 0;
+
+	if (!(ns > 0))
+		return "0 ns";
+	for (; unit < 3 && ns >= 999.5; unit++)
+		ns /= 1000;
+	if (unit == 3 && ns >= 1e7)
+		snprintf(text, SHORT_TEXT, "%.1e s", ns);
+	else
+		snprintf(text, SHORT_TEXT, "%.*f %s",
+			 ns >= 99.95 ? 0 :
+			 ns >= 9.995 ? 1 :
+				       2,
+			 ns, units[unit]);
+	return text;
+}
+
+const char *human_count(char text[SHORT_TEXT], uint64_t count)
+{
+	char *at = text + SHORT_TEXT - 1;
+	int digits = 0;
+
+	*at = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + count % 10);
+		digits++;
+	} while (count /= 10);
+	return at;
+}
+
+uint64_t whole(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < 9e18 ? (uint64_t)llround(value) : 9000000000000000000ull;
+}
+
+const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
+{
+	static const char *const units[] = { "B",   "KiB", "MiB",
+					     "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	for (; value >= 1023.95 && unit < 5; unit++)
+		value /= 1024;
+	snprintf(text, SHORT_TEXT, unit ? "%.1f %s" : "%.0f %s", value,
+		 units[unit]);
+	return text;
+}
+
+const char *time_text(char text[SHORT_TEXT], double ns, bool is_known)
+{
+	return is_known ? human_ns(text, ns) : "-";
+}

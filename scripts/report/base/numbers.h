@@ -1,0 +1,26 @@
+/* Numbers for people. */
+#ifndef REPORT_BASE_NUMBERS_H
+#define REPORT_BASE_NUMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SHORT_TEXT 32
+
+/* "12.3 ms", "1.00 s"; at most 9 columns.  What is returned need not begin where
+ * @text does. */
+const char *human_ns(char text[SHORT_TEXT], double ns)
+	__attribute__((warn_unused_result));
+/* "1,234,567" */
+const char *human_count(char text[SHORT_TEXT], uint64_t count)
+	__attribute__((warn_unused_result));
+/* To print as an integer: not negative, and never undefined. */
+uint64_t whole(double value);
+/* "1.5 MiB" */
+const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
+	__attribute__((warn_unused_result));
+
+/* Shared by the text outputs: a time, or "-" when nobody knows it. */
+const char *time_text(char text[SHORT_TEXT], double ns, bool is_known);
+
+#endif

@@ -1,0 +1,371 @@
+/*
+ * The words behind a verb become struct options.  What there is for which verb is
+ * in options.def, for the parser and for --help.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/messages.h"
+#include "command/command_line.h"
+#include "export/formats.h"
+#include "model/options.h"
+#include "names/symbols.h"
+
+#define HELP_COLUMN 23 /* where it says what an option does */
+
+/* Verbs, and sets of them. */
+enum {
+	REPORT = 1 << 0,
+	EXPORT = 1 << 1,
+	HTML = 1 << 2,
+	REPLAY = 1 << 3,
+	DIFF = 1 << 4,
+	MERGE = 1 << 5,
+	INFO = 1 << 6,
+	GPROF = 1 << 7,
+	FINISH = 1 << 8,
+	ALL = (1 << 9) - 1,
+	TIMERS = REPORT | EXPORT | HTML | DIFF,
+	NAMERS = TIMERS | REPLAY,
+	READERS = NAMERS | INFO,
+};
+
+#define NEWEST \
+	"\nDIR is a recording; without it, the newest in the working directory.\n"
+
+static const struct verb {
+	const char *name;
+	int bit;
+	const char *usage;
+} verbs[] = {
+	{ "report", REPORT,
+	  "Usage: profrun report [DIR] [OPTIONS]\n\n"
+	  "Prints where the time went.\n" NEWEST },
+	{ "export", EXPORT,
+	  "Usage: profrun export FORMAT [DIR] [OPTIONS]\n\n"
+	  "Prints a recording for other tools.  lcov and cobertura take many DIRs.\n" NEWEST },
+	{ "html", HTML,
+	  "Usage: profrun html [DIR] [OPTIONS]\n\n"
+	  "Makes a page to look at, for any browser.\n" NEWEST },
+	{ "replay", REPLAY,
+	  "Usage: profrun replay [DIR] [OPTIONS]\n\n"
+	  "Prints the calls of a trace, in time.\n" NEWEST },
+	{ "diff", DIFF,
+	  "Usage: profrun diff A B [OPTIONS]\n"
+	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"
+	  "Tells what got slower; with several runs of each, what of it is noise.\n" },
+	{ "merge", MERGE,
+	  "Usage: profrun merge -o DIR DIR...\n"
+	  "       profrun merge -o FILE GMON.OUT...\n\n"
+	  "Makes one recording of several, or one gmon.out.\n" },
+	{ "info", INFO,
+	  "Usage: profrun info [DIR] [OPTIONS]\n\n"
+	  "Tells what was recorded, how, and what was lost.\n" NEWEST },
+	{ "gprof", GPROF,
+	  "Usage: profrun gprof [GPROF OPTIONS] [DIR]\n\n"
+	  "Runs gprof on a recording; `gprof --help` lists its options.\n" NEWEST },
+	{ "finish", FINISH,
+	  "Usage: profrun finish [DIR] [OPTIONS]\n\n"
+	  "Writes the gmon.out that killed programs could not.\n" NEWEST },
+};
+#define VERBS (sizeof(verbs) / sizeof(*verbs))
+
+/* Letters are below. */
+enum {
+	OPTION_SORT = 256,
+	OPTION_LIMIT,
+	OPTION_TREE,
+	OPTION_MIN_PERCENT,
+	OPTION_DEPTH,
+	OPTION_CALLERS,
+	OPTION_CALLEES,
+	OPTION_HISTOGRAM,
+	OPTION_THREADS,
+	OPTION_PROCESS,
+	OPTION_FORMAT,
+	OPTION_COLOR,
+	OPTION_MANGLED,
+	OPTION_RAW,
+	OPTION_DEBUGINFOD,
+	OPTION_VALUE,
+	OPTION_MAX_DEPTH,
+	OPTION_SAMPLES,
+	OPTION_TRACE,
+	OPTION_MEMORY,
+	OPTION_LOCKS,
+	OPTION_EXCEPTIONS,
+	OPTION_COVERAGE,
+	OPTION_RANKS,
+	OPTION_AGAINST,
+	OPTION_MAX_PATHS,
+	OPTION_MAX_CALLS,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_THREAD,
+	OPTION_FUNCTION,
+	OPTION_MIN_DURATION,
+	OPTION_OBJECT,
+	OPTION_IF_ANY,
+	OPTION_HELP = 'h',
+	OPTION_OUTPUT = 'o',
+};
+
+static const struct {
+	int verbs, code;
+	const char *name, *argument, *help;
+} rows[] = {
+#define OPTION(verbs, code, name, argument, help) \
+	{ verbs, OPTION_##code, name, argument, help },
+#include "command/options.def"
+#undef OPTION
+};
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+static const struct verb *find_verb(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < VERBS; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	die_usage(*name ? "unknown verb '%s'" : "what shall I do?", name);
+}
+
+void check_verb(const char *name)
+{
+	usage_verb(find_verb(name)->name);
+}
+
+/* "  -o, --output FILE    what it does", and each of its lines below. */
+static void print_option(size_t row)
+{
+	const char *line = rows[row].help, *end;
+	int used;
+
+	used = rows[row].code < 256 ? printf("  -%c,", rows[row].code) :
+				      printf(" ");
+	used += printf(" --%s%s%s", rows[row].name,
+		       rows[row].argument ? " " : "",
+		       rows[row].argument ? rows[row].argument : "");
+	for (;; line = end + 1, used = 0) {
+		end = line + strcspn(line, "\n");
+		printf("%*s%.*s\n", used < HELP_COLUMN ? HELP_COLUMN - used : 2,
+		       "", (int)(end - line), line);
+		if (!*end)
+			break;
+	}
+}
+
+_Noreturn void print_help(const char *name)
+{
+	const struct verb *verb = find_verb(name);
+	size_t i;
+
+	printf("%s\n", verb->usage);
+	if (verb->bit == EXPORT) {
+		puts("FORMAT is one of:");
+		export_format_help();
+		putchar('\n');
+	}
+	for (i = 0; i < ROWS; i++)
+		if (rows[i].verbs & verb->bit)
+			print_option(i);
+	exit(fflush(stdout) ? 1 : 0);
+}
+
+/* Which of @words @text is. */
+static int choose(const char *option, const char *text,
+		  const char *const *words)
+{
+	int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	die_usage("--%s: unknown value '%s'", option, text);
+}
+
+static long parse_number(const char *option, const char *text, long least,
+			 long most)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < least || value > most)
+		die_usage("--%s: '%s' is not a number from %ld to %ld", option,
+			  text, least, most);
+	return value;
+}
+
+static double parse_percent(const char *option, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0 && value <= 100))
+		die_usage("--%s: '%s' is not from 0 to 100", option, text);
+	return value;
+}
+
+static double parse_time(const char *option, const char *text)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	double value = strtod(text, &end);
+	size_t i;
+
+	if (end != text && value >= 0 && value < 1e12)
+		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+			if (!strcmp(end, units[i].name))
+				return value * units[i].ns;
+	die_usage("--%s: '%s' is not a time: 1.5s, 20ms, 300us, 7ns", option,
+		  text);
+}
+
+static void take_option(struct options *options, int option, const char *text)
+{
+	static const char *const sorts[] = { "self",	    "total", "calls",
+					     "mean",	    "max",   "bytes",
+					     "allocations", "peak",  "leaked",
+					     "temporary",   "lost",  NULL };
+	static const char *const values[] = {
+		"self", "total",  "calls", "waits",   "bytes", "allocations",
+		"peak", "leaked", "lost",  "samples", NULL
+	};
+	static const char *const formats[] = { "text", "json", "csv", NULL };
+	static const char *const colors[] = { "auto", "always", "never", NULL };
+
+	switch (option) {
+	case OPTION_SORT:
+		options->sort = (enum sort)choose("sort", text, sorts);
+		options->sort_given = true;
+		break;
+	case OPTION_LIMIT:
+		options->limit = parse_number("limit", text, 0, INT32_MAX);
+		break;
+	case OPTION_TREE: options->tree = true; break;
+	case OPTION_MIN_PERCENT:
+		options->min_percent = parse_percent("min-percent", text);
+		break;
+	case OPTION_DEPTH:
+		options->depth = (uint32_t)parse_number("depth", text, 1,
+							INT32_MAX);
+		break;
+	case OPTION_CALLERS: options->callers = text; break;
+	case OPTION_CALLEES: options->callees = text; break;
+	case OPTION_HISTOGRAM: options->histogram = text; break;
+	case OPTION_THREADS: options->threads = true; break;
+	case OPTION_RANKS: options->ranks = true; break;
+	case OPTION_PROCESS:
+		options->pid = (uint32_t)parse_number("process", text, 1,
+						      INT32_MAX);
+		break;
+	case OPTION_FORMAT:
+		options->format = formats[choose("format", text, formats)];
+		break;
+	case OPTION_COLOR:
+		options->color = colors[choose("color", text, colors)];
+		break;
+	case OPTION_MANGLED: options->mangled = true; break;
+	case OPTION_RAW: options->raw = true; break;
+	case OPTION_SAMPLES: options->samples = true; break;
+	case OPTION_TRACE: options->trace = true; break;
+	case OPTION_COVERAGE: options->coverage = true; break;
+	case OPTION_MEMORY: options->memory = true; break;
+	case OPTION_LOCKS: options->locks = true; break;
+	case OPTION_EXCEPTIONS: options->exceptions = true; break;
+	case OPTION_DEBUGINFOD: symbols_allow_network(); break;
+	case OPTION_VALUE:
+		options->value = (enum value)choose("value", text, values);
+		if (options->value > VALUE_LOST) {
+			options->value = VALUE_CALLS;
+			options->samples = true;
+		}
+		options->value_given = true;
+		break;
+	case OPTION_MAX_DEPTH:
+		options->max_depth = (uint32_t)parse_number("max-depth", text,
+							    1, 1000000);
+		break;
+	case OPTION_OUTPUT: options->output = text; break;
+	case OPTION_MAX_PATHS:
+		options->max_paths = (uint32_t)parse_number("max-paths", text,
+							    1, 100000000);
+		break;
+	case OPTION_MAX_CALLS:
+		options->max_calls = (uint32_t)parse_number("max-calls", text,
+							    1, 100000000);
+		break;
+	case OPTION_AGAINST: options->against = text; break;
+	case OPTION_OBJECT: options->object = text; break;
+	case OPTION_IF_ANY: options->if_any = true; break;
+	case OPTION_FROM: options->from_ns = parse_time("from", text); break;
+	case OPTION_TO: options->to_ns = parse_time("to", text); break;
+	case OPTION_MIN_DURATION:
+		options->min_duration_ns = parse_time("min-duration", text);
+		break;
+	case OPTION_THREAD: options->thread = text; break;
+	case OPTION_FUNCTION: options->function = text; break;
+	default: break;
+	}
+}
+
+/* What getopt knows, of a verb. */
+static void fill(const struct verb *verb, struct option known[ROWS + 1],
+		 char letters[8])
+{
+	size_t i;
+
+	*letters++ = ':';
+	for (i = 0; i < ROWS; i++) {
+		if (!(rows[i].verbs & verb->bit))
+			continue;
+		*known++ = (struct option){
+			.name = rows[i].name,
+			.has_arg = rows[i].argument ? required_argument :
+						      no_argument,
+			.val = rows[i].code,
+		};
+		if (rows[i].code >= 256)
+			continue;
+		*letters++ = (char)rows[i].code;
+		if (rows[i].argument)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*known = (struct option){ .name = NULL };
+}
+
+int take_options(struct options *options, const char *verb, int argc,
+		 char **argv)
+{
+	struct option known[ROWS + 1];
+	char letters[8];
+	int option;
+
+	fill(find_verb(verb), known, letters);
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+		if (option == '?')
+			die_usage("%s: unknown option, or an argument too "
+				  "many",
+				  argv[optind - 1]);
+		if (option == ':')
+			die_usage("%s: needs an argument", argv[optind - 1]);
+		if (option == OPTION_HELP)
+			print_help(verb);
+		take_option(options, option, optarg);
+	}
+	return argc - optind;
+}

@@ -1,0 +1,14 @@
+/* profrun export. */
+#ifndef REPORT_COMMAND_EXPORT_H
+#define REPORT_COMMAND_EXPORT_H
+
+struct options;
+
+/* Of the recordings at @paths, which are one or none except for coverage.  Returns the
+ * status. */
+int export_recordings(struct options *options, const char *format, char **paths,
+		      int count);
+/* gmon.out of the recording at @path, or of the newest one, into @file. */
+int export_gmon_to(struct options *options, const char *path, const char *file);
+
+#endif

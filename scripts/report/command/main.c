@@ -1,0 +1,387 @@
+/*
+ * shim-report - what profrun runs to read a recording
+ *
+ * The command line becomes one struct; then everything goes one way: read,
+ * symbols, model, one output.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/output.h"
+#include "base/text.h"
+#include "command/command_line.h"
+#include "command/export.h"
+#include "command/finish.h"
+#include "common/stack.h"
+#include "export/csv.h"
+#include "export/formats.h"
+#include "export/gmon.h"
+#include "export/json.h"
+#include "export/json_ranks.h"
+#include "jobs/merge_gmon.h"
+#include "jobs/merge_recordings.h"
+#include "jobs/unwritten_gmon.h"
+#include "model/choose.h"
+#include "model/coverage.h"
+#include "model/coverage_read.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "page/html.h"
+#include "page/timeline.h"
+#include "read/recording.h"
+#include "text/coverage.h"
+#include "text/diff.h"
+#include "text/info.h"
+#include "text/page.h"
+#include "text/ranks.h"
+#include "text/replay.h"
+#include "text/report.h"
+#include "trace/trace.h"
+
+#define RANK_ROWS 10 /* below the other table */
+
+/* More than one that did something. */
+static bool has_threads(const struct model *model)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->thread_count; i++)
+		count += model->threads[i].calls || model->threads[i].open;
+	return count > 1;
+}
+
+/* What was reached is shown if it was asked for, when the program ran or now. */
+static bool shows_coverage(const struct options *options,
+			   const struct recording *recording)
+{
+	if (options->coverage && !coverage_is_there(recording))
+		die("%s: nothing was recorded of what is reached (profrun -p "
+		    "coverage)",
+		    recording->path);
+	return options->coverage || coverage_is_all(recording);
+}
+
+static int report_coverage(const struct options *options,
+			   const struct recording *recording)
+{
+	struct coverage coverage = { .line_count = 0 };
+
+	if (strcmp(options->format, "text"))
+		die_usage("--format %s: what was reached has export lcov and "
+			  "export cobertura",
+			  options->format);
+	coverage_add(&coverage, recording);
+	coverage_finish(&coverage);
+	coverage_merge_tests(&coverage);
+	coverage_print(output_open(NULL), &coverage, options);
+	output_close();
+	return 0;
+}
+
+/* Nothing but the table of functions was asked for. */
+static bool is_plain(const struct options *options)
+{
+	return !strcmp(options->format, "text") && !options->tree &&
+	       !options->threads && !options->ranks && !options->callers &&
+	       !options->callees && !options->histogram && !options->memory;
+}
+
+/* Below the report of several recordings: how they differ. */
+static void add_ranks(FILE *out, const struct options *options,
+		      const char *path)
+{
+	struct options by_rank = *options;
+	struct recording recording;
+	struct model model;
+	struct page page;
+
+	by_rank.ranks = true;
+	if (options->limit < 0)
+		by_rank.limit = RANK_ROWS;
+	choose_read(&model, NULL, &recording, &by_rank, path);
+	page = page_on(out, &by_rank, &model);
+	fputc('\n', out);
+	ranks_print(&page);
+}
+
+static int report(struct options *options, const char *path)
+{
+	struct recording recording;
+	struct model model, samples = { .recording = NULL };
+	FILE *out;
+
+	if (strcmp(options->format, "text") &&
+	    (options->callers || options->callees || options->histogram ||
+	     options->tree))
+		die_usage("--format %s has no --tree, --callers, --callees, "
+			  "--histogram; see export json",
+			  options->format);
+	if (options->ranks &&
+	    (options->threads || options->callers || options->callees ||
+	     options->histogram || !strcmp(options->format, "csv")))
+		die_usage("--ranks has no --threads, --callers, --callees, "
+			  "--histogram and no csv");
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	if (shows_coverage(options, &recording))
+		return report_coverage(options, &recording);
+	choose_build(&model, strcmp(options->format, "text") ? NULL : &samples,
+		     &recording, options);
+	if (!strcmp(options->format, "text"))
+		choose_all(&model, options);
+	choose_memory(&model, options);
+	choose_locks(&model, options);
+	choose_exceptions(&model, options);
+	out = output_open(NULL);
+	if (!strcmp(options->format, "json") && options->ranks)
+		ranks_json(out, &model);
+	else if (!strcmp(options->format, "json"))
+		json_print(out, &model, options, false);
+	else if (!strcmp(options->format, "csv"))
+		csv_print(out, &model, options);
+	else
+		text_print(out, &model, samples.recording ? &samples : NULL,
+			   options);
+	if (recording.part_count > 1 && is_plain(options))
+		add_ranks(out, options, path);
+	return finish(&model);
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* All words are gprof's, but for a recording as the last. */
+static int gprof(struct options *options, int argc, char **argv)
+{
+	const char *path = NULL, *file;
+
+	if (argc > 0 && argv[argc - 1][0] != '-' &&
+	    is_directory(argv[argc - 1]))
+		path = argv[--argc];
+	file = gmon_make_directory();
+	if (export_gmon_to(options, path, file) != 0)
+		return 1;
+	return gmon_run_gprof(file, argv, argc);
+}
+
+static int merge(const struct options *options, char **files, int count)
+{
+	if (!options->output)
+		die_usage("merge: where to? -o DIR, or FILE for gmon.out");
+	if (is_directory(files[0]))
+		merge_recordings(options->output, files, count);
+	else
+		merge_gmon(options->output, files, count);
+	return 0;
+}
+
+/* A -- is between the sets, which two recordings do not need. */
+static int diff(struct options *options, int argc, char **argv)
+{
+	int middle = 1, first, second;
+	char **start;
+
+	while (middle < argc && strcmp(argv[middle], "--"))
+		middle++;
+	first = take_options(options, "diff", middle, argv);
+	start = argv + optind;
+	if (middle == argc) {
+		if (first != 2)
+			die_usage("diff: which two recordings?  More of them: "
+				  "A1 A2... -- B1 B2...");
+		diff_print(output_open(NULL), options, start, 1, start + 1, 1);
+	} else {
+		optind = 0;
+		second = take_options(options, "diff", argc - middle,
+				      argv + middle);
+		if (first == 0 || second == 0)
+			die_usage("diff: recordings before and after --");
+		diff_print(output_open(NULL), options, start, first,
+			   argv + middle + optind, second);
+	}
+	output_close();
+	return 0;
+}
+
+/* As the recording's, wherever it is. */
+static const char *page_name(const char *recording)
+{
+	char *whole = realpath(recording, NULL);
+	const char *name = keep_format("%s.html",
+				       base_name(whole ? whole : recording));
+
+	free(whole);
+	return name;
+}
+
+static void say_where(const char *path)
+{
+	if (!isatty(STDERR_FILENO) || !strcmp(path, "-"))
+		return;
+	fputs("profrun: the page is ", stderr);
+	put_text(stderr, path);
+	fputc('\n', stderr);
+}
+
+/* All there is: what was found by samples as well, each thread apart, and when. */
+static int html(struct options *options, const char *path)
+{
+	struct recording recording, before;
+	struct model models[4] = { { .recording = NULL } };
+	struct model against = { .recording = NULL };
+	struct html_contents contents = { .model_count = 0 };
+	struct timeline timeline;
+	FILE *out;
+	int status;
+	size_t i;
+
+	if (options->against) {
+		choose_read(&against, NULL, &before, options, options->against);
+		contents.against = &against;
+	}
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	recording.is_needed = true;
+	choose_build(&models[0], &models[1], &recording, options);
+	recording.is_needed = false;
+	choose_memory(&models[0], options);
+	choose_locks(&models[0], options);
+	choose_exceptions(&models[0], options);
+	if (has_threads(&models[0])) {
+		model_build(&models[2], &recording, options->raw, true,
+			    models[0].is_sampled);
+		if (models[1].recording)
+			model_build(&models[3], &recording, options->raw, true,
+				    true);
+	}
+	for (i = 0; i < 4; i++)
+		if (models[i].recording)
+			contents.models[contents.model_count++] = &models[i];
+	if (trace_is_there(&recording) &&
+	    timeline_read(&timeline, recording.path, options))
+		contents.timeline = &timeline;
+	if (!options->output)
+		options->output = page_name(recording.path);
+	out = output_open(options->output);
+	html_print(out, &contents, options);
+	status = finish(&models[0]);
+	say_where(options->output);
+	return status;
+}
+
+static int finish_histograms(const struct options *options, const char *path)
+{
+	struct recording recording;
+
+	recording_open(&recording, path ? path : recording_find(), 0);
+	if (unwritten_gmon_write(&recording, options->output ? options->output :
+							       ".") == 0 &&
+	    !options->if_any)
+		die("%s: no histogram was left unwritten", recording.path);
+	return 0;
+}
+
+static int replay(const struct options *options, const char *path)
+{
+	struct recording recording;
+
+	if (options->to_ns && options->to_ns < options->from_ns)
+		die_usage("--to: before --from");
+	recording_open(&recording, path ? path : recording_find(),
+		       options->pid);
+	replay_print(output_open(NULL), &recording, options);
+	output_close();
+	return 0;
+}
+
+static int info(const struct options *options, const char *path)
+{
+	struct recording recording;
+	struct model model;
+
+	choose_read(&model, NULL, &recording, options, path);
+	info_print(output_open(NULL), &model);
+	return finish(&model);
+}
+
+static int do_verb(int argc, char **argv)
+{
+	struct options options = {
+		.limit = -1,
+		.format = "text",
+		.color = "auto",
+		.min_percent = 0.5,
+		.depth = 64,
+		.max_depth = 4096,
+		.max_paths = 1000000,
+		.max_calls = 1000000,
+	};
+	const char *verb = argc > 1 ? argv[1] : "";
+	int left;
+
+	check_verb(verb);
+	signal(SIGXFSZ, SIG_IGN); /* it is an error, and said */
+	/* The verb stands where getopt expects the program's name. */
+	argc--;
+	argv++;
+	if (argc == 2 && !strcmp(verb, "gprof") &&
+	    (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+		print_help(verb);
+	if (!strcmp(verb, "gprof"))
+		return gprof(&options, argc - 1, argv + 1);
+	if (!strcmp(verb, "diff"))
+		return diff(&options, argc, argv);
+	if (!strcmp(verb, "report")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return report(&options, argv[optind]);
+	} else if (!strcmp(verb, "export")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left == 0)
+			die_usage("export: which format? %s",
+				  export_format_names());
+		return export_recordings(&options, argv[optind],
+					 argv + optind + 1, left - 1);
+	} else if (!strcmp(verb, "merge")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left == 0)
+			die_usage("merge: which files?");
+		return merge(&options, argv + optind, left);
+	} else if (!strcmp(verb, "finish")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return finish_histograms(&options, argv[optind]);
+	} else if (!strcmp(verb, "html")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return html(&options, argv[optind]);
+	} else if (!strcmp(verb, "replay")) {
+		options.depth = UINT32_MAX;
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return replay(&options, argv[optind]);
+	} else {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return info(&options, argv[optind]);
+	}
+	die_usage("%s: too many arguments", argv[argc - 1]);
+}
+
+int main(int argc, char **argv)
+{
+	return stack_call(do_verb, argc, argv);
+}

@@ -1,0 +1,207 @@
+/*
+ * The JSON that chrome://tracing and its kin read: a pair of events for each
+ * call.  Arguments come just after the begin of a call and a result just before
+ * its end, and become part of them.  Thread by thread: readers sort.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "export/chrome.h"
+#include "export/format.h"
+#include "export/lanes.h"
+#include "trace/gaps.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+
+struct chrome {
+	FILE *out;
+	struct trace_export *timeline;
+	bool is_open; /* an event waits for its arguments */
+	bool has_any;
+	struct kept_text result; /* of the call that is left next */
+};
+
+static void separate(struct chrome *chrome)
+{
+	if (chrome->is_open)
+		fputc('}', chrome->out);
+	chrome->is_open = false;
+	fputs(chrome->has_any ? ",\n" : "\n", chrome->out);
+	chrome->has_any = true;
+}
+
+static void begin_event(struct chrome *chrome, char phase,
+			const struct lane *lane, double time_ns)
+{
+	uint64_t ns = whole(time_ns);
+
+	separate(chrome);
+	fprintf(chrome->out,
+		"{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03u",
+		phase, lane->pid, lane->tid, ns / 1000,
+		(unsigned int)(ns % 1000));
+}
+
+static void add_name(struct chrome *chrome, const char *name)
+{
+	fputs(",\"name\":", chrome->out);
+	put_json(chrome->out, name);
+}
+
+static void name_lane(struct chrome *chrome, const char *what,
+		      const struct lane *lane, const char *name)
+{
+	separate(chrome);
+	fprintf(chrome->out,
+		"{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":"
+		"\"%s\",\"args\":{\"name\":",
+		lane->pid, lane->tid, what);
+	put_json(chrome->out, name);
+	fputs("}}", chrome->out);
+}
+
+static void add_text(struct chrome *chrome, const char *key, const char *text)
+{
+	fprintf(chrome->out, ",\"args\":{\"%s\":", key);
+	put_json(chrome->out, text);
+	fputc('}', chrome->out);
+}
+
+static void put_counter(struct chrome *chrome, const struct lane *lane,
+			const struct trace_event *event)
+{
+	begin_event(chrome, 'C', lane, event->time_ns);
+	add_name(chrome, event->text);
+	fprintf(chrome->out, ",\"args\":{\"value\":%.17g}}", event->value);
+}
+
+/* Ranges need not nest, so they are asynchronous; their text is their number. */
+static void put_range(struct chrome *chrome, char phase,
+		      const struct lane *lane, const struct trace_event *event)
+{
+	begin_event(chrome, phase, lane, event->time_ns);
+	add_name(chrome, event->text);
+	fputs(",\"cat\":\"range\",\"id\":", chrome->out);
+	put_json(chrome->out, event->text);
+	fputc('}', chrome->out);
+}
+
+static void put_instant(struct chrome *chrome, const struct lane *lane,
+			const struct trace_event *event, const char *name)
+{
+	begin_event(chrome, 'i', lane, event->time_ns);
+	add_name(chrome, name);
+	fputs(",\"s\":\"t\"", chrome->out);
+	if (event->kind == TRACE_LOST)
+		fprintf(chrome->out, ",\"args\":{\"calls\":%" PRIu64 "}",
+			event->count);
+	fputc('}', chrome->out);
+}
+
+/* It is within the innermost call, so it nests. */
+static void put_gap(struct chrome *chrome, const struct lane *lane,
+		    const struct trace_event *event)
+{
+	uint64_t ns = whole(event->time_ns + event->duration_ns) -
+		      whole(event->time_ns);
+
+	begin_event(chrome, 'X', lane, event->time_ns);
+	fprintf(chrome->out, ",\"dur\":%" PRIu64 ".%03u", ns / 1000,
+		(unsigned int)(ns % 1000));
+	add_name(chrome, trace_gap_text(event));
+	fputs(",\"cat\":\"gap\"}", chrome->out);
+}
+
+static void put_leave(struct chrome *chrome, const struct lane *lane,
+		      const struct trace_event *event)
+{
+	begin_event(chrome, 'E', lane, event->time_ns);
+	/* Chrome needs no name here; speedscope does not end a call without. */
+	add_name(chrome, trace_export_function(chrome->timeline, event));
+	if (chrome->result.text[0])
+		add_text(chrome, "result", chrome->result.text);
+	chrome->result.text[0] = '\0';
+	fputc('}', chrome->out);
+}
+
+static void name_places(struct chrome *chrome, const struct lane *lane)
+{
+	name_lane(chrome, "process_name", lane,
+		  trace_export_process_name(chrome->timeline, lane->process));
+	name_lane(chrome, "thread_name", lane,
+		  trace_export_lane_name(chrome->timeline, lane));
+}
+
+static void put_event(struct chrome *chrome, const struct trace_event *event)
+{
+	struct trace_export *timeline = chrome->timeline;
+	bool is_new;
+	uint32_t number = trace_export_lane(timeline, event, &is_new);
+	const struct lane *lane = &timeline->lanes[number];
+
+	if (is_new)
+		name_places(chrome, lane);
+	switch (event->kind) {
+	case TRACE_ENTER:
+		begin_event(chrome, 'B', lane, event->time_ns);
+		add_name(chrome, trace_export_function(timeline, event));
+		chrome->is_open = true;
+		break;
+	case TRACE_ARGUMENTS:
+		if (chrome->is_open)
+			add_text(chrome, "arguments", event->text);
+		break;
+	case TRACE_RESULT: keep_for_later(&chrome->result, event->text); break;
+	case TRACE_LEAVE: put_leave(chrome, lane, event); break;
+	case TRACE_NAME: name_places(chrome, lane); break;
+	case TRACE_MARK: put_instant(chrome, lane, event, event->text); break;
+	case TRACE_RANGE_BEGIN: put_range(chrome, 'b', lane, event); break;
+	case TRACE_RANGE_END: put_range(chrome, 'e', lane, event); break;
+	case TRACE_COUNTER: put_counter(chrome, lane, event); break;
+	case TRACE_PAUSE:
+		put_instant(chrome, lane, event, "recording stopped");
+		break;
+	case TRACE_RESUME:
+		put_instant(chrome, lane, event, "recording went on");
+		break;
+	case TRACE_LOST: put_instant(chrome, lane, event, "calls lost"); break;
+	case TRACE_GAP: put_gap(chrome, lane, event); break;
+	case TRACE_THREAD:
+	case TRACE_THREAD_END: break;
+	}
+}
+
+static void chrome_print(FILE *out, struct trace_export *timeline)
+{
+	struct chrome chrome = { .out = out, .timeline = timeline };
+	struct trace_reader *reader;
+	struct trace_event event;
+	uint32_t i;
+
+	keep_for_later(&chrome.result, "");
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+	for (i = 0; i < timeline->trace.file_count; i++) {
+		progress("exporting", i, timeline->trace.file_count);
+		reader = trace_begin(&timeline->trace, i,
+				     &(struct trace_range){ 0 });
+		while (trace_next(reader, &event))
+			put_event(&chrome, &event);
+		trace_end(reader);
+	}
+	fputs(chrome.is_open ? "}\n]}\n" : "\n]}\n", out);
+	free(chrome.result.text);
+}
+
+const struct export_format export_chrome = {
+	.name = "chrome",
+	.extension = "json",
+	.description = "the calls of a trace, for chrome://tracing",
+	.has_no_threads = true,
+	.print_trace = chrome_print,
+};

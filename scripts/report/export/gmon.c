@@ -1,0 +1,311 @@
+/*
+ * A recording for the real gprof: gmon.out, and beside it the table of symbols
+ * that it is read with.
+ *
+ * gprof knows the addresses of one object.  So that all objects of a program,
+ * also those it opened and closed, can be in one file, functions get addresses
+ * of our own making, SPACING bytes apart, and gprof is told their names with
+ * --external-symbol-table.  Calls are those of the call tree, each of them; times
+ * become samples at a rate that makes them exact to a microsecond.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/output.h"
+#include "export/format.h"
+#include "export/gmon.h"
+#include "model/functions.h"
+#include "model/model.h"
+
+#define BASE	     0x10000u
+#define SPACING	     16u
+#define RATE_HZ	     1000000u
+#define RECORDS_MOST 256.0
+#define HIST_LARGEST 65535u
+#define ARC_LARGEST  0x7fffffffu
+#define ARCS_MORE    65536u /* records, beyond the first of each arc */
+#define NAME_MOST    900    /* gprof's lines have an end */
+
+/* A function of the calls, of the samples, or of both. */
+struct gmon {
+	FILE *out;
+	struct names names; /* "mangled\nobject"; 0: whoever calls first */
+	uint32_t *of_calls; /* a number for each function of the model */
+	double *ns;	    /* of itself; by number */
+	uint32_t rate_hz;
+	uint32_t arcs_more; /* records that large counts took */
+};
+
+static uint32_t number_of(struct gmon *gmon, const struct function *function)
+{
+	return names_add(&gmon->names, keep_format("%s\n%s", function->mangled,
+						   object_name(function)));
+}
+
+static uint32_t *number_all(struct gmon *gmon, const struct model *model)
+{
+	uint32_t *numbers = allocate(model->function_count, sizeof(*numbers));
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		numbers[i] = number_of(gmon, &model->functions[i]);
+	return numbers;
+}
+
+/* --- bytes --- */
+
+static void put_bytes(FILE *out, uint64_t value, unsigned size)
+{
+	for (; size > 0; size--, value >>= 8)
+		fputc((int)(value & 0xff), out);
+}
+
+static uint64_t address_of(uint32_t number)
+{
+	return BASE + (uint64_t)number * SPACING;
+}
+
+/* A record has room for 2^31 - 1 calls.  All that a program can make in a year fit;
+ * a damaged count would fill the disk. */
+static void put_arc(struct gmon *gmon, uint32_t from, uint32_t to,
+		    uint64_t calls)
+{
+	while (calls > 0) {
+		uint64_t part = calls > ARC_LARGEST ? ARC_LARGEST : calls;
+
+		if (calls > part && gmon->arcs_more++ >= ARCS_MORE) {
+			warn("%" PRIu64 " calls of a function cannot be: the "
+			     "file has no more than %u of them",
+			     calls, ARC_LARGEST);
+			calls = part;
+		}
+		fputc(1, gmon->out);
+		put_bytes(gmon->out, address_of(from), 8);
+		put_bytes(gmon->out, address_of(to), 8);
+		put_bytes(gmon->out, part, 4);
+		calls -= part;
+	}
+}
+
+/* Paths that mean the same arc are added up by gprof. */
+static void put_arcs(struct gmon *gmon, const struct model *model)
+{
+	uint32_t i;
+
+	for (i = 1; i < model->path_count; i++) {
+		const struct path *path = &model->paths[i];
+		uint32_t parent = model->paths[path->parent].function;
+
+		if (path->function == NONE)
+			continue;
+		put_arc(gmon, parent == NONE ? 0 : gmon->of_calls[parent],
+			gmon->of_calls[path->function], path->calls);
+	}
+}
+
+static uint64_t samples_of(const struct gmon *gmon, uint32_t number)
+{
+	return whole(gmon->ns[number] * gmon->rate_hz / 1e9);
+}
+
+static void put_histogram(const struct gmon *gmon, uint64_t before)
+{
+	uint32_t i, count = gmon->names.count;
+
+	fputc(0, gmon->out);
+	put_bytes(gmon->out, BASE, 8);
+	put_bytes(gmon->out, address_of(count), 8);
+	put_bytes(gmon->out, count, 4);
+	put_bytes(gmon->out, gmon->rate_hz, 4);
+	fwrite("seconds\0\0\0\0\0\0\0\0s", 1, 16, gmon->out);
+	for (i = 0; i < count; i++) {
+		uint64_t samples = samples_of(gmon, i);
+
+		samples = samples > before ? samples - before : 0;
+		put_bytes(gmon->out,
+			  samples > HIST_LARGEST ? HIST_LARGEST : samples, 2);
+	}
+}
+
+/* --- times --- */
+
+static double most(const struct gmon *gmon)
+{
+	double ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < gmon->names.count; i++)
+		if (gmon->ns[i] > ns)
+			ns = gmon->ns[i];
+	return ns;
+}
+
+static void add_times(struct gmon *gmon, const struct model *model,
+		      const uint32_t *numbers)
+{
+	uint32_t i;
+
+	gmon->ns = allocate(gmon->names.count, sizeof(*gmon->ns));
+	gmon->rate_hz = RATE_HZ;
+	if (!model)
+		return;
+	for (i = 0; i < model->function_count; i++)
+		if (model->functions[i].sums.self > 0)
+			gmon->ns[numbers[i]] += model->functions[i].sums.self;
+	while (gmon->rate_hz > 1 &&
+	       most(gmon) * gmon->rate_hz / 1e9 > RECORDS_MOST * HIST_LARGEST)
+		gmon->rate_hz /= 10;
+}
+
+/* --- files --- */
+
+static void put_symbols(const struct gmon *gmon, const char *path)
+{
+	FILE *out = output_open(path);
+	uint32_t i;
+
+	for (i = 0; i < gmon->names.count; i++) {
+		const char *name = gmon->names.text[i];
+		size_t length = strcspn(name, "\n"), n;
+
+		fprintf(out, "%016" PRIx64 " t ", address_of(i));
+		for (n = 0; n < length && n < NAME_MOST; n++)
+			fputc((unsigned char)name[n] > ' ' ? name[n] : '_',
+			      out);
+		fputc('\n', out);
+	}
+	/* The last symbol of a table has no end, and gets no samples. */
+	fprintf(out, "%016" PRIx64 " t [end]\n", address_of(i));
+	output_close();
+}
+
+static void put_gmon(struct gmon *gmon, const struct model *calls)
+{
+	uint64_t before = 0, largest = whole(most(gmon) * gmon->rate_hz / 1e9);
+
+	fwrite("gmon\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, 20, gmon->out);
+	do {
+		put_histogram(gmon, before);
+		before += HIST_LARGEST;
+	} while (before < largest);
+	if (!calls->is_sampled)
+		put_arcs(gmon, calls);
+}
+
+/* gmon.out at @path, and its symbols at @path.syms.  @samples, or NULL, tell the times if
+ * @calls have none. */
+static void gmon_write(struct model *calls, struct model *samples,
+		       const char *path)
+{
+	struct model *timed = calls->has_times || calls->is_sampled ? calls :
+								      samples;
+	struct gmon gmon = { .out = NULL };
+	uint32_t *of_samples = NULL;
+
+	names_add(&gmon.names, "[start]\n");
+	gmon.of_calls = number_all(&gmon, calls);
+	if (samples && timed == samples)
+		of_samples = number_all(&gmon, samples);
+	add_times(&gmon, timed, of_samples ? of_samples : gmon.of_calls);
+	put_symbols(&gmon, keep_format("%s.syms", path));
+	gmon.out = output_open(path);
+	put_gmon(&gmon, calls);
+	output_close();
+	names_free(&gmon.names);
+	free(gmon.ns);
+	free(gmon.of_calls);
+	free(of_samples);
+}
+
+/* --- profrun gprof --- */
+
+static char *directory; /* of the files, to be removed */
+
+static void remove_files(void)
+{
+	unlink(keep_format("%s/gmon.out", directory));
+	unlink(keep_format("%s/gmon.out.syms", directory));
+	rmdir(directory);
+}
+
+const char *gmon_make_directory(void)
+{
+	const char *place = getenv("TMPDIR");
+
+	directory = strdup(keep_format("%s/gprof.XXXXXX",
+				       place && *place ? place : "/tmp"));
+	if (!directory || !mkdtemp(directory))
+		die("%s: %s", directory ? directory : "memory",
+		    strerror(errno));
+	atexit(remove_files);
+	return keep_format("%s/gmon.out", directory);
+}
+
+/* gprof wants to see an object; none of it is used but that it is one. */
+static const char *any_object(void)
+{
+	static char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (length <= 0)
+		die("/proc/self/exe: %s", strerror(errno));
+	path[length] = '\0';
+	return path;
+}
+
+static _Noreturn void execute(const char *file, char **options, int count)
+{
+	const char **words = allocate((size_t)count + 5, sizeof(*words));
+	int i, n = 0;
+
+	signal(SIGXFSZ, SIG_DFL);
+	words[n++] = "gprof";
+	words[n++] = keep_format("--external-symbol-table=%s.syms", file);
+	for (i = 0; i < count; i++)
+		words[n++] = options[i];
+	words[n++] = any_object();
+	words[n++] = file;
+	execvp(words[0], (char **)(uintptr_t)words);
+	fprintf(stderr, "profrun: gprof: %s (it is part of binutils)\n",
+		strerror(errno));
+	_exit(125);
+}
+
+int gmon_run_gprof(const char *file, char **options, int count)
+{
+	pid_t pid;
+	int status;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (pid == 0)
+		execute(file, options, count);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			die("waitpid: %s", strerror(errno));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const struct export_format export_gmon = {
+	.name = "gmon",
+	.extension = "gmon",
+	.description = "gmon.out and gmon.out.syms, for gprof",
+	.has_no_threads = true,
+	.write_files = gmon_write,
+};

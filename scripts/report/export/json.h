@@ -1,0 +1,18 @@
+/* The report for programs. */
+#ifndef REPORT_EXPORT_JSON_H
+#define REPORT_EXPORT_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "export/format.h"
+
+struct model;
+struct options;
+
+void json_print(FILE *out, struct model *model, const struct options *options,
+		bool with_paths);
+
+extern const struct export_format export_json;
+
+#endif

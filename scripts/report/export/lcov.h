@@ -1,0 +1,9 @@
+/* lcov's tracefiles. */
+#ifndef REPORT_EXPORT_LCOV_H
+#define REPORT_EXPORT_LCOV_H
+
+#include "export/format.h"
+
+extern const struct export_format export_lcov;
+
+#endif

@@ -1,0 +1,16 @@
+/* A call path for programs. */
+#ifndef REPORT_EXPORT_PATHS_H
+#define REPORT_EXPORT_PATHS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct model;
+struct options;
+
+void path_json(FILE *out, const struct model *model,
+	       const struct options *options, uint32_t path);
+void path_csv(FILE *out, const struct model *model,
+	      const struct options *options, uint32_t path);
+
+#endif

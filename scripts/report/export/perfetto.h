@@ -1,0 +1,9 @@
+/* Perfetto's trace. */
+#ifndef REPORT_EXPORT_PERFETTO_H
+#define REPORT_EXPORT_PERFETTO_H
+
+#include "export/format.h"
+
+extern const struct export_format export_perfetto;
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * For speedscope: its evented format (the schema is the one in the file).  A path
+ * is opened, lasts as long as it has in itself, holds those below it, one after
+ * another, and is closed; so it is two lines however deep it is.  That is no
+ * timeline: "Left Heavy" and "Sandwich" are the views that fit.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "export/format.h"
+#include "export/speedscope.h"
+#include "model/functions.h"
+#include "model/locks.h"
+#include "model/memory.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "model/totals.h"
+#include "read/process.h"
+
+struct speedscope {
+	FILE *out;
+	struct model *model;
+	const struct options *options;
+	uint32_t *frames; /* of functions */
+	double *shares;	  /* of what is above 0 in their paths */
+	struct part_sums part;
+	double at;    /* what all before it have had */
+	uint64_t cut; /* paths that were too deep */
+	bool has_events;
+};
+
+static double weight(const struct speedscope *speedscope, uint32_t number)
+{
+	const struct model *model = speedscope->model;
+	const struct path *path = &model->paths[number];
+	enum value value = speedscope->options->value;
+
+	if (value >= VALUE_BYTES)
+		return (double)memory_value(&model->memory[number], value);
+	if (value == VALUE_WAITS)
+		return locks_waited(model, number);
+	if (value == VALUE_CALLS)
+		return (double)(model->is_sampled ? path->own : path->calls);
+	return fmax(path->self, 0) * speedscope->shares[path->function];
+}
+
+static const char *unit_of(const struct speedscope *speedscope)
+{
+	switch (speedscope->options->value) {
+	case VALUE_SELF:
+	case VALUE_TOTAL:
+	case VALUE_WAITS: return "nanoseconds";
+	case VALUE_CALLS:
+	case VALUE_ALLOCATIONS: return "none";
+	default: return "bytes";
+	}
+}
+
+static void put_event(struct speedscope *speedscope, char type, uint32_t number)
+{
+	uint32_t function = speedscope->model->paths[number].function;
+
+	fprintf(speedscope->out,
+		"%s{\"type\":\"%c\",\"frame\":%u,\"at\":%" PRIu64 "}",
+		speedscope->has_events ? ",\n" : "\n", type,
+		speedscope->frames[function], whole(speedscope->at));
+	speedscope->has_events = true;
+}
+
+static bool is_cut(const struct speedscope *speedscope, uint32_t depth)
+{
+	return depth > speedscope->options->max_depth;
+}
+
+/* What is too deep counts as its ancestor at that depth. */
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct speedscope *speedscope = context;
+
+	if (speedscope->model->paths[number].function == NONE)
+		return true;
+	if (is_cut(speedscope, depth))
+		speedscope->cut++;
+	else
+		put_event(speedscope, 'O', number);
+	speedscope->at += weight(speedscope, number);
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct speedscope *speedscope = context;
+
+	if (speedscope->model->paths[number].function != NONE &&
+	    !is_cut(speedscope, depth))
+		put_event(speedscope, 'C', number);
+}
+
+struct adding {
+	const struct model *model;
+	double *above; /* what is above 0 in their paths */
+};
+
+static bool add_above(void *context, uint32_t number, uint32_t depth)
+{
+	struct adding *adding = context;
+	const struct path *path = &adding->model->paths[number];
+
+	(void)depth;
+	if (path->function != NONE)
+		adding->above[path->function] += fmax(path->self, 0);
+	return true;
+}
+
+static void leave_added(void *context, uint32_t number, uint32_t depth)
+{
+	(void)context;
+	(void)number;
+	(void)depth;
+}
+
+static void find_shares(struct speedscope *speedscope, uint32_t root)
+{
+	const struct model *model = speedscope->model;
+	struct part_sums *part = &speedscope->part;
+	double *shares = speedscope->shares;
+	struct adding adding = { model, shares };
+	struct walk walk = { add_above, leave_added, &adding };
+	uint32_t i;
+
+	for (i = 0; i < part->count; i++) /* of the one before */
+		shares[part->functions[i]] = 0;
+	model_walk(model, root, &walk);
+	part_sums_of(part, model, root);
+	for (i = 0; i < part->count; i++) {
+		double *share = &shares[part->functions[i]];
+
+		if (*share > 0)
+			*share = part->sums[part->functions[i]].self / *share;
+	}
+}
+
+static void put_profile(struct speedscope *speedscope, const char *name,
+			uint32_t root)
+{
+	struct walk walk = { enter_path, leave_path, speedscope };
+	FILE *out = speedscope->out;
+
+	find_shares(speedscope, root);
+	speedscope->at = 0;
+	speedscope->has_events = false;
+	fputs("{\"type\":\"evented\",\"name\":", out);
+	put_json(out, name);
+	fprintf(out, ",\"unit\":\"%s\",\"startValue\":0,\"events\":[",
+		unit_of(speedscope));
+	model_walk(speedscope->model, root, &walk);
+	fprintf(out, "],\n\"endValue\":%" PRIu64 "}", whole(speedscope->at));
+}
+
+static void put_threads(struct speedscope *speedscope)
+{
+	const struct model *model = speedscope->model;
+	const char *comma = "";
+	uint32_t i;
+
+	for (i = 0; i < model->thread_count; i++) {
+		const struct thread *thread = &model->threads[i];
+
+		if (!thread->calls && !thread->open)
+			continue;
+		fputs(comma, speedscope->out);
+		put_profile(
+			speedscope,
+			keep_format("%u/%u %s",
+				    model->recording->processes[thread->process]
+					    .pid,
+				    thread->tid, thread->name),
+			thread->path);
+		comma = ",\n";
+	}
+}
+
+static void put_frame(struct speedscope *speedscope, struct function *function)
+{
+	FILE *out = speedscope->out;
+
+	function_line(function);
+	fputs("{\"name\":", out);
+	put_json(out, shown_name(function, speedscope->options));
+	if (function->file) {
+		fputs(",\"file\":", out);
+		put_json(out, function->file);
+		fprintf(out, ",\"line\":%d", function->line);
+	}
+	fputc('}', out);
+}
+
+/* Only those that are on a path: the viewer lists all. */
+static void put_frames(struct speedscope *speedscope)
+{
+	struct model *model = speedscope->model;
+	uint32_t i, function, count = 0;
+
+	for (i = 0; i < model->function_count; i++)
+		speedscope->frames[i] = NONE;
+	for (i = 0; i < model->path_count; i++) {
+		function = model->paths[i].function;
+		if (function == NONE || speedscope->frames[function] != NONE)
+			continue;
+		fputs(count ? ",\n" : "\n", speedscope->out);
+		put_frame(speedscope, &model->functions[function]);
+		speedscope->frames[function] = count++;
+	}
+}
+
+static void speedscope_print(FILE *out, struct model *model,
+			     const struct options *options)
+{
+	struct speedscope speedscope = {
+		.out = out,
+		.model = model,
+		.options = options,
+		.frames = allocate(model->function_count, sizeof(uint32_t)),
+		.shares = allocate(model->function_count, sizeof(double)),
+	};
+	const char *name = process_string(&model->recording->processes[0],
+					  "command");
+
+	part_sums_begin(&speedscope.part, model);
+	fputs("{\"$schema\":"
+	      "\"https://www.speedscope.app/file-format-schema.json\",\n"
+	      "\"exporter\":\"shim " SHIM_VERSION "\",\"name\":",
+	      out);
+	put_json(out, name ? name : base_name(model->recording->path));
+	fputs(",\n\"shared\":{\"frames\":[", out);
+	put_frames(&speedscope);
+	fputs("]},\n\"profiles\":[", out);
+	if (model->by_thread)
+		put_threads(&speedscope);
+	else
+		put_profile(&speedscope, "all threads", 0);
+	fputs("]}\n", out);
+	if (speedscope.cut)
+		warn("%" PRIu64 " paths are deeper than %u: they count as what "
+		     "is above them (--max-depth)",
+		     speedscope.cut, options->max_depth);
+	part_sums_end(&speedscope.part);
+	free(speedscope.frames);
+	free(speedscope.shares);
+}
+
+const struct export_format export_speedscope = {
+	.name = "speedscope",
+	.extension = "json",
+	.description = "call paths, for https://www.speedscope.app",
+	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY | VALUE_BIT(VALUE_WAITS),
+	.print = speedscope_print,
+};

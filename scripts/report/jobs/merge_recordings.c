@@ -1,0 +1,133 @@
+/*
+ * profrun merge of recordings: a recording that is made of others, each in a
+ * directory of its own in it.  All that reads a recording adds them up.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/directory.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/text.h"
+#include "common/copy.h"
+#include "jobs/merge_recordings.h"
+#include "read/recording.h"
+
+static void copy_file(int from, const char *path)
+{
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (to < 0 || copy_with_holes(from, to) || close(to))
+		directory_give_up(path);
+}
+
+/* Regular files and directories; a recording has nothing else that stays. */
+static void copy_tree(int from, const char *path, int depth)
+{
+	DIR *stream = fdopendir(from);
+	struct dirent *entry;
+
+	if (!stream || mkdir(path, 0700) < 0)
+		directory_give_up(path);
+	while ((entry = readdir(stream))) {
+		const char *name = entry->d_name, *target;
+		struct stat info;
+		int fd;
+
+		if (!strcmp(name, ".") || !strcmp(name, ".."))
+			continue;
+		target = keep_format("%s/%s", path, name);
+		fd = openat(dirfd(stream), name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+				    O_NOCTTY);
+		if (fd < 0 && (errno == ELOOP || errno == ENXIO))
+			continue;
+		if (fd < 0 || fstat(fd, &info) < 0)
+			directory_give_up(target);
+		if (S_ISDIR(info.st_mode) && depth > 0) {
+			copy_tree(fd, target, depth - 1);
+			continue;
+		}
+		if (S_ISREG(info.st_mode))
+			copy_file(fd, target);
+		close(fd);
+	}
+	closedir(stream);
+}
+
+/* "run.1" when there is a "run" already. */
+static const char *free_name(const char *directory, const char *name)
+{
+	const char *path = keep_format("%s/%s", directory, name);
+	int i;
+
+	for (i = 1; access(path, F_OK) == 0; i++)
+		path = keep_format("%s/%s.%d", directory, name, i);
+	return path;
+}
+
+/* The last name in @path, whatever slashes and dots are in it. */
+static const char *own_name(const char *path)
+{
+	char *real = realpath(path, NULL);
+	const char *name = keep_text(real ? base_name(real) : base_name(path),
+				     SIZE_MAX);
+
+	free(real);
+	return name;
+}
+
+static void join_one(const char *target, const char *path)
+{
+	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t count, i;
+	char **names;
+
+	if (directory < 0)
+		directory_give_up(path);
+	names = recording_parts(directory, &count);
+	for (i = 0; i < count; i++) {
+		fd = openat(directory, names[i],
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			directory_give_up(path);
+		copy_tree(fd, free_name(target, names[i]), 1);
+	}
+	if (count > 0)
+		close(directory);
+	else
+		copy_tree(directory, free_name(target, own_name(path)), 1);
+	free(names);
+}
+
+/* Dies if it is none. */
+static void check(const char *path)
+{
+	struct recording recording;
+
+	recording_open(&recording, path, 0);
+}
+
+void merge_recordings(const char *output, char **paths, int count)
+{
+	const char *target;
+	int i;
+
+	for (i = 0; i < count; i++)
+		check(paths[i]);
+	target = directory_begin(output);
+	for (i = 0; i < count; i++) {
+		progress("copying", (uint64_t)i, (uint64_t)count);
+		join_one(target, paths[i]);
+	}
+	progress_end();
+	directory_end();
+}

@@ -1,0 +1,143 @@
+/*
+ * Why functions have no names or lines, and why recording takes longer than the
+ * program: each is said once, as its cause and with the cure.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "model/advice.h"
+#include "model/model.h"
+#include "names/symbols.h"
+#include "read/process.h"
+/* A call that takes less than this is shorter than its recording. */
+#define TRIVIAL_NS 20
+/* Fewer calls are recorded in milliseconds. */
+#define MANY_CALLS 1000000
+
+/* --- what objects lack ---------------------------------------------------- */
+
+static bool has_unnamed(const struct model *model, const struct object *object)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		if (model->functions[i].object == object &&
+		    !model->functions[i].is_named)
+			return true;
+	return false;
+}
+
+/* Samples are also taken in libraries that nobody compiles for that. */
+static bool is_of_interest(const struct model *model,
+			   const struct object *object)
+{
+	const char *program = process_string(&model->recording->processes[0],
+					     "program");
+
+	return !model->is_sampled ||
+	       (program && !strcmp(object->path, program));
+}
+
+static bool lacks(const struct model *model, struct object *object,
+		  enum lack lack)
+{
+	if (object->functions == 0 || !is_of_interest(model, object))
+		return false;
+	if (symbols_are_stripped(object))
+		return lack == LACKS_SYMBOLS && has_unnamed(model, object);
+	return lack == LACKS_LINES && !symbols_have_lines(object);
+}
+
+uint32_t advice_lacking(const struct model *model, enum lack lack,
+			const char **paths, uint32_t room)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->object_count; i++) {
+		if (!lacks(model, &model->objects[i], lack))
+			continue;
+		if (count < room)
+			paths[count] = model->objects[i].path;
+		count++;
+	}
+	return count;
+}
+
+/* --- what recording costs ------------------------------------------------- */
+
+bool advice_is_mostly_cost(const struct model *model)
+{
+	return model->has_times && !model->raw && !model->is_sampled &&
+	       model->calls >= MANY_CALLS &&
+	       fmax(model->time, 0) < model->time_raw / 2;
+}
+
+/* Those of its calls that took less; where the mean is all there is, preemption
+ * counts against it. */
+static uint64_t trivial_calls(const struct model *model,
+			      const struct function *function)
+{
+	const struct sums *sums = &function->sums;
+	uint64_t calls = 0;
+	int i;
+
+	if (!function->histogram)
+		return sums->total < (double)sums->calls * TRIVIAL_NS ?
+			       sums->calls :
+			       0;
+	for (i = 0; i < SHIM_BUCKETS; i++)
+		if (ldexp(model->bucket_ns, i) < TRIVIAL_NS)
+			calls += function->histogram[i];
+	return calls;
+}
+
+bool advice_has_trivial_calls(const struct model *model)
+{
+	uint64_t trivial = 0;
+	uint32_t i;
+
+	if (!model->has_times || model->is_sampled || model->calls < MANY_CALLS)
+		return false;
+	for (i = 0; i < model->function_count; i++)
+		trivial += trivial_calls(model, &model->functions[i]);
+	return trivial > model->calls / 2;
+}
+
+/* --- the cure ------------------------------------------------------------- */
+
+bool advice_has_cxx(const struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		if (model->functions[i].mangled &&
+		    !strncmp(model->functions[i].mangled, "_Z", 2))
+			return true;
+	return false;
+}
+
+/* The function with the most trivial calls, but for those of @told; or NULL. */
+const struct function *advice_most_trivial(const struct model *model,
+					   const struct function *const *told,
+					   uint32_t told_count)
+{
+	const struct function *most = NULL, *function;
+	uint64_t calls, most_calls = 0;
+	uint32_t i, n;
+
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		for (n = 0; n < told_count && told[n] != function; n++)
+			;
+		calls = trivial_calls(model, function);
+		if (n == told_count && function->is_named &&
+		    calls > most_calls) {
+			most = function;
+			most_calls = calls;
+		}
+	}
+	return most;
+}

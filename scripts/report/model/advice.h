@@ -1,0 +1,36 @@
+/* What the user can do for better numbers. */
+#ifndef REPORT_MODEL_ADVICE_H
+#define REPORT_MODEL_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct function;
+struct model;
+
+/* Objects of recorded functions that lack something. */
+enum lack {
+	LACKS_SYMBOLS, /* it is stripped, and functions are shown by address */
+	LACKS_LINES,   /* no debug information, so that lines are unknown */
+};
+
+/* The paths of those that lack @lack, at most @room; returns how many there are. */
+uint32_t advice_lacking(const struct model *model, enum lack lack,
+			const char **paths, uint32_t room);
+
+/* Whether recording took longer than what was recorded. */
+bool advice_is_mostly_cost(const struct model *model);
+
+/* Whether most calls take less time than recording them does. */
+bool advice_has_trivial_calls(const struct model *model);
+
+/* Whether functions of C++ were recorded. */
+bool advice_has_cxx(const struct model *model);
+
+/* The function with the most trivial calls, but for those of @told; or NULL. */
+const struct function *advice_most_trivial(const struct model *model,
+					   const struct function *const *told,
+					   uint32_t told_count);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Functions that were asked for by name, of which no call was recorded: a name that
+ * is misspelt is no error where it is given, for an object that comes later could
+ * have it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "model/check_names.h"
+#include "model/model.h"
+#include "read/process.h"
+#include "read/recording.h"
+
+/* Before the name, and whether something stands behind it after a '/'. */
+static const struct {
+	const char *key;
+	bool has_more;
+} keys[] = {
+	{ "args=", false }, { "results=", false }, { "trigger=", false },
+	{ "every=", true }, { "by=", true },
+};
+
+/* @wanted in the linker name or the demangled one, as a whole: it may be without
+ * what it is in, and without parameters. */
+static bool is_in(const char *name, const char *wanted)
+{
+	size_t length = strlen(wanted);
+	const char *at;
+
+	for (at = strstr(name, wanted); at; at = strstr(at + 1, wanted))
+		if ((at == name || at[-1] == ':' || at[-1] == ' ') &&
+		    (!at[length] || strchr("(<[. ", at[length])))
+			return true;
+	return false;
+}
+
+static bool was_called(const struct model *model, const char *wanted)
+{
+	const struct function *function = model->functions;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++, function++)
+		if ((function->sums.calls || function->sums.open) &&
+		    (is_in(function->mangled, wanted) ||
+		     is_in(function->name, wanted)))
+			return true;
+	return false;
+}
+
+/* One of those between the commas. */
+static void check_item(const struct model *model, const char *item, size_t size)
+{
+	const char *text = keep_text(item, size), *end, *wanted;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		size_t length = strlen(keys[i].key);
+
+		if (strncmp(text, keys[i].key, length))
+			continue;
+		wanted = text + length;
+		end = keys[i].has_more ? strrchr(wanted, '/') : NULL;
+		wanted = keep_text(wanted, end ? (size_t)(end - wanted) :
+						 strlen(wanted));
+		if (strcmp(wanted, "all") && !was_called(model, wanted))
+			warn("%s: %s: no call of such a function was recorded",
+			     model->recording->path, text);
+	}
+}
+
+static void check_profile(const struct model *model, const char *profile)
+{
+	const char *at, *colon;
+	size_t size, length;
+
+	for (; *profile; profile += size + (profile[size] == ';')) {
+		size = strcspn(profile, ";");
+		colon = memchr(profile, ':', size);
+		if (!colon || (strncmp(profile, "trace:", 6) &&
+			       strncmp(profile, "calltree:", 9)))
+			continue;
+		for (at = colon + 1; at < profile + size; at += length + 1) {
+			length = strcspn(at, ",;");
+			check_item(model, at, length);
+		}
+	}
+}
+
+void check_names(const struct model *model)
+{
+	const struct recording *recording = model->recording;
+	const char *profile, *before = "";
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count && !model->is_sampled; i++) {
+		profile = process_string(&recording->processes[i], "profile");
+		if (profile && strcmp(profile, before))
+			check_profile(model, before = profile);
+	}
+}

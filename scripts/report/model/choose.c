@@ -1,0 +1,144 @@
+/*
+ * What of a recording is shown when nobody said it: calls or samples, the calls of a
+ * trace; and the tables of memory, locks and exceptions if they are what was recorded.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/messages.h"
+#include "model/choose.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "read/process.h"
+#include "read/recording.h"
+#include "trace/trace.h"
+#include "trace/tree.h"
+
+/* Whether there are files of calls, of samples. */
+static void find_kinds(const struct recording *recording, bool *calls,
+		       bool *samples)
+{
+	uint32_t i, n;
+
+	*calls = *samples = false;
+	for (i = 0; i < recording->process_count; i++)
+		for (n = 0; n < recording->processes[i].file_count; n++)
+			*(recording->processes[i].files[n].is_sampled ?
+				  samples :
+				  calls) = true;
+}
+
+/* The calls of traces, where nobody counted them or in place of what was counted. */
+static void read_traces(struct recording *recording,
+			const struct options *options, bool has_calls)
+{
+	uint32_t i, n, kept;
+
+	if (has_calls && !options->trace)
+		return;
+	if (options->trace && !trace_is_there(recording))
+		die("%s: there is no trace in it (profrun -p trace)",
+		    recording->path);
+	for (i = 0; i < recording->process_count && has_calls; i++) {
+		struct process *process = &recording->processes[i];
+
+		for (n = kept = 0; n < process->file_count; n++)
+			if (process->files[n].is_sampled)
+				process->files[kept++] = process->files[n];
+		process->file_count = kept;
+		process_list_ranges(process);
+	}
+	trace_add_calls(recording);
+}
+
+/* Calls, or samples if there are no calls.  Both: @samples gets the latter, if
+ * it is not NULL. */
+void choose_build(struct model *model, struct model *samples,
+		  struct recording *recording, const struct options *options)
+{
+	bool has_calls, has_samples;
+
+	find_kinds(recording, &has_calls, &has_samples);
+	read_traces(recording, options, has_calls);
+	find_kinds(recording, &has_calls, &has_samples);
+	if (options->samples && !has_samples && has_calls)
+		die("%s: no samples were recorded (profrun -p sampling)",
+		    recording->path);
+	model_build(model, recording, options->raw,
+		    options->threads || options->ranks,
+		    has_samples && (options->samples || !has_calls));
+	if (samples && has_samples && !model->is_sampled)
+		model_build(samples, recording, options->raw, false, true);
+}
+
+void choose_read(struct model *model, struct model *samples,
+		 struct recording *recording, const struct options *options,
+		 const char *path)
+{
+	recording_open(recording, path ? path : recording_find(), options->pid);
+	choose_build(model, samples, recording, options);
+}
+
+void model_read(struct model *model, struct recording *recording,
+		const struct options *options, const char *path)
+{
+	choose_read(model, NULL, recording, options, path);
+}
+
+/* Memory is shown if it is what was asked for, when the program ran or now. */
+void choose_memory(const struct model *model, struct options *options)
+{
+	if (options->memory && !model->has_memory)
+		die("%s: no allocations were recorded (profrun -p memory)",
+		    model->recording->path);
+	if (options->sort_given && options->sort >= SORT_BYTES)
+		options->memory = model->has_memory;
+	if (model->has_memory && !model->memory_has_calls &&
+	    !(options->sort_given && options->sort < SORT_BYTES))
+		options->memory = true;
+	if (options->sort_given && options->sort >= SORT_BYTES &&
+	    !options->memory)
+		die("%s: no allocations were recorded to sort by",
+		    model->recording->path);
+}
+
+/* Calls were not asked for, nor another table. */
+static bool is_free(const struct model *model, const struct options *options)
+{
+	const struct process *process = model->recording->processes;
+
+	return !options->memory && !options->locks && !options->exceptions &&
+	       !options->sort_given &&
+	       !process_has_profile(process, "calltree") &&
+	       !process_has_profile(process, "default");
+}
+
+/* Waits, if they are what was asked for, when the program ran or now. */
+void choose_locks(const struct model *model, struct options *options)
+{
+	if ((options->locks || options->value == VALUE_WAITS) && !model->locks)
+		die("%s: no locks were recorded (profrun -p locks)",
+		    model->recording->path);
+	if (model->locks && is_free(model, options))
+		options->locks = true;
+}
+
+/* The same of exceptions. */
+void choose_exceptions(const struct model *model, struct options *options)
+{
+	if (options->exceptions && !model->exceptions)
+		die("%s: no exceptions were recorded (profrun -p exceptions)",
+		    model->recording->path);
+	if (model->exceptions && is_free(model, options))
+		options->exceptions = true;
+}
+
+/* Text has room for a table of each. */
+void choose_all(const struct model *model, struct options *options)
+{
+	if (!is_free(model, options))
+		return;
+	options->memory = model->has_memory;
+	options->locks = model->locks != NULL;
+	options->exceptions = model->exceptions != NULL;
+}

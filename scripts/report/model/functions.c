@@ -1,0 +1,445 @@
+/*
+ * From the addresses that the program knew to functions.  The same address in
+ * the same file is the same function, whoever loaded it and where.  In one
+ * file, equal names are one function only if they were written in the same
+ * place: an inline function has a copy in every unit that uses it, but two
+ * static functions may just share their name.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "model/functions.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "names/aliases.h"
+#include "names/symbols.h"
+#include "read/images.h"
+#include "read/recording.h"
+
+struct search {
+	struct model *model;
+	struct names objects;	      /* by image_key(), numbered alike */
+	struct names grouped;	      /* "object/address/group" */
+	struct map grouped_functions; /* by their number there */
+	uint32_t object_room;
+	uint32_t function_room;
+};
+
+const char *image_key(const struct image *image)
+{
+	char id[2 * 64 + 1] = ""; /* read_image() knows no longer ones */
+	uint32_t i;
+
+	for (i = 0; i < image->build_id_size; i++)
+		sprintf(id + 2 * i, "%02x", image->build_id[i]);
+	return keep_format("%s/%s", id, image->path);
+}
+
+static uint32_t find_object(struct search *search, struct image *image)
+{
+	struct model *model = search->model;
+	uint32_t object;
+
+	if (image->object != NONE)
+		return image->object;
+	object = names_add(&search->objects, image_key(image));
+	if (object < model->object_count)
+		return image->object = object;
+	GROW(model->objects, model->object_count, search->object_room);
+	model->objects[model->object_count++] = (struct object){
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+	};
+	return image->object = object;
+}
+
+static uint32_t add_function(struct search *search, struct map *map,
+			     uint64_t address, uint32_t object)
+{
+	struct model *model = search->model;
+	uint32_t function = map_add(map, address, model->function_count);
+
+	if (function == model->function_count) {
+		GROW(model->functions, model->function_count,
+		     search->function_room);
+		model->functions[model->function_count++] = (struct function){
+			.address = address,
+			.object_number = object,
+		};
+	}
+	return function;
+}
+
+/* The same for one group of a function's calls. */
+static uint32_t add_grouped(struct search *search, uint64_t address,
+			    uint32_t object, const char *group)
+{
+	struct model *model = search->model;
+	struct map *map = &search->grouped_functions;
+	uint32_t key = names_add(
+		&search->grouped,
+		keep_format("%x/%" PRIx64 "/%s", object, address, group));
+	uint32_t function = add_function(search, map, key, object);
+
+	model->functions[function].address = address;
+	model->functions[function].group = group;
+	return function;
+}
+
+static void find_sites(struct search *search)
+{
+	struct recording *recording = search->model->recording;
+	struct map unknown = { 0 }, *maps = NULL;
+	uint32_t i, object, room = 0;
+	struct site *site = recording->sites;
+	struct image *image;
+
+	for (i = 0; i < recording->site_count; i++, site++) {
+		image = process_image(&recording->processes[site->process],
+				      site->address, site->generation);
+		if (!image) {
+			uint64_t address = (uint64_t)site->generation << 48 |
+					   site->address;
+
+			site->function = site->group ?
+						 add_grouped(search, address,
+							     NONE,
+							     site->group) :
+						 add_function(search, &unknown,
+							      address, NONE);
+			continue;
+		}
+		object = find_object(search, image);
+		if (site->group) {
+			site->function = add_grouped(
+				search, site->address - image->bias, object,
+				site->group);
+			continue;
+		}
+		while (room <= object) {
+			maps = grow(maps, room + 1, sizeof(*maps));
+			maps[room++] = (struct map){ 0 };
+		}
+		site->function = add_function(search, &maps[object],
+					      site->address - image->bias,
+					      object);
+	}
+	map_free(&unknown);
+	for (i = 0; i < room; i++)
+		map_free(&maps[i]);
+	free(maps);
+}
+
+/*
+ * The objects move no more, so functions may point at them.  Returns the
+ * functions' numbers, object after object.
+ */
+static uint32_t *sort_by_object(struct model *model)
+{
+	uint32_t *order = allocate(model->function_count, sizeof(*order));
+	uint32_t *next = allocate(model->object_count, sizeof(*next));
+	struct function *function;
+	uint32_t i, at = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		if (function->object_number == NONE)
+			continue;
+		function->object = &model->objects[function->object_number];
+		model->objects[function->object_number].functions++;
+	}
+	for (i = 0; i < model->object_count; i++) {
+		next[i] = at;
+		at += model->objects[i].functions;
+	}
+	for (i = 0; i < model->function_count; i++)
+		if (model->functions[i].object_number != NONE)
+			order[next[model->functions[i].object_number]++] = i;
+	free(next);
+	return order;
+}
+
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* "parse[kind=NUMBER]", a function of its own. */
+static void name_group(struct function *function)
+{
+	if (!function->group)
+		return;
+	function->name = keep_format("%s[%s]", function->name, function->group);
+	function->mangled = keep_format("%s[%s]", function->mangled,
+					function->group);
+}
+
+static void name_plainly(struct function *function, const struct symbol *symbol)
+{
+	uint64_t address = function->address;
+
+	if (symbol && symbol->name) {
+		function->mangled = symbol->name;
+		function->name = symbol->source_name;
+		function->is_named = true;
+		function->is_new = !strncmp(symbol->name, "_Znw", 4) ||
+				   !strncmp(symbol->name, "_Zna", 4);
+		return;
+	}
+	if (!function->object)
+		address &= SHIM_NODE_ADDRESS;
+	if (!function->object &&
+	    (address == SHIM_SAMPLE_UNKNOWN || address == SHIM_SAMPLE_CUT)) {
+		function->name = address == SHIM_SAMPLE_CUT ?
+					 "[callers that could not be found]" :
+					 "[unknown code]";
+		function->mangled = function->name;
+		return;
+	}
+	function->name = keep_format("0x%" PRIx64 " [%s]", address,
+				     object_name(function));
+	function->mangled = function->name;
+}
+
+static void name_function(struct function *function,
+			  const struct symbol *symbol)
+{
+	name_plainly(function, symbol);
+	name_group(function);
+}
+
+/* Functions with several names, object after object. */
+struct doubts {
+	uint32_t *functions;
+	uint32_t count, room;
+	bool *by_site; /* of objects: debug information is asked, too */
+};
+
+/* @order: the numbers of all functions of @object. */
+static void name_object(struct model *model, struct object *object,
+			const uint32_t *order, struct doubts *doubts)
+{
+	struct symbol *symbols = allocate(object->functions, sizeof(*symbols));
+	struct symbol key = { 0 };
+	struct symbol *found;
+	uint32_t i;
+
+	for (i = 0; i < object->functions; i++)
+		symbols[i].address = model->functions[order[i]].address;
+	qsort(symbols, object->functions, sizeof(*symbols), compare_symbols);
+	symbols_find(object, symbols, object->functions);
+	for (i = 0; i < object->functions; i++) {
+		key.address = model->functions[order[i]].address;
+		found = bsearch(&key, symbols, object->functions, sizeof(key),
+				compare_symbols);
+		name_function(&model->functions[order[i]], found);
+		if (!found || !found->has_others)
+			continue;
+		GROW(doubts->functions, doubts->count, doubts->room);
+		doubts->functions[doubts->count++] = order[i];
+		doubts->by_site[object - model->objects] |= found->is_in_doubt;
+	}
+	free(symbols);
+}
+
+/* More debug information is not looked through for a name. */
+#define CALL_SITE_STEPS 3000000
+
+static void find_called(struct model *model, const struct doubts *doubts,
+			struct names *called)
+{
+	uint64_t steps = CALL_SITE_STEPS;
+	uint32_t i;
+
+	for (i = 0; i < model->object_count; i++) {
+		symbols_called_by_table(&model->objects[i], called);
+		if (doubts->by_site[i])
+			symbols_called_by_sites(&model->objects[i], called,
+						&steps);
+	}
+}
+
+/* @numbers: @count functions of @object. */
+static void settle_object(struct model *model, struct object *object,
+			  const uint32_t *numbers, uint32_t count,
+			  const struct names *called)
+{
+	struct symbol *symbols = allocate(count, sizeof(*symbols));
+	struct symbol *found;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		symbols[i] = (struct symbol){
+			.address = model->functions[numbers[i]].address,
+			.has_others = true,
+		};
+	qsort(symbols, count, sizeof(*symbols), compare_symbols);
+	aliases_choose(object, symbols, count, called);
+	for (i = 0; i < count; i++) {
+		struct function *function = &model->functions[numbers[i]];
+		const struct symbol key = { .address = function->address };
+
+		found = bsearch(&key, symbols, count, sizeof(key),
+				compare_symbols);
+		if (found->name)
+			name_function(function, found);
+	}
+	free(symbols);
+}
+
+/* Call sites tell which of several names is meant. */
+static void settle_names(struct model *model, const struct doubts *doubts)
+{
+	struct names called = { 0 };
+	struct object *object;
+	uint32_t i, n;
+
+	find_called(model, doubts, &called);
+	for (i = 0; i < doubts->count; i += n) {
+		object = model->functions[doubts->functions[i]].object;
+		for (n = 1; i + n < doubts->count; n++)
+			if (model->functions[doubts->functions[i + n]].object !=
+			    object)
+				break;
+		settle_object(model, object, doubts->functions + i, n, &called);
+	}
+	names_free(&called);
+}
+
+/* Of two with the same mangled name. */
+static bool is_same_function(struct function *a, struct function *b)
+{
+	if (!a->is_named || !b->is_named || !a->object || !b->object ||
+	    (a->object != b->object &&
+	     strcmp(a->object->path, b->object->path)))
+		return false;
+	function_line(a);
+	function_line(b);
+	return a->file && b->file && a->line == b->line &&
+	       !strcmp(a->file, b->file);
+}
+
+/* Functions that are one get the number of the first of them. */
+static void merge_functions(struct model *model)
+{
+	struct function *functions = model->functions;
+	uint32_t *new = allocate(model->function_count, sizeof(*new));
+	uint32_t i, first, same, n = 0;
+	struct recording *recording = model->recording;
+	struct names names = { 0 };
+	uint32_t *by_name = allocate(model->function_count, sizeof(*by_name));
+	uint32_t *next = allocate(model->function_count, sizeof(*next));
+	uint32_t tries;
+
+	for (i = 0; i < model->function_count; i++) {
+		first = names_add(&names, functions[i].mangled);
+		same = by_name[first] - 1;
+		/* A hundred functions of one name, and more, stay apart. */
+		for (tries = 0; same != NONE && tries < 100; tries++) {
+			if (is_same_function(&functions[same], &functions[i]))
+				break;
+			same = next[same] - 1;
+		}
+		if (same != NONE && tries < 100) {
+			new[i] = same;
+			continue;
+		}
+		functions[n] = functions[i];
+		next[n] = by_name[first];
+		by_name[first] = n + 1;
+		new[i] = n++;
+	}
+	for (i = 0; i < recording->site_count; i++)
+		recording->sites[i].function =
+			new[recording->sites[i].function];
+	model->function_count = n;
+	names_free(&names);
+	free(by_name);
+	free(next);
+	free(new);
+}
+
+/* Of a model that was built before. */
+static void forget_objects(struct recording *recording)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < recording->process_count; i++)
+		for (n = 0; n < recording->processes[i].image_count; n++)
+			recording->processes[i].images[n].object =
+				recording->processes[i].images[n].data_object =
+					NONE;
+}
+
+void model_find_functions(struct model *model)
+{
+	struct search search = { .model = model };
+	struct doubts doubts = { 0 };
+	uint32_t i, at = 0, *order;
+
+	forget_objects(model->recording);
+	find_sites(&search);
+	names_free(&search.objects);
+	map_free(&search.grouped_functions);
+	names_free(&search.grouped);
+	order = sort_by_object(model);
+	doubts.by_site = allocate(model->object_count, sizeof(bool));
+	for (i = 0; i < model->object_count; i++) {
+		progress("finding names", i, model->object_count);
+		name_object(model, &model->objects[i], order + at, &doubts);
+		at += model->objects[i].functions;
+	}
+	free(order);
+	if (doubts.count)
+		settle_names(model, &doubts);
+	free(doubts.functions);
+	free(doubts.by_site);
+	for (i = 0; i < model->function_count; i++)
+		if (!model->functions[i].name)
+			name_function(&model->functions[i], NULL);
+	merge_functions(model);
+}
+
+const char *linker_name(const struct function *function)
+{
+	size_t length = strlen(function->mangled);
+
+	if (function->group)
+		length -= strlen(function->group) + strlen("[]");
+	return keep_text(function->mangled, length);
+}
+
+const char *object_name(const struct function *function)
+{
+	return function->object ? base_name(function->object->path) : "unknown";
+}
+
+void function_line(struct function *function)
+{
+	if (function->line_looked_up)
+		return;
+	function->line_looked_up = true;
+	if (function->is_named &&
+	    !symbols_line(function->object, function->address, &function->file,
+			  &function->line))
+		function->file = NULL;
+}
+
+const char *shown_name(const struct function *function,
+		       const struct options *options)
+{
+	return options->mangled ? function->mangled : function->name;
+}

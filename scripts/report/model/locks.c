@@ -1,0 +1,563 @@
+/*
+ * Locks: the waits of paths, added up by lock.  A lock in a variable that the linker
+ * knows is the same in all processes and has that variable's name; of others their
+ * address is all that is known, and it means another lock in another process, or a
+ * later one in the same place.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/functions.h"
+#include "model/locks.h"
+#include "model/model.h"
+#include "names/symbols.h"
+#include "read/calltree.h"
+#include "read/images.h"
+#include "read/process.h"
+
+/* enum shim_lock_kind; the last one: of a program that knows more kinds. */
+const char *const lock_kinds[LOCK_KINDS] = { "mutex",	   "read lock",
+					     "write lock", "condition",
+					     "semaphore",  "spinlock",
+					     "lock" };
+/* Files that say they have a holder's address and have no node there. */
+#define HOLDER_TRIES 4
+
+/* A node, while it is placed. */
+struct lock_part {
+	uint32_t process, file;
+	uint64_t address; /* of the lock, without its generation */
+	uint32_t generation, kind;
+	uint64_t node, holder_node; /* the program's addresses */
+	uint32_t path, holder;	    /* NONE: unknown */
+	uint32_t lock;
+	struct waits waits;
+};
+
+/* A node that held a lock, in some file of the process. */
+struct lock_holder {
+	uint64_t node;
+	uint32_t part, tries;
+};
+
+static void add(struct waits *to, const struct waits *waits)
+{
+	to->waits += waits->waits;
+	to->failures += waits->failures;
+	to->refusals += waits->refusals;
+	to->open += waits->open;
+	to->time += waits->time;
+	if (waits->max > to->max)
+		to->max = waits->max;
+}
+
+/* --- reading --- */
+
+static struct waits read_waits(const struct process *process,
+			       const struct shim_lock_node *node)
+{
+	uint64_t span = process->limit_clock - process->meta.first_clock;
+	struct waits waits = { node->waits,
+			       node->failures,
+			       node->refusals,
+			       node->start != 0,
+			       0,
+			       0 };
+	double open = 0;
+
+	if (!process->has_meta)
+		return waits;
+	if (node->start >= process->meta.first_clock &&
+	    node->start < process->end_clock)
+		open = process_ns(process, process->end_clock - node->start);
+	/* Threads wait at once, but not longer than there was time. */
+	if (node->max <= span && (node->waits == UINT64_MAX ||
+				  node->time / (node->waits + 1) <= span)) {
+		waits.time = process_ns(process, node->time);
+		waits.max = process_ns(process, node->max);
+	}
+	waits.time += open;
+	if (open > waits.max)
+		waits.max = open;
+	return waits;
+}
+
+static void list_file(struct model *model, uint32_t process_number,
+		      uint32_t file_number)
+{
+	const struct process *process =
+		&model->recording->processes[process_number];
+	struct tree_file *file = &process->files[file_number];
+	struct locks *locks = model->locks;
+	struct shim_lock_node node;
+	uint32_t i;
+
+	for (i = 0; i < file->lock_count; i++) {
+		memcpy(&node, file->data + file->locks[i], sizeof(node));
+		GROW(locks->parts, locks->part_count, locks->part_room);
+		locks->parts[locks->part_count++] = (struct lock_part){
+			.process = process_number,
+			.file = file_number,
+			.address = node.lock & SHIM_NODE_ADDRESS,
+			.generation = SHIM_NODE_GENERATION(node.lock),
+			.kind = node.kind < LOCK_KINDS - 1 ? node.kind :
+							     LOCK_KINDS - 1,
+			.node = node.node,
+			.holder_node = node.holder,
+			.path = NONE,
+			.holder = NONE,
+			.waits = read_waits(process, &node),
+		};
+	}
+}
+
+static int compare_holders(const void *left, const void *right)
+{
+	const struct lock_holder *a = left, *b = right;
+
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+/* Of the parts from @first on, which are all of a process. */
+static void list_holders(struct locks *locks, uint32_t first)
+{
+	uint32_t i;
+
+	free(locks->holders);
+	locks->holders = allocate(locks->part_count - first,
+				  sizeof(*locks->holders));
+	locks->holder_count = 0;
+	for (i = first; i < locks->part_count; i++)
+		if (locks->parts[i].holder_node)
+			locks->holders[locks->holder_count++] =
+				(struct lock_holder){
+					locks->parts[i].holder_node, i, 0
+				};
+	if (locks->holder_count)
+		qsort(locks->holders, locks->holder_count,
+		      sizeof(*locks->holders), compare_holders);
+}
+
+void locks_list(struct model *model, uint32_t number)
+{
+	const struct process *process = &model->recording->processes[number];
+	uint32_t i, first;
+
+	if (!model->locks && process_has_profile(process, "locks"))
+		model->locks = allocate(1, sizeof(*model->locks));
+	if (!model->locks)
+		return;
+	first = model->locks->part_count;
+	for (i = 0; i < process->file_count; i++)
+		list_file(model, number, i);
+	list_holders(model->locks, first);
+}
+
+/* The first part of that file, or of one behind it: they are in that order. */
+static uint32_t find_parts(const struct locks *locks, uint32_t process,
+			   uint32_t file)
+{
+	uint32_t low = 0, high = locks->part_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct lock_part *part = &locks->parts[middle];
+
+		if (part->process < process ||
+		    (part->process == process && part->file < file))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The first that is not below @address. */
+static uint32_t find_holder(const struct locks *locks, uint64_t address)
+{
+	uint32_t low = 0, high = locks->holder_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (locks->holders[middle].node < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Holders are in any file of the process; in one, unless it is damaged. */
+static void place_holders(struct locks *locks, const struct tree_file *file)
+{
+	uint32_t c, i;
+
+	for (c = 0; c < file->chunk_count; c++) {
+		const struct shim_chunk *chunk = &file->chunks[c];
+
+		for (i = find_holder(locks, chunk->address);
+		     i < locks->holder_count &&
+		     locks->holders[i].node - chunk->address < chunk->size;
+		     i++) {
+			struct lock_holder *holder = &locks->holders[i];
+			struct lock_part *part = &locks->parts[holder->part];
+
+			if (part->holder == NONE &&
+			    holder->tries++ < HOLDER_TRIES)
+				part->holder = calltree_find_path(file,
+								  holder->node);
+		}
+	}
+}
+
+void locks_place(struct model *model, uint32_t process, uint32_t number)
+{
+	const struct tree_file *file =
+		&model->recording->processes[process].files[number];
+	struct locks *locks = model->locks;
+	uint32_t i, end;
+
+	if (!locks)
+		return;
+	end = find_parts(locks, process, number + 1);
+	for (i = find_parts(locks, process, number); i < end; i++)
+		locks->parts[i].path = calltree_find_path(file,
+							  locks->parts[i].node);
+	place_holders(locks, file);
+}
+
+/* --- which lock --- */
+
+static int compare_addresses(const void *left, const void *right)
+{
+	const struct lock_part *a = *(struct lock_part *const *)left;
+	const struct lock_part *b = *(struct lock_part *const *)right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->generation != b->generation)
+		return a->generation < b->generation ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* A lock of one process, which may be that of others. */
+struct found {
+	struct lock_part **parts; /* that are of it */
+	uint32_t part_count;
+	uint32_t object;  /* of locks->objects, or NONE */
+	uint64_t address; /* in its file */
+	bool is_inside;	  /* of what was mapped of it */
+	struct data_symbol symbol;
+};
+
+static uint32_t find_object(struct locks *locks, struct names *known,
+			    struct image *image)
+{
+	if (image->data_object != NONE)
+		return image->data_object;
+	image->data_object = names_add(known, image_key(image));
+	if (image->data_object < locks->object_count)
+		return image->data_object;
+	GROW(locks->objects, locks->object_count, locks->object_room);
+	locks->objects[locks->object_count++] = (struct object){
+		.path = image->path,
+		.build_id = image->build_id,
+		.build_id_size = image->build_id_size,
+	};
+	return image->data_object;
+}
+
+static const char *name_data(const struct data_symbol *symbol)
+{
+	const char *name = symbol->source_name;
+	uint64_t offset = symbol->address - symbol->start;
+
+	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
+}
+
+static void find_image(struct model *model, struct names *known,
+		       struct found *found)
+{
+	const struct lock_part *part = found->parts[0];
+	const struct process *process =
+		&model->recording->processes[part->process];
+	struct image *inside = process_image(process, part->address,
+					     part->generation);
+	/* An image is what of a file is mapped: variables that begin as 0 come
+	 * after it. */
+	struct image *image = inside ? inside :
+				       process_image_before(process,
+							    part->address,
+							    part->generation);
+
+	found->object = NONE;
+	if (!image)
+		return;
+	found->object = find_object(model->locks, known, image);
+	found->address = part->address - image->bias;
+	found->is_inside = inside != NULL;
+}
+
+static int compare_found(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return compare_addresses(a->parts, b->parts);
+}
+
+/* The variables of @count locks, all in one object, by address. */
+static void name_locks(struct object *object, struct found *found,
+		       uint32_t count)
+{
+	struct data_symbol *symbols = allocate(count, sizeof(*symbols));
+	uint32_t i, n = 0;
+
+	for (i = 0; i < count; i++)
+		if (n == 0 || symbols[n - 1].address != found[i].address)
+			symbols[n++].address = found[i].address;
+	symbols_find_data(object, symbols, n);
+	for (i = 0, n = 0; i < count; i++) {
+		while (symbols[n].address != found[i].address)
+			n++;
+		found[i].symbol = symbols[n];
+	}
+	free(symbols);
+}
+
+/* NONE objects come last. */
+static void name_all(struct locks *locks, struct found *found, uint32_t count)
+{
+	uint32_t i = 0, end;
+
+	if (count)
+		qsort(found, count, sizeof(*found), compare_found);
+	for (; i < count && found[i].object != NONE; i = end) {
+		for (end = i + 1;
+		     end < count && found[end].object == found[i].object; end++)
+			;
+		name_locks(&locks->objects[found[i].object], &found[i],
+			   end - i);
+	}
+}
+
+static struct lock make_lock(const struct locks *locks,
+			     const struct found *found)
+{
+	const struct lock_part *part = found->parts[0];
+	struct lock lock = { .process = part->process,
+			     .address = part->address,
+			     .kind = part->kind };
+
+	if (found->object == NONE || (!found->is_inside && !found->symbol.name))
+		return lock;
+	lock.object = locks->objects[found->object].path;
+	lock.process = 0;
+	lock.address = found->address;
+	lock.name = found->symbol.name ?
+			    name_data(&found->symbol) :
+			    keep_format("%s+0x%" PRIx64, base_name(lock.object),
+					lock.address);
+	return lock;
+}
+
+/* Locks of one kind in the same place of a file are one, whatever build it is. */
+static uint32_t find_lock(struct locks *locks, struct names *paths,
+			  struct names *known, const struct lock *lock)
+{
+	const char *key = keep_format(
+		"%u/%u/%u/%" PRIx64, lock->kind, lock->process,
+		lock->object ? names_add(paths, lock->object) : NONE,
+		lock->address);
+	uint32_t number = names_add(known, key);
+
+	if (number < locks->lock_count)
+		return number;
+	GROW(locks->locks, locks->lock_count, locks->lock_room);
+	locks->locks[locks->lock_count] = *lock;
+	return locks->lock_count++;
+}
+
+/* The parts of each lock of a process. */
+static struct found *list_found(struct locks *locks, struct lock_part **order,
+				uint32_t *count)
+{
+	struct found *found = allocate(locks->part_count, sizeof(*found));
+	uint32_t i;
+
+	*count = 0;
+	for (i = 0; i < locks->part_count; i++)
+		order[i] = &locks->parts[i];
+	if (locks->part_count)
+		qsort(order, locks->part_count, sizeof(*order),
+		      compare_addresses);
+	for (i = 0; i < locks->part_count; i++) {
+		if (i == 0 || compare_addresses(&order[i], &order[i - 1]))
+			found[(*count)++].parts = &order[i];
+		found[*count - 1].part_count++;
+	}
+	return found;
+}
+
+static void find_locks(struct model *model)
+{
+	struct locks *locks = model->locks;
+	struct lock_part **order = allocate(locks->part_count, sizeof(*order));
+	struct names objects = { 0 }, paths = { 0 }, known = { 0 };
+	uint32_t i, n, count;
+	struct found *found = list_found(locks, order, &count);
+
+	for (i = 0; i < count; i++)
+		find_image(model, &objects, &found[i]);
+	name_all(locks, found, count);
+	for (i = 0; i < count; i++) {
+		struct lock lock = make_lock(locks, &found[i]);
+		uint32_t number = find_lock(locks, &paths, &known, &lock);
+
+		for (n = 0; n < found[i].part_count; n++)
+			found[i].parts[n]->lock = number;
+	}
+	names_free(&objects);
+	names_free(&paths);
+	names_free(&known);
+	free(found);
+	free(order);
+}
+
+/* --- adding up --- */
+
+static int compare_parts(const void *left, const void *right)
+{
+	const struct lock_part *a = left, *b = right;
+
+	if (a->lock != b->lock)
+		return a->lock < b->lock ? -1 : 1;
+	if (a->path != b->path)
+		return a->path < b->path ? -1 : 1;
+	return (a->holder > b->holder) - (a->holder < b->holder);
+}
+
+static void make_waiters(struct locks *locks)
+{
+	struct waiter *waiter = NULL;
+	uint32_t i;
+
+	locks->waiters = allocate(locks->part_count, sizeof(*locks->waiters));
+	if (locks->part_count)
+		qsort(locks->parts, locks->part_count, sizeof(*locks->parts),
+		      compare_parts);
+	for (i = 0; i < locks->part_count; i++) {
+		const struct lock_part *part = &locks->parts[i];
+
+		if (!waiter || compare_parts(part, part - 1)) {
+			waiter = &locks->waiters[locks->waiter_count++];
+			*waiter = (struct waiter){
+				part->lock, part->path, part->holder, { 0 }
+			};
+		}
+		add(&waiter->waits, &part->waits);
+		add(&locks->locks[part->lock].waits, &part->waits);
+		add(&locks->all, &part->waits);
+		add(&locks->by_kind[part->kind], &part->waits);
+		if (part->path == NONE)
+			locks->unplaced++;
+		else
+			locks->path_time[part->path] += part->waits.time;
+	}
+}
+
+static int compare_waits(const struct waits *a, const struct waits *b)
+{
+	if (a->time != b->time)
+		return a->time > b->time ? -1 : 1;
+	if (a->waits != b->waits)
+		return a->waits > b->waits ? -1 : 1;
+	return (a->refusals < b->refusals) - (a->refusals > b->refusals);
+}
+
+static int compare_waiters(const void *left, const void *right)
+{
+	const struct waiter *a = left, *b = right;
+
+	if (a->lock != b->lock)
+		return a->lock < b->lock ? -1 : 1;
+	return compare_waits(&a->waits, &b->waits);
+}
+
+/* Threads that have nothing to do wait for conditions: these come last. */
+static int compare_locks(const void *left, const void *right)
+{
+	const struct lock *a = left, *b = right;
+	int order = compare_waits(&a->waits, &b->waits);
+
+	if ((a->kind == LOCK_CONDITION) != (b->kind == LOCK_CONDITION))
+		return a->kind == LOCK_CONDITION ? 1 : -1;
+	if (order)
+		return order;
+	if (a->name && b->name)
+		return strcmp(a->name, b->name);
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+void locks_measure(struct model *model)
+{
+	struct locks *locks = model->locks;
+	uint32_t i;
+
+	if (!locks)
+		return;
+	locks->path_time = allocate(model->path_count,
+				    sizeof(*locks->path_time));
+	find_locks(model);
+	make_waiters(locks);
+	free(locks->parts);
+	locks->parts = NULL;
+	if (locks->unplaced)
+		warn("the paths of %" PRIu64 " waits for locks are not in the "
+		     "recording",
+		     locks->unplaced);
+	if (locks->waiter_count)
+		qsort(locks->waiters, locks->waiter_count,
+		      sizeof(*locks->waiters), compare_waiters);
+	for (i = 0; i < locks->waiter_count; i++) {
+		struct lock *lock = &locks->locks[locks->waiters[i].lock];
+
+		if (lock->count++ == 0)
+			lock->first = i;
+	}
+	if (locks->lock_count)
+		qsort(locks->locks, locks->lock_count, sizeof(*locks->locks),
+		      compare_locks);
+}
+
+double locks_waited(const struct model *model, uint32_t path)
+{
+	return model->locks ? model->locks->path_time[path] : 0;
+}
+
+uint64_t locks_waited_outside(const struct model *model)
+{
+	double time = 0;
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++)
+		if (model->paths[i].function == NONE)
+			time += locks_waited(model, i);
+	return whole(time);
+}

@@ -1,0 +1,682 @@
+/*
+ * Adds up the nodes of all files into one tree of call paths.  A node's path
+ * is its parent's path and its function; parents are looked up before their
+ * children by following the pointers with a stack of our own, because a chain
+ * may be a million long, and may bite its tail if somebody wrote over it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "model/exceptions.h"
+#include "model/functions.h"
+#include "model/locks.h"
+#include "model/memory.h"
+#include "model/model.h"
+#include "model/node_times.h"
+#include "model/snapshots.h"
+#include "model/totals.h"
+#include "read/calltree.h"
+#include "read/process.h"
+#include "read/recording.h"
+
+#define VISITING (NONE - 1)
+
+const char *const lost_names[SHIM_LOST_CAUSES] = {
+	[SHIM_LOST_SPACE] = "space",
+	[SHIM_LOST_FILE_SIZE] = "file_size",
+	[SHIM_LOST_MEMORY] = "memory",
+	[SHIM_LOST_ACCESS] = "access",
+	[SHIM_LOST_FORBIDDEN] = "forbidden",
+	[SHIM_LOST_LIMIT] = "limit",
+	[SHIM_LOST_OTHER] = "other",
+};
+
+const char *const lost_kinds[SHIM_LOST_KINDS] = {
+	[SHIM_LOST_ALLOCATIONS] = "allocations",
+	[SHIM_LOST_MAPPINGS] = "mappings",
+	[SHIM_LOST_WAITS] = "waits",
+	[SHIM_LOST_EXCEPTIONS] = "exceptions",
+};
+
+uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		sum += lost[i];
+	return sum;
+}
+
+bool model_has_damage(const struct model *model)
+{
+	const struct trace_damage *damage = &model->recording->trace_damage;
+
+	return damage->missing || damage->damaged;
+}
+
+bool model_has_lost(const struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		if (lost_sum(model->lost_others[i]))
+			return true;
+	return model->lost != 0 || model_has_damage(model);
+}
+
+static uint32_t add_path(struct model *model, uint32_t parent,
+			 uint32_t function, uint32_t thread)
+{
+	GROW(model->paths, model->path_count, model->path_room);
+	model->paths[model->path_count] = (struct path){
+		.parent = parent,
+		.function = function,
+		.child = NONE,
+		.sibling = NONE,
+		.thread = thread,
+		.min = INFINITY,
+		.max = -INFINITY,
+	};
+	return model->path_count++;
+}
+
+static uint32_t find_path(struct build *build, uint32_t parent,
+			  uint32_t function)
+{
+	struct model *model = build->model;
+	uint64_t key = (uint64_t)parent << 32 | function;
+	uint32_t path = map_add(&build->paths, key, model->path_count);
+
+	if (path == model->path_count)
+		add_path(model, parent, function, model->paths[parent].thread);
+	return path;
+}
+
+/*
+ * A tid that is used again for a thread of another name is another thread.
+ * Threads are numbered like their keys.
+ */
+static uint32_t find_thread(struct build *build, uint32_t tid, const char *name)
+{
+	struct model *model = build->model;
+	const char *key = keep_format("%u/%u/%s", build->process_index, tid,
+				      name);
+	uint32_t thread = names_add(&build->threads, key);
+
+	if (thread < model->thread_count)
+		return thread;
+	GROW(model->threads, model->thread_count, model->thread_room);
+	model->threads[model->thread_count++] = (struct thread){
+		.process = build->process_index,
+		.tid = tid,
+		.name = strchr(strchr(key, '/') + 1, '/') + 1,
+		.path = 0,
+	};
+	if (model->by_thread)
+		model->threads[thread].path = add_path(model, 0, NONE, thread);
+	return thread;
+}
+
+static void add_lost(struct model *model, uint32_t thread,
+		     const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	uint32_t i;
+
+	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		model->threads[thread].lost[i] += lost[i];
+		model->lost_causes[i] += lost[i];
+		model->lost += lost[i];
+	}
+}
+
+/* A coroutine's root may be without a name: it is the thread's before it. */
+static uint32_t add_root(struct build *build, const struct entry *entry,
+			 uint32_t last)
+{
+	struct shim_thread_node node;
+	char name[sizeof(node.name) + 1] = "";
+	uint32_t tid, thread;
+
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	memcpy(name, node.name, sizeof(node.name));
+	tid = (uint32_t)node.function;
+	if (node.coroutine && !name[0] && last != NONE &&
+	    build->model->threads[last].tid == tid)
+		thread = last;
+	else
+		thread = find_thread(build, tid, name);
+	add_lost(build->model, thread, node.lost);
+	return thread;
+}
+
+static void add_roots(struct build *build)
+{
+	struct tree_file *file = build->file;
+	uint32_t i, thread = NONE;
+
+	build->orphan_thread = NONE;
+	for (i = 0; i < file->entry_count; i++) {
+		if (file->entries[i].site != NONE)
+			continue;
+		thread = add_root(build, &file->entries[i], thread);
+		file->entries[i].thread = thread;
+		file->entries[i].path = build->model->threads[thread].path;
+	}
+}
+
+static uint32_t orphan_thread(struct build *build)
+{
+	if (build->orphan_thread == NONE)
+		build->orphan_thread = find_thread(build, build->file->tid, "");
+	return build->orphan_thread;
+}
+
+/* What was allocated is the caller's, where `operator new` was found by unwinding:
+ * nobody's calls are counted there. */
+static bool is_passed_over(const struct build *build, const struct entry *entry,
+			   uint32_t parent, uint32_t function)
+{
+	struct shim_node node;
+
+	if (build->file->is_sampled ||
+	    build->model->paths[parent].function == NONE ||
+	    !build->model->functions[function].is_new)
+		return false;
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	return node.calls == 0 && node.frame == 0;
+}
+
+/*
+ * Goes up from entry @n to one whose path is known and comes down again.  What
+ * leads nowhere, or in a circle, begins a tree of its own.
+ */
+static void find_entry_path(struct build *build, uint32_t n)
+{
+	struct tree_file *file = build->file;
+	struct entry *entry;
+	uint32_t depth = 0, path, thread, function;
+
+	while (n != NONE && file->entries[n].path == NONE) {
+		file->entries[n].path = VISITING;
+		build->stack[depth++] = n;
+		n = file->entries[n].parent;
+	}
+	if (n != NONE && file->entries[n].path == VISITING) {
+		model_blame(&build->cycles, &build->cycle_offset,
+			    file->entries[n].offset);
+		n = NONE;
+	}
+	thread = n == NONE ? orphan_thread(build) : file->entries[n].thread;
+	path = n == NONE ? build->model->threads[thread].path :
+			   file->entries[n].path;
+	while (depth > 0) {
+		entry = &file->entries[build->stack[--depth]];
+		function = build->model->recording->sites[entry->site].function;
+		if (!is_passed_over(build, entry, path, function))
+			path = find_path(build, path, function);
+		entry->path = path;
+		entry->thread = thread;
+	}
+}
+
+static void add_node(struct build *build, const struct entry *entry)
+{
+	struct model *model = build->model;
+	struct path *path = &model->paths[entry->path];
+	struct path *parent = &model->paths[path->parent];
+	struct function *function = &model->functions[path->function];
+	struct thread *thread = &model->threads[entry->thread];
+	struct shim_node node;
+
+	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	path->calls += node.calls;
+	thread->calls += node.calls;
+	model->calls += node.calls;
+	if (node.frame) {
+		path->open++;
+		thread->open++;
+		model->open++;
+		if (build->process->end_source == END_UNKNOWN)
+			model->open_until_when++;
+	}
+	if (node.coarse != 2 && build->process->has_meta) {
+		if (node_times_are_possible(build->process, &node)) {
+			node_times_add(build, &node, entry, path, parent);
+			node_times_add_ranges(build, &node, entry->offset, path,
+					      function);
+			return;
+		}
+		model_blame(&build->bad_times, &build->bad_time_offset,
+			    entry->offset);
+	}
+	path->untimed += node.calls;
+	thread->untimed += node.calls;
+	path->has_no_range = true;
+}
+
+/*
+ * After the last tick that a hook has seen, all time is of the call that was open
+ * innermost: that of a thread which hangs, or has been killed.
+ */
+static void add_last(struct build *build, uint32_t root, uint32_t innermost)
+{
+	const struct process *process = build->process;
+	const struct entry *entries = build->file->entries;
+	struct shim_thread_node thread;
+	struct shim_node node;
+	struct path *path;
+	uint64_t last;
+
+	if (root == NONE || innermost == NONE || !process->meta.has_self)
+		return;
+	memcpy(&node, build->file->data + entries[innermost].offset,
+	       sizeof(node));
+	path = &build->model->paths[entries[innermost].path];
+	memcpy(&thread, build->file->data + entries[root].offset,
+	       sizeof(thread));
+	/* (No tick at all, or one that the thread's first hook has seen late: since the
+	 * thread began.) */
+	last = thread.last > thread.start ? thread.last : thread.start;
+	if (last >= process->meta.first_clock && last < process->end_clock)
+		(node.coarse ? &path->seen : &path->exactly.seen)->time +=
+			process_ns(process, process->end_clock - last);
+}
+
+/* (The coarse clock lags behind the other: that one began later than another does
+ * not say that it is inside.) */
+static bool *find_callers(const struct tree_file *file)
+{
+	bool *calls = allocate(file->entry_count, sizeof(*calls));
+	struct shim_node node;
+	uint32_t i;
+
+	for (i = 0; i < file->entry_count; i++) {
+		if (file->entries[i].site == NONE ||
+		    file->entries[i].parent == NONE)
+			continue;
+		memcpy(&node, file->data + file->entries[i].offset,
+		       sizeof(node));
+		if (node.frame)
+			calls[file->entries[i].parent] = true;
+	}
+	return calls;
+}
+
+static void add_last_calls(struct build *build)
+{
+	const struct tree_file *file = build->file;
+	uint32_t i, root = NONE, innermost = NONE;
+	bool *calls = find_callers(file);
+	struct shim_node node;
+	uint64_t start = 0;
+
+	for (i = 0; i < file->entry_count; i++) {
+		memcpy(&node, file->data + file->entries[i].offset,
+		       sizeof(node));
+		/* (@calls of a root says that it is a coroutine's.) */
+		if (file->entries[i].site == NONE && node.calls == 0) {
+			add_last(build, root, innermost);
+			root = i;
+			innermost = NONE;
+			start = 0;
+		} else if (file->entries[i].site != NONE && node.frame &&
+			   !calls[i] && node.coarse != 2 &&
+			   node.start >= start) {
+			innermost = i;
+			start = node.start;
+		}
+	}
+	add_last(build, root, innermost);
+	free(calls);
+}
+
+/* --- samples --- */
+
+/* @weight of them found the path; add_sampled_paths() counts them for those above. */
+static void add_samples(struct build *build, uint32_t number, uint32_t thread,
+			double weight, double period_ns)
+{
+	struct model *model = build->model;
+	double time = weight * period_ns;
+	struct path *path = &model->paths[number];
+
+	model->calls += whole(weight);
+	model->threads[thread].calls += whole(weight);
+	model->threads[thread].self += time;
+	model->threads[thread].self_raw += time;
+	model->has_errors = true;
+	path->own += whole(weight);
+	if (path->function == NONE)
+		return;
+	path->calls += whole(weight);
+	path->is_timed = true;
+	path->total_raw += time;
+	path->tick = fmax(path->tick, period_ns);
+	path->raw_variance += time * period_ns;
+	path->has_no_range = true;
+}
+
+/* What found a path has found those above it.  Children have higher numbers. */
+static void add_sampled_paths(struct model *model)
+{
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		const struct path *path = &model->paths[i];
+		struct path *parent = &model->paths[path->parent];
+
+		if (!path->is_timed || parent->function == NONE)
+			continue;
+		parent->calls += path->calls;
+		parent->is_timed = true;
+		parent->total_raw += path->total_raw;
+		parent->tick = fmax(parent->tick, path->tick);
+		parent->raw_variance += path->raw_variance;
+		parent->has_no_range = true;
+	}
+}
+
+/* A thread that slept until the end was found there until then. */
+static void add_sleep(struct build *build, const struct entry *entry,
+		      const struct shim_sample_root *root)
+{
+	const struct process *process = build->process;
+	struct tree_file *file = build->file;
+	uint32_t found = calltree_find(file, root->last_node);
+	double time;
+
+	if (root->last_clock == 0 || found == NONE || !process->has_meta ||
+	    file->entries[found].site == NONE ||
+	    root->last_clock > process->end_clock)
+		return;
+	time = process_ns(process, process->end_clock - root->last_clock);
+	if (time < 2 * (double)root->period_ns)
+		return;
+	add_samples(build, file->entries[found].path, entry->thread,
+		    floor(time / (double)root->period_ns),
+		    (double)root->period_ns);
+}
+
+static bool copy_root(const struct build *build, const struct entry *entry,
+		      struct shim_sample_root *root)
+{
+	memcpy(root, build->file->data + entry->offset, sizeof(*root));
+	return root->period_ns > 0 && root->period_ns <= 1000000000u;
+}
+
+/* What the roots say of the nodes behind them, until the next root. */
+static void add_sampled_nodes(struct build *build)
+{
+	struct tree_file *file = build->file;
+	struct shim_sample_root root = { .period_ns = 0 };
+	struct shim_node node;
+	bool good = false;
+	uint32_t i;
+
+	for (i = 0; i < file->entry_count; i++) {
+		const struct entry *entry = &file->entries[i];
+
+		if (entry->site == NONE) {
+			good = copy_root(build, entry, &root);
+			if (!good)
+				continue;
+			build->model->period_ns = (double)root.period_ns;
+			build->model->sample_mode = root.mode;
+			add_sleep(build, entry, &root);
+			continue;
+		}
+		memcpy(&node, file->data + entry->offset, sizeof(node));
+		if (node.calls == 0)
+			continue;
+		/* There cannot have been more than there was time. */
+		if (good && node.calls <= UINT32_MAX * 64ull)
+			add_samples(build, entry->path, entry->thread,
+				    (double)node.calls, (double)root.period_ns);
+		else
+			model_blame(&build->bad_times, &build->bad_time_offset,
+				    entry->offset);
+	}
+}
+
+const char *counted_name(const struct model *model)
+{
+	return model->is_sampled ? "samples" : "calls";
+}
+
+static void say_damage(const struct build *build)
+{
+	const char *name = build->file->name;
+
+	if (build->cycles)
+		warn("%s: at offset %" PRIu64 ": a node is its own ancestor "
+		     "(and %" PRIu64 " more like it); shown without callers",
+		     name, build->cycle_offset, build->cycles - 1);
+	if (build->bad_times)
+		warn("%s: at offset %" PRIu64
+		     ": a time that cannot be (and %" PRIu64
+		     " more like it); taken as not timed",
+		     name, build->bad_time_offset, build->bad_times - 1);
+	if (build->bad_extras)
+		warn("%s: at offset %" PRIu64 ": the node's extra node is "
+		     "damaged (and %" PRIu64 " more like it)",
+		     name, build->bad_extra_offset, build->bad_extras - 1);
+	if (build->bad_memory)
+		warn("%s: at offset %" PRIu64 ": the path of this memory is "
+		     "not in the file (and %" PRIu64 " more like it)",
+		     name, build->bad_memory_offset, build->bad_memory - 1);
+}
+
+/* --- memory --- */
+
+/* The heap node of a process: the program may have gone on since the last time. */
+static bool find_heap(const struct process *process,
+		      struct shim_heap_node *heap)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->file_count; i++) {
+		const struct tree_file *file = &process->files[i];
+
+		if (!file->heap)
+			continue;
+		memcpy(heap, file->data + file->heap, sizeof(*heap));
+		return true;
+	}
+	return false;
+}
+
+static void find_heaps(struct model *model)
+{
+	const struct recording *recording = model->recording;
+	struct shim_heap_node heap;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++)
+		if (find_heap(&recording->processes[i], &heap))
+			memory_add_heap(model, &recording->processes[i], &heap);
+}
+
+static void add_memory(struct build *build, uint64_t offset)
+{
+	struct tree_file *file = build->file;
+	struct shim_memory_node node;
+	uint32_t entry;
+
+	memcpy(&node, file->data + offset, sizeof(node));
+	entry = calltree_find(file, node.node);
+	if (entry == NONE || !build->has_heap)
+		model_blame(&build->bad_memory, &build->bad_memory_offset,
+			    offset);
+	else
+		memory_add(build->model, file->entries[entry].path,
+			   build->process, &node, &build->heap);
+	if (entry != NONE)
+		snapshots_note(build->model, calltree_address(file, offset),
+			       file->entries[entry].path);
+}
+
+static void forget_entries(struct tree_file *file)
+{
+	free(file->memory);
+	free(file->entries);
+	free(file->slots);
+	file->memory = NULL;
+	file->entries = NULL;
+	file->slots = NULL;
+	file->memory_count = file->entry_count = 0;
+}
+
+static void add_file(struct build *build, struct tree_file *file)
+{
+	uint32_t i;
+
+	build->file = file;
+	for (i = 0; i < file->entry_count; i++)
+		file->entries[i].path = NONE;
+	build->cycles = build->bad_times = build->bad_extras = 0;
+	build->bad_memory = 0;
+	build->stack = allocate(file->entry_count, sizeof(*build->stack));
+	add_roots(build);
+	for (i = 0; i < file->entry_count; i++)
+		if (file->entries[i].path == NONE)
+			find_entry_path(build, i);
+	free(build->stack);
+	if (file->is_sampled)
+		add_sampled_nodes(build);
+	for (i = 0; i < file->entry_count && !file->is_sampled; i++) {
+		if (file->entries[i].site != NONE)
+			add_node(build, &file->entries[i]);
+		if (i % 65536 == 0)
+			progress("adding up", i, file->entry_count);
+	}
+	if (!file->is_sampled)
+		add_last_calls(build);
+	for (i = 0; i < file->memory_count; i++)
+		add_memory(build, file->memory[i]);
+	say_damage(build);
+	locks_place(build->model, build->process_index,
+		    (uint32_t)(file - build->process->files));
+	exceptions_place(build->model, build->process_index,
+			 (uint32_t)(file - build->process->files));
+	if (!build->model->recording->is_needed)
+		forget_entries(file);
+}
+
+/* Losses of threads that have no file. */
+static void add_lost_threads(struct build *build)
+{
+	const struct shim_meta *meta = &build->process->meta;
+	uint32_t i, cause, thread;
+	uint64_t all;
+
+	for (i = 0; i < SHIM_META_THREADS; i++) {
+		all = 0;
+		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
+			all |= meta->lost[i].lost[cause];
+		if (!all)
+			continue;
+		thread = find_thread(build, meta->lost[i].tid, "");
+		add_lost(build->model, thread, meta->lost[i].lost);
+	}
+}
+
+static void add_lost_others(struct build *build)
+{
+	uint32_t kind, cause;
+
+	for (kind = 0; kind < SHIM_LOST_KINDS; kind++)
+		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
+			build->model->lost_others[kind][cause] +=
+				build->process->meta.lost_others[kind][cause];
+}
+
+/* Of the longest part: other hosts have other clocks. */
+static void find_duration(struct model *model)
+{
+	const struct recording *recording = model->recording;
+	double first = INFINITY, last = 0, begin, end;
+	uint32_t i, part = NONE;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		if (!process->has_meta)
+			continue;
+		begin = (double)process->meta.first_mono_ns;
+		end = begin +
+		      process_ns(process, process->end_clock -
+						  process->meta.first_clock);
+		first = process->part == part ? fmin(first, begin) : begin;
+		last = process->part == part ? fmax(last, end) : end;
+		part = process->part;
+		model->duration = fmax(model->duration, last - first);
+	}
+}
+
+void model_build(struct model *model, struct recording *recording, bool raw,
+		 bool by_thread, bool is_sampled)
+{
+	struct build build = { .model = model };
+	struct process *process;
+	uint32_t i;
+
+	*model = (struct model){ .recording = recording,
+				 .raw = raw,
+				 .by_thread = by_thread,
+				 .is_sampled = is_sampled,
+				 .bucket_ns = 1 };
+	model_find_functions(model);
+	add_path(model, NONE, NONE, NONE);
+	for (i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].has_meta) {
+			model->bucket_ns = recording->processes[i].unit_ns;
+			break;
+		}
+	if (!is_sampled)
+		find_heaps(model);
+	for (build.process_index = 0;
+	     build.process_index < recording->process_count;
+	     build.process_index++) {
+		process = &recording->processes[build.process_index];
+		build.process = process;
+		model->orphans += process->meta.orphans;
+		model->unwound += process->meta.unwound;
+		build.has_heap = !is_sampled && find_heap(process, &build.heap);
+		if (build.has_heap)
+			memory_add_process(model, process, &build.heap);
+		if (!is_sampled) {
+			locks_list(model, build.process_index);
+			exceptions_list(model, build.process_index);
+		}
+		if (build.has_heap)
+			snapshots_begin(model, process);
+		for (i = 0; i < process->file_count; i++)
+			if (process->files[i].is_sampled == is_sampled)
+				add_file(&build, &process->files[i]);
+		if (build.has_heap)
+			snapshots_end(model, process);
+		add_lost_threads(&build);
+		add_lost_others(&build);
+	}
+	map_free(&build.paths);
+	names_free(&build.threads);
+	if (is_sampled)
+		add_sampled_paths(model);
+	find_duration(model);
+	totals_measure(model);
+	memory_measure(model);
+	locks_measure(model);
+	exceptions_measure(model);
+	progress_end();
+}

@@ -1,0 +1,237 @@
+/*
+ * The times of a node, which become part of those of its path: what all of its calls took,
+ * the shortest and the longest of them, and how much of it the clock and the hooks say is
+ * the program's own.  A node that tells of more time than there was is not believed.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "model/node_times.h"
+#include "read/calltree.h"
+#include "read/process.h"
+
+void model_blame(uint64_t *count, uint64_t *first, uint64_t offset)
+{
+	if ((*count)++ == 0)
+		*first = offset;
+}
+
+static void add_range(struct path *path, double min, double max)
+{
+	path->min = fmin(path->min, min);
+	path->max = fmax(path->max, max);
+}
+
+static uint64_t *histogram_of(struct function *function)
+{
+	if (!function->histogram)
+		function->histogram = allocate(SHIM_BUCKETS, sizeof(uint64_t));
+	return function->histogram;
+}
+
+static int bucket_of(double time, double unit)
+{
+	int bucket = time > unit ? ilogb(time / unit * (1 + 1e-12)) : 0;
+
+	return bucket < SHIM_BUCKETS ? bucket : SHIM_BUCKETS - 1;
+}
+
+static void add_extra(struct build *build, struct path *path,
+		      struct function *function, struct shim_extra_node *extra)
+{
+	double unit = build->process->unit_ns;
+	uint64_t *histogram = histogram_of(function);
+	int i, shift;
+
+	/* Another host's clock may have another unit. */
+	shift = (int)lround(log2(unit / build->model->bucket_ns));
+	for (i = 0; i < SHIM_BUCKETS; i++) {
+		int bucket = i + shift < 0 ? 0 : i + shift;
+
+		if (bucket >= SHIM_BUCKETS)
+			bucket = SHIM_BUCKETS - 1;
+		histogram[bucket] += *shim_bucket(extra, (unsigned)i);
+	}
+	add_range(path, (double)extra->min * unit, (double)extra->max * unit);
+	build->model->has_extras = true;
+}
+
+/* How long the open call of a node has lasted. */
+static double open_ns(const struct process *process,
+		      const struct shim_node *node)
+{
+	uint64_t start = node->start;
+
+	if (!node->frame || start == 0 || start > process->end_clock)
+		return 0;
+	if (start < process->meta.first_clock)
+		start = process->meta.first_clock;
+	return process_ns(process, process->end_clock - start);
+}
+
+void node_times_add_ranges(struct build *build, const struct shim_node *node,
+			   uint64_t offset, struct path *path,
+			   struct function *function)
+{
+	struct process *process = build->process;
+	uint64_t finished = node->calls - (node->frame && node->calls);
+	struct shim_extra_node extra;
+	double time;
+
+	if (node->frame && node->coarse == 0)
+		path->open_max = fmax(path->open_max, open_ns(process, node));
+	if (finished == 0)
+		return;
+	if (node->coarse == 0 && node->extra &&
+	    !(node->extra & SHIM_EXTRA_SELF) &&
+	    !calltree_is_memory(build->file, node->extra)) {
+		if (calltree_extra(build->file, node->extra, offset, &extra) &&
+		    extra.min <= extra.max) {
+			add_extra(build, path, function, &extra);
+			return;
+		}
+		model_blame(&build->bad_extras, &build->bad_extra_offset,
+			    offset);
+	}
+	if (node->coarse == 0 && finished == 1) {
+		time = process_ns(process, node->time);
+		histogram_of(
+			function)[bucket_of(time, build->model->bucket_ns)]++;
+		add_range(path, time, time);
+		return;
+	}
+	path->has_no_range = true;
+}
+
+bool node_times_are_possible(const struct process *process,
+			     const struct shim_node *node)
+{
+	return node->coarse <= 1 &&
+	       node->time <= process->limit_clock - process->meta.first_clock;
+}
+
+/* What the node of a call, and its parent's, say of time. */
+struct timing {
+	const struct shim_node *node;
+	struct path *path, *parent;
+	bool has_exact_parent;
+	double time, inside, outside, tick;
+};
+
+static uint64_t seen_self(const struct build *build,
+			  const struct shim_node *node)
+{
+	struct shim_memory_node memory;
+
+	if (node->extra & SHIM_EXTRA_SELF)
+		return node->extra >> 1;
+	return node->extra && calltree_memory(build->file, node->extra,
+					      &memory) ?
+		       memory.self :
+		       0;
+}
+
+/*
+ * What ticks say of the self time of a node.  Around each of its calls is a rest of
+ * the hooks that they cannot tell from the program.
+ */
+static void add_seen(struct build *build, const struct timing *timing)
+{
+	const struct process *process = build->process;
+	const struct shim_cost *rest = &process->meta.cost_unseen;
+	const struct shim_node *node = timing->node;
+	double calls = (double)node->calls * process->unit_ns / 1000;
+	double self = process_ns(process, seen_self(build, node));
+	struct self_seen *seen = node->coarse ? &timing->path->seen :
+						&timing->path->exactly.seen;
+	struct self_seen *above = timing->has_exact_parent ?
+					  &timing->parent->exactly.seen :
+					  &timing->parent->seen;
+
+	seen->time += self - calls * rest->inside;
+	above->time -= calls * rest->outside;
+	seen->variance += timing->tick *
+			  (node->group ? self : timing->tick * node->hits);
+	timing->path->seen_tick = fmax(timing->path->seen_tick, timing->tick);
+}
+
+static void add_exactly(const struct timing *timing)
+{
+	struct self_exactly *own = &timing->path->exactly;
+	struct self_exactly *above = &timing->parent->exactly;
+
+	if (!timing->node->coarse) {
+		own->raw += timing->time;
+		own->cost += timing->inside;
+	}
+	if (!timing->has_exact_parent)
+		return;
+	above->raw -= timing->time;
+	above->cost += timing->outside;
+	if (timing->node->coarse)
+		above->child_variance += timing->tick * timing->time;
+}
+
+static bool has_exact_parent(const struct build *build,
+			     const struct entry *entry)
+{
+	const struct tree_file *file = build->file;
+	struct shim_node node;
+
+	if (entry->parent == NONE || file->entries[entry->parent].site == NONE)
+		return false;
+	memcpy(&node, file->data + file->entries[entry->parent].offset,
+	       sizeof(node));
+	return node.coarse == 0;
+}
+
+void node_times_add(struct build *build, const struct shim_node *node,
+		    const struct entry *entry, struct path *path,
+		    struct path *parent)
+{
+	struct thread *thread = &build->model->threads[entry->thread];
+	const struct process *process = build->process;
+	const struct shim_meta *meta = &process->meta;
+	const struct shim_cost *cost = node->coarse ? &meta->cost_coarse :
+						      &meta->cost_exact;
+	double unit = process->unit_ns, calls = (double)node->calls;
+	double inside = calls * cost->inside / 1000 * unit;
+	double outside = calls * cost->outside / 1000 * unit;
+	double time = (double)node->time * unit + open_ns(process, node);
+	double tick = (double)meta->tick * unit;
+
+	if (node->group)
+		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;
+	path->is_timed = true;
+	path->total_raw += time;
+	path->cost += inside;
+	if (meta->has_self) {
+		struct timing timing = {
+			node, path,   parent,  has_exact_parent(build, entry),
+			time, inside, outside, tick
+		};
+
+		add_seen(build, &timing);
+		add_exactly(&timing);
+	} else {
+		path->unseen_calls += node->calls;
+	}
+	thread->self -= inside;
+	if (parent->function == NONE) {
+		thread->self += time;
+		thread->self_raw += time;
+	} else {
+		parent->cost += outside;
+		thread->self -= outside;
+	}
+	if (node->coarse) {
+		path->tick = fmax(path->tick, tick);
+		path->raw_variance += tick * (meta->has_self ?
+						      time :
+						      tick * node->hits);
+		build->model->has_errors = true;
+	}
+}

@@ -1,0 +1,52 @@
+/* The times of a node, which become part of those of its path. */
+#ifndef REPORT_MODEL_NODE_TIMES_H
+#define REPORT_MODEL_NODE_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/names.h"
+
+struct entry;
+struct function;
+struct model;
+struct path;
+struct process;
+struct tree_file;
+
+/* A model while it is made, with the file that is being added. */
+struct build {
+	struct model *model;
+	struct process *process;
+	struct tree_file *file;
+	uint32_t process_index;
+	struct map paths;     /* parent << 32 | function */
+	struct names threads; /* "process/tid/name" */
+	uint32_t *stack;
+	uint32_t orphan_thread; /* of nodes without a root */
+	uint64_t cycles, cycle_offset;
+	uint64_t bad_times, bad_time_offset;
+	uint64_t bad_extras, bad_extra_offset;
+	uint64_t bad_memory, bad_memory_offset;
+	struct shim_heap_node heap; /* of the process, if has_heap */
+	bool has_heap;
+};
+
+/* Counts damage, and keeps where it was first. */
+void model_blame(uint64_t *count, uint64_t *first, uint64_t offset);
+/* Shortest and longest call and the histogram of the node at @offset, when all its calls
+ * were timed exactly. */
+void node_times_add_ranges(struct build *build, const struct shim_node *node,
+			   uint64_t offset, struct path *path,
+			   struct function *function);
+/* No path can have taken longer than there was time. */
+bool node_times_are_possible(const struct process *process,
+			     const struct shim_node *node);
+/* Adds the time of @node to @path, and what of it is in a child to @parent. */
+void node_times_add(struct build *build, const struct shim_node *node,
+		    const struct entry *entry, struct path *path,
+		    struct path *parent);
+
+#endif

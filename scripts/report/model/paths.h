@@ -1,0 +1,24 @@
+/* The functions of a call path. */
+#ifndef REPORT_MODEL_PATHS_H
+#define REPORT_MODEL_PATHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct model;
+struct options;
+
+/* The table of functions; what no instrumented function allocated. */
+#define MEMORY_OUTSIDE "(not in an instrumented function)"
+
+/* Of the innermost function of @path. */
+const char *path_name(const struct model *model, uint32_t path,
+		      const struct options *options);
+
+/* No function is in it. */
+bool path_is_root(const struct model *model, uint32_t path);
+
+/* The paths from the outermost call to @path, without the root; free() it. */
+uint32_t *path_list(const struct model *model, uint32_t path, uint32_t *count);
+
+#endif

@@ -1,0 +1,52 @@
+/* How evenly the parts of a job share its work. */
+#ifndef REPORT_MODEL_RANKS_H
+#define REPORT_MODEL_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+/* Self time, or total of a path; or calls. */
+struct rank_figure {
+	uint32_t rank, next;
+	double value;
+};
+
+/* A function, or a call path.  Of the ranks that have nothing of it there is nothing:
+ * there may be many. */
+struct rank_row {
+	uint32_t first, last; /* of ranks->figures, by rank; or NONE */
+	uint32_t count;
+	uint64_t calls;
+	double mean, least, most;
+	uint32_t least_rank, most_rank;
+};
+
+struct ranks {
+	struct model *model;
+	bool is_timed;
+	const char **names;
+	uint32_t count;
+	struct rank_figure *figures;
+	uint32_t figure_count, figure_room;
+	double *each; /* of one row, to print */
+	uint32_t *of_thread;
+	struct rank_row all;
+	struct rank_row *functions;
+	/* Paths of all ranks in one tree, parents before children. */
+	struct rank_row *paths;
+	uint32_t *parent, *function;
+	uint32_t path_count, path_room, parent_room, function_room;
+};
+
+/* Adds up @model, which keeps threads apart. */
+void ranks_collect(struct ranks *ranks, struct model *model);
+
+/* How much longer the slowest takes than the mean, in percent. */
+double ranks_imbalance(const struct rank_row *row);
+
+/* The paths of all ranks, in one tree. */
+void ranks_add_paths(struct ranks *ranks);
+
+#endif

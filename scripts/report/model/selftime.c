@@ -1,0 +1,164 @@
+/*
+ * What of a path's self time is the program's.  There are two ways to it.
+ *
+ * What the ticks showed outside of all hooks: right wherever hooks take more time
+ * than usual, but it takes ticks.  The only way for paths that were not timed
+ * exactly.
+ *
+ * Or the total of the path less its children's, less what the hooks are thought to
+ * take inside its own calls and around those of its children.  Of paths that were
+ * timed exactly this says more, as long as their calls are long and those of their
+ * children are not many.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "model/selftime.h"
+
+/* What a call costs was measured in one place.  Elsewhere it is more, or less, by
+ * this much of it. */
+#define COST_VARIES 0.5
+
+static bool is_timed(const struct path *path)
+{
+	return path->function != NONE && path->is_timed;
+}
+
+static bool has_seen(const struct path *path)
+{
+	return path->seen_tick > 0 && path->unseen_calls == 0;
+}
+
+/* Of all that is timed exactly in a function; @tick 0: there is nothing. */
+struct choice {
+	struct self_exactly sums;
+	double tick;
+	bool is_seen;
+};
+
+static void add_exactly(struct choice *choice, const struct path *path)
+{
+	struct self_exactly *sums = &choice->sums;
+
+	sums->raw += path->exactly.raw;
+	sums->cost += path->exactly.cost;
+	sums->child_variance += path->exactly.child_variance;
+	sums->seen.time += path->exactly.seen.time;
+	sums->seen.variance += path->exactly.seen.variance;
+	choice->tick = fmax(choice->tick, path->seen_tick);
+}
+
+/* (How many ticks fell into it must not be asked: what is taken for the functions
+ * that few fell into comes out too short.) */
+static bool is_best_seen(const struct choice *choice)
+{
+	const struct self_exactly *sums = &choice->sums;
+	double cost = COST_VARIES * sums->cost;
+
+	return sums->child_variance + cost * cost >
+	       choice->tick * fmax(sums->raw - sums->cost, choice->tick);
+}
+
+/* One for every function, so that it does not matter whether threads have paths of
+ * their own. */
+static struct choice *choose(const struct model *model)
+{
+	struct choice *choices = allocate(model->function_count,
+					  sizeof(*choices));
+	uint32_t i;
+
+	for (i = 1; i < model->path_count; i++)
+		if (is_timed(&model->paths[i]) && has_seen(&model->paths[i]))
+			add_exactly(&choices[model->paths[i].function],
+				    &model->paths[i]);
+	for (i = 0; i < model->function_count; i++)
+		choices[i].is_seen = is_best_seen(&choices[i]);
+	return choices;
+}
+
+/*
+ * How often the cost that was measured fits into what the ticks leave of all paths
+ * that they are not asked about.  The fewer ticks, the nearer to once: as far as it
+ * may be chance, it is taken for that.
+ */
+static double fit_cost(const struct choice *choices, uint32_t count)
+{
+	double more = 0, cost = 0, variance = 0, varies, tick = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct self_exactly *sums = &choices[i].sums;
+
+		if (choices[i].tick == 0 || choices[i].is_seen)
+			continue;
+		more += sums->raw - sums->cost - sums->seen.time;
+		cost += sums->cost;
+		variance += sums->seen.variance + sums->child_variance;
+		tick = fmax(tick, choices[i].tick);
+	}
+	if (!(cost > 0))
+		return 1;
+	more /= cost;
+	variance = fmax(variance, tick * tick) / (cost * cost);
+	varies = fmax(COST_VARIES * COST_VARIES, more * more - variance);
+	return fmax(1 + more * varies / (varies + variance), 0);
+}
+
+static void add_ticked(struct path *path, const struct self_seen *seen)
+{
+	path->self += seen->time;
+	path->self_variance += seen->variance;
+	path->self_tick = fmax(path->self_tick, path->seen_tick);
+}
+
+static void measure_seen(struct path *path, bool is_seen, double times)
+{
+	const struct self_exactly *exactly = &path->exactly;
+
+	if (path->tick > 0)
+		add_ticked(path, &path->seen);
+	if (is_seen) {
+		add_ticked(path, &exactly->seen);
+	} else {
+		path->self += exactly->raw - times * exactly->cost;
+		path->self_variance += exactly->child_variance;
+	}
+}
+
+/* Ticks fall into a coarsely timed path like samples, so their number varies as it
+ * is; the self time of an exactly timed one takes over the noise of its coarse
+ * children. */
+static void measure_raw(struct path *path, double cost)
+{
+	path->self = path->self_raw - cost;
+	path->self_variance = path->tick > 0 ?
+				      path->tick * fmax(path->self_raw, 0) :
+				      path->child_variance;
+}
+
+void selftime_measure(struct model *model)
+{
+	struct choice *choices = choose(model);
+	double times = fit_cost(choices, model->function_count);
+	struct path *path;
+	uint32_t i;
+
+	for (i = 1; i < model->path_count; i++) {
+		path = &model->paths[i];
+		if (model->raw)
+			path->seen_tick = 0;
+		if (!is_timed(path))
+			continue;
+		if (has_seen(path))
+			measure_seen(path, choices[path->function].is_seen,
+				     times);
+		else
+			measure_raw(path, model->raw ? 0 : path->cost);
+	}
+	free(choices);
+}

@@ -1,0 +1,314 @@
+/*
+ * Totals, self times and sums.  A path's self time is its total less its children's;
+ * what of it is the program's is for selftime.c to say; and totals are added up
+ * again from what is left, so the sums agree at every level.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "model/selftime.h"
+#include "model/totals.h"
+
+/*
+ * The shortest and the longest call of a path, less what an average call of it
+ * cost us.  A call that is still open has lasted as long as it has: it may be
+ * the longest, and if it is the only one, it is all there is to say.
+ */
+static void measure_range(struct path *path)
+{
+	double cost = path->calls ? (path->total_raw - path->total) /
+					    (double)path->calls :
+				    0;
+
+	if (path->open_max > 0 && path->max < path->min)
+		path->min = path->open_max;
+	path->max = fmax(path->max,
+			 path->open_max > 0 ? path->open_max : -INFINITY);
+	path->min = fmax(path->min - fmax(cost, 0), 0);
+	path->max -= fmax(cost, 0);
+}
+
+bool is_untimed(const struct sums *sums)
+{
+	return sums->untimed > 0 && sums->untimed >= sums->calls;
+}
+
+/* Backwards, so that the children of a path stay in their order. */
+static void link_paths(struct model *model)
+{
+	struct path *paths = model->paths;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		paths[i].sibling = paths[paths[i].parent].child;
+		paths[paths[i].parent].child = i;
+	}
+}
+
+/*
+ * Bottom up: children have higher numbers than their parents.  A path that
+ * was not timed is as long as what was timed below it.  Until its own turn
+ * comes, self_raw of a path is the sum of its children's totals.
+ */
+static void measure_raw(struct model *model)
+{
+	struct path *path, *parent;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		parent = &model->paths[path->parent];
+		if (path->function == NONE || !path->is_timed) {
+			path->total_raw = path->self_raw;
+			path->self_raw = 0;
+		} else {
+			path->self_raw = path->total_raw - path->self_raw;
+		}
+		parent->self_raw += path->total_raw;
+		/* The noise of a child's time is in its parent's self time. */
+		path->self_tick = fmax(path->self_tick, path->tick);
+		parent->self_tick = fmax(parent->self_tick, path->tick);
+		parent->child_variance += path->raw_variance;
+	}
+	path = &model->paths[0];
+	path->total_raw = path->self_raw;
+	path->self_raw = 0;
+}
+
+/*
+ * As far as ticks tell self times from our own, a total is the sum of what is below
+ * it, and so are the errors.  One that was timed exactly can only be wrong by what
+ * was wrongly taken from it.
+ */
+static double total_variance(const struct model *model, const struct path *path)
+{
+	double cost = fmax(path->total_raw - path->total, 0);
+
+	if (model->raw || path->unseen_calls > 0 || path->seen_tick == 0)
+		return path->raw_variance;
+	return path->tick > 0 ? path->variance :
+				fmin(path->variance, path->seen_tick * cost);
+}
+
+static void measure_paths(struct model *model)
+{
+	struct path *path, *parent;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		path = &model->paths[i];
+		parent = &model->paths[path->parent];
+		path->total += path->self;
+		path->variance += path->self_variance;
+		path->variance = total_variance(model, path);
+		measure_range(path);
+		parent->total += path->total;
+		parent->variance += path->variance;
+	}
+}
+
+double shown_self(double self, double total)
+{
+	return fmax(fmin(self, total), 0);
+}
+
+/* No tick at all says "less than about one". */
+static void floor_variance(struct sums *sums)
+{
+	double least = sums->tick * sums->tick;
+
+	sums->self_variance = fmax(sums->self_variance, least);
+	sums->total_variance = fmax(sums->total_variance, least);
+}
+
+/* Down to the first child, else to the next sibling of the nearest path above
+ * that has one. */
+void model_walk(const struct model *model, uint32_t root,
+		const struct walk *walk)
+{
+	const struct path *paths = model->paths;
+	uint32_t at = root, depth = 0;
+	bool down = walk->enter(walk->context, root, 0);
+
+	for (;;) {
+		if (down && paths[at].child != NONE) {
+			at = paths[at].child;
+			depth++;
+		} else {
+			walk->leave(walk->context, at, depth);
+			while (at != root && paths[at].sibling == NONE) {
+				at = paths[at].parent;
+				depth--;
+				walk->leave(walk->context, at, depth);
+			}
+			if (at == root)
+				return;
+			at = paths[at].sibling;
+		}
+		down = walk->enter(walk->context, at, depth);
+	}
+}
+
+struct summing {
+	const struct model *model;
+	struct part_sums *part;
+};
+
+/* The range of a function is known if those of all its paths are. */
+static void add_range(struct sums *sums, const struct path *path)
+{
+	if (path->has_no_range) {
+		sums->has_no_range = true;
+		return;
+	}
+	if (!(path->max >= path->min))
+		return;
+	sums->min = sums->has_range ? fmin(sums->min, path->min) : path->min;
+	sums->max = sums->has_range ? fmax(sums->max, path->max) : path->max;
+	sums->has_range = true;
+}
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct summing *summing = context;
+	const struct path *path = &summing->model->paths[number];
+	struct part_sums *part = summing->part;
+	struct sums *sums;
+
+	(void)depth;
+	if (path->function == NONE)
+		return true;
+	if (!part->is_there[path->function])
+		part->functions[part->count++] = path->function;
+	part->is_there[path->function] = true;
+	sums = &part->sums[path->function];
+	/* Of a function that calls itself each sample counts once. */
+	if (!summing->model->is_sampled || part->active[path->function] == 0)
+		sums->calls += path->calls;
+	sums->open += path->open;
+	sums->untimed += path->untimed;
+	sums->self += path->self;
+	sums->self_raw += path->self_raw;
+	sums->self_variance += path->self_variance;
+	sums->tick = fmax(sums->tick, path->self_tick);
+	add_range(sums, path);
+	if (part->active[path->function]++ == 0) {
+		sums->total += path->total;
+		sums->total_raw += path->total_raw;
+		sums->total_variance += path->variance;
+	}
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct summing *summing = context;
+	const struct path *path = &summing->model->paths[number];
+
+	(void)depth;
+	if (path->function != NONE)
+		summing->part->active[path->function]--;
+}
+
+void part_sums_begin(struct part_sums *part, const struct model *model)
+{
+	size_t count = model->function_count;
+
+	*part = (struct part_sums){
+		.sums = allocate(count, sizeof(*part->sums)),
+		.functions = allocate(count, sizeof(*part->functions)),
+		.active = allocate(count, sizeof(*part->active)),
+		.is_there = allocate(count, sizeof(*part->is_there)),
+	};
+}
+
+void part_sums_end(struct part_sums *part)
+{
+	free(part->sums);
+	free(part->functions);
+	free(part->active);
+	free(part->is_there);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+void part_sums_of(struct part_sums *part, const struct model *model,
+		  uint32_t root)
+{
+	struct summing summing = { model, part };
+	struct walk walk = { enter_path, leave_path, &summing };
+	uint32_t i;
+
+	for (i = 0; i < part->count; i++) {
+		part->sums[part->functions[i]] = (struct sums){ .calls = 0 };
+		part->is_there[part->functions[i]] = false;
+	}
+	part->count = 0;
+	model_walk(model, root, &walk);
+	for (i = 0; i < part->count; i++) {
+		struct sums *sums = &part->sums[part->functions[i]];
+
+		sums->self = shown_self(sums->self, sums->total);
+		floor_variance(sums);
+		sums->has_range = sums->has_range && !sums->has_no_range;
+	}
+	if (part->count)
+		qsort(part->functions, part->count, sizeof(*part->functions),
+		      compare_numbers);
+}
+
+/* Where paths are of all threads, each gets its part of what they came to. */
+static void share_among_threads(struct model *model)
+{
+	struct thread *thread = model->threads;
+	double sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < model->thread_count; i++)
+		sum += thread[i].self;
+	for (i = 0; i < model->thread_count; i++)
+		if (model->by_thread)
+			thread[i].self = model->paths[thread[i].path].total;
+		else if (sum > 0)
+			thread[i].self *= model->time / sum;
+}
+
+void totals_measure(struct model *model)
+{
+	struct function *function = model->functions;
+	struct part_sums part;
+	struct sums *sums;
+	uint32_t i;
+
+	part_sums_begin(&part, model);
+	sums = part.sums;
+	link_paths(model);
+	measure_raw(model);
+	selftime_measure(model);
+	measure_paths(model);
+	part_sums_of(&part, model, 0);
+	for (i = 0; i < model->function_count; i++, function++) {
+		function->sums = sums[i];
+		if (!is_untimed(&sums[i]) && sums[i].calls)
+			model->has_times = true;
+		/* Beside a coarse clock only single calls would have one. */
+		if (sums[i].has_range &&
+		    (model->has_extras || !model->has_errors))
+			model->has_ranges = true;
+	}
+	model->time = model->paths[0].total;
+	model->time_raw = model->paths[0].total_raw;
+	share_among_threads(model);
+	part_sums_end(&part);
+}

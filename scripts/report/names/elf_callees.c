@@ -1,0 +1,122 @@
+/*
+ * By which names an object calls functions: those of other objects in relocations of
+ * its linkage table, those of other source files in its debug information.
+ */
+#include <dwarf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "names/elf_callees.h"
+
+#ifndef DW_TAG_GNU_call_site
+#define DW_TAG_GNU_call_site 0x4109
+#endif
+
+/* --- linkage tables --- */
+
+static bool is_call(unsigned machine, uint64_t type)
+{
+	return (machine == EM_X86_64 && type == R_X86_64_JUMP_SLOT) ||
+	       (machine == EM_AARCH64 && type == R_AARCH64_JUMP_SLOT);
+}
+
+static void add_relocations(Elf *elf, unsigned machine, Elf_Scn *section,
+			    const GElf_Shdr *header, take_called *take)
+{
+	Elf_Scn *table = elf_getscn(elf, header->sh_link);
+	Elf_Data *data = elf_getdata(section, NULL);
+	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
+	GElf_Shdr table_header;
+	const char *name;
+	GElf_Rela rela;
+	GElf_Sym symbol;
+	int i;
+
+	if (!data || !symbols || !gelf_getshdr(table, &table_header))
+		return;
+	for (i = 0; gelf_getrela(data, i, &rela); i++) {
+		if (!is_call(machine, GELF_R_TYPE(rela.r_info)) ||
+		    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info),
+				 &symbol))
+			continue;
+		name = elf_strptr(elf, table_header.sh_link, symbol.st_name);
+		if (name && name[0])
+			take(name);
+	}
+}
+
+void called_by_table(Elf *elf, take_called *take)
+{
+	Elf_Scn *section = NULL;
+	GElf_Ehdr machine;
+	GElf_Shdr header;
+
+	if (!elf || !gelf_getehdr(elf, &machine))
+		return;
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC))
+			add_relocations(elf, machine.e_machine, section,
+					&header, take);
+}
+
+/* --- debug information --- */
+
+#define DEPTH_MAX 64
+
+static void add_site(Dwarf_Die *site, take_called *take)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+	Dwarf_Die callee;
+
+	if (!dwarf_attr(site, DW_AT_call_origin, &attribute) &&
+	    !dwarf_attr(site, DW_AT_abstract_origin, &attribute))
+		return;
+	if (!dwarf_formref_die(&attribute, &callee))
+		return;
+	if (dwarf_attr_integrate(&callee, DW_AT_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	else if (dwarf_attr_integrate(&callee, DW_AT_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (name && name[0])
+		take(name);
+}
+
+static void add_unit(Dwarf_Die *unit, take_called *take, uint64_t *steps)
+{
+	Dwarf_Die stack[DEPTH_MAX + 1];
+	int depth = 0, tag;
+
+	if (dwarf_child(unit, &stack[0]) != 0)
+		return;
+	while (depth >= 0 && *steps > 0) {
+		(*steps)--;
+		tag = dwarf_tag(&stack[depth]);
+		if (tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site)
+			add_site(&stack[depth], take);
+		else if (depth < DEPTH_MAX &&
+			 dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (depth >= 0 &&
+		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
+			depth--;
+	}
+}
+
+void called_by_sites(Dwarf *dwarf, take_called *take, uint64_t *steps)
+{
+	Dwarf_Off at = 0, next;
+	size_t header;
+	Dwarf_Die unit;
+
+	while (dwarf && *steps > 0 &&
+	       dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0) {
+		if (dwarf_offdie(dwarf, at + header, &unit))
+			add_unit(&unit, take, steps);
+		at = next;
+	}
+}

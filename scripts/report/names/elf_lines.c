@@ -1,0 +1,236 @@
+/*
+ * Where functions were written, by libdw.  Compilation units are found by a table of
+ * their ranges made once (clang leaves out .debug_aranges); in a unit that is
+ * asked for, the functions are listed once.  A function that is not listed
+ * gets the row of the line table at its entry.
+ */
+#include <dwarf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "names/elf_lines.h"
+
+/* Namespaces and classes in each other; deeper ones are not looked into. */
+#define DEPTH_MAX 16
+/* Of one object: a hostile file shall not keep us for minutes. */
+#define STEPS_MAX 20000000
+
+struct range {
+	uint64_t begin, end;
+	uint32_t unit;
+};
+
+struct declaration {
+	uint64_t address;
+	Dwarf_Off die;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool listed;
+	struct declaration *declarations; /* by address */
+	uint32_t count, room;
+};
+
+struct lines {
+	Dwarf *dwarf;
+	Dwarf_Addr bias;
+	struct range *ranges; /* by begin */
+	uint32_t range_count, range_room;
+	struct unit *units;
+	uint32_t unit_count, unit_room;
+	uint64_t steps;
+};
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static int compare_declarations(const void *left, const void *right)
+{
+	const struct declaration *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void add_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
+{
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
+	       lines->steps++ < STEPS_MAX) {
+		/* What the linker dropped stays here with address 0. */
+		if (begin == 0 || begin >= end)
+			continue;
+		GROW(lines->ranges, lines->range_count, lines->range_room);
+		lines->ranges[lines->range_count++] = (struct range){ begin,
+								      end,
+								      unit };
+	}
+}
+
+struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias)
+{
+	struct lines *lines = allocate(1, sizeof(*lines));
+	Dwarf_Off at = 0, next;
+	size_t header;
+	Dwarf_Die die;
+
+	lines->dwarf = dwarf;
+	lines->bias = bias;
+	if (!dwarf)
+		return lines;
+	while (dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0 &&
+	       lines->steps++ < STEPS_MAX) {
+		if (dwarf_offdie(dwarf, at + header, &die)) {
+			GROW(lines->units, lines->unit_count, lines->unit_room);
+			lines->units[lines->unit_count] = (struct unit){
+				.die = die
+			};
+			add_ranges(lines, &die, lines->unit_count++);
+		}
+		at = next;
+	}
+	if (lines->range_count)
+		qsort(lines->ranges, lines->range_count, sizeof(*lines->ranges),
+		      compare_ranges);
+	return lines;
+}
+
+static struct unit *find_unit(struct lines *lines, uint64_t address)
+{
+	uint32_t low = 0, high = lines->range_count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (lines->ranges[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= lines->ranges[low - 1].end)
+		return NULL;
+	return &lines->units[lines->ranges[low - 1].unit];
+}
+
+static void add_declaration(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr address, base, end;
+
+	/* A function in two parts, hot and cold, has ranges; hot first. */
+	if (dwarf_lowpc(die, &address) != 0 &&
+	    dwarf_ranges(die, 0, &base, &address, &end) <= 0)
+		return;
+	GROW(unit->declarations, unit->count, unit->room);
+	unit->declarations[unit->count++] = (struct declaration){
+		address, dwarf_dieoffset(die)
+	};
+}
+
+static bool has_scope(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type: return true;
+	default: return false;
+	}
+}
+
+static void list_declarations(struct lines *lines, struct unit *unit)
+{
+	Dwarf_Die stack[DEPTH_MAX + 1];
+	int depth = 0;
+
+	unit->listed = true;
+	if (dwarf_child(&unit->die, &stack[0]) != 0)
+		return;
+	while (depth >= 0 && lines->steps++ < STEPS_MAX) {
+		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
+			add_declaration(unit, &stack[depth]);
+		if (depth < DEPTH_MAX && has_scope(&stack[depth]) &&
+		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (depth >= 0 &&
+		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
+			depth--;
+	}
+	if (unit->count)
+		qsort(unit->declarations, unit->count,
+		      sizeof(*unit->declarations), compare_declarations);
+}
+
+/* In DWARF 5 file 0 is the unit's own; clang says so, elfutils before 0.189
+ * takes it for "no file". */
+static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
+{
+	const char *file = dwarf_decl_file(die);
+	Dwarf_Half version = 0;
+	Dwarf_Files *files;
+	size_t count;
+
+	if (file ||
+	    dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL,
+			  NULL) != 0 ||
+	    version < 5 || dwarf_getsrcfiles(unit, &files, &count) != 0 ||
+	    count == 0)
+		return file;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
+static bool find_declaration(struct lines *lines, struct unit *unit,
+			     uint64_t address, const char **file, int *line)
+{
+	const struct declaration key = { .address = address }, *found = NULL;
+	Dwarf_Die die;
+
+	if (unit->count)
+		found = bsearch(&key, unit->declarations, unit->count,
+				sizeof(key), compare_declarations);
+	if (!found || !dwarf_offdie(lines->dwarf, found->die, &die))
+		return false;
+	*file = find_decl_file(&unit->die, &die);
+	return *file && dwarf_decl_line(&die, line) == 0;
+}
+
+static bool find_row(struct unit *unit, uint64_t address, const char **file,
+		     int *line)
+{
+	Dwarf_Line *row = dwarf_getsrc_die(&unit->die, address);
+
+	if (!row)
+		return false;
+	*file = dwarf_linesrc(row, NULL, NULL);
+	return *file && dwarf_lineno(row, line) == 0;
+}
+
+bool lines_are_there(const struct lines *lines)
+{
+	return lines->unit_count > 0;
+}
+
+bool lines_find(struct lines *lines, uint64_t address, const char **file,
+		int *line)
+{
+	struct unit *unit;
+
+	address -= lines->bias;
+	unit = find_unit(lines, address);
+	if (!unit)
+		return false;
+	if (!unit->listed)
+		list_declarations(lines, unit);
+	return find_declaration(lines, unit, address, file, line) ||
+	       find_row(unit, address, file, line);
+}

@@ -1,0 +1,50 @@
+/* The numbers of the page of profrun html. */
+#ifndef REPORT_PAGE_HTML_NUMBERS_H
+#define REPORT_PAGE_HTML_NUMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/names.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "page/columns.h"
+#include "page/timeline.h"
+
+struct view {
+	uint32_t thread; /* NONE: all */
+	uint32_t paths;
+	size_t size; /* bytes of columns */
+};
+
+/* One model in the page. */
+struct source {
+	struct model *model;
+	struct columns columns;
+	size_t functions_size;	 /* bytes; the views follow */
+	uint32_t *places;	 /* of functions in the page, or NONE */
+	uint32_t function_count; /* with a place */
+	struct view *views;
+	uint32_t view_count, view_room;
+	bool is_against; /* of what the others are compared with */
+	double *weights; /* of paths: see choose_paths() */
+	double least;	 /* what weighs no more is left out */
+	uint64_t left_out;
+};
+
+struct html {
+	const struct options *options;
+	struct names strings;
+	struct source *sources;
+	size_t source_count;
+	struct timeline *timeline; /* or NULL */
+	struct columns timeline_functions;
+};
+
+/* Writes the numbers of all views. */
+void html_fill_source(struct html *html, struct source *source);
+/* The functions of the timeline. */
+void html_name_timeline(struct html *html);
+
+#endif

@@ -1,0 +1,363 @@
+/*
+ * See timeline.h.  The trace is read twice: first to see how long calls are, then
+ * to write them, each when it ends.  A call that is too short goes into the run of
+ * short calls on its depth, with the run on the depth below, which is all its own;
+ * a run ends where the call around it does, where a longer call begins, or where
+ * there is nothing for some time.  So pieces are not more than a few times the
+ * calls that are long enough, whatever the trace.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "model/functions.h"
+#include "model/options.h"
+#include "page/columns.h"
+#include "page/timeline.h"
+#include "read/recording.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+
+#define MARKS_MAX  20000
+#define GAPS_MAX   20000
+#define VALUES_MAX 100000
+#define OCTAVE	   16 /* steps in which durations are told apart */
+#define STEPS	   (64 * OCTAVE)
+
+/* Short calls, one after the other; and of the call that is open on their depth
+ * what is known. */
+struct timeline_run {
+	char *arguments, *result; /* or NULL */
+	uint64_t calls;		  /* 0: none */
+	double from, to, busy;
+};
+
+static uint32_t step_of(double duration)
+{
+	double step = floor(log2(fmax(duration, 1)) * OCTAVE);
+
+	return step < STEPS ? (uint32_t)step : STEPS - 1;
+}
+
+static bool is_call_end(const struct trace_event *event)
+{
+	return event->kind == TRACE_LEAVE;
+}
+
+static void read_file(struct timeline *timeline, uint32_t file,
+		      void (*take)(struct timeline *timeline,
+				   const struct trace_event *event,
+				   void *context),
+		      void *context)
+{
+	struct trace_reader *reader = trace_begin(&timeline->trace, file,
+						  &(struct trace_range){ 0 });
+	struct trace_event event;
+	uint64_t events = 0;
+
+	while (trace_next(reader, &event)) {
+		take(timeline, &event, context);
+		if (++events % 4194304 == 0)
+			progress("drawing", file, timeline->trace.file_count);
+	}
+	trace_end(reader);
+}
+
+/* --- how long calls are --- */
+
+static void count_duration(struct timeline *timeline,
+			   const struct trace_event *event, void *context)
+{
+	uint64_t *steps = context;
+
+	timeline->duration_ns = fmax(timeline->duration_ns, event->time_ns);
+	if (!is_call_end(event))
+		return;
+	timeline->calls++;
+	steps[step_of(event->duration_ns)]++;
+}
+
+static void choose_least(struct timeline *timeline, uint32_t most)
+{
+	uint64_t steps[STEPS] = { 0 }, longer = 0;
+	uint32_t i;
+
+	for (i = 0; i < timeline->trace.file_count; i++)
+		read_file(timeline, i, count_duration, steps);
+	for (i = STEPS; i > 0 && longer + steps[i - 1] <= most; i--)
+		longer += steps[i - 1];
+	timeline->least_ns = i ? exp2((double)i / OCTAVE) : 0;
+	timeline->gap_ns = fmax(timeline->least_ns,
+				timeline->duration_ns / most);
+}
+
+/* --- pieces --- */
+
+static struct timeline_lane *lane_of(struct timeline *timeline,
+				     const struct trace_event *event)
+{
+	uint64_t key = (uint64_t)event->thread << 32 | event->track;
+	uint32_t lane = map_add(&timeline->by_track, key, timeline->lane_count);
+
+	if (lane < timeline->lane_count)
+		return &timeline->lanes[lane];
+	GROW(timeline->lanes, timeline->lane_count, timeline->lane_room);
+	timeline->lanes[timeline->lane_count] = (struct timeline_lane){
+		.thread = event->thread,
+		.track = event->track,
+		.begin_ns = event->time_ns,
+	};
+	return &timeline->lanes[timeline->lane_count++];
+}
+
+static struct timeline_run *run_at(struct timeline_lane *lane, uint32_t depth)
+{
+	uint32_t before = lane->run_room;
+
+	if (depth >= lane->run_room) {
+		lane->run_room = depth * 2 + 16;
+		lane->runs = grow(lane->runs, lane->run_room,
+				  sizeof(*lane->runs));
+		memset(lane->runs + before, 0,
+		       (lane->run_room - before) * sizeof(*lane->runs));
+	}
+	return &lane->runs[depth];
+}
+
+/*
+ * Five numbers, of which small ones are most: the depth less that of the piece
+ * before, its end less that one's, its duration, what it is (0: a run; else twice
+ * the function, and 1 more if it never ended, and 1 more), and of a run its calls
+ * and in how much of it there were any.
+ */
+static void put_piece(struct timeline *timeline, struct timeline_lane *lane,
+		      uint32_t depth, double from, double to, uint64_t what)
+{
+	double begin = (double)whole(from), end = (double)whole(to);
+
+	columns_put_signed(&lane->columns, (int64_t)depth - lane->last_depth);
+	columns_put_signed(&lane->columns, (int64_t)(end - lane->last_end));
+	columns_put(&lane->columns, (uint64_t)fmax(end - begin, 0));
+	columns_put(&lane->columns, what);
+	lane->last_depth = depth;
+	lane->last_end = end;
+	lane->pieces++;
+	timeline->pieces++;
+}
+
+static void end_run(struct timeline *timeline, struct timeline_lane *lane,
+		    uint32_t depth)
+{
+	struct timeline_run *run = run_at(lane, depth);
+
+	if (!run->calls)
+		return;
+	put_piece(timeline, lane, depth, run->from, run->to, 0);
+	columns_put(&lane->columns, run->calls);
+	columns_put(&lane->columns, whole(run->busy));
+	timeline->merged += run->calls;
+	run->calls = 0;
+}
+
+static void add_short(struct timeline *timeline, struct timeline_lane *lane,
+		      const struct trace_event *event)
+{
+	struct timeline_run *below = run_at(lane, event->depth + 1);
+	struct timeline_run *run = run_at(lane, event->depth);
+	double from = event->time_ns - event->duration_ns;
+	uint64_t calls = 1 + below->calls;
+
+	below->calls = 0;
+	if (run->calls && from - run->to > timeline->gap_ns)
+		end_run(timeline, lane, event->depth);
+	if (!run->calls) {
+		run->from = from;
+		run->busy = 0;
+	}
+	run->calls += calls;
+	run->to = event->time_ns;
+	run->busy += event->duration_ns;
+}
+
+static void forget_values(struct timeline_run *run)
+{
+	free(run->arguments);
+	free(run->result);
+	run->arguments = run->result = NULL;
+}
+
+/* Of the innermost call. */
+static void keep_value(struct timeline *timeline,
+		       const struct trace_event *event)
+{
+	struct timeline_lane *lane = lane_of(timeline, event);
+	struct timeline_run *run;
+	char **value;
+
+	if (event->depth == 0 || !event->text)
+		return;
+	run = run_at(lane, event->depth - 1);
+	value = event->kind == TRACE_RESULT ? &run->result : &run->arguments;
+	free(*value);
+	*value = strdup(event->text);
+}
+
+/* The values of the piece that is put next. */
+static void add_values(struct timeline *timeline,
+		       const struct timeline_lane *lane,
+		       const struct timeline_run *run)
+{
+	if (!run->arguments && !run->result)
+		return;
+	if (timeline->values_count == VALUES_MAX) {
+		timeline->values_left_out++;
+		return;
+	}
+	GROW(timeline->values, timeline->values_count, timeline->values_room);
+	timeline->values[timeline->values_count++] = (struct timeline_values){
+		.lane = (uint32_t)(lane - timeline->lanes),
+		.piece = lane->pieces,
+		.arguments = run->arguments ?
+				     keep_text(run->arguments, SIZE_MAX) :
+				     NULL,
+		.result = run->result ? keep_text(run->result, SIZE_MAX) : NULL,
+	};
+}
+
+static void add_call(struct timeline *timeline, const struct trace_event *event)
+{
+	struct timeline_lane *lane = lane_of(timeline, event);
+	const struct site *site = &timeline->recording.sites[event->site];
+
+	lane->calls++;
+	lane->end_ns = fmax(lane->end_ns, event->time_ns);
+	/* It may have grown: first the one that is further down. */
+	run_at(lane, event->depth + 1);
+	if (event->duration_ns < timeline->least_ns) {
+		forget_values(run_at(lane, event->depth));
+		add_short(timeline, lane, event);
+		return;
+	}
+	end_run(timeline, lane, event->depth + 1);
+	end_run(timeline, lane, event->depth);
+	add_values(timeline, lane, run_at(lane, event->depth));
+	forget_values(run_at(lane, event->depth));
+	put_piece(timeline, lane, event->depth,
+		  event->time_ns - event->duration_ns, event->time_ns,
+		  2 * (uint64_t)site->function + event->is_open + 1);
+}
+
+static void add_mark(struct timeline *timeline, const struct trace_event *event)
+{
+	if (timeline->mark_count == MARKS_MAX) {
+		timeline->marks_left_out++;
+		return;
+	}
+	GROW(timeline->marks, timeline->mark_count, timeline->mark_room);
+	timeline->marks[timeline->mark_count++] = (struct timeline_mark){
+		.thread = event->thread,
+		.kind = event->kind,
+		.time_ns = event->time_ns,
+		.value = event->kind == TRACE_LOST ? (double)event->count :
+						     event->value,
+		.text = event->text ? keep_text(event->text, SIZE_MAX) : NULL,
+	};
+}
+
+static int compare_gaps(const void *left, const void *right)
+{
+	const struct timeline_gap *a = left, *b = right;
+
+	return a->duration_ns < b->duration_ns ? 1 :
+	       a->duration_ns > b->duration_ns ? -1 :
+						 0;
+}
+
+/* The longest of them. */
+static void keep_gaps(struct timeline *timeline, uint32_t most)
+{
+	if (timeline->gap_count <= most)
+		return;
+	qsort(timeline->gaps, timeline->gap_count, sizeof(*timeline->gaps),
+	      compare_gaps);
+	timeline->gaps_left_out += timeline->gap_count - most;
+	timeline->gap_count = most;
+}
+
+static void add_gap(struct timeline *timeline, const struct trace_event *event)
+{
+	if (timeline->gap_count == 2 * GAPS_MAX)
+		keep_gaps(timeline, GAPS_MAX);
+	GROW(timeline->gaps, timeline->gap_count, timeline->gap_room);
+	timeline->gaps[timeline->gap_count++] = (struct timeline_gap){
+		.thread = event->thread,
+		.waits = event->cause == SHIM_SWITCH_WAITS,
+		.time_ns = event->time_ns,
+		.duration_ns = event->duration_ns,
+	};
+}
+
+static void add_event(struct timeline *timeline,
+		      const struct trace_event *event, void *context)
+{
+	(void)context;
+	switch (event->kind) {
+	case TRACE_ENTER:
+		forget_values(run_at(lane_of(timeline, event), event->depth));
+		break;
+	case TRACE_ARGUMENTS:
+	case TRACE_RESULT: keep_value(timeline, event); break;
+	case TRACE_LEAVE: add_call(timeline, event); break;
+	case TRACE_MARK:
+	case TRACE_RANGE_BEGIN:
+	case TRACE_RANGE_END:
+	case TRACE_COUNTER:
+	case TRACE_PAUSE:
+	case TRACE_RESUME:
+	case TRACE_LOST: add_mark(timeline, event); break;
+	case TRACE_GAP: add_gap(timeline, event); break;
+	default: break;
+	}
+}
+
+static void end_lane(struct timeline *timeline, struct timeline_lane *lane)
+{
+	uint32_t depth;
+
+	for (depth = 0; depth < lane->run_room; depth++) {
+		end_run(timeline, lane, depth);
+		forget_values(&lane->runs[depth]);
+	}
+	free(lane->runs);
+	lane->runs = NULL;
+}
+
+bool timeline_read(struct timeline *timeline, const char *path,
+		   const struct options *options)
+{
+	uint32_t i;
+
+	*timeline = (struct timeline){ 0 };
+	recording_open(&timeline->recording, path, options->pid);
+	if (!trace_open(&timeline->trace, &timeline->recording)) {
+		trace_close(&timeline->trace);
+		return false;
+	}
+	timeline->model.recording = &timeline->recording;
+	model_find_functions(&timeline->model);
+	choose_least(timeline, options->max_calls);
+	for (i = 0; i < timeline->trace.file_count; i++)
+		read_file(timeline, i, add_event, NULL);
+	for (i = 0; i < timeline->lane_count; i++)
+		end_lane(timeline, &timeline->lanes[i]);
+	keep_gaps(timeline, GAPS_MAX);
+	progress_end();
+	return true;
+}

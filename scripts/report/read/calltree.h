@@ -1,0 +1,95 @@
+/* Files of call trees: N.calltree, N.sampling. */
+#ifndef REPORT_READ_CALLTREE_H
+#define REPORT_READ_CALLTREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+
+struct process;
+struct recording;
+
+/* Nodes between two holes of the file, all in one chunk. */
+struct extent {
+	uint64_t begin, end; /* in the file */
+	uint32_t chunk;
+	uint32_t first_slot; /* of @begin, in tree_file.slots */
+};
+
+/* A node that is in use, in the order of the file. */
+struct entry {
+	uint64_t offset;
+	uint32_t parent; /* entry; NONE: the pointer is bad */
+	uint32_t site;	 /* a function; NONE: a thread's root */
+	uint32_t path;	 /* for the model */
+	uint32_t thread; /* for the model */
+};
+
+struct tree_file {
+	const char *name; /* "PID.N/0.calltree" */
+	const unsigned char *data;
+	uint64_t size;
+	uint32_t tid;
+	bool is_sampled; /* what samples found, not calls */
+	uint32_t chunk_count;
+	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
+	struct extent *extents;
+	uint32_t extent_count;
+	uint32_t *slots; /* entry + 1 that begins there */
+	struct entry *entries;
+	uint32_t entry_count;
+	uint64_t *memory; /* offsets of struct shim_memory_node */
+	uint32_t memory_count;
+	uint64_t heap;	     /* of struct shim_heap_node; 0: none here */
+	uint64_t points;     /* of struct shim_points_node, likewise */
+	uint64_t *snapshots; /* of struct shim_snapshot_node */
+	uint32_t snapshot_count;
+	uint64_t *alive; /* of struct shim_alive_node */
+	uint32_t alive_count;
+	uint64_t *locks; /* of struct shim_lock_node */
+	uint32_t lock_count;
+	uint64_t *throws; /* of struct shim_throw_node */
+	uint32_t throw_count;
+};
+
+/* The sites of a process by function word, and those of groups. */
+struct site_maps {
+	struct map plain;
+	struct map functions; /* of groups: numbers */
+	struct map grouped;   /* number << 32 | group */
+};
+
+/*
+ * calltree_open - maps @fd and lists its nodes and their sites
+ *
+ * @sites are those that the process has so far.
+ * @fd stays the caller's.  Returns false, with a warning, when nothing of it
+ * can be used.
+ */
+bool calltree_open(struct tree_file *file, int fd, const char *name,
+		   struct recording *recording, uint32_t process,
+		   struct site_maps *sites);
+/* The entry that begins at @address in the program's memory, or NONE. */
+uint32_t calltree_find(const struct tree_file *file, uint64_t address);
+/* And its path in the model; NONE if there is no entry. */
+uint32_t calltree_find_path(const struct tree_file *file, uint64_t address);
+/* Copies the extra node at @address that belongs to the node at @offset;
+ * false if there is none. */
+bool calltree_extra(const struct tree_file *file, uint64_t address,
+		    uint64_t offset, struct shim_extra_node *extra);
+/* The name of the struct shim_type_node at @address; NULL: there is none. */
+const char *calltree_type(const struct tree_file *file, uint64_t address);
+/* What the program called @offset. */
+uint64_t calltree_address(const struct tree_file *file, uint64_t offset);
+/* Whether a struct shim_memory_node is there instead. */
+/* What the node at @offset has beside it of that kind, at @address. */
+bool calltree_memory(const struct tree_file *file, uint64_t address,
+		     struct shim_memory_node *memory);
+bool calltree_is_memory(const struct tree_file *file, uint64_t address);
+/* Copies the struct shim_lives_node at @address, in whichever file of the process. */
+bool calltree_lives(const struct process *process, uint64_t address,
+		    struct shim_lives_node *lives);
+
+#endif

@@ -1,0 +1,33 @@
+/* Images of a process: the program and its libraries, where they were loaded. */
+#ifndef REPORT_READ_IMAGES_H
+#define REPORT_READ_IMAGES_H
+
+#include <stdint.h>
+
+struct process;
+
+struct image {
+	uint32_t generation;
+	uint32_t object;      /* for symbols.h */
+	uint32_t data_object; /* the same, of locks.c */
+	uint64_t start, end, bias;
+	uint64_t load_clock, unload_clock;
+	uint32_t build_id_size;
+	const unsigned char *build_id;
+	const char *path;
+};
+
+/* After the last image of @process was read. */
+void images_index(struct process *process);
+/*
+ * The image that had @address; NULL if that is not known.  With @generation 0, one
+ * that is gone is also right if no other image was ever there: then the program
+ * ended before it could say so in its nodes.
+ */
+struct image *process_image(const struct process *process, uint64_t address,
+			    uint32_t generation);
+/* The last image of @generation that begins at or before @address, or NULL. */
+struct image *process_image_before(const struct process *process,
+				   uint64_t address, uint32_t generation);
+
+#endif

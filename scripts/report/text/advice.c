@@ -1,0 +1,79 @@
+/* Advice in the head of a report: each cause is said once, with the cure. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "model/advice.h"
+#include "model/model.h"
+#include "text/advice.h"
+
+#define PATHS_MAX 4
+#define NAMES_MAX 3 /* functions that gcc is told to leave out */
+
+static void print_lacking(FILE *out, const struct model *model, enum lack lack,
+			  const char *text)
+{
+	const char *paths[PATHS_MAX];
+	uint32_t count = advice_lacking(model, lack, paths, PATHS_MAX), i;
+
+	if (!count)
+		return;
+	fputs("  ", out);
+	for (i = 0; i < count && i < PATHS_MAX; i++) {
+		fputs(i ? ", " : "", out);
+		put_text(out, base_name(paths[i]));
+	}
+	if (count > PATHS_MAX)
+		fprintf(out, " and %u more", count - PATHS_MAX);
+	fprintf(out, " %s %s\n", count > 1 ? "are" : "is", text);
+}
+
+/* Headers of C have next to no functions: gcc has to be told their names. */
+static void print_c_cure(FILE *out, const struct model *model)
+{
+	const struct function *told[NAMES_MAX];
+	uint32_t count = 0;
+
+	fputs("    gcc    -finstrument-functions "
+	      "-finstrument-functions-exclude-function-list=",
+	      out);
+	while (count < NAMES_MAX &&
+	       (told[count] = advice_most_trivial(model, told, count))) {
+		fputs(count ? "," : "", out);
+		put_text(out, told[count++]->name);
+	}
+	fputs(count ? "\n" : "NAME,...\n", out);
+}
+
+static void print_cure(FILE *out, const struct model *model)
+{
+	if (advice_has_cxx(model))
+		fputs("    gcc    -finstrument-functions "
+		      "-finstrument-functions-exclude-file-list=/usr/include\n",
+		      out);
+	else
+		print_c_cure(out, model);
+	fputs("    clang  -finstrument-functions-after-inlining\n", out);
+}
+
+void advice_print(FILE *out, const struct model *model)
+{
+	bool is_cost = advice_is_mostly_cost(model);
+
+	print_lacking(out, model, LACKS_SYMBOLS,
+		      "stripped: functions without a name are shown by address "
+		      "(keep the symbols: no -s, no strip)");
+	print_lacking(out, model, LACKS_LINES,
+		      "without debug information: source lines are unknown "
+		      "(compile with -g)");
+	if (!is_cost && !advice_has_trivial_calls(model))
+		return;
+	fprintf(out,
+		"  %s; compile so that trivial functions are not "
+		"recorded:\n",
+		is_cost ? "recording took longer than the program" :
+			  "most calls take less than 20 ns, which is less than "
+			  "recording them does");
+	print_cure(out, model);
+}

@@ -1,0 +1,275 @@
+/*
+ * One function in detail: who calls it, whom it calls, how long its calls
+ * took.  Time in recursion is counted once for each pair of caller and callee,
+ * as it is for a function.
+ */
+#include <fnmatch.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/find_functions.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "model/row_order.h"
+#include "model/totals.h"
+#include "text/callers.h"
+#include "text/page.h"
+#define BAR 50
+
+struct gathering {
+	const struct model *model;
+	const bool *wanted;
+	bool callers;	   /* else callees */
+	struct sums *sums; /* by the other function; last: none */
+	uint32_t *active;
+};
+
+/* Whose row the call along @path belongs to, or NONE if it is none of ours. */
+static uint32_t find_row(const struct gathering *gathering, uint32_t number)
+{
+	const struct model *model = gathering->model;
+	const struct path *path = &model->paths[number];
+	uint32_t caller;
+
+	if (path->function == NONE)
+		return NONE;
+	caller = model->paths[path->parent].function;
+	if (gathering->callers)
+		return !gathering->wanted[path->function] ? NONE :
+		       caller == NONE ? model->function_count :
+					caller;
+	return caller != NONE && gathering->wanted[caller] ? path->function :
+							     NONE;
+}
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct gathering *gathering = context;
+	const struct path *path = &gathering->model->paths[number];
+	uint32_t row = find_row(gathering, number);
+
+	(void)depth;
+	if (row == NONE)
+		return true;
+	gathering->sums[row].calls += path->calls;
+	gathering->sums[row].untimed += path->untimed;
+	gathering->sums[row].open += path->open;
+	gathering->sums[row].self += path->self;
+	if (gathering->active[row]++ == 0)
+		gathering->sums[row].total += path->total;
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct gathering *gathering = context;
+	uint32_t row = find_row(gathering, number);
+
+	(void)depth;
+	if (row != NONE)
+		gathering->active[row]--;
+}
+
+static void print_row(const struct page *page, const struct sums *sums,
+		      struct function *function)
+{
+	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
+	bool known = !is_untimed(sums);
+
+	fprintf(page->out, "%15s %9s %9s  ", human_count(calls, sums->calls),
+		time_text(total, sums->total, known),
+		time_text(self, shown_self(sums->self, sums->total), known));
+	if (function)
+		put_name(page, function, 37);
+	else
+		fputs("(nobody: first in its thread)\n", page->out);
+}
+
+/* Of each function that is wanted: how many groups of it are; 0 if one before it was
+ * counted for all of them. */
+static uint32_t *count_groups(const struct model *model, const bool *wanted)
+{
+	uint32_t *counts = allocate(model->function_count, sizeof(*counts));
+	uint32_t *first = allocate(model->function_count, sizeof(*first));
+	struct names names = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++) {
+		const struct function *function = &model->functions[i];
+		uint32_t before = names.count, number;
+
+		if (wanted[i] && !function->group)
+			counts[i] = 1;
+		if (!wanted[i] || !function->group)
+			continue;
+		number = names_add(
+			&names,
+			keep_text(function->name,
+				  plain_length(function, function->name)));
+		if (number == before)
+			first[number] = i;
+		counts[first[number]]++;
+	}
+	names_free(&names);
+	free(first);
+	return counts;
+}
+
+static void print_heading(const struct page *page, const char *what,
+			  const bool *wanted)
+{
+	const struct model *model = page->model;
+	uint32_t *groups = count_groups(model, wanted);
+	struct function *function;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++) {
+		function = &model->functions[i];
+		if (groups[i] == 0)
+			continue;
+		fprintf(page->out, "\n%s ", what);
+		if (groups[i] == 1) {
+			put_text(page->out, function->name);
+		} else {
+			put_text(page->out,
+				 keep_text(function->name,
+					   plain_length(function,
+							function->name)));
+			fprintf(page->out, " in its %u groups", groups[i]);
+		}
+		put_place(page, function);
+	}
+	fputc('\n', page->out);
+	free(groups);
+}
+
+static void print_group(const struct page *page, const char *name, bool callers)
+{
+	struct model *model = page->model;
+	struct options options = *page->options;
+	uint32_t rows = model->function_count + 1, count, shown, i, *order;
+	struct gathering gathering = {
+		.model = model,
+		.wanted = find_functions(model, name),
+		.callers = callers,
+		.sums = allocate(rows, sizeof(struct sums)),
+		.active = allocate(rows, sizeof(uint32_t)),
+	};
+	struct walk walk = { enter_path, leave_path, &gathering };
+
+	model_walk(model, 0, &walk);
+	print_heading(page, callers ? "callers of" : "called by",
+		      gathering.wanted);
+	fprintf(page->out, "%15s %9s %9s  function\n",
+		counted_name(page->model), "total", "self");
+	if (!options.sort_given)
+		options.sort = SORT_TOTAL;
+	order = row_order_functions(model, gathering.sums, &options, &count);
+	shown = page_rows(page, count, count);
+	for (i = 0; i < shown; i++)
+		print_row(page, &gathering.sums[order[i]],
+			  &model->functions[order[i]]);
+	page_left_out(page, shown, count);
+	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
+		print_row(page, &gathering.sums[rows - 1], NULL);
+	free(order);
+	free((void *)gathering.wanted);
+	free(gathering.sums);
+	free(gathering.active);
+}
+
+static void print_bar(const struct page *page, uint64_t count, double from,
+		      uint64_t largest)
+{
+	char begin[SHORT_TEXT], text[SHORT_TEXT];
+	int stars = (int)ceil((double)count * BAR / (double)largest);
+
+	fprintf(page->out, "%9s %15s  %.*s\n", human_ns(begin, from),
+		human_count(text, count), stars,
+		"##################################################");
+}
+
+static void print_histogram(const struct page *page, const char *name)
+{
+	struct model *model = page->model;
+	bool *wanted = find_functions(model, name);
+	uint64_t sums[SHIM_BUCKETS] = { 0 }, largest = 0;
+	int bucket, first = SHIM_BUCKETS, last = -1;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		for (bucket = 0; wanted[i] && model->functions[i].histogram &&
+				 bucket < SHIM_BUCKETS;
+		     bucket++)
+			sums[bucket] += model->functions[i].histogram[bucket];
+	for (bucket = 0; bucket < SHIM_BUCKETS; bucket++) {
+		if (!sums[bucket])
+			continue;
+		if (first > bucket)
+			first = bucket;
+		last = bucket;
+		if (sums[bucket] > largest)
+			largest = sums[bucket];
+	}
+	if (last >= 0) {
+		print_heading(page, "how long calls took:", wanted);
+		fprintf(page->out, "%9s %15s\n", "from", "calls");
+	}
+	for (bucket = first; bucket <= last; bucket++)
+		print_bar(page, sums[bucket],
+			  bucket ? ldexp(model->bucket_ns, bucket) : 0,
+			  largest);
+	free(wanted);
+}
+
+static void check_histogram(const struct model *model, const char *name)
+{
+	bool *wanted = find_functions(model, name), found = false;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		found |= wanted[i] && model->functions[i].histogram;
+	if (!found)
+		die("%s: no histogram: its calls were not timed one by one "
+		    "(profile calltree:exact)",
+		    name);
+	free(wanted);
+}
+
+void callers_check(const struct page *page)
+{
+	const struct options *options = page->options;
+
+	if (options->callers)
+		free(find_functions(page->model, options->callers));
+	if (options->callees)
+		free(find_functions(page->model, options->callees));
+	if (options->histogram)
+		check_histogram(page->model, options->histogram);
+}
+
+void callers_print(const struct page *page)
+{
+	const struct options *options = page->options;
+
+	if (options->callers)
+		print_group(page, options->callers, true);
+	if (options->callees)
+		print_group(page, options->callees, false);
+	if (options->callers)
+		print_histogram(page, options->callers);
+	if (options->callees)
+		print_histogram(page, options->callees);
+	if (options->histogram)
+		print_histogram(page, options->histogram);
+}

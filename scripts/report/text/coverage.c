@@ -1,0 +1,185 @@
+/* The table of what was reached: for each source file its lines and functions. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/text.h"
+#include "model/coverage.h"
+#include "model/options.h"
+#include "text/coverage.h"
+
+struct sum {
+	uint64_t reached, all;
+};
+
+static struct sum count_reached(const struct covered *all, size_t begin,
+				size_t end)
+{
+	struct sum sum = { 0, end - begin };
+
+	for (size_t i = begin; i < end; i++)
+		sum.reached += all[i].count != 0;
+	return sum;
+}
+
+static void add_sum(struct sum *to, struct sum sum)
+{
+	to->reached += sum.reached;
+	to->all += sum.all;
+}
+
+/* Not rounded up to what it is not. */
+static double percent(struct sum sum)
+{
+	double part = sum.all ? 100.0 * (double)sum.reached / (double)sum.all :
+				0;
+
+	return part > 99.9 && sum.reached < sum.all ? 99.9 : part;
+}
+
+static void put_sum(FILE *out, struct sum sum)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, sum.reached,
+		 sum.all);
+	if (sum.all)
+		fprintf(out, "%5.1f%%  %-15s", percent(sum), text);
+	else
+		fprintf(out, "     -  %-15s", "");
+}
+
+static bool is_system(const char *file)
+{
+	return !strncmp(file, "/usr/include/", 13) ||
+	       !strncmp(file, "/usr/lib/", 9);
+}
+
+struct table {
+	FILE *out;
+	const struct coverage *coverage;
+	uint64_t limit; /* rows left to print */
+	struct sum lines, functions;
+	uint32_t system, left_out;
+	bool is_printing;
+};
+
+static void put_file(struct table *table, uint32_t file, struct sum lines,
+		     struct sum functions)
+{
+	add_sum(&table->lines, lines);
+	add_sum(&table->functions, functions);
+	if (!table->is_printing)
+		return;
+	if (table->limit == 0) {
+		table->left_out++;
+		return;
+	}
+	table->limit--;
+	put_sum(table->out, lines);
+	put_sum(table->out, functions);
+	put_text(table->out, table->coverage->files.text[file]);
+	fputc('\n', table->out);
+}
+
+static void each_file(struct table *table)
+{
+	const struct coverage *coverage = table->coverage;
+	size_t at, end, from = 0, to;
+
+	table->lines = table->functions = (struct sum){ 0, 0 };
+	table->system = 0;
+	for (at = 0; at < coverage->line_count; at = end) {
+		uint32_t file = coverage->lines[at].file;
+
+		end = coverage_file_end(coverage->lines, coverage->line_count,
+					at);
+		while (from < coverage->function_count &&
+		       coverage->functions[from].file < file)
+			from++;
+		to = from;
+		while (to < coverage->function_count &&
+		       coverage->functions[to].file == file)
+			to++;
+		if (is_system(coverage->files.text[file]))
+			table->system++;
+		else
+			put_file(table, file,
+				 count_reached(coverage->lines, at, end),
+				 count_reached(coverage->functions, from, to));
+		from = to;
+	}
+}
+
+static void put_objects(FILE *out, const struct coverage *coverage)
+{
+	static const char *const reasons[] = {
+		[SHIM_COVERAGE_LINES] = "",
+		[SHIM_COVERAGE_NO_LINES] = ": no line table (-g)",
+		[SHIM_COVERAGE_UNWRITABLE] = ": its code cannot be changed",
+		[SHIM_COVERAGE_UNSUPPORTED] = ": no lines on this processor",
+	};
+	uint32_t i;
+
+	for (i = 0; i < coverage->object_count; i++) {
+		const struct uncovered *object = &coverage->objects[i];
+
+		/* What the system brings has no lines, as everybody knows. */
+		if (object->state == SHIM_COVERAGE_LINES ||
+		    object->state >= sizeof(reasons) / sizeof(*reasons) ||
+		    (!object->functions && is_system(object->path)))
+			continue;
+		put_text(out, object->path);
+		fputs(reasons[object->state], out);
+		if (object->functions)
+			fprintf(out, "; %u function%s of it %s reached",
+				object->functions,
+				object->functions == 1 ? "" : "s",
+				object->functions == 1 ? "was" : "were");
+		fputc('\n', out);
+	}
+}
+
+void coverage_print(FILE *out, const struct coverage *coverage,
+		    const struct options *options)
+{
+	struct table table = { .out = out, .coverage = coverage };
+
+	each_file(&table);
+	fprintf(out,
+		"reached: %" PRIu64 " of %" PRIu64 " lines (%.1f%%), %" PRIu64
+		" of %" PRIu64 " functions (%.1f%%)\n",
+		table.lines.reached, table.lines.all, percent(table.lines),
+		table.functions.reached, table.functions.all,
+		percent(table.functions));
+	if (table.system)
+		fprintf(out,
+			"not counted here: %u file%s of /usr/include and "
+			"/usr/lib\n",
+			table.system, table.system == 1 ? "" : "s");
+	if (coverage->dropped)
+		fprintf(out,
+			"not looked at: %" PRIu64 " places of lines that "
+			"the line tables contradict each other about\n",
+			coverage->dropped);
+	put_objects(out, coverage);
+	if (table.lines.all == 0)
+		return;
+	if (coverage->is_counted)
+		fprintf(out,
+			"counted: where the program was compiled for it\n");
+	fprintf(out, "\nlines                  functions              file\n");
+	table.is_printing = true;
+	table.limit = options->limit < 0  ? 30 :
+		      options->limit == 0 ? UINT64_MAX :
+					    (uint64_t)options->limit;
+	each_file(&table);
+	if (table.left_out)
+		fprintf(out, "... %u more (--limit 0 shows all)\n",
+			table.left_out);
+}

@@ -1,0 +1,244 @@
+/*
+ * Calls against samples of the same run.  A sample counts for the innermost
+ * function on its stack that has hooks, as the time of a call does; what it found
+ * in libshim.so itself is what shim took: hooks, and what begins a process.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "text/crosscheck.h"
+#include "text/page.h"
+
+#define ERRORS	      3 /* standard errors that are still agreement */
+#define LEAST_PERCENT 0.5
+#define ROWS	      20
+
+struct check {
+	const struct model *calls;
+	struct model *samples;
+	uint32_t *hooked; /* of a sampled function: itself, or NONE */
+	double *found;	  /* samples, by function */
+	double all, ours, nobody;
+};
+
+static bool is_ours(const struct function *function)
+{
+	return function->object &&
+	       !strncmp(base_name(function->object->path), "libshim.so", 10);
+}
+
+static bool has_calls(const struct check *check, uint32_t function)
+{
+	const struct sums *sums = &check->calls->functions[function].sums;
+
+	return sums->calls || sums->open;
+}
+
+/* "3/parse": a function of the third object. */
+static const char *key_of(const struct function *function, size_t length)
+{
+	return keep_format("%u/%s", function->object_number,
+			   keep_text(function->mangled, length));
+}
+
+/* What the compiler has cut off belongs to the rest: f.cold to f. */
+static uint32_t find_whole(const struct names *names, const uint32_t *first,
+			   const struct function *part)
+{
+	const char *cut = strstr(part->mangled, ".cold");
+	uint32_t number =
+		cut ? names_find(names,
+				 key_of(part, (size_t)(cut - part->mangled))) :
+		      NONE;
+
+	return number == NONE ? NONE : first[number];
+}
+
+static void find_hooked(struct check *check)
+{
+	uint32_t count = check->calls->function_count, i;
+	uint32_t *first = allocate(count, sizeof(*first));
+	struct names names = { 0 };
+
+	for (i = 0; i < count; i++) {
+		uint32_t before = names.count;
+		const struct function *function = &check->calls->functions[i];
+
+		if (names_add(&names, key_of(function, SIZE_MAX)) == before)
+			first[before] = i;
+	}
+	for (i = 0; i < check->samples->function_count; i++) {
+		uint32_t function = i;
+
+		if (!has_calls(check, i))
+			function = find_whole(&names, first,
+					      &check->samples->functions[i]);
+		check->hooked[i] = function != NONE &&
+						   has_calls(check, function) ?
+					   function :
+					   NONE;
+	}
+	names_free(&names);
+	free(first);
+}
+
+static void add_path(struct check *check, const struct path *path)
+{
+	const struct model *samples = check->samples;
+	double weight = (double)path->own;
+
+	if (weight <= 0 || path->function == NONE)
+		return;
+	if (is_ours(&samples->functions[path->function])) {
+		check->ours += weight;
+		return;
+	}
+	while (path->function != NONE && check->hooked[path->function] == NONE)
+		path = &samples->paths[path->parent];
+	if (path->function == NONE) {
+		check->nobody += weight;
+		return;
+	}
+	check->found[check->hooked[path->function]] += weight;
+	check->all += weight;
+}
+
+struct row {
+	uint32_t function;
+	double by_calls, by_samples, error; /* percent */
+};
+
+static int compare_rows(const void *left, const void *right)
+{
+	double a = fabs(((const struct row *)left)->by_calls -
+			((const struct row *)left)->by_samples);
+	double b = fabs(((const struct row *)right)->by_calls -
+			((const struct row *)right)->by_samples);
+
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* What is left of a share's error when both are known to be counts. */
+static struct row compare_function(const struct check *check, uint32_t number)
+{
+	const struct sums *sums = &check->calls->functions[number].sums;
+	double time = check->calls->time, found = check->found[number];
+	double part = check->all > 0 ? found / check->all : 0;
+	double variance = check->all > 0 ?
+				  fmax(part * (1 - part), 1 / check->all) /
+					  check->all :
+				  1;
+
+	return (struct row){
+		.function = number,
+		.by_calls = time > 0 ? 100 * sums->self / time : 0,
+		.by_samples = 100 * part,
+		.error = 100 *
+			 sqrt(variance +
+			      (time > 0 ? sums->self_variance / (time * time) :
+					  0)),
+	};
+}
+
+static void print_rows(const struct page *page, const struct row *rows,
+		       uint32_t count)
+{
+	uint32_t i;
+
+	fprintf(page->out, "%9s %9s %7s  function\n", "by calls", "by samples",
+		"\u00b1");
+	for (i = 0; i < count && i < ROWS; i++) {
+		fprintf(page->out, "%8.2f%% %9.2f%% %7.2f  ", rows[i].by_calls,
+			rows[i].by_samples, rows[i].error);
+		put_name(page, &page->model->functions[rows[i].function], 30);
+	}
+	if (count > ROWS)
+		fprintf(page->out, "  and %u more\n", count - ROWS);
+}
+
+static void print_summary(const struct page *page, const struct check *check)
+{
+	double all = check->all + check->ours + check->nobody;
+	char text[SHORT_TEXT];
+
+	fprintf(page->out,
+		"\nagainst %s samples: shim itself took %.1f %% of "
+		"the run",
+		human_count(text, check->samples->calls),
+		100 * check->ours / all);
+	if (check->nobody > 0)
+		fprintf(page->out, ", code outside of all calls %.1f %%",
+			100 * check->nobody / all);
+	fputc('\n', page->out);
+	if (check->samples->sample_mode != SHIM_SAMPLED_REAL)
+		fputs("  calls are measured in time, these samples in processor "
+		      "time: who waits has more of the former\n",
+		      page->out);
+}
+
+static void compare(const struct page *page, struct check *check)
+{
+	struct row *rows = allocate(check->calls->function_count,
+				    sizeof(*rows)),
+		   row;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < check->calls->function_count; i++) {
+		double difference;
+
+		if (!has_calls(check, i))
+			continue;
+		row = compare_function(check, i);
+		difference = fabs(row.by_calls - row.by_samples);
+		if (difference > LEAST_PERCENT &&
+		    difference > ERRORS * row.error)
+			rows[count++] = row;
+	}
+	qsort(rows, count, sizeof(*rows), compare_rows);
+	if (count == 0) {
+		fputs("  self times agree within their errors\n", page->out);
+	} else {
+		fprintf(page->out,
+			"  self times of %u function%s differ by "
+			"more than their errors (what is inlined counts as its "
+			"caller in samples):\n",
+			count, count == 1 ? "" : "s");
+		print_rows(page, rows, count);
+	}
+	free(rows);
+}
+
+void crosscheck_print(const struct page *page, struct model *samples)
+{
+	struct check check = {
+		.calls = page->model,
+		.samples = samples,
+		.hooked = allocate(samples->function_count, sizeof(uint32_t)),
+		.found = allocate(samples->function_count, sizeof(double)),
+	};
+	uint32_t i;
+
+	find_hooked(&check);
+	for (i = 0; i < samples->path_count; i++)
+		add_path(&check, &samples->paths[i]);
+	if (check.all + check.ours + check.nobody > 0) {
+		print_summary(page, &check);
+		if (page->model->has_times && check.all > 0)
+			compare(page, &check);
+	}
+	free(check.hooked);
+	free(check.found);
+}

@@ -1,0 +1,583 @@
+/*
+ * profrun diff: what functions of two sets of recordings cost, side by side.
+ * Functions are the same if their names are, and the names of their objects; the
+ * program itself may have another name.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "base/welch.h"
+#include "model/choose.h"
+#include "model/functions.h"
+#include "model/memory.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "read/process.h"
+#include "read/recording.h"
+#include "text/diff.h"
+#include "text/page.h"
+
+#define ROWS	30
+#define CELL	(SHORT_TEXT + 2) /* with a sign */
+#define CERTAIN 0.01		 /* a smaller chance is no chance */
+/* the same of the normal distribution, in standard deviations */
+#define NORMAL_LIMIT 2.576
+
+struct row {
+	const char *name, *mangled;
+	const char *object; /* NULL: unknown */
+	struct welch value[2];
+	struct welch calls[2];
+	double variance; /* of the clock, in all runs */
+	/* Of the run that is being added. */
+	double run_value;
+	uint64_t run_calls;
+	struct change change;
+};
+
+struct side {
+	struct welch all; /* the value of all functions */
+	const char *command;
+	uint64_t lost;
+};
+
+struct diff {
+	const struct options *options;
+	enum value value;
+	bool is_chosen; /* @value is */
+	bool is_sampled;
+	struct side side[2];
+	struct row *rows;
+	uint32_t count, room;
+	struct names names; /* numbered like rows */
+};
+
+/* --- reading --- */
+
+static bool is_memory(enum value value)
+{
+	return value >= VALUE_BYTES;
+}
+
+/* "libz.so.1.2.13" is libz.so wherever it comes from. */
+static const char *library_key(const char *name)
+{
+	const char *end = strstr(name, ".so.");
+
+	return end ? keep_text(name, (size_t)(end + 3 - name)) : name;
+}
+
+/* What objects are called in all runs: the program has none. */
+static const char **object_keys(const struct model *model)
+{
+	const char **keys = allocate(model->object_count, sizeof(*keys));
+	struct names programs = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < model->recording->process_count; i++) {
+		const char *program = process_string(
+			&model->recording->processes[i], "program");
+
+		if (program)
+			names_add(&programs, base_name(program));
+	}
+	for (i = 0; i < model->object_count; i++) {
+		const char *name = base_name(model->objects[i].path);
+
+		keys[i] = names_find(&programs, name) != NONE ?
+				  "" :
+				  library_key(name);
+	}
+	names_free(&programs);
+	return keys;
+}
+
+static struct row *find_row(struct diff *diff, const char *const *keys,
+			    const struct function *function)
+{
+	const char *key = keep_format(
+		"%s\n%s\n%s", function->mangled,
+		function->group ? function->group : "",
+		function->object ? keys[function->object_number] : "?");
+	uint32_t number = names_add(&diff->names, key);
+
+	if (number < diff->count)
+		return &diff->rows[number];
+	GROW(diff->rows, diff->count, diff->room);
+	diff->rows[diff->count] = (struct row){
+		.name = function->name,
+		.mangled = function->mangled,
+		.object = function->object ? object_name(function) : NULL,
+	};
+	return &diff->rows[diff->count++];
+}
+
+static double value_of(const struct model *model, uint32_t function,
+		       enum value value)
+{
+	const struct sums *sums = &model->functions[function].sums;
+
+	switch (value) {
+	case VALUE_SELF: return sums->self;
+	case VALUE_TOTAL: return sums->total;
+	case VALUE_CALLS: return (double)sums->calls;
+	default:
+		return (double)memory_value(&model->function_memory[function],
+					    value);
+	}
+}
+
+static double variance_of(const struct sums *sums, enum value value)
+{
+	return value == VALUE_SELF  ? sums->self_variance :
+	       value == VALUE_TOTAL ? sums->total_variance :
+				      0;
+}
+
+static double value_of_all(const struct model *model, enum value value)
+{
+	if (is_memory(value))
+		return (double)memory_value(&model->memory_all, value);
+	return value == VALUE_CALLS ? (double)model->calls : model->time;
+}
+
+/* The first recording says what is compared, if the command line does not. */
+static void check_value(struct diff *diff, const struct model *model)
+{
+	if (!diff->is_chosen) {
+		diff->value = diff->options->value;
+		if (!diff->options->value_given && !model->has_times)
+			diff->value = model->has_memory &&
+						      !model->memory_has_calls ?
+					      VALUE_BYTES :
+					      VALUE_CALLS;
+		diff->is_sampled = model->is_sampled;
+		diff->is_chosen = true;
+	}
+	if (diff->value == VALUE_WAITS)
+		die_usage("diff: has no --value waits");
+	if (diff->is_sampled != model->is_sampled)
+		die("%s: %s were recorded, and not of the others: they cannot "
+		    "be compared",
+		    model->recording->path, counted_name(model));
+	if (is_memory(diff->value) && !model->has_memory)
+		die("%s: no allocations were recorded (profrun -p memory)",
+		    model->recording->path);
+	if (diff->value < VALUE_CALLS && !model->has_times && model->calls)
+		die("%s: calls were counted, not timed: --value calls is all "
+		    "there is",
+		    model->recording->path);
+}
+
+/* In the runs of that side so far it was not there. */
+static void catch_up(const struct diff *diff, struct row *row, int which)
+{
+	while (row->value[which].runs < diff->side[which].all.runs) {
+		welch_add(&row->value[which], 0);
+		welch_add(&row->calls[which], 0);
+	}
+}
+
+static void add_run(struct diff *diff, int which, const struct model *model)
+{
+	const char **keys = object_keys(model);
+	struct row *row;
+	uint32_t i;
+
+	for (i = 0; i < diff->count; i++) {
+		diff->rows[i].run_value = 0;
+		diff->rows[i].run_calls = 0;
+	}
+	for (i = 0; i < model->function_count; i++) {
+		row = find_row(diff, keys, &model->functions[i]);
+		row->run_value += value_of(model, i, diff->value);
+		row->run_calls += model->functions[i].sums.calls;
+		row->variance += variance_of(&model->functions[i].sums,
+					     diff->value);
+	}
+	for (i = 0; i < diff->count; i++) {
+		row = &diff->rows[i];
+		catch_up(diff, row, which);
+		welch_add(&row->value[which], row->run_value);
+		welch_add(&row->calls[which], (double)row->run_calls);
+	}
+	welch_add(&diff->side[which].all, value_of_all(model, diff->value));
+	diff->side[which].lost += model->lost;
+	if (!diff->side[which].command)
+		diff->side[which].command = process_string(
+			&model->recording->processes[0], "command");
+	free(keys);
+}
+
+static void add_recordings(struct diff *diff, int which, char **paths,
+			   int count)
+{
+	struct recording recording;
+	struct model model;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		progress("reading recordings", (uint64_t)i, (uint64_t)count);
+		model_read(&model, &recording, diff->options, paths[i]);
+		check_value(diff, &model);
+		if (!model.calls && !model.open && !model.has_memory)
+			warn("%s: no %s was recorded", paths[i],
+			     model.is_sampled ? "sample" : "call");
+		add_run(diff, which, &model);
+	}
+	progress_end();
+}
+
+/* --- what has changed --- */
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+	double x = fabs(a->change.by), y = fabs(b->change.by);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	if (a->calls[1].mean != b->calls[1].mean)
+		return a->calls[1].mean > b->calls[1].mean ? -1 : 1;
+	return strcmp(a->mangled, b->mangled);
+}
+
+/* Of one run each there is the clock's own error at least. */
+static void find_change(struct diff *diff, struct row *row)
+{
+	catch_up(diff, row, 0);
+	catch_up(diff, row, 1);
+	row->change = welch_change(&row->value[0], &row->value[1]);
+	if (isnan(row->change.error) && row->variance > 0)
+		row->change.error = sqrt(row->variance) * NORMAL_LIMIT;
+}
+
+static void find_changes(struct diff *diff)
+{
+	uint32_t i;
+
+	for (i = 0; i < diff->count; i++)
+		find_change(diff, &diff->rows[i]);
+	names_free(&diff->names);
+	qsort(diff->rows, diff->count, sizeof(*diff->rows), compare_rows);
+}
+
+static bool was_called(const struct row *row, int which)
+{
+	return row->calls[which].mean > 0 || row->value[which].mean > 0;
+}
+
+/* With a question mark when nobody knows how much runs vary. */
+static const char *verdict(const struct diff *diff, const struct row *row)
+{
+	bool is_time = diff->value < VALUE_CALLS;
+	bool is_known = !isnan(row->change.chance);
+
+	if (!was_called(row, 0))
+		return "new";
+	if (!was_called(row, 1))
+		return "gone";
+	if (row->change.by == 0 ||
+	    (is_known && row->change.chance >= CERTAIN) ||
+	    fabs(row->change.by) < row->change.error)
+		return "same";
+	if (row->change.by > 0)
+		return is_time	? is_known ? "slower" : "slower?" :
+		       is_known ? "more" :
+				  "more?";
+	return is_time	? is_known ? "faster" : "faster?" :
+	       is_known ? "less" :
+			  "less?";
+}
+
+/* --- text --- */
+
+static const char *value_text(const struct diff *diff, char text[CELL],
+			      double value, bool with_plus)
+{
+	char memory[SHORT_TEXT];
+	const char *plain;
+
+	if (diff->value < VALUE_CALLS)
+		plain = human_ns(memory, fabs(value));
+	else if (diff->value == VALUE_CALLS || diff->value == VALUE_ALLOCATIONS)
+		plain = human_count(memory, whole(fabs(value)));
+	else
+		plain = human_bytes(memory, whole(fabs(value)));
+	snprintf(text, CELL, "%s%s",
+		 value < 0		? "-" :
+		 value > 0 && with_plus ? "+" :
+					  "",
+		 plain);
+	return text;
+}
+
+static const char *percent_text(char text[SHORT_TEXT], const struct welch *a,
+				const struct change *change)
+{
+	double times = 1 + change->by / a->mean;
+
+	if (a->mean > 0 && times < 10)
+		snprintf(text, SHORT_TEXT, "%+.1f", 100 * (times - 1));
+	else if (a->mean > 0)
+		snprintf(text, SHORT_TEXT, times < 1e5 ? "x%.0f" : "x%.0e",
+			 times);
+	else
+		strcpy(text, "-");
+	return text;
+}
+
+static const char *error_text(const struct diff *diff, char text[CELL],
+			      double error)
+{
+	return isnan(error) ? strcpy(text, "-") :
+			      value_text(diff, text, error, false);
+}
+
+static void print_side(const struct page *page, const struct diff *diff,
+		       int which)
+{
+	const struct side *side = &diff->side[which];
+	double deviation = welch_deviation(&side->all);
+	char text[CELL], more[CELL];
+
+	fprintf(page->out, "%c  %2u run%s  %s", 'A' + which, side->all.runs,
+		side->all.runs == 1 ? " " : "s",
+		value_text(diff, text, side->all.mean, false));
+	if (!isnan(deviation))
+		fprintf(page->out, " \302\261 %s",
+			value_text(diff, more, deviation, false));
+	fputs("  ", page->out);
+	put_text(page->out, side->command ? side->command : "unknown program");
+	if (side->lost)
+		fprintf(page->out, "  (%s calls LOST)",
+			human_count(text, side->lost));
+	fputc('\n', page->out);
+}
+
+static void print_all(const struct page *page, const struct diff *diff)
+{
+	struct change change = welch_change(&diff->side[0].all,
+					    &diff->side[1].all);
+	char by[CELL], percent[SHORT_TEXT], error[CELL];
+
+	fprintf(page->out, "all of it: %s (%s %%), ",
+		value_text(diff, by, change.by, true),
+		percent_text(percent, &diff->side[0].all, &change));
+	if (isnan(change.error))
+		fputs("and how much runs vary is not known from one each;\n"
+		      "\302\261 is the clock's error alone.  Several tell: "
+		      "profrun diff A1 A2 A3 -- B1 B2 B3\n",
+		      page->out);
+	else
+		fprintf(page->out, "99 %% certain to \302\261 %s: %s\n",
+			value_text(diff, error, change.error, false),
+			change.chance < CERTAIN ? "a change" :
+						  "no more than runs vary");
+}
+
+static const char *color_of(const struct page *page, const char *word)
+{
+	if (!page->color)
+		return "";
+	if (!strcmp(word, "same"))
+		return "";
+	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
+}
+
+static void print_row(const struct page *page, const struct diff *diff,
+		      const struct row *row)
+{
+	const char *word = verdict(diff, row), *color = color_of(page, word);
+	char text[4][CELL], calls[2][SHORT_TEXT], percent[SHORT_TEXT];
+	const char *name = page->options->mangled ? row->mangled : row->name;
+	size_t used = 89;
+
+	fprintf(page->out, "%10s %10s %s%10s %9s %7s %-8s%s %13s %13s  ",
+		value_text(diff, text[0], row->value[0].mean, false),
+		value_text(diff, text[1], row->value[1].mean, false), color,
+		value_text(diff, text[2], row->change.by, true),
+		error_text(diff, text[3], row->change.error),
+		percent_text(percent, &row->value[0], &row->change), word,
+		*color ? "\033[m" : "",
+		human_count(calls[0], whole(row->calls[0].mean)),
+		human_count(calls[1], whole(row->calls[1].mean)));
+	if (page->columns == SIZE_MAX)
+		put_text(page->out, name);
+	else
+		put_text_cut(page->out, name,
+			     page->columns > used + 8 ? page->columns - used :
+							8);
+	fputc('\n', page->out);
+}
+
+static void print_text(FILE *out, const struct diff *diff)
+{
+	static const char *const names[] = {
+		[VALUE_SELF] = "self",		[VALUE_TOTAL] = "total",
+		[VALUE_CALLS] = "calls",	[VALUE_BYTES] = "bytes",
+		[VALUE_ALLOCATIONS] = "blocks", [VALUE_PEAK] = "peak",
+		[VALUE_LEAKED] = "left",	[VALUE_LOST] = "lost",
+	};
+	const struct options *options = diff->options;
+	uint32_t i, rows;
+	struct page page = page_on(out, options, NULL);
+	char titles[2][SHORT_TEXT];
+
+	print_side(&page, diff, 0);
+	print_side(&page, diff, 1);
+	print_all(&page, diff);
+	for (i = 0; i < 2; i++)
+		snprintf(titles[i], SHORT_TEXT, "%s %c", names[diff->value],
+			 (char)('A' + i));
+	fprintf(out, "\n%s%10s %10s %10s %10s %7s %-8s %13s %13s  function%s\n",
+		page.color ? "\033[1m" : "", titles[0], titles[1], "change",
+		"\302\261", "%", "", diff->is_sampled ? "samples A" : "calls A",
+		diff->is_sampled ? "samples B" : "calls B",
+		page.color ? "\033[m" : "");
+	rows = page_rows(&page, ROWS, diff->count);
+	for (i = 0; i < rows; i++)
+		print_row(&page, diff, &diff->rows[i]);
+	page_left_out(&page, rows, diff->count);
+}
+
+/* --- for programs --- */
+
+static void put_number(FILE *out, double value)
+{
+	if (isnan(value))
+		fputs("null", out);
+	else
+		fprintf(out, "%.17g", value);
+}
+
+static void put_side(FILE *out, const char *key, const struct welch *value,
+		     const struct welch *calls)
+{
+	fprintf(out, "\"%s\":{\"mean\":", key);
+	put_number(out, value->mean);
+	fputs(",\"deviation\":", out);
+	put_number(out, welch_deviation(value));
+	if (calls) {
+		fputs(",\"calls\":", out);
+		put_number(out, calls->mean);
+	} else {
+		fprintf(out, ",\"runs\":%u", value->runs);
+	}
+	fputc('}', out);
+}
+
+static void put_change(FILE *out, const struct change *change)
+{
+	fputs(",\"change\":", out);
+	put_number(out, change->by);
+	fputs(",\"error\":", out);
+	put_number(out, change->error);
+	fputs(",\"chance\":", out);
+	put_number(out, change->chance);
+}
+
+static void print_json(FILE *out, const struct diff *diff)
+{
+	static const char *const names[] = {
+		[VALUE_SELF] = "self_ns",
+		[VALUE_TOTAL] = "total_ns",
+		[VALUE_CALLS] = "calls",
+		[VALUE_BYTES] = "bytes",
+		[VALUE_ALLOCATIONS] = "allocations",
+		[VALUE_PEAK] = "peak",
+		[VALUE_LEAKED] = "leaked",
+		[VALUE_LOST] = "lost",
+	};
+	struct change all = welch_change(&diff->side[0].all,
+					 &diff->side[1].all);
+	uint32_t i;
+
+	fprintf(out, "{\"value\":\"%s\",", names[diff->value]);
+	put_side(out, "a", &diff->side[0].all, NULL);
+	fputc(',', out);
+	put_side(out, "b", &diff->side[1].all, NULL);
+	put_change(out, &all);
+	fputs(",\"functions\":[", out);
+	for (i = 0; i < diff->count; i++) {
+		const struct row *row = &diff->rows[i];
+
+		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", out);
+		put_json(out, row->name);
+		fputs(",\"mangled\":", out);
+		put_json(out, row->mangled);
+		fputs(",\"object\":", out);
+		put_json(out, row->object);
+		fputc(',', out);
+		put_side(out, "a", &row->value[0], &row->calls[0]);
+		fputc(',', out);
+		put_side(out, "b", &row->value[1], &row->calls[1]);
+		put_change(out, &row->change);
+		fprintf(out, ",\"verdict\":\"%s\"}", verdict(diff, row));
+	}
+	fputs("]}\n", out);
+}
+
+static void put_cell(FILE *out, double value)
+{
+	if (isnan(value))
+		fputc(',', out);
+	else
+		fprintf(out, ",%.10g", value);
+}
+
+static void print_csv(FILE *out, const struct diff *diff)
+{
+	uint32_t i;
+
+	fputs("name,mangled,object,a,a_deviation,a_calls,b,b_deviation,"
+	      "b_calls,change,error,chance,verdict\r\n",
+	      out);
+	for (i = 0; i < diff->count; i++) {
+		const struct row *row = &diff->rows[i];
+		int which;
+
+		put_csv(out, row->name);
+		fputc(',', out);
+		put_csv(out, row->mangled);
+		fputc(',', out);
+		put_csv(out, row->object);
+		for (which = 0; which < 2; which++) {
+			put_cell(out, row->value[which].mean);
+			put_cell(out, welch_deviation(&row->value[which]));
+			put_cell(out, row->calls[which].mean);
+		}
+		put_cell(out, row->change.by);
+		put_cell(out, row->change.error);
+		put_cell(out, row->change.chance);
+		fprintf(out, ",%s\r\n", verdict(diff, row));
+	}
+}
+
+void diff_print(FILE *out, const struct options *options, char **first,
+		int first_count, char **second, int second_count)
+{
+	struct diff diff = { .options = options };
+
+	add_recordings(&diff, 0, first, first_count);
+	add_recordings(&diff, 1, second, second_count);
+	find_changes(&diff);
+	if (!strcmp(options->format, "json"))
+		print_json(out, &diff);
+	else if (!strcmp(options->format, "csv"))
+		print_csv(out, &diff);
+	else
+		print_text(out, &diff);
+}

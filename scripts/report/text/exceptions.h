@@ -1,0 +1,10 @@
+/* The table of exceptions. */
+#ifndef REPORT_TEXT_EXCEPTIONS_H
+#define REPORT_TEXT_EXCEPTIONS_H
+
+struct page;
+
+/* What is thrown and caught where; the same for programs. */
+void exceptions_print(const struct page *page);
+
+#endif

@@ -1,0 +1,293 @@
+/* Everything a recording says about itself, for people. */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <shim/format.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "read/end_text.h"
+#include "read/images.h"
+#include "read/process.h"
+#include "read/recording.h"
+#include "text/info.h"
+
+static void put_field(FILE *out, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	fputs("  ", out);
+	put_text(out, name);
+	fprintf(out, "%*s ",
+		(int)(text_columns(name) < 14 ? 14 - text_columns(name) : 0),
+		"");
+	put_text(out, text);
+	fputc('\n', out);
+}
+
+/* Local time; the nanoseconds are cut to milliseconds. */
+static const char *date_text(uint64_t real_ns)
+{
+	time_t seconds = (time_t)(real_ns / 1000000000);
+	char date[64], zone[16];
+	struct tm tm;
+
+	if (!real_ns || !localtime_r(&seconds, &tm) ||
+	    !strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm) ||
+	    !strftime(zone, sizeof(zone), "%z", &tm))
+		return "unknown";
+	return keep_format("%s.%03d %s", date, (int)(real_ns / 1000000 % 1000),
+			   zone);
+}
+
+/* program=..., command=..., profile=..., SHIM_*=... as they were written. */
+static void put_strings(FILE *out, const struct process *process)
+{
+	const char *at = process->meta.strings, *equals;
+	uint32_t size = process->meta.strings_size;
+	const char *end;
+
+	if (size > sizeof(process->meta.strings) - 1)
+		size = sizeof(process->meta.strings) - 1;
+	end = at + size;
+	for (; at < end; at += strlen(at) + 1) {
+		equals = strchr(at, '=');
+		if (equals)
+			put_field(out, keep_text(at, (size_t)(equals - at)),
+				  equals + 1);
+		else if (*at)
+			put_field(out, "?", at);
+	}
+}
+
+static const char *process_end_text(const struct process *process)
+{
+	static const char *const sources[] = {
+		[END_UNKNOWN] = "time of the end unknown",
+		[END_META] = "seen by the program itself",
+		[END_STATUS] = "seen by profrun",
+	};
+	const char *how = "unknown: killed, crashed or still running";
+
+	if (process->meta.end == SHIM_END_EXIT)
+		how = keep_format("exit status %u", process->meta.exit_status);
+	else if (process->meta.end == SHIM_END_EXEC)
+		how = "exec";
+	else if (process->meta.end == SHIM_END_ABORT)
+		how = "abort";
+	return keep_format("%s (%s)", how, sources[process->end_source]);
+}
+
+static void put_clock(FILE *out, const struct process *process)
+{
+	const struct shim_meta *meta = &process->meta;
+	char tick[SHORT_TEXT];
+
+	put_field(out, "clock",
+		  keep_format("%s, unit %.6g ns (%s), claimed %" PRIu64 " Hz",
+			      meta->clock == SHIM_CLOCK_TSC ? "tsc" :
+			      meta->clock == SHIM_CLOCK_MONOTONIC_NS ?
+							      "monotonic" :
+							      "unknown",
+			      process->unit_ns,
+			      process->unit_is_measured ? "measured" :
+							  "not measured",
+			      meta->clock_hz));
+	put_field(out, "tick",
+		  meta->tick ? human_ns(tick, process_ns(process, meta->tick)) :
+			       "none: no coarse clock");
+	put_field(
+		out, "our cost",
+		keep_format(
+			"coarse: %.2f ns inside a call + %.2f outside; exact: %.2f "
+			"+ %.2f",
+			meta->cost_coarse.inside / 1000.0 * process->unit_ns,
+			meta->cost_coarse.outside / 1000.0 * process->unit_ns,
+			meta->cost_exact.inside / 1000.0 * process->unit_ns,
+			meta->cost_exact.outside / 1000.0 * process->unit_ns));
+}
+
+/* Only if something was switched: else they were not even looked for. */
+static void put_sites(FILE *out, const struct shim_meta *meta)
+{
+	if (!meta->switched && !meta->sites)
+		return;
+	put_field(
+		out, "call sites",
+		keep_format(
+			"%u in %u objects, %u of them off, switched %u times%s",
+			meta->sites, meta->site_images, meta->sites_off,
+			meta->switched, meta->switched % 2 ? ", stopped" : ""));
+	if (meta->site_images_unwritable || meta->sites_rejected)
+		put_field(
+			out, "",
+			keep_format(
+				"%u objects whose code cannot be changed, %u sites "
+				"outside of functions",
+				meta->site_images_unwritable,
+				meta->sites_rejected));
+}
+
+static void put_images(FILE *out, const struct process *process)
+{
+	const struct image *image = process->images;
+	uint32_t i, byte;
+
+	fprintf(out, "  images (%u%s):\n", process->image_count,
+		process->images_lost ? ", and some lost" : "");
+	for (i = 0; i < process->image_count; i++, image++) {
+		fprintf(out, "    %#" PRIx64 "-%#" PRIx64 " bias %#" PRIx64 " ",
+			image->start, image->end, image->bias);
+		for (byte = 0; byte < image->build_id_size; byte++)
+			fprintf(out, "%02x", image->build_id[byte]);
+		fputs(image->build_id_size ? " " : "no-build-id ", out);
+		put_text(out, image->path);
+		if (image->generation)
+			fprintf(out, " (unloaded, generation %u)",
+				image->generation);
+		fputc('\n', out);
+	}
+}
+
+static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
+{
+	char count[SHORT_TEXT];
+	uint32_t i;
+
+	fprintf(out, "lost %s", human_count(count, lost_sum(lost)));
+	for (i = 0; i < SHIM_LOST_CAUSES; i++)
+		if (lost[i])
+			fprintf(out, ", %s %s", lost_names[i],
+				human_count(count, lost[i]));
+	fputc('\n', out);
+}
+
+/* Those of a process follow each other; returns where the next one's begin. */
+static uint32_t put_threads(FILE *out, const struct model *model,
+			    uint32_t process, uint32_t first)
+{
+	char calls[SHORT_TEXT], open[SHORT_TEXT];
+	uint32_t i, end = first;
+
+	while (end < model->thread_count &&
+	       model->threads[end].process == process)
+		end++;
+	fprintf(out, "  threads (%u):\n", end - first);
+	for (i = first; i < end; i++) {
+		const struct thread *thread = &model->threads[i];
+
+		fprintf(out, "    %u ", thread->tid);
+		put_text(out, thread->name[0] ? thread->name : "?");
+		fprintf(out, ": %s calls, %s open, ",
+			human_count(calls, thread->calls),
+			human_count(open, thread->open));
+		put_lost(out, thread->lost);
+	}
+	return end;
+}
+
+/* Line by line, because each of them is text from outside. */
+static void put_lines(FILE *out, const char *at)
+{
+	const char *end;
+
+	for (; *at; at = *end ? end + 1 : end) {
+		end = strchrnul(at, '\n');
+		fputs("    ", out);
+		put_text(out, keep_text(at, (size_t)(end - at)));
+		fputc('\n', out);
+	}
+}
+
+static void put_log(FILE *out, const struct process *process)
+{
+	if (!*process->meta.log)
+		return;
+	fputs("  log:\n", out);
+	put_lines(out, process->meta.log);
+	if (process->meta.log_size > sizeof(process->meta.log))
+		fprintf(out, "    (%zu bytes of the log were dropped)\n",
+			process->meta.log_size - sizeof(process->meta.log));
+}
+
+static uint32_t put_process(FILE *out, const struct model *model,
+			    uint32_t number, uint32_t first_thread)
+{
+	const struct process *process = &model->recording->processes[number];
+	const struct shim_meta *meta = &process->meta;
+	char text[SHORT_TEXT];
+
+	fprintf(out, "\nprocess %u, image %u: parent %u, %s\n", process->pid,
+		process->number, meta->parent_pid,
+		meta->forked ? "forked" : "began with exec");
+	if (process->has_meta) {
+		put_strings(out, process);
+		put_field(out, "start", date_text(meta->start_real_ns));
+		put_field(
+			out, "duration",
+			human_ns(text, process_ns(process,
+						  process->end_clock -
+							  meta->first_clock)));
+		put_field(out, "end", process_end_text(process));
+		put_clock(out, process);
+		put_field(out, "repairs",
+			  keep_format("%" PRIu64 " frames "
+				      "ended without a leave, %" PRIu64
+				      " leaves without "
+				      "an enter",
+				      meta->unwound, meta->orphans));
+		put_sites(out, meta);
+		if (meta->lost_threads)
+			put_field(out, "threads lost",
+				  keep_format("%u could not get a file",
+					      meta->lost_threads));
+	}
+	first_thread = put_threads(out, model, number, first_thread);
+	put_images(out, process);
+	put_log(out, process);
+	return first_thread;
+}
+
+void info_print(FILE *out, struct model *model)
+{
+	const struct recording *recording = model->recording;
+	char calls[SHORT_TEXT], open[SHORT_TEXT], text[SHORT_TEXT];
+	uint32_t i, thread = 0;
+
+	put_text(out, recording->path);
+	fprintf(out, ": format version %u\n", SHIM_FORMAT_VERSION);
+	put_field(out, "duration",
+		  time_text(text, model->duration, model->duration > 0));
+	put_field(out, "ended", end_text(recording));
+	fprintf(out, "  %-14s %s in %u functions, %s open at the end, ",
+		"calls", human_count(calls, model->calls),
+		model->function_count, human_count(open, model->open));
+	put_lost(out, model->lost_causes);
+	for (i = 0; i < SHIM_LOST_KINDS; i++)
+		if (lost_sum(model->lost_others[i])) {
+			fprintf(out, "  %-14s ", lost_kinds[i]);
+			put_lost(out, model->lost_others[i]);
+		}
+	if (model_has_damage(model))
+		put_field(out, "trace",
+			  keep_format("%" PRIu64 " blocks are missing, %" PRIu64
+				      " are "
+				      "damaged, of which %" PRIu64
+				      " bytes are not read",
+				      recording->trace_damage.missing,
+				      recording->trace_damage.damaged,
+				      recording->trace_damage.bytes));
+	for (i = 0; i < recording->part_count; i++)
+		if (recording->parts[i].log) {
+			fputs("  not recorded:\n", out);
+			put_lines(out, recording->parts[i].log);
+		}
+	for (i = 0; i < recording->process_count; i++)
+		thread = put_process(out, model, i, thread);
+}

@@ -1,0 +1,10 @@
+/* The table of locks. */
+#ifndef REPORT_TEXT_LOCKS_H
+#define REPORT_TEXT_LOCKS_H
+
+struct page;
+
+/* The table of locks, and who waits for them; the same for programs. */
+void locks_print(const struct page *page);
+
+#endif

@@ -1,0 +1,20 @@
+/* The tables of memory. */
+#ifndef REPORT_TEXT_MEMORY_H
+#define REPORT_TEXT_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct memory;
+struct options;
+struct page;
+
+void memory_print(const struct page *page);
+/* What --sort asks for, of a function or path, what that is called, and whether it is
+ * bytes. */
+uint64_t memory_sorted(const struct memory *memory,
+		       const struct options *options);
+const char *memory_sorted_name(const struct options *options);
+bool memory_sorts_bytes(const struct options *options);
+
+#endif

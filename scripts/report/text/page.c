@@ -1,0 +1,122 @@
+/*
+ * How text is laid out: how many columns and rows there are, whether it has colour, and
+ * how a name fills what is left of a line.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/functions.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "text/page.h"
+
+void put_place(const struct page *page, struct function *function)
+{
+	function_line(function);
+	if (!function->is_named)
+		return;
+	fputs(page->color ? " \033[2m[" : " [", page->out);
+	put_text(page->out, object_name(function));
+	if (function->file) {
+		fputc(' ', page->out);
+		put_text(page->out, base_name(function->file));
+		fprintf(page->out, ":%d", function->line);
+	}
+	fputs(page->color ? "]\033[m" : "]", page->out);
+}
+
+/* How wide put_place() prints. */
+static size_t place_columns(struct function *function)
+{
+	char line[SHORT_TEXT] = "";
+
+	function_line(function);
+	if (!function->is_named)
+		return 0;
+	if (function->file)
+		snprintf(line, sizeof(line), " :%d", function->line);
+	return strlen(" []") + text_columns(object_name(function)) +
+	       strlen(line) +
+	       (function->file ? text_columns(base_name(function->file)) : 0);
+}
+
+void put_name(const struct page *page, struct function *function, size_t used)
+{
+	const char *name = shown_name(function, page->options);
+	size_t place, left;
+
+	if (page->columns == SIZE_MAX) {
+		put_text(page->out, name);
+		put_place(page, function);
+	} else {
+		/* A name keeps 20 columns; then the place has to go. */
+		place = place_columns(function);
+		left = page->columns > used ? page->columns - used : 0;
+		if (left < place + 20 && left < place + text_columns(name))
+			place = 0;
+		put_text_cut(page->out, name,
+			     left - place > 8 ? left - place : 8);
+		if (place)
+			put_place(page, function);
+	}
+	fputc('\n', page->out);
+}
+
+/* How wide the terminal is; SIZE_MAX if it is none. */
+static size_t terminal_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(out)))
+		return SIZE_MAX;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col;
+	return 80;
+}
+
+static bool wants_color(FILE *out, const char *when)
+{
+	const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (strcmp(when, "auto"))
+		return !strcmp(when, "always");
+	return isatty(fileno(out)) && !(no && *no) &&
+	       !(terminal && !strcmp(terminal, "dumb"));
+}
+
+struct page page_on(FILE *out, const struct options *options,
+		    struct model *model)
+{
+	return (struct page){
+		.out = out,
+		.options = options,
+		.model = model,
+		.color = wants_color(out, options->color),
+		.columns = terminal_columns(out),
+	};
+}
+
+uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count)
+{
+	long limit = page->options->limit < 0 ? (long)usual :
+						page->options->limit;
+
+	return limit == 0 || limit > (long)count ? count : (uint32_t)limit;
+}
+
+void page_left_out(const struct page *page, uint32_t shown, uint32_t count)
+{
+	char text[SHORT_TEXT];
+
+	if (shown < count)
+		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+			human_count(text, count - shown));
+}

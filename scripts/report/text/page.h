@@ -1,0 +1,33 @@
+/* How text is laid out where it goes. */
+#ifndef REPORT_TEXT_PAGE_H
+#define REPORT_TEXT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/model.h"
+#include "model/options.h"
+
+/* How text is laid out where it goes. */
+struct page {
+	FILE *out;
+	const struct options *options;
+	struct model *model;
+	bool color;
+	size_t columns; /* SIZE_MAX: not a terminal */
+};
+
+struct page page_on(FILE *out, const struct options *options,
+		    struct model *model);
+/* How many of @count rows to print, if it is usually @usual. */
+uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count);
+/* Says how many of @count were not. */
+void page_left_out(const struct page *page, uint32_t shown, uint32_t count);
+/* " [object file:line]" when there is something to say. */
+void put_place(const struct page *page, struct function *function);
+/* The cells of a row are done: the name, cut to what is left of the line. */
+void put_name(const struct page *page, struct function *function, size_t used);
+
+#endif

@@ -1,0 +1,60 @@
+/* A call path in a table that is about something else, from the inside. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+#include "model/functions.h"
+#include "model/model.h"
+#include "model/paths.h"
+#include "text/page.h"
+#include "text/path.h"
+
+#define FUNCTIONS    8	/* shown of a path, from the inside */
+#define NAME_COLUMNS 48 /* and of their names */
+
+static uint32_t parent_of(const struct model *model, uint32_t path)
+{
+	return model->paths[path].parent;
+}
+
+void path_print(const struct page *page, uint32_t path)
+{
+	const struct model *model = page->model;
+	uint32_t shown = 0;
+
+	if (path == NONE || path_is_root(model, path)) {
+		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, page->out);
+		return;
+	}
+	for (; !path_is_root(model, path); path = parent_of(model, path)) {
+		if (shown > 0)
+			fputs(" < ", page->out);
+		if (shown++ == FUNCTIONS) {
+			fputs("...", page->out);
+			return;
+		}
+		put_text_cut(page->out, path_name(model, path, page->options),
+			     NAME_COLUMNS);
+	}
+}
+
+void memory_put_path(const struct page *page, uint32_t path)
+{
+	const struct path *at = &page->model->paths[path];
+
+	if (at->function == NONE) {
+		fputs(MEMORY_OUTSIDE, page->out);
+		return;
+	}
+	if (page->model->paths[at->parent].function != NONE) {
+		memory_put_path(page, at->parent);
+		fputs(" > ", page->out);
+	}
+	put_text(page->out, shown_name(&page->model->functions[at->function],
+				       page->options));
+}

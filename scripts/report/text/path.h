@@ -1,0 +1,15 @@
+/* A call path in a table. */
+#ifndef REPORT_TEXT_PATH_H
+#define REPORT_TEXT_PATH_H
+
+#include <stdint.h>
+
+struct page;
+
+/* From the outermost caller on. */
+void memory_put_path(const struct page *page, uint32_t path);
+/* The functions of a path, from the inside; from the outside as a list of
+ * names, and as "name;name".  NONE is unknown: null, and empty. */
+void path_print(const struct page *page, uint32_t path);
+
+#endif

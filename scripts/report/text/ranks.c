@@ -1,0 +1,198 @@
+/*
+ * report --ranks: the table of functions, or the tree of paths, with what the ranks differ
+ * in.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "model/ranks.h"
+#include "text/page.h"
+#include "text/ranks.h"
+
+#define ROWS 30
+
+/* --- text --- */
+
+static const char *figure_text(const struct ranks *ranks, char text[SHORT_TEXT],
+			       double figure)
+{
+	return ranks->is_timed ? human_ns(text, figure) :
+				 human_count(text, whole(figure));
+}
+
+/* qsort() has no context. */
+static const struct rank_row *rows_to_sort;
+
+/* By how much longer the slowest takes than if all took the same. */
+static int compare_excess(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	double x = rows_to_sort[a].most - rows_to_sort[a].mean;
+	double y = rows_to_sort[b].most - rows_to_sort[b].mean;
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	if (rows_to_sort[a].calls != rows_to_sort[b].calls)
+		return rows_to_sort[a].calls > rows_to_sort[b].calls ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void print_titles(const struct page *page, const struct ranks *ranks,
+			 const char *what)
+{
+	fprintf(page->out, "\n%s%10s %10s %-12s %10s %-12s %9s %15s  %s%s\n",
+		page->color ? "\033[1m" : "",
+		ranks->is_timed ? "mean" : "mean calls", "min", "of", "max",
+		"of", "imbalance", "calls", what, page->color ? "\033[m" : "");
+}
+
+static void put_rank(const struct page *page, const struct ranks *ranks,
+		     uint32_t rank)
+{
+	size_t used = text_columns(ranks->names[rank]);
+
+	put_text_cut(page->out, ranks->names[rank], 12);
+	fprintf(page->out, "%*s", used < 12 ? (int)(12 - used) : 0, "");
+}
+
+static void print_row(const struct page *page, const struct ranks *ranks,
+		      const struct rank_row *row, uint32_t function,
+		      uint32_t depth)
+{
+	char mean[SHORT_TEXT], text[SHORT_TEXT];
+
+	fprintf(page->out, "%10s %10s ", figure_text(ranks, mean, row->mean),
+		figure_text(ranks, text, row->least));
+	put_rank(page, ranks, row->least_rank);
+	fprintf(page->out, " %10s ", figure_text(ranks, text, row->most));
+	put_rank(page, ranks, row->most_rank);
+	fprintf(page->out, " %7.1f %% %15s  %*s", ranks_imbalance(row),
+		human_count(text, row->calls), (int)(2 * depth), "");
+	put_name(page, &ranks->model->functions[function], 87 + 2 * depth);
+}
+
+static void print_functions(const struct page *page, const struct ranks *ranks)
+{
+	const struct model *model = ranks->model;
+	uint32_t *order = allocate(model->function_count, sizeof(*order));
+	uint32_t i, rows, count = 0;
+
+	for (i = 0; i < model->function_count; i++)
+		if (ranks->functions[i].calls || ranks->functions[i].most > 0)
+			order[count++] = i;
+	rows_to_sort = ranks->functions;
+	qsort(order, count, sizeof(*order), compare_excess);
+	print_titles(page, ranks, "function");
+	rows = page_rows(page, ROWS, count);
+	for (i = 0; i < rows; i++)
+		print_row(page, ranks, &ranks->functions[order[i]], order[i],
+			  0);
+	page_left_out(page, rows, count);
+	free(order);
+}
+
+static int compare_most(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (rows_to_sort[a].most != rows_to_sort[b].most)
+		return rows_to_sort[a].most > rows_to_sort[b].most ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Children of every path, longest first: sorted once, linked backwards. */
+static void link_children(const struct ranks *ranks, uint32_t *child,
+			  uint32_t *sibling)
+{
+	uint32_t *order = allocate(ranks->path_count, sizeof(*order));
+	uint32_t i;
+
+	for (i = 0; i < ranks->path_count; i++) {
+		order[i] = i;
+		child[i] = sibling[i] = NONE;
+	}
+	rows_to_sort = ranks->paths;
+	qsort(order + 1, ranks->path_count - 1, sizeof(*order), compare_most);
+	for (i = ranks->path_count - 1; i > 0; i--) {
+		sibling[order[i]] = child[ranks->parent[order[i]]];
+		child[ranks->parent[order[i]]] = order[i];
+	}
+	free(order);
+}
+
+static void print_paths(const struct page *page, struct ranks *ranks)
+{
+	uint32_t *child, *sibling, at = 0, depth = 0, hidden = 0;
+	double smallest;
+
+	ranks_add_paths(ranks);
+	child = allocate(ranks->path_count, sizeof(*child));
+	sibling = allocate(ranks->path_count, sizeof(*sibling));
+	link_children(ranks, child, sibling);
+	smallest = ranks->all.most * page->options->min_percent / 100;
+	print_titles(page, ranks,
+		     ranks->is_timed ? "call path (total)" : "call path");
+	for (;;) {
+		bool is_shown = at == 0 || (ranks->paths[at].most >= smallest &&
+					    depth <= page->options->depth);
+
+		if (at != 0 && is_shown)
+			print_row(page, ranks, &ranks->paths[at],
+				  ranks->function[at], depth - 1);
+		hidden += !is_shown;
+		if (is_shown && child[at] != NONE) {
+			at = child[at];
+			depth++;
+			continue;
+		}
+		while (at != 0 && sibling[at] == NONE) {
+			at = ranks->parent[at];
+			depth--;
+		}
+		if (at == 0)
+			break;
+		at = sibling[at];
+	}
+	if (hidden)
+		fprintf(page->out,
+			"... and %u smaller or deeper ones "
+			"(--min-percent, --depth)\n",
+			hidden);
+	free(child);
+	free(sibling);
+}
+
+void ranks_print(const struct page *page)
+{
+	struct ranks ranks;
+	char mean[SHORT_TEXT], text[SHORT_TEXT];
+
+	ranks_collect(&ranks, page->model);
+	if (ranks.count == 0) {
+		fputs("  0 ranks: no thread is in the recording\n", page->out);
+		return;
+	}
+	fprintf(page->out, "  %u ranks: %s%s each, ", ranks.count,
+		figure_text(&ranks, mean, ranks.all.mean),
+		ranks.is_timed ? "" : " calls");
+	fprintf(page->out, "%s in ",
+		figure_text(&ranks, text, ranks.all.least));
+	put_text(page->out, ranks.names[ranks.all.least_rank]);
+	fprintf(page->out, " to %s in ",
+		figure_text(&ranks, text, ranks.all.most));
+	put_text(page->out, ranks.names[ranks.all.most_rank]);
+	fprintf(page->out, ": imbalance %.1f %%\n",
+		ranks_imbalance(&ranks.all));
+	if (page->options->tree)
+		print_paths(page, &ranks);
+	else
+		print_functions(page, &ranks);
+}

@@ -1,0 +1,444 @@
+/*
+ * profrun replay: the timeline as nested calls.  A call whose end comes next is one
+ * line; others begin with a { and end with a } of their own.
+ *
+ *         time   duration   thread  call
+ *     1.234 ms                 4711  main {
+ *     1.240 ms    1.02 us      4711    read_line(file = 0x55...) = 17;
+ *     1.260 ms     26 us       4711  } main
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/check_names.h"
+#include "model/find_functions.h"
+#include "model/functions.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "read/process.h"
+#include "read/recording.h"
+#include "text/page.h"
+#include "text/replay.h"
+#include "trace/gaps.h"
+#include "trace/merge.h"
+#include "trace/trace.h"
+
+#define INDENT_MAX 60
+
+/* A thread's calls of --function that are open. */
+struct inside {
+	uint32_t thread, track;
+	uint32_t depth; /* of the outermost of them */
+};
+
+struct replay {
+	struct page page;
+	struct trace *trace;
+	const struct options *options;
+	bool *wanted; /* functions; NULL: all */
+	struct inside *inside;
+	uint32_t inside_count, inside_room;
+	bool has_processes;
+	uint64_t lines;
+	struct trace_event held; /* an ENTER that may get its line's end */
+	bool is_held;
+	char arguments[512]; /* of it */
+	char result[512];    /* of the call that is left next */
+	uint32_t result_thread;
+};
+
+/* --- which events --- */
+
+static bool is_thread(const struct replay *replay, uint32_t number)
+{
+	const struct trace_thread *thread = &replay->trace->threads[number];
+	const char *wanted = replay->options->thread;
+	char *end;
+	unsigned long tid;
+
+	if (!wanted)
+		return true;
+	tid = strtoul(wanted, &end, 10);
+	if (end != wanted && !*end && tid == thread->tid)
+		return true;
+	return !strcmp(thread->name, wanted);
+}
+
+static struct function *function_of(const struct replay *replay,
+				    const struct trace_event *event)
+{
+	struct site *site = &replay->trace->recording->sites[event->site];
+
+	return &replay->page.model->functions[site->function];
+}
+
+static struct inside *find_inside(struct replay *replay,
+				  const struct trace_event *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->inside_count; i++)
+		if (replay->inside[i].thread == event->thread &&
+		    replay->inside[i].track == event->track)
+			return &replay->inside[i];
+	return NULL;
+}
+
+/* Within a call of --function, or it is one; that one's depth is @top. */
+static bool is_within(struct replay *replay, const struct trace_event *event,
+		      uint32_t *top)
+{
+	struct inside *inside;
+
+	*top = 0;
+	if (!replay->wanted)
+		return true;
+	inside = find_inside(replay, event);
+	if (inside) {
+		*top = inside->depth;
+		if (event->kind == TRACE_LEAVE && event->depth == inside->depth)
+			*inside = replay->inside[--replay->inside_count];
+		return true;
+	}
+	if (event->kind != TRACE_ENTER ||
+	    !replay->wanted[function_of(replay, event) -
+			    replay->page.model->functions])
+		return false;
+	GROW(replay->inside, replay->inside_count, replay->inside_room);
+	replay->inside[replay->inside_count++] = (struct inside){
+		event->thread, event->track, event->depth
+	};
+	*top = event->depth;
+	return true;
+}
+
+static bool is_call(const struct trace_event *event)
+{
+	return event->kind == TRACE_ENTER || event->kind == TRACE_LEAVE;
+}
+
+static bool is_wanted(struct replay *replay, const struct trace_event *event)
+{
+	uint32_t top;
+
+	if (!is_thread(replay, event->thread) ||
+	    !is_within(replay, event, &top))
+		return false;
+	/* They come within their call. */
+	if (event->kind == TRACE_ARGUMENTS || event->kind == TRACE_RESULT)
+		top++;
+	else if (!is_call(event))
+		return true;
+	return event->depth - top < replay->options->depth;
+}
+
+/* --- lines --- */
+
+static const char *color_of(double ns)
+{
+	return ns >= 1e9 ? "\033[1;31m" :
+	       ns >= 1e6 ? "\033[31m" :
+	       ns >= 1e3 ? "\033[33m" :
+			   "\033[32m";
+}
+
+static void put_color(const struct replay *replay, const char *color)
+{
+	if (replay->page.color)
+		fputs(color, replay->page.out);
+}
+
+/* @duration_ns < 0: none. */
+static void begin_line(struct replay *replay, const struct trace_event *event,
+		       double duration_ns, const char *mark)
+{
+	const struct trace_thread *thread =
+		&replay->trace->threads[event->thread];
+	char text[SHORT_TEXT];
+	uint32_t depth = event->depth < INDENT_MAX ? event->depth : INDENT_MAX;
+	uint64_t ns = whole(event->time_ns);
+	FILE *out = replay->page.out;
+
+	put_color(replay, "\033[2m");
+	fprintf(out, "%10" PRIu64 ".%03u", ns / 1000,
+		(unsigned int)(ns % 1000));
+	put_color(replay, "\033[m");
+	if (duration_ns >= 0) {
+		put_color(replay, color_of(duration_ns));
+		fprintf(out, " %1s%9s", mark, human_ns(text, duration_ns));
+		put_color(replay, "\033[m");
+	} else {
+		fprintf(out, " %10s", "");
+	}
+	put_color(replay, "\033[36m");
+	fprintf(out, " %7u", thread->tid);
+	put_color(replay, "\033[m");
+	fprintf(out, event->track ? "/%-3u " : "  ", event->track);
+	fprintf(out, "%*s", (int)(2 * depth), "");
+	if (event->depth > INDENT_MAX)
+		fprintf(out, "[%u] ", event->depth);
+}
+
+static void end_line(struct replay *replay)
+{
+	fputc('\n', replay->page.out);
+	replay->lines++;
+}
+
+static void put_function(struct replay *replay, const struct trace_event *event)
+{
+	put_color(replay, "\033[1m");
+	put_text(replay->page.out,
+		 shown_name(function_of(replay, event), replay->options));
+	put_color(replay, "\033[m");
+}
+
+static void put_call(struct replay *replay, const struct trace_event *event)
+{
+	put_function(replay, event);
+	if (replay->arguments[0]) {
+		fputc('(', replay->page.out);
+		put_text(replay->page.out, replay->arguments);
+		fputc(')', replay->page.out);
+	}
+	replay->arguments[0] = '\0';
+}
+
+static void put_result(struct replay *replay, const struct trace_event *leave)
+{
+	if (replay->result[0] && replay->result_thread == leave->thread) {
+		fputs(" = ", replay->page.out);
+		put_text(replay->page.out, replay->result);
+		replay->result[0] = '\0';
+	}
+	if (leave->is_unwound)
+		fputs("  (unwound)", replay->page.out);
+	if (leave->is_open)
+		fputs("  (open)", replay->page.out);
+	if (leave->is_guessed)
+		fputs("  (ended unseen)", replay->page.out);
+}
+
+/* The call that was held has calls of its own, or something else comes first. */
+static void release(struct replay *replay)
+{
+	if (!replay->is_held)
+		return;
+	replay->is_held = false;
+	begin_line(replay, &replay->held, -1, "");
+	put_call(replay, &replay->held);
+	fputs(replay->held.is_guessed ? " {  (began unseen)" : " {",
+	      replay->page.out);
+	end_line(replay);
+}
+
+static bool ends_held(const struct replay *replay,
+		      const struct trace_event *event)
+{
+	return replay->is_held && event->kind == TRACE_LEAVE &&
+	       event->thread == replay->held.thread &&
+	       event->track == replay->held.track &&
+	       event->depth == replay->held.depth;
+}
+
+static void print_leave(struct replay *replay, const struct trace_event *event)
+{
+	const char *mark = event->is_open ? ">" : "";
+
+	if (ends_held(replay, event)) {
+		replay->is_held = false;
+		begin_line(replay, &replay->held, event->duration_ns, mark);
+		put_call(replay, &replay->held);
+		put_result(replay, event);
+		if (replay->held.is_guessed)
+			fputs("  (began unseen)", replay->page.out);
+		fputc(';', replay->page.out);
+	} else {
+		release(replay);
+		begin_line(replay, event, event->duration_ns, mark);
+		fputs("} ", replay->page.out);
+		put_function(replay, event);
+		put_result(replay, event);
+	}
+	end_line(replay);
+}
+
+static void keep(char to[512], const char *text)
+{
+	snprintf(to, 512, "%s", text);
+}
+
+static void print_note(struct replay *replay, const struct trace_event *event,
+		       const char *what, const char *text)
+{
+	FILE *out = replay->page.out;
+
+	release(replay);
+	begin_line(replay, event, -1, "");
+	put_color(replay, "\033[35m");
+	fprintf(out, "-- %s", what);
+	put_text(out, text);
+	if (event->kind == TRACE_COUNTER)
+		fprintf(out, " = %.10g", event->value);
+	put_color(replay, "\033[m");
+	end_line(replay);
+}
+
+static void print_lost(struct replay *replay, const struct trace_event *event)
+{
+	char text[100], count[SHORT_TEXT];
+
+	snprintf(text, sizeof(text), "%s calls: %s",
+		 human_count(count, event->count), lost_names[event->cause]);
+	print_note(replay, event, "lost ", text);
+}
+
+static void print_gap(struct replay *replay, const struct trace_event *event)
+{
+	FILE *out = replay->page.out;
+
+	release(replay);
+	begin_line(replay, event, event->duration_ns, "");
+	put_color(replay, "\033[35m");
+	fprintf(out, "-- %s", trace_gap_text(event));
+	put_color(replay, "\033[m");
+	end_line(replay);
+}
+
+static void print_thread(struct replay *replay, const struct trace_event *event,
+			 const char *what)
+{
+	const struct trace_thread *thread =
+		&replay->trace->threads[event->thread];
+	const struct process *process =
+		&replay->trace->recording->processes[thread->process];
+	char text[100];
+
+	snprintf(text, sizeof(text), "%s of process %u", thread->name,
+		 process->pid);
+	print_note(replay, event, what,
+		   replay->has_processes ? text : thread->name);
+}
+
+static void print_event(struct replay *replay, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_ENTER:
+		release(replay);
+		replay->held = *event;
+		replay->is_held = true;
+		break;
+	case TRACE_LEAVE: print_leave(replay, event); break;
+	case TRACE_ARGUMENTS: keep(replay->arguments, event->text); break;
+	case TRACE_RESULT:
+		keep(replay->result, event->text);
+		replay->result_thread = event->thread;
+		break;
+	case TRACE_THREAD: print_thread(replay, event, "thread "); break;
+	case TRACE_THREAD_END:
+		print_thread(replay, event, "end of thread ");
+		break;
+	case TRACE_NAME:
+		print_thread(replay, event, "this thread is now ");
+		break;
+	case TRACE_MARK: print_note(replay, event, "mark ", event->text); break;
+	case TRACE_RANGE_BEGIN:
+		print_note(replay, event, "range begins: ", event->text);
+		break;
+	case TRACE_RANGE_END:
+		print_note(replay, event, "range ends: ", event->text);
+		break;
+	case TRACE_COUNTER:
+		print_note(replay, event, "counter ", event->text);
+		break;
+	case TRACE_PAUSE: print_note(replay, event, "off", ""); break;
+	case TRACE_RESUME: print_note(replay, event, "on", ""); break;
+	case TRACE_LOST: print_lost(replay, event); break;
+	case TRACE_GAP: print_gap(replay, event); break;
+	}
+}
+
+static void print_head(const struct replay *replay)
+{
+	put_color(replay, "\033[1m");
+	fprintf(replay->page.out, "%14s %10s %7s  %s\n", "time us", "duration",
+		"thread", "call");
+	put_color(replay, "\033[m");
+}
+
+static void mark_functions(struct replay *replay)
+{
+	if (replay->options->function)
+		replay->wanted = find_functions(replay->page.model,
+						replay->options->function);
+}
+
+static void print_events(struct replay *replay, struct trace_merge *merge)
+{
+	long limit = replay->options->limit;
+	struct trace_event event;
+
+	while (trace_merge_next(merge, &event)) {
+		if (!is_wanted(replay, &event))
+			continue;
+		print_event(replay, &event);
+		if (limit > 0 && replay->lines >= (uint64_t)limit) {
+			replay->is_held = false;
+			return;
+		}
+	}
+	release(replay);
+}
+
+/* All of them have been seen by now, if nothing was printed. */
+static void check_thread(const struct replay *replay)
+{
+	uint32_t i;
+
+	for (i = 0; i < replay->trace->thread_count; i++)
+		if (is_thread(replay, i))
+			return;
+	if (replay->options->thread)
+		die("no thread %s was recorded", replay->options->thread);
+}
+
+void replay_print(FILE *out, struct recording *recording,
+		  const struct options *options)
+{
+	struct model model = { .recording = recording };
+	struct trace_merge *merge;
+	struct trace trace;
+	struct replay replay = { .trace = &trace, .options = options };
+
+	if (!trace_open(&trace, recording))
+		die("%s: there is no trace in it (profrun -p trace)",
+		    recording->path);
+	model_find_functions(&model);
+	replay.page = page_on(out, options, &model);
+	replay.has_processes = recording->process_count > 1;
+	for (uint32_t i = 0; i < model.function_count; i++)
+		model.functions[i].sums.calls = 1; /* any may be in it */
+	check_names(&model);
+	mark_functions(&replay);
+	print_head(&replay);
+	merge = trace_merge_begin(
+		&trace, &(struct trace_range){
+				.from_ns = options->from_ns,
+				.to_ns = options->to_ns,
+				.min_duration_ns = options->min_duration_ns,
+			});
+	print_events(&replay, merge);
+	check_thread(&replay);
+	trace_merge_end(merge);
+	trace_close(&trace);
+	free(replay.wanted);
+	free(replay.inside);
+}

@@ -1,0 +1,102 @@
+/*
+ * What lived when somebody asked: each snapshot with the call paths that had most of it.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <shim/format.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "model/snapshots.h"
+#include "text/page.h"
+#include "text/path.h"
+#include "text/snapshots.h"
+
+static int compare_bytes(const void *left, const void *right)
+{
+	const struct alive *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return (a->path > b->path) - (a->path < b->path);
+}
+
+static void print_head(const struct page *page, const struct snapshot *snapshot)
+{
+	const struct alive *all = &snapshot->all;
+	char text[4][SHORT_TEXT];
+
+	fprintf(page->out, "\nsnapshot %u", snapshot->number);
+	if (page->model->recording->process_count > 1)
+		fprintf(page->out, " of process %u", snapshot->process->pid);
+	fprintf(page->out,
+		", %s after the start: ", human_ns(text[0], snapshot->ns));
+	if (!snapshot->is_complete) {
+		fputs("was not finished\n", page->out);
+		return;
+	}
+	fprintf(page->out, "%s lived in %s block%s",
+		human_bytes(text[0], all->bytes),
+		human_count(text[1], all->blocks), all->blocks == 1 ? "" : "s");
+	if (snapshot->leaks != SHIM_LEAKS_KNOWN)
+		fputs("; what of it was lost is not known", page->out);
+	else if (all->lost_blocks + all->below_blocks == 0)
+		fputs(", none of it lost", page->out);
+	else
+		fprintf(page->out,
+			", of which %s in %s were lost, and %s in %s "
+			"that nothing else points to",
+			human_bytes(text[0], all->lost),
+			human_count(text[1], all->lost_blocks),
+			human_bytes(text[2], all->below),
+			human_count(text[3], all->below_blocks));
+	fprintf(page->out, " (found out in %s)\n",
+		human_ns(text[0], snapshot->duration_ns));
+	if (snapshot->missing)
+		fprintf(page->out, "  %s blocks more could not be noted\n",
+			human_count(text[0], snapshot->missing));
+}
+
+static void print_paths(const struct page *page,
+			const struct snapshot *snapshot)
+{
+	uint32_t i, count = snapshot->path_count;
+	uint32_t rows = page_rows(page, 5, count);
+	struct alive *paths = allocate(count + 1, sizeof(*paths));
+	char text[3][SHORT_TEXT];
+
+	if (count)
+		memcpy(paths, snapshot->paths, count * sizeof(*paths));
+	qsort(paths, count, sizeof(*paths), compare_bytes);
+	if (count)
+		fprintf(page->out, "%s%10s %12s %10s  path%s\n",
+			page->color ? "\033[1m" : "", "lives", "blocks", "lost",
+			page->color ? "\033[m" : "");
+	for (i = 0; i < rows; i++) {
+		fprintf(page->out, "%10s %12s %10s  ",
+			human_bytes(text[0], paths[i].bytes),
+			human_count(text[1], paths[i].blocks),
+			snapshot->leaks == SHIM_LEAKS_KNOWN ?
+				human_bytes(text[2],
+					    paths[i].lost + paths[i].below) :
+				"-");
+		memory_put_path(page, paths[i].path);
+		fputc('\n', page->out);
+	}
+	page_left_out(page, rows, count);
+	free(paths);
+}
+
+void snapshots_print(const struct page *page)
+{
+	const struct snapshot *snapshot;
+	uint32_t i;
+
+	for (i = 0; (snapshot = snapshots_get(page->model, i)); i++) {
+		print_head(page, snapshot);
+		if (snapshot->is_complete)
+			print_paths(page, snapshot);
+	}
+}

@@ -1,0 +1,10 @@
+/* Snapshots of memory. */
+#ifndef REPORT_TEXT_SNAPSHOTS_H
+#define REPORT_TEXT_SNAPSHOTS_H
+
+struct page;
+
+/* snapshots.c */
+void snapshots_print(const struct page *page);
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * The tree of call paths as text.  Below every path the calls are sorted, and
+ * what is small is summed up in one line, so that a tree of a million paths
+ * prints as the few hundred that matter.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/memory.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "model/paths.h"
+#include "model/totals.h"
+#include "text/memory.h"
+#include "text/page.h"
+#include "text/tree.h"
+
+/* One path whose children are being printed: they are in
+ * order[next..end). */
+struct level {
+	uint32_t path;
+	size_t begin, next, end;
+	uint32_t hidden; /* children too small to print */
+	double hidden_weight;
+	uint64_t hidden_calls;
+};
+
+struct printing {
+	const struct page *page;
+	double *weights; /* what paths are sorted by */
+	double smallest;
+	struct level *levels;
+	uint32_t level_count, level_room;
+	uint32_t *order;
+	size_t order_count, order_room;
+	uint64_t cut_paths; /* below --depth */
+};
+
+/* qsort() has no context. */
+static const double *weights_for_sort;
+
+static int compare_weights(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (weights_for_sort[a] != weights_for_sort[b])
+		return weights_for_sort[a] > weights_for_sort[b] ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Total time, or the calls in a path and below when nothing was timed. */
+static double *weigh_paths(const struct model *model)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	const struct path *paths = model->paths;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		if (model->has_times) {
+			weights[i] = paths[i].total;
+			continue;
+		}
+		weights[i] += (double)paths[i].calls;
+		weights[paths[i].parent] += weights[i];
+	}
+	if (model->has_times)
+		for (i = paths[0].child; i != NONE; i = paths[i].sibling)
+			weights[0] += fmax(weights[i], 0);
+	return weights;
+}
+
+/* What --sort asks for, in a path and below it. */
+static double *weigh_memory(const struct model *model,
+			    const struct options *options)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++)
+		weights[i] = (double)memory_sorted(&model->memory_below[i],
+						   options);
+	return weights;
+}
+
+/* Begins to print what is below @path. */
+static void push_level(struct printing *printing, uint32_t path)
+{
+	const struct path *paths = printing->page->model->paths;
+	struct level level = { .path = path, .begin = printing->order_count };
+	uint32_t child;
+
+	for (child = paths[path].child; child != NONE;
+	     child = paths[child].sibling) {
+		if (printing->weights[child] < printing->smallest ||
+		    (printing->page->options->memory &&
+		     printing->weights[child] == 0)) {
+			level.hidden++;
+			level.hidden_weight += fmax(printing->weights[child],
+						    0);
+			level.hidden_calls += paths[child].calls;
+			continue;
+		}
+		GROW(printing->order, printing->order_count,
+		     printing->order_room);
+		printing->order[printing->order_count++] = child;
+	}
+	level.next = level.begin;
+	level.end = printing->order_count;
+	weights_for_sort = printing->weights;
+	if (level.end > level.begin)
+		qsort(printing->order + level.begin, level.end - level.begin,
+		      sizeof(*printing->order), compare_weights);
+	GROW(printing->levels, printing->level_count, printing->level_room);
+	printing->levels[printing->level_count++] = level;
+}
+
+static size_t indent(const struct printing *printing)
+{
+	uint32_t i;
+
+	for (i = 1; i < printing->level_count; i++)
+		fputs("  ", printing->page->out);
+	return 2 * (size_t)(printing->level_count - 1);
+}
+
+static const char *memory_text(char text[SHORT_TEXT],
+			       const struct printing *printing, uint64_t number)
+{
+	return memory_sorts_bytes(printing->page->options) ?
+		       human_bytes(text, number) :
+		       human_count(text, number);
+}
+
+/* Of what is sorted by there may be less blocks than were allocated. */
+static uint64_t blocks_of(const struct memory *memory,
+			  const struct options *options)
+{
+	switch (options->sort_given ? options->sort : SORT_BYTES) {
+	case SORT_PEAK: return memory->peak_blocks;
+	case SORT_LEAKED: return memory->live_blocks;
+	case SORT_LOST: return memory->lost_blocks + memory->below_blocks;
+	case SORT_TEMPORARY: return memory->temporary;
+	default: return memory->allocations;
+	}
+}
+
+static void print_memory(const struct printing *printing, uint32_t number)
+{
+	const struct model *model = printing->page->model;
+	const struct options *options = printing->page->options;
+	const struct memory *memory = &model->memory[number];
+	const struct memory *below = &model->memory_below[number];
+	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
+
+	fprintf(printing->page->out, "%9s %9s %15s  ",
+		memory_text(total, printing, memory_sorted(below, options)),
+		memory_text(self, printing, memory_sorted(memory, options)),
+		human_count(count, blocks_of(memory, options)));
+}
+
+/* It is in no path. */
+static void print_outside(const struct printing *printing)
+{
+	const struct page *page = printing->page;
+	const struct memory *memory = &page->model->memory_outside;
+	uint64_t number = memory_sorted(memory, page->options);
+	char total[SHORT_TEXT], count[SHORT_TEXT];
+
+	if (number == 0 || (double)number < printing->smallest)
+		return;
+	memory_text(total, printing, number);
+	fprintf(page->out, "%6.2f %9s %9s %15s  %s\n",
+		100 * (double)number / printing->weights[0], total, total,
+		human_count(count, blocks_of(memory, page->options)),
+		MEMORY_OUTSIDE);
+}
+
+static void print_columns(const struct printing *printing, uint32_t number)
+{
+	const struct page *page = printing->page;
+	const struct model *model = page->model;
+	const struct path *path = &model->paths[number];
+	bool known = model->has_times &&
+		     (path->function == NONE || path->is_timed);
+	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
+	double all = printing->weights[0];
+
+	fprintf(page->out, "%6.2f ",
+		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0);
+	if (page->options->memory)
+		print_memory(printing, number);
+	else
+		fprintf(page->out, "%9s %9s %15s  ",
+			time_text(total, path->total, known),
+			time_text(self, shown_self(path->self, path->total),
+				  known),
+			human_count(count, path->calls));
+}
+
+static void print_path(const struct printing *printing, uint32_t number)
+{
+	const struct page *page = printing->page;
+	struct model *model = page->model;
+	const struct path *path = &model->paths[number];
+
+	print_columns(printing, number);
+	if (path->function != NONE) {
+		put_name(page, &model->functions[path->function],
+			 44 + indent(printing));
+		return;
+	}
+	fprintf(page->out, "thread %u ", model->threads[path->thread].tid);
+	put_text(page->out, model->threads[path->thread].name);
+	fputc('\n', page->out);
+}
+
+static void print_hidden(const struct printing *printing,
+			 const struct level *level)
+{
+	const struct page *page = printing->page;
+	char total[SHORT_TEXT], calls[SHORT_TEXT];
+	double all = printing->weights[0];
+
+	fprintf(page->out, "%6.2f %9s %9s %15s  ",
+		all > 0 ? 100 * level->hidden_weight / all : 0.0,
+		page->options->memory ?
+			memory_text(total, printing,
+				    whole(level->hidden_weight)) :
+			time_text(total, level->hidden_weight,
+				  page->model->has_times),
+		"",
+		page->options->memory ?
+			"" :
+			human_count(calls, level->hidden_calls));
+	indent(printing);
+	fprintf(page->out, "(%u more)\n", level->hidden);
+}
+
+/* The next child of the innermost level, or the end of it. */
+static void print_next(struct printing *printing)
+{
+	struct level *level = &printing->levels[printing->level_count - 1];
+	const struct path *paths = printing->page->model->paths;
+	uint32_t path;
+
+	if (level->next == level->end) {
+		if (level->hidden)
+			print_hidden(printing, level);
+		printing->order_count = level->begin;
+		printing->level_count--;
+		return;
+	}
+	path = printing->order[level->next++];
+	print_path(printing, path);
+	if (paths[path].child == NONE)
+		return;
+	if (printing->level_count < printing->page->options->depth)
+		push_level(printing, path);
+	else
+		printing->cut_paths++;
+}
+
+void tree_print(const struct page *page)
+{
+	struct printing printing = { .page = page };
+	char text[SHORT_TEXT];
+
+	printing.weights = page->options->memory ?
+				   weigh_memory(page->model, page->options) :
+				   weigh_paths(page->model);
+	printing.smallest = printing.weights[0] * page->options->min_percent /
+			    100;
+	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s",
+		page->color ? "\033[1m" : "",
+		page->model->has_times || page->options->memory ? "total%" :
+								  "calls%",
+		"total", "self",
+		page->options->memory ? "blocks" : counted_name(page->model),
+		"call path", page->color ? "\033[m" : "");
+	if (page->options->memory && page->options->sort_given)
+		fprintf(page->out, "  (by %s)",
+			memory_sorted_name(page->options));
+	fputc('\n', page->out);
+	push_level(&printing, 0);
+	while (printing.level_count)
+		print_next(&printing);
+	if (page->options->memory)
+		print_outside(&printing);
+	if (printing.cut_paths)
+		fprintf(page->out,
+			"... what is below %s of the deepest paths "
+			"is not shown (--depth %u)\n",
+			human_count(text, printing.cut_paths),
+			page->options->depth);
+	free(printing.weights);
+	free(printing.levels);
+	free(printing.order);
+}

@@ -1,0 +1,83 @@
+/*
+ * The built-in profilers, by name: an array that the linker collects.
+ */
+#include "module/builtin.h"
+
+#include "os/text.h"
+#include "runtime/subscribe.h"
+
+#include <shim/builtin.h>
+
+#include <shim/banned.h>
+
+typedef struct shim_builtin *const entry;
+
+extern entry __start_shim_builtins[]
+	__attribute__((weak, visibility("hidden")));
+extern entry __stop_shim_builtins[] __attribute__((weak, visibility("hidden")));
+
+/* The first entry from @at on, or NULL.  (Sanitizers put gaps between entries.) */
+static struct shim_builtin *next(entry **at)
+{
+	struct shim_builtin *found = NULL;
+
+	while (!found && *at < __stop_shim_builtins)
+		found = (struct shim_builtin *)subscriber_at((*at)++);
+	return found;
+}
+
+/* *@arguments: the text after the ':'. */
+static struct shim_builtin *find(const char *profile, const char **arguments)
+{
+	entry *at = __start_shim_builtins;
+	struct shim_builtin *builtin;
+
+	while ((builtin = next(&at)) != NULL) {
+		const char *rest = text_after(profile, builtin->name);
+
+		if (!rest || (*rest != '\0' && *rest != ':'))
+			continue;
+		*arguments = *rest ? rest + 1 : rest;
+		return builtin;
+	}
+	return NULL;
+}
+
+int builtin_start(const char *profile)
+{
+	const char *arguments;
+	struct shim_builtin *builtin = find(profile, &arguments);
+	int r;
+
+	if (!builtin)
+		return -1;
+	if (builtin->is_started)
+		return 1;
+	r = builtin->start(arguments);
+	if (r < 0)
+		return r - 1;
+	builtin->is_started = true;
+	return 0;
+}
+
+void builtin_begin(void)
+{
+	entry *at = __start_shim_builtins;
+	struct shim_builtin *builtin;
+
+	while ((builtin = next(&at)) != NULL)
+		if (builtin->is_started && builtin->begin)
+			builtin->begin();
+}
+
+enum builtin_found builtin_find(const char *profile)
+{
+	const char *arguments;
+	const struct shim_builtin *builtin = find(profile, &arguments);
+
+	if (!builtin)
+		return BUILTIN_UNKNOWN;
+	return builtin->is_started ? BUILTIN_STARTED :
+	       builtin->is_early   ? BUILTIN_TOO_LATE :
+				     BUILTIN_STOPPED;
+}

@@ -1,0 +1,216 @@
+/*
+ * Decides when the next sample of a thread is due.
+ *
+ * Each thread has one timer: of the monotonic clock in mode REAL, else of its processor
+ * time.  The kernel checks timers of processor time only at its ticks, mostly 4 ms
+ * apart.  For shorter periods there is a second, fine timer of the monotonic clock,
+ * which runs while the thread does:
+ *
+ *	tick timer:  finds the thread running, starts the fine timer and stops itself
+ *	fine timer:  finds that the thread has slept, and does the opposite
+ *
+ * The weight of a sample is computed from the thread's clock.  A thread that has used
+ * little processor time since the last sample may have waited for a processor.  It
+ * counts as asleep if that happens twice, so a sleep is interrupted twice at most.
+ */
+#include "sampling/sample_timers.h"
+
+#include "os/clock.h"
+#include "os/sys.h"
+
+#include <shim/sampling.h>
+
+#include <shim/banned.h>
+
+#define MONOTONIC	   1
+#define MONOTONIC_COARSE   6
+#define PROCESSOR_TIME	   0 /* of the thread: sys_timer_make */
+#define OWN_PROCESSOR_TIME 3 /* of the calling thread */
+
+/* Their addresses are the values of the timers' signals. */
+static char tick_value, fine_value;
+
+static uint64_t period_of(const struct sample_rate *rate)
+{
+	return 1000000000u / rate->frequency_hz;
+}
+
+/* The time between the kernel's ticks; 0 if unknown. */
+static uint64_t tick_ns(void)
+{
+	static uint64_t ns;
+
+	if (ns == 0 && sys_clock_resolution(MONOTONIC_COARSE, &ns) < 0)
+		ns = 0;
+	return ns;
+}
+
+static bool is_fine(const struct sample_rate *rate)
+{
+	return rate->mode != SHIM_SAMPLE_REAL && period_of(rate) < tick_ns();
+}
+
+static uint64_t any_part(uint64_t period_ns)
+{
+	return 1 + (clock_read() * 0x9e3779b97f4a7c15u >> 32) % period_ns;
+}
+
+/*
+ * The first sample is due after a random part of a period: otherwise threads and
+ * processes that run for less than a period would never be sampled.  Timers of
+ * processor time expire at ticks only, and the last tick of a thread is half a tick
+ * before its end on average: so the sample is due half a tick earlier.
+ */
+static uint64_t first_tick_ns(uint64_t period_ns)
+{
+	uint64_t first_ns = any_part(period_ns), tick = tick_ns();
+
+	if (period_ns <= tick || first_ns <= tick / 2)
+		return 1;
+	return first_ns - tick / 2;
+}
+
+static int start_tick_timer(struct thread *thread, uint64_t period_ns)
+{
+	return sys_timer_set(thread->timer, first_tick_ns(period_ns),
+			     period_ns);
+}
+
+static int start_fine_timer(struct thread *thread, uint64_t first_ns,
+			    uint64_t period_ns)
+{
+	int r = sys_timer_set(thread->fine_timer, first_ns, period_ns);
+
+	thread->is_fine = r == 0;
+	thread->was_idle = false;
+	return r;
+}
+
+/* The first sample is due after @first_ns of the thread's time, and weighs 1. */
+static int begin_fine(struct thread *thread, const struct sample_rate *rate)
+{
+	uint64_t period_ns = period_of(rate), now_ns, first_ns;
+	int r = sys_thread_time_ns((int)thread->tid, &now_ns);
+
+	if (r < 0)
+		return r;
+	first_ns = any_part(period_ns);
+	thread->sample_seen_ns = now_ns;
+	thread->sample_counted_ns = now_ns + first_ns - period_ns;
+	return start_fine_timer(thread, first_ns, period_ns);
+}
+
+static int make(struct thread *thread, const struct sample_rate *rate)
+{
+	int clock = rate->mode == SHIM_SAMPLE_REAL ? MONOTONIC : PROCESSOR_TIME;
+	int r = 0;
+
+	if (!thread->has_timer)
+		r = sys_timer_make(clock, (int)thread->tid, rate->signal,
+				   &tick_value, &thread->timer);
+	if (r < 0)
+		return r;
+	thread->has_timer = true;
+	if (!is_fine(rate) || thread->has_fine_timer)
+		return 0;
+	/* Without it samples come at ticks. */
+	thread->has_fine_timer = sys_timer_make(MONOTONIC, (int)thread->tid,
+						rate->signal, &fine_value,
+						&thread->fine_timer) == 0;
+	return 0;
+}
+
+static void remove_fine_timer(struct thread *thread)
+{
+	if (!thread->has_fine_timer)
+		return;
+	thread->has_fine_timer = false;
+	thread->is_fine = false;
+	sys_timer_delete(thread->fine_timer);
+}
+
+static int set(struct thread *thread, const struct sample_rate *rate)
+{
+	uint64_t period_ns = period_of(rate);
+
+	if (!is_fine(rate))
+		remove_fine_timer(thread);
+	if (rate->mode == SHIM_SAMPLE_REAL)
+		return sys_timer_set(thread->timer, any_part(period_ns),
+				     period_ns);
+	if (thread->has_fine_timer && begin_fine(thread, rate) == 0)
+		return sys_timer_set(thread->timer, 0, 0);
+	remove_fine_timer(thread);
+	return start_tick_timer(thread, period_ns);
+}
+
+int timers_set(struct thread *thread, const struct sample_rate *rate)
+{
+	int r = make(thread, rate);
+
+	if (r == 0)
+		r = set(thread, rate);
+	if (r < 0)
+		timers_remove(thread);
+	return r;
+}
+
+void timers_remove(struct thread *thread)
+{
+	remove_fine_timer(thread);
+	if (!thread->has_timer)
+		return;
+	thread->has_timer = false;
+	sys_timer_delete(thread->timer);
+}
+
+bool timers_have_sent(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER &&
+	       (info->si_value.sival_ptr == &tick_value ||
+		info->si_value.sival_ptr == &fine_value);
+}
+
+/* Changes to the tick timer because the thread sleeps, or to the fine timer because it
+ * runs. */
+static void change_timers(struct thread *self, const struct sample_rate *rate,
+			  bool is_asleep)
+{
+	uint64_t period_ns = period_of(rate);
+
+	if (is_asleep) {
+		if (start_tick_timer(self, period_ns) < 0)
+			return;
+		self->is_fine = false;
+		sys_timer_set(self->fine_timer, 0, 0);
+	} else if (start_fine_timer(self, any_part(period_ns), period_ns) ==
+		   0) {
+		sys_timer_set(self->timer, 0, 0);
+	}
+}
+
+uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
+		      const struct sample_rate *rate)
+{
+	uint64_t period_ns = period_of(rate), now_ns, passed_ns;
+	int64_t due_ns, weight;
+	bool is_idle;
+
+	if (!self->has_fine_timer ||
+	    sys_time_ns(OWN_PROCESSOR_TIME, &now_ns) < 0)
+		return 1 + (uint32_t)info->si_overrun;
+	passed_ns = now_ns - self->sample_seen_ns;
+	self->sample_seen_ns = now_ns;
+	is_idle = self->is_fine && passed_ns < period_ns / 4;
+	if (is_idle ? self->was_idle :
+		      !self->is_fine && info->si_value.sival_ptr == &tick_value)
+		change_timers(self, rate, is_idle);
+	self->was_idle = is_idle;
+	/* Rounded: a sample may be a little early or late. */
+	due_ns = (int64_t)(now_ns - self->sample_counted_ns + period_ns / 2);
+	if (due_ns < (int64_t)period_ns)
+		return 0;
+	weight = due_ns / (int64_t)period_ns;
+	self->sample_counted_ns += (uint64_t)weight * period_ns;
+	return (uint32_t)weight;
+}

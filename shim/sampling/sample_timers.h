@@ -1,0 +1,34 @@
+/*
+ * The timers of the sampler: the time of a thread's next sample, and its weight.  State
+ * lock held, except for timers_have_sent and timers_weigh.
+ */
+#ifndef SHIM_SAMPLE_TIMERS_H
+#define SHIM_SAMPLE_TIMERS_H
+
+#include "runtime/thread.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sample_rate {
+	uint32_t mode; /* enum shim_sample_mode */
+	uint32_t frequency_hz;
+	int signal;
+};
+
+/* Creates the timers of @thread or sets them again.  Returns 0; on -errno the thread
+ * has no timers. */
+int timers_set(struct thread *thread, const struct sample_rate *rate);
+
+void timers_remove(struct thread *thread);
+
+/* Whether a timer of the sampler has sent the signal with @info. */
+bool timers_have_sent(const siginfo_t *info);
+
+/* The weight of the sample with @info in periods; @self is the calling thread.  0 if no
+ * period of the thread's time has passed.  Async. */
+uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
+		      const struct sample_rate *rate);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Does the same each time, something for each profiler: threads, a signal whose handler
+ * calls and allocates, exceptions, a jump, a lock that is waited for, and a child by
+ * fork that goes on with all that.
+ */
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROCESSOR_NS 60000000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int is_waiting;
+static volatile double sum;
+static jmp_buf back;
+
+struct error {
+	int depth;
+};
+
+__attribute__((noinline)) static void *take(size_t size)
+{
+	return malloc(size);
+}
+
+__attribute__((noinline)) static void give(void *memory)
+{
+	free(memory);
+}
+
+__attribute__((noinline)) static void leaf(int n)
+{
+	sum = sum + n;
+}
+
+__attribute__((noinline)) static void work(int n)
+{
+	for (int i = 0; i < n; i++)
+		leaf(i);
+	give(take(100 + (size_t)n));
+}
+
+static void on_signal(int)
+{
+	work(2);
+}
+
+__attribute__((noinline)) static void descend(int n)
+{
+	if (n == 0)
+		throw error{ n };
+	descend(n - 1);
+	leaf(n);
+}
+
+__attribute__((noinline)) static void fail(int n)
+{
+	try {
+		descend(n);
+	} catch (const error &) {
+		leaf(1);
+	}
+}
+
+__attribute__((noinline)) static void jump(int n)
+{
+	if (n == 0)
+		longjmp(back, 1);
+	jump(n - 1);
+	leaf(n);
+}
+
+__attribute__((noinline)) static void leave_by_jump()
+{
+	if (setjmp(back) == 0)
+		jump(3);
+	leaf(2);
+}
+
+static void *in_thread(void *)
+{
+	for (int i = 0; i < 50; i++)
+		work(i % 7);
+	fail(2);
+	return take(1000);
+}
+
+static void *contend(void *)
+{
+	__atomic_store_n(&is_waiting, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* The thread waits when this one gives the lock back. */
+static void hold_lock()
+{
+	struct timespec pause = { 0, 30000000 };
+	pthread_t thread;
+
+	is_waiting = 0;
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, contend, NULL);
+	while (!__atomic_load_n(&is_waiting, __ATOMIC_SEQ_CST))
+		sched_yield();
+	nanosleep(&pause, NULL);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+}
+
+__attribute__((noinline)) static void spin()
+{
+	struct timespec now;
+
+	do {
+		for (int i = 0; i < 100000; i++)
+			sum = sum + 1.0 / (i + 1);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (now.tv_sec == 0 && now.tv_nsec < PROCESSOR_NS);
+}
+
+static void run_all()
+{
+	pthread_t threads[3];
+	void *kept;
+
+	for (auto &thread : threads) {
+		pthread_create(&thread, NULL, in_thread, NULL);
+		pthread_join(thread, &kept);
+		give(kept);
+	}
+	for (int i = 0; i < 5; i++)
+		raise(SIGUSR1);
+	for (int i = 0; i < 4; i++)
+		fail(i);
+	leave_by_jump();
+	hold_lock();
+}
+
+int main()
+{
+	int status;
+	pid_t child;
+
+	signal(SIGUSR1, on_signal);
+	run_all();
+	spin();
+	child = fork();
+	if (child == 0) {
+		run_all();
+		exit(4);
+	}
+	waitpid(child, &status, 0);
+	work(3);
+	printf("child %d\n", WEXITSTATUS(status));
+	return 3;
+}

@@ -1,0 +1,4 @@
+/*
+ * trivial_cxx CALLS LENGTH - trivial.c in C++
+ */
+#include "trivial.c"
