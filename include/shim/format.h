@@ -169,7 +169,8 @@ struct shim_meta {
 	uint64_t unwound; /* frames ended without a leave */
 
 	/* NUL-terminated "key=value" strings, one after the other: program,
-	 * command, directory, host, rank, profile, and settings (SHIM_*). */
+	 * command, directory, host, rank, profile, filter.  The last is cut where
+	 * it fills @strings. */
 	uint32_t strings_size;
 	/* Text, one message a line. */
 	uint32_t log_size; /* may exceed SHIM_META_LOG: text was dropped */

@@ -470,4 +470,14 @@ def a_long_filter_is_not_the_whole_report():
     expect(len(line) < 250 and line.endswith("...' lets through"), line)
 
 
+@test
+def a_filter_that_is_cut_has_no_item_of_half_a_name():
+    for length in range(1, 7):
+        path = write('M:%s,' % ('x' * length) + 'M:abc,' * 2000 + 'M:main')
+        output = os.path.join(new_directory('recording'), 'it')
+        profrun('record', '-q', '-F', '@' + path, '-o', output, everything())
+        report = shimtest.shim_report('report', output)
+        expect('no object was loaded' not in report, report)
+
+
 shimtest.main()

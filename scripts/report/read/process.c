@@ -40,6 +40,13 @@ const char *process_string(const struct process *process, const char *key)
 	return NULL;
 }
 
+bool process_string_is_cut(const struct process *process, const char *value)
+{
+	const char *end = process->meta.strings + sizeof(process->meta.strings);
+
+	return value + strlen(value) + 1 == end;
+}
+
 bool process_has_profile(const struct process *process, const char *name)
 {
 	const char *at = process_string(process, "profile");

@@ -55,6 +55,9 @@ struct process {
 
 /* The value of a key in meta's strings, or NULL. */
 const char *process_string(const struct process *process, const char *key);
+/* Whether @value, which process_string() returned, may have lost its end because meta
+ * was full. */
+bool process_string_is_cut(const struct process *process, const char *value);
 double process_ns(const struct process *process, uint64_t clock);
 /* Remembers the latest time seen, if it is possible at all. */
 void process_see_clock(struct process *process, uint64_t clock);

@@ -101,7 +101,9 @@ static struct item next_item(const char **list)
 	return item;
 }
 
-static void print_unknown(const struct page *page, const char *list)
+/* The last item of a list that @is_cut may be a part of one. */
+static void print_unknown(const struct page *page, const char *list,
+			  bool is_cut)
 {
 	const char *told[TOLD_MAX];
 	uint32_t count = 0, i;
@@ -109,6 +111,8 @@ static void print_unknown(const struct page *page, const char *list)
 	while (*list) {
 		struct item item = next_item(&list);
 
+		if (is_cut && !*list)
+			break;
 		if (!names_object(item) ||
 		    is_loaded(page->model->recording, item))
 			continue;
@@ -136,8 +140,8 @@ static void print_unknown(const struct page *page, const char *list)
 /* The time of what it leaves out is in its callers' own. */
 void filter_print(const struct page *page)
 {
-	const char *filter = process_string(
-		&page->model->recording->processes[0], "filter");
+	const struct process *first = &page->model->recording->processes[0];
+	const char *filter = process_string(first, "filter");
 	char begin[SHOWN_MAX];
 
 	if (!filter)
@@ -147,5 +151,5 @@ void filter_print(const struct page *page)
 	put_text(page->out, begin);
 	fprintf(page->out, "%s' lets through\n",
 		strlen(filter) < sizeof(begin) ? "" : "...");
-	print_unknown(page, filter);
+	print_unknown(page, filter, process_string_is_cut(first, filter));
 }
