@@ -4,6 +4,7 @@
 #ifndef SHIM_DEBUGINFO_ATTRIBUTES_H
 #define SHIM_DEBUGINFO_ATTRIBUTES_H
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,25 @@ static inline bool has_flag(Dwarf_Die *die, unsigned name)
 	return dwarf_formflag(dwarf_attr_integrate(die, name, &attribute),
 			      &flag) == 0 &&
 	       flag;
+}
+
+/* The first bit of a bit field of @bits bits, counted from the start of its class.
+ * DWARF before version 4 counts from the upper end of an integer, which has at most
+ * @storage_max bytes; false if it has more, or the field is not inside of it. */
+static inline bool read_bit_offset(Dwarf_Die *field, uint64_t bits,
+				   uint64_t storage_max, uint64_t *first)
+{
+	uint64_t at = 0, size, from_top;
+
+	if (read_number(field, DW_AT_data_bit_offset, first))
+		return true;
+	if (!read_number(field, DW_AT_byte_size, &size) || size > storage_max ||
+	    !read_number(field, DW_AT_bit_offset, &from_top) ||
+	    from_top + bits > size * 8)
+		return false;
+	read_number(field, DW_AT_data_member_location, &at);
+	*first = at * 8 + size * 8 - from_top - bits;
+	return true;
 }
 
 #endif

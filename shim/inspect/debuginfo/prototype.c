@@ -320,23 +320,6 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 	}
 }
 
-/* The first bit of a bit field from the start of its class.  Older DWARF counts from
- * the upper end of an integer. */
-static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
-{
-	uint64_t at = 0, size, from_top;
-
-	if (read_number(field, DW_AT_data_bit_offset, first))
-		return true;
-	if (!read_number(field, DW_AT_byte_size, &size) || size > 16 ||
-	    !read_number(field, DW_AT_bit_offset, &from_top) ||
-	    from_top + bits > size * 8)
-		return false;
-	read_number(field, DW_AT_data_member_location, &at);
-	*first = at * 8 + size * 8 - from_top - bits;
-	return true;
-}
-
 static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
 			   unsigned depth)
 {
@@ -354,8 +337,8 @@ static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
 		return;
 	}
 	if (read_number(field, DW_AT_bit_size, &bits)) {
-		if (!find_bits(field, bits, &first_bit) || offset > 16 ||
-		    bits == 0 || bits > 128) {
+		if (!read_bit_offset(field, bits, 16, &first_bit) ||
+		    offset > 16 || bits == 0 || bits > 128) {
 			type->is_unknown |= offset <= 16;
 			return;
 		}

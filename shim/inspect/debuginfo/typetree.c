@@ -522,22 +522,6 @@ static bool compile_known(struct builder *builder, uint32_t node,
 
 /* --- classes --- */
 
-static bool find_bits(Dwarf_Die *field, uint64_t bits, uint64_t *first)
-{
-	uint64_t at = 0, size, from_top;
-
-	if (read_number(field, DW_AT_data_bit_offset, first))
-		return true;
-	/* Older DWARF counts from the upper end of an integer. */
-	if (!read_number(field, DW_AT_byte_size, &size) || size > 8 ||
-	    !read_number(field, DW_AT_bit_offset, &from_top) ||
-	    from_top + bits > size * 8)
-		return false;
-	read_number(field, DW_AT_data_member_location, &at);
-	*first = at * 8 + size * 8 - from_top - bits;
-	return true;
-}
-
 static void compile_field(struct builder *builder, Dwarf_Die *field,
 			  uint64_t base, uint32_t index, struct place place)
 {
@@ -548,7 +532,7 @@ static void compile_field(struct builder *builder, Dwarf_Die *field,
 
 	if (read_number(field, DW_AT_bit_size, &bits)) {
 		is_understood &= bits > 0 && bits <= 64 &&
-				 find_bits(field, bits, &first);
+				 read_bit_offset(field, bits, 8, &first);
 		offset = first / 8;
 		part.bit = (uint8_t)(first % 8);
 		part.bits = (uint8_t)bits;

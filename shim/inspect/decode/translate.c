@@ -10,7 +10,7 @@
 
 /* --- supported operations --- */
 
-struct code_cache_entry {
+struct supported {
 	uint16_t mnemonic, vex; /* 0: none */
 	uint8_t kind, size;
 };
@@ -22,7 +22,7 @@ struct code_cache_entry {
 #define BOTH(NAME, kind, size) \
 	{ ZYDIS_MNEMONIC_##NAME, ZYDIS_MNEMONIC_V##NAME, kind, size },
 
-static const struct code_cache_entry known[] = {
+static const struct supported supported[] = {
 #define INTEGER(NAME, name)	       PLAIN(NAME, KIND_INTEGER)
 #define INTEGER_UNARY(NAME, name)      PLAIN(NAME, KIND_INTEGER_UNARY)
 #define INTEGER_SHIFT(NAME, name)      PLAIN(NAME, KIND_INTEGER_SHIFT)
@@ -50,17 +50,16 @@ static const struct code_cache_entry known[] = {
 #include "inspect/decode/operations.def"
 };
 
-#define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
+#define SUPPORTED_COUNT (sizeof(supported) / sizeof(supported[0]))
 
-static const struct code_cache_entry *find(ZydisMnemonic mnemonic,
-					   unsigned *number)
+static const struct supported *find(ZydisMnemonic mnemonic, unsigned *number)
 {
-	for (unsigned i = 0; i < KNOWN_COUNT; i++) {
-		if (mnemonic == 0 ||
-		    (known[i].mnemonic != mnemonic && known[i].vex != mnemonic))
+	for (unsigned i = 0; i < SUPPORTED_COUNT; i++) {
+		if (mnemonic == 0 || (supported[i].mnemonic != mnemonic &&
+				      supported[i].vex != mnemonic))
 			continue;
 		*number = i * 4;
-		return &known[i];
+		return &supported[i];
 	}
 	return NULL;
 }
@@ -204,7 +203,7 @@ static void set_flags(const struct instruction *instruction,
 }
 
 static int integer(const struct instruction *instruction,
-		   const struct code_cache_entry *found, unsigned number,
+		   const struct supported *found, unsigned number,
 		   struct operation *operation)
 {
 	unsigned operands[3] = { PLACE_NONE, PLACE_NONE, PLACE_NONE };
@@ -657,7 +656,7 @@ static int shuffle(const struct instruction *instruction, bool of_two,
 
 /* Translates `op first, second` or `op to, first, second`. */
 static int vector(const struct instruction *instruction,
-		  const struct code_cache_entry *found, unsigned number,
+		  const struct supported *found, unsigned number,
 		  struct operation *operation)
 {
 	unsigned count = instruction->head.operand_count_visible;
@@ -930,11 +929,11 @@ static int nothing(struct operation *operation)
 	return 1;
 }
 
-static int translate_known(const struct instruction *instruction,
-			   struct operation *operations)
+static int translate_supported(const struct instruction *instruction,
+			       struct operation *operations)
 {
 	ZydisMnemonic mnemonic = instruction->head.mnemonic;
-	const struct code_cache_entry *found;
+	const struct supported *found;
 	unsigned number;
 
 	if (mnemonic == ZYDIS_MNEMONIC_IMUL &&
@@ -1106,6 +1105,6 @@ int translate(const struct instruction *instruction,
 		return conditional(instruction, operations, OPERATION_SELECT);
 	case ZYDIS_CATEGORY_SETCC:
 		return conditional(instruction, operations, OPERATION_SET);
-	default: return translate_known(instruction, operations);
+	default: return translate_supported(instruction, operations);
 	}
 }
