@@ -465,7 +465,8 @@ static COLD uint16_t add_group(const struct group *group, uint64_t at)
 	}
 }
 
-/* The number of @group; 0: there is none yet, and *@at is the slot for it. */
+/* Returns the number of @group, and sets *@at to its slot.  If the table does not
+ * have the group, returns 0, and *@at is the empty slot where it belongs. */
 static uint16_t find_group(const struct group *group, uint64_t *at)
 {
 	for (*at = hash_of(group) >> 20;; ++*at) {

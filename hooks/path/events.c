@@ -1,6 +1,7 @@
 /*
- * Events other than calls.  Each leaves the tree as if the calls that it ended had been
- * left, and makes the stack that goes on the one in use.
+ * Events other than calls.  Each handler ends the calls that the event ended, as if
+ * their leave hooks had run, and makes the stack on which the thread continues the one
+ * in use.
  */
 #include "path/opening.h"
 
@@ -8,8 +9,9 @@
 
 #include <shim/banned.h>
 
-/* The tree of the calling task and its state; false: it has no tree.  @at stays true
- * whatever signal handlers do meanwhile. */
+/* Fills @at with the calling task's tree, stack and innermost call, and begins the
+ * profiler's own time.  Returns false if the task has no tree.  A signal handler may
+ * change the tree meanwhile, but restores it to @at before it returns. */
 static bool find_mine(struct place *at)
 {
 	at->tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
@@ -22,7 +24,8 @@ static bool find_mine(struct place *at)
 	return true;
 }
 
-/* As find_mine(), but makes a tree if there is none. */
+/* The same, but first makes a tree for a task that has none.  Returns false if that
+ * fails. */
 static bool find_or_make_mine(struct place *at)
 {
 	return find_mine(at) ||

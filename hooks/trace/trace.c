@@ -64,7 +64,8 @@ static bool start(void)
 	if (!trace_options.signal)
 		return true;
 	shim_profiler_on_signalled(handle, on_signalled);
-	if (shim_profiler_ask_signal(handle, trace_options.signal) == SHIM_OK)
+	if (shim_profiler_enable_signal(handle, trace_options.signal) ==
+	    SHIM_OK)
 		return true;
 	shim_record_log("trace: signal= cannot be followed: the signal is the "
 			"program's or another profiler's");

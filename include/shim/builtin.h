@@ -1,8 +1,9 @@
 /*
- * What the library and the profilers that are part of it say to each other, beside the
- * API.  Not installed.
+ * The interface between the library and its built-in profilers, beside the API.  Not
+ * installed.
  *
- * A profiler has an entry in a list that the linker makes: SHIM_BUILTIN at file scope.
+ * Each built-in profiler adds itself to a list that the linker makes, by SHIM_BUILTIN
+ * at file scope.
  */
 #ifndef SHIM_BUILTIN_H
 #define SHIM_BUILTIN_H
@@ -14,12 +15,13 @@ struct shim_builtin {
 	const char *name;
 
 	/*
-	 * Starts it with what stands behind "NAME:".  0; -1: that is wrong; -2: it
-	 * cannot be started.  The log has the reason.
+	 * Starts the profiler with the text after "NAME:".  Returns 0; -1 if
+	 * @arguments are wrong; -2 if the profiler cannot be started.  A failure
+	 * writes its reason to the log.
 	 */
 	int (*start)(const char *arguments);
 
-	/* All that are started at once have been; or NULL. */
+	/* Called when all profilers that start together have been started; or NULL. */
 	void (*begin)(void);
 
 	bool is_early; /* only starts with the library, before constructors */
@@ -30,7 +32,7 @@ struct shim_builtin {
 	static struct shim_builtin *const builtin##_entry \
 		__attribute__((section("shim_builtins"), used)) = &(builtin)
 
-/* pchist: monitor(3) counts from the start, without the program's doing. */
+/* For pchist: monitor(3) counts from the start, though the program does not call it. */
 __attribute__((visibility("hidden"))) void
 shim_monitor_by_default(uint32_t frequency_hz);
 

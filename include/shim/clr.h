@@ -61,9 +61,9 @@
 	DEFINE(SHIM_E_FUNCTION_NOT_COMPILED, 0x80131350, \
 	       "the function has no code") \
 	DEFINE(SHIM_E_FUNCTION_IS_PARAMETERIZED, 0x8013135d, \
-	       "the name fits several instances") \
+	       "the name matches several instances") \
 	DEFINE(SHIM_E_LITERALS_HAVE_NO_ADDRESS, 0x80131362, \
-	       "a constant without storage") \
+	       "the constant has no storage") \
 	DEFINE(SHIM_E_ASYNCHRONOUS_UNSAFE, 0x80131364, \
 	       "not safe at this moment: a lock is held") \
 	DEFINE(SHIM_E_CLASSID_IS_ARRAY, 0x80131365, "the type is an array") \
@@ -72,15 +72,15 @@
 	DEFINE(SHIM_E_PROFILER_NOT_ATTACHABLE, 0x80131368, \
 	       "the module cannot be attached") \
 	DEFINE(SHIM_E_PROFILER_ALREADY_ACTIVE, 0x8013136a, \
-	       "there is one already") \
+	       "a profiler is active already") \
 	DEFINE(SHIM_E_CALLBACK3_REQUIRED, 0x8013136e, \
-	       "the module lacks a callback this needs") \
+	       "the module lacks a callback that this needs") \
 	DEFINE(SHIM_E_IRREVERSIBLE_INSTRUMENTATION_PRESENT, 0x80131370, \
 	       "cannot be undone") \
 	DEFINE(SHIM_E_RUNTIME_UNINITIALIZED, 0x80131371, \
 	       "too early: shim has not started") \
 	DEFINE(SHIM_E_IMMUTABLE_FLAGS_SET, 0x80131372, \
-	       "flags are set that cannot be taken back") \
+	       "flags are set that cannot be cleared") \
 	DEFINE(SHIM_E_MODULE_IS_DYNAMIC, 0x8013137a, \
 	       "the image is generated code") \
 	DEFINE(SHIM_E_REJIT_NOT_ENABLED, 0x8013137c, \
@@ -91,7 +91,7 @@
 	       "threads must be suspended first") \
 	DEFINE(SHIM_E_SUSPENSION_IN_PROGRESS, 0x80131388, \
 	       "threads are suspended already") \
-	DEFINE(SHIM_E_NOT_GC_OBJECT, 0x80131389, "no live block of memory")
+	DEFINE(SHIM_E_NOT_GC_OBJECT, 0x80131389, "not a live block of memory")
 
 enum shim_clr_result {
 #define SHIM_CLR_DEFINE_RESULT(name, value, text) name = (int)value,

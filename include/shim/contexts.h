@@ -118,9 +118,9 @@ SHIM_API void *shim_call_context_get_result(
 SHIM_API void shim_call_context_free_buffer(SHIM_IN void *buffer) SHIM_ASYNC;
 
 /*
- * shim_call_context_get_size - the size of a buffer of one of these functions, in bytes
+ * shim_call_context_get_size - the size in bytes of a buffer of one of these functions
  *
- * Returns 0 if @buffer is none of them.
+ * Returns 0 if @buffer is not from one of these functions, or was freed.
  *
  * Contract: async.  No counterpart.
  */

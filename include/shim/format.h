@@ -1,51 +1,55 @@
 /*
- * What a recording looks like on disk.  The program writes it, the report
- * reads it, and this header is all they share; it says enough to write a
- * reader from.
+ * The format of a recording on disk.  The program writes it and the report reads
+ * it; they share only this header, which describes the format well enough to
+ * write a reader.
  *
- * A recording is a directory, mode 0700, with one directory per process image
- * in it, named PID.N (N counts what the same pid did before: an exec starts a
- * new one).  That one holds, mode 0600:
+ * A recording is a directory of mode 0700.  It has one directory for each process
+ * image, named PID.N: N counts the images of that pid, because exec starts a new
+ * one.  The files of a process image have mode 0600:
  *
- *     meta            one struct shim_meta
- *     images          one struct shim_images, then struct shim_image_record records
- *     N.calltree      one file per thread that was alive at the same time:
- *                     a struct shim_file, then chunks of struct shim_node; and one
- *                     for what lived when somebody asked (memory)
- *     N.sampling      the same, with what samples have found
- *     N.trace         a struct shim_file, a struct shim_trace_info, then blocks
- *                     of records: every enter and leave of one thread
- *     N.functions     a struct shim_file, then chunks of function words: what the
- *                     numbers in traces mean
- *     N.values        a struct shim_file, then chunks of descriptions: what the
- *                     arguments and results in traces are
- *     N.coverage      a struct shim_file, then chunks of what was reached
- *     N.pchist        counters of monitor(3): a struct shim_histogram where its
- *                     last chunk begins
- *     N.arcs          calls of a program compiled with -pg: its last chunk is
- *                     struct shim_arc, one after the other
+ *     meta            a struct shim_meta
+ *     images          a struct shim_images, then struct shim_image_record records
+ *     N.calltree      call paths: a struct shim_file, then chunks of struct
+ *                     shim_node.  One file serves one thread at a time; heap
+ *                     snapshots (memory) have a file of their own.
+ *     N.sampling      the same layout, with the paths of samples
+ *     N.trace         a struct shim_file, a struct shim_trace_info, then blocks of
+ *                     records: every enter and leave of one thread
+ *     N.functions     a struct shim_file, then chunks of function words: the
+ *                     functions that the numbers in traces stand for
+ *     N.values        a struct shim_file, then chunks of descriptions: the types
+ *                     of the arguments and results in traces
+ *     N.coverage      a struct shim_file, then chunks of the lines and functions
+ *                     that were reached
+ *     N.pchist        counters of monitor(3): a struct shim_histogram at the start
+ *                     of its last chunk
+ *     N.arcs          calls of a program compiled with -pg: the last chunk is an
+ *                     array of struct shim_arc
  *
- * and beside them `end`, written by profrun when the program has ended:
- * one line, "status WAIT-STATUS mono-ns TIME"; and `gaps`, a struct shim_gaps and
- * then struct shim_switch records, if profrun was to see them (--gaps); and `counters`
- * (--counters), lines "MONO-NS PID VALUE NAME": what the system has counted of a
- * process is VALUE at that time of CLOCK_MONOTONIC; and `log`, lines "process PID: WHY"
- * of processes that could not record.
+ * profrun writes further files into the directory of the recording:
  *
- * A directory of such recordings is one as well, of all that is in them: the
- * ranks of a parallel job (rank.N), or what profrun merge has put together.
+ *     end             when the program has ended: the line "status WAIT-STATUS
+ *                     mono-ns TIME"
+ *     gaps            with --gaps: a struct shim_gaps, then struct shim_switch
+ *                     records
+ *     counters        with --counters: lines "MONO-NS PID VALUE NAME", the value of
+ *                     a counter of the system at that time of CLOCK_MONOTONIC
+ *     log             lines "process PID: WHY" of processes that could not record
  *
- * The program writes these files through shared mappings and never has to
- * finish them: it may die between any two stores.  So a reader takes what is
- * there.  Unwritten space is zero.  All integers are little-endian, all
- * structures naturally aligned, times are in clock units (struct shim_meta
- * says how long one is) unless the name ends in _ns.
+ * A directory of recordings is a recording, too, and contains all of them: the
+ * ranks of a parallel job (rank.N), or the result of profrun merge.
  *
- * A reader must refuse a version it does not know.  It must trust nothing:
- * the program shares the memory these files are made of.
+ * The program writes its files through shared mappings and never has to finish
+ * them, because it may die between any two stores.  A reader therefore uses
+ * whatever is complete.  Unwritten space is zero.  All integers are little-endian
+ * and all structures naturally aligned.  Times are in clock units (struct
+ * shim_meta has the length of a unit) unless their name ends in _ns.
  *
- * Version 2 is said by the meta of a process whose calls are grouped by an
- * argument (calltree:by=), and only by that: its nodes may have groups.
+ * A reader must refuse an unknown version.  It must not trust the data, because
+ * the program can write to the memory of these files.
+ *
+ * Version 2 appears only in the meta of a process whose calls are grouped by an
+ * argument (calltree:by=); the nodes of such a process may have groups.
  *
  * Example: whether a file is the meta of a recording.
  *
@@ -97,7 +101,7 @@ enum shim_lost {
 	SHIM_LOST_CAUSES
 };
 
-/* What besides calls could not be recorded. */
+/* The other kinds of lost items. */
 enum shim_lost_kind {
 	SHIM_LOST_ALLOCATIONS,
 	SHIM_LOST_MAPPINGS,
@@ -106,30 +110,30 @@ enum shim_lost_kind {
 	SHIM_LOST_KINDS
 };
 
-/* How the process image ended, as far as it could say so itself. */
+/* How the process image ended, if shim saw its end. */
 enum shim_end {
 	SHIM_END_UNKNOWN, /* killed, crashed, or still running */
 	SHIM_END_EXIT,	  /* exit, _exit, quick_exit, return from main */
-	SHIM_END_EXEC,	  /* became another program */
+	SHIM_END_EXEC,	  /* execve ran another program */
 	SHIM_END_ABORT,	  /* abort */
 };
 
-enum shim_clock_read {
+enum shim_clock_kind {
 	SHIM_CLOCK_TSC = 1, /* the processor's time stamp counter */
 	SHIM_CLOCK_MONOTONIC_NS = 2,
 };
 
-/* What one call of the hooks costs, in 1/1000 clock units: the part that falls
- * inside the measured duration of the function, and the part outside it, which
- * the caller's self time contains. */
+/* The cost of the two hooks of one call, in 1/1000 clock units.  @inside is the
+ * part within the measured duration of the function.  @outside is the rest, which
+ * the self time of the caller contains. */
 struct shim_cost {
 	uint32_t inside;
 	uint32_t outside;
 };
 
-/* Losses of threads that could not even get a file of their own. */
+/* Lost calls of a thread that got no file. */
 struct shim_lost_thread {
-	uint32_t tid; /* 0: not used; the last slot serves all the rest */
+	uint32_t tid; /* 0: unused; the last slot has all further threads */
 	uint32_t unused;
 	uint64_t lost[SHIM_LOST_CAUSES];
 };
@@ -144,14 +148,15 @@ struct shim_meta {
 	uint32_t size; /* of this structure */
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint32_t clock;	      /* enum shim_clock_read */
+	uint32_t clock;	      /* enum shim_clock_kind */
 	uint32_t end;	      /* enum shim_end */
-	uint32_t exit_status; /* with SHIM_END_EXIT, if it was known */
-	uint32_t forked;      /* 1: began with a fork, not with exec */
+	uint32_t exit_status; /* with SHIM_END_EXIT, if known */
+	uint32_t forked;      /* 1: the image began by fork, not by exec */
 
-	/* Two readings of (clock, CLOCK_MONOTONIC): the first at the start, the
-	 * last whenever something slow happened.  Their distance gives the
-	 * length of a clock unit; @clock_hz is what the system claims, or 0. */
+	/* Two readings of (clock, CLOCK_MONOTONIC).  shim takes the first at the
+	 * start, and the last again at every slow operation.  Their differences
+	 * give the length of a clock unit.  @clock_hz is the frequency that the
+	 * system states, or 0. */
 	uint64_t first_clock;
 	uint64_t first_mono_ns;
 	uint64_t last_clock;
@@ -161,57 +166,58 @@ struct shim_meta {
 	uint64_t end_clock;	/* 0: unknown */
 	uint64_t tick;		/* length of the coarse clock's tick; 0: none */
 
-	/* calls timed by the coarse clock, or not */
+	/* calls that are not timed exactly */
 	struct shim_cost cost_coarse;
-	struct shim_cost cost_exact; /* calls timed exactly */
+	struct shim_cost cost_exact; /* calls that are timed exactly */
 
-	uint64_t orphans; /* leaves without an enter that we know of */
+	uint64_t orphans; /* leaves whose enter was not seen */
 	uint64_t unwound; /* frames ended without a leave */
 
-	/* NUL-terminated "key=value" strings, one after the other: program,
-	 * command, directory, host, rank, profile, filter.  The last is cut where
-	 * it fills @strings. */
+	/* NUL-terminated "key=value" strings in sequence: program, command, directory,
+	 * host, rank, profile, filter.  The last one is cut if @strings is full. */
 	uint32_t strings_size;
-	/* Text, one message a line. */
-	uint32_t log_size; /* may exceed SHIM_META_LOG: text was dropped */
+	/* Size of the text in @log, which has one message per line; more than
+	 * SHIM_META_LOG if the end of the text was dropped. */
+	uint32_t log_size;
 	char strings[SHIM_META_STRINGS];
 	char log[SHIM_META_LOG];
 
-	uint32_t lost_threads; /* slots asked for; may exceed the table */
+	uint32_t
+		lost_threads; /* threads without a file; may be more than slots */
 	uint32_t unused;
 	struct shim_lost_thread lost[SHIM_META_THREADS];
 
-	/* Call sites of the hooks, which can be switched off in the program's
-	 * code.  They are not looked for before something is switched. */
-	uint32_t switched;	 /* how often all were; odd: they are off */
-	uint32_t sites;		 /* known */
-	uint32_t sites_off;	 /* of them, when something was switched last */
-	uint32_t sites_rejected; /* looked like one, in no function */
+	/* Call sites of the hooks, which shim can switch off in the program's
+	 * code.  shim does not search them before the first switch. */
+	uint32_t switched;	 /* times that all were switched; odd: off */
+	uint32_t sites;		 /* found */
+	uint32_t sites_off;	 /* off after the last switch */
+	uint32_t sites_rejected; /* candidates that are in no function */
 	uint32_t site_images;	 /* objects that call hooks */
-	uint32_t site_images_unwritable; /* whose code could not be changed */
+	uint32_t site_images_unwritable; /* objects with read-only code */
 
-	/* calltree, coarse clock: nodes have their self times (@extra), and what
-	 * these still contain of the hooks. */
+	/* calltree, coarse clock.  1: nodes have self times (@extra).
+	 * @cost_unseen is the cost of the hooks that these times contain. */
 	uint32_t has_self;
 	uint32_t unused2;
 	struct shim_cost cost_unseen;
 
-	/* @lost is of calls. */
+	/* Lost items of other kinds; @lost counts calls. */
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
 };
 
 struct shim_images {
 	char magic[8];
 	uint32_t version;
-	uint32_t header_size; /* the first record begins here */
+	uint32_t header_size; /* offset of the first record */
 	uint64_t lost;	      /* images that did not fit */
 };
 
 /*
- * One loaded object.  @generation stays 0 while it is loaded.  When it goes,
- * it gets a number of its own, which then also stands in bits 48-62 of the
- * function words of every node that meant it: an address that is used again
- * never gets the wrong name.
+ * A loaded object.  @generation is 0 while the object is loaded.  When it is
+ * unloaded, it gets a unique number, which shim also stores in bits 48-62 of the
+ * function words of all its functions.  So a function that is loaded at the same
+ * address later never gets the wrong name.
  */
 struct shim_image_record {
 	uint32_t size; /* of the record, a multiple of 8; 0: the end */
@@ -223,7 +229,7 @@ struct shim_image_record {
 	uint64_t unload_clock; /* 0: not unloaded */
 	uint64_t device;
 	uint64_t inode;
-	uint32_t build_id_size; /* bytes; 0: it has none */
+	uint32_t build_id_size; /* bytes; 0: none */
 	uint32_t path_size;	/* bytes with the NUL */
 	unsigned char text[];	/* the build-id, then the path */
 };
@@ -231,8 +237,8 @@ struct shim_image_record {
 #define SHIM_FILE_CHUNKS 40
 
 /*
- * A per-thread file.  Chunks follow each other in the file; @address is where
- * the program had the chunk, so that pointers in it can be followed.
+ * The header of a per-thread file.  Chunks are contiguous in the file.  @address is
+ * the address of a chunk in the program: a reader needs it to follow pointers.
  */
 struct shim_chunk {
 	uint64_t offset; /* in the file */
@@ -247,17 +253,17 @@ struct shim_file {
 	char kind[16]; /* the profiler: "calltree" */
 	uint32_t pid;
 	uint32_t number;
-	uint32_t tid;	 /* the thread that uses it now */
-	uint32_t chunks; /* how many of @chunk are valid */
+	uint32_t tid;	 /* the last thread that used the file */
+	uint32_t chunks; /* valid elements of @chunk */
 	struct shim_chunk chunk[SHIM_FILE_CHUNKS];
 };
 
 /*
- * calltree: every 64 bytes of its chunks are one of these, told apart by
- * the first word.  Two nodes may mean the same path (a signal came between):
- * a reader adds them.  The first word of THREAD has the tid in it, and those of
- * GROUP, SNAPSHOT and ALIVE have a number; the nodes are struct shim_thread_node,
- * struct shim_group_node and so on.
+ * calltree: its chunks contain nodes, whose sizes are multiples of 64 bytes.  The
+ * first word of a node is a function word (struct shim_node) or one of the kinds
+ * below (struct shim_thread_node and so on).  The first word also contains the tid
+ * in THREAD, and a number in GROUP, SNAPSHOT and ALIVE.  Two nodes may stand for
+ * the same path, if a signal interrupted its creation: a reader adds them.
  */
 #define SHIM_NODE_THREAD   0xffff000000000000ull
 #define SHIM_NODE_EXTRA	   0xfffe000000000000ull
@@ -271,16 +277,17 @@ struct shim_file {
 #define SHIM_NODE_POINTS   0xfff6000000000000ull
 #define SHIM_NODE_SNAPSHOT 0xfff5000000000000ull
 #define SHIM_NODE_ALIVE	   0xfff4000000000000ull
-/* mask: all ones in these, never in a function word */
+/* Mask: all its bits are set in these kinds, and never in a function word. */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull
-/* flag in a function word: timed exactly now, or in doubt (frame, bit 0), or with a
- * group */
+/* Flag of a function word: the calls are timed exactly now, or in doubt (bit 0 of
+ * @frame), or in a group. */
 #define SHIM_NODE_EXACT		       0x8000000000000000ull
 #define SHIM_NODE_ADDRESS	       0x0000ffffffffffffull
 #define SHIM_NODE_GENERATION(function) ((uint32_t)((function) >> 48 & 0x7fff))
-#define SHIM_GENERATION_MAX	       0x7effu /* later unloads: the name is unknown */
+#define SHIM_GENERATION_MAX	       0x7effu /* functions unloaded later have no name */
 
-#define SHIM_ASKING_UNIT 16 /* clock units */
+/* The unit of the cost of groups, in clock units. */
+#define SHIM_ASKING_UNIT 16
 
 struct shim_node {
 	/* address | generation << 48 | SHIM_NODE_EXACT; 0: unused */
@@ -289,30 +296,31 @@ struct shim_node {
 	uint64_t calls;
 	uint64_t time;	/* of finished calls, children included */
 	uint64_t start; /* clock when the open call began */
-	/* not 0: a call is open, with the stack pointer so far above the stack's low
-	 * end; bits 0-2 are flags.  0: it may have ended while calls were off */
+	/* Not 0: a call is open; the value is the distance of its stack pointer
+	 * from the stack's low end, with flags in bits 0-2.  (The call may have
+	 * ended while hooks were off.)  0: no call is open. */
 	uint64_t frame;
-	/* coarse: how often the clock was found to have ticked in that time; with a
-	 * group: what it took to find it, in SHIM_ASKING_UNITs, which the callers'
-	 * times contain */
+	/* Coarse clock: the number of ticks seen in @time.  With a group: the time
+	 * spent on finding the group, in SHIM_ASKING_UNITs; the times of the
+	 * callers contain it. */
 	uint32_t hits;
 	/* 1: some calls were timed by the coarse clock; 2: calls were not timed */
 	uint8_t coarse;
 	uint8_t unused;
-	/* which calls of the function these are: number of a struct shim_group_node
-	 * before it in this file; 0: all */
+	/* The number of a struct shim_group_node that comes earlier in this file: the
+	 * calls are those of the group.  0: all calls. */
 	uint16_t group;
-	/* exact: address of its struct shim_extra_node, or 0 (memory nodes say
-	 * themselves whose they are); else of its struct shim_memory_node, or 0; or,
-	 * odd, from bit 1 on, the time in which no function below it and no hook was
-	 * at work, as the coarse clock shows it */
+	/* calltree:exact: the address of its struct shim_extra_node, or 0.
+	 * Otherwise, if even, the address of its struct shim_memory_node, or 0; if
+	 * odd, bits 1-63 are the self time by the coarse clock, without callees and
+	 * hooks. */
 	uint64_t extra;
 };
 
 #define SHIM_EXTRA_SELF 1ull
 
-/* The root of a thread's tree (128 bytes). Its parent is 0. A coroutine that
- * ran on the thread has a root of its own, with @coroutine 1. */
+/* The root of a thread's tree (128 bytes); @parent is 0.  A coroutine that ran on
+ * the thread has its own root, with a @coroutine of 1. */
 struct shim_thread_node {
 	uint64_t function; /* SHIM_NODE_THREAD | tid */
 	uint64_t parent;
@@ -322,16 +330,17 @@ struct shim_thread_node {
 	uint64_t frame;
 	char name[16]; /* comm, NUL-padded */
 	uint64_t lost[SHIM_LOST_CAUSES];
-	/* coarse clock: its last tick that a hook has seen; what came later is in no
-	 * @extra */
+	/* coarse clock: the last tick that a hook has seen; no self time contains
+	 * later time */
 	uint64_t last;
 };
 
 /*
- * What the calls of a group have in common (256 bytes): their argument, as text
- * that is to be shown, "kind=NUMBER".  "kind=?" are those whose argument could not
- * be had, "kind=..." those of all further values when there were too many.  A
- * number means the same in all files of a process; each file says it for itself.
+ * A group of calls with the same argument (256 bytes).  The text is shown to the
+ * user: "kind=7" for calls whose argument `kind` is 7, "kind=?" for calls whose
+ * argument was not available, "kind=..." for all further values when there were too
+ * many.  A number stands for the same group in all files of a process, and each
+ * file that uses a group contains its node.
  */
 #define SHIM_GROUP_TEXT 240
 
@@ -343,28 +352,28 @@ struct shim_group_node {
 };
 
 /*
- * sampling: a tree of the stacks that were seen, with the same nodes as calltree.
- * @function is where a function begins, or a part of it that the compiler has cut
- * off, as the tables for exceptions tell, or SHIM_SAMPLE_...  Of a struct
- * shim_node @calls are the samples that found the thread in this path itself, by
- * their weight, and @hits the signals that brought them; the others are 0.  A
- * root is a struct shim_sample_root.
+ * sampling: a tree of the sampled stacks, with the nodes of calltree.  @function is
+ * the start of a function, or of a part that the compiler split off, by the unwind
+ * tables; or SHIM_SAMPLE_UNKNOWN or SHIM_SAMPLE_CUT.  @calls of a struct shim_node
+ * is the weight of the samples whose innermost frame is this path, @hits their
+ * number of signals; its other counts are 0.  A root is a struct shim_sample_root.
  */
-#define SHIM_SAMPLE_UNKNOWN 1ull /* an address of which nothing is known */
-#define SHIM_SAMPLE_CUT	    2ull /* callers that could not be found */
+#define SHIM_SAMPLE_UNKNOWN 1ull /* an address in no known function */
+#define SHIM_SAMPLE_CUT	    2ull /* the unwinder could not find the callers */
 
-#define SHIM_SAMPLED_REAL 2 /* the mode that is no processor time */
+#define SHIM_SAMPLED_REAL 2 /* @mode: real time, not processor time */
 
 struct shim_sample_root {
 	uint64_t function; /* SHIM_NODE_THREAD | tid */
 	uint64_t parent;
 	uint64_t coroutine; /* 0 */
-	uint64_t last_node; /* real time: where the thread was found last, */
-	uint64_t period_ns; /* of a sample of weight 1 */
+	uint64_t last_node; /* real time: path of the last sample */
+	uint64_t period_ns; /* real or processor time of weight 1 */
 	uint64_t mode;	    /* enum shim_sample_mode */
 	char name[16];
 	uint64_t lost[SHIM_LOST_CAUSES]; /* samples, by weight */
-	/* and when; it may have slept there ever since. 0: its end was seen */
+	/* Real time: time of the last sample; the thread may have slept since.  0: the
+	 * thread has ended. */
 	uint64_t last_clock;
 };
 
@@ -373,14 +382,14 @@ SHIM_LAYOUT(struct shim_sample_root, 128);
 #define SHIM_BUCKETS 40
 
 /*
- * calltree:exact, from a path's second call on (384 bytes).  Its buckets count
- * finished calls of 2^i up to 2^(i+1) - 1 clock units (0 counts as 1; the last
- * one is open); shim_bucket() finds bucket i.  A path with one call has none:
- * its time says it all.  The last call's duration is in @last and nowhere else
- * yet: to count it would mean to wait for the clock.
+ * calltree:exact, for a path with two calls or more (384 bytes); the time of a path
+ * with one call is that call's duration.  Bucket i, which shim_bucket() finds,
+ * counts the finished calls of 2^i to 2^(i+1) - 1 clock units; 0 counts as 1, and
+ * the last bucket has no upper limit.
  *
- * What a call touches begins at @last: with the buckets of most calls it is one
- * line of the data cache.
+ * The duration of the last call is in @last only, and not yet in @min, @max and the
+ * buckets: counting it at once would wait for the clock.  The fields that a call
+ * changes begin at @last; with the buckets of most calls they share one cache line.
  */
 #define SHIM_SHORT_BUCKETS 4
 
@@ -391,8 +400,8 @@ struct shim_extra_node {
 	uint64_t max;
 	uint64_t short_bucket[SHIM_SHORT_BUCKETS];
 	uint64_t last;
-	/* For its program alone, see hooks/path: the shortest call that needs no
-	 * question, and how much longer one may be that needs none either. */
+	/* Not for readers: durations from @range_low to @range_low + @range_span
+	 * need no further check (hooks/path/opening.h). */
 	uint64_t range_low;
 	uint64_t range_span;
 	uint64_t bucket[SHIM_BUCKETS - SHIM_SHORT_BUCKETS];
@@ -406,104 +415,108 @@ static inline uint64_t *shim_bucket(struct shim_extra_node *extra, unsigned i)
 }
 
 /*
- * memory: what was allocated in a path itself, by calls that no instrumented
- * function below it made (576 bytes).  Two of them may mean the same path: a reader
- * adds them.  Live is what was allocated and not released.
+ * memory: the blocks that a path itself allocated, without its instrumented callees
+ * (576 bytes).  Two of these nodes may stand for the same path: a reader adds them.
+ * A block is live while it is allocated and not released.
  *
- * What lived at the peak: if the heap node says that it is rising, what lives now;
- * else @peak_bytes and @peak_blocks if @epoch is the heap node's, and what lives now
- * if it is not.
+ * The path's live blocks at the peak of the heap are @peak_bytes and @peak_blocks if
+ * the heap node's @is_rising is 0 and @epoch equals the heap node's.  Otherwise they
+ * are the blocks that are live now.
  */
 struct shim_memory_node {
 	uint64_t function;    /* SHIM_NODE_MEMORY */
 	uint64_t node;	      /* address of its struct shim_node, or root */
-	uint64_t owner;	      /* for its program alone */
-	uint64_t allocations; /* each realloc is one, and a release */
+	uint64_t owner;	      /* not for readers */
+	uint64_t allocations; /* each realloc is one, and one release */
 	uint64_t allocated_bytes;
 	uint64_t reallocations; /* of the allocations */
-	uint64_t releases;	/* by the thread that this file is of ... */
+	uint64_t releases;	/* by the thread of this file ... */
 	uint64_t released_bytes;
-	uint64_t other_releases; /* ... and by others */
+	uint64_t other_releases; /* ... and by other threads */
 	uint64_t other_released_bytes;
-	/* of the releases: before the thread that had allocated it allocated again */
+	/* of the releases: those of blocks after which their thread allocated no
+	 * other block */
 	uint64_t temporary;
 	uint64_t epoch;
 	uint64_t peak_bytes;
 	uint64_t peak_blocks;
-	/* of the allocations: those that were seen, if not all were (struct
-	 * shim_heap_node) */
+	/* of the allocations: those that were sampled, if the heap node has a
+	 * @period */
 	uint64_t samples;
 	uint64_t lives; /* address of its struct shim_lives_node, or 0 */
-	/* allocations of 2^i to 2^(i+1) - 1 bytes; 0 counts as 1, the last one is
-	 * open */
+	/* allocations of 2^i to 2^(i+1) - 1 bytes; 0 counts as 1, and the last
+	 * bucket has no upper limit */
 	uint64_t sizes[SHIM_BUCKETS];
-	/* Of what lives, if the heap node says SHIM_LEAKS_KNOWN: what nothing
-	 * points to, and what only such blocks point to. */
+	/* Of the live blocks, if the heap node has SHIM_LEAKS_KNOWN: blocks that
+	 * nothing points to (lost), and blocks that only lost blocks lead to
+	 * (below). */
 	uint64_t lost_bytes;
 	uint64_t lost_blocks;
 	uint64_t below_bytes;
 	uint64_t below_blocks;
-	uint64_t mappings; /* mmap's and mremap's */
+	uint64_t mappings; /* calls of mmap and mremap */
 	uint64_t mapped_bytes;
 	uint64_t unmapped_bytes;
-	uint64_t alive; /* for its program alone */
-	uint64_t self;	/* what the node would have as @extra; 0 in roots */
+	uint64_t alive; /* not for readers */
+	uint64_t self;	/* @extra of a node without memory; 0 in roots */
 	uint64_t unused[7];
 };
 
 /*
- * memory: how long blocks of a path lived that have lived at least for a tick of the
- * coarse clock (320 bytes).  All others of its releases were shorter than that.
+ * memory: the lifetimes of a path's released blocks that lasted at least one tick of
+ * the coarse clock (320 bytes).  All its other releases were of shorter lifetimes.
  */
 #define SHIM_LIVES_BUCKETS 32
 
 struct shim_lives_node {
 	uint64_t function; /* SHIM_NODE_LIVES */
 	uint64_t node;	   /* address of its struct shim_memory_node */
-	uint64_t unknown;  /* when these began is not known */
+	uint64_t unknown;  /* blocks whose allocation time is unknown */
 	uint64_t unused[5];
-	/* 2^i up to 2^(i+1) - 1 ticks; the last one is open */
+	/* 2^i to 2^(i+1) - 1 ticks; the last bucket has no upper limit */
 	uint64_t bucket[SHIM_LIVES_BUCKETS];
 };
 
-/* What is known of leaks; they are looked for when the process ends by exit. */
+/* The state of the scan for leaks, which runs when the process ends by exit. */
 enum shim_leaks {
-	SHIM_LEAKS_UNKNOWN = 0, /* it did not come to that */
+	SHIM_LEAKS_UNKNOWN = 0, /* the process did not end by exit */
 	SHIM_LEAKS_KNOWN = 1,
-	SHIM_LEAKS_LATE = 2, /* it would have taken too long */
+	SHIM_LEAKS_LATE = 2, /* the time limit was over */
 	SHIM_LEAKS_FAILED = 3,
-	SHIM_LEAKS_OFF = 4, /* nobody wanted to know */
+	SHIM_LEAKS_OFF = 4, /* the user did not request it */
 };
 
 /* memory: the process as a whole, in one of its files (192 bytes). */
 struct shim_heap_node {
 	uint64_t function; /* SHIM_NODE_HEAP */
 	uint64_t live_bytes;
-	uint64_t peak_bytes; /* the most that lived at once */
-	uint64_t peak_clock; /* when, by the coarse clock; 0: unknown */
+	uint64_t peak_bytes; /* the maximum of @live_bytes */
+	uint64_t
+		peak_clock; /* time of the peak, by the coarse clock; 0: unknown */
 	uint64_t epoch;
-	uint64_t is_rising; /* it is at its peak */
+	uint64_t is_rising; /* 1: the heap is at its peak now */
 	uint64_t inherited; /* releases of blocks from before a fork */
-	uint64_t calls;	    /* 1: calls were asked for as well */
-	/* not 0: one in so many bytes was seen, on average; its numbers are
+	uint64_t calls;	    /* 1: the user also chose a profiler of calls */
+	/* not 0: one byte in @period was sampled on average, and all numbers are
 	 * estimates */
 	uint64_t period;
 	uint64_t has_lives;   /* 1: lifetimes were counted */
 	uint64_t leaks;	      /* enum shim_leaks */
-	uint64_t leaks_clock; /* what it took to find them, or not */
-	/* When the process has ended by exit: */
-	/* blocks that could not be noted: their release is not known, they count as
-	 * left */
+	uint64_t leaks_clock; /* duration of the scan */
+	/* The next three are valid if the process has ended by exit. */
+	/* blocks without room in the table: their release is unknown, and they
+	 * count as live */
 	uint64_t untold;
-	uint64_t unknown;    /* releases of blocks that nobody has seen */
-	uint64_t early_lost; /* calls before the start that did not fit */
+	uint64_t unknown; /* releases of blocks whose allocation was not seen */
+	uint64_t
+		early_lost; /* calls before the start that exceeded the buffer */
 	uint64_t unused[9];
 };
 
 /*
- * memory: how much lived, from time to time, while something was allocated or released
- * (3264 bytes).  When there is no room for more, every other one is kept, in the other
- * half, and @interval doubles.
+ * memory: the size of the live heap over time (3264 bytes).  An allocation or release
+ * adds a point if @interval has passed since the last one.  When a half is full, the
+ * other half gets every second point, becomes active, and @interval doubles.
  */
 #define SHIM_POINTS 100
 
@@ -514,24 +527,24 @@ struct shim_point {
 
 struct shim_points_node {
 	uint64_t function; /* SHIM_NODE_POINTS */
-	uint64_t active;   /* the half that is in use: 0 or 1 */
+	uint64_t active;   /* the valid half: 0 or 1 */
 	uint64_t count[2];
-	uint64_t interval; /* from one to the next, at least */
+	uint64_t interval; /* minimum between two points */
 	uint64_t unused[3];
 	struct shim_point half[2][SHIM_POINTS];
 };
 
 /*
- * memory: what lived when somebody asked (64 bytes).  By path it is in the struct
- * shim_alive_nodes of the same number, in the same file; they are the whole of it if
- * @is_complete.
+ * memory: a heap snapshot (64 bytes).  Its blocks, by path, are the struct
+ * shim_alive_nodes with the same number in the same file; @is_complete says whether
+ * all of them are there.
  */
 struct shim_snapshot_node {
 	uint64_t function; /* SHIM_NODE_SNAPSHOT | number, from 1 on */
-	uint64_t clock;	   /* when it was begun */
-	uint64_t duration; /* what it took */
-	uint64_t leaks;	   /* enum shim_leaks: whether it says what was lost */
-	uint64_t missing;  /* blocks there was no room to note */
+	uint64_t clock;	   /* time of its begin */
+	uint64_t duration; /* of the snapshot */
+	uint64_t leaks;	   /* enum shim_leaks: whether lost blocks are known */
+	uint64_t missing;  /* blocks without room in it */
 	uint64_t is_complete;
 	uint64_t unused[2];
 };
@@ -541,58 +554,59 @@ struct shim_alive_node {
 	uint64_t node;	   /* address of the path's struct shim_memory_node */
 	uint64_t bytes;
 	uint64_t blocks;
-	uint64_t lost_bytes; /* of them: nothing points to them ... */
+	uint64_t lost_bytes; /* of the blocks: those that nothing points to */
 	uint64_t lost_blocks;
-	uint64_t below_bytes; /* ... or only such blocks do */
+	uint64_t below_bytes; /* those that only lost blocks lead to */
 	uint64_t below_blocks;
 };
 
 /*
- * locks: the waits of one path for one lock, while its holder was in one place (128
- * bytes).  Two of them may mean the same: a reader adds them.
+ * locks: the waits of one path for one lock, while the lock's holder was in one other
+ * path (128 bytes).  Two of these nodes may stand for the same: a reader adds them.
  */
 struct shim_lock_node {
 	uint64_t function; /* SHIM_NODE_LOCK */
 	uint64_t node;	   /* address of the path's struct shim_node, or root */
 	uint64_t lock;	   /* its address | generation << 48 */
-	/* address of the node, in any file of the process, of the innermost call of
-	 * the thread that held it when the waiting began; 0: it is not known */
+	/* the innermost call of the thread that held the lock when the wait began:
+	 * address of a node in any file of the process; 0: unknown */
 	uint64_t holder;
 	uint64_t kind;	/* enum shim_lock_kind */
-	uint64_t waits; /* that have begun */
-	uint64_t time;	/* of those that are over */
+	uint64_t waits; /* waits that have begun */
+	uint64_t time;	/* of the waits that have ended */
 	uint64_t max;
-	uint64_t failures; /* of them: it did not get the lock */
+	uint64_t failures; /* of the waits: those that did not get the lock */
 	uint64_t refusals; /* calls that failed at once */
-	uint64_t start;	   /* when the open wait began; 0: there is none */
+	uint64_t start;	   /* of the open wait; 0: no wait is open */
 	uint64_t unused2[5];
 };
 
 /*
- * exceptions: those of one type that were thrown in one path and caught in another
- * (64 bytes).  Two of them may mean the same: a reader adds them.
+ * exceptions: the exceptions of one type that one path threw and another caught (64
+ * bytes).  Two of these nodes may stand for the same: a reader adds them.
  */
 struct shim_throw_node {
 	uint64_t function; /* SHIM_NODE_THROW */
-	/* address of the struct shim_node, or root, it was thrown in; 0: that is not
-	 * known */
+	/* the path that threw: address of a struct shim_node or a root; 0: unknown */
 	uint64_t node;
-	/* address of its struct shim_type_node in this file; 0: it is not known */
+	/* address of a struct shim_type_node in this file; 0: unknown */
 	uint64_t type;
-	/* address of the node where it was caught; 0: these are all that were thrown */
+	/* the path that caught: address of a node; 0: @count is of all exceptions
+	 * thrown, caught or not */
 	uint64_t catcher;
 	uint64_t unused;
 	uint64_t count;
 	uint64_t unused2[2];
 };
 
-/* The name of a type, as std::type_info has it: a multiple of 64 bytes. */
+/* The name of a type, as std::type_info has it.  The size of the node is a multiple of
+ * 64 bytes. */
 struct shim_type_node {
 	uint64_t function; /* SHIM_NODE_TYPE */
-	uint64_t type;	   /* for its program alone */
+	uint64_t type;	   /* not for readers */
 	uint64_t unused[3];
 	uint32_t text_size; /* bytes, without a NUL, at most SHIM_TYPE_TEXT */
-	uint32_t is_cut;    /* it is longer */
+	uint32_t is_cut;    /* 1: the name is longer */
 	char text[];
 };
 
@@ -602,130 +616,127 @@ SHIM_LAYOUT(struct shim_lock_node, 128);
 SHIM_LAYOUT(struct shim_throw_node, 64);
 
 /*
- * trace: every enter and leave of a thread, in the order they happened.
+ * trace: every enter and leave of a thread, in the order in which they happened.
  *
- * N.trace is a struct shim_file (the chunks in it say nothing), at header_size a
- * struct shim_trace_info, and from SHIM_TRACE_FIRST on blocks: the first ends at
- * SHIM_TRACE_BLOCK, the others are SHIM_TRACE_BLOCK long, up to the end of the
- * file.  A block is a struct shim_trace_block and then records.  One whose sequence
- * is 0 was never used.  Blocks are to be read by their sequence, which counts from
- * 1: in a ring new ones take the place of the oldest, and the first number that is
- * left is a larger one.
+ * N.trace is a struct shim_file (its chunks have no meaning), a struct shim_trace_info
+ * at header_size, and blocks from SHIM_TRACE_FIRST to the end of the file.  The first
+ * block ends at SHIM_TRACE_BLOCK; all others are SHIM_TRACE_BLOCK long.  A block is a
+ * struct shim_trace_block and then records.  A block with sequence 0 was never used.
+ * Sequences count from 1, and a reader reads blocks in their order.  In a ring, new
+ * blocks overwrite the oldest, so the lowest sequence may be more than 1.
  *
- * A record begins at a multiple of 2 and is told by its first 16 bits, the head:
+ * A record begins at a multiple of 2 bytes.  Its first 16 bits are the head:
  *
- *     0                      nothing: 2 bytes to skip.  There is more, or there is not
+ *     0                      no record: skip 2 bytes; records may follow
  *     bit 0 = 1              a leave: 2 bytes.  Bits 1-15: time
  *     bits 0, 1 = 0, 1       an enter: 4 bytes.  Bits 2-16: time, 17-31: the function
- *     bits 0, 1 = 0, 0       bits 2-7 are the kind, enum shim_trace_kind; bits 8-15 the
- *                            size in units of 2 bytes with the head, or 0: then the
- *                            next 16 bits are the size.  What a reader does not know
- *                            it can skip.
+ *     bits 0, 1 = 0, 0       bits 2-7: enum shim_trace_kind; bits 8-15: the size in
+ *                            units of 2 bytes, head included; 0: the next 16 bits
+ *                            are the size.  A reader skips unknown kinds.
  *
- * The program writes a record of at most 8 bytes with one store.  A longer one has
- * SHIM_TRACE_UNFINISHED as its kind until it is complete.  A signal handler that comes
- * into the middle of a short one leaves a hole for it: that is what zeros are.
+ * The program writes a record of up to 8 bytes by one store.  A longer record has the
+ * kind SHIM_TRACE_UNFINISHED until it is complete.  If a signal handler interrupts the
+ * write of a short record, the record's space stays zero.
  *
- * Times.  The clock is that of struct shim_meta, divided by 2^time_shift.  Each record
- * with a time has its 15 lowest bits, and is less than 2^15 such units later than
- * the one before; where it is not, a TIME comes first.  TIME has 48 bits, to be
- * completed in the same way, and a block has all 64.  A TIME, or block, that is earlier
- * than what was before it comes from a signal handler or a clock that was set back.
- * Records without a time of their own happened at that of the one before.
+ * Times.  The clock is that of struct shim_meta, divided by 2^time_shift.  A record
+ * with a time has its 15 lowest bits, and is less than 2^15 of these units later than
+ * the record before; otherwise a TIME record precedes it.  TIME has 48 bits, which a
+ * reader completes in the same way; a block has all 64.  A TIME or a block that is
+ * earlier than the record before is from a signal handler, or the clock was set back.
+ * A record without a time has the time of the record before.
  *
- * Functions are numbers, of the whole process: N.functions (one file with this name in
- * a process) has the word of function I at the I-th place of 8 bytes, its
- * chunks taken one after the other: address | generation << 48, as in nodes.  Number
- * 0 is none.  Two numbers may mean the same function.
+ * Functions are numbers that are valid in the whole process.  N.functions (one file in
+ * a process) has the words of the functions: function I is the I-th word of 8 bytes of
+ * its chunks in sequence, address | generation << 48, as in nodes.  Number 0 is no
+ * function.  Two numbers may stand for the same function.
  *
- * Calls nest in tracks: track 0 is the thread's own stack, each coroutine has one of its
- * own.  An enter opens a call in the current track, a leave ends the innermost.  A
- * STACK says what is open on the current track, outermost first, where that cannot be
- * told from what is before it in the file: at the beginning of each block, and where
- * recording goes on after a PAUSE.  Calls in it that a reader does not know yet began
- * when nobody recorded, and are not counted as calls here; calls a reader knows
- * that are not in it ended unseen.  A call that was left out is in no STACK.
+ * Calls nest in tracks.  Track 0 is the thread's own stack; each coroutine has its own
+ * track.  An enter opens a call on the current track, a leave ends the innermost one.
+ * A STACK lists the open calls of the current track, outermost first.  It stands where
+ * the records before it do not tell: at the begin of each block, and where recording
+ * continues after a PAUSE.  Calls that a reader first finds in a STACK began unrecorded
+ * and are not counted here.  Calls that a STACK lacks have ended unrecorded.  A STACK
+ * never contains a call that was left out.
  *
- * Arguments and results are mostly recorded as the bytes that they are.  What these
- * mean is in N.values (one file with this name in a process), once: of types, and
- * of functions that are asked, by the numbers of descriptions, struct
- * shim_value_type and struct shim_value_list.  What is behind an address when the
- * call happens, and may be another thing later, is recorded as text: strings,
- * objects behind references, and whatever has a symbol.
+ * Most arguments and results are recorded as their bytes.  N.values (one file in a
+ * process) describes them once: types (struct shim_value_type), and the arguments or
+ * result of a function (struct shim_value_list), by number.  Data behind an address
+ * may change later, so it is recorded as text: strings, objects behind references, and
+ * addresses that have a symbol.
  */
 #define SHIM_TRACE_BLOCK     65536u
 #define SHIM_TRACE_FIRST     8192u
 #define SHIM_TRACE_TIME_BITS 15
 #define SHIM_TRACE_LEAVE     1u /* in a head: | time << 1 */
 #define SHIM_TRACE_ENTER     2u /* | time << 2 | function << 17 */
-/* numbers from here on need an ENTER record */
+/* functions with numbers from this one on need an ENTER_LONG record */
 #define SHIM_TRACE_FUNCTIONS 32768u
 
-/* A head: of how many bytes. */
+/* The head of a record of @size bytes. */
 #define SHIM_TRACE_HEAD(kind, size) \
 	((uint16_t)((unsigned)(kind) << 2 | (unsigned)(size) / 2 << 8))
 
 enum shim_trace_kind {
 	SHIM_TRACE_TIME = 1, /* 8 bytes: bits 16-63 are the time */
 	SHIM_TRACE_ENTER_LONG, /* 8 bytes: function in bits 16-47, time in bits 48-62 */
-	/* 2 bytes: the next leave is of a frame that was removed: longjmp, an
-	 * exception, ... */
+	/* 2 bytes: the next leave is of a frame that was unwound (longjmp, an
+	 * exception, ...) */
 	SHIM_TRACE_UNWOUND,
-	SHIM_TRACE_TRACK, /* 8 bytes: bits 16-47 are the track that goes on */
-	SHIM_TRACE_TRACK_NEW, /* the same; whatever was open on it has gone */
-	/* struct shim_trace_thread: another thread goes on with the file; all tracks
-	 * are new */
+	SHIM_TRACE_TRACK, /* 8 bytes: bits 16-47 are the track that continues */
+	SHIM_TRACE_TRACK_NEW, /* the same; its open calls have ended */
+	/* struct shim_trace_thread: another thread continues the file; all tracks are
+	 * new */
 	SHIM_TRACE_THREAD,
-	SHIM_TRACE_NAME,  /* the same: this thread has another name */
-	SHIM_TRACE_ENDED, /* 2 bytes: the thread's end */
-	SHIM_TRACE_STACK, /* struct shim_trace_stack; its size is behind the head */
-	/* 2 bytes: calls are not recorded from here on, until the next STACK */
+	SHIM_TRACE_NAME,  /* the same: the thread got another name */
+	SHIM_TRACE_ENDED, /* 2 bytes: the thread ended */
+	SHIM_TRACE_STACK, /* struct shim_trace_stack; its size follows the head */
+	/* 2 bytes: calls are not recorded until the next STACK */
 	SHIM_TRACE_PAUSE,
 	SHIM_TRACE_LOST, /* struct shim_trace_lost: calls are missing here */
-	/* text from byte 2 on, padded with NULs: what the call that was entered last
-	 * got */
+	/* text from byte 2 on, padded with NULs: the arguments of the last enter */
 	SHIM_TRACE_ARGUMENTS,
-	SHIM_TRACE_RESULT, /* the same: what the call that is left next returns */
-	SHIM_TRACE_MARK,   /* the same: the program says so here */
-	SHIM_TRACE_RANGE_BEGIN, /* the same: a range begins, */
-	/* and ends: the last that began on this thread with this text */
+	SHIM_TRACE_RESULT,	/* the same: the result of the next leave */
+	SHIM_TRACE_MARK,	/* the same: a mark of the program */
+	SHIM_TRACE_RANGE_BEGIN, /* the same: a range begins */
+	/* the same: the latest range of this thread with this text ends */
 	SHIM_TRACE_RANGE_END,
 	SHIM_TRACE_COUNTER, /* struct shim_trace_counter */
-	/* struct shim_trace_values: what the call got that was entered just before;
-	 * if what is open is not of that function, a signal handler came between */
+	/* struct shim_trace_values: the arguments of the last enter; if the open call
+	 * is of another function, a signal handler came between */
 	SHIM_TRACE_ARGUMENTS_RAW,
-	SHIM_TRACE_RESULT_RAW, /* the same: what the call that is left next returns */
+	SHIM_TRACE_RESULT_RAW, /* the same: the result of the next leave */
 	SHIM_TRACE_UNFINISHED = 63,
 };
 
-#define SHIM_TRACE_TEXT 240 /* bytes of a text, without a NUL, at most */
+#define SHIM_TRACE_TEXT 240 /* maximal bytes of a text, without a NUL */
 
 struct shim_trace_info {
 	uint32_t block_size; /* SHIM_TRACE_BLOCK */
 	uint32_t time_shift;
 	uint64_t ring_size; /* bytes of the file; 0: it grows */
-	uint64_t blocks;    /* sequence of the last one begun */
-	/* Calls left out because the one who started it said so: */
+	uint64_t blocks;    /* sequence of the last block begun */
+	/* Calls left out by options of the user: */
 	uint64_t min_duration; /* in clock units; 0: no such limit */
 	uint64_t too_short;    /* calls */
 	uint64_t filtered;     /* depth, every N-th, triggers */
 	/* Calls that could not be recorded, by cause. */
 	uint64_t lost[SHIM_LOST_CAUSES];
-	/* With min_duration calls have no ENTER before they have taken so long, or
-	 * something else is written in them.  Those that are open without one are
-	 * here, the outermost first, and behind this struct, if there is room.  One
-	 * that began before the last record is none: it was left by a jump. */
+	/* With @min_duration, a call gets its ENTER only when it has taken that long,
+	 * or when another record is written in it.  @waiting is the number of open
+	 * calls without ENTER; struct shim_trace_waiting, outermost first, follow
+	 * this struct as far as there is room.  An element that began before the
+	 * last record is invalid: a jump ended its call. */
 	uint64_t waiting;
 };
 
 #define SHIM_TRACE_WAITING_MAX 200
 
-/* In a ring, a uint64_t so far behind the beginning of struct shim_trace_info: the ENTER
- * records of all blocks that are complete, also of those that are gone. */
+/* In a ring, the offset of a uint64_t from the begin of struct shim_trace_info: the
+ * number of ENTER records of all complete blocks, including overwritten ones. */
 #define SHIM_TRACE_RING_CALLS 3584
 
 struct shim_trace_waiting {
-	uint64_t clock;	   /* when it began */
+	uint64_t clock;	   /* time of its begin */
 	uint64_t function; /* its number */
 };
 
@@ -734,9 +745,9 @@ struct shim_trace_block {
 	uint64_t time; /* the clock, divided */
 	uint32_t tid;
 	uint32_t track;
-	uint32_t thread; /* of those that wrote this file, from 1 on */
-	/* in a ring: SHIM_TRACE_RING_CALLS without this one and those after it, its
-	 * low half */
+	uint32_t thread; /* number of the thread in this file, from 1 on */
+	/* in a ring: the low half of the number of ENTER records in all blocks before
+	 * this one */
 	uint32_t calls_before;
 	char name[16]; /* the thread's, NUL-padded */
 };
@@ -751,7 +762,7 @@ struct shim_trace_thread {
 struct shim_trace_stack {
 	uint16_t head;
 	uint16_t size;	     /* in units of 2 bytes */
-	uint32_t more;	     /* 1: there are calls further out than these */
+	uint32_t more;	     /* 1: further outer calls are open */
 	uint32_t function[]; /* numbers */
 };
 
@@ -771,15 +782,17 @@ struct shim_trace_counter {
 };
 
 /*
- * Values as the description says, each behind a byte that says how it is there:
+ * The values that the description lists.  A byte before each value says how it is
+ * stored:
  *
- *     SHIM_VALUE_RAW      as many bytes as its type has
- *     SHIM_VALUE_TEXT     a byte, how many there are, and then so many bytes of text
- *     SHIM_VALUE_CUT      this and what is behind it had no room
- *     SHIM_VALUE_MISSING  and above it: why, enum shim_unavailable
+ *     SHIM_VALUE_RAW      the bytes of its type
+ *     SHIM_VALUE_TEXT     a byte with the length of the text, then the text
+ *     SHIM_VALUE_CUT      this value and all further ones had no room
+ *     SHIM_VALUE_MISSING  and higher: not available, by the reason (enum
+ *                         shim_unavailable) that is added to it
  *
- * Together they have SHIM_TRACE_TEXT bytes and 3 more at most, and a NUL behind them if
- * that makes the record's size even.
+ * All values together have at most SHIM_TRACE_TEXT + 3 bytes, and a NUL follows if
+ * their size is odd.
  */
 struct shim_trace_values {
 	uint16_t head;
@@ -799,39 +812,39 @@ SHIM_LAYOUT(struct shim_trace_lost, 8);
 SHIM_LAYOUT(struct shim_trace_info, 112);
 
 /*
- * values: its chunks hold descriptions, one after the other, each a multiple of 8
- * bytes.  @kind is written last; 0 is the end of what a chunk holds.  Numbers count
- * from 1, of types and of lists each.
+ * values: its chunks contain descriptions, whose sizes are multiples of 8 bytes.  The
+ * program writes @kind last; a @kind of 0 ends the data of a chunk.  Types and lists
+ * are numbered from 1, each on their own.
  */
 #define SHIM_VALUES_KIND	   "values"
 #define SHIM_VALUES_KIND_TYPE	   1u
 #define SHIM_VALUES_KIND_ARGUMENTS 2u
 #define SHIM_VALUES_KIND_RESULT	   3u
 
-/* Behind it a struct shim_typetree (<shim/typetree.h>). */
+/* A type.  A struct shim_typetree (<shim/typetree.h>) follows. */
 struct shim_value_type {
 	uint32_t kind;
-	uint32_t size; /* of all of it */
+	uint32_t size; /* with the tree */
 	uint32_t number;
 	uint32_t unused;
 };
 
 struct shim_value {
-	uint32_t type; /* its number; 0: values of it are never raw */
-	/* from the first byte of the description on, with a NUL behind it; 0: it has
-	 * none */
+	uint32_t type; /* number of its type; 0: its values are never raw */
+	/* offset of its name, which ends in a NUL, from the start of the description;
+	 * 0: no name */
 	uint32_t name;
 };
 
-/* Of a function's arguments, or its result. */
+/* The arguments of a function, or its result. */
 struct shim_value_list {
 	uint32_t kind;
 	uint32_t size;
 	uint32_t number;
-	uint32_t function; /* its number */
+	uint32_t function; /* number of the function */
 	uint32_t count;
-	uint32_t more;		    /* 1: it has more, which are not recorded */
-	struct shim_value values[]; /* and behind them the names */
+	uint32_t more;		    /* 1: further arguments are not recorded */
+	struct shim_value values[]; /* the names follow */
 };
 
 #define SHIM_VALUES_MAX 12 /* of a function */
@@ -840,67 +853,67 @@ SHIM_LAYOUT(struct shim_value_type, 16);
 SHIM_LAYOUT(struct shim_value_list, 24);
 
 /*
- * coverage: its chunks hold blocks, one after the other, each a multiple of 8
- * bytes.  @kind is written last; 0 is the end of what a chunk holds.  A forked
- * child that reaches a line of an object that its parent had says so in its
- * parent's file.
+ * coverage: its chunks contain blocks, whose sizes are multiples of 8 bytes.  The
+ * program writes @kind last; a @kind of 0 ends the data of a chunk.  A fork child
+ * records the lines of an object that its parent had loaded in its parent's file.
  */
 #define SHIM_COVERAGE_KIND	     "coverage"
 #define SHIM_COVERAGE_KIND_LINES     1u
 #define SHIM_COVERAGE_KIND_FUNCTIONS 2u
 #define SHIM_COVERAGE_KIND_POINTS    3u
 
-/* Why an object's lines are not looked at. */
+/* Whether an object's lines are recorded, and why not. */
 enum shim_coverage_state {
-	SHIM_COVERAGE_LINES = 0,       /* they are */
+	SHIM_COVERAGE_LINES = 0,       /* recorded */
 	SHIM_COVERAGE_NO_LINES = 1,    /* no line table */
 	SHIM_COVERAGE_UNWRITABLE = 2,  /* its code cannot be changed */
 	SHIM_COVERAGE_UNSUPPORTED = 3, /* on this processor */
-	SHIM_COVERAGE_POINTS = 4,      /* these are what it counts itself */
+	SHIM_COVERAGE_POINTS = 4,      /* the program counts its own points */
 };
 
-/* A place where a line begins.  Several lines may begin at the same. */
+/* The first instruction of a line.  Several lines may have the same one. */
 struct shim_coverage_line {
-	uint32_t offset; /* bytes from the object's first */
-	uint32_t line;	 /* 0: code of no line, where the last one ends */
-	uint32_t file;	 /* of struct shim_coverage_object */
+	uint32_t offset; /* bytes from the start of the object */
+	uint32_t line;	 /* 0: code without a line begins here */
+	uint32_t file;	 /* index of its name */
 	uint16_t column; /* 0: not known; 65535: that or more */
 	uint16_t unused;
 };
 
 /*
- * An object.  Behind this: @line_count times struct shim_coverage_line; as many bytes, 1 for each line that was reached; @files_size
- * bytes, the names of @file_count files, each with its NUL; the object's path, of
- * @path_size bytes.
+ * The lines of an object.  After this struct: @line_count times struct
+ * shim_coverage_line; @line_count bytes, 1 for each line that was reached; @files_size
+ * bytes, the names of @file_count files, each with its NUL; @path_size bytes, the
+ * path of the object.
  */
 struct shim_coverage_lines {
 	uint64_t kind;	     /* SHIM_COVERAGE_KIND_LINES */
 	uint64_t size;	     /* of the block */
-	uint64_t start, end; /* where it was when it was first loaded */
+	uint64_t start, end; /* addresses at its first load */
 	uint32_t state;	     /* enum shim_coverage_state */
 	uint32_t line_count;
 	uint32_t file_count;
 	uint32_t files_size;
 	uint32_t path_size;
-	uint32_t dropped; /* lines that are not certain to begin there */
+	uint32_t dropped; /* lines whose first instruction is not certain */
 };
 
 /*
- * What an object counts itself.  Behind this: @count counts of 64 bits, one for each
- * place in its code; their offsets from the object's first byte, of 32 bits, if
- * @has_offsets; the object's path.  Without offsets the i-th place is the one that
- * the byte at offset 4 * i - 1 belongs to.
+ * An object with counters of its compiler.  After this struct: @count counts of 64
+ * bits, one for each point of its code; with @has_offsets, @count offsets of 32 bits
+ * from the start of the object; the path of the object.  Without offsets, point i is
+ * the code that the byte at offset 4 * i - 1 belongs to.
  */
 struct shim_coverage_points {
 	uint64_t kind;	     /* SHIM_COVERAGE_KIND_POINTS */
 	uint64_t size;	     /* of the block */
-	uint64_t start, end; /* where it was when it was first loaded */
+	uint64_t start, end; /* addresses at its first load */
 	uint64_t count;
 	uint32_t has_offsets;
 	uint32_t path_size;
 };
 
-/* Functions that hooks told of: function words, as in struct shim_node. */
+/* Functions that called hooks: function words, as in struct shim_node. */
 struct shim_coverage_functions {
 	uint64_t kind; /* SHIM_COVERAGE_KIND_FUNCTIONS */
 	uint64_t size;
@@ -912,15 +925,16 @@ struct shim_coverage_functions {
 SHIM_LAYOUT(struct shim_coverage_lines, 56);
 
 /*
- * What gmon.out or mon.out is made of, as long as the program has not done it
- * itself.  Counter i is for the code from @base + i * (@end - @base) / @bins on;
- * addresses are run-time ones, which minus @bias are those in the file.
+ * pchist: the data of gmon.out or mon.out.  profrun writes that file if the program
+ * died before it could.  Counter i is for the code from @base + i * (@end - @base) /
+ * @bins on.  Addresses are those of the process; an address minus @bias is the address
+ * in the object's file.
  */
 struct shim_histogram_range {
-	uint64_t low, high; /* the code that counts */
+	uint64_t low, high; /* the code that is counted */
 	uint64_t base, end;
 	uint64_t bias;
-	uint64_t entry; /* of its object, in the file */
+	uint64_t entry; /* entry point of the object, in its file */
 	uint64_t bins;
 	uint64_t counters; /* address of @bins numbers of 32 bits */
 	char path[1024];
@@ -931,22 +945,25 @@ struct shim_histogram {
 	uint32_t is_done;     /* the program has written @file */
 	uint32_t is_gmon;
 	uint32_t rate_hz;
-	uint32_t thread;     /* with -threads its number, else 0 */
-	uint32_t is_partial; /* what is in files already was subtracted */
-	uint64_t outside;    /* samples in none of the ranges */
+	uint32_t thread; /* with -threads its number, else 0 */
+	uint32_t
+		is_partial; /* counts that were written to files are subtracted */
+	uint64_t outside;   /* samples in none of the ranges */
 	char file[2048];
 	struct shim_histogram_range ranges[];
 };
 
 struct shim_arc {
-	uint64_t from, self; /* a return address; in the function */
+	uint64_t from,
+		self; /* a return address in the caller; an address in the callee */
 	uint64_t calls;
 	uint64_t unused;
 };
 
 /*
- * gaps: when threads of the processes got a processor and lost it, as the kernel has
- * told from outside.  Of each processor in their order; not of all together.
+ * gaps: when threads of the processes got a processor and lost it, by the kernel's
+ * scheduling events.  The records of one processor are in order of time; those of
+ * different processors are not.
  */
 #define SHIM_GAPS_MAGIC "SHIMGAPS"
 
@@ -954,13 +971,13 @@ struct shim_gaps {
 	char magic[8];
 	uint32_t version;
 	uint32_t header_size; /* the first record begins here */
-	uint64_t lost;	      /* records that the kernel has dropped */
+	uint64_t lost;	      /* records that the kernel dropped */
 };
 
 enum shim_switch_kind {
-	SHIM_SWITCH_ON = 1,	   /* it runs from here */
-	SHIM_SWITCH_WAITS = 2,	   /* to here, and waits for something */
-	SHIM_SWITCH_PREEMPTED = 3, /* to here: another one runs */
+	SHIM_SWITCH_ON = 1,	   /* the thread runs from then on */
+	SHIM_SWITCH_WAITS = 2,	   /* the thread stops and waits */
+	SHIM_SWITCH_PREEMPTED = 3, /* the thread stops; another one runs */
 };
 
 struct shim_switch {

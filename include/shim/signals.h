@@ -24,7 +24,7 @@
  *             struct shim_profiler_handle *handle = shim_profiler_create(NULL);
  *
  *             shim_profiler_on_signalled(handle, signalled);
- *             return shim_profiler_ask_signal(handle, SIGUSR1);
+ *             return shim_profiler_enable_signal(handle, SIGUSR1);
  *     }
  */
 #ifndef SHIM_SIGNALS_H
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /*
- * shim_profiler_ask_signal - enable signalled events (<shim/events.def>) of @signal
+ * shim_profiler_enable_signal - enable signalled events (<shim/events.def>) of @signal
  *
  * Several profilers may enable the same signal, and one profiler several
  * signals.  Each profiler with a callback for signalled gets all signals that
@@ -52,10 +52,10 @@ extern "C" {
  * Contract: init.  No counterpart.
  */
 SHIM_API enum shim_result
-shim_profiler_ask_signal(SHIM_IN struct shim_profiler_handle *handle,
-			 SHIM_IN int signal) SHIM_INIT;
+shim_profiler_enable_signal(SHIM_IN struct shim_profiler_handle *handle,
+			    SHIM_IN int signal) SHIM_INIT;
 
-/* Whether shim_profiler_ask_signal accepts @signal. */
+/* Whether shim_profiler_enable_signal accepts @signal. */
 static inline int shim_signal_is_free(int signal)
 {
 	switch (signal) {
@@ -99,7 +99,7 @@ static inline size_t shim_signal_begins(const char *text, size_t size,
 }
 
 /* The number of the signal that the @size bytes at @name spell:  USR1,
- * SIGUSR1, RTMIN+3 or 10; 0 if shim_profiler_ask_signal does not accept it. */
+ * SIGUSR1, RTMIN+3 or 10; 0 if shim_profiler_enable_signal does not accept it. */
 static inline int shim_signal_named(const char *name, size_t size)
 {
 	static const struct {

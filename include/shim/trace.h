@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /*
- * shim_trace_switch - trace calls (@is_on is not 0), or do not
+ * shim_trace_switch - switch tracing on (@is_on is not 0) or off
  *
  * Applies to all threads; each thread follows with its next call.  Hooks run
  * all the same, so each thread knows its open calls when tracing starts again;

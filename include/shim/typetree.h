@@ -37,23 +37,24 @@
 #define SHIM_TYPETREE_PARTS_MAX 16384
 #define SHIM_TYPETREE_TEXT_MAX	(1u << 20)
 
-/* Classes that are printed by another form than their fields. */
+/* How a class is printed. */
 enum shim_typetree_form {
+	/* By its kind, a class by its fields. */
 	SHIM_TYPETREE_PLAIN,
 	/* std::string, std::string_view.  parts[0]: a pointer to characters; parts[1]:
-	 * their number, at the end of that pointer if it is
-	 * SHIM_TYPETREE_INDIRECT. */
+	 * their number, in the object or, with SHIM_TYPETREE_INDIRECT, relative to
+	 * the target of that pointer. */
 	SHIM_TYPETREE_TEXT,
-	/* std::vector.  parts[0], parts[1]: pointers to the first element and behind
-	 * the last; @inner: the type of an element. */
+	/* std::vector.  parts[0]: a pointer to the first element; parts[1]: a pointer to
+	 * the end of the last one; @inner: the type of an element. */
 	SHIM_TYPETREE_SEQUENCE,
-	/* std::unique_ptr, std::array.  parts[0] is printed in its place. */
+	/* std::unique_ptr, std::array.  parts[0] is printed instead of the class. */
 	SHIM_TYPETREE_WRAPPER,
-	/* std::optional.  parts[0] if parts[1], a bool, is true. */
+	/* std::optional.  parts[1] is a bool; if it is true, parts[0] is printed. */
 	SHIM_TYPETREE_OPTIONAL,
-	/* libc++'s std::string.  As SHIM_TYPETREE_TEXT if the lowest bit of
-	 * parts[2], a byte, is set; else the characters are parts[3], and
-	 * the rest of that byte is their number. */
+	/* libc++'s std::string.  parts[2] is a byte.  If its lowest bit is set, the
+	 * class is printed as SHIM_TYPETREE_TEXT.  Otherwise the other 7 bits are the
+	 * number of characters, and parts[3] are the characters. */
 	SHIM_TYPETREE_SHORT_TEXT,
 };
 
@@ -92,8 +93,8 @@ struct shim_typetree_part {
 	uint8_t bit, bits; /* position and size of a bit field; 0: none */
 	uint8_t flags;
 	uint8_t unused[5];
-	/* SHIM_TYPETREE_INDIRECT: the part is @value bytes behind the target of the
-	 * pointer that is the part before. */
+	/* @flags & SHIM_TYPETREE_INDIRECT: @value is an offset from the target of the
+	 * previous part, which is a pointer. */
 };
 
 struct shim_typetree {
@@ -123,7 +124,7 @@ static inline const char *shim_typetree_text(const struct shim_typetree *tree)
 	return (const char *)(shim_typetree_parts(tree) + tree->part_count);
 }
 
-/* --- values whose bytes are all that their text depends on --- */
+/* --- values whose text depends on their bytes alone --- */
 
 /* Whether @part is within the value. */
 static inline bool shim_typetree_has_part(const struct shim_typetree *tree,

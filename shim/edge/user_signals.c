@@ -21,8 +21,8 @@ void user_signals_load(void (*establish)(int signal))
 			establish(signal);
 }
 
-enum shim_result shim_profiler_ask_signal(struct shim_profiler_handle *handle,
-					  int signal)
+enum shim_result
+shim_profiler_enable_signal(struct shim_profiler_handle *handle, int signal)
 {
 	ENTRY_INIT_OF(handle);
 	if (!shim_signal_is_free(signal))

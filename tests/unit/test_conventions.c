@@ -1188,13 +1188,16 @@ Test(conventions, signals_that_are_not_to_be_had_are_refused, .init = set_up)
 				      32,      33,	60,	 64 };
 
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
-		cr_expect(eq(int, shim_profiler_ask_signal(handle, others[i]),
+		cr_expect(eq(int,
+			     shim_profiler_enable_signal(handle, others[i]),
 			     SHIM_E_INVALIDARG),
 			  "%d", others[i]);
-	cr_expect(eq(int, shim_profiler_ask_signal(NULL, SIGUSR1),
+	cr_expect(eq(int, shim_profiler_enable_signal(NULL, SIGUSR1),
 		     SHIM_E_INVALIDARG));
-	cr_expect(eq(int, shim_profiler_ask_signal(handle, SIGUSR1), SHIM_OK));
-	cr_expect(eq(int, shim_profiler_ask_signal(handle, SIGUSR1), SHIM_OK));
+	cr_expect(
+		eq(int, shim_profiler_enable_signal(handle, SIGUSR1), SHIM_OK));
+	cr_expect(
+		eq(int, shim_profiler_enable_signal(handle, SIGUSR1), SHIM_OK));
 }
 
 /* --- names of results (row C-40) --- */
