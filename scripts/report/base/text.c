@@ -2,7 +2,6 @@
  * Text from a recording is printed only through here.  A symbol, a thread or
  * a file may be named anything: ESC sequences, quotes, half a UTF-8 sequence.
  */
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +35,7 @@ static void put_step(FILE *out, const char *text, size_t length, bool plain)
 			fprintf(out, "\\x%02x", (unsigned char)text[i]);
 }
 
-/* How many bytes from @text on need nothing in any format: most names are that. */
-static size_t plain_bytes(const char *text)
+size_t text_plain_bytes(const char *text)
 {
 	size_t count = 0;
 
@@ -83,7 +81,7 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 	bool plain;
 
 	if (!cut) {
-		length = plain_bytes(text);
+		length = text_plain_bytes(text);
 		fwrite(text, 1, length, out);
 		text += length;
 	}
@@ -96,33 +94,6 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 		}
 		put_step(out, text, length, plain);
 	}
-}
-
-void put_json(FILE *out, const char *text)
-{
-	const char *at;
-	uint32_t c;
-	size_t length;
-
-	if (!text) {
-		fputs("null", out);
-		return;
-	}
-	putc('"', out);
-	length = plain_bytes(text);
-	fwrite(text, 1, length, out);
-	for (at = text + length; *at; at += length ? length : 1) {
-		length = character_at(at, &c);
-		if (!length)
-			fputs("\\ufffd", out);
-		else if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", (char)c);
-		else if (!character_is_harmless(c))
-			fprintf(out, "\\u%04x", (unsigned int)c);
-		else
-			fwrite(at, 1, length, out);
-	}
-	putc('"', out);
 }
 
 /* A spreadsheet takes what begins like that for a formula, and may run it.  A number is

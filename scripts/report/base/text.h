@@ -17,8 +17,10 @@ void put_text(FILE *out, const char *text);
 void put_text_cut(FILE *out, const char *text, size_t columns);
 void make_harmless(char *text); /* with ? instead */
 size_t text_columns(const char *text);
-void put_json(FILE *out, const char *text); /* quoted; NULL: null */
 void put_csv(FILE *out, const char *text);
+/* How many bytes from @text on need no escape in any format: most names are such bytes
+ * alone. */
+size_t text_plain_bytes(const char *text);
 const char *base_name(const char *path);
 
 #endif

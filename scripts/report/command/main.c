@@ -25,7 +25,7 @@
 #include "export/csv.h"
 #include "export/formats.h"
 #include "export/gmon.h"
-#include "export/json.h"
+#include "export/json_report.h"
 #include "export/json_ranks.h"
 #include "jobs/merge_gmon.h"
 #include "jobs/merge_recordings.h"
@@ -145,7 +145,7 @@ static int report(struct options *options, const char *path)
 	if (!strcmp(options->format, "json") && options->ranks)
 		ranks_json(out, &model);
 	else if (!strcmp(options->format, "json"))
-		json_print(out, &model, options, false);
+		json_report_print(out, &model, options, false);
 	else if (!strcmp(options->format, "csv"))
 		csv_print(out, &model, options);
 	else

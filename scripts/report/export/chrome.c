@@ -3,15 +3,14 @@
  * call.  Arguments come just after the begin of a call and a result just before
  * its end, and become part of them.  Thread by thread: readers sort.
  */
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/messages.h"
 #include "base/numbers.h"
-#include "base/text.h"
 #include "export/chrome.h"
 #include "export/format.h"
 #include "export/lanes.h"
@@ -20,88 +19,101 @@
 #include "trace/trace.h"
 
 struct chrome {
-	FILE *out;
+	struct json json;
 	struct trace_export *timeline;
-	bool is_open; /* an event waits for its arguments */
-	bool has_any;
+	bool is_open;		 /* an event waits for its arguments */
 	struct kept_text result; /* of the call that is left next */
 };
 
-static void separate(struct chrome *chrome)
+/* That it has no arguments is known when something else comes. */
+static void end_open(struct chrome *chrome)
 {
 	if (chrome->is_open)
-		fputc('}', chrome->out);
+		json_close_object(&chrome->json);
 	chrome->is_open = false;
-	fputs(chrome->has_any ? ",\n" : "\n", chrome->out);
-	chrome->has_any = true;
 }
 
-static void begin_event(struct chrome *chrome, char phase,
+static void open_event(struct chrome *chrome, const char *phase,
+		       const struct lane *lane)
+{
+	struct json *json = &chrome->json;
+
+	end_open(chrome);
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "ph", phase);
+	json_key_count(json, "pid", lane->pid);
+	json_key_count(json, "tid", lane->tid);
+}
+
+static void begin_event(struct chrome *chrome, const char *phase,
 			const struct lane *lane, double time_ns)
 {
-	uint64_t ns = whole(time_ns);
+	open_event(chrome, phase, lane);
+	json_key(&chrome->json, "ts"); /* in us */
+	json_thousandths(&chrome->json, whole(time_ns));
+}
 
-	separate(chrome);
-	fprintf(chrome->out,
-		"{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03u",
-		phase, lane->pid, lane->tid, ns / 1000,
-		(unsigned int)(ns % 1000));
+static void end_event(struct chrome *chrome)
+{
+	json_close_object(&chrome->json);
 }
 
 static void add_name(struct chrome *chrome, const char *name)
 {
-	fputs(",\"name\":", chrome->out);
-	put_json(chrome->out, name);
+	json_key_text(&chrome->json, "name", name);
+}
+
+static void add_text(struct chrome *chrome, const char *key, const char *text)
+{
+	json_key_object(&chrome->json, "args");
+	json_key_text(&chrome->json, key, text);
+	json_close_object(&chrome->json);
 }
 
 static void name_lane(struct chrome *chrome, const char *what,
 		      const struct lane *lane, const char *name)
 {
-	separate(chrome);
-	fprintf(chrome->out,
-		"{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":"
-		"\"%s\",\"args\":{\"name\":",
-		lane->pid, lane->tid, what);
-	put_json(chrome->out, name);
-	fputs("}}", chrome->out);
-}
-
-static void add_text(struct chrome *chrome, const char *key, const char *text)
-{
-	fprintf(chrome->out, ",\"args\":{\"%s\":", key);
-	put_json(chrome->out, text);
-	fputc('}', chrome->out);
+	open_event(chrome, "M", lane);
+	add_name(chrome, what);
+	add_text(chrome, "name", name);
+	end_event(chrome);
 }
 
 static void put_counter(struct chrome *chrome, const struct lane *lane,
 			const struct trace_event *event)
 {
-	begin_event(chrome, 'C', lane, event->time_ns);
+	begin_event(chrome, "C", lane, event->time_ns);
 	add_name(chrome, event->text);
-	fprintf(chrome->out, ",\"args\":{\"value\":%.17g}}", event->value);
+	json_key_object(&chrome->json, "args");
+	json_key_number(&chrome->json, "value", event->value, 17);
+	json_close_object(&chrome->json);
+	end_event(chrome);
 }
 
 /* Ranges need not nest, so they are asynchronous; their text is their number. */
-static void put_range(struct chrome *chrome, char phase,
+static void put_range(struct chrome *chrome, const char *phase,
 		      const struct lane *lane, const struct trace_event *event)
 {
 	begin_event(chrome, phase, lane, event->time_ns);
 	add_name(chrome, event->text);
-	fputs(",\"cat\":\"range\",\"id\":", chrome->out);
-	put_json(chrome->out, event->text);
-	fputc('}', chrome->out);
+	json_key_text(&chrome->json, "cat", "range");
+	json_key_text(&chrome->json, "id", event->text);
+	end_event(chrome);
 }
 
 static void put_instant(struct chrome *chrome, const struct lane *lane,
 			const struct trace_event *event, const char *name)
 {
-	begin_event(chrome, 'i', lane, event->time_ns);
+	begin_event(chrome, "i", lane, event->time_ns);
 	add_name(chrome, name);
-	fputs(",\"s\":\"t\"", chrome->out);
-	if (event->kind == TRACE_LOST)
-		fprintf(chrome->out, ",\"args\":{\"calls\":%" PRIu64 "}",
-			event->count);
-	fputc('}', chrome->out);
+	json_key_text(&chrome->json, "s", "t");
+	if (event->kind == TRACE_LOST) {
+		json_key_object(&chrome->json, "args");
+		json_key_count(&chrome->json, "calls", event->count);
+		json_close_object(&chrome->json);
+	}
+	end_event(chrome);
 }
 
 /* It is within the innermost call, so it nests. */
@@ -111,23 +123,24 @@ static void put_gap(struct chrome *chrome, const struct lane *lane,
 	uint64_t ns = whole(event->time_ns + event->duration_ns) -
 		      whole(event->time_ns);
 
-	begin_event(chrome, 'X', lane, event->time_ns);
-	fprintf(chrome->out, ",\"dur\":%" PRIu64 ".%03u", ns / 1000,
-		(unsigned int)(ns % 1000));
+	begin_event(chrome, "X", lane, event->time_ns);
+	json_key(&chrome->json, "dur");
+	json_thousandths(&chrome->json, ns);
 	add_name(chrome, trace_gap_text(event));
-	fputs(",\"cat\":\"gap\"}", chrome->out);
+	json_key_text(&chrome->json, "cat", "gap");
+	end_event(chrome);
 }
 
 static void put_leave(struct chrome *chrome, const struct lane *lane,
 		      const struct trace_event *event)
 {
-	begin_event(chrome, 'E', lane, event->time_ns);
+	begin_event(chrome, "E", lane, event->time_ns);
 	/* Chrome needs no name here; speedscope does not end a call without. */
 	add_name(chrome, trace_export_function(chrome->timeline, event));
 	if (chrome->result.text[0])
 		add_text(chrome, "result", chrome->result.text);
 	chrome->result.text[0] = '\0';
-	fputc('}', chrome->out);
+	end_event(chrome);
 }
 
 static void name_places(struct chrome *chrome, const struct lane *lane)
@@ -149,7 +162,7 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 		name_places(chrome, lane);
 	switch (event->kind) {
 	case TRACE_ENTER:
-		begin_event(chrome, 'B', lane, event->time_ns);
+		begin_event(chrome, "B", lane, event->time_ns);
 		add_name(chrome, trace_export_function(timeline, event));
 		chrome->is_open = true;
 		break;
@@ -161,8 +174,8 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 	case TRACE_LEAVE: put_leave(chrome, lane, event); break;
 	case TRACE_NAME: name_places(chrome, lane); break;
 	case TRACE_MARK: put_instant(chrome, lane, event, event->text); break;
-	case TRACE_RANGE_BEGIN: put_range(chrome, 'b', lane, event); break;
-	case TRACE_RANGE_END: put_range(chrome, 'e', lane, event); break;
+	case TRACE_RANGE_BEGIN: put_range(chrome, "b", lane, event); break;
+	case TRACE_RANGE_END: put_range(chrome, "e", lane, event); break;
 	case TRACE_COUNTER: put_counter(chrome, lane, event); break;
 	case TRACE_PAUSE:
 		put_instant(chrome, lane, event, "recording stopped");
@@ -179,13 +192,17 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 
 static void chrome_print(FILE *out, struct trace_export *timeline)
 {
-	struct chrome chrome = { .out = out, .timeline = timeline };
+	struct chrome chrome = { .json = json_begin(out),
+				 .timeline = timeline };
+	struct json *json = &chrome.json;
 	struct trace_reader *reader;
 	struct trace_event event;
 	uint32_t i;
 
 	keep_for_later(&chrome.result, "");
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+	json_object(json);
+	json_key_text(json, "displayTimeUnit", "ns");
+	json_key_array(json, "traceEvents");
 	for (i = 0; i < timeline->trace.file_count; i++) {
 		progress("exporting", i, timeline->trace.file_count);
 		reader = trace_begin(&timeline->trace, i,
@@ -194,7 +211,11 @@ static void chrome_print(FILE *out, struct trace_export *timeline)
 			put_event(&chrome, &event);
 		trace_end(reader);
 	}
-	fputs(chrome.is_open ? "}\n]}\n" : "\n]}\n", out);
+	end_open(&chrome);
+	json_line(json, 0);
+	json_close_array(json);
+	json_close_object(json);
+	json_end(json);
 	free(chrome.result.text);
 }
 

@@ -16,7 +16,7 @@
 #include "export/folded.h"
 #include "export/formats.h"
 #include "export/gmon.h"
-#include "export/json.h"
+#include "export/json_report.h"
 #include "export/lcov.h"
 #include "export/linker_order.h"
 #include "export/massif.h"

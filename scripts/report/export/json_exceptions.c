@@ -1,72 +1,79 @@
 /* Exceptions in the report for programs. */
-#include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "base/text.h"
+#include "base/json.h"
 #include "export/json_exceptions.h"
 #include "export/paths.h"
 #include "model/exceptions.h"
 #include "model/model.h"
 #include "model/options.h"
 
-static void put_counts(FILE *out, const struct thrown *thrown)
+static void put_counts(struct json *json, const struct thrown *thrown)
 {
-	fprintf(out, "\"throws\":%" PRIu64 ",\"catches\":%" PRIu64,
-		thrown->throws, thrown->catches);
+	json_key_count(json, "throws", thrown->throws);
+	json_key_count(json, "catches", thrown->catches);
 }
 
-static void put_thrower(FILE *out, const struct model *model,
+static void put_thrower(struct json *json, const struct model *model,
 			const struct options *options,
 			const struct thrown *thrower)
 {
 	const struct throw_part *part =
 		&model->exceptions->parts[thrower->first];
-	const char *comma = "";
 	uint32_t i;
 
-	fputc('{', out);
-	put_counts(out, thrower);
-	fputs(",\"path\":", out);
-	path_json(out, model, options, thrower->path);
-	fputs(",\"catchers\":[", out);
+	json_object(json);
+	put_counts(json, thrower);
+	json_key(json, "path");
+	path_json(json, model, options, thrower->path);
+	json_key_array(json, "catchers");
 	for (i = 0; i < thrower->count; i++, part++) {
 		if (part->is_throw)
 			continue;
-		fprintf(out, "%s{\"catches\":%" PRIu64 ",\"path\":", comma,
-			part->count);
-		path_json(out, model, options, part->catcher);
-		fputc('}', out);
-		comma = ",";
+		json_object(json);
+		json_key_count(json, "catches", part->count);
+		json_key(json, "path");
+		path_json(json, model, options, part->catcher);
+		json_close_object(json);
 	}
-	fputs("]}", out);
+	json_close_array(json);
+	json_close_object(json);
 }
 
-void exceptions_json(FILE *out, const struct model *model,
+static void put_type(struct json *json, const struct model *model,
+		     const struct options *options, const struct thrown *type)
+{
+	const struct exceptions *exceptions = model->exceptions;
+	uint32_t i;
+
+	json_object(json);
+	json_key_text(json, "type",
+		      exceptions_type_name(exceptions, type->type, options));
+	put_counts(json, type);
+	json_key_array(json, "throwers");
+	for (i = 0; i < type->count; i++) {
+		json_line(json, 1);
+		put_thrower(json, model, options,
+			    &exceptions->throwers[type->first + i]);
+	}
+	json_close_array(json);
+	json_close_object(json);
+}
+
+void exceptions_json(struct json *json, const struct model *model,
 		     const struct options *options)
 {
 	const struct exceptions *exceptions = model->exceptions;
-	uint32_t i, n;
+	uint32_t i;
 
-	fprintf(out,
-		",\n\"throws\":%" PRIu64 ",\"catches\":%" PRIu64
-		",\n\"exceptions\":[",
-		exceptions->throws, exceptions->catches);
+	json_line(json, 0);
+	json_key_count(json, "throws", exceptions->throws);
+	json_key_count(json, "catches", exceptions->catches);
+	json_line(json, 0);
+	json_key_array(json, "exceptions");
 	for (i = 0; i < exceptions->type_count; i++) {
-		const struct thrown *type = &exceptions->of_types[i];
-
-		fputs(i ? ",\n{\"type\":" : "\n{\"type\":", out);
-		put_json(out,
-			 exceptions_type_name(exceptions, type->type, options));
-		fputc(',', out);
-		put_counts(out, type);
-		fputs(",\"throwers\":[", out);
-		for (n = 0; n < type->count; n++) {
-			fputs(n ? ",\n " : "\n ", out);
-			put_thrower(out, model, options,
-				    &exceptions->throwers[type->first + n]);
-		}
-		fputs("]}", out);
+		json_line(json, 0);
+		put_type(json, model, options, &exceptions->of_types[i]);
 	}
-	fputc(']', out);
+	json_close_array(json);
 }

@@ -2,12 +2,12 @@
 #ifndef REPORT_EXPORT_JSON_LOCKS_H
 #define REPORT_EXPORT_JSON_LOCKS_H
 
-#include <stdio.h>
-
+struct json;
 struct model;
 struct options;
 
-void locks_json(FILE *out, const struct model *model,
+/* As keys of the object that is open. */
+void locks_json(struct json *json, const struct model *model,
 		const struct options *options);
 
 #endif

@@ -1,20 +1,19 @@
 /*
  * The export of the ranks of a parallel job as JSON, one object for each rank.
  */
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "export/json_ranks.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/ranks.h"
 
-static void put_row(FILE *out, const struct ranks *ranks,
+/* As keys of the object that is open. */
+static void put_row(struct json *json, const struct ranks *ranks,
 		    const struct rank_row *row)
 {
 	double *each = ranks->each;
@@ -23,47 +22,57 @@ static void put_row(FILE *out, const struct ranks *ranks,
 	for (i = row->first; i != NONE; i = ranks->figures[i].next)
 		each[ranks->figures[i].rank] = ranks->figures[i].value;
 
-	fprintf(out,
-		"\"mean\":%.17g,\"min\":%.17g,\"min_rank\":%u,"
-		"\"max\":%.17g,\"max_rank\":%u,\"imbalance_percent\":%.17g,"
-		"\"calls\":%" PRIu64 ",\"each\":[",
-		row->mean, row->least, row->least_rank, row->most,
-		row->most_rank, ranks_imbalance(row), row->calls);
+	json_key_number(json, "mean", row->mean, 17);
+	json_key_number(json, "min", row->least, 17);
+	json_key_count(json, "min_rank", row->least_rank);
+	json_key_number(json, "max", row->most, 17);
+	json_key_count(json, "max_rank", row->most_rank);
+	json_key_number(json, "imbalance_percent", ranks_imbalance(row), 17);
+	json_key_count(json, "calls", row->calls);
+	json_key_array(json, "each");
 	for (i = 0; i < ranks->count; i++)
-		fprintf(out, "%s%.17g", i ? "," : "", each[i]);
+		json_number(json, each[i], 17);
+	json_close_array(json);
 	for (i = row->first; i != NONE; i = ranks->figures[i].next)
 		each[ranks->figures[i].rank] = 0;
-	fputc(']', out);
+}
+
+static void put_function(struct json *json, const struct ranks *ranks,
+			 const struct model *model, uint32_t number)
+{
+	const struct function *function = &model->functions[number];
+
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "name", function->name);
+	json_key_text(json, "object", object_name(function));
+	put_row(json, ranks, &ranks->functions[number]);
+	json_close_object(json);
 }
 
 void ranks_json(FILE *out, struct model *model)
 {
+	struct json json = json_begin(out);
 	struct ranks ranks;
-	bool first = true;
 	uint32_t i;
 
 	ranks_collect(&ranks, model);
 	ranks.each = allocate(ranks.count, sizeof(*ranks.each));
-	fprintf(out, "{\"value\":\"%s\",\"ranks\":[",
-		ranks.is_timed ? "self_ns" : "calls");
-	for (i = 0; i < ranks.count; i++) {
-		fputs(i ? "," : "", out);
-		put_json(out, ranks.names[i]);
-	}
-	fputs("],\"all\":{", out);
-	put_row(out, &ranks, &ranks.all);
-	fputs("},\n\"functions\":[", out);
-	for (i = 0; i < model->function_count; i++) {
-		if (!ranks.functions[i].calls && ranks.functions[i].most <= 0)
-			continue;
-		fputs(first ? "\n{\"name\":" : ",\n{\"name\":", out);
-		first = false;
-		put_json(out, model->functions[i].name);
-		fputs(",\"object\":", out);
-		put_json(out, object_name(&model->functions[i]));
-		fputc(',', out);
-		put_row(out, &ranks, &ranks.functions[i]);
-		fputc('}', out);
-	}
-	fputs("]}\n", out);
+	json_object(&json);
+	json_key_text(&json, "value", ranks.is_timed ? "self_ns" : "calls");
+	json_key_array(&json, "ranks");
+	for (i = 0; i < ranks.count; i++)
+		json_text(&json, ranks.names[i]);
+	json_close_array(&json);
+	json_key_object(&json, "all");
+	put_row(&json, &ranks, &ranks.all);
+	json_close_object(&json);
+	json_line(&json, 0);
+	json_key_array(&json, "functions");
+	for (i = 0; i < model->function_count; i++)
+		if (ranks.functions[i].calls || ranks.functions[i].most > 0)
+			put_function(&json, &ranks, model, i);
+	json_close_array(&json);
+	json_close_object(&json);
+	json_end(&json);
 }

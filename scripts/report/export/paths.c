@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,23 +16,20 @@
 #include "model/options.h"
 #include "model/paths.h"
 
-void path_json(FILE *out, const struct model *model,
+void path_json(struct json *json, const struct model *model,
 	       const struct options *options, uint32_t path)
 {
 	uint32_t i, count, *paths;
 
 	if (path == NONE) {
-		fputs("null", out);
+		json_null(json);
 		return;
 	}
 	paths = path_list(model, path, &count);
-	fputc('[', out);
-	for (i = 0; i < count; i++) {
-		if (i > 0)
-			fputc(',', out);
-		put_json(out, path_name(model, paths[i], options));
-	}
-	fputc(']', out);
+	json_array(json);
+	for (i = 0; i < count; i++)
+		json_text(json, path_name(model, paths[i], options));
+	json_close_array(json);
 	free(paths);
 }
 

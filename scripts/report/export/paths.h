@@ -5,10 +5,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct json;
 struct model;
 struct options;
 
-void path_json(FILE *out, const struct model *model,
+void path_json(struct json *json, const struct model *model,
 	       const struct options *options, uint32_t path);
 void path_csv(FILE *out, const struct model *model,
 	      const struct options *options, uint32_t path);

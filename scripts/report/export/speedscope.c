@@ -13,6 +13,7 @@
 #include <string.h>
 #include <shim/format.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -29,7 +30,7 @@
 #include "read/process.h"
 
 struct speedscope {
-	FILE *out;
+	struct json json;
 	struct model *model;
 	const struct options *options;
 	uint32_t *frames; /* of functions */
@@ -37,7 +38,6 @@ struct speedscope {
 	struct part_sums part;
 	double at;    /* what all before it have had */
 	uint64_t cut; /* paths that were too deep */
-	bool has_events;
 };
 
 static double weight(const struct speedscope *speedscope, uint32_t number)
@@ -67,15 +67,18 @@ static const char *unit_of(const struct speedscope *speedscope)
 	}
 }
 
-static void put_event(struct speedscope *speedscope, char type, uint32_t number)
+static void put_event(struct speedscope *speedscope, const char *type,
+		      uint32_t number)
 {
 	uint32_t function = speedscope->model->paths[number].function;
+	struct json *json = &speedscope->json;
 
-	fprintf(speedscope->out,
-		"%s{\"type\":\"%c\",\"frame\":%u,\"at\":%" PRIu64 "}",
-		speedscope->has_events ? ",\n" : "\n", type,
-		speedscope->frames[function], whole(speedscope->at));
-	speedscope->has_events = true;
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "type", type);
+	json_key_count(json, "frame", speedscope->frames[function]);
+	json_key_count(json, "at", whole(speedscope->at));
+	json_close_object(json);
 }
 
 static bool is_cut(const struct speedscope *speedscope, uint32_t depth)
@@ -93,7 +96,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	if (is_cut(speedscope, depth))
 		speedscope->cut++;
 	else
-		put_event(speedscope, 'O', number);
+		put_event(speedscope, "O", number);
 	speedscope->at += weight(speedscope, number);
 	return true;
 }
@@ -104,7 +107,7 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 
 	if (speedscope->model->paths[number].function != NONE &&
 	    !is_cut(speedscope, depth))
-		put_event(speedscope, 'C', number);
+		put_event(speedscope, "C", number);
 }
 
 struct adding {
@@ -155,23 +158,27 @@ static void put_profile(struct speedscope *speedscope, const char *name,
 			uint32_t root)
 {
 	struct walk walk = { enter_path, leave_path, speedscope };
-	FILE *out = speedscope->out;
+	struct json *json = &speedscope->json;
 
 	find_shares(speedscope, root);
 	speedscope->at = 0;
-	speedscope->has_events = false;
-	fputs("{\"type\":\"evented\",\"name\":", out);
-	put_json(out, name);
-	fprintf(out, ",\"unit\":\"%s\",\"startValue\":0,\"events\":[",
-		unit_of(speedscope));
+	json_object(json);
+	json_key_text(json, "type", "evented");
+	json_key_text(json, "name", name);
+	json_key_text(json, "unit", unit_of(speedscope));
+	json_key_count(json, "startValue", 0);
+	json_key_array(json, "events");
 	model_walk(speedscope->model, root, &walk);
-	fprintf(out, "],\n\"endValue\":%" PRIu64 "}", whole(speedscope->at));
+	json_close_array(json);
+	json_line(json, 0);
+	json_key_count(json, "endValue", whole(speedscope->at));
+	json_close_object(json);
 }
 
 static void put_threads(struct speedscope *speedscope)
 {
 	const struct model *model = speedscope->model;
-	const char *comma = "";
+	bool is_first = true;
 	uint32_t i;
 
 	for (i = 0; i < model->thread_count; i++) {
@@ -179,7 +186,8 @@ static void put_threads(struct speedscope *speedscope)
 
 		if (!thread->calls && !thread->open)
 			continue;
-		fputs(comma, speedscope->out);
+		if (!is_first)
+			json_line(&speedscope->json, 0);
 		put_profile(
 			speedscope,
 			keep_format("%u/%u %s",
@@ -187,23 +195,23 @@ static void put_threads(struct speedscope *speedscope)
 					    .pid,
 				    thread->tid, thread->name),
 			thread->path);
-		comma = ",\n";
+		is_first = false;
 	}
 }
 
 static void put_frame(struct speedscope *speedscope, struct function *function)
 {
-	FILE *out = speedscope->out;
+	struct json *json = &speedscope->json;
 
 	function_line(function);
-	fputs("{\"name\":", out);
-	put_json(out, shown_name(function, speedscope->options));
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "name", shown_name(function, speedscope->options));
 	if (function->file) {
-		fputs(",\"file\":", out);
-		put_json(out, function->file);
-		fprintf(out, ",\"line\":%d", function->line);
+		json_key_text(json, "file", function->file);
+		json_key_integer(json, "line", function->line);
 	}
-	fputc('}', out);
+	json_close_object(json);
 }
 
 /* Only those that are on a path: the viewer lists all. */
@@ -218,7 +226,6 @@ static void put_frames(struct speedscope *speedscope)
 		function = model->paths[i].function;
 		if (function == NONE || speedscope->frames[function] != NONE)
 			continue;
-		fputs(count ? ",\n" : "\n", speedscope->out);
 		put_frame(speedscope, &model->functions[function]);
 		speedscope->frames[function] = count++;
 	}
@@ -228,29 +235,39 @@ static void speedscope_print(FILE *out, struct model *model,
 			     const struct options *options)
 {
 	struct speedscope speedscope = {
-		.out = out,
+		.json = json_begin(out),
 		.model = model,
 		.options = options,
 		.frames = allocate(model->function_count, sizeof(uint32_t)),
 		.shares = allocate(model->function_count, sizeof(double)),
 	};
+	struct json *json = &speedscope.json;
 	const char *name = process_string(&model->recording->processes[0],
 					  "command");
 
 	part_sums_begin(&speedscope.part, model);
-	fputs("{\"$schema\":"
-	      "\"https://www.speedscope.app/file-format-schema.json\",\n"
-	      "\"exporter\":\"shim " SHIM_VERSION "\",\"name\":",
-	      out);
-	put_json(out, name ? name : base_name(model->recording->path));
-	fputs(",\n\"shared\":{\"frames\":[", out);
+	json_object(json);
+	json_key_text(json, "$schema",
+		      "https://www.speedscope.app/file-format-schema.json");
+	json_line(json, 0);
+	json_key_text(json, "exporter", "shim " SHIM_VERSION);
+	json_key_text(json, "name",
+		      name ? name : base_name(model->recording->path));
+	json_line(json, 0);
+	json_key_object(json, "shared");
+	json_key_array(json, "frames");
 	put_frames(&speedscope);
-	fputs("]},\n\"profiles\":[", out);
+	json_close_array(json);
+	json_close_object(json);
+	json_line(json, 0);
+	json_key_array(json, "profiles");
 	if (model->by_thread)
 		put_threads(&speedscope);
 	else
 		put_profile(&speedscope, "all threads", 0);
-	fputs("]}\n", out);
+	json_close_array(json);
+	json_close_object(json);
+	json_end(json);
 	if (speedscope.cut)
 		warn("%" PRIu64 " paths are deeper than %u: they count as what "
 		     "is above them (--max-depth)",

@@ -4,7 +4,6 @@
  * string once; numbers are in columns (columns.h), one piece for each model
  * and in it one for each view: the tree of a thread, or of all.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 #include <shim/format.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -47,66 +47,62 @@ static void put_script(FILE *out, const char *text, size_t size)
 			putc(text[i], out);
 }
 
-static void put_view(FILE *out, const struct model *model,
+static void put_view(struct json *json, const struct model *model,
 		     const struct view *view)
 {
-	const struct thread *thread = NULL;
+	const struct thread *thread;
 
-	fprintf(out, "{\"paths\":%u,\"size\":%zu,\"thread\":", view->paths,
-		view->size);
-	if (view->thread != NONE)
+	json_object(json);
+	json_key_count(json, "paths", view->paths);
+	json_key_count(json, "size", view->size);
+	if (view->thread == NONE) {
+		json_key_null(json, "thread");
+	} else {
 		thread = &model->threads[view->thread];
-	if (!thread) {
-		fputs("null}", out);
-		return;
+		json_key_object(json, "thread");
+		json_key_count(json, "tid", thread->tid);
+		json_key_text(
+			json, "process",
+			model->recording->processes[thread->process].name);
+		json_key_text(json, "name", thread->name);
+		json_close_object(json);
 	}
-	fprintf(out, "{\"tid\":%u,\"process\":", thread->tid);
-	put_json(out, model->recording->processes[thread->process].name);
-	fputs(",\"name\":", out);
-	put_json(out, thread->name);
-	fputs("}}", out);
+	json_close_object(json);
 }
 
-static const char *flag(bool value)
-{
-	return value ? "true" : "false";
-}
-
-static void put_source(FILE *out, const struct source *source)
+static void put_source(struct json *json, const struct source *source)
 {
 	const struct model *model = source->model;
 	uint32_t i;
 
-	fprintf(out,
-		"{\"kind\":\"%s\",\"by_thread\":%s,\"against\":%s,"
-		"\"functions\":%u,\"functions_size\":%zu",
-		counted_name(model), flag(model->by_thread),
-		flag(source->is_against), source->function_count,
-		source->functions_size);
-	fputs(",\"program\":", out);
-	put_json(out,
-		 process_string(&model->recording->processes[0], "program"));
-	fputs(",\"recording\":", out);
-	put_json(out, base_name(model->recording->path));
-	fprintf(out, ",\"times\":%s,\"errors\":%s,\"ranges\":%s,\"memory\":%s",
-		flag(model->has_times), flag(model->has_errors),
-		flag(model->has_ranges), flag(model->has_memory));
-	fprintf(out, ",\"waits\":%s,\"searched\":%s",
-		flag(model->locks != NULL),
-		flag(model->memory_heaps_searched > 0));
-	fprintf(out,
-		",\"left_out\":%" PRIu64 ",\"least\":%" PRIu64
-		",\"bucket_ns\":%.17g,\"views\":[",
-		source->left_out, whole(source->least), model->bucket_ns);
-	for (i = 0; i < source->view_count; i++) {
-		fputs(i ? "," : "", out);
-		put_view(out, model, &source->views[i]);
-	}
-	fputs("]}", out);
+	json_object(json);
+	json_key_text(json, "kind", counted_name(model));
+	json_key_flag(json, "by_thread", model->by_thread);
+	json_key_flag(json, "against", source->is_against);
+	json_key_count(json, "functions", source->function_count);
+	json_key_count(json, "functions_size", source->functions_size);
+	json_key_text(
+		json, "program",
+		process_string(&model->recording->processes[0], "program"));
+	json_key_text(json, "recording", base_name(model->recording->path));
+	json_key_flag(json, "times", model->has_times);
+	json_key_flag(json, "errors", model->has_errors);
+	json_key_flag(json, "ranges", model->has_ranges);
+	json_key_flag(json, "memory", model->has_memory);
+	json_key_flag(json, "waits", model->locks != NULL);
+	json_key_flag(json, "searched", model->memory_heaps_searched > 0);
+	json_key_count(json, "left_out", source->left_out);
+	json_key_count(json, "least", whole(source->least));
+	json_key_number(json, "bucket_ns", model->bucket_ns, 17);
+	json_key_array(json, "views");
+	for (i = 0; i < source->view_count; i++)
+		put_view(json, model, &source->views[i]);
+	json_close_array(json);
+	json_close_object(json);
 }
 
 /* What the report says before its table. */
-static void put_facts(FILE *out, struct model *model,
+static void put_facts(struct json *json, struct model *model,
 		      const struct options *options)
 {
 	char *text = NULL;
@@ -117,29 +113,31 @@ static void put_facts(FILE *out, struct model *model,
 		die("out of memory");
 	head_print(head, model, options);
 	fclose(head);
-	put_json(out, text);
+	json_key_text(json, "facts", text);
 	free(text);
 }
 
-static void put_lane(FILE *out, const struct timeline *timeline,
+static void put_lane(struct json *json, const struct timeline *timeline,
 		     const struct timeline_lane *lane)
 {
 	const struct trace_thread *thread =
 		&timeline->trace.threads[lane->thread];
 
-	fprintf(out, "{\"thread\":%u,\"tid\":%u,\"track\":%u,\"process\":",
-		lane->thread, thread->tid, lane->track);
-	put_json(out, timeline->recording.processes[thread->process].name);
-	fprintf(out,
-		",\"calls\":%" PRIu64 ",\"pieces\":%u,\"begin_ns\":%" PRIu64
-		",\"end_ns\":%" PRIu64 ",\"name\":",
-		lane->calls, lane->pieces, whole(lane->begin_ns),
-		whole(lane->end_ns));
-	put_json(out, thread->name);
-	fputc('}', out);
+	json_object(json);
+	json_key_count(json, "thread", lane->thread);
+	json_key_count(json, "tid", thread->tid);
+	json_key_count(json, "track", lane->track);
+	json_key_text(json, "process",
+		      timeline->recording.processes[thread->process].name);
+	json_key_count(json, "calls", lane->calls);
+	json_key_count(json, "pieces", lane->pieces);
+	json_key_count(json, "begin_ns", whole(lane->begin_ns));
+	json_key_count(json, "end_ns", whole(lane->end_ns));
+	json_key_text(json, "name", thread->name);
+	json_close_object(json);
 }
 
-static void put_mark(FILE *out, const struct timeline_mark *mark)
+static void put_mark(struct json *json, const struct timeline_mark *mark)
 {
 	static const char *const kinds[] = {
 		[TRACE_MARK] = "mark",	   [TRACE_RANGE_BEGIN] = "begin",
@@ -148,65 +146,80 @@ static void put_mark(FILE *out, const struct timeline_mark *mark)
 		[TRACE_LOST] = "lost",
 	};
 
-	fprintf(out, "[%u,\"%s\",%" PRIu64 ",", mark->thread, kinds[mark->kind],
-		whole(mark->time_ns));
-	if (isfinite(mark->value))
-		fprintf(out, "%.17g,", mark->value);
-	else
-		fputs("null,", out);
-	put_json(out, mark->text);
-	fputc(']', out);
+	json_array(json);
+	json_count(json, mark->thread);
+	json_text(json, kinds[mark->kind]);
+	json_count(json, whole(mark->time_ns));
+	json_number(json, mark->value, 17);
+	json_text(json, mark->text);
+	json_close_array(json);
 }
 
-static void put_values(FILE *out, const struct timeline_values *values)
+static void put_gap(struct json *json, const struct timeline_gap *gap)
 {
-	fprintf(out, "[%u,%u,", values->lane, values->piece);
-	put_json(out, values->arguments);
-	fputc(',', out);
-	put_json(out, values->result);
-	fputc(']', out);
+	json_array(json);
+	json_count(json, gap->thread);
+	json_count(json, gap->waits);
+	json_count(json, whole(gap->time_ns));
+	json_count(json, whole(gap->duration_ns));
+	json_close_array(json);
 }
 
-static void put_timeline(FILE *out, const struct timeline *timeline)
+static void put_values(struct json *json, const struct timeline_values *values)
+{
+	json_array(json);
+	json_count(json, values->lane);
+	json_count(json, values->piece);
+	json_text(json, values->arguments);
+	json_text(json, values->result);
+	json_close_array(json);
+}
+
+static void put_timeline(struct json *json, const struct timeline *timeline)
 {
 	uint32_t i;
 
-	fputs(",\n\"timeline\":", out);
+	json_line(json, 0);
 	if (!timeline) {
-		fputs("null", out);
+		json_key_null(json, "timeline");
 		return;
 	}
-	fprintf(out,
-		"{\"calls\":%" PRIu64 ",\"merged\":%" PRIu64
-		",\"least_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64
-		",\"marks_left_out\":%" PRIu64 ",\"lanes\":[",
-		timeline->calls, timeline->merged,
-		whole(ceil(timeline->least_ns)), whole(timeline->duration_ns),
-		timeline->marks_left_out);
+	json_key_object(json, "timeline");
+	json_key_count(json, "calls", timeline->calls);
+	json_key_count(json, "merged", timeline->merged);
+	json_key_count(json, "least_ns", whole(ceil(timeline->least_ns)));
+	json_key_count(json, "duration_ns", whole(timeline->duration_ns));
+	json_key_count(json, "marks_left_out", timeline->marks_left_out);
+	json_key_array(json, "lanes");
 	for (i = 0; i < timeline->lane_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_lane(out, timeline, &timeline->lanes[i]);
+		json_line(json, 0);
+		put_lane(json, timeline, &timeline->lanes[i]);
 	}
-	fputs("],\n\"marks\":[", out);
+	json_close_array(json);
+	json_line(json, 0);
+	json_key_array(json, "marks");
 	for (i = 0; i < timeline->mark_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_mark(out, &timeline->marks[i]);
+		json_line(json, 0);
+		put_mark(json, &timeline->marks[i]);
 	}
-	fprintf(out, "],\n\"gaps_left_out\":%" PRIu64 ",\"gaps\":[",
-		timeline->gaps_left_out);
-	for (i = 0; i < timeline->gap_count; i++)
-		fprintf(out, "%s[%u,%u,%" PRIu64 ",%" PRIu64 "]",
-			i ? ",\n" : "\n", timeline->gaps[i].thread,
-			timeline->gaps[i].waits,
-			whole(timeline->gaps[i].time_ns),
-			whole(timeline->gaps[i].duration_ns));
-	fprintf(out, "],\n\"values_left_out\":%" PRIu64 ",\"values\":[",
-		timeline->values_left_out);
+	json_close_array(json);
+	json_line(json, 0);
+	json_key_count(json, "gaps_left_out", timeline->gaps_left_out);
+	json_key_array(json, "gaps");
+	for (i = 0; i < timeline->gap_count; i++) {
+		json_line(json, 0);
+		put_gap(json, &timeline->gaps[i]);
+	}
+	json_close_array(json);
+	json_line(json, 0);
+	json_key_count(json, "values_left_out", timeline->values_left_out);
+	json_key_array(json, "values");
 	for (i = 0; i < timeline->values_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_values(out, &timeline->values[i]);
+		json_line(json, 0);
+		put_values(json, &timeline->values[i]);
 	}
-	fputs("]}", out);
+	json_close_array(json);
+	json_close_object(json);
 }
 
 static void print_numbers(FILE *out, const char *name, size_t number,
@@ -228,67 +241,79 @@ static void print_timeline(FILE *out, struct html *html)
 			      &html->timeline->lanes[i].columns);
 }
 
-static void put_strings(FILE *out, const struct html *html)
+static void put_strings(struct json *json, const struct html *html)
 {
 	uint32_t i;
 
-	fputs(",\n\"strings\":[", out);
+	json_line(json, 0);
+	json_key_array(json, "strings");
 	for (i = 0; i < html->strings.count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_json(out, html->strings.text[i]);
+		json_line(json, 0);
+		json_text(json, html->strings.text[i]);
 	}
-	fputc(']', out);
+	json_close_array(json);
 }
 
-static void put_text_of(FILE *out, const struct html *html)
+static void put_warnings(struct json *json)
+{
+	size_t i;
+
+	json_line(json, 0);
+	json_key_array(json, "warnings");
+	for (i = 0; i < warning_count(); i++) {
+		json_line(json, 0);
+		json_text(json, warning_text(i));
+	}
+	json_close_array(json);
+}
+
+static void put_text_of(struct json *json, const struct html *html)
 {
 	struct model *model = html->sources[0].model;
 	const struct process *first = &model->recording->processes[0];
 	size_t i;
 
-	fputs("{\"version\":1,\"shim\":\"" SHIM_VERSION "\",\"recording\":",
-	      out);
-	put_json(out, base_name(model->recording->path));
-	fputs(",\"program\":", out);
-	put_json(out, process_string(first, "program"));
-	fputs(",\"command\":", out);
-	put_json(out, process_string(first, "command"));
-	fputs(",\"facts\":", out);
-	put_facts(out, model, html->options);
-	fprintf(out, ",\"lost\":%" PRIu64 ",\"starts_with\":%s", model->lost,
-		html->options->memory ? "\"allocated\"" :
-		html->options->locks  ? "\"waits\"" :
-					"null");
+	json_object(json);
+	json_key_count(json, "version", 1);
+	json_key_text(json, "shim", SHIM_VERSION);
+	json_key_text(json, "recording", base_name(model->recording->path));
+	json_key_text(json, "program", process_string(first, "program"));
+	json_key_text(json, "command", process_string(first, "command"));
+	put_facts(json, model, html->options);
+	json_key_count(json, "lost", model->lost);
+	json_key_text(json, "starts_with",
+		      html->options->memory ? "allocated" :
+		      html->options->locks  ? "waits" :
+					      NULL);
 	if (model->locks)
-		locks_json(out, model, html->options);
+		locks_json(json, model, html->options);
 	if (model->exceptions)
-		exceptions_json(out, model, html->options);
-	fputs(",\n\"sources\":[", out);
+		exceptions_json(json, model, html->options);
+	json_line(json, 0);
+	json_key_array(json, "sources");
 	for (i = 0; i < html->source_count; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_source(out, &html->sources[i]);
+		json_line(json, 0);
+		put_source(json, &html->sources[i]);
 	}
-	fputc(']', out);
-	put_timeline(out, html->timeline);
-	put_strings(out, html);
-	fputs(",\n\"warnings\":[", out);
-	for (i = 0; i < warning_count(); i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_json(out, warning_text(i));
-	}
-	fputs("]}\n", out);
+	json_close_array(json);
+	put_timeline(json, html->timeline);
+	put_strings(json, html);
+	put_warnings(json);
+	json_close_object(json);
 }
 
 static void print_text(FILE *out, const struct html *html)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *json = open_memstream(&text, &size);
+	FILE *memory = open_memstream(&text, &size);
+	struct json json = json_begin(memory);
 
-	if (!json)
+	if (!memory)
 		die("out of memory");
-	put_text_of(json, html);
-	fclose(json);
+	put_text_of(&json, html);
+	json_end(&json);
+	fclose(memory);
 	put_script(out, text, size);
 	free(text);
 }

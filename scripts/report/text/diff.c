@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -455,38 +456,44 @@ static void print_text(FILE *out, const struct diff *diff)
 
 /* --- for programs --- */
 
-static void put_number(FILE *out, double value)
+static void put_number(struct json *json, const char *key, double value)
 {
-	if (isnan(value))
-		fputs("null", out);
+	json_key_number(json, key, value, 17);
+}
+
+static void put_side(struct json *json, const char *key,
+		     const struct welch *value, const struct welch *calls)
+{
+	json_key_object(json, key);
+	put_number(json, "mean", value->mean);
+	put_number(json, "deviation", welch_deviation(value));
+	if (calls)
+		put_number(json, "calls", calls->mean);
 	else
-		fprintf(out, "%.17g", value);
+		json_key_count(json, "runs", value->runs);
+	json_close_object(json);
 }
 
-static void put_side(FILE *out, const char *key, const struct welch *value,
-		     const struct welch *calls)
+static void put_change(struct json *json, const struct change *change)
 {
-	fprintf(out, "\"%s\":{\"mean\":", key);
-	put_number(out, value->mean);
-	fputs(",\"deviation\":", out);
-	put_number(out, welch_deviation(value));
-	if (calls) {
-		fputs(",\"calls\":", out);
-		put_number(out, calls->mean);
-	} else {
-		fprintf(out, ",\"runs\":%u", value->runs);
-	}
-	fputc('}', out);
+	put_number(json, "change", change->by);
+	put_number(json, "error", change->error);
+	put_number(json, "chance", change->chance);
 }
 
-static void put_change(FILE *out, const struct change *change)
+static void put_row(struct json *json, const struct diff *diff,
+		    const struct row *row)
 {
-	fputs(",\"change\":", out);
-	put_number(out, change->by);
-	fputs(",\"error\":", out);
-	put_number(out, change->error);
-	fputs(",\"chance\":", out);
-	put_number(out, change->chance);
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "name", row->name);
+	json_key_text(json, "mangled", row->mangled);
+	json_key_text(json, "object", row->object);
+	put_side(json, "a", &row->value[0], &row->calls[0]);
+	put_side(json, "b", &row->value[1], &row->calls[1]);
+	put_change(json, &row->change);
+	json_key_text(json, "verdict", verdict(diff, row));
+	json_close_object(json);
 }
 
 static void print_json(FILE *out, const struct diff *diff)
@@ -503,31 +510,20 @@ static void print_json(FILE *out, const struct diff *diff)
 	};
 	struct change all = welch_change(&diff->side[0].all,
 					 &diff->side[1].all);
+	struct json json = json_begin(out);
 	uint32_t i;
 
-	fprintf(out, "{\"value\":\"%s\",", names[diff->value]);
-	put_side(out, "a", &diff->side[0].all, NULL);
-	fputc(',', out);
-	put_side(out, "b", &diff->side[1].all, NULL);
-	put_change(out, &all);
-	fputs(",\"functions\":[", out);
-	for (i = 0; i < diff->count; i++) {
-		const struct row *row = &diff->rows[i];
-
-		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", out);
-		put_json(out, row->name);
-		fputs(",\"mangled\":", out);
-		put_json(out, row->mangled);
-		fputs(",\"object\":", out);
-		put_json(out, row->object);
-		fputc(',', out);
-		put_side(out, "a", &row->value[0], &row->calls[0]);
-		fputc(',', out);
-		put_side(out, "b", &row->value[1], &row->calls[1]);
-		put_change(out, &row->change);
-		fprintf(out, ",\"verdict\":\"%s\"}", verdict(diff, row));
-	}
-	fputs("]}\n", out);
+	json_object(&json);
+	json_key_text(&json, "value", names[diff->value]);
+	put_side(&json, "a", &diff->side[0].all, NULL);
+	put_side(&json, "b", &diff->side[1].all, NULL);
+	put_change(&json, &all);
+	json_key_array(&json, "functions");
+	for (i = 0; i < diff->count; i++)
+		put_row(&json, diff, &diff->rows[i]);
+	json_close_array(&json);
+	json_close_object(&json);
+	json_end(&json);
 }
 
 static void put_cell(FILE *out, double value)

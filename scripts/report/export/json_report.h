@@ -1,6 +1,6 @@
 /* The report for programs. */
-#ifndef REPORT_EXPORT_JSON_H
-#define REPORT_EXPORT_JSON_H
+#ifndef REPORT_EXPORT_JSON_REPORT_H
+#define REPORT_EXPORT_JSON_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 struct model;
 struct options;
 
-void json_print(FILE *out, struct model *model, const struct options *options,
-		bool with_paths);
+void json_report_print(FILE *out, struct model *model,
+		       const struct options *options, bool with_paths);
 
 extern const struct export_format export_json;
 
