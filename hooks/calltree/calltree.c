@@ -1,7 +1,8 @@
 /*
  * The calltree profiler: `-p calltree`.  It records the calls of the call-path engine,
- * and groups of calls (groups.c).
+ * and groups of calls (groups.c), all of them or within a budget.
  */
+#include "budget/budget.h"
 #include "calltree/groups.h"
 #include "options/start.h"
 #include "path/path.h"
@@ -9,21 +10,75 @@
 #include <shim/banned.h>
 
 static enum clock asked_clock = COARSE;
+static uint64_t percent;
+static bool is_clock_given, has_groups;
 
 static void take_option(enum option_name name, const struct option_value *value)
 {
-	if (name == OPTION_calltree_BY)
+	if (name == OPTION_calltree_BY) {
 		groups_add(value);
-	else if (name == OPTION_calltree_BY_LIMIT)
+		has_groups = true;
+	} else if (name == OPTION_calltree_BY_LIMIT) {
 		groups_limit((uint32_t)value->number);
-	else
+	} else if (name == OPTION_calltree_BUDGET) {
+		percent = value->number;
+	} else {
 		asked_clock = name == OPTION_calltree_EXACT ? EXACT : COUNTS;
+		is_clock_given = true;
+	}
+}
+
+static void take_budget(enum option_name name, const struct option_value *value)
+{
+	if (name == OPTION_calltree_BUDGET)
+		percent = value->number;
+}
+
+/* The option wins over SHIM_BUDGET, which is checked as the option is. */
+static void read_setting(void)
+{
+	static const char key[] = "budget=";
+	const char *setting = shim_budget_setting();
+	char item[32];
+	struct option_error error;
+	size_t n = 0;
+
+	if (percent != 0 || *setting == '\0')
+		return;
+	for (; key[n]; n++)
+		item[n] = key[n];
+	for (; *setting && n < sizeof(item) - 1; n++)
+		item[n] = *setting++;
+	item[n] = '\0';
+	if (!options_read("calltree", item, take_budget, &error))
+		shim_record_log("SHIM_BUDGET is not a number from 1 to 99, of "
+				"percent: there is no budget");
 }
 
 static bool start(void)
 {
+	const char *why = NULL;
+
 	tree_is_asked = true;
-	return tree_need_calls(asked_clock, "calltree");
+	read_setting();
+	if (percent != 0 && is_clock_given && asked_clock == EXACT)
+		why = "calltree: no budget with exact: each call is timed";
+	else if (percent != 0 && has_groups)
+		why = "calltree: no budget with by=: each call is looked at";
+	if (why)
+		shim_record_log(why);
+	if (percent == 0 || why)
+		return tree_need_calls(asked_clock, "calltree");
+	if (!tree_need_calls(COUNTS, "calltree"))
+		return false;
+	return budget_start((uint32_t)percent) ||
+	       tree_need_calls(asked_clock, "calltree");
 }
 
-BUILTIN(calltree, take_option, start, .begin = tree_begin);
+static void begin(void)
+{
+	tree_begin();
+	budget_begin();
+}
+
+BUILTIN(calltree, take_option, start, .begin = begin);

@@ -36,6 +36,12 @@ unsigned path_add_slot(void)
 static struct shim_profiler_handle *handle;
 static enum clock needed_clock = COUNTS;
 static bool has_begun;
+static bool looks_back;
+
+void tree_need_look_back(void)
+{
+	looks_back = true;
+}
 
 /* Handles get events in the order in which they were created. */
 static bool has_handle(void)
@@ -117,6 +123,8 @@ static void set_hooks(void)
 					      tree_hooks_again[tree_mode];
 	const shim_frame_hook *at = tree_frame_hooks();
 
+	if (looks_back)
+		hooks = again;
 	shim_profiler_set_enter_leave_function_hooks3(
 		handle, SHIM_SITE_HOOK(hooks[0]), SHIM_SITE_HOOK(hooks[1]),
 		NULL);

@@ -78,6 +78,47 @@ static void pass_walked(struct place_above *at,
 		at->node = parent_of(at->node);
 }
 
+static struct place_above last_place(const struct tree *tree)
+{
+	const struct shim_node *current = tree_hot.current;
+	struct place_above at = { tree->stack, tree->current };
+
+	if (tree != tree_hot.tree || tree_hot.shared || current == &tree_nobody)
+		return at;
+	at.node = current;
+	if (at.stack->is_signal)
+		at.stack = at.stack->interrupted;
+	return at;
+}
+
+struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
+				 uintptr_t *frame)
+{
+	struct place_above at;
+
+	*frame = 0;
+	/* A stack without calls, such as a signal handler's: the call that was made
+	 * last is the innermost one. */
+	if (tree != tree_hot.tree || !find_current(&at, sp)) {
+		at = last_place(tree);
+		sp = 0;
+	}
+	for (;;) {
+		while (is_call(&at) && (at.node->frame == 0 || sp_of(&at) < sp))
+			at.node = parent_of(at.node);
+		if (is_call(&at) || !at.stack->is_signal)
+			break;
+		/* The handler has made no call: the call that it interrupted. */
+		at.node = at.stack->base;
+		at.stack = at.stack->interrupted;
+		sp = 0;
+	}
+	if (is_call(&at))
+		*frame = sp_of(&at);
+	return at.node == &tree_nobody ? (struct shim_node *)tree->root :
+					 (struct shim_node *)at.node;
+}
+
 void tree_tell_open(struct shim_profiler *profiler,
 		    struct shim_open_calls *calls)
 {

@@ -437,6 +437,14 @@ void tree_listen(struct shim_profiler_handle *handle);
 
 struct shim_open_calls;
 
+/*
+ * The innermost call of @tree's thread, which is the calling one, that is open at stack
+ * pointer @sp; its root if there is none.  *@frame gets the stack pointer of that call,
+ * or 0.
+ */
+struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
+				 uintptr_t *frame);
+
 void tree_tell_open(struct shim_profiler *profiler,
 		    struct shim_open_calls *calls);
 
@@ -507,6 +515,9 @@ extern bool tree_is_traced;
 bool tree_need_calls(enum clock clock, const char *profiler);
 bool tree_need_writer(const struct path_writer *writer);
 void tree_begin(void);
+
+/* The hooks check for a look back from the start, as after a restart. */
+void tree_need_look_back(void);
 
 /* The user chose calltree; other profilers need only its tree. */
 extern bool tree_is_asked;

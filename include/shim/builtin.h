@@ -32,6 +32,9 @@ struct shim_builtin {
 	static struct shim_builtin *const builtin##_entry \
 		__attribute__((section("shim_builtins"), used)) = &(builtin)
 
+/* For calltree: SHIM_BUDGET, or "". */
+__attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
+
 /* For pchist: monitor(3) counts from the start, though the program does not call it. */
 __attribute__((visibility("hidden"))) void
 shim_monitor_by_default(uint32_t frequency_hz);

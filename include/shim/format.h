@@ -204,6 +204,21 @@ struct shim_meta {
 
 	/* Lost items of other kinds; @lost counts calls. */
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
+
+	/* calltree with a budget: percent of the processor time x 100; 0: none.
+	 * Then no call is timed (coarse is 2): times come from struct
+	 * shim_sampled_node. */
+	uint32_t budget;
+	uint32_t throttled; /* functions that were switched off once */
+	uint32_t
+		throttle_failed; /* of them or others: their code cannot be changed */
+	uint32_t unused3;
+	uint64_t
+		sample_period_ns; /* of processor time: the time of one sample */
+	uint64_t sample_weight;	  /* all samples of the process */
+	uint64_t
+		own_ns; /* processor time of sampling, deciding and switching */
+	uint64_t bursts; /* short whiles in which functions were on again */
 };
 
 struct shim_images {
@@ -265,18 +280,20 @@ struct shim_file {
  * in THREAD, and a number in GROUP, SNAPSHOT and ALIVE.  Two nodes may stand for
  * the same path, if a signal interrupted its creation: a reader adds them.
  */
-#define SHIM_NODE_THREAD   0xffff000000000000ull
-#define SHIM_NODE_EXTRA	   0xfffe000000000000ull
-#define SHIM_NODE_GROUP	   0xfffd000000000000ull
-#define SHIM_NODE_MEMORY   0xfffc000000000000ull
-#define SHIM_NODE_HEAP	   0xfffb000000000000ull
-#define SHIM_NODE_LIVES	   0xfffa000000000000ull
-#define SHIM_NODE_LOCK	   0xfff9000000000000ull
-#define SHIM_NODE_TYPE	   0xfff8000000000000ull
-#define SHIM_NODE_THROW	   0xfff7000000000000ull
-#define SHIM_NODE_POINTS   0xfff6000000000000ull
-#define SHIM_NODE_SNAPSHOT 0xfff5000000000000ull
-#define SHIM_NODE_ALIVE	   0xfff4000000000000ull
+#define SHIM_NODE_THREAD    0xffff000000000000ull
+#define SHIM_NODE_EXTRA	    0xfffe000000000000ull
+#define SHIM_NODE_GROUP	    0xfffd000000000000ull
+#define SHIM_NODE_MEMORY    0xfffc000000000000ull
+#define SHIM_NODE_HEAP	    0xfffb000000000000ull
+#define SHIM_NODE_LIVES	    0xfffa000000000000ull
+#define SHIM_NODE_LOCK	    0xfff9000000000000ull
+#define SHIM_NODE_TYPE	    0xfff8000000000000ull
+#define SHIM_NODE_THROW	    0xfff7000000000000ull
+#define SHIM_NODE_POINTS    0xfff6000000000000ull
+#define SHIM_NODE_SNAPSHOT  0xfff5000000000000ull
+#define SHIM_NODE_ALIVE	    0xfff4000000000000ull
+#define SHIM_NODE_SAMPLED   0xfff3000000000000ull
+#define SHIM_NODE_THROTTLED 0xfff2000000000000ull
 /* Mask: all its bits are set in these kinds, and never in a function word. */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull
 /* Flag of a function word: the calls are timed exactly now, or in doubt (bit 0 of
@@ -318,6 +335,56 @@ struct shim_node {
 };
 
 #define SHIM_EXTRA_SELF 1ull
+
+/*
+ * calltree with a budget: samples of processor time in a path.  The frame that belongs
+ * to the recorded call is one of these, too: its address tells inlined functions apart.
+ */
+struct shim_sampled_node {
+	uint64_t function; /* SHIM_NODE_SAMPLED */
+	/* address of its caller, in this file: a struct shim_node, a root, or a
+	 * struct shim_sampled_node */
+	uint64_t parent;
+	/* of an instruction, in callers of the call (return address - 1);
+	 * | generation << 48; 0: unknown */
+	uint64_t address;
+	uint64_t samples; /* by weight: the thread was found here itself */
+	uint64_t signals; /* that brought them */
+	uint64_t own;	  /* by weight: found in a hook that was called here */
+	uint64_t unused[2];
+};
+
+/*
+ * calltree with a budget: a function that was switched off (128 bytes), in one file of
+ * the process.  @time of its nodes is how many of their calls were counted before.
+ *
+ * From time to time a burst switches the function on again for a short while, at random
+ * points of the processor time.  In a burst the thread made n calls in d nanoseconds of
+ * its processor time, without the cost of the hooks: a rate r = n/d.
+ */
+struct shim_throttled_node {
+	uint64_t function; /* SHIM_NODE_THROTTLED */
+	uint64_t address;  /* of the function | generation << 48 */
+	uint64_t
+		weight; /* meta's sample_weight when it was switched off first */
+	uint64_t state; /* enum shim_throttled */
+	uint64_t bursts;
+	uint64_t calls; /* sum of n */
+	uint64_t ns;	/* sum of d */
+	uint64_t rates; /* sum of r, in calls per 1/64 s of processor time */
+	uint64_t squares[2]; /* sum of r^2: low word, high word */
+	/* sum of r x n x cost / d: how far the cost of hooks has corrected r */
+	uint64_t slopes;
+	uint64_t sites; /* call sites that were found and switched off */
+	uint64_t unused[4];
+};
+
+enum shim_throttled {
+	SHIM_THROTTLED_NOT = 0, /* not valid: all its calls were counted */
+	SHIM_THROTTLED_OFF = 1,
+	/* on again for good: its code cannot be changed; some calls are missing */
+	SHIM_THROTTLED_FAILED = 2,
+};
 
 /* The root of a thread's tree (128 bytes); @parent is 0.  A coroutine that ran on
  * the thread has its own root, with a @coroutine of 1. */
@@ -997,6 +1064,8 @@ SHIM_LAYOUT(struct shim_points_node, 3264);
 SHIM_LAYOUT(struct shim_snapshot_node, 64);
 SHIM_LAYOUT(struct shim_alive_node, 64);
 SHIM_LAYOUT(struct shim_node, 64);
+SHIM_LAYOUT(struct shim_sampled_node, 64);
+SHIM_LAYOUT(struct shim_throttled_node, 128);
 SHIM_LAYOUT(struct shim_thread_node, 128);
 SHIM_LAYOUT(struct shim_group_node, 256);
 SHIM_LAYOUT(struct shim_extra_node, 384);

@@ -71,6 +71,24 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
 			     uintptr_t *addresses) SHIM_ASYNC;
 
 /*
+ * shim_stack_calls - the addresses of the calling thread's innermost frames
+ *
+ * As shim_stack_addresses, but each return address is less 1, which is an
+ * address in the call, and the walk ends with the frame that holds the stack
+ * address @end.  An @end of 0 is in no frame.
+ *
+ * Returns SHIM_OK if the walk reached @end, or the end of the stack; otherwise
+ * as shim_stack_addresses.
+ *
+ * Contract: async, as shim_stack_addresses.  No counterpart.
+ */
+SHIM_API enum shim_result
+shim_stack_calls(SHIM_IN const void *context, SHIM_IN uintptr_t end,
+		 SHIM_IN uint32_t count, SHIM_OUT_OPT uint32_t *total,
+		 SHIM_OUT_SIZE_IS(count, total)
+			 uintptr_t *addresses) SHIM_ASYNC;
+
+/*
  * shim_stack_functions - the functions of the calling thread's frames
  *
  * As shim_stack_addresses, with the first address of each function, also for a

@@ -272,6 +272,8 @@ static void set_environment(const char *directory)
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
 		setenv("SHIM_PROFILE", settings.profile, 1);
+	if (settings.budget != NULL)
+		setenv("SHIM_BUDGET", settings.budget, 1);
 	if (settings.has_control)
 		setenv("SHIM_CONTROL", "1", 1);
 	if (settings.is_record && !settings.is_quiet) {

@@ -43,6 +43,7 @@ static const char common_help[] =
 	"                                              its name or number; at most\n"
 	"                                              by-limit=N groups (256);\n"
 	"                                              with commas: exact,by=f/x,by=g/2\n"
+	"                             calltree:budget=N  as --budget\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
 	"                                              stacks, N times a second (250)\n"
 	"                             trace            every call with its time, for\n"
@@ -71,6 +72,10 @@ static const char common_help[] =
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
+	"      --budget PERCENT       keep calltree's cost below so much of the\n"
+	"                             processor time: times come from samples, and\n"
+	"                             calls of the functions that cost most are\n"
+	"                             estimated; 1 to 99\n"
 	"  -o, --output DIR           where to; %p is the process, %h the host, %r the\n"
 	"                             rank, %n the program; never overwritten\n"
 	"                             (default " RECORDING_PATTERN ")\n"
@@ -359,13 +364,90 @@ static char **split(char *list)
 	return items;
 }
 
+/* --- the budget --------------------------------------------------------- */
+
+static void check_budget(const struct settings *settings, const char *text,
+			 const char *where)
+{
+	if (is_number(text) && atoi(text) >= 1 && atoi(text) <= 99)
+		return;
+	say("%s: '%s' is not a number from 1 to 99, of percent of the processor"
+	    " time",
+	    where, text);
+	usage_error(settings);
+}
+
+/* The item of @items that gives calltree a budget, or NULL. */
+static const char *budget_item(char **items)
+{
+	for (; *items != NULL; items++)
+		if (options_of(*items) == options_find("calltree") &&
+		    strstr(*items, "budget=") != NULL)
+			return *items;
+	return NULL;
+}
+
+/* The reason why @item cannot be recorded with a budget, or NULL. */
+static const char *why_no_budget(const char *item)
+{
+	static const struct {
+		const char *profiler, *why;
+	} refused[] = {
+		{ "trace", "records every call" },
+		{ "memory", "needs every call path" },
+		{ "locks", "needs every call path" },
+		{ "exceptions", "needs every call path" },
+		{ "sampling", "takes samples at a rate of its own" },
+	};
+	const struct profiler_option *option = options_of(item);
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (option != NULL &&
+		    option == options_find(refused[i].profiler))
+			return refused[i].why;
+	if (option != options_find("calltree"))
+		return NULL;
+	return strstr(item, "exact") != NULL ? "times every call" :
+	       strstr(item, "by=") != NULL   ? "looks at every call" :
+					       NULL;
+}
+
+/* Refuses a budget beside profilers that need every call. */
+static void check_with_budget(const struct settings *settings, char **items)
+{
+	const char *variable = getenv("SHIM_BUDGET");
+	const char *what = settings->budget != NULL ? "--budget" :
+						      budget_item(items);
+	bool has_calltree = false;
+
+	if (what == NULL && variable != NULL && *variable != '\0')
+		what = "SHIM_BUDGET";
+	for (; what != NULL && *items != NULL; items++) {
+		const char *why = why_no_budget(*items);
+
+		has_calltree |= options_of(*items) == options_find("calltree");
+		if (why == NULL)
+			continue;
+		say("%s and '%s' cannot be recorded together: %s %s; record them"
+		    " in runs of their own",
+		    what, *items, *items, why);
+		usage_error(settings);
+	}
+	if (what == NULL || has_calltree || settings->budget == NULL)
+		return;
+	say("--budget is for calltree, which is not recorded: add -p calltree");
+	usage_error(settings);
+}
+
 void settings_check_together(const struct settings *settings)
 {
 	char *copy = strdup(settings_given_profile(settings));
 	char **items = copy != NULL ? split(copy) : NULL;
 
-	if (items != NULL)
+	if (items != NULL) {
 		check_twice(settings, items);
+		check_with_budget(settings, items);
+	}
 	free(items);
 	free(copy);
 }
@@ -463,6 +545,7 @@ static void read_variables(struct settings *settings)
 
 enum {
 	OPT_CONTROL = 256,
+	OPT_BUDGET,
 	OPT_GAPS,
 	OPT_COUNTERS,
 	OPT_NO_REPORT,
@@ -477,6 +560,7 @@ enum {
 		{ "output", required_argument, NULL, 'o' }, \
 		{ "filter", required_argument, NULL, 'F' }, \
 		{ "control", no_argument, NULL, OPT_CONTROL }, \
+		{ "budget", required_argument, NULL, OPT_BUDGET }, \
 		{ "quiet", no_argument, NULL, 'q' }, \
 		{ "verbose", no_argument, NULL, 'v' }, \
 	{ \
@@ -517,6 +601,10 @@ static void read_option(struct settings *settings, int option)
 		settings->is_output_given = true;
 		break;
 	case 'F': add_filter(settings, optarg, "--filter"); break;
+	case OPT_BUDGET:
+		check_budget(settings, optarg, "--budget");
+		settings->budget = optarg;
+		break;
 	case OPT_CONTROL: settings->has_control = true; break;
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
@@ -535,7 +623,7 @@ static void read_option(struct settings *settings, int option)
 void settings_read(struct settings *settings, int words, char **word)
 {
 	const struct option *options;
-	const char *error, *profile, *filter;
+	const char *error, *profile, *filter, *budget;
 	int option;
 
 	settings->is_record = strcmp(word[0], "record") == 0;
@@ -558,6 +646,9 @@ void settings_read(struct settings *settings, int words, char **word)
 	filter = getenv("SHIM_FILTER");
 	if (settings->filter.list == NULL && filter != NULL)
 		add_filter(settings, filter, "SHIM_FILTER");
+	budget = getenv("SHIM_BUDGET");
+	if (settings->budget == NULL && budget != NULL && *budget != '\0')
+		check_budget(settings, budget, "SHIM_BUDGET");
 	profile = getenv("SHIM_PROFILE");
 	if (settings->profile[0] == '\0' && profile != NULL && *profile != '\0')
 		check_profile(settings, profile, "SHIM_PROFILE");

@@ -19,6 +19,7 @@ struct settings {
 	/* For SHIM_PROFILE; empty: the variable stays as it is.  The size is the
 	 * library's limit, and that of the system for one variable. */
 	char profile[PROFILE_SIZE];
+	const char *budget;   /* for SHIM_BUDGET; NULL: the variable stays */
 	bool is_disabled;     /* SHIM_DISABLE: run without shim */
 	struct filter filter; /* the functions to record */
 	bool has_control;     /* allow `profrun ctl` */

@@ -4,6 +4,7 @@
 #include "module/builtin.h"
 
 #include "os/text.h"
+#include "runtime/config.h"
 #include "runtime/subscribe.h"
 
 #include <shim/builtin.h>
@@ -58,6 +59,11 @@ int builtin_start(const char *profile)
 		return r - 1;
 	builtin->is_started = true;
 	return 0;
+}
+
+const char *shim_budget_setting(void)
+{
+	return config.budget;
 }
 
 void builtin_begin(void)

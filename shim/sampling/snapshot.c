@@ -70,6 +70,12 @@ bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 
 enum wanted { ADDRESSES, PARTS, FUNCTIONS };
 
+/* A frame, before the walk goes to its caller. */
+struct frame {
+	uintptr_t address, sp;
+	bool is_exact;
+};
+
 struct listing {
 	struct unwind walk;
 	struct thread *self;
@@ -77,6 +83,7 @@ struct listing {
 	enum wanted wanted;
 	uint32_t count, total;
 	uintptr_t *addresses;
+	uintptr_t end; /* of shim_stack_calls */
 };
 
 /* Adds the open calls of profilers; calls for which there is no room are counted. */
@@ -119,6 +126,37 @@ static int list(void *argument)
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
 
+/* Whether the frame that the walk has left holds the stack address @end.  A handler's
+ * caller may be on another stack. */
+static bool has_ended(const struct unwind *walk, const struct frame *frame,
+		      uintptr_t end)
+{
+	return !walk->is_exact &&
+	       end - frame->sp < walk->registers[WALK_SP] - frame->sp;
+}
+
+static int list_calls(void *argument)
+{
+	struct listing *listing = argument;
+	struct unwind *walk = &listing->walk;
+	bool goes_on = true;
+
+	while (goes_on && listing->total < SHIM_STACK_DEPTH_MAX) {
+		struct frame frame = { walk->registers[WALK_IP],
+				       walk->registers[WALK_SP],
+				       walk->is_exact };
+
+		goes_on = unwind_step(walk);
+		if (listing->total < listing->count)
+			listing->addresses[listing->total] = frame.address -
+							     !frame.is_exact;
+		listing->total++;
+		if (goes_on && has_ended(walk, &frame, listing->end))
+			return SHIM_OK;
+	}
+	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
+}
+
 static enum shim_result list_stack(const void *context, enum wanted wanted,
 				   uint32_t count, uint32_t *total,
 				   uintptr_t *addresses)
@@ -144,6 +182,27 @@ enum shim_result shim_stack_addresses(const void *context, uint32_t count,
 {
 	ENTRY_ASYNC();
 	return list_stack(context, ADDRESSES, count, total, addresses);
+}
+
+enum shim_result shim_stack_calls(const void *context, uintptr_t end,
+				  uint32_t count, uint32_t *total,
+				  uintptr_t *addresses)
+{
+	struct listing job = { .self = thread_current,
+			       .count = count,
+			       .addresses = addresses,
+			       .end = end };
+	int result;
+
+	ENTRY_ASYNC();
+	if (!output_is_valid(count, addresses))
+		return SHIM_E_INVALIDARG;
+	if (!begin(&job.walk, job.self, context))
+		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
+	result = events_call_apart(job.self, list_calls, &job);
+	if (total)
+		*total = job.total;
+	return (enum shim_result)result;
 }
 
 enum shim_result shim_stack_functions(const void *context, uint32_t count,

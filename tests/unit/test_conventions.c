@@ -147,6 +147,7 @@ static ucontext_t waiting;
 
 B(shim_stack_addresses, &waiting, count, total, buffer)
 B(shim_stack_parts, &waiting, count, total, buffer)
+B(shim_stack_calls, &waiting, 0, count, total, buffer)
 B(shim_stack_functions, &waiting, count, total, buffer)
 
 static struct shim_enum *enumeration;
@@ -189,6 +190,7 @@ static const struct function functions[] = {
 	{ ROW(shim_get_result_type), .outputs = 1, .sizes = { 8 },
 	  .has_id = true },
 	{ ROW(shim_stack_addresses), .element = sizeof(uintptr_t) },
+	{ ROW(shim_stack_calls), .element = sizeof(uintptr_t) },
 	{ ROW(shim_stack_functions), .element = sizeof(shim_function) },
 	{ ROW(shim_stack_parts), .element = sizeof(shim_function) },
 	{ ROW(shim_thread_info), .outputs = 2,

@@ -1,0 +1,203 @@
+/*
+ * A sample becomes a path of nodes below the innermost recorded call: the unwinder gives
+ * the frames between the interrupted instruction and the frame of that call's hook.
+ * Only the sampler's signal adds nodes, and it does not interrupt itself; so each tree
+ * has one writer at a time.
+ */
+#include "budget/sampled.h"
+
+#include <shim/stack.h>
+
+#include <shim/banned.h>
+
+#define FRAMES_MAX 256
+
+/* The nodes of a tree, by parent and address; and memory for the frames of a stack,
+ * which does not fit every stack. */
+struct sampled {
+	uint64_t shift, used;
+	struct shim_sampled_node **slot; /* 2^(64 - shift) */
+	uintptr_t frames[FRAMES_MAX];
+};
+
+static unsigned tree_slot;
+
+void budget_samples_start(void)
+{
+	tree_slot = path_add_slot();
+}
+
+/* --- nodes --- */
+
+static uint64_t slots_of(const struct sampled *sampled)
+{
+	return 1ull << (64 - sampled->shift);
+}
+
+static struct shim_sampled_node **place_of(const struct sampled *sampled,
+					   uint64_t parent, uint64_t address)
+{
+	uint64_t i = ((parent >> 6) ^ (address << 20)) *
+			     0x9e3779b97f4a7c15ull >>
+		     sampled->shift;
+
+	for (;; i++) {
+		struct shim_sampled_node **place =
+			&sampled->slot[i & (slots_of(sampled) - 1)];
+
+		if (!*place || ((*place)->parent == parent &&
+				(*place)->address == address))
+			return place;
+	}
+}
+
+/* Another thread may read the old slots (budget_samples_image_gone): they stay mapped. */
+static bool make_room(struct sampled *sampled)
+{
+	struct shim_sampled_node **before = sampled->slot;
+	uint64_t slots = before ? slots_of(sampled) : 0;
+	struct shim_sampled_node **slot;
+
+	if (sampled->used * 2 < slots)
+		return true;
+	slot = shim_memory_map((slots ? slots * 2 : 256) * sizeof(*slot));
+	if (!slot)
+		return sampled->used + 2 < slots;
+	/* In this order the reader never goes beyond the slots. */
+	__atomic_store_n(&sampled->slot, slot, __ATOMIC_RELEASE);
+	__atomic_store_n(&sampled->shift, slots ? sampled->shift - 1 : 64 - 8,
+			 __ATOMIC_RELEASE);
+	for (uint64_t i = 0; i < slots; i++)
+		if (before[i])
+			*place_of(sampled, before[i]->parent,
+				  before[i]->address) = before[i];
+	return true;
+}
+
+static struct sampled *get_sampled(struct tree *tree)
+{
+	struct sampled *sampled = tree->slot[tree_slot];
+
+	if (!sampled) {
+		sampled = shim_memory_map(sizeof(*sampled));
+		tree->slot[tree_slot] = sampled;
+	}
+	return sampled;
+}
+
+static struct shim_sampled_node *get_child(struct tree *tree,
+					   struct sampled *sampled,
+					   uint64_t parent, uint64_t address)
+{
+	struct shim_sampled_node **place, *node;
+
+	if (!make_room(sampled))
+		return NULL;
+	place = place_of(sampled, parent, address);
+	if (*place)
+		return *place;
+	node = tree_take(tree, sizeof(*node));
+	if (!node)
+		return NULL;
+	if (address)
+		shim_image_note(address);
+	node->parent = parent;
+	node->address = address;
+	__atomic_store_n(&node->function, SHIM_NODE_SAMPLED, __ATOMIC_RELEASE);
+	__atomic_store_n(place, node, __ATOMIC_RELEASE);
+	sampled->used++;
+	return node;
+}
+
+/* --- samples --- */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static bool is_own(uintptr_t address)
+{
+	return address - (uintptr_t)__ehdr_start <
+	       (uintptr_t)etext - (uintptr_t)__ehdr_start;
+}
+
+static void count(struct shim_sampled_node *node, bool is_hook, uint32_t weight)
+{
+	shim_local_add(is_hook ? &node->own : &node->samples, weight);
+	shim_local_add(&node->signals, 1);
+}
+
+/* The path from @node inwards; frames of hooks are left out. */
+static void add_frames(struct tree *tree, struct sampled *sampled,
+		       const struct shim_node *node, uint32_t frames,
+		       bool is_whole, uint32_t weight)
+{
+	uint64_t parent = (uint64_t)node;
+	struct shim_sampled_node *at = NULL;
+	uint32_t first = 0;
+
+	while (first < frames && is_own(sampled->frames[first]))
+		first++;
+	if (!is_whole || first == frames) {
+		at = get_child(tree, sampled, parent, 0);
+		parent = (uint64_t)at;
+	}
+	while (parent && frames > first) {
+		at = get_child(tree, sampled, parent,
+			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
+		parent = (uint64_t)at;
+	}
+	if (parent)
+		count(at, first > 0, weight);
+}
+
+/* The calling task's tree.  The first call of a thread may come later, or never. */
+static struct tree *find_tree(uintptr_t sp)
+{
+	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
+					      tree_hot.tree;
+
+	return tree ? tree : tree_get(sp);
+}
+
+struct tree *budget_samples_add(const void *context, uintptr_t sp,
+				uint32_t weight)
+{
+	struct tree *tree = find_tree(sp);
+	struct sampled *sampled = tree ? get_sampled(tree) : NULL;
+	struct shim_node *node;
+	uint32_t frames = 0;
+	uintptr_t end;
+	bool is_whole;
+
+	if (!sampled)
+		return NULL;
+	node = tree_innermost(tree, sp, &end);
+	is_whole = shim_stack_calls(context, end, FRAMES_MAX, &frames,
+				    sampled->frames) == SHIM_OK &&
+		   frames <= FRAMES_MAX;
+	if (frames > FRAMES_MAX)
+		frames = FRAMES_MAX;
+	add_frames(tree, sampled, node, frames, is_whole, weight);
+	return tree;
+}
+
+void budget_samples_image_gone(uintptr_t low, uintptr_t high,
+			       uint32_t generation)
+{
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next) {
+		const struct sampled *sampled = tree->slot[tree_slot];
+		uint64_t shift = sampled ? __atomic_load_n(&sampled->shift,
+							   __ATOMIC_ACQUIRE) :
+					   0;
+		uint64_t slots = shift ? 1ull << (64 - shift) : 0;
+
+		for (uint64_t i = 0; i < slots; i++) {
+			struct shim_sampled_node *node = sampled->slot[i];
+
+			if (node && node->address >= low &&
+			    node->address < high)
+				node->address |= (uint64_t)generation << 48;
+		}
+	}
+}

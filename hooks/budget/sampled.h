@@ -1,0 +1,23 @@
+/*
+ * Samples of processor time, joined to the paths of calls: struct shim_sampled_node in
+ * the files of the trees.
+ */
+#ifndef BUDGET_SAMPLED_H
+#define BUDGET_SAMPLED_H
+
+#include "path/path.h"
+
+/* Takes the slot of the trees; once, before any sample. */
+void budget_samples_start(void);
+
+/* Adds a sample of the calling thread, which was interrupted at @context with stack
+ * pointer @sp.  Returns the thread's tree, or NULL if there is no memory for one.  In a
+ * sample_hit. */
+struct tree *budget_samples_add(const void *context, uintptr_t sp,
+				uint32_t weight);
+
+/* Marks the addresses of an image that was unloaded. */
+void budget_samples_image_gone(uintptr_t low, uintptr_t high,
+			       uint32_t generation);
+
+#endif
