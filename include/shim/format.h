@@ -210,14 +210,14 @@ struct shim_meta {
 	 * shim_sampled_node. */
 	uint32_t budget;
 	uint32_t throttled; /* functions that were switched off once */
-	uint32_t
-		throttle_failed; /* of them or others: their code cannot be changed */
+	/* of them or others: their code cannot be changed */
+	uint32_t throttle_failed;
 	uint32_t unused3;
-	uint64_t
-		sample_period_ns; /* of processor time: the time of one sample */
-	uint64_t sample_weight;	  /* all samples of the process */
-	uint64_t
-		own_ns; /* processor time of sampling, deciding and switching */
+	/* of processor time: the time of one sample */
+	uint64_t sample_period_ns;
+	uint64_t sample_weight; /* all samples of the process */
+	/* processor time of sampling, deciding and switching */
+	uint64_t own_ns;
 	uint64_t bursts; /* short whiles in which functions were on again */
 };
 
@@ -365,8 +365,8 @@ struct shim_sampled_node {
 struct shim_throttled_node {
 	uint64_t function; /* SHIM_NODE_THROTTLED */
 	uint64_t address;  /* of the function | generation << 48 */
-	uint64_t
-		weight; /* meta's sample_weight when it was switched off first */
+	/* meta's sample_weight when it was switched off first */
+	uint64_t weight;
 	uint64_t state; /* enum shim_throttled */
 	uint64_t bursts;
 	uint64_t calls; /* sum of n */
