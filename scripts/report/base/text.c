@@ -12,15 +12,61 @@
 #include "base/text.h"
 #include "common/characters.h"
 
+struct range {
+	uint32_t first, last;
+};
+
+/* Marks that stand on the character before them, and what joins characters. */
+static const struct range without_width[] = {
+	{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd },
+	{ 0x0610, 0x061a }, { 0x064b, 0x065f }, { 0x093c, 0x093c },
+	{ 0x0941, 0x0948 }, { 0x094d, 0x094d }, { 0x0e31, 0x0e31 },
+	{ 0x0e34, 0x0e3a }, { 0x0e47, 0x0e4e }, { 0x1ab0, 0x1aff },
+	{ 0x1dc0, 0x1dff }, { 0x200b, 0x200d }, { 0x20d0, 0x20ff },
+	{ 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f },
+};
+
+/* East Asian characters of full width, and pictures. */
+static const struct range wide[] = {
+	{ 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },
+	{ 0xa960, 0xa97f },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
+	{ 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },
+	{ 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff },
+	{ 0x20000, 0x3fffd },
+};
+
+static bool is_in(const struct range *ranges, size_t count, uint32_t c)
+{
+	size_t i;
+
+	for (i = 0; i < count && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+/* What wcwidth() says, which knows ASCII alone unless the locale is one of UTF-8. */
+static size_t width_of(uint32_t c)
+{
+	if (is_in(without_width, sizeof(without_width) / sizeof(*without_width),
+		  c))
+		return 0;
+	return is_in(wide, sizeof(wide) / sizeof(*wide), c) ? 2 : 1;
+}
+
 /*
  * One step through @text: how many bytes it takes, and how many columns the
  * terminal shows for them. *@plain says whether they may be printed as is.
  */
 static size_t step(const char *text, size_t *columns, bool *plain)
 {
-	size_t length = character_step(text, plain);
+	uint32_t c;
+	size_t length = character_at(text, &c);
 
-	*columns = *plain ? 1 : length * 4;
+	*plain = length && character_is_harmless(c);
+	if (!length)
+		length = 1;
+	*columns = *plain ? width_of(c) : length * 4;
 	return length;
 }
 
@@ -64,9 +110,10 @@ void make_harmless(char *text)
 
 size_t text_columns(const char *text)
 {
-	size_t all = 0, columns;
+	size_t all = text_plain_bytes(text), columns;
 	bool plain;
 
+	text += all;
 	while (*text) {
 		text += step(text, &columns, &plain);
 		all += columns;

@@ -24,6 +24,7 @@
 #include "model/totals.h"
 #include "text/callers.h"
 #include "text/page.h"
+#include "text/table.h"
 #define BAR 50
 
 struct gathering {
@@ -80,19 +81,20 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 		gathering->active[row]--;
 }
 
-static void print_row(const struct page *page, const struct sums *sums,
+static void print_row(struct table *table, const struct sums *sums,
 		      struct function *function)
 {
 	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
 	bool known = !is_untimed(sums);
 
-	fprintf(page->out, "%15s %9s %9s  ", human_count(calls, sums->calls),
-		time_text(total, sums->total, known),
-		time_text(self, shown_self(sums->self, sums->total), known));
+	table_cell(table, human_count(calls, sums->calls));
+	table_cell(table, time_text(total, sums->total, known));
+	table_cell(table,
+		   time_text(self, shown_self(sums->self, sums->total), known));
 	if (function)
-		put_name(page, function, 37);
+		table_name(table, function);
 	else
-		fputs("(nobody: first in its thread)\n", page->out);
+		table_text(table, "(nobody: first in its thread)");
 }
 
 /* Of each function that is wanted: how many groups of it are; 0 if one before it was
@@ -165,42 +167,54 @@ static void print_group(const struct page *page, const char *name, bool callers)
 		.sums = allocate(rows, sizeof(struct sums)),
 		.active = allocate(rows, sizeof(uint32_t)),
 	};
+	const struct column columns[] = { { counted_name(model), 15 },
+					  { "total", 9 },
+					  { "self", 9 },
+					  { "function", 0 } };
+	struct table table = table_begin(page, columns);
 	struct walk walk = { enter_path, leave_path, &gathering };
 
 	model_walk(model, 0, &walk);
 	print_heading(page, callers ? "callers of" : "called by",
 		      gathering.wanted);
-	fprintf(page->out, "%15s %9s %9s  function\n",
-		counted_name(page->model), "total", "self");
+	table_titles(&table, NULL);
 	if (!options.sort_given)
 		options.sort = SORT_TOTAL;
 	order = row_order_functions(model, gathering.sums, &options, &count);
 	shown = page_rows(page, count, count);
 	for (i = 0; i < shown; i++)
-		print_row(page, &gathering.sums[order[i]],
+		print_row(&table, &gathering.sums[order[i]],
 			  &model->functions[order[i]]);
 	page_left_out(page, shown, count);
 	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
-		print_row(page, &gathering.sums[rows - 1], NULL);
+		print_row(&table, &gathering.sums[rows - 1], NULL);
 	free(order);
 	free((void *)gathering.wanted);
 	free(gathering.sums);
 	free(gathering.active);
 }
 
-static void print_bar(const struct page *page, uint64_t count, double from,
+static void print_bar(struct table *table, uint64_t count, double from,
 		      uint64_t largest)
 {
+	static const char bar[BAR + 1] =
+		"##################################################";
 	char begin[SHORT_TEXT], text[SHORT_TEXT];
-	int stars = (int)ceil((double)count * BAR / (double)largest);
+	int length = (int)ceil((double)count * BAR / (double)largest);
 
-	fprintf(page->out, "%9s %15s  %.*s\n", human_ns(begin, from),
-		human_count(text, count), stars,
-		"##################################################");
+	table_cell(table, human_ns(begin, from));
+	table_cell(table, human_count(text, count));
+	table_rest(table, 0);
+	fputs(bar + BAR - length, table->page->out);
+	table_end_row(table);
 }
 
 static void print_histogram(const struct page *page, const char *name)
 {
+	static const struct column columns[] = { { "from", 9 },
+						 { "calls", 15 },
+						 { NULL, 0 } };
+	struct table table = table_begin(page, columns);
 	struct model *model = page->model;
 	bool *wanted = find_functions(model, name);
 	uint64_t sums[SHIM_BUCKETS] = { 0 }, largest = 0;
@@ -223,10 +237,10 @@ static void print_histogram(const struct page *page, const char *name)
 	}
 	if (last >= 0) {
 		print_heading(page, "how long calls took:", wanted);
-		fprintf(page->out, "%9s %15s\n", "from", "calls");
+		table_titles(&table, NULL);
 	}
 	for (bucket = first; bucket <= last; bucket++)
-		print_bar(page, sums[bucket],
+		print_bar(&table, sums[bucket],
 			  bucket ? ldexp(model->bucket_ns, bucket) : 0,
 			  largest);
 	free(wanted);

@@ -12,6 +12,8 @@
 #include "model/coverage.h"
 #include "model/options.h"
 #include "text/coverage.h"
+#include "text/page.h"
+#include "text/table.h"
 
 struct sum {
 	uint64_t reached, all;
@@ -42,16 +44,14 @@ static double percent(struct sum sum)
 	return part > 99.9 && sum.reached < sum.all ? 99.9 : part;
 }
 
-static void put_sum(FILE *out, struct sum sum)
+static void put_sum(struct table *table, struct sum sum)
 {
-	char text[64];
+	char text[64] = "     -";
 
-	snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, sum.reached,
-		 sum.all);
 	if (sum.all)
-		fprintf(out, "%5.1f%%  %-15s", percent(sum), text);
-	else
-		fprintf(out, "     -  %-15s", "");
+		snprintf(text, sizeof(text), "%5.1f%%  %" PRIu64 "/%" PRIu64,
+			 percent(sum), sum.reached, sum.all);
+	table_cell(table, text);
 }
 
 static bool is_system(const char *file)
@@ -60,8 +60,8 @@ static bool is_system(const char *file)
 	       !strncmp(file, "/usr/lib/", 9);
 }
 
-struct table {
-	FILE *out;
+struct listing {
+	struct table table;
 	const struct coverage *coverage;
 	uint64_t limit; /* rows left to print */
 	struct sum lines, functions;
@@ -69,31 +69,32 @@ struct table {
 	bool is_printing;
 };
 
-static void put_file(struct table *table, uint32_t file, struct sum lines,
+static void put_file(struct listing *listing, uint32_t file, struct sum lines,
 		     struct sum functions)
 {
-	add_sum(&table->lines, lines);
-	add_sum(&table->functions, functions);
-	if (!table->is_printing)
+	add_sum(&listing->lines, lines);
+	add_sum(&listing->functions, functions);
+	if (!listing->is_printing)
 		return;
-	if (table->limit == 0) {
-		table->left_out++;
+	if (listing->limit == 0) {
+		listing->left_out++;
 		return;
 	}
-	table->limit--;
-	put_sum(table->out, lines);
-	put_sum(table->out, functions);
-	put_text(table->out, table->coverage->files.text[file]);
-	fputc('\n', table->out);
+	listing->limit--;
+	put_sum(&listing->table, lines);
+	put_sum(&listing->table, functions);
+	table_rest(&listing->table, 0);
+	put_text(listing->table.page->out, listing->coverage->files.text[file]);
+	table_end_row(&listing->table);
 }
 
-static void each_file(struct table *table)
+static void each_file(struct listing *listing)
 {
-	const struct coverage *coverage = table->coverage;
+	const struct coverage *coverage = listing->coverage;
 	size_t at, end, from = 0, to;
 
-	table->lines = table->functions = (struct sum){ 0, 0 };
-	table->system = 0;
+	listing->lines = listing->functions = (struct sum){ 0, 0 };
+	listing->system = 0;
 	for (at = 0; at < coverage->line_count; at = end) {
 		uint32_t file = coverage->lines[at].file;
 
@@ -107,9 +108,9 @@ static void each_file(struct table *table)
 		       coverage->functions[to].file == file)
 			to++;
 		if (is_system(coverage->files.text[file]))
-			table->system++;
+			listing->system++;
 		else
-			put_file(table, file,
+			put_file(listing, file,
 				 count_reached(coverage->lines, at, end),
 				 count_reached(coverage->functions, from, to));
 		from = to;
@@ -148,38 +149,44 @@ static void put_objects(FILE *out, const struct coverage *coverage)
 void coverage_print(FILE *out, const struct coverage *coverage,
 		    const struct options *options)
 {
-	struct table table = { .out = out, .coverage = coverage };
+	static const struct column columns[] = { { "lines", -22 },
+						 { "functions", -21 },
+						 { "file", 0 } };
+	const struct page page = page_on(out, options, NULL);
+	struct listing listing = { .table = table_begin(&page, columns),
+				   .coverage = coverage };
 
-	each_file(&table);
+	each_file(&listing);
 	fprintf(out,
 		"reached: %" PRIu64 " of %" PRIu64 " lines (%.1f%%), %" PRIu64
 		" of %" PRIu64 " functions (%.1f%%)\n",
-		table.lines.reached, table.lines.all, percent(table.lines),
-		table.functions.reached, table.functions.all,
-		percent(table.functions));
-	if (table.system)
+		listing.lines.reached, listing.lines.all,
+		percent(listing.lines), listing.functions.reached,
+		listing.functions.all, percent(listing.functions));
+	if (listing.system)
 		fprintf(out,
 			"not counted here: %u file%s of /usr/include and "
 			"/usr/lib\n",
-			table.system, table.system == 1 ? "" : "s");
+			listing.system, listing.system == 1 ? "" : "s");
 	if (coverage->dropped)
 		fprintf(out,
 			"not looked at: %" PRIu64 " places of lines that "
 			"the line tables contradict each other about\n",
 			coverage->dropped);
 	put_objects(out, coverage);
-	if (table.lines.all == 0)
+	if (listing.lines.all == 0)
 		return;
 	if (coverage->is_counted)
 		fprintf(out,
 			"counted: where the program was compiled for it\n");
-	fprintf(out, "\nlines                  functions              file\n");
-	table.is_printing = true;
-	table.limit = options->limit < 0  ? 30 :
-		      options->limit == 0 ? UINT64_MAX :
-					    (uint64_t)options->limit;
-	each_file(&table);
-	if (table.left_out)
+	fputc('\n', out);
+	table_titles(&listing.table, NULL);
+	listing.is_printing = true;
+	listing.limit = options->limit < 0  ? 30 :
+			options->limit == 0 ? UINT64_MAX :
+					      (uint64_t)options->limit;
+	each_file(&listing);
+	if (listing.left_out)
 		fprintf(out, "... %u more (--limit 0 shows all)\n",
-			table.left_out);
+			listing.left_out);
 }

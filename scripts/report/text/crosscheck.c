@@ -21,6 +21,7 @@
 #include "model/model.h"
 #include "text/crosscheck.h"
 #include "text/page.h"
+#include "text/table.h"
 
 #define ERRORS	      3 /* standard errors that are still agreement */
 #define LEAST_PERCENT 0.5
@@ -153,17 +154,30 @@ static struct row compare_function(const struct check *check, uint32_t number)
 	};
 }
 
+static const char *percent_text(char text[SHORT_TEXT], double percent,
+				const char *sign)
+{
+	snprintf(text, SHORT_TEXT, "%.2f%s", percent, sign);
+	return text;
+}
+
 static void print_rows(const struct page *page, const struct row *rows,
 		       uint32_t count)
 {
+	static const struct column columns[] = { { "by calls", 9 },
+						 { "by samples", 10 },
+						 { "\u00b1", 7 },
+						 { "function", 0 } };
+	struct table table = table_begin(page, columns);
+	char text[SHORT_TEXT];
 	uint32_t i;
 
-	fprintf(page->out, "%9s %9s %7s  function\n", "by calls", "by samples",
-		"\u00b1");
+	table_titles(&table, NULL);
 	for (i = 0; i < count && i < ROWS; i++) {
-		fprintf(page->out, "%8.2f%% %9.2f%% %7.2f  ", rows[i].by_calls,
-			rows[i].by_samples, rows[i].error);
-		put_name(page, &page->model->functions[rows[i].function], 30);
+		table_cell(&table, percent_text(text, rows[i].by_calls, "%"));
+		table_cell(&table, percent_text(text, rows[i].by_samples, "%"));
+		table_cell(&table, percent_text(text, rows[i].error, ""));
+		table_name(&table, &page->model->functions[rows[i].function]);
 	}
 	if (count > ROWS)
 		fprintf(page->out, "  and %u more\n", count - ROWS);

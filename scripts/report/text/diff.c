@@ -29,6 +29,7 @@
 #include "read/recording.h"
 #include "text/diff.h"
 #include "text/page.h"
+#include "text/table.h"
 
 #define ROWS	30
 #define CELL	(SHORT_TEXT + 2) /* with a sign */
@@ -389,39 +390,33 @@ static void print_all(const struct page *page, const struct diff *diff)
 						  "no more than runs vary");
 }
 
-static const char *color_of(const struct page *page, const char *word)
+/* NULL: none. */
+static const char *color_of(const char *word)
 {
-	if (!page->color)
-		return "";
 	if (!strcmp(word, "same"))
-		return "";
+		return NULL;
 	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
 }
 
-static void print_row(const struct page *page, const struct diff *diff,
+static void print_row(struct table *table, const struct diff *diff,
 		      const struct row *row)
 {
-	const char *word = verdict(diff, row), *color = color_of(page, word);
-	char text[4][CELL], calls[2][SHORT_TEXT], percent[SHORT_TEXT];
-	const char *name = page->options->mangled ? row->mangled : row->name;
-	size_t used = 89;
+	const char *word = verdict(diff, row), *color = color_of(word);
+	char text[CELL], calls[SHORT_TEXT], percent[SHORT_TEXT];
 
-	fprintf(page->out, "%10s %10s %s%10s %9s %7s %-8s%s %13s %13s  ",
-		value_text(diff, text[0], row->value[0].mean, false),
-		value_text(diff, text[1], row->value[1].mean, false), color,
-		value_text(diff, text[2], row->change.by, true),
-		error_text(diff, text[3], row->change.error),
-		percent_text(percent, &row->value[0], &row->change), word,
-		*color ? "\033[m" : "",
-		human_count(calls[0], whole(row->calls[0].mean)),
-		human_count(calls[1], whole(row->calls[1].mean)));
-	if (page->columns == SIZE_MAX)
-		put_text(page->out, name);
-	else
-		put_text_cut(page->out, name,
-			     page->columns > used + 8 ? page->columns - used :
-							8);
-	fputc('\n', page->out);
+	table_cell(table, value_text(diff, text, row->value[0].mean, false));
+	table_cell(table, value_text(diff, text, row->value[1].mean, false));
+	if (color)
+		table_color(table, color);
+	table_cell(table, value_text(diff, text, row->change.by, true));
+	table_cell(table, error_text(diff, text, row->change.error));
+	table_cell(table, percent_text(percent, &row->value[0], &row->change));
+	table_cell(table, word);
+	if (color)
+		table_no_color(table);
+	table_cell(table, human_count(calls, whole(row->calls[0].mean)));
+	table_cell(table, human_count(calls, whole(row->calls[1].mean)));
+	table_text(table, diff->options->mangled ? row->mangled : row->name);
 }
 
 static void print_text(FILE *out, const struct diff *diff)
@@ -436,6 +431,18 @@ static void print_text(FILE *out, const struct diff *diff)
 	uint32_t i, rows;
 	struct page page = page_on(out, options, NULL);
 	char titles[2][SHORT_TEXT];
+	const struct column columns[] = {
+		{ titles[0], 10 },
+		{ titles[1], 10 },
+		{ "change", 10 },
+		{ "\302\261", 9 },
+		{ "%", 7 },
+		{ "", -8 },
+		{ diff->is_sampled ? "samples A" : "calls A", 13 },
+		{ diff->is_sampled ? "samples B" : "calls B", 13 },
+		{ "function", 0 }
+	};
+	struct table table = table_begin(&page, columns);
 
 	print_side(&page, diff, 0);
 	print_side(&page, diff, 1);
@@ -443,14 +450,11 @@ static void print_text(FILE *out, const struct diff *diff)
 	for (i = 0; i < 2; i++)
 		snprintf(titles[i], SHORT_TEXT, "%s %c", names[diff->value],
 			 (char)('A' + i));
-	fprintf(out, "\n%s%10s %10s %10s %10s %7s %-8s %13s %13s  function%s\n",
-		page.color ? "\033[1m" : "", titles[0], titles[1], "change",
-		"\302\261", "%", "", diff->is_sampled ? "samples A" : "calls A",
-		diff->is_sampled ? "samples B" : "calls B",
-		page.color ? "\033[m" : "");
+	fputc('\n', out);
+	table_titles(&table, NULL);
 	rows = page_rows(&page, ROWS, diff->count);
 	for (i = 0; i < rows; i++)
-		print_row(&page, diff, &diff->rows[i]);
+		print_row(&table, diff, &diff->rows[i]);
 	page_left_out(&page, rows, diff->count);
 }
 
@@ -526,7 +530,7 @@ static void print_json(FILE *out, const struct diff *diff)
 	json_end(&json);
 }
 
-static void put_cell(FILE *out, double value)
+static void put_csv_number(FILE *out, double value)
 {
 	if (isnan(value))
 		fputc(',', out);
@@ -551,13 +555,14 @@ static void print_csv(FILE *out, const struct diff *diff)
 		fputc(',', out);
 		put_csv(out, row->object);
 		for (which = 0; which < 2; which++) {
-			put_cell(out, row->value[which].mean);
-			put_cell(out, welch_deviation(&row->value[which]));
-			put_cell(out, row->calls[which].mean);
+			put_csv_number(out, row->value[which].mean);
+			put_csv_number(out,
+				       welch_deviation(&row->value[which]));
+			put_csv_number(out, row->calls[which].mean);
 		}
-		put_cell(out, row->change.by);
-		put_cell(out, row->change.error);
-		put_cell(out, row->change.chance);
+		put_csv_number(out, row->change.by);
+		put_csv_number(out, row->change.error);
+		put_csv_number(out, row->change.chance);
 		fprintf(out, ",%s\r\n", verdict(diff, row));
 	}
 }

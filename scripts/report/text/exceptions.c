@@ -10,35 +10,38 @@
 #include "text/exceptions.h"
 #include "text/page.h"
 #include "text/path.h"
+#include "text/table.h"
 
 #define UNKNOWN_TYPE "(unknown type)"
 
-static void print_counts(const struct page *page, uint64_t throws,
-			 uint64_t catches)
+static void print_counts(struct table *table, uint64_t throws, uint64_t catches,
+			 size_t indent)
 {
 	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%10s ", throws ? human_count(text, throws) : "");
-	fprintf(page->out, "%10s  ", catches ? human_count(text, catches) : "");
+	table_cell(table, throws ? human_count(text, throws) : "");
+	table_cell(table, catches ? human_count(text, catches) : "");
+	table_rest(table, indent);
 }
 
-static void print_thrower(const struct page *page, const struct thrown *thrower)
+static void print_thrower(struct table *table, const struct thrown *thrower)
 {
+	const struct page *page = table->page;
 	const struct throw_part *part =
 		&page->model->exceptions->parts[thrower->first];
 	uint32_t i;
 
-	print_counts(page, thrower->throws, thrower->catches);
-	fputs("  thrown in ", page->out);
+	print_counts(table, thrower->throws, thrower->catches, 2);
+	fputs("thrown in ", page->out);
 	path_print(page, thrower->path);
-	fputc('\n', page->out);
+	table_end_row(table);
 	for (i = 0; i < thrower->count; i++, part++) {
 		if (part->is_throw)
 			continue;
-		print_counts(page, 0, part->count);
-		fputs("    caught in ", page->out);
+		print_counts(table, 0, part->count, 4);
+		fputs("caught in ", page->out);
 		path_print(page, part->catcher);
-		fputc('\n', page->out);
+		table_end_row(table);
 	}
 }
 
@@ -54,6 +57,10 @@ static void print_head(const struct page *page)
 
 void exceptions_print(const struct page *page)
 {
+	static const struct column columns[] = { { "thrown", 10 },
+						 { "caught", 10 },
+						 { "type", 0 } };
+	struct table table = table_begin(page, columns);
 	const struct exceptions *exceptions = page->model->exceptions;
 	uint32_t i, n, rows = page_rows(page, 30, exceptions->type_count);
 	const char *name;
@@ -61,19 +68,18 @@ void exceptions_print(const struct page *page)
 	print_head(page);
 	if (!exceptions->type_count)
 		return;
-	fprintf(page->out, "\n%s%10s %10s  type%s  (by thrown)\n",
-		page->color ? "\033[1m" : "", "thrown", "caught",
-		page->color ? "\033[m" : "");
+	fputc('\n', page->out);
+	table_titles(&table, "  (by thrown)");
 	for (i = 0; i < rows; i++) {
 		const struct thrown *type = &exceptions->of_types[i];
 
-		print_counts(page, type->throws, type->catches);
+		print_counts(&table, type->throws, type->catches, 0);
 		name = exceptions_type_name(exceptions, type->type,
 					    page->options);
 		put_text(page->out, name ? name : UNKNOWN_TYPE);
-		fputc('\n', page->out);
+		table_end_row(&table);
 		for (n = 0; n < type->count; n++)
-			print_thrower(page,
+			print_thrower(&table,
 				      &exceptions->throwers[type->first + n]);
 	}
 	page_left_out(page, rows, exceptions->type_count);

@@ -17,16 +17,21 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/info.h"
+#include "text/table.h"
 
+static void put_field_name(FILE *out, const char *name)
+{
+	fputs("  ", out);
+	put_cell(out, name, -14);
+	fputc(' ', out);
+}
+
+/* NULL: nothing. */
 static void put_field(FILE *out, const char *name, const char *text)
 {
 	if (!text)
 		return;
-	fputs("  ", out);
-	put_text(out, name);
-	fprintf(out, "%*s ",
-		(int)(text_columns(name) < 14 ? 14 - text_columns(name) : 0),
-		"");
+	put_field_name(out, name);
 	put_text(out, text);
 	fputc('\n', out);
 }
@@ -265,13 +270,14 @@ void info_print(FILE *out, struct model *model)
 	put_field(out, "duration",
 		  time_text(text, model->duration, model->duration > 0));
 	put_field(out, "ended", end_text(recording));
-	fprintf(out, "  %-14s %s in %u functions, %s open at the end, ",
-		"calls", human_count(calls, model->calls),
-		model->function_count, human_count(open, model->open));
+	put_field_name(out, "calls");
+	fprintf(out, "%s in %u functions, %s open at the end, ",
+		human_count(calls, model->calls), model->function_count,
+		human_count(open, model->open));
 	put_lost(out, model->lost_causes);
 	for (i = 0; i < SHIM_LOST_KINDS; i++)
 		if (lost_sum(model->lost_others[i])) {
-			fprintf(out, "  %-14s ", lost_kinds[i]);
+			put_field_name(out, lost_kinds[i]);
 			put_lost(out, model->lost_others[i]);
 		}
 	if (model_has_damage(model))

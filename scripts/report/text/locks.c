@@ -10,62 +10,68 @@
 #include "text/locks.h"
 #include "text/page.h"
 #include "text/path.h"
+#include "text/table.h"
 
-#define WAITERS 5  /* shown of a lock */
-#define INDENT	66 /* of what is about them */
+#define WAITERS 5 /* shown of a lock */
 
-static void print_waits(const struct page *page, const struct waits *waits)
+static void print_waits(struct table *table, const struct waits *waits,
+			size_t indent)
 {
-	char text[5][SHORT_TEXT];
+	double mean = waits->time / (double)waits->waits;
+	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%10s %10s %10s %10s %8s %8s  ",
-		human_ns(text[0], waits->time),
-		human_count(text[1], waits->waits),
-		waits->waits ?
-			human_ns(text[2], waits->time / (double)waits->waits) :
-			"-",
-		waits->waits ? human_ns(text[3], waits->max) : "-",
-		human_count(text[4], waits->failures),
-		human_count((char[SHORT_TEXT]){ 0 }, waits->refusals));
+	table_cell(table, human_ns(text, waits->time));
+	table_cell(table, human_count(text, waits->waits));
+	table_cell(table, waits->waits ? human_ns(text, mean) : "-");
+	table_cell(table, waits->waits ? human_ns(text, waits->max) : "-");
+	table_cell(table, human_count(text, waits->failures));
+	table_cell(table, human_count(text, waits->refusals));
+	table_rest(table, indent);
 }
 
-static void print_waiter(const struct page *page, const struct waiter *waiter,
+static void print_waiter(struct table *table, const struct waiter *waiter,
 			 bool has_owner)
 {
-	print_waits(page, &waiter->waits);
-	fputs("  in ", page->out);
+	const struct page *page = table->page;
+
+	print_waits(table, &waiter->waits, 2);
+	fputs("in ", page->out);
 	path_print(page, waiter->path);
 	if (waiter->waits.open)
 		fprintf(page->out, "; %" PRIu64 " to the end",
 			waiter->waits.open);
-	fputc('\n', page->out);
+	table_end_row(table);
 	if (!waiter->waits.waits || !has_owner)
 		return;
-	fprintf(page->out, "%*sits holder in ", INDENT, "");
+	table_rest(table, 3);
+	fputs("its holder in ", page->out);
 	path_print(page, waiter->holder);
-	fputc('\n', page->out);
+	table_end_row(table);
 }
 
-static void print_lock(const struct page *page, const struct lock *lock)
+static void print_lock(struct table *table, const struct lock *lock)
 {
+	const struct page *page = table->page;
 	const struct waiter *waiters =
 		&page->model->locks->waiters[lock->first];
 	char text[SHORT_TEXT];
 	uint32_t i;
 
-	print_waits(page, &lock->waits);
+	print_waits(table, &lock->waits, 0);
 	fprintf(page->out, "%s ", lock_kinds[lock->kind]);
 	if (lock->name)
 		put_text(page->out, lock->name);
 	else
 		fprintf(page->out, "at 0x%" PRIx64, lock->address);
-	fputc('\n', page->out);
+	table_end_row(table);
 	for (i = 0;
 	     i < lock->count && (i < WAITERS || page->options->limit == 0); i++)
-		print_waiter(page, &waiters[i], lock->kind < LOCK_CONDITION);
-	if (i < lock->count)
-		fprintf(page->out, "%*s... %s more\n", INDENT - 2, "",
-			human_count(text, lock->count - i));
+		print_waiter(table, &waiters[i], lock->kind < LOCK_CONDITION);
+	if (i == lock->count)
+		return;
+	table_rest(table, 1);
+	fprintf(page->out, "... %s more", human_count(text, lock->count - i));
+	table_end_row(table);
 }
 
 static void print_head(const struct page *page)
@@ -100,18 +106,21 @@ static void print_head(const struct page *page)
 
 void locks_print(const struct page *page)
 {
+	static const struct column columns[] = {
+		{ "waited", 10 }, { "waits", 10 }, { "mean", 10 },
+		{ "max", 10 },	  { "failed", 8 }, { "refused", 8 },
+		{ "lock", 0 },
+	};
+	struct table table = table_begin(page, columns);
 	const struct locks *locks = page->model->locks;
 	uint32_t i, rows = page_rows(page, 30, locks->lock_count);
 
 	print_head(page);
 	if (!locks->lock_count)
 		return;
-	fprintf(page->out,
-		"\n%s%10s %10s %10s %10s %8s %8s  lock%s  (by "
-		"waited; conditions last)\n",
-		page->color ? "\033[1m" : "", "waited", "waits", "mean", "max",
-		"failed", "refused", page->color ? "\033[m" : "");
+	fputc('\n', page->out);
+	table_titles(&table, "  (by waited; conditions last)");
 	for (i = 0; i < rows; i++)
-		print_lock(page, &locks->locks[i]);
+		print_lock(&table, &locks->locks[i]);
 	page_left_out(page, rows, locks->lock_count);
 }

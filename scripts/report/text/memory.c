@@ -20,6 +20,7 @@
 #include "text/page.h"
 #include "text/path.h"
 #include "text/snapshots.h"
+#include "text/table.h"
 
 /* Which bucket half of them are in, or below; -1: nothing is known. */
 static int median_life(const struct memory *memory)
@@ -197,29 +198,28 @@ static const char *life_text(char text[SHORT_TEXT], const struct model *model,
 	return text;
 }
 
-static void print_row(const struct page *page, const struct row *row)
+static void print_row(struct table *table, const struct row *row)
 {
-	struct model *model = page->model;
+	struct model *model = table->page->model;
 	bool outside = row->function == NONE;
 	const struct memory *memory =
 		outside ? &model->memory_outside :
 			  &model->function_memory[row->function];
 	const struct memory *below =
 		outside ? memory : &model->function_memory_below[row->function];
-	char text[7][SHORT_TEXT];
+	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%10s %12s %10s %10s %10s %12s %9s  ",
-		human_bytes(text[0], memory->allocated),
-		human_count(text[1], memory->allocations),
-		human_bytes(text[2], below->allocated),
-		human_bytes(text[3], memory->peak),
-		human_bytes(text[4], memory->live),
-		human_count(text[5], memory->temporary),
-		life_text(text[6], model, memory));
+	table_cell(table, human_bytes(text, memory->allocated));
+	table_cell(table, human_count(text, memory->allocations));
+	table_cell(table, human_bytes(text, below->allocated));
+	table_cell(table, human_bytes(text, memory->peak));
+	table_cell(table, human_bytes(text, memory->live));
+	table_cell(table, human_count(text, memory->temporary));
+	table_cell(table, life_text(text, model, memory));
 	if (outside)
-		fputs(MEMORY_OUTSIDE "\n", page->out);
+		table_text(table, MEMORY_OUTSIDE);
 	else
-		put_name(page, &model->functions[row->function], 71);
+		table_name(table, &model->functions[row->function]);
 }
 
 static void print_leaks_head(const struct page *page)
@@ -292,8 +292,12 @@ static void print_shares(const struct page *page, const char *bytes,
 {
 	const struct model *model = page->model;
 	struct share *shares = allocate(model->path_count, sizeof(*shares));
+	const struct column columns[] = { { bytes, 10 },
+					  { counted, 12 },
+					  { "path", 0 } };
+	struct table table = table_begin(page, columns);
 	uint32_t i, count = 0, rows;
-	char text[2][SHORT_TEXT];
+	char text[SHORT_TEXT];
 
 	for (i = 0; i < model->path_count; i++) {
 		shares[count] = share_of(&model->memory[i]);
@@ -302,16 +306,16 @@ static void print_shares(const struct page *page, const char *bytes,
 	}
 	qsort(shares, count, sizeof(*shares), compare_shares);
 	rows = page_rows(page, 10, count);
-	if (count)
-		fprintf(page->out, "\n%s%10s %12s  path%s\n",
-			page->color ? "\033[1m" : "", bytes, counted,
-			page->color ? "\033[m" : "");
-	for (i = 0; i < rows; i++) {
-		fprintf(page->out, "%10s %12s  ",
-			human_bytes(text[0], shares[i].bytes),
-			human_count(text[1], shares[i].count));
-		memory_put_path(page, shares[i].path);
+	if (count) {
 		fputc('\n', page->out);
+		table_titles(&table, NULL);
+	}
+	for (i = 0; i < rows; i++) {
+		table_cell(&table, human_bytes(text, shares[i].bytes));
+		table_cell(&table, human_count(text, shares[i].count));
+		table_rest(&table, 0);
+		memory_put_path(page, shares[i].path);
+		table_end_row(&table);
 	}
 	page_left_out(page, rows, count);
 	free(shares);
@@ -376,19 +380,22 @@ static void print_head(const struct page *page)
 
 void memory_print(const struct page *page)
 {
+	static const struct column columns[] = {
+		{ "self", 10 },	    { "blocks", 12 },  { "total", 10 },
+		{ "at peak", 10 },  { "left", 10 },    { "temporary", 12 },
+		{ "half live", 9 }, { "function", 0 },
+	};
+	struct table table = table_begin(page, columns);
 	uint32_t count, i, shown;
 	struct row *rows = order_rows(page, &count);
 
 	print_head(page);
-	fprintf(page->out,
-		"\n%s%10s %12s %10s %10s %10s %12s %9s  function%s  "
-		"(by %s)\n",
-		page->color ? "\033[1m" : "", "self", "blocks", "total",
-		"at peak", "left", "temporary", "half live",
-		page->color ? "\033[m" : "", memory_sorted_name(page->options));
+	fputc('\n', page->out);
+	table_titles(&table, keep_format("  (by %s)",
+					 memory_sorted_name(page->options)));
 	shown = page_rows(page, 30, count);
 	for (i = 0; i < shown; i++)
-		print_row(page, &rows[i]);
+		print_row(&table, &rows[i]);
 	page_left_out(page, shown, count);
 	free(rows);
 	print_shares(page, "lost", "blocks", share_of_lost);

@@ -67,7 +67,6 @@ void put_name(const struct page *page, struct function *function, size_t used)
 		if (place)
 			put_place(page, function);
 	}
-	fputc('\n', page->out);
 }
 
 /* How wide the terminal is; SIZE_MAX if it is none. */

@@ -27,7 +27,7 @@ uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count);
 void page_left_out(const struct page *page, uint32_t shown, uint32_t count);
 /* " [object file:line]" when there is something to say. */
 void put_place(const struct page *page, struct function *function);
-/* The cells of a row are done: the name, cut to what is left of the line. */
+/* The name and its place, cut to what a line has left of which @used columns are used. */
 void put_name(const struct page *page, struct function *function, size_t used);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/memory.h"
@@ -16,8 +17,10 @@
 #include "model/ranks.h"
 #include "text/page.h"
 #include "text/ranks.h"
+#include "text/table.h"
 
-#define ROWS 30
+#define ROWS	     30
+#define RANK_COLUMNS 8
 
 /* --- text --- */
 
@@ -45,42 +48,51 @@ static int compare_excess(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static void print_titles(const struct page *page, const struct ranks *ranks,
-			 const char *what)
+static struct table begin_table(const struct page *page,
+				const struct ranks *ranks, const char *what,
+				struct column columns[RANK_COLUMNS])
 {
-	fprintf(page->out, "\n%s%10s %10s %-12s %10s %-12s %9s %15s  %s%s\n",
-		page->color ? "\033[1m" : "",
-		ranks->is_timed ? "mean" : "mean calls", "min", "of", "max",
-		"of", "imbalance", "calls", what, page->color ? "\033[m" : "");
+	const struct column all[RANK_COLUMNS] = {
+		{ ranks->is_timed ? "mean" : "mean calls", 10 },
+		{ "min", 10 },
+		{ "of", -12 },
+		{ "max", 10 },
+		{ "of", -12 },
+		{ "imbalance", 9 },
+		{ "calls", 15 },
+		{ what, 0 },
+	};
+	struct table table;
+
+	memcpy(columns, all, sizeof(all));
+	table = table_begin(page, columns);
+	fputc('\n', page->out);
+	table_titles(&table, NULL);
+	return table;
 }
 
-static void put_rank(const struct page *page, const struct ranks *ranks,
-		     uint32_t rank)
-{
-	size_t used = text_columns(ranks->names[rank]);
-
-	put_text_cut(page->out, ranks->names[rank], 12);
-	fprintf(page->out, "%*s", used < 12 ? (int)(12 - used) : 0, "");
-}
-
-static void print_row(const struct page *page, const struct ranks *ranks,
+static void print_row(struct table *table, const struct ranks *ranks,
 		      const struct rank_row *row, uint32_t function,
 		      uint32_t depth)
 {
-	char mean[SHORT_TEXT], text[SHORT_TEXT];
+	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%10s %10s ", figure_text(ranks, mean, row->mean),
-		figure_text(ranks, text, row->least));
-	put_rank(page, ranks, row->least_rank);
-	fprintf(page->out, " %10s ", figure_text(ranks, text, row->most));
-	put_rank(page, ranks, row->most_rank);
-	fprintf(page->out, " %7.1f %% %15s  %*s", ranks_imbalance(row),
-		human_count(text, row->calls), (int)(2 * depth), "");
-	put_name(page, &ranks->model->functions[function], 87 + 2 * depth);
+	table_cell(table, figure_text(ranks, text, row->mean));
+	table_cell(table, figure_text(ranks, text, row->least));
+	table_cell_cut(table, ranks->names[row->least_rank]);
+	table_cell(table, figure_text(ranks, text, row->most));
+	table_cell_cut(table, ranks->names[row->most_rank]);
+	snprintf(text, sizeof(text), "%.1f %%", ranks_imbalance(row));
+	table_cell(table, text);
+	table_cell(table, human_count(text, row->calls));
+	table_rest(table, 2 * (size_t)depth);
+	table_name(table, &ranks->model->functions[function]);
 }
 
 static void print_functions(const struct page *page, const struct ranks *ranks)
 {
+	struct column columns[RANK_COLUMNS];
+	struct table table;
 	const struct model *model = ranks->model;
 	uint32_t *order = allocate(model->function_count, sizeof(*order));
 	uint32_t i, rows, count = 0;
@@ -90,10 +102,10 @@ static void print_functions(const struct page *page, const struct ranks *ranks)
 			order[count++] = i;
 	rows_to_sort = ranks->functions;
 	qsort(order, count, sizeof(*order), compare_excess);
-	print_titles(page, ranks, "function");
+	table = begin_table(page, ranks, "function", columns);
 	rows = page_rows(page, ROWS, count);
 	for (i = 0; i < rows; i++)
-		print_row(page, ranks, &ranks->functions[order[i]], order[i],
+		print_row(&table, ranks, &ranks->functions[order[i]], order[i],
 			  0);
 	page_left_out(page, rows, count);
 	free(order);
@@ -130,6 +142,8 @@ static void link_children(const struct ranks *ranks, uint32_t *child,
 
 static void print_paths(const struct page *page, struct ranks *ranks)
 {
+	struct column columns[RANK_COLUMNS];
+	struct table table;
 	uint32_t *child, *sibling, at = 0, depth = 0, hidden = 0;
 	double smallest;
 
@@ -138,14 +152,15 @@ static void print_paths(const struct page *page, struct ranks *ranks)
 	sibling = allocate(ranks->path_count, sizeof(*sibling));
 	link_children(ranks, child, sibling);
 	smallest = ranks->all.most * page->options->min_percent / 100;
-	print_titles(page, ranks,
-		     ranks->is_timed ? "call path (total)" : "call path");
+	table = begin_table(page, ranks,
+			    ranks->is_timed ? "call path (total)" : "call path",
+			    columns);
 	for (;;) {
 		bool is_shown = at == 0 || (ranks->paths[at].most >= smallest &&
 					    depth <= page->options->depth);
 
 		if (at != 0 && is_shown)
-			print_row(page, ranks, &ranks->paths[at],
+			print_row(&table, ranks, &ranks->paths[at],
 				  ranks->function[at], depth - 1);
 		hidden += !is_shown;
 		if (is_shown && child[at] != NONE) {

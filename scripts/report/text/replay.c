@@ -27,6 +27,7 @@
 #include "read/recording.h"
 #include "text/page.h"
 #include "text/replay.h"
+#include "text/table.h"
 #include "trace/gaps.h"
 #include "trace/merge.h"
 #include "trace/trace.h"
@@ -41,6 +42,7 @@ struct inside {
 
 struct replay {
 	struct page page;
+	struct table table;
 	struct trace *trace;
 	const struct options *options;
 	bool *wanted; /* functions; NULL: all */
@@ -156,40 +158,56 @@ static void put_color(const struct replay *replay, const char *color)
 		fputs(color, replay->page.out);
 }
 
+/* A mark before a duration that is not that of the whole call. */
+static void put_duration(struct replay *replay, double duration_ns,
+			 const char *mark)
+{
+	char text[SHORT_TEXT], cell[SHORT_TEXT + 2];
+
+	if (duration_ns < 0) {
+		table_cell(&replay->table, "");
+		return;
+	}
+	snprintf(cell, sizeof(cell), "%1s%9s", mark,
+		 human_ns(text, duration_ns));
+	table_color(&replay->table, color_of(duration_ns));
+	table_cell(&replay->table, cell);
+	table_no_color(&replay->table);
+}
+
 /* @duration_ns < 0: none. */
 static void begin_line(struct replay *replay, const struct trace_event *event,
 		       double duration_ns, const char *mark)
 {
 	const struct trace_thread *thread =
 		&replay->trace->threads[event->thread];
+	struct table *table = &replay->table;
 	char text[SHORT_TEXT];
 	uint32_t depth = event->depth < INDENT_MAX ? event->depth : INDENT_MAX;
 	uint64_t ns = whole(event->time_ns);
-	FILE *out = replay->page.out;
 
-	put_color(replay, "\033[2m");
-	fprintf(out, "%10" PRIu64 ".%03u", ns / 1000,
-		(unsigned int)(ns % 1000));
-	put_color(replay, "\033[m");
-	if (duration_ns >= 0) {
-		put_color(replay, color_of(duration_ns));
-		fprintf(out, " %1s%9s", mark, human_ns(text, duration_ns));
-		put_color(replay, "\033[m");
-	} else {
-		fprintf(out, " %10s", "");
-	}
-	put_color(replay, "\033[36m");
-	fprintf(out, " %7u", thread->tid);
-	put_color(replay, "\033[m");
-	fprintf(out, event->track ? "/%-3u " : "  ", event->track);
-	fprintf(out, "%*s", (int)(2 * depth), "");
+	snprintf(text, sizeof(text), "%" PRIu64 ".%03u", ns / 1000,
+		 (unsigned int)(ns % 1000));
+	table_color(table, "\033[2m");
+	table_cell(table, text);
+	table_no_color(table);
+	put_duration(replay, duration_ns, mark);
+	if (event->track)
+		snprintf(text, sizeof(text), "%7u/%-2u", thread->tid,
+			 event->track);
+	else
+		snprintf(text, sizeof(text), "%u", thread->tid);
+	table_color(table, "\033[36m");
+	table_cell(table, text);
+	table_no_color(table);
+	table_rest(table, 2 * (size_t)depth);
 	if (event->depth > INDENT_MAX)
-		fprintf(out, "[%u] ", event->depth);
+		fprintf(replay->page.out, "[%u] ", event->depth);
 }
 
 static void end_line(struct replay *replay)
 {
-	fputc('\n', replay->page.out);
+	table_end_row(&replay->table);
 	replay->lines++;
 }
 
@@ -366,14 +384,6 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 	}
 }
 
-static void print_head(const struct replay *replay)
-{
-	put_color(replay, "\033[1m");
-	fprintf(replay->page.out, "%14s %10s %7s  %s\n", "time us", "duration",
-		"thread", "call");
-	put_color(replay, "\033[m");
-}
-
 static void mark_functions(struct replay *replay)
 {
 	if (replay->options->function)
@@ -413,6 +423,10 @@ static void check_thread(const struct replay *replay)
 void replay_print(FILE *out, struct recording *recording,
 		  const struct options *options)
 {
+	static const struct column columns[] = { { "time us", 14 },
+						 { "duration", 10 },
+						 { "thread", 7 },
+						 { "call", 0 } };
 	struct model model = { .recording = recording };
 	struct trace_merge *merge;
 	struct trace trace;
@@ -423,12 +437,13 @@ void replay_print(FILE *out, struct recording *recording,
 		    recording->path);
 	model_find_functions(&model);
 	replay.page = page_on(out, options, &model);
+	replay.table = table_begin(&replay.page, columns);
 	replay.has_processes = recording->process_count > 1;
 	for (uint32_t i = 0; i < model.function_count; i++)
 		model.functions[i].sums.calls = 1; /* any may be in it */
 	check_names(&model);
 	mark_functions(&replay);
-	print_head(&replay);
+	table_titles(&replay.table, NULL);
 	merge = trace_merge_begin(
 		&trace, &(struct trace_range){
 				.from_ns = options->from_ns,

@@ -36,6 +36,7 @@
 #include "text/page.h"
 #include "text/ranks.h"
 #include "text/report.h"
+#include "text/table.h"
 #include "text/tree.h"
 
 #define ROWS 30
@@ -323,110 +324,117 @@ static void print_clock(const struct page *page)
 			human_ns(raw, model->time_raw));
 }
 
-/* Which columns the table of functions has. */
-struct columns {
-	int calls; /* how wide */
+#define COLUMNS_MAX 9
+
+/* The table of functions, and which columns it has. */
+struct flat {
+	struct table table;
+	struct column columns[COLUMNS_MAX];
 	bool has_errors, has_min, has_max;
-	size_t used; /* by all of them */
 };
 
-static struct columns choose_columns(const struct page *page,
-				     const struct sums *sums,
-				     const uint32_t *order, uint32_t count)
+static void add_column(struct flat *flat, const char *title, int width)
 {
-	struct columns columns = {
-		.calls = page->model->is_sampled ? 7 : 5,
-		.has_errors = page->model->has_errors,
-		.has_max = page->model->has_ranges,
-		/* Names are worth more than it is. */
-		.has_min = page->model->has_ranges && page->columns >= 120,
-	};
-	char text[SHORT_TEXT];
-	uint32_t i;
-	int width;
+	struct column *column = flat->columns;
 
-	for (i = 0; i < count; i++) {
-		width = (int)strlen(human_count(text, sums[order[i]].calls));
-		if (width > columns.calls)
-			columns.calls = width;
-	}
-	columns.used = 6 + 10 + 10 + (size_t)columns.calls + 1 + 10 + 2 +
-		       10 * (size_t)(columns.has_errors + columns.has_min +
-				     columns.has_max);
-	return columns;
+	while (column->title)
+		column++;
+	*column = (struct column){ title, width };
 }
 
 /* Times are never wider than 9 columns. */
-static void print_titles(const struct page *page, const struct columns *columns)
+static void choose_columns(struct flat *flat, const struct page *page,
+			   const struct sums *sums, const uint32_t *order,
+			   uint32_t count)
+{
+	int calls = page->model->is_sampled ? 7 : 5, width;
+	char text[SHORT_TEXT];
+	uint32_t i;
+
+	flat->has_errors = page->model->has_errors;
+	flat->has_max = page->model->has_ranges;
+	/* Names are worth more than it is. */
+	flat->has_min = page->model->has_ranges && page->columns >= 120;
+	for (i = 0; i < count; i++) {
+		width = (int)strlen(human_count(text, sums[order[i]].calls));
+		if (width > calls)
+			calls = width;
+	}
+	add_column(flat, "self%", 6);
+	add_column(flat, "self", 9);
+	if (flat->has_errors)
+		add_column(flat, "\u00b1", 9);
+	add_column(flat, "total", 9);
+	add_column(flat, counted_name(page->model), calls);
+	add_column(flat, page->model->is_sampled ? "" : "mean", 9);
+	if (flat->has_min)
+		add_column(flat, "min", 9);
+	if (flat->has_max)
+		add_column(flat, "max", 9);
+	add_column(flat, "function", 0);
+	flat->table = table_begin(page, flat->columns);
+}
+
+static void print_titles(struct flat *flat)
 {
 	static const char *const sorted_by[] = { "self time", "total time",
 						 "calls", "mean time",
 						 "longest call" };
+	const struct page *page = flat->table.page;
 	enum sort sort = effective_sort(page->model, page->options);
-	const char *counted = counted_name(page->model);
 
-	fprintf(page->out,
-		"\n%s%6s %9s%s %9s %*s %9s%s%s  function%s  (by "
-		"%s)\n",
-		page->color ? "\033[1m" : "", "self%", "self",
-		columns->has_errors ? "         \u00b1" : "", "total",
-		columns->calls, counted, page->model->is_sampled ? "" : "mean",
-		columns->has_min ? "       min" : "",
-		columns->has_max ? "       max" : "",
-		page->color ? "\033[m" : "",
-		sort == SORT_CALLS ? counted : sorted_by[sort]);
+	fputc('\n', page->out);
+	table_titles(
+		&flat->table,
+		keep_format("  (by %s)", sort == SORT_CALLS ?
+						 counted_name(page->model) :
+						 sorted_by[sort]));
 }
 
-static void print_row(const struct page *page, const struct columns *columns,
-		      struct function *function, const struct sums *sums,
-		      double all)
+static void print_row(struct flat *flat, struct function *function,
+		      const struct sums *sums, double all)
 {
-	char self[SHORT_TEXT], total[SHORT_TEXT], calls[SHORT_TEXT];
-	char mean[SHORT_TEXT], percent[SHORT_TEXT], text[SHORT_TEXT];
+	struct table *table = &flat->table;
 	bool known = !is_untimed(sums), has_range = sums->has_range;
+	char text[SHORT_TEXT] = "-";
 
 	if (known && all > 0)
-		snprintf(percent, sizeof(percent), "%.2f",
+		snprintf(text, sizeof(text), "%.2f",
 			 100 * fmax(sums->self, 0) / all);
-	else
-		strcpy(percent, "-");
-	fprintf(page->out, "%6s %9s", percent,
-		time_text(self, sums->self, known));
-	if (columns->has_errors)
-		fprintf(page->out, " %9s",
-			sums->self_variance > 0 ?
-				human_ns(text, sqrt(sums->self_variance)) :
-				"");
-	fprintf(page->out, " %9s %*s %9s", time_text(total, sums->total, known),
-		columns->calls, human_count(calls, sums->calls),
-		page->model->is_sampled ?
-			"" :
-			time_text(mean, mean_ns(sums), known));
-	if (columns->has_min)
-		fprintf(page->out, " %9s",
-			time_text(text, sums->min, has_range));
-	if (columns->has_max)
-		fprintf(page->out, " %9s",
-			time_text(text, sums->max, has_range));
-	fputs("  ", page->out);
-	put_name(page, function, columns->used);
+	table_cell(table, text);
+	table_cell(table, time_text(text, sums->self, known));
+	if (flat->has_errors)
+		table_cell(table,
+			   sums->self_variance > 0 ?
+				   human_ns(text, sqrt(sums->self_variance)) :
+				   "");
+	table_cell(table, time_text(text, sums->total, known));
+	table_cell(table, human_count(text, sums->calls));
+	table_cell(table, table->page->model->is_sampled ?
+				  "" :
+				  time_text(text, mean_ns(sums), known));
+	if (flat->has_min)
+		table_cell(table, time_text(text, sums->min, has_range));
+	if (flat->has_max)
+		table_cell(table, time_text(text, sums->max, has_range));
+	table_name(table, function);
 }
 
 /* @order: functions that were called, which is freed. */
 static void print_table(const struct page *page, const struct sums *sums,
 			uint32_t *order, uint32_t count)
 {
-	struct columns columns;
+	struct flat flat = { .columns = { { NULL, 0 } } };
 	uint32_t i, rows;
 	double all = 0;
 
 	rows = page_rows(page, ROWS, count);
 	for (i = 0; i < count; i++)
 		all += fmax(sums[order[i]].self, 0);
-	columns = choose_columns(page, sums, order, rows);
-	print_titles(page, &columns);
+	choose_columns(&flat, page, sums, order, rows);
+	print_titles(&flat);
 	for (i = 0; i < rows; i++)
-		print_row(page, &columns, &page->model->functions[order[i]],
+		print_row(&flat, &page->model->functions[order[i]],
 			  &sums[order[i]], all);
 	page_left_out(page, rows, count);
 	free(order);
@@ -455,34 +463,49 @@ static uint64_t thread_lost(const struct thread *thread)
 	return lost;
 }
 
-static void print_thread(const struct page *page, const struct thread *thread)
+static const char *id_text(char text[SHORT_TEXT], uint32_t id)
 {
-	const struct model *model = page->model;
-	char calls[SHORT_TEXT], self[SHORT_TEXT], lost[SHORT_TEXT];
+	snprintf(text, SHORT_TEXT, "%u", id);
+	return text;
+}
+
+static void print_thread(struct table *table, const struct thread *thread)
+{
+	const struct model *model = table->page->model;
+	const struct process *process =
+		&model->recording->processes[thread->process];
+	char text[SHORT_TEXT];
 	bool known = thread->untimed < thread->calls;
 
-	fprintf(page->out, "%8u %8u  %15s %9s %12s  ",
-		model->recording->processes[thread->process].pid, thread->tid,
-		human_count(calls, thread->calls),
-		time_text(self, model->raw ? thread->self_raw : thread->self,
-			  known),
-		human_count(lost, thread_lost(thread)));
-	put_text(page->out, thread->name);
-	fputc('\n', page->out);
+	table_cell(table, id_text(text, process->pid));
+	table_cell(table, id_text(text, thread->tid));
+	table_cell(table, human_count(text, thread->calls));
+	table_cell(table,
+		   time_text(text, model->raw ? thread->self_raw : thread->self,
+			     known));
+	table_cell(table, human_count(text, thread_lost(thread)));
+	table_rest(table, 0);
+	put_text(table->page->out, thread->name);
+	table_end_row(table);
 }
 
 static void print_threads(const struct page *page)
 {
 	struct model *model = page->model;
+	const struct column columns[] = {
+		{ "pid", 8 },  { "tid", 8 },   { counted_name(model), 16 },
+		{ "time", 9 }, { "lost", 12 }, { "name", 0 },
+	};
+	struct table table = table_begin(page, columns);
 	const struct thread *thread = model->threads;
 	uint32_t i, count, *order;
 	struct part_sums part;
 
 	part_sums_begin(&part, model);
-	fprintf(page->out, "\n%8s %8s  %15s %9s %12s  %s\n", "pid", "tid",
-		counted_name(model), "time", "lost", "name");
+	fputc('\n', page->out);
+	table_titles(&table, NULL);
 	for (i = 0; i < model->thread_count; i++)
-		print_thread(page, &thread[i]);
+		print_thread(&table, &thread[i]);
 	for (i = 0; i < model->thread_count; i++, thread++) {
 		if (!thread->calls)
 			continue;

@@ -1,6 +1,7 @@
 /*
  * What lived when somebody asked: each snapshot with the call paths that had most of it.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "text/page.h"
 #include "text/path.h"
 #include "text/snapshots.h"
+#include "text/table.h"
 
 static int compare_bytes(const void *left, const void *right)
 {
@@ -62,28 +64,30 @@ static void print_head(const struct page *page, const struct snapshot *snapshot)
 static void print_paths(const struct page *page,
 			const struct snapshot *snapshot)
 {
+	static const struct column columns[] = {
+		{ "lives", 10 }, { "blocks", 12 }, { "lost", 10 }, { "path", 0 }
+	};
+	struct table table = table_begin(page, columns);
 	uint32_t i, count = snapshot->path_count;
 	uint32_t rows = page_rows(page, 5, count);
 	struct alive *paths = allocate(count + 1, sizeof(*paths));
-	char text[3][SHORT_TEXT];
+	bool is_known = snapshot->leaks == SHIM_LEAKS_KNOWN;
+	char text[SHORT_TEXT];
 
 	if (count)
 		memcpy(paths, snapshot->paths, count * sizeof(*paths));
 	qsort(paths, count, sizeof(*paths), compare_bytes);
 	if (count)
-		fprintf(page->out, "%s%10s %12s %10s  path%s\n",
-			page->color ? "\033[1m" : "", "lives", "blocks", "lost",
-			page->color ? "\033[m" : "");
+		table_titles(&table, NULL);
 	for (i = 0; i < rows; i++) {
-		fprintf(page->out, "%10s %12s %10s  ",
-			human_bytes(text[0], paths[i].bytes),
-			human_count(text[1], paths[i].blocks),
-			snapshot->leaks == SHIM_LEAKS_KNOWN ?
-				human_bytes(text[2],
-					    paths[i].lost + paths[i].below) :
-				"-");
+		uint64_t lost = paths[i].lost + paths[i].below;
+
+		table_cell(&table, human_bytes(text, paths[i].bytes));
+		table_cell(&table, human_count(text, paths[i].blocks));
+		table_cell(&table, is_known ? human_bytes(text, lost) : "-");
+		table_rest(&table, 0);
 		memory_put_path(page, paths[i].path);
-		fputc('\n', page->out);
+		table_end_row(&table);
 	}
 	page_left_out(page, rows, count);
 	free(paths);

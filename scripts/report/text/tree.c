@@ -22,6 +22,7 @@
 #include "model/totals.h"
 #include "text/memory.h"
 #include "text/page.h"
+#include "text/table.h"
 #include "text/tree.h"
 
 /* One path whose children are being printed: they are in
@@ -36,6 +37,7 @@ struct level {
 
 struct printing {
 	const struct page *page;
+	struct table table;
 	double *weights; /* what paths are sorted by */
 	double smallest;
 	struct level *levels;
@@ -123,15 +125,6 @@ static void push_level(struct printing *printing, uint32_t path)
 	printing->levels[printing->level_count++] = level;
 }
 
-static size_t indent(const struct printing *printing)
-{
-	uint32_t i;
-
-	for (i = 1; i < printing->level_count; i++)
-		fputs("  ", printing->page->out);
-	return 2 * (size_t)(printing->level_count - 1);
-}
-
 static const char *memory_text(char text[SHORT_TEXT],
 			       const struct printing *printing, uint64_t number)
 {
@@ -153,60 +146,76 @@ static uint64_t blocks_of(const struct memory *memory,
 	}
 }
 
-static void print_memory(const struct printing *printing, uint32_t number)
+static void print_memory(struct printing *printing, uint32_t number)
 {
 	const struct model *model = printing->page->model;
 	const struct options *options = printing->page->options;
 	const struct memory *memory = &model->memory[number];
 	const struct memory *below = &model->memory_below[number];
-	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
+	struct table *table = &printing->table;
+	char text[SHORT_TEXT];
 
-	fprintf(printing->page->out, "%9s %9s %15s  ",
-		memory_text(total, printing, memory_sorted(below, options)),
-		memory_text(self, printing, memory_sorted(memory, options)),
-		human_count(count, blocks_of(memory, options)));
+	table_cell(table,
+		   memory_text(text, printing, memory_sorted(below, options)));
+	table_cell(table,
+		   memory_text(text, printing, memory_sorted(memory, options)));
+	table_cell(table, human_count(text, blocks_of(memory, options)));
+}
+
+/* How much of all that is. */
+static void print_percent(struct printing *printing, double weight)
+{
+	double all = printing->weights[0];
+	char text[SHORT_TEXT];
+
+	snprintf(text, sizeof(text), "%.2f", all > 0 ? 100 * weight / all : 0);
+	table_cell(&printing->table, text);
 }
 
 /* It is in no path. */
-static void print_outside(const struct printing *printing)
+static void print_outside(struct printing *printing)
 {
 	const struct page *page = printing->page;
 	const struct memory *memory = &page->model->memory_outside;
 	uint64_t number = memory_sorted(memory, page->options);
-	char total[SHORT_TEXT], count[SHORT_TEXT];
+	struct table *table = &printing->table;
+	char text[SHORT_TEXT];
 
 	if (number == 0 || (double)number < printing->smallest)
 		return;
-	memory_text(total, printing, number);
-	fprintf(page->out, "%6.2f %9s %9s %15s  %s\n",
-		100 * (double)number / printing->weights[0], total, total,
-		human_count(count, blocks_of(memory, page->options)),
-		MEMORY_OUTSIDE);
+	print_percent(printing, (double)number);
+	table_cell(table, memory_text(text, printing, number));
+	table_cell(table, memory_text(text, printing, number));
+	table_cell(table, human_count(text, blocks_of(memory, page->options)));
+	table_text(table, MEMORY_OUTSIDE);
 }
 
-static void print_columns(const struct printing *printing, uint32_t number)
+static void print_columns(struct printing *printing, uint32_t number)
 {
-	const struct page *page = printing->page;
-	const struct model *model = page->model;
+	const struct model *model = printing->page->model;
+	struct table *table = &printing->table;
 	const struct path *path = &model->paths[number];
 	bool known = model->has_times &&
 		     (path->function == NONE || path->is_timed);
-	char total[SHORT_TEXT], self[SHORT_TEXT], count[SHORT_TEXT];
-	double all = printing->weights[0];
+	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%6.2f ",
-		all > 0 ? 100 * fmax(printing->weights[number], 0) / all : 0.0);
-	if (page->options->memory)
+	print_percent(printing, fmax(printing->weights[number], 0));
+	if (printing->page->options->memory) {
 		print_memory(printing, number);
-	else
-		fprintf(page->out, "%9s %9s %15s  ",
-			time_text(total, path->total, known),
-			time_text(self, shown_self(path->self, path->total),
-				  known),
-			human_count(count, path->calls));
+		return;
+	}
+	table_cell(table, time_text(text, path->total, known));
+	table_cell(table,
+		   time_text(text, shown_self(path->self, path->total), known));
+	table_cell(table, human_count(text, path->calls));
 }
 
-static void print_path(const struct printing *printing, uint32_t number)
+static size_t indent(const struct printing *printing)
+{
+	return 2 * (size_t)(printing->level_count - 1);
+}
+
+static void print_path(struct printing *printing, uint32_t number)
 {
 	const struct page *page = printing->page;
 	struct model *model = page->model;
@@ -214,35 +223,34 @@ static void print_path(const struct printing *printing, uint32_t number)
 
 	print_columns(printing, number);
 	if (path->function != NONE) {
-		put_name(page, &model->functions[path->function],
-			 44 + indent(printing));
+		table_rest(&printing->table, indent(printing));
+		table_name(&printing->table, &model->functions[path->function]);
 		return;
 	}
+	table_rest(&printing->table, 0);
 	fprintf(page->out, "thread %u ", model->threads[path->thread].tid);
 	put_text(page->out, model->threads[path->thread].name);
-	fputc('\n', page->out);
+	table_end_row(&printing->table);
 }
 
-static void print_hidden(const struct printing *printing,
-			 const struct level *level)
+static void print_hidden(struct printing *printing, const struct level *level)
 {
 	const struct page *page = printing->page;
-	char total[SHORT_TEXT], calls[SHORT_TEXT];
-	double all = printing->weights[0];
+	struct table *table = &printing->table;
+	bool is_memory = page->options->memory;
+	char text[SHORT_TEXT];
 
-	fprintf(page->out, "%6.2f %9s %9s %15s  ",
-		all > 0 ? 100 * level->hidden_weight / all : 0.0,
-		page->options->memory ?
-			memory_text(total, printing,
-				    whole(level->hidden_weight)) :
-			time_text(total, level->hidden_weight,
-				  page->model->has_times),
-		"",
-		page->options->memory ?
-			"" :
-			human_count(calls, level->hidden_calls));
-	indent(printing);
-	fprintf(page->out, "(%u more)\n", level->hidden);
+	print_percent(printing, level->hidden_weight);
+	table_cell(table, is_memory ? memory_text(text, printing,
+						  whole(level->hidden_weight)) :
+				      time_text(text, level->hidden_weight,
+						page->model->has_times));
+	table_cell(table, "");
+	table_cell(table,
+		   is_memory ? "" : human_count(text, level->hidden_calls));
+	table_rest(table, indent(printing));
+	fprintf(page->out, "(%u more)", level->hidden);
+	table_end_row(table);
 }
 
 /* The next child of the innermost level, or the end of it. */
@@ -271,7 +279,17 @@ static void print_next(struct printing *printing)
 
 void tree_print(const struct page *page)
 {
-	struct printing printing = { .page = page };
+	bool is_memory = page->options->memory;
+	const struct column columns[] = {
+		{ page->model->has_times || is_memory ? "total%" : "calls%",
+		  6 },
+		{ "total", 9 },
+		{ "self", 9 },
+		{ is_memory ? "blocks" : counted_name(page->model), 15 },
+		{ "call path", 0 }
+	};
+	struct printing printing = { .page = page,
+				     .table = table_begin(page, columns) };
 	char text[SHORT_TEXT];
 
 	printing.weights = page->options->memory ?
@@ -279,17 +297,12 @@ void tree_print(const struct page *page)
 				   weigh_paths(page->model);
 	printing.smallest = printing.weights[0] * page->options->min_percent /
 			    100;
-	fprintf(page->out, "\n%s%6s %9s %9s %15s  %s%s",
-		page->color ? "\033[1m" : "",
-		page->model->has_times || page->options->memory ? "total%" :
-								  "calls%",
-		"total", "self",
-		page->options->memory ? "blocks" : counted_name(page->model),
-		"call path", page->color ? "\033[m" : "");
-	if (page->options->memory && page->options->sort_given)
-		fprintf(page->out, "  (by %s)",
-			memory_sorted_name(page->options));
 	fputc('\n', page->out);
+	table_titles(&printing.table,
+		     is_memory && page->options->sort_given ?
+			     keep_format("  (by %s)",
+					 memory_sorted_name(page->options)) :
+			     NULL);
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);
