@@ -8,6 +8,7 @@
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* False, without a change of *@number, if there is none or it is no number. */
 static inline bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
@@ -20,6 +21,15 @@ static inline bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 		return false;
 	*number = word;
 	return true;
+}
+
+/* The type of @die, with its qualifiers; false if it is void or not described. */
+static inline bool read_type(Dwarf_Die *die, Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(
+		dwarf_attr_integrate(die, DW_AT_type, &attribute), type);
 }
 
 static inline bool has_flag(Dwarf_Die *die, unsigned name)
@@ -49,6 +59,25 @@ static inline bool read_bit_offset(Dwarf_Die *field, uint64_t bits,
 	read_number(field, DW_AT_data_member_location, &at);
 	*first = at * 8 + size * 8 - from_top - bits;
 	return true;
+}
+
+/* The compiler and its options, or NULL. */
+static inline const char *read_producer(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+
+	return dwarf_diecu(die, &unit, NULL, NULL) ?
+		       dwarf_formstring(
+			       dwarf_attr(&unit, DW_AT_producer, &attribute)) :
+		       NULL;
+}
+
+static inline bool is_made_by_clang(Dwarf_Die *die)
+{
+	const char *producer = read_producer(die);
+
+	return !producer || strncmp(producer, "GNU ", 4) != 0;
 }
 
 #endif

@@ -9,6 +9,8 @@
  */
 #include "inspect/debuginfo/callsite.h"
 
+#include "inspect/debuginfo/attributes.h"
+
 #include <dwarf.h>
 #include <gelf.h>
 #include <stdlib.h>
@@ -288,19 +290,6 @@ static bool read_expression(const struct frame *frame,
 		if (!add_operation(frame, value, &operations[i]))
 			return false;
 	return is_balanced(value);
-}
-
-static bool is_made_by_clang(Dwarf_Die *function)
-{
-	Dwarf_Attribute attribute;
-	const char *producer;
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(function, &unit, NULL, NULL))
-		return true;
-	producer = dwarf_formstring(
-		dwarf_attr(&unit, DW_AT_producer, &attribute));
-	return !producer || strncmp(producer, "GNU ", 4) != 0;
 }
 
 /* --- parameters --- */

@@ -639,14 +639,9 @@ static void add_locals(const struct function *function, Dwarf_Die *scope,
 
 static void look_at_compiler(struct function *function)
 {
-	Dwarf_Attribute attribute;
-	const char *producer = NULL, *option;
-	Dwarf_Die unit;
+	const char *producer = read_producer(function->die);
+	const char *option = producer ? strstr(producer, " -O") : NULL;
 
-	if (dwarf_diecu(function->die, &unit, NULL, NULL))
-		producer = dwarf_formstring(
-			dwarf_attr(&unit, DW_AT_producer, &attribute));
-	option = producer ? strstr(producer, " -O") : NULL;
 	function->is_by_gcc = producer && strncmp(producer, "GNU ", 4) == 0;
 	/* Described calls show optimization, too: clang does not record its options. */
 	function->is_followed = has_flag(function->die, DW_AT_call_all_calls) ||

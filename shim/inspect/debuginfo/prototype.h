@@ -29,7 +29,4 @@ bool prototype_is_complete(const char *name,
 /* Whether callers may omit arguments that it does not use. */
 uint8_t prototype_is_optional(Dwarf_Die *function);
 
-/* How a type is passed that is neither qualified nor a typedef. */
-void prototype_classify(Dwarf_Die *die, struct prototype_value *value);
-
 #endif

@@ -6,6 +6,7 @@
 #include "inspect/debuginfo/signature.h"
 
 #include "inspect/debuginfo/definitions.h"
+#include "inspect/debuginfo/classify.h"
 #include "inspect/debuginfo/prototype.h"
 #include "inspect/debuginfo/unit.h"
 
@@ -267,8 +268,8 @@ static bool is_like(Dwarf_Die *a, Dwarf_Die *b)
 {
 	struct prototype_value first, second;
 
-	prototype_classify(a, &first);
-	prototype_classify(b, &second);
+	classify_type(a, &first);
+	classify_type(b, &second);
 	return memcmp(&first, &second, sizeof(first)) == 0;
 }
 
@@ -405,7 +406,7 @@ static void read_type(Dwarf_Die *unit, const char *name,
 
 	if (!read_number(name, value) && !read_pointer(name, value) &&
 	    find_named(unit, name, &die))
-		prototype_classify(&die, value);
+		classify_type(&die, value);
 }
 
 size_t signature_read(Dwarf_Die *function, const char *plain,

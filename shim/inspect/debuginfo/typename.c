@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "inspect/debuginfo/typename.h"
 
+#include "inspect/debuginfo/attributes.h"
+
 #include "inspect/debuginfo/unit.h"
 
 #include <ctype.h>
@@ -155,14 +157,6 @@ static void shorten(char *name)
 
 /* --- declarators --- */
 
-static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formref_die(
-		dwarf_attr_integrate(die, DW_AT_type, &attribute), type);
-}
-
 static bool is_c(Dwarf_Die *die)
 {
 	Dwarf_Die unit;
@@ -217,7 +211,7 @@ static void print_target(Dwarf_Die *die, const char *declarator, FILE *out,
 {
 	Dwarf_Die type;
 
-	print(type_of(die, &type) ? &type : NULL, declarator, out, depth + 1);
+	print(read_type(die, &type) ? &type : NULL, declarator, out, depth + 1);
 }
 
 static void print_pointer(Dwarf_Die *die, const char *sign,
@@ -225,7 +219,7 @@ static void print_pointer(Dwarf_Die *die, const char *sign,
 {
 	char outer[DECLARATOR_MAX];
 	Dwarf_Die type;
-	int tag = type_of(die, &type) ? dwarf_tag(&type) : 0;
+	int tag = read_type(die, &type) ? dwarf_tag(&type) : 0;
 	bool is_inner = tag == DW_TAG_subroutine_type ||
 			tag == DW_TAG_array_type;
 
@@ -250,7 +244,7 @@ static void print_qualified(Dwarf_Die *die, const char *word,
 	char outer[DECLARATOR_MAX];
 	Dwarf_Die type;
 
-	if (type_of(die, &type) && is_pointer(&type)) {
+	if (read_type(die, &type) && is_pointer(&type)) {
 		snprintf(outer, sizeof(outer), "%s%s%s", word,
 			 declarator[0] && declarator[0] != '[' ? " " : "",
 			 declarator);
@@ -306,7 +300,7 @@ static void print_parameters(Dwarf_Die *die, FILE *out, unsigned depth)
 		if (dwarf_tag(&child) == DW_TAG_unspecified_parameters) {
 			fprintf(out, "%s...", between);
 		} else if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
-			   type_of(&child, &type)) {
+			   read_type(&child, &type)) {
 			fputs(between, out);
 			print(&type, "", out, depth + 1);
 		}
