@@ -22,7 +22,7 @@
 #define PAGE	    4096
 #define OBJECTS_MAX 16384 /* more are not looked at */
 
-/* entry.S */
+/* arch/.../dispatch.S */
 void table_nothing(void);
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);

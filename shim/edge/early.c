@@ -26,7 +26,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Called by entry.S; returns the hook to call, or NULL if there is none yet. */
+/* Called by arch/.../dispatch.S; returns the hook to call, or NULL if there is none yet. */
 HIDDEN void *edge_early(uintptr_t function, const void *site, unsigned event);
 
 typedef void (*hook_function)(uintptr_t function, const void *site);

@@ -1,7 +1,7 @@
 /*
  * C++ exceptions: throws, catches, and the frames they unwind.
  *
- * The wrappers of the C++ library's functions are stubs (arch/.../entry.S) that jump to
+ * The wrappers of the C++ library's functions are stubs (arch/.../edge.S) that jump to
  * the real ones, so that an unwinder finds no frame of shim.  An object may have a C++
  * library that only it can see.  There is then no definition after shim's, and the
  * search begins at the calling object, as the dynamic linker's would without shim.

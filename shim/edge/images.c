@@ -165,7 +165,7 @@ static void *open_watched_in(Lmid_t space, const char *path, int flags)
 	return handle;
 }
 
-/* Called by the stubs in entry.S, which jump to the returned function. */
+/* Called by the stubs in arch/.../edge.S, which jump to the returned function. */
 HIDDEN void *edge_opens(const char *path, int flags, long unused,
 			const void *caller);
 HIDDEN void *edge_opens_in(Lmid_t space, const char *path, int flags,

@@ -18,7 +18,7 @@
 
 #include <shim/banned.h>
 
-/* --- setjmp: the stubs are in entry.S --- */
+/* --- setjmp: the stubs are in arch/.../edge.S --- */
 
 static const char *const savers[] = { "setjmp", "_setjmp", "__sigsetjmp" };
 static void *real_savers[3];

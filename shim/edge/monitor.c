@@ -3,7 +3,7 @@
  * gmon.out, and libc writes none.
  *
  * When shim is off, libc's functions run as without shim.  Functions that a program may
- * define under the same name are stubs (arch/.../entry.S), which jump to the definition
+ * define under the same name are stubs (arch/.../edge.S), which jump to the definition
  * after shim's if there is one.
  */
 #define _GNU_SOURCE

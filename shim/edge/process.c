@@ -113,7 +113,7 @@ pid_t _Fork(void)
 	return pid;
 }
 
-/* Called by entry.S for syscall(SYS_fork) and a clone that copies the memory. */
+/* Called by arch/.../edge.S for syscall(SYS_fork) and a clone that copies the memory. */
 HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
 			      long e);
 
@@ -153,7 +153,7 @@ void edge_vfork_before(void)
 }
 
 /* Ends the calls that the child made: their frames are below the one that vfork returns
- * to (entry.S). */
+ * to (arch/.../edge.S). */
 long edge_vfork_after(long result)
 {
 	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);

@@ -505,7 +505,7 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	return real.sigtimedwait(without_ours(set, &copy), info, timeout);
 }
 
-/* --- the same as raw system calls, from entry.S --- */
+/* --- the same as raw system calls, from arch/.../edge.S --- */
 
 #if defined(SYS_rt_sigprocmask) && defined(SYS_rt_sigaction)
 

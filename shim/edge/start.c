@@ -29,7 +29,7 @@
 
 #include <shim/banned.h>
 
-/* --- main: stubs in arch/.../entry.S call these functions --- */
+/* --- main: stubs in arch/.../edge.S call these functions --- */
 
 #define HIDDEN __attribute__((visibility("hidden")))
 

@@ -1,6 +1,6 @@
 /*
  * Wrappers for threads, and the events of their life.  A thread begins in a stub of
- * shim (arch/.../entry.S).  The stub jumps to the program's function, or calls it if a
+ * shim (arch/.../edge.S).  The stub jumps to the program's function, or calls it if a
  * profiler wants the event thread_stopping.  A thread ends in the last round of its
  * destructors.
  *
@@ -169,7 +169,7 @@ static void end(void)
 	sample_thread_gone(self);
 }
 
-/* --- the start: called by the stub in entry.S --- */
+/* --- the start: called by the stub in arch/.../edge.S --- */
 
 struct begun {
 	void *argument;

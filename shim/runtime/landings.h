@@ -16,7 +16,7 @@ struct landing {
 	uintptr_t sp, end; /* of the frame */
 };
 
-/* The number of landing pads that the calling thread runs; entry.S reads it. */
+/* The number of landing pads that the calling thread runs; arch/.../dispatch.S reads it. */
 extern __thread uint8_t landings_count
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 

@@ -1,6 +1,6 @@
 /*
- * In place of the doors (shim/edge_*.c, entry.S), which a test must not open:
- * what the core wants of them.
+ * Replaces the code that a unit test cannot link: shim/edge and the assembly of
+ * shim/arch.
  */
 #include "arch.h"
 #include "module/module.h"

@@ -27,10 +27,10 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return x0;
 }
 
-/* Runs call(argument) on the stack that ends at @top (entry.S). */
+/* Runs call(argument) on the stack that ends at @top (runtime.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e); returns true if it threw (entry.S). */
+/* Calls callback(a, b, c, d, e); returns true if it threw (runtime.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
 /* The landing pad for the exception, which is in register 0. */
@@ -61,7 +61,7 @@ static inline void arch_floating_restore(const struct arch_floating *floating)
 		__asm__ volatile("msr fpsr, %0" : : "r"(floating->fpsr));
 }
 
-/* The frame that entry.S pushes for a slow hook; shim_elt_info points to it.  The first
+/* The frame that dispatch.S pushes for a slow hook; shim_elt_info points to it.  The first
  * three fields belong to dispatch/slow_hook.c.  The last two are a frame record. */
 struct arch_frame {
 	const void *entry;

@@ -12,7 +12,7 @@
 #define SP_WORD	    13
 #define BUFFER_SIZE 64 /* words; larger than any jmp_buf */
 
-/* entry.S */
+/* edge.S */
 uintptr_t arch_measure_jump(int (*saver)(void *), void *buffer, size_t below);
 
 static struct {

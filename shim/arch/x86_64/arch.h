@@ -26,10 +26,10 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return result;
 }
 
-/* Runs call(argument) on the stack that ends at @top (entry.S). */
+/* Runs call(argument) on the stack that ends at @top (runtime.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e); returns true if it threw (entry.S). */
+/* Calls callback(a, b, c, d, e); returns true if it threw (runtime.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
 /* The landing pad for the exception, which is in register 0. */
@@ -53,10 +53,10 @@ static inline void arch_floating_keep(struct arch_floating *floating)
 			   "=m"(floating->x87_status));
 }
 
-/* entry.S */
+/* dispatch.S */
 void arch_floating_restore(const struct arch_floating *floating);
 
-/* The frame that entry.S pushes for a slow hook; shim_elt_info points to it.  The first
+/* The frame that dispatch.S pushes for a slow hook; shim_elt_info points to it.  The first
  * three fields belong to dispatch/slow_hook.c. */
 struct arch_frame {
 	const void *entry;
@@ -136,7 +136,7 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 	return at;
 }
 
-#define ARCH_HAS_MONITOR_ENTRIES 1 /* entry.S */
+#define ARCH_HAS_MONITOR_ENTRIES 1 /* edge.S */
 
 /* The program's stack pointer at the call of the hook. */
 #define ARCH_FRAME_CFA(frame) ((uintptr_t)((frame) + 1))
@@ -178,7 +178,7 @@ static inline uintptr_t arch_thread_pointer(void)
 /* Functions that return from a signal handler; unwinders take them for libc's.  The
  * second and third are for the program's handlers with and without SA_RESTART: they
  * also mark the system call that they return to, and let a call that has not begun fail
- * (entry.S). */
+ * (sampling.S). */
 #define ARCH_HAS_RESTORER 0x04000000 /* SA_RESTORER */
 void arch_signal_return(void);
 void arch_signal_return_restarts(void);
@@ -195,14 +195,14 @@ struct arch_call {
 #define ARCH_RESTARTS (-512)
 
 /* Sets the signal mask and makes the call.  If a handler runs in between, the call
- * fails: with ARCH_RESTARTS if the handler has SA_RESTART (entry.S). */
+ * fails: with ARCH_RESTARTS if the handler has SA_RESTART (sampling.S). */
 long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
 
 #define ARCH_SYSCALL_SIZE 2
 #define ARCH_CONTEXT_IP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[16 /* REG_RIP */])
 
-/* The return address of the system call in entry.S's syscall(), which leaves the number
+/* The return address of the system call in edge.S's syscall(), which leaves the number
  * below the stack. */
 extern char arch_syscall_returns[];
 

@@ -1,0 +1,346 @@
+/*
+ * Functions that the program calls instead of libc's, and that C cannot express: they
+ * must leave no frame between the program and the function that it called.
+ */
+#include "arguments.h"
+
+#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
+
+	.text
+
+/*
+ * __libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end), and
+ * the main that libc gets instead of the program's:
+ *
+ *     rdi, rsi, rdx ...  arguments        (rsp)  return address
+ *
+ * Neither leaves a frame, so the frame of main is where it would be without shim.
+ */
+	.p2align 4
+	.globl	__libc_start_main
+	.type	__libc_start_main, @function
+__libc_start_main:
+	.cfi_startproc
+	_CET_ENDBR
+	KEEP_ARGUMENTS
+	call	edge_start_main		/* returns libc's function */
+	RESTORE_ARGUMENTS
+	lea	start_main(%rip), %rdi
+	jmp	*%rax
+	.cfi_endproc
+	.size	__libc_start_main, .-__libc_start_main
+
+	.p2align 4
+	.type	start_main, @function
+start_main:
+	.cfi_startproc
+	_CET_ENDBR
+	KEEP_ARGUMENTS
+	call	edge_main_begins	/* returns the program's main */
+	RESTORE_ARGUMENTS
+	cmpb	$0, edge_main_is_awaited(%rip)
+	jne	1f
+	jmp	*%rax
+1:	sub	$8, %rsp		/* a profiler wants the return of main */
+	.cfi_adjust_cfa_offset 8
+	call	*%rax
+	mov	%eax, %edi
+	call	edge_main_returned	/* returns its argument */
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	start_main, .-start_main
+
+/*
+ * setjmp and its variants save their caller's frame, so shim's frame must be gone when
+ * the real function runs: note the buffer, then jump.
+ *
+ *     rdi  the buffer            (rsp)  return address; rsp+8 is where the
+ *     esi  savemask                     program goes on
+ */
+	.macro	JUMP_SAVER name, real
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	_CET_ENDBR
+	KEEP_ARGUMENTS
+	mov	%esi, %ecx
+	lea	ARGUMENTS_SIZE+8(%rsp), %rsi
+	mov	$\real, %edx
+	call	edge_jump_saved
+	RESTORE_ARGUMENTS
+	jmp	*%rax
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	JUMP_SAVER setjmp, 0
+	JUMP_SAVER _setjmp, 1
+	JUMP_SAVER __sigsetjmp, 2
+
+/*
+ * swapcontext(from, to) and setcontext(to): the same for coroutines.
+ */
+	.macro	CONTEXT_SWITCHER name, real, context
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	_CET_ENDBR
+	KEEP_ARGUMENTS
+	mov	\context, %rdi
+	mov	$\real, %esi
+	call	edge_context_switched
+	RESTORE_ARGUMENTS
+	jmp	*%rax
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	CONTEXT_SWITCHER swapcontext, 0, %rsi
+	CONTEXT_SWITCHER setcontext, 1, %rdi
+
+/*
+ * Functions that depend on their caller or on the frames above.  A C function gets the
+ * same arguments, and the return address as the fourth, and returns the address to jump
+ * to.
+ */
+	.macro	FORWARD name, call
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	_CET_ENDBR
+	KEEP_ARGUMENTS
+	mov	ARGUMENTS_SIZE(%rsp), %rcx
+	call	\call
+	RESTORE_ARGUMENTS
+	jmp	*%rax
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	FORWARD	dlopen, edge_opens
+	FORWARD	dlmopen, edge_opens_in
+	FORWARD	__cxa_throw, edge_throws
+	FORWARD	__cxa_rethrow, edge_rethrows
+	FORWARD	__cxa_begin_catch, edge_catches
+	FORWARD	__cxa_end_catch, edge_caught
+	FORWARD	pthread_exit, edge_thread_exits
+	FORWARD	thrd_exit, edge_c11_thread_exits
+
+/*
+ * The start of a new thread, instead of the program's function:
+ *
+ *     rdi  struct start          (rsp)  return address into libc
+ *
+ * It jumps to that function, or calls it if a profiler wants its return.
+ */
+	.p2align 4
+	.globl	edge_thread_start
+	.hidden	edge_thread_start
+	.type	edge_thread_start, @function
+edge_thread_start:
+	.cfi_startproc
+	.cfi_personality 0x1b, edge_thread_personality
+	_CET_ENDBR
+	sub	$24, %rsp		/* struct begun */
+	.cfi_adjust_cfa_offset 24
+	mov	%rsp, %rsi
+	call	edge_thread_begins	/* returns the function */
+	mov	(%rsp), %rdi
+	cmpb	$0, 8(%rsp)
+	jne	1f
+	add	$24, %rsp
+	.cfi_adjust_cfa_offset -24
+	jmp	*%rax
+	.cfi_adjust_cfa_offset 24
+1:	call	*%rax
+	mov	%rax, (%rsp)
+	call	edge_thread_returned
+	mov	(%rsp), %rax
+	add	$24, %rsp
+	.cfi_adjust_cfa_offset -24
+	ret
+	.cfi_endproc
+	.size	edge_thread_start, .-edge_thread_start
+
+/*
+ * vfork returns twice to the same frame, which the child may overwrite in between, so
+ * the return address stays in a register that the system call preserves.  The child
+ * runs on the parent's stack and thread-local storage, so events are raised before and
+ * after.
+ */
+	.p2align 4
+	.globl	vfork
+	.type	vfork, @function
+	.globl	__vfork
+	.type	__vfork, @function
+vfork:
+__vfork:
+	.cfi_startproc
+	_CET_ENDBR
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	edge_vfork_before
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rdx
+	mov	$58, %eax		/* SYS_vfork */
+	syscall
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rip, 0
+	test	%rax, %rax
+	jnz	1f
+	ret				/* the child */
+1:	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	mov	%rax, %rdi
+	call	edge_vfork_after	/* sets errno, returns the result */
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	vfork, .-vfork
+	.size	__vfork, .-__vfork
+
+/*
+ * syscall(number, ...): C functions handle the numbers that shim must see.  The others
+ * are made here as in libc; a raw clone that returns on another stack must find no
+ * frame of shim there.
+ */
+	.p2align 4
+	.globl	syscall
+	.type	syscall, @function
+syscall:
+	.cfi_startproc
+	_CET_ENDBR
+	cmp	$57, %rdi		/* SYS_fork */
+	je	edge_syscall_fork
+	cmp	$56, %rdi		/* SYS_clone */
+	je	2f
+	cmp	$157, %rdi		/* SYS_prctl */
+	je	3f
+	cmp	$317, %rdi		/* SYS_seccomp */
+	je	3f
+	cmp	$14, %rdi		/* SYS_rt_sigprocmask */
+	je	edge_syscall_signals
+	cmp	$13, %rdi		/* SYS_rt_sigaction */
+	je	edge_syscall_signals
+	cmp	$158, %rdi		/* SYS_arch_prctl */
+	je	edge_syscall_pointer
+1:	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %r10
+	mov	%r9, %r8
+	mov	8(%rsp), %r9
+	mov	%rax, -8(%rsp)		/* for arch_find_call */
+	syscall
+	.globl	arch_syscall_returns
+	.hidden	arch_syscall_returns
+arch_syscall_returns:
+	cmp	$-4095, %rax
+	jae	4f
+	ret
+2:	test	$0x100, %esi		/* CLONE_VM */
+	jnz	1b
+	jmp	edge_syscall_fork
+3:	KEEP_ARGUMENTS
+	call	edge_syscall_closing
+	RESTORE_ARGUMENTS
+	jmp	1b
+4:	mov	%rax, %rdi
+	jmp	edge_syscall_failed
+	.cfi_endproc
+	.size	syscall, .-syscall
+
+/*
+ * The functions of <mon.h>, whose names a program may define itself (edge/monitor.c),
+ * and the hooks of -pg.
+ */
+	.macro	ELSE_NEXT number
+	mov	edge_monitor_next+8*\number(%rip), %r11
+	test	%r11, %r11
+	jz	1f
+	jmp	*%r11
+1:
+	.endm
+
+	.macro	ENTRY_OR_NEXT name, ours, number
+	.p2align 4
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	_CET_ENDBR
+	ELSE_NEXT \number
+	jmp	\ours
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	ENTRY_OR_NEXT monitor, edge_monitor, 0
+	ENTRY_OR_NEXT monitor_signal, edge_monitor_signal, 1
+	ENTRY_OR_NEXT monitor_hits, edge_monitor_hits, 2
+
+/*
+ * Called at the start of a function.  May change r11 only.
+ *
+ *     mcount       rbp: its frame, whose return address is at 8(rbp)
+ *     __fentry__   at its first instruction: the return address is at 8(rsp)
+ */
+	.macro	COUNT_ARC from, offset, number
+	.cfi_startproc
+	_CET_ENDBR
+	ELSE_NEXT \number
+	cmpb	$0, monitor_counts_arcs(%rip)
+	jne	2f
+	ret
+2:
+	.irp	register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, rbx
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	.cfi_rel_offset rbx, 0
+	mov	\offset(%\from), %rdi
+	mov	72(%rsp), %rsi
+	mov	%rsp, %rbx
+	.cfi_def_cfa_register rbx
+	and	$-16, %rsp
+	call	monitor_count_arc
+	mov	%rbx, %rsp
+	.cfi_def_cfa_register rsp
+	.irp	register, rbx, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.endr
+	ret
+	.cfi_endproc
+	.endm
+
+	.p2align 4
+	.globl	mcount, _mcount, __fentry__
+	.type	mcount, @function
+	.type	_mcount, @function
+	.type	__fentry__, @function
+mcount:
+_mcount:
+	COUNT_ARC rbp, 8, 3
+	.size	mcount, .-mcount
+	.size	_mcount, .-_mcount
+	.p2align 4
+__fentry__:
+	COUNT_ARC rsp, 80, 4
+	.size	__fentry__, .-__fentry__
+
+	.section .note.GNU-stack, "", @progbits
