@@ -2,7 +2,7 @@
  * Functions that the program calls instead of libc's, and that C cannot express: they
  * must leave no frame between the program and the function that it called.
  */
-#include "macros.h"
+#include "macros.inc"
 
 /*
  * __libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end), and

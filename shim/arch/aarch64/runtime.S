@@ -1,7 +1,7 @@
 /*
  * Calls that C cannot express: with a handler for exceptions, and on another stack.
  */
-#include "macros.h"
+#include "macros.inc"
 
 /*
  * bool arch_call_guarded(callback, a, b, c, d, e): false if callback(a, ..., e)

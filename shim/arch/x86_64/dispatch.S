@@ -2,7 +2,7 @@
  * The compiler's hooks, and the hooks that call profilers': code between the program
  * and a profiler that must leave no frame, or a frame of a known layout.
  */
-#include "arguments.h"
+#include "arguments.inc"
 #include "runtime/asm_offsets.h"
 
 #include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */

@@ -2,7 +2,7 @@
  * Functions that the program calls instead of libc's, and that C cannot express: they
  * must leave no frame between the program and the function that it called.
  */
-#include "arguments.h"
+#include "arguments.inc"
 
 #include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
 
