@@ -1,6 +1,6 @@
 /*
  * Messages.  Each is one write, so that lines of several processes do not mix, and each
- * passes the same filter for characters that are not text (common/characters.h).
+ * passes the same filter for characters that are not text (os/characters.h).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/characters.h"
+#include "os/characters.h"
 #include "say.h"
 
 #define TEXT_SIZE 8192

@@ -3,6 +3,8 @@
  */
 #include "os/text.h"
 
+#include "os/characters.h"
+
 #include <shim/banned.h>
 
 void text_init(struct text *text, char *memory, size_t size)
@@ -28,47 +30,24 @@ void text_add(struct text *text, const char *string)
 	text_add_part(text, string, text_length(string));
 }
 
-/* The length in bytes of the character at @string.  0 if it is not UTF-8, or not plain:
- * C0, DEL, C1, and marks and separators (U+061C, U+200E, U+200F, U+2028 to U+202E,
- * U+2066 to U+2069, U+FEFF). */
-static size_t harmless_length(const unsigned char *string)
-{
-	const unsigned first = string[0];
-	const size_t length = first < 0x80 ? 1 :
-			      first < 0xe0 ? 2 :
-			      first < 0xf0 ? 3 :
-					     4;
-	uint32_t c = first & (0xffu >> (length + (length > 1)));
-
-	if ((first >= 0x80 && first < 0xc2) || first > 0xf4)
-		return 0;
-	for (size_t i = 1; i < length; i++) {
-		if ((string[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (string[i] & 0x3f);
-	}
-	if ((length == 3 && c < 0x800) || (length == 4 && c < 0x10000) ||
-	    c > 0x10ffff || c - 0xd800 < 0x800)
-		return 0;
-	if (c < 0x20 || c - 0x7f < 0x21 || c == 0x61c || c - 0x200e < 2 ||
-	    c - 0x2028 < 7 || c - 0x2066 < 4 || c == 0xfeff)
-		return 0;
-	return length;
-}
-
 void text_add_harmless(struct text *text, const char *string)
 {
 	static const char digits[] = "0123456789abcdef";
 
 	while (*string) {
-		const unsigned char byte = (unsigned char)*string;
-		const char escaped[] = { '\\', 'x', digits[byte >> 4],
-					 digits[byte & 15] };
-		size_t length = harmless_length((const unsigned char *)string);
+		bool is_plain;
+		size_t length = character_step(string, &is_plain);
 
-		text_add_part(text, length ? string : escaped,
-			      length ? length : sizeof(escaped));
-		string += length ? length : 1;
+		if (is_plain)
+			text_add_part(text, string, length);
+		for (size_t i = 0; !is_plain && i < length; i++) {
+			const unsigned char byte = (unsigned char)string[i];
+			const char escaped[] = { '\\', 'x', digits[byte >> 4],
+						 digits[byte & 15] };
+
+			text_add_part(text, escaped, sizeof(escaped));
+		}
+		string += length;
 	}
 }
 

@@ -3,6 +3,7 @@
  */
 #include "print/print_number.h"
 
+#include "os/characters.h"
 #include "print/floating.h"
 
 #include <shim/banned.h>
@@ -121,8 +122,7 @@ static void put_character(struct printer *printer, struct integer number,
 		length = printer_encode_utf8(c > 0x10ffff ? 0 : c, text);
 		/* Prints an invalid character as a number. */
 		if (c > 0x10ffff ||
-		    printer_decode_utf8((unsigned char *)text, length,
-					&decoded) != length) {
+		    character_at(text, length, &decoded) != length) {
 			printer_put_decimal(printer, number.low);
 			return;
 		}

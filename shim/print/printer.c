@@ -4,6 +4,8 @@
  */
 #include "print/printer.h"
 
+#include "os/characters.h"
+
 #include <shim/banned.h>
 
 #define PAGE_SIZE    4096u
@@ -67,33 +69,6 @@ void printer_put_decimal(struct printer *printer, uint64_t number)
 		printer_put(printer, &digits[n], 1);
 }
 
-size_t printer_decode_utf8(const unsigned char *text, size_t size,
-			   uint32_t *character)
-{
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t c = text[0];
-	size_t length;
-
-	*character = c;
-	if (c < 0x80)
-		return 1;
-	if (c < 0xc2 || c > 0xf4)
-		return 0;
-	length = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	if (length > size)
-		return 0;
-	c &= 0x7fu >> length;
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (text[i] & 0x3f);
-	}
-	if (c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	*character = c;
-	return length;
-}
-
 size_t printer_encode_utf8(uint32_t c, char *text)
 {
 	size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -106,15 +81,6 @@ size_t printer_encode_utf8(uint32_t c, char *text)
 		text[i] = (char)(0x80 | (c & 0x3f));
 	text[0] = (char)((0xf00u >> length & 0xffu) | c);
 	return length;
-}
-
-/* False for C0, DEL, C1, line and paragraph separators, and marks that change the
- * direction of text. */
-static bool is_harmless(uint32_t c)
-{
-	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) &&
-	       !(c >= 0x200e && c <= 0x200f) && !(c >= 0x2028 && c <= 0x202e) &&
-	       !(c >= 0x2066 && c <= 0x2069) && c != 0x61c && c != 0xfeff;
 }
 
 static void put_byte_escape(struct printer *printer, unsigned char byte)
@@ -155,7 +121,7 @@ size_t printer_put_escaped(struct printer *printer, const unsigned char *text,
 			   size_t size, char quote)
 {
 	uint32_t c;
-	size_t length = printer_decode_utf8(text, size, &c);
+	size_t length = character_at((const char *)text, size, &c);
 	const char *escape = length ?
 				     short_escape(c, printer->is_json ? '"' :
 									quote) :
@@ -167,7 +133,7 @@ size_t printer_put_escaped(struct printer *printer, const unsigned char *text,
 	}
 	if (escape)
 		printer_put_string(printer, escape);
-	else if (is_harmless(c))
+	else if (character_is_harmless(c))
 		printer_put(printer, (const char *)text, length);
 	else if (printer->is_json)
 		put_json_escape(printer, c);

@@ -74,10 +74,6 @@ void printer_put_elision(struct printer *printer);
 /* Whether the text is so long that lists end. */
 bool printer_is_full(const struct printer *printer);
 
-/* The length of the UTF-8 sequence at @text; 0 if it is invalid. */
-size_t printer_decode_utf8(const unsigned char *text, size_t size,
-			   uint32_t *character);
-
 /* Stores @c in UTF-8 and returns its length. */
 size_t printer_encode_utf8(uint32_t c, char *text);
 

@@ -1,3 +1,4 @@
+#include "os/characters.h"
 #include "os/text.h"
 
 #include <criterion/criterion.h>
@@ -140,5 +141,36 @@ Test(text, what_a_terminal_acts_on_is_escaped)
 		text_init(&text, memory, sizeof(memory));
 		text_add_harmless(&text, all[i].given);
 		cr_expect(eq(str, memory, (char *)all[i].wanted));
+	}
+}
+
+Test(characters, are_decoded_within_the_bytes_there_are)
+{
+	static const struct {
+		const char *text;
+		size_t size, length;
+		uint32_t character;
+	} all[] = {
+		{ "a", 1, 1, 'a' },
+		{ "", SIZE_MAX, 1, 0 },
+		{ "\xc3\xa4", 2, 2, 0xe4 },
+		{ "\xc3\xa4", 1, 0, 0xc3 },
+		{ "\xe2\x82\xac", 3, 3, 0x20ac },
+		{ "\xe2\x82\xac", 2, 0, 0xe2 },
+		{ "\xf0\x9f\x98\x80", SIZE_MAX, 4, 0x1f600 },
+		{ "\xf0\x9f\x98\x80", 3, 0, 0xf0 },
+		{ "\xe2\x82", SIZE_MAX, 0, 0xe2 },
+		{ "\xed\xa0\x80", SIZE_MAX, 0, 0xed },
+		{ "\xf4\x90\x80\x80", SIZE_MAX, 0, 0xf4 },
+		{ "\xc1\xbf", SIZE_MAX, 0, 0xc1 },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		uint32_t character;
+
+		cr_expect(eq(sz,
+			     character_at(all[i].text, all[i].size, &character),
+			     all[i].length));
+		cr_expect(eq(u32, character, all[i].character));
 	}
 }

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/messages.h"
 #include "base/text.h"
-#include "common/characters.h"
+#include "os/characters.h"
 
 static void expect(bool is_true, const char *mistake)
 {
@@ -168,7 +168,7 @@ void json_text(struct json *json, const char *text)
 	length = text_plain_bytes(text);
 	put(json, text, length);
 	for (text += length; *text; text += length ? length : 1) {
-		length = character_at(text, &c);
+		length = character_at(text, SIZE_MAX, &c);
 		if (!length) {
 			put_string(json, "\\ufffd");
 		} else if (c == '"' || c == '\\') {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "common/characters.h"
+#include "os/characters.h"
 
 struct range {
 	uint32_t first, last;
@@ -61,7 +61,7 @@ static size_t width_of(uint32_t c)
 static size_t step(const char *text, size_t *columns, bool *plain)
 {
 	uint32_t c;
-	size_t length = character_at(text, &c);
+	size_t length = character_at(text, SIZE_MAX, &c);
 
 	*plain = length && character_is_harmless(c);
 	if (!length)

@@ -1,11 +1,13 @@
 /*
- * Decodes UTF-8 and tells which characters a terminal only prints.  Text in a
- * recording may come from anywhere, so control sequences in it must not reach
- * the terminal.
+ * Decodes UTF-8 and tells which characters a terminal only prints.  This is the one decoder
+ * of shim: libshim.so, shim-run and shim-report are all built with it, so that they agree on
+ * what is escaped.
  */
-#include "common/characters.h"
+#include "os/characters.h"
 
-size_t character_at(const char *string, uint32_t *character)
+#include <shim/banned.h>
+
+size_t character_at(const char *string, size_t size, uint32_t *character)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *text = (const unsigned char *)string;
@@ -18,6 +20,8 @@ size_t character_at(const char *string, uint32_t *character)
 	if (c < 0xc2 || c > 0xf4)
 		return 0;
 	length = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	if (length > size)
+		return 0;
 	c &= 0x7fu >> length;
 	for (i = 1; i < length; i++) {
 		if ((text[i] & 0xc0) != 0x80)
@@ -40,7 +44,7 @@ bool character_is_harmless(uint32_t c)
 size_t character_step(const char *text, bool *is_plain)
 {
 	uint32_t c;
-	size_t length = character_at(text, &c);
+	size_t length = character_at(text, SIZE_MAX, &c);
 
 	*is_plain = length && character_is_harmless(c);
 	return length ? length : 1;
