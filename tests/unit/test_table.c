@@ -1,6 +1,6 @@
 #include "base/text.h"
 #include "model/model.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 
 #include <criterion/criterion.h>
@@ -13,19 +13,19 @@ static const struct column columns[] = {
 };
 static char *text;
 static size_t size;
-static struct page page;
+static struct layout layout;
 static struct table table;
 
 static void begin(void)
 {
-	page = (struct page){ .out = open_memstream(&text, &size),
-			      .columns = SIZE_MAX };
-	table = table_begin(&page, columns);
+	layout = (struct layout){ .out = open_memstream(&text, &size),
+				  .columns = SIZE_MAX };
+	table = table_begin(&layout, columns);
 }
 
 static char *end(void)
 {
-	fclose(page.out);
+	fclose(layout.out);
 	return text;
 }
 
@@ -57,7 +57,7 @@ Test(table, a_cell_is_as_wide_as_the_terminal_shows_it, .init = begin)
 
 Test(table, a_name_gets_what_the_cells_leave_of_the_line, .init = begin)
 {
-	page.columns = 32;
+	layout.columns = 32;
 	table_rest(&table, 0);
 	table_text(&table, "abcdefghijklmnop");
 	table_cell(&table, "123,456,789"); /* 4 wider than its column */
@@ -84,7 +84,7 @@ Test(table, colour_is_on_the_cells_and_for_a_terminal_only, .init = begin)
 	table_cell(&table, "1");
 	table_no_color(&table);
 	table_text(&table, "plain");
-	page.color = true;
+	layout.color = true;
 	table_cell(&table, "2");
 	table_color(&table, "\033[31m");
 	table_cell(&table, "3");

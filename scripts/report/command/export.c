@@ -77,9 +77,9 @@ static int export_trace(const struct options *options,
 {
 	struct recording recording;
 	struct model model = { .recording = &recording };
-	struct trace_export timeline = { .recording = &recording,
-					 .model = &model,
-					 .options = options };
+	struct lanes lanes = { .recording = &recording,
+			       .model = &model,
+			       .options = options };
 
 	if (options->value_given || options->threads || options->samples ||
 	    options->memory || options->raw)
@@ -89,18 +89,18 @@ static int export_trace(const struct options *options,
 	check_output(options, format);
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
-	if (!trace_open(&timeline.trace, &recording))
+	if (!trace_open(&lanes.trace, &recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording.path);
 	model_find_functions(&model);
 	if (format->write_trace)
-		format->write_trace(options->output, &timeline);
+		format->write_trace(options->output, &lanes);
 	else
-		format->print_trace(output_open(options->output), &timeline);
+		format->print_trace(output_open(options->output), &lanes);
 	progress_end();
 	if (format->print_trace)
 		output_close();
-	trace_close(&timeline.trace);
+	trace_close(&lanes.trace);
 	return 0;
 }
 

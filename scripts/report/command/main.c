@@ -41,7 +41,7 @@
 #include "text/coverage.h"
 #include "text/diff.h"
 #include "text/info.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/ranks.h"
 #include "text/replay.h"
 #include "text/report.h"
@@ -102,15 +102,15 @@ static void add_ranks(FILE *out, const struct options *options,
 	struct options by_rank = *options;
 	struct recording recording;
 	struct model model;
-	struct page page;
+	struct layout layout;
 
 	by_rank.ranks = true;
 	if (options->limit < 0)
 		by_rank.limit = RANK_ROWS;
 	choose_read(&model, NULL, &recording, &by_rank, path);
-	page = page_on(out, &by_rank, &model);
+	layout = layout_on(out, &by_rank, &model);
 	fputc('\n', out);
-	ranks_print(&page);
+	ranks_print(&layout);
 }
 
 static int report(struct options *options, const char *path)

@@ -20,7 +20,7 @@
 
 struct chrome {
 	struct json json;
-	struct trace_export *timeline;
+	struct lanes *lanes;
 	bool is_open;		 /* an event waits for its arguments */
 	struct kept_text result; /* of the call that is left next */
 };
@@ -136,7 +136,7 @@ static void put_leave(struct chrome *chrome, const struct lane *lane,
 {
 	begin_event(chrome, "E", lane, event->time_ns);
 	/* Chrome needs no name here; speedscope does not end a call without. */
-	add_name(chrome, trace_export_function(chrome->timeline, event));
+	add_name(chrome, lanes_function_name(chrome->lanes, event));
 	if (chrome->result.text[0])
 		add_text(chrome, "result", chrome->result.text);
 	chrome->result.text[0] = '\0';
@@ -146,24 +146,23 @@ static void put_leave(struct chrome *chrome, const struct lane *lane,
 static void name_places(struct chrome *chrome, const struct lane *lane)
 {
 	name_lane(chrome, "process_name", lane,
-		  trace_export_process_name(chrome->timeline, lane->process));
-	name_lane(chrome, "thread_name", lane,
-		  trace_export_lane_name(chrome->timeline, lane));
+		  lanes_process_name(chrome->lanes, lane->process));
+	name_lane(chrome, "thread_name", lane, lanes_name(chrome->lanes, lane));
 }
 
 static void put_event(struct chrome *chrome, const struct trace_event *event)
 {
-	struct trace_export *timeline = chrome->timeline;
+	struct lanes *lanes = chrome->lanes;
 	bool is_new;
-	uint32_t number = trace_export_lane(timeline, event, &is_new);
-	const struct lane *lane = &timeline->lanes[number];
+	uint32_t number = lanes_number(lanes, event, &is_new);
+	const struct lane *lane = &lanes->all[number];
 
 	if (is_new)
 		name_places(chrome, lane);
 	switch (event->kind) {
 	case TRACE_ENTER:
 		begin_event(chrome, "B", lane, event->time_ns);
-		add_name(chrome, trace_export_function(timeline, event));
+		add_name(chrome, lanes_function_name(lanes, event));
 		chrome->is_open = true;
 		break;
 	case TRACE_ARGUMENTS:
@@ -190,10 +189,9 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 	}
 }
 
-static void chrome_print(FILE *out, struct trace_export *timeline)
+static void chrome_print(FILE *out, struct lanes *lanes)
 {
-	struct chrome chrome = { .json = json_begin(out),
-				 .timeline = timeline };
+	struct chrome chrome = { .json = json_begin(out), .lanes = lanes };
 	struct json *json = &chrome.json;
 	struct trace_reader *reader;
 	struct trace_event event;
@@ -203,9 +201,9 @@ static void chrome_print(FILE *out, struct trace_export *timeline)
 	json_object(json);
 	json_key_text(json, "displayTimeUnit", "ns");
 	json_key_array(json, "traceEvents");
-	for (i = 0; i < timeline->trace.file_count; i++) {
-		progress("exporting", i, timeline->trace.file_count);
-		reader = trace_begin(&timeline->trace, i,
+	for (i = 0; i < lanes->trace.file_count; i++) {
+		progress("exporting", i, lanes->trace.file_count);
+		reader = trace_begin(&lanes->trace, i,
 				     &(struct trace_range){ 0 });
 		while (trace_next(reader, &event))
 			put_event(&chrome, &event);

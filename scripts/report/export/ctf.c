@@ -54,7 +54,7 @@ struct packet {
 };
 
 struct ctf {
-	struct trace_export *timeline;
+	struct lanes *lanes;
 	const char *directory;
 	FILE *out;
 	const char *path; /* of @out */
@@ -104,7 +104,7 @@ static void put_header(struct ctf *ctf, uint64_t bits)
 {
 	struct packet *packet = &ctf->packet;
 	const struct trace_thread *thread =
-		&ctf->timeline->trace.threads[ctf->lane.thread];
+		&ctf->lanes->trace.threads[ctf->lane.thread];
 
 	packet->size = 0;
 	put_number(packet, MAGIC, 4);
@@ -179,10 +179,9 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 		return;
 	begin_event(ctf, event, kinds[event->kind].id);
 	if (kinds[event->kind].is_call)
-		put_number(
-			packet,
-			ctf->timeline->recording->sites[event->site].function,
-			4);
+		put_number(packet,
+			   ctf->lanes->recording->sites[event->site].function,
+			   4);
 	if (kinds[event->kind].has_text)
 		put_string(packet, event->text);
 	if (event->kind == TRACE_COUNTER) {
@@ -206,7 +205,7 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 /* A packet says which thread it is of, and its name. */
 static void begin_packet(struct ctf *ctf, const struct lane *lane)
 {
-	const char *name = ctf->timeline->trace.threads[lane->thread].name;
+	const char *name = ctf->lanes->trace.threads[lane->thread].name;
 
 	ctf->lane = *lane;
 	ctf->thread_name = name ? name : "";
@@ -215,15 +214,15 @@ static void begin_packet(struct ctf *ctf, const struct lane *lane)
 
 static void put_file(struct ctf *ctf, struct trace_reader *reader)
 {
-	struct trace_export *timeline = ctf->timeline;
+	struct lanes *lanes = ctf->lanes;
 	struct trace_event event;
 	const struct lane *lane;
 	uint32_t number;
 	bool is_new;
 
 	while (trace_next(reader, &event)) {
-		number = trace_export_lane(timeline, &event, &is_new);
-		lane = &timeline->lanes[number];
+		number = lanes_number(lanes, &event, &is_new);
+		lane = &lanes->all[number];
 		if (!ctf->thread_name || ctf->lane.thread != lane->thread ||
 		    event.kind == TRACE_NAME) {
 			write_packet(ctf);
@@ -257,7 +256,7 @@ static void put_stream(struct ctf *ctf, uint32_t file)
 	ctf->discarded = 0;
 	ctf->packet.size = ctf->packet.header = 0;
 	ctf->packet.first_ns = ctf->packet.last_ns = 0;
-	reader = trace_begin(&ctf->timeline->trace, file,
+	reader = trace_begin(&ctf->lanes->trace, file,
 			     &(struct trace_range){ 0 });
 	put_file(ctf, reader);
 	trace_end(reader);
@@ -330,14 +329,14 @@ static void put_quoted(FILE *out, const char *text)
 
 static void put_functions(struct ctf *ctf)
 {
-	const struct model *model = ctf->timeline->model;
+	const struct model *model = ctf->lanes->model;
 	uint32_t i;
 
 	fputs("enum function : word {\n", ctf->out);
 	for (i = 0; i < model->function_count; i++) {
 		fputc('\t', ctf->out);
 		put_quoted(ctf->out, shown_name(&model->functions[i],
-						ctf->timeline->options));
+						ctf->lanes->options));
 		fprintf(ctf->out, " = %u%s\n", i,
 			i + 1 < model->function_count ? "," : "");
 	}
@@ -349,9 +348,9 @@ static void put_functions(struct ctf *ctf)
 /* Seconds and the rest: when the clock of the trace was 0, by the calendar. */
 static void put_clock(struct ctf *ctf)
 {
-	const struct recording *recording = ctf->timeline->recording;
+	const struct recording *recording = ctf->lanes->recording;
 	const struct shim_meta *meta = &recording->processes[0].meta;
-	uint64_t start = ctf->timeline->trace.start_mono_ns;
+	uint64_t start = ctf->lanes->trace.start_mono_ns;
 	uint64_t offset = 0;
 
 	if (meta->start_real_ns && start <= meta->first_mono_ns)
@@ -380,15 +379,14 @@ static void put_metadata(struct ctf *ctf)
 	close_file(ctf);
 }
 
-static void ctf_write(const char *path, struct trace_export *timeline)
+static void ctf_write(const char *path, struct lanes *lanes)
 {
-	struct ctf ctf = { .timeline = timeline,
-			   .directory = directory_begin(path) };
+	struct ctf ctf = { .lanes = lanes, .directory = directory_begin(path) };
 	uint32_t i;
 
 	put_metadata(&ctf);
-	for (i = 0; i < timeline->trace.file_count; i++) {
-		progress("exporting", i, timeline->trace.file_count);
+	for (i = 0; i < lanes->trace.file_count; i++) {
+		progress("exporting", i, lanes->trace.file_count);
 		put_stream(&ctf, i);
 	}
 	directory_end();

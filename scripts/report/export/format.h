@@ -12,7 +12,7 @@
 
 struct coverage;
 struct model;
-struct trace_export;
+struct lanes;
 
 /* Values of --value, as bits of struct export_format.values. */
 #define VALUE_BIT(value) (1u << (value))
@@ -41,11 +41,11 @@ struct export_format {
 	/* One of these. */
 	void (*print)(FILE *out, struct model *model,
 		      const struct options *options);
-	void (*print_trace)(FILE *out, struct trace_export *timeline);
+	void (*print_trace)(FILE *out, struct lanes *lanes);
 	void (*print_coverage)(FILE *out, const struct coverage *coverage,
 			       const struct options *options);
 	/* At @path: a directory of a trace; several files. */
-	void (*write_trace)(const char *path, struct trace_export *timeline);
+	void (*write_trace)(const char *path, struct lanes *lanes);
 	void (*write_files)(struct model *calls, struct model *samples,
 			    const char *path);
 };

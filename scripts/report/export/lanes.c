@@ -19,19 +19,18 @@
 /* No thread has such a number: they end at 2^22. */
 #define TIDS_OF_COROUTINES 10000000u
 
-uint32_t trace_export_pid(const struct trace_export *timeline, uint32_t process)
+uint32_t lanes_pid(const struct lanes *lanes, uint32_t process)
 {
-	const struct recording *recording = timeline->recording;
+	const struct recording *recording = lanes->recording;
 
 	/* Of several hosts, pids may be the same. */
 	return recording->part_count > 1 ? process + 1 :
 					   recording->processes[process].pid;
 }
 
-const char *trace_export_process_name(const struct trace_export *timeline,
-				      uint32_t process)
+const char *lanes_process_name(const struct lanes *lanes, uint32_t process)
 {
-	const struct recording *recording = timeline->recording;
+	const struct recording *recording = lanes->recording;
 	const struct process *about = &recording->processes[process];
 	const char *program = process_string(about, "program");
 
@@ -42,34 +41,31 @@ const char *trace_export_process_name(const struct trace_export *timeline,
 			   recording->parts[about->part].name, about->pid);
 }
 
-uint32_t trace_export_lane(struct trace_export *timeline,
-			   const struct trace_event *event, bool *is_new)
+uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
+		      bool *is_new)
 {
 	const struct trace_thread *thread =
-		&timeline->trace.threads[event->thread];
+		&lanes->trace.threads[event->thread];
 	uint64_t key = (uint64_t)event->thread << 32 | event->track;
-	uint32_t lane = map_add(&timeline->lanes_by_key, key,
-				timeline->lane_count);
+	uint32_t lane = map_add(&lanes->by_key, key, lanes->lane_count);
 
-	*is_new = lane == timeline->lane_count;
+	*is_new = lane == lanes->lane_count;
 	if (!*is_new)
 		return lane;
-	GROW(timeline->lanes, timeline->lane_count, timeline->lane_room);
-	timeline->lanes[timeline->lane_count++] = (struct lane){
+	GROW(lanes->all, lanes->lane_count, lanes->lane_room);
+	lanes->all[lanes->lane_count++] = (struct lane){
 		.process = thread->process,
 		.thread = event->thread,
 		.track = event->track,
-		.pid = trace_export_pid(timeline, thread->process),
+		.pid = lanes_pid(lanes, thread->process),
 		.tid = event->track ? TIDS_OF_COROUTINES + lane : thread->tid,
 	};
 	return lane;
 }
 
-const char *trace_export_lane_name(const struct trace_export *timeline,
-				   const struct lane *lane)
+const char *lanes_name(const struct lanes *lanes, const struct lane *lane)
 {
-	const struct trace_thread *thread =
-		&timeline->trace.threads[lane->thread];
+	const struct trace_thread *thread = &lanes->trace.threads[lane->thread];
 	const char *name = thread->name && thread->name[0] ?
 				   thread->name :
 				   keep_format("thread %u", thread->tid);
@@ -79,13 +75,12 @@ const char *trace_export_lane_name(const struct trace_export *timeline,
 	return keep_format("%s, coroutine %u", name, lane->track);
 }
 
-const char *trace_export_function(const struct trace_export *timeline,
-				  const struct trace_event *event)
+const char *lanes_function_name(const struct lanes *lanes,
+				const struct trace_event *event)
 {
-	uint32_t function = timeline->recording->sites[event->site].function;
+	uint32_t function = lanes->recording->sites[event->site].function;
 
-	return shown_name(&timeline->model->functions[function],
-			  timeline->options);
+	return shown_name(&lanes->model->functions[function], lanes->options);
 }
 
 void keep_for_later(struct kept_text *kept, const char *text)

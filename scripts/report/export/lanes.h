@@ -19,13 +19,13 @@ struct lane {
 	uint32_t pid, tid; /* unique; those of the system where that can be */
 };
 
-struct trace_export {
+struct lanes {
 	struct recording *recording;
 	struct model *model;
 	const struct options *options;
 	struct trace trace;
-	struct map lanes_by_key;
-	struct lane *lanes;
+	struct map by_key;
+	struct lane *all;
 	uint32_t lane_count, lane_room;
 };
 
@@ -37,18 +37,15 @@ struct kept_text {
 
 void keep_for_later(struct kept_text *kept, const char *text);
 /* The lane of an event; *@is_new: it is the first there. */
-uint32_t trace_export_lane(struct trace_export *timeline,
-			   const struct trace_event *event, bool *is_new);
-uint32_t trace_export_pid(const struct trace_export *timeline,
-			  uint32_t process);
+uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
+		      bool *is_new);
+uint32_t lanes_pid(const struct lanes *lanes, uint32_t process);
 /* "lua", "lua (rank.2)" */
-const char *trace_export_process_name(const struct trace_export *timeline,
-				      uint32_t process);
+const char *lanes_process_name(const struct lanes *lanes, uint32_t process);
 /* "worker", "worker, coroutine 2" */
-const char *trace_export_lane_name(const struct trace_export *timeline,
-				   const struct lane *lane);
+const char *lanes_name(const struct lanes *lanes, const struct lane *lane);
 /* Of an ENTER or LEAVE. */
-const char *trace_export_function(const struct trace_export *timeline,
-				  const struct trace_event *event);
+const char *lanes_function_name(const struct lanes *lanes,
+				const struct trace_event *event);
 
 #endif

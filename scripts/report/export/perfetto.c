@@ -30,7 +30,7 @@
 
 struct perfetto {
 	FILE *out;
-	struct trace_export *timeline;
+	struct lanes *lanes;
 	uint8_t *packed;
 	size_t room;
 	bool has_begun;
@@ -104,7 +104,7 @@ static void describe(struct perfetto *perfetto,
 
 static void describe_process(struct perfetto *perfetto, uint32_t process)
 {
-	struct trace_export *timeline = perfetto->timeline;
+	struct lanes *lanes = perfetto->lanes;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ProcessDescriptor about = PERFETTO__PROCESS_DESCRIPTOR__INIT;
 	uint32_t count = perfetto->processes.count;
@@ -112,9 +112,9 @@ static void describe_process(struct perfetto *perfetto, uint32_t process)
 
 	if (names_add(&perfetto->processes, keep_format("%u", process)) < count)
 		return;
-	name = clean(trace_export_process_name(timeline, process));
+	name = clean(lanes_process_name(lanes, process));
 	about.has_pid = true;
-	about.pid = (int32_t)trace_export_pid(timeline, process);
+	about.pid = (int32_t)lanes_pid(lanes, process);
 	about.process_name = name;
 	track.has_uuid = true;
 	track.uuid = process_uuid(process);
@@ -125,11 +125,11 @@ static void describe_process(struct perfetto *perfetto, uint32_t process)
 
 static void describe_lane(struct perfetto *perfetto, uint32_t number)
 {
-	struct trace_export *timeline = perfetto->timeline;
-	const struct lane *lane = &timeline->lanes[number];
+	struct lanes *lanes = perfetto->lanes;
+	const struct lane *lane = &lanes->all[number];
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ThreadDescriptor about = PERFETTO__THREAD_DESCRIPTOR__INIT;
-	char *name = clean(trace_export_lane_name(timeline, lane));
+	char *name = clean(lanes_name(lanes, lane));
 
 	describe_process(perfetto, lane->process);
 	about.has_pid = about.has_tid = true;
@@ -150,7 +150,7 @@ static uint64_t text_track(struct perfetto *perfetto, uint32_t lane,
 {
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__CounterDescriptor about = PERFETTO__COUNTER_DESCRIPTOR__INIT;
-	uint32_t process = perfetto->timeline->lanes[lane].process;
+	uint32_t process = perfetto->lanes->all[lane].process;
 	const char *key = is_counter ? keep_format("c/%u/%s", process, text) :
 				       keep_format("r/%u/%s", lane, text);
 	uint32_t count = perfetto->tracks.count;
@@ -193,8 +193,8 @@ static void put_event(struct perfetto *perfetto,
 static void put_enter(struct perfetto *perfetto, uint32_t lane,
 		      const struct trace_event *event, const char *arguments)
 {
-	struct trace_export *timeline = perfetto->timeline;
-	uint32_t function = timeline->recording->sites[event->site].function;
+	struct lanes *lanes = perfetto->lanes;
+	uint32_t function = lanes->recording->sites[event->site].function;
 	Perfetto__TrackEvent enter = PERFETTO__TRACK_EVENT__INIT;
 	Perfetto__EventName name = PERFETTO__EVENT_NAME__INIT;
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
@@ -209,7 +209,7 @@ static void put_enter(struct perfetto *perfetto, uint32_t lane,
 		perfetto->is_named[function] = true;
 		name.has_iid = true;
 		name.iid = function + 1;
-		name.name = clean(trace_export_function(timeline, event));
+		name.name = clean(lanes_function_name(lanes, event));
 		data.n_event_names = 1;
 		data.event_names = names;
 	}
@@ -335,7 +335,7 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 	uint32_t lane;
 
 	while (trace_next(reader, &event)) {
-		lane = trace_export_lane(perfetto->timeline, &event, &is_new);
+		lane = lanes_number(perfetto->lanes, &event, &is_new);
 		flush(perfetto, &enter,
 		      event.kind == TRACE_ARGUMENTS ? event.text : NULL);
 		if (is_new)
@@ -357,18 +357,18 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 	flush(perfetto, &enter, NULL);
 }
 
-static void perfetto_print(FILE *out, struct trace_export *timeline)
+static void perfetto_print(FILE *out, struct lanes *lanes)
 {
-	struct perfetto perfetto = { .out = out, .timeline = timeline };
+	struct perfetto perfetto = { .out = out, .lanes = lanes };
 	struct trace_reader *reader;
 	uint32_t i;
 
-	perfetto.is_named = allocate(timeline->model->function_count,
+	perfetto.is_named = allocate(lanes->model->function_count,
 				     sizeof(*perfetto.is_named));
 	keep_for_later(&perfetto.result, "");
-	for (i = 0; i < timeline->trace.file_count; i++) {
-		progress("exporting", i, timeline->trace.file_count);
-		reader = trace_begin(&timeline->trace, i,
+	for (i = 0; i < lanes->trace.file_count; i++) {
+		progress("exporting", i, lanes->trace.file_count);
+		reader = trace_begin(&lanes->trace, i,
 				     &(struct trace_range){ 0 });
 		put_file(&perfetto, reader);
 		trace_end(reader);

@@ -23,7 +23,7 @@
 #include "model/row_order.h"
 #include "model/totals.h"
 #include "text/callers.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 #define BAR 50
 
@@ -127,10 +127,10 @@ static uint32_t *count_groups(const struct model *model, const bool *wanted)
 	return counts;
 }
 
-static void print_heading(const struct page *page, const char *what,
+static void print_heading(const struct layout *layout, const char *what,
 			  const bool *wanted)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	uint32_t *groups = count_groups(model, wanted);
 	struct function *function;
 	uint32_t i;
@@ -139,26 +139,27 @@ static void print_heading(const struct page *page, const char *what,
 		function = &model->functions[i];
 		if (groups[i] == 0)
 			continue;
-		fprintf(page->out, "\n%s ", what);
+		fprintf(layout->out, "\n%s ", what);
 		if (groups[i] == 1) {
-			put_text(page->out, function->name);
+			put_text(layout->out, function->name);
 		} else {
-			put_text(page->out,
+			put_text(layout->out,
 				 keep_text(function->name,
 					   plain_length(function,
 							function->name)));
-			fprintf(page->out, " in its %u groups", groups[i]);
+			fprintf(layout->out, " in its %u groups", groups[i]);
 		}
-		put_place(page, function);
+		put_place(layout, function);
 	}
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	free(groups);
 }
 
-static void print_group(const struct page *page, const char *name, bool callers)
+static void print_group(const struct layout *layout, const char *name,
+			bool callers)
 {
-	struct model *model = page->model;
-	struct options options = *page->options;
+	struct model *model = layout->model;
+	struct options options = *layout->options;
 	uint32_t rows = model->function_count + 1, count, shown, i, *order;
 	struct gathering gathering = {
 		.model = model,
@@ -171,21 +172,21 @@ static void print_group(const struct page *page, const char *name, bool callers)
 					  { "total", 9 },
 					  { "self", 9 },
 					  { "function", 0 } };
-	struct table table = table_begin(page, columns);
+	struct table table = table_begin(layout, columns);
 	struct walk walk = { enter_path, leave_path, &gathering };
 
 	model_walk(model, 0, &walk);
-	print_heading(page, callers ? "callers of" : "called by",
+	print_heading(layout, callers ? "callers of" : "called by",
 		      gathering.wanted);
 	table_titles(&table, NULL);
 	if (!options.sort_given)
 		options.sort = SORT_TOTAL;
 	order = row_order_functions(model, gathering.sums, &options, &count);
-	shown = page_rows(page, count, count);
+	shown = layout_rows(layout, count, count);
 	for (i = 0; i < shown; i++)
 		print_row(&table, &gathering.sums[order[i]],
 			  &model->functions[order[i]]);
-	page_left_out(page, shown, count);
+	layout_left_out(layout, shown, count);
 	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
 		print_row(&table, &gathering.sums[rows - 1], NULL);
 	free(order);
@@ -205,17 +206,17 @@ static void print_bar(struct table *table, uint64_t count, double from,
 	table_cell(table, human_ns(begin, from));
 	table_cell(table, human_count(text, count));
 	table_rest(table, 0);
-	fputs(bar + BAR - length, table->page->out);
+	fputs(bar + BAR - length, table->layout->out);
 	table_end_row(table);
 }
 
-static void print_histogram(const struct page *page, const char *name)
+static void print_histogram(const struct layout *layout, const char *name)
 {
 	static const struct column columns[] = { { "from", 9 },
 						 { "calls", 15 },
 						 { NULL, 0 } };
-	struct table table = table_begin(page, columns);
-	struct model *model = page->model;
+	struct table table = table_begin(layout, columns);
+	struct model *model = layout->model;
 	bool *wanted = find_functions(model, name);
 	uint64_t sums[SHIM_BUCKETS] = { 0 }, largest = 0;
 	int bucket, first = SHIM_BUCKETS, last = -1;
@@ -236,7 +237,7 @@ static void print_histogram(const struct page *page, const char *name)
 			largest = sums[bucket];
 	}
 	if (last >= 0) {
-		print_heading(page, "how long calls took:", wanted);
+		print_heading(layout, "how long calls took:", wanted);
 		table_titles(&table, NULL);
 	}
 	for (bucket = first; bucket <= last; bucket++)
@@ -260,30 +261,30 @@ static void check_histogram(const struct model *model, const char *name)
 	free(wanted);
 }
 
-void callers_check(const struct page *page)
+void callers_check(const struct layout *layout)
 {
-	const struct options *options = page->options;
+	const struct options *options = layout->options;
 
 	if (options->callers)
-		free(find_functions(page->model, options->callers));
+		free(find_functions(layout->model, options->callers));
 	if (options->callees)
-		free(find_functions(page->model, options->callees));
+		free(find_functions(layout->model, options->callees));
 	if (options->histogram)
-		check_histogram(page->model, options->histogram);
+		check_histogram(layout->model, options->histogram);
 }
 
-void callers_print(const struct page *page)
+void callers_print(const struct layout *layout)
 {
-	const struct options *options = page->options;
+	const struct options *options = layout->options;
 
 	if (options->callers)
-		print_group(page, options->callers, true);
+		print_group(layout, options->callers, true);
 	if (options->callees)
-		print_group(page, options->callees, false);
+		print_group(layout, options->callees, false);
 	if (options->callers)
-		print_histogram(page, options->callers);
+		print_histogram(layout, options->callers);
 	if (options->callees)
-		print_histogram(page, options->callees);
+		print_histogram(layout, options->callees);
 	if (options->histogram)
-		print_histogram(page, options->histogram);
+		print_histogram(layout, options->histogram);
 }

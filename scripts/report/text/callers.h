@@ -2,10 +2,10 @@
 #ifndef REPORT_TEXT_CALLERS_H
 #define REPORT_TEXT_CALLERS_H
 
-struct page;
+struct layout;
 
 /* Dies if --callers and the like name no function, before all output. */
-void callers_check(const struct page *page);
-void callers_print(const struct page *page);
+void callers_check(const struct layout *layout);
+void callers_print(const struct layout *layout);
 
 #endif

@@ -12,7 +12,7 @@
 #include "model/coverage.h"
 #include "model/options.h"
 #include "text/coverage.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 
 struct sum {
@@ -84,7 +84,8 @@ static void put_file(struct listing *listing, uint32_t file, struct sum lines,
 	put_sum(&listing->table, lines);
 	put_sum(&listing->table, functions);
 	table_rest(&listing->table, 0);
-	put_text(listing->table.page->out, listing->coverage->files.text[file]);
+	put_text(listing->table.layout->out,
+		 listing->coverage->files.text[file]);
 	table_end_row(&listing->table);
 }
 
@@ -152,8 +153,8 @@ void coverage_print(FILE *out, const struct coverage *coverage,
 	static const struct column columns[] = { { "lines", -22 },
 						 { "functions", -21 },
 						 { "file", 0 } };
-	const struct page page = page_on(out, options, NULL);
-	struct listing listing = { .table = table_begin(&page, columns),
+	const struct layout layout = layout_on(out, options, NULL);
+	struct listing listing = { .table = table_begin(&layout, columns),
 				   .coverage = coverage };
 
 	each_file(&listing);

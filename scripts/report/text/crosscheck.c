@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "text/crosscheck.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 
 #define ERRORS	      3 /* standard errors that are still agreement */
@@ -161,14 +161,14 @@ static const char *percent_text(char text[SHORT_TEXT], double percent,
 	return text;
 }
 
-static void print_rows(const struct page *page, const struct row *rows,
+static void print_rows(const struct layout *layout, const struct row *rows,
 		       uint32_t count)
 {
 	static const struct column columns[] = { { "by calls", 9 },
 						 { "by samples", 10 },
 						 { "\u00b1", 7 },
 						 { "function", 0 } };
-	struct table table = table_begin(page, columns);
+	struct table table = table_begin(layout, columns);
 	char text[SHORT_TEXT];
 	uint32_t i;
 
@@ -177,33 +177,34 @@ static void print_rows(const struct page *page, const struct row *rows,
 		table_cell(&table, percent_text(text, rows[i].by_calls, "%"));
 		table_cell(&table, percent_text(text, rows[i].by_samples, "%"));
 		table_cell(&table, percent_text(text, rows[i].error, ""));
-		table_name(&table, &page->model->functions[rows[i].function]);
+		table_name(&table, &layout->model->functions[rows[i].function]);
 	}
 	if (count > ROWS)
-		fprintf(page->out, "  and %u more\n", count - ROWS);
+		fprintf(layout->out, "  and %u more\n", count - ROWS);
 }
 
-static void print_summary(const struct page *page, const struct check *check)
+static void print_summary(const struct layout *layout,
+			  const struct check *check)
 {
 	double all = check->all + check->ours + check->nobody;
 	char text[SHORT_TEXT];
 
-	fprintf(page->out,
+	fprintf(layout->out,
 		"\nagainst %s samples: shim itself took %.1f %% of "
 		"the run",
 		human_count(text, check->samples->calls),
 		100 * check->ours / all);
 	if (check->nobody > 0)
-		fprintf(page->out, ", code outside of all calls %.1f %%",
+		fprintf(layout->out, ", code outside of all calls %.1f %%",
 			100 * check->nobody / all);
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	if (check->samples->sample_mode != SHIM_SAMPLED_REAL)
 		fputs("  calls are measured in time, these samples in processor "
 		      "time: who waits has more of the former\n",
-		      page->out);
+		      layout->out);
 }
 
-static void compare(const struct page *page, struct check *check)
+static void compare(const struct layout *layout, struct check *check)
 {
 	struct row *rows = allocate(check->calls->function_count,
 				    sizeof(*rows)),
@@ -223,22 +224,22 @@ static void compare(const struct page *page, struct check *check)
 	}
 	qsort(rows, count, sizeof(*rows), compare_rows);
 	if (count == 0) {
-		fputs("  self times agree within their errors\n", page->out);
+		fputs("  self times agree within their errors\n", layout->out);
 	} else {
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  self times of %u function%s differ by "
 			"more than their errors (what is inlined counts as its "
 			"caller in samples):\n",
 			count, count == 1 ? "" : "s");
-		print_rows(page, rows, count);
+		print_rows(layout, rows, count);
 	}
 	free(rows);
 }
 
-void crosscheck_print(const struct page *page, struct model *samples)
+void crosscheck_print(const struct layout *layout, struct model *samples)
 {
 	struct check check = {
-		.calls = page->model,
+		.calls = layout->model,
 		.samples = samples,
 		.hooked = allocate(samples->function_count, sizeof(uint32_t)),
 		.found = allocate(samples->function_count, sizeof(double)),
@@ -249,9 +250,9 @@ void crosscheck_print(const struct page *page, struct model *samples)
 	for (i = 0; i < samples->path_count; i++)
 		add_path(&check, &samples->paths[i]);
 	if (check.all + check.ours + check.nobody > 0) {
-		print_summary(page, &check);
-		if (page->model->has_times && check.all > 0)
-			compare(page, &check);
+		print_summary(layout, &check);
+		if (layout->model->has_times && check.all > 0)
+			compare(layout, &check);
 	}
 	free(check.hooked);
 	free(check.found);

@@ -3,9 +3,9 @@
 #define REPORT_TEXT_CROSSCHECK_H
 
 struct model;
-struct page;
+struct layout;
 
 /* crosscheck.c */
-void crosscheck_print(const struct page *page, struct model *samples);
+void crosscheck_print(const struct layout *layout, struct model *samples);
 
 #endif

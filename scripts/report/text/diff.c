@@ -28,7 +28,7 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/diff.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 
 #define ROWS	30
@@ -348,43 +348,44 @@ static const char *error_text(const struct diff *diff, char text[CELL],
 			      value_text(diff, text, error, false);
 }
 
-static void print_side(const struct page *page, const struct diff *diff,
+static void print_side(const struct layout *layout, const struct diff *diff,
 		       int which)
 {
 	const struct side *side = &diff->side[which];
 	double deviation = welch_deviation(&side->all);
 	char text[CELL], more[CELL];
 
-	fprintf(page->out, "%c  %2u run%s  %s", 'A' + which, side->all.runs,
+	fprintf(layout->out, "%c  %2u run%s  %s", 'A' + which, side->all.runs,
 		side->all.runs == 1 ? " " : "s",
 		value_text(diff, text, side->all.mean, false));
 	if (!isnan(deviation))
-		fprintf(page->out, " \302\261 %s",
+		fprintf(layout->out, " \302\261 %s",
 			value_text(diff, more, deviation, false));
-	fputs("  ", page->out);
-	put_text(page->out, side->command ? side->command : "unknown program");
+	fputs("  ", layout->out);
+	put_text(layout->out,
+		 side->command ? side->command : "unknown program");
 	if (side->lost)
-		fprintf(page->out, "  (%s calls LOST)",
+		fprintf(layout->out, "  (%s calls LOST)",
 			human_count(text, side->lost));
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 }
 
-static void print_all(const struct page *page, const struct diff *diff)
+static void print_all(const struct layout *layout, const struct diff *diff)
 {
 	struct change change = welch_change(&diff->side[0].all,
 					    &diff->side[1].all);
 	char by[CELL], percent[SHORT_TEXT], error[CELL];
 
-	fprintf(page->out, "all of it: %s (%s %%), ",
+	fprintf(layout->out, "all of it: %s (%s %%), ",
 		value_text(diff, by, change.by, true),
 		percent_text(percent, &diff->side[0].all, &change));
 	if (isnan(change.error))
 		fputs("and how much runs vary is not known from one each;\n"
 		      "\302\261 is the clock's error alone.  Several tell: "
 		      "profrun diff A1 A2 A3 -- B1 B2 B3\n",
-		      page->out);
+		      layout->out);
 	else
-		fprintf(page->out, "99 %% certain to \302\261 %s: %s\n",
+		fprintf(layout->out, "99 %% certain to \302\261 %s: %s\n",
 			value_text(diff, error, change.error, false),
 			change.chance < CERTAIN ? "a change" :
 						  "no more than runs vary");
@@ -429,7 +430,7 @@ static void print_text(FILE *out, const struct diff *diff)
 	};
 	const struct options *options = diff->options;
 	uint32_t i, rows;
-	struct page page = page_on(out, options, NULL);
+	struct layout layout = layout_on(out, options, NULL);
 	char titles[2][SHORT_TEXT];
 	const struct column columns[] = {
 		{ titles[0], 10 },
@@ -442,20 +443,20 @@ static void print_text(FILE *out, const struct diff *diff)
 		{ diff->is_sampled ? "samples B" : "calls B", 13 },
 		{ "function", 0 }
 	};
-	struct table table = table_begin(&page, columns);
+	struct table table = table_begin(&layout, columns);
 
-	print_side(&page, diff, 0);
-	print_side(&page, diff, 1);
-	print_all(&page, diff);
+	print_side(&layout, diff, 0);
+	print_side(&layout, diff, 1);
+	print_all(&layout, diff);
 	for (i = 0; i < 2; i++)
 		snprintf(titles[i], SHORT_TEXT, "%s %c", names[diff->value],
 			 (char)('A' + i));
 	fputc('\n', out);
 	table_titles(&table, NULL);
-	rows = page_rows(&page, ROWS, diff->count);
+	rows = layout_rows(&layout, ROWS, diff->count);
 	for (i = 0; i < rows; i++)
 		print_row(&table, diff, &diff->rows[i]);
-	page_left_out(&page, rows, diff->count);
+	layout_left_out(&layout, rows, diff->count);
 }
 
 /* --- for programs --- */

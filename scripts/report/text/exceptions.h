@@ -2,9 +2,9 @@
 #ifndef REPORT_TEXT_EXCEPTIONS_H
 #define REPORT_TEXT_EXCEPTIONS_H
 
-struct page;
+struct layout;
 
 /* What is thrown and caught where; the same for programs. */
-void exceptions_print(const struct page *page);
+void exceptions_print(const struct layout *layout);
 
 #endif

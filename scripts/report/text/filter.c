@@ -13,7 +13,7 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/filter.h"
-#include "text/page.h"
+#include "text/layout.h"
 
 #define TOLD_MAX  3
 #define SHOWN_MAX 160
@@ -102,7 +102,7 @@ static struct item next_item(const char **list)
 }
 
 /* The last item of a list that @is_cut may be a part of one. */
-static void print_unknown(const struct page *page, const char *list,
+static void print_unknown(const struct layout *layout, const char *list,
 			  bool is_cut)
 {
 	const char *told[TOLD_MAX];
@@ -114,7 +114,7 @@ static void print_unknown(const struct page *page, const char *list,
 		if (is_cut && !*list)
 			break;
 		if (!names_object(item) ||
-		    is_loaded(page->model->recording, item))
+		    is_loaded(layout->model->recording, item))
 			continue;
 		if (count < TOLD_MAX)
 			told[count] = keep_text(item.text, item.length);
@@ -122,34 +122,34 @@ static void print_unknown(const struct page *page, const char *list,
 	}
 	if (!count)
 		return;
-	fputs("  no object was loaded that is named ", page->out);
+	fputs("  no object was loaded that is named ", layout->out);
 	for (i = 0; i < count && i < TOLD_MAX; i++) {
-		fputs(i ? ", '" : "'", page->out);
-		put_text(page->out, told[i]);
-		fputc('\'', page->out);
+		fputs(i ? ", '" : "'", layout->out);
+		put_text(layout->out, told[i]);
+		fputc('\'', layout->out);
 	}
 	if (count > TOLD_MAX)
-		fprintf(page->out, " and %u more", count - TOLD_MAX);
+		fprintf(layout->out, " and %u more", count - TOLD_MAX);
 	fputs(": --filter leaves nothing out and lets nothing through by that "
 	      "(a function is M:",
-	      page->out);
-	put_text(page->out, told[0]);
-	fputs(")\n", page->out);
+	      layout->out);
+	put_text(layout->out, told[0]);
+	fputs(")\n", layout->out);
 }
 
 /* The time of what it leaves out is in its callers' own. */
-void filter_print(const struct page *page)
+void filter_print(const struct layout *layout)
 {
-	const struct process *first = &page->model->recording->processes[0];
+	const struct process *first = &layout->model->recording->processes[0];
 	const char *filter = process_string(first, "filter");
 	char begin[SHOWN_MAX];
 
 	if (!filter)
 		return;
 	snprintf(begin, sizeof(begin), "%s", filter);
-	fputs("  only the functions that --filter '", page->out);
-	put_text(page->out, begin);
-	fprintf(page->out, "%s' lets through\n",
+	fputs("  only the functions that --filter '", layout->out);
+	put_text(layout->out, begin);
+	fprintf(layout->out, "%s' lets through\n",
 		strlen(filter) < sizeof(begin) ? "" : "...");
-	print_unknown(page, filter, process_string_is_cut(first, filter));
+	print_unknown(layout, filter, process_string_is_cut(first, filter));
 }

@@ -2,9 +2,9 @@
 #ifndef REPORT_TEXT_FILTER_H
 #define REPORT_TEXT_FILTER_H
 
-struct page;
+struct layout;
 
 /* What --filter let through, and its items that are the name of nothing. */
-void filter_print(const struct page *page);
+void filter_print(const struct layout *layout);
 
 #endif

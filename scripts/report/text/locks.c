@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "model/locks.h"
 #include "text/locks.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/path.h"
 #include "text/table.h"
 
@@ -32,95 +32,96 @@ static void print_waits(struct table *table, const struct waits *waits,
 static void print_waiter(struct table *table, const struct waiter *waiter,
 			 bool has_owner)
 {
-	const struct page *page = table->page;
+	const struct layout *layout = table->layout;
 
 	print_waits(table, &waiter->waits, 2);
-	fputs("in ", page->out);
-	path_print(page, waiter->path);
+	fputs("in ", layout->out);
+	path_print(layout, waiter->path);
 	if (waiter->waits.open)
-		fprintf(page->out, "; %" PRIu64 " to the end",
+		fprintf(layout->out, "; %" PRIu64 " to the end",
 			waiter->waits.open);
 	table_end_row(table);
 	if (!waiter->waits.waits || !has_owner)
 		return;
 	table_rest(table, 3);
-	fputs("its holder in ", page->out);
-	path_print(page, waiter->holder);
+	fputs("its holder in ", layout->out);
+	path_print(layout, waiter->holder);
 	table_end_row(table);
 }
 
 static void print_lock(struct table *table, const struct lock *lock)
 {
-	const struct page *page = table->page;
+	const struct layout *layout = table->layout;
 	const struct waiter *waiters =
-		&page->model->locks->waiters[lock->first];
+		&layout->model->locks->waiters[lock->first];
 	char text[SHORT_TEXT];
 	uint32_t i;
 
 	print_waits(table, &lock->waits, 0);
-	fprintf(page->out, "%s ", lock_kinds[lock->kind]);
+	fprintf(layout->out, "%s ", lock_kinds[lock->kind]);
 	if (lock->name)
-		put_text(page->out, lock->name);
+		put_text(layout->out, lock->name);
 	else
-		fprintf(page->out, "at 0x%" PRIx64, lock->address);
+		fprintf(layout->out, "at 0x%" PRIx64, lock->address);
 	table_end_row(table);
 	for (i = 0;
-	     i < lock->count && (i < WAITERS || page->options->limit == 0); i++)
+	     i < lock->count && (i < WAITERS || layout->options->limit == 0);
+	     i++)
 		print_waiter(table, &waiters[i], lock->kind < LOCK_CONDITION);
 	if (i == lock->count)
 		return;
 	table_rest(table, 1);
-	fprintf(page->out, "... %s more", human_count(text, lock->count - i));
+	fprintf(layout->out, "... %s more", human_count(text, lock->count - i));
 	table_end_row(table);
 }
 
-static void print_head(const struct page *page)
+static void print_head(const struct layout *layout)
 {
-	const struct locks *locks = page->model->locks;
+	const struct locks *locks = layout->model->locks;
 	const char *comma = " (";
 	char time[SHORT_TEXT], count[SHORT_TEXT];
 	uint32_t i;
 
-	fprintf(page->out, "  %s waited for locks, in %s wait%s",
+	fprintf(layout->out, "  %s waited for locks, in %s wait%s",
 		human_ns(time, locks->all.time),
 		human_count(count, locks->all.waits),
 		locks->all.waits == 1 ? "" : "s");
 	for (i = 0; i < LOCK_KINDS; i++) {
 		if (!locks->by_kind[i].waits)
 			continue;
-		fprintf(page->out, "%s%s %s", comma, lock_kinds[i],
+		fprintf(layout->out, "%s%s %s", comma, lock_kinds[i],
 			human_ns(time, locks->by_kind[i].time));
 		comma = ", ";
 	}
-	fprintf(page->out, "%s\n", locks->all.waits ? ")" : "");
+	fprintf(layout->out, "%s\n", locks->all.waits ? ")" : "");
 	if (locks->all.failures)
-		fprintf(page->out, "  %s of them ended without the lock\n",
+		fprintf(layout->out, "  %s of them ended without the lock\n",
 			human_count(count, locks->all.failures));
 	if (locks->all.refusals)
-		fprintf(page->out, "  refused at once: %s\n",
+		fprintf(layout->out, "  refused at once: %s\n",
 			human_count(count, locks->all.refusals));
 	if (locks->all.open)
-		fprintf(page->out, "  not over at the end: %s\n",
+		fprintf(layout->out, "  not over at the end: %s\n",
 			human_count(count, locks->all.open));
 }
 
-void locks_print(const struct page *page)
+void locks_print(const struct layout *layout)
 {
 	static const struct column columns[] = {
 		{ "waited", 10 }, { "waits", 10 }, { "mean", 10 },
 		{ "max", 10 },	  { "failed", 8 }, { "refused", 8 },
 		{ "lock", 0 },
 	};
-	struct table table = table_begin(page, columns);
-	const struct locks *locks = page->model->locks;
-	uint32_t i, rows = page_rows(page, 30, locks->lock_count);
+	struct table table = table_begin(layout, columns);
+	const struct locks *locks = layout->model->locks;
+	uint32_t i, rows = layout_rows(layout, 30, locks->lock_count);
 
-	print_head(page);
+	print_head(layout);
 	if (!locks->lock_count)
 		return;
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	table_titles(&table, "  (by waited; conditions last)");
 	for (i = 0; i < rows; i++)
 		print_lock(&table, &locks->locks[i]);
-	page_left_out(page, rows, locks->lock_count);
+	layout_left_out(layout, rows, locks->lock_count);
 }

@@ -2,9 +2,9 @@
 #ifndef REPORT_TEXT_LOCKS_H
 #define REPORT_TEXT_LOCKS_H
 
-struct page;
+struct layout;
 
 /* The table of locks, and who waits for them; the same for programs. */
-void locks_print(const struct page *page);
+void locks_print(const struct layout *layout);
 
 #endif

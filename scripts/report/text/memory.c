@@ -17,7 +17,7 @@
 #include "model/options.h"
 #include "model/paths.h"
 #include "text/memory.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/path.h"
 #include "text/snapshots.h"
 #include "text/table.h"
@@ -38,17 +38,17 @@ static int median_life(const struct memory *memory)
 	return -1;
 }
 
-static void put_share(const struct page *page, uint64_t part, uint64_t all)
+static void put_share(const struct layout *layout, uint64_t part, uint64_t all)
 {
 	double percent = 100 * (double)part / (double)all;
 
-	fprintf(page->out, percent < 0.95 ? " %.1f %%" : " %.0f %%", percent);
+	fprintf(layout->out, percent < 0.95 ? " %.1f %%" : " %.0f %%", percent);
 }
 
 /* Powers of 8, each with how many are below the next: "1 % < 8 B, 20 % < 64 B". */
-static void put_sizes(const struct page *page)
+static void put_sizes(const struct layout *layout)
 {
-	const struct memory *all = &page->model->memory_all;
+	const struct memory *all = &layout->model->memory_all;
 	const char *comma = "  sizes:";
 	char text[SHORT_TEXT];
 	int i, j;
@@ -60,19 +60,19 @@ static void put_sizes(const struct page *page)
 			count += all->sizes[j];
 		if (!count)
 			continue;
-		fputs(comma, page->out);
-		put_share(page, count, all->allocations);
-		fprintf(page->out, " < %s",
+		fputs(comma, layout->out);
+		put_share(layout, count, all->allocations);
+		fprintf(layout->out, " < %s",
 			human_bytes(text, (uint64_t)8 << i));
 		comma = ",";
 	}
-	fputs(*comma == ',' ? "\n" : "", page->out);
+	fputs(*comma == ',' ? "\n" : "", layout->out);
 }
 
 /* The same of how long they lived, by powers of 8 of a tick. */
-static void put_lives(const struct page *page)
+static void put_lives(const struct layout *layout)
 {
-	const struct memory *memory = &page->model->memory_all;
+	const struct memory *memory = &layout->model->memory_all;
 	uint64_t all = memory->lives_unknown, count;
 	const char *comma = "  lived:";
 	char text[SHORT_TEXT];
@@ -86,19 +86,19 @@ static void put_lives(const struct page *page)
 			count += memory->lives[j];
 		if (!count)
 			continue;
-		fputs(comma, page->out);
-		put_share(page, count, all);
-		fprintf(page->out, " < %s",
-			human_ns(text, memory_life_ns(page->model, j)));
+		fputs(comma, layout->out);
+		put_share(layout, count, all);
+		fprintf(layout->out, " < %s",
+			human_ns(text, memory_life_ns(layout->model, j)));
 		comma = ",";
 	}
 	if (memory->lives_unknown) {
-		fputs(comma, page->out);
-		put_share(page, memory->lives_unknown, all);
-		fputs(" not known", page->out);
+		fputs(comma, layout->out);
+		put_share(layout, memory->lives_unknown, all);
+		fputs(" not known", layout->out);
 		comma = ",";
 	}
-	fputs(*comma == ',' ? "\n" : "", page->out);
+	fputs(*comma == ',' ? "\n" : "", layout->out);
 }
 
 /* What a table is sorted by, then by what was allocated, then by name. */
@@ -154,11 +154,11 @@ static int compare_rows(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static struct row *order_rows(const struct page *page, uint32_t *count)
+static struct row *order_rows(const struct layout *layout, uint32_t *count)
 {
-	const struct model *model = page->model;
-	bool by_total = page->options->sort_given &&
-			page->options->sort == SORT_TOTAL;
+	const struct model *model = layout->model;
+	bool by_total = layout->options->sort_given &&
+			layout->options->sort == SORT_TOTAL;
 	struct row *rows = allocate(model->function_count + 1, sizeof(*rows));
 	uint32_t i, n = 0;
 
@@ -170,13 +170,13 @@ static struct row *order_rows(const struct page *page, uint32_t *count)
 		rows[n++] = (struct row){
 			memory_sorted(by_total ? below :
 						 &model->function_memory[i],
-				      page->options),
+				      layout->options),
 			below->allocated, model->functions[i].name, i
 		};
 	}
 	if (model->memory_outside.allocations)
 		rows[n++] = (struct row){
-			memory_sorted(&model->memory_outside, page->options),
+			memory_sorted(&model->memory_outside, layout->options),
 			model->memory_outside.allocated, MEMORY_OUTSIDE, NONE
 		};
 	qsort(rows, n, sizeof(*rows), compare_rows);
@@ -200,7 +200,7 @@ static const char *life_text(char text[SHORT_TEXT], const struct model *model,
 
 static void print_row(struct table *table, const struct row *row)
 {
-	struct model *model = table->page->model;
+	struct model *model = table->layout->model;
 	bool outside = row->function == NONE;
 	const struct memory *memory =
 		outside ? &model->memory_outside :
@@ -222,7 +222,7 @@ static void print_row(struct table *table, const struct row *row)
 		table_name(table, &model->functions[row->function]);
 }
 
-static void print_leaks_head(const struct page *page)
+static void print_leaks_head(const struct layout *layout)
 {
 	static const char *const why_not[] = {
 		[SHIM_LEAKS_UNKNOWN] = "the program did not end by exit",
@@ -232,7 +232,7 @@ static void print_leaks_head(const struct page *page)
 				      "mapped is not known",
 		[SHIM_LEAKS_OFF] = "nobody wanted to know",
 	};
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	const struct memory *all = &model->memory_all;
 	uint64_t why = model->memory_leaks > SHIM_LEAKS_OFF ?
 			       SHIM_LEAKS_UNKNOWN :
@@ -240,11 +240,11 @@ static void print_leaks_head(const struct page *page)
 	char text[4][SHORT_TEXT];
 
 	if (!model->memory_heaps_searched) {
-		fprintf(page->out, "  what of it was lost is not known: %s\n",
+		fprintf(layout->out, "  what of it was lost is not known: %s\n",
 			why_not[why] ? why_not[why] : why_not[0]);
 		return;
 	}
-	fprintf(page->out,
+	fprintf(layout->out,
 		"  of these, %s in %s blocks were lost, and %s in %s "
 		"more that nothing else points to",
 		human_bytes(text[0], all->lost),
@@ -252,9 +252,10 @@ static void print_leaks_head(const struct page *page)
 		human_bytes(text[2], all->below),
 		human_count(text[3], all->below_blocks));
 	if (model->memory_heaps_searched < model->memory_heaps)
-		fprintf(page->out, ", as far as %u of %u processes were asked",
+		fprintf(layout->out,
+			", as far as %u of %u processes were asked",
 			model->memory_heaps_searched, model->memory_heaps);
-	fprintf(page->out, " (found out in %s)\n",
+	fprintf(layout->out, " (found out in %s)\n",
 		human_ns(text[0], model->memory_leaks_ns));
 }
 
@@ -286,16 +287,16 @@ static struct share share_of_mapped(const struct memory *memory)
 			       .count = memory->mappings };
 }
 
-static void print_shares(const struct page *page, const char *bytes,
+static void print_shares(const struct layout *layout, const char *bytes,
 			 const char *counted,
 			 struct share (*share_of)(const struct memory *))
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	struct share *shares = allocate(model->path_count, sizeof(*shares));
 	const struct column columns[] = { { bytes, 10 },
 					  { counted, 12 },
 					  { "path", 0 } };
-	struct table table = table_begin(page, columns);
+	struct table table = table_begin(layout, columns);
 	uint32_t i, count = 0, rows;
 	char text[SHORT_TEXT];
 
@@ -305,72 +306,72 @@ static void print_shares(const struct page *page, const char *bytes,
 		count += shares[count].count > 0;
 	}
 	qsort(shares, count, sizeof(*shares), compare_shares);
-	rows = page_rows(page, 10, count);
+	rows = layout_rows(layout, 10, count);
 	if (count) {
-		fputc('\n', page->out);
+		fputc('\n', layout->out);
 		table_titles(&table, NULL);
 	}
 	for (i = 0; i < rows; i++) {
 		table_cell(&table, human_bytes(text, shares[i].bytes));
 		table_cell(&table, human_count(text, shares[i].count));
 		table_rest(&table, 0);
-		memory_put_path(page, shares[i].path);
+		memory_put_path(layout, shares[i].path);
 		table_end_row(&table);
 	}
-	page_left_out(page, rows, count);
+	layout_left_out(layout, rows, count);
 	free(shares);
 }
 
-static void print_head(const struct page *page)
+static void print_head(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	const struct memory *all = &model->memory_all;
 	char bytes[SHORT_TEXT], count[SHORT_TEXT], more[SHORT_TEXT];
 
 	if (model->memory_period)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  estimates from %s blocks, one in %s on "
 			"average\n",
 			human_count(count, all->samples),
 			human_bytes(bytes, model->memory_period));
-	fprintf(page->out,
+	fprintf(layout->out,
 		"  %s allocated in %s blocks (%s by realloc), %s "
 		"of them temporary\n",
 		human_bytes(bytes, all->allocated),
 		human_count(count, all->allocations),
 		human_count(more, all->reallocations),
 		human_count((char[SHORT_TEXT]){ 0 }, all->temporary));
-	fprintf(page->out, "  %s lived at the peak",
+	fprintf(layout->out, "  %s lived at the peak",
 		human_bytes(bytes, model->memory_peak));
 	if (model->memory_peak_ns > 0)
-		fprintf(page->out, ", %s after the start",
+		fprintf(layout->out, ", %s after the start",
 			human_ns(count, model->memory_peak_ns));
 	if (model->recording->process_count > 1)
-		fputs(", of the process that had the most", page->out);
-	fprintf(page->out, "; %s in %s blocks were left at the end%s\n",
+		fputs(", of the process that had the most", layout->out);
+	fprintf(layout->out, "; %s in %s blocks were left at the end%s\n",
 		human_bytes(bytes, all->live),
 		human_count(count, all->live_blocks),
 		model->recording->process_count > 1 ? ", in all of them" : "");
-	print_leaks_head(page);
+	print_leaks_head(layout);
 	if (model->memory_inherited)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s blocks were released in forked "
 			"children that had them from their parents\n",
 			human_count(count, model->memory_inherited));
 	if (model->memory_untold)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s blocks could not be noted: whether they "
 			"were released is not known, they count as left\n",
 			human_count(count, model->memory_untold));
 	if (model->memory_early_lost)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s calls before shim had started are "
 			"missing\n",
 			human_count(count, model->memory_early_lost));
-	put_sizes(page);
-	put_lives(page);
+	put_sizes(layout);
+	put_lives(layout);
 	if (all->mappings)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  apart from that %s were mapped in %s "
 			"mappings, %s at the end\n",
 			human_bytes(bytes, all->mapped),
@@ -378,27 +379,27 @@ static void print_head(const struct page *page)
 			human_bytes(more, all->mapped_live));
 }
 
-void memory_print(const struct page *page)
+void memory_print(const struct layout *layout)
 {
 	static const struct column columns[] = {
 		{ "self", 10 },	    { "blocks", 12 },  { "total", 10 },
 		{ "at peak", 10 },  { "left", 10 },    { "temporary", 12 },
 		{ "half live", 9 }, { "function", 0 },
 	};
-	struct table table = table_begin(page, columns);
+	struct table table = table_begin(layout, columns);
 	uint32_t count, i, shown;
-	struct row *rows = order_rows(page, &count);
+	struct row *rows = order_rows(layout, &count);
 
-	print_head(page);
-	fputc('\n', page->out);
+	print_head(layout);
+	fputc('\n', layout->out);
 	table_titles(&table, keep_format("  (by %s)",
-					 memory_sorted_name(page->options)));
-	shown = page_rows(page, 30, count);
+					 memory_sorted_name(layout->options)));
+	shown = layout_rows(layout, 30, count);
 	for (i = 0; i < shown; i++)
 		print_row(&table, &rows[i]);
-	page_left_out(page, shown, count);
+	layout_left_out(layout, shown, count);
 	free(rows);
-	print_shares(page, "lost", "blocks", share_of_lost);
-	print_shares(page, "mapped", "mappings", share_of_mapped);
-	snapshots_print(page);
+	print_shares(layout, "lost", "blocks", share_of_lost);
+	print_shares(layout, "mapped", "mappings", share_of_mapped);
+	snapshots_print(layout);
 }

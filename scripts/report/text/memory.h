@@ -7,9 +7,9 @@
 
 struct memory;
 struct options;
-struct page;
+struct layout;
 
-void memory_print(const struct page *page);
+void memory_print(const struct layout *layout);
 /* What --sort asks for, of a function or path, what that is called, and whether it is
  * bytes. */
 uint64_t memory_sorted(const struct memory *memory,

@@ -11,7 +11,7 @@
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/paths.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/path.h"
 
 #define FUNCTIONS    8	/* shown of a path, from the inside */
@@ -22,39 +22,41 @@ static uint32_t parent_of(const struct model *model, uint32_t path)
 	return model->paths[path].parent;
 }
 
-void path_print(const struct page *page, uint32_t path)
+void path_print(const struct layout *layout, uint32_t path)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	uint32_t shown = 0;
 
 	if (path == NONE || path_is_root(model, path)) {
-		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, page->out);
+		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, layout->out);
 		return;
 	}
 	for (; !path_is_root(model, path); path = parent_of(model, path)) {
 		if (shown > 0)
-			fputs(" < ", page->out);
+			fputs(" < ", layout->out);
 		if (shown++ == FUNCTIONS) {
-			fputs("...", page->out);
+			fputs("...", layout->out);
 			return;
 		}
-		put_text_cut(page->out, path_name(model, path, page->options),
+		put_text_cut(layout->out,
+			     path_name(model, path, layout->options),
 			     NAME_COLUMNS);
 	}
 }
 
-void memory_put_path(const struct page *page, uint32_t path)
+void memory_put_path(const struct layout *layout, uint32_t path)
 {
-	const struct path *at = &page->model->paths[path];
+	const struct path *at = &layout->model->paths[path];
 
 	if (at->function == NONE) {
-		fputs(MEMORY_OUTSIDE, page->out);
+		fputs(MEMORY_OUTSIDE, layout->out);
 		return;
 	}
-	if (page->model->paths[at->parent].function != NONE) {
-		memory_put_path(page, at->parent);
-		fputs(" > ", page->out);
+	if (layout->model->paths[at->parent].function != NONE) {
+		memory_put_path(layout, at->parent);
+		fputs(" > ", layout->out);
 	}
-	put_text(page->out, shown_name(&page->model->functions[at->function],
-				       page->options));
+	put_text(layout->out,
+		 shown_name(&layout->model->functions[at->function],
+			    layout->options));
 }

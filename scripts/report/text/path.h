@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-struct page;
+struct layout;
 
 /* From the outermost caller on. */
-void memory_put_path(const struct page *page, uint32_t path);
+void memory_put_path(const struct layout *layout, uint32_t path);
 /* The functions of a path, from the inside; from the outside as a list of
  * names, and as "name;name".  NONE is unknown: null, and empty. */
-void path_print(const struct page *page, uint32_t path);
+void path_print(const struct layout *layout, uint32_t path);
 
 #endif

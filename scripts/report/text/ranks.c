@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "model/ranks.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/ranks.h"
 #include "text/table.h"
 
@@ -48,7 +48,7 @@ static int compare_excess(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static struct table begin_table(const struct page *page,
+static struct table begin_table(const struct layout *layout,
 				const struct ranks *ranks, const char *what,
 				struct column columns[RANK_COLUMNS])
 {
@@ -65,8 +65,8 @@ static struct table begin_table(const struct page *page,
 	struct table table;
 
 	memcpy(columns, all, sizeof(all));
-	table = table_begin(page, columns);
-	fputc('\n', page->out);
+	table = table_begin(layout, columns);
+	fputc('\n', layout->out);
 	table_titles(&table, NULL);
 	return table;
 }
@@ -89,7 +89,8 @@ static void print_row(struct table *table, const struct ranks *ranks,
 	table_name(table, &ranks->model->functions[function]);
 }
 
-static void print_functions(const struct page *page, const struct ranks *ranks)
+static void print_functions(const struct layout *layout,
+			    const struct ranks *ranks)
 {
 	struct column columns[RANK_COLUMNS];
 	struct table table;
@@ -102,12 +103,12 @@ static void print_functions(const struct page *page, const struct ranks *ranks)
 			order[count++] = i;
 	rows_to_sort = ranks->functions;
 	qsort(order, count, sizeof(*order), compare_excess);
-	table = begin_table(page, ranks, "function", columns);
-	rows = page_rows(page, ROWS, count);
+	table = begin_table(layout, ranks, "function", columns);
+	rows = layout_rows(layout, ROWS, count);
 	for (i = 0; i < rows; i++)
 		print_row(&table, ranks, &ranks->functions[order[i]], order[i],
 			  0);
-	page_left_out(page, rows, count);
+	layout_left_out(layout, rows, count);
 	free(order);
 }
 
@@ -140,7 +141,7 @@ static void link_children(const struct ranks *ranks, uint32_t *child,
 	free(order);
 }
 
-static void print_paths(const struct page *page, struct ranks *ranks)
+static void print_paths(const struct layout *layout, struct ranks *ranks)
 {
 	struct column columns[RANK_COLUMNS];
 	struct table table;
@@ -151,13 +152,13 @@ static void print_paths(const struct page *page, struct ranks *ranks)
 	child = allocate(ranks->path_count, sizeof(*child));
 	sibling = allocate(ranks->path_count, sizeof(*sibling));
 	link_children(ranks, child, sibling);
-	smallest = ranks->all.most * page->options->min_percent / 100;
-	table = begin_table(page, ranks,
+	smallest = ranks->all.most * layout->options->min_percent / 100;
+	table = begin_table(layout, ranks,
 			    ranks->is_timed ? "call path (total)" : "call path",
 			    columns);
 	for (;;) {
 		bool is_shown = at == 0 || (ranks->paths[at].most >= smallest &&
-					    depth <= page->options->depth);
+					    depth <= layout->options->depth);
 
 		if (at != 0 && is_shown)
 			print_row(&table, ranks, &ranks->paths[at],
@@ -177,7 +178,7 @@ static void print_paths(const struct page *page, struct ranks *ranks)
 		at = sibling[at];
 	}
 	if (hidden)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"... and %u smaller or deeper ones "
 			"(--min-percent, --depth)\n",
 			hidden);
@@ -185,29 +186,30 @@ static void print_paths(const struct page *page, struct ranks *ranks)
 	free(sibling);
 }
 
-void ranks_print(const struct page *page)
+void ranks_print(const struct layout *layout)
 {
 	struct ranks ranks;
 	char mean[SHORT_TEXT], text[SHORT_TEXT];
 
-	ranks_collect(&ranks, page->model);
+	ranks_collect(&ranks, layout->model);
 	if (ranks.count == 0) {
-		fputs("  0 ranks: no thread is in the recording\n", page->out);
+		fputs("  0 ranks: no thread is in the recording\n",
+		      layout->out);
 		return;
 	}
-	fprintf(page->out, "  %u ranks: %s%s each, ", ranks.count,
+	fprintf(layout->out, "  %u ranks: %s%s each, ", ranks.count,
 		figure_text(&ranks, mean, ranks.all.mean),
 		ranks.is_timed ? "" : " calls");
-	fprintf(page->out, "%s in ",
+	fprintf(layout->out, "%s in ",
 		figure_text(&ranks, text, ranks.all.least));
-	put_text(page->out, ranks.names[ranks.all.least_rank]);
-	fprintf(page->out, " to %s in ",
+	put_text(layout->out, ranks.names[ranks.all.least_rank]);
+	fprintf(layout->out, " to %s in ",
 		figure_text(&ranks, text, ranks.all.most));
-	put_text(page->out, ranks.names[ranks.all.most_rank]);
-	fprintf(page->out, ": imbalance %.1f %%\n",
+	put_text(layout->out, ranks.names[ranks.all.most_rank]);
+	fprintf(layout->out, ": imbalance %.1f %%\n",
 		ranks_imbalance(&ranks.all));
-	if (page->options->tree)
-		print_paths(page, &ranks);
+	if (layout->options->tree)
+		print_paths(layout, &ranks);
 	else
-		print_functions(page, &ranks);
+		print_functions(layout, &ranks);
 }

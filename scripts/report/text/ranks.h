@@ -2,9 +2,9 @@
 #ifndef REPORT_TEXT_RANKS_H
 #define REPORT_TEXT_RANKS_H
 
-struct page;
+struct layout;
 
 /* The model keeps threads apart. */
-void ranks_print(const struct page *page);
+void ranks_print(const struct layout *layout);
 
 #endif

@@ -25,7 +25,7 @@
 #include "model/options.h"
 #include "read/process.h"
 #include "read/recording.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/replay.h"
 #include "text/table.h"
 #include "trace/gaps.h"
@@ -41,7 +41,7 @@ struct inside {
 };
 
 struct replay {
-	struct page page;
+	struct layout layout;
 	struct table table;
 	struct trace *trace;
 	const struct options *options;
@@ -79,7 +79,7 @@ static struct function *function_of(const struct replay *replay,
 {
 	struct site *site = &replay->trace->recording->sites[event->site];
 
-	return &replay->page.model->functions[site->function];
+	return &replay->layout.model->functions[site->function];
 }
 
 static struct inside *find_inside(struct replay *replay,
@@ -112,7 +112,7 @@ static bool is_within(struct replay *replay, const struct trace_event *event,
 	}
 	if (event->kind != TRACE_ENTER ||
 	    !replay->wanted[function_of(replay, event) -
-			    replay->page.model->functions])
+			    replay->layout.model->functions])
 		return false;
 	GROW(replay->inside, replay->inside_count, replay->inside_room);
 	replay->inside[replay->inside_count++] = (struct inside){
@@ -154,8 +154,8 @@ static const char *color_of(double ns)
 
 static void put_color(const struct replay *replay, const char *color)
 {
-	if (replay->page.color)
-		fputs(color, replay->page.out);
+	if (replay->layout.color)
+		fputs(color, replay->layout.out);
 }
 
 /* A mark before a duration that is not that of the whole call. */
@@ -202,7 +202,7 @@ static void begin_line(struct replay *replay, const struct trace_event *event,
 	table_no_color(table);
 	table_rest(table, 2 * (size_t)depth);
 	if (event->depth > INDENT_MAX)
-		fprintf(replay->page.out, "[%u] ", event->depth);
+		fprintf(replay->layout.out, "[%u] ", event->depth);
 }
 
 static void end_line(struct replay *replay)
@@ -214,7 +214,7 @@ static void end_line(struct replay *replay)
 static void put_function(struct replay *replay, const struct trace_event *event)
 {
 	put_color(replay, "\033[1m");
-	put_text(replay->page.out,
+	put_text(replay->layout.out,
 		 shown_name(function_of(replay, event), replay->options));
 	put_color(replay, "\033[m");
 }
@@ -223,9 +223,9 @@ static void put_call(struct replay *replay, const struct trace_event *event)
 {
 	put_function(replay, event);
 	if (replay->arguments[0]) {
-		fputc('(', replay->page.out);
-		put_text(replay->page.out, replay->arguments);
-		fputc(')', replay->page.out);
+		fputc('(', replay->layout.out);
+		put_text(replay->layout.out, replay->arguments);
+		fputc(')', replay->layout.out);
 	}
 	replay->arguments[0] = '\0';
 }
@@ -233,16 +233,16 @@ static void put_call(struct replay *replay, const struct trace_event *event)
 static void put_result(struct replay *replay, const struct trace_event *leave)
 {
 	if (replay->result[0] && replay->result_thread == leave->thread) {
-		fputs(" = ", replay->page.out);
-		put_text(replay->page.out, replay->result);
+		fputs(" = ", replay->layout.out);
+		put_text(replay->layout.out, replay->result);
 		replay->result[0] = '\0';
 	}
 	if (leave->is_unwound)
-		fputs("  (unwound)", replay->page.out);
+		fputs("  (unwound)", replay->layout.out);
 	if (leave->is_open)
-		fputs("  (open)", replay->page.out);
+		fputs("  (open)", replay->layout.out);
 	if (leave->is_guessed)
-		fputs("  (ended unseen)", replay->page.out);
+		fputs("  (ended unseen)", replay->layout.out);
 }
 
 /* The call that was held has calls of its own, or something else comes first. */
@@ -254,7 +254,7 @@ static void release(struct replay *replay)
 	begin_line(replay, &replay->held, -1, "");
 	put_call(replay, &replay->held);
 	fputs(replay->held.is_guessed ? " {  (began unseen)" : " {",
-	      replay->page.out);
+	      replay->layout.out);
 	end_line(replay);
 }
 
@@ -277,12 +277,12 @@ static void print_leave(struct replay *replay, const struct trace_event *event)
 		put_call(replay, &replay->held);
 		put_result(replay, event);
 		if (replay->held.is_guessed)
-			fputs("  (began unseen)", replay->page.out);
-		fputc(';', replay->page.out);
+			fputs("  (began unseen)", replay->layout.out);
+		fputc(';', replay->layout.out);
 	} else {
 		release(replay);
 		begin_line(replay, event, event->duration_ns, mark);
-		fputs("} ", replay->page.out);
+		fputs("} ", replay->layout.out);
 		put_function(replay, event);
 		put_result(replay, event);
 	}
@@ -297,7 +297,7 @@ static void keep(char to[512], const char *text)
 static void print_note(struct replay *replay, const struct trace_event *event,
 		       const char *what, const char *text)
 {
-	FILE *out = replay->page.out;
+	FILE *out = replay->layout.out;
 
 	release(replay);
 	begin_line(replay, event, -1, "");
@@ -321,7 +321,7 @@ static void print_lost(struct replay *replay, const struct trace_event *event)
 
 static void print_gap(struct replay *replay, const struct trace_event *event)
 {
-	FILE *out = replay->page.out;
+	FILE *out = replay->layout.out;
 
 	release(replay);
 	begin_line(replay, event, event->duration_ns, "");
@@ -387,7 +387,7 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 static void mark_functions(struct replay *replay)
 {
 	if (replay->options->function)
-		replay->wanted = find_functions(replay->page.model,
+		replay->wanted = find_functions(replay->layout.model,
 						replay->options->function);
 }
 
@@ -436,8 +436,8 @@ void replay_print(FILE *out, struct recording *recording,
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
 	model_find_functions(&model);
-	replay.page = page_on(out, options, &model);
-	replay.table = table_begin(&replay.page, columns);
+	replay.layout = layout_on(out, options, &model);
+	replay.table = table_begin(&replay.layout, columns);
 	replay.has_processes = recording->process_count > 1;
 	for (uint32_t i = 0; i < model.function_count; i++)
 		model.functions[i].sums.calls = 1; /* any may be in it */

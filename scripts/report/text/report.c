@@ -33,7 +33,7 @@
 #include "text/filter.h"
 #include "text/locks.h"
 #include "text/memory.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/ranks.h"
 #include "text/report.h"
 #include "text/table.h"
@@ -73,7 +73,7 @@ static const char *advice(const struct model *model)
 	}
 }
 
-static void print_lost_kind(const struct page *page, const char *name,
+static void print_lost_kind(const struct layout *layout, const char *name,
 			    const uint64_t lost[SHIM_LOST_CAUSES],
 			    bool *is_first)
 {
@@ -83,77 +83,78 @@ static void print_lost_kind(const struct page *page, const char *name,
 
 	if (!lost_sum(lost))
 		return;
-	fprintf(page->out, "%s%s%s %s LOST%s (", *is_first ? "" : ", ",
-		page->color ? "\033[31m" : "",
+	fprintf(layout->out, "%s%s%s %s LOST%s (", *is_first ? "" : ", ",
+		layout->color ? "\033[31m" : "",
 		human_count(count, lost_sum(lost)), name,
-		page->color ? "\033[m" : "");
+		layout->color ? "\033[m" : "");
 	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
 		if (!lost[i])
 			continue;
-		fprintf(page->out, "%s%s: %s", comma, lost_names[i],
+		fprintf(layout->out, "%s%s: %s", comma, lost_names[i],
 			human_count(count, lost[i]));
 		comma = ", ";
 	}
-	fputc(')', page->out);
+	fputc(')', layout->out);
 	*is_first = false;
 }
 
-static void print_damage(const struct page *page, bool is_first)
+static void print_damage(const struct layout *layout, bool is_first)
 {
 	const struct trace_damage *damage =
-		&page->model->recording->trace_damage;
+		&layout->model->recording->trace_damage;
 	char missing[SHORT_TEXT], damaged[SHORT_TEXT], size[SHORT_TEXT];
 
-	if (!model_has_damage(page->model))
+	if (!model_has_damage(layout->model))
 		return;
-	fprintf(page->out,
+	fprintf(layout->out,
 		"%s%sparts of the trace LOST%s (%s blocks missing, "
 		"%s damaged: %s unread)",
-		is_first ? "" : ", ", page->color ? "\033[31m" : "",
-		page->color ? "\033[m" : "",
+		is_first ? "" : ", ", layout->color ? "\033[31m" : "",
+		layout->color ? "\033[m" : "",
 		human_count(missing, damage->missing),
 		human_count(damaged, damage->damaged),
 		human_bytes(size, damage->bytes));
 }
 
-static void print_lost(const struct page *page)
+static void print_lost(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	bool is_first = true;
 	uint32_t i;
 
 	if (!model_has_lost(model)) {
-		fputs("nothing lost\n", page->out);
+		fputs("nothing lost\n", layout->out);
 		return;
 	}
-	print_lost_kind(page, counted_name(model), model->lost_causes,
+	print_lost_kind(layout, counted_name(model), model->lost_causes,
 			&is_first);
 	for (i = 0; i < SHIM_LOST_KINDS; i++)
-		print_lost_kind(page, lost_kinds[i], model->lost_others[i],
+		print_lost_kind(layout, lost_kinds[i], model->lost_others[i],
 				&is_first);
-	print_damage(page, is_first);
-	fprintf(page->out, ": %s\n", advice(model));
+	print_damage(layout, is_first);
+	fprintf(layout->out, ": %s\n", advice(model));
 }
 
 /* What a process has become by exec is another image, and the same process. */
-static void print_processes(const struct page *page)
+static void print_processes(const struct layout *layout)
 {
-	const struct recording *recording = page->model->recording;
+	const struct recording *recording = layout->model->recording;
 	uint32_t i, processes = 0, execs;
 
 	for (i = 0; i < recording->process_count; i++)
 		processes += recording->processes[i].number == 0 ||
 			     recording->processes[i].meta.forked;
 	execs = recording->process_count - processes;
-	fprintf(page->out, "%u process%s, ", processes,
+	fprintf(layout->out, "%u process%s, ", processes,
 		processes == 1 ? "" : "es");
 	if (execs)
-		fprintf(page->out, "%u exec%s, ", execs, execs == 1 ? "" : "s");
+		fprintf(layout->out, "%u exec%s, ", execs,
+			execs == 1 ? "" : "s");
 }
 
-static void print_program(const struct page *page)
+static void print_program(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	const struct recording *recording = model->recording;
 	const struct process *process = &recording->processes[0];
 	const char *command = process_string(process, "command");
@@ -164,17 +165,17 @@ static void print_program(const struct page *page)
 		command = process_string(process, "program");
 	for (i = 0; i < model->thread_count; i++)
 		threads += model->threads[i].calls > 0 || !model->calls;
-	put_text(page->out, command ? command : "unknown program");
-	fprintf(page->out, "\n  %s, ",
+	put_text(layout->out, command ? command : "unknown program");
+	fprintf(layout->out, "\n  %s, ",
 		time_text(text, model->duration, model->duration > 0));
 	if (recording->part_count > 1)
-		fprintf(page->out, "%u recordings, ", recording->part_count);
-	print_processes(page);
+		fprintf(layout->out, "%u recordings, ", recording->part_count);
+	print_processes(layout);
 	if (threads)
-		fprintf(page->out, "%u thread%s, ", threads,
+		fprintf(layout->out, "%u thread%s, ", threads,
 			threads == 1 ? "" : "s");
-	put_text(page->out, end_text(recording));
-	fputc('\n', page->out);
+	put_text(layout->out, end_text(recording));
+	fputc('\n', layout->out);
 }
 
 static bool has_filter(const struct model *model)
@@ -183,9 +184,9 @@ static bool has_filter(const struct model *model)
 }
 
 /* The rest of the values of a calltree:by=. */
-static void print_rest(const struct page *page)
+static void print_rest(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	const struct function *function = model->functions;
 	char count[SHORT_TEXT];
 	size_t length;
@@ -196,12 +197,12 @@ static void print_rest(const struct page *page)
 		if (length < 4 || !function->sums.calls ||
 		    strcmp(function->group + length - 4, "=..."))
 			continue;
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s calls had further values than there "
 			"may be groups (by-limit=N): ",
 			human_count(count, function->sums.calls));
-		put_text(page->out, function->name);
-		fputc('\n', page->out);
+		put_text(layout->out, function->name);
+		fputc('\n', layout->out);
 	}
 }
 
@@ -211,44 +212,44 @@ static bool has_no_calls(const struct model *model)
 	return !model->calls && !model->open && !model->is_sampled;
 }
 
-static void print_open(const struct page *page)
+static void print_open(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	char open[SHORT_TEXT], some[SHORT_TEXT];
 
 	if (!model->open)
 		return;
-	fprintf(page->out, "  %s calls were open at the end",
+	fprintf(layout->out, "  %s calls were open at the end",
 		human_count(open, model->open));
 	if (model->open_until_when == model->open)
 		fputs("; when that was is not known: their times are lower "
 		      "bounds",
-		      page->out);
+		      layout->out);
 	else if (model->open_until_when)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"; of %s of them it is not known when that "
 			"was: their times are lower bounds",
 			human_count(some, model->open_until_when));
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 }
 
-static void print_unrecorded(const struct page *page)
+static void print_unrecorded(const struct layout *layout)
 {
-	const struct recording *recording = page->model->recording;
+	const struct recording *recording = layout->model->recording;
 	uint32_t i;
 
 	for (i = 0; i < recording->part_count; i++)
 		if (recording->parts[i].log) {
 			fputs("  some processes could not be recorded: profrun "
 			      "info says why\n",
-			      page->out);
+			      layout->out);
 			return;
 		}
 }
 
-static void print_calls(const struct page *page)
+static void print_calls(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
 	uint32_t i, path_count = 0, function_count = 0;
 
@@ -258,28 +259,28 @@ static void print_calls(const struct page *page)
 		function_count += model->functions[i].sums.calls ||
 				  model->functions[i].sums.open;
 	if (has_no_calls(model))
-		fputs("  no calls of instrumented functions; ", page->out);
+		fputs("  no calls of instrumented functions; ", layout->out);
 	else
-		fprintf(page->out, "  %s %s in %s paths of %s functions; ",
+		fprintf(layout->out, "  %s %s in %s paths of %s functions; ",
 			human_count(calls, model->calls), counted_name(model),
 			human_count(paths, path_count),
 			human_count(functions, function_count));
-	print_lost(page);
-	print_open(page);
-	print_unrecorded(page);
-	filter_print(page);
-	print_rest(page);
+	print_lost(layout);
+	print_open(layout);
+	print_unrecorded(layout);
+	filter_print(layout);
+	print_rest(layout);
 	if (!model->is_sampled && (model->unwound || model->orphans))
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s calls ended without a leave, %s "
 			"leaves had no call\n",
 			human_count(calls, model->unwound),
 			human_count(paths, model->orphans));
 }
 
-static void print_clock(const struct page *page)
+static void print_clock(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	const struct process *process = &model->recording->processes[0];
 	char text[SHORT_TEXT], raw[SHORT_TEXT];
 	double tick = process_ns(process, process->meta.tick);
@@ -287,7 +288,7 @@ static void print_clock(const struct page *page)
 	if (!process->has_meta)
 		return;
 	if (model->is_sampled) {
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  found by samples, one for %s of %s in "
 			"each thread; \u00b1 is one standard error\n",
 			human_ns(text, model->period_ns),
@@ -299,25 +300,26 @@ static void print_clock(const struct page *page)
 	if (has_no_calls(model))
 		return;
 	if (!model->has_times) {
-		fputs("  calls were counted, not timed\n", page->out);
+		fputs("  calls were counted, not timed\n", layout->out);
 		return;
 	}
 	if (process->meta.clock == SHIM_CLOCK_TSC)
-		fprintf(page->out, "  clock: tsc %.4g GHz",
+		fprintf(layout->out, "  clock: tsc %.4g GHz",
 			1 / process->unit_ns);
 	else
-		fputs("  clock: monotonic, ns", page->out);
+		fputs("  clock: monotonic, ns", layout->out);
 	if (model->has_errors)
-		fprintf(page->out,
+		fprintf(layout->out,
 			", coarse: ticks of %s; \u00b1 is one "
 			"standard error\n",
 			human_ns(text, tick));
 	else
-		fputs(", every call timed exactly\n", page->out);
+		fputs(", every call timed exactly\n", layout->out);
 	if (model->raw)
-		fputs("  our own cost is not subtracted (--raw)\n", page->out);
+		fputs("  our own cost is not subtracted (--raw)\n",
+		      layout->out);
 	else if (model->time_raw > model->time)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"  %s of our own cost subtracted from %s "
 			"(--raw: not)\n",
 			human_ns(text, model->time_raw - fmax(model->time, 0)),
@@ -343,18 +345,18 @@ static void add_column(struct flat *flat, const char *title, int width)
 }
 
 /* Times are never wider than 9 columns. */
-static void choose_columns(struct flat *flat, const struct page *page,
+static void choose_columns(struct flat *flat, const struct layout *layout,
 			   const struct sums *sums, const uint32_t *order,
 			   uint32_t count)
 {
-	int calls = page->model->is_sampled ? 7 : 5, width;
+	int calls = layout->model->is_sampled ? 7 : 5, width;
 	char text[SHORT_TEXT];
 	uint32_t i;
 
-	flat->has_errors = page->model->has_errors;
-	flat->has_max = page->model->has_ranges;
+	flat->has_errors = layout->model->has_errors;
+	flat->has_max = layout->model->has_ranges;
 	/* Names are worth more than it is. */
-	flat->has_min = page->model->has_ranges && page->columns >= 120;
+	flat->has_min = layout->model->has_ranges && layout->columns >= 120;
 	for (i = 0; i < count; i++) {
 		width = (int)strlen(human_count(text, sums[order[i]].calls));
 		if (width > calls)
@@ -365,14 +367,14 @@ static void choose_columns(struct flat *flat, const struct page *page,
 	if (flat->has_errors)
 		add_column(flat, "\u00b1", 9);
 	add_column(flat, "total", 9);
-	add_column(flat, counted_name(page->model), calls);
-	add_column(flat, page->model->is_sampled ? "" : "mean", 9);
+	add_column(flat, counted_name(layout->model), calls);
+	add_column(flat, layout->model->is_sampled ? "" : "mean", 9);
 	if (flat->has_min)
 		add_column(flat, "min", 9);
 	if (flat->has_max)
 		add_column(flat, "max", 9);
 	add_column(flat, "function", 0);
-	flat->table = table_begin(page, flat->columns);
+	flat->table = table_begin(layout, flat->columns);
 }
 
 static void print_titles(struct flat *flat)
@@ -380,14 +382,14 @@ static void print_titles(struct flat *flat)
 	static const char *const sorted_by[] = { "self time", "total time",
 						 "calls", "mean time",
 						 "longest call" };
-	const struct page *page = flat->table.page;
-	enum sort sort = effective_sort(page->model, page->options);
+	const struct layout *layout = flat->table.layout;
+	enum sort sort = effective_sort(layout->model, layout->options);
 
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	table_titles(
 		&flat->table,
 		keep_format("  (by %s)", sort == SORT_CALLS ?
-						 counted_name(page->model) :
+						 counted_name(layout->model) :
 						 sorted_by[sort]));
 }
 
@@ -410,7 +412,7 @@ static void print_row(struct flat *flat, struct function *function,
 				   "");
 	table_cell(table, time_text(text, sums->total, known));
 	table_cell(table, human_count(text, sums->calls));
-	table_cell(table, table->page->model->is_sampled ?
+	table_cell(table, table->layout->model->is_sampled ?
 				  "" :
 				  time_text(text, mean_ns(sums), known));
 	if (flat->has_min)
@@ -421,35 +423,35 @@ static void print_row(struct flat *flat, struct function *function,
 }
 
 /* @order: functions that were called, which is freed. */
-static void print_table(const struct page *page, const struct sums *sums,
+static void print_table(const struct layout *layout, const struct sums *sums,
 			uint32_t *order, uint32_t count)
 {
 	struct flat flat = { .columns = { { NULL, 0 } } };
 	uint32_t i, rows;
 	double all = 0;
 
-	rows = page_rows(page, ROWS, count);
+	rows = layout_rows(layout, ROWS, count);
 	for (i = 0; i < count; i++)
 		all += fmax(sums[order[i]].self, 0);
-	choose_columns(&flat, page, sums, order, rows);
+	choose_columns(&flat, layout, sums, order, rows);
 	print_titles(&flat);
 	for (i = 0; i < rows; i++)
-		print_row(&flat, &page->model->functions[order[i]],
+		print_row(&flat, &layout->model->functions[order[i]],
 			  &sums[order[i]], all);
-	page_left_out(page, rows, count);
+	layout_left_out(layout, rows, count);
 	free(order);
 }
 
-static void print_flat(const struct page *page)
+static void print_flat(const struct layout *layout)
 {
-	const struct model *model = page->model;
+	const struct model *model = layout->model;
 	struct sums *sums = allocate(model->function_count, sizeof(*sums));
 	uint32_t i, count, *order;
 
 	for (i = 0; i < model->function_count; i++)
 		sums[i] = model->functions[i].sums;
-	order = row_order_functions(model, sums, page->options, &count);
-	print_table(page, sums, order, count);
+	order = row_order_functions(model, sums, layout->options, &count);
+	print_table(layout, sums, order, count);
 	free(sums);
 }
 
@@ -471,7 +473,7 @@ static const char *id_text(char text[SHORT_TEXT], uint32_t id)
 
 static void print_thread(struct table *table, const struct thread *thread)
 {
-	const struct model *model = table->page->model;
+	const struct model *model = table->layout->model;
 	const struct process *process =
 		&model->recording->processes[thread->process];
 	char text[SHORT_TEXT];
@@ -485,24 +487,24 @@ static void print_thread(struct table *table, const struct thread *thread)
 			     known));
 	table_cell(table, human_count(text, thread_lost(thread)));
 	table_rest(table, 0);
-	put_text(table->page->out, thread->name);
+	put_text(table->layout->out, thread->name);
 	table_end_row(table);
 }
 
-static void print_threads(const struct page *page)
+static void print_threads(const struct layout *layout)
 {
-	struct model *model = page->model;
+	struct model *model = layout->model;
 	const struct column columns[] = {
 		{ "pid", 8 },  { "tid", 8 },   { counted_name(model), 16 },
 		{ "time", 9 }, { "lost", 12 }, { "name", 0 },
 	};
-	struct table table = table_begin(page, columns);
+	struct table table = table_begin(layout, columns);
 	const struct thread *thread = model->threads;
 	uint32_t i, count, *order;
 	struct part_sums part;
 
 	part_sums_begin(&part, model);
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	table_titles(&table, NULL);
 	for (i = 0; i < model->thread_count; i++)
 		print_thread(&table, &thread[i]);
@@ -510,60 +512,60 @@ static void print_threads(const struct page *page)
 		if (!thread->calls)
 			continue;
 		part_sums_of(&part, model, thread->path);
-		order = row_order_part(model, &part, page->options, &count);
-		fprintf(page->out, "\nthread %u of process %u: ", thread->tid,
+		order = row_order_part(model, &part, layout->options, &count);
+		fprintf(layout->out, "\nthread %u of process %u: ", thread->tid,
 			model->recording->processes[thread->process].pid);
-		put_text(page->out, thread->name[0] ? thread->name : "?");
-		print_table(page, part.sums, order, count);
+		put_text(layout->out, thread->name[0] ? thread->name : "?");
+		print_table(layout, part.sums, order, count);
 	}
 	part_sums_end(&part);
 }
 
-static void print_head(const struct page *page)
+static void print_head(const struct layout *layout)
 {
-	print_program(page);
-	print_calls(page);
-	print_clock(page);
-	advice_print(page->out, page->model);
+	print_program(layout);
+	print_calls(layout);
+	print_clock(layout);
+	advice_print(layout->out, layout->model);
 }
 
 void head_print(FILE *out, struct model *model, const struct options *options)
 {
-	struct page page = page_on(out, options, model);
+	struct layout layout = layout_on(out, options, model);
 
-	page.color = false;
-	page.columns = SIZE_MAX;
-	print_head(&page);
+	layout.color = false;
+	layout.columns = SIZE_MAX;
+	print_head(&layout);
 }
 
 /* What is no table of calls; false: nothing of it was asked for. */
-static bool print_other_tables(const struct page *page)
+static bool print_other_tables(const struct layout *layout)
 {
-	const struct options *options = page->options;
+	const struct options *options = layout->options;
 
 	if (options->tree || options->threads || options->callers ||
 	    options->callees || options->histogram)
 		return false;
 	if (options->memory)
-		memory_print(page);
+		memory_print(layout);
 	if (options->locks)
-		locks_print(page);
+		locks_print(layout);
 	if (options->exceptions)
-		exceptions_print(page);
+		exceptions_print(layout);
 	return options->memory || options->locks || options->exceptions;
 }
 
 /* What else there is to look at. */
-static void print_hint(const struct page *page)
+static void print_hint(const struct layout *layout)
 {
-	const struct model *model = page->model;
-	bool has_shown = page->options->tree && page->options->memory;
+	const struct model *model = layout->model;
+	bool has_shown = layout->options->tree && layout->options->memory;
 	const char *memory = model->has_memory && !has_shown ? " --memory" : "";
 	const char *locks = model->locks ? " --locks" : "";
 	const char *exceptions = model->exceptions ? " --exceptions" : "";
 
 	if (*memory || *locks || *exceptions)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"\nRecorded as well, see profrun report"
 			"%s%s%s\n",
 			memory, locks, exceptions);
@@ -572,17 +574,17 @@ static void print_hint(const struct page *page)
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options)
 {
-	struct page page = page_on(out, options, model);
+	struct layout layout = layout_on(out, options, model);
 
 	if (model->calls || model->open)
-		callers_check(&page);
+		callers_check(&layout);
 	check_names(model);
-	print_head(&page);
+	print_head(&layout);
 	if (options->ranks) {
-		ranks_print(&page);
+		ranks_print(&layout);
 		return;
 	}
-	if (print_other_tables(&page)) {
+	if (print_other_tables(&layout)) {
 		if (samples)
 			fputs("\nRecorded as well, see profrun report "
 			      "--samples\n",
@@ -611,14 +613,14 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 		return;
 	}
 	if (options->callers || options->callees || options->histogram)
-		callers_print(&page);
+		callers_print(&layout);
 	else if (options->tree)
-		tree_print(&page);
+		tree_print(&layout);
 	else if (options->threads)
-		print_threads(&page);
+		print_threads(&layout);
 	else
-		print_flat(&page);
+		print_flat(&layout);
 	if (samples)
-		crosscheck_print(&page, samples);
-	print_hint(&page);
+		crosscheck_print(&layout, samples);
+	print_hint(&layout);
 }

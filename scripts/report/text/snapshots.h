@@ -2,9 +2,9 @@
 #ifndef REPORT_TEXT_SNAPSHOTS_H
 #define REPORT_TEXT_SNAPSHOTS_H
 
-struct page;
+struct layout;
 
 /* snapshots.c */
-void snapshots_print(const struct page *page);
+void snapshots_print(const struct layout *layout);
 
 #endif

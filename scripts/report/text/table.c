@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "model/model.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 
 #define NAME_MIN 8 /* columns of a text, however narrow the terminal is */
@@ -39,9 +39,10 @@ size_t put_cell(FILE *out, const char *text, int width)
 	return columns + spaces;
 }
 
-struct table table_begin(const struct page *page, const struct column *columns)
+struct table table_begin(const struct layout *layout,
+			 const struct column *columns)
 {
-	return (struct table){ .page = page, .columns = columns };
+	return (struct table){ .layout = layout, .columns = columns };
 }
 
 /* One space is between cells, two are before the rest of the line. */
@@ -51,13 +52,13 @@ static void separate(struct table *table)
 			table->columns[table->cell].width == 0 ? 2 :
 								 1;
 
-	put_spaces(table->page->out, spaces);
+	put_spaces(table->layout->out, spaces);
 	table->used += spaces;
 }
 
 void table_cell(struct table *table, const char *text)
 {
-	FILE *out = table->page->out;
+	FILE *out = table->layout->out;
 
 	separate(table);
 	if (table->color)
@@ -73,27 +74,27 @@ void table_cell_cut(struct table *table, const char *text)
 	size_t columns = text_columns(text);
 
 	separate(table);
-	put_text_cut(table->page->out, text, room);
-	put_spaces(table->page->out, room > columns ? room - columns : 0);
+	put_text_cut(table->layout->out, text, room);
+	put_spaces(table->layout->out, room > columns ? room - columns : 0);
 	table->used += room;
 	table->cell++;
 }
 
 void table_color(struct table *table, const char *color)
 {
-	if (table->page->color)
+	if (table->layout->color)
 		table->color = color;
 }
 
 void table_no_color(struct table *table)
 {
-	if (table->page->color)
-		fputs("\033[m", table->page->out);
+	if (table->layout->color)
+		fputs("\033[m", table->layout->out);
 }
 
 void table_titles(struct table *table, const char *remark)
 {
-	FILE *out = table->page->out;
+	FILE *out = table->layout->out;
 
 	table_color(table, "\033[1m");
 	while (table->columns[table->cell].width != 0)
@@ -110,14 +111,14 @@ void table_rest(struct table *table, size_t indent)
 	while (table->columns[table->cell].width != 0)
 		table_cell(table, "");
 	separate(table);
-	put_spaces(table->page->out, indent);
+	put_spaces(table->layout->out, indent);
 	table->used += indent;
 	table->is_in_rest = true;
 }
 
 void table_end_row(struct table *table)
 {
-	putc('\n', table->page->out);
+	putc('\n', table->layout->out);
 	table->cell = 0;
 	table->used = 0;
 	table->is_in_rest = false;
@@ -127,13 +128,13 @@ void table_name(struct table *table, struct function *function)
 {
 	if (!table->is_in_rest)
 		table_rest(table, 0);
-	put_name(table->page, function, table->used);
+	put_name(table->layout, function, table->used);
 	table_end_row(table);
 }
 
 void table_text(struct table *table, const char *text)
 {
-	size_t columns = table->page->columns, left = SIZE_MAX;
+	size_t columns = table->layout->columns, left = SIZE_MAX;
 
 	if (!table->is_in_rest)
 		table_rest(table, 0);
@@ -141,6 +142,6 @@ void table_text(struct table *table, const char *text)
 		left = columns > table->used + NAME_MIN ?
 			       columns - table->used :
 			       NAME_MIN;
-	put_text_cut(table->page->out, text, left);
+	put_text_cut(table->layout->out, text, left);
 	table_end_row(table);
 }

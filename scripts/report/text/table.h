@@ -5,7 +5,7 @@
  *	static const struct column columns[] = {
  *		{ "calls", 15 }, { "object", -12 }, { "function", 0 }
  *	};
- *	struct table table = table_begin(page, columns);
+ *	struct table table = table_begin(layout, columns);
  *
  *	table_titles(&table, "  (by calls)");
  *	table_cell(&table, human_count(text, calls));
@@ -24,7 +24,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
-#include "text/page.h"
+#include "text/layout.h"
 
 struct column {
 	const char *title; /* NULL: none, of the rest of the line */
@@ -32,7 +32,7 @@ struct column {
 };
 
 struct table {
-	const struct page *page;
+	const struct layout *layout;
 	const struct column *columns; /* the last has no width */
 	uint32_t cell;		      /* which is next in the row */
 	size_t used;		      /* columns of the terminal, of the row */
@@ -40,7 +40,8 @@ struct table {
 	const char *color;	      /* begins with the next cell, or NULL */
 };
 
-struct table table_begin(const struct page *page, const struct column *columns);
+struct table table_begin(const struct layout *layout,
+			 const struct column *columns);
 /* The row of titles; @remark stands behind it, if it is not NULL. */
 void table_titles(struct table *table, const char *remark);
 

@@ -21,7 +21,7 @@
 #include "model/paths.h"
 #include "model/totals.h"
 #include "text/memory.h"
-#include "text/page.h"
+#include "text/layout.h"
 #include "text/table.h"
 #include "text/tree.h"
 
@@ -36,7 +36,7 @@ struct level {
 };
 
 struct printing {
-	const struct page *page;
+	const struct layout *layout;
 	struct table table;
 	double *weights; /* what paths are sorted by */
 	double smallest;
@@ -96,14 +96,14 @@ static double *weigh_memory(const struct model *model,
 /* Begins to print what is below @path. */
 static void push_level(struct printing *printing, uint32_t path)
 {
-	const struct path *paths = printing->page->model->paths;
+	const struct path *paths = printing->layout->model->paths;
 	struct level level = { .path = path, .begin = printing->order_count };
 	uint32_t child;
 
 	for (child = paths[path].child; child != NONE;
 	     child = paths[child].sibling) {
 		if (printing->weights[child] < printing->smallest ||
-		    (printing->page->options->memory &&
+		    (printing->layout->options->memory &&
 		     printing->weights[child] == 0)) {
 			level.hidden++;
 			level.hidden_weight += fmax(printing->weights[child],
@@ -128,7 +128,7 @@ static void push_level(struct printing *printing, uint32_t path)
 static const char *memory_text(char text[SHORT_TEXT],
 			       const struct printing *printing, uint64_t number)
 {
-	return memory_sorts_bytes(printing->page->options) ?
+	return memory_sorts_bytes(printing->layout->options) ?
 		       human_bytes(text, number) :
 		       human_count(text, number);
 }
@@ -148,8 +148,8 @@ static uint64_t blocks_of(const struct memory *memory,
 
 static void print_memory(struct printing *printing, uint32_t number)
 {
-	const struct model *model = printing->page->model;
-	const struct options *options = printing->page->options;
+	const struct model *model = printing->layout->model;
+	const struct options *options = printing->layout->options;
 	const struct memory *memory = &model->memory[number];
 	const struct memory *below = &model->memory_below[number];
 	struct table *table = &printing->table;
@@ -175,9 +175,9 @@ static void print_percent(struct printing *printing, double weight)
 /* It is in no path. */
 static void print_outside(struct printing *printing)
 {
-	const struct page *page = printing->page;
-	const struct memory *memory = &page->model->memory_outside;
-	uint64_t number = memory_sorted(memory, page->options);
+	const struct layout *layout = printing->layout;
+	const struct memory *memory = &layout->model->memory_outside;
+	uint64_t number = memory_sorted(memory, layout->options);
 	struct table *table = &printing->table;
 	char text[SHORT_TEXT];
 
@@ -186,13 +186,14 @@ static void print_outside(struct printing *printing)
 	print_percent(printing, (double)number);
 	table_cell(table, memory_text(text, printing, number));
 	table_cell(table, memory_text(text, printing, number));
-	table_cell(table, human_count(text, blocks_of(memory, page->options)));
+	table_cell(table,
+		   human_count(text, blocks_of(memory, layout->options)));
 	table_text(table, MEMORY_OUTSIDE);
 }
 
 static void print_columns(struct printing *printing, uint32_t number)
 {
-	const struct model *model = printing->page->model;
+	const struct model *model = printing->layout->model;
 	struct table *table = &printing->table;
 	const struct path *path = &model->paths[number];
 	bool known = model->has_times &&
@@ -200,7 +201,7 @@ static void print_columns(struct printing *printing, uint32_t number)
 	char text[SHORT_TEXT];
 
 	print_percent(printing, fmax(printing->weights[number], 0));
-	if (printing->page->options->memory) {
+	if (printing->layout->options->memory) {
 		print_memory(printing, number);
 		return;
 	}
@@ -217,8 +218,8 @@ static size_t indent(const struct printing *printing)
 
 static void print_path(struct printing *printing, uint32_t number)
 {
-	const struct page *page = printing->page;
-	struct model *model = page->model;
+	const struct layout *layout = printing->layout;
+	struct model *model = layout->model;
 	const struct path *path = &model->paths[number];
 
 	print_columns(printing, number);
@@ -228,28 +229,28 @@ static void print_path(struct printing *printing, uint32_t number)
 		return;
 	}
 	table_rest(&printing->table, 0);
-	fprintf(page->out, "thread %u ", model->threads[path->thread].tid);
-	put_text(page->out, model->threads[path->thread].name);
+	fprintf(layout->out, "thread %u ", model->threads[path->thread].tid);
+	put_text(layout->out, model->threads[path->thread].name);
 	table_end_row(&printing->table);
 }
 
 static void print_hidden(struct printing *printing, const struct level *level)
 {
-	const struct page *page = printing->page;
+	const struct layout *layout = printing->layout;
 	struct table *table = &printing->table;
-	bool is_memory = page->options->memory;
+	bool is_memory = layout->options->memory;
 	char text[SHORT_TEXT];
 
 	print_percent(printing, level->hidden_weight);
 	table_cell(table, is_memory ? memory_text(text, printing,
 						  whole(level->hidden_weight)) :
 				      time_text(text, level->hidden_weight,
-						page->model->has_times));
+						layout->model->has_times));
 	table_cell(table, "");
 	table_cell(table,
 		   is_memory ? "" : human_count(text, level->hidden_calls));
 	table_rest(table, indent(printing));
-	fprintf(page->out, "(%u more)", level->hidden);
+	fprintf(layout->out, "(%u more)", level->hidden);
 	table_end_row(table);
 }
 
@@ -257,7 +258,7 @@ static void print_hidden(struct printing *printing, const struct level *level)
 static void print_next(struct printing *printing)
 {
 	struct level *level = &printing->levels[printing->level_count - 1];
-	const struct path *paths = printing->page->model->paths;
+	const struct path *paths = printing->layout->model->paths;
 	uint32_t path;
 
 	if (level->next == level->end) {
@@ -271,49 +272,50 @@ static void print_next(struct printing *printing)
 	print_path(printing, path);
 	if (paths[path].child == NONE)
 		return;
-	if (printing->level_count < printing->page->options->depth)
+	if (printing->level_count < printing->layout->options->depth)
 		push_level(printing, path);
 	else
 		printing->cut_paths++;
 }
 
-void tree_print(const struct page *page)
+void tree_print(const struct layout *layout)
 {
-	bool is_memory = page->options->memory;
+	bool is_memory = layout->options->memory;
 	const struct column columns[] = {
-		{ page->model->has_times || is_memory ? "total%" : "calls%",
+		{ layout->model->has_times || is_memory ? "total%" : "calls%",
 		  6 },
 		{ "total", 9 },
 		{ "self", 9 },
-		{ is_memory ? "blocks" : counted_name(page->model), 15 },
+		{ is_memory ? "blocks" : counted_name(layout->model), 15 },
 		{ "call path", 0 }
 	};
-	struct printing printing = { .page = page,
-				     .table = table_begin(page, columns) };
+	struct printing printing = { .layout = layout,
+				     .table = table_begin(layout, columns) };
 	char text[SHORT_TEXT];
 
-	printing.weights = page->options->memory ?
-				   weigh_memory(page->model, page->options) :
-				   weigh_paths(page->model);
-	printing.smallest = printing.weights[0] * page->options->min_percent /
+	printing.weights = layout->options->memory ?
+				   weigh_memory(layout->model,
+						layout->options) :
+				   weigh_paths(layout->model);
+	printing.smallest = printing.weights[0] * layout->options->min_percent /
 			    100;
-	fputc('\n', page->out);
+	fputc('\n', layout->out);
 	table_titles(&printing.table,
-		     is_memory && page->options->sort_given ?
+		     is_memory && layout->options->sort_given ?
 			     keep_format("  (by %s)",
-					 memory_sorted_name(page->options)) :
+					 memory_sorted_name(layout->options)) :
 			     NULL);
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);
-	if (page->options->memory)
+	if (layout->options->memory)
 		print_outside(&printing);
 	if (printing.cut_paths)
-		fprintf(page->out,
+		fprintf(layout->out,
 			"... what is below %s of the deepest paths "
 			"is not shown (--depth %u)\n",
 			human_count(text, printing.cut_paths),
-			page->options->depth);
+			layout->options->depth);
 	free(printing.weights);
 	free(printing.levels);
 	free(printing.order);

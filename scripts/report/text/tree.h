@@ -2,8 +2,8 @@
 #ifndef REPORT_TEXT_TREE_H
 #define REPORT_TEXT_TREE_H
 
-struct page;
+struct layout;
 
-void tree_print(const struct page *page);
+void tree_print(const struct layout *layout);
 
 #endif

@@ -1,6 +1,6 @@
 /* How text is laid out where it goes. */
-#ifndef REPORT_TEXT_PAGE_H
-#define REPORT_TEXT_PAGE_H
+#ifndef REPORT_TEXT_LAYOUT_H
+#define REPORT_TEXT_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "model/options.h"
 
 /* How text is laid out where it goes. */
-struct page {
+struct layout {
 	FILE *out;
 	const struct options *options;
 	struct model *model;
@@ -19,15 +19,18 @@ struct page {
 	size_t columns; /* SIZE_MAX: not a terminal */
 };
 
-struct page page_on(FILE *out, const struct options *options,
-		    struct model *model);
+struct layout layout_on(FILE *out, const struct options *options,
+			struct model *model);
 /* How many of @count rows to print, if it is usually @usual. */
-uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count);
+uint32_t layout_rows(const struct layout *layout, uint32_t usual,
+		     uint32_t count);
 /* Says how many of @count were not. */
-void page_left_out(const struct page *page, uint32_t shown, uint32_t count);
+void layout_left_out(const struct layout *layout, uint32_t shown,
+		     uint32_t count);
 /* " [object file:line]" when there is something to say. */
-void put_place(const struct page *page, struct function *function);
+void put_place(const struct layout *layout, struct function *function);
 /* The name and its place, cut to what a line has left of which @used columns are used. */
-void put_name(const struct page *page, struct function *function, size_t used);
+void put_name(const struct layout *layout, struct function *function,
+	      size_t used);
 
 #endif

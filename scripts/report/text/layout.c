@@ -16,21 +16,21 @@
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
-#include "text/page.h"
+#include "text/layout.h"
 
-void put_place(const struct page *page, struct function *function)
+void put_place(const struct layout *layout, struct function *function)
 {
 	function_line(function);
 	if (!function->is_named)
 		return;
-	fputs(page->color ? " \033[2m[" : " [", page->out);
-	put_text(page->out, object_name(function));
+	fputs(layout->color ? " \033[2m[" : " [", layout->out);
+	put_text(layout->out, object_name(function));
 	if (function->file) {
-		fputc(' ', page->out);
-		put_text(page->out, base_name(function->file));
-		fprintf(page->out, ":%d", function->line);
+		fputc(' ', layout->out);
+		put_text(layout->out, base_name(function->file));
+		fprintf(layout->out, ":%d", function->line);
 	}
-	fputs(page->color ? "]\033[m" : "]", page->out);
+	fputs(layout->color ? "]\033[m" : "]", layout->out);
 }
 
 /* How wide put_place() prints. */
@@ -48,24 +48,25 @@ static size_t place_columns(struct function *function)
 	       (function->file ? text_columns(base_name(function->file)) : 0);
 }
 
-void put_name(const struct page *page, struct function *function, size_t used)
+void put_name(const struct layout *layout, struct function *function,
+	      size_t used)
 {
-	const char *name = shown_name(function, page->options);
+	const char *name = shown_name(function, layout->options);
 	size_t place, left;
 
-	if (page->columns == SIZE_MAX) {
-		put_text(page->out, name);
-		put_place(page, function);
+	if (layout->columns == SIZE_MAX) {
+		put_text(layout->out, name);
+		put_place(layout, function);
 	} else {
 		/* A name keeps 20 columns; then the place has to go. */
 		place = place_columns(function);
-		left = page->columns > used ? page->columns - used : 0;
+		left = layout->columns > used ? layout->columns - used : 0;
 		if (left < place + 20 && left < place + text_columns(name))
 			place = 0;
-		put_text_cut(page->out, name,
+		put_text_cut(layout->out, name,
 			     left - place > 8 ? left - place : 8);
 		if (place)
-			put_place(page, function);
+			put_place(layout, function);
 	}
 }
 
@@ -91,10 +92,10 @@ static bool wants_color(FILE *out, const char *when)
 	       !(terminal && !strcmp(terminal, "dumb"));
 }
 
-struct page page_on(FILE *out, const struct options *options,
-		    struct model *model)
+struct layout layout_on(FILE *out, const struct options *options,
+			struct model *model)
 {
-	return (struct page){
+	return (struct layout){
 		.out = out,
 		.options = options,
 		.model = model,
@@ -103,19 +104,21 @@ struct page page_on(FILE *out, const struct options *options,
 	};
 }
 
-uint32_t page_rows(const struct page *page, uint32_t usual, uint32_t count)
+uint32_t layout_rows(const struct layout *layout, uint32_t usual,
+		     uint32_t count)
 {
-	long limit = page->options->limit < 0 ? (long)usual :
-						page->options->limit;
+	long limit = layout->options->limit < 0 ? (long)usual :
+						  layout->options->limit;
 
 	return limit == 0 || limit > (long)count ? count : (uint32_t)limit;
 }
 
-void page_left_out(const struct page *page, uint32_t shown, uint32_t count)
+void layout_left_out(const struct layout *layout, uint32_t shown,
+		     uint32_t count)
 {
 	char text[SHORT_TEXT];
 
 	if (shown < count)
-		fprintf(page->out, "... %s more (--limit 0 shows all)\n",
+		fprintf(layout->out, "... %s more (--limit 0 shows all)\n",
 			human_count(text, count - shown));
 }
