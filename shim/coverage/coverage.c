@@ -12,6 +12,7 @@
 #include "dispatch/filter_cache.h"
 #include "image/image.h"
 #include "image/symbols.h"
+#include "inspect/code.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -351,6 +352,7 @@ void coverage_look(void)
 
 	if (!coverage_is_on())
 		return;
+	code_start();
 	image_pin();
 	count = image_list(&images);
 	for (uint32_t i = 0; i < count; i++)

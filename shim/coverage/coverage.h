@@ -3,6 +3,7 @@
  *
  *     coverage.c          the public functions and the list of objects
  *     coverage_lines.c    the lines of an object, and their traps
+ *     code_copies.c       copies of code whose traps cannot be removed
  *     coverage_points.c   programs that count themselves
  *     sigtrap.c           the signal
  */
@@ -29,6 +30,9 @@ struct coverage_object {
 	uint64_t device, inode; /* of its file */
 	uint8_t *originals; /* the code's byte at the beginning of each line */
 	bool is_set;	    /* it has traps */
+	/* code_copies.h: the memory for copies of its code; where they run. */
+	struct code_copies *copies;
+	uintptr_t copies_at;
 };
 
 extern struct coverage_object *coverage_objects
@@ -100,7 +104,20 @@ void coverage_set(struct coverage_object *object);
  * @reason. */
 void coverage_give_up(const char *reason);
 /* The first line at or after @offset. */
-uint32_t coverage_find_line(const struct shim_coverage_object *object,
-			    uint64_t offset);
+static inline uint32_t
+coverage_find_line(const struct shim_coverage_object *object, uint64_t offset)
+{
+	uint32_t low = 0, high = object->line_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (object->lines[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 #endif

@@ -7,6 +7,7 @@
 #include "coverage/coverage.h"
 
 #include "arch.h"
+#include "coverage/code_copies.h"
 #include "coverage/sigtrap.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/patch.h"
@@ -265,24 +266,6 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 	return reading.object;
 }
 
-/* --- finding --- */
-
-uint32_t coverage_find_line(const struct shim_coverage_object *object,
-			    uint64_t offset)
-{
-	uint32_t low = 0, high = object->line_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (object->lines[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* --- setting and removing traps --- */
 
 /* The size of code that is written at once. */
@@ -411,6 +394,7 @@ void coverage_set(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = true };
 
+	code_copies_prepare(object);
 	state_slowly(change_all, &work);
 	if (work.error == 0)
 		return;
@@ -467,11 +451,33 @@ static bool put_back(struct trap_byte byte)
 		r = sys_write_at(fd, &byte.original, 1, byte.address);
 		sys_close(fd);
 	}
-	if (r == 1 || state_quietly(put_back_slowly, &byte) == 0)
-		return true;
-	log_line("%s", "code could not be put back as it was: every way to "
-		       "write it is refused");
-	return false;
+	return r == 1 || state_quietly(put_back_slowly, &byte) == 0;
+}
+
+/* Once in so many times a thread whose code is copied tries again to remove the trap. */
+#define AGAIN 1024
+
+/* Where the thread continues; 0 if nowhere. */
+static uintptr_t continue_at(const struct coverage_object *object,
+			     uint32_t line)
+{
+	static uint32_t turns, is_told;
+	uintptr_t address = object->start + object->told.lines[line].offset;
+	uintptr_t copy = code_copies_find(object, line);
+
+	if (copy &&
+	    __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % AGAIN != 0)
+		return copy;
+	if (put_back((struct trap_byte){ address, object->originals[line] }))
+		return address;
+	copy = code_copies_make(object, line);
+	if (!copy)
+		log_line("%s", "code could not be put back as it was: every "
+			       "way to write it is refused");
+	else if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
+		log_line("%s", "every way to write code is refused: lines not "
+			       "reached before run as copies, much slower");
+	return copy;
 }
 
 static void note(struct coverage_object *object, uint32_t line)
@@ -503,10 +509,10 @@ static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);
-		if (!put_back(
-			    (struct trap_byte){ address, o->originals[line] }))
+		address = continue_at(o, line);
+		if (!address)
 			return TRAP_STAYS;
-		ARCH_TRAP_GO_BACK(context);
+		ARCH_CONTEXT_GO_TO(context, address);
 		return TRAP_OURS;
 	}
 	return TRAP_NOT_OURS;

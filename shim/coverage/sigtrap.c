@@ -42,7 +42,12 @@ static void handle(int signal, siginfo_t *info, void *context)
 	NOTIFY(sigtrap_taken, address, interrupted, &whose);
 	switch (whose) {
 	case TRAP_OURS: return;
-	case TRAP_STAYS: kept_end_program(signal); return;
+	case TRAP_STAYS:
+		/* The trap again, with its signal blocked, ends the program also
+		 * where no system call does. */
+		*(uint64_t *)&interrupted->uc_sigmask |= TRAP_BIT;
+		ARCH_CONTEXT_GO_TO(interrupted, address);
+		return;
 	case TRAP_NOT_OURS: break;
 	}
 	kept_take_raised(signal, info, interrupted, false);

@@ -278,6 +278,34 @@ int sys_map_over(void *memory, size_t size)
 	return r < 0 && r > -4096 ? (int)r : 0;
 }
 
+int sys_map_shared_at(void *memory, size_t size)
+{
+	long r = try(SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE |
+			     MAP_FIXED_NOREPLACE,
+		     -1, 0);
+
+	if (r < 0 && r > -4096)
+		return (int)r;
+	if (r == (long)memory)
+		return 0;
+	/* Linux before 4.17 does not know the flag. */
+	sys_unmap((void *)r, size);
+	return -EEXIST;
+}
+
+/* mremap(2) of no bytes of a shared mapping makes another one. */
+int sys_map_again(void *shared, size_t size, void **memory)
+{
+	long r = try(SYS_mremap, (long)shared, 0, (long)size, MREMAP_MAYMOVE, 0,
+		     0);
+
+	if (r < 0 && r > -4096)
+		return (int)r;
+	*memory = (void *)r;
+	return 0;
+}
+
 int sys_unmap(void *memory, size_t size)
 {
 	return (int)call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);

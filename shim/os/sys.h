@@ -53,6 +53,11 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
 /* Replaces the mappings there by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);
+/* Maps zeroed memory that fork children share at @memory; -EEXIST if something is
+ * there. */
+int sys_map_shared_at(void *memory, size_t size);
+/* Maps the same shared memory once more, elsewhere. */
+int sys_map_again(void *shared, size_t size, void **memory);
 int sys_unmap(void *memory, size_t size);
 int sys_empty(void *memory, size_t size);
 /* The same for pages that may be locked in memory; they stay locked. */

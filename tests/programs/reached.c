@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -389,6 +390,122 @@ static int confined(void)
 	return 1;
 }
 
+#ifdef __x86_64__
+/* Not by libc, so shim does not see it. */
+static long system_call(long number, long a, long b, long c)
+{
+	long result;
+
+	__asm__ volatile("syscall"	//@ sealed
+			 : "=a"(result)
+			 : "0"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return result;	//@ sealed
+}
+
+static void seal(void)
+{
+	static const int allowed[] = { SYS_write, SYS_exit_group,
+				       SYS_rt_sigreturn, SYS_rt_sigprocmask };
+	enum { COUNT = sizeof(allowed) / sizeof(*allowed) };
+	struct sock_filter filter[2 * COUNT + 2];
+	struct sock_fprog all = { 2 * COUNT + 2, filter };
+
+	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
+	for (int i = 0; i < COUNT; i++) {	//@ sealed
+		filter[2 * i + 1] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+		filter[2 * i + 2] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter[2 * COUNT + 1] = (struct sock_filter)BPF_STMT(
+		BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);	//@ sealed
+	system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&all);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;	//@ sealed
+}
+
+static int pick(int number)
+{
+	switch (number) {	//@ sealed
+	case 1: return 10;	//@ sealed
+	case 2: return 20;	//@ sealed
+	case 3: return 40;	//@ sealed
+	case 4: return 70;	//@ -
+	case 5: return 90;	//@ -
+	case 6: return 35;	//@ -
+	default: return 0;	//@ -
+	}
+}
+
+static int climb(int depth, double *sum)
+{
+	if (depth == 0)	//@ sealed
+		return 0;	//@ sealed
+	*sum += 1.0 / depth;	//@ sealed
+	return 1 + climb(depth - 1, sum);	//@ sealed
+}
+
+static void leap(jmp_buf *back, int value)
+{
+	if (value > 2)	//@ sealed
+		longjmp(*back, value);	//@ sealed
+	leap(back, value + 1);	//@ sealed
+}
+
+static int count_primes(int end)
+{
+	int primes = 0;	//@ sealed
+
+	for (int i = 2; i < end; i++) {	//@ sealed
+		int divisor = 2;	//@ sealed
+
+		while (divisor * divisor <= i && i % divisor != 0)	//@ sealed
+			divisor++;	//@ sealed
+		if (divisor * divisor > i)	//@ sealed
+			primes++;	//@ sealed
+	}
+	return primes;	//@ sealed
+}
+
+/* From here on nobody can write code, so all traps stay. */
+static int sealed(void)
+{
+	int numbers[] = { 5, 3, 9, 1, 7 };	//@ sealed
+	jmp_buf back;
+	double sum = 0;	//@ sealed
+	int picked = 0;	//@ sealed
+	char text[100];
+	int length, depth;
+
+	seal();	//@ sealed
+	for (int i = 1; i <= 3; i++)	//@ sealed
+		picked += pick(i);	//@ sealed
+	depth = climb(20, &sum);	//@ sealed
+	qsort(numbers, 5, sizeof(int), compare);	//@ sealed
+	length = snprintf(text, sizeof(text), "%d %d %.6f %d%d %d", picked,	//@ sealed
+			  depth, sum, numbers[0], numbers[4],
+			  count_primes(2000));
+	if (setjmp(back) == 0)	//@ sealed
+		leap(&back, 0);	//@ sealed
+	if (zero < 0)	//@ sealed
+		text[0] = 'x';	//@ -
+	text[length++] = '\n';	//@ sealed
+	system_call(SYS_write, 1, (long)text, length);	//@ sealed
+	system_call(SYS_exit_group, 7, 0, 0);	//@ sealed
+	return 0;	//@ -
+}
+#else
+static int sealed(void)
+{
+	return 0;
+}
+#endif
+
 static int traced(void)
 {
 	int status = 0;
@@ -493,7 +610,7 @@ int main(int argc, char **argv)
 		{ "executed", executed },   { "after", after },
 		{ "killed", killed },	    { "crashed", crashed },
 		{ "jumped", jumped },	    { "confined", confined },
-		{ "traced", traced },	    { "generated", generated },
+		{ "sealed", sealed },	    { "traced", traced },	    { "generated", generated },
 		{ "loaded", loaded },	    { "small", small },
 	};
 

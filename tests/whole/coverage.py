@@ -185,6 +185,20 @@ def lines_end_where_traps_cannot_be():
                '%s: the log: %s' % (case, log_of(done.output)))
 
 
+# Nobody can write code any more, and no call has said so: copies of the code run.
+@test
+def lines_are_seen_where_traps_stay():
+    x86_only()
+    for family in 'gcc', 'clang':
+        for optimize in '-O0', '-O2':
+            for instrument in False, True:
+                done = reached('sealed', family, optimize, instrument)
+                if optimize == '-O0':
+                    expect_lines(done.output, 'sealed')
+                expect('lines not reached before run as copies' in
+                       log_of(done.output), log_of(done.output))
+
+
 @test
 def objects_that_come_and_go():
     x86_only()

@@ -199,11 +199,11 @@ static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 }
 
 /* No traps. */
-#define ARCH_TRAP_SIZE		      0
-#define ARCH_TRAP		      0
-#define ARCH_TRAP_GO_BACK(context)    ((void)(context))
-#define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
-#define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
+#define ARCH_TRAP_SIZE			     0
+#define ARCH_TRAP			     0
+#define ARCH_CONTEXT_GO_TO(context, address) ((void)(context), (void)(address))
+#define ARCH_TRAP_DO(context, length)	     ((void)(context), (void)(length))
+#define arch_is_nothing(code, length)	     ((void)(code), (void)(length), false)
 
 #define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
 

@@ -162,10 +162,10 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 	((void)(code), (void)(address), (void)(slot), false)
 
 /* No traps. */
-#define ARCH_TRAP_SIZE		      0
-#define ARCH_TRAP		      0
-#define ARCH_TRAP_GO_BACK(context)    ((void)(context))
-#define ARCH_TRAP_DO(context, length) ((void)(context), (void)(length))
-#define arch_is_nothing(code, length) ((void)(code), (void)(length), false)
+#define ARCH_TRAP_SIZE			     0
+#define ARCH_TRAP			     0
+#define ARCH_CONTEXT_GO_TO(context, address) ((void)(context), (void)(address))
+#define ARCH_TRAP_DO(context, length)	     ((void)(context), (void)(length))
+#define arch_is_nothing(code, length)	     ((void)(code), (void)(length), false)
 
 #endif

@@ -334,12 +334,12 @@ static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 }
 
 /* The trap instruction that coverage writes into code, and how a thread that hit it
- * returns to the restored instruction. */
+ * continues at @address. */
 #define ARCH_TRAP_SIZE 1
 #define ARCH_TRAP      0xcc
-#define ARCH_TRAP_GO_BACK(context) \
-	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] -= \
-		ARCH_TRAP_SIZE))
+#define ARCH_CONTEXT_GO_TO(context, address) \
+	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] = \
+			(long long)(address)))
 /* If the trap stays: executes the replaced instruction, which is a no-op of @length
  * bytes, or a return if @length is 0. */
 #define ARCH_TRAP_DO(context, length) \

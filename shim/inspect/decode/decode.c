@@ -404,4 +404,5 @@ const struct decode shim_decode = {
 	.passed = passed_find,
 	.result = decode_result,
 	.run = decode_run,
+	.copy = decode_copy,
 };

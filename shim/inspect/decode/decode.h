@@ -9,9 +9,10 @@
 #include "inspect/prototype.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 6
+#define DECODE_VERSION 7
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -125,6 +126,33 @@ struct decode_way {
 	uint32_t sources[32];
 };
 
+/*
+ * Code that is copied to run at another address.  The copy does what the code does,
+ * return addresses on the stack included, and continues in the code where the copy
+ * ends.  Jumps and calls to what is not copied lead to the code, or to where @target
+ * wants them.
+ */
+struct decode_copy {
+	uintptr_t code, end; /* the code; what begins before @end is copied */
+	uintptr_t to;	     /* where the copy will run, within 2 GiB */
+	unsigned char *
+		memory; /* where it is written; NULL: not, only its size counts */
+	uint16_t *places; /* memory for end - code numbers, zeroed */
+	/* Reads the code as it is without traps.  Of pages behind @end only those are
+	 * read that the first instruction needs. */
+	void (*read)(const struct decode_copy *copy, uintptr_t address,
+		     unsigned char *bytes, unsigned size);
+	/* The bytes that become 1 when the code at @address runs; NULL: none. */
+	unsigned char *(*mark)(const struct decode_copy *copy,
+			       uintptr_t address, unsigned *count);
+	/* Where a branch to @address leads to. */
+	uintptr_t (*target)(const struct decode_copy *copy, uintptr_t address);
+	const void *argument;
+};
+
+/* What the copy of one instruction needs at most, with one byte to mark. */
+#define DECODE_COPY_ONE 64
+
 /* The functions make no system call, take no lock and allocate nothing. */
 struct decode {
 	uint32_t version;
@@ -154,11 +182,18 @@ struct decode {
 	enum shim_unavailable (*run)(const struct decode_recipe *recipe,
 				     struct decode_machine *machine,
 				     uintptr_t site, uintptr_t *start);
+	/* Copies code; returns the size of the copy, 0 if its first instruction cannot
+	 * be copied.  With the same @places, first only counts, then writes.  Any
+	 * number of threads at once. */
+	size_t (*copy)(struct decode_copy *copy);
 };
 
 /* locate.c */
 void decode_arguments(const struct decode_location *location,
 		      struct decode_frame *frame, struct decode_places *places);
+
+/* copy.c */
+size_t decode_copy(struct decode_copy *copy);
 
 /* result.c */
 bool decode_result(const struct decode_leaving *leaving,
