@@ -287,6 +287,14 @@ static void resolve_unwinder(void)
 		"_Unwind_GetCFA");
 }
 
+static struct lsda find_table(uintptr_t table, uintptr_t start)
+{
+	uintptr_t end = table ? unwind_segment_end(table) : 0;
+
+	return (struct lsda){ end ? (const uint8_t *)table : NULL,
+			      (const uint8_t *)end, start };
+}
+
 /* The personality routine has set the landing pad and the filter in @context. */
 static void tell_clause(_Unwind_Action actions, const void *object,
 			struct _Unwind_Context *context)
@@ -294,7 +302,8 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 	enum shim_clause type = actions & _UA_HANDLER_FRAME ?
 					SHIM_CLAUSE_CATCH :
 					SHIM_CLAUSE_FINALLY;
-	uintptr_t start, whole, lsda = 0;
+	uintptr_t start, whole, address = 0;
+	struct lsda table;
 	int64_t filter;
 	int number;
 
@@ -302,12 +311,15 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 		return;
 	start = get_start(context);
 	filter = (int64_t)get_gr(context, __builtin_eh_return_data_regno(1));
-	number = lsda_number(get_table(context), start, get_ip(context),
-			     (int32_t)filter);
+	table = find_table((uintptr_t)get_table(context), start);
+	number = lsda_number(&table, get_ip(context), (int32_t)filter);
 	/* A part of a function that the compiler split off has its own table. */
 	whole = start ? info_whole(start) : 0;
-	if (whole != start && unwind_code(whole, &lsda) == whole && number >= 0)
-		number += lsda_count((const uint8_t *)lsda, whole);
+	if (whole != start && unwind_code(whole, &address) == whole &&
+	    number >= 0) {
+		table = find_table(address, whole);
+		number += lsda_count(&table);
+	}
 	RAISE(exception_clause, whole, number < 0 ? 0 : (uint32_t)number, type,
 	      object);
 }

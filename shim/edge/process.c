@@ -60,10 +60,9 @@ static void in_parent(void)
 }
 
 /* Profilers of the child let go of the parent's data, and get no further event. */
-static void give_up(void)
+static void give_up(const char *reason)
 {
-	log_line("%s", "a forked child is not recorded: another thread was in "
-		       "the middle of something");
+	log_line("a forked child is not recorded: %s", reason);
 	record_give_up();
 	RAISE(forked);
 	sample_give_up();
@@ -79,11 +78,14 @@ static void in_child(void)
 	if (state_get() != STATE_RUNNING)
 		return;
 	if (!is_whole) {
-		give_up();
+		give_up("another thread was in the middle of something");
 		return;
 	}
 	thread_forked();
-	state_slowly(begin_again, NULL);
+	if (state_slowly(begin_again, NULL) < 0) {
+		give_up("signals cannot be blocked");
+		return;
+	}
 	RAISE(forked);
 	/* After profilers have let go of the parent's data. */
 	sample_forked();

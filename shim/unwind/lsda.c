@@ -1,6 +1,7 @@
 /*
- * Reads the table of exception handlers (LSDA) of a function.  The table is trusted:
- * the C++ runtime reads it too.
+ * Reads the table of exception handlers (LSDA) of a function.  It reads all of the
+ * table, and the C++ runtime only the entry of a call, so the table may be damaged where
+ * nobody else looks: what leads out of its segment ends the reading.
  */
 #include "unwind/lsda.h"
 
@@ -19,12 +20,24 @@ enum {
 	OMITTED = 0xff,
 };
 
-static uint64_t read_uleb(const uint8_t **at)
+struct reader {
+	const uint8_t *at, *low, *end; /* of the segment */
+	bool failed;
+};
+
+static uint8_t read_byte(struct reader *reader)
+{
+	if (reader->at < reader->low || reader->at >= reader->end)
+		reader->failed = true;
+	return reader->failed ? 0 : *reader->at++;
+}
+
+static uint64_t read_uleb(struct reader *reader)
 {
 	uint64_t value = 0;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = *(*at)++;
+		uint8_t byte = read_byte(reader);
 
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if (!(byte & 0x80))
@@ -33,12 +46,12 @@ static uint64_t read_uleb(const uint8_t **at)
 	return value;
 }
 
-static int64_t read_sleb(const uint8_t **at)
+static int64_t read_sleb(struct reader *reader)
 {
 	uint64_t value = 0;
 
 	for (unsigned shift = 0; shift < 64;) {
-		uint8_t byte = *(*at)++;
+		uint8_t byte = read_byte(reader);
 
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
@@ -51,25 +64,37 @@ static int64_t read_sleb(const uint8_t **at)
 	return (int64_t)value;
 }
 
-static bool read_fixed(const uint8_t **at, size_t size, uint64_t *value)
+static uint64_t read_fixed(struct reader *reader, size_t size)
 {
-	*value = 0;
+	uint64_t value = 0;
+
 	for (size_t i = 0; i < size; i++)
-		*value |= (uint64_t)(*at)[i] << (8 * i);
-	*at += size;
-	return true;
+		value |= (uint64_t)read_byte(reader) << (8 * i);
+	return value;
 }
 
-static bool read_value(const uint8_t **at, uint8_t encoding, uint64_t *value)
+static uint64_t read_value(struct reader *reader, uint8_t encoding)
 {
 	switch (encoding) {
-	case ABSOLUTE: return read_fixed(at, sizeof(uintptr_t), value);
-	case ULEB128: *value = read_uleb(at); return true;
-	case UDATA2: return read_fixed(at, 2, value);
-	case UDATA4: return read_fixed(at, 4, value);
-	case UDATA8: return read_fixed(at, 8, value);
-	default: return false;
+	case ABSOLUTE: return read_fixed(reader, sizeof(uintptr_t));
+	case ULEB128: return read_uleb(reader);
+	case UDATA2: return read_fixed(reader, 2);
+	case UDATA4: return read_fixed(reader, 4);
+	case UDATA8: return read_fixed(reader, 8);
+	default: reader->failed = true; return 0;
 	}
+}
+
+/* False if @distance leads out of the segment. */
+static bool move(struct reader *reader, const uint8_t *from, uint64_t distance)
+{
+	uintptr_t to = (uintptr_t)from + distance;
+
+	if (to < (uintptr_t)reader->low || to > (uintptr_t)reader->end)
+		reader->failed = true;
+	else
+		reader->at = (const uint8_t *)to;
+	return !reader->failed;
 }
 
 struct site {
@@ -77,39 +102,44 @@ struct site {
 };
 
 struct sites {
-	const uint8_t *at, *end; /* the call sites not yet read ... */
-	const uint8_t *actions;	 /* ... and what follows them */
+	struct reader reader;	/* of the call sites not yet read ... */
+	const uint8_t *actions; /* ... and what follows them */
 	uint8_t encoding;
 	uint64_t base; /* of landing pads */
 };
 
-static bool open_sites(struct sites *sites, const uint8_t *at, uintptr_t start)
+static bool open_sites(struct sites *sites, const struct lsda *table)
 {
-	uint8_t encoding = *at++;
+	struct reader *reader = &sites->reader;
+	uint8_t encoding;
 	uint64_t size;
 
-	sites->base = start;
-	if (encoding != OMITTED && !read_value(&at, encoding, &sites->base))
+	*reader = (struct reader){ table->at, table->at, table->end, false };
+	sites->base = table->start;
+	encoding = read_byte(reader);
+	if (encoding != OMITTED)
+		sites->base = read_value(reader, encoding);
+	if (read_byte(reader) != OMITTED)
+		read_uleb(reader); /* where the types end */
+	sites->encoding = read_byte(reader);
+	size = read_uleb(reader);
+	if (reader->failed || size > (uint64_t)(reader->end - reader->at))
 		return false;
-	if (*at++ != OMITTED)
-		read_uleb(&at); /* where the types end */
-	sites->encoding = *at++;
-	size = read_uleb(&at);
-	sites->at = at;
-	sites->end = sites->actions = at + size;
+	sites->actions = reader->at + size;
 	return true;
 }
 
 static bool next_site(struct sites *sites, struct site *site)
 {
-	if (sites->at >= sites->end)
+	struct reader *reader = &sites->reader;
+
+	if (reader->at >= sites->actions)
 		return false;
-	if (!read_value(&sites->at, sites->encoding, &site->start) ||
-	    !read_value(&sites->at, sites->encoding, &site->length) ||
-	    !read_value(&sites->at, sites->encoding, &site->pad))
-		return false;
-	site->action = read_uleb(&sites->at);
-	return true;
+	site->start = read_value(reader, sites->encoding);
+	site->length = read_value(reader, sites->encoding);
+	site->pad = read_value(reader, sites->encoding);
+	site->action = read_uleb(reader);
+	return !reader->failed;
 }
 
 /* Calls that share a landing pad share its handlers: they are counted once. */
@@ -118,8 +148,8 @@ static bool is_repeated(struct sites before, const struct site *site,
 {
 	struct site other;
 
-	while (before.at < here && next_site(&before, &other))
-		if (before.at < here && other.pad == site->pad &&
+	while (before.reader.at < here && next_site(&before, &other))
+		if (before.reader.at < here && other.pad == site->pad &&
 		    other.action == site->action)
 			return true;
 	return false;
@@ -129,7 +159,8 @@ static bool is_repeated(struct sites before, const struct site *site,
 static bool count_clauses(const struct sites *sites, uint64_t action,
 			  bool is_it, int64_t filter, int *number)
 {
-	const uint8_t *at = sites->actions + action - 1;
+	struct reader reader = sites->reader;
+	size_t left = (size_t)(reader.end - sites->actions);
 
 	if (action == 0) {
 		if (is_it && filter == 0)
@@ -137,49 +168,54 @@ static bool count_clauses(const struct sites *sites, uint64_t action,
 		(*number)++;
 		return false;
 	}
-	for (;;) {
-		int64_t this = read_sleb(&at);
-		const uint8_t *from = at;
-		int64_t next = read_sleb(&at);
+	if (!move(&reader, sites->actions, action - 1))
+		return false;
+	/* A chain that is longer than the table goes in a circle. */
+	while (left-- > 0) {
+		int64_t this = read_sleb(&reader);
+		const uint8_t *from = reader.at;
+		int64_t next = read_sleb(&reader);
 
+		if (reader.failed)
+			return false;
 		if (is_it && this == filter)
 			return true;
 		(*number)++;
-		if (next == 0)
+		if (next == 0 || !move(&reader, from, (uint64_t)next))
 			return false;
-		at = from + next;
 	}
+	return false;
 }
 
-int lsda_count(const uint8_t *table, uintptr_t start)
+int lsda_count(const struct lsda *table)
 {
 	struct sites sites, first;
 	struct site site;
 	int count = 0;
 
-	if (!table || !open_sites(&sites, table, start))
+	if (!table->at || !open_sites(&sites, table))
 		return 0;
 	first = sites;
 	while (next_site(&sites, &site))
-		if (site.pad != 0 && !is_repeated(first, &site, sites.at))
+		if (site.pad != 0 &&
+		    !is_repeated(first, &site, sites.reader.at))
 			count_clauses(&sites, site.action, false, 0, &count);
 	return count;
 }
 
-int lsda_number(const uint8_t *table, uintptr_t start, uintptr_t pad,
-		int64_t filter)
+int lsda_number(const struct lsda *table, uintptr_t pad, int64_t filter)
 {
 	struct sites sites, first;
 	struct site site;
 	int number = 0, fallback = -1;
 
-	if (!table || !open_sites(&sites, table, start))
+	if (!table->at || !open_sites(&sites, table))
 		return -1;
 	first = sites;
 	while (next_site(&sites, &site)) {
 		bool is_it = sites.base + site.pad == pad;
 
-		if (site.pad == 0 || is_repeated(first, &site, sites.at))
+		if (site.pad == 0 || is_repeated(first, &site, sites.reader.at))
 			continue;
 		/* The unwinder may land at a pad for destructors although only
 		 * catch clauses are listed. */

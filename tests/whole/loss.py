@@ -14,7 +14,7 @@ import sys
 import shimtest
 from shimtest import (PROFILES, Failed, Skipped, add_test, calls_of, compile,
                       environment, expect, expect_equal, json_of,
-                      new_directory, run, test)
+                      new_directory, run, shim_report, test)
 
 
 class Run:
@@ -411,6 +411,24 @@ def expect_unharmed(stderr, *before):
             raise Failed('the program hangs')
         done.append((result.returncode, result.stdout))
     expect(all(d == done[0] for d in done), '%r' % done)
+
+
+# Without masks the child can have no recording, and writes nothing into its parent's.
+@test
+def a_child_where_no_signal_can_be_blocked_is_lost_and_said():
+    program = compile('masks_refused.c')
+    output = new_directory('masks')
+    done = run([program], output=output, profile='calltree')
+    expect_equal((done.status, done.stdout.splitlines()),
+                 (3, ['calls leaf 10', 'calls main 1']), 'the program')
+    expect_equal(len([name for name in os.listdir(output)
+                      if name.endswith('.0')]), 1, 'recordings')
+    about = json_of(output)
+    leaf, = (f for f in about['functions'] if f['name'] == 'leaf')
+    expect_equal((leaf['calls'], about['lost']), (10, 100),
+                 "the parent's calls, and those that are lost")
+    expect('a forked child is not recorded: signals cannot be blocked' in
+           shim_report('info', output), 'it is not said')
 
 
 @test
