@@ -10,9 +10,10 @@ CHUNKS = 40
 MEMORY = 0x7f0000000000         # where the program had its first chunk
 BASE = 0x555555000000           # where its code is
 
-THREAD, EXTRA, GROUP, MEMORY_NODE, HEAP, LIVES, ALIVE, SNAPSHOT, LOCK, TYPE, THROW = (
+THREAD, EXTRA, GROUP, MEMORY_NODE, HEAP, LIVES, ALIVE, SNAPSHOT, LOCK, TYPE, THROW, SAMPLED, THROTTLED = (
     word << 48 for word in (0xffff, 0xfffe, 0xfffd, 0xfffc, 0xfffb, 0xfffa,
-                            0xfff4, 0xfff5, 0xfff9, 0xfff8, 0xfff7))
+                            0xfff4, 0xfff5, 0xfff9, 0xfff8, 0xfff7,
+                            0xfff3, 0xfff2))
 
 
 def file_header(kind, chunks, pid=1000, number=0):
@@ -29,8 +30,11 @@ def chunked(kind, body, pid=1000):
     return file_header(kind, [(HEADER, len(body), MEMORY)], pid) + body
 
 
-def meta(pid=1000, profile='calltree', **strings):
-    """A second of a process."""
+BUDGET = 18848                  # offset in struct shim_meta
+
+
+def meta(pid=1000, profile='calltree', budget=None, **strings):
+    """A second of a process.  @budget: words of struct shim_meta, see budget()."""
     strings = {'program': '/bin/nothing', 'command': 'nothing',
                'profile': profile, **strings}
     text = b''.join(b'%s=%s\0' % (name.encode(), value.encode())
@@ -40,7 +44,30 @@ def meta(pid=1000, profile='calltree', **strings):
                         0, 1700000000 * SECOND, CLOCK + SECOND, 1000000)
     data += struct.pack('<4I', 1000, 1000, 1000, 1000)      # costs
     data += struct.pack('<QQII', 0, 0, len(text), 0)
-    return (data + text).ljust(20480, b'\0')
+    data = (data + text).ljust(20480, b'\0')
+    return data[:BUDGET] + budget + data[BUDGET + len(budget):] if budget else data
+
+
+def budget(percent=10, throttled=0, failed=0, period_ns=1000000, weight=1000,
+           own_ns=0, bursts=0):
+    """A process that ran with a budget: @weight samples."""
+    return struct.pack('<4I4Q', int(percent * 100), throttled, failed, 0,
+                       period_ns, weight, own_ns, bursts)
+
+
+def sampled(parent, address, samples=0, own=0):
+    return struct.pack('<8Q', SAMPLED, parent, address, samples,
+                       (samples + own) % 2**64, own, 0, 0)
+
+
+def throttled(function, rates=(), weight=0, state=1, cost=0, ns=1000000):
+    """Switched off after @weight samples.  @rates: calls in bursts of @ns each."""
+    r = [n * 15625000 // ns for n in rates]
+    squares = sum(x * x for x in r)
+    slopes = sum(x * n * cost // ns for x, n in zip(r, rates))
+    return struct.pack('<16Q', THROTTLED, function, weight, state, len(r),
+                       sum(rates), ns * len(r), sum(r), squares % 2**64,
+                       squares >> 64, slopes, 1, 0, 0, 0, 0)
 
 
 def image(start, end, path, build_id=b'\x01' * 20, generation=0, bias=None):

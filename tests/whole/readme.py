@@ -157,7 +157,7 @@ def its_report_is_what_the_command_prints():
 
     def facts(text):
         """Not times, and so not the order of the functions."""
-        lines = re.findall(r'([\d,]+) +[\d.]+ \w+  (\w+ \[app app\.c:\d+\])$',
+        lines = re.findall(r'([\d,]+) +(?:< )?[\d.]+ \w+  (\w+ \[app app\.c:\d+\])$',
                            text, re.M)
         head = re.findall(r'\d process, .*|[\d,]+ calls in .*|^ self%.*', text,
                           re.M)

@@ -80,8 +80,7 @@ static double student_tails(double t, double freedom)
 	return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
-/* The t that only @chance of all are beyond. */
-static double student_limit(double chance, double freedom)
+double student_limit(double chance, double freedom)
 {
 	double low = 0, high = 1;
 	int i;

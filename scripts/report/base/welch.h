@@ -27,5 +27,7 @@ double welch_deviation(const struct welch *welch);
  */
 struct change welch_change(const struct welch *first,
 			   const struct welch *second);
+/* The t of Student's distribution that only @chance of all are beyond, either side. */
+double student_limit(double chance, double freedom);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "command/export.h"
 #include "command/finish.h"
+#include "export/estimates.h"
 #include "export/formats.h"
 #include "export/gmon.h"
 #include "export/lanes.h"
@@ -207,6 +208,8 @@ static int export_model(struct options *options,
 	if (format->shows_one_value)
 		options->memory = options->value >= VALUE_BYTES;
 	format->print(output_open(options->output), &model, options);
+	if (options->value == VALUE_CALLS || format->has_calls_always)
+		estimates_tell(&model);
 	return finish(&model);
 }
 

@@ -293,5 +293,6 @@ const struct export_format export_callgrind = {
 	.extension = "callgrind",
 	.description = "functions and callers, for KCachegrind",
 	.values = VALUES_OF_CALLS,
+	.has_calls_always = true,
 	.print = callgrind_print,
 };

@@ -12,6 +12,7 @@
 #include "export/csv.h"
 #include "export/csv_exceptions.h"
 #include "export/csv_locks.h"
+#include "export/estimates.h"
 #include "export/format.h"
 #include "model/functions.h"
 #include "model/memory.h"
@@ -29,9 +30,11 @@ static void put_ns(FILE *out, double ns, bool is_known)
 }
 
 static void put_row(FILE *out, struct function *function,
-		    const struct sums *sums, const struct memory *memory)
+		    const struct sums *sums, const struct memory *memory,
+		    bool has_estimates)
 {
 	bool known = !is_untimed(sums);
+	struct count calls = count_of_sums(sums);
 
 	function_line(function);
 	put_csv(out, function->name);
@@ -59,6 +62,8 @@ static void put_row(FILE *out, struct function *function,
 			",%" PRIu64,
 			memory->allocated, memory->allocations,
 			memory->temporary, memory->peak, memory->live);
+	if (has_estimates)
+		csv_calls(out, &calls);
 	fputs("\r\n", out);
 }
 
@@ -83,7 +88,8 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 		put_row(out, &model->functions[order[i]], &sums[order[i]],
 			model->has_memory && !thread ?
 				&model->function_memory[order[i]] :
-				NULL);
+				NULL,
+			model->budget);
 	}
 	free(order);
 }
@@ -139,6 +145,8 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		fputs(",allocated_bytes,allocations,temporary,peak_bytes,"
 		      "left_bytes",
 		      out);
+	if (model->budget)
+		csv_calls(out, NULL);
 	fputs("\r\n", out);
 	if (options->threads)
 		put_threads(out, model, options);

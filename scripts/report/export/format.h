@@ -36,7 +36,9 @@ struct export_format {
 	bool has_object;	 /* --object is for it */
 	bool is_of_memory;	 /* and of nothing else */
 	bool keeps_tests;	 /* coverage of each test is apart */
-	bool needs_no_times;	 /* untimed calls are fine with --value self */
+	/* whatever --value is, and does not say which are estimates */
+	bool has_calls_always;
+	bool needs_no_times; /* untimed calls are fine with --value self */
 
 	/* One of these. */
 	void (*print)(FILE *out, struct model *model,

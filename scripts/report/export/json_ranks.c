@@ -29,6 +29,7 @@ static void put_row(struct json *json, const struct ranks *ranks,
 	json_key_count(json, "max_rank", row->most_rank);
 	json_key_number(json, "imbalance_percent", ranks_imbalance(row), 17);
 	json_key_count(json, "calls", row->calls);
+	json_key_flag(json, "calls_estimated", row->has_estimate);
 	json_key_array(json, "each");
 	for (i = 0; i < ranks->count; i++)
 		json_number(json, each[i], 17);

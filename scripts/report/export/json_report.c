@@ -18,11 +18,14 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "export/estimates.h"
 #include "export/format.h"
 #include "export/json_report.h"
 #include "export/json_exceptions.h"
 #include "export/json_locks.h"
 #include "model/advice.h"
+#include "model/bounds.h"
+#include "model/estimates.h"
 #include "model/functions.h"
 #include "model/memory.h"
 #include "model/model.h"
@@ -157,8 +160,9 @@ static void put_histogram(struct json *json, const struct model *model,
 static void put_times(struct json *json, const struct sums *sums)
 {
 	bool known = !is_untimed(sums);
+	struct count calls = count_of_sums(sums);
 
-	json_key_count(json, "calls", sums->calls);
+	json_calls(json, &calls);
 	json_key_count(json, "open", sums->open);
 	json_key_count(json, "untimed", sums->untimed);
 	put_ns(json, "self_ns", sums->self, known);
@@ -168,6 +172,8 @@ static void put_times(struct json *json, const struct sums *sums)
 	put_ns(json, "total_error_ns", sqrt(sums->total_variance), known);
 	put_ns(json, "total_raw_ns", sums->total_raw, known);
 	put_ns(json, "mean_ns", mean_ns(sums), known);
+	json_bounds(json, known ? self_bound(sums, 0) : 0,
+		    known ? total_bound(sums, 0) : 0);
 }
 
 /* How long they lived, as nanoseconds that they did at least. */
@@ -316,6 +322,7 @@ static void put_path(struct json *json, const struct model *model,
 {
 	const struct path *path = &model->paths[number];
 	bool known = path->is_timed;
+	struct count calls = count_of_path(path);
 	bool has_parent = path->parent != 0 && path->parent != NONE;
 
 	json_object(json);
@@ -333,7 +340,7 @@ static void put_path(struct json *json, const struct model *model,
 		return;
 	}
 	json_key_count(json, "function", places[path->function]);
-	json_key_count(json, "calls", path->calls);
+	json_calls(json, &calls);
 	json_key_count(json, "open", path->open);
 	put_ns(json, "self_ns", shown_self(path->self, path->total), known);
 	put_ns(json, "self_error_ns", sqrt(path->self_variance), known);
@@ -341,6 +348,8 @@ static void put_path(struct json *json, const struct model *model,
 	put_ns(json, "total_ns", path->total, known);
 	put_ns(json, "total_error_ns", sqrt(path->variance), known);
 	put_ns(json, "total_raw_ns", path->total_raw, known);
+	json_bounds(json, known ? path_self_bound(path, 0) : 0,
+		    known ? path_total_bound(path, 0) : 0);
 	put_ns(json, "min_ns", path->min,
 	       !path->has_no_range && path->max >= path->min);
 	put_ns(json, "max_ns", path->max,
@@ -446,6 +455,7 @@ static void put_head(struct json *json, const struct model *model)
 {
 	const struct recording *recording = model->recording;
 	const struct process *first = &recording->processes[0];
+	struct count calls = count_of_model(model);
 	uint32_t i;
 
 	json_key_count(json, "version", 1);
@@ -458,7 +468,7 @@ static void put_head(struct json *json, const struct model *model)
 		json_key_integer(json, "wait_status", recording->wait_status);
 	else
 		json_key_null(json, "wait_status");
-	json_key_count(json, "calls", model->calls);
+	json_calls(json, &calls);
 	json_key_count(json, "open", model->open);
 	put_ns(json, "time_ns", model->time, model->has_times);
 	put_ns(json, "time_raw_ns", model->time_raw, model->has_times);
@@ -468,6 +478,7 @@ static void put_head(struct json *json, const struct model *model)
 	put_damage(json, &recording->trace_damage);
 	put_lacking(json, "stripped", model, LACKS_SYMBOLS);
 	put_lacking(json, "without_debug_information", model, LACKS_LINES);
+	json_budget(json, model);
 	json_key_count(json, "orphans", model->orphans);
 	json_key_count(json, "unwound", model->unwound);
 	if (model->has_memory) {

@@ -639,5 +639,6 @@ const struct export_format export_pprof = {
 	.is_binary = true,
 	.has_threads_always = true,
 	.shows_one_value = true,
+	.has_calls_always = true,
 	.print = pprof_print,
 };

@@ -16,6 +16,8 @@
 #define TRIVIAL_NS 20
 /* Fewer calls are recorded in milliseconds. */
 #define MANY_CALLS 1000000
+/* A dozen ticks, or less. */
+#define SHORT_NS 50e6
 
 /* --- what objects lack ---------------------------------------------------- */
 
@@ -71,8 +73,21 @@ uint32_t advice_lacking(const struct model *model, enum lack lack,
 bool advice_is_mostly_cost(const struct model *model)
 {
 	return model->has_times && !model->raw && !model->is_sampled &&
-	       model->calls >= MANY_CALLS &&
+	       !model->budget && model->calls >= MANY_CALLS &&
 	       fmax(model->time, 0) < model->time_raw / 2;
+}
+
+bool advice_is_costly(const struct model *model)
+{
+	return model->has_times && !model->raw && !model->is_sampled &&
+	       !model->budget && model->calls >= MANY_CALLS &&
+	       model->time_raw - fmax(model->time, 0) > model->time_raw / 3;
+}
+
+bool advice_is_short(const struct model *model)
+{
+	return model->has_times && model->has_errors && !model->is_sampled &&
+	       model->duration > 0 && model->duration < SHORT_NS;
 }
 
 /* Those of its calls that took less; where the mean is all there is, preemption
@@ -99,7 +114,8 @@ bool advice_has_trivial_calls(const struct model *model)
 	uint64_t trivial = 0;
 	uint32_t i;
 
-	if (!model->has_times || model->is_sampled || model->calls < MANY_CALLS)
+	if (!model->has_times || model->is_sampled || model->budget ||
+	    model->calls < MANY_CALLS)
 		return false;
 	for (i = 0; i < model->function_count; i++)
 		trivial += trivial_calls(model, &model->functions[i]);

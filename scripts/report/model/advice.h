@@ -22,6 +22,13 @@ uint32_t advice_lacking(const struct model *model, enum lack lack,
 /* Whether recording took longer than what was recorded. */
 bool advice_is_mostly_cost(const struct model *model);
 
+/* Whether more than a third of the time of exactly counted calls was our own cost: a
+ * budget would keep it small. */
+bool advice_is_costly(const struct model *model);
+
+/* Whether the run was too short for ticks or samples to say much. */
+bool advice_is_short(const struct model *model);
+
 /* Whether most calls take less time than recording them does. */
 bool advice_has_trivial_calls(const struct model *model);
 

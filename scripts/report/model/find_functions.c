@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "model/find_functions.h"
 #include "model/model.h"
+#include "model/totals.h"
 
 #define MATCHES_MAX 20
 
@@ -162,8 +163,7 @@ bool *find_functions(const struct model *model, const char *name)
 	uint32_t i, count = 0;
 
 	for (i = 0; i < model->function_count; i++) {
-		if (!model->functions[i].sums.calls &&
-		    !model->functions[i].sums.open)
+		if (!sums_are_there(&model->functions[i].sums))
 			continue;
 		matches[i] = match_name(&model->functions[i], name);
 		if (matches[i] > best)

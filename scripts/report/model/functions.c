@@ -18,6 +18,7 @@
 #include "base/messages.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "model/frames.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -31,6 +32,13 @@ struct search {
 	struct names objects;	      /* by image_key(), numbered alike */
 	struct names grouped;	      /* "object/address/group" */
 	struct map grouped_functions; /* by their number there */
+	struct names inlined;	      /* "object/name/file/line" */
+	struct map inlined_functions; /* by their number there */
+	struct map unknown;	      /* by address, in no object */
+	struct map *maps;	      /* of objects, by address in the file */
+	uint32_t map_room;
+	struct frame_site *frames;
+	uint32_t frame_count, frame_room;
 	uint32_t object_room;
 	uint32_t function_room;
 };
@@ -97,48 +105,121 @@ static uint32_t add_grouped(struct search *search, uint64_t address,
 	return function;
 }
 
+static uint32_t add_in_object(struct search *search, uint32_t object,
+			      uint64_t address)
+{
+	while (search->map_room <= object) {
+		search->maps = grow(search->maps, search->map_room + 1,
+				    sizeof(*search->maps));
+		search->maps[search->map_room++] = (struct map){ 0 };
+	}
+	return add_function(search, &search->maps[object], address, object);
+}
+
+/* One that has no code of its own, and so no address. */
+static uint32_t add_inlined(struct search *search, uint32_t object,
+			    const struct frame_symbol *symbol)
+{
+	struct model *model = search->model;
+	uint32_t key = names_add(
+		&search->inlined,
+		keep_format("%x/%s/%s/%d", object, symbol->name,
+			    symbol->file ? symbol->file : "", symbol->line));
+	uint32_t before = model->function_count;
+	/* (No symbol is there.) */
+	uint32_t number = add_function(search, &search->inlined_functions, key,
+				       object);
+	struct function *function = &model->functions[number];
+
+	if (number < before)
+		return number;
+	function->address = FRAME_ADDRESS | number;
+	function->mangled = symbol->name;
+	function->name = demangle(symbol->name);
+	function->file = symbol->file;
+	function->line = symbol->line;
+	function->line_looked_up = true;
+	function->is_named = function->is_inlined = true;
+	return number;
+}
+
+/* Code of an object in which nothing tells functions apart. */
+static uint32_t add_untold(struct search *search, uint32_t object)
+{
+	struct frame_symbol symbol = {
+		.name = keep_format(
+			"[%s]", base_name(search->model->objects[object].path))
+	};
+
+	return add_inlined(search, object, &symbol);
+}
+
+static uint32_t add_of_frame(void *context, uint32_t object,
+			     const struct frame_symbol *symbol)
+{
+	if (object == NONE)
+		return add_function(context,
+				    &((struct search *)context)->unknown,
+				    SHIM_SAMPLE_UNKNOWN, NONE);
+	if (!symbol)
+		return add_untold(context, object);
+	return symbol->start ? add_in_object(context, object, symbol->start) :
+			       add_inlined(context, object, symbol);
+}
+
+static void add_frame(struct search *search, uint32_t site, uint32_t object,
+		      uint64_t address)
+{
+	GROW(search->frames, search->frame_count, search->frame_room);
+	search->frames[search->frame_count++] = (struct frame_site){ address,
+								     object,
+								     site };
+}
+
+static uint32_t add_outside(struct search *search, const struct site *site)
+{
+	uint64_t address = (uint64_t)site->generation << 48 | site->address;
+
+	return site->group ?
+		       add_grouped(search, address, NONE, site->group) :
+		       add_function(search, &search->unknown, address, NONE);
+}
+
+static void find_site(struct search *search, uint32_t number)
+{
+	struct recording *recording = search->model->recording;
+	struct site *site = &recording->sites[number];
+	struct image *image = process_image(
+		&recording->processes[site->process], site->address,
+		site->generation);
+	uint32_t object = image ? find_object(search, image) : NONE;
+	uint64_t address = image ? site->address - image->bias : 0;
+
+	if (site->is_frame)
+		add_frame(search, number, object, address);
+	else if (!image)
+		site->function = add_outside(search, site);
+	else if (site->group)
+		site->function = add_grouped(search, address, object,
+					     site->group);
+	else
+		site->function = add_in_object(search, object, address);
+}
+
 static void find_sites(struct search *search)
 {
 	struct recording *recording = search->model->recording;
-	struct map unknown = { 0 }, *maps = NULL;
-	uint32_t i, object, room = 0;
-	struct site *site = recording->sites;
-	struct image *image;
+	uint32_t i;
 
-	for (i = 0; i < recording->site_count; i++, site++) {
-		image = process_image(&recording->processes[site->process],
-				      site->address, site->generation);
-		if (!image) {
-			uint64_t address = (uint64_t)site->generation << 48 |
-					   site->address;
-
-			site->function = site->group ?
-						 add_grouped(search, address,
-							     NONE,
-							     site->group) :
-						 add_function(search, &unknown,
-							      address, NONE);
-			continue;
-		}
-		object = find_object(search, image);
-		if (site->group) {
-			site->function = add_grouped(
-				search, site->address - image->bias, object,
-				site->group);
-			continue;
-		}
-		while (room <= object) {
-			maps = grow(maps, room + 1, sizeof(*maps));
-			maps[room++] = (struct map){ 0 };
-		}
-		site->function = add_function(search, &maps[object],
-					      site->address - image->bias,
-					      object);
-	}
-	map_free(&unknown);
-	for (i = 0; i < room; i++)
-		map_free(&maps[i]);
-	free(maps);
+	for (i = 0; i < recording->site_count; i++)
+		find_site(search, i);
+	frames_find_chains(search->model, search->frames, search->frame_count,
+			   add_of_frame, search);
+	free(search->frames);
+	map_free(&search->unknown);
+	for (i = 0; i < search->map_room; i++)
+		map_free(&search->maps[i]);
+	free(search->maps);
 }
 
 /*
@@ -191,6 +272,8 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 {
 	uint64_t address = function->address;
 
+	if (function->is_inlined)
+		return;
 	if (symbol && symbol->name) {
 		function->mangled = symbol->name;
 		function->name = symbol->source_name;
@@ -332,6 +415,26 @@ static bool is_same_function(struct function *a, struct function *b)
 	       !strcmp(a->file, b->file);
 }
 
+/* Samples find what leads from a call site to our hook, too. */
+static bool is_hook(const struct function *function)
+{
+	return !strcmp(function->mangled, "__cyg_profile_func_enter") ||
+	       !strcmp(function->mangled, "__cyg_profile_func_exit");
+}
+
+static void mark_hooks(struct model *model)
+{
+	const struct recording *recording = model->recording;
+	uint32_t i;
+
+	for (i = 0; i < recording->site_count; i++)
+		if (recording->sites[i].has_hooks)
+			model->functions[recording->sites[i].function]
+				.has_hooks = true;
+	for (i = 0; i < model->function_count; i++)
+		model->functions[i].is_hook = is_hook(&model->functions[i]);
+}
+
 /* Functions that are one get the number of the first of them. */
 static void merge_functions(struct model *model)
 {
@@ -363,8 +466,11 @@ static void merge_functions(struct model *model)
 		new[i] = n++;
 	}
 	for (i = 0; i < recording->site_count; i++)
-		recording->sites[i].function =
-			new[recording->sites[i].function];
+		if (!recording->sites[i].is_frame)
+			recording->sites[i].function =
+				new[recording->sites[i].function];
+	frames_renumber(&model->frames, new);
+	mark_hooks(model);
 	model->function_count = n;
 	names_free(&names);
 	free(by_name);
@@ -395,6 +501,8 @@ void model_find_functions(struct model *model)
 	names_free(&search.objects);
 	map_free(&search.grouped_functions);
 	names_free(&search.grouped);
+	map_free(&search.inlined_functions);
+	names_free(&search.inlined);
 	order = sort_by_object(model);
 	doubts.by_site = allocate(model->object_count, sizeof(bool));
 	for (i = 0; i < model->object_count; i++) {

@@ -17,7 +17,9 @@
 #include "base/messages.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "model/budget.h"
 #include "model/exceptions.h"
+#include "model/frames.h"
 #include "model/functions.h"
 #include "model/locks.h"
 #include "model/memory.h"
@@ -184,6 +186,60 @@ static uint32_t orphan_thread(struct build *build)
 
 /* What was allocated is the caller's, where `operator new` was found by unwinding:
  * nobody's calls are counted there. */
+static bool is_frame(const struct build *build, const struct entry *entry)
+{
+	return entry->site != NONE &&
+	       build->model->recording->sites[entry->site].is_frame;
+}
+
+/* The innermost recorded call of a path, or of a function that is off. */
+static uint32_t find_hooked(const struct model *model, uint32_t path)
+{
+	while (model->paths[path].function != NONE &&
+	       !model->functions[model->paths[path].function].has_hooks)
+		path = model->paths[path].parent;
+	return path;
+}
+
+/*
+ * What has no hooks is shown where nothing with hooks is below it: paths are those of
+ * recorded calls then.  If it calls itself, it is shown once.
+ */
+static uint32_t find_function_below(struct build *build, uint32_t path,
+				    uint32_t function)
+{
+	const struct model *model = build->model;
+
+	if (model->functions[function].is_hook)
+		return path;
+	if (model->functions[function].has_hooks)
+		path = find_hooked(model, path);
+	else if (model->paths[path].function == function)
+		return path;
+	return find_path(build, path, function);
+}
+
+/* The functions of a frame, one below the other. */
+static uint32_t find_frame_path(struct build *build, const struct entry *entry,
+				uint32_t path)
+{
+	const struct tree_file *file = build->file;
+	const struct recording *recording = build->model->recording;
+	uint32_t count, i = 0;
+	const uint32_t *functions = frames_chain(
+		&build->model->frames, recording->sites[entry->site].function,
+		&count);
+
+	/* The frame of a recorded call, and not of one below it. */
+	if (entry->parent != NONE &&
+	    file->entries[entry->parent].site != NONE &&
+	    !recording->sites[file->entries[entry->parent].site].is_frame)
+		i = frames_cut(build->model, path, functions, count);
+	for (; i < count; i++)
+		path = find_function_below(build, path, functions[i]);
+	return path;
+}
+
 static bool is_passed_over(const struct build *build, const struct entry *entry,
 			   uint32_t parent, uint32_t function)
 {
@@ -223,7 +279,9 @@ static void find_entry_path(struct build *build, uint32_t n)
 	while (depth > 0) {
 		entry = &file->entries[build->stack[--depth]];
 		function = build->model->recording->sites[entry->site].function;
-		if (!is_passed_over(build, entry, path, function))
+		if (is_frame(build, entry))
+			path = find_frame_path(build, entry, path);
+		else if (!is_passed_over(build, entry, path, function))
 			path = find_path(build, path, function);
 		entry->path = path;
 		entry->thread = thread;
@@ -249,6 +307,10 @@ static void add_node(struct build *build, const struct entry *entry)
 		model->open++;
 		if (build->process->end_source == END_UNKNOWN)
 			model->open_until_when++;
+	}
+	if (build->has_budget) {
+		budget_add_node(build, &node, entry);
+		return;
 	}
 	if (node.coarse != 2 && build->process->has_meta) {
 		if (node_times_are_possible(build->process, &node)) {
@@ -295,14 +357,16 @@ static void add_last(struct build *build, uint32_t root, uint32_t innermost)
 
 /* (The coarse clock lags behind the other: that one began later than another does
  * not say that it is inside.) */
-static bool *find_callers(const struct tree_file *file)
+static bool *find_callers(const struct build *build)
 {
+	const struct tree_file *file = build->file;
 	bool *calls = allocate(file->entry_count, sizeof(*calls));
 	struct shim_node node;
 	uint32_t i;
 
 	for (i = 0; i < file->entry_count; i++) {
 		if (file->entries[i].site == NONE ||
+		    is_frame(build, &file->entries[i]) ||
 		    file->entries[i].parent == NONE)
 			continue;
 		memcpy(&node, file->data + file->entries[i].offset,
@@ -317,11 +381,13 @@ static void add_last_calls(struct build *build)
 {
 	const struct tree_file *file = build->file;
 	uint32_t i, root = NONE, innermost = NONE;
-	bool *calls = find_callers(file);
+	bool *calls = find_callers(build);
 	struct shim_node node;
 	uint64_t start = 0;
 
 	for (i = 0; i < file->entry_count; i++) {
+		if (is_frame(build, &file->entries[i]))
+			continue;
 		memcpy(&node, file->data + file->entries[i].offset,
 		       sizeof(node));
 		/* (@calls of a root says that it is a coroutine's.) */
@@ -555,7 +621,9 @@ static void add_file(struct build *build, struct tree_file *file)
 	if (file->is_sampled)
 		add_sampled_nodes(build);
 	for (i = 0; i < file->entry_count && !file->is_sampled; i++) {
-		if (file->entries[i].site != NONE)
+		if (is_frame(build, &file->entries[i]))
+			budget_add_samples(build, &file->entries[i]);
+		else if (file->entries[i].site != NONE)
 			add_node(build, &file->entries[i]);
 		if (i % 65536 == 0)
 			progress("adding up", i, file->entry_count);
@@ -661,9 +729,13 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 		}
 		if (build.has_heap)
 			snapshots_begin(model, process);
+		if (!is_sampled)
+			budget_begin(&build);
 		for (i = 0; i < process->file_count; i++)
 			if (process->files[i].is_sampled == is_sampled)
 				add_file(&build, &process->files[i]);
+		if (!is_sampled)
+			budget_end(&build);
 		if (build.has_heap)
 			snapshots_end(model, process);
 		add_lost_threads(&build);
@@ -673,6 +745,7 @@ void model_build(struct model *model, struct recording *recording, bool raw,
 	names_free(&build.threads);
 	if (is_sampled)
 		add_sampled_paths(model);
+	budget_add_paths(model);
 	find_duration(model);
 	totals_measure(model);
 	memory_measure(model);

@@ -12,23 +12,37 @@
 #include <shim/format.h>
 
 #include "model/exceptions.h"
+#include "model/frames.h"
 #include "model/locks.h"
 #include "model/memory.h"
 #include "names/symbols.h"
 #include "read/process.h"
 #include "read/recording.h"
 
+/* Of the calls of functions that were switched off (--budget): those that were not
+ * counted; see estimates.h. */
+struct missing {
+	uint64_t calls;	 /* estimated */
+	double error;	 /* of the functions' sums: half of a 95 % interval */
+	double variance; /* of the paths' parts in them */
+	bool is_estimate;
+	bool is_unknown; /* some calls of them cannot be estimated */
+};
+
 /* Added up over some paths. */
 struct sums {
-	uint64_t calls;
+	uint64_t calls;	  /* @missing in it */
 	uint64_t open;	  /* of them not finished */
 	uint64_t untimed; /* of them not timed */
+	struct missing missing;
+	bool is_sampled; /* a sample found it, or a call from it */
 	double self, self_raw;
 	double total, total_raw; /* recursion counted once */
 	double self_variance, total_variance;
-	double tick;	   /* the coarsest clock in it; 0: exact */
-	bool has_range;	   /* every finished call is in it: */
-	bool has_no_range; /* one is not */
+	double self_most, total_most; /* see bounds.h */
+	double tick;		      /* the coarsest clock in it; 0: exact */
+	bool has_range;		      /* every finished call is in it: */
+	bool has_no_range;	      /* one is not */
 	double min, max;
 };
 
@@ -44,6 +58,9 @@ struct function {
 	int line;
 	bool line_looked_up;
 	bool is_named;	     /* else the name is an address */
+	bool has_hooks;	     /* calls of it were recorded */
+	bool is_hook;	     /* the way from a call site to ours */
+	bool is_inlined;     /* it has no code of its own, and no address */
 	bool is_new;	     /* `operator new`, of any kind */
 	uint64_t *histogram; /* SHIM_BUCKETS, or NULL */
 	struct sums sums;
@@ -65,8 +82,10 @@ struct path {
 	uint32_t function;	 /* NONE: path 0, and threads' roots */
 	uint32_t child, sibling; /* NONE: no more */
 	uint32_t open;
-	uint32_t thread; /* only with by_thread */
-	uint64_t calls, untimed;
+	uint32_t thread;	 /* only with by_thread */
+	uint64_t calls, untimed; /* @missing in the calls */
+	struct missing missing;
+	bool is_sampled;	 /* as that of sums */
 	uint64_t own;		 /* samples that found it, none below it */
 	double total, total_raw; /* with children */
 	double self, self_raw;
@@ -76,9 +95,12 @@ struct path {
 	struct self_seen seen;
 	struct self_exactly exactly;
 	double seen_tick;
-	uint64_t unseen_calls; /* those in neither */
-	double tick;	       /* its error; 0: timed exactly */
-	double self_tick;      /* the same, or its children's */
+	double own_raw;	  /* samples that found it itself, or hooks there */
+	double seen_cost; /* ours, that was taken from what ticks show */
+	double self_most, total_most; /* see bounds.h */
+	uint64_t unseen_calls;	      /* those in neither */
+	double tick;		      /* its error; 0: timed exactly */
+	double self_tick;	      /* the same, or its children's */
 	double self_variance;
 	double variance;       /* of total */
 	double raw_variance;   /* of total_raw */
@@ -110,12 +132,14 @@ struct model {
 	uint32_t object_count;
 	struct function *functions;
 	uint32_t function_count;
+	struct frame_chains frames;
 	struct path *paths; /* [0]: the root of all */
 	uint32_t path_count, path_room;
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
 	double bucket_ns; /* a clock unit in the histograms */
 	bool has_times, has_ranges, has_extras, has_errors;
+	struct budget *budget; /* budget.h; NULL: no process had one */
 	uint64_t calls, open, lost, orphans, unwound;
 	uint64_t open_until_when; /* of @open: nobody knows */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];

@@ -153,6 +153,8 @@ static void add_seen(struct build *build, const struct timing *timing)
 
 	seen->time += self - calls * rest->inside;
 	above->time -= calls * rest->outside;
+	timing->path->seen_cost += calls * rest->inside;
+	timing->parent->seen_cost += calls * rest->outside;
 	seen->variance += timing->tick *
 			  (node->group ? self : timing->tick * node->hits);
 	timing->path->seen_tick = fmax(timing->path->seen_tick, timing->tick);
@@ -181,7 +183,10 @@ static bool has_exact_parent(const struct build *build,
 	const struct tree_file *file = build->file;
 	struct shim_node node;
 
-	if (entry->parent == NONE || file->entries[entry->parent].site == NONE)
+	if (entry->parent == NONE ||
+	    file->entries[entry->parent].site == NONE ||
+	    build->model->recording->sites[file->entries[entry->parent].site]
+		    .is_frame)
 		return false;
 	memcpy(&node, file->data + file->entries[entry->parent].offset,
 	       sizeof(node));

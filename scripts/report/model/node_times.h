@@ -16,6 +16,13 @@ struct path;
 struct process;
 struct tree_file;
 
+/* A node of a function that was switched off (--budget). */
+struct counted {
+	uint32_t path, thread, throttled;
+	uint64_t before;   /* calls until then */
+	uint64_t recorded; /* and since */
+};
+
 /* A model while it is made, with the file that is being added. */
 struct build {
 	struct model *model;
@@ -32,6 +39,11 @@ struct build {
 	uint64_t bad_memory, bad_memory_offset;
 	struct shim_heap_node heap; /* of the process, if has_heap */
 	bool has_heap;
+	bool has_budget; /* the process; then: */
+	uint32_t first_throttled;
+	struct map throttled; /* by site */
+	struct counted *counted;
+	uint32_t counted_count, counted_room;
 };
 
 /* Counts damage, and keeps where it was first. */

@@ -130,6 +130,8 @@ static void add_functions(struct ranks *ranks)
 				   ranks->is_timed ? sums->self :
 						     (double)sums->calls);
 			ranks->functions[function].calls += sums->calls;
+			ranks->functions[function].has_estimate |=
+				sums->missing.is_estimate;
 		}
 		ranks->all.calls += model->threads[n].calls;
 		add_figure(ranks, &ranks->all, rank,
@@ -181,6 +183,7 @@ void ranks_add_paths(struct ranks *ranks)
 		add_figure(ranks, row, ranks->of_thread[path->thread],
 			   ranks->is_timed ? path->total : (double)path->calls);
 		row->calls += path->calls;
+		row->has_estimate |= path->missing.is_estimate;
 	}
 	for (i = 0; i < ranks->path_count; i++)
 		measure_row(ranks, &ranks->paths[i]);

@@ -19,6 +19,7 @@ struct rank_row {
 	uint32_t first, last; /* of ranks->figures, by rank; or NONE */
 	uint32_t count;
 	uint64_t calls;
+	bool has_estimate; /* among them */
 	double mean, least, most;
 	uint32_t least_rank, most_rank;
 };

@@ -77,7 +77,7 @@ static uint32_t *order(const struct model *model, const struct sums *sums,
 	for (i = 0; i < *count; i++) {
 		uint32_t function = some ? some[i] : i;
 
-		if (!sums[function].calls && !sums[function].open)
+		if (!sums_are_there(&sums[function]))
 			continue;
 		rows[n++] = (struct row){
 			.key = sort_key(&sums[function], sort),

@@ -122,10 +122,13 @@ static void measure_seen(struct path *path, bool is_seen, double times)
 
 	if (path->tick > 0)
 		add_ticked(path, &path->seen);
+	path->self_most = path->self + path->seen_cost;
 	if (is_seen) {
 		add_ticked(path, &exactly->seen);
+		path->self_most += exactly->seen.time;
 	} else {
 		path->self += exactly->raw - times * exactly->cost;
+		path->self_most += exactly->raw;
 		path->self_variance += exactly->child_variance;
 	}
 }
@@ -136,6 +139,7 @@ static void measure_seen(struct path *path, bool is_seen, double times)
 static void measure_raw(struct path *path, double cost)
 {
 	path->self = path->self_raw - cost;
+	path->self_most = path->self_raw;
 	path->self_variance = path->tick > 0 ?
 				      path->tick * fmax(path->self_raw, 0) :
 				      path->child_variance;

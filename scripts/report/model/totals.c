@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/budget.h"
 #include "model/model.h"
 #include "model/selftime.h"
 #include "model/totals.h"
@@ -105,10 +106,12 @@ static void measure_paths(struct model *model)
 		path = &model->paths[i];
 		parent = &model->paths[path->parent];
 		path->total += path->self;
+		path->total_most += fmax(path->self_most, 0);
 		path->variance += path->self_variance;
 		path->variance = total_variance(model, path);
 		measure_range(path);
 		parent->total += path->total;
+		parent->total_most += path->total_most;
 		parent->variance += path->variance;
 	}
 }
@@ -174,6 +177,20 @@ static void add_range(struct sums *sums, const struct path *path)
 	sums->has_range = true;
 }
 
+void add_missing(struct missing *sum, const struct missing *missing)
+{
+	sum->calls += missing->calls;
+	sum->error += missing->error;
+	sum->variance += missing->variance;
+	sum->is_estimate |= missing->is_estimate;
+	sum->is_unknown |= missing->is_unknown;
+}
+
+bool sums_are_there(const struct sums *sums)
+{
+	return sums->calls || sums->open || sums->is_sampled;
+}
+
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct summing *summing = context;
@@ -193,13 +210,17 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 		sums->calls += path->calls;
 	sums->open += path->open;
 	sums->untimed += path->untimed;
+	add_missing(&sums->missing, &path->missing);
+	sums->is_sampled |= path->is_sampled;
 	sums->self += path->self;
+	sums->self_most += path->self_most;
 	sums->self_raw += path->self_raw;
 	sums->self_variance += path->self_variance;
 	sums->tick = fmax(sums->tick, path->self_tick);
 	add_range(sums, path);
 	if (part->active[path->function]++ == 0) {
 		sums->total += path->total;
+		sums->total_most += path->total_most;
 		sums->total_raw += path->total_raw;
 		sums->total_variance += path->variance;
 	}
@@ -300,13 +321,14 @@ void totals_measure(struct model *model)
 	part_sums_of(&part, model, 0);
 	for (i = 0; i < model->function_count; i++, function++) {
 		function->sums = sums[i];
-		if (!is_untimed(&sums[i]) && sums[i].calls)
+		if (!is_untimed(&sums[i]) && sums_are_there(&sums[i]))
 			model->has_times = true;
 		/* Beside a coarse clock only single calls would have one. */
 		if (sums[i].has_range &&
 		    (model->has_extras || !model->has_errors))
 			model->has_ranges = true;
 	}
+	budget_measure(model);
 	model->time = model->paths[0].total;
 	model->time_raw = model->paths[0].total_raw;
 	share_among_threads(model);

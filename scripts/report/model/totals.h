@@ -10,6 +10,10 @@
 /* Nobody knows these functions' times: the profile only counted. */
 bool is_untimed(const struct sums *sums);
 
+/* Whether there is something to show: a call, or a sample. */
+bool sums_are_there(const struct sums *sums);
+void add_missing(struct missing *sum, const struct missing *missing);
+
 /* Totals, self times and sums, once all nodes are added. */
 void totals_measure(struct model *model);
 /*

@@ -104,7 +104,7 @@ struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias)
 	return lines;
 }
 
-static struct unit *find_unit(struct lines *lines, uint64_t address)
+static struct unit *find_unit(const struct lines *lines, uint64_t address)
 {
 	uint32_t low = 0, high = lines->range_count, middle;
 
@@ -134,7 +134,7 @@ static void add_declaration(struct unit *unit, Dwarf_Die *die)
 	};
 }
 
-static bool has_scope(Dwarf_Die *die)
+bool lines_has_scope(Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
 	case DW_TAG_namespace:
@@ -157,7 +157,7 @@ static void list_declarations(struct lines *lines, struct unit *unit)
 	while (depth >= 0 && lines->steps++ < STEPS_MAX) {
 		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
 			add_declaration(unit, &stack[depth]);
-		if (depth < DEPTH_MAX && has_scope(&stack[depth]) &&
+		if (depth < DEPTH_MAX && lines_has_scope(&stack[depth]) &&
 		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
 			depth++;
 			continue;
@@ -189,6 +189,13 @@ static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
 	return dwarf_filesrc(files, 0, NULL, NULL);
 }
 
+bool lines_declared(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
+		    int *line)
+{
+	*file = find_decl_file(unit, die);
+	return *file && dwarf_decl_line(die, line) == 0;
+}
+
 static bool find_declaration(struct lines *lines, struct unit *unit,
 			     uint64_t address, const char **file, int *line)
 {
@@ -200,8 +207,7 @@ static bool find_declaration(struct lines *lines, struct unit *unit,
 				sizeof(key), compare_declarations);
 	if (!found || !dwarf_offdie(lines->dwarf, found->die, &die))
 		return false;
-	*file = find_decl_file(&unit->die, &die);
-	return *file && dwarf_decl_line(&die, line) == 0;
+	return lines_declared(&unit->die, &die, file, line);
 }
 
 static bool find_row(struct unit *unit, uint64_t address, const char **file,
@@ -213,6 +219,17 @@ static bool find_row(struct unit *unit, uint64_t address, const char **file,
 		return false;
 	*file = dwarf_linesrc(row, NULL, NULL);
 	return *file && dwarf_lineno(row, line) == 0;
+}
+
+bool lines_unit(const struct lines *lines, uint64_t *address, Dwarf_Die *unit)
+{
+	const struct unit *found = find_unit(lines, *address - lines->bias);
+
+	if (!found)
+		return false;
+	*address -= lines->bias;
+	*unit = found->die;
+	return true;
 }
 
 bool lines_are_there(const struct lines *lines)

@@ -26,6 +26,7 @@
 #include "base/names.h"
 #include "names/demangle.h"
 #include "names/elf_callees.h"
+#include "names/elf_frames.h"
 #include "names/elf_lines.h"
 #include "names/elf_names.h"
 #include "names/plt.h"
@@ -584,20 +585,19 @@ static void find_shared(Dwarf *wanting)
 		dwarf_setalt(wanting, shared);
 }
 
-static Dwarf *dwarf; /* once lines_here() was called */
+static Dwarf *dwarf; /* once lines_here() was called, with its */
+static Dwarf_Addr dwarf_bias;
 
 static struct lines *lines_here(void)
 {
-	Dwarf_Addr bias = 0;
-
 	if (lines)
 		return lines;
-	dwarf = dwfl_module_getdwarf(module, &bias);
+	dwarf = dwfl_module_getdwarf(module, &dwarf_bias);
 	if (dwarf)
 		find_shared(dwarf);
 	else
 		note("debug information");
-	lines = lines_open(dwarf, bias);
+	lines = lines_open(dwarf, dwarf_bias);
 	return lines;
 }
 
@@ -627,6 +627,91 @@ static void find_lines_at(uint32_t count)
 	for (i = 0; i < count; i++)
 		if (lines_find(lines_here(), addresses[i], &file, &line))
 			put_line(i, file, line);
+	free(addresses);
+	done(0);
+}
+
+/* --- frames --- */
+
+static struct frames *frames_here(void)
+{
+	static struct frames *frames;
+
+	lines_here();
+	if (!frames)
+		frames = frames_open(lines, dwarf, dwarf_bias);
+	return frames;
+}
+
+static bool can_tell(const struct frame_function *function)
+{
+	size_t size = function->file ? strlen(function->file) : 0;
+
+	return function->start || (size <= NAMES_TEXT_MAX &&
+				   has_room(strlen(function->name) + size));
+}
+
+/* Each function is described once; @start has no name yet, NAMES_FIND has it. */
+static void put_frame(struct map *told, uint32_t number,
+		      const struct frame_function *function)
+{
+	uint32_t next = (uint32_t)told->count, id;
+	uint64_t key = function->start ? function->start :
+					 function->die | (uint64_t)1 << 63;
+
+	if (map_get(told, key) == NONE && !can_tell(function))
+		return;
+	id = map_add(told, key, next);
+	if (id == next)
+		put(
+			(struct names_answer){
+				.kind = ANSWER_FRAME_FUNCTION,
+				.a = function->start,
+				.b = (uint64_t)function->line,
+			},
+			function->start ? "" : function->name,
+			function->start ? NULL : function->file);
+	put((struct names_answer){ .kind = ANSWER_FRAME,
+				   .number = number,
+				   .a = id },
+	    "", NULL);
+}
+
+static void find_frames_at(uint32_t count)
+{
+	uint64_t *addresses = take_addresses(count);
+	uint64_t *starts = allocate(count, sizeof(*starts));
+	struct frame_function chain[FRAMES_DEPTH];
+	struct frames *frames = frames_here();
+	struct map told = { 0 };
+	uint64_t slot;
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	uint32_t i, n, depth;
+
+	frames_starts_by_symbols(module, addresses, count, starts);
+	for (i = 0; i < count; i++)
+		frames_list(frames, addresses[i]);
+	for (i = 0; i < count; i++) {
+		depth = frames_find(frames, addresses[i], chain);
+		/* Entries of linkage tables are 16 bytes, and have no symbols. */
+		if (!depth && !starts[i] && elf &&
+		    plt_slot(elf, addresses[i] & ~(uint64_t)15, &slot))
+			starts[i] = addresses[i] & ~(uint64_t)15;
+		if (!depth && !starts[i])
+			starts[i] = frames_start_by_unwinding(elf,
+							      addresses[i]);
+		if (!depth && starts[i]) {
+			chain[0] = (struct frame_function){
+				.start = starts[i]
+			};
+			depth = 1;
+		}
+		for (n = 0; n < depth; n++)
+			put_frame(&told, i, &chain[n]);
+	}
+	map_free(&told);
+	free(starts);
 	free(addresses);
 	done(0);
 }
@@ -752,6 +837,7 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_FIND: find_functions_at(request->count); break;
 	case NAMES_DATA: find_variables_at(request->count); break;
 	case NAMES_LINES: find_lines_at(request->count); break;
+	case NAMES_FRAMES: find_frames_at(request->count); break;
 	case NAMES_LIST: list_functions(); break;
 	case NAMES_ALL: find_names_at(request->count); break;
 	case NAMES_CALLED_BY_TABLE: find_called_by_table(); break;

@@ -12,11 +12,12 @@ enum names_kind {
 	 * enum names_opened what it is. */
 	NAMES_OPEN,
 	/* Behind these: @count addresses, sorted. */
-	NAMES_FIND,	       /* functions: NAME for each that has one */
-	NAMES_DATA,	       /* variables: DATA */
-	NAMES_LINES,	       /* LINE */
-	NAMES_ALL,	       /* functions: NAME for each name of one */
-	NAMES_LIST,	       /* FUNCTION for all there are */
+	NAMES_FIND,   /* functions: NAME for each that has one */
+	NAMES_DATA,   /* variables: DATA */
+	NAMES_LINES,  /* LINE */
+	NAMES_FRAMES, /* of instructions: FRAMEs, the outermost first */
+	NAMES_ALL,    /* functions: NAME for each name of one */
+	NAMES_LIST,   /* FUNCTION for all there are */
 	NAMES_CALLED_BY_TABLE, /* NAME for each that is called through it */
 	/* the same; @size: steps to take, of which DONE says how many are left */
 	NAMES_CALLED_BY_SITES,
@@ -44,7 +45,12 @@ enum names_answer_kind {
 	/* @a: the line; @b: the number of the file, with its name in @text where
 	 * that is new */
 	ANSWER_LINE,
-	ANSWER_NOTE, /* @text: something could not be read */
+	/* A function of frames; they are numbered in their order.  @a: where its code
+	 * begins, or 0: then @text is its name as linked, and @more the file in
+	 * which it is declared, in line @b; or "" */
+	ANSWER_FRAME_FUNCTION,
+	ANSWER_FRAME, /* @a: the number of its function */
+	ANSWER_NOTE,  /* @text: something could not be read */
 	/* FILE is to come; @a: enum names_wanted, @number: the how many-th of such;
 	 * @text: its name, @more: its build-id */
 	ANSWER_WANT,

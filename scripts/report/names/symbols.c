@@ -754,6 +754,69 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 	return *file != NULL;
 }
 
+/* --- frames --- */
+
+struct taking_frames {
+	void (*take)(void *context, uint32_t number, uint32_t id,
+		     const struct frame_symbol *function);
+	void *context;
+	uint32_t count;
+	struct frame_symbol *functions;
+	uint32_t function_count, function_room;
+};
+
+static bool take_frame_function(struct taking_frames *taking,
+				const struct answer *answer)
+{
+	const struct names_answer *head = &answer->head;
+
+	if (head->b > INT32_MAX || (head->a == 0) != (*answer->text != '\0'))
+		return false;
+	GROW(taking->functions, taking->function_count, taking->function_room);
+	taking->functions[taking->function_count++] = (struct frame_symbol){
+		.start = head->a,
+		.name = *answer->text ? keep_text(answer->text, SIZE_MAX) :
+					NULL,
+		.file = *answer->more ? keep_text(answer->more, SIZE_MAX) :
+					NULL,
+		.line = (int)head->b,
+	};
+	return true;
+}
+
+static bool take_frame(struct object_files *files, const struct answer *answer,
+		       void *context)
+{
+	struct taking_frames *taking = context;
+	const struct names_answer *head = &answer->head;
+
+	(void)files;
+	if (head->kind == ANSWER_FRAME_FUNCTION)
+		return take_frame_function(taking, answer);
+	if (head->kind != ANSWER_FRAME || head->number >= taking->count ||
+	    head->a >= taking->function_count)
+		return false;
+	taking->take(taking->context, head->number, (uint32_t)head->a,
+		     &taking->functions[head->a]);
+	return true;
+}
+
+void symbols_frames(struct object *object, const uint64_t *addresses,
+		    uint32_t count,
+		    void (*take)(void *context, uint32_t number, uint32_t id,
+				 const struct frame_symbol *function),
+		    void *context)
+{
+	struct taking_frames taking = { .take = take,
+					.context = context,
+					.count = count };
+
+	if (is_open(object))
+		ask(object, NAMES_FRAMES, addresses, count, take_frame,
+		    &taking);
+	free(taking.functions);
+}
+
 /* --- names of the recording --- */
 
 static bool take_source_name(struct object_files *files,

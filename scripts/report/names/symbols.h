@@ -71,6 +71,23 @@ struct function_symbol *symbols_list(struct object *object, size_t *count);
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line);
 
+/* A function of a frame: code of its own begins at @start, or it is only inlined. */
+struct frame_symbol {
+	uint64_t start; /* in the file; 0: there is no such code */
+	const char *
+		name; /* as linked, if @start is 0; and where it was written: */
+	const char *file; /* NULL: unknown */
+	int line;
+};
+
+/* What frames_find() in names/elf_frames.h says of @count instructions, whose addresses
+ * are sorted: @take gets the functions around each, the outermost first. */
+void symbols_frames(struct object *object, const uint64_t *addresses,
+		    uint32_t count,
+		    void (*take)(void *context, uint32_t number, uint32_t id,
+				 const struct frame_symbol *function),
+		    void *context);
+
 /* Of an object whose functions have been looked for: whether it has no table of
  * symbols, and no debug file with one; whether it has debug information.  What is not
  * there lacks nothing. */

@@ -207,7 +207,7 @@ static void put_sums(struct source *source, const struct part_sums *part)
 	for (i = 0; i < part->count; i++) {
 		const struct sums *some = &sums[part->functions[i]];
 
-		if (some->calls || some->open)
+		if (sums_are_there(some))
 			rows[count++] = part->functions[i];
 	}
 	columns_put(columns, count);

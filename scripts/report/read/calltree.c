@@ -35,7 +35,7 @@ struct scan {
 	struct map groups; /* number in this file: in recording->groups */
 	uint64_t lost_groups, lost_groups_offset;
 	uint32_t entry_room, extent_room, memory_room, lock_room, throw_room;
-	uint32_t snapshot_room, alive_room;
+	uint32_t snapshot_room, alive_room, throttled_room;
 	uint64_t *parents; /* addresses, beside file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
@@ -179,6 +179,22 @@ static uint32_t find_group_site(struct scan *scan, uint64_t function,
 		       site;
 }
 
+/* The site of a frame that samples found. */
+static uint32_t find_frame_site(struct scan *scan, uint64_t address)
+{
+	struct recording *recording = scan->recording;
+	uint32_t next = recording->site_count, site;
+
+	if (!(address & SHIM_NODE_ADDRESS))
+		address = SHIM_SAMPLE_UNKNOWN;
+	site = map_add(&scan->sites->frames, address, next);
+	if (site == next) {
+		add_site(scan, address, NULL);
+		recording->sites[site].is_frame = true;
+	}
+	return site;
+}
+
 static void add_group(struct scan *scan, const unsigned char *at)
 {
 	struct shim_group_node group;
@@ -238,6 +254,10 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_snapshot_node);
 	if (function >> 48 == SHIM_NODE_ALIVE >> 48)
 		return sizeof(struct shim_alive_node);
+	if (function == SHIM_NODE_SAMPLED)
+		return sizeof(struct shim_sampled_node);
+	if (function == SHIM_NODE_THROTTLED)
+		return sizeof(struct shim_throttled_node);
 	return 0;
 }
 
@@ -288,6 +308,21 @@ static void add_alive(struct scan *scan, uint64_t offset)
 	file->alive[file->alive_count++] = offset;
 }
 
+static void add_throttled(struct scan *scan, uint64_t offset)
+{
+	struct tree_file *file = scan->file;
+	uint32_t site;
+	uint64_t function = load(file->data + offset +
+				 offsetof(struct shim_throttled_node, address));
+
+	GROW(file->throttled, file->throttled_count, scan->throttled_room);
+	site = find_site(scan, function & ~SHIM_NODE_EXACT);
+	scan->recording->sites[site].has_hooks = true;
+	file->throttled[file->throttled_count++] = (struct throttled){
+		.offset = offset, .site = site
+	};
+}
+
 static void add_lock(struct scan *scan, uint64_t offset)
 {
 	struct tree_file *file = scan->file;
@@ -308,12 +343,17 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	const unsigned char *at = scan->file->data + offset;
 	struct process *process = &scan->recording->processes[scan->process];
 	uint64_t function = load(at), size = node_size(function);
+	uint32_t site;
 	uint16_t group;
 
 	if (function == 0)
 		return SLOT;
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		size = type_size(at, left);
+	/* There are none in files of the sampling profiler. */
+	if (scan->file->is_sampled &&
+	    (function == SHIM_NODE_SAMPLED || function == SHIM_NODE_THROTTLED))
+		size = 0;
 	if (size == 0 || size > left) {
 		blame(&scan->garbage, &scan->garbage_offset, offset);
 		return SLOT;
@@ -328,6 +368,21 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	}
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		return size;
+	if (function == SHIM_NODE_THROTTLED) {
+		add_throttled(scan, offset);
+		return size;
+	}
+	if (function == SHIM_NODE_SAMPLED) {
+		const size_t parent = offsetof(struct shim_sampled_node,
+					       parent),
+			     address = offsetof(struct shim_sampled_node,
+						address);
+
+		add_entry(scan, offset, slot, load(at + parent),
+			  find_frame_site(scan, load(at + address) &
+							~SHIM_NODE_EXACT));
+		return size;
+	}
 	if (function >> 48 == SHIM_NODE_SNAPSHOT >> 48) {
 		add_snapshot(scan, offset);
 		return size;
@@ -356,10 +411,12 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 		return size;
 	memcpy(&group, at + offsetof(struct shim_node, group), sizeof(group));
 	function &= ~SHIM_NODE_EXACT;
+	site = group ? find_group_site(scan, function, group, offset) :
+		       find_site(scan, function);
+	if (!scan->file->is_sampled)
+		scan->recording->sites[site].has_hooks = true;
 	add_entry(scan, offset, slot,
-		  load(at + offsetof(struct shim_node, parent)),
-		  group ? find_group_site(scan, function, group, offset) :
-			  find_site(scan, function));
+		  load(at + offsetof(struct shim_node, parent)), site);
 	if (load(at + offsetof(struct shim_node, frame)))
 		process_see_clock(process,
 				  load(at + offsetof(struct shim_node, start)));

@@ -22,9 +22,16 @@ struct extent {
 struct entry {
 	uint64_t offset;
 	uint32_t parent; /* entry; NONE: the pointer is bad */
-	uint32_t site;	 /* a function; NONE: a thread's root */
+	uint32_t
+		site; /* a function or a sampled frame; NONE: a thread's root */
 	uint32_t path;	 /* for the model */
 	uint32_t thread; /* for the model */
+};
+
+/* A function that was switched off. */
+struct throttled {
+	uint64_t offset; /* of its struct shim_throttled_node */
+	uint32_t site;
 };
 
 struct tree_file {
@@ -52,6 +59,8 @@ struct tree_file {
 	uint32_t lock_count;
 	uint64_t *throws; /* of struct shim_throw_node */
 	uint32_t throw_count;
+	struct throttled *throttled;
+	uint32_t throttled_count;
 };
 
 /* The sites of a process by function word, and those of groups. */
@@ -59,6 +68,7 @@ struct site_maps {
 	struct map plain;
 	struct map functions; /* of groups: numbers */
 	struct map grouped;   /* number << 32 | group */
+	struct map frames;    /* by address and generation of a sampled frame */
 };
 
 /*

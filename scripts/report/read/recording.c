@@ -150,6 +150,7 @@ static void read_trees(struct recording *recording, uint32_t index,
 	map_free(&sites.plain);
 	map_free(&sites.functions);
 	map_free(&sites.grouped);
+	map_free(&sites.frames);
 	free(names);
 }
 

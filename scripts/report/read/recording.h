@@ -30,7 +30,9 @@ struct site {
 	uint32_t generation;
 	uint32_t process;
 	const char *group; /* which calls of it; NULL: all */
-	uint32_t function; /* for the model */
+	bool has_hooks;	   /* calls of it were recorded */
+	bool is_frame; /* @address is an instruction's: see model/frames.h */
+	uint32_t function; /* for the model; of a frame: the chain's number */
 };
 
 /* What traces have no more: they were damaged, or cut off. */

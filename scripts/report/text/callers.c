@@ -17,12 +17,15 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
+#include "model/estimates.h"
 #include "model/find_functions.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
 #include "model/totals.h"
 #include "text/callers.h"
+#include "text/numbers.h"
 #include "text/layout.h"
 #include "text/table.h"
 #define BAR 50
@@ -63,11 +66,18 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	if (row == NONE)
 		return true;
 	gathering->sums[row].calls += path->calls;
+	add_missing(&gathering->sums[row].missing, &path->missing);
+	gathering->sums[row].is_sampled |= path->is_sampled;
+	gathering->sums[row].tick = fmax(gathering->sums[row].tick,
+					 path->self_tick);
+	gathering->sums[row].self_most += path->self_most;
 	gathering->sums[row].untimed += path->untimed;
 	gathering->sums[row].open += path->open;
 	gathering->sums[row].self += path->self;
-	if (gathering->active[row]++ == 0)
-		gathering->sums[row].total += path->total;
+	if (gathering->active[row]++ > 0)
+		return true;
+	gathering->sums[row].total += path->total;
+	gathering->sums[row].total_most += path->total_most;
 	return true;
 }
 
@@ -81,16 +91,22 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 		gathering->active[row]--;
 }
 
-static void print_row(struct table *table, const struct sums *sums,
-		      struct function *function)
+static void print_row(struct table *table, const struct count_column *column,
+		      const struct sums *sums, struct function *function)
 {
-	char total[SHORT_TEXT], self[SHORT_TEXT], calls[SHORT_TEXT];
+	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
 	bool known = !is_untimed(sums);
+	double all = table->layout->model->time;
+	struct count count = count_of_sums(sums);
+	bool is_counted = sums->calls || sums->open || !sums->is_sampled;
 
-	table_cell(table, human_count(calls, sums->calls));
-	table_cell(table, time_text(total, sums->total, known));
+	table_cell(table, count_column_text(calls, column,
+					    is_counted ? &count : NULL));
+	table_cell(table, bounded_text(text, sums->total,
+				       total_bound(sums, all), known));
 	table_cell(table,
-		   time_text(self, shown_self(sums->self, sums->total), known));
+		   bounded_text(text, shown_self(sums->self, sums->total),
+				self_bound(sums, all), known));
 	if (function)
 		table_name(table, function);
 	else
@@ -168,14 +184,20 @@ static void print_group(const struct layout *layout, const char *name,
 		.sums = allocate(rows, sizeof(struct sums)),
 		.active = allocate(rows, sizeof(uint32_t)),
 	};
-	const struct column columns[] = { { counted_name(model), 15 },
-					  { "total", 9 },
-					  { "self", 9 },
-					  { "function", 0 } };
+	struct count_column calls = { .width = 15 };
+	struct column columns[] = {
+		{ NULL, 0 }, { "total", 9 }, { "self", 9 }, { "function", 0 }
+	};
 	struct table table = table_begin(layout, columns);
 	struct walk walk = { enter_path, leave_path, &gathering };
 
 	model_walk(model, 0, &walk);
+	for (i = 0; i < rows; i++) {
+		struct count count_of = count_of_sums(&gathering.sums[i]);
+
+		count_column_fit(&calls, &count_of);
+	}
+	columns[0] = count_column(&calls, counted_name(model));
 	print_heading(layout, callers ? "callers of" : "called by",
 		      gathering.wanted);
 	table_titles(&table, NULL);
@@ -184,11 +206,11 @@ static void print_group(const struct layout *layout, const char *name,
 	order = row_order_functions(model, gathering.sums, &options, &count);
 	shown = layout_rows(layout, count, count);
 	for (i = 0; i < shown; i++)
-		print_row(&table, &gathering.sums[order[i]],
+		print_row(&table, &calls, &gathering.sums[order[i]],
 			  &model->functions[order[i]]);
 	layout_left_out(layout, shown, count);
 	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
-		print_row(&table, &gathering.sums[rows - 1], NULL);
+		print_row(&table, &calls, &gathering.sums[rows - 1], NULL);
 	free(order);
 	free((void *)gathering.wanted);
 	free(gathering.sums);

@@ -22,6 +22,7 @@
 #include "base/welch.h"
 #include "model/choose.h"
 #include "model/functions.h"
+#include "model/estimates.h"
 #include "model/memory.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -46,6 +47,7 @@ struct row {
 	/* Of the run that is being added. */
 	double run_value;
 	uint64_t run_calls;
+	bool has_estimate[2]; /* among the calls of that side */
 	struct change change;
 };
 
@@ -143,8 +145,12 @@ static double value_of(const struct model *model, uint32_t function,
 
 static double variance_of(const struct sums *sums, enum value value)
 {
+	/* The error is twice the standard deviation. */
+	double of_calls = count_of_sums(sums).error / 2;
+
 	return value == VALUE_SELF  ? sums->self_variance :
 	       value == VALUE_TOTAL ? sums->total_variance :
+	       value == VALUE_CALLS ? of_calls * of_calls :
 				      0;
 }
 
@@ -206,6 +212,8 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 		row = find_row(diff, keys, &model->functions[i]);
 		row->run_value += value_of(model, i, diff->value);
 		row->run_calls += model->functions[i].sums.calls;
+		row->has_estimate[which] |=
+			model->functions[i].sums.missing.is_estimate;
 		row->variance += variance_of(&model->functions[i].sums,
 					     diff->value);
 	}
@@ -399,6 +407,18 @@ static const char *color_of(const char *word)
 	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
 }
 
+/* "~1,234": an estimate, or the mean of such and exact ones. */
+static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
+			      int which)
+{
+	char count[SHORT_TEXT];
+
+	snprintf(text, SHORT_TEXT, "%s%.30s",
+		 row->has_estimate[which] ? "~" : "",
+		 human_count(count, whole(row->calls[which].mean)));
+	return text;
+}
+
 static void print_row(struct table *table, const struct diff *diff,
 		      const struct row *row)
 {
@@ -415,8 +435,8 @@ static void print_row(struct table *table, const struct diff *diff,
 	table_cell(table, word);
 	if (color)
 		table_no_color(table);
-	table_cell(table, human_count(calls, whole(row->calls[0].mean)));
-	table_cell(table, human_count(calls, whole(row->calls[1].mean)));
+	table_cell(table, calls_text(calls, row, 0));
+	table_cell(table, calls_text(calls, row, 1));
 	table_text(table, diff->options->mangled ? row->mangled : row->name);
 }
 
@@ -497,6 +517,8 @@ static void put_row(struct json *json, const struct diff *diff,
 	put_side(json, "a", &row->value[0], &row->calls[0]);
 	put_side(json, "b", &row->value[1], &row->calls[1]);
 	put_change(json, &row->change);
+	json_key_flag(json, "a_calls_estimated", row->has_estimate[0]);
+	json_key_flag(json, "b_calls_estimated", row->has_estimate[1]);
 	json_key_text(json, "verdict", verdict(diff, row));
 	json_close_object(json);
 }

@@ -75,7 +75,7 @@ static void print_row(struct table *table, const struct ranks *ranks,
 		      const struct rank_row *row, uint32_t function,
 		      uint32_t depth)
 {
-	char text[SHORT_TEXT];
+	char text[SHORT_TEXT], calls[SHORT_TEXT];
 
 	table_cell(table, figure_text(ranks, text, row->mean));
 	table_cell(table, figure_text(ranks, text, row->least));
@@ -84,7 +84,9 @@ static void print_row(struct table *table, const struct ranks *ranks,
 	table_cell_cut(table, ranks->names[row->most_rank]);
 	snprintf(text, sizeof(text), "%.1f %%", ranks_imbalance(row));
 	table_cell(table, text);
-	table_cell(table, human_count(text, row->calls));
+	snprintf(calls, sizeof(calls), "%s%.30s", row->has_estimate ? "~" : "",
+		 human_count(text, row->calls));
+	table_cell(table, calls);
 	table_rest(table, 2 * (size_t)depth);
 	table_name(table, &ranks->model->functions[function]);
 }

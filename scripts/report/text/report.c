@@ -17,7 +17,10 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
+#include "model/budget.h"
 #include "model/check_names.h"
+#include "model/estimates.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
@@ -27,12 +30,14 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/advice.h"
+#include "text/budget.h"
 #include "text/callers.h"
 #include "text/crosscheck.h"
 #include "text/exceptions.h"
 #include "text/filter.h"
 #include "text/locks.h"
 #include "text/memory.h"
+#include "text/numbers.h"
 #include "text/layout.h"
 #include "text/ranks.h"
 #include "text/report.h"
@@ -166,7 +171,9 @@ static void print_program(const struct layout *layout)
 	for (i = 0; i < model->thread_count; i++)
 		threads += model->threads[i].calls > 0 || !model->calls;
 	put_text(layout->out, command ? command : "unknown program");
-	fprintf(layout->out, "\n  %s, ",
+	fputs(" (recording: ", layout->out);
+	put_text(layout->out, recording->path);
+	fprintf(layout->out, ")\n  %s, ",
 		time_text(text, model->duration, model->duration > 0));
 	if (recording->part_count > 1)
 		fprintf(layout->out, "%u recordings, ", recording->part_count);
@@ -250,19 +257,19 @@ static void print_unrecorded(const struct layout *layout)
 static void print_calls(const struct layout *layout)
 {
 	const struct model *model = layout->model;
-	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
+	char calls[COUNT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
+	struct count count = count_of_model(model);
 	uint32_t i, path_count = 0, function_count = 0;
 
 	for (i = 0; i < model->path_count; i++)
 		path_count += model->paths[i].function != NONE;
 	for (i = 0; i < model->function_count; i++)
-		function_count += model->functions[i].sums.calls ||
-				  model->functions[i].sums.open;
+		function_count += sums_are_there(&model->functions[i].sums);
 	if (has_no_calls(model))
 		fputs("  no calls of instrumented functions; ", layout->out);
 	else
 		fprintf(layout->out, "  %s %s in %s paths of %s functions; ",
-			human_count(calls, model->calls), counted_name(model),
+			count_text(calls, &count), counted_name(model),
 			human_count(paths, path_count),
 			human_count(functions, function_count));
 	print_lost(layout);
@@ -274,7 +281,7 @@ static void print_calls(const struct layout *layout)
 		fprintf(layout->out,
 			"  %s calls ended without a leave, %s "
 			"leaves had no call\n",
-			human_count(calls, model->unwound),
+			human_count(functions, model->unwound),
 			human_count(paths, model->orphans));
 }
 
@@ -299,6 +306,13 @@ static void print_clock(const struct layout *layout)
 	}
 	if (has_no_calls(model))
 		return;
+	if (model->budget) {
+		fprintf(layout->out,
+			"  times are from samples of processor time, one for "
+			"%s in each thread; \u00b1 is one standard error\n",
+			human_ns(text, model->budget->period_ns));
+		return;
+	}
 	if (!model->has_times) {
 		fputs("  calls were counted, not timed\n", layout->out);
 		return;
@@ -332,6 +346,7 @@ static void print_clock(const struct layout *layout)
 struct flat {
 	struct table table;
 	struct column columns[COLUMNS_MAX];
+	struct count_column calls;
 	bool has_errors, has_min, has_max;
 };
 
@@ -349,25 +364,26 @@ static void choose_columns(struct flat *flat, const struct layout *layout,
 			   const struct sums *sums, const uint32_t *order,
 			   uint32_t count)
 {
-	int calls = layout->model->is_sampled ? 7 : 5, width;
-	char text[SHORT_TEXT];
+	struct column calls;
 	uint32_t i;
 
+	flat->calls.width = layout->model->is_sampled ? 7 : 5;
 	flat->has_errors = layout->model->has_errors;
 	flat->has_max = layout->model->has_ranges;
 	/* Names are worth more than it is. */
 	flat->has_min = layout->model->has_ranges && layout->columns >= 120;
 	for (i = 0; i < count; i++) {
-		width = (int)strlen(human_count(text, sums[order[i]].calls));
-		if (width > calls)
-			calls = width;
+		struct count count_of = count_of_sums(&sums[order[i]]);
+
+		count_column_fit(&flat->calls, &count_of);
 	}
+	calls = count_column(&flat->calls, counted_name(layout->model));
 	add_column(flat, "self%", 6);
 	add_column(flat, "self", 9);
 	if (flat->has_errors)
 		add_column(flat, "\u00b1", 9);
 	add_column(flat, "total", 9);
-	add_column(flat, counted_name(layout->model), calls);
+	add_column(flat, calls.title, calls.width);
 	add_column(flat, layout->model->is_sampled ? "" : "mean", 9);
 	if (flat->has_min)
 		add_column(flat, "min", 9);
@@ -393,28 +409,51 @@ static void print_titles(struct flat *flat)
 						 sorted_by[sort]));
 }
 
+/* NULL: nothing counts the calls of the function. */
+static const struct count *counted_calls(struct count *count,
+					 const struct sums *sums)
+{
+	*count = count_of_sums(sums);
+	return sums->is_sampled && !sums->calls && !sums->open ? NULL : count;
+}
+
+/* (What all calls took less than is no bound of each, but one of their mean.) */
+static const char *mean_text(char text[SHORT_TEXT], const struct sums *sums,
+			     double bound)
+{
+	double calls = (double)(sums->calls - sums->untimed);
+
+	return bounded_text(text, mean_ns(sums), calls > 0 ? bound / calls : 0,
+			    !is_untimed(sums) && sums->calls > 0);
+}
+
 static void print_row(struct flat *flat, struct function *function,
 		      const struct sums *sums, double all)
 {
 	struct table *table = &flat->table;
 	bool known = !is_untimed(sums), has_range = sums->has_range;
-	char text[SHORT_TEXT] = "-";
+	double all_time = table->layout->model->time;
+	double self_below = self_bound(sums, all_time);
+	double total_below = total_bound(sums, all_time);
+	char text[SHORT_TEXT] = "-", calls[2 * COUNT_TEXT];
+	struct count count;
 
 	if (known && all > 0)
 		snprintf(text, sizeof(text), "%.2f",
 			 100 * fmax(sums->self, 0) / all);
 	table_cell(table, text);
-	table_cell(table, time_text(text, sums->self, known));
+	table_cell(table, bounded_text(text, sums->self, self_below, known));
 	if (flat->has_errors)
 		table_cell(table,
-			   sums->self_variance > 0 ?
+			   sums->self_variance > 0 && !self_below ?
 				   human_ns(text, sqrt(sums->self_variance)) :
 				   "");
-	table_cell(table, time_text(text, sums->total, known));
-	table_cell(table, human_count(text, sums->calls));
+	table_cell(table, bounded_text(text, sums->total, total_below, known));
+	table_cell(table, count_column_text(calls, &flat->calls,
+					    counted_calls(&count, sums)));
 	table_cell(table, table->layout->model->is_sampled ?
 				  "" :
-				  time_text(text, mean_ns(sums), known));
+				  mean_text(text, sums, total_below));
 	if (flat->has_min)
 		table_cell(table, time_text(text, sums->min, has_range));
 	if (flat->has_max)
@@ -526,6 +565,7 @@ static void print_head(const struct layout *layout)
 	print_program(layout);
 	print_calls(layout);
 	print_clock(layout);
+	budget_print(layout->out, layout->model);
 	advice_print(layout->out, layout->model);
 }
 

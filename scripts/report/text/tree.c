@@ -15,12 +15,15 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
+#include "model/estimates.h"
 #include "model/memory.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/paths.h"
 #include "model/totals.h"
 #include "text/memory.h"
+#include "text/numbers.h"
 #include "text/layout.h"
 #include "text/table.h"
 #include "text/tree.h"
@@ -31,8 +34,9 @@ struct level {
 	uint32_t path;
 	size_t begin, next, end;
 	uint32_t hidden; /* children too small to print */
-	double hidden_weight;
-	uint64_t hidden_calls;
+	double hidden_weight, hidden_most, hidden_tick; /* see bounds.h */
+	struct count hidden_calls;
+	bool hidden_is_counted;
 };
 
 struct printing {
@@ -44,6 +48,7 @@ struct printing {
 	uint32_t level_count, level_room;
 	uint32_t *order;
 	size_t order_count, order_room;
+	struct count_column calls;
 	uint64_t cut_paths; /* below --depth */
 };
 
@@ -93,6 +98,33 @@ static double *weigh_memory(const struct model *model,
 	return weights;
 }
 
+static bool is_counted(const struct path *path)
+{
+	return path->calls || path->open || !path->is_sampled;
+}
+
+static void add_count(struct count *sum, const struct path *path)
+{
+	struct count count = count_of_path(path);
+
+	sum->calls += count.calls;
+	sum->error = hypot(sum->error, count.error);
+	sum->is_estimate |= count.is_estimate;
+	sum->is_least |= count.is_least;
+}
+
+/* What the path is at most: its caller's total. */
+static double time_above(const struct model *model, const struct path *path)
+{
+	const struct path *caller = &model->paths[path->parent];
+	double bound;
+
+	if (path->parent == 0 || caller->function == NONE)
+		return model->time;
+	bound = path_total_bound(caller, model->time);
+	return bound > 0 ? bound : caller->total;
+}
+
 /* Begins to print what is below @path. */
 static void push_level(struct printing *printing, uint32_t path)
 {
@@ -108,7 +140,11 @@ static void push_level(struct printing *printing, uint32_t path)
 			level.hidden++;
 			level.hidden_weight += fmax(printing->weights[child],
 						    0);
-			level.hidden_calls += paths[child].calls;
+			level.hidden_most += paths[child].total_most;
+			level.hidden_tick = fmax(level.hidden_tick,
+						 paths[child].self_tick);
+			add_count(&level.hidden_calls, &paths[child]);
+			level.hidden_is_counted |= is_counted(&paths[child]);
 			continue;
 		}
 		GROW(printing->order, printing->order_count,
@@ -198,17 +234,22 @@ static void print_columns(struct printing *printing, uint32_t number)
 	const struct path *path = &model->paths[number];
 	bool known = model->has_times &&
 		     (path->function == NONE || path->is_timed);
-	char text[SHORT_TEXT];
+	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
+	double above = time_above(model, path);
+	struct count count = count_of_path(path);
 
 	print_percent(printing, fmax(printing->weights[number], 0));
 	if (printing->layout->options->memory) {
 		print_memory(printing, number);
 		return;
 	}
-	table_cell(table, time_text(text, path->total, known));
+	table_cell(table, bounded_text(text, path->total,
+				       path_total_bound(path, above), known));
 	table_cell(table,
-		   time_text(text, shown_self(path->self, path->total), known));
-	table_cell(table, human_count(text, path->calls));
+		   bounded_text(text, shown_self(path->self, path->total),
+				path_self_bound(path, above), known));
+	table_cell(table, count_column_text(calls, &printing->calls,
+					    is_counted(path) ? &count : NULL));
 }
 
 static size_t indent(const struct printing *printing)
@@ -234,21 +275,36 @@ static void print_path(struct printing *printing, uint32_t number)
 	table_end_row(&printing->table);
 }
 
+static double hidden_bound(const struct model *model, const struct level *level)
+{
+	const struct path *caller = &model->paths[level->path];
+	double above = caller->function == NONE ? model->time : caller->total;
+
+	return bound_of(level->hidden_weight, level->hidden_most,
+			level->hidden_tick, above);
+}
+
 static void print_hidden(struct printing *printing, const struct level *level)
 {
 	const struct layout *layout = printing->layout;
 	struct table *table = &printing->table;
 	bool is_memory = layout->options->memory;
-	char text[SHORT_TEXT];
+	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
 
 	print_percent(printing, level->hidden_weight);
-	table_cell(table, is_memory ? memory_text(text, printing,
-						  whole(level->hidden_weight)) :
-				      time_text(text, level->hidden_weight,
-						layout->model->has_times));
+	table_cell(table,
+		   is_memory ? memory_text(text, printing,
+					   whole(level->hidden_weight)) :
+			       bounded_text(text, level->hidden_weight,
+					    hidden_bound(layout->model, level),
+					    layout->model->has_times));
 	table_cell(table, "");
 	table_cell(table,
-		   is_memory ? "" : human_count(text, level->hidden_calls));
+		   is_memory ? "" :
+			       count_column_text(calls, &printing->calls,
+						 level->hidden_is_counted ?
+							 &level->hidden_calls :
+							 NULL));
 	table_rest(table, indent(printing));
 	fprintf(layout->out, "(%u more)", level->hidden);
 	table_end_row(table);
@@ -278,10 +334,26 @@ static void print_next(struct printing *printing)
 		printing->cut_paths++;
 }
 
+/* Exact counts never need more. */
+static void fit_calls(struct printing *printing)
+{
+	const struct model *model = printing->layout->model;
+	uint32_t i;
+
+	for (i = 1; i < model->path_count && model->budget; i++) {
+		struct count count = count_of_path(&model->paths[i]);
+
+		if (count.is_estimate)
+			count_column_fit(&printing->calls, &count);
+	}
+}
+
 void tree_print(const struct layout *layout)
 {
 	bool is_memory = layout->options->memory;
-	const struct column columns[] = {
+	struct printing printing = { .layout = layout,
+				     .calls = { .width = 15 } };
+	struct column columns[] = {
 		{ layout->model->has_times || is_memory ? "total%" : "calls%",
 		  6 },
 		{ "total", 9 },
@@ -289,10 +361,14 @@ void tree_print(const struct layout *layout)
 		{ is_memory ? "blocks" : counted_name(layout->model), 15 },
 		{ "call path", 0 }
 	};
-	struct printing printing = { .layout = layout,
-				     .table = table_begin(layout, columns) };
 	char text[SHORT_TEXT];
 
+	if (!is_memory) {
+		fit_calls(&printing);
+		columns[3] = count_column(&printing.calls,
+					  counted_name(layout->model));
+	}
+	printing.table = table_begin(layout, columns);
 	printing.weights = layout->options->memory ?
 				   weigh_memory(layout->model,
 						layout->options) :

@@ -1,0 +1,52 @@
+/*
+ * Ticks and samples fall like rain: where none fell there was less than what three of
+ * them stand for, with 95 % certainty.  And there cannot have been more than what was
+ * seen before our own cost was taken off.
+ */
+#include <math.h>
+
+#include "model/bounds.h"
+#include "model/model.h"
+#include "model/totals.h"
+
+#define NONE_SEEN 3
+
+double bound_of(double time, double most, double tick, double above)
+{
+	double bound;
+
+	if (time >= fmax(tick, 0.5) || (tick == 0 && most < 0.5))
+		return 0;
+	most = fmax(most, 0);
+	bound = fmax(NONE_SEEN * tick, most + 2 * sqrt(tick * most));
+	return above > 0 ? fmin(bound, above) : bound;
+}
+
+double total_bound(const struct sums *sums, double above)
+{
+	return bound_of(sums->total, sums->total_most, sums->tick, above);
+}
+
+/* A total that is known, or what it is below, has the self time in it. */
+static double within(double total, double total_bound)
+{
+	return total_bound > 0 ? total_bound : fmax(total, 0);
+}
+
+double self_bound(const struct sums *sums, double above)
+{
+	return bound_of(sums->self, sums->self_most, sums->tick,
+			within(sums->total, total_bound(sums, above)));
+}
+
+double path_total_bound(const struct path *path, double above)
+{
+	return bound_of(path->total, path->total_most, path->self_tick, above);
+}
+
+double path_self_bound(const struct path *path, double above)
+{
+	return bound_of(shown_self(path->self, path->total), path->self_most,
+			path->self_tick,
+			within(path->total, path_total_bound(path, above)));
+}

@@ -1,0 +1,109 @@
+/*
+ * A burst is a while of about a millisecond of processor time, begun at random, in which
+ * a function that is off was counted: n calls in d nanoseconds, which is a rate r = n/d.
+ * The mean of the rates times the time off is the number of its calls; how much they
+ * differ gives the error of the mean.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <shim/format.h>
+
+#include "base/welch.h"
+#include "model/budget.h"
+#include "model/estimates.h"
+#include "model/model.h"
+
+/* Rates are per 1/64 s. */
+#define RATE_NS (1e9 / 64)
+#define CHANCE	0.05
+/* As many calls at most are likely where none was seen: exp(-3) is CHANCE. */
+#define NONE_SEEN 3
+/* What hooks cost here is that much more or less than what was measured at the start. */
+#define COST_VARIES 0.3
+/* No call is shorter than this. */
+#define CALL_NS 0.1
+
+static struct estimate none_seen(const struct shim_throttled_node *node,
+				 double off_ns)
+{
+	struct estimate estimate = { .is_known = node->ns > 0 };
+
+	if (estimate.is_known)
+		estimate.error = NONE_SEEN * off_ns / (double)node->ns;
+	return estimate;
+}
+
+struct estimate estimate_calls(const struct shim_throttled_node *node,
+			       double off_ns)
+{
+	static const struct estimate unknown = { .is_known = false };
+	double bursts = (double)node->bursts, rates = (double)node->rates;
+	double squares = ldexp((double)node->squares[1], 64) +
+			 (double)node->squares[0];
+	double variance, whiles = off_ns / RATE_NS;
+	struct estimate estimate = { .is_known = true };
+
+	if (!(off_ns > 0))
+		return estimate;
+	if (node->bursts < 2)
+		return unknown;
+	if (node->rates == 0)
+		return none_seen(node, off_ns);
+	variance = fmax(squares - rates * rates / bursts, 0) / (bursts - 1);
+	estimate.calls = rates / bursts * whiles;
+	estimate.error = whiles * (student_limit(CHANCE, bursts - 1) *
+					   sqrt(variance / bursts) +
+				   COST_VARIES * (double)node->slopes / bursts);
+	return estimate.calls * CALL_NS <= off_ns ? estimate : unknown;
+}
+
+double estimate_path_variance(double calls, double share, uint64_t bursts)
+{
+	return bursts ? calls * calls * share * (1 - share) / (double)bursts :
+			0;
+}
+
+/* The parts that all of a function's calls have in common, and those of each path. */
+static double both_errors(double common, double variance)
+{
+	return sqrt(common * common + 4 * variance);
+}
+
+struct count count_of_path(const struct path *path)
+{
+	return (struct count){
+		.calls = path->calls,
+		.exact = path->calls - path->missing.calls,
+		.error = both_errors(path->missing.error,
+				     path->missing.variance),
+		.is_estimate = path->missing.is_estimate,
+		.is_least = path->missing.is_unknown,
+	};
+}
+
+struct count count_of_sums(const struct sums *sums)
+{
+	return (struct count){
+		.calls = sums->calls,
+		.exact = sums->calls - sums->missing.calls,
+		.error = both_errors(sums->missing.error,
+				     sums->missing.variance),
+		.is_estimate = sums->missing.is_estimate,
+		.is_least = sums->missing.is_unknown,
+	};
+}
+
+struct count count_of_model(const struct model *model)
+{
+	struct count count = { .calls = model->calls, .exact = model->calls };
+	const struct budget *budget = model->budget;
+
+	if (!budget || !budget->functions)
+		return count;
+	count.exact -= budget->calls.calls - budget->calls.exact;
+	count.error = budget->calls.error;
+	count.is_estimate = true;
+	count.is_least = budget->calls.is_least;
+	return count;
+}

@@ -1,0 +1,162 @@
+/*
+ * Which functions frames stand for.  The objects are asked once, each for all of its
+ * frames; frames of several processes in the same place of a file share a chain.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "model/frames.h"
+#include "model/model.h"
+#include "names/symbols.h"
+#include "read/recording.h"
+
+/* Callers that a function is looked for among: it can be inlined in no others. */
+#define CALLERS_MAX 64
+
+struct finding {
+	struct model *model;
+	uint32_t (*add)(void *context, uint32_t object,
+			const struct frame_symbol *symbol);
+	void *context;
+	uint32_t object;
+	uint32_t first; /* chain of the object's first address */
+	uint32_t chain; /* that is being filled */
+};
+
+static int compare_frames(const void *left, const void *right)
+{
+	const struct frame_site *a = left, *b = right;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return a->site < b->site ? -1 : a->site > b->site;
+}
+
+static void add_function(struct finding *finding,
+			 const struct frame_symbol *symbol)
+{
+	struct frame_chains *chains = &finding->model->frames;
+	uint32_t function = finding->add(finding->context, finding->object,
+					 symbol);
+
+	GROW(chains->functions, chains->function_count, chains->function_room);
+	chains->functions[chains->function_count++] = function;
+}
+
+/* Chains up to @chain, which is not one of them, are complete. */
+static void end_chains(struct finding *finding, uint32_t chain)
+{
+	struct frame_chains *chains = &finding->model->frames;
+	uint32_t begin;
+
+	for (; finding->chain < chain; finding->chain++) {
+		begin = chains->count ? chains->ends[chains->count - 1] : 0;
+		if (begin == chains->function_count)
+			add_function(finding, NULL);
+		GROW(chains->ends, chains->count, chains->room);
+		chains->ends[chains->count++] = chains->function_count;
+	}
+}
+
+/* (They come in the order of the addresses; others are not believed.) */
+static void take_frame(void *context, uint32_t number, uint32_t id,
+		       const struct frame_symbol *symbol)
+{
+	struct finding *finding = context;
+
+	(void)id;
+	if (finding->first + number < finding->chain)
+		return;
+	end_chains(finding, finding->first + number);
+	add_function(finding, symbol);
+}
+
+/* All of one object, which begin at @frames; returns how many. */
+static uint32_t find_in_object(struct finding *finding,
+			       const struct frame_site *frames, uint32_t count)
+{
+	struct model *model = finding->model;
+	uint64_t *addresses = allocate(count, sizeof(*addresses));
+	uint32_t i, kept = 0;
+
+	finding->object = frames->object;
+	finding->first = finding->chain = model->frames.count;
+	for (i = 0; i < count && frames[i].object == frames->object; i++) {
+		if (!kept || addresses[kept - 1] != frames[i].address)
+			addresses[kept++] = frames[i].address;
+		model->recording->sites[frames[i].site].function =
+			finding->first + kept - 1;
+	}
+	if (frames->object != NONE)
+		symbols_frames(&model->objects[frames->object], addresses, kept,
+			       take_frame, finding);
+	end_chains(finding, finding->first + kept);
+	free(addresses);
+	return i;
+}
+
+void frames_find_chains(struct model *model, struct frame_site *frames,
+			uint32_t count,
+			uint32_t (*add)(void *context, uint32_t object,
+					const struct frame_symbol *symbol),
+			void *context)
+{
+	struct finding finding = { .model = model,
+				   .add = add,
+				   .context = context };
+	uint32_t i;
+
+	if (count)
+		qsort(frames, count, sizeof(*frames), compare_frames);
+	for (i = 0; i < count;) {
+		progress("finding inlined functions", i, count);
+		i += find_in_object(&finding, frames + i, count - i);
+	}
+}
+
+const uint32_t *frames_chain(const struct frame_chains *chains, uint32_t number,
+			     uint32_t *count)
+{
+	uint32_t begin = number ? chains->ends[number - 1] : 0;
+
+	*count = chains->ends[number] - begin;
+	return chains->functions + begin;
+}
+
+void frames_renumber(struct frame_chains *chains, const uint32_t *numbers)
+{
+	uint32_t i;
+
+	for (i = 0; i < chains->function_count; i++)
+		chains->functions[i] = numbers[chains->functions[i]];
+}
+
+static uint32_t find_last(const uint32_t *functions, uint32_t count,
+			  uint32_t function)
+{
+	while (count > 0 && functions[count - 1] != function)
+		count--;
+	return count;
+}
+
+uint32_t frames_cut(const struct model *model, uint32_t path,
+		    const uint32_t *functions, uint32_t count)
+{
+	uint32_t callers, cut;
+
+	for (callers = 0; callers < CALLERS_MAX; callers++) {
+		if (model->paths[path].function == NONE)
+			return 0;
+		cut = find_last(functions, count, model->paths[path].function);
+		if (cut)
+			return cut;
+		path = model->paths[path].parent;
+	}
+	return 0;
+}

@@ -1,0 +1,363 @@
+/*
+ * Chains of inlined functions, by libdw.  The functions of a unit are listed once, with
+ * all their ranges: code that is seldom run is kept apart.  From the function around an
+ * address the way leads down through what is inlined there.
+ *
+ * A function that is inlined somewhere is the same as its own code elsewhere, if there
+ * is such: both name the same abstract function.
+ */
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "names/elf_frames.h"
+#include "names/elf_lines.h"
+
+/* Namespaces and classes in each other; deeper ones are not looked into. */
+#define SCOPE_MAX 16
+/* Blocks and inlined functions in each other, likewise. */
+#define NESTING_MAX 128
+/* Of one object: a hostile file shall not keep us for minutes. */
+#define STEPS_MAX 20000000
+
+/* A part of a function's code. */
+struct part {
+	uint64_t begin, end;
+	Dwarf_Off die;
+};
+
+struct frames {
+	struct lines *lines;
+	Dwarf *dwarf;
+	Dwarf_Addr bias;
+	struct map units; /* by the offset of its DIE: listed */
+	struct part *parts;
+	uint32_t part_count, part_room;
+	bool is_sorted;
+	struct map starts; /* by abstract function: number of its start */
+	uint64_t *start;
+	uint32_t start_count, start_room;
+	uint64_t steps;
+};
+
+struct frames *frames_open(struct lines *lines, Dwarf *dwarf, Dwarf_Addr bias)
+{
+	struct frames *frames = allocate(1, sizeof(*frames));
+
+	frames->lines = lines;
+	frames->dwarf = dwarf;
+	frames->bias = bias;
+	return frames;
+}
+
+/* --- the functions of a unit --- */
+
+static int compare_parts(const void *left, const void *right)
+{
+	const struct part *a = left, *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a->die < b->die ? -1 : a->die > b->die;
+}
+
+/* The first range is the hot one. */
+static bool find_start(Dwarf_Die *die, uint64_t *start)
+{
+	Dwarf_Addr base, end;
+
+	return dwarf_entrypc(die, start) == 0 ||
+	       dwarf_ranges(die, 0, &base, start, &end) > 0;
+}
+
+static Dwarf_Off abstract_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die origin;
+
+	return dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
+			       dwarf_formref_die(&attribute, &origin) ?
+		       dwarf_dieoffset(&origin) :
+		       0;
+}
+
+static void add_function(struct frames *frames, Dwarf_Die *die)
+{
+	Dwarf_Addr base, begin, end, start;
+	Dwarf_Off abstract = abstract_of(die);
+	uint32_t number;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
+	       frames->steps++ < STEPS_MAX) {
+		/* What the linker dropped stays here with address 0. */
+		if (begin == 0 || begin >= end)
+			continue;
+		GROW(frames->parts, frames->part_count, frames->part_room);
+		frames->parts[frames->part_count++] = (struct part){
+			begin, end, dwarf_dieoffset(die)
+		};
+		frames->is_sorted = false;
+	}
+	if (!abstract || !find_start(die, &start) || start == 0)
+		return;
+	number = map_add(&frames->starts, abstract, frames->start_count);
+	if (number != frames->start_count)
+		return;
+	GROW(frames->start, frames->start_count, frames->start_room);
+	frames->start[frames->start_count++] = start;
+}
+
+static void list_functions(struct frames *frames, Dwarf_Die *unit)
+{
+	Dwarf_Die stack[SCOPE_MAX + 1];
+	int depth = 0;
+
+	if (dwarf_child(unit, &stack[0]) != 0)
+		return;
+	while (depth >= 0 && frames->steps++ < STEPS_MAX) {
+		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
+			add_function(frames, &stack[depth]);
+		if (depth < SCOPE_MAX && lines_has_scope(&stack[depth]) &&
+		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (depth >= 0 &&
+		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
+			depth--;
+	}
+}
+
+static bool find_function(struct frames *frames, uint64_t address,
+			  Dwarf_Die *die)
+{
+	uint32_t low = 0, high = frames->part_count, middle;
+
+	if (!frames->is_sorted && frames->part_count)
+		qsort(frames->parts, frames->part_count, sizeof(*frames->parts),
+		      compare_parts);
+	frames->is_sorted = true;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (frames->parts[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && address < frames->parts[low - 1].end &&
+	       dwarf_offdie(frames->dwarf, frames->parts[low - 1].die, die);
+}
+
+/* --- what is inlined --- */
+
+static const char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name ? name : dwarf_diename(die);
+}
+
+/* False: it cannot be told which function that is. */
+static bool describe_inlined(struct frames *frames, Dwarf_Die *unit,
+			     Dwarf_Die *die, struct frame_function *function)
+{
+	Dwarf_Off abstract = abstract_of(die);
+	uint32_t start = abstract ? map_get(&frames->starts, abstract) : NONE;
+
+	*function = (struct frame_function){ .die = abstract };
+	if (start != NONE) {
+		function->start = frames->start[start] + frames->bias;
+		function->die = 0;
+		return true;
+	}
+	function->name = name_of(die);
+	if (!lines_declared(unit, die, &function->file, &function->line))
+		function->file = NULL;
+	return abstract && function->name && function->name[0];
+}
+
+static bool is_around(struct frames *frames, Dwarf_Die *die, uint64_t address)
+{
+	int tag = dwarf_tag(die);
+
+	/* Its count of ranges is for the file to say. */
+	frames->steps += 4;
+	return (tag == DW_TAG_inlined_subroutine ||
+		tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+		tag == DW_TAG_catch_block) &&
+	       dwarf_haspc(die, address) == 1;
+}
+
+static uint32_t go_down(struct frames *frames, Dwarf_Die *unit,
+			Dwarf_Die *function, uint64_t address,
+			struct frame_function *chain, uint32_t count)
+{
+	Dwarf_Die die;
+	uint32_t nesting;
+
+	if (dwarf_child(function, &die) != 0)
+		return count;
+	for (nesting = 0; nesting < NESTING_MAX; nesting++) {
+		while (!is_around(frames, &die, address))
+			if (frames->steps > STEPS_MAX ||
+			    dwarf_siblingof(&die, &die) != 0)
+				return count;
+		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine &&
+		    count < FRAMES_DEPTH &&
+		    describe_inlined(frames, unit, &die, &chain[count]))
+			count++;
+		if (dwarf_child(&die, &die) != 0)
+			return count;
+	}
+	return count;
+}
+
+void frames_list(struct frames *frames, uint64_t address)
+{
+	uint32_t known = (uint32_t)frames->units.count;
+	Dwarf_Die unit;
+
+	if (lines_unit(frames->lines, &address, &unit) &&
+	    map_add(&frames->units, dwarf_dieoffset(&unit), known) == known)
+		list_functions(frames, &unit);
+}
+
+uint32_t frames_find(struct frames *frames, uint64_t address,
+		     struct frame_function chain[FRAMES_DEPTH])
+{
+	Dwarf_Die unit, function;
+	uint64_t start;
+
+	if (!lines_unit(frames->lines, &address, &unit))
+		return 0;
+	if (!find_function(frames, address, &function) ||
+	    !find_start(&function, &start) || start == 0)
+		return 0;
+	chain[0] = (struct frame_function){ .start = start + frames->bias };
+	return go_down(frames, &unit, &function, address, chain, 1);
+}
+
+/* --- without debug information --- */
+
+static uint32_t first_from(const uint64_t *addresses, uint32_t count,
+			   uint64_t address)
+{
+	uint32_t low = 0, high = count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (addresses[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The innermost symbol around each. */
+void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
+			      uint32_t count, uint64_t *starts)
+{
+	int i, all = dwfl_module_getsymtab(module), type;
+	/* A hostile file could have every symbol cover every address. */
+	uint64_t steps = 0;
+	GElf_Addr value;
+	GElf_Sym symbol;
+	uint32_t n;
+
+	for (i = 0; i < all; i++) {
+		if (!dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
+					     NULL, NULL) ||
+		    symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0)
+			continue;
+		type = GELF_ST_TYPE(symbol.st_info);
+		if (type != STT_FUNC && type != STT_GNU_IFUNC)
+			continue;
+		for (n = first_from(addresses, count, value);
+		     n < count && addresses[n] - value < symbol.st_size; n++) {
+			if (steps++ > STEPS_MAX)
+				return;
+			if (starts[n] < value)
+				starts[n] = value;
+		}
+	}
+}
+
+/* The table in .eh_frame_hdr that all linkers write: sorted pairs of 32-bit numbers,
+ * relative to the section, of where a function and its description begin. */
+#define TABLE_ENCODING 0x3b
+#define TABLE_HEADER   12
+
+static bool find_table(Elf *elf, GElf_Shdr *header, Elf_Data **data)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+	const char *name;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, header) ||
+		    header->sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header->sh_name);
+		if (!name || strcmp(name, ".eh_frame_hdr"))
+			continue;
+		*data = elf_rawdata(section, NULL);
+		return *data && (*data)->d_buf &&
+		       (*data)->d_size >= TABLE_HEADER;
+	}
+	return false;
+}
+
+static int32_t load_offset(const unsigned char *at)
+{
+	int32_t offset;
+
+	memcpy(&offset, at, sizeof(offset));
+	return offset;
+}
+
+uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address)
+{
+	const unsigned char *table;
+	uint32_t count, low = 0, middle;
+	int64_t wanted;
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	if (!elf || !find_table(elf, &header, &data))
+		return 0;
+	table = data->d_buf;
+	/* Version 1; a pointer, a count of 4 bytes, the table. */
+	if (table[0] != 1 || table[2] != 0x03 || table[3] != TABLE_ENCODING)
+		return 0;
+	memcpy(&count, table + 8, sizeof(count));
+	if (count > (data->d_size - TABLE_HEADER) / 8)
+		return 0;
+	wanted = (int64_t)(address - header.sh_addr);
+	while (low < count) {
+		middle = low + (count - low) / 2;
+		if (load_offset(table + TABLE_HEADER + 8 * (size_t)middle) <=
+		    wanted)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	if (low == 0)
+		return 0;
+	return header.sh_addr +
+	       (uint64_t)(int64_t)load_offset(table + TABLE_HEADER +
+					      8 * (size_t)(low - 1));
+}

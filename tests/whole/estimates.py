@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+"""estimates.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Recordings with a budget, as the report reads them: samples that are joined to paths,
+inlined functions, calls that are estimates, times that are too short to be told from 0.
+The recordings are made byte by byte (craft.py), so that what is right is known.
+"""
+import json
+import os
+import re
+import subprocess
+
+import craft
+import shimtest
+from craft import BASE, MEMORY, node, sampled, thread, throttled
+from shimtest import compile, expect, expect_equal, new_directory, shim_report, \
+    test
+
+FAMILIES = 'gcc', 'clang'
+MS = 1000000
+
+
+def at(number):
+    """Where the program had the @number-th 64 bytes behind the root."""
+    return MEMORY + 128 + 64 * number
+
+
+class Program:
+    """tests/programs/inlined.c, and the addresses of its marks and functions."""
+
+    def __init__(self, family='gcc', flags=()):
+        self.path = compile('inlined.c', family, '-O2', list(flags),
+                            name='inlined' + ''.join(flags), instrument=False)
+        self.symbols = {}
+        for line in subprocess.run(['nm', self.path], check=True, text=True,
+                                   capture_output=True).stdout.splitlines():
+            word = line.split()
+            if len(word) == 3:
+                self.symbols[word[2]] = BASE + int(word[0], 16)
+
+    def image(self):
+        notes = subprocess.run(['readelf', '-n', self.path], text=True,
+                               capture_output=True).stdout
+        found = re.search(r'Build ID: ([0-9a-f]+)', notes)
+        return craft.image(BASE, BASE + (1 << 20), self.path,
+                           bytes.fromhex(found.group(1)) if found else b'')
+
+    def __getitem__(self, name):
+        return self.symbols[name]
+
+    def record(self, *nodes, budget=None, **about):
+        return craft.write(new_directory('recording'), {
+            'meta': craft.meta(budget=budget or craft.budget(), **about),
+            'images': craft.images(self.image()),
+            '0.calltree': craft.tree(thread(), *nodes)})
+
+
+def report(recording, *words):
+    done = subprocess.run([shimtest.report, *words, recording], text=True,
+                          capture_output=True, timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    return done.stdout
+
+
+def paths(recording, value='self'):
+    lines = report(recording, 'export', 'folded', '--value', value)
+    return {path: int(count) for path, count in
+            (line.rsplit(' ', 1) for line in lines.splitlines())}
+
+
+def functions(recording):
+    about = json.loads(report(recording, 'report', '--format', 'json'))
+    return {f['name']: f for f in about['functions']}, about
+
+
+# --- samples ---
+
+def a_sample_is_below_the_recorded_call_with_what_is_inlined(family):
+    program = Program(family)
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0)),
+        sampled(at(0), program['mark_main'], 4),
+        sampled(at(1), program['mark_outer'], 100),
+        sampled(at(1), program['mark_middle'], 20),
+        sampled(at(1), program['mark_deep'], 3),
+        # A call from main to what is off, and from there to what has no hooks.
+        sampled(at(0), program['mark_main_again']),
+        sampled(at(6), program['mark_off'], 7),
+        sampled(at(6), program['mark_off_again']),
+        sampled(at(8), program['mark_below'], 30))
+    expect_equal(paths(recording), {
+        'main': 4 * MS, 'main;outer': 100 * MS, 'main;outer;middle': 20 * MS,
+        'main;outer;middle;deep': 3 * MS, 'main;off': 7 * MS,
+        'main;off;below': 30 * MS}, 'self times')
+    some, about = functions(recording)
+    expect_equal(about['time_ns'], 164 * MS, 'time')
+    expect_equal(some['off']['total_ns'], 37 * MS, 'total of off')
+    expect_equal(some['main']['total_ns'], 164 * MS, 'total of main')
+    # Its place in the source is known as well.
+    expect(some['deep']['file'].endswith('inlined.c') and
+           some['deep']['line'] > 0, str(some['deep']))
+
+
+for family in FAMILIES:
+    shimtest.add_test('a sample is below the recorded call with what is inlined: ' +
+                      family,
+                      lambda family=family:
+                      a_sample_is_below_the_recorded_call_with_what_is_inlined(
+                          family))
+
+
+@test
+def a_recorded_call_that_is_inlined_is_where_the_chain_is_cut():
+    program = Program()
+    # As where gcc marks the inlined copy of middle().
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0)),
+        node(program['outer'] + 1, at(1)),      # no name of any in the chain
+        sampled(at(2), program['mark_deep'], 5))
+    got = paths(recording)
+    # The code is outer's, which is a caller: middle and deep are below the call.
+    path, = got
+    expect(path.startswith('main;outer;') and path.endswith('middle;deep'), path)
+
+
+@test
+def without_debug_information_symbols_tell_the_function():
+    program = Program(flags=('-g0',))
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0)),
+        sampled(at(1), program['mark_deep'], 5),
+        sampled(at(0), program['mark_main_again']),
+        sampled(at(3), program['mark_off'], 7))
+    expect_equal(paths(recording),
+                 {'main;outer': 5 * MS, 'main;off': 7 * MS}, 'self times')
+
+
+@test
+def without_symbols_tables_for_exceptions_tell_functions_apart():
+    program = Program(flags=('-g0', '-s'))
+    whole = Program(flags=('-g0',))
+    recording = program.record(
+        *[node(BASE + 0x10, MEMORY, frame=1)],
+        sampled(at(0), whole['mark_off'], 7),
+        sampled(at(0), whole['mark_off_again'], 2),
+        sampled(at(0), whole['mark_outer'], 1))
+    got = sorted(paths(recording).values())
+    expect_equal(got, [1 * MS, 9 * MS], 'off and outer')
+
+
+@test
+def a_sample_of_an_unknown_place_is_unknown_code():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        sampled(at(0), 0, 5),
+        sampled(at(0), 0x7fff00001234, 6),
+        sampled(MEMORY, 0x7fff00005678, 2))
+    expect_equal(paths(recording), {'main;[unknown code]': 11 * MS,
+                                    '[unknown code]': 2 * MS}, 'self times')
+
+
+@test
+def samples_that_found_hooks_are_our_own_cost():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        sampled(at(0), program['mark_main'], 80, own=20),
+        budget=craft.budget(own_ns=5 * MS))
+    some, about = functions(recording)
+    expect_equal((about['time_ns'], about['time_raw_ns']), (80 * MS, 100 * MS),
+                 'time')
+    text = report(recording, 'report')
+    expect('it cost 25.0 ms of 100 ms (25.0 %): 20.0 ms in hooks, 5.00 ms for '
+           'samples and switching' in text, text)
+    raw = report(recording, 'report', '--raw', '--format', 'json')
+    expect_equal(json.loads(raw)['functions'][0]['self_ns'], 100 * MS, 'raw')
+
+
+@test
+def what_has_no_hooks_is_not_between_those_that_have():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['below'], at(0), calls=9),
+        sampled(at(0), program['mark_main_again']),
+        sampled(at(2), program['mark_off'], 2),
+        sampled(at(3), program['mark_off_again']),      # calls itself
+        sampled(at(4), program['mark_off_again'], 4),
+        sampled(at(4), program['mark_below'], 50))
+    expect_equal(paths(recording), {'main;off': 6 * MS, 'main;below': 50 * MS},
+                 'self times')
+    # As recorded calls of it would be.
+    expect_equal(paths(recording, 'calls'), {'main': 1, 'main;below': 9}, 'calls')
+    text = report(recording, 'report', '--tree')
+    expect(re.search(r' 6\.00 ms +- +off', text), text)
+
+
+# --- times ---
+
+@test
+def no_sample_is_no_zero():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0), calls=1000),
+        sampled(at(0), program['mark_main'], 200))
+    for words in ((), ('--tree',), ('--callers', 'outer'), ('--callees', 'main')):
+        text = report(recording, 'report', *words)
+        expect(' 0 ns' not in text, text)
+        expect('< 3.00 ms' in text, text)
+
+
+@test
+def nothing_is_shown_longer_than_its_caller():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0), calls=1000),
+        sampled(at(0), program['mark_main'], 2))
+    text = report(recording, 'report', '--tree', '--min-percent', '0')
+    expect('< 2.00 ms < 2.00 ms' in text, text)
+
+
+@test
+def what_our_cost_leaves_nothing_of_is_less_than_what_was_seen():
+    program = Program()
+    # Timed exactly: 50 us in all, of which hooks are thought to take 100.
+    recording = craft.write(new_directory('recording'), {
+        'meta': craft.meta(), 'images': craft.images(program.image()),
+        '0.calltree': craft.tree(
+            thread(), node(program['main'], MEMORY, calls=1, time=400 * MS,
+                           coarse=0),
+            node(program['outer'], at(0), calls=100000, time=50000, coarse=0))})
+    text = report(recording, 'report')
+    expect(re.search(r'< 50\.0 us .* outer', text), text)
+    expect(' 0 ns' not in text, text)
+
+
+# --- calls ---
+
+# 1,000 bursts of 1 ms with 950 to 1,049 calls: 1,000 a millisecond, in 900 ms.
+RATES = [950 + i % 100 for i in range(1000)]
+
+
+def with_estimates(program, rates=RATES, weight=100, state=1):
+    """main has called outer() and off(); off() was switched off."""
+    return program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['outer'], at(0), calls=1234),
+        # 5,000 before, and 3,000 of 4,000 since.
+        node(program['off'], at(0), calls=8000, time=5000),
+        node(program['off'], at(1), calls=1500, time=500),
+        sampled(at(0), program['mark_main'], 900),
+        # (Two places.)
+        throttled(program['off'], rates, weight, state),
+        budget=craft.budget(throttled=1, failed=int(state == 2)))
+
+
+@test
+def calls_of_what_is_off_are_estimates_with_an_error():
+    recording = with_estimates(Program())
+    some, about = functions(recording)
+    off = some['off']
+    # 5,500 before, 900,000 since (rates are cut to whole numbers).
+    expect(abs(off['calls'] - 905500) < 1000, str(off))
+    expect_equal(off['calls_exact'], 9500, 'exact')
+    expect_equal(off['calls_estimated'], off['calls'], 'estimated')
+    # 1.962 x sqrt(100^2 / 12 / 1000) = 1.79 calls a millisecond.
+    expect(1550 < off['calls_error'] < 1680, str(off))
+    outer = some['outer']
+    expect_equal((outer['calls'], outer['calls_exact'], outer['calls_estimated'],
+                  outer['calls_error']), (1234, 1234, None, None), 'outer')
+    calls = paths(recording, 'calls')
+    # Three of four that were counted meanwhile were in main.
+    expect(abs(calls['main;off'] - 680000) < 1000, str(calls))
+    expect(abs(calls['main;outer;off'] - 225500) < 1000, str(calls))
+    expect_equal(sum(calls.values()), about['calls'], 'sum')
+    text = report(recording, 'report')
+    row, = re.findall(r'^.* off \[.*$', text, re.M)
+    expect(re.search(r'~90[56]\.[0-9] k ± 1\.[67] k', row), row)
+    row, = re.findall(r'^.* outer \[.*$', text, re.M)
+    expect(re.search(r' 1,234 ', row), row)
+    expect('1 of 3 functions was switched off' in text, text)
+    expect(re.search(r'~89[56]\.[0-9] k ± 1\.[67] k of their calls were not counted',
+                     text), text)
+
+
+@test
+def estimates_and_exact_counts_stand_below_each_other():
+    text = report(with_estimates(Program()), 'report')
+    rows = re.findall(r'^.* (?:main|off|outer) .inlined.*$', text, re.M)
+    ends = {re.search(r' (?:main|off|outer) .inl', row).start() for row in rows}
+    expect_equal((len(rows), len(ends)), (3, 1), text)
+
+
+@test
+def exports_of_calls_say_which_are_estimates():
+    recording = with_estimates(Program())
+    done = subprocess.run([shimtest.report, 'export', 'folded', '--value', 'calls',
+                           recording], text=True, capture_output=True)
+    expect('the calls of 1 function are estimates: off' in done.stderr,
+           done.stderr)
+
+
+@test
+def too_few_bursts_say_at_least():
+    recording = with_estimates(Program(), rates=[1000])
+    some, _ = functions(recording)
+    off = some['off']
+    expect_equal((off['calls'], off['calls_exact'], off['calls_estimated'],
+                  off['calls_error']), (9500, 9500, None, None), 'off')
+    expect('> 9,500' in report(recording, 'report'), 'no bound')
+
+
+@test
+def what_could_not_be_switched_off_is_told():
+    text = report(with_estimates(Program(), state=2), 'report')
+    expect('1 function could not be switched off' in text, text)
+    expect('> 9,500' in text, text)
+
+
+@test
+def bursts_without_a_call_are_a_bound():
+    recording = with_estimates(Program(), rates=[0] * 900)
+    some, _ = functions(recording)
+    # 3 in the 900 ms of bursts at most: 3 in 900 ms.
+    expect_equal((some['off']['calls'], some['off']['calls_error']), (9500, 3),
+                 'off')
+
+
+# --- all outputs, and damage ---
+
+OUTPUTS = [('report', '--tree'), ('report', '--callers', 'off'),
+           ('report', '--callees', 'main'), ('report', '--threads'),
+           ('report', '--format', 'json'), ('report', '--format', 'csv'),
+           ('report', '--ranks'), ('info',), ('export', 'folded'),
+           ('export', 'folded', '--value', 'calls'), ('export', 'speedscope'),
+           ('export', 'pprof', '-o', 'OUT'), ('export', 'callgrind'),
+           ('export', 'json'), ('export', 'csv'), ('html', '-o', 'OUT')]
+
+
+@test
+def all_outputs_show_estimates():
+    recording = with_estimates(Program())
+    for words in OUTPUTS:
+        out = os.path.join(new_directory('out'), 'out')
+        text = report(recording, *[out if word == 'OUT' else word
+                                   for word in words])
+        expect(text or os.path.getsize(out), 'nothing from %s' % (words,))
+
+
+@test
+def a_diff_of_an_exact_and_an_estimated_run_shows_both():
+    program = Program()
+    exact = program.record(node(program['main'], MEMORY, frame=1),
+                           node(program['off'], at(0), calls=900000),
+                           sampled(at(0), program['mark_main'], 900))
+    out = subprocess.run([shimtest.report, 'diff', '--value', 'calls', exact,
+                          with_estimates(program)], text=True,
+                         capture_output=True)
+    expect_equal(out.returncode, 0, out.stderr)
+    expect(re.search(r'900,000 +~?905,', out.stdout), out.stdout)
+
+
+@test
+def damage_is_told_and_ends_nowhere():
+    program = Program()
+    loop = program.record(
+        node(program['main'], MEMORY, frame=1),
+        sampled(at(2), program['mark_main'], 5),
+        sampled(at(1), program['mark_off'], 5),
+        sampled(at(3), program['mark_off'], 5),         # its own parent
+        sampled(at(77), program['mark_off'], 5),        # none is there
+        node(program['off'], at(1), calls=5))           # below a sampled one
+    done = subprocess.run([shimtest.report, 'export', 'folded', loop], text=True,
+                          capture_output=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect('its own ancestor' in done.stderr and
+           "parent is not in the file" in done.stderr, done.stderr)
+    absurd = program.record(
+        node(program['main'], MEMORY, frame=1),
+        sampled(at(0), program['mark_main'], 2**64 - 1, own=2**64 - 1),
+        sampled(at(0), 2**64 - 1, 5),
+        throttled(program['main'], [2**40] * 100),
+        throttled(program['main'] | 5 << 48, [5] * 5, weight=2**63),
+        throttled(2**64 - 1, [5] * 5, state=77),
+        budget=craft.budget(percent=42949672, weight=2**64 - 1, own_ns=2**64 - 1))
+    for words in OUTPUTS[:11]:
+        done = subprocess.run([shimtest.report, *words, absurd], text=True,
+                              capture_output=True, timeout=60)
+        expect('a time that cannot be' in done.stderr, done.stderr)
+    for period in 0, 2**64 - 1:
+        recording = program.record(
+            node(program['main'], MEMORY, frame=1),
+            sampled(at(0), program['mark_main'], 50),
+            budget=craft.budget(period_ns=period))
+        report(recording, 'report', '--tree')
+
+
+shimtest.main()
