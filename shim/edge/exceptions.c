@@ -21,6 +21,7 @@
 #include "runtime/events.h"
 #include "runtime/landings.h"
 #include "runtime/log.h"
+#include "unwind/eh_frame.h"
 #include "unwind/lsda.h"
 #include "unwind/unwind.h"
 
@@ -289,7 +290,7 @@ static void resolve_unwinder(void)
 
 static struct lsda find_table(uintptr_t table, uintptr_t start)
 {
-	uintptr_t end = table ? unwind_segment_end(table) : 0;
+	uintptr_t end = table ? eh_frame_segment_end(table) : 0;
 
 	return (struct lsda){ end ? (const uint8_t *)table : NULL,
 			      (const uint8_t *)end, start };

@@ -77,6 +77,23 @@ static bool find_tables(uintptr_t address, struct tables *tables)
 	return found;
 }
 
+uintptr_t eh_frame_segment_end(uintptr_t address)
+{
+	const struct image_entry *image;
+	struct tables tables;
+	bool found = find_tables(address, &tables) &&
+		     address - tables.low < tables.high - tables.low;
+
+	if (!found) {
+		image_pin();
+		image = image_find(address);
+		tables.index = address;
+		found = image && find_segment(image, &tables);
+		image_unpin();
+	}
+	return found ? tables.high : 0;
+}
+
 /* --- a cursor in the tables --- */
 
 uint64_t cursor_read_fixed(struct cursor *cursor, unsigned size)

@@ -77,6 +77,10 @@ bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde);
 /* Finds the rules at @address by machine->fde; false if they are not understood. */
 bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address);
 
+/* The end of what was loaded of a file into the readable segment at @address; 0 if
+ * unknown. */
+uintptr_t eh_frame_segment_end(uintptr_t address);
+
 /*
  * Reads from the tables at @cursor.  After a read beyond the end, @failed is set and
  * all reads return 0.

@@ -257,23 +257,6 @@ uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda)
 	return fde.start;
 }
 
-uintptr_t unwind_segment_end(uintptr_t address)
-{
-	const struct image_entry *image;
-	struct tables tables;
-	bool found = copy_tables(address, &tables) &&
-		     address - tables.low < tables.high - tables.low;
-
-	if (!found) {
-		image_pin();
-		image = image_find(address);
-		tables.index = address;
-		found = image && find_segment(image, &tables);
-		image_unpin();
-	}
-	return found ? tables.high : 0;
-}
-
 bool unwind_is_handlers(const struct unwind *walk)
 {
 	struct cached_row row;

@@ -50,10 +50,6 @@ uintptr_t unwind_function(const struct unwind *walk);
 /* The same for any code at @address; *@lsda gets its table of handlers, or 0. */
 uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda);
 
-/* The end of what was loaded of a file into the readable segment at @address; 0 if
- * unknown. */
-uintptr_t unwind_segment_end(uintptr_t address);
-
 /*
  * The upper end of the frame at @ip with the stack pointer @sp, or 0.  read(@argument,
  * number) returns the registers that functions preserve, by their DWARF numbers.
