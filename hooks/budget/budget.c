@@ -6,6 +6,8 @@
 
 #include "budget/sampled.h"
 #include "path/path.h"
+#include "path/calls.h"
+#include "path/needs.h"
 
 #include <shim/sampling.h>
 #include <ucontext.h>

@@ -5,6 +5,8 @@
  * has one writer at a time.
  */
 #include "budget/sampled.h"
+#include "path/nodes.h"
+#include "path/threads.h"
 
 #include <shim/stack.h>
 

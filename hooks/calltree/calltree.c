@@ -5,7 +5,9 @@
 #include "budget/budget.h"
 #include "calltree/groups.h"
 #include "options/start.h"
-#include "path/path.h"
+#include "path/needs.h"
+
+#include <shim/record.h>
 
 #include <shim/banned.h>
 

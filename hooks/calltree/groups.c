@@ -13,6 +13,7 @@
 
 #include "path/opening.h"
 #include "path/text.h"
+#include "path/names.h"
 
 #include <shim/info.h>
 #include <shim/values.h>

@@ -10,6 +10,8 @@
  */
 #include "path/node_map.h"
 #include "path/path_unwind.h"
+#include "path/needs.h"
+#include "path/threads.h"
 
 #include "options/start.h"
 

@@ -17,6 +17,9 @@
  */
 #include "path/node_map.h"
 #include "path/path_unwind.h"
+#include "path/needs.h"
+#include "path/threads.h"
+#include "path/times.h"
 
 #include "options/start.h"
 

@@ -15,6 +15,10 @@
  */
 #include "memory/memory.h"
 #include "path/path_unwind.h"
+#include "path/needs.h"
+#include "path/nodes.h"
+#include "path/threads.h"
+#include "path/times.h"
 
 #include "options/start.h"
 

@@ -7,6 +7,7 @@
  * count.
  */
 #include "memory/memory.h"
+#include "path/nodes.h"
 
 #include <shim/banned.h>
 

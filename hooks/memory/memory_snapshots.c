@@ -4,6 +4,7 @@
  * its path, in a file of the snapshots' own.
  */
 #include "memory/memory.h"
+#include "path/times.h"
 
 #include <shim/allocations.h>
 #include <shim/reach.h>

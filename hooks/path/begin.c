@@ -3,6 +3,10 @@
  * the tree begins with what serves all of them.
  */
 #include "path/path.h"
+#include "path/calls.h"
+#include "path/events.h"
+#include "path/needs.h"
+#include "path/times.h"
 
 #include <shim/banned.h>
 

@@ -257,6 +257,7 @@ static COLD void leave_slowly(uint64_t function, const void *site, uintptr_t sp)
 	((void)(trace), (void)(word), (void)(at))
 
 #include "path/enter.h"
+#include "path/threads.h"
 
 /* For a signal handler in the middle of a writer's fast path: completes the step and
  * updates *@current. */

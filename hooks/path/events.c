@@ -4,6 +4,8 @@
  * in use.
  */
 #include "path/opening.h"
+#include "path/events.h"
+#include "path/threads.h"
 
 #include <shim/info.h>
 

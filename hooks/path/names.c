@@ -3,6 +3,7 @@
  */
 #include "path/path.h"
 #include "path/text.h"
+#include "path/names.h"
 
 #include <shim/banned.h>
 

@@ -7,6 +7,7 @@
  * adds both.
  */
 #include "path/path.h"
+#include "path/nodes.h"
 
 #include <shim/banned.h>
 

@@ -4,6 +4,7 @@
  * node for the same key, and the report adds the two.
  */
 #include "path/node_map.h"
+#include "path/nodes.h"
 
 #include <shim/banned.h>
 

@@ -3,6 +3,7 @@
  * file only reads: it skips calls that a jump left open, and the next call ends those.
  */
 #include "path/path.h"
+#include "path/threads.h"
 
 #include <shim/stack.h>
 

@@ -3,6 +3,10 @@
 #define PATH_OPENING_H
 
 #include "path/path.h"
+#include "path/calls.h"
+#include "path/nodes.h"
+#include "path/restart.h"
+#include "path/times.h"
 
 /* --- the owner of the time --- */
 

@@ -4,6 +4,7 @@
  * so each thread has memory for one list.
  */
 #include "path/path_unwind.h"
+#include "path/nodes.h"
 
 #include <shim/stack.h>
 

@@ -14,6 +14,7 @@
  * not known until it is left.
  */
 #include "path/opening.h"
+#include "path/threads.h"
 
 #include <shim/banned.h>
 

@@ -3,6 +3,8 @@
  * profilers need of the tree.
  */
 #include "path/path.h"
+#include "path/calls.h"
+#include "path/times.h"
 
 #include <shim/banned.h>
 

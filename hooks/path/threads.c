@@ -2,6 +2,7 @@
  * A thread's tree, the stacks of its calls, and the choice of both for an event.
  */
 #include "path/opening.h"
+#include "path/threads.h"
 
 #include <shim/banned.h>
 

@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 
 #include "options/start.h"
+#include "path/needs.h"
 
 #include <shim/mark.h>
 #include <shim/signals.h>

@@ -3,6 +3,7 @@
 #define TRACE_BLOCKS_H
 
 #include "trace/trace.h"
+#include "path/threads.h"
 
 #define HEAD_TIME SHIM_TRACE_HEAD(SHIM_TRACE_TIME, 8)
 

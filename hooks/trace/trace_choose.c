@@ -5,6 +5,7 @@
  * left out carry the flag that keeps the fast path away, so all others pay nothing.
  */
 #include "trace/trace.h"
+#include "path/names.h"
 
 #include <shim/info.h>
 #include <shim/values.h>

@@ -2,6 +2,7 @@
  * A thread's trace from its beginning to its end, and the marks of the program.
  */
 #include "trace/trace_blocks.h"
+#include "path/threads.h"
 
 #include <shim/banned.h>
 

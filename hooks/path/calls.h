@@ -1,0 +1,50 @@
+/*
+ * The hooks: enter and leave (calls.c).
+ */
+#ifndef PATH_CALLS_H
+#define PATH_CALLS_H
+
+#include "path/path.h"
+
+/* The fast paths of calltree:counts and calltree:exact. */
+void tree_counts_enter(shim_function function, const void *site);
+void tree_exact_enter(shim_function function, const void *site);
+void tree_exact_leave(shim_function function, const void *site);
+
+/* The part of tree_exact_leave that is in C. */
+void tree_exact_leave_any(shim_function function, const void *site);
+
+/* The slow path of a hook.  (Calls in groups never match on the fast path: their nodes'
+ * functions have SHIM_NODE_EXACT.)  @clock is the time that the hook has read; 0: it
+ * has read none. */
+void tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
+		       struct shim_node *current, uint64_t clock);
+
+void tree_leave_missed(uint64_t function, const void *site, uintptr_t sp);
+
+/* By enum clock: enter, leave; the second after calls were disabled once. */
+extern const shim_site_hook tree_hooks[4][2];
+extern const shim_site_hook tree_hooks_again[4][2];
+
+/* The hooks that get the stack pointer, of path_writer or of the mode. */
+const shim_frame_hook *tree_frame_hooks(void);
+
+/* Enters a call that a hook has deferred; beside other profilers, any call. */
+void tree_enter_deferred(shim_function function, const void *site, uintptr_t sp,
+			 shim_elt_info info);
+
+/*
+ * Begins the entry of a call with its arguments, before they are read.  The caller ends
+ * it with tree_end_own().
+ */
+void tree_begin_asking(shim_function function, const void *site, uintptr_t sp);
+
+/* Enters a call of @function in @group, with @arguments for path_writer.  Returns its
+ * node, or NULL if the call is lost. */
+struct shim_node *tree_enter_group(shim_function function, uint16_t group,
+				   uintptr_t sp, void *arguments);
+
+/* Whether there is a path_writer, which writes each call. */
+extern bool tree_is_traced;
+
+#endif

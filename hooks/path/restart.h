@@ -1,0 +1,29 @@
+/*
+ * Calls that were open while the hooks were off (restart.c).
+ */
+#ifndef PATH_RESTART_H
+#define PATH_RESTART_H
+
+#include "path/threads.h"
+
+/* The calling thread's first events after the hooks were enabled again: puts all open
+ * calls in doubt, and ends those that the first call on each stack shows to be over. */
+COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
+			 bool is_enter);
+
+/* Takes @node out of doubt: its call is being closed, or never ended. */
+void node_trust(struct shim_node *node);
+
+/* Puts @node in doubt: its leave may have been missed. */
+void node_doubt(struct shim_node *node);
+
+/* The call of @function that its leave ends, or NULL: its enter was missed. */
+struct shim_node *tree_find_left(const struct place *at, uint64_t function,
+				 const void *site, uintptr_t sp);
+
+/* Ends the calls in doubt that cannot be open beside this call of @function. */
+struct shim_node *tree_drop_ended(const struct stack *stack,
+				  struct shim_node *node, uint64_t function,
+				  const void *site, uintptr_t sp);
+
+#endif
