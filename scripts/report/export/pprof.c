@@ -295,57 +295,70 @@ static void put_mappings(struct writing *writing, const struct image **images)
 }
 
 /* A function and the one location in it, of the same number. */
+struct located {
+	Pprof__Function function;
+	Pprof__Line line;
+	Pprof__Location location;
+};
+
+static struct located located(struct writing *writing, uint32_t number,
+			      const char *name, const char *system_name)
+{
+	struct located at = { .function = PPROF__FUNCTION__INIT,
+			      .line = PPROF__LINE__INIT,
+			      .location = PPROF__LOCATION__INIT };
+
+	at.function.id = at.line.function_id = at.location.id =
+		(uint64_t)number + 1;
+	at.function.name = string(writing, name);
+	at.function.system_name = string(writing, system_name);
+	return at;
+}
+
+static void put_located(struct writing *writing, struct located *at)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Function *function = &at->function;
+	Pprof__Location *location = &at->location;
+	Pprof__Line *line = &at->line;
+
+	location->line = &line;
+	location->n_line = 1;
+	piece.location = &location;
+	piece.function = &function;
+	piece.n_location = piece.n_function = 1;
+	put(writing, &piece);
+}
+
 static void put_function(struct writing *writing, uint32_t number,
 			 const struct image **images)
 {
 	struct function *function = &writing->model->functions[number];
-	Pprof__Profile piece = PPROF__PROFILE__INIT;
-	Pprof__Function record = PPROF__FUNCTION__INIT, *records = &record;
-	Pprof__Location location = PPROF__LOCATION__INIT;
-	Pprof__Location *locations = &location;
-	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	struct located at = located(writing, number,
+				    shown_name(function, writing->options),
+				    linker_name(function));
 	const struct image *image;
 
-	record.id = location.id = line.function_id = (uint64_t)number + 1;
-	record.name = string(writing, shown_name(function, writing->options));
-	record.system_name = string(writing, linker_name(function));
 	if (function->file) {
-		record.filename = string(writing, function->file);
-		record.start_line = line.line = function->line;
+		at.function.filename = string(writing, function->file);
+		at.function.start_line = at.line.line = function->line;
 	}
 	if (function->object_number != NONE) {
-		location.mapping_id = (uint64_t)function->object_number + 1;
+		at.location.mapping_id = (uint64_t)function->object_number + 1;
 		image = images[function->object_number];
-		location.address = function->address +
-				   (image ? image->bias : 0);
+		at.location.address = function->address +
+				      (image ? image->bias : 0);
 	}
-	location.line = &lines;
-	location.n_line = 1;
-	piece.location = &locations;
-	piece.function = &records;
-	piece.n_location = piece.n_function = 1;
-	put(writing, &piece);
+	put_located(writing, &at);
 }
 
 /* What no function is known for; its number is behind the last one's. */
 static void put_outside(struct writing *writing)
 {
-	Pprof__Profile piece = PPROF__PROFILE__INIT;
-	Pprof__Function record = PPROF__FUNCTION__INIT, *records = &record;
-	Pprof__Location location = PPROF__LOCATION__INIT;
-	Pprof__Location *locations = &location;
-	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	struct located at = located(writing, writing->model->function_count,
+				    MEMORY_OUTSIDE, MEMORY_OUTSIDE);
 
-	record.id = location.id = line.function_id =
-		(uint64_t)writing->model->function_count + 1;
-	record.name = string(writing, MEMORY_OUTSIDE);
-	record.system_name = record.name;
-	location.line = &lines;
-	location.n_line = 1;
-	piece.location = &locations;
-	piece.function = &records;
-	piece.n_location = piece.n_function = 1;
-	put(writing, &piece);
+	put_located(writing, &at);
 }
 
 static void put_functions(struct writing *writing)

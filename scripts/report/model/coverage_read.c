@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "base/search.h"
 #include "model/coverage.h"
 #include "model/coverage_read.h"
 #include "model/functions.h"
@@ -147,17 +148,8 @@ static const struct image *find_image(struct block *block, const char *path)
 
 static uint32_t find_offset(const struct block *block, uint64_t offset)
 {
-	uint32_t low = 0, high = block->head.line_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (line_at(block, middle).offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, block->head.line_count,
+			 line_at(block, i).offset < offset);
 }
 
 /* Objects whose names were read before, for other processes or runs. */
@@ -209,17 +201,7 @@ static void add_function(struct block *block,
 /* The first that begins behind @address. */
 static size_t function_behind(const struct listed *all, uint64_t address)
 {
-	size_t low = 0, high = all->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (all->functions[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, all->count, all->functions[i].address <= address);
 }
 
 /* The functions whose first place is the @at-th: they begin behind the place before it.

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/search.h"
 #include "model/exceptions.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -74,19 +75,12 @@ void exceptions_list(struct model *model, uint32_t number)
 static uint32_t find_parts(const struct exceptions *exceptions,
 			   uint32_t process, uint32_t file)
 {
-	uint32_t low = 0, high = exceptions->part_count;
+	const struct throw_part *parts = exceptions->parts;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct throw_part *part = &exceptions->parts[middle];
-
-		if (part->process < process ||
-		    (part->process == process && part->file < file))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(
+		i, exceptions->part_count,
+		parts[i].process < process ||
+			(parts[i].process == process && parts[i].file < file));
 }
 
 void exceptions_place(struct model *model, uint32_t process, uint32_t number)

@@ -16,6 +16,7 @@
 #include "base/messages.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "model/functions.h"
 #include "model/locks.h"
@@ -167,35 +168,19 @@ void locks_list(struct model *model, uint32_t number)
 static uint32_t find_parts(const struct locks *locks, uint32_t process,
 			   uint32_t file)
 {
-	uint32_t low = 0, high = locks->part_count;
+	const struct lock_part *parts = locks->parts;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct lock_part *part = &locks->parts[middle];
-
-		if (part->process < process ||
-		    (part->process == process && part->file < file))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(
+		i, locks->part_count,
+		parts[i].process < process ||
+			(parts[i].process == process && parts[i].file < file));
 }
 
 /* The first that is not below @address. */
 static uint32_t find_holder(const struct locks *locks, uint64_t address)
 {
-	uint32_t low = 0, high = locks->holder_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (locks->holders[middle].node < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, locks->holder_count,
+			 locks->holders[i].node < address);
 }
 
 /* Holders are in any file of the process; in one, unless it is damaged. */

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "base/search.h"
 #include "read/calltree.h"
 #include "read/files.h"
 #include "read/process.h"
@@ -465,15 +466,9 @@ static uint64_t find_offset(const struct tree_file *file, uint64_t address,
 static const struct extent *find_extent(const struct tree_file *file,
 					uint64_t offset)
 {
-	uint32_t low = 0, high = file->extent_count, middle;
+	uint32_t low = FIRST_NOT(i, file->extent_count,
+				 file->extents[i].end <= offset);
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (file->extents[middle].end <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == file->extent_count || file->extents[low].begin > offset)
 		return NULL;
 	return &file->extents[low];
@@ -644,16 +639,10 @@ static const struct tree_file *find_file(const struct process *process,
 					 uint64_t address)
 {
 	const struct file_range *ranges = process->ranges;
-	uint32_t low = 0, high = process->range_count, tries;
+	uint32_t low = FIRST_NOT(i, process->range_count,
+				 ranges[i].begin <= address);
+	uint32_t tries;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (tries = 0; low > 0 && tries < RANGES_TRIED; tries++) {
 		low--;
 		if (address - ranges[low].begin < ranges[low].size)

@@ -1,6 +1,7 @@
 /* Everything a recording says about itself, for people. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,19 @@ static void put_field(FILE *out, const char *name, const char *text)
 		return;
 	put_field_name(out, name);
 	put_text(out, text);
+	fputc('\n', out);
+}
+
+/* Numbers and our own words: nothing in them needs an escape. */
+__attribute__((format(printf, 3, 4))) static void
+put_formatted(FILE *out, const char *name, const char *format, ...)
+{
+	va_list arguments;
+
+	put_field_name(out, name);
+	va_start(arguments, format);
+	vfprintf(out, format, arguments);
+	va_end(arguments);
 	fputc('\n', out);
 }
 
@@ -94,28 +108,25 @@ static void put_clock(FILE *out, const struct process *process)
 	const struct shim_meta *meta = &process->meta;
 	char tick[SHORT_TEXT];
 
-	put_field(out, "clock",
-		  keep_format("%s, unit %.6g ns (%s), claimed %" PRIu64 " Hz",
-			      meta->clock == SHIM_CLOCK_TSC ? "tsc" :
-			      meta->clock == SHIM_CLOCK_MONOTONIC_NS ?
-							      "monotonic" :
-							      "unknown",
-			      process->unit_ns,
-			      process->unit_is_measured ? "measured" :
-							  "not measured",
-			      meta->clock_hz));
+	put_formatted(out, "clock",
+		      "%s, unit %.6g ns (%s), claimed %" PRIu64 " Hz",
+		      meta->clock == SHIM_CLOCK_TSC	     ? "tsc" :
+		      meta->clock == SHIM_CLOCK_MONOTONIC_NS ? "monotonic" :
+							       "unknown",
+		      process->unit_ns,
+		      process->unit_is_measured ? "measured" : "not measured",
+		      meta->clock_hz);
 	put_field(out, "tick",
 		  meta->tick ? human_ns(tick, process_ns(process, meta->tick)) :
 			       "none: no coarse clock");
-	put_field(
+	put_formatted(
 		out, "our cost",
-		keep_format(
-			"coarse: %.2f ns inside a call + %.2f outside; exact: %.2f "
-			"+ %.2f",
-			meta->cost_coarse.inside / 1000.0 * process->unit_ns,
-			meta->cost_coarse.outside / 1000.0 * process->unit_ns,
-			meta->cost_exact.inside / 1000.0 * process->unit_ns,
-			meta->cost_exact.outside / 1000.0 * process->unit_ns));
+		"coarse: %.2f ns inside a call + %.2f outside; exact: %.2f "
+		"+ %.2f",
+		meta->cost_coarse.inside / 1000.0 * process->unit_ns,
+		meta->cost_coarse.outside / 1000.0 * process->unit_ns,
+		meta->cost_exact.inside / 1000.0 * process->unit_ns,
+		meta->cost_exact.outside / 1000.0 * process->unit_ns);
 }
 
 /* Only if something was switched: else they were not even looked for. */
@@ -123,20 +134,16 @@ static void put_sites(FILE *out, const struct shim_meta *meta)
 {
 	if (!meta->switched && !meta->sites)
 		return;
-	put_field(
-		out, "call sites",
-		keep_format(
-			"%u in %u objects, %u of them off, switched %u times%s",
-			meta->sites, meta->site_images, meta->sites_off,
-			meta->switched, meta->switched % 2 ? ", stopped" : ""));
+	put_formatted(out, "call sites",
+		      "%u in %u objects, %u of them off, switched %u times%s",
+		      meta->sites, meta->site_images, meta->sites_off,
+		      meta->switched, meta->switched % 2 ? ", stopped" : "");
 	if (meta->site_images_unwritable || meta->sites_rejected)
-		put_field(
+		put_formatted(
 			out, "",
-			keep_format(
-				"%u objects whose code cannot be changed, %u sites "
-				"outside of functions",
-				meta->site_images_unwritable,
-				meta->sites_rejected));
+			"%u objects whose code cannot be changed, %u sites "
+			"outside of functions",
+			meta->site_images_unwritable, meta->sites_rejected);
 }
 
 static void put_images(FILE *out, const struct process *process)
@@ -241,17 +248,17 @@ static uint32_t put_process(FILE *out, const struct model *model,
 							  meta->first_clock)));
 		put_field(out, "end", process_end_text(process));
 		put_clock(out, process);
-		put_field(out, "repairs",
-			  keep_format("%" PRIu64 " frames "
-				      "ended without a leave, %" PRIu64
-				      " leaves without "
-				      "an enter",
-				      meta->unwound, meta->orphans));
+		put_formatted(out, "repairs",
+			      "%" PRIu64 " frames "
+			      "ended without a leave, %" PRIu64
+			      " leaves without "
+			      "an enter",
+			      meta->unwound, meta->orphans);
 		put_sites(out, meta);
 		if (meta->lost_threads)
-			put_field(out, "threads lost",
-				  keep_format("%u could not get a file",
-					      meta->lost_threads));
+			put_formatted(out, "threads lost",
+				      "%u could not get a file",
+				      meta->lost_threads);
 	}
 	first_thread = put_threads(out, model, number, first_thread);
 	put_images(out, process);
@@ -281,14 +288,13 @@ void info_print(FILE *out, struct model *model)
 			put_lost(out, model->lost_others[i]);
 		}
 	if (model_has_damage(model))
-		put_field(out, "trace",
-			  keep_format("%" PRIu64 " blocks are missing, %" PRIu64
-				      " are "
-				      "damaged, of which %" PRIu64
-				      " bytes are not read",
-				      recording->trace_damage.missing,
-				      recording->trace_damage.damaged,
-				      recording->trace_damage.bytes));
+		put_formatted(out, "trace",
+			      "%" PRIu64 " blocks are missing, %" PRIu64 " are "
+			      "damaged, of which %" PRIu64
+			      " bytes are not read",
+			      recording->trace_damage.missing,
+			      recording->trace_damage.damaged,
+			      recording->trace_damage.bytes);
 	for (i = 0; i < recording->part_count; i++)
 		if (recording->parts[i].log) {
 			fputs("  not recorded:\n", out);

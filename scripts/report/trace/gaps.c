@@ -15,6 +15,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/messages.h"
 #include "read/files.h"
 #include "read/process.h"
@@ -191,24 +192,27 @@ static bool is_gap_of(const struct trace *trace, uint32_t gap,
 }
 
 /* The first of @thread that is not over at @time_ns; gap_count: there is none. */
+/* Whether a gap is of a thread before @thread, or begins at @time_ns at the latest. */
+static bool is_before(const struct trace_gap *gap,
+		      const struct process *process,
+		      const struct trace_thread *thread, double time_ns)
+{
+	int order = compare_threads(process->part, process->pid, thread->tid,
+				    gap);
+
+	return order > 0 || (order == 0 && gap->from_ns <= time_ns);
+}
+
 static uint32_t find_gap(const struct trace *trace,
 			 const struct trace_thread *thread, double time_ns)
 {
 	const struct process *process =
 		&trace->recording->processes[thread->process];
-	uint32_t low = 0, high = trace->gap_count, before;
+	uint32_t low = FIRST_NOT(
+		i, trace->gap_count,
+		is_before(&trace->gaps[i], process, thread, time_ns));
+	uint32_t before;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct trace_gap *gap = &trace->gaps[middle];
-		int order = compare_threads(process->part, process->pid,
-					    thread->tid, gap);
-
-		if (order > 0 || (order == 0 && gap->from_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* A gap that has begun may not be over, with counters within it. */
 	before = low > 0 && is_gap_of(trace, low - 1, process, thread->tid) ?
 			 trace->gaps[low - 1].before :

@@ -1,0 +1,24 @@
+/* Searches in what is sorted. */
+#ifndef REPORT_BASE_SEARCH_H
+#define REPORT_BASE_SEARCH_H
+
+/*
+ * FIRST_NOT - the first @i of 0 to @count - 1 for which @is_before is false; else @count
+ *
+ * @is_before is an expression of @i, which is true up to some element and false from there
+ * on.  It is evaluated for log2(@count) of them.
+ */
+#define FIRST_NOT(i, count, is_before) \
+	({ \
+		__typeof__((count) + 0u) low_ = 0, high_ = (count); \
+		while (low_ < high_) { \
+			__typeof__(low_) i = low_ + (high_ - low_) / 2; \
+			if (is_before) \
+				low_ = i + 1; \
+			else \
+				high_ = i; \
+		} \
+		low_; \
+	})
+
+#endif
