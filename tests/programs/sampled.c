@@ -1019,8 +1019,11 @@ static char small_stack[3][4096] __attribute__((aligned(64)));
 static void compute_small(void)
 {
 	for (;;) {
-		for (unsigned i = 0; i < 3000000; i++)
-			sink += i;
+		double begin = processor_time();
+
+		while (processor_time() - begin < 0.003)
+			for (unsigned i = 0; i < 30000; i++)
+				sink += i;
 		swapcontext(&small_context, &main_context);
 	}
 }

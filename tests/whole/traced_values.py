@@ -256,9 +256,9 @@ def threads_have_one_description_of_each():
             lines, _ = replay(made.output, '--thread', thread)
             lines = [line.replace(heaps[1], heaps[0]) for line in lines]
             # Where the other thread is asking.
-            expect_equal(['not known yet' in got or got for got in
+            expect_equal(['not available yet' in got or got for got in
                           calls_in(lines, heaps[0])],
-                         ['not known yet' in got or call for got, call in
+                         ['not available yet' in got or call for got, call in
                           zip(lines, C_CALLS)], thread)
         expect_equal(bytes_of(made.output, 'values').count(b'BLUE\0'), 1, 'types')
 
