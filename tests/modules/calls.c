@@ -1,63 +1,40 @@
-/*
- * A complete ELT profiler: writes down how often each function was called.
- *
- * The hook interrupts the program, so it only counts, in a table of fixed size and
- * without a lock.  Names are looked up at the end, in a callback that may block.
- */
+/* A complete ELT profiler: writes to the file of "calls:FILE" how often each
+ * function was called.  A hook interrupts the program, so it only counts. */
 #include <shim/hooks.h>
 #include <shim/info.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct slot {
-	shim_function function;
-	unsigned long calls;
-} slots[4096];
-static const char *path;
-
-static void entered(union shim_function_or_client id)
+static shim_function functions[4096];
+static unsigned long calls[4096], used;
+static uintptr_t map(shim_function function, int *hook)
 {
-	for (unsigned i = 0; i < 4096; i++) {
-		struct slot *slot = &slots[(id.function / 16 + i) % 4096];
-		shim_function old = 0;
-
-		if (!__atomic_compare_exchange_n(&slot->function, &old, id.function,
-						 0, __ATOMIC_RELAXED,
-						 __ATOMIC_RELAXED) &&
-		    old != id.function)
-			continue; /* another function's slot */
-		__atomic_add_fetch(&slot->calls, 1, __ATOMIC_RELAXED);
-		return;
-	}
+	uintptr_t i = __atomic_add_fetch(&used, 1, __ATOMIC_RELAXED);
+	if ((*hook = i < 4096))
+		functions[i] = function;
+	return i; /* the function's client id; 0 would be none */
 }
-
-static void ends(struct shim_profiler *profiler)
+static void enter(union shim_function_or_client id)
 {
-	FILE *file = fopen(path, "w");
-
-	(void)profiler;
-	for (unsigned i = 0; file && i < 4096; i++) {
-		char name[256] = "?";
-
-		if (slots[i].calls == 0)
-			continue;
-		shim_function_demangled_name(slots[i].function, sizeof(name), NULL,
-					     name);
-		fprintf(file, "%lu %s\n", slots[i].calls, name);
-	}
+	__atomic_add_fetch(&calls[id.client], 1, __ATOMIC_RELAXED);
+}
+static void end(struct shim_profiler *colon)
+{
+	char name[256];
+	FILE *file = fopen((char *)colon + 1, "w");
+	for (unsigned i = 1; file && i <= used && i < 4096; i++)
+		if (!shim_function_demangled_name(functions[i], 256, 0, name))
+			fprintf(file, "%lu %s\n", calls[i], name);
 	if (file)
 		fclose(file);
 }
-
-/* "calls:FILE" */
 SHIM_PROFILER_MODULE(calls)
 {
-	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
-
-	path = strchr(description, ':');
-	if (!handle || !path++)
+	void *colon = strchr(description, ':');
+	struct shim_profiler_handle *self = shim_profiler_create(colon);
+	if (colon == NULL)
 		return SHIM_E_INVALIDARG;
-	shim_profiler_on_runtime_shutdown_end(handle, ends);
-	return shim_profiler_set_enter_leave_function_hooks3(handle, entered, NULL,
-							     NULL);
+	shim_profiler_set_function_id_mapper(self, map);
+	shim_profiler_on_runtime_shutdown_end(self, end);
+	return shim_profiler_set_enter_leave_function_hooks3(self, enter, 0, 0);
 }
