@@ -35,17 +35,17 @@
 
 static const char help[] =
 	"Usage: profrun ctl PID VERB\n\n"
-	"Talks to shim in a program that was started with `profrun --control` or\n"
-	"SHIM_CONTROL=1, by its process id.\n\n"
-	"    status                            what is in there\n"
+	"Controls shim in the process PID, which was started with `profrun --control`\n"
+	"or SHIM_CONTROL=1.\n\n"
+	"    status                            the profilers, threads and events\n"
 	"    load NAME[:ARGS] [--data FILE]    attach a profiler; it gets FILE\n"
 	"    unload NAME                       detach it\n"
-	"    stop | start                      all calls of hooks off, and on again\n"
-	"    trace-start | trace-stop          calls of -p trace, on and off\n"
-	"    heap                              what lives now, into the recording\n"
+	"    stop | start                      disable all hooks, and enable them\n"
+	"    trace-start | trace-stop          start or stop the trace (-p trace)\n"
+	"    heap                              record a snapshot of the heap\n"
 	"                                      (-p memory)\n"
-	"    snapshot [-o DIR]                 a copy of the recording, as it is now\n\n"
-	"The exit status is 1 if that fails; the message begins with the name of the\n"
+	"    snapshot [-o DIR]                 copy the recording\n\n"
+	"The exit status is 1 if that fails; the message ends with the name of the\n"
 	"result.\n";
 
 #define SHIM_DEFINE_RESULT(name, value, text) { (int)value, #name, text },
@@ -57,6 +57,8 @@ static const struct {
 	SHIM_CLR_RESULTS(SHIM_DEFINE_RESULT)
 };
 #undef SHIM_DEFINE_RESULT
+
+static const char *process; /* the process id, as the user typed it */
 
 static const char *name_of(int result)
 {
@@ -76,7 +78,7 @@ static const char *text_of(int result)
 
 static int fail(int result, const char *text)
 {
-	say("%s: %s", name_of(result), text);
+	say("ctl %s: %s (%s)", process, text, name_of(result));
 	return 1;
 }
 
@@ -199,7 +201,7 @@ static int open_socket(const char *directory)
 	return r;
 }
 
-static int no_door(long pid, const char *directory)
+static int report_no_socket(long pid, const char *directory)
 {
 	char path[PATH_MAX + 8];
 	struct shim_meta meta;
@@ -207,38 +209,36 @@ static int no_door(long pid, const char *directory)
 	snprintf(path, sizeof(path), "%s/meta", directory);
 	if (!read_meta(path, pid, &meta) || !meta.forked)
 		return fail(SHIM_E_DEBUGGING_DISABLED,
-			    "it was not started with --control (or"
+			    "the program was not started with --control (or"
 			    " SHIM_CONTROL=1)");
 	snprintf(path, sizeof(path),
-		 "it was forked, by %" PRIu32 ": forked children cannot be"
-		 " controlled",
+		 "the process was forked, by %" PRIu32
+		 ": forked children cannot be controlled",
 		 meta.parent_pid);
 	return fail(SHIM_E_DEBUGGING_DISABLED, path);
 }
 
 /* A socket, or the status to end with. */
-static int open_door(long pid, bool *failed)
+static int connect_to(long pid, bool *failed)
 {
 	char directory[PATH_MAX], text[PATH_MAX + 64];
 	int fd;
 
 	*failed = true;
 	if (kill(pid, 0) < 0 && errno == ESRCH) {
-		snprintf(text, sizeof(text), "there is no process %ld", pid);
-		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, text);
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND,
+			    "there is no such process");
 	}
 	snprintf(text, sizeof(text), "/proc/%ld/maps", pid);
 	if (access(text, R_OK) < 0 || (kill(pid, 0) < 0 && errno == EPERM))
 		return fail(SHIM_E_IPC_FAILED, "the process belongs to another"
 					       " user");
-	if (!find_recording(pid, directory)) {
-		snprintf(text, sizeof(text), "shim does not record process %ld",
-			 pid);
-		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, text);
-	}
+	if (!find_recording(pid, directory))
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND,
+			    "shim does not record this process");
 	fd = open_socket(directory);
 	if (fd == -ENOENT)
-		return no_door(pid, directory);
+		return report_no_socket(pid, directory);
 	if (fd < 0)
 		return fail(SHIM_E_IPC_FAILED, strerror(-fd));
 	*failed = false;
@@ -302,7 +302,7 @@ static int ask(long pid, const char *verb, const char *description,
 	char *line;
 	int fd;
 
-	fd = open_door(pid, &failed);
+	fd = connect_to(pid, &failed);
 	if (failed)
 		return fd;
 	if (description == NULL)
@@ -392,7 +392,7 @@ static int load(long pid, int words, char **word)
 	}
 	item = absolute_item(word[0]);
 	if (item == NULL || strchr(item, '\n') != NULL)
-		return fail(SHIM_E_INVALIDARG, "a newline in the name");
+		return fail(SHIM_E_INVALIDARG, "the name has a newline");
 	status = ask(pid, "load", item, data, size);
 	free(item);
 	free(data);
@@ -468,11 +468,9 @@ static int snapshot(long pid, int words, char **word)
 
 	if (words != 0 && (words != 2 || strcmp(word[0], "-o") != 0))
 		return wrong_words("snapshot");
-	if (!find_recording(pid, directory)) {
-		snprintf(output, sizeof(output),
-			 "shim does not record process %ld", pid);
-		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND, output);
-	}
+	if (!find_recording(pid, directory))
+		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND,
+			    "shim does not record this process");
 	if (words == 2)
 		snprintf(output, sizeof(output), "%s", word[1]);
 	else
@@ -508,8 +506,9 @@ int ctl(int words, char **word)
 		say("'%s' is not a process id", word[0]);
 		return usage();
 	}
+	process = word[0];
 	if (words == 1) {
-		say("ctl: no verb: what is to be done with %ld?", pid);
+		say("ctl: no verb after the process id %ld", pid);
 		return usage();
 	}
 	verb = word[1];

@@ -163,25 +163,26 @@ def a_snapshot_keeps_the_holes_of_files():
 
 
 @test
-def who_does_not_trace_says_so():
+def trace_verbs_fail_without_the_profile_trace():
     program = Program('calltree')
     for verb in 'trace-start', 'trace-stop':
         done = subprocess.run(
             [PROFRUN, 'ctl', str(program.process.pid), verb],
             capture_output=True, text=True)
         expect_equal((done.returncode, done.stderr),
-                     (1, 'profrun: SHIM_E_INCONSISTENT_WITH_FLAGS: the program '
-                      'is not traced (-p trace)\n'), verb)
+                     (1, 'profrun: ctl %d: the program is not traced '
+                      '(-p trace) (SHIM_E_INCONSISTENT_WITH_FLAGS)\n' %
+                      program.process.pid), verb)
     program.process.kill()
     program.process.wait()
 
 
 @test
-def wrong_words_are_told():
+def ctl_reports_wrong_arguments():
     for words, wanted in (
             ([], 'ctl: no process id'), (['x', 'status'],
                                          "'x' is not a process id"),
-            (['1'], 'ctl: no verb: what is to be done with 1?'),
+            (['1'], 'ctl: no verb after the process id 1'),
             (['1', 'end'], "ctl: 'end' is not a verb"),
             (['1', 'status', 'all'], 'ctl PID status takes nothing'),
             (['1', 'load'], 'ctl PID load takes NAME[:ARGS] [--data FILE]'),
