@@ -60,6 +60,11 @@ static const struct field meta_fields[] = {
 	FIELD(shim_meta, sites, NUMBER),
 	FIELD(shim_meta, has_self, FLAG),
 	FIELD(shim_meta, cost_unseen, NUMBER),
+	FIELD(shim_meta, budget, NUMBER),
+	FIELD(shim_meta, throttle_failed, COUNT),
+	FIELD(shim_meta, sample_period_ns, NUMBER),
+	FIELD(shim_meta, sample_weight, NUMBER),
+	FIELD(shim_meta, own_ns, CLOCK),
 };
 SHAPE(meta);
 
@@ -234,6 +239,29 @@ static const struct field alive_fields[] = {
 	FIELD(shim_alive_node, below_blocks, NUMBER),
 };
 SHAPE(alive);
+
+static const struct field sampled_fields[] = {
+	FIELD(shim_sampled_node, function, WORD),
+	FIELD(shim_sampled_node, parent, LINK),
+	FIELD(shim_sampled_node, address, WORD),
+	FIELD(shim_sampled_node, samples, NUMBER),
+	FIELD(shim_sampled_node, own, NUMBER),
+};
+SHAPE(sampled);
+
+static const struct field throttled_fields[] = {
+	FIELD(shim_throttled_node, function, WORD),
+	FIELD(shim_throttled_node, address, WORD),
+	FIELD(shim_throttled_node, weight, NUMBER),
+	FIELD(shim_throttled_node, state, FLAG),
+	FIELD(shim_throttled_node, bursts, NUMBER),
+	FIELD(shim_throttled_node, calls, NUMBER),
+	FIELD(shim_throttled_node, ns, CLOCK),
+	FIELD(shim_throttled_node, rates, NUMBER),
+	FIELD(shim_throttled_node, squares, NUMBER),
+	FIELD(shim_throttled_node, slopes, NUMBER),
+};
+SHAPE(throttled);
 
 static const struct field lock_fields[] = {
 	FIELD(shim_lock_node, function, WORD),
@@ -537,6 +565,10 @@ static const struct shape *shape_of(uint64_t word, bool is_sampled,
 		  sizeof(struct shim_snapshot_node) },
 		{ SHIM_NODE_ALIVE, &alive_shape,
 		  sizeof(struct shim_alive_node) },
+		{ SHIM_NODE_SAMPLED, &sampled_shape,
+		  sizeof(struct shim_sampled_node) },
+		{ SHIM_NODE_THROTTLED, &throttled_shape,
+		  sizeof(struct shim_throttled_node) },
 	};
 
 	*size = sizeof(struct shim_node);

@@ -12,6 +12,7 @@ import struct
 import time
 
 import shimtest
+from inlined import Program, with_estimates
 from shimtest import (compile, expect, expect_equal, new_directory,
                       record, run, test)
 
@@ -61,6 +62,7 @@ def recordings():
     add('gprof', [compile('flips.cc', 'gcc', '-O1', ['-pg'], name='flips-pg',
                           instrument=False)], 'pchist:hz=1000',
         directory=new_directory('gmon'))
+    os.rename(with_estimates(Program()), os.path.join(top, 'budget'))
     return top
 
 
