@@ -9,6 +9,7 @@
 #include <shim/format.h>
 
 #include "model/advice.h"
+#include "model/budget.h"
 #include "model/model.h"
 #include "names/symbols.h"
 #include "read/process.h"
@@ -86,8 +87,10 @@ bool advice_is_costly(const struct model *model)
 
 bool advice_is_short(const struct model *model)
 {
+	double time = model->budget ? model->budget->time_ns : model->duration;
+
 	return model->has_times && model->has_errors && !model->is_sampled &&
-	       model->duration > 0 && model->duration < SHORT_NS;
+	       time > 0 && time < SHORT_NS;
 }
 
 /* Those of its calls that took less; where the mean is all there is, preemption
