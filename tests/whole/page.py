@@ -14,8 +14,11 @@ import threading
 import urllib.parse
 
 import browser
+import craft
 import shimtest
 from browser import KEYS, Browser
+from craft import MEMORY, node, sampled, throttled
+from inlined import RATES, Program, at
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       record, shim_report, test)
 
@@ -88,9 +91,25 @@ def expect_row(row, function):
             continue
         expect(abs(got - wanted) <= 1, '%s of %s: %s, not %s' % (
             column, row['name'], got, wanted))
-        expect_equal(text, human_ns(got), 'how %s is shown' % got)
-    expect_equal(row['calls'][0], function['calls'], row['name'])
-    expect_equal(row['calls'][1], format(function['calls'], ','), row['name'])
+        below = function['total_below_ns' if column == 'mean' else
+                         column + '_below_ns']
+        if below and column == 'mean':
+            expect(text.startswith('< '), text)
+            continue
+        expect_equal(text, '< ' + human_ns(below) if below else human_ns(got),
+                     'how %s is shown' % got)
+    if 'calls' in row:
+        expect_calls(row['calls'], function)
+
+
+def expect_calls(cell, function):
+    if function['calls'] is None:
+        expect_equal(cell[1], '-', function['name'])
+        return
+    mark = '~' if function['calls_estimated'] else \
+        '' if function['calls_complete'] else '> '
+    expect_equal(cell, [function['calls'], mark + format(function['calls'], ',')],
+                 function['name'])
 
 
 def expect_functions(functions):
@@ -123,6 +142,34 @@ def the_table_of_functions_is_that_of_the_report():
             facts = window.text('#facts')
             for line in shim_report('report', *more, output).split('\n')[1:4]:
                 expect(line.strip() in facts, '%r: %s' % (line, facts))
+
+
+@test
+def estimates_are_those_of_the_report():
+    program = Program()
+    for rates in RATES, [1000]:         # too few bursts: at least
+        output = program.record(
+            node(program['main'], MEMORY, frame=1),
+            node(program['outer'], at(0), calls=1234),
+            node(program['off'], at(0), calls=8000, time=5000),
+            sampled(at(0), program['mark_main'], 900),
+            sampled(at(0), program['mark_deep'], 10),
+            throttled(program['off'], rates, 100),
+            budget=craft.budget(throttled=1))
+        about = reported(output)
+        open_page(page_of(output))
+        expect_functions(about['functions'])
+        shown = {row['name']: row for row in rows_of('#table')}
+        expect(shown['outer']['self'][1].startswith('< '), str(shown['outer']))
+        expect_equal(shown['outer']['calls'][1], '1,234', 'exact')
+        expect_equal(shown['off']['calls'][1][0], '~' if rates is RATES else '>',
+                     'estimate')
+        expect_equal(shown['deep']['calls'][1], '-', 'nothing counts it')
+        expect('0 ns' not in str(rows_of('#table')), str(rows_of('#table')))
+        titles = window.run('return [...document.querySelectorAll('
+                            '"#table tbody td")].map(cell => cell.title)')
+        expect_equal(any('\u00b1' in title and title.startswith('~')
+                         for title in titles), rates is RATES, str(titles))
 
 
 @test

@@ -29,6 +29,14 @@ static void put_ns(FILE *out, double ns, bool is_known)
 		fputc(',', out);
 }
 
+static void put_count(FILE *out, uint64_t count, bool is_known)
+{
+	if (is_known)
+		fprintf(out, ",%" PRIu64, count);
+	else
+		fputc(',', out);
+}
+
 static void put_row(FILE *out, struct function *function,
 		    const struct sums *sums, const struct memory *memory,
 		    bool has_estimates)
@@ -47,13 +55,14 @@ static void put_row(FILE *out, struct function *function,
 	fputc(',', out);
 	if (function->file)
 		fprintf(out, "%d", function->line);
-	fprintf(out, ",%" PRIu64 ",%" PRIu64, sums->calls, sums->open);
+	put_count(out, sums->calls, sums_are_counted(sums));
+	put_count(out, sums->open, true);
 	put_ns(out, sums->self, known);
 	put_ns(out, sqrt(sums->self_variance), known);
 	put_ns(out, sums->self_raw, known);
 	put_ns(out, sums->total, known);
 	put_ns(out, sqrt(sums->total_variance), known);
-	put_ns(out, mean_ns(sums), known);
+	put_ns(out, mean_ns(sums), known && sums->calls > sums->untimed);
 	put_ns(out, sums->min, sums->has_range);
 	put_ns(out, sums->max, sums->has_range);
 	if (memory)

@@ -14,10 +14,23 @@
 
 #define NAMES_MAX 8
 
-void json_calls(struct json *json, const struct count *count)
+static void put_uncounted(struct json *json)
+{
+	json_key_null(json, "calls");
+	json_key_null(json, "calls_exact");
+	json_key_null(json, "calls_estimated");
+	json_key_null(json, "calls_error");
+	json_key_flag(json, "calls_complete", false);
+}
+
+void json_calls(struct json *json, const struct count *count, bool is_counted)
 {
 	bool is_known = count->is_estimate && !count->is_least;
 
+	if (!is_counted) {
+		put_uncounted(json);
+		return;
+	}
 	json_key_count(json, "calls", count->calls);
 	json_key_count(json, "calls_exact", count->exact);
 	if (is_known) {

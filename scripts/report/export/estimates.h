@@ -2,6 +2,7 @@
 #ifndef REPORT_EXPORT_ESTIMATES_H
 #define REPORT_EXPORT_ESTIMATES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "model/estimates.h"
@@ -9,8 +10,9 @@
 struct json;
 struct model;
 
-/* "calls" and what of them is exact, estimated and how far off. */
-void json_calls(struct json *json, const struct count *count);
+/* "calls" and what of them is exact, estimated and how far off.  Without @is_counted no
+ * hook counts them: all are null. */
+void json_calls(struct json *json, const struct count *count, bool is_counted);
 /* What times are below that cannot be told from 0, see model/bounds.h. */
 void json_bounds(struct json *json, double self, double total);
 /* The budget of the recording; nothing without one. */

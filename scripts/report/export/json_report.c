@@ -157,12 +157,12 @@ static void put_histogram(struct json *json, const struct model *model,
 	json_close_array(json);
 }
 
-static void put_times(struct json *json, const struct sums *sums)
+static void put_times(struct json *json, const struct sums *sums, double all)
 {
 	bool known = !is_untimed(sums);
 	struct count calls = count_of_sums(sums);
 
-	json_calls(json, &calls);
+	json_calls(json, &calls, sums_are_counted(sums));
 	json_key_count(json, "open", sums->open);
 	json_key_count(json, "untimed", sums->untimed);
 	put_ns(json, "self_ns", sums->self, known);
@@ -171,9 +171,10 @@ static void put_times(struct json *json, const struct sums *sums)
 	put_ns(json, "total_ns", sums->total, known);
 	put_ns(json, "total_error_ns", sqrt(sums->total_variance), known);
 	put_ns(json, "total_raw_ns", sums->total_raw, known);
-	put_ns(json, "mean_ns", mean_ns(sums), known);
-	json_bounds(json, known ? self_bound(sums, 0) : 0,
-		    known ? total_bound(sums, 0) : 0);
+	put_ns(json, "mean_ns", mean_ns(sums),
+	       known && sums->calls > sums->untimed);
+	json_bounds(json, known ? self_bound(sums, all) : 0,
+		    known ? total_bound(sums, all) : 0);
 }
 
 /* How long they lived, as nanoseconds that they did at least. */
@@ -250,7 +251,7 @@ static void put_function(struct json *json, const struct model *model,
 		json_key_integer(json, "line", function->line);
 	else
 		json_key_null(json, "line");
-	put_times(json, &function->sums);
+	put_times(json, &function->sums, model->time);
 	put_ns(json, "min_ns", function->sums.min, function->sums.has_range);
 	put_ns(json, "max_ns", function->sums.max, function->sums.has_range);
 	put_histogram(json, model, function);
@@ -261,7 +262,7 @@ static void put_function(struct json *json, const struct model *model,
 	json_close_object(json);
 }
 
-static void put_thread_functions(struct json *json,
+static void put_thread_functions(struct json *json, const struct model *model,
 				 const struct part_sums *part,
 				 const uint32_t *places)
 {
@@ -272,11 +273,11 @@ static void put_thread_functions(struct json *json,
 		uint32_t function = part->functions[i];
 		const struct sums *sums = &part->sums[function];
 
-		if (places[function] == NONE || (!sums->calls && !sums->open))
+		if (places[function] == NONE || !sums_are_there(sums))
 			continue;
 		json_object(json);
 		json_key_count(json, "function", places[function]);
-		put_times(json, sums);
+		put_times(json, sums, model->time);
 		json_close_object(json);
 	}
 	json_close_array(json);
@@ -309,7 +310,7 @@ static void put_threads(struct json *json, const struct model *model,
 		put_lost(json, thread->lost);
 		if (model->by_thread && thread->calls) {
 			part_sums_of(&part, model, thread->path);
-			put_thread_functions(json, &part, places);
+			put_thread_functions(json, model, &part, places);
 		}
 		json_close_object(json);
 	}
@@ -323,6 +324,7 @@ static void put_path(struct json *json, const struct model *model,
 	const struct path *path = &model->paths[number];
 	bool known = path->is_timed;
 	struct count calls = count_of_path(path);
+	double above = time_above(model, number);
 	bool has_parent = path->parent != 0 && path->parent != NONE;
 
 	json_object(json);
@@ -340,7 +342,7 @@ static void put_path(struct json *json, const struct model *model,
 		return;
 	}
 	json_key_count(json, "function", places[path->function]);
-	json_calls(json, &calls);
+	json_calls(json, &calls, path_is_counted(path));
 	json_key_count(json, "open", path->open);
 	put_ns(json, "self_ns", shown_self(path->self, path->total), known);
 	put_ns(json, "self_error_ns", sqrt(path->self_variance), known);
@@ -348,8 +350,8 @@ static void put_path(struct json *json, const struct model *model,
 	put_ns(json, "total_ns", path->total, known);
 	put_ns(json, "total_error_ns", sqrt(path->variance), known);
 	put_ns(json, "total_raw_ns", path->total_raw, known);
-	json_bounds(json, known ? path_self_bound(path, 0) : 0,
-		    known ? path_total_bound(path, 0) : 0);
+	json_bounds(json, known ? path_self_bound(path, above) : 0,
+		    known ? path_total_bound(path, above) : 0);
 	put_ns(json, "min_ns", path->min,
 	       !path->has_no_range && path->max >= path->min);
 	put_ns(json, "max_ns", path->max,
@@ -468,7 +470,7 @@ static void put_head(struct json *json, const struct model *model)
 		json_key_integer(json, "wait_status", recording->wait_status);
 	else
 		json_key_null(json, "wait_status");
-	json_calls(json, &calls);
+	json_calls(json, &calls, true);
 	json_key_count(json, "open", model->open);
 	put_ns(json, "time_ns", model->time, model->has_times);
 	put_ns(json, "time_raw_ns", model->time_raw, model->has_times);

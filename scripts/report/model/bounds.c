@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/map.h"
 #include "model/bounds.h"
 #include "model/model.h"
 #include "model/totals.h"
@@ -42,6 +43,18 @@ double self_bound(const struct sums *sums, double above)
 double path_total_bound(const struct path *path, double above)
 {
 	return bound_of(path->total, path->total_most, path->self_tick, above);
+}
+
+double time_above(const struct model *model, uint32_t path)
+{
+	uint32_t number = model->paths[path].parent;
+	const struct path *caller = &model->paths[number];
+	double bound;
+
+	if (number == 0 || caller->function == NONE)
+		return model->time;
+	bound = path_total_bound(caller, model->time);
+	return bound > 0 ? bound : caller->total;
 }
 
 double path_self_bound(const struct path *path, double above)

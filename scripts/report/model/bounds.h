@@ -5,6 +5,9 @@
 #ifndef REPORT_MODEL_BOUNDS_H
 #define REPORT_MODEL_BOUNDS_H
 
+#include <stdint.h>
+
+struct model;
 struct path;
 struct sums;
 
@@ -16,10 +19,11 @@ struct sums;
  */
 double bound_of(double time, double most, double tick, double above);
 
-/* Of the times to print of a function and of a path: 0, or the bound.  @above: of the
- * program, and of the path's caller. */
+/* Of the times to print of a function: 0, or the bound.  @above: of the program. */
 double self_bound(const struct sums *sums, double above);
 double total_bound(const struct sums *sums, double above);
+/* What a path's time is at most: its caller's total.  And the bounds of its times. */
+double time_above(const struct model *model, uint32_t path);
 double path_self_bound(const struct path *path, double above);
 double path_total_bound(const struct path *path, double above);
 

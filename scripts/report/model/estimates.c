@@ -70,6 +70,16 @@ static double both_errors(double common, double variance)
 	return sqrt(common * common + 4 * variance);
 }
 
+bool path_is_counted(const struct path *path)
+{
+	return path->calls || path->open || !path->is_sampled;
+}
+
+bool sums_are_counted(const struct sums *sums)
+{
+	return sums->calls || sums->open || !sums->is_sampled;
+}
+
 struct count count_of_path(const struct path *path)
 {
 	return (struct count){

@@ -47,6 +47,10 @@ struct count {
 	bool is_least; /* there were more, nobody knows how many */
 };
 
+/* Whether hooks counted them; else samples alone found the function. */
+bool path_is_counted(const struct path *path);
+bool sums_are_counted(const struct sums *sums);
+
 struct count count_of_path(const struct path *path);
 struct count count_of_sums(const struct sums *sums);
 struct count count_of_model(const struct model *model);

@@ -120,12 +120,18 @@ function comparedTable(source, rows, before, unit) {
             function: number, change: row.self - old.self,
             self: row.self, selfBefore: old.self,
             total: row.total, totalBefore: old.total,
+            selfBelow: row.selfBelow, selfBeforeBelow: old.selfBelow,
+            totalBelow: row.totalBelow, totalBeforeBelow: old.totalBelow,
             calls: row.calls, callsBefore: old.calls,
+            certainty: row.certainty, certaintyBefore: old.certainty,
+            callsError: row.callsError, callsErrorBefore: old.callsError,
         };
     });
     const format = human[unit];
     const column = (id, title, hint) => ({ id, title, hint,
-        value: row => row[id], text: row => format(row[id]),
+        value: row => row[id],
+        text: row => unit === 'ns' ? boundedNs(row[id], row[`${id}Below`]) :
+            format(row[id]),
         exact: row => humanCount(row[id]) });
     const hasTotals = both.some(row => row.total > 0);
     const hasCalls = both.some(row => row.calls > 0);
@@ -145,8 +151,8 @@ function comparedTable(source, rows, before, unit) {
             ...hasTotals ? [column('total', 'Total', 'now'),
                 column('totalBefore', 'before', 'total, before')] : [],
             ...hasCalls && unit === 'ns' ? [
-                countColumn('calls', 'Calls', 'now'),
-                countColumn('callsBefore', 'before', 'calls, before')] : [],
+                callsColumn('calls', 'Calls', 'now'),
+                callsColumn('callsBefore', 'before', 'calls, before')] : [],
             nameColumn(source.functions),
         ],
     };

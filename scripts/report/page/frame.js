@@ -46,12 +46,16 @@ function frameFacts(path) {
     const known = state.metric !== 'time' || path === 0 || view.isTimed(path);
     const error = (errors, at) => unit === 'ns' && errors && errors[at] ?
         ` \u00b1 ${humanNs(errors[at])}` : '';
+    const timed = view.calls[path] - view.untimed[path];
+    const below = limits => state.metric === 'time' && path ? limits[path] : 0;
 
     if (known || measured.total[path] > 0)
         fact(list, unit === 'ns' ? 'Total' : label,
-            `${format(measured.total[path])}` +
-            `${error(view.totalError, path)} ` +
-            `(${percent(measured.total[path], all)})`,
+            (below(view.totalBelow) ?
+                boundedNs(measured.total[path], view.totalBelow[path]) :
+                `${format(measured.total[path])}` +
+                `${error(view.totalError, path)} ` +
+                `(${percent(measured.total[path], all)})`),
             humanCount(measured.total[path]));
     if (before)
         fact(list, 'Before', `${format(before.total[path])} (` +
@@ -59,15 +63,17 @@ function frameFacts(path) {
     if (path === 0)
         return list;
     if (known)
-        fact(list, 'Self', format(measured.self[path]) +
-            error(view.selfError, path), humanCount(measured.self[path]));
+        fact(list, 'Self', below(view.selfBelow) ?
+            boundedNs(measured.self[path], view.selfBelow[path]) :
+            format(measured.self[path]) + error(view.selfError, path),
+        humanCount(measured.self[path]));
     if (state.metric !== source.kind)
         fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
-            humanCount(view.calls[path]));
-    if (unit === 'ns' && source.kind === 'calls' && known &&
-        view.calls[path] > view.untimed[path])
-        fact(list, 'Mean', humanNs(view.total[path] /
-            (view.calls[path] - view.untimed[path])));
+            callsText(view.calls[path],
+                view.certainty ? view.certainty[path] : 0));
+    if (unit === 'ns' && source.kind === 'calls' && known && timed > 0)
+        fact(list, 'Mean', boundedNs(view.total[path] / timed,
+            view.totalBelow[path] / timed));
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
         fact(list, 'From \u2013 to', `${humanNs(view.min[path] - 1)} \u2013 ` +
             humanNs(view.max[path] - 1));

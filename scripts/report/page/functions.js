@@ -26,9 +26,21 @@ function timeColumn(id, title, hint, error) {
     return {
         id, title, hint,
         value: row => row.timed ? row[id] : -1,
-        text: row => row.timed ? humanNs(row[id]) : '-',
+        text: row => row.timed ? boundedNs(row[id], row[`${id}Below`]) : '-',
         exact: row => exactNs(Math.round(row[id])) +
             (error && row[error] ? ` \u00b1 ${exactNs(row[error])}` : ''),
+    };
+}
+
+// What @id and "calls" have in common names how certain they are.
+function callsColumn(id, title, hint) {
+    const [certainty, error] = ['certainty', 'callsError'].map(key =>
+        id.replace('calls', key));
+
+    return {
+        ...countColumn(id, title, hint),
+        text: row => callsText(row[id], row[certainty]),
+        exact: row => callsExactly(row[id], row[certainty], row[error]),
     };
 }
 
@@ -70,14 +82,18 @@ function timeColumns(source, rows) {
         ...source.errors ? [{
             ...timeColumn('selfError', '\u00b1',
                 'one standard error of the self time'),
-            text: row => row.timed && row.selfError ?
+            text: row => row.timed && row.selfError && !row.selfBelow ?
                 humanNs(row.selfError) : '',
         }] : [],
         timeColumn('total', 'Total',
             'from enter to leave; recursive calls once', 'totalError'),
-        countColumn('calls', sampled ? 'Samples' : 'Calls',
+        callsColumn('calls', sampled ? 'Samples' : 'Calls',
             sampled ? 'in which it was on the stack' : 'how often called'),
-        ...sampled ? [] : [timeColumn('mean', 'Mean', 'total by calls')],
+        ...sampled ? [] : [{
+            ...timeColumn('mean', 'Mean', 'total by calls'),
+            text: row => row.timed && row.calls > row.untimed ?
+                boundedNs(row.mean, row.meanBelow) : '-',
+        }],
         ...source.ranges ? [
             rangeColumn(functions, 'max', 'Max', 'the longest call')] : [],
         nameColumn(functions),

@@ -87,6 +87,7 @@ static void put_source(struct json *json, const struct source *source)
 	json_key_text(json, "recording", base_name(model->recording->path));
 	json_key_flag(json, "times", model->has_times);
 	json_key_flag(json, "errors", model->has_errors);
+	json_key_flag(json, "estimates", model->budget != NULL);
 	json_key_flag(json, "ranges", model->has_ranges);
 	json_key_flag(json, "memory", model->has_memory);
 	json_key_flag(json, "waits", model->locks != NULL);

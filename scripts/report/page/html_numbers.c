@@ -14,6 +14,8 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "model/bounds.h"
+#include "model/estimates.h"
 #include "model/functions.h"
 #include "model/locks.h"
 #include "model/memory.h"
@@ -117,6 +119,29 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 	for (i = 0; i < (count); i++) \
 	columns_put(columns, value)
 
+/* In the order of CERTAINTY in page/text.js. */
+static uint64_t certainty_of(const struct count *count, bool is_counted)
+{
+	return !is_counted	  ? 3 :
+	       count->is_least	  ? 2 :
+	       count->is_estimate ? 1 :
+				    0;
+}
+
+static uint64_t path_certainty(const struct path *path)
+{
+	struct count count = count_of_path(path);
+
+	return certainty_of(&count, path_is_counted(path));
+}
+
+static uint64_t sums_certainty(const struct sums *sums)
+{
+	struct count count = count_of_sums(sums);
+
+	return certainty_of(&count, sums_are_counted(sums));
+}
+
 static uint64_t error_of(double variance)
 {
 	return whole(sqrt(fmax(variance, 0)));
@@ -170,6 +195,8 @@ static void put_paths(struct source *source, const struct walking *walking)
 	COLUMN(columns, i, count, paths[order[i]].calls);
 	COLUMN(columns, i, count, paths[order[i]].open);
 	COLUMN(columns, i, count, paths[order[i]].untimed);
+	if (model->budget)
+		COLUMN(columns, i, count, path_certainty(&paths[order[i]]));
 	if (model->is_sampled)
 		COLUMN(columns, i, count, paths[order[i]].own);
 	if (model->has_times) {
@@ -177,6 +204,12 @@ static void put_paths(struct source *source, const struct walking *walking)
 			columns_put_signed(columns,
 					   rounded(paths[order[i]].self));
 		COLUMN(columns, i, count, whole(paths[order[i]].total));
+		COLUMN(columns, i, count,
+		       whole(path_self_bound(&paths[order[i]],
+					     time_above(model, order[i]))));
+		COLUMN(columns, i, count,
+		       whole(path_total_bound(&paths[order[i]],
+					      time_above(model, order[i]))));
 	}
 	if (model->has_errors) {
 		COLUMN(columns, i, count,
@@ -215,10 +248,19 @@ static void put_sums(struct source *source, const struct part_sums *part)
 	COLUMN(columns, i, count, sums[rows[i]].calls);
 	COLUMN(columns, i, count, sums[rows[i]].open);
 	COLUMN(columns, i, count, sums[rows[i]].untimed);
+	if (source->model->budget) {
+		COLUMN(columns, i, count, sums_certainty(&sums[rows[i]]));
+		COLUMN(columns, i, count,
+		       whole(count_of_sums(&sums[rows[i]]).error));
+	}
 	COLUMN(columns, i, count, whole(sums[rows[i]].self));
 	COLUMN(columns, i, count, whole(sums[rows[i]].total));
 	COLUMN(columns, i, count, error_of(sums[rows[i]].self_variance));
 	COLUMN(columns, i, count, error_of(sums[rows[i]].total_variance));
+	COLUMN(columns, i, count,
+	       whole(self_bound(&sums[rows[i]], source->model->time)));
+	COLUMN(columns, i, count,
+	       whole(total_bound(&sums[rows[i]], source->model->time)));
 	free(rows);
 }
 

@@ -67,6 +67,8 @@ class View {
         this.calls = columns.take(new Float64Array(this.count));
         this.open = columns.take(new Uint32Array(this.count));
         this.untimed = columns.take(new Float64Array(this.count));
+        if (source.estimates)
+            this.certainty = columns.take(new Uint8Array(this.count));
         if (source.kind === 'samples')
             this.own = columns.take(new Float64Array(this.count));
         if (source.times)
@@ -76,7 +78,7 @@ class View {
                 [kind, columns.take(new Float64Array(this.count))]));
         if (source.waits)
             this.waits = columns.take(new Float64Array(this.count));
-        this.readSums(columns);
+        this.readSums(source, columns);
     }
 
     readTree(columns) {
@@ -107,6 +109,8 @@ class View {
 
         this.exactSelf = columns.takeSigned(new Float64Array(this.count));
         this.total = column();
+        this.selfBelow = column();      // 0: the time is known
+        this.totalBelow = column();
         if (source.errors) {
             this.selfError = column();
             this.totalError = column();
@@ -120,17 +124,20 @@ class View {
     }
 
     // The sums of functions, as the report has them.
-    readSums(columns) {
+    readSums(source, columns) {
         const rows = Array.from({ length: columns.number() }, () => ({}));
 
-        for (const key of ['function', 'calls', 'open', 'untimed', 'self',
-            'total', 'selfError', 'totalError'])
+        for (const key of ['function', 'calls', 'open', 'untimed',
+            ...source.estimates ? ['certainty', 'callsError'] : [], 'self',
+            'total', 'selfError', 'totalError', 'selfBelow', 'totalBelow'])
             for (const row of rows)
                 row[key] = columns.number();
         for (const row of rows) {
             row.timed = !(row.untimed > 0 && row.untimed >= row.calls);
             row.mean = row.calls > row.untimed ?
                 row.total / (row.calls - row.untimed) : 0;
+            row.meanBelow = row.calls > row.untimed ?
+                row.totalBelow / (row.calls - row.untimed) : 0;
         }
         this.sums = rows;
     }
@@ -146,7 +153,8 @@ class View {
 
     // Whether anybody knows how long the calls of @path took.
     isTimed(path) {
-        return this.calls[path] > this.untimed[path] ||
+        return this.certainty !== undefined ||
+            this.calls[path] > this.untimed[path] ||
             (this.open[path] > 0 && !this.untimed[path]);
     }
 }

@@ -26,14 +26,16 @@ function relativeColumns(source, unit) {
     const functions = [...source.functions, NOBODY];
     const format = human[unit];
     const column = (id, title, hint) => ({
-        id, title, hint, value: row => row[id], text: row => format(row[id]),
+        id, title, hint, value: row => row[id],
+        text: row => unit === 'ns' && row[id] < 0.5 ?
+            boundedNs(row[id], row[`${id}Below`]) : format(row[id]),
         exact: row => humanCount(row[id]),
     });
 
     return [
         column('total', 'Total', 'with all that it called'),
         column('self', 'Self', 'in the called function itself'),
-        countColumn('calls', source.kind === 'samples' ? 'Samples' : 'Calls'),
+        callsColumn('calls', source.kind === 'samples' ? 'Samples' : 'Calls'),
         nameColumn(functions),
     ];
 }
@@ -50,18 +52,20 @@ function functionFacts(source, view, number) {
     const about = source.functions[number];
     const row = view.sums.find(each => each.function === number);
     const list = element('dl', '', { class: 'facts' });
-    const time = (name, ns, error) => fact(list, name,
-        humanNs(ns) + (error ? ` \u00b1 ${humanNs(error)}` : ''), exactNs(ns));
+    const time = (name, ns, error, below) => fact(list, name,
+        boundedNs(ns, below) + (error && !below ?
+            ` \u00b1 ${humanNs(error)}` : ''), exactNs(ns));
 
     if (row && row.timed && source.times) {
-        time('Self', row.self, row.selfError);
-        time('Total', row.total, row.totalError);
+        time('Self', row.self, row.selfError, row.selfBelow);
+        time('Total', row.total, row.totalError, row.totalBelow);
     }
     if (row)
         fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
-            humanCount(row.calls));
-    if (row && row.timed && source.times && source.kind !== 'samples')
-        time('Mean', row.mean);
+            callsExactly(row.calls, row.certainty, row.callsError));
+    if (row && row.timed && source.times && source.kind !== 'samples' &&
+        row.calls > row.untimed)
+        time('Mean', row.mean, 0, row.meanBelow);
     if (about.min >= 0)
         time('Shortest', about.min);
     if (about.max >= 0)

@@ -35,6 +35,31 @@ function humanCount(count) {
     return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+// A time, or what it is below where it cannot be told from 0.
+function boundedNs(ns, below = 0) {
+    return below > 0 ? `< ${humanNs(below)}` : humanNs(ns);
+}
+
+// How counts of calls are shown: exact, as an estimate, as what there is at least, or as
+// none where nothing counts them.
+const CERTAINTY = [humanCount, count => `~${humanCount(count)}`,
+    count => `> ${humanCount(count)}`, () => '-'];
+
+function callsText(count, certainty = 0) {
+    return CERTAINTY[certainty](count);
+}
+
+// With half of the 95 % interval of an estimate.
+function callsExactly(calls, certainty, error) {
+    return callsText(calls, certainty) + (certainty === 1 && error ?
+        ` \u00b1 ${humanCount(error)}` : '');
+}
+
+// Of calls that are added up: what is not counted adds nothing.
+function lessCertain(a = 3, b = 0) {
+    return a === 3 || b === 3 ? Math.min(a, b) : Math.max(a, b);
+}
+
 // @ns with as many digits as steps of @step need.
 function timeText(ns, step) {
     const units = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]];

@@ -34,7 +34,8 @@ function measure(view, metric) {
 
         for (let i = 1; i < view.count; i = view.next[i])
             total[0] += total[i];
-        return { self: view.self, exactSelf: view.exactSelf, total };
+        return { self: view.self, exactSelf: view.exactSelf, total,
+            selfBelow: view.selfBelow, totalBelow: view.totalBelow };
     }
     const self = metric === 'calls' ? view.calls :
         metric === 'samples' ? view.own :
@@ -108,13 +109,20 @@ function gather(view, measured, row, count) {
         if (number < 0)
             continue;
         if (!rows.has(number))
-            rows.set(number, { row: number, calls: 0, self: 0, total: 0 });
+            rows.set(number, { row: number, calls: 0, self: 0, total: 0,
+                selfBelow: 0, totalBelow: 0 });
         const sums = rows.get(number);
 
         sums.calls += view.calls[i];
+        if (view.certainty)
+            sums.certainty = lessCertain(sums.certainty, view.certainty[i]);
         sums.self += measured.exactSelf[i];
-        if (active[number]++ === 0)
+        sums.selfBelow += measured.selfBelow ? measured.selfBelow[i] : 0;
+        if (active[number]++ === 0) {
             sums.total += measured.total[i];
+            sums.totalBelow += measured.totalBelow ?
+                measured.totalBelow[i] : 0;
+        }
         stack.push({ path: i, row: number });
     }
     for (const sums of rows.values())

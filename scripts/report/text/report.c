@@ -414,7 +414,7 @@ static const struct count *counted_calls(struct count *count,
 					 const struct sums *sums)
 {
 	*count = count_of_sums(sums);
-	return sums->is_sampled && !sums->calls && !sums->open ? NULL : count;
+	return sums_are_counted(sums) ? count : NULL;
 }
 
 /* (What all calls took less than is no bound of each, but one of their mean.) */

@@ -98,11 +98,6 @@ static double *weigh_memory(const struct model *model,
 	return weights;
 }
 
-static bool is_counted(const struct path *path)
-{
-	return path->calls || path->open || !path->is_sampled;
-}
-
 static void add_count(struct count *sum, const struct path *path)
 {
 	struct count count = count_of_path(path);
@@ -111,18 +106,6 @@ static void add_count(struct count *sum, const struct path *path)
 	sum->error = hypot(sum->error, count.error);
 	sum->is_estimate |= count.is_estimate;
 	sum->is_least |= count.is_least;
-}
-
-/* What the path is at most: its caller's total. */
-static double time_above(const struct model *model, const struct path *path)
-{
-	const struct path *caller = &model->paths[path->parent];
-	double bound;
-
-	if (path->parent == 0 || caller->function == NONE)
-		return model->time;
-	bound = path_total_bound(caller, model->time);
-	return bound > 0 ? bound : caller->total;
 }
 
 /* Begins to print what is below @path. */
@@ -144,7 +127,8 @@ static void push_level(struct printing *printing, uint32_t path)
 			level.hidden_tick = fmax(level.hidden_tick,
 						 paths[child].self_tick);
 			add_count(&level.hidden_calls, &paths[child]);
-			level.hidden_is_counted |= is_counted(&paths[child]);
+			level.hidden_is_counted |= path_is_counted(
+				&paths[child]);
 			continue;
 		}
 		GROW(printing->order, printing->order_count,
@@ -235,7 +219,7 @@ static void print_columns(struct printing *printing, uint32_t number)
 	bool known = model->has_times &&
 		     (path->function == NONE || path->is_timed);
 	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
-	double above = time_above(model, path);
+	double above = time_above(model, number);
 	struct count count = count_of_path(path);
 
 	print_percent(printing, fmax(printing->weights[number], 0));
@@ -248,8 +232,9 @@ static void print_columns(struct printing *printing, uint32_t number)
 	table_cell(table,
 		   bounded_text(text, shown_self(path->self, path->total),
 				path_self_bound(path, above), known));
-	table_cell(table, count_column_text(calls, &printing->calls,
-					    is_counted(path) ? &count : NULL));
+	table_cell(table,
+		   count_column_text(calls, &printing->calls,
+				     path_is_counted(path) ? &count : NULL));
 }
 
 static size_t indent(const struct printing *printing)
