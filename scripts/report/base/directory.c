@@ -1,4 +1,5 @@
-/* Output that is a directory: whole, or not there. */
+/* Output into a directory: either the whole directory appears at its path, or
+ * nothing does. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -1,12 +1,13 @@
-/* A directory that gets its name when everything is in it. */
+/* An output directory that gets its name when it is complete. */
 #ifndef REPORT_BASE_DIRECTORY_H
 #define REPORT_BASE_DIRECTORY_H
 
-/* Makes it, mode 0700, under another name, which is returned; dies if there is
- * something at @path.  One at a time. */
+/* Makes the directory, mode 0700, and returns its temporary name; dies if @path
+ * exists.  Only one such directory can be open at a time. */
 const char *directory_begin(const char *path);
 void directory_end(void);
-/* Removes what has been made and dies: errno is what happened to @path. */
+/* Removes the unfinished directory and dies; errno is the error that occurred
+ * at @path. */
 _Noreturn void directory_give_up(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * gzip by zlib's stream and not by its files, so that output_open() decides
- * where it goes and when it gets its name.
+ * Writes gzip with zlib's stream functions, not with its file functions:
+ * output_open() then decides where the output goes and when it gets its name.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "base/gzip.h"
 #include "base/messages.h"
 
-/* Bits of the window; 16 more: with a gzip header, which says no time. */
+/* Bits of the window, plus 16 for a gzip header; the header holds no time. */
 #define GZIP_WINDOW (15 + 16)
-/* zlib's default. */
+/* zlib's default */
 #define GZIP_MEMORY 8
 
 void gzip_begin(struct gzip *gzip, FILE *out)
@@ -18,7 +18,8 @@ void gzip_begin(struct gzip *gzip, FILE *out)
 	gzip->out = out;
 	gzip->stream = (z_stream){ .next_out = gzip->buffer,
 				   .avail_out = sizeof(gzip->buffer) };
-	/* Paths repeat each other: more effort makes little of them smaller. */
+	/* Paths repeat each other, so a higher level hardly makes them
+	 * smaller. */
 	if (deflateInit2(&gzip->stream, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW,
 			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
 		die("out of memory");

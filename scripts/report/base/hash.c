@@ -1,14 +1,14 @@
 /*
- * The hash of what a recording names: with a seed, so that no recording can choose keys
- * that all collide.
+ * The hash for all keys that a recording supplies.  A random seed keeps a
+ * recording from choosing keys that all collide.
  */
 #include <stdint.h>
 #include <time.h>
 
 #include "base/hash.h"
 
-/* Keys come from the recording: a seed keeps anybody from choosing them so
- * that all of them collide. */
+/* Keys come from the recording: the seed keeps its author from choosing keys
+ * that all collide. */
 uint64_t hash_seed(void)
 {
 	static uint64_t value;

@@ -1,13 +1,13 @@
-/* The hash behind maps and names. */
+/* The hash function of maps and name tables. */
 #ifndef REPORT_BASE_HASH_H
 #define REPORT_BASE_HASH_H
 
 #include <stdint.h>
 
-/* Another one in each process. */
+/* The seed differs in each process. */
 uint64_t hash_seed(void);
 
-/* Spreads the bits of @key over all of the hash. */
+/* Spreads the bits of @key over the whole hash. */
 uint64_t hash_mix(uint64_t key);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The JSON writer.  It knows for each open object and array whether a value is in it
- * already, so that no caller counts commas, and dies where the calls do not nest: the
- * outputs are read by programs, and half of a document is worse than none.
+ * The JSON writer.  The writer knows for each open object and array whether it
+ * has a value already, so callers do not count commas.  The writer dies on
+ * calls that do not nest: programs read these outputs, and half a document is
+ * worse than none.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +23,8 @@ static void expect(bool is_true, const char *mistake)
 		die("mistake in shim: JSON with %s", mistake);
 }
 
-/* One thread writes: with stdio's locks and printf, export chrome took twice as long. */
+/* Only one thread writes.  With stdio's locks and printf, export chrome took
+ * twice as long. */
 static void put(struct json *json, const char *bytes, size_t size)
 {
 	fwrite_unlocked(bytes, 1, size, json->out);
@@ -60,7 +62,8 @@ static void put_line(struct json *json)
 	json->begins_line = false;
 }
 
-/* Before a key of an object, and before a value of an array or of the top. */
+/* Goes before a key of an object, and before a value of an array or of the top
+ * level. */
 static void separate(struct json *json)
 {
 	if (json->levels[json->depth].has_values)

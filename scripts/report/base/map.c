@@ -1,6 +1,6 @@
 /*
- * A map of numbers with open addressing: keys in one array, values in another, and 0 for
- * a slot that is free.
+ * A map of numbers with open addressing.  Keys are in one array and values in
+ * another; value 0 marks a free slot.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ static size_t find_slot(const struct map *map, uint64_t key)
 
 uint32_t map_get(const struct map *map, uint64_t key)
 {
-	/* An empty slot holds 0: minus one, that is NONE. */
+	/* An empty slot holds 0.  Minus one, that gives NONE. */
 	return map->capacity ? map->values[find_slot(map, key)] - 1 : NONE;
 }
 
@@ -44,7 +44,7 @@ static void map_grow(struct map *map)
 	*map = new;
 }
 
-/* Where @key is, or is to be: then the value there is 0. */
+/* The slot of @key, or the free slot where @key belongs (its value is 0). */
 static size_t make_slot(struct map *map, uint64_t key)
 {
 	size_t slot;
@@ -70,7 +70,8 @@ uint32_t map_add(struct map *map, uint64_t key, uint32_t value)
 
 void map_set(struct map *map, uint64_t key, uint32_t value)
 {
-	size_t slot = make_slot(map, key); /* it may move the values */
+	/* map_reserve() may move the values */
+	size_t slot = make_slot(map, key);
 
 	map->values[slot] = value + 1;
 }

@@ -1,6 +1,6 @@
 /*
- * Memory that is there or ends the program.  A report ends soon: what its tables point
- * to is never released.
+ * Allocation that ends the program on failure.  A report is a short-lived
+ * process, so the memory of its tables is never freed.
  */
 #include <stdarg.h>
 #include <stddef.h>

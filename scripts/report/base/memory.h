@@ -1,20 +1,21 @@
 /*
- * Memory that is there or ends the program.  NULL is never returned; what keep_*() return
- * lives as long as we do.
+ * Allocation that ends the program on failure: these functions never return
+ * NULL.  The strings of keep_*() stay valid until the process ends.
  */
 #ifndef REPORT_BASE_MEMORY_H
 #define REPORT_BASE_MEMORY_H
 
 #include <stddef.h>
 
-/* NULL is never returned.  What keep_*() return lives as long as we do. */
+/* These functions never return NULL.  The strings of keep_*() stay valid until
+ * the process ends. */
 void *allocate(size_t count, size_t size);
 void *grow(void *memory, size_t count, size_t size);
 const char *keep_text(const char *text, size_t size);
 const char *keep_format(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* Makes room for one more element in an array that doubles. */
+/* Makes room for one more element; the array doubles. */
 #define GROW(array, count, capacity) \
 	do { \
 		if ((count) == (capacity)) { \

@@ -1,6 +1,7 @@
 /*
- * Messages.  A report belongs to nobody else's process, so what cannot go on ends here,
- * in die(); what can go on is said by warn(), once, and kept for the json output.
+ * Messages.  The report runs in a process of its own, so an error that it
+ * cannot survive ends it here, in die(). warn() reports any other problem once
+ * and keeps the message for the JSON output.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 #include "base/messages.h"
 #include "base/text.h"
 
-/* A damaged recording may have something wrong in every file. */
+/* In a damaged recording, every file may be damaged. */
 #define WARNINGS_MAX 100
 
 static const char **warnings;

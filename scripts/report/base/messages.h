@@ -1,30 +1,30 @@
-/* Messages on stderr, and the end of the program. */
+/* Messages on stderr, and the functions that end the program. */
 #ifndef REPORT_BASE_MESSAGES_H
 #define REPORT_BASE_MESSAGES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends with status 1; what -o had begun to write is removed. */
+/* Ends with status 1.  An unfinished output of -o is removed. */
 _Noreturn void die(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-/* The same with status 2, for a wrong command line; it names the --help of
- * usage_verb()'s last. */
+/* Like die(), with status 2, for a wrong command line.  The message refers to
+ * the --help of the verb that the last usage_verb() named. */
 void usage_verb(const char *name);
 _Noreturn void die_usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 /* die() calls @first before it ends the program. */
 void die_after(void (*first)(void));
-/* From here on die() ends the process and does nothing else: what is to be tidied up
- * belongs to another one. */
+/* After this call, die() ends the process without any cleanup: the cleanup is
+ * left to another process. */
 void die_at_once(void);
-/* Says it on stderr and keeps it for the json output. */
+/* Prints the warning on stderr and keeps it for the JSON output. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 size_t warning_count(void);
 const char *warning_text(size_t i);
 
-/* One line on stderr that renews itself, when stderr is a terminal and more
- * than a second has passed since the program began. */
+/* Progress: one line on stderr that is overwritten.  It appears only on a
+ * terminal, more than a second after the program began. */
 void progress(const char *what, uint64_t done, uint64_t all);
 void progress_end(void);
 

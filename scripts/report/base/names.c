@@ -1,6 +1,6 @@
 /*
- * A set of strings that are numbered in the order in which they come.  The table has
- * open addressing and doubles when it is two thirds full.
+ * A set of strings, numbered in the order of insertion.  The table uses open
+ * addressing and doubles when it is two thirds full.
  */
 #include <stddef.h>
 #include <stdint.h>

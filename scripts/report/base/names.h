@@ -1,4 +1,4 @@
-/* Equal strings get equal numbers: 0, 1, 2... */
+/* A set of strings: equal strings get equal numbers (0, 1, 2...). */
 #ifndef REPORT_BASE_NAMES_H
 #define REPORT_BASE_NAMES_H
 
@@ -14,7 +14,7 @@ struct names {
 };
 
 uint32_t names_add(struct names *names, const char *text);
-/* Its number, or NONE. */
+/* Returns the number of the string, or NONE. */
 uint32_t names_find(const struct names *names, const char *text);
 void names_free(struct names *names);
 

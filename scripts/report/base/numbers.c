@@ -1,6 +1,6 @@
 /*
- * Numbers for people: a time, a count, a size, each with a unit that leaves three or four
- * digits.
+ * Numbers for people: times, counts and sizes.  The unit is chosen so that
+ * three or four digits remain.
  */
 #include <math.h>
 #include <stdbool.h>

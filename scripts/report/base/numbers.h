@@ -1,4 +1,4 @@
-/* Numbers for people. */
+/* Formats numbers for people. */
 #ifndef REPORT_BASE_NUMBERS_H
 #define REPORT_BASE_NUMBERS_H
 
@@ -7,20 +7,20 @@
 
 #define SHORT_TEXT 32
 
-/* "12.3 ms", "1.00 s"; at most 9 columns.  What is returned need not begin where
- * @text does. */
+/* Formats a time: "12.3 ms", "1.00 s"; at most 9 columns.  The result may begin
+ * inside @text rather than at its start. */
 const char *human_ns(char text[SHORT_TEXT], double ns)
 	__attribute__((warn_unused_result));
 /* "1,234,567" */
 const char *human_count(char text[SHORT_TEXT], uint64_t count)
 	__attribute__((warn_unused_result));
-/* To print as an integer: not negative, and never undefined. */
+/* A value for printing as an integer: never negative, never undefined. */
 uint64_t whole(double value);
 /* "1.5 MiB" */
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 	__attribute__((warn_unused_result));
 
-/* Shared by the text outputs: a time, or "-" when nobody knows it. */
+/* For all text outputs: a time, or "-" if it is unknown. */
 const char *time_text(char text[SHORT_TEXT], double ns, bool is_known);
 
 #endif

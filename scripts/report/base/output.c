@@ -1,6 +1,6 @@
 /*
- * The output file.  It has its name only when all of it is written, and a report that
- * ends before leaves nothing behind.
+ * The output file.  The file gets its name when it is complete; a report that
+ * ends early leaves no file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,14 @@
 #include "base/messages.h"
 #include "base/output.h"
 
-/* Of one name; more files of a program that is run again and again. */
+/* The highest number for files of one name: a program that runs often makes
+ * many. */
 #define NUMBERS_MAX 10000
 
 static FILE *output;
 static const char *output_path;
-static int output_directory = AT_FDCWD; /* what @output_temporary is in */
+/* the directory that holds @output_temporary */
+static int output_directory = AT_FDCWD;
 static char *volatile output_temporary;
 
 static void discard(void)
@@ -51,7 +53,8 @@ static void discard_at_the_end(void)
 	die_after(discard);
 }
 
-/* Beside the file, because rename() cannot cross file systems. */
+/* The temporary file is beside the final one, because rename() cannot cross
+ * file systems. */
 static FILE *open_temporary(const char *path)
 {
 	char *name;
@@ -76,7 +79,8 @@ FILE *output_open(const char *path)
 	if (!output_path)
 		output = stdout;
 	else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-		output = fopen(path, "we"); /* /dev/null, a pipe */
+		/* for example /dev/null or a pipe */
+		output = fopen(path, "we");
 	else
 		output = open_temporary(path);
 	if (!output)
@@ -124,8 +128,8 @@ FILE *output_create(int directory, const char *directory_name)
 	return output;
 }
 
-/* Makes an empty file of that name, or of that and a number: what is renamed over it
- * later replaces nothing else. */
+/* Makes an empty file with this name, or with this name and a number.  A later
+ * rename over it then replaces no other file. */
 static const char *claim_name(int directory, const char *name)
 {
 	const char *claimed = name;

@@ -1,6 +1,6 @@
 /*
- * Where reports go: stdout, or a temporary file that gets the name the user asked for when
- * everything is in it.
+ * The output of a report: stdout, or a temporary file that gets the requested
+ * name when it is complete.
  */
 #ifndef REPORT_BASE_OUTPUT_H
 #define REPORT_BASE_OUTPUT_H
@@ -8,15 +8,16 @@
 #include <stdio.h>
 
 /*
- * Where reports go: stdout, or a temporary file that gets the name the user
- * asked for when everything is in it.
+ * The output of a report: stdout, or a temporary file that gets the requested
+ * name when it is complete.
  */
 FILE *output_open(const char *path);
 void output_close(void);
 /*
- * A new file in @directory, which the user has named @directory_name.  The other gives it
- * @name, or @name and a number if there is something of that name already, and returns
- * which: nothing is written over, and no link followed.
+ * The first function opens a new file in @directory, which the user named
+ * @directory_name.  The second one gives the file @name, or @name and a number
+ * if @name exists, and returns that name.  No file is overwritten, and no link
+ * is followed.
  */
 FILE *output_create(int directory, const char *directory_name);
 const char *output_close_as(const char *name);

@@ -1,12 +1,13 @@
-/* Searches in what is sorted. */
+/* Binary search in sorted arrays. */
 #ifndef REPORT_BASE_SEARCH_H
 #define REPORT_BASE_SEARCH_H
 
 /*
- * FIRST_NOT - the first @i of 0 to @count - 1 for which @is_before is false; else @count
+ * FIRST_NOT - the first @i of 0 to @count - 1 for which @is_before is false;
+ * otherwise @count
  *
- * @is_before is an expression of @i, which is true up to some element and false from there
- * on.  It is evaluated for log2(@count) of them.
+ * @is_before is an expression of @i that is true up to some element and false
+ * from there on.  It is evaluated log2(@count) times.
  */
 #define FIRST_NOT(i, count, is_before) \
 	({ \

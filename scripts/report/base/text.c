@@ -1,6 +1,7 @@
 /*
- * Text from a recording is printed only through here.  A symbol, a thread or
- * a file may be named anything: ESC sequences, quotes, half a UTF-8 sequence.
+ * All text from a recording is printed through this file.  The name of a
+ * symbol, a thread or a file may hold anything: ESC sequences, quotes, half of
+ * a UTF-8 sequence.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Marks that stand on the character before them, and what joins characters. */
+/* Combining marks, and characters that join others. */
 static const struct range without_width[] = {
 	{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd },
 	{ 0x0610, 0x061a }, { 0x064b, 0x065f }, { 0x093c, 0x093c },
@@ -26,7 +27,7 @@ static const struct range without_width[] = {
 	{ 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f },
 };
 
-/* East Asian characters of full width, and pictures. */
+/* East Asian full-width characters, and emoji. */
 static const struct range wide[] = {
 	{ 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },
 	{ 0xa960, 0xa97f },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
@@ -45,7 +46,8 @@ static bool is_in(const struct range *ranges, size_t count, uint32_t c)
 	return false;
 }
 
-/* What wcwidth() says, which knows ASCII alone unless the locale is one of UTF-8. */
+/* The same result as wcwidth(), which knows only ASCII unless the locale uses
+ * UTF-8. */
 static size_t width_of(uint32_t c)
 {
 	if (is_in(without_width, sizeof(without_width) / sizeof(*without_width),
@@ -55,8 +57,8 @@ static size_t width_of(uint32_t c)
 }
 
 /*
- * One step through @text: how many bytes it takes, and how many columns the
- * terminal shows for them. *@plain says whether they may be printed as is.
+ * Takes one step through @text: its length in bytes, and its width in columns
+ * of a terminal.  *@plain tells whether these bytes may be printed as they are.
  */
 static size_t step(const char *text, size_t *columns, bool *plain)
 {
@@ -143,8 +145,8 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 	}
 }
 
-/* A spreadsheet takes what begins like that for a formula, and may run it.  A number is
- * just a number. */
+/* A spreadsheet takes such a text for a formula, and may run it.  A plain
+ * number is safe. */
 static bool is_formula(const char *text)
 {
 	char *end;

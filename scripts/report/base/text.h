@@ -1,6 +1,7 @@
 /*
- * Text from outside (names, paths, logs), so that a terminal only prints it: control
- * characters, bytes that are not UTF-8 and marks that reorder text come out as \xNN.
+ * Prints text from outside (names, paths, logs) so that a terminal cannot
+ * interpret it: control characters, bytes that are not UTF-8 and marks that
+ * reorder text become \xNN.
  */
 #ifndef REPORT_BASE_TEXT_H
 #define REPORT_BASE_TEXT_H
@@ -9,17 +10,17 @@
 #include <stdio.h>
 
 /*
- * Text from outside (names, paths, logs), so that a terminal only prints it:
- * control characters, bytes that are not UTF-8 and marks that reorder text
- * come out as \xNN.  put_text_cut() stops at @columns with an ellipsis.
+ * Prints text from outside (names, paths, logs) so that a terminal cannot
+ * interpret it: control characters, bytes that are not UTF-8 and marks that
+ * reorder text become \xNN. put_text_cut() stops at @columns with an ellipsis.
  */
 void put_text(FILE *out, const char *text);
 void put_text_cut(FILE *out, const char *text, size_t columns);
-void make_harmless(char *text); /* with ? instead */
+void make_harmless(char *text); /* the same with ? in place of \xNN */
 size_t text_columns(const char *text);
 void put_csv(FILE *out, const char *text);
-/* How many bytes from @text on need no escape in any format: most names are such bytes
- * alone. */
+/* Counts the bytes from @text on that need no escape in any format.  Most names
+ * have only such bytes. */
 size_t text_plain_bytes(const char *text);
 const char *base_name(const char *path);
 

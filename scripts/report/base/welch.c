@@ -1,6 +1,6 @@
 /*
- * The arithmetic behind diff: means and deviations by Welford's sums, and
- * Student's distribution by the incomplete beta function's continued fraction.
+ * The arithmetic of diff: means and deviations by Welford's sums, and Student's
+ * distribution by the continued fraction of the incomplete beta function.
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ double welch_deviation(const struct welch *welch)
 	return sqrt(variance(welch));
 }
 
-/* Lentz's way from the front; fast where x < (a + 1) / (a + b + 2). */
+/* Lentz's forward method; it is fast where x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x)
 {
 	const double tiny = 1e-300;
@@ -74,7 +74,7 @@ static double incomplete_beta(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* That |t| is as large or larger. */
+/* The probability that |t| is as large or larger. */
 static double student_tails(double t, double freedom)
 {
 	return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));

@@ -1,33 +1,37 @@
-/* Whether two sets of runs differ by more than runs differ among themselves. */
+/* Tests whether two sets of runs differ by more than the runs of one set differ
+ * among themselves. */
 #ifndef REPORT_BASE_WELCH_H
 #define REPORT_BASE_WELCH_H
 
-/* What was seen of one figure, a run at a time. */
+/* The values of one figure, collected one run at a time. */
 struct welch {
 	unsigned int runs;
 	double mean;
-	double squares; /* of distances from the mean, summed */
+	double squares; /* sum of the squared distances from the mean */
 };
 
-/* How far apart the means of two sets are. */
+/* The difference between the means of two sets. */
 struct change {
-	double by; /* the second less the first */
+	double by; /* the second mean minus the first */
 	/* half of the 99 % confidence interval of @by; NAN: unknown */
 	double error;
-	/* that so much or more comes about though nothing has changed; NAN: unknown */
+	/* the probability of a difference of this size or more without any
+	 * change (p-value); NAN: unknown */
 	double chance;
 };
 
 void welch_add(struct welch *welch, double value);
-/* Of single runs; NAN when there was but one. */
+/* The standard deviation of single runs; NAN if there was only one. */
 double welch_deviation(const struct welch *welch);
 /*
- * Welch's test.  One run alone says nothing of how much runs vary: a side that
- * has one is taken to vary as the other does; when both have one, nobody knows.
+ * Welch's test.  One run alone does not show how much runs vary: a set of one
+ * run is assumed to vary like the other set.  If both sets have one run, the
+ * variation is unknown.
  */
 struct change welch_change(const struct welch *first,
 			   const struct welch *second);
-/* The t of Student's distribution that only @chance of all are beyond, either side. */
+/* The critical value of Student's t: |t| exceeds it with probability
+ * @chance. */
 double student_limit(double chance, double freedom);
 
 #endif

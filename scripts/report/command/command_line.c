@@ -1,6 +1,6 @@
 /*
- * The words behind a verb become struct options.  What there is for which verb is
- * in options.def, for the parser and for --help.
+ * Parses the words after a verb into struct options. options.def lists the
+ * options of each verb, for the parser and for --help.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -17,9 +17,9 @@
 #include "model/options.h"
 #include "names/symbols.h"
 
-#define HELP_COLUMN 23 /* where it says what an option does */
+#define HELP_COLUMN 23 /* column of an option's description */
 
-/* Verbs, and sets of them. */
+/* Verbs, and sets of verbs. */
 enum {
 	REPORT = 1 << 0,
 	EXPORT = 1 << 1,
@@ -76,7 +76,7 @@ static const struct verb {
 };
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
-/* Letters are below. */
+/* Numbers of long options; letters are smaller. */
 enum {
 	OPTION_SORT = 256,
 	OPTION_LIMIT,
@@ -142,7 +142,8 @@ void check_verb(const char *name)
 	usage_verb(find_verb(name)->name);
 }
 
-/* "  -o, --output FILE    what it does", and each of its lines below. */
+/* Prints "  -o, --output FILE    what it does", and each further line of the
+ * description below it. */
 static void print_option(size_t row)
 {
 	const char *line = rows[row].help, *end;
@@ -179,7 +180,7 @@ _Noreturn void print_help(const char *name)
 	exit(fflush(stdout) ? 1 : 0);
 }
 
-/* Which of @words @text is. */
+/* The index of @text in @words. */
 static int choose(const char *option, const char *text,
 		  const char *const *words)
 {
@@ -321,9 +322,10 @@ static void take_option(struct options *options, int option, const char *text)
 	}
 }
 
-/* What getopt knows, of a verb. */
-static void fill(const struct verb *verb, struct option known[ROWS + 1],
-		 char letters[8])
+/* Fills the tables of getopt with the options of one verb. */
+static void fill_getopt_tables(const struct verb *verb,
+			       struct option long_options[ROWS + 1],
+			       char letters[8])
 {
 	size_t i;
 
@@ -331,7 +333,7 @@ static void fill(const struct verb *verb, struct option known[ROWS + 1],
 	for (i = 0; i < ROWS; i++) {
 		if (!(rows[i].verbs & verb->bit))
 			continue;
-		*known++ = (struct option){
+		*long_options++ = (struct option){
 			.name = rows[i].name,
 			.has_arg = rows[i].argument ? required_argument :
 						      no_argument,
@@ -344,19 +346,20 @@ static void fill(const struct verb *verb, struct option known[ROWS + 1],
 			*letters++ = ':';
 	}
 	*letters = '\0';
-	*known = (struct option){ .name = NULL };
+	*long_options = (struct option){ .name = NULL };
 }
 
 int take_options(struct options *options, const char *verb, int argc,
 		 char **argv)
 {
-	struct option known[ROWS + 1];
+	struct option long_options[ROWS + 1];
 	char letters[8];
 	int option;
 
-	fill(find_verb(verb), known, letters);
+	fill_getopt_tables(find_verb(verb), long_options, letters);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, letters, long_options,
+				     NULL)) != -1) {
 		if (option == '?')
 			die_usage("%s: unknown option, or an argument too "
 				  "many",

@@ -1,4 +1,4 @@
-/* The command line. */
+/* The command line of shim-report. */
 #ifndef REPORT_COMMAND_COMMAND_LINE_H
 #define REPORT_COMMAND_COMMAND_LINE_H
 
@@ -6,10 +6,10 @@
 
 struct options;
 
-/* Dies if it is none. */
+/* Dies if the word is no verb. */
 void check_verb(const char *name);
-/* Takes the options from the words after the verb; returns how many words are
- * left, in argv[optind] and on. */
+/* Parses the options after the verb.  Returns the number of remaining words,
+ * which begin at argv[optind]. */
 int take_options(struct options *options, const char *verb, int argc,
 		 char **argv);
 _Noreturn void print_help(const char *verb);

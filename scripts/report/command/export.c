@@ -1,6 +1,7 @@
 /*
- * profrun export: checks the options by what the format says of itself
- * (export/format.h), builds what it is made of, and lets it write.
+ * profrun export: checks the options against the properties of the format
+ * (export/format.h), builds the model, trace or coverage that the format shows,
+ * and lets the format write it.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -39,9 +40,9 @@ static void check_output(const struct options *options,
 		die_usage("export %s: is a directory: -o DIR", format->name);
 }
 
-/* --- what was reached --- */
+/* --- coverage --- */
 
-/* One or more recordings, as one. */
+/* One or more recordings, added up. */
 static int export_coverage(const struct options *options,
 			   const struct export_format *format, char **paths,
 			   int count)
@@ -134,14 +135,14 @@ int export_gmon_to(struct options *options, const char *path, const char *file)
 	return export_files(options, &export_gmon, path, file);
 }
 
-/* --- what is made of a model --- */
+/* --- formats of the model --- */
 
 static bool has_value(const struct export_format *format, enum value value)
 {
 	return format->values & VALUE_BIT(value);
 }
 
-/* What a format counts when --value is not given. */
+/* What a format counts without --value. */
 static void choose_value(struct options *options,
 			 const struct export_format *format,
 			 const struct model *model)

@@ -4,11 +4,12 @@
 
 struct options;
 
-/* Of the recordings at @paths, which are one or none except for coverage.  Returns the
- * status. */
+/* Exports the recordings at @paths: at most one, except for coverage.  Returns
+ * the exit status. */
 int export_recordings(struct options *options, const char *format, char **paths,
 		      int count);
-/* gmon.out of the recording at @path, or of the newest one, into @file. */
+/* Writes gmon.out of the recording at @path, or of the newest one, into
+ * @file. */
 int export_gmon_to(struct options *options, const char *path, const char *file);
 
 #endif

@@ -1,4 +1,5 @@
-/* The end of a verb that has shown a recording: its output is complete, and its status. */
+/* Ends a verb that has shown a recording: completes its output and finds its
+ * exit status. */
 #include "base/messages.h"
 #include "base/output.h"
 #include "command/finish.h"

@@ -1,8 +1,9 @@
 /*
  * shim-report - what profrun runs to read a recording
  *
- * The command line becomes one struct; then everything goes one way: read,
- * symbols, model, one output.
+ * main() parses the command line into one struct.  Every verb then goes the
+ * same way: read the recording, find symbols, build the model, write one
+ * output.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -47,9 +48,9 @@
 #include "text/report.h"
 #include "trace/trace.h"
 
-#define RANK_ROWS 10 /* below the other table */
+#define RANK_ROWS 10 /* limit of the table below the main one */
 
-/* More than one that did something. */
+/* Whether more than one thread recorded calls. */
 static bool has_threads(const struct model *model)
 {
 	uint32_t i, count = 0;
@@ -59,7 +60,7 @@ static bool has_threads(const struct model *model)
 	return count > 1;
 }
 
-/* What was reached is shown if it was asked for, when the program ran or now. */
+/* Coverage is shown if the user asked for it, at record time or now. */
 static bool shows_coverage(const struct options *options,
 			   const struct recording *recording)
 {
@@ -87,7 +88,7 @@ static int report_coverage(const struct options *options,
 	return 0;
 }
 
-/* Nothing but the table of functions was asked for. */
+/* Whether the user asked for the table of functions only. */
 static bool is_plain(const struct options *options)
 {
 	return !strcmp(options->format, "text") && !options->tree &&
@@ -95,7 +96,7 @@ static bool is_plain(const struct options *options)
 	       !options->callees && !options->histogram && !options->memory;
 }
 
-/* Below the report of several recordings: how they differ. */
+/* Shows how several recordings differ, below their common report. */
 static void add_ranks(FILE *out, const struct options *options,
 		      const char *path)
 {
@@ -163,7 +164,7 @@ static bool is_directory(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* All words are gprof's, but for a recording as the last. */
+/* All words are gprof's, except a recording as the last word. */
 static int gprof(struct options *options, int argc, char **argv)
 {
 	const char *path = NULL, *file;
@@ -188,7 +189,7 @@ static int merge(const struct options *options, char **files, int count)
 	return 0;
 }
 
-/* A -- is between the sets, which two recordings do not need. */
+/* "--" separates the two sets; two recordings need no separator. */
 static int diff(struct options *options, int argc, char **argv)
 {
 	int middle = 1, first, second;
@@ -216,7 +217,7 @@ static int diff(struct options *options, int argc, char **argv)
 	return 0;
 }
 
-/* As the recording's, wherever it is. */
+/* The page is named after the recording, whatever its directory is. */
 static const char *page_name(const char *recording)
 {
 	char *whole = realpath(recording, NULL);
@@ -236,7 +237,8 @@ static void say_where(const char *path)
 	fputc('\n', stderr);
 }
 
-/* All there is: what was found by samples as well, each thread apart, and when. */
+/* Shows everything: functions that samples found as well, each thread
+ * separately, and times. */
 static int html(struct options *options, const char *path)
 {
 	struct recording recording, before;
@@ -333,8 +335,9 @@ static int do_verb(int argc, char **argv)
 	int left;
 
 	check_verb(verb);
-	signal(SIGXFSZ, SIG_IGN); /* it is an error, and said */
-	/* The verb stands where getopt expects the program's name. */
+	/* option error; getopt has printed the message */
+	signal(SIGXFSZ, SIG_IGN);
+	/* The verb is in the place where getopt expects the program's name. */
 	argc--;
 	argv++;
 	if (argc == 2 && !strcmp(verb, "gprof") &&

@@ -1,7 +1,7 @@
 /*
- * profrun merge: several gmon.out of one object become one, as by gprof -s, but
- * counts do not wrap: what is beyond the 16 bits of a record goes to further
- * ones, which gprof adds up.
+ * profrun merge: adds several gmon.out files of one object, like gprof -s, but
+ * counts do not wrap.  A count beyond the 16 bits of a record continues in
+ * further records, which gprof adds up.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ struct merge {
 	uint32_t arc_count, arc_room;
 };
 
-/* A file that is being read. */
+/* An input file. */
 struct input {
 	const char *name;
 	FILE *file;
@@ -66,7 +66,7 @@ static uint64_t get_number(struct input *input, unsigned size)
 	return value;
 }
 
-/* Ranges are the same or have nothing in common: gprof wants it so. */
+/* Two ranges must be equal or disjoint: gprof requires it. */
 static struct histogram *find_histogram(struct merge *merge,
 					const struct input *input,
 					const struct histogram *wanted)
@@ -183,7 +183,7 @@ static void put_number(FILE *out, uint64_t value, unsigned size)
 		fputc((int)(value & 0xff), out);
 }
 
-/* The part of the counts above @before; false if nothing is above it. */
+/* The part of the counts above @before; false if no count is above it. */
 static bool put_histogram(FILE *out, const struct histogram *histogram,
 			  uint64_t before)
 {

@@ -1,6 +1,6 @@
 /*
- * profrun merge of recordings: a recording that is made of others, each in a
- * directory of its own in it.  All that reads a recording adds them up.
+ * profrun merge of recordings: the result is a directory with one recording in
+ * each subdirectory.  Every reader of recordings adds these up.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,8 @@ static void copy_file(int from, const char *path)
 		directory_give_up(path);
 }
 
-/* Regular files and directories; a recording has nothing else that stays. */
+/* Copies regular files and directories; a finished recording holds nothing
+ * else. */
 static void copy_tree(int from, const char *path, int depth)
 {
 	DIR *stream = fdopendir(from);
@@ -63,7 +64,7 @@ static void copy_tree(int from, const char *path, int depth)
 	closedir(stream);
 }
 
-/* "run.1" when there is a "run" already. */
+/* Chooses "run.1" if "run" exists. */
 static const char *free_name(const char *directory, const char *name)
 {
 	const char *path = keep_format("%s/%s", directory, name);
@@ -74,7 +75,7 @@ static const char *free_name(const char *directory, const char *name)
 	return path;
 }
 
-/* The last name in @path, whatever slashes and dots are in it. */
+/* The last component of @path, without slashes and dots. */
 static const char *own_name(const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -108,7 +109,7 @@ static void join_one(const char *target, const char *path)
 	free(names);
 }
 
-/* Dies if it is none. */
+/* Dies if @path is no recording. */
 static void check(const char *path)
 {
 	struct recording recording;

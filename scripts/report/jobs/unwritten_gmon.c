@@ -1,10 +1,10 @@
 /*
- * profrun finish: gmon.out and mon.out of programs that could not write theirs,
- * because they were killed.  What they had counted is in the recording.
+ * profrun finish: writes gmon.out and mon.out of programs that were killed
+ * before they could write them.  The counts are in the recording.
  *
- * The program wrote the recording, or a stranger did: it says what is written, never
- * where.  Files go into the directory that the user names, under names that can only
- * be those of such files, and replace none.
+ * The recording is not trusted: it decides the content of the files, never
+ * their place.  Files go into the directory that the user names, get only names
+ * that such files can have, and replace no other file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,13 +32,14 @@
 
 #define HIST_LARGEST 65535u
 #define ARC_LARGEST  0x7fffffffu
-/* Of a count the format has room for a part, and takes more records.  A program that
- * runs for a year needs fewer than these, a count of 2^64 - 1 would fill the disk. */
-#define HIST_BYTES (256u << 20) /* of all ranges */
+/* A record of the format holds a part of a large count, so a large count takes
+ * several records.  A program that runs for a year needs fewer records than
+ * these limits; a damaged count of 2^64 - 1 would fill the disk. */
+#define HIST_BYTES (256u << 20) /* limit for all ranges */
 #define ARCS_MORE  65536u	/* of a file */
-#define NAME_MOST  200		/* bytes: a number may come behind it */
+#define NAME_MOST  200		/* limit in bytes: a number may follow */
 
-/* Where files go. */
+/* The destination of the files. */
 struct place {
 	int directory;
 	const char *name;
@@ -92,7 +93,7 @@ static bool holds(const struct pchist_range *range, uint64_t address)
 	       range->given.high - range->given.low;
 }
 
-/* *@more: records beyond the first of each arc. */
+/* *@more counts the records beyond the first one of each arc. */
 static void put_arc(FILE *out, const struct pchist_range *range,
 		    const struct shim_arc *arc, uint32_t *more)
 {
@@ -139,8 +140,8 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "gmon.out", "mon.out" or "PID.PROGRAM", with or without more behind it: no shell
- * reads a file of such a name by itself. */
+/* Accepts "gmon.out", "mon.out" or "PID.PROGRAM", also with a suffix: no shell
+ * runs a file of such a name by itself. */
 static bool is_histogram_name(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -149,7 +150,7 @@ static bool is_histogram_name(const char *name)
 	       (digits > 0 && name[digits] == '.');
 }
 
-/* What the recording calls a file, as the last part of a path that can only be one. */
+/* The file name in the recording, reduced to its last component. */
 static const char *safe_name(const char *path)
 {
 	const char *base = base_of(path);
@@ -161,7 +162,8 @@ static const char *safe_name(const char *path)
 	return name;
 }
 
-/* As shim/monitor/monitor_file.c names them: the first has the set's name. */
+/* The same names as in shim/monitor/monitor_file.c: the first file has the name
+ * of the set. */
 static const char *object_file(const struct pchist *histogram, uint32_t i,
 			       uint32_t number)
 {
@@ -179,7 +181,7 @@ static const char *object_file(const struct pchist *histogram, uint32_t i,
 	return keep_format("%s.%s", histogram->file, base);
 }
 
-/* The file is complete. */
+/* Gives the complete file its name. */
 static void close_file(const struct place *place, const char *wanted,
 		       uint64_t samples)
 {
@@ -198,7 +200,7 @@ static void close_file(const struct place *place, const char *wanted,
 	fputc('\n', stderr);
 }
 
-/* All ranges of one object. */
+/* Writes all ranges of one object. */
 static void write_gmon(const struct place *place, struct pchist *histogram,
 		       uint32_t first, uint32_t number)
 {
@@ -283,7 +285,7 @@ static bool ends_in(const char *name, const char *end)
 	return length > size && !strcmp(name + length - size, end);
 }
 
-/* The names in @directory that end so, for as long as the program runs. */
+/* Lists the names in @directory with this ending; the list is never freed. */
 static char **list(int directory, const char *end, uint32_t *count)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

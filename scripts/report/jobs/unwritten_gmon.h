@@ -1,4 +1,4 @@
-/* Files of monitor(3) that programs could not write. */
+/* Writes files of monitor(3) for programs that could not write them. */
 #ifndef REPORT_JOBS_UNWRITTEN_GMON_H
 #define REPORT_JOBS_UNWRITTEN_GMON_H
 
@@ -6,8 +6,8 @@
 
 struct recording;
 
-/* Writes the files that programs could not, as they had counted for monitor(3),
- * into @directory.  How many. */
+/* Writes the files of killed programs, with the counts that they had for
+ * monitor(3), into @directory.  Returns the number of files. */
 uint32_t unwritten_gmon_write(const struct recording *recording,
 			      const char *directory);
 

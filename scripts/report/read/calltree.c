@@ -1,9 +1,9 @@
 /*
- * One N.calltree file: which of its 64-byte slots are nodes, and which node a
- * pointer means.  The first word and the parent of a node are read here, once
- * and for all; so nothing that the program does meanwhile can tie a knot into
- * what has been checked.  Holes of the file are skipped, not read: a file may
- * be far larger than what is in it.
+ * Reads one N.calltree file: finds which of its 64-byte slots are nodes, and
+ * which node a pointer means.  The first word and the parent of each node are
+ * read here exactly once, so a program that still runs cannot change what has
+ * been checked.  Holes of the file are skipped: a file may be far larger than
+ * its content.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,17 +27,18 @@
 
 #define SLOT 64u
 
-/* What one scan needs to know and to count. */
+/* The context and the counts of one scan. */
 struct scan {
 	struct tree_file *file;
 	struct recording *recording;
 	uint32_t process;
 	struct site_maps *sites;
-	struct map groups; /* number in this file: in recording->groups */
+	/* number of the group in this file: number in recording->groups */
+	struct map groups;
 	uint64_t lost_groups, lost_groups_offset;
 	uint32_t entry_room, extent_room, memory_room, lock_room, throw_room;
 	uint32_t snapshot_room, alive_room, throttled_room;
-	uint64_t *parents; /* addresses, beside file->entries */
+	uint64_t *parents; /* program addresses, parallel to file->entries */
 	uint32_t parent_room;
 	uint64_t slots;
 	uint64_t garbage, garbage_offset;
@@ -97,8 +98,8 @@ static bool read_header(struct tree_file *file)
 }
 
 /*
- * Appends the parts of chunk @c that are not holes.  A node may begin before
- * a hole and end in it, so the nodes of an extent begin in it, no more.
+ * Appends the parts of chunk @c that are not holes.  A node that begins before
+ * a hole may end in it, so an extent limits only where its nodes begin.
  */
 static void find_extents(struct scan *scan, int fd, uint32_t c)
 {
@@ -113,7 +114,7 @@ static void find_extents(struct scan *scan, int fd, uint32_t c)
 		if (data < 0 && errno == ENXIO)
 			return;
 		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-		/* No such thing here: then all is data. */
+		/* The file system does not report holes: treat all as data. */
 		extent.begin = data < 0 || (uint64_t)data < at ? at :
 								 (uint64_t)data;
 		extent.end = hole < 0 || (uint64_t)hole > end ? end :
@@ -155,8 +156,8 @@ static uint32_t find_site(struct scan *scan, uint64_t function)
 	return site == next ? add_site(scan, function, NULL) : site;
 }
 
-/* The site of one group of @function's calls.  Equal names are one group,
- * whatever their numbers are. */
+/* The site of one group of @function's calls.  Groups with equal names are one
+ * group, whatever their numbers are. */
 static uint32_t find_group_site(struct scan *scan, uint64_t function,
 				uint16_t number, uint64_t offset)
 {
@@ -180,7 +181,7 @@ static uint32_t find_group_site(struct scan *scan, uint64_t function,
 		       site;
 }
 
-/* The site of a frame that samples found. */
+/* The site of a sampled frame. */
 static uint32_t find_frame_site(struct scan *scan, uint64_t address)
 {
 	struct recording *recording = scan->recording;
@@ -228,7 +229,7 @@ static void add_entry(struct scan *scan, uint64_t offset, uint32_t slot,
 	file->slots[slot] = file->entry_count;
 }
 
-/* 0: not a node. */
+/* Returns 0 if there is no node. */
 static uint64_t node_size(uint64_t function)
 {
 	if ((function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
@@ -270,7 +271,7 @@ static void add_memory(struct scan *scan, uint64_t offset)
 	file->memory[file->memory_count++] = offset;
 }
 
-/* 0: it cannot be one. */
+/* Returns 0 if the slot cannot be a node. */
 static uint64_t type_size(const unsigned char *at, uint64_t left)
 {
 	struct shim_type_node node;
@@ -336,8 +337,8 @@ static void add_lock(struct scan *scan, uint64_t offset)
 	process_see_clock(&scan->recording->processes[scan->process], start);
 }
 
-/* The node at @offset, @left bytes before its chunk ends; returns how far it
- * reaches. */
+/* Reads the node at @offset, @left bytes before the end of its chunk, and
+ * returns its size. */
 static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 			  uint32_t slot)
 {
@@ -351,7 +352,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 		return SLOT;
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		size = type_size(at, left);
-	/* There are none in files of the sampling profiler. */
+	/* Files of the sampling profiler have no such nodes. */
 	if (scan->file->is_sampled &&
 	    (function == SHIM_NODE_SAMPLED || function == SHIM_NODE_THROTTLED))
 		size = 0;
@@ -434,7 +435,8 @@ static void scan_extents(struct scan *scan)
 
 	for (i = 0; i < file->extent_count; i++, extent++) {
 		chunk = &file->chunks[extent->chunk];
-		/* What began in the last extent may reach into this one. */
+		/* The last node of the previous extent may reach into this
+		 * one. */
 		if (at < extent->begin)
 			at = extent->begin;
 		while (at < extent->end) {
@@ -448,7 +450,8 @@ static void scan_extents(struct scan *scan)
 	}
 }
 
-/* Which offset the program called @address; 0 if none. */
+/* The file offset of the program's @address; 0 if the file has no such
+ * address. */
 static uint64_t find_offset(const struct tree_file *file, uint64_t address,
 			    uint32_t *chunk)
 {
@@ -564,7 +567,7 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	return true;
 }
 
-/* What its program had no time for any more. */
+/* Adds the duration of the last call, which the program had no time to add. */
 static void count_last(struct shim_extra_node *extra)
 {
 	unsigned bucket = 0;
@@ -631,8 +634,8 @@ bool calltree_memory(const struct tree_file *file, uint64_t address,
 	return memory->function == SHIM_NODE_MEMORY;
 }
 
-/* Ranges do not overlap, but where the recording is damaged: then one of the next few
- * is as good as any. */
+/* Ranges overlap only in a damaged recording.  Then any of the next few ranges
+ * will do. */
 #define RANGES_TRIED 4
 
 static const struct tree_file *find_file(const struct process *process,

@@ -1,4 +1,4 @@
-/* Files of call trees: N.calltree, N.sampling. */
+/* Reads files of call trees: N.calltree and N.sampling. */
 #ifndef REPORT_READ_CALLTREE_H
 #define REPORT_READ_CALLTREE_H
 
@@ -15,22 +15,22 @@ struct recording;
 struct extent {
 	uint64_t begin, end; /* in the file */
 	uint32_t chunk;
-	uint32_t first_slot; /* of @begin, in tree_file.slots */
+	uint32_t first_slot; /* number of the first slot in tree_file.slots */
 };
 
-/* A node that is in use, in the order of the file. */
+/* A node in use; entries are in file order. */
 struct entry {
 	uint64_t offset;
-	uint32_t parent; /* entry; NONE: the pointer is bad */
+	uint32_t parent; /* number of an entry; NONE: the pointer is bad */
 	uint32_t
 		site; /* a function or a sampled frame; NONE: a thread's root */
 	uint32_t path;	 /* for the model */
 	uint32_t thread; /* for the model */
 };
 
-/* A function that was switched off. */
+/* A function whose instrumentation was switched off. */
 struct throttled {
-	uint64_t offset; /* of its struct shim_throttled_node */
+	uint64_t offset; /* offset of its struct shim_throttled_node */
 	uint32_t site;
 };
 
@@ -39,18 +39,21 @@ struct tree_file {
 	const unsigned char *data;
 	uint64_t size;
 	uint32_t tid;
-	bool is_sampled; /* what samples found, not calls */
+	bool is_sampled; /* holds samples, not calls */
 	uint32_t chunk_count;
 	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
 	struct extent *extents;
 	uint32_t extent_count;
-	uint32_t *slots; /* entry + 1 that begins there */
+	/* by slot: 1 + the number of the entry that begins there */
+	uint32_t *slots;
 	struct entry *entries;
 	uint32_t entry_count;
 	uint64_t *memory; /* offsets of struct shim_memory_node */
 	uint32_t memory_count;
-	uint64_t heap;	     /* of struct shim_heap_node; 0: none here */
-	uint64_t points;     /* of struct shim_points_node, likewise */
+	/* offset of struct shim_heap_node; 0: not in this file */
+	uint64_t heap;
+	/* offset of struct shim_points_node; 0: not in this file */
+	uint64_t points;
 	uint64_t *snapshots; /* of struct shim_snapshot_node */
 	uint32_t snapshot_count;
 	uint64_t *alive; /* of struct shim_alive_node */
@@ -63,42 +66,43 @@ struct tree_file {
 	uint32_t throttled_count;
 };
 
-/* The sites of a process by function word, and those of groups. */
+/* Maps from function words, and from groups, to the sites of a process. */
 struct site_maps {
 	struct map plain;
-	struct map functions; /* of groups: numbers */
-	struct map grouped;   /* number << 32 | group */
-	struct map frames;    /* by address and generation of a sampled frame */
+	struct map functions; /* function word to a number, for groups */
+	struct map grouped;   /* number << 32 | group, to the site */
+	/* address and generation of a sampled frame, to its number */
+	struct map frames;
 };
 
 /*
- * calltree_open - maps @fd and lists its nodes and their sites
+ * calltree_open - map @fd and list its nodes and their sites
  *
- * @sites are those that the process has so far.
- * @fd stays the caller's.  Returns false, with a warning, when nothing of it
- * can be used.
+ * @sites holds the sites of the process so far.  The caller keeps @fd.  Returns
+ * false, with a warning, if the file is unusable.
  */
 bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct recording *recording, uint32_t process,
 		   struct site_maps *sites);
 /* The entry that begins at @address in the program's memory, or NONE. */
 uint32_t calltree_find(const struct tree_file *file, uint64_t address);
-/* And its path in the model; NONE if there is no entry. */
+/* The same for the node's path in the model; NONE if there is no entry. */
 uint32_t calltree_find_path(const struct tree_file *file, uint64_t address);
 /* Copies the extra node at @address that belongs to the node at @offset;
  * false if there is none. */
 bool calltree_extra(const struct tree_file *file, uint64_t address,
 		    uint64_t offset, struct shim_extra_node *extra);
-/* The name of the struct shim_type_node at @address; NULL: there is none. */
+/* The name in the struct shim_type_node at @address, or NULL. */
 const char *calltree_type(const struct tree_file *file, uint64_t address);
-/* What the program called @offset. */
+/* The program's address of @offset. */
 uint64_t calltree_address(const struct tree_file *file, uint64_t offset);
-/* Whether a struct shim_memory_node is there instead. */
-/* What the node at @offset has beside it of that kind, at @address. */
+/* Copies the struct shim_memory_node at @address; false if there is none. */
 bool calltree_memory(const struct tree_file *file, uint64_t address,
 		     struct shim_memory_node *memory);
+/* Whether the node at @address is a struct shim_memory_node. */
 bool calltree_is_memory(const struct tree_file *file, uint64_t address);
-/* Copies the struct shim_lives_node at @address, in whichever file of the process. */
+/* Copies the struct shim_lives_node at @address from any file of the
+ * process. */
 bool calltree_lives(const struct process *process, uint64_t address,
 		    struct shim_lives_node *lives);
 

@@ -1,6 +1,6 @@
 /*
- * How the program of a recording ended, in words.  What profrun saw is surer than what
- * the program said of itself.
+ * Describes in words how the program of a recording ended.  The wait status
+ * that profrun saw counts more than the program's own record.
  */
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static const char *meta_end_text(const struct process *process)
 	}
 }
 
-/* What profrun saw is surer than what the program said of itself. */
+/* The wait status that profrun saw counts more than the program's own
+ * record. */
 const char *end_text(const struct recording *recording)
 {
 	int status = recording->wait_status;

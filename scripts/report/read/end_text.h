@@ -1,4 +1,4 @@
-/* How the program ended. */
+/* Describes how the program ended. */
 #ifndef REPORT_READ_END_TEXT_H
 #define REPORT_READ_END_TEXT_H
 

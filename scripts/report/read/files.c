@@ -1,6 +1,6 @@
 /*
- * The files of a recording, mapped.  Only regular files are read, no symbolic link is
- * followed, and a file that shrinks meanwhile reads as zero.
+ * Maps the files of a recording.  Only regular files are read, no symbolic link
+ * is followed, and a file that shrinks while it is mapped reads as zero.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,8 +24,8 @@
 static uintptr_t page_size;
 
 /*
- * A file can shrink while it is mapped.  What is gone then reads as zero,
- * like everything that was never written.
+ * A file can shrink while it is mapped.  The lost part then reads as zero, like
+ * parts that were never written.
  */
 static void fill_page(int number, siginfo_t *info, void *context)
 {
@@ -48,8 +48,8 @@ void survive_truncation(void)
 }
 
 /*
- * A copy that ends where the file does, for tests: a sanitizer sees what is read beyond
- * it, and nothing is, beyond a mapping.
+ * For tests: a copy that ends where the file ends, so that a sanitizer detects
+ * a read beyond the end, which it cannot detect in a mapping.
  */
 static void *copy_file(int fd, uint64_t size)
 {
@@ -160,7 +160,8 @@ uint32_t read_chunks(const char *name, uint64_t size,
 	return good;
 }
 
-/* The version is written last: without one there is nothing in the file yet. */
+/* The writer stores the version last: a file without a version has no content
+ * yet. */
 bool is_unfinished(const char *name, uint32_t version)
 {
 	if (version == 0)
@@ -178,7 +179,7 @@ const char *open_failure(void)
 	return failure ? strerror(failure) : NULL;
 }
 
-/* NONBLOCK: somebody may have put a pipe there. */
+/* NONBLOCK: the file might be a pipe that an attacker put there. */
 int open_in(int directory, const char *file, const char *name)
 {
 	int fd = openat(directory, file,

@@ -1,4 +1,5 @@
-/* The files of a recording.  What cannot be read is said by warn(). */
+/* Opens the files of a recording. warn() reports each file that cannot be
+ * read. */
 #ifndef REPORT_READ_FILES_H
 #define REPORT_READ_FILES_H
 
@@ -7,27 +8,31 @@
 #include <stdint.h>
 #include <shim/format.h>
 
-/* The directory of a process in @recording; negative, with a warning. */
+/* Opens the directory of a process in @recording; returns a negative value,
+ * with a warning, on failure. */
 int open_directory(int directory, const char *path, const char *name);
-/* The names in @directory that @wanted likes, by their number; free() it. */
+/* The names in @directory that @wanted accepts, sorted by their number; free()
+ * the list. */
 char **list_names(int directory, bool (*wanted)(const char *), size_t *count);
-/* Opens a file for reading; negative, with a warning, if that cannot be. */
+/* Opens a file for reading; returns a negative value, with a warning, on
+ * failure. */
 int open_in(int directory, const char *file, const char *name);
-/* Why a file or a directory that is there could not be opened; NULL: all could. */
+/* The reason why an existing file or directory could not be opened; NULL: all
+ * could be opened. */
 const char *open_failure(void);
-/* Maps a regular file readable; dies when its version is not ours. NULL with
- * a warning when it is no good. */
+/* Maps a regular file readable.  Dies if the file has another version.  Returns
+ * NULL, with a warning, if the file is unusable. */
 const unsigned char *map_file(int fd, const char *name, uint64_t *size);
 void unmap_file(const unsigned char *data, uint64_t size);
 void check_version(const char *name, uint32_t version);
-/* The chunks of a file of @size bytes that are within it and do not overlap; of others
- * a warning.  How many. */
+/* Finds the chunks of a file of @size bytes that lie within it and do not
+ * overlap, and warns about others.  Returns their number. */
 uint32_t read_chunks(const char *name, uint64_t size,
 		     const struct shim_file *header,
 		     struct shim_chunk chunks[SHIM_FILE_CHUNKS]);
 bool is_unfinished(const char *name, uint32_t version);
 
-/* From here on a file that shrinks while it is mapped reads as zero. */
+/* From now on, a file that shrinks while it is mapped reads as zero. */
 void survive_truncation(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Which image a process had at an address.  A process may load any number of
- * images at one address, one after another: the generation tells them apart.
- * So images are searched by their generation first, and images that were loaded
- * at one address cost nothing.
+ * Finds the image that a process had at an address.  A process may load any
+ * number of images at one address, one after another; the generation
+ * distinguishes them.  So images are searched by generation first, and images
+ * that were loaded at the same address cost nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,10 +14,10 @@
 #include "read/images.h"
 #include "read/process.h"
 
-/* Images that share the last generation are looked through one by one. */
+/* Images of the last generation are searched one by one. */
 #define LAST_MAX 1024
 
-/* One end of an image, and the sum of the images' numbers up to here. */
+/* One end of an image, and the sum of the image numbers up to here. */
 struct bound {
 	uint64_t at;
 	uint64_t sum;
@@ -26,8 +26,9 @@ struct bound {
 struct image_index {
 	uint32_t *order; /* images by generation, then by start */
 	uint32_t count;
-	uint32_t last_begin, last_end; /* in order: of SHIM_GENERATION_MAX */
-	struct bound *starts, *ends;   /* of images that cover something */
+	/* range in @order: images of SHIM_GENERATION_MAX, by start */
+	uint32_t last_begin, last_end;
+	struct bound *starts, *ends; /* images that cover at least one byte */
 	uint32_t bound_count;
 };
 
@@ -37,7 +38,7 @@ static bool covers(const struct image *image, uint64_t address)
 	       image->start < image->end;
 }
 
-/* --- making the index --- */
+/* --- building the index --- */
 
 static bool is_same(const struct image *a, const struct image *b)
 {
@@ -52,7 +53,8 @@ static int compare(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static const struct image *sorted; /* what the numbers below are of */
+/* The images that compare_numbers() compares by number. */
+static const struct image *sorted;
 
 static int compare_numbers(const void *left, const void *right)
 {
@@ -67,7 +69,8 @@ static int compare_numbers(const void *left, const void *right)
 	return difference;
 }
 
-/* Of images of the last generation that are one object at one place, one. */
+/* Of several records of the last generation for one object at one place, keeps
+ * one. */
 static void drop_equal(struct image_index *index, const struct image *images)
 {
 	uint32_t i, kept = 0;
@@ -137,7 +140,7 @@ void images_index(struct process *process)
 
 /* --- searching --- */
 
-/* How many of @bounds are not behind @address. */
+/* The number of @bounds at or before @address. */
 static uint32_t count_up_to(const struct bound *bounds, uint32_t count,
 			    uint64_t address)
 {
@@ -154,8 +157,9 @@ static uint32_t count_up_to(const struct bound *bounds, uint32_t count,
 }
 
 /*
- * The only image that ever covered @address; NULL if there was another number of
- * them.  Those that begin at or before it, without those that end there, cover it.
+ * The only image that ever covered @address; NULL if several did, or none.
+ * Images that begin at or before @address, minus images that end there, cover
+ * it.
  */
 static struct image *find_only(const struct process *process, uint64_t address)
 {
@@ -173,7 +177,7 @@ static struct image *find_only(const struct process *process, uint64_t address)
 	return &process->images[number];
 }
 
-/* What came and went when generations had run out shares the last one. */
+/* Images that were loaded after generations had run out share the last one. */
 static struct image *find_last(const struct process *process, uint64_t address)
 {
 	const struct image_index *index = process->image_index;

@@ -1,4 +1,5 @@
-/* Images of a process: the program and its libraries, where they were loaded. */
+/* The images of a process (the program and its libraries) and their load
+ * addresses. */
 #ifndef REPORT_READ_IMAGES_H
 #define REPORT_READ_IMAGES_H
 
@@ -8,8 +9,8 @@ struct process;
 
 struct image {
 	uint32_t generation;
-	uint32_t object;      /* for symbols.h */
-	uint32_t data_object; /* the same, of locks.c */
+	uint32_t object;      /* owned by symbols.h */
+	uint32_t data_object; /* owned by locks.c */
 	uint64_t start, end, bias;
 	uint64_t load_clock, unload_clock;
 	uint32_t build_id_size;
@@ -17,12 +18,12 @@ struct image {
 	const char *path;
 };
 
-/* After the last image of @process was read. */
+/* Called after the last image of @process was read. */
 void images_index(struct process *process);
 /*
- * The image that had @address; NULL if that is not known.  With @generation 0, one
- * that is gone is also right if no other image was ever there: then the program
- * ended before it could say so in its nodes.
+ * The image that covered @address, or NULL if it is unknown.  With @generation
+ * 0, an unloaded image is also accepted if no other image was ever at @address:
+ * then the program ended before it could write the generation into its nodes.
  */
 struct image *process_image(const struct process *process, uint64_t address,
 			    uint32_t generation);

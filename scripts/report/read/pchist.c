@@ -1,6 +1,6 @@
 /*
- * What a process has counted for monitor(3): N.pchist and N.arcs.  The program
- * could write all of it, so nothing is trusted.
+ * Reads the counts of a process for monitor(3): N.pchist and N.arcs.  The
+ * program could write all of these files, so none of their content is trusted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -116,7 +116,7 @@ static bool read_histogram(struct pchist *to, const struct mapped *file)
 		if (!read_range(file, at, &to->ranges[i]))
 			return damaged(file);
 		to->bins += to->ranges[i].given.bins;
-		/* Ranges share no counters. */
+		/* Two ranges must not share counters. */
 		if (to->bins > file->last.size / sizeof(uint32_t))
 			return damaged(file);
 	}
@@ -151,10 +151,10 @@ const struct shim_arc *arcs_read(int directory, const char *entry,
 	return (const struct shim_arc *)(file.data + file.last.offset);
 }
 
-/* --- as samples --- */
+/* --- conversion to samples --- */
 
 #define HEADER_SIZE 4096u
-#define ADDRESS	    0x10000u /* of the chunk: any */
+#define ADDRESS	    0x10000u /* address of the chunk; any value will do */
 
 static void put_node(FILE *out, uint64_t function, uint64_t count)
 {

@@ -1,5 +1,6 @@
 /*
- * Counters of monitor(3) in a recording: <shim/format.h> says what they are.
+ * Reads the counters of monitor(3) in a recording; <shim/format.h> describes
+ * them.
  */
 #ifndef REPORT_READ_PCHIST_H
 #define REPORT_READ_PCHIST_H
@@ -21,27 +22,28 @@ struct pchist_arcs {
 };
 
 struct pchist {
-	struct shim_histogram *given; /* without the ranges */
-	const char *file;	      /* where it is to be written */
+	struct shim_histogram *given; /* the header, without the ranges */
+	/* path of the gmon.out or mon.out to be written */
+	const char *file;
 	struct pchist_range *ranges;
-	uint64_t bins; /* of all of them */
+	uint64_t bins; /* bins of all ranges together */
 	struct pchist_arcs *arcs;
 	uint32_t arcs_count;
 };
 
-/* @name is for messages.  False: there is nothing in it, or a warning says that
- * it is damaged. */
+/* @name is for messages.  Returns false if the file is empty or, with a
+ * warning, if it is damaged. */
 bool pchist_read(struct pchist *histogram, int directory, const char *entry,
 		 const char *name);
 void pchist_free(struct pchist *histogram);
 
-/* The calls in a file, or NULL. */
+/* The call counts in a file, or NULL. */
 const struct shim_arc *arcs_read(int directory, const char *entry,
 				 const char *name, uint64_t *count);
 
-/* The same as a file of samples, for calltree_open: of each counter that is not 0 a
- * function without callers.  Negative: there is nothing, or a part of it went
- * into files before. */
+/* Converts the counters to a file of samples for calltree_open(): each counter
+ * that is not 0 becomes a function without callers.  Returns a negative value
+ * if there are no counters, or if a part of them went into earlier files. */
 int pchist_as_samples(int directory, const char *entry, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What a process image says about itself in meta and images.  Bounds are
- * checked against the file, not against what the file says; strings are copied
- * and get an end.
+ * Reads what a process image recorded about itself in meta and images.  Bounds
+ * are checked against the size of the file, not against the sizes that it
+ * states; strings are copied and NUL-terminated.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,8 @@
 #include "read/images.h"
 #include "read/process.h"
 
-/* More than a process ever loads; keeps a damaged file from keeping us. */
+/* More than a process ever loads; the limit stops a damaged file from taking
+ * forever. */
 #define IMAGES_MAX 1000000
 
 const char *process_string(const struct process *process, const char *key)
@@ -33,7 +34,7 @@ const char *process_string(const struct process *process, const char *key)
 
 	if (process->meta.strings_size < sizeof(process->meta.strings))
 		end = at + process->meta.strings_size;
-	/* read_meta() made sure that the last byte is NUL. */
+	/* read_meta() has made sure that the last byte is NUL. */
 	for (; at < end; at += strlen(at) + 1)
 		if (!strncmp(at, key, length) && at[length] == '=')
 			return at + length + 1;
@@ -108,8 +109,8 @@ static void find_unit(struct process *process, const char *name)
 }
 
 /*
- * The recording cannot be longer than the time since it began (a day more,
- * for clocks that disagree), so no clock value in it can be later than this.
+ * Finds the latest possible clock value.  The recording cannot be longer than
+ * the time since it began (plus a day, for clocks that disagree).
  */
 static void find_limit(struct process *process)
 {
@@ -133,15 +134,15 @@ void process_see_clock(struct process *process, uint64_t clock)
 		process->latest_clock = clock;
 }
 
-/* A file of a process, mapped as long as it is read. */
+/* A file of a process, mapped while it is read. */
 struct part {
 	const char *name;
 	const unsigned char *data;
 	uint64_t size;
 };
 
-/* Maps @file and copies what it begins with; false, with a warning, when
- * nothing can be read from it. */
+/* Maps @file and copies its header; false, with a warning, if the file is
+ * unreadable. */
 static bool open_part(struct part *part, const struct process *process,
 		      int directory, const char *path, const char *file,
 		      void *header, size_t header_size)
@@ -165,7 +166,7 @@ static void close_part(struct part *part)
 	unmap_file(part->data, part->size);
 }
 
-/* What older programs write; what is behind it is zero then. */
+/* Older programs write a shorter header; the rest is zero then. */
 #define META_LEAST offsetof(struct shim_meta, lost_others)
 
 static bool check_meta(const struct shim_meta *meta, const struct part *part)
@@ -222,7 +223,7 @@ static int compare_images(const void *left, const void *right)
 					       a->generation > b->generation;
 }
 
-/* The record at @offset; false when it cannot be one. */
+/* The record at @offset; false if there cannot be one. */
 static bool read_image(struct image *image, const unsigned char *at,
 		       uint64_t left)
 {

@@ -1,8 +1,8 @@
 /*
- * Finds a recording and opens what is in it, process by process.  Nothing in
- * it is trusted: the program could write all of it.  Only regular files are
- * read, no symbolic link is followed, and a file that shrinks meanwhile reads
- * as zero.
+ * Finds a recording and opens its files, process by process.  The program could
+ * write all of these files, so none of their content is trusted.  Only regular
+ * files are read, no symbolic link is followed, and a file that shrinks
+ * meanwhile reads as zero.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -49,13 +49,13 @@ static bool is_sampled_name(const char *name)
 	return is_numbered(name, ".sampling");
 }
 
-/* "12.calltree", "12.sampling" */
+/* Number and kind of a file such as "12.calltree" or "12.sampling". */
 static bool is_tree_name(const char *name)
 {
 	return is_numbered(name, ".calltree") || is_sampled_name(name);
 }
 
-/* Where there are no samples, the counters of monitor(3) are some. */
+/* Without samples, the counters of monitor(3) serve as samples. */
 static void read_histograms(struct recording *recording, uint32_t index,
 			    int directory, char **names, size_t count,
 			    struct site_maps *sites)
@@ -127,7 +127,7 @@ static void read_trees(struct recording *recording, uint32_t index,
 	const char *name;
 	int fd;
 
-	/* None: nothing in that process was compiled with hooks. */
+	/* No calls: no code of that process was compiled with hooks. */
 	process->files = allocate(count + histogram_count,
 				  sizeof(*process->files));
 	if (!is_any(names, count, is_sampled_name))
@@ -210,7 +210,7 @@ static bool has_processes(int directory)
 	return found;
 }
 
-/* "rank.2/end" */
+/* Reads the end of a run, such as "rank.2/end". */
 static const char *name_in(const struct run *part, const char *name)
 {
 	return part->name ? keep_format("%s/%s", part->name, name) : name;
@@ -276,8 +276,8 @@ static int compare_processes(const void *left, const void *right)
 }
 
 /*
- * When open calls of @process ended, as far as anybody knows.  What profrun
- * saw is about the @last image of the process that it ran.
+ * The time when the open calls of @process ended, as far as known. profrun saw
+ * the end of image @last of the process that it ran.
  */
 static void find_end(const struct run *part, struct process *process,
 		     uint32_t last)
@@ -302,8 +302,8 @@ static void find_end(const struct run *part, struct process *process,
 	process->end_clock = end;
 }
 
-/* The first of @count is the process that profrun started; its execs have its
- * pid.  Returns the number of the last of them. */
+/* The first of @count images is that of the process that profrun started; its
+ * execs keep its pid.  Returns the number of the last one. */
 static uint32_t find_main(struct process *process, uint32_t count)
 {
 	uint32_t i, last = 0;
@@ -337,8 +337,8 @@ static struct process *add_process(struct recording *recording,
 	return process;
 }
 
-/* Every process of the newest part with its meta, the one that began first in
- * front. */
+/* Opens every process of the newest part, with its meta; the process that began
+ * first comes first. */
 static void read_metas(struct recording *recording, int directory)
 {
 	uint32_t first = recording->process_count;
@@ -376,7 +376,8 @@ static uint32_t keep_process(struct recording *recording, uint32_t first,
 	return n - first;
 }
 
-/* @name: of its directory in the recording's, or NULL.  @pid: only that. */
+/* @name is the part's directory in the recording, or NULL.  @pid: only this
+ * process; 0: all. */
 static void read_part(struct recording *recording, const char *name,
 		      int directory, uint32_t pid)
 {
@@ -409,7 +410,7 @@ static void read_part(struct recording *recording, const char *name,
 	}
 }
 
-/* How all of it ended. */
+/* Finds how the whole job ended. */
 static void sum_up(struct recording *recording)
 {
 	uint32_t i;

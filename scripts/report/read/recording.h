@@ -1,8 +1,8 @@
 /*
- * A recording, as far as it can be believed.  Whatever is wrong with it has
- * been said by warn() when recording_open() returns; what is left is within
- * bounds.  The program may still be running: what the functions here have
- * not copied may change under the reader's eyes.
+ * A recording, as far as it can be trusted.  When recording_open() returns,
+ * warn() has reported every damage, and all data are within bounds.  The
+ * program may still be running: data that these functions have not copied may
+ * change at any time.
  */
 #ifndef REPORT_READ_RECORDING_H
 #define REPORT_READ_RECORDING_H
@@ -14,32 +14,34 @@
 #include "base/names.h"
 #include "read/process.h"
 
-/* One run.  A recording is one, or is made of several: profrun merge, jobs. */
+/* One run.  A recording has one run or several (profrun merge, jobs). */
 struct run {
-	/* its directory in the recording; NULL: that is all there is */
+	/* its directory in the recording; NULL: the recording is this run */
 	const char *name;
 	bool has_end;
 	int wait_status;
 	uint64_t end_mono_ns;
-	const char *log; /* of processes that could not record; or NULL */
+	/* log of the processes that could not record, or NULL */
+	const char *log;
 };
 
-/* A function as the program knew it, once per process and generation. */
+/* A function by its address in the program, once per process and generation. */
 struct site {
 	uint64_t address;
 	uint32_t generation;
 	uint32_t process;
-	const char *group; /* which calls of it; NULL: all */
-	bool has_hooks;	   /* calls of it were recorded */
-	bool is_frame; /* @address is an instruction's: see model/frames.h */
-	uint32_t function; /* for the model; of a frame: the chain's number */
+	const char *group; /* the group of its calls; NULL: all calls */
+	bool has_hooks;	   /* its calls were recorded */
+	/* @address is that of an instruction, see model/frames.h */
+	bool is_frame;
+	uint32_t function; /* for the model; for a frame: number of its chain */
 };
 
-/* What traces have no more: they were damaged, or cut off. */
+/* Blocks that are missing from traces: they were damaged, or cut off. */
 struct trace_damage {
-	uint64_t missing; /* blocks that were written, and are not there */
+	uint64_t missing; /* blocks that were written and are missing */
 	uint64_t damaged; /* blocks that cannot be read to their end */
-	uint64_t bytes;	  /* of these, that were not read */
+	uint64_t bytes;	  /* unreadable bytes in damaged blocks */
 };
 
 struct recording {
@@ -48,28 +50,29 @@ struct recording {
 	uint32_t part_count, part_room;
 	struct process *processes; /* by part, then by start time */
 	uint32_t process_count, process_room;
-	bool has_end;	 /* all parts have */
-	int wait_status; /* the first that is not 0 */
+	bool has_end;	 /* all parts have an end */
+	int wait_status; /* the first status that is not 0 */
 	struct site *sites;
 	uint32_t site_count, site_room;
 	struct names groups; /* "kind=NUMBER" */
 	struct trace_damage trace_damage;
-	bool is_needed; /* for another model, when one is built */
+	bool is_needed; /* another model will be built from it */
 };
 
 /* The newest recording in the working directory; dies if there is none. */
 const char *recording_find(void);
 
-/* Dies if @path is no recording, or of another version.  @pid: only that
- * process; 0: all. */
+/* Dies if @path is no recording, or if it has another version.  @pid: read only
+ * this process; 0: all. */
 void recording_open(struct recording *recording, const char *path,
 		    uint32_t pid);
 
-/* The directories in @path that are recordings, sorted; none if it is one itself. */
+/* The directories in @path that are recordings, sorted; none if @path itself is
+ * a recording. */
 char **recording_parts(int directory, size_t *count);
 
-/* Which file is where, for what points from one into another; again, when some of them
- * have gone. */
+/* Lists the address ranges of all files, for pointers from one file into
+ * another.  Call it again after files were dropped. */
 void process_list_ranges(struct process *process);
 
 #endif
