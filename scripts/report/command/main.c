@@ -256,9 +256,9 @@ static int html(struct options *options, const char *path)
 	}
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
-	recording.is_needed = true;
+	recording.is_read_again = true;
 	choose_build(&models[0], &models[1], &recording, options);
-	recording.is_needed = false;
+	recording.is_read_again = false;
 	choose_memory(&models[0], options);
 	choose_locks(&models[0], options);
 	choose_exceptions(&models[0], options);

@@ -1,9 +1,10 @@
 /*
- * Functions and who called whom, for callgrind_annotate and KCachegrind.  The
- * inclusive cost of a function is to them that of the calls of it, so with
- * recursion it would count twice.  Therefore only the outermost of the calls
- * in a path has its time, then the sum is our total; but what calls itself
- * through others still looks larger to who adds up its callees.
+ * Exports functions and the calls between them for callgrind_annotate and
+ * KCachegrind.  For these tools, the inclusive cost of a function is the cost
+ * of its calls, so recursion would count twice.  Therefore only the outermost
+ * call of a function in a path carries its time; the sum is then our total.  A
+ * function that calls itself through others still looks larger in a sum over
+ * its callees.
  *
  * Names are numbered and spelt out once: some readers refuse a second time.
  */
@@ -30,12 +31,12 @@
 #include "model/totals.h"
 #include "read/process.h"
 
-/* All calls of a function by another. */
+/* All calls of one function by another. */
 struct arc {
 	uint32_t callee;
-	uint32_t next; /* of the same caller, or NONE */
+	uint32_t next; /* next arc of the same caller, or NONE */
 	uint64_t calls;
-	double cost; /* but of those below the callee */
+	double cost; /* without calls below another call of the callee */
 };
 
 struct graph {
@@ -43,14 +44,18 @@ struct graph {
 	const struct options *options;
 	FILE *out;
 	double *totals; /* of paths */
-	double *own;	/* of functions */
+	double *own;	/* by function */
 	struct map arcs_by_ends;
 	struct arc *arcs;
 	uint32_t arc_count, arc_room;
-	uint32_t *first_arc; /* of a caller, or NONE; last: of none */
-	uint32_t *active;    /* calls of a function we are below */
+	/* by caller, NONE: no arc; the last one is for calls without a
+	 * caller */
+	uint32_t *first_arc;
+	/* by function: its open calls on the current path */
+	uint32_t *active;
 	struct names files, objects;
-	uint32_t files_known, objects_known; /* spelt out already */
+	/* names that are already spelt out */
+	uint32_t files_known, objects_known;
 	bool *function_known;
 };
 
@@ -131,7 +136,7 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 
 /* --- lines --- */
 
-/* "fn=(3) name", or "fn=(3)" when @is_known. */
+/* Writes "fn=(3) name", or "fn=(3)" when @is_known. */
 static void put_named(FILE *out, const char *key, uint32_t number,
 		      const char *name, bool is_known)
 {
@@ -202,7 +207,7 @@ static void put_function(struct graph *graph, uint32_t number)
 	fputc('\n', graph->out);
 }
 
-/* What only its callers tell the total of, has one. */
+/* A function whose total is only known through its callers gets such a line. */
 static void put_roots(struct graph *graph)
 {
 	uint32_t number = graph->model->function_count, i;

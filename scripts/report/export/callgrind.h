@@ -1,4 +1,4 @@
-/* For callgrind_annotate and KCachegrind. */
+/* Exports for callgrind_annotate and KCachegrind. */
 #ifndef REPORT_EXPORT_CALLGRIND_H
 #define REPORT_EXPORT_CALLGRIND_H
 

@@ -1,7 +1,8 @@
 /*
- * The JSON that chrome://tracing and its kin read: a pair of events for each
- * call.  Arguments come just after the begin of a call and a result just before
- * its end, and become part of them.  Thread by thread: readers sort.
+ * Exports the JSON of chrome://tracing and similar viewers: a pair of events
+ * for each call.  Arguments come just after the begin event of a call and a
+ * result just before its end event; they become part of these events.  The
+ * output is thread by thread: readers sort it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,10 +23,10 @@ struct chrome {
 	struct json json;
 	struct lanes *lanes;
 	bool is_open;		 /* an event waits for its arguments */
-	struct kept_text result; /* of the call that is left next */
+	struct kept_text result; /* result of the call that is left next */
 };
 
-/* That it has no arguments is known when something else comes. */
+/* A call has no arguments if another event comes first. */
 static void end_open(struct chrome *chrome)
 {
 	if (chrome->is_open)
@@ -91,7 +92,8 @@ static void put_counter(struct chrome *chrome, const struct lane *lane,
 	end_event(chrome);
 }
 
-/* Ranges need not nest, so they are asynchronous; their text is their number. */
+/* Ranges need not nest, so they are asynchronous events; the number of the text
+ * is their id. */
 static void put_range(struct chrome *chrome, const char *phase,
 		      const struct lane *lane, const struct trace_event *event)
 {
@@ -116,7 +118,7 @@ static void put_instant(struct chrome *chrome, const struct lane *lane,
 	end_event(chrome);
 }
 
-/* It is within the innermost call, so it nests. */
+/* A gap lies within the innermost call, so it nests. */
 static void put_gap(struct chrome *chrome, const struct lane *lane,
 		    const struct trace_event *event)
 {
@@ -135,7 +137,8 @@ static void put_leave(struct chrome *chrome, const struct lane *lane,
 		      const struct trace_event *event)
 {
 	begin_event(chrome, "E", lane, event->time_ns);
-	/* Chrome needs no name here; speedscope does not end a call without. */
+	/* Chrome needs no name here; speedscope does not end a call without a
+	 * name. */
 	add_name(chrome, lanes_function_name(chrome->lanes, event));
 	if (chrome->result.text[0])
 		add_text(chrome, "result", chrome->result.text);

@@ -1,4 +1,4 @@
-/* Trace events, for chrome://tracing. */
+/* Exports trace events for chrome://tracing. */
 #ifndef REPORT_EXPORT_CHROME_H
 #define REPORT_EXPORT_CHROME_H
 

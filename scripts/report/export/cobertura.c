@@ -1,7 +1,7 @@
 /*
- * What was reached, as Cobertura's XML (coverage-04.dtd) has it: a package for each
- * directory, a class for each file.  Branches are not known: they are told as none
- * of none.
+ * Exports coverage as Cobertura's XML (coverage-04.dtd): a package for each
+ * directory, a class for each file.  Branches are unknown: the output counts 0
+ * of 0.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "model/options.h"
 #include "names/symbols.h"
 
-/* In an attribute; what XML does not allow is shown as '?'. */
+/* Prints an attribute; a character that XML does not allow becomes '?'. */
 static void put_xml(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -70,7 +70,7 @@ static void put_line(FILE *out, const struct covered *line)
 		line->line, line->count);
 }
 
-/* Where the directory of a path ends: before its last slash. */
+/* The length of a path's directory: up to its last slash. */
 static size_t directory_length(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -160,7 +160,7 @@ static struct file *list_files(const struct coverage *coverage, size_t *count)
 	return files;
 }
 
-/* Files of one directory may have those of a deeper one between them. */
+/* Files of a subdirectory may stand between files of one directory. */
 static void put_package(FILE *out, const struct coverage *coverage,
 			struct file *files, size_t count, size_t first,
 			const struct options *options)

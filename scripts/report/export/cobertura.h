@@ -1,4 +1,4 @@
-/* Cobertura's XML. */
+/* Exports coverage as Cobertura's XML. */
 #ifndef REPORT_EXPORT_COBERTURA_H
 #define REPORT_EXPORT_COBERTURA_H
 

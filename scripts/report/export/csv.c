@@ -1,4 +1,4 @@
-/* The table of functions as RFC 4180 has it; unknown cells are empty. */
+/* Exports the table of functions as CSV (RFC 4180); unknown cells are empty. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The table of functions as CSV. */
+/* Exports the table of functions as CSV. */
 #ifndef REPORT_EXPORT_CSV_H
 #define REPORT_EXPORT_CSV_H
 

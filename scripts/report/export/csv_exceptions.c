@@ -1,6 +1,6 @@
 /*
- * Exceptions as CSV: a row for what a path throws, and one for each place that catches
- * it.
+ * Exports exceptions as CSV: a row for each path that throws, and a row for
+ * each place that catches its exceptions.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -27,7 +27,8 @@ static void put_row(FILE *out, const struct model *model,
 		part->count);
 }
 
-/* A row for what a path throws, and one for each place where that is caught. */
+/* Prints a row for a path that throws, and a row for each place that catches
+ * its exceptions. */
 void exceptions_csv(FILE *out, const struct model *model,
 		    const struct options *options)
 {

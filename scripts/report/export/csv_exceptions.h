@@ -1,4 +1,4 @@
-/* Exceptions as CSV. */
+/* Exports exceptions as CSV. */
 #ifndef REPORT_EXPORT_CSV_EXCEPTIONS_H
 #define REPORT_EXPORT_CSV_EXCEPTIONS_H
 

@@ -1,4 +1,5 @@
-/* Waits for locks as CSV: a row for each path that waited for a lock. */
+/* Exports waits for locks as CSV: a row for each path that waited for a
+ * lock. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Waits for locks as CSV. */
+/* Exports waits for locks as CSV. */
 #ifndef REPORT_EXPORT_CSV_LOCKS_H
 #define REPORT_EXPORT_CSV_LOCKS_H
 

@@ -1,7 +1,7 @@
 /*
- * Common Trace Format 1.8, as babeltrace2 and Trace Compass read it: a directory
- * with a description of everything, and a stream of packets for each file of a
- * thread.  Functions are an enumeration, so an event of a call is a number.
+ * Exports Common Trace Format 1.8 for babeltrace2 and Trace Compass: a
+ * directory with one metadata file, and a stream of packets for each file of a
+ * thread.  Functions are an enumeration, so an event of a call holds a number.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -45,11 +45,11 @@ enum {
 	CTF_GAP
 };
 
-/* One packet, as long as it is filled. */
+/* One packet, while it is being filled. */
 struct packet {
 	unsigned char *bytes;
 	size_t size, room;
-	size_t header; /* where the events begin */
+	size_t header; /* size of the header: events begin here */
 	uint64_t first_ns, last_ns;
 };
 
@@ -59,9 +59,10 @@ struct ctf {
 	FILE *out;
 	const char *path; /* of @out */
 	struct packet packet;
-	struct lane lane;	 /* of the packet, */
-	const char *thread_name; /* NULL: no packet has begun */
-	uint64_t discarded;	 /* in this stream so far */
+	struct lane lane; /* lane of the packet */
+	/* name of its thread; NULL: no packet has begun */
+	const char *thread_name;
+	uint64_t discarded; /* lost events in this stream so far */
 };
 
 /* --- packets --- */
@@ -77,7 +78,7 @@ static void put_bytes(struct packet *packet, const void *bytes, size_t size)
 	packet->size += size;
 }
 
-/* Little-endian, as all of it says. */
+/* Little-endian, as the metadata states. */
 static void put_number(struct packet *packet, uint64_t value, unsigned int size)
 {
 	unsigned char bytes[8];
@@ -99,7 +100,7 @@ static void put_string(struct packet *packet, const char *text)
 	free(copy);
 }
 
-/* The sizes and times in it are not known yet. */
+/* The sizes and times in the header are not known yet. */
 static void put_header(struct ctf *ctf, uint64_t bits)
 {
 	struct packet *packet = &ctf->packet;
@@ -202,7 +203,7 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 	ctf->discarded += event->count;
 }
 
-/* A packet says which thread it is of, and its name. */
+/* A packet belongs to one thread and holds its name. */
 static void begin_packet(struct ctf *ctf, const struct lane *lane)
 {
 	const char *name = ctf->lanes->trace.threads[lane->thread].name;
@@ -263,7 +264,7 @@ static void put_stream(struct ctf *ctf, uint32_t file)
 	close_file(ctf);
 }
 
-/* --- the description --- */
+/* --- the metadata --- */
 
 static const char types[] =
 	"/* CTF 1.8 */\n"
@@ -309,7 +310,7 @@ static const struct {
 	[CTF_GAP] = { "gap", "string text; number duration_ns;" },
 };
 
-/* In the quotes of a description. */
+/* Prints a string in the metadata's quotes. */
 static void put_quoted(FILE *out, const char *text)
 {
 	char *copy = strdup(text), *at;
@@ -345,7 +346,8 @@ static void put_functions(struct ctf *ctf)
 	fputs("};\n", ctf->out);
 }
 
-/* Seconds and the rest: when the clock of the trace was 0, by the calendar. */
+/* The wall-clock time at which the trace's clock was 0: seconds and
+ * nanoseconds. */
 static void put_clock(struct ctf *ctf)
 {
 	const struct recording *recording = ctf->lanes->recording;

@@ -1,4 +1,4 @@
-/* The Common Trace Format. */
+/* Exports the Common Trace Format. */
 #ifndef REPORT_EXPORT_CTF_H
 #define REPORT_EXPORT_CTF_H
 

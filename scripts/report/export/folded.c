@@ -1,8 +1,8 @@
 /*
- * One line per call path: "name;name;name COUNT", in the order of strcmp().
- * The lines are never in memory together: paths are merged by name into a
- * tree, and at each of its nodes all lines below are in one piece of the
- * sorted output, because names have no ';'.
+ * Exports one line per call path, "name;name;name COUNT", in the order of
+ * strcmp().  The lines are never in memory together.  Paths are merged by name
+ * into a tree; since names contain no ';', all lines below a node of this tree
+ * are consecutive in the sorted output.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -28,16 +28,16 @@
 #include "model/paths.h"
 #include "model/totals.h"
 
-/* Paths of equal names. */
+/* All paths with equal names. */
 struct fold {
 	uint32_t name;
 	uint32_t child, sibling;
 	uint32_t depth;
 	double ns;
-	uint64_t calls; /* or what else is counted */
+	uint64_t calls; /* or the value of another --value */
 };
 
-/* A line, or all that begin with it and ';'. */
+/* One line, or all lines that begin with @name and ';'. */
 struct item {
 	const char *name;
 	uint32_t fold;
@@ -48,7 +48,7 @@ struct item {
 /* A fold whose items are being printed: items[next..end). */
 struct level {
 	size_t begin, next, end;
-	size_t line_length; /* of what is before its names */
+	size_t line_length; /* length of the line before its names */
 };
 
 struct folding {
@@ -65,10 +65,10 @@ struct folding {
 	char *line;
 	size_t line_room;
 	uint64_t cut_calls, lines;
-	uint64_t outside; /* memory in no function */
+	uint64_t outside; /* memory that belongs to no function */
 };
 
-/* A name as it may stand between two ';' on a line. */
+/* Makes a name that can stand between two ';' of a line. */
 static const char *clean_name(const char *name)
 {
 	char *copy = (char *)keep_text(name, SIZE_MAX), *at;
@@ -122,7 +122,7 @@ static uint32_t find_fold(struct folding *folding, struct map *map,
 	return fold;
 }
 
-/* What is in the path itself. */
+/* Adds the path's own value, without its callees. */
 static uint64_t counted(const struct folding *folding, const struct path *path)
 {
 	const struct model *model = folding->model;
@@ -146,7 +146,7 @@ static void add_path(struct folding *folding, struct fold *fold,
 		fold->ns += path->total;
 }
 
-/* What is too deep counts as its ancestor at that depth. */
+/* A path beyond --max-depth counts for its ancestor at that depth. */
 static void fold_paths(struct folding *folding)
 {
 	const struct model *model = folding->model;
@@ -167,7 +167,7 @@ static void fold_paths(struct folding *folding)
 		    folding->options->max_depth) {
 			folds[i] = parent;
 			folding->cut_calls += counted(folding, path);
-			/* Its total is in the ancestor's already. */
+			/* The ancestor's total already includes this total. */
 			if (folding->options->value == VALUE_TOTAL)
 				continue;
 		} else {
@@ -192,8 +192,8 @@ static uint64_t fold_value(const struct folding *folding,
 }
 
 /*
- * Compares what stands on the lines: the names with " COUNT" behind them, or
- * with ';'.  They differ in there, because a subtree is there once.
+ * Compares two lines: a name, followed by " COUNT" or by ';'.  Equal names
+ * differ there, because each subtree has only one item.
  */
 static int compare_items(const void *left, const void *right)
 {
@@ -216,7 +216,8 @@ static int compare_items(const void *left, const void *right)
 				 items[i]->value);
 	if (!*at[0] && !*at[1])
 		return strcmp(tails[0], tails[1]);
-	/* One name goes on where the other has its tail already. */
+	/* One name ends here and the other continues: compare the rest with the
+	 * tail. */
 	return !*at[0] ? strcmp(tails[0], at[1]) : strcmp(at[0], tails[1]);
 }
 

@@ -1,4 +1,4 @@
-/* Folded stacks, for flame graphs. */
+/* Exports folded stacks for flame graphs. */
 #ifndef REPORT_EXPORT_FOLDED_H
 #define REPORT_EXPORT_FOLDED_H
 

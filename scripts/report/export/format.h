@@ -1,6 +1,7 @@
 /*
- * An export format.  The file that writes a format defines it, and formats.c lists it;
- * --help, messages and the checks of options come from there.
+ * An export format.  The file that writes a format defines its struct, and
+ * formats.c lists it.  --help, messages and the checks of options use these
+ * structs.
  */
 #ifndef REPORT_EXPORT_FORMAT_H
 #define REPORT_EXPORT_FORMAT_H
@@ -26,27 +27,30 @@ struct lanes;
 
 struct export_format {
 	const char *name;
-	const char *extension;	 /* of a file; "": it is a directory */
-	const char *description; /* for --help: one line */
-	unsigned int values;	 /* that --value may have; 0: it has none */
-	bool is_binary;		 /* nothing for a terminal */
-	bool has_no_threads;	 /* no --threads */
-	bool has_threads_always; /* --threads is as if given */
-	bool shows_one_value;	 /* memory only if --value is of it */
-	bool has_object;	 /* --object is for it */
-	bool is_of_memory;	 /* and of nothing else */
-	bool keeps_tests;	 /* coverage of each test is apart */
-	/* whatever --value is, and does not say which are estimates */
+	/* extension of a file; "": the output is a directory */
+	const char *extension;
+	const char *description; /* one line for --help */
+	/* allowed values of --value; 0: --value is an error */
+	unsigned int values;
+	bool is_binary;		 /* refused on a terminal */
+	bool has_no_threads;	 /* --threads is an error */
+	bool has_threads_always; /* behaves as if --threads was given */
+	/* memory is shown only if --value asks for memory */
+	bool shows_one_value;
+	bool has_object;   /* accepts --object */
+	bool is_of_memory; /* shows memory only */
+	bool keeps_tests;  /* keeps the coverage of each test separate */
+	/* shows calls whatever --value is, and does not mark estimates */
 	bool has_calls_always;
-	bool needs_no_times; /* untimed calls are fine with --value self */
+	bool needs_no_times; /* --value self accepts untimed calls */
 
-	/* One of these. */
+	/* Exactly one of these is set. */
 	void (*print)(FILE *out, struct model *model,
 		      const struct options *options);
 	void (*print_trace)(FILE *out, struct lanes *lanes);
 	void (*print_coverage)(FILE *out, const struct coverage *coverage,
 			       const struct options *options);
-	/* At @path: a directory of a trace; several files. */
+	/* These write to @path: a directory of a trace, or several files. */
 	void (*write_trace)(const char *path, struct lanes *lanes);
 	void (*write_files)(struct model *calls, struct model *samples,
 			    const char *path);

@@ -1,6 +1,6 @@
 /*
- * The list of export formats: a format that is not here does not exist.  A new one is a
- * file that defines its struct export_format, and a line below.
+ * The list of all export formats.  A new format is a file that defines its
+ * struct export_format, and a line in this list.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "export/pprof.h"
 #include "export/speedscope.h"
 
-/* In the order of --help. */
+/* The order is that of --help. */
 static const struct export_format *const formats[] = {
 	&export_folded,	   &export_speedscope, &export_json,   &export_csv,
 	&export_pprof,	   &export_callgrind,  &export_massif, &export_gmon,

@@ -1,12 +1,12 @@
 /*
- * A recording for the real gprof: gmon.out, and beside it the table of symbols
- * that it is read with.
+ * Exports a recording for the real gprof: gmon.out, and a symbol table in a
+ * second file.
  *
- * gprof knows the addresses of one object.  So that all objects of a program,
- * also those it opened and closed, can be in one file, functions get addresses
- * of our own making, SPACING bytes apart, and gprof is told their names with
- * --external-symbol-table.  Calls are those of the call tree, each of them; times
- * become samples at a rate that makes them exact to a microsecond.
+ * gprof knows the addresses of one object only.  To put all objects of a
+ * program into one file, also closed ones, functions get artificial addresses
+ * SPACING bytes apart, and gprof reads their names with
+ * --external-symbol-table.  Call counts are those of the call tree.  Times
+ * become samples, at a rate that makes them exact to a microsecond.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,17 +37,20 @@
 #define RECORDS_MOST 256.0
 #define HIST_LARGEST 65535u
 #define ARC_LARGEST  0x7fffffffu
-#define ARCS_MORE    65536u /* records, beyond the first of each arc */
-#define NAME_MOST    900    /* gprof's lines have an end */
+/* extra records for large counts, limit for the file */
+#define ARCS_MORE 65536u
+#define NAME_MOST 900 /* gprof limits the length of a line */
 
-/* A function of the calls, of the samples, or of both. */
+/* The tables of one gmon.out; a function may come from the calls, the samples,
+ * or both. */
 struct gmon {
 	FILE *out;
-	struct names names; /* "mangled\nobject"; 0: whoever calls first */
-	uint32_t *of_calls; /* a number for each function of the model */
-	double *ns;	    /* of itself; by number */
+	/* "mangled\nobject"; 0: the caller of outermost calls */
+	struct names names;
+	uint32_t *of_calls; /* by function of the model: its number in @names */
+	double *ns;	    /* self times, by number in @names */
 	uint32_t rate_hz;
-	uint32_t arcs_more; /* records that large counts took */
+	uint32_t arcs_more; /* extra records written for large counts */
 };
 
 static uint32_t number_of(struct gmon *gmon, const struct function *function)
@@ -79,8 +82,8 @@ static uint64_t address_of(uint32_t number)
 	return BASE + (uint64_t)number * SPACING;
 }
 
-/* A record has room for 2^31 - 1 calls.  All that a program can make in a year fit;
- * a damaged count would fill the disk. */
+/* A record has room for 2^31 - 1 calls.  The limit fits all calls that a
+ * program can make in a year; a damaged count could fill the disk. */
 static void put_arc(struct gmon *gmon, uint32_t from, uint32_t to,
 		    uint64_t calls)
 {
@@ -101,7 +104,7 @@ static void put_arc(struct gmon *gmon, uint32_t from, uint32_t to,
 	}
 }
 
-/* Paths that mean the same arc are added up by gprof. */
+/* gprof adds up several records of the same arc. */
 static void put_arcs(struct gmon *gmon, const struct model *model)
 {
 	uint32_t i;
@@ -188,7 +191,8 @@ static void put_symbols(const struct gmon *gmon, const char *path)
 			      out);
 		fputc('\n', out);
 	}
-	/* The last symbol of a table has no end, and gets no samples. */
+	/* gprof gives no samples to the last symbol of a table, which has no
+	 * end. */
 	fprintf(out, "%016" PRIx64 " t [end]\n", address_of(i));
 	output_close();
 }
@@ -206,8 +210,8 @@ static void put_gmon(struct gmon *gmon, const struct model *calls)
 		put_arcs(gmon, calls);
 }
 
-/* gmon.out at @path, and its symbols at @path.syms.  @samples, or NULL, tell the times if
- * @calls have none. */
+/* Writes gmon.out to @path, and its symbols to @path.syms.  @samples (or NULL)
+ * supplies the times if @calls has none. */
 static void gmon_write(struct model *calls, struct model *samples,
 		       const char *path)
 {
@@ -233,7 +237,7 @@ static void gmon_write(struct model *calls, struct model *samples,
 
 /* --- profrun gprof --- */
 
-static char *directory; /* of the files, to be removed */
+static char *directory; /* the files to be removed */
 
 static void remove_files(void)
 {
@@ -255,7 +259,7 @@ const char *gmon_make_directory(void)
 	return keep_format("%s/gmon.out", directory);
 }
 
-/* gprof wants to see an object; none of it is used but that it is one. */
+/* gprof requires an object file but uses nothing of it. */
 static const char *any_object(void)
 {
 	static char path[4096];

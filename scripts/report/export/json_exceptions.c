@@ -1,4 +1,4 @@
-/* Exceptions in the report for programs. */
+/* Exports exceptions as part of the JSON report. */
 #include <stdint.h>
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* Exceptions in the report for programs. */
+/* Exports exceptions as part of the JSON report. */
 #ifndef REPORT_EXPORT_JSON_EXCEPTIONS_H
 #define REPORT_EXPORT_JSON_EXCEPTIONS_H
 
@@ -6,7 +6,7 @@ struct json;
 struct model;
 struct options;
 
-/* As keys of the object that is open. */
+/* Writes keys of the object that is open. */
 void exceptions_json(struct json *json, const struct model *model,
 		     const struct options *options);
 

@@ -1,4 +1,4 @@
-/* Waits for locks in the report for programs. */
+/* Exports waits for locks as part of the JSON report. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

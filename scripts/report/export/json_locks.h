@@ -1,4 +1,4 @@
-/* Waits for locks in the report for programs. */
+/* Exports waits for locks as part of the JSON report. */
 #ifndef REPORT_EXPORT_JSON_LOCKS_H
 #define REPORT_EXPORT_JSON_LOCKS_H
 
@@ -6,7 +6,7 @@ struct json;
 struct model;
 struct options;
 
-/* As keys of the object that is open. */
+/* Writes keys of the object that is open. */
 void locks_json(struct json *json, const struct model *model,
 		const struct options *options);
 

@@ -1,6 +1,6 @@
 /*
- * The lanes of a timeline, for all formats that show one: processes, threads and
- * coroutines, their numbers and names.
+ * The lanes (processes, threads and coroutines) of a timeline, with their
+ * numbers and names, for all timeline formats.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,14 +16,14 @@
 #include "read/recording.h"
 #include "trace/trace.h"
 
-/* No thread has such a number: they end at 2^22. */
+/* No thread has such a number: the kernel's thread ids end at 2^22. */
 #define TIDS_OF_COROUTINES 10000000u
 
 uint32_t lanes_pid(const struct lanes *lanes, uint32_t process)
 {
 	const struct recording *recording = lanes->recording;
 
-	/* Of several hosts, pids may be the same. */
+	/* Processes of several hosts may have the same pid. */
 	return recording->part_count > 1 ? process + 1 :
 					   recording->processes[process].pid;
 }

@@ -1,4 +1,4 @@
-/* What all formats of timelines need. */
+/* The lanes of a timeline, for all timeline formats. */
 #ifndef REPORT_EXPORT_LANES_H
 #define REPORT_EXPORT_LANES_H
 
@@ -12,11 +12,12 @@
 #include "read/recording.h"
 #include "trace/trace.h"
 
-/* What calls nest in: a thread, or a coroutine that ran on it. */
+/* A lane: a sequence of nested calls, of a thread or of a coroutine on it. */
 struct lane {
-	uint32_t process;	/* of recording->processes */
+	uint32_t process;	/* number in recording->processes */
 	uint32_t thread, track; /* as in struct trace_event */
-	uint32_t pid, tid; /* unique; those of the system where that can be */
+	/* unique; the system's ids where they are unique already */
+	uint32_t pid, tid;
 };
 
 struct lanes {
@@ -29,22 +30,23 @@ struct lanes {
 	uint32_t lane_count, lane_room;
 };
 
-/* A result, until the end of its call comes: "" when there is none. */
+/* A result that is kept until the call ends; "": no result. */
 struct kept_text {
 	char *text;
 	size_t room;
 };
 
 void keep_for_later(struct kept_text *kept, const char *text);
-/* The lane of an event; *@is_new: it is the first there. */
+/* The number of an event's lane; *@is_new tells whether this is its first
+ * event. */
 uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
 		      bool *is_new);
 uint32_t lanes_pid(const struct lanes *lanes, uint32_t process);
-/* "lua", "lua (rank.2)" */
+/* Example: "lua", "lua (rank.2)". */
 const char *lanes_process_name(const struct lanes *lanes, uint32_t process);
-/* "worker", "worker, coroutine 2" */
+/* Example: "worker", "worker, coroutine 2". */
 const char *lanes_name(const struct lanes *lanes, const struct lane *lane);
-/* Of an ENTER or LEAVE. */
+/* The function of an ENTER or LEAVE. */
 const char *lanes_function_name(const struct lanes *lanes,
 				const struct trace_event *event);
 

@@ -1,6 +1,7 @@
 /*
- * What was reached, as lcov's tracefiles have it: one record for each test and
- * file, of functions (FN, FNDA) and lines (DA).  genhtml makes pages of it.
+ * Exports coverage as lcov's tracefile: one record for each test and source
+ * file, with functions (FN, FNDA) and lines (DA). genhtml turns it into web
+ * pages.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "model/options.h"
 #include "names/symbols.h"
 
-/* A name with a newline would be a record. */
+/* A newline in a name would begin a new record. */
 static void put_line(FILE *out, const char *prefix, const char *text)
 {
 	fputs(prefix, out);

@@ -1,4 +1,4 @@
-/* lcov's tracefiles. */
+/* Exports coverage as lcov's tracefile. */
 #ifndef REPORT_EXPORT_LCOV_H
 #define REPORT_EXPORT_LCOV_H
 

@@ -1,7 +1,7 @@
 /*
- * profrun export order: linker names of the functions of one object, a line each,
- * those first that take most, as lld's --symbol-ordering-file has it.  What runs
- * then lies together, on few pages.
+ * profrun export order: lists the linker names of one object's functions, one
+ * per line, the most expensive function first. lld reads the list with
+ * --symbol-ordering-file.  Functions that run then lie together on few pages.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,8 @@
 #include "read/process.h"
 #include "read/recording.h"
 
-/* Whether it is the program of one of the processes, or what --object says. */
+/* Whether the object is the program of one of the processes, or the one of
+ * --object. */
 static bool is_chosen(const struct model *model, const struct options *options,
 		      const struct object *object)
 {
@@ -49,7 +50,8 @@ static enum sort sort_of(enum value value)
 				      SORT_CALLS;
 }
 
-/* Functions of one name, and groups of one function's calls, come once. */
+/* Functions with the same name, and groups of one function's calls, are listed
+ * once. */
 static void linker_order_print(FILE *out, struct model *model,
 			       const struct options *options)
 {

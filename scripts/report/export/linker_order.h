@@ -1,4 +1,4 @@
-/* The order of functions for a linker. */
+/* Exports the order of functions for a linker. */
 #ifndef REPORT_EXPORT_LINKER_ORDER_H
 #define REPORT_EXPORT_LINKER_ORDER_H
 

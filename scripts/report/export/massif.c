@@ -1,8 +1,9 @@
 /*
- * What lived at the peak, as ms_print and massif-visualizer read it: Valgrind's
- * massif.out.  What lived in all is known of many moments; by path of the peak, of the
- * end, and when somebody asked.  A tree begins at those who allocate and goes up to their
- * callers, so paths are told backwards, added up by the functions they end in.
+ * Exports memory at the peak as Valgrind's massif.out, for ms_print and
+ * massif-visualizer.  The total of live memory is known at many moments; memory
+ * by path is known at the peak, at the end, and at requested snapshots.  A
+ * massif tree begins at the allocating functions and goes up to their callers,
+ * so paths are reversed and added up by the functions in which they end.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -25,9 +26,9 @@
 #include "model/snapshots.h"
 #include "read/process.h"
 
-/* Callers that end in the same functions. */
+/* All callers that end in the same functions. */
 struct place {
-	uint32_t function; /* NONE: of no function */
+	uint32_t function; /* NONE: no function */
 	uint32_t child, sibling;
 	uint64_t bytes;
 };
@@ -41,7 +42,7 @@ struct sites {
 	struct map map; /* parent << 32 | function */
 };
 
-/* What makes less than this of a moment is summed up. */
+/* Places with less than this share of a moment's memory are summed up. */
 #define SMALL_PERCENT 1
 
 static uint32_t find_site(struct sites *sites, uint32_t parent,
@@ -139,7 +140,7 @@ static void put_label(const struct sites *sites, const struct place *site)
 		fprintf(sites->out, "in %s)", object_name(function));
 }
 
-/* qsort() has no context. */
+/* qsort() passes no context. */
 static const struct place *sites_for_sort;
 
 static int compare_sites(const void *left, const void *right)
@@ -152,8 +153,8 @@ static int compare_sites(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The children of @site that are large enough, in their order, and what the
- * others have. */
+/* The children of @site that are large enough, sorted by size, and the sum of
+ * the others. */
 static uint32_t *order_children(const struct sites *sites, uint32_t site,
 				uint32_t *count, uint32_t *small,
 				uint64_t *small_bytes)
@@ -186,7 +187,7 @@ static void put_indented(const struct sites *sites, uint32_t depth)
 		fputc(' ', sites->out);
 }
 
-/* As deep as --max-depth lets paths be. */
+/* Prints the tree down to --max-depth. */
 static void put_site(const struct sites *sites, uint32_t site, uint32_t depth)
 {
 	uint32_t count, small, i;
@@ -237,7 +238,8 @@ static int compare_moments(const void *left, const void *right)
 	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* In their order; those of the process that has the peak, whose time it is. */
+/* Lists the moments by time, for the process that has the peak: the file has
+ * one time axis. */
 static struct moment *list_moments(const struct model *model, uint32_t *count)
 {
 	const struct process *process = model->memory_peak_process;
@@ -291,7 +293,7 @@ static void put_moment(struct sites *sites, uint32_t number,
 		put_site(sites, 0, 0);
 }
 
-/* massif's own reader takes at most so deep a tree. */
+/* massif's own reader limits the depth of a tree. */
 #define DEPTH_MAX 200
 
 static void massif_print(FILE *out, struct model *model,

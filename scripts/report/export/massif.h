@@ -1,4 +1,4 @@
-/* For ms_print and massif-visualizer. */
+/* Exports for ms_print and massif-visualizer. */
 #ifndef REPORT_EXPORT_MASSIF_H
 #define REPORT_EXPORT_MASSIF_H
 

@@ -1,5 +1,6 @@
 /*
- * A call path in JSON, as a list of names from the outside; and in CSV, as "name;name".
+ * Writes a call path: in JSON as a list of names, the outermost first; in CSV
+ * as "name;name".
  */
 #include <stddef.h>
 #include <stdint.h>

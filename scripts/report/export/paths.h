@@ -1,4 +1,4 @@
-/* A call path for programs. */
+/* Writes call paths in JSON and CSV. */
 #ifndef REPORT_EXPORT_PATHS_H
 #define REPORT_EXPORT_PATHS_H
 

@@ -1,7 +1,8 @@
 /*
- * Perfetto's protobuf, packet by packet: encoded messages that follow each other
- * are one message.  Names of functions are said once.  Ranges of the program need
- * not nest, so those of each text have a track of their own below the thread's.
+ * Exports Perfetto's protobuf packet by packet: concatenated messages are one
+ * message.  Each function name is written once.  Ranges of the program need not
+ * nest, so all ranges with the same text share a track of their own below the
+ * thread's track.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -35,9 +36,9 @@ struct perfetto {
 	size_t room;
 	bool has_begun;
 	bool *is_named;
-	struct names tracks; /* "kind/lane/text": ranges, counters */
+	struct names tracks; /* "kind/lane/text" of ranges and counters */
 	struct names processes;
-	struct kept_text result; /* of the call that is left next */
+	struct kept_text result; /* result of the call that is left next */
 };
 
 static void put(struct perfetto *perfetto, Perfetto__TracePacket *packet)
@@ -64,7 +65,7 @@ static void put(struct perfetto *perfetto, Perfetto__TracePacket *packet)
 	fwrite(perfetto->packed, 1, size, perfetto->out);
 }
 
-/* Protobuf's strings are UTF-8. */
+/* Strings in protobuf must be UTF-8. */
 static char *clean(const char *text)
 {
 	char *copy = strdup(text);
@@ -77,7 +78,7 @@ static char *clean(const char *text)
 
 /* --- tracks --- */
 
-/* Lanes, processes and texts have numbers of their own. */
+/* Lanes, processes and texts are numbered separately. */
 static uint64_t lane_uuid(uint32_t lane)
 {
 	return 1ull << 60 | lane;
@@ -144,7 +145,7 @@ static void describe_lane(struct perfetto *perfetto, uint32_t number)
 	free(name);
 }
 
-/* The track of ranges, or of a counter, of this text. */
+/* The track of all ranges, or of the counter, with this text. */
 static uint64_t text_track(struct perfetto *perfetto, uint32_t lane,
 			   const char *text, bool is_counter)
 {
@@ -312,7 +313,7 @@ static void put_other(struct perfetto *perfetto, uint32_t lane,
 	put_named(perfetto, lane_uuid(lane), instant, event->time_ns, text);
 }
 
-/* An event that another one of its call may belong to. */
+/* An event that may carry the arguments or result of a call. */
 struct waiting {
 	bool is_there;
 	struct trace_event event;

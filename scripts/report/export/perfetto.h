@@ -1,4 +1,4 @@
-/* Perfetto's trace. */
+/* Exports Perfetto's trace format. */
 #ifndef REPORT_EXPORT_PERFETTO_H
 #define REPORT_EXPORT_PERFETTO_H
 

@@ -1,16 +1,16 @@
 /*
- * A gzip'ed profile.proto for pprof: a sample for each call path, with what
- * was found, or allocated, in the path itself, so that pprof's flat and cum are our self and
- * total.  It is encoded in pieces of one sample or function each, because
- * encoded messages that follow each other are one message: however many paths
- * there are, only one is in memory a second time.
+ * Exports a gzip'ed profile.proto for pprof.  Each call path becomes one sample
+ * with the path's own value, so pprof's flat and cum equal our self and total.
+ * The profile is encoded in pieces of one sample or function each, because
+ * concatenated messages are one message; so only one piece is in memory a
+ * second time, however many paths there are.
  *
- * Self times of paths may be below 0 (see shown_self()) and are written as they
- * are: whatever would hide that would make sums wrong, flat or cum.
+ * Self times of paths may be negative (see shown_self()) and are written
+ * unchanged: a correction would make the sums of flat or cum wrong.
  *
- * A group of calls (calltree:by=) is a function of its own, not a label: a
- * label belongs to a whole sample, but a group to one frame of it, and there
- * may be several on one path, also of one function that calls itself.
+ * A group of calls (calltree:by=) becomes a function of its own, not a label.
+ * A label belongs to a whole sample, but a group belongs to one frame: one path
+ * may have several groups, even of one function that calls itself.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -55,10 +55,10 @@ struct writing {
 	size_t packed_room;
 	struct names strings;
 	uint32_t strings_written;
-	size_t types; /* 1: calls were only counted; TYPES: memory */
+	size_t types; /* 1: counts without times; TYPES: memory */
 
-	/* The path that is walked: ids of locations, the leaf first, so it is
-	 * filled from its end. */
+	/* The current path as location ids.  The leaf comes first, so the array
+	 * is filled from its end. */
 	uint64_t *stack;
 	uint32_t depth;
 	Pprof__Label labels[LABELS];
@@ -66,9 +66,9 @@ struct writing {
 	size_t label_count;
 	uint64_t count; /* not written yet */
 	uint64_t memory[TYPES];
-	double time; /* of all paths so far */
+	double time; /* time of all paths so far */
 	int64_t time_written;
-	double negative_time; /* of it, in paths below 0 */
+	double negative_time; /* part of @time, in paths with negative times */
 	uint64_t cut_calls;
 	uint32_t paths_done;
 };
@@ -86,20 +86,20 @@ static void put(struct writing *writing, const Pprof__Profile *piece)
 	gzip_write(&writing->gzip, writing->packed, size);
 }
 
-/* The number of @text in the table of strings; 0 if it is NULL. */
+/* The index of @text in the string table; 0 if @text is NULL. */
 static int64_t string(struct writing *writing, const char *text)
 {
 	char *copy;
 
 	if (!text)
 		return 0;
-	/* The readers want UTF-8, and print it. */
+	/* pprof's readers require UTF-8, and print the text as it is. */
 	copy = (char *)keep_text(text, SIZE_MAX);
 	make_harmless(copy);
 	return names_add(&writing->strings, copy);
 }
 
-/* Those that are new since the last time. */
+/* Writes the strings that were added since the last piece. */
 static void put_strings(struct writing *writing)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -116,7 +116,7 @@ static int64_t limited(uint64_t count)
 	return count < INT64_MAX ? (int64_t)count : INT64_MAX;
 }
 
-/* Far from where adding or subtracting two of them would overflow. */
+/* A limit at which adding or subtracting two values cannot overflow. */
 static int64_t rounded(double ns)
 {
 	return llround(fmin(fmax(ns, -0x1p61), 0x1p61));
@@ -172,8 +172,8 @@ static void put_head(struct writing *writing)
 	put(writing, &piece);
 }
 
-/* As those of Go's programs are called, which pprof knows; what is left is what was
- * in use at the end. */
+/* The names are those of Go's heap profiles, which pprof knows: "inuse" is the
+ * memory that was not freed at the end. */
 static void put_memory_head(struct writing *writing)
 {
 	static const char *const names[TYPES] = {
@@ -207,9 +207,9 @@ static void put_memory_head(struct writing *writing)
 	put(writing, &piece);
 }
 
-/* --- functions and where they were --- */
+/* --- functions and their locations --- */
 
-/* An image of each object, or NULL. */
+/* By object: one of its images, or NULL. */
 static const struct image **find_images(const struct model *model)
 {
 	const struct image **images = allocate(model->object_count,
@@ -229,7 +229,8 @@ static const struct image **find_images(const struct model *model)
 
 static const char *hexadecimal(const unsigned char *bytes, uint32_t size)
 {
-	char text[2 * 64 + 1] = ""; /* read_image() knows no longer ones */
+	/* read_image() accepts at most this length. */
+	char text[2 * 64 + 1] = "";
 	uint32_t i;
 
 	for (i = 0; i < size && i < 64; i++)
@@ -260,7 +261,7 @@ static void put_mapping(struct writing *writing, uint32_t number,
 	put(writing, &piece);
 }
 
-/* pprof calls what the first mapping says the main binary. */
+/* pprof takes the first mapping for the main binary. */
 static void put_mappings(struct writing *writing, const struct image **images)
 {
 	const struct model *model = writing->model;
@@ -294,7 +295,7 @@ static void put_mappings(struct writing *writing, const struct image **images)
 	free(has_lines);
 }
 
-/* A function and the one location in it, of the same number. */
+/* Writes a function and its only location, which has the same number. */
 struct located {
 	Pprof__Function function;
 	Pprof__Line line;
@@ -352,7 +353,8 @@ static void put_function(struct writing *writing, uint32_t number,
 	put_located(writing, &at);
 }
 
-/* What no function is known for; its number is behind the last one's. */
+/* Writes a function for memory without a known one; its number follows the last
+ * function's. */
 static void put_outside(struct writing *writing)
 {
 	struct located at = located(writing, writing->model->function_count,
@@ -392,14 +394,14 @@ static void begin_thread(struct writing *writing, uint32_t number)
 	writing->labels[LABEL_TID].num = thread->tid;
 	writing->labels[LABEL_THREAD].key = string(writing, "thread");
 	writing->labels[LABEL_THREAD].str = string(writing, thread->name);
-	/* Without a name there are only the others. */
+	/* A thread without a name gets only the other labels. */
 	writing->label_count = 0;
 	for (i = thread->name[0] ? LABEL_THREAD : LABEL_TID; i < LABELS; i++)
 		writing->label[writing->label_count++] = &writing->labels[i];
 }
 
-/* What has come together since the last sample; false: nothing.  Rounding the sum,
- * not the parts, keeps totals right to one ns. */
+/* Takes the values collected since the last sample; false if all are 0.
+ * Rounding the running sum, not each value, keeps totals exact to 1 ns. */
 static bool take_values(struct writing *writing, int64_t values[TYPES])
 {
 	int64_t time = rounded(writing->time);
@@ -422,7 +424,7 @@ static bool take_values(struct writing *writing, int64_t values[TYPES])
 	return true;
 }
 
-/* It is in the path that is walked. */
+/* Writes a sample for the current path. */
 static void put_sample(struct writing *writing)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -485,8 +487,8 @@ static void leave_memory(struct writing *writing, uint32_t number)
 		writing->depth--;
 }
 
-/* What is too deep counts as its ancestor at that depth, which is left next of
- * those that are not. */
+/* A path beyond --max-depth counts for its ancestor at that depth, which is
+ * left next among those that are not too deep. */
 static void leave_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct writing *writing = context;
@@ -528,7 +530,7 @@ static void put_samples(struct writing *writing)
 		     writing->options->max_depth);
 }
 
-/* --- how far to believe it --- */
+/* --- comments on accuracy --- */
 
 struct comments {
 	int64_t *strings;
@@ -556,7 +558,7 @@ static void comment_cost(struct writing *writing, struct comments *comments)
 				"%s of the cost of recording subtracted from %s",
 				human_ns(cost, model->time_raw - model->time),
 				human_ns(time, model->time_raw)));
-	/* Less would not be seen in its percentages. */
+	/* A smaller value would not be visible in pprof's percentages. */
 	if (-writing->negative_time > model->time / 1000)
 		comment(writing, comments,
 			keep_format(

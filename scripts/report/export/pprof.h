@@ -1,4 +1,4 @@
-/* profile.proto, for pprof. */
+/* Exports profile.proto for pprof. */
 #ifndef REPORT_EXPORT_PPROF_H
 #define REPORT_EXPORT_PPROF_H
 

@@ -1,8 +1,8 @@
 /*
- * For speedscope: its evented format (the schema is the one in the file).  A path
- * is opened, lasts as long as it has in itself, holds those below it, one after
- * another, and is closed; so it is two lines however deep it is.  That is no
- * timeline: "Left Heavy" and "Sandwich" are the views that fit.
+ * Exports speedscope's evented format (the file names its schema).  A path is
+ * opened, lasts as long as its own time, contains the paths below it one after
+ * another, and is closed: two events, however deep it is.  The result is no
+ * timeline; the views "Left Heavy" and "Sandwich" fit.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,11 +33,12 @@ struct speedscope {
 	struct json json;
 	struct model *model;
 	const struct options *options;
-	uint32_t *frames; /* of functions */
-	double *shares;	  /* of what is above 0 in their paths */
+	uint32_t *frames; /* by function: its frame */
+	/* by function: sum of the positive times of its paths */
+	double *shares;
 	struct part_sums part;
-	double at;    /* what all before it have had */
-	uint64_t cut; /* paths that were too deep */
+	double at;    /* sum of the times of all paths so far */
+	uint64_t cut; /* number of paths beyond --max-depth */
 };
 
 static double weight(const struct speedscope *speedscope, uint32_t number)
@@ -86,7 +87,7 @@ static bool is_cut(const struct speedscope *speedscope, uint32_t depth)
 	return depth > speedscope->options->max_depth;
 }
 
-/* What is too deep counts as its ancestor at that depth. */
+/* A path beyond --max-depth counts for its ancestor at that depth. */
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct speedscope *speedscope = context;
@@ -112,7 +113,7 @@ static void leave_path(void *context, uint32_t number, uint32_t depth)
 
 struct adding {
 	const struct model *model;
-	double *above; /* what is above 0 in their paths */
+	double *above; /* by function: sum of the positive times of its paths */
 };
 
 static bool add_above(void *context, uint32_t number, uint32_t depth)
@@ -142,7 +143,7 @@ static void find_shares(struct speedscope *speedscope, uint32_t root)
 	struct walk walk = { add_above, leave_added, &adding };
 	uint32_t i;
 
-	for (i = 0; i < part->count; i++) /* of the one before */
+	for (i = 0; i < part->count; i++) /* clear those of the previous part */
 		shares[part->functions[i]] = 0;
 	model_walk(model, root, &walk);
 	part_sums_of(part, model, root);
@@ -214,7 +215,7 @@ static void put_frame(struct speedscope *speedscope, struct function *function)
 	json_close_object(json);
 }
 
-/* Only those that are on a path: the viewer lists all. */
+/* The viewer lists all frames, so only functions on a path become frames. */
 static void put_frames(struct speedscope *speedscope)
 {
 	struct model *model = speedscope->model;

@@ -1,4 +1,4 @@
-/* For speedscope. */
+/* Exports for speedscope. */
 #ifndef REPORT_EXPORT_SPEEDSCOPE_H
 #define REPORT_EXPORT_SPEEDSCOPE_H
 

@@ -637,7 +637,7 @@ static void add_file(struct build *build, struct tree_file *file)
 		    (uint32_t)(file - build->process->files));
 	exceptions_place(build->model, build->process_index,
 			 (uint32_t)(file - build->process->files));
-	if (!build->model->recording->is_needed)
+	if (!build->model->recording->is_read_again)
 		forget_entries(file);
 }
 

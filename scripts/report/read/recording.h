@@ -56,7 +56,7 @@ struct recording {
 	uint32_t site_count, site_room;
 	struct names groups; /* "kind=NUMBER" */
 	struct trace_damage trace_damage;
-	bool is_needed; /* another model will be built from it */
+	bool is_read_again; /* another model will be built from it */
 };
 
 /* The newest recording in the working directory; dies if there is none. */

@@ -1,6 +1,6 @@
 /*
- * What the system has counted of processes (profrun --counters), for their first
- * threads: lines of text, that may hold anything.
+ * Reads the system's counters of processes (profrun --counters) as counters of
+ * their first threads.  The file has lines of text; its content is not trusted.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct lines {
 	unsigned name_count;
 };
 
-/* There are few, and each is kept once. */
+/* There are few different names, so each is kept once. */
 static const char *find_name(struct lines *lines, const char *text)
 {
 	unsigned i;
@@ -79,7 +79,7 @@ static bool take_line(struct lines *lines, char *line)
 static void read_lines(struct lines *lines, FILE *in)
 {
 	char line[256] = "", *end;
-	bool goes_on = false; /* one that is too long */
+	bool goes_on = false; /* the line is too long */
 
 	while (lines->taken < COUNTERS_MAX && fgets(line, sizeof(line), in)) {
 		bool is_rest = goes_on, is_good;
@@ -89,7 +89,7 @@ static void read_lines(struct lines *lines, FILE *in)
 		goes_on = !end;
 		if (end)
 			*end = '\0';
-		/* The last one may have been cut while it was written. */
+		/* The last line may be incomplete if the writer was killed. */
 		is_good = is_rest || (end ? take_line(lines, line) : feof(in));
 		if (!is_good && !lines->bad)
 			lines->bad = lines->number;

@@ -1,7 +1,8 @@
 /*
- * Events without the calls that are too short.  Of a call nobody knows when it is
- * entered how long it will take, so what is entered waits until its time is up or
- * something later happens: then it is told of, or it was never there.
+ * Removes calls that are too short from a sequence of events.  The duration of
+ * a call is unknown when it is entered, so each ENTER waits until the call has
+ * been open long enough, or has ended.  Then the filter passes the call on or
+ * drops it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,13 +22,14 @@ struct waiting {
 
 struct trace_filter {
 	double min_ns;
-	struct waiting *waiting; /* in order; texts are copies */
+	struct waiting *waiting; /* in order; their texts are copies */
 	uint32_t at, count, room;
-	uint32_t gone;	    /* how many there were before them */
-	struct map entered; /* by track and depth: the last ENTER, of all */
-	uint32_t thread;    /* that these are of */
+	uint32_t gone; /* number of events before waiting[0] */
+	/* by track and depth: number of the last ENTER of any call */
+	struct map entered;
+	uint32_t thread; /* the thread of @entered */
 	bool is_over;
-	char *text; /* of the event told of last */
+	char *text; /* text of the last event passed on */
 };
 
 struct trace_filter *trace_filter_begin(double min_ns)
@@ -89,7 +91,8 @@ static void add(struct trace_filter *filter, const struct trace_event *event)
 	}
 }
 
-/* The ENTER of the call that @leave ends, if it waits still; or filter->count. */
+/* The index of the ENTER of the call that @leave ends, if it still waits;
+ * otherwise filter->count. */
 static uint32_t find_enter(const struct trace_filter *filter,
 			   const struct trace_event *leave)
 {
@@ -113,9 +116,9 @@ static void drop_if(struct trace_filter *filter, uint32_t i,
 		filter->waiting[i].is_dropped = true;
 }
 
-/* Whether the call that @leave ends waits still, and was too short: then neither it
- * nor what belongs to it alone is told of: arguments come right behind its begin, and a
- * result right before its end. */
+/* Drops the call that @leave ends if its ENTER still waits and the call was too
+ * short.  Its arguments (the event after its ENTER) and its result (the event
+ * before its LEAVE) are dropped as well. */
 static bool drop(struct trace_filter *filter, const struct trace_event *leave)
 {
 	uint32_t i;
@@ -128,14 +131,14 @@ static bool drop(struct trace_filter *filter, const struct trace_event *leave)
 	filter->waiting[i].is_dropped = true;
 	drop_if(filter, i + 1, TRACE_ARGUMENTS);
 	drop_if(filter, filter->count - 1, TRACE_RESULT);
-	/* Most are the last there is. */
+	/* Most dropped calls are at the end of the queue. */
 	while (filter->count > filter->at &&
 	       filter->waiting[filter->count - 1].is_dropped)
 		free((char *)filter->waiting[--filter->count].event.text);
 	return true;
 }
 
-/* Whether the first that waits has waited long enough, now that it is @now_ns. */
+/* Whether the first waiting event can be passed on at the time @now_ns. */
 static bool is_ready(const struct trace_filter *filter, double now_ns)
 {
 	const struct waiting *first;

@@ -1,4 +1,4 @@
-/* Events without calls that are too short. */
+/* Removes short calls from events. */
 #ifndef REPORT_TRACE_FILTER_H
 #define REPORT_TRACE_FILTER_H
 
@@ -7,7 +7,7 @@
 struct trace_event;
 struct trace_reader;
 
-/* What @next gives, without calls shorter than @min_ns. */
+/* Gives the events of @next without calls shorter than @min_ns. */
 struct trace_filter;
 struct trace_filter *trace_filter_begin(double min_ns);
 bool trace_filter_next(struct trace_filter *filter, struct trace_reader *reader,

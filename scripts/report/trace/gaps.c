@@ -1,7 +1,8 @@
 /*
- * When threads had no processor: what profrun --gaps has noted (struct shim_switch),
- * as pairs.  A pair lies between two events of its thread, which can tell of nothing
- * meanwhile; the clocks may disagree by a little, so the events decide.
+ * Reads the times when threads had no processor (profrun --gaps, struct
+ * shim_switch) and pairs begins with ends.  A gap lies between two events of
+ * its thread, because a thread without a processor records nothing.  The two
+ * clocks may disagree slightly; the times of the events win.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@
 #include "trace/gaps.h"
 #include "trace/trace.h"
 
-/* 48 MB, and as much while they are sorted. */
+/* 48 MB, and the same again while they are sorted. */
 #define SWITCHES_MAX 2000000u
 
 static int compare_threads(uint32_t part, uint32_t pid, uint32_t tid,
@@ -75,7 +76,7 @@ static bool read_head(const char *name, int fd, struct shim_gaps *head)
 	return true;
 }
 
-/* Begins of gaps and their ends are told apart by kind until they are paired. */
+/* Before they are paired, the kind distinguishes begins of gaps from ends. */
 static void add_switch(struct trace *trace, uint32_t part,
 		       const struct shim_switch *said)
 {
@@ -118,7 +119,7 @@ static void read_switches(struct trace *trace, uint32_t part, const char *name,
 	}
 }
 
-/* What ends a gap is the next that is known of its thread. */
+/* Pairs: a gap ends at the next switch of its thread. */
 static void pair(struct trace *trace)
 {
 	uint32_t i, kept = 0;
@@ -191,8 +192,8 @@ static bool is_gap_of(const struct trace *trace, uint32_t gap,
 				&trace->gaps[gap]);
 }
 
-/* The first of @thread that is not over at @time_ns; gap_count: there is none. */
-/* Whether a gap is of a thread before @thread, or begins at @time_ns at the latest. */
+/* Whether a gap belongs to an earlier thread than @thread, or begins at or
+ * before @time_ns. */
 static bool is_before(const struct trace_gap *gap,
 		      const struct process *process,
 		      const struct trace_thread *thread, double time_ns)
@@ -213,7 +214,7 @@ static uint32_t find_gap(const struct trace *trace,
 		is_before(&trace->gaps[i], process, thread, time_ns));
 	uint32_t before;
 
-	/* A gap that has begun may not be over, with counters within it. */
+	/* An earlier gap may still be open here, with counters inside it. */
 	before = low > 0 && is_gap_of(trace, low - 1, process, thread->tid) ?
 			 trace->gaps[low - 1].before :
 			 0;
@@ -234,7 +235,7 @@ void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 		gaps->owner = trace->gaps[gaps->next];
 }
 
-/* The gap that comes next, if it has begun by @now_ns. */
+/* The next gap, if it begins before @now_ns. */
 static const struct trace_gap *look(const struct trace_gaps *gaps,
 				    const struct trace *trace, double now_ns)
 {
@@ -247,7 +248,7 @@ static const struct trace_gap *look(const struct trace_gaps *gaps,
 		       NULL;
 }
 
-/* What the system counts. */
+/* Makes an event of a system counter. */
 static void tell_counter(const struct trace_gap *next,
 			 const struct trace_event *event,
 			 struct trace_event *counter)
@@ -282,7 +283,7 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 		from = fmax(next->from_ns, gaps->last_ns);
 		to = fmin(next->to_ns, event->time_ns);
 
-		/* It reaches into what is shown: it goes on behind this event. */
+		/* The gap continues after this event: show it later. */
 		if (from >= to && next->to_ns > event->time_ns)
 			return false;
 		gaps->next++;

@@ -1,4 +1,4 @@
-/* When threads had no processor. */
+/* Times when threads had no processor. */
 #ifndef REPORT_TRACE_GAPS_H
 #define REPORT_TRACE_GAPS_H
 
@@ -8,33 +8,35 @@
 struct trace;
 struct trace_event;
 
-/* A thread had no processor; or what the system counts of a process, for its first. */
+/* A time when a thread had no processor; or a value of a system counter, as an
+ * event of the process's first thread. */
 struct trace_gap {
 	uint32_t part, pid, tid;
 	uint32_t kind; /* enum shim_switch_kind */
 	double from_ns;
-	double to_ns;	     /* of a counter its value */
-	const char *counter; /* its name; NULL: it is a gap */
-	/* the last gap at or before it of its thread, which are numbered from 1 on;
-	 * 0: none */
+	double to_ns;	     /* of a counter: its value */
+	const char *counter; /* name of the counter; NULL: this is a gap */
+	/* the number of this thread's last gap at or before this one, counted
+	 * from 1; 0: none */
 	uint32_t before;
 };
 
-/* Where a reader is in the gaps of its thread. */
+/* A reader's position in the gaps of its thread. */
 struct trace_gaps {
-	uint32_t thread;	/* of trace->threads */
-	uint32_t next;		/* of trace->gaps */
-	struct trace_gap owner; /* one of the thread's */
-	double last_ns; /* when the last event was: no gap begins earlier */
+	uint32_t thread;	/* number in trace->threads */
+	uint32_t next;		/* number in trace->gaps */
+	struct trace_gap owner; /* a gap of this thread */
+	/* time of the last event: gaps begin here at the earliest */
+	double last_ns;
 	double begin_ns;
 };
 
-/* What profrun --gaps has noted, if it has. */
+/* Reads the gaps of profrun --gaps, if they were recorded. */
 void trace_gaps_open(struct trace *trace);
-/* From @event on, the first that is told of @thread. */
+/* Begins at @event, the first event of @thread. */
 void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 		      const struct trace_event *event);
-/* Whether a gap comes before @event, which is told of next: then it is *@gap. */
+/* Whether a gap comes before @event, the next event; *@gap is then this gap. */
 bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 		     const struct trace_event *event, struct trace_event *gap);
 

@@ -1,7 +1,8 @@
 /*
- * All files of a trace by time: a heap of readers.  One is begun when its first
- * block's time has come, and ended with its file, so that many threads that
- * come and go need the memory of those that live at once.
+ * Merges all files of a trace by time: a heap of readers.  A reader is created
+ * when the time of its file's first block has come and freed at the end of its
+ * file.  Many threads that come and go therefore need only the memory of those
+ * that live at the same time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +14,9 @@
 #include "trace/trace.h"
 
 struct source {
-	double time_ns; /* of @event, or when the file begins */
+	double time_ns; /* time of @event, or of the file's begin */
 	uint32_t file;
-	struct trace_reader *reader; /* NULL: not begun */
+	struct trace_reader *reader; /* NULL: not created yet */
 	bool has_event;
 	struct trace_event event;
 };
@@ -53,7 +54,8 @@ static void sink(struct trace_merge *merge, uint32_t at)
 	heap[at] = number;
 }
 
-/* Reads the next event of the file on top, which then goes where it belongs. */
+/* Reads the next event of the file on top and moves the file to its place in
+ * the heap. */
 static void advance(struct trace_merge *merge)
 {
 	struct source *source = &merge->sources[merge->heap[0]];
@@ -63,8 +65,8 @@ static void advance(struct trace_merge *merge)
 					     &merge->range);
 	source->has_event = trace_next(source->reader, &source->event);
 	if (source->has_event) {
-		/* What a thread left open ends when its file goes on: that may
-		 * have been long ago. */
+		/* When a file goes on with a new thread, the calls that the old
+		 * thread left open end at a time that may be long ago. */
 		if (source->event.time_ns > source->time_ns)
 			source->time_ns = source->event.time_ns;
 	} else {
@@ -102,7 +104,8 @@ bool trace_merge_next(struct trace_merge *merge, struct trace_event *event)
 {
 	struct source *source;
 
-	/* Until the one on top has an event at hand: then it is the earliest. */
+	/* Repeats until the file on top has an event ready: that event is the
+	 * earliest. */
 	while (merge->heap_count) {
 		source = &merge->sources[merge->heap[0]];
 		if (source->reader && source->has_event) {

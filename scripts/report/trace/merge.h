@@ -1,4 +1,5 @@
-/* All files of a trace by time; events of one file stay in their order. */
+/* Merges all files of a trace by time.  Events of one file stay in their
+ * order. */
 #ifndef REPORT_TRACE_MERGE_H
 #define REPORT_TRACE_MERGE_H
 
@@ -8,7 +9,8 @@ struct trace;
 struct trace_event;
 struct trace_range;
 
-/* All files, by time; events of one file stay in their order. */
+/* Merges all files of a trace by time.  Events of one file stay in their
+ * order. */
 struct trace_merge;
 struct trace_merge *trace_merge_begin(struct trace *trace,
 				      const struct trace_range *range);

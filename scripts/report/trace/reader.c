@@ -1,11 +1,12 @@
 /*
- * The records of one file, as events.  Nothing in it is believed: a call that is
- * left is one that was entered, a text has an end, time does not go back.  What
- * is wrong in a block ends with it, because each block says again which calls
- * are open.
+ * Turns the records of one file into events.  The content is not trusted: the
+ * reader makes sure that each call that is left was entered, that each text has
+ * an end, and that time does not go back.  Damage ends with its block, because
+ * each block lists again which calls are open.
  *
- * A reader holds a window of the file and the open calls of each track; most records
- * are one event each, made in place.  The few that are several go through a queue.
+ * A reader holds a window of the file and the open calls of each track.  Most
+ * records become one event each, without a copy; the few that become several
+ * events go through a queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,9 +36,9 @@
 
 struct call {
 	uint32_t number;
-	bool is_announced; /* an ENTER was given out for it */
+	bool is_announced; /* its ENTER was passed on */
 	double time_ns;
-	char *result; /* or NULL; what was allocated for it */
+	char *result; /* its result, allocated, or NULL */
 };
 
 struct track {
@@ -50,41 +51,43 @@ struct trace_reader {
 	struct trace *trace;
 	struct trace_file *file;
 	uint32_t file_index;
-	int fd; /* -1: it is opened for each window */
+	int fd; /* -1: the file is opened for each window */
 	bool is_gone;
 	struct trace_range range;
 	struct trace_filter *filter; /* or NULL */
 	bool in_range, is_over;
 
-	/* Where it reads. */
-	uint32_t block;	  /* the next one */
-	uint64_t at, end; /* in the file, of the current one */
+	/* The position. */
+	uint32_t block; /* the next block */
+	/* in the file: position and end of the current block */
+	uint64_t at, end;
 	uint64_t window_at;
 	uint32_t window_size;
 	unsigned char window[WINDOW + 8];
 
-	/* What it knows. */
-	uint64_t time;		  /* the clock, divided */
-	double time_ns, event_ns; /* of the last call's event */
+	/* The state. */
+	uint64_t time;		  /* clock units of the file */
+	double time_ns, event_ns; /* @event_ns: time of the last call's event */
 	double ns_offset, ns_unit;
-	uint64_t first; /* when its process began */
+	uint64_t first; /* begin of the process, in the same units */
 	uint32_t thread, thread_ordinal;
 	struct track *tracks;
 	uint32_t track_count, track_room;
 	struct map by_id;    /* tracks */
-	struct track *track; /* the current one */
+	struct track *track; /* the current track */
 	bool is_unwound, is_paused;
-	bool is_entered; /* just now: nothing came since */
+	bool is_entered; /* the previous record was an ENTER */
 	char text[TEXT_SIZE];
-	char **results; /* of events in the queue */
+	char **results; /* texts of the events in the queue */
 	uint32_t result_count, result_room;
 
 	struct trace_event *queue;
 	uint32_t queue_at, queue_count, queue_room;
 
 	struct trace_gaps gaps;
-	struct trace_event ahead; /* gaps may come before it */
-	bool has_ahead;
+	struct trace_event
+		lookahead; /* the next event; gaps may come before it */
+	bool has_lookahead;
 
 	uint64_t damaged, damage_offset;
 	struct trace_damage damage;
@@ -107,7 +110,7 @@ static int open_file(const struct trace_reader *reader)
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Ten thousand threads have more files than a process may have open. */
+/* Ten thousand threads have more files than a process may open. */
 static ssize_t read_window(struct trace_reader *reader, uint32_t size)
 {
 	int fd = reader->fd >= 0 ? reader->fd : open_file(reader);
@@ -126,8 +129,8 @@ static ssize_t read_window(struct trace_reader *reader, uint32_t size)
 	return got;
 }
 
-/* Makes @size bytes at reader->at readable, of which what is behind the end of the
- * block is zero. */
+/* Makes @size bytes at reader->at readable; bytes after the end of the block
+ * are zero. */
 static const unsigned char *look(struct trace_reader *reader, uint32_t size)
 {
 	uint64_t left = reader->end - reader->at;
@@ -153,8 +156,8 @@ static const struct process *process_of(const struct trace_reader *reader)
 	return &reader->trace->recording->processes[reader->file->process];
 }
 
-/* First the whole numbers, then what has a fraction: a day after a machine has
- * started its clock has more digits than a double keeps of it in ns. */
+/* Subtracts integers first, and converts afterwards: on a machine that has run
+ * for a day, the clock in ns has more digits than a double. */
 static void find_clock(struct trace_reader *reader)
 {
 	const struct process *process = process_of(reader);
@@ -175,8 +178,8 @@ static double to_ns(const struct trace_reader *reader, uint64_t time)
 	       reader->ns_offset;
 }
 
-/* What events have does not go back: the records of a handler may stand behind one
- * that it came into. */
+/* Keeps the time of events from going back: records of a signal handler may
+ * stand after a record that it interrupted. */
 static void set_time(struct trace_reader *reader, uint64_t time)
 {
 	double time_ns = to_ns(reader, time);
@@ -186,7 +189,7 @@ static void set_time(struct trace_reader *reader, uint64_t time)
 		reader->time_ns = time_ns;
 }
 
-/* A time that can be. */
+/* Whether a time is possible. */
 static bool is_possible(const struct trace_reader *reader, uint64_t time)
 {
 	return time <= process_of(reader)->limit_clock >>
@@ -272,7 +275,7 @@ static void fill_enter(struct trace_reader *reader, struct trace_event *event)
 	call->is_announced = true;
 }
 
-/* Takes the innermost call off its track. */
+/* Pops the innermost call from its track. */
 static void fill_leave(struct trace_reader *reader, struct trace_event *event,
 		       double time_ns)
 {
@@ -293,7 +296,7 @@ static void fill_leave(struct trace_reader *reader, struct trace_event *event,
 	reader->event_ns = time_ns;
 }
 
-/* What the innermost call returns, if that is known. */
+/* Emits the result of the innermost call, if it is known. */
 static void put_result(struct trace_reader *reader)
 {
 	struct call *call = innermost(reader);
@@ -322,7 +325,7 @@ static void put_enter(struct trace_reader *reader, uint32_t number)
 	event->is_guessed = true;
 }
 
-/* Ends what is open on the current track down to @count calls. */
+/* Ends open calls of the current track until @count are left. */
 static void put_leaves(struct trace_reader *reader, uint32_t count,
 		       double time_ns, bool is_open)
 {
@@ -337,7 +340,7 @@ static void put_leaves(struct trace_reader *reader, uint32_t count,
 	}
 }
 
-/* Ends all calls of the thread, of which nobody saw the end. */
+/* Ends all calls of the thread; their ends were not recorded. */
 static void end_calls(struct trace_reader *reader, double time_ns)
 {
 	uint32_t i;
@@ -351,7 +354,7 @@ static void end_calls(struct trace_reader *reader, double time_ns)
 	map_free(&reader->by_id);
 }
 
-/* A million coroutines may take turns. */
+/* There may be a million coroutines, which take turns. */
 static void use_track(struct trace_reader *reader, uint32_t id)
 {
 	uint32_t i;
@@ -384,7 +387,7 @@ static void begin_thread(struct trace_reader *reader, uint32_t tid,
 
 	use_track(reader, 0);
 	reader->is_paused = reader->is_unwound = reader->is_entered = false;
-	/* Another reader may have found it before. */
+	/* Another reader may have found this thread before. */
 	i = map_add(&trace->by_ordinal, key, trace->thread_count);
 	if (i == trace->thread_count) {
 		GROW(trace->threads, trace->thread_count, trace->thread_room);
@@ -417,7 +420,8 @@ static void take_stack(struct trace_reader *reader, const unsigned char *at,
 		return;
 	}
 	memcpy(numbers, at + sizeof(stack), count * sizeof(*numbers));
-	/* Of what is further out nothing is said: it is as it was. */
+	/* The record lists only the innermost calls; calls further out are
+	 * unchanged. */
 	if (stack.more && track->count > count)
 		skip = track->count - count;
 	while (same < count && skip + same < track->count &&
@@ -433,7 +437,8 @@ static void take_stack(struct trace_reader *reader, const unsigned char *at,
 	reader->is_paused = false;
 }
 
-/* Sets reader->text, of which @skip bytes behind the head are something else. */
+/* Sets reader->text.  The first @skip bytes after the head are not part of
+ * it. */
 static void take_text(struct trace_reader *reader, const unsigned char *at,
 		      uint32_t size, uint32_t skip)
 {
@@ -452,8 +457,8 @@ static void put_text_event(struct trace_reader *reader, enum trace_kind kind,
 	put(reader, kind)->text = reader->text;
 }
 
-/* What is not of the call that it stands behind is of one that a signal handler came
- * into, when it could be asked and before that was written. */
+/* Values that do not match the call before them belong to a call that a signal
+ * handler interrupted between recording the call and writing its values. */
 static bool is_late(struct trace_reader *reader, uint32_t kind,
 		    uint32_t function)
 {
@@ -471,7 +476,8 @@ static void put_arguments(struct trace_reader *reader, uint32_t function)
 		put(reader, TRACE_ARGUMENTS)->text = reader->text;
 }
 
-/* It is told of when the call is left: a handler's calls may come before. */
+/* The result is emitted when the call is left, because calls of a handler may
+ * come before that. */
 static void keep_result(struct trace_reader *reader, uint32_t function)
 {
 	struct call *call;
@@ -625,7 +631,8 @@ static void take_special(struct trace_reader *reader, uint32_t kind,
 	}
 }
 
-/* What is behind a damaged record in its block, but for zeros at the end. */
+/* Counts the bytes after a damaged record in its block, without zeros at the
+ * end. */
 static uint64_t count_unread(struct trace_reader *reader)
 {
 	uint64_t begin = reader->at, used = begin, word;
@@ -638,7 +645,7 @@ static uint64_t count_unread(struct trace_reader *reader)
 	return (used < reader->end ? used : reader->end) - begin;
 }
 
-/* A record that is neither a short enter nor a leave; what is not one ends the
+/* Reads a record other than a short enter or leave; an invalid record ends the
  * block. */
 static void take_other(struct trace_reader *reader, uint32_t head)
 {
@@ -662,7 +669,7 @@ static void take_other(struct trace_reader *reader, uint32_t head)
 	reader->at += size;
 }
 
-/* The next block; false: there is none. */
+/* Begins the next block; false if there is none. */
 static bool begin_block(struct trace_reader *reader)
 {
 	struct trace_file *file = reader->file;
@@ -689,7 +696,7 @@ static bool begin_block(struct trace_reader *reader)
 	return true;
 }
 
-/* Zeros are holes for records that were never written; most are the block's end. */
+/* Zeros are records that were never written; most are at the end of a block. */
 static void skip_zeros(struct trace_reader *reader)
 {
 	uint64_t word;
@@ -703,7 +710,8 @@ static void skip_zeros(struct trace_reader *reader)
 	}
 }
 
-/* Calls that were open, and had not taken long enough to be told of before. */
+/* Enters calls that were open when the recording ended and had been too short
+ * to be recorded before. */
 static void enter_waiting(struct trace_reader *reader)
 {
 	uint64_t count = reader->file->info.waiting, i;
@@ -746,7 +754,7 @@ static void end_file(struct trace_reader *reader)
 			  end_ns > reader->time_ns ? end_ns : reader->time_ns);
 }
 
-/* The next event, whatever the range. */
+/* The next event, regardless of the range. */
 static bool next_event(struct trace_reader *reader, struct trace_event *event)
 {
 	const unsigned char *at;
@@ -797,9 +805,9 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 	}
 }
 
-/* --- a part of the time --- */
+/* --- a range of time --- */
 
-/* The last block from which on all that matters can be known. */
+/* The last block that begins before the range. */
 static uint32_t find_block(const struct trace_reader *reader)
 {
 	const struct trace_file *file = reader->file;
@@ -812,7 +820,7 @@ static uint32_t find_block(const struct trace_reader *reader)
 	return found;
 }
 
-/* What is open when the range begins is entered there. */
+/* Enters, at the begin of the range, the calls that are open then. */
 static void enter_range(struct trace_reader *reader,
 			const struct trace_event *first)
 {
@@ -824,7 +832,7 @@ static void enter_range(struct trace_reader *reader,
 		for (i = 0; i < reader->tracks[t].count; i++) {
 			struct call *call = &reader->tracks[t].calls[i];
 
-			/* The first event's own call. */
+			/* @first itself enters this call. */
 			if (first->kind == TRACE_ENTER && !first->is_guessed &&
 			    &reader->tracks[t] == reader->track &&
 			    i == first->depth)
@@ -867,7 +875,7 @@ static bool next_in_range(struct trace_reader *reader,
 			continue;
 		reader->in_range = true;
 		first = *event;
-		/* It has been taken off already. */
+		/* The LEAVE has already popped its call. */
 		if (first.kind == TRACE_LEAVE) {
 			reader->track->count++;
 			enter_range(reader, &first);
@@ -883,7 +891,7 @@ static bool next_in_range(struct trace_reader *reader,
 	if (range->to_ns == 0 || event->time_ns <= range->to_ns ||
 	    reader->is_over)
 		return true;
-	/* The call of an event that is not told of does not end in here. */
+	/* The event is not shown: undo its effect on the track. */
 	if (event->kind == TRACE_ENTER)
 		reader->track->count--;
 	if (event->kind == TRACE_LEAVE)
@@ -906,24 +914,25 @@ static bool next_call(struct trace_reader *reader, struct trace_event *event)
 		       next(reader, event);
 }
 
-/* What comes between two events is known when the second is there. */
+/* A gap between two events is known when the second event has been read. */
 static bool next_with_gaps(struct trace_reader *reader,
 			   struct trace_event *event)
 {
 	struct trace_gaps *gaps = &reader->gaps;
 
-	if (!reader->has_ahead) {
-		reader->has_ahead = next_call(reader, &reader->ahead);
-		if (!reader->has_ahead)
+	if (!reader->has_lookahead) {
+		reader->has_lookahead = next_call(reader, &reader->lookahead);
+		if (!reader->has_lookahead)
 			return false;
-		if (gaps->thread != reader->ahead.thread)
-			trace_gaps_begin(gaps, reader->trace, &reader->ahead);
+		if (gaps->thread != reader->lookahead.thread)
+			trace_gaps_begin(gaps, reader->trace,
+					 &reader->lookahead);
 	}
-	if (trace_gaps_next(gaps, reader->trace, &reader->ahead, event))
+	if (trace_gaps_next(gaps, reader->trace, &reader->lookahead, event))
 		return true;
-	*event = reader->ahead;
+	*event = reader->lookahead;
 	gaps->last_ns = event->time_ns;
-	reader->has_ahead = false;
+	reader->has_lookahead = false;
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The records of one file, from front to back.  Several readers may be at work at once.
+ * Reads the records of one file, from front to back.  Several readers may be in
+ * use at the same time.
  */
 #ifndef REPORT_TRACE_READER_H
 #define REPORT_TRACE_READER_H
@@ -11,13 +12,13 @@ struct trace;
 struct trace_event;
 struct trace_range;
 
-/* The time of the last record in a file, in clock units; 0: it has
- * none. */
+/* The time of the last record in a file, in clock units; 0: no record. */
 uint64_t trace_last_clock(struct trace *trace, uint32_t file);
-/* When its first block began. */
+/* The time at which its first block began. */
 double trace_begins_ns(struct trace *trace, uint32_t file);
 
-/* One file, from front to back.  Several readers may be at work at once. */
+/* Reads one file, from front to back.  Several readers may be in use at the
+ * same time. */
 struct trace_reader;
 struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 				 const struct trace_range *range);

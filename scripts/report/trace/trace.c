@@ -1,7 +1,7 @@
 /*
- * What a process has in its N.trace files, in N.functions and N.values, and what every
- * reader needs to know of them before it reads: which blocks there are, what
- * numbers mean, and when the program ended.  trace/reader.c reads the records.
+ * Reads the parts of a process's N.trace, N.functions and N.values that every
+ * reader needs first: the list of blocks, the meaning of numbers, and the end
+ * of the program. trace/reader.c reads the records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,11 +75,12 @@ static void add_number(struct site_table *table, uint32_t site)
 	table->sites[table->count++] = site;
 }
 
-/* Numbers are given in their order, but threads may die before they have written the
- * word of theirs.  So many zeros are the end, of a file that may be one large hole. */
+/* Numbers are assigned in order, but a thread may die before it writes the word
+ * of its number.  This many zeros in a row are the end: the file may be one
+ * large hole. */
 #define UNUSED_MAX 65536
 
-/* False: there are no more. */
+/* Returns false at the end. */
 static bool add_functions(struct trace *trace, uint32_t process,
 			  const unsigned char *words, uint64_t count)
 {
@@ -117,7 +118,7 @@ static bool check_header(const char *name, const struct shim_file *header,
 	return true;
 }
 
-/* The words behind the last one that was written are 0. */
+/* The words after the last one are 0. */
 static void read_functions(struct trace *trace, uint32_t process,
 			   const char *name, const unsigned char *data,
 			   uint64_t size, const struct shim_file *header)
@@ -135,7 +136,7 @@ typedef void read_file(struct trace *trace, uint32_t process, const char *name,
 		       const unsigned char *data, uint64_t size,
 		       const struct shim_file *header);
 
-/* Of the whole process, so there is one of them. */
+/* Reads a file that exists once per process. */
 static void read_one(struct trace *trace, uint32_t process, int directory,
 		     const char *file, const char *kind, read_file *read)
 {
@@ -175,8 +176,8 @@ static int compare_blocks(const void *left, const void *right)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* A block that was being copied when the program died is there twice, whole where
- * it was first. */
+/* A block that was being copied when the program died exists twice; the first
+ * copy is complete. */
 static void drop_copies(struct trace_file *file)
 {
 	uint32_t i, kept = 0;
@@ -188,8 +189,9 @@ static void drop_copies(struct trace_file *file)
 	file->block_count = kept;
 }
 
-/* Each has a number, and the file says which was begun last; the oldest of a ring
- * were written over.  A number that no file can have is damaged itself. */
+/* Blocks are numbered, and the file holds the number of the last block that was
+ * begun.  A ring has overwritten its oldest blocks.  A number beyond any
+ * possible file is itself damaged. */
 static void count_missing(struct trace_file *file)
 {
 	uint64_t last = file->info.blocks, first = 1, there = 0;
@@ -208,7 +210,7 @@ static bool read_at(int fd, void *memory, size_t size, uint64_t offset)
 	return pread(fd, memory, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* The first block from @at on that is not in a hole, which has none. */
+/* The first block from @at on that is not in a hole; a hole has no blocks. */
 static uint64_t skip_hole(int fd, uint64_t at)
 {
 	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
@@ -265,7 +267,8 @@ static bool read_info(struct trace_file *file, int fd)
 	}
 	if (!check_header(file->name, &header, "trace"))
 		return false;
-	if (file->info.block_size == 0) /* made, and not begun */
+	/* a block that was allocated but not begun */
+	if (file->info.block_size == 0)
 		return false;
 	if (header.header_size != 4096 ||
 	    file->info.block_size != SHIM_TRACE_BLOCK ||
@@ -311,7 +314,7 @@ static void add_file(struct trace *trace, uint32_t process, int directory,
 	close(fd);
 }
 
-/* --- all of it --- */
+/* --- opening --- */
 
 static void open_files(struct trace *trace, uint32_t process, int directory,
 		       uint32_t *room)
@@ -361,7 +364,7 @@ bool trace_is_there(const struct recording *recording)
 	return found;
 }
 
-/* Where nothing else says when a process ended, its last records do. */
+/* If the end of a process is otherwise unknown, its last records define it. */
 static void find_ends(struct trace *trace)
 {
 	struct process *process;
@@ -374,18 +377,19 @@ static void find_ends(struct trace *trace)
 		process_see_clock(process, trace_last_clock(trace, i));
 		process->end_clock = process->latest_clock;
 	}
-	trace->thread_count = 0; /* they were found back to front */
+	trace->thread_count = 0; /* the threads were found in reverse order */
 	map_free(&trace->by_ordinal);
 }
 
-/* The block has the low half of the number, and what is left is fewer calls than that. */
+/* The block stores the low half of the number; the ring holds fewer calls than
+ * 2^32. */
 static uint64_t calls_overwritten(const struct trace_file *file)
 {
 	return file->ring_calls - (uint32_t)((uint32_t)file->ring_calls -
 					     file->blocks[0].calls_before);
 }
 
-/* What is not in a trace because somebody wanted it so. */
+/* Reports calls that the user's options left out. */
 static void say_what_is_missing(const struct trace *trace)
 {
 	uint64_t too_short = 0, filtered = 0, overwritten = 0, calls = 0;
@@ -424,7 +428,8 @@ bool trace_open(struct trace *trace, struct recording *recording)
 
 	*trace = (struct trace){ .recording = recording,
 				 .start_mono_ns = UINT64_MAX };
-	/* Each reader keeps its file open, if it may; some are for the others. */
+	/* Each reader keeps its file open while descriptors last; the other
+	 * files get some of them. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

@@ -1,7 +1,7 @@
 /*
- * A trace as the tree of paths that calltree would have recorded of the same run:
- * one tree_file for each trace, with nodes made here.  So whatever is printed of
- * a tree is printed of a trace.
+ * Builds from a trace the tree of paths that calltree would have recorded of
+ * the same run: one tree_file for each trace, with nodes made here.  Every
+ * output of a tree therefore works for a trace.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,16 +21,17 @@
 #include "trace/trace.h"
 #include "trace/tree.h"
 
-#define BASE 64u /* where the nodes begin: 0 is no offset */
+#define BASE 64u /* offset of the first node: 0 is no offset */
 
 struct node {
-	uint64_t offset; /* of its struct shim_node, or of its root */
-	uint64_t extra;	 /* of its struct shim_extra_node, or 0 */
-	uint32_t last_site, last_child; /* what it called last */
-	bool has_ended; /* a call of it; one alone has no extra node */
+	uint64_t offset; /* offset of its struct shim_node, or of its root */
+	uint64_t extra;	 /* offset of its struct shim_extra_node, or 0 */
+	uint32_t last_site, last_child; /* its last callee */
+	/* a call has ended; a path with one call has no extra node */
+	bool has_ended;
 };
 
-/* The calls of a track: nodes, and the root below them. */
+/* The open calls of a track: nodes, and the root below them. */
 struct branch {
 	uint32_t thread, track, root;
 	uint32_t depth, room;
@@ -47,7 +48,7 @@ struct builder {
 	struct node *nodes;
 	uint32_t node_count, node_room, entry_room;
 	struct map children;	 /* parent << 32 | site */
-	struct branch *branches; /* of one thread */
+	struct branch *branches; /* the tracks of one thread */
 	uint32_t branch_count, branch_room;
 	struct map by_track;
 	struct branch *branch;
@@ -58,7 +59,7 @@ static uint64_t take(struct builder *builder, size_t size)
 	uint64_t at = builder->size;
 
 	while (builder->size + size > builder->room) {
-		/* There may be ten thousand threads of a few calls each. */
+		/* There may be ten thousand threads with few calls each. */
 		uint64_t more = builder->room ? builder->room : 512;
 
 		builder->data = grow(builder->data, builder->room + more, 1);
@@ -137,7 +138,7 @@ static void use_branch(struct builder *builder, const struct trace_event *event)
 	builder->branch = branch;
 }
 
-/* The branches of a thread that is gone will not be asked for again. */
+/* Forgets the branches of a thread that has ended. */
 static void forget_branches(struct builder *builder)
 {
 	uint32_t i;
@@ -167,7 +168,7 @@ static uint32_t find_child(struct builder *builder, uint32_t parent,
 	return child;
 }
 
-/* Clock units, of a time in a trace and of a duration. */
+/* Converts a time of the trace, and a duration, to clock units. */
 static uint64_t clock_of(const struct builder *builder, double time_ns)
 {
 	const struct process *process = builder->process;
@@ -190,7 +191,8 @@ static void enter(struct builder *builder, const struct trace_event *event)
 	node->calls += !event->is_guessed;
 }
 
-/* Most paths of a trace have one call, whose time says it all. */
+/* Most paths of a trace have one call, whose duration is all there is to
+ * store. */
 static void make_extra(struct builder *builder, uint32_t number)
 {
 	uint64_t at = take(builder, sizeof(struct shim_extra_node));

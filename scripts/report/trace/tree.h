@@ -1,4 +1,4 @@
-/* A trace as a tree of call paths. */
+/* Builds a tree of call paths from a trace. */
 #ifndef REPORT_TRACE_TREE_H
 #define REPORT_TRACE_TREE_H
 
@@ -6,8 +6,9 @@
 
 struct recording;
 
-/* The calls of all traces, as calltree would have recorded them, become
- * files of the processes; false: there is no trace.  Before model_build(). */
+/* Adds the calls of all traces to the files of the processes, as calltree
+ * would have recorded them; false: there is no trace.  Call it before
+ * model_build(). */
 bool trace_add_calls(struct recording *recording);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Text of values in a recording, by the code of shim/print that also prints
+ * Formats recorded values as text, with the code of shim/print that also prints
  * values inside programs.
  */
 #include <print/print.h>
@@ -10,7 +10,7 @@
 
 #include "trace/value_text.h"
 
-/* An address leads nowhere here. */
+/* An address in a recording cannot be followed. */
 static bool is_address(const struct shim_typetree_node *node)
 {
 	return node->kind == SHIM_TYPE_POINTER &&

@@ -1,6 +1,6 @@
 /*
- * Values as text, by the code that prints them in programs: this and value_text.c
- * are all that knows it.
+ * Formats values as text, with the code that prints them in programs.  Only
+ * this file and value_text.c depend on that code.
  */
 #ifndef REPORT_TRACE_VALUE_TEXT_H
 #define REPORT_TRACE_VALUE_TEXT_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VALUE_SIZE_MAX 256 /* bytes of a raw value */
+#define VALUE_SIZE_MAX 256 /* size of a raw value in bytes */
 
-/* Whether @tree, a struct shim_typetree of which there are @size bytes, is one from which a
- * recorded value can be printed; how many bytes that has. */
+/* Whether @tree, a struct shim_typetree of @size bytes, is valid for printing a
+ * recorded value; also gives the size of that value. */
 bool value_is_valid(const void *tree, size_t size, uint32_t *value_size);
 
-/* As much as @room bytes hold, with a NUL. */
+/* Writes as much text as fits into @room bytes, with a NUL. */
 void value_print(const void *tree, const unsigned char *value, char *text,
 		 size_t room);
 

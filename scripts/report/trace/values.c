@@ -1,7 +1,8 @@
 /*
- * What N.values of a process describes, and recorded values as the text that they would
- * have had in the program.  Nothing in it is believed: a type is checked before
- * anything is printed by it, and what is not described is unknown.
+ * Reads the types in a process's N.values, and formats recorded values with
+ * them, as the program would have.  The content is not trusted: each type is
+ * checked before a value is printed with it, and a value without a type is
+ * unknown.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #define UNKNOWN	    "<unknown>"
 
 struct value_type {
-	const void *tree; /* NULL: it is not known */
+	const void *tree; /* NULL: unknown */
 	uint32_t value_size;
 };
 
@@ -95,7 +96,7 @@ static bool add_list(struct value_table *table, const unsigned char *at,
 	return true;
 }
 
-/* @head is what all entries begin with. */
+/* @head is the common header of all entries. */
 static bool add_entry(struct value_table *table, const unsigned char *at,
 		      const struct shim_value_type *head)
 {
@@ -132,7 +133,7 @@ static void read_chunk(struct value_table *table, const char *name,
 	}
 }
 
-/* How much of a chunk is in use, or is damaged in a way that ends it. */
+/* The used size of a chunk, up to damage that ends it. */
 static uint64_t find_end(const unsigned char *chunk, uint64_t size)
 {
 	struct shim_value_type entry;
@@ -188,7 +189,7 @@ void trace_values_close(struct value_table *table)
 
 struct values {
 	const struct value_table *table;
-	const unsigned char *at, *end; /* of the record */
+	const unsigned char *at, *end; /* offset in the record */
 	char *text, *text_end;
 	bool is_known; /* all of it */
 };
@@ -261,7 +262,7 @@ static bool add_missing(struct values *values, unsigned int reason)
 	return true;
 }
 
-/* false: nothing can be said of what is behind it. */
+/* false: the values after this one are unknown */
 static bool add_value(struct values *values, uint32_t type)
 {
 	unsigned int how;
