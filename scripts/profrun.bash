@@ -29,6 +29,7 @@ _profrun_value() {
         --value)
             echo self total calls samples bytes allocations peak leaked lost \
                 waits ;;
+        --names) echo full short mangled ;;
         --format) echo text json csv ;;
         --color) echo auto always never ;;
         *) return 1 ;;

@@ -31,8 +31,8 @@ struct verb {
 };
 
 #define FILTERS \
-	{ "--raw" }, { "--mangled" }, { "--samples" }, { "--trace" }, \
-		{ "--memory" }, { "--locks" }, \
+	{ "--raw" }, { "--mangled" }, { "--names", "short" }, { "--samples" }, \
+		{ "--trace" }, { "--memory" }, { "--locks" }, \
 	{ \
 		"--process", "1" \
 	}

@@ -61,10 +61,13 @@ const table = document.querySelector(arguments[0]);
 if (!table || table.hidden) return [];
 const more = table.querySelector('button.more');
 if (more && !more.hidden) more.click();
+// The whole name, where a short one stands for it.
+const nameIn = ({ title, textContent }) =>
+    title.length > 60 && title.length <= 300 ? title : textContent;
 return [...table.querySelectorAll('tbody tr')].map(row =>
     Object.fromEntries([...row.cells].map(cell => [cell.dataset.column,
         cell.classList.contains('name') ?
-            cell.querySelector('button').textContent :
+            nameIn(cell.querySelector('button')) :
             [Number(cell.dataset.value), cell.textContent]])));
 """
 
@@ -499,6 +502,55 @@ def waits_of(case):
     result = record([program, case], 'locks')
     expect_equal(result.status, 0, 'waits.cc')
     return result.output
+
+
+DRAWN = """
+const [part, done] = arguments;
+const box = document.querySelector('#flame').parentElement.parentElement;
+const prototype = CanvasRenderingContext2D.prototype;
+const before = prototype.fillText;
+const texts = [];
+const frame = () => new Promise(requestAnimationFrame);
+prototype.fillText = function (text, ...more) {
+    if (text.includes(part) && texts.at(-1) !== text)
+        texts.push(text);
+    before.call(this, text, ...more);
+};
+(async () => {
+    for (let width = 800; width > 60; width -= 7) {
+        box.style.width = `${width}px`;
+        await frame();
+        await frame();
+    }
+    prototype.fillText = before;
+    done(texts);
+})();
+"""
+
+
+@test
+def names_without_room_keep_their_end():
+    source = os.path.join(new_directory('names'), 'names.cc')
+    with open(source, 'w') as out:
+        out.write('namespace outer { namespace inner { template <typename T> '
+                  'struct Holder { template <typename U> __attribute__((noinline'
+                  ')) T keep(U const &, T const &t) const { return t; } }; } }\n'
+                  'int main() { long sum = 0; for (int i = 0; i < 500; i++) '
+                  'sum += outer::inner::Holder<long>().keep<char>(1, i); '
+                  'return sum < 0; }\n')
+    output = record([compile(source, 'gcc', '-O1')]).output
+    open_page(page_of(output))
+    full = ('long outer::inner::Holder<long>::keep<char>(char const&, '
+            'long const&) const')
+    drawn = window.ask('POST', '/execute/async',
+                       {'script': DRAWN, 'args': ['keep()']})
+    expect_equal(drawn, ['outer::inner::Holder::keep()',
+                         'outer::...::Holder::keep()', 'outer::...::keep()',
+                         '...::keep()', 'keep()'], 'names in frames')
+    expect_equal(window.run(
+        'return [...document.querySelectorAll("#table button.function")]'
+        '.map(b => [b.textContent, b.title]).sort()'),
+        [['main', 'main'], ['outer::inner::Holder::keep()', full]], 'table')
 
 
 @test

@@ -90,6 +90,7 @@ enum {
 	OPTION_PROCESS,
 	OPTION_FORMAT,
 	OPTION_COLOR,
+	OPTION_NAMES,
 	OPTION_MANGLED,
 	OPTION_RAW,
 	OPTION_DEBUGINFOD,
@@ -244,6 +245,7 @@ static void take_option(struct options *options, int option, const char *text)
 		"self", "total",  "calls", "waits",   "bytes", "allocations",
 		"peak", "leaked", "lost",  "samples", NULL
 	};
+	static const char *const names[] = { "full", "short", "mangled", NULL };
 	static const char *const formats[] = { "text", "json", "csv", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 
@@ -278,7 +280,11 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_COLOR:
 		options->color = colors[choose("color", text, colors)];
 		break;
-	case OPTION_MANGLED: options->mangled = true; break;
+	case OPTION_NAMES:
+		options->names = NAMES_FULL +
+				 (enum name_form)choose("names", text, names);
+		break;
+	case OPTION_MANGLED: options->names = NAMES_MANGLED; break;
 	case OPTION_RAW: options->raw = true; break;
 	case OPTION_SAMPLES: options->samples = true; break;
 	case OPTION_TRACE: options->trace = true; break;

@@ -54,6 +54,10 @@ static int export_coverage(const struct options *options,
 	if (options->threads || options->value_given)
 		die_usage("export %s: has no --threads and no --value",
 			  format->name);
+	if (options->names == NAMES_SHORT)
+		die_usage("export %s: has no --names short: functions of equal "
+			  "names would be one",
+			  format->name);
 	for (i = 0; i < count || i == 0; i++) {
 		recording_open(&recording, count ? paths[i] : recording_find(),
 			       options->pid);

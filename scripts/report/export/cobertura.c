@@ -17,8 +17,8 @@
 #include "export/cobertura.h"
 #include "export/format.h"
 #include "model/coverage.h"
+#include "model/functions.h"
 #include "model/options.h"
-#include "names/symbols.h"
 
 /* Prints an attribute; a character that XML does not allow becomes '?'. */
 static void put_xml(FILE *out, const char *text)
@@ -94,7 +94,7 @@ static void put_methods(FILE *out, const struct coverage *coverage,
 		const char *name = coverage->names.text[all[i].function];
 
 		fputs("            <method name=\"", out);
-		put_clean(out, options->mangled ? name : demangle(name));
+		put_clean(out, shown_linker_name(name, options));
 		fputs("\" signature=\"\"", out);
 		put_rates(out, rates_of(&all[i], 1));
 		fputs("><lines>\n", out);

@@ -11,8 +11,8 @@
 #include "export/format.h"
 #include "export/lcov.h"
 #include "model/coverage.h"
+#include "model/functions.h"
 #include "model/options.h"
-#include "names/symbols.h"
 
 /* A newline in a name would begin a new record. */
 static void put_line(FILE *out, const char *prefix, const char *text)
@@ -33,13 +33,13 @@ static void put_functions(FILE *out, const struct coverage *coverage,
 		const char *name = coverage->names.text[all[i].function];
 
 		fprintf(out, "FN:%u,", all[i].line);
-		put_line(out, "", options->mangled ? name : demangle(name));
+		put_line(out, "", shown_linker_name(name, options));
 	}
 	for (i = 0; i < count; i++) {
 		const char *name = coverage->names.text[all[i].function];
 
 		fprintf(out, "FNDA:%" PRIu64 ",", all[i].count);
-		put_line(out, "", options->mangled ? name : demangle(name));
+		put_line(out, "", shown_linker_name(name, options));
 		reached += all[i].count != 0;
 	}
 	fprintf(out, "FNF:%zu\nFNH:%zu\n", count, reached);

@@ -241,5 +241,7 @@ const char *exceptions_type_name(const struct exceptions *exceptions,
 {
 	const char *name = exceptions->types.text[type];
 
-	return !*name ? NULL : options->mangled ? name : type_name(name);
+	return !*name			       ? NULL :
+	       options->names == NAMES_MANGLED ? name :
+						 type_name(name);
 }

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "base/short_name.h"
 #include "base/text.h"
 #include "model/frames.h"
 #include "model/functions.h"
@@ -264,6 +265,8 @@ static void name_group(struct function *function)
 	if (!function->group)
 		return;
 	function->name = keep_format("%s[%s]", function->name, function->group);
+	function->short_name = keep_format("%s[%s]", function->short_name,
+					   function->group);
 	function->mangled = keep_format("%s[%s]", function->mangled,
 					function->group);
 }
@@ -297,10 +300,19 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 	function->mangled = function->name;
 }
 
+/* (A name that is not mangled has no types in it.) */
+static void shorten_name(struct function *function)
+{
+	function->short_name = strcmp(function->name, function->mangled) ?
+				       short_name(function->name) :
+				       function->name;
+}
+
 static void name_function(struct function *function,
 			  const struct symbol *symbol)
 {
 	name_plainly(function, symbol);
+	shorten_name(function);
 	name_group(function);
 }
 
@@ -549,5 +561,18 @@ void function_line(struct function *function)
 const char *shown_name(const struct function *function,
 		       const struct options *options)
 {
-	return options->mangled ? function->mangled : function->name;
+	switch (options->names) {
+	case NAMES_SHORT: return function->short_name;
+	case NAMES_MANGLED: return function->mangled;
+	default: return function->name;
+	}
+}
+
+const char *shown_linker_name(const char *name, const struct options *options)
+{
+	switch (options->names) {
+	case NAMES_SHORT: return short_name(demangle(name));
+	case NAMES_MANGLED: return name;
+	default: return demangle(name);
+	}
 }

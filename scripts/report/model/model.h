@@ -49,6 +49,7 @@ struct sums {
 struct function {
 	const char *name; /* as the source has it */
 	const char *mangled;
+	const char *short_name; /* base/short_name.h */
 	/* which of its calls, in its names as well; NULL: all */
 	const char *group;
 	struct object *object;	/* NULL: unknown */

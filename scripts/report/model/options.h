@@ -31,6 +31,14 @@ enum value {
 	VALUE_LOST
 };
 
+/* Of functions, where people read them. */
+enum name_form {
+	NAMES_FITTED, /* full where a line has room, else short */
+	NAMES_FULL,
+	NAMES_SHORT, /* base/short_name.h */
+	NAMES_MANGLED,
+};
+
 struct options {
 	enum sort sort;
 	bool sort_given;
@@ -43,7 +51,7 @@ struct options {
 	const char *format; /* text, json, csv */
 	double min_percent;
 	uint32_t depth; /* of the printed tree */
-	bool mangled;
+	enum name_form names;
 	const char *color;
 	bool raw;
 	bool samples;	 /* not the calls, if both are there */

@@ -100,8 +100,11 @@ function readCalls(profile) {
     };
 
     timeline.functions = Array.from({ length: columns.number() }, () => ({
-        name: text(), object: text(), file: text(), line: columns.number(),
+        name: text(), brief: text(), object: text(), file: text(),
+        line: columns.number(),
     }));
+    for (const { name, brief } of timeline.functions)
+        noteShortName(name, brief);
     const values = timeline.lanes.map(() => new Map());
 
     for (const [lane, piece, ...both] of timeline.values)

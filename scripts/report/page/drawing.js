@@ -94,14 +94,13 @@ class Drawing {
 
     // As much of @name as fits into @width.
     fit(name, width) {
-        const whole = shorten(name, 500);
+        let text = '';
 
-        if (this.widthOf(whole) <= width)
-            return whole;
-        const text = brief(whole);
-
-        if (this.widthOf(text) <= width)
-            return text;
+        for (const each of lessAndLess(name)) {
+            text = shorten(each, 500);
+            if (this.widthOf(text) <= width)
+                return text;
+        }
         let least = 0, most = text.length - 1;
 
         while (least < most) {

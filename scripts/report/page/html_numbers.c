@@ -316,12 +316,24 @@ static void put_function_memory(struct columns *columns,
 		columns_put(columns, memory_value(memory, memory_values[n]));
 }
 
+/* What stands for the name where it has no room; 0: nothing else does. */
+static uint32_t short_name_of(struct html *html,
+			      const struct function *function)
+{
+	return html->options->names == NAMES_MANGLED ||
+			       !strcmp(function->short_name,
+				       shown_name(function, html->options)) ?
+		       0 :
+		       string_of(html, function->short_name);
+}
+
 static void put_names(struct html *html, struct columns *columns,
 		      struct function *function)
 {
 	function_line(function);
 	columns_put(columns,
 		    string_of(html, shown_name(function, html->options)));
+	columns_put(columns, short_name_of(html, function));
 	columns_put(columns,
 		    string_of(html, function->object ? function->object->path :
 						       NULL));

@@ -189,6 +189,7 @@ class Source {
         this.functions = Array.from({ length: count }, (_, number) => ({
             number,
             name: text(),
+            brief: text(),
             object: text(),
             file: text(),
             line: columns.number(),
@@ -198,6 +199,8 @@ class Source {
             memory: this.memory ? memory() : null,
             memoryBelow: this.memory ? memory() : null,
         }));
+        for (const { name, brief } of this.functions)
+            noteShortName(name, brief);
         const objects = new Set(this.functions.map(about => about.object));
 
         for (const about of this.functions)

@@ -112,7 +112,8 @@ class Table {
     nameCell(column, row) {
         const cell = element('td', '', { class: 'name' });
         const text = column.text(row);
-        const button = element('button', shorten(text, 300), {
+        const brief = text.length > 60 ? shortName(text) : text;
+        const button = element('button', shorten(brief, 300), {
             type: 'button', class: 'function',
         });
 

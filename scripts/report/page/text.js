@@ -96,30 +96,35 @@ function shorten(text, most) {
     return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
 }
 
-// These are no parameters, and no template arguments.
-const OPERATOR = new RegExp('operator\\s*(?:\\(\\)|->\\*?|<=>|[<>]{1,2}=?)|' +
-    '\\(anonymous namespace\\)', 'y');
+// What the report has as short names of C++, by the full ones.
+const shortNames = new Map();
 
-// A C++ name without parameters and template arguments.
-function brief(name) {
-    let made = '', depth = 0;
+function noteShortName(name, brief) {
+    if (brief)
+        shortNames.set(visible(name), visible(brief));
+}
 
-    for (let i = 0; i < name.length; i++) {
-        OPERATOR.lastIndex = i;
-        const match = 'o('.includes(name[i]) && OPERATOR.exec(name);
+function shortName(name) {
+    return shortNames.get(name) || name;
+}
 
-        if (match) {
-            made += depth ? '' : match[0];
-            i += match[0].length - 1;
-        } else if (name[i] === '<' || name[i] === '(') {
-            depth++;
-        } else if (name[i] === '>' || name[i] === ')') {
-            depth--;
-        } else if (depth <= 0) {
-            made += name[i];
-        }
-    }
-    return made.trim() || name;
+// @name as it is tried where it has no room: whole, short, without the scopes in its
+// middle, its last part alone.
+function* lessAndLess(name) {
+    const brief = shortName(name);
+
+    yield name;
+    yield brief;
+    const ends = brief.search(/operator\s|\[|$/);
+    const parts = brief.slice(0, ends).split('::');
+    const last = parts.pop() + brief.slice(ends);
+
+    if (!shortNames.has(name) || !parts.length)
+        return;
+    for (let left = 2; left < parts.length + 1; left++)
+        yield [parts[0], '...', ...parts.slice(left), last].join('::');
+    yield `...::${last}`;
+    yield last;
 }
 
 function baseName(path) {

@@ -157,7 +157,7 @@ static void print_heading(const struct layout *layout, const char *what,
 			continue;
 		fprintf(layout->out, "\n%s ", what);
 		if (groups[i] == 1) {
-			put_text(layout->out, function->name);
+			put_function_name(layout, function, SIZE_MAX);
 		} else {
 			put_text(layout->out,
 				 keep_text(function->name,

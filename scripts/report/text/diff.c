@@ -39,7 +39,7 @@
 #define NORMAL_LIMIT 2.576
 
 struct row {
-	const char *name, *mangled;
+	const char *name, *mangled, *short_name;
 	const char *object; /* NULL: unknown */
 	struct welch value[2];
 	struct welch calls[2];
@@ -123,6 +123,7 @@ static struct row *find_row(struct diff *diff, const char *const *keys,
 	diff->rows[diff->count] = (struct row){
 		.name = function->name,
 		.mangled = function->mangled,
+		.short_name = function->short_name,
 		.object = function->object ? object_name(function) : NULL,
 	};
 	return &diff->rows[diff->count++];
@@ -437,7 +438,7 @@ static void print_row(struct table *table, const struct diff *diff,
 		table_no_color(table);
 	table_cell(table, calls_text(calls, row, 0));
 	table_cell(table, calls_text(calls, row, 1));
-	table_text(table, diff->options->mangled ? row->mangled : row->name);
+	table_names(table, row->name, row->short_name, row->mangled);
 }
 
 static void print_text(FILE *out, const struct diff *diff)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/numbers.h"
+#include "base/short_name.h"
 #include "base/text.h"
 #include "model/functions.h"
 #include "model/model.h"
@@ -48,26 +49,54 @@ static size_t place_columns(struct function *function)
 	       (function->file ? text_columns(base_name(function->file)) : 0);
 }
 
+void put_names(const struct layout *layout, const char *full, const char *brief,
+	       const char *mangled, size_t columns)
+{
+	switch (layout->options->names) {
+	case NAMES_FULL: put_text(layout->out, full); break;
+	case NAMES_MANGLED: put_text(layout->out, mangled); break;
+	case NAMES_SHORT: full = brief; /* fallthrough */
+	case NAMES_FITTED:
+		put_name_fitted(layout->out, full, brief, columns);
+		break;
+	}
+}
+
+void put_function_name(const struct layout *layout,
+		       const struct function *function, size_t columns)
+{
+	put_names(layout, function->name, function->short_name,
+		  function->mangled, columns);
+}
+
+/* Whether names may get less room than they need. */
+static bool may_cut(const struct layout *layout)
+{
+	return layout->columns != SIZE_MAX &&
+	       layout->options->names != NAMES_FULL &&
+	       layout->options->names != NAMES_MANGLED;
+}
+
 void put_name(const struct layout *layout, struct function *function,
 	      size_t used)
 {
-	const char *name = shown_name(function, layout->options);
-	size_t place, left;
+	size_t place, left, needed;
 
-	if (layout->columns == SIZE_MAX) {
-		put_text(layout->out, name);
+	if (!may_cut(layout)) {
+		put_function_name(layout, function, SIZE_MAX);
 		put_place(layout, function);
-	} else {
-		/* A name keeps 20 columns; then the place has to go. */
-		place = place_columns(function);
-		left = layout->columns > used ? layout->columns - used : 0;
-		if (left < place + 20 && left < place + text_columns(name))
-			place = 0;
-		put_text_cut(layout->out, name,
-			     left - place > 8 ? left - place : 8);
-		if (place)
-			put_place(layout, function);
+		return;
 	}
+	/* The place has to go where its room is needed for the name. */
+	place = place_columns(function);
+	left = layout->columns > used ? layout->columns - used : 0;
+	needed = text_columns(function->short_name);
+	if (left < place + needed)
+		place = 0;
+	put_function_name(layout, function,
+			  left - place > 8 ? left - place : 8);
+	if (place)
+		put_place(layout, function);
 }
 
 /* How wide the terminal is; SIZE_MAX if it is none. */

@@ -29,6 +29,11 @@ void layout_left_out(const struct layout *layout, uint32_t shown,
 		     uint32_t count);
 /* " [object file:line]" when there is something to say. */
 void put_place(const struct layout *layout, struct function *function);
+/* The name that --names asks for, in no more than @columns unless it is to be whole. */
+void put_names(const struct layout *layout, const char *full, const char *brief,
+	       const char *mangled, size_t columns);
+void put_function_name(const struct layout *layout,
+		       const struct function *function, size_t columns);
 /* The name and its place, cut to what a line has left of which @used columns are used. */
 void put_name(const struct layout *layout, struct function *function,
 	      size_t used);

@@ -38,9 +38,9 @@ void path_print(const struct layout *layout, uint32_t path)
 			fputs("...", layout->out);
 			return;
 		}
-		put_text_cut(layout->out,
-			     path_name(model, path, layout->options),
-			     NAME_COLUMNS);
+		put_function_name(
+			layout, &model->functions[model->paths[path].function],
+			NAME_COLUMNS);
 	}
 }
 
@@ -56,7 +56,6 @@ void memory_put_path(const struct layout *layout, uint32_t path)
 		memory_put_path(layout, at->parent);
 		fputs(" > ", layout->out);
 	}
-	put_text(layout->out,
-		 shown_name(&layout->model->functions[at->function],
-			    layout->options));
+	put_function_name(layout, &layout->model->functions[at->function],
+			  SIZE_MAX);
 }

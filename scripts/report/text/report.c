@@ -208,7 +208,7 @@ static void print_rest(const struct layout *layout)
 			"  %s calls had further values than there "
 			"may be groups (by-limit=N): ",
 			human_count(count, function->sums.calls));
-		put_text(layout->out, function->name);
+		put_function_name(layout, function, SIZE_MAX);
 		fputc('\n', layout->out);
 	}
 }

@@ -132,16 +132,30 @@ void table_name(struct table *table, struct function *function)
 	table_end_row(table);
 }
 
+/* What the line has left for text. */
+static size_t columns_left(const struct table *table)
+{
+	size_t columns = table->layout->columns;
+
+	if (columns == SIZE_MAX)
+		return SIZE_MAX;
+	return columns > table->used + NAME_MIN ? columns - table->used :
+						  NAME_MIN;
+}
+
 void table_text(struct table *table, const char *text)
 {
-	size_t columns = table->layout->columns, left = SIZE_MAX;
-
 	if (!table->is_in_rest)
 		table_rest(table, 0);
-	if (columns != SIZE_MAX)
-		left = columns > table->used + NAME_MIN ?
-			       columns - table->used :
-			       NAME_MIN;
-	put_text_cut(table->layout->out, text, left);
+	put_text_cut(table->layout->out, text, columns_left(table));
+	table_end_row(table);
+}
+
+void table_names(struct table *table, const char *full, const char *brief,
+		 const char *mangled)
+{
+	if (!table->is_in_rest)
+		table_rest(table, 0);
+	put_names(table->layout, full, brief, mangled, columns_left(table));
 	table_end_row(table);
 }

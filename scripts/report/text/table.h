@@ -60,6 +60,9 @@ void table_end_row(struct table *table);
 /* The rest of the row, which ends: cut to what the line has room for. */
 void table_name(struct table *table, struct function *function);
 void table_text(struct table *table, const char *text);
+/* The name that --names asks for. */
+void table_names(struct table *table, const char *full, const char *brief,
+		 const char *mangled);
 
 /* A text, and spaces where it is narrower than @width; < 0: behind the text.  Returns how
  * many columns that are. */
