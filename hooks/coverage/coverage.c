@@ -74,7 +74,7 @@ static void copy(void *to, const void *from, size_t size)
 /* As much of the path as fits a line of the log. */
 static void say_lost(const char *path)
 {
-	char line[256] = "no room to record what is reached in ";
+	char line[256] = "no room to record coverage of ";
 	size_t length = text_size(line) - 1, more = text_size(path);
 
 	if (more > sizeof(line) - length)
@@ -222,7 +222,7 @@ static bool start(void)
 
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_coverage(handle) != SHIM_OK) {
-		shim_record_log("coverage: what is reached cannot be found out "
+		shim_record_log("coverage: no coverage can be recorded "
 				"here");
 		return false;
 	}

@@ -73,7 +73,8 @@ static bool add_items(struct filter *filter, char *list, const char *where)
 			continue;
 		if (!is_item(item)) {
 			snprintf(filter->error, sizeof(filter->error),
-				 "%s'%.200s' is no item: there are all, none,"
+				 "%s'%.200s' is not an item: there are all, "
+				 "none,"
 				 " program, the name of an object, N:namespace,"
 				 " T:class, M:function and F:file, each with or"
 				 " without '-' before it, and @FILE alone",

@@ -197,7 +197,7 @@ void coverage_add(struct coverage_object *object)
 
 void coverage_lack(const char *path, int error)
 {
-	log_error("its lines cannot be looked at: %s", path, error);
+	log_error("its lines cannot be recorded: %s", path, error);
 }
 
 struct coverage_object *coverage_make(const struct image_entry *image,

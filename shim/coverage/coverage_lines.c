@@ -257,8 +257,8 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 		log_line("no memory to read line numbers in: no lines: %s",
 			 image->path);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
-		log_line("line numbers could not be read, another thread or a "
-			 "failing system call was in the way: no lines: %s",
+		log_line("line numbers could not be read, because of another "
+			 "thread or a failing system call: no lines: %s",
 			 image->path);
 	if (!reading.object)
 		return coverage_make(image, SHIM_COVERAGE_NO_LINES);
@@ -421,7 +421,7 @@ void coverage_give_up(const char *reason)
 	}
 	/* The handler stays if a trap could not be removed. */
 	if (coverage_leave_loader() && !is_left && sigtrap_stop())
-		log_line("%s: from now on no line is seen", reason);
+		log_line("%s: from now on no line is recorded", reason);
 }
 
 /* --- in the signal handler --- */
@@ -472,8 +472,10 @@ static uintptr_t continue_at(const struct coverage_object *object,
 		return address;
 	copy = code_copies_make(object, line);
 	if (!copy)
-		log_line("%s", "code could not be put back as it was: every "
-			       "way to write it is refused");
+		log_line(
+			"%s",
+			"the original code could not be restored: every way to "
+			"write it is refused");
 	else if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
 		log_line("%s", "every way to write code is refused: lines not "
 			       "reached before run as copies, much slower");

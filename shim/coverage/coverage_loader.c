@@ -57,10 +57,9 @@ static int take_away(void *unused)
 
 static void complain(int error)
 {
-	log_error(
-		"the lines that constructors of libraries reach, which dlopen "
-		"loads, are not looked at%s",
-		"", error);
+	log_error("lines that constructors of dlopened libraries reach are not "
+		  "recorded%s",
+		  "", error);
 }
 
 void coverage_watch_loader(void)
@@ -124,9 +123,10 @@ static void look(void)
 			continue;
 		r = state_slowly(describe, &find);
 		if (elf_is_refused(r))
-			log_error("the lines that its constructors reach are "
-				  "not looked at: %s",
-				  map->l_name, r);
+			log_error(
+				"the lines that its constructors reach are not "
+				"recorded: %s",
+				map->l_name, r);
 		if (r < 0)
 			continue;
 		entry.id = 1ull << 63 | ++number;

@@ -66,15 +66,17 @@ static struct coverage_object *describe(uintptr_t address)
 	if (image)
 		object = coverage_make(image, SHIM_COVERAGE_POINTS);
 	else
-		log_line("%s", "an object that counts is not known: what it "
-			       "counts is lost");
+		log_line("%s",
+			 "an instrumented object is not among the images: its "
+			 "counts are lost");
 	image_unpin();
 	return object;
 }
 
 static void complain(const struct coverage_object *object, int error)
 {
-	log_error("what it counts is lost: %s", object->told.path, error);
+	log_error("the counts of an object are lost: %s", object->told.path,
+		  error);
 }
 
 /* @lines is NULL for a count for every four bytes of the object. */
@@ -105,13 +107,12 @@ static bool begin(void)
 	    !__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE))
 		return true;
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
-		log_line(
-			"%s",
-			used < OBJECTS_MAX ?
-				"two threads began to count at once: what one of "
-				"them counted meanwhile is lost" :
-				"more than 255 objects count: what the others count "
-				"is lost");
+		log_line("%s",
+			 used < OBJECTS_MAX ?
+				 "two threads registered instrumented objects "
+				 "at once: some counts are lost" :
+				 "more than 255 objects are instrumented: the "
+				 "counts of the others are lost");
 	return false;
 }
 

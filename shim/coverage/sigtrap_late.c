@@ -79,11 +79,11 @@ static void complain(uint32_t tid, int error)
 	text_init(&text, memory, sizeof(memory));
 	text_add_number(&text, tid);
 	if (error == -EBUSY)
-		log_line("the thread %s blocks SIGTRAP: no line is looked at",
+		log_line("the thread %s blocks SIGTRAP: no line is recorded",
 			 memory);
 	else
-		log_error("what threads block is not known, so no line is "
-			  "looked at%s",
+		log_error("the signal masks of threads are unknown: no line is "
+			  "recorded%s",
 			  "", error);
 }
 

@@ -141,8 +141,8 @@ static void refuse_item(struct part item)
 
 	text_init(&copy, text, sizeof(text));
 	text_add_part(&copy, item.text, item.length);
-	log_line("--filter: all functions are recorded: '%s' is no item: there "
-		 "are all, none, program, OBJECT, N:namespace, T:class, "
+	log_line("--filter: all functions are recorded: '%s' is not an item: "
+		 "there are all, none, program, OBJECT, N:namespace, T:class, "
 		 "M:function, F:file, each with or without '-'",
 		 text);
 	forget();

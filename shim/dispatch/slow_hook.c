@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct slow_hook_info) <=
 		       sizeof(((struct arch_frame *)0)->info),
-	       "it lies in there");
+	       "arch_frame.info has no room for struct slow_hook_info");
 
 static shim_frame_info fill(struct arch_frame *frame)
 {

@@ -373,8 +373,9 @@ static void get_ready(void)
 {
 	find_news();
 	if (!is_first_malloc())
-		log_line("%s", "the program has a malloc of its own: its "
-			       "allocations are not seen");
+		log_line("%s",
+			 "the program has a malloc of its own: its allocations "
+			 "are not recorded");
 }
 
 void edge_allocations_decide(bool is_last_chance)

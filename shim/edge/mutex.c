@@ -448,15 +448,17 @@ static bool is_complete(void)
 static void listen(void)
 {
 	if (!is_complete()) {
-		log_line("%s", "the C library lacks some kinds of locks: they "
-			       "are not seen");
+		log_line(
+			"%s",
+			"the C library lacks some kinds of locks: they are not "
+			"recorded");
 		return;
 	}
 	/* A sanitizer's functions call shim's. */
 	if (!is_ours())
 		log_line("%s",
-			 "the program has locks of its own: of them those "
-			 "are seen that go on to libc's");
+			 "the program defines lock functions of its own: shim "
+			 "sees only calls that they pass on to libc");
 	choose_tries();
 #define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
 	EACH_TRIED(OPEN_TOLD)

@@ -67,8 +67,8 @@ static long leave(uintptr_t from, uintptr_t to)
 
 	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
 		log_line("%s",
-			 "the program moves a thread pointer: while it is "
-			 "elsewhere no thread's calls are recorded");
+			 "the program changes a thread pointer: no calls are "
+			 "recorded until it is restored");
 	hooks_switch_pause(true);
 	r = set_pointer(to);
 	/* Without an entry the move back goes unnoticed, so the pause stays. */

@@ -328,8 +328,9 @@ static void close_system(void)
 	RAISE(system_closing);
 	sample_stop();
 	coverage_give_up("the program restricts its system calls");
-	log_line("%s", "the program restricts its system calls (seccomp): no "
-		       "more of ours, new call paths may be lost");
+	log_line("%s",
+		 "the program restricts its system calls (seccomp): shim makes "
+		 "no more of its own, and new call paths may be lost");
 	sys_forbid();
 }
 

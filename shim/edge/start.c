@@ -51,7 +51,7 @@ void *edge_start_main(void *program)
 	program_main = program;
 	if (!start) {
 		/* Ends the program as ld.so does if a symbol is missing. */
-		log_line("%s", "no __libc_start_main but ours");
+		log_line("%s", "libc's __libc_start_main was not found");
 		log_give_up();
 		_exit(127);
 	}

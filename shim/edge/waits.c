@@ -191,7 +191,7 @@ EDGE long ptrace(enum __ptrace_request request, ...)
 	c = va_arg(arguments, void *);
 	va_end(arguments);
 	if (request == PTRACE_TRACEME)
-		coverage_give_up("the program lets itself be traced");
+		coverage_give_up("the program called PTRACE_TRACEME");
 	FIND(real, "ptrace");
 	return real ? real(request, a, b, c) : missing();
 }

@@ -527,7 +527,7 @@ int image_scan(void)
 
 	ASSERT_LOCKED();
 	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
-		log_line("%s", "functions will be shown as numbers");
+		log_line("%s", "functions are shown as numbers");
 	scans++;
 	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
 	run.has_code = false;

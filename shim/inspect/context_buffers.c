@@ -182,8 +182,7 @@ bool context_buffer_give_back(void *buffer)
 	if (!block ||
 	    __atomic_exchange_n(&block->size, 0, __ATOMIC_ACQ_REL) == 0) {
 		complain(&complained,
-			 "what was given back is no buffer, or was "
-			 "given back before");
+			 "a profiler released a buffer that is not in use");
 		return false;
 	}
 	push(&pool->parts[part], pool->blocks[part], number);

@@ -547,7 +547,8 @@ static void note_no_symbol(const struct place *place)
 	log_line("no symbol for a function, %s: no lines, no arguments: %s",
 		 place->symbols->function_count > 0 ?
 			 "it was stripped" :
-			 "the file was stripped or is not what was loaded",
+			 "the file was stripped or differs from the loaded "
+			 "object",
 		 place->image->path);
 }
 

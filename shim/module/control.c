@@ -484,7 +484,7 @@ static void serve(void *unused)
 
 	(void)unused;
 	if (door < 0)
-		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL",
+		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL",
 			  door);
 	__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
 	sys_wake(&is_ready);
@@ -516,7 +516,7 @@ void control_start(void)
 		r = runtime_thread_start(serve, NULL, 256u << 10, NULL,
 					 "shim-control");
 	if (r < 0) {
-		log_error("profrun ctl cannot get in (%s)", "SHIM_CONTROL", r);
+		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL", r);
 		return;
 	}
 	/* Waits until the socket is out of the program's descriptor table. */

@@ -245,9 +245,10 @@ static void say_relative(const char *directory, size_t length)
 
 	text_init(&text, memory, sizeof(memory));
 	text_add_part(&text, directory, length);
-	log_setting("SHIM_MODULE_PATH: '%s' is not searched: it is no absolute "
-		    "path",
-		    memory);
+	log_setting(
+		"SHIM_MODULE_PATH: '%s' is not searched: it is not an absolute "
+		"path",
+		memory);
 }
 
 static bool open_in_module_path(struct module_search *search)
@@ -287,7 +288,7 @@ bool module_find(struct module_search *search, const char *path)
 	if (path[0] == '/')
 		return open_file(search, path, true);
 	if (path[0]) {
-		refuse(search, path, "is no absolute path", "");
+		refuse(search, path, "is not an absolute path", "");
 		return false;
 	}
 	return open_program(search) || open_beside_us(search) ||

@@ -189,7 +189,8 @@ static void read_words(struct monitor_flags *flags, const char *at)
 		if (read_plain(flags, word))
 			continue;
 		if (!takes_value(word)) {
-			log_line("PROFFLAGS: '%s' is no switch; it was ignored",
+			log_line("PROFFLAGS: '%s' is not a switch; it was "
+				 "ignored",
 				 word);
 			continue;
 		}

@@ -100,10 +100,10 @@ const char *trust_reason(int error)
 	case TRUST_OWNER: return "it belongs to another user";
 	case TRUST_ACCESS: return "other users have access to it (chmod go=)";
 	case TRUST_WRITE: return "other users may write it (chmod go-w)";
-	case TRUST_REPLACED: return "another one is in its place";
-	case TRUST_KIND: return "it is no regular file";
+	case TRUST_REPLACED: return "another file is in its place";
+	case TRUST_KIND: return "it is not a regular file";
 	case TRUST_LINKS: return "it has a second name (a hard link)";
-	case TRUST_SHORTENED: return "it was made shorter";
+	case TRUST_SHORTENED: return "it was truncated";
 	default: return NULL;
 	}
 }

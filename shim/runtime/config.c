@@ -132,7 +132,8 @@ static void report_unknown(void)
 			continue;
 		text_init(&name, memory, sizeof(memory));
 		text_add_part(&name, *entry, length);
-		log_setting("%s is no setting of shim; it was ignored", memory);
+		log_setting("%s is not a setting of shim; it was ignored",
+			    memory);
 	}
 }
 

@@ -421,7 +421,7 @@ static __attribute__((noinline)) enum shim_lost note_failure(int error)
 
 	if (cause != SHIM_LOST_FORBIDDEN &&
 	    !(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
-		log_line("%s: what comes from here on may be lost, and is "
+		log_line("%s: from here on calls may be lost; they are "
 			 "counted%s: %s",
 			 log_reason(error), advice(cause), directory.path);
 	return cause;
@@ -508,10 +508,9 @@ void record_is_short(const char *name, const void *memory)
 	/* meta contains the log. */
 	if (is_meta)
 		log_to(NULL);
-	log_line(
-		"%s was made shorter while it was written: what it had there is "
-		"lost, and what comes (record again): %s",
-		name, directory.path);
+	log_line("%s was truncated while shim wrote it: its later records are "
+		 "lost (record again): %s",
+		 name, directory.path);
 	if (is_meta && (config.dir[0] != '/' || !leave_word()))
 		log_give_up();
 }

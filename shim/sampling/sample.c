@@ -450,8 +450,9 @@ static int enable(void *argument)
 
 	if (ARCH_HAS_RESTORER == 0) {
 		/* The program's calls would fail with EINTR. */
-		log_line("%s", "nothing is sampled: on this processor calls "
-			       "that are interrupted cannot be gone on with");
+		log_line("%s",
+			 "nothing is sampled: on this processor shim cannot "
+			 "restart interrupted system calls");
 		return -ENOSYS;
 	}
 	if (sample_signal == 0 && install(NULL) < 0)

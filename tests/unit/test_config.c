@@ -66,7 +66,7 @@ Test(config, what_is_no_setting_is_logged, .init = clear)
 	setenv("SHIM_", "x", 1);
 	setenv("SHIMMER", "x", 1);
 	config_read();
-	cr_assert(strstr(log_text(), "SHIM_PROFILES is no setting") != NULL);
+	cr_assert(strstr(log_text(), "SHIM_PROFILES is not a setting") != NULL);
 	cr_assert(strstr(log_text(), "SHIMMER") == NULL);
 }
 

@@ -769,7 +769,7 @@ def traps_that_are_set_late_end_no_program_that_blocks_signals():
     expect_equal(log, '', 'the log')
     # Its mask is not ours to change.
     log = late(directory, 'blocks', 'enters 1, leaves 1, reached 1, lines 0')
-    expect(re.match(r'the thread \d+ blocks SIGTRAP: no line is looked at\n$',
+    expect(re.match(r'the thread \d+ blocks SIGTRAP: no line is recorded\n$',
                     log), log)
 
 

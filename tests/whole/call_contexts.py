@@ -397,7 +397,7 @@ ROWS = [
     ('statics_have_a_value_before_the_function_begins', 'statics', 2),
 ]
 
-NO_BUFFER = 'what was given back is no buffer'
+NO_BUFFER = 'a profiler released a buffer that is not in use'
 
 for name, case, least in ROWS:
     add_test(name, lambda c=case, n=least: check_row(c, n))

@@ -177,11 +177,11 @@ def lines_end_where_traps_cannot_be():
     x86_only()
     for case, reason in (
             ('confined', 'the program restricts its system calls'),
-            ('traced', 'the program lets itself be traced'),
+            ('traced', 'the program called PTRACE_TRACEME'),
             ('waits_for_it', 'the program waits for SIGTRAP')):
         done = reached(case)
         expect_lines(done.output, case)
-        expect(reason + ': from now on no line is seen' in log_of(done.output),
+        expect(reason + ': from now on no line is recorded' in log_of(done.output),
                '%s: the log: %s' % (case, log_of(done.output)))
 
 

@@ -409,9 +409,9 @@ def pack_dwo(path):
 
 without('g0', 'built without -g or stripped', '-g0')
 without('stripped', 'built without -g or stripped', change=strip)
-without('without_symbols', 'the file was stripped or is not what was loaded',
+without('without_symbols', 'the file was stripped or differs from the loaded object',
         change=lambda path: strip(path, '--strip-all'), line=NO_SYMBOL)
-without('shortened', 'the file was stripped or is not what was loaded',
+without('shortened', 'the file was stripped or differs from the loaded object',
         change=cut_off, line=NO_SYMBOL)
 without('lost_dwo', 'a .dwo file is missing', change=lose_dwo)
 without('packed_dwo', 'a .dwo file is missing', change=pack_dwo)
@@ -455,7 +455,7 @@ def replaced_library(other):
                                            flags))
     answers = answers_of(host, HARD_FILE=path, **more)
     expect_nothing(answers, path,
-                   'the file was stripped or is not what was loaded', NO_SYMBOL)
+                   'the file was stripped or differs from the loaded object', NO_SYMBOL)
 
 
 add_test('lost_debug_file_is_nothing', lost_debug_file)

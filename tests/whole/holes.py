@@ -76,12 +76,12 @@ def the_log_names_each_file_that_was_made_shorter_once():
     directory = new_directory('named')
     done = run([program, directory, '0', 'calltree'], directory)
     expect_equal(done.status, 5, done.stderr)
-    names = re.findall(r'(\d\S+) was made shorter', logged(directory))
+    names = re.findall(r'(\d\S+) was truncated', logged(directory))
     expect(names and all(n.endswith('.calltree') for n in names), names)
     for process in os.listdir(directory):
         info = run([shimtest.report, 'info',
                     os.path.join(directory, process)]).stdout
-        names = re.findall(r'(\d\S+) was made shorter', info)
+        names = re.findall(r'(\d\S+) was truncated', info)
         expect_equal(sorted(names), sorted(set(names)), process)
 
 
@@ -92,7 +92,7 @@ def without_meta_it_is_said_where_profrun_looks_for_it():
     done = run([program, directory, '0', 'meta'], directory)
     expect_equal((done.status, done.stderr), (5, ''), 'the program')
     said = open(os.path.join(directory, 'log')).read()
-    expect('meta was made shorter' in said, said)
+    expect('meta was truncated' in said, said)
 
 
 @test

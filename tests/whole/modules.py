@@ -299,7 +299,7 @@ def a_path_is_a_module_if_it_is_absolute_and_safe():
         expect_equal(lines[0], 'one %s:FILE' % name, 'the description')
     lines, result = tell('./libshim-profiler-one.so:FILE')
     expect_equal(lines, [], 'relative')
-    expect_log(result, 'is no absolute path', 'nothing is recorded')
+    expect_log(result, 'is not an absolute path', 'nothing is recorded')
     os.chmod(module, 0o777)
     lines, result = tell('one:FILE', directory)
     expect_equal(lines, [], 'writable')

@@ -299,7 +299,7 @@ def what_is_wrong_in_profflags_is_one_line_each():
     ran = Run('hit=first:1', flags='-nosuch -stride 7 -sigdump FOO '
               '-sigdump SIGKILL -incobj')
     expect_equal(Gmon(ran.path()).sum(), 1, 'samples')
-    for line in ("'-nosuch' is no switch", "not '7'", "no signal 'FOO'",
+    for line in ("'-nosuch' is not a switch", "not '7'", "no signal 'FOO'",
                  "no signal 'SIGKILL'", '-incobj needs a value'):
         expect_equal(ran.log().count(line), 1, line)
 

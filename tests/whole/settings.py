@@ -323,9 +323,9 @@ def preloaded_alone_what_is_not_followed_is_said_once():
             ('calltree;sampling:hertz=3', {}, "'hertz=3': sampling takes hz="),
             ('calltree;sampling:hz=0', {}, "'hz=0': sampling takes hz=1...20000"),
             ('calltree;calltree:counts', {}, "'calltree:counts': not beside"),
-            ('calltree', {'SHIM_FILTER': 'M:f,Q:x'}, "'Q:x' is no item"),
+            ('calltree', {'SHIM_FILTER': 'M:f,Q:x'}, "'Q:x' is not an item"),
             ('calltree', {'SHIM_FILTER': '@/no/file'}, '/no/file: no such'),
-            ('calltree', {'SHIM_PROFLIE': 'x'}, 'SHIM_PROFLIE is no setting'),
+            ('calltree', {'SHIM_PROFLIE': 'x'}, 'SHIM_PROFLIE is not a setting'),
             ('calltree', {'SHIM_MODULE_PATH': 'a', 'SHIM_PROFILE': 'none'},
              None)):
         more.setdefault('SHIM_PROFILE', profile)
@@ -425,7 +425,7 @@ def a_filter_may_be_in_a_file():
 
 @test
 def a_file_of_items_that_cannot_be_read_is_refused():
-    for text, why in (('M:a\nM:b, Q:z\n', r":2: 'Q:z' is no item"),
+    for text, why in (('M:a\nM:b, Q:z\n', r":2: 'Q:z' is not an item"),
                       ('# nothing\n\n', ' has no items'),
                       ('M:a\0b\n', ':1: not a line of text'), (None, ': No such')):
         path = write(text) if text else '/no/such/file'

@@ -290,7 +290,7 @@ def another_directory_in_the_place_of_ours_gets_nothing():
         expect_equal(contents(busy.part()), busy.before, 'the other one')
         put_back(busy)
     busy = expect_loss(replace, restore)
-    expect('another one is in its place' in shim_report('info', busy.output),
+    expect('another file is in its place' in shim_report('info', busy.output),
            shim_report('info', busy.output))
 
 

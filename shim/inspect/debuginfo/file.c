@@ -273,7 +273,8 @@ static bool try_file(struct search *search, const char *path,
 			return true;
 	} else {
 		if (is_right == is_loaded_file)
-			search->trouble = "the file is not what was loaded";
+			search->trouble =
+				"the file differs from the loaded object";
 		elf_end(elf);
 	}
 	close(fd);
