@@ -1,9 +1,9 @@
-/* Copies of files that have holes, as those of recordings have. */
+/* Copies files with holes, such as those of recordings. */
 #ifndef COMMON_COPY_H
 #define COMMON_COPY_H
 
 /*
- * copy_with_holes - copies what is in @from to @to, an empty file
+ * copy_with_holes - copies the content of @from to @to, an empty file
  *
  * Holes stay holes.  @from may grow or shrink meanwhile.
  *

@@ -1,7 +1,7 @@
 /*
- * Runs the program on a stack of its own, and gives threads larger ones: libdw
- * takes 100 KiB in one frame, and the limit of the shell may be less and
- * belongs to the profiled program.
+ * Runs the program on a stack of its own, and gives threads larger ones: libdw takes
+ * 100 KiB in one frame.  The shell's limit may be less, and must stay as it is for the
+ * profiled program.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,9 +16,10 @@
 
 /* libdw's functions take 100 KiB in one frame. */
 #define ENOUGH (1ul << 20)
-#define SIZE   (8ul << 20) /* what shells give; most of it is never touched */
+#define SIZE \
+	(8ul << 20) /* the shell's usual limit; most of it is never touched */
 
-/* For what runs on the new stack, which gets no pointers. */
+/* The arguments of the function on the new stack, which gets no pointers. */
 static struct {
 	int (*run)(int argc, char **argv);
 	int argc;

@@ -1,15 +1,15 @@
-/* A stack that is large enough for us, whatever the limit of the shell is, which the
- * program keeps. */
+/* A stack that is large enough for shim's programs, whatever the shell's limit is.  The
+ * profiled program keeps that limit. */
 #ifndef COMMON_STACK_H
 #define COMMON_STACK_H
 
 /*
- * stack_call - call @run, which main() does nothing besides
+ * stack_call - call @run; main() does nothing else
  *
- * On a stack of our own if ours is smaller than 1 MiB and memory can be had.  Threads
- * that are made with default attributes have 1 MiB as well.
+ * Switches to a new stack if the current one is smaller than 1 MiB and memory is
+ * available.  Threads that are made with default attributes have 1 MiB as well.
  *
- * Returns what @run does.
+ * Returns the result of @run.
  */
 int stack_call(int (*run)(int argc, char **argv), int argc, char **argv);
 

@@ -1,5 +1,4 @@
-/* Output into a directory: either the whole directory appears at its path, or
- * nothing does. */
+/* Writes an output that is a directory: either all of it appears, or nothing. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
