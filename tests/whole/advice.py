@@ -1,5 +1,5 @@
-"""Why functions have no names or lines, and what makes recording cost less: the
-report and profrun doctor say it, once, and only where it is so."""
+"""Advice about functions without names or lines, and about cheaper recording: the
+report and profrun doctor print each piece once, and only where it applies."""
 import os
 import re
 import subprocess
@@ -117,7 +117,7 @@ def many_trivial_calls_get_the_flags_that_leave_them_out():
             expect_equal(is_told, wanted and profile != 'calltree:counts',
                          '%s, %d calls of %d:\n%s' % (profile, calls, length,
                                                       head))
-    # Nothing is subtracted there that could be compared.
+    # The raw report subtracts nothing, so its times can be compared.
     raw = shimtest.shim_report('report', '--raw', output)
     expect('longer than the program' not in raw, raw)
 

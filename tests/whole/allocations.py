@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """allocations.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What tests/programs/allocated.c is told of its allocations: it knows them, and says
-what it was told otherwise.
+tests/programs/allocated.c knows its own allocations, compares them with the callbacks
+that it gets, and prints each difference.
 """
 import os
 import re
@@ -12,7 +12,7 @@ from shimtest import compile, expect, expect_equal, new_directory, run, test
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
-# Compilers know what malloc is, and leave it out.
+# Compilers know malloc and may remove calls of it.
 FLAGS = ['-I', INCLUDE, '-fno-builtin']
 
 
@@ -176,7 +176,7 @@ def nobody_is_told_who_has_not_asked_and_calls_pass_us_by():
 void *get(void) { return malloc(1); }
 const char *called(void) { return called_object(); }
 """, instrument=True)
-    # It is noticed by its first hooked call.
+    # shim notices the library at its first hooked call.
     allocated('unheard', arguments=['libc.so', loaded],
               profile='calltree:counts')
 
@@ -187,7 +187,7 @@ def before_main_and_after_exit_handlers():
     expect_equal(text, 'exit handler\ntold 3 59876 3 0 live 0\n', 'told')
 
 
-# A library's constructors come before ours.
+# A library's constructors run before ours.
 @test
 def what_libraries_allocated_before_us_is_told():
     early = library('libearly.so', """
@@ -206,7 +206,8 @@ __attribute__((constructor)) static void first(void)
                  % (1004, 100 + 11000 + 59876), 'told')
 
 
-# Its blocks are not libc's: what goes to the wrong one of them ends the program.
+# The allocator of this library is not libc's: a block that goes to the wrong one ends
+# the program.
 OTHER = """
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """arguments.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What slow hooks are told of arguments: programs with many prototypes, made here,
-say what they pass and return, and what shim says (tests/programs/arguments.h);
-SEED=N makes others.  Not one value may be wrong; how many are not available is
-printed.
+Arguments as slow hooks see them.  Programs with many prototypes, generated here, print
+the arguments that they pass, the results that they return, and the values that shim
+reports (tests/programs/arguments.h); SEED=N generates others.  No value may be wrong;
+the number of unavailable values is printed.
 """
 import collections
 import hashlib
@@ -18,7 +18,7 @@ from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 
-# Types: how they are written, and how many bytes count (0: all).
+# Types: their spelling, and the number of bytes that count (0: all).
 C_TYPES = [
     ('char', 0), ('signed char', 0), ('short', 0), ('unsigned short', 0),
     ('int', 0), ('unsigned', 0), ('long', 0), ('unsigned long long', 0),
@@ -36,7 +36,7 @@ C_TYPES = [
     ('alignedint', 0), ('struct s7', 0), ('struct c15', 0),
 ]
 
-# Of processors that have registers for it.
+# For processors with vector registers of this size.
 WIDE_TYPES = [('wide', 0)]
 
 C_DECLARATIONS = '''
@@ -132,11 +132,11 @@ def bare(type):
 
 
 class Program:
-    """The text of a program, and how many cases it has.
+    """The text of a program, and its number of cases.
 
-    Functions and those who call them are compiled apart, so that nobody knows
-    what the functions do not use; or together, when clang's callers leave it
-    out."""
+    Functions and their callers are compiled apart, so that the compiler does not know
+    which arguments the functions ignore; or together, when clang's callers omit those.
+    """
 
     def __init__(self, types, cxx, seed):
         self.random = random.Random(seed)
@@ -145,11 +145,11 @@ class Program:
         with open(os.path.join(shimtest.PROGRAMS, 'arguments.h')) as file:
             self.text = [file.read()]
         self.types_text, self.runs, self.cases = [], [], 0
-        self.used = set()       # cases whose functions use what they get
-        self.parameters = {}    # of each case
+        self.used = set()       # cases whose functions use their arguments
+        self.parameters = {}    # by case
 
     def add(self, types, result, method=False, use=None):
-        """@use: 0 not at all, 1 always, 2 sometimes."""
+        """@use: 0 not used, 1 always used, 2 sometimes used."""
         self.cases += 1
         n = self.cases
         if use is None:
@@ -193,7 +193,7 @@ class Program:
             prints.append('print_bytes(&self, 8);')
         for i, (type, name) in enumerate(zip(types, names)):
             plain = bare(type)
-            # Aligned ones on the stack would take the frame from debuggers.
+            # Aligned objects on the stack would hide the frame from debuggers.
             run.append('\t%s%s %s;' % (
                 'static ' * (type in HARD or type == 'alignedint'), plain,
                 name))
@@ -203,7 +203,7 @@ class Program:
                     plain in ('_Bool', 'bool')))
             elif type == 'Method':
                 run.append('\t%s = &Trivial::get;' % name)
-            if is_copied(type):     # to where nobody else knows it
+            if is_copied(type):     # to a place of which only the caller knows
                 run.append('\t%s v%d = %s;' % (plain, i, name))
             if type.endswith('&'):
                 run.append('\tvoid *at%d = (void *)&%s;' % (i, name))
@@ -225,8 +225,8 @@ class Program:
         self.runs.append('\n'.join(run))
 
     def add_sum(self):
-        """What clang's debug information says is in memory, and is more: it was
-        added to that."""
+        """An argument that is a sum.  clang's debug information gives the place of its
+        spilled first operand instead."""
         self.cases += 1
         n = self.cases
         self.parameters[n] = ['long']
@@ -249,7 +249,7 @@ class Program:
         return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
 
     def write(self, path, apart):
-        """The paths of the functions, and of their callers if those are apart."""
+        """Writes the functions, and their callers into a second file if @apart."""
         returned = ('QUIETLY static void returned(int n, const void *r, '
                     'size_t size)\n{\n\tint was = current;\n\tcurrent = 0;\n'
                     '\tprintf("returned %d", n);\n\tprint_bytes(r, size);\n'
@@ -287,21 +287,21 @@ def make_program(cxx, wide=False):
                t not in ('wide', 'Moved', 'Empty', 'Copied', 'Outside', 'Template<int>',
                          'Holder')]
     program.add([], 'void')
-    for type in names:          # each by itself, and behind others
+    for type in names:          # each type alone, and after others
         program.add([type], 'void')
         program.add(['int', type, 'double', 'long'], 'int')
     for type in results:        # each result
         program.add(['int', 'double'], type)
-    for use in range(3):        # on the stack
+    for use in range(3):        # passed on the stack
         for type in ('long', 'double', 'struct dd', 'struct ll', 'struct l3',
                      'void *', 'long double'):
             program.add([type] * 9, 'long', use=use)
-    if not cxx:     # clang's callers do not fill what is not read
+    if not cxx:     # clang's callers do not pass arguments that are not read
         program.add(['struct dd', 'union du', 'struct f4', 'struct nested',
                      'struct f3', 'double _Complex', 'double', 'struct packed',
                      'double _Complex'], 'union fu', use=0)
     program.add_sum()
-    for n in range(160):        # up to 9, anywhere
+    for n in range(160):        # up to 9 parameters of any type
         program.add([program.random.choice(names)
                      for _ in range(program.random.randrange(1, 10))],
                     program.random.choice(results + ['void']),
@@ -319,7 +319,7 @@ def lines_of(text, what):
 
 
 def compile_calls(source, family, optimize, flags):
-    """The object file; its name changes with what it is made of."""
+    """The object file; its name depends on its source and options."""
     command = [shimtest.compiler_of(source, family), optimize, *flags]
     text = ' '.join(command) + open(source).read()
     made = os.path.join(shimtest.fixtures, 'calls-%s.o' % hashlib.sha256(
@@ -350,7 +350,8 @@ def run(family, optimize, cxx, flags=('-g',), name='', apart=True,
 
 
 def compare(family, optimize, cxx, **how):
-    """How many are right, and not available: all, and of those that are used."""
+    """Counts the right and the unavailable values: of all cases, and of those whose
+    functions use their arguments."""
     program, text = run(family, optimize, cxx, **how)
     passed, got = lines_of(text, 'passed'), lines_of(text, 'got')
     expect_equal(len(passed), program.cases, 'cases')
@@ -380,7 +381,7 @@ def compare(family, optimize, cxx, **how):
                         word[:16] == value):    # Virtual
                 right += 1
             elif word == '0' and type in dict(CXX_TYPES):
-                missing += 1    # it is there, and its class nowhere
+                missing += 1    # the value exists, but the description of its class is missing
                 why[type, '3', n in program.used] += 1
             else:
                 wrong.append('%d: passed %s, got %s' % (n, value, word))
@@ -424,10 +425,10 @@ def compare_results(family, optimize, cxx, flags=('-g',), name=''):
            'missing: %s' % missing[:40])
 
 
-# The most that may be missing, in percent: issue 4 wants 1 and 3.  What is left are
-# numbers that callers load from static memory, which another thread may write.
-# clang's callers do not pass what they see is not used, if they were compiled
-# together.
+# The highest share of missing values, in percent: issue 4 demands 1 and 3.  The
+# remaining ones are numbers that callers load from static memory, which another thread
+# may write. clang's callers do not pass arguments that they see are unused, if caller
+# and callee were compiled together.
 LIMITS = {'-O0': 1, '-O2': 1.5}
 LIMITS_TOGETHER = {('gcc', '-O0'): 1, ('clang', '-O0'): 3, ('gcc', '-O2'): 7,
                    ('clang', '-O2'): 40}
@@ -445,19 +446,20 @@ def test_apart(family, optimize, cxx):
 
 
 def test_wide(family, optimize, cxx):
-    """Also of vectors that are in one register."""
+    """The same with vectors that fill one register."""
     if not re.search(r'^flags\b.* avx ', open('/proc/cpuinfo').read(), re.M):
         raise shimtest.Skipped('this processor has no AVX')
     right, missing = compare(family, optimize, cxx, flags=('-g', '-mavx'),
                              callers=('-g', '-mavx'), name='_wide', wide=True)
-    # A function that uses no such vector does not say where those are that follow.
+    # If a function does not use such a vector, the place of the following ones is
+    # unknown.
     limit = {'-O0': 1, '-O2': 3}[optimize]
     expect(100 * missing <= limit * (right + missing),
            '%d of %d are missing' % (missing, right + missing))
 
 
 def functions_of_c_linkage_lack_nothing():
-    """(clang -O0 leaves out objects, and no name of C++ says so.)"""
+    """(clang -O0 leaves out objects, and only a C++ name would show this.)"""
     right, missing = compare('clang', '-O2', True, name='_linkage',
                              flags=('-g', '-DLINKAGE=extern "C"'),
                              callers=('-g', '-DLINKAGE=extern "C"'))
@@ -554,7 +556,7 @@ for claim in (main_lacks_nothing, every_row_of_the_tables, who_does_not_ask_read
 
 
 def what_was_closed_is_forgotten(family):
-    """Another library at the same addresses, and the first one again."""
+    """Loads another library at the same addresses, and then the first one again."""
     include = ['-I', INCLUDE]
     sizes = [4, 2, 4, 4, 2]
     names = {size: compile('arguments_again.c', family, '-O2',
@@ -575,7 +577,7 @@ def what_was_closed_is_forgotten(family):
 
 
 def removed(family, flags):
-    """What is told of a library whose file is removed before its first call."""
+    """Arguments in a library whose file is removed before its first call."""
     library = compile('arguments_again.c', family, '-O2',
                       ['-I', INCLUDE, '-shared', '-fPIC', '-DTYPE=int'],
                       'removed_' + family)
@@ -595,7 +597,7 @@ def who_does_not_enable_values_has_nothing_opened_before_it_asks(family):
 
 
 def inlined_functions_of_others_are_described_where_they_were_inlined():
-    """(gcc calls no hooks in those that are extern inline.)"""
+    """(gcc calls no hooks in functions that are extern inline.)"""
     library = os.path.join(shimtest.new_directory('outside'),
                            'liboutside.so')
     subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-DLIBRARY', '-I', INCLUDE,
@@ -672,8 +674,8 @@ QUIETLY int main()
 
 
 def objects_are_found_whose_class_is_described_elsewhere(family):
-    """clang leaves it to the C++ library, where nothing asks for its members; how
-    long it is, is not known then."""
+    """clang leaves the description of the class to the C++ library.  The test asks for
+    no members there; the size is unknown then."""
     path = write_text(os.path.join(shimtest.fixtures, 'string_passed.cc'),
                       [STRING])
     for optimize in ('-O0', '-O2'):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """authors.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What the headers promise the authors of profilers, tried as they would: with
+The promises of the headers to authors of profilers, tested as an author would: with
 modules that are compiled against an installation, one for each row.
 """
 import os
@@ -34,7 +34,7 @@ HEAD = r'''
 
 static char path[4096];
 
-/* A line in the file that the description names. */
+/* Writes a line to the file that the description names. */
 __attribute__((format(printf, 1, 2), unused)) static void say(const char *format,
 							     ...)
 {
@@ -60,7 +60,8 @@ def module(name, text, suffix='.c'):
 
 
 def told(name, text, program=None, suffix='.c', also='', log=(), **more):
-    """The lines that the module has written; the program was as ever."""
+    """Runs the program and returns the lines that the module wrote; the program must
+    behave as usual."""
     path = new_file()
     result = load('%s%s:%s' % (also, name, path), program,
                   path=module(name, text, suffix), **more)
@@ -72,7 +73,7 @@ def told(name, text, program=None, suffix='.c', also='', log=(), **more):
     return lines
 
 
-# --- M-11: what is not async is refused in sample_hit ---
+# --- M-11: functions that are not async are refused in sample_hit ---
 
 REFUSED = r'''
 static struct shim_profiler_handle *handle, *other;
@@ -143,7 +144,7 @@ static void spin(int times)
 		sink += i;
 }
 
-/* Samples come in callbacks and in slow hooks, too. */
+/* Samples also arrive in callbacks and in slow hooks. */
 static void enter(union shim_function_or_client function, shim_elt_info info)
 {
 	(void)function, (void)info;
@@ -177,7 +178,7 @@ SHIM_PROFILER_MODULE(refused)
 	shim_profiler_set_enter_leave_function_hooks3_with_info(other, enter, NULL, NULL);
 	shim_profiler_enable_sampling(handle);
 	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
-	/* ... and in here. */
+	/* ... and here. */
 	spin(30000000);
 	return SHIM_OK;
 }
@@ -198,13 +199,13 @@ def what_is_not_async_is_refused_in_sample_hit():
     expect(not wrong, '\n'.join(wrong))
 
 
-# --- P-66, P-30: a thread that has exited is not there any more ---
+# --- P-66, P-30: a thread that has exited is no longer listed ---
 
 EXITED = r'''
 static unsigned long exits, answers[3], listed, enumerations;
 static volatile int stop, stopped;
 
-/* The last that have exited, by their ids. */
+/* The threads that exited last, by id. */
 static shim_thread gone[1u << 16];
 
 static int is_listed(shim_thread wanted)
@@ -238,8 +239,8 @@ static void exited(struct shim_profiler *profiler, shim_thread thread)
 		__atomic_add_fetch(&answers[2], 1, __ATOMIC_RELAXED);
 }
 
-/* Those that exit meanwhile may be listed: what counts are those that had
- * exited before it began. */
+/* Threads that exit meanwhile may be listed.  Only threads that had exited before the
+ * enumeration began count. */
 static void enumerate(void *unused)
 {
 	static shim_thread before[1u << 16];
@@ -302,7 +303,7 @@ def a_thread_that_has_exited_is_neither_listed_nor_known():
         'later: listed 0'], 'what it saw')
 
 
-# Threads of a module's own, while it makes them.
+# The module creates threads of its own meanwhile.
 OWN = r'''
 static volatile int made;
 
@@ -353,7 +354,7 @@ def threads_of_a_module_are_never_listed():
     expect_equal(told('own', OWN), ['enumerations 1, others 0'], 'threads')
 
 
-# --- P-21: whatever of a profiler throws, the program goes on ---
+# --- P-21: whatever exception a profiler throws, the program goes on ---
 
 THROWS = r'''
 #include <shim/reach.h>
@@ -386,7 +387,7 @@ static void walks(shim_profiler *)
 				     nullptr, 0));
 	say("blocks %08x", (unsigned)shim_block_walk(block, nullptr));
 	say("reach %08x", (unsigned)shim_heap_find_leaks(reached, &yes, ~0ull));
-	/* It can be asked again: nothing was left half done. */
+	/* The call can be repeated: the first one left no half-done state. */
 	say("again %d", shim_heap_find_leaks(reached, nullptr, ~0ull) !=
 			SHIM_E_FAIL);
 }
@@ -396,7 +397,7 @@ static void throws(shim_profiler *)
 	throw std::runtime_error("out of a callback");
 }
 
-/* It is not called: its profiler was switched off. */
+/* This callback is not called: its profiler was switched off. */
 static void shutdown_begin(shim_profiler *profiler)
 {
 	say("shutdown begin %s", (const char *)profiler);
@@ -505,7 +506,7 @@ def a_thread_of_a_module_may_throw_or_leave_by_pthread_exit():
                log)
 
 
-# --- P-29: filters, mappers and slow hooks have a stack that is large enough ---
+# --- P-29: filters, mappers and slow hooks have a large stack ---
 
 LARGE = r'''
 static unsigned long calls[8], asked;
@@ -513,7 +514,7 @@ static const char *const names[] = { "filter", "mapper", "enter", "leave",
 				     "method_enter", "method_leave", "enter2",
 				     "enter1" };
 
-/* 256 KiB of it. */
+/* Uses 256 KiB of the stack. */
 __attribute__((noinline)) static void use_stack(int which)
 {
 	volatile char large[256 << 10];
@@ -545,7 +546,8 @@ static void enter(union shim_function_or_client function, shim_elt_info info)
 
 	(void)function;
 	use_stack(2);
-	/* It may ask, as ever; not where two tasks are one thread (row P-27). */
+	/* The call is allowed as usual; not where two tasks share one thread (row
+	 * P-27). */
 	r = shim_get_function_enter3_info((shim_function)enter, info, NULL,
 					  &size, NULL);
 	if (r != SHIM_E_INSUFFICIENT_BUFFER &&
@@ -633,7 +635,7 @@ SHIM_PROFILER_MODULE(large)
 def filters_mappers_and_slow_hooks_have_enough_stack():
     program = [compile('little_stack.c', optimize='-O1', flags=['-fno-inline'])]
     directory = module('large', LARGE)
-    # main, five times work and 25 times add
+    # main, five calls of work and 25 of add
     for how, wanted in {
             'slow': ['enter 31', 'leave 31', 'asked 1'],
             'mapped': ['mapper 3', 'enter 31', 'leave 31', 'asked 1'],
@@ -646,7 +648,7 @@ def filters_mappers_and_slow_hooks_have_enough_stack():
         expect_equal((content(path) or '').splitlines(), wanted, how)
 
 
-# --- P-65: what is enabled by a module that is attached works from then on ---
+# --- P-65: features that an attached module enables work from then on ---
 
 LATE = r'''
 #include <dlfcn.h>
@@ -743,7 +745,7 @@ def late(directory, how, wanted, profile='none'):
     return log_of(target.output)
 
 
-# While its init function takes its time, others' filters are asked.
+# While this module's init function still runs, the filters of other modules are called.
 LATER = LATE.replace('MODULE(late)', 'MODULE(later)').replace(
     '\treturn', '\tusleep(50000);\n\treturn')
 
@@ -767,13 +769,13 @@ def traps_that_are_set_late_end_no_program_that_blocks_signals():
     directory = module('late', LATE)
     log = late(directory, 'handles', 'enters 1, leaves 1, reached 1, lines 1')
     expect_equal(log, '', 'the log')
-    # Its mask is not ours to change.
+    # The program's signal mask must stay unchanged.
     log = late(directory, 'blocks', 'enters 1, leaves 1, reached 1, lines 0')
     expect(re.match(r'the thread \d+ blocks SIGTRAP: no line is recorded\n$',
                     log), log)
 
 
-# Its callbacks and its thread have lines, and so has what the thread opens.
+# Its callbacks and its thread have lines, and so has a library that the thread opens.
 AMONG_LINES = r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -809,7 +811,7 @@ static void open_library(void *unused)
 	void *library;
 
 	(void)unused;
-	/* Before that nothing is told. */
+	/* Before the attachment there is no callback. */
 	while (!is_attached)
 		usleep(1000);
 	library = dlopen("@LIBRARY@", RTLD_NOW);
@@ -862,7 +864,7 @@ def modules_that_come_while_lines_are_looked_at_end_no_program():
 SHARED = r'''
 static unsigned long got, given, changed, unknown, waits, acquired, wrong;
 
-/* The few blocks that live: what is given back has been got. */
+/* The few live blocks: each deallocated block must have been allocated. */
 static uint64_t known[64];
 
 static int replace(uint64_t before, uint64_t after)
@@ -974,7 +976,7 @@ def allocations_and_locks_may_be_enabled_late():
                 seen, unknown = content(path).split(', unknown ')
                 expect_equal(seen, 'got 1, given 1, changed 1, waits 1, '
                              'acquired 1, wrong 0', profile)
-                # What others were told of is given back as well.
+                # Blocks from before the attachment are freed as well.
                 most = 0 if time_ == 0 and profile in ('none', 'locks') else 5
                 expect(int(unknown) <= most, '%s: %s unknown' % (profile,
                                                                 unknown))
@@ -1001,7 +1003,7 @@ static shim_function find(const char *name)
 	return (shim_function)dlsym(RTLD_DEFAULT, name);
 }
 
-/* Of several lines at one address the table has the last. */
+/* If an address has several lines, the last one in the table counts. */
 static int has_line(uint64_t offset, uint32_t line)
 {
 	for (uint32_t i = 0; i < table_size; i++)
@@ -1127,14 +1129,15 @@ def offsets_count_through_the_parts_of_a_function():
     expect_equal(data, [
         'cut: SHIM_OK, some 1, cold 1, reached 1, wrong 0',
         'catches: SHIM_OK, some 1, cold 1, reached 1, wrong 0',
-        # What was never called has its lines, too; what has no lines fails.
+        # Functions that were never called have lines, too; a function without lines
+        # gives an error.
         'never: SHIM_OK, some 1, cold 1, reached 0, wrong 0',
         'qsort: SHIM_E_FAIL, some 0, cold 0, reached 0, wrong 0'], 'data')
 
 
 @test
 def without_lines_a_function_with_hooks_has_a_count_called_or_not():
-    # -g0 comes last and takes -g back
+    # -g0 comes last and overrides -g
     lines = told('parts', PARTS, parts(['-g0'], 'parted_plain'),
                  log=['no debug information, built without -g'])
     data = [line for line in lines if re.match(r'\w+: SHIM', line)]
@@ -1157,14 +1160,14 @@ def parts_of_functions_are_told_as_their_functions():
                  ['thrown: listed 1, told 1'], 'stacks')
 
 
-# --- for authors: the function of any address, anywhere ---
+# --- for authors: the function of any address, in any context ---
 
 FINDS = r'''
 #include <dlfcn.h>
 
 static unsigned long calls, wrong, hits, known;
 
-/* All of them are larger than that. */
+/* All of these functions are larger than that. */
 static enum shim_call_instrumentation_flags filter(struct shim_profiler *profiler,
 						   shim_function function)
 {
@@ -1190,7 +1193,7 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		__atomic_add_fetch(&known, 1, __ATOMIC_RELAXED);
 }
 
-/* For the filter to be asked; it wants none. */
+/* An enter hook makes shim call the filter, which accepts no function. */
 static void enter(struct shim_profiler *profiler, shim_function function,
 		  struct shim_call_context *context)
 {
@@ -1240,7 +1243,8 @@ def any_address_leads_to_its_function_also_in_stripped_programs():
                 '%s %s' % (family, name))
 
 
-# --- M-66, M-71: what is there at the start is told, and first ---
+# --- M-66, M-71: objects from before the attachment are reported, and reported first
+# ---
 
 BEGINS = r'''
 static shim_image loaded[512];
@@ -1345,7 +1349,7 @@ def a_program_that_is_its_own_profiler_is_told_what_is_there():
     expect_equal(run(begins(), EMBEDS='1').stdout, '', 'without shim')
 
 
-# --- M-4: a module gets the whole description, whatever is in it ---
+# --- M-4: a module gets its whole description, whatever it contains ---
 
 WHOLE = r'''
 SHIM_PROFILER_MODULE(whole)
@@ -1379,7 +1383,7 @@ def a_description_may_have_semicolons_and_backslashes():
             expect_equal(content(path), 'whole:|%s\n' % wanted, given)
 
 
-# --- P-48: what had no memory is asked again ---
+# --- P-48: an inquiry that failed for lack of memory succeeds later ---
 
 STARVES = r'''
 #include <dlfcn.h>
@@ -1396,7 +1400,8 @@ static size_t in_use(void)
 	return pages * 4096;
 }
 
-/* All that only debug information knows: OK, or the first other answer. */
+/* Asks for everything that requires debug information: SHIM_OK, or the first other
+ * result. */
 static enum shim_result ask(shim_function function)
 {
 	enum shim_result r;
@@ -1431,7 +1436,8 @@ static void initialized(struct shim_profiler *profiler)
 		function = library ? (shim_function)dlsym(library, "half") : 0;
 		if (!function)
 			abort();
-		/* At first there is none even to open what reads it. */
+		/* At first there is not even memory to open the reader of debug
+		 * information. */
 		limit.rlim_cur = in_use() + (i == 0 ? 0 : (size_t)i << 18);
 		setrlimit(RLIMIT_AS, &limit);
 		r = ask(function);
@@ -1519,7 +1525,7 @@ static void enter(union shim_function_or_client function)
 	if (kept)
 		kept->calls++;
 	else
-		/* libc's last round of destructors, after thread_exited. */
+		/* libc's last round of destructors runs after thread_exited. */
 		__atomic_add_fetch(&late, 1, __ATOMIC_RELAXED);
 }
 
@@ -1531,7 +1537,7 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 
 	(void)profiler, (void)ip, (void)context, (void)weight;
 	__atomic_add_fetch(&samples, 1, __ATOMIC_RELAXED);
-	/* Before thread_started there is nothing, afterwards there is. */
+	/* The pointer is missing before thread_started and present afterwards. */
 	if (kept && shim_thread_current(&current) == SHIM_OK &&
 	    kept->thread != current)
 		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
@@ -1590,7 +1596,7 @@ def each_thread_has_a_pointer_for_each_profiler():
         'what it kept')
 
 
-# --- P-47, for authors: the checked mode says who broke a contract ---
+# --- P-47, for authors: the checked mode names the broken contract ---
 
 BREAKS = r'''
 static struct shim_profiler_handle *handle;
@@ -1607,7 +1613,7 @@ __attribute__((noinline)) static void make_too_late(void)
 	say("create %d", shim_profiler_create(NULL) == NULL);
 }
 
-/* Fast: what is not async is refused here. */
+/* A fast hook: functions that are not async are refused here. */
 static void enter(union shim_function_or_client function)
 {
 	static int times;
@@ -1675,7 +1681,7 @@ SHIM_PROFILER_MODULE(unwilling)
                          re.M), '%s: %s' % (verb, done.stderr))
 
 
-# --- an example: a shadow stack that signals may come upon ---
+# --- an example: a shadow stack that signals may interrupt ---
 
 @test
 def a_shadow_stack_is_whole_whenever_a_signal_comes():
@@ -1693,7 +1699,7 @@ def a_shadow_stack_is_whole_whenever_a_signal_comes():
         expect(samples > 2 and open_calls > samples, match.group(0))
 
 
-# --- for authors: the profilers that come with shim, started by the program ---
+# --- for authors: the built-in profilers, started by the program ---
 
 def starts():
     return [compile('starts.c', flags=with_headers())]
@@ -1710,7 +1716,7 @@ def programs_start_the_profilers_of_shim_by_name():
     for name in ('calltree', 'calltree:counts', 'calltree:exact', 'exceptions',
                  'locks', 'coverage', 'memory', 'none', 'sampling:hz=500',
                  'trace'):
-        # A file of samples is made at the first of them.
+        # The first sample creates the file of samples.
         more = {'COMPUTES': '1'} if name.startswith('sampling') else {}
         asked = load(name, program, **more)
         result = load('none', program, STARTS=name, **more)
@@ -1718,7 +1724,7 @@ def programs_start_the_profilers_of_shim_by_name():
         expect_equal(result.stdout, '%s 00000000\n' % name, 'answer')
         expect_equal(files_of(result), files_of(asked), name)
         if name.startswith('calltree'):
-            # The first was before.
+            # The first call was before the start.
             expect_equal(calls_of(json_of(result.output)),
                          {'main': 1, 'leaf': 1000}, name)
     result = load('none', program, STARTS='calltree:counts memory calltree',

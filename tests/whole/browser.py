@@ -1,4 +1,4 @@
-"""A browser without a window, driven by its own WebDriver over plain HTTP."""
+"""A headless browser, driven through its own WebDriver over plain HTTP."""
 import base64
 import json
 import shutil
@@ -16,7 +16,7 @@ NEEDED = 'chromium', 'chromedriver'
 
 
 def missing():
-    """Why this machine cannot run it, or None."""
+    """The reason why this machine cannot run the browser, or None."""
     shimtest.need(*NEEDED)
     try:
         socket.gethostbyname('localhost')
@@ -31,7 +31,7 @@ def free_port():
 
 
 class Browser:
-    """With `with`: it ends with all of its processes."""
+    """Use in a `with` statement: the browser ends with all of its processes."""
 
     def __init__(self, width=1440, height=1000, dark=False, arguments=()):
         self.size = width, height
@@ -104,7 +104,7 @@ class Browser:
         self.ask('POST', '/url', {'url': url})
 
     def run(self, script, *arguments):
-        """What @script returns; it has @arguments."""
+        """Runs @script with @arguments and returns its result."""
         return self.ask('POST', '/execute/sync',
                         {'script': script, 'args': list(arguments)})
 
@@ -125,13 +125,13 @@ class Browser:
                         '.textContent', selector)
 
     def choose(self, selector, value):
-        """Of a <select>, as somebody would."""
+        """Chooses an option of a <select>, as a user would."""
         self.run('const [select, value] = [document.querySelector('
                  'arguments[0]), arguments[1]]; select.value = value; '
                  'select.dispatchEvent(new Event("change"))', selector, value)
 
     def keys(self, keys):
-        """Presses @keys one after another, where the focus is."""
+        """Presses @keys one after another in the focused element."""
         actions = []
         for key in keys:
             actions += [{'type': 'keyDown', 'value': key},
@@ -149,7 +149,7 @@ class Browser:
             {'type': 'pointer', 'id': 'mouse', 'actions': actions}]})
 
     def wait(self, script, *arguments, seconds=20):
-        """Until @script returns something true; that."""
+        """Waits until @script returns a true value, and returns that value."""
         end = time.monotonic() + seconds
         while True:
             result = self.run(script, *arguments)
@@ -160,7 +160,7 @@ class Browser:
             time.sleep(0.05)
 
     def messages(self):
-        """What the page and the browser had to say since the last time."""
+        """The messages of the page and the browser since the last call."""
         return [entry['message'] for entry in self.ask(
             'POST', '/se/log', {'type': 'browser'})]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """by.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Calls of one function grouped by an argument (calltree:by=): tests/programs/
-grouped.c and grouped_cxx.cc say themselves how often they were called with which
-value.  And what makes it possible: fast hooks that ask about single calls.
+Calls of one function grouped by an argument (calltree:by=). tests/programs/ grouped.c
+and grouped_cxx.cc print how often they called it with which value.  Also tested: fast
+hooks that ask for the arguments of single calls, on which groups depend.
 """
 import os
 import re
@@ -34,13 +34,13 @@ def fast_hooks_ask_about_single_calls(family, optimize):
 # --- groups ---
 
 def truth_of(result, argument):
-    """{value: calls}, as the program has it."""
+    """{value: calls}, as the program printed it."""
     found = re.findall(r'^by %s (.*) (\d+)$' % argument, result.stdout, re.M)
     return {value: int(calls) for value, calls in found}
 
 
 def groups_of(about, function, shown=None):
-    """{value: calls} of @function, as the report has it."""
+    """{value: calls} of @function, from the report."""
     groups = {}
     for f in about['functions']:
         if not f['group'] or not re.search(function, f['name']):
@@ -53,7 +53,7 @@ def groups_of(about, function, shown=None):
 
 
 def together(about):
-    """{function: calls}, the groups added up."""
+    """{function: calls}, all groups added up."""
     calls = {}
     for name, n in calls_of(about).items():
         name = name.split('[')[0]
@@ -71,7 +71,7 @@ def grouped(mode, argument, family, optimize, clock='', profile=None, **more):
 
 
 def expect_groups(result, about, argument, missing=0):
-    """Equal to the truth; but up to @missing calls may be without a value."""
+    """Compares with the truth; up to @missing calls may lack a value."""
     truth = truth_of(result, argument)
     got = groups_of(about, '^parse', argument)
     unknown = got.pop('?', 0)
@@ -243,7 +243,7 @@ def beside_a_filter(family, optimize):
 
 
 def what_asking_takes_is_nobodys_time(family, optimize):
-    """The first question reads debug information, for a millisecond or more."""
+    """The first inquiry reads debug information, for a millisecond or more."""
     for clock in ('', 'exact,'):
         result, about = grouped('', 'kind', family, optimize, clock)
         [call] = [f for f in about['functions'] if f['name'] == 'call']
@@ -281,7 +281,7 @@ def libraries_come_and_go(family, optimize):
     expect_equal((result.status, result.stderr), (0, ''), 'status, stderr')
     about = json_of(result.output)
     for name in ('alpha', 'beta'):
-        # (An optimizer need not call it twice, nor keep what it is given.)
+        # (An optimizer need not call the function twice, nor keep its argument.)
         groups = groups_of(about, name + '_twice', 'n')
         if optimize == '-O0':
             expect_equal(groups, {'1': 2 * rounds, '2': 2 * rounds}, name)
@@ -346,7 +346,7 @@ def every_format_shows_groups(family, optimize):
     expect(re.search(r'  call \[', callers), callers)
 
 
-# Not again for every compiler.
+# Tests that do not repeat for every compiler.
 ONCE = (other_calls_are_as_without, by_number_and_several,
         what_asking_takes_is_nobodys_time, wrong_options_are_refused,
         what_there_is_not_is_said, what_cannot_be_had_is_a_group,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """call_contexts.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What call contexts tell of arguments, locals and results.  Programs with many
-functions, made here, say what their variables hold when they return, and what
-shim says (tests/programs/introspected.h); SEED=N makes others.  Not one value may
-be wrong; how many are not available is printed.  The rows of the specification
-are those of tests/programs/introspected.c.
+Arguments, locals and results from call contexts.  Programs with many functions,
+generated here, print the values of their variables when they return, and the values
+that shim reports (tests/programs/introspected.h); SEED=N generates others.  No value
+may be wrong; the number of unavailable values is printed. tests/programs/introspected.c
+tests the rows of the specification.
 """
 import os
 import random
@@ -19,13 +19,13 @@ from arguments import (C_DECLARATIONS, C_TYPES, CXX_DECLARATIONS, CXX_TYPES,
 from shimtest import (BUILDS, Skipped, add_test, compile, expect,
                       expect_equal, new_directory, record, run, test)
 
-shimtest.tests.clear()      # those of arguments
+shimtest.tests.clear()      # the tests of arguments
 
 NOT_YET, INLINED, NONE = '-9', '-6', '-1'
 
 
 class Program:
-    """The text of a program: functions with variables, and who calls them."""
+    """The text of a program: functions with variables, and their callers."""
 
     def __init__(self, types, cxx, seed):
         self.random = random.Random(seed)
@@ -35,21 +35,21 @@ class Program:
             self.text = [file.read(), C_DECLARATIONS,
                          CXX_DECLARATIONS if cxx else '']
         self.runs, self.cases = [], 0
-        self.statics = {}       # of cases: names
-        self.results = {}       # the same: what they return is called r
+        self.statics = {}       # by case: names
+        self.results = {}       # by case; the result is called r
 
     def size(self, name, type):
         return str(self.significant.get(type, 0) or 'sizeof(%s)' % name)
 
     def value(self, type, name, seed):
-        """A statement that gives it one."""
+        """A statement that assigns a value to the variable."""
         return 'make((void *)&%s, %s, %d, %d);' % (
             name, self.size(name, type), seed, type in ('_Bool', 'bool'))
 
     def add(self, parameters, variables, result='void', body='', method=False,
             end='', inner=None):
-        """@variables: (type, name, initializer or None, prefix, suffix); what
-        they hold at the end is told."""
+        """@variables: (type, name, initializer or None, prefix, suffix); the program
+        prints their values at the end."""
         self.cases += 1
         n = self.cases
         names = [('p%d' % i, t) for i, t in enumerate(parameters)]
@@ -173,11 +173,11 @@ def make_program(cxx):
         if type != 'alignedint':
             program.add(['int'], [local('char', 'c', "'x'"),
                                   local(type, 'all', None, '', '[3]')])
-        # What is returned stays over the hook.
+        # A returned object stays above the hook's frame.
         program.add(['int', type], [local(bare(type), 'r', 'p1'),
                                     local('int', 'a', 'p0 + 1')],
                     result=bare(type), end='return r;')
-        # Stores that nobody reads any more.
+        # Stores to variables that are never read again.
         program.add([type], [local(type, 'a')], body='escape((void *)&a);',
                     end='memset((void *)&a, 0x77, %s); memset(uses[1], 0x77, '
                     '%s);' % (program.size('a', type), program.size('a', type))
@@ -194,7 +194,7 @@ def make_program(cxx):
                                'const ')])
         program.add(['int'], [local(type, 'k', init), local('int', 'i', 'p0')],
                     body='for (int n = 0; n < 3; n++) i += n; sink[0] = i;')
-    # Inner blocks, and early returns: their variables are out of sight.
+    # Inner blocks and early returns: variables out of scope.
     program.add(['int', 'long'], [local('int', 'a', 'p0'),
                                   local('long', 'b', 'p1 * 3')],
                 'long', body='{ int hidden = a + 1; sink[3] = hidden; }',
@@ -212,7 +212,7 @@ def make_program(cxx):
                         method=True, end='return p1 + (int)x;')
             program.add([type, 'int'], [local(type, 'a', 'p0')], 'int',
                         method='static ', end='return p1;')
-    for n in range(100):        # up to 6 of each, of any kind
+    for n in range(100):        # up to 6 of each, of any type
         some = [program.random.choice(simple)
                 for _ in range(program.random.randrange(1, 6))]
         more = [program.random.choice(simple)
@@ -261,7 +261,7 @@ class Comparison:
 
 
 def compare(program, text):
-    """Every line of what shim says against what the program says."""
+    """Compares every line of shim's values with the program's."""
     comparison = Comparison()
     passed, holds, told = {}, {}, []
     for line in text.splitlines():
@@ -298,7 +298,7 @@ def compare(program, text):
                     comparison.wrong.append(where + ' ' + words[4])
                 continue
             if when == 'enter':
-                continue        # what it held before
+                continue        # the value before the call
             significant, value = holds[n].get(words[3], (0, 'not at all'))
             comparison.count('statics' if static else 'locals', words[4],
                              value, where, significant)
@@ -319,7 +319,7 @@ def compare(program, text):
     return comparison
 
 
-# The least of the locals, at the end, that are told: in percent.
+# The lowest share of locals available at the end, in percent.
 LEAST = {'-O0': 99, '-O2': 1}
 
 
@@ -370,7 +370,7 @@ def check_row(case, least, family='gcc', optimize='-O0', flags=(), log=None):
 
 
 def log_of(output):
-    """What was noted of contexts, in all processes."""
+    """All noted contexts, of all processes."""
     found = []
     for folder, _, files in os.walk(output):
         for name in files:
@@ -379,7 +379,7 @@ def log_of(output):
     return [line.decode() for line in found]
 
 
-# The test's name; the case of introspected.c, and how many checks it makes.
+# The test's name; the case of introspected.c, and its number of checks.
 ROWS = [
     ('without_introspection_there_is_no_context', 'off', 40),
     ('afterwards_it_is_too_late_to_enable_it', 'late', 40),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """callgrind.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-`export callgrind`: its numbers are those of the report, read by a reader of our
-own and by callgrind_annotate where it is installed.
+`export callgrind` has the same numbers as the report.  A reader of our own checks it,
+and callgrind_annotate where it is installed.
 """
 import json
 import os
@@ -60,7 +60,7 @@ def recording_of(source, profile='calltree'):
 
 
 def functions_of(output, *arguments):
-    """{(file, name): what the report says}, of those that are the only ones."""
+    """{(file, name): the report's row}, for functions whose name is unique."""
     about = json.loads(shim_report('report', '--format', 'json', output,
                                    *arguments))
     found = {}
@@ -71,13 +71,14 @@ def functions_of(output, *arguments):
                    if len(of_name) == 1}
 
 
-# Timed exactly and raw, no time is below 0, so that nothing has to be left out.
+# With exact, raw times, no time is below 0, so no function is left out.
 PROGRAMS = [('unwind.cc', 'calltree:exact'), ('threads.c', 'calltree:exact'),
             ('exceptions.cc', 'calltree:exact'), ('longjmp.c', 'calltree:exact'),
             ('computes.c', 'calltree:exact'), ('statics.cc', 'calltree:exact')]
 
 
-# The report shows no self time above the total, which a coarse clock may make.
+# The report shows no self time above the total, although a coarse clock may measure
+# one.
 def expect_self(function, own, total, name):
     expect(abs(min(own, total) - function['self_ns']) <= 100,
            'self of %s: %s, not %s' % (name, own, function['self_ns']))
@@ -187,7 +188,7 @@ def callgrind_annotate_shows_what_the_report_shows():
             _, functions = functions_of(output, '--raw')
             compared = 0
             for key, function in functions.items():
-                if key not in shown:    # it leaves out what takes nothing
+                if key not in shown:    # the list omits functions without cost
                     expect(function[column] <= 100, '%s: no %s' % (
                         source, key))
                     continue

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """calls.py LIBSHIM SHIM-REPORT FIXTURES FAMILY OPTIMIZE [TEST...]
 
-How calls end: the events of every program in tests/programs whose opening
-comment has them, for one compiler.  In that comment:
+How calls end: for one compiler, the events of every program in tests/programs whose
+opening comment lists them.  In that comment:
 
     stream:                 E entered, L left, T tail-called TARGET, X unwound
     stream (clang -O2):     replaces it for that compiler (the comment says why)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """combined.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Profilers that run together each record what they record alone: all pairs, some triples,
-and all at once, in a program with threads, a signal, exceptions, a jump and a fork.
+Profilers that run together record the same as each of them alone: all pairs, some
+triples, and all at once, in a program with threads, a signal, exceptions, a jump and a
+fork.
 """
 import glob
 import itertools
@@ -45,7 +46,8 @@ def recorded(names):
 
 
 def folded(output, *options, groups=''):
-    """Path by path, without @groups.  (Other threads than those are of libraries.)"""
+    """The folded paths, without @groups.  (Threads that the program did not start
+    belong to libraries.)"""
     found = {}
     for line in shim_report('export', 'folded', '--raw', *options,
                             output).splitlines():
@@ -56,7 +58,7 @@ def folded(output, *options, groups=''):
 
 
 def allocated(output):
-    """What libc allocates for a thread depends on what is loaded."""
+    """libc's allocations for a thread depend on the loaded libraries."""
     return {value: {path: number for path, number in folded(
         output, '--memory', '--value', value, groups=GROUP).items()
         if not re.search(r'(main|run_all\(\)|contend\(void\*\))$', path)}
@@ -76,13 +78,13 @@ def throws(output):
 
 
 def lines_reached(output):
-    """Not how often the spinning loop was."""
+    """The counts of the spinning loop are left out."""
     return sorted(line for line in shim_report('export', 'lcov', output).splitlines()
                   if re.match('(DA|FNDA|SF):', line))
 
 
 def samples(output):
-    """Whether they are where the time is spent."""
+    """Whether the samples are where the time is spent."""
     return 'spin()' in shim_report('export', 'folded', '--samples', '--value',
                                    'samples', output)
 
@@ -92,7 +94,7 @@ def histograms(output):
 
 
 def ranges(output):
-    """Functions of which each call was timed: their shortest and longest are known."""
+    """The functions whose calls were all timed: their minimum and maximum are known."""
     return sorted(f['name'] for f in json.loads(shim_report(
         'export', 'json', output))['functions'] if f.get('max') is not None)
 
@@ -133,7 +135,7 @@ def check(names):
 for first, second in itertools.combinations(CALLTREES + OTHERS, 2):
     if first in CALLTREES and second in CALLTREES:
         continue
-    # The order in which they are named is no matter.
+    # The order of the names does not matter.
     for pair in ((first, second), (second, first)):
         add_test('%s beside %s' % pair, lambda pair=pair: check(pair))
 for names in TRIPLES:

@@ -1,4 +1,4 @@
-"""What bash proposes for profrun."""
+"""bash's completions for profrun."""
 
 import os
 import re
@@ -14,7 +14,7 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
 
 
 def proposed(*words, directory=None):
-    """What may stand in place of the last word."""
+    """The completions for the last word."""
     quoted = ' '.join("'%s'" % word for word in (PROFRUN,) + words)
     done = subprocess.run(
         ['bash', '-uc', '. "$1"; COMP_WORDS=(%s); COMP_CWORD=%d; '

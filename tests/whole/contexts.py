@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """contexts.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Every public function, called from everywhere (Appendix C of the specification).
-The table is made from the headers: a module calls each function in each of ten
-places, and what comes back must be what its contract says.
+Calls every public function from every context (Appendix C of the specification).  The
+table is generated from the headers: a module calls each function in each of ten places,
+and the result must match the function's contract.
 """
 import os
 import re
@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 INCLUDE = os.path.join(TOP, 'include')
 
-# All that declare functions.
+# All headers that declare functions.
 HEADERS = [name for name in sorted(
     f[:-2] for f in os.listdir(os.path.join(INCLUDE, 'shim'))
     if f.endswith('.h')) if re.search(r'^SHIM_API\b', open(os.path.join(
@@ -26,14 +26,14 @@ HEADERS = [name for name in sorted(
 
 INCLUDES = '\n'.join('#include <shim/%s.h>' % header for header in HEADERS)
 
-# What a call must not answer where it is allowed, and the answers where not.
+# Results that an allowed call must not return, and the results of a forbidden one.
 SEQUENCE, INIT, DETACHING = '80131363', '80131356', '80131367'
 CONTRACT_ERRORS = {SEQUENCE, INIT, DETACHING}
 
 PLACES = ['init', 'callback', 'quiet callback', 'slow hook', 'fast hook',
           'mapper', 'signal handler', 'own thread', 'program', 'detaching']
 
-# Where each class may be called; what it answers elsewhere.
+# Where each class may be called, and the result of a call elsewhere.
 ALLOWED = {
     'INIT': {'init'},
     'ASYNC': set(PLACES) - {'detaching'},
@@ -41,17 +41,17 @@ ALLOWED = {
              'own thread'},
     'MAY_BLOCK': {'init', 'callback', 'slow hook', 'mapper', 'own thread'},
 }
-# "also the program, outside of callbacks", says their docstring.  A signal
-# handler and a fast hook look like the program to us.
+# "also the program, outside of callbacks", says their docstring. shim cannot
+# distinguish a signal handler or a fast hook from the program.
 PROGRAM = {'shim_profiler_load', 'shim_profiler_destroy',
            'shim_profiler_quiesce', 'shim_profiler_detach'}
-# Only what a slow hook got can be asked about (row E-50).
+# These need the context of a slow hook (row E-50).
 SLOW_HOOK_ONLY = re.compile(
     'shim_get_function_(enter|leave|tailcall)3_info|shim_get_value_reason|'
     'shim_get_frame_instance')
 REFUSED = {'INIT': INIT, 'SYNC': SEQUENCE, 'MAY_BLOCK': SEQUENCE}
 
-# They answer nothing that could be compared, or would end the test.
+# Their result cannot be compared, or the call would end the test.
 NO_RESULT = {'const char *', 'void', 'void *', 'size_t'}
 WITHOUT_RESULT = {'shim_enum_destroy', 'shim_profiler_api_version'}
 HANDLES_THAT_STAY = {'shim_profiler_destroy', 'shim_profiler_detach',
@@ -67,7 +67,8 @@ LOCALS = '''
 	size_t size __attribute__((unused));
 '''
 
-# Those of <shim/record.h> give what they are for: whether that is good.
+# The functions of <shim/record.h> return an object: the test checks whether it is
+# valid.
 VALUES = {
     'shim_record_open': '(a_record = shim_record_open("contexts", &memory, &size,'
                         ' &cause)) != NULL',
@@ -124,7 +125,7 @@ def declarations():
 
 
 def split(parameters):
-    """At commas outside of parentheses, without the SHIM_ words."""
+    """Splits at commas outside of parentheses, without the SHIM_ words."""
     parts, depth, part = [], 0, ''
     for c in parameters + ',':
         if c == ',' and depth == 0:
@@ -139,7 +140,7 @@ def split(parameters):
 
 
 def argument(function, parameter):
-    """A value for it: a good one where there is one."""
+    """A value for the parameter: a valid one if possible."""
     kind = parameter.rsplit(' ', 1)[0] if '(*' not in parameter else 'call'
     pointer = '*' in parameter
     if 'struct shim_profiler_handle' in parameter:
@@ -174,7 +175,7 @@ MODULE = r'''
 static struct shim_profiler_handle *a_handle, *slow_handle, *mapper_handle, *leaving;
 static shim_image an_image;
 static shim_thread a_thread;
-static volatile const char *now;	/* the place to be tried next */
+static volatile const char *now;	/* the place that is tested next */
 static int file = -1;
 
 int contexts_target;
@@ -210,7 +211,7 @@ static void try_all(const char *place)
 @CALLS@
 }
 
-/* In the place that is asked for, once. */
+/* Calls the function once, in the place @place. */
 static void try_in(const char *place)
 {
 	if (now != place)
@@ -265,8 +266,8 @@ static void on_detached(struct shim_profiler *p)
 	try_in(detaching);
 }
 
-/* What the program calls, from its main or from a signal handler: "" gets ready
- * for what comes next, otherwise the place that the caller is. */
+/* The program calls this from main or from a signal handler.  "" prepares for the next
+ * place; any other text is the caller's place. */
 static void step(const char *place)
 {
 	static const char *const next[] = { callback, quiet, slow, fast,
@@ -362,7 +363,7 @@ def module_source(functions):
                               for p in function.parameters)
         call = '%s(%s)' % (function.name, arguments)
         if function.name == 'shim_profiler_create':
-            # No result code: a handle or none.
+            # The function returns no result code: it returns a handle or NULL.
             calls.append('\t{ struct shim_profiler_handle *h = %s; tell("%s", place, '
                          'h ? 0 : place == detaching ? 0x%s : 0x%s); }' % (
                              call, function.name, DETACHING, INIT))
@@ -441,8 +442,8 @@ def every_function_answers_as_its_contract_says_from_everywhere():
     print('# %d functions in %d places' % (len(table), len(PLACES)))
 
 
-# From a signal handler that interrupts anything: every async function, with
-# good arguments.
+# Calls every async function with valid arguments from a signal handler that interrupts
+# arbitrary code.
 HANDLER = r'''
 @INCLUDES@
 #include <dlfcn.h>
@@ -502,7 +503,7 @@ def async_functions_may_interrupt_anything():
     seconds = os.environ.get('ASYNC_SECONDS', '10')
     calls = []
     for function in declarations():
-        # A file each time, and memory that is never given back.
+        # These would create a file on each call, or memory that is never freed.
         if re.match('shim_record_(open|grow|write)|shim_memory_(map|discard)$',
                     function.name):
             continue
@@ -511,7 +512,7 @@ def async_functions_may_interrupt_anything():
         elif function.contract == 'ASYNC':
             calls.append('\t%s(%s);' % (function.name, ', '.join(
                 argument(function, p) for p in function.parameters)))
-    # Row M-10: the setters that are made from events.def.
+    # Row M-10: the setters that are generated from events.def.
     with open(os.path.join(INCLUDE, 'shim', 'events.def')) as file:
         for name in re.findall(r'^SHIM_DEFINE_EVENT\((\w+)', file.read(), re.M):
             calls.append('\tshim_profiler_on_%s(a_handle, NULL);' % name)
@@ -530,7 +531,7 @@ def async_functions_may_interrupt_anything():
     plugin = compile('plugin.c', 'gcc', '-O1', ['-shared', '-fPIC'],
                      name='interrupted_plugin.so')
     host = compile('interrupted_by_api.c', 'gcc', '-O1', ['-rdynamic'])
-    # A handler that waits for what it interrupted would never end.
+    # If a handler waits for the code that it interrupted, the run never ends.
     done = run([host, plugin, seconds], new_directory('recording'),
                'calltree;handler', timeout=int(seconds) + 60,
                SHIM_MODULE_PATH=directory)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """coverage.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What is reached: the lines of tests/programs/reached.c say themselves in which case
-they are, and in every other the program does what it does without us.
+Coverage: the lines of tests/programs/reached.c state in which case they are reached;
+apart from that, the program must behave as without shim.
 """
 import os
 import platform
@@ -19,7 +19,7 @@ from shimtest import PROGRAMS, Skipped, compile, expect, expect_equal, \
 
 
 def wanted(case, source='reached.c'):
-    """{line: whether it is reached}"""
+    """{line: whether it must be reached}"""
     lines = {}
     with open(os.path.join(PROGRAMS, source)) as file:
         for number, text in enumerate(file, 1):
@@ -56,7 +56,7 @@ def expect_lines(output, case, source='reached.c'):
                      '%s: %s:%d reached' % (case, source, number))
 
 
-# To bind what is called takes more stack than the case `small` has.
+# Lazy binding takes more stack than the case `small` has.
 FLAGS = ['-rdynamic', '-Wl,-z,now']
 
 
@@ -124,7 +124,7 @@ def beside_calls_samples_and_memory():
     expect('reached: ' not in shim_report('report', done.output), 'of calls')
 
 
-# Each has told what it can: none is called again.
+# Each trap has fired once and is not hit again.
 @test
 def calls_of_hooks_are_off_when_all_is_told():
     x86_only()
@@ -185,7 +185,8 @@ def lines_end_where_traps_cannot_be():
                '%s: the log: %s' % (case, log_of(done.output)))
 
 
-# Nobody can write code any more, and no call has said so: copies of the code run.
+# From here on the system lets nothing write code, and no earlier call has failed:
+# copies of the code run.
 @test
 def lines_are_seen_where_traps_stay():
     x86_only()
@@ -237,7 +238,7 @@ def a_filter_leaves_lines_out():
            'functions: %r' % functions)
 
 
-# --- where code is hard to put back, and where the signal is blocked ---
+# --- code that is hard to restore, and blocked signals ---
 
 def resisting(case, profile='coverage', family='gcc'):
     program = compile('resisting.c', family, instrument=False)
@@ -257,7 +258,7 @@ def code_is_put_back_whatever_the_program_does_to_itself():
 
 @test
 def code_is_put_back_by_the_page_if_it_cannot_be_written():
-    """Lines of the same page are not seen then."""
+    """Other lines of the same page are then missed."""
     x86_only()
     for case in 'frozen_nofile', 'frozen_locked':
         expect_equal(resisting(case).status, 3, case)
@@ -283,7 +284,7 @@ def a_failing_mask_of_signals_ends_nothing():
     program = compile('resisting.c', instrument=False)
     alone = run([program, 'dumpable'])
     for when in [str(n) for n in range(3, 25)] + ['3+', '9+', '30+']:
-        # The program begins with all signals blocked.
+        # The program starts with all signals blocked.
         done = run(['strace', '-f', '-o', '/dev/null', '-e',
                     'inject=rt_sigprocmask:error=EPERM:when=' + when,
                     'env', '--block-signal', 'LD_PRELOAD=' + shimtest.library,
@@ -296,7 +297,7 @@ def a_failing_mask_of_signals_ends_nothing():
 
 @test
 def a_fork_makes_few_system_calls():
-    """What a child looks at is what its parent did not know."""
+    """A child inspects only what its parent had not inspected."""
     x86_only()
     if not shutil.which('strace'):
         raise Skipped('strace is not installed')
@@ -310,16 +311,17 @@ def a_fork_makes_few_system_calls():
     with open(trace) as file:
         for line in file:
             pid, call = line.split(None, 1)
-            # The clocks are read until that is fast enough, which it is not.
+            # The clocks are read until that is fast, and under strace it never is.
             if not call.startswith('clock_gettime'):
                 calls[pid] = calls.get(pid, 0) + 1
     first, *children = calls.values()
     expect(children and max(children) < 600, str(calls))
 
 
-# --- forks that come at the wrong moment ---
+# --- forks at a bad moment ---
 
-# Behind ours: the fork takes so long that another thread does not wait for it.
+# This hook comes after ours and makes the fork so slow that another thread does not
+# wait for it.
 SLOW_FORK = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -408,7 +410,7 @@ def a_child_that_is_not_recorded_has_its_code_back():
            'no fork came at such a moment')
 
 
-# --- no trap is inside of an instruction ---
+# --- no trap lies inside an instruction ---
 
 def instructions_of(program):
     text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', program],
@@ -418,7 +420,7 @@ def instructions_of(program):
 
 
 def offsets_of(output):
-    """Where lines begin, as the recording has it: see <shim/format.h>."""
+    """The offsets of lines in the recording: see <shim/format.h>."""
     offsets = set()
     for directory, _, names in os.walk(output):
         for name in names:
@@ -456,10 +458,10 @@ def every_trap_is_where_an_instruction_begins():
             expect_equal(offsets - instructions_of(program), set(), source)
 
 
-# --- it is what the program did ---
+# --- the recording matches the program's execution ---
 
 def noted_by_place(output):
-    """{offset: whether it was reached}, of the program."""
+    """{offset: whether it was reached}, for the program."""
     places = {}
     for directory, _, names in os.walk(output):
         for name in names:
@@ -486,7 +488,7 @@ def read_reached(data):
 
 
 def executed_by(program, case):
-    """The places of the instructions that were, by callgrind."""
+    """The addresses of executed instructions, according to callgrind."""
     out = os.path.join(new_directory('callgrind'), 'out')
     subprocess.run(['valgrind', '--tool=callgrind', '--dump-instr=yes',
                     '--compress-pos=no', '--compress-strings=no',
@@ -503,7 +505,7 @@ def executed_by(program, case):
     return executed
 
 
-# tests/bench/coverage does it with lua and sqlite.
+# tests/bench/coverage repeats this with lua and sqlite.
 @test
 def a_place_is_noted_if_the_program_comes_there_and_only_then():
     x86_only()
@@ -522,7 +524,7 @@ def a_place_is_noted_if_the_program_comes_there_and_only_then():
                          noted, family + optimize)
 
 
-# --- what profilers ask ---
+# --- inquiries of profilers ---
 
 ANSWERS = """\
 enable: SHIM_OK
@@ -559,8 +561,8 @@ objects 0, lines 0
 """
 
 
-# The filters of both are asked, and their answers are one; what is set later
-# counts for what comes later.
+# shim calls the filters of both profilers and combines their results.  A filter that is
+# set later applies from then on.
 @test
 def who_asks_is_told_lines_and_counts():
     x86_only()
@@ -577,7 +579,7 @@ def who_asks_is_told_lines_and_counts():
     expect_equal(run([program]).stdout, '', 'without us')
 
 
-# --- programs that count ---
+# --- programs that count their own coverage ---
 
 COUNTING = {'gcc': ['-fsanitize-coverage=trace-pc'],
             'clang': ['-fsanitize-coverage=trace-pc-guard,pc-table,no-prune',
@@ -588,7 +590,7 @@ COUNTING = {'gcc': ['-fsanitize-coverage=trace-pc'],
 def counts_of_programs_that_count_are_exact():
     x86_only()
     for family, flags in COUNTING.items():
-        # What the linker finds, and nobody calls under us.
+        # This stub satisfies the linker; nothing calls it under shim.
         stub = compile('counted_stub.c', family, flags=['-shared', '-fPIC'],
                        name='libcounted.so', instrument=False)
         program = compile('counted.c', family, flags=flags, name='counted',

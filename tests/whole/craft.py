@@ -1,14 +1,14 @@
-"""Recordings that no program wrote, byte by byte as <shim/format.h> says: of any size
-and shape, for what a reader must get through."""
+"""Recordings made byte by byte as <shim/format.h> describes, of any size and shape, to
+test readers."""
 import os
 import struct
 
-CLOCK = 1000000000000           # when it began
+CLOCK = 1000000000000           # first clock value
 SECOND = 1000000000             # a clock unit is 1 ns
 HEADER = 4096
 CHUNKS = 40
-MEMORY = 0x7f0000000000         # where the program had its first chunk
-BASE = 0x555555000000           # where its code is
+MEMORY = 0x7f0000000000         # address of the first chunk in the program
+BASE = 0x555555000000           # load address of the program's code
 
 THREAD, EXTRA, GROUP, MEMORY_NODE, HEAP, LIVES, ALIVE, SNAPSHOT, LOCK, TYPE, THROW, SAMPLED, THROTTLED = (
     word << 48 for word in (0xffff, 0xfffe, 0xfffd, 0xfffc, 0xfffb, 0xfffa,
@@ -34,7 +34,8 @@ BUDGET = 18848                  # offset in struct shim_meta
 
 
 def meta(pid=1000, profile='calltree', budget=None, **strings):
-    """A second of a process.  @budget: words of struct shim_meta, see budget()."""
+    """The meta file of a process that ran for a second.  @budget: words of struct
+    shim_meta, see budget()."""
     strings = {'program': '/bin/nothing', 'command': 'nothing',
                'profile': profile, **strings}
     text = b''.join(b'%s=%s\0' % (name.encode(), value.encode())
@@ -50,7 +51,7 @@ def meta(pid=1000, profile='calltree', budget=None, **strings):
 
 def budget(percent=10, throttled=0, failed=0, period_ns=1000000, weight=1000,
            own_ns=0, bursts=0):
-    """A process that ran with a budget: @weight samples."""
+    """A process that ran with a budget and has @weight samples."""
     return struct.pack('<4I4Q', int(percent * 100), throttled, failed, 0,
                        period_ns, weight, own_ns, bursts)
 
@@ -61,7 +62,8 @@ def sampled(parent, address, samples=0, own=0):
 
 
 def throttled(function, rates=(), weight=0, state=1, cost=0, ns=1000000):
-    """Switched off after @weight samples.  @rates: calls in bursts of @ns each."""
+    """A function that was switched off after @weight samples.  @rates: calls in bursts
+    of @ns each."""
     r = [n * 15625000 // ns for n in rates]
     squares = sum(x * x for x in r)
     slopes = sum(x * n * cost // ns for x, n in zip(r, rates))
@@ -111,12 +113,12 @@ def throw(path, type, catcher=0, count=1):
 
 
 def tree(*nodes, kind='calltree'):
-    """A file of nodes; the first, a root, is at MEMORY."""
+    """A file of nodes; the first node, a root, is at MEMORY."""
     return chunked(kind, b''.join(nodes))
 
 
 def write(directory, files, process='1000.0'):
-    """A recording of one process, in which @files are; returns its path."""
+    """Writes a recording of one process with @files; returns its path."""
     top = os.path.join(directory, process)
     os.makedirs(top)
     for name, data in files.items():

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """cross.py BUILD SHIM-REPORT FIXTURES [TEST...]
 
-The library for AArch64: built in BUILD by a cross compiler, preloaded into
-programs that qemu runs one by one, and their recordings read by the report of
-this machine.  The tests are those of other files here.
+The library for AArch64: built in BUILD by a cross compiler and preloaded into programs
+that qemu runs one by one.  The report of this machine reads the recordings.  The tests
+are those of other files in this directory.
 
-What the emulator is not: there is no coarse clock, so that adaptive times are
-exact ones; it starts no programs for programs; signals every few microseconds
-leave it no time for the program; it says nothing of caches and memory order.
+The emulator differs from a real machine: it has no coarse clock, so adaptive times are
+exact; it cannot start programs for a program; with signals every few microseconds, the
+program makes no progress; it does not model caches and memory order.
 """
 import os
 import re
@@ -26,7 +26,7 @@ STARTS = 'the emulator starts no programs for programs'
 SLOW = 'it takes the emulator more than a minute'
 SITES = 'call sites are not switched in place on this processor'
 
-# Tests that cannot be run like this, and why.
+# Tests that cannot run in the emulator, and why.
 LEFT_OUT = [
     ('^(exec_open|spawns) ', STARTS),
     (r'^\w+ is told$', STARTS),
@@ -55,7 +55,7 @@ def say_no(reason):
 
 
 def system_root():
-    """Where libc of that machine is, in lib/."""
+    """The directory whose lib/ has that machine's libc."""
     libc = subprocess.run([MACHINE + 'gcc', '-print-file-name=libc.so.6'],
                           stdout=subprocess.PIPE).stdout.decode().strip()
     if not os.path.isabs(libc):
@@ -64,7 +64,7 @@ def system_root():
 
 
 def build(directory):
-    """Says in a test whether it could be built."""
+    """A test that fails if the build failed."""
     command = []
     if not os.path.exists(os.path.join(directory, 'build.ninja')):
         command = ['meson', 'setup', directory, TOP, '-Dwerror=true',
@@ -88,14 +88,14 @@ def build(directory):
 
 def add_tests():
     shimtest.machine = MACHINE
-    # A thread of the emulator that allocates while another forks leaves the
-    # child with a lock of GLib's slices held for ever; malloc's are seen to.
+    # When a thread of the emulator allocates while another one forks, the child keeps a
+    # lock of GLib's slice allocator forever; malloc's locks are handled.
     shimtest.emulator = ['env', 'G_SLICE=always-malloc', 'qemu-aarch64',
                          '-U', 'G_SLICE', '-L', system_root()]
     shimtest.common_flags = ['-DTICK_NS=2000000']
     shimtest.BUILDS = [('gcc', '-O0'), ('gcc', '-O2')]
     shimtest.PROFILES = ['calltree:counts', 'calltree:exact']
-    import trees        # now that they find all this
+    import trees        # these imports need the settings above
     for family, optimize in shimtest.BUILDS:
         trees.add_tests(family, optimize)
     for name in 'kill', 'hooks', 'life', 'events', 'toggle':

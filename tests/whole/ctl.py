@@ -1,9 +1,9 @@
 """profrun ctl, and threads that go on calling meanwhile.
 
-tests/programs/phases.c: two busy threads.  Something is switched off while they
-are in the second phase and on again while they are in the fourth, so all calls of
-the first and the fifth must be there, none of the third, and of the others what was
-called until, or from, then.
+tests/programs/phases.c has two busy threads.  The test switches recording off during
+the second phase and on again during the fourth.  So all calls of the first and the
+fifth phase must be recorded, none of the third, and of the others the calls until, or
+from, the switch.
 """
 import csv
 import glob
@@ -45,7 +45,7 @@ class Program:
         return done.stdout
 
     def end(self):
-        """{(tid, function): calls}, as the program has counted them."""
+        """{(tid, function): calls}, as counted by the program."""
         out = self.process.communicate(b'x', timeout=30)[0].decode()
         expect_equal(self.process.returncode, 0, 'status')
         return {(tid, name): int(calls) for tid, name, calls in
@@ -69,7 +69,7 @@ def compare(called, recorded):
             expect_equal(got, calls, (tid, name))
         elif name == 'third':
             expect_equal(got, 0, (tid, name))
-        elif name == 'second':      # a thousand came before, at least
+        elif name == 'second':      # at least a thousand calls came before
             expect(1000 <= got <= calls, (tid, name, got, calls))
         else:
             expect(got <= calls - 1000, (tid, name, got, calls))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """damaged_values.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Descriptions of values, and records of them, that no program has written: each is
-told of, and makes unknown what it is about and nothing else.
+Damaged descriptions of values, and damaged records: the report prints a message for
+each, and only the values concerned become unknown.
 """
 import os
 import shutil
@@ -13,16 +13,16 @@ import traced_values
 from shimtest import compile, expect, expect_equal, new_directory, record, test
 from traced_values import ALL, entries, files_of, replay
 
-# What the module above has for itself.
+# The tests of the imported module do not run here.
 shimtest.tests.clear()
 
 TYPE, ARGUMENTS, RESULT = 1, 2, 3       # enum shim_values_kind
 RAW, TEXT, CUT, MISSING = 0, 1, 2, 0x40
 CHUNKS, CHUNK = 44, 48                  # in struct shim_file
-LIST = struct.Struct('<6I')             # struct shim_value_list, and behind it
+LIST = struct.Struct('<6I')             # struct shim_value_list; its values follow
 VALUE = struct.Struct('<II')            # struct shim_value
 
-# What truth(true) got: an ARGUMENTS_RAW of 6 bytes, of description 1.
+# What truth(true) received: an ARGUMENTS_RAW of 6 bytes, of description 1.
 GOT = bytes([18 << 2, 3, 1, 0, RAW, 1])
 UNDESCRIBED = 'arguments or a result that N.values does not describe'
 DAMAGED = 'a damaged description of values: they are unknown'
@@ -40,7 +40,7 @@ def recording():
 
 
 def changed(change, change_trace=None):
-    """What replay says after @change(N.values), @change_trace(N.trace)."""
+    """The output of replay after @change(N.values) and @change_trace(N.trace)."""
     copy = os.path.join(new_directory('damaged'), 'recording')
     shutil.copytree(recording(), copy)
     for kind, how in (('values', change), ('trace', change_trace)):
@@ -60,7 +60,7 @@ def end_of(data):
 
 
 def first(data, kind):
-    """Where the first entry of @kind is: truth's, or the type bool."""
+    """The offset of the first entry of @kind: truth's, or the type bool."""
     return next(at for at, k, _ in entries(data) if k == kind)
 
 
@@ -69,7 +69,7 @@ def set_word(data, at, value):
 
 
 def list_of(*types, function=1, kind=ARGUMENTS, count=None, size=None, name=0):
-    """A description that takes the place of that of truth's arguments."""
+    """A description that replaces the one of truth's arguments."""
     values = b''.join(VALUE.pack(type, name) for type in types)
     return LIST.pack(kind, size or LIST.size + len(values), 1, function,
                      len(types) if count is None else count, 0) + values
@@ -81,7 +81,7 @@ def append(data, entry):
 
 
 def check(what, change, call, message, change_trace=None):
-    """Only the first call changes: into @call."""
+    """Only the first call changes: it becomes @call."""
     lines, said = changed(change, change_trace)
     expect_equal(lines[0], call, what)
     expect_equal(lines[1:], recorded['lines'][1:], what + ': the others')
@@ -107,7 +107,7 @@ def a_list_that_cannot_be_is_damage():
         at = first(data, ARGUMENTS)
         data[at + 32:at + 40] = b'x' * 8
     check('a name that does not end', unended, 'truth(<unknown>) = true;', DAMAGED)
-    # Behind this one is nothing but zeros, which would be values.
+    # After this entry there are only zeros, which would be read as values.
     for what, entry in (('values behind it', list_of(1, count=3)),
                         ('13 values', list_of(*[0] * 13))):
         check(what, lambda data: append(data, entry),
@@ -134,7 +134,7 @@ WRAPPER = 3                             # enum shim_typetree_form
 
 
 def type_of(size, kind, form=0, parts=()):
-    """An entry in the place of bool's, with such a tree: one number beneath."""
+    """An entry that replaces bool's, with such a tree: one number at its bottom."""
     tree = NODE.pack(size, 0, 0, 0, len(parts), 0, kind, form, *[0] * 5) + \
         NODE.pack(8, 0, 0, 0, 0, 0, 4, *[0] * 6) + b''.join(
             PART.pack(offset, 0, 1, *[0] * 4) for offset in parts) + bytes(8)
@@ -160,7 +160,7 @@ def a_type_whose_values_are_not_all_in_their_bytes_is_damage():
 def what_is_no_description_ends_its_chunk():
     for size in (0, 8, 44, 1 << 20):
         def change(data):
-            # The type of letter's argument, which is the fourth.
+            # The type of letter's argument is the fourth entry.
             set_word(data, list(entries(data))[3][0] + 4, size)
         lines, said = changed(change)
         expect_equal(lines[:2], [recorded['lines'][0],

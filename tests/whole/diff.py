@@ -1,4 +1,4 @@
-"""profrun diff: what has changed between two sets of runs, and what is noise."""
+"""profrun diff: real changes between two sets of runs, and noise."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ recorded = {}
 
 
 def runs(us, extra, count=5, program=None):
-    """Recordings of the same thing, made once."""
+    """Recordings of the same program, made once."""
     key = us, extra, program
     made = recorded.setdefault(key, [])
     while len(made) < count:
@@ -32,7 +32,7 @@ def diff(*arguments):
 
 
 def failed(status, *arguments):
-    """What it says instead."""
+    """The message of a failing diff."""
     done = subprocess.run([shimtest.report, 'diff', *arguments],
                           capture_output=True, text=True)
     expect_equal((done.returncode, done.stdout), (status, ''), arguments)
@@ -48,10 +48,10 @@ def self_ns(output):
     return {f['name']: f['self_ns'] for f in about['functions']}
 
 
-# --- what Student's distribution says, by adding up its density ---
+# --- Student's distribution, by adding up its density ---
 
 def student_tails(t, freedom, steps=20000):
-    """Chance that |t| is at least @t."""
+    """The probability that |t| is at least @t."""
     norm = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) \
         / math.sqrt(freedom * math.pi)
 
@@ -98,12 +98,12 @@ def errors_and_chances_are_those_of_welch():
                                        [self_ns(o)[name] for o in second])
         got = functions[name]
         expect(abs(got['change'] - change) <= 2, (name, got, change))
-        # What is compared with is rounded to ns.
+        # The reference is rounded to ns.
         if error < 100:
             continue
         checked += 1
-        # The sum is not fine enough for what is certain anyhow: 4e-4 at 50 errors
-        # and two degrees of freedom, the least there are here.
+        # The numeric sum is too coarse for certain cases: allow p = 4e-4 at 50 errors
+        # and two degrees of freedom, the fewest here.
         is_certain = abs(change / error) >= 50
         wanted = 0 if is_certain else student_tails(change / error, freedom)
         expect(abs(got['chance'] - wanted) <
@@ -181,7 +181,7 @@ def csv_and_json_and_text_agree():
 
 
 def rows_of_text(*arguments):
-    """{function: (A, B, change)} as they are printed."""
+    """{function: (A, B, change)} from the printed table."""
     lines = shim_report('diff', '--limit', '0', *arguments).splitlines()
     start = next(i for i, line in enumerate(lines) if 'function' in line) + 1
     return {line.split()[-1]: tuple(line[at:at + 10].strip()

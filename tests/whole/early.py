@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """early.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Hooks that the program calls before shim can run: while the loader relocates
-(IFUNC), before libc's constructor (.preinit_array, -z initfirst), and in
-constructors that run before ours.
+Hooks that the program calls before shim can run: while the loader relocates (IFUNC),
+before libc's constructor (.preinit_array, -z initfirst), and in constructors that run
+before ours.
 """
 import os
 import re
@@ -17,7 +17,7 @@ from shimtest import (PROGRAMS, add_test, compile, expect, expect_equal,
 PROFILES = ['calltree:counts', 'calltree', 'calltree:exact', 'trace']
 MODULES = os.path.join(os.path.dirname(PROGRAMS), 'modules')
 
-# How a program is linked.
+# Linker options by kind of program.
 LINKED = {'PIE': ['-fPIE', '-pie'], 'fixed': ['-fno-pie', '-no-pie']}
 BOUND = {'lazy': ['-Wl,-z,lazy'], 'now': ['-Wl,-z,now']}
 
@@ -26,7 +26,7 @@ RESOLVED = {'resolve_twice': 1, 'resolve_twice;choose': 2,
             'resolve_twice;choose;choose;choose': 1,
             'resolve_twice;choose;choose;choose;choose': 1,
             'main': 1, 'main;resolved': 1, 'main;resolved;chosen': 1}
-# clang has the loader choose when the function is first called.
+# With clang, the loader runs the resolver when the function is first called.
 RESOLVED_LATER = {('main;resolved;' + path if 'twice' in path else path): calls
                   for path, calls in RESOLVED.items()}
 PREINIT = {'begin': 1, 'begin;leaf': 5, 'main': 1, 'main;leaf': 1}
@@ -65,7 +65,7 @@ def initfirst(family, bound):
 
 
 def alias(path):
-    """A resolver has the name of what it resolves as well."""
+    """A resolver's address also has the name of the function that it resolves."""
     return re.sub(r'(?<![^;])twice(?![^;])', 'resolve_twice', path)
 
 
@@ -80,14 +80,15 @@ def expect_calls(output, wanted, what):
 
 def check(command, wanted):
     if run(command).status != 3:
-        # Without shim, too: the loader chooses before it has bound the hooks.
+        # The test also runs without shim: the loader runs the resolver before it has
+        # bound the hooks.
         run_both(command)
         return
     for profile in PROFILES:
         result = run_both(command, profile)
         expect_equal(result.status, 3, 'status')
         expect_calls(result.output, wanted, profile)
-    # Settings are followed, whenever they are read.
+    # Settings count, however early they are read.
     result = run_both(command, SHIM_DISABLE='1')
     expect_equal(os.listdir(result.output), [], 'recorded when disabled')
     result = run_both(command, SHIM_FILTER='M:main')
@@ -118,7 +119,7 @@ def _(family):
 @each('calls_of_a_resolver_that_runs_before_shim_is_relocated_are_recorded')
 def _(family):
     for bound in BOUND:
-        # What needs no libc is relocated first.
+        # A library without libc is relocated first.
         command = resolved_library(family, bound, ['-nostdlib'], 'alone')
         check(command, RESOLVED)
         if run(command).status != 3:
@@ -207,7 +208,7 @@ def module(name):
 
 
 def events_of_module(command, **more):
-    """What a module counts of the program; and the run."""
+    """The events that a module counts in the program, and the run."""
     path = os.path.join(new_directory('counted'), 'counted')
     result = run_both(command, '%s:%s' % (module('elt3_fast'), path), **more)
     counted = dict(re.findall(r'(\w+) (\d+)', open(path).read()))

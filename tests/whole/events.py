@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """events.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The events of threads, images, exceptions and processes: their order and number,
-and that the program does not see them being raised.
+The events of threads, images, exceptions and processes: their order and number.  The
+program must not notice that they are raised.
 """
 import collections
 import os
@@ -19,7 +19,7 @@ THREADS = 'stuv'
 
 
 def of_threads(stream):
-    """{thread: 'stuv'}: the events of each, in order."""
+    """{thread: 'stuv'}: the events of each thread, in order."""
     threads = collections.OrderedDict()
     for event in stream.events:
         if event.kind in THREADS + 'w':
@@ -143,7 +143,7 @@ def a_file_that_cannot_be_loaded_is_told_and_dlerror_stays():
     expect_equal(lines[:2], [
         'l /nope', 'm /nope: cannot open shared object file: '
         'No such file or directory'], 'the first')
-    # Where $ORIGIN is depends on the caller: only its beginning is told.
+    # $ORIGIN depends on the caller, so the test checks only the beginning of the path.
     expect_equal(lines[4:5], ['l $ORIGIN/nope'], lines)
     expect_equal(stream.counts['m'], 5, 'failures')
 
@@ -175,7 +175,7 @@ def what_is_opened_is_loaded_and_what_is_closed_unloaded():
             loaded.add(event.a)
         if event.kind == 'o':
             closed.add(event.a)
-            # Another thread may still be telling that it came.
+            # Another thread may still be raising its start event.
             expect(event.tid != event.pid or event.a in loaded,
                    'image %x goes before it came' % event.a)
     expect_equal(closed - loaded, set(), 'images that went and never came')
@@ -191,7 +191,7 @@ def check_clauses(family, optimize):
                  'thrown')
     expect_equal(stream.counts['{'], 6, 'caught')
     expect_equal(stream.counts['}'], 6, 'ended')
-    # The object is the same where it is thrown, lands and is caught.
+    # The exception object is the same when it is thrown, lands and is caught.
     objects = {e.a for e in stream.events if e.kind == '!'}
     expect({e.a for e in stream.events if e.kind == '{'} <= objects,
            'another object was caught than thrown')
@@ -204,7 +204,7 @@ def check_clauses(family, optimize):
     expect(('cleans', 3) in {c[:2] for c in clauses},
            'no finally: %s' % clauses)
     order = ''.join(e.kind for e in stream.events)
-    # again() catches, throws again, and its catch block ends while unwinding
+    # again() catches, throws again, and its catch block ends during unwinding
     expect(re.search(r'!\?+\{!\?+\}\?*\{\}', order), order)
 
 
@@ -218,8 +218,8 @@ def check_terminate(family, optimize):
     program = compile('terminates.cc', family, optimize)
     stream = stream_of([program], '!{}ELTX')
     expect_equal(stream.result.status, -signal.SIGABRT, 'status')
-    # Nothing is unwound when nobody catches.  (The library itself begins to
-    # handle what it terminates for.)
+    # An exception without a handler unwinds nothing.  (The C++ library itself catches
+    # the exception for which it terminates.)
     expect_equal([k for k in 'X}' if k in stream.counts], [], 'events')
 
 
@@ -255,9 +255,8 @@ def exceptions_of_a_library_that_has_cxx_in_it():
     check_private_library(['-static-libstdc++'], ['-ldl'], 'static')
 
 
-# A limit: the program's own C++ library is not ours to see into.  Every call
-# has an end, but of those that gcc's leave hooks report while unwinding it
-# looks like a return.
+# A limit: shim cannot look into a private C++ library.  Every call has an end, but a
+# call whose end gcc's leave hook reports during unwinding looks like a return.
 @test
 def exceptions_of_a_program_that_has_cxx_in_it():
     program = compile('unwind.cc', 'gcc', '-O2', name='unwind-static',
@@ -290,7 +289,7 @@ for how, name in enumerate(['execve', 'execv', 'execvp', 'execvpe', 'execl',
 ENDS = {
     'exit': 'ibe', 'return': 'ibe', '_exit': 'ibe', '_Exit': 'ibe',
     'quick_exit': 'ibe', 'pthread_exit': 'ibe', 'abort': 'ib',
-    # Nothing of ours runs, and what was recorded is on disk.
+    # None of our code runs then, and the recording is already on disk.
     'segv': 'i', 'term': 'i', 'kill': 'i', 'syscall': 'i',
 }
 

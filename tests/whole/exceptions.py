@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """exceptions.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The exceptions profiler: what it says that tests/programs/thrown.cc throws and catches,
-by type, path and place, is what the program says.
+The exceptions profiler: its throws and catches of tests/programs/thrown.cc, by type,
+path and place, must equal those that the program prints.
 """
 import csv
 import io
@@ -22,7 +22,7 @@ FUNCTIONS = ('thrower', 'rethrower', 'catcher', 'outer', 'nested', 'handed',
 
 def thrown(case, profile='exceptions', family='gcc', optimize='-O1', status=0,
            instrument=True, **more):
-    """The recording, and what the program says: {line without number: number}"""
+    """The recording, and the program's own counts: {line without number: number}"""
     program = compile('thrown.cc', family, optimize, ['-std=c++14'],
                       name=None if instrument else 'thrown_unhooked',
                       instrument=instrument)
@@ -41,7 +41,7 @@ def report(output, *options):
 
 
 def innermost(path):
-    """The last function of @path that the program tells of; '?': unknown."""
+    """The last function of @path that the program counts; '?': unknown."""
     if path is None:
         return '?'
     names = [re.sub(r'\(.*', '', name) for name in path]
@@ -49,7 +49,7 @@ def innermost(path):
 
 
 def told(output, *options):
-    """The same lines as the program's, by the report."""
+    """The lines that the program prints, computed from the report."""
     lines = {}
 
     def add(line, number):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """flips.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Recordings of everything there is, one bit of which is wrong: see
-tests/fuzz/flips.c, which FLIPS_PROGRAM is.  A few for each kind of file; a thousand
-with FLIPS=1000, others with another SEED, of one kind with KIND=trace.
+Recordings of all kinds with one wrong bit: see tests/fuzz/flips.c, whose program is
+FLIPS_PROGRAM.  A few bits for each kind of file; FLIPS=1000 tests a thousand, SEED
+chooses others, KIND=trace tests one kind.
 """
 import glob
 import os
@@ -24,8 +24,8 @@ KINDS = {'gaps', 'counters', 'meta', 'images', 'calltree', 'sampling', 'trace', 
 
 
 def add_gaps(recording, begin_ns):
-    """As profrun --gaps and --counters write them, whether or not the kernel
-    lets it."""
+    """Adds the files that profrun --gaps and --counters write, whether or not the
+    kernel allows to record them."""
     process, = glob.glob(recording + '/*.0')
     pid = int(os.path.basename(process).split('.')[0])
     with open(recording + '/counters', 'w') as file:
@@ -52,7 +52,7 @@ def recordings():
     add('groups', [compile('flips.cc', 'gcc', '-O1')], 'calltree:by=step/n')
     with open(os.path.join(top, 'groups', 'end'), 'w') as file:
         file.write('status 0 mono-ns %d\n' % time.monotonic_ns())
-    # What the linker finds of the sanitizer, which need not be installed.
+    # A stub satisfies the linker: the sanitizer need not be installed.
     stub = compile('counted_stub.c', 'clang', flags=['-shared', '-fPIC'],
                    name='libcounted.so', instrument=False)
     add('counted', [compile('flips.cc', 'clang', '-O1', name='flips-counted',

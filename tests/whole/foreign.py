@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """foreign.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Objects that a recording names may be anybody's: what reads them has a process of its
-own, in which it may crash, loop or ask for all memory there is, and can do nothing else.
-And names and lines come from wherever distributions put them.
+An attacker may have made the objects that a recording names.  A process of its own
+reads them; it may crash, loop or use all of its memory, and can do nothing else.
+Further tests: names and lines are found wherever distributions put them.
 """
 import csv
 import http.server
@@ -27,7 +27,7 @@ MIB = 1024
 
 
 def report(recording, *words, preload=None, status=0, **more):
-    """What it prints and says, and how much it and its processes needed, in MiB."""
+    """The output and messages of the report, and the memory of its processes in MiB."""
     if preload:
         more['LD_PRELOAD'] = preload
     out = open(os.path.join(new_directory('output'), 'out'), 'w+')
@@ -48,7 +48,7 @@ def report(recording, *words, preload=None, status=0, **more):
     return out.read(), said, used.ru_maxrss >> 10
 
 
-# --- what goes wrong there ---
+# --- failures of the reading process ---
 
 def recorded():
     return record([compile('nesting.c')], 'calltree').output
@@ -115,7 +115,7 @@ def names_are_found_where_standard_streams_are_closed():
 
 
 def objects(count):
-    """A recording of so many objects; each has functions all over the report."""
+    """A recording of @count objects; each has functions all over the report."""
     directory, words = new_directory('objects'), []
     for i in range(count):
         path = os.path.join(directory, 'part%d' % i)
@@ -138,7 +138,7 @@ def objects(count):
 
 @test
 def objects_that_cannot_all_be_open_are_not_read_again_for_each_line():
-    """A process has an object, and there are 16 at a time."""
+    """A reading process has one object, and at most 16 run at a time."""
     used = {}
     for count in 12, 24:
         recording = objects(count)
@@ -194,7 +194,7 @@ def compressed_sections_need_no_more_than_their_file_may():
     with open(source, 'w') as file:
         file.write(ZEROS)
     build = ['gcc', '-g', '-finstrument-functions', source, '-o', program]
-    # The symbols of a stripped program, and debug information.
+    # The symbols of a stripped program, and its debug information.
     for commands in ([build[:-3] + ['-x', 'c', '-', '-o', program],
                       ['strip', program],
                       ['objcopy', '--add-section', '.gnu_debugdata=' + packed,
@@ -258,7 +258,7 @@ def an_object_that_is_a_pipe_is_not_opened():
             BASE, BASE + (1 << 30), path)),
         '0.calltree': craft.tree(thread(), node(BASE + 16, MEMORY))})
     try:
-        for _ in range(20):     # it may not have begun to wait at first
+        for _ in range(20):     # the thread may not have begun to wait at first
             report(recording, 'report')
             expect_equal(writer.poll(), None, 'somebody opened it')
     finally:
@@ -315,7 +315,7 @@ def debug_information_may_be_beside_the_object():
             directory, place, 'nesting.dbg'))
         names, said = names_and_lines(recording)
         expect(WANTED <= names and not said, '%s: %s %s' % (place, names, said))
-        # One that has another checksum is of something else.
+        # A file with another checksum belongs to another program.
         with open(debug, 'ab') as file:
             file.write(b'x')
         names, said = names_and_lines(recording)
@@ -324,7 +324,7 @@ def debug_information_may_be_beside_the_object():
 
 @test
 def what_files_share_is_found():
-    """dwz has put a part of the debug information into another file."""
+    """dwz has moved a part of the debug information into another file."""
     if not shutil.which('dwz'):
         raise shimtest.Skipped('dwz is not installed')
     directory = new_directory('shared')
@@ -373,7 +373,7 @@ def servers_are_asked_if_the_user_wants_it_and_not_else():
         if 'there is no libdebuginfod' in said:
             raise shimtest.Skipped('libdebuginfod is not installed')
         expect(WANTED <= names, (names, said, Server.asked))
-        # And when the program itself is gone.
+        # The same after the program itself was removed.
         Server.files['/buildid/%s/executable' % build_id] = program + '.copy'
         os.rename(program, program + '.copy')
         names, said = names_and_lines(recording, '--debuginfod', **more)

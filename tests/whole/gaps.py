@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """gaps.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-profrun --gaps: when threads of a traced program had no processor, in everything that
-shows a trace.  profrun --counters: what the system counts of it.
+profrun --gaps: times when threads of a traced program had no processor, in every output
+that shows a trace. profrun --counters: the system's counters of the program.
 """
 import collections
 import json
@@ -18,7 +18,7 @@ import timelines
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       run, shim_report, test)
 
-# What the module above has for itself.
+# The tests of the imported module do not run here.
 shimtest.tests.clear()
 
 HEAD = struct.Struct('<8sIIQ')
@@ -54,7 +54,7 @@ LINE = re.compile(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)?  ( *)(.*)')
 
 
 def lines_of(output, *words):
-    """Of replay: time in us, duration's text, thread, depth, what."""
+    """Lines of replay: time in us, duration as text, thread, depth, text."""
     text = shim_report('replay', '--color', 'never', *words, output)
     found = [LINE.fullmatch(line) for line in text.splitlines()[1:]]
     return [(float(f.group(1)), f.group(2).strip(), int(f.group(3)),
@@ -67,7 +67,7 @@ def ns_of(duration):
 
 
 def gaps_of(output, *words):
-    """[what, ns, the call around it]"""
+    """[text, ns, the call around it]"""
     gaps, open_calls = [], collections.defaultdict(list)
     for _, duration, thread, depth, what in lines_of(output, *words):
         stack = open_calls[thread]
@@ -198,7 +198,7 @@ def where_the_kernel_refuses_that_is_said_and_the_program_runs():
     output = os.path.join(new_directory('gaps'), 'recording')
     path = os.path.normpath(os.path.join(os.path.dirname(shimtest.report), '..',
                                          'run', 'shim-run'))
-    # Files for the ring of no processor, and enough for the program.
+    # The limit leaves no descriptor for a processor's ring, and enough for the program.
     done = run(['sh', '-c', 'ulimit -n 5; exec "$@"', 'sh', path, 'run',
                 shimtest.library, shimtest.report, '--gaps', '-p', 'trace',
                 '--no-report', '-o', output, '/bin/echo', 'there'])
@@ -223,7 +223,7 @@ def a_program_that_cannot_be_started_leaves_nothing():
         expect(not os.path.exists(output), 'a recording')
     start(b'\x7fELF\2\1\1' + bytes(100))
     start(b'#!/no/such/interpreter\n')
-    # What only the kernel finds, when the recording is there.
+    # Errors that only the kernel finds, once the recording exists.
     for _ in range(5):
         start(open('/bin/true', 'rb').read(64))
 
@@ -255,13 +255,13 @@ def what_is_damaged_is_said():
 
 COUNTERS = {'resident bytes', 'proportional bytes', 'anonymous bytes',
             'swapped bytes', 'page faults', 'processors in use'}
-# Where the kernel lets us; the first four where the processor counts.
+# Counters that the kernel may allow; the first four need a processor that counts.
 EVENTS = {'cycles', 'instructions', 'cache misses', 'branch misses',
           'context switches', 'changes of processor'}
 
 
 def counters_of(output):
-    """{name: [(time in us, value)]} of replay."""
+    """{name: [(time in us, value)]} from replay."""
     counters = collections.defaultdict(list)
     for time, _, thread, _, what in lines_of(output):
         found = re.fullmatch(r'-- counter (.*) = (\S+)', what)
@@ -302,8 +302,8 @@ def events_of_processors_are_counters():
     for name in there:
         values = [value for _, value in counters[name]]
         expect(len(values) >= 4 and values == sorted(values), name)
-    # As many as the kernel has told of one by one, but for those before the first
-    # call and in the last 20 ms, which may be long ones on a busy machine.
+    # As many as the kernel reported one by one, except those before the first call and
+    # in the last 20 ms, which may be long on a busy machine.
     switches = counters['context switches'][-1][1]
     told = len(gaps_of(made.output))
     expect(told / 3 <= switches <= 1.5 * told + 20, '%d switches, %d gaps' %

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """gaps_told.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Gaps and counters that somebody has noted, at given moments of a trace: what is told of
-them, where, and for how long.  (gaps.py: what profrun notes.)
+Gaps and counters at given moments of a trace: which of them the outputs show, where,
+and for how long.  (gaps.py tests what profrun records.)
 """
 import glob
 import os
@@ -21,17 +21,17 @@ from gaps import HEAD, SWITCH, lines_of, ns_of, profrun
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       record, run, test)
 
-# What the modules above have for themselves.
+# The tests of the imported modules do not run here.
 shimtest.tests.clear()
 
 ON, WAITS, PREEMPTED = 1, 2, 3          # enum shim_switch_kind
 FIRST_MONO_NS = 48                      # in struct shim_meta
-NEAR = 0.02                             # us: what is printed is rounded
+NEAR = 0.02                             # us: printed values are rounded
 windows = {}
 
 
 class Window:
-    """A call of ms that calls nothing meanwhile.  Moments are us from its begin."""
+    """A call of some ms that calls nothing meanwhile.  Moments are us from its begin."""
 
     def __init__(self, call, count, *words):
         self.output = record([compile('traced_min.c', flags=trace.MARKS),
@@ -43,7 +43,7 @@ class Window:
         self.lines = lines_of(self.output)
         at = [i for i, line in enumerate(self.lines) if line[4] == call][count]
         self.begin, self.depth = self.lines[at][0], self.lines[at][3] + 1
-        # To the next call, or to its own end.
+        # The window ends at the next call, or at the end of this one.
         self.size = self.lines[at + 1][0] - self.begin
         if call.endswith(';'):
             self.size = ns_of(self.lines[at][1]) / 1e3
@@ -53,21 +53,21 @@ class Window:
 
 
 def late():
-    """The third of five calls of 12 ms that call another at their end."""
+    """The third of five calls of 12 ms that call another function at their end."""
     if 'late' not in windows:
         windows['late'] = Window('late {', 2, 'mixed')
     return windows['late']
 
 
 def deep():
-    """The innermost of calls, of 20 ms."""
+    """The innermost of several calls, of 20 ms."""
     if 'deep' not in windows:
         windows['deep'] = Window('deeper;', 0, 'deep', '3')
     return windows['deep']
 
 
 def write(window, switches=(), counters='', head=None):
-    """A copy of its recording, with these: (us, kind, tid or None)."""
+    """A copy of the window's recording with these switches: (us, kind, tid or None)."""
     copy = os.path.join(new_directory('told'), 'recording')
     shutil.copytree(window.output, copy)
     with open(copy + '/gaps', 'wb') as file:
@@ -87,7 +87,8 @@ def said_of(output, *words):
 
 
 def told(window, switches=(), counters='', words=(), head=None, said=''):
-    """[us, us it took or None, depth, what] of what is not of the program."""
+    """[us, us it took or None, depth, text] of the lines that are not calls of the
+    program."""
     output = write(window, switches, counters, head)
     message = said_of(output, *words)
     expect(said in message if said else not message, message)
@@ -107,12 +108,12 @@ def told(window, switches=(), counters='', words=(), head=None, said=''):
 
 
 def check(got, wanted, depth, what=''):
-    """@wanted: us, us it took or None, what."""
+    """@wanted: us, us it took or None, text."""
     expect_equal([g[3] for g in got], [w[-1] for w in wanted], what)
     for (begin, took, at, _), (wanted_begin, wanted_took, _) in zip(got, wanted):
         expect(abs(begin - wanted_begin) < NEAR, '%s: at %f, not %f' % (
             what, begin, wanted_begin))
-        # What took long is printed with three digits.
+        # Long durations are printed with three digits.
         expect(took == wanted_took or
                abs(took - wanted_took) <= wanted_took / 100 + NEAR,
                '%s: %s us, not %s' % (what, took, wanted_took))
@@ -165,7 +166,7 @@ def a_gap_is_what_ends_with_the_next_that_is_known():
 
 @test
 def a_gap_ends_with_what_the_thread_does_next():
-    # By the clock of the kernel, which may differ by a little.
+    # The times come from the kernel's clock, which may differ slightly.
     for window in late(), deep():
         check(told(window, [(1000, WAITS), (window.size + 200, ON)]),
               [(1000, window.size - 1000, 'waits')], window.depth)
@@ -267,7 +268,7 @@ def lines_that_are_none_are_said_and_nothing_of_them_is_told():
     wanted = [(1000, None, 'counter files = 1')]
     for bad in ('x\n', '\n', line(2000, name='')[:-2] + '\n',
                 line(2000, 'inf'), line(2000, '-nan'),
-                # Its rest would be a line of its own.
+                # The rest of the long line would be a line of its own.
                 'y' * 255 + line(2000), 'y' * 254 + '\n',
                 'y' * 600 + line(2000)):
         check(told(late(), (), good + bad + 'x\n' + 'y\n',
@@ -299,7 +300,7 @@ def more_counters_than_are_sorted_are_said():
     expect_equal(said_of(output), '', 'one less')
 
 
-# --- what profrun makes of the kernel's answers ---
+# --- profrun's handling of the kernel's answers ---
 
 def refusing(*options, from_call=0):
     library = compile('no_switches.c', flags=['-shared', '-fPIC'],
@@ -343,7 +344,7 @@ def twenty_thousand_switches_are_all_there():
     noted = [SWITCH.unpack_from(data, at)
              for at in range(HEAD.size, len(data), SWITCH.size)]
     left = sum(kind != ON for _, _, _, _, kind in noted)
-    # It counts from its start on; a few come before and after.
+    # The counter starts with the program; some switches come before and after.
     used = int(done.stdout)
     expect(used >= 20000 and used - 5 <= left <= used + 50,
            '%d switches, %d are there' % (used, left))
@@ -375,7 +376,7 @@ def what_the_kernel_drops_is_counted():
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=shimtest.environment())
     try:
-        # What there is has a head at any time.
+        # Records that exist have a complete head at any time.
         end = time.monotonic() + 10
         while time.monotonic() < end and profrun_.poll() is None and \
                 not os.path.exists(output + '/gaps'):

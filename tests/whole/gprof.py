@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """gprof.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What the real gprof says of a recording (shim-report gprof, export gmon): its calls
-are those of the call tree, every one, in whatever object and language.
+The output of the real gprof for a recording (shim-report gprof, export gmon): its calls
+must be exactly those of the call tree, in every object and language.
 """
 import os
 import re

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """hardened.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What the linker and the processor are told of our objects, libraries and programs.
+Security settings of our objects, libraries and programs, in the linker's and the
+processor's notes.
 """
 import glob
 import os
@@ -44,7 +45,7 @@ def each_object_says_where_indirect_branches_go():
 
 @test
 def libraries_say_it_where_those_of_the_system_do():
-    """The linker takes the note away if an object of libc's has none."""
+    """The linker drops the note if one of libc's objects has none."""
     need_x86()
     startup = [subprocess.run(['gcc', '-print-file-name=' + name],
                               capture_output=True, text=True,

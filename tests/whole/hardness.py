@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """hardness.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What slow hooks are told of arguments and results where that is hard: programs
-that were built in many ways, and debug information that is missing, damaged,
-elsewhere or of another program.  Not one value may be wrong, as many must be
-right as in a plain build, and where there are none the log says why, once.
+Arguments and results in slow hooks under difficult conditions: programs built in many
+ways, and debug information that is missing, damaged, in another file or of another
+program.  No value may be wrong, as many must be right as in a plain build, and where
+there are none the log gives the reason once.
 """
 import os
 import random
@@ -19,7 +19,7 @@ import arguments
 import shimtest
 from shimtest import Skipped, add_test, expect, expect_equal, record
 
-shimtest.tests.clear()          # arguments.py's
+shimtest.tests.clear()          # the tests of arguments.py do not run here
 
 HARD_FIRST = 1000
 CPU = open('/proc/cpuinfo').read() if os.path.exists('/proc/cpuinfo') else ''
@@ -58,14 +58,14 @@ def source_of(cxx):
 
 
 def version():
-    """What is compiled again when the headers change."""
+    """A hash of the headers: programs are compiled again when they change."""
     text = b''.join(open(os.path.join(shimtest.PROGRAMS, name), 'rb').read()
                     for name in ('arguments.h', 'arguments_hard.h'))
     return '-DVERSION=%d' % zlib.crc32(text)
 
 
 def build(name, family, optimize, cxx, flags=(), libraries=()):
-    if '-no-pie' in flags:      # a weak symbol that is nowhere is 0 there
+    if '-no-pie' in flags:      # there, an undefined weak symbol is 0
         libraries = [*libraries, shimtest.library]
     flags = ['-w', '-I', arguments.INCLUDE, version(), *flags]
     try:
@@ -81,8 +81,7 @@ def build(name, family, optimize, cxx, flags=(), libraries=()):
 
 
 def build_split(family, optimize, cxx, flags):
-    """Where compilers put .dwo files depends on the directory they are run
-    in."""
+    """The place of .dwo files depends on the compiler's working directory."""
     directory = shimtest.new_directory('split')
     source = shutil.copy(source_of(cxx), directory)
     command = [shimtest.compiler_of(source, family), optimize, '-g', '-w',
@@ -95,10 +94,10 @@ def build_split(family, optimize, cxx, flags):
     return os.path.join(directory, 'program')
 
 
-# --- what they say ---
+# --- answers ---
 
 def is_equal(value, told):
-    """Long doubles have 10 bytes that count, classes with a table 8."""
+    """Long doubles have 10 bytes that count, classes with a virtual table 8."""
     return told == value or (len(value) in (16, 20) and len(told) == 32 and
                              told[:len(value)] == value)
 
@@ -142,8 +141,8 @@ class Answers:
             self.wrong.append('%d: returned %s, gave %s' % (n, values, told))
 
     def is_folded(self, value, told):
-        """No number has the random exponent of a long double: clang, where it
-        works out what the function returns, makes another of it."""
+        """A long double with a random exponent is no valid number.  When clang computes
+        the result at compile time, it changes this exponent."""
         return len(value) == 20 and value[:16] == told[:16] and \
             told[16:20] == 'ff7f'
 
@@ -183,8 +182,8 @@ def plain_right(family, optimize, cxx):
     return plain[key]
 
 
-# name: compilers, -O..., C++ as well, flags, libraries, environment.  What is
-# built otherwise may lack some values that the plain build has: in percent.
+# name: compilers, -O..., whether also for C++, flags, libraries, environment.  These
+# builds may lack some values that the plain build has, in percent.
 BOTH, GCC, CLANG = ('gcc', 'clang'), ('gcc',), ('clang',)
 O02, O0, O2 = ('-O0', '-O2'), ('-O0',), ('-O2',)
 SLACK = 3
@@ -202,7 +201,8 @@ class Build:
         self.cpu, self.environment = cpu, environment
 
     def languages_of(self, family):
-        """Both for a few, or it takes minutes; LANGUAGES=all for all."""
+        """Both languages only for a few builds, to save minutes; LANGUAGES=all tests
+        all."""
         if self.languages:
             return self.languages
         if self.name in IN_BOTH or os.environ.get('LANGUAGES') == 'all':
@@ -226,7 +226,7 @@ class Build:
                                         self.name))
 
 
-# --- done to a program that was linked ---
+# --- changes to a linked program ---
 
 def run_tool(*command, directory=None):
     shimtest.need(command[0])
@@ -242,7 +242,7 @@ def copy_of(path):
 
 
 def split_debug(path):
-    """What distributions do: .gnu_debuglink."""
+    """The method of distributions: .gnu_debuglink."""
     path = copy_of(path)
     run_tool('objcopy', '--only-keep-debug', path, path + '.debug')
     run_tool('objcopy', '--strip-debug', path)
@@ -350,14 +350,14 @@ for one in HARD:
 
 
 
-# --- where there is nothing ---
+# --- no debug information ---
 
 NOTHING = 'no debug information, %s: no lines, no arguments: %s'
 NO_SYMBOL = 'no symbol for a function, %s: no lines, no arguments: %s'
 
 
 def expect_nothing(answers, path, reason, line=NOTHING):
-    """Not one value, and one line that says why."""
+    """Expects no value, and one log line with the reason."""
     expect_equal((answers.right, answers.wrong), (0, []), 'values')
     expect(answers.missing > 100, '%d unavailable' % answers.missing)
     lines = [line.replace(' (deleted)', '') for line in answers.log
@@ -380,7 +380,7 @@ def strip(path, what='--strip-debug'):
 
 
 def cut_off(path):
-    """The debug sections are behind what is loaded."""
+    """Cuts the debug sections, which lie after the loaded part of the file."""
     path = copy_of(path)
     with open(path, 'r+b') as file:
         file.truncate(os.path.getsize(path) * 2 // 3)
@@ -429,10 +429,10 @@ def debug_file_of_another():
     expect_nothing(answers_of(path), path, 'built without -g or stripped')
 
 
-# --- a file that is not what was loaded ---
+# --- a file that differs from the loaded one ---
 
 def replaced(other):
-    """The main program is still to be had."""
+    """The main program's file still exists."""
     path = copy_of(build('plain', 'gcc', '-O0', False))
     more = {}
     if other:
@@ -473,8 +473,8 @@ DAMAGED = ('.debug', '.eh_frame', '.gnu_debug')
 
 
 def sections_of(data):
-    """[(offset, size)] of what readers of debug information read, where that
-    begins behind what is loaded, and where the headers are."""
+    """[(offset, size)] of the parts that readers of debug information read: sections
+    after the loaded part, and the headers."""
     headers, = struct.unpack_from('<Q', data, 0x28)
     size, count, names = struct.unpack_from('<HHH', data, 0x3a)
 
@@ -513,12 +513,12 @@ def own_lines(text):
 
 
 def significant(lines):
-    """Addresses differ from run to run: how many values is enough."""
+    """Addresses differ from run to run: only the number of values counts."""
     return [(line.split()[:2], len(line.split())) for line in lines]
 
 
 def damaged(family, optimize, cxx, *flags):
-    """SEED and RUNS are for longer runs."""
+    """SEED and RUNS are for longer campaigns."""
     name = 'damaged' + ''.join(flags).replace('-', '_')
     data = open(build(name, family, optimize, cxx, flags), 'rb').read()
     seed, runs = (int(os.environ.get(name, default))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """heap.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What lives while the program runs: tests/programs/heap_asked.c says what it has.
+Heap snapshots while the program runs: tests/programs/heap_asked.c prints its own live
+blocks.
 """
 import json
 import os
@@ -35,7 +36,7 @@ def read(output):
 
 
 def snapshots_of(about):
-    """[{function: (bytes, blocks, lost, lost below)}], without what libc has."""
+    """[{function: (bytes, blocks, lost, lost below)}], without libc's own blocks."""
     paths = {path['id']: path for path in about['paths']}
     found = []
     for snapshot in about['memory_snapshots']:
@@ -84,7 +85,7 @@ def what_lives_when_the_program_asks():
 
 
 def rows_of_tables(text):
-    """[(rows printed, rows left out)] of the tables of a report."""
+    """[(printed rows, omitted rows)] of the tables of a report."""
     tables = []
     for line in text.splitlines():
         if re.search(r'  (function|path)(  |$)', line):
@@ -130,7 +131,7 @@ def estimates_say_nothing_of_what_is_lost():
            'the report')
 
 
-# All are on disk when it is killed.
+# All snapshots are on disk when the program is killed.
 @test
 def what_was_asked_outlives_the_program():
     about = read(heap_asked('killed', status=-signal.SIGKILL))
@@ -198,7 +199,7 @@ def while_it_waits(profile, ask):
     return output
 
 
-# It is on its way to the next byte, or waits for it: what it has is the same.
+# The program is about to write its next byte, or waits for it: its heap is the same.
 @test
 def profrun_ctl_asks():
     answers = []
@@ -234,14 +235,14 @@ def ctl_heap_fails_without_the_profile_memory():
     while_it_waits('calltree', ask)
 
 
-# --- from time to time ---
+# --- periodic snapshots ---
 
 @test
 def how_much_lives_is_noted_from_time_to_time():
     output = heap_asked('stairs')
     about = read(output)
     points = about['memory_points']
-    # At first each tick, then there is no room for all.
+    # At first one point for each tick; later points are thinned out for lack of room.
     expect(20 <= len(points) <= 100, '%d points' % len(points))
     times, heights = zip(*points)
     expect(list(times) == sorted(times), 'times: %r' % (times,))
@@ -249,7 +250,7 @@ def how_much_lives_is_noted_from_time_to_time():
     expect(list(heights[:top]) == sorted(heights[:top]), 'up: %r' % (heights,))
     expect(max(heights) <= about['memory_peak_bytes'], 'the peak')
     expect(max(heights) >= 0.95 * about['memory_peak_bytes'], 'the peak')
-    # All steps are alike.
+    # All steps have the same size.
     steps = {(high - low) % 10000 for low, high in zip(heights[1:top],
                                                        heights[2:top + 1])}
     expect_equal(steps, {0}, 'steps')
@@ -258,7 +259,7 @@ def how_much_lives_is_noted_from_time_to_time():
     expect(0.3 < middle / max(heights) < 0.7, 'half way: %d' % middle)
 
 
-# It is asked for by the clock, of whoever allocates then.
+# The clock requests the snapshot, and the next thread that allocates makes it.
 @test
 def snapshots_come_from_time_to_time_if_that_is_asked_for():
     about = read(heap_asked('stairs', 'memory:snapshots=100'))
@@ -305,7 +306,7 @@ def massif_draws_how_it_went():
                           stderr=subprocess.PIPE, check=True).stdout.decode()
     graph = text[text.index('MB^'):] if 'MB^' in text else text
     rows = [line for line in graph.splitlines() if '|' in line][:18]
-    # A slope: every row begins further to the left than the one above it.
+    # A slope: every row begins further to the left than the row above it.
     begins = [min((line.find(c, 5) for c in ':@#' if line.find(c, 5) > 0),
                   default=99) for line in rows]
     expect(begins == sorted(begins, reverse=True) and

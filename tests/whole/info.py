@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """info.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What <shim/info.h> says of functions, images and the process, against what
-readelf, addr2line and c++filt say of the same files.
+Compares the answers of <shim/info.h> about functions, images and the process with those
+of readelf, addr2line and c++filt for the same files.
 """
 import os
 import re
@@ -48,11 +48,11 @@ def functions_of(text):
 
 
 def symbols_of(program, dynamic=False):
-    """[(address, size, name)] of its function symbols."""
+    """[(address, size, name)] of the program's function symbols."""
     found = []
     for line in output_of('readelf', '-W', '--dyn-syms' if dynamic else '-s',
                           program).splitlines():
-        # As readelf calls it where nothing says that the file is for GNU.
+        # readelf uses this name if nothing marks the file as a GNU one.
         f = line.replace('<OS specific>: 10', 'IFUNC').split()
         if len(f) >= 8 and f[3] in ('FUNC', 'IFUNC') and (
                 f[6] != 'UND' or int(f[1], 16)):
@@ -64,8 +64,8 @@ def symbols_of(program, dynamic=False):
 
 
 def chosen_of(program, symbols):
-    """[(address, size, name)] of linkage table entries that jump to what a
-    function chooses: objdump tells both of them by the latter's address."""
+    """[(address, size, name)] of linkage table entries that jump to a resolved
+    function: objdump names both entries by the function's address."""
     choosers = {int(m.group(1), 16) for m in re.finditer(
         r'IRELATIVE\s+([0-9a-f]+)', output_of('readelf', '-rW', program))}
     found = []
@@ -79,7 +79,7 @@ def chosen_of(program, symbols):
 
 
 def whole_of(name, names):
-    """Whose part @name is."""
+    """The function of which @name is a part."""
     while PART.search(name) and PART.sub('', name) in names:
         name = PART.sub('', name)
     return name
@@ -132,8 +132,8 @@ def address_of(function, offset):
 
 
 def check_lines(program, functions):
-    """Every piece's line is addr2line's for its first and its last byte, and
-    the pieces are the whole function."""
+    """The line of every piece must be addr2line's for its first and last byte, and the
+    pieces must cover the whole function."""
     asked = []
     for address, f in functions.items():
         if f['lines'].startswith('!'):
@@ -230,7 +230,7 @@ def a_program_is_known_when_another_file_has_its_name():
     shutil.copy(program, copy)
     other = compile('info_plugin.c', flags=['-shared', '-fPIC'],
                     name='libinfo_other.so')
-    # The program's file is another one when it is read: by its name.
+    # The file at the program's path is replaced before it is read.
     text = ask(copy, INFO_REPLACE=other)
     check_names(program, functions_of(text), symbols_of(program))
     expect('image %s' % copy in text, text[:300])

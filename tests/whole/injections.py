@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """injections.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-System calls of ours that fail in a whole program, one in each run: the program
-prints and ends as ever, and what could not be recorded is counted or said.
+One system call of shim fails in each run of a whole program.  The program must print
+and end as usual, and every loss must be counted or reported.
 
-INJECT is the program that makes them fail.  INJECTIONS says how many runs there
-are for each profiler (1000: some minutes), SEED which they are, FIRST the first;
-FOR_GOOD=1: from that call on all of them fail, but for those that never do.
+INJECT is the program that makes calls fail.  INJECTIONS is the number of runs for each
+profiler (1000: some minutes), SEED chooses them, FIRST is the first one; FOR_GOOD=1:
+from that call on all of them fail, except calls that never fail.
 """
 import errno
 import json
@@ -27,13 +27,13 @@ FIRST = int(os.environ.get('FIRST', '0'))
 FOR_GOOD = os.environ.get('FOR_GOOD') == '1'
 PROFILES = ['calltree', 'trace', 'memory', 'sampling:hz=500', 'coverage',
             'locks']
-# Nothing is interrupted for ever, so EINTR is the last.
+# No call is interrupted forever, so EINTR is the last error.
 ERRORS = [errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EAGAIN,
           errno.EMFILE, errno.EIO, errno.ENOSYS, errno.EINVAL, errno.EINTR]
 
 
 def passed_on():
-    """Where the library makes system calls that are the program's own."""
+    """System calls that the library makes on behalf of the program."""
     symbols = subprocess.run(['nm', '-S', shimtest.library], text=True, check=True,
                              capture_output=True).stdout
     at, size = re.search(r'^(\w+) (\w+) t sys_pass_on$', symbols, re.M).groups()
@@ -80,7 +80,7 @@ class Run:
                                               self.stdout, re.M))
 
     def read(self):
-        """What export json has of it, or None, and all that was said."""
+        """The content of export json, or None, and all messages."""
         self.said = ''.join(re.findall('^shim: .*\n', self.stderr, re.M))
         log = os.path.join(self.output, 'log')
         if os.path.exists(log):
@@ -94,7 +94,7 @@ class Run:
                            done.stderr):
             raise Failed('shim-report: status %d: %s' % (done.returncode,
                                                          done.stderr))
-        # Without system calls only the reader can say it.
+        # If no system call works, only the reader can report the loss.
         elif self.said or self.is_for_good:
             self.said += done.stderr
         info = subprocess.run([shimtest.report, 'info', self.output],
@@ -109,7 +109,7 @@ def library():
                    name='libalpha_plain.so', instrument=False)
 
 
-# --- what tells that something is missing ---
+# --- reports of missing data ---
 
 def calls_missing(run, base):
     return run.truth() - run.about['calls'] - run.about['lost']
@@ -160,10 +160,10 @@ def check(profile, run, base):
         expect(missing >= 0, '%d calls too many' % -missing)
 
 
-# --- which are to fail ---
+# --- choice of the failing calls ---
 
 def choose(calls, chance, runs):
-    """Each kind of call as often as the others, as far as there are so many."""
+    """Chooses each kind of call equally often, if there are enough calls of it."""
     kinds = {}
     for number, kind in enumerate(calls, 1):
         kinds.setdefault(kind, []).append(number)
@@ -217,7 +217,7 @@ for profile in PROFILES:
     add_test('no failing system call is to be noticed (%s)' % profile,
              lambda p=profile: test_profile(p))
 
-# Traps that cannot be removed any more end no program.
+# Traps that can no longer be removed must not end the program.
 if not FOR_GOOD:
     add_test('no failing system call is to be noticed for good (coverage)',
              lambda: test_profile('coverage', True, (RUNS + 4) // 5))

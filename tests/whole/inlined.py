@@ -1,5 +1,6 @@
-"""Recordings with a budget of a program with inlined functions, tests/programs/inlined.c,
-byte by byte (craft.py): samples may be where the test wants them."""
+"""Recordings with a budget, of a program with inlined functions
+(tests/programs/inlined.c).  They are made byte by byte (craft.py), so that the test can
+place samples anywhere."""
 import re
 import subprocess
 
@@ -9,7 +10,7 @@ from shimtest import compile, new_directory
 
 
 def at(number):
-    """Where the program had the @number-th 64 bytes behind the root."""
+    """The program's address of the @number-th 64 bytes after the root."""
     return MEMORY + 128 + 64 * number
 
 

@@ -27,7 +27,7 @@ class Installation:
         expect(done.returncode == 0, done.stdout.decode(errors='replace'))
         self.profrun = self.find('profrun')
         self.library = self.find('libshim.so.0')
-        # It was installed for another place, and may be moved.
+        # The build was installed for another prefix, and may be moved.
         self.config = os.path.dirname(self.find('shim.pc'))
         self.flags = self.ask('--cflags').split()
         self.script = ['-Wl,--version-script=' +
@@ -90,7 +90,7 @@ def fixture():
 
 
 def load(profile, program=None, path=None, output=None, **more):
-    """Runs a program with these profilers, and no profrun."""
+    """Runs a program with these profilers, without profrun."""
     output = output or new_directory('recording')
     variables = dict(SHIM_MODULE_PATH=path or installed().modules)
     variables.update(more)
@@ -102,20 +102,20 @@ def load(profile, program=None, path=None, output=None, **more):
 
 
 def log_of(output):
-    """What the library had to say in all processes."""
+    """The messages of the library in all processes."""
     text = ''
     for meta in sorted(glob.glob(os.path.join(output, '*', 'meta'))):
         size = os.path.getsize(meta)
         with open(meta, 'rb') as file:
             data = file.read(size)
-        # The log is a line, or many, behind the strings.
+        # The log is one or many lines after the strings.
         for line in re.findall(rb'[\x20-\x7e]{4,}\n', data):
             text += line.decode()
     return text
 
 
 def expect_alike(result, program=None):
-    """The program did what it does without us."""
+    """The program must behave as without shim."""
     alone = run(program or [fixture()])
     expect_equal(result.status, alone.status, 'exit status')
     expect_equal(result.stdout, alone.stdout, 'stdout')
@@ -123,7 +123,7 @@ def expect_alike(result, program=None):
 
 
 def expect_log(result, *lines):
-    """One line for each pattern, in this order, and no other."""
+    """Expects one line for each pattern, in this order, and no other line."""
     got = log_of(result.output).splitlines()
     expect(len(got) == len(lines) and
            all(re.search(l, g) for l, g in zip(lines, got)),
@@ -167,7 +167,7 @@ class Target:
     def __init__(self, threads=8, how='busy', profile='calltree:counts',
                  control='1', command=None):
         self.output = new_directory('recording')
-        # -z now: its slots are on a read-only page, and take longer to change
+        # -z now: the slots are on a read-only page and take longer to change
         program = compile('attach.c', flags=['-rdynamic', '-Wl,-z,now'],
                           name='attach_now')
         command = command or [program, str(threads), how]
@@ -224,7 +224,7 @@ class Target:
         return times
 
     def wait_until_run(self, threads):
-        """@threads of it had a processor for some milliseconds each."""
+        """Waits until @threads threads have run for some milliseconds each."""
         before, deadline = self.run_times(), time.monotonic() + 20
         while time.monotonic() < deadline:
             time.sleep(0.1)

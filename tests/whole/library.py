@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """library.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The library as a file: what it exports and needs, how it is mapped, and that it
-gets in where it should.
+The library as a file: its exports and dependencies, its mappings, and the processes
+that it gets into.
 """
 import os
 import platform
@@ -19,11 +19,11 @@ from shimtest import (BUILDS, Skipped, add_test, compile, environment, expect,
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
-# All that libshim may call of libc: nothing that allocates, locks or prints on
-# the way of a call.  dladdr1 and dl_iterate_phdr: when an exception is first thrown,
-# and in the program's own dlopen, where dlerror is, too; dlsym: where the loader has
-# no list of objects that we are in; the rest is called by the program's own call of
-# that function.
+# All functions of libc that libshim may call; none that allocates, locks or prints may
+# be on the path of a call. dladdr1 and dl_iterate_phdr: when an exception is first
+# thrown, and in the program's own dlopen, which also calls dlerror. dlsym: where the
+# loader's list of objects lacks libshim.  The others are called inside the program's
+# own call of that function.
 IMPORTS = {
     '__register_atfork', '__cxa_finalize', '__cxa_at_quick_exit',
     '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
@@ -33,10 +33,10 @@ IMPORTS = {
     'dl_iterate_phdr', 'pthread_getspecific', 'pthread_testcancel',
     # variables
     '__libc_single_threaded', '__libc_stack_end', '_r_debug',
-    # for threads of ours (own.c), which are made when somebody asks for one
+    # for threads of shim (runtime threads), created on request
     'pthread_attr_init', 'pthread_attr_destroy', 'pthread_attr_setdetachstate',
     'pthread_attr_setstacksize',
-}       # __tls_get_addr never: it may allocate
+}       # never __tls_get_addr: it may allocate
 
 
 def output_of(*command):
@@ -49,7 +49,7 @@ def output_of(*command):
 
 
 def mapped_names():
-    """The names in shim.map, a trailing * among them."""
+    """The names in shim.map; a trailing * is a pattern."""
     text = open(os.path.join(TOP, 'shim', 'shim.map')).read()
     text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
     part = re.search(r'global:(.*?)local:', text, re.S).group(1)
@@ -118,13 +118,13 @@ def its_thread_data_is_small_and_reached_without_a_call():
         'readelf', '-dW', shimtest.library)), 'not initial-exec')
 
 
-# Who they are for is known: one profiler, or those in the plan of a call.
+# The receivers of these are known: one profiler, or those in the plan of a call.
 RAISED_TO_ONE = ['attach_complete', 'detach_succeeded', 'method_enter',
                  'method_exception_leave', 'method_leave', 'method_tail_call']
 
 
-# Rows P-12, P-13: where an event may be raised, one counter is compared with 0
-# and a branch taken, and only then anything else is done.
+# Rows P-12, P-13: where an event may be raised, the code compares one counter with 0
+# and branches before it does anything else.
 @test
 def an_event_that_nobody_wants_is_a_load_and_a_branch():
     if platform.machine() != 'x86_64':
@@ -147,20 +147,20 @@ def an_event_that_nobody_wants_is_a_load_and_a_branch():
         if not found or re.search(r'\s(lock|lea)\s', line):   # the setters
             continue
         name = names[(int(found.group(1), 16) - first) // 4]
-        # Perhaps of several at once; nothing is called before it is decided.
+        # Perhaps it compares several at once; nothing is called before the decision.
         code = ' '.join(l.split('\t')[1].split()[0]
                         for l in lines[number:number + 9] if l.count('\t'))
         if not re.match(r'((?!call|jmp|ret|lock)\w+ )*?(j|set)(?!mp)\w+ ', code):
             wrong.append('%s: %s' % (name, code))
         sites.setdefault(function, set()).add(name)
     expect(not wrong, '\n'.join(wrong))
-    # One function looks at all of them: for `profrun ctl PID status`.
+    # One function reads all counters: for `profrun ctl PID status`.
     raised = set().union(*(s for s in sites.values() if len(s) < len(names)))
     expect_equal(sorted(set(names) - raised), RAISED_TO_ONE,
                  'events that are raised without a look')
 
 
-# Row P-58: a line in events.def, and a call of RAISE.
+# Row P-58: each event has a line in events.def and a call of RAISE.
 @test
 def a_new_event_is_one_line():
     top = os.path.join(shimtest.PROGRAMS, '..', '..')
@@ -202,7 +202,7 @@ def check_no_writable_code(profile):
              if re.match(r'\S+ \S?wx', l)]
     expect_equal(lines, [], 'mappings that are writable and executable')
     expect('libshim' in result.stdout, 'we are not there')
-    # What we opened to be written is mapped, and nothing is left open.
+    # Files opened for writing are mapped, and no descriptor stays open.
     expect('.calltree' in result.stdout, 'no file is mapped')
 
 
@@ -212,8 +212,8 @@ for profile in shimtest.PROFILES:
 
 
 def check_bindings(family, optimize):
-    """Programs refer to the hooks, and to libc's names, with libc's version;
-    the loader must take ours all the same."""
+    """Programs refer to the hooks and to libc's names with libc's version; the loader
+    must bind ours all the same."""
     program = compile('bound.c', family, optimize)
     wanted = {'__cyg_profile_func_enter', '__cyg_profile_func_exit',
               '__libc_start_main',
@@ -314,7 +314,7 @@ def a_program_without_relro_or_with_lazy_binding_is_recorded_as_well():
                                     ['-Wl,-z,now'], ['-fno-plt'],
                                     ['-no-pie', '-fno-pie'],
                                     ['-fcf-protection'],
-                                    # One page of the file in two segments.
+                                    # Two segments share one page of the file.
                                     ['-fuse-ld=lld'])):
         if '-fuse-ld=lld' in flags and not shutil.which('ld.lld'):
             continue

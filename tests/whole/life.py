@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """life.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-How programs begin and end with us inside, the objects they load meanwhile, and
-what they may notice of us.
+How programs begin and end with shim inside, which objects they load meanwhile, and what
+of shim they can notice.
 """
 import glob
 import os
@@ -20,7 +20,7 @@ from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile, k
 
 
 def each_build(function):
-    """A test for every compiler and profile."""
+    """Makes a test for every compiler and profile."""
     for family, optimize in BUILDS:
         add_test('%s (%s %s)' % (function.__name__, family, optimize),
                  lambda family=family, optimize=optimize:
@@ -35,7 +35,7 @@ def expect_tree(got, wanted):
 # --- the end ---
 
 ENDS = {
-    # how: (status, what the recording says of it)
+    # how: (status, how the recording describes the end)
     'return': (7, 'exit'), 'exit': (3, 'exit'), '_exit': (4, 'exit'),
     '_Exit': (4, 'exit'), 'quick_exit': (5, 'exit'), 'syscall': (6, 'unknown'),
     'abort': (-signal.SIGABRT, 'abort'), 'segv': (-signal.SIGSEGV, 'unknown'),
@@ -75,7 +75,7 @@ for how in ENDS:
 @each_build
 def what_became_another_program_ended_then(family, optimize):
     program = compile('execs.c', family, optimize)
-    for how in '0', '1':                # without our variables, and with them
+    for how in '0', '1':                # without shim's variables, and with them
         result = run_both([program, how], 'calltree')
         expect_equal(result.status, 0, 'exit status')
         about = json_of(result.output)
@@ -165,7 +165,7 @@ def names_are_right_at_addresses_used_again(family, optimize):
 
 
 def plugin_tree(names, each):
-    """What plugin_host does when it opens each of @names @each times."""
+    """The calls of plugin_host when it opens each of @names @each times."""
     rounds = each * len(names)
     wanted = {'main': 1, 'main;use': rounds, 'main;use;work': rounds}
     for name in names:
@@ -175,7 +175,7 @@ def plugin_tree(names, each):
     return wanted
 
 
-# A thousand objects at one address were more than the reader looked through.
+# The reader used to search a thousand objects at one address one by one.
 @test
 def names_are_right_where_hundreds_of_objects_have_been():
     host = compile('plugin_host.c')
@@ -189,7 +189,8 @@ LAST_GENERATION = 0x7eff
 
 
 def run_out_of_generations(output):
-    """The recording, as if its objects had come when no number was left."""
+    """Changes the recording as if its objects had been loaded after the last
+    generation."""
     images, = glob.glob(os.path.join(output, '*', 'images'))
     data = bytearray(open(images, 'rb').read())
     at, = struct.unpack_from('<I', data, 12)
@@ -224,7 +225,7 @@ def objects_that_share_the_last_generation_have_a_name_if_they_are_one():
         if len(names) == 1:
             expect_tree(tree, plugin_tree(names, 20))
             continue
-        # Whose function it was cannot be known, and is not guessed.
+        # The function's object is unknown, and the report must not guess.
         expect_equal(sorted(n for n in ';'.join(tree).split(';')
                             if '_' in n or n == 'work'), [], 'names')
         expect_equal(sum(tree.values()),
@@ -236,7 +237,8 @@ def named_library(family, optimize):
                    name='libnamed.so')
 
 
-# They were numbers.  Which position-independent code is taken makes other entries.
+# They used to be printed as numbers.  Other position-independent code has other
+# entries.
 @each_build
 def functions_that_are_known_by_a_linkage_table_have_their_names(family,
                                                                  optimize):
@@ -267,7 +269,7 @@ def of_many_names_that_is_shown_by_which_a_function_is_called(family,
                       libraries=[os.path.join(shimtest.PROGRAMS,
                                               'named_library.c')])
     result = run_both([program])
-    # Call sites are described where something was optimized.
+    # Tables describe call sites only in optimized code.
     wanted = 'library_function' if optimize == '-O2' else first_name(
         program, ['a', 'library_function', 'named_library_function'])
     expect_equal(tree_of(result.output).get('main;' + wanted), 2,
@@ -295,7 +297,7 @@ def load_and_unload_at_once():
 
 @test
 def threads_may_load_and_unload_at_once():
-    for _ in range(10):     # crashed in two of three runs once
+    for _ in range(10):     # this crashed in two of three runs once
         about, wanted = load_and_unload_at_once()
         expect_equal(about['calls'] + about['lost'], sum(wanted.values()),
                      'calls')
@@ -309,10 +311,10 @@ def names_are_right_when_threads_load_and_unload_at_once():
     about, wanted = load_and_unload_at_once()
     calls = calls_of(about)
     text = 'calls:\n' + difference(calls, wanted)
-    # Those of no library, and places of one where it has no function.
+    # Functions without a library, and addresses at which a library has no function.
     nameless = {name for name in calls if name.startswith('0x')}
     expect_equal(set(calls) - nameless - set(wanted), set(), text)
-    # Those of the libraries that stay are right, and none is lost.
+    # The functions of libraries that stay are right, and no call is lost.
     for name in ('main', 'use_often', 'use'):
         expect_equal(calls.get(name), wanted[name], text)
     expect_equal(sum(calls.values()) + about['lost'], sum(wanted.values()), text)
@@ -355,7 +357,7 @@ def names_are_known_when_the_first_thread_has_ended(family, optimize):
         expect_equal(tree.get('go_on;work'), 1, str(tree))
 
 
-# --- hooks that are left in the middle ---
+# --- hooks that do not return ---
 
 def check_interrupted(how, family, optimize):
     program = compile('interrupted.c', family, optimize)
@@ -366,7 +368,7 @@ def check_interrupted(how, family, optimize):
         truth = result.truth()
         about = json_of(result.output)
         calls = calls_of(about)
-        # A hook that was left may have counted a call that never began.
+        # A hook that did not return may have counted a call that never began.
         more = about['calls'] + about['lost'] - sum(truth.values())
         expect(0 <= more <= times, '%s: %d calls too many, %d times' %
                (profile, more, times))
@@ -412,14 +414,14 @@ def how_many_calls_ended_at_an_unknown_time_is_told():
 @test
 def what_becomes_another_program_ends_there():
     program = compile('execs.c')
-    for how in range(10):       # all ways there are, and one that is killed
+    for how in range(10):       # all ways to end, and one that is killed
         result = record([program, str(how)], 'calltree')
         images = json_of(result.output)['processes']
         ours = [image for image in images if image['program'] == program]
         expect_equal([image['end'] for image in ours],
                      ['unknown' if how == 9 else 'exec'], 'end, %d' % how)
         head = shim_report('report', result.output)
-        # The others hand on no environment, and so not us.
+        # The others pass on no environment, and so no shim.
         expect('2 processes, %s1 thread' % (
             '1 exec, ' if how in (1, 2, 4, 5) else '') in head, head)
         expect_equal('when that was is not known' in head, how == 9, head)
@@ -441,7 +443,7 @@ def what_a_program_without_the_counter_begins_has_none_either(
         for profile in PROFILES:
             result = run_both([program, how], profile)
             if how == 'exec' and result.status == -signal.SIGSEGV:
-                works, workers = 2, 0   # glibc's loader reads it itself
+                works, workers = 2, 0   # glibc's loader reads the clock itself
             else:
                 expect_equal(result.status, 0, '%s, %s' % (how, profile))
             about = json_of(result.output)
@@ -483,7 +485,7 @@ def without_the_counter_from_the_start_calls_are_counted(family, optimize):
             'worker;work': 2, 'worker;work;leaf': 10})
 
 
-# --- manners ---
+# --- traces in the process ---
 
 @each_build
 def nothing_but_the_hooks_time_is_to_be_noticed(family, optimize):
@@ -546,7 +548,7 @@ def files_of_dead_threads_are_used_again():
 
 @test
 def nothing_of_ours_is_open_or_running_at_main():
-    # The same program prints the same without us: see above.  Here: which.
+    # The program prints the same as without shim: see above.  Here: what it prints.
     program = compile('manners.c', libraries=['-lm'])
     result = record([program])
     lines = result.stdout.splitlines()

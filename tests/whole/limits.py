@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """limits.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Recordings and objects that were made to do harm: whoever reads them gets what can be
-known, or is told what is the matter, in a time and with memory that follow from the
-size of what is read (shim-recording(5), LIMITS).
+Recordings and objects made to do harm: the reader must show what can be known or print
+a message, with time and memory that depend on the size of its input (shim-recording(5),
+LIMITS).
 """
 import json
 import os
@@ -16,12 +16,12 @@ import shimtest
 from craft import BASE, MEMORY, node, thread
 from shimtest import expect, expect_equal, new_directory, test
 
-SECONDS = 10            # of processor time: what runs away takes minutes
+SECONDS = 10            # of processor time: a runaway reader takes minutes
 MIB = 1024
 
 
 def run(program, recording, words, directory, seconds):
-    """Status, what is printed (its beginning), what is said, how much it needs."""
+    """Status, beginning of the output, messages, and resources used."""
     with open(os.path.join(new_directory('output'), 'out'), 'w+b') as out:
         def limit():
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -39,8 +39,8 @@ def run(program, recording, words, directory, seconds):
 
 
 def read(recording, *words, status=0, directory=None, is_large=False):
-    """What shim-report prints and says; it may not need more than any report may.  What
-    is not large is also read with sanitizers."""
+    """The output and messages of shim-report, which may not use more than any report
+    may.  Small recordings are also read with sanitizers."""
     checked = os.environ.get('CHECKED_REPORT', '')
     if not is_large and os.path.exists(checked):
         code, _, said, _ = run(checked, recording, words,
@@ -63,7 +63,7 @@ def tree_of(*nodes, **about):
     return process({'0.calltree': craft.tree(thread(), *nodes)}, **about)
 
 
-# --- what crashed ---
+# --- former crashes ---
 
 @test
 def ranks_of_nothing_are_none():
@@ -88,7 +88,7 @@ def the_most_waits_there_can_be_are_no_division_by_zero():
 
 @test
 def a_type_at_the_end_of_its_file_is_not_read_beyond_it():
-    # A page more, and it would only be wrong.
+    # One page more would only give wrong numbers.
     body = thread() + node(BASE, MEMORY)
     for at in range(1, 8):
         throw = craft.throw(MEMORY + 128, MEMORY + 4096 - at)
@@ -125,14 +125,14 @@ def a_limit_of_file_sizes_is_said_and_leaves_nothing_behind():
         expect_equal(os.listdir(directory), [], words)
 
 
-# --- what ran away ---
+# --- former runaways ---
 
 def functions(count):
     return [node(BASE + 16 * i, MEMORY) for i in range(count)]
 
 
 def chain(count, **more):
-    """Each calls the next."""
+    """A chain of functions; each calls the next."""
     return [node(BASE + 16 * (i % 1000), MEMORY + (64 * (i + 1) if i else 0),
                  **more) for i in range(count)]
 
@@ -184,7 +184,7 @@ def coroutines_that_take_turns_are_found_at_once():
 
 @test
 def short_calls_that_begin_long_before_they_end_are_left_out_at_once():
-    """All coroutines begin a call, then all end it."""
+    """All coroutines begin a call, then all of them end it."""
     count = 100000
     records = [craft.track(i) + craft.enter(1) for i in range(count)]
     records += [craft.track(i) + craft.leave() for i in range(count)]
@@ -207,7 +207,8 @@ def threads_look_for_their_gaps_among_counters_at_once():
 
 @test
 def many_locks_are_told_apart_at_once():
-    """In the data of an object, held by nodes of other files."""
+    """The locks are in the data of an object; nodes of other files refer to them as
+    holders."""
     count = 120000
     locks = [craft.lock(MEMORY + 128, BASE + 64 * i, holder=MEMORY + 128,
                         kind=i % 5) for i in range(count)]
@@ -221,7 +222,7 @@ def many_locks_are_told_apart_at_once():
                   'wb') as file:
             file.write(craft.tree(thread(1000 + i)))
     read(recording, 'report', '--locks', is_large=True)
-    # And one after the other, of which none is in an image.
+    # Files in a row, none of which is in an image.
     recording = process({'0.calltree': craft.tree(thread(), *functions(1),
                                                   *locks),
                          'images': craft.images(*[craft.image(
@@ -246,7 +247,7 @@ def throws_are_placed_once_however_many_files_there_are():
 
 @test
 def what_a_thread_did_not_call_costs_it_nothing():
-    """As many threads as functions, each of which calls one."""
+    """As many threads as functions; each thread calls one function."""
     count, nodes = 30000, []
     for i in range(count):
         nodes += [thread(1000 + i), node(BASE + 16 * i, MEMORY + 192 * i)]
@@ -276,7 +277,7 @@ def what_a_rank_did_not_call_costs_it_nothing():
 
 @test
 def lines_are_found_by_their_object_at_once():
-    """Many objects, many blocks, and functions of none of them."""
+    """Many objects, many blocks, and functions in none of them."""
     count = 60000
     blocks, records = [], []
     for i in range(count):

@@ -1,4 +1,4 @@
-"""profrun export order: linkers put the functions of a program where it says."""
+"""profrun export order: linkers must place the functions of a program in this order."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import shimtest
 from shimtest import (expect, expect_equal, new_directory, record,
                       test)
 
-# Their order in the file is not that of what they take.
+# The order in the file differs from the order by cost.
 SOURCE = '''
 volatile unsigned long work;
 static void spend(unsigned long n) { while (n-- > 0) work++; }
@@ -39,7 +39,7 @@ def build(directory, *flags, name='program'):
     source = os.path.join(directory, 'program.cc')
     if not os.path.exists(source):
         with open(source, 'w') as file:
-            # spend is part of who calls it, for this.
+            # for this test, spend is inlined into its caller
             file.write(SOURCE.replace(
                 'static void spend', '__attribute__((always_inline)) '
                 '__attribute__((no_instrument_function)) '
@@ -94,7 +94,7 @@ def linkers_put_them_in_that_order():
         path = os.path.join(directory, linker + '.order')
         with open(path, 'w') as file:
             file.writelines(prefix + name + '\n' for name in reversed(names))
-        # COMDAT functions of C++ are named alike by all.
+        # The linker names all COMDAT functions of C++ alike.
         binary = build(directory, '-fuse-ld=' + linker,
                        '-Wl,%s,%s' % (option, path), name=linker)
         got = [name for name in placed(binary) if name in names]

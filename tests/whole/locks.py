@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """locks.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What tests/programs/locked.c is told of its locks: it knows who waits, and says what
-it was told otherwise.  What the profiler says of tests/programs/waits.cc, whose waits
-are known: who, for what, for how long, and where its holder was.
+Lock events and the lock profiler. tests/programs/locked.c knows its own waits, compares
+them with the callbacks, and prints differences.  The waits of tests/programs/waits.cc
+are known: the waiting path, the lock, the duration, and the path of the holder.
 """
 import csv
 import io
@@ -75,7 +75,7 @@ def fork_handlers_wait():
     locked('in_handlers')
 
 
-# Two versions of one size; they do not mix.
+# Two versions with the same size; they must not mix.
 @test
 def conditions_of_the_older_version():
     program = compile('old_conditions.c', optimize='-O1',
@@ -98,7 +98,7 @@ def a_variable_beyond_what_is_mapped_of_the_file_has_its_name():
     expect('far+1048576' in names, names)
 
 
-# Whoever calls them is not heard.
+# Calls of these raise no events.
 @test
 def a_program_with_locks_of_its_own():
     source = os.path.join(new_directory('own'), 'own.c')
@@ -121,7 +121,7 @@ int main(void)
     expect('the program has locks of its own' in text, text)
 
 
-# It is asked for all of them, or for none: who has only some would count wrong.
+# libc offers all of these symbols or none: a program with only some would count wrong.
 @test
 def a_library_with_some_locks_of_its_own():
     directory = new_directory('some')
@@ -188,7 +188,7 @@ def nobody_is_told_who_has_not_asked():
 
 def waits(case, profile='locks', family='gcc', optimize='-O1', status=0,
           instrument=True, **more):
-    """The recording, and {lock: (waits, ns)} as the program has measured them."""
+    """The recording, and {lock: (waits, ns)} as measured by the program."""
     program = compile('waits.cc', family, optimize, ['-std=c++17'],
                       name=None if instrument else 'waits_unhooked',
                       instrument=instrument)
@@ -212,7 +212,7 @@ def by_name(output):
 
 
 def check_times(locks, measured, share):
-    """No longer than the program's, which has what we do in it."""
+    """The times must not exceed the program's, which include shim's own work."""
     for name, (count, ns) in measured.items():
         lock = locks[name]
         expect_equal((lock['waits'], lock['failures'], lock['refusals'],
@@ -224,7 +224,7 @@ def check_times(locks, measured, share):
 
 
 def innermost(path, names):
-    """The last of @path that is one of @names."""
+    """The last function of @path that is in @names."""
     found = [re.sub(r'[<(].*', '', f.replace('void ', '')) for f in path or ()]
     found = [f for f in found if f in names]
     return found[-1] if found else None
@@ -276,7 +276,7 @@ def paths_are_unwound_where_nothing_is_instrumented():
                      {'reader': 3, 'writer': 5}, 'paths')
 
 
-# The figure of the issue.
+# The figures of the issue.
 @test
 def waited_is_within_two_percent_of_what_the_program_measures():
     output, measured = waits('times', optimize='-O2')
@@ -292,7 +292,7 @@ def mutexes_of_cxx_have_their_names():
                  {'app::guard': 'mutex', 'app::timed': 'mutex',
                   'app::recursive': 'mutex', 'app::shared': 'read lock',
                   'app::ready': 'condition'}, 'kinds')
-    # The longest, and yet the last.
+    # The longest wait, but the last row.
     expect_equal(report(output)['locks'][-1]['name'], 'app::ready', 'order')
 
 
@@ -345,7 +345,7 @@ def locks_in_no_variable_have_their_address():
     for name in 'FIRST', 'SECOND':
         source = os.path.join(new_directory('library'), 'source.c')
         with open(source, 'w') as file:
-            # An object each, of one size: one comes where the other was.
+            # Two objects of the same size: one is loaded where the other was.
             file.write('#include <pthread.h>\n'
                        'pthread_mutex_t exported;\n'
                        'extern pthread_mutex_t %s\n'

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """loss.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What is taken away from us while the program runs: disk, memory, the directory,
-system calls.  The program must not notice, and what could not be recorded must
-be counted: recorded + lost = truth, exactly.
+Disk, memory, the directory and system calls fail while the program runs.  The program
+must not notice, and every unrecorded call must be counted: recorded + lost = truth,
+exactly.
 """
 import contextlib
 import os
@@ -18,7 +18,7 @@ from shimtest import (PROFILES, Failed, Skipped, add_test, calls_of, compile,
 
 
 class Run:
-    """The program busy, with somebody who does @meanwhile() half-way."""
+    """Runs the program busy; a thread does @meanwhile() halfway."""
 
     def __init__(self, arguments, output, profile, meanwhile=None):
         self.program = compile('busy.c', 'gcc', '-O1')
@@ -45,8 +45,8 @@ class Run:
 
 def lose(arguments, causes, output=None, meanwhile=None, read=None,
          profiles=PROFILES):
-    """Runs busy without us and with us; @causes: those that must have lost
-    calls, and nothing else may.  @read() makes the recording readable."""
+    """Runs busy without shim and with it.  @causes: exactly these reasons must have
+    lost calls.  @read() makes the recording readable."""
     for profile in profiles:
         alone = Run(arguments, None, profile,
                     (lambda: None) if meanwhile else None).result
@@ -65,7 +65,7 @@ def lose(arguments, causes, output=None, meanwhile=None, read=None,
                          about['lost_causes']))
         got = {cause for cause, n in about['lost_causes'].items() if n}
         expect_equal(got, set(causes), '%s: causes of loss' % profile)
-        # What is recorded is right: no function has more than it should.
+        # The recorded calls are right: no function has more than it should.
         for name, calls in calls_of(about).items():
             expect(calls <= ours.truth().get(name, 0), '%s: %d calls of %s' %
                    (profile, calls, name))
@@ -73,8 +73,8 @@ def lose(arguments, causes, output=None, meanwhile=None, read=None,
 
 
 def expect_one_line(result, says, is_made=False):
-    """What could not be recorded is said, unless there is a recording, whose log
-    says it."""
+    """A loss is printed on stderr only if there is no recording; otherwise its log has
+    the message."""
     if is_made and not result.stderr:
         return
     expect(result.stderr.startswith('shim: ') and
@@ -143,8 +143,8 @@ def a_disk_without_any_room_leaves_the_program_alone():
 
 @test
 def a_full_disk_is_named_as_the_cause():
-    """In the log, once, and in the report, where there is room for no call, for
-    those of the first thread, and for some."""
+    """The message is in the log once, and in the report: with room for no call, for the
+    first thread's calls, and for some."""
     program = compile('busy.c', 'gcc', '-O1')
     for profile in PROFILES + ['trace', 'sampling:hz=1000', 'memory']:
         for size in (200 << 10, 450 << 10, 1 << 20):
@@ -153,7 +153,7 @@ def a_full_disk_is_named_as_the_cause():
                 about = json_of(directory)
                 log = shimtest.shim_report('info', directory)
                 text = shimtest.shim_report('report', directory)
-            if about['lost'] == 0:      # samples, where there are few
+            if about['lost'] == 0:      # few samples
                 continue
             expect_equal(log.count('no space left on the device: what comes '
                                    'from here on may be lost, and is counted '
@@ -213,7 +213,7 @@ def a_directory_that_is_renamed():
 
 @test
 def a_directory_that_is_removed():
-    def remove(directory):      # files live on while they are mapped
+    def remove(directory):      # files exist while they are mapped
         copy = directory + '.copy'
         shutil.copytree(directory, copy, copy_function=os.link)
         shutil.rmtree(directory)
@@ -258,7 +258,7 @@ def seccomp_by_its_own_system_call():
     lose(['seccomp-syscall', '15'], ['forbidden'])
 
 
-# --- what is not calls ---
+# --- losses other than calls ---
 
 ALLOCATING = r'''
 #include <stdlib.h>
@@ -300,7 +300,7 @@ def allocations_that_are_lost_are_no_calls():
         file.write(ALLOCATING)
     program = compile(path, optimize='-O0')
     for profile in 'memory', 'calltree:counts;memory':
-        # prlimit allocates, too.
+        # prlimit itself allocates, too.
         made = [shimtest.record(['prlimit', '--fsize=' + limit, program],
                                 profile).output
                 for limit in ('unlimited', '1048576')]
@@ -319,7 +319,7 @@ def allocations_that_are_lost_are_no_calls():
 
 @test
 def without_the_kernels_tick_every_call_is_timed_exactly():
-    """A process with a time of its own has another page where the tick was."""
+    """In a time namespace, another page is at the address of the tick."""
     need_root()
     program = compile('busy.c', 'gcc', '-O1')
     apart = ['unshare', '--time', '--fork', 'env',
@@ -338,7 +338,7 @@ def without_the_kernels_tick_every_call_is_timed_exactly():
         expect('tick was not found' in shimtest.shim_report('info', output),
                'no word of it')
         shimtest.expect_truth(ours, calls_of(about))
-        # The shortest and the longest call are known of exact ones only.
+        # The minimum and maximum are known for exactly timed calls only.
         for function in about['functions']:
             expect(profile == 'calltree:counts' or
                    function['max_ns'] is not None or function['calls'] == 1,
@@ -348,13 +348,12 @@ def without_the_kernels_tick_every_call_is_timed_exactly():
 # --- from the start ---
 
 def check_no_recording(output, says, **more):
-    """The program runs as ever; one line on stderr says why there is nothing
-    to be found."""
+    """The program runs as usual; one line on stderr tells why there is no recording."""
     program = compile('busy.c', 'gcc', '-O1')
     alone = run([program, 'none'], **more)
     ours = run([program, 'none'], LD_PRELOAD=shimtest.library,
                SHIM_OUTPUT=output, **more)
-    # With profrun, which has made the directory:
+    # profrun has already made the directory:
     with_profrun = run([program, 'none'], output, **more)
     for result in (ours, with_profrun):
         expect_equal(result.status, alone.status, 'exit status')
@@ -387,11 +386,11 @@ def a_file_instead_of_a_directory():
                        'not a directory')
 
 
-# --- standard error that cannot take our line ---
+# --- a standard error that cannot take the message ---
 
 def expect_unharmed(stderr, *before):
-    """There is no recording, or a setting that cannot be followed, and no place
-    to say so: nothing else happens."""
+    """shim cannot record, or cannot follow a setting, and has no place for a message:
+    the program must still be unharmed."""
     program = compile('busy.c', 'gcc', '-O1')
     command = ['sh', '-c', ' '.join(before + ('exec "$@"',)), 'sh', program,
                'none']
@@ -413,7 +412,8 @@ def expect_unharmed(stderr, *before):
     expect(all(d == done[0] for d in done), '%r' % done)
 
 
-# Without masks the child can have no recording, and writes nothing into its parent's.
+# If signals cannot be blocked, the child has no recording and writes nothing into its
+# parent's.
 @test
 def a_child_where_no_signal_can_be_blocked_is_lost_and_said():
     program = compile('masks_refused.c')

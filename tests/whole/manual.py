@@ -1,4 +1,4 @@
-"""The manual pages say what --help and the code say: all of it, and nothing else."""
+"""The manual pages must match --help and the code, completely and without additions."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def page_of(verb):
 
 
 def section(page, title):
-    """What stands under a heading, of any rank."""
+    """The text under a heading of any level."""
     found = re.search(r'^#+ %s\n(.*?)(?=^#|\Z)' % re.escape(title), page,
                       re.M | re.S)
     expect(found, title)
@@ -39,7 +39,7 @@ def section(page, title):
 
 
 def defined(page):
-    """Bold words that begin a definition; with commas between, several."""
+    """The bold words that begin a definition; several are separated by commas."""
     words = set()
     for line in re.findall(r'^(\*.+)\n\t', page, re.M):
         words |= set(re.findall(r'(?:^|, |\|)\*([^*]+)\*', line))
@@ -159,7 +159,7 @@ def profilers_and_their_arguments_are_those_of_the_page():
         if not taken:
             expect('takes no arguments' in error and
                    'takes no arguments' in body, (name, error))
-        # Switches of PROFFLAGS begin with -, and clock=cpu says a value.
+        # Switches of PROFFLAGS begin with -, and clock=cpu contains a value.
         written = {re.match(r'[a-z-]+=?', word).group(0)
                    for word in defined(body) if re.match('[a-z]', word)}
         expect_equal(sorted(written - {'wall', 'thread'}), sorted(words), name)
@@ -222,10 +222,10 @@ def examples_use_verbs_and_options_of_the_help():
             text = profrun(verb, '--help').stdout
             if verb == 'ctl':
                 expect(re.search(r'(?<!\w)%s(?!\w)' % words[1], text), line)
-            if verb == 'gprof':     # takes gprof's
+            if verb == 'gprof':     # takes gprof's options
                 continue
             for word in words:
-                # Other options are those of the program.
+                # Options after the program belong to the program.
                 if verb in ('run', 'record') and word.startswith('./'):
                     break
                 option = re.match(r'--?[A-Za-z][a-z-]*', word)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """memory.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The memory profiler: what tests/programs/remembered.c is said to have allocated, by
-path, is what it did.
+The memory profiler: the recorded allocations of tests/programs/remembered.c, by path,
+must be those that it made.
 """
 import csv
 import ctypes.util
@@ -33,7 +33,7 @@ def remembered(case, family='gcc', optimize='-O1', profile='memory', status=0):
 
 
 def folded(output, value):
-    """{path: value}, without what libc allocated for itself."""
+    """{path: value}, without libc's own allocations."""
     values = {}
     for line in shim_report('export', 'folded', output, '--value',
                             value).splitlines():
@@ -62,7 +62,7 @@ ALL = {
 }
 
 
-# By exact path; threads release what others allocated.
+# By exact path; threads free blocks that others allocated.
 @test
 def each_path_has_what_it_allocated():
     for family, optimize in shimtest.BUILDS:
@@ -79,8 +79,8 @@ def beside_other_profiles():
             expect_equal(folded(output, value), wanted, value)
 
 
-# The loader allocates for libraries of ours by the program's malloc; a process that
-# reads debug information has the program's thread-local data.
+# The loader allocates for shim's libraries with the program's malloc; a process that
+# reads debug information has thread-local data of the program's.
 @test
 def what_others_need_is_not_the_programs():
     keys = ('allocations', 'temporary', 'left_blocks')  # (a thread's data grow)
@@ -108,7 +108,7 @@ def a_child_has_its_own_and_gives_back_its_parents():
     output = remembered('forked')
     expect_equal(folded(output, 'bytes'), {
         'main;forked;one;get': 1000, 'main;forked;leak': 231}, 'bytes')
-    # The parent's, which the child cannot give back for it.
+    # These belong to the parent; the child cannot free them for it.
     expect_equal(folded(output, 'leaked'), {
         'main;forked;one;get': 1000, 'main;forked;leak': 231}, 'leaked')
     expect('10 blocks were released in forked' in shim_report('report', output),
@@ -133,7 +133,7 @@ def handlers_on_stacks_of_their_own_have_paths():
         'main;handled;leak': 231}, 'bytes')
 
 
-# The same as an exact counter in a run of its own, to the byte.
+# An exact counter in a separate run must agree to the byte.
 COUNTER = r"""
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -146,7 +146,8 @@ void *__libc_realloc(void *, size_t);
 void __libc_free(void *);
 void *__libc_memalign(size_t, size_t);
 
-/* libc allocates more for each thread if one more library has some of these. */
+/* libc allocates more for each thread if one more library has thread-local
+ * variables. */
 __thread int as_ours;
 
 static unsigned long blocks, bytes, releases;
@@ -291,7 +292,7 @@ int main(void)
 
 
 def counter():
-    """What stands in for libc's allocator, and counts."""
+    """A counting allocator in place of libc's."""
     path = new_directory('counter') + '/counter.c'
     with open(path, 'w') as file:
         file.write(COUNTER)
@@ -355,7 +356,7 @@ def the_report_says_what_was_allocated():
                      r'ms  brief ', text, re.M), text)
 
 
-# What lived at the peak is all of it, path by path.
+# The blocks at the peak must be complete, path by path.
 @test
 def all_outputs_have_the_same_numbers():
     output = remembered('all')
@@ -383,7 +384,7 @@ def all_outputs_have_the_same_numbers():
     tree = shim_report('report', '--tree', output)
     expect(re.search(r'977\.5 KiB 976\.6 KiB +1 +top ', tree),
            tree)
-    # --sort says what of.
+    # --sort chooses the value of the tree.
     tree = shim_report('report', '--tree', '--sort', 'leaked', output)
     expect(re.search(r' call path  \(by left\)$', tree, re.M) and
            re.search(r' 231 B +231 B +3 +leak ', tree) and
@@ -392,21 +393,22 @@ def all_outputs_have_the_same_numbers():
     expect(re.search(r' 20 +20 +20 +get ', tree), tree)
 
 
-# What remembered.c's turn_over() allocates: {function that calls it: (blocks,
-# size)}; a quarter of them, and twice as large, once more by realloc.
+# Allocations of turn_over() in remembered.c: {calling function: (blocks, size)}; a
+# quarter of them are also reallocated to twice the size.
 TURNED_OVER = {'small': (40000, 24), 'middling': (4000, 1500),
                'large': (400, 20000)}
 PERIOD = 16384
 
 
 def truth_and_variance(blocks, size):
-    """Of bytes and blocks of one path, estimated from every PERIOD-th byte."""
+    """Mean and variance of the estimated bytes and blocks of one path, sampled at every
+    PERIOD-th byte."""
     sums = [0, 0, 0, 0]
     for number, one in (blocks, size), (blocks // 4, size * 2):
         likely = -math.expm1(-one / PERIOD)
         part = 1 / likely % 1
         variance = number * (1 - likely) / likely
-        # Of blocks there are whole ones, of bytes the fractions are few.
+        # Blocks are rounded to whole ones; for bytes the fractions do not matter.
         for i, term in enumerate((number * one, number, variance * one * one,
                                   variance + number * likely * part
                                   * (1 - part))):
@@ -414,8 +416,8 @@ def truth_and_variance(blocks, size):
     return {'bytes': (sums[0], sums[2]), 'allocations': (sums[1], sums[3])}
 
 
-# 95 of 100 within 3 sigma is asked; what is right is 99.7.  tests/bench/memory
-# tells it of other periods and runs.
+# The test demands 95 of 100 within 3 sigma; correct estimates reach 99.7.
+# tests/bench/memory measures other periods and runs.
 @test
 def estimates_are_as_good_as_they_can_be():
     asked = outside = 0
@@ -432,7 +434,7 @@ def estimates_are_as_good_as_they_can_be():
                 asked += 1
                 outside += abs(deviations[-1]) > 3
     expect(outside <= asked * 0.02, '%d of %d are outside' % (outside, asked))
-    # Nor are they all too large or too small, or better than chance lets them be.
+    # The estimates must not be biased, nor closer to the truth than chance allows.
     mean = sum(deviations) / asked
     spread = sum(d * d for d in deviations) / asked
     expect(abs(mean) < 0.2, 'the mean deviation is %f sigma' % mean)
@@ -485,7 +487,7 @@ def arguments_that_are_none_are_refused():
                shim_report('report', done.output), text)
 
 
-# By a clock that goes on every few milliseconds.
+# The clock takes a point every few milliseconds.
 @test
 def how_long_blocks_lived():
     output = remembered('aged')
@@ -510,7 +512,7 @@ def unwound(case, value, family, profile='memory:unwind'):
                  'the program')
     values = {}
     for path, number in folded(done.output, value).items():
-        # Of what comes before the program's own functions libc knows the names.
+        # Names of libc's own functions may precede those of the program.
         own = re.sub(r'^.*?;(main|in_thread)(;|$)', r'\1\2', path)
         if ';spawn;' not in own:
             values[own] = values.get(own, 0) + number
@@ -529,7 +531,7 @@ def paths_are_unwound_where_nothing_is_instrumented():
                  [(33, True)], 'in the handler')
 
 
-# operator new is not who wants the memory.
+# operator new is not the function that needs the memory.
 @test
 def what_new_allocates_is_its_callers():
     for family, optimize in shimtest.BUILDS:
@@ -572,7 +574,7 @@ def the_head_says_that_nothing_is_instrumented():
     expect('0 calls' not in text and 'not timed' not in text, text)
 
 
-# --- leaks: tests/programs/leaking.c says what is lost ---
+# --- leaks: tests/programs/leaking.c prints its own leaks ---
 
 def leaking(case, *flags, profile='memory', status=0, family='gcc'):
     program = compile('leaking.c', family, '-O1', ['-fno-builtin', *flags],
@@ -584,7 +586,7 @@ def leaking(case, *flags, profile='memory', status=0, family='gcc'):
 
 
 def check_lost(output, *more):
-    """What each function has lost itself, and below that."""
+    """The leaks of each function itself, and below it."""
     whole = json.loads(shim_report('export', 'json', output))
     lost, below = {}, {}
     for function in whole['functions']:
@@ -736,8 +738,8 @@ def what_was_not_recorded_is_not_shown():
 
 @test
 def beside_exact_times_and_traces_it_is_the_same():
-    """In any order of the names: whatever times calls exactly has the word beside the
-    path."""
+    """In any order of the options: a profiler that times calls exactly stores its extra
+    word next to the path."""
     for names in (*itertools.permutations(('calltree', 'memory', 'trace')),
                   ('calltree:exact', 'memory'), ('memory', 'calltree:exact'),
                   ('memory', 'trace'), ('calltree:counts', 'memory', 'trace')):
@@ -767,7 +769,7 @@ def calls_are_what_was_asked_for_wherever_that_stands():
     expect('get[' in shim_report('report', output, '--sort', 'calls'), 'groups')
 
 
-# --- programs that do what they should not: the same happens as without us ---
+# --- programs with heap errors: they must behave as without shim ---
 
 @test
 def what_the_allocator_refuses_ends_the_program_as_ever():
@@ -776,7 +778,7 @@ def what_the_allocator_refuses_ends_the_program_as_ever():
         alone = run([program, case])
         for profile in 'memory', 'memory:unwind', 'memory:period=4K':
             done = run([program, case], new_directory('recording'), profile)
-            # What libc says of it hangs on what else is in its heap.
+            # libc's message depends on what else is in its heap.
             expect_equal((done.status, done.stdout, done.stderr[:11]),
                          (alone.status, alone.stdout, alone.stderr[:11]), case)
         expect_equal(done.status, -signal.SIGABRT, case)
@@ -794,7 +796,7 @@ def a_program_that_runs_out_of_memory_goes_on():
             memory = about['memory']
             if profile != 'memory':
                 continue
-            # What could not be noted is all that may seem to be left.
+            # Only blocks whose free could not be recorded may wrongly count as left.
             expect(memory['left_blocks'] <= about['memory_untold'] + 1,
                    '%s: %d left, %d untold' % (case, memory['left_blocks'],
                                                about['memory_untold']))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """modules.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Profilers in libraries of their own: found, loaded, refused, attached to a
-running program and detached again.  They are compiled as their authors would
-do it: against an installation, by pkg-config (SHIM_BUILD names the build that
-is installed).  With the installed profrun, too.
+Profilers in libraries of their own: found, loaded, refused, attached to a running
+program and detached again.  They are compiled as their authors would do it: against an
+installation, with pkg-config (SHIM_BUILD names the installed build).  The installed
+profrun is tested, too.
 """
 import glob
 import os
@@ -22,7 +22,7 @@ from shimtest import (Skipped, Unsolved, calls_of, known_failure, compile, envir
                       expect_equal, json_of, new_directory, run, test)
 
 
-# --- a module that says in what order it was called ---
+# --- a module that prints the order of its callbacks ---
 
 TALE = r'''
 #define _GNU_SOURCE
@@ -110,7 +110,7 @@ def tale(name, *flags, directory=None):
 
 
 def tell(profile, *directories, **more):
-    """The lines that tales told, the file's name left out."""
+    """The lines of the module tales, without the file's name."""
     path = new_file()
     result = load(profile.replace('FILE', path),
                   path=':'.join(directories), **more)
@@ -152,7 +152,7 @@ def the_example_of_a_complete_profiler_counts_each_function():
 
 
 def calls_printed(program, options, **more):
-    """The lines of the example that prints calls, without the threads' ids."""
+    """The lines of the example that prints calls, without thread ids."""
     path = new_file()
     result = load('%s:%s,file=%s' % (
         os.path.join(installed().modules, 'libshim-profiler-arguments.so'),
@@ -167,7 +167,7 @@ def calls_printed(program, options, **more):
 def the_example_prints_calls_with_their_arguments_and_results():
     program = [compile('module_values.c', optimize='-O0')]
     lines = calls_printed(program, 'args=parse+n*t,results=number')
-    # A result that is not located is a `?`, and why.
+    # A result without a location is printed as `?` with the reason.
     results = [line.split('-> ')[1] for line in lines if '->' in line]
     expect(len(results) == 2 and all(
         got == wanted or re.match(r'\? \(.+\)$', got)
@@ -279,7 +279,7 @@ def what_is_earlier_in_the_order_of_search_wins():
             os.unlink(os.path.join(remove, 'libshim-profiler-x.so'))
     expect_equal(got, ['x%d x:FILE' % i for i in (1, 2, 3, 4)], 'who came')
     expect_log(result, "SHIM_MODULE_PATH: 'relative' is not searched")
-    # and before all, the program itself
+    # and the program's directory comes before all others
     for directory in (beside, first):
         tale('embedder', directory=directory)
     result = load('embedder', [program], path=first, EMBEDDER_RESULT='')
@@ -309,14 +309,14 @@ def a_path_is_a_module_if_it_is_absolute_and_safe():
         os.chown(module, 65534, 65534)
         lines, result = tell('one:FILE', directory)
         os.chown(module, 0, 0)
-        # libshim runs as root here; nobody could have put it there
+        # libshim belongs to root here, so no other user could have replaced it
         expect_equal(lines, [], 'of another user')
         expect_log(result, 'belongs to another user', 'nothing is recorded')
 
 
 def expect_directory_refused(change, why, which=''):
-    """@change makes the directory of a module, or that above, what others could
-    use; what is tried there is not opened."""
+    """@change makes the directory of a module, or its parent, writable for others; then
+    the candidate in it must not be opened."""
     above = new_directory('above')
     directory = os.path.join(above, 'modules')
     shutil.copytree(tale('one'), directory)
@@ -336,7 +336,7 @@ def a_module_in_a_directory_that_others_may_write_is_refused():
     why = 'other users may write it'
     expect_directory_refused(lambda d, a: os.chmod(d, 0o777), why, 'modules')
     expect_directory_refused(lambda d, a: os.chmod(a, 0o777), why)
-    if os.getuid() != 0:    # what root lets a group write is root's business
+    if os.getuid() != 0:    # root may grant a group write access
         expect_directory_refused(lambda d, a: os.chmod(d, 0o770), why,
                                  'modules')
         return
@@ -359,7 +359,7 @@ def a_module_where_all_may_write_only_what_is_theirs_is_loaded():
 
 @test
 def a_module_behind_a_link_has_its_own_name():
-    """What the link leads to is what is checked and opened: it may lead elsewhere
+    """The library checks and opens the target of the link, because the link may change
     a moment later."""
     directory, links = tale('one', '-DNAMED'), new_directory('links')
     module = os.path.join(directory, 'libshim-profiler-one.so')
@@ -385,7 +385,7 @@ def a_broken_module_is_passed_over_for_a_good_one():
     worse = installed().compile_text('int nothing;', 'one')
     lines, result = tell('one:FILE', bad, worse, good)
     expect_equal(lines[0], 'one one:FILE', 'init')
-    # One line, of the first that was there.
+    # One line, for the first candidate that exists.
     expect_log(result, "'one' was found elsewhere: %s/[^/]*: "
                "(file too short|invalid ELF header)$" % bad)
 
@@ -446,7 +446,8 @@ def an_init_function_that_fails_leaves_nothing():
                'no profiler was started')
 
 
-# Calls what it never comes to: who looks that up does so when it is loaded.
+# This module calls a function that does not exist; only eager binding notices that at
+# load time.
 LAZY = r'''
 #include <shim/profiler.h>
 #include <time.h>
@@ -474,7 +475,7 @@ def default_and_nothing_are_the_call_tree():
     for profile in ('default', '', 'default;', 'calltree;calltree:exact'):
         result = load(profile)
         expect_alike(result)
-        # The second of a kind cannot be recorded.
+        # The second profiler of a kind cannot record.
         expect_log(result, *(["'calltree:exact': not beside 'calltree'"]
                              if 'exact' in profile else []))
         expect_equal(calls_of(json_of(result.output)),
@@ -494,7 +495,7 @@ def sixty_four_modules_at_once():
     names = ['m%d' % i for i in range(64)]
     for name in names:
         tale(name, '-DHANDLES=4', directory=directory)
-    # 256 handles are all there are
+    # there are 256 handles
     tale('more', directory=directory)
     lines, result = tell(';'.join(n + ':FILE' for n in names + ['more']),
                          directory)
@@ -529,7 +530,7 @@ def a_program_may_load_modules_before_main():
                   '0x80070057', '0x80070057', '0x00000000'], 'results')
     expect_equal((content(path) or '').count(' one:'), 1, 'init of one')
     expect_equal(result.status, 7, 'exit status')
-    # a description is as long as it likes to be
+    # a description may have any length
     result = load('none', [program], path=installed().modules,
                   EMBEDDER_LOAD='cxx:%s*' % path)
     expect_equal(result.stderr.split()[-1], '0x00000000', 'a mebibyte')
@@ -626,7 +627,7 @@ def nothing_of_control_is_seen_unless_asked_for():
     for control in (None, '0', '1'):
         with Target(2, control=control) as target:
             expect_equal(target.tasks(), 5 if control == '1' else 3, 'tasks')
-            # A thread's first call opens its file, for a moment.
+            # A thread's first call opens its file for a moment.
             until(lambda: target.descriptors() == ['0', '1', '2'],
                   'no more descriptors than before')
             if control != '1':
@@ -643,7 +644,7 @@ def nothing_of_control_is_seen_unless_asked_for():
 
 
 def intervals(path):
-    """What attached.c wrote: [(head, [thread])]."""
+    """The content of attached.c's file: [(head, [thread])]."""
     found = []
     for part in (content(path) or '').split('end\n')[:-1]:
         head, *rest = part.splitlines()
@@ -687,7 +688,7 @@ def a_profiler_attaches_to_eight_busy_threads_and_leaves():
             expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
                          'unload')
             expect_equal(target.maps('attached.so'), 0, 'mappings')
-            # a detaching thread is there no longer
+            # the detaching thread is gone
             expect_equal(target.tasks(), 11, 'tasks')
             (head, threads), = intervals(path)
             check_interval(head, threads, content_of)
@@ -821,7 +822,7 @@ def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
                target.ctl('unload', 'naughty', status=1), 'again')
         expect('SHIM_E_PROFILER_DETACHING' in
                target.ctl('load', 'naughty:x:y', status=1), 'once more')
-        # the others run on
+        # the other threads run on
         first = rounds(target)
         time.sleep(0.1)
         expect(rounds(target) > first, 'the program is blocked')
@@ -851,7 +852,7 @@ def a_thread_in_the_callback_of_one_does_not_keep_another():
         target.finish()
 
 
-# A module that asks for everything at the wrong moment, and notes the answers.
+# A module that calls everything at the wrong moment, and notes the results.
 CODES = r'''
 #include <shim/hooks.h>
 #include <stdio.h>
@@ -903,7 +904,7 @@ static void detached(struct shim_profiler *profiler)
 	NOTE(shim_profiler_load("nobody", NULL, 0));
 }
 
-/* The last of all. */
+/* The last output of all. */
 __attribute__((destructor)) static void leave(void)
 {
 	FILE *file = fopen(path, "w");
@@ -971,7 +972,7 @@ def wrong_moments_have_their_results():
     with Target(2) as target:
         module = os.path.join(directory, 'libshim-profiler-codes.so')
         target.ctl('load', module + ':' + path, '--data', data)
-        # One handle is left, so the module is.
+        # One handle is left, so the module stays.
         until(lambda: len(re.findall('handle .* codes', target.ctl('status')))
               == 1, 'the first handle has gone')
         expect(target.maps('codes.so') > 0, 'mapped')
@@ -1031,7 +1032,8 @@ static void end(void)
 	fclose(file);
 }
 
-/* Eight set and remove the same callback, until the program has had its turns. */
+/* Eight threads set and remove the same callback until the program has done its
+ * rounds. */
 static void hammer(void *unused)
 {
 	for (int i = 0; i < 500 || (i < 500000 &&
@@ -1043,7 +1045,7 @@ static void hammer(void *unused)
 	end();
 }
 
-/* One removes another, and knows when it has stopped. */
+/* One profiler removes another, and can tell when that one has stopped. */
 static void wait(void *unused)
 {
 	for (rounds = 0; rounds < 100; rounds++) {
@@ -1273,7 +1275,7 @@ static void loaded(struct shim_profiler *profiler, shim_image image)
 		say("loaded", name);
 }
 
-/* A line of some function has debug information read. */
+/* Asking for the line of a function makes shim read debug information. */
 static void attached(struct shim_profiler *profiler)
 {
 	struct shim_line line;
@@ -1311,7 +1313,7 @@ def what_shim_loads_itself_was_not_asked_for_by_the_program():
     expect('attached ' in lines, str(lines))
     expect_equal([l for l in lines if re.match('loading|failed', l)], [],
                  'asked for')
-    # what is there now is an image like others
+    # a library loaded before is an image like the others
     expect([l for l in lines if re.match('loaded .*attached.so', l)],
            str(lines))
 
@@ -1336,7 +1338,7 @@ static void say(const char *what)
 	close(fd);
 }
 
-/* Of any image; what is loaded in here must be told of at once. */
+/* The callback for any image; an image loaded in here must be reported at once. */
 static void loaded(struct shim_profiler *profiler, shim_image image)
 {
 	static int depth;
@@ -1429,7 +1431,7 @@ def what_was_there_from_the_start_is_detached_but_stays():
         target.ctl('load', 'attached:' + path)
         expect_equal(content(path), seen, 'nothing comes after that')
         target.finish()
-    # slow hooks are counted while they run: these may go
+    # slow hooks are counted while they run: these may still be running
     with Target(2, profile='elt2:' + path) as target:
         expect_equal(target.ctl('unload', 'elt2'), 'unloaded\n', 'elt2')
         expect_equal(target.maps('elt2.so'), 0, 'mappings')
@@ -1437,7 +1439,7 @@ def what_was_there_from_the_start_is_detached_but_stays():
 
 
 def rounds(target):
-    """How many were recorded up to now."""
+    """The number of rounds recorded so far."""
     output = os.path.join(new_directory('copy'), 'copy')
     target.ctl('snapshot', '-o', output)
     return calls_of(json_of(output)).get('round_trip', 0)
@@ -1503,7 +1505,7 @@ def another_user_is_not_let_in():
         os.chmod(installed().root, 0o755)
         expect('SHIM_E_IPC_FAILED' in
                target.ctl('status', status=1, user=65534), 'message')
-        # even with the directories open, and the socket
+        # even if others can reach the directories and the socket
         os.chmod(target.output, 0o755)
         os.chmod(os.path.dirname(target.socket()), 0o755)
         os.chmod(target.socket(), 0o666)
@@ -1522,11 +1524,11 @@ def another_user_is_not_let_in():
 
 
 class Connection:
-    """Talks to the socket as a client that is not profrun."""
+    """A client other than profrun that talks to the socket."""
 
     def __init__(self, target):
         self.path = target.socket()
-        # The path may be longer than a socket's may be.
+        # The path may be too long for a socket's address.
         self.link = os.path.join('/tmp', 'shim-test.%d.%d' % (
             os.getpid(), target.pid))
         if os.path.lexists(self.link):
@@ -1628,7 +1630,7 @@ def garbage_on_the_socket_disturbs_nobody():
                 pass
             client.close()
             sent += 1
-        # clients that connect and say nothing wait in a queue
+        # clients that connect and stay silent wait in a queue
         silent = [connection.open() for _ in range(2)]
         begin = time.monotonic()
         expect('pid' in target.ctl('status'), 'status')

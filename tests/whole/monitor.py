@@ -2,8 +2,9 @@
 """monitor.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
 monitor(3), PROFDIR and PROFFLAGS, and whether the real gprof reads the files.
-tests/programs/monitored.c does what it is told and counts samples of its own;
-the sampler's are kept away by a rate of one in a second, so that sums are exact.
+tests/programs/monitored.c follows its arguments and counts samples of its own; the
+sampler runs at a rate of one in a second to keep its samples away, so that sums are
+exact.
 """
 import glob
 import os
@@ -67,7 +68,7 @@ class Run:
 
 
 class Gmon:
-    """gmon.out as api.md 5.6 has it."""
+    """A gmon.out file; api.md 5.6 describes the format."""
 
     def __init__(self, path):
         data = open(path, 'rb').read()
@@ -106,7 +107,7 @@ class Gmon:
 
 
 def mon(path):
-    """mon.out as <mon.h> has it: (header, [range])."""
+    """A mon.out file, as in <mon.h>: (header, [range])."""
     data = open(path, 'rb').read()
     names = ('magic', 'version', 'size', 'rate', 'count', 'pid', 'thread',
              'outside')
@@ -136,7 +137,7 @@ def gprof(*arguments, directory=None, fails=False):
 
 
 def flat(*arguments):
-    """{function: (self seconds, calls or None)} of gprof's flat profile."""
+    """{function: (self seconds, calls or None)} from gprof's flat profile."""
     table = {}
     for line in gprof('-b', '-p', *arguments).splitlines():
         cells = line.split()
@@ -175,7 +176,7 @@ def gprof_reads_what_was_counted_in_any_kind_of_program():
 @test
 def files_are_named_by_the_table():
     cases = [
-        # PROFDIR, PROFFLAGS, names with PID and PROGRAM
+        # PROFDIR, PROFFLAGS, file names with PID and PROGRAM
         (None, '', ['gmon.out']),
         (None, '-pids', ['PID.PROGRAM']),
         (None, '-threads', ['PID.1.PROGRAM']),
@@ -232,7 +233,7 @@ def an_empty_profdir_leaves_it_to_the_program():
     expect(re.match(r'^later/\d+\.monitored$', ran.files()[0]), ran.files()[0])
     expect_equal(seconds(ran.binary, ran.path(ran.files()[0])), {'first': 4.0},
                  'gprof')
-    # What a killed program would have called it is known from its start.
+    # A killed program's file name is known from its start.
     ran = Run('setenv=PROFDIR:later', 'start=0:0', 'hit=first:4', 'kill',
               flags=None, directory=directory, status=-9, PROFDIR='')
     expect(re.match(r'^\d+\.monitored$', *finished(ran)), 'its name')
@@ -371,7 +372,7 @@ def sums_of_threads_are_exact():
         expect_equal(seconds(ran.binary,
                              *[ran.path(name) for name in ran.files()]),
                      {'first': 400000.0, 'second': 400000.0}, 'gprof')
-    # Long enough for them to run at once.
+    # Long enough for the threads to run at the same time.
     ran = Run('threads=4:3000000')
     expect_equal(Gmon(ran.path()).sum(), 12000000, 'at once')
 
@@ -381,7 +382,7 @@ def threads_have_their_numbers_in_the_order_they_came():
     ran = Run('threads=3:10', flags='-threads')
     numbers = sorted(int(name.split('.')[1]) for name in ran.files())
     expect_equal(numbers, [1, 2, 3, 4], 'numbers')
-    # Not in the order in which they begin to count.
+    # The files are not in the order in which the threads began to count.
     ran = Run('in_turn=3', flags='-threads -disable_default')
     expect_equal({int(name.split('.')[1]): Gmon(ran.path(name)).sum()
                   for name in ran.files()}, {2: 1, 3: 2, 4: 3}, 'each')
@@ -402,11 +403,11 @@ def dumps_and_the_file_at_exit_add_up():
                      {'first': 300003.0, 'second': 9.0}, 'gprof')
 
 
-# Row T-69: what is hit while a file is written is in the next one.
+# Row T-69: a hit during the writing of a file is in the next file.
 @test
 def what_threads_count_during_dumps_is_in_one_of_the_files():
     meanwhile = 0
-    for _ in range(4):      # each sees every second loss
+    for _ in range(4):      # each thread sees every second loss
         ran = Run('threads=4:400000@', flags='-sigdump USR1')
         sums = [Gmon(ran.path(name)).sum() for name in ran.files()]
         expect_equal(sum(sums), 1600000, 'sum')
@@ -445,7 +446,7 @@ def the_program_may_take_the_signal_back():
 
 
 def plugin():
-    """A library that is opened, with a function of its own."""
+    """A library that is opened at run time, with a function of its own."""
     directory = new_directory('plugin')
     source = os.path.join(directory, 'opened.c')
     with open(source, 'w') as file:
@@ -561,7 +562,7 @@ def all_threads_give_the_same_arguments():
               flags='-disable_default')
     expect_equal(ran.of('start_beside'), [(0, 0), (-1, EINVAL)], 'beside')
     expect_equal(seconds(ran.binary, ran.path()), {'first': 3.0}, 'gprof')
-    # Whoever comes after it was stopped may.
+    # After it was stopped, another user may start it.
     ran = Run('start=first:second', 'hit=first:3', 'stop',
               'start_beside=second:third', 'hit=second:5',
               flags='-disable_default')
@@ -755,7 +756,7 @@ def a_child_has_a_file_of_its_own_without_profdir():
             os.path.basename(ran.binary)), names[0])
         expect_equal(Gmon(ran.path(names[0])).sum(), 4 if '=' in word else 0,
                      'the child')
-    # Both want the same name.
+    # Parent and child want the same file name.
     ran = Run('hit=first:3', 'fork=4', flags='-nopids')
     expect_equal(ran.files(), ['gmon.out'], '-nopids')
 
@@ -768,7 +769,7 @@ def a_child_that_is_another_program_has_a_file_of_its_own():
     expect(re.fullmatch(r'\d+\.' + re.escape(os.path.basename(program())), child),
            child)
     expect_equal(Gmon(ran.path(child)).sum(), 3, 'the child')
-    # What replaces a program is no child.
+    # A program that replaces another one by exec is no child.
     ran = Run('-c', 'exec %s hit=first:3' % program(), binary='/bin/sh')
     expect_equal([Gmon(ran.path('gmon.out')).sum(), ran.files()[0]],
                  [3, 'gmon.out'], 'exec')
@@ -815,7 +816,7 @@ def a_program_that_aborts_leaves_its_file():
 
 
 def finished(ran):
-    """The files of `profrun finish` in a directory of their own."""
+    """Runs `profrun finish` in a directory of its own; returns the files."""
     directory = new_directory('finished')
     done = subprocess.run([shimtest.report, 'finish', ran.recording],
                           cwd=directory, stdout=subprocess.PIPE,
@@ -885,7 +886,7 @@ def before_the_program_forbids_system_calls_the_file_is_written():
     expect_equal(ran.of('start') + ran.of('stop'), [(-1, EPERM)] * 2, 'later')
 
 
-# --- what cannot be written; rows T-58, 5.4 ---
+# --- files that cannot be written; rows T-58, 5.4 ---
 
 @test
 def what_cannot_be_written_is_one_line_and_the_program_is_as_it_was():
@@ -997,7 +998,7 @@ def compile_pg(*flags):
 PG_CALLS = {'main': 1, 'leaf': 112 + 50000, 'middle': 50003, 'recursive': 1, 'many': 1}
 
 
-# A library that is initialized before ours has __gmon_start__ called.
+# __gmon_start__ is called when a library is initialized before ours.
 WITH_LIBRARY = ['-O0', '-Wl,--no-as-needed', '-lm']
 
 
@@ -1055,12 +1056,13 @@ def profrun_writes_where_its_user_says():
         expect_equal(Gmon(file).sum(), 3, 'sum')
 
 
-# What a killed program says of its file, behind a struct shim_histogram's numbers.
+# The offset of the file name in a killed program's recording, after the numbers of
+# struct shim_histogram.
 FILE_AT = 32
 
 
 def name_file(ran, name):
-    """The recording says that the file is @name."""
+    """Changes the file name in the recording to @name."""
     for path in glob.glob(os.path.join(ran.recording, '*', '*.pchist')):
         data = bytearray(open(path, 'rb').read())
         chunks, = struct.unpack_from('<I', data, 44)
@@ -1101,7 +1103,7 @@ HOSTILE = r"""
 #include <stdio.h>
 #include <string.h>
 
-/* Writes another name over that of its file: the recording is its memory. */
+/* Overwrites the file name in the recording, which is the program's memory. */
 int main(int argc, char **argv)
 {
     char line[4200], *begin, *end, *at;
@@ -1230,7 +1232,7 @@ def a_damaged_histogram_is_refused_or_written():
     for _ in range(150):
         data = bytearray(whole)
         for _ in range(chance.randrange(1, 8)):
-            # The heads of the file and of the histogram, mostly.
+            # Mostly changes the headers of the file and of the histogram.
             at = chance.choice([chance.randrange(200), 4096 + chance.randrange(
                 4000), chance.randrange(len(data))])
             data[at:at + 8] = chance.randbytes(chance.choice([1, 4, 8]))
@@ -1266,7 +1268,8 @@ int main(void) { behind(); caller(7); }
 """
 
 
-# Pitfall 8: the call is the last instruction, and returns to the next function.
+# Pitfall 8: the call is the last instruction, so its return address is in the next
+# function.
 @test
 def who_does_not_return_is_called_by_its_caller():
     directory = new_directory('last')

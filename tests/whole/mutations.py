@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """mutations.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Recordings of everything there is, changed in ways that keep their structure: see
-tests/fuzz/mutations.c, which MUTATIONS_PROGRAM is.  A few hundred; as many as one likes
-by tests/fuzz/mutate.
+Recordings of all kinds, changed in ways that keep their structure: see
+tests/fuzz/mutations.c, whose program is MUTATIONS_PROGRAM.  This test runs a few
+hundred cases; tests/fuzz/mutate runs any number.
 """
 import glob
 import os
@@ -22,7 +22,7 @@ SECONDS = 25                    # of a check
 
 
 def forget_names(recording):
-    """Its objects are nowhere: what takes most of the time is not what is changed."""
+    """Removes the objects: they take most of the time and are not mutated."""
     for path in glob.glob(recording + '/**/images', recursive=True):
         data, at = bytearray(open(path, 'rb').read()), 24
         while size := struct.unpack_from('<I', data, at)[0]:
@@ -33,7 +33,8 @@ def forget_names(recording):
 
 
 def recordings():
-    """Those of flips.py, a recording of two of them, and all again without names."""
+    """The recordings of flips.py, a merge of two of them, and all of them again without
+    names."""
     top = flips.recordings()
     shim_report('merge', '-o', os.path.join(top, 'ranks'),
                 os.path.join(top, 'everything'), os.path.join(top, 'groups'))
@@ -45,7 +46,7 @@ def recordings():
 
 
 def run(top, count, seed, first):
-    """Prints what it says as it comes; how many cases there were."""
+    """Prints the program's output as it comes; returns the number of cases."""
     child = subprocess.Popen(
         [os.environ['MUTATIONS_PROGRAM'], top, str(count), seed, str(first)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """other_libc.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Programs of another libc than glibc (musl), which a recorded program executes,
-or which are recorded themselves: the same output and status, whatever is
-recorded.
+Programs of another libc than glibc (musl).  A recorded program executes them, or they
+are recorded themselves: output and status must stay the same, with every profiler.
 """
 import os
 import shutil
@@ -38,7 +37,7 @@ def musl(source, target, *flags):
 
 
 def build(instrumented):
-    """Compilers have no hooks of their own for it, so it comes with some."""
+    """Compilers provide no hooks for this libc, so the program brings its own."""
     directory = new_directory('musl')
     flags = ['-pthread']
     if instrumented:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """own_malloc.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-A program with an allocator of its own counts who calls it: nothing of shim's
-may, and what the loader was about to tell the program it still tells.
+A program with an allocator of its own counts its callers: nothing in shim may call it.
+The loader's pending error message must survive, too.
 """
 import shimtest
 from shimtest import add_test, compile, new_directory, run_both, test
@@ -28,7 +28,7 @@ for name in PROFILES:
 
 @test
 def an_exception_in_an_opened_library_leaves_the_loaders_text():
-    """The C++ library is not the program's: it is looked for when it throws."""
+    """The C++ library is not the program's own: shim looks for it when it throws."""
     thrower = compile('thrower.cc', flags=['-shared', '-fPIC'],
                       name='libthrower.so')
     program = compile('told.c')

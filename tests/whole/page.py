@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """page.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-`profrun html`: in a browser the page shows the numbers of the report; names can
-do nothing to it, it asks nobody for anything, and it is quick.
+`profrun html`: in a browser, the page shows the numbers of the report; names cannot
+affect it, it makes no requests, and it is quick.
 """
 import base64
 import functools
@@ -25,7 +25,7 @@ from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
 MAKE_RECORDING = os.path.join(os.environ.get('SHIM_BUILD', ''), 'tests',
                               'report', 'make_recording')
 
-window = None           # one for all tests
+window = None           # the browser of all tests
 
 
 def page_of(output, *arguments):
@@ -116,7 +116,7 @@ def expect_calls(cell, function):
 
 
 def expect_functions(functions):
-    """The table is that of the report, row by row."""
+    """The table must equal that of the report, row by row."""
     rows = rows_of('#table')
     expect_equal(sorted(row['name'] for row in rows),
                  sorted(function['name'] for function in functions),
@@ -150,7 +150,7 @@ def the_table_of_functions_is_that_of_the_report():
 @test
 def estimates_are_those_of_the_report():
     program = Program()
-    for rates in RATES, [1000]:         # too few bursts: at least
+    for rates in RATES, [1000]:         # too few bursts: the figure is a lower bound
         output = program.record(
             node(program['main'], MEMORY, frame=1),
             node(program['outer'], at(0), calls=1234),
@@ -250,8 +250,8 @@ def callers_and_callees_are_those_of_the_paths():
     expect(met > 12, 'nobody calls anybody')
 
 
-# The picture of the paths to it, and of those from it: what is in the first row
-# beside the function is what the tables say.
+# The graph of the paths to a function, and of those from it: its first row next to the
+# function must match the tables.
 @test
 def around_a_function_are_its_callers_and_callees():
     open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
@@ -303,7 +303,7 @@ def focused():
 
 
 def largest_path(about):
-    """Names and paths from the first call down, always the longest below."""
+    """Names and paths from the first call down; each step takes the largest child."""
     found, above = [], None
     while True:
         below = [path for path in about['paths'] if path['parent'] == above]
@@ -346,7 +346,8 @@ def keys_lead_through_the_paths():
            'help again')
 
 
-# The picture is where the numbers say: a click on a path's place meets it.
+# The graph is drawn where the numbers place it: a click on a path's box selects that
+# path.
 @test
 def a_click_zooms_to_what_is_there():
     output = recording_of('unwind.cc', 'calltree:exact')
@@ -457,7 +458,7 @@ def memory_is_that_of_the_report():
     functions = {path['id']: path['function'] for path in about['paths']}
 
     def below(kind, number):
-        """What is allocated below function @number, each path once."""
+        """The bytes allocated below function @number; each path counts once."""
         total = 0
         for path in about['paths']:
             at = path['id']
@@ -569,7 +570,7 @@ def waits_for_locks_are_those_of_the_report():
     got = {row['name'].replace(';', ':'): row['self'][0]
            for row in rows_of('#table') if row['self'][0]}
     expect_equal({name: ns for name, ns in wanted.items() if ns}, got, 'waits')
-    # The table of locks, and of each who waits for it.
+    # The table of locks, and of the functions that waited for each lock.
     rows = rows_of('#locks .first')
     expect_equal({row['name']: (row['waits'][0], row['waited_ns'][0],
                                 row['max_ns'][0]) for row in rows},
@@ -634,14 +635,14 @@ def what_changed_is_what_the_reports_differ_by():
                       new.get(name, 0) - old.get(name, 0)], name)
     expect_equal(list(rows), sorted(rows, key=lambda name: -abs(
         rows[name]['change'][0])), 'the order')
-    # A path that is in one of them only.
+    # A path that exists in one of the two recordings only.
     window.run('document.querySelector("#flame").focus()')
     window.keys([KEYS['down']])
     name, facts = focused()
     expect_equal(name, 'main', 'the first path')
     total = format(sum(old.values()) / 1024, '.1f')
     expect('Before%s KiB (' % total in facts, facts)
-    # The same with itself: nothing changed.
+    # A comparison with itself: nothing changed.
     open_page(page_of(outputs[0], '--against', outputs[0]))
     expect_equal({row['change'][0] for row in rows_of('#table')}, {0},
                  'changes')
@@ -707,7 +708,7 @@ def traced(number):
     return output
 
 
-# From single calls nothing is subtracted, so it is compared with --raw.
+# The page subtracts nothing from single calls, so the test compares with --raw.
 @test
 def each_call_is_there_with_its_time():
     output = traced(4)
@@ -753,7 +754,7 @@ def keys_lead_through_the_calls():
     window.wait('return !document.querySelector("#times-out").disabled')
     window.keys([KEYS['escape']])
     window.wait('return document.querySelector("#times-out").disabled')
-    # The other thread's lane is below.
+    # The other thread's lane is below this one.
     expect_equal([press(KEYS['home'])] + [press(KEYS['down'])
                                           for _ in range(5)],
                  ['main', 'outer', 'inner', 'leaf', 'work', 'outer'],
@@ -826,13 +827,13 @@ def arguments_and_results_are_with_their_calls():
 
 
 class Pieces:
-    """A reader of our own of what the page holds."""
+    """A reader of our own for the data in the page."""
 
     def __init__(self, path):
         with open(path, encoding='utf-8') as file:
             self.page = file.read()
         self.about = json.loads(self.script('text'))['timeline']
-        self.pieces = []                # of each lane
+        self.pieces = []                # by lane
         for number, lane in enumerate(self.about['lanes']):
             self.numbers = self.decode(self.script('calls%d' % (number + 1)))
             self.pieces.append([self.piece() for _ in range(lane['pieces'])])
@@ -909,7 +910,7 @@ def of_many_calls_the_short_ones_are_merged_and_counted():
 
 @test
 def a_million_events_are_there_within_three_seconds():
-    output = traced(213000)         # 235 calls for each hundred
+    output = traced(213000)         # 235 calls out of each hundred
     calls = reported(output)['calls']
     expect(calls * 2 > 1000000, calls)
     path = page_of(output)
@@ -921,7 +922,7 @@ def a_million_events_are_there_within_three_seconds():
     print('# %d calls, %d KiB, ready after %s ms' % (
         calls, os.path.getsize(path) / 1024, took))
     expect(min(took) < 3000, 'ready after %s ms' % took)
-    # It follows: each step is drawn before the next one.
+    # The page follows the keys: each step is drawn before the next one.
     window.run('document.querySelector("#timeline").scrollIntoView()')
     frames = window.ask('POST', '/execute/async', {'script': FRAMES,
                                                    'args': []})
@@ -947,8 +948,8 @@ requestAnimationFrame(step);
 """
 
 
-# Compilers take few of these, so the names are put in where the linker left
-# others of the same length.
+# Compilers accept few of these names, so the test writes them over names of the same
+# length in the binary.
 NAMES = [
     b'</script><script>window.harm = 1</script>',
     b'<img src=x onerror="window.harm = 2">',
@@ -1006,7 +1007,7 @@ def names_are_nothing_but_names():
         if len(plain_name) > 300:
             plain_name = plain_name[:299] + '\u2026'
         expect(plain_name in shown, '%r is not in %r' % (plain_name, shown))
-    # Looks at each of them everywhere.
+    # The test looks at each name in every place.
     for number in range(len(names)):
         window.run('document.querySelectorAll("#table button.function")'
                    '[arguments[0]].click()', number)
@@ -1043,9 +1044,9 @@ def the_whole_name_is_copied():
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves one page and remembers what was asked for."""
+    """A server of one page that remembers all requests."""
 
-    daemon_threads = True       # browsers keep connections
+    daemon_threads = True       # browsers keep connections open
 
     def __init__(self, path):
         super().__init__(('127.0.0.1', 0), Handler)
@@ -1089,7 +1090,7 @@ def nothing_is_asked_of_anybody():
                    '.click()')
         expect_equal(window.run('return performance.getEntriesByType('
                                 '"resource").length'), 0, 'resources')
-        # Nor could it.
+        # An attempt must fail.
         failed = window.ask('POST', '/execute/async', {'script': """
             const done = arguments[1];
             const image = new Image();
@@ -1107,7 +1108,7 @@ def nothing_is_asked_of_anybody():
 
 
 def ready_ms(paths):
-    """How long the page of so many paths takes until it can be used."""
+    """The time until a page with @paths paths is usable."""
     output = new_directory('made') + '/recording'
     shimtest.subprocess.run(
         [MAKE_RECORDING, output, '--paths', str(paths), '--depth', '60',
@@ -1129,7 +1130,7 @@ def a_hundred_thousand_paths_are_there_as_soon_as_a_few():
     expect(os.path.exists(MAKE_RECORDING), 'SHIM_BUILD has no make_recording')
     _, few_ms = ready_ms(10000)
     output, many_ms = ready_ms(100000)
-    # Each path takes no longer, with room for what a page takes anyhow.
+    # The time for each path must not grow, apart from the fixed cost of a page.
     expect(many_ms < 20 * few_ms, '%s ms, and %s for a tenth' % (many_ms,
                                                                 few_ms))
     about = exported(output)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """pprof.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-`export pprof`: its numbers are those of the report and of the program, read by
-a decoder of our own (profile_proto.py), and by protoc and by `go tool pprof`
-where they are installed.
+`export pprof` has the same numbers as the report and the program.  A decoder of our own
+(profile_proto.py) reads it, and protoc and `go tool pprof` where they are installed.
 """
 import json
 import os
@@ -37,7 +36,7 @@ def exported(output, *arguments):
 
 
 def reported(output, *arguments):
-    """{name: what the report says of the one function of that name}"""
+    """{name: the report's row}, for functions whose name is unique."""
     about = json.loads(shim_report('report', '--format', 'json', output,
                                    *arguments))
     functions = {}
@@ -230,13 +229,13 @@ def what_is_too_deep_counts_above():
 
 
 def lose_calls(output, number):
-    """Says in the recording that @number calls were lost for want of space."""
+    """Changes the recording so that @number calls were lost for lack of space."""
     for directory, _, names in os.walk(output):
         for name in names:
             if name != '0.calltree':
                 continue
             with open(os.path.join(directory, name), 'r+b') as file:
-                file.seek(48)           # of the first chunk, where a root is
+                file.seek(48)           # the root at the start of the first chunk
                 offset = struct.unpack('<Q', file.read(8))[0]
                 file.seek(offset + 64)
                 expect_equal(file.read(8), bytes(8), 'lost')

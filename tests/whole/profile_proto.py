@@ -1,7 +1,7 @@
 """Reads a gzip'ed profile.proto, independently of protobuf.
 
-What is not of the format is an error: an unknown field, a number that names
-nothing, text that is no UTF-8.
+Any violation of the format is an error: an unknown field, a number that refers to
+nothing, text that is not UTF-8.
 """
 import gzip
 
@@ -61,7 +61,7 @@ def message(data, fields):
         key, at = varint(data, at)
         name = fields[key >> 3]
         single = name.rstrip('*')
-        # A line in a location is a message, in a line it is a number.
+        # "line" is a message in a location, and a number in a line.
         inside = INSIDE.get(single) if key & 7 == BYTES else None
         if key & 7 == VARINT:
             value, at = varint(data, at)
@@ -91,7 +91,7 @@ def message(data, fields):
 
 
 class Profile:
-    """A profile whose numbers have become what they mean."""
+    """A profile with its numbers replaced by the objects that they refer to."""
 
     def __init__(self, data):
         self.raw = raw = message(gzip.decompress(data), PROFILE)
@@ -136,7 +136,7 @@ class Profile:
                 for label in sample['label']}
 
     def flat_and_cum(self, type_name):
-        """{function name: [flat, cum]}, as pprof adds them up."""
+        """{function name: [flat, cum]}, added up like pprof does."""
         which = [name for name, unit in self.types].index(type_name)
         sums = {}
         for stack, values, _ in self.samples:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """random_calls.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-A million calls of random functions with random arguments, from a callback and
-from a plain thread beside it, while the program calls hooked functions: nothing
-crashes, nothing hangs, and the program's output is its own.  Made from the
-headers, like contexts.py.  RANDOM_CALLS is how many in each of the two places
-(500,000), RANDOM_SEED where to begin.
+A million calls of random functions with random arguments, from a callback and from
+another thread, while the program calls hooked functions.  There may be no crash and no
+hang, and the program's output must stay the same.  Generated from the headers, like
+contexts.py.  RANDOM_CALLS is the number of calls in each of the two places (500,000),
+RANDOM_SEED the first seed.
 """
 import os
 import re
@@ -15,9 +15,9 @@ import contexts
 import shimtest
 from shimtest import compile, expect, expect_equal, new_directory, run, test
 
-shimtest.tests.clear()          # those of contexts.py
+shimtest.tests.clear()          # the tests of contexts.py do not run here
 
-# They end or replace what the test stands on, or run code that is given.
+# These end the test, replace its foundations, or run code that they are given.
 LEFT_OUT = {
     'shim_profiler_load': 'loads what a random string names',
     'shim_thread_create': 'thousands of threads',
@@ -33,7 +33,7 @@ LEFT_OUT = {
 
 
 def argument(function, parameter):
-    """C text of a random value for it."""
+    """C text of a random value for the parameter."""
     pointer = '*' in parameter
     if 'struct shim_profiler_handle' in parameter:
         return 'random_handle()'
@@ -54,7 +54,7 @@ def argument(function, parameter):
     if parameter.startswith('const void *') and '**' not in parameter:
         return '(const void *)random_address()'
     if pointer or '[' in parameter:
-        # Every output is at least as long as any count.
+        # Every output buffer is at least as long as any count.
         return '(void *)random_buffer()'
     if parameter.startswith('shim_function '):
         return 'random_address()'

@@ -1,4 +1,4 @@
-"""Recordings that are made of several: profrun merge, and parallel jobs."""
+"""Recordings that consist of several: profrun merge, and parallel jobs."""
 
 import glob
 import json
@@ -73,7 +73,7 @@ def the_parts_stay_as_they_were():
 @test
 def the_first_bad_status_is_that_of_all():
     one, two = recorded(3), recorded(4, status=5)
-    for output, status in ((one, 0), (two, 5 << 8)):   # as profrun does it
+    for output, status in ((one, 0), (two, 5 << 8)):   # the same steps as profrun
         with open(os.path.join(output, 'end'), 'w') as file:
             file.write('status %d mono-ns 1\n' % status)
     head = shim_report('report', merged(one, two)).splitlines()[1]
@@ -119,7 +119,7 @@ def a_full_disk_leaves_nothing():
     expect_equal(os.listdir(directory), [], 'left behind')
 
 
-# --- how even ---
+# --- balance ---
 
 @test
 def ranks_are_compared_by_function():
@@ -171,7 +171,7 @@ def wrong_company_is_refused():
 # --- jobs ---
 
 class Job:
-    """Processes that are started as mpirun does it."""
+    """Processes that are started the way mpirun does it."""
 
     def __init__(self, size, *words, started=None, job='77', **more):
         self.directory = new_directory('job')

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """readme.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The README does what it says: its commands run on tests/programs/app.c, its report is
-the one that they print, and the profiles, formats, options, files and manual pages that
-it names exist.  Commands that install packages or build shim are not run.
+Checks the README: its commands run on tests/programs/app.c and print its report, and
+the profiles, formats, options, files and manual pages that it names exist.  Commands
+that install packages or build shim are not run.
 """
 import functools
 import glob
@@ -21,7 +21,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 MANUAL = os.path.join(TOP, 'scripts', 'manual')
 MOST_LINES = 150
-# The build of shim itself.
+# These build shim itself.
 NOT_RUN = {'meson setup build', 'ninja -C build', 'ninja -C build install'}
 
 
@@ -37,7 +37,7 @@ def blocks(language):
 
 
 def commands():
-    """Of all shell blocks, without comments."""
+    """The commands of all shell blocks, without comments."""
     lines = [re.sub(r'\s+#.*', '', line) for block in blocks('sh')
              for line in block.splitlines()]
     return [command.strip() for line in lines if line
@@ -62,7 +62,7 @@ def shell(command, directory):
 
 @functools.lru_cache
 def prepared():
-    """A directory with app.c and what the README's compiler commands make of it."""
+    """A directory with app.c and the output of the README's compiler commands."""
     directory = new_directory('readme')
     shutil.copy(os.path.join(TOP, 'tests', 'programs', 'app.c'), directory)
     compilers = [c for c in commands() if re.match(r'(gcc|clang) ', c)]
@@ -113,8 +113,8 @@ def its_profrun_commands_run():
             if command == 'profrun html':
                 said += ' '.join(content(page) for page in
                                  glob.glob(directory + '/profrun.app.*.html'))
-            # A run that takes less than a tick of the coarse clock may have all its
-            # time in main.
+            # If the run is shorter than a tick of the coarse clock, main may have all
+            # its time.
             expect(re.search(r'\b(work|main)\b', said), command)
 
 
@@ -156,7 +156,7 @@ def its_report_is_what_the_command_prints():
     expect_equal(done.returncode, 0, done.stderr)
 
     def facts(text):
-        """Not times, and so not the order of the functions."""
+        """The text without times, and therefore without the order of the functions."""
         lines = re.findall(r'([\d,]+) +(?:< )?[\d.]+ \w+  (\w+ \[app app\.c:\d+\])$',
                            text, re.M)
         head = re.findall(r'\d process, .*|[\d,]+ calls in .*|^ self%.*', text,
@@ -189,7 +189,7 @@ def it_names_each_export_format():
     known = re.findall(r'\w+', error.split('which format?')[1].split('\n')[0])
     part = content('README.md').split('\n## Exports\n')[1].split('\n## ')[0]
     for name in known:
-        # profrun gprof makes gmon by itself.
+        # profrun gprof makes gmon itself.
         expect(re.search(r'\b%s\b' % name, part) or name == 'gmon', name)
 
 

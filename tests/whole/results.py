@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """results.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What slow hooks are told of results, where they are hard to find: computed after
-the hook (tests/programs/results.c), in all kinds of builds, or not returned at
-all (tests/programs/results_left.cc).  arguments.py has the prototypes.
+Results in slow hooks where they are hard to find: computed after the hook
+(tests/programs/results.c), in all kinds of builds, or not returned at all
+(tests/programs/results_left.cc). arguments.py tests the prototypes.
 """
 import os
 import re
@@ -13,11 +13,11 @@ import shimtest
 from shimtest import (BUILDS, Skipped, add_test, compile, expect, expect_equal,
                       record)
 
-shimtest.tests.clear()          # those of arguments.py
+shimtest.tests.clear()          # the tests of arguments.py do not run here
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 
-# How much there is of each, of all 88 functions.
+# Rounds of each of the 88 functions.
 ROUNDS = {'values': 20, 'elt2': 2, 'threads': 300, 'fork': 50, 'signals': 300,
           'stack': 1}
 
@@ -88,7 +88,7 @@ LEFT = '-4-not-returned'
 
 
 def left(family, optimize, *how):
-    """What each call returned, in order; None: nothing."""
+    """The results of all calls, in order; None: no result."""
     recursions = []
 
     def recursive(n):
@@ -106,7 +106,7 @@ def left(family, optimize, *how):
         name, value = line.split()
         got.setdefault(name, []).append(value)
     tails = family == 'clang'
-    # While functions are unwound, gcc's call the leave hook, clang's do not.
+    # During unwinding, gcc's functions call the leave hook, clang's do not.
     nothing = [LEFT] * 2 if how and family == 'gcc' else []
     expect_equal(got.pop('raises'), ['101', '102'] + nothing, 'raises')
     expect_equal(got.pop('passes'), ['1101', '1102'] + nothing, 'passes')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """sampling.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-The sampler: who owns it, what its hits weigh, and that the program does not
-notice (tests/programs/sampled.c is the program and says what it noticed).
+The sampler: its owner, the weight of its hits, and that the program does not notice it
+(tests/programs/sampled.c prints whatever it notices).
 """
 import json
 import os
@@ -60,15 +60,15 @@ def all_threads_that_compute_are_hit_by_their_own_time():
             threads = Sampled('spin', mode, str(rate)).of_threads()
             expect_equal(len(threads), 4, 'threads')
             for weight, _ in threads:
-                # What it did since the last tick that found it running is
-                # not yet told.
+                # The time since the last tick that found it running is not yet
+                # reported.
                 near(weight, rate * 0.5, 0.25,
                      'half a second at %d Hz' % rate)
 
 
 @test
 def samples_of_processor_time_come_between_ticks():
-    # A tick is 4 ms or 10 ms on most systems: four samples in one, or ten.
+    # A tick is 4 ms or 10 ms on most systems: four samples in one tick, or ten.
     run_ = Sampled('spin', PROCESS, '1000')
     expect(run_.hits > 0.6 * run_.weight, '%d samples, which weigh %d' % (
         run_.hits, run_.weight))
@@ -93,7 +93,7 @@ def real_time_goes_on_in_threads_that_sleep():
     expect(run_.hits < 1500, '%d signals' % run_.hits)
 
 
-# What is not begun again by the system itself.
+# System calls that the kernel does not restart by itself.
 @test
 def no_call_fails_or_lasts_longer_for_being_sampled():
     for mode, rate in ((REAL, '100'), (REAL, '1000'), (PROCESS, '1000')):
@@ -189,7 +189,7 @@ def an_idle_program_ends_at_once():
     for mode in PROCESS, REAL:
         begin = time.monotonic()
         Sampled('idle', mode, '100')
-        # It waits 300 ms.
+        # The program waits 300 ms.
         expect(time.monotonic() - begin < 10, 'it did not end')
 
 
@@ -200,7 +200,8 @@ def a_stack_too_small_for_a_signal_does_not_overflow():
         expect(run_.weight > 100, '%d hits' % run_.weight)
 
 
-# Rows P-41, P-42.  Five seconds each; for longer, `TORTURE_SECONDS=60 sampling.py ... torture`.
+# Rows P-41, P-42.  Five seconds each; `TORTURE_SECONDS=60 sampling.py ... torture` runs
+# longer.
 @test
 def torture_at_20_khz_changes_nothing():
     seconds = os.environ.get('TORTURE_SECONDS', '5')
@@ -248,7 +249,7 @@ SHARES = {'three': 0.6, 'one': 0.2, 'library': 0.2}
 
 
 def shares(profile, flags=(), **more):
-    """The recording of shares.c, which computes in known parts."""
+    """The recording of shares.c, which computes in known shares."""
     flags = list(flags)
     library = compile('shares_library.c', 'gcc', '-O1',
                       ['-shared', '-fPIC'] + flags, instrument=False,
@@ -268,14 +269,14 @@ def check_shares(profile):
     total = sum(functions[name]['total_ns'] for name in SHARES)
     for name, part in SHARES.items():
         got = functions[name]['total_ns'] / total
-        # In real time what else the machine does counts, too.
+        # In real time, other load on the machine counts, too.
         if not (got > 0.02 if 'wall' in profile else abs(got - part) < 0.1):
             return '%s: %s: %.3f, not %.3f' % (profile, name, got, part)
     near(functions['main']['total_ns'], total, 0.1, 'main')
 
 
-# A few hundred ticks are an estimate, and worse where others compute, too: one
-# of three must be right.
+# A few hundred ticks give an estimate, a worse one on a busy machine: one of three runs
+# must be right.
 @test
 def samples_are_where_the_time_is():
     for profile in 'sampling:hz=1000', 'sampling:hz=1000,clock=wall':
@@ -319,7 +320,7 @@ def constructors_and_destructors_are_sampled():
 @test
 def programs_without_symbols_are_sampled():
     functions = reported(shares('sampling:hz=1000', ['-s']))['functions']
-    # What is exported has its name; the others are told apart by address.
+    # Exported functions have names; the others are distinguished by address.
     largest = max(functions, key=lambda f: f['self_ns'])
     total = sum(f['self_ns'] for f in functions)
     near(largest['self_ns'] / total, 0.6, 0.2, largest['name'])
@@ -338,13 +339,13 @@ def what_was_sampled_survives_kill():
         time.sleep(2)
         child.kill()
         child.wait()
-        # As profrun does when its child has ended.
+        # profrun writes this file when its child has ended.
         with open(os.path.join(directory, 'end'), 'w') as file:
             file.write('status 9 mono-ns %d\n' % time.monotonic_ns())
         if rate is None:
             continue
         functions = functions_of(reported(directory))
-        # Those that were asleep, too: four threads, and main in its join.
+        # Sleeping threads count, too: four threads, and main in its join.
         near(functions['clock_nanosleep']['total_ns'], 4 * 2e9, 0.1, 'asleep')
 
 
@@ -360,9 +361,9 @@ def what_takes_less_than_a_period_is_found_as_often_as_it_should():
             functions = functions_of(reported(directory))
             expect('compute' in functions, functions)
             found = functions['compute']['total_ns']
-            # 150 samples, of which one standard error is 12.  On a busy machine
-            # who waits for a processor gets it at a tick: ticks find less of
-            # what is over before the next, and a clock on the wall more.
+            # 150 samples; one standard error is 12.  On a busy machine, a thread that
+            # waits for a processor gets it at a tick: ticks then miss short work that
+            # ends before the next tick, and a wall clock counts more.
             expect(0.15 * 600e6 < found and (clock == 'wall' or
                                              found < 1.35 * 600e6),
                    '%s, %s: %g ms' % (how, clock, found / 1e6))
@@ -375,11 +376,11 @@ def calls_and_samples_are_compared():
     expect(re.search(r'against [\d,]+ samples: shim itself took [\d.]+ % of '
                      'the run', text), text)
     expect('agree within their errors' in text, text)
-    # What is asked for by --value is not the calls.
+    # --value asks for samples, not for calls.
     folded = text_of(directory, 'folded', '--value', 'samples', verb='export')
     expect_equal(sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()),
                  reported(directory, '--samples')['calls'], 'samples')
-    # Of functions that do little but be called, the hooks take most.
+    # Hooks take most of the time of functions that do little work.
     program = compile('shares.c', 'gcc', '-O1', ['-DALONE', '-DCALLS'],
                       name='calls_only')
     other = new_directory('recording')
@@ -447,10 +448,10 @@ def wrong_arguments_are_said_and_nothing_is_sampled():
                arguments == 'hz=5,', '%s: %s' % (arguments, names))
 
 
-# --- stacks ---
+# --- stack snapshots ---
 
 def walked(case, family='gcc', optimize='-O2', flags=(), **more):
-    """(walks, frames, unfinished, text) of stacks.c."""
+    """(snapshots, frames, unfinished ones, text) of stacks.c."""
     program = compile('stacks.c', family, optimize, ['-I', INCLUDE, *flags],
                       instrument=False,
                       name='stacks' + ''.join(flags).replace('-', '_'))
@@ -471,7 +472,7 @@ def stacks_are_those_of_the_library_for_exceptions():
             walks, frames, unfinished, _ = walked(case, family, optimize)
             expect(walks > 50 and frames > 10 * walks, '%s: %d walks, %d '
                    'frames' % (case, walks, frames))
-            # Where a coroutine began the tables do not say that it did.
+            # The tables do not mark the first frame of a coroutine as the end.
             if case != 'coroutines':
                 expect(unfinished <= walks / 20, '%s: %d of %d unfinished' % (
                     case, unfinished, walks))

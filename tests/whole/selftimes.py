@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """selftimes.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Self times of the coarse clock: tests/programs/selftimes.c knows where its time goes.
+Self times of the coarse clock: tests/programs/selftimes.c knows its own times.
 """
 import collections
 import glob
@@ -13,12 +13,12 @@ from shimtest import compile, expect, json_of, linker_name, \
     new_directory, run, test
 
 
-# A struct shim_thread_node: where the first one is, and words in it.
+# A struct shim_thread_node: the offset of the first one, and words in it.
 ROOT, START, LAST = 0x1000, 4, 15
 
 
 def self_ms(output):
-    """{function: self time}, and with the hooks'."""
+    """{function: self time}, without and with the hooks'."""
     ms, raw = collections.Counter(), collections.Counter()
     for function in json_of(output)['functions']:
         name = linker_name(function['name'])
@@ -34,9 +34,9 @@ def recorded(case, profile='calltree', family='gcc'):
     return self_ms(output)
 
 
-# What a call costs where it was measured, with everything at hand, is a fraction of
-# what it costs here.  (Taking that off leaves walk_left and walk_right more than
-# half of the time; without our hooks they have 5 ms of 400.)
+# The calibration measures a call with warm caches, which costs a fraction of a call
+# here.  (With the calibrated cost subtracted, walk_left and walk_right keep more than
+# half of the time; without hooks they have 5 ms of 400.)
 @test
 def what_hooks_take_is_nobodys_also_where_they_take_long():
     for family in 'gcc', 'clang':
@@ -57,7 +57,7 @@ def what_ends_in_a_jump_has_its_time():
         ms['catcher'], ms['thrower']))
 
 
-# There, both want the same word beside the path.
+# Both features need the same extra word of a path there.
 @test
 def memory_beside_it_changes_no_time():
     ms, raw = recorded('allocates', 'calltree;memory')
@@ -66,7 +66,7 @@ def memory_beside_it_changes_no_time():
            'allocator %.0f of %.0f ms' % (ms['allocator'], raw['allocator']))
 
 
-# No hook comes after it.
+# No hook follows this work.
 @test
 def the_call_that_is_open_in_the_end_has_its_time():
     ms, _ = recorded('ends')
@@ -74,7 +74,7 @@ def the_call_that_is_open_in_the_end_has_its_time():
     expect(sum(ms.values()) < 1.5 * ms['last_one'], str(ms))
 
 
-# The coarse clock lags behind the other one by a tick or more.
+# The coarse clock lags behind the exact one by a tick or more.
 @test
 def a_last_tick_before_the_start_takes_no_time_away():
     output = new_directory('recording')

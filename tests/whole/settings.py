@@ -1,5 +1,5 @@
-"""What was asked for is recorded, or the run is refused before it starts; a
-setting that cannot be followed is said."""
+"""Requested data are recorded, or the run is refused before it starts; a setting that
+cannot be followed gives a message."""
 import glob
 import itertools
 import os
@@ -42,7 +42,7 @@ def files_of(output):
 
 
 def lacking(output, names):
-    """Those of @names of which the recording has nothing."""
+    """Those of @names that have no data in the recording."""
     files, told = files_of(output), None
     lacks = []
     for name in names:
@@ -64,7 +64,7 @@ def combinations():
         for size in (0, 1, 2, len(OTHERS)):
             for others in itertools.combinations(OTHERS, size):
                 names = head + list(others)
-                # With two others, those that share the nodes of calls.
+                # With two others, for profilers that share the nodes of calls.
                 if names and (size < 2 or size == len(OTHERS) or
                               {'memory', 'trace'} & set(others)):
                     yield names
@@ -72,7 +72,7 @@ def combinations():
 
 @test
 def names_in_messages_do_nothing_to_a_terminal():
-    """Sequences that begin with ESC or C1, marks that reorder, half a character."""
+    """Sequences that begin with ESC or C1, marks that reorder text, half a character."""
     for name, shown in (('a\x1b[31m', 'a\\x1b[31m'), ('b\x9b31m', 'b\\xc2\\x9b31m'),
                         ('c\u202eexe', 'c\\xe2\\x80\\xaeexe'),
                         ('d\u2066', 'd\\xe2\\x81\\xa6'), (b'e\xe2\x80', 'e\\xe2\\x80'),
@@ -98,7 +98,7 @@ def lines_of_the_library_do_nothing_to_a_terminal():
 
 @test
 def too_few_files_are_named_as_the_reason():
-    """The report cannot read what the library could write."""
+    """The library could write files that the report cannot open."""
     done = subprocess.run(
         ['sh', '-c', 'ulimit -n 5; exec "$@"', 'sh', PROFRUN, '-o',
          os.path.join(new_directory('recording'), 'it'), everything()],
@@ -140,7 +140,7 @@ def one_profiler_in_two_ways_is_refused():
     expect_equal(done.returncode, 3, 'the same twice')
 
 
-# Each kind of value, and what is wrong with it.
+# Each kind of value, and an error in it.
 BAD_VALUES = [
     ('calltree:counts=1', "'counts=1': calltree takes counts"),
     ('calltree:by=f', "'by=f': calltree takes by=FUNCTION/ARGUMENT, names"),
@@ -172,7 +172,8 @@ BAD_VALUES = [
 
 @test
 def a_bad_value_is_told_with_what_is_allowed():
-    """By profrun before the program is started, and by the profiler without it."""
+    """profrun reports the value before the program starts; without profrun the profiler
+    does."""
     for profile, wanted in BAD_VALUES:
         done = profrun('record', '-q', '-o', new_directory('recording') + '/it',
                        '-p', profile, everything())
@@ -232,7 +233,7 @@ def an_unknown_verb_suggests_one():
                in done.stderr, done.stderr)
     done = profrun('predict')
     expect_equal(done.stderr, 'profrun: predict: not found\n', 'another word')
-    # A program of that name is a program.
+    # A name that is a verb elsewhere can be a program.
     directory = new_directory('bin')
     os.symlink('/bin/true', directory + '/reprot')
     done = profrun('-q', '-p', 'none', 'reprot',
@@ -291,7 +292,7 @@ def profrun_finds_its_library_in_a_directory_with_a_blank():
         expect_equal((done.returncode, done.stdout, done.stderr),
                      (3, 'caught\n', ''), path)
         expect_equal(calls_of(json_of(output)).get('main'), 1, path)
-        # With what it needs beside it, and for modules as well.
+        # With everything the suggestion needs beside it, and for modules as well.
         done = profrun('-p', 'calltre', program, SHIM_LIBRARY=library, **more)
         expect("was not found" in done.stderr, done.stderr)
         done = profrun('doctor', program, SHIM_LIBRARY=library, **more)
@@ -306,7 +307,7 @@ def profrun_finds_its_library_in_a_directory_with_a_blank():
 # --- without profrun ---
 
 def alone(profile='calltree:counts', **more):
-    """The program with plain LD_PRELOAD: what is on stderr, and the log."""
+    """Runs the program with plain LD_PRELOAD; returns stderr and the log."""
     output = os.path.join(new_directory('recording'), 'it')
     result = run([everything()], SHIM_OUTPUT=output, SHIM_PROFILE=profile,
                  LD_PRELOAD=shimtest.library, **more)
@@ -387,7 +388,7 @@ WANTED = ['allocate()', 'main']
 @test
 def a_filter_has_as_many_items_as_one_likes():
     many = ','.join('M:nothing_of_this_name_%d' % i for i in range(3000))
-    # Just below the longest variable that the system has room for.
+    # Just below the longest variable that the system accepts.
     few = ','.join('M:nothing%d' % i for i in range(7000))
     for text in (many, few):
         text += ',M:main,M:allocate'

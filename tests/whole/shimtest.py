@@ -1,10 +1,10 @@
-"""What the whole-program tests share: compile, run with and without shim, read
-the recording, and tell meson (TAP) what became of each test.
+"""Shared code of the whole-program tests: compiles programs, runs them with and without
+shim, reads recordings, and reports each test's result to meson (TAP).
 
-A test is a function with @test; its name is the claim.  It fails by raising
-Failed (the expect functions do) and is left out by raising Skipped, if the machine
-cannot do it; what a package brings has to be there (need()).  A test that is known to
-fail says so with @known_failure, and raises Unsolved where it fails as is known.
+A test is a function with @test; its name is the claim.  It fails by raising Failed (as
+the expect functions do).  It is skipped by raising Skipped if the machine cannot run
+it; packages of scripts/packages must be present (need()).  A test with a known failure
+has @known_failure and raises Unsolved for that failure.
 """
 import functools
 import glob
@@ -34,21 +34,21 @@ class Skipped(Exception):
 
 
 class Unsolved(Exception):
-    """Fails as @known_failure says; any other failure is one."""
+    """The failure that @known_failure describes; any other failure counts as one."""
 
 
 # --- the things under test: set by main() ---
 
 library = None          # libshim.so.0
 report = None           # shim-report
-scratch = None          # a directory of this run
-fixtures = None         # where compiled programs are kept
-fixtures_link = None    # the same for LD_PRELOAD
+scratch = None          # a directory for this run
+fixtures = None         # directory of compiled programs
+fixtures_link = None    # a link to it, for LD_PRELOAD
 
-# Of another processor, set by cross.py:
+# For another processor; set by cross.py:
 machine = ''            # what its compilers' names begin with
 emulator = []           # the command that runs its programs
-common_flags = []       # for all programs
+common_flags = []       # flags for all programs
 
 
 # --- tests ---
@@ -66,8 +66,8 @@ def add_test(name, function):
 
 
 def known_failure(description, always=True):
-    """Of a test that may raise Unsolved.  If it does not, it is told to be mended,
-    unless it fails now and then only."""
+    """Marks a test that may raise Unsolved.  If it passes, meson reports an unexpected
+    success, unless it only fails now and then."""
     def mark(function):
         function.known = (description, always)
         return function
@@ -75,7 +75,8 @@ def known_failure(description, always=True):
 
 
 def need(*commands):
-    """What scripts/packages installs is no reason to leave a test out."""
+    """Fails if a command is missing that scripts/packages installs: that is no reason
+    to skip a test."""
     for command in commands:
         expect(shutil.which(command), '%s is not installed; scripts/packages '
                'check installs what the tests need' % command)
@@ -137,11 +138,11 @@ def compiler_of(source, family):
 
 def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
             instrument=True, libraries=()):
-    """The path of the compiled program; compiled if it is not up to date."""
+    """The path of the compiled program; compiles it if it is out of date."""
     source = os.path.join(PROGRAMS, source)
     base = name or os.path.splitext(os.path.basename(source))[0]
     target = os.path.join(fixtures, family + optimize, base)
-    made = '%s.%d' % (target, os.getpid())      # others may be making it, too
+    made = '%s.%d' % (target, os.getpid())      # other processes may be compiling it, too
     command = [compiler_of(source, family), optimize, '-g', '-Wall', source,
                '-pthread', '-I', PROGRAMS]
     command += ['-finstrument-functions'] if instrument else []
@@ -174,14 +175,14 @@ def compile(source, family='gcc', optimize='-O0', flags=(), name=None,
 def environment(output=None, profile='calltree:counts', **more):
     variables = {k: v for k, v in os.environ.items()
                  if not k.startswith('SHIM_') and k != 'LD_PRELOAD'}
-    if output:      # as profrun does it: one recording for all processes
+    if output:      # one recording for all processes, as with profrun
         variables.update(LD_PRELOAD=library, SHIM_DIR=output,
                          SHIM_PROFILE=profile)
     variables.update(more)
     if fixtures_link and 'LD_PRELOAD' in more:
         variables['LD_PRELOAD'] = more['LD_PRELOAD'].replace(fixtures,
                                                              fixtures_link)
-    if emulator and 'LD_PRELOAD' in variables:  # is for what it runs
+    if emulator and 'LD_PRELOAD' in variables:  # the variable is meant for the emulated program
         variables['QEMU_SET_ENV'] = 'LD_PRELOAD=' + variables.pop('LD_PRELOAD')
     return variables
 
@@ -197,7 +198,7 @@ class Result:
         self.stderr = stderr.decode(errors='replace')
 
     def truth(self):
-        """What the program says of its own calls."""
+        """The program's own counts of its calls."""
         found = re.findall(r'^calls (\S+) (\d+)$', self.stdout, re.M)
         counts = {}
         for name, calls in found:
@@ -207,8 +208,8 @@ class Result:
 
 def run(command, output=None, profile='calltree:counts', timeout=60,
         directory=None, **more):
-    """Runs @command; with us if @output (of the recording) is given."""
-    if emulator:    # which a busy machine makes slower yet
+    """Runs @command; with shim if @output (the directory of the recording) is given."""
+    if emulator:    # a busy machine makes the emulator even slower
         timeout *= 4
     try:
         done = subprocess.run(
@@ -226,7 +227,7 @@ def record(command, profile='calltree:counts', **more):
 
 
 def run_both(command, profile='calltree:counts', without_counts=False, **more):
-    """The run with us; stdout, stderr and status must be as they are without.
+    """The run with shim; stdout, stderr and status must be the same as without it.
     @without_counts: the program's own counts may differ from run to run."""
     alone = run(command, **more)
     ours = record(command, profile, **more)
@@ -253,19 +254,20 @@ def shim_report(*arguments):
     return done.stdout.decode(errors='replace')
 
 
-# What compilers append to the name of a function they copied.
+# Suffixes that compilers append to the name of a function's copy.
 CLONE = re.compile(r'(\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)?)+$')
 
 
 @functools.lru_cache(maxsize=None)
 def linker_name(name):
-    # Whole or base object: compilers choose either where both are one.
+    # Complete or base object constructor: compilers choose either where both are the
+    # same code.
     return re.sub(r'([CD])1E', r'\g<1>2E', CLONE.sub('', name))
 
 
 def tree_of(output, depth=320):
-    """{path: calls}, a path being 'a;b;c' in linker names.  What is deeper
-    than @depth counts for the path up to there."""
+    """{path: calls}, where a path is 'a;b;c' in linker names.  A path deeper than
+    @depth counts for its ancestor at that depth."""
     tree = {}
     for line in shim_report('export', 'folded', output, '--value', 'calls',
                             '--mangled', '--max-depth', str(depth)).splitlines():
@@ -281,7 +283,7 @@ def json_of(output):
 
 
 def calls_of(about):
-    """{function: calls} of what json_of() returned."""
+    """{function: calls} from the result of json_of()."""
     calls = {}
     for function in about['functions']:
         name = linker_name(function['name'])
@@ -303,7 +305,7 @@ def difference(got, wanted):
 
 
 def expect_truth(result, calls, exact=True):
-    """Every function was recorded as often as it says it was called."""
+    """Every function must be recorded as often as the program says it was called."""
     truth = result.truth()
     expect(truth, 'the program printed no counts:\n' + result.stdout)
     got = {name: calls.get(name, 0) for name in truth}
@@ -313,8 +315,8 @@ def expect_truth(result, calls, exact=True):
 
 
 def without_blanks(path, levels):
-    """LD_PRELOAD cannot name it otherwise: through a link to the directory so many
-    levels above it."""
+    """A path for LD_PRELOAD without blanks: through a link to the directory @levels
+    above it."""
     if not re.search(r'[\s:;]', path):
         return path
     top = path

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """shown.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Rows of the specification that are seen from outside only with a module or a program
-made for them (tests/rows.md).
+Rows of the specification that can only be observed from outside, with a module or
+program made for them (tests/rows.md).
 """
 import os
 import re
@@ -18,7 +18,7 @@ from shimtest import (calls_of, compile, environment, expect, expect_equal,
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 
 
-# --- E-35: any lock of the program may be held ---
+# --- E-35: the program may hold any lock during a hook ---
 
 SLOW = r'''
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void enter(union shim_function_or_client function, shim_elt_info info)
 
 	(void)info;
 	calls++;
-	/* What may be asked in a hook. */
+	/* Calls that are allowed in a hook. */
 	shim_function_name(function.function, sizeof(name), NULL, name);
 }
 
@@ -83,7 +83,7 @@ def a_hook_is_called_whatever_lock_the_program_holds():
             expect_equal((done.status, done.stdout, done.stderr),
                          (0, alone.stdout, ''), profile)
             if 'slow' in profile:
-                # Each of them, whatever comes when the program has ended.
+                # Each signal, whatever arrives when the program has ended.
                 told = int.from_bytes(content_of(path), sys.byteorder)
                 expect(told >= sum(HELD.values()) - HELD['in_exit'],
                        '%s: %d' % (profile, told))
@@ -113,8 +113,8 @@ static char path[4096];
 static unsigned long calls;
 static volatile double sink;
 
-/* Not optimized, it stores the whole vector, as if the stack were aligned: a fault if
- * it is not. */
+/* Without optimization, the compiler stores the whole vector as if the stack were
+ * aligned: a misaligned stack gives a fault. */
 static void store(void)
 {
 	volatile __m128d vector = _mm_set1_pd(sink);
@@ -268,7 +268,7 @@ def a_histogram_that_cannot_be_written_is_one_line_and_no_directory():
         expect(not os.path.exists(directory + '/missing'), 'it was made')
 
 
-# --- what no other test comes to (tests/coverage) ---
+# --- lines that no other test reaches (tests/coverage) ---
 
 @test
 def functions_of_libc_that_few_call_do_what_they_do_without_us():
@@ -291,7 +291,7 @@ def a_program_that_ends_before_it_answers_is_an_error_of_the_connection():
                 [installed().profrun, 'ctl', str(target.pid), 'status'],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env=environment()) as client:
-            # It is connected when it waits for the answer.
+            # The client is connected when it waits for the answer.
             until(lambda: 'socket:' in ' '.join(links_of(client.pid)),
                   'a connection', 30)
             os.kill(target.pid, signal.SIGKILL)
@@ -306,7 +306,7 @@ def links_of(pid):
     try:
         for fd in os.listdir('/proc/%d/fd' % pid):
             links.append(os.readlink('/proc/%d/fd/%s' % (pid, fd)))
-    except OSError:     # it came or went meanwhile
+    except OSError:     # the descriptor was opened or closed meanwhile
         pass
     return links
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """speedscope.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-`export speedscope`: its numbers are those of the report, by a reader of our own
-and in the tables of speedscope itself, in a browser, where it is installed:
-`npm install --global speedscope`, or its directory in SPEEDSCOPE.
+`export speedscope` has the same numbers as the report.  A reader of our own checks it,
+and so do the tables of speedscope itself in a browser, if it is installed: with `npm
+install --global speedscope`, or in the directory SPEEDSCOPE.
 """
 import functools
 import http.server
@@ -30,7 +30,7 @@ def export(output, *arguments):
 
 
 def sums_of(about, profile):
-    """{frame: [self, total]}; each event is where it may be."""
+    """{frame: [self, total]}; checks the order of the events as well."""
     sums, stack, inside = {}, [], {}
     at = profile['startValue']
     for event in profile['events']:
@@ -92,7 +92,7 @@ def self_and_total_are_those_of_the_report():
                                                     function['total_ns']))
 
 
-# What is subtracted leaves many paths with less than no time.
+# The subtraction leaves many paths with negative times.
 @test
 def self_times_are_those_of_the_report_whatever_is_subtracted():
     make = os.path.join(os.environ.get('SHIM_BUILD', ''), 'tests', 'report',
@@ -183,7 +183,8 @@ def is_speedscope(place):
 
 @functools.lru_cache(maxsize=None)
 def speedscope_directory():
-    """Of its page; where the user says, or where npm puts it for the tests."""
+    """The directory of speedscope's page: the user's choice, or where npm installs it
+    for the tests."""
     place = os.environ.get('SPEEDSCOPE', '')
     if is_speedscope(place):
         return place + '/dist/release'
@@ -197,7 +198,7 @@ def speedscope_directory():
              '--no-fund', '--ignore-scripts', 'speedscope'],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, timeout=200)
-        # The registry is not ours to install.
+        # The test does not require a reachable registry.
         if re.search('E(NOTFOUND|AI_AGAIN|CONNREFUSED|TIMEDOUT|CONNRESET)|'
                      'network', done.stderr):
             raise Skipped('npm cannot reach its registry, and SPEEDSCOPE names '
@@ -225,7 +226,7 @@ UNITS = {'ns': 1, '\u00b5s': 1e3, 'ms': 1e6, 's': 1e9, '': 1}
 
 
 def number_of(text):
-    """What "1.23ms (4.5%)" says, and by how much that may be wrong."""
+    """The value of "1.23ms (4.5%)", and its possible rounding error."""
     number, unit = re.match(r'([\d.,]+)(\D*) \(', text + ' (').groups()
     digits = len(number.partition('.')[2])
     scale = UNITS[unit.strip()]
@@ -233,19 +234,19 @@ def number_of(text):
 
 
 def show(look):
-    """Calls @look with a window, and where speedscope's page is."""
+    """Calls @look with a window and the address of speedscope's page."""
     reason = browser.missing()
     if reason:
         raise Skipped(reason)
     directory = speedscope_directory()
     server = http.server.ThreadingHTTPServer(
         ('127.0.0.1', 0), functools.partial(Handler, directory=directory))
-    server.daemon_threads = True        # browsers keep connections
+    server.daemon_threads = True        # browsers keep connections open
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
         with Browser() as window:
-            # It makes only those rows that can be seen.
+            # speedscope renders only visible rows.
             window.devtools('Emulation.setDeviceMetricsOverride', width=1400,
                             height=4000, deviceScaleFactor=1, mobile=False)
             look(window, 'http://127.0.0.1:%d/' % server.server_port)
@@ -256,7 +257,7 @@ def show(look):
 
 
 def shown_in(window, url, format, output, *more):
-    """{name: (self, total)} of its table, as text."""
+    """{name: (self, total)} from its table, as text."""
     Handler.profile = new_directory('speedscope') + '/profile.json'
     shim_report('export', format, output, '-o', Handler.profile, *more)
     window.open('about:blank')
@@ -285,7 +286,7 @@ def look_at_profiles(window, url):
 
 
 def look_at_traces(window, url):
-    """A trace in the format of Chrome.  Each event is rounded to a nanosecond."""
+    """A trace in Chrome's format.  Each event is rounded to a nanosecond."""
     for source in ('unwind.cc', 'exceptions.cc'):
         output = recording_of(source, 'trace')
         shown = shown_in(window, url, 'chrome', output)

@@ -1,4 +1,4 @@
-"""Runs programs with tests/modules/stream.c beside us, and reads what it wrote:
+"""Runs programs with tests/modules/stream.c beside shim, and reads the module's file:
 one Event each, in the order of the process."""
 import collections
 import functools
@@ -38,7 +38,7 @@ class Stream:
         return self.names.get(address - self.base, hex(address))
 
     def lines(self, kinds=None):
-        """As text: `E main`, `T a b`, `X f`, `! type`; addresses are not."""
+        """The events as text: `E main`, `T a b`, `X f`, `! type`; without addresses."""
         lines = []
         for event in self.events:
             if kinds and event.kind not in kinds:
@@ -75,8 +75,8 @@ def module():
 
 
 def stream_of(command, events, same=True, status=None, **more):
-    """Runs @command with and without us, compares (unless not @same), and
-    returns its Stream."""
+    """Runs @command with and without shim, compares the runs (unless not @same), and
+    returns the Stream."""
     alone = shimtest.run(command) if same else None
     file = os.path.join(new_directory('stream'), 'events')
     ours = shimtest.run(command, new_directory('recording'),

@@ -1,4 +1,4 @@
-"""A trace as others read it: chrome, perfetto, ctf."""
+"""Exports of a trace for other viewers: chrome, perfetto, ctf."""
 
 import collections
 import json
@@ -44,7 +44,7 @@ def export(format, output, *more):
 
 
 class Lanes:
-    """Begins and ends, which have to nest in each lane, in time."""
+    """Checks begins and ends, which must nest in each lane and be ordered in time."""
 
     def __init__(self, what):
         self.what = what
@@ -53,7 +53,7 @@ class Lanes:
         self.last = {}
 
     def event(self, lane, time, name):
-        """@name: of what begins; None: an end."""
+        """@name: the call that begins; None: an end."""
         expect(time >= self.last.get(lane, 0),
                '%s: lane %s: %s after %s' % (self.what, lane, time,
                                              self.last.get(lane)))
@@ -107,7 +107,7 @@ def chrome_has_names_of_threads_and_what_the_program_says():
 # --- perfetto ---
 
 def perfetto_packets(output):
-    """[{field: value, or list of values}] of what protoc makes of it."""
+    """[{field: value, or list of values}], decoded by protoc."""
     shimtest.need('protoc')
     with open(export('perfetto', output), 'rb') as file:
         text = subprocess.run(

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """toggle.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-A program that has its calls recorded or not, while it runs: what it does is the
-same, and the tree holds what was called in between and nothing else.
+A program switches the recording of its calls off and on while it runs: its behaviour
+must not change, and the tree must hold exactly the calls made in between.
 """
 import functools
 import re
@@ -14,7 +14,7 @@ from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile,
                       difference, expect, expect_equal, expect_truth, json_of,
                       new_directory, run_both, shim_report, tree_of)
 
-# As compilers and linkers may reach the hooks.
+# The ways in which compilers and linkers reach the hooks.
 FLAGS = [[], ['-fno-plt'], ['-fcf-protection', '-Wl,-z,ibtplt'],
          ['-fno-pie', '-no-pie'], ['-Wl,-z,lazy'], ['-Wl,-z,norelro']]
 
@@ -35,7 +35,7 @@ def expect_tree(result, wanted):
 
 
 def sites_of(result):
-    """(known, off, unwritable) as info says."""
+    """(known, off, unwritable) call sites, from info."""
     text = shim_report('info', result.output)
     match = re.search(r'call sites +(\d+) in \d+ objects, (\d+) of them off',
                       text)
@@ -74,7 +74,7 @@ def check_threads(family, optimize):
     calls = calls_of(json_of(result.output))
     expect_truth(result, calls)
     tree = tree_of(result.output)
-    # Calls that are cut off on one side may hang in a wrong place, but only
+    # Calls that are cut off on one side may be at a wrong place in the tree, but only
     # those of the functions that ran at that moment.
     expect_equal({p: n for p, n in tree.items()
                   if re.match('(early|leaf)', p)},
@@ -184,12 +184,13 @@ def check_plugin(family, optimize):
     expect(got == wanted, 'the tree:\n' + difference(got, wanted))
 
 
-# Whom they call, beside the handler.
+# The functions that each function calls, besides the handler.
 CALLEES = {
     'leaf': '', 'inlined': '', 'handler': 'leaf', 'thrower': 'walk thrower',
     'catcher': 'thrower leaf', 'jumper': 'jumper leaf', 'jumps': 'jumper leaf',
     'large': 'inlined walk', 'coroutine': 'walk', 'work': 'walk leaf',
-    'walk': 'leaf walk catcher jumps large inlined', 'main': 'work leaf walk',    # work may have begun unseen
+    # begin of work may be missed
+    'walk': 'leaf walk catcher jumps large inlined', 'main': 'work leaf walk',
 }
 
 
@@ -203,8 +204,8 @@ def plain_name(name):
 @known_failure('on a busy machine one in a thousand calls hangs below a wrong one',
                always=False)
 def check_often(family, optimize):
-    """What nobody could see is little: before threads looked back, 1 to 4 %
-    hung below a call that cannot have made them."""
+    """Few calls may be misplaced: before threads repaired their shadow stacks, 1 to 4 %
+    were below a call that cannot have made them."""
     for profile in PROFILES:
         program = compile('toggled_often.cc', family, optimize)
         result = run_both([program], profile)
@@ -216,7 +217,7 @@ def check_often(family, optimize):
             if (len(names) > 1 and names[-1] != 'handler' and
                     names[-1] not in CALLEES[names[-2]].split()):
                 wrong += count
-        # Before threads looked back it was more than this.
+        # Before threads repaired their shadow stacks, it was more than this.
         expect(wrong < calls / 100, '%s: %d of %d calls have a wrong caller' % (
             profile, wrong, calls))
         if wrong >= calls / 1000:

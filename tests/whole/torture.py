@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """torture.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-tests/programs/turmoil.cc with everything on at once: output and status are what they
-are without us, and what can be counted exactly is.  TORTURE_SECONDS=60 for longer, or
-tests/fuzz/torture.
+tests/programs/turmoil.cc with everything on at once: output and status must be the same
+as without shim, and all exact counts must be right.  TORTURE_SECONDS=60 runs longer, as
+does tests/fuzz/torture.
 """
 import json
 import os
@@ -41,7 +41,7 @@ def turmoil(profile, optimize='-O1'):
 
 
 def by_process(output, *options):
-    """What the report says of the parent, which is the first."""
+    """The report's rows of the parent, the first process."""
     about = json.loads(shim_report('report', output, '--format', 'json',
                                    *options))
     pid = str(about['processes'][0]['pid'])
@@ -85,7 +85,8 @@ def with_everything():
 
 
 def check_lines(output):
-    """Those of children, and of what is loaded and unloaded all the time, too."""
+    """Checks the lines of children, and of libraries that are loaded and unloaded all
+    the time."""
     if platform.machine() != 'x86_64':
         return
     got = {}

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """trace.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Traces: every call is in them, whatever the program does and whatever is done to
-it.  Where calls are counted beside the trace, in the same run, both must say the
-same of each path.
+Traces contain every call, whatever the program does and whatever happens to it.  Where
+calls are also counted in the same run, both must agree on each path.
 """
 import csv
 import glob
@@ -20,10 +19,10 @@ import shimtest
 from shimtest import (BUILDS, add_test, calls_of, compile, expect, expect_equal,
                       new_directory, record, run, test)
 
-# What the modules above have for themselves.
+# The tests of the imported modules do not run here.
 shimtest.tests.clear()
 
-KILLS_BUILDS = 50       # of each of the four builds
+KILLS_BUILDS = 50       # for each of the four builds
 STORMS = ['signals', 'signals_jumps', 'altstack', 'altstack_thread']
 HARD = ['coroutines', 'coroutines_travel', 'coroutines_many', 'clone_raw',
         'exceptions', 'forks', 'longjmp', 'spawns', 'thread_ends']
@@ -59,7 +58,7 @@ for number, name in enumerate(STORMS + HARD):
              profile=profile: check_same(name, family, optimize, profile))
 
 
-# All calls take that long: what waits, and is told of later, is all of them.
+# All calls take that long, so all of them wait and are recorded late.
 for number, name in enumerate(['coroutines', 'coroutines_travel', 'exceptions',
                                'longjmp', 'forks', 'thread_ends']):
     family, optimize = BUILDS[number % len(BUILDS)]
@@ -105,7 +104,7 @@ def what_takes_the_disk_or_memory_away_loses_what_is_counted_as_lost():
     loss.lose(['seccomp-prctl', '15'], ['forbidden'], profiles=['trace'])
 
 
-# --- what is left out ---
+# --- omitted calls ---
 
 MARKS = ['-I', os.path.join(os.path.dirname(shimtest.PROGRAMS), '..',
                             'include')]
@@ -168,7 +167,7 @@ def every_nth_call_of_a_function_and_all_of_others():
 
 
 def check_left_out(recording, why, counted):
-    """Nothing is damaged, and what is not there is counted."""
+    """There must be no damage, and missing calls must be counted."""
     done = run([shimtest.report, 'report', '--trace', recording])
     expect('not a record' not in done.stderr and
            'never began' not in done.stderr, done.stderr)
@@ -191,7 +190,7 @@ def handlers_come_into_calls_that_every_leaves_out():
 
 
 def events_of(recording, *options):
-    """What replay prints: time in us, duration's text, depth, what."""
+    """Lines of replay: time in us, duration as text, depth, text."""
     done = run([shimtest.report, 'replay', '--color', 'never', *options,
                 recording])
     expect_equal(done.status, 0, done.stderr)
@@ -238,7 +237,7 @@ def calls_that_wait_are_told_of_in_their_order():
 def a_hundred_thousand_calls_that_wait_are_told_of_at_once():
     made, calls = calls_with('min=15ms', 'traced_min.c', 'deep', '100000')
     expect_equal(sum(calls.values()), 100002, 'calls')
-    # Each began when it did, also where a block begins with it.
+    # Each call has its own begin time, also if a block begins with it.
     events = events_of(made.output)
     expect(events[0][0] > 0, events[0])
     durations = [ns_of(duration) for _, duration, _, _ in events if duration]
@@ -269,7 +268,7 @@ def what_waits_when_the_program_dies_is_there():
 
 
 def check_min(name, family, optimize):
-    """What is not there was too short, and nothing is there that was not."""
+    """Every missing call was too short, and no call was added."""
     source = name + ('.c' if os.path.exists(os.path.join(
         shimtest.PROGRAMS, name + '.c')) else '.cc')
     made = record([compile(source, family, optimize)],
@@ -282,7 +281,7 @@ def check_min(name, family, optimize):
     expect_equal(more, [], 'more than there were')
     check_left_out(made.output, 'too short', sum(counted.values()))
     if name != 'exceptions':
-        return  # handlers in the hooks and other stacks make short ones told
+        return  # short calls may be recorded because of handlers in hooks, and on other stacks
     ended = [ns_of(duration) for _, duration, _, what in events_of(made.output)
              if what.endswith(';') and not duration.startswith('>')]
     expect_equal([d for d in ended if d < 2900], [], 'short ones')
@@ -324,7 +323,7 @@ def a_ring_keeps_the_last_calls_of_each_thread():
     for ring, lines in zip(ours, whole):
         expect(len(ring) > 100000, '%d lines' % len(ring))
         expect_equal(ring[-100000:], lines[-100000:], 'the last 100000 lines')
-    # Of the calls that are open where it begins some have a line of their own.
+    # Some of the calls that are open at the beginning have a line of their own.
     expect(0 <= calls(ours) + overwritten - calls(whole) <= 8,
            '%d calls and %d before them, of %d' % (calls(ours), overwritten,
                                                    calls(whole)))
@@ -332,7 +331,7 @@ def a_ring_keeps_the_last_calls_of_each_thread():
 
 @test
 def more_functions_than_a_short_record_can_name():
-    """Those of an object that comes again have other numbers each time."""
+    """Functions of an object that is loaded again get other numbers each time."""
     folder, count, times = new_directory('functions'), 400, 84
     with open(folder + '/many.c', 'w') as file:
         file.write(''.join('static void f%d(void) {}\n' % i
@@ -361,7 +360,7 @@ def more_functions_than_a_short_record_can_name():
                  'calls')
 
 
-# --- what the program says ---
+# --- marks of the program ---
 
 @test
 def marks_ranges_and_counters_are_in_their_place():
@@ -410,7 +409,7 @@ def what_is_not_traced_is_not_there_and_the_rest_nests():
     expect('never began' not in done.stderr, done.stderr)
 
 
-# --- on and off by others ---
+# --- switched off and on from outside ---
 
 def profrun(*words):
     path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
@@ -604,9 +603,9 @@ def a_thread_has_its_own_shortest_and_longest_call():
 
 @test
 def a_report_of_a_trace_says_what_one_of_calls_says():
-    """Each block that is full has its own moments, one for the tree and one for
-    the trace.  Who loses the processor between them has it in one of the two, so
-    of three runs one has to agree in times; calls are the same in each."""
+    """In each full block, the tree and the trace read the clock at different moments.
+    A thread that is preempted in between has that time in one of the two only.  So one
+    of three runs must agree in times; the calls must agree in each."""
     def numbers(made, *options):
         about = json.loads(shimtest.shim_report(
             'report', '--format', 'json', *options, made.output))

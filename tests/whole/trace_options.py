@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """trace_options.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-What may stand behind trace: - up to which numbers, of how many functions, together -
-and what is made of it.  (The library is asked itself: profrun refuses before it.)
+The options of trace: - allowed numbers, number of functions, combinations - and their
+effect.  (The test uses the library without profrun, which would refuse bad options
+first.)
 """
 import glob
 import os
@@ -13,7 +14,7 @@ from shimtest import (compile, expect, expect_equal, new_directory, record,
                       run, shim_report, test)
 from trace import calls_with, folded
 
-# What the module above has for itself.
+# The tests of the imported module do not run here.
 shimtest.tests.clear()
 
 INFO, CLOCK_HZ = 4096, 72               # struct shim_trace_info; in struct shim_meta
@@ -24,7 +25,8 @@ def traced(options):
 
 
 def info_of(made):
-    """Bytes of the ring, clock units of the shortest call, and such in a second."""
+    """The ring's size in bytes, the duration of the shortest call in clock units, and
+    the clock's units in a second."""
     path, = glob.glob(made.output + '/*/*.trace')
     with open(path, 'rb') as file:
         file.seek(INFO)
@@ -39,7 +41,7 @@ def what_is_no_option_is_refused():
     names = ['args=f%d' % i for i in range(17)]
     for options in ('ring=', 'ring=1', 'ring=1T', 'ring=1MM', 'ring=K',
                     'ring=1023K', 'ring=1025G', 'ring=1048577M',
-                    # These would be others if digits were not counted.
+                    # A reader that ignored overflow would take these for other numbers.
                     'ring=18446744073709551617M', 'min=18446744073709551617us',
                     'every=two/18446744073709551617', 'every=two/99999999999',
                     'depth=18446744073709551617', 'min=', 'min=1', 'min=us',

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """trace_records.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Traces that are written here, record by record, as <shim/format.h> has them: what a
-reader makes of each.
+Traces that the test writes record by record as <shim/format.h> describes, and the
+reader's output for each.
 """
 import glob
 import json
@@ -16,7 +16,7 @@ from gaps import ns_of
 from shimtest import (compile, expect, expect_equal, new_directory, record, run,
                       test)
 
-# What the module above has for itself.
+# The tests of the imported module do not run here.
 shimtest.tests.clear()
 
 BLOCK, FIRST, HEAD = 65536, 8192, 48    # struct shim_trace_block has 48 bytes
@@ -24,8 +24,8 @@ BLOCK, FIRST, HEAD = 65536, 8192, 48    # struct shim_trace_block has 48 bytes
 (TIME, ENTER_LONG, UNWOUND, TRACK, TRACK_NEW, THREAD, NAME, ENDED, STACK, PAUSE, LOST,
  ARGUMENTS, RESULT, MARK) = range(1, 15)
 COUNTER = 17
-MAIN, AGAIN, ONE, TWO, THREE = range(1, 6)      # in the order of their first calls
-NOBODY = 30000                          # a number of no function
+MAIN, AGAIN, ONE, TWO, THREE = range(1, 6)      # numbered by their first calls
+NOBODY = 30000                          # the number of no function
 recorded = {}
 
 
@@ -52,7 +52,7 @@ def stack(*functions, more=0):
 
 
 class Clock:
-    """What happens, each @step later than what was before."""
+    """Builds records, each @step later than the one before."""
 
     def __init__(self, now, step=1000):
         self.now, self.step = now, step
@@ -93,7 +93,7 @@ def clock(step=1000):
 
 
 def write(*blocks):
-    """Each: bytes, or (track, thread, bytes)."""
+    """Writes a trace.  Each block: bytes, or (track, thread, bytes)."""
     copy = os.path.join(new_directory('records'), 'recording')
     shutil.copytree(base(), copy)
     path, = glob.glob(copy + '/*/*.trace')
@@ -116,7 +116,7 @@ LINE = re.compile(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)?  ( *)(.*)')
 
 
 def replay(*blocks, words=(), said=''):
-    """[(depth, what)], [us], [duration's text] of what replay prints."""
+    """[(depth, text)], [us], [duration as text] from the output of replay."""
     done = run([shimtest.report, 'replay', '--color', 'never', *words,
                 write(*blocks)])
     expect_equal(done.status, 0, done.stderr)
@@ -128,7 +128,7 @@ def replay(*blocks, words=(), said=''):
 
 
 def shown(*blocks, **more):
-    """Without the thread's begin."""
+    """The same without the begin of the thread."""
     return [what for what in replay(*blocks, **more)[0]
             if not what[1].startswith('-- thread')]
 
@@ -162,7 +162,7 @@ def numbers_above_32767_are_whole():
 @test
 def a_text_is_as_long_as_there_is_room_for():
     c = clock()
-    # (Its size is behind its head, and so the first of its text: "-\x01".)
+    # (The size follows the head and thus becomes the begin of the text: "-\x01".)
     large = struct.pack('<HH', MARK << 2, 301) + b'y' * 598
     expect_equal(shown(c.enter(MAIN) + text(MARK, 'x' * 240) + large + c.leave()),
                  [(0, 'main {'), (1, '-- mark ' + 'x' * 240),
@@ -307,7 +307,7 @@ def another_thread_ends_what_was_open():
         expect_equal(whats, [
             (0, '-- thread longjmp'), (0, 'main {'), (1, 'one;'),
             (0, '} main  (open)'), (0, '-- thread ' + name), (0, 'two;')], name)
-        # Its last moment was that of its last call's end.
+        # The thread's last known time is the end of its last call.
         expect(ns_of(durations[3].strip('>')) < 3 * ns_of(durations[2]), durations)
 
 
@@ -343,7 +343,7 @@ def what_is_no_record_ends_its_block():
 
 
 def damage_of(recording):
-    """What json, the report and info say of it."""
+    """The damage that json, the report and info show."""
     json_, text_, info = (
         run([shimtest.report, *words, recording]).stdout
         for words in (['export', 'json'], ['report'], ['info']))

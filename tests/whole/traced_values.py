@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """traced_values.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Arguments and results in a trace: as bytes where these say all, as text where what is
-behind an address does, and both as `replay` prints them.
+Arguments and results in a trace: as raw bytes if the bytes are the whole value, as text
+if the value includes memory behind an address, and both as `replay` prints them.
 """
 import glob
 import os
@@ -19,7 +19,7 @@ ARGUMENTS_RAW = 18      # enum shim_trace_kind
 
 
 def replay(recording, *options):
-    """What it prints of calls, and what it says on stderr."""
+    """The calls that replay prints, and its messages on stderr."""
     done = run([shimtest.report, 'replay', '--color', 'never', *options,
                 recording])
     expect_equal(done.status, 0, done.stderr)
@@ -120,7 +120,7 @@ for family, optimize in BUILDS:
 # --- what is in the files ---
 
 def raw_int(number):
-    """An ARGUMENTS_RAW record of one int, whatever its description's number is."""
+    """An ARGUMENTS_RAW record of one int, with any description number."""
     return re.compile(re.escape(struct.pack('<H', ARGUMENTS_RAW << 2 | 5 << 8)) +
                       b'..' + re.escape(b'\0' + struct.pack('<i', number)) +
                       b'\0', re.DOTALL)
@@ -196,7 +196,7 @@ def text_is_what_is_too_large_or_behind_an_address_and_is_cut_where_it_may_be():
         expect_equal(said, '', 'stderr')
         expect_equal([re.sub('0x[0-9a-f]+', '0xX', line)
                       for line in lines if line.endswith(';')], WAYS, 'calls')
-        # Of anything else there are bytes, which have no such marks.
+        # All other values are recorded as bytes, which have no such marks.
         trace = bytes_of(made.output, 'trace')
         expect_equal([text for text in TEXTS if text not in trace], [], 'no text')
         expect_equal(re.findall(rb'0x[0-9a-f]+|"sixty"|"l"|first = |"not so',
@@ -205,7 +205,7 @@ def text_is_what_is_too_large_or_behind_an_address_and_is_cut_where_it_may_be():
 
 @test
 def thousands_of_types_and_of_long_names():
-    """More than can be remembered, in more than a chunk."""
+    """More types than the cache holds, in more than one chunk."""
     source = os.path.join(new_directory('many'), 'many.c')
     name, count = 'n' * 300, 4200
     with open(source, 'w') as file:
@@ -255,7 +255,7 @@ def threads_have_one_description_of_each():
         for thread in threads:
             lines, _ = replay(made.output, '--thread', thread)
             lines = [line.replace(heaps[1], heaps[0]) for line in lines]
-            # Where the other thread is asking.
+            # Where the other thread asks at the same time.
             expect_equal(['not available yet' in got or got for got in
                           calls_in(lines, heaps[0])],
                          ['not available yet' in got or call for got, call in
@@ -355,7 +355,7 @@ def damage(recording, change):
 
 
 def entries(data):
-    """Offset, kind, size of what is in its first chunk."""
+    """(offset, kind, size) of the entries in the first chunk."""
     at = 4096
     while True:
         kind, size = struct.unpack_from('<II', data, at)
@@ -369,7 +369,7 @@ def entries(data):
 def a_damaged_type_makes_its_values_unknown_and_no_others():
     def change(data):
         at = next(at for at, kind, _ in entries(data) if kind == 1)
-        data[at + 20:at + 24] = b'\xff' * 4      # how many nodes it has
+        data[at + 20:at + 24] = b'\xff' * 4      # number of nodes
     made = record([compile('traced_types.c')], ALL)
     lines, said = damage(made.output, change)
     expect_equal(lines[:2], ['truth(value = <unknown>) = <unknown>;',

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """trees.py LIBSHIM SHIM-REPORT FIXTURES FAMILY OPTIMIZE [TEST...]
 
-The recorded tree of every program in tests/programs whose opening comment says
-what it is, for one compiler.  In that comment:
+The recorded tree of every program in tests/programs whose opening comment lists it, for
+one compiler.  In that comment:
 
     tree:                   lines of `path calls`, all there are
         *                   as a line: and others, not compared
@@ -103,7 +103,7 @@ def add_tests(family, optimize):
         wanted = Wanted(source, family, optimize)
         if wanted.tree is None:
             continue
-        # An emulator has no time for that as well.
+        # An emulator is too slow to run the others as well.
         for profile in PROFILES + ([] if shimtest.machine else ['trace']):
             name = '%s %s, %s' % (source.split('.')[0], profile, wanted.claim)
             add_test(name, lambda source=source, wanted=wanted,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """trust.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-Directories and files that another user has prepared, or could change: they are
-refused with a line that says why, and the program runs as ever.  What only
-another user can do is done by `nobody`, so these tests are root's.
+Directories and files that another user has prepared, or could change: shim refuses them
+with a message that gives the reason, and the program runs as usual.  The user `nobody`
+takes the part of the other user, so these tests need root.
 """
 import os
 import shutil
@@ -38,7 +38,7 @@ def bare(output, **more):
 
 
 def contents(directory):
-    """Everything below it, with what tells whether it was changed."""
+    """All files below the directory, with the attributes that show a change."""
     found = []
     for path, _, files in os.walk(directory):
         for name in [''] + files:
@@ -48,7 +48,7 @@ def contents(directory):
 
 
 def prepare(mode=0o700, owner=None):
-    """A directory that holds what says that our parent has recorded there."""
+    """A directory with files that claim to be the recording of our parent."""
     output = os.path.join(new_directory('prepared'), 'r')
     part = os.path.join(output, '%d.0' % os.getpid())
     os.makedirs(part, 0o700)
@@ -64,7 +64,8 @@ def prepare(mode=0o700, owner=None):
 
 
 def expect_refused(output, why, made=None):
-    """What is there is not touched, and the recording is beside it."""
+    """The existing files must be unchanged, and the recording must be in a directory
+    beside them."""
     before = contents(output)
     result = bare(output)
     expect_equal(result.stderr, '', 'stderr')
@@ -75,7 +76,7 @@ def expect_refused(output, why, made=None):
     expect('%s exists and is not used: %s' % (output, why) in log, log)
 
 
-# --- recordings that are gone on with ---
+# --- recordings that a process continues ---
 
 @test
 def a_child_goes_on_with_the_recording_of_its_parent():
@@ -109,7 +110,7 @@ def a_link_to_a_directory_is_refused():
 
 @test
 def what_others_could_have_put_there_is_no_parents_recording():
-    """The directory is ours; what is in it is not what a process made."""
+    """The directory is ours, but its content was not made by our parent."""
     def link(meta):
         os.link(meta, meta + '.too')
 
@@ -133,7 +134,7 @@ def what_others_could_have_put_there_is_no_parents_recording():
 
 @test
 def an_exec_goes_on_with_a_recording_that_got_another_name():
-    """The first name was taken when the process began."""
+    """The first name was already taken when the process began."""
     output = os.path.join(new_directory('taken'), 'r')
     os.mkdir(output)
     result = run([compile('execs.c'), '1'], LD_PRELOAD=shimtest.library,
@@ -144,7 +145,7 @@ def an_exec_goes_on_with_a_recording_that_got_another_name():
     expect(len(os.listdir(output + '.1')) >= 2, 'images')
 
 
-# --- a directory that profrun has made, or was to ---
+# --- a directory that profrun made, or failed to make ---
 
 def with_directory(directory):
     return run([program()], directory, 'calltree:counts')
@@ -172,7 +173,7 @@ def a_given_directory_must_be_the_users_own():
 
 @test
 def missing_directories_above_are_the_users_alone():
-    """Whatever the umask lets others have."""
+    """They are private whatever the umask allows."""
     directory = new_directory('above')
     done = subprocess.run(
         ['sh', '-c', 'umask 0; exec "$@"', 'sh', PROFRUN, '-q', '-o',
@@ -228,7 +229,7 @@ def a_job_directory_that_others_could_change_is_refused():
 # --- while it runs ---
 
 class Busy:
-    """The program busy, with time to do something half-way."""
+    """Runs the program busy, with a pause halfway."""
 
     def __init__(self, output, profile='calltree:counts'):
         self.output = output
@@ -257,7 +258,7 @@ class Busy:
 
 
 def expect_loss(change, restore=None):
-    """What cannot be put where it was is lost, and counted."""
+    """Data that cannot be written to its place is lost and counted."""
     busy = Busy(new_directory('while'))
     change(busy)
     result = busy.end()
@@ -279,7 +280,7 @@ def put_back(busy):
 
 @test
 def another_directory_in_the_place_of_ours_gets_nothing():
-    """It could be anybody's who may write above it: all names are there."""
+    """A user who may write the parent directory could have made it: all names exist."""
     def replace(busy):
         os.rename(busy.part(), busy.part() + '.away')
         shutil.copytree(busy.part() + '.away', busy.part())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """values.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-How values are printed and types named: programs that are their own profilers say
-what they get and what they should (tests/programs/values.h), with both compilers
-and both versions of DWARF.  JSON is read back by Python.
+Printed values and names of types.  Programs that are their own profilers print the
+actual and the expected text (tests/programs/values.h), with both compilers and both
+versions of DWARF.  Python parses the JSON.
 """
 import json
 import os
@@ -25,7 +25,7 @@ def read_json(text):
 
 
 def problem_of(what, got, wanted):
-    """What is wrong with a line, or None."""
+    """The error in a line, or None."""
     got = LONG_ADDRESS.sub('0xADDRESS', got)
     if what.endswith(' json'):
         try:
@@ -77,8 +77,7 @@ def types_stay_when_their_library_is_closed():
 add_test('types_stay_when_their_library_is_closed',
          types_stay_when_their_library_is_closed)
 
-# clang leaves out the layout of classes that the library has, unless it is told
-# not to.
+# Without this flag, clang omits the layout of classes of the library.
 CXX = {'gcc': ['-std=c++17'], 'clang': ['-std=c++17', '-fstandalone-debug']}
 OLD_ABI = '-D_GLIBCXX_USE_CXX11_ABI=0'
 
