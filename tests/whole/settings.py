@@ -64,7 +64,7 @@ def combinations():
         for size in (0, 1, 2, len(OTHERS)):
             for others in itertools.combinations(OTHERS, size):
                 names = head + list(others)
-                # With two others, for profilers that share the nodes of calls.
+                # Of pairs: those with a profiler that shares the nodes of calls.
                 if names and (size < 2 or size == len(OTHERS) or
                               {'memory', 'trace'} & set(others)):
                     yield names
