@@ -40,6 +40,8 @@ static bool unwinds;	      /* the option unwind */
 static uint64_t period, seed; /* period 0: no sampling */
 static uint64_t tick_length;
 
+const volatile uint64_t *memory_tick;
+
 uint64_t memory_leaks_ms = 1000, memory_snapshot_period;
 static uint64_t snapshots_ms;
 
@@ -54,12 +56,12 @@ static struct shim_heap_node *make_heap(struct tree *tree)
 		return NULL;
 	made->calls = tree_is_asked;
 	made->period = period;
-	made->has_lives = tree_tick != NULL;
+	made->has_lives = memory_tick != NULL;
 	if (!__atomic_compare_exchange_n(&heap, &none, made, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return none;
 	__atomic_store_n(&made->function, SHIM_NODE_HEAP, __ATOMIC_RELEASE);
-	if (tree_tick)
+	if (memory_tick)
 		memory_points_start(tree, tick_length);
 	return made;
 }
@@ -235,7 +237,7 @@ static void raise_peak(uint64_t live)
 						false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED))
 			break;
-	heap->peak_clock = tree_tick ? *tree_tick : 0;
+	heap->peak_clock = memory_tick ? *memory_tick : 0;
 	__atomic_store_n(&heap->is_rising, 1, __ATOMIC_RELAXED);
 }
 
@@ -325,7 +327,7 @@ static void count_long_life(struct shim_memory_node *memory,
 				     __builtin_clzll(clock));
 	uint64_t *counter;
 
-	note_live(*tree_tick);
+	note_live(*memory_tick);
 	if (UNLIKELY(!lives) && !(lives = make_lives(memory)))
 		return;
 	if (clock >> bucket < tick_length)
@@ -344,9 +346,9 @@ static inline void count_life(struct shim_memory_node *memory,
 {
 	uint64_t clock;
 
-	if (!tree_tick)
+	if (!memory_tick)
 		return;
-	clock = *tree_tick - block->clock;
+	clock = *memory_tick - block->clock;
 	if (UNLIKELY(clock >= tick_length))
 		count_long_life(memory, block, clock);
 }
@@ -573,7 +575,7 @@ static bool start(void)
 	node_slot = path_add_slot();
 	if (!tree_need_calls(COUNTS, "memory"))
 		return false;
-	shim_clock_coarse(&tick_length);
+	memory_tick = shim_clock_coarse(&tick_length);
 	if (shim_record_meta())
 		memory_snapshot_period = snapshots_ms *
 					 shim_record_meta()->clock_hz / 1000;

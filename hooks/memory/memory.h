@@ -10,6 +10,9 @@
 
 #include "path/path.h"
 
+/* The kernel's tick, which is in the notes of blocks; NULL: it was not found. */
+extern const volatile uint64_t *memory_tick;
+
 /* The time limit of the leak scan; 0: no scan. */
 extern uint64_t memory_leaks_ms;
 

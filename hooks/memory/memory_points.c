@@ -29,7 +29,7 @@ void memory_points_start(struct tree *tree, uint64_t length)
 	points = made;
 	next_point = 0;
 	next_snapshot = memory_snapshot_period ?
-				*tree_tick + memory_snapshot_period :
+				*memory_tick + memory_snapshot_period :
 				NEVER;
 	__atomic_store_n(&memory_point_due, 0, __ATOMIC_RELEASE);
 }
@@ -79,7 +79,7 @@ COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
 		add(clock, live_bytes);
 	if (clock >= next_snapshot) {
 		memory_snapshot_take(memory_leaks_ms);
-		next_snapshot = *tree_tick + memory_snapshot_period;
+		next_snapshot = *memory_tick + memory_snapshot_period;
 	}
 	due = next_point < next_snapshot ? next_point : next_snapshot;
 	__atomic_store_n(&memory_point_due, due, __ATOMIC_RELEASE);

@@ -8,6 +8,8 @@
 #include "path/needs.h"
 #include "path/times.h"
 
+#include <shim/builtin.h>
+
 #include <shim/banned.h>
 
 /* A path is timed exactly while its calls take at least this long on average, checked
@@ -146,12 +148,11 @@ static void set_hooks(void)
 void tree_begin(void)
 {
 	struct shim_meta *meta = shim_record_meta();
-	uint64_t tick_length;
 
 	if (has_begun || !handle)
 		return;
 	has_begun = true;
-	tree_tick = shim_clock_coarse(&tick_length);
+	tree_tick = shim_clock_tick();
 	tree_mode = choose_mode();
 	tree_long_clock = meta->clock_hz ?
 				  meta->clock_hz / (1000000000 / LONG_NS) :

@@ -4,6 +4,8 @@
  */
 #include "path/opening.h"
 
+#include <shim/builtin.h>
+
 #include <shim/banned.h>
 
 bool tree_add_chunk(struct tree *tree, void *memory, size_t size)
@@ -239,7 +241,8 @@ static void add_self(struct shim_node *node, uint64_t time)
 	} while (!shim_local_cas(&node->extra, (void *)extra, (void *)more));
 }
 
-COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
+static inline void charge_tick(struct shim_node *node, uint64_t before,
+			       uint64_t after)
 {
 	uint64_t last = tree_hot.last;
 
@@ -252,6 +255,14 @@ COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
 	add_self(node, before - last);
 	if (!node->group && node->hits < UINT32_MAX)
 		node->hits++;
+}
+
+COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
+{
+	charge_tick(node, before, after);
+	/* Last: with no stack frame of this function below it. */
+	if (tree_tick)
+		shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 }
 
 COLD void node_choose_clock(struct shim_node *node)
@@ -275,7 +286,7 @@ uint64_t node_duration(struct shim_node *node)
 		return 0;
 	if (is_exact(node))
 		return now() - node->start;
-	return *tree_tick - node->start;
+	return *tree_hot.tick - node->start;
 }
 
 void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
@@ -286,7 +297,7 @@ void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
 		return;
 	if (unwound->calls++ == 0 && is_timed) {
 		unwound->time = now();
-		unwound->tick = tree_tick ? *tree_tick : 0;
+		unwound->tick = *tree_hot.tick;
 	}
 	node_trust(node);
 	close_call(node,

@@ -50,7 +50,7 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 	shim_local_add(&node->calls, 1);
 	if (tree_mode != COUNTS || tree_is_traced)
 		node->start = is_exact(node) || tree_is_traced ? now() :
-								 *tree_tick;
+								 *tree_hot.tick;
 	tree_end_own();
 	if (tree_is_traced)
 		path_writer->opened(node);

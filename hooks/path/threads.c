@@ -4,6 +4,8 @@
 #include "path/opening.h"
 #include "path/threads.h"
 
+#include <shim/builtin.h>
+
 #include <shim/banned.h>
 
 /* How many trees are checked for an ended thread before a new thread gets a tree of its
@@ -144,6 +146,7 @@ void tree_publish(struct tree *tree, struct stack *stack,
 {
 	tree->stack = stack;
 	tree->current = current;
+	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;
 	if (tree_hot.shared)
 		return;
 	if (tree->careful)
@@ -154,7 +157,6 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
 			 __ATOMIC_RELEASE);
-	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;
 	tree_hot.tree = tree;
 	tree_hot.trace = tree->trace;
 	/* A value other than tree_starts makes the next call look back. */
@@ -185,8 +187,12 @@ struct shim_node *tree_collect(struct tree *tree)
 static bool begin_thread(struct tree *tree, uintptr_t sp)
 {
 	static uint64_t lives;
+	const volatile uint64_t *tick;
 	struct stack *stack = &tree->main_stack;
 
+	/* A last value that is read first does not look like a change. */
+	if (tree_tick)
+		shim_clock_follow_tick(&tree_tick, &tick);
 	tree->hot = NULL;
 	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
 	*stack = (struct stack){ .low = sp & ~4095ul };

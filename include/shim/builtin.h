@@ -39,4 +39,16 @@ __attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
 __attribute__((visibility("hidden"))) void
 shim_monitor_by_default(uint32_t frequency_hz);
 
+/*
+ * The coarse clock for times of calls, or NULL: the tick that profrun writes (struct
+ * shim_tick) while it does, else shim_clock_coarse().  A hook that sees another value
+ * calls shim_clock_follow_tick(), for the value may be profrun's last: then *@tick and
+ * *@all, which all threads share, become the tick that goes on.  Async.
+ */
+__attribute__((visibility("hidden"))) const volatile uint64_t *
+shim_clock_tick(void);
+__attribute__((visibility("hidden"))) void
+shim_clock_follow_tick(const volatile uint64_t **all,
+		       const volatile uint64_t **tick);
+
 #endif

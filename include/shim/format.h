@@ -35,6 +35,7 @@
  *     counters        with --counters: lines "MONO-NS PID VALUE NAME", the value of
  *                     a counter of the system at that time of CLOCK_MONOTONIC
  *     log             lines "process PID: WHY" of processes that could not record
+ *     tick            while the program runs: a struct shim_tick
  *
  * A directory of recordings is a recording, too, and contains all of them: the
  * ranks of a parallel job (rank.N), or the result of profrun merge.
@@ -219,6 +220,10 @@ struct shim_meta {
 	/* processor time of sampling, deciding and switching */
 	uint64_t own_ns;
 	uint64_t bursts; /* short whiles in which functions were on again */
+
+	/* Calls were timed by ticks of this length on average, which profrun wrote
+	 * (struct shim_tick); 0: by those of @tick. */
+	uint64_t fine_tick;
 };
 
 struct shim_images {
@@ -1054,6 +1059,30 @@ struct shim_switch {
 	uint32_t kind; /* enum shim_switch_kind */
 };
 
+/*
+ * tick: the clock, which profrun writes into this file about 2,000 times a second for
+ * the hooks of calltree.  It is no part of the recording: profrun removes the file at
+ * the end.
+ */
+#define SHIM_TICK_MAGIC "SHIMTICK"
+
+struct shim_tick {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size; /* of this structure */
+	char boot
+		[48]; /* the kernel's boot_id; a clock is valid for that boot */
+	uint64_t clock;
+	/* the average length of a tick so far, in clock units: an instant falls into a
+	 * tick of this length on average */
+	uint64_t length;
+	/* 1: @clock has changed for the last time.  The kernel's tick is later than
+	 * @clock. */
+	uint32_t is_over;
+	uint32_t unused[11];
+};
+
+SHIM_LAYOUT(struct shim_tick, 128);
 SHIM_LAYOUT(struct shim_gaps, 24);
 SHIM_LAYOUT(struct shim_switch, 24);
 SHIM_LAYOUT(struct shim_coverage_points, 48);

@@ -34,6 +34,7 @@
 #include "say.h"
 #include "settings.h"
 #include "supervise.h"
+#include "tick.h"
 
 /* The seconds that rank 0 waits for the ends of the other ranks. */
 #define JOB_SECONDS 10
@@ -268,6 +269,7 @@ static void set_environment(const char *directory)
 	unsetenv("SHIM_VERBOSE");
 	unsetenv("SHIM_QUIET");
 	unsetenv("SHIM_NO_REPORT");
+	unsetenv("SHIM_TICK");
 	unsetenv("SHIM_SPEAK");
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
@@ -342,6 +344,7 @@ static int become_program(void *data)
 		if (start->directory[0] != '\0') {
 			__atomic_store_n(&start->is_made, true,
 					 __ATOMIC_RELEASE);
+			tick_wait();
 			set_environment(start->directory);
 		}
 		if (settings.is_record && !settings.is_quiet &&
@@ -466,6 +469,7 @@ static void conclude(char *directory, int wait_status)
 
 static void end_watching(const struct start *start)
 {
+	tick_end();
 	gaps_end(!start->has_failed);
 	counters_end(!start->has_failed);
 	if (!start->has_failed || !start->is_made)
@@ -491,8 +495,11 @@ static int run(void)
 	supervise_begin();
 	if (settings.has_gaps)
 		gaps_prepare();
+	if (settings_wants_tick(&settings))
+		tick_begin(settings.tick_hz, start->directory, &start->is_made);
 	child = supervise_start(become_program, start);
 	if (child < 0) {
+		tick_end();
 		say("cannot start a process: %s", strerror(-child));
 		return STATUS_FAILED;
 	}

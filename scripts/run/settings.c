@@ -15,6 +15,7 @@
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
+#include "tick.h"
 
 #include "options/options.h"
 
@@ -94,6 +95,8 @@ static const char report_help[] =
 	"      --counters[=MS]        note the program's memory, processor time and\n"
 	"                             page faults each second, for what shows a\n"
 	"                             trace; or every MS milliseconds\n"
+	"      --tick HZ              how often calltree's coarse clock ticks (2000);\n"
+	"                             0: the kernel's own tick, 100 to 1000 a second\n"
 	"      --no-report            run only\n"
 	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
 	"      --limit N              report: the first N lines\n"
@@ -273,6 +276,43 @@ bool settings_records_calls(const struct settings *settings)
 			   strncmp(item, "trace", 5) == 0;
 	free(copy);
 	return records;
+}
+
+/* Other modes of calltree read no coarse clock, and neither do other profilers. */
+static bool reads_tick(const char *item)
+{
+	static const char *const others[] = { "exact", "counts", "budget" };
+	const char *word = strchr(item, ':');
+
+	if (strcmp(item, "default") == 0)
+		return true;
+	if (strncmp(item, "calltree", 8) != 0 ||
+	    (item[8] != '\0' && item[8] != ':'))
+		return false;
+	while (word != NULL) {
+		size_t length = strcspn(++word, ",=");
+
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+			if (strlen(others[i]) == length &&
+			    strncmp(word, others[i], length) == 0)
+				return false;
+		word = strchr(word, ',');
+	}
+	return true;
+}
+
+bool settings_wants_tick(const struct settings *settings)
+{
+	char *copy = strdup(settings_given_profile(settings)), *rest = copy;
+	bool wants = false;
+	char *item;
+
+	if (settings->tick_hz == 0 || settings->is_disabled)
+		rest = NULL;
+	while (copy != NULL && (item = settings_next_profiler(&rest)) != NULL)
+		wants |= reads_tick(item);
+	free(copy);
+	return wants;
 }
 
 /* A module's init function has its name: it is an identifier, or a path. */
@@ -525,10 +565,29 @@ static bool is_set(const char *name)
 	return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
+static void read_tick(struct settings *settings, const char *text,
+		      const char *where)
+{
+	settings->tick_hz = (unsigned)atoi(text);
+	if (is_number(text) &&
+	    (settings->tick_hz == 0 || (settings->tick_hz >= TICK_HZ_MIN &&
+					settings->tick_hz <= TICK_HZ_MAX)))
+		return;
+	say("%s: '%s' is no number of ticks a second, %d to %d, or 0 for the"
+	    " kernel's own",
+	    where, text, TICK_HZ_MIN, TICK_HZ_MAX);
+	usage_error(settings);
+}
+
 static void read_variables(struct settings *settings)
 {
 	const char *value = getenv("SHIM_OUTPUT");
 
+	const char *tick = getenv("SHIM_TICK");
+
+	settings->tick_hz = TICK_HZ;
+	if (tick != NULL && *tick != '\0')
+		read_tick(settings, tick, "SHIM_TICK");
 	settings->output = RECORDING_PATTERN;
 	if (value != NULL && *value != '\0') {
 		settings->output = value;
@@ -548,6 +607,7 @@ enum {
 	OPT_BUDGET,
 	OPT_GAPS,
 	OPT_COUNTERS,
+	OPT_TICK,
 	OPT_NO_REPORT,
 	OPT_SORT,
 	OPT_LIMIT,
@@ -573,6 +633,7 @@ static const struct option run_options[] = {
 	COMMON_OPTIONS,
 	{ "gaps", no_argument, NULL, OPT_GAPS },
 	{ "counters", optional_argument, NULL, OPT_COUNTERS },
+	{ "tick", required_argument, NULL, OPT_TICK },
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
@@ -609,6 +670,7 @@ static void read_option(struct settings *settings, int option)
 	case 'q': settings->is_quiet = true; break;
 	case 'v': settings->is_verbose = true; break;
 	case OPT_COUNTERS: read_period(settings, optarg); break;
+	case OPT_TICK: read_tick(settings, optarg, "--tick"); break;
 	case OPT_GAPS: settings->has_gaps = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;
 	case OPT_SORT: add_sort(settings, optarg); break;

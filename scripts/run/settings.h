@@ -25,6 +25,7 @@ struct settings {
 	bool has_control;     /* allow `profrun ctl` */
 	bool has_gaps;	      /* record when threads had no processor */
 	unsigned counters_ms; /* the system's counters' period; 0: none */
+	unsigned tick_hz;     /* of calltree's clock; 0: the kernel's */
 	const char *output;   /* pattern for the recording's name */
 	bool is_output_given;
 
@@ -68,6 +69,9 @@ bool settings_is_builtin(const char *profiler);
 
 /* settings_records_calls - whether the profilers record the call tree */
 bool settings_records_calls(const struct settings *settings);
+
+/* settings_wants_tick - whether hooks will read the tick that profrun writes */
+bool settings_wants_tick(const struct settings *settings);
 
 /*
  * settings_read - fill @settings from the words of the command line

@@ -39,6 +39,8 @@ static int original_death_signal;
 
 static sigset_t all_signals;
 static pid_t witness = -1;
+static pid_t helper = -1;
+static void (*helper_ended)(void);
 
 /* An interval timer survives an exec but not a fork: the child gets it, otherwise the
  * SIGALRM of `alarm(5); exec(...)` would end this process. */
@@ -221,6 +223,27 @@ int supervise_start(int (*run)(void *data), void *data)
 	return child;
 }
 
+void supervise_helper(int pid, void (*ended)(void))
+{
+	helper = pid;
+	helper_ended = ended;
+}
+
+static void look_after_helper(void)
+{
+	int status;
+
+	if (helper <= 0 ||
+	    waitpid(helper, &status, WNOHANG | WUNTRACED) != helper)
+		return;
+	if (WIFSTOPPED(status)) {
+		kill(helper, SIGKILL);
+		waitpid(helper, NULL, 0);
+	}
+	helper = -1;
+	helper_ended();
+}
+
 int supervise_wait(int child)
 {
 	siginfo_t info;
@@ -233,6 +256,7 @@ int supervise_wait(int child)
 			pass_on(child, &info);
 			continue;
 		}
+		look_after_helper();
 		if (waitpid(child, &status, WNOHANG | WUNTRACED) != child)
 			continue;
 		if (!WIFSTOPPED(status))

@@ -16,6 +16,14 @@ void supervise_begin(void);
 int supervise_start(int (*run)(void *data), void *data);
 
 /*
+ * supervise_helper - call @ended from supervise_wait() when another child of this
+ * process, @pid, has ended
+ *
+ * A helper that was stopped is killed: it helps no more.
+ */
+void supervise_helper(int pid, void (*ended)(void));
+
+/*
  * supervise_wait - wait for the end of @child and forward signals
  *
  * A signal that was sent to this process alone is forwarded to the child; a signal for

@@ -4,6 +4,7 @@
  */
 #include "os/clock.h"
 
+#include "os/fine_tick.h"
 #include "os/maps.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -21,7 +22,7 @@ struct reading {
 
 static const volatile uint64_t *tick;
 static uint64_t tick_length;
-static uint64_t clock_hz;
+static uint64_t hz;
 static uintptr_t vvar;
 static bool somebody_closed; /* its new threads may have inherited that */
 static __thread bool closed;
@@ -37,6 +38,11 @@ bool shim_clock_is_closed(void)
 	if (!closed && somebody_closed)
 		closed = sys_is_forbidden() || sys_clock_is_readable() < 0;
 	return closed;
+}
+
+uint64_t clock_hz(void)
+{
+	return hz;
 }
 
 uint64_t clock_read(void)
@@ -117,13 +123,12 @@ static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
 {
 	uint64_t age, expected;
 
-	if (value > now || now - value > clock_hz / 10)
+	if (value > now || now - value > hz / 10)
 		return false;
 	age = now - value;
-	expected = (uint64_t)((unsigned __int128)age_ns * clock_hz /
-			      1000000000u);
-	return age + clock_hz / 100000 > expected &&
-	       age < expected + expected / 100 + clock_hz / 100000;
+	expected = (uint64_t)((unsigned __int128)age_ns * hz / 1000000000u);
+	return age + hz / 100000 > expected &&
+	       age < expected + expected / 100 + hz / 100000;
 }
 
 /*
@@ -156,10 +161,10 @@ static void measure_tick(void)
 	uint64_t resolution_ns;
 	int ticked = 0;
 
-	if (clock_hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
+	if (hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
 	    sys_clock_resolution(CLOCK_MONOTONIC_COARSE, &resolution_ns) < 0)
 		return;
-	tick_length = (uint64_t)((unsigned __int128)resolution_ns * clock_hz /
+	tick_length = (uint64_t)((unsigned __int128)resolution_ns * hz /
 				 1000000000u);
 	/* An interruption between two readings spoils an attempt. */
 	for (int i = 0; i < TRIES && !tick && ticked < TRIES_WITH_TICK; i++) {
@@ -176,7 +181,7 @@ bool clock_start(void)
 		clock_close();
 		return true;
 	}
-	clock_hz = measure_hz();
+	hz = measure_hz();
 	measure_tick();
 	return tick != NULL;
 }
@@ -193,8 +198,9 @@ void clock_describe(struct shim_meta *meta)
 	struct reading now = read_clocks();
 
 	meta->clock = SHIM_CLOCK_TSC;
-	meta->clock_hz = clock_hz;
+	meta->clock_hz = hz;
 	meta->tick = tick ? tick_length : 0;
+	fine_tick_describe(meta);
 	meta->first_clock = meta->last_clock = now.clock;
 	meta->first_mono_ns = meta->last_mono_ns = now.mono_ns;
 	sys_time_ns(CLOCK_REALTIME, &meta->start_real_ns);

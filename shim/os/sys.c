@@ -247,9 +247,10 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 	return (int)r;
 }
 
-static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
+static int map_for(int protection, void **memory, size_t size, int flags,
+		   int fd, uint64_t offset)
 {
-	long r = try(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags, fd,
+	long r = try(SYS_mmap, 0, (long)size, protection, flags, fd,
 		     (long)offset);
 
 	if (r < 0 && r > -4096)
@@ -258,9 +259,19 @@ static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
 	return 0;
 }
 
+static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
+{
+	return map_for(PROT_READ | PROT_WRITE, memory, size, flags, fd, offset);
+}
+
 int sys_map_file(int fd, uint64_t offset, size_t size, void **memory)
 {
 	return map(memory, size, MAP_SHARED, fd, offset);
+}
+
+int sys_map_to_read(int fd, size_t size, void **memory)
+{
+	return map_for(PROT_READ, memory, size, MAP_SHARED, fd, 0);
 }
 
 int sys_map(size_t size, void **memory)

@@ -50,6 +50,8 @@ int sys_get_directory(char *buffer, size_t size);
 /* Allocates the disk blocks of [offset, offset + size) of the file. */
 int sys_allocate(int fd, uint64_t offset, uint64_t size);
 int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
+/* The first @size bytes of the file, read-only. */
+int sys_map_to_read(int fd, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
 /* Replaces the mappings there by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);

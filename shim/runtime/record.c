@@ -7,6 +7,7 @@
 
 #include "os/clock.h"
 #include "os/directory.h"
+#include "os/fine_tick.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "os/trust.h"
@@ -215,6 +216,15 @@ static int make_new(struct text *name)
 	return fd < 0 ? fd : 0;
 }
 
+/* Only profrun, which has made the directory, writes it. */
+static void use_fine_tick(int fd)
+{
+	const void *page = fine_tick_map(fd);
+
+	if (page)
+		hole_watch(page, FINE_TICK_SIZE, FINE_TICK_NAME);
+}
+
 static int make_base(void)
 {
 	struct text text;
@@ -224,9 +234,11 @@ static int make_base(void)
 	if (config.dir[0] == '/') {
 		text_add(&text, config.dir);
 		r = directory_find(&base);
-		if (r >= 0)
-			sys_close(r);
-		return r < 0 ? r : 0;
+		if (r < 0)
+			return r;
+		use_fine_tick(r);
+		sys_close(r);
+		return 0;
 	}
 	if (config.output[0] != '/') {
 		r = sys_get_directory(base.path, sizeof(base.path));

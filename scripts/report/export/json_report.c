@@ -125,8 +125,8 @@ static void put_process(struct json *json, const struct process *process)
 	       known);
 	json_key_flag(json, "end_known", process->end_source != END_UNKNOWN);
 	json_key_number(json, "clock_unit_ns", process->unit_ns, 9);
-	put_ns(json, "tick_ns", process_ns(process, meta->tick),
-	       known && meta->tick);
+	put_ns(json, "tick_ns", process_ns(process, process_tick(process)),
+	       known && process_tick(process));
 	json_key_count(json, "threads", process->file_count);
 	json_close_object(json);
 }

@@ -206,7 +206,7 @@ void node_times_add(struct build *build, const struct shim_node *node,
 	double inside = calls * cost->inside / 1000 * unit;
 	double outside = calls * cost->outside / 1000 * unit;
 	double time = (double)node->time * unit + open_ns(process, node);
-	double tick = (double)meta->tick * unit;
+	double tick = (double)process_tick(process) * unit;
 
 	if (node->group)
 		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;

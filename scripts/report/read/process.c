@@ -69,6 +69,13 @@ double process_ns(const struct process *process, uint64_t clock)
 	return (double)clock * process->unit_ns;
 }
 
+uint64_t process_tick(const struct process *process)
+{
+	const struct shim_meta *meta = &process->meta;
+
+	return meta->fine_tick ? meta->fine_tick : meta->tick;
+}
+
 static void find_unit(struct process *process, const char *name)
 {
 	const struct shim_meta *meta = &process->meta;

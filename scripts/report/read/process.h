@@ -60,6 +60,9 @@ const char *process_string(const struct process *process, const char *key);
  * because meta was full. */
 bool process_string_is_cut(const struct process *process, const char *value);
 double process_ns(const struct process *process, uint64_t clock);
+/* The length of the ticks that timed calls, in clock units; 0: there was no coarse clock.
+ * (Lifetimes of blocks count the kernel's ticks, meta.tick.) */
+uint64_t process_tick(const struct process *process);
 /* Stores @clock if it is the latest clock value so far and possible. */
 void process_see_clock(struct process *process, uint64_t clock);
 

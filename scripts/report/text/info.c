@@ -117,8 +117,10 @@ static void put_clock(FILE *out, const struct process *process)
 		      process->unit_is_measured ? "measured" : "not measured",
 		      meta->clock_hz);
 	put_field(out, "tick",
-		  meta->tick ? human_ns(tick, process_ns(process, meta->tick)) :
-			       "none: no coarse clock");
+		  process_tick(process) ?
+			  human_ns(tick,
+				   process_ns(process, process_tick(process))) :
+			  "none: no coarse clock");
 	put_formatted(
 		out, "our cost",
 		"coarse: %.2f ns inside a call + %.2f outside; exact: %.2f "

@@ -290,7 +290,7 @@ static void print_clock(const struct layout *layout)
 	const struct model *model = layout->model;
 	const struct process *process = &model->recording->processes[0];
 	char text[SHORT_TEXT], raw[SHORT_TEXT];
-	double tick = process_ns(process, process->meta.tick);
+	double tick = process_ns(process, process_tick(process));
 
 	if (!process->has_meta)
 		return;

@@ -1,0 +1,136 @@
+/*
+ * The fine tick.  The kernel's tick stays the one to fall back on: profrun says in the
+ * file when it stops writing, and changes the clock once more, so that each thread
+ * looks.
+ */
+#include "os/fine_tick.h"
+
+#include "os/clock.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "os/trust.h"
+
+#include <fcntl.h>
+#include <shim/builtin.h>
+#include <shim/cpu.h>
+#include <shim/format.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+static const volatile struct shim_tick
+	*page; /* NULL: the kernel's tick counts */
+static struct shim_meta *described;
+
+/* A writer that is later than this is gone. */
+#define LATE_PER_SECOND 4
+
+static bool is_of_this_boot(const struct shim_tick *tick)
+{
+	char boot[sizeof(tick->boot)];
+	int fd = sys_open("/proc/sys/kernel/random/boot_id",
+			  O_RDONLY | O_CLOEXEC, 0);
+	long size = fd < 0 ? -1 : sys_read(fd, boot, sizeof(boot) - 1);
+
+	if (fd >= 0)
+		sys_close(fd);
+	if (size <= 1)
+		return false;
+	boot[size - 1] = '\0'; /* the newline */
+	return tick->boot[sizeof(tick->boot) - 1] == '\0' &&
+	       text_equal(boot, tick->boot);
+}
+
+static bool is_written(const struct shim_tick *tick)
+{
+	uint64_t length, then = tick->clock, now = shim_clock_read();
+
+	return __builtin_memcmp(tick->magic, SHIM_TICK_MAGIC,
+				sizeof(tick->magic)) == 0 &&
+	       tick->version == SHIM_FORMAT_VERSION && !tick->is_over &&
+	       shim_clock_coarse(&length) && tick->length < length &&
+	       now - then < clock_hz() / LATE_PER_SECOND &&
+	       is_of_this_boot(tick);
+}
+
+static int open_file(int directory)
+{
+	struct sys_status status;
+	int fd = sys_open_at(directory, FINE_TICK_NAME,
+			     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_get_status(fd, &status);
+	if (r == 0)
+		r = trust_own(&status);
+	if (r == 0)
+		r = trust_file(&status);
+	if (r == 0 && status.size < FINE_TICK_SIZE)
+		r = -TRUST_SHORTENED;
+	if (r == 0)
+		return fd;
+	sys_close(fd);
+	return r;
+}
+
+const void *fine_tick_map(int directory)
+{
+	void *memory = NULL;
+	int fd;
+
+	if (!shim_clock_coarse(NULL) || shim_clock_is_closed())
+		return NULL;
+	fd = open_file(directory);
+	if (fd < 0)
+		return NULL;
+	if (sys_map_to_read(fd, FINE_TICK_SIZE, &memory) < 0)
+		memory = NULL;
+	sys_close(fd);
+	if (memory && !is_written(memory)) {
+		sys_unmap(memory, FINE_TICK_SIZE);
+		memory = NULL;
+	}
+	page = memory;
+	return memory;
+}
+
+void fine_tick_describe(struct shim_meta *meta)
+{
+	const volatile struct shim_tick *tick = page;
+
+	described = meta;
+	meta->fine_tick = tick ? tick->length : 0;
+}
+
+const volatile uint64_t *shim_clock_tick(void)
+{
+	const volatile struct shim_tick *tick = page;
+
+	return tick ? &tick->clock : shim_clock_coarse(NULL);
+}
+
+/* A hook calls it: neither function needs a stack frame. */
+static __attribute__((noinline)) void
+use_kernels(const volatile uint64_t **all, const volatile uint64_t **tick)
+{
+	page = NULL;
+	if (described)
+		described->fine_tick = 0;
+	*all = *tick = shim_clock_coarse(NULL);
+}
+
+void shim_clock_follow_tick(const volatile uint64_t **all,
+			    const volatile uint64_t **tick)
+{
+	const volatile struct shim_tick *from = page;
+
+	/* Who has read the last clock reads is_over as it is since then. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* A file that was truncated reads as zero. */
+	if (!from || from->is_over || from->clock == 0)
+		use_kernels(all, tick);
+	else if (described && described->fine_tick != from->length)
+		described->fine_tick = from->length;
+}
