@@ -61,7 +61,7 @@ _profrun() {
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
-        --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
+        --hide | --only | --focus | --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
             --histogram | -F | --filter | --max-depth)
             return ;;
     esac

@@ -31,8 +31,10 @@ struct verb {
 };
 
 #define FILTERS \
-	{ "--raw" }, { "--mangled" }, { "--names", "short" }, { "--samples" }, \
-		{ "--trace" }, { "--memory" }, { "--locks" }, \
+	{ "--raw" }, { "--mangled" }, { "--names", "short" }, \
+		{ "--hide", "main" }, { "--focus", "a" }, \
+		{ "--merge-recursion" }, { "--samples" }, { "--trace" }, \
+		{ "--memory" }, { "--locks" }, \
 	{ \
 		"--process", "1" \
 	}

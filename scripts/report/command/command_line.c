@@ -34,6 +34,7 @@ enum {
 	TIMERS = REPORT | EXPORT | HTML | DIFF,
 	NAMERS = TIMERS | REPLAY,
 	READERS = NAMERS | INFO,
+	SELECTORS = TIMERS,
 };
 
 #define NEWEST \
@@ -90,6 +91,10 @@ enum {
 	OPTION_PROCESS,
 	OPTION_FORMAT,
 	OPTION_COLOR,
+	OPTION_HIDE,
+	OPTION_ONLY,
+	OPTION_FOCUS,
+	OPTION_MERGE_RECURSION,
 	OPTION_NAMES,
 	OPTION_MANGLED,
 	OPTION_RAW,
@@ -235,6 +240,14 @@ static double parse_time(const char *option, const char *text)
 		  text);
 }
 
+static void add_pattern(struct patterns *patterns, const char *option,
+			const char *text)
+{
+	if (patterns->count == PATTERNS_MAX)
+		die_usage("--%s: more than %d of them", option, PATTERNS_MAX);
+	patterns->text[patterns->count++] = text;
+}
+
 static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self",	    "total", "calls",
@@ -279,6 +292,16 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_COLOR:
 		options->color = colors[choose("color", text, colors)];
+		break;
+	case OPTION_HIDE:
+		add_pattern(&options->selection.hide, "hide", text);
+		break;
+	case OPTION_ONLY:
+		add_pattern(&options->selection.only, "only", text);
+		break;
+	case OPTION_FOCUS: options->selection.focus = text; break;
+	case OPTION_MERGE_RECURSION:
+		options->selection.merges_recursion = true;
 		break;
 	case OPTION_NAMES:
 		options->names = NAMES_FULL +

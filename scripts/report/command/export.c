@@ -21,6 +21,7 @@
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "read/recording.h"
 #include "trace/trace.h"
 
@@ -40,6 +41,15 @@ static void check_output(const struct options *options,
 		die_usage("export %s: is a directory: -o DIR", format->name);
 }
 
+static void check_selection(const struct options *options,
+			    const struct export_format *format)
+{
+	if (selection_is_given(&options->selection))
+		die_usage("export %s: has no --hide, --only, --focus, "
+			  "--merge-recursion: it has no call paths to fold",
+			  format->name);
+}
+
 /* --- coverage --- */
 
 /* One or more recordings, added up. */
@@ -54,6 +64,7 @@ static int export_coverage(const struct options *options,
 	if (options->threads || options->value_given)
 		die_usage("export %s: has no --threads and no --value",
 			  format->name);
+	check_selection(options, format);
 	if (options->names == NAMES_SHORT)
 		die_usage("export %s: has no --names short: functions of equal "
 			  "names would be one",
@@ -87,6 +98,7 @@ static int export_trace(const struct options *options,
 			       .model = &model,
 			       .options = options };
 
+	check_selection(options, format);
 	if (options->value_given || options->threads || options->samples ||
 	    options->memory || options->raw)
 		die_usage("export %s: has no --value, --threads, --samples, "

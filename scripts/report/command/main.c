@@ -36,6 +36,7 @@
 #include "model/coverage_read.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "page/html.h"
 #include "page/timeline.h"
 #include "read/recording.h"
@@ -80,6 +81,9 @@ static int report_coverage(const struct options *options,
 		die_usage("--format %s: what was reached has export lcov and "
 			  "export cobertura",
 			  options->format);
+	if (selection_is_given(&options->selection))
+		die_usage("--coverage has no --hide, --only, --focus, "
+			  "--merge-recursion");
 	coverage_add(&coverage, recording);
 	coverage_finish(&coverage);
 	coverage_merge_tests(&coverage);
@@ -263,10 +267,10 @@ static int html(struct options *options, const char *path)
 	choose_locks(&models[0], options);
 	choose_exceptions(&models[0], options);
 	if (has_threads(&models[0])) {
-		model_build(&models[2], &recording, options->raw, true,
+		model_build(&models[2], &recording, options, true,
 			    models[0].is_sampled);
 		if (models[1].recording)
-			model_build(&models[3], &recording, options->raw, true,
+			model_build(&models[3], &recording, options, true,
 				    true);
 	}
 	for (i = 0; i < 4; i++)

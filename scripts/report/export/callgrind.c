@@ -28,6 +28,7 @@
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "model/totals.h"
 #include "read/process.h"
 
@@ -278,7 +279,8 @@ static void callgrind_print(FILE *out, struct model *model,
 	model_walk(model, 0, &walk);
 	put_header(&graph);
 	for (i = 0; i < count; i++) {
-		put_function(&graph, i);
+		if (!shown_hides(model, i))
+			put_function(&graph, i);
 		progress("writing", i, count);
 	}
 	put_roots(&graph);

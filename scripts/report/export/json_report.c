@@ -31,6 +31,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
+#include "model/shown.h"
 #include "model/snapshots.h"
 #include "model/totals.h"
 #include "read/end_text.h"
@@ -43,6 +44,22 @@ static const char *const ends[] = {
 	[SHIM_END_EXEC] = "exec",
 	[SHIM_END_ABORT] = "abort",
 };
+
+/* What --hide, --only and --focus leave out. */
+static void put_hidden(struct json *json, const struct model *model)
+{
+	if (!model->hidden)
+		return;
+	json_key_object(json, "hidden");
+	json_key_count(json, "functions", model->hidden->functions);
+	if (!model->is_sampled)
+		json_key_count(json, "calls", model->hidden->calls);
+	json_key_count(json, "time_of_no_shown_caller_ns",
+		       whole(model->hidden->outside));
+	json_key_count(json, "time_without_focus_ns",
+		       whole(model->hidden->time));
+	json_close_object(json);
+}
 
 static void put_ns(struct json *json, const char *key, double ns, bool is_known)
 {
@@ -481,6 +498,7 @@ static void put_head(struct json *json, const struct model *model)
 	put_lacking(json, "stripped", model, LACKS_SYMBOLS);
 	put_lacking(json, "without_debug_information", model, LACKS_LINES);
 	json_budget(json, model);
+	put_hidden(json, model);
 	json_key_count(json, "orphans", model->orphans);
 	json_key_count(json, "unwound", model->unwound);
 	if (model->has_memory) {

@@ -12,6 +12,7 @@
 #include "base/messages.h"
 #include "model/check_names.h"
 #include "model/model.h"
+#include "model/shown.h"
 #include "read/process.h"
 #include "read/recording.h"
 
@@ -44,7 +45,8 @@ static bool was_called(const struct model *model, const char *wanted)
 	uint32_t i;
 
 	for (i = 0; i < model->function_count; i++, function++)
-		if ((function->sums.calls || function->sums.open) &&
+		if ((function->sums.calls || function->sums.open ||
+		     shown_hides(model, i)) &&
 		    (is_in(function->mangled, wanted) ||
 		     is_in(function->name, wanted)))
 			return true;

@@ -9,6 +9,7 @@
 #include "model/choose.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "read/process.h"
 #include "read/recording.h"
 #include "trace/trace.h"
@@ -64,11 +65,12 @@ void choose_build(struct model *model, struct model *samples,
 	if (options->samples && !has_samples && has_calls)
 		die("%s: no samples were recorded (profrun -p sampling)",
 		    recording->path);
-	model_build(model, recording, options->raw,
+	model_build(model, recording, options,
 		    options->threads || options->ranks,
 		    has_samples && (options->samples || !has_calls));
 	if (samples && has_samples && !model->is_sampled)
-		model_build(samples, recording, options->raw, false, true);
+		model_build(samples, recording, options, false, true);
+	shown_check(model);
 }
 
 void choose_read(struct model *model, struct model *samples,

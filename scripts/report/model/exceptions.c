@@ -101,6 +101,27 @@ void exceptions_place(struct model *model, uint32_t process, uint32_t number)
 	}
 }
 
+void exceptions_move(struct model *model, const uint32_t *own,
+		     const uint32_t *numbers)
+{
+	struct exceptions *exceptions = model->exceptions;
+	uint32_t i, kept = 0;
+
+	for (i = 0; exceptions && i < exceptions->part_count; i++) {
+		struct throw_part part = exceptions->parts[i];
+
+		if (part.path != NONE && own[part.path] == NONE)
+			continue;
+		if (part.path != NONE)
+			part.path = own[part.path];
+		if (part.catcher != NONE)
+			part.catcher = numbers[part.catcher];
+		exceptions->parts[kept++] = part;
+	}
+	if (exceptions)
+		exceptions->part_count = kept;
+}
+
 /* --- adding up --- */
 
 static int compare(uint64_t a, uint64_t b)

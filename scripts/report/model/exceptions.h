@@ -41,6 +41,8 @@ struct exceptions {
 /* exceptions.c, in the same way. */
 void exceptions_list(struct model *model, uint32_t process);
 void exceptions_place(struct model *model, uint32_t process, uint32_t file);
+void exceptions_move(struct model *model, const uint32_t *own,
+		     const uint32_t *numbers);
 void exceptions_measure(struct model *model);
 
 /* The name of type number @type as the source has it, or mangled; NULL: unknown. */

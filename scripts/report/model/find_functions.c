@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "model/find_functions.h"
 #include "model/model.h"
+#include "model/shown.h"
 #include "model/totals.h"
 
 #define MATCHES_MAX 20
@@ -154,6 +155,18 @@ static bool is_one_function(const struct model *model,
 	return true;
 }
 
+static void check_shown(const struct model *model, const char *name,
+			const bool *wanted)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		if (wanted[i] && !shown_hides(model, i))
+			return;
+	die("%s is hidden by --hide, --only, --focus or --merge-recursion",
+	    name);
+}
+
 /* Marks the functions that @name means; all that are called exactly so. */
 bool *find_functions(const struct model *model, const char *name)
 {
@@ -163,7 +176,8 @@ bool *find_functions(const struct model *model, const char *name)
 	uint32_t i, count = 0;
 
 	for (i = 0; i < model->function_count; i++) {
-		if (!sums_are_there(&model->functions[i].sums))
+		if (!sums_are_there(&model->functions[i].sums) &&
+		    !shown_hides(model, i))
 			continue;
 		matches[i] = match_name(&model->functions[i], name);
 		if (matches[i] > best)
@@ -175,6 +189,8 @@ bool *find_functions(const struct model *model, const char *name)
 		wanted[i] = matches[i] == best;
 		count += wanted[i];
 	}
+	if (model->hidden)
+		check_shown(model, name, wanted);
 	if (count > 1 && best != MATCH_EXACT &&
 	    !is_one_function(model, matches, best))
 		die_ambiguous(model, name, matches, best);

@@ -427,6 +427,27 @@ static void find_locks(struct model *model)
 
 /* --- adding up --- */
 
+void locks_move(struct model *model, const uint32_t *own,
+		const uint32_t *numbers)
+{
+	struct locks *locks = model->locks;
+	uint32_t i, kept = 0;
+
+	for (i = 0; locks && i < locks->part_count; i++) {
+		struct lock_part part = locks->parts[i];
+
+		if (part.path != NONE && own[part.path] == NONE)
+			continue;
+		if (part.path != NONE)
+			part.path = own[part.path];
+		if (part.holder != NONE)
+			part.holder = numbers[part.holder];
+		locks->parts[kept++] = part;
+	}
+	if (locks)
+		locks->part_count = kept;
+}
+
 static int compare_parts(const void *left, const void *right)
 {
 	const struct lock_part *a = left, *b = right;

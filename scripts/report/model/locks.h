@@ -59,6 +59,10 @@ struct locks {
  * paths, one file after the other; the sums, when all is added. */
 void locks_list(struct model *model, uint32_t process);
 void locks_place(struct model *model, uint32_t process, uint32_t file);
+/* Waits of path i are those of path @own[i], or of none that is shown; holders are in
+ * @numbers[i]. */
+void locks_move(struct model *model, const uint32_t *own,
+		const uint32_t *numbers);
 void locks_measure(struct model *model);
 /* Waited in the path itself, and in no function, in ns. */
 double locks_waited(const struct model *model, uint32_t path);

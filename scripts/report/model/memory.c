@@ -160,6 +160,21 @@ void memory_add(struct model *model, uint32_t path,
 	memory->peak_blocks = kept ? node->peak_blocks : memory->live_blocks;
 }
 
+void memory_move(struct model *model, const uint32_t *own)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < model->memory_part_count; i++) {
+		uint32_t path = own[model->memory_parts[i].path];
+
+		if (path == NONE)
+			continue;
+		model->memory_parts[kept] = model->memory_parts[i];
+		model->memory_parts[kept++].path = path;
+	}
+	model->memory_part_count = kept;
+}
+
 static void add_parts(struct model *model)
 {
 	uint32_t i;

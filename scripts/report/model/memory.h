@@ -41,6 +41,8 @@ void memory_add(struct model *model, uint32_t path,
 		const struct process *process,
 		const struct shim_memory_node *node,
 		const struct shim_heap_node *heap);
+/* What path i has is now that of path @own[i], or of none that is shown. */
+void memory_move(struct model *model, const uint32_t *own);
 void memory_measure(struct model *model);
 /* The least that those of bucket @bucket have lived. */
 double memory_life_ns(const struct model *model, int bucket);

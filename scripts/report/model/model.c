@@ -692,15 +692,16 @@ static void find_duration(struct model *model)
 	}
 }
 
-void model_build(struct model *model, struct recording *recording, bool raw,
-		 bool by_thread, bool is_sampled)
+void model_build(struct model *model, struct recording *recording,
+		 const struct options *options, bool by_thread, bool is_sampled)
 {
 	struct build build = { .model = model };
 	struct process *process;
 	uint32_t i;
 
 	*model = (struct model){ .recording = recording,
-				 .raw = raw,
+				 .raw = options->raw,
+				 .selection = &options->selection,
 				 .by_thread = by_thread,
 				 .is_sampled = is_sampled,
 				 .bucket_ns = 1 };

@@ -126,8 +126,10 @@ struct thread {
 struct model {
 	struct recording *recording;
 	bool raw, by_thread;
-	bool is_sampled;  /* calls are samples; see model_build */
-	double period_ns; /* of them, and their enum shim_sample_mode */
+	const struct selection *selection;
+	struct hidden *hidden; /* shown.h; NULL: all is shown */
+	bool is_sampled;       /* calls are samples; see model_build */
+	double period_ns;      /* of them, and their enum shim_sample_mode */
 	uint64_t sample_mode;
 	struct object *objects;
 	uint32_t object_count;
@@ -183,13 +185,14 @@ bool model_has_lost(const struct model *model);
 bool model_has_damage(const struct model *model);
 
 /*
- * @by_thread: paths of different threads stay apart.  @is_sampled: of the files
+ * @options: --raw, and which functions are shown; they outlive the model.  @by_thread: paths of different threads stay apart.  @is_sampled: of the files
  * of the sampling profiler, not of calls; then the calls of a path are the
  * samples that found it or a path below, and those of a function the samples in
  * which it was on the stack.
  */
-void model_build(struct model *model, struct recording *recording, bool raw,
-		 bool by_thread, bool is_sampled);
+void model_build(struct model *model, struct recording *recording,
+		 const struct options *options, bool by_thread,
+		 bool is_sampled);
 /* "calls", or "samples". */
 const char *counted_name(const struct model *model);
 

@@ -39,12 +39,28 @@ enum name_form {
 	NAMES_MANGLED,
 };
 
+#define PATTERNS_MAX 64
+
+/* As --hide and --only have them, in a shell's form. */
+struct patterns {
+	const char *text[PATTERNS_MAX];
+	uint32_t count;
+};
+
+/* Which functions are shown: model/shown.h. */
+struct selection {
+	struct patterns hide, only;
+	const char *focus; /* an extended regular expression; NULL: all */
+	bool merges_recursion;
+};
+
 struct options {
 	enum sort sort;
 	bool sort_given;
 	long limit; /* rows; 0: all; -1: not given */
 	bool tree;
 	const char *callers, *callees, *histogram; /* of a function */
+	struct selection selection;
 	bool threads;
 	bool ranks;
 	uint32_t pid;

@@ -111,6 +111,16 @@ static int compare_paths(const void *left, const void *right)
 	return (a->path > b->path) - (a->path < b->path);
 }
 
+static void add_sums(struct alive *to, const struct alive *alive)
+{
+	to->bytes += alive->bytes;
+	to->blocks += alive->blocks;
+	to->lost += alive->lost;
+	to->lost_blocks += alive->lost_blocks;
+	to->below += alive->below;
+	to->below_blocks += alive->below_blocks;
+}
+
 static void sum_up(struct snapshot *snapshot)
 {
 	struct alive *paths = snapshot->paths;
@@ -124,14 +134,35 @@ static void sum_up(struct snapshot *snapshot)
 			paths[++kept] = paths[i];
 			continue;
 		}
-		paths[kept].bytes += paths[i].bytes;
-		paths[kept].blocks += paths[i].blocks;
-		paths[kept].lost += paths[i].lost;
-		paths[kept].lost_blocks += paths[i].lost_blocks;
-		paths[kept].below += paths[i].below;
-		paths[kept].below_blocks += paths[i].below_blocks;
+		add_sums(&paths[kept], &paths[i]);
 	}
 	snapshot->path_count = kept + 1;
+}
+
+static void move_paths(struct snapshot *snapshot, const uint32_t *own)
+{
+	uint32_t i, kept = 0;
+
+	snapshot->all = (struct alive){ .path = snapshot->all.path };
+	for (i = 0; i < snapshot->path_count; i++) {
+		struct alive alive = snapshot->paths[i];
+
+		if (own[alive.path] == NONE)
+			continue;
+		alive.path = own[alive.path];
+		snapshot->paths[kept++] = alive;
+		add_sums(&snapshot->all, &alive);
+	}
+	snapshot->path_count = kept;
+	sum_up(snapshot);
+}
+
+void snapshots_move(struct model *model, const uint32_t *own)
+{
+	uint32_t i;
+
+	for (i = 0; model->snapshots && i < model->snapshots->count; i++)
+		move_paths(&model->snapshots->all[i], own);
 }
 
 /* --- a process --- */

@@ -43,6 +43,8 @@ struct point {
 void snapshots_begin(struct model *model, const struct process *process);
 void snapshots_note(struct model *model, uint64_t address, uint32_t path);
 void snapshots_end(struct model *model, const struct process *process);
+/* The same of blocks as memory_move() says of memory. */
+void snapshots_move(struct model *model, const uint32_t *own);
 /* NULL: there are no more. */
 const struct snapshot *snapshots_get(const struct model *model, uint32_t i);
 /* Returns how many there are, in their order. */

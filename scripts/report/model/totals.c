@@ -14,6 +14,7 @@
 #include "model/budget.h"
 #include "model/model.h"
 #include "model/selftime.h"
+#include "model/shown.h"
 #include "model/totals.h"
 
 /*
@@ -289,7 +290,8 @@ void part_sums_of(struct part_sums *part, const struct model *model,
 		      compare_numbers);
 }
 
-/* Where paths are of all threads, each gets its part of what they came to. */
+/* Where paths are of all threads, each gets its part of what they came to.  How much of it
+ * is in focus is not known. */
 static void share_among_threads(struct model *model)
 {
 	struct thread *thread = model->threads;
@@ -301,36 +303,69 @@ static void share_among_threads(struct model *model)
 	for (i = 0; i < model->thread_count; i++)
 		if (model->by_thread)
 			thread[i].self = model->paths[thread[i].path].total;
-		else if (sum > 0)
+		else if (sum > 0 &&
+			 !(model->hidden && model->hidden->has_focus))
 			thread[i].self *= model->time / sum;
+}
+
+static void sum_functions(struct model *model)
+{
+	struct part_sums part;
+	uint32_t i;
+
+	part_sums_begin(&part, model);
+	part_sums_of(&part, model, 0);
+	for (i = 0; i < model->function_count; i++)
+		model->functions[i].sums = part.sums[i];
+	part_sums_end(&part);
+}
+
+/* What functions have left.  The errors of estimates are no more than those of all calls. */
+static void sum_shown_functions(struct model *model)
+{
+	double *errors = allocate(model->function_count, sizeof(*errors));
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		errors[i] = model->functions[i].sums.missing.error;
+	link_paths(model);
+	sum_functions(model);
+	for (i = 0; i < model->function_count; i++) {
+		struct missing *missing = &model->functions[i].sums.missing;
+
+		missing->error = fmin(missing->error, errors[i]);
+	}
+	free(errors);
+}
+
+static void find_columns(struct model *model)
+{
+	const struct sums *sums;
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++) {
+		sums = &model->functions[i].sums;
+		if (!is_untimed(sums) && sums_are_there(sums))
+			model->has_times = true;
+		/* Beside a coarse clock only single calls would have one. */
+		if (sums->has_range &&
+		    (model->has_extras || !model->has_errors))
+			model->has_ranges = true;
+	}
 }
 
 void totals_measure(struct model *model)
 {
-	struct function *function = model->functions;
-	struct part_sums part;
-	struct sums *sums;
-	uint32_t i;
-
-	part_sums_begin(&part, model);
-	sums = part.sums;
 	link_paths(model);
 	measure_raw(model);
 	selftime_measure(model);
 	measure_paths(model);
-	part_sums_of(&part, model, 0);
-	for (i = 0; i < model->function_count; i++, function++) {
-		function->sums = sums[i];
-		if (!is_untimed(&sums[i]) && sums_are_there(&sums[i]))
-			model->has_times = true;
-		/* Beside a coarse clock only single calls would have one. */
-		if (sums[i].has_range &&
-		    (model->has_extras || !model->has_errors))
-			model->has_ranges = true;
-	}
+	sum_functions(model);
 	budget_measure(model);
+	if (shown_fold(model))
+		sum_shown_functions(model);
+	find_columns(model);
 	model->time = model->paths[0].total;
 	model->time_raw = model->paths[0].total_raw;
 	share_among_threads(model);
-	part_sums_end(&part);
 }

@@ -8,6 +8,7 @@
 #include "model/bounds.h"
 #include "model/budget.h"
 #include "model/model.h"
+#include "model/shown.h"
 #include "model/totals.h"
 #include "text/budget.h"
 #include "text/numbers.h"
@@ -19,7 +20,8 @@ static uint32_t recorded_functions(const struct model *model)
 
 	for (i = 0; i < model->function_count; i++)
 		count += model->functions[i].sums.calls > 0 ||
-			 model->functions[i].sums.open > 0;
+			 model->functions[i].sums.open > 0 ||
+			 shown_hides(model, i);
 	return count;
 }
 

@@ -26,6 +26,7 @@
 #include "model/memory.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/diff.h"
@@ -210,6 +211,8 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 		diff->rows[i].run_calls = 0;
 	}
 	for (i = 0; i < model->function_count; i++) {
+		if (shown_hides(model, i))
+			continue;
 		row = find_row(diff, keys, &model->functions[i]);
 		row->run_value += value_of(model, i, diff->value);
 		row->run_calls += model->functions[i].sums.calls;

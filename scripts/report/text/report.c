@@ -35,6 +35,7 @@
 #include "text/crosscheck.h"
 #include "text/exceptions.h"
 #include "text/filter.h"
+#include "text/hidden.h"
 #include "text/locks.h"
 #include "text/memory.h"
 #include "text/numbers.h"
@@ -275,6 +276,7 @@ static void print_calls(const struct layout *layout)
 	print_lost(layout);
 	print_open(layout);
 	print_unrecorded(layout);
+	hidden_print(layout);
 	filter_print(layout);
 	print_rest(layout);
 	if (!model->is_sampled && (model->unwound || model->orphans))

@@ -1,0 +1,10 @@
+/* What --hide, --only, --focus and --merge-recursion leave out. */
+#ifndef REPORT_TEXT_HIDDEN_H
+#define REPORT_TEXT_HIDDEN_H
+
+struct layout;
+
+/* Lines for the head of a report; nothing if all is shown. */
+void hidden_print(const struct layout *layout);
+
+#endif
