@@ -25,7 +25,7 @@ static struct shim_coverage_functions *functions;
 static char *room;
 static size_t room_left;
 
-static void *take(size_t size)
+static void *allocate(size_t size)
 {
 	enum shim_lost cause;
 	void *memory;
@@ -92,7 +92,7 @@ static void keep_points(struct shim_coverage_object *object)
 		      (object->lines ? object->line_count * sizeof(uint32_t) :
 				       0) +
 		      path_size;
-	struct shim_coverage_points *to = take(size);
+	struct shim_coverage_points *to = allocate(size);
 	uint32_t *offsets;
 
 	if (!to) {
@@ -130,7 +130,7 @@ static void on_object(struct shim_profiler *profiler,
 		keep_points(object);
 		return;
 	}
-	to = take(size);
+	to = allocate(size);
 	if (!to) {
 		say_lost(object->path);
 		return;
@@ -159,7 +159,7 @@ static void on_object(struct shim_profiler *profiler,
 static struct shim_coverage_functions *make_functions(void)
 {
 	size_t size = sizeof(*functions) + FUNCTIONS_ROOM * sizeof(uint64_t);
-	struct shim_coverage_functions *made = take(size);
+	struct shim_coverage_functions *made = allocate(size);
 
 	if (!made)
 		return NULL;

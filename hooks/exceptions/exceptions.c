@@ -104,12 +104,12 @@ static uint64_t find_type(struct tree *tree, struct throws *throws,
 			  const void *type)
 {
 	uint64_t key[NODE_MAP_WORDS] = { (uint64_t)type, 0, 0, 0 };
-	struct map_node *known;
+	struct map_node *found;
 
 	if (!type || !name_of(type))
 		return 0;
-	known = node_map_find(throws->types, key);
-	return known ? (uint64_t)known :
+	found = node_map_find(throws->types, key);
+	return found ? (uint64_t)found :
 		       write_type(tree, throws, key, name_of(type));
 }
 
@@ -197,7 +197,7 @@ static void on_throw(struct shim_profiler *profiler, const void *exception,
 
 static void on_caught(struct shim_profiler *profiler, const void *exception)
 {
-	struct flying flying = { 0 }, *known;
+	struct flying flying = { 0 }, *found;
 	struct shim_node *node;
 	struct throws *throws;
 	struct place at;
@@ -206,14 +206,14 @@ static void on_caught(struct shim_profiler *profiler, const void *exception)
 	node = find_here(&at, &throws);
 	if (!node)
 		return;
-	known = find_flying(throws, exception);
+	found = find_flying(throws, exception);
 	/* The C++ library catches an exception that has no handler, to end the
 	 * program. */
-	if (known && !throws->landed)
+	if (found && !throws->landed)
 		return;
-	if (known) {
-		flying = *known;
-		known->object = NULL;
+	if (found) {
+		flying = *found;
+		found->object = NULL;
 	}
 	count(at.tree, throws, flying.node, flying.type, (uint64_t)node);
 }
@@ -245,7 +245,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 	}
 }
 
-static void take(enum option_name name, const struct option_value *value)
+static void take_option(enum option_name name, const struct option_value *value)
 {
 	(void)value;
 	unwinds = name == OPTION_exceptions_UNWIND;
@@ -268,4 +268,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(exceptions, take, start, .begin = tree_begin);
+BUILTIN(exceptions, take_option, start, .begin = tree_begin);

@@ -314,7 +314,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 					    gone);
 }
 
-static void take(enum option_name name, const struct option_value *value)
+static void take_option(enum option_name name, const struct option_value *value)
 {
 	(void)value;
 	unwinds = name == OPTION_locks_UNWIND;
@@ -343,4 +343,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(locks, take, start, .begin = tree_begin);
+BUILTIN(locks, take_option, start, .begin = tree_begin);

@@ -546,7 +546,7 @@ static void on_heap_snapshot_requested(struct shim_profiler *profiler,
 
 /* --- arguments --- */
 
-static void take(enum option_name name, const struct option_value *value)
+static void take_option(enum option_name name, const struct option_value *value)
 {
 	switch (name) {
 	case OPTION_memory_LEAKS: memory_leaks_ms = value->number; break;
@@ -597,4 +597,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(memory, take, start, .begin = tree_begin);
+BUILTIN(memory, take_option, start, .begin = tree_begin);

@@ -51,7 +51,7 @@ static void keep_every_other(void)
 	__atomic_store_n(&points->active, to, __ATOMIC_RELEASE);
 }
 
-static void add(uint64_t clock, uint64_t live_bytes)
+static void add_point(uint64_t clock, uint64_t live_bytes)
 {
 	uint64_t half = points->active & 1, count = points->count[half];
 
@@ -76,7 +76,7 @@ COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	if (clock >= next_point)
-		add(clock, live_bytes);
+		add_point(clock, live_bytes);
 	if (clock >= next_snapshot) {
 		memory_snapshot_take(memory_leaks_ms);
 		next_snapshot = *memory_tick + memory_snapshot_period;

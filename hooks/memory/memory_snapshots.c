@@ -21,7 +21,7 @@ static uint32_t is_busy;
 static uint32_t count;
 static struct shim_snapshot_node *current;
 
-static void *take(size_t size)
+static void *allocate(size_t size)
 {
 	enum shim_lost cause;
 	void *memory;
@@ -54,7 +54,7 @@ static struct shim_alive_node *alive_of(struct shim_memory_node *memory)
 
 	if (alive && alive->function == function)
 		return alive;
-	alive = take(sizeof(*alive));
+	alive = allocate(sizeof(*alive));
 	if (!alive)
 		return NULL;
 	alive->node = (uint64_t)memory;
@@ -63,7 +63,7 @@ static struct shim_alive_node *alive_of(struct shim_memory_node *memory)
 	return alive;
 }
 
-static struct shim_alive_node *add(const struct shim_block *block)
+static struct shim_alive_node *add_sum(const struct shim_block *block)
 {
 	struct shim_memory_node *memory = memory_of_note(*block->note);
 	struct shim_alive_node *alive;
@@ -83,14 +83,14 @@ static struct shim_alive_node *add(const struct shim_block *block)
 static enum shim_result on_block(const struct shim_block *block, void *data)
 {
 	(void)data;
-	add(block);
+	add_sum(block);
 	return SHIM_OK;
 }
 
 static enum shim_result on_reach(const struct shim_block *block,
 				 enum shim_reach reach, void *data)
 {
-	struct shim_alive_node *alive = add(block);
+	struct shim_alive_node *alive = add_sum(block);
 
 	(void)data;
 	if (alive && reach == SHIM_REACH_LOST) {
@@ -128,7 +128,7 @@ uint32_t memory_snapshot_take(uint64_t limit_ms)
 
 	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE))
 		return 0;
-	current = take(sizeof(*current));
+	current = allocate(sizeof(*current));
 	if (current) {
 		number = ++count;
 		current->clock = now();

@@ -52,7 +52,7 @@ struct text {
 	char *at, *end;
 };
 
-static void add(struct text *text, const char *from, size_t size)
+static void add_text(struct text *text, const char *from, size_t size)
 {
 	for (size_t i = 0; i < size && text->at < text->end; i++)
 		*text->at++ = from[i];
@@ -61,7 +61,7 @@ static void add(struct text *text, const char *from, size_t size)
 
 static void add_word(struct text *text, const char *word)
 {
-	add(text, word, length_of(word));
+	add_text(text, word, length_of(word));
 }
 
 /* --- kinds of values --- */
@@ -361,13 +361,14 @@ void options_explain(const char *profiler, const struct option_error *error,
 	char list[400];
 
 	add_word(&to, "'");
-	add(&to, error->item, error->size < ITEM_MAX ? error->size : ITEM_MAX);
+	add_text(&to, error->item,
+		 error->size < ITEM_MAX ? error->size : ITEM_MAX);
 	if (error->size > ITEM_MAX)
 		add_word(&to, "...");
 	if (option) {
 		add_word(&to,
 			 error->is_too_often ? "' is one too many: " : "': ");
-		add(&to, profiler, name);
+		add_text(&to, profiler, name);
 		add_word(&to, " takes ");
 		add_option(&to, option);
 		if (error->is_too_often)
@@ -378,7 +379,7 @@ void options_explain(const char *profiler, const struct option_error *error,
 	}
 	options_list(profiler, list, sizeof(list));
 	add_word(&to, "': ");
-	add(&to, profiler, name);
+	add_text(&to, profiler, name);
 	if (*list) {
 		add_word(&to, " takes ");
 		add_word(&to, list);

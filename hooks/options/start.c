@@ -8,7 +8,7 @@
 
 #include <shim/banned.h>
 
-static void add(char **to, const char *end, const char *text)
+static void add_text(char **to, const char *end, const char *text)
 {
 	while (*text && *to < end)
 		*(*to)++ = *text++;
@@ -23,12 +23,12 @@ static void say(const char *profiler, const char *arguments,
 	char *to = line, *end = line + sizeof(line) - 1;
 
 	options_explain(profiler, error, reason, sizeof(reason));
-	add(&to, end, "profiler '");
-	add(&to, end, profiler);
-	add(&to, end, ":");
-	add(&to, line + 80, arguments);
-	add(&to, end, "': ");
-	add(&to, end, reason);
+	add_text(&to, end, "profiler '");
+	add_text(&to, end, profiler);
+	add_text(&to, end, ":");
+	add_text(&to, line + 80, arguments);
+	add_text(&to, end, "': ");
+	add_text(&to, end, reason);
 	shim_record_log(line);
 }
 

@@ -64,7 +64,7 @@ uint64_t tree_find_data(const struct tree *tree, const struct shim_node *node,
 	return entry->key ? entry->word : 0;
 }
 
-static void add(struct node_data *data, uint64_t key, uint64_t word)
+static void add_entry(struct node_data *data, uint64_t key, uint64_t word)
 {
 	struct entry *entry = find_entry(data, key);
 
@@ -93,7 +93,7 @@ static struct node_data *make_room(struct tree *tree)
 	data->shift = 64 - (uint64_t)__builtin_ctzll(size);
 	for (uint64_t i = 0; i < size / 2 && old; i++)
 		if (old->entry[i].key)
-			add(data, old->entry[i].key, old->entry[i].word);
+			add_entry(data, old->entry[i].key, old->entry[i].word);
 	__atomic_store_n(&tree->data, data, __ATOMIC_RELEASE);
 	if (old && size / 2 * sizeof(data->entry[0]) > 4096)
 		shim_memory_discard((char *)old + 4096,
@@ -110,6 +110,6 @@ bool tree_set_data(struct tree *tree, const struct shim_node *node,
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return false;
 	}
-	add(data, key_of(node, slot), word);
+	add_entry(data, key_of(node, slot), word);
 	return true;
 }

@@ -10,7 +10,7 @@
 
 static uint32_t frequency_hz = FREQUENCY_HZ;
 
-static void take(enum option_name name, const struct option_value *value)
+static void take_option(enum option_name name, const struct option_value *value)
 {
 	(void)name;
 	frequency_hz = (uint32_t)value->number;
@@ -22,4 +22,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(pchist, take, start, .is_early = true);
+BUILTIN(pchist, take_option, start, .is_early = true);

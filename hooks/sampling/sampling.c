@@ -36,14 +36,15 @@ struct samples {
 };
 
 static struct samples *all;
-static __thread struct samples *own __attribute__((tls_model("initial-exec")));
+static __thread struct samples *thread_samples
+	__attribute__((tls_model("initial-exec")));
 static struct shim_profiler_handle *handle;
 static uint64_t period_ns;
 static uint32_t mode = SHIM_SAMPLE_PROCESS;
 
 /* --- nodes --- */
 
-static void *take(struct samples *samples, size_t size)
+static void *allocate(struct samples *samples, size_t size)
 {
 	void *memory;
 	size_t got;
@@ -124,7 +125,7 @@ static struct shim_node *find_child(struct samples *samples, uint64_t parent,
 			 function);
 	if (*place)
 		return *place;
-	node = take(samples, sizeof(*node));
+	node = allocate(samples, sizeof(*node));
 	if (!node)
 		return NULL;
 	if (function > SHIM_SAMPLE_CUT)
@@ -142,7 +143,7 @@ static struct shim_node *find_child(struct samples *samples, uint64_t parent,
 /* A root is not in the table: each thread that uses the file has its own. */
 static bool begin(struct samples *samples, uint32_t tid)
 {
-	struct shim_sample_root *root = take(samples, sizeof(*root));
+	struct shim_sample_root *root = allocate(samples, sizeof(*root));
 
 	if (!root)
 		return false;
@@ -204,7 +205,7 @@ static struct samples *reuse(uint32_t tid)
 static struct samples *get_own(uint32_t weight)
 {
 	enum shim_lost cause = SHIM_LOST_OTHER;
-	struct samples *samples = own;
+	struct samples *samples = thread_samples;
 	uint32_t tid;
 
 	if (samples)
@@ -223,7 +224,7 @@ static struct samples *get_own(uint32_t weight)
 		return NULL;
 	}
 	samples->is_ending = false;
-	own = samples;
+	thread_samples = samples;
 	shim_thread_watch();
 	return samples;
 }
@@ -289,7 +290,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 
 static void on_thread_ended(struct shim_profiler *profiler)
 {
-	struct samples *samples = own;
+	struct samples *samples = thread_samples;
 
 	(void)profiler;
 	if (!samples || samples->tid != shim_thread_id())
@@ -304,7 +305,7 @@ static void on_thread_ended(struct shim_profiler *profiler)
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
-	own = NULL;
+	thread_samples = NULL;
 	all = NULL;
 }
 

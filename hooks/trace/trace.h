@@ -382,8 +382,8 @@ struct trace_values {
 extern const struct trace_values trace_undescribed;
 
 /* Describes the function of @number; *@place gets the description once it is complete
- * in N.values.  The result may be @own. */
-const struct trace_values *trace_describe(struct trace_values *own,
+ * in N.values.  The result may be @draft. */
+const struct trace_values *trace_describe(struct trace_values *draft,
 					  shim_function function, uint32_t kind,
 					  uint32_t number,
 					  const struct trace_values **place);

@@ -85,7 +85,7 @@ static bool make_room(void)
 	return true;
 }
 
-static uint32_t add(uint64_t function)
+static uint32_t add_function(uint64_t function)
 {
 	uint32_t at = first_slot(function), number;
 
@@ -121,7 +121,7 @@ uint32_t trace_number(uint64_t function, enum shim_lost *cause)
 		;
 	number = find_number(function);
 	if (!number)
-		number = add(function);
+		number = add_function(function);
 	*cause = table.cause;
 	__atomic_store_n(&table.lock, 0, __ATOMIC_RELEASE);
 	shim_signals_restore(signals);

@@ -17,7 +17,7 @@
 #define NAME_SIZE 256
 #define PIECE	  65536 /* of private memory */
 
-struct known_type {
+struct described_type {
 	shim_type type;
 	uint32_t number; /* 0: its values are text */
 	uint32_t size;
@@ -33,7 +33,7 @@ static struct {
 	uint64_t retry_clock; /* the time of the next try for memory */
 } file;
 
-static struct known_type *types;
+static struct described_type *types;
 
 /* The descriptions, in memory that is never freed. */
 static char *piece, *piece_end;
@@ -127,15 +127,15 @@ static enum trace_way way_of(const struct shim_typetree *tree)
 		       TRACE_TEXT;
 }
 
-/* Sets @known except its type; false: no room now. */
-static bool describe_type(struct known_type *known)
+/* Sets @described except its type; false: no room now. */
+static bool describe_type(struct described_type *described)
 {
 	struct shim_value_type *entry;
 	const struct shim_typetree *tree;
 	uint32_t size, total = 0;
 
-	known->way = TRACE_TEXT;
-	if (shim_get_type_tree(known->type, 0, &total, NULL) != SHIM_OK ||
+	described->way = TRACE_TEXT;
+	if (shim_get_type_tree(described->type, 0, &total, NULL) != SHIM_OK ||
 	    total > TREE_MAX)
 		return true;
 	size = round_up((uint32_t)sizeof(*entry) + total);
@@ -143,35 +143,35 @@ static bool describe_type(struct known_type *known)
 	if (!entry)
 		return false;
 	tree = (const struct shim_typetree *)(entry + 1);
-	shim_get_type_tree(known->type, total, NULL, entry + 1);
-	known->way = way_of(tree);
-	known->size = (uint32_t)shim_typetree_nodes(tree)->size;
-	if (known->way == TRACE_TEXT) {
+	shim_get_type_tree(described->type, total, NULL, entry + 1);
+	described->way = way_of(tree);
+	described->size = (uint32_t)shim_typetree_nodes(tree)->size;
+	if (described->way == TRACE_TEXT) {
 		clear((char *)entry, size);
 		return true;
 	}
 	entry->size = size;
-	entry->number = known->number = ++file.type_numbers;
+	entry->number = described->number = ++file.type_numbers;
 	publish(&entry->kind, SHIM_VALUES_KIND_TYPE, size);
 	return true;
 }
 
-static bool find_type(shim_type type, struct known_type *known)
+static bool find_type(shim_type type, struct described_type *described)
 {
 	for (uint32_t i = 0; i < file.type_count; i++)
 		if (types[i].type == type) {
-			*known = types[i];
+			*described = types[i];
 			return true;
 		}
-	*known = (struct known_type){ .type = type };
+	*described = (struct described_type){ .type = type };
 	if (!types)
 		types = shim_memory_map(TYPES * sizeof(*types));
 	/* Values of types that cannot be remembered are text. */
 	if (!types || file.type_count == TYPES)
 		return true;
-	if (!describe_type(known))
+	if (!describe_type(described))
 		return false;
-	types[file.type_count++] = *known;
+	types[file.type_count++] = *described;
 	return true;
 }
 
@@ -249,21 +249,21 @@ static bool write_list(struct trace_values *list, uint32_t function)
 /* Writes the description and its types to the file; false: no room. */
 static bool write_all(struct trace_values *list, uint32_t function)
 {
-	struct known_type known;
+	struct described_type described;
 
 	for (uint32_t i = 0; i < list->count; i++) {
-		if (!find_type(list->value[i].type, &known))
+		if (!find_type(list->value[i].type, &described))
 			return false;
-		list->value[i].number = known.number;
-		list->value[i].size = known.size;
-		list->value[i].way = known.way;
+		list->value[i].number = described.number;
+		list->value[i].size = described.size;
+		list->value[i].way = described.way;
 	}
 	return write_list(list, function);
 }
 
 /* Another thread may have described the function first. */
 static const struct trace_values *
-write_and_keep(struct trace_values *own, uint32_t number,
+write_and_keep(struct trace_values *draft, uint32_t number,
 	       const struct trace_values **place)
 {
 	const struct trace_values *kept;
@@ -271,34 +271,34 @@ write_and_keep(struct trace_values *own, uint32_t number,
 	kept = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 	if (kept && kept != &trace_undescribed)
 		return kept;
-	if (!write_all(own, number))
-		return own;
-	kept = keep(own, sizeof(*own) - sizeof(own->value) +
-				 own->count * sizeof(own->value[0]));
+	if (!write_all(draft, number))
+		return draft;
+	kept = keep(draft, sizeof(*draft) - sizeof(draft->value) +
+				   draft->count * sizeof(draft->value[0]));
 	if (kept)
 		__atomic_store_n(place, kept, __ATOMIC_RELEASE);
-	return kept ? kept : own;
+	return kept ? kept : draft;
 }
 
 const struct trace_values trace_undescribed;
 
-const struct trace_values *trace_describe(struct trace_values *own,
+const struct trace_values *trace_describe(struct trace_values *draft,
 					  shim_function function, uint32_t kind,
 					  uint32_t number,
 					  const struct trace_values **place)
 {
-	const struct trace_values *list = own;
+	const struct trace_values *list = draft;
 	uint64_t signals;
 
-	*own = (struct trace_values){ .function = function, .kind = kind };
-	own->result = kind == SHIM_VALUES_KIND_RESULT ? ask_result(own) :
-							ask_arguments(own);
-	if (own->result != SHIM_OK || !place)
-		return own;
+	*draft = (struct trace_values){ .function = function, .kind = kind };
+	draft->result = kind == SHIM_VALUES_KIND_RESULT ? ask_result(draft) :
+							  ask_arguments(draft);
+	if (draft->result != SHIM_OK || !place)
+		return draft;
 	signals = shim_signals_block();
 	while (__atomic_exchange_n(&file.lock, 1, __ATOMIC_ACQUIRE))
 		;
-	list = write_and_keep(own, number, place);
+	list = write_and_keep(draft, number, place);
 	__atomic_store_n(&file.lock, 0, __ATOMIC_RELEASE);
 	shim_signals_restore(signals);
 	return list;

@@ -43,7 +43,7 @@ static void empty(struct text *text)
 	text->room = SHIM_TRACE_TEXT;
 }
 
-static void add(struct text *text, const char *string)
+static void add_text(struct text *text, const char *string)
 {
 	while (*string && text->size < text->room)
 		text->memory[text->size++] = *string++;
@@ -53,9 +53,9 @@ static void add(struct text *text, const char *string)
 /* "<optimized out>" */
 static void add_reason(struct text *text, const char *reason)
 {
-	add(text, "<");
-	add(text, reason ? reason : "?");
-	add(text, ">");
+	add_text(text, "<");
+	add_text(text, reason ? reason : "?");
+	add_text(text, ">");
 }
 
 static void add_missing(struct text *text, shim_elt_info info,
@@ -240,7 +240,7 @@ struct arguments {
 	struct shim_argument_range more[2 * SHIM_VALUES_MAX];
 };
 
-static const struct trace_values *describe(struct trace_values *own,
+static const struct trace_values *describe(struct trace_values *draft,
 					   shim_function function,
 					   uint32_t kind, uint32_t number,
 					   const struct trace_values **all)
@@ -251,7 +251,7 @@ static const struct trace_values *describe(struct trace_values *own,
 
 	if (LIKELY(about && about != &trace_undescribed))
 		return about;
-	return trace_describe(own, function, kind, number, place);
+	return trace_describe(draft, function, kind, number, place);
 }
 
 /* The arguments as text, if there is no room for a description. */
@@ -265,16 +265,16 @@ static COLD void add_arguments(struct text *text,
 	for (uint32_t i = 0; i < info->ranges_count; i++) {
 		uintptr_t start = info->ranges[i].start;
 
-		add(text, i ? ", " : "");
+		add_text(text, i ? ", " : "");
 		if (i >= about->count) {
-			add(text, "...");
+			add_text(text, "...");
 			return;
 		}
 		name[0] = '\0';
 		shim_get_parameter_info(about->function, i, NULL, NAME_SIZE,
 					NULL, name);
-		add(text, name);
-		add(text, name[0] ? " = " : "");
+		add_text(text, name);
+		add_text(text, name[0] ? " = " : "");
 		if (start)
 			add_value(text, about->value[i].type,
 				  (const void *)start);
@@ -388,12 +388,12 @@ static COLD void say_arguments(const struct trace_values *about,
  * described. */
 COLD void trace_say_arguments(shim_function function, shim_elt_info info)
 {
-	struct trace_values own;
+	struct trace_values draft;
 	enum shim_lost cause;
 
 	if (info)
 		say_arguments(
-			describe(&own, function, SHIM_VALUES_KIND_ARGUMENTS,
+			describe(&draft, function, SHIM_VALUES_KIND_ARGUMENTS,
 				 trace_number(function, &cause), arguments_of),
 			info);
 	else
@@ -452,13 +452,13 @@ static void put_result(union shim_function_or_client function,
 	const struct shim_node *node = find_recorded(function.function);
 	struct shim_argument_range range = { 0, 0 };
 	const struct trace_values *about;
-	struct trace_values own;
+	struct trace_values draft;
 	shim_frame_info frame;
 	enum shim_result r;
 
 	if (!node)
 		return;
-	about = describe(&own, function.function, SHIM_VALUES_KIND_RESULT,
+	about = describe(&draft, function.function, SHIM_VALUES_KIND_RESULT,
 			 node_number(node), results_of);
 	r = about->result;
 	if (r == SHIM_OK && about->count == 0)

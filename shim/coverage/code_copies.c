@@ -85,19 +85,19 @@ static void forget(struct coverage_object *object)
 
 void code_copies_prepare(struct coverage_object *object)
 {
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 	uint64_t code, index, size;
 	bool may_come;
 	void *memory;
 
 	forget(object);
-	if (told->line_count == 0 || !code_decoder(&may_come))
+	if (info->line_count == 0 || !code_decoder(&may_come))
 		return;
-	code = told->lines[told->line_count - 1].offset - told->lines[0].offset;
+	code = info->lines[info->line_count - 1].offset - info->lines[0].offset;
 	index = sizeof(struct code_copies) +
-		told->line_count * sizeof(uint32_t);
+		info->line_count * sizeof(uint32_t);
 	size = page_up(index + 4 * code + 16 * PART +
-		       (uint64_t)told->line_count * DECODE_COPY_ONE);
+		       (uint64_t)info->line_count * DECODE_COPY_ONE);
 	if (size > NEAR / 4 || object->size > NEAR / 2 ||
 	    map_near(object, size, &object->copies_at) < 0)
 		return;
@@ -127,35 +127,35 @@ uintptr_t code_copies_find(const struct coverage_object *object, uint32_t line)
 static bool find_line(const struct coverage_object *object, uintptr_t address,
 		      uint32_t *line)
 {
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 	uint64_t offset = address - object->start;
 
 	if (offset >= object->size)
 		return false;
-	*line = coverage_find_line(told, offset);
-	return *line < told->line_count &&
-	       told->lines[*line].offset == offset &&
-	       told->lines[*line].line != 0;
+	*line = coverage_find_line(info, offset);
+	return *line < info->line_count &&
+	       info->lines[*line].offset == offset &&
+	       info->lines[*line].line != 0;
 }
 
 static void read_code(const struct decode_copy *copy, uintptr_t address,
 		      unsigned char *bytes, unsigned size)
 {
 	const struct coverage_object *object = copy->argument;
-	const struct shim_coverage_object *told = &object->told;
-	uint32_t line = coverage_find_line(told, address - object->start);
+	const struct shim_coverage_object *info = &object->info;
+	uint32_t line = coverage_find_line(info, address - object->start);
 
 	for (unsigned i = 0; i < size; i++)
 		bytes[i] = ((const volatile unsigned char *)address)[i];
-	for (; line < told->line_count; line++) {
-		uint64_t at = told->lines[line].offset -
+	for (; line < info->line_count; line++) {
+		uint64_t at = info->lines[line].offset -
 			      (address - object->start);
 
 		if (at >= size)
 			break;
-		if (told->lines[line].line != 0 && bytes[at] == ARCH_TRAP &&
+		if (info->lines[line].line != 0 && bytes[at] == ARCH_TRAP &&
 		    (line == 0 ||
-		     told->lines[line].offset != told->lines[line - 1].offset))
+		     info->lines[line].offset != info->lines[line - 1].offset))
 			bytes[at] = object->originals[line];
 	}
 }
@@ -164,16 +164,16 @@ static unsigned char *find_marks(const struct decode_copy *copy,
 				 uintptr_t address, unsigned *count)
 {
 	const struct coverage_object *object = copy->argument;
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 	uint32_t line, end;
 
 	if (!find_line(object, address, &line))
 		return NULL;
-	for (end = line; end < told->line_count &&
-			 told->lines[end].offset == told->lines[line].offset;)
+	for (end = line; end < info->line_count &&
+			 info->lines[end].offset == info->lines[line].offset;)
 		end++;
 	*count = end - line;
-	return &told->reached[line];
+	return &info->reached[line];
 }
 
 static uintptr_t find_target(const struct decode_copy *copy, uintptr_t address)
@@ -191,11 +191,11 @@ static uintptr_t find_target(const struct decode_copy *copy, uintptr_t address)
  * lines, so all of it is mapped. */
 static uintptr_t find_end(const struct coverage_object *object, uint32_t line)
 {
-	const struct shim_coverage_object *told = &object->told;
-	uint64_t first = told->lines[line].offset, end = first;
+	const struct shim_coverage_object *info = &object->info;
+	uint64_t first = info->lines[line].offset, end = first;
 
-	for (; line < told->line_count; line++) {
-		uint64_t offset = told->lines[line].offset;
+	for (; line < info->line_count; line++) {
+		uint64_t offset = info->lines[line].offset;
 
 		if (offset > first + PART)
 			break;
@@ -221,12 +221,12 @@ static bool reserve(struct code_copies *copies, uint64_t size, uint64_t *at)
 static void publish(const struct coverage_object *object, uint32_t line,
 		    const struct decode_copy *copy, uint64_t at)
 {
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 	uint32_t *index = object->copies->index;
 
 	__atomic_store_n(&index[line], (uint32_t)at, __ATOMIC_RELEASE);
-	for (line++; copy->places && line < told->line_count; line++) {
-		uintptr_t offset = object->start + told->lines[line].offset -
+	for (line++; copy->places && line < info->line_count; line++) {
+		uintptr_t offset = object->start + info->lines[line].offset -
 				   copy->code;
 
 		if (offset >= copy->end - copy->code)
@@ -245,7 +245,7 @@ static uintptr_t make(const struct coverage_object *object, uint32_t line,
 	struct code_copies *copies = object->copies;
 	uint16_t places[PART] = { 0 };
 	struct decode_copy copy = {
-		.code = object->start + object->told.lines[line].offset,
+		.code = object->start + object->info.lines[line].offset,
 		.to = object->copies_at,
 		.read = read_code,
 		.mark = find_marks,

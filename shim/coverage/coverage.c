@@ -65,7 +65,7 @@ struct question {
 	bool is_wanted;
 };
 
-static void ask(struct question *question)
+static void call_filter(struct question *question)
 {
 	if (question->filter(question->profiler, question->function))
 		question->is_wanted = true;
@@ -91,7 +91,7 @@ bool coverage_wants(shim_function function)
 		question.profiler = h->profiler;
 		is_asked = true;
 		if (question.filter)
-			guard_call(&guard, (void (*)(void))ask,
+			guard_call(&guard, (void (*)(void))call_filter,
 				   (uintptr_t)&question, 0, 0, 0, 0);
 		else
 			guard_leave(&guard);
@@ -213,10 +213,10 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 	}
 	for (uint32_t i = 0; i < image->path_size; i++)
 		path[i] = image->path[i];
-	object->told.start = image->start;
-	object->told.end = image->end;
-	object->told.path = path;
-	object->told.state = state;
+	object->info.start = image->start;
+	object->info.end = image->end;
+	object->info.path = path;
+	object->info.state = state;
 	object->start = image->start;
 	object->size = image->end - image->start;
 	object->device = image->device;
@@ -255,21 +255,21 @@ static struct coverage_object *find_gone(const struct image_entry *image)
 
 void coverage_tell(struct coverage_object *object)
 {
-	RAISE(coverage_object, &object->told);
+	RAISE(coverage_object, &object->info);
 }
 
 static void look_at(struct coverage_object *object)
 {
 	coverage_tell(object);
-	if (!object->told.reached && object->told.line_count)
-		object->told.reached = shim_memory_map(object->told.line_count);
+	if (!object->info.reached && object->info.line_count)
+		object->info.reached = shim_memory_map(object->info.line_count);
 	coverage_add(object);
-	if (!object->told.line_count)
+	if (!object->info.line_count)
 		return;
-	if (!object->told.reached)
-		coverage_lack(object->told.path, -ENOMEM);
+	if (!object->info.reached)
+		coverage_lack(object->info.path, -ENOMEM);
 	else if (!sigtrap_start())
-		coverage_lack(object->told.path, -EPERM);
+		coverage_lack(object->info.path, -EPERM);
 	else
 		coverage_set(object);
 }
@@ -277,10 +277,10 @@ static void look_at(struct coverage_object *object)
 /* A file that is loaded again keeps its lines and the memory for their results. */
 static void come_again(struct coverage_object *object, uintptr_t start)
 {
-	object->told.start = start;
-	object->told.end = start + object->size;
+	object->info.start = start;
+	object->info.end = start + object->size;
 	__atomic_store_n(&object->start, start, __ATOMIC_RELEASE);
-	if (object->told.reached)
+	if (object->info.reached)
 		coverage_set(object);
 }
 
@@ -382,7 +382,7 @@ static const struct coverage_object *find_object(uintptr_t address)
 		uintptr_t start = __atomic_load_n(&o->start, __ATOMIC_ACQUIRE);
 
 		if (start != 0 && address - start < o->size &&
-		    o->told.state == SHIM_COVERAGE_LINES)
+		    o->info.state == SHIM_COVERAGE_LINES)
 			return o;
 	}
 	return NULL;
@@ -394,8 +394,8 @@ struct answer {
 	shim_function function;
 };
 
-static void tell(const struct answer *answer,
-		 const struct shim_coverage_data *data)
+static void raise_data(const struct answer *answer,
+		       const struct shim_coverage_data *data)
 {
 	struct guard guard;
 
@@ -421,22 +421,22 @@ static void tell_range(const struct answer *answer,
 		       const struct coverage_object *object, uint64_t begin,
 		       uint64_t end, uint64_t before)
 {
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 
-	for (uint32_t i = coverage_find_line(told, begin);
-	     i < told->line_count && told->lines[i].offset < end; i++) {
-		const struct shim_coverage_line *line = &told->lines[i];
+	for (uint32_t i = coverage_find_line(info, begin);
+	     i < info->line_count && info->lines[i].offset < end; i++) {
+		const struct shim_coverage_line *line = &info->lines[i];
 		struct shim_coverage_data data = {
 			.function = answer->function,
 			.code_offset = before + line->offset - begin,
-			.counter = told->reached[i],
-			.file_name = file_name(told, line->file),
+			.counter = info->reached[i],
+			.file_name = file_name(info, line->file),
 			.line = line->line,
 			.column = line->column,
 		};
 
 		if (line->line != 0)
-			tell(answer, &data);
+			raise_data(answer, &data);
 	}
 }
 
@@ -461,10 +461,10 @@ static enum shim_result tell_lines(const struct answer *answer,
 	for (uint32_t i = 0; i < count && i < RANGES_MAX; i++) {
 		uint64_t begin = ranges[i].start - object->start;
 		uint64_t end = begin + ranges[i].size;
-		uint32_t line = coverage_find_line(&object->told, begin);
+		uint32_t line = coverage_find_line(&object->info, begin);
 
-		is_looked_at |= line < object->told.line_count &&
-				object->told.lines[line].offset < end;
+		is_looked_at |= line < object->info.line_count &&
+				object->info.lines[line].offset < end;
 		tell_range(answer, object, begin, end, before);
 		before += ranges[i].size;
 	}
@@ -480,17 +480,17 @@ static int has_hooks(void *function)
  * hooks. */
 static enum shim_result tell_function(const struct answer *answer)
 {
-	const struct filter_answer *verdict = filter_cache_find(
+	const struct filter_answer *decision = filter_cache_find(
 		answer->function);
 	struct shim_coverage_data data = { .function = answer->function };
 
-	data.counter = verdict && functions->filter_slot >= 0 &&
-		       verdict->asked[functions->filter_slot] != 0;
+	data.counter = decision && functions->filter_slot >= 0 &&
+		       decision->ages[functions->filter_slot] != 0;
 	if ((data.counter == 0 &&
 	     state_slowly(has_hooks, (void *)answer->function) != 1) ||
 	    !coverage_wants(answer->function))
 		return SHIM_E_FAIL;
-	tell(answer, &data);
+	raise_data(answer, &data);
 	return SHIM_OK;
 }
 

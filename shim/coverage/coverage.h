@@ -23,7 +23,7 @@ struct image_entry;
  * same file is loaded again, and keeps its lines.
  */
 struct coverage_object {
-	struct shim_coverage_object told;
+	struct shim_coverage_object info;
 	struct coverage_object *next;
 	uintptr_t start; /* its address; 0: it was unloaded */
 	uintptr_t size;

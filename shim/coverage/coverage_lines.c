@@ -124,7 +124,7 @@ static void take_rows(struct coverage_object *object,
 		      const struct image_entry *image,
 		      const struct debuginfo_lines *found)
 {
-	struct shim_coverage_line *to = (void *)object->told.lines;
+	struct shim_coverage_line *to = (void *)object->info.lines;
 	uint32_t count = 0;
 
 	for (uint64_t i = 0; i < found->row_count; i++) {
@@ -140,7 +140,7 @@ static void take_rows(struct coverage_object *object,
 			.column = row->column,
 		};
 	}
-	object->told.line_count = count;
+	object->info.line_count = count;
 }
 
 static void take_lines(const struct debuginfo_answer *answer, void *argument)
@@ -163,14 +163,14 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 		coverage_lack(reading->image->path, -ENOMEM);
 		return;
 	}
-	object->told.lines = (void *)memory;
+	object->info.lines = (void *)memory;
 	object->originals = (uint8_t *)memory + rows_size;
-	object->told.files = memory + rows_size + found->row_count;
-	object->told.file_count = found->file_count;
-	object->told.files_size = found->files_size;
-	object->told.dropped = (uint32_t)found->dropped;
+	object->info.files = memory + rows_size + found->row_count;
+	object->info.file_count = found->file_count;
+	object->info.files_size = found->files_size;
+	object->info.dropped = (uint32_t)found->dropped;
 	for (uint32_t i = 0; i < found->files_size; i++)
-		((char *)object->told.files)[i] = found->files[i];
+		((char *)object->info.files)[i] = found->files[i];
 	take_rows(object, reading->image, found);
 	reading->object = object;
 }
@@ -210,7 +210,7 @@ static bool is_chosen(struct choice *choice, uint32_t offset)
 static void choose(struct coverage_object *object,
 		   const struct image_entry *image)
 {
-	struct shim_coverage_line *lines = (void *)object->told.lines;
+	struct shim_coverage_line *lines = (void *)object->info.lines;
 	struct choice choice = { .image = image };
 	uint32_t kept = 0;
 	int r;
@@ -220,10 +220,10 @@ static void choose(struct coverage_object *object,
 	r = state_slowly(read_symbols, (void *)image);
 	if (elf_is_refused(r))
 		coverage_lack(image->path, r);
-	for (uint32_t i = 0; i < object->told.line_count; i++)
+	for (uint32_t i = 0; i < object->info.line_count; i++)
 		if (is_chosen(&choice, lines[i].offset))
 			lines[kept++] = lines[i];
-	object->told.line_count = kept;
+	object->info.line_count = kept;
 }
 
 struct coverage_object *coverage_read_lines(const struct image_entry *image)
@@ -285,7 +285,7 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 {
 	struct coverage_object *object = work->object;
 
-	if (object->told.lines[line].line == 0)
+	if (object->info.lines[line].line == 0)
 		return;
 	if (!work->sets) {
 		if (*byte == ARCH_TRAP)
@@ -294,7 +294,7 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 	}
 	/* A trap of the program itself is not taken (take). */
 	object->originals[line] = *byte;
-	if (!object->told.reached[line])
+	if (!object->info.reached[line])
 		*byte = ARCH_TRAP;
 }
 
@@ -313,23 +313,23 @@ static int read_window(uintptr_t address, size_t size)
 /* Changes the lines from @line on that fit into the window; returns the next line. */
 static uint32_t change_window(struct work *work, uint32_t line)
 {
-	const struct shim_coverage_object *told = &work->object->told;
-	uint32_t first = told->lines[line].offset, last = first;
+	const struct shim_coverage_object *info = &work->object->info;
+	uint32_t first = info->lines[line].offset, last = first;
 	uintptr_t address = work->object->start + first;
 	uint32_t end = line;
 
-	while (end < told->line_count &&
-	       told->lines[end].offset - first < WINDOW)
-		last = told->lines[end++].offset;
+	while (end < info->line_count &&
+	       info->lines[end].offset - first < WINDOW)
+		last = info->lines[end++].offset;
 	work->error = read_window(address, last - first + 1);
 	if (work->error < 0)
 		return end;
 	/* Of several lines at an address, the first has the original byte. */
 	for (; line < end; line++)
 		if (line == 0 ||
-		    told->lines[line].offset != told->lines[line - 1].offset)
+		    info->lines[line].offset != info->lines[line - 1].offset)
 			change(work, line,
-			       &window[told->lines[line].offset - first]);
+			       &window[info->lines[line].offset - first]);
 	work->error = patch_write(&work->patch, address, window,
 				  last - first + 1);
 	return end;
@@ -348,7 +348,7 @@ static int change_all(void *argument)
 	if (work->sets)
 		call_sites_has(object->start);
 	patch_open(&work->patch, object->start, object->start + object->size);
-	while (line < object->told.line_count && work->error == 0)
+	while (line < object->info.line_count && work->error == 0)
 		line = change_window(work, line);
 	patch_close(&work->patch);
 	sys_sync_cores();
@@ -361,15 +361,15 @@ static int change_all(void *argument)
 static int put_back_all(void *argument)
 {
 	struct coverage_object *object = argument;
-	const struct shim_coverage_object *told = &object->told;
+	const struct shim_coverage_object *info = &object->info;
 	bool is_left = false;
 
-	for (uint32_t i = 0; i < told->line_count && object->start != 0; i++) {
-		uintptr_t address = object->start + told->lines[i].offset;
+	for (uint32_t i = 0; i < info->line_count && object->start != 0; i++) {
+		uintptr_t address = object->start + info->lines[i].offset;
 
-		if (told->lines[i].line == 0 ||
+		if (info->lines[i].line == 0 ||
 		    (i > 0 &&
-		     told->lines[i].offset == told->lines[i - 1].offset))
+		     info->lines[i].offset == info->lines[i - 1].offset))
 			continue;
 		if (read_window(address, 1) < 0)
 			break; /* the object was unmapped */
@@ -398,9 +398,9 @@ void coverage_set(struct coverage_object *object)
 	state_slowly(change_all, &work);
 	if (work.error == 0)
 		return;
-	coverage_lack(object->told.path, work.error);
+	coverage_lack(object->info.path, work.error);
 	take_away(object);
-	object->told.state = SHIM_COVERAGE_UNWRITABLE;
+	object->info.state = SHIM_COVERAGE_UNWRITABLE;
 }
 
 void coverage_forgo_lines(void)
@@ -462,7 +462,7 @@ static uintptr_t continue_at(const struct coverage_object *object,
 			     uint32_t line)
 {
 	static uint32_t turns, is_told;
-	uintptr_t address = object->start + object->told.lines[line].offset;
+	uintptr_t address = object->start + object->info.lines[line].offset;
 	uintptr_t copy = code_copies_find(object, line);
 
 	if (copy &&
@@ -484,17 +484,17 @@ static uintptr_t continue_at(const struct coverage_object *object,
 
 static void note(struct coverage_object *object, uint32_t line)
 {
-	const struct shim_coverage_object *told = &object->told;
-	uint32_t offset = told->lines[line].offset;
+	const struct shim_coverage_object *info = &object->info;
+	uint32_t offset = info->lines[line].offset;
 
-	for (; line < told->line_count && told->lines[line].offset == offset;
+	for (; line < info->line_count && info->lines[line].offset == offset;
 	     line++)
-		__atomic_store_n(&told->reached[line], 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&info->reached[line], 1, __ATOMIC_RELAXED);
 }
 
 /* If shim has a trap at @address, counts the line as reached and removes the trap;
  * TRAP_STAYS if it cannot be removed. */
-static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
+static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 {
 	for (struct coverage_object *o =
 		     __atomic_load_n(&coverage_objects, __ATOMIC_ACQUIRE);
@@ -504,10 +504,10 @@ static enum sigtrap_owner take(uintptr_t address, ucontext_t *context)
 
 		if (start == 0 || address - start >= o->size || !o->is_set)
 			continue;
-		line = coverage_find_line(&o->told, address - start);
-		if (line == o->told.line_count ||
-		    o->told.lines[line].offset != address - start ||
-		    o->told.lines[line].line == 0 ||
+		line = coverage_find_line(&o->info, address - start);
+		if (line == o->info.line_count ||
+		    o->info.lines[line].offset != address - start ||
+		    o->info.lines[line].line == 0 ||
 		    o->originals[line] == ARCH_TRAP)
 			continue;
 		note(o, line);
@@ -524,7 +524,7 @@ static void take_trap(uintptr_t address, ucontext_t *context,
 		      enum sigtrap_owner *whose)
 {
 	if (*whose == TRAP_NOT_OURS)
-		*whose = take(address, context);
+		*whose = handle_trap(address, context);
 }
 
 SUBSCRIBE(sigtrap_taken, take_trap);

@@ -75,7 +75,7 @@ static struct coverage_object *describe(uintptr_t address)
 
 static void complain(const struct coverage_object *object, int error)
 {
-	log_error("the counts of an object are lost: %s", object->told.path,
+	log_error("the counts of an object are lost: %s", object->info.path,
 		  error);
 }
 
@@ -87,14 +87,14 @@ static uint64_t *keep(struct coverage_object *object,
 		complain(object, -EFBIG);
 		return NULL;
 	}
-	object->told.lines = lines;
-	object->told.line_count = (uint32_t)count;
+	object->info.lines = lines;
+	object->info.line_count = (uint32_t)count;
 	coverage_tell(object);
-	if (!object->told.counts)
-		object->told.counts = shim_memory_map(count * sizeof(uint64_t));
-	if (!object->told.counts)
+	if (!object->info.counts)
+		object->info.counts = shim_memory_map(count * sizeof(uint64_t));
+	if (!object->info.counts)
 		complain(object, -ENOMEM);
-	return object->told.counts;
+	return object->info.counts;
 }
 
 /* A thread or signal handler that comes while another is busy does not wait: its counts
@@ -129,7 +129,7 @@ static void publish(const struct points *points)
 
 /* --- counting by calls --- */
 
-static struct points *find(uintptr_t code)
+static struct points *find_points(uintptr_t code)
 {
 	uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
 
@@ -167,10 +167,10 @@ void coverage_count_at(uintptr_t code)
 	if (__builtin_expect(code - points->start >= points->size, 0)) {
 		if (!coverage_is_on() || state_get() != STATE_RUNNING)
 			return;
-		points = find(code);
+		points = find_points(code);
 		if (!points) {
 			add_object(code);
-			points = find(code);
+			points = find_points(code);
 		}
 		if (!points)
 			return;

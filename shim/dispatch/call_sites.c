@@ -67,12 +67,12 @@ static bool has_slots(const struct call_sites_image *memory)
 
 void call_sites_add(const struct call_sites_image *memory)
 {
-	struct image *known = find_image(memory->start);
+	struct image *old = find_image(memory->start);
 
-	if (known && known->memory.start == memory->start &&
-	    known->memory.frames == memory->frames) {
-		known->memory.end = memory->end;
-		known->confirmed = true;
+	if (old && old->memory.start == memory->start &&
+	    old->memory.frames == memory->frames) {
+		old->memory.end = memory->end;
+		old->confirmed = true;
 		return;
 	}
 	call_sites_remove(memory->start, memory->end);

@@ -144,8 +144,8 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 static bool run_decided(const struct plan *plan, struct thread *self,
 			const struct plan_call *call)
 {
-	const struct filter_answer *verdict = filter_cache_get(self,
-							       call->function);
+	const struct filter_answer *answer = filter_cache_get(self,
+							      call->function);
 	bool wanted = false;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -154,16 +154,16 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 		uint8_t flags = 0xff;
 		uintptr_t client = call->function;
 
-		if (!verdict && (entry->filter >= 0 || entry->mapper >= 0)) {
+		if (!answer && (entry->filter >= 0 || entry->mapper >= 0)) {
 			self->dropped++;
 			wanted = true;
 			continue;
 		}
 		if (entry->filter >= 0)
-			flags = verdict->flags[entry->filter];
+			flags = answer->flags[entry->filter];
 		if (entry->mapper >= 0) {
-			flags &= verdict->flags[entry->mapper];
-			client = verdict->client[entry->mapper];
+			flags &= answer->flags[entry->mapper];
+			client = answer->client[entry->mapper];
 		}
 		if (!find_event(entry, call, &event) ||
 		    (flags & flag_of[event]) == 0)
@@ -191,12 +191,12 @@ static int switch_off(void *argument)
  * after 16 failures it is not tried again. */
 static void forgo(const struct plan_call *call)
 {
-	struct filter_answer *verdict = filter_cache_find(call->function);
+	struct filter_answer *answer = filter_cache_find(call->function);
 
-	if (!verdict || verdict->stubborn >= 16)
+	if (!answer || answer->stubborn >= 16)
 		return;
 	if (state_slowly(switch_off, (void *)call) < 0)
-		verdict->stubborn++;
+		answer->stubborn++;
 }
 
 void plan_run(const struct plan *plan, struct thread *self,

@@ -20,7 +20,7 @@ struct slot {
 	uint16_t age; /* the generation of valid answers */
 };
 
-static struct slot slots[VERDICT_SLOTS];
+static struct slot slots[FILTER_SLOTS];
 uint32_t filter_cache_version = 1;
 
 struct filter_cache_map *filter_cache_map;
@@ -39,7 +39,7 @@ static void renew(int slot)
 int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
 {
 	ASSERT_LOCKED();
-	for (int i = 0; i < VERDICT_SLOTS; i++) {
+	for (int i = 0; i < FILTER_SLOTS; i++) {
 		if (slots[i].handle)
 			continue;
 		slots[i].is_filter = is_filter;
@@ -53,7 +53,7 @@ int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
 void filter_cache_release(int slot)
 {
 	ASSERT_LOCKED();
-	SHIM_ASSERT(slot >= 0 && slot < VERDICT_SLOTS && slots[slot].handle);
+	SHIM_ASSERT(slot >= 0 && slot < FILTER_SLOTS && slots[slot].handle);
 	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
 	renew(slot);
 }
@@ -78,7 +78,7 @@ void filter_cache_invalidate(int slot)
 void filter_cache_invalidate_filters(void)
 {
 	NOTIFY(filters_change);
-	for (int i = 0; i < VERDICT_SLOTS; i++)
+	for (int i = 0; i < FILTER_SLOTS; i++)
 		if (slots[i].handle && slots[i].is_filter)
 			renew(i);
 	NOTIFY(filters_change);
@@ -152,7 +152,7 @@ static struct filter_answer *allocate(void)
 	return block++;
 }
 
-static int add(void *argument)
+static int add_record(void *argument)
 {
 	shim_function function = *(shim_function *)argument;
 	struct filter_answer *record;
@@ -182,8 +182,8 @@ void filter_cache_forget(uintptr_t low, uintptr_t high)
 		record->life++;
 		record->version = 0;
 		record->stubborn = 0;
-		for (int slot = 0; slot < VERDICT_SLOTS; slot++)
-			record->asked[slot] = 0;
+		for (int slot = 0; slot < FILTER_SLOTS; slot++)
+			record->ages[slot] = 0;
 	}
 }
 
@@ -247,12 +247,11 @@ static int publish(void *argument)
 	struct filter_answer *record = answer->record;
 	int number = answer->number;
 
-	if (record->life != answer->life ||
-	    record->asked[number] == answer->age)
+	if (record->life != answer->life || record->ages[number] == answer->age)
 		return 0;
 	record->flags[number] = answer->question.flags;
 	record->client[number] = answer->question.client;
-	__atomic_store_n(&record->asked[number], answer->age, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->ages[number], answer->age, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -263,7 +262,7 @@ static void do_slowly(int (*work)(void *), struct answer *answer)
 		work(answer);
 }
 
-static void ask(struct thread *self, struct answer *answer)
+static void call_filters(struct thread *self, struct answer *answer)
 {
 	struct question *question = &answer->question;
 	struct guard guard;
@@ -329,13 +328,13 @@ static void ask_all(struct thread *self, struct filter_answer *record,
 	shim_image_note(record->function);
 	self->asking_sp = (uintptr_t)&answer;
 	self->asking = record;
-	for (int i = 0; i < VERDICT_SLOTS; i++) {
+	for (int i = 0; i < FILTER_SLOTS; i++) {
 		answer.number = i;
 		answer.age = slots[i].age;
 		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
-		    __atomic_load_n(&record->asked[i], __ATOMIC_ACQUIRE) !=
+		    __atomic_load_n(&record->ages[i], __ATOMIC_ACQUIRE) !=
 			    answer.age)
-			ask(self, &answer);
+			call_filters(self, &answer);
 	}
 	self->asking = NULL;
 	do_slowly(finish, &answer);
@@ -354,7 +353,7 @@ static bool is_known(const struct filter_answer *record, uint32_t now)
 
 static void release(struct filter_answer *record, uint32_t tid)
 {
-	__atomic_compare_exchange_n(&record->asker, &tid, 0, false,
+	__atomic_compare_exchange_n(&record->caller, &tid, 0, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -367,7 +366,7 @@ static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 
 		if (is_known(record, now))
 			return false;
-		if (__atomic_compare_exchange_n(&record->asker, &owner, tid,
+		if (__atomic_compare_exchange_n(&record->caller, &owner, tid,
 						false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED) ||
 		    owner == tid)
@@ -385,9 +384,9 @@ static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 	return false;
 }
 
-static bool is_asker(const struct filter_answer *record, uint32_t tid)
+static bool is_caller(const struct filter_answer *record, uint32_t tid)
 {
-	return __atomic_load_n(&record->asker, __ATOMIC_RELAXED) == tid;
+	return __atomic_load_n(&record->caller, __ATOMIC_RELAXED) == tid;
 }
 
 /* Whether the calling task runs a filter or mapper.  If tasks share the thread's
@@ -398,7 +397,7 @@ static bool is_asking(const struct thread *self, uint32_t tid)
 							     __ATOMIC_RELAXED);
 
 	return asking &&
-	       (!(self->state & THREAD_SHARED) || is_asker(asking, tid));
+	       (!(self->state & THREAD_SHARED) || is_caller(asking, tid));
 }
 
 static struct filter_answer *find_or_add(shim_function function)
@@ -407,7 +406,7 @@ static struct filter_answer *find_or_add(shim_function function)
 
 	if (record)
 		return record;
-	state_slowly(add, &function);
+	state_slowly(add_record, &function);
 	return filter_cache_find(function);
 }
 
@@ -425,7 +424,7 @@ const struct filter_answer *filter_cache_get(struct thread *self,
 	if (is_asking(self, tid))
 		return NULL;
 	record = find_or_add(function);
-	if (!record || (self->state & THREAD_SHARED && is_asker(record, tid)))
+	if (!record || (self->state & THREAD_SHARED && is_caller(record, tid)))
 		return NULL;
 	claimed = (int)tid > 0 && claim(record, now, tid);
 	if (!is_known(record, now))

@@ -18,20 +18,20 @@
 #include <shim/hooks.h>
 #include <stdbool.h>
 
-#define VERDICT_SLOTS 32
+#define FILTER_SLOTS 32
 
 struct filter_answer {
 	shim_function function;
 	uint32_t version;  /* of the slots, when all answers were complete */
 	uint32_t stubborn; /* failures to switch a call site off */
-	uint32_t asker;	   /* the task that calls filters and mappers, or 0 */
+	uint32_t caller;   /* the task that calls filters and mappers, or 0 */
 	uint32_t life;	   /* number of earlier functions at this address */
 	/* The combined answer for a single profiler (filter_cache_single). */
 	uint32_t single_flags;
 	uintptr_t single_client;
-	uint16_t asked[VERDICT_SLOTS]; /* the age of each answer; 0: none */
-	uint8_t flags[VERDICT_SLOTS]; /* enum shim_call_instrumentation_flags */
-	uintptr_t client[VERDICT_SLOTS];
+	uint16_t ages[FILTER_SLOTS]; /* the age of each answer; 0: none */
+	uint8_t flags[FILTER_SLOTS]; /* enum shim_call_instrumentation_flags */
+	uintptr_t client[FILTER_SLOTS];
 };
 
 /* A hash table with open addressing.  A full one is replaced by one of twice the size

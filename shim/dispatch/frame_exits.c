@@ -77,7 +77,7 @@ static bool contains(const struct track *track, uintptr_t sp)
 
 /* A coroutine's stack may lie inside a stack that the kernel knows: the smallest match
  * is right.  There are few lists. */
-static struct track *find(struct thread *self, uintptr_t sp)
+static struct track *find_list(struct thread *self, uintptr_t sp)
 {
 	struct track *best = self->track;
 
@@ -115,7 +115,7 @@ static struct track *make(struct thread *self)
 
 static struct track *find_or_make(struct thread *self, uintptr_t sp)
 {
-	struct track *track = find(self, sp);
+	struct track *track = find_list(self, sp);
 	uintptr_t low, high;
 	enum shim_stack kind;
 
@@ -341,7 +341,7 @@ static void leave_below(struct thread *self, struct track *track, uintptr_t sp,
 void frame_exits_unwound(uintptr_t sp, const void *exception, bool is_pad)
 {
 	struct thread *self = thread_current;
-	struct track *track = self ? find(self, sp) : NULL;
+	struct track *track = self ? find_list(self, sp) : NULL;
 
 	if (!track)
 		return;
@@ -356,7 +356,7 @@ void frame_exits_unwound(uintptr_t sp, const void *exception, bool is_pad)
 void frame_exits_caught(uintptr_t sp)
 {
 	struct thread *self = thread_current;
-	struct track *track = self ? find(self, sp) : NULL;
+	struct track *track = self ? find_list(self, sp) : NULL;
 
 	if (track && track->count > 0)
 		top(track)->is_unwinding = false;
@@ -366,7 +366,7 @@ void frame_exits_jumped(uintptr_t sp)
 {
 	struct thread *self = thread_current;
 	uintptr_t here = SHIM_CALLER_SP;
-	struct track *from = self ? find(self, here) : NULL;
+	struct track *from = self ? find_list(self, here) : NULL;
 
 	/* A jump off the signal stack ends the handler; a coroutine may come back. */
 	if (from && from->is_signal && !contains(from, sp))
@@ -384,7 +384,7 @@ void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 	self = thread_get();
 	if (!self)
 		return;
-	track = find(self, low + 1);
+	track = find_list(self, low + 1);
 	if (track && track->low == low && track->high == high) {
 		empty(track); /* the memory is a stack again */
 		return;
@@ -406,7 +406,7 @@ void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 void frame_exits_ended(void)
 {
 	struct thread *self = thread_current;
-	struct track *track = self ? find(self, SHIM_CALLER_SP) : NULL;
+	struct track *track = self ? find_list(self, SHIM_CALLER_SP) : NULL;
 
 	if (track)
 		leave_below(self, track, NOT_YET, NULL);

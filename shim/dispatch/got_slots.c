@@ -34,7 +34,7 @@ static unsigned slot_count;
 
 static struct family {
 	bool stays, passes;
-	bool doors_are_first;
+	bool wrappers_are_first;
 	struct got_slots_function targets[SLOTS_FUNCTIONS];
 } families[SLOTS_FAMILIES];
 
@@ -61,7 +61,7 @@ static const char *const names[SLOTS_FAMILIES][SLOTS_FUNCTIONS] = {
 	},
 };
 
-static int find(enum got_slots_family family, const char *name)
+static int find_name(enum got_slots_family family, const char *name)
 {
 	for (int i = 0; i < SLOTS_FUNCTIONS && names[family][i]; i++)
 		if (text_equal(name, names[family][i]))
@@ -84,16 +84,16 @@ static struct got_slots_function *target_of(const struct slot *slot)
 	return &families[slot->family].targets[slot->function];
 }
 
-static bool leads_to_door(const struct slot *slot)
+static bool leads_to_wrapper(const struct slot *slot)
 {
 	uintptr_t value;
 
 	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
 		return false;
-	if (value == (uintptr_t)target_of(slot)->door ||
+	if (value == (uintptr_t)target_of(slot)->wrapper ||
 	    (slot->pointed && value == (uintptr_t)slot->pointed))
 		return true;
-	return families[slot->family].doors_are_first &&
+	return families[slot->family].wrappers_are_first &&
 	       value >= slot->lazy_start && value < slot->lazy_end;
 }
 
@@ -102,7 +102,7 @@ static void point(struct slot *slot)
 	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
 
-	if (!target || !leads_to_door(slot))
+	if (!target || !leads_to_wrapper(slot))
 		return;
 	slot->pointed = target;
 	if (slot->may_go) {
@@ -146,7 +146,7 @@ void got_slots_found(const struct hook_table_image *image, const char *name,
 
 	if (!is_undefined || families[family].stays)
 		return;
-	function = find(family, name);
+	function = find_name(family, name);
 	if (function < 0)
 		return;
 	slot = (struct slot){
@@ -197,12 +197,12 @@ static int pass_by(void *argument)
 	enum got_slots_family family = passing->family;
 
 	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
-		int number = find(family, functions[i].name);
+		int number = find_name(family, functions[i].name);
 
 		if (number >= 0)
 			families[family].targets[number] = functions[i];
 	}
-	families[family].doors_are_first = passing->is_first;
+	families[family].wrappers_are_first = passing->is_first;
 	families[family].passes = true;
 	settle(family);
 	return 0;

@@ -21,7 +21,7 @@ enum got_slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
 /* A wrapper, and the function behind it. */
 struct got_slots_function {
 	const char *name;
-	void *door;
+	void *wrapper;
 	void *target;
 };
 

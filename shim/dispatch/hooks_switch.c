@@ -49,7 +49,7 @@ static int stop(void *unused)
 	return 0;
 }
 
-static int start(void *unused)
+static int enable_hooks(void *unused)
 {
 	(void)unused;
 	if (switched % 2 != 0) {
@@ -76,7 +76,7 @@ static int end_pause(void *unused)
 {
 	if (--pauses == 0 && is_stopped_by_pause) {
 		is_stopped_by_pause = false;
-		start(unused);
+		enable_hooks(unused);
 	}
 	return 0;
 }
@@ -113,5 +113,5 @@ enum shim_result shim_hooks_disable(void)
 enum shim_result shim_hooks_enable(void)
 {
 	ENTRY_ASYNC();
-	return do_slowly(start);
+	return do_slowly(enable_hooks);
 }

@@ -82,7 +82,7 @@ static int find_caller(void *argument)
 static enum nested begin(struct thread *self)
 {
 	uint32_t depth = self->hook_depth;
-	struct hook_level *own = &self->own_levels[depth];
+	struct hook_level *level = &self->own_levels[depth];
 	struct search search = { .self = self };
 	enum nested whose;
 
@@ -94,10 +94,10 @@ static enum nested begin(struct thread *self)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->hook_depth = depth + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	whose = (enum nested)events_call_on(&own->callback_stack, find_caller,
+	whose = (enum nested)events_call_on(&level->callback_stack, find_caller,
 					    &search);
 	if (whose == NESTED_HANDLER)
-		use(self, own);
+		use(self, level);
 	else
 		self->hook_depth = depth;
 	return whose;
@@ -131,13 +131,13 @@ void nested_end(struct thread *self)
 {
 	uint32_t depth = self->hook_depth - 1;
 	const struct hook_level *outer = &self->outer_levels[depth];
-	struct hook_level *own = &self->own_levels[depth];
+	struct hook_level *level = &self->own_levels[depth];
 
 	__atomic_store_n(&self->frame, outer->frame, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	own->values = self->values;
-	own->results = self->results;
-	own->callback_stack = self->callback_stack;
+	level->values = self->values;
+	level->results = self->results;
+	level->callback_stack = self->callback_stack;
 	use(self, outer);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->hook_depth = depth;

@@ -214,14 +214,14 @@ static shim_site_hook chosen_hooks[3], undecided_hooks[3];
 #define CHOOSING(name, event, flag) \
 	static void name(shim_function function, const void *site) \
 	{ \
-		const struct filter_answer *verdict = filter_cache_look( \
+		const struct filter_answer *answer = filter_cache_look( \
 			function); \
 \
-		if (!verdict || !(verdict->single_flags & (flag))) { \
+		if (!answer || !(answer->single_flags & (flag))) { \
 			undecided_hooks[event](function, site); \
 			return; \
 		} \
-		chosen_hooks[event](verdict->single_client, site); \
+		chosen_hooks[event](answer->single_client, site); \
 	}
 
 CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)

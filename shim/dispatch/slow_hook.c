@@ -32,8 +32,9 @@ static shim_frame_info fill(struct arch_frame *frame)
 }
 
 /* The arguments; none if another task shares the thread's data. */
-static struct shim_argument_info *tell(const struct plan_entry *entry,
-				       const struct arch_frame *frame)
+static struct shim_argument_info *
+describe_arguments(const struct plan_entry *entry,
+		   const struct arch_frame *frame)
 {
 	struct thread *self = thread_current;
 
@@ -81,7 +82,7 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 	switch (frame->event) {
 	case PLAN_ENTER:
 		((shim_enter_hook2)hook)(frame->function, client, info,
-					 tell(entry, frame));
+					 describe_arguments(entry, frame));
 		break;
 	case PLAN_LEAVE:
 		call_leave2((shim_leave_hook2)hook, entry, frame, client, info);
@@ -309,7 +310,7 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 	const struct values_near *near;
 
 	ENTRY_SYNC_ELSE(
-		info, HANDLE_TELLS_ARGUMENTS,
+		info, HANDLE_DATA_ARGUMENTS,
 		tell_enter_frame(function, info, frame, size, arguments));
 	near = values_find_in_front(found);
 	if (UNLIKELY(!near) || UNLIKELY(function == 0) || UNLIKELY(!size) ||
@@ -384,7 +385,7 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 	const struct arch_frame *found = (const struct arch_frame *)info;
 
 	(void)function;
-	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_RESULT,
+	ENTRY_SYNC_ELSE(info, HANDLE_DATA_RESULT,
 			tell_leave_frame(info, frame, result));
 	if (found->event != PLAN_LEAVE || !found->has_registers || !frame ||
 	    !result || !results_find_in_front(found, result))

@@ -254,7 +254,7 @@ TOLD_PAGES(pvalloc)
 
 /* --- the wrappers: each jumps through this table --- */
 
-static struct allocator doors = {
+static struct allocator active = {
 #define BEGIN(name) .name = told_##name,
 	EACH(BEGIN)
 #undef BEGIN
@@ -262,56 +262,56 @@ static struct allocator doors = {
 
 EDGE void *malloc(size_t size)
 {
-	return doors.malloc(size);
+	return active.malloc(size);
 }
 
 EDGE void *calloc(size_t count, size_t size)
 {
-	return doors.calloc(count, size);
+	return active.calloc(count, size);
 }
 
 EDGE void *realloc(void *pointer, size_t size)
 {
-	return doors.realloc(pointer, size);
+	return active.realloc(pointer, size);
 }
 
 EDGE void *reallocarray(void *pointer, size_t count, size_t size)
 {
-	return doors.reallocarray(pointer, count, size);
+	return active.reallocarray(pointer, count, size);
 }
 
 EDGE void free(void *pointer)
 {
-	doors.free(pointer);
+	active.free(pointer);
 }
 
 EDGE int posix_memalign(void **pointer, size_t alignment, size_t size)
 {
-	return doors.posix_memalign(pointer, alignment, size);
+	return active.posix_memalign(pointer, alignment, size);
 }
 
 EDGE void *aligned_alloc(size_t alignment, size_t size)
 {
-	return doors.aligned_alloc(alignment, size);
+	return active.aligned_alloc(alignment, size);
 }
 
 EDGE void *memalign(size_t alignment, size_t size);
 
 void *memalign(size_t alignment, size_t size)
 {
-	return doors.memalign(alignment, size);
+	return active.memalign(alignment, size);
 }
 
 EDGE void *valloc(size_t size)
 {
-	return doors.valloc(size);
+	return active.valloc(size);
 }
 
 EDGE void *pvalloc(size_t size);
 
 void *pvalloc(size_t size)
 {
-	return doors.pvalloc(size);
+	return active.pvalloc(size);
 }
 
 /* --- whether they raise events --- */
@@ -348,7 +348,7 @@ static void pass_by(void)
 	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
 							  (void *)next.name }; \
 	if (next.name) \
-		__atomic_store_n(&doors.name, next.name, __ATOMIC_RELEASE);
+		__atomic_store_n(&active.name, next.name, __ATOMIC_RELEASE);
 	EACH(PASS)
 #undef PASS
 	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
@@ -363,7 +363,7 @@ static void open_doors(void)
 #define OPEN(name) \
 	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
 							  (void *)name }; \
-	__atomic_store_n(&doors.name, told_##name, __ATOMIC_RELEASE);
+	__atomic_store_n(&active.name, told_##name, __ATOMIC_RELEASE);
 	EACH(OPEN)
 #undef OPEN
 	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());

@@ -53,14 +53,14 @@ static bool has_thread_data(void)
 /* Starting opens modules, if any are wanted; they may use all of libc. */
 static bool may_start(void)
 {
-	static bool known;
+	static bool is_complete;
 
-	if (known)
+	if (is_complete)
 		return true;
 	if (!is_relocated() || !has_thread_data())
 		return false;
-	known = config_is_complete() || !start_wants_modules();
-	return known;
+	is_complete = config_is_complete() || !start_wants_modules();
+	return is_complete;
 }
 
 /* --- kept calls --- */

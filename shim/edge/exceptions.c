@@ -50,14 +50,14 @@ struct code_cache_entry {
 	void *real;
 };
 
-static struct code_cache_entry known[256];
+static struct code_cache_entry personalities[256];
 
 static struct code_cache_entry *place_of(const struct function *function,
 					 const void *caller)
 {
 	uintptr_t hash = ((uintptr_t)caller >> 1) ^ ((uintptr_t)function >> 3);
 
-	return &known[(hash ^ hash >> 8) % 256];
+	return &personalities[(hash ^ hash >> 8) % 256];
 }
 
 static bool begin_use(struct code_cache_entry *place)
@@ -114,7 +114,7 @@ static void *find_from(const struct function *function, const void *caller)
 	return real;
 }
 
-static void *find(struct function *function, const void *caller)
+static void *find_definition(struct function *function, const void *caller)
 {
 	if (!function->real)
 		function->real = lookup_real(function->name);
@@ -131,7 +131,7 @@ static void missing(void)
 
 static void *find_or_end(struct function *function, const void *caller)
 {
-	void *real = find(function, caller);
+	void *real = find_definition(function, caller);
 
 	return real ? real : (void *)missing;
 }
@@ -210,10 +210,10 @@ void *edge_throws(const void *object, const void *type, void *destructor,
 
 static void tell_rethrow(const void *caller)
 {
-	void **(*globals)(void) = (void **(*)(void))find(&globals_function,
-							 caller);
-	const void *(*type)(void) = (const void *(*)(void))find(&type_function,
-								caller);
+	void **(*globals)(void) = (void **(*)(void))find_definition(
+		&globals_function, caller);
+	const void *(*type)(void) = (const void *(*)(void))find_definition(
+		&type_function, caller);
 	uintptr_t caught = globals ? (uintptr_t)*globals() : 0;
 
 	RAISE(exception_throw, caught ? object_at(caught) : NULL,
@@ -385,8 +385,8 @@ static _Unwind_Reason_Code run(struct function *function, int version,
 
 	if (!get_cfa)
 		resolve_unwinder();
-	real = (personality)find(function,
-				 get_ip ? (void *)get_ip(context) : NULL);
+	real = (personality)find_definition(
+		function, get_ip ? (void *)get_ip(context) : NULL);
 	if (!real)
 		return _URC_FATAL_PHASE1_ERROR;
 	/* A forced unwind ends the thread. */

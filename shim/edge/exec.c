@@ -36,7 +36,7 @@ static int (*real_execveat)(int directory, const char *path,
 			    char *const arguments[], char *const environment[],
 			    int flags);
 
-static void tell(const char *path)
+static void raise_executing(const char *path)
 {
 	int before = errno;
 
@@ -73,7 +73,7 @@ static int missing(void)
 EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
-	tell(path);
+	raise_executing(path);
 	return failed(real_execve ? real_execve(path, arguments, environment) :
 				    missing());
 }
@@ -81,7 +81,7 @@ EDGE int execve(const char *path, char *const arguments[],
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
-	tell(file);
+	raise_executing(file);
 	return failed(real_execvpe ?
 			      real_execvpe(file, arguments, environment) :
 			      missing());
@@ -89,13 +89,13 @@ EDGE int execvpe(const char *file, char *const arguments[],
 
 EDGE int execv(const char *path, char *const arguments[])
 {
-	tell(path);
+	raise_executing(path);
 	return failed(real_execv ? real_execv(path, arguments) : missing());
 }
 
 EDGE int execvp(const char *file, char *const arguments[])
 {
-	tell(file);
+	raise_executing(file);
 	return failed(real_execvp ? real_execvp(file, arguments) : missing());
 }
 
@@ -107,7 +107,7 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
-	tell(path);
+	raise_executing(path);
 	return failed(real_fexecve ? real_fexecve(fd, arguments, environment) :
 				     missing());
 }
@@ -115,7 +115,7 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
-	tell(path);
+	raise_executing(path);
 	return failed(real_execveat ? real_execveat(directory, path, arguments,
 						    environment, flags) :
 				      missing());

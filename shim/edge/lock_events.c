@@ -17,7 +17,7 @@
 enum mode { UNDECIDED, TELLING, IGNORING };
 
 static enum mode mode;
-static bool asked;
+static bool is_requested;
 
 static enum mode get_mode(void)
 {
@@ -28,7 +28,7 @@ bool locks_decide(bool is_last_chance)
 {
 	enum mode now = get_mode();
 
-	if (now == UNDECIDED && asked)
+	if (now == UNDECIDED && is_requested)
 		now = TELLING;
 	else if (now == UNDECIDED && is_last_chance)
 		now = IGNORING;
@@ -38,7 +38,7 @@ bool locks_decide(bool is_last_chance)
 
 bool locks_wait_for_late(void)
 {
-	return asked && get_mode() == IGNORING;
+	return is_requested && get_mode() == IGNORING;
 }
 
 void locks_begin_late(void)
@@ -105,11 +105,11 @@ enum shim_result shim_profiler_enable_locks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
 	/* The program may enable locks before main, a module during its setup. */
-	if (!asked && !contract_is_setting_up() &&
+	if (!is_requested && !contract_is_setting_up() &&
 	    (get_mode() != UNDECIDED || state_main_started()))
 		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT, __func__,
 					__builtin_return_address(0));
-	asked = true;
+	is_requested = true;
 	return SHIM_OK;
 }
 

@@ -385,7 +385,7 @@ EACH(EARLY)
 
 /* --- the wrappers: each jumps through this table --- */
 
-static struct functions doors = {
+static struct functions active = {
 #define BEGIN(result, name, parameters, arguments) .name = early_##name,
 	EACH(BEGIN)
 #undef BEGIN
@@ -395,12 +395,12 @@ static struct functions doors = {
 	EDGE result name parameters; \
 	result name parameters \
 	{ \
-		return doors.name arguments; \
+		return active.name arguments; \
 	}
 EACH(DOOR)
 #undef DOOR
 
-#define OPEN(name, to) __atomic_store_n(&doors.name, to, __ATOMIC_RELEASE)
+#define OPEN(name, to) __atomic_store_n(&active.name, to, __ATOMIC_RELEASE)
 
 /* Finds all of them before it opens one: they call each other. */
 void edge_locks_resolve(void)
@@ -431,7 +431,7 @@ static void pass_by(void)
 
 #define PASS(result, name, parameters, arguments) \
 	functions[count++] = (struct got_slots_function){ \
-		#name, (void *)name, (void *)doors.name \
+		#name, (void *)name, (void *)active.name \
 	};
 	EACH(PASS)
 #undef PASS

@@ -65,7 +65,7 @@ static struct start *take_from(struct pool *pool)
 	return NULL;
 }
 
-static struct start *take(void)
+static struct start *take_start(void)
 {
 	struct pool *more, *next = NULL;
 	struct start *start;
@@ -256,7 +256,7 @@ static struct start *prepare(const pthread_attr_t *attributes,
 
 	if (state_get() != STATE_RUNNING)
 		return NULL;
-	start = take();
+	start = take_start();
 	if (start) {
 		start->call = call;
 		start->argument = argument;

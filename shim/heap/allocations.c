@@ -19,7 +19,7 @@
 enum mode { KEEPING, TELLING, IGNORING };
 
 static enum mode mode;
-static bool asked, wants_all;
+static bool is_requested, wants_all;
 static uint64_t wanted_period, wanted_seed;
 
 /* The coarse clock; a constant 0 if there is none. */
@@ -68,7 +68,7 @@ static inline bool is_the_programs(void)
 
 /* The built-in profiler that has these callbacks.  It is never detached, so it is
  * called without a guard, which would take longer than the callback. */
-static struct shim_profiler_handle *own;
+static struct shim_profiler_handle *recorder;
 
 static void find_tick(void)
 {
@@ -85,15 +85,15 @@ static void find_own(void)
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
 		if (h->builtin && h->allocation)
-			own = h;
+			recorder = h;
 }
 
 #define TELL(event, ...) \
 	do { \
-		if (events_counts.event > (own != NULL)) \
+		if (events_counts.event > (recorder != NULL)) \
 			RAISE_TO(AUDIENCE_MODULES, event, __VA_ARGS__); \
-		if (own) \
-			own->event(own->profiler, __VA_ARGS__); \
+		if (recorder) \
+			recorder->event(recorder->profiler, __VA_ARGS__); \
 	} while (0)
 
 static void count(uint64_t *counter)
@@ -111,7 +111,7 @@ static bool is_wanted(size_t size)
 	return wanted;
 }
 
-static inline bool add(struct shim_block *block, uint64_t *note)
+static inline bool add_block(struct shim_block *block, uint64_t *note)
 {
 	bool added = heap_table_add(block, *note);
 
@@ -123,8 +123,8 @@ static inline bool add(struct shim_block *block, uint64_t *note)
 	return added;
 }
 
-static inline bool take(uintptr_t address, struct shim_block *block,
-			uint64_t *note)
+static inline bool remove_block(uintptr_t address, struct shim_block *block,
+				uint64_t *note)
 {
 	if (!sampled_may_have(address) ||
 	    !heap_table_take(address, block, note)) {
@@ -155,7 +155,7 @@ static void tell_got(uintptr_t address, size_t size, size_t alignment,
 		return;
 	block.serial = make_serial();
 	sampled_weigh(&block);
-	add(&block, &no_word);
+	add_block(&block, &no_word);
 	TELL(allocation, &block);
 }
 
@@ -170,7 +170,7 @@ static void tell_gives(uintptr_t address)
 	struct shim_block block;
 	uint64_t note;
 
-	if (take(address, &block, &note))
+	if (remove_block(address, &block, &note))
 		tell_deallocation(&block, &note);
 }
 
@@ -192,7 +192,7 @@ static void tell_changed(struct allocations_change *change, uintptr_t address,
 	after.clock = *tick;
 	sampled_weigh(&after);
 	change->before.note = &change->note;
-	if (!add(&after, &change->note))
+	if (!add_block(&after, &change->note))
 		after.note = &change->note;
 	TELL(reallocation, &change->before, &after);
 }
@@ -258,7 +258,7 @@ static void keep(uintptr_t before, uintptr_t after, size_t size,
 	__atomic_store_n(&kept->is_whole, 1, __ATOMIC_RELEASE);
 }
 
-static void tell(const struct kept *kept)
+static void raise_kept(const struct kept *kept)
 {
 	struct allocations_change change;
 
@@ -270,7 +270,7 @@ static void tell(const struct kept *kept)
 		tell_gives(kept->before);
 		return;
 	}
-	if (take(kept->before, &change.before, &change.note))
+	if (remove_block(kept->before, &change.before, &change.note))
 		tell_changed(&change, kept->after, kept->size);
 	else
 		tell_got(kept->after, kept->size, 0, kept->kind);
@@ -284,7 +284,7 @@ static void tell_kept(void)
 		const struct kept *kept = kept_at(kept_told, false);
 
 		if (kept && __atomic_load_n(&kept->is_whole, __ATOMIC_ACQUIRE))
-			tell(kept);
+			raise_kept(kept);
 	}
 }
 
@@ -307,7 +307,7 @@ static void get_ready(void)
 
 bool allocations_wait_for_late(void)
 {
-	return asked && get_mode() == IGNORING;
+	return is_requested && get_mode() == IGNORING;
 }
 
 void allocations_begin_late(void)
@@ -318,7 +318,7 @@ void allocations_begin_late(void)
 
 bool allocations_decide(bool is_last_chance)
 {
-	if (get_mode() == KEEPING && asked) {
+	if (get_mode() == KEEPING && is_requested) {
 		get_ready();
 		tell_kept();
 		set_mode(TELLING);
@@ -382,8 +382,8 @@ void allocations_gives(void *pointer)
 void allocations_change_begins(struct allocations_change *change, void *pointer)
 {
 	change->is_known = get_mode() == TELLING && is_the_programs() &&
-			   take((uintptr_t)pointer, &change->before,
-				&change->note);
+			   remove_block((uintptr_t)pointer, &change->before,
+					&change->note);
 	change->before.address = (uintptr_t)pointer;
 }
 
@@ -407,19 +407,19 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 	else if (change->is_known && size == 0)
 		tell_deallocation(&change->before, &change->note);
 	else if (change->is_known)
-		add(&change->before, &change->note);
+		add_block(&change->before, &change->note);
 }
 
 /* --- enabling them --- */
 
 /* The program may enable allocations before main, a module during its setup. */
-static enum shim_result ask(const char *function, const void *caller)
+static enum shim_result enable(const char *function, const void *caller)
 {
-	if (!asked && !contract_is_setting_up() &&
+	if (!is_requested && !contract_is_setting_up() &&
 	    (get_mode() != KEEPING || state_main_started()))
 		return contract_refused(SHIM_E_CALL_ONLY_FROM_INIT, function,
 					caller);
-	asked = true;
+	is_requested = true;
 	return SHIM_OK;
 }
 
@@ -429,7 +429,7 @@ shim_profiler_enable_allocations(struct shim_profiler_handle *handle)
 	enum shim_result result;
 
 	ENTRY_INIT_OF(handle);
-	result = ask(__func__, __builtin_return_address(0));
+	result = enable(__func__, __builtin_return_address(0));
 	if (result != SHIM_OK)
 		return result;
 	if (get_mode() == TELLING && sampled_period != 0)
@@ -447,7 +447,7 @@ shim_profiler_enable_sampled_allocations(struct shim_profiler_handle *handle,
 	ENTRY_INIT_OF(handle);
 	if (period < 2 || period > SHIM_ALLOCATION_PERIOD_MAX)
 		return SHIM_E_INVALIDARG;
-	result = ask(__func__, __builtin_return_address(0));
+	result = enable(__func__, __builtin_return_address(0));
 	if (result == SHIM_OK && (!wanted_period || period < wanted_period)) {
 		wanted_period = period;
 		wanted_seed = seed;

@@ -243,8 +243,8 @@ bool heap_table_add(struct shim_block *block, uint64_t note)
 
 /* --- removing --- */
 
-static inline struct entry *find(struct entry *table, unsigned number,
-				 uintptr_t address, uint64_t *key)
+static inline struct entry *find_entry(struct entry *table, unsigned number,
+				       uintptr_t address, uint64_t *key)
 {
 	uint64_t way = first_way(number, address);
 
@@ -264,11 +264,11 @@ find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
 	struct entry *table, *entry;
 
 	for (unsigned t = begin + 1; t < TABLES && (table = get_table(t)); t++)
-		if ((entry = find(table, t, address, key)))
+		if ((entry = find_entry(table, t, address, key)))
 			return entry;
 	while (begin-- > 0)
 		if ((table = get_table(begin)) &&
-		    (entry = find(table, begin, address, key)))
+		    (entry = find_entry(table, begin, address, key)))
 			return entry;
 	return NULL;
 }
@@ -296,7 +296,7 @@ bool heap_table_take(uintptr_t address, struct shim_block *block,
 		return false;
 	/* There may have been no memory for the table. */
 	if (__builtin_expect(table != NULL, 1))
-		entry = find(table, t, address, &key);
+		entry = find_entry(table, t, address, &key);
 	if (__builtin_expect(!entry, 0))
 		entry = find_slowly(t, address, &key);
 	if (!entry)

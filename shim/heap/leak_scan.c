@@ -203,7 +203,7 @@ static bool look_into(struct search *search, uintptr_t low, size_t size)
 static bool scan(uintptr_t low, uintptr_t high, void *argument)
 {
 	struct search *search = argument;
-	uintptr_t own = (uintptr_t)search->memory;
+	uintptr_t scratch = (uintptr_t)search->memory;
 	size_t size, most = PIECE;
 
 	low = (low + 7) & ~(uintptr_t)7;
@@ -212,12 +212,12 @@ static bool scan(uintptr_t low, uintptr_t high, void *argument)
 		size = most - low % most;
 		if (size > high - low)
 			size = high - low;
-		if (low - own < search->size) {
-			low = own + search->size;
+		if (low - scratch < search->size) {
+			low = scratch + search->size;
 			continue;
 		}
-		if (own - low < size)
-			size = own - low;
+		if (scratch - low < size)
+			size = scratch - low;
 		if (is_late(search, size + 64))
 			return false;
 		if (look_into(search, low, size) || most == 4096)
@@ -296,7 +296,7 @@ struct telling {
 	void *client_data;
 };
 
-static int tell(void *argument)
+static int report_blocks(void *argument)
 {
 	const struct telling *telling = argument;
 	const struct search *search = telling->search;
@@ -366,7 +366,7 @@ enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
 	result = look(&search, limit_ns);
 	if (result == SHIM_OK)
 		result = (enum shim_result)events_run("of shim_heap_find_leaks",
-						      tell, &telling);
+						      report_blocks, &telling);
 	if (search.roots.regions)
 		leak_roots_free(&search.roots);
 	if (search.memory)

@@ -46,7 +46,7 @@ static bool make_room(void)
 	return true;
 }
 
-static int add(void *argument)
+static int add_mapping(void *argument)
 {
 	const struct entry *entry = argument;
 
@@ -64,7 +64,7 @@ struct taking {
 
 /* Cuts the range out of the first mapping that overlaps it.  If the list has no room
  * for the piece above the range, that piece is forgotten. */
-static int take(void *argument)
+static int cut_mapping(void *argument)
 {
 	struct taking *taking = argument;
 
@@ -83,7 +83,7 @@ static int take(void *argument)
 		if (entry->low == entry->high)
 			*entry = entries[--count];
 		if (rest.low < rest.high)
-			add(&rest);
+			add_mapping(&rest);
 		taking->found = true;
 		return 0;
 	}
@@ -93,7 +93,7 @@ static int take(void *argument)
 
 static bool take_one(struct taking *taking)
 {
-	return state_slowly(take, taking) == 0 && taking->found;
+	return state_slowly(cut_mapping, taking) == 0 && taking->found;
 }
 
 static struct shim_mapping describe(const struct entry *entry, uint64_t *note)
@@ -140,7 +140,7 @@ static void keep(const struct shim_mapping *mapping)
 		.flags = mapping->flags,
 	};
 
-	state_slowly(add, &entry);
+	state_slowly(add_mapping, &entry);
 }
 
 void mappings_got(uintptr_t address, size_t size, int protection, int flags)

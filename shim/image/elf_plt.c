@@ -95,7 +95,7 @@ static void sort(const struct work *work)
 		}
 }
 
-static struct elf_plt_entry *find(const struct work *work, uint64_t slot)
+static struct elf_plt_entry *find_entry(const struct work *work, uint64_t slot)
 {
 	uint32_t low = 0, high = work->count;
 
@@ -123,7 +123,7 @@ static void take_code(struct work *work, const Elf64_Shdr *section,
 
 		if (!arch_plt_slot(code + at, section->sh_addr + at, &slot))
 			continue;
-		entry = find(work, slot);
+		entry = find_entry(work, slot);
 		if (entry && entry->address == 0)
 			entry->address = section->sh_addr + at;
 	}

@@ -39,11 +39,11 @@ static bool is_valid(const struct shim_enum *enumeration)
 static bool enter_in_list(struct shim_enum *enumeration)
 {
 	for (;;) {
-		struct shim_enum **place = find_place(NULL), *nobody = NULL;
+		struct shim_enum **place = find_place(NULL), *empty = NULL;
 
 		if (!place)
 			return false;
-		if (__atomic_compare_exchange_n(place, &nobody, enumeration,
+		if (__atomic_compare_exchange_n(place, &empty, enumeration,
 						false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED))
 			return true;

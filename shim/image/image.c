@@ -601,7 +601,7 @@ static uint64_t *oldest_notice(struct image_entry **which)
 	return oldest;
 }
 
-static void take(struct image_entry *image, struct notice *notice)
+static void take_notice(struct image_entry *image, struct notice *notice)
 {
 	*notice = (struct notice){
 		.image = image,
@@ -622,7 +622,7 @@ static int take_oldest(void *argument)
 	struct image_entry *image = NULL;
 
 	if (oldest_notice(&image)) {
-		take(image, argument);
+		take_notice(image, argument);
 		return 1;
 	}
 	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
@@ -640,7 +640,7 @@ static bool is_loaded(shim_image id)
 	return found;
 }
 
-static void tell(const struct notice *notice)
+static void raise_notice(const struct notice *notice)
 {
 	if (notice->id == 0)
 		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
@@ -697,7 +697,7 @@ void image_raise_pending(void)
 		if (!begin_telling(sys_gettid(), frame))
 			return;
 		while ((r = state_slowly(take_oldest, &notice)) > 0)
-			tell(&notice);
+			raise_notice(&notice);
 		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
 	}
 }
@@ -773,7 +773,7 @@ static int take_this(void *argument)
 	image = image_get(notice->id, &has_been);
 	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
 		return 0;
-	take(image, notice);
+	take_notice(image, notice);
 	return 1;
 }
 
@@ -792,7 +792,7 @@ bool image_was_told(shim_image id)
 			return false;
 		if (is_teller(self, frame)) {
 			if (state_slowly(take_this, &notice) > 0)
-				tell(&notice);
+				raise_notice(&notice);
 			return true;
 		}
 		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);

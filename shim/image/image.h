@@ -30,7 +30,7 @@ struct image_entry {
 	uint32_t build_id_size;
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	struct symbols *symbols; /* see symbols.h; NULL: not read yet */
-	shim_image told;	 /* the id for which the log says it has none */
+	shim_image logged_id;	 /* the id for which the log says it has none */
 	uint32_t path_size;	 /* with the NUL */
 	char path[IMAGE_PATH_SIZE];
 

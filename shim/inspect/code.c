@@ -93,7 +93,7 @@ static uint32_t hash(uintptr_t address)
 	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40);
 }
 
-static const struct site *find(const struct sites *in, uintptr_t address)
+static const struct site *find_site(const struct sites *in, uintptr_t address)
 {
 	for (uint32_t i = hash(address); in; i++) {
 		const struct site *site = &in->sites[i & in->mask];
@@ -124,7 +124,7 @@ static void put(struct sites *in, const struct site *given)
 }
 
 /* The old table is never freed, because a reader may still use it. */
-static void add(const struct site *site)
+static void add_site(const struct site *site)
 {
 	uint32_t room = sites ? sites->mask + 1 : 0;
 	struct sites *larger;
@@ -182,7 +182,7 @@ static int decide(void *argument)
 		[DECODE_UNWIND] = CODE_UNWINDS,
 	};
 	struct job *job = argument;
-	const struct site *known = find(sites, job->call->return_address);
+	const struct site *stored = find_site(sites, job->call->return_address);
 	struct decode_question question = {
 		.code = job->call->return_address,
 		.sp = job->call->frame,
@@ -191,8 +191,8 @@ static int decide(void *argument)
 	};
 	struct decode_answer answer = { .end = DECODE_UNKNOWN };
 
-	if (known) {
-		job->site = *known;
+	if (stored) {
+		job->site = *stored;
 		return 0;
 	}
 	decode->follow(&question, &answer);
@@ -200,7 +200,7 @@ static int decide(void *argument)
 	job->site.kind = kinds[answer.end];
 	job->site.target = answer.target;
 	job->site.slot = answer.slot;
-	add(&job->site);
+	add_site(&job->site);
 	return 0;
 }
 
@@ -214,8 +214,8 @@ enum code_leave code_leave_kind(const struct plan_call *call, uintptr_t *target)
 	*target = 0;
 	if (!helper)
 		return CODE_DEPENDS;
-	site = find(__atomic_load_n(&sites, __ATOMIC_ACQUIRE),
-		    call->return_address);
+	site = find_site(__atomic_load_n(&sites, __ATOMIC_ACQUIRE),
+			 call->return_address);
 	if (!site) {
 		state_slowly(decide, &job);
 		site = &job.site;

@@ -156,7 +156,8 @@ void *context_buffer_take(size_t size)
 }
 
 /* The block that begins at @buffer, with its part and number; NULL if there is none. */
-static struct block *find(const void *buffer, unsigned *part, uint32_t *number)
+static struct block *find_block(const void *buffer, unsigned *part,
+				uint32_t *number)
 {
 	const struct pool *in = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
 	size_t at = in ? (size_t)((uintptr_t)buffer - (uintptr_t)in->memory) :
@@ -177,7 +178,7 @@ bool context_buffer_give_back(void *buffer)
 	static uint32_t complained;
 	uint32_t number;
 	unsigned part;
-	struct block *block = find(buffer, &part, &number);
+	struct block *block = find_block(buffer, &part, &number);
 
 	if (!block ||
 	    __atomic_exchange_n(&block->size, 0, __ATOMIC_ACQ_REL) == 0) {
@@ -193,7 +194,7 @@ size_t context_buffer_size(const void *buffer)
 {
 	uint32_t number;
 	unsigned part;
-	const struct block *block = find(buffer, &part, &number);
+	const struct block *block = find_block(buffer, &part, &number);
 
 	return block ? __atomic_load_n(&block->size, __ATOMIC_ACQUIRE) : 0;
 }

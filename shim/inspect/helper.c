@@ -324,10 +324,10 @@ static enum shim_result translate(const struct job *job, int r)
 	return SHIM_E_FUNCTION_NOT_IL;
 }
 
-static enum shim_result ask(struct job *job,
-			    void (*take)(const struct debuginfo_answer *answer,
-					 void *argument),
-			    void *argument)
+static enum shim_result
+query(struct job *job,
+      void (*take)(const struct debuginfo_answer *answer, void *argument),
+      void *argument)
 {
 	int self = sys_gettid(), r;
 	enum shim_result result = open_once(self);
@@ -364,7 +364,7 @@ helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
 		return SHIM_E_FUNCTION_NOT_IL;
 	if (sys_block_signals(&signals) < 0)
 		return SHIM_E_NOT_YET_AVAILABLE;
-	result = ask(&job, take, argument);
+	result = query(&job, take, argument);
 	errno = before;
 	sys_restore_signals(signals);
 	return result;

@@ -490,7 +490,7 @@ enum shim_result shim_function_ranges(shim_function function, uint32_t count,
 
 /* --- functions: from debug information --- */
 
-static void take(const struct debuginfo_answer *answer, void *argument)
+static void take_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct output *output = argument;
 
@@ -541,8 +541,8 @@ static void note_no_symbol(const struct place *place)
 {
 	shim_image id = place->image->id;
 
-	if (__atomic_exchange_n(&place->image->told, id, __ATOMIC_RELAXED) ==
-	    id)
+	if (__atomic_exchange_n(&place->image->logged_id, id,
+				__ATOMIC_RELAXED) == id)
 		return;
 	log_line("no symbol for a function, %s: no lines, no arguments: %s",
 		 place->symbols->function_count > 0 ?
@@ -677,12 +677,13 @@ enum shim_result info_ask(enum helper_verb verb, shim_function function,
 	return info_ask_at(verb, function, function, use, argument);
 }
 
-static enum shim_result ask(enum helper_verb verb, shim_function function,
-			    struct output *output)
+static enum shim_result query_debuginfo(enum helper_verb verb,
+					shim_function function,
+					struct output *output)
 {
 	if (!output_is_valid(output->count, output->buffer))
 		return SHIM_E_INVALIDARG;
-	return info_ask(verb, function, take, output);
+	return info_ask(verb, function, take_answer, output);
 }
 
 bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
@@ -773,7 +774,7 @@ enum shim_result shim_function_lines(shim_function function, uint32_t count,
 	struct output output = { sizeof(*lines), count, total, lines };
 
 	ENTRY_MAY_BLOCK();
-	return ask(HELPER_LINES, function, &output);
+	return query_debuginfo(HELPER_LINES, function, &output);
 }
 
 enum shim_result shim_function_file(shim_function function, uint32_t count,
@@ -782,7 +783,7 @@ enum shim_result shim_function_file(shim_function function, uint32_t count,
 	struct output output = { 0, count, total, path };
 
 	ENTRY_MAY_BLOCK();
-	return ask(HELPER_FILE, function, &output);
+	return query_debuginfo(HELPER_FILE, function, &output);
 }
 
 enum shim_result shim_function_template_arguments(shim_function function,
@@ -792,7 +793,7 @@ enum shim_result shim_function_template_arguments(shim_function function,
 	struct output output = { 0, count, total, names };
 
 	ENTRY_MAY_BLOCK();
-	return ask(HELPER_TEMPLATE_ARGUMENTS, function, &output);
+	return query_debuginfo(HELPER_TEMPLATE_ARGUMENTS, function, &output);
 }
 
 static enum shim_result tell_demangled(const char *name,
@@ -801,7 +802,7 @@ static enum shim_result tell_demangled(const char *name,
 	enum shim_result r = SHIM_E_FUNCTION_NOT_IL;
 
 	if (text_after(name, "_Z"))
-		r = helper_ask(HELPER_DEMANGLE, NULL, name, take,
+		r = helper_ask(HELPER_DEMANGLE, NULL, name, take_answer,
 			       (void *)output);
 	if (r != SHIM_E_FUNCTION_NOT_IL)
 		return r;

@@ -16,7 +16,7 @@
 #define STACK_MAX 8
 
 struct locals {
-	struct code_cache_entry known;
+	struct code_cache_entry cached;
 	enum shim_result result;
 	uintptr_t start, end, bias; /* of its image */
 	struct variables variables; /* followed by its parts */
@@ -47,7 +47,7 @@ static int keep(void *argument)
 	ASSERT_LOCKED();
 	if (!locals)
 		return -1;
-	locals->known = (struct code_cache_entry){
+	locals->cached = (struct code_cache_entry){
 		.address = job->frame->return_address,
 		.function = job->frame->function,
 		.age = job->age,
@@ -60,13 +60,13 @@ static int keep(void *argument)
 	if (job->variables)
 		__builtin_memcpy(&locals->variables, job->variables,
 				 job->variables->size);
-	if (!code_cache_publish(&table, &locals->known))
+	if (!code_cache_publish(&table, &locals->cached))
 		return -1;
 	job->made = locals;
 	return 0;
 }
 
-static void take(const struct debuginfo_answer *answer, void *argument)
+static void take_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct job *job = argument;
 
@@ -88,7 +88,7 @@ static enum shim_result make(const struct arch_frame *frame,
 	if (!info_image(frame->function, &job.start, &job.end, &job.bias))
 		return SHIM_E_FUNCTION_NOT_IL;
 	r = info_ask_at(HELPER_LOCALS, frame->function, frame->return_address,
-			take, &job);
+			take_answer, &job);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY)

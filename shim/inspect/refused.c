@@ -46,8 +46,8 @@ static void add_place(struct text *text, uintptr_t address)
 	text_add_number(text, offset);
 }
 
-static void tell(enum shim_result result, const char *function,
-		 const void *caller)
+static void log_refusal(enum shim_result result, const char *function,
+			const void *caller)
 {
 	const char *why = shim_result_text(result);
 	char memory[200];
@@ -62,4 +62,4 @@ static void tell(enum shim_result result, const char *function,
 		 shim_result_name(result), why ? why : "");
 }
 
-SUBSCRIBE(call_refused, tell);
+SUBSCRIBE(call_refused, log_refusal);

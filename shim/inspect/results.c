@@ -21,7 +21,7 @@
 #define RANGES_MAX 16
 
 struct recipe {
-	struct code_cache_entry known;
+	struct code_cache_entry cached;
 	uint32_t length; /* of the result */
 	enum shim_result result;
 	struct decode_recipe code;
@@ -37,7 +37,8 @@ struct results_space {
 
 static struct code_cache recipes, near_table;
 
-static inline const struct recipe *find(uintptr_t address, uintptr_t function)
+static inline const struct recipe *find_recipe(uintptr_t address,
+					       uintptr_t function)
 {
 	return (const void *)code_cache_find(&recipes, address, function, 0);
 }
@@ -58,8 +59,8 @@ static void decode(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_range ranges[RANGES_MAX];
 	struct decode_leaving leaving = {
-		.function = recipe->known.function,
-		.hook = recipe->known.address,
+		.function = recipe->cached.function,
+		.hook = recipe->cached.address,
 		.value = &job->space->value,
 		.ranges = ranges,
 	};
@@ -70,18 +71,18 @@ static void decode(const struct job *job, struct recipe *recipe)
 	if (!decoder) {
 		/* The decoder may come later; the next query tries again. */
 		if (may_come)
-			recipe->known.age = 0;
+			recipe->cached.age = 0;
 		return;
 	}
-	leaving.range_count = info_code_ranges(recipe->known.function,
+	leaving.range_count = info_code_ranges(recipe->cached.function,
 					       RANGES_MAX, ranges);
 	if (!decoder->result(&leaving, &recipe->code,
 			     DRAFT_SIZE -
 				     (uint32_t)offsetof(struct recipe, code)))
 		recipe->code.reason = SHIM_UNAVAILABLE_CODE;
 	else
-		recipe->known.size = (uint32_t)offsetof(struct recipe, code) +
-				     recipe->code.size;
+		recipe->cached.size = (uint32_t)offsetof(struct recipe, code) +
+				      recipe->code.size;
 }
 
 static void draw_up(const struct job *job, struct recipe *recipe)
@@ -90,10 +91,10 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 
 	ASSERT_LOCKED();
 	__builtin_memset(recipe, 0, sizeof(*recipe));
-	recipe->known.address = job->frame->return_address;
-	recipe->known.function = job->frame->function;
-	recipe->known.age = job->age;
-	recipe->known.size = sizeof(*recipe);
+	recipe->cached.address = job->frame->return_address;
+	recipe->cached.function = job->frame->function;
+	recipe->cached.age = job->age;
+	recipe->cached.size = sizeof(*recipe);
 	if (!space->is_known) {
 		recipe->result = SHIM_E_FUNCTION_NOT_IL;
 		recipe->code.reason = SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION;
@@ -152,18 +153,18 @@ static void keep_near(const struct arch_frame *frame,
 
 	ASSERT_LOCKED();
 	__builtin_memset(&near, 0, sizeof(near));
-	near.known = recipe->known;
-	near.known.size = sizeof(near);
+	near.cached = recipe->cached;
+	near.cached.size = sizeof(near);
 	near.length = recipe->length;
 	near.place.offset = (int32_t)simple->offset;
 	near.return_place.offset = simple->return_offset;
 	if (!simple->is_simple || !frame->has_registers ||
-	    recipe->known.age == 0 ||
+	    recipe->cached.age == 0 ||
 	    simple->offset != (int32_t)simple->offset ||
 	    !set_base(frame, simple->return_number, &near.return_place) ||
 	    !set_place(frame, recipe, &near))
 		return;
-	kept = code_cache_keep(&near_table, &near.known);
+	kept = code_cache_keep(&near_table, &near.cached);
 	if (kept)
 		code_cache_put_in_front(KNOWN_LEAVES, kept);
 }
@@ -176,13 +177,13 @@ static int keep(void *argument)
 
 	ASSERT_LOCKED();
 	draw_up(job, recipe);
-	job->made = (const void *)code_cache_keep(&recipes, &recipe->known);
+	job->made = (const void *)code_cache_keep(&recipes, &recipe->cached);
 	if (job->made)
 		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
 }
 
-static void take(const struct debuginfo_answer *answer, void *argument)
+static void take_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct results_space *space = argument;
 
@@ -202,8 +203,8 @@ static enum shim_result make(struct thread *self,
 	enum shim_result r;
 
 	self->results->is_known = false;
-	r = info_ask_prototype(frame->function, frame->return_address, take,
-			       self->results);
+	r = info_ask_prototype(frame->function, frame->return_address,
+			       take_answer, self->results);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
@@ -327,8 +328,8 @@ enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value)
 {
-	const struct recipe *recipe = find(frame->return_address,
-					   frame->function);
+	const struct recipe *recipe = find_recipe(frame->return_address,
+						  frame->function);
 
 	if (!recipe || !self->results || !recipe->code.simple.is_simple ||
 	    !frame->has_registers)

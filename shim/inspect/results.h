@@ -49,7 +49,7 @@ struct results_place {
  * one points to.  It has an entry of its own, for profilers that query at each call.
  */
 struct results_near {
-	struct code_cache_entry known;
+	struct code_cache_entry cached;
 	struct results_place place, return_place;
 	uint32_t length;
 };

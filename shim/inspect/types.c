@@ -139,7 +139,7 @@ struct value {
 };
 
 struct signature {
-	struct code_cache_entry known; /* @address is also the function */
+	struct code_cache_entry cached; /* @address is also the function */
 	enum shim_result result;
 	uint32_t value_count;  /* the result, the parameters */
 	struct value values[]; /* then the text */
@@ -147,7 +147,7 @@ struct signature {
 
 static struct code_cache signatures;
 
-static const struct signature *find(uintptr_t function)
+static const struct signature *find_stored(uintptr_t function)
 {
 	return (const void *)code_cache_find(&signatures, function, function,
 					     0);
@@ -210,15 +210,15 @@ static struct signature *draw_up(const struct job *job)
 	size_t text_size;
 
 	ASSERT_LOCKED();
-	draft->known.address = job->function;
-	draft->known.function = job->function;
-	draft->known.age = job->age;
+	draft->cached.address = job->function;
+	draft->cached.function = job->function;
+	draft->cached.age = job->age;
 	draft->result = job->result;
 	draft->value_count = count_values(job, &text_size);
-	draft->known.size = (uint32_t)(sizeof(*draft) +
-				       draft->value_count *
-					       sizeof(struct value) +
-				       text_size);
+	draft->cached.size = (uint32_t)(sizeof(*draft) +
+					draft->value_count *
+						sizeof(struct value) +
+					text_size);
 	return keep_values(job, draft) ? draft : NULL;
 }
 
@@ -231,7 +231,7 @@ static int keep(void *argument)
 	ASSERT_LOCKED();
 	if (draft)
 		job->made = (const void *)code_cache_keep(&signatures,
-							  &draft->known);
+							  &draft->cached);
 	return job->made ? 0 : -ENOMEM;
 }
 
@@ -248,7 +248,7 @@ static bool map(struct job *job, size_t size)
 }
 
 /* The lock of queries is held here, so the answer is stored later. */
-static void take(const struct debuginfo_answer *answer, void *argument)
+static void take_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct job *job = argument;
 
@@ -264,7 +264,7 @@ static enum shim_result make(shim_function function,
 		.age = code_cache_age(),
 	};
 
-	job.result = info_ask(HELPER_SIGNATURE, function, take, &job);
+	job.result = info_ask(HELPER_SIGNATURE, function, take_answer, &job);
 	if (job.result != SHIM_OK && job.result != SHIM_E_FUNCTION_NOT_IL)
 		return job.result;
 	if (job.result != SHIM_OK)
@@ -281,7 +281,7 @@ static enum shim_result make(shim_function function,
 static enum shim_result find_signature(shim_function function,
 				       const struct signature **signature)
 {
-	*signature = find(function);
+	*signature = find_stored(function);
 	return *signature ? (*signature)->result : make(function, signature);
 }
 
@@ -369,14 +369,14 @@ enum shim_result shim_get_type_info(shim_type type, enum shim_type_kind *kind,
 enum shim_result shim_get_type_tree(shim_type type, uint32_t count,
 				    uint32_t *total, void *tree)
 {
-	const struct shim_typetree *known;
+	const struct shim_typetree *found;
 
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, tree))
 		return SHIM_E_INVALIDARG;
-	known = types_find(type);
-	if (!known)
+	found = types_find(type);
+	if (!found)
 		return SHIM_E_INVALIDARG;
-	output_bytes(known, 1, known->size, count, total, tree);
+	output_bytes(found, 1, found->size, count, total, tree);
 	return SHIM_OK;
 }

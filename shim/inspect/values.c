@@ -29,12 +29,12 @@ struct part {
 	struct prototype_value value;
 	struct decode_places places;
 	/* The caller's expressions for its eightbytes, if count is not 0. */
-	struct callsite_value told[2];
-	bool is_told;
+	struct callsite_value passed[2];
+	bool has_passed;
 };
 
 struct recipe {
-	struct code_cache_entry known;
+	struct code_cache_entry cached;
 	enum shim_result result;
 	/* For a site whose caller adds nothing: the recipe to use. */
 	const struct recipe *same;
@@ -59,14 +59,15 @@ struct values_space {
 		unsigned char bytes[sizeof(struct shim_argument_info) +
 				    PROTOTYPE_VALUES_MAX *
 					    sizeof(struct shim_argument_range)];
-	} told;
+	} passed;
 };
 
 static struct code_cache recipes, site_recipes, near_table;
 
-static inline const struct recipe *find(const struct code_cache *in,
-					uintptr_t address, uintptr_t function,
-					uintptr_t site)
+static inline const struct recipe *find_recipe(const struct code_cache *in,
+					       uintptr_t address,
+					       uintptr_t function,
+					       uintptr_t site)
 {
 	return (const void *)code_cache_find(in, address, function, site);
 }
@@ -113,7 +114,7 @@ static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct decode_place *place = &places->eightbytes[i];
 
-		if (part->is_told && part->told[i].count > 0)
+		if (part->has_passed && part->passed[i].count > 0)
 			continue;
 		if (place->where == DECODE_NOWHERE)
 			return places->reason;
@@ -132,7 +133,7 @@ static bool find_near(const struct arch_frame *frame,
 {
 	const struct decode_place *place = &part->places.eightbytes[0];
 
-	if (part->places.reason != SHIM_AVAILABLE || part->is_told ||
+	if (part->places.reason != SHIM_AVAILABLE || part->has_passed ||
 	    part->value.is_hidden || part->value.kind == PROTOTYPE_NOTHING ||
 	    part->value.kind == PROTOTYPE_REFERENCE ||
 	    (part->value.size > 8 && !part->places.in_memory))
@@ -164,7 +165,7 @@ static bool draw_up_near(const struct arch_frame *frame,
 {
 	uintptr_t address;
 
-	near->known = recipe->known;
+	near->cached = recipe->cached;
 	near->has_registers = 1;
 	near->head.count = recipe->count;
 	near->head.total_size = recipe->total_size;
@@ -177,9 +178,9 @@ static bool draw_up_near(const struct arch_frame *frame,
 			near->has_registers = ARCH_FRAME_ALL;
 		near->parts[i].length = recipe->parts[i].value.size;
 	}
-	near->known.size = (uint32_t)(sizeof(*near) +
-				      (recipe->count ? recipe->count : 1) *
-					      sizeof(near->parts[0]));
+	near->cached.size = (uint32_t)(sizeof(*near) +
+				       (recipe->count ? recipe->count : 1) *
+					       sizeof(near->parts[0]));
 	near->size = (uint32_t)(sizeof(struct shim_argument_info) +
 				recipe->count *
 					sizeof(struct shim_argument_range));
@@ -200,10 +201,10 @@ static void keep_near(const struct arch_frame *frame,
 	ASSERT_LOCKED();
 	__builtin_memset(&near_draft, 0, sizeof(near_draft));
 	if (recipe->result != SHIM_OK || recipe->asks_caller ||
-	    !frame->has_registers || recipe->known.age == 0 ||
+	    !frame->has_registers || recipe->cached.age == 0 ||
 	    !draw_up_near(frame, recipe, &near_draft.near))
 		return;
-	kept = code_cache_keep(&near_table, &near_draft.near.known);
+	kept = code_cache_keep(&near_table, &near_draft.near.cached);
 	if (kept && near_draft.near.has_registers == 1)
 		code_cache_put_in_front(KNOWN_ENTERS, kept);
 }
@@ -244,9 +245,9 @@ static void locate(const struct job *job, struct recipe *recipe)
 	static struct decode_places places[PROTOTYPE_VALUES_MAX];
 	const struct values_space *space = job->space;
 	struct decode_location location = {
-		.function = recipe->known.function,
-		.end = info_code_end(recipe->known.function),
-		.hook = recipe->known.address,
+		.function = recipe->cached.function,
+		.end = info_code_end(recipe->cached.function),
+		.hook = recipe->cached.address,
 		.values = space->values,
 		.count = space->value_count,
 	};
@@ -256,7 +257,7 @@ static void locate(const struct job *job, struct recipe *recipe)
 		places[i].reason = SHIM_UNAVAILABLE_CODE;
 	/* The decoder may come later; the next query tries again. */
 	if (!code_find_arguments(&location, &recipe->frame, places))
-		recipe->known.age = 0;
+		recipe->cached.age = 0;
 	for (uint32_t i = 0; i < recipe->count; i++)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
@@ -269,9 +270,9 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 
 	ASSERT_LOCKED();
 	__builtin_memset(draft, 0, sizeof(draft));
-	recipe->known.address = job->frame->return_address;
-	recipe->known.function = job->frame->function;
-	recipe->known.age = job->age;
+	recipe->cached.address = job->frame->return_address;
+	recipe->cached.function = job->frame->function;
+	recipe->cached.age = job->age;
 	if (space->value_count == 0) {
 		recipe->result = SHIM_E_FUNCTION_NOT_IL;
 		return;
@@ -393,9 +394,9 @@ static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 }
 
 /* Finds the caller's expression for the @size bytes that came in register @entry. */
-static bool is_told(const struct recipe *recipe,
-		    const struct callsite *callsite, unsigned entry,
-		    uint32_t size, struct callsite_value *told)
+static bool has_passed(const struct recipe *recipe,
+		       const struct callsite *callsite, unsigned entry,
+		       uint32_t size, struct callsite_value *passed)
 {
 	for (uint32_t i = 0; i < callsite->count; i++) {
 		const struct callsite_value *value = &callsite->values[i];
@@ -403,7 +404,7 @@ static bool is_told(const struct recipe *recipe,
 		if (entry == 0 || value->entry != entry || value->size < size ||
 		    !is_within_reach(recipe, value))
 			continue;
-		*told = *value;
+		*passed = *value;
 		return true;
 	}
 	return false;
@@ -433,10 +434,10 @@ static bool complete(const struct recipe *recipe,
 
 		if (place->where != DECODE_NOWHERE)
 			place->is_unused = false;
-		else if (is_told(recipe, callsite,
-				 place->entry + is_upper * CALLSITE_UPPER,
-				 eightbyte_size(part, i), &part->told[i]))
-			part->is_told = true;
+		else if (has_passed(recipe, callsite,
+				    place->entry + is_upper * CALLSITE_UPPER,
+				    eightbyte_size(part, i), &part->passed[i]))
+			part->has_passed = true;
 	}
 	part->places.reason = reason_of(recipe, part);
 	return part->places.reason == SHIM_AVAILABLE;
@@ -456,8 +457,8 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	const struct recipe *primary = job->primary;
 	struct callsite *callsite = &job->space->callsite;
 	struct decode_call call = {
-		.function = primary->known.function,
-		.end = info_code_end(primary->known.function),
+		.function = primary->cached.function,
+		.end = info_code_end(primary->cached.function),
 		.site = (uintptr_t)job->frame->site,
 		.may_tail_call = primary->may_tail_call,
 	};
@@ -466,8 +467,8 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	__builtin_memcpy(draft, primary,
 			 sizeof(*primary) +
 				 primary->count * sizeof(primary->parts[0]));
-	recipe->known.age = job->age;
-	recipe->known.site = (uintptr_t)job->frame->site;
+	recipe->cached.age = job->age;
+	recipe->cached.site = (uintptr_t)job->frame->site;
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
 		check(callsite, call.site);
@@ -498,15 +499,15 @@ static int keep(void *argument)
 		draw_up_site(job, recipe);
 	else
 		draw_up(job, recipe);
-	recipe->known.size = (uint32_t)size_of(recipe);
+	recipe->cached.size = (uint32_t)size_of(recipe);
 	job->made = (const void *)code_cache_keep(
-		job->primary ? &site_recipes : &recipes, &recipe->known);
+		job->primary ? &site_recipes : &recipes, &recipe->cached);
 	if (job->made && !job->primary)
 		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
 }
 
-static void take(const struct debuginfo_answer *answer, void *argument)
+static void take_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct values_space *space = argument;
 	const struct prototype_value *result = answer->data;
@@ -526,13 +527,14 @@ static void take_callsite(const struct debuginfo_answer *answer, void *argument)
 			 sizeof(space->callsite));
 }
 
-static enum shim_result ask(const struct job *job, struct values_space *space)
+static enum shim_result query_recipe(const struct job *job,
+				     struct values_space *space)
 {
 	if (!job->primary) {
 		space->value_count = 0;
 		return info_ask_prototype(job->frame->function,
-					  job->frame->return_address, take,
-					  space);
+					  job->frame->return_address,
+					  take_answer, space);
 	}
 	space->callsite = (struct callsite){ .is_complete = true };
 	/* The caller's code shows what it passes; a hook should not wait for
@@ -563,7 +565,7 @@ static enum shim_result make(struct thread *self,
 	if (!self->values)
 		return SHIM_E_UNEXPECTED;
 	job.space = self->values;
-	r = ask(&job, self->values);
+	r = query_recipe(&job, self->values);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
@@ -584,9 +586,9 @@ static const struct recipe *find_site(struct thread *self,
 				      const struct recipe *primary)
 {
 	uintptr_t site = (uintptr_t)frame->site;
-	const struct recipe *recipe = find(&site_recipes,
-					   primary->known.address,
-					   primary->known.function, site);
+	const struct recipe *recipe = find_recipe(
+		&site_recipes, primary->cached.address,
+		primary->cached.function, site);
 
 	if (!recipe &&
 	    (site == 0 || code_cache_count(&site_recipes) >= SITES_MAX ||
@@ -603,7 +605,8 @@ enum shim_result values_find(struct thread *self,
 {
 	enum shim_result r;
 
-	*recipe = find(&recipes, frame->return_address, frame->function, 0);
+	*recipe = find_recipe(&recipes, frame->return_address, frame->function,
+			      0);
 	if (!*recipe || !self->values) {
 		r = make(self, frame, NULL, recipe);
 		if (r != SHIM_OK)
@@ -684,8 +687,8 @@ static bool read_place(const struct reader *reader,
 	}
 }
 
-static void start(struct reader *reader, const struct arch_frame *frame,
-		  const struct recipe *recipe)
+static void start_reader(struct reader *reader, const struct arch_frame *frame,
+			 const struct recipe *recipe)
 {
 	reader->frame = frame;
 	reader->recipe = recipe;
@@ -703,11 +706,11 @@ static bool is_called_by(const struct arch_frame *frame,
 
 	if (recipe->guard == 0)
 		return true;
-	start(&reader, frame, recipe);
+	start_reader(&reader, frame, recipe);
 	return read_place(&reader,
 			  &recipe->frame.kept[kept_index(recipe->guard)],
 			  &value) &&
-	       value == recipe->known.function;
+	       value == recipe->cached.function;
 }
 
 /* --- the caller's expressions --- */
@@ -755,13 +758,13 @@ static bool put_in(const struct reader *reader,
 }
 
 static bool evaluate(const struct reader *reader,
-		     const struct callsite_value *told, uintptr_t *value)
+		     const struct callsite_value *passed, uintptr_t *value)
 {
 	uintptr_t stack[CALLSITE_DEPTH_MAX + 1];
 	uint32_t depth = 0;
 
-	for (uint32_t i = 0; i < told->count; i++) {
-		const struct callsite_step *step = &told->steps[i];
+	for (uint32_t i = 0; i < passed->count; i++) {
+		const struct callsite_step *step = &passed->steps[i];
 
 		switch (step->operation) {
 		case CALLSITE_CONSTANT:
@@ -793,8 +796,8 @@ static bool read_eightbyte(const struct reader *reader, const struct part *part,
 {
 	const struct decode_place *place = &part->places.eightbytes[i];
 
-	if (place->where == DECODE_NOWHERE && part->is_told)
-		return evaluate(reader, &part->told[i], value);
+	if (place->where == DECODE_NOWHERE && part->has_passed)
+		return evaluate(reader, &part->passed[i], value);
 	return read_place(reader, place, value);
 }
 
@@ -837,7 +840,7 @@ static uintptr_t find_memory(const struct arch_frame *frame,
 
 	if (part->value.kind != PROTOTYPE_REFERENCE && !part->places.in_memory)
 		return 0;
-	start(&reader, frame, recipe);
+	start_reader(&reader, frame, recipe);
 	return read_part(&reader, part, NULL);
 }
 
@@ -858,7 +861,7 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
 
 	info->ranges_count = recipe->declared_count;
 	info->total_size = recipe->total_size;
-	start(&reader, frame, recipe);
+	start_reader(&reader, frame, recipe);
 	for (uint32_t i = 0; i < recipe->count; i++)
 		if (!recipe->parts[i].value.is_hidden)
 			read_argument(self, &reader, i, &info->ranges[n++]);
@@ -879,7 +882,7 @@ enum shim_unavailable values_get(struct thread *self,
 			break;
 	if (i == recipe->count)
 		return SHIM_UNAVAILABLE_NONE;
-	start(&reader, frame, recipe);
+	start_reader(&reader, frame, recipe);
 	read_argument(self, &reader, i, range);
 	part = &recipe->parts[i];
 	if (part->places.reason != SHIM_AVAILABLE)
@@ -894,6 +897,6 @@ struct shim_argument_info *values_tell(struct thread *self,
 
 	if (values_find(self, frame, &recipe) != SHIM_OK)
 		return NULL;
-	values_fill(self, frame, recipe, &self->values->told.info);
-	return &self->values->told.info;
+	values_fill(self, frame, recipe, &self->values->passed.info);
+	return &self->values->passed.info;
 }

@@ -45,7 +45,7 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
  * profilers that query at each call.
  */
 struct values_near {
-	struct code_cache_entry known;
+	struct code_cache_entry cached;
 	uint16_t has_registers;
 	uint32_t size; /* of the answer, in bytes */
 	struct values_head {

@@ -28,7 +28,8 @@ static struct shim_builtin *next(entry **at)
 }
 
 /* *@arguments: the text after the ':'. */
-static struct shim_builtin *find(const char *profile, const char **arguments)
+static struct shim_builtin *find_builtin(const char *profile,
+					 const char **arguments)
 {
 	entry *at = __start_shim_builtins;
 	struct shim_builtin *builtin;
@@ -47,7 +48,7 @@ static struct shim_builtin *find(const char *profile, const char **arguments)
 int builtin_start(const char *profile)
 {
 	const char *arguments;
-	struct shim_builtin *builtin = find(profile, &arguments);
+	struct shim_builtin *builtin = find_builtin(profile, &arguments);
 	int r;
 
 	if (!builtin)
@@ -79,7 +80,7 @@ void builtin_begin(void)
 enum builtin_found builtin_find(const char *profile)
 {
 	const char *arguments;
-	const struct shim_builtin *builtin = find(profile, &arguments);
+	const struct shim_builtin *builtin = find_builtin(profile, &arguments);
 
 	if (!builtin)
 		return BUILTIN_UNKNOWN;

@@ -69,7 +69,7 @@ static void check_twice(const char *item)
 }
 
 /* True if it runs, or is a module, which may run later. */
-static bool start(char *item)
+static bool start_builtin(char *item)
 {
 	uint32_t before = log_end();
 	int r = builtin_start(is_default(item) ? "calltree" : item);
@@ -107,7 +107,7 @@ int builtin_list_start(void)
 	for (char *item = after(NULL); item; item = after(item))
 		check_twice(item);
 	for (char *item = after(NULL); item; item = after(item))
-		any |= start(item);
+		any |= start_builtin(item);
 	builtin_begin();
 	if (!any)
 		log_setting("%s",

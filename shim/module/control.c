@@ -471,7 +471,7 @@ static int open_socket(void)
 	return fd;
 }
 
-static int open_door(void)
+static int open_listener(void)
 {
 	int r = sys_hide_files();
 
@@ -480,21 +480,21 @@ static int open_door(void)
 
 static void serve(void *unused)
 {
-	int door = open_door(), fd;
+	int listener = open_listener(), fd;
 
 	(void)unused;
-	if (door < 0)
+	if (listener < 0)
 		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL",
-			  door);
+			  listener);
 	__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
 	sys_wake(&is_ready);
 	for (;;) {
 		if (sys_is_forbidden())
 			sys_park();
-		if (door < 0)
+		if (listener < 0)
 			sys_sleep_ms(ALONE_MS);
-		else if (sys_wait_input(door, ALONE_MS) > 0 &&
-			 (fd = sys_accept(door)) >= 0) {
+		else if (sys_wait_input(listener, ALONE_MS) > 0 &&
+			 (fd = sys_accept(listener)) >= 0) {
 			serve_one(fd);
 			sys_close(fd);
 			continue;

@@ -81,7 +81,8 @@ static bool fits(struct module_search *search, void *library, const char *path)
 	return true;
 }
 
-static void take(struct module_search *search, void *library, const char *path)
+static void accept_library(struct module_search *search, void *library,
+			   const char *path)
 {
 	struct text text;
 
@@ -113,7 +114,7 @@ static bool open_library(struct module_search *search, const char *path)
 		return false;
 	}
 	if (fits(search, library, path)) {
-		take(search, library, path);
+		accept_library(search, library, path);
 		return true;
 	}
 	dlclose(library);
@@ -217,7 +218,7 @@ static bool open_program(struct module_search *search)
 	module_init_name(search->module, name);
 	if (module_symbol(program, name) &&
 	    fits(search, program, "the program")) {
-		take(search, program, "the program");
+		accept_library(search, program, "the program");
 		search->module->stays = true;
 		return true;
 	}

@@ -38,7 +38,7 @@ static struct shim_profiler_handle *handle;
 
 static struct monitor_set *shared; /* the process's, or NULL */
 static struct monitor_set *all;	   /* the threads' sets */
-static __thread struct monitor_set *own
+static __thread struct monitor_set *thread_set
 	__attribute__((tls_model("initial-exec")));
 static uint64_t threads = 1; /* the number of threads seen, with the first */
 static __thread uint64_t number __attribute__((tls_model("initial-exec")));
@@ -105,7 +105,8 @@ static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
 
 static struct monitor_set *current(void)
 {
-	return flags.threads ? own : __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+	return flags.threads ? thread_set :
+			       __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
 }
 
 static int make_own(void *unused);
@@ -115,7 +116,7 @@ static bool count_at(uintptr_t pc, uint32_t count)
 	struct monitor_set *set;
 	bool found = false;
 
-	if (flags.threads && is_default && !own)
+	if (flags.threads && is_default && !thread_set)
 		state_slowly(make_own, NULL);
 	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
 	set = current();
@@ -385,7 +386,7 @@ static void put_in_place(struct monitor_set *set)
 		__atomic_store_n(&shared, set, __ATOMIC_SEQ_CST);
 	} else {
 		set->thread = get_number();
-		own = set;
+		thread_set = set;
 		while (*at && *at != before)
 			at = &(*at)->next;
 		if (*at)
@@ -570,7 +571,7 @@ static bool is_others(const struct monitor_set *set)
 	       set->starter != sys_gettid();
 }
 
-static int start(void *argument)
+static int start_counting(void *argument)
 {
 	struct request *request = argument, objects;
 	struct monitor_set *set = current();
@@ -607,7 +608,7 @@ static int make_own(void *unused)
 	struct monitor_set *set;
 
 	(void)unused;
-	if (own || !is_default)
+	if (thread_set || !is_default)
 		return 0;
 	find_default(&request, true);
 	if (make_set(&request, &set) == 0) {
@@ -623,7 +624,7 @@ static void on_thread_started(struct shim_profiler *profiler,
 	(void)profiler;
 	(void)thread;
 	get_number();
-	if (is_default && !own)
+	if (is_default && !thread_set)
 		state_slowly(make_own, NULL);
 }
 
@@ -633,7 +634,7 @@ int monitor_start(uintptr_t low, uintptr_t high)
 	struct request request = { .wishes = &wish };
 
 	request.count = low || high;
-	return state_slowly(start, &request);
+	return state_slowly(start_counting, &request);
 }
 
 int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
@@ -648,7 +649,7 @@ int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 			return -EINVAL;
 	if (count == 0)
 		return -EINVAL;
-	return state_slowly(start, &request);
+	return state_slowly(start_counting, &request);
 }
 
 int monitor_control(bool on)
@@ -674,11 +675,11 @@ int monitor_control(bool on)
 
 static int complain(const char *name, int r)
 {
-	static bool said;
+	static bool is_reported;
 
-	if (r < 0 && !said)
+	if (r < 0 && !is_reported)
 		log_error("the profile could not be written to %s", name, r);
-	said |= r < 0;
+	is_reported |= r < 0;
 	return r;
 }
 
@@ -853,11 +854,11 @@ static void on_forked(struct shim_profiler *profiler)
 	readers = 0;
 	if (shared)
 		empty_set(shared);
-	if (own)
-		empty_set(own);
-	all = own;
-	if (own)
-		own->next = NULL;
+	if (thread_set)
+		empty_set(thread_set);
+	all = thread_set;
+	if (thread_set)
+		thread_set->next = NULL;
 	monitor_forget_arcs();
 }
 
@@ -1003,7 +1004,7 @@ void monitor_load(void (*establish)(int signal))
 		return;
 	if (!is_wanted && !directory.is_set && !flags.is_given)
 		return;
-	r = state_slowly(start, &request);
+	r = state_slowly(start_counting, &request);
 	if (r < 0)
 		log_error("default profiling was not %s", "started", r);
 	is_default = r == 0;

@@ -54,14 +54,14 @@ static void make_table(void)
 
 static bool is_free(struct monitor_arc *arc, uintptr_t from)
 {
-	uintptr_t nobody = 0;
+	uintptr_t empty = 0;
 
 	return __atomic_load_n(&arc->from, __ATOMIC_ACQUIRE) == 0 &&
-	       __atomic_compare_exchange_n(&arc->from, &nobody, from, false,
+	       __atomic_compare_exchange_n(&arc->from, &empty, from, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static struct monitor_arc *find(uintptr_t from, uintptr_t self)
+static struct monitor_arc *find_arc(uintptr_t from, uintptr_t self)
 {
 	uint64_t i = (from * 0x9e3779b97f4a7c15ull ^ self) *
 			     0xff51afd7ed558ccdull >>
@@ -89,7 +89,7 @@ void monitor_count_arc(uintptr_t from, uintptr_t self)
 		return;
 	if (!__atomic_load_n(&table, __ATOMIC_ACQUIRE))
 		make_table();
-	arc = table && from ? find(from, self) : NULL;
+	arc = table && from ? find_arc(from, self) : NULL;
 	__atomic_add_fetch(arc ? &arc->calls : &lost, 1, __ATOMIC_RELAXED);
 }
 

@@ -105,10 +105,10 @@ static int find_signal(const char *name)
 
 static void read_stride(struct monitor_flags *flags, const char *number)
 {
-	static const char *const known[] = { "0", "1", "2", "4", "8" };
+	static const char *const strides[] = { "0", "1", "2", "4", "8" };
 
 	for (unsigned i = 0; i < 5; i++)
-		if (text_equal(number, known[i])) {
+		if (text_equal(number, strides[i])) {
 			flags->step = INSTRUCTION * (uint32_t)(*number - '0');
 			return;
 		}

@@ -24,18 +24,18 @@ static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t hz;
 static uintptr_t vvar;
-static bool somebody_closed; /* its new threads may have inherited that */
+static bool any_closed; /* its new threads may have inherited that */
 static __thread bool closed;
 
 void clock_close(void)
 {
 	closed = true;
-	somebody_closed = true;
+	any_closed = true;
 }
 
 bool shim_clock_is_closed(void)
 {
-	if (!closed && somebody_closed)
+	if (!closed && any_closed)
 		closed = sys_is_forbidden() || sys_clock_is_readable() < 0;
 	return closed;
 }
@@ -86,19 +86,20 @@ static struct reading read_coarse_clocks(void)
 static struct reading read_clocks(void)
 {
 	struct reading best = { 0, 0 };
-	uint64_t best_apart = ~0ull;
+	uint64_t best_distance = ~0ull;
 
 	if (shim_clock_is_closed())
 		return read_coarse_clocks();
-	for (int i = 0; i < 50 && best_apart > CLOSE; i++) {
-		uint64_t before = shim_clock_read(), mono_ns, apart;
+	for (int i = 0; i < 50 && best_distance > CLOSE; i++) {
+		uint64_t before = shim_clock_read(), mono_ns, distance;
 
 		if (sys_time_ns(CLOCK_MONOTONIC, &mono_ns) < 0)
 			break;
-		apart = shim_clock_read() - before;
-		if (apart < best_apart) {
-			best = (struct reading){ before + apart / 2, mono_ns };
-			best_apart = apart;
+		distance = shim_clock_read() - before;
+		if (distance < best_distance) {
+			best = (struct reading){ before + distance / 2,
+						 mono_ns };
+			best_distance = distance;
 		}
 	}
 	return best;

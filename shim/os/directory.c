@@ -52,7 +52,7 @@ static int open_own(int parent, const char *name, bool is_new,
 	return finish(fd, r);
 }
 
-static int take(struct directory *directory, bool is_new)
+static int take_identity(struct directory *directory, bool is_new)
 {
 	struct sys_status status;
 	int fd = open_own(AT_FDCWD, directory->path, is_new, &status);
@@ -67,14 +67,14 @@ static int take(struct directory *directory, bool is_new)
 
 int directory_find(struct directory *directory)
 {
-	return take(directory, false);
+	return take_identity(directory, false);
 }
 
 int directory_make(struct directory *directory)
 {
 	int r = sys_make_directory_at(AT_FDCWD, directory->path, S_IRWXU);
 
-	return r < 0 ? r : take(directory, true);
+	return r < 0 ? r : take_identity(directory, true);
 }
 
 int directory_open(const struct directory *directory)

@@ -326,7 +326,7 @@ struct family {
 	unsigned count;
 };
 
-static void add(struct family *family, const struct link_map *map)
+static void add_object(struct family *family, const struct link_map *map)
 {
 	for (unsigned i = 0; i < family->count; i++)
 		if (family->members[i] == map)
@@ -344,8 +344,8 @@ static void add_needed(struct family *family, const struct link_map *map)
 	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL;
 	     entry++)
 		if (entry->d_tag == DT_NEEDED)
-			add(family,
-			    find_named(object.strings + entry->d_un.d_val));
+			add_object(family, find_named(object.strings +
+						      entry->d_un.d_val));
 }
 
 struct question {
@@ -365,7 +365,7 @@ static int answer(struct dl_phdr_info *unused, size_t size, void *argument)
 	(void)unused;
 	if (!question->from)
 		question->from = find_named(question->object);
-	add(&family, question->from);
+	add_object(&family, question->from);
 	for (unsigned i = 0; i < family.count && !question->found; i++) {
 		question->found = look_into(family.members[i], &wanted, &size);
 		add_needed(&family, family.members[i]);

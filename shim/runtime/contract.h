@@ -93,9 +93,9 @@ static inline bool contract_is_in_hook(const struct thread *self)
 }
 
 /* Whether @self is in the slow hook that got @info, with no callback on top of it,
- * and the hook gets the data of @told. */
-static inline bool contract_is_hook_told(shim_elt_info info,
-					 enum handle_tells told)
+ * and the hook gets the data of @needed. */
+static inline bool contract_hook_has(shim_elt_info info,
+				     enum handle_data needed)
 {
 	const struct arch_frame *frame = (const struct arch_frame *)info;
 	const struct thread *self = thread_current;
@@ -106,8 +106,8 @@ static inline bool contract_is_hook_told(shim_elt_info info,
 		return false;
 	entry = frame->entry;
 	return entry &&
-	       (__atomic_load_n(&entry->handle->tells, __ATOMIC_RELAXED) &
-		told);
+	       (__atomic_load_n(&entry->handle->data_flags, __ATOMIC_RELAXED) &
+		needed);
 }
 
 static inline enum shim_result
@@ -155,10 +155,10 @@ __attribute__((cold)) enum shim_result contract_refused(enum shim_result result,
 #define ENTRY_(contract, handle, has) ENTRY_AS_(contract, handle, has, __func__)
 
 /* For queries that hooks make at each call.  If the caller is no hook that gets
- * @told, returns @otherwise, a call of a function that begins with ENTRY_SYNC. */
-#define ENTRY_SYNC_ELSE(info, told, otherwise) \
+ * @needed, returns @otherwise, a call of a function that begins with ENTRY_SYNC. */
+#define ENTRY_SYNC_ELSE(info, needed, otherwise) \
 	do { \
-		if (UNLIKELY(!contract_is_hook_told(info, told))) \
+		if (UNLIKELY(!contract_hook_has(info, needed))) \
 			return otherwise; \
 	} while (0)
 

@@ -227,7 +227,7 @@ static int unlink_handle(void *argument)
 	return 0;
 }
 
-static uint8_t tells_of(uint32_t mask)
+static uint8_t data_flags_of(uint32_t mask)
 {
 	bool arguments = mask & SHIM_ENABLE_FUNCTION_ARGS;
 	bool result = mask & SHIM_ENABLE_FUNCTION_RETVAL;
@@ -235,24 +235,24 @@ static uint8_t tells_of(uint32_t mask)
 	if (mask & SHIM_ENABLE_FRAME_INFO)
 		return (arguments ? 0 : HANDLE_TELLS_ENTER_FRAME) |
 		       (result ? 0 : HANDLE_TELLS_LEAVE_FRAME);
-	return (arguments ? HANDLE_TELLS_ARGUMENTS : 0) |
-	       (result ? HANDLE_TELLS_RESULT : 0);
+	return (arguments ? HANDLE_DATA_ARGUMENTS : 0) |
+	       (result ? HANDLE_DATA_RESULT : 0);
 }
 
 void handle_set_tells(struct shim_profiler_handle *handle)
 {
 	const uint32_t mask = handle->mask;
-	uint8_t tells = 0;
+	uint8_t data_flags = 0;
 
 	if (handle->asking && handle->fast[0])
-		tells = HANDLE_TELLS_ARGUMENTS;
+		data_flags = HANDLE_DATA_ARGUMENTS;
 	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
-		tells = tells_of(mask);
-	__atomic_store_n(&handle->tells, tells, __ATOMIC_SEQ_CST);
-	/* A thread that detaches it meanwhile has cleared @tells after this
+		data_flags = data_flags_of(mask);
+	__atomic_store_n(&handle->data_flags, data_flags, __ATOMIC_SEQ_CST);
+	/* A thread that detaches it meanwhile has cleared @data_flags after this
 	 * store, or its new status is seen here. */
 	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)
-		__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&handle->data_flags, 0, __ATOMIC_SEQ_CST);
 }
 
 bool handle_retire(struct shim_profiler_handle *handle)
@@ -263,7 +263,7 @@ bool handle_retire(struct shim_profiler_handle *handle)
 					 HANDLE_DETACHING, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return false;
-	__atomic_store_n(&handle->tells, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&handle->data_flags, 0, __ATOMIC_SEQ_CST);
 	state_slowly(unlink_handle, handle);
 	return true;
 }

@@ -25,9 +25,9 @@ enum handle_status { /* row P-59 */
 		     HANDLE_ACTIVE,
 };
 
-enum handle_tells {
-	HANDLE_TELLS_ARGUMENTS = 1, /* without the frame */
-	HANDLE_TELLS_RESULT = 2,
+enum handle_data {
+	HANDLE_DATA_ARGUMENTS = 1, /* without the frame */
+	HANDLE_DATA_RESULT = 2,
 	HANDLE_TELLS_ENTER_FRAME = 4, /* without the arguments */
 	HANDLE_TELLS_LEAVE_FRAME = 8, /* without the result */
 };
@@ -39,7 +39,7 @@ struct shim_profiler_handle {
 	unsigned number; /* index of its pins and data in struct thread */
 	uint32_t status;
 	/* of enum handle_tells: data that its slow hooks get while it is active */
-	uint8_t tells;
+	uint8_t data_flags;
 	bool builtin;	 /* part of shim: never leaves, so never pinned */
 	bool may_go;	 /* created after main began */
 	bool waits;	 /* its module's init function has not returned */
@@ -92,7 +92,7 @@ handle_get_status(const struct shim_profiler_handle *handle)
 	return __atomic_load_n(&handle->status, __ATOMIC_ACQUIRE);
 }
 
-/* Computes @tells again after the mask or the hooks have changed. */
+/* Computes @data_flags again after the mask or the hooks have changed. */
 void handle_set_tells(struct shim_profiler_handle *handle);
 
 /* The contexts of callbacks in events.def. */

@@ -58,7 +58,7 @@ void hole_watch(const void *memory, size_t size, const char *name)
 	__atomic_store_n(&last->count, last->count + 1, __ATOMIC_RELEASE);
 }
 
-static struct part *find(uintptr_t address)
+static struct part *find_part(uintptr_t address)
 {
 	struct parts *at = __atomic_load_n(&parts, __ATOMIC_ACQUIRE);
 
@@ -117,7 +117,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 		kept_take_sent(signal, info, context);
 		return;
 	}
-	part = info->si_code == BUS_ADRERR ? find(address) : NULL;
+	part = info->si_code == BUS_ADRERR ? find_part(address) : NULL;
 	if (!part || !fill(part, address))
 		kept_take_raised(signal, info, context,
 				 info->si_code != BUS_MCEERR_AO);

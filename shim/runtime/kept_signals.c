@@ -36,7 +36,7 @@ bool kept_is_on(int signal)
 	       (kept_signals() & hidden_bit(signal));
 }
 
-static struct kept *find(int signal)
+static struct kept *find_kept(int signal)
 {
 	return &all[signal != SIGTRAP];
 }
@@ -87,7 +87,7 @@ static int establish(const struct kept *kept, struct sys_action *before)
 
 int kept_start(int signal, kept_handler handler)
 {
-	struct kept *kept = find(signal);
+	struct kept *kept = find_kept(signal);
 	int r;
 
 	ASSERT_LOCKED();
@@ -107,7 +107,7 @@ void kept_stop(int signal)
 {
 	ASSERT_LOCKED();
 	__atomic_fetch_and(&on, ~hidden_bit(signal), __ATOMIC_RELEASE);
-	sys_signal_action(signal, &find(signal)->program, NULL);
+	sys_signal_action(signal, &find_kept(signal)->program, NULL);
 	sys_keep_open(kept_signals());
 }
 
@@ -125,22 +125,22 @@ static void set(struct kept *kept, const struct sys_action *action)
 void kept_swap(int signal, const struct sys_action *action,
 	       struct sys_action *before)
 {
-	*before = find(signal)->program;
+	*before = find_kept(signal)->program;
 	if (action)
-		set(find(signal), action);
+		set(find_kept(signal), action);
 }
 
 void kept_set(int signal, const struct sigaction *action,
 	      struct sigaction *before)
 {
-	struct sys_action old = find(signal)->program,
+	struct sys_action old = find_kept(signal)->program,
 			  new = { .handler = NULL };
 
 	if (action) {
 		new.mask = hidden_as_kept(*(const uint64_t *)&action->sa_mask);
 		new.flags = (uint64_t)action->sa_flags;
 		new.handler = (void *)action->sa_handler;
-		set(find(signal), &new);
+		set(find_kept(signal), &new);
 	}
 	if (before) {
 		*before = (struct sigaction){ .sa_flags = (int)old.flags };
@@ -163,7 +163,7 @@ static void call_handler(int signal, const struct sys_action *action,
 	bool before = is_blocked(signal);
 
 	if (action->flags & SA_RESETHAND)
-		set(find(signal), &none);
+		set(find_kept(signal), &none);
 	block(signal, before || !(action->flags & SA_NODEFER) ||
 			      (action->mask & hidden_bit(signal)));
 	sys_restore_signals(mask & ~kept_signals());
@@ -188,7 +188,7 @@ void kept_end_program(int signal)
 void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		      bool again)
 {
-	struct sys_action action = find(signal)->program,
+	struct sys_action action = find_kept(signal)->program,
 			  none = { .handler = NULL };
 
 	if (has_handler(&action) && !is_blocked(signal))
@@ -215,7 +215,7 @@ static bool is_own_thread(void)
  * signal arrives when shim restores the mask. */
 void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context)
 {
-	struct sys_action action = find(signal)->program;
+	struct sys_action action = find_kept(signal)->program;
 
 	if (is_own_thread()) {
 		sys_send_again(sys_getpid(), signal, info);

@@ -373,8 +373,8 @@ static int open_process(bool forked)
 /* On a full disk no allocation is tried before that time: tries would only slow the
  * program down. */
 static uint64_t pause_end_ns;
-static int pause_error; /* 0: the disk is not known to be full */
-static uint32_t said;	/* the causes that the log has, a bit each */
+static int pause_error;	       /* 0: the disk is not known to be full */
+static uint32_t logged_causes; /* the causes that the log has, a bit each */
 
 static int pausing(void)
 {
@@ -432,7 +432,7 @@ static __attribute__((noinline)) enum shim_lost note_failure(int error)
 	uint32_t bit = 1u << cause;
 
 	if (cause != SHIM_LOST_FORBIDDEN &&
-	    !(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
+	    !(__atomic_fetch_or(&logged_causes, bit, __ATOMIC_RELAXED) & bit))
 		log_line("%s: from here on calls may be lost; they are "
 			 "counted%s: %s",
 			 log_reason(error), advice(cause), directory.path);
@@ -544,7 +544,7 @@ int record_fork(void)
 	int r;
 
 	meta = NULL;
-	said = 0;
+	logged_causes = 0;
 	log_to(NULL);
 	r = open_process(true);
 	if (r < 0)

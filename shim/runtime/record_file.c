@@ -31,7 +31,7 @@ struct record_file {
 #define ROOM 4096
 
 /* Allocates small pieces of memory that are never freed. */
-static void *take(size_t size)
+static void *allocate_piece(size_t size)
 {
 	static char *next;
 	static size_t left;
@@ -178,7 +178,7 @@ int record_file_create(const struct directory *directory, const char *name,
 		       size_t size, struct record_file **made, void **memory)
 {
 	static struct record_file *next;
-	struct record_file *file = next ? next : take(sizeof(*file));
+	struct record_file *file = next ? next : allocate_piece(sizeof(*file));
 	struct text text;
 	int r;
 

@@ -41,7 +41,7 @@ static bool each(const struct map *map, void *argument)
 
 /* maps_find reads one mapping, also among many.  The mapping below matters only for
  * the first thread's stack, which grows: then all are read. */
-static void find(struct request *request)
+static void find_bounds(struct request *request)
 {
 	char name[64];
 
@@ -58,7 +58,7 @@ static int look(void *argument)
 	uint64_t limit;
 	uintptr_t block = arch_thread_pointer();
 
-	find(request);
+	find_bounds(request);
 	if (!request->found)
 		return 0;
 	/* The kernel may merge a thread's stack with the mapping right above it. */
@@ -80,12 +80,12 @@ static int look(void *argument)
  * bytes of AT_RANDOM.  It stays mapped while the thread runs. */
 bool stack_is_own(uintptr_t low, uintptr_t high)
 {
-	static uintptr_t known;
-	uintptr_t gift = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	static uintptr_t cached;
+	uintptr_t gift = __atomic_load_n(&cached, __ATOMIC_RELAXED);
 
 	if (gift == 0) {
 		gift = getauxval(AT_RANDOM);
-		__atomic_store_n(&known, gift, __ATOMIC_RELAXED);
+		__atomic_store_n(&cached, gift, __ATOMIC_RELAXED);
 	}
 	return arch_thread_pointer() - low < high - low ||
 	       gift - low < high - low;

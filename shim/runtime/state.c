@@ -200,7 +200,7 @@ bool state_is_held(void)
 	return __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) == sys_gettid();
 }
 
-static int start(void *unused)
+static int start_rooms(void *unused)
 {
 	bool runs = false;
 
@@ -215,7 +215,7 @@ static int start(void *unused)
 
 void state_start(void)
 {
-	int r = state_slowly(start, NULL);
+	int r = state_slowly(start_rooms, NULL);
 
 	if (state_get() == STATE_LOADED) {
 		/* Signals could not be blocked, so shim cannot work.  The

@@ -111,7 +111,7 @@ static int make(void *argument)
 	thread->sample_debt_ns = 0;
 	thread->sample_weight = 0;
 	thread->rests &= ~1u;
-	thread->asked = 0;
+	thread->ticket = 0;
 	thread->is_signalled = thread->is_watched = false;
 	thread->on_callback_stack = false;
 	thread->frame = NULL;

@@ -105,7 +105,7 @@ struct thread {
 	/* odd: in a call that sampling/syscall_restart.c repeats */
 	uint32_t rests;
 	const void *rest_context; /* the context that the signal interrupted */
-	uint64_t asked;	   /* requests for its stack (snapshot_remote.c) */
+	uint64_t ticket;   /* requests for its stack (snapshot_remote.c) */
 	bool is_signalled; /* the signal for that was sent */
 	bool is_watched;   /* edge/thread.c is notified of its end */
 	uint32_t dropped;  /* calls made by slow hooks, which raise no events */

@@ -179,7 +179,7 @@ static void raise_in_turn(struct thread *self, ucontext_t *context,
 		self->sample_debt_ns = end_ns - begin_ns;
 }
 
-static void take(ucontext_t *context, const siginfo_t *info)
+static void take_sample(ucontext_t *context, const siginfo_t *info)
 {
 	struct thread *self = thread_current;
 	struct sample_rate rate = rate_now();
@@ -228,7 +228,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 	if (hidden_signals() & hidden_bit(SIGTRAP))
 		sys_block_signal(SIGTRAP, false);
 	if (timers_have_sent(info))
-		take(context, info);
+		take_sample(context, info);
 	else if (info->si_code == SI_QUEUE &&
 		 info->si_value.sival_ptr == &snapshot_value)
 		show(context);

@@ -270,8 +270,9 @@ static bool find_told(struct snapshot *snapshot, shim_function *function)
 	return !was_in_run;
 }
 
-static enum shim_result tell(struct snapshot *snapshot, shim_function function,
-			     uint32_t known, const uintptr_t *registers)
+static enum shim_result report_frame(struct snapshot *snapshot,
+				     shim_function function, uint32_t known,
+				     const uintptr_t *registers)
 {
 	bool wants = snapshot->flags & SHIM_SNAPSHOT_REGISTER_CONTEXT;
 	struct shim_snapshot_context context = { .known = known };
@@ -300,8 +301,8 @@ static int tell_callers(struct snapshot *snapshot)
 
 	for (uint32_t i = 0; i < count; i++) {
 		registers[WALK_IP] = functions[i];
-		if (tell(snapshot, functions[i], 1u << WALK_IP, registers) !=
-		    SHIM_OK)
+		if (report_frame(snapshot, functions[i], 1u << WALK_IP,
+				 registers) != SHIM_OK)
 			return SHIM_E_STACKSNAPSHOT_ABORTED;
 	}
 	return is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
@@ -314,8 +315,8 @@ static int take_snapshot(void *argument)
 	uint32_t depth = 0;
 
 	do {
-		if (tell(snapshot, unwind_function(walk), walk->known,
-			 walk->registers) != SHIM_OK)
+		if (report_frame(snapshot, unwind_function(walk), walk->known,
+				 walk->registers) != SHIM_OK)
 			return SHIM_E_STACKSNAPSHOT_ABORTED;
 	} while (++depth < SHIM_STACK_DEPTH_MAX && unwind_step(walk));
 	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
@@ -331,8 +332,8 @@ static int tell_all(void *argument)
 	for (uint32_t i = 0; i < request->count; i++) {
 		const struct snapshot_frame *frame = &request->frames[i];
 
-		if (tell(snapshot, frame->function, frame->known,
-			 frame->registers) != SHIM_OK)
+		if (report_frame(snapshot, frame->function, frame->known,
+				 frame->registers) != SHIM_OK)
 			return SHIM_E_STACKSNAPSHOT_ABORTED;
 	}
 	if (request->count == 0)

@@ -25,7 +25,7 @@
 #define PHASE_BITS   3
 
 enum phase {
-	PHASE_ASKED = 1,
+	PHASE_REQUESTED = 1,
 	PHASE_SHOWING, /* the target writes into it */
 	PHASE_SHOWN,
 	PHASE_LEFT, /* the caller no longer waits */
@@ -41,26 +41,26 @@ static struct snapshot_request *requests[REQUESTS_MAX];
 
 /* --- requests --- */
 
-static uint32_t state_of(uint64_t asked, enum phase phase)
+static uint32_t state_of(uint64_t ticket, enum phase phase)
 {
-	return (uint32_t)(asked >> REQUEST_BITS) << PHASE_BITS | phase;
+	return (uint32_t)(ticket >> REQUEST_BITS) << PHASE_BITS | phase;
 }
 
-static bool move(struct snapshot_request *request, uint64_t asked,
+static bool move(struct snapshot_request *request, uint64_t ticket,
 		 enum phase from, enum phase to)
 {
-	uint32_t before = state_of(asked, from);
+	uint32_t before = state_of(ticket, from);
 
 	return __atomic_compare_exchange_n(&request->state, &before,
-					   state_of(asked, to), false,
+					   state_of(ticket, to), false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static bool is_in(const struct snapshot_request *request, uint64_t asked,
+static bool is_in(const struct snapshot_request *request, uint64_t ticket,
 		  enum phase phase)
 {
 	return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE) ==
-	       state_of(asked, phase);
+	       state_of(ticket, phase);
 }
 
 /* Requests are never freed: the target may still write into one that was left. */
@@ -80,7 +80,7 @@ static struct snapshot_request *request_at(unsigned i)
 }
 
 static struct snapshot_request *take_request(struct thread *self,
-					     uint64_t *asked)
+					     uint64_t *ticket)
 {
 	for (unsigned i = 0; i < REQUESTS_MAX; i++) {
 		struct snapshot_request *request = request_at(i);
@@ -92,7 +92,7 @@ static struct snapshot_request *take_request(struct thread *self,
 					__ATOMIC_ACQUIRE))
 			continue;
 		turn = (request->state >> PHASE_BITS) + 1;
-		*asked = (uint64_t)turn << REQUEST_BITS | (i + 1);
+		*ticket = (uint64_t)turn << REQUEST_BITS | (i + 1);
 		request->owner = self;
 		request->count = 0;
 		request->is_whole = false;
@@ -166,19 +166,19 @@ static int show(void *argument)
 void snapshot_answer(struct thread *self, const ucontext_t *context)
 {
 	struct showing showing;
-	uint64_t asked;
+	uint64_t ticket;
 
 	/* In this order, a caller with a later request sends another signal. */
 	__atomic_store_n(&self->is_signalled, false, __ATOMIC_SEQ_CST);
-	asked = __atomic_load_n(&self->asked, __ATOMIC_SEQ_CST);
-	if (asked == 0 || asked == CLOSED)
+	ticket = __atomic_load_n(&self->ticket, __ATOMIC_SEQ_CST);
+	if (ticket == 0 || ticket == CLOSED)
 		return;
-	showing.request = requests[(asked & ((1u << REQUEST_BITS) - 1)) - 1];
-	if (!move(showing.request, asked, PHASE_ASKED, PHASE_SHOWING))
+	showing.request = requests[(ticket & ((1u << REQUEST_BITS) - 1)) - 1];
+	if (!move(showing.request, ticket, PHASE_REQUESTED, PHASE_SHOWING))
 		return;
 	unwind_from_context(&showing.walk, context, self);
 	events_call_apart(self, show, &showing);
-	if (move(showing.request, asked, PHASE_SHOWING, PHASE_SHOWN))
+	if (move(showing.request, ticket, PHASE_SHOWING, PHASE_SHOWN))
 		sys_wake(&showing.request->state);
 	else
 		snapshot_give_back(showing.request);
@@ -235,16 +235,16 @@ static bool is_there(const struct thread *target, shim_thread id)
 }
 
 /* A thread has one request at a time: waits until it has none. */
-static bool begin(struct thread *target, uint64_t asked, uint64_t until_ns)
+static bool begin(struct thread *target, uint64_t ticket, uint64_t until_ns)
 {
-	uint64_t nobody = 0;
+	uint64_t none = 0;
 
-	while (!__atomic_compare_exchange_n(&target->asked, &nobody, asked,
+	while (!__atomic_compare_exchange_n(&target->ticket, &none, ticket,
 					    false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED)) {
-		if (nobody == CLOSED || now_ns() > until_ns)
+		if (none == CLOSED || now_ns() > until_ns)
 			return false;
-		nobody = 0;
+		none = 0;
 		sys_sleep_ms(1);
 	}
 	return true;
@@ -266,69 +266,72 @@ static int send(struct thread *target)
 
 /* Ends the wait.  If the target has begun to write, waits for the end of that: it takes
  * little time, if the target runs. */
-static enum shim_result leave(struct snapshot_request *request, uint64_t asked,
+static enum shim_result leave(struct snapshot_request *request, uint64_t ticket,
 			      enum shim_result result)
 {
-	if (move(request, asked, PHASE_ASKED, PHASE_LEFT)) {
+	if (move(request, ticket, PHASE_REQUESTED, PHASE_LEFT)) {
 		snapshot_give_back(request);
 		return result;
 	}
 	for (unsigned i = 0; i < ANSWER_NS / 1000000; i += LOOK_MS) {
-		if (is_in(request, asked, PHASE_SHOWN))
+		if (is_in(request, ticket, PHASE_SHOWN))
 			return SHIM_OK;
-		sys_wait(&request->state, state_of(asked, PHASE_SHOWING),
+		sys_wait(&request->state, state_of(ticket, PHASE_SHOWING),
 			 LOOK_MS);
 	}
 	/* From now on the target gives the request back. */
-	return move(request, asked, PHASE_SHOWING, PHASE_LEFT) ? result :
-								 SHIM_OK;
+	return move(request, ticket, PHASE_SHOWING, PHASE_LEFT) ? result :
+								  SHIM_OK;
 }
 
 static enum shim_result wait(struct thread *self, struct thread *target,
-			     struct snapshot_request *request, uint64_t asked,
+			     struct snapshot_request *request, uint64_t ticket,
 			     uint64_t until_ns)
 {
 	const enum shim_result result = SHIM_E_STACKSNAPSHOT_UNSAFE;
 
 	if (send(target) < 0)
-		return leave(request, asked, result);
-	while (!is_in(request, asked, PHASE_SHOWN)) {
-		sys_wait(&request->state, state_of(asked, PHASE_ASKED),
+		return leave(request, ticket, result);
+	while (!is_in(request, ticket, PHASE_SHOWN)) {
+		sys_wait(&request->state, state_of(ticket, PHASE_REQUESTED),
 			 LOOK_MS);
-		if (!is_in(request, asked, PHASE_ASKED))
+		if (!is_in(request, ticket, PHASE_REQUESTED))
 			break;
 		if (!is_there(target, request->target))
-			return leave(request, asked,
+			return leave(request, ticket,
 				     SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
 		/* The target went to sleep before the signal came. */
 		if (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) {
-			if (!move(request, asked, PHASE_ASKED, PHASE_SHOWN))
+			if (!move(request, ticket, PHASE_REQUESTED,
+				  PHASE_SHOWN))
 				break;
 			if (find_resting(self, target, request))
 				return SHIM_OK;
-			move(request, asked, PHASE_SHOWN, PHASE_ASKED);
+			move(request, ticket, PHASE_SHOWN, PHASE_REQUESTED);
 			send(target);
 		}
 		if (now_ns() > until_ns)
 			break;
 	}
-	return leave(request, asked, result);
+	return leave(request, ticket, result);
 }
 
-static enum shim_result ask(struct thread *self, struct thread *target,
-			    struct snapshot_request *request, uint64_t asked)
+static enum shim_result request_stack(struct thread *self,
+				      struct thread *target,
+				      struct snapshot_request *request,
+				      uint64_t ticket)
 {
 	uint64_t until_ns = now_ns() + ANSWER_NS;
 	enum shim_result result;
 
-	if (!begin(target, asked, until_ns)) {
+	if (!begin(target, ticket, until_ns)) {
 		snapshot_give_back(request);
 		return SHIM_E_STACKSNAPSHOT_UNSAFE;
 	}
-	__atomic_store_n(&request->state, state_of(asked, PHASE_ASKED),
+	__atomic_store_n(&request->state, state_of(ticket, PHASE_REQUESTED),
 			 __ATOMIC_RELEASE);
-	result = wait(self, target, request, asked, until_ns);
-	__atomic_store_n(&target->asked, 0, __ATOMIC_RELEASE);
+	result = wait(self, target, request, ticket, until_ns);
+	__atomic_store_n(&target->ticket, 0, __ATOMIC_RELEASE);
 	return result;
 }
 
@@ -367,7 +370,7 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 {
 	struct thread *target;
 	enum shim_result result;
-	uint64_t asked = 0;
+	uint64_t ticket = 0;
 	bool has_been;
 
 	target = thread_find(id, &has_been);
@@ -377,14 +380,14 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 		return SHIM_E_NOTIMPL;
 	if (!may_ask(self, target) || !snapshot_get_ready())
 		return SHIM_E_STACKSNAPSHOT_UNSAFE;
-	*request = take_request(self, &asked);
+	*request = take_request(self, &ticket);
 	if (!*request)
 		return SHIM_E_OUTOFMEMORY;
 	(*request)->target = id;
 	if (find_resting(self, target, *request))
 		return SHIM_OK;
 	(*request)->count = 0;
-	result = ask(self, target, *request, asked);
+	result = request_stack(self, target, *request, ticket);
 	if (result != SHIM_OK)
 		*request = NULL;
 	return result;
@@ -396,13 +399,13 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
  * end the new program. */
 void snapshot_close(struct thread *self)
 {
-	uint64_t nobody = 0, until_ns = now_ns() + 2ull * ANSWER_NS;
+	uint64_t none = 0, until_ns = now_ns() + 2ull * ANSWER_NS;
 
-	while (!__atomic_compare_exchange_n(&self->asked, &nobody, CLOSED,
-					    false, __ATOMIC_SEQ_CST,
+	while (!__atomic_compare_exchange_n(&self->ticket, &none, CLOSED, false,
+					    __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED) &&
-	       nobody != CLOSED && now_ns() < until_ns) {
-		nobody = 0;
+	       none != CLOSED && now_ns() < until_ns) {
+		none = 0;
 		sys_yield();
 	}
 }
@@ -411,14 +414,14 @@ void snapshot_open(struct thread *self)
 {
 	uint64_t closed = CLOSED;
 
-	__atomic_compare_exchange_n(&self->asked, &closed, 0, false,
+	__atomic_compare_exchange_n(&self->ticket, &closed, 0, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 static bool forget(struct thread *thread, void *unused)
 {
 	(void)unused;
-	thread->asked = 0;
+	thread->ticket = 0;
 	thread->is_signalled = false;
 	return true;
 }

@@ -50,25 +50,25 @@ static bool find_segment(const struct image_entry *image, struct tables *tables)
 static bool find_tables(uintptr_t address, struct tables *tables)
 {
 	struct image_entry *image;
-	struct tables *known;
+	struct tables *stored;
 	bool found = false;
 
 	image_pin();
 	image = image_find(address);
 	if (image && image->frames && image->index < IMAGES_MAX) {
-		known = &known_tables[image->index];
+		stored = &known_tables[image->index];
 		found = true;
-		if (__atomic_load_n(&known->id, __ATOMIC_ACQUIRE) ==
+		if (__atomic_load_n(&stored->id, __ATOMIC_ACQUIRE) ==
 		    image->id) {
-			*tables = *known;
+			*tables = *stored;
 		} else {
 			tables->index = image->frames;
 			tables->may_go = image->may_go;
 			tables->id = 0;
 			found = find_segment(image, tables);
 			if (found) {
-				*known = *tables;
-				__atomic_store_n(&known->id, image->id,
+				*stored = *tables;
+				__atomic_store_n(&stored->id, image->id,
 						 __ATOMIC_RELEASE);
 			}
 		}

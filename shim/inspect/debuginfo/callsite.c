@@ -138,8 +138,8 @@ static int kept_register(uint64_t number)
 	}
 }
 
-static bool add(struct callsite_value *value, unsigned operation,
-		unsigned number, int64_t constant)
+static bool add_step(struct callsite_value *value, unsigned operation,
+		     unsigned number, int64_t constant)
 {
 	if (value->count == CALLSITE_STEPS_MAX)
 		return false;
@@ -157,9 +157,9 @@ static bool add_register(struct callsite_value *value, uint64_t number,
 	int kept = kept_register(number);
 
 	if (number == SP)
-		return add(value, CALLSITE_SP, 0, offset);
+		return add_step(value, CALLSITE_SP, 0, offset);
 	return kept >= 0 &&
-	       add(value, CALLSITE_REGISTER, (unsigned)kept, offset);
+	       add_step(value, CALLSITE_REGISTER, (unsigned)kept, offset);
 }
 
 /* Whether the last step is an address in the caller's frame. */
@@ -186,27 +186,27 @@ static bool add_load(const struct frame *frame, struct callsite_value *value,
 		     uint64_t size)
 {
 	return is_in_frame(frame, value, size) &&
-	       add(value, CALLSITE_LOAD, (unsigned)size, 0);
+	       add_step(value, CALLSITE_LOAD, (unsigned)size, 0);
 }
 
 static bool add_plain(struct callsite_value *value, const Dwarf_Op *operation)
 {
 	switch (operation->atom) {
-	case DW_OP_plus: return add(value, CALLSITE_PLUS, 0, 0);
-	case DW_OP_minus: return add(value, CALLSITE_MINUS, 0, 0);
-	case DW_OP_mul: return add(value, CALLSITE_MULTIPLY, 0, 0);
-	case DW_OP_and: return add(value, CALLSITE_AND, 0, 0);
-	case DW_OP_or: return add(value, CALLSITE_OR, 0, 0);
-	case DW_OP_xor: return add(value, CALLSITE_XOR, 0, 0);
-	case DW_OP_shl: return add(value, CALLSITE_SHIFT_LEFT, 0, 0);
-	case DW_OP_shr: return add(value, CALLSITE_SHIFT_RIGHT, 0, 0);
-	case DW_OP_shra: return add(value, CALLSITE_SHIFT_SIGNED, 0, 0);
-	case DW_OP_neg: return add(value, CALLSITE_NEGATE, 0, 0);
-	case DW_OP_not: return add(value, CALLSITE_NOT, 0, 0);
+	case DW_OP_plus: return add_step(value, CALLSITE_PLUS, 0, 0);
+	case DW_OP_minus: return add_step(value, CALLSITE_MINUS, 0, 0);
+	case DW_OP_mul: return add_step(value, CALLSITE_MULTIPLY, 0, 0);
+	case DW_OP_and: return add_step(value, CALLSITE_AND, 0, 0);
+	case DW_OP_or: return add_step(value, CALLSITE_OR, 0, 0);
+	case DW_OP_xor: return add_step(value, CALLSITE_XOR, 0, 0);
+	case DW_OP_shl: return add_step(value, CALLSITE_SHIFT_LEFT, 0, 0);
+	case DW_OP_shr: return add_step(value, CALLSITE_SHIFT_RIGHT, 0, 0);
+	case DW_OP_shra: return add_step(value, CALLSITE_SHIFT_SIGNED, 0, 0);
+	case DW_OP_neg: return add_step(value, CALLSITE_NEGATE, 0, 0);
+	case DW_OP_not: return add_step(value, CALLSITE_NOT, 0, 0);
 	case DW_OP_plus_uconst:
-		return add(value, CALLSITE_CONSTANT, 0,
-			   (int64_t)operation->number) &&
-		       add(value, CALLSITE_PLUS, 0, 0);
+		return add_step(value, CALLSITE_CONSTANT, 0,
+				(int64_t)operation->number) &&
+		       add_step(value, CALLSITE_PLUS, 0, 0);
 	default: return false;
 	}
 }
@@ -219,7 +219,7 @@ static bool add_operation(const struct frame *frame,
 	int64_t first = (int64_t)operation->number;
 
 	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return add(value, CALLSITE_CONSTANT, 0, atom - DW_OP_lit0);
+		return add_step(value, CALLSITE_CONSTANT, 0, atom - DW_OP_lit0);
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		return add_register(value, atom - DW_OP_breg0, first);
 	switch (atom) {
@@ -232,10 +232,10 @@ static bool add_operation(const struct frame *frame,
 	case DW_OP_const8u:
 	case DW_OP_const8s:
 	case DW_OP_constu:
-	case DW_OP_consts: return add(value, CALLSITE_CONSTANT, 0, first);
+	case DW_OP_consts: return add_step(value, CALLSITE_CONSTANT, 0, first);
 	case DW_OP_addr:
-		return add(value, CALLSITE_CONSTANT, 0,
-			   first + (int64_t)frame->bias);
+		return add_step(value, CALLSITE_CONSTANT, 0,
+				first + (int64_t)frame->bias);
 	case DW_OP_bregx:
 		return add_register(value, operation->number,
 				    (int64_t)operation->number2);

@@ -73,8 +73,8 @@ static int leave_with(int before, const struct debuginfo_question *question,
 
 /* --- units --- */
 
-static int find(const struct debuginfo_question *question,
-		struct debuginfo_answer *answer, Dwarf_Die *unit)
+static int find_unit(const struct debuginfo_question *question,
+		     struct debuginfo_answer *answer, Dwarf_Die *unit)
 {
 	Dwarf *dwarf = file_open(question, answer);
 
@@ -151,7 +151,7 @@ static int find_lines(const struct debuginfo_question *question,
 	Dwarf_Lines *lines;
 	Dwarf_Die unit;
 	size_t count;
-	int r = find(question, answer, &unit);
+	int r = find_unit(question, answer, &unit);
 
 	if (r < 0)
 		return r;
@@ -186,7 +186,7 @@ static int find_file(const struct debuginfo_question *question,
 	Dwarf_Attribute attribute;
 	Dwarf_Line *line;
 	Dwarf_Die unit;
-	int r = find(question, answer, &unit);
+	int r = find_unit(question, answer, &unit);
 
 	if (r < 0)
 		return r;
@@ -289,7 +289,7 @@ static int find_function_asked(const struct debuginfo_question *question,
 
 	if (question->inlined)
 		return find_inlined(question, answer, unit, function);
-	r = find(question, answer, unit);
+	r = find_unit(question, answer, unit);
 	if (r < 0)
 		return r;
 	return find_definition(question, answer, unit,
@@ -613,7 +613,7 @@ static int open_image(const struct debuginfo_question *question,
 
 static char *no_environment[] = { NULL };
 
-static void start(void)
+static void start_helper(void)
 {
 	int before;
 
@@ -742,7 +742,7 @@ static const char *demangle(const char *name)
 EXPORT extern const struct debuginfo shim_debuginfo;
 const struct debuginfo shim_debuginfo = {
 	.version = DEBUGINFO_VERSION,
-	.start = start,
+	.start = start_helper,
 	.lines = lines,
 	.file = file,
 	.template_arguments = template_arguments,

@@ -658,19 +658,19 @@ static bool run_extended(struct machine *machine, const struct unit *unit,
 			 struct bytes *in)
 {
 	uint64_t size = read_unsigned(in);
-	struct bytes own = *in;
+	struct bytes unit_bytes = *in;
 	uint64_t address;
 
 	skip(in, size);
-	own.end = in->at;
-	switch (read_fixed(&own, 1)) {
+	unit_bytes.end = in->at;
+	switch (read_fixed(&unit_bytes, 1)) {
 	case DW_LNE_end_sequence:
 		if (!end_sequence(machine))
 			return false;
 		reset(machine, unit);
 		break;
 	case DW_LNE_set_address:
-		address = read_fixed(&own, 8);
+		address = read_fixed(&unit_bytes, 8);
 		if (machine->has_begun && address < machine->address)
 			machine->is_odd = true;
 		machine->address = address;
@@ -757,19 +757,20 @@ static bool read_units(const struct debuginfo_question *question,
 	struct bytes in = unit->line;
 
 	while (in.at < in.end && !in.is_bad) {
-		struct bytes own = in;
+		struct bytes unit_bytes = in;
 		uint64_t size;
 
 		unit->offset = (uint64_t)(in.at - begin);
-		size = read_fixed(&own, 4);
+		size = read_fixed(&unit_bytes, 4);
 		unit->offset_size = size == 0xffffffff ? 8 : 4;
 		if (unit->offset_size == 8)
-			size = read_fixed(&own, 8);
-		if (own.is_bad || size > (uint64_t)(own.end - own.at))
+			size = read_fixed(&unit_bytes, 8);
+		if (unit_bytes.is_bad ||
+		    size > (uint64_t)(unit_bytes.end - unit_bytes.at))
 			break;
-		own.end = own.at + size;
-		unit->end = in.at = own.end;
-		if (read_header(unit, &own) && !run(question, unit))
+		unit_bytes.end = unit_bytes.at + size;
+		unit->end = in.at = unit_bytes.end;
+		if (read_header(unit, &unit_bytes) && !run(question, unit))
 			return false;
 	}
 	return true;

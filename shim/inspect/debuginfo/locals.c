@@ -222,7 +222,7 @@ static bool add_bytes(struct found *found, const unsigned char *bytes,
 }
 
 /* Uses the steps so far for the next @size bytes of the variable. */
-static bool take(struct found *found, uint64_t size)
+static bool take_steps(struct found *found, uint64_t size)
 {
 	if (found->kind == BYTES) {
 		found->kind = IN_MEMORY;
@@ -376,7 +376,7 @@ static bool translate(struct found *found, const Dwarf_Op *ops, size_t count,
 		return refuse(found, SHIM_UNAVAILABLE_NOT_UNDERSTOOD);
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].atom == DW_OP_piece) {
-			if (!take(found, ops[i].number))
+			if (!take_steps(found, ops[i].number))
 				return false;
 			continue;
 		}
@@ -495,7 +495,7 @@ static bool locate(struct found *found, Dwarf_Die *die)
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
 	if (!translate(found, ops, count, 0))
 		return false;
-	if (found->taken == 0 && !take(found, found->size))
+	if (found->taken == 0 && !take_steps(found, found->size))
 		return false;
 	if (found->taken != found->size)
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);

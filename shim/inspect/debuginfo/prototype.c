@@ -247,7 +247,7 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 						   PROTOTYPE_REFERENCE,
 				   0 };
 	bool is_clang = is_made_by_clang(written);
-	Dwarf_Word expected, told;
+	Dwarf_Word expected, found;
 	Dwarf_Die child, parameter;
 	Dwarf_Addr entry;
 	size_t n = 1;
@@ -267,8 +267,8 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 			return true;
 		if (take_register(&taken, &values[n++], &expected) &&
 		    find_parameter(function, &child, &parameter) &&
-		    read_register(&parameter, entry, is_clang, &told) &&
-		    told != expected)
+		    read_register(&parameter, entry, is_clang, &found) &&
+		    found != expected)
 			return false;
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return true;

@@ -167,13 +167,15 @@ static bool read_pointer(const char *name, struct prototype_value *value)
 /* The rest of @name after the name of @die; NULL if that does not match. */
 static const char *behind(Dwarf_Die *die, const char *name)
 {
-	const char *own = dwarf_diename(die);
+	const char *own_name = dwarf_diename(die);
 	size_t length;
 
-	if (!own && dwarf_tag(die) == DW_TAG_namespace)
-		own = "(anonymous namespace)";
-	length = own ? strlen(own) : 0;
-	return own && strncmp(name, own, length) == 0 ? name + length : NULL;
+	if (!own_name && dwarf_tag(die) == DW_TAG_namespace)
+		own_name = "(anonymous namespace)";
+	length = own_name ? strlen(own_name) : 0;
+	return own_name && strncmp(name, own_name, length) == 0 ?
+		       name + length :
+		       NULL;
 }
 
 /* Finds the definition of the type. */
@@ -207,7 +209,7 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 static bool name_outermost(Dwarf_Die *class, char *name)
 {
 	Dwarf_Off offset = dwarf_dieoffset(class);
-	const char *own = dwarf_diename(class);
+	const char *own_name = dwarf_diename(class);
 	const struct unit_scope *scopes;
 	size_t count = unit_namespaces(class, &scopes), length = 0;
 
@@ -221,9 +223,9 @@ static bool name_outermost(Dwarf_Die *class, char *name)
 			return false;
 		length += (size_t)sprintf(name + length, "%s::", space);
 	}
-	if (!own || length + strlen(own) + 1 > NAME_MAX)
+	if (!own_name || length + strlen(own_name) + 1 > NAME_MAX)
 		return false;
-	strcpy(name + length, own);
+	strcpy(name + length, own_name);
 	return true;
 }
 
@@ -237,16 +239,16 @@ static bool name_class(Dwarf_Die *class, char *name)
 
 	/* The last is the unit. */
 	for (int i = count - 2; i >= 0 && is_global; i--) {
-		const char *own = dwarf_diename(&scopes[i]);
+		const char *own_name = dwarf_diename(&scopes[i]);
 		int tag = dwarf_tag(&scopes[i]);
 
-		if (!own ||
+		if (!own_name ||
 		    (tag != DW_TAG_namespace && !definitions_is_class(tag)) ||
-		    length + strlen(own) + 3 > NAME_MAX)
+		    length + strlen(own_name) + 3 > NAME_MAX)
 			is_global = false;
 		else
 			length += (size_t)sprintf(name + length, "%s%s",
-						  length ? "::" : "", own);
+						  length ? "::" : "", own_name);
 	}
 	free(scopes);
 	return is_global;
@@ -287,10 +289,10 @@ static bool has_same_number(Dwarf_Die *a, Dwarf_Die *b, unsigned name)
  * have another size and line. */
 static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
 {
-	const char *name = dwarf_diename(die), *own = dwarf_diename(found);
+	const char *name = dwarf_diename(die), *own_name = dwarf_diename(found);
 
-	return dwarf_tag(die) == dwarf_tag(found) && name && own &&
-	       strcmp(name, own) == 0 &&
+	return dwarf_tag(die) == dwarf_tag(found) && name && own_name &&
+	       strcmp(name, own_name) == 0 &&
 	       has_same_number(found, die, DW_AT_byte_size) &&
 	       has_same_number(found, die, DW_AT_decl_line) &&
 	       is_like(found, die);
@@ -389,11 +391,11 @@ static bool find_number(Dwarf_Die *unit, const char *name, Dwarf_Die *found)
 	if (dwarf_child(unit, found) != 0)
 		return false;
 	do {
-		const char *own = dwarf_tag(found) == DW_TAG_base_type ?
-					  dwarf_diename(found) :
-					  NULL;
+		const char *own_name = dwarf_tag(found) == DW_TAG_base_type ?
+					       dwarf_diename(found) :
+					       NULL;
 
-		if (own && strcmp(own, name) == 0)
+		if (own_name && strcmp(own_name, name) == 0)
 			return true;
 	} while (dwarf_siblingof(found, found) == 0);
 	return false;

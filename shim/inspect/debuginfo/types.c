@@ -276,20 +276,20 @@ static bool has_arguments(Dwarf_Die *die)
 
 void types_print_arguments(Dwarf_Die *unit, Dwarf_Die *function, FILE *out)
 {
-	Dwarf_Die declaration = *function, origin, own = *function;
+	Dwarf_Die declaration = *function, origin, definition = *function;
 	Dwarf_Die *scopes = NULL;
 	int count;
 
 	(void)unit;
 	for (unsigned i = 0; i < 4 && find_origin(&declaration, &origin); i++) {
 		declaration = origin;
-		if (!has_arguments(&own))
-			own = origin;
+		if (!has_arguments(&definition))
+			definition = origin;
 	}
 	count = scopes_of(&declaration, &scopes);
 	for (int i = count - 1; i > 0; i--)
 		if (is_scope(dwarf_tag(&scopes[i])))
 			print_arguments(&scopes[i], out, 0);
 	free(scopes);
-	print_arguments(&own, out, 0);
+	print_arguments(&definition, out, 0);
 }

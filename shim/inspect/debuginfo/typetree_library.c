@@ -294,7 +294,7 @@ bool typetree_compile_library(struct builder *builder, uint32_t node,
 		const char *prefix;
 		bool (*compile)(struct builder *builder, uint32_t node,
 				Dwarf_Die *class, struct place place);
-	} known[] = {
+	} compilers[] = {
 		{ "basic_string<char,", compile_text },
 		{ "basic_string<char>", compile_text },
 		{ "basic_string_view<char,", compile_view },
@@ -310,9 +310,10 @@ bool typetree_compile_library(struct builder *builder, uint32_t node,
 	if (has_flag(class, DW_AT_declaration) ||
 	    begins_with(name, "vector<bool"))
 		return false;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (begins_with(name, known[i].prefix))
+	for (size_t i = 0; i < sizeof(compilers) / sizeof(*compilers); i++)
+		if (begins_with(name, compilers[i].prefix))
 			return typename_is_standard(class) &&
-			       known[i].compile(builder, node, class, place);
+			       compilers[i].compile(builder, node, class,
+						    place);
 	return false;
 }

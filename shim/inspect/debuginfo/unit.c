@@ -21,11 +21,11 @@ struct function {
 /* How much of a unit was read.  Almost all functions are outermost or in namespaces.
  * Functions of local classes are inside functions.  Compilers usually put the
  * definitions of members after their class. */
-enum reach {
-	REACH_NOTHING,
-	REACH_OUTERMOST,
-	REACH_FUNCTIONS,
-	REACH_ALL,
+enum depth {
+	DEPTH_NOTHING,
+	DEPTH_OUTERMOST,
+	DEPTH_FUNCTIONS,
+	DEPTH_ALL,
 };
 
 struct unit {
@@ -35,18 +35,19 @@ struct unit {
 	Dwarf_Off *classes;	    /* outermost, or in namespaces */
 	size_t scope_count, scope_room, function_count, function_room;
 	size_t class_count, class_room;
-	enum reach reach;
+	enum depth depth;
 };
 
 /* The units of one file that were read. */
 static struct {
 	struct unit *units;
 	size_t count, room;
-} known;
+} cache;
 
 /* --- lists that grow --- */
 
-static void *add(void **list, size_t *count, size_t *room, size_t element)
+static void *add_element(void **list, size_t *count, size_t *room,
+			 size_t element)
 {
 	if (*count == *room) {
 		size_t larger = *room ? *room * 2 : 64;
@@ -62,7 +63,7 @@ static void *add(void **list, size_t *count, size_t *room, size_t element)
 
 static void add_start(struct unit *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
-	struct function *function = add(
+	struct function *function = add_element(
 		(void **)&unit->functions, &unit->function_count,
 		&unit->function_room, sizeof(*function));
 
@@ -85,9 +86,9 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 
 static void add_scope(struct unit *unit, Dwarf_Die *die)
 {
-	struct unit_scope *scope = add((void **)&unit->scopes,
-				       &unit->scope_count, &unit->scope_room,
-				       sizeof(*scope));
+	struct unit_scope *scope = add_element(
+		(void **)&unit->scopes, &unit->scope_count, &unit->scope_room,
+		sizeof(*scope));
 
 	if (scope)
 		*scope = (struct unit_scope){ dwarf_dieoffset(die), OPEN,
@@ -134,8 +135,9 @@ static const struct kind *kind_of(Dwarf_Die *die)
 
 static void add_class(struct unit *unit, Dwarf_Die *die)
 {
-	Dwarf_Off *offset = add((void **)&unit->classes, &unit->class_count,
-				&unit->class_room, sizeof(*offset));
+	Dwarf_Off *offset = add_element((void **)&unit->classes,
+					&unit->class_count, &unit->class_room,
+					sizeof(*offset));
 
 	if (offset)
 		*offset = dwarf_dieoffset(die);
@@ -143,9 +145,9 @@ static void add_class(struct unit *unit, Dwarf_Die *die)
 
 static bool enter_class(struct unit *unit, Dwarf_Die *die)
 {
-	if (unit->reach == REACH_ALL)
+	if (unit->depth == DEPTH_ALL)
 		add_scope(unit, die);
-	return unit->reach == REACH_ALL;
+	return unit->depth == DEPTH_ALL;
 }
 
 /* Returns whether the function may contain further functions. */
@@ -155,7 +157,7 @@ static bool enter_function(struct unit *unit, Dwarf_Die *die)
 
 	if (kind->has_code)
 		add_function(unit, die);
-	return unit->reach >= REACH_FUNCTIONS &&
+	return unit->depth >= DEPTH_FUNCTIONS &&
 	       (kind->has_code || !kind->is_declared);
 }
 
@@ -209,10 +211,10 @@ static int by_address(const void *a, const void *b)
 	return (x->die.addr > y->die.addr) - (x->die.addr < y->die.addr);
 }
 
-static void read_unit(struct unit *unit, Dwarf_Die *root, enum reach reach)
+static void read_unit(struct unit *unit, Dwarf_Die *root, enum depth depth)
 {
 	unit->scope_count = unit->function_count = unit->class_count = 0;
-	unit->reach = reach;
+	unit->depth = depth;
 	walk(unit, root, 0);
 	if (unit->function_count > 0)
 		qsort(unit->functions, unit->function_count,
@@ -223,11 +225,11 @@ static struct unit *find_known(Dwarf_Die *die)
 {
 	struct unit *unit;
 
-	for (size_t i = 0; i < known.count; i++)
-		if (known.units[i].cu == die->cu)
-			return &known.units[i];
-	unit = add((void **)&known.units, &known.count, &known.room,
-		   sizeof(*unit));
+	for (size_t i = 0; i < cache.count; i++)
+		if (cache.units[i].cu == die->cu)
+			return &cache.units[i];
+	unit = add_element((void **)&cache.units, &cache.count, &cache.room,
+			   sizeof(*unit));
 	if (unit) {
 		memset(unit, 0, sizeof(*unit));
 		unit->cu = die->cu;
@@ -235,7 +237,7 @@ static struct unit *find_known(Dwarf_Die *die)
 	return unit;
 }
 
-static const struct unit *know(Dwarf_Die *die, enum reach reach)
+static const struct unit *read_to(Dwarf_Die *die, enum depth depth)
 {
 	struct unit *unit;
 	Dwarf_Die root;
@@ -243,14 +245,14 @@ static const struct unit *know(Dwarf_Die *die, enum reach reach)
 	if (!dwarf_diecu(die, &root, NULL, NULL))
 		return NULL;
 	unit = find_known(die);
-	if (unit && unit->reach < reach)
-		read_unit(unit, &root, reach);
+	if (unit && unit->depth < depth)
+		read_unit(unit, &root, depth);
 	return unit;
 }
 
 size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = know(die, REACH_ALL);
+	const struct unit *unit = read_to(die, DEPTH_ALL);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
@@ -258,7 +260,7 @@ size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 
 size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = know(die, REACH_OUTERMOST);
+	const struct unit *unit = read_to(die, DEPTH_OUTERMOST);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
@@ -266,7 +268,7 @@ size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes)
 
 bool unit_is_outermost(Dwarf_Die *class)
 {
-	const struct unit *unit = know(class, REACH_OUTERMOST);
+	const struct unit *unit = read_to(class, DEPTH_OUTERMOST);
 	Dwarf_Off offset = dwarf_dieoffset(class);
 	size_t low = 0, high = unit ? unit->class_count : 0;
 
@@ -283,7 +285,7 @@ bool unit_is_outermost(Dwarf_Die *class)
 
 void unit_read(Dwarf_Die *unit)
 {
-	know(unit, REACH_OUTERMOST);
+	read_to(unit, DEPTH_OUTERMOST);
 }
 
 /* The index of the first function that does not begin before @address. */
@@ -304,7 +306,7 @@ static size_t find_first(const struct unit *in, Dwarf_Addr address)
 
 bool unit_find_around(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die *function)
 {
-	const struct unit *in = know(unit, REACH_OUTERMOST);
+	const struct unit *in = read_to(unit, DEPTH_OUTERMOST);
 	size_t behind = find_first(in, address + 1);
 
 	if (behind == 0)
@@ -328,19 +330,19 @@ static bool find_in(const struct unit *in, Dwarf_Addr address,
 bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 			Dwarf_Die *function)
 {
-	for (enum reach reach = REACH_OUTERMOST; reach <= REACH_ALL; reach++)
-		if (find_in(know(unit, reach), address, function))
+	for (enum depth depth = DEPTH_OUTERMOST; depth <= DEPTH_ALL; depth++)
+		if (find_in(read_to(unit, depth), address, function))
 			return true;
 	return false;
 }
 
 void unit_forget(void)
 {
-	for (size_t i = 0; i < known.count; i++) {
-		free(known.units[i].scopes);
-		free(known.units[i].functions);
-		free(known.units[i].classes);
+	for (size_t i = 0; i < cache.count; i++) {
+		free(cache.units[i].scopes);
+		free(cache.units[i].functions);
+		free(cache.units[i].classes);
 	}
-	known.count = 0;
+	cache.count = 0;
 	memset(kinds, 0, sizeof(kinds));
 }

@@ -16,7 +16,7 @@ struct span {
 	Dwarf_Off unit;	     /* offset of the unit's DIE */
 };
 
-#define KNOWN_MAX 4 /* calls alternate between a program's libraries */
+#define FILES_MAX 4 /* calls alternate between a program's libraries */
 
 struct file {
 	Dwarf *dwarf; /* NULL: not read */
@@ -24,10 +24,10 @@ struct file {
 	size_t count, room;
 };
 
-static struct file known[KNOWN_MAX];
+static struct file files[FILES_MAX];
 static unsigned next;
 
-static bool add(struct file *file, const struct span *span)
+static bool add_span(struct file *file, const struct span *span)
 {
 	if (file->count == file->room) {
 		size_t room = file->room ? file->room * 2 : 256;
@@ -50,7 +50,7 @@ static void add_unit(struct file *file, Dwarf_Die *unit)
 	while ((at = dwarf_ranges(unit, at, &base, &start, &end)) > 0) {
 		struct span span = { start, end, end, dwarf_dieoffset(unit) };
 
-		if (start < end && !add(file, &span))
+		if (start < end && !add_span(file, &span))
 			return;
 	}
 }
@@ -84,10 +84,10 @@ static const struct file *know(Dwarf *dwarf)
 {
 	struct file *file;
 
-	for (unsigned i = 0; i < KNOWN_MAX; i++)
-		if (known[i].dwarf == dwarf)
-			return &known[i];
-	file = &known[next++ % KNOWN_MAX];
+	for (unsigned i = 0; i < FILES_MAX; i++)
+		if (files[i].dwarf == dwarf)
+			return &files[i];
+	file = &files[next++ % FILES_MAX];
 	file->dwarf = dwarf;
 	read_all(file);
 	return file;
@@ -129,8 +129,8 @@ bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 
 void units_forget(void)
 {
-	for (unsigned i = 0; i < KNOWN_MAX; i++) {
-		known[i].dwarf = NULL;
-		known[i].count = 0;
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		files[i].dwarf = NULL;
+		files[i].count = 0;
 	}
 }

@@ -77,13 +77,13 @@ static void lower(struct way *way, const struct instruction *instruction)
 /* Without optimization, both ends of a function share one call of the hook. */
 static void end(struct unwind *walk, enum decode_end how)
 {
-	enum decode_end *known = &walk->answer->end;
+	enum decode_end *end = &walk->answer->end;
 
 	walk->has_ended = true;
-	if (*known == DECODE_UNKNOWN)
-		*known = how;
-	else if ((*known == DECODE_UNWIND) != (how == DECODE_UNWIND))
-		*known = DECODE_DEPENDS;
+	if (*end == DECODE_UNKNOWN)
+		*end = how;
+	else if ((*end == DECODE_UNWIND) != (how == DECODE_UNWIND))
+		*end = DECODE_DEPENDS;
 }
 
 /* If the stack pointer is unknown: a jump to before the function, or to more than 4096

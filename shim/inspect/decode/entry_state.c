@@ -244,8 +244,8 @@ bool state_is_lost_by(const struct instruction *instruction)
 	}
 }
 
-static void add(struct state *state, const struct instruction *instruction,
-		int sign)
+static void emulate_add(struct state *state,
+			const struct instruction *instruction, int sign)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
 	const ZydisDecodedOperand *by = &instruction->operands[1];
@@ -475,8 +475,8 @@ void state_execute(struct state *state, const struct instruction *instruction)
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH: push(state, instruction); return;
 	case ZYDIS_MNEMONIC_POP: pop(state, instruction); return;
-	case ZYDIS_MNEMONIC_ADD: add(state, instruction, 1); return;
-	case ZYDIS_MNEMONIC_SUB: add(state, instruction, -1); return;
+	case ZYDIS_MNEMONIC_ADD: emulate_add(state, instruction, 1); return;
+	case ZYDIS_MNEMONIC_SUB: emulate_add(state, instruction, -1); return;
 	case ZYDIS_MNEMONIC_LEA: lea(state, instruction); return;
 	case ZYDIS_MNEMONIC_AND: align(state, instruction); return;
 	case ZYDIS_MNEMONIC_OR: unite(state, instruction); return;

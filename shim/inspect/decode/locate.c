@@ -315,8 +315,8 @@ static bool find_register(const struct state *state, int number, uint32_t size,
 
 /* Finds @size bytes of register @number at the entry.  Callee-saved registers come
  * first, because some queries are made after a call (shim_hook_defer). */
-static struct decode_place find(const struct state *state, int number,
-				uint32_t size)
+static struct decode_place find_place(const struct state *state, int number,
+				      uint32_t size)
 {
 	const struct value *sp = &state->registers[SP];
 	struct decode_place place = { .where = DECODE_NOWHERE,
@@ -470,7 +470,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 static void find_whole(const struct state *state, int number,
 		       struct decode_places *places)
 {
-	struct decode_place place = find(state, number, 16);
+	struct decode_place place = find_place(state, number, 16);
 
 	places->eightbytes[0] = places->eightbytes[1] = place;
 	places->eightbytes[1].offset += 8;
@@ -486,7 +486,7 @@ static void take_half(struct convention *convention,
 	struct prototype_value part = half;
 
 	if (convention->integers < 6) {
-		places->eightbytes[i] = find(
+		places->eightbytes[i] = find_place(
 			convention->state,
 			integer_registers[convention->integers++], 8);
 		places->eightbytes[i].is_unused &= value->is_optional;
@@ -547,7 +547,7 @@ static void take_registers(struct convention *convention,
 		if (value->is_whole)
 			find_whole(convention->state, number, places);
 		else
-			places->eightbytes[i] = find(
+			places->eightbytes[i] = find_place(
 				convention->state, number,
 				bytes_used(value, i, left));
 		for (int k = 0; k < 2; k++)
@@ -578,8 +578,8 @@ static void take_vector(struct convention *convention,
 	}
 	if (convention->are_vectors_lost)
 		return;
-	place = find(convention->state, VECTOR + (int)convention->vectors++,
-		     value->size);
+	place = find_place(convention->state,
+			   VECTOR + (int)convention->vectors++, value->size);
 	/* The hook can read 16 bytes of a vector register. */
 	if (place.where != DECODE_ABOVE_SP) {
 		places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
@@ -589,9 +589,9 @@ static void take_vector(struct convention *convention,
 	places->eightbytes[0] = place;
 }
 
-static void take(struct convention *convention,
-		 const struct prototype_value *value,
-		 struct decode_places *places)
+static void take_argument(struct convention *convention,
+			  const struct prototype_value *value,
+			  struct decode_places *places)
 {
 	static const struct prototype_value address = {
 		.size = 8,
@@ -658,7 +658,7 @@ void decode_arguments(const struct decode_location *location,
 	convention.has_frame = find_frame(&state, frame);
 	frame->is_overwritten = state.arguments_written;
 	for (size_t i = 0; i < KEPT_COUNT; i++)
-		frame->kept[i] = find(&state, seen_registers[i], 8);
+		frame->kept[i] = find_place(&state, seen_registers[i], 8);
 	/* The caller passes the address for a large result. */
 	if (location->values[0].kind == PROTOTYPE_MEMORY ||
 	    location->values[0].kind == PROTOTYPE_REFERENCE)
@@ -667,5 +667,5 @@ void decode_arguments(const struct decode_location *location,
 			     !(location->values[0].is_vector &&
 			       state.widest >= location->values[0].size);
 	for (uint32_t i = 1; i < location->count && !convention.is_lost; i++)
-		take(&convention, &location->values[i], &places[i]);
+		take_argument(&convention, &location->values[i], &places[i]);
 }

@@ -295,7 +295,7 @@ static void pop(const struct instruction *instruction)
 	write(&instruction->operands[0], value);
 }
 
-static void add(const struct instruction *instruction, int sign)
+static void emulate_add(const struct instruction *instruction, int sign)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
 	const ZydisDecodedOperand *by = &instruction->operands[1];
@@ -490,12 +490,12 @@ static void execute(const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_MOVSXD: load_part(instruction); return;
 	case ZYDIS_MNEMONIC_PUSH: push(instruction); return;
 	case ZYDIS_MNEMONIC_POP: pop(instruction); return;
-	case ZYDIS_MNEMONIC_ADD: add(instruction, 1); return;
+	case ZYDIS_MNEMONIC_ADD: emulate_add(instruction, 1); return;
 	case ZYDIS_MNEMONIC_SUB:
 		if (is_cleared(instruction))
 			clear(instruction);
 		else
-			add(instruction, -1);
+			emulate_add(instruction, -1);
 		return;
 	case ZYDIS_MNEMONIC_LEA: load_address(instruction); return;
 	case ZYDIS_MNEMONIC_XOR:
@@ -698,8 +698,8 @@ static bool run(uintptr_t begin, uintptr_t site)
 
 static const uint8_t kept_registers[] = { 3, BP, 12, 13, 14, 15 };
 
-static void take(struct callsite_value *to, uint32_t size, unsigned operation,
-		 unsigned number, int64_t value)
+static void set_value(struct callsite_value *to, uint32_t size,
+		      unsigned operation, unsigned number, int64_t value)
 {
 	to->size = (uint8_t)size;
 	to->count = 1;
@@ -729,9 +729,9 @@ static void find_slot(struct value value, const struct fact *fact,
 	if (fact->value.number != value.number || size <= to->size)
 		return;
 	if (fact->base == sp->number && above >= 0)
-		take(to, size, CALLSITE_SP, 0, above);
+		set_value(to, size, CALLSITE_SP, 0, above);
 	else if (fact->base == bp->number && below < 0 && below >= -FRAME_MAX)
-		take(to, size, CALLSITE_REGISTER, BP, below);
+		set_value(to, size, CALLSITE_REGISTER, BP, below);
 	else
 		return;
 	then(to, CALLSITE_LOAD, fact->size, 0);
@@ -747,17 +747,19 @@ static void find_value(struct value value, struct callsite_value *to)
 
 	to->count = to->size = 0;
 	if (value.number == CONSTANT)
-		take(to, value.size, CALLSITE_CONSTANT, 0, value.offset);
+		set_value(to, value.size, CALLSITE_CONSTANT, 0, value.offset);
 	else if (value.number == sp->number)
-		take(to, value.size, CALLSITE_SP, 0, value.offset - sp->offset);
+		set_value(to, value.size, CALLSITE_SP, 0,
+			  value.offset - sp->offset);
 	for (unsigned i = 0; i < sizeof(kept_registers); i++) {
 		const struct value *kept = &now.general[kept_registers[i]];
 		uint32_t size = smaller(value.size, kept->size);
 
 		if (kept->number == value.number && size > to->size)
-			take(to, size, CALLSITE_REGISTER, kept_registers[i],
-			     (int64_t)((uint64_t)value.offset -
-				       (uint64_t)kept->offset));
+			set_value(to, size, CALLSITE_REGISTER,
+				  kept_registers[i],
+				  (int64_t)((uint64_t)value.offset -
+					    (uint64_t)kept->offset));
 	}
 	for (uint32_t i = 0; i < now.fact_count; i++)
 		find_slot(value, &now.facts[i], to);

@@ -46,7 +46,7 @@ static bool is_inside(uintptr_t address)
 	return false;
 }
 
-static struct operation *add(unsigned code, uintptr_t address)
+static struct operation *add_operation(unsigned code, uintptr_t address)
 {
 	struct operation *operation;
 
@@ -62,7 +62,7 @@ static struct operation *add(unsigned code, uintptr_t address)
 
 static void stop(enum shim_unavailable reason)
 {
-	add(OPERATION_STOP, 0)->reason = (uint8_t)reason;
+	add_operation(OPERATION_STOP, 0)->reason = (uint8_t)reason;
 }
 
 static bool calls(const struct instruction *call, const char *name)
@@ -130,7 +130,7 @@ static uintptr_t branch(const struct instruction *instruction)
 		return 0;
 	}
 	if (fails(target) || fails(next)) {
-		operation = add(OPERATION_GUARD, instruction->at);
+		operation = add_operation(OPERATION_GUARD, instruction->at);
 		operation->condition = (uint8_t)condition;
 		if (fails(target))
 			return next;
@@ -139,7 +139,7 @@ static uintptr_t branch(const struct instruction *instruction)
 	}
 	draft.ways[draft.way_count].branch = draft.count;
 	draft.ways[draft.way_count++].address = target;
-	operation = add(OPERATION_BRANCH, instruction->at);
+	operation = add_operation(OPERATION_BRANCH, instruction->at);
 	operation->condition = (uint8_t)condition;
 	draft.is_straight = false;
 	return next;
@@ -169,7 +169,7 @@ static uintptr_t add_translated(const struct instruction *instruction)
 		return 0;
 	}
 	for (int i = 0; i < count; i++)
-		*add(0, i == 0 ? instruction->at : 0) = operations[i];
+		*add_operation(0, i == 0 ? instruction->at : 0) = operations[i];
 	return instruction_next(instruction);
 }
 
@@ -185,7 +185,7 @@ static uintptr_t follow(uintptr_t at)
 	}
 	switch (instruction.head.meta.category) {
 	case ZYDIS_CATEGORY_RET:
-		operation = add(OPERATION_RETURN, at);
+		operation = add_operation(OPERATION_RETURN, at);
 		operation->base = SP;
 		return 0;
 	case ZYDIS_CATEGORY_CALL: stop(reason_of_call(&instruction)); return 0;
@@ -197,11 +197,12 @@ static uintptr_t follow(uintptr_t at)
 
 static void follow_way(uintptr_t at)
 {
-	unsigned known;
+	unsigned number;
 
 	while (at && !draft.is_full) {
-		if (find_known(at, &known)) {
-			add(OPERATION_JUMP, 0)->target = (uint16_t)known;
+		if (find_known(at, &number)) {
+			add_operation(OPERATION_JUMP, 0)->target = (uint16_t)
+				number;
 			draft.is_straight = false;
 			break;
 		}
