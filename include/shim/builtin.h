@@ -32,6 +32,10 @@ struct shim_builtin {
 	static struct shim_builtin *const builtin##_entry \
 		__attribute__((section("shim_builtins"), used)) = &(builtin)
 
+/* The processor time of the calling thread in nanoseconds; 0 if unknown.  A system
+ * call. */
+__attribute__((visibility("hidden"))) uint64_t shim_thread_time_ns(void);
+
 /* For calltree: SHIM_BUDGET, or "". */
 __attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
 

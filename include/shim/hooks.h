@@ -205,6 +205,38 @@ shim_profiler_set_chained_hooks(SHIM_IN struct shim_profiler_handle *handle,
 SHIM_API enum shim_result shim_profiler_set_raw_leave_hooks(
 	SHIM_IN struct shim_profiler_handle *handle) SHIM_INIT;
 
+/* A call of a hook in the program's code, which shim_profiler_switch_calls
+ * switches. */
+struct shim_hook_call {
+	shim_function function; /* the argument of the hook */
+	/* the return address of the call; 0: the jumps to the leave hook that end
+	 * @function */
+	uintptr_t address;
+};
+
+/*
+ * shim_profiler_switch_calls - switch single calls of the hooks off, or on again
+ *
+ * Changes one byte of each of the @count @calls, while other threads run that
+ * code.  Calls of a function that is inlined in several places are switched one
+ * by one.  When the function returns, no thread executes the old code.  Calls
+ * that begin or end while they are off leave no trace; no calls_started follows.
+ * All calls are on again when a further profiler gets hooks, and after a change
+ * of filters.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle, or NULL @calls if
+ * @count is not 0; SHIM_E_FAIL if another profiler has hooks, a call is not
+ * known, or code cannot be changed: the other calls are switched then.
+ *
+ * Contract: async; blocks signals and takes the lock of the runtime.  Cost: as
+ * shim_hooks_disable for the first call in an object; later 2 us, and 1 us for
+ * each page of code.  No counterpart.
+ */
+SHIM_API enum shim_result shim_profiler_switch_calls(
+	SHIM_IN struct shim_profiler_handle *handle, SHIM_IN int on,
+	SHIM_IN uint32_t count,
+	SHIM_IN const struct shim_hook_call *calls) SHIM_ASYNC;
+
 /*
  * shim_profiler_set_deferred_hook - set the hook that inspects single calls
  * shim_hook_defer - hand the call over from a fast enter hook to the deferred hook

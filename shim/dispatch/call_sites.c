@@ -1,7 +1,8 @@
 /*
  * Finds the call sites of hooks and switches them off and on.  A site is off if all
- * are, or if it was filtered.  Each site stores the state of its code, so that the
- * next change completes one that failed half-way or had to wait.
+ * are, if it was filtered, or if a profiler has throttled it.  Each site stores the
+ * state of its code, so that the next change completes one that failed half-way or had
+ * to wait.
  */
 #include "dispatch/call_sites.h"
 
@@ -23,17 +24,24 @@
 
 struct site {
 	uint32_t offset;     /* from the start of the image */
-	uint32_t depth : 28; /* from the start of its function */
+	uint32_t depth : 27; /* from the start of its function */
 	uint32_t kind : 2;   /* enum scan_kind */
 	uint32_t filtered : 1;
+	uint32_t throttled : 1;
 	uint32_t off : 1; /* the state of its code */
+	/* A jump that ends a part which the compiler split off: the offset of the
+	 * whole function; else 0. */
+	uint32_t part_of;
 };
 
 struct image {
 	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
-	uint32_t off; /* number of sites whose code is off */
+	uint32_t off;		       /* number of sites whose code is off */
+	uint32_t changed, changed_end; /* sites of call_sites_throttle */
+	uint32_t parts, parts_end; /* sites with part_of lie between these */
+	bool has_parts;		   /* they were looked for */
 	uint32_t rejected;
 	uint32_t end; /* offset behind the last site found */
 	bool scanned;
@@ -255,7 +263,7 @@ static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
 	if (overlaps(image, offset, offset + size) ||
 	    !fde_find(&search->frames, address, &function) ||
 	    function.end - address < size ||
-	    address - function.start >= 1u << 28) {
+	    address - function.start >= 1u << 27) {
 		image->rejected++;
 		return true;
 	}
@@ -359,7 +367,7 @@ struct run {
 
 static bool wants_off(const struct site *site)
 {
-	return all_off || site->filtered;
+	return all_off || site->filtered || site->throttled;
 }
 
 static uintptr_t address_of(const struct image *image, uint32_t number)
@@ -556,28 +564,193 @@ static struct site *find_call(const struct image *image, uint32_t end,
 	return &image->sites[i];
 }
 
+/* The call that returns to @return_address, and its *@image. */
+static int find_return(uintptr_t return_address, struct image **image,
+		       struct site **site)
+{
+	uint32_t end;
+	int r;
+
+	*image = find_image(return_address);
+	if (!*image)
+		return -ENOENT;
+	r = learn(*image);
+	if (r < 0)
+		return r;
+	end = (uint32_t)(return_address - (*image)->memory.start);
+	*site = find_call(*image, end, SCAN_CALL);
+	if (!*site)
+		*site = find_call(*image, end, SCAN_CALL_SLOT);
+	return *site ? 0 : -ENOENT;
+}
+
 /* Without synchronization of the processors: a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
-	struct image *image = find_image(return_address);
+	struct image *image;
 	struct site *site;
-	uint32_t end, i;
-	int r;
+	uint32_t i;
+	int r = find_return(return_address, &image, &site);
 
-	if (!image)
-		return -ENOENT;
-	r = learn(image);
 	if (r < 0)
 		return r;
-	end = (uint32_t)(return_address - image->memory.start);
-	site = find_call(image, end, SCAN_CALL);
-	if (!site)
-		site = find_call(image, end, SCAN_CALL_SLOT);
-	if (!site)
-		return -ENOENT;
 	site->filtered = !on;
 	i = (uint32_t)(site - image->sites);
 	return settle_sites(image, i, i + 1);
+}
+
+/* The next change of the image includes the site. */
+static void change_site(struct image *image, struct site *site, bool on)
+{
+	uint32_t i = (uint32_t)(site - image->sites);
+
+	site->throttled = !on;
+	if (image->changed_end == 0 || i < image->changed)
+		image->changed = i;
+	if (i >= image->changed_end)
+		image->changed_end = i + 1;
+}
+
+/*
+ * The function whose parts has the code from @start to @end: the code loads its address
+ * for the leave hook (lea function(%rip), %rdi).  0 if the code names several functions
+ * with hooks: then others were inlined, and the jump may be theirs.
+ */
+static uint32_t find_whole(const struct image *image, uint32_t start,
+			   uint32_t end)
+{
+	uintptr_t base = image->memory.start;
+	uint32_t found = 0, size = end - start;
+
+	if (size > BUFFER_SIZE || read_code(image, base + start, size) < 0)
+		return 0;
+	for (uint32_t i = 0; i + 7 <= size; i++) {
+		int32_t distance;
+		uint32_t target;
+
+		if (buffer[i] != 0x48 || buffer[i + 1] != 0x8d ||
+		    buffer[i + 2] != 0x3d)
+			continue;
+		__builtin_memcpy(&distance, buffer + i + 3, sizeof(distance));
+		target = start + i + 7 + (uint32_t)distance;
+		if (target == found || !call_sites_has(base + target))
+			continue;
+		if (found)
+			return 0;
+		found = target;
+	}
+	return found;
+}
+
+static void find_parts(struct image *image)
+{
+	image->has_parts = true;
+	for (uint32_t i = 0; i < image->count; i++) {
+		struct site *site = &image->sites[i];
+		uint32_t start = site->offset - site->depth, whole;
+
+		if (!scan_forms[site->kind].jumps)
+			continue;
+		whole = find_whole(image, start, site->offset);
+		if (whole == 0 || whole == start)
+			continue;
+		site->part_of = whole;
+		if (image->parts_end == 0)
+			image->parts = i;
+		image->parts_end = i + 1;
+	}
+}
+
+static uint32_t change_parts(struct image *image, uint32_t whole, bool on)
+{
+	uint32_t count = 0;
+
+	if (!image->has_parts)
+		find_parts(image);
+	for (uint32_t i = image->parts; i < image->parts_end; i++)
+		if (image->sites[i].part_of == whole) {
+			change_site(image, &image->sites[i], on);
+			count++;
+		}
+	return count;
+}
+
+static int change_jumps(uintptr_t function, bool on)
+{
+	struct image *image = find_image(function);
+	uint32_t offset, count;
+	int r = image ? learn(image) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	offset = (uint32_t)(function - image->memory.start);
+	count = change_parts(image, offset, on);
+	for (uint32_t i = find_site(image, offset); i < image->count; i++) {
+		struct site *site = &image->sites[i];
+
+		if (site->offset - site->depth != offset)
+			break;
+		if (!scan_forms[site->kind].jumps)
+			continue;
+		change_site(image, site, on);
+		count++;
+	}
+	return count > 0 ? 0 : -ENOENT;
+}
+
+/* An object that is being unloaded is changed later: that is no error. */
+static int settle_changed(void)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < image_count; i++) {
+		struct image *image = &images[i];
+		int r;
+
+		if (image->changed_end == 0)
+			continue;
+		r = settle_sites(image, image->changed, image->changed_end);
+		image->changed = image->changed_end = 0;
+		if (r < 0 && r != -EBUSY && result == 0)
+			result = r;
+	}
+	sys_sync_cores();
+	return result;
+}
+
+int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
+			bool on)
+{
+	int result = 0, r;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct image *image;
+		struct site *site;
+
+		if (calls[i].address == 0) {
+			r = change_jumps(calls[i].function, on);
+		} else {
+			r = find_return(calls[i].address, &image, &site);
+			if (r == 0)
+				change_site(image, site, on);
+		}
+		if (r < 0 && result == 0)
+			result = r;
+	}
+	r = settle_changed();
+	return result < 0 ? result : r;
+}
+
+int call_sites_unthrottle_all(void)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < image_count; i++)
+		for (uint32_t j = 0; j < images[i].count; j++) {
+			any |= images[i].sites[j].throttled;
+			images[i].sites[j].throttled = 0;
+		}
+	return any ? settle_all(all_off) : 0;
 }
 
 bool call_sites_has(uintptr_t function)

@@ -11,6 +11,7 @@
 
 #include "runtime/subscribe.h"
 
+#include <shim/hooks.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,7 +48,20 @@ int call_sites_switch_call(uintptr_t return_address, bool on);
  * error as above. */
 int call_sites_switch_jumps(uintptr_t function, bool on);
 
-/* Switches on all calls that were switched off one by one. */
+/*
+ * Switches @count calls off or on for a profiler, beside the two above: a call is off
+ * as long as one of the reasons holds.  Also waits until no thread executes the old code.
+ * Calls of one image are written together.  Returns 0, or the first error as above; the
+ * other calls are switched then.
+ */
+int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
+			bool on);
+
+/* Ends call_sites_throttle for all calls. */
+int call_sites_unthrottle_all(void);
+
+/* Switches on all calls that were switched off by call_sites_switch_call and
+ * call_sites_switch_jumps. */
 int call_sites_unfilter_all(void);
 
 /* Makes the changes that had to wait while an object was being unloaded. */

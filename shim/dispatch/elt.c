@@ -2,9 +2,12 @@
  * The settings of a profiler for calls: its event mask, its hooks of one generation,
  * its mapper and its filter.  Section 3.2 and Appendix B have the rules as tables.
  */
+#include "dispatch/call_sites.h"
 #include "dispatch/plan.h"
 #include "runtime/contract.h"
 #include "runtime/log.h"
+
+#include <errno.h>
 
 #include <shim/banned.h>
 
@@ -229,6 +232,39 @@ shim_profiler_set_restart_hooks(struct shim_profiler_handle *handle,
 	handle->restarted[0] = enter;
 	handle->restarted[1] = leave;
 	return SHIM_OK;
+}
+
+/* --- single calls --- */
+
+struct switching {
+	const struct shim_profiler_handle *handle;
+	const struct shim_hook_call *calls;
+	uint32_t count;
+	bool on;
+};
+
+static int switch_calls(void *argument)
+{
+	const struct switching *this = argument;
+	int r;
+
+	if (!this->on && !plan_is_only(this->handle))
+		return -EBUSY;
+	r = call_sites_throttle(this->calls, this->count, this->on);
+	NOTIFY(call_sites_switched);
+	return r;
+}
+
+enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
+					    int on, uint32_t count,
+					    const struct shim_hook_call *calls)
+{
+	struct switching job = { handle, calls, count, on != 0 };
+
+	ENTRY_ASYNC_OF(handle);
+	if (count > 0 && !calls)
+		return SHIM_E_INVALIDARG;
+	return state_slowly(switch_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
 /* --- filters and mappers --- */

@@ -525,12 +525,24 @@ void plan_update(void)
 		point(plan);
 	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
 	call_sites_unfilter_all();
+	/* Another profiler may want the calls. */
+	if (plan->count > 1 || plan->tracks)
+		call_sites_unthrottle_all();
 	if (!is_early)
 		point(plan);
 	if (decided)
 		begin_again();
 	retire(before);
 	free_retired();
+}
+
+bool plan_is_only(const struct shim_profiler_handle *handle)
+{
+	const struct plan *plan = plan_current;
+
+	ASSERT_LOCKED();
+	return plan && plan->count == 1 && plan->entries[0].handle == handle &&
+	       !plan->tracks;
 }
 
 bool plan_is_tracking(void)

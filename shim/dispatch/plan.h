@@ -65,6 +65,9 @@ void plan_finish(void);
 void plan_forked(bool paused);
 /* Releases the slots of @handle, which is being removed. */
 void plan_forget(struct shim_profiler_handle *handle);
+/* Whether only @handle has hooks, and no profiler wants to know how frames are left.
+ * State lock held. */
+bool plan_is_only(const struct shim_profiler_handle *handle);
 /* Switches all hooks off or on (ctl stop, shim_hooks_disable).  State lock held. */
 void plan_pause(bool paused);
 

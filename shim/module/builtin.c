@@ -3,6 +3,7 @@
  */
 #include "module/builtin.h"
 
+#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/subscribe.h"
@@ -60,6 +61,13 @@ int builtin_start(const char *profile)
 		return r - 1;
 	builtin->is_started = true;
 	return 0;
+}
+
+uint64_t shim_thread_time_ns(void)
+{
+	uint64_t time_ns;
+
+	return sys_time_ns(3, &time_ns) < 0 ? 0 : time_ns;
 }
 
 const char *shim_budget_setting(void)
