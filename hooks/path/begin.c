@@ -7,6 +7,7 @@
 #include "path/events.h"
 #include "path/needs.h"
 #include "path/times.h"
+#include "path/throttled.h"
 
 #include <shim/builtin.h>
 
@@ -53,7 +54,7 @@ void tree_need_look_back(void)
 static bool has_handle(void)
 {
 	if (!handle)
-		handle = shim_profiler_create(NULL);
+		tree_handle = handle = shim_profiler_create(NULL);
 	return handle != NULL;
 }
 

@@ -24,6 +24,7 @@
 #include "path/opening.h"
 
 #include "path/layout.h"
+#include "path/throttled.h"
 
 #include <stddef.h>
 
@@ -222,7 +223,8 @@ static void leave_anyhow(uint64_t function, const void *site, uintptr_t sp)
 	}
 	node = tree_find_left(&at, function, site, sp);
 	if (!node) {
-		count_orphan();
+		if (!throttled_find(function))
+			count_orphan();
 		if (is_in_doubt(at.current))
 			at.current = tree_drop_ended(at.stack, at.current,
 						     function, site, sp);
@@ -288,6 +290,8 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 	struct shim_node *node, **place;
 
 	begin_own();
+	if (throttled_ignores_enter(function, site, sp))
+		return;
 	if (tree_is_settled(&current))
 		clock = 0;
 	if (UNLIKELY(path_clients[0] != NULL) && wants_arguments(function)) {
@@ -337,6 +341,8 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 	struct shim_node *node = tree_hot.current;
 
 	begin_own();
+	if (throttled_ignores_leave(function, site, sp))
+		return;
 	tree_is_settled(&node);
 
 	/* The same function up to the flag: an exact path, or no room for a short

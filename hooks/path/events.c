@@ -6,10 +6,21 @@
 #include "path/opening.h"
 #include "path/events.h"
 #include "path/threads.h"
+#include "path/throttled.h"
 
 #include <shim/info.h>
 
 #include <shim/banned.h>
+
+/* Takes out the calls of functions that went off: they may have ended unseen. */
+static COLD void take_out(struct place *at)
+{
+	uint64_t signals = shim_signals_block();
+
+	at->current = tree_strip(at->tree, tree_collect(at->tree));
+	tree_publish(at->tree, at->tree->stack, at->current);
+	shim_signals_restore(signals);
+}
 
 /* Fills @at with the calling task's tree, stack and innermost call, and begins the
  * profiler's own time.  Returns false if the task has no tree.  A signal handler may
@@ -21,6 +32,8 @@ static bool find_mine(struct place *at)
 	if (!at->tree)
 		return false;
 	at->current = tree_collect(at->tree);
+	if (must_strip(at->tree))
+		take_out(at);
 	at->stack = at->tree->stack;
 	tree_begin_own(at->current);
 	return true;
@@ -187,13 +200,14 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 	size_t depth = 0, size;
 
 	for (node = innermost; !is_root(node); node = parent_of(node))
-		depth++;
+		depth += !throttled_is_stale(node, at->tree->throttles);
 	size = (depth + 1) * sizeof(*path);
 	path = shim_memory_map(size);
 	if (!path)
 		return;
 	for (node = innermost; !is_root(node); node = parent_of(node))
-		path[--depth] = node;
+		if (!throttled_is_stale(node, at->tree->throttles))
+			path[--depth] = node;
 	for (size_t i = 0; path[i]; i++) {
 		node = node_make(at->tree, at->current, address_of(path[i]),
 				 path[i]->group);
@@ -228,6 +242,7 @@ static void on_forked(struct shim_profiler *profiler)
 				 .tick = &cost_no_tick,
 				 .no_clock = tree_hot.no_clock };
 	tree_forget_all();
+	throttled_forked();
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
 	TELL_CLIENTS(forked);
@@ -247,6 +262,7 @@ static void on_forked(struct shim_profiler *profiler)
 	if (tree->trace)
 		path_writer->copied(tree);
 	tree->starts = parent.tree->starts;
+	tree->restarts = parent.tree->restarts;
 	tree->stack->in_doubt = stack.in_doubt;
 	publish(&at);
 }
@@ -255,7 +271,8 @@ static void on_forked(struct shim_profiler *profiler)
 static void on_calls_started(struct shim_profiler *profiler)
 {
 	(void)profiler;
-	__atomic_store_n(&tree_starts, tree_starts + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tree_restarts, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tree_starts, 1, __ATOMIC_RELEASE);
 }
 
 /* Another task runs with this thread's data: a vfork child, or a clone without data of
@@ -296,6 +313,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 {
 	(void)profiler;
 	TELL_CLIENTS(image_gone, low, high, generation);
+	throttled_image_gone(low, high, generation);
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next) {
 		struct table *table = tree->table;

@@ -3,6 +3,7 @@
  * calls.
  */
 #include "path/opening.h"
+#include "path/throttled.h"
 
 #include <shim/builtin.h>
 
@@ -15,7 +16,7 @@ bool tree_add_chunk(struct tree *tree, void *memory, size_t size)
 	if (tree->chunk_count == SHIM_FILE_CHUNKS)
 		return false;
 	chunk = &tree->chunks[tree->chunk_count++];
-	chunk->next = (uint64_t)memory;
+	chunk->next = chunk->first = (uint64_t)memory;
 	chunk->limit = chunk->next + size;
 	__atomic_store_n(&tree->chunk, chunk, __ATOMIC_RELEASE);
 	return true;
@@ -170,6 +171,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 	__atomic_store_n(&node->function,
 			 function | (hits & PATH_SLOW ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
+	throttled_node_made(tree, node);
 	insert(tree->table, node);
 	grow_cache(tree);
 	return node;

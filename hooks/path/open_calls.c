@@ -4,6 +4,7 @@
  */
 #include "path/path.h"
 #include "path/threads.h"
+#include "path/throttled.h"
 
 #include <shim/stack.h>
 
@@ -105,7 +106,9 @@ struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
 		sp = 0;
 	}
 	for (;;) {
-		while (is_call(&at) && (at.node->frame == 0 || sp_of(&at) < sp))
+		while (is_call(&at) &&
+		       (at.node->frame == 0 || sp_of(&at) < sp ||
+			throttled_is_stale(at.node, tree->throttles)))
 			at.node = parent_of(at.node);
 		if (is_call(&at) || !at.stack->is_signal)
 			break;

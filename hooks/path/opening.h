@@ -5,6 +5,7 @@
 #include "path/path.h"
 #include "path/calls.h"
 #include "path/nodes.h"
+#include "path/doubt.h"
 #include "path/restart.h"
 #include "path/times.h"
 

@@ -9,6 +9,9 @@
  *     threads.c       a thread's tree, and the stacks its calls are on
  *     events.c        jumps, exceptions, coroutines, forks, unloading
  *     restart.c       calls that were open while the hooks were off
+ *     doubt.c         open calls that may have ended unseen
+ *     throttled.c     functions that are off at their call sites
+ *     strip.c         removal of their open calls
  *     open_calls.c    the open calls, for the unwinder
  *     path_unwind.c   paths in code without instrumentation
  *     names.c         names of functions
@@ -59,6 +62,7 @@ struct table {
 struct chunk {
 	uint64_t next; /* address */
 	uint64_t limit;
+	uint64_t first; /* address */
 };
 
 struct jump {
@@ -75,6 +79,7 @@ struct tree {
 	bool careful;	 /* every event takes the slow path */
 	bool closed;	 /* system calls are forbidden from now on */
 	uint32_t starts; /* the value of tree_starts at its last look back */
+	uint32_t restarts, throttles; /* the same */
 	struct shim_record *record;
 	struct chunk *chunk;
 	struct table *table;
@@ -101,6 +106,8 @@ struct tree {
 	struct hot *hot; /* tree_hot of its thread, or NULL */
 	uint64_t life;	 /* number of this use by a thread, over all trees */
 	struct node_data *data; /* owned by node_data.c */
+	struct step *steps;	/* owned by strip.c */
+	size_t step_room;
 };
 
 /* The data of each thread that the fast path reads. */
@@ -138,7 +145,8 @@ extern bool tree_has_file; /* else the nodes are in private memory */
 extern const volatile uint64_t *tree_tick;
 extern uint64_t tree_long_clock; /* LONG_NS in clock units */
 
-extern uint32_t tree_starts; /* how often the hooks were enabled again */
+/* How often the hooks were enabled again; and with the functions that went off. */
+extern uint32_t tree_restarts, tree_starts;
 
 /*
  * Stack pointers are multiples of 8, so a frame has three bits for flags.  A call that

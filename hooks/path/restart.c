@@ -15,10 +15,9 @@
  */
 #include "path/opening.h"
 #include "path/threads.h"
+#include "path/throttled.h"
 
 #include <shim/banned.h>
-
-uint32_t tree_starts;
 
 static bool is_below_base(const struct stack *stack,
 			  const struct shim_node *node)
@@ -106,24 +105,6 @@ struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 	return node;
 }
 
-void node_trust(struct shim_node *node)
-{
-	uint64_t frame = node->frame;
-
-	if (!(frame & FRAME_IN_DOUBT))
-		return;
-	if (!(frame & FRAME_WAS_EXACT))
-		node->function &= ~SHIM_NODE_EXACT;
-	node->frame = frame_at(node) | (frame & FRAME_LEFT_OUT);
-}
-
-void node_doubt(struct shim_node *node)
-{
-	node->frame |= FRAME_IN_DOUBT |
-		       (node->function & SHIM_NODE_EXACT ? FRAME_WAS_EXACT : 0);
-	node->function |= SHIM_NODE_EXACT;
-}
-
 /* If a call is in doubt, so are all its callers.  (Frame 0: an enter that this signal
  * handler interrupted.) */
 static void doubt(struct tree *tree, struct shim_node *node)
@@ -154,6 +135,7 @@ static void look_back(uint64_t function, const void *site, uintptr_t sp,
 		      bool is_enter)
 {
 	uint32_t starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
+	uint32_t restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 
@@ -166,12 +148,15 @@ static void look_back(uint64_t function, const void *site, uintptr_t sp,
 	if (!tree_find_place(&at, tree, sp))
 		return;
 	tree = at.tree;
-	if (tree->starts != starts) {
+	if (must_strip(tree))
+		at.current = tree_strip(tree, at.current);
+	tree->starts = starts;
+	if (tree->restarts != restarts) {
 		tree->lost_depth = 0;
 		if (tree->trace)
 			path_writer->restarted(tree, at.current);
 		doubt_all(tree, at.current);
-		tree->starts = starts;
+		tree->restarts = restarts;
 	}
 	if (is_enter && at.stack->in_doubt) {
 		at.current = tree_drop_stale(at.stack, at.current, sp);
@@ -187,7 +172,8 @@ static void look_back(uint64_t function, const void *site, uintptr_t sp,
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 			 bool is_enter)
 {
-	uint64_t signals = tree_be_quiet();
+	uint64_t signals = throttled_count ? shim_signals_block() :
+					     tree_be_quiet();
 
 	look_back(function, site, sp, is_enter);
 	shim_signals_restore(signals);

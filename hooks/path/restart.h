@@ -11,12 +11,6 @@
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 			 bool is_enter);
 
-/* Takes @node out of doubt: its call is being closed, or never ended. */
-void node_trust(struct shim_node *node);
-
-/* Puts @node in doubt: its leave may have been missed. */
-void node_doubt(struct shim_node *node);
-
 /* The call of @function that its leave ends, or NULL: its enter was missed. */
 struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 				 const void *site, uintptr_t sp);

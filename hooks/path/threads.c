@@ -3,6 +3,7 @@
  */
 #include "path/opening.h"
 #include "path/threads.h"
+#include "path/throttled.h"
 
 #include <shim/builtin.h>
 
@@ -209,6 +210,8 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
+	tree->restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
+	tree->throttles = __atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE);
 	if (tree->trace)
 		path_writer->thread_begins(tree);
 	return true;

@@ -1,0 +1,374 @@
+/*
+ * The table of functions that are switched off, and the learning of their call sites.
+ *
+ * Entries are never removed, so readers need no lock.  The budget adds entries; any
+ * thread adds sites and nodes, with one atomic store each.
+ */
+#include "path/throttled.h"
+
+#include "path/opening.h"
+
+#include <shim/banned.h>
+
+#define BLOCK  512 /* entries */
+#define BLOCKS 512
+
+/* So many calls of sites that are off come in a short while; more cannot be switched. */
+#define STRAYS_MAX 256
+
+struct shim_profiler_handle *tree_handle;
+uint32_t tree_throttles;
+uint32_t throttled_count;
+
+/* The entries; by address: open addressing. */
+static struct throttled *blocks[BLOCKS];
+struct index {
+	uint64_t shift;
+	struct throttled *slot[];
+};
+static struct index *by_address;
+
+/* Small private memory, for all threads. */
+struct pool {
+	uint64_t used;
+	char bytes[65536 - sizeof(uint64_t)];
+};
+static struct pool *pool;
+
+static void *take_private(size_t size)
+{
+	struct pool *from = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
+	uint64_t at = 0;
+
+	if (from)
+		at = __atomic_fetch_add(&from->used, size, __ATOMIC_RELAXED);
+	if (from && at + size <= sizeof(from->bytes))
+		return from->bytes + at;
+	/* Of threads that come here at once each maps a pool, and one stays. */
+	from = shim_memory_map(sizeof(*from));
+	if (!from)
+		return NULL;
+	from->used = size;
+	__atomic_store_n(&pool, from, __ATOMIC_RELEASE);
+	return from->bytes;
+}
+
+/* --- the table --- */
+
+struct throttled *throttled_get(uint32_t number)
+{
+	return &blocks[number / BLOCK][number % BLOCK];
+}
+
+static uint64_t place_of(const struct index *index, uint64_t address)
+{
+	return address * 0x9e3779b97f4a7c15ull >> index->shift;
+}
+
+struct throttled *throttled_search(uint64_t address)
+{
+	const struct index *index = __atomic_load_n(&by_address,
+						    __ATOMIC_ACQUIRE);
+	struct throttled *found;
+	uint64_t i, mask;
+
+	if (!index)
+		return NULL;
+	mask = (1ull << (64 - index->shift)) - 1;
+	i = place_of(index, address);
+	for (; (found = __atomic_load_n(&index->slot[i & mask],
+					__ATOMIC_ACQUIRE)) != NULL;
+	     i++)
+		if (found->function == address)
+			return found;
+	return NULL;
+}
+
+static void insert(struct index *index, struct throttled *throttled)
+{
+	uint64_t mask = (1ull << (64 - index->shift)) - 1;
+	uint64_t i = place_of(index, throttled->function);
+
+	while (index->slot[i & mask])
+		i++;
+	__atomic_store_n(&index->slot[i & mask], throttled, __ATOMIC_RELEASE);
+}
+
+/* Readers may be in the old index, which stays. */
+static bool make_room(void)
+{
+	struct index *index = by_address;
+	uint64_t shift = index ? index->shift : 64 - 7;
+
+	if (index && throttled_count * 2ull < 1ull << (64 - shift))
+		return true;
+	shift--;
+	index = shim_memory_map(sizeof(*index) +
+				(sizeof(index->slot[0]) << (64 - shift)));
+	if (!index)
+		return false;
+	index->shift = shift;
+	for (uint32_t i = 0; i < throttled_count; i++)
+		insert(index, throttled_get(i));
+	__atomic_store_n(&by_address, index, __ATOMIC_RELEASE);
+	return true;
+}
+
+struct throttled *throttled_add(uint64_t function)
+{
+	uint32_t number = throttled_count;
+	struct throttled *throttled;
+
+	if (number / BLOCK == BLOCKS || !make_room())
+		return NULL;
+	if (!blocks[number / BLOCK])
+		blocks[number / BLOCK] = shim_memory_map(BLOCK *
+							 sizeof(*throttled));
+	if (!blocks[number / BLOCK])
+		return NULL;
+	throttled = throttled_get(number);
+	throttled->function = function;
+	throttled->epoch = throttled_begin_epoch();
+	throttled->state = THROTTLED_OFF;
+	insert(by_address, throttled);
+	__atomic_store_n(&throttled_count, number + 1, __ATOMIC_RELEASE);
+	return throttled;
+}
+
+/* --- nodes --- */
+
+static void mark(struct shim_node *node, bool is_slow)
+{
+	if (is_slow)
+		__atomic_fetch_or(&node->function, SHIM_NODE_EXACT,
+				  __ATOMIC_RELEASE);
+	else if (!is_in_doubt(node))
+		__atomic_fetch_and(&node->function, ~SHIM_NODE_EXACT,
+				   __ATOMIC_RELEASE);
+}
+
+void throttled_add_place(struct throttled *throttled, struct tree *tree,
+			 struct shim_node *node)
+{
+	struct throttled_place *place = take_private(sizeof(*place));
+
+	if (throttled_is_off(throttled))
+		mark(node, true);
+	if (!place)
+		return;
+	place->node = node;
+	place->tree = tree;
+	place->next = __atomic_load_n(&throttled->places, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&throttled->places, &place->next,
+					    place, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void throttled_node_made(struct tree *tree, struct shim_node *node)
+{
+	struct throttled *throttled = throttled_find(address_of(node));
+
+	if (throttled && throttled_state(throttled) < THROTTLED_ON)
+		throttled_add_place(throttled, tree, node);
+}
+
+void throttled_mark(const struct throttled *throttled, bool is_slow)
+{
+	for (const struct throttled_place *place =
+		     __atomic_load_n(&throttled->places, __ATOMIC_ACQUIRE);
+	     place; place = place->next)
+		mark(place->node, is_slow);
+}
+
+/* --- call sites --- */
+
+uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
+			uint32_t room, struct shim_hook_call *calls)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+	uint32_t count = 0;
+
+	for (; site && count < room; site = site->next) {
+		if (site->gone || first-- > 0)
+			continue;
+		first = 0;
+		calls[count++] = (struct shim_hook_call){ throttled->function,
+							  site->address };
+	}
+	return count;
+}
+
+static bool knows(const struct throttled *throttled, uintptr_t address)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+
+	while (site && (site->gone || site->address != address))
+		site = site->next;
+	return site != NULL;
+}
+
+static void add_site(struct throttled *throttled, uintptr_t address)
+{
+	struct throttled_site *site = take_private(sizeof(*site));
+
+	/* Without memory it stays off in bursts, which then count too few. */
+	if (!site)
+		return;
+	site->address = address;
+	site->next = __atomic_load_n(&throttled->sites, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&throttled->sites, &site->next,
+					    site, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	if (throttled->node)
+		__atomic_fetch_add(&throttled->node->sites, 1,
+				   __ATOMIC_RELAXED);
+}
+
+void throttled_give_up(struct throttled *throttled)
+{
+	struct shim_meta *meta = shim_record_meta();
+	struct shim_hook_call calls[8];
+	uint32_t first = 0, count;
+
+	if (__atomic_exchange_n(&throttled->state, THROTTLED_ON,
+				__ATOMIC_ACQ_REL) == THROTTLED_ON)
+		return;
+	throttled_mark(throttled, false);
+	while ((count = throttled_list(throttled, first, 8, calls)) > 0) {
+		shim_profiler_switch_calls(tree_handle, true, count, calls);
+		first += count;
+	}
+	/* The call that failed first is recorded: none is missing. */
+	if (throttled->node)
+		throttled->node->state = throttled->sites ?
+						 SHIM_THROTTLED_FAILED :
+						 SHIM_THROTTLED_NOT;
+	if (meta)
+		__atomic_fetch_add(&meta->throttle_failed, 1, __ATOMIC_RELAXED);
+}
+
+/* Switches the call that reached a hook at @sp; false: it is recorded. */
+static bool forgo(struct throttled *throttled, uint64_t function,
+		  const void *site, uintptr_t sp, bool is_leave)
+{
+	struct shim_hook_call call = { function, shim_hook_caller(sp) };
+	bool is_known;
+
+	/* The function has jumped to the hook. */
+	if (is_leave && call.address == (uintptr_t)site)
+		call.address = 0;
+	is_known = knows(throttled, call.address);
+	/* Calls that were on their way, or of a jump that cannot be found. */
+	if (is_known && throttled->strays++ > 0) {
+		if (throttled->strays < STRAYS_MAX)
+			return true;
+		throttled_give_up(throttled);
+		return false;
+	}
+	if (shim_profiler_switch_calls(tree_handle, false, 1, &call) !=
+	    SHIM_OK) {
+		throttled_give_up(throttled);
+		return false;
+	}
+	if (!is_known)
+		add_site(throttled, call.address);
+	return true;
+}
+
+/* --- the slow path --- */
+
+bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp)
+{
+	struct throttled *throttled = throttled_find(function);
+	uint32_t state = throttled ? throttled_state(throttled) : THROTTLED_ON;
+
+	if (state > THROTTLED_ARMING)
+		return false;
+	return state == THROTTLED_ARMING ||
+	       forgo(throttled, function, site, sp, false);
+}
+
+static bool is_open(uint64_t function)
+{
+	const struct tree *tree = tree_hot.tree;
+	const struct shim_node *node = tree_hot.current;
+
+	if (node == &tree_nobody && tree)
+		node = tree->current;
+	for (; node && !is_root(node); node = parent_of(node))
+		if (address_of(node) == function)
+			return true;
+	return false;
+}
+
+/* A leave whose enter was not recorded. */
+bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp)
+{
+	struct throttled *throttled = throttled_find(function);
+
+	if (!throttled)
+		return false;
+	if (throttled_state(throttled) == THROTTLED_OFF)
+		forgo(throttled, function, site, sp, true);
+	return !is_open(function);
+}
+
+/* --- open calls --- */
+
+bool throttled_is_stale(const struct shim_node *node, uint32_t epoch)
+{
+	const struct throttled *throttled = throttled_find(address_of(node));
+	uint32_t state = throttled ? throttled_state(throttled) : THROTTLED_ON;
+
+	if (state >= THROTTLED_ON)
+		return false;
+	return state <= THROTTLED_ARMING ||
+	       (int32_t)(throttled->epoch - epoch) > 0;
+}
+
+/* --- images and forks --- */
+
+void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
+{
+	for (uint32_t i = 0; i < throttled_count; i++) {
+		struct throttled *throttled = throttled_get(i);
+
+		for (struct throttled_site *site = throttled->sites; site;
+		     site = site->next)
+			site->gone |= site->address >= low &&
+				      site->address < high;
+		if (throttled->function < low || throttled->function >= high)
+			continue;
+		__atomic_store_n(&throttled->state, THROTTLED_GONE,
+				 __ATOMIC_RELEASE);
+		throttled->function |= (uint64_t)generation << 48;
+		if (throttled->node)
+			throttled->node->address = throttled->function;
+	}
+}
+
+/* The nodes belong to the parent. */
+void throttled_forked(void)
+{
+	for (uint32_t i = 0; i < throttled_count; i++) {
+		struct throttled *throttled = throttled_get(i);
+
+		throttled->places = NULL;
+		throttled->node = NULL;
+	}
+}
+
+uint32_t throttled_begin_epoch(void)
+{
+	return tree_throttles + 1;
+}
+
+void throttled_end_epoch(void)
+{
+	__atomic_store_n(&tree_throttles, tree_throttles + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tree_starts, 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,138 @@
+/*
+ * Functions that are switched off at their call sites, because their calls cost too
+ * much.  The budget room decides which, and when.
+ *
+ * A call site is learned when its call reaches the slow path: the nodes of a function
+ * that is off carry SHIM_NODE_EXACT, so no call of it matches on the fast path.  The
+ * slow path ignores the call and switches the site off.
+ *
+ * Calls that were open when their function went off may end unseen.  So they are taken
+ * out of the open path by each thread at its next hook or event, and their callees
+ * continue below their callers.  After that a leave of the function has no enter: it is
+ * ignored.  Recorded calls of the function are always inside of unrecorded ones.
+ */
+#ifndef PATH_THROTTLED_H
+#define PATH_THROTTLED_H
+
+#include "path/path.h"
+
+enum throttled_state {
+	THROTTLED_OFF,
+	THROTTLED_ARMING, /* its sites are being switched on */
+	THROTTLED_BURST,  /* on for a short while */
+	THROTTLED_ON,	  /* for good: a site cannot be switched */
+	THROTTLED_GONE,	  /* its image was unloaded */
+};
+
+struct throttled_site {
+	struct throttled_site *next;
+	uintptr_t address; /* 0: the function's jumps */
+	bool gone;
+};
+
+/* A node of the function, and its tree. */
+struct throttled_place {
+	struct throttled_place *next;
+	struct shim_node *node;
+	struct tree *tree;
+};
+
+struct throttled {
+	uint64_t function;
+	uint32_t state; /* enum throttled_state */
+	uint32_t epoch; /* tree_throttles when it went off last */
+	struct throttled_site *sites;
+	struct throttled_place *places;
+	struct shim_throttled_node
+		*node; /* in a file; NULL: no memory for it */
+	/* Of the budget: calls of @ns of processor time, and their square root. */
+	uint64_t calls, ns;
+	uint64_t root;
+	uint64_t begin;	 /* calls at the begin of the burst */
+	uint32_t strays; /* calls of sites that are off, since it went off */
+};
+
+/* All that were ever switched off, in the order of their numbers. */
+extern uint32_t throttled_count;
+struct throttled *throttled_get(uint32_t number);
+
+/* How often functions went off; a tree with another value has calls to take out. */
+extern uint32_t tree_throttles;
+
+/* The entry of the function at @address, or NULL.  Async. */
+struct throttled *throttled_search(uint64_t address);
+
+static inline struct throttled *throttled_find(uint64_t address)
+{
+	return LIKELY(__atomic_load_n(&throttled_count, __ATOMIC_RELAXED) ==
+		      0) ?
+		       NULL :
+		       throttled_search(address);
+}
+
+static inline uint32_t throttled_state(const struct throttled *throttled)
+{
+	return __atomic_load_n(&throttled->state, __ATOMIC_ACQUIRE);
+}
+
+static inline bool throttled_is_off(const struct throttled *throttled)
+{
+	return throttled_state(throttled) <= THROTTLED_ARMING;
+}
+
+/* --- for the slow path --- */
+
+/* The hook of a call of a function that may be off: true if the call is ignored. */
+bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp);
+bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp);
+
+/* A node was made: its calls miss the fast path while its function is off. */
+void throttled_node_made(struct tree *tree, struct shim_node *node);
+
+/* Whether the open call of @node was not seen since its function went off; @epoch: the
+ * tree's. */
+bool throttled_is_stale(const struct shim_node *node, uint32_t epoch);
+
+/* Takes such calls out of the open paths of @tree.  Returns the innermost call for
+ * @current.  Signals must be blocked.  (strip.c) */
+COLD struct shim_node *tree_strip(struct tree *tree, struct shim_node *current);
+
+static inline bool must_strip(const struct tree *tree)
+{
+	return UNLIKELY(tree->throttles !=
+			__atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE));
+}
+
+/* --- for the budget; one caller at a time --- */
+
+/*
+ * throttled_add - a new entry, which is off; NULL: no memory
+ * throttled_add_place - a node that was found; also marks it
+ * throttled_begin_epoch - the number that entries get that go off now
+ * throttled_end_epoch - all of them are off: threads take their open calls out
+ */
+struct throttled *throttled_add(uint64_t function);
+void throttled_add_place(struct throttled *throttled, struct tree *tree,
+			 struct shim_node *node);
+uint32_t throttled_begin_epoch(void);
+void throttled_end_epoch(void);
+
+/* Marks the nodes of the function for the slow path, or for the fast path. */
+void throttled_mark(const struct throttled *throttled, bool is_slow);
+
+/* The sites of @throttled, for shim_profiler_switch_calls.  Returns how many of @room
+ * were filled, from the @first on. */
+uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
+			uint32_t room, struct shim_hook_call *calls);
+
+/* Switches the function on for good. */
+void throttled_give_up(struct throttled *throttled);
+
+/* An image was unloaded; this is a fork child. */
+void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation);
+void throttled_forked(void);
+
+/* Which calls of recorded functions are switched with this handle. */
+extern struct shim_profiler_handle *tree_handle;
+
+#endif
