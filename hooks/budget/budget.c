@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "budget/budget.h"
 
+#include "budget/controller.h"
 #include "budget/sampled.h"
 #include "path/path.h"
 #include "path/calls.h"
@@ -17,24 +18,7 @@
 #define FREQUENCY_HZ 1000
 
 static struct shim_profiler_handle *handle;
-static uint32_t budget_percent;
 static bool is_on;
-
-/* --- the own cost --- */
-
-static uint64_t ns_of(const struct shim_meta *meta, uint64_t clock)
-{
-	uint64_t hz = meta->clock_hz;
-
-	if (hz == 0 || clock > UINT64_MAX / 1000000000u)
-		return 0; /* not known */
-	return clock * 1000000000u / hz;
-}
-
-static void add(uint64_t *total, uint64_t value)
-{
-	__atomic_fetch_add(total, value, __ATOMIC_RELAXED);
-}
 
 /* --- a sample --- */
 
@@ -49,21 +33,39 @@ static uintptr_t sp_of(const void *context)
 #endif
 }
 
+/* Not 0: a thread is deciding or switching. */
+static uint32_t is_busy;
+
+static void control(struct tree *tree, struct shim_meta *meta)
+{
+	struct moment moment = { tree, meta, meta->sample_weight,
+				 budget_samples_own };
+
+	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0)
+		return;
+	controller_look(&moment);
+	bursts_step(&moment);
+	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
 static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 			  const void *context, uint32_t weight)
 {
 	struct shim_meta *meta = shim_record_meta();
-	bool has_clock = !tree_hot.no_clock;
+	struct tree *tree;
 	uint64_t begin;
 
 	(void)profiler, (void)ip;
-	if (!is_on || !meta)
+	if (!is_on || !meta || tree_hot.no_clock)
 		return;
-	begin = has_clock ? shim_clock_read() : 0;
-	add(&meta->sample_weight, weight);
-	budget_samples_add(context, sp_of(context), weight);
-	if (has_clock)
-		add(&meta->own_ns, ns_of(meta, shim_clock_read() - begin));
+	begin = shim_clock_read();
+	__atomic_fetch_add(&meta->sample_weight, weight, __ATOMIC_RELAXED);
+	tree = budget_samples_add(context, sp_of(context), weight);
+	if (tree && !tree_hot.shared)
+		control(tree, meta);
+	__atomic_fetch_add(&meta->own_ns,
+			   controller_ns(meta, shim_clock_read() - begin),
+			   __ATOMIC_RELAXED);
 }
 
 /* --- start --- */
@@ -74,21 +76,30 @@ static void describe(void)
 
 	if (!meta)
 		return;
-	meta->budget = is_on ? budget_percent * 100 : 0;
+	meta->budget = is_on ? controller_percent * 100 : 0;
 	meta->sample_period_ns = is_on ? 1000000000u / FREQUENCY_HZ : 0;
 }
 
-/* The child has a recording of its own. */
+/* The child has a recording of its own, and the same functions are off. */
 static void forked(void)
 {
+	is_busy = 0;
+	bursts_forked();
+	controller_forked();
 	describe();
+}
+
+static void image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
+{
+	budget_samples_image_gone(low, high, generation);
+	controller_image_gone(low, high);
 }
 
 bool budget_start(uint32_t percent)
 {
 	static const struct path_client client = {
 		.forked = forked,
-		.image_gone = budget_samples_image_gone,
+		.image_gone = image_gone,
 	};
 
 	handle = shim_profiler_create(NULL);
@@ -99,7 +110,7 @@ bool budget_start(uint32_t percent)
 				"all calls are recorded");
 		return false;
 	}
-	budget_percent = percent;
+	controller_percent = percent;
 	budget_samples_start();
 	tree_need_look_back();
 	path_add_client(&client);
@@ -109,7 +120,7 @@ bool budget_start(uint32_t percent)
 
 void budget_begin(void)
 {
-	if (budget_percent == 0)
+	if (controller_percent == 0)
 		return;
 	if (tree_mode != COUNTS || tree_is_traced) {
 		shim_record_log("calltree: no budget beside profilers that "

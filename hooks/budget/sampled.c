@@ -122,10 +122,15 @@ static bool is_own(uintptr_t address)
 	       (uintptr_t)etext - (uintptr_t)__ehdr_start;
 }
 
+uint64_t budget_samples_own;
+
 static void count(struct shim_sampled_node *node, bool is_hook, uint32_t weight)
 {
 	shim_local_add(is_hook ? &node->own : &node->samples, weight);
 	shim_local_add(&node->signals, 1);
+	if (is_hook)
+		__atomic_fetch_add(&budget_samples_own, weight,
+				   __ATOMIC_RELAXED);
 }
 
 /* The path from @node inwards; frames of hooks are left out. */

@@ -16,6 +16,9 @@ void budget_samples_start(void);
 struct tree *budget_samples_add(const void *context, uintptr_t sp,
 				uint32_t weight);
 
+/* The samples in hooks so far. */
+extern uint64_t budget_samples_own;
+
 /* Marks the addresses of an image that was unloaded. */
 void budget_samples_image_gone(uintptr_t low, uintptr_t high,
 			       uint32_t generation);

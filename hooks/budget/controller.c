@@ -1,0 +1,473 @@
+/*
+ * The controller: at a sample now and then it adds up the calls of each function since
+ * it looked last.  If these have cost more than the budget, it switches functions off,
+ * those with most calls first, until what remains fits into two thirds of the budget.
+ *
+ * The outermost call of a stack always stays: its function is never switched off.
+ */
+#include "budget/controller.h"
+
+#include "budget/sampled.h"
+#include "path/nodes.h"
+#include "path/threads.h"
+
+#include <shim/banned.h>
+
+#define FIRST_LOOK 2   /* samples */
+#define LOOK_MIN   5   /* samples between two looks */
+#define LOOK_MAX   100 /* the same */
+/* A look costs at most 1/SHARE of the time; or 1/HOT_SHARE when samples show that hooks
+ * take more than the budget. */
+#define SHARE	    500
+#define HOT_SHARE   30
+#define CALLS_LEAST 64 /* in the time between two looks */
+
+/* The hooks cost more in a program than in a loop that measures them. */
+#define MARGIN_PERCENT 150
+
+uint32_t controller_percent;
+
+uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock)
+{
+	uint64_t hz = meta->clock_hz;
+
+	if (hz == 0)
+		return 0;
+	return clock / hz * 1000000000u + clock % hz * 1000000000u / hz;
+}
+
+uint64_t controller_cost(const struct shim_meta *meta)
+{
+	const struct shim_cost *cost = &meta->cost_coarse;
+
+	return controller_ns(meta, (uint64_t)cost->inside + cost->outside);
+}
+
+/* --- calls of each function --- */
+
+struct counter {
+	uint64_t function;
+	uint64_t calls, before; /* now, and at the last look */
+	bool is_outermost;	/* somewhere */
+	bool has_callees;
+	bool is_chosen;
+	bool is_throttled; /* was once */
+};
+
+/* In the order in which the functions were found; and their numbers + 1 by function, in
+ * an open hash table. */
+static struct counter *counters;
+static uint32_t counter_count, counter_room;
+static uint32_t *numbers;
+static uint64_t numbers_shift;
+
+static uint32_t *number_of(uint64_t function)
+{
+	uint64_t mask = (1ull << (64 - numbers_shift)) - 1;
+	uint64_t i = function * 0x9e3779b97f4a7c15ull >> numbers_shift;
+
+	while (numbers[i & mask] &&
+	       counters[numbers[i & mask] - 1].function != function)
+		i++;
+	return &numbers[i & mask];
+}
+
+/* The numbers have twice as much room as the counters. */
+static bool make_room(void)
+{
+	uint32_t room = counter_room ? counter_room * 2 : 512;
+	struct counter *more;
+	uint32_t *table;
+
+	if (counter_count < counter_room)
+		return true;
+	more = shim_memory_map(room * sizeof(*more));
+	table = shim_memory_map(2 * room * sizeof(*table));
+	if (!more || !table)
+		return false;
+	for (uint32_t i = 0; i < counter_count; i++)
+		more[i] = counters[i];
+	if (counters)
+		shim_memory_discard(counters, counter_room * sizeof(*more));
+	if (numbers)
+		shim_memory_discard(numbers, 2 * counter_room * sizeof(*table));
+	counters = more;
+	numbers = table;
+	counter_room = room;
+	numbers_shift = (unsigned)__builtin_clzll(room);
+	for (uint32_t i = 0; i < counter_count; i++)
+		*number_of(counters[i].function) = i + 1;
+	return true;
+}
+
+static struct counter *make_counter(uint64_t function)
+{
+	uint32_t *number;
+
+	if (!make_room())
+		return NULL;
+	number = number_of(function);
+	if (*number == 0) {
+		counters[counter_count] = (struct counter){
+			.function = function
+		};
+		*number = ++counter_count;
+	}
+	return &counters[*number - 1];
+}
+
+/* The function of a node that may be switched off; 0: it may not.  Images that were
+ * unloaded have left their generation in it. */
+static uint64_t function_of(const struct shim_node *node)
+{
+	uint64_t function = address_of(node);
+
+	return node->group || function > SHIM_NODE_ADDRESS || is_root(node) ?
+		       0 :
+		       function;
+}
+
+/* The counter of a node, whose number @hits keeps. */
+static struct counter *counter_of(const struct shim_node *node)
+{
+	uint64_t function = function_of(node);
+	uint32_t number = node->hits;
+
+	return number > 0 && number <= counter_count &&
+			       counters[number - 1].function == function ?
+		       &counters[number - 1] :
+		       NULL;
+}
+
+static COLD struct counter *meet_node(struct shim_node *node)
+{
+	const struct shim_node *parent = parent_of(node);
+	uint64_t function = function_of(node), caller = function_of(parent);
+	struct counter *counter = function ? make_counter(function) : NULL;
+
+	if (!counter)
+		return NULL;
+	node->hits = (uint32_t)(counter - counters) + 1;
+	counter->is_outermost |= is_root(parent);
+	if (caller && (counter = make_counter(caller)) != NULL)
+		counter->has_callees = true;
+	return counter_of(node);
+}
+
+typedef void node_visitor(struct tree *tree, struct shim_node *node);
+
+static void visit_chunk(struct tree *tree, const struct chunk *chunk,
+			uint64_t at, node_visitor *visit)
+{
+	uint64_t end = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE);
+
+	if (end > chunk->limit)
+		end = chunk->limit;
+	while (at + sizeof(struct shim_node) <= end) {
+		struct shim_node *node = (struct shim_node *)at;
+		uint64_t function = __atomic_load_n(&node->function,
+						    __ATOMIC_ACQUIRE);
+		uint64_t kind = function >> 48;
+
+		at += kind == SHIM_NODE_THREAD >> 48 ?
+			      sizeof(struct shim_thread_node) :
+		      kind == SHIM_NODE_THROTTLED >> 48 ?
+			      sizeof(struct shim_throttled_node) :
+			      sizeof(*node);
+		if (function != 0 &&
+		    (function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
+			visit(tree, node);
+	}
+}
+
+/* In the order of memory, which is much faster than by the tables.  Nodes that other
+ * threads make meanwhile may be missed until the next look. */
+static void each_node(node_visitor *visit)
+{
+	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     tree; tree = tree->next) {
+		unsigned count = __atomic_load_n(&tree->chunk_count,
+						 __ATOMIC_ACQUIRE);
+
+		for (unsigned i = 0; i < count && i < SHIM_FILE_CHUNKS; i++)
+			visit_chunk(tree, &tree->chunks[i],
+				    tree->chunks[i].first, visit);
+	}
+}
+
+static void visit_count(struct tree *tree, struct shim_node *node)
+{
+	struct counter *counter = counter_of(node);
+	struct throttled *throttled;
+
+	if (!counter)
+		counter = meet_node(node);
+	if (!counter)
+		return;
+	counter->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
+	/* A node that was made while its function went off. */
+	if (!counter->is_throttled || (node->function & SHIM_NODE_EXACT))
+		return;
+	throttled = throttled_find(counter->function);
+	if (throttled && throttled_state(throttled) == THROTTLED_OFF)
+		throttled_add_place(throttled, tree, node);
+}
+
+/* --- the choice --- */
+
+/* The calls since the last look.  Those of bursts are paid for apart.  Those of an image
+ * that was unloaded are not counted any more. */
+static uint64_t since(const struct counter *counter)
+{
+	const struct throttled *throttled = counter->is_throttled ?
+						    throttled_find(
+							    counter->function) :
+						    NULL;
+
+	if (throttled && throttled_state(throttled) < THROTTLED_ON)
+		return 0;
+	return counter->calls > counter->before ?
+		       counter->calls - counter->before :
+		       0;
+}
+
+#define BUCKETS 256
+
+static uint64_t bucket_calls[BUCKETS];
+
+/* Four buckets for each doubling.  Leaves tell least: they come first. */
+static unsigned bucket_of(const struct counter *counter)
+{
+	uint64_t calls = since(counter) >> counter->has_callees;
+	unsigned top;
+
+	if (calls < 4)
+		return (unsigned)calls;
+	top = 63 - (unsigned)__builtin_clzll(calls);
+	return top * 4 + (unsigned)(calls >> (top - 2) & 3);
+}
+
+static bool may_go(const struct counter *counter)
+{
+	return !counter->is_outermost && !counter->is_throttled &&
+	       since(counter) >= CALLS_LEAST;
+}
+
+/* The lowest bucket whose functions go, if @left calls may stay. */
+static unsigned find_limit(uint64_t left)
+{
+	uint64_t staying = 0;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		bucket_calls[i] = 0;
+	for (uint32_t i = 0; i < counter_count; i++) {
+		const struct counter *counter = &counters[i];
+
+		if (may_go(counter))
+			bucket_calls[bucket_of(counter)] += counter->calls -
+							    counter->before;
+		else
+			staying += since(counter);
+	}
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		staying += bucket_calls[i];
+		if (staying > left && bucket_calls[i] > 0)
+			return i;
+	}
+	return BUCKETS;
+}
+
+/* --- switching off --- */
+
+void controller_describe(const struct moment *moment,
+			 struct throttled *throttled)
+{
+	struct shim_throttled_node *node = tree_take(moment->tree,
+						     sizeof(*node));
+
+	if (!node)
+		return;
+	node->address = throttled->function;
+	node->weight = moment->weight;
+	node->state = throttled_state(throttled) == THROTTLED_ON ?
+			      SHIM_THROTTLED_FAILED :
+			      SHIM_THROTTLED_OFF;
+	__atomic_store_n(&node->function, SHIM_NODE_THROTTLED,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&throttled->node, node, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&moment->meta->throttled, 1, __ATOMIC_RELAXED);
+}
+
+static void switch_off(const struct moment *moment, struct counter *counter,
+		       uint64_t passed_ns)
+{
+	struct throttled *throttled = throttled_add(counter->function);
+
+	if (!throttled)
+		return;
+	counter->is_chosen = counter->is_throttled = true;
+	throttled->calls = since(counter);
+	throttled->ns = passed_ns;
+	controller_describe(moment, throttled);
+}
+
+static void visit_chosen(struct tree *tree, struct shim_node *node)
+{
+	const struct counter *counter = counter_of(node);
+	struct throttled *throttled;
+
+	if (!counter || !counter->is_chosen)
+		return;
+	throttled = throttled_find(counter->function);
+	if (!throttled)
+		return;
+	throttled_add_place(throttled, tree, node);
+	/* The reader wants to know the calls before. */
+	node->time = __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
+}
+
+/* Everything from bucket @limit on. */
+static bool switch_off_from(const struct moment *moment, unsigned limit,
+			    uint64_t passed_ns)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < counter_count; i++)
+		if (may_go(&counters[i]) && bucket_of(&counters[i]) >= limit) {
+			switch_off(moment, &counters[i], passed_ns);
+			any |= counters[i].is_chosen;
+		}
+	if (!any)
+		return false;
+	each_node(visit_chosen);
+	for (uint32_t i = 0; i < counter_count; i++)
+		counters[i].is_chosen = false;
+	throttled_end_epoch();
+	return true;
+}
+
+/* --- a look --- */
+
+static uint64_t next_look = FIRST_LOOK, last_weight, last_own_ns, period;
+static uint64_t last_own, last_cost_ns;
+
+static void count_calls(void)
+{
+	for (uint32_t i = 0; i < counter_count; i++) {
+		counters[i].before = counters[i].calls;
+		counters[i].calls = 0;
+	}
+	each_node(visit_count);
+}
+
+static uint64_t calls_since(void)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < counter_count; i++)
+		calls += since(&counters[i]);
+	return calls;
+}
+
+/* Whether functions were switched off. */
+static bool decide(const struct moment *moment)
+{
+	uint64_t passed_ns = (moment->weight - last_weight) *
+			     moment->meta->sample_period_ns;
+	uint64_t allowed_ns = passed_ns / 100 * controller_percent;
+	uint64_t cost = controller_cost(moment->meta) * MARGIN_PERCENT / 100;
+	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
+	uint64_t target_ns = allowed_ns * 2 / 3;
+
+	if (cost == 0 || calls_since() * cost / 1000 + own_ns <= allowed_ns)
+		return false;
+	/* Sampling alone may cost more than a small budget. */
+	target_ns = target_ns > own_ns + allowed_ns / 4 ? target_ns - own_ns :
+							  allowed_ns / 4;
+	return switch_off_from(moment, find_limit(target_ns * 1000 / cost),
+			       passed_ns);
+}
+
+/* Looks come at longer intervals, and as often as their cost allows. */
+static void plan_next(const struct moment *moment, uint64_t cost_ns)
+{
+	uint64_t wait = cost_ns * SHARE / moment->meta->sample_period_ns;
+
+	period = period < LOOK_MIN     ? LOOK_MIN :
+		 period * 2 > LOOK_MAX ? LOOK_MAX :
+					 period * 2;
+	next_look = moment->weight + (wait > period ? wait : period);
+	last_weight = moment->weight;
+	last_own_ns = moment->meta->own_ns;
+	last_own = moment->own;
+	last_cost_ns = cost_ns;
+}
+
+/* Hot looks that change nothing are repeated later and later. */
+static uint64_t hot_share = HOT_SHARE;
+
+/* Whether the last samples show that hooks take too much.  @recent has a bit for each of
+ * them, which is set if it was in a hook. */
+static bool is_hot(const struct moment *moment)
+{
+	static uint64_t seen;
+	static uint8_t recent;
+	uint64_t passed = moment->weight - last_weight;
+	uint64_t own = moment->own - last_own;
+
+	recent = (uint8_t)(recent << 1 | (moment->own != seen));
+	seen = moment->own;
+	if (passed < LOOK_MIN ||
+	    passed * moment->meta->sample_period_ns < last_cost_ns * hot_share)
+		return false;
+	return (own >= 2 && own * 100 > passed * controller_percent) ||
+	       __builtin_popcount(recent) >= 4;
+}
+
+/* If hooks have become hot lately, the calls of the time before say little: the look only
+ * counts, and another one follows soon. */
+void controller_look(const struct moment *moment)
+{
+	bool hot = is_hot(moment);
+	bool counts_only = hot && moment->weight - last_weight > 4 * LOOK_MIN;
+	uint64_t begin;
+
+	if (moment->weight < next_look && !hot)
+		return;
+	begin = shim_clock_read();
+	count_calls();
+	if (!counts_only && decide(moment))
+		hot_share = HOT_SHARE;
+	else if (!counts_only && hot && hot_share < SHARE)
+		hot_share *= 2;
+	plan_next(moment,
+		  controller_ns(moment->meta, shim_clock_read() - begin));
+	if (counts_only)
+		next_look = moment->weight + LOOK_MIN;
+}
+
+void controller_image_gone(uintptr_t low, uintptr_t high)
+{
+	for (uint32_t i = 0; i < counter_count; i++)
+		if (counters[i].function >= low && counters[i].function < high)
+			counters[i] = (struct counter){
+				.function = counters[i].function
+			};
+}
+
+void controller_forked(void)
+{
+	struct moment moment = { .meta = shim_record_meta() };
+
+	for (uint32_t i = 0; i < counter_count; i++)
+		counters[i].calls = counters[i].before = 0;
+	next_look = FIRST_LOOK;
+	last_weight = last_own_ns = period = 0;
+	last_own = budget_samples_own;
+	if (throttled_count == 0 || !moment.meta)
+		return;
+	moment.tree = tree_get((uintptr_t)__builtin_frame_address(0));
+	for (uint32_t i = 0; moment.tree && i < throttled_count; i++)
+		if (throttled_state(throttled_get(i)) <= THROTTLED_ON)
+			controller_describe(&moment, throttled_get(i));
+}

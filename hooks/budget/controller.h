@@ -1,0 +1,42 @@
+/*
+ * Decides which functions are switched off, and measures in bursts how often they are
+ * called then.  All functions: in a sample_hit, one caller at a time.
+ */
+#ifndef BUDGET_CONTROLLER_H
+#define BUDGET_CONTROLLER_H
+
+#include "path/throttled.h"
+
+/* The state of the process at a sample. */
+struct moment {
+	struct tree *tree; /* of the calling thread */
+	struct shim_meta *meta;
+	uint64_t weight; /* samples of the process so far, */
+	uint64_t own;	 /* and of these in hooks */
+};
+
+/* The budget, and the cost of a call of the hooks in 1/1000 ns. */
+extern uint32_t controller_percent;
+uint64_t controller_cost(const struct shim_meta *meta);
+
+/* @clock units in nanoseconds; 0: their length is not known. */
+uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock);
+
+/* Switches functions off if it is time to look, and calls cost more than the budget. */
+void controller_look(const struct moment *moment);
+
+/* The description of a function that is off, in the file of the thread's tree. */
+void controller_describe(const struct moment *moment,
+			 struct throttled *throttled);
+
+/* An image was unloaded: its addresses may be reused. */
+void controller_image_gone(uintptr_t low, uintptr_t high);
+
+/* In a fork child. */
+void controller_forked(void);
+
+/* Ends the burst of this thread, or begins one if it is time. */
+void bursts_step(const struct moment *moment);
+void bursts_forked(void);
+
+#endif

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""budget.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+calltree:budget=N: functions that stayed on have exact counts, those that were switched
+off no more than they were called, and samples are the processor time.  The tests read
+the recording's files themselves: the report estimates.
+"""
+import glob
+import os
+import re
+import signal
+import struct
+import subprocess
+
+import shimtest
+from shimtest import BUILDS, add_test, compile, expect, expect_equal, record, run
+
+THREAD, SAMPLED, THROTTLED = 0xffff, 0xfff3, 0xfff2
+META, META_AT = struct.Struct('<IIIIQQQQ'), 18848    # from budget on, in struct shim_meta
+
+
+class Process:
+    """What is in one process's part of a recording."""
+
+    def __init__(self, directory):
+        self.pid = int(os.path.basename(directory).split('.')[0])
+        meta = open(directory + '/meta', 'rb').read()
+        (self.budget, self.throttled, self.failed, _, self.period, self.weight,
+         self.own_ns, self.bursts) = META.unpack_from(meta, META_AT)
+        self.orphans = struct.unpack_from('<Q', meta, 120)[0]
+        self.read_images(directory)
+        self.calls, self.before, self.off = {}, {}, {}
+        self.samples = self.own = self.lost = 0
+        for file in glob.glob(directory + '/*.calltree'):
+            self.read_file(open(file, 'rb').read())
+
+    def read_images(self, directory):
+        data = open(directory + '/images', 'rb').read()
+        at = struct.unpack_from('<I', data, 12)[0]
+        self.images = []
+        while at + 8 <= len(data):
+            size, _ = struct.unpack_from('<II', data, at)
+            if size == 0:
+                break
+            start, end, bias = struct.unpack_from('<QQQ', data, at + 8)
+            build_id, path = struct.unpack_from('<II', data, at + 64)
+            path = data[at + 72 + build_id:at + 72 + build_id + path]
+            self.images.append((start, end, bias, path.rstrip(b'\0').decode()))
+            at += size
+
+    def name_of(self, address):
+        address &= (1 << 48) - 1
+        for start, end, bias, path in self.images:
+            if start <= address < end:
+                return symbols_of(path).get(address - bias, hex(address))
+        return hex(address)
+
+    def read_file(self, data):
+        chunks = struct.unpack_from('<I', data, 44)[0]
+        for i in range(chunks):
+            at, size, _ = struct.unpack_from('<QQQ', data, 48 + 24 * i)
+            end = min(at + size, len(data))
+            while at + 64 <= end:
+                at += self.read_node(data, at)
+
+    def read_node(self, data, at):
+        word = struct.unpack_from('<8Q', data, at)
+        kind = word[0] >> 48
+        if kind == SAMPLED:
+            self.samples += word[3] + word[5]
+            self.own += word[5]
+        elif kind == THREAD:
+            self.lost += sum(struct.unpack_from('<7Q', data, at + 64))
+            return 128
+        elif kind == THROTTLED:
+            if word[3]:
+                self.off[self.name_of(word[1])] = word
+            return 128
+        elif word[0] and kind < 0xff00:
+            name = self.name_of(word[0])
+            self.calls[name] = self.calls.get(name, 0) + word[2]
+            self.before[name] = self.before.get(name, 0) + word[3]
+        return 64
+
+
+SYMBOLS = {}
+
+
+def symbols_of(path):
+    if path not in SYMBOLS:
+        out = subprocess.run(['nm', path], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL).stdout.decode()
+        SYMBOLS[path] = {int(a, 16): name for a, kind, name in
+                         (line.split() for line in out.splitlines()
+                          if len(line.split()) == 3)
+                         if kind in 'tTwW'}
+    return SYMBOLS[path]
+
+
+def processes_of(result):
+    found = [Process(os.path.dirname(meta))
+             for meta in sorted(glob.glob(result.output + '/*/meta'))]
+    expect(found, 'no recording')
+    return found
+
+
+def truths_of(result):
+    truths = {}
+    for pid, name, calls in re.findall(r'^process (\d+) calls (\S+) (\d+)$',
+                                       result.stdout, re.M):
+        truths.setdefault(int(pid), {})[name] = int(calls)
+    return truths
+
+
+def expect_exact(process, truth):
+    """Exact for functions that stayed on; the others have no calls too many."""
+    for name, calls in truth.items():
+        got = process.calls.get(name, 0)
+        if name not in process.off:
+            expect_equal(got, calls, '%s stayed on' % name)
+            continue
+        expect(process.before.get(name, 0) <= got <= calls,
+               '%s: %d before, %d recorded, %d in truth' % (
+                   name, process.before.get(name, 0), got, calls))
+    expect_equal(process.orphans, 0, 'orphans')
+    expect_equal(process.lost, 0, 'lost')
+    expect_equal(process.samples, process.weight, 'samples in nodes')
+
+
+def functions_that_stay_have_exact_counts(family, optimize):
+    path = compile('throttled.cc', family, optimize)
+    result = record([path, '200', '2'], 'calltree:budget=10')
+    expect_equal(result.status, 0, 'status')
+    truths = truths_of(result)
+    expect_equal(len(truths), 2, 'processes')
+    for process in processes_of(result):
+        expect_exact(process, truths[process.pid])
+        expect('leaf' in process.off, 'leaf stayed on: %s' % process.off)
+        expect('main' not in process.off and 'work' not in process.off,
+               'the outermost call was switched off')
+        expect_equal(process.budget, 1000, 'budget')
+
+
+for family, optimize in BUILDS:
+    add_test('functions_that_stay_have_exact_counts %s %s' % (family, optimize),
+             lambda family=family, optimize=optimize:
+             functions_that_stay_have_exact_counts(family, optimize))
+
+
+@shimtest.test
+def a_kill_loses_nothing():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    result = record([path, '200', '2', 'kill'], 'calltree:budget=10')
+    expect_equal(result.status, -signal.SIGKILL, 'status')
+    truths = truths_of(result)
+    for process in processes_of(result):
+        expect_exact(process, truths[process.pid])
+
+
+@shimtest.test
+def a_budget_takes_most_hooks_away():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    all_calls = record([path, '300', '0'], 'calltree:budget=99')
+    few = record([path, '300', '0'], 'calltree:budget=5')
+
+    def share(result):
+        truths = truths_of(result)
+        recorded = total = 0
+        for process in processes_of(result):
+            recorded += process.calls.get('leaf', 0)
+            total += truths[process.pid]['leaf']
+        return recorded / total
+    expect_equal(share(all_calls), 1, 'share of calls with a budget of 99')
+    expect(share(few) < 0.5, 'share of calls with a budget of 5')
+
+
+@shimtest.test
+def without_a_budget_nothing_is_sampled():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    result = record([path, '20', '0'], 'calltree')
+    for process in processes_of(result):
+        expect_equal((process.budget, process.weight, process.off), (0, 0, {}),
+                     'of a budget')
+
+
+@shimtest.test
+def a_wrong_setting_is_told():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    result = record([path, '5', '0'], 'calltree', SHIM_BUDGET='ten',
+                    SHIM_VERBOSE='1')
+    expect('SHIM_BUDGET' in result.stderr, result.stderr)
+    for process in processes_of(result):
+        expect_equal(process.budget, 0, 'budget')
+
+
+shimtest.main()
