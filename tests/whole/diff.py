@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -121,6 +122,57 @@ def a_recording_does_not_differ_from_itself():
     expect_equal(about['change'], 0, 'change')
     about = diff(*first[:3], '--', *first[:3])
     expect_equal({f['verdict'] for f in about['functions']}, {'same'}, 'verdicts')
+
+
+COUNTED = r'''
+#include <stdlib.h>
+void leaf(void) {}
+int main(int argc, char **argv)
+{
+	for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--)
+		leaf();
+	return 0;
+}
+'''
+
+
+def counted(*counts):
+    """A recording for each number of calls."""
+    if 'counted' not in recorded:
+        source = os.path.join(new_directory('counted'), 'counted.c')
+        with open(source, 'w') as out:
+            out.write(COUNTED)
+        recorded['counted'] = compile(source)
+    return [record([recorded['counted'], str(count)]).output
+            for count in counts]
+
+
+@test
+def what_runs_cannot_tell_is_not_called_the_same():
+    about = diff('--value', 'calls', *counted(100, 140, 120), '--',
+                 *counted(110, 150, 130))
+    leaf = by_name(about)['leaf']
+    expect_equal(leaf['verdict'], 'not shown to differ', leaf)
+    # With a standard deviation of 20: at so many, 10 is the limit.
+    runs_to_tell = leaf['runs_to_tell']
+
+    def tails(count):
+        return student_tails(10 / (20 * math.sqrt(2 / count)), 2 * count - 2)
+    expect(tails(runs_to_tell) < 0.0101 and tails(runs_to_tell - 1) > 0.0099,
+           (runs_to_tell, tails(runs_to_tell), tails(runs_to_tell - 1)))
+    text = shim_report('diff', '--value', 'calls', *counted(100, 140, 120), '--',
+                       *counted(110, 150, 130))
+    expect(re.search(r'^ .*\+8\.3 not shown to differ +%d +120 +130  leaf$' %
+                     runs_to_tell, text, re.M), text)
+    expect('99 % certain' in text and ': not shown to differ\n' in text, text)
+
+
+@test
+def a_difference_that_is_excluded_is_the_same():
+    about = diff('--value', 'calls', *counted(10000, 10002, 10001), '--',
+                 *counted(10001, 10003, 10002))
+    leaf = by_name(about)['leaf']
+    expect_equal((leaf['verdict'], 'runs_to_tell' in leaf), ('same', False), leaf)
 
 
 @test

@@ -3,6 +3,7 @@
  * distribution by the continued fraction of the incomplete beta function.
  */
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/welch.h"
 
@@ -125,4 +126,38 @@ struct change welch_change(const struct welch *first,
 	change.chance = student_tails(change.by / error, freedom);
 	change.error = student_limit(CONFIDENCE, freedom) * error;
 	return change;
+}
+
+/* Whether @runs of each would show @by; variances of single runs are @a and @b. */
+static bool would_tell(double by, double a, double b, unsigned int runs)
+{
+	double freedom = (runs - 1) * (a + b) * (a + b) / (a * a + b * b);
+
+	return student_limit(CONFIDENCE, freedom) * sqrt((a + b) / runs) < by;
+}
+
+unsigned int welch_runs_to_tell(const struct welch *first,
+				const struct welch *second)
+{
+	double by = fabs(second->mean - first->mean);
+	double a = variance(first), b = variance(second);
+	unsigned int few = 1, many = 2, runs;
+
+	if ((isnan(a) && isnan(b)) || !(by > 0))
+		return 0;
+	a = isnan(a) ? b : a;
+	b = isnan(b) ? a : b;
+	/* Twice as many until they are enough, then between the last two. */
+	while (many < WELCH_RUNS_MAX && !would_tell(by, a, b, many)) {
+		few = many;
+		many *= 2;
+	}
+	while (many - few > 1) {
+		runs = few + (many - few) / 2;
+		if (would_tell(by, a, b, runs))
+			many = runs;
+		else
+			few = runs;
+	}
+	return many < WELCH_RUNS_MAX ? many : WELCH_RUNS_MAX;
 }

@@ -30,6 +30,15 @@ double welch_deviation(const struct welch *welch);
  */
 struct change welch_change(const struct welch *first,
 			   const struct welch *second);
+/*
+ * welch_runs_to_tell - how many runs of each set would show such a difference
+ *
+ * About half of the times that so many are made, if the means and deviations stay.  0: the
+ * deviation is not known, or there is no difference.  Never more than WELCH_RUNS_MAX.
+ */
+#define WELCH_RUNS_MAX 10000
+unsigned int welch_runs_to_tell(const struct welch *first,
+				const struct welch *second);
 /* The critical value of Student's t: |t| exceeds it with probability
  * @chance. */
 double student_limit(double chance, double freedom);

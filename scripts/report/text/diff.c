@@ -33,9 +33,12 @@
 #include "text/layout.h"
 #include "text/table.h"
 
-#define ROWS	30
-#define CELL	(SHORT_TEXT + 2) /* with a sign */
-#define CERTAIN 0.01		 /* a smaller chance is no chance */
+#define ROWS	    30
+#define CELL	    (SHORT_TEXT + 2) /* with a sign */
+#define COLUMNS_MAX 10
+#define CERTAIN	    0.01 /* a smaller chance is no chance */
+#define SAME	    0.05 /* a smaller part is no change */
+#define NOT_SHOWN   "not shown to differ"
 /* the same of the normal distribution, in standard deviations */
 #define NORMAL_LIMIT 2.576
 
@@ -63,6 +66,7 @@ struct diff {
 	enum value value;
 	bool is_chosen; /* @value is */
 	bool is_sampled;
+	bool has_unclear; /* among the rows that are printed */
 	struct side side[2];
 	struct row *rows;
 	uint32_t count, room;
@@ -293,6 +297,18 @@ static bool was_called(const struct row *row, int which)
 	return row->calls[which].mean > 0 || row->value[which].mean > 0;
 }
 
+/* There is no difference, or with 99 % certainty hardly one.  The clock's error alone does
+ * not say so. */
+static bool is_same(const struct row *row)
+{
+	const struct change *change = &row->change;
+
+	return change->by == 0 ||
+	       (!isnan(change->chance) &&
+		fabs(change->by) + change->error <=
+			SAME * fmax(row->value[0].mean, row->value[1].mean));
+}
+
 /* With a question mark when nobody knows how much runs vary. */
 static const char *verdict(const struct diff *diff, const struct row *row)
 {
@@ -303,10 +319,11 @@ static const char *verdict(const struct diff *diff, const struct row *row)
 		return "new";
 	if (!was_called(row, 1))
 		return "gone";
-	if (row->change.by == 0 ||
-	    (is_known && row->change.chance >= CERTAIN) ||
-	    fabs(row->change.by) < row->change.error)
+	if (is_same(row))
 		return "same";
+	if ((is_known && row->change.chance >= CERTAIN) ||
+	    fabs(row->change.by) < row->change.error)
+		return NOT_SHOWN;
 	if (row->change.by > 0)
 		return is_time	? is_known ? "slower" : "slower?" :
 		       is_known ? "more" :
@@ -314,6 +331,11 @@ static const char *verdict(const struct diff *diff, const struct row *row)
 	return is_time	? is_known ? "faster" : "faster?" :
 	       is_known ? "less" :
 			  "less?";
+}
+
+static bool is_unclear(const struct diff *diff, const struct row *row)
+{
+	return !strcmp(verdict(diff, row), NOT_SHOWN);
 }
 
 /* --- text --- */
@@ -400,13 +422,14 @@ static void print_all(const struct layout *layout, const struct diff *diff)
 		fprintf(layout->out, "99 %% certain to \302\261 %s: %s\n",
 			value_text(diff, error, change.error, false),
 			change.chance < CERTAIN ? "a change" :
-						  "no more than runs vary");
+			change.by == 0		? "the same" :
+						  NOT_SHOWN);
 }
 
 /* NULL: none. */
 static const char *color_of(const char *word)
 {
-	if (!strcmp(word, "same"))
+	if (!strcmp(word, "same") || !strcmp(word, NOT_SHOWN))
 		return NULL;
 	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
 }
@@ -420,6 +443,25 @@ static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
 	snprintf(text, SHORT_TEXT, "%s%.30s",
 		 row->has_estimate[which] ? "~" : "",
 		 human_count(count, whole(row->calls[which].mean)));
+	return text;
+}
+
+/* How many runs of each would tell; "-": nothing says so. */
+static const char *runs_text(char text[SHORT_TEXT], const struct diff *diff,
+			     const struct row *row)
+{
+	unsigned int runs = is_unclear(diff, row) ?
+				    welch_runs_to_tell(&row->value[0],
+						       &row->value[1]) :
+				    0;
+	char count[SHORT_TEXT];
+
+	if (!is_unclear(diff, row))
+		return "";
+	if (runs == 0)
+		return "-";
+	snprintf(text, SHORT_TEXT, "%s%.30s", runs == WELCH_RUNS_MAX ? ">" : "",
+		 human_count(count, runs));
 	return text;
 }
 
@@ -439,12 +481,45 @@ static void print_row(struct table *table, const struct diff *diff,
 	table_cell(table, word);
 	if (color)
 		table_no_color(table);
+	if (diff->has_unclear)
+		table_cell(table, runs_text(text, diff, row));
 	table_cell(table, calls_text(calls, row, 0));
 	table_cell(table, calls_text(calls, row, 1));
 	table_names(table, row->name, row->short_name, row->mangled);
 }
 
-static void print_text(FILE *out, const struct diff *diff)
+/* How wide the calls of the rows are. */
+static int calls_width(const struct diff *diff, uint32_t rows)
+{
+	size_t width = strlen("samples A");
+	char text[SHORT_TEXT];
+	uint32_t i;
+	int which;
+
+	for (i = 0; i < rows; i++)
+		for (which = 0; which < 2; which++) {
+			size_t columns = text_columns(
+				calls_text(text, &diff->rows[i], which));
+
+			width = columns > width ? columns : width;
+		}
+	return (int)width;
+}
+
+/* What the verdict is that most need explained. */
+static void print_unclear(const struct layout *layout, const struct diff *diff)
+{
+	bool is_one = diff->side[0].all.runs == 1 &&
+		      diff->side[1].all.runs == 1;
+
+	fputs(is_one ? "\n" NOT_SHOWN ": the clock's error is larger than the "
+		       "difference; several runs of each would tell\n" :
+		       "\n" NOT_SHOWN ": runs vary too much for a difference "
+		       "so small; about so many of each would tell (runs)\n",
+	      layout->out);
+}
+
+static void print_text(FILE *out, struct diff *diff)
 {
 	static const char *const names[] = {
 		[VALUE_SELF] = "self",		[VALUE_TOTAL] = "total",
@@ -452,35 +527,45 @@ static void print_text(FILE *out, const struct diff *diff)
 		[VALUE_ALLOCATIONS] = "blocks", [VALUE_PEAK] = "peak",
 		[VALUE_LEAKED] = "left",	[VALUE_LOST] = "lost",
 	};
-	const struct options *options = diff->options;
-	uint32_t i, rows;
-	struct layout layout = layout_on(out, options, NULL);
-	char titles[2][SHORT_TEXT];
-	const struct column columns[] = {
-		{ titles[0], 10 },
-		{ titles[1], 10 },
-		{ "change", 10 },
-		{ "\302\261", 9 },
-		{ "%", 7 },
-		{ "", -8 },
-		{ diff->is_sampled ? "samples A" : "calls A", 13 },
-		{ diff->is_sampled ? "samples B" : "calls B", 13 },
-		{ "function", 0 }
-	};
-	struct table table = table_begin(&layout, columns);
+	const char *counted = diff->is_sampled ? "samples" : "calls";
+	struct layout layout = layout_on(out, diff->options, NULL);
+	uint32_t i, rows = layout_rows(&layout, ROWS, diff->count);
+	struct column columns[COLUMNS_MAX] = { { NULL, 0 } };
+	struct column *column = columns;
+	int width = calls_width(diff, rows);
+	char titles[4][SHORT_TEXT];
+	struct table table;
 
+	for (i = 0; i < rows; i++)
+		diff->has_unclear |= is_unclear(diff, &diff->rows[i]);
+	for (i = 0; i < 4; i++)
+		snprintf(titles[i], SHORT_TEXT, "%s %c",
+			 i < 2 ? names[diff->value] : counted,
+			 (char)('A' + i % 2));
+	*column++ = (struct column){ titles[0], 10 };
+	*column++ = (struct column){ titles[1], 10 };
+	*column++ = (struct column){ "change", 10 };
+	*column++ = (struct column){ "\302\261", 9 };
+	*column++ = (struct column){ "%", 7 };
+	*column++ = (struct column){ "", diff->has_unclear ?
+						 -(int)strlen(NOT_SHOWN) :
+						 -8 };
+	if (diff->has_unclear)
+		*column++ = (struct column){ "runs", 6 };
+	*column++ = (struct column){ titles[2], width };
+	*column++ = (struct column){ titles[3], width };
+	*column = (struct column){ "function", 0 };
+	table = table_begin(&layout, columns);
 	print_side(&layout, diff, 0);
 	print_side(&layout, diff, 1);
 	print_all(&layout, diff);
-	for (i = 0; i < 2; i++)
-		snprintf(titles[i], SHORT_TEXT, "%s %c", names[diff->value],
-			 (char)('A' + i));
 	fputc('\n', out);
 	table_titles(&table, NULL);
-	rows = layout_rows(&layout, ROWS, diff->count);
 	for (i = 0; i < rows; i++)
 		print_row(&table, diff, &diff->rows[i]);
 	layout_left_out(&layout, rows, diff->count);
+	if (diff->has_unclear)
+		print_unclear(&layout, diff);
 }
 
 /* --- for programs --- */
@@ -524,6 +609,11 @@ static void put_row(struct json *json, const struct diff *diff,
 	json_key_flag(json, "a_calls_estimated", row->has_estimate[0]);
 	json_key_flag(json, "b_calls_estimated", row->has_estimate[1]);
 	json_key_text(json, "verdict", verdict(diff, row));
+	if (is_unclear(diff, row) &&
+	    welch_runs_to_tell(&row->value[0], &row->value[1]))
+		json_key_count(
+			json, "runs_to_tell",
+			welch_runs_to_tell(&row->value[0], &row->value[1]));
 	json_close_object(json);
 }
 
