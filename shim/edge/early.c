@@ -17,6 +17,7 @@
 #include "dispatch/hook_table.h"
 #include "module/builtin_list.h"
 #include "module/start.h"
+#include "os/sys.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/record.h"
@@ -47,7 +48,7 @@ static bool is_relocated(void)
 /* The loader initializes thread-local storage last, over its previous content. */
 static bool has_thread_data(void)
 {
-	return arch_has_thread_pointer() && marked == MARK;
+	return sys_has_thread_pointer() && marked == MARK;
 }
 
 /* Starting opens modules, if any are wanted; they may use all of libc. */

@@ -864,6 +864,11 @@ void sys_park(void)
 			     0, 0);
 }
 
+bool sys_has_thread_pointer(void)
+{
+	return arch_has_thread_pointer();
+}
+
 /* --- for the control thread --- */
 
 int sys_hide_files(void)

@@ -134,6 +134,8 @@ int sys_time_ns(int clock, uint64_t *time_ns);
 int sys_thread_time_ns(int tid, uint64_t *time_ns);
 /* The resolution of @clock in nanoseconds. */
 int sys_clock_resolution(int clock, uint64_t *resolution_ns);
+/* Whether libc has given the thread a control block; false also if that is unknown. */
+bool sys_has_thread_pointer(void);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);
