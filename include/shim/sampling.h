@@ -6,11 +6,10 @@
  * sampler serves all profilers.  The first profiler that enabled it sets mode
  * and frequency; all profilers get the hits.
  *
- * Each thread has a timer of its own, which sends a real-time signal.  The
- * program does not see that signal: it cannot block it, wait for it or read it,
- * and finds it unused. A system call that the signal interrupts continues; none
- * fails with EINTR because of shim, and a thread that sleeps is woken once in
- * its whole sleep.
+ * Each thread has a timer of its own, which sends the signal that libc keeps
+ * for setuid(): all signals that a program can use stay its own.  A system
+ * call that the signal interrupts continues; none fails with EINTR because of
+ * shim, and a thread that sleeps is woken once in its whole sleep.
  *
  * Example: count samples of the program's processor time, 1000 a second.
  *

@@ -2,9 +2,9 @@
  * Hides shim's signals from the program.  The wrappers remove them from the masks and
  * sets that the kernel gets.  An action that the program sets for one is stored and
  * used when the program sends that signal.  The program reads back what it has set
- * (runtime/hidden_signals.h).  A program that chooses a real-time signal by SIGRTMAX
- * gets another one than the sampler's.  While shim has no signals, each wrapper costs
- * one comparison.
+ * (runtime/hidden_signals.h).  The sampler's signal is one that libc keeps for itself
+ * and refuses to the program.  While shim has no signals, each wrapper costs one
+ * comparison.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -45,7 +45,6 @@ static struct {
 	int (*sigtimedwait)(const sigset_t *, siginfo_t *,
 			    const struct timespec *);
 	int (*sigaltstack)(const stack_t *, stack_t *);
-	int (*current_sigrtmax)(void);
 } real;
 
 #define FIND(name, symbol) \
@@ -96,30 +95,6 @@ static void show(sigset_t *set, uint64_t hidden_ones)
 }
 
 /* --- actions --- */
-
-static void get_program_action(struct sigaction *action)
-{
-	*action = (struct sigaction){ .sa_flags = 0 };
-	*bits_of(&action->sa_mask) = sample_program_action.mask;
-	action->sa_flags = (int)sample_program_action.flags;
-	action->sa_handler = (handler)sample_program_action.handler;
-}
-
-static void set_program_action(const struct sigaction *action)
-{
-	sample_program_action.mask = hidden_as_kept(
-		*bits_of((sigset_t *)&action->sa_mask));
-	sample_program_action.flags = (uint64_t)action->sa_flags;
-	sample_program_action.handler = (void *)action->sa_handler;
-}
-
-static handler set_program_handler(handler call)
-{
-	handler before = (handler)sample_program_action.handler;
-
-	sample_program_action = (struct sys_action){ .handler = (void *)call };
-	return before;
-}
 
 /* Takes two steps, so one thread at a time runs it. */
 static int set_watched(int signal, const struct sigaction *action,
@@ -177,8 +152,6 @@ static int set_any(int signal, const struct sigaction *action,
 EDGE int sigaction(int signal, const struct sigaction *action,
 		   struct sigaction *before)
 {
-	struct sigaction old;
-
 	FIND(sigaction, "sigaction");
 	if (!real.sigaction) {
 		errno = ENOSYS;
@@ -186,21 +159,7 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 	}
 	if (edge_asked_is(signal))
 		return edge_asked_set(signal, action, before, set_any);
-	if (hidden_signals() == 0)
-		return real.sigaction(signal, action, before);
-	if (kept_is_on(signal)) {
-		kept_set(signal, action, before);
-		return 0;
-	}
-	if (signal == hidden()) {
-		get_program_action(&old);
-		if (action)
-			set_program_action(action);
-		if (before)
-			*before = old;
-		return 0;
-	}
-	return set_action(signal, action, before);
+	return set_any(signal, action, before);
 }
 
 /* sigset() also blocks or unblocks the signal.  True if it was blocked: SIG_HOLD. */
@@ -254,8 +213,6 @@ static handler set_caught_handler(int signal, handler call, int flags,
 			errno = ENOSYS; \
 			return SIG_ERR; \
 		} \
-		if (signal_ != 0 && signal_ == hidden()) \
-			return set_program_handler(call); \
 		if (is_caught(signal_)) \
 			return set_caught_handler(signal_, call, FLAGS_##name, \
 						  alone); \
@@ -301,10 +258,6 @@ handler bsd_signal(int signal_, handler call)
 int sigignore(int signal_)
 {
 	FIND(sigignore, "sigignore");
-	if (signal_ != 0 && signal_ == hidden()) {
-		set_program_handler(SIG_IGN);
-		return 0;
-	}
 	if (is_caught(signal_))
 		return set_caught_handler(signal_, SIG_IGN, 0, true) ==
 				       SIG_ERR ?
@@ -322,8 +275,6 @@ int siginterrupt(int signal_, int flag)
 	int result;
 
 	FIND(siginterrupt, "siginterrupt");
-	if (signal_ != 0 && signal_ == hidden())
-		return 0;
 	if (is_caught(signal_)) {
 		struct sigaction action;
 
@@ -348,18 +299,26 @@ int siginterrupt(int signal_, int flag)
 
 /* A callback in the sampler's handler may set again the mask that it read, which lacks
  * shim's signal.  The signal stays blocked, or the next sample would interrupt this
- * one. */
-static const sigset_t *for_mask(int how, const sigset_t *set, sigset_t *copy)
+ * one.  libc would unblock it. */
+static bool is_in_sample(int how, const sigset_t *set)
 {
-	int signal = hidden();
+	return how == SIG_SETMASK && set && hidden() && thread_current &&
+	       thread_current->sample_context;
+}
 
-	if (how != SIG_SETMASK || !set || !signal || !thread_current ||
-	    !thread_current->sample_context)
-		return without(set, copy);
-	*copy = *set;
-	*bits_of(copy) &= ~hidden_signals();
-	*bits_of(copy) |= hidden_bit(signal);
-	return copy;
+static int set_mask_in_sample(const sigset_t *set, sigset_t *before)
+{
+	uint64_t mask = *bits_of((sigset_t *)set), old = 0;
+	long r;
+
+	mask = (mask & ~hidden_signals()) | hidden_bit(hidden());
+	r = sys_pass_on(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask,
+			(long)&old, sizeof(mask), 0, 0);
+	if (before) {
+		*before = (sigset_t){ { 0 } };
+		*bits_of(before) = old;
+	}
+	return (int)-r;
 }
 
 /* Notes which of shim's signals the program blocks.  Called last: a signal that this
@@ -392,8 +351,11 @@ static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
 	}
 	if (set)
 		given = *set;
-	result = set_real(how, set ? for_mask(how, &given, &copy) : NULL,
-			  before);
+	if (is_in_sample(how, set))
+		result = set_mask_in_sample(&given, before);
+	else
+		result = set_real(how, set ? without(&given, &copy) : NULL,
+				  before);
 	if (result != 0)
 		return result;
 	show(before, hidden_blocked());
@@ -612,17 +574,6 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 	return 0;
 }
 
-/* --- SIGRTMAX --- */
-
-EDGE int __libc_current_sigrtmax(void)
-{
-	int last;
-
-	FIND(current_sigrtmax, "__libc_current_sigrtmax");
-	last = real.current_sigrtmax ? real.current_sigrtmax() : 64;
-	return last == hidden() ? last - 1 : last;
-}
-
 /* Runs in the constructor, because signal handlers call some of them. */
 void edge_signals_resolve(void)
 {
@@ -640,5 +591,4 @@ void edge_signals_resolve(void)
 	FIND(sigwaitinfo, "sigwaitinfo");
 	FIND(sigtimedwait, "sigtimedwait");
 	FIND(sigaltstack, "sigaltstack");
-	FIND(current_sigrtmax, "__libc_current_sigrtmax");
 }

@@ -279,6 +279,7 @@ EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	if (!start)
 		return real_create(thread, attributes, call, argument);
 	result = real_create(thread, attributes, edge_thread_start, start);
+	sample_signal_keep();
 	if (result != 0)
 		give_back(start);
 	return result;
@@ -299,6 +300,7 @@ EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 		return real_c11_create(thread, call, argument);
 	result = real_c11_create(
 		thread, (thrd_start_t)(void (*)(void))edge_thread_start, start);
+	sample_signal_keep();
 	if (result != thrd_success)
 		give_back(start);
 	return result;

@@ -11,6 +11,7 @@
 #include "os/lookup.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/state.h"
+#include "sampling/sample.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -163,6 +164,7 @@ EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
 	struct timer_call *call = NULL;
 	struct sigevent given;
+	int result;
 
 	FIND(real_timer_create, "timer_create");
 	if (!real_timer_create)
@@ -175,7 +177,9 @@ EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 	given = *event;
 	given.sigev_notify_function = begin_timer_call;
 	given.sigev_value.sival_ptr = call;
-	return real_timer_create(clock, &given, timer);
+	result = real_timer_create(clock, &given, timer);
+	sample_signal_keep();
+	return result;
 }
 
 /* A traced thread stops at shim's traps, and its tracer takes them for its own. */

@@ -89,7 +89,7 @@ static int realtime(const char *name)
 		      REALTIME_LAST - (int)number;
 }
 
-/* 0 if there is no such signal or the sampler uses it. */
+/* 0 if there is no such signal. */
 static int find_signal(const char *name)
 {
 	const char *rest = text_after(name, "SIG");
@@ -98,7 +98,7 @@ static int find_signal(const char *name)
 	for (unsigned i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		if (text_equal(rest ? rest : name, signals[i].name))
 			number = signals[i].number;
-	return number == sample_signal ? 0 : number;
+	return number;
 }
 
 /* --- switches --- */

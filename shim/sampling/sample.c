@@ -23,8 +23,6 @@
 
 #include <shim/banned.h>
 
-#define SIGNAL_LAST	   64
-#define SIGNAL_FIRST	   60
 #define FREQUENCY_FIRST_HZ 100
 #define MONOTONIC	   1
 
@@ -122,7 +120,7 @@ static struct sample_rate rate_now(void)
 typedef void (*plain_handler)(int signal);
 typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
 
-/* A process has sent the program this signal: passes it to the program's action. */
+/* libc has sent this signal, or another process: passes it to libc's action. */
 static void hand_on(int signal, siginfo_t *info, void *context)
 {
 	struct sys_action action = sample_program_action;
@@ -305,6 +303,7 @@ static void thread_came(struct thread *thread)
 		return;
 	/* The thread may have inherited a mask that blocks the signal. */
 	hidden_thread_begins(0);
+	sample_signal_keep();
 	state_slowly(came, thread);
 }
 
@@ -322,6 +321,7 @@ SUBSCRIBE(thread_reset, sample_thread_gone);
 void sample_forked(void)
 {
 	counts = (struct shim_sample_counts){ 0 };
+	sample_signal_forked();
 	sample_signal_block(false);
 	snapshot_forked();
 	syscall_restart_forked();
@@ -401,35 +401,6 @@ void sample_stop(void)
 
 /* --- enabling --- */
 
-static int install(void *unused)
-{
-	struct sys_action action = {
-		.handler = (void *)handle,
-		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
-			 ARCH_HAS_RESTORER,
-		.restorer = arch_signal_return,
-		/* Stores into the recording's files may raise SIGBUS. */
-		.mask = ~hidden_bit(SIGBUS),
-	};
-	struct sys_action before;
-
-	(void)unused;
-	for (int signal = SIGNAL_LAST; signal >= SIGNAL_FIRST; signal--) {
-		if (sys_signal_action(signal, NULL, &before) < 0)
-			continue;
-		if (before.handler != (void *)SIG_DFL)
-			continue;
-		if (sys_signal_action(signal, &action, NULL) < 0)
-			continue;
-		__atomic_store_n(&sample_signal, signal, __ATOMIC_RELEASE);
-		hidden_take(signal);
-		for (int other = 1; other <= SIGNAL_LAST; other++)
-			syscall_restart_watch_handlers_of(other);
-		return 0;
-	}
-	return -EBUSY;
-}
-
 int sample_signal_want(void)
 {
 	int r = 0;
@@ -438,7 +409,7 @@ int sample_signal_want(void)
 	if (ARCH_HAS_RESTORER == 0)
 		return -ENOSYS;
 	if (sample_signal == 0)
-		r = install(NULL);
+		r = sample_signal_take((void *)handle);
 	if (r == 0)
 		__atomic_store_n(&is_asked, true, __ATOMIC_RELEASE);
 	return r;
@@ -447,6 +418,7 @@ int sample_signal_want(void)
 static int enable(void *argument)
 {
 	struct shim_profiler_handle *handle_ = argument;
+	int r = 0;
 
 	if (ARCH_HAS_RESTORER == 0) {
 		/* The program's calls would fail with EINTR. */
@@ -455,8 +427,10 @@ static int enable(void *argument)
 			 "restart interrupted system calls");
 		return -ENOSYS;
 	}
-	if (sample_signal == 0 && install(NULL) < 0)
-		return -EBUSY;
+	if (sample_signal == 0)
+		r = sample_signal_take((void *)handle);
+	if (r < 0)
+		return r;
 	if (frequency_hz == 0)
 		frequency_hz = FREQUENCY_FIRST_HZ;
 	handle_->samples = true;

@@ -3,8 +3,7 @@
  *
  * A thread's timer is created when shim first sees the thread, on that thread or on the
  * one that starts sampling.  It is deleted with the thread; a forked child has none.
- * The signal is the highest real-time signal without a handler when sampling was
- * enabled.  edge/signals.c hides it from the program.
+ * Their signal is one that libc keeps for itself (sampling/sample_signal.c).
  */
 #ifndef SHIM_SAMPLE_H
 #define SHIM_SAMPLE_H
@@ -16,9 +15,24 @@
 /* The signal of samples; 0 until it is chosen, once. */
 extern int sample_signal __attribute__((visibility("hidden")));
 
-/* The action that the program has set for that signal. */
+/* The action that libc has set for that signal. */
 extern struct sys_action sample_program_action
 	__attribute__((visibility("hidden")));
+
+/* Sets @handler, which gets the program's and libc's signals, too.  Returns 0 or
+ * -errno.  State lock held. */
+int sample_signal_take(void *handler);
+/* libc may have set its own action: sets the handler again. */
+void sample_signal_keep(void);
+
+/* Around a change of the ids of all threads, for which libc signals each of them.
+ * sample_ids_change_begins returns whether sample_ids_change_ends is to be called. */
+bool sample_ids_change_begins(void);
+void sample_ids_change_ends(void);
+/* The signals that a thread blocks while shim continues its system call. */
+uint64_t sample_signal_rest_mask(void);
+/* In a forked child. */
+void sample_signal_forked(void);
 
 /* Whether a profiler wants samples, or snapshots of other threads. */
 bool sample_is_wanted(void);

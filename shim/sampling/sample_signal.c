@@ -1,11 +1,164 @@
 /*
- * The signal of samples, and the action that the program has set for it.
+ * The signal of samples: the one that libc sends to all threads in setuid and its like.
+ * libc refuses it to the program in every set, mask and action, so all signals that the
+ * program can use remain its own.
+ *
+ *	libc sets its action in the first pthread_create	sample_signal_keep
+ *	libc waits until each thread has handled its signal	sample_ids_change_begins
+ *
+ * Until sample_signal_keep, libc's handler ignores the signals of timers.
  */
 #include "sampling/sample.h"
 
+#include "arch.h"
 #include "os/sys.h"
+#include "runtime/hidden_signals.h"
+#include "runtime/state.h"
+#include "runtime/thread.h"
+
+#include <ucontext.h>
 
 #include <shim/banned.h>
 
+#define SETXID	    33
+#define CANCEL	    32
+#define SIGNAL_LAST 64
+
 int sample_signal;
 struct sys_action sample_program_action;
+
+static struct sys_action own_action;
+
+int sample_signal_take(void *handler)
+{
+	int r;
+
+	own_action = (struct sys_action){
+		.handler = handler,
+		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			 ARCH_HAS_RESTORER,
+		.restorer = arch_signal_return,
+		/* Stores into the recording's files may raise SIGBUS. */
+		.mask = ~hidden_bit(SIGBUS),
+	};
+	r = sys_signal_action(SETXID, &own_action, &sample_program_action);
+	if (r < 0)
+		return r;
+	__atomic_store_n(&sample_signal, SETXID, __ATOMIC_RELEASE);
+	hidden_take(SETXID);
+	for (int other = 1; other <= SIGNAL_LAST; other++)
+		syscall_restart_watch_handlers_of(other);
+	return 0;
+}
+
+static int keep(void *unused)
+{
+	struct sys_action now;
+
+	(void)unused;
+	if (sys_signal_action(SETXID, NULL, &now) < 0 ||
+	    now.handler == own_action.handler)
+		return 0;
+	sample_program_action = now;
+	return sys_signal_action(SETXID, &own_action, NULL);
+}
+
+void sample_signal_keep(void)
+{
+	struct sys_action now;
+
+	if (__atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE) == 0 ||
+	    sys_is_forbidden() || sys_signal_action(SETXID, NULL, &now) < 0 ||
+	    now.handler == own_action.handler)
+		return;
+	state_slowly(keep, NULL);
+}
+
+/* --- setuid and its like --- */
+
+/*
+ * A thread whose system call shim continues has the signal blocked, perhaps for hours.
+ * The signal that libc uses for pthread_cancel, which no program can block either,
+ * unblocks it there.
+ */
+static uint32_t changes; /* set*id calls at work */
+static char wake_value;
+static struct sys_action cancel_action;
+
+uint64_t sample_signal_rest_mask(void)
+{
+	return __atomic_load_n(&changes, __ATOMIC_SEQ_CST) ?
+		       0 :
+		       hidden_bit(sample_signal);
+}
+
+typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
+
+static void wake(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+
+	if (info->si_code == SI_QUEUE &&
+	    info->si_value.sival_ptr == &wake_value)
+		*(uint64_t *)&interrupted->uc_sigmask &= ~hidden_bit(SETXID);
+	else if (cancel_action.handler != (void *)SIG_DFL &&
+		 cancel_action.handler != (void *)SIG_IGN)
+		((full_handler)cancel_action.handler)(signal, info, context);
+}
+
+/* libc sets its action in the first pthread_cancel. */
+static int catch_wakes(void)
+{
+	struct sys_action now;
+	int r = sys_signal_action(CANCEL, NULL, &now);
+
+	if (r < 0 || now.handler == (void *)wake)
+		return r;
+	cancel_action = now;
+	now.handler = (void *)wake;
+	if (cancel_action.handler == (void *)SIG_DFL ||
+	    cancel_action.handler == (void *)SIG_IGN) {
+		now.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			    ARCH_HAS_RESTORER;
+		now.restorer = arch_signal_return;
+		now.mask = 0;
+	}
+	return sys_signal_action(CANCEL, &now, NULL);
+}
+
+static bool wake_each(struct thread *thread, void *unused)
+{
+	(void)unused;
+	if (!(thread->state & THREAD_ENDED) &&
+	    (__atomic_load_n(&thread->rests, __ATOMIC_SEQ_CST) & 1))
+		sys_queue_signal((int)thread->tid, CANCEL, &wake_value);
+	return true;
+}
+
+static int wake_all(void *unused)
+{
+	(void)unused;
+	if (catch_wakes() == 0)
+		thread_each(wake_each, NULL);
+	return 0;
+}
+
+bool sample_ids_change_begins(void)
+{
+	if (__atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE) == 0 ||
+	    sys_is_forbidden())
+		return false;
+	__atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
+	state_slowly(wake_all, NULL);
+	return true;
+}
+
+void sample_ids_change_ends(void)
+{
+	__atomic_sub_fetch(&changes, 1, __ATOMIC_SEQ_CST);
+}
+
+void sample_signal_forked(void)
+{
+	changes = 0;
+}

@@ -126,7 +126,7 @@ static long again(const struct arch_call *call)
 static void use_mask(struct arch_call *call, uint64_t *mask,
 		     struct masked *masked)
 {
-	const uint64_t own = 1ull << (sample_signal - 1);
+	const uint64_t own = sample_signal_rest_mask();
 	const uint64_t *given = NULL;
 	long *a = call->arguments;
 
@@ -195,7 +195,7 @@ static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 
 static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
 {
-	uint64_t all, waiting = mask | 1ull << (sample_signal - 1);
+	uint64_t all, waiting = mask | sample_signal_rest_mask();
 	struct arch_call restart = { .number = SYS_restart_syscall };
 	struct masked masked;
 	long result;
@@ -252,7 +252,7 @@ static long do_rest(const struct arch_call *call, uint64_t mask)
 static void rest_begin(struct thread *self, const ucontext_t *context)
 {
 	self->rest_context = context;
-	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_SEQ_CST);
 }
 
 /* A jump out of a handler of the program may have ended it before. */
@@ -285,6 +285,10 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 	enum kind kind;
 	long result = -EINTR;
 
+	/* Nested only while the program changes its ids, for which libc's signal
+	 * may end the call, too. */
+	if (self->rests & 1)
+		return false;
 	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
 		return false;
 	if (call.part > 0)

@@ -153,6 +153,15 @@ def the_program_has_all_its_signals_and_does_not_see_ours():
 
 
 @test
+def the_program_gets_each_realtime_signal_that_it_uses_itself():
+    program = compile('realtime.c', 'gcc', '-O1', ['-I', INCLUDE],
+                      instrument=False)
+    for rate in '100', '1000', '20000':
+        shimtest.run_both([program, rate], 'none')
+    shimtest.run_both([program], 'sampling:clock=wall,hz=1000')
+
+
+@test
 def masks_are_read_back_as_they_were_set():
     program = compile('masks.c')
     for profile in ('sampling:hz=1000', 'sampling:clock=wall,hz=1000', 'pchist',
