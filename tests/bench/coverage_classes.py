@@ -1,10 +1,9 @@
-"""Why we say of a line that it was reached and gcc --coverage does not, or the other
-way round.
+"""Explains why shim and gcc --coverage disagree on whether a line was reached.
 
-Which of the two is right is found out by a third: callgrind counts each instruction
-that the same program executes, readelf says which line each belongs to.  So it is
-known of every place where a trap was whether the program came there; what is left is
-what gcc made of the line, with counters and without.
+A third tool decides: callgrind counts each instruction that the same program executes,
+and readelf gives the line of each.  So it is known for every trap whether the program
+reached its address; the remaining differences come from gcc's code for the line, with
+counters and without.
 """
 import bisect
 import collections
@@ -12,18 +11,18 @@ import os
 import re
 import subprocess
 
-# With optimization the code of a line is moved to where others are, shared with them,
-# or not there at all.  Of those that we alone say are reached:
+# With optimization, the code of a line is moved to that of other lines, shared with
+# them, or removed.  Classes of lines that only shim reports as reached:
 GCC_MISSES = "reached: gcc's own count at -O0 says so, too"
 SHARED_PLACE = 'it begins where only an instruction of another line is'
 MIXED = 'its instructions are in one block with those of a line that was reached'
 MERGED = 'its instructions are reached from a line that was, in a block of their own'
-# ... and of those that gcc alone says are:
+# ... and classes of lines that only gcc reports as reached:
 GCC_INVENTS = "not reached: gcc's own count at -O0 says so, too"
 NO_STATEMENT = 'it is in the code that was executed, but begins elsewhere'
 NO_CODE = 'it has no instruction, and begins where the program did not come'
 OTHER_PATH = 'it has instructions, none of which was executed'
-# Ours to mend, and whatever else there is.
+# Errors of shim, and unexplained differences.
 DEFECT = 'not what the program did'
 UNEXPLAINED = 'unexplained'
 CLASSES = [GCC_MISSES, GCC_INVENTS, SHARED_PLACE, MIXED, MERGED, NO_STATEMENT,
@@ -36,7 +35,7 @@ def lines_of(command):
 
 
 class Code:
-    """A program: its instructions, by line, and which of them are executed."""
+    """A program: its instructions by line, and whether each was executed."""
 
     def __init__(self, binary, arguments, work):
         self.read_instructions(binary)
@@ -73,7 +72,7 @@ class Code:
                 self.indirect.append(address)
 
     def read_rows(self, binary):
-        """By address what begins there; the last row has the instructions."""
+        """The instructions and data by address; the last row has the instructions."""
         rows = []
         for text in lines_of(['readelf', '-W', '--debug-dump=decodedline',
                               binary]):
@@ -105,7 +104,7 @@ class Code:
                 for address in self.between(low, high)]
 
     def block(self, address):
-        """What was executed with this one, up to where that begins and ends."""
+        """The executed instructions around this one, from begin to end of its block."""
         first = last = bisect.bisect_left(self.at, address)
         while self.at[first] not in self.leaders and \
                 self.at[first - 1] in self.executed:
@@ -116,8 +115,8 @@ class Code:
         return self.at[first:last + 1]
 
     def before(self, block):
-        """From where it was come to: what was executed and jumps there, or goes
-        on there; else a jump of the function that says where only when it runs."""
+        """The predecessors: executed instructions that jump to the block or fall
+        through; otherwise an indirect jump of the function."""
         i = bisect.bisect_right(self.functions, block[0])
         low, high = ([0] + self.functions + [1 << 64])[i:i + 2]
         found = [address for address in self.jumps.get(block[0], []) +
@@ -149,16 +148,16 @@ def executed(binary, arguments, work):
 
 
 def wrong_places(code, reached):
-    """Where a trap was, {offset: whether it was run into}, and the program did
-    otherwise."""
+    """The offsets whose trap, {offset: whether it was hit}, disagrees with the
+    execution."""
     return [offset for offset, is_reached in reached.items()
             if is_reached != (offset in code.executed)]
 
 
 def leads_from(code, address, ran):
-    """Whether this was come to from the code of a line that ran, by way of none
-    but lines that did not: a block is one of several lines when one of them has
-    instructions in it."""
+    """Whether the block is reached from the code of an executed line, through lines
+    that were not executed only.  A block counts for each line that has instructions in
+    it."""
     waiting, seen = [code.block(address)], set()
     while waiting:
         block = waiting.pop()
@@ -192,8 +191,8 @@ def why_only_gccs(code, line):
 
 
 def classify(code, ours, theirs, unoptimized):
-    """{class: lines}, of those of which both know and say different things.
-    @unoptimized: what gcc counts at -O0."""
+    """{class: lines}, for lines on which both tools disagree.  @unoptimized: gcc's
+    counts at -O0."""
     found = collections.defaultdict(list)
     reached = {(os.path.basename(path), number)
                for (path, number), is_reached in theirs.items() if is_reached}
@@ -213,8 +212,8 @@ def classify(code, ours, theirs, unoptimized):
 
 
 def only_one_knows(code, ours, theirs):
-    """Of lines that one of the two does not know at all: how many there are, and
-    how many of gcc's there is a statement of in the line table."""
+    """The number of lines that only one tool knows, and how many of gcc's are
+    statements in the line table."""
     missing = [(os.path.basename(path), number)
                for path, number in set(theirs) - set(ours)]
     return (len(set(ours) - set(theirs)), len(missing),

@@ -9,7 +9,7 @@ __attribute__((noinline)) unsigned long fib(unsigned n)
 	if (n < 2)
 		return n;
 	unsigned long p = fib(n - 1), q = fib(n - 2);
-	/* Keeps the compiler from turning the second call into a loop. */
+	/* This keeps the compiler from turning the second call into a loop. */
 	__asm__ volatile("" : "+r"(q));
 	return p + q;
 }

@@ -34,7 +34,7 @@
 
 static __thread unsigned long enters, leaves;
 
-/* Profilers have tail-call hooks as well. */
+/* The profilers also have tail-call hooks. */
 static int tells_tailcalls;
 
 QUIETLY static void fast_enter(union shim_function_or_client function)
@@ -256,7 +256,7 @@ QUIETLY static struct shim_profiler_handle *set_fast(void)
 	return set_fast_hooks(fast_enter, fast_leave);
 }
 
-/* One of the two hooks alone, to see what each costs. */
+/* Sets one of the two hooks alone, to measure each. */
 QUIETLY static void set_alone(const char *mode)
 {
 	if (strcmp(mode, "fast-enter") == 0)
@@ -352,7 +352,7 @@ QUIETLY static void clean(int *value)
 	cleaned += *value;
 }
 
-/* Its frame is unwound, as an exception would do it. */
+/* Unwinds its own frame, like an exception. */
 static void *exit_inside(void *unused)
 {
 	__attribute__((cleanup(clean))) int value = 1;
@@ -371,7 +371,8 @@ QUIETLY int main(int count, char **arguments)
 		pthread_create(&thread[1], NULL, exit_inside, NULL);
 		pthread_join(thread[1], NULL);
 	}
-	/* What is found out at the first call is not what calls cost. */
+	/* The first call does extra work that is not part of the cost of a
+	 * call. */
 	loops = 1;
 	run(NULL);
 	loops = (count > 2 ? atol(arguments[2]) : 30000000) / 3;

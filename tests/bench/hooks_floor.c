@@ -1,6 +1,6 @@
 /*
- * The least a timed hook costs: it reads the clock and stores 16 bytes, into a
- * buffer that stays in the cache and is overwritten when full.
+ * The lower bound for a timed hook: it reads the clock and stores 16 bytes into
+ * a buffer that stays in the cache and is overwritten when it is full.
  */
 #include <stdint.h>
 #include <x86intrin.h>

@@ -1,5 +1,5 @@
 /*
- * What a lock that is free takes: ns for each kind, with one thread and with two.
+ * Measures uncontended locks: ns for each kind, with one thread and with two.
  * Prints "THREADS KIND NS" for tests/bench/locks.
  */
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ static double now(void)
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* The least of many short rounds: what else the machine does is not in it. */
+/* The minimum of many short rounds excludes other load on the machine. */
 #define MEASURE(kind, take, give) \
 	do { \
 		double least = 1e9; \

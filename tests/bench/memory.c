@@ -1,7 +1,7 @@
 /*
- * A malloc and a free, by how much lives meanwhile: LIVE blocks of 16 to 143 bytes,
- * of which one at random is replaced at a time.  Prints the nanoseconds of a pair,
- * the least of ROUNDS times PAIRS.
+ * Measures a malloc and a free, by the number of live blocks: LIVE blocks of 16
+ * to 143 bytes, one of which is replaced at random each time.  Prints the
+ * nanoseconds of a pair: the minimum of ROUNDS rounds of PAIRS pairs.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /*
- * What one signal of a timer takes from the program: sampling bare|shim HZ CLOCK
- * DEPTH SECONDS.  bare has a timer and an empty handler of its own, shim is to be
- * sampled by the library.
+ * Measures the time that one timer signal takes from the program: sampling
+ * bare|shim HZ CLOCK DEPTH SECONDS. bare has a timer and an empty handler of
+ * its own; with shim the library samples the program.
  *
- * Works in slices of some microseconds, at the bottom of DEPTH frames and with
- * some megabytes in the caches; prints by how much slices with one signal are
- * longer than those without, by the lower quarter of both.
+ * Works in slices of some microseconds, below DEPTH frames and with some
+ * megabytes in the caches; prints how much longer slices with one signal are
+ * than those without, by the lower quartile of both.
  *
- * As a library that is preloaded (BARE_HZ, BARE_CLOCK set) it is that bare timer
- * for any program.
+ * As a preloaded library (BARE_HZ, BARE_CLOCK set) it is that bare timer for
+ * any program.
  */
 #define _GNU_SOURCE
 #include <shim/sampling.h>
@@ -76,7 +76,7 @@ static uint64_t now_ns(void)
 {
 	struct timespec time;
 
-	/* Without what other programs take. */
+	/* Excludes the time of other programs. */
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }

@@ -1,5 +1,5 @@
 /*
- * Preloaded beside libshim by tests/bench/toggle.
+ * A library that tests/bench/toggle preloads beside libshim.
  *
  * TOGGLE_LOG=FILE   a thread stops and starts all calls for as long as the
  *                   program runs; the file gets how often and how long it took.
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Read by the script, whenever and however the program has ended. */
+/* The script reads this at any time and after any kind of end. */
 struct log {
 	uint64_t toggles;
 	uint64_t first_ns, total_ns, min_ns, max_ns;
@@ -56,8 +56,8 @@ static void *toggle(void *argument)
 			log->max_ns = spent;
 		log->total_ns += spent;
 		log->toggles++;
-		/* The program's own share of the processors, and hooks that run
-		 * now for a moment and now for longer. */
+		/* This gives the program its share of the processors, and
+		 * varies the time during which hooks run. */
 		usleep(log->toggles % 7 * 40);
 	}
 }

@@ -20,7 +20,7 @@
 #define WAYS	   (SHIM_UNAVAILABLE_CODE + 1)
 #define RANGES_MAX 64
 
-/* What a debugger reads where it stops. */
+/* A debugger reads this where it stops. */
 struct told {
 	uintptr_t function;
 	int is_leave;
@@ -35,7 +35,7 @@ struct tally {
 struct seen {
 	uintptr_t function;
 	uint32_t arguments, found, times[2];
-	uint64_t took_ns; /* the first question about its arguments */
+	uint64_t took_ns; /* time of the first inquiry about its arguments */
 	uint8_t has_arguments, has_result, result;
 };
 
@@ -45,7 +45,8 @@ static struct {
 	struct seen seen[ROOM];
 	char path[4096];
 	uint32_t times;
-	uint64_t opening_ns; /* of debug information, ahead of questions */
+	/* time of opening debug information ahead of inquiries */
+	uint64_t opening_ns;
 	int is_first_only;
 	int lock;
 } all;
@@ -92,8 +93,8 @@ static int is_told(struct seen *seen, int is_leave)
 	return all.times && seen->times[is_leave]++ < all.times;
 }
 
-/* Of this thread, and of the processes that read debug information for it: what
- * else the machine does is not counted. */
+/* The processor time of this thread, and of the processes that read debug
+ * information for it: other load on the machine is not counted. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -233,7 +234,7 @@ static void write_slow(FILE *file, const struct seen *seen)
 		(unsigned long long)seen->took_ns / 1000);
 }
 
-/* The median, the longest, and how many took longer than 2 ms. */
+/* Writes the median, the maximum, and how many took longer than 2 ms. */
 static void write_times(FILE *file)
 {
 	uint32_t first = 0, slow = 0;
@@ -252,7 +253,8 @@ static void write_times(FILE *file)
 		(unsigned long long)all.seen[ROOM - 1].took_ns / 1000, slow);
 }
 
-/* Since the module was started: what is opened ahead is opened in between. */
+/* Time since the module was started: files that are opened ahead are opened in
+ * between. */
 static void begins(struct shim_profiler *profiler)
 {
 	(void)profiler;

@@ -1,4 +1,4 @@
-/* The report with sanitizers, as a program: see readers.c. */
+/* The report as a program with sanitizers: see readers.c. */
 int report_main(int words, char **word);
 
 int main(int words, char **word)

@@ -1,11 +1,12 @@
 /*
- * debuginfo FILE RUNS [SEED [DIRECTORY]]: what libshim-debuginfo.so does with
+ * debuginfo FILE RUNS [SEED [DIRECTORY]]: tests libshim-debuginfo.so with
  * damaged debug information.  Each run damages a copy of FILE, an ELF file, and
- * asks everything about each of its functions and some of its calls, in a process of
- * its own, which aborts when an answer is not as libshim.so relies on.  Counts how
- * these end.  Files that made one crash, or take long, are put into DIRECTORY.
+ * asks everything about each of its functions and some of its calls.  A process
+ * of its own does that, and aborts if an answer breaks a rule on which
+ * libshim.so relies.  Counts the ends of these processes.  Files that made one
+ * crash, or take long, are put into DIRECTORY.
  *
- * A run's damage depends on SEED and the number of the run alone.
+ * The damage of a run depends only on SEED and the number of the run.
  */
 #define _GNU_SOURCE
 #include "../../shim/inspect/callsite.h"
@@ -30,9 +31,10 @@ extern const struct debuginfo shim_debuginfo;
 
 #define SECONDS_MAX   4
 #define FUNCTIONS_MAX 4096
-#define STACK_SIZE    (1u << 20) /* what libshim.so gives it */
+/* size of the stack that libshim.so provides */
+#define STACK_SIZE (1u << 20)
 
-#define CALLS_MAX 3 /* of a function */
+#define CALLS_MAX 3 /* limit for a function */
 
 struct call {
 	uint64_t site, callee;
@@ -44,7 +46,7 @@ struct function {
 	unsigned call_count;
 };
 
-/* The file as it was, and what is done to it. */
+/* The original file, and its damaged copy. */
 static unsigned char *original, *damaged;
 static size_t size;
 static struct function functions[FUNCTIONS_MAX];
@@ -125,7 +127,8 @@ static bool begins_function(uint64_t address)
 	return false;
 }
 
-/* What looks like a call of a function in the file: on x86-64. */
+/* Finds code in the file that looks like a call of the function (x86-64
+ * only). */
 static void find_calls(struct function *function, const unsigned char *code)
 {
 	for (uint64_t i = 0;
@@ -168,22 +171,22 @@ static uint64_t random_number(uint64_t below)
 	return (state >> 33) % below;
 }
 
-/* Sections that hold what is read, and those that say where they are. */
+/* Sections that the reader reads, and those that say where they are. */
 static bool is_read(const char *name)
 {
 	return strncmp(name, ".debug", 6) == 0 ||
 	       strcmp(name, ".eh_frame") == 0;
 }
 
-/* One that needs no number behind it; a constant, if it is alone. */
+/* An operation without an operand; a constant, if it is alone. */
 static bool is_operation(const unsigned char *at)
 {
 	return (*at >= DW_OP_and && *at <= DW_OP_xor) || *at == DW_OP_deref ||
 	       (at[-1] == 1 && *at >= DW_OP_lit0 && *at <= DW_OP_lit31);
 }
 
-/* What looks like an operation in an expression becomes another, from here on.
- */
+/* From here on, replaces each byte that looks like an operation of an
+ * expression. */
 static void damage_operations(unsigned char *at, size_t room)
 {
 	for (size_t i = 1; i < room; i++)
@@ -213,7 +216,7 @@ static void damage_bytes(unsigned char *at, size_t room)
 	case 1: at[first] = (unsigned char)random_number(256); break;
 	case 2: memcpy(at + first, &number, length); break;
 	case 3: at[first] = (unsigned char)(at[first] + 1); break;
-	case 4: /* from elsewhere in the section */
+	case 4: /* bytes from elsewhere in the section */
 		memmove(at + first, at + random_number(room - length + 1),
 			length);
 		break;
@@ -239,7 +242,7 @@ static void damage_section(void)
 	}
 }
 
-/* How much is left of it. */
+/* Damages the copy; returns its remaining size. */
 static size_t damage(void)
 {
 	const Elf64_Ehdr *header = (const void *)original;
@@ -261,26 +264,27 @@ static size_t damage(void)
 	return size;
 }
 
-/* --- asking --- */
+/* --- inquiries --- */
 
 static unsigned char looked_at;
-static unsigned *answered; /* shared with the runs' processes */
+static unsigned *answered; /* shared with the processes of the runs */
 
-/* What is given back is there to be read. */
+/* All memory of an answer must be readable. */
 static void look(const void *data, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		looked_at ^= ((const unsigned char *)data)[i];
 }
 
-/* What libshim.so does not check again. */
+/* A rule on which libshim.so relies without a check. */
 static void claim(bool is_so)
 {
 	if (!is_so)
 		abort();
 }
 
-/* What is on the stack of numbers is not counted when they are followed. */
+/* The depth of the stack of numbers is not counted when libshim.so follows
+ * these steps. */
 static void look_at_steps(const struct callsite_value *value)
 {
 	int depth = 0;
@@ -336,7 +340,8 @@ static void look_at_types(const struct debuginfo_answer *answer)
 			      value->size - sizeof(*value) &&
 		      value->name_size > 0 &&
 		      typetree_name_of(value)[value->name_size - 1] == '\0');
-		/* It checks these itself, but they are no damage of the file's. */
+		/* libshim.so checks these itself, but damage of the file does
+		 * not excuse an error. */
 		claim(print_is_valid(tree, tree->size));
 		at += value->size;
 		left -= value->size;
@@ -391,7 +396,7 @@ static void ask_about_calls(struct debuginfo_question *question,
 	}
 }
 
-/* Those that end in it. */
+/* Counts the names, which end within it. */
 static uint32_t count_names(const struct debuginfo_lines *lines)
 {
 	uint32_t names = 0;
@@ -430,8 +435,8 @@ static void ask_line_table(const char *path)
 	++*answered;
 }
 
-/* Of all names there are, as if the function had been inlined where it calls.
- */
+/* Asks about all names in the file, as if each function had been inlined where
+ * it calls. */
 static void ask_about_inlined(struct debuginfo_question *question,
 			      const struct function *function)
 {
@@ -576,7 +581,7 @@ int main(int argc, char **argv)
 			if (WIFSIGNALED(status))
 				crashed++;
 			else
-				stopped++; /* by a sanitizer */
+				stopped++; /* stopped by a sanitizer */
 			if (argc > 4)
 				save(argv[4], i, left, "crash");
 		}
@@ -585,6 +590,7 @@ int main(int argc, char **argv)
 	       "were found wrong by a sanitizer, %u took over %d s\n",
 	       runs, function_count, *answered, ended, crashed, stopped,
 	       long_ones, SECONDS_MAX);
-	/* Those that take long are libdw's: libshim.so ends them. */
+	/* A run that takes long does so inside libdw: libshim.so ends such a
+	 * process. */
 	return stopped + crashed > 0;
 }

@@ -1,9 +1,10 @@
 /*
- * definitions FILE - no definition of a class in FILE is overlooked
+ * definitions FILE - checks that no definition of a class in FILE is overlooked
  *
- * Asks shim/inspect/debuginfo/definitions.c of each unit for all classes of all units,
- * and compares the places with a walk.  Where classes are only declared it has
- * to say so of half of them, at least: what always says yes saves nothing.
+ * Asks shim/inspect/debuginfo/definitions.c for each unit and all classes of
+ * all units, and compares the result with a walk over the unit.  For at least
+ * half of the classes that are only declared, the answer must be "no": an index
+ * that always says "yes" would save nothing.
  */
 #include "../../shim/inspect/debuginfo/definitions.h"
 
@@ -66,7 +67,7 @@ static bool is_defined(const char *name, Dwarf_Off unit)
 	return false;
 }
 
-/* All of that name in @unit are at one of the @places. */
+/* Whether all definitions of that name in @unit are at one of the @places. */
 static bool is_among(const char *name, Dwarf_Off unit, const Dwarf_Off *offsets,
 		     size_t places)
 {

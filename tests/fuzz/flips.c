@@ -1,12 +1,12 @@
 /*
- * One bit after the other of recordings is wrong, and everything that reads them
- * reads them: it gives a report, or says what is the matter, and never crashes.
+ * Flips one bit of a recording after another; every consumer then reads the
+ * recording.  The consumer must give a report or a message, and never crash.
  *
  *     flips DIRECTORY FLIPS [SEED [KIND]]
  *
- * DIRECTORY holds recordings.  For each kind of file in each, or for KIND ("trace"),
- * FLIPS times one bit of a file is turned over, and back again when one consumer,
- * each in its turn, has run.
+ * DIRECTORY holds recordings.  For each kind of file in each, or for KIND
+ * ("trace"), FLIPS times one bit of a file is flipped; one consumer, each in
+ * its turn, reads the recording; then the bit is flipped back.
  */
 #include "readers.h"
 
@@ -22,7 +22,8 @@
 
 #define PATH_SIZE 4096
 #define FILES_MAX 1024
-#define HEAD	  1024 /* of a file: short, and it decides a lot */
+/* size of a file's header: short, but much depends on it */
+#define HEAD 1024
 
 static const struct reader consumers[] = {
 	{ { "report" } },
@@ -62,7 +63,8 @@ static const struct reader consumers[] = {
 #define CONSUMERS (sizeof(consumers) / sizeof(consumers[0]))
 
 static char recording[PATH_SIZE];
-static bool applies[CONSUMERS]; /* to this recording, as it was */
+/* which consumers can read this recording undamaged */
+static bool applies[CONSUMERS];
 static unsigned failures, runs;
 
 /* Returns the exit status. */
@@ -86,7 +88,7 @@ static int run(unsigned number, const char *what)
 
 struct file {
 	char *path;
-	const char *kind; /* its name without digits */
+	const char *kind; /* the file's name without digits */
 };
 
 static struct file files[FILES_MAX];
@@ -106,7 +108,8 @@ static int note_file(const char *path, const struct stat *about, int kind,
 	return 0;
 }
 
-/* How much of it is not zero at its end, and a little more. */
+/* The length of the file up to its last byte that is not zero, and a little
+ * more. */
 static uint64_t used(int fd, uint64_t size)
 {
 	const char *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);

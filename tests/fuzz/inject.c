@@ -1,17 +1,18 @@
 /*
  * inject LIBRARY ANSWER N ERROR PROGRAM [ARG...] - makes a system call fail
  *
- * Runs PROGRAM and all it starts, and counts the system calls that are made by
- * code of LIBRARY, whoever has called it, but for those of the program that it passes
- * on: they are made from the addresses FIRST to LAST of LIBRARY that the variable
- * PASSED_ON=FIRST-LAST names.  The N-th of them is not made and
- * fails with ERROR (its number); so does every one after it if N is negative, but
- * for what a kernel never refuses for good: masks and handlers of signals, without
- * which nobody could undo what he has done, and numbers of tasks.  With 0 none fails.
+ * Runs PROGRAM and all processes that it starts, and counts the system calls
+ * that code of LIBRARY makes.  Calls that the library makes on behalf of the
+ * program do not count: these come from the addresses FIRST to LAST of LIBRARY,
+ * given by the variable PASSED_ON=FIRST-LAST.  The N-th counted call is not
+ * made and fails with ERROR (a number).  If N is negative, so does every later
+ * one, except calls that a kernel never refuses for good: signal masks and
+ * handlers, without which no code could undo its own changes, and ids of tasks.
+ * With N = 0 no call fails.
  *
- * The file ANSWER gets a line: how many there were, which (its number, or -1)
- * failed, and the wait status of PROGRAM; with 0 another, with the number of
- * each.  Ends with status 0, or 1 if it could not do that.
+ * The file ANSWER gets a line: the number of calls, the call that failed (its
+ * number, or -1), and the wait status of PROGRAM; with 0 a second line has the
+ * number of each call.  Ends with status 0, or 1 if it could not do that.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -34,12 +35,12 @@
 #define TASKS 4096
 #define CALLS 1000000
 
-/* What has a number of its own; its process says where the library is. */
+/* A task of the kernel; its process knows where the library is. */
 struct task {
 	pid_t tid;
-	bool is_failing;     /* in the call that fails */
-	uintptr_t low, high; /* the library's code; 0: not known yet */
-	uintptr_t base;	     /* and its first byte */
+	bool is_failing;     /* inside the call that fails */
+	uintptr_t low, high; /* range of the library's code; 0: not known yet */
+	uintptr_t base;	     /* load address of the library */
 };
 
 static struct task task[TASKS];
@@ -49,7 +50,7 @@ static long count, fail_at, failed = -1;
 static uint16_t number[CALLS];
 static int error;
 static bool for_good;
-static unsigned long passed_low, passed_high; /* in the library */
+static unsigned long passed_low, passed_high; /* range in the library */
 
 static struct task *find(pid_t tid)
 {
@@ -91,7 +92,7 @@ static void find_library(struct task *of)
 		fclose(file);
 }
 
-/* These are no system calls that fail. */
+/* System calls that cannot fail. */
 static bool is_fit(uint64_t call)
 {
 	return call != SYS_rt_sigreturn && call != SYS_exit &&
@@ -154,7 +155,7 @@ static void on_call(struct task *of)
 	}
 }
 
-/* The signal to hand on. */
+/* Returns the signal to pass on to the task. */
 static int on_stop(struct task *of, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -165,7 +166,8 @@ static int on_stop(struct task *of, int status)
 		return 0;
 	}
 	if (event == PTRACE_EVENT_EXEC) {
-		/* Another thread's number may have become this one. */
+		/* The thread id of another thread may have become this
+		 * one's. */
 		if (ptrace(PTRACE_GETEVENTMSG, of->tid, NULL, &from) == 0 &&
 		    (pid_t)from != of->tid)
 			forget((pid_t)from);
@@ -182,7 +184,7 @@ static int on_stop(struct task *of, int status)
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | \
 	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
 
-/* Group-stops stay stops. */
+/* Whether the task is in a group-stop, and stays stopped. */
 static bool is_group_stop(int status)
 {
 	int signal = WSTOPSIG(status);

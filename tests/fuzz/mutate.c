@@ -17,11 +17,11 @@
 #define EXTRAS_MAX 2048
 #define SHAPES_MAX 64
 
-/* A file as it is now. */
+/* A file in its current state. */
 struct now {
 	unsigned char *data;
 	uint64_t size, room;
-	uint64_t apparent; /* its end, if there is a hole behind it */
+	uint64_t apparent; /* its end, if a hole follows */
 	bool is_changed, is_gone;
 };
 
@@ -33,7 +33,8 @@ static struct {
 	uint32_t count;
 } by_shape[SHAPES_MAX];
 static uint32_t shape_count;
-static char *extras[EXTRAS_MAX]; /* paths that were made; the last first */
+/* paths that were created; the last one first */
+static char *extras[EXTRAS_MAX];
 static uint32_t extra_count;
 static char *what;
 static size_t what_used;
@@ -59,7 +60,7 @@ static bool one_in(uint64_t count)
 	return any(count) == 0;
 }
 
-/* As likely below 10 as from 10 to 100, and so on. */
+/* A random number, as likely below 10 as from 10 to 100, and so on. */
 static uint64_t some(uint64_t most)
 {
 	uint64_t limit = 1;
@@ -139,7 +140,7 @@ static void write_file(const char *path, const unsigned char *data,
 	close(fd);
 }
 
-/* --- places --- */
+/* --- structures --- */
 
 static const struct place *any_place(void)
 {
@@ -156,7 +157,8 @@ static const struct place *any_of(const char *name)
 	return NULL;
 }
 
-/* One that has an address, in the same file as often as not. */
+/* A random structure that has an address; with probability 1/2 in the same
+ * file. */
 static const struct place *any_addressed(uint32_t file)
 {
 	for (int tries = 0; tries < 50; tries++) {
@@ -356,7 +358,7 @@ static void change_field(void)
 		put_text(to, at, size);
 		return;
 	}
-	if (size > 8) { /* one of many numbers */
+	if (size > 8) { /* this field is one of many numbers */
 		at += 8 * any(size / 8);
 		size = 8;
 	}
@@ -381,7 +383,7 @@ static void change_field(void)
 	store(to, at, value, size);
 }
 
-/* What is in one place is in another of the same shape. */
+/* Copies a structure over another one of the same shape. */
 static void copy_place(void)
 {
 	const struct place *from = any_place(), *to = any_of(from->shape->name);
@@ -396,7 +398,7 @@ static void copy_place(void)
 		       shape->files[from->file].data + from->offset, size);
 }
 
-/* Where nothing of the structure is known. */
+/* Moves bytes, regardless of the structure. */
 static void move_bytes(void)
 {
 	const struct place *from = any_place(), *to = any_place();
@@ -412,7 +414,7 @@ static void move_bytes(void)
 		shape->files[from->file].data + from->offset, size);
 }
 
-/* What is behind a place moves, to the front or to the back. */
+/* Moves the bytes after a structure forward or backward. */
 static void shift(void)
 {
 	const struct place *place = any_place();
@@ -481,18 +483,18 @@ static void change_chunks(void)
 		store(to, offsetof(struct shim_file, chunks), SHIM_FILE_CHUNKS,
 		      4);
 		break;
-	case 1: /* all of the file, whatever is in it */
+	case 1: /* the whole file, whatever it contains */
 		chunk.offset = any(3) * 8;
 		chunk.size = to->size - chunk.offset;
 		put_chunk(to, (uint32_t)any(count), chunk);
 		break;
-	case 2: /* overlapping in memory */
+	case 2: /* chunks that overlap in memory */
 		chunk.address += 64 * any(100);
 		put_chunk(to, (uint32_t)any(SHIM_FILE_CHUNKS), chunk);
 		store(to, offsetof(struct shim_file, chunks),
 		      count + any(SHIM_FILE_CHUNKS - count + 1), 4);
 		break;
-	default: /* a hole behind it */
+	default: /* followed by a hole */
 		to->apparent = 1ull << (20 + any(22));
 		chunk.size = to->apparent - chunk.offset;
 		put_chunk(to, count - 1, chunk);
@@ -500,7 +502,8 @@ static void change_chunks(void)
 	say("the chunks of %s; ", shape->files[file].path);
 }
 
-/* Room for @size bytes at the end of the file, where its last chunk is made to end. */
+/* Makes room for @size bytes at the end of the file, and extends its last chunk
+ * to there. */
 static uint64_t append(struct now *to, uint64_t size)
 {
 	uint32_t count = (uint32_t)load(to, offsetof(struct shim_file, chunks),
@@ -518,7 +521,7 @@ static uint64_t append(struct now *to, uint64_t size)
 	return at;
 }
 
-/* --- many of something --- */
+/* --- many copies --- */
 
 static const char *const linear[] = {
 	"node",	 "thread", "group", "extra", "memory",	    "lives", "snapshot",
@@ -532,7 +535,7 @@ static uint64_t how_many(uint32_t size)
 	return some(most);
 }
 
-/* Copies of one node behind all others, which are alike or not. */
+/* Appends many copies of one node, equal or different. */
 static void repeat_node(void)
 {
 	const struct place *place = any_of(
@@ -617,7 +620,7 @@ static void repeat_image(void)
 	count = how_many((uint32_t)record);
 	for (at = place->offset; load(to, at, 4); at += load(to, at, 4))
 		;
-	if (at > to->size) /* it was changed before */
+	if (at > to->size) /* an earlier change made it smaller */
 		return;
 	grow(to, at + (count + 1) * record);
 	for (i = 0; i < count; i++, at += record) {
@@ -637,7 +640,7 @@ static void repeat_image(void)
 
 /* --- traces --- */
 
-/* From one of its records on to the end of a block the same again and again. */
+/* Repeats one record up to the end of its block. */
 static void repeat_record(void)
 {
 	const struct place *place = any_of("record");
@@ -667,7 +670,7 @@ static void repeat_record(void)
 	    shape->files[place->file].path);
 }
 
-/* Copies of a block behind all others. */
+/* Appends many copies of a block. */
 static void repeat_block(void)
 {
 	const struct place *place = any_of("block");
@@ -709,7 +712,7 @@ static void note_extra(const char *path)
 		extras[extra_count++] = strdup(path);
 }
 
-/* The same file under further names, of its kind or of another. */
+/* Links the file to further names, of its kind or of another. */
 static void link_file(void)
 {
 	static const char *const kinds[] = { "calltree", "sampling",
@@ -736,7 +739,7 @@ static void link_file(void)
 	    kind);
 }
 
-/* A process again, with all of its files. */
+/* Links a process with all of its files to a further name. */
 static void link_process(void)
 {
 	const struct file *one = &shape->files[any(shape->file_count)];
@@ -783,7 +786,7 @@ static void cut_file(void)
 	    (unsigned long long)to->size);
 }
 
-/* Something else is in its place, or nothing. */
+/* Replaces a file with something else, or removes it. */
 static void replace_file(void)
 {
 	uint32_t file = (uint32_t)any(shape->file_count);
@@ -811,7 +814,7 @@ static void replace_file(void)
 	say("%s is none; ", shape->files[file].path);
 }
 
-/* --- all of them --- */
+/* --- all mutations --- */
 
 void mutate_begin(const char *path, const struct recording_shape *recording)
 {

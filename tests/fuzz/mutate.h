@@ -1,4 +1,4 @@
-/* Changes to a recording that keep its structure, or most of it. */
+/* Changes to a recording that preserve most of its structure. */
 #ifndef FUZZ_MUTATE_H
 #define FUZZ_MUTATE_H
 
@@ -6,11 +6,12 @@
 
 #define WHAT_SIZE 2000
 
-/* The recording at @path, a copy nobody else needs, is as @shape says. */
+/* Begins with the recording at @path, a private copy with the structures
+ * @shape. */
 void mutate_begin(const char *path, const struct recording_shape *shape);
-/* Changes it by chance, on the disk; says how in @what. */
+/* Makes a random change on disk; describes it in @what. */
 void mutate(char what[WHAT_SIZE]);
-/* Makes it as it was. */
+/* Undoes the change. */
 void mutate_undo(void);
 
 #endif

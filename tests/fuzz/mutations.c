@@ -1,14 +1,13 @@
 /*
- * Recordings that nobody would write: changes that know what <shim/format.h> says, one
- * after the other, and all that reads a recording reads them.  It gives a report or says
- * what is the matter; it never crashes, nor takes more than READER_SECONDS or
- * READER_MIB.
+ * Mutates recordings according to <shim/format.h>; every consumer reads each
+ * mutation.  The consumer must give a report or a message; it may not crash,
+ * nor exceed READER_SECONDS or READER_MIB.
  *
  *     mutations DIRECTORY COUNT [SEED [FIRST [keep]]]
  *
- * DIRECTORY holds recordings, which are sound, and are so again at the end.  Each case
- * depends on SEED and its number only: those that failed can be run alone, and with
- * "keep" the last one stays as it was read.
+ * DIRECTORY holds recordings, which are sound, and are sound again at the end.
+ * Each case depends only on SEED and its number: a failed case can be run
+ * alone, and with "keep" the last one stays as it was read.
  */
 #include "mutate.h"
 #include "readers.h"
@@ -23,7 +22,7 @@
 #define RECORDINGS_MAX 16
 #define OPTIONS_MAX    40
 
-/* What there is to a verb.  An option with a value is two words. */
+/* A verb and its options.  An option with a value is two words. */
 struct verb {
 	const char *words[5];
 	unsigned weight;
@@ -135,8 +134,9 @@ enum use { USE_UNKNOWN, USE_GOOD, USE_NONE };
 struct base {
 	char path[PATH_SIZE];
 	struct recording_shape shape;
-	unsigned weight; /* how many kinds of structures it has */
-	/* What is to be had of it, as it is: of a verb alone, and of each option. */
+	unsigned weight; /* the number of kinds of structures in it */
+	/* The results on the sound recording: of the verb alone, and with each
+	 * option. */
 	enum use uses[VERBS][1 + OPTIONS_MAX];
 };
 
@@ -157,7 +157,7 @@ static void add_words(struct reader *reader, const char *const *words,
 		reader->words[at++] = words[i];
 }
 
-/* Whether it gives something when nothing is wrong; asked once. */
+/* Whether the verb gives a result for the sound recording; cached. */
 static bool is_of_use(struct base *base, unsigned verb, unsigned option)
 {
 	enum use *use = &base->uses[verb][option];
@@ -242,7 +242,7 @@ static void note_costs(uint64_t number, const struct outcome *outcome)
 	}
 }
 
-/* False: it failed. */
+/* Returns false if the case failed. */
 static bool run_case(uint64_t seed, uint64_t number, bool is_kept)
 {
 	struct base *base;
@@ -296,7 +296,7 @@ static void find_bases(const char *directory)
 			base->weight += n == 0 ||
 					base->shape.places[n].shape !=
 						base->shape.places[n - 1].shape;
-		/* They are read in half the time. */
+		/* Recordings without names are read in half the time. */
 		if (!strncmp(entries[i]->d_name, "unnamed.", 8))
 			base->weight *= 4;
 		printf("%s: %u files, %u structures of %u kinds\n",
@@ -308,7 +308,7 @@ static void find_bases(const char *directory)
 		fail(directory);
 }
 
-/* A line every ten seconds. */
+/* Prints a line every ten seconds. */
 static void tell(uint64_t done, uint64_t all, uint64_t failures)
 {
 	static time_t last;

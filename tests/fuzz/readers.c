@@ -19,16 +19,16 @@
 
 int report_main(int words, char **word);
 
-/* The words are this program's own, which has forked. */
+/* Pointers to words of this program, valid in its fork. */
 struct request {
 	struct reader reader;
 	char recording[PATH_SIZE];
 };
 
-/* What was said comes behind it. */
+/* The messages follow. */
 struct answer {
 	int status;	    /* of wait4(), */
-	struct rusage used; /* and this, too */
+	struct rusage used; /* resource usage of the reader */
 };
 
 static char scratch[PATH_SIZE], said[SAID_SIZE];
@@ -42,7 +42,7 @@ void fail(const char *what)
 	exit(2);
 }
 
-/* --- chance --- */
+/* --- random numbers --- */
 
 void seed_any(uint64_t seed)
 {
@@ -78,7 +78,7 @@ static const char *output_path(void)
 	return path;
 }
 
-/* And whatever else a reader has put where it was. */
+/* Removes the outputs, and anything else that a reader put there. */
 static void remove_outputs(void)
 {
 	if (rmdir(scratch))
@@ -103,7 +103,7 @@ static uint64_t data_size(void)
 	return kib << 10;
 }
 
-/* What goes astray must not take the machine with it. */
+/* Limits a runaway reader, to protect the machine. */
 static void limit(void)
 {
 	struct rlimit cpu = { READER_SECONDS, READER_SECONDS };
@@ -118,7 +118,7 @@ static void limit(void)
 	alarm(6 * READER_SECONDS);
 }
 
-/* The part of profrun run that looks at what a program has left. */
+/* The part of profrun run that inspects a recording after the program's end. */
 static int conclude(const char *recording)
 {
 	recording_say_log(recording);
@@ -152,7 +152,7 @@ static _Noreturn void read_once(const struct reader *reader,
 					    report_main(words, word));
 }
 
-/* What went wrong, or NULL. */
+/* The reader's error, or NULL. */
 static const char *problem_of(const struct outcome *outcome, int status,
 			      bool is_copy)
 {
@@ -170,7 +170,7 @@ static const char *problem_of(const struct outcome *outcome, int status,
 		return "a sanitizer";
 	if (strstr(outcome->said, "out of memory"))
 		return "needs too much memory";
-	/* What is copied is as long as it was, with its holes. */
+	/* A copy is as long as the original, including its holes. */
 	if (strstr(outcome->said, "File too large") && !is_copy &&
 	    !strstr(outcome->said, "cannot be that large"))
 		return "writes too much";
@@ -209,7 +209,7 @@ static struct answer run(const struct reader *reader, const char *recording)
 	return answer;
 }
 
-/* --- the process that forks them --- */
+/* --- the process that forks readers --- */
 
 static _Noreturn void serve(int from)
 {

@@ -1,4 +1,5 @@
-/* What is seen must be this program's fault, and told in its own way. */
+/* Settings of the sanitizers: they report only this program's errors, with a
+ * status of their own. */
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0:allocator_may_return_null=1:exitcode=99:"

@@ -1,6 +1,6 @@
 /*
- * What a sound recording consists of, as <shim/format.h> says: each structure in each of
- * its files, and the fields of each, so that they can be changed one by one.
+ * The structures of a sound recording according to <shim/format.h>, with the
+ * fields of each, so that the fuzzer can change them one by one.
  */
 #ifndef FUZZ_SHAPES_H
 #define FUZZ_SHAPES_H
@@ -11,12 +11,13 @@
 
 enum field_kind {
 	FIELD_NUMBER,
-	FIELD_COUNT, /* of what follows, or is elsewhere in the file */
-	FIELD_SIZE,  /* in bytes; an offset */
-	FIELD_LINK,  /* an address where the program had the file */
+	/* number of elements that follow, or are elsewhere in the file */
+	FIELD_COUNT,
+	FIELD_SIZE, /* a size in bytes, or an offset */
+	FIELD_LINK, /* an address of the file in the program */
 	FIELD_CLOCK,
-	FIELD_WORD, /* a function word; which kind of node it is */
-	FIELD_HEAD, /* of a record of a trace */
+	FIELD_WORD, /* a function word, or the kind of a node */
+	FIELD_HEAD, /* the head of a trace record */
 	FIELD_FLAG,
 	FIELD_VERSION,
 	FIELD_TEXT,
@@ -40,15 +41,15 @@ struct place {
 	uint32_t file;
 	uint32_t size;
 	uint64_t offset;
-	uint64_t address; /* the program's; 0: none */
+	uint64_t address; /* its address in the program; 0: none */
 };
 
 struct file {
-	char *path;	     /* in the recording */
-	const char *kind;    /* "calltree", "trace", ... or its name */
+	char *path;	     /* path in the recording */
+	const char *kind;    /* "calltree", "trace", ... or the file's name */
 	unsigned char *data; /* as it was */
 	uint64_t size;
-	uint64_t used; /* from here on all is zero */
+	uint64_t used; /* all bytes from here on are zero */
 };
 
 struct recording_shape {
@@ -59,7 +60,7 @@ struct recording_shape {
 	uint64_t first_clock, last_clock;
 };
 
-/* What is in the recording at @path, whose programs have ended. */
+/* Finds the structures of the recording at @path, whose programs have ended. */
 void shapes_read(struct recording_shape *recording, const char *path);
 
 #endif

@@ -181,7 +181,8 @@ static int wait_for(char **command)
 	return 0;
 }
 
-/* That its parent is in another group makes it one that can be stopped. */
+/* A process whose parent is in another process group can be stopped by the
+ * terminal. */
 static int in_group(char **command)
 {
 	pid_t child = fork();

@@ -1,13 +1,13 @@
 #!/bin/sh
-# matrix.sh PROFRUN FIXTURE [TEST...] - a program under profrun is as without
+# matrix.sh PROFRUN FIXTURE [TEST...] - a program under profrun behaves as without it
 #
-# Exit status, signals, stopping, input, output, arguments, environment: what
-# wrappers get wrong.  Prints TAP.
+# Exit status, signals, stopping, input, output, arguments, environment: the typical
+# mistakes of wrappers.  Prints TAP.
 #
 # shellcheck disable=SC2013 # pids and names of functions are words
 set -u
 
-# All tests: the functions of this file, but for those that help them.
+# All tests: the functions of this file, except its helpers.
 all=$(sed -n 's/^\([a-z]*_[a-z0-9_]*\)() {.*/\1/p' "$0" |
     grep -vx -e status_is -e until_true -e state_is -e group_of \
         -e has_no_files -e clean_up -e witness_of)
@@ -46,7 +46,7 @@ try() {
     fi
 }
 
-# A test that failed may have left somebody waiting.
+# A failed test may have left waiting processes.
 clean_up() {
     [ -z "${tool-}" ] || kill -KILL "-$tool" "$child" "$leader" 2>/dev/null
 }
@@ -88,7 +88,7 @@ group_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f 3; }
 
 # witness_of PROFRUN PROGRAM - the other child of profrun
 witness_of() {
-    # The kernel may leave some out when it is asked at a bad moment.
+    # The kernel may omit children when the list changes during the reading.
     until_true grep -q '[0-9] [0-9]' "/proc/$1/task/$1/children"
     until_true grep -owE '[0-9]+' "/proc/$1/task/$1/children" | grep -vx "$2"
 }
@@ -145,7 +145,7 @@ what_is_not_there_is_127() {
         status_is 127 "$profrun" "$how" no-such-program
     done
     status_is 127 "$profrun" run ''
-    # A verb of tomorrow is no verb.
+    # A future verb is not a verb yet.
     status_is 127 "$profrun" predict
     says 'profrun: predict: not found'
     is "$(echo profrun.*)" 'profrun.*'
@@ -275,7 +275,7 @@ a_signal_to_the_group_arrives_once() {
             kill -INT "-$tool"
             sleep 0.05
         done
-        # What was sent to all is not mistaken for what is sent to one.
+        # A signal to the whole group is not mistaken for a signal to one process.
         kill -INT "$tool"
         sleep 0.05
         kill -QUIT "$tool"
@@ -354,7 +354,7 @@ ignored_and_blocked_signals_stay_so() {
     done
 }
 
-# A shell needs 11 descriptors for a script, and the report 100 KiB for a frame.
+# A shell needs 11 descriptors for a script, and the report needs 100 KiB for one frame.
 programs_are_started_with_any_limits() {
     for limit in '-n 4' '-n 5' '-n 10' '-s 128' '-s 64'; do
         for how in $ways; do
@@ -383,7 +383,7 @@ without_profrun_the_program_goes_on() {
     finish 137
     sleep 0.1
     until_true state_is "$child" S
-    # ... alone: nothing of ours stays behind.
+    # ... alone: no process of ours remains.
     until_true gone "$witness"
     kill -KILL "$child"
 }
@@ -400,7 +400,7 @@ input_passes_through() {
         cmp input output || exit 1
         is "$("$profrun" "$how" -q "$fixture" cat </dev/null | wc -c)" 0
         is "$("$profrun" "$how" -q "$fixture" cat <&-)" closed
-        # What the program does not read is left for the next one.
+        # Input that the program does not read is left for the next program.
         is "$(printf 'a\nb\n' | { "$profrun" "$how" -q "$fixture" exit 0; cat; } |
             wc -l)" 2
     done
@@ -421,7 +421,7 @@ output_passes_through() {
 }
 
 a_reader_of_a_pipe_is_not_kept_waiting() {
-    # A program that ends leaves no writer: neither us nor the witness.
+    # When a program ends, no writer remains: neither profrun nor the witness.
     is "$("$profrun" -q "$fixture" args x | cat)" '<x>'
     start run -q "$fixture" handle TERM 55
     until_true has_no_files "$(witness_of "$tool" "$child")"
@@ -477,8 +477,8 @@ programs_of_any_kind_are_run() {
     done
 }
 
-# How LD_PRELOAD names the library: in a directory with a blank by its name alone, and
-# LD_LIBRARY_PATH has the directory.
+# The name of the library in LD_PRELOAD: if its directory contains a blank, the name has
+# no directory, and LD_LIBRARY_PATH has the directory.
 case ${SHIM_LIBRARY:-$profrun} in
     *[[:space:]]*) entry='libshim\.so\.0' ;;
     *) entry='/[^:]*libshim\.so\.0' ;;
@@ -493,7 +493,7 @@ the_environment_is_the_same() {
         env -i "$@" "$profrun" "$how" -q "$fixture" env >got
         grep -q '^SHIM_DIR=/' got || exit 1
         grep -q "^LD_PRELOAD=$entry\$" got || exit 1
-        # PWD is what a shell adds that finds none.
+        # A shell adds PWD if it is missing.
         grep -v -e '^SHIM_DIR=' -e '^LD_PRELOAD=' -e '^PWD=' \
             -e '^LD_LIBRARY_PATH=.*[[:space:]]' got |
             sort | diff wanted - || exit 1
@@ -507,7 +507,7 @@ what_was_preloaded_still_is() {
         LD_PRELOAD=':libm.so.6: :libutil.so.1: ' \
             "$profrun" "$how" -q "$fixture" env >got
         grep -q "^LD_PRELOAD=libm\.so\.6:libutil\.so\.1:$entry\$" got || exit 1
-        # Once is enough, also inside another profrun.
+        # The library is listed once, also inside another profrun.
         "$profrun" "$how" -q "$profrun" "$how" -q "$fixture" env >got
         grep -q "^LD_PRELOAD=$entry\$" got || exit 1
     done
@@ -587,7 +587,7 @@ the_report_is_written_to_stderr() {
 an_uninstrumented_program_is_explained() {
     status_is 0 "$profrun" /bin/true
     says '-finstrument-functions'
-    # Without samples, which may find it or not.
+    # Without samples, which may or may not find the function.
     status_is 0 "$profrun" -p calltree /bin/true
     says 'nothing was recorded'
     is "$("$profrun" -q -p calltree /bin/true 2>&1)" ''

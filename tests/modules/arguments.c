@@ -18,8 +18,8 @@
  *     json              values as JSON
  *     long              longer strings and arrays
  *
- * Neither args nor results means both, of all functions.  A value that cannot be
- * had is a `?`, with the reason if there is one.
+ * Without args and results, both are printed, for all functions.  An unavailable value
+ * is a `?`, with the reason if there is one.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -41,11 +41,11 @@
 
 static struct {
 	const char *arguments, *results;	/* patterns; NULL: none */
-	uint32_t flags;				/* of shim_print_value */
+	uint32_t flags;				/* flags of shim_print_value */
 	char path[PATH_MAX];
 } options;
 
-/* What the hooks get of a function instead of its id. */
+/* The client id of a function, which the hooks get, points to this. */
 struct function {
 	shim_function id;
 	int has_arguments, has_results;
@@ -84,7 +84,7 @@ static int matches(const char *patterns, const char *name)
 	return 0;
 }
 
-/* "int *f<int>(char)" is f<int>: only templates have their result in the name. */
+/* "int *f<int>(char)" becomes f<int>: only names of templates include the result. */
 static void drop_result(char *name)
 {
 	char *begin = name;
@@ -100,7 +100,7 @@ static void drop_result(char *name)
 	memmove(name, begin, strlen(begin) + 1);
 }
 
-/* Cuts off "(int, char)", and not "(anonymous namespace)" or "operator()". */
+/* Cuts off "(int, char)", but not "(anonymous namespace)" or "operator()". */
 static void drop_parameters(char *name)
 {
 	char *end = strrchr(name, ')');
@@ -115,7 +115,7 @@ static void drop_parameters(char *name)
 		*end = '\0';
 }
 
-/* Asked once for each function. */
+/* Called once for each function. */
 static uintptr_t map_function(shim_function id, void *unused, int *hook)
 {
 	char name[1024];
@@ -144,9 +144,9 @@ static uintptr_t map_function(shim_function id, void *unused, int *hook)
 	return (uintptr_t)function;
 }
 
-/* --- a thread's line, and how deep it is --- */
+/* --- a thread's line, and its depth --- */
 
-/* A hook cannot be interrupted by one of the same thread. */
+/* No hook of the same thread can interrupt a hook. */
 struct calls {
 	shim_thread thread;
 	uint32_t tid;
@@ -161,8 +161,8 @@ struct calls {
 		       PARAMETERS_MAX * sizeof(struct shim_argument_range)];
 };
 
-/* By the thread's id; thread-local data of a module might have to be allocated
- * when it is first used. */
+/* By thread id.  Thread-local data of a module might have to be allocated at its first
+ * use. */
 static struct calls *threads[THREADS_MAX];
 
 static struct calls *my_calls(void)
@@ -194,8 +194,7 @@ static struct calls *my_calls(void)
 	return NULL;
 }
 
-/* Frames below this one have been left in another way: by longjmp, or by an
- * exception. */
+/* Drops frames below this one: they were left by longjmp or an exception. */
 static void drop_left(struct calls *calls, uintptr_t frame)
 {
 	while (calls->depth > 0 && calls->depth <= DEPTH_MAX &&
@@ -227,7 +226,7 @@ static void pop(struct calls *calls, const struct function *function)
 		calls->depth = depth - 1;
 }
 
-/* --- lines: what does not fit is cut --- */
+/* --- lines: text that does not fit is cut --- */
 
 static void add(struct calls *calls, const char *text)
 {
@@ -251,7 +250,7 @@ static void begin(struct calls *calls, const char *name)
 	add(calls, name);
 }
 
-/* The program may have closed all files there are: none is kept open. */
+/* The program may have closed all files: the module keeps none open. */
 static void end(struct calls *calls)
 {
 	long file = syscall(SYS_openat, AT_FDCWD, options.path,
@@ -437,7 +436,7 @@ static int set_option(const char *option, size_t length)
 	return 1;
 }
 
-/* The description lives as long as we do. */
+/* The description stays valid as long as the module. */
 static int read_options(const char *description)
 {
 	const char *option = strchr(description, ':');
@@ -456,7 +455,7 @@ static int read_options(const char *description)
 	return 1;
 }
 
-/* The program may go to another directory. */
+/* The program may change its working directory. */
 static void complete_path(void)
 {
 	char directory[PATH_MAX], file[NAME_MAX];

@@ -1,9 +1,9 @@
 /*
- * For `profrun ctl PID load attached:FILE --data DATA`: checks that what it sees
- * of every thread are calls inside calls, and says so when it has left.
+ * For `profrun ctl PID load attached:FILE --data DATA`: checks for every thread that
+ * calls nest, and reports when it was detached.
  *
- * At the start, calls are open that it did not see begin: their leaves come when
- * it thinks the thread is in no call.  All others must be in order.
+ * At the start, some calls are already open: their leaves come when the module thinks
+ * the thread is in no call.  All other calls must nest.
  */
 #include <shim/hooks.h>
 #include <shim/record.h>
@@ -28,7 +28,7 @@ static uint32_t data_size;
 static unsigned char data[1 << 20];
 static int complete;
 
-/* Nothing but shim_thread_id tells threads apart everywhere. */
+/* Only shim_thread_id distinguishes threads everywhere. */
 static struct thread *this_thread(void)
 {
 	uint32_t id = shim_thread_id();
@@ -49,8 +49,8 @@ static void entered(union shim_function_or_client function)
 {
 	struct thread *self = this_thread();
 
-	/* Most threads are in here when it is detached: without waiting for them, this
-	 * code would be unmapped meanwhile. */
+	/* Most threads are in this hook when the module is detached: without waiting
+	 * for them, shim would unmap this code under them. */
 	if (self->enters++ % 64 == 0)
 		nanosleep(&(struct timespec){ 0, 200000 }, NULL);
 	if (self->depth < DEEP)

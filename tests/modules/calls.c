@@ -12,7 +12,7 @@ static uintptr_t map(shim_function function, int *hook)
 	uintptr_t i = __atomic_add_fetch(&used, 1, __ATOMIC_RELAXED);
 	if ((*hook = i < 4096))
 		functions[i] = function;
-	return i; /* the function's client id; 0 would be none */
+	return i; /* the function's client id; 0 would mean none */
 }
 static void enter(union shim_function_or_client id)
 {

@@ -1,7 +1,7 @@
 /*
  * Call contexts: prints each call of the functions that its argument names, with
- * `this`, the arguments, the locals and the result, as bytes: debug information
- * says how many, not what they mean.
+ * `this`, the arguments, the locals and the result.  Values are printed as bytes: the
+ * description gives their size, not their meaning.
  *
  *     context:FILE:NAME,NAME...
  */
@@ -45,7 +45,7 @@ choose(struct shim_profiler *profiler, shim_function function)
 		SHIM_CALL_INSTRUMENTATION_LEAVE_CONTEXT);
 }
 
-/* Gives @value back. */
+/* Prints @value and releases it. */
 static void print(FILE *file, struct shim_call_context *context,
 		  enum shim_call_value kind, uint32_t position, void *value)
 {

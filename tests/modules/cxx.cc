@@ -1,5 +1,5 @@
 /*
- * A profiler in C++: it notes the order of the process's events.
+ * A profiler in C++: it records the order of the process's events.
  */
 #include <fstream>
 #include <memory>
@@ -20,8 +20,8 @@ struct shim_profiler {
 	}
 };
 
-/* Throwing is for the inside: what came out of a callback would end there and
- * switch this profiler off. */
+/* Exceptions must stay inside: shim would stop one that left a callback, and switch
+ * this profiler off. */
 static std::string arguments_of(const std::string &description)
 {
 	return description.substr(description.find(':') + 1);
@@ -42,7 +42,7 @@ static void on_shutdown_end(shim_profiler *self)
 	self->note("shutdown end");
 }
 
-/* After everything else, once: what init made is taken away. */
+/* Called once, after all other callbacks: frees the objects of init. */
 static void on_cleanup(shim_profiler *self)
 {
 	std::unique_ptr<shim_profiler> owner(self);

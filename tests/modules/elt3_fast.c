@@ -1,8 +1,8 @@
 /*
- * Counts calls with fast hooks, the cheapest there are.
+ * Counts calls with fast hooks, the cheapest kind.
  *
- * A fast hook is called by the program's own code at any place, with any lock
- * held, also in signal handlers: it may only do what is always safe.
+ * The program's own code calls a fast hook at any place, with any lock held, also in
+ * signal handlers: the hook may only do what is always safe.
  */
 #include <shim/hooks.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void left(union shim_function_or_client function)
 	__atomic_add_fetch(&leaves, 1, __ATOMIC_RELAXED);
 }
 
-/* A callback is called on an ordinary thread: anything goes. */
+/* A callback runs on an ordinary thread and may do anything. */
 static void ends(struct shim_profiler *profiler)
 {
 	FILE *file = fopen(path, "w");

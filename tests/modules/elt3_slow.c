@@ -1,12 +1,12 @@
 /*
- * Slow hooks get an eltInfo, with which they can ask about the call they stand
- * in: here, for its frame.  The flags of what they will ask for come first.
+ * Slow hooks get an eltInfo, with which they can ask about the current call: here, for
+ * its frame.  The flags must first announce the inquiries.
  */
 #include <shim/hooks.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What shim hands back to every callback. */
+/* shim passes this to every callback. */
 struct shim_profiler {
 	const char *path;
 	unsigned long enters, leaves, frames, failures;

@@ -1,6 +1,7 @@
 /*
- * In the manner of Mono: a filter is asked once for each function, and what it
- * chose comes as method_* events.  Here it chooses every second one it meets.
+ * A profiler in the manner of Mono: shim calls its filter once for each function, and
+ * calls of the chosen functions raise method_* events.  This filter chooses every
+ * second function.
  */
 #include <shim/hooks.h>
 #include <stdio.h>

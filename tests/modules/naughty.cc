@@ -1,5 +1,5 @@
 /*
- * What a profiler must not do, to see that the program outlives it:
+ * Forbidden actions of a profiler, to test that the program survives them:
  *
  *     naughty:WHAT:FILE
  *
@@ -38,7 +38,7 @@ static void until_file_is_gone(void *)
 		usleep(1000);
 }
 
-/* The thread may be any of the program's. */
+/* The thread may be any thread of the program. */
 static void on_method_enter(shim_profiler *, shim_function, shim_call_context *)
 {
 	static int entered;

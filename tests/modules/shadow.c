@@ -1,15 +1,15 @@
 /*
- * A shadow stack: which calls are open in each thread, for samples to read.
+ * A shadow stack: a list of each thread's open calls, for samples to read.
  *
- * A signal may come between any two instructions of a hook.  Its handler is the
- * program's, whose calls come and go on top of what was interrupted; or a sample
- * reads the stack as it is.  So a hook first takes its place, by one store, and then
- * fills it; what is not filled says so, because who leaves a place empties it first.
+ * A signal may come between any two instructions of a hook.  Its handler belongs to the
+ * program, and its calls come and go above the interrupted ones; or a sample reads the
+ * stack in this state.  So a hook first takes a slot, with one store, and then fills
+ * it.  An unfilled slot is marked, because the code that frees a slot empties it first.
  *
- * A call that longjmp or an exception has ended does not leave.  Its frame lies below
- * the stack pointer of whoever calls or leaves next, who drops it.  (That is so on one
- * stack.  For programs with contexts or signal stacks of their own, keep one of these
- * for each range that shim_stack_find gives.)
+ * A call that longjmp or an exception has ended does not call the leave hook.  Its
+ * frame lies below the stack pointer of the next call or leave, which drops it.  (This
+ * holds on one stack.  For programs with contexts or signal stacks of their own, keep
+ * one of these for each range that shim_stack_find returns.)
  */
 #include <shim/cpu.h>
 #include <shim/hooks.h>
@@ -33,7 +33,7 @@ struct stack {
 };
 
 static struct shim_profiler_handle *handle;
-static struct stack all;	/* what the threads that have exited had */
+static struct stack all;	/* the sum of all threads that have exited */
 static unsigned long samples, open_calls, untidy;
 
 /* NULL before thread_started and after thread_exited. */
@@ -44,7 +44,8 @@ static struct stack *mine(void)
 	return shim_thread_data(handle, &data) == SHIM_OK ? *data : NULL;
 }
 
-/* The compiler keeps the order of these two; the processor does for its own thread. */
+/* The compiler keeps the order of these two stores; the processor does for its own
+ * thread. */
 static void set_depth(struct stack *stack, uint32_t depth)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -52,8 +53,8 @@ static void set_depth(struct stack *stack, uint32_t depth)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls whose frames are below @sp have ended; one that is not filled yet is that of
- * the hook that was interrupted. */
+/* Drops calls whose frames are below @sp: they have ended.  An unfilled slot belongs to
+ * the interrupted hook. */
 static void drop(struct stack *stack, uintptr_t sp)
 {
 	uint32_t depth = stack->depth;
@@ -74,7 +75,7 @@ static void enter(union shim_function_or_client function)
 	if (!stack)
 		return;
 	stack->calls++;
-	/* Its own frame is lower than that of any other that is open. */
+	/* The frame of this call is lower than that of any other open call. */
 	drop(stack, sp + 1);
 	depth = stack->depth;
 	if (depth == PLACES) {
@@ -96,7 +97,7 @@ static void leave(union shim_function_or_client function)
 
 	if (!stack)
 		return;
-	/* What it has allocated on the stack lies below where it was called. */
+	/* The frames of its callees lie below the address of its call. */
 	drop(stack, SHIM_CALLER_SP);
 	depth = stack->depth;
 	if (depth == 0 ||
@@ -108,7 +109,7 @@ static void leave(union shim_function_or_client function)
 	set_depth(stack, depth - 1);
 }
 
-/* It may have interrupted any of these. */
+/* The sample may have interrupted any of these functions. */
 static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		const void *context, uint32_t weight)
 {
@@ -118,7 +119,7 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 	(void)profiler, (void)ip, (void)context, (void)weight;
 	__atomic_add_fetch(&samples, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&open_calls, depth, __ATOMIC_RELAXED);
-	/* The innermost may be about to be filled or dropped, no other. */
+	/* Only the innermost call may be about to be filled or dropped. */
 	for (uint32_t i = 0; i + 1 < depth; i++)
 		if (stack->places[i].function == 0 ||
 		    (i > 0 && stack->places[i].sp >= stack->places[i - 1].sp))

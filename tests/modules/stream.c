@@ -1,6 +1,6 @@
 /*
- * A profiler that writes down every event it gets, for tests: preloaded beside
- * libshim.so, it needs no module and finds shim by weak symbols.
+ * A profiler for tests that writes down every event.  It is preloaded beside
+ * libshim.so, so it needs no module, and it finds shim through weak symbols.
  *
  *     STREAM             the file, mapped: a header, then records (stream.py)
  *     STREAM_EVENTS      which events: letters of the table below
@@ -57,9 +57,9 @@ static uint64_t max = 100000;
 static int spoils_errno;
 static __thread int depth;
 
-/* --- the other thread --- */
+/* --- the second thread --- */
 
-static int locks; /* the process in which there is one */
+static int locks; /* the process in which this thread exists */
 static unsigned long asked, answered;
 
 static void answer(void *unused)
@@ -75,7 +75,7 @@ static void answer(void *unused)
 	}
 }
 
-/* Two threads may be here: either's answer is good for both. */
+/* Two threads may be here: the answer of either is valid for both. */
 static int is_locked(int kind)
 {
 	unsigned long mine;

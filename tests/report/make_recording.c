@@ -1,7 +1,7 @@
 /*
- * Writes recordings as the library would, without it: as many call paths as
- * wanted, of functions that really are in some ELF file.  For trying and
- * timing the report, and to be damaged.  It prints the calls it wrote.
+ * Writes recordings in the library's format, without the library: any number of
+ * call paths, of functions that exist in an ELF file.  For testing and timing
+ * the report, and for damaging.  Prints the calls that it wrote.
  *
  *     make_recording DIR [--paths N] [--depth N] [--threads N] [--processes N]
  *         [--functions N] [--mode counts|exact|coarse] [--image FILE]
@@ -64,7 +64,7 @@ static uint64_t random_number(void)
 	return state;
 }
 
-/* The functions of options.image and its build-id. */
+/* Reads the functions and the build-id of options.image. */
 static void read_image(void)
 {
 	int fd = open(options.image, O_RDONLY);
@@ -197,10 +197,10 @@ static void write_images(const char *directory)
 	munmap(images, 65536);
 }
 
-/* Nodes of one thread, before they are laid out in a file. */
+/* The nodes of one thread, before they get places in a file. */
 struct plan {
 	struct shim_node node;
-	uint64_t parent, depth, at;	/* offset in the file */
+	uint64_t parent, depth, at;	/* @at: offset in the file */
 };
 
 static struct plan *make_plan(void)
@@ -214,7 +214,7 @@ static struct plan *make_plan(void)
 			parent = random_number() % i;
 		while (plan[parent].depth >= options.depth)
 			parent = plan[parent].parent;
-		/* A chain first, so that the depth is reached. */
+		/* A chain comes first, so that the tree reaches its depth. */
 		if (i <= options.depth)
 			parent = i - 1;
 		plan[i].parent = parent;
@@ -255,7 +255,7 @@ static struct plan *make_plan(void)
 
 struct layout {
 	struct shim_file *file;
-	uint64_t at;			/* the next free byte */
+	uint64_t at;			/* offset of the next free byte */
 	uint64_t chunk_end;
 };
 
@@ -311,7 +311,7 @@ static void write_extra(struct layout *layout, struct plan *plan)
 	plan->node.extra = address_of(layout->file, at);
 }
 
-/* Of each three calls of a function, two are of a group. */
+/* Two of three calls of a function belong to a group. */
 static void add_group(struct layout *layout, struct shim_node *node, uint64_t i)
 {
 	static const char *const values[] = { "kind=1", "text=\"a;b\033[1m\"",

@@ -1,6 +1,5 @@
-"""Turns a recording that make_recording has made into one of traces: the same
-process with N.trace and N.functions in place of its trees.  Every kind of record
-is in it."""
+"""Turns a recording of make_recording into one of traces: the same process with N.trace
+and N.functions in place of its trees.  It contains every kind of record."""
 import glob
 import os
 import random
@@ -16,7 +15,7 @@ def head(kind, size):
 
 
 class Writer:
-    """Records of one thread; a block is begun when the last is full."""
+    """Writes the records of one thread; a block begins when the previous one is full."""
 
     def __init__(self, tid, functions, rng):
         self.tid, self.functions, self.rng = tid, functions, rng

@@ -100,7 +100,7 @@ void leaves_sort(void)
 {
 }
 
-#ifndef ARCH_GENERIC /* which has these in its arch.h */
+#ifndef ARCH_GENERIC /* arch/generic has these in its arch.h */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e)
 {
@@ -117,7 +117,8 @@ int arch_call_on_stack(int (*call)(void *), void *argument, void *top)
 #endif
 
 #ifdef __x86_64__
-/* As the kernel wants it: the handler's return address is gone already. */
+/* As the kernel expects it: the handler's return address has been popped
+ * already. */
 __asm__("	.text\n"
 	"	.globl arch_call_with_mask\n"
 	"arch_call_with_mask:\n"
@@ -134,7 +135,8 @@ __asm__("	.text\n"
 	"arch_syscall_returns:\n");
 #endif
 
-/* So that the tests' own functions cannot be instrumented by accident. */
+/* These are defined so that the tests' own functions cannot be instrumented by
+ * accident. */
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 

@@ -181,7 +181,7 @@ void fake_file(const char *path, const char *text, unsigned piece)
 	file.piece = piece;
 }
 
-/* 0, or the negative error this call has to return. */
+/* 0, or the negative error that this call has to return. */
 static int fails(const char *name)
 {
 	unsigned call_number = __atomic_add_fetch(&fake_calls, 1,
@@ -197,7 +197,7 @@ static int fails(const char *name)
 	return -fail_error;
 }
 
-/* A call that may fail. */
+/* A call that can fail. */
 #define FAKE(type, name, parameters, arguments) \
 	type sys_##name parameters \
 	{ \
@@ -287,7 +287,7 @@ int sys_time_ns(int clock, uint64_t *time_ns)
 	return r;
 }
 
-/* These cannot fail, but when they are forbidden. */
+/* These fail only if the system forbids them. */
 FAKE(int, block_signals, (uint64_t * before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
 
@@ -346,7 +346,7 @@ bool sys_is_forbidden(void)
 	return real_is_forbidden();
 }
 
-/* Whole pages, with what a sanitizer has put between variables. */
+/* Reads whole pages, including a sanitizer's bytes between variables. */
 __attribute__((no_sanitize_address, noinline)) static void
 copy_all(volatile char *to, const volatile char *from, size_t size)
 {
@@ -354,8 +354,8 @@ copy_all(volatile char *to, const volatile char *from, size_t size)
 		to[i] = from[i];
 }
 
-/* Nothing is ever unloaded here, and the system call would take most of the
- * time of all tests together. */
+/* Nothing is ever unloaded in these tests, and the system call would take most
+ * of the time of all tests together. */
 int sys_peek(const void *from, void *to, size_t size)
 {
 	int r = fails("peek");

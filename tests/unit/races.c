@@ -1,9 +1,10 @@
 /*
- * races [CYCLES] - profilers come and go, and set callbacks, while threads raise events
+ * races [CYCLES] - profilers are created and removed, and set callbacks, while
+ * threads raise events
  *
- * Without Criterion, whose memory has no place beside ThreadSanitizer's: scripts/check
- * --nightly runs it with that (-Db_sanitize=thread) and for 10^6 cycles.  Rows M-70
- * and P-16.
+ * Without Criterion, because ThreadSanitizer reserves the memory that Criterion
+ * uses: scripts/check --nightly runs it with that (-Db_sanitize=thread) and for
+ * 10^6 cycles.  Rows M-70 and P-16.
  */
 #include "runtime/events.h"
 #include "runtime/thread.h"
@@ -26,7 +27,7 @@ static bool stop;
 static void hear(struct shim_profiler *profiler)
 {
 	__atomic_add_fetch(&heard, 1, __ATOMIC_RELAXED);
-	/* Its memory may be anybody's by now. */
+	/* The memory may have been reused by now. */
 	if (!__atomic_load_n(&profiler->is_there, __ATOMIC_RELAXED))
 		__atomic_add_fetch(&heard_gone, 1, __ATOMIC_RELAXED);
 }
@@ -38,7 +39,7 @@ static void *raise_events(void *unused)
 	return unused;
 }
 
-/* Row M-70: the slot and the counter are not changed at once. */
+/* Row M-70: the slot and the counter do not change at the same time. */
 static void *set_callbacks(void *handle)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
@@ -48,7 +49,7 @@ static void *set_callbacks(void *handle)
 	return NULL;
 }
 
-/* Row P-16: when the handle has been waited for, nobody is in its callbacks. */
+/* Row P-16: after the wait for the handle, no thread is in its callbacks. */
 static void come_and_go(void)
 {
 	for (unsigned long i = 0; i < cycles; i++) {
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 	shim_profiler_on_forked(stays, NULL);
 	printf("%lu cycles, %lu calls, %lu of them of what had gone\n", cycles,
 	       heard, heard_gone);
-	/* A count without a callback is harmless, and none is left over. */
+	/* A count without a callback is harmless, and none may remain. */
 	return heard_gone != 0 || heard < cycles / 2 ||
 	       events_counts.forked != 0;
 }

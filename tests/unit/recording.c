@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The whole file in memory; NULL if there is none, or nothing in it. */
+/* Maps the whole file; NULL if it is missing or empty. */
 static char *map_file(const char *path, size_t *size)
 {
 	struct stat status;

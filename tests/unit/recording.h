@@ -1,5 +1,5 @@
 /*
- * The plainest reader of a recording there can be: what was counted in it.
+ * The simplest possible reader of a recording: it adds up the counts.
  */
 #ifndef RECORDING_H
 #define RECORDING_H
@@ -13,13 +13,13 @@ struct recording {
 	uint64_t lost_all;
 	unsigned processes; /* with a meta */
 	unsigned files;
-	unsigned broken; /* chunks that the file does not have */
+	unsigned broken; /* chunks beyond the end of the file */
 };
 
 /* Adds up all processes of the recording in @directory. */
 void recording_read(const char *directory, struct recording *recording);
 
-/* Removes it, or anything. */
+/* Removes the directory and all of its content. */
 void recording_remove(const char *directory);
 
 #endif

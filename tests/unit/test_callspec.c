@@ -33,7 +33,7 @@ static const struct {
 	{ "M:*a*b*", "/p", "xbxax", "", true, false },
 	{ "-M:f", "/p", "f", "", true, false },
 	{ "-M:f", "/p", "g", "", true, true },
-	/* the last that fits decides */
+	/* the last matching item decides */
 	{ "all,-M:f", "/p", "f", "", true, false },
 	{ "all,-M:f,M:f", "/p", "f", "", true, true },
 	{ "-M:*,M:f", "/p", "f", "", true, true },
@@ -125,7 +125,7 @@ Test(callspec, a_list_has_as_many_items_as_one_likes)
 	cr_expect(not(callspec_admits("/p", true, "f19999", "")));
 	cr_expect(not(callspec_admits("/p", true, "last", "")));
 	cr_expect(callspec_admits("/p", true, "f20000", ""));
-	/* The list before has no part in it. */
+	/* The previous list has no effect. */
 	cr_assert(callspec_read("-M:g"));
 	cr_expect(callspec_admits("/p", true, "f0", ""));
 }

@@ -1,5 +1,5 @@
 /*
- * The coarse clock: where it is found, and that it is done without.
+ * The coarse clock: how shim finds it, and how shim works without it.
  */
 #include "fake_sys.h"
 #include "os/clock.h"
@@ -36,7 +36,7 @@ Test(clock, a_page_without_the_tick_has_none)
 	static uint64_t page[512] __attribute__((aligned(4096)));
 	char maps[128];
 
-	/* Nothing, the far past, the future: no ticks, any of them. */
+	/* Zero, the far past, the future: none of these is a tick. */
 	page[1] = 1;
 	page[2] = shim_clock_read() - (1ull << 40);
 	page[3] = shim_clock_read() + (1ull << 40);
@@ -45,8 +45,8 @@ Test(clock, a_page_without_the_tick_has_none)
 	expect_none(maps);
 }
 
-/* It was looked for until none came between two system calls: with a tracer, for
- * ever. */
+/* The search used to continue until no tick fell between two system calls:
+ * under a tracer, forever. */
 Test(clock, the_tick_is_not_looked_for_for_ever, .timeout = 20)
 {
 	uint64_t length;
@@ -74,6 +74,7 @@ Test(clock, the_tick_follows_the_exact_clock)
 		cr_assert(le(u64, now, shim_clock_read()));
 		last = now;
 	}
-	/* Ten ticks late is a busy machine; a hundred, another word. */
+	/* A clock that is ten ticks late indicates a busy machine; a hundred
+	 * ticks indicate the wrong word. */
 	cr_assert(lt(u64, shim_clock_read() - last, 100 * length));
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whatever the one who runs the tests has set. */
+/* Removes the settings of the user who runs the tests. */
 static void clear(void)
 {
 	clearenv();

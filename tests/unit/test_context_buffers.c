@@ -1,5 +1,5 @@
 /*
- * Buffers of call contexts: what comes between two steps of taking one.
+ * Buffers of call contexts: signals between any two steps of taking a buffer.
  */
 #define _GNU_SOURCE
 #include "inspect/context_buffers.h"
@@ -14,8 +14,8 @@
 
 static volatile sig_atomic_t steps, faults;
 
-/* The next one stays taken until the next step: whoever was interrupted while
- * it took the first must not get it as well. */
+/* Keeps the second buffer until the next step: the code that the signal
+ * interrupted while it took the first one must not get the same buffer. */
 static void on_step(int number)
 {
 	static uint32_t random = 1;
@@ -25,7 +25,8 @@ static void on_step(int number)
 	(void)number;
 	steps = steps + 1;
 	random = random * 1103515245u + 12345u;
-	if (random >> 16 & 15) /* otherwise it would never come to an end */
+	/* not at each step, or the test would never end */
+	if (random >> 16 & 15)
 		return;
 	first = context_buffer_take(8);
 	second = context_buffer_take(8);
@@ -40,7 +41,7 @@ static void on_step(int number)
 		context_buffer_give_back(first);
 }
 
-/* From now on, or until now, a signal comes after each instruction. */
+/* Switches on or off a signal after each instruction. */
 static inline __attribute__((always_inline)) void switch_steps(void)
 {
 	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
@@ -51,13 +52,13 @@ static inline __attribute__((always_inline)) void switch_steps(void)
 				 : "memory", "cc");
 }
 
-/* Seen to fail without the count beside the head of the list. */
+/* This was seen to fail without the count next to the head of the list. */
 Test(context_buffers, a_signal_never_makes_one_buffer_two, .timeout = 60)
 {
 	struct sigaction action = { .sa_handler = on_step };
 	char *buffers[8];
 
-	for (int i = 0; i < 8; i++) /* will be in the list */
+	for (int i = 0; i < 8; i++) /* goes into the list */
 		buffers[i] = context_buffer_take(8);
 	for (int i = 0; i < 8; i++)
 		context_buffer_give_back(buffers[i]);

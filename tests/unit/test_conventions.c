@@ -1,7 +1,7 @@
 /*
  * The conventions of <shim/shim.h>, for every function that has an output: one
- * table, one row a function.  tests/unit/contracts sees to it that none is
- * missing.
+ * table with one row for each function. tests/unit/contracts checks that no
+ * function is missing.
  */
 #define _GNU_SOURCE
 #include "image/image.h"
@@ -32,7 +32,7 @@
 #define OUTPUT_SIZE_MAX 64
 #define BUFFER_SIZE	65536
 
-/* Two, three and four bytes a character; aliases; a function with lines. */
+/* Characters of two, three and four bytes; aliases; a function with lines. */
 #define UTF8_NAME "k\xc3\xa4se_\xe6\xbc\xa2\xe5\xad\x97_\xf0\x9f\x90\x9f"
 int utf8(int value) __asm__(UTF8_NAME);
 const char *takes_text(const char *text);
@@ -51,13 +51,13 @@ __attribute__((noinline)) const char *takes_text(const char *text)
 	return text + 1;
 }
 
-/* Criterion takes no condition that begins with a sign. */
+/* Criterion does not accept a condition that begins with a sign. */
 static bool holds(bool condition)
 {
 	return condition;
 }
 
-/* What the calls below ask about. */
+/* The subject of the calls below. */
 enum subject { GOOD, NEVER, GONE };
 
 static struct {
@@ -76,17 +76,18 @@ static struct shim_profiler_handle *handle;
 
 struct function {
 	const char *name;
-	/* Outputs but for *@total and the buffer: bytes of each. */
+	/* Outputs other than *@total and the buffer: the size of each in
+	 * bytes. */
 	unsigned outputs;
 	size_t sizes[OUTPUTS_MAX];
 	size_t element; /* 0: no buffer */
 	bool is_text;
-	bool has_id; /* it fails for NEVER and GONE */
+	bool has_id; /* the call must fail for NEVER and GONE */
 	enum shim_result (*call)(void **out, uint32_t count, uint32_t *total,
 				 void *buffer);
 };
 
-/* Rows of the table: B has a buffer, O has not. */
+/* Rows of the table: B has a buffer, O has none. */
 #define B(name, ...) \
 	static enum shim_result call_##name(void **out, uint32_t count, \
 					    uint32_t *total, void *buffer) \
@@ -142,7 +143,7 @@ B(shim_print_value, type, &printed, 0, count, total, buffer)
 O(shim_get_parameter_count, S->function, out[0])
 O(shim_get_result_type, S->function, out[0])
 
-/* A coroutine that waits: its stack does not change. */
+/* A suspended coroutine: its stack does not change. */
 static ucontext_t waiting;
 
 B(shim_stack_addresses, &waiting, count, total, buffer)
@@ -227,7 +228,7 @@ static const struct function functions[] = {
 
 #define FUNCTIONS (sizeof(functions) / sizeof(*functions))
 
-/* Every function with an output. */
+/* All functions with an output. */
 #define EACH(f) \
 	(const struct function *f = functions; f < functions + FUNCTIONS; f++)
 
@@ -259,7 +260,8 @@ static void start_waiting(void)
 {
 	static char stack[65536];
 
-	/* libc's own: that of a sanitizer leaves frames that lead nowhere. */
+	/* libc's own function: a sanitizer's version leaves frames that cannot
+	 * be unwound. */
 	switch_to = (int (*)(ucontext_t *, const ucontext_t *))dlsym(
 		dlopen("libc.so.6", RTLD_NOW), "swapcontext");
 	getcontext(&waiting);
@@ -269,7 +271,7 @@ static void start_waiting(void)
 	switch_to(&starter, &waiting);
 }
 
-/* Exported, for the row of its own. */
+/* Exported because it has a row of its own. */
 static void set_up(void)
 {
 	struct thread *self;
@@ -282,7 +284,7 @@ static void set_up(void)
 	image_look_again();
 	self = thread_get();
 	cr_assert(holds(self != NULL));
-	/* As in a callback. */
+	/* The state of a thread in a callback. */
 	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 
 	subjects[GOOD].function = (shim_function)utf8;
@@ -325,7 +327,7 @@ struct outputs {
 	uint32_t total;
 };
 
-/* Those in @missing are NULL. */
+/* Clears all outputs; those in @missing become NULL. */
 static void prepare(const struct function *f, struct outputs *o,
 		    unsigned missing)
 {
@@ -347,7 +349,7 @@ static bool is_untouched(const void *memory, size_t size)
 	return true;
 }
 
-/* Enumerations are made anew each time. */
+/* Each call of such a function makes a new enumeration. */
 static bool makes_enumeration(const struct function *f)
 {
 	return strstr(f->name, "enumerate") || strstr(f->name, "clone");
@@ -364,7 +366,7 @@ static void dispose(const struct function *f, const struct outputs *o)
 
 static unsigned char buffer[BUFFER_SIZE], whole[BUFFER_SIZE];
 
-/* *@total, and the whole answer in @whole; by two passes. */
+/* Reads *@total, and the whole answer into @whole, in two calls. */
 static uint32_t read_whole(const struct function *f)
 {
 	struct outputs o;
@@ -387,7 +389,8 @@ static bool is_continuation(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* How many bytes of @buffer, given @count and cut, must be as in @whole. */
+/* The number of bytes of @buffer that must equal @whole, given @count and the
+ * cut. */
 static size_t check_cut(const struct function *f, uint32_t count)
 {
 	size_t at = count - 1;
@@ -447,7 +450,7 @@ Test(conventions, a_buffer_of_any_size_is_filled_as_far_as_it_goes,
 		}
 }
 
-/* The rows above say something only if the answers are not empty. */
+/* The tests above prove something only if the answers are not empty. */
 Test(conventions, the_answers_are_those_of_the_function, .init = set_up)
 {
 	struct shim_line *lines = (struct shim_line *)whole;
@@ -490,7 +493,7 @@ Test(conventions, nothing_to_tell_is_ok_and_a_total_of_0, .init = set_up)
 	for (uint32_t count = 0; count <= sizeof(few); count += 4) {
 		memset(few, CANARY, sizeof(few));
 		total = 77;
-		/* It is no template. */
+		/* The function is no template. */
 		cr_expect(eq(int,
 			     shim_function_template_arguments(
 				     subjects[GOOD].function, count, &total,
@@ -582,7 +585,7 @@ Test(conventions, every_output_may_be_left_out, .init = set_up)
 		}
 }
 
-/* An output that is written is as wide as its type, and not wider. */
+/* The function writes exactly the size of an output's type. */
 Test(conventions, outputs_are_as_wide_as_they_are_declared, .init = set_up)
 {
 	for
@@ -694,13 +697,13 @@ Test(conventions, an_address_in_no_function_is_in_none, .init = set_up)
 		int,
 		shim_function_from_address(subjects[GONE].address, &function),
 		SHIM_E_DATAINCOMPLETE));
-	/* Inside of a function is not one. */
+	/* An address inside a function is not its id. */
 	cr_expect(eq(int,
 		     shim_function_name((shim_function)utf8 + 1, 0, NULL, NULL),
 		     SHIM_E_INVALIDARG));
 }
 
-/* Where a profiler that wants no symbols stands. */
+/* The situation of a profiler that wants no symbols. */
 Test(conventions, symbols_that_were_not_read_are_not_yet_available,
      .init = set_up)
 {
@@ -743,7 +746,7 @@ static uint64_t next_random(void)
 	return random_state ^= random_state << 17;
 }
 
-/* Anything, or something like an id, or near one. */
+/* A random number, a valid id, or a number near one. */
 static uint64_t random_id(void)
 {
 	uint64_t n = next_random();
@@ -898,7 +901,7 @@ Test(conventions, a_copy_of_an_enumeration_has_its_position_and_its_own_life,
 	shim_enum_destroy(copy);
 }
 
-/* Not the number of mappings: the system merges neighbours. */
+/* Counts pages, not mappings: the system merges neighbours. */
 static long count_pages(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
@@ -1026,7 +1029,7 @@ static void check_image(shim_image image)
 	     i < 50 && shim_enum_next(list, 1, &function, NULL) == SHIM_OK;
 	     i++) {
 		r = shim_function_name(function, sizeof(path), &total, path);
-		/* Another image may be there by now. */
+		/* Another image may have been loaded there by now. */
 		cr_expect(holds(r == SHIM_OK || r == SHIM_E_DATAINCOMPLETE ||
 				r == SHIM_E_INVALIDARG || r == SHIM_E_FAIL),
 			  "%s", shim_result_name(r));
@@ -1035,7 +1038,7 @@ static void check_image(shim_image image)
 	shim_enum_destroy(list);
 }
 
-/* Row C-18: what a caller does who asks how much there is and then for all of it. */
+/* Row C-18: a caller asks for the total and then for that many elements. */
 static unsigned ask_until_it_fits(shim_thread thread, const char *const *names,
 				  unsigned growths, char *name)
 {
@@ -1048,7 +1051,7 @@ static unsigned ask_until_it_fits(shim_thread thread, const char *const *names,
 			     shim_thread_info(thread, NULL, NULL, count, &total,
 					      count ? name : NULL),
 			     SHIM_OK));
-		/* As much as there is room for, and its end. */
+		/* As many as fit, with a NUL. */
 		cr_expect(holds(count == 0 || strnlen(name, count) < count));
 		if (passes < growths)
 			pthread_setname_np(pthread_self(), names[passes]);

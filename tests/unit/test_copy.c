@@ -1,6 +1,7 @@
 /*
- * Code that was copied does what the code does: functions of this file run, and their
- * copies, with the same arguments; and all the code of libc is copied and decoded again.
+ * Copied code behaves like the original: functions of this file and their
+ * copies run with the same arguments; and all code of libc is copied and
+ * decoded again.
  */
 #define _GNU_SOURCE
 #include "inspect/decode/decode.h"
@@ -66,7 +67,7 @@
 	".globl " #name "\n\t.type " #name ", @function\n" #name ":\n\t" code \
 	"\n\tret\n.globl " #name "_end\n" #name "_end:\n"
 __asm__(".text\n"
-	/* The answer is the return address. */
+	/* The result is the return address. */
 	"site: mov (%rsp), %rax; ret\n" FUNCTIONS
 	".data\n.balign 16\nreal: .double 3.5, -2.25\n"
 	"slot: .quad site\nend_slot: .quad behind\nnumber: .quad 1000\n"
@@ -230,7 +231,7 @@ static bool decode_at(uintptr_t at, struct decoded *decoded)
 						   decoded->operands));
 }
 
-/* Addresses and distances as the processor computes them. */
+/* Compares addresses and distances as the processor computes them. */
 static bool is_same_operand(const struct decoded *code, uintptr_t at,
 			    const struct decoded *copy, uintptr_t copied_at,
 			    unsigned i)
@@ -277,7 +278,7 @@ static bool is_same(const struct decoded *code, uintptr_t at,
 	return true;
 }
 
-/* Those that become several are the other test's. */
+/* Instructions that become several are tested separately. */
 static bool becomes_several(const struct decoded *decoded)
 {
 	switch (decoded->head.mnemonic) {

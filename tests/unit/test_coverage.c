@@ -1,8 +1,8 @@
 /*
- * Coverage when the system says no: the n-th system call of asking for it and of
- * looking at what is loaded fails, for all n, once and from then on.  Whatever
- * fails, the code that has traps is the code that goes on, or has none; and lines that
- * are not looked at are said to be missing.
+ * Coverage when system calls fail: the n-th system call of enabling coverage
+ * and of inspecting loaded objects fails, for all n, once and from then on.  In
+ * every case the code runs on, with traps or without, and lines that are not
+ * inspected are reported as missing.
  */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
@@ -29,7 +29,7 @@ enum {
 	FOUND_OBJECTS = 2,
 	FOUND_FAILED = 4,
 	FOUND_WRONG = 8,
-	FOUND_SILENT = 16, /* lines are missing, and no line says so */
+	FOUND_SILENT = 16, /* lines are missing without a report */
 };
 
 static unsigned objects;
@@ -41,7 +41,8 @@ static void object(struct shim_profiler *profiler,
 	objects += given->line_count > 0;
 }
 
-/* Of an object with lines, as ours is not looked at. */
+/* Runs code of another object with lines, because coverage leaves out shim's
+ * own. */
 static bool computes(void)
 {
 	static int (*plugin_function)(int);
@@ -80,10 +81,10 @@ static int run(unsigned n, bool for_good)
 		found |= FOUND_FAILED;
 	if ((found & FOUND_ENABLED) && objects == 0 && log_end() == said)
 		found |= FOUND_SILENT;
-	/* A trap that can never be taken away is run into for ever. */
+	/* A trap that cannot be removed would be hit forever. */
 	if (for_good)
 		fake_fail(0, 0, false);
-	/* What could not be put back blocks everything. */
+	/* If a trap cannot be removed, all signals stay blocked. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!computes())
@@ -112,7 +113,7 @@ Test(coverage, any_system_call_may_fail, .timeout = 120)
 	unsigned n = 1;
 
 #ifdef __SANITIZE_ADDRESS__
-	/* libshim.so calls nothing of libc where SIGTRAP is blocked. */
+	/* libshim.so calls nothing of libc while SIGTRAP is blocked. */
 	cr_skip("what the sanitizer puts in comes to libc's lines there");
 #endif
 	cr_assert(eq(int, run_apart(0, false), FOUND_ENABLED | FOUND_OBJECTS));

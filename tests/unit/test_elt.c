@@ -14,7 +14,7 @@
 
 #define SLOW_FLAG SHIM_ENABLE_FRAME_INFO
 
-/* Of those who start: else it would be in the folder they are run in. */
+/* In /tmp, so that the recording is not in the current directory. */
 static char directory[] = "/tmp/shim-unit.XXXXXX";
 
 static void make_directory(void)
@@ -306,7 +306,7 @@ Test(elt, a_mask_is_what_was_set)
 		   SHIM_E_INVALIDARG));
 }
 
-/* Rows E-23, E-28, 3.2: after initialization. */
+/* Rows E-23, E-28, 3.2: the same calls after initialization. */
 Test(elt, afterwards_only_what_is_mutable_may_change)
 {
 	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
@@ -394,8 +394,8 @@ Test(elt, asking_hooks_are_set_like_the_others)
 		     SHIM_E_CALL_ONLY_FROM_INIT));
 }
 
-/* Row P-56: one call that is wrong in every way; its faults are mended one by
- * one, and the answers come in the order of section 3.2. */
+/* Row P-56: one call with every possible error.  The errors are corrected one
+ * by one, and the results must come in the order of section 3.2. */
 Test(elt, the_first_fault_is_told)
 {
 	struct shim_profiler_handle *leaving = shim_profiler_create(NULL);
@@ -453,7 +453,7 @@ Test(elt, the_first_fault_is_told)
 		     SHIM_E_PROFILER_DETACHING));
 }
 
-/* Step 6: what is stored, and what is cleared. */
+/* Step 6: the values that are stored, and those that are cleared. */
 Test(elt, newer_hooks_take_the_place_of_older_ones)
 {
 	for (int is_slow = 0; is_slow < 2; is_slow++) {
@@ -486,8 +486,9 @@ Test(elt, newer_hooks_take_the_place_of_older_ones)
 			cr_expect(handle->fast[i] ==
 				  (!is_slow && i == 1 ? fast : NULL));
 		}
-		/* Of one kind the last call wins; of the other it is refused,
-		 * and nothing changes: the flags do not allow both. */
+		/* Hooks of the same kind replace the old ones.  Hooks of the
+		 * other kind are refused and change nothing: the flags do not
+		 * allow both kinds. */
 		if (is_slow)
 			r = shim_profiler_set_enter_leave_function_hooks3(
 				handle, fast, fast, fast);

@@ -1,4 +1,4 @@
-/* Numbers that are not exact, with answers that are known. */
+/* Estimates and their errors, compared with known results. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <math.h>
@@ -109,7 +109,8 @@ Test(estimates, what_cannot_be_is_not_believed)
 	cr_assert(estimate_calls(&node, SECOND).error >= 0);
 }
 
-/* Of 2,000 runs with rates that vary as they like, 95 % have the truth in the interval. */
+/* In 2,000 runs with varying rates, 95 % of the intervals must contain the
+ * truth. */
 Test(estimates, the_truth_is_in_95_of_100_intervals)
 {
 	unsigned short random[3] = { 1, 2, 3 };
@@ -140,11 +141,12 @@ Test(bounds, less_than_a_tick_is_less_than_three)
 {
 	cr_assert(eq(dbl, bound_of(0, 0, 4 * MS, 0), 12 * MS));
 	cr_assert(eq(dbl, bound_of(4 * MS, 4 * MS, 4 * MS, 0), 0));
-	/* Ticks that hooks took: 100 ms were seen, and 20 ms more may have been. */
+	/* Hooks took some ticks: 100 ms were seen, and 20 ms more are
+	 * possible. */
 	cr_assert(epsilon_eq(dbl, bound_of(0, 100 * MS, MS, 0), 120 * MS, 1));
-	/* But its caller has no more than that. */
+	/* The caller's time limits this. */
 	cr_assert(eq(dbl, bound_of(0, 100 * MS, MS, 50 * MS), 50 * MS));
-	/* Every nanosecond was seen. */
+	/* Every nanosecond was measured. */
 	cr_assert(eq(dbl, bound_of(0, 0, 0, 50 * MS), 0));
 	cr_assert(eq(dbl, bound_of(-5, 700, 0, 50 * MS), 700));
 }
@@ -164,7 +166,7 @@ static const struct {
 	  "~1.23 G \u00b1 0.06 G" },
 	{ { .calls = 123456, .error = 20000, .is_estimate = true },
 	  "~123 k \u00b1 20 k" },
-	/* No estimate is exact. */
+	/* Every estimate is marked, even one with error 0. */
 	{ { .calls = 5, .error = 0, .is_estimate = true }, "~5 \u00b1 1" },
 	{ { .calls = 9500, .is_estimate = true, .is_least = true }, "> 9,500" },
 	{ { .calls = UINT64_MAX, .error = 1e30, .is_estimate = true }, NULL },

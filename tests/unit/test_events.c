@@ -1,5 +1,5 @@
 /*
- * Profilers and their hooks, while shim starts and later.
+ * Profilers and their callbacks, during and after the start of shim.
  */
 #include "runtime/events.h"
 #include "runtime/state.h"
@@ -173,12 +173,12 @@ static int cleanups;
 static void clean_up(struct shim_profiler *profiler)
 {
 	(void)profiler;
-	/* Row M-22: of the first, all others have lost theirs. */
+	/* Row M-22: only the first profiler still has its callbacks. */
 	cr_expect(is_counted(0));
 	cleanups++;
 }
 
-/* Rows M-21, M-22: nobody removed a callback. */
+/* Rows M-21, M-22: no profiler removed a callback. */
 Test(events, no_callback_is_left_when_cleanup_is_called)
 {
 	for (int i = 0; i < 3; i++) {
@@ -217,7 +217,8 @@ static void raise_another(struct shim_profiler *profiler)
 	pins[0] = thread_current->pins[outer->number];
 }
 
-/* Rows P-15, P-18, P-29, P-35: what is restored is what was, not nothing. */
+/* Rows P-15, P-18, P-29, P-35: an inner callback restores the state of the
+ * outer one. */
 Test(events, a_callback_inside_a_callback_leaves_its_state_and_pin)
 {
 	inner = shim_profiler_create(NULL);
@@ -230,7 +231,7 @@ Test(events, a_callback_inside_a_callback_leaves_its_state_and_pin)
 	cr_expect(eq(u32, states[1], THREAD_CALLBACK));
 	cr_expect(eq(u32, thread_current->state, 0));
 	cr_expect(eq(int, pins[0], 1));
-	/* Once in its own callback in there, once in the other's. */
+	/* Pins: one for its own callback, one for the other profiler's. */
 	cr_expect(eq(int, pins[1], 2 + 1));
 	cr_expect(eq(int, thread_current->pins[inner->number], 0));
 	cr_expect(eq(int, thread_current->pins[outer->number], 0));

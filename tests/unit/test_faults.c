@@ -1,11 +1,11 @@
 /*
- * Every system call may fail: the n-th of a run, for all n, once and from then
- * on.  Whatever becomes of it, the hooks come back, and the calls that were made
- * after the start are in the recording or counted as lost.
+ * Every system call may fail: the n-th call of a run fails, for all n, once and
+ * from then on.  In every case the hooks must return, and each call made after
+ * the start must be recorded or counted as lost.
  *
- * A run is a process of its own.  It starts shim, calls through new and known
- * paths until files and tables grow, does so on a second thread, and goes on as
- * a forked child.
+ * Each run is a process of its own.  It starts shim, calls through new and
+ * known paths until files and tables grow, does the same on a second thread,
+ * and goes on as a forked child.
  */
 #define _GNU_SOURCE
 #include "fake_sys.h"
@@ -31,9 +31,10 @@
 
 extern shim_site_hook table_current[2];
 
-/* Of one run, shared with the process that runs. */
+/* The result of a run, in memory shared with its process. */
 struct outcome {
-	unsigned long calls[2]; /* made while shim was running; as a child */
+	/* calls made while shim was running; [1]: as a child */
+	unsigned long calls[2];
 	unsigned system_calls;
 	char failed[32]; /* the function that failed */
 	int errno_after;
@@ -103,7 +104,7 @@ static void run(const char *profile)
 	outcome->errno_after = errno;
 }
 
-/* Runs in a new process; returns its status. */
+/* Runs the test in a new process; returns its status. */
 static int run_apart(unsigned n, int error, bool for_good, const char *profile)
 {
 	int status;
@@ -137,7 +138,8 @@ static void set_up(void)
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* A child that could not make its directory may have nowhere to count. */
+/* A child that could not make its directory may have no place for its
+ * counts. */
 static bool is_right(const struct recording *recording)
 {
 	unsigned long got = recording->calls + recording->lost_all;
@@ -173,7 +175,7 @@ static void expect_nothing_missing(unsigned n, int error, bool for_good,
 
 static const char *const profiles[] = { "calltree:counts", "calltree",
 					"calltree:exact" };
-/* The last one cannot last: it means try again. */
+/* The last error cannot be permanent: it means "try again". */
 static const int errors[] = { ENOSPC, ENOMEM, EACCES, EMFILE, EPERM, EINTR };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -198,7 +200,7 @@ Test(faults, a_run_without_any_records_all, .init = set_up)
 	}
 }
 
-/* Every call fails with another error and profile; @turn shifts them. */
+/* Makes each call fail, with varying errors and profiles; @turn shifts them. */
 static void fail_each(unsigned turn, bool for_good)
 {
 	static char names[sizeof(outcome->names)];
@@ -212,7 +214,7 @@ static void fail_each(unsigned turn, bool for_good)
 	cr_assert(lt(uint, calls, sizeof(names)));
 	for (unsigned n = 1; n <= calls; n++)
 		peeks += names[n] == 'p';
-	/* There are thousands of peek, one like the other: 50 will do. */
+	/* There are thousands of similar calls of peek: 50 are enough. */
 	stride = peeks / 50 + 1;
 	for (unsigned n = 1; n <= calls; n++) {
 		if (names[n] == 'p' && (n + turn) % stride != 0)

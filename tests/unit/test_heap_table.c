@@ -1,5 +1,6 @@
 /*
- * The table of blocks: what is put in comes out, whatever it is.
+ * The table of heap blocks: every entry that was added can be found and
+ * removed.
  */
 #include "heap/heap_table.h"
 
@@ -47,7 +48,7 @@ Test(blocks, all_that_is_known_of_one_comes_back)
 	}
 }
 
-/* Addresses that hold no lower bits are one's neighbours' or nobody's. */
+/* Addresses inside a block are not found. */
 Test(blocks, what_is_no_blocks_address_is_not_found)
 {
 	struct shim_block block = make(0x10000, 8), got;
@@ -63,7 +64,7 @@ Test(blocks, what_is_no_blocks_address_is_not_found)
 
 #define ROOM 40000u
 
-/* In several tables, as blocks come and go in no order. */
+/* Uses several tables; blocks are added and removed in random order. */
 Test(blocks, many_come_and_go, .timeout = 60)
 {
 	static uint64_t size_of[ROOM];

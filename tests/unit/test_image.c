@@ -1,5 +1,5 @@
 /*
- * What modules are told of images, and symbol tables that are damaged.
+ * Image events for modules, and damaged symbol tables.
  */
 #define _GNU_SOURCE
 #include "image/image.h"
@@ -73,7 +73,7 @@ static struct shim_profiler_handle *listen(void)
 
 	shim_profiler_on_image_loaded(handle, on_loaded);
 	shim_profiler_on_image_unloaded(handle, on_unloaded);
-	/* What the tests ask between events, they ask as in a callback. */
+	/* The tests query images between events in the state of a callback. */
 	thread_get()->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	return handle;
 }
@@ -201,7 +201,7 @@ static uintptr_t goes_on;
 
 static void jump(void)
 {
-	/* As the door of longjmp does. */
+	/* The interposed longjmp calls this, too. */
 	guard_jumped(goes_on);
 	longjmp(back, 1);
 }
@@ -246,7 +246,7 @@ Test(image, ids_are_the_same_in_a_forked_child)
 	cr_expect(eq(int, status, 0));
 }
 
-/* Whoever reads may finish: nothing is taken away under it. */
+/* A reader may finish: its symbols stay mapped. */
 Test(image, what_somebody_reads_stays)
 {
 	struct image_entry *found;
@@ -284,8 +284,8 @@ Test(image, as_many_images_as_there_is_room_come_and_go)
 {
 	long before;
 
-	/* Nobody tells modules here, so each keeps its place, but gives its
-	 * symbols back. */
+	/* No module is notified here, so each image keeps its place but frees
+	 * its symbols. */
 	listen();
 	symbols_enable();
 	before = count_pages();
@@ -325,7 +325,7 @@ static void read_original(const char *path)
 	cr_assert(size < sizeof(original));
 }
 
-/* Where a number leads out of its table. */
+/* Makes a number point outside its table. */
 static void mislead(void)
 {
 	Elf64_Ehdr *elf = (Elf64_Ehdr *)damaged;
@@ -374,14 +374,15 @@ static void damage(unsigned how)
 	}
 }
 
-/* A passing assertion costs a message: too much for each of a million. */
+/* A passing Criterion assertion costs a message: too slow for a million
+ * checks. */
 static void must(bool condition)
 {
 	if (!condition)
 		cr_fatal("a damaged file");
 }
 
-/* All that an index says must lie within it. */
+/* All references of an index must lie within it. */
 static void walk(const struct symbols *symbols)
 {
 	static volatile size_t sum;

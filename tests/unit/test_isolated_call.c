@@ -1,5 +1,5 @@
 /*
- * What runs apart may fail in any way, and the program does not notice.
+ * A helper process may fail in any way, and the program does not notice.
  */
 #define _GNU_SOURCE
 #include "inspect/isolated_call.h"
@@ -114,7 +114,7 @@ static int recurse(void *argument)
 	return r + room[0];
 }
 
-/* On a thread, whose stack has an end. */
+/* Runs on a thread, whose stack is limited. */
 static void *overflow(void *argument)
 {
 	int result;

@@ -1,10 +1,11 @@
 /*
- * Where parameters are behind prologues that nobody's compiler writes: each is
- * run, and what is said to be an argument must be the one that was passed.
+ * The places of parameters after unusual, handwritten prologues.  The test runs
+ * each prologue; every value that is found must be the argument that was
+ * passed.
  *
- * probe() sets all registers that arguments come in, and two words on the stack,
- * and calls a function; what it calls in turn, the hook, notes all registers and
- * goes back to probe().
+ * probe() sets all argument registers and two words on the stack, and calls a
+ * function.  The hook that this function calls saves all registers and returns
+ * to probe().
  */
 #include "inspect/decode/decode.h"
 
@@ -18,13 +19,13 @@
 #define WORDS	 2
 #define COUNT	 (1 + INTEGERS + VECTORS + WORDS)
 
-/* As the assembly below has it. */
+/* The assembly below uses these offsets. */
 struct state {
-	uint64_t registers[16]; /* by their numbers */
+	uint64_t registers[16]; /* by register number */
 	uint64_t vectors[16][2];
 	uint64_t hook;		   /* where its call returns to */
 	uint64_t sp;		   /* probe's */
-	unsigned char stack[4096]; /* from the hook's on */
+	unsigned char stack[4096]; /* the stack above the hook's frame */
 };
 
 extern struct state state;
@@ -81,8 +82,9 @@ __asm__(".text\n"
 	"ret\n");
 
 /*
- * Prologues, as the assembler reads them.  @lost: what must not be there, of
- * "DC89" (rdx, rcx, r8, r9), "0" to "7" (vectors) and "ab" (the stack); whatever is there must be right.  @kept: what must be there.
+ * Prologues in assembly.  @lost: arguments that must not be found, of "DC89"
+ * (rdx, rcx, r8, r9), "0" to "7" (vectors) and "ab" (the stack).  @kept:
+ * arguments that must be found.  Every value that is found must be right.
  */
 #define PROLOGUES \
 	P(nothing, "nop", "", "DC89") \
@@ -172,7 +174,8 @@ __asm__(".text\n"
 	  "xchg %rbx, %rsp; xor %edx, %edx; mov %rbx, %rsp", \
 	  "", "C89")
 
-/* The hook's call is aligned by nobody: it uses no vectors on the stack. */
+/* Nothing aligns the stack for the hook's call, so the hook uses no vectors on
+ * the stack. */
 #define P(name, code, lost, kept) \
 	"\n" #name ":\n\t" code "\n\t" \
 	"mov $0, %edi; mov $0, %esi\n\t" \
@@ -204,7 +207,7 @@ static void read_stack(uintptr_t address, uint64_t *value)
 	memcpy(value, state.stack + at, 8);
 }
 
-/* False: it cannot be had. */
+/* Returns false if the value is not available. */
 static bool find(const struct decode_frame *frame,
 		 const struct decode_place *place, uint64_t *value)
 {

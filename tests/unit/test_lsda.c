@@ -1,6 +1,6 @@
 /*
- * Tables of exception handlers, right ones and damaged ones.  Memory that may not be
- * read follows them.
+ * Tables of exception handlers, valid and damaged ones.  Unreadable memory
+ * follows each table.
  */
 #include "unwind/lsda.h"
 
@@ -17,12 +17,12 @@ static const uint8_t table[] = {
 	0xff,			/* pads are relative to the function */
 	0xff,			/* no types */
 	0x01,			/* numbers are ULEB128 */
-	12,			/* bytes of call sites */
-	0x00, 0x10, 0x40, 0x01, /* from, length, pad, action */
+	12,			/* size of the call site table */
+	0x00, 0x10, 0x40, 0x01, /* start, length, landing pad, action */
 	0x10, 0x10, 0x50, 0x00, /* no action */
-	0x20, 0x10, 0x40, 0x01, /* as the first */
-	0x01, 0x01,		/* filter 1, then what follows */
-	0x02, 0x00,		/* filter 2, the last */
+	0x20, 0x10, 0x40, 0x01, /* the same action as the first */
+	0x01, 0x01,		/* filter 1, then the next record */
+	0x02, 0x00,		/* filter 2, end of the chain */
 };
 
 static struct lsda put_at_the_end(const uint8_t *bytes, size_t size)
@@ -69,7 +69,8 @@ Test(lsda, a_table_that_is_cut_off_is_read_as_far_as_it_goes)
 	}
 }
 
-/* Each byte with each value: distances lead anywhere, chains go in circles. */
+/* Sets each byte to each value: distances lead anywhere, and chains may form
+ * circles. */
 Test(lsda, a_damaged_table_ends_nothing, .timeout = 60)
 {
 	for (size_t i = 0; i < sizeof(table); i++)

@@ -1,5 +1,5 @@
 /*
- * /proc/self/maps, as the kernel writes it and in pieces of any size.
+ * Parses /proc/self/maps as the kernel writes it, in pieces of any size.
  */
 #include "fake_sys.h"
 #include "os/maps.h"
@@ -84,8 +84,8 @@ Test(maps, reading_stops_when_asked_to)
 	cr_assert(eq(uint, count, 3));
 }
 
-/* A path may be as long as the line lets it: what fills the buffer is left
- * out, and nothing else. */
+/* A path may have any length: a line that does not fit into the buffer is
+ * skipped, and no other line. */
 Test(maps, a_path_without_end_costs_its_own_line_only)
 {
 	static const size_t lengths[] = { 4095, 8000, 8192, 20000 };

@@ -1,7 +1,7 @@
 /*
- * What is said to have been passed, from code before calls that nobody's compiler
- * writes: each is run, and when the called function is entered, what was said must
- * be what is in the registers.
+ * Arguments found from handwritten code before calls.  The test runs each piece
+ * of code; when the called function is entered, each argument found must be in
+ * its register.
  */
 #include "inspect/decode/passed.h"
 
@@ -9,9 +9,9 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-/* As the assembly below has it. */
+/* The assembly below uses these offsets. */
 struct state {
-	uint64_t registers[16]; /* by their numbers */
+	uint64_t registers[16]; /* by register number */
 	uint64_t vectors[8][2];
 	uint64_t site;
 	uint64_t sp; /* the test's own */
@@ -22,7 +22,7 @@ struct state state;
 
 void check(void);
 
-/* The stack is aligned where check is called, whatever the caller did. */
+/* The code aligns the stack before it calls check, whatever the caller did. */
 __asm__(".text\n"
 	"called:\n\t"
 	"mov %rax, state(%rip); mov %rcx, 8+state(%rip)\n\t"
@@ -49,7 +49,7 @@ static const char letters[] = "DSxy89abcdefghijklmnop";
 static const uint8_t entries[] = { 8,  7,  3,  2,  9,  10, 17, 18, 19, 20, 21,
 				   22, 23, 24, 33, 34, 35, 36, 37, 38, 39, 40 };
 
-/* Name, code, what must be found, what must not be. */
+/* Name, code, arguments that must be found, arguments that must not. */
 #define CALLS \
 	P(copied, \
 	  "mov %rbx, %rdi; lea 5(%r12), %rsi; mov %r13d, %edx; " \
@@ -150,7 +150,7 @@ static const uint8_t entries[] = { 8,  7,  3,  2,  9,  10, 17, 18, 19, 20, 21,
 	  "ibjD", "a") \
 	P(frame_pointer_lost, "mov -8(%rbp), %rdi", "", "D")
 
-/* What comes before has been done elsewhere, for all the code knows. */
+/* Earlier code cannot be seen: it may have run elsewhere. */
 #define P(name, code, found, lost) \
 	"\n" #name ":\n\t" \
 	"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n\t" \
@@ -268,7 +268,8 @@ Test(passed, no_code_makes_a_value_wrong)
 		calls[current].call();
 }
 
-/* Another function jumps into this one's middle: a part of it that is elsewhere. */
+/* Another function jumps into the middle of this one: it is a part of this
+ * function in another place. */
 Test(passed, all_parts_of_a_function_are_looked_at)
 {
 	struct decode_passed passed = { .site = (uintptr_t)copied_end };

@@ -1,5 +1,5 @@
 /*
- * Chance without floating point, beside floating point.
+ * Compares the integer arithmetic of random gaps with floating point.
  */
 #include "heap/poisson.h"
 
@@ -36,7 +36,8 @@ Test(chance, a_block_stands_for_one_over_the_chance_that_it_is_found)
 		}
 }
 
-/* Mean, variance, and the median, which tells an exponential from others. */
+/* Checks mean, variance, and the median, which distinguishes an exponential
+ * distribution from others. */
 Test(chance, gaps_are_exponential)
 {
 	uint64_t state = 1;

@@ -1,5 +1,5 @@
 /*
- * Printing from trees made by hand, of memory that is not there.
+ * Prints from handmade type trees, with values in simulated memory.
  */
 #include "print/print.h"
 
@@ -56,7 +56,7 @@ static uint32_t index_of(const struct shim_typetree_node *node)
 	return (uint32_t)(node - made.nodes);
 }
 
-/* All parts of a node, one after the other. */
+/* Adds a part; the parts of one node must be consecutive. */
 static struct shim_typetree_part *add_part(struct shim_typetree_node *node,
 					   int64_t value, const char *text)
 {
@@ -107,7 +107,8 @@ static void forget(void)
 	memset(&made, 0, sizeof(made));
 }
 
-/* --- its memory: @memory is at this address, with nothing around it --- */
+/* --- simulated memory: @memory is at this address, with nothing around it
+ * --- */
 
 #define BASE 0x10000000u
 
@@ -297,8 +298,8 @@ static uint64_t random_bits(void)
 	return state ^= state << 17;
 }
 
-/* The fewest digits, by trying the nearest; there may be one with fewer digits
- * that is not. */
+/* The fewest digits, found by trying the nearest number; one with fewer digits
+ * may exist that is not nearest. */
 static int digits_needed(double value)
 {
 	char tried[64];
@@ -331,7 +332,7 @@ Test(print, a_number_is_read_back_as_itself_and_none_is_shorter)
 		double value;
 		const char *got;
 
-		/* Some whose mantissa is a power of two. */
+		/* In one of 16 cases the mantissa is a power of two. */
 		if (i % 16 == 0)
 			bits &= ~0ull << 52;
 		memcpy(&value, &bits, sizeof(value));
@@ -684,7 +685,7 @@ Test(print, an_array_of_characters_is_a_string)
 	cr_expect(holds(strstr(print_flags(memory, 0), "x\"...") != NULL));
 }
 
-/* --- what is known of the C++ library --- */
+/* --- types of the C++ library --- */
 
 static struct shim_typetree_node *make_form(uint8_t form, uint64_t second,
 					    uint8_t flags)
@@ -719,7 +720,7 @@ Test(print, strings_of_the_library)
 	value[2] = 5;
 	value[1] = 0x10;
 	EXPECT(value, 0, "0x10 (unreadable)");
-	/* The older one: its length is before its characters. */
+	/* The older layout: the length is before the characters. */
 	value[1] = BASE + 24;
 	memcpy(memory, &length, 8);
 	make_form(SHIM_TYPETREE_TEXT, (uint64_t)-24, SHIM_TYPETREE_INDIRECT);
@@ -746,7 +747,7 @@ Test(print, strings_that_may_be_in_their_object)
 	EXPECT(value, SHIM_PRINT_PLAIN, "{...}");
 	value[0] = 0;
 	EXPECT(value, 0, "\"\"");
-	/* Nobody has made it yet. */
+	/* The object is not constructed yet. */
 	memset(value, 'x', sizeof(value));
 	value[0] = 0xfe;
 	EXPECT(value, 0, "\"xxxxxxxxxxxxxxxxxxxxxxx\"");
@@ -811,7 +812,7 @@ Test(print, every_reason_has_its_words)
 
 /* --- bounds --- */
 
-/* A class with one of each, to be read. */
+/* A valid class with one member of each kind. */
 static void make_all(void)
 {
 	struct shim_typetree_node *reference, *class, *types[8];
@@ -922,7 +923,7 @@ Test(print, the_text_of_anything_is_bounded)
 	print_flags(memory, SHIM_PRINT_LONG);
 	cr_expect(holds(strlen(text) < 68000), "%zu", strlen(text));
 	forget();
-	/* ... and deeper than anybody looks. */
+	/* ... and deeper than the printer goes. */
 	for (int i = 0; i < 30; i++) {
 		node = add_node(SHIM_TYPE_ARRAY, 0);
 		node->elements = 1;
@@ -932,7 +933,7 @@ Test(print, the_text_of_anything_is_bounded)
 	EXPECT(memory, 0, "[[[[[[[[{...}]]]]]]]]");
 }
 
-/* What has been changed anywhere is refused, or printed in some way. */
+/* A tree with any change is refused, or printed in some way. */
 Test(print, a_damaged_tree_harms_nobody)
 {
 	static _Alignas(8) unsigned char copy[sizeof(packed)];
@@ -956,8 +957,8 @@ Test(print, a_damaged_tree_harms_nobody)
 					(unsigned char)(random_bits() % 20);
 		job.tree = (const struct shim_typetree *)copy;
 		job.flags = random_bits() % 8;
-		/* Its own bytes are where the type says: it may not be larger
-		 * than they are. */
+		/* Its raw bytes have the size of the type: the type may not be
+		 * larger. */
 		if (!print_is_valid(job.tree, size)) {
 			refused++;
 		} else if (shim_typetree_nodes(job.tree)->kind ==
@@ -974,7 +975,7 @@ Test(print, a_damaged_tree_harms_nobody)
 	cr_expect(holds(!print_is_valid(tree, 0)));
 }
 
-/* --- what is all in its bytes --- */
+/* --- plain values, which consist of their bytes --- */
 
 static bool is_plain(void)
 {
@@ -1039,7 +1040,7 @@ Test(print, what_an_address_is_part_of_is_not_plain)
 	cr_expect(holds(!is_plain()));
 }
 
-/* A valid tree whose value is not large enough for what it says of it. */
+/* A valid tree whose value has fewer bytes than the tree needs. */
 Test(print, of_a_damaged_plain_tree_nothing_but_its_value_is_read)
 {
 	static _Alignas(8) unsigned char copy[sizeof(packed)];

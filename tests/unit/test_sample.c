@@ -1,5 +1,5 @@
 /*
- * The sampler when the system says no: the n-th system call of enabling it and
+ * The sampler when system calls fail: the n-th system call of enabling it and
  * of setting a mode fails, for all n, once and from then on.
  */
 #define _GNU_SOURCE
@@ -44,16 +44,16 @@ static void spin(double seconds)
 	} while (now < end);
 }
 
-/* What a run has found, as its exit status. */
+/* The findings of a run, returned as its exit status. */
 enum found {
 	FOUND_HITS = 1,
 	FOUND_ENABLED = 2,
 	FOUND_SET = 4,
-	FOUND_FAILED = 8, /* a system call */
+	FOUND_FAILED = 8, /* a system call failed */
 	FOUND_WRONG = 16,
-	/* it was the one that lets signals in again, which only seccomp can refuse */
+	/* the failed call unblocks signals, which only seccomp can refuse */
 	FOUND_BLOCKED = 32,
-	FOUND_TOLD = 64, /* that a thread has no timer */
+	FOUND_TOLD = 64, /* a message reported that a thread has no timer */
 };
 
 static int run(unsigned n, bool for_good, uint32_t wanted)
@@ -113,8 +113,8 @@ Test(sample, any_system_call_may_fail, .timeout = 120)
 
 		cr_assert(eq(int, run_apart(0, false, modes[m]),
 			     FOUND_HITS | FOUND_ENABLED | FOUND_SET));
-		/* One after the other it looks at all the program's handlers:
-		 * some of these will do. */
+		/* The sampler checks all handlers of the program one by one: a
+		 * part of these calls is enough. */
 		for (; n < CALLS_MAX && (found & FOUND_FAILED);
 		     n += n < 12 || n > 75 ? 1 : 8)
 			for (int for_good = 0; for_good < 2; for_good++) {
@@ -124,8 +124,8 @@ Test(sample, any_system_call_may_fail, .timeout = 120)
 					  "call %u: %d", n, found);
 				cr_expect(lt(int, found, 1000), "call %u: %d",
 					  n, found);
-				/* A mode that was set is one that runs, or it is
-				 * told where not. */
+				/* A mode that was set must run, or a message
+				 * must name the thread without a timer. */
 				if ((found & (FOUND_SET | FOUND_BLOCKED |
 					      FOUND_TOLD)) == FOUND_SET &&
 				    !for_good)

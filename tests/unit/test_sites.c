@@ -1,6 +1,6 @@
 /*
- * Call sites in an image that is made up in memory: pages with the index of its
- * functions, its code, and the slots of its hooks.
+ * Call sites in a handmade image in memory: pages with the index of its
+ * functions, its code, and the GOT slots of its hooks.
  */
 #define _GNU_SOURCE
 #include "dispatch/call_sites.h"
@@ -42,7 +42,7 @@ enum {
 };
 
 static unsigned char *image;
-static unsigned char text[TEXT_SIZE]; /* as it was before any switching */
+static unsigned char text[TEXT_SIZE]; /* the code before any switching */
 static uint32_t functions;
 static uint32_t frames_end;
 
@@ -56,7 +56,8 @@ static void put32(uint32_t offset, uint32_t value)
 	put(offset, &value, sizeof(value));
 }
 
-/* An instruction of @size bytes at @offset with a distance to @target. */
+/* Writes an instruction of @size bytes at @offset, with a distance to
+ * @target. */
 static void put_far(uint32_t offset, const char *opcode, uint32_t target)
 {
 	size_t size = strlen(opcode);
@@ -65,7 +66,7 @@ static void put_far(uint32_t offset, const char *opcode, uint32_t target)
 	put32(offset + (uint32_t)size, target - (offset + (uint32_t)size + 4));
 }
 
-/* [start, end) is a function.  To be called in ascending order. */
+/* [start, end) is a function.  Call this in ascending order. */
 static void add_function(uint32_t start, uint32_t end)
 {
 	uint32_t entry = frames_end, pair = INDEX + 12 + functions * 8;
@@ -95,7 +96,7 @@ static void make_index(void)
 	functions = 0;
 }
 
-/* What hook_table.c finds the slots by. */
+/* hook_table.c finds the slots through these entries. */
 static void make_dynamic(void)
 {
 	static const char names[] =
@@ -124,7 +125,7 @@ static void make_dynamic(void)
 	put(ENTER, slots, sizeof(slots));
 }
 
-/* Stubs as three linkers write them, each of its kind behind the last. */
+/* Stubs as three linkers write them; each kind follows the previous one. */
 enum {
 	STUB_PLAIN = STUBS + 16,
 	STUB_BND = STUBS + 32,
@@ -142,23 +143,24 @@ static void make_stubs(void)
 	add_function(STUBS, STUBS + 64);
 }
 
-/* Two functions with a site of each kind, and what only looks like one. */
+/* Two functions with a call site of each kind, and with code that only
+ * resembles one. */
 enum {
 	FIRST = CODE,
-	SECOND = TEXT + 0x10004, /* just less than 64 KiB behind a stub */
+	SECOND = TEXT + 0x10004, /* just less than 64 KiB after a stub */
 	CALL_ENTER = FIRST + 2,
 	CALL_MOLD = FIRST + 8,
 	CALL_OTHER = FIRST + 16,
-	CALL_INSIDE = FIRST + 24, /* leads into a stub */
+	CALL_INSIDE = FIRST + 24, /* leads into the middle of a stub */
 	CALL_SLOT = FIRST + 32,
-	CALL_PREFIX = FIRST + 41, /* a byte before it */
+	CALL_PREFIX = FIRST + 41, /* with a byte before it */
 	JUMP_LEAVE = FIRST + 50,
 	JUMP_LAST = FIRST + 58,
 	FIRST_END = JUMP_LAST + 6,
-	CUT_OFF = SECOND + 30, /* ends behind its function */
+	CUT_OFF = SECOND + 30, /* extends beyond its function */
 	SECOND_END = CUT_OFF + 4,
 	NOWHERE = SECOND + 64,
-	OVERLAP = SECOND + 10, /* two that share bytes */
+	OVERLAP = SECOND + 10, /* two instructions that share bytes */
 	SECOND_CALL = SECOND + 1,
 	GOOD = 7,
 	BAD = 4,
@@ -205,7 +207,7 @@ static void make_image(void)
 {
 	struct hook_table_image bind;
 
-	/* Pages that are nothing keep it apart from its neighbours. */
+	/* Inaccessible pages separate it from its neighbours. */
 	image = mmap(NULL, SIZE + 0x2000, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	image += 0x1000;
@@ -230,7 +232,7 @@ static bool is_as_before(void)
 	return memcmp(image + TEXT, text, sizeof(text)) == 0;
 }
 
-/* Exactly the sites of @off, a bit each, are off. */
+/* Whether exactly the sites of @off, one bit each, are off. */
 static bool is_off(unsigned off)
 {
 	static unsigned char wanted[TEXT_SIZE];
@@ -312,7 +314,8 @@ Test(sites, an_image_without_hooks_is_not_remembered)
 
 Test(sites, of_two_that_overlap_none_is_taken, .init = make_image)
 {
-	/* The distance back to a stub ends in ff, and ff 15 is a call, too. */
+	/* The distance back to a stub ends in ff, and ff 15 also begins a
+	 * call. */
 	unsigned char both[10] = { 0xe8, 0, 0, 0, 0, 0x15 };
 	int32_t to_stub = STUB_PLAIN - (OVERLAP + 5);
 	int32_t to_slot = ENTER - (OVERLAP + 10);
@@ -338,7 +341,7 @@ Test(sites, a_filtered_call_stays_off_when_all_are_on, .init = make_image)
 	cr_assert(eq(u32, sites_state().off, 2));
 	call_sites_switch_all(false);
 	cr_assert(is_off(ALL));
-	/* On while all are off: only later. */
+	/* It cannot be switched on while all sites are off. */
 	cr_assert(
 		eq(int, call_sites_switch_call(base + CALL_MOLD + 5, true), 0));
 	cr_assert(is_off(ALL));
@@ -382,7 +385,7 @@ Test(sites, what_is_no_site_is_refused, .init = make_image)
 Test(sites, a_breakpoint_on_a_site_stays, .init = make_image)
 {
 	change_text(CALL_ENTER, "\xcc", 1);
-	/* Found before the breakpoint was put there. */
+	/* The sites were found before the breakpoint was set. */
 	change_text(CALL_ENTER, "\xe8", 1);
 	call_sites_switch_all(false);
 	call_sites_switch_all(true);
@@ -445,7 +448,8 @@ Test(sites, a_forked_child_knows_what_is_off, .init = make_image)
 	cr_assert(eq(u32, sites_state().off, GOOD));
 	call_sites_switch_all(true);
 	cr_assert(is_off(1 << 1));
-	/* A thread of the parent had written this, and not yet noted it. */
+	/* A thread of the parent had written this byte, and had not yet noted
+	 * it. */
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE);
 	image[CALL_SLOT] = 0x85;
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
@@ -459,8 +463,8 @@ Test(sites, a_forked_child_knows_what_is_off, .init = make_image)
 	cr_assert(eq(u32, sites_state().images, 0));
 }
 
-/* Whatever the index says, nothing is read outside of it and nothing changed
- * but what looks like a site. */
+/* Whatever the index contains, nothing outside of it is read, and only code
+ * that resembles a site is changed. */
 Test(sites, a_damaged_index_does_no_harm, .init = make_image, .timeout = 120)
 {
 	static const unsigned char values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
@@ -485,8 +489,7 @@ Test(sites, a_damaged_index_does_no_harm, .init = make_image, .timeout = 120)
 	}
 }
 
-/* The entry of the second function says it begins before its pair does, and
- * holds more. */
+/* The entry of the second function begins before its pair and covers more. */
 Test(sites, an_entry_that_begins_elsewhere_is_not_believed, .init = make_image)
 {
 	uint32_t entry = frames_end - 20, value;
@@ -498,7 +501,8 @@ Test(sites, an_entry_that_begins_elsewhere_is_not_believed, .init = make_image)
 	cr_assert(is_off(ALL & ~(1u << 6)));
 }
 
-/* On the heap and cut off anywhere, so that a sanitizer sees what is read. */
+/* The index is on the heap and cut off anywhere, so that a sanitizer detects
+ * reads beyond its end. */
 Test(sites, an_index_is_not_read_behind_its_end, .init = make_image)
 {
 	for (size_t size = 1; size <= frames_end; size++) {
@@ -564,8 +568,9 @@ Test(sites, code_that_is_shared_is_left_alone, .init = make_image)
 	cr_assert(is_as_before());
 }
 
-/* Each system call of switching off, and of one call, fails in turn: it is done
- * all the same or said to have failed, and the next attempt makes up for it. */
+/* Each system call of switching all sites, and one call, fails in turn: the
+ * switch must succeed or report the failure, and the next attempt must complete
+ * it. */
 static void fail_each(int error, bool for_good)
 {
 	unsigned failures = 0;
@@ -618,11 +623,12 @@ Test(sites, an_interrupted_write_is_tried_again, .init = make_image)
 	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(eq(str, (char *)fake_failed(), "write_at"));
 	cr_assert(is_off(ALL));
-	/* open, three times write, close, and the processors: no other way. */
+	/* open, three times write, close, and the number of processors; no
+	 * other way */
 	cr_assert(eq(uint, fake_calls, 6));
 }
 
-/* The other way to write, and its protections. */
+/* The other way to write, through a change of the page protection. */
 Test(sites, without_proc_mem_the_code_is_made_writable_for_a_moment,
      .init = make_image)
 {

@@ -43,7 +43,8 @@ Test(table, titles_stand_over_their_columns, .init = begin)
 
 Test(table, a_cell_is_as_wide_as_the_terminal_shows_it, .init = begin)
 {
-	table_cell(&table, "\xe6\xb7\xb1\xe3\x81\x84"); /* two wide ones */
+	/* two wide characters */
+	table_cell(&table, "\xe6\xb7\xb1\xe3\x81\x84");
 	table_cell(&table, "e\xcc\x81"); /* with a combining accent */
 	table_cell(&table, "\xc3\xa9");
 	table_text(&table, "x\033");
@@ -60,7 +61,8 @@ Test(table, a_name_gets_what_the_cells_leave_of_the_line, .init = begin)
 	layout.columns = 32;
 	table_rest(&table, 0);
 	table_text(&table, "abcdefghijklmnop");
-	table_cell(&table, "123,456,789"); /* 4 wider than its column */
+	/* 4 characters wider than its column */
+	table_cell(&table, "123,456,789");
 	table_text(&table, "abcdefghijklmnop");
 	table_rest(&table, 2);
 	table_text(&table, "abcdefghij");

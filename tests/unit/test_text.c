@@ -110,7 +110,7 @@ Test(text, reads_numbers_up_to_what_is_none)
 	cr_assert(eq(chr, *at, 'g'));
 }
 
-/* As scripts/common/characters.c has it for readers. */
+/* The same rules as scripts/common/characters.c. */
 Test(text, what_a_terminal_acts_on_is_escaped)
 {
 	static const struct {
