@@ -1,9 +1,9 @@
 /*
- * A program that has its allocations told: allocated CASE.  It knows what it
- * allocates, says what it was told otherwise ("wrong: ..."), and in the end
- * "told ALLOCATIONS BYTES RELEASES CHANGES live BLOCKS".
+ * A program that checks its own allocation callbacks: allocated CASE.  It knows what it
+ * allocates, prints differences ("wrong: ..."), and at the end "told ALLOCATIONS BYTES
+ * RELEASES CHANGES live BLOCKS".
  *
- * No stdio: libc's allocations would be told, too.
+ * It uses no stdio: libc's allocations would raise callbacks, too.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -35,9 +35,9 @@
 
 static struct shim_profiler_handle *handle;
 static const char *loaded;
-static const char *behind = "libc.so";	/* whose malloc the program would call */
+static const char *behind = "libc.so";	/* the library whose malloc the program would call without shim */
 
-/* --- what is told --- */
+/* --- the callbacks --- */
 
 enum what { NOTHING, ALLOCATION, RELEASE, REALLOCATION };
 
@@ -89,7 +89,7 @@ QUIET static void on_allocation(struct shim_profiler *profiler,
 	note(ALLOCATION, block, NULL);
 	if (callback_allocates)
 		free(malloc(100));
-	errno = EXDEV;	/* nobody must see it */
+	errno = EXDEV;	/* the program must not see this value */
 }
 
 QUIET static void on_deallocation(struct shim_profiler *profiler,
@@ -113,7 +113,7 @@ QUIET static void on_reallocation(struct shim_profiler *profiler,
 	errno = EXDEV;
 }
 
-/* The next thing that was told, which must be of that kind. */
+/* Takes the next callback, which must be of that kind. */
 static unsigned looked_at;
 
 QUIET static struct told *next(enum what what, long line)
@@ -159,7 +159,7 @@ QUIET static void gave(void *pointer, size_t size, long line)
 		wrong("the block is another", line);
 }
 
-/* What compilers know of malloc must not make it vanish. */
+/* Keeps the compiler from removing calls of malloc. */
 static void *volatile keep;
 
 #define GOT(pointer, size, alignment, kind)                                    \
@@ -227,7 +227,7 @@ static void changed(void)
 	a = keep = malloc(100);
 	GOT(a, 100, 0, MALLOC);
 	serial = told[told_count - 1].block.serial;
-	b = keep = realloc(a, 101);	/* in its place */
+	b = keep = realloc(a, 101);	/* in place */
 	EXPECT(a == b);
 	last = NEXT(REALLOCATION);
 	EXPECT(last->before.address == (uintptr_t)b && last->before.size == 100);
@@ -250,7 +250,7 @@ static void changed(void)
 	last = NEXT(RELEASE);
 	EXPECT(last->block.serial == serial && last->block.size == 300);
 	FREE(c, 100);
-	/* The same address, another block. */
+	/* The same address becomes another block. */
 	for (int i = 0; i < 100; i++) {
 		a = keep = malloc(24);
 		GOT(a, 24, 0, MALLOC);
@@ -299,7 +299,7 @@ static void inside(void)
 	NOTHING_MORE();
 }
 
-/* 8 threads hand blocks round, so that each is given back by another. */
+/* 8 threads pass blocks around, so that each block is freed by another thread. */
 #define PASSED 20000
 #define THREADS 8
 
@@ -333,7 +333,8 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < 64; i++)
 		free(box[i]);
-	/* Libc keeps some for threads to come: it frees no less than it got. */
+	/* libc keeps some blocks for later threads: it frees no more than it
+	 * allocated. */
 	EXPECT(allocations - releases - before < 3 * THREADS);
 	EXPECT(allocations >= PASSED * THREADS);
 }
@@ -375,7 +376,8 @@ static void forks(void)
 	free(a);
 }
 
-/* Not while the allocator runs: programs must not do that either. */
+/* Not while the allocator runs: programs must not allocate in a handler then,
+ * either. */
 static volatile sig_atomic_t in_allocator, handled;
 
 static void in_handler(int signal_)
@@ -471,7 +473,7 @@ static void unheard(void)
 	void *library;
 
 	EXPECT(strstr(called_object(), behind));
-	if (loaded) {	/* comes when it is decided */
+	if (loaded) {	/* allocated when the result is already decided */
 		library = dlopen(loaded, RTLD_NOW);
 		called_by_it = (const char *(*)(void))dlsym(library, "called");
 		EXPECT(strstr(called_by_it(), behind));
@@ -483,7 +485,7 @@ static void unheard(void)
 	       SHIM_E_CALL_ONLY_FROM_INIT);
 }
 
-/* From here to the end of everything. */
+/* Runs until the very end of the process. */
 static void at_exit(void)
 {
 	free(malloc(1234));
@@ -534,7 +536,7 @@ __attribute__((constructor)) static void first(int count, char **arguments)
 	if (!shim_profiler_create)
 		return;
 	if (count > 1 && !strcmp(arguments[1], "ending"))
-		late = malloc(54321);	/* before anybody has asked */
+		late = malloc(54321);	/* before any profiler has enabled allocation events */
 	handle = shim_profiler_create(NULL);
 	EXPECT(shim_profiler_enable_allocations(NULL) == SHIM_E_INVALIDARG);
 	EXPECT(shim_profiler_enable_sampled_allocations(NULL, 4096, 1) ==
@@ -544,7 +546,7 @@ __attribute__((constructor)) static void first(int count, char **arguments)
 	EXPECT(shim_profiler_enable_sampled_allocations(
 		       handle, SHIM_ALLOCATION_PERIOD_MAX + 1, 1) ==
 	       SHIM_E_INVALIDARG);
-	/* Who wants all of them gets them. */
+	/* A profiler that asks for all allocations gets them. */
 	if (is_heard)
 		EXPECT(shim_profiler_enable_sampled_allocations(handle, 4096,
 								1) == SHIM_OK);

@@ -1,6 +1,6 @@
 /*
- * allocates [TIME] - two threads that get and give back memory in functions that are
- * instrumented, for so many milliseconds of processor time each (1000).
+ * allocates [TIME] - two threads allocate and free memory in instrumented functions,
+ * for TIME milliseconds of processor time each (1000).
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * A handler on an alternate stack calls from where the signal came.
+ * A signal handler on an alternate stack is called by the interrupted function.
  *
  * cut: on_tick
  * tree:
@@ -24,7 +24,7 @@ static APART void leaf(void)
 	COUNTED;
 }
 
-/* A second signal while the alternate stack is in use. */
+/* Handles a second signal while the alternate stack is in use. */
 static APART void on_other(int signal)
 {
 	(void)signal;

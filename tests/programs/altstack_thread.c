@@ -1,5 +1,6 @@
 /*
- * Alternate stacks larger than the thread's own, and its frames near the end.
+ * Alternate stacks that are larger than the thread's own stack, with frames near its
+ * end.
  *
  * cut: on_tick
  * tree:

@@ -1,4 +1,5 @@
-/* Preloaded into the report: what it reads foreign files with does what APART says. */
+/* Preloaded into the report: makes the process that reads foreign files do what APART
+ * says. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * The program of the README and of the examples in the manual pages: two threads
- * read and compute sums like "1 + 2 * 3" again and again, and add the results to a
- * total behind one lock.  app N: so many rounds a thread (2000).
+ * The program of the README and of the examples in the manual pages: two threads read
+ * and compute sums like "1 + 2 * 3" again and again, and add the results to a total
+ * that one lock protects. app N: N rounds for each thread (2000).
  */
 #include <pthread.h>
 #include <stdio.h>

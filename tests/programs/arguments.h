@@ -1,6 +1,6 @@
 /*
- * A program that is its own profiler, with slow hooks: says what its functions
- * are passed and return, and what shim says about that.  tests/whole/arguments.py
+ * A program that is its own profiler, with slow hooks: it prints the arguments and
+ * results of its functions, and the values that shim reports. tests/whole/arguments.py
  * generates the functions and compares.
  */
 #ifndef ARGUMENTS_H
@@ -30,7 +30,7 @@
 #define LINKAGE
 #endif
 
-/* Nothing stays in a register; but wide vectors need a frame, and it rbp. */
+/* Clobbers all registers; but wide vectors need a frame, and the frame needs rbp. */
 #if defined(__x86_64__) && defined(__OPTIMIZE__) && defined(__AVX__)
 #define SPILL __asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15")
 #elif defined(__x86_64__) && defined(__OPTIMIZE__)
@@ -40,11 +40,11 @@
 #define SPILL (void)0
 #endif
 
-/* The function of which case is being called. */
+/* The case whose function is being called. */
 extern int current;
 static volatile unsigned char sink[64];
-/* What functions make of their arguments; anybody may look, whatever the linker
- * knows. */
+/* The functions store their arguments here; the linker must assume that other code
+ * reads them. */
 extern unsigned char uses[16][64];
 
 QUIETLY static void print_bytes(const void *bytes, size_t size)
@@ -58,7 +58,7 @@ QUIETLY static void print_bytes(const void *bytes, size_t size)
 		printf("%02x", at[i]);
 }
 
-/* What the value of a case is: any bytes, but for types that have few. */
+/* Makes the value of a case: any bytes, except for types with few valid values. */
 QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 {
 	unsigned char *at = (unsigned char *)value;
@@ -69,17 +69,17 @@ QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 	}
 }
 
-#ifndef ARGUMENTS_CALLS	/* what is compiled apart, and calls */
+#ifndef ARGUMENTS_CALLS	/* the part with the calls is compiled separately */
 int current;
 __attribute__((used)) unsigned char uses[16][64];
 
-/* How long it would be and why it cannot be had, instead. */
+/* Prints the size of the value, and the reason why it is not available. */
 QUIETLY static void print_range(shim_elt_info info, uint32_t position,
 				const struct shim_argument_range *range)
 {
 	union {
 		enum shim_unavailable reason;
-		int number; /* as large as the library's, -fshort-enums or not */
+		int number; /* as large as the library's, with -fshort-enums or without */
 	} why;
 
 	if (range->start) {

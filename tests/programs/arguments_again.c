@@ -1,10 +1,10 @@
 /*
- * arguments_again LIBRARY...: opens each, calls its function some times, and
- * closes it.  Each time a line says where the function was, and how long its
- * argument and its result are said to be.
+ * arguments_again LIBRARY...: opens each library, calls its function some times, and
+ * closes it.  Each time it prints the address of the function and the reported sizes of
+ * its argument and its result.
  *
- * With REMOVES the library's file is removed as soon as it is open; with AHEAD
- * debug information is opened before anybody asks.
+ * With REMOVES, the library's file is removed as soon as it is open; with AHEAD, debug
+ * information is opened before any inquiry.
  */
 #include <dlfcn.h>
 #include <shim/hooks.h>
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #ifdef TYPE
-/* The libraries: the same code, whatever the type. */
+/* The libraries: the same code for each type. */
 TYPE again(TYPE value)
 {
 	return value;

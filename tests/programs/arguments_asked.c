@@ -1,8 +1,7 @@
 /*
- * What slow hooks may ask about arguments and results, and what they are told:
- * arguments_asked MASK WHAT, where MASK has letters of a (arguments), r (results)
- * and f (frames), and WHAT is table, values or nothing.  Each answer that is not
- * as it should be is one line.
+ * The inquiries of slow hooks about arguments and results, and their results:
+ * arguments_asked MASK WHAT, where MASK has letters of a (arguments), r (results) and f
+ * (frames), and WHAT is table, values or nothing.  Each wrong result is one line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -43,7 +42,7 @@ static inline __attribute__((always_inline)) int inlined(int a, int b)
 	return sink = a * b;
 }
 
-/* Compilers make a loop of this. */
+/* Compilers turn this recursion into a loop. */
 CALLED static void again(int n, int b, int c, int d, int e, int f, int g)
 {
 	sink += b + c + d + e + f + g;
@@ -60,7 +59,7 @@ static union {
 
 #define UNTOUCHED 0x5a5a5a5au
 
-/* One question: the result, and what was written. */
+/* Checks one inquiry: the result code, and the bytes written. */
 QUIETLY static void expect(int line, enum shim_result got,
 			   enum shim_result wanted)
 {
@@ -219,7 +218,7 @@ QUIETLY static void ask_leave(uintptr_t function, shim_elt_info info)
 		NUMBER(range.start != 0, function == (uintptr_t)two);
 		if (range.start)
 			NUMBER(*(int *)range.start, 3);
-		/* The function is not looked at (row E-53). */
+		/* The function argument is ignored (row E-53). */
 		EXPECT(shim_get_function_leave3_info(0, info, &frame, &range),
 		       SHIM_OK);
 	} else {
@@ -267,7 +266,7 @@ QUIETLY static void ask_values(uintptr_t function, shim_elt_info info)
 	}
 }
 
-/* --- generation 2 is told without asking --- */
+/* --- generation 2 gets values without asking --- */
 
 QUIETLY static void on_enter2(shim_function function, uintptr_t client,
 			      shim_frame_info frame,

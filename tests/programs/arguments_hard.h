@@ -1,6 +1,6 @@
 /*
- * Functions whose prologues or calls are out of the ordinary, for
- * tests/whole/hardness.py: included behind arguments.h.
+ * Functions with unusual prologues or calls, for tests/whole/hardness.py; it is
+ * included after arguments.h.
  */
 #ifndef ARGUMENTS_HARD_H
 #define ARGUMENTS_HARD_H
@@ -12,7 +12,7 @@
 
 #define BEGIN(number) printf("passed %d", upcoming = HARD_FIRST + (number))
 #define SAY(value) print_bytes(&(value), sizeof(value))
-/* @call runs with the hooks listening. */
+/* Runs @call while the hooks are active. */
 #define CALL(call) \
 	do { \
 		printf("\n"); \
@@ -30,8 +30,7 @@ typedef _Bool truth;
 static int upcoming;
 static void *volatile kept;
 
-/* Before anything is asked: the file of this program, or library, becomes
- * another, or none. */
+/* Before the first inquiry, replaces or removes the file of this program or library. */
 QUIETLY __attribute__((constructor)) static void change_files(void)
 {
 	const char *file = getenv("HARD_FILE"), *other = getenv("HARD_OTHER");
@@ -133,7 +132,7 @@ CALLED static long has_cold_part(long a, double b, long c, long d, long e)
 	return a + c;
 }
 
-/* Compilers make a copy that has fewer parameters. */
+/* Compilers make a copy with fewer parameters. */
 __attribute__((noinline)) static long copied(long a, int always, double unused,
 					     struct three *pointed, short b)
 {
@@ -315,7 +314,7 @@ struct Shared : virtual Right {
 	}
 };
 
-/* Constructors say what they are, themselves. */
+/* The constructors print their own values. */
 struct Made {
 	long m;
 	double n;
@@ -365,7 +364,7 @@ struct Called {
 	}
 };
 
-/* clang's debug information may lack objects that are not used. */
+/* clang's debug information may omit unused objects. */
 struct Kept {
 	long k;
 	Q Kept(long from) : k(from)
@@ -439,7 +438,7 @@ struct FinalUnused : MadeUnused {
 	}
 };
 
-/* The memory objects are made in: their address is known before. */
+/* Objects are made in this memory, so their address is known before. */
 static Both both;
 static Shared shared;
 static char memory[6][128] __attribute__((aligned(16)));

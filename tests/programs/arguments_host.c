@@ -1,4 +1,4 @@
-/* Calls what was the main function of a program that is a library now. */
+/* Calls the former main function of a program that was turned into a library. */
 int library_main(void);
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * A function that a library without hooks and debug information has, and the program
- * as well, inlined: how many arguments it has, as a hook is told.
+ * A function that a library without hooks and debug information contains, and that the
+ * program contains inlined: prints how many arguments a hook sees.
  */
 #include <shim/hooks.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * Fast hooks that ask about one function: asking PROFILERS, where PROFILERS is 1,
- * or 2 with another profiler beside it.  Every call is told, those of `chosen` with
- * their argument, also in a signal handler that comes while a hook asks; every
- * answer that is not as it should be is one line.
+ * Fast hooks that ask about one function: asking PROFILERS, where PROFILERS is 1, or 2
+ * with a second profiler.  Every call raises the hooks, and calls of `chosen` are
+ * reported with their argument, also in a signal handler that interrupts an inquiry.
+ * Every wrong answer is one line.
  */
 #define _GNU_SOURCE
 #include <shim/hooks.h>
@@ -31,7 +31,7 @@ int chosen(int a, long b);
 
 CALLED int chosen(int a, long b)
 {
-	sink = a;	/* each is needed as it came */
+	sink = a;	/* each must keep its incoming value */
 	sink = b;
 	return 0;
 }
@@ -98,7 +98,7 @@ QUIETLY static void ask(shim_function function, const void *site,
 		right++;
 }
 
-/* The last thing: a jump, even where programs are not optimized. */
+/* The last instruction is a jump, even in programs without optimization. */
 __asm__("	.globl	enter\n"
 	"	.type	enter, @function\n"
 	"enter:\n"
@@ -151,7 +151,7 @@ int main(void)
 	interrupts = 1;
 	expected = 7;
 	chosen(7, 21);
-	enters--; /* of main, which has not been left */
+	enters--; /* of main, which has not returned */
 	printf("enters %d leaves %d asked %d right %d nothing %d others %d\n",
 	       enters, leaves, asked, right, nothing, others);
 	return 0;

@@ -1,8 +1,8 @@
 /*
- * Runs for somebody to attach to: attach [THREADS [busy|idle|fork|blocks|handles|
- * shares]], until its standard input ends.  Every thread calls into a small tree of functions, or
- * sleeps in one.  It says how often each thread went around, and what it finds
- * in /proc of itself.
+ * A target for attaching: attach [THREADS [busy|idle|fork|blocks|handles| shares]],
+ * runs until its standard input ends.  Every thread calls into a small tree of
+ * functions, or sleeps in one.  The program prints how often each thread went around,
+ * and what it finds about itself in /proc.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static void handle(int signal)
 	handled = inner(handled % 1000);
 }
 
-/* Of the first thread: it blocks all signals, or handles one with all blocked. */
+/* The first thread's mode: it blocks all signals, or handles one with all blocked. */
 static const char *how = "";
 
 PLAIN static void set_up_first(void)
@@ -66,7 +66,7 @@ PLAIN static void set_up_first(void)
 		sigaction(SIGUSR1, &action, NULL);
 }
 
-/* Memory that all of them get, one after the other. */
+/* Allocates memory that is freed by the other threads in turn. */
 static void share(int n)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -113,7 +113,7 @@ PLAIN static int count_entries(const char *path)
 	while (readdir(dir))
 		count++;
 	closedir(dir);
-	return count - 3; /* ., .., and its own descriptor, if of fd */
+	return count - 3; /* ., .., and its own descriptor in the case of fd */
 }
 
 int main(int argc, char **argv)
@@ -124,7 +124,8 @@ int main(int argc, char **argv)
 	int fds;
 	char c;
 
-	/* Before there are threads: each opens a file of ours, for a moment. */
+	/* Before there are threads: each thread opens one of shim's files for a
+	 * moment. */
 	fds = count_entries("/proc/self/fd");
 	printf("fds %d\n", fds);
 	how = argc > 2 ? argv[2] : "";
@@ -148,7 +149,7 @@ int main(int argc, char **argv)
 				pause();
 			_exit(1);
 		}
-		/* Until it is recorded, and will not outlive us. */
+		/* The child waits until it is recorded, and ends with its parent. */
 		if (read(ends[0], &c, 1) == 1)
 			printf("child %d\n", child);
 		close(ends[0]);
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
 	stopped = 1;
 	for (int i = 0; i < threads && !idle; i++)
 		pthread_join(thread[i], NULL);
-	/* What is being attached or detached may have one open, for a moment. */
+	/* During an attach or detach, a descriptor may be open for a moment. */
 	for (int i = 0; i < 100 && count_entries("/proc/self/fd") != fds; i++)
 		usleep(10000);
 	printf("fds %d\ndone\n", count_entries("/proc/self/fd"));

@@ -1,6 +1,6 @@
 /*
- * In place of libshim-debuginfo.so: a reader of debug information that fails,
- * as FAULT says.
+ * Replaces libshim-debuginfo.so: a reader of debug information that fails as FAULT
+ * says.
  */
 #include "../../shim/inspect/debuginfo/debuginfo.h"
 

@@ -1,10 +1,10 @@
 /*
- * What main and a constructor find when they are called.
+ * The state that main and a constructor find when they are called.
  *
- * OLD: the program brings the start that was linked in before glibc 2.34, which
- * asks for another version of __libc_start_main and gives it an init to call.
- * FLAG, in the environment: the offset of a byte in the object that has the
- * hooks; it is printed wherever the program comes by.
+ * OLD: the program contains the start code that was linked in before glibc 2.34, which
+ * uses another version of __libc_start_main and passes it an init function.  FLAG, in
+ * the environment: the offset of a byte in the object with the hooks; the program
+ * prints this byte at each step.
  *
  * tree:
  *	construct 1

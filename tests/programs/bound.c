@@ -1,4 +1,4 @@
-/* Refers to much of what shim stands in for, and calls none of it. */
+/* Refers to many functions that shim interposes, and calls none of them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

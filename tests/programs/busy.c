@@ -1,9 +1,9 @@
 /*
- * busy WHAT - calls, does something to itself or waits for it to be done, and
- * goes on calling.  What it counts itself is the truth, from the first call to
- * the last; a second thread does the same.
+ * busy WHAT - calls functions, changes its own situation or waits for a change, and
+ * goes on calling.  Its own counts are the truth, from the first call to the last; a
+ * second thread does the same.
  *
- * In a round many new paths are made: 5,000 per thread and round.
+ * A round makes many new paths: 5,000 for each thread.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -30,7 +30,7 @@ static APART void leaf(void)
 	COUNTED;
 }
 
-/* A tree of its own for every @n: binary, 12 levels deep. */
+/* Each @n has a tree of its own: binary, 12 levels deep. */
 static APART void left(unsigned path, int depth);
 
 static APART void right(unsigned path, int depth)
@@ -82,7 +82,7 @@ QUIET static void limit(int which, unsigned long value)
 	setrlimit(which, &both);
 }
 
-/* A second program waits for the line and does something to our files. */
+/* A second program waits for the line and changes shim's files. */
 QUIET static void let_it_happen(void)
 {
 	char c;
@@ -115,7 +115,7 @@ QUIET static void do_it(void)
 	}
 }
 
-/* Strict: read, write and exit are all that is left, for this thread. */
+/* Strict mode: this thread may only read, write and exit. */
 QUIET static void seccomp_strict(int by_syscall)
 {
 	if (by_syscall)

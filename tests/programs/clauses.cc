@@ -1,5 +1,5 @@
 /*
- * What is thrown, where it lands and who catches it.  (Run by events.py.)
+ * What is thrown, where it lands, and which function catches it.  (Run by events.py.)
  */
 #include "truth.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tasks that share the thread-local data of the one that made them.
+ * Tasks that share the thread-local data of the task that created them.
  *
  * tree:
  *	main 1
@@ -88,7 +88,7 @@ QUIET static __attribute__((used)) void begin_task(void)
 	end_task();
 }
 
-/* The system call, after which the child has nothing but its stack. */
+/* The raw system call; afterwards the child has nothing but its stack. */
 #ifdef __aarch64__
 QUIET static inline __attribute__((always_inline)) void
 clone_by_hand(void *stack)

@@ -1,4 +1,5 @@
-/* The compiler makes a function for each kind of processor, and what chooses. */
+/* The compiler makes a copy of a function for each kind of processor, and a resolver
+ * that chooses one. */
 #include <stdio.h>
 
 __attribute__((target_clones("avx2", "default"))) int sum(int a, int b)

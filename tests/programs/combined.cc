@@ -1,7 +1,7 @@
 /*
- * Does the same each time, something for each profiler: threads, a signal whose handler
- * calls and allocates, exceptions, a jump, a lock that is waited for, and a child by
- * fork that goes on with all that.
+ * Does the same work each time, with something for each profiler: threads, a signal
+ * whose handler calls and allocates, exceptions, a jump, a contended lock, and a forked
+ * child that repeats all of this.
  */
 #include <csetjmp>
 #include <csignal>
@@ -99,7 +99,7 @@ static void *contend(void *)
 	return NULL;
 }
 
-/* The thread waits when this one gives the lock back. */
+/* The thread waits until this one releases the lock. */
 static void hold_lock()
 {
 	struct timespec pause = { 0, 30000000 };

@@ -1,6 +1,5 @@
-/* Computes for half a second, one function calling itself, at once and through
- * another, and says nothing of it: for samples, and for what recursion does to
- * totals. */
+/* Computes for half a second; one function calls itself, directly and through another.
+ * It prints nothing: for samples, and for the effect of recursion on totals. */
 #include <time.h>
 
 static volatile unsigned long sink;

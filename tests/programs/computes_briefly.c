@@ -1,6 +1,6 @@
 /*
- * computes_briefly processes|threads COUNT - one after the other, each of which
- * computes for 3 ms.  (Run by sampling.py.)
+ * computes_briefly processes|threads COUNT - starts processes or threads one after
+ * another; each computes for 3 ms.  (Run by sampling.py.)
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * computes_shares TIME_MS - two functions share the time, three to one; both end their
+ * computes_shares TIME_MS - two functions share the time three to one; both end their
  * own calls in a cycle.
  */
 #define _POSIX_C_SOURCE 200809L

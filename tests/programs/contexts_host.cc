@@ -1,5 +1,5 @@
 /*
- * Brings the module of contexts.py to each of the places it calls us from.
+ * Lets each of its contexts call the module of contexts.py.
  */
 #include <csignal>
 #include <cstdio>

@@ -48,7 +48,7 @@ static void body(int count)
 	COUNTED;
 	for (int i = 0; i < count; i++)
 		step();
-	/* uc_link takes us home. */
+	/* uc_link continues the main context. */
 }
 
 static APART void resume(int which)
@@ -78,7 +78,7 @@ static APART void run(void)
 			left[i]--;
 			resume(i);
 		}
-	/* The last switch back into each: it returns over uc_link. */
+	/* The last switch into each coroutine, which returns through uc_link. */
 	for (int i = 0; i < 3; i++)
 		swapcontext(&home, &coroutine[i]);
 }
@@ -89,7 +89,7 @@ static void short_body(void)
 	leaf();
 }
 
-/* One after the other on the same stack. */
+/* Coroutines that use the same stack one after another. */
 static APART void generations(void)
 {
 	char *stack = malloc(STACK);

@@ -1,5 +1,5 @@
 /*
- * A coroutine that is never resumed leaves the next one on its stack alone.
+ * A coroutine that is never resumed does not affect the next one on its stack.
  *
  * tree:
  *	main 1

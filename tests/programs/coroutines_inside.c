@@ -1,5 +1,5 @@
 /*
- * The stack of a coroutine may lie in another one.
+ * The stack of a coroutine may lie inside another stack.
  *
  * tree:
  *	main 1
@@ -28,7 +28,7 @@ static void on_local(void)
 	}
 }
 
-/* The coroutine's stack is a part of ours. */
+/* The coroutine's stack is a part of this function's frame. */
 static APART void inside(void)
 {
 	char stack[65536];

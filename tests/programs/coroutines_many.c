@@ -1,6 +1,6 @@
 /*
- * A coroutine that takes turns with main often enough for every block of a trace to
- * begin somewhere else in a turn.
+ * A coroutine that takes turns with main so often that every block of a trace begins at
+ * another point of a turn.
  */
 #include "truth.h"
 

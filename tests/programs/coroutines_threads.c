@@ -1,5 +1,5 @@
 /*
- * Coroutine stacks that the system merges with the stack of their thread.
+ * Coroutine stacks in memory that the system merges with the stack of their thread.
  *
  * tree:
  *	main 1
@@ -65,7 +65,7 @@ int main(void)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
-	/* The thread gets the memory in the middle. */
+	/* The thread's stack is in the middle of the memory. */
 	char *memory = mmap(NULL, 8 * STACK, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -1,9 +1,9 @@
 /*
- * A coroutine that another thread resumes still has every call counted.
+ * When another thread resumes a coroutine, every call is still counted.
  *
- * A limit: its open frames stay with the first thread.  What it calls from there
- * on has a root of its own, and when it returns from one of those frames that is
- * a leave without an enter.
+ * A limit: its open frames stay with the first thread.  Calls that it makes on the
+ * second thread have a root of their own, and a return from one of the open frames is a
+ * leave without an enter.
  *
  * orphans: 1
  * tree:

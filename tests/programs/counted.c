@@ -1,7 +1,6 @@
 /*
- * counted once|threads|forks: "//# N" behind a line says how often it is reached
- * by each run of work(): there is one, or there are four by four threads, or three
- * by three processes.
+ * counted once|threads|forks: "//# N" after a line states how often each run of work()
+ * reaches it: there is one run, or four threads run it, or three processes.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 
 static volatile int sink;
 
-/* Where its returns meet there is code without a line, behind abort. */
+/* Its returns meet in code without a line, after abort. */
 static void return_early(int i)
 {
 	if (i == 1) {

@@ -1,4 +1,5 @@
-/* What -fsanitize-coverage makes programs call, for where nobody else has it. */
+/* Stubs of the functions that -fsanitize-coverage calls, for programs that nothing else
+ * provides with them. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc_guard(unsigned *guard);
 void __sanitizer_cov_trace_pc_guard_init(unsigned *start, unsigned *stop);

@@ -1,9 +1,9 @@
 /*
- * A program with an allocator of its own, which says how often it was called, by
- * whomever: nothing of shim's may call it.  Everything happens once that makes shim
- * do something: threads, a fork, an object that is opened, a failing look-up, sleeps.
+ * A program with an allocator of its own that counts all of its callers: shim may not
+ * be one of them.  The program does everything once that makes shim work: threads, a
+ * fork, an object that is opened, a failing symbol lookup, sleeps.
  *
- * The first argument, if there is one, is a library to open.
+ * The optional first argument is a library to open.
  */
 #include "truth.h"
 
@@ -43,7 +43,7 @@ QUIET void *malloc(size_t size)
 	return take(size, 16);
 }
 
-/* libc frees as many NULLs for a thread as there are objects with data of threads. */
+/* libc frees as many NULLs for a thread as there are objects with thread-local data. */
 QUIET void free(void *pointer)
 {
 	if (pointer)

@@ -1,6 +1,6 @@
 /*
- * A program that asks for its own coverage (<shim/coverage.h>), before main, and
- * prints what it is answered.  With arguments: without asking.
+ * A program that requests its own coverage (<shim/coverage.h>) before main, and prints
+ * the results.  With arguments it makes no request.
  */
 #include <dlfcn.h>
 #include <shim/coverage.h>
@@ -58,7 +58,7 @@ PLAIN static int ask(struct shim_profiler *profiler, shim_function function)
 					       (shim_function)second);
 }
 
-/* Of what is loaded later. */
+/* Requests coverage of objects that are loaded later. */
 PLAIN static int ask_all(struct shim_profiler *profiler, shim_function function)
 {
 	(void)profiler, (void)function;

@@ -1,5 +1,5 @@
 /*
- * A daemon that closes everything goes on recording, new threads as well.
+ * After a daemon has closed all descriptors, it is still recorded, new threads as well.
  *
  * tree:
  *	main 1
@@ -34,7 +34,7 @@ static APART void before(void)
 		leaf();
 }
 
-/* So many paths that files must grow. */
+/* Makes so many paths that files must grow. */
 static APART void down(int n)
 {
 	COUNTED;
@@ -100,7 +100,7 @@ int main(void)
 	close_range(1024, ~0u, 0);
 	umask(0777);
 	after();
-	/* Only now: print_text writes to 1. */
+	/* Only now, because print_text writes to 1. */
 	dup2(ends[1], 1);
 	print_counts();
 	_exit(0);

@@ -1,4 +1,4 @@
-/* Classes that one unit defines and another only names. */
+/* Classes that one unit defines and another unit only declares. */
 namespace outer {
 class Common;
 enum class Color : int;

@@ -1,5 +1,5 @@
-/* A library whose constructor runs before any of a preloaded library, and its
- * destructor after: the program needs it, and it needs only libc. */
+/* A library whose constructor runs before those of all preloaded libraries, and its
+ * destructor after them: the program needs it, and it needs only libc. */
 void early_call(void);
 
 static __attribute__((noinline)) void early_leaf(void)

@@ -1,6 +1,6 @@
 /*
- * A program that is its own profiler, through weak symbols, so that it also
- * runs without shim; and one that has a module inside (with -DINSIDE).
+ * A program that is its own profiler, through weak symbols, so that it also runs
+ * without shim; with -DINSIDE it contains a module.
  */
 #include <shim/hooks.h>
 #include <stdio.h>
@@ -60,15 +60,15 @@ PLAIN static enum shim_result set_up(struct shim_profiler *profiler)
 }
 
 #ifdef INSIDE
-/* `profrun -p embedder` finds it here: the program is looked at first. */
+/* `profrun -p embedder` finds it here, because the search begins with the program. */
 SHIM_PROFILER_MODULE(embedder)
 {
 	return set_up(NULL);
 }
 #endif
 
-/* EMBEDDER_LOAD: descriptions, one after the other, separated by blanks; what
- * they are followed by, "*", makes one that is a mebibyte long. */
+/* EMBEDDER_LOAD: descriptions separated by blanks; "*" at the end of one makes it a
+ * mebibyte long. */
 PLAIN static void load_all(char *list)
 {
 	for (char *item = strtok(list, " "); item; item = strtok(NULL, " ")) {

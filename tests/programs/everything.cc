@@ -1,6 +1,6 @@
 /*
- * Something for each profiler: calls, time, allocations, a lock that is waited
- * for, an exception.
+ * Something for each profiler: calls, time, allocations, a contended lock, an
+ * exception.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +22,8 @@ static void *contend(void *unused)
 	return unused;
 }
 
-/* The thread is in the lock when its processor time does not grow any more; one
- * that is late finds no lock to wait for, so the lock is held for long. */
+/* The thread waits for the lock when its processor time stops growing.  A thread that
+ * is late would find the lock free, so the lock is held for long. */
 static void hold_lock(void)
 {
 	struct timespec pause = { 0, 20000000 };

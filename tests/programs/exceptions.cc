@@ -1,5 +1,5 @@
 /*
- * An exception ends the calls it passes.
+ * An exception ends the calls that it passes.
  *
  * tree:
  *	main 1
@@ -168,7 +168,7 @@ APART void half()
 	}
 }
 
-/* Thrown and caught while another one is being handled. */
+/* Throws and catches while another exception is being handled. */
 APART void nested()
 {
 	COUNTED;

@@ -1,5 +1,5 @@
 /*
- * An exception ends calls inlined into the function that catches it.
+ * An exception ends calls that were inlined into the catching function.
  *
  * tree:
  *	main 1

@@ -1,5 +1,5 @@
 /*
- * Calls that are open when the program becomes another one are counted.
+ * Calls that are open when the process executes another program are counted.
  *
  * arguments: 3
  * tree:

@@ -1,5 +1,5 @@
 /*
- * execs HOW - becomes another program, after it failed to; 9 is killed then.  (Run
+ * execs HOW - executes another program, after a failed attempt; 9 is killed then.  (Run
  * by events.py and life.py.)
  */
 #define _GNU_SOURCE

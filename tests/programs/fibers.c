@@ -1,5 +1,5 @@
 /*
- * A program that switches stacks by itself, unknown to libc.
+ * A program that switches stacks by itself, without libc.
  *
  * tree:
  *	main 1
@@ -16,10 +16,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static void *stacks[2];	/* stack pointers of those who wait */
+static void *stacks[2];	/* stack pointers of the suspended fibers */
 
-/* Saves the registers that calls keep, changes the stack, and restores them.  So
- * many words below a function's address lies what is to be restored. */
+/* Saves the registers that calls preserve, changes the stack, and restores them.  The
+ * saved registers are this many words below a function's address. */
 #ifdef __aarch64__
 #define SAVED 10
 __asm__(".text\n"

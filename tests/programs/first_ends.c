@@ -1,6 +1,6 @@
 /*
- * first_ends LIBRARY - the first thread ends, and what the process has in /proc with
- * it; another goes on, opens a library, and ends the program.
+ * first_ends LIBRARY - the first thread ends, and with it the content of the process's
+ * /proc directory; another thread goes on, opens a library, and ends the program.
  */
 #include "truth.h"
 

@@ -1,4 +1,4 @@
-/* Something of everything that is recorded, and not much of it. */
+/* Produces a little of every kind of recorded data. */
 #include <mutex>
 #include <stdexcept>
 #include <thread>

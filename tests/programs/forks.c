@@ -1,5 +1,5 @@
 /*
- * A forked child records for itself what it does after the fork.
+ * A forked child records its own calls after the fork.
  *
  * tree:
  *	main 1
@@ -33,7 +33,7 @@ static APART void leaf(void)
 	__atomic_fetch_add(leaves, 1, __ATOMIC_RELAXED);
 }
 
-/* Four processes come out; leaf is called by one, by two, by four. */
+/* Results in four processes; leaf is called by one, by two, by four. */
 static APART void split(void)
 {
 	leaf();
@@ -65,7 +65,7 @@ static void *worker(void *argument)
 	return argument;
 }
 
-/* Forks while another thread is in the hooks all the time. */
+/* Forks while another thread runs hooks without pause. */
 static APART void busy(void)
 {
 	pthread_t thread;

@@ -1,5 +1,5 @@
 /*
- * Processes made by system calls and by clone are noticed as well.
+ * Processes created by system calls and by clone are detected as well.
  *
  * tree:
  *	main 1
@@ -34,7 +34,7 @@ static APART void by_syscall(void)
 {
 #ifdef SYS_fork
 	pid_t pid = (pid_t)syscall(SYS_fork);
-#else	/* processors of today have but one way */
+#else	/* newer architectures have only one way */
 	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 #endif
 
@@ -61,7 +61,7 @@ static int cloned(void *argument)
 	return 0;
 }
 
-/* The child begins on a stack of its own, in the middle of our calls. */
+/* The child begins on a stack of its own, in the middle of open calls. */
 static APART void by_clone(void)
 {
 	static char stack[262144] __attribute__((aligned(64)));

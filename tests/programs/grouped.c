@@ -1,10 +1,10 @@
 /*
- * A function whose calls are told apart by what they are given: grouped MODE. It
- * counts them itself, by each of its arguments, and says
+ * A function whose calls are grouped by its arguments: grouped MODE.  It counts its
+ * calls itself, by each argument, and prints
  *
  *     by ARGUMENT VALUE CALLS
  *
- * one line each, with the values as they should be shown.
+ * one line each, with the values as shim must show them.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -48,7 +48,7 @@ APART static int leaf(int x)
 	return (int)(sink = x);
 }
 
-/* What it does not use may be nowhere when its hook asks. */
+/* An unused argument may be unavailable when the hook asks. */
 APART int ignoring(long a, long b, int kind, double ratio);
 
 int ignoring(long a, long b, int kind, double ratio)
@@ -59,7 +59,7 @@ int ignoring(long a, long b, int kind, double ratio)
 	return (int)(sink = a + b);
 }
 
-/* It has no place of its own, and its argument none. */
+/* The function has no code of its own, and its argument no place. */
 INLINED static void inlined(int kind)
 {
 	COUNTED;
@@ -142,7 +142,7 @@ int parse(int kind, enum colour colour, _Bool flag, char letter,
 	return 0;
 }
 
-/* The same text is not always at the same place. */
+/* Equal texts are at different addresses. */
 APART static void call(int i, int range)
 {
 	char text[16];

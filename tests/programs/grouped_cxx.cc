@@ -1,6 +1,6 @@
 /*
- * Members, overloads and functions of one name in two places, with exceptions: says
- * as grouped.c does how often each was called.
+ * Members, overloads and functions with the same name in two places, with exceptions:
+ * prints like grouped.c how often each was called.
  */
 #include "truth.h"
 

@@ -1,4 +1,5 @@
-/* A library of one function that is asked about, with much debug information. */
+/* A library with much debug information, about one function of which a profiler
+ * asks. */
 #include <regex>
 #include <string>
 

@@ -1,6 +1,6 @@
 /*
- * A program that has its heap looked at: heap_asked CASE.  Each block is allocated by a
- * function that says how it is kept, as in leaking.c.
+ * A program that requests snapshots of its heap: heap_asked CASE.  Each block is
+ * allocated by a function whose name says how the block is kept, as in leaking.c.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -17,7 +17,7 @@
 
 static void *volatile kept;
 static void **volatile list;
-static uintptr_t hidden;	/* not as an address */
+static uintptr_t hidden;	/* not stored as an address */
 
 #define ALLOCATE(name, size)                                                   \
 	APART static void *name(void)                                          \
@@ -30,8 +30,8 @@ ALLOCATE(by_register, 300)
 ALLOCATE(by_list, 512)
 ALLOCATE(lost_at_once, 608)
 ALLOCATE(lost_head, 48)
-/* Libc's own pointer to what is behind the last block would be into it, if it
- * had a size that is no multiple of 16. */
+/* With a size that is no multiple of 16, libc's own pointer to the memory after the
+ * last block would point into this block. */
 ALLOCATE(below_head, 64)
 
 APART static void lose(void)
@@ -51,7 +51,7 @@ APART static void forget_stack(void)
 		wiped[i] = 0;
 }
 
-/* Other blocks live each time. */
+/* Other blocks are live each time. */
 static void itself(void)
 {
 	kept = by_variable();
@@ -95,7 +95,7 @@ static void forked(void)
 	shim_heap_snapshot();
 }
 
-/* Nobody has stored it when the heap is looked at. */
+/* The only pointer is in a register when the snapshot is made. */
 static void in_register(void)
 {
 #if defined(__x86_64__)
@@ -110,7 +110,7 @@ static void in_register(void)
 	__asm__ volatile("" : "+r"(here));
 }
 
-/* A byte in, a byte out: somebody else asks meanwhile. */
+/* Reads a byte and writes a byte: the test requests a snapshot in between. */
 static void wait_for_byte(void)
 {
 	char byte;
@@ -129,7 +129,7 @@ static void asked(void)
 	wait_for_byte();
 }
 
-/* --- how much lives, from time to time --- */
+/* --- live memory over time --- */
 
 APART static void *step(void)
 {
@@ -151,7 +151,7 @@ static void stairs(void)
 	nanosleep(&pause, NULL);
 }
 
-/* On little stack. */
+/* Runs on a small stack. */
 static void *allocate_small(void *argument)
 {
 	struct timespec pause = { 0, 3000000 };
@@ -174,7 +174,7 @@ static void small(void)
 	pthread_join(thread, NULL);
 }
 
-/* --- while others are at it --- */
+/* --- during other requests --- */
 
 static uint32_t is_over;
 
@@ -215,7 +215,7 @@ static void on_signal(int number)
 	shim_heap_snapshot();
 }
 
-/* Wherever the allocator is. */
+/* Signals arrive at any point of the allocator. */
 static void signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };

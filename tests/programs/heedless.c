@@ -1,6 +1,6 @@
 /*
- * A program that does what it should not with its memory: heedless CASE.  With and
- * without shim it ends in the same way.
+ * A program with heap errors: heedless CASE.  With and without shim it ends in the same
+ * way.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -36,7 +36,7 @@ APART static void odd(void)
 	free(block + 1);
 }
 
-/* Until there is no more, three times. */
+/* Allocates until no memory is left, three times. */
 APART static void out_of_memory(void)
 {
 	struct rlimit limit = { 400ul << 20, 400ul << 20 };
@@ -64,7 +64,7 @@ APART static void out_of_memory(void)
 	print_text("done\n");
 }
 
-/* Small ones, so that what notes them has to grow meanwhile. */
+/* Allocates small blocks, so that shim's table has to grow meanwhile. */
 APART static void out_of_notes(void)
 {
 	struct rlimit limit = { 60ul << 20, 60ul << 20 };

@@ -1,8 +1,8 @@
 /*
- * Calls instrumented functions wherever a program holds locks of libc or of the
- * loader, or is in malloc: a hook that takes one of these never comes back.
+ * Calls instrumented functions wherever a program can hold locks of libc or of the
+ * loader, or be in malloc: a hook that takes one of these locks never returns.
  *
- *     held LIBRARY     the shared object that held_library.c is
+ * held LIBRARY     the shared object that held_library.c is compiled into
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -58,7 +58,7 @@ APART int in_exit(int n)
 
 static volatile int sink;
 
-/* A malloc of the program's own, with a lock. */
+/* The program's own malloc, with a lock. */
 static char room[1 << 20];
 static size_t used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -88,7 +88,7 @@ QUIET void free(void *memory)
 
 QUIET void *calloc(size_t count, size_t size)
 {
-	return malloc(count * size);	/* never used before: zeroes */
+	return malloc(count * size);	/* never used before, so it is zero */
 }
 
 QUIET void *realloc(void *old, size_t size)
@@ -155,7 +155,7 @@ QUIET static void use_stream(void)
 
 QUIET static void use_fork(void)
 {
-	/* Before, and after it in the parent. */
+	/* Called before the fork, and after it in the parent. */
 	pthread_atfork(around_fork, around_fork, NULL);
 	if (fork() == 0)
 		_exit(0);
@@ -164,7 +164,7 @@ QUIET static void use_fork(void)
 QUIET int main(int argc, char **argv)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	/* Compilers know what malloc does, and leave it out. */
+	/* Keeps compilers from removing calls of malloc. */
 	void *(*volatile allocate)(size_t) = malloc;
 	pthread_key_t key;
 	pthread_t thread;

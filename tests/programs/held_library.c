@@ -1,4 +1,4 @@
-/* Loaded by held.c: its constructor and destructor, and a resolver, run with the
+/* Loaded by held.c: its constructor, its destructor and a resolver run with the
  * loader's lock held. */
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static int chosen(int n)
 
 typedef int function(int);
 
-/* Instrumented itself. */
+/* This function is instrumented itself. */
 static function *choose(void)
 {
 	return chosen;

@@ -1,7 +1,7 @@
 /*
- * A program with profilers of its own (row M-1): hooked CASE.  Each case sets
- * some up in a constructor, runs the same calls, and prints what the hooks saw;
- * tests/whole/hooks.py knows what that must be.
+ * A program with profilers of its own (row M-1): hooked CASE.  Each case sets some up
+ * in a constructor, runs the same calls, and prints the calls of the hooks;
+ * tests/whole/hooks.py has the expected output.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,7 +89,7 @@ QUIETLY static void note_more(const char *what)
 	text[used++] = ' ';
 }
 
-/* --- what callbacks and hooks that go through shim may do (row C-6) --- */
+/* --- what callbacks and slow hooks may do (row C-6) --- */
 
 QUIETLY static int is(const char *name)
 {
@@ -108,7 +108,7 @@ QUIETLY static unsigned read_floating(void)
 	return (mxcsr ^ (unsigned)control) | (unsigned)(status & 0x3f) << 16;
 }
 
-/* Other ways to round, and an exception that is not masked. */
+/* Changes the rounding mode, and unmasks an exception. */
 QUIETLY static void change_floating(void)
 {
 	unsigned mxcsr = 0x7d80;
@@ -142,7 +142,7 @@ QUIETLY static void clear_floating(void)
 
 static int floating_stays = 1;
 
-/* What ordinary code leaves behind. */
+/* Clobbers the registers that ordinary code may change. */
 QUIETLY static void spoil(void)
 {
 	volatile double divided = 1;
@@ -171,7 +171,7 @@ QUIETLY static void spoil(void)
 
 extern char __executable_start, etext;
 
-/* Whether all of these were called by the program's own code. */
+/* 0 while all hooks were called directly by the program's code. */
 static int indirect;
 
 #define DIRECTLY()                                                             \
@@ -461,7 +461,7 @@ QUIETLY static void on_started(struct shim_profiler *profiler,
 	note_more(memory[512] ? "started" : "lost");
 }
 
-/* --- setting up --- */
+/* --- set-up --- */
 
 static struct shim_profiler_handle *first;
 
@@ -498,7 +498,7 @@ QUIETLY static void set_mono(int wanted_flags)
 	shim_profiler_on_method_leave(first, on_leave);
 }
 
-/* What follows the name of the program, in a constructor. */
+/* The first argument of the program, read in a constructor. */
 QUIETLY static const char *first_argument(void)
 {
 	static char arguments[4096];
@@ -527,7 +527,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave,
 			fast_tailcall);
-	/* A tail call is a leave to who has no hook for it. */
+	/* A profiler without a tail-call hook sees a tail call as a leave. */
 	if (is("tail-fast-without"))
 		shim_profiler_set_enter_leave_function_hooks3(
 			shim_profiler_create(NULL), fast_enter, fast_leave, NULL);
@@ -595,7 +595,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 								       filter);
 	}
 	if (is("filter-two")) {
-		set_other();	/* no filter: everything */
+		set_other();	/* without a filter, the profiler gets all calls */
 		set_mono(SHIM_CALL_INSTRUMENTATION_ENTER);
 	}
 	if (is("filter-live"))
@@ -607,7 +607,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 	}
 }
 
-/* --- what the program does --- */
+/* --- the program's calls --- */
 
 static volatile int sink;
 
@@ -616,7 +616,7 @@ CALLED static void last(void)
 	sink++;
 }
 
-/* For "inside-": which mask is set before inner calls last, and after. */
+/* For "inside-": the mask that was set last before the inner calls, and after them. */
 static uint32_t masks[2];
 
 QUIETLY static void set_mask(int number)
@@ -713,7 +713,7 @@ QUIETLY static void start_small_thread(void)
 
 static int unwound, destroyed;
 
-/* The callback is left; for "-early", the thread is still there. */
+/* The callback is left; for "-early", the thread still exists. */
 QUIETLY static void clean_up(void *unused)
 {
 	(void)unused;
@@ -748,7 +748,7 @@ QUIETLY static void cancel_in_callback(void)
 			usleep(1000);
 	else
 		pthread_join(thread, &result);
-	/* It does not return while a thread is in the profiler. */
+	/* The call does not return while a thread is in the profiler. */
 	alarm(3);
 	printf("destroy %d\n", shim_profiler_destroy(first));
 	alarm(0);
@@ -757,7 +757,7 @@ QUIETLY static void cancel_in_callback(void)
 		pthread_join(thread, &result);
 }
 
-/* Off and on again between two calls; on and off; each while calls are open. */
+/* Switches off and on between two calls, on and off, and each while calls are open. */
 QUIETLY static void switch_inside(void)
 {
 	if (!shim_profiler_set_event_mask)

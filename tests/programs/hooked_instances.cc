@@ -1,9 +1,10 @@
 /*
- * hooked_instances - which instance of its function each hook of a slow profiler is
- * told of: of templates, of what the linker has folded, of copies, of what was inlined.
+ * hooked_instances - prints which instance of its function each slow hook gets: for
+ * templates, for functions that the linker has folded, for copies, for inlined
+ * functions.
  *
- * Prints the hook's letter, the function's name, that of the instance and that of the
- * function whose code it is.
+ * Prints the hook's letter, the function's name, the instance's name and the name of
+ * the function whose code it is.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -95,7 +96,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 						       tail_call);
 }
 
-/* Alike for int and long, but for the name. */
+/* The code for int and long is the same; only the names differ. */
 template <typename T> CALLED T *twice(T *at)
 {
 	sink = sink * 2;

@@ -1,7 +1,7 @@
 /*
- * hooked_opens KIND LIBRARY... - opens, calls and closes plugins one after the other,
- * at one address as a rule, with a profiler of its own that asks about what it is
- * told.  Prints one line for each event:
+ * hooked_opens KIND LIBRARY... - opens, calls and closes plugins one after another,
+ * usually at one address, with a profiler of its own that asks about each function.
+ * Prints one line for each event:
  *
  *     E|L NAME LIBRARY      a hook or method event, with the client id if mapped
  *     ? NAME LIBRARY        a mapper or filter was asked
@@ -50,7 +50,7 @@ QUIETLY static void note(const char *what)
 	used += size;
 }
 
-/* What shim says of a function, in any context. */
+/* Prints shim's description of a function, in any context. */
 QUIETLY static void note_function(const char *what, shim_function function)
 {
 	char name[64] = "", path[256] = "";
@@ -97,7 +97,7 @@ QUIETLY static void on_enter(struct shim_profiler *profiler,
 	note_function("E", function);
 }
 
-/* Ids that say which answer it was. */
+/* The client id shows which answer of the mapper it was. */
 static uintptr_t asked;
 
 QUIETLY static uintptr_t map(shim_function function, int *hook)

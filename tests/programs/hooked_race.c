@@ -1,10 +1,10 @@
 /*
- * hooked_race KIND - sixteen threads call functions for the first time at once, one
- * function after the other.  The mapper's answers differ each time it is asked: enter
- * and leave must get the same one, and it is asked once for each function.
+ * hooked_race KIND - sixteen threads call functions for the first time at the same
+ * moment, one function after another.  The mapper answers differently each time: enter
+ * and leave must get the same answer, and the mapper is called once for each function.
  *
- * hooked_race waits: a thread is in the mapper until another one, which waits for the
- * mapper's answer, has gone on without it.
+ * hooked_race waits: a thread is in the mapper until another thread, which waits for
+ * the mapper's answer, has gone on without it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,7 +61,7 @@ QUIETLY static int is(const char *name)
 
 static __thread uintptr_t entered;
 static uintptr_t ids[FUNCTIONS + 1];
-static __thread int number;	/* of the function that is called */
+static __thread int number;	/* of the function that is being called */
 
 QUIETLY static void note_enter(uintptr_t id)
 {
@@ -140,7 +140,7 @@ QUIETLY static uintptr_t map(shim_function function, int *hook)
 	return id;
 }
 
-/* Every other time it says no. */
+/* The filter refuses every other time. */
 QUIETLY static enum shim_call_instrumentation_flags
 choose(struct shim_profiler *profiler, shim_function function)
 {
@@ -186,7 +186,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 		shim_profiler_set_function_id_mapper(handle, map);
 }
 
-/* --- what is done --- */
+/* --- the cases --- */
 
 QUIETLY static void *run(void *barrier)
 {

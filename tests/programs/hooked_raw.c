@@ -1,6 +1,7 @@
 /*
- * A profiler of its own in a program with a task that shares its thread-local
- * data, and so what we know of the thread (row P-17): hooked_raw [slow].
+ * A profiler of its own in a program with a task that shares another thread's
+ * thread-local data, and therefore shim's state of that thread (row P-17): hooked_raw
+ * [slow].
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -27,7 +28,7 @@ static struct shim_profiler_handle *handle;
 static unsigned long enters, leaves;
 static volatile int sink;
 
-/* Long enough for the other task to come in between. */
+/* Slow enough for the other task to interrupt it. */
 QUIETLY static void count(unsigned long *calls)
 {
 	__atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
@@ -87,7 +88,7 @@ QUIETLY static void set_up(int slow)
 	shim_profiler_set_call_instrumentation_filter_callback(handle, all);
 }
 
-/* glibc gives constructors what main gets. */
+/* glibc passes main's arguments to constructors. */
 QUIETLY __attribute__((constructor)) static void start(int argc, char **argv)
 {
 	if (!shim_profiler_create)

@@ -1,6 +1,6 @@
 /*
- * hooked_signals KIND HOW - signal handlers that come while a slow hook runs: what they
- * call is the program's doing, what the hook calls is not (rows E-36, E-37).
+ * hooked_signals KIND HOW - signal handlers that interrupt a slow hook: calls of the
+ * handler belong to the program, calls of the hook do not (rows E-36, E-37).
  *
  * HOW: inside, on another stack below or above, jumping out; or a storm, in which all
  * calls of the handler are counted.
@@ -71,7 +71,7 @@ QUIETLY static void note(char what, shim_function function, int value)
 
 static long enters, leaves, calls;
 
-/* What an enter hook is told of its only argument. */
+/* The only argument of the function, as the enter hook sees it. */
 QUIETLY static int argument_of(shim_function function, shim_elt_info info)
 {
 	struct shim_argument_info arguments[2];
@@ -95,7 +95,8 @@ QUIETLY static int result_of(shim_function function, shim_elt_info info)
 	return *(const int *)range.start;
 }
 
-/* The first hooks of these are interrupted, and call something themselves. */
+/* The first hook calls of these functions are interrupted, and the handler calls
+ * functions. */
 QUIETLY static void come_between(shim_function function)
 {
 	static int works, handles;
@@ -131,7 +132,7 @@ QUIETLY static void on_leave(shim_function function, int value)
 	come_between(function);
 }
 
-/* What it is told does not change because others are told something. */
+/* The values of this hook do not change when nested hooks get others. */
 QUIETLY static void slow_enter(union shim_function_or_client function,
 			       shim_elt_info info)
 {
@@ -235,7 +236,7 @@ QUIETLY __attribute__((constructor)) static void start(void)
 						    NULL);
 }
 
-/* --- what is done --- */
+/* --- the cases --- */
 
 static volatile int sink;
 

@@ -1,6 +1,6 @@
 /*
- * hooked_unwound KIND - a program with a profiler of its own, whose functions are
- * ended by returns, exceptions, and the end of a thread; prints what the hooks saw.
+ * hooked_unwound KIND - a program with a profiler of its own, whose functions end by
+ * returns, exceptions, and the end of a thread; prints the calls of the hooks.
  *
  * Each event is one letter for the hook, e and l of a second profiler, and the name
  * of the function.
@@ -69,7 +69,7 @@ QUIETLY static void note(char what, uintptr_t function)
 	text[used++] = ' ';
 }
 
-/* Calls of a hook that came from anything but the program's code. */
+/* Number of hook calls that did not come directly from the program's code. */
 static int indirect;
 extern char __executable_start, etext;
 
@@ -236,7 +236,7 @@ QUIETLY __attribute__((constructor)) static void start()
 		set_methods();
 }
 
-/* --- what is called --- */
+/* --- the functions --- */
 
 static volatile int sink;
 
@@ -245,7 +245,7 @@ struct guard {
 	QUIETLY ~guard() { cleaned(); }
 };
 
-/* Its destructor is unwound through itself. */
+/* An exception of its destructor unwinds the destructor itself. */
 struct throws_inside {
 	QUIETLY throws_inside() {}
 	QUIETLY ~throws_inside() noexcept(false) { again(); }
@@ -281,7 +281,7 @@ void again()
 	}
 }
 
-/* Unwound, with calls while it is. */
+/* Is unwound, and makes calls meanwhile. */
 void middle()
 {
 	guard one;
@@ -289,7 +289,7 @@ void middle()
 	thrower();
 }
 
-/* ... and exceptions, which are caught. */
+/* ... and throws exceptions, which it catches. */
 void deep()
 {
 	throws_inside one;
@@ -297,7 +297,7 @@ void deep()
 	thrower();
 }
 
-/* Its frame has no fixed size. */
+/* A function whose frame has no fixed size. */
 void sized()
 {
 	guard one;
@@ -316,7 +316,7 @@ QUIETLY CALLED static int many(int a, int b, int c, int d, int e, int f, int g,
 	return a;
 }
 
-/* Arguments are on the stack when it is left. */
+/* A function with arguments on the stack when it is left. */
 void pushes()
 {
 	guard one;

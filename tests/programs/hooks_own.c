@@ -1,6 +1,6 @@
 /*
- * A program with hooks of its own, for itself and for the libraries that it was linked
- * with: shim's are behind them, and none of the calls is shim's.
+ * A program with hooks of its own, for itself and for the libraries that it is linked
+ * with: the program's hooks come before shim's, so shim gets none of the calls.
  */
 #include <stdio.h>
 

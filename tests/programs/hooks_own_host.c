@@ -1,4 +1,5 @@
-/* hooks_own_host LIBRARY [deep] - opens it, calls it, and says what its hooks saw */
+/* hooks_own_host LIBRARY [deep] - opens the library, calls it, and prints the calls of
+ * its hooks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ int main(int count, char **arguments)
 		return 1;
 	outside = (int (*)(int))dlsym(library, "outside");
 	calls = (int (*)(void))dlsym(library, "outside_calls");
-	/* Now shim looks at what is loaded. */
+	/* Now shim inspects the loaded objects. */
 	dlclose(dlopen(arguments[1], RTLD_LAZY | RTLD_NOLOAD));
 	outside(2);
 	outside(2);

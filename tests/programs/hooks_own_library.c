@@ -1,6 +1,6 @@
 /*
  * An instrumented library whose hooks are the program's.  With HOOKS it has its own,
- * which are used if the loader asks the library first.
+ * which are used if the loader searches the library first.
  */
 int outside(int depth);
 int outside_calls(void);

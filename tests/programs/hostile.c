@@ -1,6 +1,6 @@
 /*
- * hostile CASE - a program that leaves whoever else is in its process little room.  It
- * says what came of it, and ends with status 3 or as the case says.
+ * hostile CASE - a program that leaves little room for a profiler in its process.  It
+ * prints the result, and ends with status 3 or as the case says.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -195,7 +195,7 @@ static int faults(void)
 static ucontext_t fibers[3];
 static volatile int current, switches;
 
-/* Wherever it comes, in a hook as well. */
+/* The signal may arrive anywhere, also in a hook. */
 static void preempt(int signal)
 {
 	int from = current;
@@ -257,7 +257,7 @@ static int smallest_stacks(void)
 }
 
 #ifdef __x86_64__
-/* @function with so many bytes of stack left, and a guard behind them. */
+/* Calls @function with so many bytes of stack left, and a guard page below them. */
 QUIET static void call_with(size_t left, void (*function)(void))
 {
 	char *memory = mmap(NULL, 3 << 12, PROT_READ | PROT_WRITE,
@@ -301,7 +301,8 @@ static int little_left(void)
 #ifdef __x86_64__
 #include <asm/prctl.h>
 
-/* What libc and others have of the thread is elsewhere meanwhile. */
+/* Another thread pointer: libc's and shim's data of the thread are elsewhere
+ * meanwhile. */
 static int other_pointer(void)
 {
 	static char memory[1 << 16];
@@ -326,7 +327,7 @@ static int other_pointer(void)
 }
 #endif
 
-/* --- what it takes from itself --- */
+/* --- resources that the program gives up --- */
 
 static int no_descriptors(void)
 {

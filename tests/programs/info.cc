@@ -1,7 +1,7 @@
 /*
- * Asks shim everything about the functions of this program and prints it, for
- * a test that knows the answers from elsewhere.  With INFO_LIBRARY it loads
- * that, asks about it, unloads it and asks again.
+ * Asks shim everything about the functions of this program and prints the answers; the
+ * test knows them from other tools.  With INFO_LIBRARY it loads that library, asks
+ * about it, unloads it and asks again.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ int other_name(int value) __attribute__((alias("plain"), nothrow));
 __attribute__((weak, alias("plain"), nothrow)) int weak_name(int value);
 }
 
-/* Its address is that of a linkage table's entry. */
+/* Its address is that of an entry of the linkage table. */
 #if defined(__x86_64__) && !defined(__clang__)
 __attribute__((target_clones("avx2", "default")))
 #endif
@@ -79,7 +79,7 @@ KEEP int chosen(int value)
 	return value + 5;
 }
 
-/* gcc moves what throws out of the way: a cold part. */
+/* gcc moves the throwing code into a cold part. */
 KEEP int splits(int value, const char *text)
 {
 	if (__builtin_expect(value == 12345, 0)) {
@@ -267,7 +267,7 @@ static void load(const char *library)
 	printf("gone address %s\n", shim_result_name(r));
 }
 
-/* This program's file is gone, and another has its name. */
+/* Removes this program's file and gives its name to another. */
 static void replace(const char *other)
 {
 	std::string path(4096, '\0');

@@ -1,4 +1,4 @@
-/* A library that comes and goes. */
+/* A library that is loaded and unloaded. */
 int plugin_function(int value);
 int plugin_function(int value)
 {

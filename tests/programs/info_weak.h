@@ -1,5 +1,5 @@
 /*
- * For programs that ask shim and also run without it.
+ * Weak declarations for programs that use shim and also run without it.
  */
 #ifndef INFO_WEAK_H
 #define INFO_WEAK_H

@@ -1,10 +1,8 @@
 /*
- * injected - something of everything that is recorded: many paths, threads,
- * memory, contention, a library that is loaded, a handler, a jump, children,
- * another program.
+ * injected - produces some of every kind of recorded data: many paths, threads, memory,
+ * contention, a loaded library, a handler, a jump, children, another program.
  *
- * What it prints is always the same.  The calls it counts are those of its
- * hooks.
+ * Its output is always the same.  It counts the calls of its own hooks.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -118,7 +116,7 @@ static APART void load(const char *path)
 	dlclose(library);
 }
 
-/* What it has called itself is what is recorded of it. */
+/* The child forgets its parent's counts: its own calls are what its recording has. */
 QUIET static void forget_counts(void)
 {
 	for (struct count *count = __start_counts; count < __stop_counts;

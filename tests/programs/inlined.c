@@ -1,4 +1,5 @@
-/* Functions that are inlined in each other, with names for some of their instructions. */
+/* Functions that are inlined into each other, with labels at some of their
+ * instructions. */
 #define MARK(name) __asm__ volatile("nop\nmark_" #name ": nop")
 
 #define INLINED static inline __attribute__((always_inline))

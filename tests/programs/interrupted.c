@@ -1,6 +1,6 @@
 /*
- * interrupted HOW - hooks are left in the middle: by siglongjmp out of a
- * handler at any instruction, or by cancellation.  Prints how often.
+ * interrupted HOW - hooks do not return: siglongjmp leaves them from a handler at any
+ * instruction, or the thread is cancelled.  Prints how often.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -27,7 +27,7 @@ static APART void inner(void)
 	leaf();
 }
 
-/* New paths, so that the slow path is left, too. */
+/* Makes new paths, so that the slow path is left, too. */
 static APART void down(int n)
 {
 	COUNTED;

@@ -1,6 +1,6 @@
 /*
- * interrupted_by_api PLUGIN SECONDS: allocates, loads and unloads, forks, makes
- * threads, prints, while a timer's handler calls a module of contexts.py.
+ * interrupted_by_api PLUGIN SECONDS: allocates, loads and unloads, forks, creates
+ * threads and prints, while a timer's handler calls a module of contexts.py.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

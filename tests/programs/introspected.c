@@ -1,7 +1,6 @@
 /*
- * A program that is its own profiler, with call contexts: each case is a row of
- * the specification.  Says "wrong LINE" for each fault, and how many checks there
- * were.
+ * A program that is its own profiler, with call contexts: each case is a row of the
+ * specification.  Prints "wrong LINE" for each error, and the number of checks.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -58,7 +57,7 @@ QUIETLY static int is(const char *name)
 		}                                                              \
 	} while (0)
 
-/* --- what is called --- */
+/* --- the functions --- */
 
 APART static int add(int a, long b)
 {
@@ -91,7 +90,7 @@ APART static void odd(int n)
 	several[0] += own;
 }
 
-/* Its hooks are called from within whoever calls it. */
+/* Its hooks are inlined into its callers. */
 #ifdef __clang__
 __attribute__((always_inline))
 #else
@@ -137,7 +136,7 @@ QUIETLY static void left(struct shim_profiler *p, shim_function function,
 
 static int plain_events;
 
-/* Of another profiler, which asked for none. */
+/* A hook of another profiler, which requested no context. */
 QUIETLY static void plain(struct shim_profiler *p, shim_function function,
 			  context *c)
 {
@@ -207,7 +206,7 @@ QUIETLY static void fast(union shim_function_or_client function)
 
 /* --- values --- */
 
-/* The int that a buffer holds, which is given back; -1: there is none. */
+/* The int in a buffer, which is released; -1: no buffer. */
 QUIETLY static int take_int(void *buffer)
 {
 	int value = buffer ? *(int *)buffer : -1;
@@ -277,7 +276,7 @@ QUIETLY static void none(shim_function function, context *c)
 	CHECK(count == 7);
 }
 
-/* M-62: each time another copy. */
+/* M-62: each request makes another copy. */
 QUIETLY static void twice(shim_function function, context *c)
 {
 	int *first, *second;
@@ -341,7 +340,7 @@ static int stashes;
 QUIETLY static void *use_elsewhere(void *given)
 {
 	(void)given;
-	/* No callback runs on this thread, and so it asks what it likes. */
+	/* No callback runs on this thread, so it may ask anything. */
 	CHECK(shim_call_context_get_argument(live, 0) == NULL);
 	return NULL;
 }
@@ -368,7 +367,7 @@ QUIETLY static void stash(shim_function function, context *c)
 	}
 }
 
-/* M-63, and what it must survive. */
+/* M-63, and errors that it must survive. */
 QUIETLY static void frees(shim_function function, context *c)
 {
 	int *value, *again, here = 0;
@@ -431,7 +430,7 @@ QUIETLY static void leak(shim_function function, context *c)
 	CHECK(before > 0 && resident() < before + 100);
 }
 
-/* They are bounded, and all there again when they are given back. */
+/* Buffers are limited, and all are available again after their release. */
 QUIETLY static void exhaust(shim_function function, context *c)
 {
 	static void *buffers[300000];
@@ -455,7 +454,7 @@ QUIETLY static void exhaust(shim_function function, context *c)
 	CHECK(count[0] > 131072 && count[0] < 300000 && count[0] == count[1]);
 }
 
-/* Buffers go to another thread, which gives them back. */
+/* Buffers are passed to another thread, which releases them. */
 static void *handed[64];
 
 QUIETLY static void hand_over(shim_function function, context *c)
@@ -465,7 +464,8 @@ QUIETLY static void hand_over(shim_function function, context *c)
 
 	if (function != (uintptr_t)add)
 		return;
-	/* In another order than they came, and nobody else has them. */
+	/* They are released in another order than they were taken, and no two users
+	 * share one. */
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 4; i++) {
 			own[i] = shim_call_context_get_argument(c, 0);
@@ -508,7 +508,7 @@ QUIETLY static void run_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* M-65: what interrupts a callback may not ask. */
+/* M-65: code that interrupts a callback may not ask. */
 QUIETLY static void interrupts(shim_function function, context *c)
 {
 	jmp_buf buffer;
@@ -584,7 +584,7 @@ QUIETLY static enum shim_unavailable reason_of(context *c, uint32_t position)
 	return reason;
 }
 
-/* clang describes an array without a fixed length last. */
+/* clang lists an array without a fixed length last. */
 QUIETLY static uint32_t position_of(context *c, const char *wanted_name)
 {
 	uint32_t position = 0;
@@ -635,7 +635,7 @@ QUIETLY static void inlined_ones(shim_function function, context *c)
 	leaves++;
 }
 
-/* Statics have a value before, and another one after. */
+/* Statics have a value before the call, and another one after it. */
 QUIETLY static void static_before(shim_function function, context *c)
 {
 	if (function == (uintptr_t)nothing)
@@ -668,7 +668,7 @@ QUIETLY static void unknown(shim_function function, context *c)
 	CHECK(count == 7);
 }
 
-/* --- setting up --- */
+/* --- set-up --- */
 
 QUIETLY static const char *first_argument(void)
 {
@@ -754,7 +754,7 @@ QUIETLY int main(void)
 	}
 	if (is("inlined"))
 		CHECK(leaves == 1);
-	if (is("stash")) {	/* no callback runs */
+	if (is("stash")) {	/* no callback is running */
 		CHECK(stashes == 4);
 		CHECK(shim_call_context_get_argument(kept, 0) == NULL);
 	}

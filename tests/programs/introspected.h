@@ -1,7 +1,7 @@
 /*
- * A program that is its own profiler, with call contexts: says what its functions
- * are passed and what their variables hold when they return, and what shim says
- * about that.  tests/whole/call_contexts.py generates the functions and compares.
+ * A program that is its own profiler, with call contexts: it prints the arguments of
+ * its functions and the values of their variables when they return, and the values that
+ * shim reports. tests/whole/call_contexts.py generates the functions and compares.
  */
 #ifndef INTROSPECTED_H
 #define INTROSPECTED_H
@@ -36,10 +36,11 @@
 #define CALLED __attribute__((noinline, noclone))
 #endif
 
-/* The function of which case is being called. */
+/* The case whose function is being called. */
 static int current;
 static volatile unsigned char sink[64];
-/* What the variables of a function held at its end; anybody may look. */
+/* The final values of a function's variables; the compiler must assume that other code
+ * reads them. */
 unsigned char uses[24][256];
 
 QUIETLY static void print_bytes(const void *bytes, size_t size)
@@ -53,7 +54,7 @@ QUIETLY static void print_bytes(const void *bytes, size_t size)
 		printf("%02x", at[i]);
 }
 
-/* What the value of a case is: any bytes, but for types that have few. */
+/* Makes the value of a case: any bytes, except for types with few valid values. */
 QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 {
 	unsigned char *at = (unsigned char *)value;
@@ -64,7 +65,8 @@ QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 	}
 }
 
-/* A buffer twice: the same bytes elsewhere, of the size that was told. */
+/* Prints two buffers: they must have the same bytes, different addresses and the
+ * reported size. */
 QUIETLY static void print_value(void *value, void *again, uint32_t size,
 				int reason)
 {
@@ -146,7 +148,7 @@ QUIETLY static void entered(struct shim_profiler *profiler,
 
 	(void)profiler;
 	(void)function;
-	current = 0;	/* what is called in here is not meant */
+	current = 0;	/* calls in here do not count */
 	if (was)
 		tell("enter", was, context);
 	current = was;
@@ -173,7 +175,7 @@ choose(struct shim_profiler *profiler, shim_function function)
 
 	(void)profiler;
 	shim_function_name(function, sizeof(name), NULL, name);
-	/* f and a number, and no constructor of an argument. */
+	/* Finds f and a number, but no constructor of an argument. */
 	while (at && (at = strchr(at, 'f')) && (at[1] < '0' || at[1] > '9'))
 		at++;
 	if (!at)

@@ -1,6 +1,6 @@
 /*
  * killed FILE - two threads call and count, each in its own words of FILE, until
- * somebody kills the process: word 2n before a call's hook, 2n+1 after it.
+ * another process kills this one: word 2n is set before a call's hook, 2n+1 after it.
  */
 #include "truth.h"
 
@@ -29,7 +29,7 @@ static APART void grow(int self, unsigned path, int depth)
 	}
 }
 
-/* Now and then new paths, so that files grow. */
+/* Sometimes makes new paths, so that files grow. */
 static APART void inner(int self, unsigned round)
 {
 	counters[self].entered++;

@@ -1,7 +1,7 @@
 /*
- * A program that knows which of its blocks nobody can reach in the end: leaking
- * CASE.  Each is allocated by a function that says how it is kept; those whose name
- * begins with lost_ are not, and those with below_ only by lost ones.
+ * A program that knows which of its blocks are unreachable in the end: leaking CASE.
+ * Each block is allocated by a function whose name says how the block is kept; blocks
+ * of lost_ functions are not, and blocks of below_ functions only by lost ones.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -19,7 +19,7 @@ struct link {
 
 static void *volatile kept, *volatile inner;
 static __thread void *volatile of_thread;
-static uintptr_t hidden;	/* not as an address */
+static uintptr_t hidden;	/* not stored as an address */
 
 #define ALLOCATE(name, size)                                                   \
 	APART static void *name(void)                                          \
@@ -131,7 +131,7 @@ static void threads(void)
 	plain();
 }
 
-/* What is not there any more cannot be read. */
+/* Unmapped memory cannot be read. */
 APART static void unmap(void)
 {
 	char *large = lost_large(), *end = large + 5000000;

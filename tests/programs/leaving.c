@@ -1,5 +1,5 @@
 /*
- * A frame that is jumped over, or ends with its thread, is left by unwinding.
+ * A frame that a jump skips, or that ends with its thread, is left by unwinding.
  *
  * stream:
  *	E main
@@ -232,7 +232,8 @@ void coroutine(void)
 	back();
 }
 
-/* The stacks are in one piece of memory, and the first to begin is below. */
+/* The stacks are in one piece of memory, the first coroutine's at the lowest
+ * address. */
 static QUIET void make(int number, char *memory)
 {
 	getcontext(&contexts[number]);

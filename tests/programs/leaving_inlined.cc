@@ -1,8 +1,8 @@
 /*
- * Inlined functions are left as others are, while an exception passes as well.
+ * Inlined functions are left like others, also while an exception passes.
  *
- * A limit: clang calls no leave hook while unwinding, so what was inlined into
- * the function that catches ends when that is seen.
+ * A limit: clang calls no leave hook during unwinding, so functions inlined into the
+ * catching function end when shim notices it.
  *
  * stream:
  *	E main

@@ -1,7 +1,6 @@
 /*
- * Calls where there is little stack: 16 KiB of a thread, of a coroutine, of a
- * signal handler, and of a task that libc does not know.  Each is followed by memory
- * that must stay as it is.
+ * Calls with little stack: 16 KiB of a thread, of a coroutine, of a signal handler, and
+ * of a task that libc does not know.  The memory beside each stack must not change.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -35,7 +34,7 @@ APART static void work(void)
 		sink = add(i, sink);
 }
 
-/* @SIZE bytes, with what must not be touched below. */
+/* Makes a stack of @SIZE bytes, with guarded memory below it. */
 QUIET static char *make_stack(void)
 {
 	char *memory = mmap(NULL, BELOW + SIZE, PROT_READ | PROT_WRITE,
@@ -126,7 +125,7 @@ QUIET static int run_task(void *unused)
 	return 0;
 }
 
-/* Its thread-local data is the caller's, errno as well: no call here sets it. */
+/* The task uses the caller's thread-local data, errno as well: no call here sets it. */
 QUIET static void in_task(void)
 {
 	char *stack = make_stack();

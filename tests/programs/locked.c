@@ -1,8 +1,9 @@
 /*
- * A program that has its locks told: locked CASE.  It knows who waits for what, and
- * says what it was told otherwise ("wrong: ...").
+ * A program that checks its own lock callbacks: locked CASE.  It knows its waits, and
+ * prints differences ("wrong: ...").
  *
- * Whoever is to wait is sure to: the lock is held until the wait was told.
+ * A thread that is to wait always waits: the lock is held until the callback has
+ * reported the wait.
  */
 #define _GNU_SOURCE
 #define SLOT_OF "pthread_mutex_lock"
@@ -45,7 +46,7 @@ QUIET static void wrong(const char *text, long line)
 	print_text(out);
 }
 
-/* --- what is told --- */
+/* --- the callbacks --- */
 
 enum what { CONTENTION, FAILED, ACQUIRED };
 
@@ -73,7 +74,7 @@ QUIET static void note(enum what what, struct shim_lock *lock)
 		CHECK(pthread_mutex_trylock(&callbacks_own) == EBUSY);
 		pthread_mutex_unlock(&callbacks_own);
 	}
-	errno = EXDEV;	/* nobody must see it */
+	errno = EXDEV;	/* the program must not see this value */
 }
 
 QUIET static void on_contention(struct shim_profiler *profiler,
@@ -122,14 +123,14 @@ QUIET static struct told *next(enum what what, const volatile void *address,
 		looked_at = told_count;                                        \
 	} while (0)
 
-/* --- somebody else has it --- */
+/* --- another holder --- */
 
 struct other {
 	void (*take)(void);
 	void (*give)(void);
 	unsigned told_before;
 	uint32_t tid;
-	bool waits_for_nobody;	/* gives it back when asked, not when told */
+	bool waits_for_nobody;	/* releases on request, not on a wait callback */
 	volatile bool has, may_go;
 	pthread_t thread;
 };
@@ -153,7 +154,7 @@ static void *run_other(void *argument)
 		       __atomic_load_n(&told_count, __ATOMIC_ACQUIRE) ==
 			       other->told_before)
 		nap();
-	/* Not before the other one has gone to sleep. */
+	/* Wait until the other thread sleeps. */
 	for (int i = 0; i < 25; i++)
 		nap();
 	other->give();
@@ -208,7 +209,7 @@ PAIR(spin, pthread_spin_lock(&spin), pthread_spin_unlock(&spin))
 PAIR(semaphore, sem_wait(&semaphore), sem_post(&semaphore))
 PAIR(c11, mtx_lock(&c11), mtx_unlock(&c11))
 
-/* @call waits for what @other has, gets it, and has told so. */
+/* @call waits for the lock of @other, gets it, and has raised the callbacks. */
 #define WAITS(other_name, call, give, address, kind)                           \
 	do {                                                                   \
 		struct other other;                                            \
@@ -260,7 +261,7 @@ static void every_kind(void)
 	WAITS(write, pthread_rwlock_wrlock(&rwlock),
 	      pthread_rwlock_unlock(&rwlock), &rwlock, WRITE);
 	HELD_BY_OTHER();
-	/* Nobody knows which reader it is. */
+	/* The reader that holds the lock is unknown. */
 	WAITS(read, pthread_rwlock_wrlock(&rwlock),
 	      pthread_rwlock_unlock(&rwlock), &rwlock, WRITE);
 	CHECK(last_holder == 0);
@@ -306,7 +307,8 @@ static void wake_c11(void)
 	mtx_unlock(&c11);
 }
 
-/* Whoever wakes us may have to wait for the mutex, and spurious wakes count. */
+/* The thread that wakes us may have to wait for the mutex, and spurious wakeups
+ * count. */
 #define WAITS_TO_BE_WOKEN(wake, take, wait, give, object, its_mutex)           \
 	do {                                                                   \
 		struct other other;                                            \
@@ -367,7 +369,7 @@ static void conditions(void)
 	NOTHING_MORE();
 }
 
-/* --- what fails --- */
+/* --- failures --- */
 
 #define REFUSED(call, result, address, kind, why)                              \
 	do {                                                                   \
@@ -429,7 +431,7 @@ static void failing(void)
 	REFUSED(pthread_mutex_clocklock(&mutex, CLOCK_PROCESS_CPUTIME_ID,
 					&soon),
 		EINVAL, &mutex, MUTEX, EINVAL);
-	/* It is free, so nobody looks at the time. */
+	/* The mutex is free, so libc does not check the time. */
 	CHECK(pthread_mutex_timedlock(&mutex, &bad) == 0);
 	pthread_mutex_unlock(&mutex);
 	WITH_OTHER(write, {
@@ -444,7 +446,7 @@ static void failing(void)
 		GIVES_UP(pthread_rwlock_timedwrlock(&rwlock, &soon), ETIMEDOUT,
 			 &rwlock, WRITE, ETIMEDOUT);
 	});
-	/* Here libc does look. */
+	/* Here libc does check it. */
 	REFUSED(pthread_rwlock_timedrdlock(&rwlock, &bad), EINVAL, &rwlock,
 		READ, EINVAL);
 	REFUSED(pthread_rwlock_timedwrlock(&rwlock, &bad), EINVAL, &rwlock,
@@ -477,7 +479,7 @@ static void failing(void)
 	});
 }
 
-/* --- mutexes of all types do what they did --- */
+/* --- mutexes of all types still work --- */
 
 static pthread_mutex_t typed;
 
@@ -639,7 +641,7 @@ static void cancel_in(void (*call)(void))
 	CHECK(result == PTHREAD_CANCELED && cleaned == 1);
 }
 
-/* It is a point of cancellation even if it need not wait. */
+/* Waiting is a cancellation point even if the thread need not wait. */
 static void *take_when_cancelled(void *unused)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -672,7 +674,7 @@ static void cancelled(void)
 	NOTHING_MORE();
 }
 
-/* --- others --- */
+/* --- other callers --- */
 
 static void forks(void)
 {
@@ -692,7 +694,7 @@ static void forks(void)
 	NOTHING_MORE();
 }
 
-/* Handlers that are not ours run before ours and after them. */
+/* Handlers of the program run before shim's and after them. */
 static void in_handlers(void)
 {
 	struct other other;

@@ -1,5 +1,5 @@
 /*
- * Waits for a mutex that lies beyond what is mapped of the program's file.  (Run by
+ * Waits for a mutex beyond the part of the program's file that is mapped.  (Run by
  * locks.py.)
  */
 #include "truth.h"

@@ -1,5 +1,5 @@
 /*
- * longjmp ends the calls it leaves behind, and no others.
+ * longjmp ends the calls that it skips, and no others.
  *
  * tree:
  *	main 1
@@ -63,7 +63,7 @@ static void again(void)
 	after();
 }
 
-/* A jump that leaves no frame. */
+/* A jump that skips no frame. */
 static void same(void)
 {
 	volatile int n = 0;

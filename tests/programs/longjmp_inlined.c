@@ -1,5 +1,5 @@
 /*
- * A jump out of functions inlined into the one it goes to ends them.
+ * A jump out of functions that were inlined into its target ends them.
  *
  * tree:
  *	main 1

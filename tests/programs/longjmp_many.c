@@ -31,8 +31,8 @@ static APART void thrower(int n)
 	longjmp(buffers[n], 1);
 }
 
-/* Of three frames the innermost returns, the next one throws to itself and then
- * to its caller, which goes on as if nothing was. */
+/* Of three frames, the innermost returns; the next one jumps to itself and then to its
+ * caller, which goes on normally. */
 static APART void deep(int n)
 {
 	COUNTED;

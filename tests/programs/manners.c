@@ -1,6 +1,6 @@
 /*
- * What a program may notice of the hooks, and must not: prints one line for
- * each, the same with us and without.
+ * Traces of hooks that a program could notice: prints one line for each, which must be
+ * the same with shim and without.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -19,7 +19,7 @@ static APART void leaf(void)
 	COUNTED;
 }
 
-/* Every call is a new path: nodes, chunks, tables are made. */
+/* Every call is a new path: shim makes nodes, chunks and tables. */
 static APART void down(int n)
 {
 	COUNTED;
@@ -71,7 +71,7 @@ QUIET static void print_timers(void)
 	print_number("timers", lines);
 }
 
-/* SIGBUS may be somebody else's: a file of his that gets shorter is no end then. */
+/* SIGBUS may belong to the program: a file that it shortens must not end it. */
 QUIET static void print_handlers(void)
 {
 	FILE *open = fopen("/proc/self/status", "r");
@@ -99,7 +99,7 @@ QUIET static void print_surroundings(void)
 	print_timers();
 }
 
-/* Calls and says whether it changed anything of what calls must not change. */
+/* Calls hooks and prints whether they changed anything that a call must preserve. */
 QUIET static void try_calls(void (*call)(int), int n, const char *what)
 {
 	sigset_t before, after;
@@ -142,8 +142,8 @@ QUIET static void *thread(void *argument)
 	return argument;
 }
 
-/* The vector registers that a call of a function may change, but the compiler
- * knows that this one does not. */
+/* The vector registers that a call may change in general, but that the compiler knows
+ * this function preserves. */
 QUIET static __attribute__((noinline)) int vectors_are_kept(void)
 {
 	uint64_t in[4] = { 1, 2, 3, 4 }, out[4] = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Threads: ARGUMENTS are how many there are in all, and how many of them at once.
- * Each waits in `wait_for_others` until all of its group are there.
+ * Threads: ARGUMENTS are the number of threads in all, and the number at a time.  Each
+ * waits in `wait_for_others` until all of its group are there.
  */
 #include <pthread.h>
 #include <stdio.h>

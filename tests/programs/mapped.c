@@ -1,4 +1,4 @@
-/* Prints its mappings, with some calls made and a second thread alive. */
+/* Prints its mappings, after some calls and with a second live thread. */
 #include "truth.h"
 
 #include <fcntl.h>

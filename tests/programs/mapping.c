@@ -1,6 +1,6 @@
 /*
- * A program that knows what it maps, and is its own profiler: it says what it was
- * told otherwise.
+ * A program that knows its own mappings and is its own profiler: it prints differences
+ * from the callbacks.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -119,7 +119,7 @@ QUIET static void parts(void)
 	EXPECT(told[0].mapping.flags == (MAP_PRIVATE | MAP_ANONYMOUS));
 	munmap(at + 2 * PAGE, 2 * PAGE);
 	expect(1, UNMAPPING, at + 2 * PAGE, 2);
-	/* Something else is there now. */
+	/* Another mapping is there now. */
 	map(at + 3 * PAGE, 2, MAP_FIXED);
 	expect(2, UNMAPPING, at + 4 * PAGE, 1);
 	expect(3, MAPPING, at + 3 * PAGE, 2);

@@ -1,5 +1,5 @@
 /*
- * Says what it does for its timeline, and has a part of it traced.
+ * Marks its actions on the timeline, and has a part of them traced.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -21,7 +21,7 @@ static APART void part(int times)
 		leaf();
 }
 
-/* What it is in when tracing goes on is not what it was in when it stopped. */
+/* The open calls when tracing resumes differ from those when it stopped. */
 static APART void stop_in(void)
 {
 	COUNTED;

@@ -1,6 +1,6 @@
 /*
- * Sets masks of signals in every way there is, and prints what it reads back: also of
- * signals that somebody else may have taken for himself.
+ * Sets signal masks in every possible way, and prints what it reads back: also for
+ * signals that a profiler may use.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define LAST 64		/* sigaddset takes it, whatever SIGRTMAX says */
+#define LAST 64		/* sigaddset accepts it, whatever SIGRTMAX is */
 
 static void print(const char *what, const sigset_t *set)
 {
@@ -94,7 +94,7 @@ int main(void)
 	print("of a handler", &read.sa_mask);
 	sigprocmask(SIG_SETMASK, &before, &now);
 	print("all", &now);
-	/* One that waits comes when it may. */
+	/* A pending signal arrives when it is unblocked. */
 	sigprocmask(SIG_BLOCK, &last, NULL);
 	raise(LAST);
 	sigpending(&now);
@@ -103,7 +103,7 @@ int main(void)
 	sigpending(&now);
 	print("pending", &now);
 	raw();
-	/* The set may be in the same place as the one before. */
+	/* The new mask and the old one may be the same object. */
 	now = all;
 	sigprocmask(SIG_SETMASK, &now, &now);
 	print("none", &now);

@@ -1,5 +1,5 @@
 /*
- * A program that forks where nobody may block signals: a filter that shim has not seen
+ * A program that forks while signals cannot be blocked: a filter that shim has not seen
  * refuses rt_sigprocmask.
  */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@ static APART void leaf(void)
 	sink++;
 }
 
-/* Not by libc, so shim does not see it. */
+/* Not through libc, so shim does not see it. */
 static long system_call(long number, long a, long b, long c)
 {
 #ifdef __x86_64__

@@ -1,4 +1,4 @@
-/* Goes to another processor every few calls. */
+/* Moves to another processor every few calls. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>

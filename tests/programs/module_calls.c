@@ -1,4 +1,5 @@
-/* main and leaf, which is called a thousand times; both streams, a status. */
+/* main calls leaf a thousand times, writes to both output streams, and returns a
+ * status. */
 #include <stdio.h>
 
 static int leaf(int n)

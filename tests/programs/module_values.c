@@ -1,5 +1,5 @@
 /*
- * Calls for modules that print them: a sum is read from a string.
+ * Makes calls for modules that print them: it reads a sum from a string.
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * Calls monitor(3) as it is told, word by word, and prints what came back:
- * "WORD RESULT ERRNO".  Its samples are its own (monitor_hits), so that sums are
- * exact.  Compiled without instrumentation.
+ * Calls monitor(3) as its arguments say, word by word, and prints the results: "WORD
+ * RESULT ERRNO".  It makes its own samples (monitor_hits), so that sums are exact.
+ * Compiled without instrumentation.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -84,7 +84,7 @@ static void hit(const char *name, unsigned count)
 	monitor_hits(code(name), count);
 }
 
-/* The function's name and a number behind colons. */
+/* Reads a function's name and a number after colons. */
 static unsigned number_after(char *text, char **rest)
 {
 	char *colon = strchr(text, ':');
@@ -127,7 +127,7 @@ static void *count(void *unused)
 	return NULL;
 }
 
-/* A file each time, as the next one would take its place. */
+/* Each dump gets a file of its own; otherwise the next one would replace it. */
 static void dump(unsigned i)
 {
 	char name[32];
@@ -135,10 +135,10 @@ static void dump(unsigned i)
 	raise(SIGUSR1);
 	snprintf(name, sizeof(name), "dump.%u", i);
 	rename("gmon.out", name);
-	usleep(500);	/* the others may go on */
+	usleep(500);	/* lets the other threads go on */
 }
 
-/* @how: '!', signals to all of them meanwhile; '@', the main thread dumps. */
+/* @how: '!' sends signals to all threads meanwhile; with '@' the main thread dumps. */
 static void run_threads(unsigned threads, char how)
 {
 	pthread_t thread[64];
@@ -155,7 +155,7 @@ static void run_threads(unsigned threads, char how)
 		pthread_join(thread[i], NULL);
 }
 
-/* Thread 0 comes first and is the last to begin: its hits are 1, the next one's 2. */
+/* Thread 0 comes first and is the last to begin: it makes 1 hit, the next thread 2. */
 static pthread_barrier_t all_there;
 static unsigned turn;
 
@@ -188,7 +188,7 @@ static void run_in_turn(unsigned threads)
 		pthread_join(thread[i], NULL);
 }
 
-/* What a call of the system returns that SIGUSR1 has come to. */
+/* The result of a system call that SIGUSR1 interrupts. */
 static int read_interrupted(void)
 {
 	char byte;
@@ -211,7 +211,7 @@ static int read_interrupted(void)
 
 #define GUARDED 4096
 
-/* @size bytes that end where nothing is. */
+/* @size bytes that end at an inaccessible page. */
 static char *guarded(size_t size)
 {
 	char *pages = mmap(NULL, 256 * GUARDED, PROT_READ | PROT_WRITE,
@@ -308,7 +308,7 @@ static void limit_memory(void)
 	char line[256];
 	FILE *maps = fopen("/proc/self/statm", "r");
 
-	/* What is there, and a little. */
+	/* Writes the existing content, and a little more. */
 	if (maps && fgets(line, sizeof(line), maps))
 		limit.rlim_cur = limit.rlim_max =
 			strtoul(line, NULL, 10) * 4096 + 4096;
@@ -324,7 +324,7 @@ static void limit_files(unsigned size)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* What the filter says is of no matter. */
+/* The result of the filter does not matter. */
 static int restrict_calls(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K,
@@ -368,7 +368,7 @@ static void *start_other(void *argument)
 	return NULL;
 }
 
-/* In a thread of its own. */
+/* Runs in a thread of its own. */
 static void start_beside(char *value)
 {
 	struct start start = { .high = strchr(value, ':') };
@@ -415,7 +415,7 @@ static bool do_monitor(const char *verb, char *value)
 	return true;
 }
 
-/* Where the file is written before it gets its name. */
+/* Puts a link where the file is written before it gets its name. */
 static int plant(const char *victim)
 {
 	char name[64];

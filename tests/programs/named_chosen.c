@@ -1,6 +1,6 @@
 /*
- * Functions whose addresses are those of linkage table entries: what is chosen at
- * the start, and, without position-independent code, what a library has.
+ * Functions whose addresses are entries of the linkage table: functions that a resolver
+ * chooses at the start, and, without position-independent code, functions of a library.
  */
 #include "truth.h"
 

@@ -1,5 +1,5 @@
 /*
- * One function with three names, of which another file uses one; compiled into a
+ * One function with three names, one of which another file uses; compiled into a
  * library, or into the program.
  */
 int a(int value) __attribute__((alias("named_library_function")));

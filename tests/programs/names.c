@@ -1,5 +1,5 @@
 /*
- * Threads that get names, from themselves and from others.  (Run by events.py.)
+ * Threads that set their own names and those of other threads.  (Run by events.py.)
  */
 #define _GNU_SOURCE
 #include "truth.h"

@@ -69,7 +69,7 @@ static int compare(const void *x, const void *y)
 	return *(const int *)x - *(const int *)y;
 }
 
-/* Through code that is not instrumented. */
+/* Calls back through code that is not instrumented. */
 static void qsort_by(int (*by)(const void *, const void *))
 {
 	int numbers[3] = { 3, 2, 1 };
@@ -78,7 +78,7 @@ static void qsort_by(int (*by)(const void *, const void *))
 	qsort(numbers, 3, sizeof(*numbers), by);
 }
 
-/* At -O2 the last call would be a jump, were it not for the leave hook. */
+/* At -O2 the last call would be a jump without the leave hook. */
 static void tail(void)
 {
 	COUNTED;

@@ -1,4 +1,4 @@
-/* Allocates by new, of all kinds, in functions of its own. */
+/* Allocates with each kind of new, in functions of its own. */
 #include <new>
 
 #define APART __attribute__((noinline))

@@ -1,10 +1,10 @@
 /*
- * Forbids itself the processor's counter, and so to everything that comes of
- * it: the kernel hands the ban down to threads, forks and executed programs.
+ * Forbids itself to read the processor's counter; the kernel passes the ban on to
+ * threads, forks and executed programs.
  *
  * usage: no_clock call|thread|fork|exec|spawned|handler|vfork
  *
- * With EARLY, a library that does so before anything else.
+ * With EARLY: a library that forbids it before anything else runs.
  */
 #include "truth.h"
 
@@ -48,7 +48,7 @@ APART void *worker(void *argument)
 	return argument;
 }
 
-/* The second thread takes over what the first one left. */
+/* The second thread inherits the state of the first one. */
 QUIET static void use_threads(void)
 {
 	pthread_t thread;
@@ -82,7 +82,7 @@ QUIET static void handle(int number)
 	work();
 }
 
-/* On a stack of its own. */
+/* Runs on a stack of its own. */
 QUIET static void use_handler(void)
 {
 	static char memory[65536];
@@ -95,7 +95,7 @@ QUIET static void use_handler(void)
 	raise(SIGUSR1);
 }
 
-/* The child has this thread's data and a counter of its own to forbid. */
+/* The child shares this thread's data but has a ban of its own. */
 QUIET static void use_vfork(void)
 {
 	int status;

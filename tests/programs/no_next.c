@@ -1,6 +1,6 @@
 /*
- * A library whose dlsym finds no next __libc_start_main; with NO_NEXT=all in
- * the environment, none at all.
+ * A library whose dlsym finds no next __libc_start_main; with NO_NEXT=all in the
+ * environment, it finds no symbol at all.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ void *dlsym(void *handle, const char *name)
 	if (!strcmp(name, "__libc_start_main") &&
 	    (handle == RTLD_NEXT || (which && !strcmp(which, "all"))))
 		return NULL;
-	/* What comes after us would be shim itself. */
+	/* The next object after this one would be shim itself. */
 	if (handle == RTLD_NEXT)
 		handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	return real(handle, name);

@@ -1,6 +1,6 @@
 /*
- * Loaded before a program's own libraries, this is a kernel that refuses
- * perf_event_open: for all processors, or for those from the NO_SWITCHES-th call on.
+ * A library that is loaded before the program's own ones and imitates a kernel that
+ * refuses perf_event_open: for all processors, or from the NO_SWITCHES-th call on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

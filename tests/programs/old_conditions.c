@@ -1,6 +1,6 @@
 /*
- * A program that asks for the older version of condition variables: three threads
- * take turns.  It prints how often it waited for one.
+ * A program that uses the older version of condition variables: three threads take
+ * turns.  It prints how often it waited for one.
  */
 #include "truth.h"
 

@@ -1,6 +1,6 @@
 /*
- * opens PLUGIN ROUNDS - dlopen in all ways, good and bad; then ROUNDS times in
- * four threads at once.  (Run by events.py.)
+ * opens PLUGIN ROUNDS - calls dlopen in all ways, valid and invalid; then ROUNDS times
+ * in four threads at once.  (Run by events.py.)
  */
 #define _GNU_SOURCE
 #include "truth.h"

@@ -1,7 +1,7 @@
 /*
- * other_libc [EXEC...] - what a program of another libc than glibc may do: threads,
- * a handler that it jumps out of, a child, a shell, and the end by a signal.  With
- * EXEC it becomes that program instead.
+ * other_libc [EXEC...] - typical actions of a program of another libc than glibc:
+ * threads, a handler that jumps, a child, a shell, and the end by a signal.  With EXEC
+ * it executes that program instead.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * Stacks of other threads: others CASE.  Prints what was wrong, and how often
- * which answer came.
+ * Stack snapshots of other threads: others CASE.  Prints errors, and how often each
+ * result code came.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ QUIET static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* --- what is asked --- */
+/* --- the snapshots --- */
 
 #define DEPTH 64
 
@@ -54,7 +54,7 @@ struct stack {
 	shim_function functions[DEPTH];
 };
 
-static unsigned stop_after;	/* so many frames; 0: never */
+static unsigned stop_after;	/* stop after so many frames; 0: never */
 
 QUIET static enum shim_result note(shim_function function, uintptr_t ip,
 				   uintptr_t frame, uint32_t context_size,
@@ -93,7 +93,7 @@ QUIET static void expect(int got, int want, const char *what)
 		       (unsigned)want);
 }
 
-/* Who is told may have heard enough at any frame. */
+/* The callback may stop the snapshot at any frame. */
 QUIET static void stop_at_each(shim_thread thread, unsigned frames)
 {
 	struct stack stack;
@@ -185,7 +185,7 @@ static APART void sleep_once(void)
 		printf("wrong: it slept %.2f s\n", now() - before);
 }
 
-/* Of what goes through libc, syscall() too, the signal of ours is left out. */
+/* Calls through libc, also syscall(), leave shim's signal unblocked. */
 static APART void block_all(void)
 {
 	uint64_t all = ~0ull;
@@ -258,7 +258,7 @@ static void answers(void)
 	end(&other);
 }
 
-/* Compiled without tables for exceptions: calltree knows who called. */
+/* Compiled without exception tables: calltree knows the callers. */
 static APART void ask_myself(void)
 {
 	struct stack stack;
@@ -285,7 +285,7 @@ static void without_tables(void)
 	work();
 }
 
-/* They end while they are asked. */
+/* The threads end during the snapshot. */
 static volatile unsigned ended;
 
 QUIET static void live_shortly(void)
@@ -324,7 +324,7 @@ static void dying(void)
 		printf("wrong: other results\n");
 }
 
-/* --- each the other --- */
+/* --- threads that snapshot each other --- */
 
 static struct other pair[2];
 static unsigned asked[2], good[2];
@@ -463,7 +463,7 @@ static void runs(void)
 	end(&other);
 }
 
-/* --- whatever they do --- */
+/* --- threads in any state --- */
 
 QUIET static void allocate(void)
 {
@@ -530,14 +530,14 @@ static void torture(double seconds)
 	for (unsigned i = 0; i < 8; i++)
 		begin(&others[i], works[i % 4]);
 	before = now();
-	/* On a busy machine it takes longer until all have answered. */
+	/* On a busy machine it takes longer until all threads have answered. */
 	for (unsigned i = 0; now() < before + seconds ||
 			     (fewest(counts[0]) < 3 && now() < before + 40);
 	     i++) {
 		int result = ask(others[i % 8].id, 0, &stack);
 
 		counts[result != SHIM_OK][i % 8]++;
-		/* A processor for them as well. */
+		/* Lets the other threads run as well. */
 		if (i % 64 == 0)
 			usleep(1000);
 	}
@@ -551,7 +551,7 @@ static void torture(double seconds)
 	}
 }
 
-/* A program that is executed while it is asked for its stack. */
+/* The program executes another one during a snapshot of its stack. */
 QUIET static void *ask_all_the_time(void *argument)
 {
 	struct stack stack;
@@ -574,7 +574,7 @@ static void executed(void)
 	execl(itself, itself, "child", (char *)NULL);
 }
 
-/* That another profiler may is of no use to this one. */
+/* Another profiler's permission does not help this one. */
 static unsigned refused;
 
 QUIET static void refuse(struct shim_profiler *profiler, shim_thread thread)

@@ -1,7 +1,7 @@
 /*
- * own_bus WHAT - a program with a SIGBUS of its own: it maps a file, makes it
- * shorter and looks at what was there.  WHAT says what it has done about the
- * signal; it prints what it finds, and what it reads back.
+ * own_bus WHAT - a program with a SIGBUS of its own: it maps a file, shortens it and
+ * reads the removed part.  WHAT says how it handles the signal; it prints what it
+ * reads, and the handler that the system returns.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -73,7 +73,7 @@ static void jump(int signal, siginfo_t *info, void *context)
 	siglongjmp(before, 1);
 }
 
-/* What was not there is there when it returns. */
+/* Provides the missing page before it returns. */
 static void fill(int signal)
 {
 	say("signal", signal);
@@ -191,7 +191,7 @@ static void try_thread(void)
 	say("got", got);
 }
 
-/* A child says what it has been left. */
+/* A child prints the signal state that it inherited. */
 static void try_children(char *self)
 {
 	char *words[] = { self, "tell", NULL };

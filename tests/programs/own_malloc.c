@@ -1,8 +1,8 @@
 /*
- * A program's own malloc may be instrumented, and fail.
+ * A program's own malloc may be instrumented, and may fail.
  *
- * Who calls malloc in libc and the loader is their business: only those calls
- * that the program makes are compared, and all are counted.
+ * libc and the loader may call malloc as they like: the test compares only calls that
+ * the program makes, and all calls are counted.
  *
  * flags: -fno-builtin
  * tree:
@@ -64,7 +64,7 @@ APART void *calloc(size_t count, size_t size)
 	void *(*volatile get)(size_t) = malloc;
 
 	COUNTED;
-	return get(count * size); /* never used twice */
+	return get(count * size); /* never used twice, so it is zero */
 }
 
 APART void *realloc(void *pointer, size_t size)

@@ -1,6 +1,6 @@
 /*
- * Functions that the compiler cuts in two, with their unlikely half in front of
- * everything else; some of which are never called.
+ * Functions that the compiler splits in two, with the cold part in front of everything
+ * else; some of them are never called.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 static volatile int sink;
 
-/* Whatever leads to it is unlikely. */
+/* Every path to this function is unlikely. */
 APART __attribute__((cold)) static void complain(int number)
 {
 	sink = number;
@@ -35,7 +35,7 @@ extern "C" APART int cut(int number)
 	return result + 1;
 }
 
-/* It throws from its unlikely part, and cleans up and catches there. */
+/* Its cold part throws, and cleans up and catches there. */
 struct cleaned {
 	int number;
 

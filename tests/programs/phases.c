@@ -1,9 +1,9 @@
 /*
- * Two threads that call without end, each function in a phase of its own.  A byte
- * on standard input begins the next phase; the answer comes when both threads are
- * in it and have called there.  At the end: thread, function, calls.  With an
- * argument nobody has to answer: it stops its trace itself before the third phase
- * and starts it again before the fifth, and the threads never pause.
+ * Two threads that call without end, each function in a phase of its own.  A byte on
+ * standard input begins the next phase; the answer comes when both threads are in it
+ * and have made calls there.  At the end it prints: thread, function, calls.  With an
+ * argument, no input is needed: the program stops its trace before the third phase and
+ * restarts it before the fifth, and the threads never pause.
  */
 #include <pthread.h>
 #include <shim/trace.h>
@@ -55,7 +55,7 @@ OUTSIDE static void *thread(void *argument)
 	return NULL;
 }
 
-/* Both have come to phase @now, and so have left the one before. */
+/* Waits until both threads have reached phase @now, and so have left the one before. */
 OUTSIDE static void wait_for(int now)
 {
 	for (int i = 0; i < THREADS; i++)
@@ -64,7 +64,7 @@ OUTSIDE static void wait_for(int now)
 			usleep(1000);
 }
 
-/* False: there is nobody who would say so. */
+/* Returns false at the end of the input. */
 OUTSIDE static bool may_begin(int now)
 {
 	char byte;

@@ -1,6 +1,6 @@
 /*
- * Two threads on one processor that wake each other up: ping_pong TIMES.  It says how
- * often it was given no processor.
+ * Two threads on one processor that wake each other: ping_pong TIMES.  Prints how often
+ * they lost the processor.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * A library that is built several times with other names: -DNAME(x)=alpha_##x.
- * The layout is the same, so one may come to where another one was.
+ * A library that is built several times with different names: -DNAME(x)=alpha_##x.  The
+ * layout is the same, so one copy may be loaded where another one was.
  */
 #define PASTE(a, b) a##_##b
 #define JOIN(a, b)  PASTE(a, b)

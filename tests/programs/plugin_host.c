@@ -1,6 +1,7 @@
 /*
- * plugin_host ROUNDS LIBRARY... - opens, calls and closes one after the other;
- * with a ROUNDS of t... every library in a thread of its own, at once.
+ * plugin_host ROUNDS LIBRARY... - opens, calls and closes the libraries one after
+ * another; if ROUNDS begins with t, each library has a thread of its own, at the same
+ * time.
  */
 #include "truth.h"
 

@@ -1,6 +1,6 @@
 /*
- * Functions that the loader calls before any constructor, of libc, too.  The first
- * argument: how many calls they make, which is read from where the kernel has put it.
+ * Functions that the loader calls before any constructor, even libc's.  The first
+ * argument is their number of calls; they read it from where the kernel put it.
  */
 #include <stdio.h>
 #include <stdlib.h>

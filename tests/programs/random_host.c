@@ -1,6 +1,6 @@
 /*
- * Calls hooked functions on one thread while the module of random_calls.py does
- * what it does in a callback on another.
+ * Calls hooked functions on one thread while the module of random_calls.py makes its
+ * calls in a callback on another.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

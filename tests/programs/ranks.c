@@ -1,6 +1,6 @@
 /*
- * A rank of a parallel job: calls more() as often as the first argument says, or
- * its rank and once more.  The second argument is its status.
+ * A rank of a parallel job: calls more() as often as the first argument says, or as
+ * often as its rank plus one.  The second argument is its status.
  */
 #include "truth.h"
 

@@ -1,6 +1,6 @@
 /*
- * Functions of libc that shim stands in front of and few programs call: what each
- * answers, and what it does.
+ * Functions of libc that shim interposes and few programs call: checks their results
+ * and effects.
  */
 #define _GNU_SOURCE
 #define _XOPEN_SOURCE 700
@@ -69,7 +69,7 @@ static void try_waiting(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* All let a signal in that is blocked before and after. */
+/* All of these unblock, while they wait, a signal that is blocked before and after. */
 static void try_polling(void)
 {
 	struct timespec long_time = { 20, 0 };

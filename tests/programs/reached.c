@@ -1,7 +1,7 @@
 /*
- * reached CASE: lines that say themselves when they are reached.  "//@ case case"
- * behind one names the cases in which it is, "//@ *" means all of them and "//@ -"
- * none; nothing is said of the others.
+ * reached CASE: lines that state when they are reached.  "//@ case case" after a line
+ * names the cases that reach it, "//@ *" means all cases and "//@ -" none; lines
+ * without a mark are not checked.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ static int plain(void)
 	return 0;	//@ plain
 }
 
-/* --- threads: all come to the same lines at the same time --- */
+/* --- threads: all reach the same lines at the same time --- */
 
 #define THREADS 8
 
@@ -118,7 +118,7 @@ static void on_other(int signal)
 	handled += 100 * signal + sigismember(&mask, SIGTRAP);	//@ blocked waiting
 }
 
-/* The program has handlers of its own, and traps of its own. */
+/* The program has handlers and breakpoints of its own. */
 static int handler(void)
 {
 	struct sigaction action = { .sa_handler = on_trap }, before;
@@ -159,7 +159,7 @@ static int set_has_trap(int how, const sigset_t *set)
 	return sigismember(&before, SIGTRAP);
 }
 
-/* It blocks the signal, and everything else. */
+/* The program blocks this signal, and all others. */
 static int blocked(void)
 {
 	struct sigaction action = { .sa_handler = on_other };
@@ -178,7 +178,7 @@ static int blocked(void)
 	printf("%d\n", sigismember(&action.sa_mask, SIGTRAP));
 	raise(SIGUSR1);
 	printf("%d\n", handled > 0);	//@ blocked
-	/* One that waits comes when it may. */
+	/* A pending signal arrives when it is unblocked. */
 	signal(SIGTRAP, on_trap);
 	handled = 0;
 	set_has_trap(SIG_BLOCK, &trap);
@@ -190,7 +190,7 @@ static int blocked(void)
 	return 0;
 }
 
-/* Handlers that run while a call waits with everything blocked. */
+/* Handlers run while a call waits with all signals blocked. */
 static int waiting(void)
 {
 	struct sigaction action = { .sa_handler = on_other };
@@ -214,7 +214,7 @@ static int waiting(void)
 	return 0;
 }
 
-/* It waits for that signal and no other: lines are over then. */
+/* The program waits for SIGTRAP alone: coverage of lines ends then. */
 static int waits_for_it(void)
 {
 	sigset_t trap;
@@ -289,7 +289,7 @@ static int executed(void)
 	return 1;	//@ -
 }
 
-/* What blocks and ignores it has been left. */
+/* A child inherits the blocked or ignored signal. */
 static int after(void)
 {
 	struct sigaction action;
@@ -391,7 +391,7 @@ static int confined(void)
 }
 
 #ifdef __x86_64__
-/* Not by libc, so shim does not see it. */
+/* Not through libc, so shim does not see it. */
 static long system_call(long number, long a, long b, long c)
 {
 	long result;
@@ -472,7 +472,7 @@ static int count_primes(int end)
 	return primes;	//@ sealed
 }
 
-/* From here on nobody can write code, so all traps stay. */
+/* From here on no code can be written, so all traps stay. */
 static int sealed(void)
 {
 	int numbers[] = { 5, 3, 9, 1, 7 };	//@ sealed
@@ -524,12 +524,12 @@ static int traced(void)
 	return 0;
 }
 
-/* --- code that is none of a file, and data in code --- */
+/* --- code outside of files, and data in code --- */
 
 static volatile long made_ran;
 
 #ifdef __x86_64__
-/* A table of jumps among the instructions, as some compilers make them. */
+/* A jump table among the instructions, as some compilers make it. */
 __asm__("	.text\n"
 	"	.type in_text, @function\n"
 	"in_text:\n"
@@ -562,7 +562,7 @@ static int generated(void)
 	memcpy(code, made, sizeof(made));
 	mprotect(code, 4096, PROT_READ | PROT_EXEC);
 	printf("%d %d\n", call(), handled);	//@ generated
-	/* ... and it changes what it has made. */
+	/* ... and changes the code that it has made. */
 	mprotect(code, 4096, PROT_READ | PROT_WRITE);
 	code[2] = 9;
 	mprotect(code, 4096, PROT_READ | PROT_EXEC);
@@ -577,7 +577,7 @@ static int generated(void)
 }
 #endif
 
-/* --- an object that comes and goes --- */
+/* --- an object that is loaded and unloaded --- */
 
 static int loaded(void)
 {

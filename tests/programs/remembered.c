@@ -1,7 +1,6 @@
 /*
- * A program that knows which of its paths allocates how much: remembered CASE.
- * tests/whole/memory.py knows it, too.  What libc allocates by itself happens in
- * spawn().
+ * A program with known allocations on each path: remembered CASE. tests/whole/memory.py
+ * has the same figures. libc's own allocations happen in spawn().
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -58,7 +57,7 @@ APART static void brief(void)
 	}
 }
 
-/* The most lives between its two halves. */
+/* The peak is between its two halves. */
 APART static void top(void)
 {
 	sink = malloc(1000000);
@@ -106,7 +105,7 @@ APART static void jumps(void)
 	longjmp(back, 1);
 }
 
-/* After a jump the path is that of who goes on. */
+/* After a jump, allocations belong to the path of the jump's target. */
 static void jumped(void)
 {
 	if (!setjmp(back))
@@ -156,8 +155,8 @@ static void handled(void)
 	leak();
 }
 
-/* tests/whole/memory.py and tests/bench/memory know how much of each.  Every other
- * is given back, every fourth by way of realloc. */
+/* tests/whole/memory.py and tests/bench/memory know these amounts.  Every other block
+ * is freed, every fourth one after a realloc. */
 APART static void turn_over(int count, size_t size)
 {
 	for (int i = 0; i < count; i++) {
@@ -192,7 +191,7 @@ static void sampled(void)
 	large();
 }
 
-/* What lives while the clock goes on. */
+/* Blocks that stay live while time passes. */
 static void aged(void)
 {
 	get(0, 10, 100);

@@ -1,6 +1,6 @@
 /*
- * resisting CASE - code is reached where it is hard to put back what was there, or where
- * the signal of a trap is not to be had.  A line that is reached says in which cases.
+ * resisting CASE - reaches code that is hard to restore, or where the signal of a trap
+ * cannot arrive.  Each line states the cases that reach it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static void *go_on(void *unused)
 	return unused;
 }
 
-/* What the process has in /proc is its first thread's. */
+/* The process's /proc directory belongs to its first thread. */
 static int left(void)
 {
 	pthread_t thread;
@@ -104,7 +104,7 @@ static int left(void)
 	pthread_exit(NULL);
 }
 
-/* --- code stays as it is --- */
+/* --- code that cannot be changed back --- */
 
 static int frozen(void)
 {
@@ -136,7 +136,7 @@ static void on_timer(union sigval value)
 	sigset_t mask;
 
 	work(value.sival_int);	//@ timer
-	/* libc has blocked them. */
+	/* libc has blocked all signals. */
 	pthread_sigmask(SIG_BLOCK, NULL, &mask);
 	printf("%d %d\n", sigismember(&mask, SIGTRAP), sigismember(&mask, 64));
 	sem_post(&done);	//@ timer
@@ -230,7 +230,7 @@ static int inherited(void)
 	return thread_with(0);
 }
 
-/* ... and a handler runs. */
+/* ... and a handler is running. */
 static void on_signal(int signal)
 {
 	work(signal == SIGUSR1 ? 3 : 0);	//@ masked

@@ -1,8 +1,8 @@
 /*
- * A function that is chosen when the program is relocated (IFUNC), by code that is
- * instrumented: before the program's threads have data, and shim any.
+ * A function that instrumented code chooses while the program is relocated (IFUNC):
+ * before the program's threads have thread-local data, and before shim has started.
  *
- * With LIBRARY it is part of a library; else the program.
+ * With LIBRARY the function is part of a library; otherwise of the program.
  */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /*
- * Results that are computed after the leave hook, as far as the compiler likes:
- * each function is asked for its result there, and it is compared with that of
- * the same function without hooks.  results WHAT [ROUNDS], where WHAT is
- * values, elt2, threads, fork, signals or stack.  Each that is wrong is one line.
+ * Results that are computed after the leave hook, as the compiler likes: the hook asks
+ * for the result of each function, and the program compares it with that of the same
+ * function without hooks. results WHAT [ROUNDS], where WHAT is values, elt2, threads,
+ * fork, signals or stack.  Each wrong result is one line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -68,7 +68,7 @@ struct in {
 	doubles4 ds4;
 };
 
-/* What they are and how many bytes count; of @n, in memory. */
+/* The functions, and how many bytes of their results count; of @n, in memory. */
 #define CASES(CASE)                                                            \
 	CASE(int, 0, add, n->i + n->j)                                         \
 	CASE(int, 0, polynomial, n->i * n->i * 3 + n->j * 7 - 5)               \
@@ -171,22 +171,22 @@ struct in {
 		memcpy(to, &r, sizeof(r));                                     \
 	}
 
-/* Prototypes, for -Wmissing-prototypes and to be called from elsewhere. */
+/* Prototypes, for -Wmissing-prototypes and for calls from elsewhere. */
 #define DECLARE(type, bytes, name, ...) type name(const struct in *n);
 CASES(DECLARE)
 CASES(MAKE)
 
-/* Of the thread: what is expected now, and what came of it. */
+/* Of the thread: the expected result, and the outcome. */
 static __thread const char *current;
 static __thread byte expected[64];
 static __thread uint32_t expected_size, expected_bytes;
-static __thread int given, in_handler;	/* in a hook that waits, none is called */
+static __thread int given, in_handler;	/* true inside a waiting hook, where no hook is called */
 static int right, missing, wrong;
 
 QUIETLY static void look(enum shim_result r, struct shim_argument_range range)
 {
 	given++;
-	/* Another thread takes long to read debug information: it is busy. */
+	/* Another thread is reading debug information, which takes long. */
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return;
 	if (r == SHIM_OK && range.start == 0 &&
@@ -283,7 +283,7 @@ QUIETLY static void fill(struct in *n)
 		quiet_##name(&n, expected);                                    \
 		expected_size = sizeof(type);                                  \
 		expected_bytes = (bytes) ? (bytes) : sizeof(type);             \
-		/* Of a complex one, what lies between. */                     \
+		/* Of a complex number: the bytes between its parts. */                     \
 		if ((bytes) == 26)                                             \
 			memset(expected + 10, 0, 6);                           \
 		given = 0;                                                     \
@@ -323,8 +323,8 @@ QUIETLY static void run_threads(int rounds)
 		pthread_join(threads[i], NULL);
 }
 
-/* A handler between a call and what is expected of it would not know which it
- * is: it keeps what was there. */
+/* A handler between a call and its check would confuse the check: it keeps the
+ * state. */
 QUIETLY static void on_signal(int signal)
 {
 	const char *before = current;
@@ -357,7 +357,7 @@ QUIETLY static void run_signals(int rounds)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* 4 KiB are all that some programs have; printf needs more. */
+/* Some programs have only 4 KiB; printf needs more. */
 static byte stack[8192] __attribute__((aligned(4096)));
 static ucontext_t outside, inside;
 

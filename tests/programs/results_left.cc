@@ -1,7 +1,7 @@
 /*
  * results_left [raw] - functions that are left, or seem to be, and return nothing
- * there: by an exception, by a tail call, and inlined into others, themselves as well.
- * For each leave hook one line: the function, what shim says, and what it returned.
+ * there: by an exception, by a tail call, and inlined into others or themselves.  For
+ * each leave hook one line: the function, shim's answer, and the returned value.
  *
  * raw: leave hooks are called as the compiler calls them.
  */
@@ -57,7 +57,7 @@ CALLED int around(int n)
 	return inlined(n) + 7;
 }
 
-/* Its own result in another function's place. */
+/* Returns its own result in place of another function's. */
 CALLED void around_nothing(int n)
 {
 	sink = inlined(n);

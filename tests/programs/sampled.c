@@ -1,7 +1,7 @@
 /*
- * A program that has itself sampled: sampled CASE MODE HZ.  Each case prints what
- * was not as it should be, and then "hits HITS weight WEIGHT" and more that
- * tests/whole/sampling.py judges.  Without shim nothing is sampled.
+ * A program that samples itself: sampled CASE MODE HZ.  Each case prints its errors,
+ * and then "hits HITS weight WEIGHT" and more figures for tests/whole/sampling.py.
+ * Without shim there are no samples.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,7 +66,7 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		wrong_ip++;
 #endif
 	(void)user;
-	errno = EXDEV;	/* nobody must see it */
+	errno = EXDEV;	/* the program must not see this value */
 }
 
 static void second_hit(struct shim_profiler *profiler, uintptr_t ip,
@@ -138,7 +138,7 @@ static void in_threads(unsigned count, void *(*call)(void *))
 		pthread_join(threads[i], NULL);
 }
 
-/* --- who may do what --- */
+/* --- ownership of the sampler --- */
 
 static uint32_t got_mode, got_frequency;
 
@@ -180,7 +180,7 @@ static void before_main_owner(void)
 	       got_frequency);
 }
 
-/* What cannot be had changes nothing. */
+/* A failed request changes nothing. */
 static void without_timers(void)
 {
 	struct rlimit before, none;
@@ -232,7 +232,8 @@ static void owner(void)
 	EXPECT(get(first) == SHIM_OK && got(2, SHIM_SAMPLE_FREQUENCY_MAX),
 	       "%u %u", got_mode, got_frequency);
 	EXPECT(shim_profiler_set_sample_mode(first, 1, 1) == SHIM_OK, "1 Hz");
-	/* It goes to who asked next, not to who came last. */
+	/* The sampler goes to the profiler that asked next, not to the one that came
+	 * last. */
 	EXPECT(shim_profiler_destroy(first) == SHIM_OK, "destroy");
 	EXPECT(get(third) == SHIM_S_FALSE && got(1, 1), "%u %u", got_mode,
 	       got_frequency);
@@ -273,7 +274,7 @@ static void *sleeper(void *number)
 {
 	double begin = now(), time;
 
-	/* One long, many short, and two that are something between. */
+	/* One long sleep, many short ones, and two in between. */
 	if ((uintptr_t)number == 0)
 		sleep_for(pause_seconds);
 	else
@@ -312,7 +313,7 @@ static struct timespec in(double seconds, int clock)
 
 static struct {
 	const char *name;
-	int error;	/* of a wait that nobody ends; 0: it returns 0 */
+	int error;	/* error of a wait that is never ended; 0: the call returns 0 */
 } waits[] = {
 	{ "nanosleep", 0 },
 	{ "clock_nanosleep", 0 },
@@ -389,7 +390,7 @@ static int wait_once(unsigned which)
 static void *waiter(void *number)
 {
 	unsigned which = (unsigned)(uintptr_t)number;
-	/* One that began again with each signal would not end at all. */
+	/* A call that restarted with each signal would never end. */
 	double longest = 5 * WAIT;
 
 	for (unsigned i = 0; i < 15; i++) {
@@ -422,7 +423,7 @@ static void waiting(void)
 	in_threads(WAITS, waiter);
 }
 
-/* --- calls that would do a part of what they are to do --- */
+/* --- calls that could do a part of their work --- */
 
 #define PART  (1u << 20)
 #define PARTS 20
@@ -430,7 +431,7 @@ static void waiting(void)
 static int part_pipe[2];
 static char part[PART];
 
-/* Slowly: who writes has to sleep. */
+/* Reads slowly, so that the writer has to sleep. */
 static void *take_parts(void *unused)
 {
 	char taken[4096];
@@ -481,7 +482,7 @@ static void parts(void)
 	pthread_join(getter, NULL);
 }
 
-/* The same by calls that take many pieces, or many messages. */
+/* The same with calls that take many pieces, or many messages. */
 
 #define PIECES 5
 
@@ -605,7 +606,7 @@ static void random_parts(void)
 	}
 }
 
-/* One that waits for room, with a time limit: nothing begins it again. */
+/* A call that waits for room with a time limit: the kernel does not restart it. */
 static void *accept_late(void *listener)
 {
 	usleep(300000);
@@ -691,7 +692,7 @@ static void *set_second(void *unused)
 	return unused;
 }
 
-/* Who has seen the other's was the later one. */
+/* The thread that saw the other's handler was the later one. */
 static void set_both(void)
 {
 	struct sigaction now_set;
@@ -802,8 +803,8 @@ static void interrupted(void)
 	printf("handled\n");
 }
 
-/* A call that sleeps when the program's signal comes fails, each time: also if
- * the sampler's has come just before. */
+/* A sleeping call fails whenever the program's signal arrives: also if the sampler's
+ * signal arrived just before. */
 static volatile unsigned reads;
 static unsigned missed;
 static int poke_pipe[2];
@@ -899,7 +900,7 @@ static void hidden(void)
 
 	signal(SIGPROF, alarmed);
 	setitimer(ITIMER_PROF, &timer, NULL);
-	/* Blocked as ever one could. */
+	/* Blocks everything that can be blocked. */
 	sigfillset(&all);
 	sigdelset(&all, SIGPROF);
 	EXPECT(sigprocmask(SIG_SETMASK, &all, NULL) == 0, "mask");
@@ -921,13 +922,13 @@ static void hidden(void)
 	       "read one");
 	sigemptyset(&all);
 	sigprocmask(SIG_SETMASK, &all, &got_);
-	/* As the C library and the kernel agree on. */
+	/* The C library and the kernel agree on these numbers. */
 	for (int i = 34; i <= 64; i++) {
 		memset(&old, 0x55, sizeof(old));
 		EXPECT(sigaction(i, NULL, &old) == 0 &&
 			       old.sa_handler == SIG_DFL, "%d is taken", i);
 	}
-	/* Those who set everything still get what is sent to them. */
+	/* Programs that handle all signals still get those that are sent to them. */
 	for (int i = SIGRTMIN; i <= 64; i++)
 		EXPECT(sigaction(i, &action, NULL) == 0, "%d", i);
 	EXPECT(sigaction(64, NULL, &old) == 0 &&
@@ -986,7 +987,7 @@ static void processes(void)
 		EXPECT(child_status(child) == 0, "spawn");
 		EXPECT(system("exit 3") == 3 << 8, "system");
 	}
-	/* What came while it began is not for the new program. */
+	/* Signals that arrive during the exec are not for the new program. */
 	for (unsigned i = 0; i < 60; i++) {
 		child = fork();
 		if (child == 0) {
@@ -1033,7 +1034,7 @@ static void small_stacks(void)
 	stack_t stack, none = { .ss_flags = SS_DISABLE };
 	char other[SIGSTKSZ];
 
-	/* The one in the middle is used, the others must stay as they are. */
+	/* The middle part is used; the others must not change. */
 	memset(small_stack, 0x5a, sizeof(small_stack));
 	getcontext(&small_context);
 	small_context.uc_stack.ss_sp = small_stack[1];
@@ -1057,7 +1058,7 @@ static void small_stacks(void)
 	sigaltstack(&none, NULL);
 }
 
-/* --- the way to here --- */
+/* --- start --- */
 
 static void report(void)
 {

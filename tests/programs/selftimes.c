@@ -1,6 +1,6 @@
 /*
- * Where the time goes is known: burn_ms() takes processor time in who calls it, and
- * nothing else here takes any to speak of.
+ * The times are known: burn_ms() uses processor time in its caller, and no other
+ * function uses a notable amount.
  *
  *     paths     walks a million paths, for which the hooks need much of the time;
  *               then burns 400 ms
@@ -69,7 +69,7 @@ static FUNCTION void thrower(int is_short)
 	longjmp(caught, 1);
 }
 
-/* Called often enough that nobody times it exactly any more. */
+/* Called so often that its calls are no longer timed exactly. */
 static FUNCTION void catcher(int is_short)
 {
 	if (setjmp(caught) == 0)

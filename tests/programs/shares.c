@@ -1,4 +1,4 @@
-/* Computes in known parts: three 3, one 1, and library (in another object) 1. */
+/* Computes in known shares: three uses 3, one 1, and library (in another object) 1. */
 #define _GNU_SOURCE
 #include "shares.h"
 

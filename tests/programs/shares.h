@@ -1,4 +1,4 @@
-/* What the functions of shares.c do: compute for @ms of processor time. */
+/* The work of the functions of shares.c: compute for @ms of processor time. */
 #include <time.h>
 
 extern volatile unsigned long sink;

@@ -1,6 +1,6 @@
 /*
- * short_threads COUNT - threads that end at once, eight at a time, in all ways
- * a thread ends.  (Run by events.py.)
+ * short_threads COUNT - threads that end at once, eight at a time, in every way in
+ * which a thread can end.  (Run by events.py.)
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -12,7 +12,7 @@
 static pthread_key_t key;
 static int again[4];
 
-/* As often as libc allows. */
+/* Sets its value again as often as libc allows. */
 static void on_key_gone(void *value)
 {
 	long round = (int *)value - again;

@@ -1,11 +1,10 @@
 /*
- * shortened DIRECTORY HOW [NAME] - makes all files below DIRECTORY shorter, or
- * those that have NAME in theirs, while it calls, allocates, locks and maps, in
- * the first thread, in others, in one that blocks all signals, in a handler and
- * in a child.
+ * shortened DIRECTORY HOW [NAME] - shortens all files below DIRECTORY, or those that
+ * have NAME in their names, while it calls, allocates, locks and maps: in the first
+ * thread, in others, in one that blocks all signals, in a handler and in a child.
  *
- * HOW: none; half; a number of bytes; zeros (and as long as before again);
- * beside (a thread does it over and over).  What it prints is always the same.
+ * HOW: none; half; a number of bytes; zeros (and extends them again); beside (a thread
+ * does it over and over).  The output is always the same.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -29,7 +28,7 @@ static int files;
 static int is_over;
 static unsigned long sum;
 
-/* --- shorter --- */
+/* --- shortening --- */
 
 static QUIET int cut(const char *path, const struct stat *status, int kind,
 		     struct FTW *unused)
@@ -164,7 +163,7 @@ static APART void run_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* It is within calls. */
+/* This happens inside calls. */
 static APART void cut_inside(int depth)
 {
 	work();

@@ -1,8 +1,8 @@
 /*
- * A signal may come at any instruction, of a hook as well: every call counts.
+ * A signal may arrive at any instruction, also inside a hook: every call counts.
  *
- * The handler's own calls are below whatever it interrupted, so the tree is
- * compared without it.
+ * The handler's own calls are below the interrupted function, so the tree is compared
+ * without them.
  *
  * cut: on_tick
  * tree:
@@ -60,7 +60,7 @@ static APART void outer(void)
 	middle();
 }
 
-/* New paths all the time: the slow path is interrupted, too. */
+/* Makes new paths all the time, so that signals interrupt the slow path, too. */
 static APART void fresh(int n)
 {
 	COUNTED;

@@ -1,5 +1,5 @@
 /*
- * Signals may come while a jump is dealt with.
+ * Signals may arrive while shim handles a jump.
  *
  * cut: on_tick
  * tree:
@@ -21,7 +21,7 @@
 
 static void right(unsigned bits);
 
-/* A path for each number. */
+/* Makes a path for each number. */
 static APART void left(unsigned bits)
 {
 	COUNTED;

@@ -1,5 +1,5 @@
 /*
- * Signals may come while a thread's first call or a new path is dealt with.
+ * Signals may arrive while shim handles a thread's first call or a new path.
  *
  * cut: on_tick
  * tree:
@@ -26,7 +26,7 @@ static APART void handled(int n)
 		handled(n - 1);
 }
 
-/* New paths in the handler as well, and they come at any time. */
+/* The handler makes new paths as well, at any time. */
 static APART void on_tick(int signal)
 {
 	static int n;
@@ -72,7 +72,7 @@ int main(void)
 		for (int k = 0; k < 4; k++)
 			pthread_create(&threads[k], NULL, worker,
 				       (void *)(i * 4 + k));
-		/* The others get the signals. */
+		/* The other threads get the signals. */
 		pthread_sigmask(SIG_BLOCK, &signals, NULL);
 		for (int k = 0; k < 4; k++)
 			pthread_join(threads[k], NULL);

@@ -1,6 +1,6 @@
 /*
- * Sleeps and computes; with `fds` it says which files are open, with `fork` a child
- * does it.
+ * Sleeps and computes; with `fds` it prints the open files, with `fork` a child does
+ * it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,7 +41,7 @@ static void *run(void *unused)
 	return unused;
 }
 
-/* Two threads on one processor have to take turns. */
+/* Two threads on one processor take turns. */
 static void take_turns(void)
 {
 	pthread_t one, two;

@@ -1,6 +1,6 @@
 /*
- * Which object the calls of malloc (or SLOT_OF) in this one go to, by the slot they go
- * through.
+ * Finds the object that gets this object's calls of malloc (or SLOT_OF), from the GOT
+ * slot of these calls.
  */
 #ifndef SLOT_H
 #define SLOT_H

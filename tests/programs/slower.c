@@ -1,6 +1,6 @@
 /*
- * Computes for as long as it is told: slower CHANGED-US EXTRA, where EXTRA is
- * "old" or "new", which other function is called as well.
+ * Computes for a given time: slower CHANGED-US EXTRA, where EXTRA, "old" or "new", is
+ * another function to call.
  */
 #include "truth.h"
 

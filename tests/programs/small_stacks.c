@@ -1,5 +1,5 @@
 /*
- * Threads with the smallest stacks there are.
+ * Threads with the smallest possible stacks.
  *
  * tree:
  *	main 1

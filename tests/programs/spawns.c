@@ -1,8 +1,8 @@
 /*
- * Programs started in all ways there are record for themselves.
+ * Programs that are started in every way record for themselves.
  *
- * `child N` is this program again; it calls leaf N times, and N = 1 and 5 become
- * 5 and 4.
+ * `child N` is this program again; it calls leaf N times, and N = 1 and 5 execute
+ * themselves with 5 and 4.
  *
  * tree:
  *	main 8
@@ -136,8 +136,8 @@ static APART void in_child(void)
 	leaf();
 }
 
-/* The child runs on the parent's stack and in its memory, but the calls of the
- * parent are none of its own. */
+/* The child runs on the parent's stack and in its memory, but does not inherit the
+ * parent's calls. */
 static APART void many_vforks(void)
 {
 	int status = 0, bad = 0;

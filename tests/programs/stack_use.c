@@ -1,6 +1,6 @@
 /*
- * How much of the stack below an instrumented function its hooks write to:
- * prints "fast N", "path N" (a new path) and "first N" (a thread's first call).
+ * Measures how far hooks write below an instrumented function's stack: prints "fast N",
+ * "path N" (a new path) and "first N" (a thread's first call).
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -121,7 +121,7 @@ int main(void)
 	char *code = (char *)(uintptr_t)known;
 
 	COUNTED;
-	/* Binds the hooks, whoever they are. */
+	/* Binds the hooks, whichever object has them. */
 	measure(code, 1);
 	measure(code, 0);
 	for (int i = 0; i < 1000; i++) {

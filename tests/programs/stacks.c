@@ -1,6 +1,6 @@
 /*
- * Stacks as shim walks them, against the C library's own walk: stacks CASE.
- * Prints what was wrong, and then how much was compared.
+ * Compares stack snapshots of shim with those of the C library's unwinder: stacks CASE.
+ * Prints errors, and then how much was compared.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ static void complain(const char *what, uintptr_t ours, uintptr_t theirs)
 	       info.dli_sname ? info.dli_sname : info.dli_fname);
 }
 
-/* From where @first stands in both. */
+/* Compares both from the first occurrence of @first on. */
 static void compare(const uintptr_t *ours, unsigned count, void **theirs,
 		    unsigned their_count, bool done)
 {
@@ -73,13 +73,13 @@ static void compare(const uintptr_t *ours, unsigned count, void **theirs,
 			return;
 		}
 	}
-	/* Where the end is not marked they may see one frame more. */
+	/* If the end is not marked, the other unwinder may see one frame more. */
 	if (done && (their_count - skip > count + 1 ||
 		     count > their_count - skip))
 		complain("another length", count, their_count - skip);
 }
 
-/* A sample does not come into another, whatever that does to its mask. */
+/* A sample does not interrupt another sample, whatever that one does to its mask. */
 static void change_mask(void)
 {
 	static volatile int inside;
@@ -103,7 +103,8 @@ static void change_mask(void)
 
 static void run_coroutine(void);
 
-/* A coroutine's walk never ends, but it comes to where that began. */
+/* A coroutine's stack has no marked end, but the snapshot reaches the coroutine's first
+ * frame. */
 static bool is_whole(const uintptr_t *addresses, uint32_t count, int result)
 {
 	if (result == SHIM_OK)
@@ -114,7 +115,7 @@ static bool is_whole(const uintptr_t *addresses, uint32_t count, int result)
 	return false;
 }
 
-/* Both of the same interrupted place. */
+/* Takes both snapshots at the same interrupted place. */
 static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		const void *context, uint32_t weight)
 {
@@ -137,22 +138,22 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		unfinished += result != SHIM_OK;
 		return;
 	}
-	/* Where the compiler's tables are wrong (gcc: the end of a function that
-	 * aligns its stack) the other walk may crash. */
+	/* Where the compiler's tables are wrong (gcc: the end of a function that aligns
+	 * its stack), the other unwinder may crash. */
 	if (!is_whole(ours, count, result)) {
 		walks++;
 		unfinished++;
 		return;
 	}
-	/* In the middle of it registers are of one stack and of the other: there
-	 * the other walk may crash as well. */
+	/* In the middle of it, some registers belong to one stack and some to the
+	 * other: there the other unwinder may crash as well. */
 	if (ip - library_swap < 256)
 		return;
 	their_count = backtrace(theirs, DEPTH);
 	compare(ours, count, theirs, (unsigned)their_count, result == SHIM_OK);
 }
 
-/* --- code to be in --- */
+/* --- code to be interrupted --- */
 
 static volatile double sink;
 
@@ -178,7 +179,7 @@ static APART void leaf(int n)
 
 static APART int recurse(int depth, int n)
 {
-	/* Stacks that are aligned, or whose size is not known before. */
+	/* Aligns its stack, or has a frame of variable size. */
 	if (depth % 3 == 0) {
 		_Alignas(64) volatile char aligned[64];
 
@@ -270,7 +271,7 @@ static void use_coroutines(void)
 		swapcontext(&main_context, &coroutine);
 }
 
-/* --- what a walk costs --- */
+/* --- the cost of a snapshot --- */
 
 static double cost_of(unsigned depth);
 

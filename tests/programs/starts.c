@@ -1,7 +1,6 @@
 /*
- * Starts the profilers that STARTS names, before main, and those of STARTS_LATE at
- * the end.  With COMPUTES, main computes for 0.2 s of processor time first.  (Run by
- * authors.py.)
+ * Starts the profilers in STARTS before main, and those in STARTS_LATE at the end.
+ * With COMPUTES, main first computes for 0.2 s of processor time.  (Run by authors.py.)
  */
 #include <shim/profiler.h>
 #include <stdio.h>

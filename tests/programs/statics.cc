@@ -1,5 +1,5 @@
 /*
- * Constructors and destructors of static objects, and exit handlers, count.
+ * Constructors and destructors of static objects, and exit handlers, are counted.
  *
  * tree:
  *	_GLOBAL__sub_I_leaf 1

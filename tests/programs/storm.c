@@ -1,6 +1,6 @@
 /*
- * storm LIBRARY...: threads come and go, libraries are loaded and unloaded, all
- * the time, until standard input ends.
+ * storm LIBRARY...: starts and ends threads and loads and unloads libraries without
+ * pause, until standard input ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * A tail call is no return: the function is gone before its target begins.
+ * A tail call is no return: the caller is gone before the callee begins.
  *
  * only: clang
  * stream:
@@ -57,7 +57,7 @@ APART int tail(int n)
 	TAIL return leaf(n + 1);
 }
 
-/* The same leave hook may serve both, and another return. */
+/* The same leave hook may serve two tail calls, and a return as well. */
 APART int several(int n)
 {
 	if (n == 1)

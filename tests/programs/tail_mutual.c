@@ -1,6 +1,6 @@
 /*
- * A million tail calls, back and forth: never more than main and one of them.
- * (Run by events.py.)
+ * A million tail calls, back and forth: the stack never holds more than main and one of
+ * them.  (Run by events.py.)
  */
 #include "truth.h"
 

@@ -1,6 +1,6 @@
 /*
- * Nobody catches it: the handler sees the stack of who threw.  (Run by
- * events.py.)
+ * An exception without a handler: the terminate handler sees the stack of the throwing
+ * function.  (Run by events.py.)
  */
 #include "truth.h"
 

@@ -1,8 +1,8 @@
 /*
- * Threads may end deep in their calls, in all ways there are.
+ * Threads may end deep in their calls, in every possible way.
  *
- * A limit: C without -fexceptions runs the handlers of pthread_cleanup_push after
- * a jump inside libc, so that they may seem to be called by what was cancelled.
+ * A limit: C without -fexceptions runs the handlers of pthread_cleanup_push after a
+ * jump inside libc, so they may seem to be called by the cancelled function.
  *
  * tree:
  *	main 1
@@ -101,7 +101,7 @@ static void *asynchronous(void *argument)
 	return argument;
 }
 
-/* Twice, because it sets the value again the first time. */
+/* Called twice, because it sets the value again the first time. */
 static APART void on_key_gone(void *value)
 {
 	COUNTED;
@@ -118,7 +118,7 @@ static void *with_key(void *argument)
 	return argument;
 }
 
-/* The kernel ends it; no code of libc runs. */
+/* The kernel ends the thread; no code of libc runs. */
 static void *killed(void *argument)
 {
 	COUNTED;

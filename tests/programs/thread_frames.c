@@ -1,5 +1,5 @@
 /*
- * What a thread's stack looks like from inside.  (Run by events.py.)
+ * Prints a thread's stack as the thread sees it.  (Run by events.py.)
  */
 #include "truth.h"
 

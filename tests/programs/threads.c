@@ -1,5 +1,5 @@
 /*
- * Every thread counts for itself, many at once and one after the other.
+ * Every thread has counts of its own, at the same time and one after another.
  *
  * tree:
  *	main 1

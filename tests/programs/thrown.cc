@@ -1,5 +1,5 @@
 /*
- * A program that knows what it throws: thrown CASE.  It prints, for each type and
+ * A program that counts its own exceptions: thrown CASE.  It prints, for each type and
  * each pair of functions, "thrown TYPE IN N" and "caught TYPE IN BY N".
  */
 #include "truth.h"
@@ -27,7 +27,7 @@ template <typename T> struct Box {
 };
 }
 
-/* Its name begins with a *. */
+/* The name of its type begins with a *. */
 namespace
 {
 struct Hidden {
@@ -43,7 +43,7 @@ void rethrower(int kind);
 void swallower(int kind, int times);
 }
 
-/* --- what it knows --- */
+/* --- its own counts --- */
 
 static std::mutex truths_lock;
 static std::map<std::string, long> *truths;
@@ -149,7 +149,7 @@ static void threads()
 		thread.join();
 }
 
-/* While it unwinds, a destructor throws another and catches it. */
+/* During unwinding, a destructor throws another exception and catches it. */
 struct Nest {
 	APART ~Nest()
 	{
@@ -174,7 +174,8 @@ static void nested()
 		}
 }
 
-/* Another thread catches what this one has thrown: nobody knows whence it came. */
+/* Another thread catches an exception of this thread: the throwing function is unknown
+ * there. */
 APART static void taker(std::exception_ptr what)
 {
 	try {
@@ -227,7 +228,8 @@ static void killed()
 	kill(getpid(), SIGKILL);
 }
 
-/* No exception of C++; the end of a thread passes all that catch everything. */
+/* This is no C++ exception: the end of a thread passes all handlers that catch
+ * everything. */
 APART static void ends()
 {
 	try {
@@ -245,7 +247,7 @@ static void ending()
 	catcher(0, 1);
 }
 
-/* Types of libraries that come one where the other was. */
+/* Types of libraries that are loaded where another one was. */
 static void libraries()
 {
 	for (const char *name : { getenv("FIRST"), getenv("SECOND") }) {

@@ -1,5 +1,5 @@
 /*
- * Stops and starts its own calls being recorded, in one of the ways below.
+ * Switches the recording of its own calls off and on, in one of the ways below.
  * Without shim it only does its work, which has the same results.
  *
  * usage: toggled phases|threads|across|beside|inlined|nested|recursive|deeper|
@@ -14,7 +14,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* By dlsym: weak references of programs at a fixed address are never bound. */
+/* Uses dlsym, because weak references of programs at a fixed address are never
+ * bound. */
 QUIET static void switch_calls(const char *name)
 {
 	int (*function)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, name);
@@ -104,7 +105,7 @@ APART unsigned long fold(unsigned long sum, unsigned long value)
 	return a ^ b >> 7;
 }
 
-/* As often as it takes, and a number of rounds whose result is known. */
+/* Runs as often as needed, and a number of rounds whose result is known. */
 QUIET static void *work(void *argument)
 {
 	unsigned long *sum = argument;
@@ -148,7 +149,7 @@ QUIET static void threads(void)
 	}
 }
 
-/* --- calls that are open then --- */
+/* --- calls that are open during a switch --- */
 
 APART void stops_inside(void)
 {
@@ -162,7 +163,7 @@ APART void starts_inside(void)
 	times(10, late);
 }
 
-/* Its leave is not seen, and the next call has the same place on the stack. */
+/* Its leave is not recorded, and the next call uses the same stack address. */
 QUIET static void across(void)
 {
 	stops_inside();
@@ -185,7 +186,7 @@ static INLINED void inlined(void)
 	leaf();
 }
 
-/* One that has the place of its caller, which goes on. */
+/* A function that is inlined at the place of its caller, which goes on. */
 APART void hosts(void)
 {
 	COUNTED;
@@ -197,7 +198,7 @@ APART void hosts(void)
 	late();
 }
 
-/* Its enter is not seen. */
+/* Its enter is not recorded. */
 QUIET static void nested(void)
 {
 	times(10, early);
@@ -206,7 +207,7 @@ QUIET static void nested(void)
 	times(10, early);
 }
 
-/* The inner call's enter is not seen, and its leave could be the outer one's. */
+/* The inner call's enter is not recorded, and its leave could be the outer call's. */
 APART void descend(int depth)
 {
 	if (depth == 0) {
@@ -219,7 +220,7 @@ APART void descend(int depth)
 	times(10, late);
 }
 
-/* The same, further down; some of its frames have to be large. */
+/* The same, further down; some of the frames have to be large. */
 APART unsigned deeper(unsigned depth)
 {
 	volatile char room[depth % 3 == 0 ? 700 : 16];
@@ -238,8 +239,8 @@ APART unsigned deeper(unsigned depth)
 	return (unsigned)room[0];
 }
 
-/* Another thread's calls are open and end meanwhile; it cannot be told, and
- * finds out by itself. */
+/* The calls of another thread are open and end meanwhile.  That thread cannot be
+ * notified, and detects it by itself. */
 APART void waits_inside(void)
 {
 	COUNTED;
@@ -306,7 +307,7 @@ QUIET static void *toggle(void *unused)
 	return unused;
 }
 
-/* In the middle of it. */
+/* Forks in the middle of it. */
 QUIET static void forks(void)
 {
 	pthread_t thread;
@@ -327,7 +328,7 @@ QUIET static void forks(void)
 	pthread_join(thread, NULL);
 }
 
-/* The parent has long left it when the child does. */
+/* The parent has left this call long before the child does. */
 APART pid_t forker(void)
 {
 	pid_t child;
@@ -354,7 +355,7 @@ APART void parent(void)
 	waitpid(child, NULL, 0);
 }
 
-/* Without descriptors neither the code nor the memory map can be opened. */
+/* Without descriptors, shim can open neither the code nor the memory map. */
 QUIET static void files(void)
 {
 	struct rlimit limit = { 0, 0 };

@@ -1,6 +1,6 @@
 /*
- * told LIBRARY - a program in C that opens a library in C++, and asks what the loader
- * had to say only after that has thrown.
+ * told LIBRARY - a program in C that opens a library in C++, and calls dlerror only
+ * after that library has thrown.
  */
 #include "truth.h"
 

@@ -1,7 +1,7 @@
 /*
- * Eight threads that do what must not be interrupted: torture SECONDS PLUGIN.
- * What each finds is checked; the output is the same however often they are
- * sampled.
+ * Eight threads with actions that must not be interrupted: torture SECONDS PLUGIN.  The
+ * program checks the results of each; the output is the same however often the threads
+ * are sampled.
  */
 #include <atomic>
 #include <cerrno>

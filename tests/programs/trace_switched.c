@@ -1,6 +1,6 @@
 /*
- * Is sent a signal again and again, by itself or by somebody else, and makes calls
- * between them whose number says after which one.
+ * Gets a signal again and again, from itself or from another process, and makes calls
+ * in between whose number depends on the signal.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -64,7 +64,8 @@ static void three_parts(void)
 	third();
 }
 
-/* Of its own: once by sigaction, once by signal, once for one time, once ignored. */
+/* Signals of its own: once by sigaction, once by signal, once for one time, once
+ * ignored. */
 static void handlers(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -170,7 +171,7 @@ static void child(void)
 	fourth();
 }
 
-/* At each line of input another one. */
+/* Each line of input requests another one. */
 static void asked(void)
 {
 	void (*const parts[])(void) = { first, second, third, fourth };

@@ -1,6 +1,6 @@
 /*
- * Calls whose arguments are also what they return, with signal handlers between
- * them and their arguments, which call functions with arguments of their own.
+ * Calls that return their arguments, with signal handlers between the calls and their
+ * arguments, which call functions with arguments of their own.
  */
 #include "truth.h"
 

@@ -1,5 +1,5 @@
 /*
- * Long calls, short ones, and how they nest: traced_min CASE.
+ * Long and short calls, and nested ones: traced_min CASE.
  */
 #include <shim/mark.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 static volatile long sink;
 
-/* @ms of this process's own time. */
+/* Uses @ms of this process's own time. */
 static __attribute__((no_instrument_function)) void spin(long ms)
 {
 	struct timespec begin, now;

@@ -1,6 +1,6 @@
 /*
- * Two threads with more calls than a ring of 1 MiB holds, in an order that is always the
- * same and never repeats.
+ * Two threads with more calls than a ring of 1 MiB holds, in a fixed order that never
+ * repeats.
  */
 #include "truth.h"
 

@@ -1,5 +1,5 @@
 /*
- * The same for C++: what is an address there, and what a class of the library is.
+ * The same for C++: types that are addresses there, and classes of the library.
  */
 #include "truth.h"
 

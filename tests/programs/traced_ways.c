@@ -1,6 +1,6 @@
 /*
- * Calls whose values are recorded as bytes, and such whose are as text, at the border
- * between the two.
+ * Calls whose values are recorded as bytes, and calls whose values are recorded as
+ * text, at the border between the two.
  */
 #define APART __attribute__((noinline))
 #define USE(value) __asm__ volatile("" : : "r"(&(value)) : "memory")
@@ -40,7 +40,7 @@ enum crowd {
 	HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5)
 };
 
-/* With text for their bytes, so that one can look for it in the file. */
+/* Their bytes are text, so that a test can search the file for them. */
 TAKES(largest, struct largest)
 TAKES(too_large, struct too_large)
 TAKES(middle, struct middle)
@@ -61,15 +61,16 @@ APART void dozen(int a, int b, int c, int d, int e, int f, int g, int h, int i,
 	USE(sum);
 }
 
-/* It has no name there, too. */
+/* It has no name in the declaration, either. */
 APART void unnamed(int, int named);
 APART void unnamed(int, int named)
 {
 	USE(named);
 }
 
-/* A record has room for 242 bytes of values, each with one that says how it is there,
- * or two: then there is one left to say that there is no more. */
+/* A record has room for 242 bytes of values.  Each value takes one or two more bytes
+ * that say how it is recorded; one byte is left to say that there are no more
+ * values. */
 struct sixty {
 	char sixty[60];
 };

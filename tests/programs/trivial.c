@@ -1,5 +1,5 @@
 /*
- * trivial CALLS LENGTH - calls a function so often that spins so long
+ * trivial CALLS LENGTH - calls a function CALLS times that spins for LENGTH
  */
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /*
- * What the programs here share.  A function that says COUNTED counts its own
- * calls; print_counts() says how many there were, one line each:
+ * Shared code of these programs.  A function with COUNTED counts its own calls;
+ * print_counts() prints the numbers, one line each:
  *
  *     calls NAME N
  *
- * The test compares these lines, and the tree in a program's opening comment,
- * with what was recorded.
+ * The test compares these lines, and the tree in a program's opening comment, with the
+ * recording.
  */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -26,7 +26,7 @@ struct count {
 extern struct count __start_counts[] __attribute__((weak));
 extern struct count __stop_counts[] __attribute__((weak));
 
-/* One instruction, so that signals and threads may come at any time. */
+/* One instruction, so that signals and other threads may interrupt at any time. */
 #define COUNTED                                                                \
 	do {                                                                   \
 		static struct count count_ __attribute__((                     \
@@ -35,7 +35,7 @@ extern struct count __stop_counts[] __attribute__((weak));
 		__atomic_fetch_add(&count_.calls, 1, __ATOMIC_RELAXED);        \
 	} while (0)
 
-/* By write, so that it works in any state of the program. */
+/* Uses write, so that it works in any state of the program. */
 QUIET static inline void print_text(const char *text)
 {
 	size_t size = strlen(text);

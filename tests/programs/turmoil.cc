@@ -1,9 +1,9 @@
 /*
  * Eight threads that allocate, lock, throw, fork, load libraries, send signals and
- * cancel threads, all at once: turmoil SECONDS PLUGIN.  What each finds is checked;
- * the output is the same whoever looks on.  TRUTH names a file for what it counts
- * itself: exceptions and calls of the parent process.  Lines that it always comes to,
- * or never, say so.
+ * cancel threads, all at once: turmoil SECONDS PLUGIN.  The program checks the results
+ * of each; the output is the same under every profiler.  TRUTH names a file for the
+ * program's own counts: exceptions and calls of the parent process.  Lines that are
+ * always or never reached have a mark.
  */
 #include <atomic>
 #include <cerrno>
@@ -49,13 +49,13 @@ static void check(bool good, const char *what)
 		printf("wrong: %s\n", what);	//@ never
 }
 
-/* --- what threads hand to each other --- */
+/* --- objects that threads pass to each other --- */
 
 static std::mutex box_lock;
 static std::condition_variable box_filled;
 static std::vector<char *> box;
 
-/* Blocks are freed by whoever comes. */
+/* Blocks are freed by any thread. */
 static void allocate(unsigned n)
 {
 	std::vector<char *> mine;
@@ -264,7 +264,7 @@ static void nap(unsigned)
 	nanosleep(&time, nullptr);	//@ always
 }
 
-/* Whoever looks on writes down what lives, now and then. */
+/* The test requests a heap snapshot now and then. */
 extern "C" int shim_heap_snapshot_now(unsigned *number);
 #pragma weak shim_heap_snapshot_now
 
@@ -279,7 +279,7 @@ static void (*const things[10])(unsigned) = {
 	look,
 };
 
-/* --- each thread does all of it, the expensive things less often --- */
+/* --- each thread does everything, the expensive actions less often --- */
 
 static pthread_barrier_t start, finish;
 

@@ -1,5 +1,5 @@
 /*
- * What an exception passes is left by it, innermost first.
+ * An exception leaves the calls that it passes, the innermost first.
  *
  * stream:
  *	E main
@@ -195,7 +195,7 @@ APART void often()
 	}
 }
 
-/* The stack pointer is lower than where the function was entered. */
+/* The stack pointer is lower than at the entry of the function. */
 APART void wide(int size)
 {
 	char *memory = (char *)alloca(size);
@@ -230,7 +230,7 @@ struct Unseen {
 	}
 };
 
-/* What calls handled() and then goes on unwinding is not instrumented. */
+/* The function that calls handled() and then goes on unwinding is not instrumented. */
 QUIET APART static void unseen()
 {
 	Unseen one;

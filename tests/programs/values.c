@@ -190,7 +190,7 @@ static const struct shown *const shown[] = {
 	&shown_bad,	   &shown_worse,       &shown_long_one,
 };
 
-/* Random numbers, which the reader of our lines compares with his own. */
+/* Random numbers; the test computes the same ones for comparison. */
 static void show_numbers(shim_type type)
 {
 	uint64_t bits = 88172645463325252ull;

@@ -1,9 +1,9 @@
 /*
- * Values and how they must be printed: each SHOW is a function with a parameter
- * of that type, the value, and what is expected of shim: the type's name, the
- * text, the JSON.  The program is its own profiler: it asks in a callback.
+ * Values and their expected text: each SHOW is a function with a parameter of that
+ * type, the value, and the expected answers of shim: the type's name, the text, the
+ * JSON.  The program is its own profiler: it asks in a callback.
  *
- * An empty expectation is none; long addresses are written 0xADDRESS.
+ * An empty expectation is not checked; long addresses are written 0xADDRESS.
  */
 #ifndef VALUES_H
 #define VALUES_H
@@ -34,7 +34,7 @@ struct shown {
 	const char *type, *text, *json;
 };
 
-/* @value is where the value of a parameter of @of lies. */
+/* @value is at the offset of a parameter of type @of. */
 #define SHOW_AT(name, of, at, type_, text_, json_)                             \
 	__attribute__((noinline)) void take_##name(__typeof__(of) name); \
 	__attribute__((noinline)) void take_##name(__typeof__(of) name)        \
@@ -55,7 +55,7 @@ struct shown {
 static char printed[70000];
 static int failures;
 
-/* One line: what, a tab, what it is, a tab, what it should be. */
+/* Prints one line: name, tab, actual text, tab, expected text. */
 static void tell(const char *name, const char *what, const char *got,
 		 const char *want)
 {
@@ -106,7 +106,7 @@ static void show_all(void);
 int main(void);
 static int is_done;
 
-/* --- more than one at once --- */
+/* --- several inquiries at once --- */
 
 static shim_type first_type;
 static const void *first_value;
@@ -183,7 +183,7 @@ static void show_strings_at_the_end(shim_type type)
 	     " (unreadable)");
 }
 
-/* --- wrong questions --- */
+/* --- invalid inquiries --- */
 
 static void show_refusals(shim_function function, shim_type type)
 {

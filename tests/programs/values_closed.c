@@ -1,6 +1,6 @@
 /*
- * A library that is opened and closed many times: values_closed LIBRARY.  Its
- * types stay, and are the same each time.
+ * A library that is opened and closed many times: values_closed LIBRARY.  Its types
+ * stay valid, and are the same each time.
  */
 #include "values.h"
 

@@ -54,7 +54,7 @@ static std::optional<std::string> some("some");
 static Owner owner((int *)0x40, [](int *) {});
 static const std::string *const bad = (const std::string *)0x10;
 
-/* References: where the address is. */
+/* References: the places of their addresses. */
 static const void *at_number = &number, *at_longer = &longer, *at_odd = &odd,
 		  *at_many = &many, *at_names = &names, *at_boxes = &boxes,
 		  *at_none = &none, *at_derived = &derived,

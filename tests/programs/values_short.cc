@@ -1,6 +1,6 @@
 /*
- * A std::string whose characters may be in the object itself: fields of the names and
- * in the places that LLVM's C++ library gives them, which need not be installed.
+ * A std::string whose characters may be in the object itself, with the names and
+ * offsets of LLVM's C++ library, which need not be installed.
  */
 #include "values.h"
 

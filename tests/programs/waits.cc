@@ -1,7 +1,7 @@
 /*
- * A program whose waits are known: waits CASE.  The one who waits is seen to sleep
- * before the lock is given, so each wait is one.  It prints what it has measured
- * itself: "waited LOCK WAITS NANOSECONDS".
+ * A program with known waits: waits CASE.  The lock is released only when the waiting
+ * thread is seen to sleep, so each wait counts once.  It prints its own measurements:
+ * "waited LOCK WAITS NANOSECONDS".
  */
 #include "truth.h"
 
@@ -37,9 +37,9 @@ static struct {
 } pool = { 0, PTHREAD_MUTEX_INITIALIZER };
 static sem_t slots;
 
-/* --- who waits is seen to --- */
+/* --- detection of the waiting thread --- */
 
-static volatile int waiter;	/* its tid, when it is about to */
+static volatile int waiter;	/* tid of the thread that is about to wait */
 
 QUIET static void nap(long us = 100)
 {
@@ -87,7 +87,7 @@ struct measured {
 	double time;
 };
 
-/* @take waits; measured as the program sees it. */
+/* @take waits; the program measures the time. */
 template <typename Take>
 QUIET static void measure(struct measured &of, Take take)
 {
@@ -109,8 +109,8 @@ QUIET static void say(const struct measured &of)
 	print_text(line);
 }
 
-/* Runs @wait in this thread @times, each while another has what it waits for, of
- * which @take and @give are called in hold(). */
+/* Runs @wait in this thread @times, each time while another thread holds the object,
+ * for which hold() calls @take and @give. */
 template <typename Take, typename Give>
 APART static void hold(Take take, Give give, volatile int &has, long us)
 {
@@ -183,7 +183,7 @@ static void paths()
 	      });
 }
 
-/* Long waits, so that how long the program takes to look at its clock is nothing. */
+/* Long waits, so that the program's own reading of the clock does not matter. */
 static void times()
 {
 	fight({ "cache_lock", 0, 0 }, 60, take_cache, give_cache, reader, 3000);
@@ -267,7 +267,7 @@ static void forked()
 	wait(nullptr);
 }
 
-/* One waits for ever when the program is killed. */
+/* One thread waits forever until the program is killed. */
 APART static void hang()
 {
 	waiter = (int)syscall(SYS_gettid);
@@ -327,7 +327,7 @@ static void left()
 	pthread_join(cancelled, nullptr);
 }
 
-/* Not in a variable, and one of a library that goes. */
+/* A lock that is in no variable, and one of a library that is unloaded. */
 static void elsewhere()
 {
 	pthread_mutex_t *mine = (pthread_mutex_t *)malloc(sizeof(*mine));

@@ -1,7 +1,7 @@
 /*
- * Compiled without tables for exceptions: nobody can walk these stacks.  Half of
- * the time in a coroutine whose stack was made by hand, where there are tables but
- * the stack says nothing of its end.
+ * Compiled without exception tables: these stacks cannot be unwound.  Half of the time
+ * is spent in a coroutine with a handmade stack, where tables exist but the stack does
+ * not mark its end.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -63,7 +63,7 @@ void coroutine(void)
 	__builtin_unreachable();
 }
 
-/* What is above the coroutine's first frame leads nowhere. */
+/* The memory above the coroutine's first frame leads nowhere. */
 QUIET APART static void go(char *stack)
 {
 	__asm__ volatile("lea 1f(%%rip), %%rax; push %%rax\n\t"
